@@ -1,0 +1,260 @@
+# Makefile - builds, tests, installs and removes lze and its driver.
+# SPDX-License-Identifier: MIT
+#
+# `make help` lists the targets.  What may be set on the command line:
+#   BUILD=dir         where everything is built; several flavours may stand
+#                     side by side (BUILD=build/asan)
+#   SANITIZE=list     address,undefined ...: compiled and linked in
+#   WERROR=1          warnings are errors
+#   V=1               show the commands that compile and link
+#   PREFIX, DESTDIR   as usual, for install and uninstall
+#   CC, CFLAGS, CPPFLAGS, LDFLAGS, LUA, LUA_INCDIR
+
+VERSION := 0.1.0
+
+BUILD ?= build
+CFLAGS ?= -O2 -g
+LUA ?= lua5.4
+LUA_INCDIR ?= /usr/include/lua5.4
+# By its path: some of the suite's own processes have another PATH.
+BUSTED ?= busted --lua=$(shell command -v $(LUA))
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+LUA_CMOD ?= $(LIBDIR)/lua/5.4
+INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+INSTALL ?= install
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
+  -Wmissing-prototypes -Wpointer-arith
+ifeq ($(WERROR),1)
+WARNINGS += -Werror
+endif
+
+# What every C file is compiled with, whatever CFLAGS says.
+COMPILE := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread \
+  $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon
+# -Wshadow and -Wconversion find fault with the library's own header.
+COMPILE_CXX := -std=c++17 -fPIC -fvisibility=hidden -pthread -Wall -Wextra \
+  $(if $(filter 1,$(WERROR)),-Werror)
+LINK := -pthread
+# The archive's symbols stay inside; its C++ runtime is the system's.
+LIBS := -Wl,--exclude-libs,ALL -lSPIRV-Tools -lstdc++ -ldl -lpthread -lm
+OPT := -Wl,--exclude-libs,ALL -lSPIRV-Tools-opt
+
+ifneq ($(V),1)
+Q := @
+endif
+
+ifdef SANITIZE
+SANITIZERS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+  -fno-omit-frame-pointer
+COMPILE += $(SANITIZERS)
+COMPILE_CXX += $(SANITIZERS)
+# What is reported at exit can be named only while the code is still mapped.
+LINK += -fsanitize=$(SANITIZE) -Wl,-z,nodelete
+else
+DEFS := -Wl,-z,defs
+endif
+
+# ---------------------------------------------------------------------------
+# Sources
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
+COMMON := $(call objects,common/*.c)
+SRC := $(call objects,src/*.c)
+SRC_CXX := $(patsubst %.cpp,$(BUILD)/obj/%.o,$(wildcard src/*.cpp))
+DRIVER := $(call objects,driver/*.c)
+MAP := $(wildcard driver/libze_opencl.map)
+
+# Parts without Lua and without a driver; the C tests outside spec/driver link
+# with these.
+PURE := $(COMMON) $(call objects,src/lze_group.c)
+
+TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/*/*_test.c))
+HOST := $(BUILD)/spec/host
+FAULT := $(BUILD)/spec/ze_fault.so
+FUZZ := $(BUILD)/spec/common/spirv_fuzz
+
+TARGETS := $(BUILD)/lze.so $(BUILD)/libze_opencl.so
+
+all: $(TARGETS) ## build lze.so and libze_opencl.so (the default)
+
+# Lua closes a module with its state, but what the drivers were found to be
+# belongs to the process, and so must stay: nodelete.
+$(BUILD)/lze.so: $(SRC) $(SRC_CXX) $(COMMON) src/lze.map
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete \
+	  -Wl,--version-script=src/lze.map $(LDFLAGS) \
+	  -o $@ $(filter %.o,$^) $(OPT) $(LIBS)
+
+# The loader closes drivers at exit, when threads of OpenCL may still run:
+# nodelete keeps the code mapped.
+$(BUILD)/libze_opencl.so: $(DRIVER) $(COMMON) $(MAP)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(DEFS) -Wl,-z,nodelete \
+	  -Wl,-soname,libze_opencl.so $(MAP:%=-Wl,--version-script=%) \
+	  $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
+$(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(LUA_INCDIR)
+$(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
+$(BUILD)/obj/bench/%.o: INCLUDES = -I$(LUA_INCDIR)
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/found
+	@mkdir -p $(@D)
+	@echo "  CC   $<"
+	$(Q)$(CC) $(COMPILE) $(INCLUDES) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The one file of C++: SPIRV-Tools' optimiser has no other interface.
+$(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | $(BUILD)/found
+	@mkdir -p $(@D)
+	@echo "  CXX  $<"
+	$(Q)$(CXX) $(COMPILE_CXX) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Objects are compiled anew when the flags change.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@new=`printf '%s\n' "$$FLAGS"`; \
+	if [ "$$new" != "`cat $@ 2>/dev/null`" ]; then \
+	  printf '%s\n' "$$new" >$@; \
+	fi
+$(BUILD)/flags: export FLAGS = $(CC) $(CXX) $(COMPILE) $(CPPFLAGS) $(CFLAGS)
+
+# What is needed to compile was found; `make` alone installs nothing.
+$(BUILD)/found: scripts/check-needs
+	@mkdir -p $(@D)
+	@CC="$(CC)" CXX="$(CXX)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" \
+	  sh scripts/check-needs
+	@touch $@
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include kernels/rules.mk
+
+# ---------------------------------------------------------------------------
+# Running
+
+WITH := sh scripts/with-build $(BUILD)
+
+demo: ## install what is missing, build, list the devices, run two examples
+	@sh scripts/packages build run
+	@$(MAKE) --no-print-directory all
+	@$(WITH) sh scripts/demo $(LUA)
+
+test: ## install what is missing, build and run the whole suite
+	@sh scripts/packages build run test
+	@$(MAKE) --no-print-directory check
+
+build-tests: $(TESTS) $(HOST) $(FUZZ) $(FAULT) ## build the suite's C programs
+
+check: all $(TESTS) $(FAULT) ## run the suite, installing nothing
+	$(WITH) sh scripts/run-tests $(BUSTED)
+
+check-host: all build-tests ## the suite inside a minimal C host program
+	$(WITH) sh scripts/run-tests $(HOST)
+
+SUPPRESSIONS := $(CURDIR)/spec/support/lsan.supp
+check-asan: ## the suite, and damaged SPIR-V, under ASan and UBSan
+	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" $(MAKE) \
+	  check-host check-fuzz BUILD=build/asan \
+	  SANITIZE=address,undefined CFLAGS="-O1 -g"
+
+check-fuzz: $(FUZZ) ## damaged modules for the reader of SPIR-V
+	$(FUZZ) 1 10000 kernels/*.spv
+
+check-gc: check-incremental check-generational ## the suite, always collecting
+check-incremental check-generational: check-%: all $(FAULT)
+	LZE_TEST_GC=$* $(WITH) timeout 1200 $(BUSTED)
+
+# Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
+# takes immediate command lists for closed ones in 1.20 and 1.32.
+check-validation: all $(FAULT) ## the suite under the loader's validation layer
+	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
+	$(WITH) sh scripts/run-tests $(BUSTED)
+
+check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
+	sh scripts/check-debian13
+
+check-exports: all ## nothing but the documented names is exported
+	sh scripts/check-exports $(BUILD)
+
+check-docs: all ## the manual and the annotations say what there is, no more
+	$(WITH) $(LUA) scripts/check-docs
+	sh scripts/check-ze
+
+check-lint: ## luacheck, cppcheck and shellcheck
+	sh scripts/check-lint
+
+bench: all $(BUILD)/bench/launch ## what a launch costs
+	$(WITH) $(BUILD)/bench/launch
+
+bench-instructions: all $(BUILD)/bench/launch ## our instructions a launch
+	$(WITH) sh bench/instructions $(BUILD) $(LUA)
+
+$(BUILD)/spec/driver/%_test: $(BUILD)/obj/spec/driver/%_test.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader -ldl -lpthread -lm
+
+$(BUILD)/spec/%_test: $(BUILD)/obj/spec/%_test.o $(PURE)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# It includes the reader rather than being linked with it.
+$(FUZZ): $(BUILD)/obj/spec/common/spirv_fuzz.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(HOST): $(BUILD)/obj/spec/support/host.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua5.4 -ldl -lm
+
+$(FAULT): $(BUILD)/obj/spec/support/ze_fault.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^ -ldl
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -lze_loader -lOpenCL \
+	  -llua5.4 -ldl -lm
+
+# ---------------------------------------------------------------------------
+# Installing
+
+HEADERS := $(wildcard include/*.h)
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LUA_CMOD) \
+	  $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 bin/lze $(DESTDIR)$(BINDIR)/lze
+	$(INSTALL) -m 755 $(BUILD)/lze.so $(DESTDIR)$(LUA_CMOD)/lze.so
+	$(INSTALL) -m 755 $(BUILD)/libze_opencl.so \
+	  $(DESTDIR)$(LIBDIR)/libze_opencl.so
+ifneq ($(HEADERS),)
+	$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)
+	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)
+endif
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/lze $(DESTDIR)$(LUA_CMOD)/lze.so \
+	  $(DESTDIR)$(LIBDIR)/libze_opencl.so \
+	  $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(HEADERS))
+
+clean: ## remove everything that was built
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1 - \2/p' $(MAKEFILE_LIST) \
+	  | sed 's/^/  make /'
+
+FORCE:
+.SECONDARY:
+.PHONY: all demo test build-tests check check-host check-asan check-fuzz \
+  check-gc check-incremental check-generational check-validation \
+  check-debian13 check-exports check-docs check-lint bench \
+  bench-instructions install uninstall clean help FORCE

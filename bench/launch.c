@@ -1,0 +1,416 @@
+/*
+ * launch.c - what a launch costs: from Lua, from C through Level Zero, and
+ * from C through OpenCL, in interleaved rounds of one process.
+ * SPDX-License-Identifier: MIT
+ *
+ *   launch [ROUNDS [LAUNCHES]]   times, medians and their ratios
+ *   launch lua|ze|cl LAUNCHES    one round after a warm-up, for callgrind
+ *
+ * A round is LAUNCHES launches of saxpy over 64 floats, its three arguments
+ * given anew each time, and one wait at its end; "set once" gives them at the
+ * first launch of a round only.  Results are checked: y counts the launches.
+ * Level Zero's are those of the first device of the first driver, OpenCL's of
+ * the first platform.
+ */
+#define CL_TARGET_OPENCL_VERSION 200
+#include <CL/cl.h>
+#include <lauxlib.h>
+#include <level_zero/ze_api.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+  ITEMS = 64,      /* so few that the launch is all there is to measure */
+  WARM_UP = 3,     /* rounds before the first one that counts */
+  MAX_ROUNDS = 1000
+};
+
+static int launches = 2000;
+
+_Noreturn static void die(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  fputs("launch: ", stderr);
+  vfprintf(stderr, format, list);
+  fputc('\n', stderr);
+  va_end(list);
+  exit(EXIT_FAILURE);
+}
+
+static char *read_file(const char *path, size_t *size) {
+  FILE *f = fopen(path, "rb");
+  if (f == NULL) die("%s: run this in the top directory", path);
+  fseek(f, 0, SEEK_END);
+  long length = ftell(f);
+  rewind(f);
+  char *bytes = malloc((size_t)length + 1);
+  if (bytes == NULL || fread(bytes, 1, (size_t)length, f) != (size_t)length)
+    die("%s cannot be read", path);
+  bytes[length] = '\0';
+  fclose(f);
+  *size = (size_t)length;
+  return bytes;
+}
+
+static void check(const char *way, const float *y, double expected) {
+  for (int i = 0; i < ITEMS; i++)
+    if ((double)y[i] != expected)
+      die("%s: y[%d] is %g, not %g", way, i, (double)y[i], expected);
+}
+
+/* ------------------------------------------------------------------------ */
+/* From Lua. */
+
+static lua_State *L;
+
+static const char lua_setup[] =
+  "local lze = require 'lze'\n"
+  "local items = ...\n"
+  "local saxpy = lze.load('kernels/saxpy.spv').saxpy\n"
+  "local x, y = lze.buffer('float', items), lze.buffer('float', items)\n"
+  "x:fill(1)\n"
+  "local function round(launches)\n"
+  "  for _ = 1, launches do saxpy(items, 1.0, x, y) end\n"
+  "  lze.wait()\n"
+  "end\n"
+  "local function check(expected)\n"
+  "  for i = 1, items do assert(y[i] == expected, y[i]) end\n"
+  "end\n"
+  "return round, check, (saxpy:group(items))\n";
+
+static int lua_round_ref, lua_check_ref;
+static unsigned group;  /* the group lze chose; the C ways use it too */
+
+static void lua_call_with(int ref, lua_Integer n) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
+  lua_pushinteger(L, n);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+    die("%s", luaL_tolstring(L, -1, NULL));
+}
+
+static void lua_start(void) {
+  L = luaL_newstate();
+  if (L == NULL) die("no memory for a Lua state");
+  luaL_openlibs(L);
+  if (luaL_loadstring(L, lua_setup) != LUA_OK) die("%s", lua_tostring(L, -1));
+  lua_pushinteger(L, ITEMS);
+  if (lua_pcall(L, 1, 3, 0) != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
+  group = (unsigned)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  lua_check_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_round_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static void lua_round(void) {
+  lua_call_with(lua_round_ref, launches);
+}
+
+static void lua_finish(int rounds) {
+  lua_call_with(lua_check_ref, (lua_Integer)rounds * launches);
+  lua_close(L);
+}
+
+/* ------------------------------------------------------------------------ */
+/* From C through Level Zero. */
+
+#define ZE(call) do { \
+    ze_result_t result_ = (call); \
+    if (result_ != ZE_RESULT_SUCCESS) \
+      die("%s: 0x%x", #call, (unsigned)result_); \
+  } while (0)
+
+/* Commands of a list run in their order; the 1.4 headers do not name it. */
+#define QUEUE_IN_ORDER ((ze_command_queue_flags_t)1 << 1)
+
+static struct {
+  ze_context_handle_t context;
+  ze_command_list_handle_t list;
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t event;
+  ze_module_handle_t module;
+  ze_kernel_handle_t kernel;
+  float *x, *y;
+  double launched;  /* in all, by both ways */
+} ze;
+
+static void ze_start(void) {
+  ze_driver_handle_t driver;
+  ze_device_handle_t device;
+  uint32_t one = 1;
+  ZE(zeInit(0));
+  ZE(zeDriverGet(&one, &driver));
+  ZE(zeDeviceGet(driver, &one, &device));
+
+  ze_context_desc_t context = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+  ZE(zeContextCreate(driver, &context, &ze.context));
+
+  ze_command_queue_desc_t queue = {
+    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+    .flags = QUEUE_IN_ORDER,
+    .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS
+  };
+  ZE(zeCommandListCreateImmediate(ze.context, device, &queue, &ze.list));
+
+  ze_event_pool_desc_t pool = {
+    .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+    .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
+    .count = 1
+  };
+  ZE(zeEventPoolCreate(ze.context, &pool, 1, &device, &ze.pool));
+  ze_event_desc_t event = {
+    .stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
+    .signal = ZE_EVENT_SCOPE_FLAG_HOST
+  };
+  ZE(zeEventCreate(ze.pool, &event, &ze.event));
+
+  size_t size;
+  char *spirv = read_file("kernels/saxpy.spv", &size);
+  ze_module_desc_t module = {
+    .stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+    .format = ZE_MODULE_FORMAT_IL_SPIRV,
+    .inputSize = size,
+    .pInputModule = (const uint8_t *)spirv
+  };
+  ZE(zeModuleCreate(ze.context, device, &module, &ze.module, NULL));
+  free(spirv);
+  ze_kernel_desc_t kernel = {
+    .stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
+    .pKernelName = "saxpy"
+  };
+  ZE(zeKernelCreate(ze.module, &kernel, &ze.kernel));
+
+  ze_device_mem_alloc_desc_t on_device = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC
+  };
+  ze_host_mem_alloc_desc_t on_host = {
+    .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC
+  };
+  void *memory[2];
+  for (int i = 0; i < 2; i++)
+    ZE(zeMemAllocShared(ze.context, &on_device, &on_host,
+                        ITEMS * sizeof(float), 64, device, &memory[i]));
+  ze.x = memory[0];
+  ze.y = memory[1];
+  for (int i = 0; i < ITEMS; i++) {
+    ze.x[i] = 1;
+    ze.y[i] = 0;
+  }
+}
+
+static void ze_launch(bool set) {
+  float a = 1;
+  ze_group_count_t groups = {ITEMS / group, 1, 1};
+  ze.launched += launches;
+  for (int i = 0; i < launches; i++) {
+    if (set || i == 0) {
+      ZE(zeKernelSetGroupSize(ze.kernel, group, 1, 1));
+      ZE(zeKernelSetArgumentValue(ze.kernel, 0, sizeof a, &a));
+      ZE(zeKernelSetArgumentValue(ze.kernel, 1, sizeof ze.x, &ze.x));
+      ZE(zeKernelSetArgumentValue(ze.kernel, 2, sizeof ze.y, &ze.y));
+    }
+    ZE(zeCommandListAppendLaunchKernel(ze.list, ze.kernel, &groups, NULL, 0,
+                                       NULL));
+  }
+  ZE(zeCommandListAppendBarrier(ze.list, ze.event, 0, NULL));
+  ZE(zeEventHostSynchronize(ze.event, UINT64_MAX));
+  ZE(zeEventHostReset(ze.event));
+}
+
+static void ze_round(void) {
+  ze_launch(true);
+}
+
+static void kept_round(void) {
+  ze_launch(false);
+}
+
+static void ze_finish(int rounds) {
+  (void)rounds;
+  check("Level Zero", ze.y, ze.launched);
+  ZE(zeKernelDestroy(ze.kernel));
+  ZE(zeModuleDestroy(ze.module));
+  ZE(zeEventDestroy(ze.event));
+  ZE(zeEventPoolDestroy(ze.pool));
+  ZE(zeCommandListDestroy(ze.list));
+  ZE(zeMemFree(ze.context, ze.x));
+  ZE(zeMemFree(ze.context, ze.y));
+  ZE(zeContextDestroy(ze.context));
+}
+
+/* ------------------------------------------------------------------------ */
+/* From C through OpenCL. */
+
+#define CL(call) do { \
+    cl_int result_ = (call); \
+    if (result_ != CL_SUCCESS) die("%s: %d", #call, (int)result_); \
+  } while (0)
+
+static struct {
+  cl_context context;
+  cl_command_queue queue;
+  cl_program program;
+  cl_kernel kernel;
+  float *x, *y;
+} cl;
+
+static void cl_start(void) {
+  cl_platform_id platform;
+  cl_device_id device;
+  cl_int err;
+  CL(clGetPlatformIDs(1, &platform, NULL));
+  CL(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+  cl.context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+  CL(err);
+  cl.queue = clCreateCommandQueueWithProperties(cl.context, device, NULL,
+                                                &err);
+  CL(err);
+
+  size_t size;
+  char *text = read_file("kernels/saxpy.cl", &size);
+  const char *source = text;
+  cl.program = clCreateProgramWithSource(cl.context, 1, &source, NULL, &err);
+  CL(err);
+  CL(clBuildProgram(cl.program, 1, &device, "", NULL, NULL));
+  free(text);
+  cl.kernel = clCreateKernel(cl.program, "saxpy", &err);
+  CL(err);
+
+  cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
+  cl.x = clSVMAlloc(cl.context, flags, ITEMS * sizeof(float), 0);
+  cl.y = clSVMAlloc(cl.context, flags, ITEMS * sizeof(float), 0);
+  if (cl.x == NULL || cl.y == NULL) die("no fine-grained SVM");
+  for (int i = 0; i < ITEMS; i++) {
+    cl.x[i] = 1;
+    cl.y[i] = 0;
+  }
+}
+
+static void cl_round(void) {
+  float a = 1;
+  size_t global = ITEMS, local = group;
+  for (int i = 0; i < launches; i++) {
+    CL(clSetKernelArg(cl.kernel, 0, sizeof a, &a));
+    CL(clSetKernelArgSVMPointer(cl.kernel, 1, cl.x));
+    CL(clSetKernelArgSVMPointer(cl.kernel, 2, cl.y));
+    CL(clEnqueueNDRangeKernel(cl.queue, cl.kernel, 1, NULL, &global, &local, 0,
+                              NULL, NULL));
+  }
+  CL(clFinish(cl.queue));
+}
+
+static void cl_finish(int rounds) {
+  check("OpenCL", cl.y, (double)rounds * launches);
+  clSVMFree(cl.context, cl.x);
+  clSVMFree(cl.context, cl.y);
+  CL(clReleaseKernel(cl.kernel));
+  CL(clReleaseProgram(cl.program));
+  CL(clReleaseCommandQueue(cl.queue));
+  CL(clReleaseContext(cl.context));
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void nothing(void) {
+}
+
+static void nothing_after(int rounds) {
+  (void)rounds;
+}
+
+enum { LUA, ZE_SET, ZE_KEPT, OPENCL, WAYS };
+
+static const struct {
+  const char *word, *name;
+  void (*start)(void);
+  void (*round)(void);
+  void (*finish)(int rounds);
+} ways[WAYS] = {
+  {"lua", "Lua", lua_start, lua_round, lua_finish},
+  {"ze", "C, Level Zero", ze_start, ze_round, ze_finish},
+  {"", "C, set once", nothing, kept_round, nothing_after},
+  {"cl", "C, OpenCL", cl_start, cl_round, cl_finish}
+};
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int number(const char *text) {
+  char *end;
+  long n = strtol(text, &end, 10);
+  /* Floats count exactly to 2^24; y must not come near it. */
+  if (*text == '\0' || *end != '\0' || n < 1 || n > 10000)
+    die("'%s' is not a number from 1 to 10000", text);
+  return (int)n;
+}
+
+/* The round that callgrind is told to count, by this name. */
+void bench_counted_round(int way);
+__attribute__((noinline)) void bench_counted_round(int way) {
+  ways[way].round();
+  __asm__ volatile("");  /* or this would be a jump, not a call */
+}
+
+static int run_once(int way) {
+  lua_start();   /* it finds the driver, and chooses the group */
+  if (way != 0) ways[way].start();
+  ways[way].round();
+  bench_counted_round(way);
+  ways[way].finish(2);
+  if (way != 0) lua_close(L);
+  return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+  for (int w = 0; w < WAYS; w++)
+    if (argc == 3 && w != ZE_KEPT && strcmp(argv[1], ways[w].word) == 0) {
+      launches = number(argv[2]);
+      return run_once(w);
+    }
+  int rounds = argc > 1 ? number(argv[1]) : 51;
+  if (argc > 2) launches = number(argv[2]);
+  if (rounds > MAX_ROUNDS || (rounds + WARM_UP) * launches >= 1 << 23)
+    die("too many rounds: a float must count every launch");
+
+  static double us[WAYS][MAX_ROUNDS];
+  for (int w = 0; w < WAYS; w++) ways[w].start();
+  for (int r = -WARM_UP; r < rounds; r++)
+    for (int i = 0; i < WAYS; i++) {
+      int w = (i + r + WARM_UP) % WAYS;  /* each goes first in its turn */
+      double start = now_us();
+      ways[w].round();
+      double end = now_us();
+      if (r >= 0) us[w][r] = (end - start) / launches;
+    }
+  for (int w = WAYS - 1; w >= 0; w--) ways[w].finish(rounds + WARM_UP);
+
+  printf("%d rounds of %d launches and a wait, groups of %u; us a launch\n",
+         rounds, launches, group);
+  printf("%-16s %8s %8s %8s\n", "", "quartile", "median", "quartile");
+  double median[WAYS];
+  for (int w = 0; w < WAYS; w++) {
+    qsort(us[w], (size_t)rounds, sizeof **us, compare);
+    median[w] = us[w][rounds / 2];
+    printf("%-16s %8.2f %8.2f %8.2f\n", ways[w].name, us[w][rounds / 4],
+           median[w], us[w][3 * rounds / 4]);
+  }
+  printf("Lua / C, Level Zero           %.2f\n", median[LUA] / median[ZE_SET]);
+  printf("Lua / C, set once             %.2f\n", median[LUA] / median[ZE_KEPT]);
+  printf("C, Level Zero / C, OpenCL     %.2f\n",
+         median[ZE_SET] / median[OPENCL]);
+  return EXIT_SUCCESS;
+}

@@ -1,0 +1,254 @@
+/*
+ * cache.c - what is expensive to make, kept on disk for the next process.
+ * SPDX-License-Identifier: MIT
+ */
+#include "cache.h"
+#include "io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, NAME_SIZE = 96 };
+
+/* All entries together may take this much: some hundred modules of the sizes
+   seen, and too little for anybody to miss the space. */
+#define LIMIT_BYTES ((uint64_t)512 << 20)
+
+/* Before each entry in its file. */
+typedef struct header {
+  char magic[8];
+  cache_key key;
+  uint64_t size, checksum;
+} header;
+
+static const char magic[8] = "lzecac1";
+
+/* --- keys --------------------------------------------------------------- */
+
+/* FNV-1a, 64 bits, and a last mixing so that the last bytes reach all bits. */
+static uint64_t hash(uint64_t seed, const void *bytes, size_t size) {
+  const unsigned char *p = bytes;
+  uint64_t h = seed ^ 14695981039346656037u;
+  for (size_t i = 0; i < size; i++) h = (h ^ p[i]) * 1099511628211u;
+  h ^= h >> 32;
+  h *= 0x9e3779b97f4a7c15u;
+  return h ^ h >> 29;
+}
+
+void cache_key_add(cache_key *key, const void *bytes, size_t size) {
+  for (uint64_t i = 0; i < 2; i++)
+    key->h[i] = hash(hash(key->h[i] + i, &size, sizeof size), bytes, size);
+}
+
+void cache_key_add_file(cache_key *key, const char *path) {
+  struct stat st;
+  memset(&st, 0, sizeof st);
+  if (stat(path, &st) != 0) st.st_size = -1;
+  cache_key_add(key, path, strlen(path));
+  cache_key_add(key, &st.st_size, sizeof st.st_size);
+  cache_key_add(key, &st.st_mtim, sizeof st.st_mtim);
+}
+
+/* --- the directory ------------------------------------------------------ */
+
+static bool directory_path(char *path, size_t size) {
+  const char *off = getenv("LZE_CACHE");
+  const char *xdg = secure_getenv("XDG_CACHE_HOME");
+  const char *home = secure_getenv("HOME");
+  int n = -1;
+  if (off != NULL && strcmp(off, "off") == 0) return false;
+  if (xdg != NULL && *xdg == '/')
+    n = snprintf(path, size, "%s/lze", xdg);
+  else if (home != NULL && *home == '/')
+    n = snprintf(path, size, "%s/.cache/lze", home);
+  return n > 0 && (size_t)n < size;
+}
+
+/* Open it, made if need be and wanted; -1 where there is none to be had. */
+static int directory_open(bool make) {
+  char path[PATH_SIZE];
+  if (!directory_path(path, sizeof path)) return -1;
+  for (char *p = path + 1; make && *p != '\0'; p++)
+    if (*p == '/') {
+      *p = '\0';
+      mkdir(path, 0700);
+      *p = '/';
+    }
+  if (make) mkdir(path, 0700);
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat st;
+  if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_uid != geteuid() ||
+                  (st.st_mode & 077) != 0)) {
+    close(fd);
+    fd = -1;
+  }
+  return fd;
+}
+
+char *cache_directory(void) {
+  char path[PATH_SIZE];
+  int fd = directory_open(true);
+  if (fd < 0) return NULL;
+  close(fd);
+  return directory_path(path, sizeof path) ? strdup(path) : NULL;
+}
+
+/* Whether a file's name is that of an entry: two hashes, a dot, a kind. */
+static bool is_entry(const char *name) {
+  return strspn(name, "0123456789abcdef") == 32 && name[32] == '.' &&
+         strchr(name + 33, '.') == NULL;
+}
+
+typedef struct entry {
+  char name[NAME_SIZE];
+  uint64_t bytes;
+  struct timespec used;
+} entry;
+
+/* All entries, malloc'ed; NULL when there are none. */
+static entry *directory_list(int directory, size_t *count) {
+  entry *entries = NULL;
+  size_t capacity = 0;
+  *count = 0;
+  int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+  if (d == NULL) {
+    if (copy >= 0) close(copy);
+    return NULL;
+  }
+  struct dirent *e;
+  while ((e = readdir(d)) != NULL) {
+    struct stat st;
+    size_t length = strlen(e->d_name);
+    if (!is_entry(e->d_name) || length >= NAME_SIZE ||
+        fstatat(directory, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(st.st_mode))
+      continue;
+    if (*count == capacity) {
+      size_t wanted = capacity == 0 ? 64 : 2 * capacity;
+      entry *more = realloc(entries, wanted * sizeof *more);
+      if (more == NULL) break;
+      entries = more;
+      capacity = wanted;
+    }
+    entry *last = &entries[(*count)++];
+    memcpy(last->name, e->d_name, length + 1);
+    last->bytes = (uint64_t)st.st_size;
+    last->used = st.st_mtim; /* a hit sets it */
+  }
+  closedir(d);
+  return entries;
+}
+
+static int by_age(const void *a, const void *b) {
+  const struct timespec *x = &((const entry *)a)->used;
+  const struct timespec *y = &((const entry *)b)->used;
+  if (x->tv_sec != y->tv_sec) return x->tv_sec < y->tv_sec ? -1 : 1;
+  return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
+}
+
+/* Remove the least recently used entries until the rest fits the limit. */
+static void directory_trim(int directory) {
+  size_t count;
+  uint64_t total = 0;
+  entry *entries = directory_list(directory, &count);
+  for (size_t i = 0; i < count; i++) total += entries[i].bytes;
+  if (total > LIMIT_BYTES) {
+    qsort(entries, count, sizeof *entries, by_age);
+    for (size_t i = 0; i < count && total > LIMIT_BYTES; i++) {
+      unlinkat(directory, entries[i].name, 0);
+      total -= entries[i].bytes;
+    }
+  }
+  free(entries);
+}
+
+void cache_count(int clear, size_t *count, uint64_t *bytes) {
+  *count = 0;
+  *bytes = 0;
+  int directory = directory_open(false);
+  if (directory < 0) return;
+  entry *entries = directory_list(directory, count);
+  for (size_t i = 0; i < *count; i++) {
+    if (clear) unlinkat(directory, entries[i].name, 0);
+    *bytes += entries[i].bytes;
+  }
+  if (clear) {
+    *count = 0;
+    *bytes = 0;
+  }
+  free(entries);
+  close(directory);
+}
+
+/* --- entries ------------------------------------------------------------ */
+
+static void entry_name(const char *kind, const cache_key *key,
+                       char name[NAME_SIZE]) {
+  snprintf(name, NAME_SIZE, "%016llx%016llx.%.16s",
+           (unsigned long long)key->h[0], (unsigned long long)key->h[1],
+           kind);
+}
+
+unsigned char *cache_read(const char *kind, const cache_key *key,
+                          size_t *size) {
+  char name[NAME_SIZE];
+  header h;
+  struct stat st;
+  unsigned char *bytes = NULL;
+  int directory = directory_open(false);
+  if (directory < 0) return NULL;
+  entry_name(kind, key, name);
+  int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  close(directory);
+  if (fd < 0) return NULL;
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+      io_read_all(fd, &h, sizeof h) &&
+      memcmp(h.magic, magic, sizeof magic) == 0 &&
+      memcmp(&h.key, key, sizeof *key) == 0 &&
+      (uint64_t)st.st_size - sizeof h == h.size &&
+      (bytes = malloc(h.size + 1)) != NULL &&
+      (!io_read_all(fd, bytes, h.size) ||
+       hash(0, bytes, h.size) != h.checksum)) {
+    free(bytes);
+    bytes = NULL;
+  }
+  if (bytes != NULL) {
+    *size = h.size;
+    futimens(fd, NULL); /* it is in use; fails where that may not be noted */
+  }
+  close(fd);
+  return bytes;
+}
+
+void cache_write(const char *kind, const cache_key *key, const void *bytes,
+                 size_t size) {
+  static _Atomic unsigned serial;
+  char name[NAME_SIZE], temporary[NAME_SIZE + 48];
+  header h = {.key = *key, .size = size, .checksum = hash(0, bytes, size)};
+  memcpy(h.magic, magic, sizeof magic);
+  int directory = directory_open(true);
+  if (directory < 0) return;
+  entry_name(kind, key, name);
+  snprintf(temporary, sizeof temporary, "%s.%ld.%u.tmp", name,
+           (long)getpid(), serial++);
+  int fd = openat(directory, temporary,
+                  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) {
+    bool ok = io_write_all(fd, &h, sizeof h) && io_write_all(fd, bytes, size);
+    if (close(fd) != 0 || !ok ||
+        renameat(directory, temporary, directory, name) != 0)
+      unlinkat(directory, temporary, 0);
+    else
+      directory_trim(directory);
+  }
+  close(directory);
+}

@@ -1,0 +1,224 @@
+/*
+ * tool.c - running a compiler or translator as a process of its own.
+ * SPDX-License-Identifier: MIT
+ */
+#include "tool.h"
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  MAX_MESSAGE = 16384,
+  /* LLVM's versions, which is what tools have in their names. */
+  OLDEST_VERSION = 11,
+  NEWEST_VERSION = 40
+};
+
+void tool_text_add(tool_text *t, const char *format, ...) {
+  char line[MAX_MESSAGE];
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (n < 0) return;
+  size_t length = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+  char *text = realloc(t->text, t->size + length + 1);
+  if (text == NULL) return;
+  memcpy(text + t->size, line, length + 1);
+  t->text = text;
+  t->size += length;
+}
+
+/* --- finding ------------------------------------------------------------ */
+
+int tool_find(const char *name, unsigned version, char *path, size_t size) {
+  static const char *const directories[] = {"/usr/bin", "/usr/local/bin",
+                                            "/bin"};
+  enum { DIRECTORIES = sizeof directories / sizeof *directories };
+  if (version == 0) version = NEWEST_VERSION;
+  unsigned best = UINT_MAX;
+  int found = 0;
+  for (int d = 0; d < DIRECTORIES; d++)
+    for (unsigned v = OLDEST_VERSION; v <= NEWEST_VERSION; v++) {
+      char candidate[128];
+      snprintf(candidate, sizeof candidate, "%s/%s-%u", directories[d], name,
+               v);
+      if (access(candidate, X_OK) != 0) continue;
+      unsigned distance = v <= version ? version - v : 1000 + v - version;
+      if (distance >= best) continue;
+      best = distance;
+      found = (int)v;
+      snprintf(path, size, "%s", candidate);
+    }
+  for (int d = 0; found == 0 && d < DIRECTORIES; d++) {
+    snprintf(path, size, "%s/%s", directories[d], name);
+    if (access(path, X_OK) == 0) found = -1;
+  }
+  return found;
+}
+
+/* --- running ------------------------------------------------------------ */
+
+static uint64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+/* How the tool ended, from the process that waits for it. */
+typedef struct ending {
+  int exec_error; /* errno of execve, or 0 */
+  int status;     /* of waitpid */
+} ending;
+
+/* In the forked process: run the program with these files as 0, 1 and 2, wait
+   for it and say how it ended.  Only what is safe after fork in a threaded
+   process is used.  It is a process between because our own may ignore
+   SIGCHLD or wait for anybody's children, and then never learns the status. */
+static _Noreturn void run_between(char *const *arguments, int in, int out,
+                                  int err, int report) {
+  struct sigaction plain;
+  memset(&plain, 0, sizeof plain);
+  plain.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; s++) sigaction(s, &plain, NULL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  setpgid(0, 0);
+  ending end = {0, 0};
+  int failed[2];
+  if (pipe2(failed, O_CLOEXEC) != 0) _exit(1);
+  pid_t child = _Fork();
+  if (child == 0) {
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    /* Above 2 first, so that none of the three is overwritten by another. */
+    int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 100);
+    int files[3] = {fcntl(in, F_DUPFD_CLOEXEC, 3),
+                    fcntl(out, F_DUPFD_CLOEXEC, 3),
+                    fcntl(err, F_DUPFD_CLOEXEC, 3)};
+    for (int i = 0; i < 3; i++) dup2(files[i], i);
+#ifdef SYS_close_range
+    syscall(SYS_close_range, 3u, ~0u, 1u << 2 /* CLOSE_RANGE_CLOEXEC */);
+#endif
+    execve(arguments[0], arguments, environ);
+    int error = errno;
+    io_write_all(high, &error, sizeof error);
+    _exit(127);
+  }
+  close(failed[1]);
+  if (child < 0)
+    end.exec_error = errno;
+  else {
+    while (waitpid(child, &end.status, 0) < 0 && errno == EINTR)
+      ;
+    if (!io_read_all(failed[0], &end.exec_error, sizeof end.exec_error))
+      end.exec_error = 0;
+  }
+  io_write_all(report, &end, sizeof end);
+  _exit(0);
+}
+
+/* Run it.  False with the reason in log where it did not succeed; what it
+   wrote to its error file is for the caller to add. */
+static bool run(char *const *arguments, int in, int out, int err,
+                int seconds, tool_text *log) {
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) {
+    tool_text_add(log, "pipe: %s\n", strerror(errno));
+    return false;
+  }
+  pid_t between = _Fork();
+  if (between == 0) run_between(arguments, in, out, err, report[1]);
+  close(report[1]);
+  if (between < 0) {
+    tool_text_add(log, "fork: %s\n", strerror(errno));
+    close(report[0]);
+    return false;
+  }
+  ending end;
+  struct pollfd wait = {.fd = report[0], .events = POLLIN};
+  uint64_t start = now_ms();
+  int ready, left = seconds * 1000;
+  while ((ready = poll(&wait, 1, left)) < 0 && errno == EINTR) {
+    int spent = (int)(now_ms() - start);
+    left = spent < seconds * 1000 ? seconds * 1000 - spent : 0;
+  }
+  bool ended = ready > 0 && io_read_all(report[0], &end, sizeof end);
+  close(report[0]);
+  if (!ended) kill(-between, SIGKILL);
+  while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
+    ;
+  if (ready == 0)
+    tool_text_add(log, "%s took longer than %d s and was stopped\n",
+                  arguments[0], seconds);
+  else if (!ended)
+    tool_text_add(log, "%s could not be started\n", arguments[0]);
+  else if (end.exec_error != 0)
+    tool_text_add(log, "%s: %s\n", arguments[0], strerror(end.exec_error));
+  else if (WIFSIGNALED(end.status))
+    tool_text_add(log, "%s was ended by signal %d (%s)\n", arguments[0],
+                  WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
+  else if (end.status != 0)
+    tool_text_add(log, "%s failed with status %d\n", arguments[0],
+                  WEXITSTATUS(end.status));
+  else
+    return true;
+  return false;
+}
+
+/* All of an anonymous file, malloc'ed and NUL terminated. */
+static unsigned char *file_contents(int fd, size_t *size) {
+  struct stat st;
+  if (fstat(fd, &st) != 0 || lseek(fd, 0, SEEK_SET) < 0) return NULL;
+  *size = (size_t)st.st_size;
+  unsigned char *bytes = malloc(*size + 1);
+  if (bytes == NULL || !io_read_all(fd, bytes, *size)) {
+    free(bytes);
+    return NULL;
+  }
+  bytes[*size] = '\0';
+  return bytes;
+}
+
+unsigned char *tool_run(char *const *arguments, const void *input,
+                        size_t input_size, int seconds, size_t *output_size,
+                        tool_text *log) {
+  unsigned char *output = NULL;
+  tool_text reason = {NULL, 0}; /* the tool's own words come first */
+  int in = memfd_create("tool-input", MFD_CLOEXEC);
+  int out = memfd_create("tool-output", MFD_CLOEXEC);
+  int err = memfd_create("tool-messages", MFD_CLOEXEC);
+  if (in < 0 || out < 0 || err < 0 || !io_write_all(in, input, input_size) ||
+      lseek(in, 0, SEEK_SET) < 0)
+    tool_text_add(&reason, "files for %s: %s\n", arguments[0],
+                  strerror(errno));
+  else if (run(arguments, in, out, err, seconds, &reason))
+    output = file_contents(out, output_size);
+  size_t n = 0;
+  unsigned char *messages = err >= 0 ? file_contents(err, &n) : NULL;
+  if (messages != NULL && n > 0) tool_text_add(log, "%s", (char *)messages);
+  free(messages);
+  if (reason.size > 0) tool_text_add(log, "%s", reason.text);
+  free(reason.text);
+  if (in >= 0) close(in);
+  if (out >= 0) close(out);
+  if (err >= 0) close(err);
+  return output;
+}

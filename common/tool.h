@@ -1,0 +1,46 @@
+/*
+ * tool.h - running a compiler or translator as a process of its own.
+ * SPDX-License-Identifier: MIT
+ *
+ * Tools are executed, never linked: some of them end by assertion on input
+ * that is valid, and must not take this process with them.  They are run by
+ * absolute path, without a shell, in a process group of their own, with no
+ * descriptor of ours but 0, 1 and 2, which are anonymous files, so that
+ * nothing is left behind however they end.
+ */
+#ifndef LZE_TOOL_H
+#define LZE_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Text that grows; {NULL, 0} is empty. The owner frees text. */
+typedef struct tool_text {
+  char *text;
+  size_t size;
+} tool_text;
+
+/* Add formatted text; what memory does not suffice for is lost. */
+void tool_text_add(tool_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Find `name`-N, or `name`, where the system keeps programs: never in the
+ * current directory, nor along PATH.  Version `version`, else the nearest
+ * older, else the nearest newer one; 0 takes the newest.  The path goes into
+ * path, of `size` bytes; returns the version, -1 for `name` without one, or
+ * 0 where there is none.
+ */
+int tool_find(const char *name, unsigned version, char *path, size_t size);
+
+/*
+ * Run arguments[0] with `input` on its standard input, for at most `seconds`.
+ * Returns what it wrote to its standard output, malloc'ed, NUL terminated and
+ * *output_size long, if it succeeded; NULL with the reason in `log` if not.
+ * What it wrote to its standard error is added to `log` in either case.
+ */
+unsigned char *tool_run(char *const *arguments, const void *input,
+                        size_t input_size, int seconds, size_t *output_size,
+                        tool_text *log);
+
+#endif

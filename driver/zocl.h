@@ -1,0 +1,431 @@
+/*
+ * zocl.h - every contract between the files of driver/.
+ * SPDX-License-Identifier: MIT
+ *
+ * libze_opencl.so: a Level Zero driver on top of OpenCL.  See README.md for
+ * its use, its environment variables and how it is built.
+ *
+ * How the parts hang together.  A Level Zero driver is one OpenCL platform, a
+ * device is one OpenCL device, and all contexts of a driver share one
+ * cl_context.  What executes is a stream (zocl_stream.c): an in-order OpenCL
+ * queue, one below each command queue and each immediate list.  Commands are
+ * submitted to it by the calling thread, always; what has to wait for the
+ * host waits inside OpenCL on a user event, so that there are no threads in
+ * here.  Completion is told by signals (zocl_signal.c), the common part of
+ * events and fences.
+ *
+ * The handles of Level Zero are pointers to the structures below, whose tags
+ * are the ones that the API declares.
+ */
+#ifndef ZOCL_H
+#define ZOCL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+
+#include "spirv.h"
+#include "tool.h"
+#include "zocl_api.h"
+
+#define ZOCL_EXPORT __attribute__((visibility("default")))
+
+typedef struct _ze_driver_handle_t zocl_driver;
+typedef struct _ze_device_handle_t zocl_device;
+typedef struct _ze_context_handle_t zocl_context;
+typedef struct _ze_command_queue_handle_t zocl_queue;
+typedef struct _ze_command_list_handle_t zocl_list;
+typedef struct _ze_event_pool_handle_t zocl_event_pool;
+typedef struct _ze_event_handle_t zocl_event;
+typedef struct _ze_fence_handle_t zocl_fence;
+typedef struct _ze_module_handle_t zocl_module;
+typedef struct _ze_module_build_log_handle_t zocl_build_log;
+typedef struct _ze_kernel_handle_t zocl_kernel;
+typedef struct zocl_stream zocl_stream;
+typedef struct zocl_signal zocl_signal;
+
+/* The functions of one OpenCL implementation. */
+typedef const cl_icd_dispatch zocl_cl;
+
+/* ------------------------------------------------------------------------
+ * zocl_driver.c: initialisation, drivers, errors.
+ */
+
+struct _ze_driver_handle_t {
+  zocl_cl *cl;
+  cl_platform_id platform;
+  cl_context context;
+  bool pocl;             /* PoCL, whose habits are known (zocl_opencl.c) */
+  unsigned llvm;         /* the LLVM version it says it has, or 0 */
+  char version[256];     /* CL_PLATFORM_VERSION */
+  bool clock_known;      /* under a lock of zocl_stream.c */
+  uint64_t clock_offset; /* from OpenCL's profiling clock to zocl_clock */
+  zocl_context *default_context;
+  uint32_t device_count;
+  zocl_device *devices;
+};
+
+/* Keep a reason for the calling thread's zeDriverGetLastErrorDescription and
+   return `result`, so that one writes: return zocl_fail(result, "..."). */
+ze_result_t zocl_fail(ze_result_t result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same for a result that says enough by itself. */
+ze_result_t zocl_error(ze_result_t result);
+
+/* The reason kept last by this thread, "" when there is none. */
+const char *zocl_last_error(void);
+
+/* The Level Zero result for an OpenCL error; `call` names the function. */
+ze_result_t zocl_cl_error(cl_int error, const char *call);
+
+/* True in a process forked after initialisation: OpenCL's threads do not
+   exist there, so that nothing may be called and nothing waited for. */
+bool zocl_forked(void);
+
+#define ZOCL_NEED_HANDLE(handle) \
+  do {                                                                   \
+    if ((handle) == NULL)                                                \
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "%s is null", \
+                       #handle);                                         \
+  } while (0)
+#define ZOCL_NEED_POINTER(pointer) \
+  do {                                                                    \
+    if ((pointer) == NULL)                                                \
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "%s is null", \
+                       #pointer);                                         \
+  } while (0)
+
+/* ------------------------------------------------------------------------
+ * zocl_opencl.c: finding OpenCL, and what must be true before it is used.
+ */
+
+typedef struct zocl_platform {
+  cl_platform_id id;
+  zocl_cl *cl;
+} zocl_platform;
+
+/* The OpenCL platforms this driver may use, at most `cap`; returns how many.
+   Where there is none the reason is in zocl_last_error.  Called once. */
+size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap);
+
+/* Whether a compilation inside this process can succeed just now.  PoCL ends
+   the process where its linker cannot be run, so this is asked before each
+   build and before each launch that may compile.  On false the reason is in
+   zocl_last_error. */
+bool zocl_opencl_may_compile(const zocl_driver *driver);
+
+/* To be called where a compilation begins, by the thread that asks for it, and
+   where one is known to have ended: at exit, streams are then drained before
+   the destructors of the compiler's libraries run. */
+void zocl_opencl_compiles(void);
+void zocl_opencl_compiled(void);
+
+/* ------------------------------------------------------------------------
+ * zocl_device.c: devices and their properties.
+ */
+
+struct _ze_device_handle_t {
+  zocl_driver *driver;
+  uint32_t index;
+  cl_device_id id;
+  bool takes_il;         /* SPIR-V through clCreateProgramWithIL */
+  bool fp64, fp16;
+  cl_device_type type;
+  cl_uint vendor_id, units, mhz, address_bits, vector_width;
+  size_t max_group, max_size[3], max_argument_bytes;
+  cl_ulong memory_bytes, max_alloc, local_bytes, cache_bytes;
+  uint32_t subgroup_sizes[8], subgroup_count;
+  uint8_t uuid[16];
+  char name[ZE_MAX_DEVICE_NAME];
+};
+
+/* Fill `device` from an OpenCL device.  False where Level Zero cannot be had
+   on it, with the reason in zocl_last_error. */
+bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
+                      cl_device_id id);
+
+/* Queues of the one queue group: more than there are is no loss, for they
+   share the device in any case. */
+enum { ZOCL_QUEUES = 16 };
+
+/* Nanoseconds of the one clock that all timestamps are in. */
+uint64_t zocl_clock(void);
+
+/* Timestamps have this many valid bits: fewer than 64, because programs
+   compute ~(-1 << bits). */
+enum { ZOCL_TIMESTAMP_BITS = 56 };
+
+/* ------------------------------------------------------------------------
+ * zocl_context.c: contexts.
+ */
+
+struct _ze_context_handle_t {
+  zocl_driver *driver;
+};
+
+/* ------------------------------------------------------------------------
+ * zocl_memory.c: unified shared memory.
+ *
+ * All of the driver that depends on where memory lies: an implementation for
+ * an OpenCL that takes any pointer of the host, which is what
+ * zocl_device_init asks for.
+ */
+
+/* Copy, run in a stream; `args` is a zocl_copy. */
+typedef struct zocl_copy {
+  void *to;
+  const void *from;
+  size_t size;
+} zocl_copy;
+void zocl_memory_copy(void *args);
+
+/* Fill, likewise. */
+enum { ZOCL_MAX_PATTERN = 128 }; /* the largest OpenCL type, double16 */
+typedef struct zocl_fill {
+  void *to;
+  size_t size, pattern_size;
+  unsigned char pattern[ZOCL_MAX_PATTERN];
+} zocl_fill;
+void zocl_memory_fill(void *args);
+
+/* Copy of a box of rows, likewise.  Pitches in bytes. */
+typedef struct zocl_copy_region {
+  void *to;
+  const void *from;
+  ze_copy_region_t to_region, from_region; /* extents are from_region's */
+  uint32_t to_pitch, to_slice, from_pitch, from_slice;
+} zocl_copy_region;
+void zocl_memory_copy_region(void *args);
+
+/* ------------------------------------------------------------------------
+ * zocl_signal.c: something that becomes true once and may be reset.
+ *
+ * Counted, because OpenCL's callbacks may come after the event or fence is
+ * gone.  All functions may be called by any thread.
+ */
+
+/* A wait on a signal, resolved while a command is being submitted. */
+typedef enum zocl_wait {
+  ZOCL_WAIT_NONE,     /* satisfied, or will be by the stream's own order */
+  ZOCL_WAIT_EVENT,    /* wait for *event, which the caller then releases */
+  ZOCL_WAIT_LATER     /* known only when the stream gets there */
+} zocl_wait;
+
+zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set);
+void zocl_signal_ref(zocl_signal *signal);
+void zocl_signal_unref(zocl_signal *signal); /* NULL is allowed */
+
+/* Whether it wants timestamps, so that its command needs a timed queue. */
+bool zocl_signal_timed(const zocl_signal *signal);
+
+void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end);
+void zocl_signal_reset(zocl_signal *signal);
+
+/* SUCCESS, NOT_READY, or how the command that was to signal it failed. */
+ze_result_t zocl_signal_query(zocl_signal *signal);
+/* Wait at most `timeout` ns; UINT64_MAX is forever. */
+ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout);
+
+/* The start and end of what signalled it last, in zocl_clock's ns.  False
+   when it is not signalled. */
+bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end);
+
+/* What a command submitted to `stream` has to wait for. */
+ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
+                                zocl_wait *wait, cl_event *event);
+/* Run in the stream for a wait that was LATER: complete `gate`, which it
+   takes over, as soon as the signal is set. */
+void zocl_signal_open(zocl_signal *signal, cl_event gate);
+
+/* The command of `event`, number `number` of `stream`, will signal it.  The
+   event is taken over on success. */
+ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
+                               uint64_t number, cl_event event);
+
+/* A reset in a stream: announce it when submitting, do it when running. */
+void zocl_signal_reset_begin(zocl_signal *signal, zocl_stream *stream);
+void zocl_signal_reset_end(zocl_signal *signal);
+
+/* ------------------------------------------------------------------------
+ * zocl_stream.c: commands in order on an OpenCL queue.
+ */
+
+typedef void (*zocl_host_function)(void *args);
+
+typedef enum zocl_command_kind {
+  ZOCL_COMMAND_NOTHING, /* only waits and signals */
+  ZOCL_COMMAND_LAUNCH,  /* a kernel */
+  ZOCL_COMMAND_HOST,    /* a function of ours, run in order */
+  ZOCL_COMMAND_RESET    /* of signal `reset` */
+} zocl_command_kind;
+
+/* A launch.  `values` are the kernel's arguments as captured. */
+typedef struct zocl_launch {
+  zocl_kernel *kernel;
+  const unsigned char *values;
+  size_t global[3], local[3], offset[3];
+} zocl_launch;
+
+typedef struct zocl_command {
+  zocl_command_kind kind;
+  bool small;             /* HOST: cheap enough for the calling thread */
+  uint32_t wait_count;
+  zocl_event *const *waits;
+  zocl_signal *signal;    /* or NULL */
+  zocl_signal *reset;
+  const zocl_launch *launch;
+  zocl_host_function function;
+  void *args;
+  size_t args_size;
+} zocl_command;
+
+ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream);
+void zocl_stream_ref(zocl_stream *stream);
+void zocl_stream_unref(zocl_stream *stream);
+/* The owner's last call: the OpenCL queue is released, what is still in it
+   runs to its end.  References of others keep only the memory. */
+void zocl_stream_close(zocl_stream *stream);
+
+/* Submit without waiting for anything.  Nothing of `command` is used after
+   the call but kernels, signals and what pointers in `args` point to. */
+ze_result_t zocl_stream_submit(zocl_stream *stream,
+                               const zocl_command *command);
+
+/* Wait until everything submitted is done, at most `timeout` ns. */
+ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
+
+/* Command `number` is known to be done, and so everything before it; `status`
+   is negative where it failed. */
+void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
+
+/* Wait for all streams of a device, or of all devices where it is NULL. */
+ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout);
+
+/* ------------------------------------------------------------------------
+ * zocl_event.c: event pools and events.
+ */
+
+struct _ze_event_pool_handle_t {
+  zocl_context *context;
+  ze_event_pool_flags_t flags;
+  uint32_t count;
+};
+
+struct _ze_event_handle_t {
+  zocl_signal *signal;
+  zocl_event_pool *pool;
+  ze_event_scope_flags_t signal_scope, wait_scope;
+};
+
+/* Results of zeEventQueryKernelTimestamp for `signal`; false if not set. */
+bool zocl_event_timestamps(zocl_signal *signal,
+                           ze_kernel_timestamp_result_t *result);
+
+/* ------------------------------------------------------------------------
+ * zocl_list.c and zocl_queue.c: command lists, command queues, fences.
+ */
+
+struct _ze_command_list_handle_t {
+  zocl_context *context;
+  zocl_device *device;
+  uint32_t ordinal, index;
+  zocl_stream *stream;   /* of an immediate list, else NULL */
+  bool synchronous;      /* every append waits */
+  bool closed;
+  struct recorded *first, **last;
+};
+
+/* What a queue descriptor asks for is there, or the error. */
+ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);
+
+/* Submit the commands of a closed list. */
+ze_result_t zocl_list_execute(zocl_list *list, zocl_stream *stream);
+
+/* ------------------------------------------------------------------------
+ * zocl_module.c: modules and build logs.
+ */
+
+struct _ze_module_handle_t {
+  atomic_uint refs;      /* the handle and its kernels */
+  zocl_device *device;
+  spirv_module *spirv;
+  cl_program program;
+  char *flags;           /* build flags as given */
+  uint32_t *words;       /* the SPIR-V with the constants given */
+  size_t size;           /* in bytes */
+};
+
+/* A hash for names and checksums, not for secrets. */
+uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size);
+
+struct _ze_module_build_log_handle_t {
+  size_t size;           /* with the NUL */
+  char text[];
+};
+
+void zocl_module_ref(zocl_module *module);
+void zocl_module_unref(zocl_module *module);
+
+/* ------------------------------------------------------------------------
+ * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.
+ */
+
+/* Translate with llvm-spirv, of LLVM `llvm` where that is installed, or take
+   what was translated before from the cache.  Returns malloc'ed bitcode, or
+   NULL with the reason in log. */
+unsigned char *zocl_translate(const zocl_module *module, unsigned llvm,
+                              size_t *size, tool_text *log);
+
+/* ------------------------------------------------------------------------
+ * zocl_kernel.c: kernels, their arguments and their launch.
+ */
+
+typedef struct zocl_arg {
+  spirv_class cls;
+  bool set;
+  size_t offset, bytes;  /* its place in zocl_kernel.values */
+} zocl_arg;
+
+/* What is compiled apart: see shape_is_known. */
+typedef struct zocl_shape {
+  uint32_t local[3];
+  uint32_t variant;
+} zocl_shape;
+
+struct _ze_kernel_handle_t {
+  zocl_module *module;
+  const spirv_kernel *info;
+  cl_kernel id;
+  uint32_t arg_count, unset_count;
+  zocl_arg *args;
+  size_t values_size;
+  unsigned char *values;  /* as set through the API */
+  uint32_t group[3], max_group;
+  uint64_t offset[3];
+  uint64_t local_bytes;   /* static and of its LOCAL arguments */
+  ze_kernel_indirect_access_flags_t indirect;
+  pthread_mutex_t lock;   /* of what follows, and of the cl_kernel */
+  unsigned char *current; /* what the cl_kernel has */
+  bool primed;            /* every argument has been given to the cl_kernel */
+  uint32_t shape_count, shape_room;
+  zocl_shape *shapes;
+};
+
+/* Describe a launch of the kernel as it is set up now.  launch->values are
+   the kernel's own: to be copied where the launch is kept. */
+ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
+                                const ze_group_count_t *groups,
+                                zocl_launch *launch);
+
+ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
+                                cl_command_queue queue, cl_uint wait_count,
+                                const cl_event *waits, cl_event *event);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * zocl_api.h - the Level Zero functions that this driver implements.
+ * SPDX-License-Identifier: MIT
+ *
+ * One list says which functions there are, where each stands in the loader's
+ * tables and since which version of the specification.  A table of the loader
+ * is an array of function pointers that only ever grows at its end, so that
+ * an index and a version say all; both are facts of include/ze_ddi.h and of
+ * the version gates in Level Zero specification 1.17.
+ *
+ * zeFooBar is implemented by zocl_FooBar.
+ */
+#ifndef ZOCL_API_H
+#define ZOCL_API_H
+
+#include <level_zero/ze_api.h>
+
+/* E(table, index, minor version of its arrival, name); up to version 1.4, the
+   oldest headers that this driver is built with. */
+#define ZOCL_ENTRIES(E)                                \
+  E(Global, 0, 0, Init)                                \
+  E(Driver, 0, 0, DriverGet)                           \
+  E(Driver, 1, 0, DriverGetApiVersion)                 \
+  E(Driver, 2, 0, DriverGetProperties)                 \
+  E(Driver, 3, 0, DriverGetIpcProperties)              \
+  E(Driver, 4, 0, DriverGetExtensionProperties)        \
+  E(Driver, 5, 1, DriverGetExtensionFunctionAddress)   \
+  E(Device, 0, 0, DeviceGet)                           \
+  E(Device, 1, 0, DeviceGetSubDevices)                 \
+  E(Device, 2, 0, DeviceGetProperties)                 \
+  E(Device, 3, 0, DeviceGetComputeProperties)          \
+  E(Device, 4, 0, DeviceGetModuleProperties)           \
+  E(Device, 5, 0, DeviceGetCommandQueueGroupProperties) \
+  E(Device, 6, 0, DeviceGetMemoryProperties)           \
+  E(Device, 7, 0, DeviceGetMemoryAccessProperties)     \
+  E(Device, 8, 0, DeviceGetCacheProperties)            \
+  E(Device, 9, 0, DeviceGetImageProperties)            \
+  E(Device, 10, 0, DeviceGetExternalMemoryProperties)  \
+  E(Device, 11, 0, DeviceGetP2PProperties)             \
+  E(Device, 12, 0, DeviceCanAccessPeer)                \
+  E(Device, 13, 0, DeviceGetStatus)                    \
+  E(Device, 14, 1, DeviceGetGlobalTimestamps)          \
+  E(Context, 0, 0, ContextCreate)                      \
+  E(Context, 1, 0, ContextDestroy)                     \
+  E(Context, 2, 0, ContextGetStatus)                   \
+  E(Context, 3, 0, ContextSystemBarrier)               \
+  E(Context, 4, 0, ContextMakeMemoryResident)          \
+  E(Context, 5, 0, ContextEvictMemory)                 \
+  E(Context, 8, 1, ContextCreateEx)                    \
+  E(CommandQueue, 0, 0, CommandQueueCreate)            \
+  E(CommandQueue, 1, 0, CommandQueueDestroy)           \
+  E(CommandQueue, 2, 0, CommandQueueExecuteCommandLists) \
+  E(CommandQueue, 3, 0, CommandQueueSynchronize)       \
+  E(CommandList, 0, 0, CommandListCreate)              \
+  E(CommandList, 1, 0, CommandListCreateImmediate)     \
+  E(CommandList, 2, 0, CommandListDestroy)             \
+  E(CommandList, 3, 0, CommandListClose)               \
+  E(CommandList, 4, 0, CommandListReset)               \
+  E(CommandList, 5, 0, CommandListAppendWriteGlobalTimestamp) \
+  E(CommandList, 6, 0, CommandListAppendBarrier)       \
+  E(CommandList, 7, 0, CommandListAppendMemoryRangesBarrier) \
+  E(CommandList, 8, 0, CommandListAppendMemoryCopy)    \
+  E(CommandList, 9, 0, CommandListAppendMemoryFill)    \
+  E(CommandList, 10, 0, CommandListAppendMemoryCopyRegion) \
+  E(CommandList, 11, 0, CommandListAppendMemoryCopyFromContext) \
+  E(CommandList, 16, 0, CommandListAppendMemoryPrefetch) \
+  E(CommandList, 17, 0, CommandListAppendMemAdvise)    \
+  E(CommandList, 18, 0, CommandListAppendSignalEvent)  \
+  E(CommandList, 19, 0, CommandListAppendWaitOnEvents) \
+  E(CommandList, 20, 0, CommandListAppendEventReset)   \
+  E(CommandList, 21, 0, CommandListAppendQueryKernelTimestamps) \
+  E(CommandList, 22, 0, CommandListAppendLaunchKernel) \
+  E(CommandList, 23, 0, CommandListAppendLaunchCooperativeKernel) \
+  E(Mem, 0, 0, MemAllocShared)                         \
+  E(Mem, 1, 0, MemAllocDevice)                         \
+  E(Mem, 2, 0, MemAllocHost)                           \
+  E(Mem, 3, 0, MemFree)                                \
+  E(Mem, 4, 0, MemGetAllocProperties)                  \
+  E(Mem, 5, 0, MemGetAddressRange)                     \
+  E(Mem, 9, 3, MemFreeExt)                             \
+  E(Fence, 0, 0, FenceCreate)                          \
+  E(Fence, 1, 0, FenceDestroy)                         \
+  E(Fence, 2, 0, FenceHostSynchronize)                 \
+  E(Fence, 3, 0, FenceQueryStatus)                     \
+  E(Fence, 4, 0, FenceReset)                           \
+  E(EventPool, 0, 0, EventPoolCreate)                  \
+  E(EventPool, 1, 0, EventPoolDestroy)                 \
+  E(Event, 0, 0, EventCreate)                          \
+  E(Event, 1, 0, EventDestroy)                         \
+  E(Event, 2, 0, EventHostSignal)                      \
+  E(Event, 3, 0, EventHostSynchronize)                 \
+  E(Event, 4, 0, EventQueryStatus)                     \
+  E(Event, 5, 0, EventHostReset)                       \
+  E(Event, 6, 0, EventQueryKernelTimestamp)            \
+  E(Module, 0, 0, ModuleCreate)                        \
+  E(Module, 1, 0, ModuleDestroy)                       \
+  E(Module, 3, 0, ModuleGetNativeBinary)               \
+  E(Module, 5, 0, ModuleGetKernelNames)                \
+  E(Module, 6, 0, ModuleGetProperties)                 \
+  E(ModuleBuildLog, 0, 0, ModuleBuildLogDestroy)       \
+  E(ModuleBuildLog, 1, 0, ModuleBuildLogGetString)     \
+  E(Kernel, 0, 0, KernelCreate)                        \
+  E(Kernel, 1, 0, KernelDestroy)                       \
+  E(Kernel, 2, 0, KernelSetCacheConfig)                \
+  E(Kernel, 3, 0, KernelSetGroupSize)                  \
+  E(Kernel, 4, 0, KernelSuggestGroupSize)              \
+  E(Kernel, 5, 0, KernelSuggestMaxCooperativeGroupCount) \
+  E(Kernel, 6, 0, KernelSetArgumentValue)              \
+  E(Kernel, 7, 0, KernelSetIndirectAccess)             \
+  E(Kernel, 8, 0, KernelGetIndirectAccess)             \
+  E(Kernel, 9, 0, KernelGetSourceAttributes)           \
+  E(Kernel, 10, 0, KernelGetProperties)                \
+  E(Kernel, 11, 0, KernelGetName)                      \
+  E(KernelExp, 0, 1, KernelSetGlobalOffsetExp)
+
+/* The same for functions that the oldest headers do not declare. */
+#define ZOCL_NEWER_ENTRIES(E)                          \
+  E(Global, 1, 10, InitDrivers)                        \
+  E(Driver, 6, 6, DriverGetLastErrorDescription)       \
+  E(Driver, 8, 14, DriverGetDefaultContext)            \
+  E(Device, 18, 7, DeviceGetRootDevice)                \
+  E(Device, 22, 14, DeviceSynchronize)                 \
+  E(CommandQueue, 4, 9, CommandQueueGetOrdinal)        \
+  E(CommandQueue, 5, 9, CommandQueueGetIndex)          \
+  E(CommandList, 28, 6, CommandListHostSynchronize)    \
+  E(CommandList, 29, 9, CommandListGetDeviceHandle)    \
+  E(CommandList, 30, 9, CommandListGetContextHandle)   \
+  E(CommandList, 31, 9, CommandListGetOrdinal)         \
+  E(CommandList, 32, 9, CommandListImmediateGetIndex)  \
+  E(CommandList, 33, 9, CommandListIsImmediate)        \
+  E(EventPool, 6, 9, EventPoolGetContextHandle)        \
+  E(EventPool, 7, 9, EventPoolGetFlags)                \
+  E(Event, 8, 9, EventGetEventPool)                    \
+  E(Event, 9, 9, EventGetSignalScope)                  \
+  E(Event, 10, 9, EventGetWaitScope)
+
+#define ZOCL_DECLARE(table, index, minor, name) \
+  __typeof__(ze##name) zocl_##name;
+ZOCL_ENTRIES(ZOCL_DECLARE)
+#undef ZOCL_DECLARE
+
+/* ze_init_driver_type_desc_t (1.10). */
+typedef struct zocl_init_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint32_t flags;
+} zocl_init_desc;
+
+ze_result_t zocl_InitDrivers(uint32_t *count, ze_driver_handle_t *drivers,
+                             zocl_init_desc *desc);
+ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
+                                               const char **text);
+ze_context_handle_t zocl_DriverGetDefaultContext(ze_driver_handle_t driver);
+ze_result_t zocl_DeviceGetRootDevice(ze_device_handle_t device,
+                                     ze_device_handle_t *root);
+ze_result_t zocl_DeviceSynchronize(ze_device_handle_t device);
+ze_result_t zocl_CommandQueueGetOrdinal(ze_command_queue_handle_t queue,
+                                        uint32_t *ordinal);
+ze_result_t zocl_CommandQueueGetIndex(ze_command_queue_handle_t queue,
+                                      uint32_t *index);
+ze_result_t zocl_CommandListHostSynchronize(ze_command_list_handle_t list,
+                                            uint64_t timeout);
+ze_result_t zocl_CommandListGetDeviceHandle(ze_command_list_handle_t list,
+                                            ze_device_handle_t *device);
+ze_result_t zocl_CommandListGetContextHandle(ze_command_list_handle_t list,
+                                             ze_context_handle_t *context);
+ze_result_t zocl_CommandListGetOrdinal(ze_command_list_handle_t list,
+                                       uint32_t *ordinal);
+ze_result_t zocl_CommandListImmediateGetIndex(ze_command_list_handle_t list,
+                                              uint32_t *index);
+ze_result_t zocl_CommandListIsImmediate(ze_command_list_handle_t list,
+                                        ze_bool_t *immediate);
+ze_result_t zocl_EventPoolGetContextHandle(ze_event_pool_handle_t pool,
+                                           ze_context_handle_t *context);
+ze_result_t zocl_EventPoolGetFlags(ze_event_pool_handle_t pool,
+                                   ze_event_pool_flags_t *flags);
+ze_result_t zocl_EventGetEventPool(ze_event_handle_t event,
+                                   ze_event_pool_handle_t *pool);
+ze_result_t zocl_EventGetSignalScope(ze_event_handle_t event,
+                                     ze_event_scope_flags_t *scope);
+ze_result_t zocl_EventGetWaitScope(ze_event_handle_t event,
+                                   ze_event_scope_flags_t *scope);
+
+#endif

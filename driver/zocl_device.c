@@ -1,0 +1,434 @@
+/*
+ * zocl_device.c - devices and their properties, as the OpenCL device has them.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ------------------------------------------------------------------------
+ * Finding out.
+ */
+
+static void info(const zocl_device *device, cl_device_info what, void *value,
+                 size_t size)
+{
+  /* What cannot be answered stays as the caller has set it. */
+  device->driver->cl->clGetDeviceInfo(device->id, what, size, value, NULL);
+}
+
+/* A text of the device, malloc'ed; "" where there is none. */
+static char *info_text(const zocl_device *device, cl_device_info what)
+{
+  size_t size = 0;
+  char *text = NULL;
+  zocl_cl *cl = device->driver->cl;
+  if (cl->clGetDeviceInfo(device->id, what, 0, NULL, &size) == CL_SUCCESS &&
+      (text = calloc(1, size + 1)) != NULL &&
+      cl->clGetDeviceInfo(device->id, what, size, text, NULL) != CL_SUCCESS)
+    *text = '\0';
+  return text != NULL ? text : calloc(1, 1);
+}
+
+/* Whether `list`, of words and blanks, has the word. */
+static bool has_word(const char *list, const char *word)
+{
+  size_t n = strlen(word);
+  for (const char *p = list; (p = strstr(p, word)) != NULL; p += n)
+    if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+      return true;
+  return false;
+}
+
+/* The same device gets the same UUID in each process and after each boot. */
+static void uuid_make(zocl_device *device)
+{
+  const char *texts[] = {device->driver->version, device->name};
+  uint64_t hash[2] = {14695981039346656037u, 1469598103934665603u};
+  for (int i = 0; i < 2; i++) {
+    for (size_t t = 0; t < 2; t++)
+      for (const char *p = texts[t]; *p != '\0'; p++)
+        hash[i] = (hash[i] ^ (unsigned char)*p) * 1099511628211u;
+    hash[i] = (hash[i] ^ device->index) * 1099511628211u;
+  }
+  memcpy(device->uuid, hash, sizeof device->uuid);
+}
+
+static void subgroups_find(zocl_device *device, const char *extensions)
+{
+  enum { SUB_GROUP_SIZES_INTEL = 0x4108 };
+  size_t sizes[8];
+  size_t bytes = 0;
+  if (has_word(extensions, "cl_intel_required_subgroup_size") &&
+      device->driver->cl->clGetDeviceInfo(device->id, SUB_GROUP_SIZES_INTEL,
+                                          sizeof sizes, sizes,
+                                          &bytes) == CL_SUCCESS)
+    for (size_t i = 0; i < bytes / sizeof *sizes; i++)
+      device->subgroup_sizes[device->subgroup_count++] = (uint32_t)sizes[i];
+  /* The specification wants at least one: a work-item by itself. */
+  if (device->subgroup_count == 0)
+    device->subgroup_sizes[device->subgroup_count++] = 1;
+}
+
+bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
+                      cl_device_id id)
+{
+  memset(device, 0, sizeof *device);
+  device->driver = driver;
+  device->index = index;
+  device->id = id;
+  char *name = info_text(device, CL_DEVICE_NAME);
+  char *extensions = info_text(device, CL_DEVICE_EXTENSIONS);
+  char *il = info_text(device, CL_DEVICE_IL_VERSION);
+  if (name == NULL || extensions == NULL || il == NULL) {
+    free(name);
+    free(extensions);
+    free(il);
+    zocl_fail(0, "out of memory");
+    return false;
+  }
+  snprintf(device->name, sizeof device->name, "%s", name);
+
+  cl_device_exec_capabilities exec = 0;
+  cl_device_svm_capabilities svm = 0;
+  cl_bool compiler = CL_FALSE;
+  cl_device_fp_config half = 0, dbl = 0;
+  info(device, CL_DEVICE_TYPE, &device->type, sizeof device->type);
+  info(device, CL_DEVICE_EXECUTION_CAPABILITIES, &exec, sizeof exec);
+  info(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
+  info(device, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler);
+  info(device, CL_DEVICE_ADDRESS_BITS, &device->address_bits,
+       sizeof device->address_bits);
+  info(device, CL_DEVICE_VENDOR_ID, &device->vendor_id,
+       sizeof device->vendor_id);
+  info(device, CL_DEVICE_MAX_COMPUTE_UNITS, &device->units,
+       sizeof device->units);
+  info(device, CL_DEVICE_MAX_CLOCK_FREQUENCY, &device->mhz,
+       sizeof device->mhz);
+  info(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, &device->vector_width,
+       sizeof device->vector_width);
+  info(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, &device->max_group,
+       sizeof device->max_group);
+  info(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, device->max_size,
+       sizeof device->max_size);
+  info(device, CL_DEVICE_MAX_PARAMETER_SIZE, &device->max_argument_bytes,
+       sizeof device->max_argument_bytes);
+  info(device, CL_DEVICE_GLOBAL_MEM_SIZE, &device->memory_bytes,
+       sizeof device->memory_bytes);
+  info(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &device->max_alloc,
+       sizeof device->max_alloc);
+  info(device, CL_DEVICE_LOCAL_MEM_SIZE, &device->local_bytes,
+       sizeof device->local_bytes);
+  info(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, &device->cache_bytes,
+       sizeof device->cache_bytes);
+  info(device, CL_DEVICE_HALF_FP_CONFIG, &half, sizeof half);
+  info(device, CL_DEVICE_DOUBLE_FP_CONFIG, &dbl, sizeof dbl);
+  device->takes_il = strstr(il, "SPIR-V_1.") != NULL;
+  device->fp16 = has_word(extensions, "cl_khr_fp16") && half != 0;
+  device->fp64 = dbl != 0;
+  subgroups_find(device, extensions);
+  uuid_make(device);
+  bool spir = has_word(extensions, "cl_khr_spir");
+  free(name);
+  free(extensions);
+  free(il);
+
+  /* PoCL's CPU devices take any pointer of the host, which it does not say
+     before version 4. */
+  bool any_pointer = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) ||
+                     (driver->pocl && (device->type & CL_DEVICE_TYPE_CPU));
+  const char *lacks = !compiler                    ? "has no compiler"
+                      : device->address_bits != 64 ? "is not a 64-bit device"
+                      : !device->takes_il && !spir ? "takes no SPIR-V"
+                      : !any_pointer ? "does not take pointers of the host"
+                      : !(exec & CL_EXEC_NATIVE_KERNEL)
+                          ? "does not run native functions"
+                          : NULL;
+  if (lacks == NULL) return true;
+  zocl_fail(0, "OpenCL device %s is left out: it %s", device->name, lacks);
+  return false;
+}
+
+uint64_t zocl_clock(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------
+ * Entry points.
+ */
+
+ze_result_t zocl_DeviceGet(ze_driver_handle_t driver, uint32_t *count,
+                           ze_device_handle_t *devices)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(count);
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  if (*count == 0 || *count > driver->device_count) {
+    bool query = *count == 0;
+    *count = driver->device_count;
+    if (query) return ZE_RESULT_SUCCESS;
+  }
+  ZOCL_NEED_POINTER(devices);
+  for (uint32_t i = 0; i < *count; i++) devices[i] = &driver->devices[i];
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetRootDevice(ze_device_handle_t device,
+                                     ze_device_handle_t *root)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(root);
+  *root = NULL; /* all are root devices */
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetSubDevices(ze_device_handle_t device,
+                                     uint32_t *count,
+                                     ze_device_handle_t *devices)
+{
+  (void)devices;
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(count);
+  *count = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The unit of timerResolution depends on the structure type: cycles a second
+   with the one of 1.2, nanoseconds a cycle before. */
+ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
+                                     ze_device_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(p);
+  p->type = device->type & CL_DEVICE_TYPE_GPU ? ZE_DEVICE_TYPE_GPU
+                                              : ZE_DEVICE_TYPE_CPU;
+  p->vendorId = device->vendor_id;
+  p->deviceId = device->index;
+  p->flags = ZE_DEVICE_PROPERTY_FLAG_INTEGRATED |
+             ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING;
+  p->subdeviceId = 0;
+  p->coreClockRate = device->mhz;
+  p->maxMemAllocSize = device->max_alloc;
+  p->maxHardwareContexts = 1024 * 64; /* the host's memory is the limit */
+  p->maxCommandQueuePriority = 0;
+  p->numThreadsPerEU = 1;
+  p->physicalEUSimdWidth = device->vector_width > 0 ? device->vector_width : 1;
+  p->numEUsPerSubslice = device->units;
+  p->numSubslicesPerSlice = 1;
+  p->numSlices = 1;
+  p->timerResolution =
+      p->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1000000000u : 1;
+  p->timestampValidBits = ZOCL_TIMESTAMP_BITS;
+  p->kernelTimestampValidBits = ZOCL_TIMESTAMP_BITS;
+  memcpy(p->uuid.id, device->uuid, sizeof p->uuid.id);
+  memcpy(p->name, device->name, sizeof p->name);
+  return ZE_RESULT_SUCCESS;
+}
+
+static uint32_t clamp(size_t n)
+{
+  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+ze_result_t zocl_DeviceGetComputeProperties(ze_device_handle_t device,
+                                            ze_device_compute_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(p);
+  p->maxTotalGroupSize = clamp(device->max_group);
+  p->maxGroupSizeX = clamp(device->max_size[0]);
+  p->maxGroupSizeY = clamp(device->max_size[1]);
+  p->maxGroupSizeZ = clamp(device->max_size[2]);
+  p->maxGroupCountX = p->maxGroupCountY = p->maxGroupCountZ = UINT32_MAX;
+  p->maxSharedLocalMemory = clamp(device->local_bytes);
+  p->numSubGroupSizes = device->subgroup_count;
+  memset(p->subGroupSizes, 0, sizeof p->subGroupSizes);
+  memcpy(p->subGroupSizes, device->subgroup_sizes,
+         device->subgroup_count * sizeof *p->subGroupSizes);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The two interfaces number the last two flags the other way round. */
+static ze_device_fp_flags_t fp_flags(const zocl_device *device,
+                                     cl_device_info what)
+{
+  cl_device_fp_config config = 0;
+  info(device, what, &config, sizeof config);
+  ze_device_fp_flags_t flags = (ze_device_fp_flags_t)config & 0x3f;
+  if (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
+    flags |= ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT;
+  if (config & CL_FP_SOFT_FLOAT) flags |= ZE_DEVICE_FP_FLAG_SOFT_FLOAT;
+  return flags;
+}
+
+ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
+                                           ze_device_module_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(p);
+  char *extensions = info_text(device, CL_DEVICE_EXTENSIONS);
+  if (extensions == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  size_t printf_bytes = 0;
+  info(device, CL_DEVICE_PRINTF_BUFFER_SIZE, &printf_bytes,
+       sizeof printf_bytes);
+  p->spirvVersionSupported = ZE_MAKE_VERSION(1, 2);
+  p->flags = 0;
+  if (device->fp16) p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
+  if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
+  if (has_word(extensions, "cl_khr_int64_base_atomics"))
+    p->flags |= ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
+  free(extensions);
+  p->fp16flags = device->fp16 ? fp_flags(device, CL_DEVICE_HALF_FP_CONFIG) : 0;
+  p->fp32flags = fp_flags(device, CL_DEVICE_SINGLE_FP_CONFIG);
+  p->fp64flags = fp_flags(device, CL_DEVICE_DOUBLE_FP_CONFIG);
+  p->maxArgumentsSize = clamp(device->max_argument_bytes);
+  p->printfBufferSize = clamp(printf_bytes);
+  memset(&p->nativeKernelSupported, 0, sizeof p->nativeKernelSupported);
+  memcpy(p->nativeKernelSupported.id, "lze zocl native", 16);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* One group that does everything. */
+ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
+    ze_device_handle_t device, uint32_t *count,
+    ze_command_queue_group_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(count);
+  bool query = *count == 0;
+  *count = 1;
+  if (query) return ZE_RESULT_SUCCESS;
+  ZOCL_NEED_POINTER(p);
+  p->flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
+             ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY |
+             ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
+  p->maxMemoryFillPatternSize = ZOCL_MAX_PATTERN;
+  p->numQueues = ZOCL_QUEUES;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetMemoryProperties(ze_device_handle_t device,
+                                           uint32_t *count,
+                                           ze_device_memory_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(count);
+  bool query = *count == 0;
+  *count = 1;
+  if (query) return ZE_RESULT_SUCCESS;
+  ZOCL_NEED_POINTER(p);
+  p->flags = 0;
+  p->maxClockRate = 0; /* not known to OpenCL */
+  p->maxBusWidth = 0;
+  p->totalSize = device->memory_bytes;
+  memset(p->name, 0, sizeof p->name);
+  strcpy(p->name, "host memory");
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetMemoryAccessProperties(
+    ze_device_handle_t device, ze_device_memory_access_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(p);
+  const ze_memory_access_cap_flags_t all =
+      ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC |
+      ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT |
+      ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
+  p->hostAllocCapabilities = all;
+  p->deviceAllocCapabilities = all;
+  p->sharedSingleDeviceAllocCapabilities = all;
+  p->sharedCrossDeviceAllocCapabilities = all;
+  p->sharedSystemAllocCapabilities = all;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetCacheProperties(ze_device_handle_t device,
+                                          uint32_t *count,
+                                          ze_device_cache_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(count);
+  bool query = *count == 0;
+  *count = 1;
+  if (query) return ZE_RESULT_SUCCESS;
+  ZOCL_NEED_POINTER(p);
+  p->flags = 0;
+  p->cacheSize = device->cache_bytes;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* No images: all limits are nought. */
+ze_result_t zocl_DeviceGetImageProperties(ze_device_handle_t device,
+                                          ze_device_image_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(p);
+  p->maxImageDims1D = p->maxImageDims2D = p->maxImageDims3D = 0;
+  p->maxImageBufferSize = 0;
+  p->maxImageArraySlices = p->maxSamplers = 0;
+  p->maxReadImageArgs = p->maxWriteImageArgs = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetExternalMemoryProperties(
+    ze_device_handle_t device, ze_device_external_memory_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(p);
+  p->memoryAllocationImportTypes = p->memoryAllocationExportTypes = 0;
+  p->imageImportTypes = p->imageExportTypes = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetP2PProperties(ze_device_handle_t device,
+                                        ze_device_handle_t peer,
+                                        ze_device_p2p_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_HANDLE(peer);
+  ZOCL_NEED_POINTER(p);
+  p->flags = ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS |
+             ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceCanAccessPeer(ze_device_handle_t device,
+                                     ze_device_handle_t peer, ze_bool_t *value)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_HANDLE(peer);
+  ZOCL_NEED_POINTER(value);
+  *value = device->driver == peer->driver;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetStatus(ze_device_handle_t device)
+{
+  ZOCL_NEED_HANDLE(device);
+  return zocl_forked() ? zocl_error(ZE_RESULT_ERROR_DEVICE_LOST)
+                       : ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetGlobalTimestamps(ze_device_handle_t device,
+                                           uint64_t *host, uint64_t *ticks)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(host);
+  ZOCL_NEED_POINTER(ticks);
+  *host = zocl_clock();
+  *ticks = *host & ((UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceSynchronize(ze_device_handle_t device)
+{
+  ZOCL_NEED_HANDLE(device);
+  return zocl_stream_wait_all(device, UINT64_MAX);
+}

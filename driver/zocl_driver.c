@@ -1,0 +1,376 @@
+/*
+ * zocl_driver.c - initialisation, the drivers, and what they say of errors.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More OpenCL platforms than this with a usable device are not known. */
+enum { MAX_DRIVERS = 8 };
+
+static struct {
+  pthread_mutex_t lock;
+  bool tried;            /* initialised once, with or without success */
+  uint32_t count;
+  zocl_driver *drivers[MAX_DRIVERS];
+  char why[512];         /* why there is none */
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static atomic_bool forked;
+
+/* ------------------------------------------------------------------------
+ * Errors.
+ */
+
+static _Thread_local char last_error[512];
+
+ze_result_t zocl_fail(ze_result_t result, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  vsnprintf(last_error, sizeof last_error, format, args);
+  va_end(args);
+  return result;
+}
+
+ze_result_t zocl_error(ze_result_t result)
+{
+  static const struct {
+    ze_result_t result;
+    const char *text;
+  } known[] = {
+    {ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null"},
+    {ZE_RESULT_ERROR_INVALID_NULL_POINTER, "a pointer is null"},
+    {ZE_RESULT_ERROR_INVALID_ENUMERATION, "an enumerator or flag is unknown"},
+    {ZE_RESULT_ERROR_INVALID_SIZE, "a size or count is not possible"},
+    {ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "a size is not possible"},
+    {ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION, "a range is empty"},
+    {ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "not supported"},
+    {ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, "out of memory"},
+    {ZE_RESULT_ERROR_UNINITIALIZED, "OpenCL does not survive fork"},
+    {ZE_RESULT_ERROR_DEVICE_LOST, "OpenCL does not survive fork"},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].result == result)
+      return zocl_fail(result, "%s", known[i].text);
+  return zocl_fail(result, "error 0x%x", (unsigned)result);
+}
+
+const char *zocl_last_error(void)
+{
+  return last_error;
+}
+
+ze_result_t zocl_cl_error(cl_int error, const char *call)
+{
+  static const struct {
+    cl_int error;
+    ze_result_t result;
+    const char *name;
+  } known[] = {
+    {CL_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+     "CL_OUT_OF_HOST_MEMORY"},
+    {CL_OUT_OF_RESOURCES, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+     "CL_OUT_OF_RESOURCES"},
+    {CL_MEM_OBJECT_ALLOCATION_FAILURE, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+     "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+    {CL_INVALID_WORK_GROUP_SIZE, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+     "CL_INVALID_WORK_GROUP_SIZE"},
+    {CL_INVALID_WORK_ITEM_SIZE, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+     "CL_INVALID_WORK_ITEM_SIZE"},
+    {CL_INVALID_GLOBAL_WORK_SIZE,
+     ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION,
+     "CL_INVALID_GLOBAL_WORK_SIZE"},
+    {CL_INVALID_KERNEL_ARGS, ZE_RESULT_ERROR_INVALID_ARGUMENT,
+     "CL_INVALID_KERNEL_ARGS"},
+    {CL_INVALID_ARG_SIZE, ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+     "CL_INVALID_ARG_SIZE"},
+    {CL_INVALID_KERNEL_NAME, ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
+     "CL_INVALID_KERNEL_NAME"},
+    {CL_DEVICE_NOT_AVAILABLE, ZE_RESULT_ERROR_DEVICE_LOST,
+     "CL_DEVICE_NOT_AVAILABLE"},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].error == error)
+      return zocl_fail(known[i].result, "%s: %s", call, known[i].name);
+  return zocl_fail(ZE_RESULT_ERROR_UNKNOWN, "%s: OpenCL error %d", call,
+                   (int)error);
+}
+
+/* ------------------------------------------------------------------------
+ * Initialisation.
+ */
+
+bool zocl_forked(void)
+{
+  return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+static void fork_child(void)
+{
+  atomic_store(&forked, true);
+}
+
+static void driver_free(zocl_driver *driver)
+{
+  if (driver->context != NULL) driver->cl->clReleaseContext(driver->context);
+  free(driver->default_context);
+  free(driver->devices);
+  free(driver);
+}
+
+/* A driver for a platform, or NULL with the reason in zocl_last_error. */
+static zocl_driver *driver_new(const zocl_platform *platform)
+{
+  zocl_driver *driver = calloc(1, sizeof *driver);
+  cl_device_id ids[64];
+  cl_uint count = 0;
+  if (driver == NULL) goto memory;
+  driver->cl = platform->cl;
+  driver->platform = platform->id;
+  platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_VERSION,
+                                  sizeof driver->version - 1, driver->version,
+                                  NULL);
+  driver->pocl = strstr(driver->version, "PoCL") != NULL ||
+                 strstr(driver->version, "pocl") != NULL;
+  const char *llvm = strstr(driver->version, "LLVM ");
+  if (llvm != NULL) driver->llvm = (unsigned)strtoul(llvm + 5, NULL, 10);
+  if (platform->cl->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, 64, ids,
+                                   &count) != CL_SUCCESS || count == 0) {
+    zocl_fail(0, "%s has no device", driver->version);
+    goto fail;
+  }
+  if (count > 64) count = 64;
+  driver->devices = calloc(count, sizeof *driver->devices);
+  driver->default_context = calloc(1, sizeof *driver->default_context);
+  if (driver->devices == NULL || driver->default_context == NULL) goto memory;
+  driver->default_context->driver = driver;
+  cl_device_id usable[64];
+  for (cl_uint i = 0; i < count; i++) {
+    uint32_t n = driver->device_count;
+    if (zocl_device_init(&driver->devices[n], driver, n, ids[i]))
+      usable[driver->device_count++] = ids[i];
+  }
+  if (driver->device_count == 0) goto fail;
+  cl_context_properties properties[] = {
+    CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
+  cl_int error;
+  driver->context = driver->cl->clCreateContext(
+      properties, driver->device_count, usable, NULL, NULL, &error);
+  if (driver->context == NULL) {
+    zocl_cl_error(error, "clCreateContext");
+    goto fail;
+  }
+  return driver;
+
+memory:
+  zocl_fail(0, "out of memory");
+fail:
+  if (driver != NULL) driver_free(driver);
+  return NULL;
+}
+
+static void initialise(void)
+{
+  zocl_platform platforms[MAX_DRIVERS];
+  zocl_fail(0, "no OpenCL device");
+  size_t n = zocl_opencl_platforms(platforms, MAX_DRIVERS);
+  for (size_t i = 0; i < n; i++) {
+    zocl_driver *driver = driver_new(&platforms[i]);
+    if (driver != NULL) state.drivers[state.count++] = driver;
+  }
+  if (state.count == 0)
+    snprintf(state.why, sizeof state.why, "%s", zocl_last_error());
+  else
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
+/* Initialise once, whatever the outcome: OpenCL cannot be tried again. */
+static ze_result_t drivers_ready(void)
+{
+  if (zocl_forked())
+    return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED,
+                     "OpenCL does not survive fork: initialise Level Zero in "
+                     "the child, not before it is forked");
+  pthread_mutex_lock(&state.lock);
+  if (!state.tried) {
+    state.tried = true;
+    initialise();
+  }
+  pthread_mutex_unlock(&state.lock);
+  if (state.count == 0)
+    return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED, "%s", state.why);
+  return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t drivers_get(uint32_t *count, zocl_driver **drivers)
+{
+  bool query = *count == 0 || drivers == NULL;
+  if (query || *count > state.count) *count = state.count;
+  if (query) return ZE_RESULT_SUCCESS;
+  memcpy(drivers, state.drivers, *count * sizeof *drivers);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* A CPU stands in for a GPU: programs that ask for GPUs alone, as Intel's
+   tests do, are content with whatever runs their kernels.  It is no NPU. */
+enum { TYPE_GPU = 0x1, TYPE_NPU = 0x2 };
+
+ze_result_t zocl_Init(ze_init_flags_t flags)
+{
+  if (flags & ~(ze_init_flags_t)(TYPE_GPU | TYPE_NPU))
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if (flags == TYPE_NPU)
+    return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED, "there is no NPU here");
+  return drivers_ready();
+}
+
+ze_result_t zocl_InitDrivers(uint32_t *count, ze_driver_handle_t *drivers,
+                             zocl_init_desc *desc)
+{
+  ZOCL_NEED_POINTER(count);
+  ZOCL_NEED_POINTER(desc);
+  if (desc->flags == 0 || (desc->flags & ~(uint32_t)(TYPE_GPU | TYPE_NPU) &&
+                           desc->flags != UINT32_MAX))
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if (!(desc->flags & TYPE_GPU)) {
+    *count = 0;
+    return ZE_RESULT_SUCCESS;
+  }
+  ze_result_t result = drivers_ready();
+  return result == ZE_RESULT_SUCCESS ? drivers_get(count, drivers) : result;
+}
+
+ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
+{
+  ZOCL_NEED_POINTER(count);
+  ze_result_t result = drivers_ready();
+  return result == ZE_RESULT_SUCCESS ? drivers_get(count, drivers) : result;
+}
+
+/* ------------------------------------------------------------------------
+ * What a driver says of itself.
+ */
+
+/* What programs may expect: zeInitDrivers is there, in-order lists are.  What
+   is missing of it README.md says; calls of that are answered with
+   UNSUPPORTED_FEATURE. */
+#define API_VERSION ZE_MAKE_VERSION(1, 10)
+
+static const struct {
+  const char *name;
+  uint32_t version;
+} extensions[] = {
+  {"ZE_experimental_global_offset", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_extension_kernel_max_group_size_properties", ZE_MAKE_VERSION(1, 0)},
+};
+
+ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,
+                                     ze_api_version_t *version)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(version);
+  *version = (ze_api_version_t)API_VERSION;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
+                                     ze_driver_properties_t *properties)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(properties);
+  /* Stable for one OpenCL under one version of this driver. */
+  memset(&properties->uuid, 0, sizeof properties->uuid);
+  uint64_t hash = 14695981039346656037u;
+  for (const char *p = driver->version; *p != '\0'; p++)
+    hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+  memcpy(properties->uuid.id, "lze zocl", 8);
+  memcpy(properties->uuid.id + 8, &hash, 8);
+  unsigned major = 0, minor = 0, patch = 0;
+  sscanf(LZE_VERSION, "%u.%u.%u", &major, &minor, &patch);
+  properties->driverVersion = major << 24 | minor << 16 | patch;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DriverGetIpcProperties(ze_driver_handle_t driver,
+                                        ze_driver_ipc_properties_t *properties)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(properties);
+  properties->flags = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DriverGetExtensionProperties(
+    ze_driver_handle_t driver, uint32_t *count,
+    ze_driver_extension_properties_t *properties)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(count);
+  const uint32_t all = sizeof extensions / sizeof *extensions;
+  if (*count == 0 || *count > all) {
+    bool query = *count == 0;
+    *count = all;
+    if (query) return ZE_RESULT_SUCCESS;
+  }
+  ZOCL_NEED_POINTER(properties);
+  for (uint32_t i = 0; i < *count; i++) {
+    memset(properties[i].name, 0, sizeof properties[i].name);
+    strncpy(properties[i].name, extensions[i].name,
+            sizeof properties[i].name - 1);
+    properties[i].version = extensions[i].version;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+/* There are no functions outside the tables, but those in the tables are
+   found by name too: an old loader does not have the newer ones. */
+ze_result_t zocl_DriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
+                                                   const char *name,
+                                                   void **address)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(name);
+  ZOCL_NEED_POINTER(address);
+  static const struct {
+    const char *name;
+    void (*function)(void);
+  } functions[] = {
+#define FUNCTION(table, index, minor, function) \
+  {"ze" #function, (void (*)(void))zocl_##function},
+    ZOCL_ENTRIES(FUNCTION)
+    ZOCL_NEWER_ENTRIES(FUNCTION)
+#undef FUNCTION
+  };
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (strcmp(functions[i].name, name) == 0) {
+      memcpy(address, &functions[i].function, sizeof *address);
+      return ZE_RESULT_SUCCESS;
+    }
+  *address = NULL;
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no function %s", name);
+}
+
+/* Where initialisation failed there is no driver to ask, so that the reason
+   is then told without one.  Each reason is told once, so that nobody takes an
+   old one for that of a later error that has none. */
+ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
+                                               const char **text)
+{
+  if (state.count > 0) ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(text);
+  static _Thread_local char told[sizeof last_error];
+  memcpy(told, last_error, sizeof told);
+  last_error[0] = '\0';
+  *text = told;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_context_handle_t zocl_DriverGetDefaultContext(ze_driver_handle_t driver)
+{
+  return driver != NULL ? driver->default_context : NULL;
+}

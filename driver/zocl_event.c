@@ -1,0 +1,175 @@
+/*
+ * zocl_event.c - event pools and events.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+
+enum {
+  POOL_FLAGS = 0xf, /* host visible, IPC, timestamp, mapped timestamp */
+  POOL_TIMED = 0xc, /* the last two */
+  SCOPES = 0x7
+};
+
+ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
+                                 const ze_event_pool_desc_t *desc,
+                                 uint32_t count, ze_device_handle_t *devices,
+                                 ze_event_pool_handle_t *pool)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(pool);
+  if (desc->flags & ~(uint32_t)POOL_FLAGS)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if (desc->count == 0 || (devices == NULL && count > 0))
+    return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(devices[i]);
+  zocl_event_pool *made = calloc(1, sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  made->context = context;
+  made->flags = desc->flags;
+  made->count = desc->count;
+  *pool = made;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventPoolDestroy(ze_event_pool_handle_t pool)
+{
+  ZOCL_NEED_HANDLE(pool);
+  free(pool);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventPoolGetContextHandle(ze_event_pool_handle_t pool,
+                                           ze_context_handle_t *context)
+{
+  ZOCL_NEED_HANDLE(pool);
+  ZOCL_NEED_POINTER(context);
+  *context = pool->context;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventPoolGetFlags(ze_event_pool_handle_t pool,
+                                   ze_event_pool_flags_t *flags)
+{
+  ZOCL_NEED_HANDLE(pool);
+  ZOCL_NEED_POINTER(flags);
+  *flags = pool->flags;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
+                             const ze_event_desc_t *desc,
+                             ze_event_handle_t *event)
+{
+  ZOCL_NEED_HANDLE(pool);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(event);
+  if ((desc->signal | desc->wait) & ~(uint32_t)SCOPES)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if (desc->index >= pool->count)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "event %u of a pool of %u", desc->index, pool->count);
+  zocl_event *made = calloc(1, sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  made->signal = zocl_signal_new(pool->context->driver,
+                                 (pool->flags & POOL_TIMED) != 0, false);
+  if (made->signal == NULL) {
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  made->pool = pool;
+  made->signal_scope = desc->signal;
+  made->wait_scope = desc->wait;
+  *event = made;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventDestroy(ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(event);
+  zocl_signal_unref(event->signal);
+  free(event);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventHostSignal(ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(event);
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  uint64_t now = zocl_signal_timed(event->signal) ? zocl_clock() : 0;
+  zocl_signal_set(event->signal, now, now);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventHostReset(ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(event);
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  zocl_signal_reset(event->signal);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
+                                      uint64_t timeout)
+{
+  ZOCL_NEED_HANDLE(event);
+  return zocl_signal_wait(event->signal, timeout);
+}
+
+ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(event);
+  return zocl_signal_query(event->signal);
+}
+
+bool zocl_event_timestamps(zocl_signal *signal,
+                           ze_kernel_timestamp_result_t *result)
+{
+  uint64_t start, end;
+  if (!zocl_signal_times(signal, &start, &end)) return false;
+  /* There is one clock, whether a kernel shares the device or not. */
+  result->global.kernelStart = result->context.kernelStart = start;
+  result->global.kernelEnd = result->context.kernelEnd = end;
+  return true;
+}
+
+ze_result_t zocl_EventQueryKernelTimestamp(
+    ze_event_handle_t event, ze_kernel_timestamp_result_t *result)
+{
+  ZOCL_NEED_HANDLE(event);
+  ZOCL_NEED_POINTER(result);
+  if (!zocl_signal_timed(event->signal))
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the event's pool has no timestamps");
+  return zocl_event_timestamps(event->signal, result) ? ZE_RESULT_SUCCESS
+                                                      : ZE_RESULT_NOT_READY;
+}
+
+ze_result_t zocl_EventGetEventPool(ze_event_handle_t event,
+                                   ze_event_pool_handle_t *pool)
+{
+  ZOCL_NEED_HANDLE(event);
+  ZOCL_NEED_POINTER(pool);
+  *pool = event->pool;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventGetSignalScope(ze_event_handle_t event,
+                                     ze_event_scope_flags_t *scope)
+{
+  ZOCL_NEED_HANDLE(event);
+  ZOCL_NEED_POINTER(scope);
+  *scope = event->signal_scope;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventGetWaitScope(ze_event_handle_t event,
+                                   ze_event_scope_flags_t *scope)
+{
+  ZOCL_NEED_HANDLE(event);
+  ZOCL_NEED_POINTER(scope);
+  *scope = event->wait_scope;
+  return ZE_RESULT_SUCCESS;
+}

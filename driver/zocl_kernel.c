@@ -1,0 +1,597 @@
+/*
+ * zocl_kernel.c - kernels: arguments, group sizes, properties, the launch.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A count of bytes of local memory is kept as an argument's value. */
+typedef uint64_t local_size;
+
+static void kernel_free(zocl_kernel *kernel)
+{
+  if (kernel->id != NULL && !zocl_forked())
+    kernel->module->device->driver->cl->clReleaseKernel(kernel->id);
+  zocl_module_unref(kernel->module);
+  pthread_mutex_destroy(&kernel->lock);
+  free(kernel->shapes);
+  free(kernel->current);
+  free(kernel->values);
+  free(kernel->args);
+  free(kernel);
+}
+
+ze_result_t zocl_KernelCreate(ze_module_handle_t module,
+                              const ze_kernel_desc_t *desc,
+                              ze_kernel_handle_t *kernel)
+{
+  ZOCL_NEED_HANDLE(module);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(kernel);
+  ZOCL_NEED_POINTER(desc->pKernelName);
+  if (desc->flags & ~(ze_kernel_flags_t)0x3)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  const spirv_kernel *info = spirv_find(module->spirv, desc->pKernelName);
+  if (info == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
+                     "the module has no kernel %s", desc->pKernelName);
+  zocl_kernel *made = calloc(1, sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  zocl_device *device = module->device;
+  zocl_cl *cl = device->driver->cl;
+  zocl_module_ref(module);
+  pthread_mutex_init(&made->lock, NULL);
+  made->module = module;
+  made->info = info;
+  made->arg_count = made->unset_count = info->arg_count;
+  made->args = calloc(info->arg_count + 1u, sizeof *made->args);
+  if (made->args == NULL) goto memory;
+  for (uint32_t i = 0; i < info->arg_count; i++) {
+    zocl_arg *arg = &made->args[i];
+    arg->cls = info->args[i].cls;
+    arg->bytes = arg->cls == SPIRV_ARG_LOCAL ? sizeof(local_size)
+                                             : info->args[i].bytes;
+    arg->offset = made->values_size;
+    made->values_size += (arg->bytes + 15) & ~(size_t)15;
+  }
+  made->values = calloc(1, made->values_size + 1);
+  made->current = calloc(1, made->values_size + 1);
+  if (made->values == NULL || made->current == NULL) goto memory;
+  cl_int error;
+  made->id = cl->clCreateKernel(module->program, info->name, &error);
+  if (made->id == NULL) {
+    kernel_free(made);
+    return zocl_cl_error(error, "clCreateKernel");
+  }
+  /* What the OpenCL made of it must agree with what the module says: an
+     implementation that is handed arguments it does not have may crash. */
+  cl_uint count = 0;
+  cl->clGetKernelInfo(made->id, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
+  if (count != info->arg_count) {
+    kernel_free(made);
+    return zocl_fail(ZE_RESULT_ERROR_UNKNOWN,
+                     "kernel %s has %u arguments in SPIR-V, %u in OpenCL",
+                     info->name, info->arg_count, (unsigned)count);
+  }
+  size_t max = 0;
+  cl->clGetKernelWorkGroupInfo(made->id, device->id, CL_KERNEL_WORK_GROUP_SIZE,
+                               sizeof max, &max, NULL);
+  if (max == 0 || max > device->max_group) max = device->max_group;
+  made->max_group = max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
+  made->local_bytes = info->local_bytes;
+  for (int d = 0; d < 3; d++)
+    made->group[d] = info->required_group[0] > 0 ? info->required_group[d] : 1;
+  *kernel = made;
+  return ZE_RESULT_SUCCESS;
+
+memory:
+  kernel_free(made);
+  return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+}
+
+ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  kernel_free(kernel);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * Arguments and shape.
+ */
+
+ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
+                                        uint32_t index, size_t size,
+                                        const void *value)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  if (index >= kernel->arg_count)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX,
+                     "kernel %s has %u arguments, there is no number %u",
+                     kernel->info->name, kernel->arg_count, index);
+  zocl_arg *arg = &kernel->args[index];
+  unsigned char *place = kernel->values + arg->offset;
+  if (arg->cls == SPIRV_ARG_LOCAL) {
+    const zocl_device *device = kernel->module->device;
+    local_size old, new = size;
+    if (value != NULL || size == 0 || size > device->local_bytes)
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+                       "argument %u of kernel %s is local memory: no value and "
+                       "a size up to %llu, not %zu", index, kernel->info->name,
+                       (unsigned long long)device->local_bytes, size);
+    memcpy(&old, place, sizeof old);
+    kernel->local_bytes += new - old;
+    memcpy(place, &new, sizeof new);
+  } else if (arg->cls == SPIRV_ARG_VALUE || arg->cls == SPIRV_ARG_POINTER) {
+    if (size != arg->bytes)
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+                       "argument %u of kernel %s has %zu bytes, not %zu",
+                       index, kernel->info->name, arg->bytes, size);
+    if (value != NULL)
+      memcpy(place, value, size);
+    else if (arg->cls == SPIRV_ARG_POINTER)
+      memset(place, 0, size);
+    else
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                       "argument %u of kernel %s needs a value", index,
+                       kernel->info->name);
+  } else
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                     "argument %u of kernel %s is of a kind that is not "
+                     "supported (image, sampler, pipe or queue)", index,
+                     kernel->info->name);
+  if (!arg->set) {
+    arg->set = true;
+    kernel->unset_count--;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
+                                    uint32_t y, uint32_t z)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  const zocl_device *device = kernel->module->device;
+  const uint32_t *required = kernel->info->required_group;
+  if (x == 0 || y == 0 || z == 0 || x > device->max_size[0] ||
+      y > device->max_size[1] || z > device->max_size[2] ||
+      (uint64_t)x * y > kernel->max_group ||
+      (uint64_t)x * y * z > kernel->max_group)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+                     "a group of %u x %u x %u: kernel %s takes up to %u "
+                     "work-items", x, y, z, kernel->info->name,
+                     kernel->max_group);
+  if (required[0] > 0 &&
+      (x != required[0] || y != required[1] || z != required[2]))
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+                     "kernel %s requires groups of %u x %u x %u",
+                     kernel->info->name, required[0], required[1],
+                     required[2]);
+  kernel->group[0] = x;
+  kernel->group[1] = y;
+  kernel->group[2] = z;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelSetGlobalOffsetExp(ze_kernel_handle_t kernel,
+                                          uint32_t x, uint32_t y, uint32_t z)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  kernel->offset[0] = x;
+  kernel->offset[1] = y;
+  kernel->offset[2] = z;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* Pointers stored in memory work as they are: there is one address space. */
+ze_result_t zocl_KernelSetIndirectAccess(
+    ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t flags)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  if (flags & ~(ze_kernel_indirect_access_flags_t)0x7)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  kernel->indirect = flags;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelGetIndirectAccess(
+    ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t *flags)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(flags);
+  *flags = kernel->indirect;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelSetCacheConfig(ze_kernel_handle_t kernel,
+                                      ze_cache_config_flags_t flags)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  if (flags & ~(ze_cache_config_flags_t)0x3)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  return flags == 0 ? ZE_RESULT_SUCCESS
+                    : zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+}
+
+/* ------------------------------------------------------------------------
+ * The size the OpenCL would choose.
+ */
+
+/* The rule of PoCL's optimizer (pocl_local_size.c, unchanged from 3.1 to 6.0),
+   on a range, what a group may be, and what PoCL takes a good group for. */
+typedef struct chooser {
+  uint64_t global[3], local[3], grain[3];
+  uint64_t max_group, min_group;
+  uint64_t units;
+} chooser;
+
+/* It gives up the z dimension first and x last. */
+static const int chooser_order[3] = {2, 1, 0};
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+  while (a != 0) {
+    uint64_t rest = b % a;
+    b = a;
+    a = rest;
+  }
+  return b;
+}
+
+/* The largest divisor of n that is at most `limit`. */
+static uint64_t divisor_below(uint64_t n, uint64_t limit)
+{
+  uint64_t best = 1;
+  if (limit >= n) return n;
+  for (uint64_t small = 1; small * small <= n; small++)
+    if (n % small == 0) {
+      if (small <= limit && small > best) best = small;
+      if (n / small <= limit && n / small > best) best = n / small;
+    }
+  return best;
+}
+
+static uint64_t chooser_group(const chooser *c)
+{
+  return c->local[0] * c->local[1] * c->local[2];
+}
+
+/* Make one dimension smaller by a factor, where the result is still a
+   multiple of the grain and divides the range. */
+static bool chooser_divide(chooser *c, uint64_t factor)
+{
+  for (int i = 0; i < 3; i++) {
+    int d = chooser_order[i];
+    uint64_t part = c->local[d] / factor;
+    if (c->local[d] % factor != 0 || part == 0) continue;
+    if (part % c->grain[d] != 0 || c->global[d] % part != 0) continue;
+    c->local[d] = part;
+    return true;
+  }
+  return false;
+}
+
+/* Shrink until the group is allowed: by halves, else by giving up the
+   dimension with the smallest grain, else any. */
+static void chooser_fit(chooser *c)
+{
+  while (chooser_group(c) > c->max_group) {
+    if (chooser_divide(c, 2)) continue;
+    int victim = -1;
+    for (int i = 0; i < 3 && victim < 0; i++) {
+      int d = chooser_order[i];
+      if (c->local[d] > 1 && c->grain[d] <= c->grain[(d + 1) % 3] &&
+          c->grain[d] <= c->grain[(d + 2) % 3])
+        victim = d;
+    }
+    for (int i = 0; i < 3 && victim < 0; i++)
+      if (c->local[chooser_order[i]] > 1) victim = chooser_order[i];
+    c->local[victim] = 1;
+  }
+}
+
+/* Shrink further until each compute unit has a group, as long as the groups
+   do not become too small to be worth it. */
+static void chooser_spread(chooser *c)
+{
+  for (;;) {
+    uint64_t groups = 1, parts;
+    for (int d = 0; d < 3; d++) groups *= c->global[d] / c->local[d];
+    parts = c->units / groups;
+    if (parts <= 1 || chooser_group(c) < parts * c->min_group) return;
+    while (parts > 1 && !chooser_divide(c, parts)) parts--;
+    if (parts > 1) continue;
+    int victim = -1;
+    for (int i = 0; i < 3 && victim < 0; i++) {
+      int d = chooser_order[i], e = (d + 1) % 3, f = (d + 2) % 3;
+      if (c->local[d] > 1 && c->local[d] <= c->local[e] &&
+          c->local[d] <= c->local[f] &&
+          c->local[e] * c->local[f] >= c->min_group)
+        victim = d;
+    }
+    if (victim < 0) return;
+    c->local[victim] = 1;
+  }
+}
+
+/* What the OpenCL under it would choose itself: PoCL's rule, which for any
+   other OpenCL is a legal choice at least. */
+ze_result_t zocl_KernelSuggestGroupSize(ze_kernel_handle_t kernel, uint32_t gx,
+                                        uint32_t gy, uint32_t gz, uint32_t *x,
+                                        uint32_t *y, uint32_t *z)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(x);
+  ZOCL_NEED_POINTER(y);
+  ZOCL_NEED_POINTER(z);
+  if (gx == 0 || gy == 0 || gz == 0)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION);
+  const zocl_device *device = kernel->module->device;
+  const uint32_t *required = kernel->info->required_group;
+  if (required[0] > 0) {
+    *x = required[0];
+    *y = required[1];
+    *z = required[2];
+    return ZE_RESULT_SUCCESS;
+  }
+  size_t multiple = 1;
+  device->driver->cl->clGetKernelWorkGroupInfo(
+      kernel->id, device->id, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
+      sizeof multiple, &multiple, NULL);
+  if (multiple == 0) multiple = 1;
+  chooser c = {.global = {gx, gy, gz},
+               .max_group = kernel->max_group,
+               .units = device->units};
+  c.min_group = 4 * multiple < c.max_group ? 4 * multiple : c.max_group;
+  for (int d = 0; d < 3; d++) {
+    uint64_t most = device->max_size[d] < c.global[d] ? device->max_size[d]
+                                                      : c.global[d];
+    c.grain[d] = gcd(multiple, c.global[d]);
+    c.local[d] = c.grain[d] * divisor_below(c.global[d] / c.grain[d],
+                                            most / c.grain[d]);
+  }
+  chooser_fit(&c);
+  chooser_spread(&c);
+  *x = (uint32_t)c.local[0];
+  *y = (uint32_t)c.local[1];
+  *z = (uint32_t)c.local[2];
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelSuggestMaxCooperativeGroupCount(
+    ze_kernel_handle_t kernel, uint32_t *count)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(count);
+  *count = 1;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * Properties.
+ */
+
+ze_result_t zocl_KernelGetName(ze_kernel_handle_t kernel, size_t *size,
+                               char *name)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(size);
+  size_t all = strlen(kernel->info->name) + 1;
+  if (name != NULL && *size > 0) {
+    size_t n = *size < all ? *size : all;
+    memcpy(name, kernel->info->name, n);
+    name[n - 1] = '\0';
+  }
+  if (name == NULL || *size == 0 || *size > all) *size = all;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* No attributes of the source are kept in SPIR-V. */
+ze_result_t zocl_KernelGetSourceAttributes(ze_kernel_handle_t kernel,
+                                           uint32_t *size, char **text)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(size);
+  if (text != NULL && *text != NULL && *size > 0) **text = '\0';
+  *size = 1;
+  return ZE_RESULT_SUCCESS;
+}
+
+static uint32_t clamp(uint64_t n)
+{
+  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* The structures that may be chained to the properties. */
+enum {
+  PREFERRED_GROUP_SIZE = 0x21,  /* ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_... */
+  MAX_GROUP_SIZE = 0x10013      /* ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_... */
+};
+typedef struct group_size_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t value;
+} group_size_properties;
+
+ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
+                                     ze_kernel_properties_t *p)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(p);
+  const zocl_device *device = kernel->module->device;
+  zocl_cl *cl = device->driver->cl;
+  cl_ulong private_bytes = 0;
+  size_t multiple = 1;
+  cl->clGetKernelWorkGroupInfo(kernel->id, device->id,
+                               CL_KERNEL_PRIVATE_MEM_SIZE,
+                               sizeof private_bytes, &private_bytes, NULL);
+  cl->clGetKernelWorkGroupInfo(
+      kernel->id, device->id, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
+      sizeof multiple, &multiple, NULL);
+  uint32_t widest = 1;
+  for (uint32_t i = 0; i < device->subgroup_count; i++)
+    if (device->subgroup_sizes[i] > widest) widest = device->subgroup_sizes[i];
+  p->numKernelArgs = kernel->arg_count;
+  p->requiredGroupSizeX = kernel->info->required_group[0];
+  p->requiredGroupSizeY = kernel->info->required_group[1];
+  p->requiredGroupSizeZ = kernel->info->required_group[2];
+  p->requiredNumSubGroups = 0;
+  p->requiredSubgroupSize = kernel->info->required_subgroup;
+  p->maxSubgroupSize = widest;
+  p->maxNumSubgroups = (kernel->max_group + widest - 1) / widest;
+  p->localMemSize = clamp(kernel->info->local_bytes);
+  p->privateMemSize = clamp(private_bytes);
+  p->spillMemSize = 0; /* a CPU spills into the stack, and does not say */
+  /* The same kernel of the same module gets the same UUIDs. */
+  uint64_t words = zocl_hash(4, kernel->module->words, kernel->module->size);
+  uint64_t name =
+      zocl_hash(words, kernel->info->name, strlen(kernel->info->name));
+  memcpy(p->uuid.kid, &name, 8);
+  memcpy(p->uuid.kid + 8, &words, 8);
+  memcpy(p->uuid.mid, &words, 8);
+  words = ~words;
+  memcpy(p->uuid.mid + 8, &words, 8);
+  ze_base_properties_t *next = p->pNext;
+  for (; next != NULL; next = next->pNext) {
+    group_size_properties *extra = (group_size_properties *)next;
+    if ((int)next->stype == PREFERRED_GROUP_SIZE)
+      extra->value = clamp(multiple);
+    else if ((int)next->stype == MAX_GROUP_SIZE)
+      extra->value = kernel->max_group;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * The launch.
+ */
+
+ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
+                                const ze_group_count_t *groups,
+                                zocl_launch *launch)
+{
+  if (kernel->unset_count > 0) {
+    uint32_t i = 0;
+    while (kernel->args[i].set) i++;
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "argument %u of kernel %s is not set", i,
+                     kernel->info->name);
+  }
+  if (kernel->local_bytes > kernel->module->device->local_bytes)
+    return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+                     "kernel %s asks for %llu bytes of local memory, there "
+                     "are %llu", kernel->info->name,
+                     (unsigned long long)kernel->local_bytes,
+                     (unsigned long long)kernel->module->device->local_bytes);
+  const uint32_t counts[3] = {groups->groupCountX, groups->groupCountY,
+                              groups->groupCountZ};
+  launch->kernel = kernel;
+  launch->values = kernel->values;
+  for (int d = 0; d < 3; d++) {
+    launch->local[d] = kernel->group[d];
+    launch->global[d] = (size_t)counts[d] * kernel->group[d];
+    launch->offset[d] = kernel->offset[d];
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+/* Give the cl_kernel what differs from what it has.  The lock is held. */
+static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
+{
+  zocl_cl *cl = kernel->module->device->driver->cl;
+  for (uint32_t i = 0; i < kernel->arg_count; i++) {
+    const zocl_arg *arg = &kernel->args[i];
+    const unsigned char *value = values + arg->offset;
+    unsigned char *current = kernel->current + arg->offset;
+    if (kernel->primed && memcmp(current, value, arg->bytes) == 0) continue;
+    cl_int error;
+    if (arg->cls == SPIRV_ARG_POINTER) {
+      void *pointer;
+      memcpy(&pointer, value, sizeof pointer);
+      error = cl->clSetKernelArgSVMPointer(kernel->id, i, pointer);
+    } else if (arg->cls == SPIRV_ARG_LOCAL) {
+      local_size size;
+      memcpy(&size, value, sizeof size);
+      error = cl->clSetKernelArg(kernel->id, i, size, NULL);
+    } else
+      error = cl->clSetKernelArg(kernel->id, i, arg->bytes, value);
+    if (error != CL_SUCCESS) {
+      kernel->primed = false;
+      return error;
+    }
+    memcpy(current, value, arg->bytes);
+  }
+  kernel->primed = true;
+  return CL_SUCCESS;
+}
+
+/* Whether a launch of this shape compiles nothing, because one was made
+   before.  PoCL compiles a kernel for each group size, for ranges with and
+   without offset, and for ranges below 65535 and others. */
+static bool shape_is_known(const zocl_kernel *kernel, const zocl_shape *shape)
+{
+  for (uint32_t i = kernel->shape_count; i-- > 0;)
+    if (memcmp(&kernel->shapes[i], shape, sizeof *shape) == 0) return true;
+  return false;
+}
+
+static void shape_remember(zocl_kernel *kernel, const zocl_shape *shape)
+{
+  if (kernel->shape_count == kernel->shape_room) {
+    uint32_t room = kernel->shape_room > 0 ? 2 * kernel->shape_room : 4;
+    zocl_shape *shapes = realloc(kernel->shapes, room * sizeof *shapes);
+    if (shapes == NULL) return; /* it is asked again next time */
+    kernel->shapes = shapes;
+    kernel->shape_room = room;
+  }
+  kernel->shapes[kernel->shape_count++] = *shape;
+}
+
+ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
+                                cl_command_queue queue, cl_uint wait_count,
+                                const cl_event *waits, cl_event *event)
+{
+  zocl_kernel *kernel = launch->kernel;
+  const zocl_driver *driver = kernel->module->device->driver;
+  const size_t *global = launch->global, *local = launch->local;
+  bool offset = (launch->offset[0] | launch->offset[1] | launch->offset[2]) > 0;
+  zocl_shape shape = {{(uint32_t)local[0], (uint32_t)local[1],
+                       (uint32_t)local[2]},
+                      (offset ? 1u : 0u) |
+                          ((global[0] | global[1] | global[2]) >= 65535 ? 2u
+                                                                        : 0u)};
+  cl_uint dims = global[2] > 1 || launch->offset[2] > 0   ? 3
+                 : global[1] > 1 || launch->offset[1] > 0 ? 2
+                                                          : 1;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  pthread_mutex_lock(&kernel->lock);
+  bool known = shape_is_known(kernel, &shape);
+  if (!known) {
+    if (!zocl_opencl_may_compile(driver)) {
+      result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+      goto done;
+    }
+    zocl_opencl_compiles();
+  }
+  if (!kernel->primed ||
+      memcmp(kernel->current, launch->values, kernel->values_size) != 0) {
+    cl_int error = arguments_set(kernel, launch->values);
+    if (error != CL_SUCCESS) {
+      result = zocl_cl_error(error, "clSetKernelArg");
+      goto done;
+    }
+  }
+  cl_int error = driver->cl->clEnqueueNDRangeKernel(
+      queue, kernel->id, dims, offset ? launch->offset : NULL, global, local,
+      wait_count, wait_count > 0 ? waits : NULL, event);
+  if (error != CL_SUCCESS)
+    result = zocl_cl_error(error, "clEnqueueNDRangeKernel");
+  else if (!known)
+    shape_remember(kernel, &shape);
+done:
+  pthread_mutex_unlock(&kernel->lock);
+  return result;
+}

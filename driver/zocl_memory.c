@@ -1,0 +1,281 @@
+/*
+ * zocl_memory.c - unified shared memory that is memory of this process.
+ * SPDX-License-Identifier: MIT
+ *
+ * Host, device and shared allocations differ only in what is said of them.
+ */
+#include "zocl.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+  /* An allocation begins a cache line, so that no two share one. */
+  DEFAULT_ALIGNMENT = 64,
+  PAGE_BYTES = 4096,
+  /* ZE_RESULT_ERROR_ADDRESS_NOT_FOUND, newer than the oldest headers. */
+  ADDRESS_NOT_FOUND = 0x78000021
+};
+/* Intel's drivers take alignments up to 2 MiB pages and conformance tests ask
+   for 8 MiB. */
+static const size_t max_alignment = (size_t)1 << 30;
+
+/* A live allocation, a node of the tree below. */
+typedef struct allocation {
+  char *base;
+  size_t size;
+  uint64_t id;
+  ze_memory_type_t type;
+  zocl_context *context;
+  zocl_device *device; /* NULL for host memory */
+} allocation;
+
+/* Allocations do not overlap, so that "one lies wholly before the other" is
+   an order in which an address equals the allocation that it is in. */
+static struct {
+  pthread_rwlock_t lock;
+  void *root;
+  uint64_t last_id;
+} live = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static int allocation_order(const void *left, const void *right)
+{
+  const allocation *a = left, *b = right;
+  if (a->base + a->size <= b->base) return -1;
+  if (b->base + b->size <= a->base) return 1;
+  return 0;
+}
+
+/* A copy of the allocation that `pointer` is in. */
+static bool allocation_find(const void *pointer, allocation *found)
+{
+  allocation key = {.size = 1};
+  memcpy(&key.base, &pointer, sizeof pointer);
+  pthread_rwlock_rdlock(&live.lock);
+  void *node = tfind(&key, &live.root, allocation_order);
+  if (node != NULL) *found = **(allocation **)node;
+  pthread_rwlock_unlock(&live.lock);
+  return node != NULL;
+}
+
+static ze_result_t allocate(zocl_context *context, zocl_device *device,
+                            ze_memory_type_t type, const void *extensions,
+                            size_t size, size_t alignment, void **pointer)
+{
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  if (size == 0) return zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
+  if ((alignment & (alignment - 1)) != 0 || alignment > max_alignment)
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+                     "alignment %zu is not a power of two up to %zu",
+                     alignment, max_alignment);
+  /* ze_relaxed_allocation_limits_exp_desc_t lifts the limit; what remains is
+     what the machine has. */
+  bool relaxed = false;
+  const ze_base_desc_t *extension = extensions;
+  for (; extension != NULL; extension = extension->pNext)
+    relaxed |= extension->stype ==
+               ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
+  const zocl_device *limits =
+      device != NULL ? device : &context->driver->devices[0];
+  if (size > limits->memory_bytes || (!relaxed && size > limits->max_alloc))
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+                     "%zu bytes are more than the %llu that one allocation "
+                     "may have", size,
+                     (unsigned long long)(relaxed ? limits->memory_bytes
+                                                  : limits->max_alloc));
+  allocation *made = malloc(sizeof *made);
+  void *memory = NULL;
+  if (alignment < DEFAULT_ALIGNMENT)
+    alignment = size >= PAGE_BYTES ? PAGE_BYTES : DEFAULT_ALIGNMENT;
+  if (made == NULL || posix_memalign(&memory, alignment, size) != 0) {
+    free(made);
+    return zocl_fail(type == ZE_MEMORY_TYPE_DEVICE
+                         ? ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+                         : ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+                     "no memory for %zu bytes", size);
+  }
+  *made = (allocation){memory, size, 0, type, context, device};
+  pthread_rwlock_wrlock(&live.lock);
+  made->id = ++live.last_id;
+  void *node = tsearch(made, &live.root, allocation_order);
+  pthread_rwlock_unlock(&live.lock);
+  if (node == NULL) {
+    free(memory);
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  *pointer = memory;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * Entry points.
+ */
+
+/* All flags of the two descriptors are hints for caches. */
+enum { DEVICE_FLAGS = 0x7, HOST_FLAGS = 0xf };
+
+ze_result_t zocl_MemAllocHost(ze_context_handle_t context,
+                              const ze_host_mem_alloc_desc_t *desc,
+                              size_t size, size_t alignment, void **pointer)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(pointer);
+  if (desc->flags & ~(uint32_t)HOST_FLAGS)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  return allocate(context, NULL, ZE_MEMORY_TYPE_HOST, desc->pNext, size,
+                  alignment, pointer);
+}
+
+ze_result_t zocl_MemAllocDevice(ze_context_handle_t context,
+                                const ze_device_mem_alloc_desc_t *desc,
+                                size_t size, size_t alignment,
+                                ze_device_handle_t device, void **pointer)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(pointer);
+  if (desc->flags & ~(uint32_t)DEVICE_FLAGS)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  return allocate(context, device, ZE_MEMORY_TYPE_DEVICE, desc->pNext, size,
+                  alignment, pointer);
+}
+
+ze_result_t zocl_MemAllocShared(ze_context_handle_t context,
+                                const ze_device_mem_alloc_desc_t *device_desc,
+                                const ze_host_mem_alloc_desc_t *host_desc,
+                                size_t size, size_t alignment,
+                                ze_device_handle_t device, void **pointer)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(device_desc);
+  ZOCL_NEED_POINTER(host_desc);
+  ZOCL_NEED_POINTER(pointer);
+  if (device_desc->flags & ~(uint32_t)DEVICE_FLAGS ||
+      host_desc->flags & ~(uint32_t)HOST_FLAGS)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  return allocate(context, device, ZE_MEMORY_TYPE_SHARED, device_desc->pNext,
+                  size, alignment, pointer);
+}
+
+ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(pointer);
+  allocation key = {.base = pointer, .size = 1}, *found = NULL;
+  pthread_rwlock_wrlock(&live.lock);
+  void *node = tfind(&key, &live.root, allocation_order);
+  if (node != NULL && (*(allocation **)node)->base == pointer) {
+    found = *(allocation **)node;
+    tdelete(&key, &live.root, allocation_order);
+  }
+  pthread_rwlock_unlock(&live.lock);
+  if (found == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "%p is not the start of an allocation", pointer);
+  free(found->base);
+  free(found);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The default policy and DEFER_FREE may wait like BLOCKING_FREE does. */
+ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
+                            const ze_memory_free_ext_desc_t *desc,
+                            void *pointer)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(pointer);
+  if (desc->freePolicy & ~(uint32_t)0x3)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  allocation found;
+  if (desc->freePolicy != 0 && allocation_find(pointer, &found)) {
+    ze_result_t result = zocl_stream_wait_all(NULL, UINT64_MAX);
+    if (result != ZE_RESULT_SUCCESS) return result;
+  }
+  return zocl_MemFree(context, pointer);
+}
+
+ze_result_t zocl_MemGetAllocProperties(ze_context_handle_t context,
+                                       const void *pointer,
+                                       ze_memory_allocation_properties_t *p,
+                                       ze_device_handle_t *device)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(pointer);
+  ZOCL_NEED_POINTER(p);
+  allocation found = {.type = ZE_MEMORY_TYPE_UNKNOWN};
+  if (allocation_find(pointer, &found) &&
+      found.context->driver != context->driver)
+    found = (allocation){.type = ZE_MEMORY_TYPE_UNKNOWN};
+  p->type = found.type;
+  p->id = found.id;
+  p->pageSize = found.id != 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+  if (device != NULL) *device = found.device;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_MemGetAddressRange(ze_context_handle_t context,
+                                    const void *pointer, void **base,
+                                    size_t *size)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(pointer);
+  allocation found;
+  if (!allocation_find(pointer, &found))
+    return zocl_fail((ze_result_t)ADDRESS_NOT_FOUND,
+                     "%p is in no allocation", pointer);
+  if (base != NULL) *base = found.base;
+  if (size != NULL) *size = found.size;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * What streams run.
+ */
+
+void zocl_memory_copy(void *args)
+{
+  const zocl_copy *copy = args;
+  memmove(copy->to, copy->from, copy->size);
+}
+
+void zocl_memory_fill(void *args)
+{
+  const zocl_fill *fill = args;
+  char *to = fill->to;
+  if (fill->pattern_size == 1) {
+    memset(to, fill->pattern[0], fill->size);
+    return;
+  }
+  /* Write the pattern once, then what is there already after itself. */
+  size_t done = fill->pattern_size < fill->size ? fill->pattern_size
+                                                : fill->size;
+  memcpy(to, fill->pattern, done);
+  while (done < fill->size) {
+    size_t n = done < fill->size - done ? done : fill->size - done;
+    /* Blocks that stay in a cache; a multiple of every pattern. */
+    if (n > (size_t)64 * 1024 * fill->pattern_size)
+      n = (size_t)64 * 1024 * fill->pattern_size;
+    memcpy(to + done, to, n);
+    done += n;
+  }
+}
+
+void zocl_memory_copy_region(void *args)
+{
+  const zocl_copy_region *c = args;
+  const ze_copy_region_t *t = &c->to_region, *f = &c->from_region;
+  uint32_t depth = f->depth > 0 ? f->depth : 1;
+  for (uint32_t z = 0; z < depth; z++)
+    for (uint32_t y = 0; y < f->height; y++)
+      memmove((char *)c->to + (size_t)(t->originZ + z) * c->to_slice +
+                  (size_t)(t->originY + y) * c->to_pitch + t->originX,
+              (const char *)c->from + (size_t)(f->originZ + z) * c->from_slice +
+                  (size_t)(f->originY + y) * c->from_pitch + f->originX,
+              f->width);
+}

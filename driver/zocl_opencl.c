@@ -1,0 +1,357 @@
+/*
+ * zocl_opencl.c - finding OpenCL, and what must be true before it is used.
+ * SPDX-License-Identifier: MIT
+ *
+ * The implementations are found as an OpenCL loader finds them: by the files
+ * *.icd, each of which names a library.  Doing this here rather than through
+ * libOpenCL.so lets us open only those that do not themselves sit on Level
+ * Zero, which would call back into the loader that is initialising us and
+ * hang there; and it needs no change of the environment.
+ */
+#include "zocl.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+  PATH_SIZE = 4096,
+  MAX_LIBRARIES = 32,
+  /* PoCL's compilation opens about a dozen files and pipes; it was seen to
+     abort with 12 left, and other threads open some meanwhile. */
+  NEEDED_DESCRIPTORS = 40,
+  /* Where the limit of open files is huge, the top of this many are looked
+     at: plenty to find free ones in. */
+  DESCRIPTORS_SEEN = 1 << 16,
+  /* How long exit waits for work in flight, in seconds.  A compilation takes
+     well under one. */
+  EXIT_SECONDS = 3
+};
+
+/* ------------------------------------------------------------------------
+ * Whether PoCL can compile.
+ */
+
+static bool path_has(const char *program)
+{
+  const char *path = getenv("PATH");
+  char file[PATH_SIZE];
+  for (; path != NULL && *path != '\0'; path += *path == ':') {
+    size_t n = strcspn(path, ":");
+    struct stat st;
+    snprintf(file, sizeof file, "%.*s/%s", (int)n, n > 0 ? path : ".",
+             program);
+    if (access(file, X_OK) == 0 && stat(file, &st) == 0 &&
+        S_ISREG(st.st_mode))
+      return true;
+    path += n;
+  }
+  return false;
+}
+
+/* Whether that many descriptors are free.  They are taken from below, so that
+   the top ones are nearly always free and this ends at once. */
+static bool descriptors_free(int needed)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  int top = limit.rlim_cur > DESCRIPTORS_SEEN ? DESCRIPTORS_SEEN
+                                              : (int)limit.rlim_cur;
+  for (int fd = top - 1; fd >= 0 && needed > 0; fd--)
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) needed--;
+  return needed <= 0;
+}
+
+/* Where PoCL keeps what it compiles.  It decides when it is initialised, and
+   so do we; this is how its pocl_cache.c does it. */
+static char cache_path[PATH_SIZE];
+
+static void cache_choose(void)
+{
+  const char *given = getenv("POCL_CACHE_DIR");
+  const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (given != NULL)
+    snprintf(cache_path, sizeof cache_path, "%s", given);
+  else if (xdg != NULL && *xdg != '\0')
+    snprintf(cache_path, sizeof cache_path, "%s/pocl/kcache", xdg);
+  else if (home != NULL)
+    snprintf(cache_path, sizeof cache_path, "%s/.cache/pocl/kcache", home);
+  else
+    snprintf(cache_path, sizeof cache_path, "/tmp/pocl/kcache");
+}
+
+/* Whether files can be made there, or the directory itself be made. */
+static bool cache_is_usable(void)
+{
+  char path[PATH_SIZE];
+  memcpy(path, cache_path, sizeof path);
+  while (access(path, F_OK) != 0 && errno == ENOENT && *path != '\0') {
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+      strcpy(path, ".");
+    else
+      slash[slash == path] = '\0';
+  }
+  struct stat st;
+  if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+      access(path, W_OK | X_OK) == 0)
+    return true;
+  zocl_fail(0, "PoCL's cache directory '%s' cannot be written (set "
+               "POCL_CACHE_DIR to one that can)", cache_path);
+  return false;
+}
+
+bool zocl_opencl_may_compile(const zocl_driver *driver)
+{
+  if (!driver->pocl) return true;
+  struct sigaction action;
+  if (sigaction(SIGCHLD, NULL, &action) == 0 &&
+      (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT))) {
+    zocl_fail(0, "SIGCHLD is ignored in this process: PoCL could not wait for "
+                 "its linker and would abort (restore SIG_DFL)");
+    return false;
+  }
+  if (!path_has("ld")) {
+    zocl_fail(0, "there is no ld on PATH, which PoCL links kernels with "
+                 "(install binutils, or mend PATH)");
+    return false;
+  }
+  if (!descriptors_free(NEEDED_DESCRIPTORS)) {
+    zocl_fail(0, "fewer than %d file descriptors are free: PoCL could not "
+                 "compile and would abort", NEEDED_DESCRIPTORS);
+    return false;
+  }
+  return cache_is_usable();
+}
+
+/* ------------------------------------------------------------------------
+ * Finding it.
+ */
+
+/* Whether the comma list `words` has one that is part of `text`. */
+static bool list_matches(const char *words, const char *text)
+{
+  char word[256];
+  while (*words != '\0') {
+    size_t n = strcspn(words, ",");
+    if (n > 0 && n < sizeof word) {
+      memcpy(word, words, n);
+      word[n] = '\0';
+      if (strcmp(word, "all") == 0 || strstr(text, word) != NULL) return true;
+    }
+    words += n + (words[n] == ',');
+  }
+  return false;
+}
+
+/* The first line of an .icd file, without blanks. */
+static bool icd_read(const char *path, char *library, size_t cap)
+{
+  FILE *f = fopen(path, "re");
+  if (f == NULL) return false;
+  bool ok = fgets(library, (int)cap, f) != NULL;
+  fclose(f);
+  if (!ok) return false;
+  size_t start = strspn(library, " \t");
+  size_t n = strcspn(library + start, " \t\r\n");
+  memmove(library, library + start, n);
+  library[n] = '\0';
+  return n > 0;
+}
+
+static int is_icd(const struct dirent *entry)
+{
+  size_t n = strlen(entry->d_name);
+  return n > 4 && strcmp(entry->d_name + n - 4, ".icd") == 0;
+}
+
+/* The names of all vendors' libraries, as malloc'ed strings. */
+static size_t libraries_list(char **libraries)
+{
+  static const char vendors[] = "/etc/OpenCL/vendors";
+  const char *given = secure_getenv("OCL_ICD_VENDORS");
+  const char *directory = vendors;
+  char path[PATH_SIZE], library[PATH_SIZE];
+  struct stat st;
+  if (given != NULL && *given != '\0') {
+    /* A directory, an .icd file (bare names mean the usual directory) or a
+       library: what the two common loaders accept. */
+    size_t n = strlen(given);
+    if (stat(given, &st) == 0 && S_ISDIR(st.st_mode))
+      directory = given;
+    else if (n > 4 && strcmp(given + n - 4, ".icd") == 0) {
+      snprintf(path, sizeof path, "%s%s%s", strchr(given, '/') ? "" : vendors,
+               strchr(given, '/') ? "" : "/", given);
+      if (!icd_read(path, library, sizeof library)) return 0;
+      libraries[0] = strdup(library);
+      return libraries[0] != NULL;
+    } else {
+      libraries[0] = strdup(given);
+      return libraries[0] != NULL;
+    }
+  }
+  struct dirent **entries;
+  int n = scandir(directory, &entries, is_icd, alphasort);
+  size_t count = 0;
+  for (int i = 0; i < n; i++) {
+    snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name);
+    if (count < MAX_LIBRARIES && icd_read(path, library, sizeof library) &&
+        (libraries[count] = strdup(library)) != NULL)
+      count++;
+    free(entries[i]);
+  }
+  if (n >= 0) free(entries);
+  return count;
+}
+
+/* Whether a library, already mapped, uses Level Zero itself: Intel's OpenCL
+   for GPUs may, and a PoCL with a Level Zero device does. */
+static bool library_recurses(void *handle)
+{
+  struct link_map *map;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return false;
+  const char *strings = NULL;
+  for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+    if (d->d_tag == DT_STRTAB) strings = (const char *)d->d_un.d_ptr;
+  for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+    if (d->d_tag == DT_NEEDED && strings != NULL &&
+        strstr(strings + d->d_un.d_val, "libze_loader") != NULL)
+      return true;
+  if (strstr(map->l_name, "pocl") == NULL || getenv("POCL_DEVICES") != NULL)
+    return false;
+  const char *slash = strrchr(map->l_name, '/');
+  char path[PATH_SIZE];
+  snprintf(path, sizeof path, "%.*s/pocl/libpocl-devices-level0.so",
+           slash != NULL ? (int)(slash - map->l_name) : 0, map->l_name);
+  return access(path, F_OK) == 0;
+}
+
+/* PoCL 6 ends the process in clGetPlatformIDs where it cannot find out what
+   the machine has. */
+static bool machine_is_readable(void)
+{
+  if (access("/proc/self/status", R_OK) == 0 &&
+      access("/sys/devices/system/cpu", R_OK) == 0)
+    return true;
+  zocl_fail(0, "PoCL needs /proc and /sys, which are not mounted here");
+  return false;
+}
+
+/* The platforms of one library, appended to those there are already. */
+static size_t library_platforms(const char *name, const char *chosen,
+                                zocl_platform *platforms, size_t cap)
+{
+  const char *base = strrchr(name, '/');
+  base = base != NULL ? base + 1 : name;
+  if (chosen != NULL && !list_matches(chosen, base)) {
+    zocl_fail(0, "%s is not among LZE_OPENCL=%s", base, chosen);
+    return 0;
+  }
+  if (chosen == NULL && strstr(base, "igdrcl") != NULL) {
+    zocl_fail(0, "%s is left out: Intel's GPUs have a Level Zero driver of "
+                 "their own (LZE_OPENCL=all to use it)", base);
+    return 0;
+  }
+  void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL) {
+    zocl_fail(0, "%s", dlerror());
+    return 0;
+  }
+  if (library_recurses(handle)) {
+    zocl_fail(0, "%s is left out: it uses Level Zero itself (for PoCL, set "
+                 "POCL_DEVICES=cpu)", base);
+    dlclose(handle);
+    return 0;
+  }
+  if (strstr(base, "pocl") != NULL) {
+    cache_choose();
+    if (!machine_is_readable() || !cache_is_usable()) return 0;
+  }
+
+  /* From here on the library stays: OpenCL cannot be shut down. */
+  void *(*find)(const char *);
+  *(void **)&find = dlsym(handle, "clGetExtensionFunctionAddress");
+  cl_int (*get)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
+  if (find != NULL) *(void **)&get = find("clIcdGetPlatformIDsKHR");
+  cl_platform_id ids[8];
+  cl_uint count = 0;
+  if (get == NULL || get(8, ids, &count) != CL_SUCCESS) {
+    zocl_fail(0, "%s has no OpenCL platform", base);
+    return 0;
+  }
+  size_t n = 0;
+  for (cl_uint i = 0; i < count && i < 8 && n < cap; i++) {
+    platforms[n].id = ids[i];
+    /* cl_khr_icd: every object starts with the address of its functions. */
+    platforms[n].cl = *(zocl_cl **)ids[i];
+    n++;
+  }
+  return n;
+}
+
+size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap)
+{
+  char *libraries[MAX_LIBRARIES];
+  size_t count = libraries_list(libraries), n = 0;
+  const char *chosen = secure_getenv("LZE_OPENCL");
+  if (chosen != NULL && *chosen == '\0') chosen = NULL;
+  if (count == 0)
+    zocl_fail(0, "no OpenCL is installed (pocl-opencl-icd is one for CPUs)");
+  for (size_t i = 0; i < count; i++) {
+    n += library_platforms(libraries[i], chosen, platforms + n, cap - n);
+    free(libraries[i]);
+  }
+  return n;
+}
+
+/* ------------------------------------------------------------------------
+ * Exit.
+ */
+
+static void drain(void)
+{
+  if (!zocl_forked())
+    zocl_stream_wait_all(NULL, (uint64_t)EXIT_SECONDS * 1000000000u);
+}
+
+static void drain_main_thread(void *unused)
+{
+  (void)unused;
+  drain();
+}
+
+/* LLVM registers destructors while it compiles, in a build and again in a
+   first launch, which a thread of PoCL does on its own time; and exit handlers
+   run in reverse order.  So a handler of ours that waits for that thread must
+   run before all others.  exit() begins with the thread-local destructors of
+   the thread that calls it, nearly always the main thread; C++ libraries
+   register those with this function of the C library. */
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *)
+    __attribute__((weak));
+extern void *__dso_handle;
+
+void zocl_opencl_compiles(void)
+{
+  static atomic_flag once = ATOMIC_FLAG_INIT;
+  if (&__cxa_thread_atexit_impl != NULL && getpid() == gettid() &&
+      !atomic_flag_test_and_set(&once))
+    __cxa_thread_atexit_impl(drain_main_thread, NULL, &__dso_handle);
+}
+
+/* For an exit from another thread: behind what was registered so far. */
+void zocl_opencl_compiled(void)
+{
+  static atomic_bool once;
+  if (!atomic_load_explicit(&once, memory_order_relaxed) &&
+      !atomic_exchange(&once, true))
+    atexit(drain);
+}

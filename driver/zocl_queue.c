@@ -1,0 +1,161 @@
+/*
+ * zocl_queue.c - command queues and the fences behind their submissions.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+
+struct _ze_command_queue_handle_t {
+  zocl_device *device;
+  zocl_stream *stream;
+  uint32_t ordinal, index;
+  bool synchronous;
+};
+
+struct _ze_fence_handle_t {
+  zocl_signal *signal;
+};
+
+ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
+                                    ze_device_handle_t device,
+                                    const ze_command_queue_desc_t *desc,
+                                    ze_command_queue_handle_t *queue)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(queue);
+  if (device->driver != context->driver)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the device is not of the context's driver");
+  ze_result_t result = zocl_queue_check(desc);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  zocl_queue *made = calloc(1, sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  made->device = device;
+  made->ordinal = desc->ordinal;
+  made->index = desc->index;
+  made->synchronous = desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+  result = zocl_stream_new(device, &made->stream);
+  if (result != ZE_RESULT_SUCCESS) {
+    free(made);
+    return result;
+  }
+  *queue = made;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandQueueDestroy(ze_command_queue_handle_t queue)
+{
+  ZOCL_NEED_HANDLE(queue);
+  zocl_stream_close(queue->stream);
+  free(queue);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandQueueExecuteCommandLists(
+    ze_command_queue_handle_t queue, uint32_t count,
+    ze_command_list_handle_t *lists, ze_fence_handle_t fence)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(lists);
+  if (count == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  for (uint32_t i = 0; i < count; i++) {
+    ZOCL_NEED_HANDLE(lists[i]);
+    if (!lists[i]->closed || lists[i]->device != queue->device)
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                       lists[i]->closed ? "list %u is for another device"
+                                        : "list %u is not closed", i);
+  }
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
+    result = zocl_list_execute(lists[i], queue->stream);
+  if (result == ZE_RESULT_SUCCESS && fence != NULL) {
+    zocl_command command = {.kind = ZOCL_COMMAND_NOTHING,
+                            .signal = fence->signal};
+    result = zocl_stream_submit(queue->stream, &command);
+  }
+  if (result == ZE_RESULT_SUCCESS && queue->synchronous)
+    result = zocl_stream_wait(queue->stream, UINT64_MAX);
+  return result;
+}
+
+ze_result_t zocl_CommandQueueSynchronize(ze_command_queue_handle_t queue,
+                                         uint64_t timeout)
+{
+  ZOCL_NEED_HANDLE(queue);
+  return zocl_stream_wait(queue->stream, timeout);
+}
+
+ze_result_t zocl_CommandQueueGetOrdinal(ze_command_queue_handle_t queue,
+                                        uint32_t *ordinal)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(ordinal);
+  *ordinal = queue->ordinal;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandQueueGetIndex(ze_command_queue_handle_t queue,
+                                      uint32_t *index)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(index);
+  *index = queue->index;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * Fences.
+ */
+
+ze_result_t zocl_FenceCreate(ze_command_queue_handle_t queue,
+                             const ze_fence_desc_t *desc,
+                             ze_fence_handle_t *fence)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(fence);
+  if (desc->flags & ~(ze_fence_flags_t)ZE_FENCE_FLAG_SIGNALED)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  zocl_fence *made = calloc(1, sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  made->signal = zocl_signal_new(queue->device->driver, false,
+                                 (desc->flags & ZE_FENCE_FLAG_SIGNALED) != 0);
+  if (made->signal == NULL) {
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  *fence = made;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_FenceDestroy(ze_fence_handle_t fence)
+{
+  ZOCL_NEED_HANDLE(fence);
+  zocl_signal_unref(fence->signal);
+  free(fence);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_FenceHostSynchronize(ze_fence_handle_t fence,
+                                      uint64_t timeout)
+{
+  ZOCL_NEED_HANDLE(fence);
+  return zocl_signal_wait(fence->signal, timeout);
+}
+
+ze_result_t zocl_FenceQueryStatus(ze_fence_handle_t fence)
+{
+  ZOCL_NEED_HANDLE(fence);
+  return zocl_signal_query(fence->signal);
+}
+
+ze_result_t zocl_FenceReset(ze_fence_handle_t fence)
+{
+  ZOCL_NEED_HANDLE(fence);
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  zocl_signal_reset(fence->signal);
+  return ZE_RESULT_SUCCESS;
+}

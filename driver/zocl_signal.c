@@ -1,0 +1,498 @@
+/*
+ * zocl_signal.c - what events and fences have in common: signalled or not.
+ * SPDX-License-Identifier: MIT
+ *
+ * A signal is set by the host, or by the completion of a command attached to
+ * it, which is looked for when somebody asks.  A callback is set on such a
+ * command only where somebody sleeps or a command waits; plain launches pay
+ * nothing for it.
+ *
+ * Several commands may be attached at once: a list that resets an event, and
+ * sets it again, may be submitted many times before it first runs.  Each of
+ * them sets the signal when it completes, each reset clears it when it is
+ * executed, and a wait that is not settled when it is submitted is settled
+ * when the stream comes to it; so the order in which things happen counts,
+ * not the order in which they were submitted.
+ *
+ * Gates are user events of OpenCL: commands already submitted that wait for
+ * the signal to be set.
+ */
+#include "zocl.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  /* How long a wait looks before it sleeps: about what two context switches
+     cost.  Longer would take the processor from the work waited for. */
+  SPIN_NS = 3000,
+  /* A sleeper looks by itself this often: an implementation need not call
+     back for a command that failed, and PoCL does not. */
+  SLICE_NS = 50000000
+};
+
+/* A command that will set the signal. */
+typedef struct pending {
+  cl_event event;
+  zocl_stream *stream;
+  uint64_t number; /* its number in the stream */
+  bool armed;      /* it has a callback */
+} pending;
+
+struct zocl_signal {
+  atomic_uint refs;
+  _Atomic uint32_t set; /* also the futex that hosts sleep on */
+  bool timed;
+  zocl_driver *driver;
+  pthread_mutex_t lock; /* of all below */
+  cl_int status;        /* an error of the command that set it */
+  uint64_t start, end;
+  pending one;          /* room for the usual single command */
+  pending *commands;    /* in the order of submission */
+  uint32_t command_count, command_room;
+  uint32_t sleepers;
+  uint32_t resets;      /* submitted to streams and not yet done */
+  zocl_stream *reset_stream; /* of all these, only compared; NULL: several */
+  bool after_reset;     /* the last command was attached after the last reset */
+  uint32_t gate_count, gate_room;
+  cl_event *gates;
+};
+
+/* A callback's business. */
+typedef struct record {
+  zocl_signal *signal;
+  cl_event event;
+} record;
+
+/* Gates taken from a signal, to be opened when its lock is not held. */
+typedef struct opening {
+  cl_event *gates;
+  uint32_t count;
+  cl_int status;
+} opening;
+
+zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set)
+{
+  zocl_signal *signal = calloc(1, sizeof *signal);
+  if (signal == NULL) return NULL;
+  atomic_init(&signal->refs, 1);
+  atomic_init(&signal->set, set);
+  signal->timed = timed;
+  signal->driver = driver;
+  signal->commands = &signal->one;
+  signal->command_room = 1;
+  pthread_mutex_init(&signal->lock, NULL);
+  return signal;
+}
+
+void zocl_signal_ref(zocl_signal *signal)
+{
+  atomic_fetch_add_explicit(&signal->refs, 1, memory_order_relaxed);
+}
+
+static void open_gates(const zocl_driver *driver, const opening *o)
+{
+  for (uint32_t i = 0; i < o->count; i++) {
+    driver->cl->clSetUserEventStatus(o->gates[i], o->status);
+    driver->cl->clReleaseEvent(o->gates[i]);
+  }
+  free(o->gates);
+}
+
+/* Let go of the lock, then open what was taken. */
+static void unlock_open(zocl_signal *signal, const opening *o)
+{
+  pthread_mutex_unlock(&signal->lock);
+  if (o->count > 0) open_gates(signal->driver, o);
+}
+
+static void command_drop(zocl_signal *signal, uint32_t i)
+{
+  signal->driver->cl->clReleaseEvent(signal->commands[i].event);
+  zocl_stream_unref(signal->commands[i].stream);
+  signal->command_count--;
+  for (; i < signal->command_count; i++)
+    signal->commands[i] = signal->commands[i + 1];
+}
+
+void zocl_signal_unref(zocl_signal *signal)
+{
+  if (signal == NULL) return;
+  if (atomic_fetch_sub_explicit(&signal->refs, 1, memory_order_acq_rel) != 1)
+    return;
+  if (!zocl_forked()) {
+    while (signal->command_count > 0)
+      command_drop(signal, signal->command_count - 1);
+    /* Commands that wait for what will never come end with an error. */
+    open_gates(signal->driver, &(opening){signal->gates, signal->gate_count,
+                                          CL_INVALID_EVENT});
+  }
+  if (signal->commands != &signal->one) free(signal->commands);
+  pthread_mutex_destroy(&signal->lock);
+  free(signal);
+}
+
+bool zocl_signal_timed(const zocl_signal *signal)
+{
+  return signal->timed;
+}
+
+static void futex_wake(zocl_signal *signal)
+{
+  syscall(SYS_futex, &signal->set, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Set it.  The lock is held. */
+static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
+                       uint64_t end, opening *o)
+{
+  const uint64_t mask = (UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1;
+  start &= mask;
+  end &= mask;
+  signal->status = status;
+  signal->start = start > 0 ? start : 1;
+  signal->end = end > signal->start ? end : signal->start + 1;
+  if (signal->gate_count > 0) {
+    *o = (opening){signal->gates, signal->gate_count, status};
+    signal->gates = NULL;
+    signal->gate_count = signal->gate_room = 0;
+  }
+  atomic_store_explicit(&signal->set, 1, memory_order_release);
+  if (signal->sleepers > 0) futex_wake(signal);
+}
+
+/* If command i is done, set the signal and forget it.  The lock is held. */
+static bool command_look(zocl_signal *signal, uint32_t i, opening *o)
+{
+  zocl_cl *cl = signal->driver->cl;
+  const pending *p = &signal->commands[i];
+  cl_int status;
+  if (cl->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                         sizeof status, &status, NULL) != CL_SUCCESS)
+    status = CL_INVALID_EVENT;
+  if (status > CL_COMPLETE) return false;
+  cl_ulong start = 0, end = 0;
+  if (signal->timed) {
+    cl->clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_START,
+                                sizeof start, &start, NULL);
+    cl->clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_END, sizeof end,
+                                &end, NULL);
+    start += signal->driver->clock_offset;
+    end += signal->driver->clock_offset;
+  }
+  zocl_stream_done(p->stream, p->number, status);
+  command_drop(signal, i);
+  set_locked(signal, status, start, end, o);
+  return true;
+}
+
+/* See which commands are done.  The lock is held.  Behind one that is not
+   done, none of the same stream is. */
+static void look_locked(zocl_signal *signal, opening *o)
+{
+  const zocl_stream *busy = NULL;
+  for (uint32_t i = 0; i < signal->command_count;) {
+    if (signal->commands[i].stream != busy && command_look(signal, i, o))
+      continue;
+    busy = signal->commands[i++].stream;
+  }
+}
+
+static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
+{
+  record *r = data;
+  zocl_signal *signal = r->signal;
+  opening o = {NULL, 0, 0};
+  (void)status;
+  pthread_mutex_lock(&signal->lock);
+  look_locked(signal, &o);
+  unlock_open(signal, &o);
+  signal->driver->cl->clReleaseEvent(event);
+  zocl_signal_unref(signal);
+  free(r);
+}
+
+/* Have all commands call back.  The lock is held and let go, because OpenCL
+   may call back at once and in this thread. */
+static void unlock_arm(zocl_signal *signal)
+{
+  zocl_cl *cl = signal->driver->cl;
+  for (uint32_t i = 0; i < signal->command_count;) {
+    pending *p = &signal->commands[i++];
+    if (p->armed) continue;
+    record *r = malloc(sizeof *r);
+    if (r == NULL) break; /* sleepers look by themselves, if late */
+    *r = (record){signal, p->event};
+    p->armed = true;
+    zocl_signal_ref(signal);
+    cl->clRetainEvent(r->event);
+    pthread_mutex_unlock(&signal->lock);
+    if (cl->clSetEventCallback(r->event, CL_COMPLETE, event_done, r) !=
+        CL_SUCCESS)
+      event_done(r->event, CL_COMPLETE, r);
+    pthread_mutex_lock(&signal->lock);
+    i = 0; /* they may have changed meanwhile */
+  }
+  pthread_mutex_unlock(&signal->lock);
+}
+
+/* ------------------------------------------------------------------------
+ * The host's side.
+ */
+
+void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
+{
+  opening o = {NULL, 0, 0};
+  pthread_mutex_lock(&signal->lock);
+  set_locked(signal, CL_COMPLETE, start, end, &o);
+  unlock_open(signal, &o);
+}
+
+/* What completed before belongs to the past; the gates it opens too. */
+static void reset_locked(zocl_signal *signal, opening *o)
+{
+  look_locked(signal, o);
+  signal->status = CL_COMPLETE;
+  atomic_store(&signal->set, 0);
+}
+
+void zocl_signal_reset(zocl_signal *signal)
+{
+  opening o = {NULL, 0, 0};
+  pthread_mutex_lock(&signal->lock);
+  reset_locked(signal, &o);
+  unlock_open(signal, &o);
+}
+
+static ze_result_t result_of(const zocl_signal *signal)
+{
+  if (signal->status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
+                   "the command failed with OpenCL error %d",
+                   (int)signal->status);
+}
+
+ze_result_t zocl_signal_query(zocl_signal *signal)
+{
+  opening o = {NULL, 0, 0};
+  if (!atomic_load_explicit(&signal->set, memory_order_acquire)) {
+    if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+    pthread_mutex_lock(&signal->lock);
+    look_locked(signal, &o);
+    bool set = atomic_load(&signal->set);
+    unlock_open(signal, &o);
+    if (!set) return ZE_RESULT_NOT_READY;
+  }
+  return result_of(signal);
+}
+
+static uint64_t monotonic(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void pause_a_little(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+  for (int i = 0; i < 8; i++) __builtin_ia32_pause();
+#endif
+}
+
+/* Sleep until it may be set, or `end` (UINT64_MAX: never). */
+static void sleep_until(zocl_signal *signal, uint64_t end)
+{
+  pthread_mutex_lock(&signal->lock);
+  signal->sleepers++;
+  unlock_arm(signal);
+  uint64_t now = monotonic(), left = end > now ? end - now : 0;
+  if (left > SLICE_NS) left = SLICE_NS;
+  struct timespec t = {.tv_nsec = (long)left};
+  syscall(SYS_futex, &signal->set, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
+  pthread_mutex_lock(&signal->lock);
+  signal->sleepers--;
+  pthread_mutex_unlock(&signal->lock);
+}
+
+ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
+{
+  ze_result_t result = zocl_signal_query(signal);
+  if (result != ZE_RESULT_NOT_READY || timeout == 0) return result;
+  uint64_t start = monotonic();
+  uint64_t end = timeout > UINT64_MAX - start ? UINT64_MAX : start + timeout;
+  uint64_t spin = timeout < SPIN_NS ? end : start + SPIN_NS;
+  for (;;) {
+    if (monotonic() < spin)
+      pause_a_little();
+    else
+      sleep_until(signal, end);
+    result = zocl_signal_query(signal);
+    if (result != ZE_RESULT_NOT_READY || monotonic() >= end) return result;
+  }
+}
+
+bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
+{
+  opening o = {NULL, 0, 0};
+  if (zocl_forked()) return false;
+  pthread_mutex_lock(&signal->lock);
+  look_locked(signal, &o);
+  bool set = atomic_load(&signal->set);
+  *start = signal->start;
+  *end = signal->end;
+  unlock_open(signal, &o);
+  return set;
+}
+
+/* ------------------------------------------------------------------------
+ * The streams' side.
+ */
+
+static bool gate_add(zocl_signal *signal, cl_event gate)
+{
+  if (signal->gate_count == signal->gate_room) {
+    uint32_t room = signal->gate_room > 0 ? 2 * signal->gate_room : 4;
+    cl_event *gates = realloc(signal->gates, room * sizeof *gates);
+    if (gates == NULL) return false;
+    signal->gates = gates;
+    signal->gate_room = room;
+  }
+  signal->gates[signal->gate_count++] = gate;
+  return true;
+}
+
+/* A gate of the signal's own, with a reference for the caller. */
+static ze_result_t gate_new(zocl_signal *signal, cl_event *gate)
+{
+  zocl_cl *cl = signal->driver->cl;
+  cl_int error;
+  *gate = cl->clCreateUserEvent(signal->driver->context, &error);
+  if (*gate == NULL) return zocl_cl_error(error, "clCreateUserEvent");
+  if (!gate_add(signal, *gate)) {
+    cl->clReleaseEvent(*gate);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  cl->clRetainEvent(*gate);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* Whether a command of this stream was attached: of any age, or the last and
+   after the last reset. */
+static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
+{
+  uint32_t n = signal->command_count;
+  if (signal->resets > 0)
+    return n > 0 && signal->after_reset && signal->reset_stream == stream &&
+           signal->commands[n - 1].stream == stream;
+  for (uint32_t i = 0; i < n; i++)
+    if (signal->commands[i].stream == stream) return true;
+  return false;
+}
+
+ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
+                                zocl_wait *wait, cl_event *event)
+{
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  opening o = {NULL, 0, 0};
+  *wait = ZOCL_WAIT_NONE;
+  pthread_mutex_lock(&signal->lock);
+  if (stream_sets(signal, stream))
+    ; /* the stream's own order is enough */
+  else if (signal->resets > 0)
+    *wait = ZOCL_WAIT_LATER;
+  else if (!atomic_load(&signal->set)) {
+    look_locked(signal, &o);
+    if (atomic_load(&signal->set))
+      ; /* just now */
+    else if (signal->command_count > 0) {
+      *wait = ZOCL_WAIT_EVENT;
+      *event = signal->commands[0].event;
+      signal->driver->cl->clRetainEvent(*event);
+    } else {
+      *wait = ZOCL_WAIT_EVENT;
+      result = gate_new(signal, event);
+    }
+  }
+  unlock_open(signal, &o);
+  return result;
+}
+
+void zocl_signal_open(zocl_signal *signal, cl_event gate)
+{
+  opening o = {NULL, 0, 0};
+  pthread_mutex_lock(&signal->lock);
+  look_locked(signal, &o);
+  bool set = atomic_load(&signal->set);
+  if (!set && gate_add(signal, gate)) {
+    unlock_arm(signal);
+    return;
+  }
+  cl_int status = set ? signal->status : CL_OUT_OF_HOST_MEMORY;
+  unlock_open(signal, &o);
+  signal->driver->cl->clSetUserEventStatus(gate, status);
+  signal->driver->cl->clReleaseEvent(gate);
+}
+
+ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
+                               uint64_t number, cl_event event)
+{
+  opening o = {NULL, 0, 0};
+  pthread_mutex_lock(&signal->lock);
+  if (signal->command_count == signal->command_room) {
+    /* First see whether the oldest are done, so that a signal that nobody
+       asks for does not collect them. */
+    while (signal->command_count > 0 && command_look(signal, 0, &o))
+      ;
+    if (signal->command_count == signal->command_room) {
+      uint32_t room = 2 * signal->command_room;
+      bool first = signal->commands == &signal->one;
+      pending *more = realloc(first ? NULL : signal->commands,
+                              room * sizeof *more);
+      if (more == NULL) {
+        unlock_open(signal, &o);
+        return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+      }
+      if (first) *more = signal->one;
+      signal->commands = more;
+      signal->command_room = room;
+    }
+  }
+  signal->commands[signal->command_count++] =
+      (pending){event, stream, number, false};
+  zocl_stream_ref(stream);
+  signal->after_reset = true;
+  if (signal->gate_count > 0 || signal->sleepers > 0) {
+    unlock_arm(signal);
+    open_gates(signal->driver, &o);
+  } else
+    unlock_open(signal, &o);
+  return ZE_RESULT_SUCCESS;
+}
+
+void zocl_signal_reset_begin(zocl_signal *signal, zocl_stream *stream)
+{
+  pthread_mutex_lock(&signal->lock);
+  if (signal->resets++ == 0)
+    signal->reset_stream = stream;
+  else if (signal->reset_stream != stream)
+    signal->reset_stream = NULL;
+  signal->after_reset = false;
+  pthread_mutex_unlock(&signal->lock);
+  zocl_signal_ref(signal);
+}
+
+void zocl_signal_reset_end(zocl_signal *signal)
+{
+  opening o = {NULL, 0, 0};
+  pthread_mutex_lock(&signal->lock);
+  signal->resets--;
+  reset_locked(signal, &o);
+  unlock_open(signal, &o);
+  zocl_signal_unref(signal);
+}

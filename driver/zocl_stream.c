@@ -1,0 +1,450 @@
+/*
+ * zocl_stream.c - commands in order, on an in-order queue of OpenCL.
+ * SPDX-License-Identifier: MIT
+ *
+ * Everything is submitted by the thread that calls, in the order of the
+ * calls.  What is not a kernel - copies, fills, resets - is a function of
+ * ours that OpenCL runs in the queue's order as a native kernel, or that the
+ * caller runs itself where it is cheap and the stream has nothing to do.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Waits that need no memory. */
+enum { FEW_WAITS = 8 };
+
+struct zocl_stream {
+  atomic_uint refs;
+  zocl_device *device;
+  pthread_mutex_t lock;      /* of all below but `done` and `failed` */
+  cl_command_queue queue;
+  bool timed;                /* the queue takes timestamps */
+  uint64_t submitted;        /* number of the last command */
+  _Atomic uint64_t done;     /* this one and all before are known done */
+  atomic_int failed;         /* an OpenCL error nobody has been told of */
+  zocl_signal *tail;         /* of a marker behind command `tail_number` */
+  uint64_t tail_number;
+  zocl_stream *next, *previous; /* under streams.lock */
+};
+
+/* All open streams. */
+static struct {
+  pthread_mutex_t lock;
+  zocl_stream *first;
+} streams = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static cl_command_queue queue_new(const zocl_device *device, bool timed,
+                                  cl_int *error)
+{
+  const cl_queue_properties properties[] = {
+    CL_QUEUE_PROPERTIES, timed ? CL_QUEUE_PROFILING_ENABLE : 0, 0};
+  return device->driver->cl->clCreateCommandQueueWithProperties(
+      device->driver->context, device->id, properties, error);
+}
+
+ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
+{
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  zocl_stream *made = calloc(1, sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  cl_int error;
+  made->queue = queue_new(device, false, &error);
+  if (made->queue == NULL) {
+    free(made);
+    return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
+  }
+  atomic_init(&made->refs, 1);
+  made->device = device;
+  pthread_mutex_init(&made->lock, NULL);
+  pthread_mutex_lock(&streams.lock);
+  made->next = streams.first;
+  if (made->next != NULL) made->next->previous = made;
+  streams.first = made;
+  pthread_mutex_unlock(&streams.lock);
+  *stream = made;
+  return ZE_RESULT_SUCCESS;
+}
+
+void zocl_stream_ref(zocl_stream *stream)
+{
+  atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
+}
+
+void zocl_stream_unref(zocl_stream *stream)
+{
+  if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1)
+    return;
+  pthread_mutex_destroy(&stream->lock);
+  free(stream);
+}
+
+void zocl_stream_close(zocl_stream *stream)
+{
+  if (zocl_forked()) return;
+  pthread_mutex_lock(&streams.lock);
+  if (stream->next != NULL) stream->next->previous = stream->previous;
+  if (stream->previous != NULL)
+    stream->previous->next = stream->next;
+  else
+    streams.first = stream->next;
+  pthread_mutex_unlock(&streams.lock);
+  pthread_mutex_lock(&stream->lock);
+  stream->device->driver->cl->clReleaseCommandQueue(stream->queue);
+  stream->queue = NULL;
+  zocl_signal *tail = stream->tail;
+  stream->tail = NULL;
+  pthread_mutex_unlock(&stream->lock);
+  zocl_signal_unref(tail);
+  zocl_stream_unref(stream);
+}
+
+void zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
+{
+  uint64_t done = atomic_load_explicit(&stream->done, memory_order_relaxed);
+  while (done < number && !atomic_compare_exchange_weak(&stream->done, &done,
+                                                        number))
+    ;
+  if (status < 0) atomic_store(&stream->failed, status);
+  zocl_opencl_compiled();
+}
+
+/* ------------------------------------------------------------------------
+ * Timestamps.
+ */
+
+/* What to add to OpenCL's profiling clock to get zocl_clock.  The time at
+   which a command was queued lies between two readings of ours; the closest
+   pair of a few decides. */
+static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  zocl_cl *cl = driver->cl;
+  uint64_t best = UINT64_MAX;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < 8 && !driver->clock_known; i++) {
+    cl_event event;
+    cl_ulong queued = 0;
+    uint64_t before = zocl_clock();
+    if (cl->clEnqueueMarkerWithWaitList(queue, 0, NULL, &event) != CL_SUCCESS)
+      break;
+    uint64_t after = zocl_clock();
+    cl->clWaitForEvents(1, &event);
+    cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED,
+                                sizeof queued, &queued, NULL);
+    cl->clReleaseEvent(event);
+    if (after - before < best) {
+      best = after - before;
+      /* Between the two: it is the same clock, as PoCL's is. */
+      driver->clock_offset =
+          queued >= before && queued <= after ? 0
+                                              : before + best / 2 - queued;
+    }
+  }
+  driver->clock_known = true;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Go over to a queue that takes timestamps, behind what is in the other. */
+static ze_result_t stream_time(zocl_stream *stream)
+{
+  zocl_driver *driver = stream->device->driver;
+  zocl_cl *cl = driver->cl;
+  cl_int error;
+  cl_event last = NULL;
+  cl_command_queue queue = queue_new(stream->device, true, &error);
+  if (queue == NULL)
+    return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
+  clock_calibrate(driver, queue);
+  error = cl->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &last);
+  if (error == CL_SUCCESS)
+    error = cl->clEnqueueBarrierWithWaitList(queue, 1, &last, NULL);
+  if (last != NULL) cl->clReleaseEvent(last);
+  if (error != CL_SUCCESS) {
+    cl->clReleaseCommandQueue(queue);
+    return zocl_cl_error(error, "clEnqueueBarrierWithWaitList");
+  }
+  cl->clFlush(stream->queue);
+  cl->clReleaseCommandQueue(stream->queue);
+  stream->queue = queue;
+  stream->timed = true;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * Submission.
+ */
+
+typedef struct gate_args {
+  zocl_signal *signal;
+  cl_event gate;
+} gate_args;
+
+static void CL_CALLBACK run_gate(void *args)
+{
+  const gate_args *a = args;
+  zocl_signal_open(a->signal, a->gate);
+  zocl_signal_unref(a->signal);
+}
+
+static void CL_CALLBACK run_reset(void *args)
+{
+  zocl_signal *const *signal = args;
+  zocl_signal_reset_end(*signal);
+}
+
+static cl_int enqueue_host(zocl_stream *stream, zocl_host_function function,
+                           void *args, size_t size, cl_uint count,
+                           const cl_event *waits, cl_event *event)
+{
+  return stream->device->driver->cl->clEnqueueNativeKernel(
+      stream->queue, function, args, size, 0, NULL, NULL, count,
+      count > 0 ? waits : NULL, event);
+}
+
+/* A gate that opens once the stream has come here and `signal` is set. */
+static ze_result_t gate_later(zocl_stream *stream, zocl_signal *signal,
+                              cl_event *gate)
+{
+  zocl_driver *driver = stream->device->driver;
+  cl_int error;
+  *gate = driver->cl->clCreateUserEvent(driver->context, &error);
+  if (*gate == NULL) return zocl_cl_error(error, "clCreateUserEvent");
+  gate_args args = {signal, *gate};
+  driver->cl->clRetainEvent(*gate);
+  zocl_signal_ref(signal);
+  error = enqueue_host(stream, run_gate, &args, sizeof args, 0, NULL, NULL);
+  if (error == CL_SUCCESS) {
+    stream->submitted++;
+    return ZE_RESULT_SUCCESS;
+  }
+  zocl_signal_unref(signal);
+  driver->cl->clReleaseEvent(*gate);
+  driver->cl->clReleaseEvent(*gate);
+  *gate = NULL;
+  return zocl_cl_error(error, "clEnqueueNativeKernel");
+}
+
+/* The OpenCL events that `command` has to wait for. */
+static ze_result_t waits_resolve(zocl_stream *stream,
+                                 const zocl_command *command, cl_event *waits,
+                                 cl_uint *count)
+{
+  for (uint32_t i = 0; i < command->wait_count; i++) {
+    zocl_wait wait;
+    ze_result_t result = zocl_signal_resolve(command->waits[i]->signal, stream,
+                                             &wait, &waits[*count]);
+    if (result == ZE_RESULT_SUCCESS && wait == ZOCL_WAIT_LATER)
+      result = gate_later(stream, command->waits[i]->signal, &waits[*count]);
+    if (result != ZE_RESULT_SUCCESS) return result;
+    if (wait != ZOCL_WAIT_NONE) ++*count;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+/* Do it here and now, where that is as good as in the stream. */
+static bool command_run(zocl_stream *stream, const zocl_command *command)
+{
+  if (atomic_load_explicit(&stream->done, memory_order_acquire) !=
+      stream->submitted)
+    return false;
+  if (command->kind == ZOCL_COMMAND_LAUNCH ||
+      (command->kind == ZOCL_COMMAND_HOST && !command->small))
+    return false;
+  uint64_t start = zocl_clock();
+  if (command->kind == ZOCL_COMMAND_HOST) command->function(command->args);
+  if (command->kind == ZOCL_COMMAND_RESET) zocl_signal_reset(command->reset);
+  if (command->signal != NULL)
+    zocl_signal_set(command->signal, start, zocl_clock());
+  return true;
+}
+
+static ze_result_t command_enqueue(zocl_stream *stream,
+                                   const zocl_command *command, cl_uint count,
+                                   const cl_event *waits, cl_event *event)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  cl_int error = CL_SUCCESS;
+  zocl_signal *reset = command->reset;
+  switch (command->kind) {
+  case ZOCL_COMMAND_LAUNCH:
+    return zocl_kernel_enqueue(command->launch, stream->queue, count, waits,
+                               event);
+  case ZOCL_COMMAND_HOST:
+    error = enqueue_host(stream, command->function, command->args,
+                         command->args_size, count, waits, event);
+    break;
+  case ZOCL_COMMAND_RESET:
+    zocl_signal_reset_begin(reset, stream);
+    error = enqueue_host(stream, run_reset, &reset, sizeof reset, count, waits,
+                         event);
+    if (error != CL_SUCCESS) zocl_signal_reset_end(reset);
+    break;
+  case ZOCL_COMMAND_NOTHING:
+    if (count > 0)
+      error = cl->clEnqueueBarrierWithWaitList(stream->queue, count, waits,
+                                               event);
+    else
+      error = cl->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, event);
+    break;
+  }
+  return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
+                             : zocl_cl_error(error, "clEnqueue");
+}
+
+ze_result_t zocl_stream_submit(zocl_stream *stream,
+                               const zocl_command *command)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  cl_event few[FEW_WAITS], *waits = few, event = NULL;
+  cl_uint count = 0;
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  if (command->wait_count > FEW_WAITS) {
+    waits = malloc(command->wait_count * sizeof *waits);
+    if (waits == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  pthread_mutex_lock(&stream->lock);
+  ze_result_t result = waits_resolve(stream, command, waits, &count);
+  if (result != ZE_RESULT_SUCCESS) goto done;
+  if (count == 0) {
+    /* The stream's own order is all that is asked for. */
+    if (command->kind == ZOCL_COMMAND_NOTHING && command->signal == NULL)
+      goto done;
+    if (command_run(stream, command)) goto done;
+  }
+  if (command->signal != NULL && !stream->timed &&
+      zocl_signal_timed(command->signal)) {
+    result = stream_time(stream);
+    if (result != ZE_RESULT_SUCCESS) goto done;
+  }
+  result = command_enqueue(stream, command, count, waits,
+                           command->signal != NULL ? &event : NULL);
+  if (result != ZE_RESULT_SUCCESS) goto done;
+  stream->submitted++;
+  if (command->signal != NULL) {
+    result = zocl_signal_attach(command->signal, stream, stream->submitted,
+                                event);
+    if (result != ZE_RESULT_SUCCESS) cl->clReleaseEvent(event);
+  }
+  /* PoCL starts by itself; others may wait for this. */
+  if (!stream->device->driver->pocl) cl->clFlush(stream->queue);
+done:
+  pthread_mutex_unlock(&stream->lock);
+  for (cl_uint i = 0; i < count; i++) cl->clReleaseEvent(waits[i]);
+  if (waits != few) free(waits);
+  return result;
+}
+
+/* ------------------------------------------------------------------------
+ * Waiting.
+ */
+
+/* The error of a command that nobody has been told of yet. */
+static ze_result_t stream_result(zocl_stream *stream)
+{
+  if (atomic_load_explicit(&stream->failed, memory_order_relaxed) == 0)
+    return ZE_RESULT_SUCCESS;
+  int status = atomic_exchange(&stream->failed, 0);
+  if (status == 0) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
+                   "a command failed with OpenCL error %d", status);
+}
+
+/* A signal behind all that is submitted, with a reference for the caller. */
+static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail)
+{
+  zocl_driver *driver = stream->device->driver;
+  if (stream->tail == NULL || stream->tail_number != stream->submitted) {
+    zocl_signal *made = zocl_signal_new(driver, false, false);
+    cl_event event;
+    if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    cl_int error = driver->cl->clEnqueueMarkerWithWaitList(stream->queue, 0,
+                                                           NULL, &event);
+    if (error != CL_SUCCESS) {
+      zocl_signal_unref(made);
+      return zocl_cl_error(error, "clEnqueueMarkerWithWaitList");
+    }
+    driver->cl->clFlush(stream->queue);
+    /* A new signal has room for one command. */
+    zocl_signal_attach(made, stream, ++stream->submitted, event);
+    zocl_signal_unref(stream->tail);
+    stream->tail = made;
+    stream->tail_number = stream->submitted;
+  }
+  *tail = stream->tail;
+  zocl_signal_ref(*tail);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* Wait for ever, which clFinish does with one wake-up less than a marker.  The
+   lock is held and let go; a retained queue stays, whatever others do. */
+static ze_result_t stream_finish(zocl_stream *stream)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  cl_command_queue queue = stream->queue;
+  uint64_t number = stream->submitted;
+  cl->clRetainCommandQueue(queue);
+  pthread_mutex_unlock(&stream->lock);
+  cl_int error = cl->clFinish(queue);
+  cl->clReleaseCommandQueue(queue);
+  if (error != CL_SUCCESS) return zocl_cl_error(error, "clFinish");
+  zocl_stream_done(stream, number, CL_COMPLETE);
+  return stream_result(stream);
+}
+
+ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
+{
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  pthread_mutex_lock(&stream->lock);
+  if (stream->queue == NULL ||
+      atomic_load_explicit(&stream->done, memory_order_acquire) ==
+          stream->submitted) {
+    pthread_mutex_unlock(&stream->lock);
+    return stream_result(stream);
+  }
+  if (timeout == UINT64_MAX) return stream_finish(stream);
+  zocl_signal *tail = NULL;
+  ze_result_t result = stream_tail(stream, &tail);
+  pthread_mutex_unlock(&stream->lock);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  result = zocl_signal_wait(tail, timeout);
+  zocl_signal_unref(tail);
+  if (result != ZE_RESULT_SUCCESS) {
+    if (result != ZE_RESULT_NOT_READY) atomic_store(&stream->failed, 0);
+    return result;
+  }
+  return stream_result(stream);
+}
+
+ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
+{
+  /* One after the other, with a reference while it is waited for: others may
+     close streams meanwhile. */
+  uint64_t start = zocl_clock();
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  pthread_mutex_lock(&streams.lock);
+  size_t count = 0;
+  for (zocl_stream *s = streams.first; s != NULL; s = s->next) count++;
+  zocl_stream **all = malloc((count > 0 ? count : 1) * sizeof(zocl_stream *));
+  count = 0;
+  for (zocl_stream *s = streams.first; s != NULL && all != NULL; s = s->next)
+    if (device == NULL || s->device == device) {
+      zocl_stream_ref(s);
+      all[count++] = s;
+    }
+  pthread_mutex_unlock(&streams.lock);
+  if (all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t spent = zocl_clock() - start;
+    uint64_t left = timeout == UINT64_MAX ? timeout
+                    : timeout > spent     ? timeout - spent
+                                          : 0;
+    ze_result_t one = zocl_stream_wait(all[i], left);
+    if (result == ZE_RESULT_SUCCESS) result = one;
+    zocl_stream_unref(all[i]);
+  }
+  free(all);
+  return result;
+}

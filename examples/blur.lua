@@ -1,0 +1,199 @@
+-- blur.lua - a Gaussian blur of a photograph, checked against plain Lua.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 examples/blur.lua [IN OUT [SIGMA]]
+--
+-- IN and OUT are binary PPM (P6, colour) or PGM (P5, grey) files, which
+-- ImageMagick, GIMP and ffmpeg read and write.  With no arguments it makes a
+-- picture itself and writes before.ppm and after.ppm.
+
+local lze = require "lze"
+
+local sigma = tonumber(arg[3] or 3)
+if #arg == 1 or arg[4] or not sigma or not (sigma > 0 and sigma <= 100) then
+  error("usage: lua5.4 examples/blur.lua [IN OUT [SIGMA]]\n" ..
+    "SIGMA, in pixels, is a number above 0 and at most 100", 0)
+end
+local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
+
+-- What takes longer than a second says once a second how far it is.
+local began, shown = os.time(), nil
+local function progress(format, ...)
+  if os.time() > (shown or began + 1) then
+    shown = os.time()
+    io.stderr:write("\r  ", format:format(...), " ")
+  end
+end
+
+-- A picture is a table of kind ("P5" or "P6"), channels, width, height, most
+-- (what a byte means by full) and bytes.
+local function read_picture(path)
+  local file <close> = assert(io.open(path, "rb"))
+  local data, problem = file:read "a"
+  if not data then error(path .. ": " .. problem, 0) end
+
+  local kind, at = data:match "^(P[56])()"
+  if not kind then
+    error(path .. ": neither binary PPM (P6) nor binary PGM (P5)", 0)
+  end
+  -- The next number of the header, after white space and comments.  Eight
+  -- digits are as many as no product below can overflow with.
+  local function number(what, least, greatest)
+    local skipped
+    repeat
+      skipped = data:match("^%s+()", at) or data:match("^#[^\n]*()", at)
+      at = skipped or at
+    until not skipped
+    local digits, after = data:match("^(%d+)()", at)
+    if not digits then error(path .. ": no " .. what .. " in the header", 0) end
+    at = after
+    local n = tonumber(digits)
+    if n < least or n > greatest then
+      error(("%s: the %s is %s, not from %d to %d")
+        :format(path, what, digits, least, greatest), 0)
+    end
+    return n
+  end
+  local p = { kind = kind, channels = kind == "P6" and 3 or 1 }
+  p.width = number("width", 1, 99999999)
+  p.height = number("height", 1, 99999999)
+  p.most = number("greatest value", 1, 255)
+  local size = p.width * p.height * p.channels
+  p.bytes = data:sub(at + 1, at + size) -- after one character of white space
+  if #p.bytes < size then
+    error(("%s: truncated: %d bytes of %d pixels, not %d")
+      :format(path, #p.bytes, p.width * p.height, size), 0)
+  end
+  return p
+end
+
+local function write_picture(path, p)
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(("%s\n%d %d\n%d\n")
+    :format(p.kind, p.width, p.height, p.most), p.bytes))
+end
+
+-- Rings that get finer outwards in green, a smooth slope in red, and squares in
+-- blue: what a blur does to fine detail, to smooth parts and to edges.
+local function make_picture(width, height)
+  local pixels = {}
+  for y = 0, height - 1 do
+    for x = 0, width - 1 do
+      local dx, dy = x - width / 2, y - height / 2
+      local ring = 127.5 + 127.5 * math.cos((dx * dx + dy * dy) / 250)
+      pixels[#pixels + 1] = string.char(255 * x // width, ring // 1 | 0,
+        (x // 32 + y // 32) % 2 * 255)
+    end
+  end
+  return { kind = "P6", channels = 3, width = width, height = height,
+    most = 255, bytes = table.concat(pixels) }
+end
+
+-- Half of the curve, in 65536ths that come to 65536 for the whole one: rounded
+-- sums of its tail, so that no error adds up.
+local function gaussian(radius)
+  local function curve(d) return math.exp(-d * d / (2 * sigma * sigma)) end
+  local sum = curve(0)
+  for d = 1, radius do sum = sum + 2 * curve(d) end
+  local weight, tail, rounded = {}, 0, 0
+  for d = radius, 1, -1 do
+    tail = tail + curve(d) / sum
+    local all = math.floor(65536 * tail + 0.5)
+    weight[d + 1] = all - rounded
+    rounded = all
+  end
+  weight[1] = 65536 - 2 * rounded
+  return weight
+end
+
+local path = arg[2] or "after.ppm"
+local picture
+if arg[1] then
+  picture = read_picture(arg[1])
+else
+  picture = make_picture(480, 320)
+  write_picture("before.ppm", picture)
+end
+local width, height = picture.width, picture.height
+local channels = picture.channels
+local row_bytes = width * channels
+local radius = math.ceil(3 * sigma)
+local weight = gaussian(radius)
+
+local from <close> = lze.buffer("uchar", picture.bytes)
+local sums <close> = lze.buffer("ushort", #picture.bytes)
+local to <close> = lze.buffer("uchar", #picture.bytes)
+local weights <close> = lze.buffer("uint", weight)
+local module = lze.load(kernels .. "blur.spv")
+
+-- From the first call to the end of both passes, in milliseconds.
+local range = { row_bytes, height }
+local function blur()
+  local first = module.blur_rows:launch(range, from, sums, weights, radius,
+    width, channels)
+  local last = module.blur_columns:launch(range, sums, to, weights, radius,
+    height, row_bytes)
+  while not last:wait(1) do
+    progress("%d s: on the device", os.time() - began)
+  end
+  return (last:time().end_ns - first:time().queued_ns) / 1e6
+end
+
+-- The device compiles a kernel at its first launch.
+local first = blur()
+to:fill(0)
+local ms = blur()
+local blurred = to:string()
+
+-- Plain Lua does 24 million steps of a sum in a second or two: of a picture
+-- that takes more it does some columns, from the first to the last at equal
+-- distances.  Byte `column` of each row is what such a column consists of.
+local bytes, min, max = picture.bytes, math.min, math.max
+local checked = min(row_bytes,
+  max(2, (24 << 20) // (2 * height * (radius + 1))))
+local start = os.clock()
+for i = 0, checked - 1 do
+  local column = i * (row_bytes - 1) // max(checked - 1, 1)
+  local x, channel = column // channels, column % channels
+  local sum = {}
+  for y = 0, height - 1 do
+    local at = y * row_bytes + channel + 1
+    local s = bytes:byte(at + x * channels) * weight[1]
+    for d = 1, radius do
+      s = s + weight[d + 1] * (bytes:byte(at + max(x - d, 0) * channels) +
+        bytes:byte(at + min(x + d, width - 1) * channels))
+    end
+    sum[y] = s + (1 << 7) >> 8
+  end
+  for y = 0, height - 1 do
+    local s = sum[y] * weight[1]
+    for d = 1, radius do
+      s = s + weight[d + 1] * (sum[max(y - d, 0)] + sum[min(y + d, height - 1)])
+    end
+    local expected = s + (1 << 23) >> 24
+    local byte = blurred:byte(y * row_bytes + column + 1)
+    if byte ~= expected then
+      error(("pixel %d, %d, channel %d is %d, not %d")
+        :format(x, y, channel, byte, expected), 0)
+    end
+  end
+  progress("plain Lua: column %d of %d", column + 1, row_bytes)
+end
+local lua_ms = (os.clock() - start) * 1e3 * row_bytes / checked
+if shown then io.stderr:write "\n" end
+
+picture.bytes = blurred
+write_picture(path, picture)
+
+local _, _, _, why = module.blur_rows:group(range)
+print(("blur of %s, %dx%d pixels of %d bytes, sigma %g, on %s")
+  :format(arg[1] or "before.ppm", width, height, channels, sigma,
+    lze.device().name))
+print(("  %8.1f ms  two launches (the first time %.1f ms)"):format(ms, first))
+print(("  %8.1f ms  plain Lua%s: %.1f times as long"):format(lua_ms,
+  checked == row_bytes and "" or (", reckoned from %d columns"):format(checked),
+  lua_ms / ms))
+print("  group: " .. why)
+print(("  every byte of %d of %d columns is what plain Lua says")
+  :format(checked, row_bytes))
+print("  written to " .. path)

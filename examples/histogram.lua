@@ -1,0 +1,61 @@
+-- histogram.lua - how often each byte occurs in a file, checked against plain
+-- Lua.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 examples/histogram.lua FILE
+
+local lze = require "lze"
+
+local path = arg[1] or error("usage: lua5.4 examples/histogram.lua FILE", 0)
+local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
+
+local data
+do
+  local file <close> = assert(io.open(path, "rb"))
+  data = assert(file:read "a")
+end
+
+local device = lze.device()
+local bytes <close> = lze.buffer("uchar", data)
+local bins <close> = lze.buffer("uint", 256)
+local histogram = lze.load(kernels .. "histogram.spv").histogram
+
+-- Work-items stride over the data, so any number of them will do: 1024 for
+-- each compute unit, which groups of many sizes divide.
+local items = device.compute_units * 1024
+
+-- From the call to the end, in milliseconds.
+local function elapsed(ev)
+  local t = ev:time()
+  return (t.end_ns - t.queued_ns) / 1e6
+end
+
+-- The device compiles a kernel at its first launch.  That one counts nothing:
+-- it is told that there are 0 bytes.
+local first = elapsed(histogram:launch(items, bytes, 0, bins))
+local ms = elapsed(histogram:launch(items, bytes, #bytes, bins))
+
+local start = os.clock()
+local counts = {}
+for b = 1, 256 do counts[b] = 0 end
+for i = 1, #data do
+  local b = data:byte(i) + 1
+  counts[b] = counts[b] + 1
+end
+local lua_ms = (os.clock() - start) * 1e3
+
+local commonest = 1
+for b, count in ipairs(bins:read()) do
+  if count ~= counts[b] then
+    error(("byte %d: %d times, not %d"):format(b - 1, count, counts[b]), 0)
+  end
+  if count > counts[commonest] then commonest = b end
+end
+
+local _, _, _, why = histogram:group(items)
+print(("histogram of %s (%d bytes) on %s"):format(path, #data, device.name))
+print(("  %8.1f ms  a launch (the first one %.1f ms)"):format(ms, first))
+print(("  %8.1f ms  plain Lua: %.1f times as long"):format(lua_ms, lua_ms / ms))
+print("  group: " .. why)
+print(("  every count is what plain Lua says; %d is commonest, %d times")
+  :format(commonest - 1, counts[commonest]))

@@ -1,0 +1,184 @@
+-- mandelbrot.lua - a picture of the Mandelbrot set as a PNG file, checked
+-- against plain Lua.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]
+--
+-- Numbers are fixed-point: plain Lua and every device then agree on each
+-- pixel, however wild the set is near it.
+
+local lze = require "lze"
+
+local path = arg[1] or "mandelbrot.png"
+local width = math.tointeger(tonumber(arg[2] or 720))
+local height = math.tointeger(tonumber(arg[3] or 480))
+local function is_size(n) return n and n >= 1 and n <= 16384 end
+if not is_size(width) or not is_size(height) or #arg == 2 or arg[4] then
+  error("usage: lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]\n" ..
+    "each size is a whole number from 1 to 16384", 0)
+end
+local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
+
+-- What takes longer than a second says once a second how far it is.
+local began, shown = os.time(), nil
+local function progress(format, ...)
+  if os.time() > (shown or began + 1) then
+    shown = os.time()
+    io.stderr:write("\r  ", format:format(...), " ")
+  end
+end
+
+-- The picture shows 3.5 x 2.5 around the point -0.75, or what of that has its
+-- shape; 2^28 stands for 1.
+local one, limit = 1 << 28, 256
+local step = math.min(7 * one // (2 * width), 5 * one // (2 * height))
+local left = -3 * one // 4 - step * (width - 1) // 2
+local top = -step * (height - 1) // 2
+
+local mandelbrot = lze.load(kernels .. "mandelbrot.spv").mandelbrot
+local pixels <close> = lze.buffer("uchar", width * height)
+
+-- One launch for each band of rows, so that there is progress to show.  A view
+-- is the part of the buffer that a band goes to.
+local rows = math.max(1, (1 << 18) // width)
+local band = { width }
+local function launch(y)
+  band[2] = math.min(rows, height - y)
+  return mandelbrot:launch(band,
+    pixels:view(y * width + 1, (y + band[2]) * width),
+    width, left, top + y * step, step, limit)
+end
+
+-- The device compiles a kernel at its first launch.
+local first = launch(0):time()
+local events = {}
+for y = 0, height - 1, rows do events[#events + 1] = launch(y) end
+for i, ev in ipairs(events) do
+  while not ev:wait(1) do
+    progress("device: %d of %d bands", i - 1, #events)
+  end
+end
+local ms = (events[#events]:time().end_ns - events[1]:time().queued_ns) / 1e6
+
+-- The same pixel in plain Lua, where >> is no arithmetic shift but // rounds
+-- down as one does.
+local low, high = 1 << 28, 1 << 27
+local function pixel(cr, ci)
+  local zr, zi, n = cr, ci, 0
+  while n < limit do
+    local rr, ii = zr * zr // low, zi * zi // low
+    if rr + ii > 4 * one then return 1 + n % 255 end
+    zr, zi, n = rr - ii + cr, zr * zi // high + ci, n + 1
+  end
+  return 0
+end
+
+-- Plain Lua takes a second or two for a picture of 720x480: of a larger one it
+-- does some rows, from the first to the last at equal distances.
+local checked = math.min(height, math.max(2, 720 * 480 // width))
+local start = os.clock()
+for i = 0, checked - 1 do
+  local y = i * (height - 1) // math.max(checked - 1, 1)
+  local row = pixels:string(y * width + 1, (y + 1) * width)
+  for x = 0, width - 1 do
+    local expected = pixel(left + x * step, top + y * step)
+    if row:byte(x + 1) ~= expected then
+      error(("pixel %d, %d is %d, not %d")
+        :format(x, y, row:byte(x + 1), expected), 0)
+    end
+  end
+  progress("plain Lua: row %d of %d", y + 1, height)
+end
+local lua_ms = (os.clock() - start) * 1e3 * height / checked
+if shown then io.stderr:write "\n" end
+
+-- The remainders of all bytes, for PNG's CRC-32.
+local remainders = {}
+for byte = 0, 255 do
+  local r = byte
+  for _ = 1, 8 do r = r & 1 == 0 and r >> 1 or r >> 1 ~ 0xedb88320 end
+  remainders[byte] = r
+end
+
+local function crc32(bytes)
+  local crc = 0xffffffff
+  for i = 1, #bytes do
+    crc = remainders[(crc ~ bytes:byte(i)) & 255] ~ crc >> 8
+  end
+  return crc ~ 0xffffffff
+end
+
+local function adler32(bytes)
+  local a, b = 1, 0
+  for i = 1, #bytes do
+    a = (a + bytes:byte(i)) % 65521
+    b = (b + a) % 65521
+  end
+  return b << 16 | a
+end
+
+-- zlib's form of bytes, in blocks that are stored as they are.
+local function stored(bytes)
+  local parts = { "\x78\x01" }
+  for i = 1, #bytes, 65535 do
+    local block = bytes:sub(i, i + 65534)
+    local last = i + #block > #bytes and 1 or 0
+    parts[#parts + 1] = ("<I1I2I2"):pack(last, #block, ~#block & 0xffff)
+    parts[#parts + 1] = block
+  end
+  parts[#parts + 1] = (">I4"):pack(adler32(bytes))
+  return table.concat(parts)
+end
+
+local function chunk(kind, body)
+  return (">I4"):pack(#body) .. kind .. body ..
+    (">I4"):pack(crc32(kind .. body))
+end
+
+-- Pixels are entries of a palette: 0 is the set, black, the rest a circle of
+-- colours that deep blue begins.
+local palette = { "\0\0\0" }
+for i = 0, 254 do
+  local function wave(times, phase)
+    local angle = 2 * math.pi * (times * i / 255 + phase)
+    return math.floor(127.5 - 127.5 * math.cos(angle))
+  end
+  palette[i + 2] = string.char(wave(7, 0), wave(9, 0.03), wave(11, 0.15))
+end
+
+local lines = {}
+for y = 0, height - 1 do -- each begins with its filter: 0, none
+  lines[y + 1] = "\0" .. pixels:string(y * width + 1, (y + 1) * width)
+end
+do
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write("\x89PNG\r\n\x1a\n",
+    chunk("IHDR", (">I4I4BBBBB"):pack(width, height, 8, 3, 0, 0, 0)),
+    chunk("PLTE", table.concat(palette)),
+    chunk("IDAT", stored(table.concat(lines))), chunk("IEND", "")))
+end
+
+-- A preview of up to 64 x 21 characters, which are twice as high as wide.
+local scale = math.max(1, width / 64, height / 42)
+for y = 0, height - 1, 2 * scale do
+  local characters = {}
+  for x = 0, width - 1, scale do
+    local n = pixels[math.floor(y) * width + math.floor(x) + 1]
+    local shade = n == 0 and 8 or math.min(n // 2, 7)
+    characters[#characters + 1] = (" .:-=+*%#"):sub(shade + 1, shade + 1)
+  end
+  print("  " .. table.concat(characters))
+end
+
+local _, _, _, why = mandelbrot:group { width, math.min(rows, height) }
+print(("mandelbrot of %dx%d pixels on %s")
+  :format(width, height, lze.device().name))
+print(("  %8.1f ms  launches: %d (the first one %.1f ms)")
+  :format(ms, #events, (first.end_ns - first.queued_ns) / 1e6))
+print(("  %8.1f ms  plain Lua%s: %.1f times as long"):format(lua_ms,
+  checked == height and "" or (", reckoned from %d rows"):format(checked),
+  lua_ms / ms))
+print("  group: " .. why)
+print(("  every pixel of %d of %d rows is what plain Lua says")
+  :format(checked, height))
+print("  written to " .. path)

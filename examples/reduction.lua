@@ -1,0 +1,62 @@
+-- reduction.lua - the sum of n numbers, checked against plain Lua.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 examples/reduction.lua [n]
+--
+-- Each group adds up its share in local memory, then one group adds up what
+-- the groups found.
+
+local lze = require "lze"
+
+local n = math.tointeger(tonumber(arg[1] or 1 << 22))
+local most = 1 << 24 -- plain Lua's tables take 16 bytes for each number
+if not n or n < 1 or n > most or arg[2] then
+  error("usage: lua5.4 examples/reduction.lua [n]\n" ..
+    "n, how many numbers, is a whole number from 1 to " .. most, 0)
+end
+local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
+
+local numbers = {}
+for i = 1, n do numbers[i] = i * 7919 % 1000003 - 500000 end
+
+local sum = lze.load(kernels .. "reduction.spv").sum
+
+-- Work-items of a group share local memory, so its size is for us to say: a
+-- tree of 8 levels.  Each adds up to 32 numbers first, which keeps trees rare.
+local size = math.min(256, sum.max_group_size)
+local groups = (n + 32 * size - 1) // (32 * size)
+
+local x <close> = lze.buffer("long", numbers)
+local sums <close> = lze.buffer("long", groups)
+local total <close> = lze.buffer("long", 1)
+
+local every = { groups * size, group = size }
+local one = { size, group = size }
+
+-- From the first call to the end, in milliseconds.
+local function reduce()
+  local first = sum:launch(every, x, n, sums, size)
+  local last = sum:launch(one, sums, groups, total, size)
+  return (last:time().end_ns - first:time().queued_ns) / 1e6
+end
+
+-- The device compiles a kernel at its first launch.
+local first = reduce()
+total:fill(-1)
+local ms = reduce()
+
+local start = os.clock()
+local lua_total = 0
+for i = 1, n do lua_total = lua_total + numbers[i] end
+local lua_ms = (os.clock() - start) * 1e3
+
+if total[1] ~= lua_total then
+  error(("the sum is %d, not %d"):format(total[1], lua_total), 0)
+end
+
+print(("reduction of %d numbers on %s"):format(n, lze.device().name))
+print(("  %8.1f ms  two launches (the first time %.1f ms)"):format(ms, first))
+print(("  %8.1f ms  plain Lua: %.1f times as long"):format(lua_ms, lua_ms / ms))
+print(("  group: %d of %d: a tree over %d bytes of local memory")
+  :format(size, size * groups, size * 8))
+print(("  the sum is %d, as plain Lua says"):format(lua_total))

@@ -1,0 +1,79 @@
+-- scan.lua - exclusive prefix sums of n numbers, checked against plain Lua.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 examples/scan.lua [n]
+--
+-- The third element of the result is the sum of the first two numbers.  That
+-- is how a device finds where each of many results of any length goes.
+
+local lze = require "lze"
+
+local n = math.tointeger(tonumber(arg[1] or 1 << 22))
+local most = 1 << 24 -- plain Lua's tables take 16 bytes for each number
+if not n or n < 1 or n > most or arg[2] then
+  error("usage: lua5.4 examples/scan.lua [n]\n" ..
+    "n, how many numbers, is a whole number from 1 to " .. most, 0)
+end
+local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
+
+local numbers = {}
+for i = 1, n do numbers[i] = i * 7919 % 1009 - 500 end
+
+local module = lze.load(kernels .. "scan.spv")
+local scan_blocks, add_blocks = module.scan_blocks, module.add_blocks
+
+-- A block is what a group shares through local memory: for us to say.  More
+-- numbers for each work-item mean fewer blocks, fewer mean more parallel work.
+local size, each = math.min(256, scan_blocks.max_group_size), 8
+local function blocks_of(count) return (count - 1) // (size * each) + 1 end
+
+local x <close> = lze.buffer("long", numbers)
+local out <close> = lze.buffer("long", n)
+
+-- Enqueues the scan of from[1 .. count] to `to`, which may be the same buffer,
+-- and returns the first and the last event.  The totals of the blocks are
+-- scanned in the same way: 4 million numbers make 2048 blocks, those one.
+-- `totals` is closed while the device still uses it; lze keeps it until then.
+local function scan(from, count, to)
+  local blocks = blocks_of(count)
+  local range = { blocks * size, group = size }
+  local totals <close> = lze.buffer("long", blocks)
+  local first = scan_blocks:launch(range, from, count, each, to,
+    totals, 2 * size)
+  if blocks == 1 then return first, first end
+  scan(totals, blocks, totals)
+  return first, add_blocks:launch(range, to, count, each, totals)
+end
+
+-- From the first call to the end, in milliseconds.
+local function elapsed(first, last)
+  return (last:time().end_ns - first:time().queued_ns) / 1e6
+end
+
+-- The device compiles a kernel at its first launch.
+local first_ms = elapsed(scan(x, n, out))
+out:fill(-1)
+local ms = elapsed(scan(x, n, out))
+
+local start = os.clock()
+local sums, sum = {}, 0
+for i = 1, n do
+  sums[i] = sum
+  sum = sum + numbers[i]
+end
+local lua_ms = (os.clock() - start) * 1e3
+
+for i, value in ipairs(out:read()) do
+  if value ~= sums[i] then
+    error(("element %d is %d, not %d"):format(i, value, sums[i]), 0)
+  end
+end
+
+print(("scan of %d numbers on %s"):format(n, lze.device().name))
+print(("  %8.1f ms  all launches (the first time %.1f ms)")
+  :format(ms, first_ms))
+print(("  %8.1f ms  plain Lua: %.1f times as long"):format(lua_ms, lua_ms / ms))
+print(("  group: %d of %d: a block of %d; shares %d bytes of local memory")
+  :format(size, blocks_of(n) * size, each * size, 16 * size))
+print(("  every element is what plain Lua says; the last one is %d")
+  :format(sums[n]))

@@ -1,0 +1,71 @@
+# rules.mk - the SPIR-V of kernels/ from their OpenCL C.
+# SPDX-License-Identifier: MIT
+#
+# The top Makefile includes this.  kernels/*.spv are tracked, so that nobody
+# needs a compiler to use them; they are made by clang 15 and llvm-spirv 15.
+#   make kernels         rebuilds them in place, with those two or nothing
+#   make check-kernels   rebuilds them below $(BUILD) with the newest pair there
+#                        is, validates both and, where the pair is 15, compares
+
+BUILD ?= build
+KERNEL_SOURCES := $(wildcard kernels/*.cl)
+KERNEL_NAMES := $(patsubst kernels/%.cl,%,$(KERNEL_SOURCES))
+KERNEL_LLVM := 15
+
+# A clang and an llvm-spirv of one LLVM; an old pair is preferred because its
+# typed pointers tell a reader what an argument points to.
+KERNEL_PAIR = $(firstword $(foreach v,15 16 17 18 19 20 21 22,$(if $(and \
+  $(shell command -v clang-$v 2>/dev/null),\
+  $(shell command -v llvm-spirv-$v 2>/dev/null)),$v)))
+CLANG ?= clang-$(KERNEL_PAIR)
+LLVM_SPIRV ?= llvm-spirv-$(KERNEL_PAIR)
+SPIRV_VAL ?= spirv-val
+
+# -O0 because clang's optimised code makes llvm-spirv fail or write modules
+# that do not validate; without optnone, so that the device's own compiler
+# optimises them.  Names and types of arguments are kept for whoever calls the
+# kernel.  No path enters the module, so it is the same wherever it is built.
+KERNEL_CFLAGS := -x cl -cl-std=CL1.2 -target spir64 -emit-llvm -c -O0 \
+  -Xclang -disable-O0-optnone -cl-kernel-arg-info \
+  -fno-discard-value-names
+KERNEL_SPIRVFLAGS := --spirv-max-version=1.2 \
+  --preserve-ocl-kernel-arg-type-metadata-through-string
+
+# $(call build-kernels,CLANG,LLVM_SPIRV,DIRECTORY)
+define build-kernels
+	@mkdir -p $(BUILD)/kernels $3
+	@set -e; for k in $(KERNEL_NAMES); do \
+	  echo "  SPIRV $3/$$k.spv"; \
+	  $1 $(KERNEL_CFLAGS) -o $(BUILD)/kernels/$$k.bc kernels/$$k.cl; \
+	  $2 $(KERNEL_SPIRVFLAGS) -o $3/$$k.spv $(BUILD)/kernels/$$k.bc; \
+	done
+endef
+
+# $(call validate-kernels,DIRECTORY): each for OpenCL 2.2 and as its version.
+define validate-kernels
+	@set -e; for k in $(KERNEL_NAMES); do \
+	  for target in opencl1.2 opencl2.2; do \
+	    $(SPIRV_VAL) --target-env $$target $1/$$k.spv; \
+	  done; \
+	done
+endef
+
+.PHONY: kernels check-kernels
+kernels: ## rebuild kernels/*.spv with clang 15 and llvm-spirv 15
+	$(call build-kernels,clang-$(KERNEL_LLVM),llvm-spirv-$(KERNEL_LLVM),kernels)
+	$(call validate-kernels,kernels)
+
+check-kernels: ## rebuild them in the build directory, validate, compare
+	$(call validate-kernels,kernels)
+	$(call build-kernels,$(CLANG),$(LLVM_SPIRV),$(BUILD)/kernels)
+	$(call validate-kernels,$(BUILD)/kernels)
+	@set -e; case "$$($(CLANG) --version | head -n 1) $$($(LLVM_SPIRV) \
+	    --version | sed -n 's/.*LLVM version //p')" in \
+	*"version $(KERNEL_LLVM)."*" $(KERNEL_LLVM)."*) \
+	  for k in $(KERNEL_NAMES); do \
+	    cmp kernels/$$k.spv $(BUILD)/kernels/$$k.spv; \
+	  done; \
+	  echo "kernels: $(words $(KERNEL_NAMES)) rebuilt, identical" ;; \
+	*) echo "kernels: $(words $(KERNEL_NAMES)) rebuilt and valid" \
+	     "(another compiler than $(KERNEL_LLVM): not compared)" ;; \
+	esac

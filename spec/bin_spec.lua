@@ -1,0 +1,163 @@
+-- bin_spec.lua - the command bin/lze.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+-- Runs it with the interpreter that runs the suite; returns the exit status
+-- and what it wrote to both streams.
+local function run(...)
+  local words = {}
+  for i, word in ipairs {...} do words[i] = ("%q"):format(word) end
+  local r = process.run(("arg = {[0] = 'bin/lze', %s}\ndofile 'bin/lze'")
+    :format(table.concat(words, ", ")))
+  assert(r.how == "exit", r.output)
+  return r.code, r.output
+end
+
+local function read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+describe("lze", function()
+  it("without a command, or with an unknown one, exits 2", function()
+    local hint = "lze help lists what there is\n"
+    assert.same({2, "lze: no command\n" .. hint}, {run()})
+    assert.same({2, "lze: unknown command frob\n" .. hint}, {run "frob"})
+    assert.same({2, "lze info: unknown option -q\n" .. hint},
+      {run("info", "-q")})
+    assert.same({2, "lze info: unexpected x\n" .. hint}, {run("info", "x")})
+    assert.same({2, "lze dis: FILE.spv expected\n" .. hint}, {run "dis"})
+    assert.same({2, "lze dis: one FILE.spv expected, got a b\n" .. hint},
+      {run("dis", "a", "b")})
+    assert.same({2, "lze compile: -o expects a value\n" .. hint},
+      {run("compile", "a.cl", "-o")})
+    assert.same({2, "lze compile: -o is given twice\n" .. hint},
+      {run("compile", "a.cl", "-ox", "-o", "y")})
+    assert.same({2, "lze compile: a file that ends in .cl expected, got a.c\n"
+      .. hint}, {run("compile", "a.c")})
+    assert.same({2, "lze compile: -D expects NAME or NAME=VALUE, got 1=2\n" ..
+      hint}, {run("compile", "a.cl", "-D1=2")})
+  end)
+
+  it("help has every command", function()
+    local code, text = run "help"
+    assert.equal(0, code)
+    for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
+      "version"} do
+      assert.matches("lze " .. command, text)
+    end
+    assert.equal(text, select(2, run "--help"))
+  end)
+
+  it("version and info say what the module says", function()
+    local lze = require "lze"
+    assert.same({0, lze._VERSION .. "\n"}, {run "version"})
+    local code, text = run "info"
+    assert.equal(0, code)
+    assert.equal(lze.info():match "[^\n]*", text:match "[^\n]*")
+  end)
+end)
+
+describe("lze compile", function()
+  it("writes SPIR-V beside the source, or where it is told to", function()
+    process.with_directory(function(dir)
+      process.write(dir .. "/f.cl",
+        "#ifdef TWICE\nkernel void f(global int *x) { x[0] = N; }\n#endif\n")
+      assert.same({0, ""}, {run("compile", dir .. "/f.cl", "-DTWICE", "-D",
+        "N=7")})
+      assert.same({0, ""}, {run("compile", "-o", dir .. "/g.spv", "-DN=7",
+        "-DTWICE", "--std=CL1.2", dir .. "/f.cl")})
+      local bytes = read(dir .. "/f.spv")
+      assert.is_true(bytes == read(dir .. "/g.spv"))
+      local lze = require "lze"
+      local x = lze.buffer("int", 1)
+      lze.module(bytes).f(1, x)
+      assert.equal(7, x[1])
+    end)
+  end)
+
+  it("says what does not compile, with lines, and exits 1", function()
+    process.with_directory(function(dir)
+      local path = dir .. "/f.cl"
+      process.write(path, "kernel void f() {\n  oops;\n}\n")
+      local code, text = run("compile", path)
+      assert.equal(1, code)
+      assert.matches("^lze compile: [^\n]*/f%.cl: clang[^:]*: " ..
+        "COMPILE_FAILED: the source does not compile\n", text)
+      assert.matches("/f%.cl:2:3: error: use of undeclared identifier 'oops'",
+        text)
+      assert.is_nil(io.open(dir .. "/f.spv"))
+    end)
+  end)
+
+  it("says which file cannot be read or written", function()
+    assert.same({1, "lze compile: lze.load: ENOENT: /nowhere/f.cl: No such " ..
+      "file or directory\n"}, {run("compile", "/nowhere/f.cl")})
+    assert.same({1, "lze compile: /nowhere/f: No such file or directory\n"},
+      {run("compile", "kernels/saxpy.cl", "-o", "/nowhere/f")})
+    assert.same({1, "lze compile: /dev/full: No space left on device\n"},
+      {run("compile", "kernels/saxpy.cl", "-o", "/dev/full")})
+  end)
+end)
+
+describe("lze validate", function()
+  it("exits 0 for what is valid", function()
+    assert.same({0, "kernels/saxpy.spv: valid SPIR-V 1.0; kernels: saxpy\n"},
+      {run("validate", "kernels/saxpy.spv")})
+    assert.same({0, "kernels/saxpy.spv: valid SPIR-V 1.0; kernels: saxpy\n"},
+      {run("validate", "kernels/saxpy.spv", "--target", "opencl1.2")})
+  end)
+
+  it("exits 1 and says why for what is not", function()
+    assert.same({1, "lze validate: kernels/saxpy.cl: not SPIR-V: it does " ..
+      "not start with the magic number\n"},
+      {run("validate", "kernels/saxpy.cl")})
+    assert.same({1, "lze validate: /nowhere/f.spv: No such file or " ..
+      "directory\n"}, {run("validate", "/nowhere/f.spv")})
+    assert.same({1, "lze validate: kernels: Is a directory\n"},
+      {run("validate", "kernels")})
+  end)
+
+  it("exits 2 for a target that there is not", function()
+    assert.same({2, "lze validate: --target: unknown environment x\n" ..
+      "lze help lists what there is\n"},
+      {run("validate", "kernels/saxpy.spv", "--target=x")})
+  end)
+end)
+
+describe("lze dis", function()
+  it("gives text that assembles to the same module", function()
+    local code, text = run("dis", "kernels/saxpy.spv")
+    assert.equal(0, code)
+    assert.matches('OpEntryPoint Kernel %%%S+ "saxpy"', text)
+    local spirv = require "lze".spirv
+    assert.is_true(spirv.validate(spirv.assemble(text)))
+  end)
+
+  it("exits 1 for what is no SPIR-V", function()
+    local code, text = run("dis", "kernels/saxpy.cl")
+    assert.equal(1, code)
+    assert.matches("^lze dis: kernels/saxpy%.cl: ", text)
+  end)
+end)
+
+describe("lze bench", function()
+  it("measures bandwidth and launches, and checks the result", function()
+    local code, text = run "bench"
+    assert.equal(0, code)
+    local gb = tonumber(text:match "a launch, ([%d.]+) GB/s")
+    local enqueue = tonumber(text:match "([%d.]+) us   only enqueued")
+    local wait = tonumber(text:match "([%d.]+) us   and waited for")
+    assert.is_true(gb > 0.01 and gb < 1e5, text)
+    assert.is_true(enqueue > 0 and enqueue < 1e4, text)
+    assert.is_true(wait > 0 and wait < 1e6, text)
+  end)
+
+  it("exits 1 for a device that there is not", function()
+    local code, text = run("bench", "--device", "no such device")
+    assert.equal(1, code)
+    assert.matches("^lze bench: no device matches string 'no such device'",
+      text)
+  end)
+end)

@@ -1,0 +1,490 @@
+/*
+ * group_test.c - ranges are cut legally, exactly and as intended.
+ * SPDX-License-Identifier: MIT
+ *
+ *   group_test [COUNT [SEED]]    COUNT random inputs, 100000 by default
+ */
+#include "lze_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int failures;
+static long checks;
+
+static void fail(int line, const char *what, const lze_GroupInput *in,
+                 const lze_GroupChoice *c) {
+  fprintf(stderr,
+          "%s:%d: %s\n  range %llux%llux%llu offset %llu,%llu,%llu most %u,%u "
+          "size %u,%u,%u count %u,%u,%u units %u simd %u cpu %d offsets %d "
+          "builtins %x features %x policy %d required %u,%u,%u given %u,%u,%u\n"
+          "  -> %d parts, %ux%ux%u first: %s\n",
+          __FILE__, line, what, (unsigned long long)in->global[0],
+          (unsigned long long)in->global[1], (unsigned long long)in->global[2],
+          (unsigned long long)in->offset[0], (unsigned long long)in->offset[1],
+          (unsigned long long)in->offset[2], in->max_total, in->kernel_max,
+          in->max_size[0], in->max_size[1], in->max_size[2], in->max_count[0],
+          in->max_count[1], in->max_count[2], in->units, in->simd,
+          in->software, in->offsets, in->builtins, in->features,
+          (int)in->policy, in->required[0], in->required[1], in->required[2],
+          in->given[0], in->given[1], in->given[2], c->count,
+          c->parts[0].group[0], c->parts[0].group[1], c->parts[0].group[2],
+          c->why);
+  if (++failures > 20) exit(1);
+}
+
+#define REQUIRE(condition) \
+  (checks++, (condition) ? (void)0 : fail(__LINE__, #condition, in, c))
+
+/* --- what holds for every input ----------------------------------------- */
+
+typedef unsigned __int128 volume;
+
+static uint32_t stated(uint32_t limit) {
+  return limit == 0 ? UINT32_MAX : limit;
+}
+
+/* The parts are legal, disjoint, inside the range, and as large as it is
+   together: so they cover every work-item once. */
+static void check_parts(const lze_GroupInput *in, const lze_GroupChoice *c) {
+  volume sum = 0, range = 1;
+  REQUIRE(c->count >= 1 && c->count <= LZE_MAX_PARTS);
+  for (int d = 0; d < 3; d++) range *= in->global[d];
+  for (int k = 0; k < c->count; k++) {
+    const lze_GroupPart *p = &c->parts[k];
+    volume items = 1, size = 1;
+    for (int d = 0; d < 3; d++) {
+      uint64_t begin = p->offset[d], length = (uint64_t)p->group[d] *
+                                              p->count[d];
+      REQUIRE(p->group[d] >= 1 && p->count[d] >= 1);
+      REQUIRE(p->group[d] <= stated(in->max_size[d]));
+      REQUIRE(p->count[d] <= stated(in->max_count[d]));
+      REQUIRE(begin >= in->offset[d]);
+      REQUIRE(begin - in->offset[d] + length <= in->global[d]);
+      if (in->software && k > 0 && in->given[0] == 0)
+        REQUIRE(p->group[d] == c->parts[0].group[d] || p->group[d] == 64 ||
+                p->group[d] == 1);
+      size *= p->group[d];
+      items *= length;
+    }
+    REQUIRE(size <= stated(in->max_total));
+    REQUIRE(size <= stated(in->kernel_max));
+    sum += items;
+    for (int j = 0; j < k; j++) {
+      const lze_GroupPart *q = &c->parts[j];
+      bool apart = false;
+      for (int d = 0; d < 3; d++) {
+        uint64_t pe = p->offset[d] + (uint64_t)p->group[d] * p->count[d];
+        uint64_t qe = q->offset[d] + (uint64_t)q->group[d] * q->count[d];
+        apart = apart || pe <= q->offset[d] || qe <= p->offset[d];
+      }
+      REQUIRE(apart);
+    }
+  }
+  REQUIRE(sum == range);
+  if (!lze_group_splits(in)) REQUIRE(c->count == 1);
+}
+
+/* Whether groups that divide the range can keep to the limits at all. */
+static bool divisible(const lze_GroupInput *in) {
+  volume size = 1;
+  for (int d = 0; d < 3; d++) {
+    uint64_t n = in->global[d], most = stated(in->max_count[d]);
+    uint64_t g = (n + most - 1) / most;
+    while (g < 65536 && n % g != 0) g++;
+    if (n % g != 0) { /* then fewer than 65536 groups divide it */
+      if (most > 65536) most = 65536;
+      while (n % most != 0) most--;
+      g = n / most;
+    }
+    if (g > stated(in->max_size[d])) return false;
+    size *= g;
+  }
+  return size <= stated(in->max_total) && size <= stated(in->kernel_max);
+}
+
+static void check_choice(const lze_GroupInput *in) {
+  lze_GroupChoice first, again, *c = &first;
+  memset(&first, 0xaa, sizeof first);
+  memset(&again, 0x55, sizeof again);
+  bool ok = lze_group_choose(in, &first);
+  REQUIRE(lze_group_choose(in, &again) == ok);
+  REQUIRE(first.count == again.count);
+  REQUIRE(first.count >= 0 && first.count <= LZE_MAX_PARTS);
+  REQUIRE(memcmp(first.parts, again.parts,
+                 (size_t)first.count * sizeof *first.parts) == 0);
+  REQUIRE(memchr(first.why, 0, sizeof first.why) != NULL);
+  REQUIRE(strcmp(first.why, again.why) == 0);
+  REQUIRE(strlen(first.why) >= 10);
+  if (ok) {
+    check_parts(in, c);
+    for (int d = 0; d < 3; d++) {
+      uint32_t one = 1;
+      if (in->required[0] != 0)
+        REQUIRE(c->parts[0].group[d] ==
+                (in->required[d] == 0 ? one : in->required[d]));
+      else if (in->given[0] != 0) {
+        uint64_t given = in->given[d] == 0 ? one : in->given[d];
+        REQUIRE(c->parts[0].group[d] ==
+                (given < in->global[d] ? given : in->global[d]));
+      }
+    }
+    return;
+  }
+  REQUIRE(c->count == 0);
+  if (in->given[0] != 0 || in->required[0] != 0) return;
+  /* Without those only an impossible limit or offset is a reason. */
+  bool possible = true, free = true;
+  for (int d = 0; d < 3; d++) {
+    if (in->offset[d] > UINT32_MAX || (in->offset[d] != 0 && !in->offsets))
+      possible = false;
+    if (in->global[d] > stated(in->max_count[d])) free = false;
+  }
+  if (possible) {
+    REQUIRE(!free);
+    REQUIRE(!divisible(in));
+  }
+}
+
+/* --- random inputs ------------------------------------------------------ */
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return (state >> 8) % below;
+}
+
+static uint64_t draw_range(void) {
+  static const uint64_t known[] = {
+      1, 2, 3, 64, 127, 1000, 1009, 1021, 1024, 4093, 4096, 4099, 65535,
+      65536, 65537, 720720, 1000000, 1000003, 16777216, 2147483647,
+      4294967291, 4294967294, 4294967295
+  };
+  switch (draw(5)) {
+    case 0: return known[draw(sizeof known / sizeof *known)];
+    case 1: return 1 + draw(100);
+    case 2: return 1 + draw(5000);
+    case 3: return 1 + draw(2000000);
+    default: return 1 + draw(UINT32_MAX);
+  }
+}
+
+static uint32_t draw_limit(void) {
+  static const uint32_t known[] = {
+      0, 1, 2, 7, 16, 63, 64, 65, 256, 512, 1000, 1024, 4096, 8192, 65536,
+      UINT32_MAX
+  };
+  return known[draw(sizeof known / sizeof *known)];
+}
+
+static lze_GroupInput draw_input(void) {
+  lze_GroupInput in;
+  memset(&in, 0, sizeof in);
+  in.software = draw(2);
+  in.offsets = draw(8) != 0;
+  in.builtins = draw(2) ? SPIRV_BUILTIN_GLOBAL_ID : (uint32_t)draw(1 << 13);
+  in.features = draw(2) ? 0 : (uint32_t)draw(1 << 7);
+  in.max_total = draw(3) ? draw(2) ? 4096 : 1024 : draw_limit();
+  in.kernel_max = draw(3) ? in.max_total : draw_limit();
+  in.units = (uint32_t)draw(1 << draw(12));
+  in.simd = (uint32_t)draw(40);
+  in.kernel_subgroup = (uint32_t)draw(3) * 16;
+  in.local_bytes = draw(3) ? 0 : draw(100000);
+  in.private_bytes = draw(3) ? 0 : draw(4096);
+  in.spill_bytes = draw(8) ? 0 : draw(UINT64_MAX);
+  in.device_local_bytes = draw(2) ? 0 : 65536;
+  in.dims = 1 + (int)draw(3);
+  in.policy = draw(2) ? LZE_POLICY_LZE : (lze_Policy)draw(4);
+  bool given = draw(6) == 0, required = draw(10) == 0, offset = !draw(5);
+  for (int d = 0; d < 3; d++) {
+    in.max_size[d] = draw(3) ? in.max_total : draw_limit();
+    in.max_count[d] = draw(6) ? UINT32_MAX : draw_limit();
+    in.global[d] = d < in.dims ? draw_range() : 1;
+    if (offset && d < in.dims)
+      in.offset[d] = draw(10) ? draw_range() : draw(UINT64_MAX);
+    if (given && d < in.dims) in.given[d] = 1 + (uint32_t)draw(1 << draw(12));
+    if (required)
+      in.required[d] = draw(2) ? 1 : (uint32_t)in.global[d] % 64 + 1;
+    if (draw(3))
+      in.suggested[d] = (uint32_t)(draw(3) ? 1 + draw(1024) : draw_range());
+  }
+  return in;
+}
+
+static void check_random(unsigned long count, uint64_t seed) {
+  for (unsigned long n = 0; n < count; n++) {
+    state = (seed + 1) * 0x9e3779b97f4a7c15u + n * 0xbf58476d1ce4e5b9u;
+    if (state == 0) state = 1;
+    for (int k = 0; k < 4; k++) draw(2);
+    lze_GroupInput in = draw_input();
+    check_choice(&in);
+  }
+}
+
+/* --- known cases -------------------------------------------------------- */
+
+static lze_GroupInput input(bool software, uint64_t x, uint64_t y, uint64_t z) {
+  lze_GroupInput in;
+  memset(&in, 0, sizeof in);
+  in.software = software;
+  in.offsets = true;
+  in.builtins = SPIRV_BUILTIN_GLOBAL_ID;
+  in.kernel_max = in.max_total = software ? 4096 : 1024;
+  in.units = software ? 2 : 512;
+  in.threads_per_unit = software ? 1 : 8;
+  in.simd = software ? 8 : 16;
+  in.device_local_bytes = 65536;
+  in.dims = z > 0 ? 3 : y > 0 ? 2 : 1;
+  in.global[0] = x;
+  in.global[1] = y > 0 ? y : 1;
+  in.global[2] = z > 0 ? z : 1;
+  for (int d = 0; d < 3; d++) {
+    in.max_size[d] = in.max_total;
+    in.max_count[d] = UINT32_MAX;
+  }
+  return in;
+}
+
+#define EXPECT(in, parts, x, y, z, why) \
+  expect(&(in), parts, x, y, z, why, __LINE__)
+
+/* `parts` is 0 where the choice must fail. */
+static void expect(const lze_GroupInput *in, int parts, uint32_t x, uint32_t y,
+                   uint32_t z, const char *why, int line) {
+  lze_GroupChoice c;
+  memset(&c, 0, sizeof c);
+  checks++;
+  if (lze_group_choose(in, &c) != (parts > 0) || c.count != parts ||
+      (parts > 0 && (c.parts[0].group[0] != x || c.parts[0].group[1] != y ||
+                     c.parts[0].group[2] != z)))
+    fail(line, "another choice", in, &c);
+  else if (why != NULL && strcmp(c.why, why) != 0)
+    fail(line, "another reason", in, &c);
+  check_choice(in);
+}
+
+static lze_GroupInput with_barrier(lze_GroupInput in) {
+  in.features |= SPIRV_USES_BARRIER;
+  return in;
+}
+
+static lze_GroupInput with_given(lze_GroupInput in, uint32_t x, uint32_t y,
+                                 uint32_t z) {
+  in.given[0] = x;
+  in.given[1] = y;
+  in.given[2] = z;
+  return in;
+}
+
+static lze_GroupInput with_required(lze_GroupInput in, uint32_t x, uint32_t y,
+                                    uint32_t z) {
+  in.required[0] = x;
+  in.required[1] = y;
+  in.required[2] = z;
+  return in;
+}
+
+static lze_GroupInput with_policy(lze_GroupInput in, lze_Policy policy,
+                                  uint32_t suggested) {
+  in.policy = policy;
+  in.suggested[0] = suggested;
+  return in;
+}
+
+static void check_known(void) {
+  lze_GroupInput in;
+
+  /* One launch where a good divisor is, whatever else there is. */
+  in = input(true, 16777216, 0, 0);
+  EXPECT(in, 1, 4096, 1, 1, "4096 of 16777216: divides it into 4096 groups for "
+         "2 cores");
+  in = input(true, 1000000, 0, 0);
+  EXPECT(in, 1, 4000, 1, 1, NULL);
+  in = input(true, 1920, 1080, 0);
+  EXPECT(in, 1, 1920, 2, 1, "1920x2 of 1920x1080: divides it into 540 groups "
+         "for 2 cores");
+  in = input(true, 1021, 1021, 0);
+  EXPECT(in, 1, 1021, 1, 1, NULL);
+  in = input(true, 1, 1024, 0);
+  EXPECT(in, 1, 1, 16, 1, NULL);
+  in = input(true, 1, 0, 0);
+  EXPECT(in, 1, 1, 1, 1, "1 of 1: all of it in one group");
+
+  /* A body and a tail where there is none. */
+  in = input(true, 1000003, 0, 0);
+  EXPECT(in, 2, 896, 1, 1, "896 of 1000003: 1116 groups for 2 cores; 67 left "
+         "over as 67 of 1");
+  in = input(true, 65537, 0, 0);
+  EXPECT(in, 2, 512, 1, 1, "512 of 65537: 128 groups for 2 cores; 1 left over "
+         "as 1 of 1");
+  in = input(true, 4294967291, 0, 0);
+  EXPECT(in, 2, 1024, 1, 1, NULL);
+
+  /* A GPU takes a tail as it is. */
+  in = input(false, 16777216, 0, 0);
+  EXPECT(in, 1, 256, 1, 1, "256 of 16777216: divides it into 65536 groups for "
+         "512 execution units");
+  in = input(false, 1000003, 0, 0);
+  EXPECT(in, 2, 128, 1, 1, "128 of 1000003: 7812 groups for 512 execution "
+         "units; 67 left over as 1 of 67");
+
+  /* A kernel that would notice needs a divisor, and where the range is a
+     prime that is everything or 1. */
+  in = with_barrier(input(true, 1021, 0, 0));
+  EXPECT(in, 1, 1021, 1, 1, "1021 of 1021: all of it in one group");
+  in = with_barrier(input(true, 1000003, 0, 0));
+  EXPECT(in, 1, 1, 1, 1, "1 of 1000003: no other size up to 4096 divides it, "
+         "as it must because the kernel has barriers");
+  in = with_barrier(input(false, 1000000, 0, 0));
+  EXPECT(in, 1, 400, 1, 1, "400 of 1000000: divides it into 2500 groups for "
+         "512 execution units; it must divide because the kernel has "
+         "barriers");
+  in = input(true, 1000003, 0, 0);
+  in.offsets = false;
+  EXPECT(in, 1, 1, 1, 1, "1 of 1000003: no other size up to 4096 divides it, "
+         "as it must because the driver has no global offsets");
+  in = input(true, 1000003, 0, 0);
+  in.builtins |= SPIRV_BUILTIN_GLOBAL_SIZE;
+  EXPECT(in, 1, 1, 1, 1, "1 of 1000003: no other size up to 4096 divides it, "
+         "as it must because the kernel reads the range itself");
+
+  /* A tail starts within 32 bits or is not there. */
+  in = input(true, 1000003, 0, 0);
+  in.offset[0] = 4294967295;
+  EXPECT(in, 1, 1, 1, 1, NULL);
+  in.offset[0] = 4294967296;
+  EXPECT(in, 0, 0, 0, 0, "an offset of 4294967296 along x is over 2^32-1");
+  in.offset[0] = 10;
+  in.offsets = false;
+  EXPECT(in, 0, 0, 0, 0, "the driver has no global offsets, and 10 is asked "
+         "for along x");
+
+  /* Limits on the number of groups. */
+  in = with_barrier(input(false, 1u << 30, 0, 0));
+  in.max_count[0] = 1 << 20;
+  EXPECT(in, 1, 1024, 1, 1, NULL);
+  in.max_count[0] = 1 << 19;
+  EXPECT(in, 0, 0, 0, 0, "no group of at most 1024 work-items cuts the range "
+         "1073741824 into few enough groups (524288x4294967295x4294967295)");
+
+  /* By hand. */
+  in = with_given(input(true, 1000, 0, 0), 64, 0, 0);
+  EXPECT(in, 2, 64, 1, 1, "64 of 1000: the given group; 40 left over as 40 of "
+         "1");
+  in = with_given(input(true, 10, 0, 0), 64, 0, 0);
+  EXPECT(in, 1, 10, 1, 1, "10 of 10: the given group");
+  in = with_barrier(with_given(input(true, 1000, 0, 0), 64, 0, 0));
+  EXPECT(in, 0, 0, 0, 0, "the given group 64 does not divide the range 1000, "
+         "which it must because the kernel has barriers");
+  in = with_given(input(false, 4096, 4096, 0), 64, 32, 0);
+  EXPECT(in, 0, 0, 0, 0, "the given group 64x32x1 is more than the 1024 "
+         "work-items a group of it may have");
+  in = with_given(input(false, 4096, 4096, 0), 16, 16, 0);
+  EXPECT(in, 1, 16, 16, 1, "16x16 of 4096x4096: the given group");
+  in = with_given(input(false, 1000, 1000, 0), 16, 16, 0);
+  EXPECT(in, 4, 16, 16, 1, "16x16 of 1000x1000: the given group; 15936 left "
+         "over as 3 tails");
+  in.max_size[1] = 8;
+  EXPECT(in, 0, 0, 0, 0, "the given group 16 is more than the 8 a group may "
+         "have along y");
+
+  /* Required. */
+  in = with_required(input(false, 64, 64, 0), 8, 4, 1);
+  EXPECT(in, 1, 8, 4, 1, "8x4 of 64x64: the required group");
+  in = with_given(in, 8, 4, 1);
+  EXPECT(in, 1, 8, 4, 1, NULL);
+  in = with_given(in, 8, 8, 1);
+  EXPECT(in, 0, 0, 0, 0, "the given group 8x8 is not the 8x4x1 the kernel "
+         "requires");
+  in = with_required(input(false, 63, 0, 0), 8, 1, 1);
+  EXPECT(in, 0, 0, 0, 0, "the required group 8 does not divide the range 63, "
+         "which it must because the kernel requires a group size");
+  in = with_required(input(false, 64, 0, 0), 8, 4, 2);
+  EXPECT(in, 0, 0, 0, 0, "the required group 8x4x2 does not divide the range "
+         "64, which it must because the kernel requires a group size");
+
+  /* The rules of others. */
+  in = with_policy(input(false, 1000000, 0, 0), LZE_POLICY_DRIVER, 64);
+  EXPECT(in, 1, 64, 1, 1, "64 of 1000000: the driver's suggestion");
+  in = with_barrier(with_policy(in, LZE_POLICY_DRIVER, 63));
+  EXPECT(in, 1, 400, 1, 1, "the driver's suggestion does not fit; 400 of "
+         "1000000: divides it into 2500 groups for 512 execution units; it "
+         "must divide because the kernel has barriers");
+  in = with_policy(input(false, 1000000, 0, 0), LZE_POLICY_LARGEST, 0);
+  EXPECT(in, 1, 1000, 1, 1, "1000 of 1000000: the largest that divides it");
+  in = with_policy(input(false, 1000003, 0, 0), LZE_POLICY_LARGEST, 0);
+  EXPECT(in, 1, 1, 1, 1, NULL);
+  in = with_policy(input(false, 33, 65, 129), LZE_POLICY_LARGEST, 0);
+  EXPECT(in, 1, 33, 13, 1, NULL);
+  in = with_policy(input(false, 1000000, 0, 0), LZE_POLICY_TORNADO, 0);
+  EXPECT(in, 1, 1000, 1, 1, "1000 of 1000000: TornadoVM's rule");
+  in = with_policy(input(false, 1024, 0, 0), LZE_POLICY_TORNADO, 0);
+  EXPECT(in, 1, 256, 1, 1, NULL);
+  in = with_policy(input(false, 1920, 1080, 0), LZE_POLICY_TORNADO, 0);
+  EXPECT(in, 1, 32, 30, 1, NULL);
+  in = with_policy(input(false, 1000003, 0, 0), LZE_POLICY_TORNADO, 0);
+  EXPECT(in, 1, 1, 1, 1, NULL);
+}
+
+static void check_splits(void) {
+  lze_GroupInput input_free = input(true, 100, 0, 0), *in = &input_free;
+  lze_GroupChoice none, *c = &none;
+  memset(&none, 0, sizeof none);
+  REQUIRE(lze_group_splits(in));
+  in->features = SPIRV_USES_ATOMICS | SPIRV_USES_PRINTF;
+  REQUIRE(lze_group_splits(in));
+  for (uint32_t bit = SPIRV_BUILTIN_GLOBAL_SIZE; bit <= SPIRV_BUILTIN_OTHER;
+       bit <<= 1) {
+    in->builtins = SPIRV_BUILTIN_GLOBAL_ID | bit;
+    REQUIRE(!lze_group_splits(in));
+  }
+  in->builtins = 0;
+  REQUIRE(lze_group_splits(in));
+  const uint32_t noticing[] = {SPIRV_USES_BARRIER, SPIRV_USES_LOCAL,
+                               SPIRV_USES_GROUP_OPS, SPIRV_USES_SUBGROUP_OPS,
+                               SPIRV_USES_UNKNOWN_CALL};
+  for (unsigned k = 0; k < sizeof noticing / sizeof *noticing; k++) {
+    in->features = noticing[k];
+    REQUIRE(!lze_group_splits(in));
+  }
+  in->features = 0;
+  in->offsets = false;
+  REQUIRE(!lze_group_splits(in));
+}
+
+/* A choice stands between a script and its launch: no input takes long. */
+static void check_time(void) {
+  static const uint64_t ranges[][3] = {
+      {4294967291, 4294967291, 4294967291},
+      {4294967295, 4294967295, 4294967295},
+      {2882880000, 2882880000, 2882880000}
+  };
+  for (unsigned k = 0; k < 6; k++) {
+    lze_GroupInput big = input(k % 2, ranges[k / 2][0], ranges[k / 2][1],
+                               ranges[k / 2][2]), *in = &big;
+    lze_GroupChoice choice, *c = &choice;
+    struct timespec begin, end;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    REQUIRE(lze_group_choose(in, c));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    double us = (double)(end.tv_sec - begin.tv_sec) * 1e6 +
+                (double)(end.tv_nsec - begin.tv_nsec) / 1e3;
+    /* 0.2 ms when optimised; room for sanitizers and slow machines. */
+    REQUIRE(us < 20000);
+  }
+}
+
+int main(int argc, char **argv) {
+  unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
+  check_known();
+  check_splits();
+  check_time();
+  check_random(count, argc > 2 ? strtoull(argv[2], NULL, 0) : 1);
+  printf("group: %ld checks, %d failed\n", checks, failures);
+  return failures != 0;
+}

@@ -1,0 +1,284 @@
+/*
+ * spirv_fuzz.c - feeds the reader of SPIR-V damaged modules, repeatably.
+ * SPDX-License-Identifier: MIT
+ *
+ *   spirv_fuzz SEED COUNT FILE.spv...
+ *
+ * Each round damages one of the files in one to four ways, parses it and walks
+ * over everything that comes back; some rounds fail an allocation on the way.
+ * Round N of seed S is always the same.  Nothing is reported but how many were
+ * accepted: build it with -fsanitize=address,undefined, which does the rest.
+ *
+ * The reader is included rather than linked, so that its allocations can fail.
+ */
+#include <stdlib.h>
+
+static long allocations_left = -1; /* -1: no end */
+
+static void *failing_calloc(size_t count, size_t size)
+{
+  if (allocations_left == 0)
+    return NULL;
+  if (allocations_left > 0)
+    allocations_left--;
+  return calloc(count, size);
+}
+
+#define calloc failing_calloc
+#include "../../common/spirv.c"
+#undef calloc
+
+#include <time.h>
+
+static uint64_t state;
+
+/* The next of a sequence that a seed determines (xorshift). */
+static uint32_t draw(uint32_t below)
+{
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return below == 0 ? 0 : (uint32_t)((state >> 16) % below);
+}
+
+typedef struct input {
+  uint32_t *words;
+  uint32_t count;
+} input;
+
+enum { MOST_WORDS = 1 << 18 };
+
+static input read_input(const char *path)
+{
+  input in = {malloc(MOST_WORDS * 4), 0};
+  FILE *file = fopen(path, "rb");
+  if (file == NULL || in.words == NULL) {
+    perror(path);
+    exit(2);
+  }
+  in.count = (uint32_t)fread(in.words, 4, MOST_WORDS, file);
+  fclose(file);
+  if (in.count < 6) {
+    fprintf(stderr, "%s: too short\n", path);
+    exit(2);
+  }
+  return in;
+}
+
+/* The start of a random instruction. */
+static uint32_t draw_instruction(const input *m)
+{
+  uint32_t target = 5 + draw(m->count - 5), at = 5;
+  while (at < m->count) {
+    uint32_t next = at + (m->words[at] >> 16);
+    if (next == at || next > target)
+      break;
+    at = next;
+  }
+  return at < m->count ? at : 5;
+}
+
+static void damage(input *m, const input *other)
+{
+  static const uint32_t odd[] = {
+    0, 1, 2, 3, 4, 8, 16, 17, 64, 0x7f, 0xff, 0xffff, 0x10000, 0x3ffffe,
+    0x3fffff, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff
+  };
+  uint32_t bound = m->words[3] == 0 ? 1 : m->words[3];
+  uint32_t at = draw_instruction(m);
+  uint32_t length = m->words[at] >> 16;
+  if (length == 0 || length > m->count - at)
+    length = 1;
+  uint32_t inside = at + (length > 1 ? 1 + draw(length - 1) : 0);
+  switch (draw(12)) {
+  case 0: /* one bit, anywhere */
+    m->words[draw(m->count)] ^= 1u << draw(32);
+    break;
+  case 1: /* an odd value, anywhere */
+    m->words[draw(m->count)] = odd[draw(sizeof odd / sizeof *odd)];
+    break;
+  case 2:
+  case 3:
+  case 4: /* another id, most likely, in an operand */
+    m->words[inside] = 1 + draw(bound);
+    break;
+  case 5: /* a small number in an operand */
+    m->words[inside] = draw(64);
+    break;
+  case 6: /* another opcode of the same length */
+    m->words[at] = (m->words[at] & 0xffff0000u) | draw(draw(4) ? 420 : 6500);
+    break;
+  case 7: /* an instruction goes */
+    memmove(m->words + at, m->words + at + length,
+            (m->count - at - length) * (size_t)4);
+    m->count -= length;
+    break;
+  case 8: /* an instruction comes, from here or from another module */
+  case 9: {
+    const input *from = draw(3) ? m : other;
+    uint32_t piece[64];
+    uint32_t start = draw_instruction(from);
+    uint32_t words = from->words[start] >> 16;
+    if (words == 0 || words > 64 || words > from->count - start ||
+        m->count + words > MOST_WORDS)
+      break;
+    memcpy(piece, from->words + start, words * (size_t)4);
+    memmove(m->words + at + words, m->words + at, (m->count - at) * (size_t)4);
+    memcpy(m->words + at, piece, words * (size_t)4);
+    m->count += words;
+    break;
+  }
+  case 10: /* two instructions change places */
+    if (at + length < m->count) {
+      uint32_t next = m->words[at + length] >> 16;
+      if (next == 0 || next > 64 || next > m->count - at - length)
+        break;
+      uint32_t piece[64];
+      memcpy(piece, m->words + at + length, next * (size_t)4);
+      memmove(m->words + at + next, m->words + at, length * (size_t)4);
+      memcpy(m->words + at, piece, next * (size_t)4);
+    }
+    break;
+  case 11: /* the end is missing */
+    if (draw(8) == 0)
+      m->count = 5 + draw(m->count - 5);
+    break;
+  }
+  if (m->count < 6)
+    m->count = 6;
+}
+
+static volatile size_t sink;
+
+#define REQUIRE(condition) \
+  ((condition) ? (void)0 : \
+   ((void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), \
+    abort()))
+
+static void walk_text(const char *s)
+{
+  if (s != NULL)
+    sink += strlen(s);
+}
+
+/* Use everything a caller may use, and check what it may rely on. */
+static void walk(const spirv_module *m)
+{
+  for (size_t k = 0; k < m->capability_count; k++)
+    sink += m->capabilities[k];
+  for (size_t k = 0; k < m->instruction_count; k++) {
+    const spirv_instruction *i = &m->instructions[k];
+    REQUIRE(i->words >= m->words + 5 && i->word_count >= 1);
+    REQUIRE(i->words + i->word_count <= m->words + m->word_count);
+    sink += i->words[i->word_count - 1];
+  }
+  for (size_t k = 0; k < m->function_count; k++) {
+    const spirv_function *f = &m->functions[k];
+    walk_text(f->name);
+    REQUIRE(f->count >= 1 && f->first < m->instruction_count);
+    REQUIRE(f->count <= m->instruction_count - f->first);
+    REQUIRE(m->instructions[f->first].result == f->id);
+    for (uint32_t p = 0; p < f->param_count; p++)
+      REQUIRE(f->params[p] == m->instructions[f->first + 1 + p].result);
+    for (uint32_t c = 0; c < f->callee_count; c++)
+      REQUIRE(f->callees[c] < m->function_count);
+  }
+  for (size_t k = 0; k < m->kernel_count; k++) {
+    const spirv_kernel *q = &m->kernels[k];
+    REQUIRE(q->name != NULL && q->function < m->function_count);
+    REQUIRE(spirv_find(m, q->name) != NULL);
+    REQUIRE(q->arg_count == m->functions[q->function].param_count);
+    REQUIRE(q->builtins < SPIRV_BUILTIN_OTHER * 2);
+    REQUIRE(q->features < SPIRV_USES_UNKNOWN_CALL * 2);
+    for (uint32_t a = 0; a < q->arg_count; a++) {
+      const spirv_arg *arg = &q->args[a];
+      walk_text(arg->name);
+      walk_text(arg->source_type);
+      REQUIRE(arg->cls <= SPIRV_ARG_OTHER);
+      REQUIRE(arg->space <= SPIRV_SPACE_GENERIC);
+      REQUIRE(arg->access <= SPIRV_ACCESS_BOTH);
+      REQUIRE(arg->type.lanes >= 1 && arg->type.lanes <= 16);
+      REQUIRE(arg->cls != SPIRV_ARG_POINTER || arg->bytes == 8);
+      REQUIRE(arg->bytes <= MAX_BYTES);
+    }
+  }
+  for (size_t k = 0; k < m->spec_constant_count; k++)
+    walk_text(m->spec_constants[k].name);
+}
+
+int main(int argc, char **argv)
+{
+  if (argc < 4) {
+    fprintf(stderr, "usage: %s SEED COUNT FILE.spv...\n", argv[0]);
+    return 2;
+  }
+  uint64_t seed = strtoull(argv[1], NULL, 0);
+  unsigned long rounds = strtoul(argv[2], NULL, 0), accepted = 0, valid = 0;
+  unsigned files = (unsigned)(argc - 3);
+  input *inputs = calloc(files, sizeof *inputs);
+  input m = {malloc(MOST_WORDS * 4), 0};
+  if (inputs == NULL || m.words == NULL)
+    return 2;
+  for (unsigned k = 0; k < files; k++)
+    inputs[k] = read_input(argv[3 + k]);
+
+  for (unsigned long n = 0; n < rounds; n++) {
+    state = (seed + 1) * 0x9e3779b97f4a7c15u + n * 0xbf58476d1ce4e5b9u + 1;
+    for (int k = 0; k < 4; k++)
+      draw(1);
+    const input *from = &inputs[draw(files)];
+    memcpy(m.words, from->words, from->count * (size_t)4);
+    m.count = from->count;
+    for (uint32_t times = 1 + draw(4); times > 0; times--)
+      damage(&m, &inputs[draw(files)]);
+    if (draw(16) == 0) /* in the other byte order */
+      for (uint32_t k = 0; k < m.count; k++)
+        m.words[k] = __builtin_bswap32(m.words[k]);
+    /* In a block of its own, so that a read past the end is seen. */
+    void *copy = malloc(m.count * (size_t)4);
+    if (copy == NULL)
+      return 2;
+    memcpy(copy, m.words, m.count * (size_t)4);
+
+    char message[100];
+    struct timespec before, after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    spirv_module *parsed = spirv_parse(copy, m.count * (size_t)4, message,
+                                       sizeof message);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    /* Two seconds for at most 1 MiB even under a sanitizer: what is linear
+       takes milliseconds. */
+    if (after.tv_sec - before.tv_sec > 2) {
+      fprintf(stderr, "round %lu took %ld s\n", n,
+              (long)(after.tv_sec - before.tv_sec));
+      abort();
+    }
+    REQUIRE(parsed != NULL || message[0] != '\0');
+    if (parsed != NULL) {
+      accepted++;
+      walk(parsed);
+    }
+    spirv_free(parsed);
+    if (parsed != NULL && draw(8) == 0) {
+      allocations_left = (long)draw(40);
+      parsed = spirv_parse(copy, m.count * (size_t)4, message, sizeof message);
+      if (parsed != NULL)
+        walk(parsed);
+      else
+        REQUIRE(strcmp(message, "out of memory") == 0);
+      spirv_free(parsed);
+      allocations_left = -1;
+    }
+    if (draw(16) == 0)
+      valid += spirv_validate(copy, m.count * (size_t)4, message,
+                              sizeof message);
+    free(copy);
+  }
+  printf("seed %llu: %lu rounds, %lu accepted, %lu of 1 in 16 valid\n",
+         (unsigned long long)seed, rounds, accepted, valid);
+  for (unsigned k = 0; k < files; k++)
+    free(inputs[k].words);
+  free(inputs);
+  free(m.words);
+  return 0;
+}

@@ -1,0 +1,387 @@
+-- core_spec.lua - the module, drivers, devices, contexts and selectors.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local process = require "spec.support.process"
+local lze = require "lze"
+
+describe("the module", function()
+  it("is a table that sets no global", function()
+    local out = process.output [[
+      local before = {}
+      for name in pairs(_G) do before[name] = true end
+      local lze = require "lze"
+      lze.devices()
+      for name in pairs(_G) do
+        if not before[name] then print("global", name) end
+      end
+      print(type(lze), package.loaded.lze == lze)]]
+    assert.equal("table\ttrue\n", out)
+  end)
+
+  it("prints nothing when it is loaded", function()
+    assert.equal("", process.output 'require "lze"')
+  end)
+
+  it("says its version in two forms", function()
+    assert.matches("^%d+%.%d+%.%d+$", lze.version)
+    assert.equal("lze " .. lze.version, lze._VERSION)
+  end)
+
+  it("can be opened twice in a state, which stays one", function()
+    local open = assert(package.loadlib(
+      assert(package.searchpath("lze", package.cpath)), "luaopen_lze"))
+    local again = open()
+    assert.equal(lze, again)
+    local x = again.buffer("int", {1, 2, 3})
+    assert.equal("buffer", lze.type(x))
+    assert.equal(lze.device(), again.device())
+    assert.same({1, 2, 3}, lze.buffer("int", 3):copy(x):read())
+  end)
+
+  it("can be opened first in a coroutine that dies", function()
+    assert.equal("30.0\n", process.output [[
+      local co = coroutine.create(function()
+        local lze = require "lze"
+        x = lze.buffer("float", {10, 20, 30})
+        error "dead"
+      end)
+      assert(not coroutine.resume(co))
+      co = nil
+      collectgarbage() collectgarbage()
+      print(x[3])]])
+  end)
+end)
+
+describe("lze.type", function()
+  it("names what is lze's", function()
+    local x = lze.buffer("int", 1)
+    local mod = lze.load "kernels/spec.spv"
+    assert.equal("buffer", lze.type(x))
+    assert.equal("buffer", lze.type(x:view(1, 1)))
+    assert.equal("device", lze.type(lze.device()))
+    assert.equal("driver", lze.type(lze.device().driver))
+    assert.equal("context", lze.type(lze.device().context))
+    assert.equal("queue", lze.type(lze.device().queue))
+    assert.equal("module", lze.type(mod))
+    assert.equal("kernel", lze.type(mod.nothing))
+    assert.equal("event", lze.type(mod.nothing:launch(1)))
+    assert.equal("local_bytes", lze.type(lze.local_bytes(4)))
+    x:close()
+    assert.equal("buffer", lze.type(x))
+  end)
+
+  it("is nil for anything else", function()
+    for _, v in ipairs {1, "buffer", {}, true, print, io.stdout} do
+      assert.is_nil(lze.type(v))
+    end
+    assert.is_nil(lze.type(nil))
+    assert.equal("bad argument #1 to 'type' (value expected)",
+      expect.misuse(function() lze.type() end))
+  end)
+end)
+
+describe("devices", function()
+  local devices = lze.devices()
+
+  it("are an array in a stable order", function()
+    assert.is_true(#devices >= 1)
+    for i, d in ipairs(lze.devices()) do assert.equal(devices[i], d) end
+  end)
+
+  it("put GPUs first", function()
+    local rank = {gpu = 1, npu = 2, fpga = 2, mca = 2, other = 2, cpu = 3}
+    local last = 0
+    for _, d in ipairs(devices) do
+      assert.is_true(rank[d.type] >= last)
+      last = rank[d.type]
+    end
+  end)
+
+  it("have what scripts choose by", function()
+    for _, d in ipairs(devices) do
+      assert.is_string(d.name)
+      assert.is_true(#d.name > 0)
+      assert.is_string(d.type)
+      assert.is_string(d.vendor)
+      assert.equal("integer", math.type(d.memory_bytes))
+      assert.is_true(d.memory_bytes > 1 << 20)
+      assert.is_true(d.compute_units >= 1)
+      assert.is_true(d.max_group_size >= 1)
+      assert.is_table(d.subgroup_sizes)
+      for _, n in ipairs(d.subgroup_sizes) do
+        assert.equal("integer", math.type(n))
+      end
+      assert.is_boolean(d.fp64)
+      assert.is_boolean(d.fp16)
+      assert.matches("^%x+%-%x+%-%x+%-%x+%-%x+$", d.uuid)
+      assert.equal(36, #d.uuid)
+      assert.equal("driver", lze.type(d.driver))
+      assert.equal("context", lze.type(d.context))
+      assert.equal("queue", lze.type(d.queue))
+      assert.equal(d.type == "cpu", d.software)
+      assert.is_nil(d.parent)
+      assert.equal("userdata", type(d.handle))
+      assert.equal(("device: %s (%s)"):format(d.name, d.type), tostring(d))
+    end
+  end)
+
+  it("are the same objects each time", function()
+    local d = lze.device()
+    assert.equal(d, lze.device())
+    assert.equal(d.context, d.context)
+    assert.equal(d.queue, d.queue)
+    assert.equal(d.driver, d.driver)
+    assert.equal(d, d.queue.device)
+  end)
+
+  it("share the context of their driver", function()
+    for _, d in ipairs(devices) do
+      for _, e in ipairs(devices) do
+        assert.equal(d.driver == e.driver, d.context == e.context)
+      end
+    end
+  end)
+
+  it("list tiles, which know their parent", function()
+    for _, d in ipairs(devices) do
+      for _, tile in ipairs(d:subdevices()) do
+        assert.equal(d, tile.parent)
+        assert.equal(("device: %s (%s tile)"):format(tile.name, tile.type),
+          tostring(tile))
+      end
+    end
+  end)
+
+  it("refuse fields they do not have and list those they have", function()
+    local d = lze.device()
+    assert.equal("no field 'nam' in a device (known: compute_units, " ..
+      "context, driver, fp16, fp64, handle, max_group_size, memory, " ..
+      "memory_bytes, name, parent, properties, queue, software, " ..
+      "subdevices, subgroup_sizes, type, uuid, vendor)",
+      expect.misuse(function() return d.nam end))
+    assert.matches("^no field integer 1 in a device %(known: ",
+      expect.misuse(function() return d[1] end))
+    assert.equal("a device has no field that can be set (string 'name')",
+      expect.misuse(function() d.name = "x" end))
+  end)
+
+  it("protect their metatable", function()
+    assert.equal("an object of lze", getmetatable(lze.device()))
+    assert.is_false(pcall(setmetatable, lze.device(), {}))
+  end)
+end)
+
+describe("drivers", function()
+  it("are an array, each with a name and versions", function()
+    local drivers = lze.drivers()
+    assert.is_true(#drivers >= 1)
+    for _, d in ipairs(drivers) do
+      assert.is_string(d.name)
+      assert.equal("integer", math.type(d.version))
+      assert.matches("^%d+%.%d+$", d.api)
+      assert.matches("^driver: .*Level Zero %d+%.%d+$", tostring(d))
+    end
+  end)
+
+  it("are those of the devices", function()
+    local known = {}
+    for _, d in ipairs(lze.drivers()) do known[d] = true end
+    for _, d in ipairs(lze.devices()) do assert.is_true(known[d.driver]) end
+  end)
+
+  it("refuse fields they do not have", function()
+    assert.equal("no field 'devices' in a driver (known: api, " ..
+      "handle, name, version)",
+      expect.misuse(function() return lze.drivers()[1].devices end))
+  end)
+end)
+
+describe("contexts", function()
+  it("show their driver", function()
+    local c = lze.device().context
+    assert.equal(lze.device().driver, c.driver)
+    assert.matches("^context of driver %d+$", tostring(c))
+    assert.equal("no field 'device' in a context (known: close, " ..
+      "driver, handle)", expect.misuse(function() return c.device end))
+  end)
+end)
+
+describe("a selector", function()
+  local all = lze.devices()
+  local function names(list)
+    local t = {}
+    for i, d in ipairs(list) do t[i] = tostring(d) end
+    return t
+  end
+
+  it("may be a position", function()
+    for i, d in ipairs(all) do
+      assert.same({tostring(d)}, names(lze.devices(i)))
+      assert.equal(d, lze.device(i))
+    end
+    assert.same({}, lze.devices(0))
+    assert.same({}, lze.devices(#all + 1))
+    assert.same({}, lze.devices(-1))
+  end)
+
+  it("may be a string of types, positions and names", function()
+    assert.same(names(all), names(lze.devices "*"))
+    assert.same(names(all), names(lze.devices "level_zero:*"))
+    assert.same(names(all), names(lze.devices "*:*"))
+    assert.same({tostring(all[1])}, names(lze.devices "0"))
+    assert.same({tostring(all[1])}, names(lze.devices "level_zero:0"))
+    assert.same({}, lze.devices "99")
+    for _, d in ipairs(all) do
+      assert.equal(d.type, lze.device(d.type).type)
+      assert.equal(d.type, lze.device(d.type .. ":0").type)
+      assert.equal(d.name, lze.device(d.name).name)
+      assert.equal(d.name, lze.device(d.name:upper():sub(2, -2)).name)
+    end
+    assert.same({}, lze.devices "no such device")
+    assert.same({}, lze.devices "cpu:99")
+    assert.same(names(all), names(lze.devices "no such device,*"))
+  end)
+
+  it("may take away", function()
+    assert.same({}, lze.devices "!*")
+    assert.same({}, lze.devices "*;!*")
+    assert.same(names(all), names(lze.devices "!99"))
+    assert.same(names(all), names(lze.devices "!no such device"))
+    assert.same({}, lze.devices "!gpu;!cpu;!npu;!fpga;!mca;!other")
+    local rest = lze.devices("!" .. all[1].type .. ":0")
+    assert.equal(#all - 1, #rest)
+  end)
+
+  it("chooses a device, or the error lists what there is", function()
+    assert.equal(all[1], lze.device "*")
+    local list = {}
+    for i, d in ipairs(all) do
+      list[i] = ("%d: %s (%s)"):format(i, d.name, d.type)
+    end
+    list = table.concat(list, ", ")
+    assert.equal("no device matches string 'abacus'; there is: " .. list,
+      expect.misuse(function() lze.device "abacus" end))
+    assert.equal("no device matches integer 99; there is: " .. list,
+      expect.misuse(function() lze.device(99) end))
+  end)
+
+  it("is a number or a string", function()
+    assert.equal("bad argument #1 to 'devices' (selector: number or string " ..
+      "expected, got table)", expect.misuse(function() lze.devices {} end))
+    assert.equal("bad argument #1 to 'device' (selector: integer expected, " ..
+      "got number 1.5)", expect.misuse(function() lze.device(1.5) end))
+    assert.equal("selector '': an empty term",
+      expect.misuse(function() lze.devices "" end))
+    assert.equal("selector 'cpu,': an empty term",
+      expect.misuse(function() lze.devices "cpu," end))
+    assert.equal("selector 'cpu;;gpu': an empty term",
+      expect.misuse(function() lze.devices "cpu;;gpu" end))
+    assert.equal("selector '!': an empty term",
+      expect.misuse(function() lze.devices "!" end))
+  end)
+end)
+
+describe("LZE_DEVICE", function()
+  local name = lze.device().name
+
+  it("picks the default device", function()
+    assert.equal(name .. "\n", process.output(
+      "print(require('lze').device().name)", {env = {LZE_DEVICE = "0"}}))
+    assert.equal(name .. "\n", process.output(
+      "print(require('lze').device().name)", {env = {LZE_DEVICE = name}}))
+  end)
+
+  it("does nothing when it is empty", function()
+    assert.equal(name .. "\n", process.output(
+      "print(require('lze').device().name)", {env = {LZE_DEVICE = ""}}))
+  end)
+
+  it("that matches nothing is an error at first use of the default",
+    function()
+      local out = process.output([[
+        local lze = require "lze"
+        print(#lze.devices() > 0, lze.device(1).name)
+        print(select(2, pcall(function() lze.buffer("int", 1) end)))]],
+        {env = {LZE_DEVICE = "abacus"}})
+      assert.equal(("true\t%s\nstdin:3: no device matches string 'abacus'; " ..
+        "there is: 1: %s (%s)\n"):format(name, name, lze.device().type),
+        out:gsub(", 2: .*$", "\n"))
+    end)
+
+  it("is beaten by an argument", function()
+    assert.equal("1\n", process.output([[
+      local lze = require "lze"
+      print(#lze.buffer("int", 1, {device = "*"}))]],
+      {env = {LZE_DEVICE = "abacus"}}))
+  end)
+end)
+
+describe("ONEAPI_DEVICE_SELECTOR", function()
+  local function count(selector)
+    return process.output([[
+      local ok, found = pcall(function()
+        return #require "lze".devices()
+      end)
+      print(found)]], {env = {ONEAPI_DEVICE_SELECTOR = selector}})
+  end
+  local n = #lze.devices()
+
+  it("limits what exists", function()
+    assert.equal(n .. "\n", count "level_zero:*")
+    assert.equal(n .. "\n", count "*:*")
+    assert.equal("1\n", count "level_zero:0")
+    assert.equal("1\n", count "*:0,99")
+    assert.equal("0\n", count "level_zero:99")
+    assert.equal("0\n", count "opencl:*")
+    assert.equal("0\n", count "!level_zero:*")
+    assert.equal(n .. "\n", count "!opencl:*")
+    assert.equal("1\n", count "opencl:*;level_zero:0")
+    assert.equal(n .. "\n", count "")
+  end)
+
+  it("in another grammar is an error", function()
+    assert.equal("stdin:2: ONEAPI_DEVICE_SELECTOR=level_zero:gpu:0: " ..
+      "'backend:devices' expected in each term\n", count "level_zero:gpu:0")
+    assert.equal("stdin:2: ONEAPI_DEVICE_SELECTOR=gpu: 'backend:devices' " ..
+      "expected in each term\n", count "gpu")
+    assert.equal("stdin:2: ONEAPI_DEVICE_SELECTOR=level_zero:abacus: a " ..
+      "type, a number or * expected for each device\n",
+      count "level_zero:abacus")
+  end)
+
+  it("leaves none: using the default says so", function()
+    local out = process.output([[
+      print(select(2, pcall(require "lze".buffer, "int", 1)))]],
+      {env = {ONEAPI_DEVICE_SELECTOR = "opencl:*"}})
+    assert.matches("^there is no device; the drivers show: 1: ", out)
+    assert.matches("ONEAPI_DEVICE_SELECTOR=opencl:%*", out)
+  end)
+end)
+
+describe("lze.info", function()
+  it("is a screen of text with every driver and device", function()
+    local text = lze.info()
+    assert.equal("lze " .. lze.version, text:match "^lze [%d.]+")
+    assert.matches("^[^\n]*libze_loader%.so", text)
+    for i, d in ipairs(lze.devices()) do
+      local line = ("device %d: %s (%s"):format(i, d.name, d.type)
+      assert.truthy(text:find(line, 1, true), line)
+    end
+    for i in ipairs(lze.drivers()) do
+      assert.truthy(text:find(("driver %d: "):format(i), 1, true))
+    end
+    assert.truthy(text:find(", the default\n", 1, true))
+    assert.equal("\n", text:sub(-1))
+    assert.is_true(select(2, text:gsub("\n", "")) < 40)
+  end)
+
+  it("says which variables are in force", function()
+    local out = process.output("io.write(require'lze'.info())",
+      {env = {LZE_DEVICE = "0", LZE_GROUP_POLICY = "largest",
+              ZE_AFFINITY_MASK = "0"}})
+    assert.truthy(out:find("LZE_DEVICE=0\n", 1, true))
+    assert.truthy(out:find("LZE_GROUP_POLICY=largest\n", 1, true))
+    assert.truthy(out:find("ZE_AFFINITY_MASK=0\n", 1, true))
+  end)
+end)

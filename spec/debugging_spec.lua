@@ -1,0 +1,78 @@
+-- debugging_spec.lua - LZE_SYNC, LZE_CHECK and LZE_LOG.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+describe("LZE_SYNC=1", function()
+  it("waits after each launch", function()
+    assert.equal("true\ttrue\n", process.output([[
+      local lze = require "lze"
+      local mod = lze.load "kernels/spec.spv"
+      local x = lze.buffer("uint", 1)
+      local ev = mod.spin:launch(1, x, 20000000)
+      print(ev:done(), not x:pending())]], {env = {LZE_SYNC = "1"}}))
+  end)
+
+  it("set to 0 or to nothing does not", function()
+    for _, value in ipairs {"0", ""} do
+      assert.equal("false\n", process.output([[
+        local lze = require "lze"
+        local mod = lze.load "kernels/spec.spv"
+        local x = lze.buffer("uint", 1)
+        print(mod.spin:launch(1, x, 50000000):done())]],
+        {env = {LZE_SYNC = value}}))
+    end
+  end)
+end)
+
+describe("LZE_CHECK=1", function()
+  it("names the kernel and the buffer that it wrote beyond", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local mod = lze.load "kernels/spec.spv"
+      for _, usage in ipairs {"shared", "host", "device"} do
+        local x = lze.buffer("int", {1, 2, 3, 4}, {usage = usage})
+        print(pcall(function() mod.add(4, x, 1) end))
+        print(table.concat(x:read(), " "))
+        print(pcall(function() mod.add(5, x, 1) end))
+        print(pcall(function() mod.add({1, offset = 7}, x, 1) end))
+        print(table.concat(x:read(), " "))
+      end
+      local address = lze.buffer("ulong", 1)
+      local out = lze.buffer("int", 2)
+      mod.indirect({1, uses = {out}}, address:write {out.pointer}, out)
+      print(out[1])]], {env = {LZE_CHECK = "1"}})
+    local one = "true\n2 3 4 5\nfalse\tstdin:%d: kernel add: argument 1 " ..
+      "(x): memory outside the buffer was written, 0 bytes after its end\n"
+    local head = one:format(7)
+    for block = 1, 3 do
+      assert.equal(head, out:sub(1, #head), block)
+      out = out:sub(#head + 1)
+      assert.matches("^false\tstdin:8: kernel add: argument 1 %(x%): memory " ..
+        "outside the buffer was written, %d+ bytes after its end\n3 4 5 6\n",
+        out)
+      out = out:gsub("^[^\n]*\n[^\n]*\n", "")
+    end
+    assert.equal("0\n", out)
+  end)
+end)
+
+describe("LZE_LOG=calls", function()
+  it("prints calls with their results on the standard error", function()
+    local script = [[
+      local lze = require "lze"
+      local x <close> = lze.buffer("int", {1})
+      lze.load "kernels/spec.spv".add(1, x, 1)
+      print(x[1]) ]]
+    local quiet = process.output(script)
+    assert.equal("2\n", quiet)
+    local out = process.output(script, {env = {LZE_LOG = "calls"}})
+    for _, call in ipairs {"zeInit", "zeMemAllocShared", "zeModuleCreate",
+                           "zeKernelCreate", "zeKernelSetGroupSize",
+                           "zeCommandListAppendLaunchKernel", "zeMemFree"} do
+      assert.matches("\nlze: [^\n]* us " .. call .. " SUCCESS\n", "\n" .. out)
+    end
+    assert.equal("2\n", process.output(script, {
+      env = {LZE_LOG = "calls"}, before = "exec 2>/dev/null"}))
+  end)
+end)

@@ -1,0 +1,165 @@
+/*
+ * ddi_test.c - the tables: all exported, and written no further than allowed.
+ * SPDX-License-Identifier: MIT
+ *
+ * Opens the driver itself, without a loader.
+ */
+#include "check.h"
+
+#include <dlfcn.h>
+
+typedef void (*entry)(void);
+typedef ze_result_t (*table_function)(ze_api_version_t, entry *);
+
+static const char *const names[] = {
+  "zeGetRTASBuilderProcAddrTable", "zeGetRTASBuilderExpProcAddrTable",
+  "zeGetRTASParallelOperationProcAddrTable",
+  "zeGetRTASParallelOperationExpProcAddrTable", "zeGetGlobalProcAddrTable",
+  "zeGetDriverProcAddrTable", "zeGetDriverExpProcAddrTable",
+  "zeGetDeviceProcAddrTable", "zeGetDeviceExpProcAddrTable",
+  "zeGetContextProcAddrTable", "zeGetCommandQueueProcAddrTable",
+  "zeGetCommandListProcAddrTable", "zeGetCommandListExpProcAddrTable",
+  "zeGetImageProcAddrTable", "zeGetImageExpProcAddrTable",
+  "zeGetMemProcAddrTable", "zeGetMemExpProcAddrTable",
+  "zeGetFenceProcAddrTable", "zeGetEventPoolProcAddrTable",
+  "zeGetEventProcAddrTable", "zeGetEventExpProcAddrTable",
+  "zeGetModuleProcAddrTable", "zeGetModuleBuildLogProcAddrTable",
+  "zeGetKernelProcAddrTable", "zeGetKernelExpProcAddrTable",
+  "zeGetSamplerProcAddrTable", "zeGetPhysicalMemProcAddrTable",
+  "zeGetVirtualMemProcAddrTable", "zeGetFabricVertexExpProcAddrTable",
+  "zeGetFabricEdgeExpProcAddrTable", "zeGetGraphProcAddrTable",
+  "zeGetExecutableGraphProcAddrTable",
+  "zetGetMetricProgrammableExpProcAddrTable",
+  "zetGetMetricTracerExpProcAddrTable", "zetGetMetricDecoderExpProcAddrTable",
+  "zetGetDeviceProcAddrTable", "zetGetDeviceExpProcAddrTable",
+  "zetGetContextProcAddrTable", "zetGetCommandListProcAddrTable",
+  "zetGetCommandListExpProcAddrTable", "zetGetModuleProcAddrTable",
+  "zetGetKernelProcAddrTable", "zetGetMetricProcAddrTable",
+  "zetGetMetricExpProcAddrTable", "zetGetMetricGroupProcAddrTable",
+  "zetGetMetricGroupExpProcAddrTable", "zetGetMetricStreamerProcAddrTable",
+  "zetGetMetricQueryPoolProcAddrTable", "zetGetMetricQueryProcAddrTable",
+  "zetGetTracerExpProcAddrTable", "zetGetDebugProcAddrTable",
+  "zesGetGlobalProcAddrTable", "zesGetDeviceProcAddrTable",
+  "zesGetDeviceExpProcAddrTable", "zesGetDriverProcAddrTable",
+  "zesGetDriverExpProcAddrTable", "zesGetOverclockProcAddrTable",
+  "zesGetSchedulerProcAddrTable", "zesGetPerformanceFactorProcAddrTable",
+  "zesGetPowerProcAddrTable", "zesGetFrequencyProcAddrTable",
+  "zesGetEngineProcAddrTable", "zesGetStandbyProcAddrTable",
+  "zesGetFirmwareProcAddrTable", "zesGetFirmwareExpProcAddrTable",
+  "zesGetMemoryProcAddrTable", "zesGetFabricPortProcAddrTable",
+  "zesGetTemperatureProcAddrTable", "zesGetPsuProcAddrTable",
+  "zesGetFanProcAddrTable", "zesGetLedProcAddrTable",
+  "zesGetRasProcAddrTable", "zesGetRasExpProcAddrTable",
+  "zesGetDiagnosticsProcAddrTable", "zesGetVFManagementExpProcAddrTable",
+  "zerGetGlobalProcAddrTable",
+};
+
+enum { ROOM = 128 };
+
+static entry table[ROOM];
+
+/* How many entries a version writes, and the last. */
+static int written(table_function fill, unsigned minor, int *last)
+{
+  int count = 0;
+  *last = -1;
+  memset(table, 0, sizeof table);
+  ze_result_t result =
+      fill((ze_api_version_t)ZE_MAKE_VERSION(1, minor), table);
+  if (result != ZE_RESULT_SUCCESS) return -1;
+  for (int i = 0; i < ROOM; i++)
+    if (table[i] != NULL) {
+      count++;
+      *last = i;
+    }
+  return count;
+}
+
+static table_function find(void *driver, const char *name)
+{
+  table_function f;
+  *(void **)&f = dlsym(driver, name);
+  return f;
+}
+
+int main(void)
+{
+  const char *path = getenv("ZE_ENABLE_ALT_DRIVERS");
+  void *driver = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (driver == NULL) {
+    printf("not ok - set ZE_ENABLE_ALT_DRIVERS: %s\n",
+           path != NULL ? dlerror() : "nothing there");
+    return 1;
+  }
+  size_t count = sizeof names / sizeof *names;
+  EQUAL(count, 76);
+  for (size_t i = 0; i < count; i++) {
+    table_function f = find(driver, names[i]);
+    int last;
+    bool ok = f != NULL && written(f, 0, &last) >= 0 &&
+              written(f, 17, &last) >= 0 &&
+              written(f, 999, &last) == written(f, 17, &last) &&
+              f(ZE_API_VERSION_1_0, NULL) ==
+                  ZE_RESULT_ERROR_INVALID_NULL_POINTER &&
+              f((ze_api_version_t)ZE_MAKE_VERSION(2, 0), table) ==
+                  ZE_RESULT_ERROR_UNSUPPORTED_VERSION &&
+              f((ze_api_version_t)0, table) ==
+                  ZE_RESULT_ERROR_UNSUPPORTED_VERSION;
+    check_(__FILE__, __LINE__, ok, "%s", names[i]);
+  }
+
+  /* Sizes of the tables in the specifications named: nothing is written past
+     their ends. */
+  static const struct {
+    const char *name;
+    unsigned minor;
+    int size;
+  } sizes[] = {
+    {"zeGetGlobalProcAddrTable", 0, 1},
+    {"zeGetGlobalProcAddrTable", 9, 1},
+    {"zeGetGlobalProcAddrTable", 10, 2},
+    {"zeGetDriverProcAddrTable", 0, 5},
+    {"zeGetDriverProcAddrTable", 4, 6},
+    {"zeGetDriverProcAddrTable", 6, 7},
+    {"zeGetDriverProcAddrTable", 12, 7},
+    {"zeGetDriverProcAddrTable", 14, 9},
+    {"zeGetDeviceProcAddrTable", 0, 14},
+    {"zeGetDeviceProcAddrTable", 4, 18},
+    {"zeGetContextProcAddrTable", 0, 8},
+    {"zeGetContextProcAddrTable", 4, 9},
+    {"zeGetCommandQueueProcAddrTable", 4, 4},
+    {"zeGetCommandQueueProcAddrTable", 9, 6},
+    {"zeGetCommandListProcAddrTable", 0, 26},
+    {"zeGetCommandListProcAddrTable", 4, 28},
+    {"zeGetCommandListProcAddrTable", 6, 29},
+    {"zeGetMemProcAddrTable", 0, 9},
+    {"zeGetMemProcAddrTable", 4, 10},
+    {"zeGetEventProcAddrTable", 4, 7},
+    {"zeGetEventPoolProcAddrTable", 4, 5},
+    {"zeGetModuleProcAddrTable", 4, 9},
+    {"zeGetKernelProcAddrTable", 4, 12},
+    {"zeGetKernelExpProcAddrTable", 0, 0},
+    {"zeGetKernelExpProcAddrTable", 1, 1},
+  };
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    int last;
+    written(find(driver, sizes[i].name), sizes[i].minor, &last);
+    check_(__FILE__, __LINE__, last < sizes[i].size,
+           "%s of 1.%u: last entry %d of %d", sizes[i].name, sizes[i].minor,
+           last, sizes[i].size);
+  }
+
+  /* What loaders call without asking whether it is there. */
+  int last;
+  written(find(driver, "zeGetGlobalProcAddrTable"), 0, &last);
+  CHECK(table[0] != NULL);
+  ze_result_t (*init)(ze_init_flags_t) = (ze_result_t(*)(ze_init_flags_t))
+      table[0];
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION, init(0x100));
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, init(2)); /* NPUs alone */
+  written(find(driver, "zeGetDriverProcAddrTable"), 0, &last);
+  CHECK(table[0] && table[1] && table[2] && table[4]);
+  written(find(driver, "zeGetDeviceProcAddrTable"), 0, &last);
+  CHECK(table[0] && table[2]);
+  CHECK_DONE();
+}

@@ -1,0 +1,300 @@
+/*
+ * hostile_test.c - what ends PoCL is answered with an error and a reason.
+ * SPDX-License-Identifier: MIT
+ *
+ * Each case runs in a process of its own, this program started again with the
+ * case's name, because the state that is hostile belongs to a process.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+/* Whoever exits in the middle of things leaves them behind. */
+__attribute__((visibility("default"))) const char *
+__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+#endif
+
+static const char *self;
+
+/* Make the module of saxpy.spv and launch its kernel in groups of that size;
+   the first result that is not success. */
+static ze_result_t run(setup s, uint32_t group,
+                       ze_module_build_log_handle_t *log)
+{
+  size_t size;
+  void *bytes = file_read("kernels/saxpy.spv", &size);
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_IL_SPIRV,
+                           .inputSize = size,
+                           .pInputModule = bytes};
+  ze_module_handle_t module;
+  ze_result_t result =
+      zeModuleCreate(s.context, s.device, &desc, &module, log);
+  free(bytes);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+  float a = 1, *x = shared_new(s, 4096), *y = shared_new(s, 4096);
+  memset(x, 0, 4096);
+  memset(y, 0, 4096);
+  MUST(zeKernelSetGroupSize(kernel, group, 1, 1));
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof a, &a));
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
+  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  ze_group_count_t groups = {2, 1, 1};
+  result =
+      zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL);
+  MUST(zeCommandListDestroy(list));
+  MUST(zeKernelDestroy(kernel));
+  MUST(zeModuleDestroy(module));
+  MUST(zeMemFree(s.context, x));
+  MUST(zeMemFree(s.context, y));
+  return result;
+}
+
+/* Refused with a log that has the word, then well again after `mend`. */
+static int refused(setup s, const char *word, void (*mend)(void))
+{
+  ze_module_build_log_handle_t log = NULL;
+  char text[4096] = "";
+  size_t n = sizeof text;
+  ze_result_t result = run(s, 4, &log);
+  if (log != NULL) zeModuleBuildLogGetString(log, &n, text);
+  CHECK(result == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE);
+  check_(__FILE__, __LINE__, strstr(text, word) != NULL,
+         "'%s' in the log: %.*s", word, (int)strcspn(text, "\n"), text);
+  mend();
+  RETURNS(ZE_RESULT_SUCCESS, run(s, 8, NULL));
+  return check_failed;
+}
+
+static char old_path[8192];
+static void mend_path(void) { setenv("PATH", old_path, 1); }
+static void mend_signal(void) { signal(SIGCHLD, SIG_DFL); }
+static int taken[70000], taken_count;
+static void mend_files(void)
+{
+  while (taken_count > 0) close(taken[--taken_count]);
+}
+
+static int case_path(void)
+{
+  setup s = setup_new();
+  snprintf(old_path, sizeof old_path, "%s", getenv("PATH"));
+  setenv("PATH", "/nonexistent", 1);
+  return refused(s, "ld", mend_path);
+}
+
+static int case_sigchld(void)
+{
+  signal(SIGCHLD, SIG_IGN);
+  return refused(setup_new(), "SIGCHLD", mend_signal);
+}
+
+/* The launch is refused too, where only its group size is new. */
+static int case_launch(void)
+{
+  setup s = setup_new();
+  ze_module_handle_t module = module_load(s, "spec/driver/kernels/probe.spv");
+  ze_kernel_handle_t kernel = kernel_new(module, "count");
+  uint32_t *out = shared_new(s, 4096);
+  memset(out, 0, 4096);
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  ze_group_count_t one = {1, 1, 1};
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof out, &out));
+  MUST(zeKernelSetGroupSize(kernel, 4, 1, 1));
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+  signal(SIGCHLD, SIG_IGN);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+  MUST(zeKernelSetGroupSize(kernel, 8, 1, 1));
+  CHECK(zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL) !=
+        ZE_RESULT_SUCCESS);
+  EQUAL(out[0], 2);
+  signal(SIGCHLD, SIG_DFL);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+  EQUAL(out[0], 3);
+  EQUAL(out[7], 1);
+  return check_failed;
+}
+
+static int case_files(void)
+{
+  setup s = setup_new();
+  struct rlimit limit = {256, 256};
+  setrlimit(RLIMIT_NOFILE, &limit);
+  int fd;
+  while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+    taken[taken_count++] = fd;
+  for (int i = 0; i < 20; i++) close(taken[--taken_count]);
+  return refused(s, "descriptors", mend_files);
+}
+
+/* A cache that cannot be written, a file where the directory should be: no
+   device, with an error, or all works; but nothing ends. */
+static int case_cache(void)
+{
+  setenv("POCL_CACHE_DIR", "/dev/null/cache", 1);
+  ze_result_t result = zeInit(0);
+  CHECK(result != ZE_RESULT_SUCCESS);
+  return check_failed;
+}
+
+/* llvm-spirv's own cache cannot be written: it works uncached. */
+static int case_own_cache(void)
+{
+  setenv("XDG_CACHE_HOME", "/dev/null/cache", 1);
+  RETURNS(ZE_RESULT_SUCCESS, run(setup_new(), 4, NULL));
+  return check_failed;
+}
+
+/* Damaged entries of it are ignored. */
+static int case_damaged(void)
+{
+  const char *cache = getenv("XDG_CACHE_HOME");
+  char pattern[4096];
+  glob_t files = {.gl_pathc = 0};
+  setup s = setup_new();
+  RETURNS(ZE_RESULT_SUCCESS, run(s, 4, NULL));
+  snprintf(pattern, sizeof pattern, "%s/lze/*", cache != NULL ? cache : "");
+  if (glob(pattern, 0, NULL, &files) == 0)
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+      int fd = open(files.gl_pathv[i], O_WRONLY | O_CLOEXEC);
+      CHECK(pwrite(fd, "damaged", 7, 100) == 7);
+      close(fd);
+    }
+  globfree(&files);
+  RETURNS(ZE_RESULT_SUCCESS, run(s, 4, NULL));
+  return check_failed;
+}
+
+static int case_no_opencl(void)
+{
+  setenv("OCL_ICD_VENDORS", "/nonexistent.icd", 1);
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, zeInit(0));
+  return check_failed;
+}
+
+/* A child forked after initialisation gets errors, and can exit. */
+static int case_fork(void)
+{
+  setup s = setup_new();
+  RETURNS(ZE_RESULT_SUCCESS, run(s, 4, NULL));
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  ze_event_pool_handle_t pool = pool_new(s, 0, 1);
+  ze_event_handle_t event = event_new(pool, 0);
+  void *memory = shared_new(s, 64);
+  pid_t child = fork();
+  if (child == 0) {
+    uint32_t n = 1;
+    ze_device_handle_t device;
+    void *other;
+    ze_host_mem_alloc_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+    CHECK(zeDeviceGet(s.driver, &n, &device) != ZE_RESULT_SUCCESS);
+    CHECK(zeMemAllocHost(s.context, &desc, 64, 0, &other) != ZE_RESULT_SUCCESS);
+    CHECK(zeCommandListAppendMemoryCopy(list, memory, memory, 64, NULL, 0,
+                                        NULL) != ZE_RESULT_SUCCESS);
+    CHECK(zeCommandListAppendSignalEvent(list, event) != ZE_RESULT_SUCCESS);
+    CHECK(zeEventHostSynchronize(event, UINT64_MAX) != ZE_RESULT_SUCCESS);
+    CHECK(run(s, 4, NULL) != ZE_RESULT_SUCCESS);
+    MUST(zeEventDestroy(event));
+    MUST(zeCommandListDestroy(list));
+    exit(check_failed);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  EQUAL(status, 0);
+  FILE *f = popen("echo well", "r");
+  char line[16] = "";
+  CHECK(fgets(line, sizeof line, f) != NULL && strcmp(line, "well\n") == 0);
+  EQUAL(pclose(f), 0);
+  RETURNS(ZE_RESULT_SUCCESS, run(s, 16, NULL));
+  return check_failed;
+}
+
+/* The process exits while kernels, compilations and blocked work are there. */
+static int case_exit(void)
+{
+  setup s = setup_new();
+  ze_module_handle_t module = module_load(s, "spec/driver/kernels/probe.spv");
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  uint32_t *out = shared_new(s, 4096), turns = 1000000;
+  ze_kernel_handle_t kernel = kernel_new(module, "spin");
+  ze_group_count_t one = {1, 1, 1};
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof turns, &turns));
+  for (uint32_t g = 1; g <= 64; g *= 2) {
+    MUST(zeKernelSetGroupSize(kernel, g, 1, 1));
+    MUST(zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+  }
+  usleep((useconds_t)(getpid() % 17) * 5000);
+  exit(0);
+}
+
+static const struct {
+  const char *name;
+  int (*run)(void);
+} cases[] = {
+  {"path", case_path},           {"sigchld", case_sigchld},
+  {"launch", case_launch},       {"files", case_files},
+  {"cache", case_cache},         {"own_cache", case_own_cache},
+  {"damaged", case_damaged},     {"no_opencl", case_no_opencl},
+  {"fork", case_fork},           {"exit", case_exit},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* Run this program again for one case, with an empty cache of its own. */
+static int again(const char *name)
+{
+  const char *parent = getenv("TMPDIR");
+  char directory[4096], command[4200];
+  snprintf(directory, sizeof directory, "%s/lze-hostile-XXXXXX",
+           parent != NULL ? parent : "/tmp");
+  if (mkdtemp(directory) == NULL) return -1;
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    setenv("POCL_CACHE_DIR", directory, 1);
+    execl(self, self, name, (char *)NULL);
+    _exit(127);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  return system(command) == 0 ? status : -1;
+}
+
+int main(int argc, char **argv)
+{
+  self = argv[0];
+  if (argc > 1)
+    for (size_t i = 0; i < CASES; i++)
+      if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run() != 0;
+  for (size_t i = 0; i < CASES; i++) {
+    int status = again(cases[i].name);
+    check_(__FILE__, __LINE__, status == 0, "case %s ends with status 0x%x",
+           cases[i].name, (unsigned)status);
+  }
+  for (int i = 0; i < 10; i++) {
+    int status = again("exit");
+    check_(__FILE__, __LINE__, status == 0, "exit with work ends with 0x%x",
+           (unsigned)status);
+  }
+  CHECK_DONE();
+}

@@ -1,0 +1,282 @@
+/*
+ * kernel_test.c - arguments, group sizes, offsets and properties of kernels.
+ * SPDX-License-Identifier: MIT
+ */
+#include "check.h"
+
+static setup s;
+static ze_command_list_handle_t list;
+
+static void launch(ze_kernel_handle_t kernel, uint32_t x, uint32_t y,
+                   uint32_t z)
+{
+  ze_group_count_t groups = {x, y, z};
+  MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL));
+}
+
+static void test_where(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "where");
+  uint32_t *out = shared_new(s, 12 * 10 * 4 * 8 * sizeof *out);
+  uint32_t width = 12, height = 10;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof width, &width));
+  MUST(zeKernelSetArgumentValue(k, 2, sizeof height, &height));
+  static const uint32_t offsets[][3] = {{0, 0, 0},       {100, 200, 300},
+                                        {0, 0, 4000000}, {0, 7, 0},
+                                        {4294967200u, 0, 0}};
+  for (size_t o = 0; o < sizeof offsets / sizeof *offsets; o++) {
+    const uint32_t *off = offsets[o];
+    memset(out, 0xff, 12 * 10 * 4 * 8 * sizeof *out);
+    MUST(zeKernelSetGroupSize(k, 4, 5, 2));
+    MUST(zeKernelSetGlobalOffsetExp(k, off[0], off[1], off[2]));
+    launch(k, 3, 2, 2);
+    int wrong = 0;
+    for (uint32_t z = 0; z < 4; z++)
+      for (uint32_t y = 0; y < 10; y++)
+        for (uint32_t x = 0; x < 12; x++) {
+          const uint32_t *row = out + ((z * 10 + y) * 12 + x) * 8;
+          const uint32_t want[8] = {x + off[0], y + off[1], z + off[2], 4, 5, 2,
+                                    x / 4,      12};
+          wrong += memcmp(row, want, sizeof want) != 0;
+        }
+    check_(__FILE__, __LINE__, wrong == 0, "offset %u %u %u: %d wrong", off[0],
+           off[1], off[2], wrong);
+  }
+  /* One dimension after three, and an offset in one that has one item. */
+  MUST(zeKernelSetGroupSize(k, 12, 1, 1));
+  MUST(zeKernelSetGlobalOffsetExp(k, 0, 0, 0));
+  launch(k, 1, 1, 1);
+  EQUAL(out[11 * 8], 11);
+  EQUAL(out[11 * 8 + 3], 12);
+  /* A range of nothing runs nothing. */
+  memset(out, 0, 64);
+  launch(k, 0, 1, 1);
+  launch(k, 1, 0, 1);
+  EQUAL(out[3], 0);
+  MUST(zeMemFree(s.context, out));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_values(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "values");
+  double *out = shared_new(s, 8 * sizeof *out);
+  struct mixed {
+    int32_t i;
+    double d;
+    int8_t c;
+  } m = {5, 0.5, 7};
+  int8_t c = -3;
+  int16_t h = -300;
+  int64_t l = -5000000000;
+  float f = 0.25f;
+  double d = -0.125;
+  float v[4] = {1, 2, 3, 4};
+  int32_t w[4] = {5, 6, 7, 99};
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof c, &c));
+  MUST(zeKernelSetArgumentValue(k, 2, sizeof h, &h));
+  MUST(zeKernelSetArgumentValue(k, 3, sizeof l, &l));
+  MUST(zeKernelSetArgumentValue(k, 4, sizeof f, &f));
+  MUST(zeKernelSetArgumentValue(k, 5, sizeof d, &d));
+  MUST(zeKernelSetArgumentValue(k, 6, sizeof v, v));
+  MUST(zeKernelSetArgumentValue(k, 7, sizeof w, w));
+  ze_group_count_t one = {1, 1, 1};
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeCommandListAppendLaunchKernel(list, k, &one, NULL, 0, NULL));
+  MUST(zeKernelSetArgumentValue(k, 8, sizeof m, &m));
+  launch(k, 1, 1, 1);
+  CHECK(out[0] == -3);
+  CHECK(out[1] == -300);
+  CHECK(out[2] == -5000000000.0);
+  CHECK(out[3] == 0.25);
+  CHECK(out[4] == -0.125);
+  CHECK(out[5] == 4321);
+  CHECK(out[6] == 765);
+  CHECK(out[7] == 12.5);
+
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX,
+          zeKernelSetArgumentValue(k, 9, sizeof d, &d));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX,
+          zeKernelSetArgumentValue(k, UINT32_MAX, sizeof d, &d));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 4, sizeof d, &d));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 0, 4, &out));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 1, 0, &c));
+  CHECK(zeKernelSetArgumentValue(k, 1, sizeof c, NULL) != ZE_RESULT_SUCCESS);
+  /* What was refused has changed nothing. */
+  memset(out, 0, 8 * sizeof *out);
+  launch(k, 1, 1, 1);
+  CHECK(out[0] == -3 && out[3] == 0.25 && out[7] == 12.5);
+  MUST(zeMemFree(s.context, out));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_local(ze_module_handle_t module)
+{
+  enum { N = 1024 };
+  ze_kernel_handle_t k = kernel_new(module, "local_sum");
+  uint32_t *in = shared_new(s, N * sizeof *in), *out = shared_new(s, N);
+  for (uint32_t i = 0; i < N; i++) in[i] = i;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof in, &in));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof out, &out));
+  for (uint32_t g = 16; g <= 256; g *= 4) {
+    MUST(zeKernelSetGroupSize(k, g, 1, 1));
+    MUST(zeKernelSetArgumentValue(k, 2, g * sizeof *in, NULL));
+    launch(k, N / g, 1, 1);
+    int wrong = 0;
+    for (uint32_t i = 0; i < N / g; i++)
+      wrong += out[i] != g * (i * g) + g * (g - 1) / 2;
+    EQUAL(wrong, 0);
+  }
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 2, 0, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 2, (size_t)1 << 40, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 2, sizeof in, &in));
+  MUST(zeMemFree(s.context, in));
+  MUST(zeMemFree(s.context, out));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_pointers(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "is_null");
+  uint32_t *out = shared_new(s, 4096), *none = NULL;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof out, NULL));
+  launch(k, 1, 1, 1);
+  EQUAL(*out, 1);
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof out, &out));
+  launch(k, 1, 1, 1);
+  EQUAL(*out, 0);
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof out, &none));
+  launch(k, 1, 1, 1);
+  EQUAL(*out, 1);
+  /* Into the middle of an allocation, and memory of the host. */
+  uint32_t *middle = out + 500, on_stack = 7;
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &middle));
+  *middle = 9;
+  launch(k, 1, 1, 1);
+  EQUAL(*middle, 0);
+  uint32_t *stack = &on_stack;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &stack));
+  launch(k, 1, 1, 1);
+  EQUAL(on_stack, 0);
+  MUST(zeMemFree(s.context, out));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_required(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "required");
+  ze_kernel_properties_t p = {.stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
+  uint32_t *out = shared_new(s, 4096), x, y, z;
+  MUST(zeKernelGetProperties(k, &p));
+  EQUAL(p.numKernelArgs, 1);
+  EQUAL(p.requiredGroupSizeX, 4);
+  EQUAL(p.requiredGroupSizeY, 2);
+  EQUAL(p.requiredGroupSizeZ, 1);
+  CHECK(p.maxSubgroupSize >= 1 && p.maxNumSubgroups >= 1);
+  RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+          zeKernelSetGroupSize(k, 8, 1, 1));
+  RETURNS(ZE_RESULT_SUCCESS, zeKernelSetGroupSize(k, 4, 2, 1));
+  MUST(zeKernelSuggestGroupSize(k, 400, 20, 1, &x, &y, &z));
+  CHECK(x == 4 && y == 2 && z == 1);
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  launch(k, 2, 2, 1);
+  int wrong = 0;
+  for (int i = 0; i < 8 * 4; i++) wrong += out[i] != 42;
+  EQUAL(wrong, 0);
+  MUST(zeMemFree(s.context, out));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_names(ze_module_handle_t module)
+{
+  uint32_t count = 0;
+  MUST(zeModuleGetKernelNames(module, &count, NULL));
+  EQUAL(count, 9);
+  const char *names[20] = {NULL};
+  count = 20;
+  MUST(zeModuleGetKernelNames(module, &count, names));
+  EQUAL(count, 9);
+  int found = 0;
+  for (uint32_t i = 0; i < count; i++) found += strcmp(names[i], "spin") == 0;
+  EQUAL(found, 1);
+  ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
+                           .pKernelName = "nothing"};
+  ze_kernel_handle_t k;
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
+          zeKernelCreate(module, &desc, &k));
+  k = kernel_new(module, "where");
+  char name[64] = "";
+  size_t size = 0;
+  MUST(zeKernelGetName(k, &size, NULL));
+  EQUAL(size, 6);
+  MUST(zeKernelGetName(k, &size, name));
+  CHECK(strcmp(name, "where") == 0);
+  RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+          zeKernelSetGroupSize(k, 0, 1, 1));
+  RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+          zeKernelSetGroupSize(k, 1u << 20, 1, 1));
+  RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+          zeKernelSetGroupSize(k, 65536, 65536, 65536));
+  ze_kernel_indirect_access_flags_t flags = 0;
+  MUST(zeKernelSetIndirectAccess(
+      k, ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST |
+             ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED));
+  MUST(zeKernelGetIndirectAccess(k, &flags));
+  EQUAL(flags, 5);
+  MUST(zeKernelDestroy(k));
+}
+
+/* Many kernels of one module, destroyed before their work is done. */
+static void test_lifetime(ze_module_handle_t module)
+{
+  ze_command_list_handle_t asynchronous =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  uint32_t *out = shared_new(s, 64 * sizeof *out);
+  memset(out, 0, 64 * sizeof *out);
+  ze_group_count_t one = {1, 1, 1};
+  for (int i = 0; i < 100; i++) {
+    ze_kernel_handle_t k = kernel_new(module, "count");
+    MUST(zeKernelSetGroupSize(k, 64, 1, 1));
+    MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+    MUST(zeCommandListAppendLaunchKernel(asynchronous, k, &one, NULL, 0, NULL));
+    MUST(zeKernelDestroy(k));
+  }
+  ze_event_pool_handle_t pool = pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 1);
+  ze_event_handle_t event = event_new(pool, 0);
+  MUST(zeCommandListAppendSignalEvent(asynchronous, event));
+  MUST(zeEventHostSynchronize(event, UINT64_MAX));
+  EQUAL(out[0], 100);
+  EQUAL(out[63], 100);
+  MUST(zeEventDestroy(event));
+  MUST(zeEventPoolDestroy(pool));
+  MUST(zeCommandListDestroy(asynchronous));
+  MUST(zeMemFree(s.context, out));
+}
+
+int main(void)
+{
+  s = setup_new();
+  list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  ze_module_handle_t module = module_load(s, "spec/driver/kernels/probe.spv");
+  test_names(module);
+  test_where(module);
+  test_values(module);
+  test_local(module);
+  test_pointers(module);
+  test_required(module);
+  test_lifetime(module);
+  MUST(zeModuleDestroy(module));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeContextDestroy(s.context));
+  CHECK_DONE();
+}

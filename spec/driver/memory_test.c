@@ -1,0 +1,177 @@
+/*
+ * memory_test.c - allocations, what is known of them, copies and fills.
+ * SPDX-License-Identifier: MIT
+ */
+#include "check.h"
+
+static setup s;
+static const ze_device_mem_alloc_desc_t device_desc = {
+  .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+static const ze_host_mem_alloc_desc_t host_desc = {
+  .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+
+static void test_allocation(void)
+{
+  ze_memory_allocation_properties_t p = {
+    .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
+  ze_device_handle_t device;
+  void *memory[3], *base;
+  size_t size;
+  MUST(zeMemAllocHost(s.context, &host_desc, 1000, 0, &memory[0]));
+  MUST(zeMemAllocDevice(s.context, &device_desc, 1, 0, s.device, &memory[1]));
+  MUST(zeMemAllocShared(s.context, &device_desc, &host_desc, 1 << 20, 0,
+                        s.device, &memory[2]));
+  static const ze_memory_type_t types[3] = {
+    ZE_MEMORY_TYPE_HOST, ZE_MEMORY_TYPE_DEVICE, ZE_MEMORY_TYPE_SHARED};
+  static const size_t sizes[3] = {1000, 1, 1 << 20};
+  uint64_t last = 0;
+  for (int i = 0; i < 3; i++) {
+    char *end = (char *)memory[i] + sizes[i] - 1;
+    MUST(zeMemGetAllocProperties(s.context, end, &p, &device));
+    EQUAL(p.type, types[i]);
+    CHECK(p.id != 0 && p.id != last);
+    CHECK(p.pageSize > 0);
+    CHECK(device == (i == 0 ? NULL : s.device));
+    last = p.id;
+    MUST(zeMemGetAddressRange(s.context, end, &base, &size));
+    CHECK(base == memory[i] && size == sizes[i]);
+    MUST(zeMemGetAddressRange(s.context, memory[i], NULL, &size));
+    MUST(zeMemGetAddressRange(s.context, memory[i], &base, NULL));
+    CHECK(zeMemGetAddressRange(s.context, end + 1, &base, &size) !=
+              ZE_RESULT_SUCCESS || base != memory[i]);
+  }
+  int here;
+  MUST(zeMemGetAllocProperties(s.context, &here, &p, &device));
+  EQUAL(p.type, ZE_MEMORY_TYPE_UNKNOWN);
+  CHECK(device == NULL);
+  CHECK(zeMemFree(s.context, (char *)memory[2] + 64) != ZE_RESULT_SUCCESS);
+  CHECK(zeMemFree(s.context, &here) != ZE_RESULT_SUCCESS);
+  for (int i = 0; i < 3; i++) MUST(zeMemFree(s.context, memory[i]));
+  CHECK(zeMemFree(s.context, memory[2]) != ZE_RESULT_SUCCESS);
+  CHECK(zeMemGetAddressRange(s.context, memory[2], &base, &size) !=
+        ZE_RESULT_SUCCESS);
+
+  for (size_t alignment = 1; alignment <= 8 << 20; alignment *= 2) {
+    void *aligned;
+    MUST(zeMemAllocDevice(s.context, &device_desc, 100, alignment, s.device,
+                          &aligned));
+    if ((uintptr_t)aligned % alignment != 0)
+      check_(__FILE__, __LINE__, false, "%p is not aligned to %zu", aligned,
+             alignment);
+    MUST(zeMemFree(s.context, aligned));
+  }
+  RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
+          zeMemAllocHost(s.context, &host_desc, 100, 3, &base));
+  RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+          zeMemAllocHost(s.context, &host_desc, 0, 0, &base));
+  RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
+          zeMemAllocDevice(s.context, &device_desc, SIZE_MAX, 0, s.device,
+                           &base));
+  /* Shared memory that belongs to no device. */
+  MUST(zeMemAllocShared(s.context, &device_desc, &host_desc, 10, 0, NULL,
+                        &base));
+  MUST(zeMemFree(s.context, base));
+
+  /* Many at once, in an order of their own. */
+  enum { MANY = 2000 };
+  void *many[MANY];
+  for (size_t i = 0; i < MANY; i++)
+    MUST(zeMemAllocHost(s.context, &host_desc, 1 + i % 777, 0, &many[i]));
+  int wrong = 0;
+  for (size_t i = 0; i < MANY; i++) {
+    MUST(zeMemGetAddressRange(s.context, (char *)many[i] + i % 777, &base,
+                              &size));
+    wrong += base != many[i] || size != 1 + i % 777;
+  }
+  EQUAL(wrong, 0);
+  for (size_t i = 0; i < MANY; i++)
+    MUST(zeMemFree(s.context, many[i * 7 % MANY]));
+}
+
+static void test_copies(ze_command_list_handle_t list, size_t size)
+{
+  unsigned char *a = shared_new(s, size), *b = shared_new(s, size);
+  ze_event_pool_handle_t pool = pool_new(s, 0, 2);
+  ze_event_handle_t done = event_new(pool, 0);
+  for (size_t i = 0; i < size; i++) a[i] = (unsigned char)(i * 31 >> 3);
+  memset(b, 0, size);
+  MUST(zeCommandListAppendMemoryCopy(list, b, a, size, done, 0, NULL));
+  MUST(zeEventHostSynchronize(done, UINT64_MAX));
+  MUST(zeEventHostReset(done));
+  check_(__FILE__, __LINE__, memcmp(a, b, size) == 0, "a copy of %zu", size);
+
+  unsigned char pattern[128];
+  for (int i = 0; i < 128; i++) pattern[i] = (unsigned char)(3 * i + 1);
+  for (size_t n = 1; n <= 128; n *= 2) {
+    size_t whole = size / n * n;
+    memset(b, 0, size);
+    MUST(zeCommandListAppendMemoryFill(list, b, pattern, n, whole, done, 0,
+                                       NULL));
+    MUST(zeEventHostSynchronize(done, UINT64_MAX));
+    MUST(zeEventHostReset(done));
+    size_t wrong = 0;
+    for (size_t i = 0; i < size; i++)
+      wrong += b[i] != (i < whole ? pattern[i % n] : 0);
+    check_(__FILE__, __LINE__, wrong == 0, "a fill of %zu by %zu: %zu wrong",
+           whole, n, wrong);
+  }
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeCommandListAppendMemoryFill(list, b, pattern, 3, 30, NULL, 0,
+                                        NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeCommandListAppendMemoryFill(list, b, pattern, 256, 256, NULL, 0,
+                                        NULL));
+  MUST(zeEventDestroy(done));
+  MUST(zeEventPoolDestroy(pool));
+  MUST(zeMemFree(s.context, a));
+  MUST(zeMemFree(s.context, b));
+}
+
+static void test_region(ze_command_list_handle_t list)
+{
+  enum { W = 16, H = 8, D = 3 };
+  unsigned char *a = shared_new(s, W * H * D), *b = shared_new(s, W * H * D);
+  for (int i = 0; i < W * H * D; i++) a[i] = (unsigned char)i;
+  memset(b, 0xee, W * H * D);
+  ze_copy_region_t to = {2, 1, 1, 5, 4, 2}, from = {7, 3, 0, 5, 4, 2};
+  MUST(zeCommandListAppendMemoryCopyRegion(list, b, &to, W, W * H, a, &from, W,
+                                           W * H, NULL, 0, NULL));
+  int wrong = 0;
+  for (int z = 0; z < D; z++)
+    for (int y = 0; y < H; y++)
+      for (int x = 0; x < W; x++) {
+        bool in = x >= 2 && x < 7 && y >= 1 && y < 5 && z >= 1 && z < 3;
+        int want = in ? a[((z - 1) * H + y + 2) * W + x + 5] : 0xee;
+        wrong += b[(z * H + y) * W + x] != want;
+      }
+  EQUAL(wrong, 0);
+  to.width = 6;
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeCommandListAppendMemoryCopyRegion(list, b, &to, W, W * H, a, &from,
+                                              W, W * H, NULL, 0, NULL));
+  MUST(zeMemFree(s.context, a));
+  MUST(zeMemFree(s.context, b));
+}
+
+int main(void)
+{
+  s = setup_new();
+  test_allocation();
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  test_copies(list, 1000);
+  test_copies(list, 1000003);
+  MUST(zeCommandListDestroy(list));
+  list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  test_region(list);
+  uint32_t value = 0;
+  MUST(zeCommandListAppendMemoryPrefetch(list, &value, sizeof value));
+  MUST(zeCommandListAppendMemAdvise(list, s.device, &value, sizeof value,
+                                    ZE_MEMORY_ADVICE_SET_READ_MOSTLY));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION,
+          zeCommandListAppendMemAdvise(list, s.device, &value, sizeof value,
+                                       (ze_memory_advice_t)99));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeContextDestroy(s.context));
+  CHECK_DONE();
+}

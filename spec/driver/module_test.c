@@ -1,0 +1,195 @@
+/*
+ * module_test.c - modules good and bad, logs, constants, native binaries.
+ * SPDX-License-Identifier: MIT
+ */
+#include "check.h"
+
+static setup s;
+
+/* Create, with the log as text. */
+static ze_result_t create(ze_module_format_t format, const void *bytes,
+                          size_t size, const char *flags,
+                          const ze_module_constants_t *constants,
+                          ze_module_handle_t *module, char *text, size_t cap)
+{
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = format,
+                           .inputSize = size,
+                           .pInputModule = bytes,
+                           .pBuildFlags = flags,
+                           .pConstants = constants};
+  ze_module_build_log_handle_t log = NULL;
+  *module = (ze_module_handle_t)1;
+  ze_result_t result =
+      zeModuleCreate(s.context, s.device, &desc, module, &log);
+  *text = '\0';
+  if (log != NULL) {
+    size_t n = 0;
+    MUST(zeModuleBuildLogGetString(log, &n, NULL));
+    CHECK(n >= 1);
+    n = cap;
+    MUST(zeModuleBuildLogGetString(log, &n, text));
+    EQUAL(text[n - 1], '\0');
+    MUST(zeModuleBuildLogDestroy(log));
+  }
+  return result;
+}
+
+/* Refused, with no module, with a log that says something. */
+static void refused(ze_result_t wanted, ze_module_format_t format,
+                    const void *bytes, size_t size, const char *what)
+{
+  ze_module_handle_t module;
+  char text[8192];
+  ze_result_t got =
+      create(format, bytes, size, NULL, NULL, &module, text, sizeof text);
+  check_(__FILE__, __LINE__,
+         got == wanted && module == NULL && strlen(text) > 10,
+         "%s: 0x%x, module %p, log: %.*s", what, (unsigned)got,
+         (void *)module, (int)strcspn(text, "\n"), text);
+}
+
+static uint64_t run_constants(ze_module_handle_t module, uint64_t *out)
+{
+  ze_kernel_handle_t k = kernel_new(module, "constants");
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  ze_group_count_t one = {1, 1, 1};
+  out[0] = out[1] = 0;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  MUST(zeCommandListAppendLaunchKernel(list, k, &one, NULL, 0, NULL));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeKernelDestroy(k));
+  return out[0];
+}
+
+static void test_constants(void)
+{
+  size_t size, n = 0;
+  void *bytes = file_read("spec/driver/kernels/constants.spv", &size);
+  uint64_t *out = shared_new(s, 2 * sizeof *out);
+  ze_module_handle_t module, again;
+  char text[4096];
+  RETURNS(ZE_RESULT_SUCCESS, create(ZE_MODULE_FORMAT_IL_SPIRV, bytes, size,
+                                    NULL, NULL, &module, text, sizeof text));
+  EQUAL(run_constants(module, out), 11);
+  EQUAL(out[1], 22);
+  MUST(zeModuleDestroy(module));
+
+  uint32_t number = 4000000000u;
+  uint64_t wide = 0x123456789abcdef0u;
+  uint32_t ids[2] = {8, 7};
+  const void *values[2] = {&wide, &number};
+  ze_module_constants_t constants = {2, ids, values};
+  RETURNS(ZE_RESULT_SUCCESS,
+          create(ZE_MODULE_FORMAT_IL_SPIRV, bytes, size, "-ze-opt-level=1",
+                 &constants, &module, text, sizeof text));
+  EQUAL(run_constants(module, out), number);
+  EQUAL(out[1], wide);
+
+  /* The native binary keeps them. */
+  MUST(zeModuleGetNativeBinary(module, &n, NULL));
+  uint8_t *native = malloc(n);
+  MUST(zeModuleGetNativeBinary(module, &n, native));
+  MUST(zeModuleDestroy(module));
+  RETURNS(ZE_RESULT_SUCCESS, create(ZE_MODULE_FORMAT_NATIVE, native, n, NULL,
+                                    NULL, &again, text, sizeof text));
+  EQUAL(run_constants(again, out), number);
+  EQUAL(out[1], wide);
+  MUST(zeModuleDestroy(again));
+
+  /* Damaged in any place, or cut, it is refused. */
+  int accepted = 0;
+  for (size_t i = 0; i < n; i++) {
+    native[i] ^= 0x10;
+    ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                             .format = ZE_MODULE_FORMAT_NATIVE,
+                             .inputSize = n,
+                             .pInputModule = native};
+    accepted += zeModuleCreate(s.context, s.device, &desc, &again, NULL) !=
+                ZE_RESULT_ERROR_INVALID_NATIVE_BINARY;
+    native[i] ^= 0x10;
+  }
+  EQUAL(accepted, 0);
+  for (size_t cut = 1; cut < n; cut += 13) {
+    ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                             .format = ZE_MODULE_FORMAT_NATIVE,
+                             .inputSize = cut,
+                             .pInputModule = native};
+    accepted += zeModuleCreate(s.context, s.device, &desc, &again, NULL) !=
+                ZE_RESULT_ERROR_INVALID_NATIVE_BINARY;
+  }
+  EQUAL(accepted, 0);
+  refused(ZE_RESULT_ERROR_INVALID_NATIVE_BINARY, ZE_MODULE_FORMAT_NATIVE,
+          bytes, size, "SPIR-V as a native binary");
+  free(native);
+  free(bytes);
+  MUST(zeMemFree(s.context, out));
+}
+
+static void test_bad(void)
+{
+  size_t size;
+  uint8_t *bytes = file_read("kernels/saxpy.spv", &size);
+  refused(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, ZE_MODULE_FORMAT_IL_SPIRV,
+          "rubbish!", 8, "rubbish");
+  refused(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, ZE_MODULE_FORMAT_IL_SPIRV,
+          bytes, 3, "three bytes");
+  refused(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, ZE_MODULE_FORMAT_IL_SPIRV,
+          bytes, 20, "a header alone");
+  refused(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, ZE_MODULE_FORMAT_IL_SPIRV,
+          bytes, size / 2, "half a module");
+  refused(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, ZE_MODULE_FORMAT_IL_SPIRV,
+          bytes, size - 4, "a module without its end");
+  ze_module_handle_t module;
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_IL_SPIRV,
+                           .inputSize = 0,
+                           .pInputModule = bytes};
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  desc.inputSize = size;
+  desc.pInputModule = NULL;
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  desc.pInputModule = bytes;
+  desc.format = (ze_module_format_t)77;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION,
+          zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  desc.format = ZE_MODULE_FORMAT_IL_SPIRV;
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  MUST(zeModuleDestroy(module));
+
+  /* Any one bit turned over: refused or built, but this process lives. */
+  int built = 0, failed = 0;
+  for (size_t i = 0; i < size; i += 23) {
+    bytes[i] ^= 1;
+    ze_result_t result =
+        zeModuleCreate(s.context, s.device, &desc, &module, NULL);
+    bytes[i] ^= 1;
+    if (result == ZE_RESULT_SUCCESS) {
+      built++;
+      MUST(zeModuleDestroy(module));
+    } else
+      failed++;
+  }
+  check_(__FILE__, __LINE__, built + failed > 50 && failed > 0,
+         "of damaged modules %d built, %d refused", built, failed);
+  free(bytes);
+}
+
+int main(void)
+{
+  s = setup_new();
+  test_constants();
+  test_bad();
+  ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
+  ze_module_properties_t p = {.stype = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES,
+                              .flags = 99};
+  MUST(zeModuleGetProperties(module, &p));
+  EQUAL(p.flags, 0);
+  MUST(zeModuleDestroy(module));
+  MUST(zeContextDestroy(s.context));
+  CHECK_DONE();
+}

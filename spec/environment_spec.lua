@@ -1,0 +1,217 @@
+-- environment_spec.lua - surroundings that a driver or a compiler may not
+-- like: each is a clear error or does no harm, and what can work works.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+-- Launch something that was never compiled before, then use a buffer, and
+-- try again.
+local script = [[
+  local lze = require "lze"
+  local function attempt()
+    local x = lze.buffer("int", {1, 2, 3})
+    local mod <close> = lze.load "kernels/spec.spv"
+    mod.add(3, x, 10)
+    return table.concat(x:read(), " ")
+  end
+  for _ = 1, 2 do
+    local ok, v = pcall(attempt)
+    if ok then
+      print("result", v)
+    elseif type(v) == "table" and v.call and v.code and #v.message > 0 then
+      print("error", (tostring(v):gsub("\n.*", "")))
+    else
+      print("no error object", v)
+    end
+    collectgarbage()
+  end
+  local ok, v = pcall(function()
+    return table.concat(lze.buffer("int", {4, 5}):read(), " ")
+  end)
+  print("buffer", ok and v or v.code)]]
+
+-- Run that with empty caches and those options, and return its lines.
+local function surrounded(options, text)
+  local lines = {}
+  process.with_directory(function(dir)
+    local env = {POCL_CACHE_DIR = dir .. "/pocl",
+                 XDG_CACHE_HOME = dir .. "/xdg", TMPDIR = dir}
+    for name, value in pairs(options.env or {}) do env[name] = value end
+    local r = process.run(text or script, {env = env, before = options.before})
+    assert.equal("exit 0", r.how .. " " .. r.code, r.output)
+    for line in r.output:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  end)
+  return lines
+end
+
+-- Either the results, or an error each time that says so.
+local function assert_clear(lines)
+  assert.equal(3, #lines, table.concat(lines, "\n"))
+  for i = 1, 2 do
+    if lines[i] ~= "result\t11 12 13" then
+      assert.matches("^error\tstdin:%d+: .+: .+: .+", lines[i])
+    end
+  end
+end
+
+local worked = {"result\t11 12 13", "result\t11 12 13", "buffer\t4 5"}
+
+describe("lze", function()
+  it("works in ordinary surroundings", function()
+    assert.same(worked, surrounded {})
+  end)
+
+  it("without an `ld` on PATH", function()
+    process.with_directory(function(dir)
+      local lines = surrounded {env = {PATH = dir}}
+      assert_clear(lines)
+      assert.equal("buffer\t4 5", lines[3])
+    end)
+    assert_clear(surrounded {env = {PATH = ""}})
+    assert_clear(surrounded {env = {PATH = false}})
+  end)
+
+  it("with SIGCHLD ignored", function()
+    local lines = surrounded {before = "trap '' CHLD"}
+    assert_clear(lines)
+    assert.equal("buffer\t4 5", lines[3])
+  end)
+
+  it("with other signals ignored or blocked", function()
+    assert.same(worked, surrounded {before = "trap '' PIPE HUP ALRM USR1"})
+  end)
+
+  it("without a cache or a home that it can write", function()
+    assert.same(worked, surrounded {env = {
+      HOME = "/dev/null/home", XDG_CACHE_HOME = "/dev/null/xdg"}})
+    assert.same(worked, surrounded {env = {
+      HOME = false, XDG_CACHE_HOME = false}})
+    assert.same(worked, surrounded {env = {
+      HOME = "", XDG_CACHE_HOME = "relative/path"}})
+  end)
+
+  it("without a cache that OpenCL can write", function()
+    for _, tmp in ipairs {false, "/dev/null/tmp"} do
+      local lines = surrounded {env = {
+        HOME = "/dev/null/home", XDG_CACHE_HOME = "/dev/null/xdg",
+        POCL_CACHE_DIR = "/dev/null/pocl", TMPDIR = tmp}}
+      assert_clear(lines)
+    end
+    assert_clear(surrounded {env = {
+      HOME = "/dev/null/home", XDG_CACHE_HOME = "/dev/null/xdg",
+      POCL_CACHE_DIR = false}})
+  end)
+
+  it("says what our driver lacks where no driver initialises", function()
+    local r = process.run([[print(pcall(require "lze".devices))]],
+      {env = {POCL_CACHE_DIR = "/dev/null/pocl", LZE_OPENCL = false}})
+    assert.matches("zeInit: ERROR_UNINITIALIZED: no Level Zero driver " ..
+      "initialised: PoCL's cache directory '/dev/null/pocl' cannot be written",
+      r.output, 1, true)
+  end)
+
+  it("without XDG_CACHE_HOME uses the home", function()
+    process.with_directory(function(dir)
+      assert.same(worked, surrounded {env = {HOME = dir,
+                                             XDG_CACHE_HOME = false}})
+    end)
+  end)
+
+  it("with few descriptors", function()
+    for _, n in ipairs {12, 14, 16, 20, 24, 32, 48} do
+      local lines = surrounded {before = "ulimit -n " .. n}
+      assert_clear(lines)
+    end
+  end)
+
+  it("that runs out of descriptors recovers when there are some", function()
+    local lines = surrounded({before = "ulimit -n 64"}, [[
+      local lze = require "lze"
+      lze.buffer("int", 1) -- drivers are opened
+      local files = {}
+      while true do
+        local file = io.open "/dev/null"
+        if not file then break end
+        files[#files + 1] = file
+      end
+      print(#files > 10)
+      local x = lze.buffer("int", {1, 2, 3})
+      local ok, err = pcall(function()
+        local mod = lze.load "kernels/spec.spv"
+        mod.add(3, x, 10)
+        x:read()
+      end)
+      print(ok and "worked" or err.code and #err.message > 0)
+      for _, file in ipairs(files) do file:close() end
+      x:write {1, 2, 3}
+      lze.load "kernels/spec.spv".add(3, x, 10)
+      print(table.concat(x:read(), " "))]])
+    assert.equal("true", lines[1])
+    assert.is_true(lines[2] == "worked" or lines[2] == "true", lines[2])
+    assert.equal("11 12 13", lines[3])
+  end)
+
+  it("in another directory, with a relative path to itself", function()
+    local path = assert(package.searchpath("lze", package.cpath))
+    local lines = surrounded({before = ("cd %s"):format(
+      (path:gsub("/[^/]*$", ""))), env = {LUA_CPATH = "./?.so"}},
+      [[print(#require "lze".devices() > 0)]])
+    assert.same({"true"}, lines)
+  end)
+
+  it("with standard streams closed", function()
+    local r = process.run([[
+      local lze = require "lze"
+      local x = lze.buffer("int", {1, 2, 3})
+      lze.load "kernels/spec.spv".add(3, x, 10)
+      os.exit(x[3] == 13 and 0 or 1, true)]], {before = "exec 1>&- 2>&-"})
+    assert.equal("exit 0", r.how .. " " .. r.code)
+  end)
+
+  -- A sanitizer needs more address space than that for itself.
+  local test = process.hosted and pending or it
+
+  test("under a limit of memory", function()
+    local lines = surrounded({before = "ulimit -v 4000000"}, [[
+      local lze = require "lze"
+      local x = lze.buffer("int", {1, 2, 3})
+      local ok, err = pcall(lze.buffer, "uchar", 8 << 30)
+      print(ok, not ok and err.call, not ok and err.message:match "^asked %a+")
+      lze.load "kernels/spec.spv".add(3, x, 10)
+      print(table.concat(x:read(), " "))]])
+    assert.same({"false\tzeMemAllocShared\tasked for", "11 12 13"}, lines)
+  end)
+end)
+
+describe("a cache", function()
+  it("that is damaged is ignored", function()
+    process.with_directory(function(dir)
+      local env = {POCL_CACHE_DIR = dir .. "/pocl",
+                   XDG_CACHE_HOME = dir .. "/xdg"}
+      local out = process.output(script, {env = env})
+      os.execute("find " .. dir .. "/xdg -type f -exec " ..
+        "sh -c 'echo nonsense >\"$1\"' - {} \\;")
+      assert.equal(out, process.output(script, {env = env}))
+      os.execute("find " .. dir .. "/xdg -type f -exec " ..
+        "sh -c ': >\"$1\"' - {} \\;")
+      assert.equal(out, process.output(script, {env = env}))
+    end)
+  end)
+
+  it("may be used by several processes at once", function()
+    process.with_directory(function(dir)
+      local env = {POCL_CACHE_DIR = dir .. "/pocl",
+                   XDG_CACHE_HOME = dir .. "/xdg"}
+      local out = process.output(([[
+        for i = 1, 3 do
+          os.execute("'%s' - <<'X' &\n" .. [==[
+            local lze = require "lze"
+            local x = lze.buffer("int", {1, 2, 3})
+            lze.load "kernels/spec.spv".add(3, x, 10)
+            io.write(table.concat(x:read(), " ") .. "\n")]==] .. "\nX")
+        end
+        os.execute "wait"]]):format(process.lua), {env = env, seconds = 120})
+      assert.equal(("11 12 13\n"):rep(3), out)
+    end)
+  end)
+end)

@@ -1,0 +1,584 @@
+-- examples_spec.lua - every program in examples/ runs and says what it should.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+
+-- Runs an example in this process, so that it uses the build under test
+-- whatever program runs the suite.  Returns what it printed, and what it wrote
+-- to stderr.  `globals` are those that it sees instead of ours.
+local function run_with(globals, name, ...)
+  local out, progress = {}, {}
+  local stderr = {
+    write = function(_, ...) progress[#progress + 1] = table.concat { ... } end,
+  }
+  local env = setmetatable({
+    arg = { [0] = "examples/" .. name, ... },
+    print = function(...) out[#out + 1] = table.concat({ ... }, "\t") end,
+    -- Lua's own, which the test runner replaces.
+    assert = function(v, ...)
+      if not v then error((...), 0) end
+      return v, ...
+    end,
+    io = setmetatable({ stderr = stderr }, { __index = globals.io or io }),
+  }, { __index = function(_, key) return globals[key] or _G[key] end })
+  local start = os.time()
+  assert(loadfile("examples/" .. name, "t", env))(...)
+  local text = table.concat(out, "\n")
+  -- Nothing can have taken longer than all of it, and a second for rounding.
+  local most = (os.time() - start + 1) * 1e3
+  for ms in text:gmatch "([%d.]+) ms" do
+    assert.is_true(tonumber(ms) <= most, text)
+  end
+  return text, table.concat(progress)
+end
+
+local function run(...) return run_with({}, ...) end
+
+-- What an example raises.
+local function refusal(...)
+  local ok, err = pcall(run, ...)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+local function read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return assert(file:read "a")
+end
+
+-- A kernel that, when it has run, is wrong in one element: in the last one of
+-- each buffer that it writes to.
+local function spoiled(kernel)
+  local function launch(_, range, ...)
+    local ev = kernel:launch(range, ...)
+    for i, a in ipairs(kernel.args) do
+      local x = select(i, ...)
+      if a.space == "global" and a.access ~= "read" then
+        x[#x] = x[#x] == 0 and 1 or 0
+      end
+    end
+    return ev
+  end
+  return setmetatable({ launch = launch },
+    { __index = function(_, key)
+      if key ~= "group" then return kernel[key] end
+      return function(_, ...) return kernel:group(...) end
+    end })
+end
+
+-- `require` as it is, but for kernels, which are spoiled.
+local function spoiling(name)
+  if name ~= "lze" then return require(name) end
+  return setmetatable({ load = function(path)
+    local module = lze.load(path)
+    return setmetatable({}, { __index = function(_, kernel)
+      return spoiled(module[kernel])
+    end })
+  end }, { __index = lze })
+end
+
+-- Raised by an example whose kernels are spoiled.
+local function noticed(...)
+  local ok, err = pcall(run_with, { require = spoiling }, ...)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+local directory
+setup(function()
+  local pipe = assert(io.popen("mktemp -d", "r"))
+  directory = assert(pipe:read "l")
+  assert(pipe:close())
+end)
+teardown(function() os.execute("rm -rf '" .. directory .. "'") end)
+
+local function path_of(name) return directory .. "/" .. name end
+
+-- A file of those bytes.
+local function file_of(bytes)
+  process.write(path_of "in", bytes)
+  return path_of "in"
+end
+
+describe("examples/saxpy.lua", function()
+  it("agrees with plain Lua", function()
+    local out = run("saxpy.lua", "10007")
+    assert.matches("^saxpy of 10007 floats on ", out)
+    assert.matches("\n  group: ", out)
+    assert.matches("\n  every element is what plain Lua says$", out)
+  end)
+
+  it("notices a wrong element", function()
+    assert.matches("^y%[7%] is 0.0, not 21.0$", noticed("saxpy.lua", "7"))
+  end)
+end)
+
+describe("examples/histogram.lua", function()
+  local function with(bytes) return run("histogram.lua", file_of(bytes)) end
+
+  it("agrees with plain Lua", function()
+    local out = with(("abcb\0\255"):rep(1001))
+    assert.matches("%(6006 bytes%)", out)
+    assert.matches("what plain Lua says; 98 is commonest, 2002 times$", out)
+  end)
+
+  it("counts an empty file", function()
+    assert.matches("0 is commonest, 0 times$", with "")
+  end)
+
+  it("says what is wrong with a file it cannot read", function()
+    assert.has_error(function() run("histogram.lua", "/nowhere/x") end,
+      "/nowhere/x: No such file or directory")
+  end)
+
+  it("notices a wrong count", function()
+    assert.equal("byte 255: 0 times, not 2",
+      noticed("histogram.lua", file_of "\255a\255"))
+  end)
+end)
+
+describe("examples/vector_add.lua", function()
+  it("agrees with plain Lua for sizes of any kind", function()
+    for _, n in ipairs { "1", "2", "257", "10007", "65536" } do
+      local out = run("vector_add.lua", n)
+      assert.matches("^vector_add of " .. n .. " floats on ", out)
+      assert.matches("\n  group: %d+ of " .. n .. ": ", out)
+      assert.matches("\n  every element is what plain Lua says$", out)
+    end
+  end)
+
+  it("notices a wrong element", function()
+    assert.equal("c[777] is 0.0, not 777", noticed("vector_add.lua", "777"))
+  end)
+end)
+
+describe("examples/reduction.lua", function()
+  it("agrees with plain Lua for sizes of any kind", function()
+    -- Sizes: one group, the last that is one group, two groups, several.
+    local sums = { [1] = -492081, [2] = -976243 }
+    for _, n in ipairs { 1, 2, 257, 8192, 8193, 100003 } do
+      local sum = 0
+      for i = 1, n do sum = sum + i * 7919 % 1000003 - 500000 end
+      assert.equal(sums[n] or sum, sum)
+      local out = run("reduction.lua", tostring(n))
+      assert.matches("^reduction of " .. n .. " numbers on ", out)
+      assert.matches("\n  group: %d+ of %d+: ", out)
+      assert.equal(("the sum is %d, as plain Lua says"):format(sum),
+        out:match "([^\n]*)$":match "^  (.*)")
+    end
+  end)
+
+  it("notices a wrong sum", function()
+    assert.matches("^the sum is [01], not %-976243$",
+      noticed("reduction.lua", "2"))
+  end)
+end)
+
+describe("examples/scan.lua", function()
+  it("agrees with plain Lua for sizes of any kind", function()
+    -- Sizes: within one block, one whole block, one more, many blocks.
+    local last = { [1] = 0, [2] = 356 }
+    for _, n in ipairs { 1, 2, 257, 2048, 2049, 100003 } do
+      local sum = 0
+      for i = 1, n - 1 do sum = sum + i * 7919 % 1009 - 500 end
+      assert.equal(last[n] or sum, sum)
+      local out = run("scan.lua", tostring(n))
+      assert.matches("^scan of " .. n .. " numbers on ", out)
+      assert.matches("\n  group: %d+ of %d+: ", out)
+      assert.equal(
+        ("every element is what plain Lua says; the last one is %d")
+        :format(sum), out:match "([^\n]*)$":match "^  (.*)")
+    end
+  end)
+
+  it("notices a wrong element", function()
+    assert.equal("element 2 is 0, not 356", noticed("scan.lua", "2"))
+    assert.matches("^element 2049 is %-?%d+, not %-?%d+$",
+      noticed("scan.lua", "2049"))
+  end)
+end)
+
+describe("examples/matmul.lua", function()
+  it("agrees with plain Lua for sizes of any kind", function()
+    for _, sizes in ipairs { { 1, 1, 1 }, { 16, 32, 16 }, { 17, 31, 13 },
+      { 1, 101, 3 }, { 101, 1, 47 } } do
+      local rows, columns, inner = table.unpack(sizes)
+      local out = run("matmul.lua", tostring(rows), tostring(columns),
+        tostring(inner))
+      assert.matches(("^matmul of %dx%d by %dx%d floats on ")
+        :format(rows, inner, inner, columns), out)
+      assert.matches("\n  group, plain: ", out)
+      assert.matches("\n  group, tiled: 16x16 of ", out)
+      assert.matches("\n  both kernels agree on every element\n", out)
+      assert.matches(("\n  every element of %d of %d rows is what plain Lua " ..
+        "says$"):format(rows, rows), out)
+    end
+  end)
+
+  it("checks some rows of a product that is large", function()
+    local out = run("matmul.lua", "70", "1024", "1024")
+    assert.matches("\n.* plain Lua, reckoned from 64 rows\n", out)
+    assert.matches("\n  every element of 64 of 70 rows is what plain Lua says$",
+      out)
+  end)
+
+  it("notices a wrong element", function()
+    assert.matches("^row 2, column 3 is %-?%d+.0, not %-?%d+",
+      noticed("matmul.lua", "2", "3", "5"))
+  end)
+end)
+
+describe("examples/blur.lua", function()
+  -- What becomes of a picture.
+  local function blurred(bytes, sigma)
+    local out = run("blur.lua", file_of(bytes), path_of "out", sigma)
+    assert.matches(" of " .. "(%d+) columns is what plain Lua says\n", out)
+    return read(path_of "out"), out
+  end
+
+  it("spreads a white pixel as the Gauss curve does", function()
+    local curve = string.char(1, 14, 62, 102, 62, 14, 1)
+    local white = "\0\0\0\255\0\0\0"
+    assert.equal("P5\n7 1\n255\n" .. curve,
+      (blurred("P5\n7 1\n255\n" .. white, "1")))
+    assert.equal("P5\n1 7\n255\n" .. curve,
+      (blurred("P5 1 7 255 " .. white, "1")))
+  end)
+
+  it("keeps what is all one colour, to the edges", function()
+    local out, text = blurred("P6 5 3 255\n" .. ("\255\1\128"):rep(15), "2.5")
+    assert.equal("P6\n5 3\n255\n" .. ("\255\1\128"):rep(15), out)
+    assert.matches(", 5x3 pixels of 3 bytes, sigma 2.5, on ", text)
+    assert.matches("\n  group: %d+x%d+ of 15x3: ", text)
+    assert.matches("\n  every byte of 15 of 15 columns is what", text)
+  end)
+
+  it("does not mix colours", function()
+    -- Half the curve lies beyond the edge, where the red pixel goes on.
+    assert.equal("P6\n3 1\n255\n" ..
+      string.char(178, 0, 0, 77, 0, 0, 15, 0, 0),
+      (blurred("P6\n3 1\n255\n\255" .. ("\0"):rep(8), "1")))
+  end)
+
+  it("takes a picture of one pixel, or smaller than the curve", function()
+    assert.equal("P6\n1 1\n255\nabc", (blurred("P6 1 1 255 abc", "100")))
+    assert.equal("P5\n1 1\n255\n\0", (blurred("P5 1 1 255 \0", "0.01")))
+    blurred("P5 2 3 255 abcdef", "50")
+  end)
+
+  it("reads comments in the header, and keeps the greatest value", function()
+    local out = blurred("P5 # grey\n#\n# two by two\n2\t# wide\n2\n100\ndddd")
+    assert.equal("P5\n2 2\n100\ndddd", out)
+  end)
+
+  it("leaves what follows the first picture", function()
+    assert.equal("P5\n1 1\n255\nx", (blurred("P5 1 1 255 xP5 1 1 255 y")))
+  end)
+
+  it("agrees with plain Lua for sizes of any kind", function()
+    for _, size in ipairs { { 31, 17 }, { 101, 1 }, { 1, 103 }, { 64, 64 } } do
+      local bytes = {}
+      for i = 1, size[1] * size[2] * 3 do
+        bytes[i] = string.char(i * i * 7919 % 256)
+      end
+      local header = ("P6\n%d %d\n255\n"):format(size[1], size[2])
+      local out = blurred(header .. table.concat(bytes), "1.3")
+      assert.equal(header, out:sub(1, #header))
+      assert.equal(#header + #bytes, #out)
+    end
+  end)
+
+  it("makes a picture itself", function()
+    local function open(name, mode)
+      return io.open(path_of(name), mode)
+    end
+    local out = run_with({ io = { open = open } }, "blur.lua")
+    assert.matches("^blur of before.ppm, 480x320 pixels of 3 bytes, sigma 3,",
+      out)
+    assert.matches("\n  every byte of 1440 of 1440 columns is", out)
+    assert.matches("\n  written to after.ppm$", out)
+    local before, after = read(path_of "before.ppm"), read(path_of "after.ppm")
+    local header = "P6\n480 320\n255\n"
+    assert.equal(#header + 480 * 320 * 3, #before)
+    assert.equal(#before, #after)
+    assert.equal(header, before:sub(1, #header))
+    assert.equal(header, after:sub(1, #header))
+    assert.are_not.equal(before, after)
+  end)
+
+  it("says what is wrong with a picture", function()
+    local out = path_of "never"
+    for bytes, problem in pairs {
+      [""] = "neither binary PPM (P6) nor binary PGM (P5)",
+      ["P3\n1 1\n255\n1 2 3\n"] = "neither binary PPM (P6) nor binary PGM (P5)",
+      ["P6"] = "no width in the header",
+      ["P6\n# 1 1 255"] = "no width in the header",
+      ["P6\n12 -1"] = "no height in the header",
+      ["P6\n12 13\n"] = "no greatest value in the header",
+      ["P6\n0 5\n255\n"] = "the width is 0, not from 1 to 99999999",
+      ["P6\n5 0\n255\n"] = "the height is 0, not from 1 to 99999999",
+      ["P6\n5 99999999999999999999\n255\n"] = "the height is " ..
+        "99999999999999999999, not from 1 to 99999999",
+      ["P6\n1 1\n65535\nabcdef"] = "the greatest value is 65535, " ..
+        "not from 1 to 255",
+      ["P6\n1 1\n0\nabc"] = "the greatest value is 0, not from 1 to 255",
+      ["P6\n2 2\n255\n0123456789a"] = "truncated: 11 bytes of 4 pixels, not 12",
+      ["P5\n2 2\n255"] = "truncated: 0 bytes of 4 pixels, not 4",
+      ["P5\n99999999 99999999\n255\n"] = "truncated: 0 bytes of " ..
+        "9999999800000001 pixels, not 9999999800000001",
+    } do
+      local path = file_of(bytes)
+      assert.equal(path .. ": " .. problem, refusal("blur.lua", path, out))
+    end
+    assert.equal("/nowhere/x: No such file or directory",
+      refusal("blur.lua", "/nowhere/x", out))
+    assert.equal(directory .. ": Is a directory",
+      refusal("blur.lua", directory, out))
+    assert.is_nil(io.open(out))
+    assert.equal("/nowhere/y: No such file or directory",
+      refusal("blur.lua", file_of "P5 1 1 255 x", "/nowhere/y"))
+  end)
+
+  it("notices a wrong byte", function()
+    assert.equal("pixel 1, 0, channel 2 is 1, not 120",
+      noticed("blur.lua", file_of "P6 2 1 255 xxxxxx", path_of "never"))
+    assert.is_nil(io.open(path_of "never"))
+  end)
+end)
+
+describe("examples/mandelbrot.lua", function()
+  -- CRC-32 as its definition has it, a bit at a time.
+  local function crc32(bytes)
+    local crc = 0xffffffff
+    for i = 1, #bytes do
+      crc = crc ~ bytes:byte(i)
+      for _ = 1, 8 do
+        crc = crc & 1 == 1 and crc >> 1 ~ 0xedb88320 or crc >> 1
+      end
+    end
+    return crc ~ 0xffffffff
+  end
+
+  -- The width, the height and the pixels of a PNG file of stored blocks.
+  local function decoded(path)
+    local data = read(path)
+    assert.equal("\137PNG\r\n\26\n", data:sub(1, 8))
+    local chunks, at = {}, 9
+    while at <= #data do
+      local size, kind = (">I4c4"):unpack(data, at)
+      local body = data:sub(at + 8, at + 7 + size)
+      assert.equal(crc32(kind .. body), ((">I4"):unpack(data, at + 8 + size)))
+      chunks[#chunks + 1] = kind
+      chunks[kind] = body
+      at = at + 12 + size
+    end
+    assert.equal("IHDR PLTE IDAT IEND", table.concat(chunks, " "))
+    assert.equal("\174\66\96\130", data:sub(-4)) -- as every PNG file ends
+    assert.equal(768, #chunks.PLTE)
+    assert.equal("\0\0\0", chunks.PLTE:sub(1, 3))
+    local width, height, rest = (">I4I4c5"):unpack(chunks.IHDR)
+    assert.equal("\8\3\0\0\0", rest)
+
+    local stream = chunks.IDAT
+    assert.equal(0, (">I2"):unpack(stream) % 31) -- zlib's check of its header
+    local raw, last, i = {}, 0, 3
+    while last == 0 do
+      local size, inverse
+      last, size, inverse, i = ("<I1I2I2"):unpack(stream, i)
+      assert.equal(0xffff, size ~ inverse)
+      raw[#raw + 1] = stream:sub(i, i + size - 1)
+      i = i + size
+    end
+    raw = table.concat(raw)
+    local a, b = 1, 0
+    for j = 1, #raw do
+      a = (a + raw:byte(j)) % 65521
+      b = (b + a) % 65521
+    end
+    assert.equal(b * 65536 + a, ((">I4"):unpack(stream, i)))
+    assert.equal(#stream, i + 3)
+
+    assert.equal((width + 1) * height, #raw)
+    local rows = {}
+    for y = 0, height - 1 do
+      assert.equal(0, raw:byte(y * (width + 1) + 1))
+      rows[y + 1] = raw:sub(y * (width + 1) + 2, (y + 1) * (width + 1))
+    end
+    return width, height, table.concat(rows)
+  end
+
+  local function picture(width, height)
+    local out = run("mandelbrot.lua", path_of "m.png", tostring(width),
+      tostring(height))
+    local size = ("mandelbrot of %dx%d pixels on "):format(width, height)
+    assert.matches("\n" .. size, out)
+    assert.matches("\n  written to " .. path_of "m.png":gsub("%p", "%%%0") ..
+      "$", out)
+    assert.matches(("\n  every pixel of %d of %d rows is what plain Lua says\n")
+      :format(height, height), out)
+    local w, h, pixels = decoded(path_of "m.png")
+    assert.same({ width, height }, { w, h })
+    return pixels, out
+  end
+
+  it("draws pictures of any size", function()
+    assert.equal("\0", (picture(1, 1)))             -- -0.75
+    assert.equal("\0\0", (picture(2, 1)))           -- -1.625, 0.125
+    assert.equal("\0\0\6", (picture(3, 1)))         -- ..., 0.417
+    picture(1, 101)
+    picture(103, 1)
+    picture(61, 43)
+  end)
+
+  it("shows the set, and what is around it", function()
+    local pixels, out = picture(7, 5) -- half a unit apart
+    assert.equal(1, pixels:byte(1))                       -- -2.25 - i
+    assert.equal(0, pixels:byte(2 * 7 + 4))               -- -0.75
+    assert.equal(0, pixels:byte(2 * 7 + 5))               -- -0.25
+    assert.equal(pixels:sub(1, 7), pixels:sub(-7))        -- symmetric
+    assert.matches("^  " .. ("[ .:=+*%%#-]"):rep(7) .. "\n", out)
+  end)
+
+  it("writes more than one block, from more than one band", function()
+    picture(701, 401)
+  end)
+
+  it("says what is wrong with a file it cannot write", function()
+    assert.equal("/nowhere/m.png: No such file or directory",
+      refusal("mandelbrot.lua", "/nowhere/m.png", "2", "2"))
+  end)
+
+  it("notices a wrong pixel", function()
+    assert.equal("pixel 2, 0 is 0, not 6",
+      noticed("mandelbrot.lua", path_of "never.png", "3", "1"))
+    assert.is_nil(io.open(path_of "never.png"))
+  end)
+end)
+
+describe("a kernel that says so takes groups of any size:", function()
+  local sizes = { 1, 2, 3, 7, 64, 100, 256 }
+  local numbers, n = {}, 1009
+  for i = 1, n do numbers[i] = i * i % 1013 - 500 end
+  local x = lze.buffer("long", numbers)
+
+  it("sum", function()
+    local total = 0
+    for i = 1, n do total = total + numbers[i] end
+    local sum = lze.load("kernels/reduction.spv").sum
+    for _, size in ipairs(sizes) do
+      for _, groups in ipairs { 1, 2, 11, 2000 } do
+        local sums = lze.buffer("long", groups)
+        sum({ groups * size, group = size }, x, n, sums, size)
+        sum({ size, group = size }, sums, groups, sums, size)
+        assert.equal(total, sums[1])
+      end
+    end
+  end)
+
+  it("scan_blocks and add_blocks", function()
+    local module = lze.load "kernels/scan.spv"
+    local function scan(data, count, size, each)
+      local blocks = (count - 1) // (size * each) + 1
+      local range = { blocks * size, group = size }
+      local totals = lze.buffer("long", blocks)
+      module.scan_blocks(range, data, count, each, data, totals, 2 * size)
+      if blocks > 1 then
+        scan(totals, blocks, size, each)
+        module.add_blocks(range, data, count, each, totals)
+      end
+    end
+    local expected, sum = {}, 0
+    for i = 1, n do
+      expected[i] = sum
+      sum = sum + numbers[i]
+    end
+    for _, size in ipairs(sizes) do
+      for _, each in ipairs { 1, 2, 5 } do
+        if size * each > 1 then -- blocks of one element would never end
+          local data = lze.buffer("long", numbers)
+          scan(data, n, size, each)
+          assert.same(expected, data:read())
+        end
+      end
+    end
+  end)
+
+  it("matmul", function()
+    local matmul = lze.load("kernels/matmul.spv").matmul
+    local a = lze.buffer("float", { 1, 2, 3, 4, 5, 6 })
+    local b = lze.buffer("float", { 1, 0, 2, -1, 3, 1 })
+    local c = lze.buffer("float", 4)
+    for _, group in ipairs { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 2, 2 } } do
+      c:fill(-1)
+      matmul({ 2, 2, group = group }, a, b, c, 2, 3)
+      assert.same({ 14, 1, 32, 1 }, c:read())
+    end
+  end)
+end)
+
+describe("an example", function()
+  it("says how it is used when its arguments make no sense", function()
+    local function wrong(name, ...)
+      assert.matches("^usage: lua5.4 examples/" .. name .. ".lua %[.*\n.* " ..
+        "a ?w?h?o?l?e? number ", refusal(name .. ".lua", ...))
+    end
+    for _, name in ipairs { "vector_add", "reduction", "scan" } do
+      for _, n in ipairs { "0", "-1", "1.5", "many", "", "nan", "1e300",
+        "16777217" } do
+        wrong(name, n)
+      end
+      wrong(name, "1", "2")
+    end
+    for _, n in ipairs { "0", "-1", "1.5", "many", "262145" } do
+      wrong("matmul", n, "1", "1")
+      wrong("matmul", "1", n, "1")
+      wrong("matmul", "1", "1", n)
+    end
+    assert.matches("^a matrix of more than 16777216 numbers: ",
+      refusal("matmul.lua", "1", "4097", "4096"))
+    wrong("matmul", "1")
+    wrong("matmul", "1", "2")
+    wrong("matmul", "1", "2", "3", "4")
+    for _, n in ipairs { "0", "-1", "1.5", "many", "16385" } do
+      wrong("mandelbrot", path_of "never.png", n, "1")
+      wrong("mandelbrot", path_of "never.png", "1", n)
+    end
+    wrong("mandelbrot", path_of "never.png", "1")
+    wrong("mandelbrot", path_of "never.png", "1", "1", "1")
+    wrong("blur", "in")
+    for _, sigma in ipairs { "0", "-1", "much", "nan", "101" } do
+      wrong("blur", "in", "out", sigma)
+    end
+    wrong("blur", "in", "out", "1", "2")
+  end)
+
+  it("says how far it is when it takes long", function()
+    local now = 0
+    local function slowly(...) -- a second passes whenever it looks
+      local function time()
+        now = now + 1
+        return now
+      end
+      local _, progress = run_with({
+        os = setmetatable({ time = time }, { __index = os }),
+      }, ...)
+      return progress
+    end
+    assert.matches("\r  plain Lua: row 8 of 9 .*\n$",
+      slowly("matmul.lua", "9", "2", "2"))
+    assert.matches("\r  plain Lua: row 8 of 9 .*\n$",
+      slowly("mandelbrot.lua", path_of "m.png", "2", "9"))
+    assert.matches("\r  plain Lua: column 8 of 9 .*\n$",
+      slowly("blur.lua", file_of "P5 9 1 255 123456789", path_of "out"))
+  end)
+
+  it("fails as a program when it says so", function()
+    local r = process.run [[
+      arg = { [0] = "examples/scan.lua", "0" }
+      dofile(arg[0])
+    ]]
+    assert.equal("exit 1", r.how .. " " .. r.code)
+    assert.matches("usage: lua5.4 examples/scan.lua %[n%]\n", r.output)
+  end)
+end)

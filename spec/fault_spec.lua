@@ -1,0 +1,468 @@
+-- fault_spec.lua - what lze does when the driver fails, hangs or is slow.
+-- SPDX-License-Identifier: MIT
+--
+-- Processes of their own run scripts on spec/support/ze_fault.c, a driver
+-- that forwards to ours and misbehaves as it is told.  LZE_SWEEP=full fails
+-- every call of every entry point, instead of a few of each.
+
+local process = require "spec.support.process"
+
+local build = os.getenv "LZE_TEST_BUILD" or "build"
+local full = os.getenv "LZE_SWEEP" == "full"
+
+local codes = {
+  ERROR_UNKNOWN = 0x7ffffffe,
+  ERROR_DEVICE_LOST = 0x70000001,
+  ERROR_OUT_OF_DEVICE_MEMORY = 0x70000003,
+}
+
+-- What a report says: {calls = {entry = n}, failed = {entry = n},
+-- kind = {made = n, live = n, ...}}.
+local function parse(text)
+  local report = {calls = {}, failed = {}}
+  for name, rest in text:gmatch "([%w]+): ([^\n]*)\n" do
+    local t = {}
+    for n, word in rest:gmatch "(%d+) (%a+)" do t[word] = tonumber(n) end
+    if t.calls then
+      report.calls[name], report.failed[name] = t.calls, t.failed
+    else
+      report[name] = t
+    end
+  end
+  return report
+end
+
+-- Run a script, with faults(rules) to change the rules in it.  Returns what
+-- process.run does, and the report.
+local function run(script, rules, options)
+  options = options or {}
+  local result, report
+  process.with_directory(function(dir)
+    process.write(dir .. "/rules", rules or "")
+    local env = {
+      ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+      ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+      ZE_FAULT_CONTROL = dir .. "/rules",
+      ZE_FAULT_REPORT = dir .. "/report",
+      -- The layer's own answers would be counted as the driver's.
+      ZE_ENABLE_VALIDATION_LAYER = false,
+    }
+    for k, v in pairs(options.env or {}) do env[k] = v end
+    result = process.run([[
+      local function faults(rules)
+        local file <close> = assert(io.open(os.getenv "ZE_FAULT_CONTROL", "w"))
+        file:write(rules)
+      end
+      ]] .. script, {env = env, seconds = options.seconds})
+    local file = io.open(dir .. "/report")
+    report = file and parse(file:read "a")
+    if file then file:close() end
+  end)
+  return result, report
+end
+
+-- What is wrong with how a process ended, and with what it left, or nil.
+-- What a driver would be told twice to destroy, or too early, is wrong too.
+local function unclean(result, report)
+  if result.how ~= "exit" or result.code ~= 0 then
+    return ("ended by %s %d"):format(result.how, result.code)
+  end
+  if not report then return "no report" end
+  for kind, t in pairs(report) do
+    if t.live and (t.live ~= 0 or t.unknown ~= 0 or t.early ~= 0) then
+      return ("%s: %d live, %d unknown, %d early"):format(kind, t.live,
+        t.unknown, t.early)
+    end
+  end
+end
+
+local saxpy = [[
+  local function works()
+    local lze = require "lze"
+    local k = lze.load("kernels/saxpy.spv").saxpy
+    local x = lze.buffer("float", {1, 2, 3})
+    local y = lze.buffer("float", {10, 20, 30})
+    k(#x, 2.0, x, y)
+    return table.concat(y:read(), " ") == "12.0 24.0 36.0"
+  end
+]]
+
+-- Everything, saying what was raised, then whether the state still works.
+local script = saxpy .. [[
+  local everything = require "spec.support.everything"
+  everything(function(name, f)
+    local ok, err = pcall(f)
+    if ok then return end
+    if type(err) == "table" then
+      print(("error %s %s in %s"):format(err.call, err.code, name))
+    else
+      print(("string %s in %s"):format(err, name))
+    end
+  end)
+  faults ""
+  print("works", pcall(works))
+]]
+
+-- Calls whose failure nobody need be told of, and why.
+local quiet = {}
+for names, why in pairs {
+  ["zeContextDestroy zeCommandQueueDestroy zeCommandListDestroy zeMemFree " ..
+    "zeEventPoolDestroy zeEventDestroy zeModuleDestroy zeKernelDestroy " ..
+    "zeModuleBuildLogDestroy"] = "nothing can be done about it",
+  ["zeEventHostReset"] = "the event is not used again",
+  ["zeEventQueryStatus"] = "it is asked again, or waited for",
+  ["zeEventQueryKernelTimestamp zeDeviceGetGlobalTimestamps"] =
+    "there are no times then",
+  ["zeEventHostSynchronize"] = "it may be the one of an event's descriptor",
+  ["zeEventCreate"] = "a pool may have fewer",
+  ["zeModuleBuildLogGetString"] = "there is no log then",
+  ["zeModuleGetNativeBinary"] = "there is no cache then",
+  ["zeModuleCreate"] = "what the cache has may be of no use",
+  ["zeKernelGetProperties"] = "nothing is known of the kernel then",
+  ["zeCommandListAppendBarrier"] = "it may be one that nobody waits for",
+} do
+  for name in names:gmatch "%S+" do quiet[name] = why end
+end
+
+-- Calls that only the first use makes.
+local function is_start(name)
+  return name == "zeInit" or name:find "^zeDriverGet" or
+    name:find "^zeDeviceGet" and name ~= "zeDeviceGetGlobalTimestamps"
+end
+
+-- How the n-th call of an entry point fails: a rule, and the code's name.
+local function rules_for(name, n)
+  if name:find "^zeMemAlloc" then -- which is tried twice
+    local code = codes.ERROR_OUT_OF_DEVICE_MEMORY
+    return {{("fail %s %d %d;fail %s %d %d"):format(name, n, code, name,
+      n + 1, code), "ERROR_OUT_OF_DEVICE_MEMORY"}}
+  end
+  local rules = {{("fail %s %d %d"):format(name, n, codes.ERROR_UNKNOWN),
+    "ERROR_UNKNOWN"}}
+  if name == "zeEventHostSynchronize" or name == "zeEventQueryStatus" then
+    rules[2] = {("fail %s %d %d"):format(name, n, codes.ERROR_DEVICE_LOST),
+      "ERROR_DEVICE_LOST"}
+  end
+  return rules
+end
+
+-- What is wrong when a call of an entry point fails so, or nil.
+local function fail(name, rule, code)
+  local result, report = run(script, rule)
+  local wrong = unclean(result, report)
+  local reached = report and (report.failed[name] or 0) > 0
+  local errors = 0
+  for line in result.output:gmatch "[^\n]+" do
+    if line:find "^error " then
+      errors = errors + 1
+      if not line:find(("error %s %s "):format(name, code), 1, true) then
+        wrong = wrong or line
+      end
+    elseif line ~= "works\ttrue\ttrue" then
+      wrong = wrong or line
+    end
+  end
+  if not result.output:find "works\ttrue\ttrue\n" then
+    wrong = wrong or "it does not work again"
+  elseif errors > 1 then
+    wrong = wrong or errors .. " errors"
+  elseif errors == 0 and reached and not quiet[name] then
+    wrong = wrong or "no error"
+  end
+  return wrong and ("%s: %s\n%s"):format(rule, wrong, result.output)
+end
+
+-- Which calls of so many are made to fail: the first two, a middle and the
+-- last one; in a full sweep all, but not more than 500 of the same.
+local function chosen(count)
+  local numbers, seen = {}, {}
+  local function add(n)
+    if n >= 1 and n <= count and not seen[n] then
+      seen[n] = true
+      numbers[#numbers + 1] = n
+    end
+  end
+  if full then
+    for n = 1, count, math.max(1, count // 500) do add(n) end
+  end
+  for _, n in ipairs {1, 2, count // 2, count} do add(n) end
+  return numbers
+end
+
+-- What the driver is asked in an undisturbed run, and a second one finds in
+-- the caches what the first has left there.
+local function record()
+  local result, report = run(script)
+  assert.equal("works\ttrue\ttrue\n", result.output)
+  assert.is_nil(unclean(result, report))
+  return report.calls
+end
+record()
+local calls = record()
+local names = {}
+for name in pairs(calls) do names[#names + 1] = name end
+table.sort(names)
+
+describe("a driver that fails", function()
+  it("is asked for all that lze uses", function()
+    local file <close> = assert(io.open "src/lze_private.h")
+    local list = file:read "a":match "#define LZE_FUNCTIONS%(X%)(.-)\n\n"
+    local missing = {}
+    -- A newer loader knows by itself what this one is needed to find out.
+    local needless = "zeDriverGetExtensionFunctionAddress"
+    for name in list:gmatch "X%((%w+)%)" do
+      if not calls[name] and name ~= needless then
+        missing[#missing + 1] = name
+      end
+    end
+    assert.equal("", table.concat(missing, " "))
+  end)
+
+  for _, name in ipairs(names) do
+    if not is_start(name) then
+      it("at " .. name, function()
+        local found = {}
+        for _, n in ipairs(chosen(calls[name])) do
+          for _, rule in ipairs(rules_for(name, n)) do
+            found[#found + 1] = fail(name, table.unpack(rule))
+          end
+        end
+        assert.equal("", table.concat(found, "\n"))
+      end)
+    end
+  end
+
+  -- Without what only the first use asks for there is no device, and it is
+  -- said why, or one of which less is known.
+  for _, name in ipairs(names) do
+    if is_start(name) then
+      it("at first use at " .. name, function()
+        for n = 1, calls[name] do
+          local result, report = run(saxpy .. [[
+            local lze = require "lze"
+            for _ = 1, 2 do
+              local ok, err = pcall(works)
+              if type(err) == "table" then
+                print(err.call, err.code)
+              elseif ok then
+                print("works", err)
+              else
+                print(err:match "there is no device", lze.info():match
+                  "left out: [^\n]*ERROR_UNKNOWN")
+              end
+            end]], ("fail %s %d %d"):format(name, n, codes.ERROR_UNKNOWN))
+          assert.is_nil(unclean(result, report))
+          assert.equal(1, report.failed[name])
+          local line, again = result.output:match "^([^\n]*)\n([^\n]*)\n$"
+          assert.equal(line, again)
+          -- Newer loaders (1.20) call some of them in zeInit, to sort drivers.
+          if line ~= "works\ttrue" and
+              line ~= "zeInit\tERROR_UNKNOWN" and
+              line ~= name .. "\tERROR_UNKNOWN" then
+            assert.matches("^there is no device\tleft out: ", line)
+          end
+        end
+      end)
+    end
+  end
+end)
+
+describe("a driver without memory", function()
+  it("is asked again after a collection", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local x = lze.buffer("int", 1000)
+      x = nil
+      faults "fail zeMemAllocShared 1 0x70000003"
+      print(lze.buffer("int", 1000)[1000], lze.stats().bytes, x)]])
+    assert.equal("0\t4000\tnil\n", result.output)
+    assert.is_nil(unclean(result, report))
+    assert.equal(1, report.failed.zeMemAllocShared)
+    assert.equal(4000, report.memory.peak)
+  end)
+end)
+
+describe("a device that hangs", function()
+  -- Waits for the ten seconds that a closing state gives its device.
+  it("can be waited for in vain, and what it uses is leaked", function()
+    local result, report = run([[
+      warn "@on"
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local q = lze.queue {mode = "batched"}
+      used, unused = lze.buffer("int", 1 << 20), lze.buffer("int", 1 << 20)
+      m.add(1, used, 1)
+      m.add(1, unused, 1)
+      lze.wait()
+      faults "hang"
+      local ev = m.add:launch(1, used, 1)
+      local later = m.nothing:launch {1, queue = q, after = ev}
+      local fd = later:fd()
+      local start = os.time()
+      print(ev:wait(0.2), later:wait(0.2), q:wait(0.1), lze.wait(0.1))
+      print(ev:done(), later:done(), used:pending(), unused:pending())
+      used:close()
+      unused:close()
+      collectgarbage()
+      print(fd >= 0, os.time() - start < 5, lze.stats().bytes)
+      print(tostring(ev), tostring(used))]], nil,
+      {env = {ASAN_OPTIONS = "detect_leaks=0"}})
+    assert.equal("exit 0", result.how .. " " .. result.code)
+    assert.equal([[
+false	false	false	false
+false	false	true	false
+true	true	4194304
+event: kernel add, pending	buffer: int[1048576] (closed)
+Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
+      "than freed under it\n", result.output)
+    assert.equal(1, report.memory.live)
+    assert.equal(4 << 20, report.memory.bytes)
+    assert.equal(1, report.context.live)
+    assert.equal(0, report.memory.early + report.context.early)
+  end)
+
+  -- Only lua5.4 has a handler for the signal.
+  local test = process.hosted and pending or it
+  test("can be interrupted, and goes on", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x = lze.buffer("int", 1)
+      m.add(1, x, 1)
+      print(x[1])
+      local pid = io.open("/proc/self/stat"):read "n"
+      faults "hang"
+      local ev = m.add:launch(1, x, 1)
+      os.execute("(sleep 0.1; kill -INT " .. pid .. ") &")
+      local ok, err = pcall(ev.wait, ev)
+      print(ok, tostring(err):match "interrupted!$", x:pending())
+      faults ""
+      print(ev:wait(60), x[1])]])
+    assert.equal("1\nfalse\tinterrupted!\ttrue\ntrue\t2\n", result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+end)
+
+describe("a device that is lost", function()
+  it("is told of once for each command, by name", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+      local q = lze.queue {mode = "batched"}
+      m.add(4, x, 1)
+      print(x[1])
+      local function try(f, ...)
+        local ok, err = pcall(f, ...)
+        if ok then err = {object = err} end
+        print(ok, err.object, err.call, err.code)
+      end
+      local ev = m.add:launch(4, x, 1)
+      m.square({4, queue = q}, x, y)
+      faults "lost zeEventHostSynchronize 1"
+      try(ev.wait, ev)
+      try(ev.wait, ev)
+      try(ev.done, ev)
+      try(y.read, y)
+      print(pcall(q.wait, q))
+      try(m.add, 4, x, 1)
+      try(lze.buffer, "int", 4)
+      try(lze.load, "kernels/saxpy.spv")
+      print(pcall(lze.wait))
+      print(tostring(ev), lze.info():match "device 1")
+    ]])
+    assert.equal([[
+1
+false	kernel add	zeEventHostSynchronize	ERROR_DEVICE_LOST
+true	true	nil	nil
+true	true	nil	nil
+false	kernel square	zeCommandQueueExecuteCommandLists	ERROR_DEVICE_LOST
+true	true
+false	kernel add	zeCommandListAppendLaunchKernel	ERROR_DEVICE_LOST
+false	nil	zeMemAllocShared	ERROR_DEVICE_LOST
+false	module kernels/saxpy.spv	zeModuleCreate	ERROR_DEVICE_LOST
+true	true
+event: kernel add, failed	device 1
+]], result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+
+  it("wherever that happens ends nothing but its work", function()
+    for _, n in ipairs {1, 2, 40, 80, 120} do
+      for _, name in ipairs {"zeEventHostSynchronize",
+        "zeCommandListAppendLaunchKernel", "zeCommandListAppendMemoryCopy"} do
+        local result, report = run([[
+          require "spec.support.everything" (function(name, f)
+            local ok, err = pcall(f)
+            if ok then return end
+            if type(err) ~= "table" then
+              print(name, err)
+            elseif err.code ~= "ERROR_DEVICE_LOST" then
+              print(name, err.call, err.code)
+            end
+          end)]], ("lost %s %d"):format(name, n))
+        assert.equal("", result.output)
+        assert.is_nil(unclean(result, report))
+      end
+    end
+  end)
+end)
+
+describe("a driver that is slow", function()
+  -- Everything, with a collection after each part and what was dropped.
+  local busy = [[
+    collectgarbage(%q)
+    require "spec.support.everything" (function(name, f)
+      local ok, err = pcall(f)
+      collectgarbage()
+      if not ok then print(name, err) end
+    end)
+    local lze = require "lze"
+    local m = lze.load "kernels/spec.spv"
+    local queues = {lze.device().queue, lze.queue {order = "out"},
+      lze.queue {mode = "batched"}}
+    local result = lze.buffer("int", 4)
+    for i = 1, 60 do
+      local x = lze.buffer("int", 4)
+      local q = queues[i %% 3 + 1]
+      m.add({4, queue = q}, x, i)
+      local ev = q:copy(result, x)
+      if i %% 4 == 0 then x:close() end
+      if i %% 10 == 0 then
+        local bad = lze.buffer("int", 4):fill(-1)
+        assert(result[4] == i and ev:done())
+        bad:close()
+      end
+      if i %% 7 == 0 then collectgarbage() end
+    end
+    print(result[1])]]
+
+  for _, mode in ipairs {"incremental", "generational"} do
+    for _, delay in ipairs {"0 500", "2000 2000", "0 5000"} do
+      it(("gets all of it right: %s, %s us"):format(mode, delay), function()
+        local result, report = run(busy:format(mode), "delay " .. delay)
+        assert.equal("60\n", result.output)
+        assert.is_nil(unclean(result, report))
+      end)
+    end
+  end
+end)
+
+describe("a driver that does nothing", function()
+  it("is never waited for", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x = lze.buffer("int", {1, 2, 3})
+      faults "null"
+      for _ = 1, 1000 do m.add(3, x, 1) end
+      local ev = m.add:launch(3, x, 1)
+      lze.buffer("int", 3):copy(x)
+      print(ev:wait(60), table.concat(x:read(), " "))]])
+    assert.equal("true\t1 2 3\n", result.output)
+    assert.is_nil(unclean(result, report))
+    assert.equal(1001, report.calls.zeCommandListAppendLaunchKernel)
+    assert.equal(1, report.copies.copies)
+    assert.equal(12, report.copies.bytes)
+  end)
+end)

@@ -1,0 +1,512 @@
+-- lifetime_spec.lua - nothing is freed while the device may use it, whatever
+-- a script drops, closes or collects; and nothing stays for ever.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local process = require "spec.support.process"
+local lze = require "lze"
+
+local mod = lze.load "kernels/spec.spv"
+local limit = 60
+
+-- Rounds of `spin` that take some tenths of a second for four work-items.
+local rounds = 25000000
+
+-- What `spin` leaves at element i: to be computed once, by the device itself,
+-- with nothing else going on.
+local spun
+do
+  local x = lze.buffer("uint", 4)
+  mod.spin(4, x, rounds)
+  spun = x:read()
+end
+
+local function collect()
+  collectgarbage()
+  collectgarbage()
+end
+
+-- Allocations that would reuse memory freed too early, and spoil it.
+local function churn(bytes)
+  local t = {}
+  for i = 1, 64 do
+    t[i] = lze.buffer("uchar", bytes, {zero = false})
+    for j = 1, bytes, 4096 do t[i][j] = 255 end
+    t[i][1] = 255
+  end
+  for _, x in ipairs(t) do x:close() end
+end
+
+describe("dropped in flight", function()
+  it("buffers and kernels live until the work is done", function()
+    local result = lze.buffer("uint", 4)
+    do
+      local m = lze.load "kernels/spec.spv"
+      local x = lze.buffer("uint", 4)
+      m.spin(4, x, rounds)
+      result:copy(x)
+    end
+    collect()
+    churn(16)
+    assert.same(spun, result:read())
+  end)
+
+  it("views keep their storage", function()
+    local v
+    do
+      local x = lze.buffer("uint", 8)
+      v = x:view(3, 6)
+      mod.spin(4, v, rounds)
+    end
+    collect()
+    churn(32)
+    assert.same(spun, v:read())
+  end)
+
+  it("sources of copies live on", function()
+    local n = 1 << 20
+    local result = lze.buffer("uint", n)
+    local busy = lze.buffer("uint", 4)
+    mod.spin(4, busy, rounds)
+    local bytes = ("abcdefgh"):rep(n // 2)
+    do
+      local x = lze.buffer("uint", bytes)
+      result:copy(x)
+    end
+    collect()
+    churn(4 * n)
+    assert.is_true(result:string() == bytes)
+  end)
+
+  it("queues live on", function()
+    local result = lze.buffer("uint", 4)
+    do
+      local q = lze.queue()
+      mod.spin({4, queue = q}, result, rounds)
+    end
+    collect()
+    assert.same(spun, result:read())
+  end)
+end)
+
+describe("closed in flight", function()
+  it("a buffer is freed after the work", function()
+    local result = lze.buffer("uint", 4)
+    local x = lze.buffer("uint", 4)
+    mod.spin(4, x, rounds)
+    result:copy(x)
+    x:close()
+    churn(16)
+    assert.same(spun, result:read())
+    assert.equal("buffer: uint[4] (closed)", tostring(x))
+  end)
+
+  it("a kernel and its module are", function()
+    local m = lze.load "kernels/spec.spv"
+    local result = lze.buffer("uint", 4)
+    local k = m.spin
+    k(4, result, rounds)
+    k:close()
+    m:close()
+    for _ = 1, 3 do lze.load("kernels/saxpy.spv"):close() end
+    assert.same(spun, result:read())
+    assert.equal("kernel spin is closed",
+      expect.misuse(function() k(4, result, 1) end))
+  end)
+
+  it("a queue is", function()
+    local result = lze.buffer("uint", 4)
+    local q = lze.queue()
+    local ev = mod.spin:launch({4, queue = q}, result, rounds)
+    q:close()
+    q:close()
+    assert.equal("queue (closed)", tostring(q))
+    assert.matches("an open queue expected",
+      expect.misuse(function() mod.nothing {1, queue = q} end))
+    assert.is_true(ev:wait(limit))
+    assert.same(spun, result:read())
+  end)
+
+  it("an event is, and lze.wait waits all the same", function()
+    local result = lze.buffer("uint", 4)
+    local ev = mod.spin:launch(4, result, rounds)
+    ev:close()
+    assert.is_true(lze.wait(limit))
+    assert.is_false(result:pending())
+    assert.same(spun, result:read())
+  end)
+end)
+
+describe("closing", function()
+  it("a context closes everything of it, and lze starts anew", function()
+    local out = process.output [[
+      local lze = require "lze"
+      local context = lze.device().context
+      local mod = lze.load "kernels/spec.spv"
+      local x = lze.buffer("uint", 4)
+      local view = x:view(1, 2)
+      local queue = lze.device().queue
+      local k = mod.spin
+      local ev = k:launch(4, x, 25000000)
+      context:close()
+      context:close()
+      print(context)
+      print(x, view)
+      print(mod, k)
+      print(queue)
+      print(pcall(function() k(1, x, 1) end))
+      print(pcall(function() return x[1] end))
+      print(pcall(function() return mod.add end))
+      print(pcall(function()
+        lze.buffer("int", 1, {context = context})
+      end))
+      print(ev:wait(60), ev.command)
+      local y = lze.buffer("int", {1, 2, 3})
+      lze.load("kernels/spec.spv").add(3, y, 1)
+      print(table.concat(y:read(), " "), lze.device().context == context)
+      print(lze.wait())]]
+    assert.equal([[
+context (closed)
+buffer: uint[4] (closed)	buffer: uint[2] (closed)
+module (closed)	kernel spin (closed)
+queue (closed)
+false	stdin:15: kernel spin is closed
+false	stdin:16: bad argument #1 to 'index' (the buffer is closed)
+false	stdin:17: bad argument #1 to 'index' (the module is closed)
+false	stdin:19: option context: the context is closed
+true	kernel spin
+2 3 4	false
+true
+]], out)
+  end)
+
+  it("twice is once", function()
+    local q = lze.queue()
+    local m = lze.load "kernels/spec.spv"
+    local objects = {lze.buffer("int", 1), q, m, m.add, m.nothing:launch(1)}
+    for _, o in ipairs(objects) do
+      o:close()
+      local text = tostring(o)
+      assert.matches("%(closed%)$", text)
+      o:close()
+      assert.equal(text, tostring(o))
+    end
+    collect()
+    for _, o in ipairs(objects) do o:close() end
+  end)
+
+  it("is what <close> does, also on an error", function()
+    local kept = {}
+    local ok, err = pcall(function()
+      local m <close> = lze.load "kernels/spec.spv"
+      local k <close> = m.spin
+      local x <close> = lze.buffer("uint", 4)
+      local q <close> = lze.queue()
+      local ev <close> = k:launch({4, queue = q}, x, rounds)
+      kept = {m, k, x, q, ev}
+      error "in the middle"
+    end)
+    assert.is_false(ok)
+    assert.matches("in the middle$", err)
+    for _, o in ipairs(kept) do assert.matches("%(closed%)$", tostring(o)) end
+    assert.is_true(lze.wait(limit))
+  end)
+end)
+
+describe("a script that goes wrong", function()
+  it("in the middle of arguments leaves everything usable", function()
+    local x = lze.buffer("uint", 4)
+    mod.spin(4, x, rounds)
+    for _ = 1, 100 do
+      assert.is_false(pcall(mod.spin, 4, x, "rounds"))
+      assert.is_false(pcall(mod.spin, {4, group = 0}, x, 1))
+      assert.is_false(pcall(x.write, x, {1, "2"}))
+      assert.is_false(pcall(x.view, x, 1, 9))
+    end
+    assert.same(spun, x:read())
+  end)
+
+  it("in a coroutine that dies leaves its work to finish", function()
+    local x = lze.buffer("uint", 4)
+    local co = coroutine.wrap(function()
+      local m = lze.load "kernels/spec.spv"
+      m.spin(4, x, rounds)
+      local _ = lze.buffer("int", 1000)
+      coroutine.yield()
+    end)
+    co()
+    co = nil
+    collect()
+    churn(4096)
+    assert.same(spun, x:read())
+    assert.is_nil(co)
+  end)
+
+  it("can work and wait in coroutines", function()
+    local x = lze.buffer("int", 10)
+    local threads = {}
+    for i = 1, 10 do
+      threads[i] = coroutine.create(function()
+        local v = x:view(i, i)
+        mod.add(1, v, i)
+        coroutine.yield()
+        assert(v[1] == i)
+        local ev = mod.add:launch(1, v, i)
+        coroutine.yield()
+        assert(ev:wait(limit))
+      end)
+    end
+    for _ = 1, 3 do
+      for _, co in ipairs(threads) do
+        assert.is_true(select(2, assert(coroutine.resume(co))) == nil)
+      end
+    end
+    local expected = {}
+    for i = 1, 10 do expected[i] = 2 * i end
+    assert.same(expected, x:read())
+  end)
+end)
+
+describe("the collector", function()
+  local function work()
+    local source = lze.buffer("int", {1, 2, 3, 4})
+    for i = 1, 300 do
+      local x = lze.buffer("int", 4)
+      x:copy(source)
+      mod.add(4, x, i)
+      local ev = mod.add:launch(4, x:view(1, 4), i)
+      local y = lze.buffer("int", 4):copy(x)
+      if i % 50 == 0 then
+        assert(ev:wait(limit))
+        assert.same({2 * i + 1, 2 * i + 2, 2 * i + 3, 2 * i + 4}, y:read())
+      end
+    end
+  end
+
+  it("may run at any time in incremental mode", function()
+    local mode = collectgarbage "incremental"
+    work()
+    collectgarbage(mode)
+  end)
+
+  it("may run at any time in generational mode", function()
+    local mode = collectgarbage "generational"
+    work()
+    collectgarbage(mode)
+  end)
+
+  it("may be stopped", function()
+    collectgarbage "stop"
+    work()
+    collectgarbage "restart"
+    collect()
+  end)
+
+  it("may run after each step", function()
+    local x = lze.buffer("int", 4)
+    for i = 1, 20 do
+      mod.add(4, x, 1)
+      collectgarbage()
+      local ev = mod.add:launch(4, lze.buffer("int", 4):copy(x), i)
+      collectgarbage()
+      ev:wait(limit)
+    end
+    assert.same({20, 20, 20, 20}, x:read())
+  end)
+
+  it("sees what the device holds", function()
+    -- 4 GiB in all, none of it kept by anything but the collector's leisure.
+    for _ = 1, 64 do lze.buffer("uchar", 64 << 20, {zero = false}) end
+    collect()
+    assert.equal(0, lze.buffer("int", 1)[1])
+  end)
+end)
+
+-- The resident size of a script in KiB after each of several rounds.
+local function resident(setup, round)
+  local out = process.output(([[
+    local lze = require "lze"
+    local mod = lze.load "kernels/spec.spv"
+    %s
+    local function size()
+      for line in io.lines "/proc/self/status" do
+        local kib = line:match "^VmRSS:%%s+(%%d+)"
+        if kib then return tonumber(kib) end
+      end
+    end
+    for i = 1, 3 do
+      for j = 1, 10000 do
+        %s
+        -- What is in flight at once does not grow with the machine's load.
+        if j %% 500 == 0 then lze.wait() end
+      end
+      collectgarbage() collectgarbage()
+      print(size())
+    end]]):format(setup, round))
+  local sizes = {}
+  for kib in out:gmatch "%d+" do sizes[#sizes + 1] = tonumber(kib) end
+  return sizes
+end
+
+describe("memory", function()
+  -- A sanitizer keeps freed memory for a while.
+  local test = process.hosted and pending or it
+
+  test("does not grow with launches on fresh, dropped buffers", function()
+    local sizes = resident("", [[
+      local x = lze.buffer("int", 1024)
+      mod.add(16, x, j)]])
+    assert.equal(3, #sizes)
+    assert.is_true(sizes[3] - sizes[1] < 8 * 1024,
+      ("%d KiB, then %d"):format(sizes[1], sizes[3]))
+  end)
+
+  test("does not grow with events, views, queues and errors", function()
+    local sizes = resident("local x = lze.buffer('int', 16)", [[
+      local ev = mod.add:launch(16, x:view(1, 16), 1)
+      if j % 100 == 0 then
+        local q = lze.queue()
+        mod.nothing {1, queue = q, after = ev}
+      end
+      pcall(mod.add, 16, x, "1")]])
+    assert.is_true(sizes[3] - sizes[1] < 8 * 1024,
+      ("%d KiB, then %d"):format(sizes[1], sizes[3]))
+  end)
+
+  test("does not grow with modules and kernels", function()
+    local sizes = resident("local spv = io.open('kernels/saxpy.spv', 'rb')" ..
+      ":read 'a'", [[
+      if j % 200 == 0 then
+        local m = lze.module(spv)
+        local x = lze.buffer("float", {1, 2})
+        m.saxpy(2, 1.0, x, x)
+        if j % 400 == 0 then m:close() end
+      end]])
+    assert.is_true(sizes[3] - sizes[1] < 16 * 1024,
+      ("%d KiB, then %d"):format(sizes[1], sizes[3]))
+  end)
+end)
+
+describe("a process that ends with work in flight", function()
+  local busy = [[
+    local lze = require "lze"
+    local mod = lze.load "kernels/spec.spv"
+    local x = lze.buffer("uint", 4)
+    local q = lze.queue()
+    local ev = mod.spin:launch(4, x, 25000000)
+    mod.spin({4, queue = q}, lze.buffer("uint", 4), 10000000)
+    mod.add(4, x, 1) ]]
+
+  -- One ending may be lucky.
+  local function ends(last, code, output)
+    for _ = 1, 5 do
+      local r = process.run(busy .. last)
+      assert.equal(("exit %d: %s"):format(code, output or ""),
+        ("%s %d: %s"):format(r.how, r.code, r.output))
+    end
+  end
+
+  it("by running off its end is not killed", function()
+    ends("", 0)
+  end)
+
+  it("by os.exit(true, true) is not killed", function()
+    ends("os.exit(true, true)", 0)
+  end)
+
+  it("by os.exit without closing its state is not killed", function()
+    ends("os.exit(true)", 0)
+    ends("os.exit(7)", 7)
+  end)
+
+  it("by an error is not killed", function()
+    local r = process.run(busy .. "error 'over'")
+    assert.equal("exit 1", r.how .. " " .. r.code)
+    assert.matches("over", r.output)
+  end)
+
+  it("by os.exit while the first launch compiles is not killed", function()
+    process.with_directory(function(dir)
+      for i = 1, 4 do
+        local r = process.run(([[
+          local lze = require "lze"
+          local mod = lze.load "kernels/spec.spv"
+          local x = lze.buffer("int", 4096)
+          mod.add({4096, group = %d}, x, 1)
+          os.exit(true, %s)]]):format(1 << i, i % 2 == 0),
+          {env = {POCL_CACHE_DIR = dir, XDG_CACHE_HOME = dir}})
+        assert.equal("exit 0: ", ("%s %d: %s"):format(r.how, r.code,
+          r.output))
+      end
+    end)
+  end)
+
+  it("runs finalisers that use lze, or tells them it is closed", function()
+    -- Lua never finalises what is made while it closes a state, so these few
+    -- bytes are leaked.
+    local out = process.output([[
+      local lze = require "lze"
+      local x = lze.buffer("int", {1, 2, 3})
+      local mod = lze.load "kernels/spec.spv"
+      local function finaliser(name)
+        return setmetatable({}, {__gc = function()
+          local ok, err = pcall(function()
+            mod.add(3, x, 1)
+            return x[1]
+          end)
+          io.stdout:write(name, " ", tostring(ok), "\n")
+          local again = pcall(lze.buffer, "int", 1)
+          io.stdout:write(name, " ", tostring(again), "\n")
+        end})
+      end
+      keep = finaliser "young"]],
+      {env = {ASAN_OPTIONS = "detect_leaks=0"}})
+    assert.matches("^young %a+\nyoung %a+\n$", out)
+  end)
+end)
+
+describe("Ctrl-C", function()
+  -- lua5.4 sets a hook when the signal comes; a wait must let it run. It does
+  -- so once: a second signal kills.
+  local test = process.hosted and pending or it -- only lua5.4 has the handler
+  local script = [[
+    local lze = require "lze"
+    local mod = lze.load "kernels/spec.spv"
+    local x = lze.buffer("uint", 4)
+    local y = lze.buffer("uint", 4, {usage = "device"})
+    local q = lze.device().queue
+    mod.spin(4, x, 1)
+    lze.wait()
+    local pid = io.open("/proc/self/stat"):read "n"
+    local ev = mod.spin:launch(1, x, %d)
+    y:copy(x)
+    local start = os.time()
+    os.execute("(sleep 0.1; kill -INT " .. pid .. ") &")
+    local ok, err = pcall(function() %s end)
+    print(ok, tostring(err):match "interrupted!$", ev:done(), x:pending(),
+      os.time() - start < 30)
+    io.stdout:flush()
+    %s]]
+  local broken = "false\tinterrupted!\tfalse\ttrue\ttrue\n"
+
+  for name, wait in pairs {
+    ["an event"] = "ev:wait()", everything = "lze.wait()",
+    ["a queue"] = "q:wait()", read = "x:read()",
+    ["staged read"] = "y:read()", index = "return x[1]",
+    assignment = "x[1] = 1", string = "x:string()", time = "ev:time()",
+    write = "x:write {1}",
+  } do
+    test("interrupts the wait of " .. name, function()
+      -- Long work, not waited for: the process kills itself.
+      local r = process.run(script:format(4000000000, wait,
+        "os.execute('kill -KILL ' .. pid)"))
+      assert.equal(broken .. "signal 9", r.output .. r.how .. " " .. r.code)
+    end)
+  end
+
+  test("lets the work go on", function()
+    local out = process.output(script:format(200000000, "x:read()",
+      "print(ev:wait(60), x[1] ~= 0, x[1] == y:read(1, 1)[1])"))
+    assert.equal(broken .. "true\ttrue\ttrue\n", out)
+  end)
+end)

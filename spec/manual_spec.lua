@@ -1,0 +1,102 @@
+-- manual_spec.lua - every program in the manual and the README runs and
+-- prints what it says.
+-- SPDX-License-Identifier: MIT
+--
+-- A program is a block that begins with ```lua.  It is run from the top
+-- directory by an interpreter of its own.  Its comments `--> text` are lines
+-- that it prints, in that order; in them `...` stands for anything.  Lines
+-- that no comment announces may stand between.  A block that requires a
+-- library which is not installed is pending.
+
+local process = require "spec.support.process"
+
+-- {line, source} of each block of a Markdown file.
+local function blocks(path)
+  local found, block, number = {}, nil, 0
+  for line in io.lines(path) do
+    number = number + 1
+    if block and line:match "^```%s*$" then
+      block.source = table.concat(block, "\n")
+      found[#found + 1] = block
+      block = nil
+    elseif block then
+      block[#block + 1] = line
+    elseif line:match "^```lua%s*$" then
+      block = {line = number}
+    end
+  end
+  if block then
+    error(("%s:%d: a block with no end"):format(path, block.line))
+  end
+  return found
+end
+
+-- The lines that a program announces.
+local function announced(source)
+  local lines = {}
+  for text in source:gmatch "%-%-> ([^\n]*)" do lines[#lines + 1] = text end
+  return lines
+end
+
+local function matches(line, text)
+  local pattern = text:gsub("%p", "%%%0"):gsub("%%%.%%%.%%%.", ".*")
+  return line:match("^" .. pattern .. "$") ~= nil
+end
+
+-- The first announced line that is not printed in its place, or nil.
+local function missing(source, output)
+  local printed = {}
+  for line in output:gmatch "[^\n]+" do printed[#printed + 1] = line end
+  local at = 1
+  for _, text in ipairs(announced(source)) do
+    while printed[at] and not matches(printed[at], text) do at = at + 1 end
+    if not printed[at] then return text end
+    at = at + 1
+  end
+end
+
+-- A library that the block requires and that is not there, or nil.
+local function absent(source)
+  for name in source:gmatch "require%s*%(?%s*[\"']([%w_.]+)[\"']" do
+    if not package.searchpath(name, package.path) and
+      not package.searchpath(name, package.cpath) then
+      return name
+    end
+  end
+end
+
+describe("the reading of a block", function()
+  it("finds an announced line in its place, and misses one that is not there",
+    function()
+      local source = "print(1) --> 1\nprint(2)\nprint '3.5 ns' --> ... ns"
+      assert.is_nil(missing(source, "1\n2\n3.5 ns\n"))
+      assert.equal("... ns", missing(source, "1\n2\n3.5 ms\n"))
+      assert.equal("1", missing(source, "2\n3.5 ns\n"))
+      assert.equal("a.b", missing("--> a.b", "axb\n"))
+    end)
+end)
+
+for _, path in ipairs {"README.md", "doc/manual.md"} do
+  describe(path, function()
+    local found = blocks(path)
+
+    it("has programs", function() assert.is_true(#found > 0) end)
+
+    for _, block in ipairs(found) do
+      local name = ("%s:%d"):format(path, block.line)
+      it("line " .. block.line .. " runs and prints what it says", function()
+        local library = absent(block.source)
+        if library then
+          pending(("needs the library %s"):format(library))
+          return
+        end
+        local output = process.output(block.source)
+        local text = missing(block.source, output)
+        if text then
+          error(("%s: this was not printed: %s\nwhat was:\n%s"):format(name,
+            text, output), 0)
+        end
+      end)
+    end
+  end)
+end

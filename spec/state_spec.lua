@@ -1,0 +1,270 @@
+-- state_spec.lua - what a Lua state has: defaults, contexts of its own,
+-- counts, and device memory that drives the collector.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local process = require "spec.support.process"
+local lze = require "lze"
+
+local function collect()
+  collectgarbage()
+  collectgarbage()
+end
+
+describe("lze.default", function()
+  local device, context, queue = lze.default()
+
+  after_each(function()
+    lze.default(device)
+    lze.default(context)
+    lze.default(queue)
+  end)
+
+  it("says what is in force", function()
+    assert.equal(lze.device(), device)
+    assert.equal(device.context, context)
+    assert.equal(device.queue, queue)
+  end)
+
+  it("takes a device or a selector", function()
+    for _, v in ipairs {device, 1, "*"} do
+      assert.equal(device, (lze.default(v)))
+    end
+    assert.matches("no device matches string 'abacus'",
+      expect.misuse(function() lze.default "abacus" end))
+    assert.is_false(pcall(lze.default, {}))
+  end)
+
+  it("takes a queue, which launches, fills and copies then use", function()
+    local mod = lze.load "kernels/spec.spv"
+    local mine = lze.queue {mode = "batched"}
+    assert.equal(mine, select(3, lze.default(mine)))
+    assert.equal(mine, device.queue)
+    local x = lze.buffer("int", {1, 2})
+    mod.add(2, x, 1)
+    assert.matches("batched, in order, compute engine, 1 in flight$",
+      tostring(mine))
+    assert.same({2, 3}, x:read())
+  end)
+
+  it("takes a context, where things are made then", function()
+    local mine <close> = lze.context {device}
+    assert.equal(mine, select(2, lze.default(mine)))
+    local x = lze.buffer("int", {1, 2})
+    assert.equal(mine, x.context)
+    lze.load "kernels/spec.spv".add(2, x, 1)
+    assert.same({2, 3}, x:read())
+  end)
+end)
+
+describe("lze.context", function()
+  local mod = lze.load "kernels/spec.spv"
+
+  it("without an argument is the shared one", function()
+    assert.equal(lze.device().context, lze.context())
+  end)
+
+  it("makes one in which things work together", function()
+    local context <close> = lze.context {lze.device()}
+    assert.not_equal(lze.device().context, context)
+    assert.equal(lze.device().driver, context.driver)
+    local options = {context = context}
+    local m = lze.load("kernels/spec.spv", options)
+    local x = lze.buffer("int", {1, 2, 3}, options)
+    local q = lze.queue(options)
+    m.add(3, x, 1)
+    q:launch(m.add, 3, x, 1)
+    assert.same({3, 4, 5}, x:read())
+    assert.equal(context, x.context)
+  end)
+
+  it("does not mix with another", function()
+    local context <close> = lze.context {lze.device()}
+    local options = {context = context}
+    local m = lze.load("kernels/spec.spv", options)
+    local x, y = lze.buffer("int", 3), lze.buffer("int", {1, 2, 3}, options)
+    assert.equal("kernel add: argument 1 (x): a buffer of another context",
+      expect.misuse(function() m.add(3, x, 1) end))
+    assert.equal("kernel add: argument 1 (x): a buffer of another context",
+      expect.misuse(function() mod.add(3, y, 1) end))
+    assert.equal("kernel add: queue: a queue of another device or context " ..
+      "than the kernel", expect.misuse(function()
+        m.add({3, queue = lze.queue()}, y, 1)
+      end))
+    assert.equal("kernel nothing: uses: a buffer of another context",
+      expect.misuse(function() mod.nothing {1, uses = {y}} end))
+    local ev = m.spin:launch(1, lze.buffer("uint", 1, options), 50000000)
+    assert.equal("kernel nothing: after: an event of another context",
+      expect.misuse(function() mod.nothing {1, after = ev} end))
+    ev:wait()
+    mod.nothing {1, after = ev} -- what is done is done everywhere
+    assert.same({1, 2, 3}, y:read())
+  end)
+
+  it("closes everything that was made in it, and only that", function()
+    local context = lze.context {lze.device()}
+    local options = {context = context}
+    local m = lze.load("kernels/spec.spv", options)
+    local x, y = lze.buffer("uint", 4, options), lze.buffer("int", {7})
+    local q = lze.queue(options)
+    local ev = q:launch(m.spin, 4, x, 10000000)
+    local k, v = m.add, x:view(1, 2)
+    context:close()
+    for _, o in ipairs {context, m, x, q, k, v} do
+      assert.matches("%(closed%)$", tostring(o))
+    end
+    assert.is_true(ev:wait(60))
+    assert.equal(7, y[1])
+    assert.equal("context (closed)", tostring(context))
+    assert.equal("option context: the context is closed",
+      expect.misuse(function() lze.buffer("int", 1, options) end))
+  end)
+
+  it("that was dropped lives on in what was made in it", function()
+    local x
+    do
+      local options = {context = lze.context {lze.device()}}
+      x = lze.buffer("int", {1, 2, 3}, options)
+    end
+    collect()
+    x:fill(5)
+    assert.same({5, 5, 5}, x:read())
+    assert.equal("context", lze.type(x.context))
+  end)
+
+  it("is made of devices", function()
+    assert.is_false(pcall(lze.context, {}))
+    assert.is_false(pcall(lze.context, {1, "abacus"}))
+    assert.is_false(pcall(lze.context, true))
+  end)
+end)
+
+describe("a device", function()
+  it("tells its memory", function()
+    local d = lze.device()
+    local before, total = d:memory()
+    assert.equal(d.memory_bytes, total)
+    local x <close> = lze.buffer("uchar", 1 << 20)
+    local free = d:memory()
+    assert.is_true(free <= before and free >= 0)
+    assert.equal(1 << 20, #x)
+  end)
+
+  it("has properties", function()
+    local d = lze.device()
+    local p = d:properties()
+    assert.equal(d.name, p.name)
+    assert.equal(d.type, p.type)
+    assert.equal(d.uuid, p.uuid)
+    assert.equal(d.max_group_size, p.max_group_size)
+    assert.is_true(p.max_group_size_x >= 1)
+    assert.is_true(p.max_group_count_x >= 1)
+    assert.is_true(p.timer_hz > 0)
+    assert.matches("^%d%.%d+$", p.spirv_version)
+    for key, v in pairs(p) do
+      assert.is_string(key)
+      assert.is_not_nil(v)
+    end
+    p.name = "changed" -- a plain table of the caller's own
+    assert.equal(d.name, d:properties().name)
+  end)
+end)
+
+describe("lze.stats", function()
+  it("counts objects, bytes and launches", function()
+    assert.equal([[
+0	0	0	0
+1048576	1	1
+1048576	1048576	1	true	true
+0	1048576	0	0	0
+2
+]], process.output [[
+      local lze = require "lze"
+      local s = lze.stats()
+      print(s.bytes, s.peak_bytes, s.launches, s.in_flight)
+      local x = lze.buffer("uchar", 1 << 20)
+      local mod = lze.load "kernels/spec.spv"
+      local k = mod.spin
+      s = lze.stats()
+      print(s.bytes, s.objects.storage, s.objects.module)
+      k(4, x:view(1, 16, "uint"), 30000000)
+      s = lze.stats()
+      print(s.bytes, s.pinned_bytes, s.pinned, s.in_flight >= 1,
+        s.launches == 1)
+      x:close()
+      k:close()
+      mod:close()
+      assert(lze.stats().pending >= 3)
+      lze.wait()
+      s = lze.stats()
+      print(s.bytes, s.peak_bytes, s.pinned, s.in_flight, s.pending)
+      lze.load "kernels/spec.spv".nothing(1)
+      print(lze.stats().launches)]])
+  end)
+
+  it("shows that what is dropped goes", function()
+    assert.equal("true\n0\tnil\n", process.output [[
+      local lze = require "lze"
+      for _ = 1, 10 do
+        local x = lze.buffer("uchar", 1 << 20)
+        x:fill(1)
+        lze.buffer("uchar", 1 << 20):copy(x)
+      end
+      print(lze.stats().bytes > 0)
+      lze.wait()
+      collectgarbage() collectgarbage()
+      local s = lze.stats()
+      print(s.bytes, s.objects.storage)]])
+  end)
+end)
+
+describe("device memory", function()
+  it("drives the collector", function()
+    -- 4 GiB, each piece dropped at once; a stopped collector is not driven.
+    local script = [[
+      local lze = require "lze"
+      lze.gc {soft_limit_bytes = 64 << 20}
+      %s
+      for _ = 1, %d do
+        lze.buffer("uchar", 16 << 20, {zero = false})
+      end
+      local s = lze.stats()
+      print(s.peak_bytes <= 160 << 20, s.collections)]]
+    for _, mode in ipairs {"incremental", "generational"} do
+      assert.matches("^true\t%d+\n$", process.output(
+        script:format(("collectgarbage %q"):format(mode), 256)))
+    end
+    assert.equal("false\t0\n",
+      process.output(script:format("collectgarbage 'stop'", 16)))
+  end)
+
+  it("has limits that can be set", function()
+    local before = lze.gc()
+    assert.equal("integer", math.type(before.soft_limit_bytes))
+    assert.is_true(before.growth >= 1)
+    local now = lze.gc {soft_limit_bytes = 1 << 30, growth = 2}
+    assert.equal(1 << 30, now.soft_limit_bytes)
+    assert.equal(2.0, now.growth)
+    lze.gc(before)
+    assert.same(before, lze.gc())
+    assert.is_false(pcall(lze.gc, {soft_limit_bytes = -1}))
+    assert.is_false(pcall(lze.gc, {soft_limit_bytes = "1"}))
+    assert.is_false(pcall(lze.gc, {growth = 0.5}))
+    assert.is_false(pcall(lze.gc, {groth = 2}))
+    assert.is_false(pcall(lze.gc, 1))
+    assert.same(before, lze.gc())
+  end)
+
+  it("that runs out is collected for before an error", function()
+    local out = process.output([[
+      local lze = require "lze"
+      lze.gc {soft_limit_bytes = 1 << 40}
+      local kept = {}
+      for _ = 1, 40 do
+        kept[1] = lze.buffer("uchar", 512 << 20, {zero = false})
+      end
+      print(#kept[1] == 512 << 20)]],
+      {before = process.hosted and "" or "ulimit -v 6000000"})
+    assert.equal("true\n", out)
+  end)
+end)

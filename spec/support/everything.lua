@@ -1,0 +1,345 @@
+-- everything.lua - a script that touches every public function of lze.
+-- SPDX-License-Identifier: MIT
+--
+-- What the sweeps run: `everything(step)` calls step(name, f) for each part,
+-- and step calls f in whatever way it likes.  A part neither needs another
+-- nor is disturbed when one fails; each asserts its results.
+
+local lze = require "lze"
+
+-- What is done at once, but waited for, is done within this time.
+local limit = 60
+
+local function bytes_of(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return assert(file:read "a")
+end
+
+local spv = bytes_of "kernels/spec.spv"
+
+-- The module that the parts share, made again when it could not be or is gone.
+local shared
+local function spec()
+  if not shared or tostring(shared):find "closed" then
+    shared = lze.load "kernels/spec.spv"
+  end
+  return shared
+end
+
+local function same(expected, t)
+  assert(#expected == #t, "wrong length")
+  for i, v in ipairs(expected) do
+    if t[i] ~= v then
+      error(("element %d is %s, not %s"):format(i, t[i], v))
+    end
+  end
+end
+
+local function filled(n, v)
+  local t = {}
+  for i = 1, n do t[i] = v end
+  return t
+end
+
+local parts = {}
+local function part(name, f) parts[#parts + 1] = {name = name, run = f} end
+
+part("devices", function()
+  assert(lze.info():find "lze")
+  assert(#lze.drivers() > 0 and lze.drivers()[1].api)
+  local dev = lze.device()
+  assert(dev.name == lze.devices()[1].name)
+  assert(dev:properties() and dev.uuid and #dev.subgroup_sizes >= 0)
+  local free, total = dev:memory()
+  assert(free <= total and #dev:subdevices() >= 0)
+  assert(lze.type(dev) == "device" and tostring(dev) and dev.driver)
+  assert(lze.default(dev) == dev and dev.context and dev.queue)
+end)
+
+part("shared and host buffers", function()
+  for _, usage in ipairs {"shared", "host"} do
+    local x <close> = lze.buffer("int", {1, 2, 3, 4}, {usage = usage})
+    local y <close> = lze.buffer("int", 4, {usage = usage})
+    same({0, 0, 0, 0}, y:read())
+    y:copy(x, 1, 2, 3):fill(9, 1, 2)
+    same({9, 9, 1, 2}, y:read())
+    y[1] = x[4]
+    y:write({5, 6}, 2)
+    same({4, 5, 6, 2}, y:read())
+    assert(y:string(1, 1) == ("<i4"):pack(4) and tostring(y))
+    y:write(("<i4"):pack(7), 4)
+    y:write(x, 1)
+    same({1, 2, 3, 4}, y:read())
+    assert(y:pending() == false and y.pointer and y.handle)
+  end
+end)
+
+part("device buffers", function()
+  local x <close> = lze.buffer("float", {1, 2, 3, 4}, {usage = "device"})
+  local y <close> = lze.buffer("float", 4, {usage = "device", zero = false})
+  y:fill(0.5):copy(x, 2, 3, 1)
+  same({2, 3, 0.5, 0.5}, y:read())
+  y:write({7, 8}, 3)
+  assert(y:string(4) == ("<f"):pack(8))
+  y:write(x)
+  same({1, 2, 3, 4}, y:read())
+end)
+
+part("views and boxes", function()
+  local x <close> = lze.buffer("uchar", 32)
+  local v = x:view(9, 16)
+  v:fill(1)
+  assert(x:view(9, 12, "uint")[1] == 0x01010101)
+  local stamp = lze.buffer("uchar", {1, 2, 3, 4})
+  x:copy_box(stamp, {size = {2, 2}, dst = {3, 2}, dst_width = 8})
+  same({1, 1, 1, 2, 1, 1, 1, 1}, v:read())
+  same({0, 0, 3, 4}, x:read(17, 20))
+  v:close()
+end)
+
+part("files", function()
+  for _, usage in ipairs {"shared", "device"} do
+    local x = lze.buffer("int", {1, 2, 3, 4}, {usage = usage})
+    local file <close> = assert(io.tmpfile())
+    x:save(file, 2, 4)
+    file:seek "set"
+    assert(x:load(file) == 3)
+    same({2, 3, 4, 4}, x:read())
+  end
+end)
+
+part("modules", function()
+  local m = lze.module(spv)
+  assert(#m:kernels() > 5 and m:spirv() == spv and m.device and m.handle)
+  assert(#m.warnings >= 0 and lze.type(m) == "module" and tostring(m))
+  local binary = m:native()
+  m:close()
+  local n = lze.module(binary, {spirv = spv})
+  local x = lze.buffer("int", {1, 2})
+  n:kernel "add"(2, x, 3)
+  same({4, 5}, x:read())
+  n:close()
+  local ok, err = pcall(lze.module, binary:sub(1, #binary // 2), {spirv = spv})
+  assert(not ok)
+  if err.code ~= "ERROR_INVALID_NATIVE_BINARY" then error(err, 0) end
+end)
+
+part("modules from source", function()
+  local m = lze.compile([[
+    kernel void twice(global int *x) { x[get_global_id(0)] *= TIMES; }]],
+    {defines = {TIMES = 2}})
+  local x = lze.buffer("int", {1, 2})
+  m.twice(2, x)
+  same({2, 4}, x:read())
+  local ok, err = pcall(lze.compile, "kernel void bad() { nonsense }")
+  assert(not ok)
+  if err.code ~= "COMPILE_FAILED" then error(err, 0) end
+end)
+
+part("spirv", function()
+  local s = lze.spirv
+  assert(s.validate(spv))
+  assert(s.validate(s.assemble(s.disassemble(spv))))
+  assert(s.reflect(spv) and s.validate(s.optimize(spv)))
+end)
+
+part("kernels", function()
+  local k = spec().count
+  assert(k.name == "count" and #k.args == 3 and k.max_group_size > 0)
+  assert(k.subgroup_size and k.local_bytes and k.private_bytes and
+    k.spill_bytes and k.handle and k.required_group_size == nil)
+  assert(tostring(k) and lze.type(k) == "kernel")
+  for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
+    local seen = lze.buffer("int", 7 * 11)
+    assert(k:group {7, 11, policy = policy} > 0)
+    k({7, 11, policy = policy}, seen, 7, 11)
+    same(filled(77, 1), seen:read())
+  end
+  k:close()
+end)
+
+part("launches", function()
+  local m, x = spec(), lze.buffer("int", 1009)
+  m.add(1009, x, 1)
+  local ev = m.add:launch({1009}, x, 1)
+  m.add({9, group = 3, offset = 1000, after = ev}, x, 1)
+  assert(ev:wait(limit))
+  local t = x:read()
+  assert(t[1000] == 2 and t[1001] == 3 and t[1009] == 3)
+  assert(m.add:launch(0, x, 1):done())
+  m.nothing(1)
+end)
+
+part("arguments", function()
+  local m = spec()
+  local reals, integers = lze.buffer("double", 2), lze.buffer("long", 8)
+  m.scalars(1, reals, integers, -1, 1, -2, 2, -3, 3, -4, 4, 0.5, 0.25)
+  same({0.5, 0.25}, reals:read())
+  same({-1, 1, -2, 2, -3, 3, -4, 4}, integers:read())
+  local f, i = lze.buffer("float4", 1), lze.buffer("int", 5)
+  m.vectors(1, f, i, {1, 2, 3, 4}, {5, 6}, {7, 8, 9})
+  same({5, 6, 7, 8, 9}, i:read())
+  local r = lze.buffer("float", 2)
+  m.structs(1, r, ("<i4f"):pack(3, 0.5))
+  same({3, 0.5}, r:read())
+  local data = lze.buffer("int", {1, 2, 3, 4})
+  m.reverse({4, group = 2}, data, 2)
+  m.reverse({4, group = 4}, data, lze.local_bytes(16))
+  same({3, 4, 1, 2}, data:read())
+  local null = lze.buffer("int", 1)
+  m.is_null(1, null, nil)
+  assert(null[1] == 1)
+  local address, out = lze.buffer("ulong", {data.pointer}),
+    lze.buffer("int", 1)
+  m.indirect({1, uses = data}, address, out)
+  assert(out[1] == 3)
+  local eights = lze.buffer("int", 16)
+  m.eights(16, eights)
+  assert(eights[16] == 7)
+end)
+
+-- A queue of each sort does the same work, twice, so that what it has made it
+-- also uses again.
+local function work(q)
+  local m = spec()
+  local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+  for _ = 1, 2 do
+    q:fill(x, 1)
+    local ev = q:launch(m.add, 64, x, 2)
+    q:copy(y, x)
+    q:barrier()
+    m.add({64, queue = q}, y, 4)
+    local last = q:barrier {ev}
+    q:prefetch(x)
+    q:advise(y, "read_mostly")
+    q:flush()
+    assert(last:wait(limit) and q:wait(limit))
+    same(filled(64, 3), x:read())
+    same(filled(64, 7), y:read())
+  end
+end
+
+for _, mode in ipairs {"immediate", "batched"} do
+  for _, order in ipairs {"in", "out"} do
+    part(mode .. " queue " .. order .. " order", function()
+      local q <close> = lze.queue(nil, {mode = mode, order = order})
+      assert(q.mode == mode and q.order == order and q.engine and q.device)
+      assert(q.handle and tostring(q) and lze.type(q) == "queue")
+      work(q)
+    end)
+  end
+end
+
+part("other queues", function()
+  local low <close> = lze.queue {priority = "low", hazards = false}
+  local high <close> = lze.queue {priority = "high", engine = "copy"}
+  local m = spec()
+  local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+  local ev = m.add:launch({64, queue = low}, x, 1)
+  assert(high:barrier(ev):wait(limit))
+  high:copy(y, x)
+  same(filled(64, 1), y:read())
+end)
+
+part("queues wait for each other", function()
+  local a <close> = lze.queue {mode = "batched"}
+  local b <close> = lze.queue {order = "out"}
+  local m, x = spec(), lze.buffer("int", 64)
+  for i = 1, 8 do
+    m.add({64, queue = i % 2 == 0 and a or b}, x, 1)
+  end
+  same(filled(64, 8), x:read())
+end)
+
+part("events", function()
+  local m, x = spec(), lze.buffer("int", 4)
+  local ev = m.add:launch(4, x, 1)
+  assert(ev.command == "kernel add" and tostring(ev))
+  assert(lze.type(ev) == "event" and lze.wait(limit) and ev:done())
+  assert(ev:fd() >= 0 and ev:time().kernel_ns >= 0)
+  assert(ev:await())
+  ev:close()
+  local co = coroutine.create(function()
+    return m.add:launch(4, x, 1):await()
+  end)
+  repeat
+    local ok, result = coroutine.resume(co)
+    if not ok then error(result, 0) end
+  until coroutine.status(co) == "dead"
+  local slow = m.spin:launch(1, lze.buffer("uint", 1), 1000000)
+  assert(slow:fd() >= 0 and slow:wait(limit))
+  same(filled(4, 2), x:read())
+end)
+
+part("launches without events", function()
+  local m, x = spec(), lze.buffer("int", 4)
+  for _ = 1, 200 do m.add(4, x, 1) end
+  same(filled(4, 200), x:read())
+end)
+
+part("dropped and closed in flight", function()
+  local m, result = spec(), lze.buffer("int", 4)
+  for i = 1, 10 do
+    local x = lze.buffer("int", 4)
+    m.add(4, x, i)
+    result:copy(x)
+    if i % 2 == 0 then x:close() end
+  end
+  collectgarbage()
+  same(filled(4, 10), result:read())
+end)
+
+part("another context", function()
+  local c <close> = lze.context(lze.device())
+  local x = lze.buffer("int", {1, 2, 3}, {context = c})
+  local y = lze.buffer("int", 3):copy(x)
+  same({1, 2, 3}, y:read())
+  local m = lze.module(spv, {context = c})
+  m.add(3, x, 1)
+  same({2, 3, 4}, x:read())
+  assert(tostring(c) and c.handle and lze.type(c) == "context")
+end)
+
+part("defaults", function()
+  local dev, x = lze.device(), lze.buffer("int", 4)
+  local q <close> = lze.queue {mode = "batched"}
+  lze.default(q)
+  local ok, err = pcall(function()
+    spec().add(4, x, 1)
+    same(filled(4, 1), x:read())
+  end)
+  lze.default(dev)
+  if not ok then error(err, 0) end
+end)
+
+part("housekeeping", function()
+  local s = lze.stats()
+  assert(s.bytes <= s.peak_bytes and s.launches >= 0)
+  assert(lze.gc().growth >= 1)
+  lze.gc {soft_limit_bytes = 1 << 20}
+  local x
+  for _ = 1, 4 do x = lze.buffer("int", 1 << 17) end
+  lze.gc {soft_limit_bytes = 256 << 20}
+  assert(x[1] == 0 and lze.wait(limit) and lze.version)
+  assert(lze.cache().entries)
+end)
+
+part("closing the shared context", function()
+  local x = lze.buffer("int", 4)
+  spec().add(4, x, 1)
+  x.context:close()
+  assert(tostring(x) == "buffer: int[4] (closed)")
+  local y = lze.buffer("int", {1, 2, 3, 4})
+  spec().add(4, y, 1)
+  same({2, 3, 4, 5}, y:read())
+end)
+
+return function(step)
+  for _, p in ipairs(parts) do
+    step(p.name, function()
+      p.run()
+      -- What went wrong on a device is told here at the latest.
+      assert(lze.wait(limit))
+    end)
+  end
+end

@@ -1,0 +1,65 @@
+-- process.lua - scripts that run in a process of their own.
+-- SPDX-License-Identifier: MIT
+
+local process = {}
+
+local function quoted(s)
+  return "'" .. s:gsub("'", "'\\''") .. "'"
+end
+
+-- What runs a script given on its standard input: the interpreter that runs
+-- this, or the host program, which alone can load a build for the sanitizers.
+local lowest = 0
+while arg and arg[lowest - 1] do lowest = lowest - 1 end
+process.lua = lowest < 0 and arg[lowest] or
+  (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/host"
+process.hosted = lowest == 0
+
+-- Run a script; options: env ({NAME = value, or false to unset}), before
+-- (lines of shell), seconds (the time limit). Returns {output, how, code}, as
+-- io.close says it: the output is that of both streams.
+function process.run(script, options)
+  options = options or {}
+  local env = {}
+  for name, value in pairs(options.env or {}) do
+    env[#env + 1] = value and quoted(name .. "=" .. value) or
+      "-u " .. quoted(name)
+  end
+  table.sort(env, function(a, b) return a > b end) -- -u comes first
+  local mark = "END OF SCRIPT"
+  local command = ("exec 2>&1\n%s\n" ..
+      "exec timeout -s KILL %d env %s %s - <<'%s'\n%s\n%s\n"):format(
+    options.before or "", options.seconds or 60, table.concat(env, " "),
+    quoted(process.lua), mark, script, mark)
+  local pipe = assert(io.popen(command, "r"))
+  local output = pipe:read "a"
+  local _, how, code = pipe:close()
+  return {output = output, how = how, code = code}
+end
+
+-- The output of a script that ends well; anything else is an error.
+function process.output(script, options)
+  local r = process.run(script, options)
+  if r.how ~= "exit" or r.code ~= 0 then
+    error(("%s %d:\n%s"):format(r.how, r.code, r.output), 2)
+  end
+  return r.output
+end
+
+-- Call f with the path of a new, empty directory, which is gone afterwards.
+function process.with_directory(f)
+  local pipe = assert(io.popen("mktemp -d", "r"))
+  local path = pipe:read "l"
+  assert(pipe:close())
+  local ok, err = pcall(f, path)
+  os.execute("chmod -R u+rwX " .. quoted(path) .. "; rm -rf " .. quoted(path))
+  if not ok then error(err, 0) end
+end
+
+-- Write a file of those bytes.
+function process.write(path, bytes)
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(bytes))
+end
+
+return process

@@ -1,0 +1,983 @@
+/*
+ * lze_core.c - the module, its state, drivers, devices and contexts.
+ * SPDX-License-Identifier: MIT
+ */
+#include "lze.h"
+#include "lze_private.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+/* The registry key of a state's lze_State. */
+static const char state_key;
+
+/* --- the state ---------------------------------------------------------- */
+
+lze_State *lze_state(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  lze_State *S = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (S == NULL || S->closed) luaL_error(L, "lze is closed in this state");
+  return S;
+}
+
+static int state_gc(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  lze_State *S = lua_touserdata(L, -1);
+  if (S == NULL || lua_touserdata(L, 1) != (void *)S || S->closed) return 0;
+  lze_state_close(L, S);
+  return 0;
+}
+
+/* Made first, so that its finaliser comes after those of all objects. */
+static void state_new(lua_State *L) {
+  lze_State *S = lua_newuserdatauv(L, sizeof *S, 0);
+  memset(S, 0, sizeof *S);
+  S->hook_ref = S->cache_ref = S->module_ref = LUA_NOREF;
+  lze_gc_init(S);
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushliteral(L, "an object of lze");
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+  if (luaL_loadbufferx(L, "return", 6, "=lze", "t") != LUA_OK) lua_error(L);
+  S->hook_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  S->cache_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+}
+
+/* A userdata that shows something native, the same one for as long as a
+   script holds it: push what the cache has for `key`, or return false. */
+static bool cache_get(lua_State *L, const void *key) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->cache_ref);
+  if (lua_rawgetp(L, -1, key) == LUA_TNIL) {
+    lua_pop(L, 2);
+    return false;
+  }
+  lua_remove(L, -2);
+  return true;
+}
+
+/* Remember the userdata on the top. */
+static void cache_set(lua_State *L, const void *key) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->cache_ref);
+  lua_pushvalue(L, -2);
+  lua_rawsetp(L, -2, key);
+  lua_pop(L, 1);
+}
+
+/* --- contexts ----------------------------------------------------------- */
+
+static void context_destroy(lze_Object *o) {
+  lze_Context *c = (lze_Context *)o;
+  lze_queues_drop(c);
+  lze_events_destroy(c);
+  lze_Context **link = &c->state->contexts;
+  while (*link != c) link = &(*link)->next;
+  *link = c->next;
+  if (c->handle != NULL) ZE(zeContextDestroy, c->handle);
+  c->handle = NULL;
+}
+
+static const lze_Class context_class = {"context", context_destroy, NULL};
+
+/* A variable that is 1, or 0 or not set. */
+static bool environment_flag(lua_State *L, const char *name) {
+  const char *value = getenv(name);
+  if (value == NULL || *value == '\0' || strcmp(value, "0") == 0) return false;
+  if (strcmp(value, "1") != 0)
+    luaL_error(L, "%s=%s: 0 or 1 expected", name, value);
+  return true;
+}
+
+/* The variables that say how a state works, read when it first gets to. */
+static void state_configure(lua_State *L, lze_State *S) {
+  if (S->configured) return;
+  S->system = lze_system(L);
+  const char *policy = getenv("LZE_GROUP_POLICY");
+  if (policy != NULL && *policy != '\0')
+    S->policy = lze_check_policy(L, policy, "LZE_GROUP_POLICY");
+  bool check = environment_flag(L, "LZE_CHECK");
+  S->sync = environment_flag(L, "LZE_SYNC") || check;
+  S->check = check;
+  S->configured = true;
+}
+
+/* Make a context of a driver, with one owner. */
+static lze_Context *context_new(lua_State *L, const lze_Driver *driver) {
+  lze_State *S = lze_state(L);
+  state_configure(L, S);
+  ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+  lze_Context *c = lze_object_new(&context_class, sizeof *c, NULL);
+  if (c == NULL) luaL_error(L, "not enough memory");
+  c->o.context = c;
+  c->state = S;
+  c->driver = driver;
+  c->next = S->contexts;
+  S->contexts = c;
+  ze_result_t r = ZE(zeContextCreate, driver->handle, &desc, &c->handle);
+  if (r == ZE_RESULT_SUCCESS) return c;
+  c->handle = NULL;
+  lze_disown(&c->o);
+  lze_fail(L, driver, r, NULL, "zeContextCreate", NULL, NULL);
+  return NULL;
+}
+
+lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
+  lze_State *S = lze_state(L);
+  if (S->context != NULL && !S->context->o.closed &&
+      S->context->driver == info->driver)
+    return S->context;
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next)
+    if (c->is_default && !c->o.closed && c->driver == info->driver) return c;
+  lze_Context *c = context_new(L, info->driver);
+  c->is_default = true;
+  return c;
+}
+
+typedef struct ContextBox {
+  lze_Box box;
+  lze_Context *context;         /* NULL once closed */
+} ContextBox;
+
+void lze_push_context(lua_State *L, lze_Context *context) {
+  if (cache_get(L, context)) {
+    const ContextBox *b = lze_test_box(L, -1, lze_context_kind);
+    if (b != NULL && b->context == context) return;
+    lua_pop(L, 1); /* of an older one at the same address */
+  }
+  ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
+  b->context = context;
+  lze_own(&context->o);
+  cache_set(L, context);
+}
+
+static lze_Context *context_check(lua_State *L, int arg) {
+  ContextBox *b = lze_check_box(L, arg, lze_context_kind);
+  if (b->context == NULL || b->context->o.closed)
+    luaL_argerror(L, arg, "the context is closed");
+  return b->context;
+}
+
+static int context_close(lua_State *L) {
+  ContextBox *b = lze_check_box(L, 1, lze_context_kind);
+  lze_Context *c = b->context;
+  b->context = NULL;
+  if (c == NULL) return 0;
+  if (!c->o.closed) {
+    lze_context_close(c);
+    if (c->is_default) lze_disown(&c->o); /* the state's */
+  }
+  lze_disown(&c->o);
+  return 0;
+}
+
+static int context_gc(lua_State *L) {
+  ContextBox *b = lze_check_box(L, 1, lze_context_kind);
+  lze_Context *c = b->context;
+  b->context = NULL;
+  if (c != NULL) lze_disown(&c->o);
+  return 0;
+}
+
+static int context_tostring(lua_State *L) {
+  const ContextBox *b = lze_check_box(L, 1, lze_context_kind);
+  if (b->context == NULL || b->context->o.closed)
+    lua_pushliteral(L, "context (closed)");
+  else
+    lua_pushfstring(L, "context of driver %d", b->context->driver->index + 1);
+  return 1;
+}
+
+static int field_context_handle(lua_State *L) {
+  lua_pushlightuserdata(L, context_check(L, 1)->handle);
+  return 1;
+}
+
+static void driver_push(lua_State *L, const lze_Driver *driver);
+
+static int field_context_driver(lua_State *L) {
+  driver_push(L, context_check(L, 1)->driver);
+  return 1;
+}
+
+static const luaL_Reg context_methods[] = {{"close", context_close},
+                                           {NULL, NULL}};
+
+static const luaL_Reg context_metamethods[] = {
+    {"__gc", context_gc}, {"__close", context_close},
+    {"__tostring", context_tostring}, {NULL, NULL}};
+
+static const lze_Field context_fields[] = {{"driver", field_context_driver},
+                                           {"handle", field_context_handle},
+                                           {NULL, NULL}};
+
+/* --- drivers ------------------------------------------------------------ */
+
+typedef struct DriverBox {
+  lze_Box box;
+  const lze_Driver *driver;
+} DriverBox;
+
+static void driver_push(lua_State *L, const lze_Driver *driver) {
+  if (cache_get(L, driver)) return;
+  DriverBox *b = lze_push_box(L, lze_driver_kind, sizeof *b);
+  b->driver = driver;
+  cache_set(L, driver);
+}
+
+static const lze_Driver *driver_check(lua_State *L) {
+  return ((DriverBox *)lze_check_box(L, 1, lze_driver_kind))->driver;
+}
+
+static const char *version_text(lua_State *L, uint32_t version) {
+  return lua_pushfstring(L, "%d.%d", (int)ZE_MAJOR_VERSION(version),
+                         (int)ZE_MINOR_VERSION(version));
+}
+
+static int driver_tostring(lua_State *L) {
+  const lze_Driver *d = driver_check(L);
+  char version[16];
+  snprintf(version, sizeof version, "0x%x", d->version);
+  lua_pushfstring(L, "driver: %s, version %s, Level Zero %s", d->name, version,
+                  version_text(L, d->api));
+  return 1;
+}
+
+static int field_driver_name(lua_State *L) {
+  lua_pushstring(L, driver_check(L)->name);
+  return 1;
+}
+
+static int field_driver_version(lua_State *L) {
+  lua_pushinteger(L, driver_check(L)->version);
+  return 1;
+}
+
+static int field_driver_api(lua_State *L) {
+  version_text(L, driver_check(L)->api);
+  return 1;
+}
+
+static int field_driver_handle(lua_State *L) {
+  lua_pushlightuserdata(L, driver_check(L)->handle);
+  return 1;
+}
+
+static const luaL_Reg no_methods[] = {{NULL, NULL}};
+
+static const luaL_Reg driver_metamethods[] = {{"__tostring", driver_tostring},
+                                              {NULL, NULL}};
+
+static const lze_Field driver_fields[] = {{"name", field_driver_name},
+                                          {"version", field_driver_version},
+                                          {"api", field_driver_api},
+                                          {"handle", field_driver_handle},
+                                          {NULL, NULL}};
+
+/* lze.drivers() -> array of drivers */
+static int core_drivers(lua_State *L) {
+  const lze_System *s = lze_system(L);
+  lua_createtable(L, s->driver_count, 0);
+  for (int i = 0; i < s->driver_count; i++) {
+    driver_push(L, &s->drivers[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* --- devices ------------------------------------------------------------ */
+
+typedef struct DeviceBox {
+  lze_Box box;
+  const lze_DeviceInfo *info;
+} DeviceBox;
+
+void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
+  if (cache_get(L, info)) return;
+  DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
+  b->info = info;
+  cache_set(L, info);
+}
+
+const lze_DeviceInfo *lze_test_device(lua_State *L, int index) {
+  DeviceBox *b = lze_test_box(L, index, lze_device_kind);
+  return b != NULL ? b->info : NULL;
+}
+
+static const lze_DeviceInfo *device_check(lua_State *L) {
+  return ((DeviceBox *)lze_check_box(L, 1, lze_device_kind))->info;
+}
+
+static uint32_t device_units(const lze_DeviceInfo *d) {
+  return d->props.numSlices * d->props.numSubslicesPerSlice *
+         d->props.numEUsPerSubslice;
+}
+
+static bool device_is_software(const lze_DeviceInfo *d) {
+  return d->props.type == ZE_DEVICE_TYPE_CPU;
+}
+
+static int device_tostring(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  lua_pushfstring(L, "device: %s (%s%s)", d->props.name, d->type,
+                  d->parent != NULL ? " tile" : "");
+  return 1;
+}
+
+/* dev:subdevices() -> array of its tiles */
+static int device_subdevices(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  lua_createtable(L, (int)d->tile_count, 0);
+  for (uint32_t i = 0; i < d->tile_count; i++) {
+    lze_push_device(L, &d->tiles[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* dev:memory() -> free_bytes, total_bytes
+   Level Zero's core cannot tell what is free: free_bytes is the total less
+   what this state uses there. */
+static int device_memory(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  uint64_t used = 0;
+  for (lze_Context *c = lze_state(L)->contexts; c != NULL; c = c->next)
+    used += lze_storage_bytes(c, d);
+  lua_pushinteger(L, (lua_Integer)(used < d->memory_bytes
+                                       ? d->memory_bytes - used : 0));
+  lua_pushinteger(L, (lua_Integer)d->memory_bytes);
+  return 2;
+}
+
+/* What dev:properties() shows: key, struct, member. */
+#define PROPERTIES(X)                                                        \
+  X("vendor_id", props, vendorId)                                            \
+  X("device_id", props, deviceId)                                            \
+  X("core_clock_mhz", props, coreClockRate)                                  \
+  X("max_allocation_bytes", props, maxMemAllocSize)                          \
+  X("max_hardware_contexts", props, maxHardwareContexts)                     \
+  X("max_queue_priority", props, maxCommandQueuePriority)                    \
+  X("threads_per_eu", props, numThreadsPerEU)                                \
+  X("eu_simd_width", props, physicalEUSimdWidth)                             \
+  X("eus_per_subslice", props, numEUsPerSubslice)                            \
+  X("subslices_per_slice", props, numSubslicesPerSlice)                      \
+  X("slices", props, numSlices)                                              \
+  X("timer_hz", props, timerResolution)                                      \
+  X("timestamp_bits", props, timestampValidBits)                             \
+  X("kernel_timestamp_bits", props, kernelTimestampValidBits)                \
+  X("max_group_size", compute, maxTotalGroupSize)                            \
+  X("max_group_size_x", compute, maxGroupSizeX)                              \
+  X("max_group_size_y", compute, maxGroupSizeY)                              \
+  X("max_group_size_z", compute, maxGroupSizeZ)                              \
+  X("max_group_count_x", compute, maxGroupCountX)                            \
+  X("max_group_count_y", compute, maxGroupCountY)                            \
+  X("max_group_count_z", compute, maxGroupCountZ)                            \
+  X("local_bytes", compute, maxSharedLocalMemory)                            \
+  X("max_argument_bytes", module, maxArgumentsSize)                          \
+  X("printf_bytes", module, printfBufferSize)
+
+/* Flags, likewise, with the bit. */
+#define FLAGS(X)                                                             \
+  X("integrated", props, ZE_DEVICE_PROPERTY_FLAG_INTEGRATED)                 \
+  X("subdevice", props, ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE)                   \
+  X("ecc", props, ZE_DEVICE_PROPERTY_FLAG_ECC)                               \
+  X("on_demand_paging", props, ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING)       \
+  X("fp16", module, ZE_DEVICE_MODULE_FLAG_FP16)                              \
+  X("fp64", module, ZE_DEVICE_MODULE_FLAG_FP64)                              \
+  X("int64_atomics", module, ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS)            \
+  X("dp4a", module, ZE_DEVICE_MODULE_FLAG_DP4A)
+
+static int field_subgroup_sizes(lua_State *L);
+static int field_uuid(lua_State *L);
+
+/* dev:properties() -> what the driver reports, as one plain table */
+static int device_properties(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  lua_settop(L, 1);
+  lua_createtable(L, 0, 48);
+#define X(key, part, member)                                                 \
+  lua_pushinteger(L, (lua_Integer)d->part.member);                           \
+  lua_setfield(L, 2, key);
+  PROPERTIES(X)
+#undef X
+#define X(key, part, flag)                                                   \
+  lua_pushboolean(L, (d->part.flags & flag) != 0);                           \
+  lua_setfield(L, 2, key);
+  FLAGS(X)
+#undef X
+  lua_pushfstring(L, "%d.%d",
+                  (int)ZE_MAJOR_VERSION(d->module.spirvVersionSupported),
+                  (int)ZE_MINOR_VERSION(d->module.spirvVersionSupported));
+  lua_setfield(L, 2, "spirv_version");
+  lua_pushstring(L, d->props.name);
+  lua_setfield(L, 2, "name");
+  lua_pushstring(L, d->type);
+  lua_setfield(L, 2, "type");
+  lua_pushinteger(L, (lua_Integer)d->memory_bytes);
+  lua_setfield(L, 2, "memory_bytes");
+  field_subgroup_sizes(L);
+  lua_setfield(L, 2, "subgroup_sizes");
+  field_uuid(L);
+  lua_setfield(L, 2, "uuid");
+  return 1;
+}
+
+static int field_name(lua_State *L) {
+  lua_pushstring(L, device_check(L)->props.name);
+  return 1;
+}
+
+static int field_type(lua_State *L) {
+  lua_pushstring(L, device_check(L)->type);
+  return 1;
+}
+
+/* Vendors by PCI identifier. */
+static int field_vendor(lua_State *L) {
+  static const struct {
+    uint32_t id;
+    const char *name;
+  } vendors[] = {{0x8086, "Intel"}, {0x1002, "AMD"}, {0x1022, "AMD"},
+                 {0x10de, "NVIDIA"}, {0x13b5, "Arm"}, {0x5143, "Qualcomm"}};
+  uint32_t id = device_check(L)->props.vendorId;
+  for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++)
+    if (vendors[i].id == id) {
+      lua_pushstring(L, vendors[i].name);
+      return 1;
+    }
+  char number[16];
+  snprintf(number, sizeof number, "0x%04x", id);
+  lua_pushstring(L, number);
+  return 1;
+}
+
+static int field_memory_bytes(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)device_check(L)->memory_bytes);
+  return 1;
+}
+
+static int field_compute_units(lua_State *L) {
+  lua_pushinteger(L, device_units(device_check(L)));
+  return 1;
+}
+
+static int field_max_group_size(lua_State *L) {
+  lua_pushinteger(L, device_check(L)->compute.maxTotalGroupSize);
+  return 1;
+}
+
+static int field_subgroup_sizes(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  uint32_t n = d->compute.numSubGroupSizes;
+  if (n > ZE_SUBGROUPSIZE_COUNT) n = ZE_SUBGROUPSIZE_COUNT;
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_pushinteger(L, d->compute.subGroupSizes[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static int field_fp64(lua_State *L) {
+  lua_pushboolean(L, (device_check(L)->module.flags &
+                      ZE_DEVICE_MODULE_FLAG_FP64) != 0);
+  return 1;
+}
+
+static int field_fp16(lua_State *L) {
+  lua_pushboolean(L, (device_check(L)->module.flags &
+                      ZE_DEVICE_MODULE_FLAG_FP16) != 0);
+  return 1;
+}
+
+static int field_uuid(lua_State *L) {
+  const uint8_t *id = device_check(L)->props.uuid.id;
+  char text[2 * ZE_MAX_DEVICE_UUID_SIZE + 5], *p = text;
+  for (int i = 0; i < ZE_MAX_DEVICE_UUID_SIZE; i++) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *p++ = '-';
+    p += sprintf(p, "%02x", id[i]);
+  }
+  lua_pushstring(L, text);
+  return 1;
+}
+
+static int field_driver(lua_State *L) {
+  driver_push(L, device_check(L)->driver);
+  return 1;
+}
+
+static int field_context(lua_State *L) {
+  lze_push_context(L, lze_device_context(L, device_check(L)));
+  return 1;
+}
+
+/* [-0, +1] the userdata of a queue that exists. */
+static void queue_push_cached(lua_State *L, lze_Queue *q) {
+  if (cache_get(L, q)) {
+    if (lze_test_queue(L, -1) == q) return;
+    lua_pop(L, 1); /* of an older one at the same address */
+  }
+  lze_push_queue(L, q);
+  cache_set(L, q);
+}
+
+static int field_queue(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  queue_push_cached(L, lze_default_queue(L, lze_device_context(L, d), d));
+  return 1;
+}
+
+static int field_parent(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  if (d->parent != NULL)
+    lze_push_device(L, d->parent);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+static int field_software(lua_State *L) {
+  lua_pushboolean(L, device_is_software(device_check(L)));
+  return 1;
+}
+
+static int field_device_handle(lua_State *L) {
+  lua_pushlightuserdata(L, device_check(L)->handle);
+  return 1;
+}
+
+static const luaL_Reg device_methods[] = {{"subdevices", device_subdevices},
+                                          {"properties", device_properties},
+                                          {"memory", device_memory},
+                                          {NULL, NULL}};
+
+static const luaL_Reg device_metamethods[] = {{"__tostring", device_tostring},
+                                              {NULL, NULL}};
+
+static const lze_Field device_fields[] = {
+    {"name", field_name},
+    {"type", field_type},
+    {"vendor", field_vendor},
+    {"memory_bytes", field_memory_bytes},
+    {"compute_units", field_compute_units},
+    {"max_group_size", field_max_group_size},
+    {"subgroup_sizes", field_subgroup_sizes},
+    {"fp64", field_fp64},
+    {"fp16", field_fp16},
+    {"uuid", field_uuid},
+    {"driver", field_driver},
+    {"context", field_context},
+    {"queue", field_queue},
+    {"parent", field_parent},
+    {"software", field_software},
+    {"handle", field_device_handle},
+    {NULL, NULL}};
+
+/* lze.devices([selector]) -> array of devices, GPUs first */
+static int core_devices(lua_State *L) {
+  lua_settop(L, 1);
+  lze_select(L, 1);
+  return 1;
+}
+
+/* Raise that no device matches; the selector is at `arg`, nil for none. */
+static int device_none(lua_State *L, int arg) {
+  const lze_System *s = lze_system(L);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  if (s->device_count == 0) luaL_addstring(&b, " none");
+  for (int i = 0; i < s->device_count; i++) {
+    lua_pushfstring(L, "%s %d: %s (%s)", i > 0 ? "," : "", i + 1,
+                    s->devices[i].props.name, s->devices[i].type);
+    luaL_addvalue(&b);
+  }
+  const char *limit = getenv("ONEAPI_DEVICE_SELECTOR");
+  if (limit != NULL && *limit != '\0') {
+    lua_pushfstring(L, "; ONEAPI_DEVICE_SELECTOR=%s", limit);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  const char *list = lua_tostring(L, -1);
+  if (lua_isnoneornil(L, arg))
+    return luaL_error(L, "there is no device; the drivers show:%s%s%s", list,
+                      s->missing[0] != '\0' ? "; " : "", s->missing);
+  return luaL_error(L, "no device matches %s; there is:%s%s",
+                    lze_describe(L, arg), list,
+                    lua_type(L, arg) == LUA_TSTRING &&
+                            isdigit((unsigned char)*lua_tostring(L, arg))
+                        ? " (numbers in a string count from 0)" : "");
+}
+
+/* lze.device([selector]) -> the first match (no selector: the default) */
+static int core_device(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lze_push_device(L, lze_default_device(L));
+    return 1;
+  }
+  lze_select(L, 1);
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) return device_none(L, 1);
+  return 1;
+}
+
+const lze_DeviceInfo *lze_default_device(lua_State *L) {
+  lze_State *S = lze_state(L);
+  if (S->device != NULL) return S->device;
+  const char *wanted = getenv("LZE_DEVICE");
+  int top = lua_gettop(L);
+  if (wanted != NULL && *wanted != '\0')
+    lua_pushstring(L, wanted);
+  else
+    lua_pushnil(L);
+  lze_select(L, top + 1);
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) device_none(L, top + 1);
+  S->device = lze_test_device(L, -1);
+  lua_settop(L, top);
+  return S->device;
+}
+
+const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
+                                    const char *what) {
+  const lze_DeviceInfo *d = lze_test_device(L, index);
+  if (d != NULL) return d;
+  int type = lua_type(L, index), top = lua_gettop(L);
+  if (type != LUA_TSTRING && type != LUA_TNUMBER)
+    luaL_error(L, "%s: device or selector expected, got %s", what,
+               lze_describe(L, index));
+  index = lua_absindex(L, index);
+  lze_select(L, index);
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) device_none(L, index);
+  d = lze_test_device(L, -1);
+  lua_settop(L, top);
+  return d;
+}
+
+void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
+                   lze_Context **context) {
+  *device = NULL;
+  *context = NULL;
+  if (t != 0 && lze_getoption(L, t, "context") != LUA_TNIL) {
+    ContextBox *b = lze_test_box(L, -1, lze_context_kind);
+    if (b == NULL)
+      luaL_error(L, "option context: context expected, got %s",
+                 lze_describe(L, -1));
+    if (b->context == NULL || b->context->o.closed)
+      luaL_error(L, "option context: the context is closed");
+    *context = b->context;
+  }
+  if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
+    *device = lze_device_at(L, -1, "option device");
+  if (*device == NULL) *device = lze_default_device(L);
+  if (*context == NULL)
+    *context = lze_device_context(L, *device);
+  else if ((*context)->driver != (*device)->driver)
+    luaL_error(L, "option context: it is of another driver than the device");
+}
+
+/* --- the module --------------------------------------------------------- */
+
+static void info_add(lua_State *L, luaL_Buffer *b) {
+  (void)L;
+  luaL_addvalue(b);
+}
+
+/* In a protected call: store the system and the default device. */
+static int info_probe(lua_State *L) {
+  const void **found = lua_touserdata(L, 1);
+  const lze_System *s = lze_system(L);
+  found[0] = s;
+  if (s->device_count > 0) found[1] = lze_default_device(L);
+  return 0;
+}
+
+/* lze.info() -> text for a person: drivers, devices, what is in force. */
+static int core_info(lua_State *L) {
+  const lze_System *s = NULL;
+  const lze_DeviceInfo *standard = NULL;
+  const void *found[2] = {NULL, NULL};
+  lua_settop(L, 0);
+  /* What keeps devices away is what this is asked for: show it, not raise. */
+  lua_pushcfunction(L, info_probe);
+  lua_pushlightuserdata(L, found);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) luaL_tolstring(L, -1, NULL);
+  const char *problem = lua_tostring(L, -1);
+  s = found[0];
+  standard = found[1];
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  lua_pushfstring(L, "lze %s%s%s\n", LZE_VERSION,
+                  s != NULL ? ", Level Zero through " : "",
+                  s != NULL ? s->loader : "");
+  info_add(L, &b);
+  if (problem != NULL) {
+    lua_pushfstring(L, "problem: %s\n", problem);
+    info_add(L, &b);
+  }
+  static const lze_System nothing;
+  if (s == NULL) s = &nothing;
+  for (int i = 0; i < s->driver_count; i++) {
+    const lze_Driver *d = &s->drivers[i];
+    lua_pushfstring(L, "driver %d: %s, Level Zero %d.%d\n", i + 1, d->name,
+                    (int)ZE_MAJOR_VERSION(d->api),
+                    (int)ZE_MINOR_VERSION(d->api));
+    info_add(L, &b);
+  }
+  for (int i = 0; i < s->device_count; i++) {
+    const lze_DeviceInfo *d = &s->devices[i];
+    char memory[32];
+    snprintf(memory, sizeof memory, "%.1f GiB",
+             (double)d->memory_bytes / (1 << 30));
+    lua_pushfstring(
+        L,
+        "device %d: %s (%s, driver %d)%s\n"
+        "  %d compute units, groups of up to %d, %s%s%s%s\n",
+        i + 1, d->props.name, d->type, d->driver->index + 1,
+        d == standard ? ", the default" : "", (int)device_units(d),
+        (int)d->compute.maxTotalGroupSize, memory,
+        d->module.flags & ZE_DEVICE_MODULE_FLAG_FP64 ? ", fp64" : "",
+        d->module.flags & ZE_DEVICE_MODULE_FLAG_FP16 ? ", fp16" : "",
+        d->driver->offsets ? "" : ", no global offsets");
+    info_add(L, &b);
+    if (d->tile_count > 0) {
+      lua_pushfstring(L, "  %d tiles\n", (int)d->tile_count);
+      info_add(L, &b);
+    }
+  }
+  if (s->device_count == 0) luaL_addstring(&b, "no device\n");
+  for (const char *line = s->missing; *line != '\0';) {
+    size_t length = strcspn(line, "\n");
+    luaL_addstring(&b, "note: ");
+    luaL_addlstring(&b, line, length);
+    luaL_addchar(&b, '\n');
+    line += length + (line[length] == '\n');
+  }
+  static const char *const variables[] = {
+      "LZE_DEVICE", "LZE_SOFTWARE", "LZE_GROUP_POLICY",
+      "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
+      "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER"};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *value = getenv(variables[i]);
+    if (value == NULL) continue;
+    lua_pushfstring(L, "%s=%s\n", variables[i], value);
+    info_add(L, &b);
+  }
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* lze.type(v) -> "buffer", "device", ... or nil for what is not lze's */
+static int core_type(lua_State *L) {
+  luaL_checkany(L, 1);
+  lua_pushstring(L, lze_box_kind(L, 1)); /* nil for NULL */
+  return 1;
+}
+
+/* lze.context([device | selector | {device, ...}]) -> context
+   Without a device the default one's shared context; with devices, which must
+   be of one driver, a new one. */
+static int core_context(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lze_push_context(L, lze_device_context(L, lze_default_device(L)));
+    return 1;
+  }
+  const lze_Driver *driver = NULL;
+  if (lua_istable(L, 1)) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
+    if (n == 0) return luaL_argerror(L, 1, "devices: an empty table");
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_rawgeti(L, 1, i);
+      const lze_DeviceInfo *d = lze_device_at(L, -1, "devices");
+      lua_pop(L, 1);
+      if (driver != NULL && d->driver != driver)
+        return luaL_argerror(L, 1, "devices: they are of different drivers, "
+                                   "which cannot share a context");
+      driver = d->driver;
+    }
+  } else {
+    driver = lze_device_at(L, 1, "device")->driver;
+  }
+  ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
+  b->context = context_new(L, driver);
+  cache_set(L, b->context);
+  return 1;
+}
+
+/* lze.default([device | selector | queue | context]) -> device
+   Sets what everything below uses when it is not told: the device, the
+   context for devices of its driver, or the queue for its device and context.
+   Returns the default device, with its context and queue. */
+static int core_default(lua_State *L) {
+  lua_settop(L, 1);
+  lze_State *S = lze_state(L);
+  lze_Queue *q = lze_test_queue(L, 1);
+  if (lze_box_kind(L, 1) == lze_queue_kind) {
+    q = lze_check_queue(L, 1);
+    S->device = q->device;
+    lze_set_default_queue(S, q);
+    cache_set(L, q); /* the same object for dev.queue */
+  } else if (lze_box_kind(L, 1) == lze_context_kind) {
+    lze_Context *c = context_check(L, 1), *old = S->context;
+    lze_own(&c->o);
+    S->context = c;
+    if (old != NULL) lze_disown(&old->o);
+    if (S->device == NULL || S->device->driver != c->driver) {
+      const lze_System *s = lze_system(L);
+      for (int i = s->device_count; i-- > 0;)
+        if (s->devices[i].driver == c->driver) S->device = &s->devices[i];
+    }
+  } else if (!lua_isnil(L, 1)) {
+    S->device = lze_device_at(L, 1, "device, queue or context");
+  }
+  const lze_DeviceInfo *d = lze_default_device(L);
+  lze_Context *c = lze_device_context(L, d);
+  lze_push_device(L, d);
+  lze_push_context(L, c);
+  queue_push_cached(L, lze_default_queue(L, c, d));
+  return 3;
+}
+
+/* Milliseconds of collecting are cheap beside running out of memory; these
+   say when. lze.gc([{soft_limit_bytes = n, growth = f}]) -> table in force
+   soft_limit_bytes: device memory below which none of it forces a collection;
+   growth: how much more than what survived one the next limit is. */
+static int core_gc(lua_State *L) {
+  static const char *const keys[] = {"soft_limit_bytes", "growth", NULL};
+  lua_settop(L, 1);
+  lze_State *S = lze_state(L);
+  if (!lua_isnil(L, 1)) {
+    luaL_argexpected(L, lua_istable(L, 1), 1, "table");
+    lze_check_keys(L, 1, "lze.gc's options", keys);
+    size_t soft = S->soft_limit;
+    double growth = S->growth;
+    if (lze_getoption(L, 1, "soft_limit_bytes") != LUA_TNIL) {
+      int exact;
+      lua_Integer n = lua_tointegerx(L, -1, &exact);
+      if (!exact || lua_type(L, -1) != LUA_TNUMBER || n < 0)
+        return luaL_error(L, "option soft_limit_bytes: an integer that is not "
+                             "negative expected, got %s",
+                          lze_describe(L, -1));
+      soft = (size_t)n;
+    }
+    if (lze_getoption(L, 1, "growth") != LUA_TNIL) {
+      if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 1))
+        return luaL_error(L, "option growth: a number of at least 1 "
+                             "expected, got %s", lze_describe(L, -1));
+      growth = lua_tonumber(L, -1);
+    }
+    S->soft_limit = S->limit = soft;
+    S->growth = growth;
+  }
+  lua_createtable(L, 0, 2);
+  lua_pushinteger(L, (lua_Integer)S->soft_limit);
+  lua_setfield(L, -2, "soft_limit_bytes");
+  lua_pushnumber(L, S->growth);
+  lua_setfield(L, -2, "growth");
+  return 1;
+}
+
+/* lze.stats() -> {objects = {kind = n}, bytes, peak_bytes, pinned,
+   pinned_bytes, pending, in_flight, launches, collections}: native objects by
+   kind, USM in use, how much of it work in flight uses, how many objects are
+   closed or dropped but still needed (pending), commands in flight, launches
+   and collections that device memory forced, so far. */
+static int core_stats(lua_State *L) {
+  lze_State *S = lze_state(L);
+  lze_reap(S);
+  lua_Integer pending = 0, in_flight = 0, contexts = 0;
+  size_t pinned = 0, pinned_bytes = 0;
+  lua_createtable(L, 0, 9);
+  lua_newtable(L);
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next) {
+    contexts++;
+    for (lze_Queue *q = c->queues; q != NULL; q = q->next)
+      in_flight += q->in_flight;
+    for (lze_Object *o = c->objects; o != NULL; o = o->next) {
+      lua_getfield(L, -1, o->cls->name);
+      lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+      lua_setfield(L, -3, o->cls->name);
+      lua_pop(L, 1);
+      pinned += lze_storage_pinned(o, &pinned_bytes);
+      pending += o->pins != 0 && (o->closed || o->owners == 0);
+    }
+  }
+  lua_pushinteger(L, contexts);
+  lua_setfield(L, -2, "context");
+  lua_setfield(L, -2, "objects");
+  const struct {
+    const char *key;
+    lua_Integer value;
+  } numbers[] = {{"bytes", (lua_Integer)S->bytes},
+                 {"peak_bytes", (lua_Integer)S->peak},
+                 {"pinned", (lua_Integer)pinned},
+                 {"pinned_bytes", (lua_Integer)pinned_bytes},
+                 {"pending", pending},
+                 {"in_flight", in_flight},
+                 {"launches", (lua_Integer)S->launches},
+                 {"collections", (lua_Integer)S->collections}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    lua_pushinteger(L, numbers[i].value);
+    lua_setfield(L, -2, numbers[i].key);
+  }
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"devices", core_devices},
+                                     {"device", core_device},
+                                     {"drivers", core_drivers},
+                                     {"context", core_context},
+                                     {"default", core_default},
+                                     {"gc", core_gc},
+                                     {"stats", core_stats},
+                                     {"info", core_info},
+                                     {"type", core_type},
+                                     {NULL, NULL}};
+
+void lze_open_core(lua_State *L) {
+  lze_new_kind(L, lze_context_kind, context_metamethods, context_methods,
+               context_fields);
+  lze_new_kind(L, lze_driver_kind, driver_metamethods, no_methods,
+               driver_fields);
+  lze_new_kind(L, lze_device_kind, device_metamethods, device_methods,
+               device_fields);
+  luaL_setfuncs(L, functions, 0);
+  lua_pushliteral(L, "lze " LZE_VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  lua_pushliteral(L, LZE_VERSION);
+  lua_setfield(L, -2, "version");
+}
+
+API int luaopen_lze(lua_State *L) {
+  luaL_checkversion(L);
+  lua_settop(L, 0);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key) == LUA_TNIL) {
+    state_new(L);
+  } else if (lze_state(L)->module_ref != LUA_NOREF) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
+    return 1;
+  }
+  lua_settop(L, 0);
+  lua_newtable(L);
+  lze_open_error(L);
+  lze_open_core(L);
+  lze_open_memory(L);
+  lze_open_queue(L);
+  lze_open_module(L);
+  lze_open_kernel(L);
+  lze_open_spirv(L);
+  lze_open_compile(L);
+  lua_pushvalue(L, 1);
+  lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  return 1;
+}

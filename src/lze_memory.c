@@ -1,0 +1,1118 @@
+/*
+ * lze_memory.c - buffers: typed windows on USM allocations.
+ * SPDX-License-Identifier: MIT
+ */
+#include "lze_private.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Aligned for every element type: double16 is the largest. */
+#define ALIGNMENT 128
+
+/* Device buffers are read and written through host memory in pieces of this
+   size: large enough for the bandwidth of any bus, small beside the data. */
+#define STAGING_BYTES ((size_t)4 << 20)
+
+/* How many values `print(x)` shows. */
+#define SHOWN 8
+
+static const char *const usage_names[] = {"shared", "device", "host", NULL};
+
+/* --- storages ----------------------------------------------------------- */
+
+/* With LZE_CHECK=1 this much memory of this pattern lies on both sides of a
+   storage: a page, so that the alignment stays what it was. */
+#define GUARD_BYTES ((size_t)4096)
+#define GUARD_PATTERN 0xc5
+
+static size_t storage_guard(const lze_Storage *s) {
+  return s->guarded ? GUARD_BYTES : 0;
+}
+
+static void storage_destroy(lze_Object *o) {
+  lze_Storage *s = (lze_Storage *)o;
+  lze_failure_drop(&s->failed);
+  if (s->pointer == NULL) return;
+  ZE(zeMemFree, o->context->handle, s->pointer - storage_guard(s));
+  o->context->state->bytes -= s->bytes;
+  s->pointer = NULL;
+}
+
+/* Where in a guard something was written, or -1. */
+static ptrdiff_t guard_hit(const char *guard) {
+  for (size_t i = 0; i < GUARD_BYTES; i++)
+    if ((unsigned char)guard[i] != GUARD_PATTERN) return (ptrdiff_t)i;
+  return -1;
+}
+
+bool lze_storage_damaged(lze_Storage *s, ptrdiff_t *where) {
+  if (!s->guarded || s->pointer == NULL) return false;
+  char *before = s->pointer - GUARD_BYTES, *after = s->pointer + s->bytes;
+  ptrdiff_t hit = guard_hit(after);
+  if (hit >= 0) {
+    *where = hit;
+  } else {
+    hit = guard_hit(before);
+    if (hit < 0) return false;
+    *where = hit - (ptrdiff_t)GUARD_BYTES;
+  }
+  memset(before, GUARD_PATTERN, GUARD_BYTES);
+  memset(after, GUARD_PATTERN, GUARD_BYTES);
+  return true;
+}
+
+static const lze_Class storage_class = {"storage", storage_destroy, NULL};
+
+uint64_t lze_storage_bytes(const lze_Context *context,
+                           const lze_DeviceInfo *device) {
+  uint64_t bytes = 0;
+  for (lze_Object *o = context->objects; o != NULL; o = o->next)
+    if (o->cls == &storage_class && ((lze_Storage *)o)->device == device &&
+        ((lze_Storage *)o)->usage != LZE_HOST)
+      bytes += ((lze_Storage *)o)->bytes;
+  return bytes;
+}
+
+bool lze_storage_pinned(const lze_Object *o, size_t *bytes) {
+  const lze_Storage *s = (const lze_Storage *)o;
+  if (o->cls != &storage_class || s->uses == NULL) return false;
+  *bytes += s->bytes;
+  return true;
+}
+
+static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
+  ze_device_mem_alloc_desc_t device = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t host = {.stype =
+                                       ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  ze_context_handle_t context = s->o.context->handle;
+  lze_State *S = s->o.context->state;
+  s->guarded = S->check;
+  size_t guard = storage_guard(s), size = bytes + 2 * guard;
+  void *p = NULL;
+  ze_result_t r;
+  /* Canaries are read by the host, so with them device memory is shared. */
+  if (s->usage == LZE_SHARED || (s->usage == LZE_DEVICE && s->guarded))
+    r = ZE(zeMemAllocShared, context, &device, &host, size, ALIGNMENT,
+           s->device->handle, &p);
+  else if (s->usage == LZE_DEVICE)
+    r = ZE(zeMemAllocDevice, context, &device, size, ALIGNMENT,
+           s->device->handle, &p);
+  else
+    r = ZE(zeMemAllocHost, context, &host, size, ALIGNMENT, &p);
+  if (r != ZE_RESULT_SUCCESS) return r;
+  if (s->guarded) {
+    memset(p, GUARD_PATTERN, guard);
+    memset((char *)p + guard + bytes, GUARD_PATTERN, guard);
+  }
+  s->pointer = (char *)p + guard;
+  s->bytes = bytes;
+  S->bytes += bytes;
+  if (S->bytes > S->peak) S->peak = S->bytes;
+  return r;
+}
+
+/* A person's size. */
+static const char *size_text(char *text, size_t size, double bytes) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  int u = 0;
+  while (bytes >= 1024 && u < 4) bytes /= 1024, u++;
+  snprintf(text, size, u == 0 ? "%.0f %s" : "%.1f %s", bytes, units[u]);
+  return text;
+}
+
+/* [-0, +1] a buffer of `count` elements on a new storage. */
+static lze_Buffer *buffer_push(lua_State *L, lze_Context *context,
+                               const lze_DeviceInfo *device, lze_Usage usage,
+                               const lze_Type *type, size_t count) {
+  static const char *const calls[] = {"zeMemAllocShared", "zeMemAllocDevice",
+                                      "zeMemAllocHost"};
+  if (count > (size_t)PTRDIFF_MAX / type->bytes)
+    luaL_error(L, "a buffer of %I %s is larger than any memory",
+               (LUAI_UACINT)count, type->name);
+  size_t bytes = count * type->bytes;
+  lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
+  b->type = type;
+  b->count = (lua_Integer)count;
+  lze_pin(&context->o); /* finalisers may run, and close it */
+  lze_pressure(L, bytes);
+  bool closed = context->o.closed;
+  lze_unpin(&context->o);
+  if (closed) luaL_error(L, "the context is closed");
+  lze_Storage *s = lze_object_new(&storage_class, sizeof *s, context);
+  if (s == NULL) luaL_error(L, "not enough memory");
+  s->usage = usage;
+  s->device = device;
+  s->serial = ++context->state->storages;
+  b->storage = s;
+  if (bytes == 0) return b;
+  ze_result_t r = storage_allocate(s, bytes);
+  if (r == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
+      r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY) {
+    lze_make_room(L);
+    if (context->o.closed) luaL_error(L, "the context is closed");
+    r = storage_allocate(s, bytes);
+  }
+  if (r == ZE_RESULT_SUCCESS) return b;
+  char asked[32], used[32], total[32];
+  lze_fail(L, device->driver, r, NULL, calls[usage], NULL,
+           "asked for %s; in use by this state %s, the device has %s",
+           size_text(asked, sizeof asked, (double)bytes),
+           size_text(used, sizeof used, (double)context->state->bytes),
+           size_text(total, sizeof total, (double)device->memory_bytes));
+  return NULL;
+}
+
+/* --- checks ------------------------------------------------------------- */
+
+bool lze_buffer_is_open(const lze_Buffer *b) {
+  return b->storage != NULL && !b->storage->o.closed;
+}
+
+lze_Buffer *lze_test_buffer(lua_State *L, int index) {
+  return lze_test_box(L, index, lze_buffer_kind);
+}
+
+lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_box(L, arg, lze_buffer_kind);
+  if (!lze_buffer_is_open(b)) luaL_argerror(L, arg, "the buffer is closed");
+  return b;
+}
+
+static char *buffer_data(const lze_Buffer *b) {
+  return b->storage->pointer + b->offset;
+}
+
+static lze_Queue *buffer_queue(lua_State *L, const lze_Buffer *b) {
+  return lze_default_queue(L, b->storage->o.context, b->storage->device);
+}
+
+/* A position, counted from the end when it is negative. */
+static lua_Integer buffer_from_end(const lze_Buffer *b, lua_Integer i) {
+  return i < 0 ? i + b->count + 1 : i;
+}
+
+/* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
+static lua_Integer buffer_at(lua_State *L, const lze_Buffer *b, int arg,
+                             const char *name) {
+  lua_Integer given = lze_opt_integer(L, arg, name, 1);
+  lua_Integer at = buffer_from_end(b, given);
+  if (at < 1 || at > b->count + 1)
+    luaL_argerror(L, arg, lua_pushfstring(L, "%s: %I is outside 1..%I", name,
+                                          (LUAI_UACINT)given,
+                                          (LUAI_UACINT)b->count + 1));
+  return at;
+}
+
+/* Elements [*first, *first + *n), counted from 0, that the arguments i and j
+   name: 1-based, inclusive, negative from the end, nothing clamped. */
+static void buffer_range(lua_State *L, const lze_Buffer *b, int arg,
+                         size_t *first, size_t *n) {
+  const lua_Integer given_i = lze_opt_integer(L, arg, "i", 1);
+  const lua_Integer given_j = lze_opt_integer(L, arg + 1, "j", b->count);
+  lua_Integer i = buffer_from_end(b, given_i);
+  lua_Integer j = buffer_from_end(b, given_j);
+  if (i >= 1 && i <= b->count + 1 && j == i - 1) {
+    *n = 0;
+    *first = (size_t)i - 1;
+    return;
+  }
+  if (i < 1 || i > b->count)
+    luaL_argerror(L, arg,
+                  lua_pushfstring(L, "i: %I is outside 1..%I",
+                                  (LUAI_UACINT)given_i,
+                                  (LUAI_UACINT)b->count));
+  if (j < i || j > b->count)
+    luaL_argerror(L, arg + 1,
+                  lua_pushfstring(L, "j: %I is outside %I..%I",
+                                  (LUAI_UACINT)given_j, (LUAI_UACINT)i - 1,
+                                  (LUAI_UACINT)b->count));
+  *first = (size_t)i - 1;
+  *n = (size_t)(j - i) + 1;
+}
+
+/* --- host access -------------------------------------------------------- */
+
+/* Wait until the host may read, or write, n elements from `first` on.  A
+   hook may run meanwhile: what is at `arg` must still be open after it. */
+static void buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
+                        size_t first, size_t n, bool write) {
+  size_t from = b->offset + first * b->type->bytes;
+  if (n == 0) return;
+  lze_storage_wait(L, b->storage, from, from + n * b->type->bytes, write);
+  if (!lze_buffer_is_open(b))
+    luaL_argerror(L, arg, "the buffer was closed during the wait");
+}
+
+/* Append a copy to a queue and return its command. */
+static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *verb,
+                                bool timed, lze_Storage *to, size_t to_offset,
+                                lze_Storage *from, size_t from_offset,
+                                size_t bytes) {
+  lze_Command *c = lze_begin(L, q, verb, verb, timed, NULL);
+  lze_command_use(L, c, to, to_offset, to_offset + bytes, true);
+  lze_command_use(L, c, from, from_offset, from_offset + bytes, false);
+  lze_command_order(L, c);
+  ze_result_t r = ZE(zeCommandListAppendMemoryCopy, q->list, to->pointer + to_offset, from->pointer + from_offset, bytes,
+      lze_command_event(c), c->wait_count, c->wait_handles);
+  if (r != ZE_RESULT_SUCCESS) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryCopy",
+             NULL, NULL);
+  }
+  lze_end(c);
+  return c;
+}
+
+/* Move bytes between a device storage and host memory at `host`, through a
+   staging buffer, which is left on the stack. [-0, +1] */
+static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
+                        size_t offset, char *host, size_t bytes, bool write) {
+  lze_Storage *s = b->storage;
+  size_t piece = bytes < STAGING_BYTES ? bytes : STAGING_BYTES;
+  lze_Buffer *staging =
+      buffer_push(L, s->o.context, s->device, LZE_HOST,
+                  lze_type_of(LZE_U8, 1), piece);
+  for (size_t done = 0; done < bytes; done += piece) {
+    if (!lze_buffer_is_open(b))
+      luaL_argerror(L, arg, "the buffer was closed during the wait");
+    if (piece > bytes - done) piece = bytes - done;
+    lze_Storage *st = staging->storage;
+    if (write) {
+      memcpy(st->pointer, host + done, piece);
+      copy_append(L, buffer_queue(L, b), "write", false, s, offset + done, st,
+                  0, piece);
+    } else {
+      copy_append(L, buffer_queue(L, b), "read", false, st, 0, s,
+                  offset + done, piece);
+    }
+    lze_storage_wait(L, st, 0, piece, true);
+    if (!lze_buffer_is_open(staging))
+      luaL_argerror(L, arg, "the buffer was closed during the wait");
+    if (!write) memcpy(host + done, st->pointer, piece);
+  }
+}
+
+/* Host memory with the bytes of n elements: the storage itself, after a
+   wait, or a copy of device memory. [-0, +2] keeps it alive. */
+static const char *buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
+                                size_t first, size_t n) {
+  size_t bytes = n * b->type->bytes;
+  if (b->storage->usage != LZE_DEVICE) {
+    buffer_wait(L, arg, b, first, n, false);
+    lua_pushnil(L);
+    lua_pushnil(L);
+    return n == 0 ? "" : buffer_data(b) + first * b->type->bytes;
+  }
+  char *copy = lua_newuserdatauv(L, bytes, 0);
+  if (n != 0)
+    staged_move(L, arg, b, b->offset + first * b->type->bytes, copy, bytes,
+                false);
+  else
+    lua_pushnil(L);
+  return copy;
+}
+
+/* Put bytes from the host into elements from `first` on. */
+static void buffer_put(lua_State *L, int arg, const lze_Buffer *b,
+                       size_t first, const char *bytes, size_t n) {
+  size_t size = n * b->type->bytes;
+  if (n == 0) return;
+  if (b->storage->usage == LZE_DEVICE) {
+    staged_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
+                size, true);
+    lua_pop(L, 1);
+    return;
+  }
+  buffer_wait(L, arg, b, first, n, true);
+  memcpy(buffer_data(b) + first * b->type->bytes, bytes, size);
+}
+
+/* --- methods ------------------------------------------------------------ */
+
+static int buffer_read(lua_State *L) {
+  lua_settop(L, 4);
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  size_t first, n;
+  buffer_range(L, b, 2, &first, &n);
+  if (!lua_isnil(L, 4))
+    luaL_argexpected(L, lua_istable(L, 4), 4, "table");
+  if (lua_isnil(L, 4)) /* only a hint, which is an int */
+    lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+  const char *p = buffer_bytes(L, 1, b, first, n);
+  lua_pushvalue(L, lua_isnil(L, 4) ? 5 : 4);
+  /* In pieces, because growing the table may run a finaliser that closes
+     the buffer. */
+  char piece[4096];
+  size_t step = sizeof piece / b->type->bytes;
+  for (size_t i = 0; i < n; i += step) {
+    if (step > n - i) step = n - i;
+    if (!lze_buffer_is_open(b)) luaL_argerror(L, 1, "the buffer is closed");
+    memcpy(piece, p + i * b->type->bytes, step * b->type->bytes);
+    lze_type_push_table(L, b->type, -1, (lua_Integer)i + 1, step, piece);
+  }
+  return 1;
+}
+
+static int buffer_string(lua_State *L) {
+  lua_settop(L, 3);
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  size_t first, n;
+  buffer_range(L, b, 2, &first, &n);
+  const char *p = buffer_bytes(L, 1, b, first, n);
+  lua_pushlstring(L, p, n * b->type->bytes);
+  return 1;
+}
+
+/* Raise that n elements from position `at` (from 1) on are too many. */
+static void buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
+                            lua_Integer n, lua_Integer at) {
+  luaL_argerror(L, arg,
+                lua_pushfstring(L, "%I elements from position %I on do not "
+                                   "fit a buffer of %I",
+                                (LUAI_UACINT)n, (LUAI_UACINT)at,
+                                (LUAI_UACINT)b->count));
+}
+
+static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
+                                         bool timed, int dst_arg,
+                                         lze_Buffer *dst, int src_arg,
+                                         lze_Buffer *src, size_t first,
+                                         size_t n, lua_Integer at);
+
+/* Pack the table at `arg` into new memory. [-0, +1] */
+static char *table_pack(lua_State *L, const lze_Type *type, int arg,
+                        size_t n) {
+  char *packed = lua_newuserdatauv(L, n * type->bytes, 0);
+  size_t stored = lze_type_store_table(L, type, arg, 1, n, packed);
+  if (stored != n)
+    luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
+                                          (LUAI_UACINT)stored + 1,
+                                          lua_tostring(L, -1)));
+  return packed;
+}
+
+/* The length of the table at `arg`: its border, or its highest index if
+   there is a hole, which is then found when it is packed. */
+static size_t table_length(lua_State *L, int arg) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, arg);
+  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > n)
+      n = lua_tointeger(L, -2);
+  return (size_t)n;
+}
+
+static int buffer_write(lua_State *L) {
+  lua_settop(L, 3);
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  lua_Integer at = buffer_at(L, b, 3, "i");
+  lua_Integer room = b->count - at + 1;
+  size_t first = (size_t)at - 1;
+  lze_Buffer *src = lze_test_buffer(L, 2);
+  if (src != NULL) {
+    lze_check_buffer(L, 2);
+    if (src->count > room) buffer_too_many(L, b, 2, src->count, at);
+    lze_Command *c =
+        buffer_copy_elements(L, buffer_queue(L, b), false, 1, b, 2, src, 0,
+                             (size_t)src->count, at);
+    if (c != NULL) lze_command_wait(L, c, UINT64_MAX);
+  } else if (lua_istable(L, 2)) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+    if (n <= room) n = (lua_Integer)table_length(L, 2);
+    if (n > room) buffer_too_many(L, b, 2, n, at);
+    char *packed = table_pack(L, b->type, 2, (size_t)n);
+    buffer_put(L, 1, lze_check_buffer(L, 1), first, packed, (size_t)n);
+  } else if (lua_type(L, 2) == LUA_TSTRING) {
+    size_t length;
+    const char *bytes = lua_tolstring(L, 2, &length);
+    if (length % b->type->bytes != 0)
+      luaL_argerror(L, 2,
+                    lua_pushfstring(L, "%I bytes are not a whole number of "
+                                       "%s (%d bytes each)",
+                                    (LUAI_UACINT)length, b->type->name,
+                                    b->type->bytes));
+    size_t n = length / b->type->bytes;
+    if (n > (size_t)room) buffer_too_many(L, b, 2, (lua_Integer)n, at);
+    buffer_put(L, 1, b, first, bytes, n);
+  } else {
+    luaL_argerror(L, 2, lua_pushfstring(L, "table, string or buffer "
+                                           "expected, got %s",
+                                        lze_describe(L, 2)));
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Enqueue a fill with the element at `pattern`; NULL when n is 0. */
+static lze_Command *fill_append(lua_State *L, lze_Queue *q, bool timed,
+                                const lze_Buffer *b, size_t first, size_t n,
+                                const void *pattern) {
+  if (n == 0) return NULL;
+  lze_Storage *s = b->storage;
+  size_t from = b->offset + first * b->type->bytes;
+  size_t bytes = n * b->type->bytes;
+  lze_Command *c = lze_begin(L, q, "fill", "fill", timed, NULL);
+  lze_command_use(L, c, s, from, from + bytes, true);
+  lze_command_order(L, c);
+  ze_result_t r = ZE(zeCommandListAppendMemoryFill, q->list, s->pointer + from, pattern, b->type->bytes, bytes,
+      lze_command_event(c), c->wait_count, c->wait_handles);
+  if (r != ZE_RESULT_SUCCESS) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryFill",
+             NULL, NULL);
+  }
+  lze_end(c);
+  return c;
+}
+
+/* Check x, v, i, j from stack index `arg` on and fill on the default queue,
+   or on the one at 1 if `arg` is 2. */
+static lze_Command *buffer_fill_on(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  lze_Queue *q = arg > 1 ? lze_check_queue(L, 1) : buffer_queue(L, b);
+  if (q->o.context != b->storage->o.context)
+    luaL_argerror(L, arg, "a buffer of another context than the queue");
+  lze_queue_ready(L, q);
+  b = lze_check_buffer(L, arg); /* a hook may have run */
+  if (arg > 1) lze_check_queue(L, 1);
+  size_t first, n;
+  buffer_range(L, b, arg + 2, &first, &n);
+  char pattern[16 * 8];
+  if (!lze_type_store(L, b->type, arg + 1, pattern))
+    luaL_argerror(L, arg + 1, lua_tostring(L, -1));
+  return fill_append(L, q, arg > 1, b, first, n, pattern);
+}
+
+/* x:fill(v [, i [, j]]) -> x, enqueued on the default queue */
+static int buffer_fill(lua_State *L) {
+  lua_settop(L, 4);
+  buffer_fill_on(L, 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Give the event on the top of the stack its command, or one that is done
+   from the start where there was nothing to do. */
+static void event_set(lua_State *L, lze_Event *e, lze_Command *c,
+                      const lze_DeviceInfo *device, const char *verb) {
+  e->command = c != NULL ? c : lze_command_done(L, device, verb, verb);
+  if (c != NULL) lze_command_own(c);
+}
+
+/* q:fill(x, v [, i [, j]]) -> event */
+int lze_queue_fill(lua_State *L) {
+  lua_settop(L, 5);
+  lze_Queue *q = lze_check_queue(L, 1);
+  lze_Event *e = lze_push_event(L);
+  lze_Command *c = buffer_fill_on(L, 2);
+  lua_settop(L, 6);
+  event_set(L, e, c, q->device, "fill");
+  return 1;
+}
+
+/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q. Returns
+   the last command, or NULL when there is nothing to copy. */
+static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
+                                         bool timed, int dst_arg,
+                                         lze_Buffer *dst, int src_arg,
+                                         lze_Buffer *src, size_t first,
+                                         size_t n, lua_Integer at) {
+  if (src->type != dst->type)
+    luaL_argerror(L, src_arg,
+                  lua_pushfstring(L, "buffer of %s expected, got buffer of "
+                                     "%s (x:view can change the type)",
+                                  dst->type->name, src->type->name));
+  if (n == 0) return NULL;
+  size_t size = dst->type->bytes, bytes = n * size;
+  size_t to = dst->offset + ((size_t)at - 1) * size;
+  size_t from = src->offset + first * size;
+  lze_Storage *s = src->storage;
+  if (q->o.context != dst->storage->o.context)
+    luaL_argerror(L, dst_arg, "buffer of another context than the queue");
+  if (s->o.context != dst->storage->o.context) {
+    /* No queue reaches both: by way of the host, and not only enqueued. */
+    const char *p = buffer_bytes(L, src_arg, src, first, n);
+    if (!lze_buffer_is_open(dst))
+      luaL_argerror(L, dst_arg, "the buffer is closed");
+    buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);
+    return NULL;
+  }
+  if (s == dst->storage && from < to + bytes && to < from + bytes) {
+    if (from == to) return NULL;
+    /* Level Zero does not define overlapping copies: go by way of a third
+       buffer, which the commands keep alive. */
+    lze_Buffer *third =
+        buffer_push(L, s->o.context, dst->storage->device, LZE_DEVICE,
+                    lze_type_of(LZE_U8, 1), bytes);
+    if (!lze_buffer_is_open(dst))
+      luaL_argerror(L, dst_arg, "the buffer is closed");
+    if (q->o.closed) luaL_error(L, "the queue is closed");
+    copy_append(L, q, "copy", false, third->storage, 0, s, from, bytes);
+    s = third->storage;
+    from = 0;
+  }
+  return copy_append(L, q, "copy", timed, dst->storage, to, s, from, bytes);
+}
+
+/* Check dst, src, i, j, at from stack index `arg` on and copy on the default
+   queue, or on the one at 1 if `arg` is 2. */
+static lze_Command *buffer_copy_on(lua_State *L, int arg) {
+  lze_Buffer *dst = lze_check_buffer(L, arg);
+  lze_check_buffer(L, arg + 1);
+  lze_Queue *q = arg > 1 ? lze_check_queue(L, 1) : buffer_queue(L, dst);
+  lze_queue_ready(L, q);
+  dst = lze_check_buffer(L, arg); /* a hook may have run */
+  if (arg > 1) lze_check_queue(L, 1);
+  lze_Buffer *src = lze_check_buffer(L, arg + 1);
+  size_t first, n;
+  buffer_range(L, src, arg + 2, &first, &n);
+  lua_Integer at = buffer_at(L, dst, arg + 4, "at");
+  if (n > (size_t)(dst->count - at + 1))
+    buffer_too_many(L, dst, arg + 1, (lua_Integer)n, at);
+  return buffer_copy_elements(L, q, arg > 1, arg, dst, arg + 1, src, first, n,
+                              at);
+}
+
+/* dst:copy(src [, i [, j [, at]]]) -> dst, enqueued on the default queue */
+static int buffer_copy(lua_State *L) {
+  lua_settop(L, 5);
+  buffer_copy_on(L, 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* q:copy(dst, src [, i [, j [, at]]]) -> event */
+int lze_queue_copy(lua_State *L) {
+  lua_settop(L, 6);
+  lze_Queue *q = lze_check_queue(L, 1);
+  lze_Event *e = lze_push_event(L);
+  lze_Command *c = buffer_copy_on(L, 2);
+  lua_settop(L, 7);
+  event_set(L, e, c, q->device, "copy");
+  return 1;
+}
+
+/* --- boxes -------------------------------------------------------------- */
+
+/* One side of a copy of a box: where it starts, and how rows and slices of
+   the buffer follow each other, in elements. */
+typedef struct Side {
+  size_t first, last;           /* elements [first, last) it lies in */
+  size_t row, slice;            /* elements from one row, slice, to the next */
+} Side;
+
+/* One to three positive integers at field `key` of the table at t; what is
+   not given is 1. */
+static void box_triple(lua_State *L, int t, const char *key, bool needed,
+                       size_t out[3]) {
+  out[0] = out[1] = out[2] = 1;
+  int type = lze_getoption(L, t, key);
+  if (type == LUA_TNIL && !needed) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_Unsigned n = type == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
+  if (n < 1 || n > 3)
+    luaL_error(L, "box: %s: a table of one to three integers expected, got %s",
+               key, lze_describe(L, -1));
+  for (int i = 0; i < (int)n; i++) {
+    int exact;
+    lua_rawgeti(L, -1, i + 1);
+    lua_Integer v = lua_tointegerx(L, -1, &exact);
+    if (!exact || lua_type(L, -1) != LUA_TNUMBER || v < 1)
+      luaL_error(L, "box: %s: item %d: a positive integer expected, got %s",
+                 key, i + 1, lze_describe(L, -1));
+    out[i] = (size_t)v;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* A positive integer at field `key`, or `otherwise`. */
+static size_t box_number(lua_State *L, int t, const char *key,
+                         size_t otherwise) {
+  if (lze_getoption(L, t, key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return otherwise;
+  }
+  int exact;
+  lua_Integer v = lua_tointegerx(L, -1, &exact);
+  if (!exact || lua_type(L, -1) != LUA_TNUMBER || v < 1)
+    luaL_error(L, "box: %s: a positive integer expected, got %s", key,
+               lze_describe(L, -1));
+  lua_pop(L, 1);
+  return (size_t)v;
+}
+
+/* Read one side, "src" or "dst", and check that the box lies in the buffer. */
+static Side box_side(lua_State *L, int t, const char *which, bool is_src,
+                     const size_t size[3], const lze_Buffer *b) {
+  size_t at[3];
+  box_triple(L, t, which, false, at);
+  size_t width = box_number(L, t, is_src ? "src_width" : "dst_width",
+                            at[0] - 1 + size[0]);
+  size_t height = box_number(L, t, is_src ? "src_height" : "dst_height",
+                             at[1] - 1 + size[1]);
+  size_t count = (size_t)b->count;
+  for (int i = 0; i < 3; i++)
+    if (size[i] > count || at[i] - 1 > count - size[i])
+      luaL_error(L, "box: it is not inside %s, a buffer of %I", which,
+                 (LUAI_UACINT)count);
+  if (at[0] - 1 + size[0] > width || at[1] - 1 + size[1] > height)
+    luaL_error(L, "box: it reaches beyond the rows of %I or the %I rows of %s",
+               (LUAI_UACINT)width, (LUAI_UACINT)height, which);
+  size_t slice;
+  if (__builtin_mul_overflow(width, height, &slice)) slice = SIZE_MAX;
+  size_t z = at[2] - 1, d = size[2] - 1, y = at[1] - 1, h = size[1] - 1;
+  size_t first = 0, last = 0, rows = 0;
+  if (__builtin_mul_overflow(z, slice, &first) ||
+      __builtin_mul_overflow(y, width, &rows) ||
+      __builtin_add_overflow(first, rows, &first) ||
+      __builtin_add_overflow(first, at[0] - 1, &first) ||
+      __builtin_mul_overflow(d, slice, &last) ||
+      __builtin_mul_overflow(h, width, &rows) ||
+      __builtin_add_overflow(last, rows, &last) ||
+      __builtin_add_overflow(last, size[0], &last) ||
+      __builtin_add_overflow(last, first, &last) || last > count)
+    luaL_error(L, "box: it is not inside %s, a buffer of %I", which,
+               (LUAI_UACINT)count);
+  return (Side){first, last, width, slice};
+}
+
+/* dst:copy_box(src, box) -> dst: enqueue the copy of a box of rows
+   box: size = {width [, height [, depth]]} in elements; src, dst = {x, y, z}:
+   where it starts, {1, 1, 1} when not given; src_width, dst_width: elements
+   from one row of the buffer to the next; src_height, dst_height: rows from
+   one slice to the next; without them the buffer ends where the box does. */
+static int buffer_copy_box(lua_State *L) {
+  static const char *const keys[] = {"size",      "src",        "dst",
+                                     "src_width", "src_height", "dst_width",
+                                     "dst_height", NULL};
+  lua_settop(L, 3);
+  lze_Buffer *dst = lze_check_buffer(L, 1);
+  lze_check_buffer(L, 2);
+  luaL_argexpected(L, lua_istable(L, 3), 3, "table");
+  lze_check_keys(L, 3, "a box", keys);
+  lze_Queue *q = buffer_queue(L, dst);
+  lze_queue_ready(L, q);
+  size_t size[3];
+  dst = lze_check_buffer(L, 1);
+  lze_Buffer *src = lze_check_buffer(L, 2);
+  box_triple(L, 3, "size", true, size);
+  Side from = box_side(L, 3, "src", true, size, src);
+  Side to = box_side(L, 3, "dst", false, size, dst);
+  if (src->type != dst->type)
+    luaL_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got buffer "
+                                           "of %s", dst->type->name,
+                                        src->type->name));
+  size_t es = dst->type->bytes;
+  lze_Storage *s = src->storage, *d = dst->storage;
+  size_t s0 = src->offset + from.first * es, s1 = src->offset + from.last * es;
+  size_t d0 = dst->offset + to.first * es, d1 = dst->offset + to.last * es;
+  if (s->o.context != d->o.context)
+    luaL_argerror(L, 2, "buffer of another context");
+  if (s == d && s0 < d1 && d0 < s1)
+    luaL_argerror(L, 3, "box: source and destination overlap");
+  size_t pitches[] = {from.row, from.slice, to.row, to.slice, size[0]};
+  for (size_t i = 0; i < sizeof pitches / sizeof *pitches; i++)
+    if (pitches[i] > UINT32_MAX / es)
+      luaL_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
+  ze_copy_region_t region = {0, 0, 0, (uint32_t)(size[0] * es),
+                             (uint32_t)size[1], (uint32_t)size[2]};
+  lze_Command *c = lze_begin(L, q, "copy", "copy_box", false, NULL);
+  lze_command_use(L, c, d, d0, d1, true);
+  lze_command_use(L, c, s, s0, s1, false);
+  lze_command_order(L, c);
+  ze_result_t r = ZE(zeCommandListAppendMemoryCopyRegion, q->list,
+                     d->pointer + d0, &region, (uint32_t)(to.row * es),
+                     (uint32_t)(to.slice * es), s->pointer + s0, &region,
+                     (uint32_t)(from.row * es), (uint32_t)(from.slice * es),
+                     lze_command_event(c), c->wait_count, c->wait_handles);
+  if (r != ZE_RESULT_SUCCESS) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, r, NULL,
+             "zeCommandListAppendMemoryCopyRegion", NULL, NULL);
+  }
+  lze_end(c);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* --- files -------------------------------------------------------------- */
+
+static FILE *check_file(lua_State *L, int arg) {
+  luaL_Stream *stream = luaL_checkudata(L, arg, LUA_FILEHANDLE);
+  if (stream->closef == NULL) luaL_argerror(L, arg, "the file is closed");
+  return stream->f;
+}
+
+static int file_fail(lua_State *L, const char *call, int error) {
+  return lze_fail_word(L, NULL, call, "EIO", NULL, "%s",
+                       strerror(error != 0 ? error : EIO));
+}
+
+/* x:save(file [, i [, j]]) -> x: the bytes of the elements to an open file,
+   with no string in between. */
+static int buffer_save(lua_State *L) {
+  lua_settop(L, 4);
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  FILE *f = check_file(L, 2);
+  size_t first, n;
+  buffer_range(L, b, 3, &first, &n);
+  size_t step = STAGING_BYTES / b->type->bytes;
+  for (size_t done = 0; done < n; done += step) {
+    if (step > n - done) step = n - done;
+    b = lze_check_buffer(L, 1);
+    const char *p = buffer_bytes(L, 1, b, first + done, step);
+    f = check_file(L, 2); /* a hook may have closed it */
+    errno = 0;
+    if (fwrite(p, b->type->bytes, step, f) != step)
+      return file_fail(L, "fwrite", errno);
+    lua_settop(L, 4);
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* x:load(file [, i [, j]]) -> n: elements from an open file, with no string in
+   between; n is how many there were before its end. */
+static int buffer_load(lua_State *L) {
+  lua_settop(L, 4);
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  check_file(L, 2);
+  size_t first, n, done = 0;
+  buffer_range(L, b, 3, &first, &n);
+  size_t size = b->type->bytes, step = STAGING_BYTES / size;
+  char *piece = lua_newuserdatauv(L, (step < n ? step : n) * size, 0);
+  while (done < n) {
+    if (step > n - done) step = n - done;
+    FILE *f = check_file(L, 2); /* a hook may have closed it */
+    errno = 0;
+    size_t got = fread(piece, 1, step * size, f);
+    if (ferror(f)) return file_fail(L, "fread", errno);
+    if (got % size != 0)
+      return lze_fail_word(L, NULL, "fread", "EOF", NULL,
+                           "the file ends %d bytes into an element of %s",
+                           (int)(got % size), b->type->name);
+    b = lze_check_buffer(L, 1);
+    buffer_put(L, 1, b, first + done, piece, got / size);
+    done += got / size;
+    if (got < step * size) break;
+  }
+  lua_pushinteger(L, (lua_Integer)done);
+  return 1;
+}
+
+static int buffer_view(lua_State *L) {
+  lua_settop(L, 4);
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  size_t first, n;
+  buffer_range(L, b, 2, &first, &n);
+  const lze_Type *type = lua_isnil(L, 4) ? b->type : lze_check_type(L, 4);
+  size_t offset = b->offset + first * b->type->bytes;
+  size_t bytes = n * b->type->bytes;
+  if (bytes % type->bytes != 0 || offset % type->bytes != 0)
+    luaL_argerror(L, 4,
+                  lua_pushfstring(L, "%I bytes from byte %I on are not whole "
+                                     "elements of %s (%d bytes each)",
+                                  (LUAI_UACINT)bytes, (LUAI_UACINT)offset,
+                                  type->name, type->bytes));
+  lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
+  b = lze_check_buffer(L, 1); /* a finaliser may have closed it */
+  v->view = true;
+  v->type = type;
+  v->offset = offset;
+  v->count = (lua_Integer)(bytes / type->bytes);
+  v->storage = b->storage;
+  lze_own(&v->storage->o);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
+static int buffer_pending(lua_State *L) {
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  lua_pushboolean(L, lze_storage_pending(
+                         b->storage, b->offset,
+                         b->offset + (size_t)b->count * b->type->bytes,
+                         true));
+  return 1;
+}
+
+static int buffer_close(lua_State *L) {
+  lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  lze_Storage *s = b->storage;
+  if (s == NULL) return 0;
+  b->storage = NULL;
+  if (!b->view) lze_close(&s->o);
+  lze_disown(&s->o);
+  return 0;
+}
+
+/* --- metamethods -------------------------------------------------------- */
+
+static int buffer_gc(lua_State *L) {
+  lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  lze_Storage *s = b->storage;
+  b->storage = NULL;
+  if (s != NULL) lze_disown(&s->o);
+  return 0;
+}
+
+static int buffer_len(lua_State *L) {
+  lua_pushinteger(L, lze_check_buffer(L, 1)->count);
+  return 1;
+}
+
+/* An integer-valued key as a 0-based position; false when out of range. */
+static bool buffer_key(lua_State *L, const lze_Buffer *b, size_t *position) {
+  int exact;
+  lua_Integer i = lua_tointegerx(L, 2, &exact);
+  if (!exact)
+    luaL_error(L, "a buffer's index is an integer, got %s",
+               lze_describe(L, 2));
+  if (i < 1 || i > b->count) return false;
+  *position = (size_t)i - 1;
+  return true;
+}
+
+static void buffer_check_host(lua_State *L, const lze_Buffer *b) {
+  if (b->storage->usage == LZE_DEVICE)
+    luaL_error(L, "a device buffer has no elements on the host: use :read "
+                  "or :write");
+}
+
+static int buffer_index(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TNUMBER) {
+    lze_check_box(L, 1, lze_buffer_kind);
+    return lze_box_index(L);
+  }
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  buffer_check_host(L, b);
+  size_t position;
+  if (!buffer_key(L, b, &position)) return 0;
+  if (b->storage->uses != NULL || b->storage->failed != NULL)
+    buffer_wait(L, 1, b, position, 1, false);
+  lze_type_push(L, b->type, buffer_data(b) + position * b->type->bytes);
+  return 1;
+}
+
+static int buffer_newindex(lua_State *L) {
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  if (lua_type(L, 2) != LUA_TNUMBER)
+    return luaL_error(L, "a buffer has no field that can be set (%s)",
+                      lze_describe(L, 2));
+  buffer_check_host(L, b);
+  size_t position;
+  if (!buffer_key(L, b, &position))
+    return luaL_error(L, "index %I is outside 1..%I",
+                      (LUAI_UACINT)lua_tointeger(L, 2),
+                      (LUAI_UACINT)b->count);
+  char element[16 * 8];
+  if (!lze_type_store(L, b->type, 3, element))
+    return luaL_error(L, "index %I: %s", (LUAI_UACINT)position + 1,
+                      lua_tostring(L, -1));
+  if (b->storage->uses != NULL || b->storage->failed != NULL)
+    buffer_wait(L, 1, b, position, 1, true);
+  memcpy(buffer_data(b) + position * b->type->bytes, element,
+         b->type->bytes);
+  return 0;
+}
+
+static int buffer_tostring(lua_State *L) {
+  const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  if (!lze_buffer_is_open(b)) {
+    lua_pushfstring(L, "buffer: %s[%I] (closed)", b->type->name,
+                    (LUAI_UACINT)b->count);
+    return 1;
+  }
+  luaL_Buffer text;
+  luaL_buffinit(L, &text);
+  lua_pushfstring(L, "buffer: %s[%I] %s%s", b->type->name,
+                  (LUAI_UACINT)b->count, usage_names[b->storage->usage],
+                  b->view ? " view" : "");
+  luaL_addvalue(&text);
+  if (b->storage->usage == LZE_DEVICE || b->count == 0) {
+    luaL_pushresult(&text);
+    return 1;
+  }
+  size_t n = b->count < SHOWN ? (size_t)b->count : SHOWN;
+  if (lze_storage_pending(b->storage, b->offset,
+                          b->offset + n * b->type->bytes, false)) {
+    luaL_addstring(&text, " (busy)");
+    luaL_pushresult(&text);
+    return 1;
+  }
+  luaL_addstring(&text, " {");
+  for (size_t i = 0; i < n; i++) {
+    const char *p = buffer_data(b) + i * b->type->bytes;
+    if (i > 0) luaL_addstring(&text, ", ");
+    if (b->type->lanes > 1) luaL_addchar(&text, '{');
+    for (int lane = 0; lane < b->type->lanes; lane++) {
+      if (lane > 0) luaL_addstring(&text, ", ");
+      lze_type_push(L, lze_type_of(b->type->scalar, 1),
+                    p + lane * b->type->scalar_bytes);
+      luaL_tolstring(L, -1, NULL);
+      lua_remove(L, -2);
+      luaL_addvalue(&text);
+    }
+    if (b->type->lanes > 1) luaL_addchar(&text, '}');
+  }
+  luaL_addstring(&text, (size_t)b->count > n ? ", ...}" : "}");
+  luaL_pushresult(&text);
+  return 1;
+}
+
+/* --- fields ------------------------------------------------------------- */
+
+static int field_type(lua_State *L) {
+  lua_pushstring(L, lze_check_buffer(L, 1)->type->name);
+  return 1;
+}
+
+static int field_usage(lua_State *L) {
+  lua_pushstring(L, usage_names[lze_check_buffer(L, 1)->storage->usage]);
+  return 1;
+}
+
+static int field_bytes(lua_State *L) {
+  const lze_Buffer *b = lze_check_buffer(L, 1);
+  lua_pushinteger(L, b->count * b->type->bytes);
+  return 1;
+}
+
+static int field_pointer(lua_State *L) {
+  const lze_Buffer *b = lze_check_buffer(L, 1);
+  lua_pushinteger(L, (lua_Integer)(intptr_t)buffer_data(b));
+  return 1;
+}
+
+static int field_handle(lua_State *L) {
+  lua_pushlightuserdata(L, buffer_data(lze_check_buffer(L, 1)));
+  return 1;
+}
+
+static int field_device(lua_State *L) {
+  lze_push_device(L, lze_check_buffer(L, 1)->storage->device);
+  return 1;
+}
+
+static int field_context(lua_State *L) {
+  lze_push_context(L, lze_check_buffer(L, 1)->storage->o.context);
+  return 1;
+}
+
+/* --- lze.buffer --------------------------------------------------------- */
+
+/* lze.buffer(type, count | table | string [, options]) -> buffer
+   type: an element type's name; count: elements, not negative; a table's or
+   string's elements are taken.  options: usage ("shared", "device", "host"),
+   device, context, zero (false: contents of a counted buffer undefined). */
+static int buffer_new(lua_State *L) {
+  static const char *const keys[] = {"usage", "device", "context", "zero",
+                                     NULL};
+  lua_settop(L, 3);
+  const lze_Type *type = lze_check_type(L, 1);
+  size_t count = 0;
+  switch (lua_type(L, 2)) {
+    case LUA_TNUMBER: {
+      lua_Integer n = lze_check_integer(L, 2, "count");
+      if (n < 0)
+        luaL_argerror(L, 2, lua_pushfstring(L, "count: %I is negative",
+                                            (LUAI_UACINT)n));
+      count = (size_t)n;
+      break;
+    }
+    case LUA_TTABLE: count = table_length(L, 2); break;
+    case LUA_TSTRING: {
+      size_t length;
+      lua_tolstring(L, 2, &length);
+      if (length % type->bytes != 0)
+        luaL_argerror(L, 2,
+                      lua_pushfstring(L, "%I bytes are not a whole number of "
+                                         "%s (%d bytes each)",
+                                      (LUAI_UACINT)length, type->name,
+                                      type->bytes));
+      count = length / type->bytes;
+      break;
+    }
+    default:
+      luaL_argerror(L, 2, lua_pushfstring(L, "count, table or string "
+                                             "expected, got %s",
+                                          lze_describe(L, 2)));
+  }
+  lze_Usage usage = LZE_SHARED;
+  bool zero = true;
+  if (!lua_isnil(L, 3)) {
+    luaL_argexpected(L, lua_istable(L, 3), 3, "table");
+    lze_check_keys(L, 3, "a buffer's options", keys);
+    if (lze_getoption(L, 3, "usage") != LUA_TNIL) {
+      const char *word = lua_type(L, -1) == LUA_TSTRING
+                             ? lua_tostring(L, -1) : "";
+      int u = 0;
+      while (usage_names[u] != NULL && strcmp(usage_names[u], word) != 0) u++;
+      if (usage_names[u] == NULL)
+        return luaL_error(L, "option usage: shared, device or host expected, "
+                             "got %s", lze_describe(L, -1));
+      usage = (lze_Usage)u;
+    }
+    if (lze_getoption(L, 3, "zero") != LUA_TNIL) {
+      if (!lua_isboolean(L, -1))
+        return luaL_error(L, "option zero: boolean expected, got %s",
+                          lze_describe(L, -1));
+      zero = lua_toboolean(L, -1);
+    }
+    lua_settop(L, 3);
+  }
+  /* What cannot be stored is found before anything is allocated. */
+  const char *bytes = NULL;
+  if (lua_istable(L, 2)) bytes = table_pack(L, type, 2, count);
+  else if (lua_type(L, 2) == LUA_TSTRING) bytes = lua_tostring(L, 2);
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_opt_place(L, lua_istable(L, 3) ? 3 : 0, &device, &context);
+  lze_Buffer *b = buffer_push(L, context, device, usage, type, count);
+  if (count == 0) return 1;
+  if (bytes != NULL) {
+    buffer_put(L, lua_gettop(L), b, 0, bytes, count);
+  } else if (zero) {
+    static const char nothing[16 * 8];
+    if (usage == LZE_DEVICE)
+      fill_append(L, buffer_queue(L, b), false, b, 0, count, nothing);
+    else
+      memset(b->storage->pointer, 0, b->storage->bytes);
+  }
+  return 1;
+}
+
+static const luaL_Reg buffer_methods[] = {
+    {"read", buffer_read},       {"write", buffer_write},
+    {"string", buffer_string},   {"fill", buffer_fill},
+    {"copy", buffer_copy},       {"copy_box", buffer_copy_box},
+    {"load", buffer_load},       {"save", buffer_save},
+    {"view", buffer_view},
+    {"pending", buffer_pending}, {"close", buffer_close},
+    {NULL, NULL}};
+
+static const luaL_Reg buffer_metamethods[] = {
+    {"__index", buffer_index},       {"__newindex", buffer_newindex},
+    {"__len", buffer_len},           {"__gc", buffer_gc},
+    {"__close", buffer_close},       {"__tostring", buffer_tostring},
+    {NULL, NULL}};
+
+static const lze_Field buffer_fields[] = {
+    {"type", field_type},       {"usage", field_usage},
+    {"bytes", field_bytes},     {"pointer", field_pointer},
+    {"handle", field_handle},   {"device", field_device},
+    {"context", field_context}, {NULL, NULL}};
+
+static const luaL_Reg functions[] = {{"buffer", buffer_new}, {NULL, NULL}};
+
+void lze_open_memory(lua_State *L) {
+  lze_new_kind(L, lze_buffer_kind, buffer_metamethods, buffer_methods,
+               buffer_fields);
+  luaL_setfuncs(L, functions, 0);
+}

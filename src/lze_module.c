@@ -1,0 +1,551 @@
+/*
+ * lze_module.c - modules: SPIR-V, OpenCL C or a native binary, built.
+ * SPDX-License-Identifier: MIT
+ */
+#include "lze_private.h"
+
+#include "cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void module_destroy(lze_Object *o) {
+  lze_Module *m = (lze_Module *)o;
+  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
+  m->log = NULL;
+  m->handle = NULL;
+}
+
+static void module_release(lze_Object *o) {
+  spirv_free(((lze_Module *)o)->spirv);
+}
+
+static const lze_Class module_class = {"module", module_destroy,
+                                       module_release};
+
+typedef struct ModuleBox {
+  lze_Box box;
+  lze_Module *module;           /* NULL once closed */
+} ModuleBox;
+
+static lze_Module *module_check(lua_State *L, int arg) {
+  ModuleBox *b = lze_check_box(L, arg, lze_module_kind);
+  if (b->module == NULL || b->module->o.closed)
+    luaL_argerror(L, arg, "the module is closed");
+  return b->module;
+}
+
+/* The text of a failed build, or "". [-0, +1] */
+static const char *module_log(lua_State *L, lze_Module *m) {
+  size_t size = 0;
+  if (m->log == NULL || ZE(zeModuleBuildLogGetString, m->log, &size, NULL) != ZE_RESULT_SUCCESS ||
+      size == 0)
+    return lua_pushliteral(L, "");
+  char *text = lua_newuserdatauv(L, size, 0);
+  text[0] = '\0';
+  if (ZE(zeModuleBuildLogGetString, m->log, &size, text) !=
+      ZE_RESULT_SUCCESS)
+    text[0] = '\0';
+  text[size - 1] = '\0';
+  return text;
+}
+
+/* The specialization constants of the table at `t`, {name or id = value}, as
+   the descriptor wants them, in userdata left on the stack. [-0, +2] */
+static void module_constants(lua_State *L, int t, const lze_Module *m,
+                             ze_module_constants_t *out) {
+  const spirv_module *s = m->spirv;
+  size_t n = s->spec_constant_count;
+  uint32_t *ids = lua_newuserdatauv(L, (n + 1) * sizeof *ids, 0);
+  struct {
+    uint64_t value;
+    const void *pointer;
+  } *values = lua_newuserdatauv(L, (n + 1) * sizeof *values, 0);
+  const void **pointers =
+      lua_newuserdatauv(L, (n + 1) * sizeof *pointers, 0);
+  uint32_t count = 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    const spirv_spec_constant *c = NULL;
+    for (size_t i = 0; i < n && c == NULL; i++) {
+      const spirv_spec_constant *each = &s->spec_constants[i];
+      if (lua_isinteger(L, -2) ? lua_tointeger(L, -2) == each->spec_id
+                               : lua_type(L, -2) == LUA_TSTRING &&
+                                     each->name != NULL &&
+                                     strcmp(lua_tostring(L, -2),
+                                            each->name) == 0)
+        c = each;
+    }
+    if (c == NULL) {
+      const char *key = lze_describe(L, -2);
+      luaL_Buffer b;
+      luaL_buffinit(L, &b);
+      for (size_t i = 0; i < n; i++) {
+        char text[96];
+        snprintf(text, sizeof text, " %u%s%.60s", s->spec_constants[i].spec_id,
+                 s->spec_constants[i].name != NULL ? " " : "",
+                 s->spec_constants[i].name != NULL
+                     ? s->spec_constants[i].name : "");
+        luaL_addstring(&b, text);
+      }
+      luaL_pushresult(&b);
+      luaL_error(L, "option constants: no specialization constant %s (there "
+                    "is:%s)", key, n == 0 ? " none" : lua_tostring(L, -1));
+    }
+    values[count].value = 0;
+    bool fits;
+    if (c->type.kind == SPIRV_KIND_BOOL) {
+      fits = lua_isboolean(L, -1);
+      values[count].value = fits && lua_toboolean(L, -1);
+      if (!fits) lua_pushliteral(L, "boolean expected");
+    } else {
+      bool real = c->type.kind == SPIRV_KIND_FLOAT;
+      int log2 = c->type.bits == 8 ? 0 : c->type.bits == 16 ? 1
+                 : c->type.bits == 32 ? 2 : 3;
+      const lze_Type *type =
+          lze_type_of(real ? (log2 == 1 ? LZE_F16
+                              : log2 == 2 ? LZE_F32 : LZE_F64)
+                           : (lze_Scalar)(LZE_I8 + 2 * log2), 1);
+      fits = lze_type_store(L, type, -1, &values[count].value);
+      if (!fits && !real) { /* SPIR-V does not say whether it is signed */
+        lua_pop(L, 1);
+        type = lze_type_of((lze_Scalar)(type->scalar + 1), 1);
+        fits = lze_type_store(L, type, -1, &values[count].value);
+      }
+    }
+    if (!fits)
+      luaL_error(L, "option constants: %s: %s",
+                 c->name != NULL ? c->name : "a constant",
+                 lua_tostring(L, -1));
+    ids[count] = c->spec_id;
+    pointers[count] = &values[count].value;
+    count++;
+  }
+  *out = (ze_module_constants_t){count, ids, pointers};
+}
+
+/* A descriptor's call, the build log kept in the module. */
+static ze_result_t module_build(lze_Module *m, ze_module_format_t format,
+                                const void *bytes, size_t size,
+                                const char *flags,
+                                const ze_module_constants_t *constants) {
+  ze_module_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+      .format = format,
+      .inputSize = size,
+      .pInputModule = bytes,
+      .pBuildFlags = flags,
+      .pConstants = constants->numConstants > 0 ? constants : NULL};
+  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  m->log = NULL;
+  ze_result_t r = ZE(zeModuleCreate, m->o.context->handle, m->device->handle,
+                     &desc, &m->handle, &m->log);
+  if (r == ZE_RESULT_SUCCESS) return r;
+  m->handle = NULL;
+  /* Loaders from 1.8 to 1.32 that wrap handles leave the log of a failed build
+     unwrapped: to touch it would crash.  The driver's own description of the
+     error is all there is then. */
+  if (m->o.context->state->system->wraps) m->log = NULL;
+  return r;
+}
+
+/* What a native binary depends on. */
+static cache_key module_key(const lze_Module *m, const void *bytes,
+                            size_t size, const char *flags,
+                            const ze_module_constants_t *constants) {
+  cache_key key = CACHE_KEY_INIT;
+  const lze_DeviceInfo *d = m->device;
+  cache_key_add(&key, bytes, size);
+  cache_key_add(&key, flags != NULL ? flags : "",
+                flags != NULL ? strlen(flags) : 0);
+  cache_key_add(&key, &d->driver->version, sizeof d->driver->version);
+  cache_key_add(&key, d->props.uuid.id, sizeof d->props.uuid.id);
+  cache_key_add(&key, d->props.name, strlen(d->props.name));
+  for (uint32_t i = 0; i < constants->numConstants; i++) {
+    cache_key_add(&key, &constants->pConstantIds[i], sizeof(uint32_t));
+    cache_key_add(&key, constants->pConstantValues[i], sizeof(uint64_t));
+  }
+  return key;
+}
+
+/* Build SPIR-V, or take the native binary that an earlier build left. */
+static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
+                                       size_t size, const char *flags,
+                                       const ze_module_constants_t *c) {
+  cache_key key = module_key(m, bytes, size, flags, c);
+  static const ze_module_constants_t none;
+  size_t native_size = 0;
+  unsigned char *native = cache_read("native", &key, &native_size);
+  if (native != NULL) {
+    ze_result_t r = module_build(m, ZE_MODULE_FORMAT_NATIVE, native,
+                                 native_size, flags, &none);
+    free(native);
+    if (r == ZE_RESULT_SUCCESS) return r; /* else the driver has changed */
+  }
+  ze_result_t r =
+      module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, bytes, size, flags, c);
+  if (r != ZE_RESULT_SUCCESS) return r;
+  if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, NULL) ==
+          ZE_RESULT_SUCCESS &&
+      native_size > 0 && (native = malloc(native_size)) != NULL) {
+    if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, native) ==
+        ZE_RESULT_SUCCESS)
+      cache_write("native", &key, native, native_size);
+    free(native);
+  }
+  return r;
+}
+
+/* Of a path that is too long, its end says more than its beginning. */
+static void module_set_name(lze_Module *m, const char *name) {
+  size_t length = strlen(name), room = sizeof m->name - sizeof "module ...";
+  if (length <= room)
+    snprintf(m->name, sizeof m->name, "module %s", name);
+  else
+    snprintf(m->name, sizeof m->name, "module ...%s", name + length - room);
+}
+
+/* What the string at stack index `bytes` is. */
+typedef enum Form { FORM_SPIRV, FORM_SOURCE } Form;
+
+/* Make a module of it with the options at `t` and push its userdata; `name`
+   is for messages. */
+static int module_new(lua_State *L, int bytes, int t, const char *name,
+                      Form form) {
+  /* The first four are the compiler's. */
+  static const char *const all_keys[] = {
+      "std", "defines", "include", "flags", "device", "context", "options",
+      "constants", "validate", "spirv", NULL};
+  const char *const *keys = form == FORM_SOURCE ? all_keys : all_keys + 4;
+  const char *flags = NULL;
+  bool strict = false;
+  int native = 0;
+  if (t != 0 && lua_isnil(L, t)) t = 0;
+  if (t != 0) {
+    luaL_argexpected(L, lua_istable(L, t), t, "table");
+    lze_check_keys(L, t, "a module's options", keys);
+    if (lze_getoption(L, t, "options") != LUA_TNIL) {
+      if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "option options: string expected, got %s",
+                   lze_describe(L, -1));
+      flags = lua_tostring(L, -1);
+    }
+    if (lze_getoption(L, t, "validate") != LUA_TNIL) {
+      strict = lua_type(L, -1) == LUA_TSTRING &&
+               strcmp(lua_tostring(L, -1), "strict") == 0;
+      if (!strict)
+        luaL_error(L, "option validate: \"strict\" expected, got %s",
+                   lze_describe(L, -1));
+    }
+    if (lze_getoption(L, t, "spirv") != LUA_TNIL) {
+      if (lua_type(L, -1) != LUA_TSTRING || form == FORM_SOURCE)
+        luaL_error(L, "option spirv: the SPIR-V of a native binary as a "
+                      "string expected, got %s", lze_describe(L, -1));
+      native = bytes;
+      bytes = lua_gettop(L);
+    }
+  }
+  if (form == FORM_SOURCE) {
+    lze_compile(L, bytes, t, name);
+    bytes = lua_gettop(L);
+  }
+  size_t size;
+  const char *data = lua_tolstring(L, bytes, &size);
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_opt_place(L, t, &device, &context);
+  ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
+  int box = lua_gettop(L);
+  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings */
+  lua_setiuservalue(L, box, 1);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
+  if (m == NULL) luaL_error(L, "not enough memory");
+  b->module = m;
+  m->device = device;
+  module_set_name(m, name);
+  char message[512];
+  m->spirv = spirv_parse(data, size, message, sizeof message);
+  if (m->spirv == NULL)
+    lze_fail_word(L, m->name, "spirv_parse", "INVALID_SPIRV", NULL,
+                  "not a SPIR-V module that can be decoded: %s", message);
+  bool valid = spirv_validate(data, size, message, sizeof message);
+  if (!valid && strict)
+    lze_fail_word(L, m->name, "spirv_validate", "INVALID_SPIRV", NULL,
+                  "%s", message);
+  if (!valid) {
+    lua_getiuservalue(L, box, 1);
+    lua_pushstring(L, message);
+    lua_rawseti(L, -2, 1);
+    lua_pop(L, 1);
+  }
+  ze_module_constants_t constants = {0};
+  if (t != 0 && lze_getoption(L, t, "constants") != LUA_TNIL) {
+    if (!lua_istable(L, -1))
+      luaL_error(L, "option constants: table expected, got %s",
+                 lze_describe(L, -1));
+    module_constants(L, lua_gettop(L), m, &constants);
+  }
+  ze_result_t r;
+  if (native != 0) {
+    size_t native_size;
+    const char *binary = lua_tolstring(L, native, &native_size);
+    r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, flags,
+                     &constants);
+  } else {
+    r = module_build_cached(m, data, size, flags, &constants);
+  }
+  if (r != ZE_RESULT_SUCCESS) {
+    const char *log = module_log(L, m);
+    if (!valid)
+      log = lua_pushfstring(L, "the validator says: %s\n%s", message, log);
+    lze_fail(L, device->driver, r, m->name, "zeModuleCreate", log, NULL);
+  }
+  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  m->log = NULL;
+  lua_settop(L, box);
+  return 1;
+}
+
+/* lze.module(bytes [, options]) -> module
+   bytes: a SPIR-V module; options: device, context, options (a string for
+   the driver's compiler), constants ({name or id = value}), validate
+   ("strict": refuse what the validator finds fault with, which is otherwise
+   in mod.warnings).  With spirv = bytes the first argument is the native
+   binary that mod:native gave for that SPIR-V. */
+static int core_module(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "bytes: string expected, got %s",
+                                        lze_describe(L, 1)));
+  return module_new(L, 1, 2, "from a string", FORM_SPIRV);
+}
+
+/* lze.compile(source [, options]) -> module
+   source: OpenCL C. options: those of lze.module, and std ("CL1.2", ...),
+   defines ({NAME = value}), include ({directory, ...}), flags ({...} for
+   clang). Raises an error object with the diagnostics as its log. */
+static int core_compile(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "source: string expected, got %s",
+                                        lze_describe(L, 1)));
+  return module_new(L, 1, 2, "source", FORM_SOURCE);
+}
+
+/* Read the file at `path` into a string. [-0, +1] */
+static void file_read(lua_State *L, const char *path) {
+  struct stat st;
+  FILE *f = NULL;
+  int error = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+  size_t size = error == 0 ? (size_t)st.st_size : 0;
+  char *data = lua_newuserdatauv(L, size + 1, 0); /* before the file opens */
+  if (error == 0 && (f = fopen(path, "rb")) == NULL) error = errno;
+  if (f != NULL) {
+    size_t got = fread(data, 1, size + 1, f);
+    if (ferror(f)) error = errno != 0 ? errno : EIO;
+    else if (got != size) error = EAGAIN; /* it changed meanwhile */
+    fclose(f);
+  }
+  if (error != 0) {
+    const char *code = error == ENOENT   ? "ENOENT"
+                       : error == EACCES ? "EACCES"
+                       : error == EISDIR ? "EISDIR"
+                                         : "EIO";
+    lze_fail_word(L, NULL, "lze.load", code, NULL, "%s: %s", path,
+                  strerror(error));
+  }
+  lua_pushlstring(L, data, size);
+  lua_remove(L, -2);
+}
+
+/* lze.load(path [, options]) -> module, as lze.module of the file's bytes, or
+   lze.compile where its name ends in .cl. */
+static int core_load(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "path: string expected, got %s",
+                                        lze_describe(L, 1)));
+  const char *path = lua_tostring(L, 1);
+  size_t length = strlen(path);
+  bool source = length > 3 && strcmp(path + length - 3, ".cl") == 0;
+  file_read(L, path);
+  return module_new(L, 3, 2, path, source ? FORM_SOURCE : FORM_SPIRV);
+}
+
+/* Push the names of a module's kernels as one list for a person. */
+static const char *module_list(lua_State *L, const lze_Module *m) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < m->spirv->kernel_count; i++) {
+    if (i > 0) luaL_addstring(&b, ", ");
+    luaL_addstring(&b, m->spirv->kernels[i].name);
+  }
+  if (m->spirv->kernel_count == 0) luaL_addstring(&b, "none");
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+/* Push the kernel named by the string at 2 of the module at 1. */
+static int module_get(lua_State *L) {
+  lze_Module *m = module_check(L, 1);
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, 3) != LUA_TNIL && lze_kernel_is_open(L, -1)) return 1;
+  lua_settop(L, 3);
+  const spirv_kernel *info = spirv_find(m->spirv, lua_tostring(L, 2));
+  if (info == NULL)
+    return luaL_error(L, "%s has no kernel '%s' (there is: %s)", m->name,
+                      lua_tostring(L, 2), module_list(L, m));
+  lze_push_kernel(L, m, info);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, 3);
+  return 1;
+}
+
+/* mod:kernel(name) -> kernel, the same object each time */
+static int module_kernel(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING)
+    luaL_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
+                                        lze_describe(L, 2)));
+  return module_get(L);
+}
+
+/* mod:kernels() -> array of names */
+static int module_kernels(lua_State *L) {
+  const lze_Module *m = module_check(L, 1);
+  lua_createtable(L, (int)m->spirv->kernel_count, 0);
+  for (size_t i = 0; i < m->spirv->kernel_count; i++) {
+    lua_pushstring(L, m->spirv->kernels[i].name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* Methods and fields first, then kernels. */
+static int module_index(lua_State *L) {
+  lze_check_box(L, 1, lze_module_kind);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) {
+    lua_settop(L, 2);
+    return lze_box_index(L);
+  }
+  if (lua_type(L, 2) != LUA_TSTRING)
+    return luaL_error(L, "a module has kernels by name, got %s",
+                      lze_describe(L, 2));
+  return module_get(L);
+}
+
+/* mod:spirv() -> the SPIR-V it was made from */
+static int module_spirv(lua_State *L) {
+  const lze_Module *m = module_check(L, 1);
+  size_t size = m->spirv->word_count * sizeof *m->spirv->words;
+  lua_pushlstring(L, (const char *)m->spirv->words, size);
+  return 1;
+}
+
+/* mod:native() -> device binary, for lze.module(binary, {spirv = bytes}) */
+static int module_native(lua_State *L) {
+  const lze_Module *m = module_check(L, 1);
+  size_t size = 0;
+  ze_result_t r = ZE(zeModuleGetNativeBinary, m->handle, &size, NULL);
+  if (r == ZE_RESULT_SUCCESS) {
+    uint8_t *bytes = lua_newuserdatauv(L, size + 1, 0);
+    m = module_check(L, 1); /* a finaliser may have closed it */
+    r = ZE(zeModuleGetNativeBinary, m->handle, &size, bytes);
+    if (r == ZE_RESULT_SUCCESS) {
+      lua_pushlstring(L, (const char *)bytes, size);
+      return 1;
+    }
+  }
+  return lze_fail(L, m->device->driver, r, m->name, "zeModuleGetNativeBinary",
+                  NULL, NULL);
+}
+
+/* mod.warnings: an array of what the validator found, empty when nothing. */
+static int field_module_warnings(lua_State *L) {
+  module_check(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lua_newtable(L);
+  if (lua_rawgeti(L, -2, 1) != LUA_TNIL)
+    lua_rawseti(L, -2, 1);
+  else
+    lua_pop(L, 1);
+  return 1;
+}
+
+/* The struct stays until __gc, for a call that a finaliser closes it in. */
+static int module_close(lua_State *L) {
+  ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
+  lze_Module *m = b->module;
+  if (m == NULL || m->o.closed) return 0;
+  lze_pin(&m->o);
+  lze_kernels_close(m);
+  lze_close(&m->o);
+  lze_unpin(&m->o);
+  return 0;
+}
+
+static int module_gc(lua_State *L) {
+  ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
+  lze_Module *m = b->module;
+  b->module = NULL;
+  if (m != NULL) lze_disown(&m->o);
+  return 0;
+}
+
+static int module_tostring(lua_State *L) {
+  const ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
+  if (b->module == NULL || b->module->o.closed)
+    lua_pushliteral(L, "module (closed)");
+  else
+    lua_pushfstring(L, "%s: %s", b->module->name, module_list(L, b->module));
+  return 1;
+}
+
+static int field_module_device(lua_State *L) {
+  lze_push_device(L, module_check(L, 1)->device);
+  return 1;
+}
+
+static int field_module_handle(lua_State *L) {
+  lua_pushlightuserdata(L, module_check(L, 1)->handle);
+  return 1;
+}
+
+static const luaL_Reg module_methods[] = {{"kernel", module_kernel},
+                                          {"kernels", module_kernels},
+                                          {"spirv", module_spirv},
+                                          {"native", module_native},
+                                          {"close", module_close},
+                                          {NULL, NULL}};
+
+static const luaL_Reg module_metamethods[] = {{"__index", module_index},
+                                              {"__gc", module_gc},
+                                              {"__close", module_close},
+                                              {"__tostring", module_tostring},
+                                              {NULL, NULL}};
+
+static const lze_Field module_fields[] = {{"device", field_module_device},
+                                          {"warnings", field_module_warnings},
+                                          {"handle", field_module_handle},
+                                          {NULL, NULL}};
+
+static const luaL_Reg functions[] = {{"load", core_load},
+                                     {"module", core_module},
+                                     {"compile", core_compile},
+                                     {NULL, NULL}};
+
+void lze_open_module(lua_State *L) {
+  lze_new_kind(L, lze_module_kind, module_metamethods, module_methods,
+               module_fields);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,825 @@
+/*
+ * lze_private.h - every contract between the files of src/.
+ * SPDX-License-Identifier: MIT
+ *
+ * Two kinds of memory meet here.  Userdata belong to Lua; native objects
+ * (lze_Object and what begins with one) belong to C and are counted, because
+ * neither anchoring nor the order of finalisers can say when a device is
+ * done.  A function that may raise says so; "[-n, +m]" is its stack effect.
+ */
+#ifndef LZE_PRIVATE_H
+#define LZE_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include <level_zero/ze_api.h>
+
+#include "spirv.h"
+
+#ifndef LZE_VERSION
+#error "LZE_VERSION comes from the Makefile"
+#endif
+
+typedef struct lze_State lze_State;
+typedef struct lze_Object lze_Object;
+typedef struct lze_Context lze_Context;
+typedef struct lze_Storage lze_Storage;
+typedef struct lze_Module lze_Module;
+typedef struct lze_Kernel lze_Kernel;
+typedef struct lze_Queue lze_Queue;
+typedef struct lze_Command lze_Command;
+typedef struct lze_Use lze_Use;
+typedef struct lze_Watch lze_Watch;
+
+/* ------------------------------------------------------------------------
+ * lze_group.c: how a range is cut into groups.  Pure functions of what is
+ * known before anything runs: no Lua, no driver call, no state.
+ */
+
+typedef enum lze_Policy {
+  LZE_POLICY_LZE,     /* the heuristic */
+  LZE_POLICY_DRIVER,  /* what zeKernelSuggestGroupSize said */
+  LZE_POLICY_LARGEST, /* the largest divisor that is legal */
+  LZE_POLICY_TORNADO  /* TornadoVM's rule */
+} lze_Policy;
+
+/* What is known of a kernel, a device and a range.  Sizes are in work-items
+   unless the name says bytes. */
+typedef struct lze_GroupInput {
+  /* the kernel */
+  uint32_t required[3];     /* a required group size, or zeros */
+  uint32_t kernel_max;      /* the most work-items a group of it may have */
+  uint32_t kernel_subgroup; /* sub-group width compiled for; 0 unknown */
+  uint64_t local_bytes;     /* per group, static and dynamic */
+  uint64_t private_bytes, spill_bytes; /* per work-item */
+  uint32_t builtins, features;         /* as in spirv_kernel */
+  /* the device */
+  bool software;            /* a CPU: a group is what one core vectorises */
+  bool offsets;             /* the driver has global offsets */
+  uint32_t max_total, max_size[3], max_count[3];
+  uint32_t units;           /* cores, or execution units */
+  uint32_t threads_per_unit;
+  uint32_t simd;            /* the physical SIMD width */
+  uint64_t device_local_bytes;
+  /* the range; every dimension is at least 1 here */
+  int dims;
+  uint64_t global[3], offset[3];
+  uint32_t given[3];        /* a group given by hand, or zeros */
+  lze_Policy policy;
+  uint32_t suggested[3];    /* the driver's suggestion, for that policy */
+} lze_GroupInput;
+
+/* One launch: count groups of that size, from that offset on. */
+typedef struct lze_GroupPart {
+  uint32_t group[3], count[3], offset[3];
+} lze_GroupPart;
+
+enum { LZE_MAX_PARTS = 16 };
+
+/* parts[0] is the body, what follows are tails; together the parts cover
+   every work-item of the range exactly once. */
+typedef struct lze_GroupChoice {
+  int count;
+  lze_GroupPart parts[LZE_MAX_PARTS];
+  char why[200];            /* the reason, or what is wrong */
+} lze_GroupChoice;
+
+/* Choose.  A limit of 0 is one that is not known.  Returns false, with what is
+   wrong in `why`, worded to follow "kernel NAME: ", and no parts, where a
+   given or required group, the limits on groups or 32 bits of offset cannot be
+   met; without these it never fails.  A given group larger than the range of a
+   kernel that splits is cut to it. */
+bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out);
+
+/* Whether a range may be split into a body and tails without the kernel
+   noticing: nothing but GlobalInvocationId is used and the driver has
+   offsets. */
+bool lze_group_splits(const lze_GroupInput *in);
+
+/* ------------------------------------------------------------------------
+ * lze_loader.c: the Level Zero loader, opened once for the whole process at
+ * first use, and what it found.  Nothing of this changes afterwards, so it
+ * is shared by all states and threads.
+ */
+
+/* The entry points that lze uses.  The first list is in every loader since
+   1.4; the second is looked up and may be NULL. */
+#define LZE_FUNCTIONS(X)                                                     \
+  X(zeInit) X(zeDriverGet) X(zeDriverGetApiVersion)                          \
+  X(zeDriverGetProperties) X(zeDriverGetExtensionProperties)                 \
+  X(zeDriverGetExtensionFunctionAddress)                                     \
+  X(zeDeviceGet) X(zeDeviceGetSubDevices) X(zeDeviceGetProperties)           \
+  X(zeDeviceGetComputeProperties) X(zeDeviceGetModuleProperties)             \
+  X(zeDeviceGetMemoryProperties) X(zeDeviceGetCommandQueueGroupProperties)   \
+  X(zeDeviceGetGlobalTimestamps)                                             \
+  X(zeContextCreate) X(zeContextDestroy)                                     \
+  X(zeCommandListCreateImmediate) X(zeCommandListCreate)                     \
+  X(zeCommandListDestroy) X(zeCommandListClose) X(zeCommandListReset)        \
+  X(zeCommandQueueCreate) X(zeCommandQueueDestroy)                           \
+  X(zeCommandQueueExecuteCommandLists)                                       \
+  X(zeCommandListAppendMemoryPrefetch) X(zeCommandListAppendMemAdvise)       \
+  X(zeCommandListAppendLaunchKernel) X(zeCommandListAppendMemoryCopy)        \
+  X(zeCommandListAppendMemoryCopyRegion)                                     \
+  X(zeCommandListAppendMemoryFill) X(zeCommandListAppendBarrier)             \
+  X(zeEventPoolCreate) X(zeEventPoolDestroy)                                 \
+  X(zeEventCreate) X(zeEventDestroy) X(zeEventHostReset)                     \
+  X(zeEventHostSynchronize) X(zeEventQueryStatus)                            \
+  X(zeEventQueryKernelTimestamp)                                             \
+  X(zeMemAllocShared) X(zeMemAllocDevice) X(zeMemAllocHost) X(zeMemFree)     \
+  X(zeModuleCreate) X(zeModuleDestroy) X(zeModuleGetNativeBinary)            \
+  X(zeModuleBuildLogGetString) X(zeModuleBuildLogDestroy)                    \
+  X(zeKernelCreate) X(zeKernelDestroy) X(zeKernelGetProperties)              \
+  X(zeKernelSetGroupSize) X(zeKernelSuggestGroupSize)                        \
+  X(zeKernelSetArgumentValue) X(zeKernelSetIndirectAccess)
+
+typedef struct lze_Functions {
+#define X(name) __typeof__(&name) name;
+  LZE_FUNCTIONS(X)
+#undef X
+  __typeof__(&zeKernelSetGlobalOffsetExp) zeKernelSetGlobalOffsetExp;
+} lze_Functions;
+
+extern lze_Functions lze_ze; /* all NULL before lze_system succeeded */
+
+/* Every call of the driver goes through here, so that LZE_LOG=calls can show
+   it with its result and time. */
+#define ZE(name, ...)                                                        \
+  __extension__({                                                            \
+    uint64_t ze_start = lze_log_calls ? lze_now_ns() : 0;                    \
+    ze_result_t ze_result = lze_ze.name(__VA_ARGS__);                        \
+    if (lze_log_calls) lze_log_call(#name, ze_result, ze_start);             \
+    ze_result;                                                               \
+  })
+/* What a call of the driver came to: where several may fail, the name says
+   which one did. */
+typedef struct lze_Outcome {
+  const char *call;
+  ze_result_t result;
+} lze_Outcome;
+
+/* Call, and keep the outcome in *out; true on success. */
+#define ZE_TRY(out, name, ...)                                               \
+  lze_outcome((out), #name, ZE(name, __VA_ARGS__))
+static inline bool lze_outcome(lze_Outcome *out, const char *call,
+                               ze_result_t result) {
+  *out = (lze_Outcome){call, result};
+  return result == ZE_RESULT_SUCCESS;
+}
+
+extern bool lze_log_calls; /* set once, when the loader is opened */
+void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns);
+uint64_t lze_now_ns(void); /* CLOCK_MONOTONIC */
+
+typedef struct lze_Driver {
+  ze_driver_handle_t handle;
+  uint32_t api, version;
+  int index;                 /* position in lze_System.drivers */
+  bool offsets;              /* has ZE_experimental_global_offset */
+  bool kernel_max;           /* has ..._kernel_max_group_size_properties */
+  char name[64];
+  /* zeDriverGetLastErrorDescription (1.6), which old loaders lack but let a
+     driver give, and the handle that it takes; NULL where there is none. */
+  ze_result_t (*last_error)(ze_driver_handle_t, const char **);
+  ze_driver_handle_t raw;
+} lze_Driver;
+
+/* A root device or a tile. */
+typedef struct lze_DeviceInfo lze_DeviceInfo;
+struct lze_DeviceInfo {
+  ze_device_handle_t handle;
+  const lze_Driver *driver;
+  const lze_DeviceInfo *parent;    /* of a tile */
+  lze_DeviceInfo *tiles;
+  uint32_t tile_count;
+  int index;                       /* unique in the process, from 0 */
+  const char *type;                /* "gpu", "cpu", "npu", "fpga", "mca" */
+  ze_device_properties_t props;    /* timerResolution in cycles per second */
+  ze_device_compute_properties_t compute;
+  ze_device_module_properties_t module;
+  uint64_t memory_bytes;
+  uint32_t ordinal;                /* of the command queue group with compute */
+  uint32_t copy_ordinal;           /* of one that only copies, or the same */
+};
+
+typedef struct lze_System {
+  int driver_count;
+  lze_Driver *drivers;
+  int device_count;                /* root devices, GPUs first */
+  lze_DeviceInfo *devices;
+  int total_devices;               /* tiles included: bound of .index */
+  char loader[32];                 /* where and which, for a person */
+  bool wraps;                      /* the loader may wrap handles */
+  char software[512];              /* why our own driver shows none, or "" */
+  char missing[1024];              /* why a device is missing, or "" */
+} lze_System;
+
+/* Open the loader and initialise the drivers at the first call.  Raises an
+   error object when there is no loader or no driver initialises. */
+const lze_System *lze_system(lua_State *L);
+
+/* ------------------------------------------------------------------------
+ * lze_error.c: error objects, argument errors and waiting that Lua can
+ * interrupt.
+ */
+
+/* "ERROR_DEVICE_LOST" and so on, or NULL for a code unknown to lze. */
+const char *lze_result_name(ze_result_t result);
+
+/* Raise an error object.  `object` names what it is about ("kernel saxpy")
+   or is NULL, `call` is the entry point or tool, `log` a build log or NULL;
+   the rest is the message as for lua_pushfstring (NULL: a sentence made from
+   the code and, where it has one, the driver's own last description). */
+int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
+             const char *object, const char *call, const char *log,
+             const char *format, ...) __attribute__((noreturn));
+
+/* The same for failures that are not Level Zero's: `code` is a word. */
+int lze_fail_word(lua_State *L, const char *object, const char *call,
+                  const char *code, const char *log, const char *format, ...)
+    __attribute__((noreturn));
+
+/* A key of `options` (a table at stack index t) that is not in the NULL
+   terminated list `known` raises and lists what is known; `what` names the
+   table. */
+void lze_check_keys(lua_State *L, int t, const char *what,
+                    const char *const *known);
+
+/* As lua_getfield, but raw: no metamethod of a script may run, and close
+   something, while options are read. [-0, +1] */
+int lze_getoption(lua_State *L, int t, const char *key);
+
+/* "integer", "string "abc"", "buffer of float" ...: what came, for messages.
+   [-0, +1] and returns the string. */
+const char *lze_describe(lua_State *L, int index);
+
+/* An argument that must be a number with an exact integer value. */
+lua_Integer lze_check_integer(lua_State *L, int arg, const char *name);
+lua_Integer lze_opt_integer(lua_State *L, int arg, const char *name,
+                            lua_Integer otherwise);
+
+/* A time-out in seconds at `arg`; none or nil: forever.  Returns the point in
+   time of lze_now_ns at which it runs out, UINT64_MAX for never. */
+uint64_t lze_check_deadline(lua_State *L, int arg);
+
+/* Let a pending debug hook run (Ctrl-C in lua5.4 sets one).  Returns LUA_OK,
+   or the status of an error that is then on the stack, to be raised with
+   lua_error after cleaning up. */
+int lze_run_hook(lua_State *L);
+
+/* ------------------------------------------------------------------------
+ * lze_gc.c: everything about lifetime.
+ *
+ * A native object has owners (userdata) and pins (commands in flight, and
+ * objects made from it).  Its native handle is destroyed as soon as it is
+ * closed or has no owner, and has no pin; the struct is freed when nothing
+ * refers to it.  Until then it is a pending free.  Nothing here waits or
+ * raises except where said.
+ */
+
+typedef struct lze_Class {
+  const char *name;
+  /* Destroy the native handle and drop the pins it held on others. */
+  void (*destroy)(lze_Object *o);
+  /* Free what the struct has of its own, which a call that a finaliser runs
+     in the middle of may still read after that; NULL for nothing. */
+  void (*release)(lze_Object *o);
+} lze_Class;
+
+struct lze_Object {
+  const lze_Class *cls;
+  lze_Context *context;         /* itself for a context */
+  uint32_t owners, pins;
+  bool closed;                  /* by hand: every later use is an error */
+  bool destroyed;               /* the native handle is gone */
+  bool part;                    /* belongs to its context, does not pin it */
+  lze_Object *prev, *next;      /* the context's objects */
+};
+
+/* A zeroed object of `size` bytes with one owner, which pins `context` (NULL
+   for a context).  NULL when memory runs out. */
+void *lze_object_new(const lze_Class *cls, size_t size, lze_Context *context);
+/* Make it a part of its context instead: the context's destructor disowns
+   it, and until then it does not keep the context alive. */
+void lze_object_make_part(lze_Object *o);
+void lze_pin(lze_Object *o);
+void lze_unpin(lze_Object *o);    /* may destroy it */
+void lze_own(lze_Object *o);
+void lze_disown(lze_Object *o);   /* may destroy it */
+void lze_close(lze_Object *o);    /* idempotent; may destroy it */
+
+struct lze_Context {
+  lze_Object o;
+  lze_State *state;
+  const lze_Driver *driver;
+  ze_context_handle_t handle;
+  bool is_default;              /* owned by the state */
+  lze_Object *objects;          /* everything made in it */
+  lze_Queue *queues;            /* those with a native list */
+  struct lze_EventPool *pools;
+  struct lze_EventSlot *free_events[2]; /* plain; with timestamps */
+  lze_Context *next;            /* of the state */
+};
+
+/* A part of a storage that a command uses. */
+struct lze_Use {
+  lze_Storage *storage;
+  size_t first, last;           /* bytes [first, last) */
+  bool write;
+  bool linked;                  /* is in storage->uses */
+  lze_Command *command;
+  lze_Use *prev, *next;
+};
+
+enum { LZE_INLINE_USES = 8, LZE_INLINE_PINS = 4 };
+
+typedef enum lze_Status {
+  LZE_PENDING,
+  LZE_DONE,
+  LZE_FAILED
+} lze_Status;
+
+/* A command in flight, then its completion.  Owners are event userdata; pins
+   are commands that wait for it on the device. */
+struct lze_Command {
+  lze_State *state;
+  lze_Queue *queue;             /* pinned while in flight; NULL after */
+  uint32_t owners, pins;
+  lze_Status status;
+  bool raised;                  /* its failure has been raised */
+  bool timed;
+  bool submitted;               /* given to the device */
+  lze_Outcome failure;          /* why, of a failed one */
+  lze_Context *context;         /* pinned while it is in flight */
+  struct lze_EventSlot *event;  /* signalled when all of it is done; NULL as
+                                   long as nobody needs to know of this one */
+  bool *lazy;                   /* whether its like should begin without */
+  uint32_t launches;            /* how many it stands for */
+  struct lze_EventSlot *first;  /* of the first part of a split launch */
+  const char *verb;             /* "launch", "copy", "fill", "barrier" */
+  char name[64];                /* "kernel saxpy", "copy", ... */
+  uint64_t queued_ns, start_ns, end_ns, kernel_ns;
+  const lze_DeviceInfo *device;
+  lze_Use inline_uses[LZE_INLINE_USES], *uses;
+  uint32_t use_count, use_capacity;
+  lze_Object *inline_pins[LZE_INLINE_PINS], **objects;
+  uint32_t object_count, object_capacity;
+  lze_Command **waits;          /* commands it waits for, pinned */
+  ze_event_handle_t *wait_handles;
+  uint32_t wait_count, wait_capacity;
+  lze_Watch *watch;             /* of ev:fd, or NULL */
+  lze_Command *next;            /* in its queue, or the free list */
+};
+
+struct lze_State {
+  bool closed;
+  const lze_System *system;     /* NULL before the first context */
+  lze_Context *contexts;        /* all that are alive */
+  lze_Command *free_commands;
+  int hook_ref;                 /* an empty Lua function, for lze_run_hook */
+  int cache_ref;                /* weak: userdata by the address they show */
+  int module_ref;               /* the table that luaopen_lze returns */
+  const lze_DeviceInfo *device; /* the default, once it is known */
+  lze_Context *context;         /* lze.default's, owned; or NULL */
+  lze_Queue *queue;             /* likewise */
+  lze_Policy policy;            /* LZE_GROUP_POLICY */
+  bool configured;              /* the variables below have been read */
+  bool sync;                    /* LZE_SYNC=1: wait after each launch */
+  bool check;                   /* LZE_CHECK=1: canaries round storages */
+  double growth;                /* of the limit, by lze.gc */
+  size_t soft_limit;            /* the least the limit is */
+  size_t peak;                  /* of bytes */
+  uint64_t launches, collections, storages;
+  size_t bytes;                 /* of all storages, pending frees included */
+  size_t limit;                 /* where they force a collection */
+};
+
+/* The one state of this lua_State, made by luaopen_lze.  Raises when it is
+   already closed (a finaliser that runs after lze's own). [-0, +0] */
+lze_State *lze_state(lua_State *L);
+
+/* --- commands: begin, append, end ---------------------------------------
+ *
+ *   lze_Command *c = lze_begin(L, queue, verb, name, timed);
+ *   lze_command_use(L, c, storage, first, last, write);     any number
+ *   lze_command_pin(L, c, object);                          any number
+ *   lze_command_after(L, c, other);                         any number
+ *   lze_command_order(L, c);        finds the hazards, fills c->waits
+ *   ... driver calls with c->wait_handles and lze_command_event(c) ...
+ *   lze_end(c);                     or lze_abort(c) when one failed
+ *
+ * Each of the functions that take L may raise (out of memory, a failed
+ * event) and has then aborted the command.  Between lze_begin and lze_end no
+ * other call that may raise is allowed.
+ *
+ * Where `lazy` is not NULL and *lazy is true, the command begins without an
+ * event: on a queue in order, one whose storages are all used again by the
+ * next is over when the next is, and needs none.  If it turns out to need one
+ * a barrier that signals it is appended, and *lazy becomes false; *lazy must
+ * live as long as what the command pins.
+ */
+lze_Command *lze_begin(lua_State *L, lze_Queue *queue, const char *verb,
+                       const char *name, bool timed, bool *lazy);
+void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
+                     size_t first, size_t last, bool write);
+void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object);
+void lze_command_after(lua_State *L, lze_Command *c, lze_Command *other);
+/* For an `after` value at stack index `index`: an event, or an array of them.
+   The first raises unless all are events that a command on queue q can wait
+   for, with `what` in front; the second makes c wait for them. */
+void lze_check_after(lua_State *L, int index, const lze_Queue *q,
+                     const char *what);
+void lze_command_after_all(lua_State *L, lze_Command *c, int index);
+void lze_command_order(lua_State *L, lze_Command *c);
+/* Give a timed command an event for its first part too. */
+void lze_command_time_first(lua_State *L, lze_Command *c);
+ze_event_handle_t lze_command_event(const lze_Command *c);
+void lze_end(lze_Command *c);
+void lze_abort(lze_Command *c);
+
+/* The same launch again and again need not be a command each: the newest of a
+   queue in order, as long as nobody needs to know of it alone, can stand for
+   one more.  lze_extensible returns it if it began with this `lazy`;
+   lze_command_repeats says whether its i-th use is just this, and no other
+   command uses that storage; lze_extend counts one more launch, appended. */
+lze_Command *lze_extensible(const lze_Queue *q, const bool *lazy);
+bool lze_command_repeats(const lze_Command *c, uint32_t i,
+                         const lze_Storage *storage, size_t first, size_t last,
+                         bool write);
+void lze_extend(lze_Command *c);
+
+/* A command that is done from the start and was never on a device, with one
+   owner. */
+lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
+                              const char *verb, const char *name);
+
+void lze_command_own(lze_Command *c);
+void lze_command_disown(lze_Command *c);
+
+/* Ask the device, without waiting, and retire what is done.  True when the
+   command is done or failed. */
+bool lze_command_poll(lze_Command *c);
+
+/* Wait in slices until done or the deadline; true when done.  Raises the
+   command's failure (once), what a debug hook raises, and why the driver
+   cannot be asked, after which the command is still pending. */
+bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline);
+
+/* Wait for the pending commands that touch bytes [first, last) of a storage
+   and conflict with reading (or, with `write`, writing) them on the host. */
+void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
+                      size_t last, bool write);
+/* Whether there are any; asks the device, does not wait. */
+bool lze_storage_pending(lze_Storage *s, size_t first, size_t last,
+                         bool write);
+
+/* The commands of a queue that were not submitted have been, or could not be,
+   and have failed with that outcome. */
+void lze_queue_submitted(lze_Queue *q, const lze_Outcome *out);
+
+/* Wait for everything on a queue; true when done.  Raises as above. */
+bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline);
+/* Wait, as above, until the queue can take one more command.  To be called
+   before arguments are checked, because a hook may close them. */
+void lze_queue_ready(lua_State *L, lze_Queue *q);
+/* Forget a failure that was kept for the next wait. */
+void lze_failure_drop(lze_Command **slot);
+
+/* Retire what is done on every queue of the state, without waiting. */
+void lze_reap(lze_State *S);
+
+/* Before `bytes` are allocated: reap, and let the collector work as much as
+   device memory asks for.  After an allocation failed: reap, collect fully,
+   reap.  Both may run Lua finalisers and respect a stopped collector. */
+void lze_gc_init(lze_State *S);
+void lze_pressure(lua_State *L, size_t bytes);
+void lze_make_room(lua_State *L);
+
+/* Close everything made in a context, then the context. */
+void lze_context_close(lze_Context *context);
+/* The end of a state: wait for its queues for a bounded time. What a hung
+   device still uses is leaked, with a warning. */
+void lze_state_close(lua_State *L, lze_State *S);
+
+/* ------------------------------------------------------------------------
+ * lze_box.c: userdata.  Every userdata of lze begins with an lze_Box whose
+ * kind is the address of its type's name, which makes telling one from
+ * another two comparisons, whatever metatable a script gave it.
+ */
+
+typedef struct lze_Box {
+  const char *kind;       /* "buffer": also what lze.type answers */
+} lze_Box;
+
+extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
+    lze_driver_kind[], lze_event_kind[], lze_kernel_kind[],
+    lze_local_kind[], lze_module_kind[], lze_queue_kind[];
+
+/* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
+   metatable of its kind.  Raises when memory runs out. */
+void *lze_push_box(lua_State *L, const char *kind, size_t size);
+/* The userdata of that kind at `index`, or NULL. */
+void *lze_test_box(lua_State *L, int index, const char *kind);
+/* The same, or raise "<kind> expected, got ...". */
+void *lze_check_box(lua_State *L, int arg, const char *kind);
+/* The kind of the value at `index` if it is one of lze's, else NULL. */
+const char *lze_box_kind(lua_State *L, int index);
+
+/* One named field of a kind: pushes its value. The box is at 1. */
+typedef struct lze_Field {
+  const char *name;
+  int (*get)(lua_State *L);
+} lze_Field;
+
+/* Make the metatable of a kind from its metamethods, methods and fields
+   (each NULL terminated).  Without an __index among the metamethods, one is
+   made that finds methods and fields and otherwise raises, listing what is
+   known; lze_box_index does the same for an __index of its own. [-0, +0] */
+void lze_new_kind(lua_State *L, const char *kind,
+                  const luaL_Reg *metamethods, const luaL_Reg *methods,
+                  const lze_Field *fields);
+/* Answer for the string key at 2 of the box at 1; upvalue 1 of the running
+   function is the table that lze_new_kind gave to all metamethods. */
+int lze_box_index(lua_State *L);
+
+/* ------------------------------------------------------------------------
+ * lze_core.c: the module, drivers, devices and contexts.
+ */
+
+/* The device at `index`, or NULL. */
+const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
+/* [-0, +1] the userdata of a device, the same each time. */
+void lze_push_device(lua_State *L, const lze_DeviceInfo *info);
+/* The default device (LZE_DEVICE, else the first).  Raises if there is none. */
+const lze_DeviceInfo *lze_default_device(lua_State *L);
+/* The device, or the first that the selector matches, at `index`; raises with
+   `what` in front for anything else, and where nothing matches. */
+const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
+                                    const char *what);
+/* The device and context that the options `device` and `context` of the
+   table at t ask for (t = 0: none given), else the default ones. */
+void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
+                   lze_Context **context);
+/* [-0, +1] the userdata of a context that has one. */
+void lze_push_context(lua_State *L, lze_Context *context);
+/* The context of a device when none is asked for: lze.default's if it can,
+   else the shared one of its driver.  Made at first use; may raise. */
+lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
+
+/* ------------------------------------------------------------------------
+ * lze_select.c: device selectors.
+ */
+
+/* Push an array of the devices that the selector at `arg` (nil: all)
+   matches, in order. [-0, +1] Raises for a bad selector. */
+void lze_select(lua_State *L, int arg);
+
+/* ------------------------------------------------------------------------
+ * lze_types.c: element types.
+ */
+
+typedef enum lze_Scalar {
+  LZE_I8, LZE_U8, LZE_I16, LZE_U16, LZE_I32, LZE_U32, LZE_I64, LZE_U64,
+  LZE_F16, LZE_BF16, LZE_F32, LZE_F64
+} lze_Scalar;
+
+typedef struct lze_Type {
+  const char *name;       /* "float4" */
+  lze_Scalar scalar;
+  uint8_t lanes;          /* what a script sees: 3 for float3 */
+  uint8_t scalar_bytes;
+  uint8_t bytes;          /* what an element occupies: 16 for float3 */
+} lze_Type;
+
+/* The type of that name or alias, or NULL. */
+const lze_Type *lze_type_find(const char *name);
+const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes);
+/* The type named at `arg`, or raise and list what there is. */
+const lze_Type *lze_check_type(lua_State *L, int arg);
+/* Push the element at p. [-0, +1] */
+void lze_type_push(lua_State *L, const lze_Type *t, const void *p);
+/* Store the value at `index` into p.  False when it does not fit, with what
+   is wrong pushed as a string ("expected ..., got ..."); p is untouched. */
+bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p);
+/* Store `n` elements of the table at `t`, from `from` on.  Returns n, or how
+   many were stored before one did not fit, with what is wrong pushed. */
+size_t lze_type_store_table(lua_State *L, const lze_Type *type, int t,
+                            lua_Integer from, size_t n, void *p);
+void lze_type_push_table(lua_State *L, const lze_Type *type, int t,
+                         lua_Integer at, size_t n, const void *p);
+
+/* ------------------------------------------------------------------------
+ * lze_memory.c: buffers.
+ */
+
+typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
+
+/* One USM allocation. */
+struct lze_Storage {
+  lze_Object o;
+  lze_Usage usage;
+  const lze_DeviceInfo *device;
+  char *pointer;                /* NULL when bytes is 0 */
+  size_t bytes;
+  bool guarded;                 /* has canaries on both sides */
+  uint64_t serial;              /* unlike its address, never used again */
+  lze_Use *uses;                /* what commands in flight touch */
+  lze_Command *failed;          /* a failure nobody has heard of */
+};
+
+/* The userdata: a window on a storage. */
+typedef struct lze_Buffer {
+  lze_Box box;
+  bool view;
+  lze_Storage *storage;         /* NULL once closed */
+  const lze_Type *type;
+  size_t offset;                /* bytes into the storage */
+  lua_Integer count;            /* elements */
+} lze_Buffer;
+
+/* The open buffer at `arg`; raises for anything else. */
+lze_Buffer *lze_check_buffer(lua_State *L, int arg);
+/* The buffer at `index`, open or not, or NULL. */
+lze_Buffer *lze_test_buffer(lua_State *L, int index);
+bool lze_buffer_is_open(const lze_Buffer *b);
+/* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
+   then *where is how many bytes from its start (negative) or its end. The
+   canaries are made whole again, so that each hit is told once. */
+bool lze_storage_damaged(lze_Storage *s, ptrdiff_t *where);
+/* Whether an object is a storage that work in flight uses; adds its bytes. */
+bool lze_storage_pinned(const lze_Object *o, size_t *bytes);
+/* The bytes of a context's storages on a device. */
+uint64_t lze_storage_bytes(const lze_Context *context,
+                           const lze_DeviceInfo *device);
+
+/* ------------------------------------------------------------------------
+ * lze_queue.c: queues, events and the events of the driver behind them.
+ */
+
+/* A list of a batched queue that has been given to the device. */
+typedef struct lze_Batch {
+  ze_command_list_handle_t list;
+  lze_Command *last;            /* done when this is; owned */
+  struct lze_Batch *next;
+} lze_Batch;
+
+typedef enum lze_Priority {
+  LZE_PRIORITY_NORMAL,
+  LZE_PRIORITY_LOW,
+  LZE_PRIORITY_HIGH
+} lze_Priority;
+
+struct lze_Queue {
+  lze_Object o;
+  const lze_DeviceInfo *device;
+  ze_command_list_handle_t list; /* what commands are appended to */
+  bool batched;                 /* else the list is an immediate one */
+  bool ordered;                 /* commands run in the order of issue */
+  bool native_order;            /* and the driver sees to that itself */
+  bool copy_engine;
+  bool hazards;                 /* commands wait for those they conflict with */
+  bool is_default;              /* owned by the context, not by a userdata */
+  lze_Priority priority;
+  uint32_t ordinal;
+  /* of a batched one */
+  ze_command_queue_handle_t native;
+  bool dirty;                   /* the list has commands nobody gave away */
+  lze_Batch *open;              /* whose list it is */
+  lze_Batch *batches;           /* given to the device, oldest first */
+
+  lze_Command *head, *tail;     /* in flight, oldest first */
+  uint32_t in_flight;           /* launches and other commands */
+  uint32_t unmarked;            /* the newest of these, without an event */
+  lze_Command *probe;           /* the one that lze_begin asks for next */
+  uint32_t since_probe;         /* commands begun since it last asked */
+  lze_Command *failed;          /* a failure nobody has heard of */
+  lze_Queue *next;              /* in the context */
+};
+
+typedef struct lze_EventSlot {
+  ze_event_handle_t handle;
+  struct lze_EventSlot *next;
+  bool timed;
+} lze_EventSlot;
+
+typedef struct lze_Event {
+  lze_Box box;
+  lze_Command *command;         /* NULL once closed */
+} lze_Event;
+
+/* Take an event, not signalled; NULL with the driver's outcome on failure. */
+lze_EventSlot *lze_event_take(lze_Context *context, bool timed,
+                              lze_Outcome *out);
+void lze_event_give(lze_Context *context, lze_EventSlot *slot);
+/* Destroy every event and pool of a context. */
+void lze_events_destroy(lze_Context *context);
+
+/* [-0, +1] an event userdata, made before the command so that nothing can
+   fail after it; fill in its command then. */
+lze_Event *lze_push_event(lua_State *L);
+lze_Event *lze_test_event(lua_State *L, int index);
+lze_Queue *lze_check_queue(lua_State *L, int arg);
+lze_Queue *lze_test_queue(lua_State *L, int index);
+/* The queue that a context uses for a device when it is not told. Made at
+   first use, kept by the context; may raise. */
+lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
+                             const lze_DeviceInfo *device);
+/* Make a queue lze.default's, or NULL: none. */
+void lze_set_default_queue(lze_State *S, lze_Queue *q);
+/* [-0, +1] a userdata of a queue. */
+void lze_push_queue(lua_State *L, lze_Queue *q);
+/* Give what a batched queue has collected to the device; nothing to do for
+   any other.  A failure becomes that of the commands, so it is no result. */
+void lze_queue_flush(lze_Queue *q);
+/* See that a queue has a list to append to; false with the outcome. */
+bool lze_queue_open(lze_Queue *q, lze_Outcome *out);
+/* The end of the default queues, with that of their context. */
+void lze_queues_drop(lze_Context *context);
+/* Measured start, end and duration of a done, timed command. */
+void lze_command_read_times(lze_Command *c);
+
+/* ------------------------------------------------------------------------
+ * lze_watch.c: descriptors for poll loops.
+ */
+
+/* A descriptor that is readable once the command is over, the same each time;
+   closed with the command. Raises when there is none to be had. */
+int lze_watch_fd(lua_State *L, lze_Command *c);
+/* Wait for the thread behind it, which is about to end as the command is over;
+   end it although it is not; both, and close the descriptor.  NULL is
+   allowed. */
+void lze_watch_join(lze_Watch *w);
+void lze_watch_stop(lze_Watch *w);
+void lze_watch_free(lze_Watch *w);
+
+/* ------------------------------------------------------------------------
+ * lze_module.c and lze_kernel.c: modules, kernels and launches.
+ */
+
+struct lze_Module {
+  lze_Object o;
+  const lze_DeviceInfo *device;
+  ze_module_handle_t handle;
+  ze_module_build_log_handle_t log;
+  spirv_module *spirv;
+  char name[64];                /* for messages: "module kernels/a.spv" */
+};
+
+struct lze_Kernel {
+  lze_Object o;
+  lze_Module *module;           /* pinned */
+  const spirv_kernel *info;     /* of the module's reflection */
+  ze_kernel_handle_t handle;
+  ze_kernel_properties_t props;
+  uint32_t max_group;
+  char name[64];                /* "kernel saxpy", cut if longer */
+  struct lze_Argument *arguments;
+  struct lze_Cut *cut;          /* the last range and how it was cut */
+  bool local_arguments;         /* has some */
+  bool lazy;                    /* its launches may begin without an event */
+  bool foreign;                 /* others may have its handle */
+  /* what the native kernel was last told */
+  uint32_t group[3], offset[3];
+  bool indirect;
+};
+
+/* lze_compile.c: compile the OpenCL C at stack index `source` with the options
+   std, defines, include and flags of the table at t (0: none). `name` is what
+   diagnostics call it. [-0, +1] the SPIR-V; raises with the compiler's words
+   as err.log. */
+void lze_compile(lua_State *L, int source, int t, const char *name);
+
+/* q:launch, q:copy and q:fill: the queue at 1, an event returned. */
+int lze_queue_launch(lua_State *L);
+int lze_queue_copy(lua_State *L);
+int lze_queue_fill(lua_State *L);
+
+/* Words for spirv_space and spirv_access. */
+extern const char *const lze_space_names[], *const lze_access_names[];
+/* [-0, +1] a new kernel of a module. */
+int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
+/* Whether there is an open kernel at `index`. */
+bool lze_kernel_is_open(lua_State *L, int index);
+/* Close every kernel of a module. */
+void lze_kernels_close(lze_Module *m);
+/* The policy of that name; raises and lists what is known, `where` first. */
+lze_Policy lze_check_policy(lua_State *L, const char *word,
+                            const char *where);
+
+/* ------------------------------------------------------------------------
+ * Each area's part of the module table. [-0, +0], the table on top.
+ */
+void lze_open_core(lua_State *L);
+void lze_open_memory(lua_State *L);
+void lze_open_queue(lua_State *L);
+void lze_open_module(lua_State *L);
+void lze_open_kernel(lua_State *L);
+void lze_open_error(lua_State *L);
+void lze_open_spirv(lua_State *L);
+void lze_open_compile(lua_State *L);
+
+#endif

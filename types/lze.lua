@@ -1,0 +1,547 @@
+---@meta
+-- lze.lua - the module lze for editors that read LuaCATS annotations.
+-- SPDX-License-Identifier: MIT
+--
+-- The manual, doc/manual.md, says what each of these does.
+
+---Lua for accelerators through oneAPI Level Zero.
+---@class lze
+---@field version string "0.1.0"
+---@field _VERSION string "lze 0.1.0"
+---@field spirv lze.spirv
+---@field yield fun(ev: lze.Event) what ev:await calls; coroutine.yield at first
+local lze = {}
+
+---@alias lze.ElementType
+---| "char" | "uchar" | "short" | "ushort" | "int" | "uint" | "long" | "ulong"
+---| "half" | "bfloat16" | "float" | "double"
+---| "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "i64" | "u64"
+---| "f16" | "bf16" | "f32" | "f64"
+---| "char2" | "char3" | "char4" | "char8" | "char16"
+---| "uchar2" | "uchar3" | "uchar4" | "uchar8" | "uchar16"
+---| "short2" | "short3" | "short4" | "short8" | "short16"
+---| "ushort2" | "ushort3" | "ushort4" | "ushort8" | "ushort16"
+---| "int2" | "int3" | "int4" | "int8" | "int16"
+---| "uint2" | "uint3" | "uint4" | "uint8" | "uint16"
+---| "long2" | "long3" | "long4" | "long8" | "long16"
+---| "ulong2" | "ulong3" | "ulong4" | "ulong8" | "ulong16"
+---| "half2" | "half3" | "half4" | "half8" | "half16"
+---| "bfloat162" | "bfloat163" | "bfloat164" | "bfloat168" | "bfloat1616"
+---| "float2" | "float3" | "float4" | "float8" | "float16"
+---| "double2" | "double3" | "double4" | "double8" | "double16"
+
+---A number, or an array of them for a vector.
+---@alias lze.Element number | number[]
+
+---A position in lze.devices(), or terms such as "gpu", "cpu:0;!epyc".
+---@alias lze.Selector integer | string
+
+---@alias lze.Usage "shared" | "device" | "host"
+---@alias lze.Policy "lze" | "driver" | "largest" | "tornado"
+---@alias lze.Kind
+---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
+---| "local_bytes" | "module" | "queue"
+
+-- Devices and contexts ------------------------------------------------------
+
+---@class lze.Driver
+---@field name string
+---@field version integer the driver's own number
+---@field api string the Level Zero it implements, such as "1.10"
+---@field handle lightuserdata
+
+---@class lze.Device
+---@field name string
+---@field type "gpu" | "cpu" | "npu" | "fpga" | "mca" | "other"
+---@field vendor string
+---@field memory_bytes integer
+---@field compute_units integer
+---@field max_group_size integer
+---@field subgroup_sizes integer[]
+---@field fp64 boolean
+---@field fp16 boolean
+---@field uuid string
+---@field driver lze.Driver
+---@field context lze.Context the one in use when none is given
+---@field queue lze.Queue the one in use when none is given
+---@field parent lze.Device? of a tile, its device
+---@field software boolean a CPU
+---@field handle lightuserdata
+local Device = {}
+
+---What the driver reports.
+---@return table<string, integer | boolean | string | integer[]>
+function Device:properties() end
+
+---@return integer free_bytes the total less what this state uses
+---@return integer total_bytes
+function Device:memory() end
+
+---@return lze.Device[] tiles
+function Device:subdevices() end
+
+---@class lze.Context
+---@field driver lze.Driver
+---@field handle lightuserdata
+local Context = {}
+
+---Close everything made in it; work in flight runs to its end.
+function Context:close() end
+
+---@return lze.Driver[]
+function lze.drivers() end
+
+---@param selector? lze.Selector
+---@return lze.Device[] devices GPUs first
+function lze.devices(selector) end
+
+---@param selector? lze.Selector the default device when not given
+---@return lze.Device
+function lze.device(selector) end
+
+---@param what? lze.Device | lze.Selector | lze.Queue | lze.Context
+---@return lze.Device, lze.Context, lze.Queue
+function lze.default(what) end
+
+---@param devices? lze.Device | lze.Selector | (lze.Device | lze.Selector)[]
+---@return lze.Context
+function lze.context(devices) end
+
+---One screen for a person.
+---@return string
+function lze.info() end
+
+---@param v any
+---@return lze.Kind?
+function lze.type(v) end
+
+-- Buffers -------------------------------------------------------------------
+
+---@class lze.BufferOptions
+---@field usage? lze.Usage "shared" when not given
+---@field device? lze.Device | lze.Selector
+---@field context? lze.Context
+---@field zero? boolean false: leave the contents undefined
+
+---@class lze.Box
+---@field size integer[] width, height, depth in elements
+---@field src? integer[] x, y, z where it starts
+---@field dst? integer[] x, y, z where it starts
+---@field src_width? integer elements from one row to the next
+---@field dst_width? integer elements from one row to the next
+---@field src_height? integer rows from one slice to the next
+---@field dst_height? integer rows from one slice to the next
+
+---@class lze.Buffer
+---@field type string
+---@field usage lze.Usage
+---@field bytes integer
+---@field pointer integer
+---@field handle lightuserdata
+---@field device lze.Device
+---@field context lze.Context
+---@field [integer] lze.Element?
+---@operator len: integer
+local Buffer = {}
+
+---The elements i..j in a table, from its index 1 on.
+---@param i? integer
+---@param j? integer
+---@param t? lze.Element[]
+---@return lze.Element[]
+function Buffer:read(i, j, t) end
+
+---@param source lze.Element[] | string | lze.Buffer
+---@param i? integer where to; 1 when not given
+---@return lze.Buffer self
+function Buffer:write(source, i) end
+
+---The bytes of the elements i..j.
+---@param i? integer
+---@param j? integer
+---@return string
+function Buffer:string(i, j) end
+
+---Enqueue that the elements i..j become v.
+---@param v lze.Element
+---@param i? integer
+---@param j? integer
+---@return lze.Buffer self
+function Buffer:fill(v, i, j) end
+
+---Enqueue a copy of src[i..j] to self[at..].
+---@param src lze.Buffer
+---@param i? integer
+---@param j? integer
+---@param at? integer
+---@return lze.Buffer self
+function Buffer:copy(src, i, j, at) end
+
+---Enqueue a copy of a box of rows.
+---@param src lze.Buffer
+---@param box lze.Box
+---@return lze.Buffer self
+function Buffer:copy_box(src, box) end
+
+---Read elements from an open file.
+---@param file file*
+---@param i? integer
+---@param j? integer
+---@return integer count how many there were before its end
+function Buffer:load(file, i, j) end
+
+---Write the bytes of the elements to an open file.
+---@param file file*
+---@param i? integer
+---@param j? integer
+---@return lze.Buffer self
+function Buffer:save(file, i, j) end
+
+---A buffer that shares the elements i..j.
+---@param i integer
+---@param j integer
+---@param type? lze.ElementType
+---@return lze.Buffer
+function Buffer:view(i, j, type) end
+
+---Whether work in flight touches it; does not wait.
+---@return boolean
+function Buffer:pending() end
+
+function Buffer:close() end
+
+---@param type lze.ElementType
+---@param contents integer | lze.Element[] | string a count, elements or bytes
+---@param options? lze.BufferOptions
+---@return lze.Buffer
+function lze.buffer(type, contents, options) end
+
+-- Modules and kernels -------------------------------------------------------
+
+---@class lze.ModuleOptions
+---@field device? lze.Device | lze.Selector
+---@field context? lze.Context
+---@field options? string for the driver's compiler
+---@field constants? table<string | integer, number | boolean>
+---@field validate? "strict"
+---@field spirv? string the SPIR-V of a native binary
+
+---@class lze.CompileOptions: lze.ModuleOptions
+---@field std? string "CL1.2" when not given
+---@field defines? table<string, string | number | boolean>
+---@field include? string[]
+---@field flags? string[] for clang
+
+---@class lze.Module
+---@field warnings string[] what the validator found
+---@field device lze.Device
+---@field handle lightuserdata
+---@field [string] lze.Kernel
+local Module = {}
+
+---@param name string
+---@return lze.Kernel
+function Module:kernel(name) end
+
+---@return string[] names
+function Module:kernels() end
+
+---@return string bytes the SPIR-V it was made from
+function Module:spirv() end
+
+---@return string bytes the device's binary
+function Module:native() end
+
+function Module:close() end
+
+---@class lze.Argument
+---@field name string?
+---@field type string
+---@field space "global" | "constant" | "local" | nil
+---@field access "none" | "read" | "write" | "both" | nil
+
+---@class lze.LaunchTable
+---@field [integer] integer nx, ny, nz
+---@field group? integer | integer[]
+---@field offset? integer | integer[]
+---@field queue? lze.Queue
+---@field after? lze.Event | lze.Event[]
+---@field policy? lze.Policy
+---@field uses? lze.Buffer | lze.Buffer[]
+
+---@alias lze.Range integer | lze.LaunchTable
+
+---@class lze.Kernel
+---@field name string
+---@field args lze.Argument[]
+---@field max_group_size integer
+---@field required_group_size integer[]?
+---@field subgroup_size integer
+---@field local_bytes integer
+---@field private_bytes integer
+---@field spill_bytes integer
+---@field handle lightuserdata
+---@overload fun(range: lze.Range, ...: any)
+local Kernel = {}
+
+---@param range lze.Range
+---@param ... any its arguments
+---@return lze.Event
+function Kernel:launch(range, ...) end
+
+---The group that such a launch would get, and why.
+---@param nx lze.Range
+---@param ny? integer
+---@param nz? integer
+---@return integer gx, integer gy, integer gz, string why
+function Kernel:group(nx, ny, nz) end
+
+function Kernel:close() end
+
+---@class lze.LocalBytes
+
+---An argument that is n bytes of local memory.
+---@param n integer
+---@return lze.LocalBytes
+function lze.local_bytes(n) end
+
+---@param path string SPIR-V, or OpenCL C where it ends in .cl
+---@param options? lze.CompileOptions
+---@return lze.Module
+function lze.load(path, options) end
+
+---@param bytes string SPIR-V
+---@param options? lze.ModuleOptions
+---@return lze.Module
+function lze.module(bytes, options) end
+
+---@param source string OpenCL C
+---@param options? lze.CompileOptions
+---@return lze.Module
+function lze.compile(source, options) end
+
+---@class lze.CacheState
+---@field directory string?
+---@field entries integer
+---@field bytes integer
+
+---What is kept on disk.
+---@param clear? "clear" remove it all first
+---@return lze.CacheState
+function lze.cache(clear) end
+
+-- Queues and events ---------------------------------------------------------
+
+---@class lze.QueueOptions
+---@field mode? "immediate" | "batched"
+---@field order? "in" | "out"
+---@field engine? "compute" | "copy"
+---@field priority? "low" | "normal" | "high"
+---@field hazards? boolean
+---@field device? lze.Device | lze.Selector
+---@field context? lze.Context
+
+---@alias lze.Advice
+---| "read_mostly" | "not_read_mostly" | "prefer_device" | "not_prefer_device"
+---| "non_atomic_mostly" | "not_non_atomic_mostly"
+
+---@class lze.Queue
+---@field mode "immediate" | "batched"
+---@field order "in" | "out"
+---@field engine "compute" | "copy"
+---@field device lze.Device
+---@field handle lightuserdata
+local Queue = {}
+
+---@param k lze.Kernel
+---@param range lze.Range
+---@param ... any its arguments
+---@return lze.Event
+function Queue:launch(k, range, ...) end
+
+---@param dst lze.Buffer
+---@param src lze.Buffer
+---@param i? integer
+---@param j? integer
+---@param at? integer
+---@return lze.Event
+function Queue:copy(dst, src, i, j, at) end
+
+---@param x lze.Buffer
+---@param v lze.Element
+---@param i? integer
+---@param j? integer
+---@return lze.Event
+function Queue:fill(x, v, i, j) end
+
+---@param events? lze.Event | lze.Event[]
+---@return lze.Event
+function Queue:barrier(events) end
+
+---@param x lze.Buffer
+function Queue:prefetch(x) end
+
+---@param x lze.Buffer
+---@param word lze.Advice
+function Queue:advise(x, word) end
+
+function Queue:flush() end
+
+---@param seconds? number
+---@return boolean done
+function Queue:wait(seconds) end
+
+function Queue:close() end
+
+---@param device? lze.Device | lze.Selector
+---@param options? lze.QueueOptions
+---@return lze.Queue
+---@overload fun(options: lze.QueueOptions): lze.Queue
+function lze.queue(device, options) end
+
+---Everything on every queue of this state.
+---@param seconds? number
+---@return boolean done
+function lze.wait(seconds) end
+
+---@class lze.Times
+---@field queued_ns integer
+---@field start_ns integer
+---@field end_ns integer
+---@field kernel_ns integer
+
+---@class lze.Event
+---@field command string
+---@field handle lightuserdata? while it is in flight
+local Event = {}
+
+---Whether the command is over; does not wait.
+---@return boolean
+function Event:done() end
+
+---@param seconds? number
+---@return boolean done
+function Event:wait(seconds) end
+
+---Wait, then tell when it ran.
+---@return lze.Times
+function Event:time() end
+
+---Call yield(ev) until the command is over.
+---@param yield? fun(ev: lze.Event) lze.yield when not given
+---@return true
+function Event:await(yield) end
+
+---A descriptor that is readable once the command is over.
+---@return integer
+function Event:fd() end
+
+function Event:close() end
+
+-- Errors --------------------------------------------------------------------
+
+---What is raised when a driver, a compiler, a file or memory refuses.
+---@class lze.Error
+---@field call string
+---@field code string
+---@field result integer?
+---@field message string
+---@field object string?
+---@field where string?
+---@field log string?
+
+-- SPIR-V --------------------------------------------------------------------
+
+---@class lze.spirv
+local spirv = {}
+
+---@param bytes string
+---@param target? string such as "opencl1.2"
+---@return true? valid
+---@return string? message
+function spirv.validate(bytes, target) end
+
+---@param text string
+---@return string bytes
+function spirv.assemble(text) end
+
+---@param bytes string
+---@return string text
+function spirv.disassemble(bytes) end
+
+---@class lze.ReflectedType
+---@field kind "unknown" | "void" | "bool" | "int" | "float" | "struct" | "pointer"
+---@field sign "signed" | "unsigned" | nil
+---@field bits integer
+---@field lanes integer
+---@field bytes integer
+
+---@class lze.ReflectedArgument
+---@field name string?
+---@field class "value" | "pointer" | "local" | "image" | "sampler" | "other"
+---@field type lze.ReflectedType
+---@field source_type string?
+---@field space string?
+---@field access string?
+---@field const boolean
+---@field bytes integer
+
+---@class lze.ReflectedKernel
+---@field name string
+---@field args lze.ReflectedArgument[]
+---@field builtins string[]
+---@field features string[]
+---@field local_bytes integer
+---@field required_group_size integer[]?
+---@field group_size_hint integer[]?
+---@field required_subgroup_size integer?
+
+---@class lze.ReflectedConstant
+---@field id integer
+---@field name string?
+---@field type lze.ReflectedType
+
+---@class lze.Reflection
+---@field version string
+---@field generator integer
+---@field address_bits integer
+---@field capabilities integer[]
+---@field kernels lze.ReflectedKernel[]
+---@field spec_constants lze.ReflectedConstant[]
+---@field imports boolean
+---@field exports boolean
+
+---@param bytes string
+---@return lze.Reflection
+function spirv.reflect(bytes) end
+
+---@param bytes string
+---@param passes? string[] flags of spirv-opt
+---@return string bytes
+function spirv.optimize(bytes, passes) end
+
+-- Housekeeping --------------------------------------------------------------
+
+---@class lze.Stats
+---@field objects table<string, integer>
+---@field bytes integer
+---@field peak_bytes integer
+---@field pinned integer
+---@field pinned_bytes integer
+---@field pending integer
+---@field in_flight integer
+---@field launches integer
+---@field collections integer
+
+---@return lze.Stats
+function lze.stats() end
+
+---@class lze.GcOptions
+---@field soft_limit_bytes? integer
+---@field growth? number
+
+---@param options? lze.GcOptions
+---@return lze.GcOptions in_force
+function lze.gc(options) end
+
+return lze
