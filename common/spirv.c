@@ -109,8 +109,9 @@ typedef struct id_info {
   size_t bytes;      /* of a type, 0 where it has none or it is not known */
 } id_info;
 
-/* What a call does with one parameter: spirv_access, and: */
-enum { PARAM_RETURNED = 4, PARAM_ESCAPES = 8 };
+/* What a call does with one parameter: spirv_access, and these; shifted, the
+   same of the pointers that it finds where the parameter points. */
+enum { PARAM_RETURNED = 4, PARAM_ESCAPES = 8, PARAM_FOUND = 4 };
 
 /* What is known of a function beside the public part. */
 typedef struct function_info {
@@ -969,6 +970,8 @@ enum {
   NODE_OUTSIDE = 8,  /* memory that others can see too */
   NODE_UNKNOWN = 16, /* it may point anywhere */
   NODE_ESCAPED = 32, /* it was stored where others can see it */
+  NODE_GIVEN = 64,   /* handed to what may do anything with it */
+  NODE_PARAMETER = 128, /* memory that callers can see too */
   NODE_LOST = NODE_ROOTED | NODE_OUTSIDE | NODE_UNKNOWN | NODE_ESCAPED,
   NODE_ACCESS = SPIRV_ACCESS_BOTH
 };
@@ -1115,8 +1118,19 @@ static void flow_give_up(flow *w, const spirv_instruction *i)
 {
   for (unsigned k = 1; k < i->word_count; k++)
     if (is_use(w->r, i, k) && is_pointer(w->r, i->words[k]))
-      flow_mark(w, flow_node(w, i->words[k]), NODE_ACCESS | NODE_ESCAPED);
+      flow_mark(w, flow_node(w, i->words[k]), NODE_GIVEN | NODE_ESCAPED);
   flow_mark(w, flow_node(w, i->result), NODE_LOST);
+}
+
+/* What a call does with one pointer. */
+static void flow_called(flow *w, const spirv_instruction *i, uint32_t pointer,
+                        unsigned does)
+{
+  flow_mark(w, pointer, does & NODE_ACCESS);
+  if (does & PARAM_ESCAPES)
+    flow_mark(w, pointer, NODE_GIVEN | NODE_ESCAPED);
+  if (does & PARAM_RETURNED)
+    flow_unify(w, flow_node(w, i->result), pointer);
 }
 
 static void flow_call(flow *w, const spirv_instruction *i)
@@ -1135,14 +1149,13 @@ static void flow_call(flow *w, const spirv_instruction *i)
   caller->unknown |= callee->unknown;
   for (unsigned k = 0; k < r->functions[n].param_count; k++) {
     uint32_t argument = flow_node(w, word(i, 4 + k));
-    unsigned does = callee->summary[k];
-    flow_mark(w, argument, does & NODE_ACCESS);
-    if (does & PARAM_ESCAPES)
-      flow_mark(w, argument, NODE_ACCESS | NODE_ESCAPED);
-    if (does & SPIRV_ACCESS_WRITE) /* perhaps a pointer nobody knows */
+    unsigned does = callee->summary[k], found = does >> PARAM_FOUND;
+    flow_called(w, i, argument, does);
+    if (found != 0)
+      flow_called(w, i, flow_content(w, argument), found);
+    if (does & (SPIRV_ACCESS_WRITE | PARAM_ESCAPES)) /* perhaps a pointer
+                                                        nobody knows */
       flow_mark(w, flow_content(w, argument), NODE_LOST);
-    if (does & PARAM_RETURNED)
-      flow_unify(w, flow_node(w, i->result), argument);
   }
   flow_mark(w, flow_node(w, i->result),
             NODE_OUTSIDE | NODE_ROOTED |
@@ -1252,7 +1265,7 @@ static void flow_instruction(flow *w, uint32_t at)
   case SpvOpLifetimeStop:
     return;
   case SpvOpFunctionParameter:
-    flow_mark(w, flow_node(w, i->result), NODE_ROOTED | NODE_OUTSIDE);
+    flow_mark(w, flow_node(w, i->result), NODE_ROOTED | NODE_PARAMETER);
     return;
   case SpvOpVariable:
     flow_mark(w, flow_node(w, i->result), NODE_ROOTED);
@@ -1327,13 +1340,25 @@ static void flow_instruction(flow *w, uint32_t at)
   }
 }
 
-static void flow_function(flow *w, uint32_t n)
+/* What the summary says of the pointers of a class. */
+static unsigned flow_sum(flow *w, uint32_t n)
+{
+  n = flow_find(w, n);
+  unsigned flags = w->nodes[n].flags, sum = flags & NODE_ACCESS;
+  if (flags & NODE_ESCAPED)
+    sum |= PARAM_ESCAPES;
+  if (n == flow_find(w, NODE_RETURN))
+    sum |= PARAM_RETURNED;
+  return sum;
+}
+
+static void flow_function(flow *w, uint32_t at)
 {
   reader *r = w->r;
-  const spirv_function *f = &r->functions[n];
-  function_info *more = &r->more[n];
+  const spirv_function *f = &r->functions[at];
+  function_info *more = &r->more[at];
   uint32_t values = NODE_FIRST + more->end - more->at;
-  w->function = n;
+  w->function = at;
   w->at = more->at;
   w->used = values;
   size_t words = 0;
@@ -1344,12 +1369,19 @@ static void flow_function(flow *w, uint32_t n)
   for (uint32_t k = more->at; k < more->end; k++)
     flow_instruction(w, k);
 
-  /* What memory holds that others see, they may have put there. */
+  /* What memory holds that others see, they may have put there; what is found
+     in a caller's memory that is only read here, the caller knows. */
+  const unsigned others = NODE_OUTSIDE | NODE_ESCAPED | NODE_UNKNOWN;
   for (uint32_t k = 1; k < w->used; k++) {
-    if (w->nodes[k].parent != 0 ||
-        !(w->nodes[k].flags & (NODE_OUTSIDE | NODE_ESCAPED | NODE_UNKNOWN)))
+    const node *n = &w->nodes[k];
+    if (n->parent != 0 || !(n->flags & (others | NODE_PARAMETER)))
       continue;
-    uint32_t c = w->nodes[k].content;
+    uint32_t c = n->content;
+    if (c != 0 && !(n->flags & (others | SPIRV_ACCESS_WRITE))) {
+      c = flow_find(w, c);
+      w->nodes[c].flags |= NODE_ROOTED;
+      c = w->nodes[c].content;
+    }
     while (c != 0) {
       c = flow_find(w, c);
       if ((w->nodes[c].flags & NODE_LOST) == NODE_LOST)
@@ -1360,9 +1392,11 @@ static void flow_function(flow *w, uint32_t n)
   }
   for (uint32_t k = 1; k < w->used; k++) {
     const node *c = &w->nodes[k];
-    if (c->parent == 0 && (c->flags & (NODE_UNKNOWN | NODE_ROOTED)) !=
-                            NODE_ROOTED)
-      more->unknown |= c->flags & NODE_ACCESS;
+    if (c->parent != 0 ||
+        (c->flags & (NODE_UNKNOWN | NODE_ROOTED)) == NODE_ROOTED)
+      continue;
+    more->unknown |= c->flags & NODE_GIVEN ? SPIRV_ACCESS_BOTH
+                                           : c->flags & NODE_ACCESS;
   }
   uint32_t returned = flow_find(w, NODE_RETURN);
   more->returns_unknown =
@@ -1371,13 +1405,12 @@ static void flow_function(flow *w, uint32_t n)
     uint32_t c = flow_node(w, f->params[p]);
     if (c == NODE_NONE)
       continue;
-    c = flow_find(w, c);
-    unsigned flags = w->nodes[c].flags;
-    more->summary[p] = (uint8_t)(flags & NODE_ACCESS);
-    if (flags & NODE_ESCAPED)
-      more->summary[p] |= SPIRV_ACCESS_BOTH | PARAM_ESCAPES;
-    if (c == returned)
-      more->summary[p] |= PARAM_RETURNED;
+    unsigned sum = flow_sum(w, c);
+    uint32_t found = w->nodes[flow_find(w, c)].content;
+    /* Where it is not the caller's to know, it is in `unknown`. */
+    if (found != 0 && !(w->nodes[flow_find(w, found)].flags & NODE_UNKNOWN))
+      sum |= flow_sum(w, found) << PARAM_FOUND;
+    more->summary[p] = (uint8_t)sum;
   }
   more->done = true;
 }
@@ -1724,6 +1757,44 @@ static void classify(const reader *r, uint32_t type_id, spirv_arg *arg)
   }
 }
 
+/* The access that a summary comes to where escaping counts as both. */
+static unsigned worst_of(unsigned sum)
+{
+  return sum & PARAM_ESCAPES ? SPIRV_ACCESS_BOTH : sum & NODE_ACCESS;
+}
+
+/* What a kernel does through pointers that may be any: of those it finds in
+   memory nobody knows the origin. */
+static unsigned unknown_access(const spirv_function *f,
+                               const function_info *more)
+{
+  unsigned access = more->unknown;
+  for (uint32_t k = 0; k < f->param_count; k++)
+    access |= worst_of(more->summary[k] >> PARAM_FOUND);
+  return access;
+}
+
+/*
+ * What a kernel does through an argument, by its summary and what it does
+ * through pointers that may be any.  What the module declares is believed
+ * where the code cannot be followed, and not where it can and does otherwise:
+ * const is easily cast away.
+ */
+static spirv_access access_of(const spirv_arg *arg, unsigned sum,
+                              unsigned unknown, uint16_t flags)
+{
+  unsigned seen = sum & NODE_ACCESS, feared = worst_of(sum) | unknown;
+  if (flags & ID_UNTOUCHED)
+    feared = SPIRV_ACCESS_NONE;
+  if (arg->space == SPIRV_SPACE_CONSTANT)
+    return (spirv_access)((seen | feared) & SPIRV_ACCESS_READ);
+  if (arg->is_const && (seen & SPIRV_ACCESS_WRITE))
+    return SPIRV_ACCESS_BOTH;
+  if (arg->is_const)
+    feared &= SPIRV_ACCESS_READ;
+  return (spirv_access)(seen | feared);
+}
+
 static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
 {
   const spirv_function *f = &r->functions[kernel->function];
@@ -1734,6 +1805,7 @@ static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
   const char *list = find_text(t, type_prefix, kernel->name);
   const char *quals = find_text(t, qual_prefix, kernel->name);
   const char **type = NULL, **qual = NULL;
+  unsigned unknown = unknown_access(f, more);
   bool failed = false;
   if (list != NULL)
     type = split_text(r, list, f->param_count, &failed);
@@ -1768,14 +1840,8 @@ static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
       (arg->cls == SPIRV_ARG_POINTER && arg->space == SPIRV_SPACE_CONSTANT);
     if (qual != NULL)
       apply_qualifiers(arg, qual[k]);
-    if (arg->cls == SPIRV_ARG_POINTER) {
-      unsigned access = (more->summary[k] | more->unknown) & NODE_ACCESS;
-      if (flags & ID_UNTOUCHED)
-        access = SPIRV_ACCESS_NONE;
-      else if (arg->is_const && access != SPIRV_ACCESS_NONE)
-        access = SPIRV_ACCESS_READ;
-      arg->access = (spirv_access)access;
-    }
+    if (arg->cls == SPIRV_ARG_POINTER)
+      arg->access = access_of(arg, more->summary[k], unknown, flags);
   }
   kernel->args = args;
   kernel->arg_count = f->param_count;

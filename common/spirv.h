@@ -77,8 +77,9 @@ typedef struct spirv_arg {
   size_t bytes;            /* to be set for it: 8 for a pointer, 0 for LOCAL */
   bool is_const;           /* const in the source, NonWritable or constant */
   bool is_volatile, is_restrict;
-  spirv_access access;     /* of POINTER: const, else followed through loads,
-                              stores, atomics, calls and Function variables */
+  spirv_access access;     /* of POINTER: followed through loads, stores,
+                              atomics, calls and Function variables; const
+                              where that cannot tell */
 } spirv_arg;
 
 /* Built-in variables a kernel reads, as bits of spirv_kernel.builtins. */

@@ -135,7 +135,7 @@ static void argument_init(Argument *a, const spirv_arg *info) {
                      info->type.sign == SPIRV_SIGN_UNKNOWN
                  ? argument_type(&info->type, true)
                  : NULL;
-  a->write = !info->is_const && (info->access & SPIRV_ACCESS_WRITE) != 0;
+  a->write = (info->access & SPIRV_ACCESS_WRITE) != 0;
   a->bytes = info->bytes;
 }
 

@@ -697,6 +697,27 @@ static void test_access(void)
                __LINE__);
   check_access(helpers, "%a = OpFunctionCall %void %import %p1\n", "bbbb",
                __LINE__);
+  /* A declaration is believed where the code cannot be followed: here p1 is
+     given away and p2 is written by its address. */
+  const char *declared =
+    "OpDecorate %p1 FuncParamAttr NoWrite\n"
+    "OpDecorate %p2 NonWritable\n"
+    "OpDecorate %p3 FuncParamAttr NoReadWrite\n";
+  check_access(declared,
+               "%a = OpFunctionCall %void %import %p1\n"
+               "%b = OpConvertPtrToU %ulong %p2\n"
+               "%c = OpBitwiseOr %ulong %b %l4\n"
+               "%d = OpConvertUToPtr %gp %c\n"
+               "OpStore %d %f1\n", "rb-b", __LINE__);
+  check_access(declared, "%a = OpFunctionCall %void %import %p3\n", "rr-b",
+               __LINE__);
+  /* But not against what the code does. */
+  check_access(declared, "OpStore %p1 %f1\n"
+                         "OpStore %p2 %f1\n"
+                         "OpStore %p3 %f1\n", "bbw-", __LINE__);
+  check_access(declared, "OpCopyMemory %p4 %p1\n"
+                         "%e = OpLoad %float %p2\n", "rr-w", __LINE__);
+  check_access(declared, "", "----", __LINE__);
 }
 
 /* ------------------------------------------------------------------------
