@@ -985,3 +985,35 @@ describe("launches of one kernel", function()
     assert.equal(v, x[1])
   end)
 end)
+
+describe("a launch", function()
+  -- Bytes that f leaves for the collector in n calls.
+  local function garbage(n, f)
+    f()
+    collectgarbage()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    for _ = 1, n do f() end
+    local after = collectgarbage "count"
+    collectgarbage "restart"
+    return (after - before) * 1024
+  end
+
+  it("with a number for a range makes no garbage", function()
+    local x = lze.buffer("int", 64)
+    assert.equal(0, garbage(10000, function() mod.add(64, x, 1) end))
+    local hoisted = {64}
+    assert.equal(0, garbage(100, function() mod.add(hoisted, x, 1) end))
+    assert.equal(10001 + 101, x[1])
+  end)
+
+  it("with an event makes one event and nothing else", function()
+    local x = lze.buffer("int", 64)
+    local kept
+    -- A userdata with one user value: its header, that, and two words.
+    local each = garbage(1000, function() kept = mod.add:launch(64, x, 1) end)
+    assert.equal(1000 * (40 + 16 + 16), each)
+    assert.is_true(kept:wait())
+    assert.equal(1001, x[1])
+  end)
+end)

@@ -395,14 +395,37 @@ static char *table_pack(lua_State *L, const lze_Type *type, int arg,
   return packed;
 }
 
-/* The length of the table at `arg`: its border, or its highest index if
-   there is a hole, which is then found when it is packed. */
-static size_t table_length(lua_State *L, int arg) {
-  lua_Integer n = (lua_Integer)lua_rawlen(L, arg);
-  for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1))
-    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > n)
-      n = lua_tointeger(L, -2);
-  return (size_t)n;
+/* lua_next after the key at 2 of the table at 1, for a protected call. */
+static int table_next(lua_State *L) {
+  return lua_next(L, 1) ? 1 : 0;
+}
+
+/* The length of the table at `arg`; raises where there is a hole.  lua_next
+   goes through the array part of a table in order before the rest, and begins
+   at any index inside of it, there or not, while others that are not there are
+   an error: so where it begins behind the border, what follows the border is
+   all there is to look at. */
+static size_t table_length(lua_State *L, int arg, const lze_Type *type) {
+  lua_Integer border = (lua_Integer)lua_rawlen(L, arg), last = border;
+  int top = lua_gettop(L);
+  lua_pushcfunction(L, table_next);
+  lua_pushvalue(L, arg);
+  lua_pushinteger(L, border + 1);
+  bool array = lua_pcall(L, 2, 0, 0) == LUA_OK;
+  lua_settop(L, top);
+  if (array && border > 0) lua_pushinteger(L, border);
+  else lua_pushnil(L);
+  for (; lua_next(L, arg); lua_pop(L, 1))
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > last)
+      last = lua_tointeger(L, -2);
+  if (last == border) return (size_t)border;
+  char element[16 * 8];
+  lua_pushnil(L);
+  lze_type_store(L, type, -1, element);
+  luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
+                                        (LUAI_UACINT)border + 1,
+                                        lua_tostring(L, -1)));
+  return 0;
 }
 
 static int buffer_write(lua_State *L) {
@@ -421,8 +444,8 @@ static int buffer_write(lua_State *L) {
     if (c != NULL) lze_command_wait(L, c, UINT64_MAX);
   } else if (lua_istable(L, 2)) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
-    if (n <= room) n = (lua_Integer)table_length(L, 2);
     if (n > room) buffer_too_many(L, b, 2, n, at);
+    table_length(L, 2, b->type);
     char *packed = table_pack(L, b->type, 2, (size_t)n);
     buffer_put(L, 1, lze_check_buffer(L, 1), first, packed, (size_t)n);
   } else if (lua_type(L, 2) == LUA_TSTRING) {
@@ -1026,7 +1049,7 @@ static int buffer_new(lua_State *L) {
       count = (size_t)n;
       break;
     }
-    case LUA_TTABLE: count = table_length(L, 2); break;
+    case LUA_TTABLE: count = table_length(L, 2, type); break;
     case LUA_TSTRING: {
       size_t length;
       lua_tolstring(L, 2, &length);
