@@ -67,8 +67,11 @@ struct _ze_driver_handle_t {
   bool clock_known;      /* under a lock of zocl_stream.c */
   uint64_t clock_offset; /* from OpenCL's profiling clock to zocl_clock */
   zocl_context *default_context;
+  uint64_t host_bytes, host_max_alloc;
+  uint32_t root_count;
+  zocl_device **roots;   /* all that there are, with their parts */
   uint32_t device_count;
-  zocl_device *devices;
+  zocl_device **devices; /* those that zeDeviceGet reports */
 };
 
 /* Keep a reason for the calling thread's zeDriverGetLastErrorDescription and
@@ -128,19 +131,48 @@ void zocl_opencl_compiles(void);
 void zocl_opencl_compiled(void);
 
 /* ------------------------------------------------------------------------
+ * zocl_knob.c: knobs for tests, described in README.md.
+ */
+
+typedef struct zocl_knobs {
+  uint64_t root_devices;          /* for each device of OpenCL */
+  uint64_t sub_devices;           /* of each root device */
+  uint64_t memory_bytes;          /* of each root device, UINT64_MAX: its own */
+  uint64_t peer_access;
+  uint64_t device_memory_private; /* then there is no peer access either */
+  uint64_t delay_start_us, delay_end_us;
+  bool slow; /* something is to be done before and after each command */
+} zocl_knobs;
+
+extern zocl_knobs zocl_knob;
+
+/* Read them from the environment, once.  False where one is wrong, with the
+   reason in zocl_last_error. */
+bool zocl_knobs_read(void);
+
+/* ------------------------------------------------------------------------
  * zocl_device.c: devices and their properties.
  */
 
 struct _ze_device_handle_t {
   zocl_driver *driver;
-  uint32_t index;
-  cl_device_id id;
+  uint32_t index;        /* of the root device, in the driver */
+  zocl_device *root;     /* itself, or what it is a part of */
+  zocl_device *parent;   /* the root as programs see it: NULL if they do not */
+  uint32_t number;       /* of a sub-device among its parent's */
+  uint32_t part_count, sub_count;
+  zocl_device **parts;   /* all the sub-devices there are */
+  zocl_device **subs;    /* those of them that programs see */
+  bool shown;            /* ZE_AFFINITY_MASK lets it be seen */
+  cl_device_id id;       /* what kernels are built for: the root's */
+  cl_device_id queue_id; /* what commands run on: a part of that */
   bool takes_il;         /* SPIR-V through clCreateProgramWithIL */
   bool fp64, fp16;
   cl_device_type type;
   cl_uint vendor_id, units, mhz, address_bits, vector_width;
   size_t max_group, max_size[3], max_argument_bytes;
   cl_ulong memory_bytes, max_alloc, local_bytes, cache_bytes;
+  uint64_t memory_used;  /* zocl_memory.c's, where there is a limit */
   uint32_t subgroup_sizes[8], subgroup_count;
   uint8_t uuid[16];
   char name[ZE_MAX_DEVICE_NAME];
@@ -150,6 +182,13 @@ struct _ze_device_handle_t {
    on it, with the reason in zocl_last_error. */
 bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       cl_device_id id);
+
+/* Give the device a UUID that is the same in each process and after each
+   boot; `part` is 0 for a root, or counts its sub-devices from 1. */
+void zocl_device_name(zocl_device *device, uint32_t part);
+
+/* Whether commands of `device` may touch memory of `owner`. */
+bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner);
 
 /* Queues of the one queue group: more than there are is no loss, for they
    share the device in any case. */
@@ -161,6 +200,27 @@ uint64_t zocl_clock(void);
 /* Timestamps have this many valid bits: fewer than 64, because programs
    compute ~(-1 << bits). */
 enum { ZOCL_TIMESTAMP_BITS = 56 };
+
+/* ------------------------------------------------------------------------
+ * zocl_hierarchy.c: root devices, sub-devices, and which of them are shown.
+ */
+
+/* The most root devices, and the most sub-devices of one. */
+enum { ZOCL_MAX_PARTS = 16 };
+
+/* Add the root devices for an OpenCL device, and their sub-devices.  False
+   where there is none to be had, with the reason in zocl_last_error. */
+bool zocl_hierarchy_add(zocl_driver *driver, cl_device_id id);
+
+/* The OpenCL devices of all that was added, at most `cap`. */
+size_t zocl_hierarchy_ids(const zocl_driver *driver, cl_device_id *ids,
+                          size_t cap);
+
+/* Choose what programs see, as the environment says.  False where that is
+   nothing or the environment is wrong, with the reason in zocl_last_error. */
+bool zocl_hierarchy_show(zocl_driver *driver);
+
+void zocl_hierarchy_free(zocl_driver *driver);
 
 /* ------------------------------------------------------------------------
  * zocl_context.c: contexts.
@@ -177,6 +237,15 @@ struct _ze_context_handle_t {
  * an OpenCL that takes any pointer of the host, which is what
  * zocl_device_init asks for.
  */
+
+/* Whether commands of `device` may touch what `pointer` points to.  False
+   only with a test knob, and with the reason in zocl_last_error. */
+bool zocl_memory_reachable(const zocl_device *device, const void *pointer);
+
+/* With ZOCL_DEVICE_MEMORY_PRIVATE, around each command: between the first
+   begin and the last end the memory of devices can be touched at all. */
+void zocl_memory_begin(void);
+void zocl_memory_end(void);
 
 /* Copy, run in a stream; `args` is a zocl_copy. */
 typedef struct zocl_copy {

@@ -43,8 +43,7 @@ static bool has_word(const char *list, const char *word)
   return false;
 }
 
-/* The same device gets the same UUID in each process and after each boot. */
-static void uuid_make(zocl_device *device)
+void zocl_device_name(zocl_device *device, uint32_t part)
 {
   const char *texts[] = {device->driver->version, device->name};
   uint64_t hash[2] = {14695981039346656037u, 1469598103934665603u};
@@ -53,6 +52,7 @@ static void uuid_make(zocl_device *device)
       for (const char *p = texts[t]; *p != '\0'; p++)
         hash[i] = (hash[i] ^ (unsigned char)*p) * 1099511628211u;
     hash[i] = (hash[i] ^ device->index) * 1099511628211u;
+    hash[i] = (hash[i] ^ part) * 1099511628211u;
   }
   memcpy(device->uuid, hash, sizeof device->uuid);
 }
@@ -79,7 +79,8 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   memset(device, 0, sizeof *device);
   device->driver = driver;
   device->index = index;
-  device->id = id;
+  device->root = device;
+  device->id = device->queue_id = id;
   char *name = info_text(device, CL_DEVICE_NAME);
   char *extensions = info_text(device, CL_DEVICE_EXTENSIONS);
   char *il = info_text(device, CL_DEVICE_IL_VERSION);
@@ -130,7 +131,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   device->fp16 = has_word(extensions, "cl_khr_fp16") && half != 0;
   device->fp64 = dbl != 0;
   subgroups_find(device, extensions);
-  uuid_make(device);
+  zocl_device_name(device, 0);
   bool spir = has_word(extensions, "cl_khr_spir");
   free(name);
   free(extensions);
@@ -150,6 +151,12 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   if (lacks == NULL) return true;
   zocl_fail(0, "OpenCL device %s is left out: it %s", device->name, lacks);
   return false;
+}
+
+bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner)
+{
+  return device->root == owner->root ||
+         (device->driver == owner->driver && zocl_knob.peer_access);
 }
 
 uint64_t zocl_clock(void)
@@ -175,7 +182,7 @@ ze_result_t zocl_DeviceGet(ze_driver_handle_t driver, uint32_t *count,
     if (query) return ZE_RESULT_SUCCESS;
   }
   ZOCL_NEED_POINTER(devices);
-  for (uint32_t i = 0; i < *count; i++) devices[i] = &driver->devices[i];
+  for (uint32_t i = 0; i < *count; i++) devices[i] = driver->devices[i];
   return ZE_RESULT_SUCCESS;
 }
 
@@ -184,7 +191,7 @@ ze_result_t zocl_DeviceGetRootDevice(ze_device_handle_t device,
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(root);
-  *root = NULL; /* all are root devices */
+  *root = device->parent;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -192,10 +199,15 @@ ze_result_t zocl_DeviceGetSubDevices(ze_device_handle_t device,
                                      uint32_t *count,
                                      ze_device_handle_t *devices)
 {
-  (void)devices;
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
-  *count = 0;
+  if (*count == 0 || *count > device->sub_count) {
+    bool query = *count == 0;
+    *count = device->sub_count;
+    if (query) return ZE_RESULT_SUCCESS;
+  }
+  if (*count > 0) ZOCL_NEED_POINTER(devices);
+  for (uint32_t i = 0; i < *count; i++) devices[i] = device->subs[i];
   return ZE_RESULT_SUCCESS;
 }
 
@@ -210,9 +222,11 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
                                               : ZE_DEVICE_TYPE_CPU;
   p->vendorId = device->vendor_id;
   p->deviceId = device->index;
-  p->flags = ZE_DEVICE_PROPERTY_FLAG_INTEGRATED |
-             ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING;
-  p->subdeviceId = 0;
+  p->flags = ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING;
+  if (!zocl_knob.device_memory_private)
+    p->flags |= ZE_DEVICE_PROPERTY_FLAG_INTEGRATED;
+  if (device->parent != NULL) p->flags |= ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
+  p->subdeviceId = device->parent != NULL ? device->number : 0;
   p->coreClockRate = device->mhz;
   p->maxMemAllocSize = device->max_alloc;
   p->maxHardwareContexts = 1024 * 64; /* the host's memory is the limit */
@@ -344,7 +358,7 @@ ze_result_t zocl_DeviceGetMemoryAccessProperties(
   p->hostAllocCapabilities = all;
   p->deviceAllocCapabilities = all;
   p->sharedSingleDeviceAllocCapabilities = all;
-  p->sharedCrossDeviceAllocCapabilities = all;
+  p->sharedCrossDeviceAllocCapabilities = zocl_knob.peer_access ? all : 0;
   p->sharedSystemAllocCapabilities = all;
   return ZE_RESULT_SUCCESS;
 }
@@ -394,8 +408,10 @@ ze_result_t zocl_DeviceGetP2PProperties(ze_device_handle_t device,
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_HANDLE(peer);
   ZOCL_NEED_POINTER(p);
-  p->flags = ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS |
-             ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS;
+  p->flags = 0;
+  if (zocl_device_reaches(device, peer))
+    p->flags = ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS |
+               ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -405,7 +421,7 @@ ze_result_t zocl_DeviceCanAccessPeer(ze_device_handle_t device,
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_HANDLE(peer);
   ZOCL_NEED_POINTER(value);
-  *value = device->driver == peer->driver;
+  *value = zocl_device_reaches(device, peer);
   return ZE_RESULT_SUCCESS;
 }
 

@@ -119,7 +119,7 @@ static void driver_free(zocl_driver *driver)
 {
   if (driver->context != NULL) driver->cl->clReleaseContext(driver->context);
   free(driver->default_context);
-  free(driver->devices);
+  zocl_hierarchy_free(driver);
   free(driver);
 }
 
@@ -145,22 +145,19 @@ static zocl_driver *driver_new(const zocl_platform *platform)
     goto fail;
   }
   if (count > 64) count = 64;
-  driver->devices = calloc(count, sizeof *driver->devices);
   driver->default_context = calloc(1, sizeof *driver->default_context);
-  if (driver->devices == NULL || driver->default_context == NULL) goto memory;
+  if (driver->default_context == NULL) goto memory;
   driver->default_context->driver = driver;
-  cl_device_id usable[64];
-  for (cl_uint i = 0; i < count; i++) {
-    uint32_t n = driver->device_count;
-    if (zocl_device_init(&driver->devices[n], driver, n, ids[i]))
-      usable[driver->device_count++] = ids[i];
-  }
-  if (driver->device_count == 0) goto fail;
+  for (cl_uint i = 0; i < count; i++) zocl_hierarchy_add(driver, ids[i]);
+  if (driver->root_count == 0 || !zocl_hierarchy_show(driver)) goto fail;
+  cl_device_id all[64 + ZOCL_MAX_PARTS];
   cl_context_properties properties[] = {
     CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
   cl_int error;
   driver->context = driver->cl->clCreateContext(
-      properties, driver->device_count, usable, NULL, NULL, &error);
+      properties,
+      (cl_uint)zocl_hierarchy_ids(driver, all, sizeof all / sizeof *all), all,
+      NULL, NULL, &error);
   if (driver->context == NULL) {
     zocl_cl_error(error, "clCreateContext");
     goto fail;
@@ -178,7 +175,8 @@ static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
   zocl_fail(0, "no OpenCL device");
-  size_t n = zocl_opencl_platforms(platforms, MAX_DRIVERS);
+  size_t n = zocl_knobs_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
+                               : 0;
   for (size_t i = 0; i < n; i++) {
     zocl_driver *driver = driver_new(&platforms[i]);
     if (driver != NULL) state.drivers[state.count++] = driver;

@@ -269,6 +269,21 @@ ze_result_t zocl_CommandListIsImmediate(ze_command_list_handle_t list,
  * Launches.
  */
 
+/* Whether the device may touch what the launch's arguments point to. */
+static bool arguments_reachable(const zocl_device *device,
+                                const zocl_launch *launch)
+{
+  if (zocl_knob.peer_access) return true;
+  for (uint32_t i = 0; i < launch->kernel->arg_count; i++) {
+    const zocl_arg *arg = &launch->kernel->args[i];
+    const void *pointer;
+    if (arg->cls != SPIRV_ARG_POINTER) continue;
+    memcpy(&pointer, launch->values + arg->offset, sizeof pointer);
+    if (!zocl_memory_reachable(device, pointer)) return false;
+  }
+  return true;
+}
+
 ze_result_t zocl_CommandListAppendLaunchKernel(
     ze_command_list_handle_t list, ze_kernel_handle_t kernel,
     const ze_group_count_t *groups, ze_event_handle_t signal,
@@ -280,9 +295,12 @@ ze_result_t zocl_CommandListAppendLaunchKernel(
   zocl_launch launch;
   ze_result_t result = zocl_kernel_capture(kernel, groups, &launch);
   if (result != ZE_RESULT_SUCCESS) return result;
-  if (kernel->module->device != list->device)
+  const zocl_device *made_for = kernel->module->device;
+  if (made_for != list->device && made_for != list->device->root)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the kernel was made for another device");
+  if (!arguments_reachable(list->device, &launch))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   /* A count of nought launches nothing and is done in its turn. */
   bool empty = groups->groupCountX == 0 || groups->groupCountY == 0 ||
                groups->groupCountZ == 0;
@@ -380,6 +398,13 @@ static ze_result_t append_host(zocl_list *list, zocl_host_function function,
   return list_append(list, &command, signal, wait_count, waits);
 }
 
+static bool both_reachable(const zocl_list *list, const void *to,
+                           const void *from)
+{
+  return zocl_memory_reachable(list->device, to) &&
+         zocl_memory_reachable(list->device, from);
+}
+
 ze_result_t zocl_CommandListAppendMemoryCopy(
     ze_command_list_handle_t list, void *to, const void *from, size_t size,
     ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
@@ -387,6 +412,7 @@ ze_result_t zocl_CommandListAppendMemoryCopy(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_POINTER(to);
   ZOCL_NEED_POINTER(from);
+  if (!both_reachable(list, to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_copy copy = {to, from, size};
   return append_host(list, zocl_memory_copy, &copy, sizeof copy,
                      size <= SMALL_BYTES, signal, wait_count, waits);
@@ -405,6 +431,8 @@ ze_result_t zocl_CommandListAppendMemoryFill(
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "a pattern has a power of two of bytes up to %d, not %zu",
                      ZOCL_MAX_PATTERN, pattern_size);
+  if (!zocl_memory_reachable(list->device, to))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_fill fill = {.to = to, .size = size, .pattern_size = pattern_size};
   memcpy(fill.pattern, pattern, pattern_size);
   return append_host(list, zocl_memory_fill, &fill, sizeof fill,
@@ -428,6 +456,7 @@ ze_result_t zocl_CommandListAppendMemoryCopyRegion(
       to_region->depth != from_region->depth)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "the two regions differ in size");
+  if (!both_reachable(list, to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_copy_region copy = {to,       from,     *to_region, *from_region,
                            to_pitch, to_slice, from_pitch, from_slice};
   uint64_t bytes = (uint64_t)from_region->width * from_region->height *

@@ -9,6 +9,7 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
@@ -38,6 +39,7 @@ static struct {
   pthread_rwlock_t lock;
   void *root;
   uint64_t last_id;
+  uint32_t commands;     /* running, where device memory is private */
 } live = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static int allocation_order(const void *left, const void *right)
@@ -60,6 +62,86 @@ static bool allocation_find(const void *pointer, allocation *found)
   return node != NULL;
 }
 
+/* ------------------------------------------------------------------------
+ * The knobs for tests.
+ */
+
+/* Account for memory of a device whose size a knob has set; false where that
+   much is not left, with the reason in zocl_last_error.  live.lock is held. */
+static bool take(zocl_device *device, size_t size)
+{
+  if (device == NULL || zocl_knob.memory_bytes == UINT64_MAX) return true;
+  zocl_device *root = device->root, *full = NULL;
+  if (size > root->memory_bytes - root->memory_used) full = root;
+  if (size > device->memory_bytes - device->memory_used) full = device;
+  if (full != NULL) {
+    zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+              "%zu bytes asked for, %llu of %llu in use", size,
+              (unsigned long long)full->memory_used,
+              (unsigned long long)full->memory_bytes);
+    return false;
+  }
+  root->memory_used += size;
+  if (device != root) device->memory_used += size;
+  return true;
+}
+
+static void give(zocl_device *device, size_t size)
+{
+  if (device == NULL || zocl_knob.memory_bytes == UINT64_MAX) return;
+  device->root->memory_used -= size;
+  if (device != device->root) device->memory_used -= size;
+}
+
+static bool is_private(ze_memory_type_t type)
+{
+  return zocl_knob.device_memory_private && type == ZE_MEMORY_TYPE_DEVICE;
+}
+
+static void protect(const allocation *a, int protection)
+{
+  size_t bytes = (a->size + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+  if (is_private(a->type)) mprotect(a->base, bytes, protection);
+}
+
+static void protect_node(const void *node, VISIT visit, void *protection)
+{
+  if (visit == preorder || visit == leaf)
+    protect(*(allocation *const *)node, *(const int *)protection);
+}
+
+void zocl_memory_begin(void)
+{
+  int protection = PROT_READ | PROT_WRITE;
+  pthread_rwlock_wrlock(&live.lock);
+  if (live.commands++ == 0) twalk_r(live.root, protect_node, &protection);
+  pthread_rwlock_unlock(&live.lock);
+}
+
+void zocl_memory_end(void)
+{
+  int protection = PROT_NONE;
+  pthread_rwlock_wrlock(&live.lock);
+  if (--live.commands == 0) twalk_r(live.root, protect_node, &protection);
+  pthread_rwlock_unlock(&live.lock);
+}
+
+bool zocl_memory_reachable(const zocl_device *device, const void *pointer)
+{
+  allocation found;
+  if (zocl_knob.peer_access || !allocation_find(pointer, &found) ||
+      found.device == NULL || zocl_device_reaches(device, found.device))
+    return true;
+  zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+            "%p is memory of another device, and there is no peer access",
+            pointer);
+  return false;
+}
+
+/* ------------------------------------------------------------------------
+ * Allocation.
+ */
+
 static ze_result_t allocate(zocl_context *context, zocl_device *device,
                             ze_memory_type_t type, const void *extensions,
                             size_t size, size_t alignment, void **pointer)
@@ -77,19 +159,27 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
   for (; extension != NULL; extension = extension->pNext)
     relaxed |= extension->stype ==
                ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
-  const zocl_device *limits =
-      device != NULL ? device : &context->driver->devices[0];
-  if (size > limits->memory_bytes || (!relaxed && size > limits->max_alloc))
+  const zocl_driver *driver = context->driver;
+  uint64_t most = relaxed          ? UINT64_MAX
+                  : device != NULL ? device->max_alloc
+                                   : driver->host_max_alloc;
+  uint64_t all = device != NULL ? device->memory_bytes : driver->host_bytes;
+  if (most > all) most = all;
+  if (size > most)
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
                      "%zu bytes are more than the %llu that one allocation "
-                     "may have", size,
-                     (unsigned long long)(relaxed ? limits->memory_bytes
-                                                  : limits->max_alloc));
+                     "may have", size, (unsigned long long)most);
   allocation *made = malloc(sizeof *made);
   void *memory = NULL;
+  size_t bytes = size;
   if (alignment < DEFAULT_ALIGNMENT)
     alignment = size >= PAGE_BYTES ? PAGE_BYTES : DEFAULT_ALIGNMENT;
-  if (made == NULL || posix_memalign(&memory, alignment, size) != 0) {
+  /* What is protected must have its pages for itself. */
+  if (is_private(type)) {
+    if (alignment < PAGE_BYTES) alignment = PAGE_BYTES;
+    bytes = (size + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+  }
+  if (made == NULL || posix_memalign(&memory, alignment, bytes) != 0) {
     free(made);
     return zocl_fail(type == ZE_MEMORY_TYPE_DEVICE
                          ? ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
@@ -98,8 +188,18 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
   }
   *made = (allocation){memory, size, 0, type, context, device};
   pthread_rwlock_wrlock(&live.lock);
+  if (!take(device, size)) {
+    pthread_rwlock_unlock(&live.lock);
+    free(memory);
+    free(made);
+    return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  }
   made->id = ++live.last_id;
   void *node = tsearch(made, &live.root, allocation_order);
+  if (node == NULL)
+    give(device, size);
+  else if (is_private(type) && live.commands == 0)
+    protect(made, PROT_NONE);
   pthread_rwlock_unlock(&live.lock);
   if (node == NULL) {
     free(memory);
@@ -172,6 +272,8 @@ ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
   if (node != NULL && (*(allocation **)node)->base == pointer) {
     found = *(allocation **)node;
     tdelete(&key, &live.root, allocation_order);
+    give(found->device, found->size);
+    protect(found, PROT_READ | PROT_WRITE);
   }
   pthread_rwlock_unlock(&live.lock);
   if (found == NULL)

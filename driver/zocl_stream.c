@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Waits that need no memory. */
 enum { FEW_WAITS = 8 };
@@ -41,7 +42,7 @@ static cl_command_queue queue_new(const zocl_device *device, bool timed,
   const cl_queue_properties properties[] = {
     CL_QUEUE_PROPERTIES, timed ? CL_QUEUE_PROFILING_ENABLE : 0, 0};
   return device->driver->cl->clCreateCommandQueueWithProperties(
-      device->driver->context, device->id, properties, error);
+      device->driver->context, device->queue_id, properties, error);
 }
 
 ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
@@ -246,8 +247,9 @@ static ze_result_t waits_resolve(zocl_stream *stream,
 /* Do it here and now, where that is as good as in the stream. */
 static bool command_run(zocl_stream *stream, const zocl_command *command)
 {
-  if (atomic_load_explicit(&stream->done, memory_order_acquire) !=
-      stream->submitted)
+  if (zocl_knob.slow ||
+      atomic_load_explicit(&stream->done, memory_order_acquire) !=
+          stream->submitted)
     return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       (command->kind == ZOCL_COMMAND_HOST && !command->small))
@@ -258,6 +260,21 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
   if (command->signal != NULL)
     zocl_signal_set(command->signal, start, zocl_clock());
   return true;
+}
+
+/* With the knobs for tests, what happens around each command. */
+static void CL_CALLBACK run_before(void *unused)
+{
+  (void)unused;
+  usleep((useconds_t)zocl_knob.delay_start_us);
+  if (zocl_knob.device_memory_private) zocl_memory_begin();
+}
+
+static void CL_CALLBACK run_after(void *unused)
+{
+  (void)unused;
+  if (zocl_knob.device_memory_private) zocl_memory_end();
+  usleep((useconds_t)zocl_knob.delay_end_us);
 }
 
 static ze_result_t command_enqueue(zocl_stream *stream,
@@ -293,6 +310,22 @@ static ze_result_t command_enqueue(zocl_stream *stream,
                              : zocl_cl_error(error, "clEnqueue");
 }
 
+static ze_result_t command_enqueue_slow(zocl_stream *stream,
+                                        const zocl_command *command,
+                                        cl_uint count, const cl_event *waits,
+                                        cl_event *event)
+{
+  void *args = NULL;
+  cl_int error =
+      enqueue_host(stream, run_before, &args, sizeof args, count, waits, NULL);
+  if (error != CL_SUCCESS) return zocl_cl_error(error, "clEnqueueNativeKernel");
+  ze_result_t result = command_enqueue(stream, command, 0, NULL, NULL);
+  error = enqueue_host(stream, run_after, &args, sizeof args, 0, NULL,
+                       result == ZE_RESULT_SUCCESS ? event : NULL);
+  if (result != ZE_RESULT_SUCCESS || error == CL_SUCCESS) return result;
+  return zocl_cl_error(error, "clEnqueueNativeKernel");
+}
+
 ze_result_t zocl_stream_submit(zocl_stream *stream,
                                const zocl_command *command)
 {
@@ -318,8 +351,8 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     result = stream_time(stream);
     if (result != ZE_RESULT_SUCCESS) goto done;
   }
-  result = command_enqueue(stream, command, count, waits,
-                           command->signal != NULL ? &event : NULL);
+  result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
+      stream, command, count, waits, command->signal != NULL ? &event : NULL);
   if (result != ZE_RESULT_SUCCESS) goto done;
   stream->submitted++;
   if (command->signal != NULL) {
@@ -430,7 +463,7 @@ ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
   zocl_stream **all = malloc((count > 0 ? count : 1) * sizeof(zocl_stream *));
   count = 0;
   for (zocl_stream *s = streams.first; s != NULL && all != NULL; s = s->next)
-    if (device == NULL || s->device == device) {
+    if (device == NULL || s->device == device || s->device->root == device) {
       zocl_stream_ref(s);
       all[count++] = s;
     }

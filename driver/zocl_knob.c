@@ -1,0 +1,74 @@
+/*
+ * zocl_knob.c - knobs for tests: a CPU that stands for harder machines.
+ * SPDX-License-Identifier: MIT
+ *
+ * They are environment variables whose names begin with ZOCL_, read once.
+ * One that is not known, or a value that is not possible, is an error of
+ * zeInit: a test must not pass because its knob was misspelt.
+ */
+#include "zocl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+zocl_knobs zocl_knob = {
+  .root_devices = 1, .memory_bytes = UINT64_MAX, .peer_access = 1};
+
+static const struct {
+  const char *name;
+  uint64_t min, max;
+  uint64_t *value;
+} knobs[] = {
+  {"ZOCL_ROOT_DEVICES", 1, ZOCL_MAX_PARTS, &zocl_knob.root_devices},
+  {"ZOCL_SUB_DEVICES", 0, ZOCL_MAX_PARTS, &zocl_knob.sub_devices},
+  {"ZOCL_MEMORY_BYTES", 4096, UINT64_MAX, &zocl_knob.memory_bytes},
+  {"ZOCL_PEER_ACCESS", 0, 1, &zocl_knob.peer_access},
+  {"ZOCL_DEVICE_MEMORY_PRIVATE", 0, 1, &zocl_knob.device_memory_private},
+  {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us},
+  {"ZOCL_DELAY_END_US", 0, 10000000, &zocl_knob.delay_end_us},
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+/* One definition of the environment, "NAME=value". */
+static bool knob_read(const char *definition)
+{
+  size_t n = strcspn(definition, "=");
+  const char *text = definition + n + (definition[n] == '=');
+  size_t i = 0;
+  while (i < KNOBS && (strlen(knobs[i].name) != n ||
+                       memcmp(knobs[i].name, definition, n) != 0))
+    i++;
+  if (i == KNOBS) {
+    char names[40 * KNOBS] = "";
+    for (i = 0; i < KNOBS; i++) {
+      if (i > 0) strcat(names, ", ");
+      strcat(names, knobs[i].name);
+    }
+    zocl_fail(0, "%.*s is not known, of %s", (int)n, definition, names);
+    return false;
+  }
+  char *end;
+  errno = 0;
+  unsigned long long value = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+      value < knobs[i].min || value > knobs[i].max) {
+    zocl_fail(0, "%s=%s is not a number from %llu to %llu", knobs[i].name,
+              text, (unsigned long long)knobs[i].min,
+              (unsigned long long)knobs[i].max);
+    return false;
+  }
+  *knobs[i].value = value;
+  return true;
+}
+
+bool zocl_knobs_read(void)
+{
+  for (char **e = environ; e != NULL && *e != NULL; e++)
+    if (strncmp(*e, "ZOCL_", 5) == 0 && !knob_read(*e)) return false;
+  if (zocl_knob.device_memory_private) zocl_knob.peer_access = 0;
+  zocl_knob.slow = zocl_knob.delay_start_us > 0 || zocl_knob.delay_end_us > 0 ||
+                   zocl_knob.device_memory_private;
+  return true;
+}
