@@ -185,8 +185,9 @@ check-docs: all ## the manual and the annotations say what there is, no more
 check-lint: ## luacheck, cppcheck and shellcheck
 	sh scripts/check-lint
 
-bench: all $(BUILD)/bench/launch ## what a launch costs
+bench: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 	$(WITH) $(BUILD)/bench/launch
+	$(WITH) $(BUILD)/bench/values
 
 bench-instructions: all $(BUILD)/bench/launch ## our instructions a launch
 	$(WITH) sh bench/instructions $(BUILD) $(LUA)

@@ -1,6 +1,7 @@
 /*
  * launch.c - what a launch costs: from Lua, from C through Level Zero, and
- * from C through OpenCL, in interleaved rounds of one process.
+ * from C through OpenCL, in interleaved rounds of one process; and from Lua
+ * through MoonCL, where MOONCL is the path of its mooncl.so.
  * SPDX-License-Identifier: MIT
  *
  *   launch [ROUNDS [LAUNCHES]]   times, medians and their ratios
@@ -115,6 +116,70 @@ static void lua_round(void) {
 static void lua_finish(int rounds) {
   lua_call_with(lua_check_ref, (lua_Integer)rounds * launches);
   lua_close(L);
+}
+
+/* ------------------------------------------------------------------------ */
+/* From Lua through MoonCL, in the same state. */
+
+static const char mooncl_setup[] =
+  "local path, items, group = ...\n"
+  "package.path = path:gsub('[^/]*$', '') .. '../?.lua;' .. package.path\n"
+  "local cl = assert(package.loadlib(path, 'luaopen_mooncl'))()\n"
+  "local platform = cl.get_platform_ids()[1]\n"
+  "local device = cl.get_device_ids(platform, cl.DEVICE_TYPE_ALL)[1]\n"
+  "local context = cl.create_context(platform, {device})\n"
+  "local queue = cl.create_command_queue(context, device)\n"
+  "local file = assert(io.open 'kernels/saxpy.cl')\n"
+  "local program = cl.create_program_with_source(context, file:read 'a')\n"
+  "file:close()\n"
+  "cl.build_program(program, {device})\n"
+  "local saxpy = cl.create_kernel(program, 'saxpy')\n"
+  "local bytes = 4 * items\n"
+  "local function buffer(value)\n"
+  "  local b = cl.create_buffer(context, cl.MEM_READ_WRITE, bytes)\n"
+  "  local values = {}\n"
+  "  for i = 1, items do values[i] = value end\n"
+  "  local host = cl.malloc('float', values)\n"
+  "  cl.enqueue_write_buffer(queue, b, true, 0, bytes, host:ptr())\n"
+  "  return b, host\n"
+  "end\n"
+  "local x = buffer(1)\n"
+  "local y, host = buffer(0)\n"
+  "local function round(launches)\n"
+  "  for _ = 1, launches do\n"
+  "    cl.set_kernel_arg(saxpy, 0, 'float', 1.0)\n"
+  "    cl.set_kernel_arg(saxpy, 1, x)\n"
+  "    cl.set_kernel_arg(saxpy, 2, y)\n"
+  "    cl.enqueue_ndrange_kernel(queue, saxpy, 1, nil, {items}, {group})\n"
+  "  end\n"
+  "  cl.finish(queue)\n"
+  "end\n"
+  "local function check(expected)\n"
+  "  cl.enqueue_read_buffer(queue, y, true, 0, bytes, host:ptr())\n"
+  "  local values = host:read(0, nil, 'float')\n"
+  "  for i = 1, items do assert(values[i] == expected, values[i]) end\n"
+  "end\n"
+  "return round, check\n";
+
+static int mooncl_round_ref, mooncl_check_ref;
+
+static void mooncl_start(void) {
+  if (luaL_loadstring(L, mooncl_setup) != LUA_OK)
+    die("%s", lua_tostring(L, -1));
+  lua_pushstring(L, getenv("MOONCL"));
+  lua_pushinteger(L, ITEMS);
+  lua_pushinteger(L, group);
+  if (lua_pcall(L, 3, 2, 0) != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
+  mooncl_check_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  mooncl_round_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static void mooncl_round(void) {
+  lua_call_with(mooncl_round_ref, launches);
+}
+
+static void mooncl_finish(int rounds) {
+  lua_call_with(mooncl_check_ref, (lua_Integer)rounds * launches);
 }
 
 /* ------------------------------------------------------------------------ */
@@ -324,7 +389,7 @@ static void nothing_after(int rounds) {
   (void)rounds;
 }
 
-enum { LUA, ZE_SET, ZE_KEPT, OPENCL, WAYS };
+enum { LUA, ZE_SET, ZE_KEPT, OPENCL, MOONCL, WAYS };
 
 static const struct {
   const char *word, *name;
@@ -335,7 +400,8 @@ static const struct {
   {"lua", "Lua", lua_start, lua_round, lua_finish},
   {"ze", "C, Level Zero", ze_start, ze_round, ze_finish},
   {"", "C, set once", nothing, kept_round, nothing_after},
-  {"cl", "C, OpenCL", cl_start, cl_round, cl_finish}
+  {"cl", "C, OpenCL", cl_start, cl_round, cl_finish},
+  {"", "Lua, MoonCL", mooncl_start, mooncl_round, mooncl_finish}
 };
 
 static double now_us(void) {
@@ -377,7 +443,7 @@ static int run_once(int way) {
 
 int main(int argc, char **argv) {
   for (int w = 0; w < WAYS; w++)
-    if (argc == 3 && w != ZE_KEPT && strcmp(argv[1], ways[w].word) == 0) {
+    if (argc == 3 && *ways[w].word != '\0' && strcmp(argv[1], ways[w].word) == 0) {
       launches = number(argv[2]);
       return run_once(w);
     }
@@ -387,22 +453,23 @@ int main(int argc, char **argv) {
     die("too many rounds: a float must count every launch");
 
   static double us[WAYS][MAX_ROUNDS];
-  for (int w = 0; w < WAYS; w++) ways[w].start();
+  const int count = getenv("MOONCL") != NULL ? WAYS : MOONCL;
+  for (int w = 0; w < count; w++) ways[w].start();
   for (int r = -WARM_UP; r < rounds; r++)
-    for (int i = 0; i < WAYS; i++) {
-      int w = (i + r + WARM_UP) % WAYS;  /* each goes first in its turn */
+    for (int i = 0; i < count; i++) {
+      int w = (i + r + WARM_UP) % count;  /* each goes first in its turn */
       double start = now_us();
       ways[w].round();
       double end = now_us();
       if (r >= 0) us[w][r] = (end - start) / launches;
     }
-  for (int w = WAYS - 1; w >= 0; w--) ways[w].finish(rounds + WARM_UP);
+  for (int w = count - 1; w >= 0; w--) ways[w].finish(rounds + WARM_UP);
 
   printf("%d rounds of %d launches and a wait, groups of %u; us a launch\n",
          rounds, launches, group);
   printf("%-16s %8s %8s %8s\n", "", "quartile", "median", "quartile");
   double median[WAYS];
-  for (int w = 0; w < WAYS; w++) {
+  for (int w = 0; w < count; w++) {
     qsort(us[w], (size_t)rounds, sizeof **us, compare);
     median[w] = us[w][rounds / 2];
     printf("%-16s %8.2f %8.2f %8.2f\n", ways[w].name, us[w][rounds / 4],
@@ -412,5 +479,8 @@ int main(int argc, char **argv) {
   printf("Lua / C, set once             %.2f\n", median[LUA] / median[ZE_KEPT]);
   printf("C, Level Zero / C, OpenCL     %.2f\n",
          median[ZE_SET] / median[OPENCL]);
+  if (count > MOONCL)
+    printf("Lua / Lua, MoonCL             %.2f\n",
+           median[LUA] / median[MOONCL]);
   return EXIT_SUCCESS;
 }
