@@ -175,6 +175,11 @@ check-validation: all $(FAULT) ## the suite under the loader's validation layer
 check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
 	sh scripts/check-debian13
 
+# LZT_TESTS are some of the parts that scripts/conformance lists.
+conformance: all ## Intel's level-zero-tests, as installed in LZT=dir
+	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
+	  $(WITH) $(LUA) scripts/conformance "$(LZT)" $(LZT_TESTS)
+
 check-exports: all ## nothing but the documented names is exported
 	sh scripts/check-exports $(BUILD)
 
@@ -257,5 +262,5 @@ FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
   check-gc check-incremental check-generational check-validation \
-  check-debian13 check-exports check-docs check-lint bench \
+  check-debian13 check-exports check-docs check-lint conformance bench \
   bench-instructions install uninstall clean help FORCE

@@ -431,6 +431,10 @@ ze_result_t zocl_CommandListAppendMemoryFill(
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "a pattern has a power of two of bytes up to %d, not %zu",
                      ZOCL_MAX_PATTERN, pattern_size);
+  if (size % pattern_size != 0)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
+                     "%zu bytes are no multiple of the pattern's %zu", size,
+                     pattern_size);
   if (!zocl_memory_reachable(list->device, to))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_fill fill = {.to = to, .size = size, .pattern_size = pattern_size};
@@ -470,7 +474,9 @@ ze_result_t zocl_CommandListAppendMemoryCopyFromContext(
     const void *from, size_t size, ze_event_handle_t signal,
     uint32_t wait_count, ze_event_handle_t *waits)
 {
-  (void)from_context; /* optional; every context reaches all memory */
+  /* Every context reaches all memory. */
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(from_context);
   return zocl_CommandListAppendMemoryCopy(list, to, from, size, signal,
                                           wait_count, waits);
 }
