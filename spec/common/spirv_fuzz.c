@@ -26,6 +26,8 @@ static void *failing_calloc(size_t count, size_t size)
 
 #define calloc failing_calloc
 #include "../../common/spirv.c"
+#include "../../common/spirv_access.c"
+#include "../../common/spirv_kernel.c"
 #undef calloc
 
 #include <time.h>

@@ -1,0 +1,214 @@
+/*
+ * spirv_reader.h - what the files of the reader of SPIR-V share.
+ * SPDX-License-Identifier: MIT
+ *
+ * spirv.c decodes a module and finds its functions; spirv_access.c follows
+ * pointers; spirv_stride.c tells how addresses depend on the place of a
+ * work-item; spirv_kernel.c sums up kernels.  Every step is linear in the size
+ * of the module, nothing recurses, and no table is larger than the module
+ * warrants, because the bytes may be anybody's.
+ */
+#ifndef LZE_SPIRV_READER_H
+#define LZE_SPIRV_READER_H
+
+#include "spirv.h"
+
+#include "spirv_tools.h"
+#include <spirv/unified1/OpenCL.std.h>
+#include <spirv/unified1/spirv.h>
+
+/* Newer than some packaged headers. */
+enum {
+  OP_CONTROL_BARRIER_ARRIVE = 6142,
+  OP_CONTROL_BARRIER_WAIT = 6143,
+  OP_ATOMIC_FADD = 6035,
+  OP_TYPE_UNTYPED_POINTER = 4417,
+  OP_UNTYPED_VARIABLE = 4418,
+  OP_UNTYPED_ACCESS_CHAIN = 4419,
+  OP_UNTYPED_IN_BOUNDS_ACCESS_CHAIN = 4420,
+  OP_UNTYPED_PTR_ACCESS_CHAIN = 4423,
+  OP_UNTYPED_IN_BOUNDS_PTR_ACCESS_CHAIN = 4424,
+  OP_GROUP_ROTATE = 4431,
+  OP_GROUP_IMUL = 6401,
+  OP_GROUP_LOGICAL_XOR = 6408
+};
+
+/* Blocks of memory in a list, all released together. */
+typedef struct spirv_block spirv_block;
+
+/* Zeroed room for count items of size bytes, or NULL. */
+void *spirv_pool_get(spirv_block **pool, size_t count, size_t size);
+void spirv_pool_free(spirv_block **pool);
+
+/* What is known of an id, kept at the instruction that defines it. */
+enum {
+  ID_BYVAL = 1 << 0,
+  ID_READ_ONLY = 1 << 1,
+  ID_UNTOUCHED = 1 << 2,
+  ID_RESTRICT = 1 << 3,
+  ID_VOLATILE = 1 << 4,
+  ID_SIGN_EXTENDED = 1 << 5,
+  ID_ZERO_EXTENDED = 1 << 6,
+  ID_IMPORT = 1 << 7,
+  ID_EXPORT = 1 << 8,
+  ID_BUILTIN = 1 << 9,
+  ID_SPEC = 1 << 10,
+  ID_PACKED = 1 << 11
+};
+
+typedef struct id_info {
+  uint32_t owner;    /* 1 + index of the function it is in, 0 outside */
+  uint32_t name;     /* 1 + index of its OpName */
+  uint32_t linkage;  /* 1 + index of its LinkageAttributes decoration */
+  uint32_t builtin, spec_id;
+  uint32_t seen;     /* the last round of a search that came by here */
+  uint16_t flags;
+  uint16_t align;    /* of a type, in bytes */
+  size_t bytes;      /* of a type, 0 where it has none or it is not known */
+} id_info;
+
+/* What a call does with one parameter: spirv_access, and these; shifted, the
+   same of the pointers that it finds where the parameter points. */
+enum { PARAM_RETURNED = 4, PARAM_ESCAPES = 8, PARAM_FOUND = 4 };
+
+/* What is known of a function beside the public part. */
+typedef struct function_info {
+  uint32_t at;               /* its OpFunction */
+  uint32_t end;              /* after its last instruction */
+  uint32_t param_at;         /* its first OpFunctionParameter */
+  const uint32_t *uses;      /* what else it mentions, by instruction */
+  uint32_t use_count;
+  uint32_t builtins, features; /* of its own body */
+  uint32_t kernel;           /* 1 + index of the first kernel it is */
+  uint32_t local_size[3], local_hint[3], subgroup;
+  uint8_t *summary;          /* a byte for each parameter */
+  uint8_t unknown;           /* spirv_access through unknown pointers */
+  bool returns_unknown, done, known;
+} function_info;
+
+typedef struct reader {
+  struct module *m;
+  spirv_block *scratch;
+  char *message;
+  size_t cap;
+  uint32_t *def;        /* id -> 1 + the instruction that defines it */
+  uint8_t *is_id;       /* a bit for each word: it is the use of an id */
+  id_info *info;        /* one for each instruction */
+  spirv_instruction *ins;
+  size_t ins_count, ins_cap, at, id_words;
+  spirv_function *functions;
+  function_info *more;
+  uint32_t function_count;
+  uint32_t round;       /* of searches */
+  size_t visits;        /* of call graphs */
+  uint32_t std_set;     /* the id of OpenCL.std */
+  bool failed;          /* out of memory inside a callback */
+} reader;
+
+typedef struct module {
+  spirv_module pub;
+  spirv_block *pool;
+} module;
+
+/* Write a message; SPIRV-Tools ends some of its own with new lines. */
+void spirv_say(char *message, size_t cap, const char *format, ...)
+  __attribute__((format(printf, 3, 4)));
+
+static inline bool out_of_memory(reader *r)
+{
+  spirv_say(r->message, r->cap, "out of memory");
+  return false;
+}
+
+static inline void *scratch(reader *r, size_t count, size_t size)
+{
+  return spirv_pool_get(&r->scratch, count, size);
+}
+
+static inline void *keep(reader *r, size_t count, size_t size)
+{
+  return spirv_pool_get(&r->m->pool, count, size);
+}
+
+/* The index of the instruction that defines an id, or -1. */
+static inline int64_t find_def(const reader *r, uint32_t id)
+{
+  return id < r->m->pub.bound ? (int64_t)r->def[id] - 1 : -1;
+}
+
+/* That instruction, or NULL. */
+static inline const spirv_instruction *def_of(const reader *r, uint32_t id)
+{
+  int64_t d = find_def(r, id);
+  return d < 0 ? NULL : &r->ins[d];
+}
+
+/* What is known of it, or NULL. */
+static inline id_info *info_of(const reader *r, uint32_t id)
+{
+  int64_t d = find_def(r, id);
+  return d < 0 ? NULL : &r->info[d];
+}
+
+/* Whether word k of an instruction is the use of an id. */
+static inline bool is_use(const reader *r, const spirv_instruction *i,
+                          unsigned k)
+{
+  size_t w = (size_t)(i->words - r->m->pub.words) + k;
+  return r->is_id[w / 8] >> (w % 8) & 1;
+}
+
+/* Word k, or 0 past the end. */
+static inline uint32_t word(const spirv_instruction *i, unsigned k)
+{
+  return k < i->word_count ? i->words[k] : 0;
+}
+
+/* The value of an integer constant; a spec constant's default. */
+static inline bool constant_of(const reader *r, uint32_t id, uint64_t *value)
+{
+  const spirv_instruction *i = def_of(r, id);
+  if (i == NULL ||
+      (i->opcode != SpvOpConstant && i->opcode != SpvOpSpecConstant))
+    return false;
+  const spirv_instruction *type = def_of(r, i->result_type);
+  if (type == NULL || type->opcode != SpvOpTypeInt)
+    return false;
+  *value = word(i, 3) | (uint64_t)word(i, 4) << 32;
+  return true;
+}
+
+/* The function an id names, or -1. */
+static inline int64_t function_of(const reader *r, uint32_t id)
+{
+  int64_t d = find_def(r, id);
+  return d < 0 || r->ins[d].opcode != SpvOpFunction ?
+    -1 : (int64_t)r->info[d].owner - 1;
+}
+
+/* The literal string from word k on, which belongs to the module; NULL when
+   memory runs out. */
+const char *spirv_text_at(reader *r, const spirv_instruction *i, unsigned k);
+
+/* The OpName of what instruction `at` defines; *name is NULL without one. */
+bool spirv_name_of(reader *r, uint32_t at, const char **name);
+
+/* The features (SPIRV_USES_*) that an instruction stands for. */
+uint32_t spirv_features_of(const reader *r, const spirv_instruction *i);
+
+/* Sum up what a kernel reaches: functions by calls, and by what they mention
+   variables and the constants made of those.  `todo` has room for every
+   instruction. */
+void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo);
+
+/* Fill in what all functions do through pointers: summary and unknown. */
+bool spirv_follow_pointers(reader *r);
+
+/* Give a kernel's arguments, complete but for that, their access. */
+void spirv_take_access(const reader *r, uint32_t function, spirv_arg *args);
+
+/* Fill in what kernels and specialisation constants there are. */
+bool spirv_read_kernels(reader *r);
+bool spirv_read_spec_constants(reader *r);
+
+#endif
