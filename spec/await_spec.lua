@@ -158,6 +158,18 @@ describe("fd", function()
     assert.is_nil(is_open(fd))
   end)
 
+  it("of a batched queue goes with its event too", function()
+    local q = lze.queue {mode = "batched"}
+    for _ = 1, 3 do
+      local ev = q:launch(mod.nothing, 1)
+      local fd = ev:fd()
+      assert.is_true(is_open(fd))
+      assert.is_true(ev:wait(limit))
+      ev:close()
+      assert.is_nil(is_open(fd))
+    end
+  end)
+
   it("may be asked for by the hundred", function()
     local x = lze.buffer("int", 1)
     for _ = 1, 5 do

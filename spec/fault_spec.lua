@@ -282,12 +282,109 @@ describe("a driver without memory", function()
   end)
 end)
 
+describe("a driver that has no more memory", function()
+  it("is told of with what is asked for, in use, pinned and free", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local kept = lze.buffer("uchar", 1 << 20)
+      local used = lze.buffer("uint", 512)
+      m.spin(1, used, 1)
+      lze.wait()
+      faults "hang;fail zeMemAllocDevice 0 0x70000003"
+      m.spin(1, used, 1)
+      local before = lze.stats().collections
+      local ok, err = pcall(lze.buffer, "double", 384, {usage = "device"})
+      print(ok, err.call, err.code, lze.stats().collections - before)
+      local free, of, rest = err.message:match "free (.-) of the device's (.*)"
+      print((err.message:gsub("; free.*", "")))
+      print(free ~= nil and of ~= nil, #kept)
+      faults ""
+      print(lze.buffer("double", 384, {usage = "device"}):read()[384])]])
+    assert.equal([[
+false	zeMemAllocDevice	ERROR_OUT_OF_DEVICE_MEMORY	1
+asked for 3.0 KiB; in use by this state 1.0 MiB, of it pinned by work in flight 2.0 KiB
+true	1048576
+0.0
+]], result.output)
+    assert.is_nil(unclean(result, report))
+    assert.equal(2, report.failed.zeMemAllocDevice)
+  end)
+
+  it("is not collected for where the collector is stopped", function()
+    local result, report = run([[
+      local lze = require "lze"
+      lze.buffer("int", 1000)
+      collectgarbage "stop"
+      faults "fail zeMemAllocShared 0 0x70000003"
+      local ok, err = pcall(lze.buffer, "int", 1000)
+      print(ok, err.code, lze.stats().collections, lze.stats().bytes)]])
+    assert.equal("false\tERROR_OUT_OF_DEVICE_MEMORY\t0\t4000\n",
+      result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+end)
+
+describe("a driver that fails in the middle of a command", function()
+  -- A hint, then what tells when it is over; some parts of a split launch,
+  -- the next, then what tells when those are over.
+  local script = [[
+    warn "@on"
+    local lze = require "lze"
+    local m = lze.load "kernels/spec.spv"
+    local q = lze.queue {mode = "%s", order = "%s"}
+    local x = lze.buffer("int", 1009)
+    m.add({1009, queue = q}, x, 0)
+    assert(q:wait(60))
+    faults "%s"
+    local ok, err = pcall(function() %s end)
+    print(ok, err.call)
+    faults "hang"
+    x:close()
+    x = nil
+    collectgarbage()
+    print(lze.stats().bytes)
+    faults ""
+    q:barrier():wait()
+    print(lze.stats().bytes, lze.wait(60))]]
+  local hint = {"fail zeCommandListAppendBarrier 1 0x7ffffffe",
+    "q:prefetch(x)", "zeCommandListAppendBarrier"}
+
+  for what, case in pairs {
+    ["a hint"] = hint,
+    ["a split launch"] = {"fail zeCommandListAppendLaunchKernel 2 0x7ffffffe;" ..
+      "fail zeCommandListAppendBarrier 1 0x7ffffffe",
+      "m.add({1009, group = 16, queue = q}, x, 1)",
+      "zeCommandListAppendLaunchKernel"}} do
+    it("holds what it uses until the next is over: " .. what, function()
+      local result, report = run(script:format("immediate", "in",
+        table.unpack(case)))
+      assert.equal(("false\t%s\n4036\n0\ttrue\n"):format(case[3]),
+        result.output)
+      assert.is_nil(unclean(result, report))
+    end)
+  end
+
+  it("leaks what it uses where nothing will tell", function()
+    for _, order in ipairs {"in", "out"} do
+      local result, report = run(script:format("batched", order,
+        table.unpack(hint)), nil, {env = {ASAN_OPTIONS = "detect_leaks=0"}})
+      assert.equal("false\tzeCommandListAppendBarrier\n4036\n4036\ttrue\n" ..
+        "Lua warning: lze: the device is still busy; what it uses is leaked " ..
+        "rather than freed under it\n", result.output)
+      assert.equal("exit 0", result.how .. " " .. result.code)
+      assert.equal(1, report.memory.live)
+      assert.equal(0, report.memory.early + report.context.early)
+    end
+  end)
+end)
+
 describe("a device that hangs", function()
-  -- Waits for the ten seconds that a closing state gives its device.
   it("can be waited for in vain, and what it uses is leaked", function()
     local result, report = run([[
       warn "@on"
       local lze = require "lze"
+      lze.gc {close_seconds = 1}
       local m = lze.load "kernels/spec.spv"
       local q = lze.queue {mode = "batched"}
       used, unused = lze.buffer("int", 1 << 20), lze.buffer("int", 1 << 20)
@@ -319,6 +416,41 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
     assert.equal(4 << 20, report.memory.bytes)
     assert.equal(1, report.context.live)
     assert.equal(0, report.memory.early + report.context.early)
+  end)
+
+  it("holds up the end of a state as long as it may", function()
+    for _, seconds in ipairs {0, 0.5, 2} do
+      local result = run(([[
+        local start
+        local function now()
+          return tonumber(io.open("/proc/uptime"):read "a":match "%%S+")
+        end
+        -- Made before the first thing of lze, it is finalised after the last.
+        last = setmetatable({}, {__gc = function()
+          print(now() - start)
+        end})
+        local lze = require "lze"
+        lze.gc {close_seconds = %s}
+        local m = lze.load "kernels/spec.spv"
+        local queues = {}
+        for i = 1, 20 do
+          queues[i] = lze.queue {mode = i %% 2 == 0 and "batched" or nil}
+        end
+        local x = lze.buffer("int", 20)
+        m.add(20, x, 1)
+        lze.wait()
+        faults "hang"
+        for i, q in ipairs(queues) do
+          assert(q:launch(m.add, 1, x:view(i, i), 1):fd())
+        end
+        start = now()
+        os.exit(true, true)]]):format(seconds), nil,
+        {env = {ASAN_OPTIONS = "detect_leaks=0"}})
+      assert.equal("exit 0", result.how .. " " .. result.code, result.output)
+      local took = assert(tonumber(result.output), result.output)
+      assert.is_true(took >= seconds - 0.02 and took < seconds + 1.5,
+        result.output)
+    end
   end)
 
   -- Only lua5.4 has a handler for the signal.

@@ -202,6 +202,23 @@ describe("lze.stats", function()
       print(lze.stats().launches)]])
   end)
 
+  it("counts bytes by usage", function()
+    local before = lze.stats()
+    local kept = {}
+    for usage, n in pairs {shared = 1000, device = 2000, host = 4000} do
+      kept[usage] = lze.buffer("uchar", n, {usage = usage})
+      local now = lze.stats()
+      assert.equal(n, now[usage .. "_bytes"] - before[usage .. "_bytes"])
+    end
+    assert.equal(7000, lze.stats().bytes - before.bytes)
+    for _, x in pairs(kept) do x:close() end
+    local after = lze.stats()
+    assert.equal(before.shared_bytes, after.shared_bytes)
+    assert.equal(before.host_bytes, after.host_bytes)
+    lze.wait() -- the device buffer's zeros
+    assert.equal(before.device_bytes, lze.stats().device_bytes)
+  end)
+
   it("shows that what is dropped goes", function()
     assert.equal("true\n0\tnil\n", process.output [[
       local lze = require "lze"
@@ -249,6 +266,15 @@ describe("device memory", function()
     assert.same(before, lze.gc())
     assert.is_false(pcall(lze.gc, {soft_limit_bytes = -1}))
     assert.is_false(pcall(lze.gc, {soft_limit_bytes = "1"}))
+    assert.equal(0.25, lze.gc {close_seconds = 0.25}.close_seconds)
+    assert.equal(0.25, lze.gc().close_seconds)
+    lze.gc(before)
+    for _, bad in ipairs {-1, 0 / 0, 86401, "1", true} do
+      assert.matches("^option close_seconds: a number from 0 to 86400 " ..
+        "expected, got ", expect.misuse(function()
+          lze.gc {close_seconds = bad}
+        end))
+    end
     assert.is_false(pcall(lze.gc, {growth = 0.5}))
     assert.is_false(pcall(lze.gc, {groth = 2}))
     assert.is_false(pcall(lze.gc, 1))

@@ -147,19 +147,34 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
 
 typedef struct ContextBox {
   lze_Box box;
-  lze_Context *context;         /* NULL once closed */
+  lze_Context *context;         /* NULL once finalised */
 } ContextBox;
 
-void lze_push_context(lua_State *L, lze_Context *context) {
+/* The box comes first: making it may run finalisers, which may close any
+   context that nothing owns. */
+lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get,
+                              const void *of) {
+  lze_Context *context = get(L, of);
   if (cache_get(L, context)) {
-    const ContextBox *b = lze_test_box(L, -1, lze_context_kind);
-    if (b != NULL && b->context == context) return;
+    const ContextBox *cached = lze_test_box(L, -1, lze_context_kind);
+    if (cached != NULL && cached->context == context) return context;
     lua_pop(L, 1); /* of an older one at the same address */
   }
   ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
+  context = get(L, of);
   b->context = context;
   lze_own(&context->o);
   cache_set(L, context);
+  return context;
+}
+
+static lze_Context *context_of_device(lua_State *L, const void *info) {
+  return lze_device_context(L, info);
+}
+
+lze_Context *lze_push_device_context(lua_State *L,
+                                     const lze_DeviceInfo *info) {
+  return lze_push_context(L, context_of_device, info);
 }
 
 static lze_Context *context_check(lua_State *L, int arg) {
@@ -169,16 +184,13 @@ static lze_Context *context_check(lua_State *L, int arg) {
   return b->context;
 }
 
+/* The struct stays until __gc, for a call that a finaliser closes it in. */
 static int context_close(lua_State *L) {
   ContextBox *b = lze_check_box(L, 1, lze_context_kind);
   lze_Context *c = b->context;
-  b->context = NULL;
-  if (c == NULL) return 0;
-  if (!c->o.closed) {
-    lze_context_close(c);
-    if (c->is_default) lze_disown(&c->o); /* the state's */
-  }
-  lze_disown(&c->o);
+  if (c == NULL || c->o.closed) return 0;
+  lze_context_close(c);
+  if (c->is_default) lze_disown(&c->o); /* the state's */
   return 0;
 }
 
@@ -351,11 +363,7 @@ static int device_subdevices(lua_State *L) {
    what this state uses there. */
 static int device_memory(lua_State *L) {
   const lze_DeviceInfo *d = device_check(L);
-  uint64_t used = 0;
-  for (lze_Context *c = lze_state(L)->contexts; c != NULL; c = c->next)
-    used += lze_storage_bytes(c, d);
-  lua_pushinteger(L, (lua_Integer)(used < d->memory_bytes
-                                       ? d->memory_bytes - used : 0));
+  lua_pushinteger(L, (lua_Integer)lze_free_bytes(lze_state(L), d));
   lua_pushinteger(L, (lua_Integer)d->memory_bytes);
   return 2;
 }
@@ -518,23 +526,22 @@ static int field_driver(lua_State *L) {
 }
 
 static int field_context(lua_State *L) {
-  lze_push_context(L, lze_device_context(L, device_check(L)));
+  lze_push_device_context(L, device_check(L));
   return 1;
 }
 
-/* [-0, +1] the userdata of a queue that exists. */
-static void queue_push_cached(lua_State *L, lze_Queue *q) {
+/* [-0, +1] the userdata of the queue that a device has by default. */
+static void queue_push_cached(lua_State *L, const lze_DeviceInfo *d) {
+  const lze_Queue *q = lze_default_queue(L, lze_device_context(L, d), d);
   if (cache_get(L, q)) {
     if (lze_test_queue(L, -1) == q) return;
     lua_pop(L, 1); /* of an older one at the same address */
   }
-  lze_push_queue(L, q);
-  cache_set(L, q);
+  cache_set(L, lze_push_default_queue(L, d));
 }
 
 static int field_queue(lua_State *L) {
-  const lze_DeviceInfo *d = device_check(L);
-  queue_push_cached(L, lze_default_queue(L, lze_device_context(L, d), d));
+  queue_push_cached(L, device_check(L));
   return 1;
 }
 
@@ -666,8 +673,13 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
 void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
                    lze_Context **context) {
   *device = NULL;
-  *context = NULL;
-  if (t != 0 && lze_getoption(L, t, "context") != LUA_TNIL) {
+  if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
+    *device = lze_device_at(L, -1, "option device");
+  if (*device == NULL) *device = lze_default_device(L);
+  /* The context comes last, so that no finaliser runs in between. */
+  if (t == 0 || lze_getoption(L, t, "context") == LUA_TNIL) {
+    *context = lze_push_device_context(L, *device);
+  } else {
     ContextBox *b = lze_test_box(L, -1, lze_context_kind);
     if (b == NULL)
       luaL_error(L, "option context: context expected, got %s",
@@ -675,14 +687,9 @@ void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
     if (b->context == NULL || b->context->o.closed)
       luaL_error(L, "option context: the context is closed");
     *context = b->context;
+    if (b->context->driver != (*device)->driver)
+      luaL_error(L, "option context: it is of another driver than the device");
   }
-  if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
-    *device = lze_device_at(L, -1, "option device");
-  if (*device == NULL) *device = lze_default_device(L);
-  if (*context == NULL)
-    *context = lze_device_context(L, *device);
-  else if ((*context)->driver != (*device)->driver)
-    luaL_error(L, "option context: it is of another driver than the device");
 }
 
 /* --- the module --------------------------------------------------------- */
@@ -789,7 +796,7 @@ static int core_type(lua_State *L) {
 static int core_context(lua_State *L) {
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) {
-    lze_push_context(L, lze_device_context(L, lze_default_device(L)));
+    lze_push_device_context(L, lze_default_device(L));
     return 1;
   }
   const lze_Driver *driver = NULL;
@@ -841,26 +848,28 @@ static int core_default(lua_State *L) {
     S->device = lze_device_at(L, 1, "device, queue or context");
   }
   const lze_DeviceInfo *d = lze_default_device(L);
-  lze_Context *c = lze_device_context(L, d);
   lze_push_device(L, d);
-  lze_push_context(L, c);
-  queue_push_cached(L, lze_default_queue(L, c, d));
+  lze_push_device_context(L, d);
+  queue_push_cached(L, d);
   return 3;
 }
 
 /* Milliseconds of collecting are cheap beside running out of memory; these
-   say when. lze.gc([{soft_limit_bytes = n, growth = f}]) -> table in force
+   say when. lze.gc([{soft_limit_bytes = n, growth = f,
+   close_seconds = s}]) -> table in force
    soft_limit_bytes: device memory below which none of it forces a collection;
-   growth: how much more than what survived one the next limit is. */
+   growth: how much more than what survived one the next limit is;
+   close_seconds: how long the end of the state waits for the device. */
 static int core_gc(lua_State *L) {
-  static const char *const keys[] = {"soft_limit_bytes", "growth", NULL};
+  static const char *const keys[] = {"soft_limit_bytes", "growth",
+                                     "close_seconds", NULL};
   lua_settop(L, 1);
   lze_State *S = lze_state(L);
   if (!lua_isnil(L, 1)) {
     luaL_argexpected(L, lua_istable(L, 1), 1, "table");
     lze_check_keys(L, 1, "lze.gc's options", keys);
     size_t soft = S->soft_limit;
-    double growth = S->growth;
+    double growth = S->growth, seconds = (double)S->close_ns / 1e9;
     if (lze_getoption(L, 1, "soft_limit_bytes") != LUA_TNIL) {
       int exact;
       lua_Integer n = lua_tointegerx(L, -1, &exact);
@@ -876,28 +885,39 @@ static int core_gc(lua_State *L) {
                              "expected, got %s", lze_describe(L, -1));
       growth = lua_tonumber(L, -1);
     }
+    if (lze_getoption(L, 1, "close_seconds") != LUA_TNIL) {
+      /* A day is for ever to who waits for a program to end. */
+      if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 0) ||
+          lua_tonumber(L, -1) > 86400)
+        return luaL_error(L, "option close_seconds: a number from 0 to 86400 "
+                             "expected, got %s", lze_describe(L, -1));
+      seconds = lua_tonumber(L, -1);
+    }
     S->soft_limit = S->limit = soft;
     S->growth = growth;
+    S->close_ns = (uint64_t)(seconds * 1e9);
   }
-  lua_createtable(L, 0, 2);
+  lua_createtable(L, 0, 3);
   lua_pushinteger(L, (lua_Integer)S->soft_limit);
   lua_setfield(L, -2, "soft_limit_bytes");
   lua_pushnumber(L, S->growth);
   lua_setfield(L, -2, "growth");
+  lua_pushnumber(L, (double)S->close_ns / 1e9);
+  lua_setfield(L, -2, "close_seconds");
   return 1;
 }
 
-/* lze.stats() -> {objects = {kind = n}, bytes, peak_bytes, pinned,
-   pinned_bytes, pending, in_flight, launches, collections}: native objects by
-   kind, USM in use, how much of it work in flight uses, how many objects are
-   closed or dropped but still needed (pending), commands in flight, launches
-   and collections that device memory forced, so far. */
+/* lze.stats() -> {objects = {kind = n}, bytes, shared_bytes, device_bytes,
+   host_bytes, peak_bytes, pinned, pinned_bytes, pending, in_flight, launches,
+   collections}: native objects by kind, USM in use, in all and by usage, how
+   much of it work in flight uses, how many objects are closed or dropped but
+   still needed (pending), commands in flight, launches and collections that
+   device memory forced, so far. */
 static int core_stats(lua_State *L) {
   lze_State *S = lze_state(L);
   lze_reap(S);
   lua_Integer pending = 0, in_flight = 0, contexts = 0;
-  size_t pinned = 0, pinned_bytes = 0;
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 12);
   lua_newtable(L);
   for (lze_Context *c = S->contexts; c != NULL; c = c->next) {
     contexts++;
@@ -908,20 +928,23 @@ static int core_stats(lua_State *L) {
       lua_pushinteger(L, lua_tointeger(L, -1) + 1);
       lua_setfield(L, -3, o->cls->name);
       lua_pop(L, 1);
-      pinned += lze_storage_pinned(o, &pinned_bytes);
       pending += o->pins != 0 && (o->closed || o->owners == 0);
     }
   }
   lua_pushinteger(L, contexts);
   lua_setfield(L, -2, "context");
   lua_setfield(L, -2, "objects");
+  const lze_StorageCount storages = lze_count_storages(S);
   const struct {
     const char *key;
     lua_Integer value;
   } numbers[] = {{"bytes", (lua_Integer)S->bytes},
+                 {"shared_bytes", (lua_Integer)storages.bytes[LZE_SHARED]},
+                 {"device_bytes", (lua_Integer)storages.bytes[LZE_DEVICE]},
+                 {"host_bytes", (lua_Integer)storages.bytes[LZE_HOST]},
                  {"peak_bytes", (lua_Integer)S->peak},
-                 {"pinned", (lua_Integer)pinned},
-                 {"pinned_bytes", (lua_Integer)pinned_bytes},
+                 {"pinned", (lua_Integer)storages.pinned},
+                 {"pinned_bytes", (lua_Integer)storages.pinned_bytes},
                  {"pending", pending},
                  {"in_flight", in_flight},
                  {"launches", (lua_Integer)S->launches},

@@ -14,9 +14,9 @@
 /* A wait looks for a debug hook this often: below what a person notices. */
 #define SLICE_NS 50000000u
 
-/* How long a closing state waits for its device, all queues together. Long
-   enough for the work of an ordinary script, short enough for a person who
-   waits for a program to end. */
+/* How long a closing state waits for its device, all queues together, when
+   lze.gc was not told. Long enough for the work of an ordinary script, short
+   enough for a person who waits for a program to end. */
 #define CLOSE_NS 10000000000u
 
 /* A program that only ever enqueues must not fill the memory with commands;
@@ -220,9 +220,7 @@ static lze_Command *command_take(lze_State *S) {
   return c;
 }
 
-static void command_set_name(lze_Command *c, const char *verb,
-                             const char *name) {
-  c->verb = verb;
+static void command_set_name(lze_Command *c, const char *name) {
   if (memccpy(c->name, name, '\0', sizeof c->name) == NULL)
     c->name[sizeof c->name - 1] = '\0';
 }
@@ -240,8 +238,8 @@ static void begin_reap(lze_Queue *q) {
   lze_command_poll(q->probe);
 }
 
-lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *verb,
-                       const char *name, bool timed, bool *lazy) {
+lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
+                       bool timed, bool *lazy) {
   lze_State *S = q->o.context->state;
   begin_reap(q);
   lze_Outcome out;
@@ -265,7 +263,7 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *verb,
   c->timed = timed;
   if (timed) c->queued_ns = lze_now_ns(); /* it may start before lze_end */
   c->device = q->device;
-  command_set_name(c, verb, name);
+  command_set_name(c, name);
   return c;
 }
 
@@ -282,7 +280,7 @@ static bool command_mark(lze_Command *c, lze_Outcome *out) {
     c->event = NULL;
     return false;
   }
-  *c->lazy = false;
+  if (c->lazy != NULL) *c->lazy = false;
   q->unmarked = 0;
   if (q->probe == NULL) q->probe = c;
   return true;
@@ -469,6 +467,8 @@ void lze_end(lze_Command *c) {
   if (q->probe == NULL && c->event != NULL) q->probe = c;
   c->submitted = !q->batched;
   q->dirty = q->batched;
+  c->batch = q->open;
+  if (c->batch != NULL) c->batch->pending++;
 }
 
 lze_Command *lze_extensible(const lze_Queue *q, const bool *lazy) {
@@ -505,8 +505,19 @@ void lze_abort(lze_Command *c) {
   command_settle(c);
 }
 
+void lze_strand(lze_Command *c) {
+  if (!c->queue->native_order || c->queue->batched) {
+    c->state->stranded = true;
+    return;
+  }
+  if (c->event != NULL) lze_event_give(c->context, c->event);
+  c->event = NULL;
+  c->timed = false;
+  lze_end(c);
+}
+
 lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
-                              const char *verb, const char *name) {
+                              const char *name) {
   lze_Command *c = command_take(lze_state(L));
   if (c == NULL) luaL_error(L, "not enough memory");
   c->owners = 1;
@@ -514,7 +525,7 @@ lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
   c->timed = true;
   c->device = device;
   c->queued_ns = c->start_ns = c->end_ns = lze_now_ns();
-  command_set_name(c, verb, name);
+  command_set_name(c, name);
   return c;
 }
 
@@ -561,6 +572,8 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   if (q->tail == c) q->tail = before;
   if (q->probe == c) q->probe = NULL;
   q->in_flight -= c->launches;
+  if (c->batch != NULL) c->batch->pending--;
+  c->batch = NULL;
   c->next = NULL;
   c->owners++; /* it is looked at to the end of this function */
   if (out->result == ZE_RESULT_SUCCESS) {
@@ -774,20 +787,6 @@ bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline) {
   return done == 1;
 }
 
-void lze_reap(lze_State *S) {
-  for (lze_Context *c = S->contexts, *next; c != NULL; c = next) {
-    next = c->next;
-    lze_pin(&c->o);
-    for (lze_Queue *q = c->queues, *after; q != NULL; q = after) {
-      after = q->next;
-      lze_pin(&q->o);
-      while (q->head != NULL && lze_command_poll(q->head)) continue;
-      lze_unpin(&q->o);
-    }
-    lze_unpin(&c->o);
-  }
-}
-
 /* --- contexts and the state --------------------------------------------- */
 
 void lze_context_close(lze_Context *context) {
@@ -822,12 +821,19 @@ void lze_context_close(lze_Context *context) {
 void lze_gc_init(lze_State *S) {
   S->limit = S->soft_limit = SOFT_LIMIT;
   S->growth = GROWTH;
+  S->close_ns = CLOSE_NS;
+}
+
+/* Whether the collector may be called: not where a script has stopped it, nor
+   in a finaliser, where lua_gc answers -1. */
+static bool collector_runs(lua_State *L) {
+  return lua_gc(L, LUA_GCISRUNNING) == 1;
 }
 
 void lze_pressure(lua_State *L, size_t bytes) {
   lze_State *S = lze_state(L);
   lze_reap(S);
-  if (!lua_gc(L, LUA_GCISRUNNING)) return;
+  if (!collector_runs(L)) return;
   if (S->bytes + bytes > S->limit) {
     lua_gc(L, LUA_GCCOLLECT);
     S->collections++;
@@ -842,40 +848,77 @@ void lze_pressure(lua_State *L, size_t bytes) {
 void lze_make_room(lua_State *L) {
   lze_State *S = lze_state(L);
   lze_reap(S);
-  if (!lua_gc(L, LUA_GCISRUNNING)) return;
+  if (!collector_runs(L)) return;
   lua_gc(L, LUA_GCCOLLECT);
+  S->collections++;
   lze_reap(S);
 }
 
-void lze_state_close(lua_State *L, lze_State *S) {
-  uint64_t deadline = lze_now_ns() + CLOSE_NS;
-  bool hung = false;
+/* Wait for what a queue has in flight; false if that is not over in time, or
+   nothing can tell any more. */
+static bool queue_finish(lze_Queue *q, uint64_t deadline) {
+  lze_queue_flush(q);
+  while (q->head != NULL) {
+    uint64_t now = lze_now_ns();
+    lze_Outcome out;
+    lze_Command *last = queue_last(q);
+    lze_Command *marked = command_marked(last, &out);
+    if (marked != NULL)
+      ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle,
+             now < deadline ? deadline - now : 0);
+    if (!outcome_is_final(&out)) return false;
+    command_retire_to(marked != NULL ? marked : last, &out);
+  }
+  return true;
+}
+
+/* Call f for each queue of the state; f may destroy it. Returns whether all
+   calls returned true. */
+static bool state_each_queue(lze_State *S,
+                             bool (*f)(lze_Queue *q, uint64_t number),
+                             uint64_t number) {
+  bool all = true;
   for (lze_Context *c = S->contexts, *next; c != NULL; c = next) {
     next = c->next;
     lze_pin(&c->o);
     for (lze_Queue *q = c->queues, *after; q != NULL; q = after) {
       after = q->next;
       lze_pin(&q->o);
-      lze_queue_flush(q);
-      while (q->head != NULL) {
-        uint64_t now = lze_now_ns();
-        lze_Outcome out;
-        lze_Command *last = queue_last(q);
-        lze_Command *marked = command_marked(last, &out);
-        if (marked != NULL)
-          ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle,
-                 now < deadline ? deadline - now : 0);
-        if (!outcome_is_final(&out)) { /* or nothing can tell any more */
-          hung = true;
-          for (lze_Command *h = q->head; h != NULL; h = h->next)
-            lze_watch_stop(h->watch);
-          break;
-        }
-        command_retire_to(marked != NULL ? marked : last, &out);
-      }
+      all = f(q, number) && all;
       lze_unpin(&q->o);
     }
     lze_unpin(&c->o);
+  }
+  return all;
+}
+
+static bool queue_reap(lze_Queue *q, uint64_t unused) {
+  (void)unused;
+  while (q->head != NULL && lze_command_poll(q->head)) continue;
+  return true;
+}
+
+void lze_reap(lze_State *S) { state_each_queue(S, queue_reap, 0); }
+
+static bool queue_stop_watches(lze_Queue *q, uint64_t unused) {
+  (void)unused;
+  for (lze_Command *c = q->head; c != NULL; c = c->next)
+    lze_watch_stop(c->watch);
+  return true;
+}
+
+static bool queue_join_watches(lze_Queue *q, uint64_t unused) {
+  (void)unused;
+  for (lze_Command *c = q->head; c != NULL; c = c->next)
+    lze_watch_join(c->watch);
+  return true;
+}
+
+void lze_state_close(lua_State *L, lze_State *S) {
+  bool hung = !state_each_queue(S, queue_finish, lze_now_ns() + S->close_ns);
+  if (hung) { /* all are told before one is waited for */
+    state_each_queue(S, queue_stop_watches, 0);
+    state_each_queue(S, queue_join_watches, 0);
   }
   lze_set_default_queue(S, NULL);
   if (S->context != NULL) lze_disown(&S->context->o);
@@ -892,7 +935,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
     S->free_commands = c->next;
     command_free(c);
   }
-  if (hung)
+  if (hung || S->stranded)
     lua_warning(L, "lze: the device is still busy; what it uses is leaked "
                    "rather than freed under it", 0);
 }

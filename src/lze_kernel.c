@@ -721,9 +721,10 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
       failed = "zeCommandListAppendBarrier";
       *result = r;
     }
-    /* Nothing can tell now when the parts are done: leak rather than free
-       under the device. */
-    if (r != ZE_RESULT_SUCCESS) return failed;
+    if (r != ZE_RESULT_SUCCESS) {
+      lze_strand(c);
+      return failed;
+    }
   }
   lze_end(c);
   return failed;
@@ -815,7 +816,7 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (l.empty) {
     if (event != 0)
       lze_test_event(L, event)->command =
-          lze_command_done(L, k->module->device, "launch", k->name);
+          lze_command_done(L, k->module->device, k->name);
     return;
   }
   const lze_GroupChoice *choice = kernel_cut(L, k, &l, local);
@@ -823,7 +824,7 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (event == 0 && l.after == 0 && l.uses == 0 &&
       launch_again(L, k, &l, choice))
     return;
-  lze_Command *c = lze_begin(L, l.queue, "launch", k->name, event != 0,
+  lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
                              event != 0 ? NULL : &k->lazy);
   lze_command_pin(L, c, &k->o);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {

@@ -66,21 +66,30 @@ bool lze_storage_damaged(lze_Storage *s, ptrdiff_t *where) {
 
 static const lze_Class storage_class = {"storage", storage_destroy, NULL};
 
-uint64_t lze_storage_bytes(const lze_Context *context,
-                           const lze_DeviceInfo *device) {
-  uint64_t bytes = 0;
-  for (lze_Object *o = context->objects; o != NULL; o = o->next)
-    if (o->cls == &storage_class && ((lze_Storage *)o)->device == device &&
-        ((lze_Storage *)o)->usage != LZE_HOST)
-      bytes += ((lze_Storage *)o)->bytes;
-  return bytes;
+lze_StorageCount lze_count_storages(const lze_State *S) {
+  lze_StorageCount n = {{0}, 0, 0};
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
+      if (o->cls != &storage_class) continue;
+      const lze_Storage *s = (const lze_Storage *)o;
+      n.bytes[s->usage] += s->bytes;
+      if (s->uses == NULL) continue;
+      n.pinned++;
+      n.pinned_bytes += s->bytes;
+    }
+  return n;
 }
 
-bool lze_storage_pinned(const lze_Object *o, size_t *bytes) {
-  const lze_Storage *s = (const lze_Storage *)o;
-  if (o->cls != &storage_class || s->uses == NULL) return false;
-  *bytes += s->bytes;
-  return true;
+uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device) {
+  uint64_t used = 0;
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
+      const lze_Storage *s = (const lze_Storage *)o;
+      if (o->cls == &storage_class && s->device == device &&
+          s->usage != LZE_HOST)
+        used += s->bytes;
+    }
+  return used < device->memory_bytes ? device->memory_bytes - used : 0;
 }
 
 static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
@@ -157,11 +166,16 @@ static lze_Buffer *buffer_push(lua_State *L, lze_Context *context,
     r = storage_allocate(s, bytes);
   }
   if (r == ZE_RESULT_SUCCESS) return b;
-  char asked[32], used[32], total[32];
+  const lze_State *S = context->state;
+  char asked[32], used[32], pinned[32], free[32], total[32];
   lze_fail(L, device->driver, r, NULL, calls[usage], NULL,
-           "asked for %s; in use by this state %s, the device has %s",
+           "asked for %s; in use by this state %s, of it pinned by work in "
+           "flight %s; free %s of the device's %s",
            size_text(asked, sizeof asked, (double)bytes),
-           size_text(used, sizeof used, (double)context->state->bytes),
+           size_text(used, sizeof used, (double)S->bytes),
+           size_text(pinned, sizeof pinned,
+                     (double)lze_count_storages(S).pinned_bytes),
+           size_text(free, sizeof free, (double)lze_free_bytes(S, device)),
            size_text(total, sizeof total, (double)device->memory_bytes));
   return NULL;
 }
@@ -248,11 +262,11 @@ static void buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
 }
 
 /* Append a copy to a queue and return its command. */
-static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *verb,
+static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
                                 bool timed, lze_Storage *to, size_t to_offset,
                                 lze_Storage *from, size_t from_offset,
                                 size_t bytes) {
-  lze_Command *c = lze_begin(L, q, verb, verb, timed, NULL);
+  lze_Command *c = lze_begin(L, q, name, timed, NULL);
   lze_command_use(L, c, to, to_offset, to_offset + bytes, true);
   lze_command_use(L, c, from, from_offset, from_offset + bytes, false);
   lze_command_order(L, c);
@@ -477,7 +491,7 @@ static lze_Command *fill_append(lua_State *L, lze_Queue *q, bool timed,
   lze_Storage *s = b->storage;
   size_t from = b->offset + first * b->type->bytes;
   size_t bytes = n * b->type->bytes;
-  lze_Command *c = lze_begin(L, q, "fill", "fill", timed, NULL);
+  lze_Command *c = lze_begin(L, q, "fill", timed, NULL);
   lze_command_use(L, c, s, from, from + bytes, true);
   lze_command_order(L, c);
   ze_result_t r = ZE(zeCommandListAppendMemoryFill, q->list, s->pointer + from, pattern, b->type->bytes, bytes,
@@ -520,8 +534,8 @@ static int buffer_fill(lua_State *L) {
 /* Give the event on the top of the stack its command, or one that is done
    from the start where there was nothing to do. */
 static void event_set(lua_State *L, lze_Event *e, lze_Command *c,
-                      const lze_DeviceInfo *device, const char *verb) {
-  e->command = c != NULL ? c : lze_command_done(L, device, verb, verb);
+                      const lze_DeviceInfo *device, const char *name) {
+  e->command = c != NULL ? c : lze_command_done(L, device, name);
   if (c != NULL) lze_command_own(c);
 }
 
@@ -745,7 +759,7 @@ static int buffer_copy_box(lua_State *L) {
       luaL_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
   ze_copy_region_t region = {0, 0, 0, (uint32_t)(size[0] * es),
                              (uint32_t)size[1], (uint32_t)size[2]};
-  lze_Command *c = lze_begin(L, q, "copy", "copy_box", false, NULL);
+  lze_Command *c = lze_begin(L, q, "copy_box", false, NULL);
   lze_command_use(L, c, d, d0, d1, true);
   lze_command_use(L, c, s, s0, s1, false);
   lze_command_order(L, c);
@@ -1023,8 +1037,13 @@ static int field_device(lua_State *L) {
   return 1;
 }
 
+static lze_Context *context_of_buffer(lua_State *L, const void *unused) {
+  (void)unused;
+  return lze_check_buffer(L, 1)->storage->o.context;
+}
+
 static int field_context(lua_State *L) {
-  lze_push_context(L, lze_check_buffer(L, 1)->storage->o.context);
+  lze_push_context(L, context_of_buffer, NULL);
   return 1;
 }
 

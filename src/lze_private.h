@@ -357,10 +357,10 @@ struct lze_Command {
   lze_Context *context;         /* pinned while it is in flight */
   struct lze_EventSlot *event;  /* signalled when all of it is done; NULL as
                                    long as nobody needs to know of this one */
-  bool *lazy;                   /* whether its like should begin without */
+  bool *lazy;                   /* whether its like should begin without;
+                                   NULL where nobody asks */
   uint32_t launches;            /* how many it stands for */
   struct lze_EventSlot *first;  /* of the first part of a split launch */
-  const char *verb;             /* "launch", "copy", "fill", "barrier" */
   char name[64];                /* "kernel saxpy", "copy", ... */
   uint64_t queued_ns, start_ns, end_ns, kernel_ns;
   const lze_DeviceInfo *device;
@@ -371,6 +371,7 @@ struct lze_Command {
   lze_Command **waits;          /* commands it waits for, pinned */
   ze_event_handle_t *wait_handles;
   uint32_t wait_count, wait_capacity;
+  struct lze_Batch *batch;      /* whose list it is in, until it is over */
   lze_Watch *watch;             /* of ev:fd, or NULL */
   lze_Command *next;            /* in its queue, or the free list */
 };
@@ -394,6 +395,8 @@ struct lze_State {
   size_t soft_limit;            /* the least the limit is */
   size_t peak;                  /* of bytes */
   uint64_t launches, collections, storages;
+  bool stranded;                /* a command has been, with what it uses */
+  uint64_t close_ns;            /* how long its end waits for the device */
   size_t bytes;                 /* of all storages, pending frees included */
   size_t limit;                 /* where they force a collection */
 };
@@ -404,13 +407,14 @@ lze_State *lze_state(lua_State *L);
 
 /* --- commands: begin, append, end ---------------------------------------
  *
- *   lze_Command *c = lze_begin(L, queue, verb, name, timed);
+ *   lze_Command *c = lze_begin(L, queue, name, timed, lazy);
  *   lze_command_use(L, c, storage, first, last, write);     any number
  *   lze_command_pin(L, c, object);                          any number
  *   lze_command_after(L, c, other);                         any number
  *   lze_command_order(L, c);        finds the hazards, fills c->waits
  *   ... driver calls with c->wait_handles and lze_command_event(c) ...
- *   lze_end(c);                     or lze_abort(c) when one failed
+ *   lze_end(c);                     or lze_abort(c) when one failed, or
+ *                                   lze_strand(c) when an earlier one had not
  *
  * Each of the functions that take L may raise (out of memory, a failed
  * event) and has then aborted the command.  Between lze_begin and lze_end no
@@ -422,8 +426,8 @@ lze_State *lze_state(lua_State *L);
  * a barrier that signals it is appended, and *lazy becomes false; *lazy must
  * live as long as what the command pins.
  */
-lze_Command *lze_begin(lua_State *L, lze_Queue *queue, const char *verb,
-                       const char *name, bool timed, bool *lazy);
+lze_Command *lze_begin(lua_State *L, lze_Queue *queue, const char *name,
+                       bool timed, bool *lazy);
 void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
                      size_t first, size_t last, bool write);
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object);
@@ -440,6 +444,10 @@ void lze_command_time_first(lua_State *L, lze_Command *c);
 ze_event_handle_t lze_command_event(const lze_Command *c);
 void lze_end(lze_Command *c);
 void lze_abort(lze_Command *c);
+/* Some of it is on the device, but not what would have told when that is over.
+   In an immediate list that keeps the order the next command tells of it; else
+   what it uses is leaked, with a warning at the end of the state. */
+void lze_strand(lze_Command *c);
 
 /* The same launch again and again need not be a command each: the newest of a
    queue in order, as long as nobody needs to know of it alone, can stand for
@@ -455,7 +463,7 @@ void lze_extend(lze_Command *c);
 /* A command that is done from the start and was never on a device, with one
    owner. */
 lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
-                              const char *verb, const char *name);
+                              const char *name);
 
 void lze_command_own(lze_Command *c);
 void lze_command_disown(lze_Command *c);
@@ -501,7 +509,7 @@ void lze_make_room(lua_State *L);
 
 /* Close everything made in a context, then the context. */
 void lze_context_close(lze_Context *context);
-/* The end of a state: wait for its queues for a bounded time. What a hung
+/* The end of a state: wait for its queues, S->close_ns at most. What a hung
    device still uses is leaked, with a warning. */
 void lze_state_close(lua_State *L, lze_State *S);
 
@@ -562,13 +570,20 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what);
 /* The device and context that the options `device` and `context` of the
    table at t ask for (t = 0: none given), else the default ones. */
+/* [-0, +3 at most] what is left on the stack keeps the context alive, which a
+   finaliser may still close. */
 void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
                    lze_Context **context);
-/* [-0, +1] the userdata of a context that has one. */
-void lze_push_context(lua_State *L, lze_Context *context);
+/* [-0, +1] the userdata of the context that `get` answers, which is asked again
+   after whatever may run finalisers. */
+typedef lze_Context *lze_ContextGetter(lua_State *L, const void *of);
+lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get,
+                              const void *of);
 /* The context of a device when none is asked for: lze.default's if it can,
    else the shared one of its driver.  Made at first use; may raise. */
 lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
+/* [-0, +1] the same with its userdata, which keeps it alive. */
+lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
 
 /* ------------------------------------------------------------------------
  * lze_select.c: device selectors.
@@ -650,20 +665,24 @@ bool lze_buffer_is_open(const lze_Buffer *b);
    then *where is how many bytes from its start (negative) or its end. The
    canaries are made whole again, so that each hit is told once. */
 bool lze_storage_damaged(lze_Storage *s, ptrdiff_t *where);
-/* Whether an object is a storage that work in flight uses; adds its bytes. */
-bool lze_storage_pinned(const lze_Object *o, size_t *bytes);
-/* The bytes of a context's storages on a device. */
-uint64_t lze_storage_bytes(const lze_Context *context,
-                           const lze_DeviceInfo *device);
+/* What a state's storages come to. */
+typedef struct lze_StorageCount {
+  size_t bytes[LZE_HOST + 1];   /* by usage */
+  size_t pinned, pinned_bytes;  /* those that work in flight uses */
+} lze_StorageCount;
+lze_StorageCount lze_count_storages(const lze_State *S);
+/* Of a device's memory what this state does not use; what others use of it
+   Level Zero's core cannot tell. */
+uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
 
 /* ------------------------------------------------------------------------
  * lze_queue.c: queues, events and the events of the driver behind them.
  */
 
-/* A list of a batched queue that has been given to the device. */
+/* A list of a batched queue. */
 typedef struct lze_Batch {
   ze_command_list_handle_t list;
-  lze_Command *last;            /* done when this is; owned */
+  uint32_t pending;             /* commands in it that are not over */
   struct lze_Batch *next;
 } lze_Batch;
 
@@ -730,8 +749,8 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device);
 /* Make a queue lze.default's, or NULL: none. */
 void lze_set_default_queue(lze_State *S, lze_Queue *q);
-/* [-0, +1] a userdata of a queue. */
-void lze_push_queue(lua_State *L, lze_Queue *q);
+/* [-0, +1] the default queue of a device in its context, with a userdata. */
+lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device);
 /* Give what a batched queue has collected to the device; nothing to do for
    any other.  A failure becomes that of the commands, so it is no result. */
 void lze_queue_flush(lze_Queue *q);
@@ -750,8 +769,8 @@ void lze_command_read_times(lze_Command *c);
    closed with the command. Raises when there is none to be had. */
 int lze_watch_fd(lua_State *L, lze_Command *c);
 /* Wait for the thread behind it, which is about to end as the command is over;
-   end it although it is not; both, and close the descriptor.  NULL is
-   allowed. */
+   tell it to end although it is not; do both and close the descriptor.  NULL
+   is allowed. */
 void lze_watch_join(lze_Watch *w);
 void lze_watch_stop(lze_Watch *w);
 void lze_watch_free(lze_Watch *w);

@@ -139,7 +139,6 @@ void lze_command_read_times(lze_Command *c) {
 
 static void batch_destroy(lze_Batch *b) {
   ZE(zeCommandListDestroy, b->list);
-  lze_failure_drop(&b->last);
   free(b);
 }
 
@@ -209,11 +208,10 @@ static bool queue_create_list(lze_Queue *q, lze_Batch *b, lze_Outcome *out) {
 bool lze_queue_open(lze_Queue *q, lze_Outcome *out) {
   if (q->list != NULL) return true;
   lze_Batch *b = q->batches;
-  if (b != NULL && b->last->status != LZE_PENDING) {
+  if (b != NULL && b->pending == 0) {
     if (!ZE_TRY(out, zeCommandListReset, b->list)) return false;
     q->batches = b->next;
     b->next = NULL;
-    lze_failure_drop(&b->last);
   } else {
     b = calloc(1, sizeof *b);
     *out = (lze_Outcome){"zeCommandListCreate",
@@ -238,8 +236,6 @@ void lze_queue_flush(lze_Queue *q) {
   q->dirty = false;
   q->open = NULL;
   q->list = NULL;
-  b->last = q->tail;
-  lze_command_own(b->last);
   lze_Batch **end = &q->batches;
   while (*end != NULL) end = &(*end)->next;
   *end = b;
@@ -317,10 +313,12 @@ typedef struct QueueBox {
   lze_Queue *queue;             /* NULL once closed */
 } QueueBox;
 
-void lze_push_queue(lua_State *L, lze_Queue *q) {
+lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device) {
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
-  b->queue = q;
-  lze_own(&q->o);
+  lze_Context *context = lze_device_context(L, device);
+  b->queue = lze_default_queue(L, context, device);
+  lze_own(&b->queue->o);
+  return b->queue;
 }
 
 lze_Queue *lze_test_queue(lua_State *L, int index) {
@@ -390,7 +388,7 @@ static int core_queue(lua_State *L) {
   if (!lua_isnil(L, 1)) {
     device = lze_device_at(L, 1, "device");
     if (lze_getoption(L, 2, "context") == LUA_TNIL)
-      context = lze_device_context(L, device);
+      context = lze_push_device_context(L, device);
     else if (context->driver != device->driver)
       luaL_error(L, "option context: it is of another driver than the device");
   }
@@ -446,7 +444,7 @@ static int queue_barrier(lua_State *L) {
   lze_queue_ready(L, q);
   q = lze_check_queue(L, 1);
   if (!lua_isnil(L, 2)) lze_check_after(L, 2, q, "q:barrier");
-  lze_Command *c = lze_begin(L, q, "barrier", "barrier", true, NULL);
+  lze_Command *c = lze_begin(L, q, "barrier", true, NULL);
   if (!lua_isnil(L, 2)) lze_command_after_all(L, c, 2);
   lze_command_order(L, c);
   ze_result_t r = ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c), c->wait_count, c->wait_handles);
@@ -474,7 +472,7 @@ static int queue_hint(lua_State *L, const char *name,
   if (s->o.context != q->o.context)
     luaL_argerror(L, 2, "a buffer of another context");
   if (bytes == 0) return 0;
-  lze_Command *c = lze_begin(L, q, name, name, false, NULL);
+  lze_Command *c = lze_begin(L, q, name, false, NULL);
   lze_command_use(L, c, s, b->offset, b->offset + bytes, false);
   lze_command_order(L, c);
   const char *call = "zeCommandListAppendMemAdvise";
@@ -489,17 +487,21 @@ static int queue_hint(lua_State *L, const char *name,
                                             s->pointer + b->offset, bytes,
                                             advice);
   }
-  if (r == ZE_RESULT_SUCCESS) {
+  bool hinted = r == ZE_RESULT_SUCCESS;
+  if (hinted) {
     call = "zeCommandListAppendBarrier"; /* hints signal nothing */
     r = ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c),
                                           c->wait_count, c->wait_handles);
   }
-  if (r != ZE_RESULT_SUCCESS) {
-    lze_abort(c);
-    lze_fail(L, q->device->driver, r, NULL, call, NULL, NULL);
+  if (r == ZE_RESULT_SUCCESS) {
+    lze_end(c);
+    return 0;
   }
-  lze_end(c);
-  return 0;
+  if (hinted)
+    lze_strand(c);
+  else
+    lze_abort(c);
+  return lze_fail(L, q->device->driver, r, NULL, call, NULL, NULL);
 }
 
 /* q:prefetch(x): move shared memory to the device ahead of its use. */

@@ -84,14 +84,13 @@ void lze_watch_join(lze_Watch *w) {
 }
 
 void lze_watch_stop(lze_Watch *w) {
-  if (w == NULL) return;
-  atomic_store(&w->stop, true);
-  lze_watch_join(w);
+  if (w != NULL) atomic_store(&w->stop, true);
 }
 
 void lze_watch_free(lze_Watch *w) {
   if (w == NULL) return;
   lze_watch_stop(w);
+  lze_watch_join(w);
   close(w->fd);
   free(w);
 }

@@ -525,6 +525,9 @@ function spirv.optimize(bytes, passes) end
 ---@class lze.Stats
 ---@field objects table<string, integer>
 ---@field bytes integer
+---@field shared_bytes integer
+---@field device_bytes integer
+---@field host_bytes integer
 ---@field peak_bytes integer
 ---@field pinned integer
 ---@field pinned_bytes integer
@@ -539,6 +542,7 @@ function lze.stats() end
 ---@class lze.GcOptions
 ---@field soft_limit_bytes? integer
 ---@field growth? number
+---@field close_seconds? number
 
 ---@param options? lze.GcOptions
 ---@return lze.GcOptions in_force

@@ -231,6 +231,42 @@ describe("a finaliser that closes", function()
       end
       print(lze.wait(60))]])
   end)
+
+  it("the context of a call does no harm", function()
+    assert.equal("true\ttrue\n", process.output [[
+      local lze = require "lze"
+      local spv = io.open("kernels/saxpy.spv", "rb"):read "a"
+      collectgarbage("incremental", 1, 1000, 5)
+      local closed = 0
+      local calls = {
+        function(o) return lze.buffer("int", {1, 2}, o) end,
+        function(o) return lze.queue(o) end,
+        function(o) return lze.queue(1, o) end,
+        function(o) return lze.buffer("int", 1, o).context.driver end,
+        function() return lze.device().context.driver end,
+        function() return lze.device().queue.mode end,
+        function() return lze.buffer("int", 1):fill(1)[1] end,
+        function() return lze.default() end,
+      }
+      for _, call in ipairs(calls) do
+        for i = 1, 10 do
+          local o = {context = lze.context(i % 2 == 0 and {1} or nil)}
+          setmetatable({}, {__gc = function()
+            o.context:close()
+            o.context = lze.context {1}
+          end})
+          for _ = 1, 200 do
+            local ok, err = pcall(call, o)
+            if not ok then
+              assert(tostring(err):find "closed", err)
+              closed = closed + 1
+              break
+            end
+          end
+        end
+      end
+      print(closed > 0, lze.wait(60))]])
+  end)
 end)
 
 describe("a context closed while its default queue works", function()
