@@ -153,8 +153,8 @@ describe("lze.buffer", function()
     assert.equal("zeMemAllocShared", err.call)
     assert.matches("^ERROR_", err.code)
     assert.equal("integer", math.type(err.result))
-    assert.matches("^asked for 64%.0 TiB; in use by this state .*, the " ..
-      "device has ", err.message)
+    assert.matches("^asked for 64%.0 TiB; in use by this state .*, of it " ..
+      "pinned by work in flight .*; free .* of the device's ", err.message)
     assert.matches("_spec%.lua:%d+$", err.where)
     for _, usage in ipairs {"device", "host"} do
       err = expect.failure(function()
