@@ -24,6 +24,8 @@ LIBDIR ?= $(PREFIX)/lib
 LUA_CMOD ?= $(LIBDIR)/lua/5.4
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
+# The driver looks below its own directory and the two above.
+LIBEXECDIR ?= $(PREFIX)/libexec
 INSTALL ?= install
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
@@ -77,9 +79,10 @@ HOST := $(BUILD)/spec/host
 FAULT := $(BUILD)/spec/ze_fault.so
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
-TARGETS := $(BUILD)/lze.so $(BUILD)/libze_opencl.so
+HELPER := $(BUILD)/libexec/lze/lze-build
+TARGETS := $(BUILD)/lze.so $(BUILD)/libze_opencl.so $(HELPER)
 
-all: $(TARGETS) ## build lze.so and libze_opencl.so (the default)
+all: $(TARGETS) ## build lze.so, libze_opencl.so and its helper (the default)
 
 # Lua closes a module with its state, but what the drivers were found to be
 # belongs to the process, and so must stay: nodelete.
@@ -97,6 +100,13 @@ $(BUILD)/libze_opencl.so: $(DRIVER) $(COMMON) $(MAP)
 	  -Wl,-soname,libze_opencl.so $(MAP:%=-Wl,--version-script=%) \
 	  $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
+# The driver's own code, so that it does what the driver would do.
+$(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
 $(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(LUA_INCDIR)
 $(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
 $(BUILD)/obj/bench/%.o: INCLUDES = -I$(LUA_INCDIR)
@@ -207,6 +217,13 @@ $(BUILD)/spec/%_test: $(BUILD)/obj/spec/%_test.o $(PURE)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# It asks the validator, too.
+$(BUILD)/spec/driver/mutant_test: $(BUILD)/obj/spec/driver/mutant_test.o \
+    $(COMMON)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader $(LIBS)
+
 # It includes the reader rather than being linked with it.
 $(FUZZ): $(BUILD)/obj/spec/common/spirv_fuzz.o
 	@mkdir -p $(@D)
@@ -241,6 +258,8 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -m 755 $(BUILD)/lze.so $(DESTDIR)$(LUA_CMOD)/lze.so
 	$(INSTALL) -m 755 $(BUILD)/libze_opencl.so \
 	  $(DESTDIR)$(LIBDIR)/libze_opencl.so
+	$(INSTALL) -d $(DESTDIR)$(LIBEXECDIR)/lze
+	$(INSTALL) -m 755 $(HELPER) $(DESTDIR)$(LIBEXECDIR)/lze/lze-build
 ifneq ($(HEADERS),)
 	$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)
@@ -249,6 +268,7 @@ endif
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/lze $(DESTDIR)$(LUA_CMOD)/lze.so \
 	  $(DESTDIR)$(LIBDIR)/libze_opencl.so \
+	  $(DESTDIR)$(LIBEXECDIR)/lze/lze-build \
 	  $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(HEADERS))
 
 clean: ## remove everything that was built

@@ -429,6 +429,8 @@ struct _ze_module_handle_t {
   char *flags;           /* build flags as given */
   uint32_t *words;       /* the SPIR-V with the constants given */
   size_t size;           /* in bytes */
+  uint32_t *code;        /* what is built: words, or made of them */
+  size_t code_size;
 };
 
 /* A hash for names and checksums, not for secrets. */
@@ -442,11 +444,32 @@ struct _ze_module_build_log_handle_t {
 void zocl_module_ref(zocl_module *module);
 void zocl_module_unref(zocl_module *module);
 
+/* A native binary, malloc'ed, of the module's flags and that SPIR-V. */
+void *zocl_module_pack(const zocl_module *module, const void *spirv,
+                       size_t spirv_size, size_t *size);
+
+/* For lze-build: do with a native binary all that could end this process, but
+   launch nothing.  False with the reason in log. */
+bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
+                     tool_text *log);
+
+/* ------------------------------------------------------------------------
+ * zocl_build.c: from SPIR-V to an OpenCL program.
+ */
+
+/* Build module->code into module->program; first in a process of its own
+   unless that went well before.  False with the reason in log, to which
+   compilers' messages are added in any case. */
+bool zocl_build(zocl_module *module, tool_text *log);
+
+/* The same in this process at once. */
+bool zocl_build_here(zocl_module *module, tool_text *log);
+
 /* ------------------------------------------------------------------------
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.
  */
 
-/* Translate with llvm-spirv, of LLVM `llvm` where that is installed, or take
+/* Translate module->code with llvm-spirv, of LLVM `llvm` where that is installed, or take
    what was translated before from the cache.  Returns malloc'ed bitcode, or
    NULL with the reason in log. */
 unsigned char *zocl_translate(const zocl_module *module, unsigned llvm,
@@ -492,6 +515,10 @@ struct _ze_kernel_handle_t {
 ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                                 const ze_group_count_t *groups,
                                 zocl_launch *launch);
+
+/* For lze-build: give the OpenCL kernel arguments of all kinds it takes, null
+   pointers and nought.  False with the reason in zocl_last_error. */
+bool zocl_kernel_try(zocl_kernel *kernel);
 
 ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
                                 cl_command_queue queue, cl_uint wait_count,

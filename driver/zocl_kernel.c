@@ -528,6 +528,21 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
   return CL_SUCCESS;
 }
 
+bool zocl_kernel_try(zocl_kernel *kernel)
+{
+  const local_size some = 16;
+  for (uint32_t i = 0; i < kernel->arg_count; i++) {
+    const zocl_arg *arg = &kernel->args[i];
+    if (arg->cls == SPIRV_ARG_LOCAL)
+      memcpy(kernel->values + arg->offset, &some, sizeof some);
+    else if (arg->cls != SPIRV_ARG_VALUE && arg->cls != SPIRV_ARG_POINTER)
+      return true; /* nobody can set it, and so nobody can launch it */
+  }
+  cl_int error = arguments_set(kernel, kernel->values);
+  if (error != CL_SUCCESS) zocl_cl_error(error, "clSetKernelArg");
+  return error == CL_SUCCESS;
+}
+
 /* Whether a launch of this shape compiles nothing, because one was made
    before.  PoCL compiles a kernel for each group size, for ranges with and
    without offset, and for ranges below 65535 and others. */

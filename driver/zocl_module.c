@@ -1,5 +1,5 @@
 /*
- * zocl_module.c - modules: checked, translated where need be, built, kept.
+ * zocl_module.c - modules: checked, made, taken apart, told about.
  * SPDX-License-Identifier: MIT
  */
 #include "zocl.h"
@@ -85,34 +85,9 @@ void zocl_module_unref(zocl_module *module)
     module->device->driver->cl->clReleaseProgram(module->program);
   spirv_free(module->spirv);
   free(module->flags);
+  if (module->code != module->words) free(module->code);
   free(module->words);
   free(module);
-}
-
-/* Level Zero's build flags in OpenCL's words; those without a counterpart are
-   dropped, as the specification allows of flags a driver does not know. */
-static void flags_translate(const char *flags, tool_text *options)
-{
-  static const struct {
-    const char *flag, *option;
-  } known[] = {
-    {"-ze-opt-disable", "-cl-opt-disable"},
-    {"-ze-opt-level=0", "-cl-opt-disable"},
-    {"-ze-opt-level=O0", "-cl-opt-disable"},
-  };
-  const char *p = flags;
-  while (*(p += strspn(p, " \t\n")) != '\0') {
-    size_t n = strcspn(p, " \t\n");
-    const char *option = NULL;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-      if (strlen(known[i].flag) == n && strncmp(p, known[i].flag, n) == 0)
-        option = known[i].option;
-    if (option != NULL)
-      tool_text_add(options, " %s", option);
-    else if (n > 3 && strncmp(p, "-cl", 3) == 0)
-      tool_text_add(options, " %.*s", (int)n, p);
-    p += n;
-  }
 }
 
 /* Write the given values over the defaults of the specialization constants,
@@ -150,74 +125,6 @@ static ze_result_t constants_write(zocl_module *module,
     }
   }
   return ZE_RESULT_SUCCESS;
-}
-
-/* The program, not yet built; NULL with the reason in log. */
-static cl_program program_new(zocl_module *module, tool_text *log)
-{
-  zocl_device *device = module->device;
-  zocl_cl *cl = device->driver->cl;
-  cl_int error;
-  cl_program program;
-  if (device->takes_il) {
-    program = cl->clCreateProgramWithIL(device->driver->context, module->words,
-                                        module->size, &error);
-    if (program == NULL)
-      tool_text_add(log, "clCreateProgramWithIL: OpenCL error %d\n",
-                    (int)error);
-    return program;
-  }
-  size_t size;
-  unsigned char *bitcode =
-      zocl_translate(module, device->driver->llvm, &size, log);
-  if (bitcode == NULL) return NULL;
-  const unsigned char *binary = bitcode;
-  cl_int status;
-  program = cl->clCreateProgramWithBinary(device->driver->context, 1,
-                                          &device->id, &size, &binary, &status,
-                                          &error);
-  free(bitcode);
-  if (program == NULL)
-    tool_text_add(log, "clCreateProgramWithBinary: OpenCL error %d\n",
-                  (int)error);
-  return program;
-}
-
-static bool program_build(zocl_module *module, tool_text *log)
-{
-  zocl_device *device = module->device;
-  zocl_cl *cl = device->driver->cl;
-  tool_text options = {NULL, 0};
-  if (!zocl_opencl_may_compile(device->driver)) {
-    tool_text_add(log, "%s\n", zocl_last_error());
-    return false;
-  }
-  module->program = program_new(module, log);
-  if (module->program == NULL) return false;
-  /* Without kernel-arg-info PoCL takes a pointer set for a scalar and dies
-     of it. */
-  tool_text_add(&options, "%s-cl-kernel-arg-info",
-                device->takes_il ? "" : "-x spir -spir-std=1.2 ");
-  flags_translate(module->flags, &options);
-  zocl_opencl_compiles();
-  cl_int error = options.text == NULL
-                     ? CL_OUT_OF_HOST_MEMORY
-                     : cl->clBuildProgram(module->program, 1, &device->id,
-                                          options.text, NULL, NULL);
-  free(options.text);
-  size_t size = 0;
-  cl->clGetProgramBuildInfo(module->program, device->id, CL_PROGRAM_BUILD_LOG,
-                            0, NULL, &size);
-  char *text = size > 1 ? calloc(1, size + 1) : NULL;
-  if (text != NULL) {
-    cl->clGetProgramBuildInfo(module->program, device->id,
-                              CL_PROGRAM_BUILD_LOG, size, text, NULL);
-    tool_text_add(log, "%s", text);
-    free(text);
-  }
-  if (error != CL_SUCCESS)
-    tool_text_add(log, "clBuildProgram: OpenCL error %d\n", (int)error);
-  return error == CL_SUCCESS;
 }
 
 /* Read the module's words again into module->spirv. */
@@ -272,12 +179,33 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
     result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
     if (!module_parse(made, log)) goto fail;
   }
+  made->code = made->words;
+  made->code_size = made->size;
   *module = made;
   return ZE_RESULT_SUCCESS;
 
 fail:
   zocl_module_unref(made);
   return result;
+}
+
+void *zocl_module_pack(const zocl_module *module, const void *spirv,
+                       size_t spirv_size, size_t *size)
+{
+  container head = {.flags_size = strlen(module->flags) + 1,
+                    .spirv_size = spirv_size};
+  head.total = sizeof head + head.flags_size + spirv_size;
+  memcpy(head.magic, container_magic, sizeof head.magic);
+  unsigned char *packed = malloc(head.total);
+  if (packed == NULL) return NULL;
+  memcpy(packed + sizeof head, module->flags, head.flags_size);
+  memcpy(packed + sizeof head + head.flags_size, spirv, spirv_size);
+  memcpy(packed, &head, sizeof head);
+  const size_t summed = offsetof(container, total);
+  head.checksum = zocl_hash(3, packed + summed, head.total - summed);
+  memcpy(packed, &head, sizeof head);
+  *size = head.total;
+  return packed;
 }
 
 /* Take a native binary apart.  INVALID_NATIVE_BINARY where it is damaged. */
@@ -308,6 +236,49 @@ damaged:
   return ZE_RESULT_ERROR_INVALID_NATIVE_BINARY;
 }
 
+/* Have the kernels compiled, all of them: what PoCL does when it is asked for
+   the program's binary. */
+static bool kernels_compile(const zocl_module *module)
+{
+  zocl_cl *cl = module->device->driver->cl;
+  size_t size = 0;
+  if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
+                           sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+    return true; /* this OpenCL has none to give */
+  unsigned char *binary = malloc(size), *binaries[1] = {binary};
+  if (binary == NULL) return false;
+  cl_int error = cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARIES,
+                                      sizeof binaries, binaries, NULL);
+  free(binary);
+  return error == CL_SUCCESS;
+}
+
+bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
+                     tool_text *log)
+{
+  zocl_module *module;
+  if (module_from_native(device, bytes, size, log, &module) !=
+      ZE_RESULT_SUCCESS)
+    return false;
+  bool ok = zocl_build_here(module, log);
+  for (size_t i = 0; ok && i < module->spirv->kernel_count; i++) {
+    const ze_kernel_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
+      .pKernelName = module->spirv->kernels[i].name};
+    zocl_kernel *kernel;
+    ok = zocl_KernelCreate(module, &desc, &kernel) == ZE_RESULT_SUCCESS;
+    if (!ok) break;
+    ok = zocl_kernel_try(kernel);
+    zocl_KernelDestroy(kernel);
+  }
+  if (!ok)
+    tool_text_add(log, "%s\n", zocl_last_error());
+  else if (!(ok = kernels_compile(module)))
+    tool_text_add(log, "the kernels cannot be compiled\n");
+  zocl_module_unref(module);
+  return ok;
+}
+
 ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
                               ze_device_handle_t device,
                               const ze_module_desc_t *desc,
@@ -336,7 +307,7 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   else
     result = module_new(device, desc->pInputModule, desc->inputSize,
                         desc->pBuildFlags, desc->pConstants, &log, &made);
-  if (result == ZE_RESULT_SUCCESS && !program_build(made, &log))
+  if (result == ZE_RESULT_SUCCESS && !zocl_build(made, &log))
     result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   if (result != ZE_RESULT_SUCCESS && made != NULL) {
     zocl_module_unref(made);
@@ -393,24 +364,21 @@ ze_result_t zocl_ModuleGetNativeBinary(ze_module_handle_t module, size_t *size,
 {
   ZOCL_NEED_HANDLE(module);
   ZOCL_NEED_POINTER(size);
-  container head = {.flags_size = strlen(module->flags) + 1,
-                    .spirv_size = module->size};
-  head.total = sizeof head + head.flags_size + module->size;
-  memcpy(head.magic, container_magic, sizeof head.magic);
-  if (binary == NULL || *size == 0) {
-    *size = head.total;
-    return ZE_RESULT_SUCCESS;
+  size_t total;
+  void *packed =
+      zocl_module_pack(module, module->words, module->size, &total);
+  if (packed == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (binary == NULL || *size == 0)
+    *size = total;
+  else if (*size < total)
+    result = zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
+                       "the native binary has %zu bytes, there is room for "
+                       "%zu", total, *size);
+  else {
+    *size = total;
+    memcpy(binary, packed, total);
   }
-  if (*size < head.total)
-    return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
-                     "the native binary has %llu bytes, there is room for %zu",
-                     (unsigned long long)head.total, *size);
-  *size = head.total;
-  memcpy(binary + sizeof head, module->flags, head.flags_size);
-  memcpy(binary + sizeof head + head.flags_size, module->words, module->size);
-  memcpy(binary, &head, sizeof head);
-  const size_t summed = offsetof(container, total);
-  head.checksum = zocl_hash(3, binary + summed, *size - summed);
-  memcpy(binary, &head, sizeof head);
-  return ZE_RESULT_SUCCESS;
+  free(packed);
+  return result;
 }

@@ -30,14 +30,14 @@ unsigned char *zocl_translate(const zocl_module *module, unsigned llvm,
     return NULL;
   }
   cache_key key = CACHE_KEY_INIT;
-  cache_key_add(&key, module->words, module->size);
+  cache_key_add(&key, module->code, module->code_size);
   cache_key_add_file(&key, path);
   unsigned char *bitcode = cache_read("bc", &key, size);
   if (bitcode != NULL) return bitcode;
 
   char *const arguments[] = {path, "-r", "/proc/self/fd/0", "-o",
                              "/proc/self/fd/1", NULL};
-  bitcode = tool_run(arguments, module->words, module->size, TIME_LIMIT, size,
+  bitcode = tool_run(arguments, module->code, module->code_size, TIME_LIMIT, size,
                      log);
   if (bitcode != NULL && (*size < 4 || memcmp(bitcode, "BC\xc0\xde", 4) != 0)) {
     tool_text_add(log, "%s wrote no bitcode\n", path);

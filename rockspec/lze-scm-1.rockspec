@@ -28,6 +28,7 @@ build = {
   install_variables = {
     LUA_CMOD = "$(LIBDIR)",
     LIBDIR = "$(LIBDIR)",
+    LIBEXECDIR = "$(LIBDIR)/libexec",
     BINDIR = "$(BINDIR)",
     INCLUDEDIR = "$(PREFIX)/include",
   },

@@ -1,0 +1,263 @@
+/*
+ * zocl_build.c - from SPIR-V to an OpenCL program that kernels are made of.
+ * SPDX-License-Identifier: MIT
+ *
+ * Compilers end their process on much that is valid SPIR-V: by assertion, by
+ * a fault, or never.  So what was not built before is built first by the
+ * program lze-build, in a process of its own, which does all that may end a
+ * process but run a kernel.  What it survives is remembered as good, on disk
+ * and in this process, and built at once the next time; PoCL then finds what
+ * lze-build had it compile in its own cache.
+ */
+#include "zocl.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache.h"
+
+/* ------------------------------------------------------------------------
+ * Building, in this process.
+ */
+
+/* Level Zero's build flags in OpenCL's words; those without a counterpart are
+   dropped, as the specification allows of flags a driver does not know. */
+static void flags_translate(const char *flags, tool_text *options)
+{
+  static const struct {
+    const char *flag, *option;
+  } known[] = {
+    {"-ze-opt-disable", "-cl-opt-disable"},
+    {"-ze-opt-level=0", "-cl-opt-disable"},
+    {"-ze-opt-level=O0", "-cl-opt-disable"},
+  };
+  const char *p = flags;
+  while (*(p += strspn(p, " \t\n")) != '\0') {
+    size_t n = strcspn(p, " \t\n");
+    const char *option = NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+      if (strlen(known[i].flag) == n && strncmp(p, known[i].flag, n) == 0)
+        option = known[i].option;
+    if (option != NULL)
+      tool_text_add(options, " %s", option);
+    else if (n > 3 && strncmp(p, "-cl", 3) == 0)
+      tool_text_add(options, " %.*s", (int)n, p);
+    p += n;
+  }
+}
+
+/* The program, not yet built; NULL with the reason in log. */
+static cl_program program_new(zocl_module *module, tool_text *log)
+{
+  zocl_device *device = module->device;
+  zocl_cl *cl = device->driver->cl;
+  cl_int error;
+  cl_program program;
+  if (device->takes_il) {
+    program = cl->clCreateProgramWithIL(device->driver->context, module->code,
+                                        module->code_size, &error);
+    if (program == NULL)
+      tool_text_add(log, "clCreateProgramWithIL: OpenCL error %d\n",
+                    (int)error);
+    return program;
+  }
+  size_t size;
+  unsigned char *bitcode =
+      zocl_translate(module, device->driver->llvm, &size, log);
+  if (bitcode == NULL) return NULL;
+  const unsigned char *binary = bitcode;
+  cl_int status;
+  program = cl->clCreateProgramWithBinary(device->driver->context, 1,
+                                          &device->id, &size, &binary, &status,
+                                          &error);
+  free(bitcode);
+  if (program == NULL)
+    tool_text_add(log, "clCreateProgramWithBinary: OpenCL error %d\n",
+                  (int)error);
+  return program;
+}
+
+bool zocl_build_here(zocl_module *module, tool_text *log)
+{
+  zocl_device *device = module->device;
+  zocl_cl *cl = device->driver->cl;
+  tool_text options = {NULL, 0};
+  module->program = program_new(module, log);
+  if (module->program == NULL) return false;
+  /* Without kernel-arg-info PoCL takes a pointer set for a scalar and dies
+     of it. */
+  tool_text_add(&options, "%s-cl-kernel-arg-info",
+                device->takes_il ? "" : "-x spir -spir-std=1.2 ");
+  flags_translate(module->flags, &options);
+  zocl_opencl_compiles();
+  cl_int error = options.text == NULL
+                     ? CL_OUT_OF_HOST_MEMORY
+                     : cl->clBuildProgram(module->program, 1, &device->id,
+                                          options.text, NULL, NULL);
+  free(options.text);
+  size_t size = 0;
+  cl->clGetProgramBuildInfo(module->program, device->id, CL_PROGRAM_BUILD_LOG,
+                            0, NULL, &size);
+  char *text = size > 1 ? calloc(1, size + 1) : NULL;
+  if (text != NULL) {
+    cl->clGetProgramBuildInfo(module->program, device->id,
+                              CL_PROGRAM_BUILD_LOG, size, text, NULL);
+    tool_text_add(log, "%s", text);
+    free(text);
+  }
+  if (error != CL_SUCCESS)
+    tool_text_add(log, "clBuildProgram: OpenCL error %d\n", (int)error);
+  return error == CL_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * What is known to be good.
+ */
+
+static struct {
+  pthread_mutex_t lock;
+  cache_key *keys;       /* of this process, where there is no other cache */
+  size_t count, room;
+} good = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What was built, by what, for what. */
+static cache_key good_key(const zocl_module *module)
+{
+  const zocl_device *device = module->device;
+  cache_key key = CACHE_KEY_INIT;
+  char driver_version[256] = "";
+  device->driver->cl->clGetDeviceInfo(device->id, CL_DRIVER_VERSION,
+                                      sizeof driver_version - 1,
+                                      driver_version, NULL);
+  cache_key_add(&key, module->code, module->code_size);
+  cache_key_add(&key, module->flags, strlen(module->flags));
+  cache_key_add(&key, device->driver->version,
+                strlen(device->driver->version));
+  cache_key_add(&key, driver_version, strlen(driver_version));
+  cache_key_add(&key, device->name, strlen(device->name));
+  return key;
+}
+
+static bool good_has(const cache_key *key)
+{
+  bool found = false;
+  pthread_mutex_lock(&good.lock);
+  for (size_t i = good.count; i-- > 0 && !found;)
+    found = memcmp(&good.keys[i], key, sizeof *key) == 0;
+  pthread_mutex_unlock(&good.lock);
+  return found;
+}
+
+static void good_add(const cache_key *key)
+{
+  pthread_mutex_lock(&good.lock);
+  if (good.count == good.room) {
+    size_t room = good.room > 0 ? 2 * good.room : 16;
+    cache_key *keys = realloc(good.keys, room * sizeof *keys);
+    if (keys != NULL) {
+      good.keys = keys;
+      good.room = room;
+    }
+  }
+  if (good.count < good.room) good.keys[good.count++] = *key;
+  pthread_mutex_unlock(&good.lock);
+}
+
+/* ------------------------------------------------------------------------
+ * The trial in another process.
+ */
+
+enum {
+  /* Seconds; big modules were seen to take five, and one that never ends. */
+  DEFAULT_LIMIT = 60,
+  MAX_LIMIT = 86400
+};
+
+/* Where lze-build is: below the directory of this library, or of one or two
+   above, as they are installed. */
+static bool helper_find(char path[PATH_MAX], tool_text *log)
+{
+  Dl_info info;
+  char directory[PATH_MAX];
+  if (dladdr((void *)&zocl_build_here, &info) == 0 ||
+      realpath(info.dli_fname, directory) == NULL) {
+    tool_text_add(log, "the driver does not know where its file is\n");
+    return false;
+  }
+  for (int up = 0; up < 3; up++) {
+    char *slash = strrchr(directory, '/');
+    if (slash == NULL) break;
+    *slash = '\0';
+    int n = snprintf(path, PATH_MAX, "%s/libexec/lze/lze-build", directory);
+    if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0) return true;
+  }
+  tool_text_add(log,
+                "libexec/lze/lze-build, which builds modules in a process of "
+                "its own, is not installed beside or above %s\n",
+                info.dli_fname);
+  return false;
+}
+
+/* The limit in seconds; 0 where the user wants no trial, -1 for nonsense. */
+static int helper_limit(tool_text *log)
+{
+  const char *text = secure_getenv("LZE_BUILD_SECONDS");
+  if (text == NULL || *text == '\0') return DEFAULT_LIMIT;
+  char *end;
+  long n = strtol(text, &end, 10);
+  if (*end == '\0' && n >= 0 && n <= MAX_LIMIT) return (int)n;
+  tool_text_add(log, "LZE_BUILD_SECONDS is '%s', not a number of 0 to %d\n",
+                text, MAX_LIMIT);
+  return -1;
+}
+
+static bool helper_run(const zocl_module *module, int limit, tool_text *log)
+{
+  char path[PATH_MAX];
+  size_t size, ignored;
+  if (!helper_find(path, log)) return false;
+  void *packed = zocl_module_pack(module, module->code, module->code_size,
+                                  &size);
+  if (packed == NULL) {
+    tool_text_add(log, "out of memory\n");
+    return false;
+  }
+  char *const arguments[] = {path, module->device->driver->version,
+                             module->device->name, NULL};
+  tool_text said = {NULL, 0};
+  unsigned char *output =
+      tool_run(arguments, packed, size, limit, &ignored, &said);
+  free(packed);
+  /* What compilers say of what they can build comes again when this process
+     builds it. */
+  if (output == NULL && said.size > 0) tool_text_add(log, "%s", said.text);
+  free(said.text);
+  free(output);
+  return output != NULL;
+}
+
+bool zocl_build(zocl_module *module, tool_text *log)
+{
+  if (!zocl_opencl_may_compile(module->device->driver)) {
+    tool_text_add(log, "%s\n", zocl_last_error());
+    return false;
+  }
+  int limit = helper_limit(log);
+  if (limit < 0) return false;
+  cache_key key = good_key(module);
+  if (limit > 0 && !good_has(&key)) {
+    size_t size;
+    unsigned char *entry = cache_read("ok", &key, &size);
+    if (entry == NULL) {
+      if (!helper_run(module, limit, log)) return false;
+      cache_write("ok", &key, "", 0);
+    }
+    free(entry);
+    good_add(&key);
+  }
+  return zocl_build_here(module, log);
+}

@@ -1,0 +1,266 @@
+/*
+ * build_test.c - modules are built in a process of their own first.
+ * SPDX-License-Identifier: MIT
+ *
+ * Each case runs in a process of its own on a copy of the driver, beside which
+ * a program of ours stands in for lze-build.
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[4096]; /* of the copy; empty caches are in there too */
+static char genuine[4096];   /* the build's lze-build */
+
+static void shell(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+static void shell(const char *format, ...)
+{
+  char command[20000];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(command, sizeof command, format, args);
+  va_end(args);
+  if (system(command) != 0) {
+    printf("not ok - %s\n", command);
+    exit(1);
+  }
+}
+
+/* Stand in for lze-build with a script. */
+static void helper_set(const char *script)
+{
+  shell("mkdir -p '%s/libexec/lze' && cd '%s/libexec/lze' && "
+        "printf '#!/bin/sh\\n%%s\\n' '%s' >lze-build && chmod +x lze-build",
+        directory, directory, script);
+}
+
+/* Make the module of saxpy.spv; the log, or the description, goes to text. */
+static ze_result_t create(setup s, char *text, size_t cap)
+{
+  size_t size;
+  void *bytes = file_read("kernels/saxpy.spv", &size);
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_IL_SPIRV,
+                           .inputSize = size,
+                           .pInputModule = bytes};
+  ze_module_handle_t module;
+  ze_module_build_log_handle_t log;
+  ze_result_t result =
+      zeModuleCreate(s.context, s.device, &desc, &module, &log);
+  *text = '\0';
+  MUST(zeModuleBuildLogGetString(log, &cap, text));
+  MUST(zeModuleBuildLogDestroy(log));
+  if (result == ZE_RESULT_SUCCESS) {
+    ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+    MUST(zeKernelDestroy(kernel));
+    MUST(zeModuleDestroy(module));
+  } else
+    CHECK(module == NULL);
+  free(bytes);
+  return result;
+}
+
+/* Refused, and the log has these words. */
+static void refused(setup s, const char *words)
+{
+  char text[65536];
+  RETURNS(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, create(s, text, sizeof text));
+  check_(__FILE__, __LINE__, strstr(text, words) != NULL,
+         "'%s' is in the log: %s", words, text);
+}
+
+static void built(setup s)
+{
+  char text[65536];
+  RETURNS(ZE_RESULT_SUCCESS, create(s, text, sizeof text));
+}
+
+static long count_lines(const char *name)
+{
+  char path[8192];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  FILE *f = fopen(path, "r");
+  long lines = 0;
+  if (f == NULL) return 0;
+  for (int c; (c = getc(f)) != EOF;) lines += c == '\n';
+  fclose(f);
+  return lines;
+}
+
+/* A script that counts its runs and then does the work. */
+static void helper_count(void)
+{
+  char script[16384];
+  snprintf(script, sizeof script, "echo run >>%s/runs; exec %s \"$@\"",
+           directory, genuine);
+  helper_set(script);
+}
+
+static void case_crash(void)
+{
+  helper_set("echo words of a compiler >&2; kill -ABRT $$");
+  setup s = setup_new();
+  refused(s, "words of a compiler");
+  refused(s, "signal 6");
+  helper_set("echo error: no >&2; exit 1");
+  refused(s, "error: no");
+  /* It was not remembered as good, nor as bad. */
+  helper_count();
+  built(s);
+  EQUAL(count_lines("runs"), 1);
+}
+
+/* What takes too long is stopped, and all that it has started. */
+static void case_hang(void)
+{
+  char script[8192], path[8192];
+  snprintf(script, sizeof script, "sleep 600 & echo $! >%s/child; wait",
+           directory);
+  helper_set(script);
+  setenv("LZE_BUILD_SECONDS", "1", 1);
+  setup s = setup_new();
+  double start = seconds();
+  refused(s, "took longer than 1 s");
+  double spent = seconds() - start;
+  check_(__FILE__, __LINE__, spent >= 1 && spent < 10, "took %.1f s", spent);
+  snprintf(path, sizeof path, "%s/child", directory);
+  FILE *f = fopen(path, "r");
+  int child = 0;
+  CHECK(f != NULL && fscanf(f, "%d", &child) == 1 && child > 1);
+  fclose(f);
+  /* Gone, or what nobody has waited for yet. */
+  char state = 'X';
+  for (int i = 0; i < 100; i++) {
+    snprintf(path, sizeof path, "/proc/%d/stat", child);
+    f = fopen(path, "r");
+    state = 'X';
+    if (f != NULL) {
+      if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 'X';
+      fclose(f);
+    }
+    if (state == 'X' || state == 'Z') break;
+    usleep(50000);
+  }
+  check_(__FILE__, __LINE__, state == 'X' || state == 'Z',
+         "its child is in state %c", state);
+}
+
+static void case_absent(void)
+{
+  setup s = setup_new();
+  refused(s, "lze-build");
+}
+
+static void case_off(void)
+{
+  setenv("LZE_BUILD_SECONDS", "0", 1);
+  built(setup_new());
+}
+
+static void case_nonsense(void)
+{
+  helper_count();
+  setenv("LZE_BUILD_SECONDS", "soon", 1);
+  refused(setup_new(), "LZE_BUILD_SECONDS is 'soon'");
+}
+
+/* Once for all processes. */
+static void case_once(void)
+{
+  helper_count();
+  fflush(stdout);
+  for (int i = 0; i < 3; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      setup s = setup_new();
+      built(s);
+      built(s);
+      exit(check_failed);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EQUAL(status, 0);
+    EQUAL(count_lines("runs"), 1);
+  }
+}
+
+/* Without a cache, once for each process. */
+static void case_uncached(void)
+{
+  helper_count();
+  setenv("LZE_CACHE", "off", 1);
+  setup s = setup_new();
+  built(s);
+  built(s);
+  EQUAL(count_lines("runs"), 1);
+}
+
+/* The host's children and signals are its own affair. */
+static void case_reaped(void)
+{
+  helper_count();
+  setup s = setup_new();
+  pid_t mine = fork();
+  if (mine == 0) _exit(7);
+  built(s);
+  int status;
+  EQUAL(waitpid(-1, &status, 0), mine);
+  EQUAL(WEXITSTATUS(status), 7);
+  CHECK(waitpid(-1, &status, WNOHANG) == -1);
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} cases[] = {
+  {"crash", case_crash},       {"hang", case_hang},
+  {"absent", case_absent},     {"off", case_off},
+  {"nonsense", case_nonsense}, {"once", case_once},
+  {"uncached", case_uncached}, {"reaped", case_reaped},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+int main(int argc, char **argv)
+{
+  const char *build = getenv("LZE_TEST_BUILD");
+  snprintf(genuine, sizeof genuine, "%s/libexec/lze/lze-build",
+           build != NULL ? build : "build");
+  if (argc == 3) {
+    snprintf(directory, sizeof directory, "%s", argv[2]);
+    for (size_t i = 0; i < CASES; i++)
+      if (strcmp(cases[i].name, argv[1]) == 0) {
+        cases[i].run();
+        return check_failed;
+      }
+    return 2;
+  }
+  const char *parent = getenv("TMPDIR");
+  char driver[8192], cache[8192];
+  for (size_t i = 0; i < CASES; i++) {
+    snprintf(directory, sizeof directory, "%s/lze-build-XXXXXX",
+             parent != NULL ? parent : "/tmp");
+    if (mkdtemp(directory) == NULL) return 1;
+    snprintf(driver, sizeof driver, "%s/libze_opencl.so", directory);
+    snprintf(cache, sizeof cache, "%s/cache", directory);
+    shell("cp '%s' '%s'", getenv("ZE_ENABLE_ALT_DRIVERS"), driver);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      setenv("ZE_ENABLE_ALT_DRIVERS", driver, 1);
+      setenv("XDG_CACHE_HOME", cache, 1);
+      setenv("POCL_CACHE_DIR", cache, 1);
+      execl(argv[0], argv[0], cases[i].name, directory, (char *)NULL);
+      _exit(127);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    check_(__FILE__, __LINE__, status == 0, "case %s ends with status 0x%x",
+           cases[i].name, (unsigned)status);
+    shell("rm -rf '%s'", directory);
+  }
+  CHECK_DONE();
+}
