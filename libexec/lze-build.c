@@ -50,8 +50,8 @@ static zocl_device *device_find(const char *version, const char *name)
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t j = 0; j < drivers[i]->device_count; j++)
       if (strcmp(drivers[i]->version, version) == 0 &&
-          strcmp(drivers[i]->devices[j].name, name) == 0)
-        return &drivers[i]->devices[j];
+          strcmp(drivers[i]->devices[j]->name, name) == 0)
+        return drivers[i]->devices[j];
   zocl_fail(0, "there is no device '%s' of platform '%s' in a new process: "
                "the environment has changed since initialisation", name,
             version);
