@@ -9,9 +9,9 @@
  * device is one OpenCL device, and all contexts of a driver share one
  * cl_context.  What executes is a stream (zocl_stream.c): an in-order OpenCL
  * queue, one below each command queue and each immediate list.  Commands are
- * submitted to it by the calling thread, always; what has to wait for the
- * host waits inside OpenCL on a user event, so that there are no threads in
- * here.  Completion is told by signals (zocl_signal.c), the common part of
+ * submitted to it by the calling thread, long closed lists by a thread of their
+ * queue (zocl_feeder.c); what has to wait for the host waits inside OpenCL on
+ * a user event, so that no thread is ever blocked.  Completion is told by signals (zocl_signal.c), the common part of
  * events and fences.
  *
  * The handles of Level Zero are pointers to the structures below, whose tags
@@ -49,6 +49,8 @@ typedef struct _ze_module_build_log_handle_t zocl_build_log;
 typedef struct _ze_kernel_handle_t zocl_kernel;
 typedef struct zocl_stream zocl_stream;
 typedef struct zocl_signal zocl_signal;
+typedef struct zocl_commands zocl_commands;
+typedef struct zocl_feeder zocl_feeder;
 
 /* The functions of one OpenCL implementation. */
 typedef const cl_icd_dispatch zocl_cl;
@@ -297,6 +299,10 @@ bool zocl_signal_timed(const zocl_signal *signal);
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end);
 void zocl_signal_reset(zocl_signal *signal);
 
+/* The command that was to signal it will not come: whoever waits for it is
+   told DEVICE_LOST. */
+void zocl_signal_fail(zocl_signal *signal);
+
 /* SUCCESS, NOT_READY, or how the command that was to signal it failed. */
 ze_result_t zocl_signal_query(zocl_signal *signal);
 /* Wait at most `timeout` ns; UINT64_MAX is forever. */
@@ -346,16 +352,18 @@ typedef struct zocl_command {
   zocl_command_kind kind;
   bool small;             /* HOST: cheap enough for the calling thread */
   uint32_t wait_count;
-  zocl_event *const *waits;
-  zocl_signal *signal;    /* or NULL */
-  zocl_signal *reset;
+  zocl_signal *const *waits;
+  zocl_signal *signal, *reset; /* or NULL */
   const zocl_launch *launch;
   zocl_host_function function;
   void *args;
   size_t args_size;
 } zocl_command;
 
-ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream);
+/* With `fed`, it has a feeder. */
+ze_result_t zocl_stream_new(zocl_device *device, bool fed,
+                            zocl_stream **stream);
+zocl_feeder *zocl_stream_feeder(const zocl_stream *stream);
 void zocl_stream_ref(zocl_stream *stream);
 void zocl_stream_unref(zocl_stream *stream);
 /* The owner's last call: the OpenCL queue is released, what is still in it
@@ -408,14 +416,46 @@ struct _ze_command_list_handle_t {
   zocl_stream *stream;   /* of an immediate list, else NULL */
   bool synchronous;      /* every append waits */
   bool closed;
-  struct recorded *first, **last;
+  zocl_commands *commands; /* of a regular list, else NULL */
 };
 
 /* What a queue descriptor asks for is there, or the error. */
 ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);
 
-/* Submit the commands of a closed list. */
-ze_result_t zocl_list_execute(zocl_list *list, zocl_stream *stream);
+/* The commands of a regular list, counted because a list may be reset or
+   destroyed while they are on their way. */
+void zocl_commands_ref(zocl_commands *commands);
+void zocl_commands_unref(zocl_commands *commands);
+uint32_t zocl_commands_count(const zocl_commands *commands);
+
+/* Submit them.  After an error with `fail`, the signals of those that were not
+   submitted have failed. */
+ze_result_t zocl_commands_submit(const zocl_commands *commands,
+                                 zocl_stream *stream, bool fail);
+/* All their signals fail. */
+void zocl_commands_fail(const zocl_commands *commands);
+
+/* ------------------------------------------------------------------------
+ * zocl_feeder.c: closed lists on their way into the stream of a queue.
+ */
+
+zocl_feeder *zocl_feeder_new(zocl_stream *stream); /* NULL: out of memory */
+void zocl_feeder_free(zocl_feeder *feeder);
+
+/* Submit closed lists, and `fence` behind them unless it is NULL, behind what
+   was executed before: before this returns with `here`, else perhaps later
+   by another thread, whose errors the next wait tells. */
+ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
+                                ze_command_list_handle_t *lists,
+                                zocl_signal *fence, bool here);
+
+/* Wait until all is submitted, at most `timeout` ns: SUCCESS or NOT_READY.
+   A NULL feeder has nothing to do, here and below. */
+ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout);
+/* The error of a submission that nobody has been told of yet. */
+ze_result_t zocl_feeder_result(zocl_feeder *feeder);
+/* Submit the rest and end the thread. */
+void zocl_feeder_stop(zocl_feeder *feeder);
 
 /* ------------------------------------------------------------------------
  * zocl_module.c: modules and build logs.

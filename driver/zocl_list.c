@@ -14,20 +14,64 @@
 enum {
   /* A copy or fill up to this size costs no more than handing it over. */
   SMALL_BYTES = 16384,
+  /* Waits that need no memory. */
+  FEW_WAITS = 8,
   LIST_FLAGS = 0x3f,
   QUEUE_FLAGS = 0x7
 };
 
-/* A recorded command; what it points to follows it in its block. */
+/* A recorded command; what it points to follows it in its block.  It refers
+   to the signals, so that an event destroyed too early does no harm. */
 typedef struct recorded {
   struct recorded *next;
   zocl_command command;
   zocl_launch launch;
 } recorded;
 
+struct zocl_commands {
+  atomic_uint refs;
+  uint32_t count;
+  recorded *first, **last;
+};
+
 /* ------------------------------------------------------------------------
  * Recording and submitting.
  */
+
+static zocl_commands *commands_new(void)
+{
+  zocl_commands *made = calloc(1, sizeof *made);
+  if (made == NULL) return NULL;
+  atomic_init(&made->refs, 1);
+  made->last = &made->first;
+  return made;
+}
+
+void zocl_commands_ref(zocl_commands *commands)
+{
+  atomic_fetch_add_explicit(&commands->refs, 1, memory_order_relaxed);
+}
+
+void zocl_commands_unref(zocl_commands *commands)
+{
+  if (commands == NULL ||
+      atomic_fetch_sub_explicit(&commands->refs, 1, memory_order_acq_rel) != 1)
+    return;
+  for (recorded *r = commands->first, *next; r != NULL; r = next) {
+    next = r->next;
+    for (uint32_t i = 0; i < r->command.wait_count; i++)
+      zocl_signal_unref(r->command.waits[i]);
+    zocl_signal_unref(r->command.signal);
+    zocl_signal_unref(r->command.reset);
+    free(r);
+  }
+  free(commands);
+}
+
+uint32_t zocl_commands_count(const zocl_commands *commands)
+{
+  return commands->count;
+}
 
 static size_t round_up(size_t n)
 {
@@ -59,26 +103,37 @@ static ze_result_t list_record(zocl_list *list, const zocl_command *command)
       r->launch.values = memcpy(at, command->launch->values, values);
     r->command.launch = &r->launch;
   }
-  *list->last = r;
-  list->last = &r->next;
+  for (uint32_t i = 0; i < command->wait_count; i++)
+    zocl_signal_ref(command->waits[i]);
+  if (command->signal != NULL) zocl_signal_ref(command->signal);
+  if (command->reset != NULL) zocl_signal_ref(command->reset);
+  zocl_commands *commands = list->commands;
+  *commands->last = r;
+  commands->last = &r->next;
+  commands->count++;
   return ZE_RESULT_SUCCESS;
 }
 
-static void list_clear(zocl_list *list)
+static void recorded_fail(const recorded *r)
 {
-  for (recorded *r = list->first, *next; r != NULL; r = next) {
-    next = r->next;
-    free(r);
-  }
-  list->first = NULL;
-  list->last = &list->first;
+  for (; r != NULL; r = r->next)
+    if (r->command.signal != NULL) zocl_signal_fail(r->command.signal);
 }
 
-ze_result_t zocl_list_execute(zocl_list *list, zocl_stream *stream)
+void zocl_commands_fail(const zocl_commands *commands)
 {
-  for (const recorded *r = list->first; r != NULL; r = r->next) {
+  recorded_fail(commands->first);
+}
+
+ze_result_t zocl_commands_submit(const zocl_commands *commands,
+                                 zocl_stream *stream, bool fail)
+{
+  for (const recorded *r = commands->first; r != NULL; r = r->next) {
     ze_result_t result = zocl_stream_submit(stream, &r->command);
-    if (result != ZE_RESULT_SUCCESS) return result;
+    if (result != ZE_RESULT_SUCCESS) {
+      if (fail) recorded_fail(r);
+      return result;
+    }
   }
   return ZE_RESULT_SUCCESS;
 }
@@ -92,16 +147,22 @@ static ze_result_t list_append(zocl_list *list, zocl_command *command,
   if (wait_count > 0 && waits == NULL)
     return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   for (uint32_t i = 0; i < wait_count; i++) ZOCL_NEED_HANDLE(waits[i]);
+  if (list->closed)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the command list is closed");
+  zocl_signal *few[FEW_WAITS], **signals = few;
+  if (wait_count > FEW_WAITS) {
+    signals = malloc(wait_count * sizeof(zocl_signal *));
+    if (signals == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  for (uint32_t i = 0; i < wait_count; i++) signals[i] = waits[i]->signal;
   command->signal = signal != NULL ? signal->signal : NULL;
   command->wait_count = wait_count;
-  command->waits = waits;
-  if (list->stream == NULL) {
-    if (list->closed)
-      return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                       "the command list is closed");
-    return list_record(list, command);
-  }
-  ze_result_t result = zocl_stream_submit(list->stream, command);
+  command->waits = signals;
+  ze_result_t result = list->stream != NULL
+                           ? zocl_stream_submit(list->stream, command)
+                           : list_record(list, command);
+  if (signals != few) free(signals);
   if (result == ZE_RESULT_SUCCESS && list->synchronous)
     result = zocl_stream_wait(list->stream, UINT64_MAX);
   return result;
@@ -126,7 +187,6 @@ static ze_result_t list_new(zocl_context *context, zocl_device *device,
   made->device = device;
   made->ordinal = ordinal;
   made->index = index;
-  made->last = &made->first;
   *list = made;
   return ZE_RESULT_SUCCESS;
 }
@@ -143,7 +203,17 @@ ze_result_t zocl_CommandListCreate(ze_context_handle_t context,
   ZOCL_NEED_POINTER(list);
   if (desc->flags & ~(uint32_t)LIST_FLAGS)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  return list_new(context, device, desc->commandQueueGroupOrdinal, 0, list);
+  zocl_list *made;
+  ze_result_t result = list_new(context, device,
+                                desc->commandQueueGroupOrdinal, 0, &made);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  made->commands = commands_new();
+  if (made->commands == NULL) {
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  *list = made;
+  return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc)
@@ -173,7 +243,7 @@ ze_result_t zocl_CommandListCreateImmediate(
     result = list_new(context, device, desc->ordinal, desc->index, &made);
   if (result != ZE_RESULT_SUCCESS) return result;
   made->synchronous = desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
-  result = zocl_stream_new(device, &made->stream);
+  result = zocl_stream_new(device, false, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
     return result;
@@ -186,7 +256,7 @@ ze_result_t zocl_CommandListDestroy(ze_command_list_handle_t list)
 {
   ZOCL_NEED_HANDLE(list);
   if (list->stream != NULL) zocl_stream_close(list->stream);
-  list_clear(list);
+  zocl_commands_unref(list->commands);
   free(list);
   return ZE_RESULT_SUCCESS;
 }
@@ -202,7 +272,13 @@ ze_result_t zocl_CommandListClose(ze_command_list_handle_t list)
 ze_result_t zocl_CommandListReset(ze_command_list_handle_t list)
 {
   ZOCL_NEED_HANDLE(list);
-  list_clear(list);
+  if (list->commands != NULL) {
+    /* What was executed may still be on its way: it keeps its commands. */
+    zocl_commands *empty = commands_new();
+    if (empty == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    zocl_commands_unref(list->commands);
+    list->commands = empty;
+  }
   list->closed = false;
   return ZE_RESULT_SUCCESS;
 }

@@ -15,6 +15,7 @@ struct _ze_command_queue_handle_t {
 
 struct _ze_fence_handle_t {
   zocl_signal *signal;
+  zocl_stream *stream;   /* of its queue */
 };
 
 ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
@@ -37,7 +38,7 @@ ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
   made->ordinal = desc->ordinal;
   made->index = desc->index;
   made->synchronous = desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
-  result = zocl_stream_new(device, &made->stream);
+  result = zocl_stream_new(device, true, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
     return result;
@@ -68,14 +69,10 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
                        lists[i]->closed ? "list %u is for another device"
                                         : "list %u is not closed", i);
   }
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
-    result = zocl_list_execute(lists[i], queue->stream);
-  if (result == ZE_RESULT_SUCCESS && fence != NULL) {
-    zocl_command command = {.kind = ZOCL_COMMAND_NOTHING,
-                            .signal = fence->signal};
-    result = zocl_stream_submit(queue->stream, &command);
-  }
+  /* Who waits for a list gains nothing from another thread's help. */
+  ze_result_t result = zocl_feeder_execute(
+      zocl_stream_feeder(queue->stream), count, lists,
+      fence != NULL ? fence->signal : NULL, queue->synchronous);
   if (result == ZE_RESULT_SUCCESS && queue->synchronous)
     result = zocl_stream_wait(queue->stream, UINT64_MAX);
   return result;
@@ -127,6 +124,8 @@ ze_result_t zocl_FenceCreate(ze_command_queue_handle_t queue,
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
+  made->stream = queue->stream;
+  zocl_stream_ref(made->stream);
   *fence = made;
   return ZE_RESULT_SUCCESS;
 }
@@ -135,6 +134,7 @@ ze_result_t zocl_FenceDestroy(ze_fence_handle_t fence)
 {
   ZOCL_NEED_HANDLE(fence);
   zocl_signal_unref(fence->signal);
+  zocl_stream_unref(fence->stream);
   free(fence);
   return ZE_RESULT_SUCCESS;
 }
@@ -143,6 +143,9 @@ ze_result_t zocl_FenceHostSynchronize(ze_fence_handle_t fence,
                                       uint64_t timeout)
 {
   ZOCL_NEED_HANDLE(fence);
+  /* Lend a hand rather than sleep until the feeder's thread has woken. */
+  if (timeout == UINT64_MAX && !zocl_forked())
+    zocl_feeder_wait(zocl_stream_feeder(fence->stream), timeout);
   return zocl_signal_wait(fence->signal, timeout);
 }
 

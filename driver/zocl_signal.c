@@ -253,6 +253,14 @@ void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
   unlock_open(signal, &o);
 }
 
+void zocl_signal_fail(zocl_signal *signal)
+{
+  opening o = {NULL, 0, 0};
+  pthread_mutex_lock(&signal->lock);
+  set_locked(signal, CL_INVALID_OPERATION, 0, 0, &o);
+  unlock_open(signal, &o);
+}
+
 /* What completed before belongs to the past; the gates it opens too. */
 static void reset_locked(zocl_signal *signal, opening *o)
 {

@@ -2,8 +2,7 @@
  * zocl_stream.c - commands in order, on an in-order queue of OpenCL.
  * SPDX-License-Identifier: MIT
  *
- * Everything is submitted by the thread that calls, in the order of the
- * calls.  What is not a kernel - copies, fills, resets - is a function of
+ * Commands are submitted in the order of the calls.  What is not a kernel - copies, fills, resets - is a function of
  * ours that OpenCL runs in the queue's order as a native kernel, or that the
  * caller runs itself where it is cheap and the stream has nothing to do.
  */
@@ -19,6 +18,7 @@ enum { FEW_WAITS = 8 };
 struct zocl_stream {
   atomic_uint refs;
   zocl_device *device;
+  zocl_feeder *feeder;       /* of a command queue's stream, else NULL */
   pthread_mutex_t lock;      /* of all below but `done` and `failed` */
   cl_command_queue queue;
   bool timed;                /* the queue takes timestamps */
@@ -45,14 +45,20 @@ static cl_command_queue queue_new(const zocl_device *device, bool timed,
       device->driver->context, device->queue_id, properties, error);
 }
 
-ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
+ze_result_t zocl_stream_new(zocl_device *device, bool fed,
+                            zocl_stream **stream)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
   zocl_stream *made = calloc(1, sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  if (fed && (made->feeder = zocl_feeder_new(made)) == NULL) {
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
   cl_int error;
   made->queue = queue_new(device, false, &error);
   if (made->queue == NULL) {
+    zocl_feeder_free(made->feeder);
     free(made);
     return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
   }
@@ -68,6 +74,11 @@ ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
   return ZE_RESULT_SUCCESS;
 }
 
+zocl_feeder *zocl_stream_feeder(const zocl_stream *stream)
+{
+  return stream->feeder;
+}
+
 void zocl_stream_ref(zocl_stream *stream)
 {
   atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
@@ -77,6 +88,7 @@ void zocl_stream_unref(zocl_stream *stream)
 {
   if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1)
     return;
+  zocl_feeder_free(stream->feeder);
   pthread_mutex_destroy(&stream->lock);
   free(stream);
 }
@@ -84,6 +96,7 @@ void zocl_stream_unref(zocl_stream *stream)
 void zocl_stream_close(zocl_stream *stream)
 {
   if (zocl_forked()) return;
+  zocl_feeder_stop(stream->feeder);
   pthread_mutex_lock(&streams.lock);
   if (stream->next != NULL) stream->next->previous = stream->previous;
   if (stream->previous != NULL)
@@ -234,10 +247,10 @@ static ze_result_t waits_resolve(zocl_stream *stream,
 {
   for (uint32_t i = 0; i < command->wait_count; i++) {
     zocl_wait wait;
-    ze_result_t result = zocl_signal_resolve(command->waits[i]->signal, stream,
+    ze_result_t result = zocl_signal_resolve(command->waits[i], stream,
                                              &wait, &waits[*count]);
     if (result == ZE_RESULT_SUCCESS && wait == ZOCL_WAIT_LATER)
-      result = gate_later(stream, command->waits[i]->signal, &waits[*count]);
+      result = gate_later(stream, command->waits[i], &waits[*count]);
     if (result != ZE_RESULT_SUCCESS) return result;
     if (wait != ZOCL_WAIT_NONE) ++*count;
   }
@@ -376,6 +389,8 @@ done:
 /* The error of a command that nobody has been told of yet. */
 static ze_result_t stream_result(zocl_stream *stream)
 {
+  ze_result_t result = zocl_feeder_result(stream->feeder);
+  if (result != ZE_RESULT_SUCCESS) return result;
   if (atomic_load_explicit(&stream->failed, memory_order_relaxed) == 0)
     return ZE_RESULT_SUCCESS;
   int status = atomic_exchange(&stream->failed, 0);
@@ -426,9 +441,23 @@ static ze_result_t stream_finish(zocl_stream *stream)
   return stream_result(stream);
 }
 
+/* What remains of `timeout` since `start`. */
+static uint64_t time_left(uint64_t timeout, uint64_t start)
+{
+  if (timeout == 0 || timeout == UINT64_MAX) return timeout;
+  uint64_t spent = zocl_clock() - start;
+  return timeout > spent ? timeout - spent : 0;
+}
+
 ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  if (stream->feeder != NULL) {
+    uint64_t start = zocl_clock();
+    ze_result_t fed = zocl_feeder_wait(stream->feeder, timeout);
+    if (fed != ZE_RESULT_SUCCESS) return fed;
+    timeout = time_left(timeout, start);
+  }
   pthread_mutex_lock(&stream->lock);
   if (stream->queue == NULL ||
       atomic_load_explicit(&stream->done, memory_order_acquire) ==
@@ -470,11 +499,7 @@ ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
   pthread_mutex_unlock(&streams.lock);
   if (all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   for (size_t i = 0; i < count; i++) {
-    uint64_t spent = zocl_clock() - start;
-    uint64_t left = timeout == UINT64_MAX ? timeout
-                    : timeout > spent     ? timeout - spent
-                                          : 0;
-    ze_result_t one = zocl_stream_wait(all[i], left);
+    ze_result_t one = zocl_stream_wait(all[i], time_left(timeout, start));
     if (result == ZE_RESULT_SUCCESS) result = one;
     zocl_stream_unref(all[i]);
   }

@@ -243,6 +243,16 @@ static int case_exit(void)
     MUST(zeKernelSetGroupSize(kernel, g, 1, 1));
     MUST(zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
   }
+  /* Two closed lists, one of them long enough to be submitted by a thread. */
+  ze_command_queue_handle_t queue = queue_new(s);
+  for (int n = 2; n <= 200; n += 198) {
+    ze_command_list_handle_t closed = list_new(s);
+    for (int i = 0; i < n; i++)
+      MUST(zeCommandListAppendLaunchKernel(closed, kernel, &one, NULL, 0,
+                                           NULL));
+    MUST(zeCommandListClose(closed));
+    MUST(zeCommandQueueExecuteCommandLists(queue, 1, &closed, NULL));
+  }
   usleep((useconds_t)(getpid() % 17) * 5000);
   exit(0);
 }
