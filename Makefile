@@ -200,7 +200,13 @@ check-docs: all ## the manual and the annotations say what there is, no more
 check-lint: ## luacheck, cppcheck and shellcheck
 	sh scripts/check-lint
 
-bench: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
+bench: all $(BUILD)/bench/baseline.so ## group sizes; BENCH="--quick" and so on
+	$(WITH) $(LUA) bench/suite.lua $(BENCH)
+
+bench-dist: all $(BUILD)/bench/baseline.so ## that as a tarball for elsewhere
+	sh scripts/bench-dist $(BUILD)
+
+bench-costs: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 	$(WITH) $(BUILD)/bench/launch
 	$(WITH) $(BUILD)/bench/values
 
@@ -239,6 +245,14 @@ $(FAULT): $(BUILD)/obj/spec/support/ze_fault.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^ -ldl
+
+# The kernels' own OpenCL C is compiled as C, with what is no C defined away.
+$(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	$(Q)$(CC) -std=gnu11 -O3 -ffp-contract=off -Wall -Wno-unknown-pragmas \
+	  -Wno-attributes -Wno-unused-function -fPIC -shared -I$(LUA_INCDIR) \
+	  $(CPPFLAGS) $(LDFLAGS) -o $@ bench/baseline.c -lm
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
@@ -283,4 +297,4 @@ FORCE:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-exports check-docs check-lint conformance bench \
-  bench-instructions install uninstall clean help FORCE
+  bench-costs bench-dist bench-instructions install uninstall clean help FORCE

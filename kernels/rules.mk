@@ -1,15 +1,16 @@
-# rules.mk - the SPIR-V of kernels/ from their OpenCL C.
+# rules.mk - the SPIR-V of the repository from its OpenCL C.
 # SPDX-License-Identifier: MIT
 #
-# The top Makefile includes this.  kernels/*.spv are tracked, so that nobody
-# needs a compiler to use them; they are made by clang 15 and llvm-spirv 15.
+# The top Makefile includes this.  The modules beside the sources are tracked,
+# so that nobody needs a compiler to use them; they are made by clang 15 and
+# llvm-spirv 15.
 #   make kernels         rebuilds them in place, with those two or nothing
 #   make check-kernels   rebuilds them below $(BUILD) with the newest pair there
 #                        is, validates both and, where the pair is 15, compares
 
 BUILD ?= build
-KERNEL_SOURCES := $(wildcard kernels/*.cl)
-KERNEL_NAMES := $(patsubst kernels/%.cl,%,$(KERNEL_SOURCES))
+KERNEL_SOURCES := $(wildcard kernels/*.cl bench/kernels/*.cl)
+KERNELS := $(KERNEL_SOURCES:.cl=)
 KERNEL_LLVM := 15
 
 # A clang and an llvm-spirv of one LLVM; an old pair is preferred because its
@@ -31,41 +32,41 @@ KERNEL_CFLAGS := -x cl -cl-std=CL1.2 -target spir64 -emit-llvm -c -O0 \
 KERNEL_SPIRVFLAGS := --spirv-max-version=1.2 \
   --preserve-ocl-kernel-arg-type-metadata-through-string
 
-# $(call build-kernels,CLANG,LLVM_SPIRV,DIRECTORY)
+# $(call build-kernels,CLANG,LLVM_SPIRV,PREFIX)
 define build-kernels
-	@mkdir -p $(BUILD)/kernels $3
-	@set -e; for k in $(KERNEL_NAMES); do \
-	  echo "  SPIRV $3/$$k.spv"; \
-	  $1 $(KERNEL_CFLAGS) -o $(BUILD)/kernels/$$k.bc kernels/$$k.cl; \
-	  $2 $(KERNEL_SPIRVFLAGS) -o $3/$$k.spv $(BUILD)/kernels/$$k.bc; \
+	@mkdir -p $(addprefix $(BUILD)/rebuilt/,$(sort $(dir $(KERNELS))))
+	@set -e; for k in $(KERNELS); do \
+	  echo "  SPIRV $3$$k.spv"; \
+	  $1 $(KERNEL_CFLAGS) -o $(BUILD)/rebuilt/$$k.bc $$k.cl; \
+	  $2 $(KERNEL_SPIRVFLAGS) -o $3$$k.spv $(BUILD)/rebuilt/$$k.bc; \
 	done
 endef
 
-# $(call validate-kernels,DIRECTORY): each for OpenCL 2.2 and as its version.
+# $(call validate-kernels,PREFIX): each for OpenCL 2.2 and as its version.
 define validate-kernels
-	@set -e; for k in $(KERNEL_NAMES); do \
+	@set -e; for k in $(KERNELS); do \
 	  for target in opencl1.2 opencl2.2; do \
-	    $(SPIRV_VAL) --target-env $$target $1/$$k.spv; \
+	    $(SPIRV_VAL) --target-env $$target $1$$k.spv; \
 	  done; \
 	done
 endef
 
 .PHONY: kernels check-kernels
-kernels: ## rebuild kernels/*.spv with clang 15 and llvm-spirv 15
-	$(call build-kernels,clang-$(KERNEL_LLVM),llvm-spirv-$(KERNEL_LLVM),kernels)
-	$(call validate-kernels,kernels)
+kernels: ## rebuild all *.spv with clang 15 and llvm-spirv 15
+	$(call build-kernels,clang-$(KERNEL_LLVM),llvm-spirv-$(KERNEL_LLVM),)
+	$(call validate-kernels,)
 
 check-kernels: ## rebuild them in the build directory, validate, compare
-	$(call validate-kernels,kernels)
-	$(call build-kernels,$(CLANG),$(LLVM_SPIRV),$(BUILD)/kernels)
-	$(call validate-kernels,$(BUILD)/kernels)
+	$(call validate-kernels,)
+	$(call build-kernels,$(CLANG),$(LLVM_SPIRV),$(BUILD)/rebuilt/)
+	$(call validate-kernels,$(BUILD)/rebuilt/)
 	@set -e; case "$$($(CLANG) --version | head -n 1) $$($(LLVM_SPIRV) \
 	    --version | sed -n 's/.*LLVM version //p')" in \
 	*"version $(KERNEL_LLVM)."*" $(KERNEL_LLVM)."*) \
-	  for k in $(KERNEL_NAMES); do \
-	    cmp kernels/$$k.spv $(BUILD)/kernels/$$k.spv; \
+	  for k in $(KERNELS); do \
+	    cmp $$k.spv $(BUILD)/rebuilt/$$k.spv; \
 	  done; \
-	  echo "kernels: $(words $(KERNEL_NAMES)) rebuilt, identical" ;; \
-	*) echo "kernels: $(words $(KERNEL_NAMES)) rebuilt and valid" \
+	  echo "kernels: $(words $(KERNELS)) rebuilt, identical" ;; \
+	*) echo "kernels: $(words $(KERNELS)) rebuilt and valid" \
 	     "(another compiler than $(KERNEL_LLVM): not compared)" ;; \
 	esac
