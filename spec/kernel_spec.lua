@@ -744,7 +744,7 @@ describe("a range", function()
   it("has a table that knows its keys", function()
     local x = lze.buffer("int", 1)
     local known = " in a launch table (known: after, group, offset, policy, " ..
-      "queue, uses)"
+      "queue, signal, uses)"
     assert.equal("kernel add: unknown key string 'groups'" .. known,
       expect.misuse(function() mod.add({1, groups = 8}, x, 1) end))
     assert.equal("kernel add: unknown key integer 3" .. known,

@@ -78,6 +78,12 @@ static void cache_set(lua_State *L, const void *key) {
 
 /* --- contexts ----------------------------------------------------------- */
 
+/* A device as one of a lent context. */
+typedef struct lze_LentDevice {
+  lze_DeviceInfo info;
+  struct lze_LentDevice *next;
+} LentDevice;
+
 static void context_destroy(lze_Object *o) {
   lze_Context *c = (lze_Context *)o;
   lze_queues_drop(c);
@@ -85,11 +91,22 @@ static void context_destroy(lze_Object *o) {
   lze_Context **link = &c->state->contexts;
   while (*link != c) link = &(*link)->next;
   *link = c->next;
-  if (c->handle != NULL) ZE(zeContextDestroy, c->handle);
+  if (c->native != NULL) lze_native_unref(c->native);
+  c->native = NULL;
   c->handle = NULL;
 }
 
-static const lze_Class context_class = {"context", context_destroy, NULL};
+static void context_release(lze_Object *o) {
+  lze_Context *c = (lze_Context *)o;
+  while (c->devices != NULL) {
+    LentDevice *d = c->devices;
+    c->devices = d->next;
+    free(d);
+  }
+}
+
+static const lze_Class context_class = {"context", context_destroy,
+                                        context_release};
 
 /* A variable that is 1, or 0 or not set. */
 static bool environment_flag(lua_State *L, const char *name) {
@@ -113,35 +130,94 @@ static void state_configure(lua_State *L, lze_State *S) {
   S->configured = true;
 }
 
-/* Make a context of a driver, with one owner. */
-static lze_Context *context_new(lua_State *L, const lze_Driver *driver) {
+/* A context of a driver, with one owner, which takes over a reference to its
+   native one. */
+static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
+                                 lze_Native *native) {
   lze_State *S = lze_state(L);
-  state_configure(L, S);
-  ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
   lze_Context *c = lze_object_new(&context_class, sizeof *c, NULL);
-  if (c == NULL) luaL_error(L, "not enough memory");
+  if (c == NULL) {
+    lze_native_unref(native);
+    luaL_error(L, "not enough memory");
+  }
   c->o.context = c;
   c->state = S;
   c->driver = driver;
+  c->native = native;
+  c->handle = native->handle;
   c->next = S->contexts;
   S->contexts = c;
-  ze_result_t r = ZE(zeContextCreate, driver->handle, &desc, &c->handle);
-  if (r == ZE_RESULT_SUCCESS) return c;
-  c->handle = NULL;
-  lze_disown(&c->o);
-  lze_fail(L, driver, r, NULL, "zeContextCreate", NULL, NULL);
+  return c;
+}
+
+/* One that states share, or one of its own. */
+static lze_Context *context_new(lua_State *L, const lze_Driver *driver,
+                                bool shared) {
+  state_configure(L, lze_state(L));
+  lze_Outcome out;
+  lze_Native *native = shared ? lze_native_shared(driver, &out)
+                              : lze_native_new(driver, &out);
+  if (native == NULL)
+    lze_fail(L, driver, out.result, NULL, out.call, NULL, NULL);
+  return context_over(L, driver, native);
+}
+
+/* The context that devices of a driver have by default, if it was made. */
+static lze_Context *context_standard(const lze_State *S,
+                                     const lze_Driver *driver) {
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next)
+    if (c->is_default && !c->o.closed && c->driver == driver) return c;
   return NULL;
 }
 
 lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
   lze_State *S = lze_state(L);
+  if (info->context != NULL) {
+    if (info->context->o.closed) luaL_error(L, "the context is closed");
+    return info->context;
+  }
   if (S->context != NULL && !S->context->o.closed &&
       S->context->driver == info->driver)
     return S->context;
-  for (lze_Context *c = S->contexts; c != NULL; c = c->next)
-    if (c->is_default && !c->o.closed && c->driver == info->driver) return c;
-  lze_Context *c = context_new(L, info->driver);
+  lze_Context *c = context_standard(S, info->driver);
+  if (c != NULL) return c;
+  c = context_new(L, info->driver, true);
   c->is_default = true;
+  return c;
+}
+
+const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
+                                    const lze_DeviceInfo *info) {
+  info = info->base;
+  if (!context->lent) return info;
+  for (LentDevice *d = context->devices; d != NULL; d = d->next)
+    if (d->info.base == info) return &d->info;
+  LentDevice *d = malloc(sizeof *d);
+  if (d == NULL) luaL_error(L, "not enough memory");
+  d->info = *info;
+  d->info.context = context;
+  d->next = context->devices;
+  context->devices = d;
+  return &d->info;
+}
+
+/* The context over a native one, with one owner more, which takes over a
+   reference to it. */
+static lze_Context *context_adopt(lua_State *L, lze_Native *native) {
+  lze_State *S = lze_state(L);
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next)
+    if (c->native == native && !c->o.closed) {
+      lze_native_unref(native);
+      lze_own(&c->o);
+      return c;
+    }
+  lze_Context *c = context_over(L, native->driver, native);
+  if (native->shared) { /* the state's default, made a bit early */
+    c->is_default = true;
+    lze_own(&c->o);
+  } else {
+    c->lent = true;
+  }
   return c;
 }
 
@@ -313,13 +389,44 @@ static int core_drivers(lua_State *L) {
 typedef struct DeviceBox {
   lze_Box box;
   const lze_DeviceInfo *info;
+  lze_Context *context;         /* whose the device is, owned; or NULL */
 } DeviceBox;
 
 void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
   if (cache_get(L, info)) return;
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info;
+  b->context = info->context;
+  if (b->context != NULL) lze_own(&b->context->o);
   cache_set(L, info);
+}
+
+void lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
+                          ze_context_handle_t handle) {
+  /* Before the device has a userdata, this one owns the context. */
+  DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
+  b->info = info->base;
+  lze_Native *native = lze_native_foreign(info->driver, handle);
+  if (native == NULL) luaL_error(L, "not enough memory");
+  if (native->driver != info->driver) {
+    lze_native_unref(native);
+    luaL_error(L, "option context: it is of another driver than the device");
+  }
+  b->context = context_adopt(L, native);
+  lze_push_device(L, lze_device_in(L, b->context, info));
+  lua_remove(L, -2);
+}
+
+/* Only a device of a lent context holds anything. */
+static int device_gc(lua_State *L) {
+  DeviceBox *b = lze_check_box(L, 1, lze_device_kind);
+  lze_Context *c = b->context;
+  b->context = NULL;
+  if (c != NULL) {
+    b->info = b->info->base; /* or it would die with the context */
+    lze_disown(&c->o);
+  }
+  return 0;
 }
 
 const lze_DeviceInfo *lze_test_device(lua_State *L, int index) {
@@ -347,12 +454,19 @@ static int device_tostring(lua_State *L) {
   return 1;
 }
 
+/* A tile or parent of d, in the same lent context where d is in one. */
+static const lze_DeviceInfo *device_beside(lua_State *L,
+                                           const lze_DeviceInfo *d,
+                                           const lze_DeviceInfo *other) {
+  return d->context != NULL ? lze_device_in(L, d->context, other) : other;
+}
+
 /* dev:subdevices() -> array of its tiles */
 static int device_subdevices(lua_State *L) {
   const lze_DeviceInfo *d = device_check(L);
   lua_createtable(L, (int)d->tile_count, 0);
   for (uint32_t i = 0; i < d->tile_count; i++) {
-    lze_push_device(L, &d->tiles[i]);
+    lze_push_device(L, device_beside(L, d, &d->tiles[i]));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -548,7 +662,7 @@ static int field_queue(lua_State *L) {
 static int field_parent(lua_State *L) {
   const lze_DeviceInfo *d = device_check(L);
   if (d->parent != NULL)
-    lze_push_device(L, d->parent);
+    lze_push_device(L, device_beside(L, d, d->parent));
   else
     lua_pushnil(L);
   return 1;
@@ -569,7 +683,8 @@ static const luaL_Reg device_methods[] = {{"subdevices", device_subdevices},
                                           {"memory", device_memory},
                                           {NULL, NULL}};
 
-static const luaL_Reg device_metamethods[] = {{"__tostring", device_tostring},
+static const luaL_Reg device_metamethods[] = {{"__gc", device_gc},
+                                              {"__tostring", device_tostring},
                                               {NULL, NULL}};
 
 static const lze_Field device_fields[] = {
@@ -640,7 +755,11 @@ static int core_device(lua_State *L) {
 
 const lze_DeviceInfo *lze_default_device(lua_State *L) {
   lze_State *S = lze_state(L);
-  if (S->device != NULL) return S->device;
+  if (S->device != NULL)
+    return S->context != NULL && S->context->lent && !S->context->o.closed &&
+                   S->context->driver == S->device->driver
+               ? lze_device_in(L, S->context, S->device)
+               : S->device;
   const char *wanted = getenv("LZE_DEVICE");
   int top = lua_gettop(L);
   if (wanted != NULL && *wanted != '\0')
@@ -690,6 +809,7 @@ void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
     if (b->context->driver != (*device)->driver)
       luaL_error(L, "option context: it is of another driver than the device");
   }
+  *device = lze_device_in(L, *context, *device);
 }
 
 /* --- the module --------------------------------------------------------- */
@@ -816,9 +936,16 @@ static int core_context(lua_State *L) {
     driver = lze_device_at(L, 1, "device")->driver;
   }
   ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
-  b->context = context_new(L, driver);
+  b->context = context_new(L, driver, false);
   cache_set(L, b->context);
   return 1;
+}
+
+static void state_set_context(lze_State *S, lze_Context *c) {
+  lze_Context *old = S->context;
+  lze_own(&c->o);
+  S->context = c;
+  if (old != NULL) lze_disown(&old->o);
 }
 
 /* lze.default([device | selector | queue | context]) -> device
@@ -831,21 +958,23 @@ static int core_default(lua_State *L) {
   lze_Queue *q = lze_test_queue(L, 1);
   if (lze_box_kind(L, 1) == lze_queue_kind) {
     q = lze_check_queue(L, 1);
-    S->device = q->device;
+    S->device = q->device->base;
     lze_set_default_queue(S, q);
     cache_set(L, q); /* the same object for dev.queue */
   } else if (lze_box_kind(L, 1) == lze_context_kind) {
-    lze_Context *c = context_check(L, 1), *old = S->context;
-    lze_own(&c->o);
-    S->context = c;
-    if (old != NULL) lze_disown(&old->o);
+    lze_Context *c = context_check(L, 1);
+    state_set_context(S, c);
     if (S->device == NULL || S->device->driver != c->driver) {
       const lze_System *s = lze_system(L);
       for (int i = s->device_count; i-- > 0;)
         if (s->devices[i].driver == c->driver) S->device = &s->devices[i];
     }
   } else if (!lua_isnil(L, 1)) {
-    S->device = lze_device_at(L, 1, "device, queue or context");
+    const lze_DeviceInfo *given =
+        lze_device_at(L, 1, "device, queue or context");
+    if (given->context != NULL)
+      state_set_context(S, lze_device_context(L, given));
+    S->device = given->base;
   }
   const lze_DeviceInfo *d = lze_default_device(L);
   lze_push_device(L, d);
@@ -1000,6 +1129,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_kernel(L);
   lze_open_spirv(L);
   lze_open_compile(L);
+  lze_open_wrap(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return 1;

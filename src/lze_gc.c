@@ -150,6 +150,14 @@ static void command_settle(lze_Command *c) {
   if (c->owners != 0 || c->pins != 0 || c->queue != NULL) return;
   lze_watch_free(c->watch);
   c->watch = NULL;
+  if (c->foreign) {
+    lze_Context *context = c->context;
+    free(c->event);
+    c->event = NULL;
+    c->context = NULL;
+    c->foreign = false;
+    lze_unpin(&context->o);
+  }
   lze_State *S = c->state;
   if (S == NULL || S->closed) {
     command_free(c);
@@ -163,6 +171,7 @@ static void command_settle(lze_Command *c) {
    device waits for them any more. */
 static void command_give_events(lze_Command *c) {
   if (c->context == NULL || c->status == LZE_PENDING || c->pins != 0) return;
+  if (c->lent && c->owners != 0) return;
   lze_Context *context = c->context;
   c->context = NULL;
   lze_watch_join(c->watch);
@@ -176,6 +185,7 @@ void lze_command_own(lze_Command *c) { c->owners++; }
 
 void lze_command_disown(lze_Command *c) {
   c->owners--;
+  if (c->lent) command_give_events(c);
   command_settle(c);
 }
 
@@ -215,7 +225,7 @@ static lze_Command *command_take(lze_State *S) {
   }
   c->next = NULL;
   c->status = LZE_PENDING;
-  c->raised = c->submitted = false;
+  c->raised = c->submitted = c->lent = false;
   c->start_ns = c->end_ns = c->kernel_ns = c->queued_ns = 0;
   return c;
 }
@@ -262,7 +272,7 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
   lze_pin(&q->o);
   c->timed = timed;
   if (timed) c->queued_ns = lze_now_ns(); /* it may start before lze_end */
-  c->device = q->device;
+  c->device = q->device->base; /* it may outlive a lent context */
   command_set_name(c, name);
   return c;
 }
@@ -523,10 +533,55 @@ lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
   c->owners = 1;
   c->status = LZE_DONE;
   c->timed = true;
-  c->device = device;
+  c->device = device->base;
   c->queued_ns = c->start_ns = c->end_ns = lze_now_ns();
   command_set_name(c, name);
   return c;
+}
+
+lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
+                                 const lze_DeviceInfo *device,
+                                 ze_event_handle_t event) {
+  lze_EventSlot *slot = calloc(1, sizeof *slot);
+  if (slot == NULL) luaL_error(L, "not enough memory");
+  slot->handle = event;
+  lze_Command *c = command_take(context->state);
+  if (c == NULL) {
+    free(slot);
+    luaL_error(L, "not enough memory");
+  }
+  c->foreign = c->submitted = true;
+  c->owners = 1;
+  c->timed = false;
+  c->event = slot;
+  c->context = context;
+  lze_pin(&context->o);
+  c->device = device->base;
+  command_set_name(c, "event");
+  return c;
+}
+
+bool lze_command_signal(const lze_Command *c, ze_event_handle_t event,
+                        lze_Outcome *out) {
+  const lze_Queue *q = c->queue;
+  ze_event_handle_t own = lze_command_event(c);
+  uint32_t waits = q->native_order ? 0 : 1;
+  return ZE_TRY(out, zeCommandListAppendBarrier, q->list, event, waits,
+                waits != 0 ? &own : NULL);
+}
+
+ze_event_handle_t lze_check_signal(lua_State *L, int index,
+                                   const lze_Queue *q, const char *what) {
+  const lze_Event *e = lze_test_event(L, index);
+  if (e == NULL)
+    luaL_error(L, "%s: event expected, got %s", what, lze_describe(L, index));
+  if (e->command == NULL) luaL_error(L, "%s: the event is closed", what);
+  if (!e->command->foreign)
+    luaL_error(L, "%s: an event of lze's own, which only its command signals; "
+                  "one of lze.wrap expected", what);
+  if (e->command->context != q->o.context)
+    luaL_error(L, "%s: an event of another context", what);
+  return e->command->event->handle;
 }
 
 /* --- completion --------------------------------------------------------- */
@@ -638,6 +693,10 @@ bool lze_command_poll(lze_Command *c) {
   if (c->status != LZE_PENDING) return true;
   if (!c->submitted) return false;
   lze_Outcome out;
+  if (c->foreign) {
+    ZE_TRY(&out, zeEventQueryStatus, c->event->handle);
+    return outcome_is_final(&out);
+  }
   lze_Command *marked = command_marked(c, &out);
   if (marked != NULL)
     ZE_TRY(&out, zeEventQueryStatus, marked->event->handle);
@@ -668,7 +727,9 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
     lze_Command *marked = command_marked(c, &out);
     if (marked != NULL)
       ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle, slice);
-    if (outcome_is_final(&out)) {
+    if (c->foreign && out.result == ZE_RESULT_SUCCESS) {
+      return 1; /* until the host resets it */
+    } else if (!c->foreign && outcome_is_final(&out)) {
       command_retire_to(marked != NULL ? marked : c, &out);
     } else if (out.result != ZE_RESULT_NOT_READY) {
       lua_pushcfunction(L, await_raise);

@@ -54,7 +54,7 @@ typedef struct Launch {
   uint64_t global[3], offset[3];
   uint32_t group[3];
   lze_Policy policy;
-  int after, uses;          /* stack indices, or 0 */
+  int after, uses, signal;  /* stack indices, or 0 */
 } Launch;
 
 static const char *const policy_names[] = {"lze", "driver", "largest",
@@ -456,8 +456,9 @@ static void launch_check_used(lua_State *L, const lze_Kernel *k, int index) {
     luaL_error(L, "%s: uses: a buffer of another context", k->name);
 }
 
-static const char *const launch_keys[] = {"after", "group",  "offset",
-                                          "policy", "queue", "uses", NULL};
+static const char *const launch_keys[] = {"after",  "group", "offset",
+                                          "policy", "queue", "signal",
+                                          "uses",   NULL};
 
 static void launch_check_queue(lua_State *L, const lze_Kernel *k,
                                const lze_Queue *q) {
@@ -499,6 +500,9 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
   } else if (strcmp(key, "after") == 0) {
     l->after = kept + 1;
     lua_copy(L, value, l->after);
+  } else if (strcmp(key, "signal") == 0) {
+    l->signal = kept + 3;
+    lua_copy(L, value, l->signal);
   } else {
     l->uses = kept + 2;
     lua_copy(L, value, l->uses);
@@ -544,7 +548,7 @@ static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
 }
 
 /* Read the range, or launch table, at stack index `index`, without running
-   anything of the script. [-0, +3] keep what a hook may take out of it. */
+   anything of the script. [-0, +4] keep what a hook may take out of it. */
 static void launch_read(lua_State *L, const lze_Kernel *k, int index,
                         Launch *l) {
   lua_Integer global[3] = {1, 1, 1};
@@ -560,7 +564,7 @@ static void launch_read(lua_State *L, const lze_Kernel *k, int index,
   for (int i = 0; i < 3; i++) l->global[i] = (uint64_t)global[i];
   l->empty = global[0] == 0 || global[1] == 0 || global[2] == 0;
   int kept = lua_gettop(L) + 1;
-  lua_settop(L, kept + 2);
+  lua_settop(L, kept + 3);
   for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
     if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 &&
         lua_tointeger(L, -2) <= l->dims)
@@ -571,7 +575,7 @@ static void launch_read(lua_State *L, const lze_Kernel *k, int index,
     while (launch_keys[i] != NULL && strcmp(launch_keys[i], key) != 0) i++;
     if (launch_keys[i] == NULL)
       luaL_error(L, "%s: unknown key %s in a launch table (known: after, "
-                    "group, offset, policy, queue, uses)",
+                    "group, offset, policy, queue, signal, uses)",
                  k->name, lze_describe(L, -2));
     launch_option(L, k, key, l, kept);
   }
@@ -787,6 +791,28 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const Launch *l,
   return true;
 }
 
+/* A launch of nothing that signals an event all the same, after what it was to
+   come after. */
+static void launch_nothing(lua_State *L, lze_Kernel *k, const Launch *l,
+                           ze_event_handle_t signal, int event) {
+  lze_Queue *q = l->queue;
+  lze_Command *c = lze_begin(L, q, k->name, true, NULL);
+  if (l->after != 0) lze_command_after_all(L, c, l->after);
+  lze_command_order(L, c);
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeCommandListAppendBarrier, q->list, lze_command_event(c),
+              c->wait_count, c->wait_handles)) {
+    lze_abort(c);
+    launch_fail(L, k, out.result, out.call);
+  }
+  bool signalled = lze_command_signal(c, signal, &out);
+  lze_end(c);
+  if (!signalled) launch_fail(L, k, out.result, out.call);
+  if (event == 0) return;
+  lze_test_event(L, event)->command = c;
+  lze_command_own(c);
+}
+
 /* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
    at stack index `range`, `count` arguments follow; `q` is NULL for the
    default queue; an event is at `event`, or 0. */
@@ -805,6 +831,11 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (l.queue->o.closed) luaL_error(L, "%s: the queue is closed", k->name);
   if (l.after != 0) lze_check_after(L, l.after, l.queue, lua_tostring(L, -1));
   if (l.uses != 0) launch_check_uses(L, k, l.uses);
+  ze_event_handle_t signal = NULL;
+  if (l.signal != 0) {
+    lua_pushfstring(L, "%s: signal", k->name);
+    signal = lze_check_signal(L, l.signal, l.queue, lua_tostring(L, -1));
+  }
   arguments_take(L, k, range + 1, count);
   uint64_t local = kernel_local_bytes(k);
   for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
@@ -813,6 +844,10 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (k->local_arguments && l.group[0] == 0 && k->info->required_group[0] == 0)
     luaL_error(L, "%s: a kernel with local memory for an argument needs "
                   "`group` in the launch table", k->name);
+  if (l.empty && signal != NULL) {
+    launch_nothing(L, k, &l, signal, event);
+    return;
+  }
   if (l.empty) {
     if (event != 0)
       lze_test_event(L, event)->command =
@@ -821,7 +856,7 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   }
   const lze_GroupChoice *choice = kernel_cut(L, k, &l, local);
 
-  if (event == 0 && l.after == 0 && l.uses == 0 &&
+  if (event == 0 && l.after == 0 && l.uses == 0 && signal == NULL &&
       launch_again(L, k, &l, choice))
     return;
   lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
@@ -846,6 +881,11 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     failed = launch_append(k, c, choice, &r);
   if (failed != NULL) launch_fail(L, k, r, failed);
   k->o.context->state->launches++;
+  if (signal != NULL) {
+    lze_Outcome out;
+    if (!lze_command_signal(c, signal, &out))
+      launch_fail(L, k, out.result, out.call);
+  }
   if (event != 0) {
     lze_test_event(L, event)->command = c;
     lze_command_own(c);

@@ -31,6 +31,9 @@ void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns) {
           (double)(now - start_ns) / 1e3, name, word != NULL ? word : number);
 }
 
+/* Kept open for entry points that are looked up later. */
+static void *loader_library;
+
 /* Entry points that not every loader has. */
 static ze_result_t (*loader_last_error)(ze_driver_handle_t, const char **);
 static ze_result_t (*loader_translate)(int, void *, void **);
@@ -248,6 +251,29 @@ static void driver_find_last_error(lze_Driver *d) {
   d->raw = raw;
 }
 
+/* What tells whose a native list or event is: by way of a loader that knows
+   it, else from a driver whose handles the loader does not wrap. */
+static void driver_find_getters(const lze_System *s, lze_Driver *d) {
+  const struct {
+    const char *name;
+    void **function;
+  } getters[] = {
+      {"zeCommandListGetDeviceHandle", (void **)&d->list_device},
+      {"zeCommandListGetContextHandle", (void **)&d->list_context},
+      {"zeCommandListGetOrdinal", (void **)&d->list_ordinal},
+      {"zeCommandListIsImmediate", (void **)&d->list_is_immediate},
+      {"zeEventGetEventPool", (void **)&d->event_pool},
+      {"zeEventPoolGetContextHandle", (void **)&d->pool_context}};
+  for (size_t i = 0; i < sizeof getters / sizeof *getters; i++) {
+    *getters[i].function = d->api >= ZE_MAKE_VERSION(1, 9)
+                               ? dlsym(loader_library, getters[i].name)
+                               : NULL;
+    if (*getters[i].function == NULL && !s->wraps)
+      ZE(zeDriverGetExtensionFunctionAddress, d->handle, getters[i].name,
+         getters[i].function);
+  }
+}
+
 static void driver_read(lze_Driver *d, ze_driver_handle_t handle, int index) {
   d->handle = handle;
   d->index = index;
@@ -361,7 +387,15 @@ static ze_result_t loader_enumerate(lze_System *s) {
   }
   free(per_driver);
   free(handles);
-  if (r == ZE_RESULT_SUCCESS) device_sort(s->devices, s->device_count);
+  if (r != ZE_RESULT_SUCCESS) return r;
+  device_sort(s->devices, s->device_count);
+  for (int i = 0; i < s->device_count; i++) {
+    lze_DeviceInfo *d = &s->devices[i];
+    d->base = d;
+    for (uint32_t t = 0; t < d->tile_count; t++)
+      d->tiles[t].base = &d->tiles[t];
+  }
+  for (uint32_t i = 0; i < count; i++) driver_find_getters(s, &s->drivers[i]);
   return r;
 }
 
@@ -380,6 +414,7 @@ static const char *loader_resolve(void *library) {
       dlsym(library, "zeDriverGetLastErrorDescription");
   *(void **)&loader_translate = dlsym(library, "zelLoaderTranslateHandle");
   lze_ze = f;
+  loader_library = library;
   return NULL;
 }
 

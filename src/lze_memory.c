@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Aligned for every element type: double16 is the largest. */
@@ -36,9 +37,17 @@ static void storage_destroy(lze_Object *o) {
   lze_Storage *s = (lze_Storage *)o;
   lze_failure_drop(&s->failed);
   if (s->pointer == NULL) return;
-  ZE(zeMemFree, o->context->handle, s->pointer - storage_guard(s));
-  o->context->state->bytes -= s->bytes;
+  if (!s->borrowed) {
+    ZE(zeMemFree, o->context->handle, s->pointer - storage_guard(s));
+    o->context->state->bytes -= s->bytes;
+  }
   s->pointer = NULL;
+  while (s->leases != NULL) {
+    lze_Lease *lease = s->leases;
+    s->leases = lease->next;
+    lease->release(lease->userdata, lease->pointer);
+    free(lease);
+  }
 }
 
 /* Where in a guard something was written, or -1. */
@@ -72,7 +81,7 @@ lze_StorageCount lze_count_storages(const lze_State *S) {
     for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
       if (o->cls != &storage_class) continue;
       const lze_Storage *s = (const lze_Storage *)o;
-      n.bytes[s->usage] += s->bytes;
+      if (!s->borrowed) n.bytes[s->usage] += s->bytes;
       if (s->uses == NULL) continue;
       n.pinned++;
       n.pinned_bytes += s->bytes;
@@ -85,8 +94,8 @@ uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device) {
   for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
     for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
       const lze_Storage *s = (const lze_Storage *)o;
-      if (o->cls == &storage_class && s->device == device &&
-          s->usage != LZE_HOST)
+      if (o->cls == &storage_class && s->device->base == device->base &&
+          s->usage != LZE_HOST && !s->borrowed)
         used += s->bytes;
     }
   return used < device->memory_bytes ? device->memory_bytes - used : 0;
@@ -178,6 +187,73 @@ static lze_Buffer *buffer_push(lua_State *L, lze_Context *context,
            size_text(free, sizeof free, (double)lze_free_bytes(S, device)),
            size_text(total, sizeof total, (double)device->memory_bytes));
   return NULL;
+}
+
+/* The storage of a context that has the allocation already, whoever made it; a
+   borrowed one may have been freed since, and another be there now. */
+static lze_Storage *storage_find(lze_Context *context,
+                                 const lze_Borrowed *memory,
+                                 const char *pointer) {
+  for (lze_Object *o = context->objects; o != NULL; o = o->next) {
+    lze_Storage *s = (lze_Storage *)o;
+    if (o->cls == &storage_class && !o->closed && s->pointer != NULL &&
+        pointer >= s->pointer && pointer < s->pointer + s->bytes &&
+        (!s->borrowed || s->id == memory->id))
+      return s;
+  }
+  return NULL;
+}
+
+/* Take over a lease, which is dropped where it is there already. */
+static void storage_lend(lze_Storage *s, lze_Lease *lease) {
+  for (lze_Lease *l = s->leases; l != NULL; l = l->next)
+    if (l->release == lease->release && l->userdata == lease->userdata &&
+        l->pointer == lease->pointer) {
+      free(lease);
+      return;
+    }
+  lease->next = s->leases;
+  s->leases = lease;
+}
+
+lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
+                              const lze_DeviceInfo *device,
+                              const lze_Borrowed *memory, void *pointer,
+                              const lze_Type *type, lua_Integer count,
+                              void (*release)(void *, void *),
+                              void *userdata) {
+  lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Lease *lease = NULL;
+  if (release != NULL && (lease = malloc(sizeof *lease)) == NULL)
+    luaL_error(L, "not enough memory");
+  lze_Storage *s = storage_find(context, memory, pointer);
+  if (s != NULL) {
+    lze_own(&s->o);
+  } else {
+    s = lze_object_new(&storage_class, sizeof *s, context);
+    if (s == NULL) {
+      free(lease);
+      luaL_error(L, "not enough memory");
+    }
+    s->borrowed = true;
+    s->usage = memory->usage;
+    s->device = device;
+    s->pointer = memory->base;
+    s->bytes = memory->bytes;
+    s->id = memory->id;
+    s->serial = ++context->state->storages;
+  }
+  if (lease != NULL) {
+    *lease = (lze_Lease){release, userdata, pointer, NULL};
+    storage_lend(s, lease);
+  }
+  b->view = true; /* another may show the same storage: closing is its own */
+  b->type = type;
+  b->count = count;
+  b->storage = s;
+  b->offset = (size_t)((char *)pointer - s->pointer);
+  return b;
 }
 
 /* --- checks ------------------------------------------------------------- */

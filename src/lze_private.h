@@ -35,6 +35,8 @@ typedef struct lze_Queue lze_Queue;
 typedef struct lze_Command lze_Command;
 typedef struct lze_Use lze_Use;
 typedef struct lze_Watch lze_Watch;
+typedef struct lze_Native lze_Native;
+typedef struct lze_Type lze_Type;
 
 /* ------------------------------------------------------------------------
  * lze_group.c: how a range is cut into groups.  Pure functions of what is
@@ -131,6 +133,7 @@ bool lze_group_splits(const lze_GroupInput *in);
   X(zeEventHostSynchronize) X(zeEventQueryStatus)                            \
   X(zeEventQueryKernelTimestamp)                                             \
   X(zeMemAllocShared) X(zeMemAllocDevice) X(zeMemAllocHost) X(zeMemFree)     \
+  X(zeMemGetAllocProperties) X(zeMemGetAddressRange)                         \
   X(zeModuleCreate) X(zeModuleDestroy) X(zeModuleGetNativeBinary)            \
   X(zeModuleBuildLogGetString) X(zeModuleBuildLogDestroy)                    \
   X(zeKernelCreate) X(zeKernelDestroy) X(zeKernelGetProperties)              \
@@ -186,11 +189,23 @@ typedef struct lze_Driver {
      driver give, and the handle that it takes; NULL where there is none. */
   ze_result_t (*last_error)(ze_driver_handle_t, const char **);
   ze_driver_handle_t raw;
+  /* What a native list or event can be asked, since 1.9; NULL where it cannot
+     be.  They take the handles that the loader gives out. */
+  ze_result_t (*list_device)(ze_command_list_handle_t, ze_device_handle_t *);
+  ze_result_t (*list_context)(ze_command_list_handle_t,
+                              ze_context_handle_t *);
+  ze_result_t (*list_ordinal)(ze_command_list_handle_t, uint32_t *);
+  ze_result_t (*list_is_immediate)(ze_command_list_handle_t, ze_bool_t *);
+  ze_result_t (*event_pool)(ze_event_handle_t, ze_event_pool_handle_t *);
+  ze_result_t (*pool_context)(ze_event_pool_handle_t, ze_context_handle_t *);
 } lze_Driver;
 
-/* A root device or a tile. */
+/* A root device or a tile, as the system has it or as one of a context that
+   the host lends (lze_device_in). */
 typedef struct lze_DeviceInfo lze_DeviceInfo;
 struct lze_DeviceInfo {
+  const lze_DeviceInfo *base;      /* the system's, which is its own */
+  lze_Context *context;            /* of one in a lent context, else NULL */
   ze_device_handle_t handle;
   const lze_Driver *driver;
   const lze_DeviceInfo *parent;    /* of a tile */
@@ -316,8 +331,11 @@ struct lze_Context {
   lze_Object o;
   lze_State *state;
   const lze_Driver *driver;
-  ze_context_handle_t handle;
+  lze_Native *native;           /* NULL before it is made, and destroyed */
+  ze_context_handle_t handle;   /* of native */
   bool is_default;              /* owned by the state */
+  bool lent;                    /* its devices are its own (lze_device_in) */
+  struct lze_LentDevice *devices; /* these */
   lze_Object *objects;          /* everything made in it */
   lze_Queue *queues;            /* those with a native list */
   struct lze_EventPool *pools;
@@ -373,6 +391,8 @@ struct lze_Command {
   uint32_t wait_count, wait_capacity;
   struct lze_Batch *batch;      /* whose list it is in, until it is over */
   lze_Watch *watch;             /* of ev:fd, or NULL */
+  bool foreign;                 /* shows an event of the host (lze_wrap.c) */
+  bool lent;                    /* its native event was given to the host */
   lze_Command *next;            /* in its queue, or the free list */
 };
 
@@ -459,6 +479,20 @@ bool lze_command_repeats(const lze_Command *c, uint32_t i,
                          const lze_Storage *storage, size_t first, size_t last,
                          bool write);
 void lze_extend(lze_Command *c);
+
+/* A command that stands for a native event of the host, with one owner: never
+   over, it is what the event is whenever it is asked. */
+lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
+                                 const lze_DeviceInfo *device,
+                                 ze_event_handle_t event);
+
+/* Append to c's list, after all that is c, a signal of the native event. */
+bool lze_command_signal(const lze_Command *c, ze_event_handle_t event,
+                        lze_Outcome *out);
+/* The wrapped event at `index`, which a command on queue q can signal; raises
+   for anything else with `what` in front. */
+ze_event_handle_t lze_check_signal(lua_State *L, int index,
+                                   const lze_Queue *q, const char *what);
 
 /* A command that is done from the start and was never on a device, with one
    owner. */
@@ -579,11 +613,56 @@ void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
 typedef lze_Context *lze_ContextGetter(lua_State *L, const void *of);
 lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get,
                               const void *of);
-/* The context of a device when none is asked for: lze.default's if it can,
-   else the shared one of its driver.  Made at first use; may raise. */
+/* The context of a device when none is asked for: its own in a lent context,
+   else lze.default's if it can, else the shared one of its driver.  Made at
+   first use; may raise. */
 lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
 /* [-0, +1] the same with its userdata, which keeps it alive. */
 lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
+/* The device as things made in a context name it: in a lent context one of its
+   own, whose context it is, else the system's.  Two things of one context are
+   on one device exactly when they name the same; may raise. */
+const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
+                                    const lze_DeviceInfo *info);
+/* [-0, +1] the device in the context of a native handle that was made
+   elsewhere, which is this state's context over it from then on. May raise. */
+void lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
+                          ze_context_handle_t handle);
+
+/* ------------------------------------------------------------------------
+ * lze_wrap.c: native objects of the host.
+ */
+
+/* [-0, +1] a buffer on USM of the host's, after checking that it is that: see
+   lze_push_borrowed. Raises as lze.wrap does. */
+void lze_push_usm(lua_State *L, lze_Context *context,
+                  const lze_DeviceInfo *device, void *pointer,
+                  const lze_Type *type, lua_Integer count,
+                  void (*release)(void *, void *), void *userdata);
+
+/* ------------------------------------------------------------------------
+ * lze_share.c: what the states of a process hold together.  Counted under one
+ * lock, because any thread may let go of it.
+ */
+
+/* A native context. */
+struct lze_Native {
+  const lze_Driver *driver;
+  ze_context_handle_t handle;
+  bool shared;                  /* the one that states use by default */
+  bool foreign;                 /* the host's, never destroyed here */
+  unsigned references;
+  lze_Native *next;             /* of all there are */
+};
+
+/* With one reference more: the shared one of a driver, a new one, or the
+   host's.  NULL with the outcome. */
+lze_Native *lze_native_shared(const lze_Driver *driver, lze_Outcome *out);
+lze_Native *lze_native_new(const lze_Driver *driver, lze_Outcome *out);
+lze_Native *lze_native_foreign(const lze_Driver *driver,
+                               ze_context_handle_t handle);
+void lze_native_ref(lze_Native *native);
+void lze_native_unref(lze_Native *native); /* the last one destroys it */
 
 /* ------------------------------------------------------------------------
  * lze_select.c: device selectors.
@@ -602,13 +681,13 @@ typedef enum lze_Scalar {
   LZE_F16, LZE_BF16, LZE_F32, LZE_F64
 } lze_Scalar;
 
-typedef struct lze_Type {
+struct lze_Type {
   const char *name;       /* "float4" */
   lze_Scalar scalar;
   uint8_t lanes;          /* what a script sees: 3 for float3 */
   uint8_t scalar_bytes;
   uint8_t bytes;          /* what an element occupies: 16 for float3 */
-} lze_Type;
+};
 
 /* The type of that name or alias, or NULL. */
 const lze_Type *lze_type_find(const char *name);
@@ -633,6 +712,14 @@ void lze_type_push_table(lua_State *L, const lze_Type *type, int t,
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
 
+/* Somebody to be told, once, that lze no longer needs some memory: on the
+   thread of the state, maybe in the middle of a collection. */
+typedef struct lze_Lease {
+  void (*release)(void *userdata, void *pointer);
+  void *userdata, *pointer;
+  struct lze_Lease *next;
+} lze_Lease;
+
 /* One USM allocation. */
 struct lze_Storage {
   lze_Object o;
@@ -641,6 +728,9 @@ struct lze_Storage {
   char *pointer;                /* NULL when bytes is 0 */
   size_t bytes;
   bool guarded;                 /* has canaries on both sides */
+  bool borrowed;                /* not ours to free: see lze_push_borrowed */
+  uint64_t id;                  /* the driver's, of a borrowed one */
+  lze_Lease *leases;            /* to be told when it is let go of */
   uint64_t serial;              /* unlike its address, never used again */
   lze_Use *uses;                /* what commands in flight touch */
   lze_Command *failed;          /* a failure nobody has heard of */
@@ -655,6 +745,26 @@ typedef struct lze_Buffer {
   size_t offset;                /* bytes into the storage */
   lua_Integer count;            /* elements */
 } lze_Buffer;
+
+/* USM memory that was allocated elsewhere, all of its allocation, as the driver
+   describes it. */
+typedef struct lze_Borrowed {
+  lze_Usage usage;
+  char *base;
+  size_t bytes;
+  uint64_t id;
+} lze_Borrowed;
+/* [-0, +1] a buffer of `count` elements from `pointer` on, which lies in
+   `memory`.  Buffers on one allocation share a storage, so that their commands
+   are kept in order.  With a `release`, it is called when nothing in this
+   state needs that storage any more; the same one with the same userdata is
+   called once.  Raises, and then release is never called. */
+lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
+                              const lze_DeviceInfo *device,
+                              const lze_Borrowed *memory, void *pointer,
+                              const lze_Type *type, lua_Integer count,
+                              void (*release)(void *, void *),
+                              void *userdata);
 
 /* The open buffer at `arg`; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
@@ -702,6 +812,7 @@ struct lze_Queue {
   bool copy_engine;
   bool hazards;                 /* commands wait for those they conflict with */
   bool is_default;              /* owned by the context, not by a userdata */
+  bool foreign;                 /* the list is the host's */
   lze_Priority priority;
   uint32_t ordinal;
   /* of a batched one */
@@ -751,6 +862,10 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
 void lze_set_default_queue(lze_State *S, lze_Queue *q);
 /* [-0, +1] the default queue of a device in its context, with a userdata. */
 lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device);
+/* [-0, +1] a queue on an immediate list of the host's, which stays its. */
+void lze_push_foreign_queue(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device,
+                            ze_command_list_handle_t list, uint32_t ordinal);
 /* Give what a batched queue has collected to the device; nothing to do for
    any other.  A failure becomes that of the commands, so it is no result. */
 void lze_queue_flush(lze_Queue *q);
@@ -840,5 +955,6 @@ void lze_open_kernel(lua_State *L);
 void lze_open_error(lua_State *L);
 void lze_open_spirv(lua_State *L);
 void lze_open_compile(lua_State *L);
+void lze_open_wrap(lua_State *L);
 
 #endif

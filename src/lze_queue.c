@@ -150,7 +150,7 @@ static void queue_destroy(lze_Object *o) {
   *link = q->next;
   if (q->open != NULL)
     batch_destroy(q->open);
-  else if (q->list != NULL)
+  else if (q->list != NULL && !q->foreign)
     ZE(zeCommandListDestroy, q->list);
   while (q->batches != NULL) {
     lze_Batch *b = q->batches;
@@ -279,6 +279,7 @@ static bool queue_batched_by_default(void) {
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device) {
   lze_Queue *own = context->state->queue;
+  device = lze_device_in(L, context, device);
   if (own != NULL && !own->o.closed && own->device == device &&
       own->o.context == context)
     return own;
@@ -319,6 +320,20 @@ lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device) {
   b->queue = lze_default_queue(L, context, device);
   lze_own(&b->queue->o);
   return b->queue;
+}
+
+void lze_push_foreign_queue(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device,
+                            ze_command_list_handle_t list,
+                            uint32_t ordinal) {
+  QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Queue *q = queue_new(L, context, device);
+  b->queue = q;
+  q->list = list;
+  q->foreign = true;
+  q->ordinal = ordinal;
+  q->copy_engine = ordinal != device->ordinal;
 }
 
 lze_Queue *lze_test_queue(lua_State *L, int index) {
@@ -391,6 +406,7 @@ static int core_queue(lua_State *L) {
       context = lze_push_device_context(L, device);
     else if (context->driver != device->driver)
       luaL_error(L, "option context: it is of another driver than the device");
+    device = lze_device_in(L, context, device);
   }
   int mode = option_word(L, 2, "mode", mode_words,
                          queue_batched_by_default());
@@ -454,6 +470,32 @@ static int queue_barrier(lua_State *L) {
              NULL, NULL);
   }
   lze_end(c);
+  e->command = c;
+  lze_command_own(c);
+  return 1;
+}
+
+/* q:signal(ev) -> event
+   Signal a wrapped event when everything issued to the queue before is done. */
+static int queue_signal(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Queue *q = lze_check_queue(L, 1);
+  lze_Event *e = lze_push_event(L);
+  lze_queue_ready(L, q);
+  q = lze_check_queue(L, 1);
+  ze_event_handle_t event = lze_check_signal(L, 2, q, "q:signal");
+  lze_Command *c = lze_begin(L, q, "signal", true, NULL);
+  lze_command_order(L, c);
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeCommandListAppendBarrier, q->list, lze_command_event(c),
+              c->wait_count, c->wait_handles)) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, out.result, NULL, out.call, NULL, NULL);
+  }
+  bool signalled = lze_command_signal(c, event, &out);
+  lze_end(c);
+  if (!signalled)
+    lze_fail(L, q->device->driver, out.result, NULL, out.call, NULL, NULL);
   e->command = c;
   lze_command_own(c);
   return 1;
@@ -598,6 +640,7 @@ static const luaL_Reg queue_methods[] = {{"wait", queue_wait},
                                          {"copy", lze_queue_copy},
                                          {"fill", lze_queue_fill},
                                          {"barrier", queue_barrier},
+                                         {"signal", queue_signal},
                                          {"prefetch", queue_prefetch},
                                          {"advise", queue_advise},
                                          {"close", queue_close},
@@ -658,6 +701,7 @@ static int event_wait(lua_State *L) {
 static int event_time(lua_State *L) {
   lze_Command *c = event_check(L);
   lze_command_wait(L, c, UINT64_MAX);
+  if (c->foreign) lze_command_read_times(c); /* if its pool has timestamps */
   lua_createtable(L, 0, 4);
   lua_pushinteger(L, (lua_Integer)c->queued_ns);
   lua_setfield(L, -2, "queued_ns");
@@ -730,7 +774,8 @@ static int event_tostring(lua_State *L) {
     lua_pushliteral(L, "event (closed)");
   else
     lua_pushfstring(L, "event: %s, %s", e->command->name,
-                    words[e->command->status]);
+                    e->command->foreign ? "of the host"
+                                        : words[e->command->status]);
   return 1;
 }
 
@@ -740,10 +785,11 @@ static int field_command(lua_State *L) {
 }
 
 static int field_event_handle(lua_State *L) {
-  lze_Command *c = event_check(L);
-  if (c->event != NULL)
+  lze_Command *c = event_submitted(L);
+  if (c->event != NULL) {
+    c->lent = true; /* not reset for another before this object is gone */
     lua_pushlightuserdata(L, c->event->handle);
-  else
+  } else
     lua_pushnil(L); /* over, and its native event serves another command */
   return 1;
 }

@@ -266,6 +266,7 @@ function Module:close() end
 ---@field offset? integer | integer[]
 ---@field queue? lze.Queue
 ---@field after? lze.Event | lze.Event[]
+---@field signal? lze.Event one of lze.wrap, signalled when the launch is done
 ---@field policy? lze.Policy
 ---@field uses? lze.Buffer | lze.Buffer[]
 
@@ -377,6 +378,10 @@ function Queue:fill(x, v, i, j) end
 ---@param events? lze.Event | lze.Event[]
 ---@return lze.Event
 function Queue:barrier(events) end
+
+---@param ev lze.Event one of lze.wrap
+---@return lze.Event
+function Queue:signal(ev) end
 
 ---@param x lze.Buffer
 function Queue:prefetch(x) end
@@ -547,5 +552,23 @@ function lze.stats() end
 ---@param options? lze.GcOptions
 ---@return lze.GcOptions in_force
 function lze.gc(options) end
+
+-- Inside other programs -----------------------------------------------------
+
+---One of context, queue, buffer and event, and what goes with it.
+---@class lze.WrapOptions
+---@field context? lightuserdata
+---@field queue? lightuserdata an immediate command list
+---@field buffer? lightuserdata USM
+---@field event? lightuserdata
+---@field driver? lightuserdata of a context
+---@field device? lightuserdata | lze.Device | lze.Selector
+---@field type? lze.ElementType of a buffer
+---@field count? integer of a buffer
+
+---Native objects of the host, which goes on owning them.
+---@param options lze.WrapOptions
+---@return lze.Device | lze.Queue | lze.Buffer | lze.Event
+function lze.wrap(options) end
 
 return lze

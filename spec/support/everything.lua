@@ -300,6 +300,23 @@ part("another context", function()
   assert(tostring(c) and c.handle and lze.type(c) == "context")
 end)
 
+part("native objects", function()
+  local c <close> = lze.context(lze.device())
+  local x = lze.buffer("int", {1, 2, 3})
+  local dev = lze.wrap {context = x.context.handle, device = x.device.handle}
+  assert(dev == x.device and dev.driver == c.driver)
+  local y = lze.wrap {buffer = x.handle, type = "int", count = 2, device = dev}
+  local q <close> = lze.queue(dev)
+  local ev = q:fill(x, 4)
+  local seen <close> = lze.wrap {event = ev.handle, device = dev}
+  spec().add({2, after = seen, signal = seen}, y, 1)
+  assert(q:signal(seen):wait(limit) and seen:wait(limit) and seen:done())
+  same({5, 5, 4}, x:read())
+  local list <close> = lze.wrap {queue = q.handle, device = dev}
+  assert(list:fill(y, 6):wait(limit))
+  same({6, 6, 4}, x:read())
+end)
+
 part("defaults", function()
   local dev, x = lze.device(), lze.buffer("int", 4)
   local q <close> = lze.queue {mode = "batched"}

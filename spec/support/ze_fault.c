@@ -170,6 +170,13 @@
      size_t align, void **h), (c, o, size, align, h), MEMORY, c, size)        \
   X(UNMAKE, Mem, mem, Free, zeMemFree, (ze_context_handle_t c, void *h),      \
     (c, h), MEMORY)                                                           \
+  X(PLAIN, Mem, mem, GetAllocProperties, zeMemGetAllocProperties,             \
+    (ze_context_handle_t c, const void *p,                                    \
+     ze_memory_allocation_properties_t *m, ze_device_handle_t *d),            \
+    (c, p, m, d), 0)                                                          \
+  X(PLAIN, Mem, mem, GetAddressRange, zeMemGetAddressRange,                   \
+    (ze_context_handle_t c, const void *p, void **base, size_t *size),        \
+    (c, p, base, size), 0)                                                    \
   X(MAKE, Fence, fence, Create, zeFenceCreate,                                \
     (ze_command_queue_handle_t q, const ze_fence_desc_t *d,                   \
      ze_fence_handle_t *h), (q, d, h), FENCE, q, 0)                           \

@@ -1,0 +1,175 @@
+/*
+ * native.c - a Lua module with Level Zero as a host program uses it.
+ * SPDX-License-Identifier: MIT
+ *
+ * Handles are light userdata.  What a function is refused raises the number of
+ * the result.  It calls the loader that lze has initialised.
+ */
+#include <lauxlib.h>
+#include <lua.h>
+
+#include <level_zero/ze_api.h>
+
+#include <string.h>
+
+__attribute__((visibility("default"))) int luaopen_native(lua_State *L);
+
+static void check(lua_State *L, ze_result_t r) {
+  if (r != ZE_RESULT_SUCCESS) luaL_error(L, "result %x", (unsigned)r);
+}
+
+static void *handle(lua_State *L, int arg) {
+  luaL_checktype(L, arg, LUA_TLIGHTUSERDATA);
+  return lua_touserdata(L, arg);
+}
+
+/* context(driver) */
+static int context(lua_State *L) {
+  ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+  ze_context_handle_t c;
+  check(L, zeContextCreate(handle(L, 1), &desc, &c));
+  lua_pushlightuserdata(L, c);
+  return 1;
+}
+
+static int context_destroy(lua_State *L) {
+  check(L, zeContextDestroy(handle(L, 1)));
+  return 0;
+}
+
+/* list(context, device, "immediate" | "regular") */
+static int list(lua_State *L) {
+  ze_command_list_handle_t l;
+  if (strcmp(luaL_checkstring(L, 3), "immediate") == 0) {
+    ze_command_queue_desc_t desc = {
+        .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+        .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
+    check(L, zeCommandListCreateImmediate(handle(L, 1), handle(L, 2), &desc,
+                                          &l));
+  } else {
+    ze_command_list_desc_t desc = {
+        .stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC};
+    check(L, zeCommandListCreate(handle(L, 1), handle(L, 2), &desc, &l));
+  }
+  lua_pushlightuserdata(L, l);
+  return 1;
+}
+
+static int list_destroy(lua_State *L) {
+  check(L, zeCommandListDestroy(handle(L, 1)));
+  return 0;
+}
+
+/* fill(list, pointer, byte, size) */
+static int fill(lua_State *L) {
+  char byte = (char)luaL_checkinteger(L, 3);
+  check(L, zeCommandListAppendMemoryFill(handle(L, 1), handle(L, 2), &byte, 1,
+                                         (size_t)luaL_checkinteger(L, 4),
+                                         NULL, 0, NULL));
+  return 0;
+}
+
+/* alloc("shared" | "device" | "host", context, device, bytes) */
+static int alloc(lua_State *L) {
+  ze_device_mem_alloc_desc_t d = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t h = {.stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  const char *usage = luaL_checkstring(L, 1);
+  size_t bytes = (size_t)luaL_checkinteger(L, 4);
+  void *p = NULL;
+  if (strcmp(usage, "shared") == 0)
+    check(L, zeMemAllocShared(handle(L, 2), &d, &h, bytes, 64, handle(L, 3),
+                              &p));
+  else if (strcmp(usage, "device") == 0)
+    check(L, zeMemAllocDevice(handle(L, 2), &d, bytes, 64, handle(L, 3), &p));
+  else
+    check(L, zeMemAllocHost(handle(L, 2), &h, bytes, 64, &p));
+  if (strcmp(usage, "device") != 0) memset(p, 0, bytes);
+  lua_pushlightuserdata(L, p);
+  return 1;
+}
+
+static int mem_free(lua_State *L) {
+  check(L, zeMemFree(handle(L, 1), handle(L, 2)));
+  return 0;
+}
+
+/* peek(pointer, bytes), poke(pointer, string), offset(pointer, bytes) */
+static int peek(lua_State *L) {
+  lua_pushlstring(L, handle(L, 1), (size_t)luaL_checkinteger(L, 2));
+  return 1;
+}
+
+static int poke(lua_State *L) {
+  size_t n;
+  const char *s = luaL_checklstring(L, 2, &n);
+  memcpy(handle(L, 1), s, n);
+  return 0;
+}
+
+static int offset(lua_State *L) {
+  lua_pushlightuserdata(L, (char *)handle(L, 1) + luaL_checkinteger(L, 2));
+  return 1;
+}
+
+/* event(context) -> event, pool */
+static int event(lua_State *L) {
+  ze_event_pool_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+                               .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
+                               .count = 1};
+  ze_event_desc_t event_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
+                                .signal = ZE_EVENT_SCOPE_FLAG_HOST,
+                                .wait = ZE_EVENT_SCOPE_FLAG_HOST};
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t e;
+  check(L, zeEventPoolCreate(handle(L, 1), &desc, 0, NULL, &pool));
+  check(L, zeEventCreate(pool, &event_desc, &e));
+  lua_pushlightuserdata(L, e);
+  lua_pushlightuserdata(L, pool);
+  return 2;
+}
+
+static int event_destroy(lua_State *L) {
+  check(L, zeEventDestroy(handle(L, 1)));
+  check(L, zeEventPoolDestroy(handle(L, 2)));
+  return 0;
+}
+
+static int signal_event(lua_State *L) {
+  check(L, zeEventHostSignal(handle(L, 1)));
+  return 0;
+}
+
+static int reset(lua_State *L) {
+  check(L, zeEventHostReset(handle(L, 1)));
+  return 0;
+}
+
+/* done(event [, seconds]) */
+static int done(lua_State *L) {
+  lua_Number seconds = luaL_optnumber(L, 2, 0);
+  lua_pushboolean(L, zeEventHostSynchronize(handle(L, 1),
+                                            (uint64_t)(seconds * 1e9)) ==
+                         ZE_RESULT_SUCCESS);
+  return 1;
+}
+
+static int null(lua_State *L) {
+  lua_pushlightuserdata(L, NULL);
+  return 1;
+}
+
+int luaopen_native(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"context", context}, {"context_destroy", context_destroy},
+      {"list", list},       {"list_destroy", list_destroy},
+      {"fill", fill},       {"alloc", alloc},
+      {"free", mem_free},   {"peek", peek},
+      {"poke", poke},       {"offset", offset},
+      {"event", event},     {"event_destroy", event_destroy},
+      {"signal", signal_event}, {"reset", reset},
+      {"done", done},       {"null", null},
+      {NULL, NULL}};
+  luaL_newlib(L, functions);
+  return 1;
+}
