@@ -78,6 +78,9 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/*/*_test.c))
 HOST := $(BUILD)/spec/host
 FAULT := $(BUILD)/spec/ze_fault.so
 NATIVE := $(BUILD)/spec/native.so
+OCLOC := $(BUILD)/spec/libocloc.so
+# What specs load.
+LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
@@ -156,9 +159,9 @@ test: ## install what is missing, build and run the whole suite
 	@sh scripts/packages build run test
 	@$(MAKE) --no-print-directory check
 
-build-tests: $(TESTS) $(HOST) $(FUZZ) $(FAULT) $(NATIVE) ## build the suite's C programs
+build-tests: $(TESTS) $(HOST) $(FUZZ) $(LIBRARIES) ## build the suite's C programs
 
-check: all $(TESTS) $(FAULT) $(NATIVE) ## run the suite, installing nothing
+check: all $(TESTS) $(LIBRARIES) ## run the suite, installing nothing
 	$(WITH) sh scripts/run-tests $(BUSTED)
 
 check-host: all build-tests ## the suite inside a minimal C host program
@@ -174,12 +177,12 @@ check-fuzz: $(FUZZ) ## damaged modules for the reader of SPIR-V
 	$(FUZZ) 1 10000 kernels/*.spv
 
 check-gc: check-incremental check-generational ## the suite, always collecting
-check-incremental check-generational: check-%: all $(FAULT) $(NATIVE)
+check-incremental check-generational: check-%: all $(LIBRARIES)
 	LZE_TEST_GC=$* $(WITH) timeout 1200 $(BUSTED)
 
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
-check-validation: all $(FAULT) $(NATIVE) ## the suite under the loader's validation layer
+check-validation: all $(LIBRARIES) ## the suite under the loader's validation layer
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
 	$(WITH) sh scripts/run-tests $(BUSTED)
 
@@ -251,6 +254,11 @@ $(NATIVE): $(BUILD)/obj/spec/support/native.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader
+
+$(OCLOC): $(BUILD)/obj/spec/support/ocloc_fake.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^
 
 # The kernels' own OpenCL C is compiled as C, with what is no C defined away.
 $(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags

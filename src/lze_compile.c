@@ -1,5 +1,6 @@
 /*
- * lze_compile.c - OpenCL C to SPIR-V, by clang and llvm-spirv.
+ * lze_compile.c - OpenCL C to SPIR-V, by clang and llvm-spirv, by clang alone,
+ * or by libocloc.
  * SPDX-License-Identifier: MIT
  */
 #include "lze_private.h"
@@ -7,6 +8,8 @@
 #include "cache.h"
 #include "tool.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,34 +20,125 @@
 static const char install[] =
     "OpenCL C is compiled by clang and llvm-spirv of one LLVM version: "
     "install them (Debian 12: apt install clang-15 llvm-spirv-15; "
-    "Debian 13: apt install clang-18 llvm-spirv-18)";
+    "Debian 13: apt install clang-18 llvm-spirv-18). A clang with a SPIR-V "
+    "back end of its own, or Intel's libocloc, will do as well";
 
-/* What has to be freed when Lua raises. */
+/* The ways from OpenCL C to SPIR-V, the best first: llvm-spirv writes what
+   arguments are in the source, the others lose some of it. */
+typedef enum Way { WAY_TRANSLATOR, WAY_CLANG, WAY_OCLOC, WAY_NONE } Way;
+
+/* The words of LZE_COMPILER, in that order. */
+static const char *const way_words[] = {"llvm-spirv", "clang", "ocloc", NULL};
+
+/* libocloc's two entry points, by its documentation. */
+typedef int (*OclocInvoke)(unsigned, const char **, uint32_t, const uint8_t **,
+                           const uint64_t *, const char **, uint32_t,
+                           const uint8_t **, const uint64_t *, const char **,
+                           uint32_t *, uint8_t ***, uint64_t **, char ***);
+typedef int (*OclocFree)(uint32_t *, uint8_t ***, uint64_t **, char ***);
+
+/* The tools found, and what has to be freed when Lua raises. */
 typedef struct Work {
+  Way way;
+  char clang[256], translator[256];
+  void *ocloc;                  /* the library */
   tool_text log;
-  unsigned char *bitcode, *spirv;
+  unsigned char *bitcode, *spirv, *kept_log;
 } Work;
 
 static int work_gc(lua_State *L) {
   Work *w = lua_touserdata(L, 1);
+  if (w->ocloc != NULL) dlclose(w->ocloc);
   free(w->log.text);
   free(w->bitcode);
   free(w->spirv);
+  free(w->kept_log);
   memset(w, 0, sizeof *w);
   return 0;
 }
 
 static const char work_key; /* the registry key of its metatable */
 
-/* The pair of tools to use: the oldest from 15 on (14 fails on ordinary
+/* --- what there is ------------------------------------------------------ */
+
+/* clang and llvm-spirv: the oldest pair from 15 on (14 fails on ordinary
    code), because the typed pointers of the LLVMs before 17 let a reader of the
    SPIR-V know what an argument points to. */
-static bool tools_find(char *clang, char *translator, size_t size) {
+static bool find_translator(Work *w) {
   for (int v = 15; v <= 40; v++)
-    if (tool_find("clang", (unsigned)v, clang, size) == v &&
-        tool_find("llvm-spirv", (unsigned)v, translator, size) == v)
+    if (tool_find("clang", (unsigned)v, w->clang, sizeof w->clang) == v &&
+        tool_find("llvm-spirv", (unsigned)v, w->translator,
+                  sizeof w->translator) == v)
       return true;
   return false;
+}
+
+/* Whether a clang has the target spirv64; its answer is kept. */
+static bool clang_writes_spirv(char *clang) {
+  cache_key key = CACHE_KEY_INIT;
+  size_t size;
+  tool_text log = {NULL, 0};
+  cache_key_add_file(&key, clang);
+  unsigned char *targets = cache_read("targets", &key, &size);
+  if (targets == NULL) {
+    char *const ask[] = {clang, "-print-targets", NULL};
+    targets = tool_run(ask, "", 0, TOOL_SECONDS, &size, &log);
+    if (targets != NULL) cache_write("targets", &key, targets, size);
+  }
+  bool found = targets != NULL && memmem(targets, size, "spirv64", 7) != NULL;
+  free(targets);
+  free(log.text);
+  return found;
+}
+
+/* A clang whose LLVM writes SPIR-V: LZE_CLANG, else the newest, because the
+   back end is young. */
+static bool find_clang(Work *w) {
+  const char *given = secure_getenv("LZE_CLANG");
+  if (given != NULL && *given == '/' && strlen(given) < sizeof w->clang) {
+    strcpy(w->clang, given);
+    return clang_writes_spirv(w->clang);
+  }
+  for (int v = 40; v >= 15; v--)
+    if (tool_find("clang", (unsigned)v, w->clang, sizeof w->clang) == v &&
+        clang_writes_spirv(w->clang))
+      return true;
+  return false;
+}
+
+/* libocloc, as the dynamic linker finds it, but not in a relative place. */
+static bool find_ocloc(Work *w) {
+  struct link_map *map;
+  w->ocloc = dlopen("libocloc.so", RTLD_NOW | RTLD_LOCAL);
+  if (w->ocloc == NULL) return false;
+  if (dlinfo(w->ocloc, RTLD_DI_LINKMAP, &map) == 0 && *map->l_name == '/' &&
+      strlen(map->l_name) < sizeof w->clang) {
+    strcpy(w->clang, map->l_name); /* for the key of the cache */
+    return true;
+  }
+  dlclose(w->ocloc);
+  w->ocloc = NULL;
+  return false;
+}
+
+/* Find the way that LZE_COMPILER names, else the first that there is. */
+static void tools_find(lua_State *L, Work *w, const char *name) {
+  static bool (*const find[])(Work *) = {find_translator, find_clang,
+                                         find_ocloc};
+  const char *word = getenv("LZE_COMPILER");
+  bool any = word == NULL || *word == '\0';
+  for (w->way = WAY_TRANSLATOR; w->way < WAY_NONE; w->way++) {
+    if (!any && strcmp(word, way_words[w->way]) != 0) continue;
+    if (find[w->way](w)) return;
+    if (!any)
+      lze_fail_word(L, name, word, "NOT_FOUND", NULL,
+                    "LZE_COMPILER is '%s', which is not there. %s", word,
+                    install);
+  }
+  if (!any)
+    luaL_error(L, "LZE_COMPILER is '%s' (known: llvm-spirv, clang, ocloc)",
+               word);
+  lze_fail_word(L, name, "clang", "NOT_FOUND", NULL, "%s", install);
 }
 
 /* The command line, its strings anchored on the stack. */
@@ -78,6 +172,18 @@ static void options_add(lua_State *L, int t, const char *key, Arguments *a,
   }
 }
 
+/* Whether a macro may have that name: NAME, or NAME(a, b). */
+static bool macro_name(const char *s) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+  if (*s == '\0' || strchr(letters, *s) == NULL) return false;
+  while (*s != '\0' &&
+         (strchr(letters, *s) != NULL || (*s >= '0' && *s <= '9')))
+    s++;
+  const char *end = *s == '(' ? strchr(s, ')') : NULL;
+  return *s == '\0' || (end != NULL && end[1] == '\0');
+}
+
 /* {NAME = value, ...}: -DNAME=value, in the order of the names so that equal
    tables are equal to the cache. */
 static void defines_add(lua_State *L, int t, Arguments *a) {
@@ -93,6 +199,9 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
                  lze_describe(L, -2));
     luaL_checkstack(L, 8, "too many defines");
     const char *name = lua_tostring(L, -2);
+    if (!macro_name(name))
+      luaL_error(L, "option defines: the name of a macro expected, got %s",
+                 lze_describe(L, -2));
     switch (lua_type(L, -1)) {
       case LUA_TBOOLEAN:
         lua_pushfstring(L, lua_toboolean(L, -1) ? "-D%s=1" : "-U%s", name);
@@ -130,17 +239,135 @@ static bool source_includes(const char *source) {
 }
 
 static int compile_fail(lua_State *L, const char *name, const char *tool,
-                        const tool_text *log) {
+                        const Work *w, const char *message) {
   const char *base = strrchr(tool, '/') != NULL ? strrchr(tool, '/') + 1
                                                 : tool;
   return lze_fail_word(L, name, base, "COMPILE_FAILED",
-                       log->text != NULL ? log->text : "", "%s",
-                       strncmp(base, "clang", 5) == 0
-                           ? "the source does not compile"
-                           : "the compiler's result cannot be translated");
+                       w->log.text != NULL ? w->log.text : "", "%s", message);
 }
 
-void lze_compile(lua_State *L, int source_index, int t, const char *name) {
+/* --- compiling ---------------------------------------------------------- */
+
+static const char broken[] = "the source does not compile";
+static const char untranslated[] =
+    "the compiler's result cannot be translated";
+
+/* The command line of clang: -O0 without optnone, as optimised code is what
+   llvm-spirv cannot always translate, and the device's own compiler optimises. */
+static void clang_arguments(lua_State *L, Work *w, const char *standard,
+                            Arguments *a) {
+  static const char *const fixed[] = {"-x", "cl", "-c", "-O0", "-Xclang",
+                                      "-disable-O0-optnone",
+                                      "-cl-kernel-arg-info",
+                                      "-fno-discard-value-names", NULL};
+  arguments_add(L, a, w->clang);
+  for (int i = 0; fixed[i] != NULL; i++) arguments_add(L, a, fixed[i]);
+  arguments_add(L, a, "-target");
+  if (w->way == WAY_TRANSLATOR) {
+    arguments_add(L, a, "spir64");
+    arguments_add(L, a, "-emit-llvm");
+  } else {
+    arguments_add(L, a, "spirv64v1.2-unknown-unknown");
+    arguments_add(L, a, "-fintegrated-objemitter");
+  }
+  arguments_add(L, a, standard);
+}
+
+static void compile_clang(lua_State *L, Work *w, const char *name,
+                          Arguments *a, const char *input, size_t input_size,
+                          size_t *size) {
+  size_t bitcode_size;
+  arguments_add(L, a, "-");
+  arguments_add(L, a, "-o");
+  arguments_add(L, a, "-");
+  unsigned char *made = tool_run(a->v, input, input_size, TOOL_SECONDS,
+                                 &bitcode_size, &w->log);
+  if (made == NULL) compile_fail(L, name, w->clang, w, broken);
+  if (w->way == WAY_CLANG) {
+    w->spirv = made;
+    *size = bitcode_size;
+    return;
+  }
+  w->bitcode = made;
+  char *const translate[] = {
+      w->translator, "--spirv-max-version=1.2",
+      "--preserve-ocl-kernel-arg-type-metadata-through-string",
+      "/proc/self/fd/0", "-o", "/proc/self/fd/1", NULL};
+  w->spirv = tool_run(translate, w->bitcode, bitcode_size, TOOL_SECONDS, size,
+                      &w->log);
+  if (w->spirv == NULL)
+    compile_fail(L, name, w->translator, w, untranslated);
+}
+
+/* The command line of ocloc.  It demands a device even for SPIR-V, which does
+   not depend on it: an old one that all its releases know, where the device is
+   none of Intel's. */
+static void ocloc_arguments(lua_State *L, const lze_DeviceInfo *device,
+                            const char *standard, const Arguments *options,
+                            Arguments *a) {
+  static const char *const fixed[] = {"ocloc", "compile", "-spv_only",
+                                      "-file", "source.cl", NULL};
+  for (int i = 0; fixed[i] != NULL; i++) arguments_add(L, a, fixed[i]);
+  arguments_add(L, a, "-device");
+  if (device->props.vendorId == 0x8086 &&
+      device->props.type == ZE_DEVICE_TYPE_GPU) {
+    char id[16];
+    snprintf(id, sizeof id, "0x%04x", device->props.deviceId);
+    arguments_add(L, a, lua_pushstring(L, id));
+  } else {
+    arguments_add(L, a, "tgllp");
+  }
+  luaL_Buffer b; /* it takes all options as one string, and cuts it at blanks */
+  for (size_t i = 0; i < options->n; i++)
+    if (strpbrk(options->v[i], " \t\n") != NULL)
+      luaL_error(L, "libocloc takes no option with white space ('%s')",
+                 options->v[i]);
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, standard);
+  luaL_addstring(&b, " -cl-kernel-arg-info");
+  for (size_t i = 0; i < options->n; i++) {
+    luaL_addchar(&b, ' ');
+    luaL_addstring(&b, options->v[i]);
+  }
+  luaL_pushresult(&b);
+  arguments_add(L, a, "-options");
+  arguments_add(L, a, lua_tostring(L, -1));
+}
+
+static void compile_ocloc(lua_State *L, Work *w, const char *name,
+                          Arguments *a, const char *input, size_t input_size,
+                          size_t *size) {
+  OclocInvoke invoke;
+  OclocFree release;
+  *(void **)&invoke = dlsym(w->ocloc, "oclocInvoke");
+  *(void **)&release = dlsym(w->ocloc, "oclocFreeOutput");
+  if (invoke == NULL || release == NULL)
+    lze_fail_word(L, name, "libocloc.so", "NOT_FOUND", NULL,
+                  "%s lacks oclocInvoke or oclocFreeOutput", w->clang);
+  const uint8_t *source = (const uint8_t *)input;
+  uint64_t length = input_size;
+  const char *file = "source.cl";
+  uint32_t count = 0;
+  uint8_t **data = NULL;
+  uint64_t *lengths = NULL;
+  char **names = NULL;
+  int status = invoke((unsigned)a->n, (const char **)a->v, 1, &source, &length,
+                      &file, 0, NULL, NULL, NULL, &count, &data, &lengths,
+                      &names);
+  for (uint32_t i = 0; i < count; i++) {
+    const char *dot = strrchr(names[i], '.');
+    if (dot != NULL && strcmp(dot, ".log") == 0)
+      tool_text_add(&w->log, "%.*s", (int)lengths[i], (const char *)data[i]);
+    else if (dot != NULL && strcmp(dot, ".spv") == 0 && status == 0 &&
+             w->spirv == NULL && (w->spirv = malloc(lengths[i])) != NULL)
+      memcpy(w->spirv, data[i], *size = lengths[i]);
+  }
+  release(&count, &data, &lengths, &names);
+  if (w->spirv == NULL) compile_fail(L, name, "libocloc.so", w, broken);
+}
+
+void lze_compile(lua_State *L, int source_index, int t, const char *name,
+                 const lze_DeviceInfo *device) {
   enum { MAX_ARGUMENTS = 256 };
   size_t source_size;
   const char *source = lua_tolstring(L, source_index, &source_size);
@@ -149,12 +376,9 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
   lua_setmetatable(L, -2);
   int top = lua_gettop(L);
-  char clang[256], translator[256];
-  if (!tools_find(clang, translator, sizeof clang))
-    lze_fail_word(L, name, "clang", "NOT_FOUND", NULL, "%s", install);
-
-  Arguments a = {lua_newuserdatauv(L, (MAX_ARGUMENTS + 1) * sizeof(char *), 0),
-                 0, MAX_ARGUMENTS};
+  const size_t room = (MAX_ARGUMENTS + 1) * sizeof(char *);
+  Arguments options = {lua_newuserdatauv(L, room, 0), 0, MAX_ARGUMENTS};
+  Arguments a = {lua_newuserdatauv(L, room, 0), 0, MAX_ARGUMENTS};
   const char *standard = "CL1.2";
   if (t != 0 && lze_getoption(L, t, "std") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TSTRING)
@@ -162,55 +386,51 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name) {
                  lze_describe(L, -1));
     standard = lua_tostring(L, -1);
   }
-  /* -O0 without optnone: optimised code is what llvm-spirv cannot always
-     translate, and the device's own compiler optimises. */
-  static const char *const fixed[] = {"-x", "cl", "-target", "spir64",
-                                      "-emit-llvm", "-c", "-O0", "-Xclang",
-                                      "-disable-O0-optnone",
-                                      "-cl-kernel-arg-info",
-                                      "-fno-discard-value-names", NULL};
-  arguments_add(L, &a, clang);
-  for (int i = 0; fixed[i] != NULL; i++) arguments_add(L, &a, fixed[i]);
-  arguments_add(L, &a, lua_pushfstring(L, "-cl-std=%s", standard));
+  standard = lua_pushfstring(L, "-cl-std=%s", standard);
   if (t != 0) {
-    defines_add(L, t, &a);
-    options_add(L, t, "include", &a, "-I");
-    options_add(L, t, "flags", &a, "");
+    defines_add(L, t, &options);
+    options_add(L, t, "include", &options, "-I");
+    options_add(L, t, "flags", &options, "");
   }
-  arguments_add(L, &a, "-");
-  arguments_add(L, &a, "-o");
-  arguments_add(L, &a, "-");
+  tools_find(L, w, name);
+  if (w->way == WAY_OCLOC) {
+    ocloc_arguments(L, device, standard, &options, &a);
+  } else {
+    clang_arguments(L, w, standard, &a);
+    for (size_t i = 0; i < options.n; i++) arguments_add(L, &a, options.v[i]);
+  }
 
   cache_key key = CACHE_KEY_INIT;
   cache_key_add(&key, source, source_size);
+  cache_key_add(&key, name, strlen(name)); /* it is in the log */
   for (size_t i = 0; i < a.n; i++) cache_key_add(&key, a.v[i], strlen(a.v[i]));
-  cache_key_add_file(&key, clang);
-  cache_key_add_file(&key, translator);
+  cache_key_add_file(&key, w->clang);
+  cache_key_add_file(&key, w->translator);
   bool cacheable = !source_includes(source);
-  size_t size = 0, bitcode_size;
+  size_t size = 0, log_size;
   if (cacheable) w->spirv = cache_read("spv", &key, &size);
-  if (w->spirv == NULL) {
+  if (w->spirv != NULL) {
+    w->kept_log = cache_read("log", &key, &log_size);
+    if (w->kept_log != NULL)
+      tool_text_add(&w->log, "%.*s", (int)log_size, (char *)w->kept_log);
+  } else {
     /* Diagnostics then count the user's lines, under the user's name. */
     lua_pushfstring(L, "#line 1 \"%s\"\n", name);
     lua_pushvalue(L, source_index);
     lua_concat(L, 2);
     size_t input_size;
     const char *input = lua_tolstring(L, -1, &input_size);
-    w->bitcode = tool_run(a.v, input, input_size, TOOL_SECONDS, &bitcode_size,
-                          &w->log);
-    if (w->bitcode == NULL) compile_fail(L, name, clang, &w->log);
-    char *const translate[] = {
-        translator, "--spirv-max-version=1.2",
-        "--preserve-ocl-kernel-arg-type-metadata-through-string",
-        "/proc/self/fd/0", "-o", "/proc/self/fd/1", NULL};
-    w->spirv = tool_run(translate, w->bitcode, bitcode_size, TOOL_SECONDS,
-                        &size, &w->log);
-    if (w->spirv == NULL) compile_fail(L, name, translator, &w->log);
+    (w->way == WAY_OCLOC ? compile_ocloc : compile_clang)(
+        L, w, name, &a, input, input_size, &size);
+    if (cacheable && w->log.size > 0)
+      cache_write("log", &key, w->log.text, w->log.size);
     if (cacheable) cache_write("spv", &key, w->spirv, size);
   }
   lua_pushlstring(L, (const char *)w->spirv, size);
+  lua_pushstring(L, w->log.text != NULL ? w->log.text : "");
+  lua_replace(L, top + 1);
   lua_replace(L, top);
-  lua_settop(L, top);
+  lua_settop(L, top + 1);
 }
 
 /* lze.cache([clear]) -> {directory, entries, bytes}

@@ -39,19 +39,23 @@ static lze_Module *module_check(lua_State *L, int arg) {
   return b->module;
 }
 
-/* The text of a failed build, or "". [-0, +1] */
+/* The text of the last build, or "". [-0, +1] */
 static const char *module_log(lua_State *L, lze_Module *m) {
   size_t size = 0;
-  if (m->log == NULL || ZE(zeModuleBuildLogGetString, m->log, &size, NULL) != ZE_RESULT_SUCCESS ||
-      size == 0)
+  if (m->log == NULL ||
+      ZE(zeModuleBuildLogGetString, m->log, &size, NULL) !=
+          ZE_RESULT_SUCCESS || size == 0)
     return lua_pushliteral(L, "");
   char *text = lua_newuserdatauv(L, size, 0);
   text[0] = '\0';
-  if (ZE(zeModuleBuildLogGetString, m->log, &size, text) !=
-      ZE_RESULT_SUCCESS)
+  /* A finaliser may have closed the context, and this with it. */
+  if (m->log == NULL || ZE(zeModuleBuildLogGetString, m->log, &size, text) !=
+                            ZE_RESULT_SUCCESS)
     text[0] = '\0';
   text[size - 1] = '\0';
-  return text;
+  lua_pushstring(L, text);
+  lua_remove(L, -2);
+  return lua_tostring(L, -1);
 }
 
 /* The specialization constants of the table at `t`, {name or id = value}, as
@@ -248,18 +252,21 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
       bytes = lua_gettop(L);
     }
   }
-  if (form == FORM_SOURCE) {
-    lze_compile(L, bytes, t, name);
-    bytes = lua_gettop(L);
-  }
-  size_t size;
-  const char *data = lua_tolstring(L, bytes, &size);
   const lze_DeviceInfo *device;
   lze_Context *context;
   lze_opt_place(L, t, &device, &context);
+  int said = 0; /* what the compilers said */
+  if (form == FORM_SOURCE) {
+    lze_compile(L, bytes, t, name, device);
+    said = lua_gettop(L);
+    bytes = said - 1;
+  }
+  size_t size;
+  const char *data = lua_tolstring(L, bytes, &size);
   ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
   int box = lua_gettop(L);
-  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings */
+  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings,
+                                at 2 the log */
   lua_setiuservalue(L, box, 1);
   if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
@@ -272,6 +279,10 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   if (m->spirv == NULL)
     lze_fail_word(L, m->name, "spirv_parse", "INVALID_SPIRV", NULL,
                   "not a SPIR-V module that can be decoded: %s", message);
+  if (form == FORM_SOURCE && m->spirv->kernel_count == 0)
+    lze_fail_word(L, m->name, "lze.compile", "NO_KERNEL",
+                  lua_tostring(L, said), "the source has no kernel "
+                  "(kernel void name(...) { ... })");
   bool valid = spirv_validate(data, size, message, sizeof message);
   if (!valid && strict)
     lze_fail_word(L, m->name, "spirv_validate", "INVALID_SPIRV", NULL,
@@ -304,6 +315,11 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
       log = lua_pushfstring(L, "the validator says: %s\n%s", message, log);
     lze_fail(L, device->driver, r, m->name, "zeModuleCreate", log, NULL);
   }
+  lua_getiuservalue(L, box, 1);
+  lua_pushstring(L, said != 0 ? lua_tostring(L, said) : "");
+  module_log(L, m);
+  lua_concat(L, 2);
+  lua_rawseti(L, -2, 2);
   if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
   m->log = NULL;
   lua_settop(L, box);
@@ -482,6 +498,14 @@ static int field_module_warnings(lua_State *L) {
   return 1;
 }
 
+/* mod.log: what the compilers said although they succeeded, or "". */
+static int field_module_log(lua_State *L) {
+  module_check(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lua_rawgeti(L, -1, 2);
+  return 1;
+}
+
 /* The struct stays until __gc, for a call that a finaliser closes it in. */
 static int module_close(lua_State *L) {
   ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
@@ -536,6 +560,7 @@ static const luaL_Reg module_metamethods[] = {{"__index", module_index},
 
 static const lze_Field module_fields[] = {{"device", field_module_device},
                                           {"warnings", field_module_warnings},
+                                          {"log", field_module_log},
                                           {"handle", field_module_handle},
                                           {NULL, NULL}};
 

@@ -923,9 +923,10 @@ struct lze_Kernel {
 
 /* lze_compile.c: compile the OpenCL C at stack index `source` with the options
    std, defines, include and flags of the table at t (0: none). `name` is what
-   diagnostics call it. [-0, +1] the SPIR-V; raises with the compiler's words
-   as err.log. */
-void lze_compile(lua_State *L, int source, int t, const char *name);
+   diagnostics call it, `device` what it is for. [-0, +2] the SPIR-V, and what
+   the compilers said; raises with their words as err.log. */
+void lze_compile(lua_State *L, int source, int t, const char *name,
+                 const lze_DeviceInfo *device);
 
 /* q:launch, q:copy and q:fill: the queue at 1, an event returned. */
 int lze_queue_launch(lua_State *L);

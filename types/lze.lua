@@ -234,6 +234,7 @@ function lze.buffer(type, contents, options) end
 
 ---@class lze.Module
 ---@field warnings string[] what the validator found
+---@field log string what the compilers said although they succeeded
 ---@field device lze.Device
 ---@field handle lightuserdata
 ---@field [string] lze.Kernel

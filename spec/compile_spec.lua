@@ -1,0 +1,354 @@
+-- compile_spec.lua - OpenCL C to SPIR-V: options, diagnostics, compilers, cache.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local lze = require "lze"
+local process = require "spec.support.process"
+
+local function one(source, options)
+  local mod <close> = lze.compile(source, options)
+  local x <close> = lze.buffer("int", 1)
+  mod.f(1, x)
+  return x[1]
+end
+
+local store = "kernel void f(global int *x) { x[0] = N; }"
+
+describe("lze.compile", function()
+  it("defines macros", function()
+    assert.equal(7, one(store, {defines = {N = 7}}))
+    assert.equal(7, one(store, {defines = {N = "3 + 4"}}))
+    assert.equal(1, one(store, {defines = {N = true}}))
+    assert.equal(5, one("#ifndef M\n" .. store .. "\n#endif",
+      {defines = {N = 5, M = false}}))
+    assert.equal(12, one(store, {defines = {["TWICE(a)"] = "(2 * a)",
+                                            N = "TWICE(6)"}}))
+  end)
+
+  it("refuses what is no macro", function()
+    for _, name in ipairs {"", "A B", "1", "A-B", "A=1", "A(x", "A(x)y"} do
+      assert.equal(("option defines: the name of a macro expected, got " ..
+        "string '%s'"):format(name), expect.misuse(function()
+          lze.compile(store, {defines = {[name] = 1}})
+        end))
+    end
+    assert.equal("option defines: names are strings, got integer 1",
+      expect.misuse(function() lze.compile(store, {defines = {"N"}}) end))
+    assert.equal("option defines: N: string, number or boolean expected, got " ..
+      "table", expect.misuse(function()
+        lze.compile(store, {defines = {N = {}}})
+      end))
+  end)
+
+  it("includes files, and notices when they change", function()
+    process.with_directory(function(dir)
+      local options = {include = {dir}}
+      for n = 1, 2 do
+        process.write(dir .. "/n.h", "#define N " .. n .. "\n")
+        assert.equal(n, one('#include "n.h"\n' .. store, options))
+      end
+    end)
+  end)
+
+  it("takes flags and a version of the language", function()
+    assert.equal(3, one(store, {flags = {"-DN=3"}}))
+    local version = "kernel void f(global int *x) { x[0] = __OPENCL_C_VERSION__; }"
+    assert.equal(120, one(version))
+    assert.equal(110, one(version, {std = "CL1.1"}))
+    assert.equal("option flags: item 2: string expected, got integer 3",
+      expect.misuse(function() lze.compile(store, {flags = {"-g", 3}}) end))
+    assert.equal("option std: string expected, got integer 2",
+      expect.misuse(function() lze.compile(store, {std = 2}) end))
+  end)
+
+  it("knows its options", function()
+    assert.equal("unknown key 'define' in a module's options (known: std, " ..
+      "defines, include, flags, device, context, options, constants, " ..
+      "validate, spirv)",
+      expect.misuse(function() lze.compile(store, {define = {}}) end))
+    assert.equal("bad argument #1 to 'compile' (source: string expected, got " ..
+      "nil)", expect.misuse(function() lze.compile() end))
+  end)
+
+  it("has the user's lines and the file's name in err.log", function()
+    local err = expect.failure(function()
+      lze.compile "kernel void f() {\n\n  oops;\n}\n"
+    end)
+    assert.equal("COMPILE_FAILED", err.code)
+    assert.matches("^clang", err.call)
+    assert.matches("^source:3:3: error: use of undeclared identifier 'oops'\n",
+      err.log)
+    process.with_directory(function(dir)
+      process.write(dir .. "/a.cl", "kernel void f() {\n  oops;\n}\n")
+      err = expect.failure(function() lze.load(dir .. "/a.cl") end)
+      assert.equal(1, (err.log:find(dir .. "/a.cl:2:3: error: ", 1, true)))
+    end)
+  end)
+
+  it("keeps warnings in mod.log, those of a cached module too", function()
+    local source = "kernel void f(global int *x) {\n  x[0] = 1;\n  int y;\n}"
+    for _ = 1, 2 do
+      local mod <close> = lze.compile(source, {flags = {"-Wall"}})
+      assert.matches("^source:3:7: warning: unused variable 'y'", mod.log)
+      assert.same({}, mod.warnings)
+    end
+    local mod <close> = lze.compile(source)
+    assert.equal("", mod.log)
+    assert.equal("", lze.load "kernels/saxpy.spv".log)
+  end)
+
+  it("wants a kernel", function()
+    for _, source in ipairs {"", "// nothing", "int f(int a) { return a; }"} do
+      local err = expect.failure(function() lze.compile(source) end)
+      assert.equal("NO_KERNEL", err.code)
+      assert.equal("the source has no kernel (kernel void name(...) { ... })",
+        err.message)
+    end
+  end)
+end)
+
+-- The lines that a script prints with a compiler of that kind and an empty
+-- cache. `dir` is a directory to be used.
+local function with_compiler(dir, env, script)
+  env.XDG_CACHE_HOME = env.XDG_CACHE_HOME or dir
+  local lines = {}
+  for line in process.output(script, {env = env}):gmatch "[^\n]+" do
+    lines[#lines + 1] = line
+  end
+  return lines
+end
+
+local use = [[
+  local lze = require "lze"
+  local ok, mod = pcall(lze.compile, "kernel void f() {}", {defines = {N = 1}})
+  if ok then
+    local x, y = lze.buffer("float", {1, 2}), lze.buffer("float", {3, 4})
+    mod.saxpy(2, 2, x, y)
+    print(y[1], y[2])
+    io.write(mod.log)
+  else
+    print(mod.call, mod.code, mod.message)
+    io.write(mod.log or "")
+  end]]
+
+describe("LZE_COMPILER", function()
+  local fake = os.getenv "LZE_TEST_BUILD" .. "/spec"
+
+  it("has a word that is known", function()
+    process.with_directory(function(dir)
+      local lines = with_compiler(dir, {LZE_COMPILER = "gcc"}, [[
+        print(pcall(require "lze".compile, "kernel void f() {}"))]])
+      assert.matches("LZE_COMPILER is 'gcc' %(known: llvm%-spirv, clang, " ..
+        "ocloc%)$", lines[1])
+    end)
+  end)
+
+  it("that is not there is an error that says what to install", function()
+    process.with_directory(function(dir)
+      local lines = with_compiler(dir, {LZE_COMPILER = "ocloc",
+        LD_LIBRARY_PATH = false}, use)
+      assert.matches("^ocloc\tNOT_FOUND\tLZE_COMPILER is 'ocloc', which is " ..
+        "not there%. .*apt install clang%-15 llvm%-spirv%-15", lines[1])
+      lines = with_compiler(dir, {LZE_COMPILER = "clang",
+        LZE_CLANG = "/bin/true"}, use)
+      assert.matches("^clang\tNOT_FOUND\t", lines[1])
+    end)
+  end)
+
+  it("can be a clang that writes SPIR-V by itself", function()
+    process.with_directory(function(dir)
+      local clang = dir .. "/clang"
+      process.write(clang, ([[
+#!/bin/sh
+echo "$*" >>DIR/calls
+case $1 in
+  -print-targets) echo "    spirv64 - SPIR-V 64-bit"; exit ;;
+esac
+cat >DIR/source
+echo "a warning" >&2
+cat kernels/saxpy.spv
+]]):gsub("DIR", dir))
+      assert(os.execute("chmod +x " .. clang))
+      local env = {LZE_COMPILER = "clang", LZE_CLANG = clang}
+      for _ = 1, 2 do -- the second time from the cache
+        assert.same({"5.0\t8.0", "a warning"}, with_compiler(dir, env, use))
+      end
+      local calls <close> = assert(io.open(dir .. "/calls"))
+      assert.same({"-print-targets",
+        "-x cl -c -O0 -Xclang -disable-O0-optnone -cl-kernel-arg-info " ..
+        "-fno-discard-value-names -target spirv64v1.2-unknown-unknown " ..
+        "-fintegrated-objemitter -cl-std=CL1.2 -DN=1 - -o -"},
+        {calls:read "l", calls:read "l", calls:read "l"})
+      local source <close> = assert(io.open(dir .. "/source"))
+      assert.equal('#line 1 "source"\nkernel void f() {}', source:read "a")
+    end)
+  end)
+
+  it("can be libocloc", function()
+    process.with_directory(function(dir)
+      local env = {LZE_COMPILER = "ocloc", LD_LIBRARY_PATH = fake,
+        OCLOC_FAKE_CALL = dir .. "/call", OCLOC_FAKE_SPV = "kernels/saxpy.spv"}
+      assert.same({"5.0\t8.0", "source:1: a warning"},
+        with_compiler(dir, env, use))
+      local call <close> = assert(io.open(dir .. "/call"))
+      assert.equal([[
+ocloc
+compile
+-spv_only
+-file
+source.cl
+-device
+tgllp
+-options
+-cl-std=CL1.2 -cl-kernel-arg-info -DN=1
+source.cl:
+#line 1 "source"
+kernel void f() {}
+]], call:read "a")
+      os.remove(dir .. "/call")
+      assert.same({"5.0\t8.0", "source:1: a warning"},
+        with_compiler(dir, env, use))
+      assert.is_nil(io.open(dir .. "/call"))
+      env.OCLOC_FAKE_SPV, env.XDG_CACHE_HOME = false, dir .. "/other"
+      assert.same({"libocloc.so\tCOMPILE_FAILED\tthe source does not compile",
+        "source:1: an error"}, with_compiler(dir, env, use))
+    end)
+  end)
+
+  it("of libocloc takes no option with white space", function()
+    process.with_directory(function(dir)
+      local lines = with_compiler(dir, {LZE_COMPILER = "ocloc",
+        LD_LIBRARY_PATH = fake}, [[
+        print(pcall(require "lze".compile, "kernel void f() {}",
+          {defines = {N = "1 + 1"}}))]])
+      assert.matches("libocloc takes no option with white space " ..
+        "%('%-DN=1 %+ 1'%)$", lines[1])
+    end)
+  end)
+end)
+
+describe("the cache", function()
+  local function entries(dir)
+    local pipe = assert(io.popen("find " .. dir .. " -type f -printf '%f %m\\n'"))
+    local kinds, modes = {}, {}
+    for name, mode in pipe:read "a":gmatch "(%S+) (%d+)\n" do
+      local kind = name:match "^%x+%.(%a+)$" or name
+      kinds[kind] = (kinds[kind] or 0) + 1
+      modes[mode] = true
+    end
+    pipe:close()
+    return kinds, modes
+  end
+
+  -- Compile, and say whether a cache is used.
+  local work = [[
+    local lze = require "lze"
+    local mod = lze.compile "kernel void f(global int *x) { x[0] = 9; }"
+    local x = lze.buffer("int", 1)
+    mod.f(1, x)
+    local c = lze.cache()
+    print(x[1], c.directory, c.entries, c.bytes > 0)]]
+
+  it("keeps SPIR-V and binaries, for this user only", function()
+    process.with_directory(function(dir)
+      local env = {XDG_CACHE_HOME = dir .. "/a/b"}
+      assert.matches("^9\t" .. dir:gsub("%p", "%%%0") .. "/a/b/lze\t%d\ttrue$",
+        with_compiler(dir, env, work)[1])
+      local kinds, modes = entries(dir .. "/a/b/lze")
+      assert.equal(1, kinds.spv)
+      assert.equal(1, kinds.native)
+      assert.same({["600"] = true}, modes)
+      local pipe = assert(io.popen("stat -c %a " .. dir .. "/a/b/lze"))
+      assert.equal("700", pipe:read "l")
+      pipe:close()
+      assert.equal("0 0", process.output([[
+        local lze = require "lze"
+        local c = lze.cache "clear"
+        io.write(c.entries, " ", c.bytes)]], {env = env}))
+      assert.same({}, (entries(dir .. "/a/b/lze")))
+    end)
+  end)
+
+  it("that others can enter is not used", function()
+    for _, mode in ipairs {"755", "770", "701"} do
+      process.with_directory(function(dir)
+        assert(os.execute(("mkdir -m %s %s/lze"):format(mode, dir)))
+        assert.same({"9\tnil\t0\tfalse"},
+          with_compiler(dir, {XDG_CACHE_HOME = dir}, work))
+        assert.same({}, (entries(dir .. "/lze")))
+      end)
+    end
+  end)
+
+  it("that is a symbolic link is not used", function()
+    process.with_directory(function(dir)
+      assert(os.execute(("mkdir -m 700 %s/there; ln -s there %s/lze"):format(dir,
+        dir)))
+      assert.same({"9\tnil\t0\tfalse"},
+        with_compiler(dir, {XDG_CACHE_HOME = dir}, work))
+      assert.same({}, (entries(dir)))
+    end)
+  end)
+
+  it("of another user is not used", function()
+    local id = assert(io.popen "id -u")
+    local root = id:read "n" == 0
+    id:close()
+    if not root then return pending "only root can give a directory away" end
+    process.with_directory(function(dir)
+      assert(os.execute(("mkdir -m 700 %s/lze; chown 12345 %s/lze"):format(dir,
+        dir)))
+      assert.same({"9\tnil\t0\tfalse"},
+        with_compiler(dir, {XDG_CACHE_HOME = dir}, work))
+      assert.same({}, (entries(dir .. "/lze")))
+    end)
+  end)
+
+  it("is off with LZE_CACHE=off", function()
+    process.with_directory(function(dir)
+      assert.same({"9\tnil\t0\tfalse"},
+        with_compiler(dir, {XDG_CACHE_HOME = dir, LZE_CACHE = "off"}, work))
+      assert.same({}, (entries(dir)))
+    end)
+  end)
+
+  it("takes no entry of another source, device or version for its own",
+    function()
+      process.with_directory(function(dir)
+        local env = {XDG_CACHE_HOME = dir}
+        assert.equal("9\t", with_compiler(dir, env, work)[1]:sub(1, 2))
+        local other = work:gsub("= 9", "= 8")
+        assert.equal("8\t", with_compiler(dir, env, other)[1]:sub(1, 2))
+        -- Each file under the name of the other: the keys inside tell.
+        assert(os.execute("cd " .. dir .. [[/lze && for k in spv native; do
+          set -- *.$k; mv $1 t; mv $2 $1; mv t $2; done]]))
+        assert.equal("9\t", with_compiler(dir, env, work)[1]:sub(1, 2))
+        assert.equal("8\t", with_compiler(dir, env, other)[1]:sub(1, 2))
+      end)
+    end)
+
+  it("ignores entries that are cut short or changed in one byte", function()
+    process.with_directory(function(dir)
+      local env = {XDG_CACHE_HOME = dir}
+      with_compiler(dir, env, work)
+      local pipe = assert(io.popen("find " .. dir .. " -type f"))
+      local paths = {}
+      for path in pipe:lines() do
+        local file <close> = assert(io.open(path, "rb"))
+        paths[path] = file:read "a"
+      end
+      pipe:close()
+      local function damage(f)
+        for path, bytes in pairs(paths) do process.write(path, f(bytes)) end
+        assert.equal("9\t", with_compiler(dir, env, work)[1]:sub(1, 2))
+      end
+      damage(function(b) return b:sub(1, #b // 2) end)
+      damage(function(b) return b .. "x" end)
+      damage(function(b)
+        local i = #b - #b // 3
+        return b:sub(1, i - 1) .. string.char(b:byte(i) ~ 1) .. b:sub(i + 1)
+      end)
+      damage(function(b) return b:sub(1, 8) end)
+    end)
+  end)
+end)
