@@ -739,6 +739,11 @@ static bool reach_mark(reader *r, int64_t d)
   return true;
 }
 
+static uint32_t add_counts(uint32_t a, uint32_t b)
+{
+  return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
 /*
  * Sum up what a kernel reaches: functions by calls, and by what they mention
  * variables and the constants made of those.  `todo` has room for every
@@ -761,6 +766,10 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
       const function_info *more = &r->more[info->owner - 1];
       kernel->builtins |= more->builtins;
       kernel->features |= more->features;
+      for (int d = 0; d < 3; d++) {
+        kernel->beside[d] = add_counts(kernel->beside[d], more->beside[d]);
+        kernel->apart[d] = add_counts(kernel->apart[d], more->apart[d]);
+      }
       r->visits += 1 + more->use_count;
       for (uint32_t k = 0; k < more->use_count; k++)
         if (reach_mark(r, more->uses[k]))
@@ -805,7 +814,8 @@ spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
   m->pub.word_count = size / 4;
   bool ok = m->pub.words != NULL && decode(&r) && survey(&r) &&
             study_functions(&r) && spirv_follow_pointers(&r) &&
-            spirv_read_kernels(&r) && spirv_read_spec_constants(&r);
+            spirv_find_strides(&r) && spirv_read_kernels(&r) &&
+            spirv_read_spec_constants(&r);
   spirv_pool_free(&r.scratch);
   if (ok)
     return &m->pub;

@@ -107,8 +107,12 @@ enum {
   SPIRV_USES_GROUP_OPS = 1 << 3,   /* OpGroup*, group async copies */
   SPIRV_USES_SUBGROUP_OPS = 1 << 4,
   SPIRV_USES_PRINTF = 1 << 5,
-  SPIRV_USES_UNKNOWN_CALL = 1 << 6 /* an imported or indirect callee: assume
-                                      that every built-in is used */
+  SPIRV_USES_UNKNOWN_CALL = 1 << 6, /* an imported or indirect callee: assume
+                                       that every built-in is used */
+  SPIRV_HAS_LOOPS = 1 << 7,
+  SPIRV_HAS_LONG_MATHS = 1 << 8,   /* exp, sin, pow ...: many steps each */
+  SPIRV_SWEEPS_LOCAL = 1 << 9      /* fills local memory in loops: work of the
+                                      group, whatever its size */
 };
 
 typedef struct spirv_kernel {
@@ -121,6 +125,11 @@ typedef struct spirv_kernel {
   uint32_t required_subgroup;   /* SubgroupSize; 0 likewise */
   uint32_t builtins, features;  /* through the whole call graph */
   size_t local_bytes;           /* static Workgroup variables it reaches */
+  /* Accesses to global memory that work-items which are neighbours along x, y
+     or z make side by side, within 64 bytes, and those they make further
+     apart, or nobody knows where; those in loops count more.  What has the
+     same address for both is in neither.  A good guess, not a proof. */
+  uint32_t beside[3], apart[3];
 } spirv_kernel;
 
 /* A function's body: instructions [first, first + count) of the module. */

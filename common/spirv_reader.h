@@ -81,6 +81,7 @@ typedef struct function_info {
   uint32_t builtins, features; /* of its own body */
   uint32_t kernel;           /* 1 + index of the first kernel it is */
   uint32_t local_size[3], local_hint[3], subgroup;
+  uint32_t beside[3], apart[3]; /* of its own body, as in spirv_kernel */
   uint8_t *summary;          /* a byte for each parameter */
   uint8_t unknown;           /* spirv_access through unknown pointers */
   bool returns_unknown, done, known;
@@ -203,6 +204,9 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo);
 
 /* Fill in what all functions do through pointers: summary and unknown. */
 bool spirv_follow_pointers(reader *r);
+
+/* Fill in how functions step through memory: beside, apart and features. */
+bool spirv_find_strides(reader *r);
 
 /* Give a kernel's arguments, complete but for that, their access. */
 void spirv_take_access(const reader *r, uint32_t function, spirv_arg *args);

@@ -214,14 +214,18 @@ static void set_integer(lua_State *L, const char *key, uint64_t value) {
   lua_setfield(L, -2, key);
 }
 
-static void set_triple(lua_State *L, const char *key, const uint32_t v[3]) {
-  if (v[0] == 0) return;
+static void set_counts(lua_State *L, const char *key, const uint32_t v[3]) {
   lua_createtable(L, 3, 0);
   for (int i = 0; i < 3; i++) {
     lua_pushinteger(L, v[i]);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, key);
+}
+
+/* The same of a size, which is not set where there is none. */
+static void set_triple(lua_State *L, const char *key, const uint32_t v[3]) {
+  if (v[0] != 0) set_counts(L, key, v);
 }
 
 /* The names of the bits that are set, as an array. */
@@ -257,10 +261,11 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
       "sub-group", "other", NULL};
   static const char *const features[] = {
       "barrier", "local", "atomics", "group operations",
-      "sub-group operations", "printf", "unknown call", NULL};
+      "sub-group operations", "printf", "unknown call",
+      "loops", "long maths", "sweeps local memory", NULL};
   static const char *const classes[] = {"value", "pointer", "local", "image",
                                         "sampler", "other"};
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 11);
   set_string(L, "name", k->name);
   set_triple(L, "required_group_size", k->required_group);
   set_triple(L, "group_size_hint", k->group_hint);
@@ -269,6 +274,8 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
   set_integer(L, "local_bytes", k->local_bytes);
   set_bits(L, "builtins", k->builtins, builtins);
   set_bits(L, "features", k->features, features);
+  set_counts(L, "beside", k->beside);
+  set_counts(L, "apart", k->apart);
   lua_createtable(L, (int)k->arg_count, 0);
   for (uint32_t i = 0; i < k->arg_count; i++) {
     const spirv_arg *a = &k->args[i];

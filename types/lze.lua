@@ -497,6 +497,8 @@ function spirv.disassemble(bytes) end
 ---@field args lze.ReflectedArgument[]
 ---@field builtins string[]
 ---@field features string[]
+---@field beside integer[]
+---@field apart integer[]
 ---@field local_bytes integer
 ---@field required_group_size integer[]?
 ---@field group_size_hint integer[]?

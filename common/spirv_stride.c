@@ -1,0 +1,600 @@
+/*
+ * spirv_stride.c - how addresses depend on the place of a work-item.
+ * SPDX-License-Identifier: MIT
+ *
+ * Every integer and every pointer gets a stride: by how much it grows, in
+ * units or bytes, from one work-item to the next along x, y and z, whether
+ * that is told by global or by local ids.  Strides of Function variables are
+ * those of all that is stored there, so unoptimised code is seen through;
+ * parameters and results of functions are those of all calls.  They only ever
+ * grow (0, a number, FAR), so going over the module again and again comes to
+ * an end, and where that is not soon nothing is said.
+ *
+ * It is knowledge for guesses: a division is taken to change nothing between
+ * neighbours, a remainder not to wrap, a boundary's other branch not to count.
+ */
+#include "spirv_reader.h"
+
+#include <string.h>
+
+enum {
+  FAR = 1 << 20,    /* this much or more, or it is not known how much */
+  LINE = 64,        /* bytes that memory moves at once, nearly everywhere */
+  /* What is in a loop runs more often than everything outside together; how
+     often is not known, only that loops shorter than this get unrolled. */
+  LOOP_WEIGHT = 8,
+  MOST_PASSES = 16  /* calls and loops inside each other need one each */
+};
+
+enum {
+  STRIDE_IDS = 1,    /* the vector of all three ids */
+  STRIDE_VARIES = 2, /* it changes in a loop */
+  STRIDE_LOOPED = 4  /* of a variable: something is stored there in a loop */
+};
+
+typedef struct stride {
+  int32_t by[3];
+  uint32_t flags;
+  uint32_t root;     /* 1 + the Function variable that a pointer points into */
+} stride;
+
+typedef struct strides {
+  reader *r;
+  stride *of;        /* by instruction; of a variable: of what it holds; of a
+                        function: of what it returns */
+  int32_t *depth;    /* of loops, by instruction */
+  bool changed;
+} strides;
+
+/* --- arithmetic --------------------------------------------------------- */
+
+static int32_t bounded(int64_t by)
+{
+  return by >= FAR || by <= -FAR ? FAR : (int32_t)by;
+}
+
+static int32_t either(int32_t a, int32_t b)
+{
+  return a == 0 ? b : b == 0 || a == b ? a : FAR;
+}
+
+static int32_t sum(int32_t a, int32_t b)
+{
+  return a == FAR || b == FAR ? FAR : bounded((int64_t)a + b);
+}
+
+static int32_t scaled(int32_t a, int64_t by)
+{
+  if (a == 0 || by == 0)
+    return 0;
+  return a == FAR || by >= FAR || by <= -FAR ? FAR : bounded(a * by);
+}
+
+static stride stride_sum(stride a, stride b, int64_t scale)
+{
+  for (int d = 0; d < 3; d++)
+    a.by[d] = sum(a.by[d], scaled(b.by[d], scale));
+  a.flags = (a.flags | b.flags) & STRIDE_VARIES;
+  return a;
+}
+
+static stride stride_either(stride a, stride b)
+{
+  for (int d = 0; d < 3; d++)
+    a.by[d] = either(a.by[d], b.by[d]);
+  a.flags |= b.flags;
+  return a;
+}
+
+/* What depends on both in a way that is not known. */
+static stride stride_mixed(stride a, stride b)
+{
+  for (int d = 0; d < 3; d++)
+    a.by[d] = a.by[d] != 0 || b.by[d] != 0 ? FAR : 0;
+  a.flags = (a.flags | b.flags) & STRIDE_VARIES;
+  return a;
+}
+
+static bool is_uniform(stride a)
+{
+  return a.by[0] == 0 && a.by[1] == 0 && a.by[2] == 0;
+}
+
+/* --- values ------------------------------------------------------------- */
+
+static stride stride_of(const strides *s, uint32_t id)
+{
+  int64_t d = find_def(s->r, id);
+  return d < 0 ? (stride){.root = 0} : s->of[d];
+}
+
+/* A constant with its sign. */
+static bool signed_constant(const reader *r, uint32_t id, int64_t *value)
+{
+  uint64_t bits;
+  if (!constant_of(r, id, &bits))
+    return false;
+  bool wide = info_of(r, def_of(r, id)->result_type)->bytes == 8;
+  *value = wide ? (int64_t)bits : (int64_t)(int32_t)(uint32_t)bits;
+  return true;
+}
+
+static stride product(const strides *s, uint32_t a, uint32_t b)
+{
+  int64_t by;
+  const stride none = {.root = 0};
+  if (signed_constant(s->r, b, &by))
+    return stride_sum(none, stride_of(s, a), by);
+  if (signed_constant(s->r, a, &by))
+    return stride_sum(none, stride_of(s, b), by);
+  return stride_mixed(stride_of(s, a), stride_of(s, b));
+}
+
+/* What a built-in variable holds. */
+static stride builtin_stride(uint32_t builtin)
+{
+  stride ids = {.flags = STRIDE_IDS}, linear = {.by = {1, FAR, FAR}};
+  switch (builtin) {
+  case SpvBuiltInGlobalInvocationId:
+  case SpvBuiltInLocalInvocationId:
+    return ids;
+  case SpvBuiltInGlobalLinearId:
+  case SpvBuiltInLocalInvocationIndex:
+  case SpvBuiltInSubgroupLocalInvocationId:
+    return linear;
+  default:
+    return (stride){.root = 0};
+  }
+}
+
+/* Component k of a vector. */
+static stride component(stride vector, uint64_t k)
+{
+  if ((vector.flags & STRIDE_IDS) && k < 3) {
+    stride one = {.root = 0};
+    one.by[k] = 1;
+    return one;
+  }
+  vector.flags &= STRIDE_VARIES;
+  vector.root = 0;
+  return vector;
+}
+
+/* The built-in variable that an id is, or NULL. */
+static const id_info *builtin_variable(const reader *r, uint32_t id)
+{
+  const id_info *info = info_of(r, id);
+  return info != NULL && (info->flags & ID_BUILTIN) ? info : NULL;
+}
+
+/* The pointer that a chain makes: from operand `base` on come an element of
+   the array that the base points into, where there is one, and indices. */
+static stride chain_stride(const strides *s, const spirv_instruction *i,
+                           uint32_t type_id, unsigned base, bool element)
+{
+  const reader *r = s->r;
+  const id_info *variable = builtin_variable(r, word(i, base));
+  uint64_t constant;
+  if (variable != NULL && constant_of(r, word(i, base + 1), &constant))
+    return component(builtin_stride(variable->builtin), constant);
+  stride p = stride_of(s, word(i, base));
+  uint32_t root = p.root;
+  if (element)
+    p = stride_sum(p, stride_of(s, word(i, base + 1)),
+                   (int64_t)(info_of(r, type_id) == NULL ?
+                               0 : info_of(r, type_id)->bytes));
+  for (unsigned k = base + 1 + element; k < i->word_count; k++) {
+    const spirv_instruction *type = def_of(r, type_id);
+    if (type == NULL)
+      break;
+    if (type->opcode == SpvOpTypeStruct) {
+      if (!constant_of(r, i->words[k], &constant) ||
+          constant >= type->word_count)
+        break;
+      type_id = word(type, 2 + (unsigned)constant);
+      continue;
+    }
+    type_id = word(type, 2);
+    if (info_of(r, type_id) == NULL)
+      break;
+    p = stride_sum(p, stride_of(s, i->words[k]),
+                   (int64_t)info_of(r, type_id)->bytes);
+  }
+  p.root = root;
+  return p;
+}
+
+static uint32_t pointee_of(const reader *r, uint32_t pointer)
+{
+  const spirv_instruction *i = def_of(r, pointer);
+  const spirv_instruction *type = i == NULL ? NULL : def_of(r, i->result_type);
+  return type == NULL ? 0 : word(type, 3);
+}
+
+static stride load_stride(const strides *s, const spirv_instruction *i)
+{
+  const reader *r = s->r;
+  const id_info *variable = builtin_variable(r, word(i, 3));
+  const spirv_instruction *pointer = def_of(r, word(i, 3));
+  if (variable != NULL)
+    return builtin_stride(variable->builtin);
+  stride p = stride_of(s, word(i, 3));
+  if (p.root != 0) {
+    stride held = s->of[p.root - 1];
+    if (held.flags & STRIDE_LOOPED)
+      held.flags |= STRIDE_VARIES;
+    held.flags &= ~(uint32_t)STRIDE_LOOPED;
+    held.root = 0;
+    return held;
+  }
+  if (pointer != NULL && pointer->word_count > 3 &&
+      builtin_variable(r, word(pointer, 3)) != NULL)
+    return p; /* a component of a built-in */
+  return stride_mixed(p, p);
+}
+
+/* Add to what is known of instruction `at`, keeping its root. */
+static void grow(strides *s, int64_t at, stride by)
+{
+  if (at < 0)
+    return;
+  stride *old = &s->of[at], new = stride_either(*old, by);
+  if (memcmp(new.by, old->by, sizeof new.by) != 0 || new.flags != old->flags) {
+    *old = new;
+    s->changed = true;
+  }
+}
+
+static void store_stride(strides *s, uint32_t at, uint32_t pointer,
+                         stride value)
+{
+  uint32_t root = stride_of(s, pointer).root;
+  if (root == 0)
+    return;
+  if (s->depth[at] > 0)
+    value.flags |= STRIDE_LOOPED;
+  grow(s, root - 1, value);
+}
+
+static stride call_stride(strides *s, const spirv_instruction *i)
+{
+  reader *r = s->r;
+  int64_t n = function_of(r, word(i, 3));
+  stride result = {.root = 0};
+  if (n < 0)
+    return result;
+  const function_info *callee = &r->more[n];
+  uint64_t d;
+  if (callee->known) {
+    if (callee->builtins & (SPIRV_BUILTIN_GLOBAL_ID | SPIRV_BUILTIN_LOCAL_ID))
+      result = constant_of(r, word(i, 4), &d) ?
+        component((stride){.flags = STRIDE_IDS}, d) :
+        (stride){.flags = STRIDE_IDS};
+    else if (callee->builtins & (SPIRV_BUILTIN_GLOBAL_LINEAR_ID |
+                                 SPIRV_BUILTIN_LOCAL_LINEAR_ID))
+      result = builtin_stride(SpvBuiltInGlobalLinearId);
+    return result;
+  }
+  for (unsigned k = 0; k < r->functions[n].param_count; k++) {
+    stride argument = stride_of(s, word(i, 4 + k));
+    if (argument.root != 0) /* it may be stored to */
+      grow(s, argument.root - 1,
+           (stride){.by = {FAR, FAR, FAR}, .flags = STRIDE_LOOPED});
+    else
+      grow(s, callee->param_at + k, argument);
+  }
+  return s->of[callee->at];
+}
+
+static stride ext_stride(const strides *s, const spirv_instruction *i)
+{
+  stride result = {.root = 0};
+  bool std = word(i, 3) == s->r->std_set && s->r->std_set != 0;
+  switch (std ? word(i, 4) : UINT32_MAX) {
+  case OpenCLstd_SAbs:
+  case OpenCLstd_SMax:
+  case OpenCLstd_UMax:
+  case OpenCLstd_SMin:
+  case OpenCLstd_UMin:
+  case OpenCLstd_SClamp:
+  case OpenCLstd_UClamp:
+    for (unsigned k = 5; k < i->word_count; k++)
+      result = stride_either(result, stride_of(s, i->words[k]));
+    break;
+  case OpenCLstd_SMul24:
+  case OpenCLstd_UMul24:
+    result = product(s, word(i, 5), word(i, 6));
+    break;
+  case OpenCLstd_SMad24:
+  case OpenCLstd_UMad24:
+    result = stride_sum(product(s, word(i, 5), word(i, 6)),
+                        stride_of(s, word(i, 7)), 1);
+    break;
+  default:
+    for (unsigned k = 5; k < i->word_count; k++)
+      if (is_use(s->r, i, k))
+        result = stride_mixed(result, stride_of(s, i->words[k]));
+  }
+  result.root = 0;
+  return result;
+}
+
+/* The stride of what an instruction makes of its operands. */
+static stride result_stride(strides *s, uint32_t at)
+{
+  const reader *r = s->r;
+  const spirv_instruction *i = &r->ins[at];
+  stride a = stride_of(s, word(i, 3)), b = stride_of(s, word(i, 4));
+  stride result = {.root = 0};
+  int64_t constant;
+  switch (i->opcode) {
+  case SpvOpLoad:
+    return load_stride(s, i);
+  case SpvOpAccessChain:
+  case SpvOpInBoundsAccessChain:
+    return chain_stride(s, i, pointee_of(r, word(i, 3)), 3, false);
+  case SpvOpPtrAccessChain:
+  case SpvOpInBoundsPtrAccessChain:
+    return chain_stride(s, i, pointee_of(r, word(i, 3)), 3, true);
+  case OP_UNTYPED_ACCESS_CHAIN:
+  case OP_UNTYPED_IN_BOUNDS_ACCESS_CHAIN:
+    return chain_stride(s, i, word(i, 3), 4, false);
+  case OP_UNTYPED_PTR_ACCESS_CHAIN:
+  case OP_UNTYPED_IN_BOUNDS_PTR_ACCESS_CHAIN:
+    return chain_stride(s, i, word(i, 3), 4, true);
+  case SpvOpBitcast:
+  case SpvOpCopyObject:
+  case SpvOpUConvert:
+  case SpvOpSConvert:
+  case SpvOpFConvert:
+  case SpvOpConvertPtrToU:
+  case SpvOpConvertUToPtr:
+  case SpvOpPtrCastToGeneric:
+  case SpvOpGenericCastToPtr:
+    return a;
+  case SpvOpCompositeExtract:
+    return component(a, word(i, 4));
+  case SpvOpIAdd:
+  case SpvOpBitwiseOr:
+  case SpvOpBitwiseXor:
+    return stride_sum(a, b, 1);
+  case SpvOpISub:
+    return stride_sum(a, b, -1);
+  case SpvOpIMul:
+    return product(s, word(i, 3), word(i, 4));
+  case SpvOpShiftLeftLogical:
+    if (!signed_constant(r, word(i, 4), &constant))
+      return stride_mixed(a, b);
+    return stride_sum(result, a, constant < 0 || constant > 20 ?
+                                   FAR : (int64_t)1 << constant);
+  case SpvOpUDiv:
+  case SpvOpSDiv:
+  case SpvOpShiftRightLogical:
+  case SpvOpShiftRightArithmetic:
+    result.flags = (a.flags | b.flags) & STRIDE_VARIES;
+    return is_uniform(b) ? result : stride_mixed(a, b);
+  case SpvOpUMod:
+  case SpvOpSMod:
+  case SpvOpSRem:
+  case SpvOpBitwiseAnd:
+    result = stride_either(a, b);
+    result.root = 0;
+    return result;
+  case SpvOpSelect:
+    result = stride_either(b, stride_of(s, word(i, 5)));
+    result.root = 0;
+    return result;
+  case SpvOpPhi:
+    for (unsigned k = 3; k < i->word_count; k += 2) {
+      result = stride_either(result, stride_of(s, i->words[k]));
+      if (find_def(r, i->words[k]) >= (int64_t)at)
+        result.flags |= STRIDE_VARIES;
+    }
+    result.root = 0;
+    return result;
+  case SpvOpFunctionCall:
+    return call_stride(s, i);
+  case SpvOpExtInst:
+    return ext_stride(s, i);
+  case SpvOpFunction:
+  case SpvOpFunctionParameter:
+  case SpvOpLabel:
+  case SpvOpUndef:
+    return result;
+  }
+  if (spirv_features_of(r, i) & SPIRV_USES_ATOMICS)
+    return (stride){.by = {FAR, FAR, FAR}};
+  for (unsigned k = 3; k < i->word_count; k++)
+    if (is_use(r, i, k))
+      result = stride_mixed(result, stride_of(s, i->words[k]));
+  return result;
+}
+
+static void step(strides *s, uint32_t at)
+{
+  const spirv_instruction *i = &s->r->ins[at];
+  int64_t function = (int64_t)s->r->info[at].owner - 1;
+  switch (i->opcode) {
+  case SpvOpVariable:
+  case OP_UNTYPED_VARIABLE:
+    s->of[at].root = at + 1;
+    if (i->opcode == SpvOpVariable && i->word_count > 4)
+      grow(s, at, stride_of(s, word(i, 4)));
+    return;
+  case SpvOpStore:
+    store_stride(s, at, word(i, 1), stride_of(s, word(i, 2)));
+    return;
+  case SpvOpReturnValue:
+    if (function >= 0) {
+      stride value = stride_of(s, word(i, 1));
+      value.root = 0;
+      grow(s, s->r->more[function].at, value);
+    }
+    return;
+  }
+  if (i->result == 0 || i->result_type == 0)
+    return;
+  stride result = result_stride(s, at);
+  s->of[at].root = result.root;
+  grow(s, at, result);
+}
+
+/* --- loops -------------------------------------------------------------- */
+
+/* A branch back to a label makes a loop of all that stands between. */
+static void take_branch(strides *s, uint32_t at, uint32_t label)
+{
+  int64_t target = find_def(s->r, label);
+  if (target < 0 || target > (int64_t)at ||
+      s->r->ins[target].opcode != SpvOpLabel ||
+      s->r->info[target].owner != s->r->info[at].owner)
+    return;
+  s->depth[target]++;
+  s->depth[at + 1]--;
+}
+
+static void find_loops(strides *s)
+{
+  const reader *r = s->r;
+  for (uint32_t at = 0; at < r->ins_count; at++) {
+    const spirv_instruction *i = &r->ins[at];
+    if (r->info[at].owner == 0)
+      continue;
+    if (i->opcode == SpvOpBranch || i->opcode == SpvOpBranchConditional ||
+        i->opcode == SpvOpSwitch)
+      for (unsigned k = 1; k < i->word_count; k++)
+        if (is_use(r, i, k))
+          take_branch(s, at, i->words[k]);
+  }
+  for (size_t at = 1; at < r->ins_count; at++)
+    s->depth[at] += s->depth[at - 1];
+}
+
+/* --- counting ----------------------------------------------------------- */
+
+static uint32_t space_of(const reader *r, uint32_t pointer)
+{
+  const spirv_instruction *i = def_of(r, pointer);
+  const spirv_instruction *type = i == NULL ? NULL : def_of(r, i->result_type);
+  return type == NULL || type->word_count < 3 ? UINT32_MAX : word(type, 2);
+}
+
+/* Count an access of `at` through a pointer of that stride. */
+static void count_access(strides *s, uint32_t at, uint32_t pointer,
+                         stride p, bool store)
+{
+  function_info *more = &s->r->more[s->r->info[at].owner - 1];
+  uint32_t weight = s->depth[at] > 0 ? LOOP_WEIGHT : 1;
+  switch (space_of(s->r, pointer)) {
+  case SpvStorageClassWorkgroup:
+    if (store && s->depth[at] > 0 && (p.flags & STRIDE_VARIES))
+      more->features |= SPIRV_SWEEPS_LOCAL;
+    return;
+  case SpvStorageClassCrossWorkgroup:
+  case SpvStorageClassUniformConstant:
+  case SpvStorageClassGeneric:
+    for (int d = 0; d < 3; d++) {
+      uint32_t *count = p.by[d] <= LINE && p.by[d] >= -LINE ?
+        &more->beside[d] : &more->apart[d];
+      if (p.by[d] != 0 && *count < UINT32_MAX / 2)
+        *count += weight;
+    }
+  }
+}
+
+/* Functions of OpenCL.std that take many steps. */
+static bool is_long(uint32_t function)
+{
+  switch (function) {
+  case OpenCLstd_Ceil:
+  case OpenCLstd_Copysign:
+  case OpenCLstd_Fabs:
+  case OpenCLstd_Fdim:
+  case OpenCLstd_Floor:
+  case OpenCLstd_Fma:
+  case OpenCLstd_Fmax:
+  case OpenCLstd_Fmin:
+  case OpenCLstd_Mad:
+  case OpenCLstd_Maxmag:
+  case OpenCLstd_Minmag:
+  case OpenCLstd_Nan:
+  case OpenCLstd_Rint:
+  case OpenCLstd_Round:
+  case OpenCLstd_Rsqrt:
+  case OpenCLstd_Sqrt:
+  case OpenCLstd_Trunc:
+    return false;
+  default:
+    return function <= OpenCLstd_Tgamma;
+  }
+}
+
+static void count(strides *s, uint32_t at)
+{
+  const reader *r = s->r;
+  const spirv_instruction *i = &r->ins[at];
+  function_info *more = &r->more[r->info[at].owner - 1];
+  int64_t lanes;
+  if (s->depth[at] > 0)
+    more->features |= SPIRV_HAS_LOOPS;
+  switch (i->opcode) {
+  case SpvOpLoad:
+    count_access(s, at, word(i, 3), stride_of(s, word(i, 3)), false);
+    return;
+  case SpvOpStore:
+    count_access(s, at, word(i, 1), stride_of(s, word(i, 1)), true);
+    return;
+  case SpvOpCopyMemory:
+  case SpvOpCopyMemorySized:
+    count_access(s, at, word(i, 1), stride_of(s, word(i, 1)), true);
+    count_access(s, at, word(i, 2), stride_of(s, word(i, 2)), false);
+    return;
+  case SpvOpExtInst:
+    if (r->std_set == 0 || word(i, 3) != r->std_set)
+      return;
+    if (is_long(word(i, 4)))
+      more->features |= SPIRV_HAS_LONG_MATHS;
+    if (word(i, 4) == OpenCLstd_Vloadn || word(i, 4) == OpenCLstd_Vstoren) {
+      bool store = word(i, 4) == OpenCLstd_Vstoren;
+      unsigned k = store ? 6 : 5; /* the offset; the pointer follows */
+      const id_info *pointee = info_of(r, pointee_of(r, word(i, k + 1)));
+      const spirv_instruction *value = def_of(r, word(i, 5));
+      const spirv_instruction *type = def_of(r, store && value != NULL ?
+                                                  value->result_type :
+                                                  i->result_type);
+      lanes = type != NULL && type->opcode == SpvOpTypeVector ?
+        word(type, 3) : 1;
+      if (pointee != NULL)
+        count_access(s, at, word(i, k + 1),
+                     stride_sum(stride_of(s, word(i, k + 1)),
+                                stride_of(s, word(i, k)),
+                                lanes * (int64_t)pointee->bytes), store);
+    }
+    return;
+  }
+}
+
+bool spirv_find_strides(reader *r)
+{
+  strides s = {
+    .r = r,
+    .of = scratch(r, r->ins_count, sizeof *s.of),
+    .depth = scratch(r, r->ins_count + 1, sizeof *s.depth),
+    .changed = true
+  };
+  if (s.of == NULL || s.depth == NULL)
+    return out_of_memory(r);
+  find_loops(&s);
+  for (int pass = 0; s.changed; pass++) {
+    if (pass == MOST_PASSES)
+      return true;
+    s.changed = false;
+    for (uint32_t at = 0; at < r->ins_count; at++)
+      if (r->info[at].owner != 0)
+        step(&s, at);
+  }
+  for (uint32_t at = 0; at < r->ins_count; at++)
+    if (r->info[at].owner != 0)
+      count(&s, at);
+  return true;
+}
