@@ -255,6 +255,26 @@ describe("device memory", function()
       process.output(script:format("collectgarbage 'stop'", 16)))
   end)
 
+  it("drives the collector by small buffers too", function()
+    -- 400 MB in pieces of 4 KiB, beside few and many other objects of Lua.
+    local script = [[
+      collectgarbage(%q)
+      local lze = require "lze"
+      local live = {}
+      for i = 1, %d do live[i] = {i} end
+      for _ = 1, 100000 do lze.buffer("uchar", 4096, {zero = false}) end
+      local s = lze.stats()
+      print(s.peak_bytes, s.collections, #live)]]
+    for _, mode in ipairs {"incremental", "generational"} do
+      for live, most in pairs {[0] = 4 << 20, [100000] = 32 << 20} do
+        local peak, forced = process.output(script:format(mode, live))
+          :match "^(%d+)\t(%d+)\t"
+        assert.is_true(tonumber(peak) <= most, peak)
+        assert.equal("0", forced)
+      end
+    end
+  end)
+
   it("has limits that can be set", function()
     local before = lze.gc()
     assert.equal("integer", math.type(before.soft_limit_bytes))

@@ -876,8 +876,12 @@ void lze_context_close(lze_Context *context) {
    limit. */
 #define SOFT_LIMIT ((size_t)256 << 20)
 #define GROWTH 1.4
-/* A smaller allocation is no more to the collector than Lua's own. */
+/* The collector takes a step for so many bytes allocated, or for this part of
+   the soft limit, or of what is in use, if that is more: a step costs up to
+   0.3 ms beside many Lua objects, and less garbage would not be noticed. */
 #define STEP_BYTES ((size_t)64 << 10)
+#define STEP_SOFT_PART 256
+#define STEP_USED_PART 32
 
 void lze_gc_init(lze_State *S) {
   S->limit = S->soft_limit = SOFT_LIMIT;
@@ -895,15 +899,21 @@ void lze_pressure(lua_State *L, size_t bytes) {
   lze_State *S = lze_state(L);
   lze_reap(S);
   if (!collector_runs(L)) return;
+  S->debt += bytes;
   if (S->bytes + bytes > S->limit) {
     lua_gc(L, LUA_GCCOLLECT);
     S->collections++;
     lze_reap(S);
     double next = (double)(S->bytes + bytes) * S->growth;
     S->limit = next > (double)S->soft_limit ? (size_t)next : S->soft_limit;
-  } else if (bytes >= STEP_BYTES) {
+  } else if (S->debt >= STEP_BYTES &&
+             S->debt >= S->soft_limit / STEP_SOFT_PART &&
+             S->debt >= S->bytes / STEP_USED_PART) {
     lua_gc(L, LUA_GCSTEP, 0);
+  } else {
+    return;
   }
+  S->debt = 0;
 }
 
 void lze_make_room(lua_State *L) {

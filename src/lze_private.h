@@ -419,6 +419,7 @@ struct lze_State {
   uint64_t close_ns;            /* how long its end waits for the device */
   size_t bytes;                 /* of all storages, pending frees included */
   size_t limit;                 /* where they force a collection */
+  size_t debt;                  /* allocated since the last step for them */
 };
 
 /* The one state of this lua_State, made by luaopen_lze.  Raises when it is
