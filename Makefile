@@ -176,6 +176,12 @@ check-asan: ## the suite, and damaged SPIR-V, under ASan and UBSan
 check-fuzz: $(FUZZ) ## damaged modules for the reader of SPIR-V
 	$(FUZZ) 1 10000 kernels/*.spv
 
+check-c: all build-tests ## the C tests alone
+	$(WITH) sh scripts/run-tests true
+
+check-tsan: ## the C tests, with many states and threads, under TSan
+	$(MAKE) check-c BUILD=build/tsan SANITIZE=thread CFLAGS="-O1 -g"
+
 check-gc: check-incremental check-generational ## the suite, always collecting
 check-incremental check-generational: check-%: all $(LIBRARIES)
 	LZE_TEST_GC=$* $(WITH) timeout 1200 $(BUSTED)
@@ -233,6 +239,12 @@ $(BUILD)/spec/driver/mutant_test: $(BUILD)/obj/spec/driver/mutant_test.o \
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader $(LIBS)
+
+# Programs that embed Lua; they find the module as any script does.
+$(BUILD)/spec/states/%_test: $(BUILD)/obj/spec/states/%_test.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua5.4 -ldl -lm
 
 # It includes the reader rather than being linked with it.
 $(FUZZ): $(BUILD)/obj/spec/common/spirv_fuzz.o
@@ -309,6 +321,7 @@ help: ## this list
 FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
+  check-c check-tsan \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-exports check-docs check-lint conformance bench \
   bench-costs bench-dist bench-instructions install uninstall clean help FORCE
