@@ -11,15 +11,18 @@ const char lze_context_kind[] = "context";
 const char lze_device_kind[] = "device";
 const char lze_driver_kind[] = "driver";
 const char lze_event_kind[] = "event";
+const char lze_graph_kind[] = "graph";
 const char lze_kernel_kind[] = "kernel";
 const char lze_local_kind[] = "local_bytes";
 const char lze_module_kind[] = "module";
+const char lze_plan_kind[] = "plan";
 const char lze_queue_kind[] = "queue";
+const char lze_scratch_kind[] = "scratch";
 
 static const char *const kinds[] = {
     lze_buffer_kind, lze_context_kind, lze_device_kind, lze_driver_kind,
-    lze_event_kind,  lze_kernel_kind,  lze_local_kind,  lze_module_kind,
-    lze_queue_kind};
+    lze_event_kind,  lze_graph_kind,   lze_kernel_kind, lze_local_kind,
+    lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind};
 
 void *lze_push_box(lua_State *L, const char *kind, size_t size) {
   lze_Box *box = lua_newuserdatauv(L, size, 1);

@@ -1130,6 +1130,8 @@ API int luaopen_lze(lua_State *L) {
   lze_open_spirv(L);
   lze_open_compile(L);
   lze_open_wrap(L);
+  lze_open_graph(L);
+  lze_open_plan(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return 1;

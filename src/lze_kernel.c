@@ -617,6 +617,24 @@ static const lze_GroupChoice *kernel_cut(lua_State *L, lze_Kernel *k,
 
 /* --- launches ----------------------------------------------------------- */
 
+/* Check and keep what a launch uses and its `count` arguments, the first at
+   `first`, and say how its range is cut; NULL where it is empty. */
+static const lze_GroupChoice *launch_check(lua_State *L, lze_Kernel *k,
+                                           const Launch *l, int first,
+                                           int count) {
+  if (l->uses != 0) launch_check_uses(L, k, l->uses);
+  arguments_take(L, k, first, count);
+  uint64_t local = kernel_local_bytes(k);
+  for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
+    if (k->info->args[i].cls == SPIRV_ARG_LOCAL)
+      local += k->arguments[i].bytes;
+  if (k->local_arguments && l->group[0] == 0 &&
+      k->info->required_group[0] == 0)
+    luaL_error(L, "%s: a kernel with local memory for an argument needs "
+                  "`group` in the launch table", k->name);
+  return l->empty ? NULL : kernel_cut(L, k, l, local);
+}
+
 static int launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
                        const char *call) {
   return lze_fail(L, k->module->device->driver, r, k->name, call, NULL, NULL);
@@ -670,7 +688,7 @@ static const char *launch_set(lze_Kernel *k, bool indirect,
 }
 
 /* Append one part. Returns as launch_set. */
-static const char *launch_part(lze_Kernel *k, lze_Queue *q,
+static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
                                const lze_GroupPart *p,
                                ze_event_handle_t signal, uint32_t waits,
                                ze_event_handle_t *wait_handles,
@@ -688,7 +706,8 @@ static const char *launch_part(lze_Kernel *k, lze_Queue *q,
     memcpy(k->offset, p->offset, sizeof k->offset);
   }
   const ze_group_count_t count = {p->count[0], p->count[1], p->count[2]};
-  *result = ZE(zeCommandListAppendLaunchKernel, q->list, k->handle, &count, signal, waits, wait_handles);
+  *result = ZE(zeCommandListAppendLaunchKernel, list, k->handle, &count,
+               signal, waits, wait_handles);
   return *result == ZE_RESULT_SUCCESS ? NULL
                                       : "zeCommandListAppendLaunchKernel";
 }
@@ -711,7 +730,7 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
                                    ? c->first->handle
                                    : NULL;
     bool wait = i == 0 || !q->native_order;
-    failed = launch_part(k, q, &choice->parts[i], signal,
+    failed = launch_part(k, q->list, &choice->parts[i], signal,
                          wait ? c->wait_count : 0,
                          wait ? c->wait_handles : NULL, result);
   }
@@ -784,7 +803,8 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const Launch *l,
   ze_result_t r;
   const char *failed = launch_set(k, false, &r);
   for (int i = 0; i < choice->count && failed == NULL; i++)
-    failed = launch_part(k, l->queue, &choice->parts[i], NULL, 0, NULL, &r);
+    failed =
+        launch_part(k, l->queue->list, &choice->parts[i], NULL, 0, NULL, &r);
   if (failed != NULL) launch_fail(L, k, r, failed);
   k->o.context->state->launches++;
   lze_extend(c);
@@ -830,20 +850,12 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   if (l.queue->o.closed) luaL_error(L, "%s: the queue is closed", k->name);
   if (l.after != 0) lze_check_after(L, l.after, l.queue, lua_tostring(L, -1));
-  if (l.uses != 0) launch_check_uses(L, k, l.uses);
   ze_event_handle_t signal = NULL;
   if (l.signal != 0) {
     lua_pushfstring(L, "%s: signal", k->name);
     signal = lze_check_signal(L, l.signal, l.queue, lua_tostring(L, -1));
   }
-  arguments_take(L, k, range + 1, count);
-  uint64_t local = kernel_local_bytes(k);
-  for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
-    if (k->info->args[i].cls == SPIRV_ARG_LOCAL)
-      local += k->arguments[i].bytes;
-  if (k->local_arguments && l.group[0] == 0 && k->info->required_group[0] == 0)
-    luaL_error(L, "%s: a kernel with local memory for an argument needs "
-                  "`group` in the launch table", k->name);
+  const lze_GroupChoice *choice = launch_check(L, k, &l, range + 1, count);
   if (l.empty && signal != NULL) {
     launch_nothing(L, k, &l, signal, event);
     return;
@@ -854,7 +866,6 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
           lze_command_done(L, k->module->device, k->name);
     return;
   }
-  const lze_GroupChoice *choice = kernel_cut(L, k, &l, local);
 
   if (event == 0 && l.after == 0 && l.uses == 0 && signal == NULL &&
       launch_again(L, k, &l, choice))
@@ -894,6 +905,67 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   lze_command_wait(L, c, UINT64_MAX);
   if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */
     launch_check_guards(L, k, range + 1, l.uses);
+}
+
+/* --- launches that a graph records --------------------------------------- */
+
+lze_Kernel *lze_test_kernel(lua_State *L, int index) {
+  const KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  return b != NULL ? b->kernel : NULL;
+}
+
+static void task_use(const lze_Buffer *b, int argument, spirv_access access,
+                     lze_TaskUse *use, void *data) {
+  size_t bytes = (size_t)b->count * b->type->bytes;
+  lze_Access a = {.storage = b->storage,
+                  .first = b->offset,
+                  .last = b->offset + bytes,
+                  .read = access != SPIRV_ACCESS_WRITE,
+                  .write = (access & SPIRV_ACCESS_WRITE) != 0};
+  use(data, argument, &a);
+}
+
+const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k, int range,
+                                      int count, lze_TaskUse *use,
+                                      void *data) {
+  Launch l = {.policy = k->o.context->state->policy};
+  if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+  launch_read(L, k, range, &l);
+  const lze_GroupChoice *choice = launch_check(L, k, &l, range + 1, count);
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const Argument *a = &k->arguments[i];
+    if (a->info->cls == SPIRV_ARG_POINTER && a->buffer != NULL)
+      task_use(a->buffer, (int)i,
+               a->info->is_const ? SPIRV_ACCESS_READ : a->info->access, use,
+               data);
+  }
+  const lze_Buffer *one = l.uses != 0 ? lze_test_buffer(L, l.uses) : NULL;
+  lua_Integer n = l.uses == 0 || one != NULL
+                      ? 0 : (lua_Integer)lua_rawlen(L, l.uses);
+  if (one != NULL) task_use(one, -1, SPIRV_ACCESS_BOTH, use, data);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, l.uses, i);
+    task_use(lze_test_buffer(L, -1), -1, SPIRV_ACCESS_BOTH, use, data);
+    lua_pop(L, 1);
+  }
+  k->task_indirect = one != NULL || n > 0;
+  return choice;
+}
+
+bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
+                     ze_command_list_handle_t list, ze_event_handle_t signal,
+                     ze_event_handle_t first, uint32_t wait_count,
+                     ze_event_handle_t *waits, lze_Outcome *out) {
+  int n = choice->count;
+  out->call = launch_set(k, k->task_indirect, &out->result);
+  for (int i = 0; i < n && out->call == NULL; i++)
+    out->call = launch_part(k, list, &choice->parts[i],
+                            n == 1 ? signal : i == 0 ? first : NULL,
+                            wait_count, waits, &out->result);
+  if (out->call != NULL) return false;
+  /* Only a barrier knows when all the parts are done. */
+  return n == 1 || signal == NULL ||
+         ZE_TRY(out, zeCommandListAppendBarrier, list, signal, 0, NULL);
 }
 
 /* k(range | launch_table, ...): enqueue, return nothing. */

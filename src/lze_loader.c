@@ -213,6 +213,8 @@ static ze_result_t device_read(lze_DeviceInfo *d, const lze_Driver *driver,
   }
   d->ordinal = compute == UINT32_MAX ? 0 : compute;
   d->copy_ordinal = copy == UINT32_MAX ? d->ordinal : copy;
+  d->queues = d->ordinal < 16 ? groups[d->ordinal].numQueues : 1;
+  d->copy_queues = d->copy_ordinal < 16 ? groups[d->copy_ordinal].numQueues : 1;
 
   if (parent != NULL) return ZE_RESULT_SUCCESS;
   r = ZE(zeDeviceGetSubDevices, handle, &d->tile_count, NULL);

@@ -256,6 +256,35 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
   return b;
 }
 
+lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device, lze_Usage usage,
+                            const lze_Type *type, size_t count) {
+  return buffer_push(L, context, device, usage, type, count);
+}
+
+void lze_push_stub(lua_State *L, lze_Context *context,
+                   const lze_DeviceInfo *device, const lze_Type *type,
+                   lua_Integer count) {
+  lze_Buffer *b = buffer_push(L, context, device, LZE_SHARED, type, 0);
+  b->count = count;
+}
+
+void lze_push_window(lua_State *L, int buffer, size_t offset,
+                     const lze_Type *type, lua_Integer count) {
+  buffer = lua_absindex(L, buffer);
+  lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
+  const lze_Buffer *b = lze_test_buffer(L, buffer);
+  if (!lze_buffer_is_open(b)) luaL_error(L, "the buffer is closed");
+  v->view = true;
+  v->type = type;
+  v->offset = offset;
+  v->count = count;
+  v->storage = b->storage;
+  lze_own(&v->storage->o);
+  lua_pushvalue(L, buffer);
+  lua_setiuservalue(L, -2, 1);
+}
+
 /* --- checks ------------------------------------------------------------- */
 
 bool lze_buffer_is_open(const lze_Buffer *b) {
@@ -559,19 +588,17 @@ static int buffer_write(lua_State *L) {
   return 1;
 }
 
-/* Enqueue a fill with the element at `pattern`; NULL when n is 0. */
+/* Enqueue a fill; NULL when there is nothing to fill. */
 static lze_Command *fill_append(lua_State *L, lze_Queue *q, bool timed,
-                                const lze_Buffer *b, size_t first, size_t n,
-                                const void *pattern) {
-  if (n == 0) return NULL;
-  lze_Storage *s = b->storage;
-  size_t from = b->offset + first * b->type->bytes;
-  size_t bytes = n * b->type->bytes;
+                                const lze_Fill *f) {
+  if (f->bytes == 0) return NULL;
   lze_Command *c = lze_begin(L, q, "fill", timed, NULL);
-  lze_command_use(L, c, s, from, from + bytes, true);
+  lze_command_use(L, c, f->to, f->offset, f->offset + f->bytes, true);
   lze_command_order(L, c);
-  ze_result_t r = ZE(zeCommandListAppendMemoryFill, q->list, s->pointer + from, pattern, b->type->bytes, bytes,
-      lze_command_event(c), c->wait_count, c->wait_handles);
+  ze_result_t r = ZE(zeCommandListAppendMemoryFill, q->list,
+                     f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
+                     f->bytes, lze_command_event(c), c->wait_count,
+                     c->wait_handles);
   if (r != ZE_RESULT_SUCCESS) {
     lze_abort(c);
     lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryFill",
@@ -579,6 +606,18 @@ static lze_Command *fill_append(lua_State *L, lze_Queue *q, bool timed,
   }
   lze_end(c);
   return c;
+}
+
+void lze_fill_check(lua_State *L, int arg, lze_Fill *f) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  size_t first, n;
+  buffer_range(L, b, arg + 2, &first, &n);
+  if (!lze_type_store(L, b->type, arg + 1, f->pattern))
+    luaL_argerror(L, arg + 1, lua_tostring(L, -1));
+  f->to = b->storage;
+  f->pattern_bytes = b->type->bytes;
+  f->offset = b->offset + first * b->type->bytes;
+  f->bytes = n * b->type->bytes;
 }
 
 /* Check x, v, i, j from stack index `arg` on and fill on the default queue,
@@ -589,14 +628,10 @@ static lze_Command *buffer_fill_on(lua_State *L, int arg) {
   if (q->o.context != b->storage->o.context)
     luaL_argerror(L, arg, "a buffer of another context than the queue");
   lze_queue_ready(L, q);
-  b = lze_check_buffer(L, arg); /* a hook may have run */
-  if (arg > 1) lze_check_queue(L, 1);
-  size_t first, n;
-  buffer_range(L, b, arg + 2, &first, &n);
-  char pattern[16 * 8];
-  if (!lze_type_store(L, b->type, arg + 1, pattern))
-    luaL_argerror(L, arg + 1, lua_tostring(L, -1));
-  return fill_append(L, q, arg > 1, b, first, n, pattern);
+  if (arg > 1) lze_check_queue(L, 1); /* a hook may have run */
+  lze_Fill f;
+  lze_fill_check(L, arg, &f);
+  return fill_append(L, q, arg > 1, &f);
 }
 
 /* x:fill(v [, i [, j]]) -> x, enqueued on the default queue */
@@ -626,6 +661,16 @@ int lze_queue_fill(lua_State *L) {
   return 1;
 }
 
+static void buffer_check_copy_types(lua_State *L, int src_arg,
+                                    const lze_Buffer *dst,
+                                    const lze_Buffer *src) {
+  if (src->type != dst->type)
+    luaL_argerror(L, src_arg,
+                  lua_pushfstring(L, "buffer of %s expected, got buffer of "
+                                     "%s (x:view can change the type)",
+                                  dst->type->name, src->type->name));
+}
+
 /* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q. Returns
    the last command, or NULL when there is nothing to copy. */
 static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
@@ -633,11 +678,7 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
                                          lze_Buffer *dst, int src_arg,
                                          lze_Buffer *src, size_t first,
                                          size_t n, lua_Integer at) {
-  if (src->type != dst->type)
-    luaL_argerror(L, src_arg,
-                  lua_pushfstring(L, "buffer of %s expected, got buffer of "
-                                     "%s (x:view can change the type)",
-                                  dst->type->name, src->type->name));
+  buffer_check_copy_types(L, src_arg, dst, src);
   if (n == 0) return NULL;
   size_t size = dst->type->bytes, bytes = n * size;
   size_t to = dst->offset + ((size_t)at - 1) * size;
@@ -670,6 +711,37 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
   return copy_append(L, q, "copy", timed, dst->storage, to, s, from, bytes);
 }
 
+/* Check dst, src, i, j, at from stack index `arg` on. */
+static void copy_read(lua_State *L, int arg, lze_Buffer **dst,
+                      lze_Buffer **src, size_t *first, size_t *n,
+                      lua_Integer *at) {
+  *dst = lze_check_buffer(L, arg);
+  *src = lze_check_buffer(L, arg + 1);
+  buffer_range(L, *src, arg + 2, first, n);
+  *at = buffer_at(L, *dst, arg + 4, "at");
+  if (*n > (size_t)((*dst)->count - *at + 1))
+    buffer_too_many(L, *dst, arg + 1, (lua_Integer)*n, *at);
+}
+
+void lze_copy_check(lua_State *L, int arg, lze_Copy *c) {
+  lze_Buffer *dst, *src;
+  size_t first, n;
+  lua_Integer at;
+  copy_read(L, arg, &dst, &src, &first, &n, &at);
+  buffer_check_copy_types(L, arg + 1, dst, src);
+  size_t size = dst->type->bytes;
+  c->to = dst->storage;
+  c->from = src->storage;
+  c->to_offset = dst->offset + ((size_t)at - 1) * size;
+  c->from_offset = src->offset + first * size;
+  c->bytes = n * size;
+  if (c->to->o.context != c->from->o.context)
+    luaL_argerror(L, arg + 1, "a buffer of another context");
+  if (c->to == c->from && c->from_offset < c->to_offset + c->bytes &&
+      c->to_offset < c->from_offset + c->bytes)
+    luaL_argerror(L, arg + 1, "source and destination overlap");
+}
+
 /* Check dst, src, i, j, at from stack index `arg` on and copy on the default
    queue, or on the one at 1 if `arg` is 2. */
 static lze_Command *buffer_copy_on(lua_State *L, int arg) {
@@ -677,14 +749,11 @@ static lze_Command *buffer_copy_on(lua_State *L, int arg) {
   lze_check_buffer(L, arg + 1);
   lze_Queue *q = arg > 1 ? lze_check_queue(L, 1) : buffer_queue(L, dst);
   lze_queue_ready(L, q);
-  dst = lze_check_buffer(L, arg); /* a hook may have run */
-  if (arg > 1) lze_check_queue(L, 1);
-  lze_Buffer *src = lze_check_buffer(L, arg + 1);
+  if (arg > 1) lze_check_queue(L, 1); /* a hook may have run */
+  lze_Buffer *src;
   size_t first, n;
-  buffer_range(L, src, arg + 2, &first, &n);
-  lua_Integer at = buffer_at(L, dst, arg + 4, "at");
-  if (n > (size_t)(dst->count - at + 1))
-    buffer_too_many(L, dst, arg + 1, (lua_Integer)n, at);
+  lua_Integer at;
+  copy_read(L, arg, &dst, &src, &first, &n, &at);
   return buffer_copy_elements(L, q, arg > 1, arg, dst, arg + 1, src, first, n,
                               at);
 }
@@ -933,16 +1002,7 @@ static int buffer_view(lua_State *L) {
                                      "elements of %s (%d bytes each)",
                                   (LUAI_UACINT)bytes, (LUAI_UACINT)offset,
                                   type->name, type->bytes));
-  lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
-  b = lze_check_buffer(L, 1); /* a finaliser may have closed it */
-  v->view = true;
-  v->type = type;
-  v->offset = offset;
-  v->count = (lua_Integer)(bytes / type->bytes);
-  v->storage = b->storage;
-  lze_own(&v->storage->o);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
+  lze_push_window(L, 1, offset, type, (lua_Integer)(bytes / type->bytes));
   return 1;
 }
 
@@ -1197,9 +1257,11 @@ static int buffer_new(lua_State *L) {
   if (bytes != NULL) {
     buffer_put(L, lua_gettop(L), b, 0, bytes, count);
   } else if (zero) {
-    static const char nothing[16 * 8];
+    const lze_Fill nothing = {.to = b->storage,
+                              .bytes = b->storage->bytes,
+                              .pattern_bytes = type->bytes};
     if (usage == LZE_DEVICE)
-      fill_append(L, buffer_queue(L, b), false, b, 0, count, nothing);
+      fill_append(L, buffer_queue(L, b), false, &nothing);
     else
       memset(b->storage->pointer, 0, b->storage->bytes);
   }

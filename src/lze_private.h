@@ -37,6 +37,7 @@ typedef struct lze_Use lze_Use;
 typedef struct lze_Watch lze_Watch;
 typedef struct lze_Native lze_Native;
 typedef struct lze_Type lze_Type;
+typedef struct lze_Plan lze_Plan;
 
 /* ------------------------------------------------------------------------
  * lze_group.c: how a range is cut into groups.  Pure functions of what is
@@ -104,6 +105,80 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out);
 bool lze_group_splits(const lze_GroupInput *in);
 
 /* ------------------------------------------------------------------------
+ * lze_schedule.c: the order in which the steps of a plan run.  Pure functions
+ * too.
+ */
+
+/* Bytes [first, last) of a storage, and what a step does with them. */
+typedef struct lze_Access {
+  lze_Storage *storage;
+  size_t first, last;
+  bool read, write;
+} lze_Access;
+
+/* A growing array of numbers of steps. */
+typedef struct lze_Numbers {
+  uint32_t *items;
+  uint32_t count, capacity;
+} lze_Numbers;
+
+/* One more; false without memory. */
+bool lze_numbers_add(lze_Numbers *n, uint32_t item);
+
+/* What is to be ordered: step i comes after those before it in the array that
+   it conflicts with, and after those in `after`, which are before it too. */
+typedef struct lze_Node {
+  lze_Access *accesses;
+  uint32_t access_count, access_capacity;
+  lze_Numbers after;
+  uint32_t engine;          /* it runs in a lane of this engine */
+  bool host;                /* runs on the host, when all before it is done */
+  /* found: */
+  lze_Numbers deps;         /* the fewest that imply all others, ascending */
+  uint32_t segment;         /* what hosts' steps lie between; from 0 */
+  uint32_t lane;
+  bool barrier;             /* it comes after a step of its own lane that no
+                               barrier has waited for yet */
+  bool awaited;             /* a step of another lane comes after it */
+} lze_Node;
+
+enum { LZE_MAX_LANES = 32 };
+
+typedef struct lze_Schedule {
+  uint32_t segment_count, lane_count;
+  uint32_t lane_engine[LZE_MAX_LANES];
+  size_t row;               /* words in a row of `reach` */
+  uint64_t *reach;          /* row i has bit j: i comes after j; malloc'ed */
+} lze_Schedule;
+
+bool lze_access_add(lze_Node *node, const lze_Access *access);
+void lze_node_free(lze_Node *node);
+
+/* Find the order.  `width` says how many lanes each engine has.  Lane 0 is of
+   engine 0 and always there.  False without memory. */
+bool lze_schedule(lze_Node *nodes, uint32_t count, const uint32_t *width,
+                  uint32_t engines, lze_Schedule *s);
+void lze_schedule_free(lze_Schedule *s);
+/* Whether step i comes after step j. */
+static inline bool lze_schedule_after(const lze_Schedule *s, uint32_t i,
+                                      uint32_t j) {
+  return s->reach[i * s->row + j / 64] >> j % 64 & 1;
+}
+
+/* A buffer that lives in a plan only. */
+typedef struct lze_Transient {
+  lze_Storage *storage;     /* what the nodes' accesses have for it */
+  size_t bytes, offset;
+} lze_Transient;
+
+/* Give each a place so that two share bytes only if all uses of one come after
+   all uses of the other.  Returns how many bytes they need together,
+   SIZE_MAX without memory. */
+size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
+                          uint32_t count, lze_Transient *items, uint32_t n,
+                          size_t alignment);
+
+/* ------------------------------------------------------------------------
  * lze_loader.c: the Level Zero loader, opened once for the whole process at
  * first use, and what it found.  Nothing of this changes afterwards, so it
  * is shared by all states and threads.
@@ -128,6 +203,7 @@ bool lze_group_splits(const lze_GroupInput *in);
   X(zeCommandListAppendLaunchKernel) X(zeCommandListAppendMemoryCopy)        \
   X(zeCommandListAppendMemoryCopyRegion)                                     \
   X(zeCommandListAppendMemoryFill) X(zeCommandListAppendBarrier)             \
+  X(zeCommandListAppendEventReset)                                           \
   X(zeEventPoolCreate) X(zeEventPoolDestroy)                                 \
   X(zeEventCreate) X(zeEventDestroy) X(zeEventHostReset)                     \
   X(zeEventHostSynchronize) X(zeEventQueryStatus)                            \
@@ -219,6 +295,7 @@ struct lze_DeviceInfo {
   uint64_t memory_bytes;
   uint32_t ordinal;                /* of the command queue group with compute */
   uint32_t copy_ordinal;           /* of one that only copies, or the same */
+  uint32_t queues, copy_queues;    /* how many each of them has */
 };
 
 typedef struct lze_System {
@@ -560,7 +637,8 @@ typedef struct lze_Box {
 
 extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
     lze_driver_kind[], lze_event_kind[], lze_kernel_kind[],
-    lze_local_kind[], lze_module_kind[], lze_queue_kind[];
+    lze_local_kind[], lze_module_kind[], lze_queue_kind[], lze_graph_kind[],
+    lze_plan_kind[], lze_scratch_kind[];
 
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */
@@ -785,6 +863,36 @@ lze_StorageCount lze_count_storages(const lze_State *S);
 /* Of a device's memory what this state does not use; what others use of it
    Level Zero's core cannot tell. */
 uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
+/* [-0, +1] a new buffer, its contents not set; raises when memory runs out. */
+lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device, lze_Usage usage,
+                            const lze_Type *type, size_t count);
+/* [-0, +1] a shared buffer of so many elements with no memory behind it, to
+   check a launch with. */
+void lze_push_stub(lua_State *L, lze_Context *context,
+                   const lze_DeviceInfo *device, const lze_Type *type,
+                   lua_Integer count);
+/* [-0, +1] a view: `count` elements from byte `offset` of the storage of the
+   open buffer at `buffer` on. */
+void lze_push_window(lua_State *L, int buffer, size_t offset,
+                     const lze_Type *type, lua_Integer count);
+
+/* What a copy and a fill come to. */
+typedef struct lze_Copy {
+  lze_Storage *to, *from;
+  size_t to_offset, from_offset, bytes;
+} lze_Copy;
+typedef struct lze_Fill {
+  lze_Storage *to;
+  size_t offset, bytes, pattern_bytes;
+  _Alignas(8) char pattern[16 * 8];
+} lze_Fill;
+/* Check dst, src, i, j, at, or x, v, i, j, from stack index `arg` on, as the
+   methods of a buffer do.  Buffers of two contexts, and copies that overlap,
+   raise. */
+void lze_copy_check(lua_State *L, int arg, lze_Copy *c);
+void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
+
 
 /* ------------------------------------------------------------------------
  * lze_queue.c: queues, events and the events of the driver behind them.
@@ -855,6 +963,10 @@ lze_Event *lze_push_event(lua_State *L);
 lze_Event *lze_test_event(lua_State *L, int index);
 lze_Queue *lze_check_queue(lua_State *L, int arg);
 lze_Queue *lze_test_queue(lua_State *L, int index);
+/* [-0, +0] a new queue with an immediate list in order, with one owner; raises.
+   */
+lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
+                         const lze_DeviceInfo *device);
 /* The queue that a context uses for a device when it is not told. Made at
    first use, kept by the context; may raise. */
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
@@ -920,6 +1032,7 @@ struct lze_Kernel {
   /* what the native kernel was last told */
   uint32_t group[3], offset[3];
   bool indirect;
+  bool task_indirect;           /* by the launch that was checked last */
 };
 
 /* lze_compile.c: compile the OpenCL C at stack index `source` with the options
@@ -934,6 +1047,26 @@ int lze_queue_launch(lua_State *L);
 int lze_queue_copy(lua_State *L);
 int lze_queue_fill(lua_State *L);
 
+/* A kernel's launch that a graph records: the kernel at `index`, or NULL (it
+   may be closed). */
+lze_Kernel *lze_test_kernel(lua_State *L, int index);
+/* What is called for each buffer of a launch: of argument `argument`, from 0,
+   or of `uses` where that is -1. */
+typedef void lze_TaskUse(void *data, int argument, const lze_Access *access);
+/* Check range and arguments as a launch does, the range or launch table at
+   stack index `range`, `count` arguments after it, and tell what it uses. The
+   kernel keeps the arguments for lze_task_append as long as nothing of Lua's
+   runs.  NULL where the range is empty. */
+const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k, int range,
+                                      int count, lze_TaskUse *use,
+                                      void *data);
+/* Append it to a list, each part waiting for the events; `first` is signalled
+   by the first of several parts.  False with the outcome. */
+bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
+                     ze_command_list_handle_t list, ze_event_handle_t signal,
+                     ze_event_handle_t first, uint32_t wait_count,
+                     ze_event_handle_t *waits, lze_Outcome *out);
+
 /* Words for spirv_space and spirv_access. */
 extern const char *const lze_space_names[], *const lze_access_names[];
 /* [-0, +1] a new kernel of a module. */
@@ -947,6 +1080,169 @@ lze_Policy lze_check_policy(lua_State *L, const char *word,
                             const char *where);
 
 /* ------------------------------------------------------------------------
+ * lze_graph.c: recording task graphs.
+ *
+ * A graph is a table of Lua values, the user value of its userdata:
+ *   name      "pipeline"
+ *   names     {name = true}, of all entries
+ *   entries   array of {kind = "task", name =, n =, [1] ... [n] = values,
+ *             device =, access = {[argument] = word}, after = {name, ...}}
+ *             values: of a task kernel, range, arguments; of a copy dst, src,
+ *             i, j, at; of a fill x, v, i, j; of a call the function; of a
+ *             graph its userdata
+ *   inputs    array of {buffer, when, source}
+ *   outputs   array of {buffer, when, destination}
+ *   swaps     array of {a, b}
+ */
+
+typedef enum lze_StepKind {
+  LZE_STEP_TASK,
+  LZE_STEP_COPY,
+  LZE_STEP_FILL,
+  LZE_STEP_CALL,
+  LZE_STEP_GRAPH
+} lze_StepKind;
+extern const char *const lze_step_names[];
+
+/* What a step's values come to, valid as lze_task_check says. */
+typedef struct lze_Checked {
+  lze_StepKind kind;
+  lze_TaskUse *use;             /* called for each buffer */
+  void *data;
+  lze_Kernel *kernel;
+  const lze_GroupChoice *choice; /* NULL: nothing to run */
+  lze_Copy copy;
+  lze_Fill fill;
+} lze_Checked;
+
+/* Check `count` values from stack index `first` on, in which transient buffers
+   have been replaced; kind, use and data of `out` are given.  Returns LUA_OK,
+   or an error that is on the stack, a message without a position where it is
+   misuse. [-0, +0|1] */
+int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);
+
+/* [-0, +count] the values 1 to count of the table at `values`, those that are
+   keys of the table at `map` replaced by what it has for them, also among what
+   a launch uses.  Transient buffers that it does not have are given a stub of
+   that context, which is added to it. */
+void lze_push_values(lua_State *L, int values, int count, int map,
+                     lze_Context *context, const lze_DeviceInfo *device);
+
+/* A buffer that exists in plans only. */
+typedef struct lze_Scratch {
+  lze_Box box;
+  const lze_Type *type;
+  lua_Integer count;
+} lze_Scratch;
+
+/* [-0, +1] the table of the graph at `arg`; raises for anything else. */
+void lze_push_graph_table(lua_State *L, int arg);
+
+/* ------------------------------------------------------------------------
+ * lze_plan.c, lze_replay.c and lze_report.c: graphs compiled, and their runs.
+ *
+ * A plan is recorded as closed command lists, a chain of them for each lane of
+ * each segment.  A run gives these to the device between two barriers on the
+ * plan's own queue, so that it is one command for everything else: the first
+ * barrier waits for what the run must wait for and lets lane 0 go, the second
+ * waits until lane 0, which waits for all the others, is done.
+ *
+ * The user value of a plan is a table of Lua values:
+ *   steps     array of the entries' tables, as they were or were set
+ *   stubs     what transient buffers are replaced by to check a step
+ *   real      array by parity: what is replaced to record a step
+ *   arena     the buffer of all transient ones
+ *   inputs, outputs   those that the host has to do with: {buffer, when,
+ *             source or destination}
+ */
+
+/* A closed list of some steps of one lane. */
+typedef struct lze_Tape {
+  lze_Object o;
+  ze_command_list_handle_t handle;
+  uint32_t segment, lane, parity;
+} lze_Tape;
+
+/* What a plan knows of a step besides its lze_Node. */
+typedef struct lze_Step {
+  lze_StepKind kind;
+  bool empty;                   /* nothing to run */
+  const char *name;             /* "graph.task", of the step's table */
+  lze_Kernel *kernel;           /* pinned */
+  const char *why;              /* of its group, malloc'ed */
+  uint32_t group[3], parts;
+  uint64_t bytes;               /* that its accesses span */
+  lze_EventSlot *event;         /* if awaited, or profiled */
+  lze_EventSlot *first;         /* of several parts that are profiled */
+  /* measured, of the last run that was looked at and of all */
+  uint64_t start_ns, end_ns, total_ns;
+} lze_Step;
+
+typedef struct lze_Engine {
+  const lze_DeviceInfo *device;
+  uint32_t ordinal, queues;
+} lze_Engine;
+
+enum { LZE_MAX_ENGINES = 8 };
+
+struct lze_Plan {
+  lze_Object o;
+  char name[64];                /* "graph pipeline" */
+  const lze_DeviceInfo *device;
+  lze_Queue *queue;             /* owned: its runs, one after the other */
+  bool profile;
+  bool stale;                   /* to be recorded again before the next run */
+  bool broken;                  /* a start has failed half way */
+  bool begun;                   /* "first" inputs are there */
+  uint32_t parities;            /* 2 with swaps */
+  uint64_t runs, measured;
+
+  lze_Step *steps;
+  lze_Node *nodes;
+  uint32_t count, capacity;
+  lze_Schedule schedule;
+  lze_Engine engines[LZE_MAX_ENGINES];
+  uint32_t engine_count;
+  uint32_t width;               /* the most queues that each engine may use */
+  ze_command_queue_handle_t queues[LZE_MAX_LANES];
+  lze_EventSlot *go, *start, *done, *ends[LZE_MAX_LANES];
+  lze_Tape **tapes;             /* owned, in the order they are given */
+  uint32_t tape_count, tape_capacity;
+
+  lze_Access *captured;         /* what a run touches, merged */
+  uint32_t captured_count;
+  lze_Storage **storages;       /* owned, each once */
+  uint32_t storage_count;
+  lze_Storage *arena;           /* of the transient buffers, or NULL */
+  size_t transient_bytes;       /* the sum of their sizes */
+  lze_Command *last;            /* the newest run, owned; or NULL */
+};
+
+typedef struct lze_PlanBox {
+  lze_Box box;
+  lze_Plan *plan;               /* NULL once collected */
+} lze_PlanBox;
+
+/* g:compile(options): the graph at 1, its options at 2; a plan is pushed. */
+int lze_plan_compile(lua_State *L);
+/* The open plan at 1. */
+lze_Plan *lze_check_plan(lua_State *L);
+
+/* Record all its lists, and make the queues and events that they need. Raises;
+   the plan's table is at stack index `table`. */
+void lze_plan_record(lua_State *L, lze_Plan *p, int table);
+/* Enqueue one run, of that parity; raises.  The command belongs to the
+   plan. */
+lze_Command *lze_plan_submit(lua_State *L, lze_Plan *p, uint32_t parity,
+                             bool timed);
+/* Let go of everything native. */
+void lze_plan_strip(lze_Plan *p);
+
+/* plan:report() and plan:dot() */
+int lze_plan_report(lua_State *L);
+int lze_plan_dot(lua_State *L);
+
+/* ------------------------------------------------------------------------
  * Each area's part of the module table. [-0, +0], the table on top.
  */
 void lze_open_core(lua_State *L);
@@ -958,5 +1254,7 @@ void lze_open_error(lua_State *L);
 void lze_open_spirv(lua_State *L);
 void lze_open_compile(lua_State *L);
 void lze_open_wrap(lua_State *L);
+void lze_open_graph(lua_State *L);
+void lze_open_plan(lua_State *L);
 
 #endif

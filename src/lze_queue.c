@@ -270,6 +270,15 @@ static lze_Queue *queue_new(lua_State *L, lze_Context *context,
   return q;
 }
 
+lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
+                         const lze_DeviceInfo *device) {
+  lze_Queue *q = queue_new(L, context, device);
+  lze_Outcome out;
+  if (queue_create(q, &out)) return q;
+  lze_disown(&q->o);
+  lze_fail(L, device->driver, out.result, NULL, out.call, NULL, NULL);
+}
+
 /* Whether new queues are batched: LZE_USE_IMMEDIATE_COMMANDLISTS=0. */
 static bool queue_batched_by_default(void) {
   const char *v = getenv("LZE_USE_IMMEDIATE_COMMANDLISTS");

@@ -1,0 +1,228 @@
+-- graph_spec.lua - task graphs: recording, compiling, running, setting.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local expect = require "spec.support.expect"
+
+local function filled(n, v)
+  local t = {}
+  for i = 1, n do t[i] = v end
+  return t
+end
+
+describe("task graphs", function()
+  local mod
+
+  setup(function()
+    mod = lze.compile [[
+      kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }
+      kernel void set(global int *x, int n) { x[get_global_id(0)] = n; }
+      kernel void sum(global const int *a, global const int *b, global int *c) {
+        size_t i = get_global_id(0); c[i] = a[i] + b[i]; }
+      kernel void twod(global int *x, int w) {
+        x[get_global_id(1) * w + get_global_id(0)]++; }]]
+  end)
+
+  it("run again and again", function()
+    local x, y = lze.buffer("int", 100), lze.buffer("int", 100)
+    local g = lze.graph "twice"
+    assert.equal(g, g:input(x, "every"))
+    g:task("one", mod.add, 100, x, 1):copy("copy", y, x)
+    g:task("two", mod.add, {100, group = 10}, y, 10):output(y)
+    local plan = g:compile()
+    for i = 1, 5 do
+      assert.equal(plan, plan:run())
+      assert.same(filled(100, i), x:read())
+      assert.same(filled(100, i + 10), y:read())
+    end
+  end)
+
+  it("start, one behind the other, and give events", function()
+    local x = lze.buffer("int", 64)
+    local plan = lze.graph():task("add", mod.add, 64, x, 1):compile()
+    local events = {}
+    for i = 1, 20 do events[i] = plan:start() end
+    assert.is_true(events[20]:wait(60))
+    for i = 1, 20 do assert.is_true(events[i]:done()) end
+    assert.same(filled(64, 20), x:read())
+    assert.equal("graph graph", events[1].command)
+    assert.is_true(events[1]:time().kernel_ns > 0)
+  end)
+
+  it("wait for what was issued before and are waited for", function()
+    local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
+    local q <close> = lze.queue {order = "out"}
+    local plan = lze.graph():task("a", mod.sum, 1000, x, x, y):compile()
+    for i = 1, 20 do
+      mod.set({1000, queue = q}, x, i)
+      local ev = plan:start()
+      mod.set({1000, queue = q}, x, -1)
+      assert.same(filled(1000, 2 * i), y:read())
+      assert.is_true(ev:done())
+      assert.equal(-1, x[1000])
+    end
+  end)
+
+  it("find what comes after what, in views too", function()
+    local x = lze.buffer("int", 100)
+    local low, high = x:view(1, 50), x:view(51, 100)
+    local plan = lze.graph "g"
+      :task("low", mod.set, 50, low, 1)
+      :task("high", mod.set, 50, high, 2)
+      :task("all", mod.add, 100, x, 1)
+      :task("low again", mod.add, 50, low, 1)
+      :compile()
+    plan:run()
+    assert.same({3, 3, 3, 3}, {x[1], x[50], x[51], x[100]})
+    local dot = plan:dot()
+    assert.is_truthy(dot:find('"g.low" -> "g.all"', 1, true))
+    assert.is_truthy(dot:find('"g.high" -> "g.all"', 1, true))
+    assert.is_nil(dot:find('"g.low" -> "g.high"', 1, true))
+    assert.is_truthy(dot:find('"g.all" -> "g.low again"', 1, true))
+    assert.is_nil(dot:find('"g.low" -> "g.low again"', 1, true))
+  end)
+
+  it("set arguments, ranges and buffers between runs", function()
+    local x, y = lze.buffer("int", 100), lze.buffer("int", 100)
+    local plan = lze.graph "g":task("set", mod.set, 100, x, 1):compile()
+    plan:run()
+    assert.equal(plan, plan:set("set", "n", 2))
+    plan:run()
+    assert.same(filled(100, 2), x:read())
+    plan:set("g.set", 2, 3):set("set", 0, 50):run()
+    assert.same({3, 3, 2, 2}, {x[1], x[50], x[51], x[100]})
+    plan:set("set", 1, y):run()
+    assert.same({3, 0}, {y[50], y[51]})
+    plan:set("set", 0, 0):set("set", 2, 9):run()
+    assert.equal(3, y[1])
+    assert.equal(3, x[1])
+  end)
+
+  it("leave a run in flight alone when arguments are set", function()
+    local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+    local plan = lze.graph():task("add", mod.add, 64, x, 1):compile()
+    for i = 1, 30 do
+      plan:start()
+      plan:set("add", 1, i % 2 == 0 and x or y):set("add", 2, i + 1)
+    end
+    lze.wait()
+    local odd, even = 0, 0
+    for i = 1, 30 do
+      if i % 2 == 1 then odd = odd + i else even = even + i end
+    end
+    assert.same({odd, even}, {x[64], y[64]})
+  end)
+
+  it("share memory among buffers that only plans have", function()
+    local x = lze.buffer("int", {1, 2, 3})
+    local g = lze.graph "g"
+    local a, b, c = g:buffer("int", 3), g:buffer("int", 3), g:buffer("int", 3)
+    assert.equal(3, #a)
+    assert.equal("int", a.type)
+    g:copy("in", a, x):copy("ab", b, a):copy("bc", c, b)
+      :task("add", mod.add, 3, c, 1):copy("out", x, c)
+    local plan = g:compile {memory_bytes = 12 + 128 + 12}
+    plan:run():run()
+    assert.same({3, 4, 5}, x:read())
+    assert.equal("graph g: memory_bytes: it needs 152 bytes, 140 for its " ..
+      "transient buffers, of 100", expect.misuse(function()
+        g:compile {memory_bytes = 100}
+      end))
+  end)
+
+  it("take other graphs as tasks", function()
+    local x = lze.buffer("int", 10)
+    local inner = lze.graph "inner":task("add", mod.add, 10, x, 1)
+    local outer = lze.graph "outer":fill("zero", x, 0)
+      :task("first", inner):task("second", inner)
+    local plan = outer:compile()
+    plan:run():run()
+    assert.equal(2, x[10])
+    plan:set("outer.second.add", 2, 5):run()
+    assert.equal(6, x[10])
+    assert.equal("bad argument #1 to 'set' (task add: it may be " ..
+      "outer.first.add or outer.second.add)",
+      expect.misuse(function() plan:set("add", 2, 5) end))
+    inner:task("circle", outer)
+    assert.equal("graph outer: graphs are nested more than 16 deep, or in a " ..
+      "circle", expect.misuse(function() outer:compile() end))
+  end)
+
+  it("bring tables and strings in and out", function()
+    local x = lze.buffer("int", 4, {usage = "device"})
+    local source, result = {1, 2, 3, 4}, {}
+    local plan = lze.graph():input(x, "every", source)
+      :task("add", mod.add, 4, x, 10):output(x, "every", result):compile()
+    plan:run()
+    assert.same({11, 12, 13, 14}, result)
+    source[1] = 5
+    plan:run()
+    assert.same({15, 12, 13, 14}, result)
+    local y = lze.buffer("int", 4)
+    local once = lze.graph():input(y, "first", "\1\0\0\0\2\0\0\0")
+      :task("add", mod.add, 4, y, 1):output(y, "demand"):compile()
+    once:run():run()
+    assert.equal(y, once:fetch(y))
+    assert.same({3, 4, 2, 2}, y:read())
+  end)
+
+  it("say what is wrong with a task while it is recorded", function()
+    local g, x = lze.graph "g", lze.buffer("int", 4)
+    assert.equal("graph g: task t: kernel add: argument 2 (n): int expected " ..
+      "(an integer from -2147483648 to 2147483647), got number 1.5",
+      expect.misuse(function() g:task("t", mod.add, 4, x, 1.5) end))
+    assert.equal("graph g: task t: kernel add: 2 arguments (x, n) expected, " ..
+      "got 1", expect.misuse(function() g:task("t", mod.add, 4, x) end))
+    assert.equal("graph g: task t: queue: a plan chooses its queues",
+      expect.misuse(function()
+        g:task("t", mod.add, {4, queue = lze.device().queue}, x, 1)
+      end))
+    assert.equal("graph g: copy c: argument 4: j: 9 is outside 1..4",
+      expect.misuse(function() g:copy("c", x, x, 2, 9) end))
+    g:task("t", mod.add, 4, x, 1)
+    assert.equal("graph g: task t: there is one of that name already",
+      expect.misuse(function() g:task("t", mod.add, 4, x, 1) end))
+    assert.equal("graph g: task u: after: nothing of the name string 'v' has" ..
+      " been recorded before it", expect.misuse(function()
+        g:task("u", mod.add, {4, after = "v"}, x, 1)
+      end))
+    assert.equal("graph g: task u: access: kernel add has no argument " ..
+      "string 'z'", expect.misuse(function()
+        g:task("u", mod.add, {4, access = {z = "read"}}, x, 1)
+      end))
+  end)
+
+  it("say all that is wrong when compiled", function()
+    local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+    local g = lze.graph "g":task("a", mod.add, 4, x, 1)
+      :task("b", mod.add, 4, y, 1):copy("c", x, y)
+    x:close()
+    assert.equal("graph g: 2 problems:\n  task g.a: kernel add: argument 1 " ..
+      "(x): the buffer is closed\n  copy g.c: argument 1: the buffer is " ..
+      "closed", expect.misuse(function() g:compile() end))
+  end)
+
+  it("keep what they captured, unless it is closed", function()
+    local x = lze.buffer("int", 4)
+    local plan
+    do
+      local t = lze.buffer("int", {1, 2, 3, 4})
+      local m = lze.load "kernels/spec.spv"
+      plan = lze.graph "g":task("add", m.add, 4, t, 1):copy("c", x, t)
+        :compile()
+    end
+    collectgarbage()
+    collectgarbage()
+    plan:run()
+    assert.same({2, 3, 4, 5}, x:read())
+    plan:start()
+    x:close()
+    assert.equal("graph g: a buffer that it uses is closed",
+      expect.misuse(function() plan:run() end))
+    plan:close()
+    plan:close()
+    assert.equal("plan (closed)", tostring(plan))
+    assert.equal("calling 'run' on bad self (the plan is closed)",
+      expect.misuse(function() plan:run() end))
+  end)
+end)

@@ -1,0 +1,405 @@
+/*
+ * lze_replay.c - plans as command lists that are run again and again.
+ * SPDX-License-Identifier: MIT
+ *
+ * Nothing here relies on lists being in order by themselves: commands of a
+ * list may overlap unless a barrier or an event is between them, and so may
+ * lists.  A run costs the same calls of the driver however many steps it has.
+ */
+#include "lze_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many steps are in one list, which is recorded again as a whole. */
+enum { TAPE_STEPS = 64 };
+
+/* --- what a plan has of its own ------------------------------------------- */
+
+static void tape_destroy(lze_Object *o) {
+  lze_Tape *t = (lze_Tape *)o;
+  if (t->handle != NULL) ZE(zeCommandListDestroy, t->handle);
+  t->handle = NULL;
+}
+
+static const lze_Class tape_class = {"tape", tape_destroy, NULL};
+
+static void event_drop(lze_Plan *p, lze_EventSlot **slot) {
+  if (*slot != NULL) lze_event_give(p->o.context, *slot);
+  *slot = NULL;
+}
+
+static void tapes_drop(lze_Plan *p) {
+  for (uint32_t i = 0; i < p->tape_count; i++) lze_disown(&p->tapes[i]->o);
+  p->tape_count = 0;
+}
+
+void lze_plan_strip(lze_Plan *p) {
+  tapes_drop(p);
+  for (uint32_t i = 0; i < p->count; i++) {
+    event_drop(p, &p->steps[i].event);
+    event_drop(p, &p->steps[i].first);
+  }
+  event_drop(p, &p->go);
+  event_drop(p, &p->start);
+  event_drop(p, &p->done);
+  for (uint32_t i = 0; i < LZE_MAX_LANES; i++) {
+    event_drop(p, &p->ends[i]);
+    if (p->queues[i] != NULL) ZE(zeCommandQueueDestroy, p->queues[i]);
+    p->queues[i] = NULL;
+  }
+}
+
+static bool event_need(lze_Plan *p, lze_EventSlot **slot, bool timed,
+                       lze_Outcome *out) {
+  if (*slot == NULL) *slot = lze_event_take(p->o.context, timed, out);
+  return *slot != NULL;
+}
+
+/* Raise what a call for the plan came to. */
+static void plan_refused(lua_State *L, const lze_Plan *p,
+                         const lze_Outcome *out) {
+  lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL, NULL);
+}
+
+/* Which lanes of a segment have steps; lane 0 is always used. */
+static uint32_t lanes_used(const lze_Plan *p, uint32_t segment) {
+  uint32_t used = 1;
+  for (uint32_t i = 0; i < p->count; i++)
+    if (p->nodes[i].segment == segment && !p->nodes[i].host)
+      used |= 1u << p->nodes[i].lane;
+  return used;
+}
+
+static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
+  if (p->queues[lane] != NULL) return true;
+  uint32_t engine = p->schedule.lane_engine[lane], index = 0;
+  for (uint32_t i = 0; i < lane; i++)
+    index += p->schedule.lane_engine[i] == engine;
+  const lze_Engine *e = &p->engines[engine];
+  ze_command_queue_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+      .ordinal = e->ordinal,
+      .index = index,
+      .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
+  return ZE_TRY(out, zeCommandQueueCreate, p->o.context->handle,
+                e->device->handle, &desc, &p->queues[lane]);
+}
+
+/* Make the queues and events that the plan's order asks for. */
+static void plan_outfit(lua_State *L, lze_Plan *p) {
+  lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
+  bool good = event_need(p, &p->go, false, &out) &&
+              event_need(p, &p->start, false, &out) &&
+              event_need(p, &p->done, false, &out);
+  for (uint32_t s = 0; s < p->schedule.segment_count && good; s++) {
+    uint32_t used = lanes_used(p, s);
+    for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
+      if (used >> i & 1)
+        good = lane_queue(p, i, &out) &&
+               (i == 0 || event_need(p, &p->ends[i], false, &out));
+  }
+  for (uint32_t i = 0; i < p->count && good; i++) {
+    lze_Step *step = &p->steps[i];
+    if (p->nodes[i].host) continue;
+    if (p->nodes[i].awaited || (p->profile && !step->empty))
+      good = event_need(p, &step->event, p->profile, &out);
+    if (good && p->profile && step->parts > 1)
+      good = event_need(p, &step->first, true, &out);
+  }
+  if (!good) plan_refused(L, p, &out);
+}
+
+/* --- recording ------------------------------------------------------------ */
+
+typedef struct Recorder {
+  lze_Plan *p;
+  int table;                    /* the plan's, on the stack */
+  uint32_t segment, lane, parity, used;
+  uint32_t steps;               /* in the list being recorded */
+  lze_Tape *tape;               /* that list, or NULL */
+  ze_event_handle_t *waits;     /* room for those of any step */
+} Recorder;
+
+static void record_check(lua_State *L, const Recorder *r, bool good,
+                         const lze_Outcome *out) {
+  if (!good) plan_refused(L, r->p, out);
+}
+
+/* Begin a list of the lane. */
+static void tape_begin(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  if (p->tape_count == p->tape_capacity) {
+    uint32_t wanted = p->tape_capacity == 0 ? 8 : 2 * p->tape_capacity;
+    void *tapes = realloc(p->tapes, wanted * sizeof(lze_Tape *));
+    if (tapes == NULL) luaL_error(L, "not enough memory");
+    p->tapes = tapes;
+    p->tape_capacity = wanted;
+  }
+  lze_Tape *t = lze_object_new(&tape_class, sizeof *t, p->o.context);
+  if (t == NULL) luaL_error(L, "not enough memory");
+  p->tapes[p->tape_count++] = t;
+  t->segment = r->segment;
+  t->lane = r->lane;
+  t->parity = r->parity;
+  const lze_Engine *e = &p->engines[p->schedule.lane_engine[r->lane]];
+  ze_command_list_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
+                                 .commandQueueGroupOrdinal = e->ordinal};
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeCommandListCreate, p->o.context->handle,
+              e->device->handle, &desc, &t->handle)) {
+    t->handle = NULL;
+    plan_refused(L, p, &out);
+  }
+  r->tape = t;
+  r->steps = 0;
+}
+
+static void record_barrier(lua_State *L, const Recorder *r,
+                           const lze_EventSlot *signal,
+                           const lze_EventSlot *wait) {
+  lze_Outcome out;
+  ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
+  record_check(L, r,
+               ZE_TRY(&out, zeCommandListAppendBarrier, r->tape->handle,
+                      signal != NULL ? signal->handle : NULL, wait != NULL,
+                      wait != NULL ? &handle : NULL),
+               &out);
+}
+
+static void record_reset(lua_State *L, const Recorder *r,
+                         const lze_EventSlot *slot) {
+  lze_Outcome out;
+  if (slot == NULL) return;
+  record_check(L, r,
+               ZE_TRY(&out, zeCommandListAppendEventReset, r->tape->handle,
+                      slot->handle),
+               &out);
+}
+
+static void tape_end(lua_State *L, Recorder *r) {
+  lze_Outcome out;
+  record_check(L, r, ZE_TRY(&out, zeCommandListClose, r->tape->handle), &out);
+  r->tape = NULL;
+}
+
+/* The start of a lane.  All events are reset by lane 0 before any other lane
+   may go on: one that lags could else see those of the run before. */
+static void record_head(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  tape_begin(L, r);
+  if (r->lane > 0) {
+    record_barrier(L, r, NULL, p->start);
+    return;
+  }
+  record_barrier(L, r, NULL, p->go);
+  record_reset(L, r, p->go);
+  bool events = false;
+  for (uint32_t i = 1; i < p->schedule.lane_count; i++)
+    if (r->used >> i & 1) record_reset(L, r, p->ends[i]);
+  for (uint32_t i = 0; i < p->count; i++) {
+    if (p->nodes[i].segment != r->segment) continue;
+    record_reset(L, r, p->steps[i].event);
+    record_reset(L, r, p->steps[i].first);
+    events = events || p->steps[i].event != NULL;
+  }
+  if (events || r->used != 1)
+    record_barrier(L, r, r->used != 1 ? p->start : NULL, NULL);
+}
+
+/* The end of a lane: the others' are awaited by lane 0. */
+static void record_tail(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  if (r->lane == 0 && r->used != 1) {
+    for (uint32_t i = 1; i < p->schedule.lane_count; i++)
+      if (r->used >> i & 1) record_barrier(L, r, NULL, p->ends[i]);
+    record_reset(L, r, p->start);
+  }
+  record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
+  tape_end(L, r);
+}
+
+static void use_nothing(void *data, int argument, const lze_Access *access) {
+  (void)data;
+  (void)argument;
+  (void)access;
+}
+
+/* Append a step, whose values are checked once more: what they are has been
+   told to no kernel yet. */
+static void record_step(lua_State *L, Recorder *r, uint32_t i) {
+  lze_Plan *p = r->p;
+  const lze_Node *node = &p->nodes[i];
+  lze_Step *step = &p->steps[i];
+  uint32_t waits = 0;
+  for (uint32_t d = 0; d < node->deps.count; d++) {
+    uint32_t j = node->deps.items[d];
+    if (!p->nodes[j].host && p->nodes[j].segment == node->segment &&
+        p->nodes[j].lane != node->lane)
+      r->waits[waits++] = p->steps[j].event->handle;
+  }
+  if (node->barrier) record_barrier(L, r, NULL, NULL);
+  ze_event_handle_t signal = step->event != NULL ? step->event->handle : NULL;
+  ze_command_list_handle_t list = r->tape->handle;
+  lze_Outcome out;
+  bool good = true;
+  int top = lua_gettop(L);
+  if (step->empty) {
+    if (waits > 0 || signal != NULL)
+      good = ZE_TRY(&out, zeCommandListAppendBarrier, list, signal, waits,
+                    r->waits);
+    record_check(L, r, good, &out);
+    return;
+  }
+  lze_getoption(L, r->table, "steps");
+  lua_rawgeti(L, -1, (lua_Integer)i + 1);
+  lze_getoption(L, top + 2, "n");
+  int count = (int)lua_tointeger(L, -1);
+  lze_getoption(L, r->table, "real");
+  lua_rawgeti(L, -1, (lua_Integer)r->parity + 1);
+  int map = lua_gettop(L);
+  lze_push_values(L, top + 2, count, map, p->o.context, p->device);
+  lze_Checked check = {.kind = step->kind, .use = use_nothing};
+  if (lze_step_check(L, map + 1, count, &check) != LUA_OK) {
+    if (lua_type(L, -1) == LUA_TSTRING)
+      luaL_error(L, "task %s: %s", step->name, lua_tostring(L, -1));
+    lua_error(L);
+  }
+  /* From here to the end nothing of Lua's runs. */
+  if (step->kind == LZE_STEP_TASK) {
+    good = lze_task_append(check.kernel, check.choice, list, signal,
+                           step->first != NULL ? step->first->handle : NULL,
+                           waits, r->waits, &out);
+  } else if (step->kind == LZE_STEP_COPY) {
+    const lze_Copy *c = &check.copy;
+    good = ZE_TRY(&out, zeCommandListAppendMemoryCopy, list,
+                  c->to->pointer + c->to_offset,
+                  c->from->pointer + c->from_offset, c->bytes, signal, waits,
+                  r->waits);
+  } else {
+    const lze_Fill *f = &check.fill;
+    good = ZE_TRY(&out, zeCommandListAppendMemoryFill, list,
+                  f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
+                  f->bytes, signal, waits, r->waits);
+  }
+  record_check(L, r, good, &out);
+  lua_settop(L, top);
+}
+
+static void record_lane(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  record_head(L, r);
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *n = &p->nodes[i];
+    if (n->host || n->segment != r->segment || n->lane != r->lane) continue;
+    if (r->steps == TAPE_STEPS) {
+      tape_end(L, r);
+      tape_begin(L, r);
+      record_barrier(L, r, NULL, NULL);
+    }
+    record_step(L, r, i);
+    r->steps++;
+  }
+  record_tail(L, r);
+}
+
+void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
+  int top = lua_gettop(L);
+  tapes_drop(p); /* a run in flight keeps its own */
+  plan_outfit(L, p);
+  Recorder r = {.p = p, .table = lua_absindex(L, table)};
+  r.waits = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.waits, 0);
+  for (r.parity = 0; r.parity < p->parities; r.parity++)
+    for (r.segment = 0; r.segment < p->schedule.segment_count; r.segment++) {
+      r.used = lanes_used(p, r.segment);
+      for (r.lane = p->schedule.lane_count; r.lane-- > 0;)
+        if (r.used >> r.lane & 1) record_lane(L, &r);
+    }
+  lua_settop(L, top);
+  p->stale = false;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* Give the lists of one lane to its queue. */
+static bool submit_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
+                        uint32_t lane, lze_Outcome *out) {
+  ze_command_list_handle_t lists[64];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->tape_count; i++) {
+    const lze_Tape *t = p->tapes[i];
+    if (t->parity != parity || t->segment != segment || t->lane != lane)
+      continue;
+    if (n == sizeof lists / sizeof *lists) {
+      if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane], n,
+                  lists, NULL))
+        return false;
+      n = 0;
+    }
+    lists[n++] = t->handle;
+  }
+  return n == 0 || ZE_TRY(out, zeCommandQueueExecuteCommandLists,
+                          p->queues[lane], n, lists, NULL);
+}
+
+/* Lane 0 is last: where another cannot be given, none has begun. */
+static bool submit_segment(lze_Plan *p, uint32_t parity, uint32_t segment,
+                           lze_Outcome *out) {
+  uint32_t used = lanes_used(p, segment);
+  for (uint32_t lane = p->schedule.lane_count; lane-- > 0;)
+    if (used >> lane & 1 && !submit_lane(p, parity, segment, lane, out)) {
+      p->broken = true;
+      return false;
+    }
+  return true;
+}
+
+lze_Command *lze_plan_submit(lua_State *L, lze_Plan *p, uint32_t parity,
+                             bool timed) {
+  lze_Queue *q = p->queue;
+  lze_Command *c = lze_begin(L, q, p->name, timed, NULL);
+  lze_command_pin(L, c, &p->o);
+  for (uint32_t i = 0; i < p->tape_count; i++)
+    lze_command_pin(L, c, &p->tapes[i]->o);
+  for (uint32_t i = 0; i < p->captured_count; i++) {
+    const lze_Access *a = &p->captured[i];
+    lze_command_use(L, c, a->storage, a->first, a->last, a->write);
+  }
+  lze_command_order(L, c);
+  if (timed) lze_command_time_first(L, c);
+  lze_Outcome out;
+  /* Whoever waits for `done` below must not see that of the run before. */
+  bool good = ZE_TRY(&out, zeCommandListAppendEventReset, q->list,
+                     p->done->handle);
+  if (good && !q->native_order && c->wait_count > 0)
+    good = ZE_TRY(&out, zeCommandListAppendBarrier, q->list, NULL, 0, NULL);
+  if (!good ||
+      !ZE_TRY(&out, zeCommandListAppendBarrier, q->list,
+              timed ? c->first->handle : p->go->handle, c->wait_count,
+              c->wait_handles)) {
+    lze_abort(c);
+    plan_refused(L, p, &out);
+  }
+  lze_Outcome end;
+  bool given = (!timed || ZE_TRY(&out, zeCommandListAppendBarrier, q->list,
+                                 p->go->handle, 0, NULL)) &&
+               submit_segment(p, parity, 0, &out);
+  /* Where that failed nothing runs, and the command is over with the barrier
+     before. */
+  bool ended = ZE_TRY(&end, zeCommandListAppendBarrier, q->list,
+                      lze_command_event(c), given ? 1 : 0,
+                      given ? &p->done->handle : NULL);
+  /* Nothing can tell now when it is done: leak rather than free under the
+     device. */
+  if (!ended) {
+    p->broken = true;
+    plan_refused(L, p, given ? &end : &out);
+  }
+  lze_end(c);
+  if (!given) plan_refused(L, p, &out);
+  if (p->last != NULL) lze_command_disown(p->last);
+  p->last = c;
+  lze_command_own(c);
+  p->runs++;
+  return c;
+}
