@@ -30,6 +30,7 @@
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
 
+#include "prepare.h"
 #include "spirv.h"
 #include "tool.h"
 #include "zocl_api.h"
@@ -505,6 +506,11 @@ bool zocl_build(zocl_module *module, tool_text *log);
 /* The same in this process at once. */
 bool zocl_build_here(zocl_module *module, tool_text *log);
 
+/* Have lze-build compile the module's kernels for some shapes of launches into
+   PoCL's own cache, where the launches then find them.  `shapes` is a list as
+   PoCL takes it: "64-1-1-goffs0-smallgrid,...". */
+ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes);
+
 /* ------------------------------------------------------------------------
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.
  */
@@ -558,6 +564,10 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
 
 /* For lze-build: give the OpenCL kernel arguments of all kinds it takes, null
    pointers and nought.  False with the reason in zocl_last_error. */
+/* What prepare.h says. */
+ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
+                               const prepare_launch *launches);
+
 bool zocl_kernel_try(zocl_kernel *kernel);
 
 ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,

@@ -215,7 +215,9 @@ static int helper_limit(tool_text *log)
   return -1;
 }
 
-static bool helper_run(const zocl_module *module, int limit, tool_text *log)
+/* `shapes`, if not NULL, are the group sizes to compile for as well. */
+static bool helper_run(const zocl_module *module, const char *shapes,
+                       int limit, tool_text *log)
 {
   char path[PATH_MAX];
   size_t size, ignored;
@@ -227,7 +229,7 @@ static bool helper_run(const zocl_module *module, int limit, tool_text *log)
     return false;
   }
   char *const arguments[] = {path, module->device->driver->version,
-                             module->device->name, NULL};
+                             module->device->name, (char *)shapes, NULL};
   tool_text said = {NULL, 0};
   unsigned char *output =
       tool_run(arguments, packed, size, limit, &ignored, &said);
@@ -253,11 +255,31 @@ bool zocl_build(zocl_module *module, tool_text *log)
     size_t size;
     unsigned char *entry = cache_read("ok", &key, &size);
     if (entry == NULL) {
-      if (!helper_run(module, limit, log)) return false;
+      if (!helper_run(module, NULL, limit, log)) return false;
       cache_write("ok", &key, "", 0);
     }
     free(entry);
     good_add(&key);
   }
   return zocl_build_here(module, log);
+}
+
+ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
+{
+  tool_text log = {NULL, 0};
+  if (!zocl_opencl_may_compile(module->device->driver))
+    return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+  cache_key key = good_key(module);
+  cache_key_add(&key, shapes, strlen(shapes));
+  if (good_has(&key)) return ZE_RESULT_SUCCESS;
+  int limit = helper_limit(&log);
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (limit >= 0 &&
+      helper_run(module, shapes, limit > 0 ? limit : DEFAULT_LIMIT, &log))
+    good_add(&key);
+  else
+    result = zocl_fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, "%s",
+                       log.text != NULL ? log.text : "out of memory");
+  free(log.text);
+  return result;
 }

@@ -343,6 +343,7 @@ ze_result_t zocl_DriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
     ZOCL_ENTRIES(FUNCTION)
     ZOCL_NEWER_ENTRIES(FUNCTION)
 #undef FUNCTION
+    {"zoclKernelPrepare", (void (*)(void))zocl_KernelPrepare},
   };
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (strcmp(functions[i].name, name) == 0) {

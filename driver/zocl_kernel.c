@@ -543,9 +543,23 @@ bool zocl_kernel_try(zocl_kernel *kernel)
   return error == CL_SUCCESS;
 }
 
+/* PoCL compiles a kernel for each group size, for ranges with and without
+   offset, and for ranges below 65535 in every dimension and others. */
+enum { SHAPE_OFFSET = 1, SHAPE_LARGE = 2 };
+
+static zocl_shape shape_of(const size_t local[3], const size_t global[3],
+                           bool offset)
+{
+  const size_t limit = 65535;
+  bool large =
+      global[0] >= limit || global[1] >= limit || global[2] >= limit;
+  return (zocl_shape){
+    {(uint32_t)local[0], (uint32_t)local[1], (uint32_t)local[2]},
+    (offset ? SHAPE_OFFSET : 0u) | (large ? SHAPE_LARGE : 0u)};
+}
+
 /* Whether a launch of this shape compiles nothing, because one was made
-   before.  PoCL compiles a kernel for each group size, for ranges with and
-   without offset, and for ranges below 65535 and others. */
+   before. */
 static bool shape_is_known(const zocl_kernel *kernel, const zocl_shape *shape)
 {
   for (uint32_t i = kernel->shape_count; i-- > 0;)
@@ -573,11 +587,7 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
   const zocl_driver *driver = kernel->module->device->driver;
   const size_t *global = launch->global, *local = launch->local;
   bool offset = (launch->offset[0] | launch->offset[1] | launch->offset[2]) > 0;
-  zocl_shape shape = {{(uint32_t)local[0], (uint32_t)local[1],
-                       (uint32_t)local[2]},
-                      (offset ? 1u : 0u) |
-                          ((global[0] | global[1] | global[2]) >= 65535 ? 2u
-                                                                        : 0u)};
+  zocl_shape shape = shape_of(local, global, offset);
   cl_uint dims = global[2] > 1 || launch->offset[2] > 0   ? 3
                  : global[1] > 1 || launch->offset[1] > 0 ? 2
                                                           : 1;
@@ -608,5 +618,41 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
     shape_remember(kernel, &shape);
 done:
   pthread_mutex_unlock(&kernel->lock);
+  return result;
+}
+
+ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
+                               const prepare_launch *launches)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(launches);
+  const char *cache = getenv("POCL_KERNEL_CACHE");
+  if (!kernel->module->device->driver->pocl ||
+      (cache != NULL && strcmp(cache, "0") == 0))
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                     "this OpenCL cannot compile ahead of a launch");
+  tool_text shapes = {NULL, 0};
+  for (uint32_t i = 0; i < count; i++) {
+    const prepare_launch *l = &launches[i];
+    size_t local[3], global[3];
+    for (int d = 0; d < 3; d++) {
+      local[d] = l->group[d];
+      global[d] = local[d] * l->count[d];
+    }
+    zocl_shape shape = shape_of(
+        local, global, (l->offset[0] | l->offset[1] | l->offset[2]) != 0);
+    pthread_mutex_lock(&kernel->lock);
+    bool known = shape_is_known(kernel, &shape);
+    pthread_mutex_unlock(&kernel->lock);
+    if (known) continue;
+    tool_text_add(&shapes, "%s%u-%u-%u%s%s", shapes.size > 0 ? "," : "",
+                  shape.local[0], shape.local[1], shape.local[2],
+                  shape.variant & SHAPE_OFFSET ? "" : "-goffs0",
+                  shape.variant & SHAPE_LARGE ? "" : "-smallgrid");
+  }
+  ze_result_t result =
+      shapes.size > 0 ? zocl_build_shapes(kernel->module, shapes.text)
+                      : ZE_RESULT_SUCCESS;
+  free(shapes.text);
   return result;
 }

@@ -2,12 +2,13 @@
  * lze-build.c - builds a module for the driver, to see whether it can be.
  * SPDX-License-Identifier: MIT
  *
- *   lze-build PLATFORM-VERSION DEVICE-NAME <native binary
+ *   lze-build PLATFORM-VERSION DEVICE-NAME [SHAPES] <native binary
  *
  * The driver runs it before it builds a module for the first time, because
  * compilers may end their process or never come back.  It does what the
  * driver would do, with the driver's own code: builds the program, makes every
- * kernel, gives them arguments and has them compiled.  No kernel is run.
+ * kernel, gives them arguments and has them compiled, for the group sizes of
+ * SHAPES too, as PoCL lists them.  No kernel is run.
  * It ends with status 0 where all went well, else with the reason on its
  * standard error, or as the compilers wish.
  */
@@ -69,13 +70,15 @@ static void volunteer(void)
 
 int main(int argc, char **argv)
 {
-  if (argc != 3) {
-    fputs("usage: lze-build PLATFORM-VERSION DEVICE-NAME <native-binary\n"
+  if (argc != 3 && argc != 4) {
+    fputs("usage: lze-build PLATFORM-VERSION DEVICE-NAME [SHAPES] "
+          "<native-binary\n"
           "The driver libze_opencl.so runs it; there is no other use.\n",
           stderr);
     return 2;
   }
   volunteer();
+  if (argc == 4) setenv("POCL_BINARY_SPECIALIZE_WG", argv[3], 1);
   size_t size;
   tool_text log = {NULL, 0};
   void *bytes = input_read(&size);

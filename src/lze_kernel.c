@@ -1041,6 +1041,30 @@ static int kernel_group(lua_State *L) {
   return 4;
 }
 
+/* k:prepare(range | launch_table [, ...]) -> boolean
+   Have the driver compile what such a launch needs, without running it; false
+   where the driver cannot be asked to. The arguments are checked if given. */
+static int kernel_prepare(lua_State *L) {
+  lze_Kernel *k = kernel_check(L);
+  int count = lua_gettop(L) - 2;
+  if (count < 0) return luaL_error(L, "%s: no global size", k->name);
+  luaL_checkstack(L, 12, NULL);
+  kernel_check(L); /* growing the stack may have run finalisers */
+  Launch l = {.policy = k->o.context->state->policy};
+  launch_read(L, k, 2, &l);
+  const lze_GroupChoice *choice =
+      count > 0   ? launch_check(L, k, &l, 3, count)
+      : !l.empty ? kernel_cut(L, k, &l, kernel_local_bytes(k))
+                  : NULL;
+  ze_result_t r = ZE_RESULT_SUCCESS;
+  if (!l.empty)
+    r = lze_prepare(k->module->device->driver, k->handle, choice);
+  if (r != ZE_RESULT_SUCCESS && r != ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+    launch_fail(L, k, r, "zoclKernelPrepare");
+  lua_pushboolean(L, r == ZE_RESULT_SUCCESS);
+  return 1;
+}
+
 /* The struct stays until __gc, for a launch that a hook has closed it in. */
 static int kernel_close(lua_State *L) {
   KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
@@ -1165,6 +1189,7 @@ static int field_kernel_handle(lua_State *L) {
 
 static const luaL_Reg kernel_methods[] = {{"launch", kernel_launch},
                                           {"group", kernel_group},
+                                          {"prepare", kernel_prepare},
                                           {"close", kernel_close},
                                           {NULL, NULL}};
 

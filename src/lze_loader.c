@@ -253,6 +253,34 @@ static void driver_find_last_error(lze_Driver *d) {
   d->raw = raw;
 }
 
+static void driver_find_prepare(lze_Driver *d) {
+  void *function = NULL;
+  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle, "zoclKernelPrepare",
+         &function) == ZE_RESULT_SUCCESS)
+    *(void **)&d->prepare = function;
+}
+
+ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
+                        const lze_GroupChoice *choice) {
+  enum { HANDLE_KERNEL = 11 }; /* ZEL_HANDLE_KERNEL */
+  void *raw = kernel;
+  if (d->prepare == NULL ||
+      (loader_translate != NULL &&
+       loader_translate(HANDLE_KERNEL, kernel, &raw) != ZE_RESULT_SUCCESS))
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  prepare_launch launches[LZE_MAX_PARTS];
+  for (int i = 0; i < choice->count; i++) {
+    const lze_GroupPart *p = &choice->parts[i];
+    memcpy(launches[i].group, p->group, sizeof p->group);
+    memcpy(launches[i].count, p->count, sizeof p->count);
+    memcpy(launches[i].offset, p->offset, sizeof p->offset);
+  }
+  uint64_t start = lze_log_calls ? lze_now_ns() : 0;
+  ze_result_t r = d->prepare(raw, (uint32_t)choice->count, launches);
+  if (lze_log_calls) lze_log_call("zoclKernelPrepare", r, start);
+  return r;
+}
+
 /* What tells whose a native list or event is: by way of a loader that knows
    it, else from a driver whose handles the loader does not wrap. */
 static void driver_find_getters(const lze_System *s, lze_Driver *d) {
@@ -288,6 +316,7 @@ static void driver_read(lze_Driver *d, ze_driver_handle_t handle, int index) {
   if (ZE(zeDriverGetProperties, handle, &props) == ZE_RESULT_SUCCESS)
     d->version = props.driverVersion;
   driver_find_last_error(d);
+  driver_find_prepare(d);
   uint32_t count = 0;
   if (ZE(zeDriverGetExtensionProperties, handle, &count, NULL) !=
       ZE_RESULT_SUCCESS)

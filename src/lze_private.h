@@ -19,6 +19,7 @@
 
 #include <level_zero/ze_api.h>
 
+#include "prepare.h"
 #include "spirv.h"
 
 #ifndef LZE_VERSION
@@ -265,6 +266,7 @@ typedef struct lze_Driver {
      driver give, and the handle that it takes; NULL where there is none. */
   ze_result_t (*last_error)(ze_driver_handle_t, const char **);
   ze_driver_handle_t raw;
+  prepare_function prepare;  /* of our own driver, or NULL */
   /* What a native list or event can be asked, since 1.9; NULL where it cannot
      be.  They take the handles that the loader gives out. */
   ze_result_t (*list_device)(ze_command_list_handle_t, ze_device_handle_t *);
@@ -313,6 +315,11 @@ typedef struct lze_System {
 /* Open the loader and initialise the drivers at the first call.  Raises an
    error object when there is no loader or no driver initialises. */
 const lze_System *lze_system(lua_State *L);
+
+/* Have the driver compile what a launch of these parts needs, without running
+   it. UNSUPPORTED_FEATURE where the driver cannot be asked. */
+ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
+                        const lze_GroupChoice *choice);
 
 /* ------------------------------------------------------------------------
  * lze_error.c: error objects, argument errors and waiting that Lua can

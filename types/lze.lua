@@ -298,6 +298,12 @@ function Kernel:launch(range, ...) end
 ---@return integer gx, integer gy, integer gz, string why
 function Kernel:group(nx, ny, nz) end
 
+---Compile ahead what such a launch needs, running nothing.
+---@param range lze.Range
+---@param ... any its arguments, or none
+---@return boolean done false where the driver cannot be asked
+function Kernel:prepare(range, ...) end
+
 function Kernel:close() end
 
 ---@class lze.LocalBytes

@@ -148,7 +148,7 @@ part("kernels", function()
   assert(k.name == "count" and #k.args == 3 and k.max_group_size > 0)
   assert(k.subgroup_size and k.local_bytes and k.private_bytes and
     k.spill_bytes and k.handle and k.required_group_size == nil)
-  assert(tostring(k) and lze.type(k) == "kernel")
+  assert(tostring(k) and lze.type(k) == "kernel" and k:prepare(0))
   for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
     local seen = lze.buffer("int", 7 * 11)
     assert(k:group {7, 11, policy = policy} > 0)

@@ -1,0 +1,29 @@
+/*
+ * prepare.h - what lze asks of its driver beyond Level Zero.
+ * SPDX-License-Identifier: MIT
+ *
+ * zeDriverGetExtensionFunctionAddress gives it under the name
+ * "zoclKernelPrepare", to be called with the driver's own handle of a kernel,
+ * not one that a loader has wrapped.
+ */
+#ifndef LZE_PREPARE_H
+#define LZE_PREPARE_H
+
+#include <stdint.h>
+
+#include <level_zero/ze_api.h>
+
+/* A launch: groups of that size, so many, from that offset on. */
+typedef struct prepare_launch {
+  uint32_t group[3], count[3], offset[3];
+} prepare_launch;
+
+/* Have compiled what the first launches of these shapes would compile, without
+   running anything.  SUCCESS where nothing is left to compile for them;
+   UNSUPPORTED_FEATURE where the OpenCL cannot do it;
+   MODULE_BUILD_FAILURE where its compiler fails. */
+typedef ze_result_t (*prepare_function)(ze_kernel_handle_t kernel,
+                                        uint32_t count,
+                                        const prepare_launch *launches);
+
+#endif

@@ -1,0 +1,88 @@
+-- prepare_spec.lua - compiling ahead of a launch.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local lze = require "lze"
+local process = require "spec.support.process"
+
+-- Runs a script in a process with caches of its own: `check` counts what is
+-- compiled when it is called.
+local function with_caches(script)
+  local output
+  process.with_directory(function(dir)
+    output = process.output(([[
+      local lze = require "lze"
+      local saxpy = lze.load "kernels/saxpy.spv".saxpy
+      local function check()
+        local pipe = assert(io.popen "find '%s' -name '*.so' | wc -l")
+        local n = pipe:read "n"
+        pipe:close()
+        return n
+      end
+    ]]):format(dir .. "/pocl") .. script,
+      {env = {POCL_CACHE_DIR = dir .. "/pocl", XDG_CACHE_HOME = dir},
+       seconds = 120})
+  end)
+  return output
+end
+
+describe("k:prepare", function()
+  it("compiles what the launch then finds", function()
+    assert.equal("true\tmore\nnone\t5.0\nmore\n", with_caches [[
+      local n = 100003 -- a body of groups of 64, and a tail
+      local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
+      lze.wait()
+      local before = check()
+      local launch = {n, group = 64}
+      print(saxpy:prepare(launch, 5, x, y), check() > before and "more")
+      before = check()
+      saxpy(launch, 5, x, y)
+      lze.wait()
+      print(check() == before and "none", y[n])
+      saxpy({n, group = 32}, 5, x, y)
+      lze.wait()
+      print(check() > before and "more")]])
+  end)
+
+  it("of a range with an offset and of two dimensions", function()
+    assert.equal("true\ttrue\tnone\n", with_caches [[
+      local y = lze.buffer("float", 70000)
+      local one = {100, group = 16, offset = 7}
+      local two = {70000, 1, group = {8, 1}}
+      local a, b = saxpy:prepare(one), saxpy:prepare(two)
+      local before = check()
+      saxpy(one, 1, y, y)
+      saxpy(two, 1, y, y)
+      lze.wait()
+      print(a, b, check() == before and "none")]])
+  end)
+
+  it("runs nothing", function()
+    local mod = lze.load "kernels/spec.spv"
+    local x = lze.buffer("int", {1, 2, 3})
+    local launches = lze.stats().launches
+    assert.is_true(mod.add:prepare(3, x, 10))
+    assert.is_true(mod.add:prepare({3, group = 3}, x, 10))
+    assert.is_false(x:pending())
+    assert.same({1, 2, 3}, x:read())
+    assert.equal(launches, lze.stats().launches)
+    assert.is_true(mod.add:prepare(0))
+  end)
+
+  it("is checked as a launch is", function()
+    local mod = lze.load "kernels/spec.spv"
+    local x = lze.buffer("int", 3)
+    assert.equal("kernel add: no global size",
+      expect.misuse(function() mod.add:prepare() end))
+    assert.equal("kernel add: 2 arguments (x, n) expected, got 1",
+      expect.misuse(function() mod.add:prepare(3, x) end))
+    assert.matches("^kernel add: argument 2 %(n%): int expected",
+      expect.misuse(function() mod.add:prepare(3, x, "y") end))
+    assert.equal("kernel add: group: 0 is outside 1..4294967295",
+      expect.misuse(function() mod.add:prepare {3, group = 0} end))
+    local k = lze.load "kernels/spec.spv".add
+    k:close()
+    assert.equal("kernel add is closed",
+      expect.misuse(function() k:prepare(3) end))
+  end)
+end)
