@@ -339,7 +339,8 @@ typedef enum zocl_command_kind {
   ZOCL_COMMAND_NOTHING, /* only waits and signals */
   ZOCL_COMMAND_LAUNCH,  /* a kernel */
   ZOCL_COMMAND_HOST,    /* a function of ours, run in order */
-  ZOCL_COMMAND_RESET    /* of signal `reset` */
+  ZOCL_COMMAND_RESET,   /* of signal `reset` */
+  ZOCL_COMMAND_INDIRECT /* `args` is a zocl_indirect */
 } zocl_command_kind;
 
 /* A launch.  `values` are the kernel's arguments as captured. */
@@ -348,6 +349,18 @@ typedef struct zocl_launch {
   const unsigned char *values;
   size_t global[3], local[3], offset[3];
 } zocl_launch;
+
+/* Launches whose group counts are read when they begin.  Their values follow
+   in the same block, which holds no pointer into itself. */
+typedef struct zocl_indirect {
+  uint32_t count;                 /* at most so many launches, or just so many */
+  const uint32_t *count_at;       /* where it stands how many, or NULL */
+  const ze_group_count_t *groups; /* of each */
+  struct {
+    zocl_launch launch;           /* `global` and `values` are not set */
+    size_t values;                /* from the beginning of this structure */
+  } launches[];
+} zocl_indirect;
 
 typedef struct zocl_command {
   zocl_command_kind kind;
@@ -387,6 +400,18 @@ void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
 ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout);
 
 /* ------------------------------------------------------------------------
+ * zocl_indirect.c: launches whose group counts are read when they begin.
+ */
+
+/* Put such a command into a stream's queue.  Its kernels run in `side`; its
+   signal is set when they are done, before the stream goes on. */
+ze_result_t zocl_indirect_enqueue(const zocl_device *device,
+                                  cl_command_queue queue,
+                                  cl_command_queue side,
+                                  const zocl_command *command, cl_uint count,
+                                  const cl_event *waits);
+
+/* ------------------------------------------------------------------------
  * zocl_event.c: event pools and events.
  */
 
@@ -407,7 +432,8 @@ bool zocl_event_timestamps(zocl_signal *signal,
                            ze_kernel_timestamp_result_t *result);
 
 /* ------------------------------------------------------------------------
- * zocl_list.c and zocl_queue.c: command lists, command queues, fences.
+ * zocl_list.c, zocl_append.c and zocl_queue.c: command lists, what is appended
+ * to them, command queues, fences.
  */
 
 struct _ze_command_list_handle_t {
@@ -415,10 +441,23 @@ struct _ze_command_list_handle_t {
   zocl_device *device;
   uint32_t ordinal, index;
   zocl_stream *stream;   /* of an immediate list, else NULL */
-  bool synchronous;      /* every append waits */
+  uint32_t flags;        /* as given, and for an immediate list: */
+  ze_command_queue_mode_t mode;
+  ze_command_queue_priority_t priority;
   bool closed;
   zocl_commands *commands; /* of a regular list, else NULL */
 };
+
+/* Submit or record a command.  What all appends have in common is checked and
+   filled in here, so that they only describe what they do.  All that it points
+   to is copied. */
+ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
+                             ze_event_handle_t signal, uint32_t wait_count,
+                             ze_event_handle_t *waits);
+
+/* All are closed lists of the device, one at least, or the error. */
+ze_result_t zocl_lists_check(uint32_t count, ze_command_list_handle_t *lists,
+                             const zocl_device *device);
 
 /* What a queue descriptor asks for is there, or the error. */
 ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);

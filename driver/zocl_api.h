@@ -71,6 +71,8 @@
   E(CommandList, 21, 0, CommandListAppendQueryKernelTimestamps) \
   E(CommandList, 22, 0, CommandListAppendLaunchKernel) \
   E(CommandList, 23, 0, CommandListAppendLaunchCooperativeKernel) \
+  E(CommandList, 24, 0, CommandListAppendLaunchKernelIndirect) \
+  E(CommandList, 25, 0, CommandListAppendLaunchMultipleKernelsIndirect) \
   E(Mem, 0, 0, MemAllocShared)                         \
   E(Mem, 1, 0, MemAllocDevice)                         \
   E(Mem, 2, 0, MemAllocHost)                           \
@@ -122,14 +124,29 @@
   E(Device, 22, 14, DeviceSynchronize)                 \
   E(CommandQueue, 4, 9, CommandQueueGetOrdinal)        \
   E(CommandQueue, 5, 9, CommandQueueGetIndex)          \
+  E(CommandQueue, 6, 17, CommandQueueGetFlags)         \
+  E(CommandQueue, 7, 17, CommandQueueGetMode)          \
+  E(CommandQueue, 8, 17, CommandQueueGetPriority)      \
   E(CommandList, 28, 6, CommandListHostSynchronize)    \
   E(CommandList, 29, 9, CommandListGetDeviceHandle)    \
   E(CommandList, 30, 9, CommandListGetContextHandle)   \
   E(CommandList, 31, 9, CommandListGetOrdinal)         \
   E(CommandList, 32, 9, CommandListImmediateGetIndex)  \
   E(CommandList, 33, 9, CommandListIsImmediate)        \
+  E(CommandList, 36, 14, CommandListAppendLaunchKernelWithParameters) \
+  E(CommandList, 37, 14, CommandListAppendLaunchKernelWithArguments) \
+  E(CommandList, 38, 16, CommandListAppendMemoryCopyWithParameters) \
+  E(CommandList, 39, 16, CommandListAppendMemoryFillWithParameters) \
+  E(CommandList, 40, 16, CommandListImmediateAppendCommandListsWithParameters) \
+  E(CommandList, 41, 17, CommandListGetFlags)          \
+  E(CommandList, 42, 17, CommandListImmediateGetFlags) \
+  E(CommandList, 43, 17, CommandListImmediateGetMode)  \
+  E(CommandList, 44, 17, CommandListImmediateGetPriority) \
+  E(CommandList, 51, 17, CommandListAppendHostFunction) \
+  E(CommandListExp, 1, 9, CommandListImmediateAppendCommandListsExp) \
   E(EventPool, 6, 9, EventPoolGetContextHandle)        \
   E(EventPool, 7, 9, EventPoolGetFlags)                \
+  E(Event, 7, 6, EventQueryKernelTimestampsExt)        \
   E(Event, 8, 9, EventGetEventPool)                    \
   E(Event, 9, 9, EventGetSignalScope)                  \
   E(Event, 10, 9, EventGetWaitScope)
@@ -158,6 +175,12 @@ ze_result_t zocl_CommandQueueGetOrdinal(ze_command_queue_handle_t queue,
                                         uint32_t *ordinal);
 ze_result_t zocl_CommandQueueGetIndex(ze_command_queue_handle_t queue,
                                       uint32_t *index);
+ze_result_t zocl_CommandQueueGetFlags(ze_command_queue_handle_t queue,
+                                      ze_command_queue_flags_t *flags);
+ze_result_t zocl_CommandQueueGetMode(ze_command_queue_handle_t queue,
+                                     ze_command_queue_mode_t *mode);
+ze_result_t zocl_CommandQueueGetPriority(ze_command_queue_handle_t queue,
+                                         ze_command_queue_priority_t *priority);
 ze_result_t zocl_CommandListHostSynchronize(ze_command_list_handle_t list,
                                             uint64_t timeout);
 ze_result_t zocl_CommandListGetDeviceHandle(ze_command_list_handle_t list,
@@ -170,6 +193,66 @@ ze_result_t zocl_CommandListImmediateGetIndex(ze_command_list_handle_t list,
                                               uint32_t *index);
 ze_result_t zocl_CommandListIsImmediate(ze_command_list_handle_t list,
                                         ze_bool_t *immediate);
+
+/* ze_group_size_t (1.14). */
+typedef struct zocl_group_size {
+  uint32_t x, y, z;
+} zocl_group_size;
+
+ze_result_t zocl_CommandListAppendLaunchKernelWithParameters(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t *groups, const void *extensions,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits);
+ze_result_t zocl_CommandListAppendLaunchKernelWithArguments(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t groups, const zocl_group_size sizes,
+    void **arguments, const void *extensions, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits);
+ze_result_t zocl_CommandListAppendMemoryCopyWithParameters(
+    ze_command_list_handle_t list, void *to, const void *from, size_t size,
+    const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits);
+ze_result_t zocl_CommandListAppendMemoryFillWithParameters(
+    ze_command_list_handle_t list, void *to, const void *pattern,
+    size_t pattern_size, size_t size, const void *extensions,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits);
+ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
+    ze_command_list_handle_t list, uint32_t count,
+    ze_command_list_handle_t *lists, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits);
+ze_result_t zocl_CommandListImmediateAppendCommandListsWithParameters(
+    ze_command_list_handle_t list, uint32_t count,
+    ze_command_list_handle_t *lists, const void *extensions,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits);
+ze_result_t zocl_CommandListGetFlags(ze_command_list_handle_t list,
+                                     ze_command_list_flags_t *flags);
+ze_result_t zocl_CommandListImmediateGetFlags(ze_command_list_handle_t list,
+                                              ze_command_queue_flags_t *flags);
+ze_result_t zocl_CommandListImmediateGetMode(ze_command_list_handle_t list,
+                                             ze_command_queue_mode_t *mode);
+ze_result_t zocl_CommandListImmediateGetPriority(
+    ze_command_list_handle_t list, ze_command_queue_priority_t *priority);
+
+/* ze_host_function_callback_t (1.17). */
+typedef void (*zocl_host_callback)(void *data);
+
+ze_result_t zocl_CommandListAppendHostFunction(
+    ze_command_list_handle_t list, zocl_host_callback function, void *data,
+    const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits);
+
+/* ze_event_query_kernel_timestamps_results_ext_properties_t (1.6); both
+   results have the same form. */
+typedef struct zocl_timestamps_results {
+  ze_structure_type_t stype;
+  void *pNext;
+  ze_kernel_timestamp_result_t *device;
+  ze_kernel_timestamp_result_t *host;
+} zocl_timestamps_results;
+
+ze_result_t zocl_EventQueryKernelTimestampsExt(
+    ze_event_handle_t event, ze_device_handle_t device, uint32_t *count,
+    zocl_timestamps_results *results);
 ze_result_t zocl_EventPoolGetContextHandle(ze_event_pool_handle_t pool,
                                            ze_context_handle_t *context);
 ze_result_t zocl_EventPoolGetFlags(ze_event_pool_handle_t pool,

@@ -20,6 +20,7 @@ enum table {
   Context,
   CommandQueue,
   CommandList,
+  CommandListExp,
   Mem,
   Fence,
   EventPool,
@@ -75,7 +76,7 @@ TABLE(ze, DeviceExp, NONE)
 TABLE(ze, Context, Context)
 TABLE(ze, CommandQueue, CommandQueue)
 TABLE(ze, CommandList, CommandList)
-TABLE(ze, CommandListExp, NONE)
+TABLE(ze, CommandListExp, CommandListExp)
 TABLE(ze, Image, NONE)
 TABLE(ze, ImageExp, NONE)
 TABLE(ze, Mem, Mem)

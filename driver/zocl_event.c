@@ -147,6 +147,27 @@ ze_result_t zocl_EventQueryKernelTimestamp(
                                                       : ZE_RESULT_NOT_READY;
 }
 
+/* One packet an event.  The device's clock is the host's. */
+ze_result_t zocl_EventQueryKernelTimestampsExt(ze_event_handle_t event,
+                                               ze_device_handle_t device,
+                                               uint32_t *count,
+                                               zocl_timestamps_results *results)
+{
+  ZOCL_NEED_HANDLE(event);
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(count);
+  bool query = *count == 0;
+  *count = 1;
+  if (query) return ZE_RESULT_SUCCESS;
+  ZOCL_NEED_POINTER(results);
+  ze_kernel_timestamp_result_t times;
+  ze_result_t result = zocl_EventQueryKernelTimestamp(event, &times);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (results->device != NULL) *results->device = times;
+  if (results->host != NULL) *results->host = times;
+  return ZE_RESULT_SUCCESS;
+}
+
 ze_result_t zocl_EventGetEventPool(ze_event_handle_t event,
                                    ze_event_pool_handle_t *pool)
 {

@@ -9,8 +9,7 @@
 struct _ze_command_queue_handle_t {
   zocl_device *device;
   zocl_stream *stream;
-  uint32_t ordinal, index;
-  bool synchronous;
+  ze_command_queue_desc_t desc;
 };
 
 struct _ze_fence_handle_t {
@@ -35,9 +34,7 @@ ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
   zocl_queue *made = calloc(1, sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->device = device;
-  made->ordinal = desc->ordinal;
-  made->index = desc->index;
-  made->synchronous = desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+  made->desc = *desc;
   result = zocl_stream_new(device, true, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
@@ -61,19 +58,14 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(lists);
-  if (count == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
-  for (uint32_t i = 0; i < count; i++) {
-    ZOCL_NEED_HANDLE(lists[i]);
-    if (!lists[i]->closed || lists[i]->device != queue->device)
-      return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                       lists[i]->closed ? "list %u is for another device"
-                                        : "list %u is not closed", i);
-  }
+  ze_result_t result = zocl_lists_check(count, lists, queue->device);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  bool synchronous = queue->desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   /* Who waits for a list gains nothing from another thread's help. */
-  ze_result_t result = zocl_feeder_execute(
+  result = zocl_feeder_execute(
       zocl_stream_feeder(queue->stream), count, lists,
-      fence != NULL ? fence->signal : NULL, queue->synchronous);
-  if (result == ZE_RESULT_SUCCESS && queue->synchronous)
+      fence != NULL ? fence->signal : NULL, synchronous);
+  if (result == ZE_RESULT_SUCCESS && synchronous)
     result = zocl_stream_wait(queue->stream, UINT64_MAX);
   return result;
 }
@@ -90,7 +82,7 @@ ze_result_t zocl_CommandQueueGetOrdinal(ze_command_queue_handle_t queue,
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(ordinal);
-  *ordinal = queue->ordinal;
+  *ordinal = queue->desc.ordinal;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -99,7 +91,34 @@ ze_result_t zocl_CommandQueueGetIndex(ze_command_queue_handle_t queue,
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(index);
-  *index = queue->index;
+  *index = queue->desc.index;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandQueueGetFlags(ze_command_queue_handle_t queue,
+                                      ze_command_queue_flags_t *flags)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(flags);
+  *flags = queue->desc.flags;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandQueueGetMode(ze_command_queue_handle_t queue,
+                                     ze_command_queue_mode_t *mode)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(mode);
+  *mode = queue->desc.mode;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandQueueGetPriority(ze_command_queue_handle_t queue,
+                                         ze_command_queue_priority_t *priority)
+{
+  ZOCL_NEED_HANDLE(queue);
+  ZOCL_NEED_POINTER(priority);
+  *priority = queue->desc.priority;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -21,6 +21,7 @@ struct zocl_stream {
   zocl_feeder *feeder;       /* of a command queue's stream, else NULL */
   pthread_mutex_t lock;      /* of all below but `done` and `failed` */
   cl_command_queue queue;
+  cl_command_queue side;     /* of indirect launches, or NULL: none yet */
   bool timed;                /* the queue takes timestamps */
   uint64_t submitted;        /* number of the last command */
   _Atomic uint64_t done;     /* this one and all before are known done */
@@ -106,7 +107,9 @@ void zocl_stream_close(zocl_stream *stream)
   pthread_mutex_unlock(&streams.lock);
   pthread_mutex_lock(&stream->lock);
   stream->device->driver->cl->clReleaseCommandQueue(stream->queue);
-  stream->queue = NULL;
+  if (stream->side != NULL)
+    stream->device->driver->cl->clReleaseCommandQueue(stream->side);
+  stream->queue = stream->side = NULL;
   zocl_signal *tail = stream->tail;
   stream->tail = NULL;
   pthread_mutex_unlock(&stream->lock);
@@ -265,6 +268,7 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
           stream->submitted)
     return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
+      command->kind == ZOCL_COMMAND_INDIRECT ||
       (command->kind == ZOCL_COMMAND_HOST && !command->small))
     return false;
   uint64_t start = zocl_clock();
@@ -311,6 +315,14 @@ static ze_result_t command_enqueue(zocl_stream *stream,
                          event);
     if (error != CL_SUCCESS) zocl_signal_reset_end(reset);
     break;
+  case ZOCL_COMMAND_INDIRECT:
+    if (stream->side == NULL) {
+      stream->side = queue_new(stream->device, true, &error);
+      if (stream->side == NULL) break;
+      clock_calibrate(stream->device->driver, stream->side);
+    }
+    return zocl_indirect_enqueue(stream->device, stream->queue, stream->side,
+                                 command, count, waits);
   case ZOCL_COMMAND_NOTHING:
     if (count > 0)
       error = cl->clEnqueueBarrierWithWaitList(stream->queue, count, waits,
@@ -359,18 +371,19 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
       goto done;
     if (command_run(stream, command)) goto done;
   }
-  if (command->signal != NULL && !stream->timed &&
-      zocl_signal_timed(command->signal)) {
+  /* An indirect launch sees to its signal itself. */
+  zocl_signal *signal =
+      command->kind != ZOCL_COMMAND_INDIRECT ? command->signal : NULL;
+  if (signal != NULL && !stream->timed && zocl_signal_timed(signal)) {
     result = stream_time(stream);
     if (result != ZE_RESULT_SUCCESS) goto done;
   }
   result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
-      stream, command, count, waits, command->signal != NULL ? &event : NULL);
+      stream, command, count, waits, signal != NULL ? &event : NULL);
   if (result != ZE_RESULT_SUCCESS) goto done;
   stream->submitted++;
-  if (command->signal != NULL) {
-    result = zocl_signal_attach(command->signal, stream, stream->submitted,
-                                event);
+  if (signal != NULL) {
+    result = zocl_signal_attach(signal, stream, stream->submitted, event);
     if (result != ZE_RESULT_SUCCESS) cl->clReleaseEvent(event);
   }
   /* PoCL starts by itself; others may wait for this. */

@@ -1,0 +1,568 @@
+/*
+ * zocl_append.c - what can be appended to a command list.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A copy or fill up to this size costs no more than handing it over. */
+enum { SMALL_BYTES = 16384 };
+
+/* ------------------------------------------------------------------------
+ * Launches.
+ */
+
+/* Whether the device may touch what the launch's arguments point to. */
+static bool arguments_reachable(const zocl_device *device,
+                                const zocl_launch *launch)
+{
+  if (zocl_knob.peer_access) return true;
+  for (uint32_t i = 0; i < launch->kernel->arg_count; i++) {
+    const zocl_arg *arg = &launch->kernel->args[i];
+    const void *pointer;
+    if (arg->cls != SPIRV_ARG_POINTER) continue;
+    memcpy(&pointer, launch->values + arg->offset, sizeof pointer);
+    if (!zocl_memory_reachable(device, pointer)) return false;
+  }
+  return true;
+}
+
+/* Describe a launch of `kernel` as it is now, where `list` may have it. */
+static ze_result_t launch_describe(const zocl_list *list, zocl_kernel *kernel,
+                                   const ze_group_count_t *groups,
+                                   zocl_launch *launch)
+{
+  ze_result_t result = zocl_kernel_capture(kernel, groups, launch);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  const zocl_device *made_for = kernel->module->device;
+  if (made_for != list->device && made_for != list->device->root)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the kernel was made for another device");
+  return arguments_reachable(list->device, launch)
+             ? ZE_RESULT_SUCCESS
+             : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+}
+
+ze_result_t zocl_CommandListAppendLaunchKernel(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t *groups, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(groups);
+  zocl_launch launch;
+  ze_result_t result = launch_describe(list, kernel, groups, &launch);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  /* A count of nought launches nothing and is done in its turn. */
+  bool empty = groups->groupCountX == 0 || groups->groupCountY == 0 ||
+               groups->groupCountZ == 0;
+  zocl_command command = {
+    .kind = empty ? ZOCL_COMMAND_NOTHING : ZOCL_COMMAND_LAUNCH,
+    .launch = &launch};
+  return zocl_list_append(list, &command, signal, wait_count, waits);
+}
+
+/* zeKernelSuggestMaxCooperativeGroupCount says 1: OpenCL promises nothing
+   about groups that wait for each other. */
+static ze_result_t cooperative_check(const ze_group_count_t *groups)
+{
+  if (groups->groupCountX > 1 || groups->groupCountY > 1 ||
+      groups->groupCountZ > 1)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "a cooperative launch may have one group here");
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandListAppendLaunchCooperativeKernel(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t *groups, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(groups);
+  ze_result_t result = cooperative_check(groups);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  return zocl_CommandListAppendLaunchKernel(list, kernel, groups, signal,
+                                            wait_count, waits);
+}
+
+/* ze_command_list_append_launch_kernel_param_cooperative_desc_t (1.14), the
+   one extension of a launch. */
+enum { COOPERATIVE_DESC = 0x00020036 };
+typedef struct cooperative_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  ze_bool_t cooperative;
+} cooperative_desc;
+
+static ze_result_t extensions_check(const void *extensions,
+                                    const ze_group_count_t *groups)
+{
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  for (const ze_base_desc_t *e = extensions;
+       e != NULL && result == ZE_RESULT_SUCCESS; e = e->pNext)
+    if ((int)e->stype != COOPERATIVE_DESC)
+      result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                         "an extension of type 0x%x", (unsigned)e->stype);
+    else if (((const cooperative_desc *)e)->cooperative)
+      result = cooperative_check(groups);
+  return result;
+}
+
+ze_result_t zocl_CommandListAppendLaunchKernelWithParameters(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t *groups, const void *extensions,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(groups);
+  ze_result_t result = extensions_check(extensions, groups);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  return zocl_CommandListAppendLaunchKernel(list, kernel, groups, signal,
+                                            wait_count, waits);
+}
+
+/* Each element of `arguments` points to a value; for local memory, to its size
+   as a size_t. */
+ze_result_t zocl_CommandListAppendLaunchKernelWithArguments(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t groups, const zocl_group_size sizes,
+    void **arguments, const void *extensions, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(kernel);
+  if (kernel->arg_count > 0) ZOCL_NEED_POINTER(arguments);
+  ze_result_t result = extensions_check(extensions, &groups);
+  if (result == ZE_RESULT_SUCCESS)
+    result = zocl_KernelSetGroupSize(kernel, sizes.x, sizes.y, sizes.z);
+  for (uint32_t i = 0; i < kernel->arg_count && result == ZE_RESULT_SUCCESS;
+       i++) {
+    const void *value = arguments[i];
+    size_t size = kernel->args[i].bytes;
+    if (kernel->args[i].cls == SPIRV_ARG_LOCAL && value != NULL) {
+      memcpy(&size, value, sizeof size);
+      value = NULL;
+    }
+    result = zocl_KernelSetArgumentValue(kernel, i, size, value);
+  }
+  if (result != ZE_RESULT_SUCCESS) return result;
+  return zocl_CommandListAppendLaunchKernel(list, kernel, &groups, signal,
+                                            wait_count, waits);
+}
+
+static size_t round_up(size_t n)
+{
+  return (n + 15) & ~(size_t)15;
+}
+
+static ze_result_t append_indirect(zocl_list *list, uint32_t count,
+                                   ze_kernel_handle_t *kernels,
+                                   const uint32_t *count_at,
+                                   const ze_group_count_t *groups,
+                                   ze_event_handle_t signal,
+                                   uint32_t wait_count,
+                                   ze_event_handle_t *waits)
+{
+  const ze_group_count_t one = {1, 1, 1};
+  zocl_indirect *args;
+  size_t head = round_up(sizeof *args + count * sizeof *args->launches);
+  size_t size = head;
+  for (uint32_t i = 0; i < count; i++) {
+    ZOCL_NEED_HANDLE(kernels[i]);
+    size += round_up(kernels[i]->values_size);
+  }
+  if (!zocl_memory_reachable(list->device, groups) ||
+      !zocl_memory_reachable(list->device, count_at))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  args = malloc(size);
+  if (args == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  args->count = count;
+  args->count_at = count_at;
+  args->groups = groups;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  size_t at = head;
+  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++) {
+    zocl_launch *launch = &args->launches[i].launch;
+    result = launch_describe(list, kernels[i], &one, launch);
+    if (result != ZE_RESULT_SUCCESS) break;
+    args->launches[i].values = at;
+    memcpy((char *)args + at, launch->values, kernels[i]->values_size);
+    at += round_up(kernels[i]->values_size);
+  }
+  zocl_command command = {.kind = ZOCL_COMMAND_INDIRECT,
+                          .args = args,
+                          .args_size = size};
+  if (result == ZE_RESULT_SUCCESS) {
+    zocl_opencl_compiles();
+    result = zocl_list_append(list, &command, signal, wait_count, waits);
+  }
+  free(args);
+  return result;
+}
+
+ze_result_t zocl_CommandListAppendLaunchKernelIndirect(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t *groups, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(groups);
+  return append_indirect(list, 1, &kernel, NULL, groups, signal, wait_count,
+                         waits);
+}
+
+ze_result_t zocl_CommandListAppendLaunchMultipleKernelsIndirect(
+    ze_command_list_handle_t list, uint32_t count, ze_kernel_handle_t *kernels,
+    const uint32_t *count_at, const ze_group_count_t *groups,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(kernels);
+  ZOCL_NEED_POINTER(count_at);
+  ZOCL_NEED_POINTER(groups);
+  return append_indirect(list, count, kernels, count_at, groups, signal,
+                         wait_count, waits);
+}
+
+/* ------------------------------------------------------------------------
+ * Events and barriers.
+ */
+
+ze_result_t zocl_CommandListAppendBarrier(ze_command_list_handle_t list,
+                                          ze_event_handle_t signal,
+                                          uint32_t wait_count,
+                                          ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  zocl_command command = {.kind = ZOCL_COMMAND_NOTHING};
+  return zocl_list_append(list, &command, signal, wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendMemoryRangesBarrier(
+    ze_command_list_handle_t list, uint32_t count, const size_t *sizes,
+    const void **ranges, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(sizes);
+  ZOCL_NEED_POINTER(ranges);
+  (void)count;
+  return zocl_CommandListAppendBarrier(list, signal, wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendSignalEvent(ze_command_list_handle_t list,
+                                              ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(event);
+  return zocl_CommandListAppendBarrier(list, event, 0, NULL);
+}
+
+ze_result_t zocl_CommandListAppendWaitOnEvents(ze_command_list_handle_t list,
+                                               uint32_t count,
+                                               ze_event_handle_t *events)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(events);
+  return zocl_CommandListAppendBarrier(list, NULL, count, events);
+}
+
+ze_result_t zocl_CommandListAppendEventReset(ze_command_list_handle_t list,
+                                             ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(event);
+  zocl_command command = {.kind = ZOCL_COMMAND_RESET,
+                          .reset = event->signal};
+  return zocl_list_append(list, &command, NULL, 0, NULL);
+}
+
+/* ------------------------------------------------------------------------
+ * Memory.
+ */
+
+static ze_result_t append_host(zocl_list *list, zocl_host_function function,
+                               void *args, size_t args_size, bool small,
+                               ze_event_handle_t signal, uint32_t wait_count,
+                               ze_event_handle_t *waits)
+{
+  zocl_command command = {.kind = ZOCL_COMMAND_HOST,
+                          .small = small,
+                          .function = function,
+                          .args = args,
+                          .args_size = args_size};
+  return zocl_list_append(list, &command, signal, wait_count, waits);
+}
+
+static bool both_reachable(const zocl_list *list, const void *to,
+                           const void *from)
+{
+  return zocl_memory_reachable(list->device, to) &&
+         zocl_memory_reachable(list->device, from);
+}
+
+ze_result_t zocl_CommandListAppendMemoryCopy(
+    ze_command_list_handle_t list, void *to, const void *from, size_t size,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(to);
+  ZOCL_NEED_POINTER(from);
+  if (!both_reachable(list, to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  zocl_copy copy = {to, from, size};
+  return append_host(list, zocl_memory_copy, &copy, sizeof copy,
+                     size <= SMALL_BYTES, signal, wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendMemoryFill(
+    ze_command_list_handle_t list, void *to, const void *pattern,
+    size_t pattern_size, size_t size, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(to);
+  ZOCL_NEED_POINTER(pattern);
+  if (pattern_size == 0 || pattern_size > ZOCL_MAX_PATTERN ||
+      (pattern_size & (pattern_size - 1)) != 0)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
+                     "a pattern has a power of two of bytes up to %d, not %zu",
+                     ZOCL_MAX_PATTERN, pattern_size);
+  if (size % pattern_size != 0)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
+                     "%zu bytes are no multiple of the pattern's %zu", size,
+                     pattern_size);
+  if (!zocl_memory_reachable(list->device, to))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  zocl_fill fill = {.to = to, .size = size, .pattern_size = pattern_size};
+  memcpy(fill.pattern, pattern, pattern_size);
+  return append_host(list, zocl_memory_fill, &fill, sizeof fill,
+                     size <= SMALL_BYTES, signal, wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendMemoryCopyRegion(
+    ze_command_list_handle_t list, void *to, const ze_copy_region_t *to_region,
+    uint32_t to_pitch, uint32_t to_slice, const void *from,
+    const ze_copy_region_t *from_region, uint32_t from_pitch,
+    uint32_t from_slice, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(to);
+  ZOCL_NEED_POINTER(to_region);
+  ZOCL_NEED_POINTER(from);
+  ZOCL_NEED_POINTER(from_region);
+  if (to_region->width != from_region->width ||
+      to_region->height != from_region->height ||
+      to_region->depth != from_region->depth)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
+                     "the two regions differ in size");
+  if (!both_reachable(list, to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  zocl_copy_region copy = {to,       from,     *to_region, *from_region,
+                           to_pitch, to_slice, from_pitch, from_slice};
+  uint64_t bytes = (uint64_t)from_region->width * from_region->height *
+                   (from_region->depth > 0 ? from_region->depth : 1);
+  return append_host(list, zocl_memory_copy_region, &copy, sizeof copy,
+                     bytes <= SMALL_BYTES, signal, wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendMemoryCopyFromContext(
+    ze_command_list_handle_t list, void *to, ze_context_handle_t from_context,
+    const void *from, size_t size, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  /* Every context reaches all memory. */
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(from_context);
+  return zocl_CommandListAppendMemoryCopy(list, to, from, size, signal,
+                                          wait_count, waits);
+}
+
+/* Both are hints, and there is nowhere else to move the memory to. */
+ze_result_t zocl_CommandListAppendMemoryPrefetch(ze_command_list_handle_t list,
+                                                 const void *pointer,
+                                                 size_t size)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(pointer);
+  (void)size;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandListAppendMemAdvise(ze_command_list_handle_t list,
+                                            ze_device_handle_t device,
+                                            const void *pointer, size_t size,
+                                            ze_memory_advice_t advice)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(pointer);
+  (void)size;
+  /* The newest advice is 9, "system memory is not preferred" (1.7). */
+  if ((unsigned)advice > 9)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* ------------------------------------------------------------------------
+ * Timestamps.
+ */
+
+static void write_timestamp(void *args)
+{
+  uint64_t *const *to = args;
+  **to = zocl_clock() & ((UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1);
+}
+
+ze_result_t zocl_CommandListAppendWriteGlobalTimestamp(
+    ze_command_list_handle_t list, uint64_t *to, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(to);
+  return append_host(list, write_timestamp, &to, sizeof to, true, signal,
+                     wait_count, waits);
+}
+
+/* The events' times to memory. */
+typedef struct query_args {
+  uint32_t count;
+  char *to;
+  struct {
+    zocl_signal *signal;
+    size_t offset;
+  } times[];
+} query_args;
+
+static void query_timestamps(void *args)
+{
+  const query_args *q = args;
+  for (uint32_t i = 0; i < q->count; i++) {
+    ze_kernel_timestamp_result_t result;
+    if (!zocl_event_timestamps(q->times[i].signal, &result))
+      memset(&result, 0, sizeof result);
+    memcpy(q->to + q->times[i].offset, &result, sizeof result);
+  }
+}
+
+ze_result_t zocl_CommandListAppendQueryKernelTimestamps(
+    ze_command_list_handle_t list, uint32_t count, ze_event_handle_t *events,
+    void *to, const size_t *offsets, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(events);
+  ZOCL_NEED_POINTER(to);
+  for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(events[i]);
+  if (!zocl_memory_reachable(list->device, to))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  query_args *args;
+  size_t size = sizeof *args + count * sizeof *args->times;
+  args = malloc(size);
+  if (args == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  args->count = count;
+  args->to = to;
+  for (uint32_t i = 0; i < count; i++) {
+    args->times[i].signal = events[i]->signal;
+    args->times[i].offset = offsets != NULL
+                                ? offsets[i]
+                                : i * sizeof(ze_kernel_timestamp_result_t);
+  }
+  ze_result_t result = append_host(list, query_timestamps, args, size, true,
+                                   signal, wait_count, waits);
+  free(args);
+  return result;
+}
+
+/* ------------------------------------------------------------------------
+ * Others.
+ */
+
+typedef struct host_args {
+  zocl_host_callback function;
+  void *data;
+} host_args;
+
+static void call_host(void *args)
+{
+  const host_args *a = args;
+  a->function(a->data);
+}
+
+/* Never called in the thread that appends, which may hold locks. */
+ze_result_t zocl_CommandListAppendHostFunction(
+    ze_command_list_handle_t list, zocl_host_callback function, void *data,
+    const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(function);
+  if (extensions != NULL)
+    return zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+  host_args args = {function, data};
+  return append_host(list, call_host, &args, sizeof args, false, signal,
+                     wait_count, waits);
+}
+
+/* Closed lists of the same device, in the calling thread. */
+ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
+    ze_command_list_handle_t list, uint32_t count,
+    ze_command_list_handle_t *lists, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(lists);
+  if (list->stream == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the command list is not an immediate one");
+  ze_result_t result = zocl_lists_check(count, lists, list->device);
+  if (result == ZE_RESULT_SUCCESS && wait_count > 0)
+    result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
+  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
+    result = zocl_commands_submit(lists[i]->commands, list->stream, false);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  return zocl_CommandListAppendBarrier(list, signal, 0, NULL);
+}
+
+/* The same functions with extensions (1.16), of which there are none. */
+#define NO_EXTENSIONS(extensions)                                     \
+  do {                                                                \
+    if ((extensions) != NULL)                                         \
+      return zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);         \
+  } while (0)
+
+ze_result_t zocl_CommandListImmediateAppendCommandListsWithParameters(
+    ze_command_list_handle_t list, uint32_t count,
+    ze_command_list_handle_t *lists, const void *extensions,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
+{
+  NO_EXTENSIONS(extensions);
+  return zocl_CommandListImmediateAppendCommandListsExp(
+      list, count, lists, signal, wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendMemoryCopyWithParameters(
+    ze_command_list_handle_t list, void *to, const void *from, size_t size,
+    const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits)
+{
+  NO_EXTENSIONS(extensions);
+  return zocl_CommandListAppendMemoryCopy(list, to, from, size, signal,
+                                          wait_count, waits);
+}
+
+ze_result_t zocl_CommandListAppendMemoryFillWithParameters(
+    ze_command_list_handle_t list, void *to, const void *pattern,
+    size_t pattern_size, size_t size, const void *extensions,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
+{
+  NO_EXTENSIONS(extensions);
+  return zocl_CommandListAppendMemoryFill(list, to, pattern, pattern_size,
+                                          size, signal, wait_count, waits);
+}
