@@ -275,15 +275,12 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   m->device = device;
   module_set_name(m, name);
   char message[512];
-  m->spirv = spirv_parse(data, size, message, sizeof message);
-  if (m->spirv == NULL)
-    lze_fail_word(L, m->name, "spirv_parse", "INVALID_SPIRV", NULL,
-                  "not a SPIR-V module that can be decoded: %s", message);
+  m->spirv = lze_parse_spirv(L, data, size, m->name, "spirv_parse");
   if (form == FORM_SOURCE && m->spirv->kernel_count == 0)
     lze_fail_word(L, m->name, "lze.compile", "NO_KERNEL",
                   lua_tostring(L, said), "the source has no kernel "
                   "(kernel void name(...) { ... })");
-  bool valid = spirv_validate(data, size, message, sizeof message);
+  bool valid = lze_validate_spirv(L, data, size, message, sizeof message);
   if (!valid && strict)
     lze_fail_word(L, m->name, "spirv_validate", "INVALID_SPIRV", NULL,
                   "%s", message);

@@ -1042,6 +1042,13 @@ struct lze_Kernel {
   bool task_indirect;           /* by the launch that was checked last */
 };
 
+/* lze_spirv.c: as spirv_parse, which it raises for as `call` on `object`, and
+   as spirv_validate; both raise when memory runs out. */
+spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,
+                              const char *object, const char *call);
+bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
+                        char *message, size_t cap);
+
 /* lze_compile.c: compile the OpenCL C at stack index `source` with the options
    std, defines, include and flags of the table at t (0: none). `name` is what
    diagnostics call it, `device` what it is for. [-0, +2] the SPIR-V, and what

@@ -57,6 +57,30 @@ static const char *check_bytes(lua_State *L, int arg, size_t *size) {
   return lua_tolstring(L, arg, size);
 }
 
+/* What the reader and the validator say when memory runs out says nothing of
+   the module. */
+static void check_memory(lua_State *L, const char *message) {
+  if (strcmp(message, "out of memory") == 0)
+    luaL_error(L, "not enough memory");
+}
+
+spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,
+                              const char *object, const char *call) {
+  char message[512];
+  spirv_module *m = spirv_parse(bytes, size, message, sizeof message);
+  if (m != NULL) return m;
+  check_memory(L, message);
+  lze_fail_word(L, object, call, "INVALID_SPIRV", NULL,
+                "not a SPIR-V module that can be decoded: %s", message);
+}
+
+bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
+                        char *message, size_t cap) {
+  if (spirv_validate(bytes, size, message, cap)) return true;
+  check_memory(L, message);
+  return false;
+}
+
 /* The words of the module at `arg`, aligned. [-0, +1] */
 static const uint32_t *check_words(lua_State *L, int arg, size_t *count) {
   size_t size;
@@ -91,7 +115,7 @@ static int spirv_lua_validate(lua_State *L) {
   const char *bytes = check_bytes(L, 1, &size);
   if (lua_isnil(L, 2)) {
     char message[512];
-    if (spirv_validate(bytes, size, message, sizeof message)) {
+    if (lze_validate_spirv(L, bytes, size, message, sizeof message)) {
       lua_pushboolean(L, true);
       return 1;
     }
@@ -305,12 +329,8 @@ static int spirv_lua_reflect(lua_State *L) {
   lua_settop(L, 1);
   size_t size;
   const char *bytes = check_bytes(L, 1, &size);
-  char message[256];
   Work *w = work_push(L);
-  w->module = spirv_parse(bytes, size, message, sizeof message);
-  if (w->module == NULL)
-    lze_fail_word(L, NULL, "lze.spirv.reflect", "INVALID_SPIRV", NULL, "%s",
-                  message);
+  w->module = lze_parse_spirv(L, bytes, size, NULL, "lze.spirv.reflect");
   const spirv_module *m = w->module;
   lua_createtable(L, 0, 8);
   lua_pushfstring(L, "%d.%d", (int)(m->version >> 16 & 0xff),

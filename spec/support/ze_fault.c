@@ -22,7 +22,7 @@
  * Handles pass through untouched.  What is created and destroyed is kept track
  * of, so that the report can say what was leaked, destroyed twice, or
  * destroyed before what was made from it.  A C program can use
- * ze_fault_set, ze_fault_calls and ze_fault_report directly.
+ * ze_fault_set, ze_fault_calls, ze_fault_leaked and ze_fault_report directly.
  *
  * The first 1.4 entries of each table are known here; newer ones are those of
  * the real driver, unchanged.
@@ -770,6 +770,7 @@ TABLE(zer, Global)
 
 EXPORT void ze_fault_set(const char *text);
 EXPORT uint64_t ze_fault_calls(const char *name);
+EXPORT unsigned long ze_fault_leaked(void);
 EXPORT bool ze_fault_report(const char *path);
 
 void ze_fault_set(const char *text) {
@@ -783,6 +784,17 @@ uint64_t ze_fault_calls(const char *name) {
   uint64_t n = calls[entry_find(name)];
   pthread_mutex_unlock(&lock);
   return n;
+}
+
+/* How many objects are alive now, and were destroyed wrongly. */
+unsigned long ze_fault_leaked(void) {
+  uint64_t n = 0;
+  pthread_mutex_lock(&lock);
+  for (int k = 0; k < KIND_COUNT; k++)
+    n += counts[k].made - counts[k].destroyed - counts[k].spared +
+         counts[k].unknown + counts[k].early;
+  pthread_mutex_unlock(&lock);
+  return (unsigned long)n;
 }
 
 /* Lines of a name and its numbers.  What lives although its destroy was not
