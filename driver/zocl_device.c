@@ -339,7 +339,7 @@ ze_result_t zocl_DeviceGetMemoryProperties(ze_device_handle_t device,
   ZOCL_NEED_POINTER(p);
   p->flags = 0;
   p->maxClockRate = 0; /* not known to OpenCL */
-  p->maxBusWidth = 0;
+  p->maxBusWidth = 64; /* of one channel; how many there are is not known */
   p->totalSize = device->memory_bytes;
   memset(p->name, 0, sizeof p->name);
   strcpy(p->name, "host memory");
