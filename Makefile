@@ -27,6 +27,7 @@ BINDIR ?= $(PREFIX)/bin
 # The driver looks below its own directory and the two above.
 LIBEXECDIR ?= $(PREFIX)/libexec
 INSTALL ?= install
+OBJCOPY ?= objcopy
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
   -Wmissing-prototypes -Wpointer-arith
@@ -84,9 +85,11 @@ LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
-TARGETS := $(BUILD)/lze.so $(BUILD)/libze_opencl.so $(HELPER)
+TARGETS := $(BUILD)/lze.so $(BUILD)/liblze.a $(BUILD)/libze_opencl.so $(HELPER)
+# Programs that embed Lua and lze, for users to copy.
+EMBED := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/embed/*.c))
 
-all: $(TARGETS) ## build lze.so, libze_opencl.so and its helper (the default)
+all: $(TARGETS) ## build the module, the driver and its helper (the default)
 
 # Lua closes a module with its state, but what the drivers were found to be
 # belongs to the process, and so must stay: nodelete.
@@ -95,6 +98,14 @@ $(BUILD)/lze.so: $(SRC) $(SRC_CXX) $(COMMON) src/lze.map
 	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete \
 	  -Wl,--version-script=src/lze.map $(LDFLAGS) \
 	  -o $@ $(filter %.o,$^) $(OPT) $(LIBS)
+
+# One object, so that nothing but the documented names is global in a program
+# that is linked with it.
+$(BUILD)/liblze.a: $(SRC) $(SRC_CXX) $(COMMON)
+	@echo "  AR   $@"
+	$(Q)$(LD) -r -o $(BUILD)/obj/liblze.o $^
+	$(Q)$(OBJCOPY) --localize-hidden $(BUILD)/obj/liblze.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(BUILD)/obj/liblze.o
 
 # The loader closes drivers at exit, when threads of OpenCL may still run:
 # nodelete keeps the code mapped.
@@ -159,7 +170,7 @@ test: ## install what is missing, build and run the whole suite
 	@sh scripts/packages build run test
 	@$(MAKE) --no-print-directory check
 
-build-tests: $(TESTS) $(HOST) $(FUZZ) $(LIBRARIES) ## build the suite's C programs
+build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) ## build the suite's C programs
 
 check: all $(TESTS) $(LIBRARIES) ## run the suite, installing nothing
 	$(WITH) sh scripts/run-tests $(BUSTED)
@@ -222,6 +233,20 @@ bench-costs: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 
 bench-instructions: all $(BUILD)/bench/launch ## our instructions a launch
 	$(WITH) sh bench/instructions $(BUILD) $(LUA)
+
+# What is linked as a program with lze.pc would be.
+$(BUILD)/obj/examples/%.o: INCLUDES = -I$(LUA_INCDIR)
+LINK_EMBED = $(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $(filter %.o,$^) \
+  $(BUILD)/liblze.a $(OPT) $(LIBS) -llua5.4 -lze_loader
+$(BUILD)/spec/embed/%_test: $(BUILD)/obj/spec/embed/%_test.o $(BUILD)/liblze.a
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(LINK_EMBED)
+
+$(BUILD)/examples/embed/%: $(BUILD)/obj/examples/embed/%.o $(BUILD)/liblze.a
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(LINK_EMBED)
 
 $(BUILD)/spec/driver/%_test: $(BUILD)/obj/spec/driver/%_test.o
 	@mkdir -p $(@D)
@@ -298,6 +323,11 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -m 755 $(BUILD)/lze.so $(DESTDIR)$(LUA_CMOD)/lze.so
 	$(INSTALL) -m 755 $(BUILD)/libze_opencl.so \
 	  $(DESTDIR)$(LIBDIR)/libze_opencl.so
+	$(INSTALL) -m 644 $(BUILD)/liblze.a $(DESTDIR)$(LIBDIR)/liblze.a
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
+	  -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' lze.pc.in \
+	  >$(DESTDIR)$(LIBDIR)/pkgconfig/lze.pc
 	$(INSTALL) -d $(DESTDIR)$(LIBEXECDIR)/lze
 	$(INSTALL) -m 755 $(HELPER) $(DESTDIR)$(LIBEXECDIR)/lze/lze-build
 ifneq ($(HEADERS),)
@@ -308,7 +338,8 @@ endif
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/lze $(DESTDIR)$(LUA_CMOD)/lze.so \
 	  $(DESTDIR)$(LIBDIR)/libze_opencl.so \
-	  $(DESTDIR)$(LIBEXECDIR)/lze/lze-build \
+	  $(DESTDIR)$(LIBEXECDIR)/lze/lze-build $(DESTDIR)$(LIBDIR)/liblze.a \
+	  $(DESTDIR)$(LIBDIR)/pkgconfig/lze.pc \
 	  $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(HEADERS))
 
 clean: ## remove everything that was built

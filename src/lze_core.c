@@ -401,8 +401,9 @@ void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
   cache_set(L, info);
 }
 
-void lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
-                          ze_context_handle_t handle) {
+lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
+                                  ze_context_handle_t handle) {
+  state_configure(L, lze_state(L));
   /* Before the device has a userdata, this one owns the context. */
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info->base;
@@ -415,6 +416,7 @@ void lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
   b->context = context_adopt(L, native);
   lze_push_device(L, lze_device_in(L, b->context, info));
   lua_remove(L, -2);
+  return b->context;
 }
 
 /* Only a device of a lent context holds anything. */
@@ -948,6 +950,13 @@ static void state_set_context(lze_State *S, lze_Context *c) {
   if (old != NULL) lze_disown(&old->o);
 }
 
+void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info) {
+  lze_State *S = lze_state(L);
+  if (info->context != NULL)
+    state_set_context(S, lze_device_context(L, info));
+  S->device = info->base;
+}
+
 /* lze.default([device | selector | queue | context]) -> device
    Sets what everything below uses when it is not told: the device, the
    context for devices of its driver, or the queue for its device and context.
@@ -970,11 +979,7 @@ static int core_default(lua_State *L) {
         if (s->devices[i].driver == c->driver) S->device = &s->devices[i];
     }
   } else if (!lua_isnil(L, 1)) {
-    const lze_DeviceInfo *given =
-        lze_device_at(L, 1, "device, queue or context");
-    if (given->context != NULL)
-      state_set_context(S, lze_device_context(L, given));
-    S->device = given->base;
+    lze_set_default_device(L, lze_device_at(L, 1, "device, queue or context"));
   }
   const lze_DeviceInfo *d = lze_default_device(L);
   lze_push_device(L, d);
@@ -1132,6 +1137,8 @@ API int luaopen_lze(lua_State *L) {
   lze_open_wrap(L);
   lze_open_graph(L);
   lze_open_plan(L);
+  lze_open_share(L);
+  lze_open_capi(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return 1;

@@ -48,6 +48,31 @@ static const char known_drivers[] =
     "libze_intel_gpu.so.1,libze_intel_gpu_legacy1.so.1,libze_intel_npu.so.1,"
     "libze_intel_vpu.so.1";
 
+/* The host's decisions. */
+static char own_drivers[PATH_MAX];
+static bool keep_environment;
+
+/* Decide something before anything was found; false when it is too late. */
+bool lze_set_drivers(const char *directory) {
+  if (directory == NULL) directory = "";
+  if (strlen(directory) >= sizeof own_drivers ||
+      strchr(directory, ',') != NULL)
+    return false;
+  pthread_mutex_lock(&loader_lock);
+  bool early = loader_state == UNTRIED;
+  if (early) strcpy(own_drivers, directory);
+  pthread_mutex_unlock(&loader_lock);
+  return early;
+}
+
+bool lze_set_environment(bool keep) {
+  pthread_mutex_lock(&loader_lock);
+  bool early = loader_state == UNTRIED;
+  if (early) keep_environment = keep;
+  pthread_mutex_unlock(&loader_lock);
+  return early;
+}
+
 static void loader_note(lze_System *s, const char *format, const char *a) {
   size_t used = strlen(s->missing);
   if (used != 0 && used + 1 < sizeof s->missing) s->missing[used++] = '\n';
@@ -55,11 +80,15 @@ static void loader_note(lze_System *s, const char *format, const char *a) {
     snprintf(s->missing + used, sizeof s->missing - used, format, a);
 }
 
-/* The path of the software driver: beside this module (a build tree, or
+/* The path of the software driver: where the host says, beside this module (a build tree, or
    LuaRocks), else where `make install` puts it, which is two directories up
    (lib/ seen from lib/lua/5.4/) whatever the prefix.  False when it is in
    neither place. */
 static bool loader_software_path(char *path, size_t size) {
+  if (*own_drivers != '\0') {
+    int n = snprintf(path, size, "%s/%s", own_drivers, software_name);
+    if (n > 0 && (size_t)n < size && access(path, R_OK) == 0) return true;
+  }
   static const char *const places[] = {"", "../../"};
   Dl_info info;
   char here[PATH_MAX];
@@ -101,6 +130,22 @@ static void loader_ask_software(lze_System *s, const char *path) {
   dlclose(driver);
 }
 
+/* The list of drivers: the known ones, each from the host's directory where it
+   is there, then the software driver. */
+static void loader_list(char *list, size_t size, const char *software) {
+  char names[sizeof known_drivers], *rest, path[2 * PATH_MAX];
+  size_t used = 0;
+  memcpy(names, known_drivers, sizeof names);
+  for (char *name = strtok_r(names, ",", &rest); name != NULL;
+       name = strtok_r(NULL, ",", &rest)) {
+    snprintf(path, sizeof path, "%s/%s", own_drivers, name);
+    bool there = *own_drivers != '\0' && access(path, R_OK) == 0;
+    used += (size_t)snprintf(list + used, size - used, "%s,",
+                             there ? path : name);
+  }
+  snprintf(list + used, size - used, "%s", software);
+}
+
 /* zeInit, with the variable that names the drivers set only for as long as
    it takes; `own` is its value, or NULL. */
 static ze_result_t loader_init_with(lze_System *s, const char *own) {
@@ -115,10 +160,15 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
                 wanted);
     return ZE(zeInit, 0);
   }
-  char path[PATH_MAX], list[PATH_MAX + sizeof known_drivers + 1];
+  char path[PATH_MAX], list[6 * PATH_MAX];
   if (!loader_software_path(path, sizeof path)) {
     loader_note(s, "the software driver %s is not beside lze.so nor where it "
                    "was to be installed", software_name);
+    return ZE(zeInit, 0);
+  }
+  if (keep_environment) {
+    loader_note(s, "the program forbids a change of the environment: set "
+                   "ZE_ENABLE_ALT_DRIVERS=%s for the software driver", path);
     return ZE(zeInit, 0);
   }
   if (strchr(path, ',') != NULL) { /* the list has no way to quote it */
@@ -126,7 +176,7 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
                 path);
     return ZE(zeInit, 0);
   }
-  snprintf(list, sizeof list, "%s,%s", known_drivers, path);
+  loader_list(list, sizeof list, path);
   if (setenv(alt_drivers, list, 1) != 0)
     return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   ze_result_t r = ZE(zeInit, 0);
@@ -140,9 +190,9 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
 static ze_result_t loader_init(lze_System *s) {
   const char *own = getenv(alt_drivers);
   bool empty = own != NULL && *own == '\0';
-  if (empty) unsetenv(alt_drivers);
+  if (empty && !keep_environment) unsetenv(alt_drivers);
   ze_result_t r = loader_init_with(s, empty ? NULL : own);
-  if (empty) setenv(alt_drivers, "", 1);
+  if (empty && !keep_environment) setenv(alt_drivers, "", 1);
   return r;
 }
 

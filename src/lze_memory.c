@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Aligned for every element type: double16 is the largest. */
@@ -33,21 +32,21 @@ static size_t storage_guard(const lze_Storage *s) {
   return s->guarded ? GUARD_BYTES : 0;
 }
 
+char *lze_storage_base(const lze_Storage *s) {
+  return s->pointer - storage_guard(s);
+}
+
 static void storage_destroy(lze_Object *o) {
   lze_Storage *s = (lze_Storage *)o;
   lze_failure_drop(&s->failed);
   if (s->pointer == NULL) return;
-  if (!s->borrowed) {
-    ZE(zeMemFree, o->context->handle, s->pointer - storage_guard(s));
-    o->context->state->bytes -= s->bytes;
-  }
+  void *base = lze_storage_base(s);
+  if (!s->borrowed) o->context->state->bytes -= s->bytes;
   s->pointer = NULL;
-  while (s->leases != NULL) {
-    lze_Lease *lease = s->leases;
-    s->leases = lease->next;
-    lease->release(lease->userdata, lease->pointer);
-    free(lease);
-  }
+  if (s->memory != NULL)
+    lze_memory_unref(s->memory);
+  else if (!s->borrowed)
+    ZE(zeMemFree, o->context->handle, base);
 }
 
 /* Where in a guard something was written, or -1. */
@@ -101,6 +100,13 @@ uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device) {
   return used < device->memory_bytes ? device->memory_bytes - used : 0;
 }
 
+/* Count its bytes as the state's. */
+static void storage_count(const lze_Storage *s) {
+  lze_State *S = s->o.context->state;
+  S->bytes += s->bytes;
+  if (S->bytes > S->peak) S->peak = S->bytes;
+}
+
 static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   ze_device_mem_alloc_desc_t device = {
       .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
@@ -128,8 +134,7 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   }
   s->pointer = (char *)p + guard;
   s->bytes = bytes;
-  S->bytes += bytes;
-  if (S->bytes > S->peak) S->peak = S->bytes;
+  storage_count(s);
   return r;
 }
 
@@ -204,16 +209,29 @@ static lze_Storage *storage_find(lze_Context *context,
   return NULL;
 }
 
-/* Take over a lease, which is dropped where it is there already. */
-static void storage_lend(lze_Storage *s, lze_Lease *lease) {
-  for (lze_Lease *l = s->leases; l != NULL; l = l->next)
-    if (l->release == lease->release && l->userdata == lease->userdata &&
-        l->pointer == lease->pointer) {
-      free(lease);
-      return;
-    }
-  lease->next = s->leases;
-  s->leases = lease;
+/* [-0, +1] a buffer that shows part of a storage, which it is to own: `s` is
+   one that the context has, or NULL for a new one like `like`. */
+static lze_Buffer *storage_push(lua_State *L, lze_Buffer *b,
+                                lze_Context *context, lze_Storage *s,
+                                const lze_Storage *like) {
+  b->view = true; /* others may show the same storage: closing is its own */
+  if (s != NULL) {
+    lze_own(&s->o);
+  } else {
+    s = lze_object_new(&storage_class, sizeof *s, context);
+    if (s == NULL) luaL_error(L, "not enough memory");
+    s->borrowed = like->borrowed;
+    s->usage = like->usage;
+    s->device = like->device;
+    s->id = like->id;
+    s->pointer = like->pointer;
+    s->bytes = like->bytes;
+    s->memory = like->memory;
+    s->serial = ++context->state->storages;
+    if (!s->borrowed) storage_count(s);
+  }
+  b->storage = s;
+  return b;
 }
 
 lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
@@ -223,36 +241,41 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                               void (*release)(void *, void *),
                               void *userdata) {
   lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
-  if (context->o.closed) luaL_error(L, "the context is closed");
-  lze_Lease *lease = NULL;
-  if (release != NULL && (lease = malloc(sizeof *lease)) == NULL)
-    luaL_error(L, "not enough memory");
-  lze_Storage *s = storage_find(context, memory, pointer);
-  if (s != NULL) {
-    lze_own(&s->o);
-  } else {
-    s = lze_object_new(&storage_class, sizeof *s, context);
-    if (s == NULL) {
-      free(lease);
-      luaL_error(L, "not enough memory");
-    }
-    s->borrowed = true;
-    s->usage = memory->usage;
-    s->device = device;
-    s->pointer = memory->base;
-    s->bytes = memory->bytes;
-    s->id = memory->id;
-    s->serial = ++context->state->storages;
-  }
-  if (lease != NULL) {
-    *lease = (lze_Lease){release, userdata, pointer, NULL};
-    storage_lend(s, lease);
-  }
-  b->view = true; /* another may show the same storage: closing is its own */
   b->type = type;
   b->count = count;
-  b->storage = s;
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Storage like = {.usage = memory->usage, .device = device,
+                      .pointer = memory->base, .bytes = memory->bytes,
+                      .borrowed = true, .id = memory->id};
+  lze_Storage *s = storage_find(context, memory, pointer);
+  storage_push(L, b, context, s, &like);
+  s = b->storage;
   b->offset = (size_t)((char *)pointer - s->pointer);
+  if (release == NULL) return b;
+  if (s->memory == NULL)
+    s->memory = lze_memory_new(context->native, lze_storage_base(s),
+                               !s->borrowed);
+  if (s->memory == NULL ||
+      !lze_memory_tell(s->memory, release, userdata, pointer))
+    luaL_error(L, "not enough memory");
+  return b;
+}
+
+lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
+                            const lze_Storage *like, const lze_Type *type,
+                            size_t offset, lua_Integer count) {
+  lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
+  b->type = type;
+  b->count = count;
+  b->offset = offset;
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Storage *s = NULL;
+  for (lze_Object *o = context->objects; o != NULL && s == NULL; o = o->next)
+    if (o->cls == &storage_class && !o->closed &&
+        ((lze_Storage *)o)->memory == like->memory)
+      s = (lze_Storage *)o;
+  storage_push(L, b, context, s, like);
+  if (s != NULL) lze_memory_unref(like->memory); /* it has one already */
   return b;
 }
 
@@ -1006,6 +1029,13 @@ static int buffer_view(lua_State *L) {
   return 1;
 }
 
+/* x:export() -> token, an integer, with which lze.import of any state of this
+   process makes a buffer on the same memory; waits for pending work. */
+static int buffer_export(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)lze_export(L, 1));
+  return 1;
+}
+
 static int buffer_pending(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_pushboolean(L, lze_storage_pending(
@@ -1189,7 +1219,7 @@ static int field_context(lua_State *L) {
    type: an element type's name; count: elements, not negative; a table's or
    string's elements are taken.  options: usage ("shared", "device", "host"),
    device, context, zero (false: contents of a counted buffer undefined). */
-static int buffer_new(lua_State *L) {
+int lze_buffer_new(lua_State *L) {
   static const char *const keys[] = {"usage", "device", "context", "zero",
                                      NULL};
   lua_settop(L, 3);
@@ -1274,7 +1304,8 @@ static const luaL_Reg buffer_methods[] = {
     {"copy", buffer_copy},       {"copy_box", buffer_copy_box},
     {"load", buffer_load},       {"save", buffer_save},
     {"view", buffer_view},
-    {"pending", buffer_pending}, {"close", buffer_close},
+    {"pending", buffer_pending}, {"export", buffer_export},
+    {"close", buffer_close},
     {NULL, NULL}};
 
 static const luaL_Reg buffer_metamethods[] = {
@@ -1289,7 +1320,7 @@ static const lze_Field buffer_fields[] = {
     {"handle", field_handle},   {"device", field_device},
     {"context", field_context}, {NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"buffer", buffer_new}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"buffer", lze_buffer_new}, {NULL, NULL}};
 
 void lze_open_memory(lua_State *L) {
   lze_new_kind(L, lze_buffer_kind, buffer_metamethods, buffer_methods,

@@ -37,6 +37,7 @@ typedef struct lze_Command lze_Command;
 typedef struct lze_Use lze_Use;
 typedef struct lze_Watch lze_Watch;
 typedef struct lze_Native lze_Native;
+typedef struct lze_Memory lze_Memory;
 typedef struct lze_Type lze_Type;
 typedef struct lze_Plan lze_Plan;
 
@@ -311,6 +312,10 @@ typedef struct lze_System {
   char software[512];              /* why our own driver shows none, or "" */
   char missing[1024];              /* why a device is missing, or "" */
 } lze_System;
+
+/* What the host has decided before that: see lze.h.  False afterwards. */
+bool lze_set_drivers(const char *directory);
+bool lze_set_environment(bool keep);
 
 /* Open the loader and initialise the drivers at the first call.  Raises an
    error object when there is no loader or no driver initialises. */
@@ -613,6 +618,8 @@ bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline);
 /* Wait, as above, until the queue can take one more command.  To be called
    before arguments are checked, because a hook may close them. */
 void lze_queue_ready(lua_State *L, lze_Queue *q);
+/* The same for all queues of the state. */
+bool lze_state_drain(lua_State *L, uint64_t deadline);
 /* Forget a failure that was kept for the next wait. */
 void lze_failure_drop(lze_Command **slot);
 
@@ -684,6 +691,8 @@ const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
 void lze_push_device(lua_State *L, const lze_DeviceInfo *info);
 /* The default device (LZE_DEVICE, else the first).  Raises if there is none. */
 const lze_DeviceInfo *lze_default_device(lua_State *L);
+/* Make a device the default, with its context if that is a lent one. */
+void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info);
 /* The device, or the first that the selector matches, at `index`; raises with
    `what` in front for anything else, and where nothing matches. */
 const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
@@ -711,13 +720,17 @@ lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
                                     const lze_DeviceInfo *info);
 /* [-0, +1] the device in the context of a native handle that was made
-   elsewhere, which is this state's context over it from then on. May raise. */
-void lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
-                          ze_context_handle_t handle);
+   elsewhere, which is this state's context over it from then on, and returned.
+   May raise. */
+lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
+                                  ze_context_handle_t handle);
 
 /* ------------------------------------------------------------------------
  * lze_wrap.c: native objects of the host.
  */
+
+/* lze.wrap itself. */
+int lze_wrap(lua_State *L);
 
 /* [-0, +1] a buffer on USM of the host's, after checking that it is that: see
    lze_push_borrowed. Raises as lze.wrap does. */
@@ -749,6 +762,23 @@ lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle);
 void lze_native_ref(lze_Native *native);
 void lze_native_unref(lze_Native *native); /* the last one destroys it */
+
+/* What is to be done when nobody needs an allocation any more: free `base` in
+   its context if it is `owned`, then tell all that are to be told.  With one
+   reference; NULL without memory. */
+lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned);
+void lze_memory_ref(lze_Memory *memory);
+void lze_memory_unref(lze_Memory *memory);
+/* Somebody to be told, once however often the same is given; false without
+   memory. */
+bool lze_memory_tell(lze_Memory *memory,
+                     void (*release)(void *userdata, void *pointer),
+                     void *userdata, void *pointer);
+
+/* A token for the open buffer `b`, after a wait; raises. */
+uint64_t lze_export(lua_State *L, int arg);
+/* [-0, +1] the buffer of a token, which is then used up; raises. */
+void lze_push_import(lua_State *L, uint64_t token);
 
 /* ------------------------------------------------------------------------
  * lze_select.c: device selectors.
@@ -798,14 +828,6 @@ void lze_type_push_table(lua_State *L, const lze_Type *type, int t,
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
 
-/* Somebody to be told, once, that lze no longer needs some memory: on the
-   thread of the state, maybe in the middle of a collection. */
-typedef struct lze_Lease {
-  void (*release)(void *userdata, void *pointer);
-  void *userdata, *pointer;
-  struct lze_Lease *next;
-} lze_Lease;
-
 /* One USM allocation. */
 struct lze_Storage {
   lze_Object o;
@@ -816,7 +838,8 @@ struct lze_Storage {
   bool guarded;                 /* has canaries on both sides */
   bool borrowed;                /* not ours to free: see lze_push_borrowed */
   uint64_t id;                  /* the driver's, of a borrowed one */
-  lze_Lease *leases;            /* to be told when it is let go of */
+  lze_Memory *memory;           /* where it is shared, or somebody is to be
+                                   told of its end; else NULL */
   uint64_t serial;              /* unlike its address, never used again */
   lze_Use *uses;                /* what commands in flight touch */
   lze_Command *failed;          /* a failure nobody has heard of */
@@ -851,6 +874,17 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                               const lze_Type *type, lua_Integer count,
                               void (*release)(void *, void *),
                               void *userdata);
+
+/* [-0, +1] a buffer of a storage on exported memory: the one that the context
+   has already, or a new one, which takes over a reference; raises. */
+lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
+                            const lze_Storage *like, const lze_Type *type,
+                            size_t offset, lua_Integer count);
+/* Where the memory of a storage begins, its canaries included. */
+char *lze_storage_base(const lze_Storage *s);
+
+/* lze.buffer itself. */
+int lze_buffer_new(lua_State *L);
 
 /* The open buffer at `arg`; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
@@ -1270,5 +1304,7 @@ void lze_open_compile(lua_State *L);
 void lze_open_wrap(lua_State *L);
 void lze_open_graph(lua_State *L);
 void lze_open_plan(lua_State *L);
+void lze_open_share(lua_State *L);
+void lze_open_capi(lua_State *L);
 
 #endif

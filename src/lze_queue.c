@@ -820,22 +820,22 @@ static const lze_Field event_fields[] = {{"command", field_command},
                                          {"handle", field_event_handle},
                                          {NULL, NULL}};
 
-/* lze.wait([seconds]) -> boolean: everything on every queue of this state. */
-static int state_wait(lua_State *L) {
-  uint64_t deadline = lze_check_deadline(L, 1);
+bool lze_state_drain(lua_State *L, uint64_t deadline) {
   lze_State *S = lze_state(L);
   /* A hook may close queues, so start over after each that had work. */
 again:
   for (lze_Context *c = S->contexts; c != NULL; c = c->next)
     for (lze_Queue *q = c->queues; q != NULL; q = q->next) {
       if (q->head == NULL && q->failed == NULL) continue;
-      if (!lze_queue_drain(L, q, deadline)) {
-        lua_pushboolean(L, false);
-        return 1;
-      }
+      if (!lze_queue_drain(L, q, deadline)) return false;
       goto again;
     }
-  lua_pushboolean(L, true);
+  return true;
+}
+
+/* lze.wait([seconds]) -> boolean: everything on every queue of this state. */
+static int state_wait(lua_State *L) {
+  lua_pushboolean(L, lze_state_drain(L, lze_check_deadline(L, 1)));
   return 1;
 }
 

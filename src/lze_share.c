@@ -98,3 +98,177 @@ void lze_native_unref(lze_Native *native) {
   pthread_mutex_unlock(&share_lock);
   if (last) free(native);
 }
+
+/* --- allocations -------------------------------------------------------- */
+
+/* Somebody to be told of the end of an allocation. */
+typedef struct Lease {
+  void (*release)(void *userdata, void *pointer);
+  void *userdata, *pointer;
+  struct Lease *next;
+} Lease;
+
+struct lze_Memory {
+  lze_Native *native;           /* a reference */
+  void *base;
+  bool owned;
+  unsigned references;
+  Lease *leases;
+};
+
+lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned) {
+  lze_Memory *m = calloc(1, sizeof *m);
+  if (m == NULL) return NULL;
+  m->native = native;
+  m->base = base;
+  m->owned = owned;
+  m->references = 1;
+  lze_native_ref(native);
+  return m;
+}
+
+void lze_memory_ref(lze_Memory *memory) {
+  pthread_mutex_lock(&share_lock);
+  memory->references++;
+  pthread_mutex_unlock(&share_lock);
+}
+
+void lze_memory_unref(lze_Memory *memory) {
+  pthread_mutex_lock(&share_lock);
+  bool last = --memory->references == 0;
+  pthread_mutex_unlock(&share_lock);
+  if (!last) return;
+  if (memory->owned) ZE(zeMemFree, memory->native->handle, memory->base);
+  /* Without the lock: what is told may do anything but use the state. */
+  while (memory->leases != NULL) {
+    Lease *l = memory->leases;
+    memory->leases = l->next;
+    l->release(l->userdata, l->pointer);
+    free(l);
+  }
+  lze_native_unref(memory->native);
+  free(memory);
+}
+
+bool lze_memory_tell(lze_Memory *memory,
+                     void (*release)(void *userdata, void *pointer),
+                     void *userdata, void *pointer) {
+  bool done = true;
+  pthread_mutex_lock(&share_lock);
+  Lease *l = memory->leases;
+  while (l != NULL && !(l->release == release && l->userdata == userdata &&
+                        l->pointer == pointer))
+    l = l->next;
+  if (l == NULL) {
+    l = malloc(sizeof *l);
+    done = l != NULL;
+    if (done) {
+      *l = (Lease){release, userdata, pointer, memory->leases};
+      memory->leases = l;
+    }
+  }
+  pthread_mutex_unlock(&share_lock);
+  return done;
+}
+
+/* --- tokens ------------------------------------------------------------- */
+
+/* What a buffer shows, on its way to another state. */
+typedef struct Token {
+  uint64_t id;
+  lze_Storage storage;          /* what it is like; `memory` is a reference */
+  const lze_Type *type;
+  size_t offset;
+  lua_Integer count;
+  struct Token *next;
+} Token;
+
+static Token *tokens;
+static uint64_t last_token;
+
+static void token_add(Token *t) {
+  pthread_mutex_lock(&share_lock);
+  if (t->id == 0) t->id = ++last_token;
+  t->next = tokens;
+  tokens = t;
+  pthread_mutex_unlock(&share_lock);
+}
+
+/* Take a token out, so that nobody else can; NULL when there is none. */
+static Token *token_take(uint64_t id) {
+  pthread_mutex_lock(&share_lock);
+  Token **link = &tokens;
+  while (*link != NULL && (*link)->id != id) link = &(*link)->next;
+  Token *t = *link;
+  if (t != NULL) *link = t->next;
+  pthread_mutex_unlock(&share_lock);
+  return t;
+}
+
+uint64_t lze_export(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  size_t bytes = (size_t)b->count * b->type->bytes;
+  if (bytes == 0) luaL_argerror(L, arg, "an empty buffer has no memory");
+  lze_storage_wait(L, b->storage, b->offset, b->offset + bytes, true);
+  b = lze_check_buffer(L, arg); /* a hook may have closed it */
+  lze_Storage *s = b->storage;
+  Token *t = calloc(1, sizeof *t);
+  if (t == NULL) luaL_error(L, "not enough memory");
+  if (s->memory == NULL)
+    s->memory = lze_memory_new(s->o.context->native, lze_storage_base(s),
+                               !s->borrowed);
+  if (s->memory == NULL) {
+    free(t);
+    luaL_error(L, "not enough memory");
+  }
+  lze_memory_ref(s->memory);
+  t->storage = (lze_Storage){.usage = s->usage, .device = s->device->base,
+                             .pointer = s->pointer, .bytes = s->bytes,
+                             .borrowed = s->borrowed, .id = s->id,
+                             .memory = s->memory};
+  t->type = b->type;
+  t->offset = b->offset;
+  t->count = b->count;
+  token_add(t);
+  return t->id;
+}
+
+/* In a protected call: the buffer of a token, in this state's context over the
+   native one of its memory. */
+static int token_import(lua_State *L) {
+  Token *t = lua_touserdata(L, 1);
+  const lze_DeviceInfo *d = t->storage.device;
+  lze_Context *c =
+      lze_push_lent_device(L, d, t->storage.memory->native->handle);
+  lze_Storage like = t->storage;
+  like.device = lze_device_in(L, c, d);
+  lze_push_shared(L, c, &like, t->type, t->offset, t->count);
+  return 1;
+}
+
+void lze_push_import(lua_State *L, uint64_t token) {
+  luaL_checkstack(L, 4, NULL);
+  Token *t = token_take(token);
+  if (t == NULL)
+    luaL_error(L, "%I is no token of x:export, or was imported already",
+               (LUAI_UACINT)token);
+  lua_pushcfunction(L, token_import);
+  lua_pushlightuserdata(L, t);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK) {
+    free(t);
+  } else {
+    token_add(t);
+    lua_error(L);
+  }
+}
+
+/* lze.import(token) -> buffer, on memory that a state exported with x:export,
+   in a context that both share; uses the token up. */
+static int core_import(lua_State *L) {
+  lze_push_import(L, (uint64_t)lze_check_integer(L, 1, "token"));
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"import", core_import}, {NULL, NULL}};
+
+void lze_open_share(lua_State *L) { luaL_setfuncs(L, functions, 0); }

@@ -107,7 +107,6 @@ static int wrap_context(lua_State *L) {
       if (!c->lent && !c->is_default)
         luaL_error(L, "option context: it is lze's own: use that context");
     }
-  lze_device_context(L, d); /* reads the environment the first time */
   lze_push_lent_device(L, d, handle);
   return 1;
 }
@@ -231,7 +230,7 @@ static int wrap_event(lua_State *L) {
    lze.wrap {buffer = p, type = name, count = n, device = dev} -> buffer
    lze.wrap {event = p, device = dev} -> event
    Native handles, as light userdata, of the host's; it goes on owning them. */
-static int core_wrap(lua_State *L) {
+int lze_wrap(lua_State *L) {
   static const struct {
     const char *key;
     int (*wrap)(lua_State *L);
@@ -249,6 +248,6 @@ static int core_wrap(lua_State *L) {
                              "expected");
 }
 
-static const luaL_Reg functions[] = {{"wrap", core_wrap}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"wrap", lze_wrap}, {NULL, NULL}};
 
 void lze_open_wrap(lua_State *L) { luaL_setfuncs(L, functions, 0); }

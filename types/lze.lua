@@ -208,6 +208,10 @@ function Buffer:view(i, j, type) end
 ---@return boolean
 function Buffer:pending() end
 
+---A token for lze.import, in this or another Lua state of the process.
+---@return integer
+function Buffer:export() end
+
 function Buffer:close() end
 
 ---@param type lze.ElementType
@@ -574,6 +578,11 @@ function lze.gc(options) end
 ---@field device? lightuserdata | lze.Device | lze.Selector
 ---@field type? lze.ElementType of a buffer
 ---@field count? integer of a buffer
+
+---A buffer on what x:export() was called on, in this or another Lua state.
+---@param token integer
+---@return lze.Buffer
+function lze.import(token) end
 
 ---Native objects of the host, which goes on owning them.
 ---@param options lze.WrapOptions

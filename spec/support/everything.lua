@@ -317,6 +317,21 @@ part("native objects", function()
   same({6, 6, 4}, x:read())
 end)
 
+part("export and import", function()
+  local c <close> = lze.context(lze.device())
+  for _, context in ipairs {c, lze.device().context} do
+    local x = lze.buffer("int", {1, 2}, {context = context})
+    local token = x:export()
+    x:close()
+    local ok, y = pcall(lze.import, token)
+    if not ok then
+      lze.import(token):close() -- a token that was not used is still one
+      error(y, 0)
+    end
+    same({1, 2}, y:read())
+  end
+end)
+
 part("defaults", function()
   local dev, x = lze.device(), lze.buffer("int", 4)
   local q <close> = lze.queue {mode = "batched"}

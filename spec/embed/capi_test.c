@@ -1,0 +1,457 @@
+/*
+ * capi_test.c - what lze.h promises, tried from a program linked with lze.
+ * SPDX-License-Identifier: MIT
+ *
+ * Nothing here runs inside a Lua call, so that anything raised would end the
+ * program: Lua's panic function says so.
+ */
+#include "../driver/check.h"
+
+#include "lze.h"
+
+#include <lualib.h>
+
+#include <pthread.h>
+
+static const lze_Api *lze;
+
+static ze_driver_handle_t driver;
+static ze_device_handle_t device;
+static ze_context_handle_t context;
+
+/* A call that must return this code; the message is shown if not. */
+#define CODE(wanted, call)                                                   \
+  do {                                                                       \
+    lze_ErrorInfo error;                                                     \
+    int got_ = (call);                                                       \
+    check_(__FILE__, __LINE__, got_ == (wanted) && error.code == got_,       \
+           "%s is %d (%s), wanted %d", #call, got_, error.message, wanted);  \
+  } while (0)
+/* The same for a refusal whose message has a text. */
+#define REFUSED(wanted, text, call)                                          \
+  do {                                                                       \
+    lze_ErrorInfo error;                                                     \
+    int got_ = (call);                                                       \
+    check_(__FILE__, __LINE__,                                               \
+           got_ == (wanted) && error.code == got_ &&                         \
+               strstr(error.message, text) != NULL,                          \
+           "%s is %d (%s), wanted %d (%s)", #call, got_, error.message,      \
+           wanted, text);                                                    \
+  } while (0)
+
+static int panic(lua_State *L) {
+  printf("not ok - raised: %s\n", lua_tostring(L, -1));
+  exit(1);
+}
+
+static lua_State *state_open(void) {
+  lua_State *L = luaL_newstate();
+  lua_atpanic(L, panic);
+  luaL_openlibs(L);
+  CODE(LZE_OK, lze->open(L, &error));
+  EQUAL(lua_gettop(L), 0);
+  return L;
+}
+
+/* Run a script that must succeed; what it returns stays on the stack. */
+static void script(lua_State *L, const char *text) {
+  if (luaL_dostring(L, text) != LUA_OK) {
+    check_(__FILE__, __LINE__, false, "script: %s", lua_tostring(L, -1));
+    lua_settop(L, 0);
+  }
+}
+
+static void *allocate(size_t bytes) {
+  ze_device_mem_alloc_desc_t d = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t h = {.stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  void *p;
+  MUST(zeMemAllocShared(context, &d, &h, bytes, 64, device, &p));
+  memset(p, 0, bytes);
+  return p;
+}
+
+static void lend_context(lua_State *L) {
+  CODE(LZE_OK, lze->push_wrapped_device(L, driver, device, context, &error));
+  CODE(LZE_OK, lze->set_default(L, -1, &error));
+  lua_pop(L, 1);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static void test_versions(void) {
+  CHECK(lze_api(LZE_API_VERSION + 1) == NULL);
+  EQUAL(lze->version, LZE_API_VERSION);
+  CHECK(LZE_API_HAS(lze, import_buffer));
+  lua_State *L = luaL_newstate();
+  CHECK(lze_find_api(L) == NULL);
+  CODE(LZE_OK, lze->open(L, &error));
+  CODE(LZE_OK, lze->open(L, &error));
+  CHECK(lze_find_api(L) == lze);
+  EQUAL(lze->open(L, NULL), LZE_OK);
+  CODE(LZE_OK, lze->close(L, &error));
+}
+
+/* Calls of a state that lze was never opened in. */
+static void test_not_opened(void) {
+  lua_State *L = luaL_newstate();
+  lua_atpanic(L, panic);
+  REFUSED(LZE_EMISUSE, "lze", lze->push_device(L, NULL, &error));
+  EQUAL(lua_gettop(L), 0);
+  lua_close(L);
+}
+
+static int close_inside(lua_State *L) {
+  lze_ErrorInfo error;
+  lua_pushinteger(L, lze->close(L, &error));
+  return 1;
+}
+
+static void test_close_inside(void) {
+  lua_State *L = state_open();
+  lua_register(L, "close", close_inside);
+  script(L, "return close(), coroutine.wrap(close)()");
+  EQUAL(lua_tointeger(L, 1), LZE_EMISUSE);
+  EQUAL(lua_tointeger(L, 2), LZE_EMISUSE);
+  CODE(LZE_OK, lze->close(L, &error));
+}
+
+/* --- buffers ------------------------------------------------------------ */
+
+static void test_buffers(void) {
+  lua_State *L = state_open();
+  lend_context(L);
+  float *p = allocate(16 * sizeof *p);
+  lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "float",
+                         .count = 16};
+  CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+  EQUAL(lua_gettop(L), 1);
+  lua_setglobal(L, "x");
+  p[2] = 5;
+  script(L, "return x[3], #x, x.usage");
+  CHECK(lua_tonumber(L, 1) == 5);
+  EQUAL(lua_tointeger(L, 2), 16);
+  lua_settop(L, 0);
+
+  script(L, "k = lze or require 'lze'; "
+            "m = k.load 'kernels/saxpy.spv'.saxpy; "
+            "y = k.buffer('float', 16):fill(1); m(16, 2, x, y); return y");
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
+  CODE(LZE_OK, lze->wait_buffer(L, 1, 0, &error));
+  CHECK(((float *)info.pointer)[2] == 11);
+  EQUAL(info.count, 16);
+  EQUAL(info.bytes, 64);
+  EQUAL(info.element_bytes, 4);
+  CHECK(strcmp(info.type, "float") == 0 && strcmp(info.usage, "shared") == 0);
+  CHECK(info.driver == driver && info.device == device &&
+        info.context == context);
+  void *handle;
+  const char *kind;
+  CODE(LZE_OK, lze->get_handle(L, -1, &handle, &kind, &error));
+  CHECK(handle == info.pointer && strcmp(kind, "buffer") == 0);
+  lua_settop(L, 0);
+
+  CODE(LZE_OK, lze->make_buffer(L, "int4", 8, "device", 0, &error));
+  CODE(LZE_OK, lze->get_buffer(L, -1, &info, &error));
+  EQUAL(info.bytes, 128);
+  CHECK(strcmp(info.usage, "device") == 0);
+  lua_settop(L, 0);
+
+  /* What is wrong is said, and nothing is left on the stack. */
+  lua_pushinteger(L, 5);
+  REFUSED(LZE_EMISUSE, "buffer expected, got integer 5",
+          lze->get_buffer(L, 1, &info, &error));
+  REFUSED(LZE_EMISUSE, "buffer expected",
+          lze->wait_buffer(L, 1, 1, &error));
+  REFUSED(LZE_EMISUSE, "an object of lze expected",
+          lze->get_handle(L, 1, &handle, &kind, &error));
+  REFUSED(LZE_EMISUSE, "flaot",
+          lze->make_buffer(L, "flaot", 8, "device", 0, &error));
+  REFUSED(LZE_EMISUSE, "shared, device or host expected",
+          lze->make_buffer(L, "float", 8, "shred", 0, &error));
+  spec.type = "flaot";
+  REFUSED(LZE_EMISUSE, "unknown type 'flaot'",
+          lze->push_buffer(L, &spec, &error));
+  spec.type = "float";
+  spec.count = 17;
+  REFUSED(LZE_EMISUSE, "more than the 64 bytes",
+          lze->push_buffer(L, &spec, &error));
+  spec.count = SIZE_MAX;
+  REFUSED(LZE_EMISUSE, "count", lze->push_buffer(L, &spec, &error));
+  spec.count = 1;
+  float here = 0;
+  spec.pointer = &here;
+  REFUSED(LZE_EMISUSE, "no unified shared memory",
+          lze->push_buffer(L, &spec, &error));
+  spec.pointer = NULL;
+  REFUSED(LZE_EMISUSE, "null", lze->push_buffer(L, &spec, &error));
+  spec.pointer = p;
+  spec.size = 8;
+  REFUSED(LZE_EMISUSE, "size", lze->push_buffer(L, &spec, &error));
+  spec.size = sizeof spec;
+  spec.device = 1;
+  REFUSED(LZE_EMISUSE, "no device matches integer 5",
+          lze->push_buffer(L, &spec, &error));
+  EQUAL(lua_gettop(L), 1);
+  script(L, "x:close() return x");
+  REFUSED(LZE_EMISUSE, "closed", lze->get_buffer(L, -1, &info, &error));
+  CODE(LZE_OK, lze->wait_all(L, -1, &error));
+  CODE(LZE_OK, lze->close(L, &error));
+  MUST(zeMemFree(context, p));
+}
+
+static int released;
+static void *released_pointer;
+
+static void release(void *userdata, void *pointer) {
+  released += *(int *)userdata;
+  released_pointer = pointer;
+}
+
+static void test_release(void) {
+  lua_State *L = state_open();
+  lend_context(L);
+  int *p = allocate(64), one = 1, ten = 10;
+  lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
+                         .count = 4, .release = release, .userdata = &one};
+  /* The same again and again, as a frame loop may do: told once. */
+  for (int i = 0; i < 100; i++) {
+    CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+    lua_setglobal(L, "x");
+  }
+  script(L, "x = nil collectgarbage() collectgarbage()");
+  EQUAL(released, 1);
+  CHECK(released_pointer == p);
+
+  /* Not while a view or a launch needs it. */
+  released = 0;
+  CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+  lua_setglobal(L, "x");
+  spec.userdata = &ten;
+  CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+  lua_setglobal(L, "y");
+  script(L, "local lze = require 'lze' "
+            "local v = x:view(1, 1, 'uint') "
+            "lze.load 'kernels/spec.spv'.spin(1, v, 100000000) "
+            "x:close() y:close() v:close()");
+  EQUAL(released, 0);
+  CODE(LZE_OK, lze->wait_all(L, 60, &error));
+  EQUAL(released, 11);
+
+  /* And when the state is closed, but not where push_buffer fails. */
+  released = 0;
+  CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+  lua_setglobal(L, "x");
+  spec.count = 1000;
+  REFUSED(LZE_EMISUSE, "more than",
+          lze->push_buffer(L, &spec, &error));
+  EQUAL(released, 0);
+  CODE(LZE_OK, lze->close(L, &error));
+  EQUAL(released, 10);
+  MUST(zeMemFree(context, p));
+}
+
+/* --- events and queues -------------------------------------------------- */
+
+static void test_events(void) {
+  lua_State *L = state_open();
+  lend_context(L);
+  ze_event_pool_desc_t pool_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+                                    .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
+                                    .count = 2};
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t events[2];
+  MUST(zeEventPoolCreate(context, &pool_desc, 0, NULL, &pool));
+  for (uint32_t i = 0; i < 2; i++) {
+    ze_event_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC, .index = i,
+                            .signal = ZE_EVENT_SCOPE_FLAG_HOST,
+                            .wait = ZE_EVENT_SCOPE_FLAG_HOST};
+    MUST(zeEventCreate(pool, &desc, &events[i]));
+    CODE(LZE_OK, lze->push_event(L, events[i], 0, &error));
+    lua_setglobal(L, i == 0 ? "before" : "after");
+  }
+  ze_command_queue_desc_t queue_desc = {
+      .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+      .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
+  ze_command_list_handle_t list;
+  MUST(zeCommandListCreateImmediate(context, device, &queue_desc, &list));
+  CODE(LZE_OK, lze->push_queue(L, list, 0, &error));
+  lua_setglobal(L, "q");
+  script(L, "local lze = require 'lze' x = lze.buffer('int', {6}) "
+            "ev = lze.load 'kernels/spec.spv'.square:launch("
+            "{1, queue = q, after = before, signal = after}, x, x) "
+            "return ev, x");
+  REFUSED(LZE_ETIMEOUT, "not done", lze->wait_event(L, 1, 0, &error));
+  REFUSED(LZE_ETIMEOUT, "not done", lze->wait_all(L, 0.01, &error));
+  EQUAL(zeEventQueryStatus(events[1]), ZE_RESULT_NOT_READY);
+  MUST(zeEventHostSignal(events[0]));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(events[1], 60000000000));
+  CODE(LZE_OK, lze->wait_event(L, 1, 60, &error));
+  REFUSED(LZE_EMISUSE, "event expected", lze->wait_event(L, 2, 0, &error));
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->get_buffer(L, 2, &info, &error));
+  EQUAL(*(int *)info.pointer, 36);
+  script(L, "ev:close() return ev");
+  REFUSED(LZE_EMISUSE, "closed", lze->wait_event(L, -1, 0, &error));
+  REFUSED(LZE_EMISUSE, "null", lze->push_event(L, NULL, 0, &error));
+  CODE(LZE_OK, lze->close(L, &error));
+  MUST(zeCommandListDestroy(list));
+  for (int i = 0; i < 2; i++) MUST(zeEventDestroy(events[i]));
+  MUST(zeEventPoolDestroy(pool));
+}
+
+/* --- failures ----------------------------------------------------------- */
+
+/* An allocator that can be told to refuse. */
+static bool refuse;
+
+static void *allocator(void *userdata, void *p, size_t old, size_t size) {
+  (void)userdata;
+  (void)old;
+  if (size == 0) {
+    free(p);
+    return NULL;
+  }
+  return refuse && p == NULL ? NULL : realloc(p, size);
+}
+
+static void test_no_memory(void) {
+  lua_State *L = lua_newstate(allocator, NULL);
+  lua_atpanic(L, panic);
+  refuse = true;
+  CODE(LZE_EMEMORY, lze->open(L, &error));
+  refuse = false;
+  CODE(LZE_OK, lze->open(L, &error));
+  CODE(LZE_OK, lze->push_device(L, NULL, &error));
+  refuse = true;
+  int one = 1;
+  int *p = allocate(64);
+  lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
+                         .count = 4, .release = release, .userdata = &one};
+  released = 0;
+  CODE(LZE_EMEMORY, lze->push_buffer(L, &spec, &error));
+  CODE(LZE_EMEMORY, lze->make_buffer(L, "int", 4, "shared", 0, &error));
+  refuse = false;
+  EQUAL(lua_gettop(L), 1);
+  EQUAL(released, 0);
+  lua_close(L);
+  EQUAL(released, 0);
+  MUST(zeMemFree(context, p));
+}
+
+static void test_failure(void) {
+  lua_State *L = state_open();
+  lze_ErrorInfo e;
+  EQUAL(lze->make_buffer(L, "char", (size_t)1 << 60, "shared", 0, &e),
+        LZE_EFAILED);
+  CHECK(e.result != 0 && strstr(e.message, "zeMemAllocShared"));
+  REFUSED(LZE_EMISUSE, "no device matches",
+          lze->push_device(L, "no such device", &error));
+  EQUAL(lua_gettop(L), 0);
+  lua_close(L);
+}
+
+/* --- states and threads ------------------------------------------------- */
+
+typedef struct Shared {
+  pthread_t thread;
+  uint64_t token;
+  int sum;
+} Shared;
+
+static void *shared_run(void *argument) {
+  Shared *s = argument;
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  if (lze->open(L, NULL) != LZE_OK ||
+      lze->import_buffer(L, s->token, NULL) != LZE_OK)
+    return NULL;
+  lua_setglobal(L, "x");
+  if (luaL_dostring(L, "local lze = require 'lze' "
+                       "lze.load 'kernels/spec.spv'.square(#x, x, x) "
+                       "local s = 0 for i = 1, #x do s = s + x[i] end "
+                       "return s") == LUA_OK)
+    s->sum = (int)lua_tointeger(L, -1);
+  lua_close(L);
+  return NULL;
+}
+
+/* The state that made a buffer is gone before another thread uses it. */
+static void test_share(void) {
+  lua_State *L = state_open();
+  Shared shared[4];
+  for (int i = 0; i < 4; i++) {
+    script(L, "return require 'lze'.buffer('int', {1, 2, 3, 4})");
+    CODE(LZE_OK, lze->export_buffer(L, -1, &shared[i].token, &error));
+    shared[i].sum = 0;
+  }
+  lua_close(L);
+  for (int i = 0; i < 4; i++)
+    pthread_create(&shared[i].thread, NULL, shared_run, &shared[i]);
+  for (int i = 0; i < 4; i++) {
+    pthread_join(shared[i].thread, NULL);
+    EQUAL(shared[i].sum, 30);
+  }
+  L = state_open();
+  REFUSED(LZE_EMISUSE, "imported already",
+          lze->import_buffer(L, shared[0].token, &error));
+  lua_pushnil(L);
+  REFUSED(LZE_EMISUSE, "buffer expected, got nil",
+          lze->export_buffer(L, 1, &shared[0].token, &error));
+  lua_close(L);
+}
+
+/* Memory of the host that two states share is released by the last one. */
+static void test_share_release(void) {
+  int *p = allocate(64), one = 1;
+  lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
+                         .count = 4, .release = release, .userdata = &one};
+  lua_State *L = state_open(), *other = state_open();
+  lend_context(L);
+  uint64_t token;
+  released = 0;
+  CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+  CODE(LZE_OK, lze->export_buffer(L, 1, &token, &error));
+  CODE(LZE_OK, lze->import_buffer(other, token, &error));
+  lua_close(L);
+  EQUAL(released, 0);
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->get_buffer(other, 1, &info, &error));
+  CHECK(info.pointer == p && info.context == context);
+  lua_close(other);
+  EQUAL(released, 1);
+  MUST(zeMemFree(context, p));
+}
+
+int main(void) {
+  lze = lze_api(LZE_API_VERSION);
+  CHECK(lze != NULL);
+  EQUAL(lze_set_driver_path("a,b"), LZE_EMISUSE);
+  EQUAL(lze_set_driver_path(NULL), LZE_OK);
+  EQUAL(lze_keep_environment(0), LZE_OK);
+  test_versions();
+  test_not_opened();
+  /* lze initialises the loader here, so that the software driver is seen. */
+  lua_State *L = state_open();
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->make_buffer(L, "int", 1, "shared", 0, &error));
+  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
+  lua_close(L);
+  driver = info.driver;
+  device = info.device;
+  EQUAL(lze_set_driver_path("."), LZE_EMISUSE);
+  EQUAL(lze_keep_environment(1), LZE_EMISUSE);
+  ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+  MUST(zeContextCreate(driver, &desc, &context));
+  test_close_inside();
+  test_buffers();
+  test_release();
+  test_events();
+  test_no_memory();
+  test_failure();
+  test_share();
+  test_share_release();
+  MUST(zeContextDestroy(context));
+  CHECK_DONE();
+}
