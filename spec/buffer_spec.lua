@@ -240,6 +240,19 @@ describe("an element", function()
     assert.same({1, 2, 3}, x:read())
   end)
 
+  it("serves pairs", function()
+    local x, seen = lze.buffer("int2", {{1, 2}, {3, 4}, {5, 6}}), {}
+    for i, v in pairs(x) do seen[i] = v end
+    assert.same({{1, 2}, {3, 4}, {5, 6}}, seen)
+    for _ in pairs(lze.buffer("int", 0)) do error "one of none" end
+    assert.equal("a device buffer has no elements on the host: use :read or " ..
+      ":write", expect.misuse(function()
+        for _ in pairs(lze.buffer("int", 1, {usage = "device"})) do break end
+      end))
+    assert.equal("bad argument #1 to 'for iterator' (the buffer is closed)",
+      expect.misuse(function() for _ in pairs(x) do x:close() end end))
+  end)
+
   it("serves ipairs and the functions of table", function()
     local x = lze.buffer("int", {3, 1, 4, 1, 5})
     local seen = {}

@@ -55,6 +55,26 @@ describe("LZE_CHECK=1", function()
     end
     assert.equal("0\n", out)
   end)
+
+  it("refuses nil for a pointer that a kernel follows without looking",
+    function()
+      assert.equal(("stdin:2: kernel follow: argument 1 (x): nil, a null " ..
+        "pointer, which the kernel follows (LZE_CHECK=1)\n7 8\n"),
+        process.output([[
+          local lze = require "lze"; local function misuse(f, ...)
+            return select(2, pcall(function(...) f(...) end, ...)) end
+          local mod = lze.compile "kernel void follow(global int *x) { x[0]++; }"
+          print(misuse(mod.follow, 1, nil))
+          mod = lze.compile [=[
+            kernel void look(global int *x, global int *y) {
+              if (x) y[0] = x[0];
+              else y[0] = 7;
+              y[1] = 8;
+            }]=]
+          local y = lze.buffer("int", 2)
+          mod.look(1, nil, y)
+          print(y[1], y[2])]], {env = {LZE_CHECK = "1"}}):gsub("\t", " "))
+    end)
 end)
 
 describe("LZE_LOG=calls", function()

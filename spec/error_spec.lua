@@ -160,6 +160,25 @@ describe("misuse", function()
     is("lze.event", mod.nothing:launch(1))
   end)
 
+  it("of a closed object names what was asked of it", function()
+    local x, m, q = lze.buffer("int", 4), lze.load "kernels/spec.spv",
+      lze.queue()
+    local ev, ctx = m.nothing:launch(1), lze.context(lze.device())
+    for _, o in ipairs {x, m, q, ev, ctx} do o:close() end
+    local function is(message, f) assert.equal(message, expect.misuse(f)) end
+    is("field 'bytes': the buffer is closed", function() return x.bytes end)
+    is("index 2: the buffer is closed", function() return x[2] end)
+    is("index 2: the buffer is closed", function() x[2] = 1 end)
+    is("#: the buffer is closed", function() return #x end)
+    is("field 'add': the module is closed", function() return m.add end)
+    is("field 'mode': the queue is closed", function() return q.mode end)
+    is("field 'command': the event is closed", function() return ev.command end)
+    is("field 'driver': the context is closed",
+      function() return ctx.driver end)
+    is("calling 'read' on bad self (the buffer is closed)",
+      function() return x:read() end)
+  end)
+
   it("of a method called without its object is one too", function()
     local x = lze.buffer("int", 1)
     for _, call in ipairs {

@@ -48,6 +48,22 @@ void *lze_check_box(lua_State *L, int arg, const char *kind) {
   return box;
 }
 
+int lze_closed(lua_State *L, int arg, const char *kind) {
+  lua_Debug call;
+  bool metamethod = lua_getstack(L, 0, &call) &&
+                    lua_getinfo(L, "n", &call) &&
+                    strcmp(call.namewhat, "metamethod") == 0;
+  if (metamethod && strcmp(call.name, "len") == 0)
+    luaL_error(L, "#: the %s is closed", kind);
+  else if (metamethod && lua_type(L, 2) == LUA_TSTRING)
+    luaL_error(L, "field '%s': the %s is closed", lua_tostring(L, 2), kind);
+  else if (metamethod && lua_isinteger(L, 2))
+    luaL_error(L, "index %I: the %s is closed",
+               (LUAI_UACINT)lua_tointeger(L, 2), kind);
+  luaL_argerror(L, arg, lua_pushfstring(L, "the %s is closed", kind));
+  __builtin_unreachable();
+}
+
 const char *lze_box_kind(lua_State *L, int index) {
   if (lua_type(L, index) != LUA_TUSERDATA) return NULL;
   lze_Box *box = lua_touserdata(L, index);
@@ -104,7 +120,7 @@ int lze_box_index(lua_State *L) {
   if (type == LUA_TFUNCTION) return 1;
   if (type == LUA_TLIGHTUSERDATA) {
     const lze_Field *field = lua_touserdata(L, -1);
-    lua_settop(L, 1);
+    lua_settop(L, 2);
     return field->get(L);
   }
   const char *kind = box_kind_phrase(L);

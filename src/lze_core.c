@@ -256,7 +256,7 @@ lze_Context *lze_push_device_context(lua_State *L,
 static lze_Context *context_check(lua_State *L, int arg) {
   ContextBox *b = lze_check_box(L, arg, lze_context_kind);
   if (b->context == NULL || b->context->o.closed)
-    luaL_argerror(L, arg, "the context is closed");
+    lze_closed(L, arg, lze_context_kind);
   return b->context;
 }
 

@@ -278,6 +278,27 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
   }
 }
 
+/* Whether code of a module may look if a pointer is null. */
+static bool module_compares_pointers(const spirv_module *m) {
+  enum { CONVERT_PTR_TO_U = 117, PTR_EQUAL = 401, PTR_DIFF = 403 };
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    uint16_t op = m->instructions[i].opcode;
+    if (op == CONVERT_PTR_TO_U || (op >= PTR_EQUAL && op <= PTR_DIFF))
+      return true;
+  }
+  return false;
+}
+
+/* A null pointer. On a CPU device following it ends this process, so that with
+   LZE_CHECK=1 a kernel that can only follow it is not given it. */
+static void argument_take_null(lua_State *L, const lze_Kernel *k, uint32_t i) {
+  if (k->o.context->state->check &&
+      k->info->args[i].access != SPIRV_ACCESS_NONE &&
+      !module_compares_pointers(k->module->spirv))
+    argument_problem(L, k, i, "nil, a null pointer, which the kernel follows "
+                              "(LZE_CHECK=1)");
+}
+
 static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
                                   uint32_t i, int index) {
   Argument *a = &k->arguments[i];
@@ -286,8 +307,9 @@ static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
   a->data = &a->pointer;
   lze_Buffer *b = lze_test_buffer(L, index);
   if (b == NULL) {
-    if (lua_isnil(L, index)) return;
-    argument_error(L, k, i, index, " (a buffer, or nil)");
+    if (!lua_isnil(L, index))
+      argument_error(L, k, i, index, " (a buffer, or nil)");
+    argument_take_null(L, k, i);
     return;
   }
   if (!lze_buffer_is_open(b))

@@ -320,7 +320,7 @@ lze_Buffer *lze_test_buffer(lua_State *L, int index) {
 
 lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_box(L, arg, lze_buffer_kind);
-  if (!lze_buffer_is_open(b)) luaL_argerror(L, arg, "the buffer is closed");
+  if (!lze_buffer_is_open(b)) lze_closed(L, arg, lze_buffer_kind);
   return b;
 }
 
@@ -492,7 +492,7 @@ static int buffer_read(lua_State *L) {
   size_t step = sizeof piece / b->type->bytes;
   for (size_t i = 0; i < n; i += step) {
     if (step > n - i) step = n - i;
-    if (!lze_buffer_is_open(b)) luaL_argerror(L, 1, "the buffer is closed");
+    if (!lze_buffer_is_open(b)) lze_closed(L, 1, lze_buffer_kind);
     memcpy(piece, p + i * b->type->bytes, step * b->type->bytes);
     lze_type_push_table(L, b->type, -1, (lua_Integer)i + 1, step, piece);
   }
@@ -1088,6 +1088,14 @@ static void buffer_check_host(lua_State *L, const lze_Buffer *b) {
                   "or :write");
 }
 
+/* Push an element, after the work that it waits for. */
+static void buffer_push_element(lua_State *L, const lze_Buffer *b,
+                                size_t position) {
+  if (b->storage->uses != NULL || b->storage->failed != NULL)
+    buffer_wait(L, 1, b, position, 1, false);
+  lze_type_push(L, b->type, buffer_data(b) + position * b->type->bytes);
+}
+
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TNUMBER) {
     lze_check_box(L, 1, lze_buffer_kind);
@@ -1097,10 +1105,29 @@ static int buffer_index(lua_State *L) {
   buffer_check_host(L, b);
   size_t position;
   if (!buffer_key(L, b, &position)) return 0;
-  if (b->storage->uses != NULL || b->storage->failed != NULL)
-    buffer_wait(L, 1, b, position, 1, false);
-  lze_type_push(L, b->type, buffer_data(b) + position * b->type->bytes);
+  buffer_push_element(L, b, position);
   return 1;
+}
+
+/* One step of pairs: the next index and its element. */
+static int buffer_next(lua_State *L) {
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  lua_Integer i = lze_check_integer(L, 2, "index");
+  if (i < 0 || i >= b->count) return 0;
+  buffer_check_host(L, b);
+  lua_pushinteger(L, i + 1);
+  buffer_push_element(L, b, (size_t)i);
+  return 2;
+}
+
+/* Whether it is open and on the host is for the first step to say, which has
+   a position. */
+static int buffer_pairs(lua_State *L) {
+  lze_check_box(L, 1, lze_buffer_kind);
+  lua_pushcfunction(L, buffer_next);
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, 0);
+  return 3;
 }
 
 static int buffer_newindex(lua_State *L) {
@@ -1310,7 +1337,8 @@ static const luaL_Reg buffer_methods[] = {
 
 static const luaL_Reg buffer_metamethods[] = {
     {"__index", buffer_index},       {"__newindex", buffer_newindex},
-    {"__len", buffer_len},           {"__gc", buffer_gc},
+    {"__len", buffer_len},           {"__pairs", buffer_pairs},
+    {"__gc", buffer_gc},
     {"__close", buffer_close},       {"__tostring", buffer_tostring},
     {NULL, NULL}};
 

@@ -35,7 +35,7 @@ typedef struct ModuleBox {
 static lze_Module *module_check(lua_State *L, int arg) {
   ModuleBox *b = lze_check_box(L, arg, lze_module_kind);
   if (b->module == NULL || b->module->o.closed)
-    luaL_argerror(L, arg, "the module is closed");
+    lze_closed(L, arg, lze_module_kind);
   return b->module;
 }
 
@@ -425,6 +425,7 @@ static int module_get(lua_State *L) {
 
 /* mod:kernel(name) -> kernel, the same object each time */
 static int module_kernel(lua_State *L) {
+  lze_check_box(L, 1, lze_module_kind);
   if (lua_type(L, 2) != LUA_TSTRING)
     luaL_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
                                         lze_describe(L, 2)));

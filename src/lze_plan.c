@@ -56,7 +56,7 @@ static void check_memory(lua_State *L, bool good) {
 lze_Plan *lze_check_plan(lua_State *L) {
   lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
   if (b->plan == NULL || b->plan->o.closed)
-    luaL_argerror(L, 1, "the plan is closed");
+    lze_closed(L, 1, lze_plan_kind);
   return b->plan;
 }
 

@@ -661,10 +661,15 @@ void *lze_push_box(lua_State *L, const char *kind, size_t size);
 void *lze_test_box(lua_State *L, int index, const char *kind);
 /* The same, or raise "<kind> expected, got ...". */
 void *lze_check_box(lua_State *L, int arg, const char *kind);
+/* Raise that the object at `arg` is closed: the message names the method, or
+   the field, index or operator if a metamethod is running. */
+int lze_closed(lua_State *L, int arg, const char *kind)
+    __attribute__((noreturn));
 /* The kind of the value at `index` if it is one of lze's, else NULL. */
 const char *lze_box_kind(lua_State *L, int index);
 
-/* One named field of a kind: pushes its value. The box is at 1. */
+/* One named field of a kind: pushes its value. The box is at 1, the name at
+   2. */
 typedef struct lze_Field {
   const char *name;
   int (*get)(lua_State *L);

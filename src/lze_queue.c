@@ -353,7 +353,7 @@ lze_Queue *lze_test_queue(lua_State *L, int index) {
 lze_Queue *lze_check_queue(lua_State *L, int arg) {
   QueueBox *b = lze_check_box(L, arg, lze_queue_kind);
   if (b->queue == NULL || b->queue->o.closed)
-    luaL_argerror(L, arg, "the queue is closed");
+    lze_closed(L, arg, lze_queue_kind);
   return b->queue;
 }
 
@@ -679,7 +679,7 @@ lze_Event *lze_test_event(lua_State *L, int index) {
 
 static lze_Command *event_check(lua_State *L) {
   lze_Event *e = lze_check_box(L, 1, lze_event_kind);
-  if (e->command == NULL) luaL_argerror(L, 1, "the event is closed");
+  if (e->command == NULL) lze_closed(L, 1, lze_event_kind);
   return e->command;
 }
 

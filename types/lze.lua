@@ -198,8 +198,8 @@ function Buffer:load(file, i, j) end
 function Buffer:save(file, i, j) end
 
 ---A buffer that shares the elements i..j.
----@param i integer
----@param j integer
+---@param i? integer
+---@param j? integer
 ---@param type? lze.ElementType
 ---@return lze.Buffer
 function Buffer:view(i, j, type) end
