@@ -105,7 +105,7 @@ static spv_result_t take_header(void *data, spv_endianness_t endian,
               (unsigned long)bound, (unsigned long)MAX_BOUND);
     return SPV_REQUESTED_TERMINATION;
   }
-  r->def = scratch(r, bound, sizeof *r->def);
+  r->def = keep(r, bound, sizeof *r->def);
   if (r->def == NULL) {
     r->failed = true;
     return SPV_REQUESTED_TERMINATION;
@@ -198,7 +198,7 @@ static bool decode(reader *r)
 {
   spirv_module *pub = &r->m->pub;
   r->at = 5;
-  r->is_id = scratch(r, pub->word_count / 8 + 1, 1);
+  r->is_id = keep(r, pub->word_count / 8 + 1, 1);
   if (r->is_id == NULL)
     return out_of_memory(r);
   spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
@@ -217,6 +217,8 @@ static bool decode(reader *r)
   spvDiagnosticDestroy(diagnostic);
   spvContextDestroy(context);
   pub->instructions = r->ins;
+  pub->id_uses = r->is_id;
+  pub->definitions = r->def;
   pub->instruction_count = r->ins_count;
   return result == SPV_SUCCESS;
 }
@@ -367,6 +369,19 @@ static void measure_type(reader *r, uint32_t at)
   info->align = bytes == 0 || align == 0 ? 1 : (uint16_t)align;
 }
 
+/* What is known of types, for others. */
+static bool publish_layouts(reader *r)
+{
+  spirv_layout *layouts = keep(r, r->ins_count, sizeof *layouts);
+  if (layouts == NULL)
+    return out_of_memory(r);
+  for (size_t k = 0; k < r->ins_count; k++)
+    layouts[k] = (spirv_layout){r->info[k].bytes, r->info[k].align,
+                                r->info[k].flags & ID_PACKED};
+  r->m->pub.layouts = layouts;
+  return true;
+}
+
 /* Everything that stands in the module's head, and where its functions are. */
 static bool survey(reader *r)
 {
@@ -462,7 +477,7 @@ static bool survey(reader *r)
       f = NULL;
   }
   r->function_count = (uint32_t)pub->function_count;
-  return true;
+  return publish_layouts(r);
 }
 
 
@@ -712,6 +727,44 @@ static bool study_functions(reader *r)
   return true;
 }
 
+/* Functions and variables of CrossWorkgroup memory by their names. */
+static bool read_symbols(reader *r)
+{
+  spirv_symbol *symbols = keep(r, r->ins_count, sizeof *symbols);
+  size_t count = 0;
+  if (symbols == NULL)
+    return out_of_memory(r);
+  for (uint32_t k = 0; k < r->ins_count; k++) {
+    const spirv_instruction *i = &r->ins[k];
+    const id_info *info = &r->info[k];
+    bool function = i->opcode == SpvOpFunction;
+    if (!function && !(i->opcode == SpvOpVariable && info->owner == 0 &&
+                       (word(i, 3) == SpvStorageClassCrossWorkgroup ||
+                        info->linkage != 0)))
+      continue;
+    spirv_symbol *s = &symbols[count];
+    *s = (spirv_symbol){.at = k, .imported = info->flags & ID_IMPORT,
+                        .exported = info->flags & ID_EXPORT};
+    if (function) {
+      s->name = r->functions[info->owner - 1].name;
+      s->is_builtin = s->imported && r->more[info->owner - 1].known;
+    } else {
+      s->is_builtin = info->flags & ID_BUILTIN;
+      if (info->linkage == 0) {
+        if (!spirv_name_of(r, k, &s->name))
+          return false;
+      } else if ((s->name = spirv_text_at(r, &r->ins[info->linkage - 1], 3)) ==
+                 NULL)
+        return out_of_memory(r);
+    }
+    if (s->name != NULL)
+      count++;
+  }
+  r->m->pub.symbols = symbols;
+  r->m->pub.symbol_count = count;
+  return true;
+}
+
 static bool is_local(const spirv_instruction *i)
 {
   return (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
@@ -813,8 +866,9 @@ spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
   m->pub.words = copy_words(&m->pool, bytes, size, message, cap);
   m->pub.word_count = size / 4;
   bool ok = m->pub.words != NULL && decode(&r) && survey(&r) &&
-            study_functions(&r) && spirv_follow_pointers(&r) &&
-            spirv_find_strides(&r) && spirv_read_kernels(&r) &&
+            study_functions(&r) && read_symbols(&r) &&
+            spirv_follow_pointers(&r) && spirv_find_strides(&r) &&
+            spirv_read_kernels(&r) &&
             spirv_read_spec_constants(&r);
   spirv_pool_free(&r.scratch);
   if (ok)

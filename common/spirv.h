@@ -158,6 +158,22 @@ typedef struct spirv_spec_constant {
   uint64_t value;            /* the default's bits, zero-extended */
 } spirv_spec_constant;
 
+/* A function or a program-scope CrossWorkgroup variable that has linkage or
+   at least a name. */
+typedef struct spirv_symbol {
+  const char *name;
+  uint32_t at;               /* its instruction */
+  bool imported, exported;   /* else it is the module's own affair */
+  bool is_builtin;           /* imported, but of every OpenCL's own */
+} spirv_symbol;
+
+/* Of a type: what its values take in memory; 0 where that is not known. */
+typedef struct spirv_layout {
+  size_t bytes;
+  uint16_t align;
+  bool is_packed;            /* a struct without padding */
+} spirv_layout;
+
 typedef struct spirv_module {
   uint32_t version;          /* 0x00010200 for 1.2 */
   uint32_t generator, bound;
@@ -172,6 +188,12 @@ typedef struct spirv_module {
   size_t function_count;
   const spirv_instruction *instructions;
   size_t instruction_count;
+  const uint32_t *definitions;  /* of ids below bound: 1 + the instruction */
+  const spirv_layout *layouts;  /* one for each instruction */
+  const uint8_t *id_uses;    /* a bit for each word: an id as an operand, but
+                                for results and their types */
+  const spirv_symbol *symbols;
+  size_t symbol_count;
   const spirv_spec_constant *spec_constants;
   size_t spec_constant_count;
   bool has_imports;          /* of functions and variables, built-ins apart */

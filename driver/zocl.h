@@ -30,6 +30,7 @@
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
 
+#include "cache.h"
 #include "prepare.h"
 #include "spirv.h"
 #include "tool.h"
@@ -501,16 +502,34 @@ void zocl_feeder_stop(zocl_feeder *feeder);
  * zocl_module.c: modules and build logs.
  */
 
+typedef struct zocl_storage zocl_storage;
+
+/* A program-scope variable. */
+typedef struct zocl_global {
+  const char *name;      /* NULL where it has none */
+  uint32_t at;           /* its instruction in module->spirv */
+  bool imported, exported;
+  size_t bytes, offset;
+  void *address;         /* of an imported one, once it is linked */
+} zocl_global;
+
 struct _ze_module_handle_t {
   atomic_uint refs;      /* the handle and its kernels */
   zocl_device *device;
   spirv_module *spirv;
-  cl_program program;
+  cl_program program;    /* NULL until it is linked */
   char *flags;           /* build flags as given */
   uint32_t *words;       /* the SPIR-V with the constants given */
   size_t size;           /* in bytes */
+  bool imports;          /* it needs, or has needed, other modules */
+  cache_key origin;      /* what its code is made of, but for addresses */
   uint32_t *code;        /* what is built: words, or made of them */
   size_t code_size;
+  zocl_global *globals;
+  uint32_t global_count;
+  zocl_storage *storage; /* of its own globals, or NULL */
+  zocl_storage **held;   /* of others, whose addresses are in the code */
+  uint32_t held_count;
 };
 
 /* A hash for names and checksums, not for secrets. */
@@ -532,6 +551,42 @@ void *zocl_module_pack(const zocl_module *module, const void *spirv,
    launch nothing.  False with the reason in log. */
 bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
                      tool_text *log);
+
+/* ------------------------------------------------------------------------
+ * zocl_global.c: program-scope variables, in memory of this process.
+ */
+
+zocl_storage *zocl_storage_ref(zocl_storage *storage);  /* NULL is allowed */
+void zocl_storage_unref(zocl_storage *storage);
+
+/* Keep the memory that another module's code has addresses of. */
+bool zocl_storage_hold(zocl_module *module, const zocl_module *other);
+
+/* Find the module's variables and give those that are not imported memory.
+   False with the reason in log. */
+bool zocl_globals_place(zocl_module *module, tool_text *log);
+/* Give imported ones the addresses of those that others export.  False with
+   those in log that nobody does. */
+bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
+                         uint32_t count, tool_text *log);
+/* Write their initial values, once the imported ones have their addresses. */
+bool zocl_globals_fill(const zocl_module *module, tool_text *log);
+/* By name, or NULL. */
+zocl_global *zocl_global_find(const zocl_module *module, const char *name);
+
+/* ------------------------------------------------------------------------
+ * zocl_link.c: the code of one module made of several.
+ */
+
+/* Make module->code of its words: addresses for program-scope variables, and
+   for what it imports the code of those of the `count` others that export it.
+   What nobody exports stays imported.  False with the reason in log. */
+bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
+               tool_text *log);
+
+/* The symbol of that name that the module exports, or NULL. */
+const spirv_symbol *zocl_link_export(const zocl_module *module,
+                                     const char *name);
 
 /* ------------------------------------------------------------------------
  * zocl_build.c: from SPIR-V to an OpenCL program.

@@ -96,9 +96,13 @@
   E(Event, 6, 0, EventQueryKernelTimestamp)            \
   E(Module, 0, 0, ModuleCreate)                        \
   E(Module, 1, 0, ModuleDestroy)                       \
+  E(Module, 2, 0, ModuleDynamicLink)                   \
   E(Module, 3, 0, ModuleGetNativeBinary)               \
+  E(Module, 4, 0, ModuleGetGlobalPointer)              \
   E(Module, 5, 0, ModuleGetKernelNames)                \
   E(Module, 6, 0, ModuleGetProperties)                 \
+  E(Module, 7, 0, ModuleGetFunctionPointer)            \
+  E(Module, 8, 3, ModuleInspectLinkageExt)             \
   E(ModuleBuildLog, 0, 0, ModuleBuildLogDestroy)       \
   E(ModuleBuildLog, 1, 0, ModuleBuildLogGetString)     \
   E(Kernel, 0, 0, KernelCreate)                        \

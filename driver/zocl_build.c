@@ -18,8 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cache.h"
-
 /* ------------------------------------------------------------------------
  * Building, in this process.
  */
@@ -111,7 +109,10 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   }
   if (error != CL_SUCCESS)
     tool_text_add(log, "clBuildProgram: OpenCL error %d\n", (int)error);
-  return error == CL_SUCCESS;
+  if (error == CL_SUCCESS) return true;
+  cl->clReleaseProgram(module->program);
+  module->program = NULL;
+  return false;
 }
 
 /* ------------------------------------------------------------------------
@@ -128,12 +129,11 @@ static struct {
 static cache_key good_key(const zocl_module *module)
 {
   const zocl_device *device = module->device;
-  cache_key key = CACHE_KEY_INIT;
+  cache_key key = module->origin;
   char driver_version[256] = "";
   device->driver->cl->clGetDeviceInfo(device->id, CL_DRIVER_VERSION,
                                       sizeof driver_version - 1,
                                       driver_version, NULL);
-  cache_key_add(&key, module->code, module->code_size);
   cache_key_add(&key, module->flags, strlen(module->flags));
   cache_key_add(&key, device->driver->version,
                 strlen(device->driver->version));

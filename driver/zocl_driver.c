@@ -265,6 +265,7 @@ static const struct {
 } extensions[] = {
   {"ZE_experimental_global_offset", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_kernel_max_group_size_properties", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
 };
 
 ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,

@@ -38,6 +38,10 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
   if (info == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
                      "the module has no kernel %s", desc->pKernelName);
+  if (module->program == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED,
+                     "the module imports functions or variables and is to be "
+                     "linked first");
   zocl_kernel *made = calloc(1, sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   zocl_device *device = module->device;

@@ -47,6 +47,19 @@ static zocl_build_log *log_new(const tool_text *text)
   return log;
 }
 
+/* Hand what was written to the caller, who may not want it, and where it is
+   about a failure to zeDriverGetLastErrorDescription, too. */
+static ze_result_t log_give(ze_result_t result, tool_text *text,
+                            zocl_build_log **log)
+{
+  if (result != ZE_RESULT_SUCCESS && text->size > 0)
+    zocl_fail(result, "%s", text->text);
+  if (log != NULL && (*log = log_new(text)) == NULL)
+    result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  free(text->text);
+  return result;
+}
+
 ze_result_t zocl_ModuleBuildLogDestroy(ze_module_build_log_handle_t log)
 {
   ZOCL_NEED_HANDLE(log);
@@ -86,6 +99,11 @@ void zocl_module_unref(zocl_module *module)
   spirv_free(module->spirv);
   free(module->flags);
   if (module->code != module->words) free(module->code);
+  for (uint32_t i = 0; i < module->held_count; i++)
+    zocl_storage_unref(module->held[i]);
+  free(module->held);
+  zocl_storage_unref(module->storage);
+  free(module->globals);
   free(module->words);
   free(module);
 }
@@ -139,6 +157,26 @@ static bool module_parse(zocl_module *module, tool_text *log)
   return false;
 }
 
+/* Take from functions the wish not to be inlined, which compilers write that
+   were told not to optimise: PoCL has group sizes and ids only in the kernel
+   itself, and ends the process where another function asks for them.  Words in
+   this machine's byte order, not decoded yet. */
+static void functions_inline(uint32_t *words, size_t count)
+{
+  for (size_t at = 5; at < count;) {
+    size_t n = words[at] >> 16;
+    if (n == 0 || n > count - at) return;
+    if ((words[at] & 0xffff) == SpvOpFunction && n == 5)
+      words[at + 3] &= ~(uint32_t)SpvFunctionControlDontInlineMask;
+    at += n;
+  }
+}
+
+static void words_swap(uint32_t *words, size_t count)
+{
+  for (size_t i = 0; i < count; i++) words[i] = __builtin_bswap32(words[i]);
+}
+
 /* A module of SPIR-V that is valid; BUILD_FAILURE with a log otherwise. */
 static ze_result_t module_new(zocl_device *device, const void *spirv,
                               size_t size, const char *flags,
@@ -159,14 +197,15 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
     goto fail;
   }
   memcpy(made->words, spirv, size);
+  if (size >= 4 && made->words[0] == __builtin_bswap32(SpvMagicNumber))
+    words_swap(made->words, size / 4);
+  functions_inline(made->words, size / 4);
   result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   if (!module_parse(made, log)) goto fail;
   if (!spirv_validate(spirv, size, message, sizeof message)) {
     tool_text_add(log, "not a valid SPIR-V module: %s\n", message);
     goto fail;
   }
-  /* From here on in this machine's byte order. */
-  memcpy(made->words, made->spirv->words, size);
   if (made->spirv->address_bits != device->address_bits) {
     tool_text_add(log, "the module is for addresses of %u bits, the device "
                        "has %u\n", made->spirv->address_bits,
@@ -181,6 +220,8 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
   }
   made->code = made->words;
   made->code_size = made->size;
+  made->origin = CACHE_KEY_INIT;
+  cache_key_add(&made->origin, made->words, made->size);
   *module = made;
   return ZE_RESULT_SUCCESS;
 
@@ -260,7 +301,11 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
   if (module_from_native(device, bytes, size, log, &module) !=
       ZE_RESULT_SUCCESS)
     return false;
-  bool ok = zocl_build_here(module, log);
+  if (!zocl_build_here(module, log)) {
+    zocl_module_unref(module);
+    return false;
+  }
+  bool ok = true;
   for (size_t i = 0; ok && i < module->spirv->kernel_count; i++) {
     const ze_kernel_desc_t desc = {
       .stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
@@ -277,6 +322,24 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
     tool_text_add(log, "the kernels cannot be compiled\n");
   zocl_module_unref(module);
   return ok;
+}
+
+/* From words to a program, or as far as that goes without other modules. */
+static ze_result_t module_finish(zocl_module *module, tool_text *log)
+{
+  module->imports = module->spirv->has_imports;
+  if (!zocl_globals_place(module, log))
+    return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+  for (uint32_t i = 0; i < module->global_count; i++)
+    if (module->globals[i].imported) return ZE_RESULT_SUCCESS;
+  if (module->global_count > 0 &&
+      !(zocl_globals_fill(module, log) && zocl_link(module, NULL, 0, log)))
+    return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+  bool built = zocl_build(module, log);
+  /* Functions that nobody has heard of may be the OpenCL's own. */
+  if (built) module->imports = false;
+  return built || module->imports ? ZE_RESULT_SUCCESS
+                                  : ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
 }
 
 ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
@@ -307,24 +370,12 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   else
     result = module_new(device, desc->pInputModule, desc->inputSize,
                         desc->pBuildFlags, desc->pConstants, &log, &made);
-  if (result == ZE_RESULT_SUCCESS && !zocl_build(made, &log))
-    result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
-  if (result != ZE_RESULT_SUCCESS && made != NULL) {
+  if (result == ZE_RESULT_SUCCESS) result = module_finish(made, &log);
+  result = log_give(result, &log, build_log);
+  if (result == ZE_RESULT_SUCCESS)
+    *module = made;
+  else if (made != NULL)
     zocl_module_unref(made);
-    made = NULL;
-  }
-  if (result != ZE_RESULT_SUCCESS && log.size > 0)
-    zocl_fail(result, "%s", log.text);
-  if (build_log != NULL) {
-    *build_log = log_new(&log);
-    if (*build_log == NULL && made != NULL) {
-      zocl_module_unref(made);
-      made = NULL;
-      result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-    }
-  }
-  free(log.text);
-  *module = made;
   return result;
 }
 
@@ -354,8 +405,7 @@ ze_result_t zocl_ModuleGetProperties(ze_module_handle_t module,
 {
   ZOCL_NEED_HANDLE(module);
   ZOCL_NEED_POINTER(properties);
-  properties->flags =
-      module->spirv->has_imports ? ZE_MODULE_PROPERTY_FLAG_IMPORTS : 0;
+  properties->flags = module->imports ? ZE_MODULE_PROPERTY_FLAG_IMPORTS : 0;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -381,4 +431,169 @@ ze_result_t zocl_ModuleGetNativeBinary(ze_module_handle_t module, size_t *size,
   }
   free(packed);
   return result;
+}
+
+ze_result_t zocl_ModuleGetGlobalPointer(ze_module_handle_t module,
+                                        const char *name, size_t *size,
+                                        void **pointer)
+{
+  ZOCL_NEED_HANDLE(module);
+  ZOCL_NEED_POINTER(name);
+  const zocl_global *global = zocl_global_find(module, name);
+  if (global == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
+                     "the module has no program-scope variable %s in global "
+                     "memory", name);
+  if (global->address == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
+                     "the variable %s is imported, and the module is not "
+                     "linked yet", name);
+  if (size != NULL) *size = global->bytes;
+  if (pointer != NULL) *pointer = global->address;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* No OpenCL tells the address of a function. */
+ze_result_t zocl_ModuleGetFunctionPointer(ze_module_handle_t module,
+                                          const char *name, void **pointer)
+{
+  ZOCL_NEED_HANDLE(module);
+  ZOCL_NEED_POINTER(name);
+  ZOCL_NEED_POINTER(pointer);
+  *pointer = NULL;
+  for (size_t i = 0; i < module->spirv->function_count; i++) {
+    const char *have = module->spirv->functions[i].name;
+    if (have != NULL && strcmp(have, name) == 0)
+      return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                       "OpenCL has no pointers to functions");
+  }
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_FUNCTION_NAME,
+                   "the module has no function %s", name);
+}
+
+/* ------------------------------------------------------------------------
+ * Several modules.
+ */
+
+static ze_result_t modules_check(uint32_t count, zocl_module *const *modules)
+{
+  ZOCL_NEED_POINTER(modules);
+  for (uint32_t i = 0; i < count; i++)
+    if (modules[i] == NULL)
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
+                       "module %u of %u is null", i, count);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* How many but the importer export it. */
+static uint32_t count_exporters(const zocl_module *importer, const char *name,
+                                uint32_t count, zocl_module *const *modules)
+{
+  uint32_t exporters = 0;
+  for (uint32_t i = 0; i < count; i++)
+    exporters += modules[i] != importer &&
+                 zocl_link_export(modules[i], name) != NULL;
+  return exporters;
+}
+
+/* Whether somebody exports it, or every OpenCL has it. */
+static bool is_resolvable(const zocl_module *importer,
+                          const spirv_symbol *import, uint32_t count,
+                          zocl_module *const *modules)
+{
+  return import->is_builtin ||
+         count_exporters(importer, import->name, count, modules) > 0;
+}
+
+static bool imports_are_clear(const zocl_module *module, uint32_t count,
+                              zocl_module *const *modules, tool_text *log)
+{
+  const spirv_module *m = module->spirv;
+  bool clear = true;
+  for (size_t i = 0; i < m->symbol_count; i++)
+    if (m->symbols[i].imported &&
+        count_exporters(module, m->symbols[i].name, count, modules) > 1) {
+      tool_text_add(log, "%s is exported by more than one module\n",
+                    m->symbols[i].name);
+      clear = false;
+    }
+  return clear;
+}
+
+static ze_result_t modules_link(uint32_t count, zocl_module *const *modules,
+                                tool_text *log)
+{
+  for (uint32_t i = 1; i < count; i++)
+    if (modules[i]->device->root != modules[0]->device->root) {
+      tool_text_add(log, "modules of different devices cannot be linked\n");
+      return ZE_RESULT_ERROR_MODULE_LINK_FAILURE;
+    }
+  /* All variables have their places before any code is made. */
+  bool ok = true;
+  for (uint32_t i = 0; i < count; i++)
+    if (modules[i]->program == NULL)
+      ok = imports_are_clear(modules[i], count, modules, log) &&
+           zocl_globals_import(modules[i], modules, count, log) && ok;
+  for (uint32_t i = 0; i < count && ok; i++) {
+    zocl_module *module = modules[i];
+    if (module->program != NULL) continue;
+    ok = zocl_globals_fill(module, log) &&
+         zocl_link(module, modules, count, log) && zocl_build(module, log);
+    const spirv_module *m = module->spirv;
+    for (size_t j = 0; j < m->symbol_count && !ok; j++)
+      if (m->symbols[j].imported &&
+          !is_resolvable(module, &m->symbols[j], count, modules))
+        tool_text_add(log, "unresolved import: %s\n", m->symbols[j].name);
+  }
+  return ok ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_MODULE_LINK_FAILURE;
+}
+
+ze_result_t zocl_ModuleDynamicLink(uint32_t count, ze_module_handle_t *modules,
+                                   ze_module_build_log_handle_t *link_log)
+{
+  if (link_log != NULL) *link_log = NULL;
+  ze_result_t result = modules_check(count, modules);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  tool_text log = {NULL, 0};
+  result = modules_link(count, modules, &log);
+  return log_give(result, &log, link_log);
+}
+
+ze_result_t zocl_ModuleInspectLinkageExt(
+    ze_linkage_inspection_ext_desc_t *desc, uint32_t count,
+    ze_module_handle_t *modules, ze_module_build_log_handle_t *build_log)
+{
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(build_log);
+  ze_result_t result = modules_check(count, modules);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (desc->flags & ~(ze_linkage_inspection_ext_flags_t)0x7)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  static const struct {
+    ze_linkage_inspection_ext_flags_t flag;
+    const char *title;
+  } lists[] = {
+    {ZE_LINKAGE_INSPECTION_EXT_FLAG_IMPORTS, "imports"},
+    {ZE_LINKAGE_INSPECTION_EXT_FLAG_UNRESOLVABLE_IMPORTS,
+     "unresolvable imports"},
+    {ZE_LINKAGE_INSPECTION_EXT_FLAG_EXPORTS, "exports"},
+  };
+  tool_text log = {NULL, 0};
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+    if (!(desc->flags & lists[k].flag)) continue;
+    tool_text_add(&log, "%s:\n", lists[k].title);
+    for (uint32_t i = 0; i < count; i++)
+      for (size_t j = 0; j < modules[i]->spirv->symbol_count; j++) {
+        const spirv_symbol *s = &modules[i]->spirv->symbols[j];
+        bool listed =
+            lists[k].flag == ZE_LINKAGE_INSPECTION_EXT_FLAG_EXPORTS
+                ? s->exported
+                : s->imported && !s->is_builtin &&
+                      (lists[k].flag == ZE_LINKAGE_INSPECTION_EXT_FLAG_IMPORTS ||
+                       !is_resolvable(modules[i], s, count, modules));
+        if (listed) tool_text_add(&log, "  %s\n", s->name);
+      }
+  }
+  return log_give(ZE_RESULT_SUCCESS, &log, build_log);
 }

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
-
 enum {
   PATH_SIZE = 4096,
   /* Translations take milliseconds; one that hangs was seen. */

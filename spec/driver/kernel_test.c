@@ -201,11 +201,11 @@ static void test_names(ze_module_handle_t module)
 {
   uint32_t count = 0;
   MUST(zeModuleGetKernelNames(module, &count, NULL));
-  EQUAL(count, 9);
+  EQUAL(count, 10);
   const char *names[20] = {NULL};
   count = 20;
   MUST(zeModuleGetKernelNames(module, &count, names));
-  EQUAL(count, 9);
+  EQUAL(count, 10);
   int found = 0;
   for (uint32_t i = 0; i < count; i++) found += strcmp(names[i], "spin") == 0;
   EQUAL(found, 1);
@@ -233,6 +233,21 @@ static void test_names(ze_module_handle_t module)
              ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED));
   MUST(zeKernelGetIndirectAccess(k, &flags));
   EQUAL(flags, 5);
+  MUST(zeKernelDestroy(k));
+}
+
+/* What a kernel's functions ask for, without being inlined by the compiler
+   that made them. */
+static void test_called(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "called");
+  uint32_t *out = shared_new(s, 64);
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  MUST(zeKernelSetGroupSize(k, 4, 1, 1));
+  launch(k, 3, 1, 1);
+  EQUAL(out[0], 4000);
+  EQUAL(out[11], 4203);
+  MUST(zeMemFree(s.context, out));
   MUST(zeKernelDestroy(k));
 }
 
@@ -274,6 +289,7 @@ int main(void)
   test_local(module);
   test_pointers(module);
   test_required(module);
+  test_called(module);
   test_lifetime(module);
   MUST(zeModuleDestroy(module));
   MUST(zeCommandListDestroy(list));

@@ -92,3 +92,14 @@ kernel void print(int n)
 {
   printf("probe %d\n", n);
 }
+
+/* Asks from a function of its own where it is. */
+static uint place(void)
+{
+  return get_local_size(0) * 1000 + get_group_id(0) * 100 + get_local_id(0);
+}
+
+kernel void called(global uint *out)
+{
+  out[get_global_id(0)] = place();
+}

@@ -1,0 +1,272 @@
+/*
+ * link_test.c - program-scope variables, and modules that need each other.
+ * SPDX-License-Identifier: MIT
+ */
+#include "check.h"
+
+#define KERNELS "spec/driver/kernels/"
+
+static setup s;
+static ze_command_list_handle_t list;
+
+/* Launch with arguments of one size each: pointers or ints. */
+static void run(ze_module_handle_t module, const char *name, uint32_t items,
+                uint32_t count, const size_t *sizes, const void *const *values)
+{
+  ze_kernel_handle_t kernel = kernel_new(module, name);
+  ze_group_count_t one = {1, 1, 1};
+  for (uint32_t i = 0; i < count; i++)
+    MUST(zeKernelSetArgumentValue(kernel, i, sizes[i], values[i]));
+  MUST(zeKernelSetGroupSize(kernel, items, 1, 1));
+  MUST(zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+  MUST(zeKernelDestroy(kernel));
+}
+
+static void run_pointer(ze_module_handle_t module, const char *name,
+                        void *pointer)
+{
+  run(module, name, 1, 1, (size_t[]){sizeof pointer},
+      (const void *[]){&pointer});
+}
+
+static void run_int(ze_module_handle_t module, const char *name, int value)
+{
+  run(module, name, 1, 1, (size_t[]){sizeof value}, (const void *[]){&value});
+}
+
+static const int64_t fresh[19] = {11, 1, 2, 3, 4, 5, 25, 3, -13, -15, 4321,
+                                  0x123456789abcdef0, 1, 1, 0, 21, 32, 14, 8};
+
+static void expect(const char *what, const int64_t *got, const int64_t *wanted)
+{
+  for (int i = 0; i < 19; i++)
+    check_(__FILE__, __LINE__, got[i] == wanted[i],
+           "%s: %d is %lld, wanted %lld", what, i, (long long)got[i],
+           (long long)wanted[i]);
+}
+
+static void test_globals(void)
+{
+  int64_t *out = shared_new(s, 20 * sizeof *out), wanted[19];
+  ze_module_handle_t module = module_load(s, KERNELS "globals.spv");
+  ze_module_handle_t other = module_load(s, KERNELS "globals.spv");
+  memcpy(wanted, fresh, sizeof wanted);
+  run_pointer(module, "get", out);
+  expect("at first", out, wanted);
+
+  /* What one kernel writes another reads; the other module has its own. */
+  run_int(module, "set", 40);
+  wanted[0] = 41;
+  wanted[14] = 3;
+  wanted[15] = 23;
+  run_pointer(module, "get", out);
+  expect("after set", out, wanted);
+  run(module, "count", 64, 0, NULL, NULL);
+  wanted[0] += 64;
+  run_pointer(module, "get", out);
+  expect("after count", out, wanted);
+  run_pointer(other, "get", out);
+  expect("in another module", out, fresh);
+
+  /* The host reads and writes them, too. */
+  size_t size = 0;
+  int32_t *counter = NULL, *table = NULL;
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeModuleGetGlobalPointer(module, "counter", &size,
+                                   (void **)&counter));
+  EQUAL(size, 4);
+  EQUAL(*counter, 105);
+  *counter = 70;
+  wanted[0] = 70;
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeModuleGetGlobalPointer(module, "table", &size, (void **)&table));
+  EQUAL(size, 16);
+  int32_t fives[4] = {5, 6, 7, 8};
+  MUST(zeCommandListAppendMemoryCopy(list, table, fives, sizeof fives, NULL, 0,
+                                     NULL));
+  for (int i = 0; i < 4; i++) wanted[1 + i] = 5 + i;
+  wanted[7] = 7;
+  run_pointer(module, "get", out);
+  expect("after the host", out, wanted);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeModuleGetGlobalPointer(module, "nothing", &size, NULL));
+  EQUAL(size, 4000);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeModuleGetGlobalPointer(module, "wide", NULL, (void **)&table));
+  EQUAL(*(uint64_t *)(void *)table, 0x123456789abcdef0);
+  RETURNS(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
+          zeModuleGetGlobalPointer(module, "nobody", &size, (void **)&table));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          zeModuleGetGlobalPointer(module, NULL, &size, (void **)&table));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
+          zeModuleGetGlobalPointer(NULL, "wide", &size, (void **)&table));
+
+  /* A native binary begins with the first values again. */
+  MUST(zeModuleGetNativeBinary(module, &size, NULL) );
+  size_t n = 0;
+  MUST(zeModuleGetNativeBinary(module, &n, NULL));
+  uint8_t *native = malloc(n);
+  MUST(zeModuleGetNativeBinary(module, &n, native));
+  MUST(zeModuleDestroy(module));
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_NATIVE,
+                           .inputSize = n,
+                           .pInputModule = native};
+  MUST(zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  run_pointer(module, "get", out);
+  expect("from a native binary", out, fresh);
+  MUST(zeModuleDestroy(module));
+  MUST(zeModuleDestroy(other));
+  free(native);
+  MUST(zeMemFree(s.context, out));
+
+  void *function = &size;
+  module = module_load(s, "kernels/saxpy.spv");
+  RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+          zeModuleGetFunctionPointer(module, "saxpy", &function));
+  CHECK(function == NULL);
+  RETURNS(ZE_RESULT_ERROR_INVALID_FUNCTION_NAME,
+          zeModuleGetFunctionPointer(module, "nobody", &function));
+  MUST(zeModuleDestroy(module));
+}
+
+static ze_module_property_flags_t flags_of(ze_module_handle_t module)
+{
+  ze_module_properties_t p = {.stype = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES,
+                              .flags = 77};
+  MUST(zeModuleGetProperties(module, &p));
+  return p.flags;
+}
+
+/* Link and check what the log says. */
+static void link(ze_result_t wanted, uint32_t count,
+                 ze_module_handle_t *modules, const char *words)
+{
+  ze_module_build_log_handle_t log = NULL;
+  char text[8192] = "";
+  size_t size = sizeof text;
+  RETURNS(wanted, zeModuleDynamicLink(count, modules, &log));
+  if (!CHECK(log != NULL)) return;
+  MUST(zeModuleBuildLogGetString(log, &size, text));
+  check_(__FILE__, __LINE__, strstr(text, words) != NULL,
+         "'%s' is in the log: %s", words, text);
+  MUST(zeModuleBuildLogDestroy(log));
+}
+
+static void inspect(uint32_t flags, uint32_t count,
+                    ze_module_handle_t *modules, const char *wanted)
+{
+  ze_linkage_inspection_ext_desc_t desc = {
+    .stype = ZE_STRUCTURE_TYPE_LINKAGE_INSPECTION_EXT_DESC, .flags = flags};
+  ze_module_build_log_handle_t log = NULL;
+  char text[8192] = "";
+  size_t size = sizeof text;
+  MUST(zeModuleInspectLinkageExt(&desc, count, modules, &log));
+  MUST(zeModuleBuildLogGetString(log, &size, text));
+  check_(__FILE__, __LINE__, strcmp(text, wanted) == 0,
+         "linkage:\n%swanted:\n%s", text, wanted);
+  MUST(zeModuleBuildLogDestroy(log));
+}
+
+static void test_linking(void)
+{
+  ze_module_handle_t importer = module_load(s, KERNELS "importer.spv");
+  ze_module_handle_t exporter = module_load(s, KERNELS "exporter.spv");
+  ze_module_handle_t helper = module_load(s, KERNELS "helper.spv");
+  ze_module_handle_t again = module_load(s, KERNELS "exporter.spv");
+  ze_module_handle_t all[4] = {importer, exporter, helper, again};
+  ze_kernel_handle_t kernel;
+  ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
+                           .pKernelName = "use"};
+  void *pointer;
+  EQUAL(flags_of(importer), ZE_MODULE_PROPERTY_FLAG_IMPORTS);
+  EQUAL(flags_of(exporter), ZE_MODULE_PROPERTY_FLAG_IMPORTS);
+  EQUAL(flags_of(helper), 0);
+  RETURNS(ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED,
+          zeKernelCreate(importer, &desc, &kernel));
+  RETURNS(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
+          zeModuleGetGlobalPointer(importer, "shared_count", NULL, &pointer));
+  inspect(ZE_LINKAGE_INSPECTION_EXT_FLAG_UNRESOLVABLE_IMPORTS, 2, all,
+          "unresolvable imports:\n  twice\n");
+  inspect(ZE_LINKAGE_INSPECTION_EXT_FLAG_EXPORTS, 1, &helper,
+          "exports:\n  twice\n");
+
+  link(ZE_RESULT_ERROR_MODULE_LINK_FAILURE, 1, all, "shared_count");
+  link(ZE_RESULT_ERROR_MODULE_LINK_FAILURE, 2, all, "twice");
+  RETURNS(ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED,
+          zeKernelCreate(importer, &desc, &kernel));
+  link(ZE_RESULT_SUCCESS, 3, all, "");
+  /* Linked is linked. */
+  link(ZE_RESULT_SUCCESS, 3, all, "");
+  link(ZE_RESULT_SUCCESS, 1, all, "");
+
+  uint32_t count = 0;
+  MUST(zeModuleGetKernelNames(importer, &count, NULL));
+  EQUAL(count, 1);
+  int32_t *out = shared_new(s, 64), *pair = shared_new(s, 64);
+  pair[0] = 1000;
+  pair[1] = 2000;
+  run(importer, "use", 4, 2, (size_t[]){sizeof out, sizeof pair},
+      (const void *[]){&out, &pair});
+  for (int i = 0; i < 4; i++) EQUAL(out[i], 3 * i + 35 + 3000 + 400000);
+
+  /* The variable is one, in both modules and for the host. */
+  run_int(exporter, "bump", 10);
+  run(importer, "use", 1, 2, (size_t[]){sizeof out, sizeof pair},
+      (const void *[]){&out, &pair});
+  EQUAL(out[0], 5 * 17 + 3000 + 100000);
+  int32_t *shared = NULL, *same = NULL;
+  MUST(zeModuleGetGlobalPointer(importer, "shared_count", NULL,
+                                (void **)&shared));
+  MUST(zeModuleGetGlobalPointer(exporter, "shared_count", NULL,
+                                (void **)&same));
+  CHECK(shared == same);
+  EQUAL(*shared, 17);
+  /* So is the static one that combine counts its calls in. */
+  run_pointer(exporter, "back", out);
+  EQUAL(out[0], 1008);
+  EQUAL(out[1], 5);
+
+  /* It outlives the module it came from. */
+  MUST(zeModuleDestroy(exporter));
+  run(importer, "use", 1, 2, (size_t[]){sizeof out, sizeof pair},
+      (const void *[]){&out, &pair});
+  EQUAL(out[0], 5 * 17 + 3000 + 100000);
+  MUST(zeModuleDestroy(importer));
+
+  /* Two that export the same are no answer. */
+  all[0] = module_load(s, KERNELS "importer.spv");
+  all[1] = module_load(s, KERNELS "exporter.spv");
+  link(ZE_RESULT_ERROR_MODULE_LINK_FAILURE, 4, all, "more than one");
+  MUST(zeModuleDestroy(all[0]));
+  MUST(zeModuleDestroy(all[1]));
+
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          zeModuleDynamicLink(1, NULL, NULL));
+  ze_linkage_inspection_ext_desc_t bad = {
+    .stype = ZE_STRUCTURE_TYPE_LINKAGE_INSPECTION_EXT_DESC, .flags = 8};
+  ze_module_build_log_handle_t log;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION,
+          zeModuleInspectLinkageExt(&bad, 1, &helper, &log));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          zeModuleInspectLinkageExt(&bad, 1, &helper, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          zeModuleInspectLinkageExt(NULL, 1, &helper, &log));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          zeModuleInspectLinkageExt(&bad, 1, NULL, &log));
+  MUST(zeModuleDestroy(helper));
+  MUST(zeModuleDestroy(again));
+  MUST(zeMemFree(s.context, out));
+  MUST(zeMemFree(s.context, pair));
+}
+
+int main(void)
+{
+  s = setup_new();
+  list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  test_globals();
+  test_linking();
+  MUST(zeCommandListDestroy(list));
+  MUST(zeContextDestroy(s.context));
+  CHECK_DONE();
+}
