@@ -609,9 +609,9 @@ ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes);
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.
  */
 
-/* Translate module->code with llvm-spirv, of LLVM `llvm` where that is installed, or take
-   what was translated before from the cache.  Returns malloc'ed bitcode, or
-   NULL with the reason in log. */
+/* Translate module->code with llvm-spirv, of LLVM `llvm` where that is
+   installed, or take what was translated before from the cache.  Returns
+   malloc'ed bitcode, or NULL with the reason in log. */
 unsigned char *zocl_translate(const zocl_module *module, unsigned llvm,
                               size_t *size, tool_text *log);
 
