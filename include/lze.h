@@ -154,6 +154,18 @@ typedef struct lze_Api {
   int (*export_buffer)(lua_State *L, int index, uint64_t *token,
                        lze_ErrorInfo *error);
   int (*import_buffer)(lua_State *L, uint64_t token, lze_ErrorInfo *error);
+
+  /* Keep the plan at an index, so that it can be run without being on the
+     stack: until drop_plan, which may come before or after the end of the
+     state.  The others take any thread (coroutine) of its state that could
+     call a function just now, and need a few free slots of its stack. */
+  int (*keep_plan)(lua_State *L, int index, lze_PlanRef **plan,
+                   lze_ErrorInfo *error);
+  void (*drop_plan)(lze_PlanRef *plan); /* NULL is allowed */
+
+  /* plan:run() and [+1] plan:start(), which gives an event. */
+  int (*run_plan)(lua_State *L, lze_PlanRef *plan, lze_ErrorInfo *error);
+  int (*start_plan)(lua_State *L, lze_PlanRef *plan, lze_ErrorInfo *error);
 } lze_Api;
 
 /* Whether a table has a function: LZE_API_HAS(api, import_buffer). */

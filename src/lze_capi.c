@@ -8,7 +8,7 @@
 #include "lze.h"
 #include "lze_private.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
@@ -20,7 +20,8 @@ static int error_set(lze_ErrorInfo *e, int code, const char *message) {
   if (e == NULL) return code;
   e->code = code;
   e->result = 0;
-  snprintf(e->message, sizeof e->message, "%s", message);
+  if (memccpy(e->message, message, '\0', sizeof e->message) == NULL)
+    e->message[sizeof e->message - 1] = '\0';
   return code;
 }
 
@@ -365,6 +366,90 @@ static int api_import_buffer(lua_State *L, uint64_t token, lze_ErrorInfo *e) {
   return api_call(L, import_body, &token, 0, 1, e);
 }
 
+/* --- plans -------------------------------------------------------------- */
+
+struct lze_PlanRef {
+  lze_State *state;             /* NULL after its end */
+  lua_State *main;
+  int reference;                /* of the plan, in the registry */
+  lua_CFunction run, start;
+  lze_PlanRef *prev, *next;     /* of the state */
+};
+
+void lze_plans_forget(lze_State *S) {
+  for (lze_PlanRef *p = S->plans; p != NULL; p = p->next) p->state = NULL;
+  S->plans = NULL;
+}
+
+static lua_CFunction plan_method(lua_State *L, const char *name) {
+  lua_getfield(L, 2, name);
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  return f;
+}
+
+static int keep_plan_body(lua_State *L) {
+  lze_PlanRef *p = lua_touserdata(L, 1);
+  if (lze_box_kind(L, 2) != lze_plan_kind)
+    luaL_error(L, "plan expected, got %s", lze_describe(L, 2));
+  p->run = plan_method(L, "run");
+  p->start = plan_method(L, "start");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  p->main = lua_tothread(L, -1);
+  p->state = lze_state(L);
+  lua_pushvalue(L, 2);
+  p->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+  p->next = p->state->plans;
+  if (p->next != NULL) p->next->prev = p;
+  p->state->plans = p;
+  return 0;
+}
+
+static int api_keep_plan(lua_State *L, int index, lze_PlanRef **plan,
+                         lze_ErrorInfo *e) {
+  lze_PlanRef *p = calloc(1, sizeof *p);
+  if (p == NULL) return error_set(e, LZE_EMEMORY, "not enough memory");
+  int code = api_call(L, keep_plan_body, p, index, 0, e);
+  *plan = code == LZE_OK ? p : NULL;
+  if (code != LZE_OK) free(p);
+  return code;
+}
+
+static void api_drop_plan(lze_PlanRef *p) {
+  if (p == NULL) return;
+  if (p->state != NULL) {
+    if (p->prev != NULL)
+      p->prev->next = p->next;
+    else
+      p->state->plans = p->next;
+    if (p->next != NULL) p->next->prev = p->prev;
+    /* Sets a field that is there, so it needs no memory and raises nothing. */
+    if (lua_checkstack(p->main, 4))
+      luaL_unref(p->main, LUA_REGISTRYINDEX, p->reference);
+  }
+  free(p);
+}
+
+static int plan_call(lua_State *L, lze_PlanRef *p, lua_CFunction method,
+                     int results, lze_ErrorInfo *e) {
+  if (p == NULL || p->state == NULL)
+    return error_set(e, LZE_EMISUSE, "the state of the plan is closed");
+  if (!lua_checkstack(L, LUA_MINSTACK))
+    return error_set(e, LZE_EMEMORY, "no room on the Lua stack");
+  lua_pushcfunction(L, method);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, p->reference);
+  int status = lua_pcall(L, 1, results, 0);
+  return status == LUA_OK ? error_none(e) : error_take(L, status, e);
+}
+
+static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
+  return plan_call(L, p, p != NULL ? p->run : NULL, 0, e);
+}
+
+static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
+  return plan_call(L, p, p != NULL ? p->start : NULL, 1, e);
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 static const lze_Api api_table = {
@@ -386,6 +471,10 @@ static const lze_Api api_table = {
     .get_handle = api_get_handle,
     .export_buffer = api_export_buffer,
     .import_buffer = api_import_buffer,
+    .keep_plan = api_keep_plan,
+    .drop_plan = api_drop_plan,
+    .run_plan = api_run_plan,
+    .start_plan = api_start_plan,
 };
 
 API const lze_Api *lze_api(unsigned version) {

@@ -1000,6 +1000,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
     lze_context_close(c);
     lze_disown(&c->o);
   }
+  lze_plans_forget(S);
   S->closed = true;
   while (S->free_commands != NULL) {
     lze_Command *c = S->free_commands;

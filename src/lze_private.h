@@ -496,6 +496,7 @@ struct lze_State {
   const lze_DeviceInfo *device; /* the default, once it is known */
   lze_Context *context;         /* lze.default's, owned; or NULL */
   lze_Queue *queue;             /* likewise */
+  struct lze_PlanRef *plans;    /* kept by C: see lze.h */
   lze_Policy policy;            /* LZE_GROUP_POLICY */
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
@@ -1311,5 +1312,7 @@ void lze_open_graph(lua_State *L);
 void lze_open_plan(lua_State *L);
 void lze_open_share(lua_State *L);
 void lze_open_capi(lua_State *L);
+/* The end of a state: what C has kept of it is not to be used any more. */
+void lze_plans_forget(lze_State *S);
 
 #endif

@@ -352,6 +352,52 @@ static void test_failure(void) {
   lua_close(L);
 }
 
+/* --- plans -------------------------------------------------------------- */
+
+static void test_plans(void) {
+  lua_State *L = state_open();
+  script(L, "local lze = require 'lze' "
+            "x = lze.buffer('int', {2, 3}) y = lze.buffer('int', 2) "
+            "local g = lze.graph 'squares' "
+            "g:input(x, 'every') "
+            "g:task('square', lze.load 'kernels/spec.spv'.square, 2, x, y) "
+            "g:output(y, 'every') "
+            "return y, g:compile(), x");
+  lze_PlanRef *plan, *other;
+  lze_BufferInfo info = {.size = sizeof info};
+  REFUSED(LZE_EMISUSE, "plan expected, got buffer",
+          lze->keep_plan(L, 1, &plan, &error));
+  CHECK(plan == NULL);
+  CODE(LZE_OK, lze->keep_plan(L, 2, &plan, &error));
+  CODE(LZE_OK, lze->keep_plan(L, 2, &other, &error));
+  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
+  const int *out = info.pointer;
+  CODE(LZE_OK, lze->get_buffer(L, 3, &info, &error));
+  int *in = info.pointer;
+  lua_settop(L, 0);
+  lua_gc(L, LUA_GCCOLLECT);
+  lua_gc(L, LUA_GCCOLLECT);
+  for (int i = 0; i < 100; i++) {
+    in[0] = i;
+    CODE(LZE_OK, lze->run_plan(L, plan, &error));
+    EQUAL(out[0], i * i);
+  }
+  EQUAL(lua_gettop(L), 0);
+  in[1] = 7;
+  CODE(LZE_OK, lze->start_plan(L, other, &error));
+  CODE(LZE_OK, lze->wait_event(L, 1, 60, &error));
+  EQUAL(out[1], 49);
+  lze->drop_plan(other);
+  lze->drop_plan(NULL);
+  script(L, "x:close()");
+  REFUSED(LZE_EMISUSE, "graph squares: a buffer that it uses is closed",
+          lze->run_plan(L, plan, &error));
+  REFUSED(LZE_EMISUSE, "closed", lze->run_plan(L, NULL, &error));
+  CODE(LZE_OK, lze->close(L, &error));
+  REFUSED(LZE_EMISUSE, "closed", lze->run_plan(NULL, plan, &error));
+  lze->drop_plan(plan);
+}
+
 /* --- states and threads ------------------------------------------------- */
 
 typedef struct Shared {
@@ -450,6 +496,7 @@ int main(void) {
   test_events();
   test_no_memory();
   test_failure();
+  test_plans();
   test_share();
   test_share_release();
   MUST(zeContextDestroy(context));

@@ -1,0 +1,86 @@
+/*
+ * environment_test.c - what a host decides before lze looks for drivers.
+ * SPDX-License-Identifier: MIT
+ *
+ * Each case has a process of its own, because it is decided once for each.
+ */
+#include "../driver/check.h"
+
+#include "lze.h"
+
+#include <lualib.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char variable[] = "ZE_ENABLE_ALT_DRIVERS";
+
+/* What lze.info() says in this process. */
+static const char *info(void) {
+  lua_State *L = luaL_newstate(); /* for as long as the process */
+  luaL_openlibs(L);
+  luaL_requiref(L, "lze", luaopen_lze, 1);
+  if (luaL_dostring(L, "return lze.info()") != LUA_OK)
+    printf("not ok - %s\n", lua_tostring(L, -1));
+  return lua_tostring(L, -1);
+}
+
+static bool plain(void) {
+  return strstr(info(), "device 1:") != NULL && getenv(variable) == NULL;
+}
+
+static bool kept(void) {
+  if (lze_keep_environment(1) != LZE_OK) return false;
+  return strstr(info(), "the program forbids a change of the environment") &&
+         getenv(variable) == NULL;
+}
+
+/* What the host has set is left alone. */
+static bool kept_own(void) {
+  setenv(variable, "libze_none.so", 1);
+  if (lze_keep_environment(1) != LZE_OK) return false;
+  return strstr(info(), "the drivers are those of") != NULL &&
+         strcmp(getenv(variable), "libze_none.so") == 0;
+}
+
+/* A directory where the driver is none shows that it is looked at first. */
+static bool elsewhere(void) {
+  char directory[] = "/tmp/lze-XXXXXX", file[64];
+  if (mkdtemp(directory) == NULL) return false;
+  snprintf(file, sizeof file, "%s/libze_opencl.so", directory);
+  FILE *f = fopen(file, "w");
+  if (f == NULL) return false;
+  fputs("not a driver\n", f);
+  fclose(f);
+  bool good = lze_set_driver_path(directory) == LZE_OK &&
+              strstr(info(), "software (OpenCL)") == NULL;
+  remove(file);
+  rmdir(directory);
+  return good;
+}
+
+/* One that has none changes nothing. */
+static bool nowhere(void) {
+  return lze_set_driver_path("/nowhere") == LZE_OK && plain();
+}
+
+int main(void) {
+  static const struct {
+    const char *name;
+    bool (*run)(void);
+  } cases[] = {{"plain", plain},
+               {"kept", kept},
+               {"kept_own", kept_own},
+               {"elsewhere", elsewhere},
+               {"nowhere", nowhere}};
+  unsetenv(variable);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(cases[i].run() ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    check_(__FILE__, __LINE__, status == 0, "%s", cases[i].name);
+  }
+  CHECK_DONE();
+}
