@@ -130,6 +130,10 @@ typedef struct spirv_kernel {
      apart, or nobody knows where; those in loops count more.  What has the
      same address for both is in neither.  A good guess, not a proof. */
   uint32_t beside[3], apart[3];
+  /* The most work-items along x, y and z, and in all, for which its arrays in
+     local memory have a place each; 0 where they do not tell.  A group that is
+     larger may well write past their ends. */
+  uint32_t local_fit[3], local_items;
 } spirv_kernel;
 
 /* A function's body: instructions [first, first + count) of the module. */

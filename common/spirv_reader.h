@@ -82,6 +82,7 @@ typedef struct function_info {
   uint32_t kernel;           /* 1 + index of the first kernel it is */
   uint32_t local_size[3], local_hint[3], subgroup;
   uint32_t beside[3], apart[3]; /* of its own body, as in spirv_kernel */
+  uint32_t local_fit[3], local_items;
   uint8_t *summary;          /* a byte for each parameter */
   uint8_t unknown;           /* spirv_access through unknown pointers */
   bool returns_unknown, done, known;
@@ -187,6 +188,13 @@ static inline int64_t function_of(const reader *r, uint32_t id)
     -1 : (int64_t)r->info[d].owner - 1;
 }
 
+/* Let a limit be no more than another; 0 is none. */
+static inline void spirv_fit(uint32_t *limit, uint32_t other)
+{
+  if (other != 0 && (*limit == 0 || other < *limit))
+    *limit = other;
+}
+
 /* The literal string from word k on, which belongs to the module; NULL when
    memory runs out. */
 const char *spirv_text_at(reader *r, const spirv_instruction *i, unsigned k);
@@ -205,7 +213,8 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo);
 /* Fill in what all functions do through pointers: summary and unknown. */
 bool spirv_follow_pointers(reader *r);
 
-/* Fill in how functions step through memory: beside, apart and features. */
+/* Fill in how functions step through memory: beside, apart, local_fit,
+   local_items and features. */
 bool spirv_find_strides(reader *r);
 
 /* Give a kernel's arguments, complete but for that, their access. */

@@ -15,6 +15,7 @@
  */
 #include "spirv_reader.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -529,6 +530,72 @@ static bool is_long(uint32_t function)
   }
 }
 
+/* An index of that stride into an array of local memory with `length` places:
+   what a group may have for each of its work-items to have its own. */
+static void fit_index(function_info *more, stride index, uint64_t length)
+{
+  uint32_t least = 0, places = (uint32_t)(length < FAR ? length : FAR);
+  unsigned dims = 0;
+  if (length == 0 || (index.flags & STRIDE_VARIES))
+    return; /* a loop over the array takes any group */
+  for (int d = 0; d < 3; d++) {
+    dims += index.by[d] != 0;
+    if (index.by[d] != FAR)
+      spirv_fit(&least, (uint32_t)abs(index.by[d]));
+  }
+  if (least == 0)
+    return;
+  places = (places - 1) / least + 1;
+  if (dims > 1)
+    spirv_fit(&more->local_items, places);
+  for (int d = 0; d < 3; d++) {
+    uint32_t by = (uint32_t)abs(index.by[d]);
+    if (by == least)
+      spirv_fit(&more->local_fit[d], places);
+    else if (by != 0 && by != FAR) {
+      /* Rows of `by` places: no more along the other, and so many rows. */
+      spirv_fit(&more->local_fit[d], (places * least - 1) / by + 1);
+      for (int e = 0; e < 3; e++)
+        if ((uint32_t)abs(index.by[e]) == least)
+          spirv_fit(&more->local_fit[e], by / least);
+    }
+  }
+}
+
+/* The places that an index never reaches because something constant is added
+   to it: those of a border. */
+static uint64_t border_of(const reader *r, uint32_t index)
+{
+  const spirv_instruction *i = def_of(r, index);
+  int64_t by;
+  if (i != NULL && (i->opcode == SpvOpSConvert || i->opcode == SpvOpUConvert))
+    i = def_of(r, word(i, 3));
+  if (i == NULL || i->opcode != SpvOpIAdd)
+    return 0;
+  return (signed_constant(r, word(i, 4), &by) ||
+          signed_constant(r, word(i, 3), &by)) && by > 0 ? (uint64_t)by : 0;
+}
+
+/* The indices of a chain into local memory. */
+static void fit_chain(strides *s, uint32_t at, bool element)
+{
+  const reader *r = s->r;
+  const spirv_instruction *i = &r->ins[at];
+  uint32_t type_id = pointee_of(r, word(i, 3));
+  if (space_of(r, i->result) != SpvStorageClassWorkgroup)
+    return;
+  for (unsigned k = 4 + element; k < i->word_count; k++) {
+    const spirv_instruction *type = def_of(r, type_id);
+    uint64_t length, border = border_of(r, i->words[k]);
+    if (type == NULL || type->opcode != SpvOpTypeArray)
+      return;
+    if (constant_of(r, word(type, 3), &length) && length > border)
+      fit_index(&r->more[r->info[at].owner - 1], stride_of(s, i->words[k]),
+                length - border);
+    type_id = word(type, 2);
+  }
+}
+
 static void count(strides *s, uint32_t at)
 {
   const reader *r = s->r;
@@ -543,6 +610,14 @@ static void count(strides *s, uint32_t at)
     return;
   case SpvOpStore:
     count_access(s, at, word(i, 1), stride_of(s, word(i, 1)), true);
+    return;
+  case SpvOpAccessChain:
+  case SpvOpInBoundsAccessChain:
+    fit_chain(s, at, false);
+    return;
+  case SpvOpPtrAccessChain:
+  case SpvOpInBoundsPtrAccessChain:
+    fit_chain(s, at, true);
     return;
   case SpvOpCopyMemory:
   case SpvOpCopyMemorySized:

@@ -5,6 +5,8 @@ local expect = require "spec.support.expect"
 local process = require "spec.support.process"
 local lze = require "lze"
 
+local policies = {"lze", "driver", "largest", "tornado", "oneapi.jl", "tuned"}
+
 local mod = lze.load "kernels/spec.spv"
 
 local function file_bytes(path)
@@ -664,7 +666,7 @@ describe("a range", function()
   end)
 
   it("is exact under every policy", function()
-    for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
+    for _, policy in ipairs(policies) do
       check_count(mod.count, {1009}, {policy = policy})
       check_count(mod.count, {1000}, {policy = policy})
       check_count(mod.count, {17, 13}, {policy = policy})
@@ -729,7 +731,7 @@ describe("a range", function()
     assert.equal("kernel add: offset: integer expected, got boolean",
       call {1, offset = {true}})
     assert.equal("kernel add: unknown policy 'best' (known: lze, driver, " ..
-      "largest, tornado)", call {1, policy = "best"})
+      "largest, tornado, oneapi.jl, tuned)", call {1, policy = "best"})
     assert.equal("kernel add: policy: string expected, got integer 1",
       call {1, policy = 1})
     assert.equal("kernel add: queue: an open queue expected, got string 'q'",
@@ -842,7 +844,7 @@ describe("a kernel that knows its group", function()
   end)
 
   it("under every policy", function()
-    for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
+    for _, policy in ipairs(policies) do
       for _, n in ipairs {1000, 1009} do
         check_count(mod.count_groups, {n}, {policy = policy})
         assert.equal(0, n % mod.count_groups:group {n, policy = policy})
@@ -888,7 +890,7 @@ describe("LZE_GROUP_POLICY", function()
     print(v)]]
 
   it("switches the policy", function()
-    for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
+    for _, policy in ipairs(policies) do
       local group = mod.count:group {1000, policy = policy}
       assert.equal(group .. "\n",
         process.output(script, {env = {LZE_GROUP_POLICY = policy}}))
@@ -897,7 +899,7 @@ describe("LZE_GROUP_POLICY", function()
 
   it("is a known word", function()
     assert.equal("stdin:3: LZE_GROUP_POLICY: unknown policy 'best' (known: " ..
-      "lze, driver, largest, tornado)\n",
+      "lze, driver, largest, tornado, oneapi.jl, tuned)\n",
       process.output(script, {env = {LZE_GROUP_POLICY = "best"}}))
   end)
 end)

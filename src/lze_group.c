@@ -22,9 +22,12 @@ enum {
   /* The body of a split, when no limit asks for more: what a group costs is
      then a few percent of what its work-items do. */
   MOST_BODY = 1024,
-  /* 4 vectors of 16 floats, the widest there are: a compiler unrolls shorter
-     rows instead of making vectors of them. A large rest on a CPU goes by
-     groups of so many, and what that leaves one by one. */
+  /* Rows that become vectors: compilers make 4 vectors of 8 floats at a time,
+     and unroll shorter rows instead. */
+  VECTOR_ROW = 32,
+  /* 4 vectors of 16 floats, the widest there are: no vector of a row of these
+     is left half empty. A large rest on a CPU goes by groups of so many, and
+     what that leaves one by one. */
   ROW_SIZE = 64,
   /* A rest below this part of its range goes one by one at once: even where
      the body runs 8 times faster by vectors, it adds 6 % then, and it needs
@@ -33,31 +36,52 @@ enum {
   /* Work-items of a GPU that read neighbouring floats share a memory
      transaction of 64 bytes. */
   GPU_LINE = 16,
+  SPILL_BYTES = 1 << 20, /* of a group, by oneAPI.jl's rule */
   MOST_SEGMENTS = 3, /* of a dimension: the body and two rests */
   MOST_CUTS = 64     /* of a dimension: see list_cuts */
 };
 
-/* What a work-item takes is not known, so a plan is judged by three loads, in
-   nanoseconds: a few memory accesses, many steps of arithmetic, and a loop of
-   many rounds, which compilers do not make into vectors. */
+/* What a work-item takes, in nanoseconds, is not known exactly. One without
+   loops and long maths does a few accesses and steps. Any other is judged by
+   two loads, as one plan has to do for both: a loop of few rounds, which
+   becomes vectors, and one of many, which compilers make no vectors of. */
 typedef struct Load {
   double item;
   bool vectors;
 } Load;
-enum { LOADS = 3 };
-static const Load loads[LOADS] = {{1, true}, {100, true}, {100, false}};
+enum { MOST_LOADS = 2 };
+static const Load light[] = {{1, true}}, heavy[] = {{10, true}, {100, false}};
 
 /* A launch: to wake the cores, or to start and drain the device. */
 static const double LAUNCH_COST = 5000;
 /* To enter a group on a CPU: a call, its ids, the set-up of its loop. */
 static const double GROUP_COST = 6;
 /* To start another row of a group: the set-up of the inner loop. */
-static const double ROW_COST = 2;
-/* What a group does once where its work-items work together, in work-items:
-   its result is handed on, and its local memory filled and emptied, which
-   takes two steps for each word of 4 bytes. */
+static const double ROW_COST = 1;
+/* What a group does once where its work-items work together, in light steps:
+   its result is handed on, and where loops fill its local memory it is emptied
+   too, which takes two of them for each word of 4 bytes. */
 static const double SHARED_COST = 16;
 static const double SHARED_BYTES = 2;
+/* On a CPU a barrier ends the loop over the work-items of a group, and all of
+   them are kept in memory for the next: a store and a load each, in the time
+   of a light step. Loops of so many rounds or fewer are unrolled by compilers,
+   and so a group of one vector goes through its barriers in registers. */
+enum { UNROLLED = 16 };
+static const double BARRIER_COST = 1;
+/* A line that is not in the first-level cache comes from the next ones in 4
+   to 15 ns. */
+static const double LINE_COST = 10;
+enum {
+  LINE_FLOATS = 16, /* elements of a line, where they are floats */
+  /* First-level caches have 8 ways or more, and are indexed by an address's
+     place in its page: rows a page apart compete for the same ways. */
+  WAYS = 8, LINE_BYTES = 64, PAGE_BYTES = 4096,
+  PAGES = 64, /* whose addresses a core has at hand */
+  /* Rows this short are unrolled whole, and the loop round them becomes the
+     one that is made into vectors. */
+  SHORT_ROW = 4
+};
 /* What the variables of a group may take before they no longer stay in the
    first-level cache of a core, 32 KiB on nearly all of them; and what those of
    a work-item take at least where a barrier makes all of them wait. */
@@ -97,6 +121,10 @@ typedef struct Rule {
   uint32_t lanes;      /* work-items of one vector or sub-group */
   double units;        /* what works at the same time */
   bool splits;
+  /* As the kernel's; where nothing is known, arrays run along x. */
+  uint32_t beside[3];
+  const Load *loads;
+  int load_count;
 } Rule;
 
 /* An index into the cuts of each dimension. */
@@ -163,20 +191,87 @@ static bool shares(const Rule *r) {
          (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL | SPIRV_USES_GROUP_OPS);
 }
 
+/* The dimension along which a core's innermost loop runs. */
+static int inner_dimension(const Rule *r, const uint32_t g[3]) {
+  int d = 0;
+  while (d < 2 && g[d] <= SHORT_ROW && g[d + 1] > g[d]) d++;
+  return d < r->in->dims ? d : 0;
+}
+
+/* How many lines stay in the first-level cache that lie n floats apart. */
+static uint32_t lines_kept(uint32_t n) {
+  uint32_t apart = n * 4 % PAGE_BYTES, places = PAGE_BYTES;
+  while (apart % places != 0) places /= 2; /* the largest that divides it */
+  uint32_t kept = WAYS * least(PAGE_BYTES / places, PAGE_BYTES / LINE_BYTES);
+  return least(kept, n >= PAGE_BYTES / 4 ? PAGES : kept);
+}
+
+/* What a work-item waits for lines that its neighbours in the innermost loop
+   do not use, though those along another dimension do: where the group is wide
+   in that too, and the lines are still there when it gets to them, they are
+   shared by as many work-items. */
+static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
+  const lze_GroupInput *in = r->in;
+  int other = -1;
+  for (int d = 0; d < in->dims; d++)
+    if (d != inner && r->beside[d] > 0 &&
+        (other < 0 || r->beside[d] > r->beside[other]))
+      other = d;
+  if (other < 0 || in->apart[inner] == 0) return 0;
+  double waits = LINE_COST * least(in->apart[inner], r->beside[other]);
+  if (g[inner] > lines_kept(r->n[other])) return waits;
+  /* Only whole lines are not shared with the next group, which comes late. */
+  bool whole = g[other] % LINE_FLOATS == 0 && r->n[other] % LINE_FLOATS == 0;
+  double lines = (g[other] - (whole ? 0 : 1)) / LINE_FLOATS + !whole;
+  return waits * lines / g[other];
+}
+
 /* What one group takes on a core. */
 static double cpu_group(const Rule *r, const uint32_t g[3],
                         const Load *load) {
-  double rows = (double)g[1] * g[2], items = g[0] * rows, steps = items;
-  double own = (double)(r->in->private_bytes + r->in->spill_bytes);
-  /* Vectors run along the first dimension; what they leave goes singly. */
-  if (load->vectors && g[0] >= ROW_SIZE)
-    steps = rows * (g[0] / r->lanes + g[0] % r->lanes);
-  if (r->in->features & SPIRV_USES_BARRIER) own += WAITING_BYTES;
+  const lze_GroupInput *in = r->in;
+  int inner = inner_dimension(r, g);
+  double items = (double)g[0] * g[1] * g[2], rows = items / g[inner];
+  double steps = items, own = (double)(in->private_bytes + in->spill_bytes);
+  /* Vectors run along the innermost loop; what they leave goes singly, and so
+     does everything whose accesses are apart there. */
+  bool barriers = in->features & SPIRV_USES_BARRIER;
+  if (load->vectors && g[inner] >= (barriers ? r->lanes : VECTOR_ROW) &&
+      in->apart[inner] <= r->beside[inner])
+    steps = rows * (g[inner] / r->lanes + g[inner] % r->lanes);
+  if (barriers) own += WAITING_BYTES;
   /* Every second access or so waits for the next level of the cache. */
   if (items * own > CACHE_BYTES) steps *= 1.5;
-  if (shares(r))
-    steps += SHARED_COST + (double)r->in->local_bytes / SHARED_BYTES;
-  return GROUP_COST + (rows - 1) * ROW_COST + steps * load->item;
+  double cost = GROUP_COST + (rows - 1) * ROW_COST + steps * load->item +
+                items * cpu_lines(r, g, inner);
+  if (shares(r)) {
+    cost += SHARED_COST;
+    if (in->features & SPIRV_SWEEPS_LOCAL)
+      cost += (double)in->local_bytes / SHARED_BYTES;
+  }
+  /* In loops that halve the group, as sums do, there is one for each half. */
+  if (barriers && items > UNROLLED)
+    cost += items * BARRIER_COST *
+            (in->features & SPIRV_HAS_LOOPS ? ceil(log2(items)) : 1);
+  return cost;
+}
+
+/* How many times more lines than it needs a sub-group of a GPU moves, on
+   average of all accesses: it is a row of work-items, and those of them that
+   follow each other along the dimension of an access share lines. */
+static double gpu_lines(const Rule *r, const uint32_t g[3]) {
+  double moved = 0, accesses = 0;
+  uint32_t before = 1; /* work-items that lie between two neighbours */
+  for (int d = 0; d < 3; d++) {
+    uint32_t line = least(GPU_LINE, r->n[d]);
+    uint32_t run = least(g[d], r->lanes / before);
+    double weight = r->beside[d];
+    if (run == 0) run = 1;
+    moved += weight * (run < line ? (double)line / run : 1);
+    accesses += weight;
+    before = (uint64_t)before * g[d] > r->lanes ? r->lanes : before * g[d];
+  }
+  return moved / accesses;
 }
 
 /* What one group takes of a GPU: the work-items whose place it holds. */
@@ -185,9 +280,7 @@ static double gpu_group(const Rule *r, const uint32_t g[3],
   double items = (double)g[0] * g[1] * g[2];
   double held = round_up(items, r->lanes);
   if (load->item <= 1 && held < GPU_START) held = GPU_START;
-  held *= 1 + items / (2 * GPU_RESIDENT);
-  uint32_t line = least(GPU_LINE, r->n[0]);
-  if (g[0] < line) held *= (double)line / g[0];
+  held *= (1 + items / (2 * GPU_RESIDENT)) * gpu_lines(r, g);
   /* Fewer groups fit where their local memory fills the core first. */
   if (r->in->device_local_bytes != 0) {
     double wanted = (double)r->in->local_bytes * GPU_RESIDENT / items;
@@ -289,20 +382,20 @@ static void plan_part(const CutList l[3], const int cut[3], int k,
   }
 }
 
-/* What the three loads take, multiplied: the smallest product has the best
-   geometric mean. */
+/* What the loads take, multiplied: the smallest product has the best geometric
+   mean. */
 static double plan_cost(const Rule *r, const CutList l[3], const int cut[3]) {
   int parts = plan_parts(l, cut);
-  double cost[LOADS], product = 1;
-  for (int k = 0; k < LOADS; k++) cost[k] = parts * LAUNCH_COST;
+  double cost[MOST_LOADS], product = 1;
+  for (int k = 0; k < r->load_count; k++) cost[k] = parts * LAUNCH_COST;
   for (int p = 0; p < parts; p++) {
     uint32_t g[3], count[3];
     plan_part(l, cut, p, g, count);
-    for (int k = 0; k < LOADS; k++)
-      cost[k] += part_cost(r, g, count, &loads[k]);
+    for (int k = 0; k < r->load_count; k++)
+      cost[k] += part_cost(r, g, count, &r->loads[k]);
   }
-  for (int k = 0; k < LOADS; k++) product *= cost[k];
-  return product;
+  for (int k = 0; k < r->load_count; k++) product *= cost[k];
+  return r->load_count == 2 ? sqrt(product) : product;
 }
 
 /* The cheapest legal plan in one launch and the cheapest in several. Returns
@@ -485,9 +578,11 @@ static const char *policy_size(const Rule *r, uint32_t g[3]) {
   g[0] = g[1] = g[2] = 1;
   switch (r->in->policy) {
     case LZE_POLICY_DRIVER:
+    case LZE_POLICY_TUNED:
       for (int d = 0; d < 3; d++)
         if (r->in->suggested[d] != 0) g[d] = r->in->suggested[d];
-      return "the driver's suggestion";
+      return r->in->policy == LZE_POLICY_DRIVER ? "the driver's suggestion"
+                                                : "measured by lze.tune";
     case LZE_POLICY_LARGEST:
       for (int d = 0; d < 3; d++) {
         g[d] = largest_divisor(r->n[d], least(least(left, r->size[d]),
@@ -495,12 +590,50 @@ static const char *policy_size(const Rule *r, uint32_t g[3]) {
         left /= g[d];
       }
       return "the largest that divides it";
+    case LZE_POLICY_ONEAPI_JL: {
+      /* Spills are kept to 1 MiB a group, by a power of two. */
+      uint64_t spill = r->in->spill_bytes;
+      if (spill != 0 && left > SPILL_BYTES / spill) {
+        left = 1;
+        while ((uint64_t)left * 2 * spill <= SPILL_BYTES) left *= 2;
+      }
+      for (int d = 0; d < 3; d++) {
+        g[d] = least(least(left, r->size[d]), r->n[d]);
+        left /= g[d];
+      }
+      return "oneAPI.jl's rule";
+    }
     default:
       if (r->in->dims > 1) left = square_root(left);
       for (int d = 0; d < r->in->dims && d < 2; d++)
         g[d] = tornado_size(r->n[d], least(left, r->size[d]));
       return "TornadoVM's rule";
   }
+}
+
+/* "; neighbours along y share memory", where that is not along x. */
+static void add_fast(const Rule *r, Words *w) {
+  int fast = 0;
+  for (int d = 1; d < r->in->dims; d++)
+    if (r->beside[d] > r->beside[fast]) fast = d;
+  if (fast != 0) add(w, "; its accesses run along %c", axis[fast]);
+}
+
+/* What the arrays of a kernel in local memory tell of its group: one that
+   never asks for its size was written for exactly as many work-items as they
+   have places for. Returns whether it has such a size. */
+static bool fixed_size(const Rule *r, uint32_t g[3]) {
+  const lze_GroupInput *in = r->in;
+  const uint32_t asks = SPIRV_BUILTIN_GROUP_SIZE |
+                        SPIRV_BUILTIN_ENQUEUED_GROUP_SIZE |
+                        SPIRV_BUILTIN_NUM_GROUPS | SPIRV_BUILTIN_OTHER;
+  bool any = false;
+  for (int d = 0; d < 3; d++) {
+    g[d] = in->local_fit[d] == 0 ? 1 : in->local_fit[d];
+    any = any || in->local_fit[d] != 0;
+  }
+  return any && !(in->builtins & asks) &&
+         !(in->features & SPIRV_USES_UNKNOWN_CALL);
 }
 
 static bool take_plan(const Rule *r, const char *instead,
@@ -537,6 +670,7 @@ static bool take_plan(const Rule *r, const char *instead,
     add(&w, "divides it into %.0f groups for %.0f %s", groups, r->units, units);
     if (!r->splits) add(&w, "; it must divide because %s", why_whole(r->in));
   }
+  if (groups > 1) add_fast(r, &w);
   return true;
 }
 
@@ -557,6 +691,13 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
             : in->software                            ? 8
                                                       : 16;
   if (r.lanes > ROW_SIZE) r.lanes = ROW_SIZE;
+  memcpy(r.beside, in->beside, sizeof r.beside);
+  if (r.beside[0] == 0 && r.beside[1] == 0 && r.beside[2] == 0)
+    r.beside[0] = 1;
+  bool is_heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
+                                  SPIRV_USES_UNKNOWN_CALL);
+  r.loads = is_heavy ? heavy : light;
+  r.load_count = is_heavy ? 2 : 1;
   for (int d = 0; d < 3; d++) {
     if (in->global[d] == 0 || in->global[d] > UINT32_MAX) {
       add(&w, "a range of %llu along %c is not in 1 .. 2^32-1",
@@ -581,7 +722,7 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
       uint32_t given = in->given[d] == 0 ? 1 : in->given[d];
       g[d] = in->required[0] != 0 ? required : given;
       if (in->given[0] != 0 && given != g[d]) {
-        add(&w, "the given group ");
+        add(&w, "%s ", in->given_by);
         add_size(&w, in->dims, in->given);
         add(&w, " is not the %lux%lux%lu the kernel requires",
             (unsigned long)in->required[0], (unsigned long)in->required[1],
@@ -590,13 +731,20 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
       }
     }
     return take_size(&r, g, in->required[0] != 0 ? "the required group"
-                                                 : "the given group", out);
+                                                 : in->given_by, out);
   }
+  /* What nobody has asked for must not write past an array's end. */
+  for (int d = 0; d < 3; d++)
+    r.size[d] = least(r.size[d], limit(in->local_fit[d]));
+  r.most = least(r.most, limit(in->local_items));
   const char *whose = NULL;
-  if (in->policy != LZE_POLICY_LZE) {
+  bool heuristic = in->policy == LZE_POLICY_LZE ||
+                   (in->policy == LZE_POLICY_TUNED && in->suggested[0] == 0);
+  if (!heuristic)
     whose = policy_size(&r, g);
-    if (take_size(&r, g, whose, out)) return true;
-    /* Somebody else's rule may not fit here; the range still has to run. */
-  }
+  else if (fixed_size(&r, g))
+    whose = "what its local memory has places for";
+  /* Somebody else's rule may not fit here; the range still has to run. */
+  if (whose != NULL && take_size(&r, g, whose, out)) return true;
   return take_plan(&r, whose, out);
 }

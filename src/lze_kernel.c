@@ -58,7 +58,7 @@ typedef struct Launch {
 } Launch;
 
 static const char *const policy_names[] = {"lze", "driver", "largest",
-                                           "tornado", NULL};
+                                           "tornado", "oneapi.jl", "tuned", NULL};
 
 const char *const lze_space_names[] = {"private", "global", "constant",
                                        "local", "generic"};
@@ -166,6 +166,10 @@ static void kernel_init_cut(lze_Kernel *k) {
   in->spill_bytes = k->props.spillMemSize;
   in->builtins = k->info->builtins;
   in->features = k->info->features;
+  memcpy(in->beside, k->info->beside, sizeof in->beside);
+  memcpy(in->apart, k->info->apart, sizeof in->apart);
+  memcpy(in->local_fit, k->info->local_fit, sizeof in->local_fit);
+  in->local_items = k->info->local_items;
   in->software = d->props.type == ZE_DEVICE_TYPE_CPU;
   in->offsets = d->driver->offsets;
   in->max_total = d->compute.maxTotalGroupSize;
@@ -463,7 +467,7 @@ lze_Policy lze_check_policy(lua_State *L, const char *word,
   for (int i = 0; policy_names[i] != NULL; i++)
     if (strcmp(policy_names[i], word) == 0) return (lze_Policy)i;
   luaL_error(L, "%s: unknown policy '%s' (known: lze, driver, largest, "
-                "tornado)", where, word);
+                "tornado, oneapi.jl, tuned)", where, word);
   return LZE_POLICY_LZE;
 }
 
@@ -617,12 +621,14 @@ static const lze_GroupChoice *kernel_cut(lua_State *L, lze_Kernel *k,
       memcmp(in->given, l->group, sizeof in->given) == 0)
     return &c->choice;
   c->valid = false;
+  in->given_by = "the given group";
   in->dims = l->dims;
   in->policy = l->policy;
   in->local_bytes = local_bytes;
   memcpy(in->global, l->global, sizeof in->global);
   memcpy(in->offset, l->offset, sizeof in->offset);
   memcpy(in->given, l->group, sizeof in->given);
+  memset(in->suggested, 0, sizeof in->suggested);
   if (l->policy == LZE_POLICY_DRIVER) {
     ze_result_t r = ZE(zeKernelSuggestGroupSize, k->handle, (uint32_t)l->global[0], (uint32_t)l->global[1],
         (uint32_t)l->global[2], &in->suggested[0], &in->suggested[1],

@@ -50,7 +50,9 @@ typedef enum lze_Policy {
   LZE_POLICY_LZE,     /* the heuristic */
   LZE_POLICY_DRIVER,  /* what zeKernelSuggestGroupSize said */
   LZE_POLICY_LARGEST, /* the largest divisor that is legal */
-  LZE_POLICY_TORNADO  /* TornadoVM's rule */
+  LZE_POLICY_TORNADO, /* TornadoVM's rule */
+  LZE_POLICY_ONEAPI_JL, /* oneAPI.jl's */
+  LZE_POLICY_TUNED    /* what lze.tune has found, else the heuristic */
 } lze_Policy;
 
 /* What is known of a kernel, a device and a range.  Sizes are in work-items
@@ -62,7 +64,9 @@ typedef struct lze_GroupInput {
   uint32_t kernel_subgroup; /* sub-group width compiled for; 0 unknown */
   uint64_t local_bytes;     /* per group, static and dynamic */
   uint64_t private_bytes, spill_bytes; /* per work-item */
-  uint32_t builtins, features;         /* as in spirv_kernel */
+  uint32_t builtins, features;         /* these as in spirv_kernel */
+  uint32_t beside[3], apart[3];
+  uint32_t local_fit[3], local_items;
   /* the device */
   bool software;            /* a CPU: a group is what one core vectorises */
   bool offsets;             /* the driver has global offsets */
@@ -75,8 +79,10 @@ typedef struct lze_GroupInput {
   int dims;
   uint64_t global[3], offset[3];
   uint32_t given[3];        /* a group given by hand, or zeros */
+  const char *given_by;     /* what to call it: "the given group" */
   lze_Policy policy;
-  uint32_t suggested[3];    /* the driver's suggestion, for that policy */
+  uint32_t suggested[3];    /* the driver's or lze.tune's, for those policies;
+                               zeros where lze.tune has none */
 } lze_GroupInput;
 
 /* One launch: count groups of that size, from that offset on. */

@@ -300,6 +300,8 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
   set_bits(L, "features", k->features, features);
   set_counts(L, "beside", k->beside);
   set_counts(L, "apart", k->apart);
+  set_counts(L, "local_fit", k->local_fit);
+  set_integer(L, "local_items", k->local_items);
   lua_createtable(L, (int)k->arg_count, 0);
   for (uint32_t i = 0; i < k->arg_count; i++) {
     const spirv_arg *a = &k->args[i];

@@ -37,7 +37,7 @@ local lze = {}
 ---@alias lze.Selector integer | string
 
 ---@alias lze.Usage "shared" | "device" | "host"
----@alias lze.Policy "lze" | "driver" | "largest" | "tornado"
+---@alias lze.Policy "lze" | "driver" | "largest" | "tornado" | "oneapi.jl" | "tuned"
 ---@alias lze.Kind
 ---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
 ---| "local_bytes" | "module" | "queue"
@@ -509,6 +509,8 @@ function spirv.disassemble(bytes) end
 ---@field features string[]
 ---@field beside integer[]
 ---@field apart integer[]
+---@field local_fit integer[]
+---@field local_items integer
 ---@field local_bytes integer
 ---@field required_group_size integer[]?
 ---@field group_size_hint integer[]?

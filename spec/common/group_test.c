@@ -71,6 +71,11 @@ static void check_parts(const lze_GroupInput *in, const lze_GroupChoice *c) {
     }
     REQUIRE(size <= stated(in->max_total));
     REQUIRE(size <= stated(in->kernel_max));
+    if (in->given[0] == 0 && in->required[0] == 0) {
+      REQUIRE(size <= stated(in->local_items));
+      for (int d = 0; d < 3; d++)
+        REQUIRE(p->group[d] <= stated(in->local_fit[d]));
+    }
     sum += items;
     for (int j = 0; j < k; j++) {
       const lze_GroupPart *q = &c->parts[j];
@@ -99,10 +104,12 @@ static bool divisible(const lze_GroupInput *in) {
       while (n % most != 0) most--;
       g = n / most;
     }
-    if (g > stated(in->max_size[d])) return false;
+    if (g > stated(in->max_size[d]) || g > stated(in->local_fit[d]))
+      return false;
     size *= g;
   }
-  return size <= stated(in->max_total) && size <= stated(in->kernel_max);
+  return size <= stated(in->max_total) && size <= stated(in->kernel_max) &&
+         size <= stated(in->local_items);
 }
 
 static void check_choice(const lze_GroupInput *in) {
@@ -195,11 +202,20 @@ static lze_GroupInput draw_input(void) {
   in.simd = (uint32_t)draw(40);
   in.kernel_subgroup = (uint32_t)draw(3) * 16;
   in.local_bytes = draw(3) ? 0 : draw(100000);
+  in.features |= draw(2) ? 0 : (uint32_t)draw(1 << 10);
+  for (int d = 0; d < 3; d++) {
+    in.beside[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
+    in.apart[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
+    in.local_fit[d] = draw(8) ? 0 : draw_limit();
+  }
+  in.local_items = draw(8) ? 0 : draw_limit();
   in.private_bytes = draw(3) ? 0 : draw(4096);
   in.spill_bytes = draw(8) ? 0 : draw(UINT64_MAX);
   in.device_local_bytes = draw(2) ? 0 : 65536;
   in.dims = 1 + (int)draw(3);
-  in.policy = draw(2) ? LZE_POLICY_LZE : (lze_Policy)draw(4);
+  in.given_by = "the given group";
+  in.policy = draw(2) ? LZE_POLICY_LZE
+                      : (lze_Policy)draw(LZE_POLICY_TUNED + 1);
   bool given = draw(6) == 0, required = draw(10) == 0, offset = !draw(5);
   for (int d = 0; d < 3; d++) {
     in.max_size[d] = draw(3) ? in.max_total : draw_limit();
@@ -239,6 +255,7 @@ static lze_GroupInput input(bool software, uint64_t x, uint64_t y, uint64_t z) {
   in.threads_per_unit = software ? 1 : 8;
   in.simd = software ? 8 : 16;
   in.device_local_bytes = 65536;
+  in.given_by = "the given group";
   in.dims = z > 0 ? 3 : y > 0 ? 2 : 1;
   in.global[0] = x;
   in.global[1] = y > 0 ? y : 1;
@@ -311,7 +328,7 @@ static void check_known(void) {
   in = input(true, 1021, 1021, 0);
   EXPECT(in, 1, 1021, 1, 1, NULL);
   in = input(true, 1, 1024, 0);
-  EXPECT(in, 1, 1, 16, 1, NULL);
+  EXPECT(in, 1, 1, 256, 1, NULL);
   in = input(true, 1, 0, 0);
   EXPECT(in, 1, 1, 1, 1, "1 of 1: all of it in one group");
 
@@ -320,8 +337,8 @@ static void check_known(void) {
   EXPECT(in, 2, 896, 1, 1, "896 of 1000003: 1116 groups for 2 cores; 67 left "
          "over as 67 of 1");
   in = input(true, 65537, 0, 0);
-  EXPECT(in, 2, 512, 1, 1, "512 of 65537: 128 groups for 2 cores; 1 left over "
-         "as 1 of 1");
+  EXPECT(in, 2, 1024, 1, 1, "1024 of 65537: 64 groups for 2 cores; 1 left "
+         "over as 1 of 1");
   in = input(true, 4294967291, 0, 0);
   EXPECT(in, 2, 1024, 1, 1, NULL);
 
@@ -330,7 +347,7 @@ static void check_known(void) {
   EXPECT(in, 1, 256, 1, 1, "256 of 16777216: divides it into 65536 groups for "
          "512 execution units");
   in = input(false, 1000003, 0, 0);
-  EXPECT(in, 2, 128, 1, 1, "128 of 1000003: 7812 groups for 512 execution "
+  EXPECT(in, 2, 256, 1, 1, "256 of 1000003: 3906 groups for 512 execution "
          "units; 67 left over as 1 of 67");
 
   /* A kernel that would notice needs a divisor, and where the range is a
@@ -429,6 +446,75 @@ static void check_known(void) {
   EXPECT(in, 1, 32, 30, 1, NULL);
   in = with_policy(input(false, 1000003, 0, 0), LZE_POLICY_TORNADO, 0);
   EXPECT(in, 1, 1, 1, 1, NULL);
+  in = with_policy(input(false, 1000003, 0, 0), LZE_POLICY_ONEAPI_JL, 0);
+  EXPECT(in, 2, 1024, 1, 1, "1024 of 1000003: oneAPI.jl's rule; 579 left over "
+         "as 1 of 579");
+  in.spill_bytes = 5000;
+  EXPECT(in, 2, 128, 1, 1, NULL);
+  in = with_barrier(with_policy(input(false, 1000, 0, 0),
+                                LZE_POLICY_ONEAPI_JL, 0));
+  EXPECT(in, 1, 1000, 1, 1, "1000 of 1000: oneAPI.jl's rule");
+  in = with_policy(input(false, 1000000, 0, 0), LZE_POLICY_TUNED, 320);
+  EXPECT(in, 1, 320, 1, 1, "320 of 1000000: measured by lze.tune");
+  in = with_policy(input(false, 16777216, 0, 0), LZE_POLICY_TUNED, 0);
+  EXPECT(in, 1, 256, 1, 1, "256 of 16777216: divides it into 65536 groups for "
+         "512 execution units");
+}
+
+/* What is known of a kernel's memory. */
+static void check_memory(void) {
+  lze_GroupInput in;
+
+  /* Along y: the rows of a group are as short as can be. */
+  in = input(true, 1021, 1021, 0);
+  in.beside[1] = 2;
+  in.apart[0] = 2;
+  EXPECT(in, 1, 1, 1021, 1, "1x1021 of 1021x1021: divides it into 1021 groups "
+         "for 2 cores; its accesses run along y");
+  in = input(false, 1024, 1024, 0);
+  in.beside[1] = 2;
+  in.apart[0] = 2;
+  EXPECT(in, 1, 1, 256, 1, NULL);
+  /* Both, as in a transposition: wide in both, but no more rows than stay in
+     the cache where they are a page apart. */
+  in = input(true, 1024, 1024, 0);
+  in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
+  EXPECT(in, 1, 8, 256, 1, NULL);
+  in = input(false, 1024, 1024, 0);
+  in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
+  EXPECT(in, 1, 4, 64, 1, NULL);
+
+  /* A sum by halves: through its barriers in registers. */
+  in = with_barrier(input(true, 1048576, 0, 0));
+  in.features |= SPIRV_USES_LOCAL | SPIRV_HAS_LOOPS;
+  in.builtins |= SPIRV_BUILTIN_GROUP_SIZE;
+  in.beside[0] = 1;
+  in.local_fit[0] = 1024;
+  in.simd = 16;
+  EXPECT(in, 1, 16, 1, 1, "16 of 1048576: divides it into 65536 groups for 2 "
+         "cores; it must divide because the kernel has barriers");
+  /* One that fills a table, which costs every group the same. */
+  in.features |= SPIRV_SWEEPS_LOCAL;
+  in.local_bytes = 65536;
+  in.local_fit[0] = 0;
+  EXPECT(in, 1, 4096, 1, 1, NULL);
+
+  /* Arrays in local memory: never more than they have places for, and just so
+     many where the kernel does not ask how many there are. */
+  in = with_barrier(input(true, 512, 512, 0));
+  in.features |= SPIRV_USES_LOCAL;
+  in.local_fit[0] = in.local_fit[1] = 16;
+  EXPECT(in, 1, 16, 16, 1, "16x16 of 512x512: what its local memory has places "
+         "for");
+  in = with_policy(in, LZE_POLICY_LARGEST, 0);
+  EXPECT(in, 1, 16, 16, 1, "16x16 of 512x512: the largest that divides it");
+  in = with_barrier(input(true, 1000, 1000, 0));
+  in.features |= SPIRV_USES_LOCAL;
+  in.local_fit[0] = in.local_fit[1] = 16;
+  in.local_items = 64;
+  EXPECT(in, 1, 8, 2, 1, NULL);
+  in = with_given(in, 20, 20, 0);
+  EXPECT(in, 1, 20, 20, 1, "20x20 of 1000x1000: the given group");
 }
 
 static void check_splits(void) {
@@ -482,6 +568,7 @@ static void check_time(void) {
 int main(int argc, char **argv) {
   unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
   check_known();
+  check_memory();
   check_splits();
   check_time();
   check_random(count, argc > 2 ? strtoull(argv[2], NULL, 0) : 1);
