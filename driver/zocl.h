@@ -597,6 +597,9 @@ const spirv_symbol *zocl_link_export(const zocl_module *module,
    compilers' messages are added in any case. */
 bool zocl_build(zocl_module *module, tool_text *log);
 
+/* Whether it does that, which the user can do without. */
+bool zocl_build_is_tried(void);
+
 /* The same in this process at once. */
 bool zocl_build_here(zocl_module *module, tool_text *log);
 

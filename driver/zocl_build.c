@@ -30,7 +30,6 @@ static void flags_translate(const char *flags, tool_text *options)
     const char *flag, *option;
   } known[] = {
     {"-ze-opt-disable", "-cl-opt-disable"},
-    {"-ze-opt-level=0", "-cl-opt-disable"},
     {"-ze-opt-level=O0", "-cl-opt-disable"},
   };
   const char *p = flags;
@@ -213,6 +212,14 @@ static int helper_limit(tool_text *log)
   tool_text_add(log, "LZE_BUILD_SECONDS is '%s', not a number of 0 to %d\n",
                 text, MAX_LIMIT);
   return -1;
+}
+
+bool zocl_build_is_tried(void)
+{
+  tool_text ignored = {NULL, 0};
+  int limit = helper_limit(&ignored);
+  free(ignored.text);
+  return limit != 0;
 }
 
 /* `shapes`, if not NULL, are the group sizes to compile for as well. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <spirv/unified1/spirv.h>
+
 /* A count of bytes of local memory is kept as an argument's value. */
 typedef uint64_t local_size;
 
@@ -393,14 +395,58 @@ ze_result_t zocl_KernelGetName(ze_kernel_handle_t kernel, size_t *size,
   return ZE_RESULT_SUCCESS;
 }
 
-/* No attributes of the source are kept in SPIR-V. */
+static void attribute_add(tool_text *text, const char *name,
+                          const uint32_t values[3])
+{
+  if (values[0] > 0)
+    tool_text_add(text, "%s%s(%u,%u,%u)", text->size > 0 ? " " : "", name,
+                  values[0], values[1], values[2]);
+}
+
+/* The type of vec_type_hint, which SPIR-V keeps as a number. */
+static void attribute_add_vector(tool_text *text, const zocl_kernel *kernel)
+{
+  static const char *const names[] = {"char",  "short", "int",   "long",
+                                      "half", "float", "double"};
+  const spirv_module *m = kernel->module->spirv;
+  uint32_t function = m->functions[kernel->info->function].id;
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    if (in->opcode == SpvOpFunction) return;
+    if (in->opcode != SpvOpExecutionMode || in->word_count < 4 ||
+        in->words[1] != function || in->words[2] != SpvExecutionModeVecTypeHint)
+      continue;
+    uint32_t type = in->words[3] & 0xffff, lanes = in->words[3] >> 16;
+    if (type >= sizeof names / sizeof *names) return;
+    tool_text_add(text, "%svec_type_hint(%s", text->size > 0 ? " " : "",
+                  names[type]);
+    if (lanes > 1) tool_text_add(text, "%u", lanes);
+    tool_text_add(text, ")");
+    return;
+  }
+}
+
+/* As CL_KERNEL_ATTRIBUTES would list them: those that SPIR-V keeps. */
 ze_result_t zocl_KernelGetSourceAttributes(ze_kernel_handle_t kernel,
                                            uint32_t *size, char **text)
 {
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(size);
-  if (text != NULL && *text != NULL && *size > 0) **text = '\0';
-  *size = 1;
+  tool_text all = {NULL, 0};
+  attribute_add(&all, "reqd_work_group_size", kernel->info->required_group);
+  attribute_add(&all, "work_group_size_hint", kernel->info->group_hint);
+  attribute_add_vector(&all, kernel);
+  if (kernel->info->required_subgroup > 0)
+    tool_text_add(&all, "%sintel_reqd_sub_group_size(%u)",
+                  all.size > 0 ? " " : "", kernel->info->required_subgroup);
+  uint32_t whole = (uint32_t)all.size + 1;
+  if (text != NULL && *text != NULL && *size > 0) {
+    uint32_t n = *size < whole ? *size : whole;
+    if (all.text != NULL) memcpy(*text, all.text, n);
+    (*text)[n - 1] = '\0';
+  }
+  *size = whole;
+  free(all.text);
   return ZE_RESULT_SUCCESS;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include <unistd.h>
+
 static setup s;
 static ze_command_list_handle_t list;
 
@@ -201,11 +203,11 @@ static void test_names(ze_module_handle_t module)
 {
   uint32_t count = 0;
   MUST(zeModuleGetKernelNames(module, &count, NULL));
-  EQUAL(count, 10);
+  EQUAL(count, 12);
   const char *names[20] = {NULL};
   count = 20;
   MUST(zeModuleGetKernelNames(module, &count, names));
-  EQUAL(count, 10);
+  EQUAL(count, 12);
   int found = 0;
   for (uint32_t i = 0; i < count; i++) found += strcmp(names[i], "spin") == 0;
   EQUAL(found, 1);
@@ -233,6 +235,99 @@ static void test_names(ze_module_handle_t module)
              ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED));
   MUST(zeKernelGetIndirectAccess(k, &flags));
   EQUAL(flags, 5);
+  MUST(zeKernelDestroy(k));
+}
+
+/* What the source asked for, as text. */
+static void attributes(ze_module_handle_t module, const char *name,
+                       const char *wanted)
+{
+  ze_kernel_handle_t k = kernel_new(module, name);
+  char text[256] = "?", *to = text;
+  uint32_t size = 0;
+  MUST(zeKernelGetSourceAttributes(k, &size, NULL));
+  EQUAL(size, strlen(wanted) + 1);
+  MUST(zeKernelGetSourceAttributes(k, &size, &to));
+  check_(__FILE__, __LINE__, strcmp(text, wanted) == 0,
+         "attributes of %s: '%s', wanted '%s'", name, text, wanted);
+  size = 5;
+  memset(text, 'x', sizeof text);
+  MUST(zeKernelGetSourceAttributes(k, &size, &to));
+  EQUAL(size, strlen(wanted) + 1);
+  CHECK(strlen(text) < 5 && text[5] == 'x');
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_properties(ze_module_handle_t module)
+{
+  attributes(module, "where", "");
+  attributes(module, "required", "reqd_work_group_size(4,2,1)");
+  attributes(module, "hinted",
+             "work_group_size_hint(8,4,1) vec_type_hint(float4)");
+  ze_kernel_handle_t k = kernel_new(module, "kept");
+  ze_kernel_properties_t p = {.stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
+  MUST(zeKernelGetProperties(k, &p));
+  EQUAL(p.localMemSize, 1025);
+  EQUAL(p.requiredGroupSizeX, 0);
+  EQUAL(p.numKernelArgs, 1);
+  EQUAL(p.requiredNumSubGroups, 0);
+  EQUAL(p.requiredSubgroupSize, 0);
+  ze_device_compute_properties_t c = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
+  MUST(zeDeviceGetComputeProperties(s.device, &c));
+  CHECK((uint64_t)p.maxSubgroupSize * p.maxNumSubgroups >= c.maxTotalGroupSize);
+  MUST(zeKernelDestroy(k));
+  /* The same kernel is known by its UUIDs, another by another. */
+  ze_kernel_properties_t q = p, r = p;
+  ze_module_handle_t again = module_load(s, "spec/driver/kernels/probe.spv");
+  k = kernel_new(again, "kept");
+  MUST(zeKernelGetProperties(k, &q));
+  MUST(zeKernelDestroy(k));
+  k = kernel_new(again, "where");
+  MUST(zeKernelGetProperties(k, &r));
+  MUST(zeKernelDestroy(k));
+  CHECK(memcmp(&p.uuid, &q.uuid, sizeof p.uuid) == 0);
+  CHECK(memcmp(p.uuid.mid, r.uuid.mid, sizeof p.uuid.mid) == 0);
+  CHECK(memcmp(p.uuid.kid, r.uuid.kid, sizeof p.uuid.kid) != 0);
+  MUST(zeModuleDestroy(again));
+}
+
+/* What kernels print is there when the wait for them is over. */
+static void test_printf(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "print");
+  FILE *file = tmpfile();
+  fflush(stdout);
+  int saved = dup(1);
+  bool redirected =
+      file != NULL && saved >= 0 && dup2(fileno(file), 1) == 1;
+  int n = 4711;
+  ze_group_count_t two = {2, 1, 1};
+  ze_command_list_handle_t recorded = list_new(s);
+  ze_command_queue_handle_t queue = queue_new(s);
+  ze_result_t set = zeKernelSetArgumentValue(k, 0, sizeof n, &n);
+  ze_result_t append = zeCommandListAppendLaunchKernel(recorded, k, &two, NULL,
+                                                       0, NULL);
+  ze_result_t close_ = zeCommandListClose(recorded);
+  ze_result_t run =
+      zeCommandQueueExecuteCommandLists(queue, 1, &recorded, NULL);
+  ze_result_t wait = zeCommandQueueSynchronize(queue, UINT64_MAX);
+  char text[256] = "";
+  ssize_t got = pread(fileno(file), text, sizeof text - 1, 0);
+  dup2(saved, 1);
+  close(saved);
+  CHECK(redirected);
+  EQUAL(set, 0);
+  EQUAL(append, 0);
+  EQUAL(close_, 0);
+  EQUAL(run, 0);
+  EQUAL(wait, 0);
+  check_(__FILE__, __LINE__,
+         got == 22 && strcmp(text, "probe 4711\nprobe 4711\n") == 0,
+         "printed %zd bytes: %s", got, text);
+  fclose(file);
+  MUST(zeCommandListDestroy(recorded));
+  MUST(zeCommandQueueDestroy(queue));
   MUST(zeKernelDestroy(k));
 }
 
@@ -290,6 +385,8 @@ int main(void)
   test_pointers(module);
   test_required(module);
   test_called(module);
+  test_properties(module);
+  test_printf(module);
   test_lifetime(module);
   MUST(zeModuleDestroy(module));
   MUST(zeCommandListDestroy(list));

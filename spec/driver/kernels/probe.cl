@@ -88,6 +88,24 @@ void required(global uint *out)
       get_local_size(0) * 10 + get_local_size(1);
 }
 
+kernel __attribute__((work_group_size_hint(8, 4, 1), vec_type_hint(float4)))
+void hinted(global float *out)
+{
+  out[get_global_id(0)] = 1;
+}
+
+/* Keeps numbers in static local memory. */
+kernel void kept(global uint *out)
+{
+  local uint part[256];
+  local char sign;
+  size_t l = get_local_id(0);
+  part[l & 255] = l;
+  sign = 1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  out[get_global_id(0)] = part[l + 1 & 255] * sign;
+}
+
 kernel void print(int n)
 {
   printf("probe %d\n", n);
