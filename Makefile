@@ -193,6 +193,10 @@ check-c: all build-tests ## the C tests alone
 check-tsan: ## the C tests, with many states and threads, under TSan
 	$(MAKE) check-c BUILD=build/tsan SANITIZE=thread CFLAGS="-O1 -g"
 
+check-exit: all build-tests ## 200 exits with work in flight, on a cold cache
+	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
+	  $(WITH) $(BUILD)/spec/driver/hostile_test exits 200
+
 check-gc: check-incremental check-generational ## the suite, always collecting
 check-incremental check-generational: check-%: all $(LIBRARIES)
 	LZE_TEST_GC=$* $(WITH) timeout 1200 $(BUSTED)
@@ -352,7 +356,7 @@ help: ## this list
 FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
-  check-c check-tsan \
+  check-c check-tsan check-exit \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-exports check-docs check-lint conformance bench \
   bench-costs bench-dist bench-instructions install uninstall clean help FORCE

@@ -134,6 +134,9 @@ bool zocl_opencl_may_compile(const zocl_driver *driver);
 void zocl_opencl_compiles(void);
 void zocl_opencl_compiled(void);
 
+/* The launch of this event compiles its kernel before it runs. */
+void zocl_opencl_compiling(const zocl_driver *driver, cl_event event);
+
 /* ------------------------------------------------------------------------
  * zocl_knob.c: knobs for tests, described in README.md.
  */

@@ -659,13 +659,18 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
       goto done;
     }
   }
+  cl_event first = NULL;
+  if (!known && event == NULL) event = &first;
   cl_int error = driver->cl->clEnqueueNDRangeKernel(
       queue, kernel->id, dims, offset ? launch->offset : NULL, global, local,
       wait_count, wait_count > 0 ? waits : NULL, event);
   if (error != CL_SUCCESS)
     result = zocl_cl_error(error, "clEnqueueNDRangeKernel");
-  else if (!known)
+  else if (!known) {
     shape_remember(kernel, &shape);
+    zocl_opencl_compiling(driver, *event);
+  }
+  if (first != NULL) driver->cl->clReleaseEvent(first);
 done:
   pthread_mutex_unlock(&kernel->lock);
   return result;

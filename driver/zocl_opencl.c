@@ -34,7 +34,10 @@ enum {
   DESCRIPTORS_SEEN = 1 << 16,
   /* How long exit waits for work in flight, in seconds.  A compilation takes
      well under one. */
-  EXIT_SECONDS = 3
+  EXIT_SECONDS = 3,
+  /* How long exit waits beyond that for a compilation that has begun: on a
+     machine with much else to do they are slow. */
+  COMPILE_SECONDS = 10
 };
 
 /* ------------------------------------------------------------------------
@@ -317,10 +320,74 @@ size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap)
  * Exit.
  */
 
+/* First launches, each with a reference, that may not have begun to run. */
+static struct {
+  pthread_mutex_t lock;
+  size_t count, room;
+  struct first_launch {
+    zocl_cl *cl;
+    cl_event event;
+  } *launches;
+} first = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Forget those that run by now.  Whether one is being compiled: PoCL has it
+   submitted then, queued before and running after.  The lock is held. */
+static bool first_look(void)
+{
+  bool compiling = false;
+  size_t kept = 0;
+  for (size_t i = 0; i < first.count; i++) {
+    struct first_launch *l = &first.launches[i];
+    cl_int status = CL_COMPLETE;
+    l->cl->clGetEventInfo(l->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                          sizeof status, &status, NULL);
+    if (status > CL_RUNNING)
+      first.launches[kept++] = *l;
+    else
+      l->cl->clReleaseEvent(l->event);
+    compiling |= status == CL_SUBMITTED;
+  }
+  first.count = kept;
+  return compiling;
+}
+
+void zocl_opencl_compiling(const zocl_driver *driver, cl_event event)
+{
+  if (!driver->pocl) return;
+  pthread_mutex_lock(&first.lock);
+  if (first.count == first.room) {
+    first_look();
+    size_t room = 2 * first.count + 16;
+    struct first_launch *more =
+        realloc(first.launches, room * sizeof *more);
+    if (more != NULL) {
+      first.launches = more;
+      first.room = room;
+    }
+  }
+  if (first.count < first.room) {
+    driver->cl->clRetainEvent(event);
+    first.launches[first.count++] = (struct first_launch){driver->cl, event};
+  }
+  pthread_mutex_unlock(&first.lock);
+}
+
+static bool compiles_now(void)
+{
+  pthread_mutex_lock(&first.lock);
+  bool compiling = first_look();
+  pthread_mutex_unlock(&first.lock);
+  return compiling;
+}
+
+/* Wait for work in flight, a while; and some more where the end of the process
+   would come in the midst of a compilation. */
 static void drain(void)
 {
-  if (!zocl_forked())
-    zocl_stream_wait_all(NULL, (uint64_t)EXIT_SECONDS * 1000000000u);
+  if (zocl_forked()) return;
+  zocl_stream_wait_all(NULL, (uint64_t)EXIT_SECONDS * 1000000000u);
+  for (int ms = 0; ms < 1000 * COMPILE_SECONDS && compiles_now(); ms += 5)
+    usleep(5000);
 }
 
 static void drain_main_thread(void *unused)

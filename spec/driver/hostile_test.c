@@ -230,30 +230,44 @@ static int case_fork(void)
 /* The process exits while kernels, compilations and blocked work are there. */
 static int case_exit(void)
 {
+  enum { N = 1 << 20 };
   setup s = setup_new();
-  ze_module_handle_t module = module_load(s, "spec/driver/kernels/probe.spv");
+  ze_kernel_handle_t kernel =
+      kernel_new(module_load(s, "kernels/saxpy.spv"), "saxpy");
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
-  uint32_t *out = shared_new(s, 4096), turns = 1000000;
-  ze_kernel_handle_t kernel = kernel_new(module, "spin");
-  ze_group_count_t one = {1, 1, 1};
-  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof out, &out));
-  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof turns, &turns));
-  for (uint32_t g = 1; g <= 64; g *= 2) {
+  float a = 2, *x = shared_new(s, N * sizeof *x);
+  float *y = shared_new(s, N * sizeof *y);
+  memset(x, 0, N * sizeof *x);
+  memset(y, 0, N * sizeof *y);
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof a, &a));
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
+  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  for (uint32_t g = 64; g <= 1024; g *= 2) {
+    ze_group_count_t groups = {N / g, 1, 1};
     MUST(zeKernelSetGroupSize(kernel, g, 1, 1));
-    MUST(zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+    MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL));
   }
   /* Two closed lists, one of them long enough to be submitted by a thread. */
   ze_command_queue_handle_t queue = queue_new(s);
   for (int n = 2; n <= 200; n += 198) {
     ze_command_list_handle_t closed = list_new(s);
+    ze_group_count_t groups = {16, 1, 1};
     for (int i = 0; i < n; i++)
-      MUST(zeCommandListAppendLaunchKernel(closed, kernel, &one, NULL, 0,
+      MUST(zeCommandListAppendLaunchKernel(closed, kernel, &groups, NULL, 0,
                                            NULL));
     MUST(zeCommandListClose(closed));
     MUST(zeCommandQueueExecuteCommandLists(queue, 1, &closed, NULL));
   }
-  usleep((useconds_t)(getpid() % 17) * 5000);
+  /* And what waits for an event that will not come. */
+  ze_event_handle_t event = event_new(pool_new(s, 0, 1), 0);
+  ze_command_list_handle_t blocked =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  if (getpid() % 8 == 0)
+    MUST(zeCommandListAppendMemoryCopy(blocked, x, y, 64, NULL, 1, &event));
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  usleep((useconds_t)(now.tv_nsec / 1000 % 100000));
   exit(0);
 }
 
@@ -269,30 +283,64 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Run this program again for one case, with an empty cache of its own. */
-static int again(const char *name)
+/* This program run again for one case, with an empty cache of its own. */
+typedef struct child {
+  pid_t pid;
+  char directory[4096];
+} child;
+
+static child child_start(const char *name)
 {
   const char *parent = getenv("TMPDIR");
-  char directory[4096], command[4200];
-  snprintf(directory, sizeof directory, "%s/lze-hostile-XXXXXX",
+  child c;
+  snprintf(c.directory, sizeof c.directory, "%s/lze-hostile-XXXXXX",
            parent != NULL ? parent : "/tmp");
-  if (mkdtemp(directory) == NULL) return -1;
+  if (mkdtemp(c.directory) == NULL) exit(1);
   fflush(stdout);
-  pid_t child = fork();
-  if (child == 0) {
-    setenv("POCL_CACHE_DIR", directory, 1);
+  c.pid = fork();
+  if (c.pid == 0) {
+    setenv("POCL_CACHE_DIR", c.directory, 1);
     execl(self, self, name, (char *)NULL);
     _exit(127);
   }
+  return c;
+}
+
+/* Its exit status. */
+static int child_end(const child *c)
+{
+  char command[4200];
   int status = -1;
-  waitpid(child, &status, 0);
-  snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  waitpid(c->pid, &status, 0);
+  snprintf(command, sizeof command, "rm -rf '%s'", c->directory);
   return system(command) == 0 ? status : -1;
+}
+
+static int again(const char *name)
+{
+  child c = child_start(name);
+  return child_end(&c);
+}
+
+/* Exit with work in flight, so many times, two at a time. */
+static void exits(int n)
+{
+  child c[2] = {child_start("exit")};
+  for (int i = 0; i < n; i++) {
+    if (i + 1 < n) c[(i + 1) % 2] = child_start("exit");
+    int status = child_end(&c[i % 2]);
+    check_(__FILE__, __LINE__, status == 0, "exit with work ends with 0x%x",
+           (unsigned)status);
+  }
 }
 
 int main(int argc, char **argv)
 {
   self = argv[0];
+  if (argc > 2 && strcmp(argv[1], "exits") == 0) {
+    exits(atoi(argv[2]));
+    CHECK_DONE();
+  }
   if (argc > 1)
     for (size_t i = 0; i < CASES; i++)
       if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run() != 0;
@@ -301,10 +349,6 @@ int main(int argc, char **argv)
     check_(__FILE__, __LINE__, status == 0, "case %s ends with status 0x%x",
            cases[i].name, (unsigned)status);
   }
-  for (int i = 0; i < 10; i++) {
-    int status = again("exit");
-    check_(__FILE__, __LINE__, status == 0, "exit with work ends with 0x%x",
-           (unsigned)status);
-  }
+  exits(10);
   CHECK_DONE();
 }
