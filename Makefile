@@ -286,7 +286,7 @@ $(HOST): $(BUILD)/obj/spec/support/host.o
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua5.4 -ldl -lm
 
-$(FAULT): $(BUILD)/obj/spec/support/ze_fault.o
+$(FAULT): $(patsubst %,$(BUILD)/obj/spec/support/%.o,ze_fault ze_sysman)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^ -ldl

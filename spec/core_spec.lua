@@ -158,7 +158,7 @@ describe("devices", function()
     assert.equal("no field 'nam' in a device (known: compute_units, " ..
       "context, driver, fp16, fp64, handle, max_group_size, memory, " ..
       "memory_bytes, name, parent, properties, queue, software, " ..
-      "subdevices, subgroup_sizes, type, uuid, vendor)",
+      "subdevices, subgroup_sizes, telemetry, type, uuid, vendor)",
       expect.misuse(function() return d.nam end))
     assert.matches("^no field integer 1 in a device %(known: ",
       expect.misuse(function() return d[1] end))

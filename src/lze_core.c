@@ -557,6 +557,12 @@ static int device_properties(lua_State *L) {
   return 1;
 }
 
+/* dev:telemetry() -> table of what sysman tells just now */
+static int device_telemetry(lua_State *L) {
+  lze_push_telemetry(L, device_check(L));
+  return 1;
+}
+
 static int field_name(lua_State *L) {
   lua_pushstring(L, device_check(L)->props.name);
   return 1;
@@ -683,6 +689,7 @@ static int field_device_handle(lua_State *L) {
 static const luaL_Reg device_methods[] = {{"subdevices", device_subdevices},
                                           {"properties", device_properties},
                                           {"memory", device_memory},
+                                          {"telemetry", device_telemetry},
                                           {NULL, NULL}};
 
 static const luaL_Reg device_metamethods[] = {{"__gc", device_gc},

@@ -480,6 +480,14 @@ static ze_result_t loader_enumerate(lze_System *s) {
   return r;
 }
 
+void *lze_loader_symbol(const char *name) {
+  return dlsym(loader_library, name);
+}
+
+static bool loader_sysman;
+
+bool lze_sysman_enabled(void) { return loader_sysman; }
+
 /* --- opening ------------------------------------------------------------ */
 
 /* The name of an entry point that the loader lacks, or NULL. */
@@ -530,6 +538,8 @@ const lze_System *lze_system(lua_State *L) {
                                             : target;
       snprintf(loader_system.loader, sizeof loader_system.loader, "%.31s",
                file);
+      const char *sysman = getenv("ZES_ENABLE_SYSMAN");
+      loader_sysman = sysman != NULL && strcmp(sysman, "1") == 0;
       bool ready = lze_outcome(&loader_outcome, "zeInit",
                                loader_init(&loader_system)) &&
                    lze_outcome(&loader_outcome, "zeDriverGet",

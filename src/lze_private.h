@@ -319,6 +319,11 @@ typedef struct lze_System {
   char missing[1024];              /* why a device is missing, or "" */
 } lze_System;
 
+/* An entry point of the opened loader, or NULL. */
+void *lze_loader_symbol(const char *name);
+/* Whether the drivers were initialised with ZES_ENABLE_SYSMAN=1. */
+bool lze_sysman_enabled(void);
+
 /* What the host has decided before that: see lze.h.  False afterwards. */
 bool lze_set_drivers(const char *directory);
 bool lze_set_environment(bool keep);
@@ -736,6 +741,13 @@ const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
    May raise. */
 lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
                                   ze_context_handle_t handle);
+
+/* ------------------------------------------------------------------------
+ * lze_telemetry.c: what a device says of itself.
+ */
+
+/* [-0, +1] a table of what there is to be had. */
+void lze_push_telemetry(lua_State *L, const lze_DeviceInfo *device);
 
 /* ------------------------------------------------------------------------
  * lze_wrap.c: native objects of the host.

@@ -77,6 +77,20 @@ function Device:properties() end
 ---@return integer total_bytes
 function Device:memory() end
 
+---@class lze.Telemetry
+---@field temperature_celsius? number
+---@field energy_joules? number
+---@field power_watts? number since the last call
+---@field frequency_mhz? number
+---@field memory_used_bytes? integer
+---@field memory_total_bytes? integer
+---@field activity? number since the last call, 0 to 1
+---@field compute_activity? number
+---@field copy_activity? number
+
+---@return lze.Telemetry
+function Device:telemetry() end
+
 ---@return lze.Device[] tiles
 function Device:subdevices() end
 

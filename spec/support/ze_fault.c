@@ -8,6 +8,7 @@
  *   ZE_FAULT_CONTROL=FILE                   rules too: a file that is read at
  *                                           each call, so they can change
  *   ZE_FAULT_REPORT=FILE                    written when the process ends
+ *   ZE_FAULT_SYSMAN=MODE                    sensors: see ze_sysman.c
  *
  * Rules are separated by semicolons or ends of lines.  Calls are counted from
  * when the rules were set; N = 0 means all of them.
@@ -27,6 +28,8 @@
  * The first 1.4 entries of each table are known here; newer ones are those of
  * the real driver, unchanged.
  */
+#include "ze_sysman.h"
+
 #include <level_zero/ze_api.h>
 #include <level_zero/ze_ddi.h>
 
@@ -685,8 +688,10 @@ static ze_result_t table_fill(const char *table, const char *symbol,
   EXPORT ze_result_t fault_##api##name(ze_api_version_t, function *)          \
       __asm__(#api "Get" #name "ProcAddrTable");                              \
   ze_result_t fault_##api##name(ze_api_version_t v, function *table) {        \
-    return table_fill(#api[2] == '\0' ? #name : "",                           \
-                      #api "Get" #name "ProcAddrTable", v, table);            \
+    ze_result_t r = table_fill(#api[2] == '\0' ? #name : "",                  \
+                               #api "Get" #name "ProcAddrTable", v, table);   \
+    if (strcmp(#api, "zes") == 0) ze_sysman_fill(#name, table);               \
+    return r;                                                                 \
   }
 
 TABLE(ze, Global)

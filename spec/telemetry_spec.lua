@@ -1,0 +1,63 @@
+-- telemetry_spec.lua - what devices say of themselves through sysman, by way
+-- of a driver that makes it up.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+local lze = require "lze"
+
+local build = os.getenv "LZE_TEST_BUILD"
+
+-- The telemetry of a device, or tile, read twice, as lines of sorted pairs.
+local function telemetry(mode, device, env)
+  local environment = {
+    ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+    ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+    ZE_FAULT_SYSMAN = mode,
+    ZES_ENABLE_SYSMAN = "1",
+  }
+  for k, v in pairs(env or {}) do environment[k] = v end
+  return process.output(([[
+    local lze = require "lze"
+    for i = 1, 2 do
+      local lines = {}
+      for k, v in pairs(lze.device(%q):telemetry()) do
+        lines[#lines + 1] = ("%%s=%%.14g"):format(k, v)
+      end
+      table.sort(lines)
+      print(table.concat(lines, " "))
+    end]]):format(device or "0"), {env = environment})
+end
+
+describe("dev:telemetry", function()
+  it("has what there is: here, nothing", function()
+    for _, dev in ipairs(lze.devices()) do
+      assert.equal("table", type(dev:telemetry()))
+    end
+    assert.equal("\n\n", telemetry(false))
+  end)
+
+  it("has the sensors of a device", function()
+    local first, second = telemetry "whole":match "^(.-)\n(.-)\n$"
+    local always = "frequency_mhz=1100 memory_total_bytes=17179869184 " ..
+      "memory_used_bytes=3221225472 power_watts=50 temperature_celsius=70.5"
+    assert.equal("activity=0.25 copy_activity=0.5 energy_joules=1 " .. always,
+      first)
+    assert.equal("activity=0.25 copy_activity=0.5 energy_joules=1.5 " .. always,
+      second)
+  end)
+
+  it("has those of its tiles where it has none itself", function()
+    assert.equal("activity=0.375 energy_joules=2 frequency_mhz=1200 " ..
+      "memory_total_bytes=17179869184 memory_used_bytes=3221225472 " ..
+      "power_watts=100 temperature_celsius=70.5",
+      (telemetry "tiles":match "^(.-)\n"))
+  end)
+
+  it("has nothing of sensors that cannot be read", function()
+    assert.equal("\n\n", telemetry "broken")
+  end)
+
+  it("asks no driver that was not told of it", function()
+    assert.equal("\n\n", telemetry("whole", "0", {ZES_ENABLE_SYSMAN = false}))
+  end)
+end)
