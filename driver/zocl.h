@@ -317,9 +317,12 @@ ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout);
    when it is not signalled. */
 bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end);
 
-/* What a command submitted to `stream` has to wait for. */
+/* What a command submitted to `stream` has to wait for.  Where the stream is
+   `blocked` by a wait for others, these may reset and set the signal before
+   it gets there, in commands that are submitted only later. */
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
-                                zocl_wait *wait, cl_event *event);
+                                bool blocked, zocl_wait *wait,
+                                cl_event *event);
 /* Run in the stream for a wait that was LATER: complete `gate`, which it
    takes over, as soon as the signal is set. */
 void zocl_signal_open(zocl_signal *signal, cl_event gate);

@@ -404,7 +404,7 @@ static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
 }
 
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
-                                zocl_wait *wait, cl_event *event)
+                                bool blocked, zocl_wait *wait, cl_event *event)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
   opening o = {NULL, 0, 0};
@@ -412,7 +412,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
   pthread_mutex_lock(&signal->lock);
   if (stream_sets(signal, stream))
     ; /* the stream's own order is enough */
-  else if (signal->resets > 0)
+  else if (signal->resets > 0 || blocked)
     *wait = ZOCL_WAIT_LATER;
   else if (!atomic_load(&signal->set)) {
     look_locked(signal, &o);

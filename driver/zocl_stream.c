@@ -24,6 +24,8 @@ struct zocl_stream {
   cl_command_queue side;     /* of indirect launches, or NULL: none yet */
   bool timed;                /* the queue takes timestamps */
   uint64_t submitted;        /* number of the last command */
+  cl_event block;            /* of the last one that waited for others, or
+                                NULL: nothing that does is to come */
   _Atomic uint64_t done;     /* this one and all before are known done */
   atomic_int failed;         /* an OpenCL error nobody has been told of */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
@@ -109,7 +111,10 @@ void zocl_stream_close(zocl_stream *stream)
   stream->device->driver->cl->clReleaseCommandQueue(stream->queue);
   if (stream->side != NULL)
     stream->device->driver->cl->clReleaseCommandQueue(stream->side);
+  if (stream->block != NULL)
+    stream->device->driver->cl->clReleaseEvent(stream->block);
   stream->queue = stream->side = NULL;
+  stream->block = NULL;
   zocl_signal *tail = stream->tail;
   stream->tail = NULL;
   pthread_mutex_unlock(&stream->lock);
@@ -243,6 +248,30 @@ static ze_result_t gate_later(zocl_stream *stream, zocl_signal *signal,
   return zocl_cl_error(error, "clEnqueueNativeKernel");
 }
 
+/* Whether a command that waits for others is still to come. */
+static bool stream_is_blocked(zocl_stream *stream)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  cl_int status;
+  if (stream->block == NULL) return false;
+  if (cl->clGetEventInfo(stream->block, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                         sizeof status, &status, NULL) == CL_SUCCESS &&
+      status > CL_COMPLETE)
+    return true;
+  cl->clReleaseEvent(stream->block);
+  stream->block = NULL;
+  return false;
+}
+
+/* The last command submitted waits for others. */
+static void stream_block(zocl_stream *stream, cl_event event)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  if (stream->block != NULL) cl->clReleaseEvent(stream->block);
+  cl->clRetainEvent(event);
+  stream->block = event;
+}
+
 /* The OpenCL events that `command` has to wait for. */
 static ze_result_t waits_resolve(zocl_stream *stream,
                                  const zocl_command *command, cl_event *waits,
@@ -250,8 +279,9 @@ static ze_result_t waits_resolve(zocl_stream *stream,
 {
   for (uint32_t i = 0; i < command->wait_count; i++) {
     zocl_wait wait;
-    ze_result_t result = zocl_signal_resolve(command->waits[i], stream,
-                                             &wait, &waits[*count]);
+    ze_result_t result =
+        zocl_signal_resolve(command->waits[i], stream,
+                            stream_is_blocked(stream), &wait, &waits[*count]);
     if (result == ZE_RESULT_SUCCESS && wait == ZOCL_WAIT_LATER)
       result = gate_later(stream, command->waits[i], &waits[*count]);
     if (result != ZE_RESULT_SUCCESS) return result;
@@ -379,9 +409,12 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     if (result != ZE_RESULT_SUCCESS) goto done;
   }
   result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
-      stream, command, count, waits, signal != NULL ? &event : NULL);
+      stream, command, count, waits,
+      signal != NULL || count > 0 ? &event : NULL);
   if (result != ZE_RESULT_SUCCESS) goto done;
   stream->submitted++;
+  if (count > 0) stream_block(stream, event != NULL ? event : waits[count - 1]);
+  if (signal == NULL && event != NULL) cl->clReleaseEvent(event);
   if (signal != NULL) {
     result = zocl_signal_attach(signal, stream, stream->submitted, event);
     if (result != ZE_RESULT_SUCCESS) cl->clReleaseEvent(event);

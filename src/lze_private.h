@@ -1277,7 +1277,7 @@ struct lze_Plan {
   uint32_t engine_count;
   uint32_t width;               /* the most queues that each engine may use */
   ze_command_queue_handle_t queues[LZE_MAX_LANES];
-  lze_EventSlot *go, *start, *done, *ends[LZE_MAX_LANES];
+  lze_EventSlot *go, *done, *starts[LZE_MAX_LANES], *ends[LZE_MAX_LANES];
   lze_Tape **tapes;             /* owned, in the order they are given */
   uint32_t tape_count, tape_capacity;
 

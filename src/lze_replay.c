@@ -41,9 +41,9 @@ void lze_plan_strip(lze_Plan *p) {
     event_drop(p, &p->steps[i].first);
   }
   event_drop(p, &p->go);
-  event_drop(p, &p->start);
   event_drop(p, &p->done);
   for (uint32_t i = 0; i < LZE_MAX_LANES; i++) {
+    event_drop(p, &p->starts[i]);
     event_drop(p, &p->ends[i]);
     if (p->queues[i] != NULL) ZE(zeCommandQueueDestroy, p->queues[i]);
     p->queues[i] = NULL;
@@ -90,14 +90,14 @@ static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
 static void plan_outfit(lua_State *L, lze_Plan *p) {
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
   bool good = event_need(p, &p->go, false, &out) &&
-              event_need(p, &p->start, false, &out) &&
               event_need(p, &p->done, false, &out);
   for (uint32_t s = 0; s < p->schedule.segment_count && good; s++) {
     uint32_t used = lanes_used(p, s);
     for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
       if (used >> i & 1)
         good = lane_queue(p, i, &out) &&
-               (i == 0 || event_need(p, &p->ends[i], false, &out));
+               (i == 0 || (event_need(p, &p->starts[i], false, &out) &&
+                           event_need(p, &p->ends[i], false, &out)));
   }
   for (uint32_t i = 0; i < p->count && good; i++) {
     lze_Step *step = &p->steps[i];
@@ -183,13 +183,16 @@ static void tape_end(lua_State *L, Recorder *r) {
   r->tape = NULL;
 }
 
-/* The start of a lane.  All events are reset by lane 0 before any other lane
-   may go on: one that lags could else see those of the run before. */
+/* The start of a lane.  What lanes tell each other is reset by lane 0 before
+   any other may go on: one that lags could else see what the run before left.
+   A lane takes back by itself what lets it go on: one that is early could else
+   do so twice in a run. */
 static void record_head(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   tape_begin(L, r);
   if (r->lane > 0) {
-    record_barrier(L, r, NULL, p->start);
+    record_barrier(L, r, NULL, p->starts[r->lane]);
+    record_reset(L, r, p->starts[r->lane]);
     return;
   }
   record_barrier(L, r, NULL, p->go);
@@ -203,18 +206,17 @@ static void record_head(lua_State *L, Recorder *r) {
     record_reset(L, r, p->steps[i].first);
     events = events || p->steps[i].event != NULL;
   }
-  if (events || r->used != 1)
-    record_barrier(L, r, r->used != 1 ? p->start : NULL, NULL);
+  if (events || r->used != 1) record_barrier(L, r, NULL, NULL);
+  for (uint32_t i = 1; i < p->schedule.lane_count; i++)
+    if (r->used >> i & 1) record_barrier(L, r, p->starts[i], NULL);
 }
 
 /* The end of a lane: the others' are awaited by lane 0. */
 static void record_tail(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
-  if (r->lane == 0 && r->used != 1) {
+  if (r->lane == 0)
     for (uint32_t i = 1; i < p->schedule.lane_count; i++)
       if (r->used >> i & 1) record_barrier(L, r, NULL, p->ends[i]);
-    record_reset(L, r, p->start);
-  }
   record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
   tape_end(L, r);
 }
@@ -365,18 +367,21 @@ lze_Command *lze_plan_submit(lua_State *L, lze_Plan *p, uint32_t parity,
     const lze_Access *a = &p->captured[i];
     lze_command_use(L, c, a->storage, a->first, a->last, a->write);
   }
+  if (p->last != NULL) lze_command_after(L, c, p->last);
   lze_command_order(L, c);
   if (timed) lze_command_time_first(L, c);
+  /* Whoever waits for `done` below must not see that of the run before, and
+     that one's must not be taken back before it has been seen. */
   lze_Outcome out;
-  /* Whoever waits for `done` below must not see that of the run before. */
-  bool good = ZE_TRY(&out, zeCommandListAppendEventReset, q->list,
-                     p->done->handle);
-  if (good && !q->native_order && c->wait_count > 0)
-    good = ZE_TRY(&out, zeCommandListAppendBarrier, q->list, NULL, 0, NULL);
+  bool waits = c->wait_count > 0 && !q->native_order;
+  bool good =
+      (!waits || ZE_TRY(&out, zeCommandListAppendBarrier, q->list, NULL,
+                        c->wait_count, c->wait_handles)) &&
+      ZE_TRY(&out, zeCommandListAppendEventReset, q->list, p->done->handle);
   if (!good ||
       !ZE_TRY(&out, zeCommandListAppendBarrier, q->list,
-              timed ? c->first->handle : p->go->handle, c->wait_count,
-              c->wait_handles)) {
+              timed ? c->first->handle : p->go->handle,
+              waits ? 0 : c->wait_count, waits ? NULL : c->wait_handles)) {
     lze_abort(c);
     plan_refused(L, p, &out);
   }

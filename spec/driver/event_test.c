@@ -399,6 +399,22 @@ static void test_threads(void)
   MUST(zeMemFree(s.context, memory));
 }
 
+/* What a list finds set when it is told to wait may be taken back before the
+   list gets there, by a command that comes later and lets it go on. */
+static void test_taken_back(ze_command_list_handle_t a,
+                            ze_command_list_handle_t b)
+{
+  reset_all();
+  MUST(zeEventHostSignal(e[1]));
+  MUST(zeCommandListAppendBarrier(b, NULL, 1, &e[0]));
+  MUST(zeCommandListAppendBarrier(b, e[2], 1, &e[1]));
+  MUST(zeCommandListAppendEventReset(a, e[1]));
+  MUST(zeCommandListAppendSignalEvent(a, e[0]));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventHostSynchronize(e[2], 20000000));
+  MUST(zeCommandListAppendSignalEvent(a, e[1]));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[2], UINT64_MAX));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -422,6 +438,7 @@ int main(void)
   test_kernel(a);
   test_gate(a);
   test_two_lists(a, b);
+  test_taken_back(a, b);
   test_ping_pong();
   test_self_reset();
   test_fence();
