@@ -181,11 +181,16 @@ check-host: all build-tests ## the suite inside a minimal C host program
 SUPPRESSIONS := $(CURDIR)/spec/support/lsan.supp
 check-asan: ## the suite, and damaged SPIR-V, under ASan and UBSan
 	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" $(MAKE) \
-	  check-host check-fuzz BUILD=build/asan \
+	  check-host check-fuzz SECONDS=60 BUILD=build/asan \
 	  SANITIZE=address,undefined CFLAGS="-O1 -g"
 
-check-fuzz: $(FUZZ) ## damaged modules for the reader of SPIR-V
-	$(FUZZ) 1 10000 kernels/*.spv
+# How long, and from which seed on.
+SECONDS ?= 120
+SEED ?= 1
+check-fuzz: all $(FUZZ) $(HOST) ## damaged SPIR-V, random calls; SECONDS, SEED
+	$(FUZZ) $(SEED) 10000 kernels/*.spv
+	$(WITH) $(HOST) --script spec/fuzz/modules.lua $$(($(SECONDS) / 3)) $(SEED)
+	$(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) * 2 / 3)) $(SEED)
 
 check-c: all build-tests ## the C tests alone
 	$(WITH) sh scripts/run-tests true

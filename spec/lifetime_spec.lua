@@ -171,8 +171,8 @@ buffer: uint[4] (closed)	buffer: uint[2] (closed)
 module (closed)	kernel spin (closed)
 queue (closed)
 false	stdin:15: kernel spin is closed
-false	stdin:16: bad argument #1 to 'index' (the buffer is closed)
-false	stdin:17: bad argument #1 to 'index' (the module is closed)
+false	stdin:16: index 1: the buffer is closed
+false	stdin:17: field 'add': the module is closed
 false	stdin:19: option context: the context is closed
 true	kernel spin
 2 3 4	false

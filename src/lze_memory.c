@@ -16,6 +16,9 @@
    size: large enough for the bandwidth of any bus, small beside the data. */
 #define STAGING_BYTES ((size_t)4 << 20)
 
+/* The largest element: 16 lanes of 8 bytes. */
+enum { ELEMENT_BYTES = 16 * 8 };
+
 /* How many values `print(x)` shows. */
 #define SHOWN 8
 
@@ -409,15 +412,30 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
   return c;
 }
 
+static lze_Context *context_of_buffer(lua_State *L, const void *arg) {
+  return lze_check_buffer(L, (int)(intptr_t)arg)->storage->o.context;
+}
+
+/* A buffer of bytes beside the open buffer at `arg`, which making it may run a
+   finaliser to close. [-0, +2] the context of both, and the new buffer. */
+static lze_Buffer *buffer_push_beside(lua_State *L, int arg, lze_Usage usage,
+                                      size_t bytes) {
+  lze_Context *context =
+      lze_push_context(L, context_of_buffer, (const void *)(intptr_t)arg);
+  const lze_DeviceInfo *device = lze_check_buffer(L, arg)->storage->device;
+  lze_Buffer *b =
+      buffer_push(L, context, device, usage, lze_type_of(LZE_U8, 1), bytes);
+  lze_check_buffer(L, arg);
+  return b;
+}
+
 /* Move bytes between a device storage and host memory at `host`, through a
-   staging buffer, which is left on the stack. [-0, +1] */
+   staging buffer. [-0, +2] */
 static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
                         size_t offset, char *host, size_t bytes, bool write) {
-  lze_Storage *s = b->storage;
   size_t piece = bytes < STAGING_BYTES ? bytes : STAGING_BYTES;
-  lze_Buffer *staging =
-      buffer_push(L, s->o.context, s->device, LZE_HOST,
-                  lze_type_of(LZE_U8, 1), piece);
+  const lze_Buffer *staging = buffer_push_beside(L, arg, LZE_HOST, piece);
+  lze_Storage *s = b->storage;
   for (size_t done = 0; done < bytes; done += piece) {
     if (!lze_buffer_is_open(b))
       luaL_argerror(L, arg, "the buffer was closed during the wait");
@@ -438,24 +456,35 @@ static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
   }
 }
 
-/* Host memory with the bytes of n elements: the storage itself, after a
-   wait, or a copy of device memory. [-0, +2] keeps it alive. */
-static const char *buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
-                                size_t first, size_t n) {
+/* A copy of the bytes of n elements. [-0, +1] */
+static const char *buffer_copy_bytes(lua_State *L, int arg,
+                                     const lze_Buffer *b, size_t first,
+                                     size_t n) {
   size_t bytes = n * b->type->bytes;
-  if (b->storage->usage != LZE_DEVICE) {
-    buffer_wait(L, arg, b, first, n, false);
-    lua_pushnil(L);
-    lua_pushnil(L);
-    return n == 0 ? "" : buffer_data(b) + first * b->type->bytes;
-  }
   char *copy = lua_newuserdatauv(L, bytes, 0);
-  if (n != 0)
+  lze_check_buffer(L, arg); /* a finaliser may have closed it */
+  if (n == 0) return copy;
+  if (b->storage->usage == LZE_DEVICE) {
     staged_move(L, arg, b, b->offset + first * b->type->bytes, copy, bytes,
                 false);
-  else
-    lua_pushnil(L);
+    lua_pop(L, 2);
+  } else {
+    buffer_wait(L, arg, b, first, n, false);
+    memcpy(copy, buffer_data(b) + first * b->type->bytes, bytes);
+  }
   return copy;
+}
+
+/* Host memory with the bytes of n elements: the storage itself, after a
+   wait, for as long as nothing of Lua runs, or a copy of device memory.
+   [-0, +1] keeps that alive. */
+static const char *buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
+                                size_t first, size_t n) {
+  if (b->storage->usage == LZE_DEVICE)
+    return buffer_copy_bytes(L, arg, b, first, n);
+  buffer_wait(L, arg, b, first, n, false);
+  lua_pushnil(L);
+  return n == 0 ? "" : buffer_data(b) + first * b->type->bytes;
 }
 
 /* Put bytes from the host into elements from `first` on. */
@@ -466,7 +495,7 @@ static void buffer_put(lua_State *L, int arg, const lze_Buffer *b,
   if (b->storage->usage == LZE_DEVICE) {
     staged_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
                 size, true);
-    lua_pop(L, 1);
+    lua_pop(L, 2);
     return;
   }
   buffer_wait(L, arg, b, first, n, true);
@@ -484,6 +513,7 @@ static int buffer_read(lua_State *L) {
     luaL_argexpected(L, lua_istable(L, 4), 4, "table");
   if (lua_isnil(L, 4)) /* only a hint, which is an int */
     lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+  lze_check_buffer(L, 1); /* a finaliser may have closed it */
   const char *p = buffer_bytes(L, 1, b, first, n);
   lua_pushvalue(L, lua_isnil(L, 4) ? 5 : 4);
   /* In pieces, because growing the table may run a finaliser that closes
@@ -561,7 +591,7 @@ static size_t table_length(lua_State *L, int arg, const lze_Type *type) {
     if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > last)
       last = lua_tointeger(L, -2);
   if (last == border) return (size_t)border;
-  char element[16 * 8];
+  char element[ELEMENT_BYTES];
   lua_pushnil(L);
   lze_type_store(L, type, -1, element);
   luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
@@ -643,15 +673,21 @@ void lze_fill_check(lua_State *L, int arg, lze_Fill *f) {
   f->bytes = n * b->type->bytes;
 }
 
+/* The queue at 1 if the buffer at `arg` is not, else its default one. */
+static lze_Queue *buffer_queue_at(lua_State *L, int arg) {
+  return arg > 1 ? lze_check_queue(L, 1)
+                 : buffer_queue(L, lze_check_buffer(L, arg));
+}
+
 /* Check x, v, i, j from stack index `arg` on and fill on the default queue,
    or on the one at 1 if `arg` is 2. */
 static lze_Command *buffer_fill_on(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_buffer(L, arg);
-  lze_Queue *q = arg > 1 ? lze_check_queue(L, 1) : buffer_queue(L, b);
+  lze_Queue *q = buffer_queue_at(L, arg);
   if (q->o.context != b->storage->o.context)
     luaL_argerror(L, arg, "a buffer of another context than the queue");
   lze_queue_ready(L, q);
-  if (arg > 1) lze_check_queue(L, 1); /* a hook may have run */
+  q = buffer_queue_at(L, arg); /* a hook may have run */
   lze_Fill f;
   lze_fill_check(L, arg, &f);
   return fill_append(L, q, arg > 1, &f);
@@ -711,9 +747,8 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
     luaL_argerror(L, dst_arg, "buffer of another context than the queue");
   if (s->o.context != dst->storage->o.context) {
     /* No queue reaches both: by way of the host, and not only enqueued. */
-    const char *p = buffer_bytes(L, src_arg, src, first, n);
-    if (!lze_buffer_is_open(dst))
-      luaL_argerror(L, dst_arg, "the buffer is closed");
+    const char *p = buffer_copy_bytes(L, src_arg, src, first, n);
+    lze_check_buffer(L, dst_arg);
     buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);
     return NULL;
   }
@@ -721,11 +756,7 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
     if (from == to) return NULL;
     /* Level Zero does not define overlapping copies: go by way of a third
        buffer, which the commands keep alive. */
-    lze_Buffer *third =
-        buffer_push(L, s->o.context, dst->storage->device, LZE_DEVICE,
-                    lze_type_of(LZE_U8, 1), bytes);
-    if (!lze_buffer_is_open(dst))
-      luaL_argerror(L, dst_arg, "the buffer is closed");
+    lze_Buffer *third = buffer_push_beside(L, dst_arg, LZE_DEVICE, bytes);
     if (q->o.closed) luaL_error(L, "the queue is closed");
     copy_append(L, q, "copy", false, third->storage, 0, s, from, bytes);
     s = third->storage;
@@ -768,11 +799,12 @@ void lze_copy_check(lua_State *L, int arg, lze_Copy *c) {
 /* Check dst, src, i, j, at from stack index `arg` on and copy on the default
    queue, or on the one at 1 if `arg` is 2. */
 static lze_Command *buffer_copy_on(lua_State *L, int arg) {
-  lze_Buffer *dst = lze_check_buffer(L, arg);
+  lze_Buffer *dst;
+  lze_check_buffer(L, arg);
   lze_check_buffer(L, arg + 1);
-  lze_Queue *q = arg > 1 ? lze_check_queue(L, 1) : buffer_queue(L, dst);
+  lze_Queue *q = buffer_queue_at(L, arg);
   lze_queue_ready(L, q);
-  if (arg > 1) lze_check_queue(L, 1); /* a hook may have run */
+  q = buffer_queue_at(L, arg); /* a hook may have run */
   lze_Buffer *src;
   size_t first, n;
   lua_Integer at;
@@ -905,6 +937,7 @@ static int buffer_copy_box(lua_State *L) {
   lze_queue_ready(L, q);
   size_t size[3];
   dst = lze_check_buffer(L, 1);
+  q = buffer_queue(L, dst);
   lze_Buffer *src = lze_check_buffer(L, 2);
   box_triple(L, 3, "size", true, size);
   Side from = box_side(L, 3, "src", true, size, src);
@@ -1093,7 +1126,10 @@ static void buffer_push_element(lua_State *L, const lze_Buffer *b,
                                 size_t position) {
   if (b->storage->uses != NULL || b->storage->failed != NULL)
     buffer_wait(L, 1, b, position, 1, false);
-  lze_type_push(L, b->type, buffer_data(b) + position * b->type->bytes);
+  /* A copy, because the table of a vector may run a finaliser that closes. */
+  char element[ELEMENT_BYTES];
+  memcpy(element, buffer_data(b) + position * b->type->bytes, b->type->bytes);
+  lze_type_push(L, b->type, element);
 }
 
 static int buffer_index(lua_State *L) {
@@ -1141,7 +1177,7 @@ static int buffer_newindex(lua_State *L) {
     return luaL_error(L, "index %I is outside 1..%I",
                       (LUAI_UACINT)lua_tointeger(L, 2),
                       (LUAI_UACINT)b->count);
-  char element[16 * 8];
+  char element[ELEMENT_BYTES];
   if (!lze_type_store(L, b->type, 3, element))
     return luaL_error(L, "index %I: %s", (LUAI_UACINT)position + 1,
                       lua_tostring(L, -1));
@@ -1154,44 +1190,48 @@ static int buffer_newindex(lua_State *L) {
 
 static int buffer_tostring(lua_State *L) {
   const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  const lze_Type *type = b->type;
+  lua_Integer count = b->count;
   if (!lze_buffer_is_open(b)) {
-    lua_pushfstring(L, "buffer: %s[%I] (closed)", b->type->name,
-                    (LUAI_UACINT)b->count);
+    lua_pushfstring(L, "buffer: %s[%I] (closed)", type->name,
+                    (LUAI_UACINT)count);
     return 1;
   }
+  /* All that the text needs is taken here: making it may run a finaliser that
+     closes the buffer. */
+  char elements[SHOWN * ELEMENT_BYTES];
+  size_t n = count < SHOWN ? (size_t)count : SHOWN, bytes = n * type->bytes;
+  lze_Usage usage = b->storage->usage;
+  bool values = usage != LZE_DEVICE && n > 0;
+  bool busy = values && lze_storage_pending(b->storage, b->offset,
+                                            b->offset + bytes, false);
+  if (values && !busy) memcpy(elements, buffer_data(b), bytes);
   luaL_Buffer text;
   luaL_buffinit(L, &text);
-  lua_pushfstring(L, "buffer: %s[%I] %s%s", b->type->name,
-                  (LUAI_UACINT)b->count, usage_names[b->storage->usage],
-                  b->view ? " view" : "");
+  lua_pushfstring(L, "buffer: %s[%I] %s%s%s", type->name, (LUAI_UACINT)count,
+                  usage_names[usage], b->view ? " view" : "",
+                  busy ? " (busy)" : "");
   luaL_addvalue(&text);
-  if (b->storage->usage == LZE_DEVICE || b->count == 0) {
-    luaL_pushresult(&text);
-    return 1;
-  }
-  size_t n = b->count < SHOWN ? (size_t)b->count : SHOWN;
-  if (lze_storage_pending(b->storage, b->offset,
-                          b->offset + n * b->type->bytes, false)) {
-    luaL_addstring(&text, " (busy)");
+  if (!values || busy) {
     luaL_pushresult(&text);
     return 1;
   }
   luaL_addstring(&text, " {");
   for (size_t i = 0; i < n; i++) {
-    const char *p = buffer_data(b) + i * b->type->bytes;
+    const char *p = elements + i * type->bytes;
     if (i > 0) luaL_addstring(&text, ", ");
-    if (b->type->lanes > 1) luaL_addchar(&text, '{');
-    for (int lane = 0; lane < b->type->lanes; lane++) {
+    if (type->lanes > 1) luaL_addchar(&text, '{');
+    for (int lane = 0; lane < type->lanes; lane++) {
       if (lane > 0) luaL_addstring(&text, ", ");
-      lze_type_push(L, lze_type_of(b->type->scalar, 1),
-                    p + lane * b->type->scalar_bytes);
+      lze_type_push(L, lze_type_of(type->scalar, 1),
+                    p + lane * type->scalar_bytes);
       luaL_tolstring(L, -1, NULL);
       lua_remove(L, -2);
       luaL_addvalue(&text);
     }
-    if (b->type->lanes > 1) luaL_addchar(&text, '}');
+    if (type->lanes > 1) luaL_addchar(&text, '}');
   }
-  luaL_addstring(&text, (size_t)b->count > n ? ", ...}" : "}");
+  luaL_addstring(&text, (size_t)count > n ? ", ...}" : "}");
   luaL_pushresult(&text);
   return 1;
 }
@@ -1230,13 +1270,8 @@ static int field_device(lua_State *L) {
   return 1;
 }
 
-static lze_Context *context_of_buffer(lua_State *L, const void *unused) {
-  (void)unused;
-  return lze_check_buffer(L, 1)->storage->o.context;
-}
-
 static int field_context(lua_State *L) {
-  lze_push_context(L, context_of_buffer, NULL);
+  lze_push_context(L, context_of_buffer, (const void *)(intptr_t)1);
   return 1;
 }
 

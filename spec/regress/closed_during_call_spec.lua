@@ -232,6 +232,28 @@ describe("a finaliser that closes", function()
       print(lze.wait(60))]])
   end)
 
+  it("the buffer that is shown does no harm", function()
+    -- It runs where the text, or the table of a vector, is made.
+    assert.equal("buffer: int4[2] (closed)\n", process.output [[
+      local lze = require "lze"
+      collectgarbage("incremental", 1, 1000, 5)
+      local text
+      for _ = 1, 500 do
+        local x = lze.buffer("int4", 2)
+        setmetatable({}, {__gc = function() x:close() end})
+        repeat
+          text = tostring(x)
+        until text:find "closed"
+        local y, ok, t = lze.buffer("int4", {{1, 2, 3, 4}})
+        setmetatable({}, {__gc = function() y:close() end})
+        repeat
+          ok, t = pcall(function() return y[1] end)
+          assert(not ok or t[4] == 4)
+        until not ok
+      end
+      print(text)]])
+  end)
+
   it("the context of a call does no harm", function()
     assert.equal("true\ttrue\n", process.output [[
       local lze = require "lze"

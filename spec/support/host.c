@@ -4,6 +4,7 @@
  *
  *   host [ARGUMENT OF BUSTED]...   runs busted
  *   host -                         runs the script on its standard input
+ *   host --script FILE [ARGUMENT]...   runs that script
  *
  * It exists to be linked with the sanitizers, which Lua's own program is not,
  * so that nothing need be preloaded: what PoCL starts would inherit that.
@@ -29,15 +30,19 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   luaL_openlibs(L);
-  lua_createtable(L, argc, 1);
+  /* As lua.c does it: the script is argument 0. */
+  int script = argc > 2 && strcmp(argv[1], "--script") == 0 ? 2 : 0;
+  lua_createtable(L, argc, 1 + script);
   for (int i = 0; i < argc; i++) {
     lua_pushstring(L, argv[i]);
-    lua_rawseti(L, -2, i);
+    lua_rawseti(L, -2, i - script);
   }
   lua_setglobal(L, "arg");
   lua_pushcfunction(L, host_explain);
   int status;
-  if (argc == 2 && strcmp(argv[1], "-") == 0)
+  if (script != 0)
+    status = luaL_loadfile(L, argv[script]);
+  else if (argc == 2 && strcmp(argv[1], "-") == 0)
     status = luaL_loadfile(L, NULL);
   else /* busted leaves through os.exit, closing this state */
     status = luaL_loadstring(L, "require 'busted.runner' "

@@ -1,0 +1,601 @@
+-- calls.lua - random sequences of calls, checked against a model.
+-- SPDX-License-Identifier: MIT
+--
+-- spec/fuzz/runner.lua says how to run it.
+--
+-- A sequence makes, uses, closes, drops and collects buffers, views, queues,
+-- events, kernels and contexts, with right and with wrong arguments.  The model
+-- knows what each buffer must hold and whether a call must raise.  Step N of
+-- a seed draws its numbers from these two alone, so that others can be left
+-- out.  The kernels look at the bounds, and nothing else is launched.
+
+local runner = require "spec.fuzz.runner"
+local lze = require "lze"
+
+local source = [[
+kernel void add(global int *x, uint count, int n)
+{
+  size_t i = get_global_id(0);
+  if (i < count) x[i] += n;
+}
+kernel void axpy(global int *y, uint ny, global const int *x, uint nx, int a)
+{
+  size_t i = get_global_id(0);
+  if (i < ny && i < nx) y[i] += a * x[i];
+}
+kernel void groups(global int *x, uint count, int n)
+{
+  size_t i = get_group_id(0) * get_local_size(0) + get_local_id(0);
+  if (i < count) x[i] += n + (int)get_num_groups(0) * 0;
+}
+]]
+
+local random = math.random
+local limit = 60
+local told -- whether steps are told in words
+
+-- What lives as long as the process: two contexts, each with its kernels.
+local worlds = {}
+local spirv
+local function worlds_make()
+  for i = 1, 2 do
+    local options = i == 2 and {context = lze.context {lze.device()}} or nil
+    local mod = spirv and lze.module(spirv, options) or
+      lze.compile(source, options)
+    spirv = spirv or mod:spirv()
+    worlds[i] = {options = options, mod = mod}
+  end
+end
+
+local function wrapped(v)
+  return (v + (1 << 31)) % (1 << 32) - (1 << 31)
+end
+
+-- The state of a sequence: lists of what a step may choose from.
+local s
+
+local function tell(format, ...)
+  if told then print(("  " .. format):format(...)) end
+end
+
+local function pick(t)
+  if #t > 0 then return t[random(#t)], random(#t) end
+end
+
+-- An object that a finaliser may have closed is closed when it says so.
+local function is_closed(o)
+  if o.maybe and tostring(o.object):find "%(closed%)" then o.closed = true end
+  return o.closed or o.parent and is_closed(o.parent) or false
+end
+
+local function fail(format, ...)
+  error("WRONG: " .. format:format(...), 0)
+end
+
+-- Call f; it must raise if `wrong`, else it must not, unless the object is one
+-- that a finaliser may close in the call.
+local function expect(wrong, objects, f, ...)
+  local function any_closed()
+    for i = 1, 5 do -- there may be holes
+      if objects[i] and is_closed(objects[i]) then return true end
+    end
+  end
+  wrong = wrong or any_closed()
+  local result = table.pack(pcall(f, ...))
+  if result[1] then
+    if wrong then fail("nothing was raised") end
+    return table.unpack(result, 2, result.n)
+  end
+  if wrong or any_closed() then return nil, true end
+  fail("%s", tostring(result[2]))
+end
+
+-- Elements first .. first + n - 1 (from 0) that i, j name, or nil.
+local function range(b, i, j)
+  i, j = i or 1, j or b.count
+  if i < 0 then i = i + b.count + 1 end
+  if j < 0 then j = j + b.count + 1 end
+  if i >= 1 and i <= b.count + 1 and j == i - 1 then return i - 1, 0 end
+  if i < 1 or i > b.count or j < i or j > b.count then return nil end
+  return i - 1, j - i + 1
+end
+
+-- A position or an end of a range: mostly one that exists.
+local function position(count)
+  local r = random(20)
+  if r == 1 then return nil end
+  if r == 2 then return 0 end
+  if r == 3 then return count + random(3) end
+  if r == 4 then return -random(count + 2) end
+  if r == 5 then
+    return random(2) == 1 and math.maxinteger or math.mininteger
+  end
+  return random(count + 1)
+end
+
+local function value() return random(-1000, 1000) end
+
+local function values(n)
+  local t = {}
+  for i = 1, n do t[i] = value() end
+  return t
+end
+
+-- Compare what was read with what must be there.
+local function compare(b, first, t, n)
+  for i = 1, n do
+    local wanted = b.data[b.at + first + i]
+    if t[i] ~= wanted then
+      fail("element %d of %s is %s, not %s", first + i, b.name,
+        tostring(t[i]), wanted)
+    end
+  end
+end
+
+local function add_buffer(b)
+  s.made = s.made + 1
+  b.name = "b" .. s.made
+  s.buffers[#s.buffers + 1] = b
+  return b
+end
+
+local steps, weights = {}, 0
+local function step(weight, name, f)
+  for _ = 1, weight do
+    weights = weights + 1
+    steps[weights] = {name = name, run = f}
+  end
+end
+
+step(8, "buffer", function()
+  local world = worlds[random(8) == 1 and 2 or 1]
+  local n = random(4) == 1 and random(3000) or random(0, 70)
+  local usage = pick {"shared", "shared", "host", "device"}
+  local options = {usage = usage, context = world.options and
+    world.options.context}
+  local what, data = n, {}
+  for i = 1, n do data[i] = 0 end
+  local r = random(3)
+  if r > 1 then data = values(n) end
+  if r == 2 then what = data end
+  if r == 3 then what = ("<" .. ("i4"):rep(n)):pack(table.unpack(data)) end
+  local object = lze.buffer("int", what, options)
+  if r == 2 then data = {table.unpack(data)} end
+  local b = add_buffer {object = object, data = data, at = 0, count = n,
+    world = world, usage = usage}
+  tell("%s = buffer of %d, %s", b.name, n, usage)
+end)
+
+step(4, "view", function()
+  local b = pick(s.buffers)
+  if not b then return end
+  local i, j = position(b.count), position(b.count)
+  local first, n = range(b, i, j)
+  tell("%s:view(%s, %s)", b.name, i, j)
+  local v = expect(not first, {b}, function() return b.object:view(i, j) end)
+  if v then
+    add_buffer {object = v, data = b.data, at = b.at + first, count = n,
+      world = b.world, usage = b.usage, parent = b.parent or b, view = true}
+  end
+end)
+
+step(6, "write", function()
+  local b = pick(s.buffers)
+  if not b then return end
+  local n, at = random(0, 8), position(b.count)
+  local t = values(n)
+  local what = random(2) == 1 and t or
+    ("<" .. ("i4"):rep(n)):pack(table.unpack(t))
+  local from = at or 1
+  if from < 0 then from = from + b.count + 1 end
+  local ok = from >= 1 and from <= b.count + 1 and n <= b.count - from + 1
+  tell("%s:write(%d, %s)", b.name, n, at)
+  local _, raised = expect(not ok, {b}, function()
+    b.object:write(what, at)
+  end)
+  if raised then return end
+  for i = 1, n do b.data[b.at + from - 1 + i] = t[i] end
+end)
+
+step(8, "read", function()
+  local b = pick(s.buffers)
+  if not b then return end
+  local i, j = position(b.count), position(b.count)
+  local first, n = range(b, i, j)
+  tell("%s:read(%s, %s)", b.name, i, j)
+  local as_string = random(3) == 1
+  local got, raised = expect(not first, {b}, function()
+    if not as_string then return b.object:read(i, j) end
+    local bytes = b.object:string(i, j)
+    return {("<" .. ("i4"):rep(#bytes // 4)):unpack(bytes)}
+  end)
+  if not raised then compare(b, first, got, n) end
+end)
+
+step(4, "element", function()
+  local b = pick(s.buffers)
+  if not b then return end
+  local i, v = position(b.count) or 1, value()
+  local there = i >= 1 and i <= b.count
+  if random(2) == 1 then
+    tell("%s[%d]", b.name, i)
+    local got, raised = expect(b.usage == "device", {b}, function()
+      return b.object[i]
+    end)
+    if raised then return end
+    if got ~= (there and b.data[b.at + i] or nil) then
+      fail("%s[%d] is %s, not %s", b.name, i, tostring(got),
+        tostring(b.data[b.at + i]))
+    end
+  else
+    tell("%s[%d] = %d", b.name, i, v)
+    local _, raised = expect(b.usage == "device" or not there, {b}, function()
+      b.object[i] = v
+    end)
+    if not raised then b.data[b.at + i] = v end
+  end
+end)
+
+local function queue_for(world)
+  local q = pick(s.queues)
+  if q and q.world == world and random(3) > 1 then return q end
+end
+
+local function add_event(ev, q)
+  if ev then s.events[#s.events + 1] = {object = ev, queue = q} end
+end
+
+step(8, "fill", function()
+  local b = pick(s.buffers)
+  if not b then return end
+  local i, j, v = position(b.count), position(b.count), value()
+  local first, n = range(b, i, j)
+  local q = queue_for(b.world)
+  tell("%s%s:fill(%d, %s, %s)", q and q.name .. " " or "", b.name, v, i, j)
+  local ev, raised = expect(not first, {b, q}, function()
+    if q then return q.object:fill(b.object, v, i, j) end
+    b.object:fill(v, i, j)
+  end)
+  if raised then return end
+  add_event(ev)
+  for k = 1, n do b.data[b.at + first + k] = v end
+end)
+
+step(10, "copy", function()
+  local dst, src = pick(s.buffers), pick(s.buffers)
+  if not dst then return end
+  local i, j, at = position(src.count), position(src.count),
+    position(dst.count)
+  if random(3) > 1 and dst.count > 0 then at = random(dst.count) end
+  local first, n = range(src, i, j)
+  local to = at or 1
+  if to < 0 then to = to + dst.count + 1 end
+  local ok = first and to >= 1 and to <= dst.count + 1 and
+    n <= dst.count - to + 1
+  local q = queue_for(dst.world)
+  tell("%s%s:copy(%s, %s, %s, %s)", q and q.name .. " " or "", dst.name,
+    src.name, i, j, at)
+  local ev, raised = expect(not ok, {dst, src, q}, function()
+    if q then return q.object:copy(dst.object, src.object, i, j, at) end
+    dst.object:copy(src.object, i, j, at)
+  end)
+  if raised then return end
+  add_event(ev)
+  table.move(src.data, src.at + first + 1, src.at + first + n,
+    dst.at + to, dst.data)
+end)
+
+-- Whether two buffers share elements, other than the same at the same place.
+local function overlap(a, b)
+  return a.data == b.data and a.at ~= b.at and a.at < b.at + b.count and
+    b.at < a.at + a.count
+end
+
+step(16, "launch", function()
+  local y, x = pick(s.buffers), pick(s.buffers)
+  if not y then return end
+  local world = y.world
+  local q = queue_for(world)
+  local module = world == worlds[1] and pick(s.modules) or nil
+  if module and is_closed(module) then module = nil end
+  local mod = module and module.object or world.mod
+  local name = pick {"add", "add", "axpy", "groups"}
+  if name == "axpy" and overlap(x, y) then name = "add" end
+  local n = random(10) == 1 and 0 or random(y.count + 3)
+  local how_far = {n, queue = q and q.object}
+  local offset = name ~= "groups" and random(4) == 1 and random(0, 9) or nil
+  how_far.offset = offset
+  if random(3) == 1 then
+    local g = random(6)
+    if name ~= "groups" or n % g == 0 then how_far.group = g end
+  end
+  how_far.policy = random(4) == 1 and pick {"lze", "driver", "largest",
+    "tornado"} or nil
+  local e = pick(s.events)
+  local others = {y, q, module}
+  if e and random(2) == 1 and e.world == world then
+    how_far.after = e.object
+    others[4] = e
+  end
+  local wrong = false
+  if name == "axpy" then
+    others[5] = x
+    wrong = x.world ~= world
+  end
+  local v, how = value(), random(3)
+  tell("%s%s(%d, %s%s, %d)%s", q and q.name .. " " or "", name, n, y.name,
+    name == "axpy" and ", " .. x.name or "", v,
+    offset and " from " .. offset or "")
+  local ev, raised = expect(wrong, others, function()
+    local k = mod[name]
+    local simple = not next(how_far, 1) and random(2) == 1
+    local r = simple and n or how_far
+    if name == "axpy" then
+      if how == 1 then
+        return k:launch(r, y.object, y.count, x.object, x.count, v)
+      end
+      k(r, y.object, y.count, x.object, x.count, v)
+    else
+      if how == 1 then return k:launch(r, y.object, y.count, v) end
+      k(r, y.object, y.count, v)
+    end
+  end)
+  if raised then return end
+  if ev then
+    s.events[#s.events + 1] = {object = ev, world = world}
+  end
+  local first = (offset or 0) + 1
+  local last = math.min((offset or 0) + n, y.count,
+    name == "axpy" and x.count or y.count)
+  for i = first, last do
+    local old = y.data[y.at + i]
+    y.data[y.at + i] = wrapped(old +
+      (name == "axpy" and v * x.data[x.at + i] or v))
+  end
+end)
+
+step(3, "queue", function()
+  local world = worlds[random(8) == 1 and 2 or 1]
+  local q = {world = world, name = "q" .. #s.queues + 1}
+  local options = {mode = pick {"immediate", "batched"},
+    order = pick {"in", "out"}, priority = pick {"low", "normal", "high"},
+    context = world.options and world.options.context}
+  q.object = lze.queue(options)
+  s.queues[#s.queues + 1] = q
+  tell("%s = queue %s %s", q.name, options.mode, options.order)
+end)
+
+step(5, "use a queue", function()
+  local q = pick(s.queues)
+  if not q then return end
+  local what = random(5)
+  tell("%s: %d", q.name, what)
+  local ev = expect(false, {q}, function()
+    if what == 1 then return q.object:barrier() end
+    if what == 2 then q.object:flush() end
+    if what == 3 then q.object:wait(0) end
+    if what == 4 then assert(q.object:wait(limit)) end
+    if what == 5 then assert(#q.object.mode > 0) end
+  end)
+  if what == 1 and ev then
+    s.events[#s.events + 1] = {object = ev, world = q.world}
+  end
+end)
+
+step(2, "prefetch", function()
+  local q, b = pick(s.queues), pick(s.buffers)
+  if not q or not b or b.usage ~= "shared" then return end
+  tell("%s:prefetch(%s)", q.name, b.name)
+  expect(q.world ~= b.world, {q, b}, function()
+    if random(2) == 1 then q.object:prefetch(b.object)
+    else q.object:advise(b.object, "read_mostly") end
+  end)
+end)
+
+step(6, "event", function()
+  local e = pick(s.events)
+  if not e then return end
+  local what = random(7)
+  tell("event: %d", what)
+  expect(false, {e}, function()
+    if what == 1 then e.object:done() end
+    if what == 2 then e.object:wait(0) end
+    if what == 3 then assert(e.object:wait(limit)) end
+    if what == 4 then assert(e.object:time().end_ns >= 0) end
+    if what == 5 then assert(e.object:fd() >= 0) end
+    if what == 6 then assert(#e.object.command > 0) end
+    if what == 7 then
+      local co = coroutine.wrap(function() return e.object:await() end)
+      repeat local done = co() until done == true
+    end
+  end)
+end)
+
+-- Objects of all kinds, to be closed, dropped or left to a finaliser.
+local function some_object()
+  local list = pick {s.buffers, s.buffers, s.queues, s.events, s.modules}
+  local o = pick(list)
+  return o, list
+end
+
+step(5, "close", function()
+  local o = some_object()
+  if not o then return end
+  tell("close %s", o.name or "an event or module")
+  o.object:close()
+  o.object:close()
+  if random(4) == 1 then tostring(o.object) end
+  o.closed = true
+end)
+
+step(5, "drop", function()
+  local o, list = some_object()
+  if not o then return end
+  tell("drop %s", o.name or "an event or module")
+  for i = #list, 1, -1 do
+    if list[i] == o then table.remove(list, i) end
+  end
+end)
+
+step(2, "close in a finaliser", function()
+  local o = some_object()
+  if not o then return end
+  tell("close %s some time", o.name or "an event or module")
+  o.maybe = true
+  local object = o.object
+  setmetatable({}, {__gc = function() object:close() end})
+end)
+
+step(4, "collect", function()
+  local r = random(6)
+  tell("collect %d", r)
+  if r == 1 then collectgarbage() end
+  if r == 2 then collectgarbage "step" end
+  if r == 3 then collectgarbage "stop" end
+  if r == 4 then collectgarbage "restart" end
+  if r == 5 then collectgarbage(pick {"incremental", "generational"}) end
+  if r == 6 then lze.gc {soft_limit_bytes = random(4) * 4096} end
+end)
+
+step(3, "wait", function()
+  local seconds = random(2) == 1 and 0 or limit
+  tell("wait %d", seconds)
+  local done = lze.wait(seconds)
+  if seconds == limit and not done then fail("it hangs") end
+end)
+
+step(1, "module", function()
+  if #s.modules > 1 or random(4) > 1 then return end
+  tell("another module")
+  s.modules[#s.modules + 1] = {object = lze.module(spirv)}
+end)
+
+step(1, "context", function()
+  if random(8) > 1 then return end
+  tell("a context that comes and goes")
+  local c = lze.context {lze.device()}
+  local b, src = lze.buffer("int", 8, {context = c}), pick(s.buffers)
+  b:fill(3)
+  if src and src.count >= 8 and not is_closed(src) then
+    local t = expect(false, {src}, function()
+      return lze.buffer("int", 8, {context = c}):copy(src.object, 1, 8):read()
+    end)
+    if t then compare(src, 0, t, 8) end
+  end
+  if random(2) == 1 then c:close() end
+end)
+
+-- Anything given to anything: it must not crash, and changes nothing that is
+-- told of when it raises.
+local junk = {false, true, 0, -1, 1, 2.5, 0 / 0, 1e308, math.maxinteger, "",
+  "x", ("y"):rep(300), {}, {1, 2, 3}, {1, nil, 3}, print, io.stdout,
+  {group = 0}, {5, group = 2, offset = 3}, {after = {}}, {uses = 1}}
+local methods = {
+  buffer = {"read", "write", "string", "fill", "copy", "copy_box", "view",
+    "pending", "save", "load"},
+  queue = {"wait", "copy", "fill", "barrier", "prefetch", "advise"},
+  event = {"wait", "fd", "time"},
+}
+local functions = {"buffer", "queue", "module", "context", "local_bytes",
+  "type", "gc", "device", "devices"}
+
+step(6, "junk", function()
+  local b, q, e = pick(s.buffers), pick(s.queues), pick(s.events)
+  local objects = {b and b.object, q and q.object, e and e.object,
+    worlds[1].mod.add, worlds[1].mod}
+  local function any()
+    if random(3) == 1 then return objects[random(5)] end
+    return junk[random(#junk)]
+  end
+  local a1, a2, a3, a4 = any(), any(), any(), any()
+  local kind = pick {"buffer", "queue", "event", "lze", "kernel"}
+  local object = kind == "buffer" and b and b.object or
+    kind == "queue" and q and q.object or kind == "event" and e and e.object
+  tell("junk to %s: %s %s %s %s", kind, tostring(a1), tostring(a2),
+    tostring(a3), tostring(a4))
+  local gc = lze.gc()
+  local ok
+  if kind == "lze" then
+    local name = pick(functions)
+    if name == "buffer" then a1 = pick {"int", "float4", a1} end
+    -- A count of any size is right, but no memory may be used up for it.
+    if type(a2) == "number" and a2 > 1000 then a2 = 1000 end
+    ok = pcall(lze[name], a1, a2, a3, a4)
+  elseif kind == "kernel" then
+    -- It has bounds, but those of another buffer are wrong.
+    if type(a3) == "number" then a3 = b and b.count or 0 end
+    ok = pcall(worlds[1].mod.add, a1, b and b.object, a3, a4)
+  elseif object then
+    local name = pick(methods[kind])
+    if name == "save" or name == "load" then a1 = "no file" end
+    if name == "wait" then a1 = 0 end
+    ok = pcall(object[name] or print, object, a1, a2, a3, a4)
+  end
+  lze.gc(gc)
+  if not ok then return end
+  -- What it has done is right by definition.
+  for _, each in ipairs(s.buffers) do
+    if not is_closed(each) then
+      local t = expect(false, {each}, function() return each.object:read() end)
+      for i = 1, t and each.count or 0 do each.data[each.at + i] = t[i] end
+    end
+  end
+end)
+
+-- Run the sequence of a seed, without the steps that `skipped` has.
+local function sequence(seed, skipped)
+  s = {buffers = {}, queues = {}, events = {}, modules = {}, made = 0}
+  math.randomseed(seed, 0)
+  local length = random(5, 50)
+  for i = 1, length do
+    math.randomseed(seed, i)
+    local each = steps[random(weights)]
+    if not (skipped and skipped[i]) then
+      if told then print(i, each.name) end
+      local ok, err = pcall(each.run)
+      if not ok then
+        error(("seed %d, step %d, %s: %s"):format(seed, i, each.name,
+          tostring(err)), 0)
+      end
+    end
+  end
+  for _, b in ipairs(s.buffers) do
+    if not is_closed(b) then
+      local t = expect(false, {b}, function() return b.object:read() end)
+      if t then compare(b, 0, t, b.count) end
+    end
+  end
+  s = nil
+  collectgarbage "restart"
+end
+
+-- Everything of a sequence is gone once it is collected.
+local function settle(base)
+  collectgarbage() collectgarbage()
+  assert(lze.wait(limit))
+  local now = lze.stats()
+  if now.bytes ~= base.bytes or now.pending ~= 0 or
+      now.objects.storage ~= base.objects.storage then
+    fail("%d bytes and %s storages are left, not %d and %s", now.bytes,
+      tostring(now.objects.storage), base.bytes,
+      tostring(base.objects.storage))
+  end
+end
+
+-- How many sequences lie between two looks at what is left.
+local chunk = 50
+
+local function run(seeds, skipped, words)
+  told = words
+  worlds_make()
+  settle(lze.stats())
+  local base = lze.stats()
+  for seed in seeds do
+    sequence(seed, skipped)
+    if seed % chunk == 0 then settle(base) end
+  end
+  settle(base)
+end
+
+local ok = runner.main {count = 200, steps = 50, run = run}
+if not ok then os.exit(false) end

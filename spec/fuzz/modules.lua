@@ -1,0 +1,126 @@
+-- modules.lua - damaged SPIR-V for all that takes SPIR-V.
+-- SPDX-License-Identifier: MIT
+--
+-- spec/fuzz/runner.lua says how to run it.  Nothing is launched: what a damaged
+-- kernel may do to the process nobody can promise.  Each call must return or
+-- raise, and what it raises must say why.
+
+local runner = require "spec.fuzz.runner"
+local lze = require "lze"
+
+local random = math.random
+
+local files = {}
+for _, name in ipairs {"spec", "saxpy", "reduction", "scan", "mandelbrot",
+  "histogram"} do
+  local file <close> = assert(io.open("kernels/" .. name .. ".spv", "rb"))
+  files[#files + 1] = file:read "a"
+end
+
+local function words_of(bytes)
+  local words = {}
+  for i = 1, #bytes // 4 do
+    words[i] = ("<I4"):unpack(bytes, 4 * i - 3)
+  end
+  return words
+end
+
+local function bytes_of(words)
+  local t = {}
+  for i, w in ipairs(words) do t[i] = ("<I4"):pack(w & 0xffffffff) end
+  return table.concat(t)
+end
+
+-- Where the instructions of a module begin.
+local function starts_of(words)
+  local starts, at = {}, 6
+  while at <= #words do
+    starts[#starts + 1] = at
+    at = at + math.max(1, words[at] >> 16)
+  end
+  return starts
+end
+
+local odd = {0, 1, 2, 3, 4, 16, 63, 64, 0xff, 0xffff, 0x10000, 0x3fffff,
+  0x7fffffff, 0x80000000, 0xffffffff}
+
+-- Damage the words in one way.
+local function damage(words)
+  local starts = starts_of(words)
+  local at = starts[random(#starts)]
+  local length = math.min(math.max(1, words[at] >> 16), #words - at + 1)
+  local inside = at + (length > 1 and random(length - 1) or 0)
+  local how = random(9)
+  if how == 1 then
+    words[random(#words)] = odd[random(#odd)]
+  elseif how == 2 then
+    local i = random(#words)
+    words[i] = words[i] ~ (1 << random(0, 31))
+  elseif how <= 5 then
+    words[inside] = random(math.max(1, words[4]))
+  elseif how == 6 then
+    words[inside] = random(0, 64)
+  elseif how == 7 then
+    words[at] = (words[at] & 0xffff0000) | random(0, 420)
+  elseif how == 8 then
+    table.move(words, at + length, #words + length, at)
+  else
+    local copy = table.move(words, at, at + length - 1, 1, {})
+    table.move(words, at, #words, at + length)
+    table.move(copy, 1, length, at, words)
+  end
+end
+
+-- What was raised must say something, and not that it went wrong by itself.
+local function attempt(name, f, ...)
+  local ok, result = pcall(f, ...)
+  if ok then return result end
+  local text = tostring(result)
+  if #text < 10 or text:find "attempt to" then
+    error(name .. " raised " .. text, 0)
+  end
+end
+
+local function try(bytes, told, deep)
+  local s = lze.spirv
+  local valid, why = s.validate(bytes)
+  if not valid and (type(why) ~= "string" or why == "") then
+    error("validate says nothing", 0)
+  end
+  attempt("validate for a target", s.validate, bytes, "opencl2.2")
+  local r = attempt("reflect", s.reflect, bytes)
+  local text = attempt("disassemble", s.disassemble, bytes)
+  if text then attempt("assemble", s.assemble, text) end
+  if told then print("  valid: " .. tostring(valid), why or "") end
+  -- The optimiser is for valid modules, as everywhere.
+  if valid then attempt("optimize", s.optimize, bytes) end
+  if not r or not deep then return end
+  local m = attempt("module", lze.module, bytes)
+  if told then print("  module: " .. tostring(m)) end
+  if not m then return end
+  for _, name in ipairs(m:kernels()) do
+    local k = attempt("kernel", m.kernel, m, name)
+    if k then
+      assert(#k.args >= 0 and tostring(k) and k.max_group_size >= 0)
+      attempt("group", k.group, k, 1000)
+    end
+  end
+  m:close()
+end
+
+local ok = runner.main {count = 100, steps = 4,
+  run = function(seeds, skipped, told)
+    for seed in seeds do
+      math.randomseed(seed, 0)
+      local words = words_of(files[random(#files)])
+      -- To build one takes the compilers longer than all the rest.
+      local times, deep = random(4), random(8) == 1
+      for i = 1, times do
+        math.randomseed(seed, i)
+        if not skipped[i] then damage(words) end
+      end
+      local fine, err = pcall(try, bytes_of(words), told, deep)
+      if not fine then error(("seed %d: %s"):format(seed, err), 0) end
+    end
+  end}
+if not ok then os.exit(false) end

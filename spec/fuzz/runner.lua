@@ -1,0 +1,125 @@
+-- runner.lua - runs a fuzzer by seeds, in processes of their own.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 FUZZER.lua SECONDS [SEED]       for so long, from a seed on
+--   lua5.4 FUZZER.lua run SEED COUNT       so many seeds, in this process
+--   lua5.4 FUZZER.lua replay SEED [N,...]  one in words, without steps N
+--   lua5.4 FUZZER.lua shrink SEED          which steps of one make it fail
+--
+-- What fails, or ends its process, is shrunk and told.
+
+local runner = {}
+
+local function quoted(s)
+  return "'" .. tostring(s):gsub("'", "'\\''") .. "'"
+end
+
+-- The interpreter that runs this, with its options, and the script.
+local program = {}
+do
+  local lowest = 0
+  while arg[lowest - 1] do lowest = lowest - 1 end
+  for i = lowest, 0 do program[#program + 1] = quoted(arg[i]) end
+end
+
+-- Run this program again; returns whether it ended well, and what it said.
+local function again(...)
+  local words = table.pack(...)
+  for i = 1, words.n do words[i] = quoted(words[i]) end
+  local pipe = assert(io.popen(table.concat(program, " ") .. " " ..
+    table.concat(words, " ") .. " 2>&1"))
+  local output = pipe:read "a"
+  local ok, how, code = pipe:close()
+  return ok, output .. (ok and "" or ("(%s %d)\n"):format(how, code))
+end
+
+local function shrink(seed, steps)
+  local skipped = {}
+  local function list(extra)
+    local t = {extra}
+    for i = 1, steps do
+      if skipped[i] then t[#t + 1] = i end
+    end
+    return table.concat(t, ",")
+  end
+  if again("replay", seed) then
+    print(("seed %d does not fail alone"):format(seed))
+    return
+  end
+  local progress
+  repeat
+    progress = false
+    for i = steps, 1, -1 do
+      if not skipped[i] and not again("replay", seed, list(i)) then
+        skipped[i], progress = true, true
+      end
+    end
+  until not progress
+  local _, output = again("replay", seed, list())
+  print(("replay %d %s\n%s"):format(seed, list(), output))
+end
+
+-- Where a process writes which seed it is at, for when it is killed.
+local function progress_file()
+  local name = os.tmpname()
+  return name, setmetatable({}, {__close = function() os.remove(name) end})
+end
+
+local function integer(text, otherwise)
+  return assert(math.tointeger(text or otherwise), "an integer expected")
+end
+
+-- options: run(seeds, skipped, told), where seeds is an iterator; count: how
+-- many a process takes; steps: the most that a seed has.
+function runner.main(options)
+  local command = arg[1]
+  if command == "run" then
+    local first, count = integer(arg[2]), integer(arg[3])
+    local file <close> = arg[4] and assert(io.open(arg[4], "w")) or nil
+    local seed = first - 1
+    options.run(function()
+      seed = seed + 1
+      if seed == first + count then return nil end
+      if file then
+        file:seek "set"
+        file:write(("%20d"):format(seed))
+        file:flush()
+      end
+      return seed
+    end, {}, false)
+  elseif command == "replay" then
+    local skipped, seed = {}, integer(arg[2])
+    for i in (arg[3] or ""):gmatch "%d+" do skipped[integer(i)] = true end
+    io.stdout:setvbuf "no"
+    local next_seed = seed
+    options.run(function()
+      local s = next_seed
+      next_seed = nil
+      return s
+    end, skipped, true)
+  elseif command == "shrink" then
+    shrink(integer(arg[2]), options.steps)
+  else
+    local seconds = assert(tonumber(command), "SECONDS [SEED] expected")
+    local seed, start = integer(arg[2], 1), os.time()
+    local first = seed
+    local name, guard <close> = progress_file()
+    assert(guard)
+    while os.time() - start < seconds do
+      local ok, output = again("run", seed, options.count, name)
+      if not ok then
+        io.write(output)
+        local file <close> = assert(io.open(name))
+        shrink(integer(file:read "n"), options.steps)
+        print("failed")
+        return false
+      end
+      seed = seed + options.count
+    end
+    print(("seeds %d to %d: %d in %d s"):format(first, seed - 1, seed - first,
+      os.time() - start))
+  end
+  return true
+end
+
+return runner
