@@ -30,6 +30,19 @@ enum {
   NEWEST_VERSION = 40
 };
 
+static void text_append(tool_text *t, const char *bytes, size_t size) {
+  char *text = realloc(t->text, t->size + size + 1);
+  if (text == NULL) return;
+  memcpy(text + t->size, bytes, size);
+  text[t->size + size] = '\0';
+  t->text = text;
+  t->size += size;
+}
+
+void tool_text_append(tool_text *t, const tool_text *more) {
+  if (more->size > 0) text_append(t, more->text, more->size);
+}
+
 void tool_text_add(tool_text *t, const char *format, ...) {
   char line[MAX_MESSAGE];
   va_list args;
@@ -37,12 +50,7 @@ void tool_text_add(tool_text *t, const char *format, ...) {
   int n = vsnprintf(line, sizeof line, format, args);
   va_end(args);
   if (n < 0) return;
-  size_t length = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
-  char *text = realloc(t->text, t->size + length + 1);
-  if (text == NULL) return;
-  memcpy(text + t->size, line, length + 1);
-  t->text = text;
-  t->size += length;
+  text_append(t, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 }
 
 /* --- finding ------------------------------------------------------------ */

@@ -24,6 +24,9 @@ typedef struct tool_text {
 void tool_text_add(tool_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Add all of another. */
+void tool_text_append(tool_text *text, const tool_text *more);
+
 /*
  * Find `name`-N, or `name`, where the system keeps programs: never in the
  * current directory, nor along PATH.  Version `version`, else the nearest

@@ -525,6 +525,7 @@ struct _ze_module_handle_t {
   spirv_module *spirv;
   cl_program program;    /* NULL until it is linked */
   char *flags;           /* build flags as given */
+  bool source;           /* of OpenCL C, which then is in words */
   uint32_t *words;       /* the SPIR-V with the constants given */
   size_t size;           /* in bytes */
   bool imports;          /* it needs, or has needed, other modules */
@@ -548,6 +549,15 @@ struct _ze_module_build_log_handle_t {
 
 void zocl_module_ref(zocl_module *module);
 void zocl_module_unref(zocl_module *module);
+
+/* zocl_source.c: a module of OpenCL C, which has no `spirv` until it has been
+   built and described. */
+#define ZOCL_MODULE_FORMAT_OCLC ((ze_module_format_t)3)
+ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
+                            const char *flags, zocl_module **module);
+/* Make module->spirv of what OpenCL says of the kernels; false with the reason
+   in log. */
+bool zocl_source_describe(zocl_module *module, tool_text *log);
 
 /* A native binary, malloc'ed, of the module's flags and that SPIR-V. */
 void *zocl_module_pack(const zocl_module *module, const void *spirv,

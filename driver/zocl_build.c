@@ -24,7 +24,8 @@
 
 /* Level Zero's build flags in OpenCL's words; those without a counterpart are
    dropped, as the specification allows of flags a driver does not know. */
-static void flags_translate(const char *flags, tool_text *options)
+static void flags_translate(const char *flags, bool source,
+                            tool_text *options)
 {
   static const struct {
     const char *flag, *option;
@@ -41,7 +42,11 @@ static void flags_translate(const char *flags, tool_text *options)
         option = known[i].option;
     if (option != NULL)
       tool_text_add(options, " %s", option);
-    else if (n > 3 && strncmp(p, "-cl", 3) == 0)
+    else if ((n > 3 && strncmp(p, "-cl", 3) == 0) ||
+             (source && n > 2 &&
+              (strncmp(p, "-D", 2) == 0 || strncmp(p, "-I", 2) == 0)) ||
+             (source && n == 2 && strncmp(p, "-w", 2) == 0) ||
+             (source && n == 7 && strncmp(p, "-Werror", 7) == 0))
       tool_text_add(options, " %.*s", (int)n, p);
     p += n;
   }
@@ -54,6 +59,15 @@ static cl_program program_new(zocl_module *module, tool_text *log)
   zocl_cl *cl = device->driver->cl;
   cl_int error;
   cl_program program;
+  if (module->source) {
+    const char *text = (const char *)module->code;
+    program = cl->clCreateProgramWithSource(device->driver->context, 1, &text,
+                                            &module->code_size, &error);
+    if (program == NULL)
+      tool_text_add(log, "clCreateProgramWithSource: OpenCL error %d\n",
+                    (int)error);
+    return program;
+  }
   if (device->takes_il) {
     program = cl->clCreateProgramWithIL(device->driver->context, module->code,
                                         module->code_size, &error);
@@ -88,8 +102,9 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   /* Without kernel-arg-info PoCL takes a pointer set for a scalar and dies
      of it. */
   tool_text_add(&options, "%s-cl-kernel-arg-info",
-                device->takes_il ? "" : "-x spir -spir-std=1.2 ");
-  flags_translate(module->flags, &options);
+                device->takes_il || module->source ? ""
+                                                   : "-x spir -spir-std=1.2 ");
+  flags_translate(module->flags, module->source, &options);
   zocl_opencl_compiles();
   cl_int error = options.text == NULL
                      ? CL_OUT_OF_HOST_MEMORY
@@ -108,7 +123,9 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   }
   if (error != CL_SUCCESS)
     tool_text_add(log, "clBuildProgram: OpenCL error %d\n", (int)error);
-  if (error == CL_SUCCESS) return true;
+  if (error == CL_SUCCESS &&
+      (!module->source || zocl_source_describe(module, log)))
+    return true;
   cl->clReleaseProgram(module->program);
   module->program = NULL;
   return false;

@@ -11,7 +11,7 @@
 #include <spirv/unified1/spirv.h>
 
 /* The native binary is this driver's own container: the header, the flags
-   with their NUL, the SPIR-V with its constants set.  PoCL's binary would
+   with their NUL, the SPIR-V with its constants set, or the source.  PoCL's binary would
    depend on the processor and on the version of LLVM. */
 typedef struct container {
   char magic[8];
@@ -21,6 +21,7 @@ typedef struct container {
 } container;
 
 static const char container_magic[8] = "lzezocl1";
+static const char source_magic[8] = "lzezoclc";
 
 uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size)
 {
@@ -257,7 +258,8 @@ void *zocl_module_pack(const zocl_module *module, const void *spirv,
   container head = {.flags_size = strlen(module->flags) + 1,
                     .spirv_size = spirv_size};
   head.total = sizeof head + head.flags_size + spirv_size;
-  memcpy(head.magic, container_magic, sizeof head.magic);
+  memcpy(head.magic, module->source ? source_magic : container_magic,
+         sizeof head.magic);
   unsigned char *packed = malloc(head.total);
   if (packed == NULL) return NULL;
   memcpy(packed + sizeof head, module->flags, head.flags_size);
@@ -280,7 +282,9 @@ static ze_result_t module_from_native(zocl_device *device, const void *bytes,
   const size_t summed = offsetof(container, total);
   if (size < sizeof head) goto damaged;
   memcpy(&head, bytes, sizeof head);
-  if (memcmp(head.magic, container_magic, sizeof head.magic) != 0 ||
+  bool source = memcmp(head.magic, source_magic, sizeof head.magic) == 0;
+  if ((!source &&
+       memcmp(head.magic, container_magic, sizeof head.magic) != 0) ||
       head.total != size ||
       zocl_hash(3, p + summed, size - summed) != head.checksum)
     goto damaged;
@@ -290,6 +294,9 @@ static ze_result_t module_from_native(zocl_device *device, const void *bytes,
     goto damaged;
   const char *flags = (const char *)p + sizeof head;
   if (flags[head.flags_size - 1] != '\0') goto damaged;
+  if (source)
+    return zocl_source_new(device, flags + head.flags_size, head.spirv_size,
+                           flags, module);
   return module_new(device, flags + head.flags_size, head.spirv_size, flags,
                     NULL, log, module);
 
@@ -348,6 +355,9 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
 /* From words to a program, or as far as that goes without other modules. */
 static ze_result_t module_finish(zocl_module *module, tool_text *log)
 {
+  if (module->source)
+    return zocl_build(module, log) ? ZE_RESULT_SUCCESS
+                                   : ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   module->imports = module->spirv->has_imports;
   if (!zocl_globals_place(module, log))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
@@ -378,7 +388,8 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   ZOCL_NEED_POINTER(desc->pInputModule);
   if (desc->inputSize == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   if (desc->format != ZE_MODULE_FORMAT_IL_SPIRV &&
-      desc->format != ZE_MODULE_FORMAT_NATIVE)
+      desc->format != ZE_MODULE_FORMAT_NATIVE &&
+      desc->format != ZOCL_MODULE_FORMAT_OCLC)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
 
@@ -388,6 +399,9 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   if (desc->format == ZE_MODULE_FORMAT_NATIVE)
     result = module_from_native(device, desc->pInputModule, desc->inputSize,
                                 &log, &made);
+  else if (desc->format == ZOCL_MODULE_FORMAT_OCLC)
+    result = zocl_source_new(device, desc->pInputModule, desc->inputSize,
+                             desc->pBuildFlags, &made);
   else
     result = module_new(device, desc->pInputModule, desc->inputSize,
                         desc->pBuildFlags, desc->pConstants, &log, &made);

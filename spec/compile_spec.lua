@@ -63,8 +63,8 @@ describe("lze.compile", function()
 
   it("knows its options", function()
     assert.equal("unknown key 'define' in a module's options (known: std, " ..
-      "defines, include, flags, device, context, options, constants, " ..
-      "validate, spirv)",
+      "defines, include, flags, format, signature, device, context, " ..
+      "options, constants, validate, spirv)",
       expect.misuse(function() lze.compile(store, {define = {}}) end))
     assert.equal("bad argument #1 to 'compile' (source: string expected, got " ..
       "nil)", expect.misuse(function() lze.compile() end))
@@ -350,5 +350,127 @@ describe("the cache", function()
       end)
       damage(function(b) return b:sub(1, 8) end)
     end)
+  end)
+end)
+
+describe("format = \"source\"", function()
+  local source = [[
+    kernel void saxpy(float a, global const float *x, global float *y) {
+      size_t i = get_global_id(0);
+      y[i] += FACTOR * a * x[i];
+    }
+    kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+    void first(global int *x, local int *t) {
+      t[get_local_id(0)] = get_global_id(0);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      x[get_global_id(0)] = t[0];
+    }]]
+  local function with(signature)
+    return {format = "source", signature = signature, std = "CL1.2",
+            defines = {FACTOR = 2}}
+  end
+  local saxpy = "saxpy(float a, const float *x, float *y)"
+  local first =
+    "__attribute__((reqd_work_group_size(8, 1, 1))) first(int *x, local int *t)"
+
+  it("has the driver compile it", function()
+    local mod <close> = lze.compile(source, with(saxpy .. "; " .. first))
+    assert.same({"saxpy", "first"}, mod:kernels())
+    assert.equal("kernel " .. saxpy, tostring(mod.saxpy))
+    assert.equal("read", mod.saxpy.args[2].access)
+    assert.equal("both", mod.saxpy.args[3].access)
+    local n = 1003
+    local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
+    mod.saxpy(n, 3, x, y)
+    assert.same({6, 6}, {y[1], y[n]})
+    local z = lze.buffer("int", 16)
+    mod.first(16, z, 8)
+    assert.same({0, 0, 8, 8}, {z[1], z[8], z[9], z[16]})
+    assert.same({8, 1, 1}, mod.first.required_group_size)
+  end)
+
+  it("takes exact divisors only, as nobody knows what the kernel uses",
+    function()
+      local mod <close> = lze.compile(source, with(saxpy))
+      local g = mod.saxpy:group(1003) -- 17 * 59
+      assert.is_true(1003 % g == 0, g)
+      local x = lze.buffer("float", 1003)
+      assert.matches("^kernel saxpy: the given group 64 does not divide the " ..
+        "range 1003", expect.misuse(function()
+          mod.saxpy({1003, group = 64}, 1, x, x)
+        end))
+    end)
+
+  it("has no SPIR-V", function()
+    local mod <close> = lze.compile(source, with(saxpy))
+    for _, method in ipairs {"spirv", "native"} do
+      assert.equal("module source was compiled by the driver from source and " ..
+        "has no SPIR-V", expect.misuse(function() mod[method](mod) end))
+    end
+  end)
+
+  it("goes with a signature that is one, and only with that", function()
+    local function is(message, options)
+      assert.equal(message,
+        expect.misuse(function() lze.compile(source, options) end))
+    end
+    is("option signature: the kernels' declarations expected, as nothing " ..
+      "else says what a driver's own compiler makes", {format = "source"})
+    is('option signature: it goes with format = "source"', {signature = saxpy})
+    is("option format: \"source\" expected, got string 'spirv'",
+      {format = "spirv"})
+    for text, message in pairs {
+      [""] = "no kernel is declared",
+      ["f"] = "'(' expected, got the end",
+      ["f(int"] = "')' expected, got the end",
+      ["f(pair p)"] = "kernel f: parameter 1: a value of a scalar or vector " ..
+        "type, or a pointer, expected, got 'pair'",
+      ["f(int **p)"] = "kernel f: parameter 1: a pointer to a pointer",
+      ["f(int a, *)"] = "kernel f: parameter 2: a type expected",
+      ["f() f()"] = "kernel f is declared twice",
+      ["3f()"] = "the name of a kernel expected, got 3f",
+    } do
+      is("option signature: " .. message, with(text))
+    end
+  end)
+
+  it("checks the signature against what the driver made", function()
+    local mod <close> = lze.compile(source, with "saxpy(float a); other()")
+    assert.equal("kernel saxpy: the signature has 1 arguments, the source 3",
+      expect.misuse(function() return mod.saxpy end))
+    local err = expect.failure(function() return mod.other end)
+    assert.equal("ERROR_INVALID_KERNEL_NAME", err.code)
+  end)
+
+  it("has the driver's compiler's words in err.log", function()
+    local err = expect.failure(function()
+      lze.compile("kernel void f() { oops; }", with "f()")
+    end)
+    assert.equal("ERROR_MODULE_BUILD_FAILURE", err.code)
+    assert.matches("use of undeclared identifier 'oops'", err.log)
+  end)
+
+  it("takes every scalar and vector, and pointers of each space", function()
+    local types = {"char", "uchar", "short", "ushort", "int", "uint", "long",
+                   "ulong", "float", "double"}
+    local declared, body = {}, {}
+    for i, t in ipairs(types) do
+      declared[#declared + 1] = t .. " a" .. i
+      declared[#declared + 1] = t .. "3 v" .. i
+      body[#body + 1] = ("x[%d] = a%d + v%d.z;"):format(i - 1, i, i)
+    end
+    local f = "f(global double *x, constant int *c, " ..
+      table.concat(declared, ", ") .. ")"
+    local mod <close> = lze.compile("kernel void " .. f .. " { " ..
+      table.concat(body, " ") .. " x[10] = c[0]; }",
+      {format = "source", signature = f})
+    local x, c = lze.buffer("double", 11), lze.buffer("int", {42})
+    local arguments = {}
+    for i = 1, #types do
+      arguments[#arguments + 1] = i
+      arguments[#arguments + 1] = {0, 0, 2 * i}
+    end
+    mod.f(1, x, c, table.unpack(arguments))
+    assert.same({3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 42}, x:read())
   end)
 end)

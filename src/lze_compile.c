@@ -153,7 +153,15 @@ static void arguments_add(lua_State *L, Arguments *a, const char *s) {
   a->v[a->n] = NULL;
 }
 
-/* Each string of the array in option `key` of the table at t. */
+/* [-0, +1] which holds them. */
+static Arguments arguments_new(lua_State *L) {
+  enum { CAPACITY = 256 };
+  return (Arguments){lua_newuserdatauv(L, (CAPACITY + 1) * sizeof(char *), 0),
+                     0, CAPACITY};
+}
+
+/* Each string of the array in option `key` of the table at t, with `before` in
+   front of it. */
 static void options_add(lua_State *L, int t, const char *key, Arguments *a,
                         const char *before) {
   if (lze_getoption(L, t, key) == LUA_TNIL) return;
@@ -162,13 +170,13 @@ static void options_add(lua_State *L, int t, const char *key, Arguments *a,
                lze_describe(L, -1));
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  luaL_checkstack(L, (int)(n < 1000 ? n : 1000) + 10, "too many options");
+  luaL_checkstack(L, 2 * (int)(n < 1000 ? n : 1000) + 10, "too many options");
   for (lua_Integer i = 1; i <= n; i++) {
     if (lua_rawgeti(L, list, i) != LUA_TSTRING)
       luaL_error(L, "option %s: item %d: string expected, got %s", key,
                  (int)i, lze_describe(L, -1));
-    if (*before != '\0') arguments_add(L, a, before);
-    arguments_add(L, a, lua_tostring(L, -1));
+    arguments_add(L, a, lua_pushfstring(L, "%s%s", before,
+                                        lua_tostring(L, -1)));
   }
 }
 
@@ -299,6 +307,24 @@ static void compile_clang(lua_State *L, Work *w, const char *name,
     compile_fail(L, name, w->translator, w, untranslated);
 }
 
+/* All options as one string, " -DA=1 -I/b", for who cuts it at blanks.
+   [-0, +1] */
+static const char *options_join(lua_State *L, const Arguments *options,
+                                const char *who) {
+  luaL_Buffer b;
+  for (size_t i = 0; i < options->n; i++)
+    if (strpbrk(options->v[i], " \t\n") != NULL)
+      luaL_error(L, "%s takes no option with white space ('%s')", who,
+                 options->v[i]);
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < options->n; i++) {
+    luaL_addchar(&b, ' ');
+    luaL_addstring(&b, options->v[i]);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
 /* The command line of ocloc.  It demands a device even for SPIR-V, which does
    not depend on it: an old one that all its releases know, where the device is
    none of Intel's. */
@@ -317,19 +343,8 @@ static void ocloc_arguments(lua_State *L, const lze_DeviceInfo *device,
   } else {
     arguments_add(L, a, "tgllp");
   }
-  luaL_Buffer b; /* it takes all options as one string, and cuts it at blanks */
-  for (size_t i = 0; i < options->n; i++)
-    if (strpbrk(options->v[i], " \t\n") != NULL)
-      luaL_error(L, "libocloc takes no option with white space ('%s')",
-                 options->v[i]);
-  luaL_buffinit(L, &b);
-  luaL_addstring(&b, standard);
-  luaL_addstring(&b, " -cl-kernel-arg-info");
-  for (size_t i = 0; i < options->n; i++) {
-    luaL_addchar(&b, ' ');
-    luaL_addstring(&b, options->v[i]);
-  }
-  luaL_pushresult(&b);
+  lua_pushfstring(L, "%s -cl-kernel-arg-info%s", standard,
+                  options_join(L, options, "libocloc"));
   arguments_add(L, a, "-options");
   arguments_add(L, a, lua_tostring(L, -1));
 }
@@ -366,9 +381,39 @@ static void compile_ocloc(lua_State *L, Work *w, const char *name,
   if (w->spirv == NULL) compile_fail(L, name, "libocloc.so", w, broken);
 }
 
+/* Read the options std, defines, include and flags of the table at t (0:
+   none), all but the first into `options`. Returns "-cl-std=...", or "" where
+   neither the table nor `standard` says. [-0, +n] keep the strings alive. */
+static const char *options_read(lua_State *L, int t, const char *standard,
+                                Arguments *options) {
+  if (t != 0 && lze_getoption(L, t, "std") != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TSTRING)
+      luaL_error(L, "option std: string expected, got %s",
+                 lze_describe(L, -1));
+    standard = lua_tostring(L, -1);
+  }
+  if (standard != NULL) standard = lua_pushfstring(L, "-cl-std=%s", standard);
+  if (t != 0) {
+    defines_add(L, t, options);
+    options_add(L, t, "include", options, "-I");
+    options_add(L, t, "flags", options, "");
+  }
+  return standard != NULL ? standard : "";
+}
+
+const char *lze_compile_flags(lua_State *L, int t) {
+  int top = lua_gettop(L);
+  Arguments options = arguments_new(L);
+  const char *standard = options_read(L, t, NULL, &options);
+  lua_pushfstring(L, "%s%s", standard,
+                  options_join(L, &options, "the driver's compiler"));
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+  return lua_tostring(L, -1);
+}
+
 void lze_compile(lua_State *L, int source_index, int t, const char *name,
                  const lze_DeviceInfo *device) {
-  enum { MAX_ARGUMENTS = 256 };
   size_t source_size;
   const char *source = lua_tolstring(L, source_index, &source_size);
   Work *w = lua_newuserdatauv(L, sizeof *w, 0);
@@ -376,22 +421,8 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
   lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
   lua_setmetatable(L, -2);
   int top = lua_gettop(L);
-  const size_t room = (MAX_ARGUMENTS + 1) * sizeof(char *);
-  Arguments options = {lua_newuserdatauv(L, room, 0), 0, MAX_ARGUMENTS};
-  Arguments a = {lua_newuserdatauv(L, room, 0), 0, MAX_ARGUMENTS};
-  const char *standard = "CL1.2";
-  if (t != 0 && lze_getoption(L, t, "std") != LUA_TNIL) {
-    if (lua_type(L, -1) != LUA_TSTRING)
-      luaL_error(L, "option std: string expected, got %s",
-                 lze_describe(L, -1));
-    standard = lua_tostring(L, -1);
-  }
-  standard = lua_pushfstring(L, "-cl-std=%s", standard);
-  if (t != 0) {
-    defines_add(L, t, &options);
-    options_add(L, t, "include", &options, "-I");
-    options_add(L, t, "flags", &options, "");
-  }
+  Arguments options = arguments_new(L), a = arguments_new(L);
+  const char *standard = options_read(L, t, "CL1.2", &options);
   tools_find(L, w, name);
   if (w->way == WAY_OCLOC) {
     ocloc_arguments(L, device, standard, &options, &a);

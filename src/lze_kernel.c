@@ -220,6 +220,9 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
     lze_fail(L, m->device->driver, r, k->name, "zeKernelCreate", NULL, NULL);
   }
   kernel_read_properties(k);
+  if (m->source && k->props.numKernelArgs != info->arg_count)
+    luaL_error(L, "%s: the signature has %d arguments, the source %d", k->name,
+               (int)info->arg_count, (int)k->props.numKernelArgs);
   kernel_init_cut(k);
   return 1;
 }

@@ -5,6 +5,7 @@
 #include "lze_private.h"
 
 #include "cache.h"
+#include "signature.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -131,6 +132,9 @@ static void module_constants(lua_State *L, int t, const lze_Module *m,
   *out = (ze_module_constants_t){count, ids, pointers};
 }
 
+/* OpenCL C for a driver's own compiler; not in Level Zero's header. */
+#define FORMAT_OPENCL_C ((ze_module_format_t)3)
+
 /* A descriptor's call, the build log kept in the module. */
 static ze_result_t module_build(lze_Module *m, ze_module_format_t format,
                                 const void *bytes, size_t size,
@@ -215,54 +219,100 @@ static void module_set_name(lze_Module *m, const char *name) {
 /* What the string at stack index `bytes` is. */
 typedef enum Form { FORM_SPIRV, FORM_SOURCE } Form;
 
-/* Make a module of it with the options at `t` and push its userdata; `name`
-   is for messages. */
+/* The options of a module, and what it is made of. */
+typedef struct Options {
+  const char *flags;            /* for the driver's compiler, or NULL */
+  const char *signature;        /* of source that the driver compiles */
+  bool strict;
+  int native;                   /* stack index of a native binary, or 0 */
+  int bytes;                    /* of the SPIR-V, or the source */
+  int said;                     /* of what compilers said, or 0 */
+} Options;
+
+/* The string at option `key` of the table at t, or NULL; it stays on the
+   stack. */
+static const char *option_string(lua_State *L, int t, const char *key) {
+  int type = lze_getoption(L, t, key);
+  if (type != LUA_TNIL && type != LUA_TSTRING)
+    luaL_error(L, "option %s: string expected, got %s", key,
+               lze_describe(L, -1));
+  return lua_tostring(L, -1);
+}
+
+/* format = "source" and signature, which go together. */
+static void options_read_source(lua_State *L, int t, Options *o) {
+  const char *format = option_string(L, t, "format");
+  o->signature = option_string(L, t, "signature");
+  if (format != NULL && strcmp(format, "source") != 0)
+    luaL_error(L, "option format: \"source\" expected, got string '%s'",
+               format);
+  if (format != NULL && o->signature == NULL)
+    luaL_error(L, "option signature: the kernels' declarations expected, as "
+                  "nothing else says what a driver's own compiler makes");
+  if (format == NULL && o->signature != NULL)
+    luaL_error(L, "option signature: it goes with format = \"source\"");
+  if (o->signature == NULL) return;
+  const char *flags = lze_compile_flags(L, t);
+  o->flags = o->flags == NULL ? flags
+                              : lua_pushfstring(L, "%s %s", o->flags, flags);
+}
+
+static void options_read(lua_State *L, int t, Form form, Options *o) {
+  /* The first six are for source. */
+  static const char *const all_keys[] = {
+      "std", "defines", "include", "flags", "format", "signature", "device",
+      "context", "options", "constants", "validate", "spirv", NULL};
+  luaL_argexpected(L, lua_istable(L, t), t, "table");
+  lze_check_keys(L, t, "a module's options",
+                 form == FORM_SOURCE ? all_keys : all_keys + 6);
+  o->flags = option_string(L, t, "options");
+  if (lze_getoption(L, t, "validate") != LUA_TNIL) {
+    o->strict = lua_type(L, -1) == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -1), "strict") == 0;
+    if (!o->strict)
+      luaL_error(L, "option validate: \"strict\" expected, got %s",
+                 lze_describe(L, -1));
+  }
+  if (lze_getoption(L, t, "spirv") != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TSTRING || form == FORM_SOURCE)
+      luaL_error(L, "option spirv: the SPIR-V of a native binary as a "
+                    "string expected, got %s", lze_describe(L, -1));
+    o->native = o->bytes;
+    o->bytes = lua_gettop(L);
+  }
+  if (form == FORM_SOURCE) options_read_source(L, t, o);
+}
+
+/* What is known of the kernels of source that the driver compiles. */
+static void module_read_signature(lua_State *L, lze_Module *m,
+                                  const char *signature) {
+  char message[256];
+  size_t size;
+  void *stubs = signature_spirv(signature, 64, &size, message, sizeof message);
+  if (stubs != NULL)
+    m->spirv = spirv_parse(stubs, size, message, sizeof message);
+  free(stubs);
+  if (m->spirv == NULL) luaL_error(L, "option signature: %s", message);
+  m->source = true;
+}
+
+/* Make a module of the string at stack index `bytes` with the options at `t`
+   and push its userdata; `name` is for messages. */
 static int module_new(lua_State *L, int bytes, int t, const char *name,
                       Form form) {
-  /* The first four are the compiler's. */
-  static const char *const all_keys[] = {
-      "std", "defines", "include", "flags", "device", "context", "options",
-      "constants", "validate", "spirv", NULL};
-  const char *const *keys = form == FORM_SOURCE ? all_keys : all_keys + 4;
-  const char *flags = NULL;
-  bool strict = false;
-  int native = 0;
+  Options o = {.bytes = bytes};
   if (t != 0 && lua_isnil(L, t)) t = 0;
-  if (t != 0) {
-    luaL_argexpected(L, lua_istable(L, t), t, "table");
-    lze_check_keys(L, t, "a module's options", keys);
-    if (lze_getoption(L, t, "options") != LUA_TNIL) {
-      if (lua_type(L, -1) != LUA_TSTRING)
-        luaL_error(L, "option options: string expected, got %s",
-                   lze_describe(L, -1));
-      flags = lua_tostring(L, -1);
-    }
-    if (lze_getoption(L, t, "validate") != LUA_TNIL) {
-      strict = lua_type(L, -1) == LUA_TSTRING &&
-               strcmp(lua_tostring(L, -1), "strict") == 0;
-      if (!strict)
-        luaL_error(L, "option validate: \"strict\" expected, got %s",
-                   lze_describe(L, -1));
-    }
-    if (lze_getoption(L, t, "spirv") != LUA_TNIL) {
-      if (lua_type(L, -1) != LUA_TSTRING || form == FORM_SOURCE)
-        luaL_error(L, "option spirv: the SPIR-V of a native binary as a "
-                      "string expected, got %s", lze_describe(L, -1));
-      native = bytes;
-      bytes = lua_gettop(L);
-    }
-  }
+  if (t != 0) options_read(L, t, form, &o);
   const lze_DeviceInfo *device;
   lze_Context *context;
   lze_opt_place(L, t, &device, &context);
-  int said = 0; /* what the compilers said */
-  if (form == FORM_SOURCE) {
-    lze_compile(L, bytes, t, name, device);
-    said = lua_gettop(L);
-    bytes = said - 1;
+  if (form == FORM_SOURCE && o.signature == NULL) {
+    lze_compile(L, o.bytes, t, name, device);
+    o.said = lua_gettop(L);
+    o.bytes = o.said - 1;
   }
   size_t size;
-  const char *data = lua_tolstring(L, bytes, &size);
+  const char *data = lua_tolstring(L, o.bytes, &size);
   ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
   int box = lua_gettop(L);
   lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings,
@@ -275,13 +325,18 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   m->device = device;
   module_set_name(m, name);
   char message[512];
-  m->spirv = lze_parse_spirv(L, data, size, m->name, "spirv_parse");
+  bool valid = true;
+  if (o.signature != NULL) {
+    module_read_signature(L, m, o.signature);
+  } else {
+    m->spirv = lze_parse_spirv(L, data, size, m->name, "spirv_parse");
+    valid = lze_validate_spirv(L, data, size, message, sizeof message);
+  }
   if (form == FORM_SOURCE && m->spirv->kernel_count == 0)
     lze_fail_word(L, m->name, "lze.compile", "NO_KERNEL",
-                  lua_tostring(L, said), "the source has no kernel "
+                  lua_tostring(L, o.said), "the source has no kernel "
                   "(kernel void name(...) { ... })");
-  bool valid = lze_validate_spirv(L, data, size, message, sizeof message);
-  if (!valid && strict)
+  if (!valid && o.strict)
     lze_fail_word(L, m->name, "spirv_validate", "INVALID_SPIRV", NULL,
                   "%s", message);
   if (!valid) {
@@ -298,13 +353,15 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     module_constants(L, lua_gettop(L), m, &constants);
   }
   ze_result_t r;
-  if (native != 0) {
+  if (o.signature != NULL) {
+    r = module_build(m, FORMAT_OPENCL_C, data, size, o.flags, &constants);
+  } else if (o.native != 0) {
     size_t native_size;
-    const char *binary = lua_tolstring(L, native, &native_size);
-    r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, flags,
+    const char *binary = lua_tolstring(L, o.native, &native_size);
+    r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, o.flags,
                      &constants);
   } else {
-    r = module_build_cached(m, data, size, flags, &constants);
+    r = module_build_cached(m, data, size, o.flags, &constants);
   }
   if (r != ZE_RESULT_SUCCESS) {
     const char *log = module_log(L, m);
@@ -313,7 +370,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     lze_fail(L, device->driver, r, m->name, "zeModuleCreate", log, NULL);
   }
   lua_getiuservalue(L, box, 1);
-  lua_pushstring(L, said != 0 ? lua_tostring(L, said) : "");
+  lua_pushstring(L, o.said != 0 ? lua_tostring(L, o.said) : "");
   module_log(L, m);
   lua_concat(L, 2);
   lua_rawseti(L, -2, 2);
@@ -340,7 +397,9 @@ static int core_module(lua_State *L) {
 /* lze.compile(source [, options]) -> module
    source: OpenCL C. options: those of lze.module, and std ("CL1.2", ...),
    defines ({NAME = value}), include ({directory, ...}), flags ({...} for
-   clang). Raises an error object with the diagnostics as its log. */
+   clang). Raises an error object with the diagnostics as its log.  With
+   format = "source" the driver compiles it, and signature has the kernels'
+   declarations. */
 static int core_compile(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
@@ -458,9 +517,17 @@ static int module_index(lua_State *L) {
   return module_get(L);
 }
 
+/* A native binary without its SPIR-V could not be taken back. */
+static void module_check_spirv(lua_State *L, const lze_Module *m) {
+  if (m->source)
+    luaL_error(L, "%s was compiled by the driver from source and has no "
+                  "SPIR-V", m->name);
+}
+
 /* mod:spirv() -> the SPIR-V it was made from */
 static int module_spirv(lua_State *L) {
   const lze_Module *m = module_check(L, 1);
+  module_check_spirv(L, m);
   size_t size = m->spirv->word_count * sizeof *m->spirv->words;
   lua_pushlstring(L, (const char *)m->spirv->words, size);
   return 1;
@@ -469,6 +536,7 @@ static int module_spirv(lua_State *L) {
 /* mod:native() -> device binary, for lze.module(binary, {spirv = bytes}) */
 static int module_native(lua_State *L) {
   const lze_Module *m = module_check(L, 1);
+  module_check_spirv(L, m);
   size_t size = 0;
   ze_result_t r = ZE(zeModuleGetNativeBinary, m->handle, &size, NULL);
   if (r == ZE_RESULT_SUCCESS) {

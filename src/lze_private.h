@@ -1077,7 +1077,8 @@ struct lze_Module {
   const lze_DeviceInfo *device;
   ze_module_handle_t handle;
   ze_module_build_log_handle_t log;
-  spirv_module *spirv;
+  spirv_module *spirv;          /* of stubs where the driver compiled it */
+  bool source;                  /* it did */
   char name[64];                /* for messages: "module kernels/a.spv" */
 };
 
@@ -1113,6 +1114,9 @@ bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
    the compilers said; raises with their words as err.log. */
 void lze_compile(lua_State *L, int source, int t, const char *name,
                  const lze_DeviceInfo *device);
+
+/* These options as one string for the driver's own compiler. [-0, +1] */
+const char *lze_compile_flags(lua_State *L, int t);
 
 /* q:launch, q:copy and q:fill: the queue at 1, an event returned. */
 int lze_queue_launch(lua_State *L);

@@ -249,6 +249,8 @@ function lze.buffer(type, contents, options) end
 ---@field defines? table<string, string | number | boolean>
 ---@field include? string[]
 ---@field flags? string[] for clang
+---@field format? "source" the driver's own compiler takes it
+---@field signature? string with that, the kernels' declarations
 
 ---@class lze.Module
 ---@field warnings string[] what the validator found
