@@ -124,6 +124,12 @@ static void state_configure(lua_State *L, lze_State *S) {
   const char *policy = getenv("LZE_GROUP_POLICY");
   if (policy != NULL && *policy != '\0')
     S->policy = lze_check_policy(L, policy, "LZE_GROUP_POLICY");
+  const char *groups = getenv("LZE_GROUP");
+  if (groups != NULL && *groups != '\0' && S->groups == NULL) {
+    lze_check_groups(L, groups);
+    S->groups = strdup(groups);
+    if (S->groups == NULL) luaL_error(L, "not enough memory");
+  }
   bool check = environment_flag(L, "LZE_CHECK");
   S->sync = environment_flag(L, "LZE_SYNC") || check;
   S->check = check;
@@ -899,7 +905,7 @@ static int core_info(lua_State *L) {
     line += length + (line[length] == '\n');
   }
   static const char *const variables[] = {
-      "LZE_DEVICE", "LZE_SOFTWARE", "LZE_GROUP_POLICY",
+      "LZE_DEVICE", "LZE_SOFTWARE", "LZE_GROUP_POLICY", "LZE_GROUP",
       "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
       "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {

@@ -1001,6 +1001,8 @@ void lze_state_close(lua_State *L, lze_State *S) {
     lze_disown(&c->o);
   }
   lze_plans_forget(S);
+  free(S->groups);
+  S->groups = NULL;
   S->closed = true;
   while (S->free_commands != NULL) {
     lze_Command *c = S->free_commands;

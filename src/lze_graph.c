@@ -23,8 +23,8 @@ static int step_check(lua_State *L) {
     case LZE_STEP_TASK:
       out->kernel = lze_test_kernel(L, 1);
       if (out->kernel == NULL) return luaL_error(L, "the kernel is closed");
-      out->choice = lze_task_check(L, out->kernel, 2, count - 2, out->use,
-                                   out->data);
+      out->choice = lze_task_check(L, out->kernel, out->name, 2, count - 2,
+                                   out->use, out->data);
       break;
     case LZE_STEP_COPY: {
       lua_settop(L, 5);

@@ -52,13 +52,16 @@ typedef struct Launch {
   int dims;
   bool empty;               /* a dimension is 0 */
   uint64_t global[3], offset[3];
-  uint32_t group[3];
+  uint32_t group[3];        /* given or pinned, or zeros */
+  const char *given_by;     /* what to call it, or NULL */
+  const char *task;         /* its name in a plan, or NULL */
   lze_Policy policy;
   int after, uses, signal;  /* stack indices, or 0 */
 } Launch;
 
 static const char *const policy_names[] = {"lze", "driver", "largest",
-                                           "tornado", "oneapi.jl", "tuned", NULL};
+                                           "tornado", "oneapi.jl", "tuned",
+                                           NULL};
 
 const char *const lze_space_names[] = {"private", "global", "constant",
                                        "local", "generic"};
@@ -587,6 +590,7 @@ static void launch_read(lua_State *L, const lze_Kernel *k, int index,
         (uint64_t)range_number(L, k, index, "global size", 0);
     l->global[1] = l->global[2] = 1;
     l->empty = l->global[0] == 0;
+    l->given_by = lze_pinned_group(k, l->task, l->group);
     return;
   }
   l->dims = range_triple(L, k, index, "global size", 0, global);
@@ -608,6 +612,8 @@ static void launch_read(lua_State *L, const lze_Kernel *k, int index,
                  k->name, lze_describe(L, -2));
     launch_option(L, k, key, l, kept);
   }
+  l->given_by = l->group[0] != 0 ? "the given group"
+                                 : lze_pinned_group(k, l->task, l->group);
 }
 
 /* How the range is to be cut, the same as last time where it comes again.
@@ -621,10 +627,11 @@ static const lze_GroupChoice *kernel_cut(lua_State *L, lze_Kernel *k,
       in->local_bytes == local_bytes &&
       memcmp(in->global, l->global, sizeof in->global) == 0 &&
       memcmp(in->offset, l->offset, sizeof in->offset) == 0 &&
-      memcmp(in->given, l->group, sizeof in->given) == 0)
+      memcmp(in->given, l->group, sizeof in->given) == 0 &&
+      in->given_by == l->given_by)
     return &c->choice;
   c->valid = false;
-  in->given_by = "the given group";
+  in->given_by = l->given_by;
   in->dims = l->dims;
   in->policy = l->policy;
   in->local_bytes = local_bytes;
@@ -956,10 +963,10 @@ static void task_use(const lze_Buffer *b, int argument, spirv_access access,
   use(data, argument, &a);
 }
 
-const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k, int range,
-                                      int count, lze_TaskUse *use,
-                                      void *data) {
-  Launch l = {.policy = k->o.context->state->policy};
+const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
+                                      const char *name, int range, int count,
+                                      lze_TaskUse *use, void *data) {
+  Launch l = {.policy = k->o.context->state->policy, .task = name};
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   launch_read(L, k, range, &l);
   const lze_GroupChoice *choice = launch_check(L, k, &l, range + 1, count);
@@ -967,8 +974,7 @@ const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k, int range,
     const Argument *a = &k->arguments[i];
     if (a->info->cls == SPIRV_ARG_POINTER && a->buffer != NULL)
       task_use(a->buffer, (int)i,
-               a->info->is_const ? SPIRV_ACCESS_READ : a->info->access, use,
-               data);
+               a->info->access, use, data);
   }
   const lze_Buffer *one = l.uses != 0 ? lze_test_buffer(L, l.uses) : NULL;
   lua_Integer n = l.uses == 0 || one != NULL
@@ -1177,19 +1183,46 @@ static int field_max_group_size(lua_State *L) {
   return 1;
 }
 
-/* {x, y, z}, or nil when the kernel requires none. */
-static int field_required_group_size(lua_State *L) {
-  const uint32_t *required = kernel_check(L)->info->required_group;
-  if (required[0] == 0) {
+/* {x, y, z}, or nil where there is none. [-0, +1] */
+static void push_size(lua_State *L, const uint32_t size[3]) {
+  if (size[0] == 0) {
     lua_pushnil(L);
-    return 1;
+    return;
   }
   lua_createtable(L, 3, 0);
   for (int i = 0; i < 3; i++) {
-    lua_pushinteger(L, required[i]);
+    lua_pushinteger(L, size[i]);
     lua_rawseti(L, -2, i + 1);
   }
+}
+
+/* {x, y, z}, or nil when the kernel requires none. */
+static int field_required_group_size(lua_State *L) {
+  push_size(L, kernel_check(L)->info->required_group);
   return 1;
+}
+
+/* {x, y, z}, or nil when none is set. */
+static int field_group_hint(lua_State *L) {
+  push_size(L, kernel_check(L)->group_hint);
+  return 1;
+}
+
+/* k.group_hint = a number, an array of one to three, or nil */
+static int kernel_newindex(lua_State *L) {
+  lua_settop(L, 3);
+  if (lua_type(L, 2) != LUA_TSTRING ||
+      strcmp(lua_tostring(L, 2), "group_hint") != 0)
+    return luaL_error(L, "a kernel has no field that can be set but "
+                         "group_hint (%s)", lze_describe(L, 2));
+  lze_Kernel *k = kernel_check(L);
+  lua_Integer size[3] = {0, 0, 0};
+  if (!lua_isnil(L, 3)) {
+    size[1] = size[2] = 1;
+    range_triple(L, k, 3, "group_hint", 1, size);
+  }
+  for (int i = 0; i < 3; i++) k->group_hint[i] = (uint32_t)size[i];
+  return 0;
 }
 
 static int field_subgroup_size(lua_State *L) {
@@ -1225,6 +1258,7 @@ static const luaL_Reg kernel_methods[] = {{"launch", kernel_launch},
                                           {NULL, NULL}};
 
 static const luaL_Reg kernel_metamethods[] = {{"__call", kernel_call},
+                                              {"__newindex", kernel_newindex},
                                               {"__gc", kernel_gc},
                                               {"__close", kernel_close},
                                               {"__tostring", kernel_tostring},
@@ -1235,6 +1269,7 @@ static const lze_Field kernel_fields[] = {
     {"args", field_args},
     {"max_group_size", field_max_group_size},
     {"required_group_size", field_required_group_size},
+    {"group_hint", field_group_hint},
     {"subgroup_size", field_subgroup_size},
     {"local_bytes", field_local_bytes},
     {"private_bytes", field_private_bytes},

@@ -135,7 +135,8 @@ static int step_look(lua_State *L, lze_Plan *p, int table, int step,
   lze_Step *s = &p->steps[i];
   Look look = {.node = &p->nodes[i], .stated = stated};
   look.node->access_count = 0;
-  lze_Checked check = {.kind = s->kind, .use = step_use, .data = &look};
+  lze_Checked check = {
+      .kind = s->kind, .name = s->name, .use = step_use, .data = &look};
   int status = lze_step_check(L, stubs + 1, count, &check);
   if (status != LUA_OK) {
     lua_replace(L, top + 1);

@@ -509,6 +509,7 @@ struct lze_State {
   lze_Queue *queue;             /* likewise */
   struct lze_PlanRef *plans;    /* kept by C: see lze.h */
   lze_Policy policy;            /* LZE_GROUP_POLICY */
+  char *groups;                 /* LZE_GROUP, malloc'ed, or NULL */
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
   bool check;                   /* LZE_CHECK=1: canaries round storages */
@@ -1089,6 +1090,7 @@ struct lze_Kernel {
   ze_kernel_handle_t handle;
   ze_kernel_properties_t props;
   uint32_t max_group;
+  uint32_t group_hint[3];       /* set by the script, or zeros */
   char name[64];                /* "kernel saxpy", cut if longer */
   struct lze_Argument *arguments;
   struct lze_Cut *cut;          /* the last range and how it was cut */
@@ -1132,16 +1134,26 @@ typedef void lze_TaskUse(void *data, int argument, const lze_Access *access);
 /* Check range and arguments as a launch does, the range or launch table at
    stack index `range`, `count` arguments after it, and tell what it uses. The
    kernel keeps the arguments for lze_task_append as long as nothing of Lua's
-   runs.  NULL where the range is empty. */
-const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k, int range,
-                                      int count, lze_TaskUse *use,
-                                      void *data);
+   runs.  `name` is the task's in its plan, or NULL.  NULL where the range is
+   empty. */
+const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
+                                      const char *name, int range, int count,
+                                      lze_TaskUse *use, void *data);
 /* Append it to a list, each part waiting for the events; `first` is signalled
    by the first of several parts.  False with the outcome. */
 bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                      ze_command_list_handle_t list, ze_event_handle_t signal,
                      ze_event_handle_t first, uint32_t wait_count,
                      ze_event_handle_t *waits, lze_Outcome *out);
+
+/* lze_pin.c: raise unless `list` is as LZE_GROUP must be. */
+void lze_check_groups(lua_State *L, const char *list);
+/* The size that such a list has for a name; false where it has none. */
+bool lze_find_group(const char *list, const char *name, uint32_t size[3]);
+/* The group that the user has pinned for a kernel, or for a task of a plan
+   ("graph.task", or NULL), and by what; NULL for none. */
+const char *lze_pinned_group(const lze_Kernel *k, const char *task,
+                             uint32_t size[3]);
 
 /* Words for spirv_space and spirv_access. */
 extern const char *const lze_space_names[], *const lze_access_names[];
@@ -1183,6 +1195,7 @@ extern const char *const lze_step_names[];
 /* What a step's values come to, valid as lze_task_check says. */
 typedef struct lze_Checked {
   lze_StepKind kind;
+  const char *name;             /* "graph.task"; NULL while recording */
   lze_TaskUse *use;             /* called for each buffer */
   void *data;
   lze_Kernel *kernel;
@@ -1192,7 +1205,7 @@ typedef struct lze_Checked {
 } lze_Checked;
 
 /* Check `count` values from stack index `first` on, in which transient buffers
-   have been replaced; kind, use and data of `out` are given.  Returns LUA_OK,
+   have been replaced; kind, name, use and data of `out` are given.  Returns LUA_OK,
    or an error that is on the stack, a message without a position where it is
    misuse. [-0, +0|1] */
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);

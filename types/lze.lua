@@ -298,6 +298,7 @@ function Module:close() end
 ---@field args lze.Argument[]
 ---@field max_group_size integer
 ---@field required_group_size integer[]?
+---@field group_hint integer | integer[] | nil # may be set
 ---@field subgroup_size integer
 ---@field local_bytes integer
 ---@field private_bytes integer

@@ -150,7 +150,11 @@ part("kernels", function()
   assert(k.subgroup_size and k.local_bytes and k.private_bytes and
     k.spill_bytes and k.handle and k.required_group_size == nil)
   assert(tostring(k) and lze.type(k) == "kernel" and k:prepare(0))
-  for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
+  k.group_hint = {7, 1}
+  assert(k.group_hint[1] == 7 and k:group(7, 11) == 7)
+  k.group_hint = nil
+  for _, policy in ipairs {"lze", "driver", "largest", "tornado", "oneapi.jl",
+                           "tuned"} do
     local seen = lze.buffer("int", 7 * 11)
     assert(k:group {7, 11, policy = policy} > 0)
     k({7, 11, policy = policy}, seen, 7, 11)
