@@ -235,7 +235,8 @@ describe("a kernel", function()
     assert.equal("integer", math.type(k.subgroup_size))
     assert.matches("^no field 'max_group' in a kernel %(known: args, ",
       expect.misuse(function() return k.max_group end))
-    assert.equal("a kernel has no field that can be set (string 'group')",
+    assert.equal("a kernel has no field that can be set but " ..
+      "group_hint (string 'group')",
       expect.misuse(function() k.group = 64 end))
   end)
 
