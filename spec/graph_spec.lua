@@ -225,4 +225,110 @@ describe("task graphs", function()
     assert.equal("calling 'run' on bad self (the plan is closed)",
       expect.misuse(function() plan:run() end))
   end)
+
+  it("let buffers change places between runs", function()
+    local a, b = lze.buffer("int", {1, 1, 1}), lze.buffer("int", 3)
+    local g = lze.graph "g":task("step", mod.sum, 3, a, a, b):swap(a, b)
+    local plan = g:compile()
+    assert.equal(a, plan:current(a))
+    plan:run()
+    assert.equal(b, plan:current(a))
+    assert.same({2, 2, 2}, b:read())
+    plan:run {iterations = 4}
+    assert.same({16, 16, 16}, a:read())
+    assert.same({32, 32, 32}, plan:current(a):read())
+    assert.equal("bad argument #2 to 'swap' (it is swapped already)",
+      expect.misuse(function() g:swap(lze.buffer("int", 3), b) end))
+    assert.equal("bad argument #2 to 'swap' (it shares memory with the other)",
+      expect.misuse(function() g:swap(a, a) end))
+  end)
+
+  it("let parts of a buffer change places", function()
+    local x = lze.buffer("int", {1, 2, 3, 0, 0, 0})
+    local a, b = x:view(1, 3), x:view(4, 6)
+    local one = x:view(3, 3)
+    local plan = lze.graph "g":task("a", mod.sum, 3, a, a, b)
+      :task("b", mod.add, 1, one, 100):swap(a, b):compile()
+    plan:run()
+    assert.same({1, 2, 103, 2, 4, 6}, x:read())
+    plan:run()
+    assert.same({4, 8, 12, 2, 4, 106}, x:read())
+    assert.equal("graph g: task g.all: it uses more than the buffer that is " ..
+      "swapped", expect.misuse(function()
+        lze.graph "g":task("all", mod.add, 6, x, 1):swap(a, b):compile()
+      end))
+  end)
+
+  it("call back between tasks", function()
+    local x, seen = lze.buffer("int", 4), {}
+    local plan = lze.graph "g":task("add", mod.add, 4, x, 1)
+      :call("look", function()
+        seen[#seen + 1] = x[1]
+        x[2] = 10 * x[1]
+      end)
+      :task("again", mod.add, 4, x, 5)
+      :call("last", function() seen[#seen + 1] = x[2] end)
+      :compile()
+    plan:run()
+    assert.same({6, 15, 6, 6}, x:read())
+    assert.same({1, 15}, seen)
+    local first, second = plan:start(), plan:start()
+    assert.is_true(second:wait(60))
+    assert.is_true(first:done())
+    assert.same({1, 15, 7, 75, 13, 135}, seen)
+    plan:start()
+    assert.equal(24, x[1]) -- reading makes it go on
+    local ev = plan:start()
+    while not ev:done() do end
+    assert.equal(30, x[1])
+    local co = coroutine.wrap(function() return plan:start():await() end)
+    local result
+    repeat result = co() until result
+    assert.equal(36, x[1])
+  end)
+
+  it("let callbacks enqueue work, but not wait for themselves", function()
+    local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+    local message
+    local plan = lze.graph "g":task("add", mod.add, 4, x, 1)
+      :call("launch", function()
+        mod.add(4, x, 10)
+        message = select(2, pcall(lze.wait))
+      end)
+      :copy("copy", y, x):compile()
+    plan:run()
+    assert.same({11, 11, 11, 11}, y:read())
+    plan:start():wait()
+    assert.matches("graph g: what it waits for is the run that the callback is"
+      .. " part of$", message)
+    assert.same({22, 22, 22, 22}, y:read())
+  end)
+
+  it("fail when a callback does, once, and can be run again", function()
+    local x, fails = lze.buffer("int", 4), true
+    local plan = lze.graph "g":task("add", mod.add, 4, x, 1)
+      :call("fail", function() if fails then error("no", 0) end end)
+      :task("never", mod.add, 4, x, 100):compile()
+    local ok, err = pcall(plan.run, plan)
+    assert.is_false(ok)
+    assert.equal("no", err)
+    assert.same({1, 1, 1, 1}, x:read())
+    local ev = plan:start()
+    ok, err = pcall(ev.wait, ev)
+    assert.is_false(ok)
+    assert.equal("no", err)
+    assert.is_true(ev:wait())
+    fails = false
+    plan:run()
+    assert.same({103, 103, 103, 103}, x:read())
+  end)
+
+  it("give tables to what is started, too", function()
+    local x, t = lze.buffer("int", 2), {}
+    local plan = lze.graph "g":task("add", mod.add, 2, x, 1)
+      :output(x, "every", t):compile()
+    local ev = plan:start()
+    ev:wait()
+    assert.same({1, 1}, t)
+  end)
 end)

@@ -38,6 +38,9 @@ static void state_new(lua_State *L) {
   lze_State *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
   S->hook_ref = S->cache_ref = S->module_ref = LUA_NOREF;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  S->main = lua_tothread(L, -1);
+  lua_pop(L, 1);
   lze_gc_init(S);
   lua_createtable(L, 0, 2);
   lua_pushcfunction(L, state_gc);

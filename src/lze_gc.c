@@ -14,6 +14,10 @@
 /* A wait looks for a debug hook this often: below what a person notices. */
 #define SLICE_NS 50000000u
 
+/* The same while runs of plans have parts on the host, which are looked for in
+   between. */
+#define RUNS_SLICE_NS 200000u
+
 /* How long a closing state waits for its device, all queues together, when
    lze.gc was not told. Long enough for the work of an ordinary script, short
    enough for a person who waits for a program to end. */
@@ -150,6 +154,9 @@ static void command_settle(lze_Command *c) {
   if (c->owners != 0 || c->pins != 0 || c->queue != NULL) return;
   lze_watch_free(c->watch);
   c->watch = NULL;
+  if (c->error_ref != 0)
+    luaL_unref(c->state->main, LUA_REGISTRYINDEX, c->error_ref);
+  c->error_ref = 0;
   if (c->foreign) {
     lze_Context *context = c->context;
     free(c->event);
@@ -354,29 +361,37 @@ static void command_refuse(lua_State *L, lze_Command *c,
   lze_fail(L, driver, out->result, NULL, out->call, NULL, NULL);
 }
 
-void lze_command_after(lua_State *L, lze_Command *c, lze_Command *other) {
-  if (other->status != LZE_PENDING) return;
-  if (other->queue == c->queue && c->queue->native_order) return;
+/* Make c wait for another; false where that needs what cannot be had. */
+static bool command_wait_for(lze_Command *c, lze_Command *other,
+                             lze_Outcome *out) {
+  if (other->status != LZE_PENDING) return true;
+  if (other->queue == c->queue && c->queue->native_order) return true;
   if (!other->submitted && other->queue != c->queue)
     lze_queue_flush(other->queue);
-  if (other->status != LZE_PENDING) return; /* that has failed */
-  lze_Outcome out;
-  other = command_marked(other, &out);
-  if (other == NULL) command_refuse(L, c, &out);
+  if (other->status != LZE_PENDING) return true; /* that has failed */
+  other = command_marked(other, out);
+  if (other == NULL) return false;
   for (uint32_t i = 0; i < c->wait_count; i++)
-    if (c->waits[i] == other) return;
+    if (c->waits[i] == other) return true;
   if (c->wait_count == c->wait_capacity) {
     uint32_t wanted = c->wait_capacity == 0 ? 4 : 2 * c->wait_capacity;
     void *waits = realloc(c->waits, wanted * sizeof *c->waits);
     if (waits != NULL) c->waits = waits;
     void *handles = realloc(c->wait_handles, wanted * sizeof *c->wait_handles);
     if (handles != NULL) c->wait_handles = handles;
-    if (waits == NULL || handles == NULL) command_no_memory(L, c);
+    *out = (lze_Outcome){"malloc", ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
+    if (waits == NULL || handles == NULL) return false;
     c->wait_capacity = wanted;
   }
   c->waits[c->wait_count] = other;
   c->wait_handles[c->wait_count++] = other->event->handle;
   other->pins++;
+  return true;
+}
+
+void lze_command_after(lua_State *L, lze_Command *c, lze_Command *other) {
+  lze_Outcome out;
+  if (!command_wait_for(c, other, &out)) command_refuse(L, c, &out);
 }
 
 static void after_check(lua_State *L, int index, const lze_Queue *q,
@@ -432,6 +447,14 @@ static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
   return true;
 }
 
+/* Whether a command comes after the one on whose behalf a function of a script
+   is running, and waits for it: then nothing in there waits for that. */
+static bool command_is_later(const lze_Command *c) {
+  const lze_Command *calling = c->state->calling;
+  return calling != NULL && c->serial > calling->serial &&
+         lze_command_follows(c, calling);
+}
+
 void lze_command_order(lua_State *L, lze_Command *c) {
   lze_Queue *q = c->queue;
   lze_Command *old = q->tail;
@@ -448,10 +471,12 @@ void lze_command_order(lua_State *L, lze_Command *c) {
     const lze_Use *mine = &c->uses[i];
     for (lze_Use *u = mine->storage->uses; u != NULL; u = u->next)
       if ((u->command->queue != q || !q->ordered) &&
-          use_conflicts(u, mine->first, mine->last, mine->write))
+          use_conflicts(u, mine->first, mine->last, mine->write) &&
+          !command_is_later(u->command))
         lze_command_after(L, c, u->command);
   }
 }
+
 
 void lze_command_time_first(lua_State *L, lze_Command *c) {
   lze_Outcome out;
@@ -479,6 +504,8 @@ void lze_end(lze_Command *c) {
   q->dirty = q->batched;
   c->batch = q->open;
   if (c->batch != NULL) c->batch->pending++;
+  lze_State *S = c->state;
+  c->serial = S->calling != NULL ? S->calling->serial : ++S->serial;
 }
 
 lze_Command *lze_extensible(const lze_Queue *q, const bool *lazy) {
@@ -607,8 +634,16 @@ static void failure_raise(lua_State *L, lze_Command *c) {
   lze_Outcome failure = c->failure;
   char name[sizeof c->name];
   memcpy(name, c->name, sizeof name);
+  int error = c->error_ref;
+  c->error_ref = 0;
   c->raised = true;
   lze_command_disown(c);
+  if (error != 0) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, error);
+    luaL_unref(L, LUA_REGISTRYINDEX, error);
+    if (raise) lua_error(L);
+    lua_pop(L, 1);
+  }
   if (raise)
     lze_fail(L, driver, failure.result, name, failure.call, NULL, NULL);
 }
@@ -689,6 +724,51 @@ static void command_retire_to(lze_Command *c, const lze_Outcome *out) {
   queue_release(q);
 }
 
+/* --- commands with a part on the host ------------------------------------- */
+
+bool lze_command_follows(const lze_Command *c, const lze_Command *first) {
+  if (c == first) return true;
+  if (c->status != LZE_PENDING || c->serial < first->serial) return false;
+  for (uint32_t i = 0; i < c->wait_count; i++)
+    if (lze_command_follows(c->waits[i], first)) return true;
+  if (c->queue == NULL || !c->queue->ordered) return false;
+  for (const lze_Command *o = c->queue->head; o != NULL && o != c; o = o->next) {
+    if (o == first) return true;
+    for (uint32_t i = 0; i < o->wait_count; i++)
+      if (lze_command_follows(o->waits[i], first)) return true;
+  }
+  return false;
+}
+
+void lze_command_suspend(lze_Command *c) {
+  for (uint32_t i = 0; i < c->use_count; i++) use_unlink(&c->uses[i]);
+}
+
+bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
+  for (uint32_t i = 0; i < c->wait_count; i++) command_unpin(c->waits[i]);
+  c->wait_count = 0;
+  bool good = true;
+  for (uint32_t i = 0; i < c->use_count && good; i++) {
+    const lze_Use *mine = &c->uses[i];
+    for (lze_Use *u = mine->storage->uses; u != NULL && good; u = u->next) {
+      if (!use_conflicts(u, mine->first, mine->last, mine->write) ||
+          u->command->serial > c->serial)
+        continue;
+      *out = (lze_Outcome){"call", ZE_RESULT_ERROR_INVALID_ARGUMENT};
+      good = !lze_command_follows(u->command, c) &&
+             command_wait_for(c, u->command, out);
+    }
+  }
+  for (uint32_t i = 0; i < c->use_count; i++) use_link(&c->uses[i]);
+  return good;
+}
+
+void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
+  ZE(zeEventHostSignal, c->event->handle); /* others wait for it */
+  c->error_ref = error_ref;
+  command_retire_to(c, out);
+}
+
 bool lze_command_poll(lze_Command *c) {
   if (c->status != LZE_PENDING) return true;
   if (!c->submitted) return false;
@@ -723,6 +803,12 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
     uint64_t now = lze_now_ns();
     uint64_t slice = now >= deadline ? 0 : deadline - now;
     if (slice > SLICE_NS) slice = SLICE_NS;
+    if (c->state->runs != NULL) {
+      int wait = lze_runs_wait(L, c, slice);
+      if (wait == -1) return -1;
+      if (wait == 1) continue;
+      if (slice > RUNS_SLICE_NS) slice = RUNS_SLICE_NS;
+    }
     lze_Outcome out;
     lze_Command *marked = command_marked(c, &out);
     if (marked != NULL)
@@ -762,7 +848,9 @@ bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline) {
 static lze_Command *storage_conflict(lze_Storage *s, size_t first,
                                      size_t last, bool write) {
   for (lze_Use *u = s->uses; u != NULL; u = u->next)
-    if (use_conflicts(u, first, last, write)) return u->command;
+    if (use_conflicts(u, first, last, write) &&
+        !command_is_later(u->command))
+      return u->command;
   return NULL;
 }
 
@@ -986,6 +1074,7 @@ static bool queue_join_watches(lze_Queue *q, uint64_t unused) {
 }
 
 void lze_state_close(lua_State *L, lze_State *S) {
+  lze_runs_abandon(S, lze_now_ns() + S->close_ns);
   bool hung = !state_each_queue(S, queue_finish, lze_now_ns() + S->close_ns);
   if (hung) { /* all are told before one is waited for */
     state_each_queue(S, queue_stop_watches, 0);

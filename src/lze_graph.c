@@ -578,6 +578,64 @@ static int graph_output(lua_State *L) {
   return graph_promise(L, "outputs");
 }
 
+/* g:call(name, f) -> g: call f() of the script when everything before is done;
+   what follows waits for it. */
+static int graph_call(lua_State *L) {
+  lua_settop(L, 3);
+  entry_name(L, LZE_STEP_CALL);
+  int table = lua_gettop(L);
+  luaL_argexpected(L, lua_isfunction(L, 3), 3, "function");
+  entry_push(L, 3);
+  entry_add(L, table, LZE_STEP_CALL);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Whether two windows share bytes. */
+static bool windows_overlap(const lze_Buffer *a, const lze_Buffer *b) {
+  size_t a_last = a->offset + (size_t)a->count * a->type->bytes;
+  size_t b_last = b->offset + (size_t)b->count * b->type->bytes;
+  return a->storage == b->storage && a->offset < b_last && b->offset < a_last;
+}
+
+/* g:swap(a, b) -> g: after each run the two change places in all tasks. */
+static int graph_swap(lua_State *L) {
+  lua_settop(L, 3);
+  lze_push_graph_table(L, 1);
+  const lze_Buffer *pair[] = {lze_check_buffer(L, 2), lze_check_buffer(L, 3)};
+  if (pair[0]->type != pair[1]->type || pair[0]->count != pair[1]->count)
+    luaL_argerror(L, 3, lua_pushfstring(L, "a buffer of %I %s expected, got "
+                                           "one of %I %s",
+                                        (LUAI_UACINT)pair[0]->count,
+                                        pair[0]->type->name,
+                                        (LUAI_UACINT)pair[1]->count,
+                                        pair[1]->type->name));
+  if (windows_overlap(pair[0], pair[1]))
+    luaL_argerror(L, 3, "it shares memory with the other");
+  lze_getoption(L, 4, "swaps");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 5, i);
+    for (int side = 1; side <= 2; side++) {
+      lua_rawgeti(L, 6, side);
+      const lze_Buffer *other = lze_test_buffer(L, -1);
+      for (int mine = 0; mine < 2; mine++)
+        if (windows_overlap(pair[mine], other))
+          luaL_argerror(L, mine + 2, "it is swapped already");
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  lua_createtable(L, 2, 0);
+  for (int i = 1; i <= 2; i++) {
+    lua_pushvalue(L, i + 1);
+    lua_rawseti(L, -2, i);
+  }
+  lua_rawseti(L, 5, n + 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* g:buffer(type, count) -> scratch: a buffer that exists in plans only. */
 static int graph_buffer(lua_State *L) {
   lua_settop(L, 3);
@@ -615,6 +673,8 @@ static const luaL_Reg graph_methods[] = {{"input", graph_input},
                                          {"task", graph_task},
                                          {"copy", graph_copy},
                                          {"fill", graph_fill},
+                                         {"call", graph_call},
+                                         {"swap", graph_swap},
                                          {"output", graph_output},
                                          {"buffer", graph_buffer},
                                          {"compile", lze_plan_compile},

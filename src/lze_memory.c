@@ -295,12 +295,22 @@ void lze_push_stub(lua_State *L, lze_Context *context,
   b->count = count;
 }
 
+void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
+                             const lze_Type *type, lua_Integer count) {
+  lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
+  lze_own(&s->o);
+  v->view = true;
+  v->type = type;
+  v->offset = offset;
+  v->count = count;
+  v->storage = s;
+}
+
 void lze_push_window(lua_State *L, int buffer, size_t offset,
                      const lze_Type *type, lua_Integer count) {
   buffer = lua_absindex(L, buffer);
   lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
-  const lze_Buffer *b = lze_test_buffer(L, buffer);
-  if (!lze_buffer_is_open(b)) luaL_error(L, "the buffer is closed");
+  const lze_Buffer *b = lze_check_buffer(L, buffer);
   v->view = true;
   v->type = type;
   v->offset = offset;

@@ -24,6 +24,8 @@ static void plan_destroy(lze_Object *o) {
   lze_plan_strip(p);
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = NULL;
+  lze_run_drop(o->context->state, p->spare);
+  p->spare = NULL;
   for (uint32_t i = 0; i < p->storage_count; i++)
     lze_disown(&p->storages[i]->o);
   p->storage_count = 0;
@@ -45,6 +47,7 @@ static void plan_release(lze_Object *o) {
   free(p->tapes);
   free(p->captured);
   free(p->storages);
+  free(p->swaps);
 }
 
 static const lze_Class plan_class = {"plan", plan_destroy, plan_release};
@@ -80,6 +83,7 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
   p->steps[p->count].kind = kind;
   p->steps[p->count].name = name;
   p->nodes[p->count].host = kind == LZE_STEP_CALL;
+  p->hosted = p->hosted || kind == LZE_STEP_CALL;
   p->count++;
 }
 
@@ -249,6 +253,8 @@ static void compile_promises(lua_State *L, const Compiler *c, int graph,
       lze_getoption(L, c->table, key);
       lua_pushvalue(L, top + 2);
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+      c->p->hosted = c->p->hosted ||
+                     (every && !input && lua_istable(L, top + 5));
     }
     lua_settop(L, top + 1);
   }
@@ -329,7 +335,143 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
     lua_settop(L, graph + 2);
   }
   compile_promises(L, c, graph, "outputs", prefix);
+  lze_getoption(L, graph, "swaps");
+  n = (lua_Integer)lua_rawlen(L, -1);
+  lze_getoption(L, c->table, "swaps");
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -2, i);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
   lua_settop(L, graph - 1);
+}
+
+/* --- buffers that change places ------------------------------------------- */
+
+static lze_Access buffer_span(const lze_Buffer *b) {
+  return (lze_Access){b->storage, b->offset,
+                      b->offset + (size_t)b->count * b->type->bytes, true,
+                      true};
+}
+
+/* Where the bytes of `a` are when places are changed: false when they stay;
+   *torn when only some of them do. */
+static bool swap_access(const lze_Plan *p, lze_Access *a, bool *torn) {
+  for (uint32_t i = 0; i < p->swap_count; i++)
+    for (int side = 0; side < 2; side++) {
+      const lze_Access *from = side == 0 ? &p->swaps[i].a : &p->swaps[i].b;
+      const lze_Access *to = side == 0 ? &p->swaps[i].b : &p->swaps[i].a;
+      if (a->storage != from->storage || a->first >= from->last ||
+          a->last <= from->first)
+        continue;
+      *torn = a->first < from->first || a->last > from->last;
+      a->storage = to->storage;
+      a->first = a->first - from->first + to->first;
+      a->last = a->last - from->first + to->first;
+      return true;
+    }
+  return false;
+}
+
+/* Read the swaps, and see that no step uses only a part of one. */
+static void compile_swaps(lua_State *L, const Compiler *c) {
+  lze_Plan *p = c->p;
+  int top = lua_gettop(L);
+  lze_getoption(L, c->table, "swaps");
+  uint32_t n = (uint32_t)lua_rawlen(L, -1);
+  if (n == 0) {
+    lua_settop(L, top);
+    return;
+  }
+  p->swaps = calloc(n, sizeof *p->swaps);
+  check_memory(L, p->swaps != NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_rawgeti(L, top + 1, (lua_Integer)i + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    const lze_Buffer *a = lze_test_buffer(L, -2), *b = lze_test_buffer(L, -1);
+    if (!lze_buffer_is_open(a) || !lze_buffer_is_open(b)) {
+      lua_pushliteral(L, "swap: a buffer is closed");
+      lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+    } else {
+      p->swaps[p->swap_count].a = buffer_span(a);
+      p->swaps[p->swap_count++].b = buffer_span(b);
+    }
+    lua_settop(L, top + 1);
+  }
+  p->parities = 2;
+  for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t a = 0; a < p->nodes[i].access_count; a++) {
+      lze_Access moved = p->nodes[i].accesses[a];
+      bool torn = false;
+      swap_access(p, &moved, &torn);
+      if (!torn) continue;
+      lua_pushliteral(L, "it uses more than the buffer that is swapped");
+      compile_problem(L, c, &p->steps[i]);
+    }
+  lua_settop(L, top);
+}
+
+/* Add to the map at `real` what the value at the top of the stack is replaced
+   by when places are changed. */
+static void swap_value(lua_State *L, const lze_Plan *p, int real) {
+  const lze_Buffer *b = lze_test_buffer(L, -1);
+  if (b == NULL || !lze_buffer_is_open(b)) return;
+  lze_Access span = buffer_span(b);
+  bool torn = false;
+  if (!swap_access(p, &span, &torn) || torn) return;
+  int value = lua_gettop(L);
+  lua_pushvalue(L, value);
+  if (lua_rawget(L, real) == LUA_TNIL) {
+    lua_pushvalue(L, value);
+    lze_push_storage_window(L, span.storage, span.first, b->type, b->count);
+    lua_rawset(L, real);
+  }
+  lua_settop(L, value);
+}
+
+/* Fill the map for runs in which places are changed. The swapped buffers
+   themselves are the ones that the script has. */
+static void plan_swap_values(lua_State *L, const lze_Plan *p, int table,
+                             int real) {
+  int top = lua_gettop(L);
+  lze_getoption(L, table, "swaps");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, real);
+    lua_pushvalue(L, -1);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, real);
+    lua_settop(L, top + 1);
+  }
+  lze_getoption(L, table, "steps");
+  for (uint32_t i = 0; i < p->count; i++) {
+    lua_rawgeti(L, top + 2, (lua_Integer)i + 1);
+    lze_getoption(L, -1, "n");
+    lua_Integer count = lua_tointeger(L, -1);
+    for (lua_Integer v = 1; v <= count; v++) {
+      lua_rawgeti(L, top + 3, v);
+      swap_value(L, p, real);
+      if (v == 2 && lua_istable(L, -1) &&
+          lze_getoption(L, -1, "uses") != LUA_TNIL) {
+        swap_value(L, p, real);
+        lua_Integer uses =
+            lua_istable(L, -1) ? (lua_Integer)lua_rawlen(L, -1) : 0;
+        for (lua_Integer u = 1; u <= uses; u++) {
+          lua_rawgeti(L, -1, u);
+          swap_value(L, p, real);
+          lua_pop(L, 1);
+        }
+      }
+      lua_settop(L, top + 4);
+    }
+    lua_settop(L, top + 2);
+  }
+  lua_settop(L, top);
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -350,12 +492,28 @@ static bool storage_is_stub(const lze_Storage *s, const lze_Transient *items,
   return false;
 }
 
+/* Add x to what is there, merged where it can be. */
+static uint32_t capture(lze_Access *all, uint32_t count, const lze_Access *x) {
+  uint32_t j = 0;
+  while (j < count && (all[j].storage != x->storage || all[j].first > x->last ||
+                       all[j].last < x->first || all[j].write != x->write))
+    j++;
+  if (j == count) {
+    all[count] = *x;
+    return count + 1;
+  }
+  if (x->first < all[j].first) all[j].first = x->first;
+  if (x->last > all[j].last) all[j].last = x->last;
+  return count;
+}
+
 /* Merge what all steps touch into what a run touches, and own the storages
    instead of those that were owned before. */
 static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
                          uint32_t n) {
   size_t total = 1;
   for (uint32_t i = 0; i < p->count; i++) total += p->nodes[i].access_count;
+  total *= p->parities;
   lze_Access *all = malloc(total * sizeof *all);
   lze_Storage **storages = malloc(total * sizeof(lze_Storage *));
   if (all == NULL || storages == NULL) {
@@ -372,21 +530,14 @@ static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
     plan_own(p, p->arena);
   }
   for (uint32_t i = 0; i < p->count; i++)
-    for (uint32_t a = 0; a < p->nodes[i].access_count; a++) {
-      const lze_Access *x = &p->nodes[i].accesses[a];
-      if (storage_is_stub(x->storage, items, n)) continue;
-      plan_own(p, x->storage);
-      uint32_t j = 0;
-      while (j < count &&
-             (all[j].storage != x->storage || all[j].first > x->last ||
-              all[j].last < x->first || all[j].write != x->write))
-        j++;
-      if (j == count) {
-        all[count++] = *x;
-      } else {
-        if (x->first < all[j].first) all[j].first = x->first;
-        if (x->last > all[j].last) all[j].last = x->last;
-      }
+    for (uint32_t a = 0; a < p->nodes[i].access_count * p->parities; a++) {
+      lze_Access x = p->nodes[i].accesses[a / p->parities];
+      bool torn;
+      if (storage_is_stub(x.storage, items, n) ||
+          (a % p->parities == 1 && !swap_access(p, &x, &torn)))
+        continue;
+      plan_own(p, x.storage);
+      count = capture(all, count, &x);
     }
   free(p->captured);
   p->captured = all;
@@ -437,15 +588,21 @@ static void plan_place(lua_State *L, lze_Plan *p, int table,
   if (bytes > 0) lze_getoption(L, table, "arena");
   int arena = lua_gettop(L);
   uint32_t i = 0;
+  lua_rawgeti(L, real - 1, 2);
   for (lua_pushnil(L); lua_next(L, top + 1); lua_pop(L, 1), i++) {
     const lze_Buffer *stub = lze_test_buffer(L, -1);
-    lua_pushvalue(L, -2);
     if (bytes > 0)
       lze_push_window(L, arena, items[i].offset, stub->type, stub->count);
     else
+      lua_pushvalue(L, -1);
+    for (uint32_t parity = 0; parity < p->parities; parity++) {
+      lua_pushvalue(L, -3);
       lua_pushvalue(L, -2);
-    lua_rawset(L, real);
+      lua_rawset(L, parity == 0 ? real : arena + 1);
+    }
+    lua_pop(L, 1);
   }
+  if (p->parities == 2) plan_swap_values(L, p, table, arena + 1);
   lua_settop(L, top);
 }
 
@@ -594,20 +751,23 @@ int lze_plan_compile(lua_State *L) {
   lua_createtable(L, 0, 6);
   Compiler c = {.p = p, .table = lua_gettop(L)};
   static const char *const tables[] = {"steps", "stubs", "real", "inputs",
-                                       "outputs"};
+                                       "outputs", "swaps"};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
     lua_newtable(L);
     lua_setfield(L, c.table, tables[i]);
   }
   lze_getoption(L, c.table, "real");
-  lua_newtable(L);
-  lua_rawseti(L, -2, 1);
+  for (int parity = 1; parity <= 2; parity++) {
+    lua_newtable(L);
+    lua_rawseti(L, -2, parity);
+  }
   lua_pushvalue(L, c.table);
   lua_setiuservalue(L, plan, 1);
   lua_newtable(L);
   c.problems = lua_gettop(L);
   lua_pushvalue(L, graph);
   compile_graph(L, &c, name, 0);
+  compile_swaps(L, &c);
   compile_raise(L, &c);
   plan_engines(p);
   plan_order(L, p);
@@ -634,8 +794,7 @@ static void plan_check_captured(lua_State *L, const lze_Plan *p) {
                  p->steps[i].kernel->name);
 }
 
-/* Call a method of the value at the top of the stack with `extra` values that
-   follow it; the result is dropped. */
+/* buffer:write(source), of values on the stack */
 static void promise_write(lua_State *L, int buffer, int source) {
   lua_getfield(L, buffer, "write");
   lua_pushvalue(L, buffer);
@@ -652,37 +811,17 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
     lua_rawgeti(L, top + 1, i);
     for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
     bool every = strcmp(lua_tostring(L, top + 4), "every") == 0;
-    if (!lua_isnil(L, top + 5) && (every || !p->begun))
-      promise_write(L, top + 3, top + 5);
+    if (!lua_isnil(L, top + 5) && (every || !p->begun)) {
+      lze_plan_role(L, table, top + 3, p->parity);
+      promise_write(L, top + 6, top + 5);
+    }
     lua_settop(L, top + 1);
   }
   lua_settop(L, top);
   p->begun = true;
 }
 
-/* After a run: the tables that outputs go to. */
-static void plan_get_outputs(lua_State *L, int table) {
-  int top = lua_gettop(L);
-  lze_getoption(L, table, "outputs");
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, top + 1, i);
-    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
-    if (lua_istable(L, top + 5) &&
-        strcmp(lua_tostring(L, top + 4), "every") == 0) {
-      lua_getfield(L, top + 3, "read");
-      lua_pushvalue(L, top + 3);
-      lua_pushnil(L);
-      lua_pushnil(L);
-      lua_pushvalue(L, top + 5);
-      lua_call(L, 4, 0);
-    }
-    lua_settop(L, top + 1);
-  }
-  lua_settop(L, top);
-}
-
-/* Get the plan at 1 ready and start it. Its table is left at stack index 3. */
+/* Get the plan at 1 ready and start it. Its table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_Plan *p = lze_check_plan(L);
   lze_queue_ready(L, p->queue);
@@ -693,19 +832,27 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   if (p->stale) lze_plan_record(L, p, 3);
   p = lze_check_plan(L); /* finalisers may have run */
   plan_check_captured(L, p);
-  lze_Command *c = lze_plan_submit(L, p, 0, timed);
+  lze_Command *c = lze_plan_start(L, p, 3, timed);
   p->o.context->state->launches += p->count;
   return c;
 }
 
-/* plan:run() -> plan: run once, and wait. */
+/* plan:run([options]) -> plan: run, and wait.
+   options: iterations (how often, 1 when not given). */
 static int plan_run(lua_State *L) {
+  static const char *const keys[] = {"iterations", NULL};
   lua_settop(L, 2);
   lze_check_plan(L);
+  lua_Integer n = 1;
+  if (!lua_isnil(L, 2)) {
+    luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+    lze_check_keys(L, 2, "a run's options", keys);
+    n = opt_positive(L, 2, "iterations", 1);
+  }
   lua_getiuservalue(L, 1, 1);
-  lze_Command *c = plan_begin(L, false);
+  lze_Command *c = NULL;
+  for (lua_Integer i = 0; i < n; i++) c = plan_begin(L, false);
   lze_command_wait(L, c, UINT64_MAX);
-  plan_get_outputs(L, 3);
   lua_settop(L, 1);
   return 1;
 }
@@ -719,9 +866,19 @@ static int plan_start(lua_State *L) {
   lze_Command *c = plan_begin(L, true);
   e->command = c;
   lze_command_own(c);
-  if (lze_check_plan(L)->o.context->state->sync)
-    lze_command_wait(L, c, UINT64_MAX);
+  if (c->state->sync) lze_command_wait(L, c, UINT64_MAX);
   lua_settop(L, 4);
+  return 1;
+}
+
+/* plan:current(x) -> the buffer that plays the part of x in the next run: with
+   swaps, x or the one that it changes places with. */
+static int plan_current(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Plan *p = lze_check_plan(L);
+  lze_check_buffer(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lze_plan_role(L, 3, 2, p->parity);
   return 1;
 }
 
@@ -929,6 +1086,7 @@ static int field_plan_device(lua_State *L) {
 
 static const luaL_Reg plan_methods[] = {{"run", plan_run},
                                         {"start", plan_start},
+                                        {"current", plan_current},
                                         {"set", plan_set},
                                         {"fetch", plan_fetch},
                                         {"report", lze_plan_report},

@@ -214,6 +214,7 @@ size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
   X(zeCommandListAppendEventReset)                                           \
   X(zeEventPoolCreate) X(zeEventPoolDestroy)                                 \
   X(zeEventCreate) X(zeEventDestroy) X(zeEventHostReset)                     \
+  X(zeEventHostSignal)                                                       \
   X(zeEventHostSynchronize) X(zeEventQueryStatus)                            \
   X(zeEventQueryKernelTimestamp)                                             \
   X(zeMemAllocShared) X(zeMemAllocDevice) X(zeMemAllocHost) X(zeMemFree)     \
@@ -469,6 +470,8 @@ struct lze_Command {
   uint32_t owners, pins;
   lze_Status status;
   bool raised;                  /* its failure has been raised */
+  int error_ref;                /* what to raise instead of it, or 0 */
+  uint64_t serial;              /* counts up in the order of issue */
   bool timed;
   bool submitted;               /* given to the device */
   lze_Outcome failure;          /* why, of a failed one */
@@ -517,6 +520,10 @@ struct lze_State {
   size_t soft_limit;            /* the least the limit is */
   size_t peak;                  /* of bytes */
   uint64_t launches, collections, storages;
+  lua_State *main;
+  uint64_t serial;              /* of the newest command */
+  struct lze_Run *runs;         /* of plans, with parts on the host */
+  lze_Command *calling;         /* the run that a callback is part of */
   bool stranded;                /* a command has been, with what it uses */
   uint64_t close_ns;            /* how long its end waits for the device */
   size_t bytes;                 /* of all storages, pending frees included */
@@ -613,6 +620,17 @@ bool lze_command_poll(lze_Command *c);
    command's failure (once), what a debug hook raises, and why the driver
    cannot be asked, after which the command is still pending. */
 bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline);
+
+/* Whether a pending command waits for `first`, whatever lies in between. */
+bool lze_command_follows(const lze_Command *c, const lze_Command *first);
+/* While a callback of a run is called nothing waits for what the run uses; then
+   the run waits for what the callback has enqueued.  False with the outcome
+   where it cannot. */
+void lze_command_suspend(lze_Command *c);
+bool lze_command_resume(lze_Command *c, lze_Outcome *out);
+/* End a command on the host: it has failed, with the value of a registry
+   reference as its error or, without one (0), the outcome. */
+void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref);
 
 /* Wait for the pending commands that touch bytes [first, last) of a storage
    and conflict with reading (or, with `write`, writing) them on the host. */
@@ -943,6 +961,10 @@ void lze_push_stub(lua_State *L, lze_Context *context,
 void lze_push_window(lua_State *L, int buffer, size_t offset,
                      const lze_Type *type, lua_Integer count);
 
+/* [-0, +1] the same of a storage that something else keeps. */
+void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
+                             const lze_Type *type, lua_Integer count);
+
 /* What a copy and a fill come to. */
 typedef struct lze_Copy {
   lze_Storage *to, *from;
@@ -1228,7 +1250,8 @@ typedef struct lze_Scratch {
 void lze_push_graph_table(lua_State *L, int arg);
 
 /* ------------------------------------------------------------------------
- * lze_plan.c, lze_replay.c and lze_report.c: graphs compiled, and their runs.
+ * lze_plan.c, lze_replay.c, lze_run.c and lze_report.c: graphs compiled, and
+ * their runs.
  *
  * A plan is recorded as closed command lists, a chain of them for each lane of
  * each segment.  A run gives these to the device between two barriers on the
@@ -1241,6 +1264,7 @@ void lze_push_graph_table(lua_State *L, int arg);
  *   stubs     what transient buffers are replaced by to check a step
  *   real      array by parity: what is replaced to record a step
  *   arena     the buffer of all transient ones
+ *   swaps     array of {a, b}
  *   inputs, outputs   those that the host has to do with: {buffer, when,
  *             source or destination}
  */
@@ -1282,8 +1306,10 @@ struct lze_Plan {
   bool profile;
   bool stale;                   /* to be recorded again before the next run */
   bool broken;                  /* a start has failed half way */
+  bool lost;                    /* and nothing can tell when it is over */
   bool begun;                   /* "first" inputs are there */
-  uint32_t parities;            /* 2 with swaps */
+  bool hosted;                  /* its runs have parts on the host */
+  uint32_t parities, parity;    /* 2 with swaps; that of the next run */
   uint64_t runs, measured;
 
   lze_Step *steps;
@@ -1305,6 +1331,11 @@ struct lze_Plan {
   lze_Storage *arena;           /* of the transient buffers, or NULL */
   size_t transient_bytes;       /* the sum of their sizes */
   lze_Command *last;            /* the newest run, owned; or NULL */
+  struct lze_Run *spare;        /* for the next run, or NULL */
+  struct lze_Swap {
+    lze_Access a, b;
+  } *swaps;
+  uint32_t swap_count;
 };
 
 typedef struct lze_PlanBox {
@@ -1320,10 +1351,34 @@ lze_Plan *lze_check_plan(lua_State *L);
 /* Record all its lists, and make the queues and events that they need. Raises;
    the plan's table is at stack index `table`. */
 void lze_plan_record(lua_State *L, lze_Plan *p, int table);
-/* Enqueue one run, of that parity; raises.  The command belongs to the
-   plan. */
-lze_Command *lze_plan_submit(lua_State *L, lze_Plan *p, uint32_t parity,
-                             bool timed);
+/* Give the lists of a segment to the device, after the events that c waits for;
+   with `last` its event is signalled when they are done.  False with the
+   outcome; then nothing runs, and an event that was to be signalled will be. */
+bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
+                   uint32_t parity, bool last, lze_Outcome *out);
+/* Append a barrier that signals the event of c. */
+bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out);
+/* Raise what a call for the plan came to. */
+int lze_plan_refused(lua_State *L, const lze_Plan *p, const lze_Outcome *out);
+
+/* lze_run.c: enqueue one run; raises.  The plan's table is at stack index
+   `table`.  The command belongs to the plan. */
+lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool timed);
+/* Go on with runs that have parts on the host.  What their callbacks raise is
+   kept for who waits for them. */
+void lze_runs_advance(lua_State *L);
+/* The same before waiting for c, at most so long: 1 where that has changed
+   something, -1 where c waits for what is waiting here, an error on the
+   stack. */
+int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns);
+/* At the end of a state, once the device is done with them. */
+void lze_runs_abandon(lze_State *S, uint64_t deadline);
+/* Free a run that never was one; NULL is allowed. */
+void lze_run_drop(lze_State *S, struct lze_Run *r);
+/* [-0, +1] the buffer that plays the part of the one at `index` in runs of
+   that parity; the plan's table is at `table`. */
+void lze_plan_role(lua_State *L, int table, int index, uint32_t parity);
+
 /* Let go of everything native. */
 void lze_plan_strip(lze_Plan *p);
 

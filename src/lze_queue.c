@@ -694,6 +694,8 @@ static lze_Command *event_submitted(lua_State *L) {
 /* ev:done() -> boolean, without waiting; a failed command is done. */
 static int event_done(lua_State *L) {
   lze_Command *c = event_submitted(L);
+  lze_runs_advance(L);
+  c = event_check(L);
   lua_pushboolean(L, lze_command_poll(c));
   return 1;
 }
@@ -736,12 +738,15 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
   (void)status;
   (void)context;
   lua_settop(L, 2);
-  lze_Command *c = event_submitted(L);
-  while (!lze_command_poll(c)) {
+  lze_Command *c;
+  event_submitted(L);
+  for (;;) {
+    lze_runs_advance(L);
+    c = event_check(L);
+    if (lze_command_poll(c)) break;
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 1);
     lua_callk(L, 1, 0, 0, event_await_more);
-    c = event_check(L);
   }
   lze_command_wait(L, c, 0); /* raises its failure */
   lua_pushboolean(L, true);

@@ -41,9 +41,9 @@ void lze_plan_strip(lze_Plan *p) {
     event_drop(p, &p->steps[i].first);
   }
   event_drop(p, &p->go);
+  event_drop(p, &p->start);
   event_drop(p, &p->done);
   for (uint32_t i = 0; i < LZE_MAX_LANES; i++) {
-    event_drop(p, &p->starts[i]);
     event_drop(p, &p->ends[i]);
     if (p->queues[i] != NULL) ZE(zeCommandQueueDestroy, p->queues[i]);
     p->queues[i] = NULL;
@@ -56,10 +56,9 @@ static bool event_need(lze_Plan *p, lze_EventSlot **slot, bool timed,
   return *slot != NULL;
 }
 
-/* Raise what a call for the plan came to. */
-static void plan_refused(lua_State *L, const lze_Plan *p,
-                         const lze_Outcome *out) {
-  lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL, NULL);
+int lze_plan_refused(lua_State *L, const lze_Plan *p,
+                     const lze_Outcome *out) {
+  return lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL, NULL);
 }
 
 /* Which lanes of a segment have steps; lane 0 is always used. */
@@ -90,14 +89,14 @@ static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
 static void plan_outfit(lua_State *L, lze_Plan *p) {
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
   bool good = event_need(p, &p->go, false, &out) &&
+              event_need(p, &p->start, false, &out) &&
               event_need(p, &p->done, false, &out);
   for (uint32_t s = 0; s < p->schedule.segment_count && good; s++) {
     uint32_t used = lanes_used(p, s);
     for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
       if (used >> i & 1)
         good = lane_queue(p, i, &out) &&
-               (i == 0 || (event_need(p, &p->starts[i], false, &out) &&
-                           event_need(p, &p->ends[i], false, &out)));
+               (i == 0 || event_need(p, &p->ends[i], false, &out));
   }
   for (uint32_t i = 0; i < p->count && good; i++) {
     lze_Step *step = &p->steps[i];
@@ -107,7 +106,7 @@ static void plan_outfit(lua_State *L, lze_Plan *p) {
     if (good && p->profile && step->parts > 1)
       good = event_need(p, &step->first, true, &out);
   }
-  if (!good) plan_refused(L, p, &out);
+  if (!good) lze_plan_refused(L, p, &out);
 }
 
 /* --- recording ------------------------------------------------------------ */
@@ -123,7 +122,7 @@ typedef struct Recorder {
 
 static void record_check(lua_State *L, const Recorder *r, bool good,
                          const lze_Outcome *out) {
-  if (!good) plan_refused(L, r->p, out);
+  if (!good) lze_plan_refused(L, r->p, out);
 }
 
 /* Begin a list of the lane. */
@@ -149,7 +148,7 @@ static void tape_begin(lua_State *L, Recorder *r) {
   if (!ZE_TRY(&out, zeCommandListCreate, p->o.context->handle,
               e->device->handle, &desc, &t->handle)) {
     t->handle = NULL;
-    plan_refused(L, p, &out);
+    lze_plan_refused(L, p, &out);
   }
   r->tape = t;
   r->steps = 0;
@@ -183,16 +182,13 @@ static void tape_end(lua_State *L, Recorder *r) {
   r->tape = NULL;
 }
 
-/* The start of a lane.  What lanes tell each other is reset by lane 0 before
-   any other may go on: one that lags could else see what the run before left.
-   A lane takes back by itself what lets it go on: one that is early could else
-   do so twice in a run. */
+/* The start of a lane.  All events are reset by lane 0 before any other lane
+   may go on: one that lags could else see those of the run before. */
 static void record_head(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   tape_begin(L, r);
   if (r->lane > 0) {
-    record_barrier(L, r, NULL, p->starts[r->lane]);
-    record_reset(L, r, p->starts[r->lane]);
+    record_barrier(L, r, NULL, p->start);
     return;
   }
   record_barrier(L, r, NULL, p->go);
@@ -206,17 +202,18 @@ static void record_head(lua_State *L, Recorder *r) {
     record_reset(L, r, p->steps[i].first);
     events = events || p->steps[i].event != NULL;
   }
-  if (events || r->used != 1) record_barrier(L, r, NULL, NULL);
-  for (uint32_t i = 1; i < p->schedule.lane_count; i++)
-    if (r->used >> i & 1) record_barrier(L, r, p->starts[i], NULL);
+  if (events || r->used != 1)
+    record_barrier(L, r, r->used != 1 ? p->start : NULL, NULL);
 }
 
 /* The end of a lane: the others' are awaited by lane 0. */
 static void record_tail(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
-  if (r->lane == 0)
+  if (r->lane == 0 && r->used != 1) {
     for (uint32_t i = 1; i < p->schedule.lane_count; i++)
       if (r->used >> i & 1) record_barrier(L, r, NULL, p->ends[i]);
+    record_reset(L, r, p->start);
+  }
   record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
   tape_end(L, r);
 }
@@ -357,55 +354,35 @@ static bool submit_segment(lze_Plan *p, uint32_t parity, uint32_t segment,
   return true;
 }
 
-lze_Command *lze_plan_submit(lua_State *L, lze_Plan *p, uint32_t parity,
-                             bool timed) {
+bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
+  return ZE_TRY(out, zeCommandListAppendBarrier, p->queue->list,
+                lze_command_event(c), 0, NULL);
+}
+
+bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
+                   uint32_t parity, bool last, lze_Outcome *out) {
   lze_Queue *q = p->queue;
-  lze_Command *c = lze_begin(L, q, p->name, timed, NULL);
-  lze_command_pin(L, c, &p->o);
-  for (uint32_t i = 0; i < p->tape_count; i++)
-    lze_command_pin(L, c, &p->tapes[i]->o);
-  for (uint32_t i = 0; i < p->captured_count; i++) {
-    const lze_Access *a = &p->captured[i];
-    lze_command_use(L, c, a->storage, a->first, a->last, a->write);
-  }
-  if (p->last != NULL) lze_command_after(L, c, p->last);
-  lze_command_order(L, c);
-  if (timed) lze_command_time_first(L, c);
-  /* Whoever waits for `done` below must not see that of the run before, and
-     that one's must not be taken back before it has been seen. */
-  lze_Outcome out;
-  bool waits = c->wait_count > 0 && !q->native_order;
-  bool good =
-      (!waits || ZE_TRY(&out, zeCommandListAppendBarrier, q->list, NULL,
-                        c->wait_count, c->wait_handles)) &&
-      ZE_TRY(&out, zeCommandListAppendEventReset, q->list, p->done->handle);
-  if (!good ||
-      !ZE_TRY(&out, zeCommandListAppendBarrier, q->list,
-              timed ? c->first->handle : p->go->handle,
-              waits ? 0 : c->wait_count, waits ? NULL : c->wait_handles)) {
-    lze_abort(c);
-    plan_refused(L, p, &out);
-  }
+  /* Whoever waits for `done` must not see that of before. */
+  bool good = ZE_TRY(out, zeCommandListAppendEventReset, q->list,
+                     p->done->handle);
+  if (good && !q->native_order)
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, 0, NULL);
+  bool timed = c->first != NULL && segment == 0;
+  if (good && timed)
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, c->first->handle,
+                  c->wait_count, c->wait_handles);
+  good = good &&
+         ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
+                timed ? 0 : c->wait_count, timed ? NULL : c->wait_handles) &&
+         submit_segment(p, parity, segment, out);
+  if (!last && good) return true;
   lze_Outcome end;
-  bool given = (!timed || ZE_TRY(&out, zeCommandListAppendBarrier, q->list,
-                                 p->go->handle, 0, NULL)) &&
-               submit_segment(p, parity, 0, &out);
-  /* Where that failed nothing runs, and the command is over with the barrier
-     before. */
-  bool ended = ZE_TRY(&end, zeCommandListAppendBarrier, q->list,
-                      lze_command_event(c), given ? 1 : 0,
-                      given ? &p->done->handle : NULL);
-  /* Nothing can tell now when it is done: leak rather than free under the
-     device. */
-  if (!ended) {
+  if (!ZE_TRY(&end, zeCommandListAppendBarrier, q->list, lze_command_event(c),
+              good, good ? &p->done->handle : NULL)) {
+    if (good) *out = end;
     p->broken = true;
-    plan_refused(L, p, given ? &end : &out);
+    p->lost = true;
+    return false;
   }
-  lze_end(c);
-  if (!given) plan_refused(L, p, &out);
-  if (p->last != NULL) lze_command_disown(p->last);
-  p->last = c;
-  lze_command_own(c);
-  p->runs++;
-  return c;
+  return good;
 }
