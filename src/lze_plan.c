@@ -1090,6 +1090,8 @@ static const luaL_Reg plan_methods[] = {{"run", plan_run},
                                         {"set", plan_set},
                                         {"fetch", plan_fetch},
                                         {"report", lze_plan_report},
+                                        {"json", lze_plan_json},
+                                        {"trace", lze_plan_trace},
                                         {"dot", lze_plan_dot},
                                         {"close", plan_close},
                                         {NULL, NULL}};
@@ -1103,5 +1105,6 @@ static const lze_Field plan_fields[] = {{"device", field_plan_device},
                                         {NULL, NULL}};
 
 void lze_open_plan(lua_State *L) {
+  lze_open_report(L);
   lze_new_kind(L, lze_plan_kind, plan_metamethods, plan_methods, plan_fields);
 }

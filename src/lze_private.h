@@ -1074,6 +1074,16 @@ void lze_queue_flush(lze_Queue *q);
 bool lze_queue_open(lze_Queue *q, lze_Outcome *out);
 /* The end of the default queues, with that of their context. */
 void lze_queues_drop(lze_Context *context);
+/* A moment in CLOCK_MONOTONIC and in a device's own time. */
+typedef struct lze_Clock {
+  uint64_t host, ticks;
+} lze_Clock;
+bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock);
+/* When what signalled the first of two events began, and how long it was until
+   what signalled the last ended; false where the driver cannot tell. */
+bool lze_event_times(const lze_DeviceInfo *device, const lze_Clock *clock,
+                     const lze_EventSlot *first, const lze_EventSlot *last,
+                     uint64_t *start_ns, uint64_t *kernel_ns);
 /* Measured start, end and duration of a done, timed command. */
 void lze_command_read_times(lze_Command *c);
 
@@ -1287,8 +1297,9 @@ typedef struct lze_Step {
   uint64_t bytes;               /* that its accesses span */
   lze_EventSlot *event;         /* if awaited, or profiled */
   lze_EventSlot *first;         /* of several parts that are profiled */
-  /* measured, of the last run that was looked at and of all */
-  uint64_t start_ns, end_ns, total_ns;
+  /* measured in the last run */
+  uint64_t start_ns, ns, wait_ns;
+  bool critical;
 } lze_Step;
 
 typedef struct lze_Engine {
@@ -1310,7 +1321,7 @@ struct lze_Plan {
   bool begun;                   /* "first" inputs are there */
   bool hosted;                  /* its runs have parts on the host */
   uint32_t parities, parity;    /* 2 with swaps; that of the next run */
-  uint64_t runs, measured;
+  uint64_t runs;
 
   lze_Step *steps;
   lze_Node *nodes;
@@ -1320,7 +1331,8 @@ struct lze_Plan {
   uint32_t engine_count;
   uint32_t width;               /* the most queues that each engine may use */
   ze_command_queue_handle_t queues[LZE_MAX_LANES];
-  lze_EventSlot *go, *done, *starts[LZE_MAX_LANES], *ends[LZE_MAX_LANES];
+  lze_EventSlot *go, *done;     /* of lane 0 */
+  lze_EventSlot *starts[LZE_MAX_LANES], *ends[LZE_MAX_LANES]; /* of others */
   lze_Tape **tapes;             /* owned, in the order they are given */
   uint32_t tape_count, tape_capacity;
 
@@ -1382,9 +1394,12 @@ void lze_plan_role(lua_State *L, int table, int index, uint32_t parity);
 /* Let go of everything native. */
 void lze_plan_strip(lze_Plan *p);
 
-/* plan:report() and plan:dot() */
+/* plan:report(), plan:json(), plan:trace() and plan:dot() */
 int lze_plan_report(lua_State *L);
+int lze_plan_json(lua_State *L);
+int lze_plan_trace(lua_State *L);
 int lze_plan_dot(lua_State *L);
+void lze_open_report(lua_State *L);
 
 /* ------------------------------------------------------------------------
  * Each area's part of the module table. [-0, +0], the table on top.

@@ -111,27 +111,40 @@ static uint64_t ticks_mask(const lze_DeviceInfo *d) {
   return bits == 0 || bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-void lze_command_read_times(lze_Command *c) {
-  const lze_DeviceInfo *d = c->device;
-  ze_kernel_timestamp_result_t first, last = {0};
-  uint64_t host, now;
-  if (ZE(zeEventQueryKernelTimestamp, c->event->handle, &last) !=
+bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock) {
+  uint64_t host;
+  if (ZE(zeDeviceGetGlobalTimestamps, device->handle, &host, &clock->ticks) !=
       ZE_RESULT_SUCCESS)
-    return;
-  first = last;
-  if (c->first != NULL && ZE(zeEventQueryKernelTimestamp, c->first->handle, &first) != ZE_RESULT_SUCCESS)
-    return;
-  if (ZE(zeDeviceGetGlobalTimestamps, d->handle, &host, &now) !=
-      ZE_RESULT_SUCCESS)
-    return;
-  host = lze_now_ns(); /* the driver's host clock may be another one */
+    return false;
+  clock->host = lze_now_ns(); /* the driver's host clock may be another one */
+  return true;
+}
+
+bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
+                     const lze_EventSlot *first, const lze_EventSlot *last,
+                     uint64_t *start_ns, uint64_t *kernel_ns) {
+  ze_kernel_timestamp_result_t begin, end;
+  if (ZE(zeEventQueryKernelTimestamp, last->handle, &end) !=
+          ZE_RESULT_SUCCESS ||
+      ZE(zeEventQueryKernelTimestamp, first->handle, &begin) !=
+          ZE_RESULT_SUCCESS)
+    return false;
   uint64_t mask = ticks_mask(d);
-  uint64_t start_age = (now - first.global.kernelStart) & mask;
-  uint64_t length =
-      (last.global.kernelEnd - first.global.kernelStart) & mask;
+  uint64_t start_age = (clock->ticks - begin.global.kernelStart) & mask;
+  uint64_t length = (end.global.kernelEnd - begin.global.kernelStart) & mask;
   if (start_age > mask / 2) start_age = length; /* a clock that lags a bit */
-  c->kernel_ns = ticks_ns(d, length);
-  c->start_ns = host - ticks_ns(d, start_age);
+  *kernel_ns = ticks_ns(d, length);
+  *start_ns = clock->host - ticks_ns(d, start_age);
+  return true;
+}
+
+void lze_command_read_times(lze_Command *c) {
+  lze_Clock clock;
+  if (!lze_clock_read(c->device, &clock) ||
+      !lze_event_times(c->device, &clock, c->first != NULL ? c->first
+                                                           : c->event,
+                       c->event, &c->start_ns, &c->kernel_ns))
+    return;
   c->end_ns = c->start_ns + c->kernel_ns;
 }
 

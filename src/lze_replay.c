@@ -41,9 +41,9 @@ void lze_plan_strip(lze_Plan *p) {
     event_drop(p, &p->steps[i].first);
   }
   event_drop(p, &p->go);
-  event_drop(p, &p->start);
   event_drop(p, &p->done);
   for (uint32_t i = 0; i < LZE_MAX_LANES; i++) {
+    event_drop(p, &p->starts[i]);
     event_drop(p, &p->ends[i]);
     if (p->queues[i] != NULL) ZE(zeCommandQueueDestroy, p->queues[i]);
     p->queues[i] = NULL;
@@ -89,14 +89,14 @@ static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
 static void plan_outfit(lua_State *L, lze_Plan *p) {
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
   bool good = event_need(p, &p->go, false, &out) &&
-              event_need(p, &p->start, false, &out) &&
               event_need(p, &p->done, false, &out);
   for (uint32_t s = 0; s < p->schedule.segment_count && good; s++) {
     uint32_t used = lanes_used(p, s);
     for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
       if (used >> i & 1)
         good = lane_queue(p, i, &out) &&
-               (i == 0 || event_need(p, &p->ends[i], false, &out));
+               (i == 0 || (event_need(p, &p->starts[i], false, &out) &&
+                           event_need(p, &p->ends[i], false, &out)));
   }
   for (uint32_t i = 0; i < p->count && good; i++) {
     lze_Step *step = &p->steps[i];
@@ -182,37 +182,35 @@ static void tape_end(lua_State *L, Recorder *r) {
   r->tape = NULL;
 }
 
-/* The start of a lane.  All events are reset by lane 0 before any other lane
-   may go on: one that lags could else see those of the run before. */
+/* The start of a lane.  An event that one lane waits for is reset by that lane,
+   at once, so that a lane that runs ahead never sees one of the run before; the
+   others are reset by lane 0 before it lets any other go. */
 static void record_head(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
+  const lze_EventSlot *go = r->lane > 0 ? p->starts[r->lane] : p->go;
   tape_begin(L, r);
-  if (r->lane > 0) {
-    record_barrier(L, r, NULL, p->start);
-    return;
-  }
-  record_barrier(L, r, NULL, p->go);
-  record_reset(L, r, p->go);
+  record_barrier(L, r, NULL, go);
+  record_reset(L, r, go);
+  if (r->lane > 0) return;
   bool events = false;
-  for (uint32_t i = 1; i < p->schedule.lane_count; i++)
-    if (r->used >> i & 1) record_reset(L, r, p->ends[i]);
   for (uint32_t i = 0; i < p->count; i++) {
     if (p->nodes[i].segment != r->segment) continue;
     record_reset(L, r, p->steps[i].event);
     record_reset(L, r, p->steps[i].first);
     events = events || p->steps[i].event != NULL;
   }
-  if (events || r->used != 1)
-    record_barrier(L, r, r->used != 1 ? p->start : NULL, NULL);
+  if (events) record_barrier(L, r, NULL, NULL);
+  for (uint32_t i = 1; i < p->schedule.lane_count; i++)
+    if (r->used >> i & 1) record_barrier(L, r, p->starts[i], NULL);
 }
 
 /* The end of a lane: the others' are awaited by lane 0. */
 static void record_tail(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
-  if (r->lane == 0 && r->used != 1) {
-    for (uint32_t i = 1; i < p->schedule.lane_count; i++)
-      if (r->used >> i & 1) record_barrier(L, r, NULL, p->ends[i]);
-    record_reset(L, r, p->start);
+  for (uint32_t i = 1; r->lane == 0 && i < p->schedule.lane_count; i++) {
+    if (!(r->used >> i & 1)) continue;
+    record_barrier(L, r, NULL, p->ends[i]);
+    record_reset(L, r, p->ends[i]);
   }
   record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
   tape_end(L, r);

@@ -40,7 +40,7 @@ local lze = {}
 ---@alias lze.Policy "lze" | "driver" | "largest" | "tornado" | "oneapi.jl" | "tuned"
 ---@alias lze.Kind
 ---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
----| "local_bytes" | "module" | "queue"
+---| "local_bytes" | "module" | "queue" | "graph" | "plan" | "scratch"
 
 -- Devices and contexts ------------------------------------------------------
 
@@ -607,5 +607,147 @@ function lze.import(token) end
 ---@param options lze.WrapOptions
 ---@return lze.Device | lze.Queue | lze.Buffer | lze.Event
 function lze.wrap(options) end
+
+-- Task graphs ---------------------------------------------------------------
+
+---A buffer that exists in plans only.
+---@class lze.Scratch
+---@field type lze.ElementType
+---@field bytes integer
+---@operator len: integer
+local Scratch = {}
+
+---@class lze.TaskTable: lze.LaunchTable
+---@field access? table<string | integer, "read" | "write" | "both">
+---@field device? lze.Device | lze.Selector
+---@field after? string | string[]
+
+---@class lze.Graph
+---@field name string
+local Graph = {}
+
+---@param name? string
+---@return lze.Graph
+function lze.graph(name) end
+
+---@param name string
+---@param k lze.Kernel | lze.Graph
+---@param range? lze.Range | lze.TaskTable
+---@param ... any its arguments
+---@return lze.Graph
+function Graph:task(name, k, range, ...) end
+
+---@param name string
+---@param dst lze.Buffer | lze.Scratch
+---@param src lze.Buffer | lze.Scratch
+---@param i? integer
+---@param j? integer
+---@param at? integer
+---@return lze.Graph
+function Graph:copy(name, dst, src, i, j, at) end
+
+---@param name string
+---@param x lze.Buffer | lze.Scratch
+---@param v lze.Element
+---@param i? integer
+---@param j? integer
+---@return lze.Graph
+function Graph:fill(name, x, v, i, j) end
+
+---@param name string
+---@param f fun()
+---@return lze.Graph
+function Graph:call(name, f) end
+
+---@param x lze.Buffer
+---@param when? "every" | "first" | "none"
+---@param source? table | string | lze.Buffer
+---@return lze.Graph
+function Graph:input(x, when, source) end
+
+---@param x lze.Buffer
+---@param when? "every" | "demand"
+---@param destination? table | lze.Buffer
+---@return lze.Graph
+function Graph:output(x, when, destination) end
+
+---@param type lze.ElementType
+---@param count integer
+---@return lze.Scratch
+function Graph:buffer(type, count) end
+
+---@param a lze.Buffer
+---@param b lze.Buffer
+---@return lze.Graph
+function Graph:swap(a, b) end
+
+---@class lze.PlanOptions
+---@field device? lze.Device | lze.Selector
+---@field memory_bytes? integer
+---@field profile? boolean
+---@field queues? integer
+
+---@param options? lze.PlanOptions
+---@return lze.Plan
+function Graph:compile(options) end
+
+---@class lze.Plan
+---@field device lze.Device
+local Plan = {}
+
+---@class lze.RunOptions
+---@field iterations? integer
+
+---@param options? lze.RunOptions
+---@return lze.Plan
+function Plan:run(options) end
+
+---@return lze.Event
+function Plan:start() end
+
+---@param task string
+---@param argument integer | string
+---@param value any
+---@return lze.Plan
+function Plan:set(task, argument, value) end
+
+---@param y lze.Buffer
+---@return lze.Buffer
+function Plan:fetch(y) end
+
+---@param x lze.Buffer
+---@return lze.Buffer
+function Plan:current(x) end
+
+---@class lze.Report
+---@field name string
+---@field device string
+---@field runs integer
+---@field tasks table[]
+---@field transfers table[]
+---@field lanes integer
+---@field segments integer
+---@field captured_bytes integer
+---@field transient_bytes integer
+---@field unshared_bytes integer
+---@field total_ns integer?
+---@field busy_ns integer?
+---@field critical_ns integer?
+---@field overlap number?
+---@field critical_path string[]?
+
+---@return lze.Report
+function Plan:report() end
+
+---@return string
+function Plan:json() end
+
+---@return string
+function Plan:trace() end
+
+---@return string
+function Plan:dot() end
+
+function Plan:close() end
 
 return lze

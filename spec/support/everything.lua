@@ -349,6 +349,54 @@ part("defaults", function()
   if not ok then error(err, 0) end
 end)
 
+part("task graphs", function()
+  local m, x, y = spec(), lze.buffer("int", 64), lze.buffer("int", 64)
+  local source, result, calls = filled(64, 1), {}, 0
+  local inner = lze.graph "inner":task("add", m.add, 64, y, 1)
+  local g = lze.graph "g"
+  local s, t = g:buffer("int", 64), g:buffer("int", 64)
+  g:input(x, "every", source):input(y, "first"):fill("zero", t, 0)
+    :copy("in", s, x):task("one", m.add, {64, uses = t}, s, 1):copy("s", t, s)
+    :task("two", m.add, {64, access = {"both"}, after = "one"}, t, 1)
+    :copy("out", y, t):task("inner", inner)
+    :call("count", function() calls = calls + 1 end)
+    :task("last", m.add, 64, y, 1):output(y, "every", result)
+  assert(g.name == "g" and tostring(g) and #s == 64 and s.bytes == 256)
+  assert(s.type == "int" and tostring(s) and lze.type(g) == "graph")
+  local plan <close> = g:compile {profile = true, queues = 3}
+  assert(lze.type(plan) == "plan" and tostring(plan) and plan.device)
+  plan:run()
+  same(filled(64, 5), result)
+  plan:set("last", 2, 3)
+  local ev = plan:start()
+  assert(ev:wait(limit) and calls == 2)
+  same(filled(64, 7), result)
+  assert(tostring(plan:report()) and plan:json() and plan:trace())
+  assert(plan:dot())
+  local swaps = lze.graph "swaps":task("add", m.add, 64, x, 1):swap(x, y)
+    :output(x, "demand"):compile()
+  swaps:run {iterations = 3}
+  same(filled(64, 3), x:read())
+  same(filled(64, 8), swaps:current(x):read())
+  assert(swaps:fetch(x) == x)
+end)
+
+part("task graphs on several queues", function()
+  local m, x = spec(), {}
+  local g = lze.graph "wide"
+  for i = 1, 6 do
+    x[i] = lze.buffer("int", 64)
+    g:task("a" .. i, m.add, 64, x[i], i)
+  end
+  g:copy("b", x[1], x[2]):copy("c", x[3], x[1])
+  local plan = g:compile()
+  local events = {}
+  for i = 1, 3 do events[i] = plan:start() end
+  assert(events[3]:wait(limit))
+  same(filled(64, 6), x[3]:read())
+  same(filled(64, 18), x[6]:read())
+end)
+
 part("housekeeping", function()
   local s = lze.stats()
   assert(s.bytes <= s.peak_bytes and s.launches >= 0)

@@ -1,0 +1,102 @@
+-- graph_report_spec.lua - what plans say of themselves.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local expect = require "spec.support.expect"
+
+describe("a plan's report", function()
+  local plan, n = nil, 100003
+
+  setup(function()
+    local mod = lze.compile [[
+      kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }]]
+    local g = lze.graph "g"
+    local x, y = lze.buffer("int", n), lze.buffer("int", n)
+    local a, b, c = g:buffer("int", n), g:buffer("int", n), g:buffer("int", n)
+    plan = g:input(x, "every"):output(y, "demand")
+      :copy("a", a, x):copy("b", b, a):copy("c", c, b)
+      :task("add", mod.add, n, c, 1):copy("y", y, c)
+      :task("alone", mod.add, n, x, 0):compile {profile = true}
+  end)
+
+  it("says what there is before anything has run", function()
+    local r = plan:report()
+    assert.equal("graph g", r.name)
+    assert.equal(0, r.runs)
+    assert.equal(6, #r.tasks)
+    assert.is_nil(r.total_ns)
+    local add = r.tasks[4]
+    assert.equal("g.add", add.name)
+    assert.equal("task", add.kind)
+    assert.same({"g.c"}, add.after)
+    assert.is_true(add.group[1] > 0)
+    assert.is_string(add.why)
+    assert.equal(8 * n, add.bytes)
+    assert.same({"g.a"}, r.tasks[6].after) -- it writes what that reads
+    assert.same({{direction = "input", when = "every", how = "in place",
+                  bytes = 0},
+                 {direction = "output", when = "demand", how = "in place",
+                  bytes = 0}}, r.transfers)
+    assert.equal(12 * n, r.unshared_bytes)
+    assert.is_true(r.transient_bytes < 9 * n)
+    assert.equal(8 * n, r.captured_bytes)
+    assert.matches("^graph g on .*, 0 runs\n", tostring(r))
+    assert.equal("graph g: a trace needs a run",
+      expect.misuse(function() plan:trace() end))
+  end)
+
+  it("says what the last run took", function()
+    plan:run()
+    plan:start()
+    local r = plan:report()
+    assert.equal(2, r.runs)
+    local busy, chain = 0, 0
+    for _, t in ipairs(r.tasks) do
+      assert.is_true(t.ns > 0)
+      assert.is_true(t.start_ns >= 0 and t.start_ns + t.ns <= r.total_ns)
+      assert.is_true(t.wait_ns >= 0)
+      busy = busy + t.ns
+      if t.critical then chain = chain + t.ns end
+    end
+    assert.equal(busy, r.busy_ns)
+    assert.equal(chain, r.critical_ns)
+    assert.is_true(r.critical_ns <= r.total_ns)
+    assert.near(r.busy_ns / r.total_ns, r.overlap, 1e-9)
+    assert.equal("g.a", r.critical_path[1])
+    for i = 2, 5 do
+      assert.is_true(r.tasks[i].start_ns >=
+        r.tasks[i - 1].start_ns + r.tasks[i - 1].ns)
+    end
+    assert.matches("\ng%.add +task +%d +[%d.]+ +[%d.]+%*", tostring(r))
+  end)
+
+  it("can be had as JSON, as a trace and for Graphviz", function()
+    plan:run()
+    local json = plan:json()
+    assert.matches('^{.*"critical_path":%["g.a",.*}$', json)
+    assert.matches('"name":"g.add"', json)
+    assert.equal(select(2, json:gsub("{", "")), select(2, json:gsub("}", "")))
+    local trace = plan:trace()
+    local spans = 0
+    local pattern = '"ph":"X","pid":1,"name":"([^"]*)","cat":"%l+",' ..
+      '"tid":(%d+),"ts":[%d.]+,"dur":([%d.]+)'
+    for name, lane, dur in trace:gmatch(pattern) do
+      assert.matches("^g%.", name)
+      assert.is_true(tonumber(lane) > 0 and tonumber(dur) > 0)
+      spans = spans + 1
+    end
+    assert.equal(6, spans)
+    assert.matches('^digraph "graph g" {\n', plan:dot())
+    assert.matches('"g.c" %-> "g.add"', plan:dot())
+  end)
+
+  it("measures nothing unless it is told to", function()
+    local x = lze.buffer("int", 4)
+    local p = lze.graph "q":fill("zero \"x\"", x, 0):compile()
+    p:run()
+    assert.is_nil(p:report().total_ns)
+    assert.equal("graph q: a trace needs profile = true when it is compiled",
+      expect.misuse(function() p:trace() end))
+    assert.matches([["name":"q%.zero \"x\""]], p:json())
+  end)
+end)
