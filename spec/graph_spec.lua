@@ -49,6 +49,23 @@ describe("task graphs", function()
     assert.is_true(events[1]:time().kernel_ns > 0)
   end)
 
+  it("keep runs apart that are started before others have ended", function()
+    for _ = 1, 10 do
+      local g, x = lze.graph "wide", {}
+      for i = 1, 6 do
+        x[i] = lze.buffer("int", 64)
+        g:task("a" .. i, mod.add, 64, x[i], i)
+      end
+      g:copy("b", x[1], x[2]):copy("c", x[3], x[1])
+      local plan = g:compile()
+      local ev
+      for _ = 1, 4 do ev = plan:start() end
+      assert.is_true(ev:wait(60))
+      assert.same({8, 8, 8, 16, 20, 24}, {x[1][64], x[2][64], x[3][64],
+        x[4][64], x[5][64], x[6][64]})
+    end
+  end)
+
   it("wait for what was issued before and are waited for", function()
     local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
     local q <close> = lze.queue {order = "out"}

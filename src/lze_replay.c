@@ -360,18 +360,24 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
 bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
                    uint32_t parity, bool last, lze_Outcome *out) {
   lze_Queue *q = p->queue;
+  uint32_t count = c->wait_count;
+  bool good = true;
+  if (!q->native_order && count > 0) { /* what is below must not overtake */
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, count,
+                  c->wait_handles);
+    count = 0;
+  }
   /* Whoever waits for `done` must not see that of before. */
-  bool good = ZE_TRY(out, zeCommandListAppendEventReset, q->list,
-                     p->done->handle);
-  if (good && !q->native_order)
-    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, 0, NULL);
-  bool timed = c->first != NULL && segment == 0;
-  if (good && timed)
+  good = good && ZE_TRY(out, zeCommandListAppendEventReset, q->list,
+                        p->done->handle);
+  if (good && c->first != NULL && segment == 0) {
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, c->first->handle,
-                  c->wait_count, c->wait_handles);
+                  count, c->wait_handles);
+    count = 0;
+  }
   good = good &&
-         ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
-                timed ? 0 : c->wait_count, timed ? NULL : c->wait_handles) &&
+         ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle, count,
+                count > 0 ? c->wait_handles : NULL) &&
          submit_segment(p, parity, segment, out);
   if (!last && good) return true;
   lze_Outcome end;
