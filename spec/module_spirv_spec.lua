@@ -3,6 +3,7 @@
 
 local lze = require "lze"
 local expect = require "spec.support.expect"
+local process = require "spec.support.process"
 
 local function read(path)
   local file <close> = assert(io.open(path, "rb"))
@@ -42,5 +43,50 @@ describe("mod:spirv", function()
     mod:close()
     assert.matches("the module is closed",
       expect.misuse(function() return mod:spirv() end))
+  end)
+end)
+
+describe("what the validator finds", function()
+  local file = assert(io.open("kernels/saxpy.spv", "rb"))
+  local good = file:read "a"
+  file:close()
+  -- Decodable, but it uses integers of 64 bits without saying so.
+  local bad = lze.spirv.assemble((lze.spirv.disassemble(good)
+    :gsub("[^\n]*OpCapability Int64[^\n]*\n", "", 1)))
+
+  it("is in mod.warnings where the driver builds the module all the same",
+    function()
+      assert.is_nil((lze.spirv.validate(bad)))
+      local native = lze.module(good):native()
+      local x = lze.buffer("float", {1, 2})
+      for _, mod in ipairs {lze.module(bad),
+                            lze.module(native, {spirv = bad})} do
+        assert.equal(1, #mod.warnings)
+        assert.matches("Int64", mod.warnings[1])
+        mod.saxpy(2, 1, x, x)
+      end
+      assert.equal(8, x[2])
+      assert.same({}, lze.module(good).warnings)
+    end)
+
+  -- Our driver does so where it may not try such a module in another process.
+  it("is in err.log where the driver refuses it too", function()
+    local out = process.output(([[
+      local lze = require "lze"
+      local ok, err = pcall(lze.module, lze.spirv.assemble(%q))
+      print(ok, err.call, err.log)]]):format(lze.spirv.disassemble(bad)),
+      {env = {LZE_BUILD_SECONDS = "0", XDG_CACHE_HOME = "/nowhere"}})
+    assert.matches("^false\tzeModuleCreate\tthe validator says: [^\n]*Int64",
+      out)
+  end)
+
+  it("refuses the module with validate = \"strict\"", function()
+    local err = expect.failure(function()
+      lze.module(bad, {validate = "strict"})
+    end)
+    assert.same({"spirv_validate", "INVALID_SPIRV"}, {err.call, err.code})
+    assert.matches("Int64", err.message)
+    local mod <close> = lze.module(good, {validate = "strict"})
+    assert.same({"saxpy"}, mod:kernels())
   end)
 end)
