@@ -107,6 +107,27 @@ describe("lze.compile", function()
   end)
 end)
 
+describe("a compiler", function()
+  it("is not looked for along PATH or in the current directory", function()
+    process.with_directory(function(dir)
+      for _, name in ipairs {"clang", "clang-15", "llvm-spirv-15",
+                             "clang-18", "llvm-spirv-18"} do
+        process.write(dir .. "/" .. name, "#!/bin/sh\n: >" .. dir .. "/run\n")
+        assert(os.execute("chmod +x " .. dir .. "/" .. name))
+      end
+      local path = assert(package.searchpath("lze", package.cpath))
+      assert.equal("7\n", process.output([[
+        local lze = require "lze"
+        local x = lze.buffer("int", 1)
+        lze.compile "kernel void f(global int *x) { x[0] = 7; }".f(1, x)
+        print(x[1])]], {before = "path=$(realpath " .. path .. "); cd " .. dir ..
+        "; export LUA_CPATH=$path", env = {PATH = dir .. ":.:/usr/bin:/bin",
+        LZE_CACHE = "off"}}))
+      assert.is_nil(io.open(dir .. "/run"))
+    end)
+  end)
+end)
+
 -- The lines that a script prints with a compiler of that kind and an empty
 -- cache. `dir` is a directory to be used.
 local function with_compiler(dir, env, script)
@@ -326,6 +347,25 @@ describe("the cache", function()
         assert.equal("8\t", with_compiler(dir, env, other)[1]:sub(1, 2))
       end)
     end)
+
+  it("gives up what was used least recently when it grows too large", function()
+    process.with_directory(function(dir)
+      -- Sparse files in entries' names, together more than the limit.
+      local a, b = ("a"):rep(32) .. ".old", ("b"):rep(32) .. ".newer"
+      assert(os.execute(([[
+        mkdir -m 700 %s/lze && cd %s/lze &&
+        truncate -s 400M %s && truncate -s 200M %s &&
+        touch -d '2 days ago' %s && touch -d yesterday %s &&
+        echo mine >other-file]]):format(dir, dir, a, b, a, b)))
+      with_compiler(dir, {XDG_CACHE_HOME = dir}, work)
+      assert.is_nil(io.open(dir .. "/lze/" .. a))
+      for _, name in ipairs {b, "other-file"} do
+        local file = assert(io.open(dir .. "/lze/" .. name))
+        file:close()
+      end
+      assert.equal(1, (entries(dir .. "/lze")).spv)
+    end)
+  end)
 
   it("ignores entries that are cut short or changed in one byte", function()
     process.with_directory(function(dir)
