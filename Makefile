@@ -240,6 +240,10 @@ bench-costs: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 	$(WITH) $(BUILD)/bench/launch
 	$(WITH) $(BUILD)/bench/values
 
+bench-driver: all $(BUILD)/bench/driver ## what the driver costs
+	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
+	  $(WITH) $(BUILD)/bench/driver $(ROUNDS)
+
 bench-instructions: all $(BUILD)/bench/launch ## our instructions a launch
 	$(WITH) sh bench/instructions $(BUILD) $(LUA)
 
@@ -364,4 +368,5 @@ FORCE:
   check-c check-tsan check-exit \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-exports check-docs check-lint conformance bench \
-  bench-costs bench-dist bench-instructions install uninstall clean help FORCE
+  bench-costs bench-driver bench-dist bench-instructions install uninstall \
+  clean help FORCE
