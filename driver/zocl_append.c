@@ -293,8 +293,11 @@ static ze_result_t append_host(zocl_list *list, zocl_host_function function,
                                ze_event_handle_t signal, uint32_t wait_count,
                                ze_event_handle_t *waits)
 {
+  /* Who is going to wait for it may as well do it. */
+  bool waits_anyway =
+      list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   zocl_command command = {.kind = ZOCL_COMMAND_HOST,
-                          .small = small,
+                          .small = small || waits_anyway,
                           .function = function,
                           .args = args,
                           .args_size = args_size};
@@ -495,7 +498,8 @@ static void call_host(void *args)
   a->function(a->data);
 }
 
-/* Never called in the thread that appends, which may hold locks. */
+/* Not called in the thread that appends, which may hold locks, unless that
+   waits for it anyway. */
 ze_result_t zocl_CommandListAppendHostFunction(
     ze_command_list_handle_t list, zocl_host_callback function, void *data,
     const void *extensions, ze_event_handle_t signal, uint32_t wait_count,

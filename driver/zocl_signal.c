@@ -69,8 +69,11 @@ typedef struct record {
   cl_event event;
 } record;
 
-/* Gates taken from a signal, to be opened when its lock is not held. */
+/* What is to be done when the lock of a signal is not held any more: gates
+   taken from it to be opened, sleepers to be woken, who would wait for the
+   lock at once. */
 typedef struct opening {
+  bool wake;
   cl_event *gates;
   uint32_t count;
   cl_int status;
@@ -104,11 +107,20 @@ static void open_gates(const zocl_driver *driver, const opening *o)
   free(o->gates);
 }
 
-/* Let go of the lock, then open what was taken. */
+static void futex_wake(const void *word)
+{
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Let go of the lock, then do what was put off.  Whoever sees the signal set
+   may free it meanwhile: of it, only the address is used. */
 static void unlock_open(zocl_signal *signal, const opening *o)
 {
+  const zocl_driver *driver = signal->driver;
+  const void *word = &signal->set;
   pthread_mutex_unlock(&signal->lock);
-  if (o->count > 0) open_gates(signal->driver, o);
+  if (o->wake) futex_wake(word);
+  if (o->count > 0) open_gates(driver, o);
 }
 
 static void command_drop(zocl_signal *signal, uint32_t i)
@@ -129,8 +141,9 @@ void zocl_signal_unref(zocl_signal *signal)
     while (signal->command_count > 0)
       command_drop(signal, signal->command_count - 1);
     /* Commands that wait for what will never come end with an error. */
-    open_gates(signal->driver, &(opening){signal->gates, signal->gate_count,
-                                          CL_INVALID_EVENT});
+    open_gates(signal->driver, &(opening){.gates = signal->gates,
+                                          .count = signal->gate_count,
+                                          .status = CL_INVALID_EVENT});
   }
   if (signal->commands != &signal->one) free(signal->commands);
   pthread_mutex_destroy(&signal->lock);
@@ -140,11 +153,6 @@ void zocl_signal_unref(zocl_signal *signal)
 bool zocl_signal_timed(const zocl_signal *signal)
 {
   return signal->timed;
-}
-
-static void futex_wake(zocl_signal *signal)
-{
-  syscall(SYS_futex, &signal->set, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Set it.  The lock is held. */
@@ -158,12 +166,14 @@ static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
   signal->start = start > 0 ? start : 1;
   signal->end = end > signal->start ? end : signal->start + 1;
   if (signal->gate_count > 0) {
-    *o = (opening){signal->gates, signal->gate_count, status};
+    o->gates = signal->gates;
+    o->count = signal->gate_count;
+    o->status = status;
     signal->gates = NULL;
     signal->gate_count = signal->gate_room = 0;
   }
   atomic_store_explicit(&signal->set, 1, memory_order_release);
-  if (signal->sleepers > 0) futex_wake(signal);
+  if (signal->sleepers > 0) o->wake = true;
 }
 
 /* If command i is done, set the signal and forget it.  The lock is held. */
@@ -207,7 +217,7 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
 {
   record *r = data;
   zocl_signal *signal = r->signal;
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   (void)status;
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, &o);
@@ -247,7 +257,7 @@ static void unlock_arm(zocl_signal *signal)
 
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   set_locked(signal, CL_COMPLETE, start, end, &o);
   unlock_open(signal, &o);
@@ -255,7 +265,7 @@ void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
 
 void zocl_signal_fail(zocl_signal *signal)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   set_locked(signal, CL_INVALID_OPERATION, 0, 0, &o);
   unlock_open(signal, &o);
@@ -271,7 +281,7 @@ static void reset_locked(zocl_signal *signal, opening *o)
 
 void zocl_signal_reset(zocl_signal *signal)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   reset_locked(signal, &o);
   unlock_open(signal, &o);
@@ -287,7 +297,7 @@ static ze_result_t result_of(const zocl_signal *signal)
 
 ze_result_t zocl_signal_query(zocl_signal *signal)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   if (!atomic_load_explicit(&signal->set, memory_order_acquire)) {
     if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
     pthread_mutex_lock(&signal->lock);
@@ -347,7 +357,7 @@ ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
 
 bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   if (zocl_forked()) return false;
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, &o);
@@ -407,7 +417,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 bool blocked, zocl_wait *wait, cl_event *event)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   *wait = ZOCL_WAIT_NONE;
   pthread_mutex_lock(&signal->lock);
   if (stream_sets(signal, stream))
@@ -433,7 +443,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
 
 void zocl_signal_open(zocl_signal *signal, cl_event gate)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, &o);
   bool set = atomic_load(&signal->set);
@@ -450,7 +460,7 @@ void zocl_signal_open(zocl_signal *signal, cl_event gate)
 ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
                                uint64_t number, cl_event event)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   if (signal->command_count == signal->command_room) {
     /* First see whether the oldest are done, so that a signal that nobody
@@ -477,6 +487,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
   signal->after_reset = true;
   if (signal->gate_count > 0 || signal->sleepers > 0) {
     unlock_arm(signal);
+    if (o.wake) futex_wake(&signal->set);
     open_gates(signal->driver, &o);
   } else
     unlock_open(signal, &o);
@@ -497,7 +508,7 @@ void zocl_signal_reset_begin(zocl_signal *signal, zocl_stream *stream)
 
 void zocl_signal_reset_end(zocl_signal *signal)
 {
-  opening o = {NULL, 0, 0};
+  opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   signal->resets--;
   reset_locked(signal, &o);
