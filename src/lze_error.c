@@ -130,6 +130,7 @@ int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
              const char *object, const char *call, const char *log,
              const char *format, ...) {
   luaL_checkstack(L, 8, NULL);
+  if (call == NULL) luaL_error(L, "not enough memory");
   const char *own = NULL;
   if (driver != NULL && driver->last_error != NULL &&
       driver->last_error(driver->raw, &own) != ZE_RESULT_SUCCESS)

@@ -379,7 +379,7 @@ static bool command_wait_for(lze_Command *c, lze_Command *other,
     if (waits != NULL) c->waits = waits;
     void *handles = realloc(c->wait_handles, wanted * sizeof *c->wait_handles);
     if (handles != NULL) c->wait_handles = handles;
-    *out = (lze_Outcome){"malloc", ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
+    *out = LZE_NO_MEMORY;
     if (waits == NULL || handles == NULL) return false;
     c->wait_capacity = wanted;
   }

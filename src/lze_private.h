@@ -246,9 +246,11 @@ extern lze_Functions lze_ze; /* all NULL before lze_system succeeded */
 /* What a call of the driver came to: where several may fail, the name says
    which one did. */
 typedef struct lze_Outcome {
-  const char *call;
+  const char *call;             /* NULL: lze itself found no memory */
   ze_result_t result;
 } lze_Outcome;
+#define LZE_NO_MEMORY                                                        \
+  ((lze_Outcome){NULL, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY})
 
 /* Call, and keep the outcome in *out; true on success. */
 #define ZE_TRY(out, name, ...)                                               \
@@ -346,7 +348,8 @@ ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
 /* "ERROR_DEVICE_LOST" and so on, or NULL for a code unknown to lze. */
 const char *lze_result_name(ze_result_t result);
 
-/* Raise an error object.  `object` names what it is about ("kernel saxpy")
+/* Raise an error object, or a plain "not enough memory" where `call` is NULL.
+   `object` names what it is about ("kernel saxpy")
    or is NULL, `call` is the entry point or tool, `log` a build log or NULL;
    the rest is the message as for lua_pushfstring (NULL: a sentence made from
    the code and, where it has one, the driver's own last description). */

@@ -31,8 +31,7 @@ typedef struct lze_EventPool {
 /* Make a pool with all its events and put them on the free list. */
 static void pool_new(lze_Context *context, bool timed, lze_Outcome *out) {
   lze_EventPool *p = calloc(1, sizeof *p);
-  *out = (lze_Outcome){"zeEventPoolCreate",
-                       ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
+  *out = LZE_NO_MEMORY;
   if (p == NULL) return;
   ze_event_pool_desc_t desc = {
       .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
@@ -227,8 +226,7 @@ bool lze_queue_open(lze_Queue *q, lze_Outcome *out) {
     b->next = NULL;
   } else {
     b = calloc(1, sizeof *b);
-    *out = (lze_Outcome){"zeCommandListCreate",
-                         ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
+    *out = LZE_NO_MEMORY;
     if (b == NULL || !queue_create_list(q, b, out)) {
       free(b);
       return false;

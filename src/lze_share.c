@@ -36,7 +36,7 @@ static lze_Native *native_create(const lze_Driver *driver, lze_Outcome *out) {
   lze_Native *n = native_add(driver, handle);
   if (n != NULL) return n;
   ZE(zeContextDestroy, handle);
-  *out = (lze_Outcome){"zeContextCreate", ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
+  *out = LZE_NO_MEMORY;
   return NULL;
 }
 

@@ -174,7 +174,7 @@ static int step(lua_State *L) {
   }
   long stride = points == 0 || count <= points ? 1 : count / points;
   for (long n = 0; n < count; n += stride) part_run(L, part, n);
-  state_works(L, part, count);
+  if (part_run(L, part, LONG_MAX) < 0) failed(part, count, "not any more");
   return 0;
 }
 

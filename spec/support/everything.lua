@@ -322,17 +322,19 @@ part("native objects", function()
   same({6, 6, 4}, x:read())
 end)
 
+local unused -- a token that could not be used, as there was no memory
+
 part("export and import", function()
+  if unused then lze.import(unused):close() end
+  unused = nil
   local c <close> = lze.context(lze.device())
   for _, context in ipairs {c, lze.device().context} do
     local x = lze.buffer("int", {1, 2}, {context = context})
     local token = x:export()
     x:close()
-    local ok, y = pcall(lze.import, token)
-    if not ok then
-      lze.import(token):close() -- a token that was not used is still one
-      error(y, 0)
-    end
+    unused = token
+    local y = lze.import(token)
+    unused = nil
     same({1, 2}, y:read())
   end
 end)
