@@ -18,11 +18,12 @@ const char lze_module_kind[] = "module";
 const char lze_plan_kind[] = "plan";
 const char lze_queue_kind[] = "queue";
 const char lze_scratch_kind[] = "scratch";
+const char lze_slice_kind[] = "slice";
 
 static const char *const kinds[] = {
     lze_buffer_kind, lze_context_kind, lze_device_kind, lze_driver_kind,
     lze_event_kind,  lze_graph_kind,   lze_kernel_kind, lze_local_kind,
-    lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind};
+    lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind, lze_slice_kind};
 
 void *lze_push_box(lua_State *L, const char *kind, size_t size) {
   lze_Box *box = lua_newuserdatauv(L, size, 1);

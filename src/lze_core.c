@@ -566,6 +566,22 @@ static int device_properties(lua_State *L) {
   return 1;
 }
 
+/* dev:reaches(other) -> boolean: whether kernels on it may touch memory of the
+   other device. */
+static int device_reaches(lua_State *L) {
+  const lze_DeviceInfo *d = device_check(L);
+  const lze_DeviceInfo *other = lze_device_at(L, 2, "other");
+  ze_bool_t reaches = d->base == other->base;
+  if (!reaches && d->driver == other->driver) {
+    ze_result_t r =
+        ZE(zeDeviceCanAccessPeer, d->handle, other->handle, &reaches);
+    if (r != ZE_RESULT_SUCCESS)
+      lze_fail(L, d->driver, r, NULL, "zeDeviceCanAccessPeer", NULL, NULL);
+  }
+  lua_pushboolean(L, reaches);
+  return 1;
+}
+
 /* dev:telemetry() -> table of what sysman tells just now */
 static int device_telemetry(lua_State *L) {
   lze_push_telemetry(L, device_check(L));
@@ -699,6 +715,7 @@ static const luaL_Reg device_methods[] = {{"subdevices", device_subdevices},
                                           {"properties", device_properties},
                                           {"memory", device_memory},
                                           {"telemetry", device_telemetry},
+                                          {"reaches", device_reaches},
                                           {NULL, NULL}};
 
 static const luaL_Reg device_metamethods[] = {{"__gc", device_gc},
@@ -1154,6 +1171,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_graph(L);
   lze_open_plan(L);
   lze_open_share(L);
+  lze_open_parallel(L);
   lze_open_capi(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);

@@ -97,6 +97,21 @@ static lze_Kernel *kernel_check(lua_State *L) {
   return b->kernel;
 }
 
+bool lze_kernel_splits(lua_State *L, int index) {
+  const KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  return lze_group_splits(&b->kernel->cut->in);
+}
+
+bool lze_kernel_reads(lua_State *L, int index, uint32_t i) {
+  const KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  return (b->kernel->info->args[i].access & SPIRV_ACCESS_READ) != 0;
+}
+
+bool lze_kernel_writes(lua_State *L, int index, uint32_t i) {
+  const KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  return b->kernel->arguments[i].write;
+}
+
 bool lze_kernel_is_open(lua_State *L, int index) {
   const KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
   return b != NULL && b->kernel != NULL && !b->kernel->o.closed;

@@ -740,6 +740,22 @@ static void buffer_check_copy_types(lua_State *L, int src_arg,
                                   dst->type->name, src->type->name));
 }
 
+bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s) {
+  ze_bool_t reaches = 1;
+  if (s->usage == LZE_HOST || s->device == device) return true;
+  return ZE(zeDeviceCanAccessPeer, device->handle, s->device->handle,
+            &reaches) == ZE_RESULT_SUCCESS &&
+         reaches;
+}
+
+/* The queue, or the default one of the storage's device if that is needed. */
+static lze_Queue *queue_reaching(lua_State *L, lze_Queue *q,
+                                 const lze_Storage *s) {
+  return lze_device_reaches(q->device, s)
+             ? q
+             : lze_default_queue(L, s->o.context, s->device);
+}
+
 /* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q. Returns
    the last command, or NULL when there is nothing to copy. */
 static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
@@ -762,13 +778,22 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
     buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);
     return NULL;
   }
-  if (s == dst->storage && from < to + bytes && to < from + bytes) {
-    if (from == to) return NULL;
-    /* Level Zero does not define overlapping copies: go by way of a third
-       buffer, which the commands keep alive. */
-    lze_Buffer *third = buffer_push_beside(L, dst_arg, LZE_DEVICE, bytes);
+  if (s == dst->storage && from == to) return NULL;
+  bool overlaps = s == dst->storage && from < to + bytes && to < from + bytes;
+  bool apart = !lze_device_reaches(q->device, s) ||
+               !lze_device_reaches(q->device, dst->storage);
+  if (overlaps || apart) {
+    /* Level Zero does not define overlapping copies, and a queue cannot copy
+       what its device does not reach: go by way of a third buffer, which the
+       commands keep alive, on queues that reach it and one of the two. */
+    lze_Buffer *third =
+        buffer_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
+    if (!lze_buffer_is_open(src))
+      luaL_argerror(L, src_arg, "the buffer is closed");
     if (q->o.closed) luaL_error(L, "the queue is closed");
-    copy_append(L, q, "copy", false, third->storage, 0, s, from, bytes);
+    copy_append(L, queue_reaching(L, q, s), "copy", false, third->storage, 0,
+                s, from, bytes);
+    q = queue_reaching(L, q, dst->storage);
     s = third->storage;
     from = 0;
   }

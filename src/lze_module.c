@@ -296,6 +296,30 @@ static void module_read_signature(lua_State *L, lze_Module *m,
   m->source = true;
 }
 
+/* Keep a copy of what module_on needs of the options at t (0: none). */
+static void module_keep_options(lua_State *L, int box, int t) {
+  static const char *const keys[] = {"options", "constants"};
+  lua_getiuservalue(L, box, 1);
+  lua_createtable(L, 0, 2);
+  for (size_t i = 0; t != 0 && i < sizeof keys / sizeof *keys; i++) {
+    if (lze_getoption(L, t, keys[i]) == LUA_TTABLE) {
+      int from = lua_gettop(L);
+      lua_newtable(L);
+      for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, from + 1);
+      }
+      lua_remove(L, from);
+    }
+    lua_pushstring(L, keys[i]);
+    lua_insert(L, -2);
+    lua_rawset(L, -3);
+  }
+  lua_rawseti(L, -2, 3);
+  lua_pop(L, 1);
+}
+
 /* Make a module of the string at stack index `bytes` with the options at `t`
    and push its userdata; `name` is for messages. */
 static int module_new(lua_State *L, int bytes, int t, const char *name,
@@ -315,8 +339,9 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   const char *data = lua_tolstring(L, o.bytes, &size);
   ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
   int box = lua_gettop(L);
-  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings,
-                                at 2 the log */
+  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings, at 2
+                                the log, at 3 what it was built with, at 4 the
+                                same module on other devices */
   lua_setiuservalue(L, box, 1);
   if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
@@ -352,6 +377,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
                  lze_describe(L, -1));
     module_constants(L, lua_gettop(L), m, &constants);
   }
+  module_keep_options(L, box, t);
   ze_result_t r;
   if (o.signature != NULL) {
     r = module_build(m, FORMAT_OPENCL_C, data, size, o.flags, &constants);
@@ -377,6 +403,58 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
   m->log = NULL;
   lua_settop(L, box);
+  return 1;
+}
+
+/* mod:on(device | selector) -> the same module, with the same options, on
+   another device: the same object each time. */
+static int module_on(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Module *m = module_check(L, 1);
+  const lze_DeviceInfo *d = lze_device_at(L, 2, "device");
+  lze_push_device(L, d);
+  lua_replace(L, 2);
+  if (d == m->device) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  if (m->source)
+    luaL_error(L, "%s: the driver compiled its source, which is not kept: "
+                  "lze.compile it for that device", m->name);
+  lua_getiuservalue(L, 1, 1);
+  if (lua_rawgeti(L, 3, 4) == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, 4);
+    lua_pushvalue(L, 4);
+    lua_rawseti(L, 3, 4);
+  }
+  lua_pushvalue(L, 2);
+  lua_rawget(L, 4);
+  ModuleBox *b = lze_test_box(L, 5, lze_module_kind);
+  if (b != NULL && b->module != NULL && !b->module->o.closed) return 1;
+  m = module_check(L, 1);
+  lua_settop(L, 4);
+  lua_pushlstring(L, (const char *)m->spirv->words,
+                  m->spirv->word_count * sizeof *m->spirv->words);
+  lua_createtable(L, 0, 3);
+  lua_rawgeti(L, 3, 3);
+  for (lua_pushnil(L); lua_next(L, 7); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 6);
+  }
+  lua_pushliteral(L, "device");
+  lua_pushvalue(L, 2);
+  lua_rawset(L, 6);
+  m = module_check(L, 1);
+  /* "module NAME", without the first word, which is put back. */
+  lua_pushstring(L, m->name + strlen("module "));
+  module_new(L, 5, 6, lua_tostring(L, -1), FORM_SPIRV);
+  int made = lua_gettop(L);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, made);
+  lua_rawset(L, 4);
+  lua_settop(L, made);
   return 1;
 }
 
@@ -615,6 +693,7 @@ static const luaL_Reg module_methods[] = {{"kernel", module_kernel},
                                           {"kernels", module_kernels},
                                           {"spirv", module_spirv},
                                           {"native", module_native},
+                                         {"on", module_on},
                                           {"close", module_close},
                                           {NULL, NULL}};
 

@@ -201,7 +201,7 @@ size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
   X(zeDeviceGet) X(zeDeviceGetSubDevices) X(zeDeviceGetProperties)           \
   X(zeDeviceGetComputeProperties) X(zeDeviceGetModuleProperties)             \
   X(zeDeviceGetMemoryProperties) X(zeDeviceGetCommandQueueGroupProperties)   \
-  X(zeDeviceGetGlobalTimestamps)                                             \
+  X(zeDeviceGetGlobalTimestamps) X(zeDeviceCanAccessPeer)                    \
   X(zeContextCreate) X(zeContextDestroy)                                     \
   X(zeCommandListCreateImmediate) X(zeCommandListCreate)                     \
   X(zeCommandListDestroy) X(zeCommandListClose) X(zeCommandListReset)        \
@@ -686,7 +686,7 @@ typedef struct lze_Box {
 extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
     lze_driver_kind[], lze_event_kind[], lze_kernel_kind[],
     lze_local_kind[], lze_module_kind[], lze_queue_kind[], lze_graph_kind[],
-    lze_plan_kind[], lze_scratch_kind[];
+    lze_plan_kind[], lze_scratch_kind[], lze_slice_kind[];
 
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */
@@ -931,6 +931,9 @@ char *lze_storage_base(const lze_Storage *s);
 
 /* lze.buffer itself. */
 int lze_buffer_new(lua_State *L);
+
+/* Whether what runs on a device may touch a storage of its context. */
+bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
 /* The open buffer at `arg`; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
@@ -1194,6 +1197,11 @@ const char *lze_pinned_group(const lze_Kernel *k, const char *task,
 extern const char *const lze_space_names[], *const lze_access_names[];
 /* [-0, +1] a new kernel of a module. */
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
+/* Whether the open kernel at `index` may be launched in parts, each with an
+   offset, without noticing; its argument i, from 0, may be read, written. */
+bool lze_kernel_splits(lua_State *L, int index);
+bool lze_kernel_reads(lua_State *L, int index, uint32_t i);
+bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
 /* Whether there is an open kernel at `index`. */
 bool lze_kernel_is_open(lua_State *L, int index);
 /* Close every kernel of a module. */
@@ -1419,6 +1427,7 @@ void lze_open_wrap(lua_State *L);
 void lze_open_graph(lua_State *L);
 void lze_open_plan(lua_State *L);
 void lze_open_share(lua_State *L);
+void lze_open_parallel(lua_State *L);
 void lze_open_capi(lua_State *L);
 /* The end of a state: what C has kept of it is not to be used any more. */
 void lze_plans_forget(lze_State *S);

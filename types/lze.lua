@@ -40,7 +40,7 @@ local lze = {}
 ---@alias lze.Policy "lze" | "driver" | "largest" | "tornado" | "oneapi.jl" | "tuned"
 ---@alias lze.Kind
 ---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
----| "local_bytes" | "module" | "queue" | "graph" | "plan" | "scratch"
+---| "local_bytes" | "module" | "queue" | "graph" | "plan" | "scratch" | "slice"
 
 -- Devices and contexts ------------------------------------------------------
 
@@ -90,6 +90,11 @@ function Device:memory() end
 
 ---@return lze.Telemetry
 function Device:telemetry() end
+
+---Whether what runs on it may touch memory of the other: peer access.
+---@param other lze.Device | lze.Selector
+---@return boolean
+function Device:reaches(other) end
 
 ---@return lze.Device[] tiles
 function Device:subdevices() end
@@ -272,6 +277,11 @@ function Module:spirv() end
 
 ---@return string bytes the device's binary
 function Module:native() end
+
+---The same module on another device.
+---@param device lze.Device | lze.Selector
+---@return lze.Module
+function Module:on(device) end
 
 function Module:close() end
 
@@ -584,6 +594,31 @@ function lze.stats() end
 ---@param options? lze.GcOptions
 ---@return lze.GcOptions in_force
 function lze.gc(options) end
+
+-- Several devices -----------------------------------------------------------
+
+---What lze.slice makes.
+---@class lze.Slice
+
+---@class lze.Part
+---@field device lze.Device
+---@field first integer
+---@field count integer
+---@field kernel_ns integer
+
+---n work-items over several devices, by their measured speed; waits for all.
+---@param devices lze.Device | (lze.Device | lze.Selector)[]
+---@param n integer
+---@param k lze.Kernel
+---@param ... any its arguments, or slices
+---@return lze.Part[]
+function lze.parallel(devices, n, k, ...) end
+
+---An argument of lze.parallel of which each device sees its part.
+---@param x lze.Buffer
+---@param size? integer elements for each work-item
+---@return lze.Slice
+function lze.slice(x, size) end
 
 -- Inside other programs -----------------------------------------------------
 

@@ -87,6 +87,8 @@
   X(PLAIN, Device, device, GetGlobalTimestamps, zeDeviceGetGlobalTimestamps,  \
     (ze_device_handle_t d, uint64_t *host, uint64_t *device),                 \
     (d, host, device), 0)                                                     \
+  X(PLAIN, Device, device, CanAccessPeer, zeDeviceCanAccessPeer,              \
+    (ze_device_handle_t a, ze_device_handle_t b, ze_bool_t *p), (a, b, p), 0) \
   X(MAKE, Context, context, Create, zeContextCreate,                          \
     (ze_driver_handle_t d, const ze_context_desc_t *c,                        \
      ze_context_handle_t *h), (d, c, h), CONTEXT, NULL, 0)                    \

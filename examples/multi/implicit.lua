@@ -1,0 +1,24 @@
+-- implicit.lua - a device with several tiles as if it were one.
+-- SPDX-License-Identifier: MIT
+--
+--   lua5.4 examples/multi/implicit.lua
+--
+-- The driver spreads each launch over the tiles and the memory with it: the
+-- program does nothing for it.  Best for work with much to compute for each
+-- byte; where tiles wait for each other's memory, tiles.lua is faster.
+
+local lze = require "lze"
+
+local root = lze.device()
+local units = 0
+for _, tile in ipairs(root:subdevices()) do units = units + tile.compute_units end
+
+local saxpy = lze.load "kernels/saxpy.spv".saxpy
+local n <const> = 1000003
+local x <close> = lze.buffer("float", n):fill(1)
+local y <close> = lze.buffer("float", n)
+for _ = 1, 10 do saxpy(n, 0.5, x, y) end
+
+for _, i in ipairs {1, n // 2, n} do assert(y[i] == 5.0) end
+print(("implicit: %d results on %d unit%s, of which its tiles have %d"):format(
+  n, root.compute_units, root.compute_units == 1 and "" or "s", units))

@@ -1,0 +1,349 @@
+-- multi_spec.lua - several devices and tiles, emulated by the driver's knobs.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local process = require "spec.support.process"
+local lze = require "lze"
+
+-- The lines that a script prints where there are such devices.
+local function run(env, script)
+  return process.output('local lze = require "lze"\n' .. script, {env = env})
+end
+
+describe("the example", function()
+  local machines = {
+    {name = "one device", env = {}, roots = 1, tiles = 0},
+    {name = "two tiles", env = {ZOCL_SUB_DEVICES = 2}, roots = 1, tiles = 2},
+    {name = "two devices of two tiles", roots = 2, tiles = 2,
+      env = {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2}},
+    {name = "three devices without peer access", roots = 3, tiles = 0,
+      env = {ZOCL_ROOT_DEVICES = 3, ZOCL_PEER_ACCESS = 0}},
+    {name = "two devices with private memory", roots = 2, tiles = 0,
+      env = {ZOCL_ROOT_DEVICES = 2, ZOCL_DEVICE_MEMORY_PRIVATE = 1}},
+  }
+  for _, m in ipairs(machines) do
+    local tiles = math.max(m.tiles, 1)
+    local total = 10000 * tiles
+    local printed = {
+      one_tile = "^one_tile: 100003 results on " ..
+        (m.tiles > 0 and "a tile of the device" or "a device without tiles"),
+      tiles = ("^tiles: %d tiles?, a sum of %d\n$"):format(tiles,
+        total * (total - 1) // 2),
+      implicit = "^implicit: 1000003 results on ",
+      cards = ("^cards: %d devices?, %.1f after the last, 50000 "):format(
+        m.roots, m.roots * (m.roots + 1) / 2),
+    }
+    for name, pattern in pairs(printed) do
+      it(name .. ".lua runs on " .. m.name, function()
+        assert.matches(pattern, process.output(
+          ('dofile "examples/multi/%s.lua"'):format(name), {env = m.env}))
+      end)
+    end
+  end
+end)
+
+describe("a selector", function()
+  it("finds tiles, in lze.devices and in the variables", function()
+    local env = {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2}
+    local script = [[
+      local function show(selector)
+        local t = {}
+        for _, d in ipairs(lze.devices(selector)) do
+          local root = d.parent or d
+          local r, k = 0, 0
+          for i, x in ipairs(lze.drivers()[1] and all) do
+            if x == root then r = i - 1 end
+          end
+          for i, x in ipairs(root:subdevices()) do
+            if x == d then k = i - 1 end
+          end
+          t[#t + 1] = d.parent and r .. "." .. k or tostring(r)
+        end
+        print(selector, table.concat(t, " "))
+      end
+      all = lze.devices()
+      for _, s in ipairs {"*", "0", "1", "0.1", "1.0,0.0", "cpu:1.1", "cpu",
+        "*;!0", "0.0,0.1;!0.0", "2", "0.2"} do
+        show(s)
+      end]]
+    assert.equal([[
+*	0 1
+0	0
+1	1
+0.1	0.1
+1.0,0.0	0.0 1.0
+cpu:1.1	1.1
+cpu	0 1
+*;!0	1
+0.0,0.1;!0.0	0.1
+2	
+0.2	
+]], run(env, script))
+    env.LZE_DEVICE = "1.1"
+    assert.equal("true\ttrue\n", run(env, [[
+      local d = lze.device()
+      print(d.parent == lze.devices()[2], d == d.parent:subdevices()[2])]]))
+    env.LZE_DEVICE = false
+    env.ONEAPI_DEVICE_SELECTOR = "level_zero:0.*,1.1"
+    assert.equal("3\ttrue\ttrue\n", run(env, [[
+      local d = lze.devices()
+      print(#d, d[1].parent == d[2].parent, d[3].parent ~= d[1].parent)]]))
+  end)
+end)
+
+describe("the drivers' variables", function()
+  -- Roots, and the tiles of each.
+  local function shape(env)
+    env.ZOCL_ROOT_DEVICES, env.ZOCL_SUB_DEVICES = 2, 2
+    return run(env, [[
+      local t = {}
+      for _, d in ipairs(lze.devices()) do t[#t + 1] = #d:subdevices() end
+      print(table.concat(t, " "))]])
+  end
+
+  it("make a hierarchy of each kind", function()
+    assert.equal("2 2\n", shape {ZE_FLAT_DEVICE_HIERARCHY = "COMPOSITE"})
+    assert.equal("0 0 0 0\n", shape {ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
+    assert.equal("0 0 0 0\n", shape {ZE_FLAT_DEVICE_HIERARCHY = "COMBINED"})
+  end)
+
+  it("mask devices and tiles", function()
+    assert.equal("2\n", shape {ZE_AFFINITY_MASK = "1"})
+    assert.equal("0\n", shape {ZE_AFFINITY_MASK = "0.1"})
+    assert.equal("2 0\n", shape {ZE_AFFINITY_MASK = "0,1.0"})
+    assert.equal("0 0\n", shape {ZE_AFFINITY_MASK = "1,3",
+      ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
+  end)
+
+  it("are in lze.info", function()
+    local info = run({ZE_AFFINITY_MASK = "0", ZOCL_ROOT_DEVICES = 2,
+      ZE_FLAT_DEVICE_HIERARCHY = "FLAT"}, "print(lze.info())")
+    assert.matches("\nZE_AFFINITY_MASK=0\n", info)
+    assert.matches("\nZE_FLAT_DEVICE_HIERARCHY=FLAT\n", info)
+  end)
+end)
+
+describe("dev:reaches", function()
+  it("tells of peer access", function()
+    local script = [[
+      local a, b = lze.device(1), lze.device(2)
+      print(a:reaches(a), a:reaches(b), b:reaches(1))]]
+    assert.equal("true\ttrue\ttrue\n", run({ZOCL_ROOT_DEVICES = 2}, script))
+    assert.equal("true\tfalse\tfalse\n",
+      run({ZOCL_ROOT_DEVICES = 2, ZOCL_PEER_ACCESS = 0}, script))
+    local a = lze.device()
+    assert.is_true(a:reaches(a))
+    assert.matches("other: device or selector expected, got no value",
+      expect.misuse(function() a:reaches() end))
+  end)
+end)
+
+describe("a copy between devices that do not reach each other", function()
+  it("goes by way of the host, in order, on any queue", function()
+    assert.equal("true\ntrue\ntrue\n", run({ZOCL_ROOT_DEVICES = 2,
+      ZOCL_DEVICE_MEMORY_PRIVATE = 1}, [[
+      local a, b = lze.device(1), lze.device(2)
+      local n = 100000
+      local function same(x, v)
+        for _, y in ipairs(x:read()) do if y ~= v then return false end end
+        return true
+      end
+      for _, q in ipairs {a.queue, b.queue, lze.queue(b, {mode = "batched"})} do
+        local x = lze.buffer("int", n, {device = a, usage = "device"})
+        local y = lze.buffer("int", n, {device = b, usage = "device"})
+        x:fill(7)
+        local ev = q:copy(y, x)
+        x:fill(8) -- after the copy has read it
+        print(same(y, 7) and same(x, 8) and ev:wait(60))
+      end]]))
+  end)
+
+  it("copies once where they do", function()
+    -- Counted by a driver in between.
+    local build = os.getenv "LZE_TEST_BUILD"
+    process.with_directory(function(directory)
+      local report = directory .. "/report"
+      local function copies(peer)
+        run({ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+          ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+          ZE_FAULT_REPORT = report, ZOCL_ROOT_DEVICES = 2,
+          ZOCL_PEER_ACCESS = peer}, [[
+          local x = lze.buffer("int", 256, {device = 1, usage = "device"})
+          local y = lze.buffer("int", 256, {device = 2, usage = "device"})
+          y:copy(x)
+          lze.wait()]])
+        for line in io.lines(report) do
+          if line:match "^copies" then return line end
+        end
+      end
+      assert.equal("copies: 1 copies, 1024 bytes", copies(1))
+      assert.equal("copies: 2 copies, 2048 bytes", copies(0))
+    end)
+  end)
+end)
+
+describe("mod:on", function()
+  it("is the same module on another device, with its options", function()
+    assert.equal("true\ttrue\ttrue\n21 22\n", run({ZOCL_ROOT_DEVICES = 2}, [[
+      local a, b = lze.device(1), lze.device(2)
+      local m = lze.load("kernels/spec.spv", {device = a})
+      local n = m:on(b)
+      print(m:on(a) == m, m:on(2) == n, n.device == b)
+      local x = lze.buffer("int", {20, 21}, {device = b})
+      n.add(2, x, 1)
+      print(table.concat(x:read(), " "))]]))
+  end)
+end)
+
+describe("lze.parallel", function()
+  local two = {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2}
+
+  it("covers every work-item once, in place", function()
+    assert.equal("1000003\t2\n1000003\t2\n1000003\t2\n", run(two, [[
+      local add = lze.load "kernels/spec.spv".add
+      local n = 1000003
+      for _ = 1, 3 do
+        local x = lze.buffer("int", n)
+        local parts = lze.parallel(lze.devices(), n, add, x, 1)
+        local sum = 0
+        for i = 1, n, 997 do assert(x[i] == 1) end
+        local s, first = 0, 1
+        for _, p in ipairs(parts) do
+          assert(p.first == first and p.kernel_ns > 0 and p.count > 0)
+          first = first + p.count
+          s = s + p.count
+        end
+        for _, v in ipairs(x:read()) do assert(v == 1) end
+        print(s, #parts)
+      end]]))
+  end)
+
+  it("cuts slices, and takes tiles and one device", function()
+    for _, env in ipairs {two, {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2,
+      ZOCL_DEVICE_MEMORY_PRIVATE = 1}} do
+      assert.equal("2 ok\n2 ok\n1 ok\n4 ok\n", run(env, [[
+        local square = lze.load "kernels/spec.spv".square
+        local n = 10007
+        local t = {}
+        for i = 1, n do t[i] = i % 100 end
+        local roots = lze.devices()
+        local every = {}
+        for _, root in ipairs(roots) do
+          for _, tile in ipairs(root:subdevices()) do every[#every + 1] = tile end
+        end
+        for _, devices in ipairs {roots, roots[2], {"0.0"}, every} do
+          local x = lze.buffer("int", t, {usage = "device"})
+          local y = lze.buffer("int", n, {usage = "device"})
+          local parts = lze.parallel(devices, n, square, lze.slice(x),
+            lze.slice(y))
+          for i, v in ipairs(y:read()) do
+            assert(v == t[i] * t[i], "element " .. i)
+          end
+          print(#parts, "ok")
+        end]]):gsub("\t", " ") .. "")
+    end
+  end)
+
+  it("cuts slices of several elements", function()
+    assert.equal("ok\n", run({ZOCL_ROOT_DEVICES = 3}, [[
+      local k = lze.compile([=[
+        kernel void sum(global const int *rows, global int *sums) {
+          size_t i = get_global_id(0);
+          for (int j = 0; j < 5; j++) sums[i] += rows[5 * i + j];
+        }]=]).sum
+      local n = 1001
+      local rows = lze.buffer("int", 5 * n):fill(3)
+      local sums = lze.buffer("int", n):fill(1)
+      lze.parallel(lze.devices(), n, k, lze.slice(rows, 5), lze.slice(sums))
+      for _, v in ipairs(sums:read()) do assert(v == 16) end
+      print "ok"]]))
+  end)
+
+  it("splits by measured speed", function()
+    local out = run({ZOCL_SUB_DEVICES = 2}, [[
+      local k = lze.compile([=[
+        kernel void work(global float *x) {
+          float v = x[get_global_id(0)];
+          for (int i = 0; i < 2000; i++) v = v * 0.999f + 1.0f;
+          x[get_global_id(0)] = v;
+        }]=]).work
+      local n = 1 << 15
+      local x = lze.buffer("float", n)
+      for i = 1, 4 do
+        local parts = lze.parallel({"0.0", "0.1"}, n, k, x)
+        print(parts[1].count, parts[2].count, parts[1].kernel_ns > 0)
+      end
+      -- By the number of units where nothing was measured: 2 and 1.
+      k = lze.compile("kernel void other(global float *x) {" ..
+        " x[get_global_id(0)] = 1; }").other
+      print(lze.parallel({"0", "0.1"}, 30000, k, x)[1].count)]])
+    assert.matches("\n19968\n$", out)
+    local rows = {}
+    for a, b in out:gmatch "(%d+)\t(%d+)\ttrue\n" do
+      rows[#rows + 1] = {tonumber(a), tonumber(b)}
+      assert.equal(1 << 15, a + b)
+      assert.equal(0, a % 64)
+    end
+    assert.equal(4, #rows)
+    assert.same({1 << 14, 1 << 14}, rows[1]) -- nothing is known yet
+    assert.same(rows[1], rows[2])            -- the first was not measured
+    for i = 3, 4 do assert.is_true(rows[i][1] > 0 and rows[i][2] > 0) end
+  end)
+
+  it("does nothing over an empty range, and little over a small one", function()
+    local add = lze.load "kernels/spec.spv".add
+    local x = lze.buffer("int", 3)
+    local parts = lze.parallel({1}, 0, add, x, 1)
+    assert.equal(0, parts[1].count)
+    assert.equal(0, parts[1].kernel_ns)
+    assert.equal(lze.device(1), parts[1].device)
+    lze.parallel({1}, 3, add, x, 1)
+    assert.same({1, 1, 1}, x:read())
+    assert.equal("1 1\n", run({ZOCL_ROOT_DEVICES = 3}, [[
+      local x = lze.buffer("int", 2)
+      lze.parallel(lze.devices(), 2, lze.load "kernels/spec.spv".add, x, 1)
+      print(table.concat(x:read(), " "))]]))
+  end)
+
+  it("says what is wrong, and where", function()
+    local add = lze.load "kernels/spec.spv".add
+    local x = lze.buffer("int", 3)
+    local function misuse(...)
+      local arguments = table.pack(...)
+      return expect.misuse(function()
+        lze.parallel(table.unpack(arguments, 1, arguments.n))
+      end)
+    end
+    assert.equal("lze.parallel: devices: an empty table",
+      misuse({}, 3, add, x, 1))
+    assert.matches("^lze.parallel: devices: .* is named twice$",
+      misuse({1, 1}, 3, add, x, 1))
+    assert.equal("lze.parallel: devices: device or selector expected, got nil",
+      misuse(nil, 3, add, x, 1))
+    assert.equal("lze.parallel: n: integer expected, got number 1.5",
+      misuse({1}, 1.5, add, x, 1))
+    assert.equal("lze.parallel: n: -1 is outside 0..4294967295",
+      misuse({1}, -1, add, x, 1))
+    assert.equal("lze.parallel: k: an open kernel expected, got integer 5",
+      misuse({1}, 1, 5))
+    assert.equal("lze.parallel: 2 arguments of the kernel expected, got 1",
+      misuse({1}, 1, add, x))
+    assert.matches("^lze.parallel: kernel add: argument 2 %(%w+%): ",
+      misuse({1}, 1, add, x, "y"))
+    assert.matches("argument 1: 4 work%-items of 1 elements each are more " ..
+      "than the 3 of the slice", misuse({1}, 4, add, lze.slice(x), 1))
+    assert.matches("size: a positive integer expected, got 0",
+      expect.misuse(function() lze.slice(x, 0) end))
+    assert.equal("slice of 2: " .. tostring(x), tostring(lze.slice(x, 2)))
+    assert.equal("slice", lze.type(lze.slice(x)))
+    local s = lze.slice(x)
+    x:close()
+    assert.matches("the buffer of the slice is closed",
+      misuse({1}, 3, add, s, 1))
+    assert.matches("it uses more than its global id.*use lze.slice",
+      run({ZOCL_ROOT_DEVICES = 2}, [[
+        local k = lze.load "kernels/spec.spv".count_groups
+        local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+        print(pcall(lze.parallel, lze.devices(), 64, k, x, y))]]))
+  end)
+end)
