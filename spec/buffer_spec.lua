@@ -182,8 +182,8 @@ describe("the fields of a buffer", function()
   it("are known, and cannot be set", function()
     local x = lze.buffer("int", 1)
     local known = " in a buffer (known: bytes, close, context, copy, " ..
-      "copy_box, device, fill, handle, load, pending, pointer, read, save, " ..
-      "string, type, usage, view, write)"
+      "copy_box, device, export, fill, handle, load, pending, pointer, read, " ..
+      "save, string, type, usage, view, write)"
     assert.equal("no field 'size'" .. known,
       expect.misuse(function() return x.size end))
     assert.equal("a buffer has no field that can be set (string 'type')",

@@ -157,7 +157,7 @@ describe("devices", function()
     local d = lze.device()
     assert.equal("no field 'nam' in a device (known: compute_units, " ..
       "context, driver, fp16, fp64, handle, max_group_size, memory, " ..
-      "memory_bytes, name, parent, properties, queue, software, " ..
+      "memory_bytes, name, parent, properties, queue, reaches, software, " ..
       "subdevices, subgroup_sizes, telemetry, type, uuid, vendor)",
       expect.misuse(function() return d.nam end))
     assert.matches("^no field integer 1 in a device %(known: ",
