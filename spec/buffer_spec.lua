@@ -768,6 +768,25 @@ describe("pending", function()
   end)
 end)
 
+describe("copies between contexts", function()
+  it("go by way of the host, for every kind", function()
+    for _, from in ipairs(usages) do
+      for _, to in ipairs(usages) do
+        local ctx <close> = lze.context(lze.device())
+        local x = counting(6, from)
+        local y = lze.buffer("int", 6, {usage = to, context = ctx})
+        assert.equal(y, y:copy(x, 2, 4, 3))
+        assert.same({0, 0, 2, 3, 4, 0}, y:read())
+        assert.equal(x, x:write(y))
+        assert.same({0, 0, 2, 3, 4, 0}, x:read())
+        y:fill(0):copy_box(counting(6, from), {size = {2, 2}, src_width = 3,
+          dst = {2, 1}, dst_width = 3})
+        assert.same({0, 1, 2, 0, 4, 5}, y:read())
+      end
+    end
+  end)
+end)
+
 describe("copy_box", function()
   -- A buffer of width x height x depth with 100 z + 10 y + x in it.
   local function grid(width, height, depth, usage)

@@ -869,7 +869,7 @@ void lze_type_push_table(lua_State *L, const lze_Type *type, int t,
                          lua_Integer at, size_t n, const void *p);
 
 /* ------------------------------------------------------------------------
- * lze_memory.c: buffers.
+ * lze_storage.c and lze_memory.c: storages and buffers.
  */
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
