@@ -121,7 +121,9 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
     int files[3] = {fcntl(in, F_DUPFD_CLOEXEC, 3),
                     fcntl(out, F_DUPFD_CLOEXEC, 3),
                     fcntl(err, F_DUPFD_CLOEXEC, 3)};
-    for (int i = 0; i < 3; i++) dup2(files[i], i);
+    /* dup2 itself, because ThreadSanitizer believes that this process has the
+       descriptors which other threads of its parent have made since. */
+    for (int i = 0; i < 3; i++) syscall(SYS_dup3, files[i], i, 0);
 #ifdef SYS_close_range
     syscall(SYS_close_range, 3u, ~0u, 1u << 2 /* CLOSE_RANGE_CLOEXEC */);
 #endif

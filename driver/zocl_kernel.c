@@ -212,14 +212,14 @@ ze_result_t zocl_KernelGetIndirectAccess(
   return ZE_RESULT_SUCCESS;
 }
 
+/* A preference, of which a CPU's caches know nothing. */
 ze_result_t zocl_KernelSetCacheConfig(ze_kernel_handle_t kernel,
                                       ze_cache_config_flags_t flags)
 {
   ZOCL_NEED_HANDLE(kernel);
   if (flags & ~(ze_cache_config_flags_t)0x3)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  return flags == 0 ? ZE_RESULT_SUCCESS
-                    : zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+  return ZE_RESULT_SUCCESS;
 }
 
 /* ------------------------------------------------------------------------

@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include <pthread.h>
+
 static setup s;
 
 /* Create, with the log as text. */
@@ -180,6 +182,53 @@ static void test_lenient(void)
   free(words);
 }
 
+/* Modules are made, asked and destroyed by several threads at once. */
+static void *make_modules(void *failures)
+{
+  static const char *const files[] = {"kernels/saxpy.spv",
+                                      "spec/driver/kernels/globals.spv",
+                                      "kernels/vector_add.spv"};
+  for (int i = 0; i < 9; i++) {
+    size_t size, n = 0;
+    void *bytes = file_read(files[i % 3], &size);
+    ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                             .format = ZE_MODULE_FORMAT_IL_SPIRV,
+                             .inputSize = size,
+                             .pInputModule = bytes};
+    ze_module_handle_t module;
+    ze_kernel_handle_t kernel;
+    uint32_t count = 1;
+    const char *name;
+    ze_kernel_desc_t kernel_desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC};
+    bool ok = zeModuleCreate(s.context, s.device, &desc, &module, NULL) ==
+              ZE_RESULT_SUCCESS;
+    ok = ok && zeModuleGetKernelNames(module, &count, &name) ==
+                   ZE_RESULT_SUCCESS;
+    ok = ok && zeModuleGetNativeBinary(module, &n, NULL) == ZE_RESULT_SUCCESS;
+    kernel_desc.pKernelName = ok ? name : NULL;
+    ok = ok && zeKernelCreate(module, &kernel_desc, &kernel) ==
+                   ZE_RESULT_SUCCESS;
+    ok = ok && zeModuleDestroy(module) == ZE_RESULT_SUCCESS;
+    ok = ok && zeKernelDestroy(kernel) == ZE_RESULT_SUCCESS;
+    *(int *)failures += !ok;
+    free(bytes);
+  }
+  return NULL;
+}
+
+static void test_threads(void)
+{
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  int failures[THREADS] = {0};
+  for (int i = 0; i < THREADS; i++)
+    CHECK(pthread_create(&threads[i], NULL, make_modules, &failures[i]) == 0);
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], NULL);
+    EQUAL(failures[i], 0);
+  }
+}
+
 static void test_bad(void)
 {
   size_t size;
@@ -237,6 +286,7 @@ int main(void)
   s = setup_new();
   test_constants();
   test_flags();
+  test_threads();
   test_lenient();
   test_bad();
   ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
