@@ -61,7 +61,7 @@ local search_limit = options.quick and 10 or nil
 local device = lze.device(tonumber(options.device) or options.device)
 lze.default(device)
 
-local policies = {"lze", "driver", "largest", "tornado"}
+local policies = {"lze", "driver", "largest", "tornado", "oneapi.jl"}
 
 -- Cases -----------------------------------------------------------------------
 

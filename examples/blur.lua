@@ -14,7 +14,9 @@ if #arg == 1 or arg[4] or not sigma or not (sigma > 0 and sigma <= 100) then
   error("usage: lua5.4 examples/blur.lua [IN OUT [SIGMA]]\n" ..
     "SIGMA, in pixels, is a number above 0 and at most 100", 0)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
+local here = arg[0]:match "^(.-)[^/]*$"
+local kernels = here .. "../kernels/"
+local pnm = dofile(here .. "lib/pnm.lua")
 
 -- What takes longer than a second says once a second how far it is.
 local began, shown = os.time(), nil
@@ -23,70 +25,6 @@ local function progress(format, ...)
     shown = os.time()
     io.stderr:write("\r  ", format:format(...), " ")
   end
-end
-
--- A picture is a table of kind ("P5" or "P6"), channels, width, height, most
--- (what a byte means by full) and bytes.
-local function read_picture(path)
-  local file <close> = assert(io.open(path, "rb"))
-  local data, problem = file:read "a"
-  if not data then error(path .. ": " .. problem, 0) end
-
-  local kind, at = data:match "^(P[56])()"
-  if not kind then
-    error(path .. ": neither binary PPM (P6) nor binary PGM (P5)", 0)
-  end
-  -- The next number of the header, after white space and comments.  Eight
-  -- digits are as many as no product below can overflow with.
-  local function number(what, least, greatest)
-    local skipped
-    repeat
-      skipped = data:match("^%s+()", at) or data:match("^#[^\n]*()", at)
-      at = skipped or at
-    until not skipped
-    local digits, after = data:match("^(%d+)()", at)
-    if not digits then error(path .. ": no " .. what .. " in the header", 0) end
-    at = after
-    local n = tonumber(digits)
-    if n < least or n > greatest then
-      error(("%s: the %s is %s, not from %d to %d")
-        :format(path, what, digits, least, greatest), 0)
-    end
-    return n
-  end
-  local p = { kind = kind, channels = kind == "P6" and 3 or 1 }
-  p.width = number("width", 1, 99999999)
-  p.height = number("height", 1, 99999999)
-  p.most = number("greatest value", 1, 255)
-  local size = p.width * p.height * p.channels
-  p.bytes = data:sub(at + 1, at + size) -- after one character of white space
-  if #p.bytes < size then
-    error(("%s: truncated: %d bytes of %d pixels, not %d")
-      :format(path, #p.bytes, p.width * p.height, size), 0)
-  end
-  return p
-end
-
-local function write_picture(path, p)
-  local file <close> = assert(io.open(path, "wb"))
-  assert(file:write(("%s\n%d %d\n%d\n")
-    :format(p.kind, p.width, p.height, p.most), p.bytes))
-end
-
--- Rings that get finer outwards in green, a smooth slope in red, and squares in
--- blue: what a blur does to fine detail, to smooth parts and to edges.
-local function make_picture(width, height)
-  local pixels = {}
-  for y = 0, height - 1 do
-    for x = 0, width - 1 do
-      local dx, dy = x - width / 2, y - height / 2
-      local ring = 127.5 + 127.5 * math.cos((dx * dx + dy * dy) / 250)
-      pixels[#pixels + 1] = string.char(255 * x // width, ring // 1 | 0,
-        (x // 32 + y // 32) % 2 * 255)
-    end
-  end
-  return { kind = "P6", channels = 3, width = width, height = height,
-    most = 255, bytes = table.concat(pixels) }
 end
 
 -- Half of the curve, in 65536ths that come to 65536 for the whole one: rounded
@@ -109,10 +47,10 @@ end
 local path = arg[2] or "after.ppm"
 local picture
 if arg[1] then
-  picture = read_picture(arg[1])
+  picture = pnm.read(arg[1])
 else
-  picture = make_picture(480, 320)
-  write_picture("before.ppm", picture)
+  picture = pnm.make(480, 320)
+  pnm.write("before.ppm", picture)
 end
 local width, height = picture.width, picture.height
 local channels = picture.channels
@@ -183,7 +121,7 @@ local lua_ms = (os.clock() - start) * 1e3 * row_bytes / checked
 if shown then io.stderr:write "\n" end
 
 picture.bytes = blurred
-write_picture(path, picture)
+pnm.write(path, picture)
 
 local _, _, _, why = module.blur_rows:group(range)
 print(("blur of %s, %dx%d pixels of %d bytes, sigma %g, on %s")

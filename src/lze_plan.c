@@ -837,9 +837,9 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   return c;
 }
 
-/* plan:run([options]) -> plan: run, and wait.
-   options: iterations (how often, 1 when not given). */
-static int plan_run(lua_State *L) {
+/* How often the plan at 1 is to run by the options at 2, which are the last
+   arguments; its table becomes 3. */
+static lua_Integer plan_iterations(lua_State *L) {
   static const char *const keys[] = {"iterations", NULL};
   lua_settop(L, 2);
   lze_check_plan(L);
@@ -850,19 +850,26 @@ static int plan_run(lua_State *L) {
     n = opt_positive(L, 2, "iterations", 1);
   }
   lua_getiuservalue(L, 1, 1);
+  return n;
+}
+
+/* plan:run([options]) -> plan: run, and wait.
+   options: iterations (how often, 1 when not given). */
+static int plan_run(lua_State *L) {
+  lua_Integer n = plan_iterations(L);
   lze_Command *c = NULL;
-  for (lua_Integer i = 0; i < n; i++) c = plan_begin(L, false);
+  for (; n > 0; n--) c = plan_begin(L, false);
   lze_command_wait(L, c, UINT64_MAX);
   lua_settop(L, 1);
   return 1;
 }
 
-/* plan:start() -> event: run once; behind a run that is not over yet. */
+/* plan:start([options]) -> event: as run, but without waiting; behind a run
+   that is not over yet.  The event is that of the last iteration. */
 static int plan_start(lua_State *L) {
-  lua_settop(L, 2);
-  lze_check_plan(L);
-  lua_getiuservalue(L, 1, 1);
+  lua_Integer n = plan_iterations(L);
   lze_Event *e = lze_push_event(L);
+  for (; n > 1; n--) plan_begin(L, false);
   lze_Command *c = plan_begin(L, true);
   e->command = c;
   lze_command_own(c);

@@ -737,8 +737,9 @@ local Plan = {}
 ---@return lze.Plan
 function Plan:run(options) end
 
+---@param options? lze.RunOptions
 ---@return lze.Event
-function Plan:start() end
+function Plan:start(options) end
 
 ---@param task string
 ---@param argument integer | string
