@@ -375,7 +375,8 @@ typedef struct zocl_command {
   uint32_t wait_count;
   zocl_signal *const *waits;
   zocl_signal *signal, *reset; /* or NULL */
-  const zocl_launch *launch;
+  const zocl_launch *launch; /* of no groups, perhaps, of kind NOTHING */
+  ze_group_count_t groups;   /* of the launch */
   zocl_host_function function;
   void *args;
   size_t args_size;
@@ -443,6 +444,19 @@ bool zocl_event_timestamps(zocl_signal *signal,
  * to them, command queues, fences.
  */
 
+/* A recorded command; what it points to follows it in its block.  It refers
+   to the signals, so that an event destroyed too early does no harm. */
+typedef struct zocl_recorded {
+  struct zocl_recorded *next;
+  zocl_command command;
+  zocl_launch launch;      /* where there is none, its kernel is NULL */
+  zocl_signal **waits;     /* command.waits */
+  uint32_t wait_room;
+  size_t values_at, values_room; /* of launch.values, in the block */
+  uint64_t id;             /* where it may be changed, else 0 */
+  uint32_t mutable_flags;
+} zocl_recorded;
+
 struct _ze_command_list_handle_t {
   zocl_context *context;
   zocl_device *device;
@@ -453,6 +467,12 @@ struct _ze_command_list_handle_t {
   ze_command_queue_priority_t priority;
   bool closed;
   zocl_commands *commands; /* of a regular list, else NULL */
+  bool can_change;         /* made with ze_mutable_command_list_exp_desc_t */
+  struct {                 /* what was asked for the next command, or id 0 */
+    uint64_t id;
+    uint32_t flags;
+    size_t values_room;
+  } next;
 };
 
 /* Submit or record a command.  What all appends have in common is checked and
@@ -474,6 +494,11 @@ ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);
 void zocl_commands_ref(zocl_commands *commands);
 void zocl_commands_unref(zocl_commands *commands);
 uint32_t zocl_commands_count(const zocl_commands *commands);
+
+/* A new identifier for a command, or 0 where memory does not suffice; and the
+   command of one, or NULL. */
+uint64_t zocl_commands_id(zocl_commands *commands);
+zocl_recorded *zocl_commands_find(const zocl_commands *commands, uint64_t id);
 
 /* Submit them.  After an error with `fail`, the signals of those that were not
    submitted have failed. */
@@ -668,6 +693,15 @@ struct _ze_kernel_handle_t {
   uint32_t shape_count, shape_room;
   zocl_shape *shapes;
 };
+
+/* Check a value for an argument and, unless `values` is NULL, put it there. */
+ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
+                                 size_t size, const void *value,
+                                 unsigned char *values);
+
+/* Whether the kernel can be launched in such groups. */
+ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,
+                                    uint32_t y, uint32_t z);
 
 /* Describe a launch of the kernel as it is set up now.  launch->values are
    the kernel's own: to be copied where the launch is kept. */

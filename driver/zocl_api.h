@@ -147,7 +147,15 @@
   E(CommandList, 43, 17, CommandListImmediateGetMode)  \
   E(CommandList, 44, 17, CommandListImmediateGetPriority) \
   E(CommandList, 51, 17, CommandListAppendHostFunction) \
+  E(CommandListExp, 0, 9, CommandListCreateCloneExp)   \
   E(CommandListExp, 1, 9, CommandListImmediateAppendCommandListsExp) \
+  E(CommandListExp, 2, 9, CommandListGetNextCommandIdExp) \
+  E(CommandListExp, 3, 9, CommandListUpdateMutableCommandsExp) \
+  E(CommandListExp, 4, 9, CommandListUpdateMutableCommandSignalEventExp) \
+  E(CommandListExp, 5, 9, CommandListUpdateMutableCommandWaitEventsExp) \
+  E(CommandListExp, 6, 10, CommandListGetNextCommandIdWithKernelsExp) \
+  E(CommandListExp, 7, 10, CommandListUpdateMutableCommandKernelsExp) \
+  E(CommandListExp, 8, 17, CommandListIsMutableExp)    \
   E(EventPool, 6, 9, EventPoolGetContextHandle)        \
   E(EventPool, 7, 9, EventPoolGetFlags)                \
   E(Event, 7, 6, EventQueryKernelTimestampsExt)        \
@@ -236,6 +244,34 @@ ze_result_t zocl_CommandListImmediateGetMode(ze_command_list_handle_t list,
                                              ze_command_queue_mode_t *mode);
 ze_result_t zocl_CommandListImmediateGetPriority(
     ze_command_list_handle_t list, ze_command_queue_priority_t *priority);
+
+/* ze_mutable_command_id_exp_desc_t (1.9). */
+typedef struct zocl_command_id_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint32_t flags;
+} zocl_command_id_desc;
+
+ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
+                                           ze_command_list_handle_t *clone);
+ze_result_t zocl_CommandListGetNextCommandIdExp(
+    ze_command_list_handle_t list, const zocl_command_id_desc *desc,
+    uint64_t *id);
+ze_result_t zocl_CommandListGetNextCommandIdWithKernelsExp(
+    ze_command_list_handle_t list, const zocl_command_id_desc *desc,
+    uint32_t count, ze_kernel_handle_t *kernels, uint64_t *id);
+ze_result_t zocl_CommandListUpdateMutableCommandsExp(
+    ze_command_list_handle_t list, const ze_base_desc_t *desc);
+ze_result_t zocl_CommandListUpdateMutableCommandSignalEventExp(
+    ze_command_list_handle_t list, uint64_t id, ze_event_handle_t event);
+ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
+    ze_command_list_handle_t list, uint64_t id, uint32_t count,
+    ze_event_handle_t *events);
+ze_result_t zocl_CommandListUpdateMutableCommandKernelsExp(
+    ze_command_list_handle_t list, uint32_t count, uint64_t *ids,
+    ze_kernel_handle_t *kernels);
+ze_result_t zocl_CommandListIsMutableExp(ze_command_list_handle_t list,
+                                         ze_bool_t *value);
 
 /* ze_host_function_callback_t (1.17). */
 typedef void (*zocl_host_callback)(void *data);

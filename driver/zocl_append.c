@@ -61,7 +61,8 @@ ze_result_t zocl_CommandListAppendLaunchKernel(
                groups->groupCountZ == 0;
   zocl_command command = {
     .kind = empty ? ZOCL_COMMAND_NOTHING : ZOCL_COMMAND_LAUNCH,
-    .launch = &launch};
+    .launch = &launch,
+    .groups = *groups};
   return zocl_list_append(list, &command, signal, wait_count, waits);
 }
 

@@ -211,6 +211,14 @@ ze_result_t zocl_DeviceGetSubDevices(ze_device_handle_t device,
   return ZE_RESULT_SUCCESS;
 }
 
+/* ze_mutable_command_list_exp_properties_t (1.9). */
+enum { MUTABLE_LIST_PROPERTIES = 0x20015 };
+typedef struct mutable_list_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t list_flags, command_flags;
+} mutable_list_properties;
+
 /* The unit of timerResolution depends on the structure type: cycles a second
    with the one of 1.2, nanoseconds a cycle before. */
 ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
@@ -242,6 +250,12 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
   p->kernelTimestampValidBits = ZOCL_TIMESTAMP_BITS;
   memcpy(p->uuid.id, device->uuid, sizeof p->uuid.id);
   memcpy(p->name, device->name, sizeof p->name);
+  for (ze_base_properties_t *next = p->pNext; next != NULL; next = next->pNext)
+    if ((int)next->stype == MUTABLE_LIST_PROPERTIES) {
+      mutable_list_properties *lists = (mutable_list_properties *)next;
+      lists->list_flags = 0;
+      lists->command_flags = 0x7f; /* all but the graph's arguments */
+    }
   return ZE_RESULT_SUCCESS;
 }
 

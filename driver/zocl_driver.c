@@ -264,6 +264,10 @@ static const struct {
   uint32_t version;
 } extensions[] = {
   {"ZE_experimental_global_offset", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_experimental_command_list_clone", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_experimental_immediate_command_list_append", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_experimental_mutable_command_list", ZE_MAKE_VERSION(1, 1)},
+  {"ZE_extension_event_query_kernel_timestamps", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_kernel_max_group_size_properties", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
 };

@@ -109,57 +109,78 @@ ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
  * Arguments and shape.
  */
 
-ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
-                                        uint32_t index, size_t size,
-                                        const void *value)
+ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
+                                 size_t size, const void *value,
+                                 unsigned char *values)
 {
-  ZOCL_NEED_HANDLE(kernel);
   if (index >= kernel->arg_count)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX,
                      "kernel %s has %u arguments, there is no number %u",
                      kernel->info->name, kernel->arg_count, index);
-  zocl_arg *arg = &kernel->args[index];
-  unsigned char *place = kernel->values + arg->offset;
+  const zocl_arg *arg = &kernel->args[index];
+  unsigned char *place = values != NULL ? values + arg->offset : NULL;
   if (arg->cls == SPIRV_ARG_LOCAL) {
     const zocl_device *device = kernel->module->device;
-    local_size old, new = size;
+    local_size bytes = size;
     if (value != NULL || size == 0 || size > device->local_bytes)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s is local memory: no value and "
                        "a size up to %llu, not %zu", index, kernel->info->name,
                        (unsigned long long)device->local_bytes, size);
-    memcpy(&old, place, sizeof old);
-    kernel->local_bytes += new - old;
-    memcpy(place, &new, sizeof new);
+    if (place != NULL) memcpy(place, &bytes, sizeof bytes);
   } else if (arg->cls == SPIRV_ARG_VALUE || arg->cls == SPIRV_ARG_POINTER) {
     if (size != arg->bytes)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s has %zu bytes, not %zu",
                        index, kernel->info->name, arg->bytes, size);
-    if (value != NULL)
-      memcpy(place, value, size);
-    else if (arg->cls == SPIRV_ARG_POINTER)
-      memset(place, 0, size);
-    else
+    if (value == NULL && arg->cls == SPIRV_ARG_VALUE)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                        "argument %u of kernel %s needs a value", index,
                        kernel->info->name);
+    if (place != NULL && value != NULL)
+      memcpy(place, value, size);
+    else if (place != NULL)
+      memset(place, 0, size);
   } else
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                      "argument %u of kernel %s is of a kind that is not "
                      "supported (image, sampler, pipe or queue)", index,
                      kernel->info->name);
-  if (!arg->set) {
-    arg->set = true;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The local memory that an argument asks for, set or not. */
+static local_size argument_local_bytes(const zocl_kernel *kernel,
+                                       uint32_t index)
+{
+  local_size bytes = 0;
+  const zocl_arg *arg = &kernel->args[index];
+  if (arg->cls == SPIRV_ARG_LOCAL)
+    memcpy(&bytes, kernel->values + arg->offset, sizeof bytes);
+  return bytes;
+}
+
+ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
+                                        uint32_t index, size_t size,
+                                        const void *value)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  local_size old =
+      index < kernel->arg_count ? argument_local_bytes(kernel, index) : 0;
+  ze_result_t result =
+      zocl_kernel_argument(kernel, index, size, value, kernel->values);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  kernel->local_bytes += argument_local_bytes(kernel, index) - old;
+  if (!kernel->args[index].set) {
+    kernel->args[index].set = true;
     kernel->unset_count--;
   }
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
+ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
-  ZOCL_NEED_HANDLE(kernel);
   const zocl_device *device = kernel->module->device;
   const uint32_t *required = kernel->info->required_group;
   if (x == 0 || y == 0 || z == 0 || x > device->max_size[0] ||
@@ -176,6 +197,15 @@ ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
                      "kernel %s requires groups of %u x %u x %u",
                      kernel->info->name, required[0], required[1],
                      required[2]);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
+                                    uint32_t y, uint32_t z)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  ze_result_t result = zocl_kernel_check_group(kernel, x, y, z);
+  if (result != ZE_RESULT_SUCCESS) return result;
   kernel->group[0] = x;
   kernel->group[1] = y;
   kernel->group[2] = z;

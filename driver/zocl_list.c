@@ -15,21 +15,19 @@ enum {
   /* Waits that need no memory. */
   FEW_WAITS = 8,
   LIST_FLAGS = 0x3f,
+  /* ZE_COMMAND_LIST_FLAG_EXP_CLONEABLE */
+  CLONEABLE = 0x10,
+  /* ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC */
+  MUTABLE_LIST_DESC = 0x20016,
   QUEUE_FLAGS = 0x7
 };
-
-/* A recorded command; what it points to follows it in its block.  It refers
-   to the signals, so that an event destroyed too early does no harm. */
-typedef struct recorded {
-  struct recorded *next;
-  zocl_command command;
-  zocl_launch launch;
-} recorded;
 
 struct zocl_commands {
   atomic_uint refs;
   uint32_t count;
-  recorded *first, **last;
+  zocl_recorded *first, **last;
+  uint64_t id_count;
+  zocl_recorded **ids;   /* by identifier - 1; NULL: not appended yet */
 };
 
 /* ------------------------------------------------------------------------
@@ -55,20 +53,36 @@ void zocl_commands_unref(zocl_commands *commands)
   if (commands == NULL ||
       atomic_fetch_sub_explicit(&commands->refs, 1, memory_order_acq_rel) != 1)
     return;
-  for (recorded *r = commands->first, *next; r != NULL; r = next) {
+  for (zocl_recorded *r = commands->first, *next; r != NULL; r = next) {
     next = r->next;
-    for (uint32_t i = 0; i < r->command.wait_count; i++)
-      zocl_signal_unref(r->command.waits[i]);
+    for (uint32_t i = 0; i < r->wait_room; i++)
+      zocl_signal_unref(r->waits[i]);
     zocl_signal_unref(r->command.signal);
     zocl_signal_unref(r->command.reset);
     free(r);
   }
+  free(commands->ids);
   free(commands);
 }
 
 uint32_t zocl_commands_count(const zocl_commands *commands)
 {
   return commands->count;
+}
+
+uint64_t zocl_commands_id(zocl_commands *commands)
+{
+  zocl_recorded **ids = realloc(commands->ids, (commands->id_count + 1) *
+                                                   sizeof *commands->ids);
+  if (ids == NULL) return 0;
+  commands->ids = ids;
+  ids[commands->id_count++] = NULL;
+  return commands->id_count;
+}
+
+zocl_recorded *zocl_commands_find(const zocl_commands *commands, uint64_t id)
+{
+  return id > 0 && id <= commands->id_count ? commands->ids[id - 1] : NULL;
 }
 
 static size_t round_up(size_t n)
@@ -78,27 +92,33 @@ static size_t round_up(size_t n)
 
 static ze_result_t list_record(zocl_list *list, const zocl_command *command)
 {
+  const zocl_launch *launch = command->launch;
   size_t wait_bytes = command->wait_count * sizeof *command->waits;
-  size_t args = round_up(command->args_size);
-  size_t values = command->kind == ZOCL_COMMAND_LAUNCH
-                      ? command->launch->kernel->values_size
-                      : 0;
-  size_t head = round_up(sizeof(recorded));
-  recorded *r = malloc(head + round_up(wait_bytes) + args + values);
+  size_t values = launch != NULL ? launch->kernel->values_size : 0;
+  size_t room = launch != NULL && values < list->next.values_room
+                    ? list->next.values_room
+                    : values;
+  size_t waits_at = round_up(sizeof(zocl_recorded));
+  size_t args_at = waits_at + round_up(wait_bytes);
+  size_t values_at = args_at + round_up(command->args_size);
+  zocl_recorded *r = malloc(values_at + room);
   if (r == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  char *at = (char *)r + head;
-  r->next = NULL;
-  r->command = *command;
-  if (wait_bytes > 0)
-    r->command.waits = memcpy(at, command->waits, wait_bytes);
-  at += round_up(wait_bytes);
+  *r = (zocl_recorded){.command = *command,
+                       .waits = (zocl_signal **)((char *)r + waits_at),
+                       .wait_room = command->wait_count,
+                       .values_at = values_at,
+                       .values_room = room,
+                       .id = list->next.id,
+                       .mutable_flags = list->next.flags};
+  if (wait_bytes > 0) memcpy(r->waits, command->waits, wait_bytes);
+  r->command.waits = r->waits;
   if (command->args_size > 0)
-    r->command.args = memcpy(at, command->args, command->args_size);
-  at += args;
-  if (command->kind == ZOCL_COMMAND_LAUNCH) {
-    r->launch = *command->launch;
-    if (values > 0)
-      r->launch.values = memcpy(at, command->launch->values, values);
+    r->command.args =
+        memcpy((char *)r + args_at, command->args, command->args_size);
+  if (launch != NULL) {
+    r->launch = *launch;
+    r->launch.values = (unsigned char *)r + values_at;
+    if (values > 0) memcpy((char *)r + values_at, launch->values, values);
     r->command.launch = &r->launch;
   }
   for (uint32_t i = 0; i < command->wait_count; i++)
@@ -106,13 +126,17 @@ static ze_result_t list_record(zocl_list *list, const zocl_command *command)
   if (command->signal != NULL) zocl_signal_ref(command->signal);
   if (command->reset != NULL) zocl_signal_ref(command->reset);
   zocl_commands *commands = list->commands;
+  if (r->id != 0) commands->ids[r->id - 1] = r;
+  list->next.id = 0;
+  list->next.flags = 0;
+  list->next.values_room = 0;
   *commands->last = r;
   commands->last = &r->next;
   commands->count++;
   return ZE_RESULT_SUCCESS;
 }
 
-static void recorded_fail(const recorded *r)
+static void recorded_fail(const zocl_recorded *r)
 {
   for (; r != NULL; r = r->next)
     if (r->command.signal != NULL) zocl_signal_fail(r->command.signal);
@@ -126,7 +150,7 @@ void zocl_commands_fail(const zocl_commands *commands)
 ze_result_t zocl_commands_submit(const zocl_commands *commands,
                                  zocl_stream *stream, bool fail)
 {
-  for (const recorded *r = commands->first; r != NULL; r = r->next) {
+  for (const zocl_recorded *r = commands->first; r != NULL; r = r->next) {
     ze_result_t result = zocl_stream_submit(stream, &r->command);
     if (result != ZE_RESULT_SUCCESS) {
       if (fail) recorded_fail(r);
@@ -219,6 +243,8 @@ ze_result_t zocl_CommandListCreate(ze_context_handle_t context,
                                 desc->commandQueueGroupOrdinal, &made);
   if (result != ZE_RESULT_SUCCESS) return result;
   made->flags = desc->flags;
+  for (const ze_base_desc_t *e = desc->pNext; e != NULL; e = e->pNext)
+    made->can_change |= (int)e->stype == MUTABLE_LIST_DESC;
   made->commands = commands_new();
   if (made->commands == NULL) {
     free(made);
@@ -276,6 +302,42 @@ ze_result_t zocl_CommandListDestroy(ze_command_list_handle_t list)
   return ZE_RESULT_SUCCESS;
 }
 
+/* The copy is closed as its source is, and has the same identifiers. */
+ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
+                                           ze_command_list_handle_t *clone)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(clone);
+  if (list->stream != NULL || !(list->flags & CLONEABLE) || !list->closed)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "only a closed command list made with the flag "
+                     "EXP_CLONEABLE can be cloned");
+  zocl_list *made = malloc(sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  *made = *list;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  made->commands = commands_new();
+  while (made->commands != NULL && result == ZE_RESULT_SUCCESS &&
+         made->commands->id_count < list->commands->id_count)
+    if (zocl_commands_id(made->commands) == 0)
+      result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  if (made->commands == NULL) result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  for (const zocl_recorded *r = list->commands->first;
+       r != NULL && result == ZE_RESULT_SUCCESS; r = r->next) {
+    made->next.id = r->id;
+    made->next.flags = r->mutable_flags;
+    made->next.values_room = r->values_room;
+    result = list_record(made, &r->command);
+  }
+  if (result != ZE_RESULT_SUCCESS) {
+    zocl_commands_unref(made->commands);
+    free(made);
+    return zocl_error(result);
+  }
+  *clone = made;
+  return ZE_RESULT_SUCCESS;
+}
+
 /* An immediate list is neither closed nor reset; both do nothing there. */
 ze_result_t zocl_CommandListClose(ze_command_list_handle_t list)
 {
@@ -293,6 +355,9 @@ ze_result_t zocl_CommandListReset(ze_command_list_handle_t list)
     if (empty == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
     zocl_commands_unref(list->commands);
     list->commands = empty;
+    list->next.id = 0;
+    list->next.flags = 0;
+    list->next.values_room = 0;
   }
   list->closed = false;
   return ZE_RESULT_SUCCESS;

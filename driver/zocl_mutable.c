@@ -1,0 +1,282 @@
+/*
+ * zocl_mutable.c - clones of command lists, and lists that can be changed.
+ * SPDX-License-Identifier: MIT
+ *
+ * A command that is to be changed later has an identifier, asked for before it
+ * is appended.  What is changed is what was recorded.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  /* ze_mutable_command_exp_flag_t */
+  KERNEL_ARGUMENTS = 0x1,
+  GROUP_COUNT = 0x2,
+  GROUP_SIZE = 0x4,
+  GLOBAL_OFFSET = 0x8,
+  SIGNAL_EVENT = 0x10,
+  WAIT_EVENTS = 0x20,
+  KERNEL_INSTRUCTION = 0x40,
+  ALL_FLAGS = 0xff,
+  DEFAULT_FLAGS = ALL_FLAGS & ~KERNEL_INSTRUCTION,
+  /* The descriptors that may be chained to ze_mutable_commands_exp_desc_t. */
+  ARGUMENT_DESC = 0x20019,
+  COUNT_DESC = 0x2001a,
+  SIZE_DESC = 0x2001b,
+  OFFSET_DESC = 0x2001c
+};
+
+/* ze_mutable_kernel_argument_exp_desc_t */
+typedef struct argument_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint64_t id;
+  uint32_t index;
+  size_t size;
+  const void *value;
+} argument_desc;
+
+/* ze_mutable_group_count_exp_desc_t */
+typedef struct count_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint64_t id;
+  const ze_group_count_t *groups;
+} count_desc;
+
+/* ze_mutable_group_size_exp_desc_t, ze_mutable_global_offset_exp_desc_t */
+typedef struct triple_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint64_t id;
+  uint32_t value[3];
+} triple_desc;
+
+/* ------------------------------------------------------------------------
+ * Identifiers.
+ */
+
+static ze_result_t not_mutable(void)
+{
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                   "the command list is not a mutable one");
+}
+
+ze_result_t zocl_CommandListGetNextCommandIdWithKernelsExp(
+    ze_command_list_handle_t list, const zocl_command_id_desc *desc,
+    uint32_t count, ze_kernel_handle_t *kernels, uint64_t *id)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(id);
+  if (desc->flags & ~(uint32_t)ALL_FLAGS)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if (!list->can_change) return not_mutable();
+  if (list->closed)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the command list is closed");
+  if (kernels == NULL && count > 0)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  size_t room = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ZOCL_NEED_HANDLE(kernels[i]);
+    if (room < kernels[i]->values_size) room = kernels[i]->values_size;
+  }
+  *id = list->next.id = zocl_commands_id(list->commands);
+  if (*id == 0) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  list->next.flags = desc->flags != 0 ? desc->flags : DEFAULT_FLAGS;
+  list->next.values_room = room;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandListGetNextCommandIdExp(
+    ze_command_list_handle_t list, const zocl_command_id_desc *desc,
+    uint64_t *id)
+{
+  return zocl_CommandListGetNextCommandIdWithKernelsExp(list, desc, 0, NULL,
+                                                        id);
+}
+
+ze_result_t zocl_CommandListIsMutableExp(ze_command_list_handle_t list,
+                                         ze_bool_t *value)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(value);
+  *value = list->can_change;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The command of an identifier, of which `flag` may be changed. */
+static ze_result_t command_find(const zocl_list *list, uint64_t id,
+                                uint32_t flag, zocl_recorded **command)
+{
+  if (!list->can_change) return not_mutable();
+  *command = zocl_commands_find(list->commands, id);
+  if (*command == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "there is no command %llu", (unsigned long long)id);
+  if (!((*command)->mutable_flags & flag))
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "command %llu was not to be changed so",
+                     (unsigned long long)id);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The same for one that launches a kernel. */
+static ze_result_t launch_find(const zocl_list *list, uint64_t id,
+                               uint32_t flag, zocl_recorded **command)
+{
+  ze_result_t result = command_find(list, id, flag, command);
+  if (result == ZE_RESULT_SUCCESS && (*command)->launch.kernel == NULL)
+    result = zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                       "command %llu is no launch", (unsigned long long)id);
+  return result;
+}
+
+/* ------------------------------------------------------------------------
+ * Changes.
+ */
+
+/* The values of a recorded launch are in its own block. */
+static unsigned char *values_of(zocl_recorded *r)
+{
+  return (unsigned char *)r + r->values_at;
+}
+
+static void launch_resize(zocl_recorded *r, const ze_group_count_t *groups)
+{
+  const uint32_t counts[3] = {groups->groupCountX, groups->groupCountY,
+                              groups->groupCountZ};
+  bool empty = counts[0] == 0 || counts[1] == 0 || counts[2] == 0;
+  r->command.groups = *groups;
+  r->command.kind = empty ? ZOCL_COMMAND_NOTHING : ZOCL_COMMAND_LAUNCH;
+  for (int d = 0; d < 3; d++)
+    r->launch.global[d] = r->launch.local[d] * counts[d];
+}
+
+/* Check one change, or make it. */
+static ze_result_t change(const zocl_list *list, const ze_base_desc_t *desc,
+                          bool make)
+{
+  const argument_desc *argument = (const argument_desc *)desc;
+  const count_desc *count = (const count_desc *)desc;
+  const triple_desc *triple = (const triple_desc *)desc;
+  zocl_recorded *r;
+  ze_result_t result;
+  switch ((int)desc->stype) {
+  case ARGUMENT_DESC:
+    result = launch_find(list, argument->id, KERNEL_ARGUMENTS, &r);
+    if (result != ZE_RESULT_SUCCESS) return result;
+    return zocl_kernel_argument(r->launch.kernel, argument->index,
+                                argument->size, argument->value,
+                                make ? values_of(r) : NULL);
+  case COUNT_DESC:
+    result = launch_find(list, count->id, GROUP_COUNT, &r);
+    if (result != ZE_RESULT_SUCCESS) return result;
+    ZOCL_NEED_POINTER(count->groups);
+    if (make) launch_resize(r, count->groups);
+    return ZE_RESULT_SUCCESS;
+  case SIZE_DESC:
+    result = launch_find(list, triple->id, GROUP_SIZE, &r);
+    if (result == ZE_RESULT_SUCCESS)
+      result = zocl_kernel_check_group(r->launch.kernel, triple->value[0],
+                                       triple->value[1], triple->value[2]);
+    if (result != ZE_RESULT_SUCCESS || !make) return result;
+    for (int d = 0; d < 3; d++) r->launch.local[d] = triple->value[d];
+    launch_resize(r, &r->command.groups);
+    return ZE_RESULT_SUCCESS;
+  case OFFSET_DESC:
+    result = launch_find(list, triple->id, GLOBAL_OFFSET, &r);
+    if (result != ZE_RESULT_SUCCESS || !make) return result;
+    for (int d = 0; d < 3; d++) r->launch.offset[d] = triple->value[d];
+    return ZE_RESULT_SUCCESS;
+  default:
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                     "a change of type 0x%x", (unsigned)desc->stype);
+  }
+}
+
+/* All changes are checked before the first is made. */
+ze_result_t zocl_CommandListUpdateMutableCommandsExp(
+    ze_command_list_handle_t list, const ze_base_desc_t *desc)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(desc);
+  for (int make = 0; make < 2; make++)
+    for (const ze_base_desc_t *d = desc->pNext; d != NULL; d = d->pNext) {
+      ze_result_t result = change(list, d, make == 1);
+      if (result != ZE_RESULT_SUCCESS) return result;
+    }
+  return ZE_RESULT_SUCCESS;
+}
+
+static void signal_replace(zocl_signal **place, zocl_signal *signal)
+{
+  if (signal != NULL) zocl_signal_ref(signal);
+  zocl_signal_unref(*place);
+  *place = signal;
+}
+
+ze_result_t zocl_CommandListUpdateMutableCommandSignalEventExp(
+    ze_command_list_handle_t list, uint64_t id, ze_event_handle_t event)
+{
+  ZOCL_NEED_HANDLE(list);
+  zocl_recorded *r;
+  ze_result_t result = command_find(list, id, SIGNAL_EVENT, &r);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  signal_replace(&r->command.signal, event != NULL ? event->signal : NULL);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
+    ze_command_list_handle_t list, uint64_t id, uint32_t count,
+    ze_event_handle_t *events)
+{
+  ZOCL_NEED_HANDLE(list);
+  zocl_recorded *r;
+  ze_result_t result = command_find(list, id, WAIT_EVENTS, &r);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (count > r->wait_room || (count > 0 && events == NULL))
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
+                     "%u events for a command that was appended with %u",
+                     count, r->wait_room);
+  for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(events[i]);
+  for (uint32_t i = 0; i < r->wait_room; i++)
+    signal_replace(&r->waits[i], i < count ? events[i]->signal : NULL);
+  r->command.wait_count = count;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The launch keeps its count of groups and its offset, and has the new kernel's
+   arguments and group size as they are now. */
+static void kernel_replace(zocl_recorded *r, zocl_kernel *kernel)
+{
+  r->launch.kernel = kernel;
+  memcpy(values_of(r), kernel->values, kernel->values_size);
+  for (int d = 0; d < 3; d++) r->launch.local[d] = kernel->group[d];
+  launch_resize(r, &r->command.groups);
+}
+
+ze_result_t zocl_CommandListUpdateMutableCommandKernelsExp(
+    ze_command_list_handle_t list, uint32_t count, uint64_t *ids,
+    ze_kernel_handle_t *kernels)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(ids);
+  ZOCL_NEED_POINTER(kernels);
+  for (int make = 0; make < 2; make++)
+    for (uint32_t i = 0; i < count; i++) {
+      zocl_recorded *r;
+      ZOCL_NEED_HANDLE(kernels[i]);
+      ze_result_t result = launch_find(list, ids[i], KERNEL_INSTRUCTION, &r);
+      if (result != ZE_RESULT_SUCCESS) return result;
+      if (kernels[i]->values_size > r->values_room)
+        return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                         "kernel %s was not named for command %llu",
+                         kernels[i]->info->name, (unsigned long long)ids[i]);
+      if (make) kernel_replace(r, kernels[i]);
+    }
+  return ZE_RESULT_SUCCESS;
+}
