@@ -1169,6 +1169,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_compile(L);
   lze_open_wrap(L);
   lze_open_graph(L);
+  lze_open_tune(L);
   lze_open_plan(L);
   lze_open_share(L);
   lze_open_parallel(L);

@@ -677,45 +677,59 @@ static bool take_plan(const Rule *r, const char *instead,
 /* A limit of 0 is one nobody has stated. */
 static uint32_t limit(uint32_t n) { return n == 0 ? UINT32_MAX : n; }
 
-bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
-  Rule r = {.in = in, .splits = lze_group_splits(in)};
-  Words w = {out->why, sizeof out->why};
-  uint32_t g[3];
-  out->count = 0;
-  r.most = least(limit(in->max_total), limit(in->kernel_max));
-  r.units = in->units == 0 ? 1 : in->units;
+/* What the rule goes by. Returns false, with the reason in words, where the
+   range or its offset cannot be. */
+static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
+  *r = (Rule){.in = in, .splits = lze_group_splits(in)};
+  r->most = least(limit(in->max_total), limit(in->kernel_max));
+  r->units = in->units == 0 ? 1 : in->units;
   /* A CPU that does not tell has vectors of 8 floats, a GPU sub-groups of
      16: both the middle of what there is. */
-  r.lanes = !in->software && in->kernel_subgroup != 0 ? in->kernel_subgroup
+  r->lanes = !in->software && in->kernel_subgroup != 0 ? in->kernel_subgroup
             : in->simd > 1                            ? in->simd
             : in->software                            ? 8
                                                       : 16;
-  if (r.lanes > ROW_SIZE) r.lanes = ROW_SIZE;
-  memcpy(r.beside, in->beside, sizeof r.beside);
-  if (r.beside[0] == 0 && r.beside[1] == 0 && r.beside[2] == 0)
-    r.beside[0] = 1;
+  if (r->lanes > ROW_SIZE) r->lanes = ROW_SIZE;
+  memcpy(r->beside, in->beside, sizeof r->beside);
+  if (r->beside[0] == 0 && r->beside[1] == 0 && r->beside[2] == 0)
+    r->beside[0] = 1;
   bool is_heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
                                   SPIRV_USES_UNKNOWN_CALL);
-  r.loads = is_heavy ? heavy : light;
-  r.load_count = is_heavy ? 2 : 1;
+  r->loads = is_heavy ? heavy : light;
+  r->load_count = is_heavy ? 2 : 1;
   for (int d = 0; d < 3; d++) {
     if (in->global[d] == 0 || in->global[d] > UINT32_MAX) {
-      add(&w, "a range of %llu along %c is not in 1 .. 2^32-1",
+      add(w, "a range of %llu along %c is not in 1 .. 2^32-1",
           (unsigned long long)in->global[d], axis[d]);
       return false;
     }
     if (in->offset[d] > UINT32_MAX || (in->offset[d] != 0 && !in->offsets)) {
-      add(&w, in->offsets ? "an offset of %llu along %c is over 2^32-1"
+      add(w, in->offsets ? "an offset of %llu along %c is over 2^32-1"
                           : "the driver has no global offsets, and %llu is "
                             "asked for along %c",
           (unsigned long long)in->offset[d], axis[d]);
       return false;
     }
-    r.n[d] = (uint32_t)in->global[d];
-    r.size[d] = limit(in->max_size[d]);
-    r.count[d] = limit(in->max_count[d]);
+    r->n[d] = (uint32_t)in->global[d];
+    r->size[d] = limit(in->max_size[d]);
+    r->count[d] = limit(in->max_count[d]);
   }
+  return true;
+}
 
+/* What nobody has asked for must not write past an array's end. */
+static void rule_fit(Rule *r) {
+  for (int d = 0; d < 3; d++)
+    r->size[d] = least(r->size[d], limit(r->in->local_fit[d]));
+  r->most = least(r->most, limit(r->in->local_items));
+}
+
+bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
+  Rule r;
+  Words w = {out->why, sizeof out->why};
+  uint32_t g[3];
+  out->count = 0;
+  if (!rule_init(&r, in, &w)) return false;
   if (in->required[0] != 0 || in->given[0] != 0) {
     for (int d = 0; d < 3; d++) {
       uint32_t required = in->required[d] == 0 ? 1 : in->required[d];
@@ -733,10 +747,7 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
     return take_size(&r, g, in->required[0] != 0 ? "the required group"
                                                  : in->given_by, out);
   }
-  /* What nobody has asked for must not write past an array's end. */
-  for (int d = 0; d < 3; d++)
-    r.size[d] = least(r.size[d], limit(in->local_fit[d]));
-  r.most = least(r.most, limit(in->local_items));
+  rule_fit(&r);
   const char *whose = NULL;
   bool heuristic = in->policy == LZE_POLICY_LZE ||
                    (in->policy == LZE_POLICY_TUNED && in->suggested[0] == 0);
@@ -747,4 +758,72 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
   /* Somebody else's rule may not fit here; the range still has to run. */
   if (whose != NULL && take_size(&r, g, whose, out)) return true;
   return take_plan(&r, whose, out);
+}
+
+/* --- candidates --------------------------------------------------------- */
+
+/* The number of octaves up to n: 0 for 0, 1 for 1, 2 for 2 and 3. */
+static int octave(uint64_t n) {
+  int k = 0;
+  for (; n != 0; n /= 2) k++;
+  return k;
+}
+
+enum { OCTAVES = 33 };
+
+/* The cheapest plan of each octave of sizes along x and in all; the cost of
+   what is not there is negative. */
+static void plans_by_octave(const Rule *r, const CutList l[3],
+                            Plan best[OCTAVES * OCTAVES]) {
+  for (int k = 0; k < OCTAVES * OCTAVES; k++) best[k].cost = -1;
+  for (int x = 0; x < l[0].n; x++)
+    for (int y = 0; y < l[1].n; y++)
+      for (int z = 0; z < l[2].n; z++) {
+        int cut[3] = {x, y, z};
+        uint64_t items = l[0].cuts[x].s[0].size;
+        Plan *p = &best[octave(items) * OCTAVES];
+        items *= l[1].cuts[y].s[0].size;
+        if (items > r->most) continue;
+        items *= l[2].cuts[z].s[0].size;
+        if (items > r->most || plan_parts(l, cut) > LZE_MAX_PARTS) continue;
+        p += octave(items);
+        double cost = plan_cost(r, l, cut);
+        if (p->cost < 0 || cost < p->cost) *p = (Plan){{x, y, z}, cost};
+      }
+}
+
+int lze_group_candidates(const lze_GroupInput *in, uint32_t (*sizes)[3],
+                         int most) {
+  lze_GroupInput plain = *in;
+  lze_GroupChoice first;
+  Words w = {first.why, sizeof first.why};
+  CutList l[3];
+  Rule r;
+  Plan best[OCTAVES * OCTAVES];
+  uint32_t fixed[3];
+  plain.policy = LZE_POLICY_LZE;
+  memset(plain.given, 0, sizeof plain.given);
+  if (most < 1 || !lze_group_choose(&plain, &first) ||
+      !rule_init(&r, &plain, &w))
+    return 0;
+  memcpy(sizes[0], first.parts[0].group, sizeof sizes[0]);
+  rule_fit(&r);
+  if (in->required[0] != 0 ||
+      (fixed_size(&r, fixed) && memcmp(fixed, sizes[0], sizeof fixed) == 0))
+    return 1;
+  for (int d = 0; d < 3; d++) list_cuts(&r, &l[d], d);
+  plans_by_octave(&r, l, best);
+  int n = 1;
+  while (n < most) {
+    Plan *next = NULL;
+    for (int k = 0; k < OCTAVES * OCTAVES; k++)
+      if (best[k].cost >= 0 && (next == NULL || best[k].cost < next->cost))
+        next = &best[k];
+    if (next == NULL) break;
+    next->cost = -1;
+    for (int d = 0; d < 3; d++)
+      sizes[n][d] = l[d].cuts[next->cut[d]].s[0].size;
+    if (memcmp(sizes[n], sizes[0], sizeof sizes[0]) != 0) n++;
+  }
+  return n;
 }

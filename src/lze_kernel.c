@@ -662,11 +662,18 @@ static const lze_GroupChoice *kernel_cut(lua_State *L, lze_Kernel *k,
       lze_fail(L, k->module->device->driver, r, k->name,
                "zeKernelSuggestGroupSize", NULL, NULL);
   }
+  if (l->policy == LZE_POLICY_TUNED) lze_tuned_group(k, in, in->suggested);
   if (!lze_group_choose(in, &c->choice))
     luaL_error(L, "%s: %s", k->name, c->choice.why);
   c->valid = true;
   return &c->choice;
 }
+
+const lze_GroupInput *lze_kernel_input(const lze_Kernel *k) {
+  return &k->cut->in;
+}
+
+void lze_kernel_forget(lze_Kernel *k) { k->cut->valid = false; }
 
 /* --- launches ----------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
  */
 #include "lze_private.h"
 
-#include "cache.h"
 #include "signature.h"
 
 #include <errno.h>
@@ -160,7 +159,7 @@ static ze_result_t module_build(lze_Module *m, ze_module_format_t format,
   return r;
 }
 
-/* What a native binary depends on. */
+/* What a native binary, and how fast it is, depend on. */
 static cache_key module_key(const lze_Module *m, const void *bytes,
                             size_t size, const char *flags,
                             const ze_module_constants_t *constants) {
@@ -183,10 +182,9 @@ static cache_key module_key(const lze_Module *m, const void *bytes,
 static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
                                        size_t size, const char *flags,
                                        const ze_module_constants_t *c) {
-  cache_key key = module_key(m, bytes, size, flags, c);
   static const ze_module_constants_t none;
   size_t native_size = 0;
-  unsigned char *native = cache_read("native", &key, &native_size);
+  unsigned char *native = cache_read("native", &m->key, &native_size);
   if (native != NULL) {
     ze_result_t r = module_build(m, ZE_MODULE_FORMAT_NATIVE, native,
                                  native_size, flags, &none);
@@ -201,7 +199,7 @@ static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
       native_size > 0 && (native = malloc(native_size)) != NULL) {
     if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, native) ==
         ZE_RESULT_SUCCESS)
-      cache_write("native", &key, native, native_size);
+      cache_write("native", &m->key, native, native_size);
     free(native);
   }
   return r;
@@ -378,6 +376,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     module_constants(L, lua_gettop(L), m, &constants);
   }
   module_keep_options(L, box, t);
+  m->key = module_key(m, data, size, o.flags, &constants);
   ze_result_t r;
   if (o.signature != NULL) {
     r = module_build(m, FORMAT_OPENCL_C, data, size, o.flags, &constants);

@@ -20,6 +20,7 @@
 #include <level_zero/ze_api.h>
 
 #include "prepare.h"
+#include "cache.h"
 #include "spirv.h"
 
 #ifndef LZE_VERSION
@@ -106,6 +107,13 @@ typedef struct lze_GroupChoice {
    met; without these it never fails.  A given group larger than the range of a
    kernel that splits is cut to it. */
 bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out);
+
+/* Sizes worth measuring, in the order of what is expected of them: of each
+   octave of sizes in all, and along x, the one that the rule likes best; only
+   the one where a kernel requires it, or its local memory has places for just
+   that. Returns how many, at most `most`; none where the choice would fail. */
+int lze_group_candidates(const lze_GroupInput *in, uint32_t (*sizes)[3],
+                         int most);
 
 /* Whether a range may be split into a body and tails without the kernel
    noticing: nothing but GlobalInvocationId is used and the driver has
@@ -1118,6 +1126,7 @@ struct lze_Module {
   ze_module_build_log_handle_t log;
   spirv_module *spirv;          /* of stubs where the driver compiled it */
   bool source;                  /* it did */
+  cache_key key;                /* of what it was built from, and for */
   char name[64];                /* for messages: "module kernels/a.spv" */
 };
 
@@ -1183,6 +1192,16 @@ bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                      ze_command_list_handle_t list, ze_event_handle_t signal,
                      ze_event_handle_t first, uint32_t wait_count,
                      ze_event_handle_t *waits, lze_Outcome *out);
+
+/* What the rule was asked for the launch that was checked last. */
+const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
+/* Ask it again when that comes again. */
+void lze_kernel_forget(lze_Kernel *k);
+
+/* lze_tune.c: the size that lze.tune has found for a kernel and such a range;
+   zeros where it has none. */
+void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
+                     uint32_t size[3]);
 
 /* lze_pin.c: raise unless `list` is as LZE_GROUP must be. */
 void lze_check_groups(lua_State *L, const char *list);
@@ -1425,6 +1444,7 @@ void lze_open_spirv(lua_State *L);
 void lze_open_compile(lua_State *L);
 void lze_open_wrap(lua_State *L);
 void lze_open_graph(lua_State *L);
+void lze_open_tune(lua_State *L);
 void lze_open_plan(lua_State *L);
 void lze_open_share(lua_State *L);
 void lze_open_parallel(lua_State *L);

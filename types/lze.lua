@@ -344,6 +344,22 @@ function Kernel:close() end
 ---@return lze.LocalBytes
 function lze.local_bytes(n) end
 
+---@class lze.TuneResult
+---@field group integer[]
+---@field ns integer
+---@field rounds integer
+
+---@class lze.TuneReport: lze.TuneResult
+---@field stored boolean
+---@field results lze.TuneResult[]
+
+---Measures group sizes; policy = "tuned" uses what it finds.
+---@param k lze.Kernel
+---@param range integer | integer[] | lze.LaunchTable
+---@param ... any
+---@return lze.TuneReport
+function lze.tune(k, range, ...) end
+
 ---@param path string SPIR-V, or OpenCL C where it ends in .cl
 ---@param options? lze.CompileOptions
 ---@return lze.Module

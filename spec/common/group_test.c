@@ -155,6 +155,34 @@ static void check_choice(const lze_GroupInput *in) {
   }
 }
 
+/* What is worth measuring is legal, and different. */
+static void check_candidates(const lze_GroupInput *in) {
+  enum { MOST = 24 };
+  uint32_t sizes[MOST][3];
+  lze_GroupChoice choice, *c = &choice;
+  lze_GroupInput plain = *in;
+  plain.policy = LZE_POLICY_LZE;
+  memset(plain.given, 0, sizeof plain.given);
+  bool ok = lze_group_choose(&plain, c);
+  int n = lze_group_candidates(in, sizes, MOST);
+  REQUIRE(n <= MOST && (n > 0) == ok);
+  if (n > 0)
+    REQUIRE(memcmp(sizes[0], c->parts[0].group, sizeof sizes[0]) == 0);
+  for (int k = 0; k < n; k++) {
+    for (int j = 0; j < k; j++)
+      REQUIRE(memcmp(sizes[j], sizes[k], sizeof sizes[k]) != 0);
+    memcpy(plain.given, sizes[k], sizeof plain.given);
+    REQUIRE(lze_group_choose(&plain, c));
+    uint64_t items = 1;
+    for (int d = 0; d < 3; d++) {
+      items *= sizes[k][d];
+      if (in->required[0] == 0)
+        REQUIRE(sizes[k][d] <= stated(in->local_fit[d]));
+    }
+    if (in->required[0] == 0) REQUIRE(items <= stated(in->local_items));
+  }
+}
+
 /* --- random inputs ------------------------------------------------------ */
 
 static uint64_t state;
@@ -239,6 +267,7 @@ static void check_random(unsigned long count, uint64_t seed) {
     for (int k = 0; k < 4; k++) draw(2);
     lze_GroupInput in = draw_input();
     check_choice(&in);
+    if (n % 16 == 0) check_candidates(&in);
   }
 }
 

@@ -160,6 +160,9 @@ part("kernels", function()
     k({7, 11, policy = policy}, seen, 7, 11)
     same(filled(77, 1), seen:read())
   end
+  local seen = lze.buffer("int", 7)
+  assert(#lze.tune(k, {7, 1}, seen, 7, 1).group == 3)
+  same(filled(7, 0), seen:read())
   k:close()
 end)
 
