@@ -105,8 +105,9 @@ static bool is_uniform(stride a)
 
 static stride stride_of(const strides *s, uint32_t id)
 {
+  const stride none = {.root = 0};
   int64_t d = find_def(s->r, id);
-  return d < 0 ? (stride){.root = 0} : s->of[d];
+  return d < 0 ? none : s->of[d];
 }
 
 /* A constant with its sign. */

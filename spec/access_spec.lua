@@ -94,7 +94,9 @@ local function make(name, draw)
       new(union(v, w), "t%d[i & 1]", #lines - 1)
     end,
   }
-  for _ = 1, 2 + draw(8) do steps[draw(exact and 16 or #steps)](any(), any()) end
+  for _ = 1, 2 + draw(8) do
+    steps[draw(exact and 16 or #steps)](any(), any())
+  end
   local params, expected = {}, {}
   for i = 1, 4 do
     local const = not writes[i] and draw(3) == 1

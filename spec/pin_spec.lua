@@ -55,9 +55,9 @@ describe("k.group_hint", function()
   it("says which limit it breaks", function()
     local groups = mod.count_groups
     groups.group_hint = 64
-    assert.equal("kernel count_groups: the group_hint 64 does not divide the " ..
-      "range 1009, which it must because the kernel reads its place in the " ..
-      "group", expect.misuse(function() groups:group(1009) end))
+    assert.equal("kernel count_groups: the group_hint 64 does not divide " ..
+      "the range 1009, which it must because the kernel reads its place in " ..
+      "the group", expect.misuse(function() groups:group(1009) end))
     groups.group_hint = nil
     k.group_hint = k.max_group_size + 1
     assert.matches("kernel count: the group_hint %d+ is more than the %d+ ",
@@ -121,7 +121,8 @@ describe("LZE_GROUP", function()
       end
       print(table.concat(groups, "; "))]]
     assert.equal("g.one 50 of 1000: the group of LZE_GROUP; " ..
-      "g.two 25 of 1000: the group of LZE_GROUP\n", run(script, "g.two=25;count=50"))
+      "g.two 25 of 1000: the group of LZE_GROUP\n",
+      run(script, "g.two=25;count=50"))
   end)
 
   it("says which limit it breaks", function()
