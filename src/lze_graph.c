@@ -166,6 +166,14 @@ void lze_push_values(lua_State *L, int values, int count, int map,
   }
 }
 
+lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
+                              lua_Integer count) {
+  lze_Scratch *s = lze_push_box(L, lze_scratch_kind, sizeof *s);
+  s->type = type;
+  s->count = count;
+  return s;
+}
+
 static int scratch_length(lua_State *L) {
   const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
   lua_pushinteger(L, s->count);
@@ -647,9 +655,7 @@ static int graph_buffer(lua_State *L) {
                                         (LUAI_UACINT)count,
                                         count < 0 ? "negative"
                                                   : "more than any memory"));
-  lze_Scratch *s = lze_push_box(L, lze_scratch_kind, sizeof *s);
-  s->type = type;
-  s->count = count;
+  lze_push_scratch(L, type, count);
   return 1;
 }
 

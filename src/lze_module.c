@@ -405,6 +405,12 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   return 1;
 }
 
+/* The context of the module at 1. */
+static lze_Context *context_of_module(lua_State *L, const void *of) {
+  (void)of;
+  return module_check(L, 1)->o.context;
+}
+
 /* mod:on(device | selector) -> the same module, with the same options, on
    another device: the same object each time. */
 static int module_on(lua_State *L) {
@@ -446,6 +452,11 @@ static int module_on(lua_State *L) {
   lua_pushvalue(L, 2);
   lua_rawset(L, 6);
   m = module_check(L, 1);
+  if (m->o.context->driver == d->driver) {
+    lze_push_context(L, context_of_module, NULL);
+    lua_setfield(L, 6, "context");
+  }
+  m = module_check(L, 1);
   /* "module NAME", without the first word, which is put back. */
   lua_pushstring(L, m->name + strlen("module "));
   module_new(L, 5, 6, lua_tostring(L, -1), FORM_SPIRV);
@@ -455,6 +466,25 @@ static int module_on(lua_State *L) {
   lua_rawset(L, 4);
   lua_settop(L, made);
   return 1;
+}
+
+static int module_kernel(lua_State *L);
+
+void lze_push_kernel_for(lua_State *L, int kernel,
+                         const lze_DeviceInfo *device) {
+  const lze_Kernel *k = lze_test_kernel(L, kernel);
+  luaL_checkstack(L, 8, NULL);
+  lua_pushcfunction(L, module_kernel);
+  lua_pushcfunction(L, module_on);
+  lua_getiuservalue(L, kernel, 1);
+  const ModuleBox *b = lze_test_box(L, -1, lze_module_kind);
+  if (b == NULL || b->module == NULL || b->module->o.closed)
+    luaL_error(L, "%s is of another device, and its module is closed",
+               k->name);
+  lze_push_device(L, device);
+  lua_call(L, 2, 1);
+  lua_pushstring(L, k->info->name);
+  lua_call(L, 2, 1);
 }
 
 /* lze.module(bytes [, options]) -> module

@@ -124,6 +124,20 @@ static const uint8_t *step_stated(lua_State *L, int step) {
   return stated;
 }
 
+void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device) {
+  const lze_Kernel *k = lze_test_kernel(L, index);
+  if (k == NULL || k->o.closed || k->module->device == device) return;
+  lze_push_kernel_for(L, index, device);
+  lua_replace(L, index);
+}
+
+/* In a protected call: a step's kernel and its device. */
+static int kernel_protected(lua_State *L) {
+  lze_plan_kernel(L, 1, lua_touserdata(L, 2));
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* Check the values of step i, whose table is at stack index `step`, and keep
    what they come to. Returns LUA_OK, or an error that is on the stack. The
    plan's table is at `table`. [-0, +0|1] */
@@ -137,6 +151,18 @@ static int step_look(lua_State *L, lze_Plan *p, int table, int step,
   int stubs = lua_gettop(L);
   lze_push_values(L, step, count, stubs, p->o.context, p->device);
   lze_Step *s = &p->steps[i];
+  if (s->kind == LZE_STEP_TASK) {
+    lua_pushcfunction(L, kernel_protected);
+    lua_pushvalue(L, stubs + 1);
+    lua_pushlightuserdata(L, (void *)s->device);
+    int status = lua_pcall(L, 2, 1, 0);
+    if (status != LUA_OK) {
+      lua_replace(L, top + 1);
+      lua_settop(L, top + 1);
+      return status;
+    }
+    lua_replace(L, stubs + 1);
+  }
   Look look = {.node = &p->nodes[i], .stated = stated};
   look.node->access_count = 0;
   lze_Checked check = {
@@ -151,7 +177,8 @@ static int step_look(lua_State *L, lze_Plan *p, int table, int step,
   s->why = NULL;
   s->empty = false;
   if (s->kind == LZE_STEP_TASK) {
-    if (s->kernel == NULL) {
+    if (s->kernel != check.kernel) {
+      if (s->kernel != NULL) lze_unpin(&s->kernel->o);
       s->kernel = check.kernel;
       lze_pin(&s->kernel->o);
     }
@@ -176,11 +203,6 @@ static int step_look(lua_State *L, lze_Plan *p, int table, int step,
   }
   lua_settop(L, top);
   check_memory(L, !look.failed);
-  if (s->kind == LZE_STEP_TASK && s->kernel->module->device != p->device) {
-    lua_pushfstring(L, "%s is of another device than the plan",
-                    s->kernel->name);
-    return LUA_ERRRUN;
-  }
   return LUA_OK;
 }
 
@@ -202,19 +224,161 @@ static void compile_problem(lua_State *L, const Compiler *c,
   lua_pop(L, 1);
 }
 
-/* Add the step whose table is on the top of the stack; its name is there
-   already. [-1, +0] */
-static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
+/* Add the step whose table is on the top of the stack, and has its name, to run
+   on that device. [-1, +0] */
+static void compile_plain_step(lua_State *L, const Compiler *c,
+                               lze_StepKind kind,
+                               const lze_DeviceInfo *device) {
   int step = lua_gettop(L);
   lze_getoption(L, step, "name");
   plan_add_step(L, c->p, kind, lua_tostring(L, -1));
   uint32_t i = c->p->count - 1;
+  c->p->steps[i].device = device;
+  c->p->spread = c->p->spread || device != c->p->device;
   lze_getoption(L, c->table, "steps");
   lua_pushvalue(L, step);
   lua_rawseti(L, -2, (lua_Integer)i + 1);
   if (step_look(L, c->p, c->table, step, i) != LUA_OK)
     compile_problem(L, c, &c->p->steps[i]);
   lua_settop(L, step - 1);
+}
+
+/* The device whose memory the value at `index` is in, or NULL where that is
+   not for one device alone. */
+static const lze_DeviceInfo *value_device(lua_State *L, int index) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  return b != NULL && lze_buffer_is_open(b) && b->storage->usage == LZE_DEVICE
+             ? b->storage->device : NULL;
+}
+
+/* A step that copies from the value at stack index src to that at dst, named
+   by the string at the top of the stack. [-1, +0] */
+static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
+                         const lze_DeviceInfo *device) {
+  lua_createtable(L, 5, 2);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "name");
+  lua_pushvalue(L, dst);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, src);
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, 5);
+  lua_setfield(L, -2, "n");
+  compile_plain_step(L, c, LZE_STEP_COPY, device);
+}
+
+/* A task on a device uses memory of another: by way of the host, what it needs
+   comes to a buffer of its own before it, and what it has written goes back
+   after it. */
+typedef struct Visit {
+  int argument;                 /* position among the values */
+  int buffer, staging, shadow;  /* on the stack */
+  const lze_DeviceInfo *home;
+} Visit;
+
+/* The task whose table is on the top of the stack, with the device buffers of
+   others replaced. [-1, +0] */
+static void compile_visits(lua_State *L, const Compiler *c,
+                           const lze_DeviceInfo *device) {
+  int step = lua_gettop(L);
+  lze_getoption(L, step, "n");
+  lua_Integer count = lua_tointeger(L, -1);
+  lze_getoption(L, step, "name");
+  const char *name = lua_tostring(L, -1);
+  luaL_checkstack(L, 3 * (int)count + 12, "too many arguments");
+  Visit *visits = lua_newuserdatauv(L, (size_t)count * sizeof *visits + 1, 0);
+  uint32_t n = 0;
+  for (lua_Integer v = 3; v <= count; v++) {
+    lua_rawgeti(L, step, v);
+    const lze_DeviceInfo *home = value_device(L, -1);
+    if (home == NULL || home == device) {
+      lua_pop(L, 1);
+      continue;
+    }
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    Visit *t = &visits[n++];
+    *t = (Visit){(int)v, lua_gettop(L), lua_gettop(L) + 1, lua_gettop(L) + 2,
+                 home};
+    lze_push_scratch(L, b->type, b->count)->host = true;
+    lze_push_scratch(L, b->type, b->count)->device = device;
+    lua_pushfstring(L, "%s (argument %d to the host)", name, (int)v - 2);
+    compile_move(L, c, t->staging, t->buffer, home);
+    lua_pushfstring(L, "%s (argument %d to the device)", name, (int)v - 2);
+    compile_move(L, c, t->shadow, t->staging, device);
+    lua_pushvalue(L, t->shadow);
+    lua_rawseti(L, step, v);
+  }
+  lua_pushvalue(L, step);
+  compile_plain_step(L, c, LZE_STEP_TASK, device);
+  uint32_t task = c->p->count - 1;
+  lze_getoption(L, c->table, "stubs");
+  int stubs = lua_gettop(L);
+  for (uint32_t i = 0; i < n; i++) {
+    const Visit *t = &visits[i];
+    lua_pushvalue(L, t->shadow);
+    lua_rawget(L, stubs);
+    const lze_Buffer *stub = lze_test_buffer(L, -1);
+    bool written = false;
+    for (uint32_t a = 0; a < c->p->nodes[task].access_count; a++)
+      if (c->p->nodes[task].accesses[a].storage == stub->storage)
+        written = written || c->p->nodes[task].accesses[a].write;
+    lua_pop(L, 1);
+    if (!written) continue;
+    lua_pushfstring(L, "%s (argument %d from the device)", name,
+                    t->argument - 2);
+    compile_move(L, c, t->staging, t->shadow, device);
+    lua_pushfstring(L, "%s (argument %d from the host)", name,
+                    t->argument - 2);
+    compile_move(L, c, t->buffer, t->staging, t->home);
+  }
+  lua_settop(L, step - 1);
+}
+
+/* Add the step whose table is on the top of the stack; its name is there
+   already. [-1, +0] */
+static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
+  int step = lua_gettop(L);
+  const lze_DeviceInfo *device = c->p->device;
+  if (lze_getoption(L, step, "device") != LUA_TNIL)
+    device = lze_test_device(L, -1);
+  lua_pop(L, 1);
+  if (device->driver != c->p->o.context->driver) {
+    lua_pushfstring(L, "task %s: device: one of another driver than the plan's",
+                    lze_getoption(L, step, "name") == LUA_TSTRING
+                        ? lua_tostring(L, -1) : "?");
+    lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+    lua_settop(L, step - 1);
+    return;
+  }
+  if (kind == LZE_STEP_TASK) {
+    compile_visits(L, c, device);
+    return;
+  }
+  /* Copies and fills run where the memory is. */
+  lua_rawgeti(L, step, 1);
+  lua_rawgeti(L, step, 2);
+  const lze_DeviceInfo *to = value_device(L, step + 1);
+  const lze_DeviceInfo *from =
+      kind == LZE_STEP_COPY ? value_device(L, step + 2) : NULL;
+  if (to != NULL && from != NULL && to != from) {
+    /* src[i..j] to the host, then to dst[at..] */
+    const lze_Buffer *src = lze_test_buffer(L, step + 2);
+    lze_getoption(L, step, "name");
+    const char *name = lua_tostring(L, -1);
+    lze_push_scratch(L, src->type, src->count)->host = true;
+    int staging = lua_gettop(L);
+    lua_pushfstring(L, "%s (to the host)", name);
+    compile_move(L, c, staging, step + 2, from);
+    lua_pushvalue(L, staging);
+    lua_rawseti(L, step, 2);
+    lua_pushvalue(L, step);
+    compile_plain_step(L, c, kind, to);
+    lua_settop(L, step - 1);
+    return;
+  }
+  lua_settop(L, step);
+  compile_plain_step(L, c, kind,
+                     to != NULL ? to : from != NULL ? from : device);
 }
 
 /* A step that copies between the buffers at stack indices dst and src. */
@@ -285,7 +449,7 @@ static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
    [-1, +0] */
 static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
                           int depth) {
-  static const char *const kept[] = {"n", "access"};
+  static const char *const kept[] = {"n", "access", "device"};
   int graph = lua_gettop(L);
   luaL_checkstack(L, 20, NULL);
   if (depth > MAX_DEPTH)
@@ -484,6 +648,12 @@ static void plan_own(lze_Plan *p, lze_Storage *s) {
   lze_own(&s->o);
 }
 
+static bool plan_is_arena(const lze_Plan *p, const lze_Storage *s) {
+  for (uint32_t i = 0; i < LZE_MAX_PLACES; i++)
+    if (p->arenas[i] == s) return true;
+  return false;
+}
+
 /* Where the stub of a transient buffer is told from a real one. */
 static bool storage_is_stub(const lze_Storage *s, const lze_Transient *items,
                             uint32_t n) {
@@ -511,9 +681,9 @@ static uint32_t capture(lze_Access *all, uint32_t count, const lze_Access *x) {
    instead of those that were owned before. */
 static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
                          uint32_t n) {
-  size_t total = 1;
-  for (uint32_t i = 0; i < p->count; i++) total += p->nodes[i].access_count;
-  total *= p->parities;
+  size_t total = LZE_MAX_PLACES;
+  for (uint32_t i = 0; i < p->count; i++)
+    total += p->nodes[i].access_count * p->parities;
   lze_Access *all = malloc(total * sizeof *all);
   lze_Storage **storages = malloc(total * sizeof(lze_Storage *));
   if (all == NULL || storages == NULL) {
@@ -525,9 +695,11 @@ static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
   uint32_t old_count = p->storage_count, count = 0;
   p->storages = storages;
   p->storage_count = 0;
-  if (p->arena != NULL) {
-    all[count++] = (lze_Access){p->arena, 0, p->arena->bytes, true, true};
-    plan_own(p, p->arena);
+  for (uint32_t i = 0; i < LZE_MAX_PLACES; i++) {
+    if (p->arenas[i] == NULL) continue;
+    all[count++] =
+        (lze_Access){p->arenas[i], 0, p->arenas[i]->bytes, true, true};
+    plan_own(p, p->arenas[i]);
   }
   for (uint32_t i = 0; i < p->count; i++)
     for (uint32_t a = 0; a < p->nodes[i].access_count * p->parities; a++) {
@@ -546,63 +718,97 @@ static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
   free(old);
 }
 
-/* Give the transient buffers, which have stubs by now, their memory: `real`
-   at the top of the stack gets windows on it. */
+/* Which arena a transient buffer is in. */
+static uint32_t scratch_place(const lze_Plan *p, const lze_Scratch *s) {
+  if (s->host) return 1;
+  for (uint32_t e = 0; s->device != NULL && e < p->engine_count; e++)
+    if (p->engines[e].device == s->device) return e + 2;
+  return 0;
+}
+
+/* Make the arena of a place where there is none that is large enough. */
+static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
+                       size_t bytes) {
+  if (bytes == 0 ||
+      (p->arenas[place] != NULL && p->arenas[place]->bytes >= bytes))
+    return;
+  lze_Usage usage = place == 1                ? LZE_HOST
+                    : place == 0 && p->spread ? LZE_SHARED
+                                              : LZE_DEVICE;
+  const lze_DeviceInfo *device =
+      place >= 2 ? p->engines[place - 2].device : p->device;
+  p->arenas[place] = lze_push_buffer(L, p->o.context, device, usage,
+                                     lze_type_of(LZE_U8, 1), bytes)
+                         ->storage;
+  lua_rawseti(L, arenas, (lua_Integer)place + 1);
+}
+
+/* Give the transient buffers, which have stubs by now, their memory: the maps
+   of both parities get windows on it. */
 static void plan_place(lua_State *L, lze_Plan *p, int table,
                        lua_Integer limit) {
   int top = lua_gettop(L);
   lze_getoption(L, table, "stubs");
-  uint32_t n = 0;
-  for (lua_pushnil(L); lua_next(L, top + 1); lua_pop(L, 1)) n++;
-  lze_Transient *items = lua_newuserdatauv(L, (n + 1) * sizeof *items, 0);
-  n = 0;
-  p->transient_bytes = 0;
-  for (lua_pushnil(L); lua_next(L, top + 1); lua_pop(L, 1)) {
-    const lze_Buffer *stub = lze_test_buffer(L, -1);
-    size_t bytes = (size_t)stub->count * stub->type->bytes;
-    items[n++] = (lze_Transient){.storage = stub->storage, .bytes = bytes};
-    p->transient_bytes += bytes;
+  int stubs = lua_gettop(L);
+  uint32_t n = 0, all = 0;
+  for (lua_pushnil(L); lua_next(L, stubs); lua_pop(L, 1)) all++;
+  lze_Transient *items = lua_newuserdatauv(L, (all + 1) * sizeof *items, 0);
+  uint32_t first[LZE_MAX_PLACES + 1];
+  size_t bytes[LZE_MAX_PLACES], used = 0, unshared = 0;
+  for (uint32_t place = 0; place < LZE_MAX_PLACES; place++) {
+    first[place] = n;
+    for (lua_pushnil(L); lua_next(L, stubs); lua_pop(L, 1)) {
+      const lze_Scratch *s = lze_test_box(L, -2, lze_scratch_kind);
+      const lze_Buffer *stub = lze_test_buffer(L, -1);
+      if (scratch_place(p, s) != place) continue;
+      size_t size = (size_t)stub->count * stub->type->bytes;
+      items[n++] = (lze_Transient){.storage = stub->storage, .bytes = size};
+      unshared += size;
+    }
+    bytes[place] =
+        lze_schedule_place(&p->schedule, p->nodes, p->count,
+                           items + first[place], n - first[place],
+                           PLACE_ALIGNMENT);
+    check_memory(L, bytes[place] != SIZE_MAX);
+    used += bytes[place];
   }
-  size_t bytes = lze_schedule_place(&p->schedule, p->nodes, p->count, items, n,
-                                    PLACE_ALIGNMENT);
-  check_memory(L, bytes != SIZE_MAX);
+  p->transient_bytes = unshared;
   plan_capture(L, p, items, n);
-  size_t used = bytes;
+  size_t transient = used;
   for (uint32_t i = 0; i < p->storage_count; i++)
-    used += p->storages[i]->bytes;
+    if (!plan_is_arena(p, p->storages[i])) used += p->storages[i]->bytes;
   if (limit >= 0 && used > (size_t)limit)
     luaL_error(L, "%s: memory_bytes: it needs %I bytes, %I for its transient "
                   "buffers, of %I",
-               p->name, (LUAI_UACINT)used, (LUAI_UACINT)bytes,
+               p->name, (LUAI_UACINT)used, (LUAI_UACINT)transient,
                (LUAI_UACINT)limit);
+  lze_getoption(L, table, "arenas");
+  int arenas = lua_gettop(L);
+  for (uint32_t place = 0; place < LZE_MAX_PLACES; place++)
+    plan_arena(L, p, arenas, place, bytes[place]);
+  plan_capture(L, p, items, n);
   lze_getoption(L, table, "real");
-  lua_rawgeti(L, -1, 1);
-  int real = lua_gettop(L);
-  if (bytes > 0 && (p->arena == NULL || p->arena->bytes < bytes)) {
-    p->arena = lze_push_buffer(L, p->o.context, p->device, LZE_DEVICE,
-                               lze_type_of(LZE_U8, 1), bytes)->storage;
-    lua_pushvalue(L, -1);
-    lua_setfield(L, table, "arena");
-    plan_capture(L, p, items, n);
-  }
-  if (bytes > 0) lze_getoption(L, table, "arena");
-  int arena = lua_gettop(L);
-  uint32_t i = 0;
-  lua_rawgeti(L, real - 1, 2);
-  for (lua_pushnil(L); lua_next(L, top + 1); lua_pop(L, 1), i++) {
-    const lze_Buffer *stub = lze_test_buffer(L, -1);
-    if (bytes > 0)
-      lze_push_window(L, arena, items[i].offset, stub->type, stub->count);
+  for (int parity = 1; parity <= 2; parity++)
+    lua_rawgeti(L, arenas + 1, parity);
+  for (lua_pushnil(L); lua_next(L, stubs); lua_pop(L, 1)) {
+    int key = lua_gettop(L) - 1;
+    const lze_Scratch *s = lze_test_box(L, key, lze_scratch_kind);
+    const lze_Buffer *stub = lze_test_buffer(L, key + 1);
+    uint32_t i = 0;
+    while (items[i].storage != stub->storage) i++;
+    if (lua_rawgeti(L, arenas, (lua_Integer)scratch_place(p, s) + 1) !=
+        LUA_TNIL)
+      lze_push_window(L, key + 2, items[i].offset, stub->type, stub->count);
     else
-      lua_pushvalue(L, -1);
-    for (uint32_t parity = 0; parity < p->parities; parity++) {
-      lua_pushvalue(L, -3);
-      lua_pushvalue(L, -2);
-      lua_rawset(L, parity == 0 ? real : arena + 1);
+      lua_pushvalue(L, key + 1); /* it has no bytes */
+    for (int parity = 1; parity <= 2; parity++) {
+      lua_pushvalue(L, key);
+      lua_pushvalue(L, key + 3);
+      lua_rawset(L, arenas + 1 + parity);
     }
-    lua_pop(L, 1);
+    lua_settop(L, key + 1);
   }
-  if (p->parities == 2) plan_swap_values(L, p, table, arena + 1);
+  if (p->parities == 2) plan_swap_values(L, p, table, arenas + 3);
   lua_settop(L, top);
 }
 
@@ -631,6 +837,27 @@ static lua_Integer opt_positive(lua_State *L, int t, const char *key,
                lze_describe(L, -1));
   lua_pop(L, 1);
   return n;
+}
+
+/* The array of devices at option `devices`; returns how many. */
+static uint32_t opt_devices(lua_State *L, int t,
+                            const lze_DeviceInfo **devices) {
+  int type = lze_getoption(L, t, "devices");
+  lua_Integer n = type == LUA_TTABLE ? (lua_Integer)lua_rawlen(L, -1) : 0;
+  if (type != LUA_TNIL && (n < 1 || n > LZE_MAX_ENGINES))
+    luaL_error(L, "option devices: an array of one to %d devices expected, got "
+                  "%s",
+               LZE_MAX_ENGINES, lze_describe(L, -1));
+  if (n > 0 && lze_getoption(L, t, "device") != LUA_TNIL)
+    luaL_error(L, "options device and devices: one or the other");
+  if (n > 0) lua_pop(L, 1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    devices[i - 1] = lze_device_at(L, lua_gettop(L), "option devices");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return (uint32_t)n;
 }
 
 /* The device and context for the graph whose table is at `graph` when it is
@@ -664,28 +891,79 @@ static lze_Context *graph_place(lua_State *L, int graph,
   return context;
 }
 
-/* Where the plan's tasks run: the engines of its device. */
-static void plan_engines(lze_Plan *p) {
-  const lze_DeviceInfo *d = p->device;
-  p->engines[p->engine_count++] =
-      (lze_Engine){d, d->ordinal, d->queues};
-  if (d->copy_ordinal != d->ordinal)
-    p->engines[p->engine_count++] =
-        (lze_Engine){d, d->copy_ordinal, d->copy_queues};
+/* The engine for the steps of a device, or for its copies. */
+static uint32_t plan_engine(lua_State *L, lze_Plan *p, const lze_DeviceInfo *d,
+                            bool copies) {
+  uint32_t ordinal = copies ? d->copy_ordinal : d->ordinal;
+  for (uint32_t e = 0; e < p->engine_count; e++)
+    if (p->engines[e].device == d && p->engines[e].ordinal == ordinal)
+      return e;
+  if (p->engine_count == LZE_MAX_ENGINES)
+    luaL_error(L, "%s: it would run on more than %d engines", p->name,
+               LZE_MAX_ENGINES);
+  p->engines[p->engine_count] =
+      (lze_Engine){d, ordinal, copies ? d->copy_queues : d->queues};
+  return p->engine_count++;
 }
 
 static void plan_order(lua_State *L, lze_Plan *p) {
   uint32_t width[LZE_MAX_ENGINES];
+  plan_engine(L, p, p->device, false);
+  for (uint32_t i = 0; i < p->count; i++)
+    p->nodes[i].engine = plan_engine(L, p, p->steps[i].device,
+                                     p->steps[i].kind == LZE_STEP_COPY);
   for (uint32_t e = 0; e < p->engine_count; e++) {
     width[e] = p->engines[e].queues;
     if (width[e] > p->width) width[e] = p->width;
   }
-  bool copies = p->engine_count > 1;
-  for (uint32_t i = 0; i < p->count; i++)
-    p->nodes[i].engine = copies && p->steps[i].kind == LZE_STEP_COPY;
   lze_schedule_free(&p->schedule);
   check_memory(L, lze_schedule(p->nodes, p->count, width, p->engine_count,
                                &p->schedule));
+}
+
+/* Give tasks to devices, the count of which is n: what continues a chain stays
+   where that is, other tasks go where the least is.  What uses a device's own
+   memory was put there and stays. */
+static void plan_spread(lua_State *L, lze_Plan *p, int table,
+                        const lze_DeviceInfo *const *devices, uint32_t n) {
+  plan_order(L, p);
+  uint64_t *load = lua_newuserdatauv(L, n * sizeof *load, 0);
+  bool *continued = lua_newuserdatauv(L, p->count + 1, 0);
+  memset(load, 0, n * sizeof *load);
+  memset(continued, 0, p->count + 1);
+  lze_getoption(L, table, "steps");
+  int steps = lua_gettop(L);
+  for (uint32_t i = 0; i < p->count; i++) {
+    lze_Step *s = &p->steps[i];
+    const lze_DeviceInfo *chosen = NULL;
+    if (s->kind == LZE_STEP_CALL) continue;
+    lua_rawgeti(L, steps, (lua_Integer)i + 1);
+    bool given = lze_getoption(L, -1, "device") != LUA_TNIL;
+    lua_pop(L, 1);
+    const lze_Node *node = &p->nodes[i];
+    for (uint32_t a = 0; a < node->access_count; a++)
+      given = given || node->accesses[a].storage->usage == LZE_DEVICE;
+    if (given) chosen = s->device;
+    for (uint32_t d = node->deps.count; d-- > 0 && chosen == NULL;) {
+      uint32_t j = node->deps.items[d];
+      if (continued[j] || p->steps[j].kind == LZE_STEP_CALL) continue;
+      continued[j] = true;
+      chosen = p->steps[j].device;
+    }
+    uint32_t least = 0;
+    for (uint32_t d = 1; d < n; d++)
+      if (load[d] < load[least]) least = d;
+    if (chosen == NULL) chosen = devices[least];
+    for (uint32_t d = 0; d < n; d++)
+      if (devices[d] == chosen) load[d] += s->bytes + 1;
+    if (chosen != s->device) {
+      s->device = chosen;
+      p->spread = true;
+      if (step_look(L, p, table, lua_gettop(L), i) != LUA_OK) lua_error(L);
+    }
+    lua_settop(L, steps);
+  }
+  lua_settop(L, steps - 3);
 }
 
 /* Raise every problem in one message, if there are any. */
@@ -709,8 +987,8 @@ static void compile_raise(lua_State *L, const Compiler *c) {
    options: device, profile (true: measure each step), memory_bytes (a limit),
    queues (how many of each engine it may use at a time). */
 int lze_plan_compile(lua_State *L) {
-  static const char *const keys[] = {"device", "memory_bytes", "profile",
-                                     "queues", NULL};
+  static const char *const keys[] = {"device", "devices", "memory_bytes",
+                                     "profile", "queues", NULL};
   lua_settop(L, 2);
   lze_push_graph_table(L, 1);
   int graph = 3;
@@ -732,6 +1010,16 @@ int lze_plan_compile(lua_State *L) {
     context = lze_device_context(L, device);
   }
   lua_pop(L, 1);
+  const lze_DeviceInfo *devices[LZE_MAX_ENGINES];
+  uint32_t spread = opt_devices(L, 2, devices);
+  if (spread > 0) {
+    for (uint32_t i = 0; i < spread; i++)
+      if (devices[i]->driver != devices[0]->driver)
+        luaL_error(L, "option devices: they are of several drivers");
+    if (context->driver != devices[0]->driver)
+      context = lze_device_context(L, devices[0]);
+    device = devices[0];
+  }
   bool profile = opt_boolean(L, 2, "profile");
   lua_Integer limit = opt_positive(L, 2, "memory_bytes", -1);
   lua_Integer width = opt_positive(L, 2, "queues", DEFAULT_WIDTH);
@@ -748,10 +1036,10 @@ int lze_plan_compile(lua_State *L) {
   lze_getoption(L, graph, "name");
   const char *name = lua_tostring(L, -1);
   snprintf(p->name, sizeof p->name, "graph %s", name);
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 10);
   Compiler c = {.p = p, .table = lua_gettop(L)};
   static const char *const tables[] = {"steps", "stubs", "real", "inputs",
-                                       "outputs", "swaps"};
+                                       "outputs", "swaps", "arenas"};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
     lua_newtable(L);
     lua_setfield(L, c.table, tables[i]);
@@ -769,7 +1057,7 @@ int lze_plan_compile(lua_State *L) {
   compile_graph(L, &c, name, 0);
   compile_swaps(L, &c);
   compile_raise(L, &c);
-  plan_engines(p);
+  if (spread > 0) plan_spread(L, p, c.table, devices, spread);
   plan_order(L, p);
   p->queue = lze_new_queue(L, context, device);
   plan_place(L, p, c.table, limit);

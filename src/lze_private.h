@@ -1172,6 +1172,10 @@ int lze_queue_launch(lua_State *L);
 int lze_queue_copy(lua_State *L);
 int lze_queue_fill(lua_State *L);
 
+/* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
+void lze_push_kernel_for(lua_State *L, int kernel,
+                         const lze_DeviceInfo *device);
+
 /* A kernel's launch that a graph records: the kernel at `index`, or NULL (it
    may be closed). */
 lze_Kernel *lze_test_kernel(lua_State *L, int index);
@@ -1284,7 +1288,12 @@ typedef struct lze_Scratch {
   lze_Box box;
   const lze_Type *type;
   lua_Integer count;
+  const lze_DeviceInfo *device; /* whose memory it is in; NULL: any's */
+  bool host;                    /* in the host's instead */
 } lze_Scratch;
+/* [-0, +1] a new one */
+lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
+                              lua_Integer count);
 
 /* [-0, +1] the table of the graph at `arg`; raises for anything else. */
 void lze_push_graph_table(lua_State *L, int arg);
@@ -1303,7 +1312,7 @@ void lze_push_graph_table(lua_State *L, int arg);
  *   steps     array of the entries' tables, as they were or were set
  *   stubs     what transient buffers are replaced by to check a step
  *   real      array by parity: what is replaced to record a step
- *   arena     the buffer of all transient ones
+ *   arenas    array of the buffers that transient ones are parts of, by place
  *   swaps     array of {a, b}
  *   inputs, outputs   those that the host has to do with: {buffer, when,
  *             source or destination}
@@ -1321,6 +1330,7 @@ typedef struct lze_Step {
   lze_StepKind kind;
   bool empty;                   /* nothing to run */
   const char *name;             /* "graph.task", of the step's table */
+  const lze_DeviceInfo *device;
   lze_Kernel *kernel;           /* pinned */
   const char *why;              /* of its group, malloc'ed */
   uint32_t group[3], parts;
@@ -1337,7 +1347,7 @@ typedef struct lze_Engine {
   uint32_t ordinal, queues;
 } lze_Engine;
 
-enum { LZE_MAX_ENGINES = 8 };
+enum { LZE_MAX_ENGINES = 8, LZE_MAX_PLACES = LZE_MAX_ENGINES + 2 };
 
 struct lze_Plan {
   lze_Object o;
@@ -1370,7 +1380,10 @@ struct lze_Plan {
   uint32_t captured_count;
   lze_Storage **storages;       /* owned, each once */
   uint32_t storage_count;
-  lze_Storage *arena;           /* of the transient buffers, or NULL */
+  bool spread;                  /* over several devices */
+  lze_Storage *arenas[LZE_MAX_PLACES]; /* of the transient buffers, or NULL:
+                                   where any task may, on the host, then by
+                                   engine's device */
   size_t transient_bytes;       /* the sum of their sizes */
   lze_Command *last;            /* the newest run, owned; or NULL */
   struct lze_Run *spare;        /* for the next run, or NULL */
@@ -1390,6 +1403,9 @@ int lze_plan_compile(lua_State *L);
 /* The open plan at 1. */
 lze_Plan *lze_check_plan(lua_State *L);
 
+/* Replace the kernel at `index` by that for the device where it is of
+   another. */
+void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
 /* Record all its lists, and make the queues and events that they need. Raises;
    the plan's table is at stack index `table`. */
 void lze_plan_record(lua_State *L, lze_Plan *p, int table);

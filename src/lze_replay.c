@@ -256,6 +256,8 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   lua_rawgeti(L, -1, (lua_Integer)r->parity + 1);
   int map = lua_gettop(L);
   lze_push_values(L, top + 2, count, map, p->o.context, p->device);
+  if (step->kind == LZE_STEP_TASK)
+    lze_plan_kernel(L, map + 1, step->device);
   lze_Checked check = {
       .kind = step->kind, .name = step->name, .use = use_nothing};
   if (lze_step_check(L, map + 1, count, &check) != LUA_OK) {

@@ -199,11 +199,13 @@ static void report_push(lua_State *L) {
     if (!p->nodes[i].host) lanes |= 1u << p->nodes[i].lane;
   set_integer(L, "lanes", (uint64_t)__builtin_popcount(lanes));
   set_integer(L, "segments", p->schedule.segment_count);
-  uint64_t captured = 0;
+  uint64_t captured = 0, transient = 0;
   for (uint32_t i = 0; i < p->storage_count; i++)
-    if (p->storages[i] != p->arena) captured += p->storages[i]->bytes;
-  set_integer(L, "captured_bytes", captured);
-  set_integer(L, "transient_bytes", p->arena != NULL ? p->arena->bytes : 0);
+    captured += p->storages[i]->bytes;
+  for (uint32_t i = 0; i < LZE_MAX_PLACES; i++)
+    if (p->arenas[i] != NULL) transient += p->arenas[i]->bytes;
+  set_integer(L, "captured_bytes", captured - transient);
+  set_integer(L, "transient_bytes", transient);
   set_integer(L, "unshared_bytes", p->transient_bytes);
   if (!t.measured) return;
   set_integer(L, "total_ns", t.total_ns);
