@@ -115,6 +115,19 @@ describe("task graphs", function()
     assert.equal(3, x[1])
   end)
 
+  it("record again only the lists that a set touches", function()
+    local x, g = lze.buffer("int", 8), lze.graph "g"
+    for i = 1, 300 do g:task("t" .. i, mod.add, 8, x, 1) end
+    local plan = g:compile()
+    local lists = plan:report().lists
+    assert.equal(5, lists)
+    assert.equal(lists, plan:report().recorded)
+    plan:run():set("t150", "n", 1001):run()
+    assert.equal(lists, plan:report().lists)
+    assert.equal(1, plan:report().recorded)
+    assert.equal(300 + 1300, x[8])
+  end)
+
   it("leave a run in flight alone when arguments are set", function()
     local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
     local plan = lze.graph():task("add", mod.add, 64, x, 1):compile()

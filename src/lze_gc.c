@@ -764,7 +764,13 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
 }
 
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
-  ZE(zeEventHostSignal, c->event->handle); /* others wait for it */
+  lze_Outcome signal; /* others wait for it: that they cannot be told is worse */
+  if (!ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
+    if (error_ref != 0)
+      luaL_unref(c->state->main, LUA_REGISTRYINDEX, error_ref);
+    error_ref = 0;
+    out = &signal;
+  }
   c->error_ref = error_ref;
   command_retire_to(c, out);
 }

@@ -275,6 +275,25 @@ static int entry_raise(lua_State *L, int table, lze_StepKind kind,
                     lze_step_names[kind], name, message);
 }
 
+/* Where a task runs is known when it is compiled: stubs for what is in the
+   memory of another device than its kernel's now go into the map. */
+static void entry_stub_devices(lua_State *L, int entry, int count, int map,
+                               lze_Context *context,
+                               const lze_DeviceInfo *device) {
+  for (int i = 3; i <= count; i++) {
+    lua_rawgeti(L, entry, i);
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    if (b != NULL && lze_buffer_is_open(b) &&
+        b->storage->usage == LZE_DEVICE && b->storage->device != device &&
+        b->storage->o.context == context) {
+      lze_push_stub(L, context, device, b->type, b->count);
+      lua_rawset(L, map);
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+}
+
 /* Check the values of the entry at the top of the stack. */
 static void entry_check(lua_State *L, int table, lze_StepKind kind,
                         const char *name, lze_Context *context,
@@ -283,6 +302,8 @@ static void entry_check(lua_State *L, int table, lze_StepKind kind,
   lze_getoption(L, entry, "n");
   int count = (int)lua_tointeger(L, -1);
   lua_newtable(L);
+  if (kind == LZE_STEP_TASK)
+    entry_stub_devices(L, entry, count, entry + 2, context, device);
   lze_push_values(L, entry, count, entry + 2, context, device);
   lze_Checked check = {.kind = kind, .use = use_nothing};
   if (lze_step_check(L, entry + 3, count, &check) != LUA_OK)

@@ -45,6 +45,7 @@ static void plan_release(lze_Object *o) {
   free(p->steps);
   free(p->nodes);
   free(p->tapes);
+  free(p->old_tapes);
   free(p->captured);
   free(p->storages);
   free(p->swaps);
@@ -243,12 +244,26 @@ static void compile_plain_step(lua_State *L, const Compiler *c,
   lua_settop(L, step - 1);
 }
 
-/* The device whose memory the value at `index` is in, or NULL where that is
-   not for one device alone. */
-static const lze_DeviceInfo *value_device(lua_State *L, int index) {
+/* Whether a device can use what was allocated for another. */
+static bool device_reaches(const lze_DeviceInfo *d,
+                           const lze_DeviceInfo *home) {
+  ze_bool_t can = false;
+  return d == home ||
+         (ZE(zeDeviceCanAccessPeer, d->handle, home->handle, &can) ==
+              ZE_RESULT_SUCCESS &&
+          can);
+}
+
+/* The device that the value at `index` is for, or NULL where it is for
+   `device` too. */
+static const lze_DeviceInfo *value_home(lua_State *L, int index,
+                                        const lze_DeviceInfo *device) {
   const lze_Buffer *b = lze_test_buffer(L, index);
-  return b != NULL && lze_buffer_is_open(b) && b->storage->usage == LZE_DEVICE
-             ? b->storage->device : NULL;
+  if (b == NULL || !lze_buffer_is_open(b)) return NULL;
+  const lze_Storage *s = b->storage;
+  if (s->device == device || s->usage == LZE_HOST) return NULL;
+  return s->usage == LZE_DEVICE || !device_reaches(device, s->device)
+             ? s->device : NULL;
 }
 
 /* A step that copies from the value at stack index src to that at dst, named
@@ -290,8 +305,8 @@ static void compile_visits(lua_State *L, const Compiler *c,
   uint32_t n = 0;
   for (lua_Integer v = 3; v <= count; v++) {
     lua_rawgeti(L, step, v);
-    const lze_DeviceInfo *home = value_device(L, -1);
-    if (home == NULL || home == device) {
+    const lze_DeviceInfo *home = value_home(L, -1, device);
+    if (home == NULL) {
       lua_pop(L, 1);
       continue;
     }
@@ -357,10 +372,18 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
   /* Copies and fills run where the memory is. */
   lua_rawgeti(L, step, 1);
   lua_rawgeti(L, step, 2);
-  const lze_DeviceInfo *to = value_device(L, step + 1);
+  const lze_DeviceInfo *to = value_home(L, step + 1, device);
+  if (to != NULL) device = to;
   const lze_DeviceInfo *from =
-      kind == LZE_STEP_COPY ? value_device(L, step + 2) : NULL;
-  if (to != NULL && from != NULL && to != from) {
+      kind == LZE_STEP_COPY ? value_home(L, step + 2, device) : NULL;
+  if (from != NULL && to == NULL) {
+    /* Either end will do where it reaches the other. */
+    if (value_home(L, step + 1, from) == NULL) {
+      device = from;
+      from = NULL;
+    }
+  }
+  if (from != NULL) {
     /* src[i..j] to the host, then to dst[at..] */
     const lze_Buffer *src = lze_test_buffer(L, step + 2);
     lze_getoption(L, step, "name");
@@ -371,14 +394,9 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
     compile_move(L, c, staging, step + 2, from);
     lua_pushvalue(L, staging);
     lua_rawseti(L, step, 2);
-    lua_pushvalue(L, step);
-    compile_plain_step(L, c, kind, to);
-    lua_settop(L, step - 1);
-    return;
   }
   lua_settop(L, step);
-  compile_plain_step(L, c, kind,
-                     to != NULL ? to : from != NULL ? from : device);
+  compile_plain_step(L, c, kind, device);
 }
 
 /* A step that copies between the buffers at stack indices dst and src. */
@@ -726,6 +744,13 @@ static uint32_t scratch_place(const lze_Plan *p, const lze_Scratch *s) {
   return 0;
 }
 
+/* Whether all its devices can use memory of the first. */
+static bool plan_is_of_peers(const lze_Plan *p) {
+  for (uint32_t e = 0; e < p->engine_count; e++)
+    if (!device_reaches(p->engines[e].device, p->device)) return false;
+  return true;
+}
+
 /* Make the arena of a place where there is none that is large enough. */
 static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
                        size_t bytes) {
@@ -733,8 +758,9 @@ static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
       (p->arenas[place] != NULL && p->arenas[place]->bytes >= bytes))
     return;
   lze_Usage usage = place == 1                ? LZE_HOST
-                    : place == 0 && p->spread ? LZE_SHARED
-                                              : LZE_DEVICE;
+                    : place >= 2 || !p->spread ? LZE_DEVICE
+                    : plan_is_of_peers(p)      ? LZE_SHARED
+                                               : LZE_HOST;
   const lze_DeviceInfo *device =
       place >= 2 ? p->engines[place - 2].device : p->device;
   p->arenas[place] = lze_push_buffer(L, p->o.context, device, usage,
@@ -809,6 +835,9 @@ static void plan_place(lua_State *L, lze_Plan *p, int table,
     lua_settop(L, key + 1);
   }
   if (p->parities == 2) plan_swap_values(L, p, table, arenas + 3);
+  p->placement = lze_hash(0, p->arenas, sizeof p->arenas);
+  for (uint32_t i = 0; i < n; i++)
+    p->placement = lze_hash(p->placement, &items[i], sizeof items[i]);
   lua_settop(L, top);
 }
 
@@ -931,6 +960,10 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
   bool *continued = lua_newuserdatauv(L, p->count + 1, 0);
   memset(load, 0, n * sizeof *load);
   memset(continued, 0, p->count + 1);
+  bool peers = true;
+  for (uint32_t a = 0; a < n; a++)
+    for (uint32_t b = 0; b < n; b++)
+      peers = peers && device_reaches(devices[a], devices[b]);
   lze_getoption(L, table, "steps");
   int steps = lua_gettop(L);
   for (uint32_t i = 0; i < p->count; i++) {
@@ -942,7 +975,8 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
     lua_pop(L, 1);
     const lze_Node *node = &p->nodes[i];
     for (uint32_t a = 0; a < node->access_count; a++)
-      given = given || node->accesses[a].storage->usage == LZE_DEVICE;
+      given = given || node->accesses[a].storage->usage == LZE_DEVICE ||
+              (node->accesses[a].storage->usage == LZE_SHARED && !peers);
     if (given) chosen = s->device;
     for (uint32_t d = node->deps.count; d-- > 0 && chosen == NULL;) {
       uint32_t j = node->deps.items[d];
@@ -1307,6 +1341,7 @@ static int plan_set(lua_State *L) {
     return luaL_error(L, "%s: task %s: %s", p->name, p->steps[i].name,
                       lua_tostring(L, error));
   }
+  p->steps[i].version++;
   p->stale = true;
   plan_order(L, p);
   plan_place(L, p, table, -1);

@@ -168,6 +168,8 @@ typedef struct lze_Schedule {
 } lze_Schedule;
 
 bool lze_access_add(lze_Node *node, const lze_Access *access);
+/* A hash of more bytes than before; begins with 0. */
+uint64_t lze_hash(uint64_t hash, const void *bytes, size_t size);
 void lze_node_free(lze_Node *node);
 
 /* Find the order.  `width` says how many lanes each engine has.  Lane 0 is of
@@ -1322,7 +1324,8 @@ void lze_push_graph_table(lua_State *L, int arg);
 typedef struct lze_Tape {
   lze_Object o;
   ze_command_list_handle_t handle;
-  uint32_t segment, lane, parity;
+  uint32_t segment, lane, parity, number;
+  uint64_t contents;            /* a hash of all that is recorded in it */
 } lze_Tape;
 
 /* What a plan knows of a step besides its lze_Node. */
@@ -1334,6 +1337,7 @@ typedef struct lze_Step {
   lze_Kernel *kernel;           /* pinned */
   const char *why;              /* of its group, malloc'ed */
   uint32_t group[3], parts;
+  uint32_t version;             /* counts up when it is set */
   uint64_t bytes;               /* that its accesses span */
   lze_EventSlot *event;         /* if awaited, or profiled */
   lze_EventSlot *first;         /* of several parts that are profiled */
@@ -1375,6 +1379,10 @@ struct lze_Plan {
   lze_EventSlot *starts[LZE_MAX_LANES], *ends[LZE_MAX_LANES]; /* of others */
   lze_Tape **tapes;             /* owned, in the order they are given */
   uint32_t tape_count, tape_capacity;
+  lze_Tape **old_tapes;         /* while they are recorded again, those before */
+  uint32_t old_count, old_capacity;
+  uint32_t recorded;            /* how many were, the last time */
+  uint64_t placement;           /* a hash of where transient buffers are */
 
   lze_Access *captured;         /* what a run touches, merged */
   uint32_t captured_count;
@@ -1406,8 +1414,8 @@ lze_Plan *lze_check_plan(lua_State *L);
 /* Replace the kernel at `index` by that for the device where it is of
    another. */
 void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
-/* Record all its lists, and make the queues and events that they need. Raises;
-   the plan's table is at stack index `table`. */
+/* Record those of its lists that have changed, and make the queues and events
+   that they need. Raises; the plan's table is at stack index `table`. */
 void lze_plan_record(lua_State *L, lze_Plan *p, int table);
 /* Give the lists of a segment to the device, after the events that c waits for;
    with `last` its event is signalled when they are done.  False with the

@@ -29,13 +29,15 @@ static void event_drop(lze_Plan *p, lze_EventSlot **slot) {
   *slot = NULL;
 }
 
-static void tapes_drop(lze_Plan *p) {
-  for (uint32_t i = 0; i < p->tape_count; i++) lze_disown(&p->tapes[i]->o);
-  p->tape_count = 0;
+static void tapes_drop(lze_Tape **tapes, uint32_t *count) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (tapes[i] != NULL) lze_disown(&tapes[i]->o);
+  *count = 0;
 }
 
 void lze_plan_strip(lze_Plan *p) {
-  tapes_drop(p);
+  tapes_drop(p->tapes, &p->tape_count);
+  tapes_drop(p->old_tapes, &p->old_count);
   for (uint32_t i = 0; i < p->count; i++) {
     event_drop(p, &p->steps[i].event);
     event_drop(p, &p->steps[i].first);
@@ -115,9 +117,11 @@ typedef struct Recorder {
   lze_Plan *p;
   int table;                    /* the plan's, on the stack */
   uint32_t segment, lane, parity, used;
-  uint32_t steps;               /* in the list being recorded */
-  lze_Tape *tape;               /* that list, or NULL */
+  uint32_t number;              /* of the list among those of the lane */
+  lze_Tape *tape;               /* the list being recorded */
   ze_event_handle_t *waits;     /* room for those of any step */
+  uint32_t *steps;              /* of the lane */
+  uint32_t step_count;
 } Recorder;
 
 static void record_check(lua_State *L, const Recorder *r, bool good,
@@ -125,22 +129,44 @@ static void record_check(lua_State *L, const Recorder *r, bool good,
   if (!good) lze_plan_refused(L, r->p, out);
 }
 
+/* Make room for one more tape. */
+static void tapes_grow(lua_State *L, lze_Plan *p) {
+  if (p->tape_count < p->tape_capacity) return;
+  uint32_t wanted = p->tape_capacity == 0 ? 8 : 2 * p->tape_capacity;
+  void *tapes = realloc(p->tapes, wanted * sizeof(lze_Tape *));
+  if (tapes == NULL) luaL_error(L, "not enough memory");
+  p->tapes = tapes;
+  p->tape_capacity = wanted;
+}
+
+/* Take the list of before if it has these contents. */
+static bool tape_keep(lua_State *L, const Recorder *r, uint64_t contents) {
+  lze_Plan *p = r->p;
+  for (uint32_t i = 0; i < p->old_count; i++) {
+    lze_Tape *t = p->old_tapes[i];
+    if (t == NULL || t->segment != r->segment || t->lane != r->lane ||
+        t->parity != r->parity || t->number != r->number ||
+        t->contents != contents)
+      continue;
+    tapes_grow(L, p);
+    p->tapes[p->tape_count++] = t;
+    p->old_tapes[i] = NULL;
+    return true;
+  }
+  return false;
+}
+
 /* Begin a list of the lane. */
 static void tape_begin(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
-  if (p->tape_count == p->tape_capacity) {
-    uint32_t wanted = p->tape_capacity == 0 ? 8 : 2 * p->tape_capacity;
-    void *tapes = realloc(p->tapes, wanted * sizeof(lze_Tape *));
-    if (tapes == NULL) luaL_error(L, "not enough memory");
-    p->tapes = tapes;
-    p->tape_capacity = wanted;
-  }
+  tapes_grow(L, p);
   lze_Tape *t = lze_object_new(&tape_class, sizeof *t, p->o.context);
   if (t == NULL) luaL_error(L, "not enough memory");
   p->tapes[p->tape_count++] = t;
   t->segment = r->segment;
   t->lane = r->lane;
   t->parity = r->parity;
+  t->number = r->number;
   const lze_Engine *e = &p->engines[p->schedule.lane_engine[r->lane]];
   ze_command_list_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
                                  .commandQueueGroupOrdinal = e->ordinal};
@@ -151,7 +177,6 @@ static void tape_begin(lua_State *L, Recorder *r) {
     lze_plan_refused(L, p, &out);
   }
   r->tape = t;
-  r->steps = 0;
 }
 
 static void record_barrier(lua_State *L, const Recorder *r,
@@ -176,10 +201,12 @@ static void record_reset(lua_State *L, const Recorder *r,
                &out);
 }
 
-static void tape_end(lua_State *L, Recorder *r) {
+/* The list is complete: from now on it can be kept. */
+static void tape_end(lua_State *L, Recorder *r, uint64_t contents) {
   lze_Outcome out;
   record_check(L, r, ZE_TRY(&out, zeCommandListClose, r->tape->handle), &out);
-  r->tape = NULL;
+  r->tape->contents = contents;
+  r->p->recorded++;
 }
 
 /* The start of a lane.  An event that one lane waits for is reset by that lane,
@@ -188,7 +215,6 @@ static void tape_end(lua_State *L, Recorder *r) {
 static void record_head(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   const lze_EventSlot *go = r->lane > 0 ? p->starts[r->lane] : p->go;
-  tape_begin(L, r);
   record_barrier(L, r, NULL, go);
   record_reset(L, r, go);
   if (r->lane > 0) return;
@@ -213,7 +239,6 @@ static void record_tail(lua_State *L, Recorder *r) {
     record_reset(L, r, p->ends[i]);
   }
   record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
-  tape_end(L, r);
 }
 
 static void use_nothing(void *data, int argument, const lze_Access *access) {
@@ -222,12 +247,10 @@ static void use_nothing(void *data, int argument, const lze_Access *access) {
   (void)access;
 }
 
-/* Append a step, whose values are checked once more: what they are has been
-   told to no kernel yet. */
-static void record_step(lua_State *L, Recorder *r, uint32_t i) {
-  lze_Plan *p = r->p;
+/* The events of other lanes that step i waits for; returns how many. */
+static uint32_t step_waits(const Recorder *r, uint32_t i) {
+  const lze_Plan *p = r->p;
   const lze_Node *node = &p->nodes[i];
-  lze_Step *step = &p->steps[i];
   uint32_t waits = 0;
   for (uint32_t d = 0; d < node->deps.count; d++) {
     uint32_t j = node->deps.items[d];
@@ -235,6 +258,42 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
         p->nodes[j].lane != node->lane)
       r->waits[waits++] = p->steps[j].event->handle;
   }
+  return waits;
+}
+
+/* A hash of all that the list of `count` steps depends on, which may be the
+   first of its lane, and the last. */
+static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
+                              uint32_t count, bool first, bool last) {
+  const lze_Plan *p = r->p;
+  uint64_t h = lze_hash(0, &p->placement, sizeof p->placement);
+  h = lze_hash(h, &r->used, sizeof r->used);
+  h = lze_hash(h, &first, sizeof first);
+  h = lze_hash(h, &last, sizeof last);
+  for (uint32_t i = 0; first && r->lane == 0 && i < p->count; i++)
+    if (p->nodes[i].segment == r->segment)
+      h = lze_hash(h, &p->steps[i].event, sizeof p->steps[i].event);
+  for (uint32_t k = 0; k < count; k++) {
+    uint32_t i = steps[k];
+    const lze_Step *s = &p->steps[i];
+    uint32_t waits = step_waits(r, i);
+    h = lze_hash(h, &i, sizeof i);
+    h = lze_hash(h, &s->version, sizeof s->version);
+    h = lze_hash(h, &p->nodes[i].barrier, sizeof p->nodes[i].barrier);
+    h = lze_hash(h, &s->event, sizeof s->event);
+    h = lze_hash(h, &waits, sizeof waits);
+    h = lze_hash(h, r->waits, waits * sizeof *r->waits);
+  }
+  return h;
+}
+
+/* Append a step, whose values are checked once more: what they are has been
+   told to no kernel yet. */
+static void record_step(lua_State *L, Recorder *r, uint32_t i) {
+  lze_Plan *p = r->p;
+  const lze_Node *node = &p->nodes[i];
+  lze_Step *step = &p->steps[i];
+  uint32_t waits = step_waits(r, i);
   if (node->barrier) record_barrier(L, r, NULL, NULL);
   ze_event_handle_t signal = step->event != NULL ? step->event->handle : NULL;
   ze_command_list_handle_t list = r->tape->handle;
@@ -288,27 +347,47 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
 
 static void record_lane(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
-  record_head(L, r);
+  r->step_count = 0;
   for (uint32_t i = 0; i < p->count; i++) {
     const lze_Node *n = &p->nodes[i];
-    if (n->host || n->segment != r->segment || n->lane != r->lane) continue;
-    if (r->steps == TAPE_STEPS) {
-      tape_end(L, r);
-      tape_begin(L, r);
-      record_barrier(L, r, NULL, NULL);
-    }
-    record_step(L, r, i);
-    r->steps++;
+    if (!n->host && n->segment == r->segment && n->lane == r->lane)
+      r->steps[r->step_count++] = i;
   }
-  record_tail(L, r);
+  uint32_t at = 0;
+  for (r->number = 0; r->number == 0 || at < r->step_count; r->number++) {
+    uint32_t count = r->step_count - at;
+    if (count > TAPE_STEPS) count = TAPE_STEPS;
+    bool first = at == 0, last = at + count == r->step_count;
+    uint64_t contents = list_contents(r, r->steps + at, count, first, last);
+    if (!tape_keep(L, r, contents)) {
+      tape_begin(L, r);
+      if (first) record_head(L, r);
+      else record_barrier(L, r, NULL, NULL);
+      for (uint32_t k = 0; k < count; k++) record_step(L, r, r->steps[at + k]);
+      if (last) record_tail(L, r);
+      tape_end(L, r, contents);
+    }
+    at += count;
+  }
 }
 
 void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
   int top = lua_gettop(L);
-  tapes_drop(p); /* a run in flight keeps its own */
+  /* A run in flight keeps the lists that are not kept here. */
+  tapes_drop(p->old_tapes, &p->old_count);
+  lze_Tape **tapes = p->tapes;
+  uint32_t count = p->tape_count, capacity = p->tape_capacity;
+  p->tapes = p->old_tapes;
+  p->tape_count = 0;
+  p->tape_capacity = p->old_capacity;
+  p->old_tapes = tapes;
+  p->old_count = count;
+  p->old_capacity = capacity;
+  p->recorded = 0;
   plan_outfit(L, p);
   Recorder r = {.p = p, .table = lua_absindex(L, table)};
   r.waits = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.waits, 0);
+  r.steps = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.steps, 0);
   for (r.parity = 0; r.parity < p->parities; r.parity++)
     for (r.segment = 0; r.segment < p->schedule.segment_count; r.segment++) {
       r.used = lanes_used(p, r.segment);
@@ -316,6 +395,7 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
         if (r.used >> r.lane & 1) record_lane(L, &r);
     }
   lua_settop(L, top);
+  tapes_drop(p->old_tapes, &p->old_count);
   p->stale = false;
 }
 

@@ -199,6 +199,8 @@ static void report_push(lua_State *L) {
     if (!p->nodes[i].host) lanes |= 1u << p->nodes[i].lane;
   set_integer(L, "lanes", (uint64_t)__builtin_popcount(lanes));
   set_integer(L, "segments", p->schedule.segment_count);
+  set_integer(L, "lists", p->tape_count);
+  set_integer(L, "recorded", p->recorded);
   uint64_t captured = 0, transient = 0;
   for (uint32_t i = 0; i < p->storage_count; i++)
     captured += p->storages[i]->bytes;

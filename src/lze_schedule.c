@@ -33,6 +33,13 @@ bool lze_numbers_add(lze_Numbers *n, uint32_t item) {
   return true;
 }
 
+uint64_t lze_hash(uint64_t hash, const void *bytes, size_t size) {
+  const unsigned char *p = bytes;
+  for (size_t i = 0; i < size; i++)
+    hash = (hash ^ p[i]) * UINT64_C(0x100000001b3) + 1; /* FNV's prime */
+  return hash;
+}
+
 bool lze_access_add(lze_Node *node, const lze_Access *access) {
   if (!array_grow((void **)&node->accesses, node->access_count,
                   &node->access_capacity, sizeof *node->accesses))

@@ -734,6 +734,7 @@ function Graph:swap(a, b) end
 
 ---@class lze.PlanOptions
 ---@field device? lze.Device | lze.Selector
+---@field devices? (lze.Device | lze.Selector)[]
 ---@field memory_bytes? integer
 ---@field profile? boolean
 ---@field queues? integer
@@ -779,6 +780,8 @@ function Plan:current(x) end
 ---@field transfers table[]
 ---@field lanes integer
 ---@field segments integer
+---@field lists integer
+---@field recorded integer
 ---@field captured_bytes integer
 ---@field transient_bytes integer
 ---@field unshared_bytes integer

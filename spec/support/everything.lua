@@ -398,6 +398,16 @@ part("task graphs", function()
   assert(swaps:fetch(x) == x)
 end)
 
+part("a callback that fails", function()
+  local x = lze.buffer("int", 4)
+  local plan = lze.graph():task("add", spec().add, 4, x, 1)
+    :call("fail", function() error("as it should", 0) end):compile()
+  local ok, err = pcall(plan.run, plan)
+  assert(not ok)
+  if err ~= "as it should" then error(err, 0) end
+  same(filled(4, 1), x:read())
+end)
+
 part("task graphs on several queues", function()
   local m, x = spec(), {}
   local g = lze.graph "wide"

@@ -130,6 +130,9 @@
     zeCommandListAppendBarrier,                                               \
     (ze_command_list_handle_t l, ze_event_handle_t e, uint32_t n,             \
      ze_event_handle_t *w), (l, e, n, w), e, 0)                               \
+  X(PLAIN, CommandList, command_list, AppendEventReset,                       \
+    zeCommandListAppendEventReset,                                            \
+    (ze_command_list_handle_t l, ze_event_handle_t e), (l, e), 0)             \
   X(APPEND, CommandList, command_list, AppendMemoryCopy,                      \
     zeCommandListAppendMemoryCopy,                                            \
     (ze_command_list_handle_t l, void *to, const void *from, size_t size,     \
@@ -202,10 +205,10 @@
      ze_event_handle_t *h), (p, d, h), EVENT, p, 0)                           \
   X(UNMAKE, Event, event, Destroy, zeEventDestroy, (ze_event_handle_t h),     \
     (h), EVENT)                                                               \
-  X(PLAIN, Event, event, HostSignal, zeEventHostSignal,                       \
-    (ze_event_handle_t e), (e), 0)                                            \
   X(PLAIN, Event, event, HostReset, zeEventHostReset, (ze_event_handle_t e),  \
     (e), 0)                                                                   \
+  X(PLAIN, Event, event, HostSignal, zeEventHostSignal,                       \
+    (ze_event_handle_t e), (e), 0)                                            \
   X(LOOK, Event, event, HostSynchronize, zeEventHostSynchronize,              \
     (ze_event_handle_t e, uint64_t ns), (e, left_ns(until)), e, ns)           \
   X(LOOK, Event, event, QueryStatus, zeEventQueryStatus,                      \

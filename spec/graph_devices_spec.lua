@@ -1,0 +1,92 @@
+-- graph_devices_spec.lua - plans on several devices, in processes of their own.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+local script = [[
+  local lze = require "lze"
+  local first, second = table.unpack(lze.devices())
+  local m, n = lze.load "kernels/spec.spv", 1000
+  local function inserted(plan)
+    local count = 0
+    for _, t in ipairs(plan:report().tasks) do
+      if t.name:find "%(.*host%)" or t.name:find "%(.*device%)" then
+        count = count + 1
+      end
+    end
+    return count
+  end
+  -- A whole plan where its kernels are not from.
+  local x = lze.buffer("int", n)
+  local p = lze.graph():task("add", m.add, n, x, 1):compile {device = second}
+  p:run()
+  print("whole", p.device == second, x[1], x[n])
+
+  -- Tasks pinned to devices.
+  p = lze.graph():task("one", m.add, n, x, 1)
+    :task("two", m.add, {n, device = second}, x, 10)
+    :task("three", m.add, n, x, 100):compile()
+  p:run():run()
+  print("pinned", x[1], x[n], inserted(p))
+
+  -- Memory of one used on the other.
+  local y = lze.buffer("int", n, {usage = "device", device = first})
+  local z = lze.buffer("int", n, {usage = "device", device = second})
+  p = lze.graph():task("one", m.add, n, y, 1)
+    :task("two", m.add, {n, device = second}, y, 10):copy("z", z, y)
+    :task("three", m.add, {n, device = second}, z, 100):compile()
+  p:run():run()
+  print("moved", y:read()[n], z:read()[n], inserted(p))
+  p:set("two", 2, 20):run()
+  print("set", y:read()[n], z:read()[n])
+
+  -- Spread.
+  local g, b = lze.graph(), {}
+  for i = 1, 6 do
+    b[i] = lze.buffer("int", n)
+    g:task("a" .. i, m.add, n, b[i], i):task("b" .. i, m.add, n, b[i], i)
+  end
+  p = g:compile {devices = {first, second}}
+  p:run()
+  local sum, lanes = 0, {}
+  for i = 1, 6 do sum = sum + b[i][n] end
+  for _, t in ipairs(p:report().tasks) do lanes[t.lane] = true end
+  local count = 0
+  for _ in pairs(lanes) do count = count + 1 end
+  print("spread", sum, count, inserted(p))
+  print(select(2, pcall(g.compile, g, {devices = {first}, device = second})))
+]]
+
+local function lines(env)
+  return process.output(script, {env = env, seconds = 100})
+end
+
+describe("a plan on several devices", function()
+  it("uses shared memory in place and moves that of others", function()
+    assert.equal("whole\ttrue\t1\t1\npinned\t223\t223\t0\nmoved\t22\t122\t5\n" ..
+      "set\t43\t143\nspread\t42\t6\t0\n" ..
+      "options device and devices: one or the other\n",
+      lines {ZOCL_ROOT_DEVICES = "2"})
+  end)
+
+  it("moves shared memory where there is no peer access", function()
+    assert.equal("whole\ttrue\t1\t1\npinned\t223\t223\t4\nmoved\t22\t122\t5\n" ..
+      "set\t43\t143\nspread\t42\t4\t0\n" ..
+      "options device and devices: one or the other\n",
+      lines {ZOCL_ROOT_DEVICES = "2", ZOCL_PEER_ACCESS = "0"})
+  end)
+
+  it("needs no memory that the host can touch", function()
+    assert.equal("whole\ttrue\t1\t1\npinned\t223\t223\t4\nmoved\t22\t122\t5\n" ..
+      "set\t43\t143\nspread\t42\t4\t0\n" ..
+      "options device and devices: one or the other\n",
+      lines {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
+  end)
+
+  it("runs on tiles", function()
+    assert.equal("whole\ttrue\t1\t1\npinned\t223\t223\t0\nmoved\t22\t122\t5\n" ..
+      "set\t43\t143\nspread\t42\t6\t0\n" ..
+      "options device and devices: one or the other\n",
+      lines {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
+  end)
+end)
