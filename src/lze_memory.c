@@ -441,12 +441,16 @@ static void buffer_check_copy_types(lua_State *L, int src_arg,
                                   dst->type->name, src->type->name));
 }
 
+bool lze_device_peers(const lze_DeviceInfo *device,
+                      const lze_DeviceInfo *home) {
+  ze_bool_t can = false;
+  return device == home || (ZE(zeDeviceCanAccessPeer, device->handle,
+                               home->handle, &can) == ZE_RESULT_SUCCESS &&
+                            can);
+}
+
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s) {
-  ze_bool_t reaches = 1;
-  if (s->usage == LZE_HOST || s->device == device) return true;
-  return ZE(zeDeviceCanAccessPeer, device->handle, s->device->handle,
-            &reaches) == ZE_RESULT_SUCCESS &&
-         reaches;
+  return s->usage == LZE_HOST || lze_device_peers(device, s->device);
 }
 
 /* The queue, or the default one of the storage's device if that is needed. */

@@ -244,16 +244,6 @@ static void compile_plain_step(lua_State *L, const Compiler *c,
   lua_settop(L, step - 1);
 }
 
-/* Whether a device can use what was allocated for another. */
-static bool device_reaches(const lze_DeviceInfo *d,
-                           const lze_DeviceInfo *home) {
-  ze_bool_t can = false;
-  return d == home ||
-         (ZE(zeDeviceCanAccessPeer, d->handle, home->handle, &can) ==
-              ZE_RESULT_SUCCESS &&
-          can);
-}
-
 /* The device that the value at `index` is for, or NULL where it is for
    `device` too. */
 static const lze_DeviceInfo *value_home(lua_State *L, int index,
@@ -262,7 +252,7 @@ static const lze_DeviceInfo *value_home(lua_State *L, int index,
   if (b == NULL || !lze_buffer_is_open(b)) return NULL;
   const lze_Storage *s = b->storage;
   if (s->device == device || s->usage == LZE_HOST) return NULL;
-  return s->usage == LZE_DEVICE || !device_reaches(device, s->device)
+  return s->usage == LZE_DEVICE || !lze_device_reaches(device, s)
              ? s->device : NULL;
 }
 
@@ -747,7 +737,7 @@ static uint32_t scratch_place(const lze_Plan *p, const lze_Scratch *s) {
 /* Whether all its devices can use memory of the first. */
 static bool plan_is_of_peers(const lze_Plan *p) {
   for (uint32_t e = 0; e < p->engine_count; e++)
-    if (!device_reaches(p->engines[e].device, p->device)) return false;
+    if (!lze_device_peers(p->engines[e].device, p->device)) return false;
   return true;
 }
 
@@ -963,7 +953,7 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
   bool peers = true;
   for (uint32_t a = 0; a < n; a++)
     for (uint32_t b = 0; b < n; b++)
-      peers = peers && device_reaches(devices[a], devices[b]);
+      peers = peers && lze_device_peers(devices[a], devices[b]);
   lze_getoption(L, table, "steps");
   int steps = lua_gettop(L);
   for (uint32_t i = 0; i < p->count; i++) {

@@ -942,6 +942,9 @@ char *lze_storage_base(const lze_Storage *s);
 /* lze.buffer itself. */
 int lze_buffer_new(lua_State *L);
 
+/* Whether a device can use what was allocated for another. */
+bool lze_device_peers(const lze_DeviceInfo *device,
+                      const lze_DeviceInfo *home);
 /* Whether what runs on a device may touch a storage of its context. */
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
