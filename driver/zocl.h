@@ -254,6 +254,12 @@ bool zocl_memory_reachable(const zocl_device *device, const void *pointer);
 void zocl_memory_begin(void);
 void zocl_memory_end(void);
 
+/* What zeMemFreeExt knows. */
+enum {
+  ZOCL_FREE_POLICIES = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE |
+                       ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE
+};
+
 /* Copy, run in a stream; `args` is a zocl_copy. */
 typedef struct zocl_copy {
   void *to;
@@ -406,6 +412,10 @@ void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
 
 /* Wait for all streams of a device, or of all devices where it is NULL. */
 ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout);
+
+/* Whether no stream of any device has anything to do.  Waits for nothing and
+   leaves failures for those who wait. */
+bool zocl_stream_all_idle(void);
 
 /* ------------------------------------------------------------------------
  * zocl_indirect.c: launches whose group counts are read when they begin.

@@ -117,6 +117,7 @@
   E(Kernel, 9, 0, KernelGetSourceAttributes)           \
   E(Kernel, 10, 0, KernelGetProperties)                \
   E(Kernel, 11, 0, KernelGetName)                      \
+  E(EventExp, 0, 2, EventQueryTimestampsExp)           \
   E(KernelExp, 0, 1, KernelSetGlobalOffsetExp)
 
 /* The same for functions that the oldest headers do not declare. */

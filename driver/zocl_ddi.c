@@ -25,6 +25,7 @@ enum table {
   Fence,
   EventPool,
   Event,
+  EventExp,
   Module,
   ModuleBuildLog,
   Kernel,
@@ -84,7 +85,7 @@ TABLE(ze, MemExp, NONE)
 TABLE(ze, Fence, Fence)
 TABLE(ze, EventPool, EventPool)
 TABLE(ze, Event, Event)
-TABLE(ze, EventExp, NONE)
+TABLE(ze, EventExp, EventExp)
 TABLE(ze, Module, Module)
 TABLE(ze, ModuleBuildLog, ModuleBuildLog)
 TABLE(ze, Kernel, Kernel)

@@ -219,6 +219,15 @@ typedef struct mutable_list_properties {
   uint32_t list_flags, command_flags;
 } mutable_list_properties;
 
+/* ze_event_query_kernel_timestamps_ext_properties_t (1.6).  Both kinds of
+   timestamps are there: of kernels, and in the host's time. */
+enum { QUERY_TIMESTAMPS_PROPERTIES = 0x10011 };
+typedef struct query_timestamps_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t flags;
+} query_timestamps_properties;
+
 /* The unit of timerResolution depends on the structure type: cycles a second
    with the one of 1.2, nanoseconds a cycle before. */
 ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
@@ -255,7 +264,8 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
       mutable_list_properties *lists = (mutable_list_properties *)next;
       lists->list_flags = 0;
       lists->command_flags = 0x7f; /* all but the graph's arguments */
-    }
+    } else if ((int)next->stype == QUERY_TIMESTAMPS_PROPERTIES)
+      ((query_timestamps_properties *)next)->flags = 0x3;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -265,10 +265,13 @@ static const struct {
 } extensions[] = {
   {"ZE_experimental_global_offset", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_command_list_clone", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_experimental_event_query_timestamps", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_immediate_command_list_append", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_mutable_command_list", ZE_MAKE_VERSION(1, 1)},
+  {"ZE_experimental_relaxed_allocation_limits", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_event_query_kernel_timestamps", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_kernel_max_group_size_properties", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_extension_memory_free_policies", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
 };
 
@@ -296,6 +299,11 @@ ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
   unsigned major = 0, minor = 0, patch = 0;
   sscanf(LZE_VERSION, "%u.%u.%u", &major, &minor, &patch);
   properties->driverVersion = major << 24 | minor << 16 | patch;
+  ze_base_properties_t *next = properties->pNext;
+  for (; next != NULL; next = next->pNext)
+    if (next->stype == ZE_STRUCTURE_TYPE_DRIVER_MEMORY_FREE_EXT_PROPERTIES)
+      ((ze_driver_memory_free_ext_properties_t *)next)->freePolicies =
+          ZOCL_FREE_POLICIES;
   return ZE_RESULT_SUCCESS;
 }
 

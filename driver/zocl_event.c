@@ -168,6 +168,16 @@ ze_result_t zocl_EventQueryKernelTimestampsExt(ze_event_handle_t event,
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t zocl_EventQueryTimestampsExp(ze_event_handle_t event,
+                                         ze_device_handle_t device,
+                                         uint32_t *count,
+                                         ze_kernel_timestamp_result_t *results)
+{
+  zocl_timestamps_results both = {.device = results};
+  return zocl_EventQueryKernelTimestampsExt(event, device, count,
+                                            results != NULL ? &both : NULL);
+}
+
 ze_result_t zocl_EventGetEventPool(ze_event_handle_t event,
                                    ze_event_pool_handle_t *pool)
 {

@@ -31,6 +31,7 @@ typedef struct allocation {
   ze_memory_type_t type;
   zocl_context *context;
   zocl_device *device; /* NULL for host memory */
+  struct allocation *next; /* of those freed later */
 } allocation;
 
 /* Allocations do not overlap, so that "one lies wholly before the other" is
@@ -40,6 +41,7 @@ static struct {
   void *root;
   uint64_t last_id;
   uint32_t commands;     /* running, where device memory is private */
+  allocation *deferred;  /* no longer in the tree, but perhaps in use */
 } live = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static int allocation_order(const void *left, const void *right)
@@ -142,11 +144,73 @@ bool zocl_memory_reachable(const zocl_device *device, const void *pointer)
  * Allocation.
  */
 
+/* Take the allocation that begins at `pointer` out of the tree, and put it
+   among those freed later if `later`.  False where none begins there. */
+static bool detach(void *pointer, bool later, allocation **detached)
+{
+  allocation key = {.base = pointer, .size = 1};
+  *detached = NULL;
+  pthread_rwlock_wrlock(&live.lock);
+  void *node = tfind(&key, &live.root, allocation_order);
+  if (node != NULL && (*(allocation **)node)->base == pointer) {
+    allocation *a = *detached = *(allocation **)node;
+    tdelete(&key, &live.root, allocation_order);
+    protect(a, PROT_READ | PROT_WRITE);
+    if (later) {
+      a->next = live.deferred;
+      live.deferred = a;
+    }
+  }
+  pthread_rwlock_unlock(&live.lock);
+  if (*detached == NULL)
+    zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+              "%p is not the start of an allocation", pointer);
+  return *detached != NULL;
+}
+
+/* A list of what is in the tree no more and used by nobody. */
+static void release(allocation *list)
+{
+  for (allocation *a = list; a != NULL; a = a->next) {
+    pthread_rwlock_wrlock(&live.lock);
+    give(a->device, a->size);
+    pthread_rwlock_unlock(&live.lock);
+  }
+  for (allocation *next; list != NULL; list = next) {
+    next = list->next;
+    free(list->base);
+    free(list);
+  }
+}
+
+/* Free what was left for later, if no command is under way just now. */
+static void deferred_release(void)
+{
+  pthread_rwlock_rdlock(&live.lock);
+  bool any = live.deferred != NULL;
+  pthread_rwlock_unlock(&live.lock);
+  if (!any) return;
+  pthread_rwlock_wrlock(&live.lock);
+  allocation *list = live.deferred;
+  live.deferred = NULL;
+  pthread_rwlock_unlock(&live.lock);
+  if (zocl_stream_all_idle()) {
+    release(list);
+    return;
+  }
+  pthread_rwlock_wrlock(&live.lock);
+  allocation **last = &live.deferred;
+  while (*last != NULL) last = &(*last)->next;
+  *last = list;
+  pthread_rwlock_unlock(&live.lock);
+}
+
 static ze_result_t allocate(zocl_context *context, zocl_device *device,
                             ze_memory_type_t type, const void *extensions,
                             size_t size, size_t alignment, void **pointer)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  deferred_release();
   if (size == 0) return zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
   if ((alignment & (alignment - 1)) != 0 || alignment > max_alignment)
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
@@ -186,7 +250,7 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
                          : ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
                      "no memory for %zu bytes", size);
   }
-  *made = (allocation){memory, size, 0, type, context, device};
+  *made = (allocation){memory, size, 0, type, context, device, NULL};
   pthread_rwlock_wrlock(&live.lock);
   if (!take(device, size)) {
     pthread_rwlock_unlock(&live.lock);
@@ -266,25 +330,14 @@ ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
 {
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
-  allocation key = {.base = pointer, .size = 1}, *found = NULL;
-  pthread_rwlock_wrlock(&live.lock);
-  void *node = tfind(&key, &live.root, allocation_order);
-  if (node != NULL && (*(allocation **)node)->base == pointer) {
-    found = *(allocation **)node;
-    tdelete(&key, &live.root, allocation_order);
-    give(found->device, found->size);
-    protect(found, PROT_READ | PROT_WRITE);
-  }
-  pthread_rwlock_unlock(&live.lock);
-  if (found == NULL)
-    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "%p is not the start of an allocation", pointer);
-  free(found->base);
-  free(found);
+  allocation *found;
+  if (!detach(pointer, false, &found)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  release(found);
   return ZE_RESULT_SUCCESS;
 }
 
-/* The default policy and DEFER_FREE may wait like BLOCKING_FREE does. */
+/* BLOCKING_FREE waits for all commands, DEFER_FREE for none: that memory is
+   given back when something is allocated or freed while all is quiet. */
 ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
                             const ze_memory_free_ext_desc_t *desc,
                             void *pointer)
@@ -292,12 +345,19 @@ ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(desc);
   ZOCL_NEED_POINTER(pointer);
-  if (desc->freePolicy & ~(uint32_t)0x3)
+  if (desc->freePolicy & ~(uint32_t)ZOCL_FREE_POLICIES)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  allocation found;
-  if (desc->freePolicy != 0 && allocation_find(pointer, &found)) {
-    ze_result_t result = zocl_stream_wait_all(NULL, UINT64_MAX);
-    if (result != ZE_RESULT_SUCCESS) return result;
+  if (desc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE) {
+    allocation found;
+    if (allocation_find(pointer, &found)) {
+      ze_result_t result = zocl_stream_wait_all(NULL, UINT64_MAX);
+      if (result != ZE_RESULT_SUCCESS) return result;
+    }
+  } else if (desc->freePolicy != 0) {
+    allocation *found;
+    if (!detach(pointer, true, &found)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    deferred_release();
+    return ZE_RESULT_SUCCESS;
   }
   return zocl_MemFree(context, pointer);
 }

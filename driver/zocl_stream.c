@@ -525,24 +525,31 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
   return stream_result(stream);
 }
 
-ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
+/* All streams, or those of `device`, each with a reference: others may close
+   streams meanwhile.  NULL: out of memory. */
+static zocl_stream **streams_get(const zocl_device *device, size_t *count)
 {
-  /* One after the other, with a reference while it is waited for: others may
-     close streams meanwhile. */
-  uint64_t start = zocl_clock();
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  size_t n = 0;
   pthread_mutex_lock(&streams.lock);
-  size_t count = 0;
-  for (zocl_stream *s = streams.first; s != NULL; s = s->next) count++;
-  zocl_stream **all = malloc((count > 0 ? count : 1) * sizeof(zocl_stream *));
-  count = 0;
+  for (zocl_stream *s = streams.first; s != NULL; s = s->next) n++;
+  zocl_stream **all = malloc((n > 0 ? n : 1) * sizeof(zocl_stream *));
+  *count = 0;
   for (zocl_stream *s = streams.first; s != NULL && all != NULL; s = s->next)
     if (device == NULL || s->device == device || s->device->root == device) {
       zocl_stream_ref(s);
-      all[count++] = s;
+      all[(*count)++] = s;
     }
   pthread_mutex_unlock(&streams.lock);
+  return all;
+}
+
+ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
+{
+  uint64_t start = zocl_clock();
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  size_t count;
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  zocl_stream **all = streams_get(device, &count);
   if (all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   for (size_t i = 0; i < count; i++) {
     ze_result_t one = zocl_stream_wait(all[i], time_left(timeout, start));
@@ -551,4 +558,31 @@ ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
   }
   free(all);
   return result;
+}
+
+static bool stream_idle(zocl_stream *stream)
+{
+  zocl_signal *tail = NULL;
+  if (zocl_feeder_wait(stream->feeder, 0) != ZE_RESULT_SUCCESS) return false;
+  pthread_mutex_lock(&stream->lock);
+  bool idle = stream->queue == NULL ||
+              atomic_load(&stream->done) == stream->submitted;
+  if (!idle && stream_tail(stream, &tail) != ZE_RESULT_SUCCESS) tail = NULL;
+  pthread_mutex_unlock(&stream->lock);
+  if (tail != NULL) idle = zocl_signal_query(tail) != ZE_RESULT_NOT_READY;
+  zocl_signal_unref(tail);
+  return idle;
+}
+
+bool zocl_stream_all_idle(void)
+{
+  size_t count;
+  zocl_stream **all = streams_get(NULL, &count);
+  bool idle = all != NULL;
+  for (size_t i = 0; i < count; i++) {
+    idle = idle && stream_idle(all[i]);
+    zocl_stream_unref(all[i]);
+  }
+  free(all);
+  return idle;
 }

@@ -438,6 +438,7 @@ static void test_modules(void)
   ze_kernel_handle_t kernel;
   uint32_t n;
   size_t size;
+  double two = 2.5;
   HANDLE(zeModuleCreate(NULL, s.device, &md, &other, NULL));
   HANDLE(zeModuleCreate(s.context, NULL, &md, &other, NULL));
   POINTER(zeModuleCreate(s.context, s.device, NULL, &other, NULL));
@@ -484,7 +485,9 @@ static void test_modules(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX,
           zeKernelSetArgumentValue(kernel, 3, 4, &n));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
-          zeKernelSetArgumentValue(kernel, 0, 8, &size));
+          zeKernelSetArgumentValue(kernel, 0, sizeof two, &two));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(kernel, 0, 2, &two));
   HANDLE(zeKernelSuggestGroupSize(NULL, 1, 1, 1, &n, &n, &n));
   POINTER(zeKernelSuggestGroupSize(kernel, 1, 1, 1, NULL, &n, &n));
   POINTER(zeKernelSuggestGroupSize(kernel, 1, 1, 1, &n, NULL, &n));

@@ -153,6 +153,46 @@ static void test_region(ze_command_list_handle_t list)
   MUST(zeMemFree(s.context, b));
 }
 
+/* DEFER_FREE waits for nothing, not even for what this thread has yet to
+   signal; the memory stays until its command is done. */
+static void test_deferred(ze_command_list_handle_t list)
+{
+  enum { SIZE = 1 << 20 };
+  ze_event_pool_handle_t pool = pool_new(s, 0, 2);
+  ze_event_handle_t go = event_new(pool, 0), done = event_new(pool, 1);
+  ze_memory_free_ext_desc_t later = {
+    .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
+    .freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE};
+  unsigned char *from = shared_new(s, SIZE), *to = shared_new(s, SIZE);
+  void *other;
+  memset(from, 0x5a, SIZE);
+  MUST(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 1, &go));
+  MUST(zeMemFreeExt(s.context, &later, from));
+  ze_memory_allocation_properties_t p = {
+    .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
+  MUST(zeMemGetAllocProperties(s.context, from, &p, NULL));
+  EQUAL(p.type, ZE_MEMORY_TYPE_UNKNOWN);
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeMemFreeExt(s.context, &later, from));
+  other = shared_new(s, SIZE);
+  memset(other, 0xee, SIZE);
+  MUST(zeEventHostSignal(go));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(done, UINT64_MAX));
+  CHECK(to[0] == 0x5a && memcmp(to, to + 1, SIZE - 1) == 0);
+  MUST(zeMemFree(s.context, other));
+  later.freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE;
+  MUST(zeMemFreeExt(s.context, &later, to));
+  ze_driver_memory_free_ext_properties_t known = {
+    .stype = ZE_STRUCTURE_TYPE_DRIVER_MEMORY_FREE_EXT_PROPERTIES};
+  ze_driver_properties_t driver = {
+    .stype = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES, .pNext = &known};
+  MUST(zeDriverGetProperties(s.driver, &driver));
+  EQUAL(known.freePolicies, 3);
+  MUST(zeEventDestroy(go));
+  MUST(zeEventDestroy(done));
+  MUST(zeEventPoolDestroy(pool));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -161,6 +201,7 @@ int main(void)
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   test_copies(list, 1000);
   test_copies(list, 1000003);
+  test_deferred(list);
   MUST(zeCommandListDestroy(list));
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_region(list);
