@@ -35,8 +35,9 @@ void *lze_push_box(lua_State *L, const char *kind, size_t size) {
 }
 
 void *lze_test_box(lua_State *L, int index, const char *kind) {
-  if (lua_type(L, index) != LUA_TUSERDATA) return NULL;
   lze_Box *box = lua_touserdata(L, index);
+  if (box == NULL) return NULL;
+  /* A light userdata has no length. */
   if (lua_rawlen(L, index) < sizeof *box || box->kind != kind) return NULL;
   return box;
 }
