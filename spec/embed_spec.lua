@@ -8,10 +8,12 @@ local lze = require "lze"
 
 local build = os.getenv "LZE_TEST_BUILD"
 
--- What a program prints, which must end well.
-local function run(command)
-  local pipe = assert(io.popen(("timeout 120 '%s'/examples/embed/%s 2>&1")
-    :format(build, command)))
+-- What a program prints, which must end well; `env` is put before it.
+local function run(command, env)
+  -- What a sanitizer keeps of freed memory is not what the program grows by.
+  local pipe = assert(io.popen(("ASAN_OPTIONS=quarantine_size_mb=1 %s " ..
+    "timeout 120 '%s'/examples/embed/%s 2>&1")
+    :format(env or "", build, command)))
   local output = pipe:read "a"
   local _, how, code = pipe:close()
   assert.equal("exit 0", how .. " " .. code, output)
@@ -28,6 +30,27 @@ describe("the program", function()
   } do
     it(command .. " runs", function()
       assert.matches("^" .. printed .. "$", run(command))
+    end)
+  end
+end)
+
+-- By a driver that forwards to ours and counts; what runs it leaks nothing.
+describe("the memory of a host", function()
+  for _, command in ipairs {"lend", "frame_loop 60", "server 40"} do
+    it("is never copied: " .. command, function()
+      process.with_directory(function(directory)
+        local report = directory .. "/report"
+        run(command, ("ZE_ENABLE_ALT_DRIVERS='%s'/spec/ze_fault.so " ..
+          "ZE_FAULT_DRIVER='%s'/libze_opencl.so ZE_FAULT_REPORT='%s'"):format(
+            build, build, report))
+        local text = {}
+        for line in io.lines(report) do text[#text + 1] = line end
+        text = table.concat(text, "\n")
+        assert.matches("copies: 0 copies, 0 bytes", text)
+        for kind, live in text:gmatch "\n(%l+): [^\n]- (%d+) live" do
+          assert.equal("0", live, kind)
+        end
+      end)
     end)
   end
 end)

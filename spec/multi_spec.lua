@@ -59,7 +59,7 @@ describe("a selector", function()
           end
           t[#t + 1] = d.parent and r .. "." .. k or tostring(r)
         end
-        print(selector, table.concat(t, " "))
+        print(selector, "{" .. table.concat(t, " ") .. "}")
       end
       all = lze.devices()
       for _, s in ipairs {"*", "0", "1", "0.1", "1.0,0.0", "cpu:1.1", "cpu",
@@ -67,17 +67,17 @@ describe("a selector", function()
         show(s)
       end]]
     assert.equal([[
-*	0 1
-0	0
-1	1
-0.1	0.1
-1.0,0.0	0.0 1.0
-cpu:1.1	1.1
-cpu	0 1
-*;!0	1
-0.0,0.1;!0.0	0.1
-2	
-0.2	
+*	{0 1}
+0	{0}
+1	{1}
+0.1	{0.1}
+1.0,0.0	{0.0 1.0}
+cpu:1.1	{1.1}
+cpu	{0 1}
+*;!0	{1}
+0.0,0.1;!0.0	{0.1}
+2	{}
+0.2	{}
 ]], run(env, script))
     env.LZE_DEVICE = "1.1"
     assert.equal("true\ttrue\n", run(env, [[
@@ -229,7 +229,9 @@ describe("lze.parallel", function()
         local roots = lze.devices()
         local every = {}
         for _, root in ipairs(roots) do
-          for _, tile in ipairs(root:subdevices()) do every[#every + 1] = tile end
+          for _, tile in ipairs(root:subdevices()) do
+            every[#every + 1] = tile
+          end
         end
         for _, devices in ipairs {roots, roots[2], {"0.0"}, every} do
           local x = lze.buffer("int", t, {usage = "device"})

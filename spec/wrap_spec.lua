@@ -260,7 +260,7 @@ describe("a wrapped buffer", function()
     local p = x.handle
     local y = lze.wrap {buffer = native.offset(p, 8), type = "int", count = 2,
       device = x.device}
-    x = nil
+    x = nil -- luacheck: ignore 311
     collectgarbage() collectgarbage()
     assert.same({3, 4}, y:read())
   end)

@@ -30,7 +30,7 @@ static lze_Native *native_add(const lze_Driver *driver,
 
 static lze_Native *native_create(const lze_Driver *driver, lze_Outcome *out) {
   ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
-  ze_context_handle_t handle;
+  ze_context_handle_t handle = NULL;
   if (!ZE_TRY(out, zeContextCreate, driver->handle, &desc, &handle))
     return NULL;
   lze_Native *n = native_add(driver, handle);

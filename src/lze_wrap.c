@@ -162,7 +162,7 @@ void lze_push_usm(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
   }
   if (memory.usage == LZE_DEVICE && device != d->handle)
     luaL_error(L, "option buffer: %p is memory of another device", pointer);
-  void *base;
+  void *base = NULL;
   r = ZE(zeMemGetAddressRange, c->handle, pointer, &base, &memory.bytes);
   if (r != ZE_RESULT_SUCCESS)
     lze_fail(L, d->driver, r, NULL, "zeMemGetAddressRange", NULL, NULL);

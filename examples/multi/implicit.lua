@@ -11,7 +11,9 @@ local lze = require "lze"
 
 local root = lze.device()
 local units = 0
-for _, tile in ipairs(root:subdevices()) do units = units + tile.compute_units end
+for _, tile in ipairs(root:subdevices()) do
+  units = units + tile.compute_units
+end
 
 local saxpy = lze.load "kernels/saxpy.spv".saxpy
 local n <const> = 1000003

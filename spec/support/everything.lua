@@ -347,8 +347,8 @@ part("several devices", function()
   local x = lze.buffer("int", {1, 2, 3, 4})
   local k = spec().add
   for _, argument in ipairs {x, lze.slice(x)} do
-    local parts = lze.parallel({dev}, 4, k, argument, 1)
-    assert(#parts == 1 and parts[1].count == 4 and parts[1].device == dev)
+    local did = lze.parallel({dev}, 4, k, argument, 1)
+    assert(#did == 1 and did[1].count == 4 and did[1].device == dev)
   end
   same({3, 4, 5, 6}, x:read())
   assert(spec():on(dev) == spec() and dev:reaches(dev))
