@@ -104,7 +104,11 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
   struct sigaction plain;
   memset(&plain, 0, sizeof plain);
   plain.sa_handler = SIG_DFL;
-  for (int s = 1; s < NSIG; s++) sigaction(s, &plain, NULL);
+  /* Not SIGABRT, for which newer C libraries take a lock that another thread
+     of our parent may have held; being ignored does not keep it from ending
+     a process that calls abort. */
+  for (int s = 1; s < NSIG; s++)
+    if (s != SIGABRT) sigaction(s, &plain, NULL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
@@ -156,6 +160,8 @@ static bool run(char *const *arguments, int in, int out, int err,
   }
   pid_t between = _Fork();
   if (between == 0) run_between(arguments, in, out, err, report[1]);
+  /* Here and there, so that it is done before either goes on. */
+  if (between > 0) setpgid(between, between);
   close(report[1]);
   if (between < 0) {
     tool_text_add(log, "fork: %s\n", strerror(errno));

@@ -123,6 +123,7 @@ bool zocl_globals_place(zocl_module *module, tool_text *log)
     size += (g->bytes + 127) & ~(size_t)127;
   }
   if (size == 0) return true; /* all are imported */
+  if (size > module->device->memory_bytes) goto memory;
   module->storage =
       storage_new(zocl_hash(5, module->words, module->size), size);
   if (module->storage == NULL) goto memory;
@@ -201,11 +202,17 @@ bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
  * Initial values.
  */
 
-/* Structures and chains of addresses are nested in source text, never
-   deeply. */
+/* The evaluation of one variable's initial value.  Structures and chains of
+   addresses are nested in source text, never deeply, and take steps in
+   proportion to the size; the module may be anybody's. */
+typedef struct evaluation {
+  const zocl_module *module;
+  uint64_t steps; /* that are left */
+} evaluation;
+
 enum { DEEPEST = 64 };
 
-static bool value_of(const zocl_module *module, uint32_t id, int depth,
+static bool value_of(evaluation *e, uint32_t id, int depth,
                      uint64_t *value);
 
 /* The width of an integer type, or 64. */
@@ -243,23 +250,23 @@ static size_t member_offset(const spirv_module *m,
 
 /* The address that a chain of constant indices leads to: `words` from the
    base on; the first index counts whole elements where `is_pointer`. */
-static bool chain_value(const zocl_module *module, const uint32_t *words,
+static bool chain_value(evaluation *e, const uint32_t *words,
                         unsigned count, bool is_pointer, int depth,
                         uint64_t *value)
 {
-  const spirv_module *m = module->spirv;
+  const spirv_module *m = e->module->spirv;
   const spirv_instruction *base = define(m, words[0]);
   const spirv_instruction *pointer =
       base != NULL ? define(m, base->result_type) : NULL;
   if (pointer == NULL || pointer->opcode != SpvOpTypePointer ||
-      !value_of(module, words[0], depth + 1, value))
+      !value_of(e, words[0], depth + 1, value))
     return false;
   uint32_t type = pointer->words[3];
   for (unsigned k = 1; k < count; k++) {
     const spirv_instruction *in = define(m, type);
     const spirv_instruction *by = define(m, words[k]);
     uint64_t index;
-    if (in == NULL || by == NULL || !value_of(module, words[k], depth + 1,
+    if (in == NULL || by == NULL || !value_of(e, words[k], depth + 1,
                                               &index))
       return false;
     index = extended(index, width_of(m, by->result_type), true);
@@ -279,11 +286,10 @@ static bool chain_value(const zocl_module *module, const uint32_t *words,
 }
 
 /* The value of OpSpecConstantOp, for what initial values are made with. */
-static bool operation_value(const zocl_module *module,
-                            const spirv_instruction *in, int depth,
-                            uint64_t *value)
+static bool operation_value(evaluation *e, const spirv_instruction *in,
+                            int depth, uint64_t *value)
 {
-  const spirv_module *m = module->spirv;
+  const spirv_module *m = e->module->spirv;
   const uint32_t *operands = in->words + 4;
   unsigned count = in->word_count - 4u;
   uint64_t a, b = 0;
@@ -291,14 +297,14 @@ static bool operation_value(const zocl_module *module,
   switch (in->words[3]) {
   case SpvOpAccessChain:
   case SpvOpInBoundsAccessChain:
-    return chain_value(module, operands, count, false, depth, value);
+    return chain_value(e, operands, count, false, depth, value);
   case SpvOpPtrAccessChain:
   case SpvOpInBoundsPtrAccessChain:
-    return chain_value(module, operands, count, true, depth, value);
+    return chain_value(e, operands, count, true, depth, value);
   }
   const spirv_instruction *first = define(m, operands[0]);
-  if (first == NULL || !value_of(module, operands[0], depth + 1, &a) ||
-      (count > 1 && !value_of(module, operands[1], depth + 1, &b)))
+  if (first == NULL || !value_of(e, operands[0], depth + 1, &a) ||
+      (count > 1 && !value_of(e, operands[1], depth + 1, &b)))
     return false;
   unsigned from = width_of(m, first->result_type);
   switch (in->words[3]) {
@@ -323,12 +329,13 @@ static bool operation_value(const zocl_module *module,
 }
 
 /* A scalar or a pointer, in the low bits. */
-static bool value_of(const zocl_module *module, uint32_t id, int depth,
+static bool value_of(evaluation *e, uint32_t id, int depth,
                      uint64_t *value)
 {
-  const spirv_module *m = module->spirv;
+  const spirv_module *m = e->module->spirv;
   const spirv_instruction *in = define(m, id);
-  if (in == NULL || depth > DEEPEST) return false;
+  if (in == NULL || depth > DEEPEST || e->steps == 0) return false;
+  e->steps--;
   switch (in->opcode) {
   case SpvOpConstant:
   case SpvOpSpecConstant:
@@ -341,12 +348,12 @@ static bool value_of(const zocl_module *module, uint32_t id, int depth,
   case SpvOpSpecConstantFalse:
   case SpvOpConstantNull:
   case SpvOpUndef: *value = 0; return true;
-  case SpvOpSpecConstantOp: return operation_value(module, in, depth, value);
+  case SpvOpSpecConstantOp: return operation_value(e, in, depth, value);
   case SpvOpVariable:
-    for (uint32_t i = 0; i < module->global_count; i++)
-      if (&m->instructions[module->globals[i].at] == in) {
-        *value = (uintptr_t)module->globals[i].address;
-        return module->globals[i].address != NULL;
+    for (uint32_t i = 0; i < e->module->global_count; i++)
+      if (&m->instructions[e->module->globals[i].at] == in) {
+        *value = (uintptr_t)e->module->globals[i].address;
+        return e->module->globals[i].address != NULL;
       }
     return false;
   default: return false;
@@ -355,12 +362,13 @@ static bool value_of(const zocl_module *module, uint32_t id, int depth,
 
 /* Write a constant of any type to `place`, which is all zeros and has room
    for `room` bytes. */
-static bool value_write(const zocl_module *module, uint32_t id, int depth,
-                        char *place, size_t room)
+static bool value_write(evaluation *e, uint32_t id, int depth, char *place,
+                        size_t room)
 {
-  const spirv_module *m = module->spirv;
+  const spirv_module *m = e->module->spirv;
   const spirv_instruction *in = define(m, id);
-  if (in == NULL || depth > DEEPEST) return false;
+  if (in == NULL || depth > DEEPEST || e->steps == 0) return false;
+  e->steps--;
   if (in->opcode == SpvOpConstantNull || in->opcode == SpvOpUndef) return true;
   if (in->opcode == SpvOpConstantComposite ||
       in->opcode == SpvOpSpecConstantComposite) {
@@ -375,7 +383,7 @@ static bool value_write(const zocl_module *module, uint32_t id, int depth,
         offset = (k - 3) * layout_of(m, type->words[2]).bytes;
       else
         return false;
-      if (offset > room || !value_write(module, in->words[k], depth + 1,
+      if (offset > room || !value_write(e, in->words[k], depth + 1,
                                         place + offset, room - offset))
         return false;
     }
@@ -383,7 +391,7 @@ static bool value_write(const zocl_module *module, uint32_t id, int depth,
   }
   uint64_t value;
   size_t bytes = layout_of(m, in->result_type).bytes;
-  if (!value_of(module, id, 0, &value) || bytes > room) return false;
+  if (!value_of(e, id, 0, &value) || bytes > room) return false;
   switch (bytes) {
   case 1: memcpy(place, &(uint8_t){(uint8_t)value}, 1); return true;
   case 2: memcpy(place, &(uint16_t){(uint16_t)value}, 2); return true;
@@ -399,7 +407,8 @@ bool zocl_globals_fill(const zocl_module *module, tool_text *log)
     const zocl_global *g = &module->globals[i];
     const spirv_instruction *in = &module->spirv->instructions[g->at];
     if (g->imported || in->word_count < 5) continue;
-    if (value_write(module, in->words[4], 0, g->address, g->bytes)) continue;
+    evaluation e = {module, 64 * (uint64_t)g->bytes + 4096};
+    if (value_write(&e, in->words[4], 0, g->address, g->bytes)) continue;
     tool_text_add(log, "the initial value of the program-scope variable %s is "
                        "made in a way that is not supported\n",
                   g->name != NULL ? g->name : "");

@@ -100,6 +100,17 @@ static bool is_id_use(const spirv_module *m, const spirv_instruction *in,
   return m->id_uses[w / 8] >> (w % 8) & 1;
 }
 
+/* What was only decoded, not validated, may mention any id. */
+static uint32_t mapped(const part *p, uint32_t id)
+{
+  return id < p->spirv->bound ? p->map[id] : 0;
+}
+
+static int fate_of(const part *p, uint32_t id)
+{
+  return id < p->spirv->bound ? p->fate[id] : GONE;
+}
+
 /* An instruction with its ids renumbered. */
 static uint32_t *copy(linker *l, const part *p, section s,
                       const spirv_instruction *in)
@@ -108,10 +119,10 @@ static uint32_t *copy(linker *l, const part *p, section s,
   if (to == NULL) return NULL;
   memcpy(to, in->words, in->word_count * sizeof *to);
   unsigned k = 1;
-  if (in->result_type != 0) to[k++] = p->map[in->result_type];
+  if (in->result_type != 0) to[k++] = mapped(p, in->result_type);
   if (in->result != 0) to[k++] = p->map[in->result];
   for (; k < in->word_count; k++)
-    if (is_id_use(p->spirv, in, k)) to[k] = p->map[in->words[k]];
+    if (is_id_use(p->spirv, in, k)) to[k] = mapped(p, in->words[k]);
   return to;
 }
 
@@ -270,7 +281,7 @@ static void place(linker *l, part *p, const zocl_global *global,
   uint32_t *to = words_add(l, SECTION_GLOBALS, 5);
   if (to == NULL) return;
   to[0] = 5u << 16 | SpvOpSpecConstantOp;
-  to[1] = p->map[in->result_type];
+  to[1] = mapped(p, in->result_type);
   to[2] = p->map[in->result];
   to[3] = SpvOpConvertUToPtr;
   to[4] = constant_of;
@@ -341,7 +352,7 @@ static void entry_extend(linker *l, const part *p, size_t at)
     uint32_t id = p->map[in->result];
     bool listed = false;
     size_t k = at + 3; /* behind the name, whose last word ends in a nought */
-    while (w->at[k] >> 24 != 0) k++;
+    while (k < w->count && w->at[k] >> 24 != 0) k++;
     while (++k < w->count && !listed) listed = w->at[k] == id;
     uint32_t *to = listed ? NULL : words_add(l, SECTION_ENTRIES, 1);
     if (to == NULL) continue;
@@ -359,7 +370,7 @@ static void entry_copy(linker *l, const part *p, const spirv_instruction *in)
   unsigned count = 0;
   for (unsigned k = 0; k < in->word_count; k++)
     if (k < 3 || !is_id_use(p->spirv, in, k) ||
-        p->fate[in->words[k]] != PLACED)
+        fate_of(p, in->words[k]) != PLACED)
       to[count++] = to[k];
   to[0] = count << 16 | SpvOpEntryPoint;
   l->out[SECTION_ENTRIES].count -= in->word_count - count;
@@ -374,7 +385,7 @@ static void group_copy(linker *l, const part *p, const spirv_instruction *in)
   unsigned step = in->opcode == SpvOpGroupDecorate ? 1 : 2, count = 2;
   if (to == NULL) return;
   for (unsigned k = 2; k + step <= in->word_count; k += step)
-    if (p->fate[in->words[k]] == KEPT) {
+    if (fate_of(p, in->words[k]) == KEPT) {
       memmove(to + count, to + k, step * sizeof *to);
       count += step;
     }
@@ -406,7 +417,7 @@ static void part_head(linker *l, part *p)
       if (p->is_main) entry_copy(l, p, in);
       continue;
     case SECTION_NAMES:
-      if (p->fate[in->words[1]] == GONE) continue;
+      if (fate_of(p, in->words[1]) == GONE) continue;
       break;
     case SECTION_ANNOTATIONS:
       if (in->opcode == SpvOpGroupDecorate ||
@@ -414,7 +425,7 @@ static void part_head(linker *l, part *p)
         group_copy(l, p, in);
         continue;
       }
-      if (p->fate[in->words[1]] != KEPT) continue;
+      if (fate_of(p, in->words[1]) != KEPT) continue;
       /* One module's constants and names are no concern of the other's. */
       if (!p->is_main && in->opcode == SpvOpDecorate &&
           (in->words[2] == SpvDecorationSpecId ||

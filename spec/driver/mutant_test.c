@@ -18,6 +18,8 @@ static const char *const files[] = {
   "kernels/blur.spv",   "kernels/histogram.spv",  "kernels/matmul.spv",
   "kernels/saxpy.spv",  "kernels/reduction.spv",  "kernels/scan.spv",
   "kernels/spec.spv",   "kernels/vector_add.spv",
+  "spec/driver/kernels/globals.spv",
+  "spec/driver/kernels/exporter.spv",
 };
 enum { FILES = sizeof files / sizeof *files };
 
