@@ -240,6 +240,9 @@ bench-costs: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 	$(WITH) $(BUILD)/bench/launch
 	$(WITH) $(BUILD)/bench/values
 
+bench-graph: all $(BUILD)/bench/graph ## what runs of plans cost
+	$(WITH) $(BUILD)/bench/graph $(ROUNDS)
+
 bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(BUILD)/bench/driver $(ROUNDS)

@@ -1,0 +1,147 @@
+-- graph.lua - what a run of a plan costs beside launches one by one.
+-- SPDX-License-Identifier: MIT
+--
+-- Run by bench/graph.c, which has the clocks.  The ways that are compared take
+-- turns, round by round, in one process; medians are shown, in microseconds.
+
+local lze = require "lze"
+local cpu, now = _G.cpu, _G.now -- luacheck: ignore
+
+local rounds = tonumber((...)) or 101
+
+local mod = lze.compile [[
+  kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }
+  kernel void work(global float *x, int n) {
+    size_t i = get_global_id(0);
+    float v = x[i];
+    for (int k = 0; k < n; k++) v = v * 0.999f + 0.5f;
+    x[i] = v; }]]
+
+local function median(t)
+  table.sort(t)
+  return t[(#t + 1) // 2]
+end
+
+-- Medians of what each of the functions answers, in turns.
+local function compare(count, ...)
+  local ways, samples = {...}, {}
+  for w, f in ipairs(ways) do
+    f() -- compiles, and warms up
+    samples[w] = {}
+  end
+  for _ = 1, count do
+    for w, f in ipairs(ways) do table.insert(samples[w], f()) end
+  end
+  for w in ipairs(ways) do samples[w] = median(samples[w]) end
+  return table.unpack(samples)
+end
+
+local function row(what, a, b, most)
+  print(("%-44s %10.1f %10.1f %7.3f %6s"):format(what, a, b, a / b,
+    most or ""))
+end
+
+print(("%-44s %10s %10s %7s %6s"):format("", "plan", "other", "ratio", "most"))
+
+-- One chain of tiny tasks.
+for _, count in ipairs {1, 10, 100, 1000} do
+  local x, g = lze.buffer("int", 64), lze.graph()
+  for i = 1, count do g:task("t" .. i, mod.add, 64, x, 1) end
+  local plan = g:compile()
+  local function started()
+    local before = cpu()
+    local ev = plan:start()
+    local spent = cpu() - before
+    ev:wait()
+    return spent
+  end
+  local function launched()
+    local before, ev = cpu(), nil
+    for _ = 1, count do mod.add(64, x, 1) end
+    local spent = cpu() - before
+    ev = mod.add:launch(64, x, 0)
+    ev:wait()
+    return spent
+  end
+  local n = count == 1000 and rounds // 4 + 1 or rounds
+  local a, b = compare(n, started, launched)
+  row(("start of %d tasks, CPU time of the thread"):format(count), a, b,
+    count == 100 and "0.1" or "")
+  a, b = compare(n, function()
+    local before = now()
+    plan:run()
+    return now() - before
+  end, function()
+    local before = now()
+    for _ = 1, count do mod.add(64, x, 1) end
+    lze.wait()
+    return now() - before
+  end)
+  row(("run of %d tasks and the wait for it"):format(count), a, b, "1.0")
+end
+
+-- Measuring each task.
+do
+  local x, plans = lze.buffer("float", 64), {}
+  local n = 1
+  repeat -- a kernel of about 10 us
+    n = 2 * n
+    local ev = mod.work:launch(64, x, n)
+  until ev:time().kernel_ns > 7000 and mod.work:launch(64, x, n):time()
+    .kernel_ns > 7000
+  for i, profile in ipairs {false, true} do
+    local g = lze.graph()
+    for t = 1, 100 do g:task("t" .. t, mod.work, 64, x, n) end
+    plans[i] = g:compile {profile = profile}
+  end
+  local function run(plan)
+    return function()
+      local before = now()
+      plan:run()
+      return now() - before
+    end
+  end
+  local b, a = compare(rounds, run(plans[1]), run(plans[2]))
+  row("run of 100 tasks of 10 us: profiled, or not", a, b, "1.05")
+end
+
+-- Transient buffers of a long pipeline.
+do
+  local g, n = lze.graph(), 1 << 16
+  local x, before = lze.buffer("float", n), nil
+  for i = 1, 16 do
+    local s = g:buffer("float", n)
+    g:copy("c" .. i, s, before or x)
+    before = s
+  end
+  g:copy("last", x, before)
+  local r = g:compile():report()
+  row("memory of 16 transient buffers: planned, sum", r.transient_bytes,
+    r.unshared_bytes, "")
+end
+
+-- Two branches on two devices, if there are (ZOCL_SUB_DEVICES=2 with
+-- ZE_FLAT_DEVICE_HIERARCHY=FLAT makes two of the cores of a CPU).
+local devices = lze.devices()
+if devices[2] then
+  local g, n = lze.graph(), 1 << 14
+  for i = 1, 2 do
+    g:task("b" .. i, mod.work, n, lze.buffer("float", n), 60000)
+  end
+  local function run(plan)
+    return function()
+      local before = now()
+      plan:run()
+      return now() - before
+    end
+  end
+  local x = {lze.buffer("float", n), lze.buffer("float", n)}
+  local serial = lze.graph()
+  for i = 1, 2 do
+    serial:task("b" .. i, mod.work,
+      {n, device = devices[i], after = i == 2 and "b1" or nil}, x[i], 60000)
+  end
+  local a, b = compare(7, run(g:compile {devices = {devices[1], devices[2]}}),
+    run(serial:compile()))
+  row("two branches on two devices: at once, serial", a, b, "0.59")
+end
