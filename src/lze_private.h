@@ -1304,8 +1304,8 @@ lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
 void lze_push_graph_table(lua_State *L, int arg);
 
 /* ------------------------------------------------------------------------
- * lze_plan.c, lze_replay.c, lze_run.c and lze_report.c: graphs compiled, and
- * their runs.
+ * lze_plan.c, lze_flatten.c, lze_arena.c, lze_replay.c, lze_run.c and
+ * lze_report.c: graphs compiled, and their runs.
  *
  * A plan is recorded as closed command lists, a chain of them for each lane of
  * each segment.  A run gives these to the device between two barriers on the
@@ -1414,6 +1414,29 @@ int lze_plan_compile(lua_State *L);
 /* The open plan at 1. */
 lze_Plan *lze_check_plan(lua_State *L);
 
+/* Graphs in graphs in graphs; more are taken for a circle. */
+enum { LZE_MAX_DEPTH = 16 };
+
+/* Raise "not enough memory" unless `good`. */
+void lze_check_memory(lua_State *L, bool good);
+/* lze_flatten.c: fill an empty plan with the steps of the graph whose table is
+   at `graph`, and that of the plan at `table`.  Raises all that is wrong with
+   them in one message. */
+void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
+                 const char *name);
+/* Check the values of step i, whose table is at stack index `step`, and keep
+   what they come to. Returns LUA_OK, or an error that is on the stack. The
+   plan's table is at `table`. [-0, +0|1] */
+int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step, uint32_t i);
+/* lze_arena.c: the bytes of a buffer. */
+lze_Access lze_buffer_span(const lze_Buffer *b);
+/* Where the bytes of `a` are when places are changed: false when they stay;
+   *torn when only some of them do. */
+bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn);
+/* Find out what a run touches and give the transient buffers, which have stubs
+   by now, their memory: the maps of both parities get windows on it. Raises
+   where it all comes to more than `limit` bytes (-1: none). */
+void lze_plan_place(lua_State *L, lze_Plan *p, int table, lua_Integer limit);
 /* Replace the kernel at `index` by that for the device where it is of
    another. */
 void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);

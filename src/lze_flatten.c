@@ -1,0 +1,529 @@
+/*
+ * lze_flatten.c - what a plan does, step by step: graphs in graphs laid out in
+ * order, each step checked, transfers between devices put in.
+ * SPDX-License-Identifier: MIT
+ */
+#include "lze_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- steps -------------------------------------------------------------- */
+
+/* One more step, not looked at yet; `name` is a string that the plan's table
+   keeps. */
+static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
+                          const char *name) {
+  if (p->count == p->capacity) {
+    uint32_t wanted = p->capacity == 0 ? 16 : 2 * p->capacity;
+    void *steps = realloc(p->steps, wanted * sizeof *p->steps);
+    if (steps != NULL) p->steps = steps;
+    void *nodes = realloc(p->nodes, wanted * sizeof *p->nodes);
+    if (nodes != NULL) p->nodes = nodes;
+    lze_check_memory(L, steps != NULL && nodes != NULL);
+    p->capacity = wanted;
+  }
+  memset(&p->steps[p->count], 0, sizeof *p->steps);
+  memset(&p->nodes[p->count], 0, sizeof *p->nodes);
+  p->steps[p->count].kind = kind;
+  p->steps[p->count].name = name;
+  p->nodes[p->count].host = kind == LZE_STEP_CALL;
+  p->hosted = p->hosted || kind == LZE_STEP_CALL;
+  p->count++;
+}
+
+/* What step_use needs to know. */
+typedef struct Look {
+  lze_Node *node;
+  const uint8_t *stated;        /* by argument: an access, or 0 */
+  bool failed;                  /* no memory */
+} Look;
+
+static void step_use(void *data, int argument, const lze_Access *access) {
+  Look *look = data;
+  lze_Access a = *access;
+  if (look->stated != NULL && argument >= 0 && look->stated[argument] != 0) {
+    a.read = look->stated[argument] & SPIRV_ACCESS_READ;
+    a.write = look->stated[argument] & SPIRV_ACCESS_WRITE;
+  }
+  look->failed = look->failed || !lze_access_add(look->node, &a);
+}
+
+/* What a launch table states of the accesses of step `step`, in userdata;
+   NULL where it states nothing. [-0, +1] */
+static const uint8_t *step_stated(lua_State *L, int step) {
+  if (lze_getoption(L, step, "access") == LUA_TNIL) return NULL;
+  size_t size = 1;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+    if ((size_t)lua_tointeger(L, -2) > size)
+      size = (size_t)lua_tointeger(L, -2);
+  lua_rawgeti(L, step, 1);
+  const lze_Kernel *k = lze_test_kernel(L, -1);
+  lua_pop(L, 1);
+  if (k != NULL && k->info->arg_count > size) size = k->info->arg_count;
+  uint8_t *stated = lua_newuserdatauv(L, size, 0);
+  memset(stated, 0, size);
+  for (lua_pushnil(L); lua_next(L, -3); lua_pop(L, 1))
+    stated[lua_tointeger(L, -2) - 1] = (uint8_t)lua_tointeger(L, -1);
+  lua_remove(L, -2);
+  return stated;
+}
+
+void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device) {
+  const lze_Kernel *k = lze_test_kernel(L, index);
+  if (k == NULL || k->o.closed || k->module->device == device) return;
+  lze_push_kernel_for(L, index, device);
+  lua_replace(L, index);
+}
+
+/* In a protected call: a step's kernel and its device. */
+static int kernel_protected(lua_State *L) {
+  lze_plan_kernel(L, 1, lua_touserdata(L, 2));
+  lua_settop(L, 1);
+  return 1;
+}
+
+int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
+                     uint32_t i) {
+  int top = lua_gettop(L);
+  const uint8_t *stated = step_stated(L, step);
+  lze_getoption(L, step, "n");
+  int count = (int)lua_tointeger(L, -1);
+  lze_getoption(L, table, "stubs");
+  int stubs = lua_gettop(L);
+  lze_push_values(L, step, count, stubs, p->o.context, p->device);
+  lze_Step *s = &p->steps[i];
+  if (s->kind == LZE_STEP_TASK) {
+    lua_pushcfunction(L, kernel_protected);
+    lua_pushvalue(L, stubs + 1);
+    lua_pushlightuserdata(L, (void *)s->device);
+    int status = lua_pcall(L, 2, 1, 0);
+    if (status != LUA_OK) {
+      lua_replace(L, top + 1);
+      lua_settop(L, top + 1);
+      return status;
+    }
+    lua_replace(L, stubs + 1);
+  }
+  Look look = {.node = &p->nodes[i], .stated = stated};
+  look.node->access_count = 0;
+  lze_Checked check = {
+      .kind = s->kind, .name = s->name, .use = step_use, .data = &look};
+  int status = lze_step_check(L, stubs + 1, count, &check);
+  if (status != LUA_OK) {
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return status;
+  }
+  free((void *)s->why);
+  s->why = NULL;
+  s->empty = false;
+  if (s->kind == LZE_STEP_TASK) {
+    if (s->kernel != check.kernel) {
+      if (s->kernel != NULL) lze_unpin(&s->kernel->o);
+      s->kernel = check.kernel;
+      lze_pin(&s->kernel->o);
+    }
+    s->empty = check.choice == NULL;
+    if (!s->empty) {
+      s->why = strdup(check.choice->why);
+      look.failed = look.failed || s->why == NULL;
+      s->parts = (uint32_t)check.choice->count;
+      memcpy(s->group, check.choice->parts[0].group, sizeof s->group);
+    }
+  } else if (s->kind == LZE_STEP_COPY) {
+    s->empty = check.copy.bytes == 0;
+  } else if (s->kind == LZE_STEP_FILL) {
+    s->empty = check.fill.bytes == 0;
+  }
+  /* What runs nothing orders nothing. */
+  if (s->empty) look.node->access_count = 0;
+  s->bytes = 0;
+  for (uint32_t a = 0; a < look.node->access_count; a++) {
+    const lze_Access *x = &look.node->accesses[a];
+    s->bytes += (x->last - x->first) * ((uint32_t)x->read + x->write);
+  }
+  lua_settop(L, top);
+  lze_check_memory(L, !look.failed);
+  return LUA_OK;
+}
+
+/* --- flattening --------------------------------------------------------- */
+
+typedef struct Compiler {
+  lze_Plan *p;
+  int table;                    /* the plan's */
+  int problems;                 /* an array of messages */
+} Compiler;
+
+/* Keep what is wrong with step i, the message on the top. [-1, +0] */
+static void compile_problem(lua_State *L, const Compiler *c,
+                            const lze_Step *s) {
+  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
+  lua_pushfstring(L, "%s %s: %s", lze_step_names[s->kind], s->name,
+                  lua_tostring(L, -1));
+  lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+  lua_pop(L, 1);
+}
+
+/* Add the step whose table is on the top of the stack, and has its name, to run
+   on that device. [-1, +0] */
+static void compile_plain_step(lua_State *L, const Compiler *c,
+                               lze_StepKind kind,
+                               const lze_DeviceInfo *device) {
+  int step = lua_gettop(L);
+  lze_getoption(L, step, "name");
+  plan_add_step(L, c->p, kind, lua_tostring(L, -1));
+  uint32_t i = c->p->count - 1;
+  c->p->steps[i].device = device;
+  c->p->spread = c->p->spread || device != c->p->device;
+  lze_getoption(L, c->table, "steps");
+  lua_pushvalue(L, step);
+  lua_rawseti(L, -2, (lua_Integer)i + 1);
+  if (lze_plan_look(L, c->p, c->table, step, i) != LUA_OK)
+    compile_problem(L, c, &c->p->steps[i]);
+  lua_settop(L, step - 1);
+}
+
+/* The device that the value at `index` is for, or NULL where it is for
+   `device` too. */
+static const lze_DeviceInfo *value_home(lua_State *L, int index,
+                                        const lze_DeviceInfo *device) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b)) return NULL;
+  const lze_Storage *s = b->storage;
+  if (s->device == device || s->usage == LZE_HOST) return NULL;
+  return s->usage == LZE_DEVICE || !lze_device_reaches(device, s)
+             ? s->device : NULL;
+}
+
+/* A step that copies from the value at stack index src to that at dst, named
+   by the string at the top of the stack. [-1, +0] */
+static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
+                         const lze_DeviceInfo *device) {
+  lua_createtable(L, 5, 2);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "name");
+  lua_pushvalue(L, dst);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, src);
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, 5);
+  lua_setfield(L, -2, "n");
+  compile_plain_step(L, c, LZE_STEP_COPY, device);
+}
+
+/* A task on a device uses memory of another: by way of the host, what it needs
+   comes to a buffer of its own before it, and what it has written goes back
+   after it. */
+typedef struct Visit {
+  int argument;                 /* position among the values */
+  int buffer, staging, shadow;  /* on the stack */
+  const lze_DeviceInfo *home;
+} Visit;
+
+/* The task whose table is on the top of the stack, with the device buffers of
+   others replaced. [-1, +0] */
+static void compile_visits(lua_State *L, const Compiler *c,
+                           const lze_DeviceInfo *device) {
+  int step = lua_gettop(L);
+  lze_getoption(L, step, "n");
+  lua_Integer count = lua_tointeger(L, -1);
+  lze_getoption(L, step, "name");
+  const char *name = lua_tostring(L, -1);
+  luaL_checkstack(L, 3 * (int)count + 12, "too many arguments");
+  Visit *visits = lua_newuserdatauv(L, (size_t)count * sizeof *visits + 1, 0);
+  uint32_t n = 0;
+  for (lua_Integer v = 3; v <= count; v++) {
+    lua_rawgeti(L, step, v);
+    const lze_DeviceInfo *home = value_home(L, -1, device);
+    if (home == NULL) {
+      lua_pop(L, 1);
+      continue;
+    }
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    Visit *t = &visits[n++];
+    *t = (Visit){(int)v, lua_gettop(L), lua_gettop(L) + 1, lua_gettop(L) + 2,
+                 home};
+    lze_push_scratch(L, b->type, b->count)->host = true;
+    lze_push_scratch(L, b->type, b->count)->device = device;
+    lua_pushfstring(L, "%s (argument %d to the host)", name, (int)v - 2);
+    compile_move(L, c, t->staging, t->buffer, home);
+    lua_pushfstring(L, "%s (argument %d to the device)", name, (int)v - 2);
+    compile_move(L, c, t->shadow, t->staging, device);
+    lua_pushvalue(L, t->shadow);
+    lua_rawseti(L, step, v);
+  }
+  lua_pushvalue(L, step);
+  compile_plain_step(L, c, LZE_STEP_TASK, device);
+  uint32_t task = c->p->count - 1;
+  lze_getoption(L, c->table, "stubs");
+  int stubs = lua_gettop(L);
+  for (uint32_t i = 0; i < n; i++) {
+    const Visit *t = &visits[i];
+    lua_pushvalue(L, t->shadow);
+    lua_rawget(L, stubs);
+    const lze_Buffer *stub = lze_test_buffer(L, -1);
+    bool written = false;
+    for (uint32_t a = 0; a < c->p->nodes[task].access_count; a++)
+      if (c->p->nodes[task].accesses[a].storage == stub->storage)
+        written = written || c->p->nodes[task].accesses[a].write;
+    lua_pop(L, 1);
+    if (!written) continue;
+    lua_pushfstring(L, "%s (argument %d from the device)", name,
+                    t->argument - 2);
+    compile_move(L, c, t->staging, t->shadow, device);
+    lua_pushfstring(L, "%s (argument %d from the host)", name,
+                    t->argument - 2);
+    compile_move(L, c, t->buffer, t->staging, t->home);
+  }
+  lua_settop(L, step - 1);
+}
+
+/* Add the step whose table is on the top of the stack; its name is there
+   already. [-1, +0] */
+static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
+  int step = lua_gettop(L);
+  const lze_DeviceInfo *device = c->p->device;
+  if (lze_getoption(L, step, "device") != LUA_TNIL)
+    device = lze_test_device(L, -1);
+  lua_pop(L, 1);
+  if (device->driver != c->p->o.context->driver) {
+    lua_pushfstring(L, "task %s: device: one of another driver than the plan's",
+                    lze_getoption(L, step, "name") == LUA_TSTRING
+                        ? lua_tostring(L, -1) : "?");
+    lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+    lua_settop(L, step - 1);
+    return;
+  }
+  if (kind == LZE_STEP_TASK) {
+    compile_visits(L, c, device);
+    return;
+  }
+  /* Copies and fills run where the memory is. */
+  lua_rawgeti(L, step, 1);
+  lua_rawgeti(L, step, 2);
+  const lze_DeviceInfo *to = value_home(L, step + 1, device);
+  if (to != NULL) device = to;
+  const lze_DeviceInfo *from =
+      kind == LZE_STEP_COPY ? value_home(L, step + 2, device) : NULL;
+  if (from != NULL && to == NULL) {
+    /* Either end will do where it reaches the other. */
+    if (value_home(L, step + 1, from) == NULL) {
+      device = from;
+      from = NULL;
+    }
+  }
+  if (from != NULL) {
+    /* src[i..j] to the host, then to dst[at..] */
+    const lze_Buffer *src = lze_test_buffer(L, step + 2);
+    lze_getoption(L, step, "name");
+    const char *name = lua_tostring(L, -1);
+    lze_push_scratch(L, src->type, src->count)->host = true;
+    int staging = lua_gettop(L);
+    lua_pushfstring(L, "%s (to the host)", name);
+    compile_move(L, c, staging, step + 2, from);
+    lua_pushvalue(L, staging);
+    lua_rawseti(L, step, 2);
+  }
+  lua_settop(L, step);
+  compile_plain_step(L, c, kind, device);
+}
+
+/* A step that copies between the buffers at stack indices dst and src. */
+static void compile_transfer(lua_State *L, const Compiler *c,
+                             const char *prefix, const char *what,
+                             lua_Integer number, int dst, int src) {
+  lua_createtable(L, 5, 2);
+  lua_pushvalue(L, dst);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, src);
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, 5);
+  lua_setfield(L, -2, "n");
+  lua_pushfstring(L, "%s.%s %d", prefix, what, (int)number);
+  lua_setfield(L, -2, "name");
+  compile_step(L, c, LZE_STEP_COPY);
+}
+
+/* The inputs or outputs of a graph: copies between buffers are steps of the
+   plan, the rest is done before and after a run. */
+static void compile_promises(lua_State *L, const Compiler *c, int graph,
+                             const char *key, const char *prefix) {
+  bool input = strcmp(key, "inputs") == 0;
+  int top = lua_gettop(L);
+  lze_getoption(L, graph, key);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
+    const char *when = lua_tostring(L, top + 4);
+    bool every = strcmp(when, "every") == 0;
+    if (every && lze_test_buffer(L, top + 5) != NULL) {
+      compile_transfer(L, c, prefix, input ? "input" : "output", i,
+                       top + (input ? 3 : 5), top + (input ? 5 : 3));
+    } else {
+      lze_getoption(L, c->table, key);
+      lua_pushvalue(L, top + 2);
+      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+      c->p->hosted = c->p->hosted ||
+                     (every && !input && lua_istable(L, top + 5));
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
+/* The steps that the names in `after` stand for; the table of what the names
+   of this graph are is at `names`. */
+static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
+                          uint32_t step) {
+  if (lze_getoption(L, entry, "after") == LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_rawget(L, names); /* first step * 2^32 + last */
+    lua_Integer range = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    for (uint32_t j = (uint32_t)(range >> 32); j < (uint32_t)range; j++)
+      lze_check_memory(L, lze_numbers_add(&p->nodes[step].after, j));
+  }
+  lua_pop(L, 1);
+}
+
+/* Add what is recorded in the graph whose table is at the top of the stack.
+   [-1, +0] */
+static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
+                          int depth) {
+  static const char *const kept[] = {"n", "access", "device"};
+  int graph = lua_gettop(L);
+  luaL_checkstack(L, 20, NULL);
+  if (depth > LZE_MAX_DEPTH)
+    luaL_error(L, "%s: graphs are nested more than %d deep, or in a circle",
+               c->p->name, LZE_MAX_DEPTH);
+  lua_newtable(L);
+  int names = graph + 1;
+  compile_promises(L, c, graph, "inputs", prefix);
+  lze_getoption(L, graph, "entries");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    uint32_t first = c->p->count;
+    lua_rawgeti(L, graph + 2, i);
+    int entry = graph + 3;
+    lze_getoption(L, entry, "kind");
+    lze_getoption(L, entry, "name");
+    int kind = 0;
+    while (strcmp(lze_step_names[kind], lua_tostring(L, -2)) != 0) kind++;
+    const char *name =
+        lua_pushfstring(L, "%s.%s", prefix, lua_tostring(L, -1));
+    if (kind == LZE_STEP_GRAPH) {
+      lua_rawgeti(L, entry, 1);
+      lze_push_graph_table(L, -1);
+      compile_graph(L, c, name, depth + 1);
+    } else {
+      lua_newtable(L);
+      lua_pushvalue(L, -2);
+      lua_setfield(L, -2, "name");
+      for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        lze_getoption(L, entry, kept[k]);
+        lua_setfield(L, -2, kept[k]);
+      }
+      lze_getoption(L, entry, "n");
+      lua_Integer values = lua_tointeger(L, -1);
+      lua_pop(L, 1);
+      for (lua_Integer v = 1; v <= values; v++) {
+        lua_rawgeti(L, entry, v);
+        lua_rawseti(L, -2, v);
+      }
+      compile_step(L, c, (lze_StepKind)kind);
+    }
+    for (uint32_t s = first; s < c->p->count; s++)
+      compile_after(L, c->p, entry, names, s);
+    lze_getoption(L, entry, "name");
+    lua_pushinteger(L, (lua_Integer)first << 32 | c->p->count);
+    lua_rawset(L, names);
+    lua_settop(L, graph + 2);
+  }
+  compile_promises(L, c, graph, "outputs", prefix);
+  lze_getoption(L, graph, "swaps");
+  n = (lua_Integer)lua_rawlen(L, -1);
+  lze_getoption(L, c->table, "swaps");
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -2, i);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
+  lua_settop(L, graph - 1);
+}
+
+/* Read the swaps, and see that no step uses only a part of one. */
+static void compile_swaps(lua_State *L, const Compiler *c) {
+  lze_Plan *p = c->p;
+  int top = lua_gettop(L);
+  lze_getoption(L, c->table, "swaps");
+  uint32_t n = (uint32_t)lua_rawlen(L, -1);
+  if (n == 0) {
+    lua_settop(L, top);
+    return;
+  }
+  p->swaps = calloc(n, sizeof *p->swaps);
+  lze_check_memory(L, p->swaps != NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_rawgeti(L, top + 1, (lua_Integer)i + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    const lze_Buffer *a = lze_test_buffer(L, -2), *b = lze_test_buffer(L, -1);
+    if (!lze_buffer_is_open(a) || !lze_buffer_is_open(b)) {
+      lua_pushliteral(L, "swap: a buffer is closed");
+      lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+    } else {
+      p->swaps[p->swap_count].a = lze_buffer_span(a);
+      p->swaps[p->swap_count++].b = lze_buffer_span(b);
+    }
+    lua_settop(L, top + 1);
+  }
+  p->parities = 2;
+  for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t a = 0; a < p->nodes[i].access_count; a++) {
+      lze_Access moved = p->nodes[i].accesses[a];
+      bool torn = false;
+      lze_swap_access(p, &moved, &torn);
+      if (!torn) continue;
+      lua_pushliteral(L, "it uses more than the buffer that is swapped");
+      compile_problem(L, c, &p->steps[i]);
+    }
+  lua_settop(L, top);
+}
+
+/* Raise every problem in one message, if there are any. */
+static void compile_raise(lua_State *L, const Compiler *c) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, c->problems);
+  if (n == 0) return;
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (n > 1) luaL_addstring(&b, "\n  ");
+    lua_rawgeti(L, c->problems, i);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  if (n == 1) luaL_error(L, "%s: %s", c->p->name, lua_tostring(L, -1));
+  luaL_error(L, "%s: %I problems:%s", c->p->name, (LUAI_UACINT)n,
+             lua_tostring(L, -1));
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
+                 const char *name) {
+  int top = lua_gettop(L);
+  lua_newtable(L);
+  Compiler c = {.p = p, .table = table, .problems = top + 1};
+  lua_pushvalue(L, graph);
+  compile_graph(L, &c, name, 0);
+  compile_swaps(L, &c);
+  compile_raise(L, &c);
+  lua_settop(L, top);
+}
