@@ -242,10 +242,12 @@ ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "%u events for a command that was appended with %u",
                      count, r->wait_room);
-  for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(events[i]);
-  for (uint32_t i = 0; i < r->wait_room; i++)
-    signal_replace(&r->waits[i], i < count ? events[i]->signal : NULL);
-  r->command.wait_count = count;
+  /* A null event among them is one less to wait for. */
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (events[i] != NULL) signal_replace(&r->waits[n++], events[i]->signal);
+  r->command.wait_count = n;
+  while (n < r->wait_room) signal_replace(&r->waits[n++], NULL);
   return ZE_RESULT_SUCCESS;
 }
 

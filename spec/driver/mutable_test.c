@@ -196,6 +196,11 @@ static void test_events(void)
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[3], UINT64_MAX));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[0]));
   for (int i = 0; i < 4; i++) MUST(zeEventHostReset(e[i]));
+  ze_event_handle_t none = NULL;
+  RETURNS(ZE_RESULT_SUCCESS, update_waits(list, id, 1, &none));
+  RETURNS(ZE_RESULT_SUCCESS, update_signal(list, id, NULL));
+  runs(list, 1, 1, 0);
+  RETURNS(ZE_RESULT_SUCCESS, update_waits(list, id, 1, &e[1]));
   RETURNS(ZE_RESULT_SUCCESS, update_waits(list, id, 0, NULL));
   RETURNS(ZE_RESULT_SUCCESS, update_signal(list, id, NULL));
   runs(list, 1, 1, 0);
