@@ -251,7 +251,6 @@ bool zocl_hierarchy_show(zocl_driver *driver)
   }
   for (uint32_t i = 0; i < driver->root_count; i++) {
     zocl_device *root = driver->roots[i];
-    zocl_device **reported = driver->devices + driver->device_count;
     uint32_t count = 0;
     for (uint32_t p = 0; p < root->part_count; p++)
       if (root->parts[p]->shown) root->subs[count++] = root->parts[p];
@@ -260,13 +259,11 @@ bool zocl_hierarchy_show(zocl_driver *driver)
     bool single = count == 1 && root->part_count > 1;
     bool composite = hierarchy == COMPOSITE && !single;
     if (composite ? root->shown || count > 0
-                  : root->part_count == 0 && root->shown) {
-      *reported = root;
-      driver->device_count++;
-    } else {
-      memcpy(reported, root->subs, count * sizeof *reported);
-      driver->device_count += count;
-    }
+                  : root->part_count == 0 && root->shown)
+      driver->devices[driver->device_count++] = root;
+    else
+      for (uint32_t s = 0; s < count; s++)
+        driver->devices[driver->device_count++] = root->subs[s];
     for (uint32_t s = 0; s < count; s++) {
       root->subs[s]->number = s;
       if (composite || hierarchy == COMBINED) root->subs[s]->parent = root;
