@@ -202,6 +202,17 @@ check-exit: all build-tests ## 200 exits with work in flight, on a cold cache
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(BUILD)/spec/driver/hostile_test exits 200
 
+# The specs that need few kernels: valgrind shows PoCL another processor, for
+# which it compiles each of them anew, in many seconds.
+VALGRIND := valgrind -q --error-exitcode=9 --num-callers=24 --leak-check=full \
+  --errors-for-leak-kinds=definite --show-leak-kinds=definite \
+  --suppressions=spec/support/valgrind.supp
+VALGRIND_SPECS := spec/buffer_spec.lua spec/types_spec.lua \
+  spec/mooncl_defects_spec.lua
+check-valgrind: all build-tests ## some specs under valgrind
+	HWLOC_COMPONENTS=-x86 LZE_BUILD_SECONDS=0 $(WITH) timeout 900 \
+	  $(VALGRIND) $(HOST) $(VALGRIND_SPECS)
+
 check-gc: check-incremental check-generational ## the suite, always collecting
 check-incremental check-generational: check-%: all $(LIBRARIES)
 	LZE_TEST_GC=$* $(WITH) timeout 1200 $(BUSTED)
@@ -368,7 +379,7 @@ help: ## this list
 FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
-  check-c check-tsan check-exit \
+  check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-exports check-docs check-lint conformance bench \
   bench-costs bench-driver bench-dist bench-instructions install uninstall \

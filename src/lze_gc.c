@@ -311,11 +311,11 @@ static lze_Command *command_marked(lze_Command *c, lze_Outcome *out) {
   return command_mark(c, out) ? c : NULL;
 }
 
-/* Make room for one more of `count` items of `size`; false without memory.
-   `items` starts as the inline array, or as NULL. */
-static bool command_grow(void **items, const void *inline_items,
+/* Make room for more than `count` items of `size`; false without memory.
+   `items` starts as the inline array, or as NULL.  Seldom called, and kept out
+   of what every launch runs. */
+static __attribute__((noinline)) bool command_grow(void **items, const void *inline_items,
                          uint32_t count, uint32_t *capacity, size_t size) {
-  if (count < *capacity) return true;
   uint32_t wanted = *capacity < 8 ? 8 : 2 * *capacity;
   bool is_inline = *items == inline_items && inline_items != NULL;
   void *p = realloc(is_inline ? NULL : *items, wanted * size);
@@ -334,7 +334,8 @@ static void command_no_memory(lua_State *L, lze_Command *c) {
 void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
                      size_t first, size_t last, bool write) {
   /* Nothing is linked before lze_end, so the array may still move. */
-  if (!command_grow((void **)&c->uses, c->inline_uses, c->use_count,
+  if (c->use_count == c->use_capacity &&
+      !command_grow((void **)&c->uses, c->inline_uses, c->use_count,
                     &c->use_capacity, sizeof *c->uses))
     command_no_memory(L, c);
   c->uses[c->use_count++] = (lze_Use){.storage = storage,
@@ -346,7 +347,8 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
 }
 
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
-  if (!command_grow((void **)&c->objects, c->inline_pins, c->object_count,
+  if (c->object_count == c->object_capacity &&
+      !command_grow((void **)&c->objects, c->inline_pins, c->object_count,
                     &c->object_capacity, sizeof *c->objects))
     command_no_memory(L, c);
   c->objects[c->object_count++] = object;
