@@ -334,6 +334,18 @@ describe("task graphs", function()
     assert.same({22, 22, 22, 22}, y:read())
   end)
 
+  it("are not started by their own callbacks", function()
+    local plan, other
+    local message = "graph g: a callback of the plan cannot start it"
+    plan = lze.graph "g":call("c", function() plan:run() end):compile()
+    assert.equal(message, expect.misuse(function() plan:run() end))
+    local through = lze.graph "h":call("c", function() plan:run() end)
+    other = through:compile()
+    plan = lze.graph "g":call("c", function() other:start():wait() end)
+      :compile()
+    assert.equal(message, expect.misuse(function() plan:run() end))
+  end)
+
   it("fail when a callback does, once, and can be run again", function()
     local x, fails = lze.buffer("int", 4), true
     local plan = lze.graph "g":task("add", mod.add, 4, x, 1)

@@ -251,6 +251,12 @@ static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
 
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
                             bool timed) {
+  /* Such a run would come after the one that waits for it, and its callback
+     would start the next. */
+  for (const struct lze_Run *r = p->o.context->state->runs; r != NULL;
+       r = r->next)
+    if (r->plan == p && r->calling)
+      luaL_error(L, "%s: a callback of the plan cannot start it", p->name);
   if (p->hosted && p->spare == NULL) {
     /* What is raised before the run has begun leaves it for the next. */
     p->spare = calloc(1, sizeof *p->spare);
