@@ -147,6 +147,7 @@ typedef struct zocl_knobs {
   uint64_t memory_bytes;          /* of each root device, UINT64_MAX: its own */
   uint64_t peer_access;
   uint64_t device_memory_private; /* then there is no peer access either */
+  uint64_t copy_engine;           /* a second group, of queues that only copy */
   uint64_t delay_start_us, delay_end_us;
   bool slow; /* something is to be done before and after each command */
 } zocl_knobs;
@@ -200,6 +201,10 @@ bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner);
 /* Queues of the one queue group: more than there are is no loss, for they
    share the device in any case. */
 enum { ZOCL_QUEUES = 16 };
+
+/* How many groups of queues there are.  The first does everything, the second
+   only copies. */
+uint32_t zocl_device_groups(void);
 
 /* Nanoseconds of the one clock that all timestamps are in. */
 uint64_t zocl_clock(void);
@@ -494,7 +499,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
 
 /* All are closed lists of the device, one at least, or the error. */
 ze_result_t zocl_lists_check(uint32_t count, ze_command_list_handle_t *lists,
-                             const zocl_device *device);
+                             const zocl_device *device, uint32_t ordinal);
 
 /* What a queue descriptor asks for is there, or the error. */
 ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);

@@ -34,6 +34,10 @@ static ze_result_t launch_describe(const zocl_list *list, zocl_kernel *kernel,
                                    const ze_group_count_t *groups,
                                    zocl_launch *launch)
 {
+  if (list->ordinal != 0)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+                     "a list of queue group %u takes no kernels",
+                     list->ordinal);
   ze_result_t result = zocl_kernel_capture(kernel, groups, launch);
   if (result != ZE_RESULT_SUCCESS) return result;
   const zocl_device *made_for = kernel->module->device;
@@ -526,7 +530,8 @@ ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
   if (list->stream == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the command list is not an immediate one");
-  ze_result_t result = zocl_lists_check(count, lists, list->device);
+  ze_result_t result = zocl_lists_check(count, lists, list->device,
+                                        list->ordinal);
   if (result == ZE_RESULT_SUCCESS && wait_count > 0)
     result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
   for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)

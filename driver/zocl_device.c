@@ -332,7 +332,11 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* One group that does everything. */
+uint32_t zocl_device_groups(void)
+{
+  return zocl_knob.copy_engine ? 2 : 1;
+}
+
 ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
     ze_device_handle_t device, uint32_t *count,
     ze_command_queue_group_properties_t *p)
@@ -340,14 +344,17 @@ ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
   bool query = *count == 0;
-  *count = 1;
+  if (query || *count > zocl_device_groups()) *count = zocl_device_groups();
   if (query) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(p);
-  p->flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
-             ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY |
-             ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
-  p->maxMemoryFillPatternSize = ZOCL_MAX_PATTERN;
-  p->numQueues = ZOCL_QUEUES;
+  for (uint32_t i = 0; i < *count; i++) {
+    p[i].flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
+    if (i == 0)
+      p[i].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
+                    ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
+    p[i].maxMemoryFillPatternSize = ZOCL_MAX_PATTERN;
+    p[i].numQueues = ZOCL_QUEUES;
+  }
   return ZE_RESULT_SUCCESS;
 }
 

@@ -195,7 +195,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
 
 ze_result_t zocl_lists_check(uint32_t count,
                              ze_command_list_handle_t *lists,
-                             const zocl_device *device)
+                             const zocl_device *device, uint32_t ordinal)
 {
   if (count == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   for (uint32_t i = 0; i < count; i++) {
@@ -204,6 +204,10 @@ ze_result_t zocl_lists_check(uint32_t count,
       return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                        lists[i]->closed ? "list %u is for another device"
                                         : "list %u is not closed", i);
+    if (lists[i]->ordinal != ordinal)
+      return zocl_fail(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+                       "list %u is for queue group %u, not %u", i,
+                       lists[i]->ordinal, ordinal);
   }
   return ZE_RESULT_SUCCESS;
 }
@@ -214,9 +218,9 @@ static ze_result_t list_new(zocl_context *context, zocl_device *device,
   if (device->driver != context->driver)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the device is not of the context's driver");
-  if (ordinal != 0)
+  if (ordinal >= zocl_device_groups())
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "there is only one queue group, not %u", ordinal);
+                     "there is no queue group %u", ordinal);
   zocl_list *made = calloc(1, sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->context = context;
@@ -260,7 +264,7 @@ ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc)
       (unsigned)desc->mode > ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS ||
       (unsigned)desc->priority > ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  if (desc->ordinal != 0 || desc->index >= ZOCL_QUEUES)
+  if (desc->ordinal >= zocl_device_groups() || desc->index >= ZOCL_QUEUES)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "there is no queue %u of group %u", desc->index,
                      desc->ordinal);

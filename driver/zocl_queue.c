@@ -58,7 +58,8 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(lists);
-  ze_result_t result = zocl_lists_check(count, lists, queue->device);
+  ze_result_t result = zocl_lists_check(count, lists, queue->device,
+                                        queue->desc.ordinal);
   if (result != ZE_RESULT_SUCCESS) return result;
   bool synchronous = queue->desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   /* Who waits for a list gains nothing from another thread's help. */

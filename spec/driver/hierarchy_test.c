@@ -407,6 +407,40 @@ static int case_private(void)
   return check_failed;
 }
 
+/* A second group of queues, which only copy. */
+static int case_copy_engine(void)
+{
+  setup c = setup_new();
+  ze_command_queue_group_properties_t groups[3];
+  uint32_t n = 3;
+  MUST(zeDeviceGetCommandQueueGroupProperties(c.device, &n, groups));
+  EQUAL(n, 2);
+  EQUAL(groups[1].flags, ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY);
+  ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+                                  .ordinal = 1,
+                                  .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS};
+  ze_command_list_handle_t list, compute = list_new(c);
+  ze_command_queue_handle_t queue;
+  MUST(zeCommandListCreateImmediate(c.context, c.device, &desc, &list));
+  int from = 5, to = 0;
+  MUST(zeCommandListAppendMemoryCopy(list, &to, &from, sizeof to, NULL, 0,
+                                     NULL));
+  EQUAL(to, 5);
+  ze_module_handle_t module = module_load(c, "spec/driver/kernels/probe.spv");
+  ze_kernel_handle_t k = kernel_new(module, "count");
+  ze_group_count_t one = {1, 1, 1};
+  RETURNS(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+          zeCommandListAppendLaunchKernel(list, k, &one, NULL, 0, NULL));
+  MUST(zeCommandQueueCreate(c.context, c.device, &desc, &queue));
+  MUST(zeCommandListClose(compute));
+  RETURNS(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
+          zeCommandQueueExecuteCommandLists(queue, 1, &compute, NULL));
+  desc.ordinal = 2;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeCommandQueueCreate(c.context, c.device, &desc, &queue));
+  return check_failed;
+}
+
 /* Commands begin, and are seen to end, a fifth of a second late. */
 static int case_delays(void)
 {
@@ -436,6 +470,7 @@ static const struct {
   {"cores", case_cores},       {"emulated", case_emulated},
   {"memory", case_memory},     {"peers", case_peers},
   {"no_peers", case_no_peers}, {"private", case_private},
+  {"copy_engine", case_copy_engine},
   {"delays", case_delays},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -568,6 +603,7 @@ int main(int argc, char **argv)
   passes("no_peers",
          "ZOCL_ROOT_DEVICES=2 ZOCL_SUB_DEVICES=2 ZOCL_PEER_ACCESS=0");
   passes("private", "ZOCL_ROOT_DEVICES=2 ZOCL_DEVICE_MEMORY_PRIVATE=1");
+  passes("copy_engine", "ZOCL_COPY_ENGINE=1");
   passes("delays", "ZOCL_DELAY_START_US=200000 ZOCL_DELAY_END_US=200000");
   CHECK_DONE();
 }
