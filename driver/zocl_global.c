@@ -31,6 +31,13 @@ struct zocl_storage {
 static const uintptr_t area = (uintptr_t)0x7e8000000000u;
 enum { SLOT_BITS = 22, SLOT_SHIFT = 16, SLOT_TRIES = 64 };
 
+static void *map(void *wanted, size_t size, int flags)
+{
+  flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+  /* cppcheck-suppress invalidFunctionArg ; there is no file */
+  return mmap(wanted, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
 static zocl_storage *storage_new(uint64_t hash, size_t size)
 {
   zocl_storage *made = calloc(1, sizeof *made);
@@ -40,13 +47,11 @@ static zocl_storage *storage_new(uint64_t hash, size_t size)
   for (uint64_t i = 0; i < SLOT_TRIES && sizeof(void *) == 8; i++) {
     uint64_t slot = (hash + i * 0x9e3779b9u) & ((1u << SLOT_BITS) - 1);
     void *wanted = (void *)(area + (uintptr_t)(slot << SLOT_SHIFT));
-    made->base = mmap(wanted, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    made->base = map(wanted, size, MAP_FIXED_NOREPLACE);
     if (made->base == wanted) return made;
     if (made->base != MAP_FAILED) munmap(made->base, size);
   }
-  made->base = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  made->base = map(NULL, size, 0);
   if (made->base != MAP_FAILED) return made;
   free(made);
   return NULL;

@@ -92,5 +92,5 @@ int main(int argc, char **argv)
   /* Without the destructors of compilers, which would have to wait for their
      threads. */
   fflush(NULL);
-  _exit(!ok);
+  _exit(ok ? 0 : 1);
 }
