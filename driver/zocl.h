@@ -147,6 +147,7 @@ typedef struct zocl_knobs {
   uint64_t memory_bytes;          /* of each root device, UINT64_MAX: its own */
   uint64_t peer_access;
   uint64_t device_memory_private; /* then there is no peer access either */
+  uint64_t gpu;                   /* every device says that it is one */
   uint64_t copy_engine;           /* a second group, of queues that only copy */
   uint64_t delay_start_us, delay_end_us;
   bool slow; /* something is to be done before and after each command */

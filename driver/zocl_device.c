@@ -235,8 +235,9 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(p);
-  p->type = device->type & CL_DEVICE_TYPE_GPU ? ZE_DEVICE_TYPE_GPU
-                                              : ZE_DEVICE_TYPE_CPU;
+  p->type = device->type & CL_DEVICE_TYPE_GPU || zocl_knob.gpu
+                ? ZE_DEVICE_TYPE_GPU
+                : ZE_DEVICE_TYPE_CPU;
   p->vendorId = device->vendor_id;
   p->deviceId = device->index;
   p->flags = ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING;

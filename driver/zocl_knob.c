@@ -26,6 +26,7 @@ static const struct {
   {"ZOCL_MEMORY_BYTES", 4096, UINT64_MAX, &zocl_knob.memory_bytes},
   {"ZOCL_PEER_ACCESS", 0, 1, &zocl_knob.peer_access},
   {"ZOCL_DEVICE_MEMORY_PRIVATE", 0, 1, &zocl_knob.device_memory_private},
+  {"ZOCL_GPU", 0, 1, &zocl_knob.gpu},
   {"ZOCL_COPY_ENGINE", 0, 1, &zocl_knob.copy_engine},
   {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us},
   {"ZOCL_DELAY_END_US", 0, 10000000, &zocl_knob.delay_end_us},

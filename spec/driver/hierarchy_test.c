@@ -407,6 +407,15 @@ static int case_private(void)
   return check_failed;
 }
 
+static int case_gpu(void)
+{
+  setup g = setup_new();
+  ze_device_properties_t p = {.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES};
+  MUST(zeDeviceGetProperties(g.device, &p));
+  EQUAL(p.type, ZE_DEVICE_TYPE_GPU);
+  return check_failed;
+}
+
 /* A second group of queues, which only copy. */
 static int case_copy_engine(void)
 {
@@ -470,6 +479,7 @@ static const struct {
   {"cores", case_cores},       {"emulated", case_emulated},
   {"memory", case_memory},     {"peers", case_peers},
   {"no_peers", case_no_peers}, {"private", case_private},
+  {"gpu", case_gpu},
   {"copy_engine", case_copy_engine},
   {"delays", case_delays},
 };
@@ -603,6 +613,7 @@ int main(int argc, char **argv)
   passes("no_peers",
          "ZOCL_ROOT_DEVICES=2 ZOCL_SUB_DEVICES=2 ZOCL_PEER_ACCESS=0");
   passes("private", "ZOCL_ROOT_DEVICES=2 ZOCL_DEVICE_MEMORY_PRIVATE=1");
+  passes("gpu", "ZOCL_GPU=1");
   passes("copy_engine", "ZOCL_COPY_ENGINE=1");
   passes("delays", "ZOCL_DELAY_START_US=200000 ZOCL_DELAY_END_US=200000");
   CHECK_DONE();
