@@ -7,9 +7,6 @@
 
 #include <stdlib.h>
 
-/* Of transient buffers that share memory; that of every element type. */
-enum { PLACE_ALIGNMENT = 128 };
-
 /* --- buffers that change places ------------------------------------------- */
 
 lze_Access lze_buffer_span(const lze_Buffer *b) {
@@ -234,7 +231,7 @@ void lze_plan_place(lua_State *L, lze_Plan *p, int table,
     bytes[place] =
         lze_schedule_place(&p->schedule, p->nodes, p->count,
                            items + first[place], n - first[place],
-                           PLACE_ALIGNMENT);
+                           LZE_PLACE_ALIGNMENT);
     lze_check_memory(L, bytes[place] != SIZE_MAX);
     used += bytes[place];
   }

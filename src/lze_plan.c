@@ -218,11 +218,14 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
 }
 
 /* g:compile([options]) -> plan
-   options: device, profile (true: measure each step), memory_bytes (a limit),
-   queues (how many of each engine it may use at a time). */
+   options: device, devices (to spread tasks over), batch_bytes (of device
+   memory: the tasks run on parts of their buffers), memory_bytes (a limit),
+   profile (true: measure each step), queues (how many of each engine it may
+   use at a time). */
 int lze_plan_compile(lua_State *L) {
-  static const char *const keys[] = {"device", "devices", "memory_bytes",
-                                     "profile", "queues", NULL};
+  static const char *const keys[] = {"batch_bytes", "device", "devices",
+                                     "memory_bytes", "profile", "queues",
+                                     NULL};
   lua_settop(L, 2);
   lze_push_graph_table(L, 1);
   int graph = 3;
@@ -257,6 +260,9 @@ int lze_plan_compile(lua_State *L) {
   bool profile = opt_boolean(L, 2, "profile");
   lua_Integer limit = opt_positive(L, 2, "memory_bytes", -1);
   lua_Integer width = opt_positive(L, 2, "queues", DEFAULT_WIDTH);
+  lua_Integer batch = opt_positive(L, 2, "batch_bytes", 0);
+  if (batch > 0 && spread > 0)
+    luaL_error(L, "options batch_bytes and devices: one or the other");
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
   if (context->o.closed) return luaL_error(L, "the context is closed");
@@ -265,6 +271,7 @@ int lze_plan_compile(lua_State *L) {
   box->plan = p;
   p->device = device;
   p->profile = profile;
+  p->batch_bytes = (size_t)batch;
   p->parities = 1;
   p->width = width < LZE_MAX_LANES ? (uint32_t)width : LZE_MAX_LANES;
   lze_getoption(L, graph, "name");

@@ -183,6 +183,9 @@ static inline bool lze_schedule_after(const lze_Schedule *s, uint32_t i,
   return s->reach[i * s->row + j / 64] >> j % 64 & 1;
 }
 
+/* Of buffers that share memory; that of every element type. */
+enum { LZE_PLACE_ALIGNMENT = 128 };
+
 /* A buffer that lives in a plan only. */
 typedef struct lze_Transient {
   lze_Storage *storage;     /* what the nodes' accesses have for it */
@@ -1392,6 +1395,7 @@ struct lze_Plan {
   lze_Storage **storages;       /* owned, each once */
   uint32_t storage_count;
   bool spread;                  /* over several devices */
+  size_t batch_bytes;           /* of device memory for its batches, or 0 */
   lze_Storage *arenas[LZE_MAX_PLACES]; /* of the transient buffers, or NULL:
                                    where any task may, on the host, then by
                                    engine's device */

@@ -735,6 +735,7 @@ function Graph:swap(a, b) end
 ---@class lze.PlanOptions
 ---@field device? lze.Device | lze.Selector
 ---@field devices? (lze.Device | lze.Selector)[]
+---@field batch_bytes? integer
 ---@field memory_bytes? integer
 ---@field profile? boolean
 ---@field queues? integer

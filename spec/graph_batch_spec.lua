@@ -1,0 +1,98 @@
+-- graph_batch_spec.lua - graphs whose data exceed what a device has.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local expect = require "spec.support.expect"
+local process = require "spec.support.process"
+
+describe("batches", function()
+  local mod
+
+  setup(function()
+    mod = lze.compile [[
+      kernel void sum(global const int *a, global const int *b, global int *c) {
+        size_t i = get_global_id(0); c[i] = a[i] + b[i]; }
+      kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }
+      kernel void pairs(global int *x, constant int *by) {
+        size_t i = get_global_id(0);
+        x[2 * i] *= by[0]; x[2 * i + 1] *= by[1]; }
+      kernel void size(global int *x) {
+        x[get_global_id(0)] = get_global_size(0); }
+      kernel void square(global int *x, int w) {
+        x[get_global_id(1) * w + get_global_id(0)] = 1; }]]
+  end)
+
+  it("give what a run in one piece gives, uneven tails included", function()
+    for _, n in ipairs {1000, 1001, 4096, 10007} do
+      local a = lze.buffer("int", n, {usage = "host"})
+      local b, c = lze.buffer("int", n), lze.buffer("int", 2 * n)
+      for i = 1, n do a[i], b[i] = i, 2 * i end
+      local by = lze.buffer("int", {3, 5})
+      local g = lze.graph "g":task("sum", mod.sum, n, a, b, a)
+        :task("add", mod.add, {n}, a, 1):task("pairs", mod.pairs, n, c, by)
+      c:fill(1)
+      local plan = g:compile {batch_bytes = 9000}
+      plan:run()
+      local t, u = a:read(), c:read()
+      for i = 1, n do
+        assert.equal(3 * i + 1, t[i])
+        assert.equal(3, u[2 * i - 1])
+        assert.equal(5, u[2 * i])
+      end
+      local r = plan:report()
+      assert.is_true(r.transient_bytes <= 9000)
+      assert.is_true(#r.tasks >= 3 * (n * 16 // 4500))
+    end
+  end)
+
+  it("leave alone what fits", function()
+    local x = lze.buffer("int", 100)
+    local plan = lze.graph():task("add", mod.add, 100, x, 1)
+      :compile {batch_bytes = 400}
+    plan:run()
+    assert.equal(1, x[100])
+    assert.equal(1, #plan:report().tasks)
+  end)
+
+  it("say why a graph cannot be split", function()
+    local n = 1000
+    local x = lze.buffer("int", n)
+    local function why(g)
+      return (expect.misuse(function() g:compile {batch_bytes = 2000} end)
+        :gsub("^graph g: batch_bytes: ", ""))
+    end
+    local function graph() return lze.graph "g":task("a", mod.add, n, x, 1) end
+    assert.equal("copy c: only launches can be split",
+      why(graph():copy("c", lze.buffer("int", n), x)))
+    assert.equal("task s: its kernel uses groups, or how large the range is",
+      why(graph():task("s", mod.size, n, x)))
+    assert.equal("task q: its range has more than one dimension",
+      why(graph():task("q", mod.square, {10, 100}, x, 10)))
+    assert.equal("task b: its range is not that of the others",
+      why(graph():task("b", mod.add, n - 1, x, 1)))
+    assert.equal("task o: argument 1: 1500 elements that are written are no " ..
+      "equal shares of 1000 items",
+      why(graph():task("o", mod.add, n, lze.buffer("int", 1500), 1)))
+    assert.equal("buffers change places",
+      why(graph():swap(x, lze.buffer("int", n))))
+    assert.equal("options batch_bytes and devices: one or the other",
+      expect.misuse(function()
+        graph():compile {batch_bytes = 8, devices = {lze.device()}}
+      end))
+  end)
+
+  it("make do with a device of little memory", function()
+    assert.equal("1000003\t2000005\ttrue\n", process.output([[
+      local lze = require "lze"
+      local m, n = lze.load "kernels/spec.spv", 1000003
+      local x = lze.buffer("int", n, {usage = "host"})
+      for i = 1, n do x[i] = i end
+      local ok = pcall(lze.buffer, "int", n, {usage = "device"})
+      assert(not ok)
+      local plan = lze.graph():task("one", m.add, n, x, 1)
+        :task("two", m.add, n, x, n - 1):compile {batch_bytes = 1 << 20}
+      plan:run()
+      print(x[1] - 1, x[n] - 1, plan:report().transient_bytes <= 1 << 20)
+    ]], {env = {ZOCL_MEMORY_BYTES = "2000000"}}))
+  end)
+end)
