@@ -84,7 +84,8 @@ enum {
 };
 /* What the variables of a group may take before they no longer stay in the
    first-level cache of a core, 32 KiB on nearly all of them; and what those of
-   a work-item take at least where a barrier makes all of them wait. */
+   a work-item take at least. That matters where a barrier makes all of them
+   wait; else one work-item after the other uses the same place. */
 static const double CACHE_BYTES = 32768;
 static const double WAITING_BYTES = 32;
 /* A GPU starts about one group a clock whatever its size, and in a clock does
@@ -232,16 +233,17 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
   const lze_GroupInput *in = r->in;
   int inner = inner_dimension(r, g);
   double items = (double)g[0] * g[1] * g[2], rows = items / g[inner];
-  double steps = items, own = (double)(in->private_bytes + in->spill_bytes);
+  double variables = items * (WAITING_BYTES + (double)in->private_bytes +
+                              (double)in->spill_bytes);
+  double steps = items;
   /* Vectors run along the innermost loop; what they leave goes singly, and so
      does everything whose accesses are apart there. */
   bool barriers = in->features & SPIRV_USES_BARRIER;
   if (load->vectors && g[inner] >= (barriers ? r->lanes : VECTOR_ROW) &&
       in->apart[inner] <= r->beside[inner])
     steps = rows * (g[inner] / r->lanes + g[inner] % r->lanes);
-  if (barriers) own += WAITING_BYTES;
   /* Every second access or so waits for the next level of the cache. */
-  if (items * own > CACHE_BYTES) steps *= 1.5;
+  if (barriers && variables > CACHE_BYTES) steps *= 1.5;
   double cost = GROUP_COST + (rows - 1) * ROW_COST + steps * load->item +
                 items * cpu_lines(r, g, inner);
   if (shares(r)) {

@@ -361,6 +361,11 @@ static void check_known(void) {
   in = input(true, 1, 0, 0);
   EXPECT(in, 1, 1, 1, 1, "1 of 1: all of it in one group");
 
+  /* What a work-item keeps for itself is kept again by the next one. */
+  in = input(true, 16777216, 0, 0);
+  in.private_bytes = 1024;
+  EXPECT(in, 1, 4096, 1, 1, NULL);
+
   /* A body and a tail where there is none. */
   in = input(true, 1000003, 0, 0);
   EXPECT(in, 2, 896, 1, 1, "896 of 1000003: 1116 groups for 2 cores; 67 left "
