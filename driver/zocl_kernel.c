@@ -109,17 +109,6 @@ ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
  * Arguments and shape.
  */
 
-/* Whether a value of `size` bytes is one of `bytes` made wider, as integers
-   are when a program passes a size_t where the kernel has a uint. */
-static bool is_widened(const unsigned char *value, size_t size, size_t bytes)
-{
-  if (size <= bytes || size > sizeof(uint64_t)) return false;
-  unsigned char filler = value[bytes - 1] & 0x80 && value[bytes] ? 0xff : 0;
-  for (size_t i = bytes; i < size; i++)
-    if (value[i] != filler) return false;
-  return true;
-}
-
 ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                                  size_t size, const void *value,
                                  unsigned char *values)
@@ -140,9 +129,7 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                        (unsigned long long)device->local_bytes, size);
     if (place != NULL) memcpy(place, &bytes, sizeof bytes);
   } else if (arg->cls == SPIRV_ARG_VALUE || arg->cls == SPIRV_ARG_POINTER) {
-    if (size != arg->bytes &&
-        (arg->cls != SPIRV_ARG_VALUE || value == NULL ||
-         !is_widened(value, size, arg->bytes)))
+    if (size != arg->bytes)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s has %zu bytes, not %zu",
                        index, kernel->info->name, arg->bytes, size);
@@ -151,9 +138,9 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                        "argument %u of kernel %s needs a value", index,
                        kernel->info->name);
     if (place != NULL && value != NULL)
-      memcpy(place, value, arg->bytes);
+      memcpy(place, value, size);
     else if (place != NULL)
-      memset(place, 0, arg->bytes);
+      memset(place, 0, size);
   } else
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                      "argument %u of kernel %s is of a kind that is not "

@@ -111,20 +111,13 @@ static void test_values(ze_module_handle_t module)
   CHECK(zeKernelSetArgumentValue(k, 1, sizeof c, NULL) != ZE_RESULT_SUCCESS);
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 4, 2, &d));
-  /* An integer may be wider than the kernel's if it fits. */
-  int64_t wide = 300;
+  int64_t wide = 3;
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
   /* What was refused has changed nothing. */
   memset(out, 0, 8 * sizeof *out);
   launch(k, 1, 1, 1);
   CHECK(out[0] == -3 && out[3] == 0.25 && out[7] == 12.5);
-  wide = -77;
-  MUST(zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
-  wide = 1234;
-  MUST(zeKernelSetArgumentValue(k, 2, sizeof wide, &wide));
-  launch(k, 1, 1, 1);
-  CHECK(out[0] == -77 && out[1] == 1234);
   MUST(zeMemFree(s.context, out));
   MUST(zeKernelDestroy(k));
 }
