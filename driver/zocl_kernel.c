@@ -149,15 +149,11 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The local memory that an argument asks for, set or not. */
-static local_size argument_local_bytes(const zocl_kernel *kernel,
-                                       uint32_t index)
+static void argument_is_set(zocl_kernel *kernel, zocl_arg *arg)
 {
-  local_size bytes = 0;
-  const zocl_arg *arg = &kernel->args[index];
-  if (arg->cls == SPIRV_ARG_LOCAL)
-    memcpy(&bytes, kernel->values + arg->offset, sizeof bytes);
-  return bytes;
+  if (arg->set) return;
+  arg->set = true;
+  kernel->unset_count--;
 }
 
 ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
@@ -165,16 +161,22 @@ ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
                                         const void *value)
 {
   ZOCL_NEED_HANDLE(kernel);
-  local_size old =
-      index < kernel->arg_count ? argument_local_bytes(kernel, index) : 0;
+  zocl_arg *arg = index < kernel->arg_count ? &kernel->args[index] : NULL;
+  /* A pointer, which nearly all are: launches are made of these calls. */
+  if (arg != NULL && arg->cls == SPIRV_ARG_POINTER && value != NULL &&
+      size == sizeof(void *)) {
+    memcpy(kernel->values + arg->offset, value, sizeof(void *));
+    argument_is_set(kernel, arg);
+    return ZE_RESULT_SUCCESS;
+  }
+  local_size old = 0, new = size;
+  bool local = arg != NULL && arg->cls == SPIRV_ARG_LOCAL;
+  if (local) memcpy(&old, kernel->values + arg->offset, sizeof old);
   ze_result_t result =
       zocl_kernel_argument(kernel, index, size, value, kernel->values);
   if (result != ZE_RESULT_SUCCESS) return result;
-  kernel->local_bytes += argument_local_bytes(kernel, index) - old;
-  if (!kernel->args[index].set) {
-    kernel->args[index].set = true;
-    kernel->unset_count--;
-  }
+  if (local) kernel->local_bytes += new - old;
+  argument_is_set(kernel, arg);
   return ZE_RESULT_SUCCESS;
 }
 
