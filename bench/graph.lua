@@ -56,11 +56,10 @@ for _, count in ipairs {1, 10, 100, 1000} do
     return spent
   end
   local function launched()
-    local before, ev = cpu(), nil
+    local before = cpu()
     for _ = 1, count do mod.add(64, x, 1) end
     local spent = cpu() - before
-    ev = mod.add:launch(64, x, 0)
-    ev:wait()
+    lze.wait()
     return spent
   end
   local n = count == 1000 and rounds // 4 + 1 or rounds

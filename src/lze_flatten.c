@@ -514,7 +514,10 @@ static void batch_shares(lua_State *L, const Compiler *c, Batches *b,
                          int entry, const char *name) {
   lua_rawgeti(L, entry, 1);
   const lze_Kernel *k = lze_test_kernel(L, -1);
-  if (k == NULL || k->o.closed) batch_error(L, c, name, "its kernel is closed");
+  if (k == NULL || k->o.closed) {
+    batch_error(L, c, name, "its kernel is closed");
+    return;
+  }
   const lze_GroupInput in = {.builtins = k->info->builtins,
                              .features = k->info->features,
                              .offsets = true};
