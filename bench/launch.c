@@ -468,7 +468,7 @@ int main(int argc, char **argv) {
   printf("%d rounds of %d launches and a wait, groups of %u; us a launch\n",
          rounds, launches, group);
   printf("%-16s %8s %8s %8s\n", "", "quartile", "median", "quartile");
-  double median[WAYS];
+  double median[WAYS] = {0};
   for (int w = 0; w < count; w++) {
     qsort(us[w], (size_t)rounds, sizeof **us, compare);
     median[w] = us[w][rounds / 2];
