@@ -295,6 +295,10 @@ static size_t table_length(lua_State *L, int arg, const lze_Type *type) {
   lua_pushvalue(L, arg);
   lua_pushinteger(L, border + 1);
   bool array = lua_pcall(L, 2, 0, 0) == LUA_OK;
+  /* A debug hook may have run, and raised an error of its own. */
+  if (!array && (lua_type(L, -1) != LUA_TSTRING ||
+                 strstr(lua_tostring(L, -1), "to 'next'") == NULL))
+    lua_error(L);
   lua_settop(L, top);
   if (array && border > 0) lua_pushinteger(L, border);
   else lua_pushnil(L);

@@ -107,7 +107,7 @@ describe("a hook in a wait that closes", function()
       mod.spin(4, d, 50000000)
       local f = d.write
       closing(function() d.context:close() end)
-      f(d, {1})]],
+      f(d, "\1\0\0\0")]],
       "bad argument #1 to 'f' (the buffer was closed during the wait)"},
     ["the event that is waited for"] = {[[
       local ev = mod.spin:launch(4, x, 50000000)

@@ -35,4 +35,20 @@ describe("a table whose highest index is far away", function()
       assert.equal(n, #lze.buffer("int", t))
     end
   end)
+
+  it("does not keep an error of a debug hook to itself", function()
+    local x = lze.buffer("float", 8)
+    local write, t = x.write, {1, 2, 3, 4}
+    debug.sethook(function()
+      local caller = debug.getinfo(3, "f")
+      if not caller or caller.func ~= write then return end
+      debug.sethook()
+      error("stop", 0)
+    end, "c")
+    local ok, err = pcall(write, x, t)
+    debug.sethook()
+    assert.is_false(ok)
+    assert.equal("stop", err)
+    assert.same({0, 0, 0, 0}, x:read(1, 4))
+  end)
 end)
