@@ -11,8 +11,8 @@
  * queue, one below each command queue and each immediate list.  Commands are
  * submitted to it by the calling thread, long closed lists by a thread of their
  * queue (zocl_feeder.c); what has to wait for the host waits inside OpenCL on
- * a user event, so that no thread is ever blocked.  Completion is told by signals (zocl_signal.c), the common part of
- * events and fences.
+ * a user event, so that no thread is ever blocked.  Completion is told by
+ * signals (zocl_signal.c), the common part of events and fences.
  *
  * The handles of Level Zero are pointers to the structures below, whose tags
  * are the ones that the API declares.
@@ -372,7 +372,7 @@ typedef struct zocl_launch {
 /* Launches whose group counts are read when they begin.  Their values follow
    in the same block, which holds no pointer into itself. */
 typedef struct zocl_indirect {
-  uint32_t count;                 /* at most so many launches, or just so many */
+  uint32_t count;                 /* of launches; at most, with count_at */
   const uint32_t *count_at;       /* where it stands how many, or NULL */
   const ze_group_count_t *groups; /* of each */
   struct {

@@ -2,9 +2,10 @@
  * zocl_stream.c - commands in order, on an in-order queue of OpenCL.
  * SPDX-License-Identifier: MIT
  *
- * Commands are submitted in the order of the calls.  What is not a kernel - copies, fills, resets - is a function of
- * ours that OpenCL runs in the queue's order as a native kernel, or that the
- * caller runs itself where it is cheap and the stream has nothing to do.
+ * Commands are submitted in the order of the calls.  What is not a kernel -
+ * copies, fills, resets - is a function of ours that OpenCL runs in the queue's
+ * order as a native kernel, or that the caller runs itself where it is cheap
+ * and the stream has nothing to do.
  */
 #include "zocl.h"
 
