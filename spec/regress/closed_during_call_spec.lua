@@ -130,8 +130,12 @@ describe("a hook in a wait that closes", function()
       assert.equal("exit 0", r.how .. " " .. r.code, r.output)
       local said, waited = r.output:match "^([^\n]*)\n([^\n]*)\n$"
       if case[2] then
-        assert.equal("false\t" .. case[2],
-          (said:gsub("\tstdin:%d+: ", "\t")))
+        -- A finaliser may be what runs the hook, before there is a wait.
+        local function plain(s)
+          return (s:gsub("was closed during the wait", "is closed"))
+        end
+        assert.equal(plain("false\t" .. case[2]),
+          plain(said:gsub("\tstdin:%d+: ", "\t")))
       else
         assert.matches("^%a+\t", said)
       end
