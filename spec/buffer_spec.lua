@@ -35,7 +35,7 @@ describe("lze.buffer", function()
     end
   end)
 
-  it("leaves the contents alone with zero = false", function()
+  it("leaves the contents alone with zero = false #undefined", function()
     local x = lze.buffer("int", 4, {zero = false})
     assert.equal(4, #x)
     assert.equal(16, #x:string())

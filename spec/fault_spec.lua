@@ -351,7 +351,7 @@ describe("a driver that fails in the middle of a command", function()
     faults ""
     q:barrier():wait()
     print(lze.stats().bytes, lze.wait(60))]]
-  local hint = {"fail zeCommandListAppendBarrier 1 0x7ffffffe",
+  local hint = {"fail zeCommandListAppendBarrier 0 0x7ffffffe",
     "q:prefetch(x)", "zeCommandListAppendBarrier"}
 
   for what, case in pairs {

@@ -545,8 +545,14 @@ void lze_abort(lze_Command *c) {
 }
 
 void lze_strand(lze_Command *c) {
-  if (!c->queue->native_order || c->queue->batched) {
-    c->state->stranded = true;
+  lze_Queue *q = c->queue;
+  if (!q->native_order || q->batched) {
+    /* Once more, and a driver that still refuses is not asked again. */
+    if (ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c), 0,
+           NULL) == ZE_RESULT_SUCCESS)
+      lze_end(c);
+    else
+      c->state->stranded = true;
     return;
   }
   if (c->event != NULL) lze_event_give(c->context, c->event);

@@ -592,7 +592,8 @@ void lze_end(lze_Command *c);
 void lze_abort(lze_Command *c);
 /* Some of it is on the device, but not what would have told when that is over.
    In an immediate list that keeps the order the next command tells of it; else
-   what it uses is leaked, with a warning at the end of the state. */
+   a barrier may, and if that fails what it uses is leaked, with a warning at
+   the end of the state. */
 void lze_strand(lze_Command *c);
 
 /* The same launch again and again need not be a command each: the newest of a
