@@ -80,16 +80,16 @@ static void loader_note(lze_System *s, const char *format, const char *a) {
     snprintf(s->missing + used, sizeof s->missing - used, format, a);
 }
 
-/* The path of the software driver: where the host says, beside this module (a build tree, or
-   LuaRocks), else where `make install` puts it, which is two directories up
-   (lib/ seen from lib/lua/5.4/) whatever the prefix.  False when it is in
-   neither place. */
+/* The path of the software driver: where the host says; beside this module, as
+   in a build tree or LuaRocks; where `make install` puts it, two directories up
+   (lib/ seen from lib/lua/5.4/); or in ../lib/, for a program in bin/ that is
+   linked with lze.  False when it is in none of these places. */
 static bool loader_software_path(char *path, size_t size) {
   if (*own_drivers != '\0') {
     int n = snprintf(path, size, "%s/%s", own_drivers, software_name);
     if (n > 0 && (size_t)n < size && access(path, R_OK) == 0) return true;
   }
-  static const char *const places[] = {"", "../../"};
+  static const char *const places[] = {"", "../../", "../lib/"};
   Dl_info info;
   char here[PATH_MAX];
   if (dladdr((void *)&loader_system, &info) == 0 || info.dli_fname == NULL ||
