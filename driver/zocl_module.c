@@ -306,9 +306,13 @@ damaged:
 }
 
 /* Have the kernels compiled, all of them: what PoCL does when it is asked for
-   the program's binary. */
+   the program's binary.  Each takes it some 50 ms, so that libraries of very
+   many, of which programs use a few, are left to the first launches. */
+enum { MOST_COMPILED = 64 };
+
 static bool kernels_compile(const zocl_module *module)
 {
+  if (module->spirv->kernel_count > MOST_COMPILED) return true;
   zocl_cl *cl = module->device->driver->cl;
   size_t size = 0;
   if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
