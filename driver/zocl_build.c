@@ -266,6 +266,29 @@ static bool helper_run(const zocl_module *module, const char *shapes,
   return output != NULL;
 }
 
+/* Build the module in a process of its own, unless that went well before.  One
+   at a time: PoCL fails where two build the same one that its cache does not
+   have yet. */
+static bool try_once(zocl_module *module, int limit, tool_text *log)
+{
+  static pthread_mutex_t trying = PTHREAD_MUTEX_INITIALIZER;
+  cache_key key = good_key(module);
+  if (good_has(&key)) return true;
+  pthread_mutex_lock(&trying);
+  size_t size;
+  unsigned char *entry = NULL;
+  bool fine = good_has(&key);
+  if (!fine) {
+    entry = cache_read("ok", &key, &size);
+    fine = entry != NULL || helper_run(module, NULL, limit, log);
+    if (fine && entry == NULL) cache_write("ok", &key, "", 0);
+    if (fine) good_add(&key);
+  }
+  free(entry);
+  pthread_mutex_unlock(&trying);
+  return fine;
+}
+
 bool zocl_build(zocl_module *module, tool_text *log)
 {
   if (!zocl_opencl_may_compile(module->device->driver)) {
@@ -274,18 +297,8 @@ bool zocl_build(zocl_module *module, tool_text *log)
   }
   int limit = helper_limit(log);
   if (limit < 0) return false;
-  cache_key key = good_key(module);
-  if (limit > 0 && !good_has(&key)) {
-    size_t size;
-    unsigned char *entry = cache_read("ok", &key, &size);
-    if (entry == NULL) {
-      if (!helper_run(module, NULL, limit, log)) return false;
-      cache_write("ok", &key, "", 0);
-    }
-    free(entry);
-    good_add(&key);
-  }
-  return zocl_build_here(module, log);
+  return (limit == 0 || try_once(module, limit, log)) &&
+         zocl_build_here(module, log);
 }
 
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
