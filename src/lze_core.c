@@ -571,8 +571,8 @@ static int device_properties(lua_State *L) {
 static int device_reaches(lua_State *L) {
   const lze_DeviceInfo *d = device_check(L);
   const lze_DeviceInfo *other = lze_device_at(L, 2, "other");
-  ze_bool_t reaches = d->base == other->base;
-  if (!reaches && d->driver == other->driver) {
+  ze_bool_t reaches = 0;
+  if (d->driver == other->driver) {
     ze_result_t r =
         ZE(zeDeviceCanAccessPeer, d->handle, other->handle, &reaches);
     if (r != ZE_RESULT_SUCCESS)
