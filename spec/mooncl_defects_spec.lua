@@ -137,7 +137,7 @@ describe("what MoonCL did wrong", function()
   end)
 
   it("had none: tostring, close, defaults", function()
-    local kept = {}
+    local kept
     do
       local x <close> = lze.buffer("int", {1, 2})
       local q <close> = lze.queue()
