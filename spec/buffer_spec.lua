@@ -182,8 +182,8 @@ describe("the fields of a buffer", function()
   it("are known, and cannot be set", function()
     local x = lze.buffer("int", 1)
     local known = " in a buffer (known: bytes, close, context, copy, " ..
-      "copy_box, device, export, fill, handle, load, pending, pointer, read, " ..
-      "save, string, type, usage, view, write)"
+      "copy_box, device, export, fill, handle, load, pending, pointer, " ..
+      "read, save, string, type, usage, view, write)"
     assert.equal("no field 'size'" .. known,
       expect.misuse(function() return x.size end))
     assert.equal("a buffer has no field that can be set (string 'type')",
@@ -247,7 +247,9 @@ describe("an element", function()
     for _ in pairs(lze.buffer("int", 0)) do error "one of none" end
     assert.equal("a device buffer has no elements on the host: use :read or " ..
       ":write", expect.misuse(function()
-        for _ in pairs(lze.buffer("int", 1, {usage = "device"})) do break end
+        for i in pairs(lze.buffer("int", 1, {usage = "device"})) do
+          error("element " .. i)
+        end
       end))
     assert.equal("bad argument #1 to 'for iterator' (the buffer is closed)",
       expect.misuse(function() for _ in pairs(x) do x:close() end end))

@@ -1,4 +1,5 @@
--- compile_spec.lua - OpenCL C to SPIR-V: options, diagnostics, compilers, cache.
+-- compile_spec.lua - OpenCL C to SPIR-V: options, diagnostics, compilers and
+-- their cache.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -34,8 +35,8 @@ describe("lze.compile", function()
     end
     assert.equal("option defines: names are strings, got integer 1",
       expect.misuse(function() lze.compile(store, {defines = {"N"}}) end))
-    assert.equal("option defines: N: string, number or boolean expected, got " ..
-      "table", expect.misuse(function()
+    assert.equal("option defines: N: string, number or boolean expected, " ..
+      "got table", expect.misuse(function()
         lze.compile(store, {defines = {N = {}}})
       end))
   end)
@@ -52,7 +53,8 @@ describe("lze.compile", function()
 
   it("takes flags and a version of the language", function()
     assert.equal(3, one(store, {flags = {"-DN=3"}}))
-    local version = "kernel void f(global int *x) { x[0] = __OPENCL_C_VERSION__; }"
+    local version = [[
+      kernel void f(global int *x) { x[0] = __OPENCL_C_VERSION__; }]]
     assert.equal(120, one(version))
     assert.equal(110, one(version, {std = "CL1.1"}))
     assert.equal("option flags: item 2: string expected, got integer 3",
@@ -66,8 +68,8 @@ describe("lze.compile", function()
       "defines, include, flags, format, signature, device, context, " ..
       "options, constants, validate, spirv)",
       expect.misuse(function() lze.compile(store, {define = {}}) end))
-    assert.equal("bad argument #1 to 'compile' (source: string expected, got " ..
-      "nil)", expect.misuse(function() lze.compile() end))
+    assert.equal("bad argument #1 to 'compile' (source: string expected, " ..
+      "got nil)", expect.misuse(function() lze.compile() end))
   end)
 
   it("has the user's lines and the file's name in err.log", function()
@@ -120,9 +122,9 @@ describe("a compiler", function()
         local lze = require "lze"
         local x = lze.buffer("int", 1)
         lze.compile "kernel void f(global int *x) { x[0] = 7; }".f(1, x)
-        print(x[1])]], {before = "path=$(realpath " .. path .. "); cd " .. dir ..
-        "; export LUA_CPATH=$path", env = {PATH = dir .. ":.:/usr/bin:/bin",
-        LZE_CACHE = "off"}}))
+        print(x[1])]], {before = "path=$(realpath " .. path .. "); cd " ..
+        dir .. "; export LUA_CPATH=$path",
+        env = {PATH = dir .. ":.:/usr/bin:/bin", LZE_CACHE = "off"}}))
       assert.is_nil(io.open(dir .. "/run"))
     end)
   end)
@@ -250,7 +252,8 @@ end)
 
 describe("the cache", function()
   local function entries(dir)
-    local pipe = assert(io.popen("find " .. dir .. " -type f -printf '%f %m\\n'"))
+    local pipe = assert(io.popen("find " .. dir ..
+      " -type f -printf '%f %m\\n'"))
     local kinds, modes = {}, {}
     for name, mode in pipe:read "a":gmatch "(%S+) (%d+)\n" do
       local kind = name:match "^%x+%.(%a+)$" or name
@@ -303,8 +306,8 @@ describe("the cache", function()
 
   it("that is a symbolic link is not used", function()
     process.with_directory(function(dir)
-      assert(os.execute(("mkdir -m 700 %s/there; ln -s there %s/lze"):format(dir,
-        dir)))
+      assert(os.execute(("mkdir -m 700 %s/there; ln -s there %s/lze")
+        :format(dir, dir)))
       assert.same({"9\tnil\t0\tfalse"},
         with_compiler(dir, {XDG_CACHE_HOME = dir}, work))
       assert.same({}, (entries(dir)))
@@ -444,8 +447,8 @@ describe("format = \"source\"", function()
   it("has no SPIR-V", function()
     local mod <close> = lze.compile(source, with(saxpy))
     for _, method in ipairs {"spirv", "native"} do
-      assert.equal("module source was compiled by the driver from source and " ..
-        "has no SPIR-V", expect.misuse(function() mod[method](mod) end))
+      assert.equal("module source was compiled by the driver from source " ..
+        "and has no SPIR-V", expect.misuse(function() mod[method](mod) end))
     end
   end)
 

@@ -63,7 +63,8 @@ describe("LZE_CHECK=1", function()
         process.output([[
           local lze = require "lze"; local function misuse(f, ...)
             return select(2, pcall(function(...) f(...) end, ...)) end
-          local mod = lze.compile "kernel void follow(global int *x) { x[0]++; }"
+          local mod = lze.compile [=[
+            kernel void follow(global int *x) { x[0]++; }]=]
           print(misuse(mod.follow, 1, nil))
           mod = lze.compile [=[
             kernel void look(global int *x, global int *y) {

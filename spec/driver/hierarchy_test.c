@@ -118,6 +118,7 @@ static int case_why(void)
     *(void **)&fill = dlsym(library, "zeGetDriverProcAddrTable");
     fill(ZE_MAKE_VERSION(1, 6), table);
     table[6](NULL, &text);
+    dlclose(library); /* it stays, being linked with nodelete */
   }
   printf("%s\n", text);
   return 0;
@@ -497,7 +498,9 @@ static int again(const char *name, const char *definitions, char *line,
   if (child == 0) {
     char text[512];
     snprintf(text, sizeof text, "%s", definitions);
-    for (char *d = strtok(text, " "); d != NULL; d = strtok(NULL, " "))
+    char *rest = NULL;
+    for (char *d = strtok_r(text, " ", &rest); d != NULL;
+         d = strtok_r(NULL, " ", &rest))
       putenv(strdup(d));
     dup2(ends[1], 1);
     close(ends[0]);

@@ -219,6 +219,7 @@ int main(int argc, char **argv) {
   if (fault != NULL) *(void **)&leaked = dlsym(fault, "ze_fault_leaked");
   if (leaked == NULL) {
     printf("not ok - %s\n", dlerror());
+    if (fault != NULL) dlclose(fault);
     return EXIT_FAILURE;
   }
   for (mode = ONCE; mode < MODES; mode++)
