@@ -53,6 +53,7 @@ typedef struct zocl_stream zocl_stream;
 typedef struct zocl_signal zocl_signal;
 typedef struct zocl_commands zocl_commands;
 typedef struct zocl_feeder zocl_feeder;
+typedef struct zocl_memory zocl_memory;
 
 /* The functions of one OpenCL implementation. */
 typedef const cl_icd_dispatch zocl_cl;
@@ -66,6 +67,7 @@ struct _ze_driver_handle_t {
   cl_platform_id platform;
   cl_context context;
   bool pocl;             /* PoCL, whose habits are known (zocl_opencl.c) */
+  const zocl_memory *memory; /* how its devices have memory */
   unsigned llvm;         /* the LLVM version it says it has, or 0 */
   char version[256];     /* CL_PLATFORM_VERSION */
   bool clock_known;      /* under a lock of zocl_stream.c */
@@ -245,11 +247,26 @@ struct _ze_context_handle_t {
 
 /* ------------------------------------------------------------------------
  * zocl_memory.c: unified shared memory.
- *
- * All of the driver that depends on where memory lies: an implementation for
- * an OpenCL that takes any pointer of the host, which is what
- * zocl_device_init asks for.
  */
+
+/* All of the driver that depends on where memory lies: one way to have memory
+   that kernels, queues and programs name by the same pointers. */
+struct zocl_memory {
+  const char *name;
+  /* Any pointer of the host will do for kernels, and any memory for functions
+     of ours, which then copy and fill. */
+  bool any_pointer;
+  bool (*fits)(const zocl_driver *driver, cl_device_id id);
+  /* NULL where there is none.  *block is what `free` takes. */
+  void *(*allocate)(zocl_driver *driver, zocl_device *device,
+                    ze_memory_type_t type, size_t size, size_t alignment,
+                    void **block);
+  void (*free)(zocl_driver *driver, void *block);
+  cl_int (*argument)(const zocl_driver *driver, cl_kernel kernel,
+                     cl_uint index, const void *pointer);
+};
+
+extern const zocl_memory zocl_memory_host;
 
 /* Whether commands of `device` may touch what `pointer` points to.  False
    only with a test knob, and with the reason in zocl_last_error. */

@@ -94,12 +94,10 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   snprintf(device->name, sizeof device->name, "%s", name);
 
   cl_device_exec_capabilities exec = 0;
-  cl_device_svm_capabilities svm = 0;
   cl_bool compiler = CL_FALSE;
   cl_device_fp_config half = 0, dbl = 0;
   info(device, CL_DEVICE_TYPE, &device->type, sizeof device->type);
   info(device, CL_DEVICE_EXECUTION_CAPABILITIES, &exec, sizeof exec);
-  info(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
   info(device, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler);
   info(device, CL_DEVICE_ADDRESS_BITS, &device->address_bits,
        sizeof device->address_bits);
@@ -137,14 +135,11 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   free(extensions);
   free(il);
 
-  /* PoCL's CPU devices take any pointer of the host, which it does not say
-     before version 4. */
-  bool any_pointer = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) ||
-                     (driver->pocl && (device->type & CL_DEVICE_TYPE_CPU));
   const char *lacks = !compiler                    ? "has no compiler"
                       : device->address_bits != 64 ? "is not a 64-bit device"
                       : !device->takes_il && !spir ? "takes no SPIR-V"
-                      : !any_pointer ? "does not take pointers of the host"
+                      : !driver->memory->fits(driver, id)
+                          ? "does not take pointers of the host"
                       : !(exec & CL_EXEC_NATIVE_KERNEL)
                           ? "does not run native functions"
                           : NULL;

@@ -132,6 +132,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   if (driver == NULL) goto memory;
   driver->cl = platform->cl;
   driver->platform = platform->id;
+  driver->memory = &zocl_memory_host;
   platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_VERSION,
                                   sizeof driver->version - 1, driver->version,
                                   NULL);

@@ -583,7 +583,8 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
 /* Give the cl_kernel what differs from what it has.  The lock is held. */
 static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
 {
-  zocl_cl *cl = kernel->module->device->driver->cl;
+  const zocl_driver *driver = kernel->module->device->driver;
+  zocl_cl *cl = driver->cl;
   for (uint32_t i = 0; i < kernel->arg_count; i++) {
     const zocl_arg *arg = &kernel->args[i];
     const unsigned char *value = values + arg->offset;
@@ -593,7 +594,7 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
     if (arg->cls == SPIRV_ARG_POINTER) {
       void *pointer;
       memcpy(&pointer, value, sizeof pointer);
-      error = cl->clSetKernelArgSVMPointer(kernel->id, i, pointer);
+      error = driver->memory->argument(driver, kernel->id, i, pointer);
     } else if (arg->cls == SPIRV_ARG_LOCAL) {
       local_size size;
       memcpy(&size, value, sizeof size);

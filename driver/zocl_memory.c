@@ -1,8 +1,9 @@
 /*
- * zocl_memory.c - unified shared memory that is memory of this process.
+ * zocl_memory.c - unified shared memory: what is allocated, and for whom.
  * SPDX-License-Identifier: MIT
  *
- * Host, device and shared allocations differ only in what is said of them.
+ * Where the memory comes from, and how kernels and queues are given it, is in
+ * zocl_memory_host.c for an OpenCL that takes any pointer of the host.
  */
 #include "zocl.h"
 
@@ -26,10 +27,11 @@ static const size_t max_alignment = (size_t)1 << 30;
 /* A live allocation, a node of the tree below. */
 typedef struct allocation {
   char *base;
+  void *block;         /* what its memory is freed by */
   size_t size;
   uint64_t id;
   ze_memory_type_t type;
-  zocl_context *context;
+  zocl_driver *driver;
   zocl_device *device; /* NULL for host memory */
   struct allocation *next; /* of those freed later */
 } allocation;
@@ -178,7 +180,7 @@ static void release(allocation *list)
   }
   for (allocation *next; list != NULL; list = next) {
     next = list->next;
-    free(list->base);
+    list->driver->memory->free(list->driver, list->block);
     free(list);
   }
 }
@@ -223,7 +225,7 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
   for (; extension != NULL; extension = extension->pNext)
     relaxed |= extension->stype ==
                ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
-  const zocl_driver *driver = context->driver;
+  zocl_driver *driver = context->driver;
   uint64_t most = relaxed          ? UINT64_MAX
                   : device != NULL ? device->max_alloc
                                    : driver->host_max_alloc;
@@ -234,7 +236,6 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
                      "%zu bytes are more than the %llu that one allocation "
                      "may have", size, (unsigned long long)most);
   allocation *made = malloc(sizeof *made);
-  void *memory = NULL;
   size_t bytes = size;
   if (alignment < DEFAULT_ALIGNMENT)
     alignment = size >= PAGE_BYTES ? PAGE_BYTES : DEFAULT_ALIGNMENT;
@@ -243,18 +244,27 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
     if (alignment < PAGE_BYTES) alignment = PAGE_BYTES;
     bytes = (size + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
   }
-  if (made == NULL || posix_memalign(&memory, alignment, bytes) != 0) {
+  void *block = NULL, *memory = NULL;
+  if (made != NULL)
+    memory = driver->memory->allocate(driver, device, type, bytes, alignment,
+                                      &block);
+  if (memory == NULL) {
     free(made);
     return zocl_fail(type == ZE_MEMORY_TYPE_DEVICE
                          ? ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
                          : ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
                      "no memory for %zu bytes", size);
   }
-  *made = (allocation){memory, size, 0, type, context, device, NULL};
+  *made = (allocation){.base = memory,
+                       .block = block,
+                       .size = size,
+                       .type = type,
+                       .driver = driver,
+                       .device = device};
   pthread_rwlock_wrlock(&live.lock);
   if (!take(device, size)) {
     pthread_rwlock_unlock(&live.lock);
-    free(memory);
+    driver->memory->free(driver, block);
     free(made);
     return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
   }
@@ -266,7 +276,7 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
     protect(made, PROT_NONE);
   pthread_rwlock_unlock(&live.lock);
   if (node == NULL) {
-    free(memory);
+    driver->memory->free(driver, block);
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
@@ -372,7 +382,7 @@ ze_result_t zocl_MemGetAllocProperties(ze_context_handle_t context,
   ZOCL_NEED_POINTER(p);
   allocation found = {.type = ZE_MEMORY_TYPE_UNKNOWN};
   if (allocation_find(pointer, &found) &&
-      found.context->driver != context->driver)
+      found.driver != context->driver)
     found = (allocation){.type = ZE_MEMORY_TYPE_UNKNOWN};
   p->type = found.type;
   p->id = found.id;
@@ -394,50 +404,4 @@ ze_result_t zocl_MemGetAddressRange(ze_context_handle_t context,
   if (base != NULL) *base = found.base;
   if (size != NULL) *size = found.size;
   return ZE_RESULT_SUCCESS;
-}
-
-/* ------------------------------------------------------------------------
- * What streams run.
- */
-
-void zocl_memory_copy(void *args)
-{
-  const zocl_copy *copy = args;
-  memmove(copy->to, copy->from, copy->size);
-}
-
-void zocl_memory_fill(void *args)
-{
-  const zocl_fill *fill = args;
-  char *to = fill->to;
-  if (fill->pattern_size == 1) {
-    memset(to, fill->pattern[0], fill->size);
-    return;
-  }
-  /* Write the pattern once, then what is there already after itself. */
-  size_t done = fill->pattern_size < fill->size ? fill->pattern_size
-                                                : fill->size;
-  memcpy(to, fill->pattern, done);
-  while (done < fill->size) {
-    size_t n = done < fill->size - done ? done : fill->size - done;
-    /* Blocks that stay in a cache; a multiple of every pattern. */
-    if (n > (size_t)64 * 1024 * fill->pattern_size)
-      n = (size_t)64 * 1024 * fill->pattern_size;
-    memcpy(to + done, to, n);
-    done += n;
-  }
-}
-
-void zocl_memory_copy_region(void *args)
-{
-  const zocl_copy_region *c = args;
-  const ze_copy_region_t *t = &c->to_region, *f = &c->from_region;
-  uint32_t depth = f->depth > 0 ? f->depth : 1;
-  for (uint32_t z = 0; z < depth; z++)
-    for (uint32_t y = 0; y < f->height; y++)
-      memmove((char *)c->to + (size_t)(t->originZ + z) * c->to_slice +
-                  (size_t)(t->originY + y) * c->to_pitch + t->originX,
-              (const char *)c->from + (size_t)(f->originZ + z) * c->from_slice +
-                  (size_t)(f->originY + y) * c->from_pitch + f->originX,
-              f->width);
 }

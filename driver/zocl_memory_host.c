@@ -1,0 +1,101 @@
+/*
+ * zocl_memory_host.c - memory where the OpenCL takes any pointer of the host.
+ * SPDX-License-Identifier: MIT
+ *
+ * It is memory of this process: host, device and shared allocations differ only
+ * in what is said of them, and copies and fills are functions of ours.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* PoCL's CPU devices take any pointer, which it does not say before version
+   4. */
+static bool host_fits(const zocl_driver *driver, cl_device_id id)
+{
+  cl_device_svm_capabilities svm = 0;
+  cl_device_type type = 0;
+  driver->cl->clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm,
+                              NULL);
+  driver->cl->clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+  return (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) ||
+         (driver->pocl && (type & CL_DEVICE_TYPE_CPU));
+}
+
+static void *host_allocate(zocl_driver *driver, zocl_device *device,
+                           ze_memory_type_t type, size_t size,
+                           size_t alignment, void **block)
+{
+  (void)driver;
+  (void)device;
+  (void)type;
+  *block = NULL;
+  return posix_memalign(block, alignment, size) == 0 ? *block : NULL;
+}
+
+static void host_free(zocl_driver *driver, void *block)
+{
+  (void)driver;
+  free(block);
+}
+
+static cl_int host_argument(const zocl_driver *driver, cl_kernel kernel,
+                            cl_uint index, const void *pointer)
+{
+  return driver->cl->clSetKernelArgSVMPointer(kernel, index, pointer);
+}
+
+const zocl_memory zocl_memory_host = {
+  .name = "host",
+  .any_pointer = true,
+  .fits = host_fits,
+  .allocate = host_allocate,
+  .free = host_free,
+  .argument = host_argument};
+
+/* ------------------------------------------------------------------------
+ * What streams run.
+ */
+
+void zocl_memory_copy(void *args)
+{
+  const zocl_copy *copy = args;
+  memmove(copy->to, copy->from, copy->size);
+}
+
+void zocl_memory_fill(void *args)
+{
+  const zocl_fill *fill = args;
+  char *to = fill->to;
+  if (fill->pattern_size == 1) {
+    memset(to, fill->pattern[0], fill->size);
+    return;
+  }
+  /* Write the pattern once, then what is there already after itself. */
+  size_t done = fill->pattern_size < fill->size ? fill->pattern_size
+                                                : fill->size;
+  memcpy(to, fill->pattern, done);
+  while (done < fill->size) {
+    size_t n = done < fill->size - done ? done : fill->size - done;
+    /* Blocks that stay in a cache; a multiple of every pattern. */
+    if (n > (size_t)64 * 1024 * fill->pattern_size)
+      n = (size_t)64 * 1024 * fill->pattern_size;
+    memcpy(to + done, to, n);
+    done += n;
+  }
+}
+
+void zocl_memory_copy_region(void *args)
+{
+  const zocl_copy_region *c = args;
+  const ze_copy_region_t *t = &c->to_region, *f = &c->from_region;
+  uint32_t depth = f->depth > 0 ? f->depth : 1;
+  for (uint32_t z = 0; z < depth; z++)
+    for (uint32_t y = 0; y < f->height; y++)
+      memmove((char *)c->to + (size_t)(t->originZ + z) * c->to_slice +
+                  (size_t)(t->originY + y) * c->to_pitch + t->originX,
+              (const char *)c->from + (size_t)(f->originZ + z) * c->from_slice +
+                  (size_t)(f->originY + y) * c->from_pitch + f->originX,
+              f->width);
+}
