@@ -59,10 +59,26 @@ typedef struct zocl_memory zocl_memory;
 typedef const cl_icd_dispatch zocl_cl;
 
 /* ------------------------------------------------------------------------
+ * zocl_ddi.c: the tables of functions.
+ */
+
+/* The loader's ze_handle_t: what every handle begins with, so that the loader
+   finds a handle's driver without wrapping it.  Pointers to this driver's
+   tables for core, tools, sysman and runtime functions. */
+typedef struct zocl_handle {
+  const void *core, *tools, *sysman, *runtime;
+} zocl_handle;
+
+/* Zeroed memory for a structure that begins with a zocl_handle, which is set;
+   free releases it.  NULL: out of memory. */
+void *zocl_handle_new(size_t size);
+
+/* ------------------------------------------------------------------------
  * zocl_driver.c: initialisation, drivers, errors.
  */
 
 struct _ze_driver_handle_t {
+  zocl_handle handle;
   zocl_cl *cl;
   cl_platform_id platform;
   cl_context context;
@@ -166,6 +182,7 @@ bool zocl_knobs_read(void);
  */
 
 struct _ze_device_handle_t {
+  zocl_handle handle;
   zocl_driver *driver;
   uint32_t index;        /* of the root device, in the driver */
   zocl_device *root;     /* itself, or what it is a part of */
@@ -242,6 +259,7 @@ void zocl_hierarchy_free(zocl_driver *driver);
  */
 
 struct _ze_context_handle_t {
+  zocl_handle handle;
   zocl_driver *driver;
 };
 
@@ -457,12 +475,14 @@ ze_result_t zocl_indirect_enqueue(const zocl_device *device,
  */
 
 struct _ze_event_pool_handle_t {
+  zocl_handle handle;
   zocl_context *context;
   ze_event_pool_flags_t flags;
   uint32_t count;
 };
 
 struct _ze_event_handle_t {
+  zocl_handle handle;
   zocl_signal *signal;
   zocl_event_pool *pool;
   ze_event_scope_flags_t signal_scope, wait_scope;
@@ -491,6 +511,7 @@ typedef struct zocl_recorded {
 } zocl_recorded;
 
 struct _ze_command_list_handle_t {
+  zocl_handle handle;
   zocl_context *context;
   zocl_device *device;
   uint32_t ordinal, index;
@@ -578,6 +599,7 @@ typedef struct zocl_global {
 } zocl_global;
 
 struct _ze_module_handle_t {
+  zocl_handle handle;
   atomic_uint refs;      /* the handle and its kernels */
   zocl_device *device;
   spirv_module *spirv;
@@ -601,6 +623,7 @@ struct _ze_module_handle_t {
 uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size);
 
 struct _ze_module_build_log_handle_t {
+  zocl_handle handle;
   size_t size;           /* with the NUL */
   char text[];
 };
@@ -709,6 +732,7 @@ typedef struct zocl_shape {
 } zocl_shape;
 
 struct _ze_kernel_handle_t {
+  zocl_handle handle;
   zocl_module *module;
   const spirv_kernel *info;
   cl_kernel id;

@@ -32,7 +32,7 @@ ze_result_t zocl_ContextCreateEx(ze_driver_handle_t driver,
       return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                        "device %u is not one of this driver", i);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
-  zocl_context *made = calloc(1, sizeof *made);
+  zocl_context *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->driver = driver;
   *context = made;

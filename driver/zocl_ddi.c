@@ -9,6 +9,8 @@
  */
 #include "zocl.h"
 
+#include <stdlib.h>
+
 typedef void (*entry_function)(void);
 
 /* The tables which have entries here; NONE stays empty. */
@@ -29,7 +31,8 @@ enum table {
   Module,
   ModuleBuildLog,
   Kernel,
-  KernelExp
+  KernelExp,
+  TABLE_COUNT
 };
 
 static const struct entry {
@@ -56,6 +59,92 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   return ZE_RESULT_SUCCESS;
 }
 
+/* All tables, in the order in which the loader's ze_dditable_driver_t and its
+   like have pointers to them: the API, the table's name, what is in it. */
+#define CORE_TABLES(T)                                                        \
+  T(ze, RTASBuilder, NONE)                                                    \
+  T(ze, RTASBuilderExp, NONE)                                                 \
+  T(ze, RTASParallelOperation, NONE)                                          \
+  T(ze, RTASParallelOperationExp, NONE)                                       \
+  T(ze, Global, Global)                                                       \
+  T(ze, Driver, Driver)                                                       \
+  T(ze, DriverExp, NONE)                                                      \
+  T(ze, Device, Device)                                                       \
+  T(ze, DeviceExp, NONE)                                                      \
+  T(ze, Context, Context)                                                     \
+  T(ze, CommandQueue, CommandQueue)                                           \
+  T(ze, CommandList, CommandList)                                             \
+  T(ze, CommandListExp, CommandListExp)                                       \
+  T(ze, Image, NONE)                                                          \
+  T(ze, ImageExp, NONE)                                                       \
+  T(ze, Mem, Mem)                                                             \
+  T(ze, MemExp, NONE)                                                         \
+  T(ze, Fence, Fence)                                                         \
+  T(ze, EventPool, EventPool)                                                 \
+  T(ze, Event, Event)                                                         \
+  T(ze, EventExp, EventExp)                                                   \
+  T(ze, Module, Module)                                                       \
+  T(ze, ModuleBuildLog, ModuleBuildLog)                                       \
+  T(ze, Kernel, Kernel)                                                       \
+  T(ze, KernelExp, KernelExp)                                                 \
+  T(ze, Sampler, NONE)                                                        \
+  T(ze, PhysicalMem, NONE)                                                    \
+  T(ze, VirtualMem, NONE)                                                     \
+  T(ze, FabricVertexExp, NONE)                                                \
+  T(ze, FabricEdgeExp, NONE)                                                  \
+  T(ze, Graph, NONE)                                                          \
+  T(ze, ExecutableGraph, NONE)
+
+#define TOOLS_TABLES(T)                                                       \
+  T(zet, MetricProgrammableExp, NONE)                                         \
+  T(zet, MetricTracerExp, NONE)                                               \
+  T(zet, MetricDecoderExp, NONE)                                              \
+  T(zet, Device, NONE)                                                        \
+  T(zet, DeviceExp, NONE)                                                     \
+  T(zet, Context, NONE)                                                       \
+  T(zet, CommandList, NONE)                                                   \
+  T(zet, CommandListExp, NONE)                                                \
+  T(zet, Module, NONE)                                                        \
+  T(zet, Kernel, NONE)                                                        \
+  T(zet, Metric, NONE)                                                        \
+  T(zet, MetricExp, NONE)                                                     \
+  T(zet, MetricGroup, NONE)                                                   \
+  T(zet, MetricGroupExp, NONE)                                                \
+  T(zet, MetricStreamer, NONE)                                                \
+  T(zet, MetricQueryPool, NONE)                                               \
+  T(zet, MetricQuery, NONE)                                                   \
+  T(zet, TracerExp, NONE)                                                     \
+  T(zet, Debug, NONE)
+
+#define SYSMAN_TABLES(T)                                                      \
+  T(zes, Global, NONE)                                                        \
+  T(zes, Device, NONE)                                                        \
+  T(zes, DeviceExp, NONE)                                                     \
+  T(zes, Driver, NONE)                                                        \
+  T(zes, DriverExp, NONE)                                                     \
+  T(zes, Overclock, NONE)                                                     \
+  T(zes, Scheduler, NONE)                                                     \
+  T(zes, PerformanceFactor, NONE)                                             \
+  T(zes, Power, NONE)                                                         \
+  T(zes, Frequency, NONE)                                                     \
+  T(zes, Engine, NONE)                                                        \
+  T(zes, Standby, NONE)                                                       \
+  T(zes, Firmware, NONE)                                                      \
+  T(zes, FirmwareExp, NONE)                                                   \
+  T(zes, Memory, NONE)                                                        \
+  T(zes, FabricPort, NONE)                                                    \
+  T(zes, Temperature, NONE)                                                   \
+  T(zes, Psu, NONE)                                                           \
+  T(zes, Fan, NONE)                                                           \
+  T(zes, Led, NONE)                                                           \
+  T(zes, Ras, NONE)                                                           \
+  T(zes, RasExp, NONE)                                                        \
+  T(zes, Diagnostics, NONE)                                                   \
+  T(zes, VFManagementExp, NONE)
+
+#define RUNTIME_TABLES(T)                                                     \
+  T(zer, Global, NONE)
+
 #define TABLE(api, name, which)                                              \
   ZOCL_EXPORT ze_result_t api##Get##name##ProcAddrTable(ze_api_version_t,    \
                                                         entry_function *);   \
@@ -65,82 +154,48 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
     return table_fill(which, version, table);                                \
   }
 
-TABLE(ze, RTASBuilder, NONE)
-TABLE(ze, RTASBuilderExp, NONE)
-TABLE(ze, RTASParallelOperation, NONE)
-TABLE(ze, RTASParallelOperationExp, NONE)
-TABLE(ze, Global, Global)
-TABLE(ze, Driver, Driver)
-TABLE(ze, DriverExp, NONE)
-TABLE(ze, Device, Device)
-TABLE(ze, DeviceExp, NONE)
-TABLE(ze, Context, Context)
-TABLE(ze, CommandQueue, CommandQueue)
-TABLE(ze, CommandList, CommandList)
-TABLE(ze, CommandListExp, CommandListExp)
-TABLE(ze, Image, NONE)
-TABLE(ze, ImageExp, NONE)
-TABLE(ze, Mem, Mem)
-TABLE(ze, MemExp, NONE)
-TABLE(ze, Fence, Fence)
-TABLE(ze, EventPool, EventPool)
-TABLE(ze, Event, Event)
-TABLE(ze, EventExp, EventExp)
-TABLE(ze, Module, Module)
-TABLE(ze, ModuleBuildLog, ModuleBuildLog)
-TABLE(ze, Kernel, Kernel)
-TABLE(ze, KernelExp, KernelExp)
-TABLE(ze, Sampler, NONE)
-TABLE(ze, PhysicalMem, NONE)
-TABLE(ze, VirtualMem, NONE)
-TABLE(ze, FabricVertexExp, NONE)
-TABLE(ze, FabricEdgeExp, NONE)
-TABLE(ze, Graph, NONE)
-TABLE(ze, ExecutableGraph, NONE)
+CORE_TABLES(TABLE)
+TOOLS_TABLES(TABLE)
+SYSMAN_TABLES(TABLE)
+RUNTIME_TABLES(TABLE)
 
-TABLE(zet, MetricProgrammableExp, NONE)
-TABLE(zet, MetricTracerExp, NONE)
-TABLE(zet, MetricDecoderExp, NONE)
-TABLE(zet, Device, NONE)
-TABLE(zet, DeviceExp, NONE)
-TABLE(zet, Context, NONE)
-TABLE(zet, CommandList, NONE)
-TABLE(zet, CommandListExp, NONE)
-TABLE(zet, Module, NONE)
-TABLE(zet, Kernel, NONE)
-TABLE(zet, Metric, NONE)
-TABLE(zet, MetricExp, NONE)
-TABLE(zet, MetricGroup, NONE)
-TABLE(zet, MetricGroupExp, NONE)
-TABLE(zet, MetricStreamer, NONE)
-TABLE(zet, MetricQueryPool, NONE)
-TABLE(zet, MetricQuery, NONE)
-TABLE(zet, TracerExp, NONE)
-TABLE(zet, Debug, NONE)
+/* ------------------------------------------------------------------------
+ * Handles that know their tables (ZE_extension_driver_ddi_handles).
+ *
+ * A loader that goes by them has checked that the version below has the entry
+ * it wants.  Every pointer leads to a table, of null pointers perhaps.
+ */
 
-TABLE(zes, Global, NONE)
-TABLE(zes, Device, NONE)
-TABLE(zes, DeviceExp, NONE)
-TABLE(zes, Driver, NONE)
-TABLE(zes, DriverExp, NONE)
-TABLE(zes, Overclock, NONE)
-TABLE(zes, Scheduler, NONE)
-TABLE(zes, PerformanceFactor, NONE)
-TABLE(zes, Power, NONE)
-TABLE(zes, Frequency, NONE)
-TABLE(zes, Engine, NONE)
-TABLE(zes, Standby, NONE)
-TABLE(zes, Firmware, NONE)
-TABLE(zes, FirmwareExp, NONE)
-TABLE(zes, Memory, NONE)
-TABLE(zes, FabricPort, NONE)
-TABLE(zes, Temperature, NONE)
-TABLE(zes, Psu, NONE)
-TABLE(zes, Fan, NONE)
-TABLE(zes, Led, NONE)
-TABLE(zes, Ras, NONE)
-TABLE(zes, RasExp, NONE)
-TABLE(zes, Diagnostics, NONE)
-TABLE(zes, VFManagementExp, NONE)
+enum { TABLE_ROOM = 80 }; /* more than the longest of 1.17, zes Device */
 
-TABLE(zer, Global, NONE)
+static const entry_function tables[TABLE_COUNT][TABLE_ROOM] = {
+#define ENTRY(table, index, minor, name) \
+  [table][index] = (entry_function)zocl_##name,
+  ZOCL_ENTRIES(ENTRY)
+  ZOCL_NEWER_ENTRIES(ENTRY)
+#undef ENTRY
+};
+
+/* As ze_dditable_driver_t: the tables are of this version, and there. */
+#define HEAD          \
+  uint32_t version; \
+  uint8_t valid
+#define POINTER(api, name, which) const entry_function *name;
+#define ADDRESS(api, name, which) .name = tables[which],
+#define TABLES(type, LIST)                      \
+  static const struct type {                    \
+    HEAD;                                       \
+    LIST(POINTER)                               \
+  } type = {ZE_MAKE_VERSION(1, 17), 1, LIST(ADDRESS)};
+
+TABLES(core, CORE_TABLES)
+TABLES(tools, TOOLS_TABLES)
+TABLES(sysman, SYSMAN_TABLES)
+TABLES(runtime, RUNTIME_TABLES)
+
+void *zocl_handle_new(size_t size)
+{
+  zocl_handle *made = calloc(1, size);
+  if (made != NULL) *made = (zocl_handle){&core, &tools, &sysman, &runtime};
+  return made;
+}

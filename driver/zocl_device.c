@@ -76,7 +76,6 @@ static void subgroups_find(zocl_device *device, const char *extensions)
 bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       cl_device_id id)
 {
-  memset(device, 0, sizeof *device);
   device->driver = driver;
   device->index = index;
   device->root = device;

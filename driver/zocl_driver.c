@@ -126,7 +126,7 @@ static void driver_free(zocl_driver *driver)
 /* A driver for a platform, or NULL with the reason in zocl_last_error. */
 static zocl_driver *driver_new(const zocl_platform *platform)
 {
-  zocl_driver *driver = calloc(1, sizeof *driver);
+  zocl_driver *driver = zocl_handle_new(sizeof *driver);
   cl_device_id ids[64];
   cl_uint count = 0;
   if (driver == NULL) goto memory;
@@ -146,7 +146,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
     goto fail;
   }
   if (count > 64) count = 64;
-  driver->default_context = calloc(1, sizeof *driver->default_context);
+  driver->default_context = zocl_handle_new(sizeof *driver->default_context);
   if (driver->default_context == NULL) goto memory;
   driver->default_context->driver = driver;
   for (cl_uint i = 0; i < count; i++) zocl_hierarchy_add(driver, ids[i]);
@@ -255,10 +255,9 @@ ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
  * What a driver says of itself.
  */
 
-/* What programs may expect: zeInitDrivers is there, in-order lists are.  What
-   is missing of it README.md says; calls of that are answered with
-   UNSUPPORTED_FEATURE. */
-#define API_VERSION ZE_MAKE_VERSION(1, 10)
+/* What programs may expect.  What is missing of it README.md says; calls of
+   that are answered with UNSUPPORTED_FEATURE. */
+#define API_VERSION ZE_MAKE_VERSION(1, 17)
 
 static const struct {
   const char *name;
@@ -270,6 +269,7 @@ static const struct {
   {"ZE_experimental_immediate_command_list_append", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_mutable_command_list", ZE_MAKE_VERSION(1, 1)},
   {"ZE_experimental_relaxed_allocation_limits", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_extension_driver_ddi_handles", ZE_MAKE_VERSION(1, 1)},
   {"ZE_extension_event_query_kernel_timestamps", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_kernel_max_group_size_properties", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_memory_free_policies", ZE_MAKE_VERSION(1, 0)},
@@ -284,6 +284,14 @@ ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,
   *version = (ze_api_version_t)API_VERSION;
   return ZE_RESULT_SUCCESS;
 }
+
+/* ze_driver_ddi_handles_ext_properties_t */
+enum { DDI_HANDLES_PROPERTIES = 0x20027, DDI_HANDLES_SUPPORTED = 0x1 };
+typedef struct ddi_handles_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t flags;
+} ddi_handles_properties;
 
 ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
                                      ze_driver_properties_t *properties)
@@ -305,6 +313,8 @@ ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
     if (next->stype == ZE_STRUCTURE_TYPE_DRIVER_MEMORY_FREE_EXT_PROPERTIES)
       ((ze_driver_memory_free_ext_properties_t *)next)->freePolicies =
           ZOCL_FREE_POLICIES;
+    else if ((int)next->stype == DDI_HANDLES_PROPERTIES)
+      ((ddi_handles_properties *)next)->flags = DDI_HANDLES_SUPPORTED;
   return ZE_RESULT_SUCCESS;
 }
 

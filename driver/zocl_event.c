@@ -25,7 +25,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   if (desc->count == 0 || (devices == NULL && count > 0))
     return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(devices[i]);
-  zocl_event_pool *made = calloc(1, sizeof *made);
+  zocl_event_pool *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->context = context;
   made->flags = desc->flags;
@@ -71,7 +71,7 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
   if (desc->index >= pool->count)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "event %u of a pool of %u", desc->index, pool->count);
-  zocl_event *made = calloc(1, sizeof *made);
+  zocl_event *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->signal = zocl_signal_new(pool->context->driver,
                                  (pool->flags & POOL_TIMED) != 0, false);

@@ -27,7 +27,7 @@ static void memory_limit(zocl_device *device, uint64_t bytes)
 static zocl_device *device_new(zocl_driver *driver, uint32_t index,
                                cl_device_id id)
 {
-  zocl_device *device = calloc(1, sizeof *device);
+  zocl_device *device = zocl_handle_new(sizeof *device);
   if (device == NULL) {
     zocl_fail(0, "out of memory");
     return NULL;
@@ -50,7 +50,7 @@ static zocl_device *device_new(zocl_driver *driver, uint32_t index,
 static zocl_device *part_new(zocl_device *root, uint32_t number,
                              uint32_t count, cl_device_id id)
 {
-  zocl_device *part = calloc(1, sizeof *part);
+  zocl_device *part = zocl_handle_new(sizeof *part);
   if (part == NULL) {
     zocl_fail(0, "out of memory");
     return NULL;

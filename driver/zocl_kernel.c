@@ -44,7 +44,7 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
     return zocl_fail(ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED,
                      "the module imports functions or variables and is to be "
                      "linked first");
-  zocl_kernel *made = calloc(1, sizeof *made);
+  zocl_kernel *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   zocl_device *device = module->device;
   zocl_cl *cl = device->driver->cl;

@@ -221,7 +221,7 @@ static ze_result_t list_new(zocl_context *context, zocl_device *device,
   if (ordinal >= zocl_device_groups())
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "there is no queue group %u", ordinal);
-  zocl_list *made = calloc(1, sizeof *made);
+  zocl_list *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->context = context;
   made->device = device;

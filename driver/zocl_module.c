@@ -40,7 +40,7 @@ uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size)
 
 static zocl_build_log *log_new(const tool_text *text)
 {
-  zocl_build_log *log = malloc(sizeof *log + text->size + 1);
+  zocl_build_log *log = zocl_handle_new(sizeof *log + text->size + 1);
   if (log == NULL) return NULL;
   log->size = text->size + 1;
   if (text->size > 0) memcpy(log->text, text->text, text->size);
@@ -203,7 +203,7 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
 {
   char message[1024] = "";
   ze_result_t result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  zocl_module *made = calloc(1, sizeof *made);
+  zocl_module *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(result);
   atomic_init(&made->refs, 1);
   made->device = device;

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 
 struct _ze_command_queue_handle_t {
+  zocl_handle handle;
   zocl_device *device;
   zocl_stream *stream;
   ze_command_queue_desc_t desc;
 };
 
 struct _ze_fence_handle_t {
+  zocl_handle handle;
   zocl_signal *signal;
   zocl_stream *stream;   /* of its queue */
 };
@@ -31,7 +33,7 @@ ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
                      "the device is not of the context's driver");
   ze_result_t result = zocl_queue_check(desc);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_queue *made = calloc(1, sizeof *made);
+  zocl_queue *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->device = device;
   made->desc = *desc;
@@ -136,7 +138,7 @@ ze_result_t zocl_FenceCreate(ze_command_queue_handle_t queue,
   ZOCL_NEED_POINTER(fence);
   if (desc->flags & ~(ze_fence_flags_t)ZE_FENCE_FLAG_SIGNALED)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  zocl_fence *made = calloc(1, sizeof *made);
+  zocl_fence *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->signal = zocl_signal_new(queue->device->driver, false,
                                  (desc->flags & ZE_FENCE_FLAG_SIGNALED) != 0);

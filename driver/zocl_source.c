@@ -116,7 +116,7 @@ bool zocl_source_describe(zocl_module *module, tool_text *log)
 ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
                             const char *flags, zocl_module **module)
 {
-  zocl_module *made = calloc(1, sizeof *made);
+  zocl_module *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   /* Whoever passes a C string may have counted its end. */
   while (size > 1 && ((const char *)text)[size - 1] == '\0') size--;
