@@ -11,7 +11,8 @@ local build = os.getenv "LZE_TEST_BUILD"
 -- What a program prints, which must end well; `env` is put before it.
 local function run(command, env)
   -- What a sanitizer keeps of freed memory is not what the program grows by.
-  local pipe = assert(io.popen(("ASAN_OPTIONS=quarantine_size_mb=1 %s " ..
+  local pipe = assert(io.popen((
+    "ASAN_OPTIONS=$ASAN_OPTIONS:quarantine_size_mb=1 %s " ..
     "timeout 120 '%s'/examples/embed/%s 2>&1")
     :format(env or "", build, command)))
   local output = pipe:read "a"

@@ -522,6 +522,27 @@ event: kernel add, failed	device 1
     assert.is_nil(unclean(result, report))
   end)
 
+  it("ends runs of plans that nobody waits for any more", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+      do
+        local g = lze.graph("g"):task("t", m.add, 4, x, 1)
+        g:call("called", function() end)
+        local plan = g:compile()
+        plan:start()
+      end
+      faults "lost zeEventHostSynchronize 1"
+      print(pcall(m.add:launch(4, y, 1).wait))
+      collectgarbage()
+      collectgarbage()
+      os.exit(true, true)
+    ]])
+    assert.equal("exit 0", result.how .. " " .. result.code, result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+
   it("wherever that happens ends nothing but its work", function()
     for _, n in ipairs {1, 2, 40, 80, 120} do
       for _, name in ipairs {"zeEventHostSynchronize",

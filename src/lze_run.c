@@ -215,11 +215,14 @@ void lze_runs_abandon(lze_State *S, uint64_t deadline) {
   while (S->runs != NULL) {
     struct lze_Run *r = S->runs;
     uint64_t now = lze_now_ns();
-    bool idle = !r->given ||
-                ZE(zeEventHostSynchronize, r->plan->done->handle,
-                   now < deadline ? deadline - now : 0) == ZE_RESULT_SUCCESS;
+    /* What has ended, with its device lost, keeps its plan no longer. */
+    bool pending = r->command->status == LZE_PENDING;
+    bool idle = pending &&
+                (!r->given ||
+                 ZE(zeEventHostSynchronize, r->plan->done->handle,
+                    now < deadline ? deadline - now : 0) == ZE_RESULT_SUCCESS);
     S->runs = r->next;
-    if (idle && r->command->status == LZE_PENDING)
+    if (idle)
       lze_command_fail(r->command, &out, 0);
     lze_command_disown(r->command);
     free(r);

@@ -15,13 +15,15 @@ process.lua = lowest < 0 and arg[lowest] or
   (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/host"
 process.hosted = lowest == 0
 
--- Run a script; options: env ({NAME = value, or false to unset}), before
--- (lines of shell), seconds (the time limit). Returns {output, how, code}, as
+-- Run a script; options: env ({NAME = value, or false to unset}; ASAN_OPTIONS
+-- adds to what it is), before (lines of shell), seconds (the time limit). Returns {output, how, code}, as
 -- io.close says it: the output is that of both streams.
 function process.run(script, options)
   options = options or {}
   local env = {}
   for name, value in pairs(options.env or {}) do
+    local inherited = name == "ASAN_OPTIONS" and os.getenv(name)
+    if inherited then value = inherited .. ":" .. value end
     env[#env + 1] = value and quoted(name .. "=" .. value) or
       "-u " .. quoted(name)
   end
