@@ -16,8 +16,9 @@ process.lua = lowest < 0 and arg[lowest] or
 process.hosted = lowest == 0
 
 -- Run a script; options: env ({NAME = value, or false to unset}; ASAN_OPTIONS
--- adds to what it is), before (lines of shell), seconds (the time limit). Returns {output, how, code}, as
--- io.close says it: the output is that of both streams.
+-- adds to what is set), before (lines of shell), seconds (the time limit).
+-- Returns {output, how, code}, as io.close says it: the output is that of both
+-- streams.
 function process.run(script, options)
   options = options or {}
   local env = {}
