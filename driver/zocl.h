@@ -686,6 +686,14 @@ const spirv_symbol *zocl_link_export(const zocl_module *module,
                                      const char *name);
 
 /* ------------------------------------------------------------------------
+ * zocl_lower.c: what the OpenCL's library lacks, said with what it has.
+ */
+
+/* Rewrite module->code so that the OpenCL can build it, where that is needed.
+   False with the reason in log. */
+bool zocl_lower(zocl_module *module, tool_text *log);
+
+/* ------------------------------------------------------------------------
  * zocl_build.c: from SPIR-V to an OpenCL program.
  */
 

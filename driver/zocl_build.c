@@ -97,6 +97,7 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   zocl_device *device = module->device;
   zocl_cl *cl = device->driver->cl;
   tool_text options = {NULL, 0};
+  if (!module->source && !zocl_lower(module, log)) return false;
   module->program = program_new(module, log);
   if (module->program == NULL) return false;
   /* Without kernel-arg-info PoCL takes a pointer set for a scalar and dies

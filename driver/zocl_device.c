@@ -300,6 +300,20 @@ static ze_device_fp_flags_t fp_flags(const zocl_device *device,
   return flags;
 }
 
+/* zocl_lower.c makes them all of exchanges of integers. */
+static void float_atomics(ze_float_atomic_ext_properties_t *p, bool fp64)
+{
+  const ze_device_fp_atomic_ext_flags_t all =
+      ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_LOAD_STORE |
+      ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_ADD |
+      ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_MIN_MAX |
+      ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_LOAD_STORE |
+      ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_ADD |
+      ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_MIN_MAX;
+  p->fp16Flags = p->fp32Flags = all;
+  p->fp64Flags = fp64 ? all : 0;
+}
+
 ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
                                            ze_device_module_properties_t *p)
 {
@@ -314,8 +328,8 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   p->flags = 0;
   if (device->fp16) p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
   if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
-  if (has_word(extensions, "cl_khr_int64_base_atomics"))
-    p->flags |= ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
+  const bool atomics64 = has_word(extensions, "cl_khr_int64_base_atomics");
+  if (atomics64) p->flags |= ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
   free(extensions);
   p->fp16flags = device->fp16 ? fp_flags(device, CL_DEVICE_HALF_FP_CONFIG) : 0;
   p->fp32flags = fp_flags(device, CL_DEVICE_SINGLE_FP_CONFIG);
@@ -324,6 +338,10 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   p->printfBufferSize = clamp(printf_bytes);
   memset(&p->nativeKernelSupported, 0, sizeof p->nativeKernelSupported);
   memcpy(p->nativeKernelSupported.id, "lze zocl native", 16);
+  for (ze_base_properties_t *next = p->pNext; next != NULL; next = next->pNext)
+    if (next->stype == ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES)
+      float_atomics((ze_float_atomic_ext_properties_t *)next,
+                    device->fp64 && atomics64);
   return ZE_RESULT_SUCCESS;
 }
 

@@ -1,0 +1,553 @@
+/*
+ * zocl_lower.c - what an OpenCL's library of functions lacks, said with what
+ * it has.
+ * SPDX-License-Identifier: MIT
+ *
+ * A rewriting of SPIR-V before it is built.  Maths of halves becomes maths of
+ * floats, which are exact enough, where the device says nothing of halves;
+ * atomic operations on generic pointers become such on global ones, where all
+ * memory has one address space; and atomic operations on floating-point
+ * numbers, which only extensions of OpenCL have, become loops around an
+ * exchange of integers.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <spirv/unified1/OpenCL.std.h>
+#include <spirv/unified1/spirv.h>
+
+/* Words that grow. */
+typedef struct words {
+  uint32_t *at;
+  size_t count, room;
+} words;
+
+/* A function that does one atomic operation on what such pointers point to. */
+typedef struct helper {
+  uint16_t opcode;
+  uint32_t pointer_type, id;
+} helper;
+
+enum { MAX_HELPERS = 64 };
+
+typedef struct lowering {
+  const spirv_module *m;
+  bool halves, generics; /* to be lowered on this device */
+  words capabilities, head, declarations, body, functions;
+  uint32_t bound;
+  helper helpers[MAX_HELPERS];
+  unsigned helper_count;
+  bool changed, failed;  /* failed: out of memory */
+} lowering;
+
+/* ------------------------------------------------------------------------
+ * Reading and writing.
+ */
+
+static void emit(lowering *l, words *w, unsigned opcode, size_t count,
+                 const uint32_t *operands)
+{
+  if (w->room - w->count <= count) {
+    size_t room = 2 * w->room + count + 64;
+    uint32_t *more = realloc(w->at, room * sizeof *more);
+    if (more == NULL) {
+      l->failed = true;
+      return;
+    }
+    w->at = more;
+    w->room = room;
+  }
+  w->at[w->count++] = (uint32_t)(count + 1) << 16 | opcode;
+  if (count > 0)
+    memcpy(w->at + w->count, operands, count * sizeof *operands);
+  w->count += count;
+}
+
+#define WORDS(...) \
+  sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), \
+      (uint32_t[]){__VA_ARGS__}
+
+/* An instruction with a result, which is returned. */
+#define RESULT(w, opcode, type, ...) \
+  result_emit(l, (w), (opcode), (type), WORDS(__VA_ARGS__))
+
+enum { MAX_OPERANDS = 16 }; /* as many as a vector has lanes */
+
+static uint32_t result_emit(lowering *l, words *w, unsigned opcode,
+                            uint32_t type, size_t count,
+                            const uint32_t *operands)
+{
+  uint32_t all[2 + MAX_OPERANDS] = {type, l->bound++};
+  memcpy(all + 2, operands, count * sizeof *operands);
+  emit(l, w, opcode, count + 2, all);
+  return all[1];
+}
+
+static const spirv_instruction *definition(const lowering *l, uint32_t id)
+{
+  uint32_t at = id < l->m->bound ? l->m->definitions[id] : 0;
+  return at > 0 ? &l->m->instructions[at - 1] : NULL;
+}
+
+/* The instruction that defines the type of a value of the module. */
+static const spirv_instruction *type_of(const lowering *l, uint32_t id)
+{
+  const spirv_instruction *in = definition(l, id);
+  return in != NULL ? definition(l, in->result_type) : NULL;
+}
+
+/* The id of a type or a constant, as the module has it or as a new one; its
+   result is word `at`, and `operands` are the others. */
+static uint32_t declared(lowering *l, unsigned opcode, unsigned at,
+                         size_t count, const uint32_t *operands)
+{
+  uint32_t all[2 + MAX_OPERANDS];
+  size_t n = 0;
+  for (size_t k = 0; k < count; k++) {
+    if (k + 1 == at) all[n++] = 0;
+    all[n++] = operands[k];
+  }
+  if (n == count) all[n++] = 0;
+  const uint32_t first = (uint32_t)(n + 1) << 16 | opcode;
+  for (size_t i = 0; i < l->m->instruction_count; i++) {
+    const spirv_instruction *in = &l->m->instructions[i];
+    if (in->opcode == SpvOpFunction) break;
+    all[at - 1] = in->result;
+    if (in->words[0] == first &&
+        memcmp(in->words + 1, all, n * sizeof *all) == 0)
+      return in->result;
+  }
+  const words *w = &l->declarations;
+  for (size_t i = 0; i < w->count; i += w->at[i] >> 16) {
+    if (w->at[i] != first) continue;
+    all[at - 1] = w->at[i + at];
+    if (memcmp(w->at + i + 1, all, n * sizeof *all) == 0) return w->at[i + at];
+  }
+  all[at - 1] = l->bound++;
+  emit(l, &l->declarations, opcode, n, all);
+  return all[at - 1];
+}
+
+#define TYPE(opcode, ...) declared(l, (opcode), 1, WORDS(__VA_ARGS__))
+#define CONSTANT(type, ...) \
+  declared(l, SpvOpConstant, 2, WORDS((type), __VA_ARGS__))
+
+static void capability_need(lowering *l, SpvCapability capability)
+{
+  for (size_t i = 0; i < l->m->capability_count; i++)
+    if (l->m->capabilities[i] == (uint32_t)capability) return;
+  for (size_t i = 0; i < l->capabilities.count; i += 2)
+    if (l->capabilities.at[i + 1] == (uint32_t)capability) return;
+  emit(l, &l->capabilities, SpvOpCapability, WORDS((uint32_t)capability));
+}
+
+/* ------------------------------------------------------------------------
+ * Halves.
+ */
+
+/* For half, or a vector of it, the type of as many floats; else 0. */
+static uint32_t wide_type(lowering *l, const spirv_instruction *type)
+{
+  if (type == NULL) return 0;
+  if (type->opcode == SpvOpTypeFloat)
+    return type->words[2] == 16 ? TYPE(SpvOpTypeFloat, 32) : 0;
+  if (type->opcode != SpvOpTypeVector) return 0;
+  uint32_t lane = wide_type(l, definition(l, type->words[2]));
+  return lane != 0 ? TYPE(SpvOpTypeVector, lane, type->words[3]) : 0;
+}
+
+static uint32_t lane_type(const spirv_instruction *type)
+{
+  return type->opcode == SpvOpTypeVector ? type->words[2] : type->result;
+}
+
+/* Convert a value lane by lane, since conversions of vectors are functions of
+   the library, too; scalars are converted by the compiler itself.  `shape` is
+   a type of as many lanes. */
+static void convert_emit(lowering *l, unsigned opcode,
+                         const spirv_instruction *shape, uint32_t to,
+                         uint32_t to_lane, uint32_t from_lane, uint32_t result,
+                         uint32_t value)
+{
+  words *w = &l->body;
+  if (shape->opcode != SpvOpTypeVector) {
+    emit(l, w, opcode, WORDS(to, result, value));
+    return;
+  }
+  /* llvm-spirv 15 ends at an OpCompositeConstruct of such. */
+  uint32_t made = l->bound++, lanes = shape->words[3];
+  emit(l, w, SpvOpUndef, WORDS(to, made));
+  for (uint32_t i = 0; i < lanes; i++) {
+    uint32_t lane = RESULT(w, SpvOpCompositeExtract, from_lane, value, i);
+    lane = RESULT(w, opcode, to_lane, lane);
+    uint32_t next = i + 1 < lanes ? l->bound++ : result;
+    emit(l, w, SpvOpCompositeInsert, WORDS(to, next, lane, made, i));
+    made = next;
+  }
+}
+
+/* A conversion of vectors from or to halves. */
+static bool conversion_lower(lowering *l, const spirv_instruction *in)
+{
+  switch (in->opcode) {
+  case SpvOpConvertFToU:
+  case SpvOpConvertFToS:
+  case SpvOpConvertSToF:
+  case SpvOpConvertUToF:
+  case SpvOpFConvert: break;
+  default: return false;
+  }
+  const spirv_instruction *to = definition(l, in->result_type);
+  const spirv_instruction *from = type_of(l, in->words[3]);
+  if (to == NULL || from == NULL || to->opcode != SpvOpTypeVector ||
+      from->opcode != SpvOpTypeVector || to->words[3] != from->words[3] ||
+      to->words[3] > MAX_OPERANDS ||
+      (wide_type(l, to) == 0 && wide_type(l, from) == 0))
+    return false;
+  convert_emit(l, in->opcode, to, to->result, lane_type(to), lane_type(from),
+               in->result, in->words[3]);
+  return true;
+}
+
+/* Whether an instruction of halves gives the same, but for rounding, when done
+   with floats; then also where its operands begin. */
+static unsigned half_operands(const lowering *l, const spirv_instruction *in)
+{
+  switch (in->opcode) {
+  case SpvOpDot:
+  case SpvOpIsNan:
+  case SpvOpIsInf:
+  case SpvOpIsFinite:
+  case SpvOpSignBitSet: return 3;
+  case SpvOpExtInst: break;
+  default: return 0;
+  }
+  const spirv_instruction *set = definition(l, in->words[3]);
+  bool known = set != NULL && set->opcode == SpvOpExtInstImport &&
+               strcmp((const char *)(set->words + 2), "OpenCL.std") == 0;
+  uint32_t number = in->words[4];
+  return known && number <= OpenCLstd_Fast_normalize &&
+                 number != OpenCLstd_Nan && number != OpenCLstd_Nextafter
+             ? 5
+             : 0;
+}
+
+static bool half_lower(lowering *l, const spirv_instruction *in)
+{
+  unsigned first = half_operands(l, in);
+  if (first == 0 || in->word_count > MAX_OPERANDS) return false;
+  const spirv_instruction *type = definition(l, in->result_type);
+  uint32_t all[MAX_OPERANDS], wide = wide_type(l, type);
+  bool any = wide != 0;
+  for (unsigned k = first; k < in->word_count; k++) {
+    const spirv_instruction *operand = type_of(l, in->words[k]);
+    any |= wide_type(l, operand) != 0;
+    /* Results stored through pointers to halves stay as they are. */
+    if (operand != NULL && operand->opcode == SpvOpTypePointer &&
+        wide_type(l, definition(l, operand->words[3])) != 0)
+      return false;
+  }
+  if (!any) return false;
+  const uint32_t single = TYPE(SpvOpTypeFloat, 32);
+  memcpy(all, in->words, in->word_count * sizeof *all);
+  for (unsigned k = first; k < in->word_count; k++) {
+    const spirv_instruction *from = type_of(l, all[k]);
+    uint32_t to = wide_type(l, from), value = all[k];
+    if (to == 0) continue;
+    all[k] = l->bound++;
+    convert_emit(l, SpvOpFConvert, from, to, single, lane_type(from), all[k],
+                 value);
+  }
+  if (wide != 0) {
+    all[1] = wide;
+    all[2] = l->bound++;
+  }
+  emit(l, &l->body, in->opcode, in->word_count - 1u, all + 1);
+  if (wide != 0)
+    convert_emit(l, SpvOpFConvert, type, type->result, lane_type(type), single,
+                 in->result, all[2]);
+  return true;
+}
+
+/* ------------------------------------------------------------------------
+ * Atomic operations.
+ */
+
+/* The word that is the pointer of an atomic operation, or 0. */
+static unsigned atomic_pointer(const spirv_instruction *in)
+{
+  switch (in->opcode) {
+  case SpvOpAtomicStore:
+  case SpvOpAtomicFlagClear: return 1;
+  case SpvOpAtomicFlagTestAndSet:
+  case SpvOpAtomicFMinEXT:
+  case SpvOpAtomicFMaxEXT:
+  case SpvOpAtomicFAddEXT: return 3;
+  default:
+    return in->opcode >= SpvOpAtomicLoad && in->opcode <= SpvOpAtomicXor ? 3
+                                                                         : 0;
+  }
+}
+
+/* The bits of the floating-point number that a pointer points to, or 0. */
+static unsigned float_bits(const lowering *l, uint32_t pointer_type)
+{
+  const spirv_instruction *type = definition(l, pointer_type);
+  if (type == NULL || type->opcode != SpvOpTypePointer) return 0;
+  type = definition(l, type->words[3]);
+  return type != NULL && type->opcode == SpvOpTypeFloat ? type->words[2] : 0;
+}
+
+/* What an operation makes of the number that was there and its operand; what
+   is no number gives way to what is one. */
+static uint32_t float_combine(lowering *l, unsigned opcode, uint32_t type,
+                              uint32_t old, uint32_t value)
+{
+  words *w = &l->functions;
+  if (opcode == SpvOpAtomicFAddEXT)
+    return RESULT(w, SpvOpFAdd, type, old, value);
+  if (opcode != SpvOpAtomicFMinEXT && opcode != SpvOpAtomicFMaxEXT)
+    return value;
+  /* What `declared` looks for has no operand but its result. */
+  uint32_t boolean = declared(l, SpvOpTypeBool, 1, 0, NULL);
+  uint32_t before = RESULT(w, opcode == SpvOpAtomicFMinEXT
+                                  ? SpvOpFOrdLessThanEqual
+                                  : SpvOpFOrdGreaterThanEqual,
+                           boolean, old, value);
+  uint32_t none = RESULT(w, SpvOpFUnordNotEqual, boolean, value, value);
+  uint32_t keep = RESULT(w, SpvOpLogicalOr, boolean, before, none);
+  return RESULT(w, SpvOpSelect, type, keep, old, value);
+}
+
+/* The function for an operation: from the pointer and, but for a load, a value
+   to what was there before. */
+static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
+{
+  words *w = &l->functions;
+  const spirv_instruction *pointer = definition(l, pointer_type);
+  const uint32_t type = pointer->words[3];
+  const unsigned bits = float_bits(l, pointer_type);
+  const bool half = bits == 16, load = opcode == SpvOpAtomicLoad;
+  const uint32_t int32 = TYPE(SpvOpTypeInt, 32, 0);
+  const uint32_t whole = bits == 64 ? TYPE(SpvOpTypeInt, 64, 0) : int32;
+  const uint32_t whole_pointer =
+      TYPE(SpvOpTypePointer, pointer->words[2], whole);
+  const uint32_t scope = CONSTANT(int32, SpvScopeDevice);
+  const uint32_t order =
+      CONSTANT(int32, SpvMemorySemanticsSequentiallyConsistentMask);
+  const uint32_t function_type =
+      load ? TYPE(SpvOpTypeFunction, type, pointer_type)
+           : TYPE(SpvOpTypeFunction, type, pointer_type, type);
+  uint32_t narrow = 0, shift = 0, others = 0, at, value = 0;
+  if (bits == 64) {
+    capability_need(l, SpvCapabilityInt64);
+    capability_need(l, SpvCapabilityInt64Atomics);
+  }
+
+  const uint32_t function = RESULT(w, SpvOpFunction, type,
+                                   SpvFunctionControlMaskNone, function_type);
+  const uint32_t to = l->bound++;
+  emit(l, w, SpvOpFunctionParameter, WORDS(pointer_type, to));
+  if (!load) {
+    value = l->bound++;
+    emit(l, w, SpvOpFunctionParameter, WORDS(type, value));
+  }
+  const uint32_t entry = l->bound++, loop = l->bound++, done = l->bound++;
+  emit(l, w, SpvOpLabel, WORDS(entry));
+  if (half) {
+    /* Half of a word of 32 bits. */
+    const bool wide = l->m->address_bits == 64;
+    const uint32_t address = wide ? TYPE(SpvOpTypeInt, 64, 0) : int32;
+    const uint32_t align =
+        wide ? CONSTANT(address, (uint32_t)-4, UINT32_MAX)
+             : CONSTANT(address, (uint32_t)-4);
+    narrow = TYPE(SpvOpTypeInt, 16, 0);
+    capability_need(l, SpvCapabilityInt16);
+    if (wide) capability_need(l, SpvCapabilityInt64);
+    uint32_t number = RESULT(w, SpvOpConvertPtrToU, address, to);
+    uint32_t base = RESULT(w, SpvOpBitwiseAnd, address, number, align);
+    at = RESULT(w, SpvOpConvertUToPtr, whole_pointer, base);
+    if (wide) number = RESULT(w, SpvOpUConvert, int32, number);
+    number = RESULT(w, SpvOpBitwiseAnd, int32, number, CONSTANT(int32, 2));
+    shift = RESULT(w, SpvOpShiftLeftLogical, int32, number,
+                   CONSTANT(int32, 3));
+    uint32_t mask = RESULT(w, SpvOpShiftLeftLogical, int32,
+                           CONSTANT(int32, 0xffff), shift);
+    others = RESULT(w, SpvOpNot, int32, mask);
+  } else
+    at = RESULT(w, SpvOpBitcast, whole_pointer, to);
+  const uint32_t start =
+      RESULT(w, SpvOpAtomicLoad, whole, at, scope, order);
+  uint32_t old = start, old_value, got = l->bound++;
+  if (!load) {
+    emit(l, w, SpvOpBranch, WORDS(loop));
+    emit(l, w, SpvOpLabel, WORDS(loop));
+    old = RESULT(w, SpvOpPhi, whole, start, entry, got, loop);
+  }
+  old_value = old;
+  if (half) {
+    old_value = RESULT(w, SpvOpShiftRightLogical, int32, old, shift);
+    old_value = RESULT(w, SpvOpUConvert, narrow, old_value);
+  }
+  old_value = RESULT(w, SpvOpBitcast, type, old_value);
+  if (!load) {
+    uint32_t new = float_combine(l, opcode, type, old_value, value);
+    new = RESULT(w, SpvOpBitcast, half ? narrow : whole, new);
+    if (half) {
+      new = RESULT(w, SpvOpUConvert, int32, new);
+      new = RESULT(w, SpvOpShiftLeftLogical, int32, new, shift);
+      uint32_t rest = RESULT(w, SpvOpBitwiseAnd, int32, old, others);
+      new = RESULT(w, SpvOpBitwiseOr, int32, new, rest);
+    }
+    emit(l, w, SpvOpAtomicCompareExchange,
+         WORDS(whole, got, at, scope, order, order, new, old));
+    uint32_t same = RESULT(w, SpvOpIEqual,
+                           declared(l, SpvOpTypeBool, 1, 0, NULL), got, old);
+    emit(l, w, SpvOpBranchConditional, WORDS(same, done, loop));
+    emit(l, w, SpvOpLabel, WORDS(done));
+  }
+  emit(l, w, SpvOpReturnValue, WORDS(old_value));
+  emit(l, w, SpvOpFunctionEnd, 0, NULL);
+  return function;
+}
+
+static uint32_t helper_for(lowering *l, unsigned opcode, uint32_t pointer_type)
+{
+  for (unsigned i = 0; i < l->helper_count; i++)
+    if (l->helpers[i].opcode == opcode &&
+        l->helpers[i].pointer_type == pointer_type)
+      return l->helpers[i].id;
+  if (l->helper_count == MAX_HELPERS) {
+    l->failed = true;
+    return 0;
+  }
+  uint32_t id = helper_new(l, opcode, pointer_type);
+  l->helpers[l->helper_count++] =
+      (helper){(uint16_t)opcode, pointer_type, id};
+  return id;
+}
+
+static bool atomic_lower(lowering *l, const spirv_instruction *in)
+{
+  unsigned k = atomic_pointer(in);
+  const spirv_instruction *type = k > 0 ? type_of(l, in->words[k]) : NULL;
+  if (type == NULL || type->opcode != SpvOpTypePointer ||
+      in->word_count > MAX_OPERANDS)
+    return false;
+  unsigned bits = float_bits(l, type->result);
+  bool generic = l->generics && type->words[2] == SpvStorageClassGeneric;
+  if (bits == 0 && !generic) return false;
+
+  uint32_t all[MAX_OPERANDS], pointer_type = type->result;
+  memcpy(all, in->words, in->word_count * sizeof *all);
+  if (bits > 0) {
+    /* A store is an exchange whose result nobody wants. */
+    bool store = in->opcode == SpvOpAtomicStore;
+    unsigned opcode = store ? SpvOpAtomicExchange : in->opcode;
+    uint32_t function = helper_for(l, opcode, pointer_type);
+    uint32_t call[5] = {store ? type->words[3] : in->result_type,
+                        store ? l->bound++ : in->result, function, all[k],
+                        in->words[in->word_count - 1]};
+    emit(l, &l->body, SpvOpFunctionCall,
+         opcode == SpvOpAtomicLoad ? 4 : 5, call);
+    return true;
+  }
+  pointer_type =
+      TYPE(SpvOpTypePointer, SpvStorageClassCrossWorkgroup, type->words[3]);
+  all[k] = RESULT(&l->body, SpvOpGenericCastToPtr, pointer_type, all[k]);
+  emit(l, &l->body, in->opcode, in->word_count - 1u, all + 1);
+  return true;
+}
+
+/* What says no more than that there are atomic operations on such numbers. */
+static bool is_float_atomics(const spirv_instruction *in)
+{
+  static const char prefix[] = "SPV_EXT_shader_atomic_float";
+  if (in->opcode == SpvOpExtension)
+    return strncmp((const char *)(in->words + 1), prefix,
+                   sizeof prefix - 1) == 0;
+  if (in->opcode != SpvOpCapability) return false;
+  switch (in->words[1]) {
+  case SpvCapabilityAtomicFloat16AddEXT:
+  case SpvCapabilityAtomicFloat32AddEXT:
+  case SpvCapabilityAtomicFloat64AddEXT:
+  case SpvCapabilityAtomicFloat16MinMaxEXT:
+  case SpvCapabilityAtomicFloat32MinMaxEXT:
+  case SpvCapabilityAtomicFloat64MinMaxEXT: return true;
+  default: return false;
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Modules.
+ */
+
+static void module_lower(lowering *l)
+{
+  const spirv_module *m = l->m;
+  words *w = &l->head;
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    if (in->opcode == SpvOpFunction) w = &l->body;
+    if (is_float_atomics(in) || atomic_lower(l, in) ||
+        (l->halves && (half_lower(l, in) || conversion_lower(l, in)))) {
+      l->changed = true;
+      continue;
+    }
+    emit(l, w, in->opcode, in->word_count - 1u, in->words + 1);
+  }
+}
+
+bool zocl_lower(zocl_module *module, tool_text *log)
+{
+  const zocl_device *device = module->device;
+  lowering l = {
+    .halves = !device->fp16,
+    /* PoCL forgets address spaces before it makes code. */
+    .generics = device->driver->pocl && !device->takes_il};
+  spirv_module *parsed = module->code != module->words
+                             ? spirv_parse(module->code, module->code_size,
+                                           NULL, 0)
+                             : NULL;
+  l.m = parsed != NULL ? parsed : module->spirv;
+  if (module->code != module->words && parsed == NULL) goto memory;
+  l.bound = l.m->bound;
+  module_lower(&l);
+  if (l.failed) goto memory;
+  if (l.changed) {
+    const words *parts[] = {&l.capabilities, &l.head, &l.declarations, &l.body,
+                            &l.functions};
+    size_t count = 5;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+      count += parts[i]->count;
+    uint32_t *code = malloc(count * sizeof *code);
+    if (code == NULL) goto memory;
+    const uint32_t start[5] = {SpvMagicNumber, l.m->version, l.m->generator,
+                               l.bound, 0};
+    memcpy(code, start, sizeof start);
+    count = 5;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+      if (parts[i]->count > 0)
+        memcpy(code + count, parts[i]->at, parts[i]->count * sizeof *code);
+      count += parts[i]->count;
+    }
+    if (module->code != module->words) free(module->code);
+    module->code = code;
+    module->code_size = count * sizeof *code;
+  }
+  goto done;
+
+memory:
+  l.failed = true;
+  tool_text_add(log, "out of memory\n");
+done:
+  free(l.capabilities.at);
+  free(l.head.at);
+  free(l.declarations.at);
+  free(l.body.at);
+  free(l.functions.at);
+  spirv_free(parsed);
+  return !l.failed;
+}

@@ -1,0 +1,22 @@
+/*
+ * half.cl - what functions of OpenCL C make of halves.
+ * SPDX-License-Identifier: MIT
+ */
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+
+kernel void maths(global half *out, global const half *in)
+{
+  const half x = in[get_global_id(0)];
+  const half4 v = (half4)(x, x + 1, x + 2, x + 3);
+  out += 16 * get_global_id(0);
+  out[0] = mad(x, x, (half)1);
+  out[1] = sqrt(x * x);
+  out[2] = fmax(x, (half)2.5f);
+  out[3] = dot(v, v);
+  out[4] = clamp(x, (half)-1, (half)1);
+  out[5] = pown(x, 3);
+  out[6] = isnan(x) ? 1 : 2;
+  out[7] = ilogb(x);
+  *(global half4 *)(out + 8) = sqrt(v * v);
+  *(global half4 *)(out + 12) = convert_half4(convert_float4(v) * 2);
+}
