@@ -97,7 +97,7 @@ typedef struct setup {
    looks for it. */
 __attribute__((unused)) static setup setup_new(void)
 {
-  static setup made[16];
+  __attribute__((used)) static setup made[16];
   static int count = 0;
   setup s;
   uint32_t one = 1;
