@@ -157,6 +157,8 @@
   E(CommandListExp, 6, 10, CommandListGetNextCommandIdWithKernelsExp) \
   E(CommandListExp, 7, 10, CommandListUpdateMutableCommandKernelsExp) \
   E(CommandListExp, 8, 17, CommandListIsMutableExp)    \
+  E(MemExp, 2, 7, MemSetAtomicAccessAttributeExp)      \
+  E(MemExp, 3, 7, MemGetAtomicAccessAttributeExp)      \
   E(EventPool, 6, 9, EventPoolGetContextHandle)        \
   E(EventPool, 7, 9, EventPoolGetFlags)                \
   E(Event, 7, 6, EventQueryKernelTimestampsExt)        \
@@ -273,6 +275,16 @@ ze_result_t zocl_CommandListUpdateMutableCommandKernelsExp(
     ze_kernel_handle_t *kernels);
 ze_result_t zocl_CommandListIsMutableExp(ze_command_list_handle_t list,
                                          ze_bool_t *value);
+
+/* ze_memory_atomic_attr_exp_flags_t (1.7) are a uint32_t. */
+ze_result_t zocl_MemSetAtomicAccessAttributeExp(ze_context_handle_t context,
+                                                ze_device_handle_t device,
+                                                const void *pointer,
+                                                size_t size, uint32_t flags);
+ze_result_t zocl_MemGetAtomicAccessAttributeExp(ze_context_handle_t context,
+                                                ze_device_handle_t device,
+                                                const void *pointer,
+                                                size_t size, uint32_t *flags);
 
 /* ze_host_function_callback_t (1.17). */
 typedef void (*zocl_host_callback)(void *data);

@@ -24,6 +24,7 @@ enum table {
   CommandList,
   CommandListExp,
   Mem,
+  MemExp,
   Fence,
   EventPool,
   Event,
@@ -78,7 +79,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, Image, NONE)                                                          \
   T(ze, ImageExp, NONE)                                                       \
   T(ze, Mem, Mem)                                                             \
-  T(ze, MemExp, NONE)                                                         \
+  T(ze, MemExp, MemExp)                                                       \
   T(ze, Fence, Fence)                                                         \
   T(ze, EventPool, EventPool)                                                 \
   T(ze, Event, Event)                                                         \

@@ -193,10 +193,71 @@ static void test_deferred(ze_command_list_handle_t list)
   MUST(zeEventPoolDestroy(pool));
 }
 
+/* What atomic operations were asked for is remembered, until it is not. */
+static void test_atomic_access(void)
+{
+  typedef ze_result_t setter(ze_context_handle_t, ze_device_handle_t,
+                             const void *, size_t, uint32_t);
+  typedef ze_result_t getter(ze_context_handle_t, ze_device_handle_t,
+                             const void *, size_t, uint32_t *);
+  enum { NO_HOST = 2, DEVICE = 16, SYSTEM = 64 };
+  setter *set;
+  getter *get;
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeMemSetAtomicAccessAttributeExp", (void **)&set));
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeMemGetAtomicAccessAttributeExp", (void **)&get));
+  char *x = shared_new(s, 4096), here[64];
+  uint32_t flags = 99;
+  RETURNS(ZE_RESULT_SUCCESS, get(s.context, s.device, x, 4096, &flags));
+  EQUAL(flags, 0);
+  RETURNS(ZE_RESULT_SUCCESS, set(s.context, s.device, x, 4096, DEVICE));
+  RETURNS(ZE_RESULT_SUCCESS, set(s.context, s.device, x + 64, 64, NO_HOST));
+  MUST(get(s.context, s.device, x, 64, &flags));
+  EQUAL(flags, DEVICE);
+  MUST(get(s.context, s.device, x + 100, 8, &flags));
+  EQUAL(flags, NO_HOST);
+  MUST(set(s.context, s.device, x, 4096, SYSTEM));
+  MUST(get(s.context, s.device, x + 100, 8, &flags));
+  EQUAL(flags, SYSTEM);
+  RETURNS(ZE_RESULT_SUCCESS, set(s.context, s.device, here, 64, DEVICE));
+  MUST(get(s.context, s.device, here, 64, &flags));
+  EQUAL(flags, DEVICE);
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION,
+          set(s.context, s.device, x, 64, 128));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          set(s.context, s.device, x, 0, DEVICE));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
+          set(NULL, s.device, x, 64, DEVICE));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
+          set(s.context, NULL, x, 64, DEVICE));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          set(s.context, s.device, NULL, 64, DEVICE));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          get(s.context, s.device, x, 64, NULL));
+  /* It is about the allocation, not about the address. */
+  for (int i = 0; i < 100; i++) {
+    MUST(zeMemFree(s.context, x));
+    x = shared_new(s, 4096);
+    MUST(get(s.context, s.device, x, 64, &flags));
+    if (flags != 0) break;
+    MUST(set(s.context, s.device, x, 64, DEVICE));
+  }
+  EQUAL(flags, 0);
+  MUST(zeMemFree(s.context, x));
+  ze_host_mem_alloc_desc_t host = {
+    .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  MUST(zeMemAllocHost(s.context, &host, 64, 0, (void **)&x));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          set(s.context, s.device, x, 64, DEVICE));
+  MUST(zeMemFree(s.context, x));
+}
+
 int main(void)
 {
   s = setup_new();
   test_allocation();
+  test_atomic_access();
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   test_copies(list, 1000);
