@@ -348,6 +348,13 @@ void zocl_signal_unref(zocl_signal *signal); /* NULL is allowed */
 /* Whether it wants timestamps, so that its command needs a timed queue. */
 bool zocl_signal_timed(const zocl_signal *signal);
 
+/* Make a new signal that of a counter-based event: set until it is given to a
+   command, then standing for that command alone; and whether it is one. */
+void zocl_signal_count(zocl_signal *signal);
+bool zocl_signal_counted(const zocl_signal *signal);
+/* A command was recorded that will set it, if it is one. */
+void zocl_signal_expect(zocl_signal *signal);
+
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end);
 void zocl_signal_reset(zocl_signal *signal);
 
@@ -479,14 +486,36 @@ struct _ze_event_pool_handle_t {
   zocl_context *context;
   ze_event_pool_flags_t flags;
   uint32_t count;
+  uint32_t counter_modes; /* 0: its events are not counter-based */
 };
 
 struct _ze_event_handle_t {
   zocl_handle handle;
   zocl_signal *signal;
-  zocl_event_pool *pool;
+  zocl_event_pool *pool;       /* NULL: made without one */
   ze_event_scope_flags_t signal_scope, wait_scope;
+  uint32_t counter_modes;      /* as of its pool */
+  uint32_t counter_flags;      /* given to zeEventCounterBasedCreate */
+  struct {                     /* the captured command that signals it last */
+    uint64_t capture;          /* 0: none */
+    uint32_t branch, node;
+    uint64_t work;             /* commands of the branch up to it */
+  } captured;                  /* zocl_graph.c's */
 };
+
+/* zocl_counter.c: counter-based events.  A mode says in which lists they may
+   be signalled. */
+enum { ZOCL_COUNTER_IMMEDIATE = 0x1, ZOCL_COUNTER_REGULAR = 0x2 };
+
+/* The modes that a pool's descriptor asks for, or 0. */
+ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
+                               uint32_t *modes);
+
+/* Whether commands of the list may signal the event, of whatever kind. */
+ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event);
+
+/* For what only events that are not counter-based can. */
+ze_result_t zocl_counter_refuse(const zocl_event *event);
 
 /* Results of zeEventQueryKernelTimestamp for `signal`; false if not set. */
 bool zocl_event_timestamps(zocl_signal *signal,
@@ -510,6 +539,13 @@ typedef struct zocl_recorded {
   uint32_t mutable_flags;
 } zocl_recorded;
 
+/* What was asked for the next command of a list, or id 0. */
+typedef struct zocl_next {
+  uint64_t id;
+  uint32_t flags;
+  size_t values_room;
+} zocl_next;
+
 struct _ze_command_list_handle_t {
   zocl_handle handle;
   zocl_context *context;
@@ -522,11 +558,9 @@ struct _ze_command_list_handle_t {
   bool closed;
   zocl_commands *commands; /* of a regular list, else NULL */
   bool can_change;         /* made with ze_mutable_command_list_exp_desc_t */
-  struct {                 /* what was asked for the next command, or id 0 */
-    uint64_t id;
-    uint32_t flags;
-    size_t values_room;
-  } next;
+  zocl_next next;
+  zocl_graph *graph;       /* that captures what is appended, or NULL */
+  uint32_t branch;         /* which of the graph's lists this is */
 };
 
 /* Submit or record a command.  What all appends have in common is checked and
@@ -543,16 +577,40 @@ ze_result_t zocl_lists_check(uint32_t count, ze_command_list_handle_t *lists,
 /* What a queue descriptor asks for is there, or the error. */
 ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);
 
+/* Append all those commands, which wait for the events and are followed by the
+   signal, to an immediate list. */
+ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
+                                 zocl_commands *const *all,
+                                 ze_event_handle_t signal, uint32_t wait_count,
+                                 ze_event_handle_t *waits);
+
 /* The commands of a regular list, counted because a list may be reset or
    destroyed while they are on their way. */
+zocl_commands *zocl_commands_new(void); /* NULL: out of memory */
 void zocl_commands_ref(zocl_commands *commands);
 void zocl_commands_unref(zocl_commands *commands);
 uint32_t zocl_commands_count(const zocl_commands *commands);
+
+/* Whether a signal of theirs is that of a counter-based event.  What these
+   stand for changes as commands are submitted, so that whoever executes them
+   must submit them himself. */
+bool zocl_commands_counted(const zocl_commands *commands);
+/* A command of theirs has this signal. */
+void zocl_commands_use(zocl_commands *commands, const zocl_signal *signal);
 
 /* A new identifier for a command, or 0 where memory does not suffice; and the
    command of one, or NULL. */
 uint64_t zocl_commands_id(zocl_commands *commands);
 zocl_recorded *zocl_commands_find(const zocl_commands *commands, uint64_t id);
+
+/* Record a command, with all it points to; and copies of others. */
+ze_result_t zocl_commands_record(zocl_commands *commands,
+                                 const zocl_command *command,
+                                 const zocl_next *next);
+ze_result_t zocl_commands_copy(zocl_commands *commands,
+                               const zocl_commands *others);
+/* The first, or NULL. */
+const zocl_recorded *zocl_commands_first(const zocl_commands *commands);
 
 /* Submit them.  After an error with `fail`, the signals of those that were not
    submitted have failed. */
@@ -560,6 +618,26 @@ ze_result_t zocl_commands_submit(const zocl_commands *commands,
                                  zocl_stream *stream, bool fail);
 /* All their signals fail. */
 void zocl_commands_fail(const zocl_commands *commands);
+
+/* ------------------------------------------------------------------------
+ * zocl_graph.c: what is appended to immediate lists, captured and replayed.
+ */
+
+/* Whether any list captures just now: otherwise there is nothing to ask. */
+extern atomic_uint zocl_captures;
+
+/* What a list's append means for captures: it may be one of a list that
+   captures, or become so.  With `*captured` the command has been recorded. */
+ze_result_t zocl_graph_append(zocl_list *list, const zocl_command *command,
+                              ze_event_handle_t signal, uint32_t wait_count,
+                              ze_event_handle_t *waits, bool *captured);
+/* Capture copies of commands. */
+ze_result_t zocl_graph_append_all(zocl_list *list, uint32_t count,
+                                  zocl_commands *const *all);
+/* The list is going to be destroyed. */
+void zocl_graph_leave(zocl_list *list);
+/* Hosts cannot wait for captured commands. */
+ze_result_t zocl_graph_check_event(const zocl_event *event);
 
 /* ------------------------------------------------------------------------
  * zocl_feeder.c: closed lists on their way into the stream of a queue.

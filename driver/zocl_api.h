@@ -147,6 +147,12 @@
   E(CommandList, 42, 17, CommandListImmediateGetFlags) \
   E(CommandList, 43, 17, CommandListImmediateGetMode)  \
   E(CommandList, 44, 17, CommandListImmediateGetPriority) \
+  E(CommandList, 45, 17, CommandListBeginGraphCaptureExt) \
+  E(CommandList, 46, 17, CommandListBeginCaptureIntoGraphExt) \
+  E(CommandList, 47, 17, CommandListIsGraphCaptureEnabledExt) \
+  E(CommandList, 48, 17, CommandListEndGraphCaptureExt) \
+  E(CommandList, 49, 17, CommandListGetGraphExt)       \
+  E(CommandList, 50, 17, CommandListAppendGraphExt)    \
   E(CommandList, 51, 17, CommandListAppendHostFunction) \
   E(CommandListExp, 0, 9, CommandListCreateCloneExp)   \
   E(CommandListExp, 1, 9, CommandListImmediateAppendCommandListsExp) \
@@ -164,7 +170,18 @@
   E(Event, 7, 6, EventQueryKernelTimestampsExt)        \
   E(Event, 8, 9, EventGetEventPool)                    \
   E(Event, 9, 9, EventGetSignalScope)                  \
-  E(Event, 10, 9, EventGetWaitScope)
+  E(Event, 10, 9, EventGetWaitScope)                   \
+  E(Event, 11, 15, EventCounterBasedCreate)            \
+  E(Event, 16, 17, EventGetCounterBasedFlags)          \
+  E(Graph, 0, 17, GraphCreateExt)                      \
+  E(Graph, 1, 17, GraphGetPrimaryCommandListExt)       \
+  E(Graph, 2, 17, GraphSetDestructionCallbackExt)      \
+  E(Graph, 3, 17, GraphInstantiateExt)                 \
+  E(Graph, 4, 17, GraphIsEmptyExt)                     \
+  E(Graph, 5, 17, GraphDumpContentsExt)                \
+  E(Graph, 6, 17, GraphDestroyExt)                     \
+  E(ExecutableGraph, 0, 17, ExecutableGraphGetSourceGraphExt) \
+  E(ExecutableGraph, 1, 17, ExecutableGraphDestroyExt)
 
 #define ZOCL_DECLARE(table, index, minor, name) \
   __typeof__(ze##name) zocl_##name;
@@ -294,6 +311,53 @@ ze_result_t zocl_CommandListAppendHostFunction(
     const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
     ze_event_handle_t *waits);
 
+/* ze_graph_handle_t, ze_executable_graph_handle_t (1.17), and the results that
+   came with them. */
+typedef struct zocl_graph zocl_graph;
+typedef struct zocl_executable zocl_executable;
+#define ZOCL_QUERY_TRUE ((ze_result_t)0x78000022)
+#define ZOCL_QUERY_FALSE ((ze_result_t)0x78000023)
+#define ZOCL_ERROR_INVALID_GRAPH ((ze_result_t)0x78000024)
+#define ZOCL_ERROR_CAPTURE_UNSUPPORTED ((ze_result_t)0x78000025)
+#define ZOCL_ERROR_CAPTURE_INVALIDATED ((ze_result_t)0x78000026)
+#define ZOCL_ERROR_CAPTURE_MERGE_ATTEMPT ((ze_result_t)0x78000027)
+#define ZOCL_ERROR_COMMAND_LIST_NOT_CAPTURING ((ze_result_t)0x78000028)
+#define ZOCL_ERROR_GRAPH_UNJOINED_FORKS ((ze_result_t)0x78000029)
+#define ZOCL_ERROR_GRAPH_INTERNAL_EVENT ((ze_result_t)0x7800002a)
+
+ze_result_t zocl_GraphCreateExt(ze_context_handle_t context,
+                                const void *extensions, zocl_graph **graph);
+ze_result_t zocl_GraphGetPrimaryCommandListExt(zocl_graph *graph,
+                                               ze_command_list_handle_t *list);
+ze_result_t zocl_GraphSetDestructionCallbackExt(zocl_graph *graph,
+                                                zocl_host_callback function,
+                                                void *data,
+                                                const void *extensions);
+ze_result_t zocl_GraphInstantiateExt(zocl_graph *graph, const void *extensions,
+                                     zocl_executable **executable);
+ze_result_t zocl_GraphIsEmptyExt(zocl_graph *graph);
+ze_result_t zocl_GraphDumpContentsExt(zocl_graph *graph, const char *path,
+                                      const void *extensions);
+ze_result_t zocl_GraphDestroyExt(zocl_graph *graph);
+ze_result_t zocl_ExecutableGraphGetSourceGraphExt(zocl_executable *executable,
+                                                  zocl_graph **graph);
+ze_result_t zocl_ExecutableGraphDestroyExt(zocl_executable *executable);
+ze_result_t zocl_CommandListBeginGraphCaptureExt(ze_command_list_handle_t list,
+                                                 const void *extensions);
+ze_result_t zocl_CommandListBeginCaptureIntoGraphExt(
+    ze_command_list_handle_t list, zocl_graph *graph, const void *extensions);
+ze_result_t zocl_CommandListIsGraphCaptureEnabledExt(
+    ze_command_list_handle_t list);
+ze_result_t zocl_CommandListEndGraphCaptureExt(ze_command_list_handle_t list,
+                                               const void *extensions,
+                                               zocl_graph **graph);
+ze_result_t zocl_CommandListGetGraphExt(ze_command_list_handle_t list,
+                                        zocl_graph **graph);
+ze_result_t zocl_CommandListAppendGraphExt(
+    ze_command_list_handle_t list, zocl_executable *executable,
+    const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
+    ze_event_handle_t *waits);
+
 /* ze_event_query_kernel_timestamps_results_ext_properties_t (1.6); both
    results have the same form. */
 typedef struct zocl_timestamps_results {
@@ -316,5 +380,20 @@ ze_result_t zocl_EventGetSignalScope(ze_event_handle_t event,
                                      ze_event_scope_flags_t *scope);
 ze_result_t zocl_EventGetWaitScope(ze_event_handle_t event,
                                    ze_event_scope_flags_t *scope);
+
+/* ze_event_counter_based_desc_t (1.15). */
+typedef struct zocl_counter_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint32_t flags;
+  ze_event_scope_flags_t signal, wait;
+} zocl_counter_desc;
+
+ze_result_t zocl_EventCounterBasedCreate(ze_context_handle_t context,
+                                         ze_device_handle_t device,
+                                         const zocl_counter_desc *desc,
+                                         ze_event_handle_t *event);
+ze_result_t zocl_EventGetCounterBasedFlags(ze_event_handle_t event,
+                                           uint32_t *flags);
 
 #endif

@@ -284,6 +284,8 @@ ze_result_t zocl_CommandListAppendEventReset(ze_command_list_handle_t list,
 {
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(event);
+  ze_result_t result = zocl_counter_refuse(event);
+  if (result != ZE_RESULT_SUCCESS) return result;
   zocl_command command = {.kind = ZOCL_COMMAND_RESET,
                           .reset = event->signal};
   return zocl_list_append(list, &command, NULL, 0, NULL);
@@ -532,12 +534,13 @@ ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
                      "the command list is not an immediate one");
   ze_result_t result = zocl_lists_check(count, lists, list->device,
                                         list->ordinal);
-  if (result == ZE_RESULT_SUCCESS && wait_count > 0)
-    result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
-  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
-    result = zocl_commands_submit(lists[i]->commands, list->stream, false);
   if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_CommandListAppendBarrier(list, signal, 0, NULL);
+  zocl_commands **all = malloc(count * sizeof *all);
+  if (all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  for (uint32_t i = 0; i < count; i++) all[i] = lists[i]->commands;
+  result = zocl_list_append_all(list, count, all, signal, wait_count, waits);
+  free(all);
+  return result;
 }
 
 /* The same functions with extensions (1.16), of which there are none. */

@@ -33,6 +33,8 @@ enum table {
   ModuleBuildLog,
   Kernel,
   KernelExp,
+  Graph,
+  ExecutableGraph,
   TABLE_COUNT
 };
 
@@ -93,8 +95,8 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, VirtualMem, NONE)                                                     \
   T(ze, FabricVertexExp, NONE)                                                \
   T(ze, FabricEdgeExp, NONE)                                                  \
-  T(ze, Graph, NONE)                                                          \
-  T(ze, ExecutableGraph, NONE)
+  T(ze, Graph, Graph)                                                         \
+  T(ze, ExecutableGraph, ExecutableGraph)
 
 #define TOOLS_TABLES(T)                                                       \
   T(zet, MetricProgrammableExp, NONE)                                         \

@@ -222,6 +222,23 @@ typedef struct query_timestamps_properties {
   uint32_t flags;
 } query_timestamps_properties;
 
+/* ze_device_event_properties_t (1.15): counters are nowhere but in OpenCL. */
+enum { EVENT_PROPERTIES = 0x2003e };
+typedef struct event_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t flags;
+} event_properties;
+
+/* ze_record_replay_graph_ext_properties_t (1.17): graphs that do not change,
+   of commands, command lists and other graphs. */
+enum { GRAPH_PROPERTIES = 0x20047, GRAPH_FLAGS = 0x1 | 0x4 | 0x8 };
+typedef struct graph_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t flags;
+} graph_properties;
+
 /* The unit of timerResolution depends on the structure type: cycles a second
    with the one of 1.2, nanoseconds a cycle before. */
 ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
@@ -261,6 +278,10 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
       lists->command_flags = 0x7f; /* all but the graph's arguments */
     } else if ((int)next->stype == QUERY_TIMESTAMPS_PROPERTIES)
       ((query_timestamps_properties *)next)->flags = 0x3;
+    else if ((int)next->stype == EVENT_PROPERTIES)
+      ((event_properties *)next)->flags = 0;
+    else if ((int)next->stype == GRAPH_PROPERTIES)
+      ((graph_properties *)next)->flags = GRAPH_FLAGS;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -265,6 +265,7 @@ static const struct {
 } extensions[] = {
   {"ZE_experimental_global_offset", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_command_list_clone", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_experimental_event_pool_counter_based", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_event_query_timestamps", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_immediate_command_list_append", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_mutable_command_list", ZE_MAKE_VERSION(1, 1)},
@@ -275,6 +276,7 @@ static const struct {
   {"ZE_extension_kernel_max_group_size_properties", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_memory_free_policies", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
 };
 
 ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,

@@ -25,11 +25,15 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   if (desc->count == 0 || (devices == NULL && count > 0))
     return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(devices[i]);
+  uint32_t modes;
+  ze_result_t result = zocl_counter_modes(desc, &modes);
+  if (result != ZE_RESULT_SUCCESS) return result;
   zocl_event_pool *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->context = context;
   made->flags = desc->flags;
   made->count = desc->count;
+  made->counter_modes = modes;
   *pool = made;
   return ZE_RESULT_SUCCESS;
 }
@@ -80,6 +84,8 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   made->pool = pool;
+  made->counter_modes = pool->counter_modes;
+  if (made->counter_modes != 0) zocl_signal_count(made->signal);
   made->signal_scope = desc->signal;
   made->wait_scope = desc->wait;
   *event = made;
@@ -98,6 +104,8 @@ ze_result_t zocl_EventHostSignal(ze_event_handle_t event)
 {
   ZOCL_NEED_HANDLE(event);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  ze_result_t result = zocl_counter_refuse(event);
+  if (result != ZE_RESULT_SUCCESS) return result;
   uint64_t now = zocl_signal_timed(event->signal) ? zocl_clock() : 0;
   zocl_signal_set(event->signal, now, now);
   return ZE_RESULT_SUCCESS;
@@ -107,6 +115,8 @@ ze_result_t zocl_EventHostReset(ze_event_handle_t event)
 {
   ZOCL_NEED_HANDLE(event);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  ze_result_t result = zocl_counter_refuse(event);
+  if (result != ZE_RESULT_SUCCESS) return result;
   zocl_signal_reset(event->signal);
   return ZE_RESULT_SUCCESS;
 }
@@ -115,12 +125,16 @@ ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
                                       uint64_t timeout)
 {
   ZOCL_NEED_HANDLE(event);
+  ze_result_t result = zocl_graph_check_event(event);
+  if (result != ZE_RESULT_SUCCESS) return result;
   return zocl_signal_wait(event->signal, timeout);
 }
 
 ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
 {
   ZOCL_NEED_HANDLE(event);
+  ze_result_t result = zocl_graph_check_event(event);
+  if (result != ZE_RESULT_SUCCESS) return result;
   return zocl_signal_query(event->signal);
 }
 
@@ -142,7 +156,7 @@ ze_result_t zocl_EventQueryKernelTimestamp(
   ZOCL_NEED_POINTER(result);
   if (!zocl_signal_timed(event->signal))
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "the event's pool has no timestamps");
+                     "the event has no timestamps");
   return zocl_event_timestamps(event->signal, result) ? ZE_RESULT_SUCCESS
                                                       : ZE_RESULT_NOT_READY;
 }
@@ -183,6 +197,8 @@ ze_result_t zocl_EventGetEventPool(ze_event_handle_t event,
 {
   ZOCL_NEED_HANDLE(event);
   ZOCL_NEED_POINTER(pool);
+  if (event->pool == NULL)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event has no pool");
   *pool = event->pool;
   return ZE_RESULT_SUCCESS;
 }

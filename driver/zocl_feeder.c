@@ -188,8 +188,10 @@ ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
   uint64_t commands = 0;
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count; i++) {
     commands += zocl_commands_count(lists[i]->commands);
+    here |= zocl_commands_counted(lists[i]->commands);
+  }
   here |= commands <= DIRECT_COMMANDS;
   pthread_mutex_lock(&feeder->lock);
   if (!here && feeder_start(feeder)) {

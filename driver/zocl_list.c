@@ -25,6 +25,7 @@ enum {
 struct zocl_commands {
   atomic_uint refs;
   uint32_t count;
+  bool counted;          /* see zocl_commands_counted */
   zocl_recorded *first, **last;
   uint64_t id_count;
   zocl_recorded **ids;   /* by identifier - 1; NULL: not appended yet */
@@ -34,7 +35,7 @@ struct zocl_commands {
  * Recording and submitting.
  */
 
-static zocl_commands *commands_new(void)
+zocl_commands *zocl_commands_new(void)
 {
   zocl_commands *made = calloc(1, sizeof *made);
   if (made == NULL) return NULL;
@@ -70,6 +71,16 @@ uint32_t zocl_commands_count(const zocl_commands *commands)
   return commands->count;
 }
 
+bool zocl_commands_counted(const zocl_commands *commands)
+{
+  return commands->counted;
+}
+
+void zocl_commands_use(zocl_commands *commands, const zocl_signal *signal)
+{
+  commands->counted |= zocl_signal_counted(signal);
+}
+
 uint64_t zocl_commands_id(zocl_commands *commands)
 {
   zocl_recorded **ids = realloc(commands->ids, (commands->id_count + 1) *
@@ -90,14 +101,20 @@ static size_t round_up(size_t n)
   return (n + 15) & ~(size_t)15;
 }
 
-static ze_result_t list_record(zocl_list *list, const zocl_command *command)
+static size_t values_room(const zocl_launch *launch, const zocl_next *next)
+{
+  size_t values = launch != NULL ? launch->kernel->values_size : 0;
+  return launch != NULL && values < next->values_room ? next->values_room
+                                                      : values;
+}
+
+ze_result_t zocl_commands_record(zocl_commands *commands,
+                                 const zocl_command *command,
+                                 const zocl_next *next)
 {
   const zocl_launch *launch = command->launch;
   size_t wait_bytes = command->wait_count * sizeof *command->waits;
-  size_t values = launch != NULL ? launch->kernel->values_size : 0;
-  size_t room = launch != NULL && values < list->next.values_room
-                    ? list->next.values_room
-                    : values;
+  size_t room = values_room(launch, next);
   size_t waits_at = round_up(sizeof(zocl_recorded));
   size_t args_at = waits_at + round_up(wait_bytes);
   size_t values_at = args_at + round_up(command->args_size);
@@ -108,32 +125,58 @@ static ze_result_t list_record(zocl_list *list, const zocl_command *command)
                        .wait_room = command->wait_count,
                        .values_at = values_at,
                        .values_room = room,
-                       .id = list->next.id,
-                       .mutable_flags = list->next.flags};
+                       .id = next->id,
+                       .mutable_flags = next->flags};
   if (wait_bytes > 0) memcpy(r->waits, command->waits, wait_bytes);
   r->command.waits = r->waits;
   if (command->args_size > 0)
     r->command.args =
         memcpy((char *)r + args_at, command->args, command->args_size);
   if (launch != NULL) {
+    size_t values = launch->kernel->values_size;
     r->launch = *launch;
     r->launch.values = (unsigned char *)r + values_at;
     if (values > 0) memcpy((char *)r + values_at, launch->values, values);
     r->command.launch = &r->launch;
   }
-  for (uint32_t i = 0; i < command->wait_count; i++)
+  for (uint32_t i = 0; i < command->wait_count; i++) {
     zocl_signal_ref(command->waits[i]);
-  if (command->signal != NULL) zocl_signal_ref(command->signal);
+    zocl_commands_use(commands, command->waits[i]);
+  }
+  if (command->signal != NULL) {
+    zocl_signal_ref(command->signal);
+    zocl_commands_use(commands, command->signal);
+    zocl_signal_expect(command->signal);
+  }
   if (command->reset != NULL) zocl_signal_ref(command->reset);
-  zocl_commands *commands = list->commands;
   if (r->id != 0) commands->ids[r->id - 1] = r;
-  list->next.id = 0;
-  list->next.flags = 0;
-  list->next.values_room = 0;
   *commands->last = r;
   commands->last = &r->next;
   commands->count++;
   return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_commands_copy(zocl_commands *commands,
+                               const zocl_commands *others)
+{
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  for (const zocl_recorded *r = others->first;
+       r != NULL && result == ZE_RESULT_SUCCESS; r = r->next)
+    result = zocl_commands_record(commands, &r->command, &(zocl_next){0});
+  return result;
+}
+
+const zocl_recorded *zocl_commands_first(const zocl_commands *commands)
+{
+  return commands->first;
+}
+
+static ze_result_t list_record(zocl_list *list, const zocl_command *command)
+{
+  ze_result_t result = zocl_commands_record(list->commands, command,
+                                            &list->next);
+  if (result == ZE_RESULT_SUCCESS) list->next = (zocl_next){0};
+  return result;
 }
 
 static void recorded_fail(const zocl_recorded *r)
@@ -170,6 +213,24 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
   if (list->closed)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the command list is closed");
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (signal != NULL) result = zocl_counter_check(list, signal);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (command->kind == ZOCL_COMMAND_INDIRECT && signal != NULL &&
+      signal->counter_modes != 0) {
+    /* It has no OpenCL event to stand for; what follows it has. */
+    zocl_command after = {.kind = ZOCL_COMMAND_NOTHING};
+    result = zocl_list_append(list, command, NULL, wait_count, waits);
+    return result == ZE_RESULT_SUCCESS
+               ? zocl_list_append(list, &after, signal, 0, NULL)
+               : result;
+  }
+  if (atomic_load_explicit(&zocl_captures, memory_order_relaxed) > 0) {
+    bool captured;
+    result = zocl_graph_append(list, command, signal, wait_count, waits,
+                               &captured);
+    if (result != ZE_RESULT_SUCCESS || captured) return result;
+  }
   zocl_signal *few[FEW_WAITS], **signals = few;
   if (wait_count > FEW_WAITS) {
     signals = malloc(wait_count * sizeof(zocl_signal *));
@@ -179,14 +240,32 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
   command->signal = signal != NULL ? signal->signal : NULL;
   command->wait_count = wait_count;
   command->waits = signals;
-  ze_result_t result = list->stream != NULL
-                           ? zocl_stream_submit(list->stream, command)
-                           : list_record(list, command);
+  result = list->stream != NULL ? zocl_stream_submit(list->stream, command)
+                                : list_record(list, command);
   if (signals != few) free(signals);
   if (result == ZE_RESULT_SUCCESS &&
       list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)
     result = zocl_stream_wait(list->stream, UINT64_MAX);
   return result;
+}
+
+ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
+                                 zocl_commands *const *all,
+                                 ze_event_handle_t signal, uint32_t wait_count,
+                                 ze_event_handle_t *waits)
+{
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (wait_count > 0)
+    result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
+  if (result == ZE_RESULT_SUCCESS && signal != NULL)
+    result = zocl_counter_check(list, signal);
+  if (result == ZE_RESULT_SUCCESS && list->graph != NULL)
+    result = zocl_graph_append_all(list, count, all);
+  else
+    for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
+      result = zocl_commands_submit(all[i], list->stream, false);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  return zocl_CommandListAppendBarrier(list, signal, 0, NULL);
 }
 
 /* ------------------------------------------------------------------------
@@ -249,7 +328,7 @@ ze_result_t zocl_CommandListCreate(ze_context_handle_t context,
   made->flags = desc->flags;
   for (const ze_base_desc_t *e = desc->pNext; e != NULL; e = e->pNext)
     made->can_change |= (int)e->stype == MUTABLE_LIST_DESC;
-  made->commands = commands_new();
+  made->commands = zocl_commands_new();
   if (made->commands == NULL) {
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
@@ -300,6 +379,7 @@ ze_result_t zocl_CommandListCreateImmediate(
 ze_result_t zocl_CommandListDestroy(ze_command_list_handle_t list)
 {
   ZOCL_NEED_HANDLE(list);
+  zocl_graph_leave(list);
   if (list->stream != NULL) zocl_stream_close(list->stream);
   zocl_commands_unref(list->commands);
   free(list);
@@ -320,7 +400,7 @@ ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   *made = *list;
   ze_result_t result = ZE_RESULT_SUCCESS;
-  made->commands = commands_new();
+  made->commands = zocl_commands_new();
   while (made->commands != NULL && result == ZE_RESULT_SUCCESS &&
          made->commands->id_count < list->commands->id_count)
     if (zocl_commands_id(made->commands) == 0)
@@ -328,10 +408,8 @@ ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
   if (made->commands == NULL) result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   for (const zocl_recorded *r = list->commands->first;
        r != NULL && result == ZE_RESULT_SUCCESS; r = r->next) {
-    made->next.id = r->id;
-    made->next.flags = r->mutable_flags;
-    made->next.values_room = r->values_room;
-    result = list_record(made, &r->command);
+    const zocl_next next = {r->id, r->mutable_flags, r->values_room};
+    result = zocl_commands_record(made->commands, &r->command, &next);
   }
   if (result != ZE_RESULT_SUCCESS) {
     zocl_commands_unref(made->commands);
@@ -355,13 +433,11 @@ ze_result_t zocl_CommandListReset(ze_command_list_handle_t list)
   ZOCL_NEED_HANDLE(list);
   if (list->commands != NULL) {
     /* What was executed may still be on its way: it keeps its commands. */
-    zocl_commands *empty = commands_new();
+    zocl_commands *empty = zocl_commands_new();
     if (empty == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
     zocl_commands_unref(list->commands);
     list->commands = empty;
-    list->next.id = 0;
-    list->next.flags = 0;
-    list->next.values_room = 0;
+    list->next = (zocl_next){0};
   }
   list->closed = false;
   return ZE_RESULT_SUCCESS;
@@ -374,6 +450,9 @@ ze_result_t zocl_CommandListHostSynchronize(ze_command_list_handle_t list,
   if (list->stream == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "only an immediate command list can be waited for");
+  if (list->graph != NULL)
+    return zocl_fail(ZOCL_ERROR_CAPTURE_UNSUPPORTED,
+                     "what is captured cannot be waited for");
   return zocl_stream_wait(list->stream, timeout);
 }
 

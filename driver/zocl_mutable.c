@@ -225,8 +225,14 @@ ze_result_t zocl_CommandListUpdateMutableCommandSignalEventExp(
   ZOCL_NEED_HANDLE(list);
   zocl_recorded *r;
   ze_result_t result = command_find(list, id, SIGNAL_EVENT, &r);
+  if (result == ZE_RESULT_SUCCESS && event != NULL)
+    result = zocl_counter_check(list, event);
   if (result != ZE_RESULT_SUCCESS) return result;
   signal_replace(&r->command.signal, event != NULL ? event->signal : NULL);
+  if (event != NULL) {
+    zocl_commands_use(list->commands, event->signal);
+    zocl_signal_expect(event->signal);
+  }
   return ZE_RESULT_SUCCESS;
 }
 
@@ -245,7 +251,10 @@ ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
   /* A null event among them is one less to wait for. */
   uint32_t n = 0;
   for (uint32_t i = 0; i < count; i++)
-    if (events[i] != NULL) signal_replace(&r->waits[n++], events[i]->signal);
+    if (events[i] != NULL) {
+      zocl_commands_use(list->commands, events[i]->signal);
+      signal_replace(&r->waits[n++], events[i]->signal);
+    }
   r->command.wait_count = n;
   while (n < r->wait_room) signal_replace(&r->waits[n++], NULL);
   return ZE_RESULT_SUCCESS;

@@ -16,6 +16,10 @@
  *
  * Gates are user events of OpenCL: commands already submitted that wait for
  * the signal to be set.
+ *
+ * A signal of a counter-based event is never reset: it stands for the last
+ * command it was given to and forgets those before.  What waits for it waits
+ * for the command it stands for when the wait is submitted.
  */
 #include "zocl.h"
 
@@ -48,6 +52,7 @@ struct zocl_signal {
   atomic_uint refs;
   _Atomic uint32_t set; /* also the futex that hosts sleep on */
   bool timed;
+  bool counted;         /* of a counter-based event */
   zocl_driver *driver;
   pthread_mutex_t lock; /* of all below */
   cl_int status;        /* an error of the command that set it */
@@ -73,6 +78,7 @@ typedef struct record {
    taken from it to be opened, sleepers to be woken, who would wait for the
    lock at once. */
 typedef struct opening {
+  const zocl_driver *driver; /* of gates_done's alone */
   bool wake;
   cl_event *gates;
   uint32_t count;
@@ -153,6 +159,34 @@ void zocl_signal_unref(zocl_signal *signal)
 bool zocl_signal_timed(const zocl_signal *signal)
 {
   return signal->timed;
+}
+
+void zocl_signal_count(zocl_signal *signal)
+{
+  signal->counted = true;
+  atomic_store(&signal->set, 1);
+}
+
+bool zocl_signal_counted(const zocl_signal *signal)
+{
+  return signal->counted;
+}
+
+/* Nothing of what it stood for counts any more.  The lock is held. */
+static void forget_locked(zocl_signal *signal)
+{
+  while (signal->command_count > 0)
+    command_drop(signal, signal->command_count - 1);
+  signal->status = CL_COMPLETE;
+  atomic_store(&signal->set, 0);
+}
+
+void zocl_signal_expect(zocl_signal *signal)
+{
+  if (!signal->counted) return;
+  pthread_mutex_lock(&signal->lock);
+  forget_locked(signal);
+  pthread_mutex_unlock(&signal->lock);
 }
 
 /* Set it.  The lock is held. */
@@ -259,6 +293,7 @@ void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
 {
   opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
+  if (signal->counted) forget_locked(signal);
   set_locked(signal, CL_COMPLETE, start, end, &o);
   unlock_open(signal, &o);
 }
@@ -422,7 +457,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
   pthread_mutex_lock(&signal->lock);
   if (stream_sets(signal, stream))
     ; /* the stream's own order is enough */
-  else if (signal->resets > 0 || blocked)
+  else if (!signal->counted && (signal->resets > 0 || blocked))
     *wait = ZOCL_WAIT_LATER;
   else if (!atomic_load(&signal->set)) {
     look_locked(signal, &o);
@@ -457,11 +492,49 @@ void zocl_signal_open(zocl_signal *signal, cl_event gate)
   signal->driver->cl->clReleaseEvent(gate);
 }
 
+static void CL_CALLBACK gates_done(cl_event event, cl_int status, void *data)
+{
+  opening *o = data;
+  (void)event;
+  o->status = status;
+  open_gates(o->driver, o);
+  free(o);
+}
+
+/* The gates of a counted signal are for the command of `event`, whatever it
+   will stand for when that is done.  The lock is held and let go. */
+static ze_result_t unlock_bind(zocl_signal *signal, cl_event event)
+{
+  zocl_cl *cl = signal->driver->cl;
+  opening *o = malloc(sizeof *o);
+  if (o == NULL) {
+    pthread_mutex_unlock(&signal->lock);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  *o = (opening){.driver = signal->driver,
+                 .gates = signal->gates,
+                 .count = signal->gate_count};
+  signal->gates = NULL;
+  signal->gate_count = signal->gate_room = 0;
+  pthread_mutex_unlock(&signal->lock);
+  cl_int error = cl->clSetEventCallback(event, CL_COMPLETE, gates_done, o);
+  if (error != CL_SUCCESS) gates_done(event, error, o);
+  return ZE_RESULT_SUCCESS;
+}
+
 ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
                                uint64_t number, cl_event event)
 {
   opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
+  if (signal->counted) {
+    forget_locked(signal);
+    if (signal->gate_count > 0) {
+      ze_result_t result = unlock_bind(signal, event);
+      if (result != ZE_RESULT_SUCCESS) return result;
+      pthread_mutex_lock(&signal->lock);
+    }
+  }
   if (signal->command_count == signal->command_room) {
     /* First see whether the oldest are done, so that a signal that nobody
        asks for does not collect them. */

@@ -1,0 +1,135 @@
+/*
+ * zocl_counter.c - counter-based events.
+ * SPDX-License-Identifier: MIT
+ *
+ * Such an event stands for the last command that was to signal it, of a list
+ * in order; it is neither signalled nor reset by the host.  There is no counter
+ * in memory: OpenCL's own event of the command is what is waited for, so that
+ * neither the address of a counter nor counters of the program's are to be had.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+
+enum {
+  /* ze_event_pool_counter_based_exp_desc_t, ze_event_sync_mode_desc_t */
+  POOL_COUNTER_DESC = 0x20014,
+  SYNC_MODE_DESC = 0x2003c,
+  SYNC_MODE_EXTERNAL = 0x4,
+  BOTH = ZOCL_COUNTER_IMMEDIATE | ZOCL_COUNTER_REGULAR,
+  /* ze_event_counter_based_flag_t, whose first two are the modes */
+  FLAGS = 0x7f,
+  FLAG_IPC = 0x8,
+  FLAGS_TIMED = 0x30, /* one of the two, or neither */
+  SCOPES = 0x7,
+  /* ze_command_list_flag_t, ze_command_queue_flag_t */
+  LIST_IN_ORDER = 0x8,
+  QUEUE_IN_ORDER = 0x2
+};
+
+/* Both of them begin so. */
+typedef struct flags_desc {
+  ze_structure_type_t stype;
+  const void *pNext;
+  uint32_t flags;
+} flags_desc;
+
+static uint32_t modes_of(uint32_t flags)
+{
+  return (flags & BOTH) != 0 ? flags & BOTH : ZOCL_COUNTER_IMMEDIATE;
+}
+
+ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
+                               uint32_t *modes)
+{
+  *modes = 0;
+  for (const ze_base_desc_t *e = desc->pNext; e != NULL; e = e->pNext) {
+    const flags_desc *counter = (const flags_desc *)e;
+    if ((int)e->stype != POOL_COUNTER_DESC) continue;
+    if (counter->flags & ~(uint32_t)BOTH)
+      return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+    *modes = modes_of(counter->flags);
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event)
+{
+  if (event->counter_modes == 0) return ZE_RESULT_SUCCESS;
+  bool immediate = list->stream != NULL;
+  uint32_t mode = immediate ? ZOCL_COUNTER_IMMEDIATE : ZOCL_COUNTER_REGULAR;
+  if (!(list->flags & (immediate ? QUEUE_IN_ORDER : LIST_IN_ORDER)))
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "a counter-based event is signalled in lists made with "
+                     "the flag IN_ORDER alone");
+  if (!(event->counter_modes & mode))
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the counter-based event was not made for %s lists",
+                     immediate ? "immediate" : "regular");
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_counter_refuse(const zocl_event *event)
+{
+  if (event->counter_modes == 0) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                   "a counter-based event is signalled by commands alone, and "
+                   "never reset");
+}
+
+/* How hosts wait is a hint, but interrupts of other devices are not. */
+static ze_result_t extensions_check(const void *extensions)
+{
+  for (const ze_base_desc_t *e = extensions; e != NULL; e = e->pNext)
+    if ((int)e->stype != SYNC_MODE_DESC ||
+        ((const flags_desc *)e)->flags & SYNC_MODE_EXTERNAL)
+      return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                       "an extension of type 0x%x", (unsigned)e->stype);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventCounterBasedCreate(ze_context_handle_t context,
+                                         ze_device_handle_t device,
+                                         const zocl_counter_desc *desc,
+                                         ze_event_handle_t *event)
+{
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(desc);
+  ZOCL_NEED_POINTER(event);
+  if (desc->flags & ~(uint32_t)FLAGS ||
+      (desc->signal | desc->wait) & ~(uint32_t)SCOPES)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  if ((desc->flags & FLAGS_TIMED) == FLAGS_TIMED)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "timestamps of the device and of the host at once");
+  if (desc->flags & FLAG_IPC)
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                     "counter-based events cannot be shared with processes");
+  ze_result_t result = extensions_check(desc->pNext);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  zocl_event *made = zocl_handle_new(sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  made->signal = zocl_signal_new(context->driver,
+                                 (desc->flags & FLAGS_TIMED) != 0, true);
+  if (made->signal == NULL) {
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  zocl_signal_count(made->signal);
+  made->counter_modes = modes_of(desc->flags);
+  made->counter_flags = desc->flags;
+  made->signal_scope = desc->signal;
+  made->wait_scope = desc->wait;
+  *event = made;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_EventGetCounterBasedFlags(ze_event_handle_t event,
+                                           uint32_t *flags)
+{
+  ZOCL_NEED_HANDLE(event);
+  ZOCL_NEED_POINTER(flags);
+  *flags = event->counter_flags;
+  return ZE_RESULT_SUCCESS;
+}
