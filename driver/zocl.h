@@ -54,6 +54,8 @@ typedef struct zocl_signal zocl_signal;
 typedef struct zocl_commands zocl_commands;
 typedef struct zocl_feeder zocl_feeder;
 typedef struct zocl_memory zocl_memory;
+typedef struct zocl_file zocl_file;
+typedef struct zocl_board zocl_board;
 
 /* The functions of one OpenCL implementation. */
 typedef const cl_icd_dispatch zocl_cl;
@@ -286,6 +288,54 @@ struct zocl_memory {
 
 extern const zocl_memory zocl_memory_host;
 
+/* How memory came to be, which says how it goes. */
+typedef enum zocl_origin {
+  ZOCL_MADE,     /* by the allocator of this process */
+  ZOCL_OPENED,   /* by zeMemOpenIpcHandle */
+  ZOCL_IMPORTED, /* by an allocation that was given a file */
+  ZOCL_MAPPED    /* by zeVirtualMemMap */
+} zocl_origin;
+
+/* Memory that may be asked about. */
+typedef struct zocl_allocation {
+  char *base;
+  void *block;          /* what its memory is freed by, where it was made */
+  size_t size;
+  uint64_t id;
+  ze_memory_type_t type;
+  zocl_origin origin;
+  zocl_driver *driver;
+  zocl_device *device;  /* NULL for host memory */
+  zocl_file *file;      /* whose pages it has, or NULL */
+  uint64_t file_offset; /* of the first */
+  struct zocl_allocation *next; /* its owner's */
+} zocl_allocation;
+
+/* Whether memory may be that of a file, else with the reason in
+   zocl_last_error: all that follows, files, IPC and virtual memory, needs that
+   kernels take any pointer. */
+bool zocl_memory_has_files(const zocl_driver *driver);
+
+/* Let memory that overlaps no other be asked about, under a new id; and no
+   longer. */
+ze_result_t zocl_memory_add(zocl_allocation *allocation);
+void zocl_memory_remove(zocl_allocation *allocation);
+
+/* Account for memory of a device whose size a knob has set; false where that
+   much is not left, with the reason in zocl_last_error. */
+bool zocl_memory_take(zocl_device *device, uint64_t size);
+void zocl_memory_give(zocl_device *device, uint64_t size);
+
+/* Find the allocation that `pointer` is in, and let it be memory of a file,
+   so that other processes can have it: found->file is then a reference.  An
+   allocation that is not yet is copied, for which commands in flight are
+   waited for. */
+ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
+                              zocl_allocation *found);
+
+/* Unmap what zeMemOpenIpcHandle mapped. */
+ze_result_t zocl_memory_close(void *pointer);
+
 /* Whether commands of `device` may touch what `pointer` points to.  False
    only with a test knob, and with the reason in zocl_last_error. */
 bool zocl_memory_reachable(const zocl_device *device, const void *pointer);
@@ -328,6 +378,74 @@ typedef struct zocl_copy_region {
 void zocl_memory_copy_region(void *args);
 
 /* ------------------------------------------------------------------------
+ * zocl_file.c: memory that processes share.
+ *
+ * A file without a name, which lives as long as anybody has it open or mapped,
+ * in whatever process.  It cannot be cut short, so that what is mapped of it
+ * is there.  Its last page says what it is.
+ */
+
+enum {
+  ZOCL_PAGE_BYTES = 4096,
+  ZOCL_FILE_EVENTS = 0x100 /* a kind beside those of memory */
+};
+
+typedef struct zocl_file_info {
+  uint32_t kind;  /* a ze_memory_type_t, or ZOCL_FILE_EVENTS */
+  uint32_t flags; /* of an event pool */
+  uint64_t size;  /* in bytes, one at least, without that page */
+  uint64_t count; /* of events */
+} zocl_file_info;
+
+/* `bytes` in whole pages. */
+size_t zocl_file_pages(size_t bytes);
+
+/* A new one, of zeros. */
+ze_result_t zocl_file_new(const zocl_file_info *info, zocl_file **file);
+void zocl_file_ref(zocl_file *file);
+void zocl_file_unref(zocl_file *file); /* NULL is allowed */
+zocl_file_info zocl_file_is(const zocl_file *file);
+
+/* What a descriptor of this process is of, a reference; NULL where it is no
+   file of this driver's, with the reason in zocl_last_error. */
+zocl_file *zocl_file_open(int descriptor);
+/* Its own descriptor: the caller neither closes nor keeps it. */
+int zocl_file_descriptor(const zocl_file *file);
+
+/* Write to its beginning; map a part of it, which begins a page, over what is
+   at `at` unless that is NULL.  False and NULL where memory does not
+   suffice. */
+bool zocl_file_write(const zocl_file *file, const void *bytes, size_t size);
+void *zocl_file_map(const zocl_file *file, uint64_t offset, size_t size,
+                    int protection, void *at);
+
+/* A handle that other processes find a part of it by, of `descriptor` of this
+   process.  The descriptor stands first, so that it may be passed through a
+   socket and put there again. */
+enum { ZOCL_HANDLE_BYTES = 64 };
+void zocl_file_handle(const zocl_file *file, int descriptor, uint64_t offset,
+                      uint64_t size, void *handle);
+/* What a handle is of, a reference; NULL where it is no handle or its process
+   does not give or have the file, with the reason in zocl_last_error. */
+zocl_file *zocl_file_of_handle(const void *handle, uint64_t *offset,
+                               uint64_t *size);
+/* The descriptor of a handle where it is one of this process, or -1. */
+int zocl_file_handle_descriptor(const void *handle);
+
+/* ------------------------------------------------------------------------
+ * zocl_ipc.c: memory and event pools that other processes have.
+ */
+
+/* An allocation on the file that `import` names, for zeMemAlloc*. */
+ze_result_t zocl_ipc_import(zocl_context *context, zocl_device *device,
+                            ze_memory_type_t type,
+                            const ze_external_memory_import_fd_t *import,
+                            size_t size, void **pointer);
+/* The file of an allocation, for zeMemGetAllocProperties. */
+ze_result_t zocl_ipc_export(zocl_context *context, const void *pointer,
+                            ze_external_memory_export_fd_t *export);
+
+/* ------------------------------------------------------------------------
  * zocl_signal.c: something that becomes true once and may be reset.
  *
  * Counted, because OpenCL's callbacks may come after the event or fence is
@@ -342,6 +460,9 @@ typedef enum zocl_wait {
 } zocl_wait;
 
 zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set);
+/* The one of an event that other processes have too. */
+zocl_signal *zocl_signal_on(zocl_board *board, uint32_t index,
+                            zocl_driver *driver, bool timed);
 void zocl_signal_ref(zocl_signal *signal);
 void zocl_signal_unref(zocl_signal *signal); /* NULL is allowed */
 
@@ -367,6 +488,9 @@ ze_result_t zocl_signal_query(zocl_signal *signal);
 /* Wait at most `timeout` ns; UINT64_MAX is forever. */
 ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout);
 
+/* Open its gates if it is set by now; whether it still has some. */
+bool zocl_signal_watch(zocl_signal *signal);
+
 /* The start and end of what signalled it last, in zocl_clock's ns.  False
    when it is not signalled. */
 bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end);
@@ -389,6 +513,36 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
 /* A reset in a stream: announce it when submitting, do it when running. */
 void zocl_signal_reset_begin(zocl_signal *signal, zocl_stream *stream);
 void zocl_signal_reset_end(zocl_signal *signal);
+
+/* ------------------------------------------------------------------------
+ * zocl_board.c: the states of events that processes share.
+ */
+
+/* What a signal is. */
+typedef struct zocl_state {
+  _Atomic uint32_t set;      /* also the futex that hosts sleep on */
+  _Atomic uint32_t sleepers; /* those who do */
+  uint64_t start, end;       /* of what set it */
+  cl_int status;             /* an error of that command */
+  uint32_t unused[9];        /* no two in a cache line */
+} zocl_state;
+
+/* The bytes of a file for so many events. */
+uint64_t zocl_board_bytes(uint64_t count);
+
+/* The board in a file, whose reference is taken over; NULL where memory does
+   not suffice. */
+zocl_board *zocl_board_open(zocl_file *file);
+void zocl_board_ref(zocl_board *board);
+void zocl_board_unref(zocl_board *board); /* NULL is allowed */
+const zocl_file *zocl_board_file(const zocl_board *board);
+
+zocl_state *zocl_board_place(zocl_board *board, uint32_t index);
+/* Tell all processes that a place was set. */
+void zocl_board_ring(zocl_board *board);
+/* Call zocl_signal_watch for it whenever one is, until it has no more gates.
+   False where memory does not suffice. */
+bool zocl_board_watch(zocl_board *board, zocl_signal *signal);
 
 /* ------------------------------------------------------------------------
  * zocl_stream.c: commands in order on an OpenCL queue.
@@ -487,6 +641,8 @@ struct _ze_event_pool_handle_t {
   ze_event_pool_flags_t flags;
   uint32_t count;
   uint32_t counter_modes; /* 0: its events are not counter-based */
+  zocl_board *board;     /* where it may be shared with other processes */
+  bool opened;           /* it is another process's */
 };
 
 struct _ze_event_handle_t {

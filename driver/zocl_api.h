@@ -79,6 +79,9 @@
   E(Mem, 3, 0, MemFree)                                \
   E(Mem, 4, 0, MemGetAllocProperties)                  \
   E(Mem, 5, 0, MemGetAddressRange)                     \
+  E(Mem, 6, 0, MemGetIpcHandle)                        \
+  E(Mem, 7, 0, MemOpenIpcHandle)                       \
+  E(Mem, 8, 0, MemCloseIpcHandle)                      \
   E(Mem, 9, 3, MemFreeExt)                             \
   E(Fence, 0, 0, FenceCreate)                          \
   E(Fence, 1, 0, FenceDestroy)                         \
@@ -87,6 +90,9 @@
   E(Fence, 4, 0, FenceReset)                           \
   E(EventPool, 0, 0, EventPoolCreate)                  \
   E(EventPool, 1, 0, EventPoolDestroy)                 \
+  E(EventPool, 2, 0, EventPoolGetIpcHandle)            \
+  E(EventPool, 3, 0, EventPoolOpenIpcHandle)           \
+  E(EventPool, 4, 0, EventPoolCloseIpcHandle)          \
   E(Event, 0, 0, EventCreate)                          \
   E(Event, 1, 0, EventDestroy)                         \
   E(Event, 2, 0, EventHostSignal)                      \
@@ -165,6 +171,11 @@
   E(CommandListExp, 8, 17, CommandListIsMutableExp)    \
   E(MemExp, 2, 7, MemSetAtomicAccessAttributeExp)      \
   E(MemExp, 3, 7, MemGetAtomicAccessAttributeExp)      \
+  E(Mem, 10, 6, MemPutIpcHandle)                       \
+  E(Mem, 12, 15, MemGetIpcHandleWithProperties)        \
+  E(MemExp, 0, 6, MemGetIpcHandleFromFileDescriptorExp) \
+  E(MemExp, 1, 6, MemGetFileDescriptorFromIpcHandleExp) \
+  E(EventPool, 5, 6, EventPoolPutIpcHandle)            \
   E(EventPool, 6, 9, EventPoolGetContextHandle)        \
   E(EventPool, 7, 9, EventPoolGetFlags)                \
   E(Event, 7, 6, EventQueryKernelTimestampsExt)        \
@@ -357,6 +368,28 @@ ze_result_t zocl_CommandListAppendGraphExt(
     ze_command_list_handle_t list, zocl_executable *executable,
     const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
     ze_event_handle_t *waits);
+
+/* ze_ipc_mem_handle_type_ext_desc_t (1.15). */
+typedef struct zocl_handle_type_desc {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t types;
+} zocl_handle_type_desc;
+
+ze_result_t zocl_MemPutIpcHandle(ze_context_handle_t context,
+                                 ze_ipc_mem_handle_t handle);
+ze_result_t zocl_MemGetIpcHandleWithProperties(ze_context_handle_t context,
+                                               const void *pointer,
+                                               void *extensions,
+                                               ze_ipc_mem_handle_t *handle);
+ze_result_t zocl_MemGetIpcHandleFromFileDescriptorExp(
+    ze_context_handle_t context, uint64_t descriptor,
+    ze_ipc_mem_handle_t *handle);
+ze_result_t zocl_MemGetFileDescriptorFromIpcHandleExp(
+    ze_context_handle_t context, ze_ipc_mem_handle_t handle,
+    uint64_t *descriptor);
+ze_result_t zocl_EventPoolPutIpcHandle(ze_context_handle_t context,
+                                       ze_ipc_event_pool_handle_t handle);
 
 /* ze_event_query_kernel_timestamps_results_ext_properties_t (1.6); both
    results have the same form. */

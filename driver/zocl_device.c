@@ -461,7 +461,10 @@ ze_result_t zocl_DeviceGetExternalMemoryProperties(
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(p);
-  p->memoryAllocationImportTypes = p->memoryAllocationExportTypes = 0;
+  p->memoryAllocationImportTypes = p->memoryAllocationExportTypes =
+      zocl_memory_has_files(device->driver)
+          ? ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD
+          : 0;
   p->imageImportTypes = p->imageExportTypes = 0;
   return ZE_RESULT_SUCCESS;
 }

@@ -326,7 +326,9 @@ ze_result_t zocl_DriverGetIpcProperties(ze_driver_handle_t driver,
 {
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(properties);
-  properties->flags = 0;
+  properties->flags = ZE_IPC_PROPERTY_FLAG_EVENT_POOL;
+  if (zocl_memory_has_files(driver))
+    properties->flags |= ZE_IPC_PROPERTY_FLAG_MEMORY;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -34,6 +34,24 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   made->flags = desc->flags;
   made->count = desc->count;
   made->counter_modes = modes;
+  /* Counters are those of lists, which no other process has. */
+  if (modes == 0 && desc->flags & ZE_EVENT_POOL_FLAG_IPC) {
+    zocl_file *file;
+    zocl_file_info info = {.kind = ZOCL_FILE_EVENTS,
+                           .flags = desc->flags,
+                           .size = zocl_board_bytes(desc->count),
+                           .count = desc->count};
+    result = zocl_file_new(&info, &file);
+    if (result == ZE_RESULT_SUCCESS) {
+      made->board = zocl_board_open(file);
+      if (made->board == NULL)
+        result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    }
+    if (result != ZE_RESULT_SUCCESS) {
+      free(made);
+      return result;
+    }
+  }
   *pool = made;
   return ZE_RESULT_SUCCESS;
 }
@@ -41,6 +59,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
 ze_result_t zocl_EventPoolDestroy(ze_event_pool_handle_t pool)
 {
   ZOCL_NEED_HANDLE(pool);
+  zocl_board_unref(pool->board);
   free(pool);
   return ZE_RESULT_SUCCESS;
 }
@@ -77,8 +96,16 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
                      "event %u of a pool of %u", desc->index, pool->count);
   zocl_event *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  made->signal = zocl_signal_new(pool->context->driver,
-                                 (pool->flags & POOL_TIMED) != 0, false);
+  zocl_driver *driver = pool->context->driver;
+  bool timed = (pool->flags & POOL_TIMED) != 0;
+  if (pool->board == NULL) {
+    made->signal = zocl_signal_new(driver, timed, false);
+  } else {
+    made->signal = zocl_signal_on(pool->board, desc->index, driver, timed);
+    /* An opened one may be set already. */
+    if (made->signal != NULL && !pool->opened)
+      zocl_signal_reset(made->signal);
+  }
   if (made->signal == NULL) {
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Where the memory comes from, and how kernels and queues are given it, is in
- * zocl_memory_host.c for an OpenCL that takes any pointer of the host.
+ * zocl_memory_host.c for an OpenCL that takes any pointer of the host.  Each
+ * allocation then has whole pages, so that they can be made pages of a file
+ * when other processes are to have them: see zocl_memory_share.
  */
 #include "zocl.h"
 
@@ -11,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
   /* An allocation begins a cache line, so that no two share one. */
   DEFAULT_ALIGNMENT = 64,
-  PAGE_BYTES = 4096,
+  /* How long an export waits for commands to end, in milliseconds. */
+  EXPORT_MS = 5000,
   /* ZE_RESULT_ERROR_ADDRESS_NOT_FOUND, newer than the oldest headers. */
   ADDRESS_NOT_FOUND = 0x78000021
 };
@@ -24,17 +28,7 @@ enum {
    for 8 MiB. */
 static const size_t max_alignment = (size_t)1 << 30;
 
-/* A live allocation, a node of the tree below. */
-typedef struct allocation {
-  char *base;
-  void *block;         /* what its memory is freed by */
-  size_t size;
-  uint64_t id;
-  ze_memory_type_t type;
-  zocl_driver *driver;
-  zocl_device *device; /* NULL for host memory */
-  struct allocation *next; /* of those freed later */
-} allocation;
+typedef zocl_allocation allocation;
 
 /* Allocations do not overlap, so that "one lies wholly before the other" is
    an order in which an address equals the allocation that it is in. */
@@ -70,42 +64,46 @@ static bool allocation_find(const void *pointer, allocation *found)
  * The knobs for tests.
  */
 
-/* Account for memory of a device whose size a knob has set; false where that
-   much is not left, with the reason in zocl_last_error.  live.lock is held. */
-static bool take(zocl_device *device, size_t size)
+bool zocl_memory_take(zocl_device *device, uint64_t size)
 {
   if (device == NULL || zocl_knob.memory_bytes == UINT64_MAX) return true;
   zocl_device *root = device->root, *full = NULL;
+  pthread_rwlock_wrlock(&live.lock);
   if (size > root->memory_bytes - root->memory_used) full = root;
   if (size > device->memory_bytes - device->memory_used) full = device;
   if (full != NULL) {
     zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-              "%zu bytes asked for, %llu of %llu in use", size,
+              "%llu bytes asked for, %llu of %llu in use",
+              (unsigned long long)size,
               (unsigned long long)full->memory_used,
               (unsigned long long)full->memory_bytes);
-    return false;
+  } else {
+    root->memory_used += size;
+    if (device != root) device->memory_used += size;
   }
-  root->memory_used += size;
-  if (device != root) device->memory_used += size;
-  return true;
+  pthread_rwlock_unlock(&live.lock);
+  return full == NULL;
 }
 
-static void give(zocl_device *device, size_t size)
+void zocl_memory_give(zocl_device *device, uint64_t size)
 {
   if (device == NULL || zocl_knob.memory_bytes == UINT64_MAX) return;
+  pthread_rwlock_wrlock(&live.lock);
   device->root->memory_used -= size;
   if (device != device->root) device->memory_used -= size;
+  pthread_rwlock_unlock(&live.lock);
 }
 
-static bool is_private(ze_memory_type_t type)
+static bool is_private(const allocation *a)
 {
-  return zocl_knob.device_memory_private && type == ZE_MEMORY_TYPE_DEVICE;
+  return zocl_knob.device_memory_private &&
+         a->type == ZE_MEMORY_TYPE_DEVICE && a->origin != ZOCL_MAPPED;
 }
 
 static void protect(const allocation *a, int protection)
 {
-  size_t bytes = (a->size + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-  if (is_private(a->type)) mprotect(a->base, bytes, protection);
+  if (is_private(a))
+    mprotect(a->base, zocl_file_pages(a->size), protection);
 }
 
 static void protect_node(const void *node, VISIT visit, void *protection)
@@ -142,20 +140,50 @@ bool zocl_memory_reachable(const zocl_device *device, const void *pointer)
   return false;
 }
 
+bool zocl_memory_has_files(const zocl_driver *driver)
+{
+  if (!driver->memory->any_pointer)
+    zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+              "memory of this OpenCL cannot be that of a file");
+  return driver->memory->any_pointer;
+}
+
+ze_result_t zocl_memory_add(zocl_allocation *a)
+{
+  pthread_rwlock_wrlock(&live.lock);
+  a->id = ++live.last_id;
+  void *node = tsearch(a, &live.root, allocation_order);
+  if (node != NULL && live.commands == 0) protect(a, PROT_NONE);
+  pthread_rwlock_unlock(&live.lock);
+  return node != NULL ? ZE_RESULT_SUCCESS
+                      : zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+}
+
+void zocl_memory_remove(zocl_allocation *a)
+{
+  pthread_rwlock_wrlock(&live.lock);
+  tdelete(a, &live.root, allocation_order);
+  pthread_rwlock_unlock(&live.lock);
+}
+
 /* ------------------------------------------------------------------------
  * Allocation.
  */
 
-/* Take the allocation that begins at `pointer` out of the tree, and put it
-   among those freed later if `later`.  False where none begins there. */
-static bool detach(void *pointer, bool later, allocation **detached)
+/* Take the allocation that begins at `pointer`, and is freed by the call for
+   `opened` or other memory, out of the tree, and put it among those freed later
+   if `later`.  False where none begins there. */
+static bool detach(void *pointer, bool opened, bool later,
+                   allocation **detached)
 {
   allocation key = {.base = pointer, .size = 1};
   *detached = NULL;
   pthread_rwlock_wrlock(&live.lock);
   void *node = tfind(&key, &live.root, allocation_order);
-  if (node != NULL && (*(allocation **)node)->base == pointer) {
-    allocation *a = *detached = *(allocation **)node;
+  allocation *a = node != NULL ? *(allocation **)node : NULL;
+  if (a != NULL && a->base == pointer && a->origin != ZOCL_MAPPED &&
+      (a->origin == ZOCL_OPENED) == opened) {
+    *detached = a;
     tdelete(&key, &live.root, allocation_order);
     protect(a, PROT_READ | PROT_WRITE);
     if (later) {
@@ -166,22 +194,35 @@ static bool detach(void *pointer, bool later, allocation **detached)
   pthread_rwlock_unlock(&live.lock);
   if (*detached == NULL)
     zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-              "%p is not the start of an allocation", pointer);
+              opened ? "%p is not what zeMemOpenIpcHandle returned"
+                     : "%p is not the start of an allocation", pointer);
   return *detached != NULL;
+}
+
+/* A node of its own, with its memory. */
+static void dispose(allocation *a)
+{
+  size_t bytes = zocl_file_pages(a->size);
+  if (a->origin != ZOCL_MADE)
+    munmap(a->base, bytes);
+  else if (a->file == NULL ||
+           /* What the allocator gets back is this process's alone again; if
+              that cannot be, it does not get it back. */
+           mmap(a->base, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+    a->driver->memory->free(a->driver, a->block);
+  zocl_file_unref(a->file);
+  free(a);
 }
 
 /* A list of what is in the tree no more and used by nobody. */
 static void release(allocation *list)
 {
-  for (allocation *a = list; a != NULL; a = a->next) {
-    pthread_rwlock_wrlock(&live.lock);
-    give(a->device, a->size);
-    pthread_rwlock_unlock(&live.lock);
-  }
+  for (allocation *a = list; a != NULL; a = a->next)
+    if (a->origin == ZOCL_MADE) zocl_memory_give(a->device, a->size);
   for (allocation *next; list != NULL; list = next) {
     next = list->next;
-    list->driver->memory->free(list->driver, list->block);
-    free(list);
+    dispose(list);
   }
 }
 
@@ -207,6 +248,29 @@ static void deferred_release(void)
   pthread_rwlock_unlock(&live.lock);
 }
 
+/* Make the pages of an allocation pages of a file, with what is in them if
+   `keep`.  What runs meanwhile must not write there. */
+static ze_result_t move_to_file(allocation *a, bool keep)
+{
+  zocl_file *file;
+  zocl_file_info info = {.kind = (uint32_t)a->type, .size = a->size};
+  ze_result_t result = zocl_file_new(&info, &file);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  protect(a, PROT_READ);
+  if ((!keep || zocl_file_write(file, a->base, a->size)) &&
+      zocl_file_map(file, 0, a->size, PROT_READ | PROT_WRITE, a->base) !=
+          NULL) {
+    a->file = file;
+  } else {
+    zocl_file_unref(file);
+    result = zocl_fail(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+                       "no memory for %zu bytes that other processes can have",
+                       a->size);
+  }
+  protect(a, live.commands == 0 ? PROT_NONE : PROT_READ | PROT_WRITE);
+  return result;
+}
+
 static ze_result_t allocate(zocl_context *context, zocl_device *device,
                             ze_memory_type_t type, const void *extensions,
                             size_t size, size_t alignment, void **pointer)
@@ -220,12 +284,19 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
                      alignment, max_alignment);
   /* ze_relaxed_allocation_limits_exp_desc_t lifts the limit; what remains is
      what the machine has. */
-  bool relaxed = false;
+  bool relaxed = false, export = false;
+  const ze_external_memory_import_fd_t *import = NULL;
   const ze_base_desc_t *extension = extensions;
-  for (; extension != NULL; extension = extension->pNext)
+  for (; extension != NULL; extension = extension->pNext) {
     relaxed |= extension->stype ==
                ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
+    export |= extension->stype == ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
+    if (extension->stype == ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD)
+      import = (const ze_external_memory_import_fd_t *)extension;
+  }
   zocl_driver *driver = context->driver;
+  if ((export || import != NULL) && !zocl_memory_has_files(driver))
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   uint64_t most = relaxed          ? UINT64_MAX
                   : device != NULL ? device->max_alloc
                                    : driver->host_max_alloc;
@@ -235,14 +306,14 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
                      "%zu bytes are more than the %llu that one allocation "
                      "may have", size, (unsigned long long)most);
+  if (import != NULL)
+    return zocl_ipc_import(context, device, type, import, size, pointer);
   allocation *made = malloc(sizeof *made);
   size_t bytes = size;
-  if (alignment < DEFAULT_ALIGNMENT)
-    alignment = size >= PAGE_BYTES ? PAGE_BYTES : DEFAULT_ALIGNMENT;
-  /* What is protected must have its pages for itself. */
-  if (is_private(type)) {
-    if (alignment < PAGE_BYTES) alignment = PAGE_BYTES;
-    bytes = (size + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+  if (alignment < DEFAULT_ALIGNMENT) alignment = DEFAULT_ALIGNMENT;
+  if (driver->memory->any_pointer) {
+    if (alignment < ZOCL_PAGE_BYTES) alignment = ZOCL_PAGE_BYTES;
+    bytes = zocl_file_pages(size);
   }
   void *block = NULL, *memory = NULL;
   if (made != NULL)
@@ -261,26 +332,68 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
                        .type = type,
                        .driver = driver,
                        .device = device};
-  pthread_rwlock_wrlock(&live.lock);
-  if (!take(device, size)) {
-    pthread_rwlock_unlock(&live.lock);
-    driver->memory->free(driver, block);
-    free(made);
-    return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (!zocl_memory_take(device, size))
+    result = ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  else {
+    if (export) result = move_to_file(made, false);
+    if (result == ZE_RESULT_SUCCESS) result = zocl_memory_add(made);
+    if (result != ZE_RESULT_SUCCESS) zocl_memory_give(device, size);
   }
-  made->id = ++live.last_id;
-  void *node = tsearch(made, &live.root, allocation_order);
-  if (node == NULL)
-    give(device, size);
-  else if (is_private(type) && live.commands == 0)
-    protect(made, PROT_NONE);
-  pthread_rwlock_unlock(&live.lock);
-  if (node == NULL) {
-    driver->memory->free(driver, block);
-    free(made);
-    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  if (result != ZE_RESULT_SUCCESS) {
+    dispose(made);
+    return result;
   }
   *pointer = memory;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
+                              zocl_allocation *found)
+{
+  allocation key = {.size = 1};
+  memcpy(&key.base, &pointer, sizeof pointer);
+  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  if (!zocl_memory_has_files(context->driver))
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  if (!allocation_find(pointer, found) ||
+      found->driver != context->driver)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "%p is in no allocation", pointer);
+  /* A command that wrote between the copy and the new pages would be in
+     vain. */
+  for (int i = 0; found->file == NULL && !zocl_stream_all_idle(); i++) {
+    if (i == EXPORT_MS)
+      return zocl_fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+                       "commands run or wait, so that %p cannot become memory "
+                       "that other processes can have; memory allocated with "
+                       "ze_external_memory_export_desc_t is from the start",
+                       pointer);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  pthread_rwlock_wrlock(&live.lock);
+  void *node = tfind(&key, &live.root, allocation_order);
+  allocation *a = node != NULL ? *(allocation **)node : NULL;
+  if (a == NULL)
+    result = zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                       "%p is in no allocation", pointer);
+  else if (a->file == NULL)
+    result = move_to_file(a, true);
+  if (result == ZE_RESULT_SUCCESS) {
+    *found = *a;
+    zocl_file_ref(a->file);
+  }
+  pthread_rwlock_unlock(&live.lock);
+  return result;
+}
+
+ze_result_t zocl_memory_close(void *pointer)
+{
+  allocation *found;
+  if (!detach(pointer, true, false, &found))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  dispose(found);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -341,7 +454,8 @@ ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
   allocation *found;
-  if (!detach(pointer, false, &found)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!detach(pointer, false, false, &found))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   release(found);
   return ZE_RESULT_SUCCESS;
 }
@@ -365,7 +479,8 @@ ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
     }
   } else if (desc->freePolicy != 0) {
     allocation *found;
-    if (!detach(pointer, true, &found)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    if (!detach(pointer, false, true, &found))
+      return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     deferred_release();
     return ZE_RESULT_SUCCESS;
   }
@@ -388,6 +503,14 @@ ze_result_t zocl_MemGetAllocProperties(ze_context_handle_t context,
   p->id = found.id;
   p->pageSize = found.id != 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 0;
   if (device != NULL) *device = found.device;
+  ze_base_properties_t *next = p->pNext;
+  for (; found.id != 0 && next != NULL; next = next->pNext)
+    if (next->stype == ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD) {
+      ze_result_t result =
+          zocl_ipc_export(context, pointer,
+                          (ze_external_memory_export_fd_t *)next);
+      if (result != ZE_RESULT_SUCCESS) return result;
+    }
   return ZE_RESULT_SUCCESS;
 }
 

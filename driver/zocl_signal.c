@@ -50,22 +50,22 @@ typedef struct pending {
 
 struct zocl_signal {
   atomic_uint refs;
-  _Atomic uint32_t set; /* also the futex that hosts sleep on */
+  zocl_state *state;    /* its own, or on the board */
+  zocl_state own;
+  zocl_board *board;    /* shared with other processes, or NULL */
   bool timed;
   bool counted;         /* of a counter-based event */
   zocl_driver *driver;
-  pthread_mutex_t lock; /* of all below */
-  cl_int status;        /* an error of the command that set it */
-  uint64_t start, end;
+  pthread_mutex_t lock; /* of the state and all below */
   pending one;          /* room for the usual single command */
   pending *commands;    /* in the order of submission */
   uint32_t command_count, command_room;
-  uint32_t sleepers;
   uint32_t resets;      /* submitted to streams and not yet done */
   zocl_stream *reset_stream; /* of all these, only compared; NULL: several */
   bool after_reset;     /* the last command was attached after the last reset */
   uint32_t gate_count, gate_room;
   cl_event *gates;
+  bool watched;         /* the board looks whether gates are to be opened */
 };
 
 /* A callback's business. */
@@ -90,12 +90,24 @@ zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set)
   zocl_signal *signal = calloc(1, sizeof *signal);
   if (signal == NULL) return NULL;
   atomic_init(&signal->refs, 1);
-  atomic_init(&signal->set, set);
+  signal->state = &signal->own;
+  atomic_init(&signal->own.set, set);
   signal->timed = timed;
   signal->driver = driver;
   signal->commands = &signal->one;
   signal->command_room = 1;
   pthread_mutex_init(&signal->lock, NULL);
+  return signal;
+}
+
+zocl_signal *zocl_signal_on(zocl_board *board, uint32_t index,
+                            zocl_driver *driver, bool timed)
+{
+  zocl_signal *signal = zocl_signal_new(driver, timed, false);
+  if (signal == NULL) return NULL;
+  signal->board = board;
+  signal->state = zocl_board_place(board, index);
+  zocl_board_ref(board);
   return signal;
 }
 
@@ -113,9 +125,10 @@ static void open_gates(const zocl_driver *driver, const opening *o)
   free(o->gates);
 }
 
-static void futex_wake(const void *word)
+static void futex_wake(const void *word, bool shared)
 {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+  syscall(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, INT_MAX,
+          NULL, NULL, 0);
 }
 
 /* Let go of the lock, then do what was put off.  Whoever sees the signal set
@@ -123,9 +136,10 @@ static void futex_wake(const void *word)
 static void unlock_open(zocl_signal *signal, const opening *o)
 {
   const zocl_driver *driver = signal->driver;
-  const void *word = &signal->set;
+  const void *word = &signal->state->set;
+  bool shared = signal->board != NULL;
   pthread_mutex_unlock(&signal->lock);
-  if (o->wake) futex_wake(word);
+  if (o->wake) futex_wake(word, shared);
   if (o->count > 0) open_gates(driver, o);
 }
 
@@ -153,6 +167,7 @@ void zocl_signal_unref(zocl_signal *signal)
   }
   if (signal->commands != &signal->one) free(signal->commands);
   pthread_mutex_destroy(&signal->lock);
+  zocl_board_unref(signal->board);
   free(signal);
 }
 
@@ -164,7 +179,7 @@ bool zocl_signal_timed(const zocl_signal *signal)
 void zocl_signal_count(zocl_signal *signal)
 {
   signal->counted = true;
-  atomic_store(&signal->set, 1);
+  atomic_store(&signal->state->set, 1);
 }
 
 bool zocl_signal_counted(const zocl_signal *signal)
@@ -177,8 +192,8 @@ static void forget_locked(zocl_signal *signal)
 {
   while (signal->command_count > 0)
     command_drop(signal, signal->command_count - 1);
-  signal->status = CL_COMPLETE;
-  atomic_store(&signal->set, 0);
+  signal->state->status = CL_COMPLETE;
+  atomic_store(&signal->state->set, 0);
 }
 
 void zocl_signal_expect(zocl_signal *signal)
@@ -189,25 +204,39 @@ void zocl_signal_expect(zocl_signal *signal)
   pthread_mutex_unlock(&signal->lock);
 }
 
+/* Have its gates opened as its state says.  The lock is held. */
+static void take_gates(zocl_signal *signal, opening *o)
+{
+  if (signal->gate_count == 0) return;
+  o->gates = signal->gates;
+  o->count = signal->gate_count;
+  o->status = signal->state->status;
+  signal->gates = NULL;
+  signal->gate_count = signal->gate_room = 0;
+}
+
 /* Set it.  The lock is held. */
 static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
                        uint64_t end, opening *o)
 {
   const uint64_t mask = (UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1;
+  zocl_state *state = signal->state;
   start &= mask;
   end &= mask;
-  signal->status = status;
-  signal->start = start > 0 ? start : 1;
-  signal->end = end > signal->start ? end : signal->start + 1;
-  if (signal->gate_count > 0) {
-    o->gates = signal->gates;
-    o->count = signal->gate_count;
-    o->status = status;
-    signal->gates = NULL;
-    signal->gate_count = signal->gate_room = 0;
+  state->status = status;
+  state->start = start > 0 ? start : 1;
+  state->end = end > state->start ? end : state->start + 1;
+  take_gates(signal, o);
+  if (signal->board == NULL) {
+    atomic_store_explicit(&state->set, 1, memory_order_release);
+    if (atomic_load_explicit(&state->sleepers, memory_order_relaxed) > 0)
+      o->wake = true;
+    return;
   }
-  atomic_store_explicit(&signal->set, 1, memory_order_release);
-  if (signal->sleepers > 0) o->wake = true;
+  /* Sleepers of other processes do not take the lock. */
+  atomic_store(&state->set, 1);
+  if (atomic_load(&state->sleepers) > 0) o->wake = true;
+  zocl_board_ring(signal->board);
 }
 
 /* If command i is done, set the signal and forget it.  The lock is held. */
@@ -310,8 +339,8 @@ void zocl_signal_fail(zocl_signal *signal)
 static void reset_locked(zocl_signal *signal, opening *o)
 {
   look_locked(signal, o);
-  signal->status = CL_COMPLETE;
-  atomic_store(&signal->set, 0);
+  signal->state->status = CL_COMPLETE;
+  atomic_store(&signal->state->set, 0);
 }
 
 void zocl_signal_reset(zocl_signal *signal)
@@ -324,20 +353,20 @@ void zocl_signal_reset(zocl_signal *signal)
 
 static ze_result_t result_of(const zocl_signal *signal)
 {
-  if (signal->status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
+  cl_int status = signal->state->status;
+  if (status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
   return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
-                   "the command failed with OpenCL error %d",
-                   (int)signal->status);
+                   "the command failed with OpenCL error %d", (int)status);
 }
 
 ze_result_t zocl_signal_query(zocl_signal *signal)
 {
   opening o = {.count = 0};
-  if (!atomic_load_explicit(&signal->set, memory_order_acquire)) {
+  if (!atomic_load_explicit(&signal->state->set, memory_order_acquire)) {
     if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
     pthread_mutex_lock(&signal->lock);
     look_locked(signal, &o);
-    bool set = atomic_load(&signal->set);
+    bool set = atomic_load(&signal->state->set);
     unlock_open(signal, &o);
     if (!set) return ZE_RESULT_NOT_READY;
   }
@@ -362,15 +391,16 @@ static void pause_a_little(void)
 static void sleep_until(zocl_signal *signal, uint64_t end)
 {
   pthread_mutex_lock(&signal->lock);
-  signal->sleepers++;
+  zocl_state *state = signal->state;
+  atomic_fetch_add(&state->sleepers, 1);
   unlock_arm(signal);
   uint64_t now = monotonic(), left = end > now ? end - now : 0;
   if (left > SLICE_NS) left = SLICE_NS;
   struct timespec t = {.tv_nsec = (long)left};
-  syscall(SYS_futex, &signal->set, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
-  pthread_mutex_lock(&signal->lock);
-  signal->sleepers--;
-  pthread_mutex_unlock(&signal->lock);
+  syscall(SYS_futex, &state->set,
+          signal->board != NULL ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, &t, NULL,
+          0);
+  atomic_fetch_sub(&state->sleepers, 1);
 }
 
 ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
@@ -396,9 +426,9 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
   if (zocl_forked()) return false;
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, &o);
-  bool set = atomic_load(&signal->set);
-  *start = signal->start;
-  *end = signal->end;
+  bool set = atomic_load(&signal->state->set);
+  *start = signal->state->start;
+  *end = signal->state->end;
   unlock_open(signal, &o);
   return set;
 }
@@ -409,6 +439,10 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
 
 static bool gate_add(zocl_signal *signal, cl_event gate)
 {
+  if (signal->board != NULL && !signal->watched) {
+    signal->watched = zocl_board_watch(signal->board, signal);
+    if (!signal->watched) return false;
+  }
   if (signal->gate_count == signal->gate_room) {
     uint32_t room = signal->gate_room > 0 ? 2 * signal->gate_room : 4;
     cl_event *gates = realloc(signal->gates, room * sizeof *gates);
@@ -418,6 +452,16 @@ static bool gate_add(zocl_signal *signal, cl_event gate)
   }
   signal->gates[signal->gate_count++] = gate;
   return true;
+}
+
+bool zocl_signal_watch(zocl_signal *signal)
+{
+  opening o = {.count = 0};
+  pthread_mutex_lock(&signal->lock);
+  if (atomic_load(&signal->state->set)) take_gates(signal, &o);
+  bool more = signal->watched = signal->gate_count > 0;
+  unlock_open(signal, &o);
+  return more;
 }
 
 /* A gate of the signal's own, with a reference for the caller. */
@@ -459,9 +503,9 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
     ; /* the stream's own order is enough */
   else if (!signal->counted && (signal->resets > 0 || blocked))
     *wait = ZOCL_WAIT_LATER;
-  else if (!atomic_load(&signal->set)) {
+  else if (!atomic_load(&signal->state->set)) {
     look_locked(signal, &o);
-    if (atomic_load(&signal->set))
+    if (atomic_load(&signal->state->set))
       ; /* just now */
     else if (signal->command_count > 0) {
       *wait = ZOCL_WAIT_EVENT;
@@ -481,12 +525,12 @@ void zocl_signal_open(zocl_signal *signal, cl_event gate)
   opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, &o);
-  bool set = atomic_load(&signal->set);
+  bool set = atomic_load(&signal->state->set);
   if (!set && gate_add(signal, gate)) {
     unlock_arm(signal);
     return;
   }
-  cl_int status = set ? signal->status : CL_OUT_OF_HOST_MEMORY;
+  cl_int status = set ? signal->state->status : CL_OUT_OF_HOST_MEMORY;
   unlock_open(signal, &o);
   signal->driver->cl->clSetUserEventStatus(gate, status);
   signal->driver->cl->clReleaseEvent(gate);
@@ -558,9 +602,14 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
       (pending){event, stream, number, false};
   zocl_stream_ref(stream);
   signal->after_reset = true;
-  if (signal->gate_count > 0 || signal->sleepers > 0) {
+  /* Who waits in another process is not known. */
+  if (signal->gate_count > 0 || signal->board != NULL ||
+      atomic_load_explicit(&signal->state->sleepers, memory_order_relaxed) >
+          0) {
+    const void *word = &signal->state->set;
+    bool shared = signal->board != NULL;
     unlock_arm(signal);
-    if (o.wake) futex_wake(&signal->set);
+    if (o.wake) futex_wake(word, shared);
     open_gates(signal->driver, &o);
   } else
     unlock_open(signal, &o);
