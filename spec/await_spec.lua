@@ -70,6 +70,19 @@ describe("await", function()
     assert.is_true(co())
   end)
 
+  it("checks that, however far the work is", function()
+    local ev = slow()
+    for _ = 1, 2 do
+      assert.matches("yield: function expected, got integer 5",
+        expect.misuse(function() ev:await(5) end))
+      assert.matches("yield: function expected, got table",
+        expect.misuse(function() ev:await {} end))
+      ev:wait(limit)
+    end
+    local callable = setmetatable({}, {__call = coroutine.yield})
+    assert.is_true(ev:await(callable))
+  end)
+
   it("uses lze.yield", function()
     assert.equal(coroutine.yield, lze.yield)
     lze.yield = function(ev) coroutine.yield("ours", ev) end

@@ -50,6 +50,31 @@ describe("lze.buffer", function()
     end
   end)
 
+  it("takes a table that says itself what is in it", function()
+    local function proxy(n, holes)
+      return setmetatable({7}, {
+        __len = function() return n end,
+        __index = function(_, i) return not holes and i * 11 or nil end
+      })
+    end
+    for _, usage in ipairs(usages) do
+      local x = lze.buffer("int", proxy(3), {usage = usage})
+      assert.same({7, 22, 33}, x:read())
+      assert.same({7, 7, 22}, x:write(proxy(2), 2):read())
+      assert.same({7, 7, 22}, x:write(proxy(0)):read())
+      assert.matches("index 2: int expected .*, got nil",
+        expect.misuse(function() x:write(proxy(3, true)) end))
+      assert.matches("do not fit a buffer of 3",
+        expect.misuse(function() x:write(proxy(4)) end))
+      assert.same({7, 7, 22}, x:read())
+      local closing = setmetatable({1}, {
+        __len = function() x:close() return 1 end
+      })
+      assert.matches("the buffer is closed",
+        expect.misuse(function() x:write(closing) end))
+    end
+  end)
+
   it("takes the bytes of a string", function()
     for _, usage in ipairs(usages) do
       local x = lze.buffer("ushort", "\1\0\2\0\0\1", {usage = usage})
@@ -90,8 +115,8 @@ describe("lze.buffer", function()
     assert.equal("bad argument #2 to 'buffer' (5 bytes are not a whole " ..
       "number of int (4 bytes each))",
       expect.misuse(function() lze.buffer("int", "hello") end))
-    assert.equal("a buffer of 4611686018427387904 int is larger than any " ..
-      "memory", expect.misuse(function() lze.buffer("int", 1 << 62) end))
+    assert.equal("bad argument #2 to 'buffer' (count: 4611686018427387904 " ..
+      "int are larger than any memory)", expect.misuse(function() lze.buffer("int", 1 << 62) end))
   end)
 
   it("names the index of a hole or a value that does not fit", function()
@@ -421,8 +446,9 @@ describe("write", function()
     for _, usage in ipairs(usages) do
       local x = counting(3, usage)
       local function fails(source, at, n)
-        assert.equal(("bad argument #1 to 'write' (%d elements from " ..
-          "position %d on do not fit a buffer of 3)"):format(n, at),
+        assert.equal(("bad argument #1 to 'write' (%d element%s from " ..
+          "position %d on do not fit a buffer of 3)")
+            :format(n, n == 1 and "" or "s", at),
           expect.misuse(function() x:write(source, at) end))
       end
       fails({1, 2, 3, 4}, 1, 4)

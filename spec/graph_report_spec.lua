@@ -33,10 +33,11 @@ describe("a plan's report", function()
     assert.is_string(add.why)
     assert.equal(8 * n, add.bytes)
     assert.same({"g.a"}, r.tasks[6].after) -- it writes what that reads
-    assert.same({{direction = "input", when = "every", how = "in place",
-                  bytes = 0},
-                 {direction = "output", when = "demand", how = "in place",
-                  bytes = 0}}, r.transfers)
+    assert.same({{name = "g.input 1", direction = "input", when = "every",
+                  how = "in place", bytes = 0},
+                 {name = "g.output 1", direction = "output", when = "demand",
+                  how = "in place", bytes = 0}}, r.transfers)
+    assert.matches("\ng%.input 1, every: in place, 0 bytes\n", tostring(r))
     assert.equal(12 * n, r.unshared_bytes)
     assert.is_true(r.transient_bytes < 9 * n)
     assert.equal(8 * n, r.captured_bytes)

@@ -365,6 +365,31 @@ describe("task graphs", function()
     assert.same({103, 103, 103, 103}, x:read())
   end)
 
+  it("name the input that does not fit", function()
+    local mod = lze.load "kernels/spec.spv"
+    local x, source = lze.buffer("int", 2), {1, 2}
+    local plan = lze.graph "g":input(lze.buffer("int", 1), "first", {1})
+      :input(x, "every", source):task("add", mod.add, 2, x, 1):compile()
+    source[2] = "two"
+    assert.matches("^graph g%.input 2: index 2: int expected .*, got string",
+      expect.misuse(function() plan:run() end))
+    source[2], source[3] = 2, 3
+    assert.equal("graph g.input 2: 3 elements from position 1 on do not fit " ..
+      "a buffer of 2", expect.misuse(function() plan:start() end))
+    source[3] = nil
+    assert.same({2, 3}, plan:run() and x:read())
+  end)
+
+  it("count launches, not copies and fills", function()
+    local mod = lze.load "kernels/spec.spv"
+    local x, y = lze.buffer("int", 2), lze.buffer("int", 2)
+    local plan = lze.graph():fill("f", x, 1):task("add", mod.add, 2, x, 1)
+      :copy("c", y, x):compile()
+    local before = lze.stats().launches
+    plan:run {iterations = 3}
+    assert.equal(3, lze.stats().launches - before)
+  end)
+
   it("give tables to what is started, too", function()
     local x, t = lze.buffer("int", 2), {}
     local plan = lze.graph "g":task("add", mod.add, 2, x, 1)

@@ -735,7 +735,7 @@ describe("a range", function()
       "largest, tornado, oneapi.jl, tuned)", call {1, policy = "best"})
     assert.equal("kernel add: policy: string expected, got integer 1",
       call {1, policy = 1})
-    assert.equal("kernel add: queue: an open queue expected, got string 'q'",
+    assert.equal("kernel add: queue: queue expected, got string 'q'",
       call {1, queue = "q"})
     assert.equal("kernel add: uses: buffer expected, got integer 1",
       call {1, uses = {1}})

@@ -121,7 +121,7 @@ describe("closed in flight", function()
     q:close()
     q:close()
     assert.equal("queue (closed)", tostring(q))
-    assert.matches("an open queue expected",
+    assert.equal("kernel nothing: queue: the queue is closed",
       expect.misuse(function() mod.nothing {1, queue = q} end))
     assert.is_true(ev:wait(limit))
     assert.same(spun, result:read())

@@ -198,6 +198,11 @@ int lze_getoption(lua_State *L, int t, const char *key) {
   return lua_rawget(L, t);
 }
 
+const char *lze_errno_name(int error) {
+  const char *name = strerrorname_np(error);
+  return name != NULL ? name : "EIO";
+}
+
 void lze_check_keys(lua_State *L, int t, const char *what,
                     const char *const *known) {
   t = lua_absindex(L, t);

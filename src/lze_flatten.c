@@ -28,6 +28,7 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
   p->steps[p->count].kind = kind;
   p->steps[p->count].name = name;
   p->nodes[p->count].host = kind == LZE_STEP_CALL;
+  p->tasks += kind == LZE_STEP_TASK;
   p->hosted = p->hosted || kind == LZE_STEP_CALL;
   p->count++;
 }
@@ -363,8 +364,16 @@ static void compile_promises(lua_State *L, const Compiler *c, int graph,
       compile_transfer(L, c, prefix, input ? "input" : "output", i,
                        top + (input ? 3 : 5), top + (input ? 5 : 3));
     } else {
+      /* The same with its name. */
       lze_getoption(L, c->table, key);
-      lua_pushvalue(L, top + 2);
+      lua_createtable(L, 4, 0);
+      for (int v = 1; v <= 3; v++) {
+        lua_pushvalue(L, top + 2 + v);
+        lua_rawseti(L, -2, v);
+      }
+      lua_pushfstring(L, "%s.%s %d", prefix, input ? "input" : "output",
+                      (int)i);
+      lua_rawseti(L, -2, 4);
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
       c->p->hosted = c->p->hosted ||
                      (every && !input && lua_istable(L, top + 5));

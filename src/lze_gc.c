@@ -1007,7 +1007,10 @@ void lze_pressure(lua_State *L, size_t bytes) {
     S->collections++;
     lze_reap(S);
     double next = (double)(S->bytes + bytes) * S->growth;
-    S->limit = next > (double)S->soft_limit ? (size_t)next : S->soft_limit;
+    if (next < (double)S->soft_limit)
+      S->limit = S->soft_limit;
+    else
+      S->limit = next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
   } else if (S->debt >= STEP_BYTES &&
              S->debt >= S->soft_limit / STEP_SOFT_PART &&
              S->debt >= S->bytes / STEP_USED_PART) {

@@ -51,21 +51,26 @@ static int step_check(lua_State *L) {
   return 0;
 }
 
+int lze_argument_error(lua_State *L) {
+  size_t size;
+  if (lua_type(L, -1) != LUA_TSTRING) return 0;
+  const char *s = lua_tolstring(L, -1, &size);
+  if (strncmp(s, "bad argument #", 14) != 0) return 0;
+  int number = s[14] - '0';
+  const char *open = strstr(s, " (");
+  if (open == NULL || s[size - 1] != ')') return 0;
+  lua_pushlstring(L, open + 2, (size_t)(s + size - 1 - (open + 2)));
+  lua_replace(L, -2);
+  return number;
+}
+
 /* "bad argument #2 to '?' (j: 9 is ...)" is "argument 2: j: 9 is ..." where
    the arguments are those of a step. [-1, +1] */
 static void step_tidy(lua_State *L) {
-  int number, length = 0;
-  size_t size;
-  const char *s = lua_tolstring(L, -1, &size);
-  if (strncmp(s, "bad argument #", 14) != 0) return;
-  number = s[14] - '0';
-  const char *open = strstr(s, " (");
-  if (open == NULL || s[size - 1] != ')') return;
-  length = (int)(s + size - 1 - (open + 2));
-  lua_pushlstring(L, open + 2, (size_t)length);
+  int number = lze_argument_error(L);
+  if (number == 0) return;
   lua_pushfstring(L, "argument %d: %s", number, lua_tostring(L, -1));
-  lua_replace(L, -3);
-  lua_pop(L, 1);
+  lua_replace(L, -2);
 }
 
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
@@ -77,7 +82,7 @@ int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
   lua_pushlightuserdata(L, out);
   for (int i = 0; i < count; i++) lua_pushvalue(L, first + i);
   int status = lua_pcall(L, count + 1, 0, 0);
-  if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING) step_tidy(L);
+  if (status == LUA_ERRRUN) step_tidy(L);
   return status;
 }
 

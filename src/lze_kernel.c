@@ -535,10 +535,12 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
                  lze_describe(L, value));
     l->policy = lze_check_policy(L, lua_tostring(L, value), k->name);
   } else if (strcmp(key, "queue") == 0) {
+    if (lze_box_kind(L, value) != lze_queue_kind)
+      luaL_error(L, "%s: queue: queue expected, got %s", k->name,
+                 lze_describe(L, value));
     lze_Queue *q = lze_test_queue(L, value);
     if (q == NULL || q->o.closed)
-      luaL_error(L, "%s: queue: an open queue expected, got %s", k->name,
-                 lze_describe(L, value));
+      luaL_error(L, "%s: queue: the queue is closed", k->name);
     if (l->queue != NULL)
       luaL_error(L, "%s: queue: q:launch has its queue already", k->name);
     launch_check_queue(L, k, q);

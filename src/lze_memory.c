@@ -254,9 +254,10 @@ static int buffer_string(lua_State *L) {
 static void buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                             lua_Integer n, lua_Integer at) {
   luaL_argerror(L, arg,
-                lua_pushfstring(L, "%I elements from position %I on do not "
+                lua_pushfstring(L, "%I element%s from position %I on do not "
                                    "fit a buffer of %I",
-                                (LUAI_UACINT)n, (LUAI_UACINT)at,
+                                (LUAI_UACINT)n, n == 1 ? "" : "s",
+                                (LUAI_UACINT)at,
                                 (LUAI_UACINT)b->count));
 }
 
@@ -283,6 +284,16 @@ static int table_next(lua_State *L) {
   return lua_next(L, 1) ? 1 : 0;
 }
 
+/* Raise that the table at `arg` has nothing at an index. */
+static void table_lacks(lua_State *L, int arg, const lze_Type *type,
+                        lua_Integer index) {
+  char element[ELEMENT_BYTES];
+  lua_pushnil(L);
+  lze_type_store(L, type, -1, element);
+  luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s", (LUAI_UACINT)index,
+                                        lua_tostring(L, -1)));
+}
+
 /* The length of the table at `arg`; raises where there is a hole.  lua_next
    goes through the array part of a table in order before the rest, and begins
    at any index inside of it, there or not, while others that are not there are
@@ -305,19 +316,31 @@ static size_t table_length(lua_State *L, int arg, const lze_Type *type) {
   for (; lua_next(L, arg); lua_pop(L, 1))
     if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > last)
       last = lua_tointeger(L, -2);
-  if (last == border) return (size_t)border;
-  char element[ELEMENT_BYTES];
-  lua_pushnil(L);
-  lze_type_store(L, type, -1, element);
-  luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
-                                        (LUAI_UACINT)border + 1,
-                                        lua_tostring(L, -1)));
-  return 0;
+  if (last != border) table_lacks(L, arg, type, border + 1);
+  return (size_t)border;
+}
+
+/* A table that says itself what its length is stands for a plain one of what
+   it gives, which takes its place at `arg`. */
+static void table_ask(lua_State *L, int arg, const lze_Type *type) {
+  if (luaL_getmetafield(L, arg, "__len") == LUA_TNIL) return;
+  lua_Integer n = luaL_len(L, arg);
+  lua_newtable(L);
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (lua_geti(L, arg, i) == LUA_TNIL) table_lacks(L, arg, type, i);
+    lua_rawseti(L, -2, i);
+  }
+  lua_replace(L, arg);
+  lua_pop(L, 1);
 }
 
 static int buffer_write(lua_State *L) {
   lua_settop(L, 3);
   lze_Buffer *b = lze_check_buffer(L, 1);
+  if (lua_istable(L, 2)) {
+    table_ask(L, 2, b->type);
+    b = lze_check_buffer(L, 1);
+  }
   lua_Integer at = buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
   size_t first = (size_t)at - 1;
@@ -663,6 +686,35 @@ static Side box_side(lua_State *L, int t, const char *which, bool is_src,
   return (Side){first, last, width, slice};
 }
 
+static ptrdiff_t floor_divide(ptrdiff_t a, ptrdiff_t b) {
+  return a / b - (a % b < 0);
+}
+
+/* Whether two boxes share an element, the second of which begins `apart`
+   elements behind the first.  Those with rows or slices of different lengths
+   are taken to. */
+static bool boxes_meet(const Side *a, const Side *b, const size_t size[3],
+                       ptrdiff_t apart) {
+  if ((size[1] > 1 && a->row != b->row) ||
+      (size[2] > 1 && a->slice != b->slice))
+    return true;
+  ptrdiff_t w = (ptrdiff_t)size[0], h = (ptrdiff_t)size[1];
+  ptrdiff_t d = (ptrdiff_t)size[2];
+  /* A box is narrower than a row and lower than a slice, so that there are
+     two distances in each dimension that `apart` can be made of. */
+  ptrdiff_t z = d > 1 ? floor_divide(apart, (ptrdiff_t)a->slice) : 0;
+  for (ptrdiff_t last_z = z + (d > 1); z <= last_z; z++) {
+    if (z <= -d || z >= d) continue;
+    ptrdiff_t rest = apart - (d > 1 ? z * (ptrdiff_t)a->slice : 0);
+    ptrdiff_t y = h > 1 ? floor_divide(rest, (ptrdiff_t)a->row) : 0;
+    for (ptrdiff_t last_y = y + (h > 1); y <= last_y; y++) {
+      ptrdiff_t x = rest - (h > 1 ? y * (ptrdiff_t)a->row : 0);
+      if (y > -h && y < h && x > -w && x < w) return true;
+    }
+  }
+  return false;
+}
+
 /* One end of the copy of a box: elements of `bytes` in a storage. */
 typedef struct End {
   lze_Storage *storage;
@@ -747,9 +799,10 @@ static int buffer_copy_box(lua_State *L) {
     luaL_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got buffer "
                                            "of %s", dst->type->name,
                                         src->type->name));
+  size_t s0 = src->offset / es + from.side.first;
+  size_t d0 = dst->offset / es + to.side.first;
   if (src->storage == dst->storage &&
-      src->offset + from.side.first * es < dst->offset + to.side.last * es &&
-      dst->offset + to.side.first * es < src->offset + from.side.last * es)
+      boxes_meet(&from.side, &to.side, size, (ptrdiff_t)(d0 - s0)))
     luaL_argerror(L, 3, "box: source and destination overlap");
   size_t pitches[] = {from.side.row, from.side.slice, to.side.row,
                       to.side.slice, size[0], size[0] * size[1]};
@@ -773,8 +826,9 @@ static FILE *check_file(lua_State *L, int arg) {
 }
 
 static int file_fail(lua_State *L, const char *call, int error) {
-  return lze_fail_word(L, NULL, call, "EIO", NULL, "%s",
-                       strerror(error != 0 ? error : EIO));
+  if (error == 0) error = EIO;
+  return lze_fail_word(L, NULL, call, lze_errno_name(error), NULL, "%s",
+                       strerror(error));
 }
 
 /* x:save(file [, i [, j]]) -> x: the bytes of the elements to an open file,
@@ -1078,10 +1132,17 @@ int lze_buffer_new(lua_State *L) {
       if (n < 0)
         luaL_argerror(L, 2, lua_pushfstring(L, "count: %I is negative",
                                             (LUAI_UACINT)n));
+      if (n > PTRDIFF_MAX / type->bytes)
+        luaL_argerror(L, 2, lua_pushfstring(L, "count: %I %s are larger than "
+                                               "any memory",
+                                            (LUAI_UACINT)n, type->name));
       count = (size_t)n;
       break;
     }
-    case LUA_TTABLE: count = table_length(L, 2, type); break;
+    case LUA_TTABLE:
+      table_ask(L, 2, type);
+      count = table_length(L, 2, type);
+      break;
     case LUA_TSTRING: {
       size_t length;
       lua_tolstring(L, 2, &length);

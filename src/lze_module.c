@@ -530,12 +530,8 @@ static void file_read(lua_State *L, const char *path) {
     fclose(f);
   }
   if (error != 0) {
-    const char *code = error == ENOENT   ? "ENOENT"
-                       : error == EACCES ? "EACCES"
-                       : error == EISDIR ? "EISDIR"
-                                         : "EIO";
-    lze_fail_word(L, NULL, "lze.load", code, NULL, "%s: %s", path,
-                  strerror(error));
+    lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL, "%s: %s",
+                  path, strerror(error));
   }
   lua_pushlstring(L, data, size);
   lua_remove(L, -2);

@@ -326,6 +326,12 @@ static void promise_write(lua_State *L, int buffer, int source) {
   lua_call(L, 2, 0);
 }
 
+/* The same in a protected call. */
+static int promise_protected(lua_State *L) {
+  promise_write(L, 1, 2);
+  return 0;
+}
+
 /* Before a run: what the host puts into inputs. */
 static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
   int top = lua_gettop(L);
@@ -337,7 +343,15 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
     bool every = strcmp(lua_tostring(L, top + 4), "every") == 0;
     if (!lua_isnil(L, top + 5) && (every || !p->begun)) {
       lze_plan_role(L, table, top + 3, p->parity);
-      promise_write(L, top + 6, top + 5);
+      lua_pushcfunction(L, promise_protected);
+      lua_pushvalue(L, top + 6);
+      lua_pushvalue(L, top + 5);
+      if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
+        if (lze_argument_error(L) == 0) lua_error(L);
+        lua_rawgeti(L, top + 2, 4);
+        luaL_error(L, "graph %s: %s", lua_tostring(L, -1),
+                   lua_tostring(L, -2));
+      }
     }
     lua_settop(L, top + 1);
   }
@@ -357,7 +371,7 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   p = lze_check_plan(L); /* finalisers may have run */
   plan_check_captured(L, p);
   lze_Command *c = lze_plan_start(L, p, 3, timed);
-  p->o.context->state->launches += p->count;
+  p->o.context->state->launches += p->tasks;
   return c;
 }
 

@@ -375,6 +375,9 @@ int lze_fail_word(lua_State *L, const char *object, const char *call,
                   const char *code, const char *log, const char *format, ...)
     __attribute__((noreturn));
 
+/* A number of errno as its name, "ENOENT", for such a code. */
+const char *lze_errno_name(int error);
+
 /* A key of `options` (a table at stack index t) that is not in the NULL
    terminated list `known` raises and lists what is known; `what` names the
    table. */
@@ -1284,6 +1287,9 @@ typedef struct lze_Checked {
    or an error that is on the stack, a message without a position where it is
    misuse. [-0, +0|1] */
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);
+/* Where the error on the top of the stack is about an argument, reduce it to
+   what it says, and return the number of the argument; else 0. */
+int lze_argument_error(lua_State *L);
 
 /* [-0, +count] the values 1 to count of the table at `values`, those that are
    keys of the table at `map` replaced by what it has for them, also among what
@@ -1377,6 +1383,7 @@ struct lze_Plan {
   lze_Step *steps;
   lze_Node *nodes;
   uint32_t count, capacity;
+  uint32_t tasks;               /* of the steps */
   lze_Schedule schedule;
   lze_Engine engines[LZE_MAX_ENGINES];
   uint32_t engine_count;

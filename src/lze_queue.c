@@ -770,6 +770,11 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
 static int event_await(lua_State *L) {
   lua_settop(L, 2);
   lze_Command *c = event_check(L);
+  if (!lua_isnil(L, 2) && !lua_isfunction(L, 2) &&
+      luaL_getmetafield(L, 2, "__call") == LUA_TNIL)
+    luaL_argerror(L, 2, lua_pushfstring(L, "yield: function expected, got %s",
+                                        lze_describe(L, 2)));
+  lua_settop(L, 2);
   if (!lua_isyieldable(L)) {
     lze_command_wait(L, c, UINT64_MAX);
     lua_pushboolean(L, true);

@@ -158,7 +158,9 @@ static void add_promises(lua_State *L, const char *key) {
     for (int v = 1; v <= 3; v++) lua_rawgeti(L, list + 2, v);
     const lze_Buffer *b = lze_test_buffer(L, list + 3);
     bool in_place = lua_isnil(L, list + 5);
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 5);
+    lua_rawgeti(L, list + 2, 4);
+    lua_setfield(L, -2, "name");
     set_string(L, "direction", input ? "input" : "output");
     set_string(L, "when", lua_tostring(L, list + 4));
     set_string(L, "how", in_place ? "in place"
@@ -310,6 +312,23 @@ static int report_tostring(lua_State *L) {
     }
     lua_settop(L, 3);
   }
+  lua_settop(L, 3);
+  lze_getoption(L, 1, "transfers");
+  n = lua_istable(L, 4) ? (lua_Integer)lua_rawlen(L, 4) : 0;
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 4, i);
+    if (lua_istable(L, 5)) {
+      snprintf(line, sizeof line, "%.60s, %.10s: %.40s, %.20s bytes",
+               text_field(L, 5, "name", false, "?"),
+               text_field(L, 5, "when", false, "?"),
+               text_field(L, 5, "how", false, "?"),
+               text_field(L, 5, "bytes", false, "?"));
+      lua_pushstring(L, line);
+      lua_rawseti(L, 3, ++lines);
+    }
+    lua_settop(L, 4);
+  }
+  lua_settop(L, 3);
   if (lze_getoption(L, 1, "total_ns") != LUA_TNIL) {
     lze_getoption(L, 1, "overlap");
     snprintf(line, sizeof line,

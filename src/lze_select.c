@@ -42,8 +42,9 @@ static const lze_DeviceInfo *system_device(const lze_System *s, int k) {
   return NULL;
 }
 
+/* Whatever the case, as in ONEAPI_DEVICE_SELECTOR. */
 static bool span_is(Span s, const char *word) {
-  return strlen(word) == s.n && strncmp(s.p, word, s.n) == 0;
+  return strlen(word) == s.n && strncasecmp(s.p, word, s.n) == 0;
 }
 
 static bool span_contains(const char *text, Span part) {

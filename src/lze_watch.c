@@ -70,8 +70,8 @@ int lze_watch_fd(lua_State *L, lze_Command *c) {
   if (error != 0) {
     if (w->fd >= 0) close(w->fd);
     free(w);
-    return lze_fail_word(L, c->name, call, "ERROR", NULL, "%s",
-                         strerror(error));
+    return lze_fail_word(L, c->name, call, lze_errno_name(error), NULL,
+                         "%s", strerror(error));
   }
   c->watch = w;
   return w->fd;

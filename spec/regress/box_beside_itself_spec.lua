@@ -1,0 +1,71 @@
+-- box_beside_itself_spec.lua - copying a box within one buffer was refused
+-- where source and destination only lie between each other's rows.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local lze = require "lze"
+
+local function numbered(n)
+  local t = {}
+  for i = 1, n do t[i] = i end
+  return lze.buffer("ushort", t)
+end
+
+describe("copy_box in one buffer", function()
+  it("copies the left half of an image to the right", function()
+    local image = numbered(12)
+    image:copy_box(image, {size = {2, 3}, src_width = 4, dst_width = 4,
+                           dst = {3, 1}})
+    assert.same({1, 2, 1, 2, 5, 6, 5, 6, 9, 10, 9, 10}, image:read())
+  end)
+
+  it("refuses just what overlaps", function()
+    local width, height, depth = 5, 4, 3
+    local copied, refused = 0, 0
+    math.randomseed(1)
+    for _ = 1, 300 do
+      local size = {math.random(width), math.random(height),
+                    math.random(depth)}
+      local function place()
+        return {math.random(width - size[1] + 1),
+                math.random(height - size[2] + 1),
+                math.random(depth - size[3] + 1)}
+      end
+      local src, dst = place(), place()
+      local image = numbered(width * height * depth)
+      local expected, taken, overlap = image:read(), {}, false
+      local function each(f)
+        for z = 0, size[3] - 1 do
+          for y = 0, size[2] - 1 do
+            for x = 0, size[1] - 1 do
+              local function index(at)
+                return ((at[3] + z - 1) * height + at[2] + y - 1) * width +
+                  at[1] + x
+              end
+              f(index(src), index(dst))
+            end
+          end
+        end
+      end
+      each(function(from) taken[from] = true end)
+      each(function(from, to)
+        overlap = overlap or taken[to]
+        expected[to] = from
+      end)
+      local function copy()
+        image:copy_box(image, {size = size, src = src, dst = dst,
+                               src_width = width, dst_width = width,
+                               src_height = height, dst_height = height})
+      end
+      if overlap then
+        assert.matches("source and destination overlap", expect.misuse(copy))
+        refused = refused + 1
+      else
+        copy()
+        assert.same(expected, image:read())
+        copied = copied + 1
+      end
+    end
+    assert.is_true(copied > 50 and refused > 50)
+  end)
+end)
