@@ -116,7 +116,8 @@ describe("lze.buffer", function()
       "number of int (4 bytes each))",
       expect.misuse(function() lze.buffer("int", "hello") end))
     assert.equal("bad argument #2 to 'buffer' (count: 4611686018427387904 " ..
-      "int are larger than any memory)", expect.misuse(function() lze.buffer("int", 1 << 62) end))
+      "int are larger than any memory)",
+      expect.misuse(function() lze.buffer("int", 1 << 62) end))
   end)
 
   it("names the index of a hole or a value that does not fit", function()

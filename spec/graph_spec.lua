@@ -366,7 +366,6 @@ describe("task graphs", function()
   end)
 
   it("name the input that does not fit", function()
-    local mod = lze.load "kernels/spec.spv"
     local x, source = lze.buffer("int", 2), {1, 2}
     local plan = lze.graph "g":input(lze.buffer("int", 1), "first", {1})
       :input(x, "every", source):task("add", mod.add, 2, x, 1):compile()
@@ -381,7 +380,6 @@ describe("task graphs", function()
   end)
 
   it("count launches, not copies and fills", function()
-    local mod = lze.load "kernels/spec.spv"
     local x, y = lze.buffer("int", 2), lze.buffer("int", 2)
     local plan = lze.graph():fill("f", x, 1):task("add", mod.add, 2, x, 1)
       :copy("c", y, x):compile()
