@@ -197,7 +197,9 @@ check-fuzz: all $(FUZZ) $(HOST) ## damaged SPIR-V, random calls; SECONDS, SEED
 check-c: all build-tests ## the C tests alone
 	$(WITH) sh scripts/run-tests true
 
+# Those that have threads: all that use a driver have.
 check-tsan: ## the C tests, with many states and threads, under TSan
+	LZE_TEST_C="spec/driver/*_test spec/embed/*_test spec/states/states_test" \
 	$(MAKE) check-c BUILD=build/tsan SANITIZE=thread CFLAGS="-O1 -g"
 
 check-exit: all build-tests ## 200 exits with work in flight, on a cold cache
