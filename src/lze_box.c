@@ -25,13 +25,56 @@ static const char *const kinds[] = {
     lze_event_kind,  lze_graph_kind,   lze_kernel_kind, lze_local_kind,
     lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind, lze_slice_kind};
 
+/* The registry has under this address a table whose weak keys are what
+   finalisers have made.  Lua never finalises what they make while it closes a
+   state, and does not say that it does. */
+static const char made_late;
+
+static void box_is_late(lua_State *L) {
+  luaL_checkstack(L, 3, NULL);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &made_late);
+  lua_pushvalue(L, -2);
+  lua_pushboolean(L, true);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
 void *lze_push_box(lua_State *L, const char *kind, size_t size) {
   lze_Box *box = lua_newuserdatauv(L, size, 1);
   memset(box, 0, size);
   box->kind = kind;
   lua_rawgetp(L, LUA_REGISTRYINDEX, kind);
   lua_setmetatable(L, -2);
+  if (lua_gc(L, LUA_GCISRUNNING) < 0) box_is_late(L);
   return box;
+}
+
+void lze_boxes_open(lua_State *L) {
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &made_late);
+}
+
+void lze_boxes_close(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &made_late);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    const lze_Box *box = lua_touserdata(L, -2);
+    lua_pop(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, box->kind);
+    lua_pushliteral(L, "__gc");
+    if (lua_rawget(L, -2) == LUA_TFUNCTION) {
+      lua_pushvalue(L, -3);
+      lua_call(L, 1, 0);
+    } else {
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
 }
 
 void *lze_test_box(lua_State *L, int index, const char *kind) {

@@ -29,6 +29,7 @@ static int state_gc(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
   lze_State *S = lua_touserdata(L, -1);
   if (S == NULL || lua_touserdata(L, 1) != (void *)S || S->closed) return 0;
+  lze_boxes_close(L);
   lze_state_close(L, S);
   return 0;
 }
@@ -56,6 +57,7 @@ static void state_new(lua_State *L) {
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
   S->cache_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lze_boxes_open(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 

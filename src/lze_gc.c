@@ -259,6 +259,9 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
                        bool timed, bool *lazy) {
   lze_State *S = q->o.context->state;
   begin_reap(q);
+  if (S->calling != NULL && lze_queue_is_later(q))
+    luaL_error(L, "%s: the queue has work that waits for the run that the "
+                  "callback is part of", name);
   lze_Outcome out;
   if (!lze_queue_open(q, &out))
     lze_fail(L, q->device->driver, out.result, name, out.call, NULL, NULL);
@@ -396,6 +399,13 @@ void lze_command_after(lua_State *L, lze_Command *c, lze_Command *other) {
   if (!command_wait_for(c, other, &out)) command_refuse(L, c, &out);
 }
 
+bool lze_command_is_later(const lze_Command *c) {
+  const lze_Command *calling = c->state->calling;
+  while (calling != NULL && !lze_command_follows(c, calling))
+    calling = calling->caller;
+  return calling != NULL;
+}
+
 static void after_check(lua_State *L, int index, const lze_Queue *q,
                         const char *what) {
   const lze_Event *e = lze_test_event(L, index);
@@ -405,6 +415,9 @@ static void after_check(lua_State *L, int index, const lze_Queue *q,
   if (e->command->status == LZE_PENDING &&
       e->command->context != q->o.context)
     luaL_error(L, "%s: an event of another context", what);
+  if (lze_command_is_later(e->command))
+    luaL_error(L, "%s: an event that waits for the run that the callback is "
+                  "part of", what);
 }
 
 void lze_check_after(lua_State *L, int index, const lze_Queue *q,
@@ -449,12 +462,13 @@ static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
   return true;
 }
 
-/* Whether a command comes after the one on whose behalf a function of a script
-   is running, and waits for it: then nothing in there waits for that. */
-static bool command_is_later(const lze_Command *c) {
-  const lze_Command *calling = c->state->calling;
-  return calling != NULL && c->serial > calling->serial &&
-         lze_command_follows(c, calling);
+bool lze_queue_is_later(const lze_Queue *q) {
+  if (q->o.context->state->calling == NULL || q->tail == NULL) return false;
+  if (q->ordered) return lze_command_is_later(q->tail);
+  /* A device may keep the order all the same. */
+  const lze_Command *c = q->head;
+  while (c != NULL && !lze_command_is_later(c)) c = c->next;
+  return c != NULL;
 }
 
 void lze_command_order(lua_State *L, lze_Command *c) {
@@ -474,7 +488,7 @@ void lze_command_order(lua_State *L, lze_Command *c) {
     for (lze_Use *u = mine->storage->uses; u != NULL; u = u->next)
       if ((u->command->queue != q || !q->ordered) &&
           use_conflicts(u, mine->first, mine->last, mine->write) &&
-          !command_is_later(u->command))
+          !lze_command_is_later(u->command))
         lze_command_after(L, c, u->command);
   }
 }
@@ -759,12 +773,11 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
   for (uint32_t i = 0; i < c->use_count && good; i++) {
     const lze_Use *mine = &c->uses[i];
     for (lze_Use *u = mine->storage->uses; u != NULL && good; u = u->next) {
-      if (!use_conflicts(u, mine->first, mine->last, mine->write) ||
-          u->command->serial > c->serial)
-        continue;
-      *out = (lze_Outcome){"call", ZE_RESULT_ERROR_INVALID_ARGUMENT};
-      good = !lze_command_follows(u->command, c) &&
-             command_wait_for(c, u->command, out);
+      /* What was issued after the run comes after it. */
+      if (use_conflicts(u, mine->first, mine->last, mine->write) &&
+          u->command->serial <= c->serial &&
+          !lze_command_follows(u->command, c))
+        good = command_wait_for(c, u->command, out);
     }
   }
   for (uint32_t i = 0; i < c->use_count; i++) use_link(&c->uses[i]);
@@ -863,7 +876,7 @@ static lze_Command *storage_conflict(lze_Storage *s, size_t first,
                                      size_t last, bool write) {
   for (lze_Use *u = s->uses; u != NULL; u = u->next)
     if (use_conflicts(u, first, last, write) &&
-        !command_is_later(u->command))
+        !lze_command_is_later(u->command))
       return u->command;
   return NULL;
 }

@@ -512,6 +512,8 @@ struct lze_Command {
   ze_event_handle_t *wait_handles;
   uint32_t wait_count, wait_capacity;
   struct lze_Batch *batch;      /* whose list it is in, until it is over */
+  lze_Command *caller;          /* of a run: while its callback is running, the
+                                   run in whose callback that is; or NULL */
   lze_Watch *watch;             /* of ev:fd, or NULL */
   bool foreign;                 /* shows an event of the host (lze_wrap.c) */
   bool lent;                    /* its native event was given to the host */
@@ -641,6 +643,12 @@ bool lze_command_poll(lze_Command *c);
    cannot be asked, after which the command is still pending. */
 bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline);
 
+/* Whether a command waits for a run whose callback is running: then nothing in
+   there waits for it. */
+bool lze_command_is_later(const lze_Command *c);
+/* Whether what is enqueued now would come after such a command, and so never
+   run. */
+bool lze_queue_is_later(const lze_Queue *q);
 /* Whether a pending command waits for `first`, whatever lies in between. */
 bool lze_command_follows(const lze_Command *c, const lze_Command *first);
 /* While a callback of a run is called nothing waits for what the run uses; then
@@ -708,6 +716,10 @@ extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */
 void *lze_push_box(lua_State *L, const char *kind, size_t size);
+/* At the beginning of a state; and at its end: finalise what finalisers have
+   made, which Lua does not once it closes the state. [-0, +0] */
+void lze_boxes_open(lua_State *L);
+void lze_boxes_close(lua_State *L);
 /* The userdata of that kind at `index`, or NULL. */
 void *lze_test_box(lua_State *L, int index, const char *kind);
 /* The same, or raise "<kind> expected, got ...". */
@@ -1034,7 +1046,8 @@ struct lze_Queue {
   bool native_order;            /* and the driver sees to that itself */
   bool copy_engine;
   bool hazards;                 /* commands wait for those they conflict with */
-  bool is_default;              /* owned by the context, not by a userdata */
+  lze_Context *home;            /* of a default one: its context, which owns it
+                                   and is owned by whoever else does */
   bool foreign;                 /* the list is the host's */
   lze_Priority priority;
   uint32_t ordinal;
@@ -1082,9 +1095,13 @@ lze_Queue *lze_test_queue(lua_State *L, int index);
 lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
                          const lze_DeviceInfo *device);
 /* The queue that a context uses for a device when it is not told. Made at
-   first use, kept by the context; may raise. */
+   first use, kept by the context; may raise.  A function that a run calls gets
+   one without work that waits for the run. */
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device);
+/* One owner more, or less; may destroy it. */
+void lze_queue_own(lze_Queue *q);
+void lze_queue_disown(lze_Queue *q);
 /* Make a queue lze.default's, or NULL: none. */
 void lze_set_default_queue(lze_State *S, lze_Queue *q);
 /* [-0, +1] the default queue of a device in its context, with a userdata. */

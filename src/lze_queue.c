@@ -173,7 +173,7 @@ static void queue_destroy(lze_Object *o) {
   q->open = NULL;
   q->list = NULL;
   q->native = NULL;
-  if (q->is_default) o->owners--; /* its context's */
+  if (q->home != NULL) o->owners--; /* its context's */
 }
 
 static const lze_Class queue_class = {"queue", queue_destroy, NULL};
@@ -296,18 +296,31 @@ static bool queue_batched_by_default(void) {
   return v != NULL && strcmp(v, "0") == 0;
 }
 
+void lze_queue_own(lze_Queue *q) {
+  if (q->home != NULL) lze_own(&q->home->o);
+  lze_own(&q->o);
+}
+
+void lze_queue_disown(lze_Queue *q) {
+  lze_Context *home = q->home;
+  lze_disown(&q->o);
+  if (home != NULL) lze_disown(&home->o);
+}
+
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device) {
   lze_Queue *own = context->state->queue;
   device = lze_device_in(L, context, device);
   if (own != NULL && !own->o.closed && own->device == device &&
-      own->o.context == context)
+      own->o.context == context && !lze_queue_is_later(own))
     return own;
   for (lze_Queue *q = context->queues; q != NULL; q = q->next)
-    if (q->is_default && q->device == device && !q->o.closed) return q;
+    if (q->home != NULL && q->device == device && !q->o.closed &&
+        !lze_queue_is_later(q))
+      return q;
   lze_Queue *q = queue_new(L, context, device);
   lze_object_make_part(&q->o);
-  q->is_default = true;
+  q->home = context;
   q->batched = queue_batched_by_default();
   lze_Outcome out;
   if (queue_create(q, &out)) return q;
@@ -317,15 +330,15 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
 
 void lze_set_default_queue(lze_State *S, lze_Queue *q) {
   lze_Queue *old = S->queue;
-  if (q != NULL) lze_own(&q->o);
+  if (q != NULL) lze_queue_own(q);
   S->queue = q;
-  if (old != NULL) lze_disown(&old->o);
+  if (old != NULL) lze_queue_disown(old);
 }
 
 void lze_queues_drop(lze_Context *context) {
   for (lze_Queue *q = context->queues, *next; q != NULL; q = next) {
     next = q->next;
-    if (q->is_default) lze_close(&q->o);
+    if (q->home != NULL) lze_close(&q->o);
   }
 }
 
@@ -338,7 +351,7 @@ lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device) {
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
   lze_Context *context = lze_device_context(L, device);
   b->queue = lze_default_queue(L, context, device);
-  lze_own(&b->queue->o);
+  lze_queue_own(b->queue);
   return b->queue;
 }
 
@@ -610,7 +623,7 @@ static int queue_gc(lua_State *L) {
   b->queue = NULL;
   if (q == NULL) return 0;
   if (!q->o.closed && q->o.owners == 1) lze_queue_flush(q); /* or nobody */
-  lze_disown(&q->o);
+  lze_queue_disown(q);
   return 0;
 }
 

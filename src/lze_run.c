@@ -108,6 +108,7 @@ static bool run_call_back(lua_State *L, struct lze_Run *r) {
   if (!lua_checkstack(L, LUA_MINSTACK)) return true; /* later */
   r->calling = true;
   lze_command_suspend(c);
+  c->caller = outer;
   S->calling = c;
   lua_pushcfunction(L, run_call);
   lua_pushlightuserdata(L, r);
@@ -191,7 +192,7 @@ static int wait_raise(lua_State *L) {
 
 int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   lze_State *S = c->state;
-  if (S->calling != NULL && lze_command_follows(c, S->calling)) {
+  if (lze_command_is_later(c)) {
     lua_pushcfunction(L, wait_raise);
     lua_pushlightuserdata(L, c);
     lua_pcall(L, 1, 0, 0);

@@ -86,6 +86,18 @@ static const char little[] =
     "q:launch(m.add, 3, lze.buffer('int', 3), 1)\n"
     "m.spin:launch(4, lze.buffer('uint', 4), 100000):fd()\n";
 
+/* What a finaliser makes while Lua closes the state, which finalises none of
+   it. */
+static const char late[] =
+    "local lze = require 'lze'\n"
+    "local m = lze.load 'kernels/spec.spv'\n"
+    "keep = setmetatable({}, {__gc = function()\n"
+    "  for _ = 1, 4 do\n"
+    "    local ev = lze.queue():launch(m.add, 3, lze.buffer('int', 3), 1)\n"
+    "    assert(ev:wait(60))\n"
+    "  end\n"
+    "end})\n";
+
 static const char parts[] =
     "local lze = require 'lze'\n"
     "mod = mod or lze.load 'kernels/spec.spv'\n"
@@ -239,6 +251,7 @@ int main(int argc, char **argv) {
   test_opening();
   test_growth("states that only open lze", "require 'lze'", states);
   test_growth("states that work", little, states);
+  test_growth("states with finalisers that work", late, states);
   printf("%s\n", failures == 0 ? "all passed" : "failed");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
