@@ -4,10 +4,10 @@
 -- spec/fuzz/runner.lua says how to run it.
 --
 -- A sequence makes, uses, closes, drops and collects buffers, views, queues,
--- events, kernels and contexts, with right and with wrong arguments.  The model
--- knows what each buffer must hold and whether a call must raise.  Step N of
--- a seed draws its numbers from these two alone, so that others can be left
--- out.  The kernels look at the bounds, and nothing else is launched.
+-- events, kernels, plans and contexts, with right and with wrong arguments.
+-- The model knows what each buffer must hold and whether a call must raise.
+-- Step N of a seed draws its numbers from these two alone, so that others can
+-- be left out.  The kernels look at the bounds, and nothing else is launched.
 
 local runner = require "spec.fuzz.runner"
 local lze = require "lze"
@@ -72,21 +72,23 @@ local function fail(format, ...)
   error("WRONG: " .. format:format(...), 0)
 end
 
+local function any_closed(objects)
+  for i = 1, objects.n or 5 do -- there may be holes
+    if objects[i] and is_closed(objects[i]) then return true end
+  end
+  return false
+end
+
 -- Call f; it must raise if `wrong`, else it must not, unless the object is one
 -- that a finaliser may close in the call.
 local function expect(wrong, objects, f, ...)
-  local function any_closed()
-    for i = 1, 5 do -- there may be holes
-      if objects[i] and is_closed(objects[i]) then return true end
-    end
-  end
-  wrong = wrong or any_closed()
+  wrong = wrong or any_closed(objects)
   local result = table.pack(pcall(f, ...))
   if result[1] then
     if wrong then fail("nothing was raised") end
     return table.unpack(result, 2, result.n)
   end
-  if wrong or any_closed() then return nil, true end
+  if wrong or any_closed(objects) then return nil, true end
   fail("%s", tostring(result[2]))
 end
 
@@ -129,6 +131,23 @@ local function compare(b, first, t, n)
       fail("element %d of %s is %s, not %s", first + i, b.name,
         tostring(t[i]), wanted)
     end
+  end
+end
+
+-- What fills, copies and launches do, from element `first` (from 0) on.
+local function model_fill(b, first, n, v)
+  for i = 1, n do b.data[b.at + first + i] = v end
+end
+
+local function model_copy(dst, to, src, first, n)
+  table.move(src.data, src.at + first + 1, src.at + first + n,
+    dst.at + to + 1, dst.data)
+end
+
+local function model_launch(first, n, v, y, x)
+  for i = first + 1, math.min(first + n, y.count, x and x.count or y.count) do
+    y.data[y.at + i] = wrapped(y.data[y.at + i] +
+      (x and v * x.data[x.at + i] or v))
   end
 end
 
@@ -258,7 +277,7 @@ step(8, "fill", function()
   end)
   if raised then return end
   add_event(ev)
-  for k = 1, n do b.data[b.at + first + k] = v end
+  model_fill(b, first, n, v)
 end)
 
 step(10, "copy", function()
@@ -281,8 +300,7 @@ step(10, "copy", function()
   end)
   if raised then return end
   add_event(ev)
-  table.move(src.data, src.at + first + 1, src.at + first + n,
-    dst.at + to, dst.data)
+  model_copy(dst, to - 1, src, first, n)
 end)
 
 -- Whether two buffers share elements, other than the same at the same place.
@@ -344,14 +362,7 @@ step(16, "launch", function()
   if ev then
     s.events[#s.events + 1] = {object = ev, world = world}
   end
-  local first = (offset or 0) + 1
-  local last = math.min((offset or 0) + n, y.count,
-    name == "axpy" and x.count or y.count)
-  for i = first, last do
-    local old = y.data[y.at + i]
-    y.data[y.at + i] = wrapped(old +
-      (name == "axpy" and v * x.data[x.at + i] or v))
-  end
+  model_launch(offset or 0, n, v, y, name == "axpy" and x or nil)
 end)
 
 step(3, "queue", function()
@@ -411,9 +422,214 @@ step(6, "event", function()
   end)
 end)
 
+-- Believe the buffers: what has been done to them is right by definition.
+local function believe()
+  for _, b in ipairs(s.buffers) do
+    if not is_closed(b) then
+      local t = expect(false, {b}, function() return b.object:read() end)
+      for i = 1, t and b.count or 0 do b.data[b.at + i] = t[i] end
+    end
+  end
+end
+
+-- What the entries of a plan do to the model.  A buffer that has changed places
+-- in a swap is what `role` makes of it.
+local effects = {
+  fill = function(op, role)
+    model_fill(role(op.y), op.i - 1, op.j - op.i + 1, op.v)
+  end,
+  copy = function(op, role)
+    model_copy(role(op.y), op.at - 1, role(op.x), op.i - 1, op.j - op.i + 1)
+  end,
+  add = function(op, role) model_launch(0, op.n, op.v, role(op.y)) end,
+  axpy = function(op, role)
+    model_launch(0, op.n, op.v, role(op.y), role(op.x))
+  end,
+  call = function(op, role)
+    model_fill(role(op.y), 0, op.y.count, op.v)
+  end,
+  put = function(op, role)
+    for i, v in ipairs(op.values) do
+      local y = role(op.y)
+      y.data[y.at + i] = v
+    end
+  end,
+}
+
+-- Add one entry to a graph; returns what it is to do, or nil.
+local function plan_entry(g, name, y, x, mod)
+  local op = {name = name, y = y, v = value(), kind = pick {"fill", "copy",
+    "add", "add", "axpy", "axpy", "call", name == "t1" and "put" or "add"}}
+  if op.kind == "fill" then
+    op.i = random(y.count + 1)
+    op.j = random(op.i - 1, y.count)
+    g:fill(name, y.object, op.v, op.i, op.j)
+  elseif op.kind == "copy" then
+    local n = random(0, math.min(x.count, y.count))
+    op.x, op.i, op.at = x, random(x.count - n + 1), random(y.count - n + 1)
+    op.j = op.i + n - 1
+    if x.data == y.data then return nil end
+    g:copy(name, y.object, x.object, op.i, op.j, op.at)
+  elseif op.kind == "call" then
+    -- To fill a view that is closed by then would fail.
+    if y.view or s.may_close or random(3) > 1 then return nil end
+    local object, v = y.object, op.v
+    g:call(name, function()
+      object:fill(v)
+      if v > 0 then collectgarbage() end
+    end)
+  elseif op.kind == "put" then
+    op.values = values(random(0, y.count))
+    g:input(y.object, "every", op.values)
+  else
+    op.n = pick {0, 1, 7, 16, 48}
+    if op.kind == "axpy" then
+      if overlap(x, y) then return nil end
+      op.x = x
+      g:task(name, mod.axpy, op.n, y.object, y.count, x.object, x.count, op.v)
+    else
+      g:task(name, mod.add, op.n, y.object, y.count, op.v)
+    end
+  end
+  return op
+end
+
+step(3, "plan", function()
+  local first = pick(s.buffers)
+  if not first then return end
+  local g, world = lze.graph(), first.world
+  local mine, used, ops = {}, {n = 0}, {}
+  for _, b in ipairs(s.buffers) do
+    if b.world == world and not is_closed(b) then mine[#mine + 1] = b end
+  end
+  if #mine == 0 then return end
+  local function use(b)
+    used.n = used.n + 1
+    used[used.n] = b
+  end
+  local p = {world = world, used = used, ops = ops, name = "a plan"}
+  local count, swap, options = random(4), random(3) == 1, nil
+  if random(2) == 1 then
+    options = {profile = random(2) == 1, queues = random(4)}
+  end
+  for i = 1, count do
+    local y, x = pick(mine), pick(mine)
+    local op, raised = expect(false, {y, x}, function()
+      return plan_entry(g, "t" .. i, y, x, world.mod)
+    end)
+    if raised then return end
+    if op then
+      use(y)
+      if op.x then use(x) end
+      tell("t%d: %s of %s%s, %d", i, op.kind, y.name,
+        op.x and " and " .. x.name or "", op.v)
+      ops[#ops + 1] = op
+      p.hosted = p.hosted or op.kind == "call"
+    end
+  end
+  if #ops == 0 or #ops == 1 and ops[1].kind == "put" then return end
+  local a, b = pick(mine), pick(mine)
+  if swap and a.count == b.count and a.data ~= b.data and not a.view and
+      not b.view and a.usage == b.usage then
+    local _, raised = expect(false, {a, b}, function()
+      g:swap(a.object, b.object)
+    end)
+    if raised then return end
+    use(a) use(b)
+    tell("%s and %s change places", a.name, b.name)
+    p.a, p.b = a, b
+  end
+  p.object = expect(false, used, function() return g:compile(options) end)
+  if p.object then s.plans[#s.plans + 1] = p end
+end)
+
+-- A buffer or view of a swap is a window on whatever storage has its part.
+local function role_in(p)
+  return function(b)
+    if not p.swapped then return b end
+    local other = b.data == p.a.data and p.b or b.data == p.b.data and p.a
+    return other and {data = other.data, at = b.at, count = b.count} or b
+  end
+end
+
+-- What has nothing to do uses nothing, and of a closed view only what is
+-- recorded again needs to know.
+local function uses_closed(op)
+  if op.y.count == 0 or op.x and op.x.count == 0 or op.n == 0 or
+      op.i and op.j < op.i then
+    return false
+  end
+  return is_closed(op.y.parent or op.y) or
+    op.x and is_closed(op.x.parent or op.x)
+end
+
+step(8, "run a plan", function()
+  local p = pick(s.plans)
+  if not p then return end
+  local times = random(3)
+  local start = not p.hosted and random(2) == 1
+  tell("%s the plan %d times", start and "start" or "run", times)
+  local wrong = is_closed(p)
+  for _, op in ipairs(p.ops) do
+    wrong = wrong or uses_closed(op)
+  end
+  local options = times > 1 and {iterations = times} or nil
+  local ok, ev = pcall(p.object[start and "start" or "run"], p.object, options)
+  if not ok then
+    -- What is recorded again looks at the views too.
+    if not wrong and not any_closed(p.used) and not is_closed(p) then
+      fail("%s", tostring(ev))
+    end
+    -- How far it came nobody can say.
+    believe()
+    p.object:close()
+    p.closed = true
+    return
+  end
+  if wrong then fail("nothing was raised") end
+  if start then s.events[#s.events + 1] = {object = ev, world = p.world} end
+  for _ = 1, times do
+    for _, op in ipairs(p.ops) do effects[op.kind](op, role_in(p)) end
+    if p.a then p.swapped = not p.swapped end
+  end
+end)
+
+step(4, "use a plan", function()
+  local p = pick(s.plans)
+  if not p then return end
+  local what, op = random(5), pick(p.ops)
+  local v, n = value(), pick {0, 1, 7, 16, 48}
+  local value_at = ({fill = 2, add = 3, axpy = 5})[op.kind]
+  local launches = op.kind == "add" or op.kind == "axpy"
+  if what == 1 and not value_at or what == 2 and not launches then what = 3 end
+  tell("plan: %d of %s", what, op.name)
+  if any_closed(p.used) then return end
+  local objects = {p, n = p.used.n + 1, table.unpack(p.used)}
+  local _, raised = expect(false, objects, function()
+    if what == 1 then
+      p.object:set(op.name, value_at, v)
+    elseif what == 2 then
+      p.object:set(op.name, 0, n)
+    elseif what == 3 then
+      assert(#p.object:dot() > 0)
+    elseif what == 4 then
+      assert(#tostring(p.object:report()) > 0)
+    else
+      local now = p.object:current(op.y.object)
+      if role_in(p)(op.y) == op.y and now ~= op.y.object then
+        fail("another buffer plays its part")
+      end
+    end
+  end)
+  if raised then return end
+  if what == 1 then op.v = v end
+  if what == 2 then op.n = n end
+end)
+
 -- Objects of all kinds, to be closed, dropped or left to a finaliser.
 local function some_object()
-  local list = pick {s.buffers, s.buffers, s.queues, s.events, s.modules}
+  local list = pick {s.buffers, s.buffers, s.queues, s.events, s.modules,
+    s.plans}
   local o = pick(list)
   return o, list
 end
@@ -421,7 +637,7 @@ end
 step(5, "close", function()
   local o = some_object()
   if not o then return end
-  tell("close %s", o.name or "an event or module")
+  tell("close %s", o.name or "an event, module or plan")
   o.object:close()
   o.object:close()
   if random(4) == 1 then tostring(o.object) end
@@ -431,7 +647,7 @@ end)
 step(5, "drop", function()
   local o, list = some_object()
   if not o then return end
-  tell("drop %s", o.name or "an event or module")
+  tell("drop %s", o.name or "an event, module or plan")
   for i = #list, 1, -1 do
     if list[i] == o then table.remove(list, i) end
   end
@@ -440,8 +656,8 @@ end)
 step(2, "close in a finaliser", function()
   local o = some_object()
   if not o then return end
-  tell("close %s some time", o.name or "an event or module")
-  o.maybe = true
+  tell("close %s some time", o.name or "an event, module or plan")
+  o.maybe, s.may_close = true, true
   local object = o.object
   setmetatable({}, {__gc = function() object:close() end})
 end)
@@ -533,18 +749,13 @@ step(6, "junk", function()
   end
   lze.gc(gc)
   if not ok then return end
-  -- What it has done is right by definition.
-  for _, each in ipairs(s.buffers) do
-    if not is_closed(each) then
-      local t = expect(false, {each}, function() return each.object:read() end)
-      for i = 1, t and each.count or 0 do each.data[each.at + i] = t[i] end
-    end
-  end
+  believe()
 end)
 
 -- Run the sequence of a seed, without the steps that `skipped` has.
 local function sequence(seed, skipped)
-  s = {buffers = {}, queues = {}, events = {}, modules = {}, made = 0}
+  s = {buffers = {}, queues = {}, events = {}, modules = {}, plans = {},
+    made = 0}
   math.randomseed(seed, 0)
   local length = random(5, 50)
   for i = 1, length do
@@ -597,5 +808,5 @@ local function run(seeds, skipped, words)
   settle(base)
 end
 
-local ok = runner.main {count = 200, steps = 50, run = run}
+local ok = runner.main {count = 20000, steps = 50, run = run}
 if not ok then os.exit(false) end

@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 FUZZER.lua SECONDS [SEED]       for so long, from a seed on
---   lua5.4 FUZZER.lua run SEED COUNT       so many seeds, in this process
+--   lua5.4 FUZZER.lua SECONDS SEED COUNT   but so many seeds at the most
+--   lua5.4 FUZZER.lua run SEED COUNT       so many, in this process
 --   lua5.4 FUZZER.lua replay SEED [N,...]  one in words, without steps N
 --   lua5.4 FUZZER.lua shrink SEED          which steps of one make it fail
 --
@@ -33,6 +34,20 @@ local function again(...)
   return ok, output .. (ok and "" or ("(%s %d)\n"):format(how, code))
 end
 
+-- The fewest seeds that fail when they are run up to this one, which does not
+-- alone.
+local function shrink_run(seed)
+  local count = 1
+  repeat
+    count = math.min(2 * count, seed)
+    if not again("run", seed - count + 1, count) then
+      print(("run %d %d"):format(seed - count + 1, count))
+      return
+    end
+  until count == seed
+  print(("seed %d does not fail again"):format(seed))
+end
+
 local function shrink(seed, steps)
   local skipped = {}
   local function list(extra)
@@ -44,6 +59,7 @@ local function shrink(seed, steps)
   end
   if again("replay", seed) then
     print(("seed %d does not fail alone"):format(seed))
+    shrink_run(seed)
     return
   end
   local progress
@@ -76,10 +92,10 @@ function runner.main(options)
   if command == "run" then
     local first, count = integer(arg[2]), integer(arg[3])
     local file <close> = arg[4] and assert(io.open(arg[4], "w")) or nil
-    local seed = first - 1
+    local seed, last = first - 1, tonumber(arg[5]) or math.huge
     options.run(function()
+      if seed + 1 == first + count or os.time() >= last then return nil end
       seed = seed + 1
-      if seed == first + count then return nil end
       if file then
         file:seek "set"
         file:write(("%20d"):format(seed))
@@ -101,20 +117,23 @@ function runner.main(options)
     shrink(integer(arg[2]), options.steps)
   else
     local seconds = assert(tonumber(command), "SECONDS [SEED] expected")
-    local seed, start = integer(arg[2], 1), os.time()
-    local first = seed
+    local first, start = integer(arg[2], 1), os.time()
+    local stop = first + integer(arg[3], math.maxinteger - first)
     local name, guard <close> = progress_file()
     assert(guard)
-    while os.time() - start < seconds do
-      local ok, output = again("run", seed, options.count, name)
+    local seed = first
+    while seed < stop and os.time() < start + seconds do
+      local ok, output = again("run", seed, math.min(options.count,
+        stop - seed), name, start + seconds)
+      local file <close> = assert(io.open(name))
+      local reached = integer(file:read "n")
       if not ok then
         io.write(output)
-        local file <close> = assert(io.open(name))
-        shrink(integer(file:read "n"), options.steps)
+        shrink(reached, options.steps)
         print("failed")
         return false
       end
-      seed = seed + options.count
+      seed = reached + 1
     end
     print(("seeds %d to %d: %d in %d s"):format(first, seed - 1, seed - first,
       os.time() - start))
