@@ -49,6 +49,8 @@ typedef struct _ze_fence_handle_t zocl_fence;
 typedef struct _ze_module_handle_t zocl_module;
 typedef struct _ze_module_build_log_handle_t zocl_build_log;
 typedef struct _ze_kernel_handle_t zocl_kernel;
+typedef struct _ze_image_handle_t zocl_image;
+typedef struct _ze_sampler_handle_t zocl_sampler;
 typedef struct zocl_stream zocl_stream;
 typedef struct zocl_signal zocl_signal;
 typedef struct zocl_commands zocl_commands;
@@ -91,6 +93,7 @@ struct _ze_driver_handle_t {
   bool clock_known;      /* under a lock of zocl_stream.c */
   uint64_t clock_offset; /* from OpenCL's profiling clock to zocl_clock */
   zocl_context *default_context;
+  _Atomic(cl_sampler) samplers[5][2][2]; /* zocl_image.c's */
   uint64_t host_bytes, host_max_alloc;
   uint32_t root_count;
   zocl_device **roots;   /* all that there are, with their parts */
@@ -446,6 +449,48 @@ ze_result_t zocl_ipc_export(zocl_context *context, const void *pointer,
                             ze_external_memory_export_fd_t *export);
 
 /* ------------------------------------------------------------------------
+ * zocl_image.c: images and samplers.
+ *
+ * Counted: the handle, the kernels that have it for an argument and recorded
+ * commands keep an image.  What has been submitted OpenCL keeps itself.
+ */
+
+struct _ze_image_handle_t {
+  zocl_handle handle;
+  atomic_uint refs;
+  zocl_device *device;
+  cl_mem mem, buffer;    /* the second is what a buffer image lies in */
+  ze_image_type_t type;
+  cl_image_format format;
+  uint32_t pixel_bytes;
+  bool kernels_write;
+  size_t extent[3];      /* in pixels, the layers of an array last */
+  uint64_t id;
+};
+
+struct _ze_sampler_handle_t {
+  zocl_handle handle;
+  zocl_driver *driver;
+  cl_sampler id;         /* the driver's */
+};
+
+void zocl_image_ref(zocl_image *image);   /* NULL is allowed, here and below */
+void zocl_image_unref(zocl_image *image);
+
+/* Check a handle as the value of an argument, at `value`.  An image's goes to
+   `place` as a zocl_image *, a sampler's as a cl_sampler, unless that is
+   NULL. */
+ze_result_t zocl_image_argument(const zocl_kernel *kernel, uint32_t index,
+                                const void *value, void *place);
+ze_result_t zocl_sampler_argument(const zocl_kernel *kernel, uint32_t index,
+                                  const void *value, void *place);
+
+/* Put a copy, as it was appended, into a queue. */
+cl_int zocl_image_enqueue(const zocl_device *device, cl_command_queue queue,
+                          const void *args, cl_uint count,
+                          const cl_event *waits, cl_event *event);
+
+/* ------------------------------------------------------------------------
  * zocl_signal.c: something that becomes true once and may be reset.
  *
  * Counted, because OpenCL's callbacks may come after the event or fence is
@@ -555,6 +600,7 @@ typedef enum zocl_command_kind {
   ZOCL_COMMAND_LAUNCH,  /* a kernel */
   ZOCL_COMMAND_HOST,    /* a function of ours, run in order */
   ZOCL_COMMAND_RESET,   /* of signal `reset` */
+  ZOCL_COMMAND_IMAGE,   /* `args` are for zocl_image_enqueue */
   ZOCL_COMMAND_INDIRECT /* `args` is a zocl_indirect */
 } zocl_command_kind;
 
@@ -585,6 +631,8 @@ typedef struct zocl_command {
   zocl_signal *signal, *reset; /* or NULL */
   const zocl_launch *launch; /* of no groups, perhaps, of kind NOTHING */
   ze_group_count_t groups;   /* of the launch */
+  zocl_image *const *images; /* that it uses */
+  uint32_t image_count;
   zocl_host_function function;
   void *args;
   size_t args_size;
@@ -690,6 +738,8 @@ typedef struct zocl_recorded {
   zocl_launch launch;      /* where there is none, its kernel is NULL */
   zocl_signal **waits;     /* command.waits */
   uint32_t wait_room;
+  zocl_image **images;     /* command.images; NULLs up to the room */
+  uint32_t image_room;
   size_t values_at, values_room; /* of launch.values, in the block */
   uint64_t id;             /* where it may be changed, else 0 */
   uint32_t mutable_flags;
@@ -965,6 +1015,7 @@ typedef struct zocl_arg {
   spirv_class cls;
   bool set;
   size_t offset, bytes;  /* its place in zocl_kernel.values */
+  uint32_t image;        /* of an image, its place in zocl_kernel.images */
 } zocl_arg;
 
 /* What is compiled apart: see shape_is_known. */
@@ -982,6 +1033,8 @@ struct _ze_kernel_handle_t {
   zocl_arg *args;
   size_t values_size;
   unsigned char *values;  /* as set through the API */
+  uint32_t image_count;
+  zocl_image **images;    /* those among the values, referred to */
   uint32_t group[3], max_group;
   uint64_t offset[3];
   uint64_t local_bytes;   /* static and of its LOCAL arguments */
@@ -993,10 +1046,17 @@ struct _ze_kernel_handle_t {
   zocl_shape *shapes;
 };
 
-/* Check a value for an argument and, unless `values` is NULL, put it there. */
+/* Check a value for an argument and, unless `values` is NULL, put it there.
+   Whoever keeps it calls zocl_kernel_keep. */
 ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                                  size_t size, const void *value,
                                  unsigned char *values);
+
+/* Refer to an argument of `values` from `images`, which has a place for each
+   image of the kernel, in place of what stood there; an argument that is no
+   image needs nothing. */
+void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
+                      const unsigned char *values, zocl_image **images);
 
 /* Whether the kernel can be launched in such groups. */
 ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,

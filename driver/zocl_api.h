@@ -46,6 +46,8 @@
   E(Context, 3, 0, ContextSystemBarrier)               \
   E(Context, 4, 0, ContextMakeMemoryResident)          \
   E(Context, 5, 0, ContextEvictMemory)                 \
+  E(Context, 6, 0, ContextMakeImageResident)           \
+  E(Context, 7, 0, ContextEvictImage)                  \
   E(Context, 8, 1, ContextCreateEx)                    \
   E(CommandQueue, 0, 0, CommandQueueCreate)            \
   E(CommandQueue, 1, 0, CommandQueueDestroy)           \
@@ -63,6 +65,10 @@
   E(CommandList, 9, 0, CommandListAppendMemoryFill)    \
   E(CommandList, 10, 0, CommandListAppendMemoryCopyRegion) \
   E(CommandList, 11, 0, CommandListAppendMemoryCopyFromContext) \
+  E(CommandList, 12, 0, CommandListAppendImageCopy)    \
+  E(CommandList, 13, 0, CommandListAppendImageCopyRegion) \
+  E(CommandList, 14, 0, CommandListAppendImageCopyToMemory) \
+  E(CommandList, 15, 0, CommandListAppendImageCopyFromMemory) \
   E(CommandList, 16, 0, CommandListAppendMemoryPrefetch) \
   E(CommandList, 17, 0, CommandListAppendMemAdvise)    \
   E(CommandList, 18, 0, CommandListAppendSignalEvent)  \
@@ -73,6 +79,15 @@
   E(CommandList, 23, 0, CommandListAppendLaunchCooperativeKernel) \
   E(CommandList, 24, 0, CommandListAppendLaunchKernelIndirect) \
   E(CommandList, 25, 0, CommandListAppendLaunchMultipleKernelsIndirect) \
+  E(CommandList, 26, 3, CommandListAppendImageCopyToMemoryExt) \
+  E(CommandList, 27, 3, CommandListAppendImageCopyFromMemoryExt) \
+  E(Image, 0, 0, ImageGetProperties)                   \
+  E(Image, 1, 0, ImageCreate)                          \
+  E(Image, 2, 0, ImageDestroy)                         \
+  E(Image, 3, 3, ImageGetAllocPropertiesExt)           \
+  E(ImageExp, 0, 2, ImageGetMemoryPropertiesExp)       \
+  E(Sampler, 0, 0, SamplerCreate)                      \
+  E(Sampler, 1, 0, SamplerDestroy)                     \
   E(Mem, 0, 0, MemAllocShared)                         \
   E(Mem, 1, 0, MemAllocDevice)                         \
   E(Mem, 2, 0, MemAllocHost)                           \

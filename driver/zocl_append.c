@@ -66,7 +66,9 @@ ze_result_t zocl_CommandListAppendLaunchKernel(
   zocl_command command = {
     .kind = empty ? ZOCL_COMMAND_NOTHING : ZOCL_COMMAND_LAUNCH,
     .launch = &launch,
-    .groups = *groups};
+    .groups = *groups,
+    .images = kernel->images,
+    .image_count = kernel->image_count};
   return zocl_list_append(list, &command, signal, wait_count, waits);
 }
 
@@ -178,15 +180,26 @@ static ze_result_t append_indirect(zocl_list *list, uint32_t count,
   zocl_indirect *args;
   size_t head = round_up(sizeof *args + count * sizeof *args->launches);
   size_t size = head;
+  uint32_t image_count = 0;
   for (uint32_t i = 0; i < count; i++) {
     ZOCL_NEED_HANDLE(kernels[i]);
     size += round_up(kernels[i]->values_size);
+    image_count += kernels[i]->image_count;
   }
   if (!zocl_memory_reachable(list->device, groups) ||
       !zocl_memory_reachable(list->device, count_at))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   args = malloc(size);
-  if (args == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  zocl_image **images = malloc((image_count + 1u) * sizeof(zocl_image *));
+  if (args == NULL || images == NULL) {
+    free(args);
+    free(images);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  image_count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t j = 0; j < kernels[i]->image_count; j++)
+      images[image_count++] = kernels[i]->images[j];
   args->count = count;
   args->count_at = count_at;
   args->groups = groups;
@@ -201,12 +214,15 @@ static ze_result_t append_indirect(zocl_list *list, uint32_t count,
     at += round_up(kernels[i]->values_size);
   }
   zocl_command command = {.kind = ZOCL_COMMAND_INDIRECT,
+                          .images = images,
+                          .image_count = image_count,
                           .args = args,
                           .args_size = size};
   if (result == ZE_RESULT_SUCCESS) {
     zocl_opencl_compiles();
     result = zocl_list_append(list, &command, signal, wait_count, waits);
   }
+  free(images);
   free(args);
   return result;
 }

@@ -23,6 +23,9 @@ enum table {
   CommandQueue,
   CommandList,
   CommandListExp,
+  Image,
+  ImageExp,
+  Sampler,
   Mem,
   MemExp,
   Fence,
@@ -78,8 +81,8 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, CommandQueue, CommandQueue)                                           \
   T(ze, CommandList, CommandList)                                             \
   T(ze, CommandListExp, CommandListExp)                                       \
-  T(ze, Image, NONE)                                                          \
-  T(ze, ImageExp, NONE)                                                       \
+  T(ze, Image, Image)                                                         \
+  T(ze, ImageExp, ImageExp)                                                   \
   T(ze, Mem, Mem)                                                             \
   T(ze, MemExp, MemExp)                                                       \
   T(ze, Fence, Fence)                                                         \
@@ -90,7 +93,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, ModuleBuildLog, ModuleBuildLog)                                       \
   T(ze, Kernel, Kernel)                                                       \
   T(ze, KernelExp, KernelExp)                                                 \
-  T(ze, Sampler, NONE)                                                        \
+  T(ze, Sampler, Sampler)                                                     \
   T(ze, PhysicalMem, NONE)                                                    \
   T(ze, VirtualMem, NONE)                                                     \
   T(ze, FabricVertexExp, NONE)                                                \

@@ -443,19 +443,6 @@ ze_result_t zocl_DeviceGetCacheProperties(ze_device_handle_t device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* No images: all limits are nought. */
-ze_result_t zocl_DeviceGetImageProperties(ze_device_handle_t device,
-                                          ze_device_image_properties_t *p)
-{
-  ZOCL_NEED_HANDLE(device);
-  ZOCL_NEED_POINTER(p);
-  p->maxImageDims1D = p->maxImageDims2D = p->maxImageDims3D = 0;
-  p->maxImageBufferSize = 0;
-  p->maxImageArraySlices = p->maxSamplers = 0;
-  p->maxReadImageArgs = p->maxWriteImageArgs = 0;
-  return ZE_RESULT_SUCCESS;
-}
-
 ze_result_t zocl_DeviceGetExternalMemoryProperties(
     ze_device_handle_t device, ze_device_external_memory_properties_t *p)
 {

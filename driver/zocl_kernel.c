@@ -16,11 +16,14 @@ static void kernel_free(zocl_kernel *kernel)
 {
   if (kernel->id != NULL && !zocl_forked())
     kernel->module->device->driver->cl->clReleaseKernel(kernel->id);
+  for (uint32_t i = 0; i < kernel->image_count; i++)
+    zocl_image_unref(kernel->images[i]);
   zocl_module_unref(kernel->module);
   pthread_mutex_destroy(&kernel->lock);
   free(kernel->shapes);
   free(kernel->current);
   free(kernel->values);
+  free(kernel->images);
   free(kernel->args);
   free(kernel);
 }
@@ -61,11 +64,14 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
     arg->bytes = arg->cls == SPIRV_ARG_LOCAL ? sizeof(local_size)
                                              : info->args[i].bytes;
     arg->offset = made->values_size;
+    if (arg->cls == SPIRV_ARG_IMAGE) arg->image = made->image_count++;
     made->values_size += (arg->bytes + 15) & ~(size_t)15;
   }
   made->values = calloc(1, made->values_size + 1);
   made->current = calloc(1, made->values_size + 1);
-  if (made->values == NULL || made->current == NULL) goto memory;
+  made->images = calloc(made->image_count + 1u, sizeof(zocl_image *));
+  if (made->values == NULL || made->current == NULL || made->images == NULL)
+    goto memory;
   cl_int error;
   made->id = cl->clCreateKernel(module->program, info->name, &error);
   if (made->id == NULL) {
@@ -128,11 +134,15 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                        "a size up to %llu, not %zu", index, kernel->info->name,
                        (unsigned long long)device->local_bytes, size);
     if (place != NULL) memcpy(place, &bytes, sizeof bytes);
-  } else if (arg->cls == SPIRV_ARG_VALUE || arg->cls == SPIRV_ARG_POINTER) {
+  } else if (arg->cls != SPIRV_ARG_OTHER) {
     if (size != arg->bytes)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s has %zu bytes, not %zu",
                        index, kernel->info->name, arg->bytes, size);
+    if (arg->cls == SPIRV_ARG_IMAGE)
+      return zocl_image_argument(kernel, index, value, place);
+    if (arg->cls == SPIRV_ARG_SAMPLER)
+      return zocl_sampler_argument(kernel, index, value, place);
     if (value == NULL && arg->cls == SPIRV_ARG_VALUE)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                        "argument %u of kernel %s needs a value", index,
@@ -144,9 +154,20 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
   } else
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                      "argument %u of kernel %s is of a kind that is not "
-                     "supported (image, sampler, pipe or queue)", index,
+                     "supported (pipe, queue or event)", index,
                      kernel->info->name);
   return ZE_RESULT_SUCCESS;
+}
+
+void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
+                      const unsigned char *values, zocl_image **images)
+{
+  const zocl_arg *arg = &kernel->args[index];
+  if (arg->cls != SPIRV_ARG_IMAGE) return;
+  zocl_image *before = images[arg->image];
+  memcpy(&images[arg->image], values + arg->offset, sizeof *images);
+  zocl_image_ref(images[arg->image]);
+  zocl_image_unref(before);
 }
 
 static void argument_is_set(zocl_kernel *kernel, zocl_arg *arg)
@@ -176,6 +197,7 @@ ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
       zocl_kernel_argument(kernel, index, size, value, kernel->values);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (local) kernel->local_bytes += new - old;
+  zocl_kernel_keep(kernel, index, kernel->values, kernel->images);
   argument_is_set(kernel, arg);
   return ZE_RESULT_SUCCESS;
 }
@@ -580,7 +602,8 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Give the cl_kernel what differs from what it has.  The lock is held. */
+/* Give the cl_kernel what differs from what it has.  The lock is held.  An
+   image is always given: another one may be where it was. */
 static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
 {
   const zocl_driver *driver = kernel->module->device->driver;
@@ -589,7 +612,9 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
     const zocl_arg *arg = &kernel->args[i];
     const unsigned char *value = values + arg->offset;
     unsigned char *current = kernel->current + arg->offset;
-    if (kernel->primed && memcmp(current, value, arg->bytes) == 0) continue;
+    if (kernel->primed && arg->cls != SPIRV_ARG_IMAGE &&
+        memcmp(current, value, arg->bytes) == 0)
+      continue;
     cl_int error;
     if (arg->cls == SPIRV_ARG_POINTER) {
       void *pointer;
@@ -599,6 +624,16 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
       local_size size;
       memcpy(&size, value, sizeof size);
       error = cl->clSetKernelArg(kernel->id, i, size, NULL);
+    } else if (arg->cls == SPIRV_ARG_IMAGE) {
+      zocl_image *image; /* NULL where a changed command has none yet */
+      memcpy(&image, value, sizeof image);
+      error = image == NULL ? CL_INVALID_ARG_VALUE
+                            : cl->clSetKernelArg(kernel->id, i,
+                                                 sizeof image->mem,
+                                                 &image->mem);
+    } else if (arg->cls == SPIRV_ARG_SAMPLER &&
+               memcmp(value, &(cl_sampler){NULL}, sizeof(cl_sampler)) == 0) {
+      error = CL_INVALID_ARG_VALUE;
     } else
       error = cl->clSetKernelArg(kernel->id, i, arg->bytes, value);
     if (error != CL_SUCCESS) {
@@ -619,7 +654,7 @@ bool zocl_kernel_try(zocl_kernel *kernel)
     if (arg->cls == SPIRV_ARG_LOCAL)
       memcpy(kernel->values + arg->offset, &some, sizeof some);
     else if (arg->cls != SPIRV_ARG_VALUE && arg->cls != SPIRV_ARG_POINTER)
-      return true; /* nobody can set it, and so nobody can launch it */
+      return true; /* there is nothing to stand in for it */
   }
   cl_int error = arguments_set(kernel, kernel->values);
   if (error != CL_SUCCESS) zocl_cl_error(error, "clSetKernelArg");
@@ -684,7 +719,7 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
     }
     zocl_opencl_compiles();
   }
-  if (!kernel->primed ||
+  if (!kernel->primed || kernel->image_count > 0 ||
       memcmp(kernel->current, launch->values, kernel->values_size) != 0) {
     cl_int error = arguments_set(kernel, launch->values);
     if (error != CL_SUCCESS) {

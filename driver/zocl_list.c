@@ -60,6 +60,8 @@ void zocl_commands_unref(zocl_commands *commands)
       zocl_signal_unref(r->waits[i]);
     zocl_signal_unref(r->command.signal);
     zocl_signal_unref(r->command.reset);
+    for (uint32_t i = 0; i < r->image_room; i++)
+      zocl_image_unref(r->images[i]);
     free(r);
   }
   free(commands->ids);
@@ -115,20 +117,32 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
   const zocl_launch *launch = command->launch;
   size_t wait_bytes = command->wait_count * sizeof *command->waits;
   size_t room = values_room(launch, next);
+  /* A kernel that comes later has at most so many images. */
+  uint32_t images = command->image_count;
+  if (next->id != 0 && images < room / 16) images = (uint32_t)(room / 16);
   size_t waits_at = round_up(sizeof(zocl_recorded));
-  size_t args_at = waits_at + round_up(wait_bytes);
+  size_t images_at = waits_at + round_up(wait_bytes);
+  size_t args_at = images_at + round_up(images * sizeof(zocl_image *));
   size_t values_at = args_at + round_up(command->args_size);
   zocl_recorded *r = malloc(values_at + room);
   if (r == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   *r = (zocl_recorded){.command = *command,
                        .waits = (zocl_signal **)((char *)r + waits_at),
                        .wait_room = command->wait_count,
+                       .images = (zocl_image **)((char *)r + images_at),
+                       .image_room = images,
                        .values_at = values_at,
                        .values_room = room,
                        .id = next->id,
                        .mutable_flags = next->flags};
   if (wait_bytes > 0) memcpy(r->waits, command->waits, wait_bytes);
   r->command.waits = r->waits;
+  r->command.images = r->images;
+  r->command.image_count = images;
+  for (uint32_t i = 0; i < images; i++) {
+    r->images[i] = i < command->image_count ? command->images[i] : NULL;
+    zocl_image_ref(r->images[i]);
+  }
   if (command->args_size > 0)
     r->command.args =
         memcpy((char *)r + args_at, command->args, command->args_size);

@@ -169,9 +169,13 @@ static ze_result_t change(const zocl_list *list, const ze_base_desc_t *desc,
   case ARGUMENT_DESC:
     result = launch_find(list, argument->id, KERNEL_ARGUMENTS, &r);
     if (result != ZE_RESULT_SUCCESS) return result;
-    return zocl_kernel_argument(r->launch.kernel, argument->index,
-                                argument->size, argument->value,
-                                make ? values_of(r) : NULL);
+    result = zocl_kernel_argument(r->launch.kernel, argument->index,
+                                  argument->size, argument->value,
+                                  make ? values_of(r) : NULL);
+    if (result == ZE_RESULT_SUCCESS && make)
+      zocl_kernel_keep(r->launch.kernel, argument->index, values_of(r),
+                       r->images);
+    return result;
   case COUNT_DESC:
     result = launch_find(list, count->id, GROUP_COUNT, &r);
     if (result != ZE_RESULT_SUCCESS) return result;
@@ -266,6 +270,8 @@ static void kernel_replace(zocl_recorded *r, zocl_kernel *kernel)
 {
   r->launch.kernel = kernel;
   memcpy(values_of(r), kernel->values, kernel->values_size);
+  for (uint32_t i = 0; i < kernel->arg_count; i++)
+    zocl_kernel_keep(kernel, i, values_of(r), r->images);
   for (int d = 0; d < 3; d++) r->launch.local[d] = kernel->group[d];
   launch_resize(r, &r->command.groups);
 }

@@ -300,6 +300,7 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
     return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       command->kind == ZOCL_COMMAND_INDIRECT ||
+      command->kind == ZOCL_COMMAND_IMAGE ||
       (command->kind == ZOCL_COMMAND_HOST && !command->small))
     return false;
   uint64_t start = zocl_clock();
@@ -354,6 +355,10 @@ static ze_result_t command_enqueue(zocl_stream *stream,
     }
     return zocl_indirect_enqueue(stream->device, stream->queue, stream->side,
                                  command, count, waits);
+  case ZOCL_COMMAND_IMAGE:
+    error = zocl_image_enqueue(stream->device, stream->queue, command->args,
+                               count, waits, event);
+    break;
   case ZOCL_COMMAND_NOTHING:
     if (count > 0)
       error = cl->clEnqueueBarrierWithWaitList(stream->queue, count, waits,
