@@ -538,8 +538,8 @@ int main(void)
   CHECK(dp.driverVersion != 0);
   uint32_t n = 0;
   MUST(zeDriverGetExtensionProperties(s.driver, &n, NULL));
-  ze_driver_extension_properties_t e[16];
-  CHECK(n > 0 && n <= 16);
+  ze_driver_extension_properties_t e[64];
+  CHECK(n > 0 && n <= 64);
   MUST(zeDriverGetExtensionProperties(s.driver, &n, e));
   int offsets = 0;
   for (uint32_t i = 0; i < n; i++)
