@@ -514,12 +514,10 @@ void zocl_signal_unref(zocl_signal *signal); /* NULL is allowed */
 /* Whether it wants timestamps, so that its command needs a timed queue. */
 bool zocl_signal_timed(const zocl_signal *signal);
 
-/* Make a new signal that of a counter-based event: set until it is given to a
-   command, then standing for that command alone; and whether it is one. */
-void zocl_signal_count(zocl_signal *signal);
+/* One of a counter-based event, standing for one command as it was last
+   submitted; and whether a signal is one. */
+zocl_signal *zocl_signal_counter(zocl_driver *driver, bool timed, bool set);
 bool zocl_signal_counted(const zocl_signal *signal);
-/* A command was recorded that will set it, if it is one. */
-void zocl_signal_expect(zocl_signal *signal);
 
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end);
 void zocl_signal_reset(zocl_signal *signal);
@@ -636,6 +634,9 @@ typedef struct zocl_command {
   zocl_host_function function;
   void *args;
   size_t args_size;
+  /* Of HOST, or NULL: keep what `args` refers to, for who records the command
+     or submits it; the function itself drops it then. */
+  zocl_host_function keep, drop;
 } zocl_command;
 
 /* With `fed`, it has a feeder. */
@@ -707,6 +708,9 @@ struct _ze_event_handle_t {
   } captured;                  /* zocl_graph.c's */
 };
 
+/* The event's signal, with a reference for the caller. */
+zocl_signal *zocl_event_signal(zocl_event *event);
+
 /* zocl_counter.c: counter-based events.  A mode says in which lists they may
    be signalled. */
 enum { ZOCL_COUNTER_IMMEDIATE = 0x1, ZOCL_COUNTER_REGULAR = 0x2 };
@@ -714,6 +718,12 @@ enum { ZOCL_COUNTER_IMMEDIATE = 0x1, ZOCL_COUNTER_REGULAR = 0x2 };
 /* The modes that a pool's descriptor asks for, or 0. */
 ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
                                uint32_t *modes);
+
+/* The signal of a command of `list` that is to signal the event, with a
+   reference: a new one where that is counter-based, which becomes the event's
+   with `given`.  NULL: out of memory. */
+zocl_signal *zocl_counter_begin(const zocl_list *list, zocl_event *event);
+void zocl_counter_end(zocl_event *event, zocl_signal *signal, bool given);
 
 /* Whether commands of the list may signal the event, of whatever kind. */
 ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event);

@@ -466,6 +466,19 @@ typedef struct query_args {
   } times[];
 } query_args;
 
+static void query_keep(void *args)
+{
+  const query_args *q = args;
+  for (uint32_t i = 0; i < q->count; i++) zocl_signal_ref(q->times[i].signal);
+}
+
+static void query_drop(void *args)
+{
+  const query_args *q = args;
+  for (uint32_t i = 0; i < q->count; i++)
+    zocl_signal_unref(q->times[i].signal);
+}
+
 static void query_timestamps(void *args)
 {
   const query_args *q = args;
@@ -475,6 +488,7 @@ static void query_timestamps(void *args)
       memset(&result, 0, sizeof result);
     memcpy(q->to + q->times[i].offset, &result, sizeof result);
   }
+  query_drop(args);
 }
 
 ze_result_t zocl_CommandListAppendQueryKernelTimestamps(
@@ -500,8 +514,15 @@ ze_result_t zocl_CommandListAppendQueryKernelTimestamps(
                                 ? offsets[i]
                                 : i * sizeof(ze_kernel_timestamp_result_t);
   }
-  ze_result_t result = append_host(list, query_timestamps, args, size, true,
-                                   signal, wait_count, waits);
+  zocl_command command = {.kind = ZOCL_COMMAND_HOST,
+                          .small = true,
+                          .function = query_timestamps,
+                          .args = args,
+                          .args_size = size,
+                          .keep = query_keep,
+                          .drop = query_drop};
+  ze_result_t result =
+      zocl_list_append(list, &command, signal, wait_count, waits);
   free(args);
   return result;
 }

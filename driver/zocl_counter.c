@@ -3,9 +3,13 @@
  * SPDX-License-Identifier: MIT
  *
  * Such an event stands for the last command that was to signal it, of a list
- * in order; it is neither signalled nor reset by the host.  There is no counter
- * in memory: OpenCL's own event of the command is what is waited for, so that
- * neither the address of a counter nor counters of the program's are to be had.
+ * in order; it is neither signalled nor reset by the host.  Each command it is
+ * given to has a signal of its own, so that waits appended before are not
+ * concerned.
+ *
+ * There is no counter in memory: OpenCL's own event of the command is what is
+ * waited for, so that neither the address of a counter nor counters of the
+ * program's are to be had.
  */
 #include "zocl.h"
 
@@ -51,6 +55,40 @@ ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
     *modes = modes_of(counter->flags);
   }
   return ZE_RESULT_SUCCESS;
+}
+
+/* Under this lock such events change their signals. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+zocl_signal *zocl_event_signal(zocl_event *event)
+{
+  bool changes = event->counter_modes != 0;
+  if (changes) pthread_mutex_lock(&lock);
+  zocl_signal *signal = event->signal;
+  zocl_signal_ref(signal);
+  if (changes) pthread_mutex_unlock(&lock);
+  return signal;
+}
+
+zocl_signal *zocl_counter_begin(const zocl_list *list, zocl_event *event)
+{
+  if (event->counter_modes == 0) return zocl_event_signal(event);
+  zocl_signal *made = zocl_signal_counter(
+      list->device->driver, zocl_signal_timed(event->signal), false);
+  if (made == NULL) zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  return made;
+}
+
+void zocl_counter_end(zocl_event *event, zocl_signal *signal, bool given)
+{
+  if (event->counter_modes != 0 && given) {
+    pthread_mutex_lock(&lock);
+    zocl_signal *old = event->signal;
+    event->signal = signal;
+    pthread_mutex_unlock(&lock);
+    signal = old;
+  }
+  zocl_signal_unref(signal);
 }
 
 ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event)
@@ -110,13 +148,12 @@ ze_result_t zocl_EventCounterBasedCreate(ze_context_handle_t context,
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_event *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  made->signal = zocl_signal_new(context->driver,
-                                 (desc->flags & FLAGS_TIMED) != 0, true);
+  made->signal = zocl_signal_counter(context->driver,
+                                     (desc->flags & FLAGS_TIMED) != 0, true);
   if (made->signal == NULL) {
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  zocl_signal_count(made->signal);
   made->counter_modes = modes_of(desc->flags);
   made->counter_flags = desc->flags;
   made->signal_scope = desc->signal;

@@ -98,7 +98,9 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   zocl_driver *driver = pool->context->driver;
   bool timed = (pool->flags & POOL_TIMED) != 0;
-  if (pool->board == NULL) {
+  if (pool->counter_modes != 0) {
+    made->signal = zocl_signal_counter(driver, timed, true);
+  } else if (pool->board == NULL) {
     made->signal = zocl_signal_new(driver, timed, false);
   } else {
     made->signal = zocl_signal_on(pool->board, desc->index, driver, timed);
@@ -112,7 +114,6 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
   }
   made->pool = pool;
   made->counter_modes = pool->counter_modes;
-  if (made->counter_modes != 0) zocl_signal_count(made->signal);
   made->signal_scope = desc->signal;
   made->wait_scope = desc->wait;
   *event = made;
@@ -154,7 +155,10 @@ ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
   ZOCL_NEED_HANDLE(event);
   ze_result_t result = zocl_graph_check_event(event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_signal_wait(event->signal, timeout);
+  zocl_signal *signal = zocl_event_signal(event);
+  result = zocl_signal_wait(signal, timeout);
+  zocl_signal_unref(signal);
+  return result;
 }
 
 ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
@@ -162,7 +166,10 @@ ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
   ZOCL_NEED_HANDLE(event);
   ze_result_t result = zocl_graph_check_event(event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_signal_query(event->signal);
+  zocl_signal *signal = zocl_event_signal(event);
+  result = zocl_signal_query(signal);
+  zocl_signal_unref(signal);
+  return result;
 }
 
 bool zocl_event_timestamps(zocl_signal *signal,
@@ -181,11 +188,14 @@ ze_result_t zocl_EventQueryKernelTimestamp(
 {
   ZOCL_NEED_HANDLE(event);
   ZOCL_NEED_POINTER(result);
-  if (!zocl_signal_timed(event->signal))
+  zocl_signal *signal = zocl_event_signal(event);
+  bool timed = zocl_signal_timed(signal);
+  bool known = timed && zocl_event_timestamps(signal, result);
+  zocl_signal_unref(signal);
+  if (!timed)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the event has no timestamps");
-  return zocl_event_timestamps(event->signal, result) ? ZE_RESULT_SUCCESS
-                                                      : ZE_RESULT_NOT_READY;
+  return known ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
 }
 
 /* One packet an event.  The device's clock is the host's. */

@@ -318,10 +318,13 @@ static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
   zocl_command recorded = *command;
   uint32_t node = graph->node_count;
   ze_result_t result = ZE_RESULT_SUCCESS;
+  recorded.signal = NULL;
   recorded.waits = kept;
   recorded.wait_count = 0;
-  recorded.signal =
-      signal != NULL && !is_internal(signal) ? signal->signal : NULL;
+  if (signal != NULL && !is_internal(signal)) {
+    recorded.signal = zocl_counter_begin(list, signal);
+    if (recorded.signal == NULL) return out_of_memory();
+  }
   for (uint32_t i = 0; i < wait_count; i++)
     if (waits[i]->captured.capture != graph->capture)
       kept[recorded.wait_count++] = waits[i]->signal;
@@ -331,6 +334,8 @@ static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
       result = edge_add(graph, waits[i]->captured.node, node);
   if (result == ZE_RESULT_SUCCESS)
     result = zocl_commands_record(graph->commands, &recorded, &(zocl_next){0});
+  if (recorded.signal != NULL)
+    zocl_counter_end(signal, recorded.signal, result == ZE_RESULT_SUCCESS);
   if (result == ZE_RESULT_SUCCESS) result = node_add(graph, list->branch);
   if (result != ZE_RESULT_SUCCESS) {
     graph->invalid = true;
@@ -571,12 +576,11 @@ ze_result_t zocl_GraphInstantiateExt(zocl_graph *graph, const void *extensions,
                                          : "the graph was not captured");
   zocl_executable *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return out_of_memory();
-  made->running = zocl_signal_new(graph->device->driver, false, true);
+  made->running = zocl_signal_counter(graph->device->driver, false, true);
   if (made->running == NULL) {
     free(made);
     return out_of_memory();
   }
-  zocl_signal_count(made->running);
   made->graph = graph;
   made->commands = graph->commands;
   zocl_commands_ref(made->commands);

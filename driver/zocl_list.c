@@ -60,6 +60,7 @@ void zocl_commands_unref(zocl_commands *commands)
       zocl_signal_unref(r->waits[i]);
     zocl_signal_unref(r->command.signal);
     zocl_signal_unref(r->command.reset);
+    if (r->command.drop != NULL) r->command.drop(r->command.args);
     for (uint32_t i = 0; i < r->image_room; i++)
       zocl_image_unref(r->images[i]);
     free(r);
@@ -160,8 +161,8 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
   if (command->signal != NULL) {
     zocl_signal_ref(command->signal);
     zocl_commands_use(commands, command->signal);
-    zocl_signal_expect(command->signal);
   }
+  if (command->keep != NULL) command->keep(r->command.args);
   if (command->reset != NULL) zocl_signal_ref(command->reset);
   if (r->id != 0) commands->ids[r->id - 1] = r;
   *commands->last = r;
@@ -251,11 +252,16 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
     if (signals == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   for (uint32_t i = 0; i < wait_count; i++) signals[i] = waits[i]->signal;
-  command->signal = signal != NULL ? signal->signal : NULL;
+  command->signal = signal != NULL ? zocl_counter_begin(list, signal) : NULL;
   command->wait_count = wait_count;
   command->waits = signals;
-  result = list->stream != NULL ? zocl_stream_submit(list->stream, command)
-                                : list_record(list, command);
+  if (signal != NULL && command->signal == NULL)
+    result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  else
+    result = list->stream != NULL ? zocl_stream_submit(list->stream, command)
+                                  : list_record(list, command);
+  if (command->signal != NULL)
+    zocl_counter_end(signal, command->signal, result == ZE_RESULT_SUCCESS);
   if (signals != few) free(signals);
   if (result == ZE_RESULT_SUCCESS &&
       list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)

@@ -232,11 +232,13 @@ ze_result_t zocl_CommandListUpdateMutableCommandSignalEventExp(
   if (result == ZE_RESULT_SUCCESS && event != NULL)
     result = zocl_counter_check(list, event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  signal_replace(&r->command.signal, event != NULL ? event->signal : NULL);
-  if (event != NULL) {
-    zocl_commands_use(list->commands, event->signal);
-    zocl_signal_expect(event->signal);
-  }
+  zocl_signal *signal = event != NULL ? zocl_counter_begin(list, event) : NULL;
+  if (event != NULL && signal == NULL)
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  signal_replace(&r->command.signal, signal);
+  if (event == NULL) return ZE_RESULT_SUCCESS;
+  zocl_commands_use(list->commands, signal);
+  zocl_counter_end(event, signal, true);
   return ZE_RESULT_SUCCESS;
 }
 

@@ -17,9 +17,9 @@
  * Gates are user events of OpenCL: commands already submitted that wait for
  * the signal to be set.
  *
- * A signal of a counter-based event is never reset: it stands for the last
- * command it was given to and forgets those before.  What waits for it waits
- * for the command it stands for when the wait is submitted.
+ * A signal of a counter-based event is never reset: it stands for one command,
+ * and where that is submitted again, for the last time.  What waits for it
+ * waits for the command as it was last submitted then.
  */
 #include "zocl.h"
 
@@ -176,10 +176,11 @@ bool zocl_signal_timed(const zocl_signal *signal)
   return signal->timed;
 }
 
-void zocl_signal_count(zocl_signal *signal)
+zocl_signal *zocl_signal_counter(zocl_driver *driver, bool timed, bool set)
 {
-  signal->counted = true;
-  atomic_store(&signal->state->set, 1);
+  zocl_signal *signal = zocl_signal_new(driver, timed, set);
+  if (signal != NULL) signal->counted = true;
+  return signal;
 }
 
 bool zocl_signal_counted(const zocl_signal *signal)
@@ -187,21 +188,13 @@ bool zocl_signal_counted(const zocl_signal *signal)
   return signal->counted;
 }
 
-/* Nothing of what it stood for counts any more.  The lock is held. */
+/* What was submitted before does not count any more.  The lock is held. */
 static void forget_locked(zocl_signal *signal)
 {
   while (signal->command_count > 0)
     command_drop(signal, signal->command_count - 1);
   signal->state->status = CL_COMPLETE;
   atomic_store(&signal->state->set, 0);
-}
-
-void zocl_signal_expect(zocl_signal *signal)
-{
-  if (!signal->counted) return;
-  pthread_mutex_lock(&signal->lock);
-  forget_locked(signal);
-  pthread_mutex_unlock(&signal->lock);
 }
 
 /* Have its gates opened as its state says.  The lock is held. */
@@ -545,8 +538,8 @@ static void CL_CALLBACK gates_done(cl_event event, cl_int status, void *data)
   free(o);
 }
 
-/* The gates of a counted signal are for the command of `event`, whatever it
-   will stand for when that is done.  The lock is held and let go. */
+/* The gates of a counted signal are for the command as `event`, even where it
+   is submitted again before that is done.  The lock is held and let go. */
 static ze_result_t unlock_bind(zocl_signal *signal, cl_event event)
 {
   zocl_cl *cl = signal->driver->cl;

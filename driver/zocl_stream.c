@@ -304,6 +304,7 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
       (command->kind == ZOCL_COMMAND_HOST && !command->small))
     return false;
   uint64_t start = zocl_clock();
+  if (command->keep != NULL) command->keep(command->args);
   if (command->kind == ZOCL_COMMAND_HOST) command->function(command->args);
   if (command->kind == ZOCL_COMMAND_RESET) zocl_signal_reset(command->reset);
   if (command->signal != NULL)
@@ -414,10 +415,14 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     result = stream_time(stream);
     if (result != ZE_RESULT_SUCCESS) goto done;
   }
+  if (command->keep != NULL) command->keep(command->args);
   result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
       stream, command, count, waits,
       signal != NULL || count > 0 ? &event : NULL);
-  if (result != ZE_RESULT_SUCCESS) goto done;
+  if (result != ZE_RESULT_SUCCESS) {
+    if (command->drop != NULL) command->drop(command->args);
+    goto done;
+  }
   stream->submitted++;
   if (count > 0) stream_block(stream, event != NULL ? event : waits[count - 1]);
   if (signal == NULL && event != NULL) cl->clReleaseEvent(event);

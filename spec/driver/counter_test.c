@@ -278,6 +278,34 @@ static void test_regular(void)
   MUST(zeCommandQueueDestroy(queue));
 }
 
+/* Regular and immediate lists by turns, each waiting for the one before by the
+   event that it signals itself. */
+static void test_mixed(void)
+{
+  ze_command_queue_handle_t queue = queue_new(s);
+  ze_command_list_handle_t immediate[3], regular[3];
+  ze_event_handle_t event = counter_new(IMMEDIATE | REGULAR);
+  uint32_t n = 0;
+  out[0] = 0;
+  for (int i = 0; i < 3; i++) {
+    regular[i] = ordered_list();
+    immediate[i] = ordered_immediate();
+    MUST(launch(immediate[i], out, ++n, event, event));
+    for (int k = 0; k < 20; k++)
+      MUST(launch(regular[i], out, ++n, event, event));
+    MUST(zeCommandListClose(regular[i]));
+    MUST(zeCommandQueueExecuteCommandLists(queue, 1, &regular[i], NULL));
+  }
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
+  EQUAL(out[0], chained(0, 1, n));
+  for (int i = 0; i < 3; i++) {
+    MUST(zeCommandListDestroy(regular[i]));
+    MUST(zeCommandListDestroy(immediate[i]));
+  }
+  MUST(zeEventDestroy(event));
+  MUST(zeCommandQueueDestroy(queue));
+}
+
 static void test_timestamps(void)
 {
   ze_command_list_handle_t list = ordered_immediate();
@@ -294,6 +322,22 @@ static void test_timestamps(void)
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryKernelTimestamp(event, &second));
   CHECK(second.global.kernelStart >= first.global.kernelEnd);
+  /* Asked by a command of the launch before it, which it is then lost to. */
+  ze_kernel_timestamp_result_t *asked =
+      (ze_kernel_timestamp_result_t *)(out + 16);
+  memset(asked, 0, sizeof *asked);
+  hold(list);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeCommandListAppendQueryKernelTimestamps(list, 1, &event, asked,
+                                                   NULL, NULL, 0, NULL));
+  MUST(launch(list, out, 1, event, NULL));
+  MUST(zeEventDestroy(event));
+  MUST(zeEventHostSignal(held));
+  event = counter_new(0);
+  MUST(zeCommandListAppendSignalEvent(list, event));
+  MUST(zeEventHostSynchronize(event, UINT64_MAX));
+  EQUAL(asked->global.kernelStart, second.global.kernelStart);
+  EQUAL(asked->global.kernelEnd, second.global.kernelEnd);
   MUST(zeEventDestroy(event));
   event = counter_new(0);
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -455,6 +499,7 @@ int main(void)
   test_order();
   test_reuse();
   test_regular();
+  test_mixed();
   test_timestamps();
   test_errors();
   test_pool();
