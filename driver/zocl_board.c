@@ -140,14 +140,12 @@ bool zocl_board_watch(zocl_board *board, zocl_signal *signal)
   bool watched = board->watching;
   if (!watched) {
     pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     zocl_board_ref(board);
-    watched = board->watching =
-        pthread_create(&thread, &attributes, watcher, board) == 0;
-    if (!watched) atomic_fetch_sub(&board->references, 1);
-    pthread_attr_destroy(&attributes);
+    watched = board->watching = zocl_thread_start(&thread, watcher, board);
+    if (watched)
+      pthread_detach(thread);
+    else
+      atomic_fetch_sub(&board->references, 1);
   }
   if (watched) {
     zocl_signal_ref(signal);

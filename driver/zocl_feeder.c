@@ -14,7 +14,6 @@
  */
 #include "zocl.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -139,16 +138,11 @@ static void *feeder_main(void *arg)
   return NULL;
 }
 
-/* The host's signals are for the host's threads. */
 static bool feeder_start(zocl_feeder *feeder)
 {
-  sigset_t all, old;
-  if (feeder->started) return true;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  feeder->started =
-      pthread_create(&feeder->thread, NULL, feeder_main, feeder) == 0;
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (!feeder->started)
+    feeder->started =
+        zocl_thread_start(&feeder->thread, feeder_main, feeder);
   return feeder->started;
 }
 
