@@ -80,6 +80,8 @@ HOST := $(BUILD)/spec/host
 FAULT := $(BUILD)/spec/ze_fault.so
 NATIVE := $(BUILD)/spec/native.so
 OCLOC := $(BUILD)/spec/libocloc.so
+OPEN := $(BUILD)/spec/ze_open.so
+MISUSE := $(BUILD)/spec/misuse
 # What specs load.
 LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
@@ -170,7 +172,7 @@ test: ## install what is missing, build and run the whole suite
 	@sh scripts/packages build run test
 	@$(MAKE) --no-print-directory check
 
-build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) ## build the suite's C programs
+build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) $(OPEN) $(MISUSE) ## build the suite's C programs
 
 check: all $(TESTS) $(EMBED) $(LIBRARIES) ## run the suite, installing nothing
 	$(WITH) sh scripts/run-tests $(BUSTED)
@@ -226,6 +228,11 @@ check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
 check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## the suite under the loader's validation layer
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
 	$(WITH) sh scripts/run-tests $(BUSTED)
+
+# LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
+# in a Debian 13 chroot.
+check-lifetime: ## the suite under a current loader's checkers; LOADER=dir
+	BUSTED="$(BUSTED)" sh scripts/check-lifetime $(LOADER)
 
 check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
 	sh scripts/check-debian13
@@ -328,6 +335,16 @@ $(OCLOC): $(BUILD)/obj/spec/support/ocloc_fake.o
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^
 
+$(OPEN): $(BUILD)/obj/spec/support/ze_open.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^ -ldl
+
+$(MISUSE): $(BUILD)/obj/spec/support/misuse.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader
+
 # The kernels' own OpenCL C is compiled as C, with what is no C defined away.
 $(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -385,6 +402,6 @@ FORCE:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
   check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
-  check-debian13 check-exports check-docs check-lint conformance bench \
+  check-debian13 check-lifetime check-exports check-docs check-lint conformance bench \
   bench-costs bench-driver bench-dist bench-instructions install uninstall \
   clean help FORCE
