@@ -585,7 +585,25 @@ describe("Ctrl-C", function()
     ["a queue"] = "q:wait()", read = "x:read()",
     ["staged read"] = "y:read()", index = "return x[1]",
     assignment = "x[1] = 1", string = "x:string()", time = "ev:time()",
-    write = "x:write {1}",
+    write = "x:write {1}", ["x:save"] = "x:save(io.tmpfile())",
+    ["x:export"] = "x:export()", ["an event in a coroutine"] =
+      "coroutine.wrap(function() ev:wait() end)()",
+    await = "ev:await()", ["await in a coroutine"] =
+      "local co = coroutine.wrap(function() ev:await() end) " ..
+      "while true do co() end",
+    ["a yield that is no yield"] =
+      "coroutine.wrap(function() ev:await(function() end) end)()",
+    ["a queue that is full"] = "while true do q:barrier() end",
+    ["plan:run"] = "lze.graph():task('t', mod.add, 1, x, 1):compile():run()",
+    ["plan:run with calls"] = "lze.graph():task('t', mod.add, 1, x, 1)" ..
+      ":call('c', print):compile():run()",
+    ["plan:fetch"] = "local p = lze.graph():task('t', mod.add, 1, x, 1)" ..
+      ":output(x, 'demand'):compile() p:start() p:fetch(x)",
+    ["plan:report"] = "local p = lze.graph():task('t', mod.add, 1, x, 1)" ..
+      ":compile {profile = true} p:start() p:report()",
+    ["an input from a table"] = "lze.graph():input(x, 'every', {1})" ..
+      ":task('t', mod.add, 1, x, 1):compile():run()",
+    ["lze.tune"] = "lze.tune(mod.add, 1, x, 1)",
   } do
     test("interrupts the wait of " .. name, function()
       -- Long work, not waited for: the process kills itself.

@@ -302,11 +302,23 @@ uint64_t lze_now_ns(void) {
 }
 
 int lze_run_hook(lua_State *L) {
-  if (lua_gethook(L) == NULL) return LUA_OK;
+  lze_State *S = lze_state(L);
+  /* A signal's handler sets that of the main thread, whichever runs: a
+     coroutine without one runs it in its place, and a hook that removes itself
+     does so from there. */
+  lua_Hook lent = lua_gethook(L) == NULL ? lua_gethook(S->main) : NULL;
+  if (lua_gethook(L) == NULL && lent == NULL) return LUA_OK;
   if (!lua_checkstack(L, LUA_MINSTACK)) return LUA_OK;
+  if (lent != NULL)
+    lua_sethook(L, lent, lua_gethookmask(S->main), lua_gethookcount(S->main));
   /* Calling a Lua function is what makes Lua run a hook of any kind. */
-  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->hook_ref);
-  return lua_pcall(L, 0, 0, 0);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->hook_ref);
+  int status = lua_pcall(L, 0, 0, 0);
+  if (lent != NULL && lua_gethook(L) == NULL)
+    lua_sethook(S->main, NULL, 0, 0);
+  else if (lent != NULL)
+    lua_sethook(L, NULL, 0, 0);
+  return status;
 }
 
 void lze_open_error(lua_State *L) {

@@ -401,7 +401,8 @@ lua_Integer lze_opt_integer(lua_State *L, int arg, const char *name,
    time of lze_now_ns at which it runs out, UINT64_MAX for never. */
 uint64_t lze_check_deadline(lua_State *L, int arg);
 
-/* Let a pending debug hook run (Ctrl-C in lua5.4 sets one).  Returns LUA_OK,
+/* Let a pending debug hook run (Ctrl-C in lua5.4 sets one), the main thread's
+   for a coroutine that has none.  Returns LUA_OK,
    or the status of an error that is then on the stack, to be raised with
    lua_error after cleaning up. */
 int lze_run_hook(lua_State *L);

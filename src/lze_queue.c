@@ -768,6 +768,9 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
     lze_runs_advance(L);
     c = event_check(L);
     if (lze_command_poll(c)) break;
+    /* A hook of this coroutine's own runs in the call. */
+    if (lua_gethook(L) == NULL && lze_run_hook(L) != LUA_OK)
+      return lua_error(L);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 1);
     lua_callk(L, 1, 0, 0, event_await_more);
