@@ -309,6 +309,11 @@ local function overlap(a, b)
     b.at < a.at + a.count
 end
 
+-- Ranges of more than a few work-items: the device compiles for each group
+-- size that comes up.
+local ranges = {64, 96, 100, 128, 250, 255, 256, 500, 1000, 1009, 1024, 2000,
+  2048, 2999, 3000}
+
 step(16, "launch", function()
   local y, x = pick(s.buffers), pick(s.buffers)
   if not y then return end
@@ -319,7 +324,8 @@ step(16, "launch", function()
   local mod = module and module.object or world.mod
   local name = pick {"add", "add", "axpy", "groups"}
   if name == "axpy" and overlap(x, y) then name = "add" end
-  local n = random(10) == 1 and 0 or random(y.count + 3)
+  local n = random(10) == 1 and 0 or
+    y.count > 70 and pick(ranges) or random(y.count + 3)
   local how_far = {n, queue = q and q.object}
   local offset = name ~= "groups" and random(4) == 1 and random(0, 9) or nil
   how_far.offset = offset
