@@ -498,10 +498,6 @@ cl_int zocl_image_enqueue(const zocl_device *device, cl_command_queue queue,
    be no more. */
 bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
 
-/* Copy, with other threads where it is much; what overlaps is copied as by
-   memmove. */
-void zocl_copy_bytes(void *to, const void *from, size_t size);
-
 /* ------------------------------------------------------------------------
  * zocl_signal.c: something that becomes true once and may be reset.
  *

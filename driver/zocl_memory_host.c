@@ -61,7 +61,7 @@ const zocl_memory zocl_memory_host = {
 void zocl_memory_copy(void *args)
 {
   const zocl_copy *copy = args;
-  zocl_copy_bytes(copy->to, copy->from, copy->size);
+  memmove(copy->to, copy->from, copy->size);
 }
 
 void zocl_memory_fill(void *args)
