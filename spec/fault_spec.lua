@@ -203,6 +203,26 @@ local names = {}
 for name in pairs(calls) do names[#names + 1] = name end
 table.sort(names)
 
+describe("the script of the sweeps", function()
+  it("touches every public function", function()
+    local function read(path)
+      local file <close> = assert(io.open(path))
+      return file:read "a"
+    end
+    local text, missing = read "spec/support/everything.lua", {}
+    local count = 0
+    for class, dot, name in read "types/lze.lua":gmatch
+      "\nfunction ([%w_.]-)([.:])([%w_]+)%(" do
+      count = count + 1
+      if not text:find("%" .. dot .. name .. "%f[^%w_]") then
+        missing[#missing + 1] = class .. dot .. name
+      end
+    end
+    assert.equal("", table.concat(missing, " "))
+    assert.is_true(count > 80)
+  end)
+end)
+
 describe("a driver that fails", function()
   it("is asked for all that lze uses", function()
     local file <close> = assert(io.open "src/lze_private.h")

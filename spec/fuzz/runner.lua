@@ -126,10 +126,10 @@ function runner.main(options)
       local ok, output = again("run", seed, math.min(options.count,
         stop - seed), name, start + seconds)
       local file <close> = assert(io.open(name))
-      local reached = integer(file:read "n")
+      local reached = file:read "n" -- nothing where it did not get that far
       if not ok then
         io.write(output)
-        shrink(reached, options.steps)
+        if reached then shrink(reached, options.steps) end
         print("failed")
         return false
       end

@@ -424,6 +424,25 @@ part("task graphs on several queues", function()
   same(filled(64, 18), x[6]:read())
 end)
 
+part("task graphs in batches", function()
+  local n = 4096
+  local x = lze.buffer("int", n, {usage = "host"}):fill(3)
+  local plan <close> = lze.graph():task("add", spec().add, n, x, 1)
+    :compile {batch_bytes = n, memory_bytes = 8 * n}
+  plan:run()
+  assert(x[1] == 4 and x[n] == 4)
+end)
+
+part("callbacks that enqueue beside work that waits for the run", function()
+  local x = lze.buffer("int", 4, {usage = "device"}):fill(1)
+  local plan <close> = lze.graph():task("add", spec().add, 4, x, 1)
+    :call("call", function() x:fill(x:read(1, 1)[1] * 10) end):compile()
+  local ev = plan:start()
+  local y = lze.buffer("int", 4):copy(x)
+  assert(ev:wait(limit))
+  same({20, 20, 20, 20}, y:read())
+end)
+
 part("housekeeping", function()
   local s = lze.stats()
   assert(s.bytes <= s.peak_bytes and s.launches >= 0)
