@@ -173,6 +173,7 @@ typedef struct zocl_knobs {
   uint64_t gpu;                   /* every device says that it is one */
   uint64_t copy_engine;           /* a second group, of queues that only copy */
   uint64_t delay_start_us, delay_end_us;
+  char sysfs_root[256];           /* what /sys and /proc lie below, or "" */
   bool slow; /* something is to be done before and after each command */
 } zocl_knobs;
 
@@ -185,6 +186,23 @@ bool zocl_knobs_read(void);
 /* ------------------------------------------------------------------------
  * zocl_device.c: devices and their properties.
  */
+
+/* What sysman tells of a device (zocl_sysman.c). */
+typedef enum zocl_sensor_kind {
+  ZOCL_SENSOR_MEMORY,
+  ZOCL_SENSOR_ENGINE,
+  ZOCL_SENSOR_FREQUENCY,
+  ZOCL_SENSOR_HOTTEST,
+  ZOCL_SENSOR_COOLEST,
+  ZOCL_SENSOR_POWER,
+  ZOCL_SENSORS
+} zocl_sensor_kind;
+
+/* What handles of sensors point to. */
+typedef struct zocl_sensor {
+  zocl_handle handle;
+  zocl_device *device;
+} zocl_sensor;
 
 struct _ze_device_handle_t {
   zocl_handle handle;
@@ -209,6 +227,7 @@ struct _ze_device_handle_t {
   uint32_t subgroup_sizes[8], subgroup_count;
   uint8_t uuid[16];
   char name[ZE_MAX_DEVICE_NAME];
+  zocl_sensor sensors[ZOCL_SENSORS]; /* of a root, by kind */
 };
 
 /* Fill `device` from an OpenCL device.  False where Level Zero cannot be had
@@ -258,6 +277,50 @@ size_t zocl_hierarchy_ids(const zocl_driver *driver, cl_device_id *ids,
 bool zocl_hierarchy_show(zocl_driver *driver);
 
 void zocl_hierarchy_free(zocl_driver *driver);
+
+/* ------------------------------------------------------------------------
+ * zocl_sysman.c: what devices say of themselves.
+ */
+
+/* At zeInit: look at ZES_ENABLE_SYSMAN. */
+void zocl_sysman_init(void);
+
+/* ------------------------------------------------------------------------
+ * zocl_sensors.c: what Linux tells of the CPUs.
+ *
+ * Each function is false where there is no such sensor.
+ */
+
+/* Bytes that there are, and that programs could have. */
+bool zocl_sensors_memory(uint64_t *size, uint64_t *available);
+
+/* Microseconds since the start of the machine that the CPUs were busy, on the
+   mean, and all in all. */
+bool zocl_sensors_activity(uint64_t *busy, uint64_t *all);
+
+/* MHz, -1 where it is not known: what the slowest and the fastest CPU can do,
+   what they are allowed, and the fastest one now, which is always known. */
+typedef struct zocl_frequency {
+  double min, max, low, high, now;
+} zocl_frequency;
+bool zocl_sensors_frequency(zocl_frequency *frequency);
+
+/* Celsius, of the hottest and the coolest sensor; the limit may be -1. */
+typedef struct zocl_temperature {
+  double most, least, limit;
+} zocl_temperature;
+bool zocl_sensors_temperature(zocl_temperature *temperature);
+
+/* All packages together: microjoules so far, and what they may draw for long,
+   for short and at all, in milliwatts and over milliseconds, or -1. */
+enum { ZOCL_POWER_LIMITS = 3 };
+typedef struct zocl_power {
+  uint32_t packages;
+  bool enabled;
+  uint64_t energy;
+  int64_t limit[ZOCL_POWER_LIMITS], interval[ZOCL_POWER_LIMITS], max;
+} zocl_power;
+bool zocl_sensors_power(zocl_power *power);
 
 /* ------------------------------------------------------------------------
  * zocl_context.c: contexts.

@@ -14,6 +14,7 @@
 #define ZOCL_API_H
 
 #include <level_zero/ze_api.h>
+#include <level_zero/zes_api.h>
 
 /* E(table, index, minor version of its arrival, name); up to version 1.4, the
    oldest headers that this driver is built with. */
@@ -209,10 +210,55 @@
   E(ExecutableGraph, 0, 17, ExecutableGraphGetSourceGraphExt) \
   E(ExecutableGraph, 1, 17, ExecutableGraphDestroyExt)
 
+/* The same for zes; zesFooBar is implemented by zocl_zesFooBar. */
+#define ZOCL_SYSMAN_ENTRIES(E)                         \
+  E(SysmanDevice, 0, 0, DeviceGetProperties)           \
+  E(SysmanDevice, 1, 0, DeviceGetState)                \
+  E(SysmanDevice, 9, 0, DeviceEnumEngineGroups)        \
+  E(SysmanDevice, 14, 0, DeviceEnumFrequencyDomains)   \
+  E(SysmanDevice, 16, 0, DeviceEnumMemoryModules)      \
+  E(SysmanDevice, 18, 0, DeviceEnumPowerDomains)       \
+  E(SysmanDevice, 19, 0, DeviceGetCardPowerDomain)     \
+  E(SysmanDevice, 24, 0, DeviceEnumTemperatureSensors) \
+  E(SysmanPower, 0, 0, PowerGetProperties)             \
+  E(SysmanPower, 1, 0, PowerGetEnergyCounter)          \
+  E(SysmanPower, 2, 0, PowerGetLimits)                 \
+  E(SysmanPower, 6, 0, PowerGetLimitsExt)              \
+  E(SysmanFrequency, 0, 0, FrequencyGetProperties)     \
+  E(SysmanFrequency, 2, 0, FrequencyGetRange)          \
+  E(SysmanFrequency, 4, 0, FrequencyGetState)          \
+  E(SysmanEngine, 0, 0, EngineGetProperties)           \
+  E(SysmanEngine, 1, 0, EngineGetActivity)             \
+  E(SysmanMemory, 0, 0, MemoryGetProperties)           \
+  E(SysmanMemory, 1, 0, MemoryGetState)                \
+  E(SysmanTemperature, 0, 0, TemperatureGetProperties) \
+  E(SysmanTemperature, 3, 0, TemperatureGetState)
+
+#define ZOCL_NEWER_SYSMAN_ENTRIES(E)                   \
+  E(SysmanGlobal, 0, 5, Init)                          \
+  E(SysmanDevice, 29, 5, DeviceGet)                    \
+  E(SysmanDriver, 2, 5, DriverGet)                     \
+  E(SysmanDriver, 3, 8, DriverGetExtensionProperties)  \
+  E(SysmanDriver, 4, 8, DriverGetExtensionFunctionAddress)
+
 #define ZOCL_DECLARE(table, index, minor, name) \
   __typeof__(ze##name) zocl_##name;
 ZOCL_ENTRIES(ZOCL_DECLARE)
 #undef ZOCL_DECLARE
+#define ZOCL_DECLARE(table, index, minor, name) \
+  __typeof__(zes##name) zocl_zes##name;
+ZOCL_SYSMAN_ENTRIES(ZOCL_DECLARE)
+#undef ZOCL_DECLARE
+
+ze_result_t zocl_zesInit(uint32_t flags);
+ze_result_t zocl_zesDriverGet(uint32_t *count, zes_driver_handle_t *drivers);
+ze_result_t zocl_zesDeviceGet(zes_driver_handle_t driver, uint32_t *count,
+                              zes_device_handle_t *devices);
+ze_result_t zocl_zesDriverGetExtensionProperties(zes_driver_handle_t driver,
+                                                 uint32_t *count,
+                                                 void *properties);
+ze_result_t zocl_zesDriverGetExtensionFunctionAddress(
+    zes_driver_handle_t driver, const char *name, void **address);
 
 /* ze_init_driver_type_desc_t (1.10). */
 typedef struct zocl_init_desc {

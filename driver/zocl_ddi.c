@@ -38,6 +38,14 @@ enum table {
   KernelExp,
   Graph,
   ExecutableGraph,
+  SysmanGlobal,
+  SysmanDriver,
+  SysmanDevice,
+  SysmanPower,
+  SysmanFrequency,
+  SysmanEngine,
+  SysmanMemory,
+  SysmanTemperature,
   TABLE_COUNT
 };
 
@@ -49,6 +57,11 @@ static const struct entry {
   {table, index, minor, (entry_function)zocl_##name},
   ZOCL_ENTRIES(ENTRY)
   ZOCL_NEWER_ENTRIES(ENTRY)
+#undef ENTRY
+#define ENTRY(table, index, minor, name) \
+  {table, index, minor, (entry_function)zocl_zes##name},
+  ZOCL_SYSMAN_ENTRIES(ENTRY)
+  ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
 #undef ENTRY
 };
 
@@ -123,23 +136,23 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(zet, Debug, NONE)
 
 #define SYSMAN_TABLES(T)                                                      \
-  T(zes, Global, NONE)                                                        \
-  T(zes, Device, NONE)                                                        \
+  T(zes, Global, SysmanGlobal)                                                \
+  T(zes, Device, SysmanDevice)                                                \
   T(zes, DeviceExp, NONE)                                                     \
-  T(zes, Driver, NONE)                                                        \
+  T(zes, Driver, SysmanDriver)                                                \
   T(zes, DriverExp, NONE)                                                     \
   T(zes, Overclock, NONE)                                                     \
   T(zes, Scheduler, NONE)                                                     \
   T(zes, PerformanceFactor, NONE)                                             \
-  T(zes, Power, NONE)                                                         \
-  T(zes, Frequency, NONE)                                                     \
-  T(zes, Engine, NONE)                                                        \
+  T(zes, Power, SysmanPower)                                                  \
+  T(zes, Frequency, SysmanFrequency)                                          \
+  T(zes, Engine, SysmanEngine)                                                \
   T(zes, Standby, NONE)                                                       \
   T(zes, Firmware, NONE)                                                      \
   T(zes, FirmwareExp, NONE)                                                   \
-  T(zes, Memory, NONE)                                                        \
+  T(zes, Memory, SysmanMemory)                                                \
   T(zes, FabricPort, NONE)                                                    \
-  T(zes, Temperature, NONE)                                                   \
+  T(zes, Temperature, SysmanTemperature)                                      \
   T(zes, Psu, NONE)                                                           \
   T(zes, Fan, NONE)                                                           \
   T(zes, Led, NONE)                                                           \
@@ -179,6 +192,11 @@ static const entry_function tables[TABLE_COUNT][TABLE_ROOM] = {
   [table][index] = (entry_function)zocl_##name,
   ZOCL_ENTRIES(ENTRY)
   ZOCL_NEWER_ENTRIES(ENTRY)
+#undef ENTRY
+#define ENTRY(table, index, minor, name) \
+  [table][index] = (entry_function)zocl_zes##name,
+  ZOCL_SYSMAN_ENTRIES(ENTRY)
+  ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
 #undef ENTRY
 };
 

@@ -175,6 +175,7 @@ fail:
 static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
+  zocl_sysman_init();
   zocl_fail(0, "no OpenCL device");
   size_t n = zocl_knobs_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
                                : 0;
@@ -374,6 +375,11 @@ ze_result_t zocl_DriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
   {"ze" #function, (void (*)(void))zocl_##function},
     ZOCL_ENTRIES(FUNCTION)
     ZOCL_NEWER_ENTRIES(FUNCTION)
+#undef FUNCTION
+#define FUNCTION(table, index, minor, function) \
+  {"zes" #function, (void (*)(void))zocl_zes##function},
+    ZOCL_SYSMAN_ENTRIES(FUNCTION)
+    ZOCL_NEWER_SYSMAN_ENTRIES(FUNCTION)
 #undef FUNCTION
     {"zoclKernelPrepare", (void (*)(void))zocl_KernelPrepare},
   };

@@ -41,6 +41,8 @@ static zocl_device *device_new(zocl_driver *driver, uint32_t index,
     driver->host_max_alloc = device->max_alloc;
   }
   memory_limit(device, zocl_knob.memory_bytes);
+  for (int i = 0; i < ZOCL_SENSORS; i++)
+    device->sensors[i] = (zocl_sensor){device->handle, device};
   return device;
 }
 

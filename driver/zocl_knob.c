@@ -19,7 +19,7 @@ zocl_knobs zocl_knob = {
 static const struct {
   const char *name;
   uint64_t min, max;
-  uint64_t *value;
+  uint64_t *value; /* NULL: a directory, for zocl_knob.sysfs_root */
 } knobs[] = {
   {"ZOCL_ROOT_DEVICES", 1, ZOCL_MAX_PARTS, &zocl_knob.root_devices},
   {"ZOCL_SUB_DEVICES", 0, ZOCL_MAX_PARTS, &zocl_knob.sub_devices},
@@ -30,8 +30,20 @@ static const struct {
   {"ZOCL_COPY_ENGINE", 0, 1, &zocl_knob.copy_engine},
   {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us},
   {"ZOCL_DELAY_END_US", 0, 10000000, &zocl_knob.delay_end_us},
+  {"ZOCL_SYSFS_ROOT", 0, 0, NULL},
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+static bool root_read(const char *text)
+{
+  if (*text == '/' && strlen(text) < sizeof zocl_knob.sysfs_root &&
+      access(text, X_OK) == 0) {
+    strcpy(zocl_knob.sysfs_root, text);
+    return true;
+  }
+  zocl_fail(0, "ZOCL_SYSFS_ROOT=%s is not the full name of a directory", text);
+  return false;
+}
 
 /* One definition of the environment, "NAME=value". */
 static bool knob_read(const char *definition)
@@ -51,6 +63,7 @@ static bool knob_read(const char *definition)
     zocl_fail(0, "%.*s is not known, of %s", (int)n, definition, names);
     return false;
   }
+  if (knobs[i].value == NULL) return root_read(text);
   char *end;
   errno = 0;
   unsigned long long value = strtoull(text, &end, 10);

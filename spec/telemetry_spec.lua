@@ -29,11 +29,44 @@ local function telemetry(mode, device, env)
 end
 
 describe("dev:telemetry", function()
-  it("has what there is: here, nothing", function()
+  it("has what there is", function()
     for _, dev in ipairs(lze.devices()) do
-      assert.equal("table", type(dev:telemetry()))
+      local t = dev:telemetry()
+      assert.is_true(t.memory_used_bytes == nil or
+        t.memory_used_bytes <= t.memory_total_bytes)
     end
-    assert.equal("\n\n", telemetry(false))
+  end)
+
+  -- The driver for CPUs reads files of Linux: these are of a machine of ours.
+  it("has what Linux tells of CPUs", function()
+    process.with_directory(function(root)
+      local function put(directory, name, text)
+        os.execute(("mkdir -p %s/%s"):format(root, directory))
+        local f = assert(io.open(("%s/%s/%s"):format(root, directory, name),
+          "w"))
+        f:write(text)
+        f:close()
+      end
+      local env = {ZE_ENABLE_ALT_DRIVERS = build .. "/libze_opencl.so",
+        ZOCL_SYSFS_ROOT = root}
+      assert.equal("\n\n", telemetry(false, "0", env))
+      put("proc", "meminfo", "MemTotal: 4096 kB\nMemAvailable: 1024 kB\n")
+      put("proc", "stat", "cpu 1 1 1 5 1 0 0 0 0 0\ncpu0 1 1 1 5 1 0 0 0\n")
+      put("sys/class/hwmon/hwmon0", "name", "k10temp\n")
+      put("sys/class/hwmon/hwmon0", "temp1_input", "61500\n")
+      put("sys/devices/system/cpu/cpufreq/policy0", "scaling_cur_freq",
+        "2400000\n")
+      put("sys/class/powercap/intel-rapl:0", "name", "package-0\n")
+      put("sys/class/powercap/intel-rapl:0", "energy_uj", "2500000\n")
+      -- Nothing moves here, so that there are no rates but that of energy.
+      local line = "energy_joules=2.5 frequency_mhz=2400 " ..
+        "memory_total_bytes=4194304 memory_used_bytes=3145728 power_watts=0 " ..
+        "temperature_celsius=61.5\n"
+      assert.equal(line .. line, telemetry(false, "0", env))
+      -- A tile has none of its own.
+      env.ZOCL_SUB_DEVICES = "2"
+      assert.equal("\n\n", telemetry(false, "0.1", env))
+    end)
   end)
 
   it("has the sensors of a device", function()

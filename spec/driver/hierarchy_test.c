@@ -603,6 +603,7 @@ int main(int argc, char **argv)
         "ZE_FLAT_DEVICE_HIERARCHY=flat is not COMPOSITE, FLAT or COMBINED");
 
   fails("ZOCL_ROOT_DEVICES=0", "ZOCL_ROOT_DEVICES=0 is not a number from 1");
+  fails("ZOCL_SYSFS_ROOT=sys", "ZOCL_SYSFS_ROOT=sys is not the full name");
   fails("ZOCL_SUB_DEVICES=two", "ZOCL_SUB_DEVICES=two is not a number");
   fails("ZOCL_PEER_ACCESS=", "ZOCL_PEER_ACCESS= is not a number from 0 to 1");
   fails("ZOCL_MEMORY_BYTES=99999999999999999999", "is not a number");
