@@ -155,6 +155,7 @@ typedef struct Compiler {
   lze_Plan *p;
   int table;                    /* the plan's */
   int problems;                 /* an array of messages */
+  int visits;                   /* {buffer = {device = {staging, shadow, n}}} */
 } Compiler;
 
 /* Keep what is wrong with step i, the message on the top. [-1, +0] */
@@ -220,8 +221,53 @@ static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
 typedef struct Visit {
   int argument;                 /* position among the values */
   int buffer, staging, shadow;  /* on the stack */
+  uint32_t number;
   const lze_DeviceInfo *home;
 } Visit;
+
+/* Push what the buffer on the top of the stack comes to on that device, and
+   by way of which memory: the same for all tasks there. Returns its number.
+   [-0, +2] */
+static uint32_t visit_push(lua_State *L, const Compiler *c,
+                           const lze_DeviceInfo *device) {
+  int buffer = lua_gettop(L);
+  const lze_Buffer *b = lze_test_buffer(L, buffer);
+  lua_pushvalue(L, buffer);
+  if (lua_rawget(L, c->visits) != LUA_TTABLE) {
+    lua_newtable(L);
+    lua_pushvalue(L, buffer);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, c->visits);
+    lua_remove(L, -2);
+  }
+  if (lua_rawgetp(L, -1, device) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_createtable(L, 3, 0);
+    lze_push_scratch(L, b->type, b->count)->host = true;
+    lua_rawseti(L, -2, 1);
+    lze_push_scratch(L, b->type, b->count)->device = device;
+    lua_rawseti(L, -2, 2);
+    lua_pushinteger(L, c->p->visit_count++);
+    lua_rawseti(L, -2, 3);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, buffer + 1, device);
+  }
+  lua_rawgeti(L, buffer + 2, 3);
+  uint32_t number = (uint32_t)lua_tointeger(L, -1);
+  lua_rawgeti(L, buffer + 2, 2);
+  lua_replace(L, buffer + 3);
+  lua_rawgeti(L, buffer + 2, 1);
+  lua_replace(L, buffer + 1);
+  lua_remove(L, buffer + 2);
+  return number;
+}
+
+/* The step that was added last is a part of a visit. */
+static void visit_leg(const Compiler *c, const Visit *t, lze_Leg leg) {
+  lze_Step *s = &c->p->steps[c->p->count - 1];
+  s->leg = leg;
+  s->visit = t->number;
+}
 
 /* The task whose table is on the top of the stack, with the device buffers of
    others replaced. [-1, +0] */
@@ -242,16 +288,17 @@ static void compile_visits(lua_State *L, const Compiler *c,
       lua_pop(L, 1);
       continue;
     }
-    const lze_Buffer *b = lze_test_buffer(L, -1);
     Visit *t = &visits[n++];
-    *t = (Visit){(int)v, lua_gettop(L), lua_gettop(L) + 1, lua_gettop(L) + 2,
-                 home};
-    lze_push_scratch(L, b->type, b->count)->host = true;
-    lze_push_scratch(L, b->type, b->count)->device = device;
+    *t = (Visit){.argument = (int)v, .buffer = lua_gettop(L), .home = home};
+    t->staging = t->buffer + 1;
+    t->shadow = t->buffer + 2;
+    t->number = visit_push(L, c, device);
     lua_pushfstring(L, "%s (argument %d to the host)", name, (int)v - 2);
     compile_move(L, c, t->staging, t->buffer, home);
+    visit_leg(c, t, LZE_LEG_LEAVES);
     lua_pushfstring(L, "%s (argument %d to the device)", name, (int)v - 2);
     compile_move(L, c, t->shadow, t->staging, device);
+    visit_leg(c, t, LZE_LEG_ARRIVES);
     lua_pushvalue(L, t->shadow);
     lua_rawseti(L, step, v);
   }
@@ -265,7 +312,7 @@ static void compile_visits(lua_State *L, const Compiler *c,
     lua_pushvalue(L, t->shadow);
     lua_rawget(L, stubs);
     const lze_Buffer *stub = lze_test_buffer(L, -1);
-    bool written = false;
+    bool written = c->p->steps[task].empty; /* who knows */
     for (uint32_t a = 0; a < c->p->nodes[task].access_count; a++)
       if (c->p->nodes[task].accesses[a].storage == stub->storage)
         written = written || c->p->nodes[task].accesses[a].write;
@@ -274,9 +321,11 @@ static void compile_visits(lua_State *L, const Compiler *c,
     lua_pushfstring(L, "%s (argument %d from the device)", name,
                     t->argument - 2);
     compile_move(L, c, t->staging, t->shadow, device);
+    visit_leg(c, t, LZE_LEG_RETURNS);
     lua_pushfstring(L, "%s (argument %d from the host)", name,
                     t->argument - 2);
     compile_move(L, c, t->buffer, t->staging, t->home);
+    visit_leg(c, t, LZE_LEG_BACK);
   }
   lua_settop(L, step - 1);
 }
@@ -792,7 +841,9 @@ void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
                  const char *name) {
   int top = lua_gettop(L);
   lua_newtable(L);
-  Compiler c = {.p = p, .table = table, .problems = top + 1};
+  lua_newtable(L);
+  Compiler c = {.p = p, .table = table, .problems = top + 1,
+                .visits = top + 2};
   if (p->batch_bytes == 0 ||
       !compile_batches(L, &c, graph, name, p->batch_bytes)) {
     lua_pushvalue(L, graph);

@@ -294,6 +294,7 @@ int lze_plan_compile(lua_State *L) {
   lua_setiuservalue(L, plan, 1);
   lze_flatten(L, p, table, graph, name);
   if (spread > 0) plan_spread(L, p, table, devices, spread);
+  lze_plan_spare(L, p, table);
   plan_order(L, p);
   p->queue = lze_new_queue(L, context, device);
   lze_plan_place(L, p, table, limit);
@@ -307,7 +308,7 @@ int lze_plan_compile(lua_State *L) {
 /* What was captured must still be open. */
 static void plan_check_captured(lua_State *L, const lze_Plan *p) {
   if (p->broken)
-    luaL_error(L, "%s: a start has failed half way; compile it again",
+    luaL_error(L, "%s: a start or set has failed half way; compile it again",
                p->name);
   for (uint32_t i = 0; i < p->storage_count; i++)
     if (p->storages[i]->o.closed)
@@ -525,6 +526,8 @@ static int plan_set(lua_State *L) {
   lua_Integer at = plan_argument(L, &p->steps[i], 3, count);
   if (p->steps[i].kind == LZE_STEP_CALL)
     luaL_argerror(L, 2, "a call has no arguments");
+  if (p->steps[i].leg != LZE_LEG_NONE)
+    luaL_argerror(L, 2, "a transfer between devices that lze has put in");
   lua_rawgeti(L, step, at);
   int old = lua_gettop(L);
   set_check_buffer(L, &p->steps[i], old);
@@ -559,8 +562,12 @@ static int plan_set(lua_State *L) {
   }
   p->steps[i].version++;
   p->stale = true;
+  bool broken = p->broken;
+  p->broken = true; /* should memory run out */
+  lze_plan_spare(L, p, table);
   plan_order(L, p);
   lze_plan_place(L, p, table, -1);
+  p->broken = broken;
   lua_settop(L, 1);
   return 1;
 }

@@ -1332,7 +1332,7 @@ lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
 void lze_push_graph_table(lua_State *L, int arg);
 
 /* ------------------------------------------------------------------------
- * lze_plan.c, lze_flatten.c, lze_arena.c, lze_replay.c, lze_run.c and
+ * lze_plan.c, lze_flatten.c, lze_transfer.c, lze_arena.c, lze_replay.c, lze_run.c and
  * lze_report.c: graphs compiled, and their runs.
  *
  * A plan is recorded as closed command lists, a chain of them for each lane of
@@ -1360,8 +1360,19 @@ typedef struct lze_Tape {
 } lze_Tape;
 
 /* What a plan knows of a step besides its lze_Node. */
+/* The steps of a visit: a task uses memory of another device, which comes to a
+   shadow of it by way of the host, and goes back. */
+typedef enum lze_Leg {
+  LZE_LEG_NONE,                 /* not of a transfer that lze has put in */
+  LZE_LEG_LEAVES, LZE_LEG_ARRIVES,
+  LZE_LEG_RETURNS, LZE_LEG_BACK
+} lze_Leg;
+
 typedef struct lze_Step {
   lze_StepKind kind;
+  lze_Leg leg;
+  uint32_t visit;               /* of that leg: which shadow */
+  bool redundant;               /* a leg that need not be made */
   bool empty;                   /* nothing to run */
   const char *name;             /* "graph.task", of the step's table */
   const lze_DeviceInfo *device;
@@ -1391,7 +1402,7 @@ struct lze_Plan {
   lze_Queue *queue;             /* owned: its runs, one after the other */
   bool profile;
   bool stale;                   /* to be recorded again before the next run */
-  bool broken;                  /* a start has failed half way */
+  bool broken;                  /* a start or set has failed half way */
   bool lost;                    /* and nothing can tell when it is over */
   bool begun;                   /* "first" inputs are there */
   bool hosted;                  /* its runs have parts on the host */
@@ -1402,6 +1413,7 @@ struct lze_Plan {
   lze_Node *nodes;
   uint32_t count, capacity;
   uint32_t tasks;               /* of the steps */
+  uint32_t visit_count;         /* shadows of other devices' memory */
   lze_Schedule schedule;
   lze_Engine engines[LZE_MAX_ENGINES];
   uint32_t engine_count;
@@ -1458,6 +1470,9 @@ void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
    what they come to. Returns LUA_OK, or an error that is on the stack. The
    plan's table is at `table`. [-0, +0|1] */
 int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step, uint32_t i);
+/* lze_transfer.c: find the transfers between devices that need not be made, and
+   make their steps empty. */
+void lze_plan_spare(lua_State *L, lze_Plan *p, int table);
 /* lze_arena.c: the bytes of a buffer. */
 lze_Access lze_buffer_span(const lze_Buffer *b);
 /* Where the bytes of `a` are when places are changed: false when they stay;

@@ -449,9 +449,11 @@ bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
                   c->wait_handles);
     count = 0;
   }
-  /* Whoever waits for `done` must not see that of before. */
-  good = good && ZE_TRY(out, zeCommandListAppendEventReset, q->list,
-                        p->done->handle);
+  /* Whoever waits for `done` must not see that of before: the queue, or the
+     host where it goes on after this segment, and has seen that one. */
+  good = good && (last ? ZE_TRY(out, zeCommandListAppendEventReset, q->list,
+                                p->done->handle)
+                       : ZE_TRY(out, zeEventHostReset, p->done->handle));
   if (good && c->first != NULL && segment == 0) {
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, c->first->handle,
                   count, c->wait_handles);

@@ -187,9 +187,11 @@ static void report_push(lua_State *L) {
   set_string(L, "device", p->device->props.name);
   set_integer(L, "runs", p->runs);
   lua_createtable(L, (int)p->count, 0);
+  lua_Integer tasks = 0;
   for (uint32_t i = 0; i < p->count; i++) {
+    if (p->steps[i].redundant) continue;
     push_step(L, p, &t, i);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+    lua_rawseti(L, -2, ++tasks);
   }
   lua_setfield(L, -2, "tasks");
   lua_newtable(L);
@@ -513,6 +515,7 @@ int lze_plan_dot(lua_State *L) {
   for (uint32_t i = 0; i < p->count; i++) {
     const lze_Step *s = &p->steps[i];
     const lze_Numbers *deps = &p->nodes[i].deps;
+    if (s->redundant) continue;
     luaL_addstring(&b, "  ");
     add_quoted(&b, s->name, strlen(s->name));
     luaL_addstring(&b, s->kind == LZE_STEP_TASK ? " [shape=box"
