@@ -901,9 +901,17 @@ static int buffer_view(lua_State *L) {
   return 1;
 }
 
-/* x:export() -> token, an integer, with which lze.import of any state of this
-   process makes a buffer on the same memory; waits for pending work. */
+/* x:export([where]) -> token, with which lze.import makes a buffer on the same
+   memory, after a wait for pending work: an integer, for any state of this
+   process, or with "process" a string, for another process. */
 static int buffer_export(lua_State *L) {
+  lze_check_buffer(L, 1);
+  const char *where =
+      lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (strcmp(where, "process") == 0) return lze_push_passport(L, 1);
+  if (!lua_isnoneornil(L, 2) && strcmp(where, "state") != 0)
+    luaL_argerror(L, 2, lua_pushfstring(L, "state or process expected, got %s",
+                                        lze_describe(L, 2)));
   lua_pushinteger(L, (lua_Integer)lze_export(L, 1));
   return 1;
 }

@@ -232,6 +232,7 @@ size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
   X(zeEventQueryKernelTimestamp)                                             \
   X(zeMemAllocShared) X(zeMemAllocDevice) X(zeMemAllocHost) X(zeMemFree)     \
   X(zeMemGetAllocProperties) X(zeMemGetAddressRange)                         \
+  X(zeMemGetIpcHandle) X(zeMemOpenIpcHandle) X(zeMemCloseIpcHandle)          \
   X(zeModuleCreate) X(zeModuleDestroy) X(zeModuleGetNativeBinary)            \
   X(zeModuleBuildLogGetString) X(zeModuleBuildLogDestroy)                    \
   X(zeKernelCreate) X(zeKernelDestroy) X(zeKernelGetProperties)              \
@@ -843,6 +844,21 @@ void lze_native_unref(lze_Native *native); /* the last one destroys it */
    its context if it is `owned`, then tell all that are to be told.  With one
    reference; NULL without memory. */
 lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned);
+/* An allocation of another process: of which, and the driver's number of it
+   there. */
+typedef struct lze_Origin {
+  uint64_t process, id;
+} lze_Origin;
+/* The same for one that was opened here, to be closed, and that is found by
+   where it comes from: a process that opens memory once has it at one address,
+   so that its commands are kept in order. */
+lze_Memory *lze_memory_opened(lze_Native *native, void *base,
+                              const lze_Origin *origin);
+/* With one reference more, and where it is; NULL where there is none. */
+lze_Memory *lze_memory_find(const lze_Native *native, const lze_Origin *origin,
+                            void **base);
+/* A random number that this process has, and no other. */
+uint64_t lze_process_id(void);
 void lze_memory_ref(lze_Memory *memory);
 void lze_memory_unref(lze_Memory *memory);
 /* Somebody to be told, once however often the same is given; false without
@@ -855,6 +871,17 @@ bool lze_memory_tell(lze_Memory *memory,
 uint64_t lze_export(lua_State *L, int arg);
 /* [-0, +1] the buffer of a token, which is then used up; raises. */
 void lze_push_import(lua_State *L, uint64_t token);
+
+/* ------------------------------------------------------------------------
+ * lze_ipc.c: buffers that go from one process to another.
+ */
+
+/* [-0, +1] a token, a string, for the buffer at `arg`, after a wait for all
+   that this state has under way; raises. */
+int lze_push_passport(lua_State *L, int arg);
+/* [-0, +1 and what keeps the context] the buffer of such a token at `arg`,
+   where the table at `options`, or nil, says; raises. */
+int lze_push_arrival(lua_State *L, int arg, int options);
 
 /* ------------------------------------------------------------------------
  * lze_select.c: device selectors.

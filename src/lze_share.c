@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
 static lze_Native *natives;
@@ -112,9 +114,14 @@ struct lze_Memory {
   lze_Native *native;           /* a reference */
   void *base;
   bool owned;
+  bool opened;                  /* of another process, which is: */
+  lze_Origin origin;
   unsigned references;
   Lease *leases;
+  lze_Memory *next;             /* of those that were opened */
 };
+
+static lze_Memory *opened;
 
 lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned) {
   lze_Memory *m = calloc(1, sizeof *m);
@@ -127,6 +134,45 @@ lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned) {
   return m;
 }
 
+lze_Memory *lze_memory_opened(lze_Native *native, void *base,
+                              const lze_Origin *origin) {
+  lze_Memory *m = lze_memory_new(native, base, false);
+  if (m == NULL) return NULL;
+  m->opened = true;
+  m->origin = *origin;
+  pthread_mutex_lock(&share_lock);
+  m->next = opened;
+  opened = m;
+  pthread_mutex_unlock(&share_lock);
+  return m;
+}
+
+lze_Memory *lze_memory_find(const lze_Native *native, const lze_Origin *origin,
+                            void **base) {
+  pthread_mutex_lock(&share_lock);
+  lze_Memory *m = opened;
+  while (m != NULL &&
+         !(m->native == native && m->origin.process == origin->process &&
+           m->origin.id == origin->id))
+    m = m->next;
+  if (m != NULL) {
+    m->references++;
+    *base = m->base;
+  }
+  pthread_mutex_unlock(&share_lock);
+  return m;
+}
+
+uint64_t lze_process_id(void) {
+  static uint64_t id;
+  pthread_mutex_lock(&share_lock);
+  while (id == 0)
+    if (getrandom(&id, sizeof id, 0) != sizeof id)
+      id = (uint64_t)getpid() << 32 | (lze_now_ns() & UINT32_MAX);
+  pthread_mutex_unlock(&share_lock);
+  return id;
+}
+
 void lze_memory_ref(lze_Memory *memory) {
   pthread_mutex_lock(&share_lock);
   memory->references++;
@@ -136,9 +182,16 @@ void lze_memory_ref(lze_Memory *memory) {
 void lze_memory_unref(lze_Memory *memory) {
   pthread_mutex_lock(&share_lock);
   bool last = --memory->references == 0;
+  if (last && memory->opened) {
+    lze_Memory **link = &opened;
+    while (*link != memory) link = &(*link)->next;
+    *link = memory->next;
+  }
   pthread_mutex_unlock(&share_lock);
   if (!last) return;
   if (memory->owned) ZE(zeMemFree, memory->native->handle, memory->base);
+  if (memory->opened)
+    ZE(zeMemCloseIpcHandle, memory->native->handle, memory->base);
   /* Without the lock: what is told may do anything but use the state. */
   while (memory->leases != NULL) {
     Lease *l = memory->leases;
@@ -262,9 +315,14 @@ void lze_push_import(lua_State *L, uint64_t token) {
   }
 }
 
-/* lze.import(token) -> buffer, on memory that a state exported with x:export,
-   in a context that both share; uses the token up. */
+/* lze.import(token [, options]) -> buffer, on memory that a state exported
+   with x:export: of this process, in a context that both share, which uses the
+   token up; or of another. */
 static int core_import(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) == LUA_TSTRING) return lze_push_arrival(L, 1, 2);
+  if (!lua_isnil(L, 2))
+    luaL_argerror(L, 2, "a token of this process says where: no options");
   lze_push_import(L, (uint64_t)lze_check_integer(L, 1, "token"));
   return 1;
 }

@@ -227,9 +227,11 @@ function Buffer:view(i, j, type) end
 ---@return boolean
 function Buffer:pending() end
 
----A token for lze.import, in this or another Lua state of the process.
----@return integer
-function Buffer:export() end
+---A token for lze.import: an integer, for this or another Lua state of the
+---process, or a string for another process.
+---@param where? "state" | "process"
+---@return integer | string
+function Buffer:export(where) end
 
 function Buffer:close() end
 
@@ -649,10 +651,16 @@ function lze.slice(x, size) end
 ---@field type? lze.ElementType of a buffer
 ---@field count? integer of a buffer
 
----A buffer on what x:export() was called on, in this or another Lua state.
----@param token integer
+---@class lze.ImportOptions
+---@field device? lze.Device | lze.Selector
+---@field context? lze.Context
+
+---A buffer on what x:export() was called on, in this or another Lua state, or
+---in another process.
+---@param token integer | string
+---@param options? lze.ImportOptions with a string
 ---@return lze.Buffer
-function lze.import(token) end
+function lze.import(token, options) end
 
 ---Native objects of the host, which goes on owning them.
 ---@param options lze.WrapOptions

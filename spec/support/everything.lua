@@ -342,6 +342,16 @@ part("export and import", function()
   end
 end)
 
+part("export to another process", function()
+  local x = lze.buffer("int", {1, 2})
+  local token = x:export "process"
+  assert(token:match "^lze%-%x+$")
+  local ok, e = pcall(lze.import, token) -- which this one is not
+  assert(not ok and tostring(e):find "of this process", e)
+  x:fill(3)
+  same({3, 3}, x:read())
+end)
+
 part("several devices", function()
   local dev = lze.device()
   local x = lze.buffer("int", {1, 2, 3, 4})

@@ -185,6 +185,9 @@
   X(PLAIN, Mem, mem, GetAddressRange, zeMemGetAddressRange,                   \
     (ze_context_handle_t c, const void *p, void **base, size_t *size),        \
     (c, p, base, size), 0)                                                    \
+  X(PLAIN, Mem, mem, GetIpcHandle, zeMemGetIpcHandle,                         \
+    (ze_context_handle_t c, const void *p, ze_ipc_mem_handle_t *i),           \
+    (c, p, i), 0)                                                             \
   X(MAKE, Fence, fence, Create, zeFenceCreate,                                \
     (ze_command_queue_handle_t q, const ze_fence_desc_t *d,                   \
      ze_fence_handle_t *h), (q, d, h), FENCE, q, 0)                           \

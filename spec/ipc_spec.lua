@@ -1,0 +1,186 @@
+-- ipc_spec.lua - buffers that go from one process to another.  Damaged handles
+-- of the driver and events are in spec/driver/ipc_test.c.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local process = require "spec.support.process"
+local lze = require "lze"
+
+-- What a Lua program prints in another process; `token` and `lua`, the
+-- interpreter, are there what they are here.
+local function other(program, token)
+  return process.output(("local lze = require 'lze'\nlocal token = %q\n" ..
+    "local lua = %q\n"):format(token or "", process.lua) .. program)
+end
+
+describe("x:export 'process'", function()
+  it("gives a string that another process makes the buffer of", function()
+    for _, usage in ipairs {"shared", "device", "host"} do
+      local x = lze.buffer("int", {1, 2, 3}, {usage = usage})
+      local token = x:export "process"
+      assert.matches("^lze%-%x+$", token)
+      assert.equal("1 2 3\tint\t" .. usage .. "\ttrue\n", other([[
+        local x = lze.import(token)
+        print(table.concat(x:read(), " "), x.type, x.usage,
+          x.device == lze.device())
+        lze.load "kernels/spec.spv".square(#x, x, x)
+        lze.wait()
+      ]], token))
+      assert.same({1, 4, 9}, x:read())
+    end
+  end)
+
+  it("is of what a view shows", function()
+    local x = lze.buffer("float4", 1000)
+    x[999] = {1, 2, 3, 4}
+    assert.equal("8\t2.0\tfloat\n", other([[
+      local y = lze.import(token)
+      print(#y, y[2], y.type)
+      y[8] = 5
+    ]], x:view(999, 1000, "float"):export "process"))
+    assert.same({0, 0, 0, 5}, x[1000])
+  end)
+
+  it("is of no use when its process has ended", function()
+    local out = other [[
+      local x = lze.buffer("int", {7, 8})
+      print(x:export "process")
+    ]]
+    -- It has ended: its memory has gone, since nobody had it open.
+    local token = out:match "lze%-%x+"
+    assert.is_string(token)
+    local err = expect.failure(function() lze.import(token) end)
+    assert.equal("zeMemOpenIpcHandle", err.call)
+    assert.equal("ERROR_INVALID_ARGUMENT", err.code)
+    assert.matches("has not, or no longer, what the handle is of", err.message)
+  end)
+
+  it("keeps what the other opened when its maker closes it", function()
+    local x = lze.buffer("int", {1, 2}, {usage = "device"})
+    local token = x:export "process"
+    local go, done = os.tmpname(), os.tmpname()
+    os.remove(go)
+    os.remove(done)
+    local pipe = assert(io.popen(process.lua .. " -e '" .. ([[
+      local lze = require "lze"
+      local x = lze.import "%s"
+      io.stdout:write "open\n"
+      io.stdout:flush()
+      repeat local f = io.open("%s") until f
+      x:fill(9)
+      print(table.concat(x:read(), " "))
+    ]]):format(token, go) .. "'"))
+    assert.equal("open", pipe:read())
+    x:close()
+    collectgarbage()
+    -- The same bytes are allocated again, and are not those.
+    local y <close> = lze.buffer("int", {3, 4}, {usage = "device"})
+    assert(io.open(go, "w")):close()
+    assert.equal("9 9", pipe:read())
+    assert.is_true(pipe:close())
+    assert.same({3, 4}, y:read())
+    os.remove(go)
+  end)
+
+  it("maps once what is imported twice, and lets go of it", function()
+    local x = lze.buffer("int", 1 << 20)
+    x:fill(1)
+    assert.equal("true\ttrue\t2\t0\n", other([[
+      local before = lze.stats().bytes
+      local a, b = lze.import(token), lze.import(token)
+      print(a.pointer == b.pointer, (pcall(function()
+        lze.load "kernels/spec.spv".square(#a, a, a)
+        a:fill(2)
+        assert(b:pending() or b[1] == 2)
+      end)), b[1 << 20], lze.stats().bytes - before)
+      a:close()
+      assert(b[1] == 2 and not pcall(function() return a[1] end))
+      b = nil
+      collectgarbage() collectgarbage()
+      for i = 1, 100 do
+        local c = lze.import(token)
+        assert(c[i] == 2)
+        if i % 2 == 0 then c:close() end
+      end
+      collectgarbage() collectgarbage()
+      local f = assert(io.open "/proc/self/maps")
+      local _, n = f:read "a":gsub("memfd:lze", "")
+      assert(n == 0, n)
+    ]], x:export "process"))
+    assert.equal(2, x[1])
+  end)
+
+  it("can be passed on", function()
+    local x = lze.buffer("int", {4})
+    assert.equal("50\n", other([[
+      local y = lze.import(token)
+      local z = lze.import(y:export()) -- within that process
+      z[1] = z[1] + 1
+      local path = os.tmpname()
+      local f = assert(io.open(path, "w"))
+      f:write("local x = require 'lze'.import '", y:export "process", "' ",
+        "x[1] = x[1] * 10")
+      f:close()
+      assert(os.execute(lua .. " " .. path))
+      os.remove(path)
+      print(y[1])
+    ]], x:export "process"))
+    assert.equal(50, x[1])
+  end)
+
+  it("makes it where it is told", function()
+    local x = lze.buffer("int", {4, 5})
+    assert.equal("true\ttrue\tfalse\tcontext: no context\n", other([[
+      local c = lze.context(lze.device())
+      local x = lze.import(token, {context = c})
+      local y = lze.import(token, {device = 1})
+      local ok, e = pcall(lze.import, token, {contex = c})
+      assert(e:find("contex", 1, true) and e:find("context, device", 1, true), e)
+      print(x.context == c, y.device == lze.device(1), ok, "context: no context")
+      c:close()
+      assert(not pcall(function() return x[1] end) and y[2] == 5)
+      ok, e = pcall(lze.import, token, {context = c})
+      assert(not ok and e:find "closed", e)
+    ]], x:export "process"))
+  end)
+
+  it("says what is wrong with a token", function()
+    local x = lze.buffer("int", {4, 5})
+    local token = x:export "process"
+    assert.matches("the token is of this process, for which x:export%(%)",
+      expect.misuse(function() lze.import(token) end))
+    local function refused(text)
+      assert.matches("that is no token of x:export \"process\", or not all",
+        expect.misuse(function() lze.import(text) end))
+    end
+    refused ""
+    refused "12"
+    refused(token:sub(1, -2))
+    refused(token .. "0")
+    refused("x" .. token:sub(2))
+    refused("lze-" .. ("0"):rep(#token - 4))
+    for at = 5, #token, 7 do
+      local digit = token:sub(at, at) == "7" and "8" or "7"
+      refused(token:sub(1, at - 1) .. digit .. token:sub(at + 1))
+    end
+    assert.matches("state or process expected, got string 'proces'",
+      expect.misuse(function() x:export "proces" end))
+    assert.matches("state or process expected, got integer 1",
+      expect.misuse(function() x:export(1) end))
+    assert.matches("an empty buffer has no memory",
+      expect.misuse(function() lze.buffer("int", 0):export "process" end))
+    assert.matches("no options",
+      expect.misuse(function() lze.import(x:export(), {}) end))
+    x:close()
+    assert.matches("the buffer is closed",
+      expect.misuse(function() x:export "process" end))
+  end)
+
+  it("waits for what is pending", function()
+    local x = lze.buffer("uint", 1)
+    local ev = lze.load "kernels/spec.spv".spin:launch(1, x, 50000000)
+    local token = x:export "process"
+    assert.is_true(ev:done())
+    assert.equal(x[1] .. "\n", other("print(lze.import(token)[1])", token))
+  end)
+end)
