@@ -28,6 +28,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
 #include "cache.h"
@@ -62,6 +63,17 @@ typedef struct zocl_board zocl_board;
 /* The functions of one OpenCL implementation. */
 typedef const cl_icd_dispatch zocl_cl;
 
+/* Those of its extension for unified shared memory, or NULLs. */
+typedef struct zocl_usm {
+  clHostMemAllocINTEL_fn host_alloc;
+  clDeviceMemAllocINTEL_fn device_alloc;
+  clSharedMemAllocINTEL_fn shared_alloc;
+  clMemFreeINTEL_fn free;
+  clSetKernelArgMemPointerINTEL_fn argument;
+  clEnqueueMemcpyINTEL_fn copy;
+  clEnqueueMemFillINTEL_fn fill;
+} zocl_usm;
+
 /* ------------------------------------------------------------------------
  * zocl_ddi.c: the tables of functions.
  */
@@ -88,6 +100,7 @@ struct _ze_driver_handle_t {
   cl_context context;
   bool pocl;             /* PoCL, whose habits are known (zocl_opencl.c) */
   const zocl_memory *memory; /* how its devices have memory */
+  zocl_usm usm;
   unsigned llvm;         /* the LLVM version it says it has, or 0 */
   char version[256];     /* CL_PLATFORM_VERSION */
   bool clock_known;      /* under a lock of zocl_stream.c */
@@ -171,6 +184,8 @@ typedef struct zocl_knobs {
   uint64_t peer_access;
   uint64_t device_memory_private; /* then there is no peer access either */
   uint64_t gpu;                   /* every device says that it is one */
+  uint64_t native_kernels;        /* used where the device has them */
+  uint64_t memory;                /* 0, or 1 + of zocl_memory_ways */
   uint64_t copy_engine;           /* a second group, of queues that only copy */
   uint64_t delay_start_us, delay_end_us;
   char sysfs_root[256];           /* what /sys and /proc lie below, or "" */
@@ -219,6 +234,7 @@ struct _ze_device_handle_t {
   cl_device_id queue_id; /* what commands run on: a part of that */
   bool takes_il;         /* SPIR-V through clCreateProgramWithIL */
   bool fp64, fp16;
+  bool native;           /* functions of ours are commands of its queues */
   cl_device_type type;
   cl_uint vendor_id, units, mhz, address_bits, vector_width;
   size_t max_group, max_size[3], max_argument_bytes;
@@ -335,12 +351,22 @@ struct _ze_context_handle_t {
  * zocl_memory.c: unified shared memory.
  */
 
+/* Where a command of OpenCL goes, what it waits for, and what is to tell of its
+   end, or NULL. */
+typedef struct zocl_place {
+  const zocl_device *device;
+  cl_command_queue queue;
+  cl_uint count;
+  const cl_event *waits;
+  cl_event *event;
+} zocl_place;
+
 /* All of the driver that depends on where memory lies: one way to have memory
    that kernels, queues and programs name by the same pointers. */
 struct zocl_memory {
   const char *name;
-  /* Any pointer of the host will do for kernels, and any memory for functions
-     of ours, which then copy and fill. */
+  /* Kernels take any pointer of the host, and functions of ours copy and fill
+     whatever there is: there is no `reach`, `copy` or `fill` then. */
   bool any_pointer;
   bool (*fits)(const zocl_driver *driver, cl_device_id id);
   /* NULL where there is none.  *block is what `free` takes. */
@@ -350,9 +376,28 @@ struct zocl_memory {
   void (*free)(zocl_driver *driver, void *block);
   cl_int (*argument)(const zocl_driver *driver, cl_kernel kernel,
                      cl_uint index, const void *pointer);
+  /* Before a launch: what the kernel touches that no argument points to. */
+  cl_int (*reach)(const zocl_kernel *kernel);
+  /* Not empty; the pattern is aligned. */
+  cl_int (*copy)(const zocl_place *place, void *to, const void *from,
+                 size_t size);
+  cl_int (*fill)(const zocl_place *place, void *to, const void *pattern,
+                 size_t pattern_size, size_t size);
 };
 
-extern const zocl_memory zocl_memory_host;
+extern const zocl_memory zocl_memory_host, zocl_memory_usm, zocl_memory_svm;
+
+/* All of them, the best first. */
+enum { ZOCL_MEMORY_WAYS = 3 };
+extern const zocl_memory *const zocl_memory_ways[ZOCL_MEMORY_WAYS];
+
+/* Find the extension's functions; false where one is missing. */
+bool zocl_usm_find(zocl_usm *usm, zocl_cl *cl, cl_platform_id platform);
+
+/* Choose how a driver for these devices has memory: the first way that suits
+   them all, else the first that suits one. */
+void zocl_memory_choose(zocl_driver *driver, cl_uint count,
+                        const cl_device_id *ids);
 
 /* How memory came to be, which says how it goes. */
 typedef enum zocl_origin {
@@ -402,9 +447,21 @@ ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
 /* Unmap what zeMemOpenIpcHandle mapped. */
 ze_result_t zocl_memory_close(void *pointer);
 
-/* Whether commands of `device` may touch what `pointer` points to.  False
-   only with a test knob, and with the reason in zocl_last_error. */
+/* Whether `pointer` is in an allocation, and of which type. */
+bool zocl_memory_find(const void *pointer, ze_memory_type_t *type);
+
+/* Whether commands of `device` may touch what `pointer` points to, and whether
+   its kernels may.  False with the reason in zocl_last_error. */
 bool zocl_memory_reachable(const zocl_device *device, const void *pointer);
+bool zocl_memory_usable(const zocl_device *device, const void *pointer);
+
+/* What `free` takes of all allocations of these types, malloc'ed with room for
+   some more; NULL: out of memory. */
+void **zocl_memory_blocks(const zocl_driver *driver,
+                          ze_kernel_indirect_access_flags_t types, size_t more,
+                          size_t *count);
+/* A number that changes with each allocation and each free. */
+uint64_t zocl_memory_generation(void);
 
 /* With ZOCL_DEVICE_MEMORY_PRIVATE, around each command: between the first
    begin and the last end the memory of devices can be touched at all. */
@@ -442,6 +499,50 @@ typedef struct zocl_copy_region {
   uint32_t to_pitch, to_slice, from_pitch, from_slice;
 } zocl_copy_region;
 void zocl_memory_copy_region(void *args);
+
+/* The times of some signals, or the time at which it is asked for where there
+   is no signal, on their way to memory; `size` bytes each. */
+typedef struct zocl_report {
+  char *to;
+  size_t size;
+  uint32_t count;
+  struct {
+    zocl_signal *signal;
+    size_t offset;         /* from `to` */
+    ze_kernel_timestamp_result_t value;
+  } parts[];
+} zocl_report;
+void zocl_report_keep(void *args);           /* its signals, */
+void zocl_report_write(zocl_report *report); /* until it is written down, */
+void zocl_report_deliver(void *args);        /* and goes to memory */
+
+/* ------------------------------------------------------------------------
+ * zocl_transfer.c: the same put into a queue as commands of OpenCL.
+ */
+
+typedef cl_int (*zocl_transfer)(const zocl_place *place, const void *args,
+                                size_t args_size);
+cl_int zocl_transfer_copy(const zocl_place *place, const void *args,
+                          size_t args_size);
+cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
+                          size_t args_size);
+cl_int zocl_transfer_copy_region(const zocl_place *place, const void *args,
+                                 size_t args_size);
+cl_int zocl_transfer_report(const zocl_place *place, const void *args,
+                            size_t args_size);
+
+/* A command that does nothing but wait. */
+cl_int zocl_place_wait(const zocl_place *place, cl_event *event);
+
+/* ------------------------------------------------------------------------
+ * zocl_call.c: functions of ours in the order of a queue.
+ */
+
+typedef void (*zocl_host_function)(void *args);
+
+/* Have it called with a copy of `args`. */
+cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
+                         const void *args, size_t size);
 
 /* ------------------------------------------------------------------------
  * zocl_file.c: memory that processes share.
@@ -662,12 +763,11 @@ bool zocl_board_watch(zocl_board *board, zocl_signal *signal);
  * zocl_stream.c: commands in order on an OpenCL queue.
  */
 
-typedef void (*zocl_host_function)(void *args);
-
 typedef enum zocl_command_kind {
   ZOCL_COMMAND_NOTHING, /* only waits and signals */
   ZOCL_COMMAND_LAUNCH,  /* a kernel */
   ZOCL_COMMAND_HOST,    /* a function of ours, run in order */
+  ZOCL_COMMAND_TRANSFER, /* done by commands of OpenCL */
   ZOCL_COMMAND_RESET,   /* of signal `reset` */
   ZOCL_COMMAND_IMAGE,   /* `args` are for zocl_image_enqueue */
   ZOCL_COMMAND_INDIRECT /* `args` is a zocl_indirect */
@@ -702,10 +802,11 @@ typedef struct zocl_command {
   ze_group_count_t groups;   /* of the launch */
   zocl_image *const *images; /* that it uses */
   uint32_t image_count;
-  zocl_host_function function;
+  zocl_host_function function; /* what a TRANSFER stands for, too */
+  zocl_transfer transfer;
   void *args;
   size_t args_size;
-  /* Of HOST, or NULL: keep what `args` refers to, for who records the command
+  /* Of HOST and TRANSFER, or NULL: keep what `args` refers to, for who records the command
      or submits it; the function itself drops it then. */
   zocl_host_function keep, drop;
 } zocl_command;
@@ -745,11 +846,9 @@ bool zocl_stream_all_idle(void);
 
 /* Put such a command into a stream's queue.  Its kernels run in `side`; its
    signal is set when they are done, before the stream goes on. */
-ze_result_t zocl_indirect_enqueue(const zocl_device *device,
-                                  cl_command_queue queue,
+ze_result_t zocl_indirect_enqueue(const zocl_place *place,
                                   cl_command_queue side,
-                                  const zocl_command *command, cl_uint count,
-                                  const cl_event *waits);
+                                  const zocl_command *command);
 
 /* ------------------------------------------------------------------------
  * zocl_event.c: event pools and events.
@@ -1021,6 +1120,13 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
 zocl_storage *zocl_storage_ref(zocl_storage *storage);  /* NULL is allowed */
 void zocl_storage_unref(zocl_storage *storage);
 
+/* The blocks of memory whose addresses a module's code has, at `blocks` unless
+   that is NULL; returns how many. */
+size_t zocl_storage_blocks(const zocl_module *module, void **blocks);
+
+/* Whether a pointer is to a variable of a module of this device's. */
+bool zocl_storage_has(const void *pointer);
+
 /* Keep the memory that another module's code has addresses of. */
 bool zocl_storage_hold(zocl_module *module, const zocl_module *other);
 
@@ -1123,6 +1229,7 @@ struct _ze_kernel_handle_t {
   pthread_mutex_t lock;   /* of what follows, and of the cl_kernel */
   unsigned char *current; /* what the cl_kernel has */
   bool primed;            /* every argument has been given to the cl_kernel */
+  uint64_t reached;       /* the generation of memory it knows, or 0 */
   uint32_t shape_count, shape_room;
   zocl_shape *shapes;
 };

@@ -18,13 +18,13 @@ enum { SMALL_BYTES = 16384 };
 static bool arguments_reachable(const zocl_device *device,
                                 const zocl_launch *launch)
 {
-  if (zocl_knob.peer_access) return true;
+  if (zocl_knob.peer_access && device->driver->memory->any_pointer) return true;
   for (uint32_t i = 0; i < launch->kernel->arg_count; i++) {
     const zocl_arg *arg = &launch->kernel->args[i];
     const void *pointer;
     if (arg->cls != SPIRV_ARG_POINTER) continue;
     memcpy(&pointer, launch->values + arg->offset, sizeof pointer);
-    if (!zocl_memory_reachable(device, pointer)) return false;
+    if (!zocl_memory_usable(device, pointer)) return false;
   }
   return true;
 }
@@ -311,19 +311,34 @@ ze_result_t zocl_CommandListAppendEventReset(ze_command_list_handle_t list,
  * Memory.
  */
 
-static ze_result_t append_host(zocl_list *list, zocl_host_function function,
-                               void *args, size_t args_size, bool small,
-                               ze_event_handle_t signal, uint32_t wait_count,
-                               ze_event_handle_t *waits)
+/* A function of ours; where that may not touch all memory, `transfer`, unless
+   it is NULL. */
+static zocl_command host_command(const zocl_list *list,
+                                 zocl_host_function function,
+                                 zocl_transfer transfer, void *args,
+                                 size_t args_size, bool small)
 {
   /* Who is going to wait for it may as well do it. */
   bool waits_anyway =
       list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
-  zocl_command command = {.kind = ZOCL_COMMAND_HOST,
-                          .small = small || waits_anyway,
-                          .function = function,
-                          .args = args,
-                          .args_size = args_size};
+  bool here = transfer == NULL || list->device->driver->memory->any_pointer;
+  return (zocl_command){.kind = here ? ZOCL_COMMAND_HOST
+                                     : ZOCL_COMMAND_TRANSFER,
+                        .small = small || waits_anyway,
+                        .function = function,
+                        .transfer = transfer,
+                        .args = args,
+                        .args_size = args_size};
+}
+
+static ze_result_t append_host(zocl_list *list, zocl_host_function function,
+                               zocl_transfer transfer, void *args,
+                               size_t args_size, bool small,
+                               ze_event_handle_t signal, uint32_t wait_count,
+                               ze_event_handle_t *waits)
+{
+  zocl_command command =
+      host_command(list, function, transfer, args, args_size, small);
   return zocl_list_append(list, &command, signal, wait_count, waits);
 }
 
@@ -343,8 +358,9 @@ ze_result_t zocl_CommandListAppendMemoryCopy(
   ZOCL_NEED_POINTER(from);
   if (!both_reachable(list, to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_copy copy = {to, from, size};
-  return append_host(list, zocl_memory_copy, &copy, sizeof copy,
-                     size <= SMALL_BYTES, signal, wait_count, waits);
+  return append_host(list, zocl_memory_copy, zocl_transfer_copy, &copy,
+                     sizeof copy, size <= SMALL_BYTES, signal, wait_count,
+                     waits);
 }
 
 ze_result_t zocl_CommandListAppendMemoryFill(
@@ -368,8 +384,9 @@ ze_result_t zocl_CommandListAppendMemoryFill(
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_fill fill = {.to = to, .size = size, .pattern_size = pattern_size};
   memcpy(fill.pattern, pattern, pattern_size);
-  return append_host(list, zocl_memory_fill, &fill, sizeof fill,
-                     size <= SMALL_BYTES, signal, wait_count, waits);
+  return append_host(list, zocl_memory_fill, zocl_transfer_fill, &fill,
+                     sizeof fill, size <= SMALL_BYTES, signal, wait_count,
+                     waits);
 }
 
 ze_result_t zocl_CommandListAppendMemoryCopyRegion(
@@ -394,8 +411,9 @@ ze_result_t zocl_CommandListAppendMemoryCopyRegion(
                            to_pitch, to_slice, from_pitch, from_slice};
   uint64_t bytes = (uint64_t)from_region->width * from_region->height *
                    (from_region->depth > 0 ? from_region->depth : 1);
-  return append_host(list, zocl_memory_copy_region, &copy, sizeof copy,
-                     bytes <= SMALL_BYTES, signal, wait_count, waits);
+  return append_host(list, zocl_memory_copy_region, zocl_transfer_copy_region,
+                     &copy, sizeof copy, bytes <= SMALL_BYTES, signal,
+                     wait_count, waits);
 }
 
 ze_result_t zocl_CommandListAppendMemoryCopyFromContext(
@@ -440,10 +458,73 @@ ze_result_t zocl_CommandListAppendMemAdvise(ze_command_list_handle_t list,
  * Timestamps.
  */
 
-static void write_timestamp(void *args)
+void zocl_report_keep(void *args)
 {
-  uint64_t *const *to = args;
-  **to = zocl_clock() & ((UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1);
+  const zocl_report *report = args;
+  for (uint32_t i = 0; i < report->count; i++)
+    if (report->parts[i].signal != NULL)
+      zocl_signal_ref(report->parts[i].signal);
+}
+
+static void report_drop(void *args)
+{
+  const zocl_report *report = args;
+  for (uint32_t i = 0; i < report->count; i++)
+    zocl_signal_unref(report->parts[i].signal);
+}
+
+void zocl_report_write(zocl_report *report)
+{
+  for (uint32_t i = 0; i < report->count; i++) {
+    ze_kernel_timestamp_result_t *value = &report->parts[i].value;
+    memset(value, 0, sizeof *value);
+    if (report->parts[i].signal != NULL)
+      zocl_event_timestamps(report->parts[i].signal, value);
+    else
+      value->global.kernelStart =
+          zocl_clock() & ((UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1);
+  }
+  report_drop(report);
+}
+
+void zocl_report_deliver(void *args)
+{
+  zocl_report *report = args;
+  zocl_report_write(report);
+  for (uint32_t i = 0; i < report->count; i++)
+    memcpy(report->to + report->parts[i].offset, &report->parts[i].value,
+           report->size);
+}
+
+/* The time of each of `events`, or the time now where that is NULL. */
+static ze_result_t append_report(zocl_list *list, void *to, size_t size,
+                                 uint32_t count, ze_event_handle_t *events,
+                                 const size_t *offsets,
+                                 ze_event_handle_t signal, uint32_t wait_count,
+                                 ze_event_handle_t *waits)
+{
+  if (!zocl_memory_reachable(list->device, to))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  zocl_report *report;
+  size_t bytes = sizeof *report + count * sizeof *report->parts;
+  report = calloc(1, bytes);
+  if (report == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  report->to = to;
+  report->size = size;
+  report->count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    if (events != NULL) report->parts[i].signal = events[i]->signal;
+    report->parts[i].offset = offsets != NULL ? offsets[i] : i * size;
+  }
+  zocl_command command = host_command(list, zocl_report_deliver,
+                                      zocl_transfer_report, report, bytes,
+                                      true);
+  command.keep = zocl_report_keep;
+  command.drop = report_drop;
+  ze_result_t result =
+      zocl_list_append(list, &command, signal, wait_count, waits);
+  free(report);
+  return result;
 }
 
 ze_result_t zocl_CommandListAppendWriteGlobalTimestamp(
@@ -452,43 +533,8 @@ ze_result_t zocl_CommandListAppendWriteGlobalTimestamp(
 {
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_POINTER(to);
-  return append_host(list, write_timestamp, &to, sizeof to, true, signal,
-                     wait_count, waits);
-}
-
-/* The events' times to memory. */
-typedef struct query_args {
-  uint32_t count;
-  char *to;
-  struct {
-    zocl_signal *signal;
-    size_t offset;
-  } times[];
-} query_args;
-
-static void query_keep(void *args)
-{
-  const query_args *q = args;
-  for (uint32_t i = 0; i < q->count; i++) zocl_signal_ref(q->times[i].signal);
-}
-
-static void query_drop(void *args)
-{
-  const query_args *q = args;
-  for (uint32_t i = 0; i < q->count; i++)
-    zocl_signal_unref(q->times[i].signal);
-}
-
-static void query_timestamps(void *args)
-{
-  const query_args *q = args;
-  for (uint32_t i = 0; i < q->count; i++) {
-    ze_kernel_timestamp_result_t result;
-    if (!zocl_event_timestamps(q->times[i].signal, &result))
-      memset(&result, 0, sizeof result);
-    memcpy(q->to + q->times[i].offset, &result, sizeof result);
-  }
-  query_drop(args);
+  return append_report(list, to, sizeof *to, 1, NULL, NULL, signal, wait_count,
+                       waits);
 }
 
 ze_result_t zocl_CommandListAppendQueryKernelTimestamps(
@@ -500,31 +546,8 @@ ze_result_t zocl_CommandListAppendQueryKernelTimestamps(
   ZOCL_NEED_POINTER(events);
   ZOCL_NEED_POINTER(to);
   for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(events[i]);
-  if (!zocl_memory_reachable(list->device, to))
-    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  query_args *args;
-  size_t size = sizeof *args + count * sizeof *args->times;
-  args = malloc(size);
-  if (args == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  args->count = count;
-  args->to = to;
-  for (uint32_t i = 0; i < count; i++) {
-    args->times[i].signal = events[i]->signal;
-    args->times[i].offset = offsets != NULL
-                                ? offsets[i]
-                                : i * sizeof(ze_kernel_timestamp_result_t);
-  }
-  zocl_command command = {.kind = ZOCL_COMMAND_HOST,
-                          .small = true,
-                          .function = query_timestamps,
-                          .args = args,
-                          .args_size = size,
-                          .keep = query_keep,
-                          .drop = query_drop};
-  ze_result_t result =
-      zocl_list_append(list, &command, signal, wait_count, waits);
-  free(args);
-  return result;
+  return append_report(list, to, sizeof(ze_kernel_timestamp_result_t), count,
+                       events, offsets, signal, wait_count, waits);
 }
 
 /* ------------------------------------------------------------------------
@@ -554,7 +577,7 @@ ze_result_t zocl_CommandListAppendHostFunction(
   if (extensions != NULL)
     return zocl_error(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
   host_args args = {function, data};
-  return append_host(list, call_host, &args, sizeof args, false, signal,
+  return append_host(list, call_host, NULL, &args, sizeof args, false, signal,
                      wait_count, waits);
 }
 

@@ -73,6 +73,11 @@ static void subgroups_find(zocl_device *device, const char *extensions)
     device->subgroup_sizes[device->subgroup_count++] = 1;
 }
 
+#define LACKS_MEMORY                                                    \
+  "neither takes pointers of the host, nor has unified shared memory, " \
+  "nor fine-grained shared virtual memory (ZOCL_MEMORY may leave only one " \
+  "of these)"
+
 bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       cl_device_id id)
 {
@@ -129,6 +134,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   device->fp64 = dbl != 0;
   subgroups_find(device, extensions);
   zocl_device_name(device, 0);
+  device->native = (exec & CL_EXEC_NATIVE_KERNEL) && zocl_knob.native_kernels;
   bool spir = has_word(extensions, "cl_khr_spir");
   free(name);
   free(extensions);
@@ -137,11 +143,8 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   const char *lacks = !compiler                    ? "has no compiler"
                       : device->address_bits != 64 ? "is not a 64-bit device"
                       : !device->takes_il && !spir ? "takes no SPIR-V"
-                      : !driver->memory->fits(driver, id)
-                          ? "does not take pointers of the host"
-                      : !(exec & CL_EXEC_NATIVE_KERNEL)
-                          ? "does not run native functions"
-                          : NULL;
+                      : !driver->memory->fits(driver, id) ? LACKS_MEMORY
+                                                          : NULL;
   if (lacks == NULL) return true;
   zocl_fail(0, "OpenCL device %s is left out: it %s", device->name, lacks);
   return false;
@@ -416,15 +419,29 @@ ze_result_t zocl_DeviceGetMemoryAccessProperties(
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(p);
-  const ze_memory_access_cap_flags_t all =
-      ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC |
-      ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT |
-      ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
-  p->hostAllocCapabilities = all;
-  p->deviceAllocCapabilities = all;
-  p->sharedSingleDeviceAllocCapabilities = all;
-  p->sharedCrossDeviceAllocCapabilities = zocl_knob.peer_access ? all : 0;
-  p->sharedSystemAllocCapabilities = all;
+  const zocl_memory *memory = device->driver->memory;
+  ze_memory_access_cap_flags_t *const flags[] = {
+    &p->hostAllocCapabilities, &p->deviceAllocCapabilities,
+    &p->sharedSingleDeviceAllocCapabilities,
+    &p->sharedCrossDeviceAllocCapabilities, &p->sharedSystemAllocCapabilities};
+  ze_memory_access_cap_flags_t all = ZE_MEMORY_ACCESS_CAP_FLAG_RW |
+                                     ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC |
+                                     ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT |
+                                     ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
+  cl_device_svm_capabilities svm = 0;
+  info(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
+  if (memory == &zocl_memory_svm && !(svm & CL_DEVICE_SVM_ATOMICS))
+    all = ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT;
+  for (cl_device_info i = 0; i < 5; i++) {
+    *flags[i] = all;
+    if (memory != &zocl_memory_usm) continue;
+    /* Both interfaces number these alike. */
+    cl_device_unified_shared_memory_capabilities_intel has = 0;
+    info(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL + i, &has, sizeof has);
+    *flags[i] = (ze_memory_access_cap_flags_t)has & 0xf;
+  }
+  if (!zocl_knob.peer_access) p->sharedCrossDeviceAllocCapabilities = 0;
+  if (!memory->any_pointer) p->sharedSystemAllocCapabilities = 0;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -91,6 +91,8 @@ ze_result_t zocl_cl_error(cl_int error, const char *call)
      "CL_INVALID_ARG_SIZE"},
     {CL_INVALID_KERNEL_NAME, ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
      "CL_INVALID_KERNEL_NAME"},
+    {CL_MEM_COPY_OVERLAP, ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
+     "CL_MEM_COPY_OVERLAP"},
     {CL_DEVICE_NOT_AVAILABLE, ZE_RESULT_ERROR_DEVICE_LOST,
      "CL_DEVICE_NOT_AVAILABLE"},
   };
@@ -132,7 +134,6 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   if (driver == NULL) goto memory;
   driver->cl = platform->cl;
   driver->platform = platform->id;
-  driver->memory = &zocl_memory_host;
   platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_VERSION,
                                   sizeof driver->version - 1, driver->version,
                                   NULL);
@@ -149,6 +150,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   driver->default_context = zocl_handle_new(sizeof *driver->default_context);
   if (driver->default_context == NULL) goto memory;
   driver->default_context->driver = driver;
+  zocl_memory_choose(driver, count, ids);
   for (cl_uint i = 0; i < count; i++) zocl_hierarchy_add(driver, ids[i]);
   if (driver->root_count == 0 || !zocl_hierarchy_show(driver)) goto fail;
   cl_device_id all[64 + ZOCL_MAX_PARTS];

@@ -6,7 +6,7 @@
  * variables are.  So they lie in memory of ours, and zocl_link.c puts its
  * addresses into the code.  Since the OpenCL caches what it compiles by its
  * content, the same module gets the same addresses in each process, as far as
- * they are free.
+ * they are free and the OpenCL takes them; else it is shared memory.
  */
 #include "zocl.h"
 
@@ -24,7 +24,16 @@ struct zocl_storage {
   atomic_uint refs;
   char *base;
   size_t size;
+  zocl_driver *driver;   /* whose memory this is, or NULL: it is mapped */
+  void *block;
+  zocl_storage *next;    /* of those with a driver */
 };
+
+/* All storage that is memory of a driver. */
+static struct {
+  pthread_mutex_t lock;
+  zocl_storage *first;
+} allocated = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* A part of the address space in which systems put nothing by themselves,
    and which the sanitizers leave to programs; slots of it by hash. */
@@ -38,12 +47,34 @@ static void *map(void *wanted, size_t size, int flags)
   return mmap(wanted, size, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
-static zocl_storage *storage_new(uint64_t hash, size_t size)
+/* Make it memory of the device's driver. */
+static bool storage_allocate(zocl_storage *made, zocl_device *device)
+{
+  zocl_driver *driver = device->driver;
+  made->base = driver->memory->allocate(driver, device, ZE_MEMORY_TYPE_SHARED,
+                                        made->size, 128, &made->block);
+  if (made->base == NULL) return false;
+  memset(made->base, 0, made->size);
+  made->driver = driver;
+  pthread_mutex_lock(&allocated.lock);
+  made->next = allocated.first;
+  allocated.first = made;
+  pthread_mutex_unlock(&allocated.lock);
+  return true;
+}
+
+static zocl_storage *storage_new(zocl_device *device, uint64_t hash,
+                                 size_t size)
 {
   zocl_storage *made = calloc(1, sizeof *made);
   if (made == NULL) return NULL;
   atomic_init(&made->refs, 1);
   made->size = size;
+  if (!device->driver->memory->any_pointer) {
+    if (storage_allocate(made, device)) return made;
+    free(made);
+    return NULL;
+  }
   for (uint64_t i = 0; i < SLOT_TRIES && sizeof(void *) == 8; i++) {
     uint64_t slot = (hash + i * 0x9e3779b9u) & ((1u << SLOT_BITS) - 1);
     void *wanted = (void *)(area + (uintptr_t)(slot << SLOT_SHIFT));
@@ -69,8 +100,40 @@ void zocl_storage_unref(zocl_storage *storage)
   if (storage == NULL ||
       atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) != 1)
     return;
-  munmap(storage->base, storage->size);
+  if (storage->driver != NULL) {
+    pthread_mutex_lock(&allocated.lock);
+    zocl_storage **at = &allocated.first;
+    while (*at != storage) at = &(*at)->next;
+    *at = storage->next;
+    pthread_mutex_unlock(&allocated.lock);
+    storage->driver->memory->free(storage->driver, storage->block);
+  } else
+    munmap(storage->base, storage->size);
   free(storage);
+}
+
+bool zocl_storage_has(const void *pointer)
+{
+  bool found = false;
+  pthread_mutex_lock(&allocated.lock);
+  for (const zocl_storage *s = allocated.first; s != NULL && !found;
+       s = s->next)
+    found = (uintptr_t)pointer - (uintptr_t)s->base < s->size;
+  pthread_mutex_unlock(&allocated.lock);
+  return found;
+}
+
+size_t zocl_storage_blocks(const zocl_module *module, void **blocks)
+{
+  size_t count = 0;
+  for (uint32_t i = 0; i <= module->held_count; i++) {
+    const zocl_storage *s =
+        i < module->held_count ? module->held[i] : module->storage;
+    if (s == NULL) continue;
+    if (blocks != NULL) blocks[count] = s->block;
+    count++;
+  }
+  return count;
 }
 
 /* ------------------------------------------------------------------------
@@ -129,8 +192,8 @@ bool zocl_globals_place(zocl_module *module, tool_text *log)
   }
   if (size == 0) return true; /* all are imported */
   if (size > module->device->memory_bytes) goto memory;
-  module->storage =
-      storage_new(zocl_hash(5, module->words, module->size), size);
+  module->storage = storage_new(
+      module->device, zocl_hash(5, module->words, module->size), size);
   if (module->storage == NULL) goto memory;
   for (uint32_t i = 0; i < module->global_count; i++)
     if (!module->globals[i].imported)

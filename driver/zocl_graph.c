@@ -692,20 +692,20 @@ static void dump_command(FILE *file, const zocl_recorded *r, bool detailed)
     for (uint32_t i = 0; i < kernel->arg_count; i++)
       dump_argument(file, &kernel->info->args[i], &kernel->args[i],
                     c->launch->values);
-  } else if (c->kind == ZOCL_COMMAND_HOST && c->function == zocl_memory_copy) {
+  } else if (c->function == zocl_memory_copy) {
     const zocl_copy *copy = c->args;
     fputs("copy", file);
     if (detailed)
       fprintf(file, "\\n%zu bytes\\n%p to %p", copy->size, copy->from,
               copy->to);
-  } else if (c->kind == ZOCL_COMMAND_HOST && c->function == zocl_memory_fill) {
+  } else if (c->function == zocl_memory_fill) {
     const zocl_fill *fill = c->args;
     fputs("fill", file);
     if (detailed) fprintf(file, "\\n%zu bytes\\n%p", fill->size, fill->to);
   } else
     fputs(c->kind == ZOCL_COMMAND_INDIRECT ? "indirect launch"
           : c->kind == ZOCL_COMMAND_RESET  ? "event reset"
-          : c->kind == ZOCL_COMMAND_HOST   ? "host"
+          : c->function != NULL            ? "host"
                                            : "barrier",
           file);
 }

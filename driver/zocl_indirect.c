@@ -2,10 +2,11 @@
  * zocl_indirect.c - launches whose group counts are read when they begin.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL has no such thing.  So the stream runs a function of ours, which reads
+ * OpenCL has no such thing.  So the stream calls a function of ours, which reads
  * the counts and puts the kernels into a second queue; behind it the stream
  * waits for a user event that opens when the last of them is done.  Nobody
- * sleeps in the function: it runs on a thread of OpenCL.
+ * sleeps in the function: it may run on a thread of OpenCL.  Counts in memory
+ * that it could not read are first copied to where it can.
  */
 #include "zocl.h"
 
@@ -20,6 +21,8 @@ typedef struct pending_launches {
   zocl_signal *signal;   /* or NULL */
   cl_event first;        /* the kernel that was put there first, or NULL */
   zocl_indirect *what;
+  uint32_t count;        /* copies of what `what` points to, if needed */
+  ze_group_count_t *groups;
 } pending_launches;
 
 static void pending_free(pending_launches *p)
@@ -29,6 +32,7 @@ static void pending_free(pending_launches *p)
   if (p->side != NULL) cl->clReleaseCommandQueue(p->side);
   if (p->gate != NULL) cl->clReleaseEvent(p->gate);
   zocl_signal_unref(p->signal);
+  free(p->groups);
   free(p->what);
   free(p);
 }
@@ -70,7 +74,7 @@ static bool is_empty(const ze_group_count_t *groups)
 }
 
 /* Read the counts and launch.  Runs in the stream. */
-static void CL_CALLBACK launches_run(void *args)
+static void launches_run(void *args)
 {
   pending_launches *p = *(pending_launches **)args;
   zocl_cl *cl = p->driver->cl;
@@ -110,13 +114,46 @@ static void CL_CALLBACK launches_run(void *args)
   }
 }
 
-ze_result_t zocl_indirect_enqueue(const zocl_device *device,
-                                  cl_command_queue queue,
-                                  cl_command_queue side,
-                                  const zocl_command *command, cl_uint count,
-                                  const cl_event *waits)
+/* Whether only the OpenCL can read what this points to. */
+static bool is_remote(const zocl_driver *driver, const void *pointer)
 {
-  zocl_driver *driver = device->driver;
+  ze_memory_type_t type;
+  return !driver->memory->any_pointer && zocl_memory_find(pointer, &type) &&
+         type == ZE_MEMORY_TYPE_DEVICE;
+}
+
+/* Copy what the function is to read to where it can, as the queue comes to
+   it; *place then waits for nothing more. */
+static cl_int counts_fetch(pending_launches *p, zocl_place *place)
+{
+  const zocl_driver *driver = p->driver;
+  zocl_indirect *w = p->what;
+  cl_int error = CL_SUCCESS;
+  if (is_remote(driver, w->groups)) {
+    size_t bytes = w->count * sizeof *w->groups;
+    p->groups = malloc(bytes);
+    if (p->groups == NULL) return CL_OUT_OF_HOST_MEMORY;
+    error = driver->memory->copy(place, p->groups, w->groups, bytes);
+    w->groups = p->groups;
+    place->count = 0;
+    place->waits = NULL;
+  }
+  if (error == CL_SUCCESS && w->count_at != NULL &&
+      is_remote(driver, w->count_at)) {
+    error = driver->memory->copy(place, &p->count, w->count_at,
+                                 sizeof p->count);
+    w->count_at = &p->count;
+    place->count = 0;
+    place->waits = NULL;
+  }
+  return error;
+}
+
+ze_result_t zocl_indirect_enqueue(const zocl_place *place,
+                                  cl_command_queue side,
+                                  const zocl_command *command)
+{
+  zocl_driver *driver = place->device->driver;
   zocl_cl *cl = driver->cl;
   cl_int error;
   pending_launches *p = calloc(1, sizeof *p);
@@ -138,12 +175,15 @@ ze_result_t zocl_indirect_enqueue(const zocl_device *device,
   if (p->signal != NULL) zocl_signal_ref(p->signal);
   cl_event gate = p->gate;
   cl->clRetainEvent(gate);
-  error = cl->clEnqueueNativeKernel(queue, launches_run, &p, sizeof p, 0, NULL,
-                                    NULL, count, count > 0 ? waits : NULL,
-                                    NULL);
+  zocl_place step = *place;
+  step.event = NULL;
+  error = counts_fetch(p, &step);
   if (error == CL_SUCCESS)
-    error = cl->clEnqueueBarrierWithWaitList(queue, 1, &gate, NULL);
-  else
+    error = zocl_call_enqueue(&step, launches_run, &p, sizeof p);
+  /* A copy that is on its way has to have where to go. */
+  if (error == CL_SUCCESS)
+    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &gate, NULL);
+  else if (p->groups == NULL && p->what->count_at != &p->count)
     pending_free(p);
   cl->clReleaseEvent(gate);
   return error == CL_SUCCESS ? ZE_RESULT_SUCCESS

@@ -246,14 +246,18 @@ ze_result_t zocl_KernelSetGlobalOffsetExp(ze_kernel_handle_t kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Pointers stored in memory work as they are: there is one address space. */
+/* Pointers stored in memory are the same for all; but some OpenCLs have to be
+   told what a kernel may find that way. */
 ze_result_t zocl_KernelSetIndirectAccess(
     ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t flags)
 {
   ZOCL_NEED_HANDLE(kernel);
   if (flags & ~(ze_kernel_indirect_access_flags_t)0x7)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+  pthread_mutex_lock(&kernel->lock);
   kernel->indirect = flags;
+  kernel->reached = 0;
+  pthread_mutex_unlock(&kernel->lock);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -646,6 +650,23 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
   return CL_SUCCESS;
 }
 
+/* Tell the OpenCL what the kernel touches that no argument points to, unless it
+   knows.  The lock is held. */
+static cl_int memory_reach(zocl_kernel *kernel)
+{
+  const zocl_module *module = kernel->module;
+  const zocl_memory *memory = module->device->driver->memory;
+  uint64_t now = zocl_memory_generation();
+  bool nothing = kernel->indirect == 0 && module->storage == NULL &&
+                 module->held_count == 0;
+  if (memory->reach == NULL || kernel->reached == now ||
+      (nothing && kernel->reached == 0))
+    return CL_SUCCESS;
+  cl_int error = memory->reach(kernel);
+  if (error == CL_SUCCESS) kernel->reached = now;
+  return error;
+}
+
 bool zocl_kernel_try(zocl_kernel *kernel)
 {
   const local_size some = 16;
@@ -729,7 +750,12 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
   }
   cl_event first = NULL;
   if (!known && event == NULL) event = &first;
-  cl_int error = driver->cl->clEnqueueNDRangeKernel(
+  cl_int error = memory_reach(kernel);
+  if (error != CL_SUCCESS) {
+    result = zocl_cl_error(error, "clSetKernelExecInfo");
+    goto done;
+  }
+  error = driver->cl->clEnqueueNDRangeKernel(
       queue, kernel->id, dims, offset ? launch->offset : NULL, global, local,
       wait_count, wait_count > 0 ? waits : NULL, event);
   if (error != CL_SUCCESS)

@@ -14,25 +14,8 @@
 #include <unistd.h>
 
 zocl_knobs zocl_knob = {
-  .root_devices = 1, .memory_bytes = UINT64_MAX, .peer_access = 1};
-
-static const struct {
-  const char *name;
-  uint64_t min, max;
-  uint64_t *value; /* NULL: a directory, for zocl_knob.sysfs_root */
-} knobs[] = {
-  {"ZOCL_ROOT_DEVICES", 1, ZOCL_MAX_PARTS, &zocl_knob.root_devices},
-  {"ZOCL_SUB_DEVICES", 0, ZOCL_MAX_PARTS, &zocl_knob.sub_devices},
-  {"ZOCL_MEMORY_BYTES", 4096, UINT64_MAX, &zocl_knob.memory_bytes},
-  {"ZOCL_PEER_ACCESS", 0, 1, &zocl_knob.peer_access},
-  {"ZOCL_DEVICE_MEMORY_PRIVATE", 0, 1, &zocl_knob.device_memory_private},
-  {"ZOCL_GPU", 0, 1, &zocl_knob.gpu},
-  {"ZOCL_COPY_ENGINE", 0, 1, &zocl_knob.copy_engine},
-  {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us},
-  {"ZOCL_DELAY_END_US", 0, 10000000, &zocl_knob.delay_end_us},
-  {"ZOCL_SYSFS_ROOT", 0, 0, NULL},
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs };
+  .root_devices = 1, .memory_bytes = UINT64_MAX, .peer_access = 1,
+  .native_kernels = 1};
 
 static bool root_read(const char *text)
 {
@@ -44,6 +27,39 @@ static bool root_read(const char *text)
   zocl_fail(0, "ZOCL_SYSFS_ROOT=%s is not the full name of a directory", text);
   return false;
 }
+
+/* ZOCL_MEMORY, whose values have names. */
+static bool memory_read(const char *text)
+{
+  for (uint64_t i = 0; i < ZOCL_MEMORY_WAYS; i++)
+    if (strcmp(text, zocl_memory_ways[i]->name) == 0) {
+      zocl_knob.memory = i + 1;
+      return true;
+    }
+  zocl_fail(0, "ZOCL_MEMORY=%s is not host, usm or svm", text);
+  return false;
+}
+
+static const struct {
+  const char *name;
+  uint64_t min, max;
+  uint64_t *value;
+  bool (*read)(const char *text); /* of one whose value is no number */
+} knobs[] = {
+  {"ZOCL_ROOT_DEVICES", 1, ZOCL_MAX_PARTS, &zocl_knob.root_devices, NULL},
+  {"ZOCL_SUB_DEVICES", 0, ZOCL_MAX_PARTS, &zocl_knob.sub_devices, NULL},
+  {"ZOCL_MEMORY_BYTES", 4096, UINT64_MAX, &zocl_knob.memory_bytes, NULL},
+  {"ZOCL_PEER_ACCESS", 0, 1, &zocl_knob.peer_access, NULL},
+  {"ZOCL_DEVICE_MEMORY_PRIVATE", 0, 1, &zocl_knob.device_memory_private, NULL},
+  {"ZOCL_GPU", 0, 1, &zocl_knob.gpu, NULL},
+  {"ZOCL_NATIVE_KERNELS", 0, 1, &zocl_knob.native_kernels, NULL},
+  {"ZOCL_COPY_ENGINE", 0, 1, &zocl_knob.copy_engine, NULL},
+  {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us, NULL},
+  {"ZOCL_DELAY_END_US", 0, 10000000, &zocl_knob.delay_end_us, NULL},
+  {"ZOCL_MEMORY", 0, 0, NULL, memory_read},
+  {"ZOCL_SYSFS_ROOT", 0, 0, NULL, root_read},
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* One definition of the environment, "NAME=value". */
 static bool knob_read(const char *definition)
@@ -63,7 +79,7 @@ static bool knob_read(const char *definition)
     zocl_fail(0, "%.*s is not known, of %s", (int)n, definition, names);
     return false;
   }
-  if (knobs[i].value == NULL) return root_read(text);
+  if (knobs[i].read != NULL) return knobs[i].read(text);
   char *end;
   errno = 0;
   unsigned long long value = strtoull(text, &end, 10);

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: MIT
  *
  * Where the memory comes from, and how kernels and queues are given it, is in
- * zocl_memory_host.c for an OpenCL that takes any pointer of the host.  Each
- * allocation then has whole pages, so that they can be made pages of a file
- * when other processes are to have them: see zocl_memory_share.
+ * zocl_memory_host.c for an OpenCL that takes any pointer of the host, else in
+ * zocl_memory_usm.c.  In the former case each allocation has whole pages, so
+ * that they can be made pages of a file when other processes are to have them:
+ * see zocl_memory_share.
  */
 #include "zocl.h"
 
@@ -36,9 +37,10 @@ static struct {
   pthread_rwlock_t lock;
   void *root;
   uint64_t last_id;
+  _Atomic uint64_t generation;
   uint32_t commands;     /* running, where device memory is private */
   allocation *deferred;  /* no longer in the tree, but perhaps in use */
-} live = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+} live = {.lock = PTHREAD_RWLOCK_INITIALIZER, .generation = 1};
 
 static int allocation_order(const void *left, const void *right)
 {
@@ -58,6 +60,85 @@ static bool allocation_find(const void *pointer, allocation *found)
   if (node != NULL) *found = **(allocation **)node;
   pthread_rwlock_unlock(&live.lock);
   return node != NULL;
+}
+
+bool zocl_memory_find(const void *pointer, ze_memory_type_t *type)
+{
+  allocation found;
+  if (!allocation_find(pointer, &found)) return false;
+  *type = found.type;
+  return true;
+}
+
+uint64_t zocl_memory_generation(void)
+{
+  return atomic_load_explicit(&live.generation, memory_order_acquire);
+}
+
+/* ------------------------------------------------------------------------
+ * Where it comes from.
+ */
+
+const zocl_memory *const zocl_memory_ways[ZOCL_MEMORY_WAYS] = {
+  &zocl_memory_host, &zocl_memory_usm, &zocl_memory_svm};
+
+void zocl_memory_choose(zocl_driver *driver, cl_uint count,
+                        const cl_device_id *ids)
+{
+  const zocl_memory *forced = zocl_knob.memory > 0
+                                  ? zocl_memory_ways[zocl_knob.memory - 1]
+                                  : NULL;
+  const zocl_memory *chosen = forced;
+  zocl_usm_find(&driver->usm, driver->cl, driver->platform);
+  for (int w = 0; w < ZOCL_MEMORY_WAYS && forced == NULL; w++) {
+    cl_uint fits = 0;
+    for (cl_uint i = 0; i < count; i++)
+      fits += zocl_memory_ways[w]->fits(driver, ids[i]);
+    if (fits == count || (fits > 0 && chosen == NULL))
+      chosen = zocl_memory_ways[w];
+    if (fits == count) break;
+  }
+  driver->memory = chosen != NULL ? chosen : zocl_memory_ways[0];
+}
+
+/* All blocks of some types, for twalk_r. */
+typedef struct collection {
+  const zocl_driver *driver;
+  uint32_t types;        /* bits by ze_memory_type_t */
+  size_t count;
+  void **blocks;         /* or NULL, to count only */
+} collection;
+
+static void collect(const void *node, VISIT visit, void *data)
+{
+  collection *c = data;
+  const allocation *a = *(allocation *const *)node;
+  if ((visit != preorder && visit != leaf) || a->driver != c->driver ||
+      !(c->types >> a->type & 1))
+    return;
+  if (c->blocks != NULL) c->blocks[c->count] = a->block;
+  c->count++;
+}
+
+void **zocl_memory_blocks(const zocl_driver *driver,
+                          ze_kernel_indirect_access_flags_t types, size_t more,
+                          size_t *count)
+{
+  collection c = {.driver = driver};
+  if (types & ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST)
+    c.types |= 1u << ZE_MEMORY_TYPE_HOST;
+  if (types & ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE)
+    c.types |= 1u << ZE_MEMORY_TYPE_DEVICE;
+  if (types & ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED)
+    c.types |= 1u << ZE_MEMORY_TYPE_SHARED;
+  pthread_rwlock_rdlock(&live.lock);
+  twalk_r(live.root, collect, &c);
+  c.blocks = malloc((c.count + more + 1) * sizeof *c.blocks);
+  c.count = 0;
+  if (c.blocks != NULL) twalk_r(live.root, collect, &c);
+  pthread_rwlock_unlock(&live.lock);
+  *count = c.count;
+  return c.blocks;
 }
 
 /* ------------------------------------------------------------------------
@@ -152,6 +233,7 @@ ze_result_t zocl_memory_add(zocl_allocation *a)
 {
   pthread_rwlock_wrlock(&live.lock);
   a->id = ++live.last_id;
+  atomic_fetch_add(&live.generation, 1);
   void *node = tsearch(a, &live.root, allocation_order);
   if (node != NULL && live.commands == 0) protect(a, PROT_NONE);
   pthread_rwlock_unlock(&live.lock);
@@ -164,6 +246,20 @@ void zocl_memory_remove(zocl_allocation *a)
   pthread_rwlock_wrlock(&live.lock);
   tdelete(a, &live.root, allocation_order);
   pthread_rwlock_unlock(&live.lock);
+}
+
+bool zocl_memory_usable(const zocl_device *device, const void *pointer)
+{
+  ze_memory_type_t type;
+  bool any = device->driver->memory->any_pointer;
+  if (any && zocl_knob.peer_access) return true;
+  if (any || pointer == NULL || zocl_memory_find(pointer, &type))
+    return zocl_memory_reachable(device, pointer);
+  if (zocl_storage_has(pointer)) return true;
+  zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+            "%p was not allocated here, and the device does not reach other "
+            "memory of the host", pointer);
+  return false;
 }
 
 /* ------------------------------------------------------------------------
@@ -185,6 +281,7 @@ static bool detach(void *pointer, bool opened, bool later,
       (a->origin == ZOCL_OPENED) == opened) {
     *detached = a;
     tdelete(&key, &live.root, allocation_order);
+    atomic_fetch_add(&live.generation, 1);
     protect(a, PROT_READ | PROT_WRITE);
     if (later) {
       a->next = live.deferred;
@@ -311,7 +408,8 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
   allocation *made = malloc(sizeof *made);
   size_t bytes = size;
   if (alignment < DEFAULT_ALIGNMENT) alignment = DEFAULT_ALIGNMENT;
-  if (driver->memory->any_pointer) {
+  /* What is protected must have its pages for itself, too. */
+  if (driver->memory->any_pointer || zocl_knob.device_memory_private) {
     if (alignment < ZOCL_PAGE_BYTES) alignment = ZOCL_PAGE_BYTES;
     bytes = zocl_file_pages(size);
   }

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Commands are submitted in the order of the calls.  What is not a kernel -
- * copies, fills, resets - is a function of ours that OpenCL runs in the queue's
- * order as a native kernel, or that the caller runs itself where it is cheap
- * and the stream has nothing to do.
+ * resets, and copies and fills where the memory allows - is a function of ours
+ * that is called in the queue's order (zocl_call.c), or that the caller runs
+ * itself where it is cheap and the stream has nothing to do.
  */
 #include "zocl.h"
 
@@ -204,26 +204,24 @@ typedef struct gate_args {
   cl_event gate;
 } gate_args;
 
-static void CL_CALLBACK run_gate(void *args)
+static void run_gate(void *args)
 {
   const gate_args *a = args;
   zocl_signal_open(a->signal, a->gate);
   zocl_signal_unref(a->signal);
 }
 
-static void CL_CALLBACK run_reset(void *args)
+static void run_reset(void *args)
 {
   zocl_signal *const *signal = args;
   zocl_signal_reset_end(*signal);
 }
 
-static cl_int enqueue_host(zocl_stream *stream, zocl_host_function function,
-                           void *args, size_t size, cl_uint count,
-                           const cl_event *waits, cl_event *event)
+static zocl_place stream_place(const zocl_stream *stream, cl_uint count,
+                               const cl_event *waits, cl_event *event)
 {
-  return stream->device->driver->cl->clEnqueueNativeKernel(
-      stream->queue, function, args, size, 0, NULL, NULL, count,
-      count > 0 ? waits : NULL, event);
+  return (zocl_place){stream->device, stream->queue, count,
+                      count > 0 ? waits : NULL, event};
 }
 
 /* A gate that opens once the stream has come here and `signal` is set. */
@@ -237,7 +235,8 @@ static ze_result_t gate_later(zocl_stream *stream, zocl_signal *signal,
   gate_args args = {signal, *gate};
   driver->cl->clRetainEvent(*gate);
   zocl_signal_ref(signal);
-  error = enqueue_host(stream, run_gate, &args, sizeof args, 0, NULL, NULL);
+  const zocl_place place = stream_place(stream, 0, NULL, NULL);
+  error = zocl_call_enqueue(&place, run_gate, &args, sizeof args);
   if (error == CL_SUCCESS) {
     stream->submitted++;
     return ZE_RESULT_SUCCESS;
@@ -246,7 +245,7 @@ static ze_result_t gate_later(zocl_stream *stream, zocl_signal *signal,
   driver->cl->clReleaseEvent(*gate);
   driver->cl->clReleaseEvent(*gate);
   *gate = NULL;
-  return zocl_cl_error(error, "clEnqueueNativeKernel");
+  return zocl_cl_error(error, "clEnqueue");
 }
 
 /* Whether a command that waits for others is still to come. */
@@ -301,6 +300,7 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       command->kind == ZOCL_COMMAND_INDIRECT ||
       command->kind == ZOCL_COMMAND_IMAGE ||
+      command->kind == ZOCL_COMMAND_TRANSFER ||
       (command->kind == ZOCL_COMMAND_HOST && !command->small))
     return false;
   uint64_t start = zocl_clock();
@@ -313,14 +313,14 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
 }
 
 /* With the knobs for tests, what happens around each command. */
-static void CL_CALLBACK run_before(void *unused)
+static void run_before(void *unused)
 {
   (void)unused;
   usleep((useconds_t)zocl_knob.delay_start_us);
   if (zocl_knob.device_memory_private) zocl_memory_begin();
 }
 
-static void CL_CALLBACK run_after(void *unused)
+static void run_after(void *unused)
 {
   (void)unused;
   if (zocl_knob.device_memory_private) zocl_memory_end();
@@ -331,7 +331,7 @@ static ze_result_t command_enqueue(zocl_stream *stream,
                                    const zocl_command *command, cl_uint count,
                                    const cl_event *waits, cl_event *event)
 {
-  zocl_cl *cl = stream->device->driver->cl;
+  const zocl_place place = stream_place(stream, count, waits, event);
   cl_int error = CL_SUCCESS;
   zocl_signal *reset = command->reset;
   switch (command->kind) {
@@ -339,13 +339,15 @@ static ze_result_t command_enqueue(zocl_stream *stream,
     return zocl_kernel_enqueue(command->launch, stream->queue, count, waits,
                                event);
   case ZOCL_COMMAND_HOST:
-    error = enqueue_host(stream, command->function, command->args,
-                         command->args_size, count, waits, event);
+    error = zocl_call_enqueue(&place, command->function, command->args,
+                              command->args_size);
+    break;
+  case ZOCL_COMMAND_TRANSFER:
+    error = command->transfer(&place, command->args, command->args_size);
     break;
   case ZOCL_COMMAND_RESET:
     zocl_signal_reset_begin(reset, stream);
-    error = enqueue_host(stream, run_reset, &reset, sizeof reset, count, waits,
-                         event);
+    error = zocl_call_enqueue(&place, run_reset, &reset, sizeof reset);
     if (error != CL_SUCCESS) zocl_signal_reset_end(reset);
     break;
   case ZOCL_COMMAND_INDIRECT:
@@ -354,18 +356,13 @@ static ze_result_t command_enqueue(zocl_stream *stream,
       if (stream->side == NULL) break;
       clock_calibrate(stream->device->driver, stream->side);
     }
-    return zocl_indirect_enqueue(stream->device, stream->queue, stream->side,
-                                 command, count, waits);
+    return zocl_indirect_enqueue(&place, stream->side, command);
   case ZOCL_COMMAND_IMAGE:
     error = zocl_image_enqueue(stream->device, stream->queue, command->args,
                                count, waits, event);
     break;
   case ZOCL_COMMAND_NOTHING:
-    if (count > 0)
-      error = cl->clEnqueueBarrierWithWaitList(stream->queue, count, waits,
-                                               event);
-    else
-      error = cl->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, event);
+    error = zocl_place_wait(&place, event);
     break;
   }
   return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
@@ -378,14 +375,15 @@ static ze_result_t command_enqueue_slow(zocl_stream *stream,
                                         cl_event *event)
 {
   void *args = NULL;
-  cl_int error =
-      enqueue_host(stream, run_before, &args, sizeof args, count, waits, NULL);
-  if (error != CL_SUCCESS) return zocl_cl_error(error, "clEnqueueNativeKernel");
+  zocl_place place = stream_place(stream, count, waits, NULL);
+  cl_int error = zocl_call_enqueue(&place, run_before, &args, sizeof args);
+  if (error != CL_SUCCESS) return zocl_cl_error(error, "clEnqueue");
   ze_result_t result = command_enqueue(stream, command, 0, NULL, NULL);
-  error = enqueue_host(stream, run_after, &args, sizeof args, 0, NULL,
+  place = stream_place(stream, 0, NULL,
                        result == ZE_RESULT_SUCCESS ? event : NULL);
+  error = zocl_call_enqueue(&place, run_after, &args, sizeof args);
   if (result != ZE_RESULT_SUCCESS || error == CL_SUCCESS) return result;
-  return zocl_cl_error(error, "clEnqueueNativeKernel");
+  return zocl_cl_error(error, "clEnqueue");
 }
 
 ze_result_t zocl_stream_submit(zocl_stream *stream,

@@ -224,6 +224,15 @@ event_new(ze_event_pool_handle_t pool, uint32_t index)
   return event;
 }
 
+/* Whether kernels take any pointer of the host. */
+__attribute__((unused)) static bool takes_host_pointers(setup s)
+{
+  ze_device_memory_access_properties_t p = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES};
+  MUST(zeDeviceGetMemoryAccessProperties(s.device, &p));
+  return p.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW;
+}
+
 /* Seconds of a monotonic clock. */
 __attribute__((unused)) static double seconds(void)
 {

@@ -275,7 +275,7 @@ static void test_lists(void)
   ze_copy_region_t r = {0, 0, 0, 4, 1, 1}, other = {0, 0, 0, 2, 1, 1};
   int x = 0, y = 0;
   float a = 1;
-  void *px = &x, *py = &y;
+  void *px = shared_new(s, sizeof x), *py = shared_new(s, sizeof y);
   size_t four = 4;
   const void *range = &x;
   MUST(zeKernelSetArgumentValue(kernel, 0, sizeof a, &a));
@@ -374,6 +374,8 @@ static void test_lists(void)
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   getter("zeCommandListImmediateGetIndex", list);
   MUST(zeCommandListDestroy(list));
+  MUST(zeMemFree(s.context, px));
+  MUST(zeMemFree(s.context, py));
   MUST(zeKernelDestroy(kernel));
   MUST(zeModuleDestroy(module));
   MUST(zeEventDestroy(event));

@@ -607,6 +607,7 @@ int main(int argc, char **argv)
   fails("ZOCL_SUB_DEVICES=two", "ZOCL_SUB_DEVICES=two is not a number");
   fails("ZOCL_PEER_ACCESS=", "ZOCL_PEER_ACCESS= is not a number from 0 to 1");
   fails("ZOCL_MEMORY_BYTES=99999999999999999999", "is not a number");
+  fails("ZOCL_MEMORY=gpu", "ZOCL_MEMORY=gpu is not host, usm or svm");
   fails("ZOCL_DEVICES=2", "ZOCL_DEVICES is not known, of ZOCL_ROOT_DEVICES, ");
 
   passes("cores", "ZOCL_SUB_DEVICES=2");

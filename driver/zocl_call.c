@@ -1,0 +1,148 @@
+/*
+ * zocl_call.c - functions of ours in the order of a queue of OpenCL.
+ * SPDX-License-Identifier: MIT
+ *
+ * OpenCL calls them native kernels, which devices that are no CPUs do not
+ * have.  There the queue waits for a user event of ours, and what tells that
+ * it has come so far hands the function to a thread, which completes the event
+ * afterwards.  Callbacks of OpenCL are not the place to call it: they may come
+ * in a thread that holds locks, and may not wait.
+ */
+#include "zocl.h"
+
+#include <signal.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Threads that are kept for the next call. */
+enum { KEPT_IDLE = 4 };
+
+typedef struct call {
+  struct call *next;
+  zocl_cl *cl;
+  zocl_host_function function;
+  cl_event gate;           /* what the queue waits for */
+  alignas(max_align_t) unsigned char args[];
+} call;
+
+/* Calls that wait for a thread, and threads that wait for a call.  A function
+   may wait for what another does, so that there are as many threads as calls
+   at a time. */
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t work;
+  call *first, **last;
+  size_t calls, idle, threads;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER,
+          .last = &pool.first};
+
+static void call_end(call *c, cl_int status)
+{
+  if (status == CL_COMPLETE) c->function(c->args);
+  c->cl->clSetUserEventStatus(c->gate, status);
+  c->cl->clReleaseEvent(c->gate);
+  free(c);
+}
+
+static void *thread_run(void *unused)
+{
+  (void)unused;
+  pthread_mutex_lock(&pool.lock);
+  while (pool.idle < KEPT_IDLE || pool.first != NULL) {
+    pool.idle++;
+    while (pool.first == NULL) pthread_cond_wait(&pool.work, &pool.lock);
+    pool.idle--;
+    pool.calls--;
+    call *c = pool.first;
+    pool.first = c->next;
+    if (pool.first == NULL) pool.last = &pool.first;
+    pthread_mutex_unlock(&pool.lock);
+    call_end(c, CL_COMPLETE);
+    pthread_mutex_lock(&pool.lock);
+  }
+  pool.threads--;
+  pthread_mutex_unlock(&pool.lock);
+  return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static bool thread_start(void)
+{
+  pthread_t thread;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&thread, NULL, thread_run, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error == 0) pthread_detach(thread);
+  return error == 0;
+}
+
+static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
+{
+  call *c = data;
+  c->cl->clReleaseEvent(event);
+  if (status < 0) {
+    call_end(c, status);
+    return;
+  }
+  pthread_mutex_lock(&pool.lock);
+  *pool.last = c;
+  pool.last = &c->next;
+  /* Where there can be no further thread, one of those there are gets to it;
+     without any, this one has to do. */
+  bool here = false;
+  if (++pool.calls > pool.idle) {
+    if (thread_start())
+      pool.threads++;
+    else if (pool.threads == 0) {
+      pool.first = NULL;
+      pool.last = &pool.first;
+      pool.calls = 0;
+      here = true;
+    }
+  }
+  if (!here) pthread_cond_signal(&pool.work);
+  pthread_mutex_unlock(&pool.lock);
+  if (here) call_end(c, CL_COMPLETE);
+}
+
+cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
+                         const void *args, size_t size)
+{
+  zocl_cl *cl = place->device->driver->cl;
+  if (place->device->native)
+    return cl->clEnqueueNativeKernel(place->queue, function, (void *)args, size,
+                                     0, NULL, NULL, place->count,
+                                     place->count > 0 ? place->waits : NULL,
+                                     place->event);
+  call *c = malloc(sizeof *c + size);
+  if (c == NULL) return CL_OUT_OF_HOST_MEMORY;
+  *c = (call){.cl = cl, .function = function};
+  memcpy(c->args, args, size);
+  cl_int error;
+  cl_event ready = NULL;
+  c->gate = cl->clCreateUserEvent(place->device->driver->context, &error);
+  if (c->gate == NULL) {
+    free(c);
+    return error;
+  }
+  error = zocl_place_wait(place, &ready);
+  if (error == CL_SUCCESS) {
+    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &c->gate,
+                                             place->event);
+    /* The callback may come at once, and then this one event is gone. */
+    if (error == CL_SUCCESS)
+      error = cl->clSetEventCallback(ready, CL_COMPLETE, call_ready, c);
+    if (error == CL_SUCCESS) {
+      cl->clFlush(place->queue);
+      return CL_SUCCESS;
+    }
+    cl->clReleaseEvent(ready);
+  }
+  cl->clSetUserEventStatus(c->gate, CL_INVALID_OPERATION);
+  cl->clReleaseEvent(c->gate);
+  free(c);
+  return error;
+}

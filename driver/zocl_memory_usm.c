@@ -1,0 +1,255 @@
+/*
+ * zocl_memory_usm.c - memory where the OpenCL takes only what it gave itself.
+ * SPDX-License-Identifier: MIT
+ *
+ * Two ways: Intel's extension for unified shared memory, which tells host,
+ * device and shared memory apart, and OpenCL's own fine-grained shared virtual
+ * memory, which is shared always.  Copies and fills are commands of OpenCL.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest type of OpenCL C, to which any OpenCL aligns what it gives. */
+enum { OWN_ALIGNMENT = 128 };
+
+/* What to ask for to have `size` bytes so aligned; 0: there is not that
+   much. */
+static size_t room(size_t size, size_t alignment)
+{
+  size_t more = alignment > OWN_ALIGNMENT ? alignment : 0;
+  return size <= SIZE_MAX - more ? size + more : 0;
+}
+
+static void *aligned(void *block, size_t alignment)
+{
+  char *at = block;
+  size_t over = (uintptr_t)at % alignment;
+  return over > 0 ? at + (alignment - over) : at;
+}
+
+/* The memory aligned in a block, which may be NULL. */
+static void *placed(void *block, size_t alignment, void **kept)
+{
+  *kept = block;
+  return block != NULL ? aligned(block, alignment) : NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * Intel's extension.
+ */
+
+static bool usm_fits(const zocl_driver *driver, cl_device_id id)
+{
+  static const cl_device_info needed[] = {
+    CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL,
+    CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL,
+    CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    cl_device_unified_shared_memory_capabilities_intel has = 0;
+    if (driver->cl->clGetDeviceInfo(id, needed[i], sizeof has, &has, NULL) !=
+            CL_SUCCESS ||
+        !(has & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL))
+      return false;
+  }
+  return driver->usm.shared_alloc != NULL;
+}
+
+bool zocl_usm_find(zocl_usm *usm, zocl_cl *cl, cl_platform_id platform)
+{
+  const struct {
+    const char *name;
+    void *place;
+  } functions[] = {
+    {"clHostMemAllocINTEL", &usm->host_alloc},
+    {"clDeviceMemAllocINTEL", &usm->device_alloc},
+    {"clSharedMemAllocINTEL", &usm->shared_alloc},
+    {"clMemFreeINTEL", &usm->free},
+    {"clSetKernelArgMemPointerINTEL", &usm->argument},
+    {"clEnqueueMemcpyINTEL", &usm->copy},
+    {"clEnqueueMemFillINTEL", &usm->fill},
+  };
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    void *found = cl->clGetExtensionFunctionAddressForPlatform(
+        platform, functions[i].name);
+    if (found == NULL) {
+      *usm = (zocl_usm){0};
+      return false;
+    }
+    memcpy(functions[i].place, &found, sizeof found);
+  }
+  return true;
+}
+
+static void *usm_allocate(zocl_driver *driver, zocl_device *device,
+                          ze_memory_type_t type, size_t size, size_t alignment,
+                          void **block)
+{
+  const zocl_usm *usm = &driver->usm;
+  cl_device_id id = device != NULL ? device->id : NULL;
+  cl_int error;
+  size_t bytes = room(size, alignment);
+  if (bytes == 0) return NULL;
+  return placed(type == ZE_MEMORY_TYPE_HOST
+                    ? usm->host_alloc(driver->context, NULL, bytes, 0, &error)
+                : type == ZE_MEMORY_TYPE_DEVICE
+                    ? usm->device_alloc(driver->context, id, NULL, bytes, 0,
+                                        &error)
+                    : usm->shared_alloc(driver->context, id, NULL, bytes, 0,
+                                        &error),
+                alignment, block);
+}
+
+static void usm_free(zocl_driver *driver, void *block)
+{
+  if (!zocl_forked()) driver->usm.free(driver->context, block);
+}
+
+static cl_int usm_argument(const zocl_driver *driver, cl_kernel kernel,
+                           cl_uint index, const void *pointer)
+{
+  return driver->usm.argument(kernel, index, pointer);
+}
+
+/* Program-scope variables are shared memory. */
+static cl_int usm_reach(const zocl_kernel *kernel)
+{
+  zocl_cl *cl = kernel->module->device->driver->cl;
+  const struct {
+    cl_kernel_exec_info what;
+    bool wanted;
+  } infos[] = {
+    {CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+     kernel->indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST},
+    {CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+     kernel->indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE},
+    {CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+     (kernel->indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED) ||
+         zocl_storage_blocks(kernel->module, NULL) > 0}};
+  cl_int error = CL_SUCCESS;
+  for (size_t i = 0; i < 3 && error == CL_SUCCESS; i++) {
+    cl_bool value = infos[i].wanted;
+    error = cl->clSetKernelExecInfo(kernel->id, infos[i].what, sizeof value,
+                                    &value);
+  }
+  return error;
+}
+
+static cl_int usm_copy(const zocl_place *place, void *to, const void *from,
+                       size_t size)
+{
+  return place->device->driver->usm.copy(place->queue, CL_FALSE, to, from, size,
+                                         place->count, place->waits,
+                                         place->event);
+}
+
+static cl_int usm_fill(const zocl_place *place, void *to, const void *pattern,
+                       size_t pattern_size, size_t size)
+{
+  return place->device->driver->usm.fill(place->queue, to, pattern,
+                                         pattern_size, size, place->count,
+                                         place->waits, place->event);
+}
+
+const zocl_memory zocl_memory_usm = {
+  .name = "usm",
+  .fits = usm_fits,
+  .allocate = usm_allocate,
+  .free = usm_free,
+  .argument = usm_argument,
+  .reach = usm_reach,
+  .copy = usm_copy,
+  .fill = usm_fill};
+
+/* ------------------------------------------------------------------------
+ * Shared virtual memory.
+ */
+
+static cl_device_svm_capabilities svm_of(const zocl_driver *driver,
+                                         cl_device_id id)
+{
+  cl_device_svm_capabilities svm = 0;
+  driver->cl->clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm,
+                              NULL);
+  return svm;
+}
+
+static bool svm_fits(const zocl_driver *driver, cl_device_id id)
+{
+  return svm_of(driver, id) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
+}
+
+static void *svm_allocate(zocl_driver *driver, zocl_device *device,
+                          ze_memory_type_t type, size_t size, size_t alignment,
+                          void **block)
+{
+  cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
+  bool atomic = true;
+  size_t bytes = room(size, alignment);
+  (void)device;
+  (void)type;
+  if (bytes == 0) return NULL;
+  /* All devices of the context are to have them. */
+  for (uint32_t i = 0; i < driver->root_count; i++)
+    atomic &= (svm_of(driver, driver->roots[i]->id) & CL_DEVICE_SVM_ATOMICS) !=
+              0;
+  if (atomic) flags |= CL_MEM_SVM_ATOMICS;
+  return placed(driver->cl->clSVMAlloc(driver->context, flags, bytes, 0),
+                alignment, block);
+}
+
+static void svm_free(zocl_driver *driver, void *block)
+{
+  if (!zocl_forked()) driver->cl->clSVMFree(driver->context, block);
+}
+
+static cl_int svm_argument(const zocl_driver *driver, cl_kernel kernel,
+                           cl_uint index, const void *pointer)
+{
+  return driver->cl->clSetKernelArgSVMPointer(kernel, index, pointer);
+}
+
+/* OpenCL wants each of them by name. */
+static cl_int svm_reach(const zocl_kernel *kernel)
+{
+  const zocl_driver *driver = kernel->module->device->driver;
+  size_t own = zocl_storage_blocks(kernel->module, NULL), count;
+  void **blocks = zocl_memory_blocks(driver, kernel->indirect, own, &count);
+  if (blocks == NULL) return CL_OUT_OF_HOST_MEMORY;
+  zocl_storage_blocks(kernel->module, blocks + count);
+  count += own;
+  cl_int error =
+      count > 0 ? driver->cl->clSetKernelExecInfo(
+                      kernel->id, CL_KERNEL_EXEC_INFO_SVM_PTRS,
+                      count * sizeof *blocks, blocks)
+                : CL_SUCCESS;
+  free(blocks);
+  return error;
+}
+
+static cl_int svm_copy(const zocl_place *place, void *to, const void *from,
+                       size_t size)
+{
+  return place->device->driver->cl->clEnqueueSVMMemcpy(
+      place->queue, CL_FALSE, to, from, size, place->count, place->waits,
+      place->event);
+}
+
+static cl_int svm_fill(const zocl_place *place, void *to, const void *pattern,
+                       size_t pattern_size, size_t size)
+{
+  return place->device->driver->cl->clEnqueueSVMMemFill(
+      place->queue, to, pattern, pattern_size, size, place->count,
+      place->waits, place->event);
+}
+
+const zocl_memory zocl_memory_svm = {
+  .name = "svm",
+  .fits = svm_fits,
+  .allocate = svm_allocate,
+  .free = svm_free,
+  .argument = svm_argument,
+  .reach = svm_reach,
+  .copy = svm_copy,
+  .fill = svm_fill};

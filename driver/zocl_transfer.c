@@ -1,0 +1,172 @@
+/*
+ * zocl_transfer.c - copies and fills that the OpenCL does.
+ * SPDX-License-Identifier: MIT
+ *
+ * For memory that functions of ours may not touch.  Each becomes one command
+ * of the queue or several, of which the first waits for what the whole waits
+ * for and the last tells that all is done: the queue is in order.
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+cl_int zocl_place_wait(const zocl_place *place, cl_event *event)
+{
+  zocl_cl *cl = place->device->driver->cl;
+  if (place->count > 0)
+    return cl->clEnqueueBarrierWithWaitList(place->queue, place->count,
+                                            place->waits, event);
+  return cl->clEnqueueMarkerWithWaitList(place->queue, 0, NULL, event);
+}
+
+/* Where the next of several commands goes. */
+static zocl_place place_step(const zocl_place *place, bool first, bool last)
+{
+  zocl_place step = *place;
+  if (!first) step.count = 0;
+  if (step.count == 0) step.waits = NULL;
+  if (!last) step.event = NULL;
+  return step;
+}
+
+cl_int zocl_transfer_copy(const zocl_place *place, const void *args,
+                          size_t args_size)
+{
+  const zocl_copy *c = args;
+  (void)args_size;
+  if (c->size == 0) return zocl_place_wait(place, place->event);
+  const zocl_place only = place_step(place, true, true);
+  return place->device->driver->memory->copy(&only, c->to, c->from, c->size);
+}
+
+/* Whether each of `size` bytes is the same. */
+static bool is_uniform(const unsigned char *bytes, size_t size)
+{
+  return memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+/* OpenCL fills what is aligned to the pattern.  What is not begins and ends
+   with smaller patterns, and has a rotated one between them. */
+cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
+                          size_t args_size)
+{
+  const zocl_fill *f = args;
+  const zocl_memory *memory = place->device->driver->memory;
+  ze_memory_type_t type;
+  size_t whole = f->pattern_size;
+  if (f->size == 0) return zocl_place_wait(place, place->event);
+  /* Not for OpenCL, but memory of the host, perhaps. */
+  if (!zocl_memory_find(f->to, &type))
+    return zocl_call_enqueue(place, zocl_memory_fill, args, args_size);
+  if (is_uniform(f->pattern, whole)) whole = 1;
+  cl_int error = CL_SUCCESS;
+  for (size_t at = 0, n; at < f->size && error == CL_SUCCESS; at += n) {
+    unsigned char pattern[ZOCL_MAX_PATTERN];
+    char *to = (char *)f->to + at;
+    size_t left = f->size - at, unit = whole;
+    while (unit > left || (uintptr_t)to % unit != 0) unit /= 2;
+    for (size_t i = 0; i < unit; i++) pattern[i] = f->pattern[(at + i) % whole];
+    n = unit == whole ? left / unit * unit : unit;
+    const zocl_place step = place_step(place, at == 0, n == left);
+    error = memory->fill(&step, to, pattern, unit, n);
+  }
+  return error;
+}
+
+/* Rows that follow each other in both places are one copy. */
+cl_int zocl_transfer_copy_region(const zocl_place *place, const void *args,
+                                 size_t args_size)
+{
+  const zocl_copy_region *c = args;
+  const ze_copy_region_t *t = &c->to_region, *f = &c->from_region;
+  const zocl_memory *memory = place->device->driver->memory;
+  (void)args_size;
+  size_t width = f->width, height = f->height;
+  size_t depth = f->depth > 0 ? f->depth : 1;
+  char *to = (char *)c->to + (size_t)t->originZ * c->to_slice +
+             (size_t)t->originY * c->to_pitch + t->originX;
+  const char *from = (const char *)c->from +
+                     (size_t)f->originZ * c->from_slice +
+                     (size_t)f->originY * c->from_pitch + f->originX;
+  if (width == 0 || height == 0) return zocl_place_wait(place, place->event);
+  if (height == 1 || (width == c->to_pitch && width == c->from_pitch)) {
+    width *= height;
+    height = 1;
+  }
+  if (height == 1 &&
+      (depth == 1 || (width == c->to_slice && width == c->from_slice))) {
+    width *= depth;
+    depth = 1;
+  }
+  cl_int error = CL_SUCCESS;
+  for (size_t z = 0; z < depth; z++)
+    for (size_t y = 0; y < height && error == CL_SUCCESS; y++) {
+      const zocl_place step =
+          place_step(place, z == 0 && y == 0,
+                     z == depth - 1 && y == height - 1);
+      error = memory->copy(&step, to + z * c->to_slice + y * c->to_pitch,
+                           from + z * c->from_slice + y * c->from_pitch,
+                           width);
+    }
+  return error;
+}
+
+static void report_write_at(void *args)
+{
+  zocl_report *const *report = args;
+  zocl_report_write(*report);
+}
+
+static void CL_CALLBACK report_done(cl_event event, cl_int status, void *data)
+{
+  (void)event;
+  (void)status;
+  free(data);
+}
+
+/* Times that are to go to memory of a device are first written down by a
+   function of ours, and then copied. */
+cl_int zocl_transfer_report(const zocl_place *place, const void *args,
+                            size_t args_size)
+{
+  const zocl_driver *driver = place->device->driver;
+  const zocl_report *given = args;
+  ze_memory_type_t type;
+  if (!zocl_memory_find(given->to, &type) || type != ZE_MEMORY_TYPE_DEVICE ||
+      given->count == 0)
+    return zocl_call_enqueue(place, zocl_report_deliver, args, args_size);
+  zocl_report *report = malloc(args_size);
+  if (report == NULL) return CL_OUT_OF_HOST_MEMORY;
+  memcpy(report, args, args_size);
+  cl_event last = NULL;
+  zocl_place step = place_step(place, true, false);
+  cl_int error =
+      zocl_call_enqueue(&step, report_write_at, &report, sizeof report);
+  if (error != CL_SUCCESS) {
+    free(report);
+    return error;
+  }
+  step = place_step(place, false, true);
+  step.event = NULL;
+  for (uint32_t i = 0; i < report->count && error == CL_SUCCESS; i++) {
+    if (i + 1 == report->count) step.event = &last;
+    error = driver->memory->copy(&step, report->to + report->parts[i].offset,
+                                 &report->parts[i].value, report->size);
+  }
+  /* Without the last event nothing tells when the report is used no more, and
+     the caller drops what is going to be dropped already. */
+  if (error != CL_SUCCESS) {
+    zocl_report_keep(report);
+    return error;
+  }
+  if (place->event != NULL) {
+    driver->cl->clRetainEvent(last);
+    *place->event = last;
+  }
+  if (driver->cl->clSetEventCallback(last, CL_COMPLETE, report_done, report) !=
+      CL_SUCCESS)
+    report = NULL;
+  driver->cl->clReleaseEvent(last);
+  return CL_SUCCESS;
+}
