@@ -57,6 +57,7 @@ typedef struct zocl_signal zocl_signal;
 typedef struct zocl_commands zocl_commands;
 typedef struct zocl_feeder zocl_feeder;
 typedef struct zocl_memory zocl_memory;
+typedef struct _ze_physical_mem_handle_t zocl_physical;
 typedef struct zocl_file zocl_file;
 typedef struct zocl_board zocl_board;
 
@@ -431,6 +432,8 @@ bool zocl_memory_has_files(const zocl_driver *driver);
    longer. */
 ze_result_t zocl_memory_add(zocl_allocation *allocation);
 void zocl_memory_remove(zocl_allocation *allocation);
+/* Let it end elsewhere, not beyond where the next begins. */
+void zocl_memory_resize(zocl_allocation *allocation, size_t size);
 
 /* Account for memory of a device whose size a knob has set; false where that
    much is not left, with the reason in zocl_last_error. */
@@ -661,6 +664,14 @@ cl_int zocl_image_enqueue(const zocl_device *device, cl_command_queue queue,
 /* Start a thread that takes none of the host's signals; false where there can
    be no more. */
 bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
+
+/* ------------------------------------------------------------------------
+ * zocl_virtual.c: reserved addresses, and physical memory mapped there.
+ */
+
+/* The file of the physical memory whose handle this is, a reference; NULL
+   where it is something else. */
+zocl_file *zocl_physical_file(const void *pointer);
 
 /* ------------------------------------------------------------------------
  * zocl_signal.c: something that becomes true once and may be reset.

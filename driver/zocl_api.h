@@ -99,6 +99,15 @@
   E(Mem, 7, 0, MemOpenIpcHandle)                       \
   E(Mem, 8, 0, MemCloseIpcHandle)                      \
   E(Mem, 9, 3, MemFreeExt)                             \
+  E(PhysicalMem, 0, 0, PhysicalMemCreate)              \
+  E(PhysicalMem, 1, 0, PhysicalMemDestroy)             \
+  E(VirtualMem, 0, 0, VirtualMemReserve)               \
+  E(VirtualMem, 1, 0, VirtualMemFree)                  \
+  E(VirtualMem, 2, 0, VirtualMemQueryPageSize)         \
+  E(VirtualMem, 3, 0, VirtualMemMap)                   \
+  E(VirtualMem, 4, 0, VirtualMemUnmap)                 \
+  E(VirtualMem, 5, 0, VirtualMemSetAccessAttribute)    \
+  E(VirtualMem, 6, 0, VirtualMemGetAccessAttribute)    \
   E(Fence, 0, 0, FenceCreate)                          \
   E(Fence, 1, 0, FenceDestroy)                         \
   E(Fence, 2, 0, FenceHostSynchronize)                 \
@@ -187,6 +196,7 @@
   E(CommandListExp, 8, 17, CommandListIsMutableExp)    \
   E(MemExp, 2, 7, MemSetAtomicAccessAttributeExp)      \
   E(MemExp, 3, 7, MemGetAtomicAccessAttributeExp)      \
+  E(PhysicalMem, 2, 15, PhysicalMemGetProperties)      \
   E(Mem, 10, 6, MemPutIpcHandle)                       \
   E(Mem, 12, 15, MemGetIpcHandleWithProperties)        \
   E(MemExp, 0, 6, MemGetIpcHandleFromFileDescriptorExp) \
@@ -436,6 +446,17 @@ typedef struct zocl_handle_type_desc {
   void *pNext;
   uint32_t types;
 } zocl_handle_type_desc;
+
+/* ze_physical_mem_properties_t (1.15). */
+typedef struct zocl_physical_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint64_t id, size;
+} zocl_physical_properties;
+
+ze_result_t zocl_PhysicalMemGetProperties(
+    ze_context_handle_t context, ze_physical_mem_handle_t physical,
+    zocl_physical_properties *properties);
 
 ze_result_t zocl_MemPutIpcHandle(ze_context_handle_t context,
                                  ze_ipc_mem_handle_t handle);

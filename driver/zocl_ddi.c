@@ -28,6 +28,8 @@ enum table {
   Sampler,
   Mem,
   MemExp,
+  PhysicalMem,
+  VirtualMem,
   Fence,
   EventPool,
   Event,
@@ -107,8 +109,8 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, Kernel, Kernel)                                                       \
   T(ze, KernelExp, KernelExp)                                                 \
   T(ze, Sampler, Sampler)                                                     \
-  T(ze, PhysicalMem, NONE)                                                    \
-  T(ze, VirtualMem, NONE)                                                     \
+  T(ze, PhysicalMem, PhysicalMem)                                             \
+  T(ze, VirtualMem, VirtualMem)                                               \
   T(ze, FabricVertexExp, NONE)                                                \
   T(ze, FabricEdgeExp, NONE)                                                  \
   T(ze, Graph, Graph)                                                         \

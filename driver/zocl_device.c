@@ -242,6 +242,15 @@ typedef struct graph_properties {
   uint32_t flags;
 } graph_properties;
 
+/* ze_device_readonly_memory_ext_properties_t (1.17): a write to virtual memory
+   that is read-only faults. */
+enum { READONLY_PROPERTIES = 0x10015, READONLY_ENFORCED = 2 };
+typedef struct readonly_properties {
+  ze_structure_type_t stype;
+  void *pNext;
+  int capability;
+} readonly_properties;
+
 /* The unit of timerResolution depends on the structure type: cycles a second
    with the one of 1.2, nanoseconds a cycle before. */
 ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
@@ -285,6 +294,9 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
       ((event_properties *)next)->flags = 0;
     else if ((int)next->stype == GRAPH_PROPERTIES)
       ((graph_properties *)next)->flags = GRAPH_FLAGS;
+    else if ((int)next->stype == READONLY_PROPERTIES)
+      ((readonly_properties *)next)->capability =
+          zocl_memory_has_files(device->driver) ? READONLY_ENFORCED : 0;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -283,6 +283,7 @@ static const struct {
   {"ZE_extension_memory_free_policies", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_extension_virtual_mem_readonly_properties", ZE_MAKE_VERSION(1, 0)},
 };
 
 ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,

@@ -88,6 +88,13 @@ ze_result_t zocl_MemGetIpcHandle(ze_context_handle_t context,
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
   ZOCL_NEED_POINTER(handle);
+  zocl_file *physical = zocl_physical_file(pointer);
+  if (physical != NULL) {
+    zocl_file_handle(physical, zocl_file_descriptor(physical), 0,
+                     zocl_file_is(physical).size, handle->data);
+    zocl_file_unref(physical); /* the object has another */
+    return ZE_RESULT_SUCCESS;
+  }
   ze_result_t result = zocl_memory_share(context, pointer, &found);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_file_handle(found.file, zocl_file_descriptor(found.file),

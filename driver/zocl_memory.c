@@ -241,6 +241,13 @@ ze_result_t zocl_memory_add(zocl_allocation *a)
                       : zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
 }
 
+void zocl_memory_resize(zocl_allocation *a, size_t size)
+{
+  pthread_rwlock_wrlock(&live.lock);
+  a->size = size;
+  pthread_rwlock_unlock(&live.lock);
+}
+
 void zocl_memory_remove(zocl_allocation *a)
 {
   pthread_rwlock_wrlock(&live.lock);

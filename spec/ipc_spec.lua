@@ -130,13 +130,13 @@ describe("x:export 'process'", function()
 
   it("makes it where it is told", function()
     local x = lze.buffer("int", {4, 5})
-    assert.equal("true\ttrue\tfalse\tcontext: no context\n", other([[
+    assert.equal("true\ttrue\tfalse\n", other([[
       local c = lze.context(lze.device())
       local x = lze.import(token, {context = c})
       local y = lze.import(token, {device = 1})
       local ok, e = pcall(lze.import, token, {contex = c})
-      assert(e:find("contex", 1, true) and e:find("context, device", 1, true), e)
-      print(x.context == c, y.device == lze.device(1), ok, "context: no context")
+      assert(e:find "'contex'" and e:find "context, device", e)
+      print(x.context == c, y.device == lze.device(1), ok)
       c:close()
       assert(not pcall(function() return x[1] end) and y[2] == 5)
       ok, e = pcall(lze.import, token, {context = c})
