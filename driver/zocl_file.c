@@ -291,6 +291,13 @@ int zocl_file_handle_descriptor(const void *data)
   handle h;
   trailer t;
   if (!handle_read(data, &h)) return -1;
+  pthread_mutex_lock(&files.lock);
+  const zocl_file *file = files.first;
+  while (file != NULL && !(file->number == h.number &&
+                           file->descriptor == h.descriptor))
+    file = file->next;
+  pthread_mutex_unlock(&files.lock);
+  if (file != NULL) return h.descriptor;
   if (trailer_read(h.descriptor, &t) && t.number == h.number)
     return h.descriptor;
   zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,

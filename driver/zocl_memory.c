@@ -50,16 +50,25 @@ static int allocation_order(const void *left, const void *right)
   return 0;
 }
 
-/* A copy of the allocation that `pointer` is in. */
-static bool allocation_find(const void *pointer, allocation *found)
+/* A copy of the allocation that `pointer` is in; with `hold`, and where it has
+   a file, with a reference to that. */
+static bool allocation_copy(const void *pointer, bool hold, allocation *found)
 {
   allocation key = {.size = 1};
   memcpy(&key.base, &pointer, sizeof pointer);
   pthread_rwlock_rdlock(&live.lock);
   void *node = tfind(&key, &live.root, allocation_order);
-  if (node != NULL) *found = **(allocation **)node;
+  if (node != NULL) {
+    *found = **(allocation **)node;
+    if (hold && found->file != NULL) zocl_file_ref(found->file);
+  }
   pthread_rwlock_unlock(&live.lock);
   return node != NULL;
+}
+
+static bool allocation_find(const void *pointer, allocation *found)
+{
+  return allocation_copy(pointer, false, found);
 }
 
 bool zocl_memory_find(const void *pointer, ze_memory_type_t *type)
@@ -461,13 +470,18 @@ ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
   if (!zocl_memory_has_files(context->driver))
     return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
-  if (!allocation_find(pointer, found) ||
-      found->driver != context->driver)
+  bool known = allocation_copy(pointer, true, found);
+  if (known && found->driver != context->driver) {
+    zocl_file_unref(found->file);
+    known = false;
+  }
+  if (!known)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "%p is in no allocation", pointer);
+  if (found->file != NULL) return ZE_RESULT_SUCCESS;
   /* A command that wrote between the copy and the new pages would be in
      vain. */
-  for (int i = 0; found->file == NULL && !zocl_stream_all_idle(); i++) {
+  for (int i = 0; !zocl_stream_all_idle(); i++) {
     if (i == EXPORT_MS)
       return zocl_fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
                        "commands run or wait, so that %p cannot become memory "
