@@ -17,9 +17,15 @@ local full = [[
   add(1, out, 1)
   nothing(1)
   lze.wait()
+  -- On a busy machine it may take several attempts.
   local function busy(queue)
-    mod.spin({4, queue = queue}, x, 50000000)
-    for _ = 1, 16383 do nothing {1, queue = queue} end
+    local rounds, ev = 12500000, nil
+    repeat
+      lze.wait()
+      rounds = 4 * rounds
+      ev = mod.spin:launch({4, queue = queue}, x, rounds)
+      for _ = 1, 16383 do nothing {1, queue = queue} end
+    until not ev:done() or rounds > 1000000000
   end
   local function closing(f)
     local calls = 0
