@@ -3,6 +3,7 @@
 
 local expect = require "spec.support.expect"
 local lze = require "lze"
+local process = require "spec.support.process"
 
 local mod = lze.load "kernels/spec.spv"
 local limit = 60
@@ -274,6 +275,31 @@ describe("a queue", function()
     assert.matches("event expected, got integer 1",
       expect.misuse(function() q:barrier(1) end))
     assert.same({0, 0, 0}, x:read())
+  end)
+
+  it("is immediate unless driver or environment say otherwise", function()
+    local build = os.getenv "LZE_TEST_BUILD" or "build"
+    local function modes(api, variable)
+      return process.output([[
+        local ok, err = pcall(function()
+          local lze = require "lze"
+          local x = lze.buffer("int", 4):fill(7)
+          print(lze.device().queue.mode, lze.queue().mode,
+            lze.queue {mode = "immediate"}.mode, x[4])
+        end)
+        if not ok then print((err:gsub("^stdin:%d+: ", ""))) end]], {env = {
+          ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+          ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+          ZE_FAULT = "api " .. api,
+          ZE_ENABLE_VALIDATION_LAYER = false,
+          LZE_USE_IMMEDIATE_COMMANDLISTS = variable}})
+    end
+    assert.equal("immediate\timmediate\timmediate\t7\n", modes("1 7"))
+    assert.equal("batched\tbatched\timmediate\t7\n", modes("1 6"))
+    assert.equal("immediate\timmediate\timmediate\t7\n", modes("1 6", "1"))
+    assert.equal("batched\tbatched\timmediate\t7\n", modes("1 10", "0"))
+    assert.equal("LZE_USE_IMMEDIATE_COMMANDLISTS=2: 0 or 1 expected\n",
+      modes("1 10", "2"))
   end)
 
   it("has events of nothing that are done", function()

@@ -928,7 +928,7 @@ static int core_info(lua_State *L) {
   }
   static const char *const variables[] = {
       "LZE_DEVICE", "LZE_SOFTWARE", "LZE_GROUP_POLICY", "LZE_GROUP",
-      "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
+      "LZE_USE_IMMEDIATE_COMMANDLISTS", "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
       "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const char *value = getenv(variables[i]);

@@ -290,10 +290,16 @@ lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
   lze_fail(L, device->driver, out.result, NULL, out.call, NULL, NULL);
 }
 
-/* Whether new queues are batched: LZE_USE_IMMEDIATE_COMMANDLISTS=0. */
-static bool queue_batched_by_default(void) {
+/* Whether new queues are batched.  A driver submits with low latency where it
+   keeps immediate lists in order by itself; on older ones each command waits
+   for an event of the one before, and is handed over alone. */
+static bool queue_batched_by_default(lua_State *L,
+                                     const lze_DeviceInfo *device) {
   const char *v = getenv("LZE_USE_IMMEDIATE_COMMANDLISTS");
-  return v != NULL && strcmp(v, "0") == 0;
+  if (v == NULL || *v == '\0') return device->driver->api < API_IN_ORDER;
+  if (strcmp(v, "0") != 0 && strcmp(v, "1") != 0)
+    luaL_error(L, "LZE_USE_IMMEDIATE_COMMANDLISTS=%s: 0 or 1 expected", v);
+  return *v == '0';
 }
 
 void lze_queue_own(lze_Queue *q) {
@@ -318,10 +324,11 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
     if (q->home != NULL && q->device == device && !q->o.closed &&
         !lze_queue_is_later(q))
       return q;
+  bool batched = queue_batched_by_default(L, device);
   lze_Queue *q = queue_new(L, context, device);
   lze_object_make_part(&q->o);
   q->home = context;
-  q->batched = queue_batched_by_default();
+  q->batched = batched;
   lze_Outcome out;
   if (queue_create(q, &out)) return q;
   lze_close(&q->o);
@@ -442,7 +449,7 @@ static int core_queue(lua_State *L) {
     device = lze_device_in(L, context, device);
   }
   int mode = option_word(L, 2, "mode", mode_words,
-                         queue_batched_by_default());
+                         queue_batched_by_default(L, device));
   int order = option_word(L, 2, "order", order_words, 0);
   int engine = option_word(L, 2, "engine", engine_words, 0);
   int priority = option_word(L, 2, "priority", priority_words, 0);

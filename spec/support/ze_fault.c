@@ -19,6 +19,7 @@
  *   delay FIRST LAST    an event is seen so many microseconds after its
  *                       command was appended, at the earliest
  *   null                commands signal their events and do nothing else
+ *   api MAJOR MINOR     the driver says that it is of that version
  *
  * Handles pass through untouched.  What is created and destroyed is kept track
  * of, so that the report can say what was leaked, destroyed twice, or
@@ -55,8 +56,8 @@
   X(PLAIN, Global, global, Init, zeInit, (ze_init_flags_t f), (f), 0)         \
   X(PLAIN, Driver, driver, Get, zeDriverGet,                                  \
     (uint32_t *n, ze_driver_handle_t *d), (n, d), 0)                          \
-  X(PLAIN, Driver, driver, GetApiVersion, zeDriverGetApiVersion,              \
-    (ze_driver_handle_t d, ze_api_version_t *v), (d, v), 0)                   \
+  X(VERSION, Driver, driver, GetApiVersion, zeDriverGetApiVersion,            \
+    (ze_driver_handle_t d, ze_api_version_t *v), (d, v), v)                   \
   X(PLAIN, Driver, driver, GetProperties, zeDriverGetProperties,              \
     (ze_driver_handle_t d, ze_driver_properties_t *p), (d, p), 0)             \
   X(PLAIN, Driver, driver, GetExtensionProperties,                            \
@@ -375,7 +376,7 @@ static void object_spared(enum kind kind, const void *handle) {
 /* --- rules -------------------------------------------------------------- */
 
 static struct rule {
-  enum { FAIL, LOST, HANG, DELAY, NOTHING } what;
+  enum { FAIL, LOST, HANG, DELAY, NOTHING, API } what;
   enum entry entry;
   uint64_t n, last, calls;
   ze_result_t code;
@@ -408,6 +409,9 @@ static void rules_set(const char *text) {
     } else if (strcmp(word, "delay") == 0) {
       sscanf(line, "%*s %23s %23s", a, b);
       r.what = DELAY;
+    } else if (strcmp(word, "api") == 0) {
+      sscanf(line, "%*s %23s %23s", a, b);
+      r.what = API;
     } else if (strcmp(word, "hang") == 0) {
       r.what = HANG;
     } else if (strcmp(word, "null") == 0) {
@@ -535,6 +539,23 @@ static bool event_hidden(const void *event) {
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
     return enter(E_##name, &r) ? r : real_##name args;                        \
+  }
+
+/* The version is the real one unless a rule says another. */
+static void version_change(ze_api_version_t *version) {
+  pthread_mutex_lock(&lock);
+  const struct rule *r = rule_find(API);
+  if (r != NULL) *version = (ze_api_version_t)ZE_MAKE_VERSION(r->n, r->last);
+  pthread_mutex_unlock(&lock);
+}
+
+#define VERSION(name, params, args, version)                                  \
+  static ze_result_t fault_##name params {                                    \
+    ze_result_t r;                                                            \
+    if (enter(E_##name, &r)) return r;                                        \
+    r = real_##name args;                                                     \
+    if (r == ZE_RESULT_SUCCESS) version_change(version);                      \
+    return r;                                                                 \
   }
 
 #define MAKE(name, params, args, kind, parent, bytes)                         \
