@@ -264,6 +264,8 @@ bench-costs: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 
 bench-graph: all $(BUILD)/bench/graph ## what runs of plans cost
 	$(WITH) $(BUILD)/bench/graph $(ROUNDS)
+	ZOCL_SUB_DEVICES=2 ZE_FLAT_DEVICE_HIERARCHY=FLAT \
+	  $(WITH) $(BUILD)/bench/graph branches
 
 bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \

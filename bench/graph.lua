@@ -36,12 +36,47 @@ local function compare(count, ...)
   return table.unpack(samples)
 end
 
+-- What measures a run of a plan.
+local function timed(plan)
+  return function()
+    local before = now()
+    plan:run()
+    return now() - before
+  end
+end
+
 local function row(what, a, b, most)
   print(("%-44s %10.1f %10.1f %7.3f %6s"):format(what, a, b, a / b,
     most or ""))
 end
 
 print(("%-44s %10s %10s %7s %6s"):format("", "plan", "other", "ratio", "most"))
+
+-- Two branches on two devices: `make bench-graph` makes two of the cores of a
+-- CPU, on which alone each runs.
+if (...) == "branches" then
+  local devices, n = lze.devices(), 1 << 14
+  assert(devices[2], "there is one device only")
+  local x = {lze.buffer("float", n), lze.buffer("float", n)}
+  local rounds_of_each = 500
+  local function branches(serial)
+    local g = lze.graph()
+    for i = 1, 2 do
+      g:task("b" .. i, mod.work, {n, device = devices[i],
+        after = serial and i == 2 and "b1" or nil}, x[i], rounds_of_each)
+    end
+    return timed(g:compile())
+  end
+  repeat
+    rounds_of_each = rounds_of_each * 2
+    local serial = branches(true)
+    serial() -- compiles
+  until serial() > 300000
+  local a, b = compare(7, branches(), branches(true))
+  row(("two branches of %.0f ms: on two devices, serial"):format(b / 2e3), a,
+    b, "0.59")
+  return
+end
 
 -- One chain of tiny tasks.
 for _, count in ipairs {1, 10, 100, 1000} do
@@ -66,11 +101,7 @@ for _, count in ipairs {1, 10, 100, 1000} do
   local a, b = compare(n, started, launched)
   row(("start of %d tasks, CPU time of the thread"):format(count), a, b,
     count == 100 and "0.1" or "")
-  a, b = compare(n, function()
-    local before = now()
-    plan:run()
-    return now() - before
-  end, function()
+  a, b = compare(n, timed(plan), function()
     local before = now()
     for _ = 1, count do mod.add(64, x, 1) end
     lze.wait()
@@ -93,14 +124,7 @@ do
     for t = 1, 100 do g:task("t" .. t, mod.work, 64, x, n) end
     plans[i] = g:compile {profile = profile}
   end
-  local function run(plan)
-    return function()
-      local before = now()
-      plan:run()
-      return now() - before
-    end
-  end
-  local b, a = compare(rounds, run(plans[1]), run(plans[2]))
+  local b, a = compare(rounds, timed(plans[1]), timed(plans[2]))
   row("run of 100 tasks of 10 us: profiled, or not", a, b, "1.05")
 end
 
@@ -117,30 +141,4 @@ do
   local r = g:compile():report()
   row("memory of 16 transient buffers: planned, sum", r.transient_bytes,
     r.unshared_bytes, "")
-end
-
--- Two branches on two devices, if there are (ZOCL_SUB_DEVICES=2 with
--- ZE_FLAT_DEVICE_HIERARCHY=FLAT makes two of the cores of a CPU).
-local devices = lze.devices()
-if devices[2] then
-  local g, n = lze.graph(), 1 << 14
-  for i = 1, 2 do
-    g:task("b" .. i, mod.work, n, lze.buffer("float", n), 60000)
-  end
-  local function run(plan)
-    return function()
-      local before = now()
-      plan:run()
-      return now() - before
-    end
-  end
-  local x = {lze.buffer("float", n), lze.buffer("float", n)}
-  local serial = lze.graph()
-  for i = 1, 2 do
-    serial:task("b" .. i, mod.work,
-      {n, device = devices[i], after = i == 2 and "b1" or nil}, x[i], 60000)
-  end
-  local a, b = compare(7, run(g:compile {devices = {devices[1], devices[2]}}),
-    run(serial:compile()))
-  row("two branches on two devices: at once, serial", a, b, "0.59")
 end
