@@ -486,11 +486,14 @@ typedef struct zocl_copy {
 void zocl_memory_copy(void *args);
 
 /* Fill, likewise. */
-enum { ZOCL_MAX_PATTERN = 128 }; /* the largest OpenCL type, double16 */
+enum {
+  ZOCL_OPENCL_PATTERN = 128, /* the largest OpenCL type, double16 */
+  ZOCL_MAX_PATTERN = 1 << 20 /* but for queues that only copy */
+};
 typedef struct zocl_fill {
   void *to;
   size_t size, pattern_size;
-  unsigned char pattern[ZOCL_MAX_PATTERN];
+  unsigned char pattern[];
 } zocl_fill;
 void zocl_memory_fill(void *args);
 

@@ -371,22 +371,31 @@ ze_result_t zocl_CommandListAppendMemoryFill(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_POINTER(to);
   ZOCL_NEED_POINTER(pattern);
-  if (pattern_size == 0 || pattern_size > ZOCL_MAX_PATTERN ||
+  const size_t most = list->ordinal == 0 ? (size_t)ZOCL_MAX_PATTERN
+                                         : (size_t)ZOCL_OPENCL_PATTERN;
+  if (pattern_size == 0 || pattern_size > most ||
       (pattern_size & (pattern_size - 1)) != 0)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
-                     "a pattern has a power of two of bytes up to %d, not %zu",
-                     ZOCL_MAX_PATTERN, pattern_size);
+                     "a pattern has a power of two of bytes up to %zu, not %zu",
+                     most, pattern_size);
   if (size % pattern_size != 0)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "%zu bytes are no multiple of the pattern's %zu", size,
                      pattern_size);
   if (!zocl_memory_reachable(list->device, to))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  zocl_fill fill = {.to = to, .size = size, .pattern_size = pattern_size};
-  memcpy(fill.pattern, pattern, pattern_size);
-  return append_host(list, zocl_memory_fill, zocl_transfer_fill, &fill,
-                     sizeof fill, size <= SMALL_BYTES, signal, wait_count,
-                     waits);
+  _Alignas(zocl_fill) unsigned char few[sizeof(zocl_fill) +
+                                        ZOCL_OPENCL_PATTERN];
+  const size_t bytes = sizeof(zocl_fill) + pattern_size;
+  zocl_fill *fill = bytes <= sizeof few ? (void *)few : malloc(bytes);
+  if (fill == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  *fill = (zocl_fill){.to = to, .size = size, .pattern_size = pattern_size};
+  memcpy(fill->pattern, pattern, pattern_size);
+  ze_result_t result =
+      append_host(list, zocl_memory_fill, zocl_transfer_fill, fill, bytes,
+                  size <= SMALL_BYTES, signal, wait_count, waits);
+  if ((void *)fill != (void *)few) free(fill);
+  return result;
 }
 
 ze_result_t zocl_CommandListAppendMemoryCopyRegion(

@@ -401,7 +401,8 @@ ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
     if (i == 0)
       p[i].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
                     ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
-    p[i].maxMemoryFillPatternSize = ZOCL_MAX_PATTERN;
+    p[i].maxMemoryFillPatternSize =
+        i == 0 ? ZOCL_MAX_PATTERN : ZOCL_OPENCL_PATTERN;
     p[i].numQueues = ZOCL_QUEUES;
   }
   return ZE_RESULT_SUCCESS;

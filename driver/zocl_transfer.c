@@ -62,10 +62,11 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
   if (is_uniform(f->pattern, whole)) whole = 1;
   cl_int error = CL_SUCCESS;
   for (size_t at = 0, n; at < f->size && error == CL_SUCCESS; at += n) {
-    unsigned char pattern[ZOCL_MAX_PATTERN];
+    unsigned char pattern[ZOCL_OPENCL_PATTERN];
     char *to = (char *)f->to + at;
     size_t left = f->size - at, unit = whole;
-    while (unit > left || (uintptr_t)to % unit != 0) unit /= 2;
+    while (unit > left || unit > sizeof pattern || (uintptr_t)to % unit != 0)
+      unit /= 2;
     for (size_t i = 0; i < unit; i++) pattern[i] = f->pattern[(at + i) % whole];
     n = unit == whole ? left / unit * unit : unit;
     const zocl_place step = place_step(place, at == 0, n == left);

@@ -119,8 +119,8 @@ static void test_copies(ze_command_list_handle_t list, size_t size)
           zeCommandListAppendMemoryFill(list, b, pattern, 3, 30, NULL, 0,
                                         NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
-          zeCommandListAppendMemoryFill(list, b, pattern, 256, 256, NULL, 0,
-                                        NULL));
+          zeCommandListAppendMemoryFill(list, b, pattern, 2 << 20, 2 << 20,
+                                        NULL, 0, NULL));
   MUST(zeEventDestroy(done));
   MUST(zeEventPoolDestroy(pool));
   MUST(zeMemFree(s.context, a));
@@ -191,6 +191,30 @@ static void test_deferred(ze_command_list_handle_t list)
   MUST(zeEventDestroy(go));
   MUST(zeEventDestroy(done));
   MUST(zeEventPoolDestroy(pool));
+}
+
+/* A pattern larger than any type of OpenCL. */
+static void test_large_pattern(ze_command_list_handle_t list)
+{
+  enum { PATTERN = 1 << 17, TIMES = 3 };
+  unsigned char *pattern = malloc(PATTERN);
+  unsigned char *to = shared_new(s, TIMES * PATTERN);
+  for (int i = 0; i < PATTERN; i++)
+    pattern[i] = (unsigned char)(i * 7 + i / 256);
+  memset(to, 0, TIMES * PATTERN);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeCommandListAppendMemoryFill(list, to, pattern, PATTERN,
+                                        TIMES * PATTERN, NULL, 0, NULL));
+  for (int i = 0; i < TIMES; i++)
+    CHECK(memcmp(to + i * PATTERN, pattern, PATTERN) == 0);
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeCommandListAppendMemoryFill(list, to, pattern, 2 << 20, 2 << 20,
+                                        NULL, 0, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeCommandListAppendMemoryFill(list, to, pattern, 3 << 10,
+                                        TIMES * PATTERN, NULL, 0, NULL));
+  free(pattern);
+  MUST(zeMemFree(s.context, to));
 }
 
 /* What atomic operations were asked for is remembered, until it is not. */
@@ -270,6 +294,7 @@ int main(void)
   MUST(zeCommandListDestroy(list));
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_region(list);
+  test_large_pattern(list);
   uint32_t value = 0;
   MUST(zeCommandListAppendMemoryPrefetch(list, &value, sizeof value));
   MUST(zeCommandListAppendMemAdvise(list, s.device, &value, sizeof value,
