@@ -380,12 +380,16 @@ static bool compiles_now(void)
   return compiling;
 }
 
-/* Wait for work in flight, a while; and some more where the end of the process
-   would come in the midst of a compilation. */
+/* Wait for work in flight, a while, once; and some more where the end of the
+   process would come in the midst of a compilation. */
 static void drain(void)
 {
+  static atomic_bool in_vain;
   if (zocl_forked()) return;
-  zocl_stream_wait_all(NULL, (uint64_t)EXIT_SECONDS * 1000000000u);
+  if (!atomic_load(&in_vain) &&
+      zocl_stream_wait_all(NULL, (uint64_t)EXIT_SECONDS * 1000000000u) ==
+          ZE_RESULT_NOT_READY)
+    atomic_store(&in_vain, true);
   for (int ms = 0; ms < 1000 * COMPILE_SECONDS && compiles_now(); ms += 5)
     usleep(5000);
 }

@@ -437,6 +437,31 @@ describe("a process that ends with work in flight", function()
     end)
   end)
 
+  it("is held up by an endless kernel no longer than is said", function()
+    -- A second for the state, and the driver's three for the process.
+    local function now()
+      local file <close> = assert(io.open "/proc/uptime")
+      return file:read "n"
+    end
+    local out = process.output([[
+      warn "@on"
+      local lze = require "lze"
+      lze.gc {close_seconds = 1}
+      local mod = lze.load "kernels/spec.spv"
+      local x = lze.buffer("uint", 4)
+      mod.spin(4, x, 1)
+      assert(lze.wait(60))
+      local ev = mod.spin:launch(4, x, 4000000000)
+      x:close()
+      print(ev:wait(0.1), lze.stats().pending)
+      print(io.open("/proc/uptime"):read "n")
+      os.exit(true, true)]], {env = {ASAN_OPTIONS = "detect_leaks=0"}})
+    local took = now() - out:match "%s([%d.]+)\n"
+    assert.matches("^false\t1\n[%d.]+\nLua warning: lze: the device is still " ..
+      "busy; what it uses is leaked rather than freed under it\n$", out)
+    assert.is_true(took >= 1 and took < 6.5, took)
+  end)
+
   it("runs finalisers that use lze, or tells them it is closed", function()
     -- Lua never finalises what is made while it closes a state; lze does.
     local out = process.output([[

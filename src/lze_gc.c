@@ -232,6 +232,7 @@ static lze_Command *command_take(lze_State *S) {
   }
   c->next = NULL;
   c->status = LZE_PENDING;
+  c->failure.call = NULL;
   c->raised = c->submitted = c->lent = false;
   c->start_ns = c->end_ns = c->kernel_ns = c->queued_ns = 0;
   return c;
@@ -688,6 +689,8 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   c->batch = NULL;
   c->next = NULL;
   c->owners++; /* it is looked at to the end of this function */
+  const lze_Outcome doom = c->failure;
+  if (out->result == ZE_RESULT_SUCCESS && doom.call != NULL) out = &doom;
   if (out->result == ZE_RESULT_SUCCESS) {
     if (c->timed && c->owners > 1) lze_command_read_times(c);
     c->status = LZE_DONE;
@@ -782,6 +785,10 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
   }
   for (uint32_t i = 0; i < c->use_count; i++) use_link(&c->uses[i]);
   return good;
+}
+
+void lze_command_doom(lze_Command *c, const lze_Outcome *out) {
+  c->failure = *out;
 }
 
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {

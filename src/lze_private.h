@@ -495,7 +495,8 @@ struct lze_Command {
   uint64_t serial;              /* counts up in the order of issue */
   bool timed;
   bool submitted;               /* given to the device */
-  lze_Outcome failure;          /* why, of a failed one */
+  lze_Outcome failure;          /* why, of a failed one, or one that will have
+                                   (lze_command_doom); else no call */
   lze_Context *context;         /* pinned while it is in flight */
   struct lze_EventSlot *event;  /* signalled when all of it is done; NULL as
                                    long as nobody needs to know of this one */
@@ -658,6 +659,8 @@ bool lze_command_follows(const lze_Command *c, const lze_Command *first);
    where it cannot. */
 void lze_command_suspend(lze_Command *c);
 bool lze_command_resume(lze_Command *c, lze_Outcome *out);
+/* When the device is done with it, it has failed with that outcome. */
+void lze_command_doom(lze_Command *c, const lze_Outcome *out);
 /* End a command on the host: it has failed, with the value of a registry
    reference as its error or, without one (0), the outcome. */
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref);

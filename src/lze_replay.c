@@ -401,37 +401,73 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
 
 /* --- running -------------------------------------------------------------- */
 
-/* Give the lists of one lane to its queue. */
+/* Give the lists of one lane to its queue.  Where some were given before one
+   was refused, nothing can tell when those are over. */
 static bool submit_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
                         uint32_t lane, lze_Outcome *out) {
   ze_command_list_handle_t lists[64];
   uint32_t n = 0;
-  for (uint32_t i = 0; i < p->tape_count; i++) {
-    const lze_Tape *t = p->tapes[i];
-    if (t->parity != parity || t->segment != segment || t->lane != lane)
-      continue;
-    if (n == sizeof lists / sizeof *lists) {
+  bool begun = false;
+  for (uint32_t i = 0; i <= p->tape_count; i++) {
+    bool end = i == p->tape_count;
+    if (n > 0 && (end || n == sizeof lists / sizeof *lists)) {
       if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane], n,
-                  lists, NULL))
+                  lists, NULL)) {
+        p->lost = p->lost || begun;
         return false;
+      }
+      begun = true;
       n = 0;
     }
-    lists[n++] = t->handle;
+    if (end) break;
+    const lze_Tape *t = p->tapes[i];
+    if (t->parity == parity && t->segment == segment && t->lane == lane)
+      lists[n++] = t->handle;
   }
-  return n == 0 || ZE_TRY(out, zeCommandQueueExecuteCommandLists,
-                          p->queues[lane], n, lists, NULL);
+  return true;
 }
 
-/* Lane 0 is last: where another cannot be given, none has begun. */
+/* Lane 0 is last: it lets the others go, of which *given has those that are
+   with the device. */
 static bool submit_segment(lze_Plan *p, uint32_t parity, uint32_t segment,
-                           lze_Outcome *out) {
+                           uint32_t *given, lze_Outcome *out) {
   uint32_t used = lanes_used(p, segment);
-  for (uint32_t lane = p->schedule.lane_count; lane-- > 0;)
-    if (used >> lane & 1 && !submit_lane(p, parity, segment, lane, out)) {
+  for (uint32_t lane = p->schedule.lane_count; lane-- > 0;) {
+    if (!(used >> lane & 1)) continue;
+    if (!submit_lane(p, parity, segment, lane, out)) {
       p->broken = true;
       return false;
     }
+    *given |= 1u << lane;
+  }
   return true;
+}
+
+/* Append a barrier to the plan's queue, at the second attempt if need be:
+   without it nothing tells when a run is over. */
+static bool insist(const lze_Plan *p, ze_event_handle_t signal,
+                   const lze_EventSlot *wait, lze_Outcome *out) {
+  ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
+  bool good = false;
+  for (int i = 0; i < 2 && !good; i++)
+    good = ZE_TRY(out, zeCommandListAppendBarrier, p->queue->list, signal,
+                  wait != NULL, wait != NULL ? &handle : NULL);
+  return good;
+}
+
+/* Lane 0 was refused: let the others run to their ends in whatever order, for
+   the run has failed, and wait for them. */
+static bool release_lanes(const lze_Plan *p, uint32_t segment, uint32_t given,
+                          lze_Outcome *out) {
+  bool good = true;
+  for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
+    if (given >> i & 1) good = insist(p, p->starts[i]->handle, NULL, out);
+  for (uint32_t i = 0; i < p->count && good && given != 0; i++)
+    if (p->nodes[i].segment == segment && p->steps[i].event != NULL)
+      good = insist(p, p->steps[i].event->handle, NULL, out);
+  for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
+    if (given >> i & 1) good = insist(p, NULL, p->ends[i], out);
+  return good;
 }
 
 bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
@@ -442,7 +478,7 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
 bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
                    uint32_t parity, bool last, lze_Outcome *out) {
   lze_Queue *q = p->queue;
-  uint32_t count = c->wait_count;
+  uint32_t count = c->wait_count, given = 0;
   bool good = true;
   if (!q->native_order && count > 0) { /* what is below must not overtake */
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, count,
@@ -462,15 +498,14 @@ bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
   good = good &&
          ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle, count,
                 count > 0 ? c->wait_handles : NULL) &&
-         submit_segment(p, parity, segment, out);
+         submit_segment(p, parity, segment, &given, out);
   if (!last && good) return true;
   lze_Outcome end;
-  if (!ZE_TRY(&end, zeCommandListAppendBarrier, q->list, lze_command_event(c),
-              good, good ? &p->done->handle : NULL)) {
+  if (!p->lost &&
+      !((good || release_lanes(p, segment, given, &end)) &&
+        insist(p, lze_command_event(c), good ? p->done : NULL, &end))) {
     if (good) *out = end;
-    p->broken = true;
-    p->lost = true;
-    return false;
+    p->broken = p->lost = true;
   }
-  return good;
+  return good && !p->lost;
 }

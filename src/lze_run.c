@@ -134,7 +134,17 @@ static bool run_give(struct lze_Run *r) {
     r->given = true;
     return true;
   }
-  run_fail(r, &out, 0);
+  if (p->lost) {
+    /* What the device may still use is leaked. */
+    r->command->state->stranded = true;
+    lze_pin(&p->o);
+    for (uint32_t i = 0; i < p->storage_count; i++)
+      lze_pin(&p->storages[i]->o);
+    run_fail(r, &out, 0);
+  } else {
+    lze_command_doom(r->command, &out);
+    run_end(r->command->state, r);
+  }
   return false;
 }
 
@@ -277,8 +287,8 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   bool good = true;
   if (r == NULL)
     good = lze_plan_give(p, c, 0, p->parity, true, &out);
-  if (p->lost)
-    lze_strand(c);
+  if (p->lost) /* it holds what it uses for ever */
+    c->state->stranded = true;
   else
     lze_end(c);
   if (!good) lze_plan_refused(L, p, &out);
