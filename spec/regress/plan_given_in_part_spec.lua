@@ -53,7 +53,7 @@ describe("a run of which some lists are refused", function()
               ZE_ENABLE_VALIDATION_LAYER = false}})
           assert.equal("false\tgraph wide\tzeCommandQueueExecuteCommandLists" ..
             "\tERROR_UNKNOWN\n" ..
-            "graph wide: a start has failed half way; compile it again\n" ..
+            "graph wide: a start or set has failed half way; compile it again\n" ..
             "0\t3\n", (out:gsub("stdin:%d+: ", "")))
           local file <close> = assert(io.open(dir .. "/report"))
           local report = file:read "a"
