@@ -29,7 +29,7 @@ local search, svg = require "search", require "svg"
 -- What a person got wrong ends the program with the status 2.
 local function usage(message)
   io.stderr:write("suite.lua: ", message, "\n")
-  os.exit(2)
+  os.exit(2, true)
 end
 
 local options = {out = "bench-results"}
