@@ -207,8 +207,8 @@ ze_result_t zocl_EventPoolGetIpcHandle(ze_event_pool_handle_t pool,
   ZOCL_NEED_POINTER(handle);
   if (pool->board == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "the pool has counter-based events, or was not created with "
-                     "ZE_EVENT_POOL_FLAG_IPC");
+                     "the pool has counter-based events, or was not created "
+                     "with ZE_EVENT_POOL_FLAG_IPC");
   const zocl_file *file = zocl_board_file(pool->board);
   zocl_file_handle(file, zocl_file_descriptor(file), 0,
                    zocl_file_is(file).size, handle->data);
