@@ -234,6 +234,13 @@ check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## the suite under the load
 check-lifetime: ## the suite under a current loader's checkers; LOADER=dir
 	BUSTED="$(BUSTED)" sh scripts/check-lifetime $(LOADER)
 
+# A CPU stands for a device whose memory only its OpenCL may touch.
+WAY ?= svm
+WAY_SPECS := $(addprefix spec/,buffer_spec.lua queue_spec.lua wrap_spec.lua)
+check-memory: all $(TESTS) $(LIBRARIES) ## C tests and some specs, memory by WAY=svm or usm
+	ZOCL_MEMORY=$(WAY) ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
+	  $(BUSTED) $(WAY_SPECS)
+
 check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
 	sh scripts/check-debian13
 
@@ -404,6 +411,6 @@ FORCE:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
   check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
-  check-debian13 check-lifetime check-exports check-docs check-lint conformance bench \
+  check-debian13 check-memory check-lifetime check-exports check-docs check-lint conformance bench \
   bench-costs bench-driver bench-dist bench-instructions install uninstall \
   clean help FORCE

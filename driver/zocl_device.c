@@ -59,14 +59,15 @@ void zocl_device_name(zocl_device *device, uint32_t part)
 
 static void subgroups_find(zocl_device *device, const char *extensions)
 {
-  enum { SUB_GROUP_SIZES_INTEL = 0x4108 };
-  size_t sizes[8];
+  /* Level Zero has room for eight; of more, the smaller ones are told. */
+  enum { SUB_GROUP_SIZES_INTEL = 0x4108, ROOM = 8 };
+  size_t sizes[64];
   size_t bytes = 0;
   if (has_word(extensions, "cl_intel_required_subgroup_size") &&
       device->driver->cl->clGetDeviceInfo(device->id, SUB_GROUP_SIZES_INTEL,
                                           sizeof sizes, sizes,
                                           &bytes) == CL_SUCCESS)
-    for (size_t i = 0; i < bytes / sizeof *sizes; i++)
+    for (size_t i = 0; i < bytes / sizeof *sizes && i < ROOM; i++)
       device->subgroup_sizes[device->subgroup_count++] = (uint32_t)sizes[i];
   /* The specification wants at least one: a work-item by itself. */
   if (device->subgroup_count == 0)
@@ -360,7 +361,15 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   size_t printf_bytes = 0;
   info(device, CL_DEVICE_PRINTF_BUFFER_SIZE, &printf_bytes,
        sizeof printf_bytes);
-  p->spirvVersionSupported = ZE_MAKE_VERSION(1, 2);
+  /* The translator takes 1.2 at least; an OpenCL says what it takes. */
+  unsigned long minor = device->takes_il ? 0 : 2;
+  char *il = device->takes_il ? info_text(device, CL_DEVICE_IL_VERSION) : NULL;
+  for (const char *v = il; v != NULL && (v = strstr(v, "SPIR-V_1.")) != NULL;) {
+    unsigned long one = strtoul(v += strlen("SPIR-V_1."), NULL, 10);
+    if (one > minor) minor = one;
+  }
+  free(il);
+  p->spirvVersionSupported = ZE_MAKE_VERSION(1, (uint32_t)minor);
   p->flags = 0;
   if (device->fp16) p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
   if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;

@@ -540,6 +540,16 @@ static void test_events(setup s)
   MUST(zeEventPoolDestroy(pool));
 }
 
+/* Memory that OpenCL gave cannot be that of a file. */
+static void test_refusal(setup s)
+{
+  void *memory = shared_new(s, 4096);
+  ze_ipc_mem_handle_t handle = {{0}};
+  RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+          zeMemGetIpcHandle(s.context, memory, &handle));
+  MUST(zeMemFree(s.context, memory));
+}
+
 int main(int argc, char **argv)
 {
   if (argc > 1 && strcmp(argv[1], "memory") == 0) return other_memory(false);
@@ -550,15 +560,20 @@ int main(int argc, char **argv)
   ze_driver_ipc_properties_t properties = {
     .stype = ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES};
   MUST(zeDriverGetIpcProperties(s.driver, &properties));
+  bool memory = takes_host_pointers(s);
   EQUAL(properties.flags,
-        ZE_IPC_PROPERTY_FLAG_MEMORY | ZE_IPC_PROPERTY_FLAG_EVENT_POOL);
-  for (int i = 0; i < 4; i++) test_memory(s, i % 2 == 1, i / 2 == 1);
-  test_same_process(s);
-  test_reuse(s);
-  test_bad_handles(s);
-  test_lies(s);
-  test_export_import(s);
-  test_busy(s);
+        (memory ? ZE_IPC_PROPERTY_FLAG_MEMORY : 0) |
+            ZE_IPC_PROPERTY_FLAG_EVENT_POOL);
+  for (int i = 0; i < 4 && memory; i++) test_memory(s, i % 2 == 1, i / 2 == 1);
+  if (memory) {
+    test_same_process(s);
+    test_reuse(s);
+    test_bad_handles(s);
+    test_lies(s);
+    test_export_import(s);
+    test_busy(s);
+  } else
+    test_refusal(s);
   test_events(s);
   MUST(zeContextDestroy(s.context));
   CHECK_DONE();
