@@ -170,6 +170,31 @@ describe("lze.wrap of a context", function()
   end)
 end)
 
+describe("lze.wrap where the host's context is closed", function()
+  it("refuses whatever was in it", function()
+    local context = native.context(driver)
+    local d = lze.wrap {context = context, device = dev}
+    local p = native.alloc("shared", context, dev.handle, 64)
+    local x = lze.wrap {buffer = p, type = "int", count = 4, device = d}
+    local q = lze.queue(d)
+    d.context:close()
+    for _, t in ipairs {
+      {buffer = p, type = "int", count = 4, device = d},
+      {event = p, device = d},
+      {queue = p, device = d},
+    } do
+      assert.matches("the context is closed",
+        expect.misuse(function() lze.wrap(t) end))
+    end
+    assert.matches("the context is closed",
+      expect.misuse(function() lze.buffer("int", 1, {device = d}) end))
+    assert.matches("closed", expect.misuse(function() return x[1] end))
+    assert.matches("closed", expect.misuse(function() q:wait() end))
+    native.free(context, p)
+    native.context_destroy(context)
+  end)
+end)
+
 describe("a wrapped buffer", function()
   for _, usage in ipairs {"shared", "device", "host"} do
     it("is the host's memory: " .. usage, function()

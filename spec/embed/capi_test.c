@@ -252,6 +252,63 @@ static void test_release(void) {
   MUST(zeMemFree(context, p));
 }
 
+static lua_State *closing;
+static int refusals;
+
+/* A host that closes the state when it is told that memory is free. */
+static void release_closing(void *userdata, void *pointer) {
+  lze_ErrorInfo error;
+  (void)userdata;
+  (void)pointer;
+  refusals += lze->close(closing, &error) == LZE_EMISUSE;
+}
+
+/* Whoever makes lze let go of the memory: a script, a collection, a wait, a
+   run, the end of the state. */
+static void test_close_in_release(void) {
+  lua_State *L = closing = state_open();
+  lend_context(L);
+  lua_register(L, "close", close_inside);
+  int *p = allocate(64);
+  lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
+                         .count = 4, .release = release_closing};
+  for (int i = 0; i < 4; i++) {
+    CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
+    lua_setglobal(L, "x");
+    switch (i) {
+      case 0: script(L, "x:close()"); break;
+      case 1:
+        lua_pushnil(L);
+        lua_setglobal(L, "x");
+        lua_gc(L, LUA_GCCOLLECT);
+        lua_gc(L, LUA_GCCOLLECT);
+        break;
+      case 2:
+        script(L, "local v = x:view(1, 1, 'uint') "
+                  "require 'lze'.load 'kernels/spec.spv'.spin(1, v, 100000000) "
+                  "x:close() v:close()");
+        EQUAL(refusals, i);
+        CODE(LZE_OK, lze->wait_all(L, 60, &error));
+        break;
+      default: break;
+    }
+    EQUAL(refusals, i < 3 ? i + 1 : i);
+  }
+  script(L, "local lze = require 'lze' local y = lze.buffer('int', 1) "
+            "local r plan = lze.graph():call('c', function() r = close() end)"
+            ":fill('f', y, 7):compile() plan:run() return r, y[1], plan");
+  EQUAL(lua_tointeger(L, 1), LZE_EMISUSE);
+  EQUAL(lua_tointeger(L, 2), 7);
+  lze_PlanRef *plan;
+  CODE(LZE_OK, lze->keep_plan(L, 3, &plan, &error));
+  lua_settop(L, 0);
+  CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  CODE(LZE_OK, lze->close(L, &error));
+  EQUAL(refusals, 4);
+  lze->drop_plan(plan);
+  MUST(zeMemFree(context, p));
+}
+
 /* --- events and queues -------------------------------------------------- */
 
 static void test_events(void) {
@@ -493,6 +550,7 @@ int main(void) {
   test_close_inside();
   test_buffers();
   test_release();
+  test_close_in_release();
   test_events();
   test_no_memory();
   test_failure();
