@@ -682,7 +682,8 @@ static ze_result_t append_copy(zocl_list *list, image_copy *copy,
     ze_result_t result = image_check(list, images[i]);
     if (result != ZE_RESULT_SUCCESS) return result;
   }
-  if (copy->memory != NULL && !zocl_memory_reachable(list->device, copy->memory))
+  if (copy->memory != NULL &&
+      !zocl_memory_reachable(list->device, copy->memory))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_command command = {.kind = ZOCL_COMMAND_IMAGE,
                           .images = images,
