@@ -820,8 +820,8 @@ typedef struct zocl_command {
   zocl_transfer transfer;
   void *args;
   size_t args_size;
-  /* Of HOST and TRANSFER, or NULL: keep what `args` refers to, for who records the command
-     or submits it; the function itself drops it then. */
+  /* Of HOST and TRANSFER, or NULL: keep what `args` refers to, for who records
+     the command or submits it; the function itself drops it then. */
   zocl_host_function keep, drop;
 } zocl_command;
 

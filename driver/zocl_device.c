@@ -446,10 +446,10 @@ ze_result_t zocl_DeviceGetMemoryAccessProperties(
     &p->hostAllocCapabilities, &p->deviceAllocCapabilities,
     &p->sharedSingleDeviceAllocCapabilities,
     &p->sharedCrossDeviceAllocCapabilities, &p->sharedSystemAllocCapabilities};
-  ze_memory_access_cap_flags_t all = ZE_MEMORY_ACCESS_CAP_FLAG_RW |
-                                     ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC |
-                                     ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT |
-                                     ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
+  ze_memory_access_cap_flags_t all =
+      ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC |
+      ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT |
+      ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
   cl_device_svm_capabilities svm = 0;
   info(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
   if (memory == &zocl_memory_svm && !(svm & CL_DEVICE_SVM_ATOMICS))

@@ -2,7 +2,7 @@
  * zocl_indirect.c - launches whose group counts are read when they begin.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL has no such thing.  So the stream calls a function of ours, which reads
+ * OpenCL has no such thing.  So the stream calls a function of ours, that reads
  * the counts and puts the kernels into a second queue; behind it the stream
  * waits for a user event that opens when the last of them is done.  Nobody
  * sleeps in the function: it may run on a thread of OpenCL.  Counts in memory

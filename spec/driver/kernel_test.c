@@ -178,8 +178,8 @@ static void test_pointers(ze_module_handle_t module)
     EQUAL(on_stack, 0);
   } else
     RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-            zeCommandListAppendLaunchKernel(list, k, &(ze_group_count_t){1, 1, 1},
-                                            NULL, 0, NULL));
+            zeCommandListAppendLaunchKernel(
+                list, k, &(ze_group_count_t){1, 1, 1}, NULL, 0, NULL));
   MUST(zeMemFree(s.context, out));
   MUST(zeKernelDestroy(k));
 }
