@@ -13,6 +13,22 @@ local function other(program, token)
     "local lua = %q\n"):format(token or "", process.lua) .. program)
 end
 
+-- Where the driver cannot, that is said, and all there is to see.
+local can, why = pcall(function()
+  return lze.buffer("int", 1):export "process"
+end)
+if not can then
+  describe("x:export 'process'", function()
+    it("says that the driver cannot", function()
+      assert.equal("ERROR_UNSUPPORTED_FEATURE", why.code)
+      assert.equal("zeMemGetIpcHandle", why.call)
+      assert.matches("cannot share this memory with other processes",
+        why.message)
+    end)
+  end)
+  return
+end
+
 describe("x:export 'process'", function()
   it("gives a string that another process makes the buffer of", function()
     for _, usage in ipairs {"shared", "device", "host"} do
