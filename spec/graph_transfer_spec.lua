@@ -42,7 +42,7 @@ local function transfers(record)
 end
 
 describe("transfers between devices", function()
-  it("bring nothing that is there already, take back what is written", function()
+  it("bring nothing twice, take back what is written", function()
     local names, bytes = transfers [[
       g:task("one", m.square, {n, device = second}, x, y)
         :task("two", m.square, {n, device = second}, x, y)
