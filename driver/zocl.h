@@ -9,8 +9,8 @@
  * device is one OpenCL device, and all contexts of a driver share one
  * cl_context.  What executes is a stream (zocl_stream.c): an in-order OpenCL
  * queue, one below each command queue and each immediate list.  Commands are
- * submitted to it by the calling thread, long closed lists by a thread of their
- * queue (zocl_feeder.c); what has to wait for the host waits inside OpenCL on
+ * submitted to it by the calling thread, long closed lists by a thread of the
+ * stream (zocl_feeder.c); what has to wait for the host waits inside OpenCL on
  * a user event, so that no thread is ever blocked.  Completion is told by
  * signals (zocl_signal.c), the common part of events and fences.
  *
@@ -734,6 +734,10 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
    takes over, as soon as the signal is set. */
 void zocl_signal_open(zocl_signal *signal, cl_event gate);
 
+/* A feeder of `stream` is going to submit the command that will set it: a host
+   that waits for it may lend a hand. */
+void zocl_signal_promise(zocl_signal *signal, zocl_stream *stream);
+
 /* The command of `event`, number `number` of `stream`, will signal it.  The
    event is taken over on success. */
 ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
@@ -825,9 +829,7 @@ typedef struct zocl_command {
   zocl_host_function keep, drop;
 } zocl_command;
 
-/* With `fed`, it has a feeder. */
-ze_result_t zocl_stream_new(zocl_device *device, bool fed,
-                            zocl_stream **stream);
+ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream);
 zocl_feeder *zocl_stream_feeder(const zocl_stream *stream);
 void zocl_stream_ref(zocl_stream *stream);
 void zocl_stream_unref(zocl_stream *stream);
@@ -970,9 +972,12 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
                              ze_event_handle_t signal, uint32_t wait_count,
                              ze_event_handle_t *waits);
 
-/* All are closed lists of the device, one at least, or the error. */
-ze_result_t zocl_lists_check(uint32_t count, ze_command_list_handle_t *lists,
-                             const zocl_device *device, uint32_t ordinal);
+/* The commands of lists, which must be closed lists of the device, one at
+   least.  `*all` is `few`, which has room for ZOCL_FEW_LISTS, or to be freed. */
+enum { ZOCL_FEW_LISTS = 16 };
+ze_result_t zocl_lists_take(uint32_t count, ze_command_list_handle_t *lists,
+                            const zocl_device *device, uint32_t ordinal,
+                            zocl_commands **few, zocl_commands ***all);
 
 /* What a queue descriptor asks for is there, or the error. */
 ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc);
@@ -1012,10 +1017,12 @@ ze_result_t zocl_commands_copy(zocl_commands *commands,
 /* The first, or NULL. */
 const zocl_recorded *zocl_commands_first(const zocl_commands *commands);
 
-/* Submit them.  After an error with `fail`, the signals of those that were not
-   submitted have failed. */
+/* Submit them, and `behind` to be set when they are done unless it is NULL.
+   After an error with `fail`, the signals of those that were not submitted have
+   failed. */
 ze_result_t zocl_commands_submit(const zocl_commands *commands,
-                                 zocl_stream *stream, bool fail);
+                                 zocl_stream *stream, zocl_signal *behind,
+                                 bool fail);
 /* All their signals fail. */
 void zocl_commands_fail(const zocl_commands *commands);
 
@@ -1040,7 +1047,7 @@ void zocl_graph_leave(zocl_list *list);
 ze_result_t zocl_graph_check_event(const zocl_event *event);
 
 /* ------------------------------------------------------------------------
- * zocl_feeder.c: closed lists on their way into the stream of a queue.
+ * zocl_feeder.c: closed lists on their way into a stream.
  */
 
 zocl_feeder *zocl_feeder_new(zocl_stream *stream); /* NULL: out of memory */
@@ -1050,11 +1057,12 @@ void zocl_feeder_free(zocl_feeder *feeder);
    was executed before: before this returns with `here`, else perhaps later
    by another thread, whose errors the next wait tells. */
 ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
-                                ze_command_list_handle_t *lists,
-                                zocl_signal *fence, bool here);
+                                zocl_commands *const *all, zocl_signal *fence,
+                                bool here);
 
-/* Wait until all is submitted, at most `timeout` ns: SUCCESS or NOT_READY.
-   A NULL feeder has nothing to do, here and below. */
+/* Whether lists are still to be submitted. */
+bool zocl_feeder_busy(const zocl_feeder *feeder);
+/* Wait until all is submitted, at most `timeout` ns: SUCCESS or NOT_READY. */
 ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout);
 /* The error of a submission that nobody has been told of yet. */
 ze_result_t zocl_feeder_result(zocl_feeder *feeder);

@@ -590,7 +590,7 @@ ze_result_t zocl_CommandListAppendHostFunction(
                      wait_count, waits);
 }
 
-/* Closed lists of the same device, in the calling thread. */
+/* Closed lists of the same device. */
 ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
     ze_command_list_handle_t list, uint32_t count,
     ze_command_list_handle_t *lists, ze_event_handle_t signal,
@@ -601,14 +601,12 @@ ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
   if (list->stream == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the command list is not an immediate one");
-  ze_result_t result = zocl_lists_check(count, lists, list->device,
-                                        list->ordinal);
+  zocl_commands *few[ZOCL_FEW_LISTS], **all;
+  ze_result_t result = zocl_lists_take(count, lists, list->device,
+                                       list->ordinal, few, &all);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_commands **all = malloc(count * sizeof *all);
-  if (all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  for (uint32_t i = 0; i < count; i++) all[i] = lists[i]->commands;
   result = zocl_list_append_all(list, count, all, signal, wait_count, waits);
-  free(all);
+  if (all != few) free(all);
   return result;
 }
 

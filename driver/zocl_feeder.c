@@ -1,12 +1,12 @@
 /*
- * zocl_feeder.c - closed lists on their way into the stream of a queue.
+ * zocl_feeder.c - closed lists on their way into a stream.
  * SPDX-License-Identifier: MIT
  *
  * Giving a command to OpenCL costs the caller about two microseconds, which a
  * GPU's driver would not ask of whoever executes a closed list.  So a long list
- * is handed to a thread of the queue, made when first needed, that submits
- * it.  Whoever has to wait for the queue anyway does that work instead of
- * waiting for the thread to wake.
+ * is handed to a thread of the stream, made when first needed, that submits
+ * it.  Whoever has to wait anyway does that work instead of waiting for the
+ * thread to wake.
  *
  * One at a time has the turn to submit, whole lists at a time, and lists that
  * were handed over go first: so they come into the stream in the order in
@@ -23,7 +23,10 @@
    submitted that many itself. */
 enum { DIRECT_COMMANDS = 16 };
 
-/* What one call of zeCommandQueueExecuteCommandLists asks for. */
+/* Who waits for less does not lend a hand, which may take longer. */
+enum { HELP_NS = 1000000 };
+
+/* What one call asks for. */
 typedef struct job {
   struct job *next;
   zocl_signal *fence;    /* or NULL */
@@ -37,6 +40,7 @@ struct zocl_feeder {
   pthread_cond_t work, idle;
   job *first, **last;
   bool turn;             /* somebody submits */
+  atomic_bool busy;      /* for those without the lock: jobs are there */
   bool started, quit;
   pthread_t thread;
   ze_result_t error;     /* of a job, when nobody has been told of it */
@@ -72,13 +76,6 @@ void zocl_feeder_free(zocl_feeder *feeder)
  * Submitting.
  */
 
-static ze_result_t fence_submit(zocl_stream *stream, zocl_signal *fence)
-{
-  zocl_command command = {.kind = ZOCL_COMMAND_NOTHING, .signal = fence};
-  return fence != NULL ? zocl_stream_submit(stream, &command)
-                       : ZE_RESULT_SUCCESS;
-}
-
 /* Submit a job that was handed over.  Its caller has returned, so that what
    cannot be submitted any more fails. */
 static ze_result_t job_submit(const zocl_feeder *feeder, const job *j)
@@ -86,11 +83,10 @@ static ze_result_t job_submit(const zocl_feeder *feeder, const job *j)
   ze_result_t result = ZE_RESULT_SUCCESS;
   for (uint32_t i = 0; i < j->count; i++)
     if (result == ZE_RESULT_SUCCESS)
-      result = zocl_commands_submit(j->lists[i], feeder->stream, true);
+      result = zocl_commands_submit(j->lists[i], feeder->stream,
+                                    i + 1 == j->count ? j->fence : NULL, true);
     else
       zocl_commands_fail(j->lists[i]);
-  if (result == ZE_RESULT_SUCCESS)
-    result = fence_submit(feeder->stream, j->fence);
   if (result != ZE_RESULT_SUCCESS && j->fence != NULL)
     zocl_signal_fail(j->fence);
   return result;
@@ -122,6 +118,7 @@ static void jobs_submit(zocl_feeder *feeder)
     }
   }
   feeder->turn = false;
+  atomic_store(&feeder->busy, false);
   pthread_cond_broadcast(&feeder->idle);
 }
 
@@ -150,7 +147,7 @@ static bool feeder_start(zocl_feeder *feeder)
  * Executing lists.
  */
 
-static job *job_new(uint32_t count, ze_command_list_handle_t *lists,
+static job *job_new(uint32_t count, zocl_commands *const *all,
                     zocl_signal *fence)
 {
   job *made = malloc(sizeof *made + count * sizeof *made->lists);
@@ -158,7 +155,7 @@ static job *job_new(uint32_t count, ze_command_list_handle_t *lists,
   *made = (job){.count = count, .fence = fence};
   if (fence != NULL) zocl_signal_ref(fence);
   for (uint32_t i = 0; i < count; i++) {
-    made->lists[i] = lists[i]->commands;
+    made->lists[i] = all[i];
     zocl_commands_ref(made->lists[i]);
   }
   return made;
@@ -166,33 +163,35 @@ static job *job_new(uint32_t count, ze_command_list_handle_t *lists,
 
 /* The caller has the turn. */
 static ze_result_t execute_here(zocl_feeder *feeder, uint32_t count,
-                                ze_command_list_handle_t *lists,
+                                zocl_commands *const *all,
                                 zocl_signal *fence)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
   for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
-    result = zocl_commands_submit(lists[i]->commands, feeder->stream, false);
-  return result == ZE_RESULT_SUCCESS ? fence_submit(feeder->stream, fence)
-                                     : result;
+    result = zocl_commands_submit(all[i], feeder->stream,
+                                  i + 1 == count ? fence : NULL, false);
+  return result;
 }
 
 ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
-                                ze_command_list_handle_t *lists,
-                                zocl_signal *fence, bool here)
+                                zocl_commands *const *all, zocl_signal *fence,
+                                bool here)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
   uint64_t commands = 0;
   for (uint32_t i = 0; i < count; i++) {
-    commands += zocl_commands_count(lists[i]->commands);
-    here |= zocl_commands_counted(lists[i]->commands);
+    commands += zocl_commands_count(all[i]);
+    here |= zocl_commands_counted(all[i]);
   }
   here |= commands <= DIRECT_COMMANDS;
   pthread_mutex_lock(&feeder->lock);
   if (!here && feeder_start(feeder)) {
-    job *made = job_new(count, lists, fence);
+    job *made = job_new(count, all, fence);
     if (made != NULL) {
       /* Registers what must be done at exit, for this thread's sake. */
       zocl_opencl_compiles();
+      if (fence != NULL) zocl_signal_promise(fence, feeder->stream);
+      atomic_store(&feeder->busy, true);
       *feeder->last = made;
       feeder->last = &made->next;
       pthread_cond_signal(&feeder->work);
@@ -207,7 +206,7 @@ ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
       jobs_submit(feeder);
   feeder->turn = true;
   pthread_mutex_unlock(&feeder->lock);
-  ze_result_t result = execute_here(feeder, count, lists, fence);
+  ze_result_t result = execute_here(feeder, count, all, fence);
   pthread_mutex_lock(&feeder->lock);
   feeder->turn = false;
   pthread_cond_broadcast(&feeder->idle);
@@ -220,11 +219,15 @@ ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
  * Waiting and stopping.
  */
 
+bool zocl_feeder_busy(const zocl_feeder *feeder)
+{
+  return atomic_load(&feeder->busy);
+}
+
 ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout)
 {
   struct timespec end;
   ze_result_t result = ZE_RESULT_SUCCESS;
-  if (feeder == NULL) return result;
   if (timeout > 0 && timeout != UINT64_MAX) {
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += (time_t)(timeout / 1000000000u);
@@ -238,13 +241,13 @@ ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout)
   while (result == ZE_RESULT_SUCCESS && (feeder->turn || feeder->first)) {
     if (timeout == 0)
       result = ZE_RESULT_NOT_READY;
+    else if (!feeder->turn && timeout >= HELP_NS)
+      jobs_submit(feeder);
     else if (timeout != UINT64_MAX) {
       if (pthread_cond_timedwait(&feeder->idle, &feeder->lock, &end) != 0)
         result = ZE_RESULT_NOT_READY;
-    } else if (feeder->turn)
+    } else
       pthread_cond_wait(&feeder->idle, &feeder->lock);
-    else
-      jobs_submit(feeder);
   }
   pthread_mutex_unlock(&feeder->lock);
   return result;
@@ -252,7 +255,6 @@ ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout)
 
 ze_result_t zocl_feeder_result(zocl_feeder *feeder)
 {
-  if (feeder == NULL) return ZE_RESULT_SUCCESS;
   pthread_mutex_lock(&feeder->lock);
   ze_result_t result = feeder->error;
   if (result != ZE_RESULT_SUCCESS) zocl_fail(result, "%s", feeder->why);
@@ -263,7 +265,6 @@ ze_result_t zocl_feeder_result(zocl_feeder *feeder)
 
 void zocl_feeder_stop(zocl_feeder *feeder)
 {
-  if (feeder == NULL) return;
   pthread_mutex_lock(&feeder->lock);
   bool started = feeder->started;
   feeder->quit = true;

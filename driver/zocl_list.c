@@ -205,17 +205,44 @@ void zocl_commands_fail(const zocl_commands *commands)
   recorded_fail(commands->first);
 }
 
+/* Whether the command can have the signal that is wanted behind it, which
+   saves OpenCL a command. */
+static bool takes_signal(const zocl_command *command,
+                         const zocl_signal *signal)
+{
+  return signal != NULL && command->signal == NULL &&
+         !(command->kind == ZOCL_COMMAND_INDIRECT &&
+           zocl_signal_counted(signal));
+}
+
 ze_result_t zocl_commands_submit(const zocl_commands *commands,
-                                 zocl_stream *stream, bool fail)
+                                 zocl_stream *stream, zocl_signal *behind,
+                                 bool fail)
 {
   for (const zocl_recorded *r = commands->first; r != NULL; r = r->next) {
-    ze_result_t result = zocl_stream_submit(stream, &r->command);
+    zocl_command command = r->command;
+    if (r->next == NULL && takes_signal(&command, behind)) {
+      command.signal = behind;
+      behind = NULL;
+    }
+    ze_result_t result = zocl_stream_submit(stream, &command);
     if (result != ZE_RESULT_SUCCESS) {
       if (fail) recorded_fail(r);
       return result;
     }
   }
-  return ZE_RESULT_SUCCESS;
+  zocl_command after = {.kind = ZOCL_COMMAND_NOTHING, .signal = behind};
+  return behind != NULL ? zocl_stream_submit(stream, &after)
+                        : ZE_RESULT_SUCCESS;
+}
+
+/* Behind the lists that were appended before. */
+static ze_result_t immediate_submit(zocl_list *list,
+                                    const zocl_command *command)
+{
+  zocl_feeder *feeder = zocl_stream_feeder(list->stream);
+  if (zocl_feeder_busy(feeder)) zocl_feeder_wait(feeder, UINT64_MAX);
+  return zocl_stream_submit(list->stream, command);
 }
 
 ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
@@ -258,7 +285,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
   if (signal != NULL && command->signal == NULL)
     result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   else
-    result = list->stream != NULL ? zocl_stream_submit(list->stream, command)
+    result = list->stream != NULL ? immediate_submit(list, command)
                                   : list_record(list, command);
   if (command->signal != NULL)
     zocl_counter_end(signal, command->signal, result == ZE_RESULT_SUCCESS);
@@ -279,22 +306,33 @@ ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
     result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
   if (result == ZE_RESULT_SUCCESS && signal != NULL)
     result = zocl_counter_check(list, signal);
-  if (result == ZE_RESULT_SUCCESS && list->graph != NULL)
-    result = zocl_graph_append_all(list, count, all);
-  else
-    for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
-      result = zocl_commands_submit(all[i], list->stream, false);
   if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_CommandListAppendBarrier(list, signal, 0, NULL);
+  if (list->graph != NULL) {
+    result = zocl_graph_append_all(list, count, all);
+    return result == ZE_RESULT_SUCCESS
+               ? zocl_CommandListAppendBarrier(list, signal, 0, NULL)
+               : result;
+  }
+  bool synchronous = list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+  zocl_signal *set = NULL;
+  if (signal != NULL && (set = zocl_counter_begin(list, signal)) == NULL)
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  result = zocl_feeder_execute(zocl_stream_feeder(list->stream), count, all,
+                               set, synchronous);
+  if (set != NULL)
+    zocl_counter_end(signal, set, result == ZE_RESULT_SUCCESS);
+  if (result == ZE_RESULT_SUCCESS && synchronous)
+    result = zocl_stream_wait(list->stream, UINT64_MAX);
+  return result;
 }
 
 /* ------------------------------------------------------------------------
  * Lists.
  */
 
-ze_result_t zocl_lists_check(uint32_t count,
-                             ze_command_list_handle_t *lists,
-                             const zocl_device *device, uint32_t ordinal)
+ze_result_t zocl_lists_take(uint32_t count, ze_command_list_handle_t *lists,
+                            const zocl_device *device, uint32_t ordinal,
+                            zocl_commands **few, zocl_commands ***all)
 {
   if (count == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   for (uint32_t i = 0; i < count; i++) {
@@ -308,6 +346,9 @@ ze_result_t zocl_lists_check(uint32_t count,
                        "list %u is for queue group %u, not %u", i,
                        lists[i]->ordinal, ordinal);
   }
+  *all = count <= ZOCL_FEW_LISTS ? few : malloc(count * sizeof **all);
+  if (*all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  for (uint32_t i = 0; i < count; i++) (*all)[i] = lists[i]->commands;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -387,7 +428,7 @@ ze_result_t zocl_CommandListCreateImmediate(
   made->flags = desc->flags;
   made->mode = desc->mode;
   made->priority = desc->priority;
-  result = zocl_stream_new(device, false, &made->stream);
+  result = zocl_stream_new(device, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
     return result;

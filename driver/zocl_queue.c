@@ -16,7 +16,6 @@ struct _ze_command_queue_handle_t {
 struct _ze_fence_handle_t {
   zocl_handle handle;
   zocl_signal *signal;
-  zocl_stream *stream;   /* of its queue */
 };
 
 ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
@@ -37,7 +36,7 @@ ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->device = device;
   made->desc = *desc;
-  result = zocl_stream_new(device, true, &made->stream);
+  result = zocl_stream_new(device, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
     return result;
@@ -60,14 +59,16 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(lists);
-  ze_result_t result = zocl_lists_check(count, lists, queue->device,
-                                        queue->desc.ordinal);
+  zocl_commands *few[ZOCL_FEW_LISTS], **all;
+  ze_result_t result = zocl_lists_take(count, lists, queue->device,
+                                       queue->desc.ordinal, few, &all);
   if (result != ZE_RESULT_SUCCESS) return result;
   bool synchronous = queue->desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   /* Who waits for a list gains nothing from another thread's help. */
   result = zocl_feeder_execute(
-      zocl_stream_feeder(queue->stream), count, lists,
+      zocl_stream_feeder(queue->stream), count, all,
       fence != NULL ? fence->signal : NULL, synchronous);
+  if (all != few) free(all);
   if (result == ZE_RESULT_SUCCESS && synchronous)
     result = zocl_stream_wait(queue->stream, UINT64_MAX);
   return result;
@@ -146,8 +147,6 @@ ze_result_t zocl_FenceCreate(ze_command_queue_handle_t queue,
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  made->stream = queue->stream;
-  zocl_stream_ref(made->stream);
   *fence = made;
   return ZE_RESULT_SUCCESS;
 }
@@ -156,7 +155,6 @@ ze_result_t zocl_FenceDestroy(ze_fence_handle_t fence)
 {
   ZOCL_NEED_HANDLE(fence);
   zocl_signal_unref(fence->signal);
-  zocl_stream_unref(fence->stream);
   free(fence);
   return ZE_RESULT_SUCCESS;
 }
@@ -165,9 +163,6 @@ ze_result_t zocl_FenceHostSynchronize(ze_fence_handle_t fence,
                                       uint64_t timeout)
 {
   ZOCL_NEED_HANDLE(fence);
-  /* Lend a hand rather than sleep until the feeder's thread has woken. */
-  if (timeout == UINT64_MAX && !zocl_forked())
-    zocl_feeder_wait(zocl_stream_feeder(fence->stream), timeout);
   return zocl_signal_wait(fence->signal, timeout);
 }
 

@@ -60,6 +60,7 @@ struct zocl_signal {
   pending one;          /* room for the usual single command */
   pending *commands;    /* in the order of submission */
   uint32_t command_count, command_room;
+  zocl_stream *promised; /* whose feeder is to submit another, or NULL */
   uint32_t resets;      /* submitted to streams and not yet done */
   zocl_stream *reset_stream; /* of all these, only compared; NULL: several */
   bool after_reset;     /* the last command was attached after the last reset */
@@ -152,6 +153,12 @@ static void command_drop(zocl_signal *signal, uint32_t i)
     signal->commands[i] = signal->commands[i + 1];
 }
 
+static void promise_drop(zocl_signal *signal)
+{
+  if (signal->promised != NULL) zocl_stream_unref(signal->promised);
+  signal->promised = NULL;
+}
+
 void zocl_signal_unref(zocl_signal *signal)
 {
   if (signal == NULL) return;
@@ -165,6 +172,7 @@ void zocl_signal_unref(zocl_signal *signal)
                                           .count = signal->gate_count,
                                           .status = CL_INVALID_EVENT});
   }
+  promise_drop(signal);
   if (signal->commands != &signal->one) free(signal->commands);
   pthread_mutex_destroy(&signal->lock);
   zocl_board_unref(signal->board);
@@ -396,11 +404,33 @@ static void sleep_until(zocl_signal *signal, uint64_t end)
   atomic_fetch_sub(&state->sleepers, 1);
 }
 
+void zocl_signal_promise(zocl_signal *signal, zocl_stream *stream)
+{
+  zocl_stream_ref(stream);
+  pthread_mutex_lock(&signal->lock);
+  promise_drop(signal);
+  signal->promised = stream;
+  pthread_mutex_unlock(&signal->lock);
+}
+
+/* Do what a feeder is to do rather than sleep until its thread has woken. */
+static void help(zocl_signal *signal, uint64_t timeout)
+{
+  pthread_mutex_lock(&signal->lock);
+  zocl_stream *stream = signal->promised;
+  if (stream != NULL) zocl_stream_ref(stream);
+  pthread_mutex_unlock(&signal->lock);
+  if (stream == NULL) return;
+  zocl_feeder_wait(zocl_stream_feeder(stream), timeout);
+  zocl_stream_unref(stream);
+}
+
 ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
 {
   ze_result_t result = zocl_signal_query(signal);
   if (result != ZE_RESULT_NOT_READY || timeout == 0) return result;
   uint64_t start = monotonic();
+  help(signal, timeout);
   uint64_t end = timeout > UINT64_MAX - start ? UINT64_MAX : start + timeout;
   uint64_t spin = timeout < SPIN_NS ? end : start + SPIN_NS;
   for (;;) {
@@ -591,6 +621,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
       signal->command_room = room;
     }
   }
+  promise_drop(signal);
   signal->commands[signal->command_count++] =
       (pending){event, stream, number, false};
   zocl_stream_ref(stream);

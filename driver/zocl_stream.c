@@ -19,7 +19,7 @@ enum { FEW_WAITS = 8 };
 struct zocl_stream {
   atomic_uint refs;
   zocl_device *device;
-  zocl_feeder *feeder;       /* of a command queue's stream, else NULL */
+  zocl_feeder *feeder;
   pthread_mutex_t lock;      /* of all below but `done` and `failed` */
   cl_command_queue queue;
   cl_command_queue side;     /* of indirect launches, or NULL: none yet */
@@ -49,13 +49,12 @@ static cl_command_queue queue_new(const zocl_device *device, bool timed,
       device->driver->context, device->queue_id, properties, error);
 }
 
-ze_result_t zocl_stream_new(zocl_device *device, bool fed,
-                            zocl_stream **stream)
+ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
   zocl_stream *made = calloc(1, sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  if (fed && (made->feeder = zocl_feeder_new(made)) == NULL) {
+  if ((made->feeder = zocl_feeder_new(made)) == NULL) {
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
@@ -507,7 +506,7 @@ static uint64_t time_left(uint64_t timeout, uint64_t start)
 ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
-  if (stream->feeder != NULL) {
+  if (zocl_feeder_busy(stream->feeder)) {
     uint64_t start = zocl_clock();
     ze_result_t fed = zocl_feeder_wait(stream->feeder, timeout);
     if (fed != ZE_RESULT_SUCCESS) return fed;
