@@ -1,5 +1,5 @@
--- callback_queue_spec.lua - work that a callback of a plan enqueues, where other
--- work waits for the run already.
+-- callback_queue_spec.lua - work that a callback of a plan enqueues, where
+-- other work waits for the run already.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"

@@ -1,5 +1,5 @@
--- plan_given_in_part_spec.lua - of a run on several queues the driver takes some
--- lists and refuses the next: those wait for what never comes.
+-- plan_given_in_part_spec.lua - of a run on several queues the driver takes
+-- some lists and refuses the next: those wait for what never comes.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -53,7 +53,8 @@ describe("a run of which some lists are refused", function()
               ZE_ENABLE_VALIDATION_LAYER = false}})
           assert.equal("false\tgraph wide\tzeCommandQueueExecuteCommandLists" ..
             "\tERROR_UNKNOWN\n" ..
-            "graph wide: a start or set has failed half way; compile it again\n" ..
+            "graph wide: a start or set has failed half way; compile it " ..
+            "again\n" ..
             "0\t3\n", (out:gsub("stdin:%d+: ", "")))
           local file <close> = assert(io.open(dir .. "/report"))
           local report = file:read "a"
