@@ -316,13 +316,16 @@ static bool detach(void *pointer, bool opened, bool later,
 static void dispose(allocation *a)
 {
   size_t bytes = zocl_file_pages(a->size);
+  const int anew = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  void *own = a->base;
   if (a->origin != ZOCL_MADE)
     munmap(a->base, bytes);
-  else if (a->file == NULL ||
-           /* What the allocator gets back is this process's alone again; if
-              that cannot be, it does not get it back. */
-           mmap(a->base, bytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+  else if (a->file != NULL)
+    /* What the allocator gets back is this process's alone again; if that
+       cannot be, it does not get it back. */
+    /* cppcheck-suppress invalidFunctionArg ; there is no file */
+    own = mmap(own, bytes, PROT_READ | PROT_WRITE, anew, -1, 0);
+  if (a->origin == ZOCL_MADE && own != MAP_FAILED)
     a->driver->memory->free(a->driver, a->block);
   zocl_file_unref(a->file);
   free(a);

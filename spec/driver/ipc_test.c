@@ -88,7 +88,7 @@ static void say(int socket, int word)
 
 static int listen_for(int socket)
 {
-  int word;
+  int word = 0;
   hear(socket, &word, sizeof word);
   return word;
 }

@@ -70,7 +70,7 @@ static void test_mapping(setup s, uint32_t flags)
   /* A kernel and copies. */
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
-  float *x = (float *)one, three = 3;
+  float *x = (void *)one, three = 3;
   char pattern = 0;
   MUST(zeCommandListAppendMemoryFill(list, one, &pattern, 1, SIZE, NULL, 0,
                                      NULL));
