@@ -15,21 +15,6 @@
 static char directory[4096]; /* of the copy; empty caches are in there too */
 static char genuine[4096];   /* the build's lze-build */
 
-static void shell(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-static void shell(const char *format, ...)
-{
-  char command[20000];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(command, sizeof command, format, args);
-  va_end(args);
-  if (system(command) != 0) {
-    printf("not ok - %s\n", command);
-    exit(1);
-  }
-}
-
 /* Stand in for lze-build with a script. */
 static void helper_set(const char *script)
 {

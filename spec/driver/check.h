@@ -49,6 +49,21 @@ check_(const char *file, int line, bool ok, const char *format, ...)
   return ok;
 }
 
+/* A command that must succeed. */
+__attribute__((unused, format(printf, 1, 2))) static void
+shell(const char *format, ...)
+{
+  char command[20000];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(command, sizeof command, format, args);
+  va_end(args);
+  if (system(command) != 0) {
+    printf("not ok - %s\n", command);
+    exit(1);
+  }
+}
+
 /* A condition that must hold. */
 #define CHECK(condition) \
   check_(__FILE__, __LINE__, (condition), "%s", #condition)

@@ -298,22 +298,14 @@ typedef struct child {
   char directory[4096];
 } child;
 
-static bool command(const char *format, const char *a, const char *b)
-{
-  char line[8300];
-  snprintf(line, sizeof line, format, a, b);
-  return system(line) == 0;
-}
-
 static child child_start(const char *name, const char *copied)
 {
   const char *parent = getenv("TMPDIR");
   child c;
   snprintf(c.directory, sizeof c.directory, "%s/lze-hostile-XXXXXX",
            parent != NULL ? parent : "/tmp");
-  if (mkdtemp(c.directory) == NULL ||
-      (copied != NULL && !command("cp -R '%s/.' '%s'", copied, c.directory)))
-    exit(1);
+  if (mkdtemp(c.directory) == NULL) exit(1);
+  if (copied != NULL) shell("cp -R '%s/.' '%s'", copied, c.directory);
   fflush(stdout);
   c.pid = fork();
   if (c.pid == 0) {
@@ -327,7 +319,8 @@ static child child_start(const char *name, const char *copied)
 /* The exit status of one that has ended. */
 static int child_clean(const child *c, int status)
 {
-  return command("rm -rf '%s'", c->directory, "") ? status : -1;
+  shell("rm -rf '%s'", c->directory);
+  return status;
 }
 
 static int again(const char *name)
