@@ -215,54 +215,6 @@ static void test_threads(void)
   MUST(zeCommandQueueDestroy(shared_queue));
 }
 
-static double thread_seconds(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* To execute 100 launches costs the caller at most a tenth of the processor
-   time that it costs to append them to an immediate list.  Waking the thread is
-   most of that, and on a busy machine may take longer for a while: the best of
-   a few tries counts. */
-static void test_caller(void)
-{
-  enum { ROUNDS = 41, LAUNCHES = 100, TRIES = 5 };
-  double ratios[ROUNDS], best = 1;
-  ze_command_queue_handle_t q = queue_new(s);
-  ze_command_list_handle_t list = chain_new(LAUNCHES, NULL, NULL);
-  ze_command_list_handle_t immediate =
-      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
-  for (int try = 0; try < TRIES && best > 0.1; try++) {
-    for (int i = 0; i < ROUNDS; i++) {
-      double start = thread_seconds();
-      MUST(zeCommandQueueExecuteCommandLists(q, 1, &list, NULL));
-      double executed = thread_seconds() - start;
-      MUST(zeCommandQueueSynchronize(q, UINT64_MAX));
-      start = thread_seconds();
-      for (uint32_t j = 0; j < LAUNCHES; j++) chain_append(immediate, j, NULL);
-      ratios[i] = executed / (thread_seconds() - start);
-      MUST(zeCommandListAppendSignalEvent(immediate, e[3]));
-      MUST(zeEventHostSynchronize(e[3], UINT64_MAX));
-      MUST(zeEventHostReset(e[3]));
-    }
-    qsort(ratios, ROUNDS, sizeof *ratios, compare);
-    if (ratios[ROUNDS / 2] < best) best = ratios[ROUNDS / 2];
-  }
-  check_(__FILE__, __LINE__, best <= 0.1,
-         "a closed list costs the caller %.3f of its appends", best);
-  MUST(zeCommandListDestroy(immediate));
-  MUST(zeCommandListDestroy(list));
-  MUST(zeCommandQueueDestroy(q));
-}
-
 int main(void)
 {
   s = setup_new();
@@ -280,7 +232,6 @@ int main(void)
   test_gone();
   test_failure();
   test_threads();
-  test_caller();
   for (int i = 0; i < 4; i++) MUST(zeEventDestroy(e[i]));
   MUST(zeEventPoolDestroy(pool));
   MUST(zeKernelDestroy(chain));
