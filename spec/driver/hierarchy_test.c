@@ -464,7 +464,6 @@ static int case_delays(void)
   MUST(zeDeviceGetGlobalTimestamps(s.device, &host, &before));
   double start = seconds();
   MUST(zeCommandListAppendWriteGlobalTimestamp(list, stamp, event, 0, NULL));
-  CHECK(seconds() - start < 0.1);
   RETURNS(ZE_RESULT_NOT_READY, zeEventHostSynchronize(event, 250000000));
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
   CHECK(seconds() - start >= 0.4);
