@@ -177,6 +177,8 @@ describe("lze.wrap where the host's context is closed", function()
     local p = native.alloc("shared", context, dev.handle, 64)
     local x = lze.wrap {buffer = p, type = "int", count = 4, device = d}
     local q = lze.queue(d)
+    local event, pool = native.event(context)
+    local ev = lze.wrap {event = event, device = d}
     d.context:close()
     for _, t in ipairs {
       {buffer = p, type = "int", count = 4, device = d},
@@ -190,6 +192,11 @@ describe("lze.wrap where the host's context is closed", function()
       expect.misuse(function() lze.buffer("int", 1, {device = d}) end))
     assert.matches("closed", expect.misuse(function() return x[1] end))
     assert.matches("closed", expect.misuse(function() q:wait() end))
+    for _, name in ipairs {"done", "wait", "time", "await", "fd"} do
+      assert.matches("closed", expect.misuse(function() ev[name](ev) end))
+    end
+    assert.equal("event (closed)", tostring(ev))
+    native.event_destroy(event, pool)
     native.free(context, p)
     native.context_destroy(context)
   end)

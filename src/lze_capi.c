@@ -291,8 +291,9 @@ static int wait_event_body(lua_State *L) {
   Wait *w = lua_touserdata(L, 1);
   const lze_Event *ev = lze_test_event(L, 2);
   if (ev == NULL) luaL_error(L, "event expected, got %s", lze_describe(L, 2));
-  if (ev->command == NULL) luaL_error(L, "the event is closed");
-  w->done = lze_command_wait(L, ev->command, deadline_of(w->seconds));
+  lze_Command *c = lze_event_command(ev);
+  if (c == NULL) luaL_error(L, "the event is closed");
+  w->done = lze_command_wait(L, c, deadline_of(w->seconds));
   return 0;
 }
 

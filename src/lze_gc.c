@@ -163,7 +163,7 @@ static void command_settle(lze_Command *c) {
     c->event = NULL;
     c->context = NULL;
     c->foreign = false;
-    lze_unpin(&context->o);
+    lze_disown(&context->o);
   }
   lze_State *S = c->state;
   if (S == NULL || S->closed) {
@@ -412,11 +412,11 @@ static void after_check(lua_State *L, int index, const lze_Queue *q,
   const lze_Event *e = lze_test_event(L, index);
   if (e == NULL)
     luaL_error(L, "%s: event expected, got %s", what, lze_describe(L, index));
-  if (e->command == NULL) luaL_error(L, "%s: the event is closed", what);
-  if (e->command->status == LZE_PENDING &&
-      e->command->context != q->o.context)
+  const lze_Command *c = lze_event_command(e);
+  if (c == NULL) luaL_error(L, "%s: the event is closed", what);
+  if (c->status == LZE_PENDING && c->context != q->o.context)
     luaL_error(L, "%s: an event of another context", what);
-  if (lze_command_is_later(e->command))
+  if (lze_command_is_later(c))
     luaL_error(L, "%s: an event that waits for the run that the callback is "
                   "part of", what);
 }
@@ -605,7 +605,7 @@ lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
   c->timed = false;
   c->event = slot;
   c->context = context;
-  lze_pin(&context->o);
+  lze_own(&context->o); /* not pinned: closing it leaves nothing there */
   c->device = device->base;
   command_set_name(c, "event");
   return c;
@@ -625,13 +625,14 @@ ze_event_handle_t lze_check_signal(lua_State *L, int index,
   const lze_Event *e = lze_test_event(L, index);
   if (e == NULL)
     luaL_error(L, "%s: event expected, got %s", what, lze_describe(L, index));
-  if (e->command == NULL) luaL_error(L, "%s: the event is closed", what);
-  if (!e->command->foreign)
+  const lze_Command *c = lze_event_command(e);
+  if (c == NULL) luaL_error(L, "%s: the event is closed", what);
+  if (!c->foreign)
     luaL_error(L, "%s: an event of lze's own, which only its command signals; "
                   "one of lze.wrap expected", what);
-  if (e->command->context != q->o.context)
+  if (c->context != q->o.context)
     luaL_error(L, "%s: an event of another context", what);
-  return e->command->event->handle;
+  return c->event->handle;
 }
 
 /* --- completion --------------------------------------------------------- */

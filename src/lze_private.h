@@ -1108,6 +1108,10 @@ typedef struct lze_Event {
   lze_Command *command;         /* NULL once closed */
 } lze_Event;
 
+/* The command of an event that is there: NULL once it is closed, or, where it
+   shows an event of the host, the context of that. */
+lze_Command *lze_event_command(const lze_Event *e);
+
 /* Take an event, not signalled; NULL with the driver's outcome on failure. */
 lze_EventSlot *lze_event_take(lze_Context *context, bool timed,
                               lze_Outcome *out);

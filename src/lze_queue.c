@@ -708,10 +708,15 @@ lze_Event *lze_test_event(lua_State *L, int index) {
   return lze_test_box(L, index, lze_event_kind);
 }
 
+lze_Command *lze_event_command(const lze_Event *e) {
+  lze_Command *c = e->command;
+  return c != NULL && c->foreign && c->context->o.closed ? NULL : c;
+}
+
 static lze_Command *event_check(lua_State *L) {
-  lze_Event *e = lze_check_box(L, 1, lze_event_kind);
-  if (e->command == NULL) lze_closed(L, 1, lze_event_kind);
-  return e->command;
+  lze_Command *c = lze_event_command(lze_check_box(L, 1, lze_event_kind));
+  if (c == NULL) lze_closed(L, 1, lze_event_kind);
+  return c;
 }
 
 /* The command of the event at 1, given to the device if it has not been, so
@@ -822,13 +827,13 @@ static int event_close(lua_State *L) {
 
 static int event_tostring(lua_State *L) {
   static const char *const words[] = {"pending", "done", "failed"};
-  const lze_Event *e = lze_check_box(L, 1, lze_event_kind);
-  if (e->command == NULL)
+  const lze_Command *c =
+      lze_event_command(lze_check_box(L, 1, lze_event_kind));
+  if (c == NULL)
     lua_pushliteral(L, "event (closed)");
   else
-    lua_pushfstring(L, "event: %s, %s", e->command->name,
-                    e->command->foreign ? "of the host"
-                                        : words[e->command->status]);
+    lua_pushfstring(L, "event: %s, %s", c->name,
+                    c->foreign ? "of the host" : words[c->status]);
   return 1;
 }
 

@@ -189,6 +189,7 @@ static int other_memory(bool socket_gives)
   RETURNS(ZE_RESULT_SUCCESS, zeMemCloseIpcHandle(s.context, memory));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeMemCloseIpcHandle(s.context, memory));
+  MUST(zeCommandListDestroy(list));
   CHECK_DONE();
 }
 

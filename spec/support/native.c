@@ -17,7 +17,7 @@
 __attribute__((visibility("default"))) int luaopen_native(lua_State *L);
 
 static void check(lua_State *L, ze_result_t r) {
-  if (r != ZE_RESULT_SUCCESS) luaL_error(L, "result %x", (unsigned)r);
+  if (r != ZE_RESULT_SUCCESS) luaL_error(L, "result %d", (int)r);
 }
 
 static void *handle(lua_State *L, int arg) {
