@@ -6,11 +6,11 @@ local expect = require "spec.support.expect"
 local process = require "spec.support.process"
 local lze = require "lze"
 
--- What a Lua program prints in another process; `token` and `lua`, the
--- interpreter, are there what they are here.
+-- What a Lua program prints in another process; `token` is there what it is
+-- here, and `runner` what runs the script in a file.
 local function other(program, token)
   return process.output(("local lze = require 'lze'\nlocal token = %q\n" ..
-    "local lua = %q\n"):format(token or "", process.lua) .. program)
+    "local runner = %q\n"):format(token or "", process.runner) .. program)
 end
 
 -- Where the driver cannot, that is said, and all there is to see.
@@ -74,10 +74,9 @@ describe("x:export 'process'", function()
   it("keeps what the other opened when its maker closes it", function()
     local x = lze.buffer("int", {1, 2}, {usage = "device"})
     local token = x:export "process"
-    local go, done = os.tmpname(), os.tmpname()
+    local go, script = os.tmpname(), os.tmpname()
     os.remove(go)
-    os.remove(done)
-    local pipe = assert(io.popen(process.lua .. " -e '" .. ([[
+    process.write(script, ([[
       local lze = require "lze"
       local x = lze.import "%s"
       io.stdout:write "open\n"
@@ -85,7 +84,8 @@ describe("x:export 'process'", function()
       repeat local f = io.open("%s") until f
       x:fill(9)
       print(table.concat(x:read(), " "))
-    ]]):format(token, go) .. "'"))
+    ]]):format(token, go))
+    local pipe = assert(io.popen(process.runner .. " " .. script))
     assert.equal("open", pipe:read())
     x:close()
     collectgarbage()
@@ -96,6 +96,7 @@ describe("x:export 'process'", function()
     assert.is_true(pipe:close())
     assert.same({3, 4}, y:read())
     os.remove(go)
+    os.remove(script)
   end)
 
   it("maps once what is imported twice, and lets go of it", function()
@@ -137,7 +138,7 @@ describe("x:export 'process'", function()
       f:write("local x = require 'lze'.import '", y:export "process", "' ",
         "x[1] = x[1] * 10")
       f:close()
-      assert(os.execute(lua .. " " .. path))
+      assert(os.execute(runner .. " " .. path))
       os.remove(path)
       print(y[1])
     ]], x:export "process"))

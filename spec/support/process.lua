@@ -14,6 +14,8 @@ while arg and arg[lowest - 1] do lowest = lowest - 1 end
 process.lua = lowest < 0 and arg[lowest] or
   (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/host"
 process.hosted = lowest == 0
+-- What runs the script in a file whose name follows.
+process.runner = process.lua .. (process.hosted and " --script" or "")
 
 -- Run a script; options: env ({NAME = value, or false to unset}; ASAN_OPTIONS
 -- adds to what is set), before (lines of shell), seconds (the time limit).
