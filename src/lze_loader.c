@@ -331,27 +331,44 @@ ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
   return r;
 }
 
-/* What tells whose a native list or event is: by way of a loader that knows
-   it, else from a driver whose handles the loader does not wrap. */
-static void driver_find_getters(const lze_System *s, lze_Driver *d) {
+ze_result_t lze_append_lists(const lze_Driver *d,
+                             ze_command_list_handle_t list, uint32_t count,
+                             ze_command_list_handle_t *lists,
+                             ze_event_handle_t signal, uint32_t wait_count,
+                             ze_event_handle_t *waits) {
+  uint64_t start = lze_log_calls ? lze_now_ns() : 0;
+  ze_result_t r = d->append_lists(list, count, lists, signal, wait_count,
+                                  waits);
+  if (lze_log_calls)
+    lze_log_call("zeCommandListImmediateAppendCommandListsExp", r, start);
+  return r;
+}
+
+/* What tells whose a native list or event is, and what gives plans to a list:
+   by way of a loader that knows it, else from a driver whose handles the loader
+   does not wrap. */
+static void driver_find_newer(const lze_System *s, lze_Driver *d) {
   const struct {
     const char *name;
     void **function;
-  } getters[] = {
+  } newer[] = {
       {"zeCommandListGetDeviceHandle", (void **)&d->list_device},
       {"zeCommandListGetContextHandle", (void **)&d->list_context},
       {"zeCommandListGetOrdinal", (void **)&d->list_ordinal},
       {"zeCommandListIsImmediate", (void **)&d->list_is_immediate},
       {"zeEventGetEventPool", (void **)&d->event_pool},
-      {"zeEventPoolGetContextHandle", (void **)&d->pool_context}};
-  for (size_t i = 0; i < sizeof getters / sizeof *getters; i++) {
-    *getters[i].function = d->api >= ZE_MAKE_VERSION(1, 9)
-                               ? dlsym(loader_library, getters[i].name)
+      {"zeEventPoolGetContextHandle", (void **)&d->pool_context},
+      {"zeCommandListImmediateAppendCommandListsExp",
+       (void **)&d->append_lists}};
+  for (size_t i = 0; i < sizeof newer / sizeof *newer; i++) {
+    *newer[i].function = d->api >= ZE_MAKE_VERSION(1, 9)
+                               ? dlsym(loader_library, newer[i].name)
                                : NULL;
-    if (*getters[i].function == NULL && !s->wraps)
-      ZE(zeDriverGetExtensionFunctionAddress, d->handle, getters[i].name,
-         getters[i].function);
+    if (*newer[i].function == NULL && !s->wraps)
+      ZE(zeDriverGetExtensionFunctionAddress, d->handle, newer[i].name,
+         newer[i].function);
   }
+  if (!d->appends_lists) d->append_lists = NULL;
 }
 
 static void driver_read(lze_Driver *d, ze_driver_handle_t handle, int index) {
@@ -379,6 +396,9 @@ static void driver_read(lze_Driver *d, ze_driver_handle_t handle, int index) {
       if (strcmp(all[i].name,
                  "ZE_extension_kernel_max_group_size_properties") == 0)
         d->kernel_max = true;
+      if (strcmp(all[i].name,
+                 "ZE_experimental_immediate_command_list_append") == 0)
+        d->appends_lists = true;
     }
   free(all);
 }
@@ -476,7 +496,7 @@ static ze_result_t loader_enumerate(lze_System *s) {
     for (uint32_t t = 0; t < d->tile_count; t++)
       d->tiles[t].base = &d->tiles[t];
   }
-  for (uint32_t i = 0; i < count; i++) driver_find_getters(s, &s->drivers[i]);
+  for (uint32_t i = 0; i < count; i++) driver_find_newer(s, &s->drivers[i]);
   return r;
 }
 

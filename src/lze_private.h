@@ -285,6 +285,7 @@ typedef struct lze_Driver {
   int index;                 /* position in lze_System.drivers */
   bool offsets;              /* has ZE_experimental_global_offset */
   bool kernel_max;           /* has ..._kernel_max_group_size_properties */
+  bool appends_lists;        /* has ..._immediate_command_list_append */
   char name[64];
   /* zeDriverGetLastErrorDescription (1.6), which old loaders lack but let a
      driver give, and the handle that it takes; NULL where there is none. */
@@ -300,6 +301,11 @@ typedef struct lze_Driver {
   ze_result_t (*list_is_immediate)(ze_command_list_handle_t, ze_bool_t *);
   ze_result_t (*event_pool)(ze_event_handle_t, ze_event_pool_handle_t *);
   ze_result_t (*pool_context)(ze_event_pool_handle_t, ze_context_handle_t *);
+  /* zeCommandListImmediateAppendCommandListsExp (1.9), likewise, and NULL where
+     the driver does not say that it has the extension. */
+  ze_result_t (*append_lists)(ze_command_list_handle_t, uint32_t,
+                              ze_command_list_handle_t *, ze_event_handle_t,
+                              uint32_t, ze_event_handle_t *);
 } lze_Driver;
 
 /* A root device or a tile, as the system has it or as one of a context that
@@ -353,6 +359,12 @@ const lze_System *lze_system(lua_State *L);
    it. UNSUPPORTED_FEATURE where the driver cannot be asked. */
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
                         const lze_GroupChoice *choice);
+/* Append closed lists to an immediate one, where d->append_lists is there. */
+ze_result_t lze_append_lists(const lze_Driver *d,
+                             ze_command_list_handle_t list, uint32_t count,
+                             ze_command_list_handle_t *lists,
+                             ze_event_handle_t signal, uint32_t wait_count,
+                             ze_event_handle_t *waits);
 
 /* ------------------------------------------------------------------------
  * lze_error.c: error objects, argument errors and waiting that Lua can
@@ -1435,6 +1447,7 @@ struct lze_Plan {
   const lze_DeviceInfo *device;
   lze_Queue *queue;             /* owned: its runs, one after the other */
   bool profile;
+  bool direct;                  /* lane 0 is appended to the queue's list */
   bool stale;                   /* to be recorded again before the next run */
   bool broken;                  /* a start or set has failed half way */
   bool lost;                    /* and nothing can tell when it is over */

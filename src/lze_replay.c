@@ -5,6 +5,11 @@
  * Nothing here relies on lists being in order by themselves: commands of a
  * list may overlap unless a barrier or an event is between them, and so may
  * lists.  A run costs the same calls of the driver however many steps it has.
+ *
+ * Where the driver takes closed lists in an immediate one, those of lane 0 go
+ * into the list of the plan's queue (p->direct): one call, and no event between
+ * two queues.  The record and replay of graphs (1.17) would be one call, too,
+ * but what it has recorded cannot be changed in part, as plan:set needs.
  */
 #include "lze_private.h"
 
@@ -90,13 +95,16 @@ static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
 /* Make the queues and events that the plan's order asks for. */
 static void plan_outfit(lua_State *L, lze_Plan *p) {
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
-  bool good = event_need(p, &p->go, false, &out) &&
-              event_need(p, &p->done, false, &out);
+  /* Lane 0 is of the engine that the plan's queue is of, too. */
+  p->direct = p->device->driver->append_lists != NULL;
+  bool good = (p->direct || event_need(p, &p->go, false, &out)) &&
+              ((p->direct && !p->hosted) ||
+               event_need(p, &p->done, false, &out));
   for (uint32_t s = 0; s < p->schedule.segment_count && good; s++) {
     uint32_t used = lanes_used(p, s);
     for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
       if (used >> i & 1)
-        good = lane_queue(p, i, &out) &&
+        good = ((i == 0 && p->direct) || lane_queue(p, i, &out)) &&
                (i == 0 || (event_need(p, &p->starts[i], false, &out) &&
                            event_need(p, &p->ends[i], false, &out)));
   }
@@ -215,8 +223,10 @@ static void tape_end(lua_State *L, Recorder *r, uint64_t contents) {
 static void record_head(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   const lze_EventSlot *go = r->lane > 0 ? p->starts[r->lane] : p->go;
-  record_barrier(L, r, NULL, go);
-  record_reset(L, r, go);
+  if (r->lane > 0 || !p->direct) {
+    record_barrier(L, r, NULL, go);
+    record_reset(L, r, go);
+  }
   if (r->lane > 0) return;
   bool events = false;
   for (uint32_t i = 0; i < p->count; i++) {
@@ -238,7 +248,8 @@ static void record_tail(lua_State *L, Recorder *r) {
     record_barrier(L, r, NULL, p->ends[i]);
     record_reset(L, r, p->ends[i]);
   }
-  record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
+  if (r->lane > 0 || !p->direct)
+    record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
 }
 
 static void use_nothing(void *data, int argument, const lze_Access *access) {
@@ -401,38 +412,70 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
 
 /* --- running -------------------------------------------------------------- */
 
+/* So many lists go into one call. */
+enum { CALL_LISTS = 64 };
+
+/* The next lists of a lane, from tape `*at` on; returns how many. */
+static uint32_t lane_lists(const lze_Plan *p, uint32_t parity,
+                           uint32_t segment, uint32_t lane, uint32_t *at,
+                           ze_command_list_handle_t *lists) {
+  uint32_t n = 0;
+  for (; *at < p->tape_count && n < CALL_LISTS; ++*at) {
+    const lze_Tape *t = p->tapes[*at];
+    if (t->parity == parity && t->segment == segment && t->lane == lane)
+      lists[n++] = t->handle;
+  }
+  return n;
+}
+
 /* Give the lists of one lane to its queue.  Where some were given before one
    was refused, nothing can tell when those are over. */
 static bool submit_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
                         uint32_t lane, lze_Outcome *out) {
-  ze_command_list_handle_t lists[64];
-  uint32_t n = 0;
-  bool begun = false;
-  for (uint32_t i = 0; i <= p->tape_count; i++) {
-    bool end = i == p->tape_count;
-    if (n > 0 && (end || n == sizeof lists / sizeof *lists)) {
-      if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane], n,
-                  lists, NULL)) {
-        p->lost = p->lost || begun;
-        return false;
-      }
-      begun = true;
-      n = 0;
+  ze_command_list_handle_t lists[CALL_LISTS];
+  uint32_t at = 0, n;
+  for (bool begun = false;
+       (n = lane_lists(p, parity, segment, lane, &at, lists)) > 0;
+       begun = true)
+    if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane], n,
+                lists, NULL)) {
+      p->lost = p->lost || begun;
+      return false;
     }
-    if (end) break;
-    const lze_Tape *t = p->tapes[i];
-    if (t->parity == parity && t->segment == segment && t->lane == lane)
-      lists[n++] = t->handle;
-  }
   return true;
 }
 
-/* Lane 0 is last: it lets the others go, of which *given has those that are
-   with the device. */
+/* Append those of lane 0 to the list of the plan's queue, behind what is there
+   and `waits`.  Where some were given before one was refused, what that list
+   gets later is behind them. */
+static bool append_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
+                        ze_event_handle_t signal, uint32_t wait_count,
+                        ze_event_handle_t *waits, lze_Outcome *out) {
+  static const char call[] = "zeCommandListImmediateAppendCommandListsExp";
+  ze_command_list_handle_t lists[CALL_LISTS], more[CALL_LISTS];
+  uint32_t at = 0;
+  uint32_t n = lane_lists(p, parity, segment, 0, &at, lists);
+  do { /* only the last call signals */
+    uint32_t next = lane_lists(p, parity, segment, 0, &at, more);
+    if (!lze_outcome(out, call,
+                     lze_append_lists(p->device->driver, p->queue->list, n,
+                                      lists, next == 0 ? signal : NULL,
+                                      wait_count,
+                                      wait_count > 0 ? waits : NULL)))
+      return false;
+    memcpy(lists, more, next * sizeof *more);
+    wait_count = 0;
+    n = next;
+  } while (n > 0);
+  return true;
+}
+
+/* Lane 0 is last, here or, where it goes into a list, after this: it lets the
+   others go, of which *given has those that are with the device. */
 static bool submit_segment(lze_Plan *p, uint32_t parity, uint32_t segment,
                            uint32_t *given, lze_Outcome *out) {
   uint32_t used = lanes_used(p, segment);
-  for (uint32_t lane = p->schedule.lane_count; lane-- > 0;) {
+  for (uint32_t lane = p->schedule.lane_count; lane-- > (p->direct ? 1 : 0);) {
     if (!(used >> lane & 1)) continue;
     if (!submit_lane(p, parity, segment, lane, out)) {
       p->broken = true;
@@ -475,6 +518,18 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
                 lze_command_event(c), 0, NULL);
 }
 
+/* The segment in the list of the plan's queue itself. */
+static bool give_direct(lze_Plan *p, lze_Command *c, uint32_t segment,
+                        uint32_t parity, bool last, uint32_t count,
+                        uint32_t *given, lze_Outcome *out) {
+  ze_event_handle_t signal = last ? lze_command_event(c) : p->done->handle;
+  if (!submit_segment(p, parity, segment, given, out)) return false;
+  if (append_lane(p, parity, segment, signal, count, c->wait_handles, out))
+    return true;
+  p->broken = true;
+  return false;
+}
+
 bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
                    uint32_t parity, bool last, lze_Outcome *out) {
   lze_Queue *q = p->queue;
@@ -487,19 +542,24 @@ bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
   }
   /* Whoever waits for `done` must not see that of before: the queue, or the
      host where it goes on after this segment, and has seen that one. */
-  good = good && (last ? ZE_TRY(out, zeCommandListAppendEventReset, q->list,
-                                p->done->handle)
-                       : ZE_TRY(out, zeEventHostReset, p->done->handle));
+  if (good && !last)
+    good = ZE_TRY(out, zeEventHostReset, p->done->handle);
+  else if (good && !p->direct)
+    good = ZE_TRY(out, zeCommandListAppendEventReset, q->list,
+                  p->done->handle);
   if (good && c->first != NULL && segment == 0) {
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, c->first->handle,
                   count, c->wait_handles);
     count = 0;
   }
-  good = good &&
-         ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle, count,
-                count > 0 ? c->wait_handles : NULL) &&
-         submit_segment(p, parity, segment, &given, out);
-  if (!last && good) return true;
+  if (good && p->direct)
+    good = give_direct(p, c, segment, parity, last, count, &given, out);
+  else
+    good = good &&
+           ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
+                  count, count > 0 ? c->wait_handles : NULL) &&
+           submit_segment(p, parity, segment, &given, out);
+  if (good && (!last || p->direct)) return true;
   lze_Outcome end;
   if (!p->lost &&
       !((good || release_lanes(p, segment, given, &end)) &&

@@ -138,6 +138,8 @@ static bool run_give(struct lze_Run *r) {
     /* What the device may still use is leaked. */
     r->command->state->stranded = true;
     lze_pin(&p->o);
+    lze_pin(&p->queue->o);
+    for (uint32_t i = 0; i < p->tape_count; i++) lze_pin(&p->tapes[i]->o);
     for (uint32_t i = 0; i < p->storage_count; i++)
       lze_pin(&p->storages[i]->o);
     run_fail(r, &out, 0);

@@ -6,8 +6,8 @@ local process = require "spec.support.process"
 
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
--- Make the n-th list that is given to a queue be refused, in a run whose end
--- `wait` waits for; %s is what else the graph has.
+-- Have a driver that behaves by a rule in a run of four lanes; the first %s is
+-- what else the graph has.
 local script = [[
   local lze = require "lze"
   local function faults(rules)
@@ -25,7 +25,7 @@ local script = [[
   local plan = g:compile {queues = 4}
   plan:run()
   assert(y[64] == 16)
-  faults "fail zeCommandQueueExecuteCommandLists %d 0x7ffffffe"
+  faults "%s"
   local ok, err = pcall(function() plan:start():wait(60) end)
   faults ""
   print(ok, err.object, err.call, err.code)
@@ -37,32 +37,72 @@ local script = [[
   assert(lze.wait(60))
   print(lze.stats().pending, lze.buffer("int", 4):fill(3)[4])]]
 
+local execute = "zeCommandQueueExecuteCommandLists"
+local append = "zeCommandListImmediateAppendCommandListsExp"
+
+-- By what the lanes are given, one after the other, where the driver takes
+-- closed lists in the list of the plan's queue, and where it does not.
+local ways = {
+  ["in the queue's own list"] = {rules = "",
+    calls = {{execute, 1}, {execute, 2}, {execute, 3}, {append, 1}}},
+  ["in another queue"] = {
+    rules = "api 1 8;fail zeDriverGetExtensionFunctionAddress 0 0x78000003",
+    calls = {{execute, 1}, {execute, 2}, {execute, 3}, {execute, 4}}}}
+
+-- What such a process says, but for where, and the driver's report of it.
+local function run(more, rules, rule)
+  local said, report
+  process.with_directory(function(dir)
+    process.write(dir .. "/rules", rules)
+    said = process.output(script:format(more, rule), {seconds = 120,
+      env = {ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+        ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+        ZE_FAULT_CONTROL = dir .. "/rules",
+        ZE_FAULT_REPORT = dir .. "/report",
+        ZE_ENABLE_VALIDATION_LAYER = false,
+        ASAN_OPTIONS = rule:find "^lost" and "detect_leaks=0" or nil}})
+    local file <close> = assert(io.open(dir .. "/report"))
+    report = file:read "a"
+  end)
+  assert.is_nil(report:match "[1-9]%d* early")
+  assert.is_nil(report:match "[1-9]%d* unknown")
+  return said:gsub("stdin:%d+: ", ""), report
+end
+
+local function said(call, code, pending)
+  return ("false\tgraph wide\t%s\t%s\ngraph wide: a start or set has " ..
+    "failed half way; compile it again\n%d\t3\n"):format(call, code, pending)
+end
+
 describe("a run of which some lists are refused", function()
   for what, more in pairs {
     alone = "", ["with a callback"] = "g:call('call', function() end)"} do
-    it("fails, and what it uses goes when the rest is over, " .. what,
-    function()
-      for n = 1, 4 do
-        process.with_directory(function(dir)
-          process.write(dir .. "/rules", "")
-          local out = process.output(script:format(more, n), {seconds = 120,
-            env = {ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
-              ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
-              ZE_FAULT_CONTROL = dir .. "/rules",
-              ZE_FAULT_REPORT = dir .. "/report",
-              ZE_ENABLE_VALIDATION_LAYER = false}})
-          assert.equal("false\tgraph wide\tzeCommandQueueExecuteCommandLists" ..
-            "\tERROR_UNKNOWN\n" ..
-            "graph wide: a start or set has failed half way; compile it " ..
-            "again\n" ..
-            "0\t3\n", (out:gsub("stdin:%d+: ", "")))
-          local file <close> = assert(io.open(dir .. "/report"))
-          local report = file:read "a"
-          assert.is_nil(report:match "[1-9]%d* early")
+    for where, way in pairs(ways) do
+      it("fails, and what it uses goes when the rest is over, " .. what ..
+        ", " .. where, function()
+        local function fails(call, n, code, name)
+          local out, report = run(more, way.rules,
+            ("fail %s %d %s"):format(call, n, code))
+          assert.equal(said(call, name, 0), out)
           assert.is_nil(report:match "[1-9]%d* live")
-          assert.is_nil(report:match "[1-9]%d* unknown")
-        end)
-      end
-    end)
+        end
+        for _, call in ipairs(way.calls) do
+          fails(call[1], call[2], "0x7ffffffe", "ERROR_UNKNOWN")
+        end
+        local last = way.calls[#way.calls]
+        fails(last[1], last[2], "0x70000003", "ERROR_OUT_OF_DEVICE_MEMORY")
+      end)
+
+      it("leaks what a lost device may still use, " .. what .. ", " .. where,
+      function()
+        local last = way.calls[#way.calls]
+        local out, report = run(more, way.rules,
+          ("lost %s %d"):format(last[1], last[2]))
+        assert.equal(said(last[1], "ERROR_DEVICE_LOST", 2), out)
+        -- All but the list of the default queue.
+        local made, live = report:match "list: (%d+) made.- (%d+) live"
+        assert.equal(made - 1, tonumber(live))
+      end)
+    end
   end
 end)

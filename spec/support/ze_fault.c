@@ -26,8 +26,8 @@
  * destroyed before what was made from it.  A C program can use
  * ze_fault_set, ze_fault_calls, ze_fault_leaked and ze_fault_report directly.
  *
- * The first 1.4 entries of each table are known here; newer ones are those of
- * the real driver, unchanged.
+ * The first 1.4 entries of each table are known here, and the one of 1.9 that
+ * appends lists; other newer ones are those of the real driver, unchanged.
  */
 #include "ze_sysman.h"
 
@@ -64,9 +64,9 @@
     zeDriverGetExtensionProperties,                                           \
     (ze_driver_handle_t d, uint32_t *n, ze_driver_extension_properties_t *p), \
     (d, n, p), 0)                                                             \
-  X(PLAIN, Driver, driver, GetExtensionFunctionAddress,                       \
+  X(ADDRESS, Driver, driver, GetExtensionFunctionAddress,                     \
     zeDriverGetExtensionFunctionAddress,                                      \
-    (ze_driver_handle_t d, const char *name, void **f), (d, name, f), 0)      \
+    (ze_driver_handle_t d, const char *name_, void **f), (d, name_, f), 0)    \
   X(PLAIN, Device, device, Get, zeDeviceGet,                                  \
     (ze_driver_handle_t d, uint32_t *n, ze_device_handle_t *h), (d, n, h), 0) \
   X(PLAIN, Device, device, GetSubDevices, zeDeviceGetSubDevices,              \
@@ -259,13 +259,17 @@ enum entry {
 #define X(how, Table, table, Field, name, ...) E_##name,
   ENTRIES(X)
 #undef X
+  E_append_lists, /* 1.9: found by name, or in a table that 1.4 lacks */
   ENTRY_COUNT
 };
+
+#define APPEND_LISTS "zeCommandListImmediateAppendCommandListsExp"
 
 static const char *const entry_names[] = {
 #define X(how, Table, table, Field, name, ...) #name,
     ENTRIES(X)
 #undef X
+    APPEND_LISTS
 };
 
 #define X(how, Table, table, Field, name, ...) \
@@ -558,6 +562,25 @@ static void version_change(ze_api_version_t *version) {
     return r;                                                                 \
   }
 
+typedef ze_result_t append_lists_function(ze_command_list_handle_t, uint32_t,
+                                          ze_command_list_handle_t *,
+                                          ze_event_handle_t, uint32_t,
+                                          ze_event_handle_t *);
+static append_lists_function *real_append_lists, fault_append_lists;
+
+#define ADDRESS(name, params, args, unused)                                   \
+  static ze_result_t fault_##name params {                                    \
+    ze_result_t r;                                                            \
+    if (enter(E_##name, &r)) return r;                                        \
+    r = real_##name args;                                                     \
+    if (r == ZE_RESULT_SUCCESS && strcmp(APPEND_LISTS, (name_)) == 0) {       \
+      *(void **)&real_append_lists = *f;                                      \
+      append_lists_function *wrapper = fault_append_lists;                    \
+      memcpy(f, &wrapper, sizeof *f);                                         \
+    }                                                                         \
+    return r;                                                                 \
+  }
+
 #define MAKE(name, params, args, kind, parent, bytes)                         \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
@@ -656,6 +679,19 @@ static void count_copy(uint64_t bytes) {
 ENTRIES(X)
 #undef X
 
+/* As APPEND, but that the lists themselves run whatever the rules say. */
+static ze_result_t fault_append_lists(ze_command_list_handle_t list,
+                                      uint32_t count,
+                                      ze_command_list_handle_t *lists,
+                                      ze_event_handle_t event, uint32_t n,
+                                      ze_event_handle_t *waits) {
+  ze_result_t r;
+  if (enter(E_append_lists, &r)) return r;
+  if (device_lost()) return ZE_RESULT_ERROR_DEVICE_LOST;
+  if (event != NULL) event_delay(event);
+  return real_append_lists(list, count, lists, event, n, waits);
+}
+
 /* --- the tables --------------------------------------------------------- */
 
 typedef void (*function)(void);
@@ -670,6 +706,8 @@ static const struct wrapper {
    (function)fault_##name, (function *)(void *)&real_##name},
     ENTRIES(X)
 #undef X
+    {"CommandListExp", 1, (function)fault_append_lists,
+     (function *)(void *)&real_append_lists}
 };
 
 /* More than any table of specification 1.17 has. */
