@@ -237,8 +237,9 @@ check-lifetime: ## the suite under a current loader's checkers; LOADER=dir
 # A CPU stands for a device whose memory only its OpenCL may touch.
 WAY ?= svm
 WAY_SPECS := $(addprefix spec/,buffer_spec.lua queue_spec.lua wrap_spec.lua)
-check-memory: all $(TESTS) $(LIBRARIES) ## C tests and some specs, memory by WAY=svm or usm
-	ZOCL_MEMORY=$(WAY) ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
+check-memory: all $(TESTS) $(LIBRARIES) ## the driver's tests and some specs, memory by WAY=svm or usm
+	LZE_TEST_C="spec/driver/*_test" ZOCL_MEMORY=$(WAY) \
+	  ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
 
 check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
