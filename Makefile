@@ -231,7 +231,7 @@ check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## the suite under the load
 
 # LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
 # in a Debian 13 chroot.
-check-lifetime: ## the suite under a current loader's checkers; LOADER=dir
+check-lifetime: ## specs under a current loader's checkers; LOADER=dir
 	BUSTED="$(BUSTED)" sh scripts/check-lifetime $(LOADER)
 
 # A CPU stands for a device whose memory only its OpenCL may touch.
