@@ -199,9 +199,12 @@ check-fuzz: all $(FUZZ) $(HOST) ## damaged SPIR-V, random calls; SECONDS, SEED
 check-c: all build-tests ## the C tests alone
 	$(WITH) sh scripts/run-tests true
 
-# Those that have threads: all that use a driver have.
-check-tsan: ## the C tests, with many states and threads, under TSan
-	LZE_TEST_C="spec/driver/*_test spec/embed/*_test spec/states/states_test" \
+# Where threads meet: those of the driver, of programs, of Lua states.
+THREADED := $(patsubst %,spec/driver/%_test,append counter event graph \
+  hierarchy ipc kernel link list memory module mutable pointer) \
+  spec/embed/capi_test spec/states/states_test
+check-tsan: ## the C tests in which threads meet, under TSan
+	LZE_TEST_C="$(THREADED)" \
 	$(MAKE) check-c BUILD=build/tsan SANITIZE=thread CFLAGS="-O1 -g"
 
 check-exit: all build-tests ## 200 exits with work in flight, on a cold cache
