@@ -68,7 +68,7 @@ describe("a plan's report", function()
       assert.is_true(r.tasks[i].start_ns >=
         r.tasks[i - 1].start_ns + r.tasks[i - 1].ns)
     end
-    assert.matches("\ng%.add +task +%d +[%d.]+ +[%d.]+%*", tostring(r))
+    assert.matches("\ng%.a +copy +%d +[%d.]+ +[%d.]+%*", tostring(r))
   end)
 
   it("can be had as JSON, as a trace and for Graphviz", function()
