@@ -199,10 +199,9 @@ static const lze_DeviceInfo *value_home(lua_State *L, int index,
              ? s->device : NULL;
 }
 
-/* A step that copies from the value at stack index src to that at dst, named
-   by the string at the top of the stack. [-1, +0] */
-static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
-                         const lze_DeviceInfo *device) {
+/* Make the name at the top of the stack a step that copies from the value at
+   stack index src to that at dst. [-1, +1] */
+static void name_to_copy(lua_State *L, int dst, int src) {
   lua_createtable(L, 5, 2);
   lua_insert(L, -2);
   lua_setfield(L, -2, "name");
@@ -212,6 +211,13 @@ static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
   lua_rawseti(L, -2, 2);
   lua_pushinteger(L, 5);
   lua_setfield(L, -2, "n");
+}
+
+/* A step that copies from the value at stack index src to that at dst, named
+   by the string at the top of the stack. [-1, +0] */
+static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
+                         const lze_DeviceInfo *device) {
+  name_to_copy(L, dst, src);
   compile_plain_step(L, c, LZE_STEP_COPY, device);
 }
 
@@ -384,15 +390,8 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
 static void compile_transfer(lua_State *L, const Compiler *c,
                              const char *prefix, const char *what,
                              lua_Integer number, int dst, int src) {
-  lua_createtable(L, 5, 2);
-  lua_pushvalue(L, dst);
-  lua_rawseti(L, -2, 1);
-  lua_pushvalue(L, src);
-  lua_rawseti(L, -2, 2);
-  lua_pushinteger(L, 5);
-  lua_setfield(L, -2, "n");
   lua_pushfstring(L, "%s.%s %d", prefix, what, (int)number);
-  lua_setfield(L, -2, "name");
+  name_to_copy(L, dst, src);
   compile_step(L, c, LZE_STEP_COPY);
 }
 
