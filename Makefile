@@ -372,7 +372,7 @@ $(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -lze_loader -lOpenCL \
+	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -lze_loader -l:libOpenCL.so.1 \
 	  -llua5.4 -ldl -lm
 
 # ---------------------------------------------------------------------------
