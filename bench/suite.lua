@@ -325,38 +325,53 @@ local function measure(case)
     local _, wall = run(work, config.with)
     first_ms = first_ms or wall * 1e3
     check_outputs(work, reference, "in groups of " .. config.group)
-    config.once = (run(work, config.with))
-    best = math.min(best, config.once)
+    config.median = (run(work, config.with)) -- of one, as yet
+    best = math.min(best, config.median)
   end
 
-  -- Who took three times as long as the best is not the best, and is timed
-  -- only if a policy chose it.
   local wanted = {}
   for _, config in pairs(chosen) do wanted[config] = true end
-  local kept, round_seconds = {}, 0
-  for _, config in ipairs(configs) do
-    if wanted[config] or config.once < 3 * best then
-      kept[#kept + 1] = config
-      round_seconds = round_seconds + config.once + 5e-5
+  local kept, fastest = configs, nil
+
+  -- Go on without those, but for a policy's choice, that took more than `most`
+  -- times as long as the best.
+  local function drop(most)
+    local left = {}
+    for _, config in ipairs(kept) do
+      if wanted[config] or config.median <= most * best then
+        left[#left + 1] = config
+      end
     end
+    kept = left
   end
-  local rounds = math.max(3, math.min(most_rounds,
-    math.floor(budget / round_seconds)))
-  for _ = 1, rounds do
+
+  local function round()
     for i = #kept, 2, -1 do
       local j = math.random(i)
       kept[i], kept[j] = kept[j], kept[i]
     end
     for _, config in ipairs(kept) do
       config.times[#config.times + 1] = (run(work, config.with))
+      config.median = stats.median(config.times)
     end
+    fastest = kept[1]
+    for _, config in ipairs(kept) do
+      if config.median < fastest.median then fastest = config end
+    end
+    best = fastest.median
   end
 
-  local fastest = kept[1]
+  -- Three rounds of those that may be the best, the others of the nearest.
+  drop(3)
+  for _ = 1, 3 do round() end
+  drop(1.2)
+  local round_seconds = 0
   for _, config in ipairs(kept) do
-    config.median = stats.median(config.times)
-    if config.median < fastest.median then fastest = config end
+    round_seconds = round_seconds + config.median + 5e-5
   end
+  local rounds = math.max(3, math.min(most_rounds,
+    math.floor(budget / round_seconds)))
+  for _ = 4, rounds do round() end
 
   -- Plain Lua, on the slice.
   run(work, fastest.with)
@@ -378,7 +393,7 @@ local function measure(case)
   }
   for i, config in ipairs(configs) do
     result.tried[i] = {group = config.group,
-      ms = (config.median or config.once) * 1e3, rounds = #config.times}
+      ms = config.median * 1e3, rounds = #config.times}
   end
   local c = c_seconds(work)
   if c then result.c_ms = c * 1e3 end
