@@ -95,6 +95,10 @@ static const double GPU_START = 256;
 /* What one core of a GPU keeps going at a time, in work-items. A core that is
    filled by k groups loses 1 / (2 k) of itself while each of them drains. */
 static const double GPU_RESIDENT = 2048;
+/* Nor does it keep more groups than that at a time: 16 on some of NVIDIA's
+   (compute capability 7.5 and 8.6) and on AMD's where they have barriers, 24 to
+   64 on others. Smaller groups than fill it so leave places empty. */
+static const double GPU_GROUPS = 16;
 
 /* A split has to promise this much of the time: it may need compilations of
    its own, and an estimate is not a measurement. */
@@ -192,6 +196,13 @@ static bool shares(const Rule *r) {
          (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL | SPIRV_USES_GROUP_OPS);
 }
 
+/* What a group does once, in light steps. */
+static double shared_cost(const Rule *r) {
+  if (!shares(r)) return 0;
+  bool sweeps = r->in->features & SPIRV_SWEEPS_LOCAL;
+  return SHARED_COST + (sweeps ? (double)r->in->local_bytes / SHARED_BYTES : 0);
+}
+
 /* The dimension along which a core's innermost loop runs. */
 static int inner_dimension(const Rule *r, const uint32_t g[3]) {
   int d = 0;
@@ -246,11 +257,7 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
   if (barriers && variables > CACHE_BYTES) steps *= 1.5;
   double cost = GROUP_COST + (rows - 1) * ROW_COST + steps * load->item +
                 items * cpu_lines(r, g, inner);
-  if (shares(r)) {
-    cost += SHARED_COST;
-    if (in->features & SPIRV_SWEEPS_LOCAL)
-      cost += (double)in->local_bytes / SHARED_BYTES;
-  }
+  cost += shared_cost(r);
   /* In loops that halve the group, as sums do, there is one for each half. */
   if (barriers && items > UNROLLED)
     cost += items * BARRIER_COST *
@@ -258,18 +265,20 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
   return cost;
 }
 
-/* How many times more lines than it needs a sub-group of a GPU moves, on
-   average of all accesses: it is a row of work-items, and those of them that
-   follow each other along the dimension of an access share lines. */
+/* How many times more lines than it needs a group of a GPU moves, on average
+   of all accesses, those along x, say, where neighbours along x share lines.
+   A sub-group, which is a row of work-items, asks for each of its lines once;
+   what the sub-groups of a group share is asked for again but comes out of the
+   core's own cache, or is put together there. Which of the two holds a kernel
+   up is not known: the mean of them is taken. */
 static double gpu_lines(const Rule *r, const uint32_t g[3]) {
   double moved = 0, accesses = 0;
   uint32_t before = 1; /* work-items that lie between two neighbours */
   for (int d = 0; d < 3; d++) {
-    uint32_t line = least(GPU_LINE, r->n[d]);
+    double line = least(GPU_LINE, r->n[d]), weight = r->beside[d];
     uint32_t run = least(g[d], r->lanes / before);
-    double weight = r->beside[d];
     if (run == 0) run = 1;
-    moved += weight * (run < line ? (double)line / run : 1);
+    moved += weight * (fmax(line / run, 1) + fmax(line / g[d], 1)) / 2;
     accesses += weight;
     before = (uint64_t)before * g[d] > r->lanes ? r->lanes : before * g[d];
   }
@@ -281,7 +290,8 @@ static double gpu_group(const Rule *r, const uint32_t g[3],
                         const Load *load) {
   double items = (double)g[0] * g[1] * g[2];
   double held = round_up(items, r->lanes);
-  if (load->item <= 1 && held < GPU_START) held = GPU_START;
+  double least_held = load->item <= 1 ? GPU_START : GPU_RESIDENT / GPU_GROUPS;
+  if (held < least_held) held = least_held;
   held *= (1 + items / (2 * GPU_RESIDENT)) * gpu_lines(r, g);
   /* Fewer groups fit where their local memory fills the core first. */
   if (r->in->device_local_bytes != 0) {
@@ -289,8 +299,7 @@ static double gpu_group(const Rule *r, const uint32_t g[3],
     double there = (double)r->in->device_local_bytes;
     if (wanted > there) held *= wanted / there;
   }
-  if (shares(r)) held += SHARED_COST;
-  return held * load->item / r->lanes;
+  return (held * load->item + shared_cost(r)) / r->lanes;
 }
 
 /* What one launch takes on the device. */
@@ -685,12 +694,15 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
   *r = (Rule){.in = in, .splits = lze_group_splits(in)};
   r->most = least(limit(in->max_total), limit(in->kernel_max));
   r->units = in->units == 0 ? 1 : in->units;
-  /* A CPU that does not tell has vectors of 8 floats, a GPU sub-groups of
-     16: both the middle of what there is. */
-  r->lanes = !in->software && in->kernel_subgroup != 0 ? in->kernel_subgroup
-            : in->simd > 1                            ? in->simd
-            : in->software                            ? 8
-                                                      : 16;
+  /* A CPU that does not tell has vectors of 8 floats, the middle of what there
+     is. No GPU has sub-groups of fewer than 8: a driver that says so knows none,
+     and groups of whole 32s are whole 8s and 16s, too. */
+  if (in->software)
+    r->lanes = in->simd > 1 ? in->simd : 8;
+  else
+    r->lanes = in->kernel_subgroup >= 8 ? in->kernel_subgroup
+               : in->simd >= 8          ? in->simd
+                                        : 32;
   if (r->lanes > ROW_SIZE) r->lanes = ROW_SIZE;
   memcpy(r->beside, in->beside, sizeof r->beside);
   if (r->beside[0] == 0 && r->beside[1] == 0 && r->beside[2] == 0)

@@ -495,6 +495,37 @@ static void check_known(void) {
          "512 execution units");
 }
 
+/* A GPU's groups fill its cores, however little its driver tells. */
+static void check_gpu(void) {
+  static const uint32_t told[] = {0, 1, 8, 16, 32};
+  lze_GroupInput in;
+  for (size_t k = 0; k < sizeof told / sizeof *told; k++) {
+    in = input(false, 1u << 28, 0, 0);
+    in.units = 132;
+    in.simd = in.kernel_subgroup = told[k];
+    EXPECT(in, 1, 256, 1, 1, NULL);
+    in.features = SPIRV_HAS_LOOPS;
+    EXPECT(in, 1, 128, 1, 1, NULL);
+    in.dims = 2;
+    in.global[0] = 1000;
+    in.global[1] = 1000;
+    if (told[k] == 8) /* which leaves no lane idle */
+      EXPECT(in, 1, 40, 4, 1, NULL);
+    else
+      EXPECT(in, 1, 125, 1, 1, NULL);
+    in.global[0] = 1920;
+    in.global[1] = 1080;
+    EXPECT(in, 1, 128, 1, 1, NULL);
+  }
+  /* What every group does once is better done by fewer, larger ones. */
+  in = with_barrier(input(false, 1048576, 0, 0));
+  in.features |= SPIRV_USES_LOCAL | SPIRV_HAS_LOOPS | SPIRV_SWEEPS_LOCAL;
+  in.local_bytes = 1024;
+  EXPECT(in, 1, 256, 1, 1, NULL);
+  in.local_bytes = 16384;
+  EXPECT(in, 1, 1024, 1, 1, NULL);
+}
+
 /* What is known of a kernel's memory. */
 static void check_memory(void) {
   lze_GroupInput in;
@@ -516,7 +547,7 @@ static void check_memory(void) {
   EXPECT(in, 1, 8, 256, 1, NULL);
   in = input(false, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
-  EXPECT(in, 1, 4, 64, 1, NULL);
+  EXPECT(in, 1, 8, 32, 1, NULL);
 
   /* A sum by halves: through its barriers in registers. */
   in = with_barrier(input(true, 1048576, 0, 0));
@@ -602,6 +633,7 @@ static void check_time(void) {
 int main(int argc, char **argv) {
   unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
   check_known();
+  check_gpu();
   check_memory();
   check_splits();
   check_time();
