@@ -62,12 +62,13 @@ static int list_destroy(lua_State *L) {
   return 0;
 }
 
-/* fill(list, pointer, byte, size) */
+/* fill(list, pointer, byte, size [, event to be signalled]) */
 static int fill(lua_State *L) {
   char byte = (char)luaL_checkinteger(L, 3);
-  check(L, zeCommandListAppendMemoryFill(handle(L, 1), handle(L, 2), &byte, 1,
-                                         (size_t)luaL_checkinteger(L, 4),
-                                         NULL, 0, NULL));
+  check(L, zeCommandListAppendMemoryFill(
+               handle(L, 1), handle(L, 2), &byte, 1,
+               (size_t)luaL_checkinteger(L, 4),
+               lua_isnoneornil(L, 5) ? NULL : handle(L, 5), 0, NULL));
   return 0;
 }
 
