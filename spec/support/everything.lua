@@ -50,10 +50,19 @@ part("devices", function()
   local dev = lze.device()
   assert(dev.name == lze.devices()[1].name)
   assert(dev:properties() and dev.uuid and #dev.subgroup_sizes >= 0)
+  assert(dev.type and dev.vendor and dev.memory_bytes > 0)
+  assert(dev.compute_units > 0 and dev.max_group_size > 0)
+  for _, key in ipairs {"fp16", "fp64", "software"} do
+    assert(type(dev[key]) == "boolean")
+  end
+  assert(dev.parent == nil)
+  local driver = dev.driver
+  assert(driver.name and driver.version and driver.handle and
+    tostring(driver))
   local free, total = dev:memory()
   assert(free <= total and #dev:subdevices() >= 0)
   assert(dev:telemetry())
-  assert(lze.type(dev) == "device" and tostring(dev) and dev.driver)
+  assert(lze.type(dev) == "device" and tostring(dev))
   assert(lze.default(dev) == dev and dev.context and dev.queue)
 end)
 
@@ -72,6 +81,8 @@ part("shared and host buffers", function()
     y:write(x, 1)
     same({1, 2, 3, 4}, y:read())
     assert(y:pending() == false and y.pointer and y.handle)
+    assert(y.bytes == 16)
+    for i, v in pairs(y) do assert(i == v) end
   end
 end)
 
@@ -117,7 +128,10 @@ part("modules", function()
   m:close()
   local n = lze.module(binary, {spirv = spv})
   local x = lze.buffer("int", {1, 2})
-  n:kernel "add"(2, x, 3)
+  do
+    local k <close> = n:kernel "add"
+    k(2, x, 3)
+  end
   same({4, 5}, x:read())
   n:close()
   local ok, err = pcall(lze.module, binary:sub(1, #binary // 2), {spirv = spv})
@@ -126,15 +140,17 @@ part("modules", function()
 end)
 
 part("modules from source", function()
-  local m = lze.compile([[
+  local m <close> = lze.compile([[
     kernel void twice(global int *x) { x[get_global_id(0)] *= TIMES; }]],
     {defines = {TIMES = 2}})
   local x = lze.buffer("int", {1, 2})
   m.twice(2, x)
   same({2, 4}, x:read())
+  assert(type(m.log) == "string")
   local ok, err = pcall(lze.compile, "kernel void bad() { nonsense }")
   assert(not ok)
   if err.code ~= "COMPILE_FAILED" then error(err, 0) end
+  assert(tostring(err):find "nonsense")
 end)
 
 part("spirv", function()
@@ -192,7 +208,9 @@ part("arguments", function()
   same({3, 0.5}, r:read())
   local data = lze.buffer("int", {1, 2, 3, 4})
   m.reverse({4, group = 2}, data, 2)
-  m.reverse({4, group = 4}, data, lze.local_bytes(16))
+  local sixteen = lze.local_bytes(16)
+  assert(tostring(sixteen):find "16")
+  m.reverse({4, group = 4}, data, sixteen)
   same({3, 4, 1, 2}, data:read())
   local null = lze.buffer("int", 1)
   m.is_null(1, null, nil)
@@ -246,6 +264,7 @@ part("other queues", function()
   local ev = m.add:launch({64, queue = low}, x, 1)
   assert(high:barrier(ev):wait(limit))
   high:copy(y, x)
+  high:close()
   same(filled(64, 1), y:read())
 end)
 
@@ -358,7 +377,9 @@ part("several devices", function()
   local dev = lze.device()
   local x = lze.buffer("int", {1, 2, 3, 4})
   local k = spec().add
-  for _, argument in ipairs {x, lze.slice(x)} do
+  local slice = lze.slice(x)
+  assert(tostring(slice):find "slice")
+  for _, argument in ipairs {x, slice} do
     local did = lze.parallel({dev}, 4, k, argument, 1)
     assert(#did == 1 and did[1].count == 4 and did[1].device == dev)
   end
@@ -408,6 +429,7 @@ part("task graphs", function()
   same(filled(64, 3), x:read())
   same(filled(64, 8), swaps:current(x):read())
   assert(swaps:fetch(x) == x)
+  swaps:close()
 end)
 
 part("a callback that fails", function()
@@ -434,6 +456,31 @@ part("task graphs on several queues", function()
   assert(events[3]:wait(limit))
   same(filled(64, 6), x[3]:read())
   same(filled(64, 18), x[6]:read())
+end)
+
+-- Only where there is another: its memory is brought to the task by way of the
+-- host, and taken back.
+part("memory of another device", function()
+  local first, second = table.unpack(lze.devices())
+  if not second then return end
+  local m, n = spec(), 64
+  local x = lze.buffer("int", n, {usage = "device", device = first})
+  local y = lze.buffer("int", n, {usage = "device", device = second})
+  local on_second = {n, device = second}
+  local plan <close> = lze.graph():task("one", m.add, n, x, 1)
+    :task("two", m.add, on_second, x, 10):copy("y", y, x)
+    :task("three", m.add, on_second, y, 100):compile()
+  plan:run():run()
+  same(filled(n, 22), x:read())
+  same(filled(n, 122), y:read())
+  plan:set("two", 2, 20):run()
+  same(filled(n, 43), x:read())
+  y:copy(x)
+  same(filled(n, 43), y:read())
+  local z = lze.buffer("int", n, {usage = "shared", device = first})
+  lze.parallel({first, second}, n, m.add, lze.slice(z), 1)
+  same(filled(n, 1), z:read())
+  assert(first:reaches(second) ~= nil)
 end)
 
 part("task graphs in batches", function()

@@ -189,6 +189,11 @@
   X(PLAIN, Mem, mem, GetIpcHandle, zeMemGetIpcHandle,                         \
     (ze_context_handle_t c, const void *p, ze_ipc_mem_handle_t *i),           \
     (c, p, i), 0)                                                             \
+  X(MAKE, Mem, mem, OpenIpcHandle, zeMemOpenIpcHandle,                        \
+    (ze_context_handle_t c, ze_device_handle_t d, ze_ipc_mem_handle_t i,      \
+     ze_ipc_memory_flags_t f, void **h), (c, d, i, f, h), MAPPING, c, 0)      \
+  X(UNMAKE, Mem, mem, CloseIpcHandle, zeMemCloseIpcHandle,                    \
+    (ze_context_handle_t c, const void *h), (c, h), MAPPING)                  \
   X(MAKE, Fence, fence, Create, zeFenceCreate,                                \
     (ze_command_queue_handle_t q, const ze_fence_desc_t *d,                   \
      ze_fence_handle_t *h), (q, d, h), FENCE, q, 0)                           \
@@ -285,12 +290,12 @@ static uint64_t copies, copied_bytes;
 
 enum kind {
   CONTEXT, QUEUE, LIST, POOL, EVENT, FENCE, MODULE, LOG, KERNEL, MEMORY,
-  KIND_COUNT
+  MAPPING, KIND_COUNT
 };
 
 static const char *const kind_names[] = {"context", "queue", "list",   "pool",
                                          "event",   "fence", "module", "log",
-                                         "kernel",  "memory"};
+                                         "kernel",  "memory", "mapping"};
 
 static struct count {
   uint64_t made, destroyed;
