@@ -771,6 +771,9 @@ step(6, "junk", function()
   believe()
 end)
 
+-- How a process begins.
+local limits = lze.gc()
+
 -- Run the sequence of a seed, without the steps that `skipped` has.
 local function sequence(seed, skipped)
   s = {buffers = {}, queues = {}, events = {}, modules = {}, plans = {},
@@ -796,7 +799,10 @@ local function sequence(seed, skipped)
     end
   end
   s = nil
+  -- The next one begins as it would alone.
   collectgarbage "restart"
+  collectgarbage "incremental"
+  lze.gc(limits)
 end
 
 -- Everything of a sequence is gone once it is collected.
