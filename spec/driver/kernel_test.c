@@ -76,6 +76,8 @@ static void test_values(ze_module_handle_t module)
   double d = -0.125;
   float v[4] = {1, 2, 3, 4};
   int32_t w[4] = {5, 6, 7, 99};
+  const size_t sizes[] = {sizeof out, sizeof c, sizeof h, sizeof l, sizeof f,
+                          sizeof d, sizeof v, sizeof w, sizeof m};
   MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
   MUST(zeKernelSetArgumentValue(k, 1, sizeof c, &c));
   MUST(zeKernelSetArgumentValue(k, 2, sizeof h, &h));
@@ -108,7 +110,6 @@ static void test_values(ze_module_handle_t module)
           zeKernelSetArgumentValue(k, 0, 4, &out));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 1, 0, &c));
-  CHECK(zeKernelSetArgumentValue(k, 1, sizeof c, NULL) != ZE_RESULT_SUCCESS);
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 4, 2, &d));
   int64_t wide = 3;
@@ -118,6 +119,29 @@ static void test_values(ze_module_handle_t module)
   memset(out, 0, 8 * sizeof *out);
   launch(k, 1, 1, 1);
   CHECK(out[0] == -3 && out[3] == 0.25 && out[7] == 12.5);
+
+  /* A null value is nought. */
+  for (uint32_t i = 1; i <= 8; i++)
+    MUST(zeKernelSetArgumentValue(k, i, sizes[i], NULL));
+  launch(k, 1, 1, 1);
+  for (int i = 0; i < 8; i++) CHECK(out[i] == 0);
+
+  /* Of an integer its lower bytes suffice; of nothing else. */
+  uint32_t n = 4000000000;
+  MUST(zeKernelSetArgumentValue(k, 3, sizeof l, &l));
+  MUST(zeKernelSetArgumentValue(k, 3, sizeof n, &n));
+  MUST(zeKernelSetArgumentValue(k, 2, 1, &n));
+  launch(k, 1, 1, 1);
+  CHECK(out[1] == 0);
+  CHECK(out[2] == 4000000000.0);
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 3, 0, &n));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 5, sizeof f, &f));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 7, 4, w));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 8, 4, &m));
   MUST(zeMemFree(s.context, out));
   MUST(zeKernelDestroy(k));
 }
