@@ -47,6 +47,19 @@ describe("lze.default", function()
     assert.same({2, 3}, x:read())
   end)
 
+  it("takes a queue with its context", function()
+    local mine <close> = lze.context {device}
+    local q = lze.queue {context = mine}
+    local _, in_force, used = lze.default(q)
+    assert.equal(mine, in_force)
+    assert.equal(q, used)
+    assert.equal(q, device.queue)
+    local x = lze.buffer("int", {1, 2})
+    assert.equal(mine, x.context)
+    lze.load "kernels/spec.spv".add(2, x, 1)
+    assert.same({2, 3}, x:read())
+  end)
+
   it("takes a context, where things are made then", function()
     local mine <close> = lze.context {device}
     assert.equal(mine, select(2, lze.default(mine)))
@@ -136,6 +149,51 @@ describe("lze.context", function()
     assert.is_false(pcall(lze.context, {}))
     assert.is_false(pcall(lze.context, {1, "abacus"}))
     assert.is_false(pcall(lze.context, true))
+    assert.equal("bad argument #1 to 'context' (devices: more than there are)",
+      expect.misuse(function() lze.context {1, 1, 1, 1, 1, 1, 1, 1, 1} end))
+  end)
+
+  it("is for its devices and their tiles only", function()
+    assert.equal([[
+2	2	2
+t.lua:13: the context was made without this device: NAME
+t.lua:14: the context was made without this device: NAME
+1	true
+2	true
+1	true
+true
+3	4
+]], (process.output([[
+      assert(load([=[
+local lze = require "lze"
+local d = lze.devices()
+local function index(v)
+  for i, each in ipairs(d) do if each == v then return i end end
+  return v.parent and index(v.parent)
+end
+local c = lze.context(d[2])
+local options = {context = c}
+local x = lze.buffer("float", {1, 2}, options)
+local mod = lze.load("kernels/saxpy.spv", options)
+print(index(x.device), index(mod.device), index(lze.queue(options).device))
+local function try(f, ...) print(select(2, pcall(f, ...))) end
+try(function() lze.buffer("float", 2, {context = c, device = d[1]}) end)
+try(function() mod:on(d[1]) end)
+local tile = d[2]:subdevices()[2]
+lze.buffer("float", 2, {context = c, device = tile})
+print(index(lze.default()), lze.context() == lze.device().context)
+lze.default(c) -- has another device
+print(index(lze.default()), lze.context() == c)
+lze.default(d[1]) -- which it does not have
+print(index(lze.default()), lze.context() ~= c)
+print(lze.buffer("float", 1, {context = lze.context(tile)}).device == tile)
+lze.parallel({d[2]}, 2, mod.saxpy, 2, x, x) -- in the kernel's context
+mod.saxpy(0, 2, x, x)
+print(#lze.parallel({tile, d[2]:subdevices()[1], d[2]}, 2, mod.saxpy, 0, x, x),
+  #d[2]:subdevices() + #d)
+]=], "=t.lua"))()
+    ]], {env = {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2}})
+      :gsub("device: [^\n]+", "device: NAME")))
   end)
 end)
 

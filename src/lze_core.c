@@ -141,12 +141,14 @@ static void state_configure(lua_State *L, lze_State *S) {
   S->configured = true;
 }
 
-/* A context of a driver, with one owner, which takes over a reference to its
-   native one. */
+/* A context of a driver, with one owner, for `count` of its devices, or all; it
+   takes over a reference to its native one. */
 static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
-                                 lze_Native *native) {
+                                 const lze_DeviceInfo *const *devices,
+                                 uint32_t count, lze_Native *native) {
   lze_State *S = lze_state(L);
-  lze_Context *c = lze_object_new(&context_class, sizeof *c, NULL);
+  lze_Context *c = lze_object_new(&context_class,
+                                  sizeof *c + count * sizeof *devices, NULL);
   if (c == NULL) {
     lze_native_unref(native);
     luaL_error(L, "not enough memory");
@@ -156,21 +158,34 @@ static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
   c->driver = driver;
   c->native = native;
   c->handle = native->handle;
+  c->device_count = count;
+  for (uint32_t i = 0; i < count; i++) c->only[i] = devices[i];
   c->next = S->contexts;
   S->contexts = c;
   return c;
 }
 
-/* One that states share, or one of its own. */
+/* One of its own for some devices, or the one that states share. */
 static lze_Context *context_new(lua_State *L, const lze_Driver *driver,
-                                bool shared) {
+                                const lze_DeviceInfo *const *devices,
+                                uint32_t count) {
   state_configure(L, lze_state(L));
   lze_Outcome out;
-  lze_Native *native = shared ? lze_native_shared(driver, &out)
-                              : lze_native_new(driver, &out);
+  lze_Native *native = count == 0
+                           ? lze_native_shared(driver, &out)
+                           : lze_native_new(driver, devices, count, &out);
   if (native == NULL)
     lze_fail(L, driver, out.result, NULL, out.call, NULL, NULL);
-  return context_over(L, driver, native);
+  return context_over(L, driver, devices, count, native);
+}
+
+/* Whether a context is for a device: it, or what it is a tile of. */
+static bool context_has(const lze_Context *c, const lze_DeviceInfo *info) {
+  if (c->driver != info->driver) return false;
+  for (; info != NULL; info = info->parent)
+    for (uint32_t i = 0; i < c->device_count; i++)
+      if (c->only[i] == info->base) return true;
+  return c->device_count == 0;
 }
 
 /* The context that devices of a driver have by default, if it was made. */
@@ -188,11 +203,11 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
     return info->context;
   }
   if (S->context != NULL && !S->context->o.closed &&
-      S->context->driver == info->driver)
+      context_has(S->context, info))
     return S->context;
   lze_Context *c = context_standard(S, info->driver);
   if (c != NULL) return c;
-  c = context_new(L, info->driver, true);
+  c = context_new(L, info->driver, NULL, 0);
   c->is_default = true;
   return c;
 }
@@ -200,6 +215,9 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
                                     const lze_DeviceInfo *info) {
   info = info->base;
+  if (!context_has(context, info))
+    luaL_error(L, "the context was made without this device: %s (%s)",
+               info->props.name, info->type);
   if (!context->lent) return info;
   for (LentDevice *d = context->devices; d != NULL; d = d->next)
     if (d->info.base == info) return &d->info;
@@ -222,7 +240,7 @@ static lze_Context *context_adopt(lua_State *L, lze_Native *native) {
       lze_own(&c->o);
       return c;
     }
-  lze_Context *c = context_over(L, native->driver, native);
+  lze_Context *c = context_over(L, native->driver, NULL, 0, native);
   if (native->shared) { /* the state's default, made a bit early */
     c->is_default = true;
     lze_own(&c->o);
@@ -679,18 +697,19 @@ static int field_context(lua_State *L) {
   return 1;
 }
 
-/* [-0, +1] the userdata of the queue that a device has by default. */
-static void queue_push_cached(lua_State *L, const lze_DeviceInfo *d) {
-  const lze_Queue *q = lze_default_queue(L, lze_device_context(L, d), d);
+void lze_push_cached_queue(lua_State *L, lze_Context *context,
+                           const lze_DeviceInfo *d) {
+  const lze_Queue *q = lze_default_queue(L, context, d);
   if (cache_get(L, q)) {
     if (lze_test_queue(L, -1) == q) return;
     lua_pop(L, 1); /* of an older one at the same address */
   }
-  cache_set(L, lze_push_default_queue(L, d));
+  cache_set(L, lze_push_default_queue(L, context, d));
 }
 
 static int field_queue(lua_State *L) {
-  queue_push_cached(L, device_check(L));
+  const lze_DeviceInfo *d = device_check(L);
+  lze_push_cached_queue(L, lze_push_device_context(L, d), d);
   return 1;
 }
 
@@ -826,12 +845,23 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
   return d;
 }
 
+/* The default device where a context has it, else its first. */
+static const lze_DeviceInfo *context_device(lua_State *L,
+                                            const lze_Context *c,
+                                            const lze_DeviceInfo *standard) {
+  if (context_has(c, standard)) return standard;
+  if (c->device_count > 0) return c->only[0];
+  const lze_System *s = lze_system(L);
+  for (int i = 0; i < s->device_count; i++)
+    if (s->devices[i].driver == c->driver) return &s->devices[i];
+  return standard;
+}
+
 void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
                    lze_Context **context) {
-  *device = NULL;
-  if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
-    *device = lze_device_at(L, -1, "option device");
-  if (*device == NULL) *device = lze_default_device(L);
+  bool asked = t != 0 && lze_getoption(L, t, "device") != LUA_TNIL;
+  *device = asked ? lze_device_at(L, -1, "option device")
+                  : lze_default_device(L);
   /* The context comes last, so that no finaliser runs in between. */
   if (t == 0 || lze_getoption(L, t, "context") == LUA_TNIL) {
     *context = lze_push_device_context(L, *device);
@@ -843,6 +873,7 @@ void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
     if (b->context == NULL || b->context->o.closed)
       luaL_error(L, "option context: the context is closed");
     *context = b->context;
+    if (!asked) *device = context_device(L, b->context, *device);
     if (b->context->driver != (*device)->driver)
       luaL_error(L, "option context: it is of another driver than the device");
   }
@@ -949,31 +980,33 @@ static int core_type(lua_State *L) {
 
 /* lze.context([device | selector | {device, ...}]) -> context
    Without a device the default one's shared context; with devices, which must
-   be of one driver, a new one. */
+   be of one driver, a new one for these. */
 static int core_context(lua_State *L) {
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) {
     lze_push_device_context(L, lze_default_device(L));
     return 1;
   }
-  const lze_Driver *driver = NULL;
-  if (lua_istable(L, 1)) {
-    lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
-    if (n == 0) return luaL_argerror(L, 1, "devices: an empty table");
-    for (lua_Integer i = 1; i <= n; i++) {
-      lua_rawgeti(L, 1, i);
-      const lze_DeviceInfo *d = lze_device_at(L, -1, "devices");
-      lua_pop(L, 1);
-      if (driver != NULL && d->driver != driver)
-        return luaL_argerror(L, 1, "devices: they are of different drivers, "
-                                   "which cannot share a context");
-      driver = d->driver;
-    }
-  } else {
-    driver = lze_device_at(L, 1, "device")->driver;
+  bool several = lua_istable(L, 1);
+  lua_Unsigned n = several ? lua_rawlen(L, 1) : 1;
+  if (n == 0) return luaL_argerror(L, 1, "devices: an empty table");
+  if (n > (lua_Unsigned)lze_system(L)->total_devices)
+    return luaL_argerror(L, 1, "devices: more than there are");
+  const lze_DeviceInfo **devices =
+      lua_newuserdatauv(L, (size_t)n * sizeof *devices, 0);
+  for (lua_Unsigned i = 0; i < n; i++) {
+    if (several)
+      lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    else
+      lua_pushvalue(L, 1);
+    devices[i] = lze_device_at(L, -1, several ? "devices" : "device")->base;
+    lua_pop(L, 1);
+    if (devices[i]->driver != devices[0]->driver)
+      return luaL_argerror(L, 1, "devices: they are of different drivers, "
+                                 "which cannot share a context");
   }
   ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
-  b->context = context_new(L, driver, false);
+  b->context = context_new(L, devices[0]->driver, devices, (uint32_t)n);
   cache_set(L, b->context);
   return 1;
 }
@@ -1003,23 +1036,20 @@ static int core_default(lua_State *L) {
   if (lze_box_kind(L, 1) == lze_queue_kind) {
     q = lze_check_queue(L, 1);
     S->device = q->device->base;
+    state_set_context(S, q->o.context);
     lze_set_default_queue(S, q);
     cache_set(L, q); /* the same object for dev.queue */
   } else if (lze_box_kind(L, 1) == lze_context_kind) {
+    const lze_DeviceInfo *standard = lze_default_device(L);
     lze_Context *c = context_check(L, 1);
+    S->device = context_device(L, c, standard)->base;
     state_set_context(S, c);
-    if (S->device == NULL || S->device->driver != c->driver) {
-      const lze_System *s = lze_system(L);
-      for (int i = s->device_count; i-- > 0;)
-        if (s->devices[i].driver == c->driver) S->device = &s->devices[i];
-    }
   } else if (!lua_isnil(L, 1)) {
     lze_set_default_device(L, lze_device_at(L, 1, "device, queue or context"));
   }
   const lze_DeviceInfo *d = lze_default_device(L);
   lze_push_device(L, d);
-  lze_push_device_context(L, d);
-  queue_push_cached(L, d);
+  lze_push_cached_queue(L, lze_push_device_context(L, d), d);
   return 3;
 }
 

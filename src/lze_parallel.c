@@ -229,9 +229,17 @@ static void part_copy(lua_State *L, int queue, int dst, int src,
   lua_call(L, 6, 1);
 }
 
+/* The context of the kernel at a stack index. */
+static lze_Context *context_of_kernel(lua_State *L, const void *index) {
+  const lze_Kernel *k = lze_test_kernel(L, (int)(intptr_t)index);
+  if (k == NULL || k->o.closed) luaL_error(L, "the kernel is closed");
+  return k->o.context;
+}
+
 /* Push what stands for argument i on a device: itself, a view, or a copy. True
    for a copy, which must go back if it is written. */
-static bool part_argument(lua_State *L, const Part *part, int i, int queue) {
+static bool part_argument(lua_State *L, const Part *part, int i, int context,
+                          int queue) {
   const Slice *s = lze_test_box(L, i, lze_slice_kind);
   if (s == NULL) {
     lua_pushvalue(L, i);
@@ -257,9 +265,11 @@ static bool part_argument(lua_State *L, const Part *part, int i, int queue) {
   lua_pushcfunction(L, lze_buffer_new);
   lua_pushstring(L, b->type->name);
   lua_pushinteger(L, to - from + 1);
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   lua_pushliteral(L, "device");
   lua_setfield(L, -2, "usage");
+  lua_pushvalue(L, context);
+  lua_setfield(L, -2, "context");
   lua_pushboolean(L, false);
   lua_setfield(L, -2, "zero");
   lze_push_device(L, part->device);
@@ -281,13 +291,13 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
   int top = lua_gettop(L);
   if (part->count == 0) return;
   luaL_checkstack(L, 2 * (p->top - KERNEL) + 20, NULL);
-  lze_push_device(L, part->device);
-  lua_getfield(L, -1, "queue");
-  int queue = lua_gettop(L);
   part_kernel(L, part);
-  int kernel = lua_gettop(L);
+  int kernel = lua_gettop(L), context = kernel + 1, queue = kernel + 2;
+  lze_Context *c = lze_push_context(L, context_of_kernel,
+                                    (const void *)(intptr_t)kernel);
+  lze_push_cached_queue(L, c, part->device);
   for (int i = ARGUMENTS; i <= p->top; i++)
-    copied[i - ARGUMENTS] = part_argument(L, part, i, queue);
+    copied[i - ARGUMENTS] = part_argument(L, part, i, context, queue);
   lua_getfield(L, queue, "launch");
   lua_pushvalue(L, queue);
   lua_pushvalue(L, kernel);
@@ -299,7 +309,7 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
     lua_setfield(L, -2, "offset");
   }
   for (int i = ARGUMENTS; i <= p->top; i++)
-    lua_pushvalue(L, kernel + 1 + i - ARGUMENTS);
+    lua_pushvalue(L, queue + 1 + i - ARGUMENTS);
   lua_call(L, p->top - KERNEL + 3, 1);
   lua_rawseti(L, p->events, 2 * number + 1);
   for (int i = ARGUMENTS; i <= p->top; i++) {
@@ -309,7 +319,7 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
     const Slice *s = lze_test_box(L, i, lze_slice_kind);
     lua_getiuservalue(L, i, 1);
     int buffer = lua_gettop(L);
-    part_copy(L, queue, buffer, kernel + 1 + i - ARGUMENTS, 1,
+    part_copy(L, queue, buffer, queue + 1 + i - ARGUMENTS, 1,
               part->count * s->size, part->first * s->size + 1);
     lua_rawseti(L, p->events, 2 * number + 2);
     lua_settop(L, buffer - 1);
@@ -362,9 +372,10 @@ static int parallel_body(lua_State *L) {
   p->top = lua_gettop(L);
   p->events = lua_upvalueindex(2);
   parallel_devices(L, p);
-  if (lua_type(L, RANGE) != LUA_TNUMBER || !lua_isinteger(L, RANGE))
+  int exact;
+  p->total = lua_tointegerx(L, RANGE, &exact);
+  if (lua_type(L, RANGE) != LUA_TNUMBER || !exact)
     luaL_error(L, "n: integer expected, got %s", lze_describe(L, RANGE));
-  p->total = lua_tointeger(L, RANGE);
   if (p->total < 0 || p->total > UINT32_MAX)
     luaL_error(L, "n: %I is outside 0..4294967295", (LUAI_UACINT)p->total);
   if (!lze_kernel_is_open(L, KERNEL))
@@ -395,7 +406,7 @@ static int parallel_body(lua_State *L) {
    kernel_ns}: n work-items of a kernel over several devices, each a part by
    its measured speed; waits for all. */
 static int core_parallel(lua_State *L) {
-  luaL_checkany(L, 3);
+  for (int i = 1; i <= KERNEL; i++) luaL_checkany(L, i);
   luaL_checkstack(L, 20, NULL);
   int top = lua_gettop(L);
   Parallel *p = lua_newuserdatauv(L, sizeof *p, 0);

@@ -215,7 +215,7 @@ size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
   X(zeDeviceGetComputeProperties) X(zeDeviceGetModuleProperties)             \
   X(zeDeviceGetMemoryProperties) X(zeDeviceGetCommandQueueGroupProperties)   \
   X(zeDeviceGetGlobalTimestamps) X(zeDeviceCanAccessPeer)                    \
-  X(zeContextCreate) X(zeContextDestroy)                                     \
+  X(zeContextCreate) X(zeContextCreateEx) X(zeContextDestroy)                \
   X(zeCommandListCreateImmediate) X(zeCommandListCreate)                     \
   X(zeCommandListDestroy) X(zeCommandListClose) X(zeCommandListReset)        \
   X(zeCommandQueueCreate) X(zeCommandQueueDestroy)                           \
@@ -475,6 +475,8 @@ struct lze_Context {
   struct lze_EventPool *pools;
   struct lze_EventSlot *free_events[2]; /* plain; with timestamps */
   lze_Context *next;            /* of the state */
+  uint32_t device_count;        /* 0: it is for all of the driver's */
+  const lze_DeviceInfo *only[]; /* these, and their tiles */
 };
 
 /* A part of a storage that a command uses. */
@@ -783,7 +785,8 @@ void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info);
 const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what);
 /* The device and context that the options `device` and `context` of the
-   table at t ask for (t = 0: none given), else the default ones. */
+   table at t ask for (t = 0: none given), else the default ones; a context
+   without the default device has another. */
 /* [-0, +3 at most] what is left on the stack keeps the context alive, which a
    finaliser may still close. */
 void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
@@ -801,7 +804,8 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
 lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
 /* The device as things made in a context name it: in a lent context one of its
    own, whose context it is, else the system's.  Two things of one context are
-   on one device exactly when they name the same; may raise. */
+   on one device exactly when they name the same.  Raises where the context was
+   made without the device. */
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
                                     const lze_DeviceInfo *info);
 /* [-0, +1] the device in the context of a native handle that was made
@@ -846,10 +850,12 @@ struct lze_Native {
   lze_Native *next;             /* of all there are */
 };
 
-/* With one reference more: the shared one of a driver, a new one, or the
-   host's.  NULL with the outcome. */
+/* With one reference more: the shared one of a driver, a new one for some of
+   its devices, or the host's.  NULL with the outcome. */
 lze_Native *lze_native_shared(const lze_Driver *driver, lze_Outcome *out);
-lze_Native *lze_native_new(const lze_Driver *driver, lze_Outcome *out);
+lze_Native *lze_native_new(const lze_Driver *driver,
+                           const lze_DeviceInfo *const *devices,
+                           uint32_t count, lze_Outcome *out);
 lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle);
 void lze_native_ref(lze_Native *native);
@@ -1151,8 +1157,12 @@ void lze_queue_own(lze_Queue *q);
 void lze_queue_disown(lze_Queue *q);
 /* Make a queue lze.default's, or NULL: none. */
 void lze_set_default_queue(lze_State *S, lze_Queue *q);
-/* [-0, +1] the default queue of a device in its context, with a userdata. */
-lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device);
+/* [-0, +1] that queue with a new userdata. */
+lze_Queue *lze_push_default_queue(lua_State *L, lze_Context *context,
+                                  const lze_DeviceInfo *device);
+/* [-0, +1] the same with the userdata that it has, if it has one. */
+void lze_push_cached_queue(lua_State *L, lze_Context *context,
+                           const lze_DeviceInfo *device);
 /* [-0, +1] a queue on an immediate list of the host's, which stays its. */
 void lze_push_foreign_queue(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device,

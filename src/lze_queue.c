@@ -354,9 +354,10 @@ typedef struct QueueBox {
   lze_Queue *queue;             /* NULL once closed */
 } QueueBox;
 
-lze_Queue *lze_push_default_queue(lua_State *L, const lze_DeviceInfo *device) {
+lze_Queue *lze_push_default_queue(lua_State *L, lze_Context *context,
+                                  const lze_DeviceInfo *device) {
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
-  lze_Context *context = lze_device_context(L, device);
+  if (context->o.closed) luaL_error(L, "the context is closed");
   b->queue = lze_default_queue(L, context, device);
   lze_queue_own(b->queue);
   return b->queue;

@@ -30,11 +30,27 @@ static lze_Native *native_add(const lze_Driver *driver,
   return n;
 }
 
-static lze_Native *native_create(const lze_Driver *driver, lze_Outcome *out) {
+/* For `count` devices, or all. */
+static lze_Native *native_create(const lze_Driver *driver,
+                                 const lze_DeviceInfo *const *devices,
+                                 uint32_t count, lze_Outcome *out) {
   ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
   ze_context_handle_t handle = NULL;
-  if (!ZE_TRY(out, zeContextCreate, driver->handle, &desc, &handle))
-    return NULL;
+  if (count == 0) {
+    if (!ZE_TRY(out, zeContextCreate, driver->handle, &desc, &handle))
+      return NULL;
+  } else {
+    ze_device_handle_t *handles = malloc(count * sizeof *handles);
+    if (handles == NULL) {
+      *out = LZE_NO_MEMORY;
+      return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) handles[i] = devices[i]->handle;
+    bool made = ZE_TRY(out, zeContextCreateEx, driver->handle, &desc, count,
+                       handles, &handle);
+    free(handles);
+    if (!made) return NULL;
+  }
   lze_Native *n = native_add(driver, handle);
   if (n != NULL) return n;
   ZE(zeContextDestroy, handle);
@@ -50,16 +66,18 @@ lze_Native *lze_native_shared(const lze_Driver *driver, lze_Outcome *out) {
   if (n != NULL) {
     n->references++;
   } else {
-    n = native_create(driver, out);
+    n = native_create(driver, NULL, 0, out);
     if (n != NULL) n->shared = true;
   }
   pthread_mutex_unlock(&share_lock);
   return n;
 }
 
-lze_Native *lze_native_new(const lze_Driver *driver, lze_Outcome *out) {
+lze_Native *lze_native_new(const lze_Driver *driver,
+                           const lze_DeviceInfo *const *devices,
+                           uint32_t count, lze_Outcome *out) {
   pthread_mutex_lock(&share_lock);
-  lze_Native *n = native_create(driver, out);
+  lze_Native *n = native_create(driver, devices, count, out);
   pthread_mutex_unlock(&share_lock);
   return n;
 }
