@@ -8,6 +8,8 @@
 --   --filter PATTERN  only cases whose kernel and shape, as in "saxpy 61",
 --                     the Lua pattern matches
 --   --rounds N        at most so many interleaved rounds (15; --quick: 7)
+--   --seconds N       and for at most so long a case (60; --quick: 2), but
+--                     three rounds at least
 --   --out DIR         where results.json and plot.svg go (bench-results);
 --                     cases that are there already are not measured again
 --   --list            name the cases and end
@@ -35,7 +37,8 @@ end
 local options = {out = "bench-results"}
 do
   local flags = {quick = true, list = true}
-  local values = {device = true, filter = true, rounds = true, out = true}
+  local values = {device = true, filter = true, rounds = true, seconds = true,
+    out = true}
   local i = 1
   while arg[i] do
     local name = arg[i]:match "^%-%-(%a+)$"
@@ -46,7 +49,7 @@ do
       options[name] = arg[i] or usage(arg[i - 1] .. " needs a value")
     else
       usage("unknown option " .. arg[i] .. " (known: --quick --device --filter "
-        .. "--rounds --out --list)")
+        .. "--rounds --seconds --out --list)")
     end
     i = i + 1
   end
@@ -55,7 +58,8 @@ local most_rounds = math.tointeger(tonumber(options.rounds or
   (options.quick and 7 or 15))) or usage "--rounds needs a whole number"
 if most_rounds < 3 then usage "--rounds needs at least 3" end
 -- Seconds for the rounds of a case, and groups of a search.
-local budget = options.quick and 2.0 or 60.0
+local budget = tonumber(options.seconds or (options.quick and 2 or 60))
+  or usage "--seconds needs a number"
 local search_limit = options.quick and 10 or nil
 
 local device = lze.device(tonumber(options.device) or options.device)
@@ -527,6 +531,21 @@ summary("over 0.2 ms", function(r) return r.best_ms > 0.2 end)
 summary("memory-bound, prime, odd or lopsided",
   function(r) return r.bound == "memory" and awkward[r.kind] end)
 summary("compute-bound", function(r) return r.bound == "compute" end)
+
+-- The cases of over 0.2 ms where the intervals say that `policy` was faster.
+local function faster(policy)
+  local list = {}
+  for _, r in ipairs(results) do
+    if r.ratio and r.best_ms > 0.2 and r.high.lze < r.low[policy] then
+      list[#list + 1] = ("%s %s (%.2f)"):format(r.name, r.shape,
+        r.ratio.lze / r.ratio[policy])
+    end
+  end
+  print(("\nslower by lze's choice than by %s's, beyond the intervals: %s")
+    :format(policy, #list > 0 and table.concat(list, ", ") or "none"))
+end
+faster "driver"
+faster "tornado"
 
 print(("\n%d cases, %d s; %s and plot.svg beside it"):format(count,
   os.time() - begun, results_path))

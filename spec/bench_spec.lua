@@ -107,7 +107,8 @@ describe("bench/suite.lua", function()
     assert.matches("stencil 127", file:read "a")
 
     -- What is there is not measured again.
-    code, output = suite("--rounds", "3", "--filter", "^stencil 127$")
+    code, output = suite("--rounds", "3", "--filter", "^stencil 127$",
+      "--seconds", "1")
     assert.equal(0, code, output)
     assert.same(all, results())
   end)
@@ -117,6 +118,7 @@ describe("bench/suite.lua", function()
       ["unknown option --frob"] = {"--frob"},
       ["--rounds needs a whole number"] = {"--rounds", "x"},
       ["--rounds needs at least 3"] = {"--rounds", "2"},
+      ["--seconds needs a number"] = {"--seconds", "long"},
       ["--device needs a value"] = {"--device"},
       ["no case matches --filter"] = {"--filter", "no such case"},
     } do
