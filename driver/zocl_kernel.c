@@ -182,19 +182,12 @@ static void argument_is_set(zocl_kernel *kernel, zocl_arg *arg)
   kernel->unset_count--;
 }
 
-ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
-                                        uint32_t index, size_t size,
-                                        const void *value)
+/* Apart, so that the usual case saves no registers. */
+__attribute__((noinline)) static ze_result_t
+argument_set(zocl_kernel *kernel, uint32_t index, size_t size,
+             const void *value)
 {
-  ZOCL_NEED_HANDLE(kernel);
   zocl_arg *arg = index < kernel->arg_count ? &kernel->args[index] : NULL;
-  /* A pointer, which nearly all are: launches are made of these calls. */
-  if (arg != NULL && arg->cls == SPIRV_ARG_POINTER && value != NULL &&
-      size == sizeof(void *)) {
-    memcpy(kernel->values + arg->offset, value, sizeof(void *));
-    argument_is_set(kernel, arg);
-    return ZE_RESULT_SUCCESS;
-  }
   local_size old = 0, new = size;
   bool local = arg != NULL && arg->cls == SPIRV_ARG_LOCAL;
   if (local) memcpy(&old, kernel->values + arg->offset, sizeof old);
@@ -203,6 +196,27 @@ ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
   if (result != ZE_RESULT_SUCCESS) return result;
   if (local) kernel->local_bytes += new - old;
   zocl_kernel_keep(kernel, index, kernel->values, kernel->images);
+  argument_is_set(kernel, arg);
+  return ZE_RESULT_SUCCESS;
+}
+
+/* Nearly all arguments are pointers and numbers, and launches are made of
+   these calls. */
+ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
+                                        uint32_t index, size_t size,
+                                        const void *value)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  if (index >= kernel->arg_count || value == NULL || (size != 8 && size != 4))
+    return argument_set(kernel, index, size, value);
+  zocl_arg *arg = &kernel->args[index];
+  if (arg->bytes != size ||
+      (arg->cls != SPIRV_ARG_POINTER && arg->cls != SPIRV_ARG_VALUE))
+    return argument_set(kernel, index, size, value);
+  if (size == 8)
+    memcpy(kernel->values + arg->offset, value, 8);
+  else
+    memcpy(kernel->values + arg->offset, value, 4);
   argument_is_set(kernel, arg);
   return ZE_RESULT_SUCCESS;
 }
@@ -233,6 +247,9 @@ ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
   ZOCL_NEED_HANDLE(kernel);
+  /* What it has already has been looked at. */
+  if (x == kernel->group[0] && y == kernel->group[1] && z == kernel->group[2])
+    return ZE_RESULT_SUCCESS;
   ze_result_t result = zocl_kernel_check_group(kernel, x, y, z);
   if (result != ZE_RESULT_SUCCESS) return result;
   kernel->group[0] = x;
@@ -661,11 +678,11 @@ static cl_int memory_reach(zocl_kernel *kernel)
 {
   const zocl_module *module = kernel->module;
   const zocl_memory *memory = module->device->driver->memory;
+  if (memory->reach == NULL) return CL_SUCCESS;
   uint64_t now = zocl_memory_generation();
   bool nothing = kernel->indirect == 0 && module->storage == NULL &&
                  module->held_count == 0;
-  if (memory->reach == NULL || kernel->reached == now ||
-      (nothing && kernel->reached == 0))
+  if (kernel->reached == now || (nothing && kernel->reached == 0))
     return CL_SUCCESS;
   cl_int error = memory->reach(kernel);
   if (error == CL_SUCCESS) kernel->reached = now;
