@@ -368,7 +368,7 @@ static void list_cuts(const Rule *r, CutList *l, int d) {
   if (!r->splits) return;
   /* A handful of sizes, as each is a compilation on a CPU: powers of two, then
      whole vectors of any width, one of which may leave a smaller rest. */
-  uint32_t least_body = r->in->software ? ROW_SIZE : GPU_LINE;
+  uint32_t least_body = r->in->software ? ROW_SIZE : d == 0 ? GPU_LINE : 2;
   for (uint32_t g = least_body; g < 512 && g < most; g *= 2)
     if (n % g != 0) add_cut(r, l, d, g);
   for (uint32_t g = 512; g <= MOST_BODY && g < most; g += ROW_SIZE)

@@ -517,6 +517,11 @@ static void check_gpu(void) {
     in.global[1] = 1080;
     EXPECT(in, 1, 128, 1, 1, NULL);
   }
+  /* A few rows where nothing divides their number. */
+  in = input(false, 127, 131, 137);
+  in.units = 2;
+  EXPECT(in, 2, 127, 1, 2, "127x1x2 of 127x131x137: 8908 groups for 2 "
+         "execution units; 16637 left over as 131 of 127x1x1");
   /* What every group does once is better done by fewer, larger ones. */
   in = with_barrier(input(false, 1048576, 0, 0));
   in.features |= SPIRV_USES_LOCAL | SPIRV_HAS_LOOPS | SPIRV_SWEEPS_LOCAL;
