@@ -370,11 +370,11 @@ struct zocl_memory {
      whatever there is: there is no `reach`, `copy` or `fill` then. */
   bool any_pointer;
   bool (*fits)(const zocl_driver *driver, cl_device_id id);
-  /* NULL where there is none.  *block is what `free` takes. */
+  /* NULL where there is none.  *block is what `free` takes, with the size. */
   void *(*allocate)(zocl_driver *driver, zocl_device *device,
                     ze_memory_type_t type, size_t size, size_t alignment,
                     void **block);
-  void (*free)(zocl_driver *driver, void *block);
+  void (*free)(zocl_driver *driver, void *block, size_t size);
   cl_int (*argument)(const zocl_driver *driver, cl_kernel kernel,
                      cl_uint index, const void *pointer);
   /* Before a launch: what the kernel touches that no argument points to. */

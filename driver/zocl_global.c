@@ -106,7 +106,8 @@ void zocl_storage_unref(zocl_storage *storage)
     while (*at != storage) at = &(*at)->next;
     *at = storage->next;
     pthread_mutex_unlock(&allocated.lock);
-    storage->driver->memory->free(storage->driver, storage->block);
+    storage->driver->memory->free(storage->driver, storage->block,
+                                  storage->size);
   } else
     munmap(storage->base, storage->size);
   free(storage);

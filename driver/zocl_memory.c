@@ -326,7 +326,7 @@ static void dispose(allocation *a)
     /* cppcheck-suppress invalidFunctionArg ; there is no file */
     own = mmap(own, bytes, PROT_READ | PROT_WRITE, anew, -1, 0);
   if (a->origin == ZOCL_MADE && own != MAP_FAILED)
-    a->driver->memory->free(a->driver, a->block);
+    a->driver->memory->free(a->driver, a->block, a->size);
   zocl_file_unref(a->file);
   free(a);
 }

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* PoCL's CPU devices take any pointer, which it does not say before version
    4. */
@@ -23,6 +24,102 @@ static bool host_fits(const zocl_driver *driver, cl_device_id id)
          (driver->pocl && (type & CL_DEVICE_TYPE_CPU));
 }
 
+/* ------------------------------------------------------------------------
+ * Where it comes from.
+ *
+ * Large blocks are mapped, and kept when they are freed, for the next of the
+ * same size: to map and unmap one costs several times all else.  As much is
+ * kept as the C library's malloc may keep.
+ */
+
+enum {
+  MAPPED_BYTES = 128 * 1024,       /* large is from here on */
+  KEPT_BYTES = 64 * 1024 * 1024,
+  KEPT_BLOCKS = KEPT_BYTES / MAPPED_BYTES
+};
+
+static struct {
+  pthread_mutex_t lock;
+  size_t count, bytes;
+  struct {
+    char *at;
+    size_t size;
+  } blocks[KEPT_BLOCKS];           /* the last freed last */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The lock is held. */
+static char *kept_remove(size_t i)
+{
+  char *at = kept.blocks[i].at;
+  kept.bytes -= kept.blocks[i].size;
+  kept.count--;
+  memmove(&kept.blocks[i], &kept.blocks[i + 1],
+          (kept.count - i) * sizeof *kept.blocks);
+  return at;
+}
+
+static void *kept_take(size_t size, size_t alignment)
+{
+  char *at = NULL;
+  pthread_mutex_lock(&kept.lock);
+  for (size_t i = kept.count; i-- > 0 && at == NULL;)
+    if (kept.blocks[i].size == size &&
+        (uintptr_t)kept.blocks[i].at % alignment == 0)
+      at = kept_remove(i);
+  pthread_mutex_unlock(&kept.lock);
+  return at;
+}
+
+/* Unmap the oldest until `size` bytes more may be kept.  The lock is held. */
+static void kept_shrink(size_t size)
+{
+  while (kept.count > 0 && kept.bytes + size > KEPT_BYTES) {
+    size_t bytes = kept.blocks[0].size;
+    munmap(kept_remove(0), bytes);
+  }
+}
+
+static void kept_give(void *block, size_t size)
+{
+  if (size > KEPT_BYTES) {
+    munmap(block, size);
+    return;
+  }
+  pthread_mutex_lock(&kept.lock);
+  kept_shrink(size);
+  kept.blocks[kept.count].at = block;
+  kept.blocks[kept.count++].size = size;
+  kept.bytes += size;
+  pthread_mutex_unlock(&kept.lock);
+}
+
+static char *map(size_t size)
+{
+  /* cppcheck-suppress invalidFunctionArg ; there is no file */
+  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at != MAP_FAILED ? at : NULL;
+}
+
+/* Pages so aligned; what surrounds them is given back. */
+static void *map_aligned(size_t size, size_t alignment)
+{
+  size_t more = alignment > ZOCL_PAGE_BYTES ? alignment : 0;
+  if (size > SIZE_MAX - more) return NULL;
+  char *at = map(size + more);
+  if (at == NULL) {
+    pthread_mutex_lock(&kept.lock);
+    kept_shrink(KEPT_BYTES);
+    pthread_mutex_unlock(&kept.lock);
+    at = map(size + more);
+  }
+  if (at == NULL || more == 0) return at;
+  size_t before = (alignment - (uintptr_t)at % alignment) % alignment;
+  if (before > 0) munmap(at, before);
+  if (more > before) munmap(at + before + size, more - before);
+  return at + before;
+}
+
 static void *host_allocate(zocl_driver *driver, zocl_device *device,
                            ze_memory_type_t type, size_t size,
                            size_t alignment, void **block)
@@ -31,13 +128,22 @@ static void *host_allocate(zocl_driver *driver, zocl_device *device,
   (void)device;
   (void)type;
   *block = NULL;
-  return posix_memalign(block, alignment, size) == 0 ? *block : NULL;
+  size = zocl_file_pages(size);
+  if (size < MAPPED_BYTES)
+    return posix_memalign(block, alignment, size) == 0 ? *block : NULL;
+  *block = kept_take(size, alignment);
+  if (*block == NULL) *block = map_aligned(size, alignment);
+  return *block;
 }
 
-static void host_free(zocl_driver *driver, void *block)
+static void host_free(zocl_driver *driver, void *block, size_t size)
 {
   (void)driver;
-  free(block);
+  size = zocl_file_pages(size);
+  if (size < MAPPED_BYTES)
+    free(block);
+  else
+    kept_give(block, size);
 }
 
 static cl_int host_argument(const zocl_driver *driver, cl_kernel kernel,

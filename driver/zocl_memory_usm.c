@@ -101,8 +101,9 @@ static void *usm_allocate(zocl_driver *driver, zocl_device *device,
                 alignment, block);
 }
 
-static void usm_free(zocl_driver *driver, void *block)
+static void usm_free(zocl_driver *driver, void *block, size_t size)
 {
+  (void)size;
   if (!zocl_forked()) driver->usm.free(driver->context, block);
 }
 
@@ -199,8 +200,9 @@ static void *svm_allocate(zocl_driver *driver, zocl_device *device,
                 alignment, block);
 }
 
-static void svm_free(zocl_driver *driver, void *block)
+static void svm_free(zocl_driver *driver, void *block, size_t size)
 {
+  (void)size;
   if (!zocl_forked()) driver->cl->clSVMFree(driver->context, block);
 }
 

@@ -257,21 +257,22 @@ static void test_same_process(setup s)
 }
 
 /* Memory that was shared is nobody else's when it is freed. */
-static void test_reuse(setup s)
+static void test_reuse(setup s, size_t size)
 {
   ze_ipc_mem_handle_t handle;
   void *opened;
   bool well = true;
   for (int i = 0; i < 200; i++) {
-    unsigned char *memory = host_new(s, 70000);
-    memset(memory, 7, 70000);
+    unsigned char *memory = host_new(s, size);
+    memset(memory, 7, size);
     MUST(zeMemGetIpcHandle(s.context, memory, &handle));
     MUST(zeMemOpenIpcHandle(s.context, s.device, handle, 0, &opened));
     MUST(zeMemFree(s.context, memory));
-    unsigned char *other = malloc(70000);
-    memset(other, 9, 70000);
-    well = well && is_all(opened, 7, 70000);
-    free(other);
+    unsigned char *others[2] = {malloc(size), host_new(s, size)};
+    for (int j = 0; j < 2; j++) memset(others[j], 9, size);
+    well = well && is_all(opened, 7, size);
+    free(others[0]);
+    MUST(zeMemFree(s.context, others[1]));
     MUST(zeMemCloseIpcHandle(s.context, opened));
   }
   CHECK(well);
@@ -568,7 +569,8 @@ int main(int argc, char **argv)
   for (int i = 0; i < 4 && memory; i++) test_memory(s, i % 2 == 1, i / 2 == 1);
   if (memory) {
     test_same_process(s);
-    test_reuse(s);
+    test_reuse(s, 70000);
+  test_reuse(s, 200000);
     test_bad_handles(s);
     test_lies(s);
     test_export_import(s);

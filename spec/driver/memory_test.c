@@ -88,6 +88,45 @@ static void test_allocation(void)
     MUST(zeMemFree(s.context, many[i * 7 % MANY]));
 }
 
+/* Memory that is freed serves again: for blocks of the same size, aligned as
+   these are to be, that are nobody else's. */
+static void test_reuse(void)
+{
+  enum { ALIVE = 40, ROUNDS = 2000 };
+  static const size_t sizes[] = {100, 65536, 131071, 131072, 131073, 1 << 20,
+                                 3 << 20, (3 << 20) + 1, 70 << 20};
+  static const size_t alignments[] = {0, 4096, 1 << 17, 1 << 22};
+  struct {
+    char *at;
+    size_t size;
+  } blocks[ALIVE] = {{NULL, 0}};
+  unsigned random = 1;
+  int wrong = 0;
+  for (int i = 0; i < ROUNDS; i++) {
+    int n = i % ALIVE;
+    char tag = (char)n;
+    random = random * 1103515245u + 12345u;
+    if (blocks[n].at != NULL) {
+      wrong += blocks[n].at[0] != tag ||
+               blocks[n].at[blocks[n].size - 1] != tag;
+      MUST(zeMemFree(s.context, blocks[n].at));
+      blocks[n].at = NULL;
+      if (random >> 16 & 1) continue;
+    }
+    size_t size = sizes[(random >> 17) % (sizeof sizes / sizeof *sizes)];
+    size_t alignment = alignments[(random >> 25) % 4];
+    void *memory;
+    MUST(zeMemAllocHost(s.context, &host_desc, size, alignment, &memory));
+    wrong += alignment > 0 && (uintptr_t)memory % alignment != 0;
+    blocks[n].at = memory;
+    blocks[n].size = size;
+    blocks[n].at[0] = blocks[n].at[size - 1] = tag;
+  }
+  EQUAL(wrong, 0);
+  for (int n = 0; n < ALIVE; n++)
+    if (blocks[n].at != NULL) MUST(zeMemFree(s.context, blocks[n].at));
+}
+
 static void test_copies(ze_command_list_handle_t list, size_t size)
 {
   unsigned char *a = shared_new(s, size), *b = shared_new(s, size);
@@ -291,6 +330,7 @@ int main(void)
 {
   s = setup_new();
   test_allocation();
+  test_reuse();
   test_atomic_access();
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
