@@ -1174,6 +1174,11 @@ zocl_global *zocl_global_find(const zocl_module *module, const char *name);
 bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
                tool_text *log);
 
+/* The SPIR-V, malloc'ed, of a module that is all of these, which are not linked
+   yet: what one imports of another is in it.  NULL with the reason in log. */
+uint32_t *zocl_link_join(zocl_module *const *modules, uint32_t count,
+                         tool_text *log, size_t *size);
+
 /* The symbol of that name that the module exports, or NULL. */
 const spirv_symbol *zocl_link_export(const zocl_module *module,
                                      const char *name);

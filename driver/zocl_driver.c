@@ -272,6 +272,7 @@ static const struct {
   {"ZE_experimental_event_query_timestamps", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_image_memory_properties", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_immediate_command_list_append", ZE_MAKE_VERSION(1, 0)},
+  {"ZE_experimental_module_program", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_mutable_command_list", ZE_MAKE_VERSION(1, 1)},
   {"ZE_experimental_relaxed_allocation_limits", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_driver_ddi_handles", ZE_MAKE_VERSION(1, 1)},

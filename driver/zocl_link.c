@@ -51,13 +51,13 @@ typedef struct part {
   const spirv_module *spirv;
   spirv_module *parsed;  /* ours, where spirv is not the module's own */
   bool has_forward;      /* pointers that are mentioned before their type */
-  bool is_main;          /* the one whose kernels there will be */
+  bool is_main;          /* its kernels and exports there will be */
   uint32_t *map;         /* its ids in the result */
   uint8_t *fate;         /* by id */
 } part;
 
 typedef struct linker {
-  part *parts;           /* the main one last */
+  part *parts;           /* the main one last, where not all are */
   uint32_t part_count;
   words out[SECTIONS];
   uint32_t bound;        /* of the result's ids */
@@ -66,6 +66,7 @@ typedef struct linker {
     uint32_t at, next;   /* words into SECTION_GLOBALS, 1 + an entry */
   } *entries;
   uint32_t entry_count, entry_room;
+  bool join;             /* every part is a main one */
   bool failed;           /* out of memory */
   tool_text *log;
 } linker;
@@ -374,8 +375,8 @@ static void entry_copy(linker *l, const part *p, const spirv_instruction *in)
       to[count++] = to[k];
   to[0] = count << 16 | SpvOpEntryPoint;
   l->out[SECTION_ENTRIES].count -= in->word_count - count;
-  for (uint32_t i = 0; i + 1 < l->part_count; i++)
-    entry_extend(l, &l->parts[i], at);
+  for (uint32_t i = 0; i < l->part_count; i++)
+    if (&l->parts[i] != p) entry_extend(l, &l->parts[i], at);
 }
 
 /* Without the targets that are decorated no more. */
@@ -410,6 +411,8 @@ static void part_head(linker *l, part *p)
       if (p->fate[in->result] == GONE) continue;
       break;
     case SECTION_MODEL:
+      if (!p->is_main || l->out[s].count > 0) continue;
+      break;
     case SECTION_MODES:
       if (!p->is_main) continue;
       break;
@@ -427,9 +430,10 @@ static void part_head(linker *l, part *p)
       }
       if (fate_of(p, in->words[1]) != KEPT) continue;
       /* One module's constants and names are no concern of the other's. */
-      if (!p->is_main && in->opcode == SpvOpDecorate &&
-          (in->words[2] == SpvDecorationSpecId ||
-           (in->words[2] == SpvDecorationLinkageAttributes &&
+      if (in->opcode == SpvOpDecorate &&
+          ((in->words[2] == SpvDecorationSpecId &&
+            (l->join || !p->is_main)) ||
+           (in->words[2] == SpvDecorationLinkageAttributes && !p->is_main &&
             in->words[in->word_count - 1] == SpvLinkageTypeExport)))
         continue;
       break;
@@ -513,7 +517,7 @@ static bool part_resolve(linker *l, part *p)
           there != NULL ? &other->spirv->instructions[there->at] : NULL;
       bool function = in->opcode == SpvOpFunction;
       if (target == NULL || target->opcode != in->opcode ||
-          (!function && other > p)) {
+          (!function && other > p && !l->join)) {
         tool_text_add(l->log, "%s is imported as what it is not\n",
                       import->name);
         return false;
@@ -589,15 +593,33 @@ static void part_imports(linker *l, part *p)
   }
 }
 
-/* All sections behind one header. */
-static bool linker_write(linker *l, zocl_module *module)
+/* Make all parts one. */
+static bool linker_run(linker *l)
+{
+  bool ok = true;
+  for (uint32_t i = 0; i < l->part_count; i++) part_imports(l, &l->parts[i]);
+  for (uint32_t i = 0; i < l->part_count && ok; i++)
+    ok = part_resolve(l, &l->parts[i]);
+  for (uint32_t i = 0; i < l->part_count && ok; i++)
+    part_globals(l, &l->parts[i]);
+  for (uint32_t i = 0; i < l->part_count && ok; i++)
+    part_head(l, &l->parts[i]);
+  for (uint32_t i = 0; i < l->part_count && ok; i++)
+    part_functions(l, &l->parts[i]);
+  return ok;
+}
+
+/* All sections behind one header, malloc'ed; NULL with the reason in the log.
+   What was not valid before need not be afterwards. */
+static uint32_t *linker_write(linker *l, size_t *size)
 {
   static const uint32_t int64[2] = {2u << 16 | SpvOpCapability,
                                     SpvCapabilityInt64};
   const spirv_instruction wide = {.word_count = 2, .words = int64};
+  const spirv_module *last = l->parts[l->part_count - 1].spirv;
   uint32_t version = 0;
   size_t count = 5;
-  if (module->spirv->address_bits == 64 &&
+  if (last->address_bits == 64 &&
       !section_has(&l->out[SECTION_CAPABILITIES], &wide, 1)) {
     uint32_t *to = words_add(l, SECTION_CAPABILITIES, 2);
     if (to != NULL) memcpy(to, int64, sizeof int64);
@@ -609,10 +631,10 @@ static bool linker_write(linker *l, zocl_module *module)
   uint32_t *code = l->failed ? NULL : malloc(count * sizeof *code);
   if (code == NULL) {
     tool_text_add(l->log, "out of memory\n");
-    return false;
+    return NULL;
   }
-  const uint32_t head[5] = {SpvMagicNumber, version, module->spirv->generator,
-                            l->bound, 0};
+  const uint32_t head[5] = {SpvMagicNumber, version, last->generator, l->bound,
+                            0};
   memcpy(code, head, sizeof head);
   count = 5;
   for (int s = 0; s < SECTIONS; s++) {
@@ -620,17 +642,38 @@ static bool linker_write(linker *l, zocl_module *module)
     memcpy(code + count, l->out[s].at, l->out[s].count * sizeof *code);
     count += l->out[s].count;
   }
+  *size = count * sizeof *code;
   char message[1024];
-  if (!spirv_validate(code, count * sizeof *code, message, sizeof message) &&
-      spirv_validate(module->words, module->size, NULL, 0)) {
-    tool_text_add(l->log, "the modules do not fit together: %s\n", message);
-    free(code);
-    return false;
+  bool valid = spirv_validate(code, *size, message, sizeof message), was = true;
+  for (uint32_t i = 0; i < l->part_count && was && !valid; i++)
+    was = !l->parts[i].is_main ||
+          spirv_validate(l->parts[i].module->words, l->parts[i].module->size,
+                         NULL, 0);
+  if (valid || !was) return code;
+  tool_text_add(l->log, "the modules do not fit together: %s\n", message);
+  free(code);
+  return NULL;
+}
+
+static bool linker_new(linker *l, uint32_t count, tool_text *log)
+{
+  *l = (linker){.log = log, .bound = 1};
+  l->parts = calloc(count, sizeof *l->parts);
+  l->buckets = calloc(BUCKETS, sizeof *l->buckets);
+  return l->parts != NULL && l->buckets != NULL;
+}
+
+static void linker_free(linker *l)
+{
+  for (uint32_t i = 0; i < l->part_count; i++) {
+    spirv_free(l->parts[i].parsed);
+    free(l->parts[i].map);
+    free(l->parts[i].fate);
   }
-  if (module->code != module->words) free(module->code);
-  module->code = code;
-  module->code_size = count * sizeof *code;
-  return true;
+  for (int s = 0; s < SECTIONS; s++) free(l->out[s].at);
+  free(l->entries);
+  free(l->buckets);
+  free(l->parts);
 }
 
 static bool exports_for(const zocl_module *exporter,
@@ -663,43 +706,48 @@ static void mark_needed(const zocl_module *module, zocl_module *const *others,
 bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
                tool_text *log)
 {
-  linker l = {.log = log, .bound = 1};
-  bool *needed = calloc(count + 1u, sizeof *needed), ok = false;
-  l.parts = calloc(count + 1u, sizeof *l.parts);
-  l.buckets = calloc(BUCKETS, sizeof *l.buckets);
-  if (needed == NULL || l.parts == NULL || l.buckets == NULL) goto memory;
-  mark_needed(module, others, count, needed);
-  for (uint32_t i = 0; i < count; i++)
+  linker l;
+  bool ok = linker_new(&l, count + 1u, log);
+  bool *needed = ok ? calloc(count + 1u, sizeof *needed) : NULL;
+  ok = needed != NULL;
+  if (ok) mark_needed(module, others, count, needed);
+  for (uint32_t i = 0; i < count && ok; i++)
     if (needed[i]) {
-      if (!part_new(&l, others[i], false)) goto memory;
-      if (!zocl_storage_hold(module, others[i])) goto memory;
+      ok = part_new(&l, others[i], false) &&
+           zocl_storage_hold(module, others[i]);
       cache_key_add(&module->origin, others[i]->words, others[i]->size);
     }
-  if (!part_new(&l, module, true)) goto memory;
-  for (uint32_t i = 0; i < l.part_count; i++) part_imports(&l, &l.parts[i]);
-  ok = true;
-  for (uint32_t i = 0; i < l.part_count && ok; i++)
-    ok = part_resolve(&l, &l.parts[i]);
-  for (uint32_t i = 0; i < l.part_count && ok; i++)
-    part_globals(&l, &l.parts[i]);
-  for (uint32_t i = 0; i < l.part_count && ok; i++) part_head(&l, &l.parts[i]);
-  for (uint32_t i = 0; i < l.part_count && ok; i++)
-    part_functions(&l, &l.parts[i]);
-  ok = ok && linker_write(&l, module);
-  goto done;
-
-memory:
-  tool_text_add(log, "out of memory\n");
-done:
-  for (uint32_t i = 0; i < l.part_count; i++) {
-    spirv_free(l.parts[i].parsed);
-    free(l.parts[i].map);
-    free(l.parts[i].fate);
+  ok = ok && part_new(&l, module, true);
+  if (!ok)
+    tool_text_add(log, "out of memory\n");
+  else if ((ok = linker_run(&l))) {
+    size_t size = 0;
+    uint32_t *code = linker_write(&l, &size);
+    ok = code != NULL;
+    if (ok) {
+      if (module->code != module->words) free(module->code);
+      module->code = code;
+      module->code_size = size;
+    }
   }
-  for (int s = 0; s < SECTIONS; s++) free(l.out[s].at);
-  free(l.entries);
-  free(l.buckets);
-  free(l.parts);
+  linker_free(&l);
   free(needed);
   return ok;
+}
+
+uint32_t *zocl_link_join(zocl_module *const *modules, uint32_t count,
+                         tool_text *log, size_t *size)
+{
+  linker l;
+  uint32_t *code = NULL;
+  bool ok = linker_new(&l, count, log);
+  l.join = true;
+  for (uint32_t i = 0; i < count && ok; i++)
+    ok = part_new(&l, modules[i], true);
+  if (!ok)
+    tool_text_add(log, "out of memory\n");
+  else if (linker_run(&l))
+    code = linker_write(&l, size);
+  linker_free(&l);
+  return code;
 }

@@ -11,8 +11,8 @@
 #include <spirv/unified1/spirv.h>
 
 /* The native binary is this driver's own container: the header, the flags
-   with their NUL, the SPIR-V with its constants set, or the source.  PoCL's binary would
-   depend on the processor and on the version of LLVM. */
+   with their NUL, the SPIR-V with its constants set, or the source.  PoCL's
+   binary would depend on the processor and on the version of LLVM. */
 typedef struct container {
   char magic[8];
   uint64_t checksum; /* of all that follows it */
@@ -377,6 +377,93 @@ static ze_result_t module_finish(zocl_module *module, tool_text *log)
                                   : ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
 }
 
+/* How many but the importer export it. */
+static uint32_t count_exporters(const zocl_module *importer, const char *name,
+                                uint32_t count, zocl_module *const *modules)
+{
+  uint32_t exporters = 0;
+  for (uint32_t i = 0; i < count; i++)
+    exporters += modules[i] != importer &&
+                 zocl_link_export(modules[i], name) != NULL;
+  return exporters;
+}
+
+static bool imports_are_clear(const zocl_module *module, uint32_t count,
+                              zocl_module *const *modules, tool_text *log)
+{
+  const spirv_module *m = module->spirv;
+  bool clear = true;
+  for (size_t i = 0; i < m->symbol_count; i++)
+    if (m->symbols[i].imported &&
+        count_exporters(module, m->symbols[i].name, count, modules) > 1) {
+      tool_text_add(log, "%s is exported by more than one module\n",
+                    m->symbols[i].name);
+      clear = false;
+    }
+  return clear;
+}
+
+/* A module of one input, of SPIR-V or native. */
+static ze_result_t module_of(zocl_device *device, ze_module_format_t format,
+                             const void *input, size_t size, const char *flags,
+                             const ze_module_constants_t *constants,
+                             tool_text *log, zocl_module **module)
+{
+  ZOCL_NEED_POINTER(input);
+  if (size == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  if (format == ZE_MODULE_FORMAT_NATIVE)
+    return module_from_native(device, input, size, log, module);
+  return module_new(device, input, size, flags, constants, log, module);
+}
+
+/* A module of several inputs. */
+static ze_result_t module_join(zocl_device *device, ze_module_format_t format,
+                               const ze_module_program_exp_desc_t *program,
+                               tool_text *log, zocl_module **module)
+{
+  ZOCL_NEED_POINTER(program->inputSizes);
+  ZOCL_NEED_POINTER(program->pInputModules);
+  const uint32_t count = program->count;
+  if (count == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  tool_text flags = {NULL, 0};
+  zocl_module **parts = calloc(count, sizeof *parts);
+  if (parts == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++) {
+    const char *own = program->pBuildFlags != NULL &&
+                              program->pBuildFlags[i] != NULL
+                          ? program->pBuildFlags[i] : "";
+    const ze_module_constants_t *constants =
+        program->pConstants != NULL ? program->pConstants[i] : NULL;
+    result = module_of(device, format, program->pInputModules[i],
+                       program->inputSizes[i], own, constants, log, &parts[i]);
+    if (result != ZE_RESULT_SUCCESS) break;
+    if (parts[i]->source)
+      result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                         "native binaries of OpenCL C cannot be joined");
+    own = parts[i]->flags;
+    if (*own != '\0' && (flags.text == NULL || strstr(flags.text, own) == NULL))
+      tool_text_add(&flags, "%s%s", flags.size > 0 ? " " : "", own);
+  }
+  if (result == ZE_RESULT_SUCCESS) {
+    size_t size = 0;
+    bool clear = true;
+    for (uint32_t i = 0; i < count; i++)
+      clear = imports_are_clear(parts[i], count, parts, log) && clear;
+    uint32_t *words = clear ? zocl_link_join(parts, count, log, &size) : NULL;
+    result = words == NULL
+                 ? ZE_RESULT_ERROR_MODULE_BUILD_FAILURE
+                 : module_new(device, words, size, flags.text, NULL, log,
+                              module);
+    free(words);
+  }
+  for (uint32_t i = 0; i < count; i++)
+    if (parts[i] != NULL) zocl_module_unref(parts[i]);
+  free(parts);
+  free(flags.text);
+  return result;
+}
+
 ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
                               ze_device_handle_t device,
                               const ze_module_desc_t *desc,
@@ -389,8 +476,13 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   ZOCL_NEED_POINTER(module);
   *module = NULL;
   if (build_log != NULL) *build_log = NULL;
-  ZOCL_NEED_POINTER(desc->pInputModule);
-  if (desc->inputSize == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  const ze_base_desc_t *e = desc->pNext;
+  while (e != NULL && e->stype != ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC)
+    e = e->pNext;
+  if (e == NULL) {
+    ZOCL_NEED_POINTER(desc->pInputModule);
+    if (desc->inputSize == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  }
   if (desc->format != ZE_MODULE_FORMAT_IL_SPIRV &&
       desc->format != ZE_MODULE_FORMAT_NATIVE &&
       desc->format != ZOCL_MODULE_FORMAT_OCLC)
@@ -400,15 +492,19 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   tool_text log = {NULL, 0};
   zocl_module *made = NULL;
   ze_result_t result;
-  if (desc->format == ZE_MODULE_FORMAT_NATIVE)
-    result = module_from_native(device, desc->pInputModule, desc->inputSize,
-                                &log, &made);
+  if (e != NULL && desc->format == ZOCL_MODULE_FORMAT_OCLC)
+    result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                       "OpenCL C cannot be joined");
+  else if (e != NULL)
+    result = module_join(device, desc->format,
+                         (const ze_module_program_exp_desc_t *)e, &log, &made);
   else if (desc->format == ZOCL_MODULE_FORMAT_OCLC)
     result = zocl_source_new(device, desc->pInputModule, desc->inputSize,
                              desc->pBuildFlags, &made);
   else
-    result = module_new(device, desc->pInputModule, desc->inputSize,
-                        desc->pBuildFlags, desc->pConstants, &log, &made);
+    result = module_of(device, desc->format, desc->pInputModule,
+                       desc->inputSize, desc->pBuildFlags, desc->pConstants,
+                       &log, &made);
   if (result == ZE_RESULT_SUCCESS) result = module_finish(made, &log);
   result = log_give(result, &log, build_log);
   if (result == ZE_RESULT_SUCCESS)
@@ -524,17 +620,6 @@ static ze_result_t modules_check(uint32_t count, zocl_module *const *modules)
   return ZE_RESULT_SUCCESS;
 }
 
-/* How many but the importer export it. */
-static uint32_t count_exporters(const zocl_module *importer, const char *name,
-                                uint32_t count, zocl_module *const *modules)
-{
-  uint32_t exporters = 0;
-  for (uint32_t i = 0; i < count; i++)
-    exporters += modules[i] != importer &&
-                 zocl_link_export(modules[i], name) != NULL;
-  return exporters;
-}
-
 /* Whether somebody exports it, or every OpenCL has it. */
 static bool is_resolvable(const zocl_module *importer,
                           const spirv_symbol *import, uint32_t count,
@@ -542,21 +627,6 @@ static bool is_resolvable(const zocl_module *importer,
 {
   return import->is_builtin ||
          count_exporters(importer, import->name, count, modules) > 0;
-}
-
-static bool imports_are_clear(const zocl_module *module, uint32_t count,
-                              zocl_module *const *modules, tool_text *log)
-{
-  const spirv_module *m = module->spirv;
-  bool clear = true;
-  for (size_t i = 0; i < m->symbol_count; i++)
-    if (m->symbols[i].imported &&
-        count_exporters(module, m->symbols[i].name, count, modules) > 1) {
-      tool_text_add(log, "%s is exported by more than one module\n",
-                    m->symbols[i].name);
-      clear = false;
-    }
-  return clear;
 }
 
 static ze_result_t modules_link(uint32_t count, zocl_module *const *modules,

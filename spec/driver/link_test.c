@@ -260,12 +260,109 @@ static void test_linking(void)
   MUST(zeMemFree(s.context, pair));
 }
 
+/* A module of several inputs, or the error. */
+static ze_result_t join(uint32_t count, const char *const *paths,
+                        ze_module_handle_t *module, const char *words)
+{
+  size_t sizes[3];
+  const uint8_t *inputs[3];
+  const char *flags[3] = {"-cl-mad-enable", NULL, "-cl-mad-enable"};
+  for (uint32_t i = 0; i < count; i++)
+    inputs[i] = file_read(paths[i], &sizes[i]);
+  ze_module_program_exp_desc_t program = {
+    .stype = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC,
+    .count = count,
+    .inputSizes = sizes,
+    .pInputModules = inputs,
+    .pBuildFlags = flags};
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .pNext = &program,
+                           .format = ZE_MODULE_FORMAT_IL_SPIRV};
+  ze_module_build_log_handle_t log = NULL;
+  char text[8192] = "";
+  size_t size = sizeof text;
+  ze_result_t result = zeModuleCreate(s.context, s.device, &desc, module, &log);
+  if (CHECK(log != NULL)) {
+    MUST(zeModuleBuildLogGetString(log, &size, text));
+    check_(__FILE__, __LINE__, strstr(text, words) != NULL,
+           "'%s' is in the log: %s", words, text);
+    MUST(zeModuleBuildLogDestroy(log));
+  }
+  for (uint32_t i = 0; i < count; i++) free((void *)(uintptr_t)inputs[i]);
+  return result;
+}
+
+static void test_program(void)
+{
+  static const char *const paths[3] = {KERNELS "importer.spv",
+                                       KERNELS "exporter.spv",
+                                       KERNELS "helper.spv"};
+  static const char *const twice[3] = {KERNELS "importer.spv",
+                                       KERNELS "helper.spv",
+                                       KERNELS "helper.spv"};
+  ze_module_handle_t module = NULL;
+  RETURNS(ZE_RESULT_SUCCESS, join(3, paths, &module, ""));
+  EQUAL(flags_of(module), 0);
+  uint32_t count = 0;
+  MUST(zeModuleGetKernelNames(module, &count, NULL));
+  EQUAL(count, 3);
+  int32_t *out = shared_new(s, 64), *pair = shared_new(s, 64), *shared = NULL;
+  pair[0] = 1000;
+  pair[1] = 2000;
+  run_int(module, "bump", 10);
+  run(module, "use", 4, 2, (size_t[]){sizeof out, sizeof pair},
+      (const void *[]){&out, &pair});
+  for (int i = 0; i < 4; i++) EQUAL(out[i], 3 * i + 85 + 3000 + 400000);
+  run_pointer(module, "back", out);
+  EQUAL(out[0], 1008);
+  EQUAL(out[1], 4);
+  MUST(zeModuleGetGlobalPointer(module, "shared_count", NULL,
+                                (void **)&shared));
+  EQUAL(*shared, 17);
+
+  /* What it is as a native binary is what it is. */
+  size_t size = 0;
+  MUST(zeModuleGetNativeBinary(module, &size, NULL));
+  uint8_t *native = malloc(size);
+  MUST(zeModuleGetNativeBinary(module, &size, native));
+  CHECK(memmem(native, size, "-cl-mad-enable", 14) != NULL);
+  MUST(zeModuleDestroy(module));
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_NATIVE,
+                           .inputSize = size,
+                           .pInputModule = native};
+  MUST(zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  run(module, "use", 1, 2, (size_t[]){sizeof out, sizeof pair},
+      (const void *[]){&out, &pair});
+  EQUAL(out[0], 35 + 3000 + 100000);
+  MUST(zeModuleDestroy(module));
+  free(native);
+
+  /* What is left open is linked later, as with any module. */
+  RETURNS(ZE_RESULT_SUCCESS, join(2, paths, &module, ""));
+  EQUAL(flags_of(module), ZE_MODULE_PROPERTY_FLAG_IMPORTS);
+  ze_module_handle_t both[2] = {module, module_load(s, KERNELS "helper.spv")};
+  link(ZE_RESULT_SUCCESS, 2, both, "");
+  run_pointer(module, "back", out);
+  EQUAL(out[0], 1008);
+  MUST(zeModuleDestroy(module));
+  MUST(zeModuleDestroy(both[1]));
+
+  RETURNS(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
+          join(3, twice, &module, "more than one"));
+  CHECK(module == NULL);
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE, join(0, paths, &module, ""));
+  MUST(zeMemFree(s.context, out));
+  MUST(zeMemFree(s.context, pair));
+}
+
 int main(void)
 {
   s = setup_new();
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_globals();
   test_linking();
+  test_program();
   MUST(zeCommandListDestroy(list));
   MUST(zeContextDestroy(s.context));
   CHECK_DONE();
