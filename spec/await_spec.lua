@@ -83,6 +83,18 @@ describe("await", function()
     assert.is_true(ev:await(callable))
   end)
 
+  it("checks lze.yield", function()
+    finally(function() lze.yield = coroutine.yield end)
+    for _, v in ipairs {5, {}} do
+      lze.yield = v
+      local ev = slow()
+      assert.matches("lze%.yield: function expected, got " ..
+        (v == 5 and "integer 5" or "table"),
+        expect.misuse(coroutine.wrap(function() ev:await() end)))
+      ev:wait(limit)
+    end
+  end)
+
   it("uses lze.yield", function()
     assert.equal(coroutine.yield, lze.yield)
     lze.yield = function(ev) coroutine.yield("ours", ev) end

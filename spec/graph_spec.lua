@@ -115,6 +115,37 @@ describe("task graphs", function()
     assert.equal(3, x[1])
   end)
 
+  it("take back what was recorded in place of something longer", function()
+    local x, y = lze.buffer("int", 4), lze.buffer("int", 9)
+    local plan = lze.graph "g":task("add", mod.add, 4, x, 1):compile()
+    plan:set("add", 1, y):run():set("add", "x", x):run()
+    assert.same({1, 1, 1, 1}, x:read())
+    assert.same({1, 1, 1, 1, 0}, y:read(1, 5))
+    assert.equal("bad argument #3 to 'set' (task g.add: a buffer of at least " ..
+      "4 int expected, got buffer of int, 3)", expect.misuse(function()
+        plan:set("add", 1, y):set("add", 1, lze.buffer("int", 3))
+      end))
+  end)
+
+  it("set a range only, and nothing without a value", function()
+    local x = lze.buffer("int", 8)
+    local plan = lze.graph "g":task("a", mod.add, {8, group = 4}, x, 1)
+      :task("b", mod.add, 8, x, 1):compile()
+    for _, name in ipairs {"a", "b"} do
+      assert.equal("graph g: task g." .. name .. ": unknown key string " ..
+        "'group' in a global size (the rest of the launch table stays as it " ..
+        "was recorded)", expect.misuse(function()
+          plan:set(name, 0, {4, group = 2})
+        end))
+    end
+    assert.equal("bad argument #3 to 'set' (value expected, or nil)",
+      expect.misuse(function() plan:set("a", "x") end))
+    plan:set("a", 0, {4}):set("b", 0, {2}):run()
+    assert.same({2, 2, 1, 1, 0, 0, 0, 0}, x:read())
+    assert.same({4, 1, 1}, plan:report().tasks[1].group)
+    assert.matches("^plan of graph g: 2 steps on .*, 1 run$", tostring(plan))
+  end)
+
   it("record again only the lists that a set touches", function()
     local x, g = lze.buffer("int", 8), lze.graph "g"
     for i = 1, 300 do g:task("t" .. i, mod.add, 8, x, 1) end
@@ -363,6 +394,15 @@ describe("task graphs", function()
     fails = false
     plan:run()
     assert.same({103, 103, 103, 103}, x:read())
+  end)
+
+  it("find a string that does not fit when it is recorded", function()
+    local x = lze.buffer("int", 2)
+    for _, source in ipairs {"abc", ("abcd"):rep(3)} do
+      assert.equal("bad argument #3 to 'input' (a string of at most 8 bytes, " ..
+        "whole int of 4, expected, got one of " .. #source .. ")",
+        expect.misuse(function() lze.graph():input(x, "every", source) end))
+    end
   end)
 
   it("name the input that does not fit", function()

@@ -551,8 +551,10 @@ describe("a local argument", function()
       "lze.local_bytes), got number 1.5", call(1.5))
     assert.equal(known .. "int* expected (a count of elements, or " ..
       "lze.local_bytes), got buffer of int", call(lze.buffer("int", 8)))
-    assert.equal(known .. "no bytes of local memory", call(0))
-    assert.equal(known .. "no bytes of local memory", call(-1))
+    for _, n in ipairs {0, -1} do
+      assert.equal(known .. "int* expected (a positive count of elements), " ..
+        "got integer " .. n, call(n))
+    end
     for _, n in ipairs {1 << 40, math.maxinteger, lze.local_bytes(1 << 40)} do
       assert.matches("^kernel reverse: argument 2 %(scratch%): more local " ..
         "memory than the %d+ bytes of the device$", call(n))

@@ -34,6 +34,8 @@ describe("lze.queue", function()
       q = lze.queue(kind)
       assert.equal(kind.mode, q.mode)
       assert.equal(kind.order, q.order)
+      assert.matches(kind.order == "in" and ", in order, " or
+        ", out of order, ", tostring(q), 1, true)
     end
     for _, priority in ipairs {"low", "normal", "high"} do
       assert.equal("queue", lze.type(lze.queue {priority = priority}))

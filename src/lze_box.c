@@ -174,7 +174,8 @@ int lze_box_index(lua_State *L) {
   const char *key = lua_type(L, 2) == LUA_TSTRING
                         ? lua_pushfstring(L, "'%s'", lua_tostring(L, 2))
                         : lze_describe(L, 2);
-  return luaL_error(L, "no field %s in %s (known: %s)", key, kind, known);
+  return luaL_error(L, "no field %s in %s (known: %s)", key, kind,
+                    *known != '\0' ? known : "none");
 }
 
 static int box_newindex(lua_State *L) {

@@ -287,8 +287,10 @@ uint64_t lze_check_deadline(lua_State *L, int arg) {
                   lua_pushfstring(L, "seconds: number expected, got %s",
                                   lze_describe(L, arg)));
   lua_Number seconds = lua_tonumber(L, arg);
-  luaL_argcheck(L, seconds >= 0, arg,
-                "seconds: a number that is not negative expected");
+  if (!(seconds >= 0))
+    luaL_argerror(L, arg, lua_pushfstring(L, "seconds: a number that is not "
+                                             "negative expected, got %s",
+                                          lze_describe(L, arg)));
   uint64_t now = lze_now_ns();
   /* Ten years are for ever, and far from overflow. */
   if (seconds > 3.2e8) return UINT64_MAX;

@@ -576,6 +576,16 @@ static int graph_promise(lua_State *L, const char *key) {
                                               : "table or buffer",
                                         lze_describe(L, 4)));
   }
+  if (lua_type(L, 4) == LUA_TSTRING) {
+    size_t size = lua_rawlen(L, 4), most = (size_t)b->count * b->type->bytes;
+    if (size % b->type->bytes != 0 || size > most)
+      luaL_argerror(L, 4, lua_pushfstring(L, "a string of at most %I bytes, "
+                                             "whole %s of %d, expected, got "
+                                             "one of %I",
+                                          (LUAI_UACINT)most, b->type->name,
+                                          (int)b->type->bytes,
+                                          (LUAI_UACINT)size));
+  }
   if (input && !lua_isnil(L, 4) && strcmp(lua_tostring(L, 3), "none") == 0)
     luaL_argerror(L, 4, "scratch memory has no source");
   lze_getoption(L, 5, key);

@@ -373,10 +373,11 @@ static void argument_take_local(lua_State *L, const lze_Kernel *k, uint32_t i,
     if (a->info->source_type == NULL || a->info->type.bytes == 0)
       argument_problem(L, k, i, "the module does not state the element type: "
                                 "lze.local_bytes expected");
-    if (n < 1 || n > limit) n = n < 1 ? 0 : limit + 1;
+    if (n < 1)
+      argument_error(L, k, i, index, " (a positive count of elements)");
+    if (n > limit) n = limit + 1;
     a->bytes = (size_t)n * a->info->type.bytes;
   }
-  if (a->bytes == 0) argument_problem(L, k, i, "no bytes of local memory");
   if (a->bytes > (size_t)limit)
     argument_problem(L, k, i,
                      lua_pushfstring(L, "more local memory than the %I bytes "

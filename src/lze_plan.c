@@ -490,14 +490,31 @@ static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
   return before + i;
 }
 
-/* A buffer takes the place of one of its type that is no longer. */
-static void set_check_buffer(lua_State *L, const lze_Step *s, int old) {
+/* A buffer takes the place of one of its type, and has as many elements as the
+   one that was recorded at least: the step's `least` says how many these are
+   where that one was replaced. */
+static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
+                             lua_Integer at, int old) {
   const lze_Buffer *before = lze_test_buffer(L, old);
   const lze_Buffer *after = lze_test_buffer(L, 4);
   const lze_Scratch *scratch = lze_test_box(L, old, lze_scratch_kind);
   if ((before == NULL && scratch == NULL) || after == NULL) return;
   const lze_Type *type = before != NULL ? before->type : scratch->type;
   lua_Integer count = before != NULL ? before->count : scratch->count;
+  if (lze_getoption(L, step, "least") == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, -2);
+    lua_pushliteral(L, "least");
+    lua_pushvalue(L, -2);
+    lua_rawset(L, step);
+  }
+  if (lua_rawgeti(L, -1, at) == LUA_TNIL) {
+    lua_pushinteger(L, count);
+    lua_rawseti(L, -3, at);
+  } else {
+    count = lua_tointeger(L, -1);
+  }
+  lua_settop(L, old);
   if (!lze_buffer_is_open(after) || after->type != type ||
       after->count < count)
     luaL_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of at least %I "
@@ -509,12 +526,23 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int old) {
                                         (LUAI_UACINT)after->count));
 }
 
+/* What was recorded beside the range stays, so nothing may be given with it. */
+static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
+  if (!lua_istable(L, 4)) return;
+  for (lua_pushnil(L); lua_next(L, 4); lua_pop(L, 1))
+    if (!lua_isinteger(L, -2))
+      luaL_error(L, "%s: task %s: unknown key %s in a global size (the rest of "
+                    "the launch table stays as it was recorded)",
+                 p->name, p->steps[i].name, lze_describe(L, -2));
+}
+
 /* plan:set(task, argument, value) -> plan
    argument: its number or name, 0 for the global size.  What runs already is
    not affected. */
 static int plan_set(lua_State *L) {
-  lua_settop(L, 4);
   lze_Plan *p = lze_check_plan(L);
+  if (lua_gettop(L) == 3) luaL_argerror(L, 4, "value expected, or nil");
+  lua_settop(L, 4);
   lua_getiuservalue(L, 1, 1);
   int table = 5;
   uint32_t i = plan_find(L, p, 2);
@@ -530,7 +558,8 @@ static int plan_set(lua_State *L) {
     luaL_argerror(L, 2, "a transfer between devices that lze has put in");
   lua_rawgeti(L, step, at);
   int old = lua_gettop(L);
-  set_check_buffer(L, &p->steps[i], old);
+  set_check_buffer(L, &p->steps[i], step, at, old);
+  if (at == 2 && p->steps[i].kind == LZE_STEP_TASK) set_check_range(L, p, i);
   if (at == 2 && p->steps[i].kind == LZE_STEP_TASK && lua_istable(L, old)) {
     /* The range changes, the rest of the launch table stays. */
     lua_newtable(L);
@@ -626,9 +655,10 @@ static int plan_tostring(lua_State *L) {
   if (p == NULL || p->o.closed)
     lua_pushliteral(L, "plan (closed)");
   else
-    lua_pushfstring(L, "plan of %s: %d steps on %s, %I runs", p->name,
-                    (int)p->count, p->device->props.name,
-                    (LUAI_UACINT)p->runs);
+    lua_pushfstring(L, "plan of %s: %d step%s on %s, %I run%s", p->name,
+                    (int)p->count, p->count == 1 ? "" : "s",
+                    p->device->props.name, (LUAI_UACINT)p->runs,
+                    p->runs == 1 ? "" : "s");
   return 1;
 }
 

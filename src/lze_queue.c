@@ -643,7 +643,7 @@ static int queue_tostring(lua_State *L) {
   else
     lua_pushfstring(L, "queue: %s, %s, %s order, %s engine, %d in flight",
                     q->device->props.name, mode_words[q->batched],
-                    order_words[!q->ordered], engine_words[q->copy_engine],
+                    q->ordered ? "in" : "out of", engine_words[q->copy_engine],
                     (int)q->in_flight);
   return 1;
 }
@@ -812,6 +812,11 @@ static int event_await(lua_State *L) {
   if (lua_isnil(L, 2)) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
     lua_getfield(L, -1, "yield");
+    if (!lua_isfunction(L, -1) &&
+        luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
+      luaL_error(L, "lze.yield: function expected, got %s",
+                 lze_describe(L, -1));
+    lua_settop(L, 4);
     lua_replace(L, 2);
     lua_settop(L, 2);
   }

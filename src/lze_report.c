@@ -282,10 +282,11 @@ static int report_tostring(lua_State *L) {
   lua_Integer n = lua_istable(L, 2) ? (lua_Integer)lua_rawlen(L, 2) : 0;
   lua_newtable(L); /* of lines, as a buffer cannot lie under other values */
   lua_Integer lines = 0;
-  snprintf(line, sizeof line, "%.100s on %.100s, %.20s runs",
+  const char *runs = text_field(L, 1, "runs", false, "?");
+  snprintf(line, sizeof line, "%.100s on %.100s, %.20s run%s",
            text_field(L, 1, "name", false, "?"),
-           text_field(L, 1, "device", false, "?"),
-           text_field(L, 1, "runs", false, "?"));
+           text_field(L, 1, "device", false, "?"), runs,
+           strcmp(runs, "1") == 0 ? "" : "s");
   lua_settop(L, 3);
   lua_pushstring(L, line);
   lua_rawseti(L, 3, ++lines);

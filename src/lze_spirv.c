@@ -81,12 +81,13 @@ bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
   return false;
 }
 
-/* The words of the module at `arg`, aligned. [-0, +1] */
-static const uint32_t *check_words(lua_State *L, int arg, size_t *count) {
+/* The words of the module at `arg` of the function `call`, aligned. [-0, +1] */
+static const uint32_t *check_words(lua_State *L, int arg, const char *call,
+                                   size_t *count) {
   size_t size;
   const char *bytes = check_bytes(L, arg, &size);
   if (size % 4 != 0 || size < 20)
-    lze_fail_word(L, NULL, "lze.spirv", "INVALID_SPIRV", NULL,
+    lze_fail_word(L, NULL, call, "INVALID_SPIRV", NULL,
                   "%I bytes are no SPIR-V module", (LUAI_UACINT)size);
   uint32_t *words = lua_newuserdatauv(L, size, 0);
   memcpy(words, bytes, size);
@@ -137,7 +138,7 @@ static int spirv_lua_validate(lua_State *L) {
     return 2;
   }
   size_t count;
-  const uint32_t *words = check_words(L, 1, &count);
+  const uint32_t *words = check_words(L, 1, "lze.spirv.validate", &count);
   Work *w = work_push(L);
   spv_const_binary_t binary = {words, count};
   spv_result_t r = spvValidate(work_context(L, w, env), &binary,
@@ -177,7 +178,7 @@ static int spirv_lua_assemble(lua_State *L) {
 static int spirv_lua_disassemble(lua_State *L) {
   lua_settop(L, 1);
   size_t count;
-  const uint32_t *words = check_words(L, 1, &count);
+  const uint32_t *words = check_words(L, 1, "lze.spirv.disassemble", &count);
   Work *w = work_push(L);
   if (spvBinaryToText(work_context(L, w, SPV_ENV_UNIVERSAL_1_6), words, count,
                       SPV_BINARY_TO_TEXT_OPTION_INDENT |
@@ -198,7 +199,7 @@ static int spirv_lua_optimize(lua_State *L) {
   const char *passes[MAX_PASSES];
   lua_settop(L, 2);
   size_t count, n = 0;
-  const uint32_t *words = check_words(L, 1, &count);
+  const uint32_t *words = check_words(L, 1, "lze.spirv.optimize", &count);
   if (!lua_isnil(L, 2)) {
     luaL_argexpected(L, lua_istable(L, 2), 2, "table");
     n = (size_t)lua_rawlen(L, 2);
