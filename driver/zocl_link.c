@@ -60,6 +60,7 @@ typedef struct linker {
   part *parts;           /* the main one last, where not all are */
   uint32_t part_count;
   words out[SECTIONS];
+  uint32_t version;      /* of the result: the latest of the parts' */
   uint32_t bound;        /* of the result's ids */
   uint32_t *buckets;     /* 1 + an entry; what may be the same as others */
   struct entry {
@@ -339,7 +340,8 @@ static bool section_has(const words *w, const spirv_instruction *in,
   return false;
 }
 
-/* Have a kernel's interface list what the functions of another part read. */
+/* Have a kernel's interface list what the functions of a part may use: up to
+   version 1.3 the variables of class Input, since 1.4 all there are. */
 static void entry_extend(linker *l, const part *p, size_t at)
 {
   words *w = &l->out[SECTION_ENTRIES];
@@ -348,7 +350,7 @@ static void entry_extend(linker *l, const part *p, size_t at)
     const spirv_instruction *in = &m->instructions[i];
     if (in->opcode == SpvOpFunction) return;
     if (in->opcode != SpvOpVariable || p->fate[in->result] != KEPT ||
-        in->words[3] != SpvStorageClassInput)
+        (l->version < 0x10400 && in->words[3] != SpvStorageClassInput))
       continue;
     uint32_t id = p->map[in->result];
     bool listed = false;
@@ -376,7 +378,8 @@ static void entry_copy(linker *l, const part *p, const spirv_instruction *in)
   to[0] = count << 16 | SpvOpEntryPoint;
   l->out[SECTION_ENTRIES].count -= in->word_count - count;
   for (uint32_t i = 0; i < l->part_count; i++)
-    if (&l->parts[i] != p) entry_extend(l, &l->parts[i], at);
+    if (&l->parts[i] != p || l->version > p->spirv->version)
+      entry_extend(l, &l->parts[i], at);
 }
 
 /* Without the targets that are decorated no more. */
@@ -562,6 +565,7 @@ static bool part_new(linker *l, const zocl_module *module, bool is_main)
     if (p->parsed == NULL) return false;
   }
   const spirv_module *m = p->spirv;
+  if (m->version > l->version) l->version = m->version;
   p->map = malloc((m->bound + 1u) * sizeof *p->map);
   p->fate = calloc(m->bound + 1u, 1);
   if (p->map == NULL || p->fate == NULL) return false;
@@ -617,24 +621,20 @@ static uint32_t *linker_write(linker *l, size_t *size)
                                     SpvCapabilityInt64};
   const spirv_instruction wide = {.word_count = 2, .words = int64};
   const spirv_module *last = l->parts[l->part_count - 1].spirv;
-  uint32_t version = 0;
   size_t count = 5;
   if (last->address_bits == 64 &&
       !section_has(&l->out[SECTION_CAPABILITIES], &wide, 1)) {
     uint32_t *to = words_add(l, SECTION_CAPABILITIES, 2);
     if (to != NULL) memcpy(to, int64, sizeof int64);
   }
-  for (uint32_t i = 0; i < l->part_count; i++)
-    if (l->parts[i].spirv->version > version)
-      version = l->parts[i].spirv->version;
   for (int s = 0; s < SECTIONS; s++) count += l->out[s].count;
   uint32_t *code = l->failed ? NULL : malloc(count * sizeof *code);
   if (code == NULL) {
     tool_text_add(l->log, "out of memory\n");
     return NULL;
   }
-  const uint32_t head[5] = {SpvMagicNumber, version, last->generator, l->bound,
-                            0};
+  const uint32_t head[5] = {SpvMagicNumber, l->version, last->generator,
+                            l->bound, 0};
   memcpy(code, head, sizeof head);
   count = 5;
   for (int s = 0; s < SECTIONS; s++) {

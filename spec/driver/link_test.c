@@ -260,15 +260,20 @@ static void test_linking(void)
   MUST(zeMemFree(s.context, pair));
 }
 
-/* A module of several inputs, or the error. */
+/* A module of several inputs, or the error.  The last is made one of a later
+   version of SPIR-V unless that is nought. */
 static ze_result_t join(uint32_t count, const char *const *paths,
-                        ze_module_handle_t *module, const char *words)
+                        uint32_t version, ze_module_handle_t *module,
+                        const char *words)
 {
   size_t sizes[3];
   const uint8_t *inputs[3];
   const char *flags[3] = {"-cl-mad-enable", NULL, "-cl-mad-enable"};
   for (uint32_t i = 0; i < count; i++)
     inputs[i] = file_read(paths[i], &sizes[i]);
+  if (version != 0)
+    memcpy((uint8_t *)(uintptr_t)inputs[count - 1] + 4, &version,
+           sizeof version);
   ze_module_program_exp_desc_t program = {
     .stype = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC,
     .count = count,
@@ -301,7 +306,7 @@ static void test_program(void)
                                        KERNELS "helper.spv",
                                        KERNELS "helper.spv"};
   ze_module_handle_t module = NULL;
-  RETURNS(ZE_RESULT_SUCCESS, join(3, paths, &module, ""));
+  RETURNS(ZE_RESULT_SUCCESS, join(3, paths, 0, &module, ""));
   EQUAL(flags_of(module), 0);
   uint32_t count = 0;
   MUST(zeModuleGetKernelNames(module, &count, NULL));
@@ -339,7 +344,7 @@ static void test_program(void)
   free(native);
 
   /* What is left open is linked later, as with any module. */
-  RETURNS(ZE_RESULT_SUCCESS, join(2, paths, &module, ""));
+  RETURNS(ZE_RESULT_SUCCESS, join(2, paths, 0, &module, ""));
   EQUAL(flags_of(module), ZE_MODULE_PROPERTY_FLAG_IMPORTS);
   ze_module_handle_t both[2] = {module, module_load(s, KERNELS "helper.spv")};
   link(ZE_RESULT_SUCCESS, 2, both, "");
@@ -348,10 +353,16 @@ static void test_program(void)
   MUST(zeModuleDestroy(module));
   MUST(zeModuleDestroy(both[1]));
 
+  /* A later version wants more of what the others' kernels say. */
+  RETURNS(ZE_RESULT_SUCCESS, join(3, paths, 0x10400, &module, ""));
+  run_pointer(module, "back", out);
+  EQUAL(out[0], 1008);
+  MUST(zeModuleDestroy(module));
+
   RETURNS(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
-          join(3, twice, &module, "more than one"));
+          join(3, twice, 0, &module, "more than one"));
   CHECK(module == NULL);
-  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE, join(0, paths, &module, ""));
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE, join(0, paths, 0, &module, ""));
   MUST(zeMemFree(s.context, out));
   MUST(zeMemFree(s.context, pair));
 }
