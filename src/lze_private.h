@@ -1415,6 +1415,18 @@ typedef struct lze_Tape {
   uint64_t contents;            /* a hash of all that is recorded in it */
 } lze_Tape;
 
+/* All that was recorded, which a change of the plan leaves as it is: runs that
+   are given to the device part by part go by it to their end.  Counted. */
+typedef struct lze_Score {
+  uint32_t owners;
+  uint32_t tape_count, segment_count, lane_count, host_count;
+  lze_Tape **tapes;             /* owned, in the order they are given */
+  uint32_t *used;               /* by segment: the lanes that have steps */
+  struct lze_HostStep {
+    uint32_t segment, step;
+  } *hosts;                     /* in order */
+} lze_Score;
+
 /* What a plan knows of a step besides its lze_Node. */
 /* The steps of a visit: a task uses memory of another device, which comes to a
    shadow of it by way of the host, and goes back. */
@@ -1482,6 +1494,7 @@ struct lze_Plan {
   uint32_t tape_count, tape_capacity;
   lze_Tape **old_tapes;         /* while they are recorded again, those before */
   uint32_t old_count, old_capacity;
+  lze_Score *score;             /* owned; NULL before it is recorded */
   uint32_t recorded;            /* how many were, the last time */
   uint64_t placement;           /* a hash of where transient buffers are */
 
@@ -1545,11 +1558,14 @@ void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
 /* Record those of its lists that have changed, and make the queues and events
    that they need. Raises; the plan's table is at stack index `table`. */
 void lze_plan_record(lua_State *L, lze_Plan *p, int table);
+/* One owner fewer; NULL is allowed. */
+void lze_score_disown(lze_Score *score);
 /* Give the lists of a segment to the device, after the events that c waits for;
    with `last` its event is signalled when they are done.  False with the
    outcome; then nothing runs, and an event that was to be signalled will be. */
-bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
-                   uint32_t parity, bool last, lze_Outcome *out);
+bool lze_plan_give(lze_Plan *p, const lze_Score *score, lze_Command *c,
+                   uint32_t segment, uint32_t parity, bool last,
+                   lze_Outcome *out);
 /* Append a barrier that signals the event of c. */
 bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out);
 /* Raise what a call for the plan came to. */

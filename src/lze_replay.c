@@ -40,7 +40,45 @@ static void tapes_drop(lze_Tape **tapes, uint32_t *count) {
   *count = 0;
 }
 
+/* What the plan has recorded; NULL without memory. */
+static lze_Score *score_new(const lze_Plan *p) {
+  uint32_t hosts = 0, segments = p->schedule.segment_count;
+  for (uint32_t i = 0; i < p->count; i++) hosts += p->nodes[i].host;
+  lze_Score *s = calloc(1, sizeof *s + p->tape_count * sizeof *s->tapes +
+                               hosts * sizeof *s->hosts +
+                               segments * sizeof *s->used);
+  if (s == NULL) return NULL;
+  s->owners = 1;
+  s->tapes = (lze_Tape **)(s + 1);
+  s->hosts = (struct lze_HostStep *)(s->tapes + p->tape_count);
+  s->used = (uint32_t *)(s->hosts + hosts);
+  s->tape_count = p->tape_count;
+  s->segment_count = segments;
+  s->lane_count = p->schedule.lane_count;
+  for (uint32_t i = 0; i < p->tape_count; i++) {
+    s->tapes[i] = p->tapes[i];
+    lze_own(&s->tapes[i]->o);
+  }
+  for (uint32_t i = 0; i < segments; i++) s->used[i] = 1; /* lane 0 always */
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *n = &p->nodes[i];
+    if (n->host)
+      s->hosts[s->host_count++] = (struct lze_HostStep){n->segment, i};
+    else
+      s->used[n->segment] |= 1u << n->lane;
+  }
+  return s;
+}
+
+void lze_score_disown(lze_Score *s) {
+  if (s == NULL || --s->owners > 0) return;
+  tapes_drop(s->tapes, &s->tape_count);
+  free(s);
+}
+
 void lze_plan_strip(lze_Plan *p) {
+  lze_score_disown(p->score);
+  p->score = NULL;
   tapes_drop(p->tapes, &p->tape_count);
   tapes_drop(p->old_tapes, &p->old_count);
   for (uint32_t i = 0; i < p->count; i++) {
@@ -406,6 +444,10 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
         if (r.used >> r.lane & 1) record_lane(L, &r);
     }
   lua_settop(L, top);
+  lze_Score *score = score_new(p);
+  if (score == NULL) luaL_error(L, "not enough memory");
+  lze_score_disown(p->score);
+  p->score = score;
   tapes_drop(p->old_tapes, &p->old_count);
   p->stale = false;
 }
@@ -416,12 +458,12 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
 enum { CALL_LISTS = 64 };
 
 /* The next lists of a lane, from tape `*at` on; returns how many. */
-static uint32_t lane_lists(const lze_Plan *p, uint32_t parity,
+static uint32_t lane_lists(const lze_Score *s, uint32_t parity,
                            uint32_t segment, uint32_t lane, uint32_t *at,
                            ze_command_list_handle_t *lists) {
   uint32_t n = 0;
-  for (; *at < p->tape_count && n < CALL_LISTS; ++*at) {
-    const lze_Tape *t = p->tapes[*at];
+  for (; *at < s->tape_count && n < CALL_LISTS; ++*at) {
+    const lze_Tape *t = s->tapes[*at];
     if (t->parity == parity && t->segment == segment && t->lane == lane)
       lists[n++] = t->handle;
   }
@@ -430,12 +472,12 @@ static uint32_t lane_lists(const lze_Plan *p, uint32_t parity,
 
 /* Give the lists of one lane to its queue.  Where some were given before one
    was refused, nothing can tell when those are over. */
-static bool submit_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
-                        uint32_t lane, lze_Outcome *out) {
+static bool submit_lane(lze_Plan *p, const lze_Score *s, uint32_t parity,
+                        uint32_t segment, uint32_t lane, lze_Outcome *out) {
   ze_command_list_handle_t lists[CALL_LISTS];
   uint32_t at = 0, n;
   for (bool begun = false;
-       (n = lane_lists(p, parity, segment, lane, &at, lists)) > 0;
+       (n = lane_lists(s, parity, segment, lane, &at, lists)) > 0;
        begun = true)
     if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane], n,
                 lists, NULL)) {
@@ -448,15 +490,16 @@ static bool submit_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
 /* Append those of lane 0 to the list of the plan's queue, behind what is there
    and `waits`.  Where some were given before one was refused, what that list
    gets later is behind them. */
-static bool append_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
-                        ze_event_handle_t signal, uint32_t wait_count,
-                        ze_event_handle_t *waits, lze_Outcome *out) {
+static bool append_lane(lze_Plan *p, const lze_Score *s, uint32_t parity,
+                        uint32_t segment, ze_event_handle_t signal,
+                        uint32_t wait_count, ze_event_handle_t *waits,
+                        lze_Outcome *out) {
   static const char call[] = "zeCommandListImmediateAppendCommandListsExp";
   ze_command_list_handle_t lists[CALL_LISTS], more[CALL_LISTS];
   uint32_t at = 0;
-  uint32_t n = lane_lists(p, parity, segment, 0, &at, lists);
+  uint32_t n = lane_lists(s, parity, segment, 0, &at, lists);
   do { /* only the last call signals */
-    uint32_t next = lane_lists(p, parity, segment, 0, &at, more);
+    uint32_t next = lane_lists(s, parity, segment, 0, &at, more);
     if (!lze_outcome(out, call,
                      lze_append_lists(p->device->driver, p->queue->list, n,
                                       lists, next == 0 ? signal : NULL,
@@ -472,12 +515,12 @@ static bool append_lane(lze_Plan *p, uint32_t parity, uint32_t segment,
 
 /* Lane 0 is last, here or, where it goes into a list, after this: it lets the
    others go, of which *given has those that are with the device. */
-static bool submit_segment(lze_Plan *p, uint32_t parity, uint32_t segment,
-                           uint32_t *given, lze_Outcome *out) {
-  uint32_t used = lanes_used(p, segment);
-  for (uint32_t lane = p->schedule.lane_count; lane-- > (p->direct ? 1 : 0);) {
-    if (!(used >> lane & 1)) continue;
-    if (!submit_lane(p, parity, segment, lane, out)) {
+static bool submit_segment(lze_Plan *p, const lze_Score *s, uint32_t parity,
+                           uint32_t segment, uint32_t *given,
+                           lze_Outcome *out) {
+  for (uint32_t lane = s->lane_count; lane-- > (p->direct ? 1 : 0);) {
+    if (!(s->used[segment] >> lane & 1)) continue;
+    if (!submit_lane(p, s, parity, segment, lane, out)) {
       p->broken = true;
       return false;
     }
@@ -499,16 +542,17 @@ static bool insist(const lze_Plan *p, ze_event_handle_t signal,
 }
 
 /* Lane 0 was refused: let the others run to their ends in whatever order, for
-   the run has failed, and wait for them. */
-static bool release_lanes(const lze_Plan *p, uint32_t segment, uint32_t given,
-                          lze_Outcome *out) {
+   the run has failed, and wait for them.  Each segment resets what it waits
+   for, so that the events of others do no harm. */
+static bool release_lanes(const lze_Plan *p, const lze_Score *s,
+                          uint32_t given, lze_Outcome *out) {
   bool good = true;
-  for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
+  for (uint32_t i = 0; i < s->lane_count && good; i++)
     if (given >> i & 1) good = insist(p, p->starts[i]->handle, NULL, out);
   for (uint32_t i = 0; i < p->count && good && given != 0; i++)
-    if (p->nodes[i].segment == segment && p->steps[i].event != NULL)
+    if (p->steps[i].event != NULL)
       good = insist(p, p->steps[i].event->handle, NULL, out);
-  for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
+  for (uint32_t i = 0; i < s->lane_count && good; i++)
     if (given >> i & 1) good = insist(p, NULL, p->ends[i], out);
   return good;
 }
@@ -519,19 +563,20 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
 }
 
 /* The segment in the list of the plan's queue itself. */
-static bool give_direct(lze_Plan *p, lze_Command *c, uint32_t segment,
-                        uint32_t parity, bool last, uint32_t count,
-                        uint32_t *given, lze_Outcome *out) {
+static bool give_direct(lze_Plan *p, const lze_Score *s, lze_Command *c,
+                        uint32_t segment, uint32_t parity, bool last,
+                        uint32_t count, uint32_t *given, lze_Outcome *out) {
   ze_event_handle_t signal = last ? lze_command_event(c) : p->done->handle;
-  if (!submit_segment(p, parity, segment, given, out)) return false;
-  if (append_lane(p, parity, segment, signal, count, c->wait_handles, out))
+  if (!submit_segment(p, s, parity, segment, given, out)) return false;
+  if (append_lane(p, s, parity, segment, signal, count, c->wait_handles, out))
     return true;
   p->broken = true;
   return false;
 }
 
-bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
-                   uint32_t parity, bool last, lze_Outcome *out) {
+bool lze_plan_give(lze_Plan *p, const lze_Score *s, lze_Command *c,
+                   uint32_t segment, uint32_t parity, bool last,
+                   lze_Outcome *out) {
   lze_Queue *q = p->queue;
   uint32_t count = c->wait_count, given = 0;
   bool good = true;
@@ -553,16 +598,16 @@ bool lze_plan_give(lze_Plan *p, lze_Command *c, uint32_t segment,
     count = 0;
   }
   if (good && p->direct)
-    good = give_direct(p, c, segment, parity, last, count, &given, out);
+    good = give_direct(p, s, c, segment, parity, last, count, &given, out);
   else
     good = good &&
            ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
                   count, count > 0 ? c->wait_handles : NULL) &&
-           submit_segment(p, parity, segment, &given, out);
+           submit_segment(p, s, parity, segment, &given, out);
   if (good && (!last || p->direct)) return true;
   lze_Outcome end;
   if (!p->lost &&
-      !((good || release_lanes(p, segment, given, &end)) &&
+      !((good || release_lanes(p, s, given, &end)) &&
         insist(p, lze_command_event(c), good ? p->done : NULL, &end))) {
     if (good) *out = end;
     p->broken = p->lost = true;

@@ -14,6 +14,7 @@
 struct lze_Run {
   lze_Plan *plan;               /* pinned by the command */
   lze_Command *command;         /* owned */
+  lze_Score *score;             /* owned; the plan may be recorded again */
   int table;                    /* registry reference of the plan's table */
   uint32_t segment, parity;
   bool given;                   /* the segment, to the device */
@@ -66,16 +67,16 @@ static void run_get_outputs(lua_State *L, const struct lze_Run *r,
    segment that is done. */
 static int run_call(lua_State *L) {
   struct lze_Run *r = lua_touserdata(L, 1);
-  const lze_Plan *p = r->plan;
+  const lze_Score *s = r->score;
   lze_getoption(L, 2, "steps");
-  for (uint32_t i = 0; i < p->count; i++) {
-    if (!p->nodes[i].host || p->nodes[i].segment != r->segment) continue;
-    lua_rawgeti(L, 3, (lua_Integer)i + 1);
+  for (uint32_t i = 0; i < s->host_count; i++) {
+    if (s->hosts[i].segment != r->segment) continue;
+    lua_rawgeti(L, 3, (lua_Integer)s->hosts[i].step + 1);
     lua_rawgeti(L, 4, 1);
     lua_call(L, 0, 0);
     lua_settop(L, 3);
   }
-  if (r->segment + 1 == p->schedule.segment_count)
+  if (r->segment + 1 == s->segment_count)
     run_get_outputs(L, r, 2);
   return 0;
 }
@@ -86,6 +87,7 @@ static void run_end(lze_State *S, struct lze_Run *r) {
   while (*link != r) link = &(*link)->next;
   *link = r->next;
   luaL_unref(S->main, LUA_REGISTRYINDEX, r->table);
+  lze_score_disown(r->score);
   lze_command_disown(r->command);
   free(r);
 }
@@ -130,7 +132,8 @@ static bool run_call_back(lua_State *L, struct lze_Run *r) {
 static bool run_give(struct lze_Run *r) {
   lze_Plan *p = r->plan;
   lze_Outcome out;
-  if (lze_plan_give(p, r->command, r->segment, r->parity, false, &out)) {
+  if (lze_plan_give(p, r->score, r->command, r->segment, r->parity, false,
+                    &out)) {
     r->given = true;
     return true;
   }
@@ -139,7 +142,8 @@ static bool run_give(struct lze_Run *r) {
     r->command->state->stranded = true;
     lze_pin(&p->o);
     lze_pin(&p->queue->o);
-    for (uint32_t i = 0; i < p->tape_count; i++) lze_pin(&p->tapes[i]->o);
+    for (uint32_t i = 0; i < r->score->tape_count; i++)
+      lze_pin(&r->score->tapes[i]->o);
     for (uint32_t i = 0; i < p->storage_count; i++)
       lze_pin(&p->storages[i]->o);
     run_fail(r, &out, 0);
@@ -179,7 +183,7 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
   if (!run_call_back(L, r)) return true;
   r->segment++;
   r->given = false;
-  if (r->segment < r->plan->schedule.segment_count) {
+  if (r->segment < r->score->segment_count) {
     run_give(r);
   } else if (lze_plan_finish(r->plan, r->command, &out)) {
     run_end(S, r);
@@ -237,6 +241,7 @@ void lze_runs_abandon(lze_State *S, uint64_t deadline) {
     S->runs = r->next;
     if (idle)
       lze_command_fail(r->command, &out, 0);
+    lze_score_disown(r->score);
     lze_command_disown(r->command);
     free(r);
   }
@@ -254,8 +259,8 @@ void lze_run_drop(lze_State *S, struct lze_Run *r) {
 static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
   lze_Command *c = lze_begin(L, p->queue, p->name, timed, NULL);
   lze_command_pin(L, c, &p->o);
-  for (uint32_t i = 0; i < p->tape_count; i++)
-    lze_command_pin(L, c, &p->tapes[i]->o);
+  for (uint32_t i = 0; i < p->score->tape_count; i++)
+    lze_command_pin(L, c, &p->score->tapes[i]->o);
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
     lze_command_use(L, c, a->storage, a->first, a->last, a->write);
@@ -288,7 +293,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   lze_Outcome out;
   bool good = true;
   if (r == NULL)
-    good = lze_plan_give(p, c, 0, p->parity, true, &out);
+    good = lze_plan_give(p, p->score, c, 0, p->parity, true, &out);
   if (p->lost) /* it holds what it uses for ever */
     c->state->stranded = true;
   else
@@ -302,6 +307,8 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   if (r != NULL) {
     p->spare = NULL;
     r->plan = p;
+    r->score = p->score;
+    r->score->owners++;
     r->parity = (p->parity + p->parities - 1) % p->parities;
     r->command = c;
     lze_command_own(c);
