@@ -37,7 +37,10 @@ enum {
   SPIN_NS = 3000,
   /* A sleeper looks by itself this often: an implementation need not call
      back for a command that failed, and PoCL does not. */
-  SLICE_NS = 50000000
+  SLICE_NS = 50000000,
+  /* A sleep is ended up to 50 us late by Linux, and then the thread has to be
+     scheduled: what has a limit sleeps no closer to it than this. */
+  EARLY_NS = 150000
 };
 
 /* A command that will set the signal. */
@@ -434,10 +437,11 @@ ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
   uint64_t end = timeout > UINT64_MAX - start ? UINT64_MAX : start + timeout;
   uint64_t spin = timeout < SPIN_NS ? end : start + SPIN_NS;
   for (;;) {
-    if (monotonic() < spin)
+    uint64_t now = monotonic();
+    if (now < spin || (now < end && end - now <= EARLY_NS))
       pause_a_little();
     else
-      sleep_until(signal, end);
+      sleep_until(signal, end == UINT64_MAX ? end : end - EARLY_NS);
     result = zocl_signal_query(signal);
     if (result != ZE_RESULT_NOT_READY || monotonic() >= end) return result;
   }

@@ -506,11 +506,10 @@ static uint64_t time_left(uint64_t timeout, uint64_t start)
 ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  uint64_t start = timeout == 0 || timeout == UINT64_MAX ? 0 : zocl_clock();
   if (zocl_feeder_busy(stream->feeder)) {
-    uint64_t start = zocl_clock();
     ze_result_t fed = zocl_feeder_wait(stream->feeder, timeout);
     if (fed != ZE_RESULT_SUCCESS) return fed;
-    timeout = time_left(timeout, start);
   }
   pthread_mutex_lock(&stream->lock);
   if (stream->queue == NULL ||
@@ -524,7 +523,7 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
   ze_result_t result = stream_tail(stream, &tail);
   pthread_mutex_unlock(&stream->lock);
   if (result != ZE_RESULT_SUCCESS) return result;
-  result = zocl_signal_wait(tail, timeout);
+  result = zocl_signal_wait(tail, time_left(timeout, start));
   zocl_signal_unref(tail);
   if (result != ZE_RESULT_SUCCESS) {
     if (result != ZE_RESULT_NOT_READY) atomic_store(&stream->failed, 0);
