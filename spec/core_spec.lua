@@ -279,6 +279,9 @@ describe("a selector", function()
       expect.misuse(function() lze.devices "cpu;;gpu" end))
     assert.equal("selector '!': an empty term",
       expect.misuse(function() lze.devices "!" end))
+    assert.equal("selector ' ; *': an empty term",
+      expect.misuse(function() lze.devices " ; *" end))
+    assert.equal(lze.device(1), lze.device " gpu, 0 ; ! npu ")
   end)
 end)
 
@@ -304,10 +307,17 @@ describe("LZE_DEVICE", function()
         print(#lze.devices() > 0, lze.device(1).name)
         print(select(2, pcall(function() lze.buffer("int", 1) end)))]],
         {env = {LZE_DEVICE = "abacus"}})
-      assert.equal(("true\t%s\nstdin:3: no device matches string 'abacus'; " ..
-        "there is: 1: %s (%s)\n"):format(name, name, lze.device().type),
-        out:gsub(", 2: .*$", "\n"))
+      assert.equal(("true\t%s\nstdin:3: LZE_DEVICE: no device matches " ..
+        "string 'abacus'; there is: 1: %s (%s)\n"):format(name, name,
+        lze.device().type), out:gsub(", 2: .*$", "\n"))
     end)
+
+  it("in a bad grammar is an error that names it", function()
+    assert.equal("stdin:1: LZE_DEVICE 'cpu;;': an empty term\n",
+      (process.output([[
+print(select(2, pcall(function() require "lze".buffer("int", 1) end)))]],
+        {env = {LZE_DEVICE = "cpu;;"}})))
+  end)
 
   it("is beaten by an argument", function()
     assert.equal("1\n", process.output([[
@@ -339,6 +349,34 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
     assert.equal(n .. "\n", count "!opencl:*")
     assert.equal("1\n", count "opencl:*;level_zero:0")
     assert.equal(n .. "\n", count "")
+    assert.equal("1\n", count "opencl:* ; level_zero:99, 0")
+  end)
+
+  it("limits what is listed, by the numbers that count", function()
+    local out = process.output([[
+      local lze = require "lze"
+      print(select(2, pcall(lze.device, "1")))
+      print(lze.info())
+    ]], {env = {ONEAPI_DEVICE_SELECTOR = "level_zero:1",
+                ZOCL_ROOT_DEVICES = "2", ZOCL_SUB_DEVICES = "2"}})
+    out = out:gsub("[^\n:]* %(cpu", "NAME (cpu")
+    assert.truthy(out:find("no device matches string '1'; there is: 1:NAME " ..
+      "(cpu); ONEAPI", 1, true), out)
+    assert.truthy(out:find("\ndevice 1:NAME (cpu, driver 1), the default\n", 1,
+      true), out)
+    assert.truthy(out:find("\nleft out:NAME (cpu, driver 1), by " ..
+      "ONEAPI_DEVICE_SELECTOR\n", 1, true), out)
+    assert.is_nil(out:find("device 2", 1, true))
+  end)
+
+  it("shows tiles as devices", function()
+    local out = process.output([[io.write(require "lze".info())]],
+      {env = {ONEAPI_DEVICE_SELECTOR = "level_zero:0.*",
+              ZOCL_SUB_DEVICES = "2"}})
+    assert.matches("\ndevice 1: .* %(cpu tile, driver 1%), the default\n  1 " ..
+      "compute unit, ", out)
+    assert.matches("\ndevice 2: .* %(cpu tile, driver 1%)\n", out)
+    assert.is_nil(out:find("left out", 1, true))
   end)
 
   it("in another grammar is an error", function()
@@ -379,8 +417,9 @@ describe("lze.info", function()
 
   it("says which variables are in force", function()
     local out = process.output("io.write(require'lze'.info())",
-      {env = {LZE_DEVICE = "0", LZE_GROUP_POLICY = "largest",
+      {env = {LZE_DEVICE = "0", LZE_GROUP_POLICY = "largest", LZE_SYNC = "1",
               ZE_AFFINITY_MASK = "0"}})
+    assert.truthy(out:find("LZE_SYNC=1\n", 1, true))
     assert.truthy(out:find("LZE_DEVICE=0\n", 1, true))
     assert.truthy(out:find("LZE_GROUP_POLICY=largest\n", 1, true))
     assert.truthy(out:find("ZE_AFFINITY_MASK=0\n", 1, true))

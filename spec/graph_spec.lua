@@ -121,8 +121,8 @@ describe("task graphs", function()
     plan:set("add", 1, y):run():set("add", "x", x):run()
     assert.same({1, 1, 1, 1}, x:read())
     assert.same({1, 1, 1, 1, 0}, y:read(1, 5))
-    assert.equal("bad argument #3 to 'set' (task g.add: a buffer of at least " ..
-      "4 int expected, got buffer of int, 3)", expect.misuse(function()
+    assert.equal("bad argument #3 to 'set' (task g.add: a buffer of at " ..
+      "least 4 int expected, got buffer of int, 3)", expect.misuse(function()
         plan:set("add", 1, y):set("add", 1, lze.buffer("int", 3))
       end))
   end)
@@ -399,8 +399,8 @@ describe("task graphs", function()
   it("find a string that does not fit when it is recorded", function()
     local x = lze.buffer("int", 2)
     for _, source in ipairs {"abc", ("abcd"):rep(3)} do
-      assert.equal("bad argument #3 to 'input' (a string of at most 8 bytes, " ..
-        "whole int of 4, expected, got one of " .. #source .. ")",
+      assert.equal("bad argument #3 to 'input' (a string of at most 8 " ..
+        "bytes, whole int of 4, expected, got one of " .. #source .. ")",
         expect.misuse(function() lze.graph():input(x, "every", source) end))
     end
   end)

@@ -765,19 +765,35 @@ static const lze_Field device_fields[] = {
 /* lze.devices([selector]) -> array of devices, GPUs first */
 static int core_devices(lua_State *L) {
   lua_settop(L, 1);
-  lze_select(L, 1);
+  lze_select(L, 1, "selector");
   return 1;
 }
 
-/* Raise that no device matches; the selector is at `arg`, nil for none. */
-static int device_none(lua_State *L, int arg) {
+/* Raise that no device matches; the selector is at `arg`, nil for none, and was
+   found `where`, "" in an argument. */
+static int device_none(lua_State *L, int arg, const char *where) {
   const lze_System *s = lze_system(L);
+  bool all = lua_isnil(L, arg);
+  lua_Integer n = s->device_count;
+  int list = lua_gettop(L) + 1;
+  if (!all) { /* what it could have chosen from */
+    lua_pushnil(L);
+    lze_select(L, list, "");
+    lua_remove(L, list);
+    n = (lua_Integer)lua_rawlen(L, list);
+  }
   luaL_Buffer b;
   luaL_buffinit(L, &b);
-  if (s->device_count == 0) luaL_addstring(&b, " none");
-  for (int i = 0; i < s->device_count; i++) {
-    lua_pushfstring(L, "%s %d: %s (%s)", i > 0 ? "," : "", i + 1,
-                    s->devices[i].props.name, s->devices[i].type);
+  if (n == 0) luaL_addstring(&b, " none");
+  for (lua_Integer i = 1; i <= n; i++) {
+    const lze_DeviceInfo *d = &s->devices[i - 1];
+    if (!all) {
+      lua_rawgeti(L, list, i);
+      d = lze_test_device(L, -1);
+      lua_pop(L, 1);
+    }
+    lua_pushfstring(L, "%s %I: %s (%s%s)", i > 1 ? "," : "", (LUAI_UACINT)i,
+                    d->props.name, d->type, d->parent != NULL ? " tile" : "");
     luaL_addvalue(&b);
   }
   const char *limit = getenv("ONEAPI_DEVICE_SELECTOR");
@@ -786,12 +802,12 @@ static int device_none(lua_State *L, int arg) {
     luaL_addvalue(&b);
   }
   luaL_pushresult(&b);
-  const char *list = lua_tostring(L, -1);
-  if (lua_isnoneornil(L, arg))
-    return luaL_error(L, "there is no device; the drivers show:%s%s%s", list,
+  const char *text = lua_tostring(L, -1);
+  if (all)
+    return luaL_error(L, "there is no device; the drivers show:%s%s%s", text,
                       s->missing[0] != '\0' ? "; " : "", s->missing);
-  return luaL_error(L, "no device matches %s; there is:%s%s",
-                    lze_describe(L, arg), list,
+  return luaL_error(L, "%sno device matches %s; there is:%s%s", where,
+                    lze_describe(L, arg), text,
                     lua_type(L, arg) == LUA_TSTRING &&
                             isdigit((unsigned char)*lua_tostring(L, arg))
                         ? " (numbers in a string count from 0)" : "");
@@ -804,8 +820,8 @@ static int core_device(lua_State *L) {
     lze_push_device(L, lze_default_device(L));
     return 1;
   }
-  lze_select(L, 1);
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) return device_none(L, 1);
+  lze_select(L, 1, "selector");
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) return device_none(L, 1, "");
   return 1;
 }
 
@@ -822,8 +838,9 @@ const lze_DeviceInfo *lze_default_device(lua_State *L) {
     lua_pushstring(L, wanted);
   else
     lua_pushnil(L);
-  lze_select(L, top + 1);
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) device_none(L, top + 1);
+  lze_select(L, top + 1, "LZE_DEVICE");
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL)
+    device_none(L, top + 1, "LZE_DEVICE: ");
   S->device = lze_test_device(L, -1);
   lua_settop(L, top);
   return S->device;
@@ -838,8 +855,8 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
     luaL_error(L, "%s: device or selector expected, got %s", what,
                lze_describe(L, index));
   index = lua_absindex(L, index);
-  lze_select(L, index);
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) device_none(L, index);
+  lze_select(L, index, "selector");
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) device_none(L, index, "");
   d = lze_test_device(L, -1);
   lua_settop(L, top);
   return d;
@@ -896,8 +913,54 @@ static int info_probe(lua_State *L) {
   return 0;
 }
 
+/* In a protected call: the devices of lze.devices(). */
+static int info_devices(lua_State *L) {
+  lua_settop(L, 0);
+  lua_pushnil(L);
+  lze_select(L, 1, "");
+  return 1;
+}
+
+/* What a person wants to know of a device after its name. */
+static void info_device(lua_State *L, luaL_Buffer *b, const lze_DeviceInfo *d,
+                        const char *note) {
+  char memory[32];
+  snprintf(memory, sizeof memory, "%.1f GiB",
+           (double)d->memory_bytes / (1 << 30));
+  lua_pushfstring(
+      L,
+      "%s (%s%s, driver %d)%s\n"
+      "  %d compute unit%s, groups of up to %d, %s%s%s%s\n",
+      d->props.name, d->type, d->parent != NULL ? " tile" : "",
+      d->driver->index + 1, note, (int)device_units(d),
+      device_units(d) == 1 ? "" : "s", (int)d->compute.maxTotalGroupSize,
+      memory, d->module.flags & ZE_DEVICE_MODULE_FLAG_FP64 ? ", fp64" : "",
+      d->module.flags & ZE_DEVICE_MODULE_FLAG_FP16 ? ", fp16" : "",
+      d->driver->offsets ? "" : ", no global offsets");
+  info_add(L, b);
+  if (d->tile_count > 0) {
+    lua_pushfstring(L, "  %d tile%s\n", (int)d->tile_count,
+                    d->tile_count == 1 ? "" : "s");
+    info_add(L, b);
+  }
+}
+
+/* Whether a device or a tile of it is among those of the table at `list`. */
+static bool info_lists(lua_State *L, int list, const lze_DeviceInfo *d) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  bool found = false;
+  for (lua_Integer i = 1; i <= n && !found; i++) {
+    lua_rawgeti(L, list, i);
+    const lze_DeviceInfo *each = lze_test_device(L, -1);
+    found = each == d || each->parent == d;
+    lua_pop(L, 1);
+  }
+  return found;
+}
+
 /* lze.info() -> text for a person: drivers, devices, what is in force. */
 static int core_info(lua_State *L) {
+  enum { PROBLEM = 1, LIST };
   const lze_System *s = NULL;
   const lze_DeviceInfo *standard = NULL;
   const void *found[2] = {NULL, NULL};
@@ -905,10 +968,20 @@ static int core_info(lua_State *L) {
   /* What keeps devices away is what this is asked for: show it, not raise. */
   lua_pushcfunction(L, info_probe);
   lua_pushlightuserdata(L, found);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK) luaL_tolstring(L, -1, NULL);
-  const char *problem = lua_tostring(L, -1);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+    luaL_tolstring(L, -1, NULL);
+  else
+    lua_pushnil(L);
+  lua_replace(L, PROBLEM);
+  lua_settop(L, PROBLEM);
+  const char *problem = lua_tostring(L, PROBLEM);
   s = found[0];
   standard = found[1];
+  lua_pushcfunction(L, info_devices);
+  if (s == NULL || lua_pcall(L, 0, 1, 0) != LUA_OK) {
+    lua_newtable(L);
+    lua_replace(L, LIST);
+  }
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   lua_pushfstring(L, "lze %s%s%s\n", LZE_VERSION,
@@ -928,27 +1001,20 @@ static int core_info(lua_State *L) {
                     (int)ZE_MINOR_VERSION(d->api));
     info_add(L, &b);
   }
-  for (int i = 0; i < s->device_count; i++) {
-    const lze_DeviceInfo *d = &s->devices[i];
-    char memory[32];
-    snprintf(memory, sizeof memory, "%.1f GiB",
-             (double)d->memory_bytes / (1 << 30));
-    lua_pushfstring(
-        L,
-        "device %d: %s (%s, driver %d)%s\n"
-        "  %d compute units, groups of up to %d, %s%s%s%s\n",
-        i + 1, d->props.name, d->type, d->driver->index + 1,
-        d == standard ? ", the default" : "", (int)device_units(d),
-        (int)d->compute.maxTotalGroupSize, memory,
-        d->module.flags & ZE_DEVICE_MODULE_FLAG_FP64 ? ", fp64" : "",
-        d->module.flags & ZE_DEVICE_MODULE_FLAG_FP16 ? ", fp16" : "",
-        d->driver->offsets ? "" : ", no global offsets");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, LIST);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, LIST, i);
+    const lze_DeviceInfo *d = lze_test_device(L, -1);
+    lua_pop(L, 1);
+    lua_pushfstring(L, "device %I: ", (LUAI_UACINT)i);
     info_add(L, &b);
-    if (d->tile_count > 0) {
-      lua_pushfstring(L, "  %d tiles\n", (int)d->tile_count);
-      info_add(L, &b);
-    }
+    info_device(L, &b, d, d == standard ? ", the default" : "");
   }
+  for (int i = 0; i < s->device_count; i++)
+    if (!info_lists(L, LIST, &s->devices[i])) {
+      luaL_addstring(&b, "left out: ");
+      info_device(L, &b, &s->devices[i], ", by ONEAPI_DEVICE_SELECTOR");
+    }
   if (s->device_count == 0) luaL_addstring(&b, "no device\n");
   for (const char *line = s->missing; *line != '\0';) {
     size_t length = strcspn(line, "\n");
@@ -958,9 +1024,12 @@ static int core_info(lua_State *L) {
     line += length + (line[length] == '\n');
   }
   static const char *const variables[] = {
-      "LZE_DEVICE", "LZE_SOFTWARE", "LZE_GROUP_POLICY", "LZE_GROUP",
-      "LZE_USE_IMMEDIATE_COMMANDLISTS", "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
-      "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER"};
+      "LZE_DEVICE", "LZE_SOFTWARE", "LZE_OPENCL", "LZE_GROUP_POLICY",
+      "LZE_GROUP", "LZE_USE_IMMEDIATE_COMMANDLISTS", "LZE_SYNC", "LZE_CHECK",
+      "LZE_LOG", "LZE_CACHE", "LZE_COMPILER", "LZE_CLANG", "LZE_BUILD_SECONDS",
+      "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
+      "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER",
+      "ZE_ENABLE_PARAMETER_VALIDATION"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const char *value = getenv(variables[i]);
     if (value == NULL) continue;

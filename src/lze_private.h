@@ -909,8 +909,8 @@ int lze_push_arrival(lua_State *L, int arg, int options);
  */
 
 /* Push an array of the devices that the selector at `arg` (nil: all)
-   matches, in order. [-0, +1] Raises for a bad selector. */
-void lze_select(lua_State *L, int arg);
+   matches, in order. [-0, +1] Raises for a bad selector, which is `what`. */
+void lze_select(lua_State *L, int arg, const char *what);
 
 /* ------------------------------------------------------------------------
  * lze_types.c: element types.

@@ -53,7 +53,8 @@ static bool span_contains(const char *text, Span part) {
   return false;
 }
 
-/* The piece up to `separator`; moves *rest behind it, to NULL at the end. */
+/* The piece up to `separator` without blanks round it; moves *rest behind it, to
+   NULL at the end. */
 static Span span_next(Span *rest, char separator) {
   const char *end = memchr(rest->p, separator, rest->n);
   Span piece = {rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n};
@@ -61,6 +62,8 @@ static Span span_next(Span *rest, char separator) {
     *rest = (Span){end + 1, rest->n - piece.n - 1};
   else
     *rest = (Span){NULL, 0};
+  for (; piece.n > 0 && *piece.p == ' '; piece.n--) piece.p++;
+  while (piece.n > 0 && piece.p[piece.n - 1] == ' ') piece.n--;
   return piece;
 }
 
@@ -174,7 +177,7 @@ static void set_add_oneapi(lua_State *L, Set *to, const Set *from, Span e,
 /* The members of `from` that the terms of a selector match: "!" subtracts
    last, and from all where there is nothing else. [-0, +1] keeps it alive. */
 static Set select_terms(lua_State *L, const Set *from, const char *text,
-                        size_t length, bool oneapi) {
+                        size_t length, bool oneapi, const char *what) {
   Set chosen = set_new(L, from->system);
   Set removed = set_new(L, from->system);
   Set ignored = set_new(L, from->system);
@@ -196,7 +199,7 @@ static Set select_terms(lua_State *L, const Set *from, const char *text,
         set_add_oneapi(L, to, from, element, text);
       } else {
         if (element.n == 0)
-          luaL_error(L, "selector '%s': an empty term", text);
+          luaL_error(L, "%s '%s': an empty term", what, text);
         set_add(to, from, element);
       }
     }
@@ -215,12 +218,12 @@ static Set select_existing(lua_State *L, const lze_System *s) {
   for (int i = 0; i < s->device_count; i++) all.in[s->devices[i].index] = 1;
   const char *text = getenv("ONEAPI_DEVICE_SELECTOR");
   if (text == NULL || *text == '\0') return all;
-  Set chosen = select_terms(L, &all, text, strlen(text), true);
+  Set chosen = select_terms(L, &all, text, strlen(text), true, NULL);
   lua_remove(L, -2);
   return chosen;
 }
 
-void lze_select(lua_State *L, int arg) {
+void lze_select(lua_State *L, int arg, const char *what) {
   int type = lua_type(L, arg);
   if (type != LUA_TNIL && type != LUA_TNUMBER && type != LUA_TSTRING)
     luaL_argerror(L, arg,
@@ -240,7 +243,7 @@ void lze_select(lua_State *L, int arg) {
   } else if (type == LUA_TSTRING) {
     size_t length;
     const char *text = lua_tolstring(L, arg, &length);
-    set = select_terms(L, &set, text, length, false);
+    set = select_terms(L, &set, text, length, false, what);
   }
   lua_newtable(L);
   lua_Integer n = 0;
