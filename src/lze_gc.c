@@ -456,8 +456,11 @@ void lze_command_after_all(lua_State *L, lze_Command *c, int index) {
 static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
   for (uint32_t i = 0; i < old->use_count; i++) {
     if (!old->uses[i].linked) continue;
+    const lze_Use *u = &old->uses[i];
     uint32_t j = 0;
-    while (j < c->use_count && !use_covers(&c->uses[j], &old->uses[i])) j++;
+    while (j < c->use_count && (c->uses[j].storage != u->storage ||
+                                !use_covers(&c->uses[j], u)))
+      j++;
     if (j == c->use_count) return false;
   }
   return true;
@@ -493,7 +496,6 @@ void lze_command_order(lua_State *L, lze_Command *c) {
         lze_command_after(L, c, u->command);
   }
 }
-
 
 void lze_command_time_first(lua_State *L, lze_Command *c) {
   lze_Outcome out;
