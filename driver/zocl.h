@@ -972,6 +972,10 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
                              ze_event_handle_t signal, uint32_t wait_count,
                              ze_event_handle_t *waits);
 
+/* Submit a command to an immediate list, behind all that was appended to it,
+   closed lists too. */
+ze_result_t zocl_list_submit(zocl_list *list, const zocl_command *command);
+
 /* The commands of lists, which must be closed lists of the device, one at
    least.  `*all` is `few`, which has room for ZOCL_FEW_LISTS, or to be freed. */
 enum { ZOCL_FEW_LISTS = 16 };

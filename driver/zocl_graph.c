@@ -633,12 +633,12 @@ ze_result_t zocl_CommandListAppendGraphExt(
                          .wait_count = 1,
                          .waits = &running};
   zocl_command after = {.kind = ZOCL_COMMAND_NOTHING, .signal = running};
-  if (list->graph == NULL) result = zocl_stream_submit(list->stream, &before);
+  if (list->graph == NULL) result = zocl_list_submit(list, &before);
   if (result == ZE_RESULT_SUCCESS)
     result = zocl_list_append_all(list, 1, &executable->commands, signal,
                                   wait_count, waits);
   if (result == ZE_RESULT_SUCCESS && list->graph == NULL)
-    result = zocl_stream_submit(list->stream, &after);
+    result = zocl_list_submit(list, &after);
   return result;
 }
 

@@ -236,9 +236,7 @@ ze_result_t zocl_commands_submit(const zocl_commands *commands,
                         : ZE_RESULT_SUCCESS;
 }
 
-/* Behind the lists that were appended before. */
-static ze_result_t immediate_submit(zocl_list *list,
-                                    const zocl_command *command)
+ze_result_t zocl_list_submit(zocl_list *list, const zocl_command *command)
 {
   zocl_feeder *feeder = zocl_stream_feeder(list->stream);
   if (zocl_feeder_busy(feeder)) zocl_feeder_wait(feeder, UINT64_MAX);
@@ -285,7 +283,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
   if (signal != NULL && command->signal == NULL)
     result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   else
-    result = list->stream != NULL ? immediate_submit(list, command)
+    result = list->stream != NULL ? zocl_list_submit(list, command)
                                   : list_record(list, command);
   if (command->signal != NULL)
     zocl_counter_end(signal, command->signal, result == ZE_RESULT_SUCCESS);

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 /* As in the specification since 1.17. */
@@ -215,6 +216,41 @@ static void test_replay(void)
   EQUAL(destroyed, 0);
   RETURNS(ZE_RESULT_SUCCESS, destroy(g));
   EQUAL(destroyed, 2);
+  MUST(zeCommandListDestroy(a));
+  MUST(zeCommandListDestroy(b));
+}
+
+static atomic_int stepping, together;
+
+static void step(void *unused)
+{
+  (void)unused;
+  if (atomic_fetch_add(&stepping, 1) > 0) atomic_store(&together, 1);
+  usleep(1000);
+  atomic_fetch_sub(&stepping, 1);
+}
+
+/* A replay waits for the one before on another list, however long it takes to
+   submit. */
+static void test_order(void)
+{
+  list a = immediate(), b = immediate();
+  graph *g;
+  executable *x;
+  MUST(begin(a, NULL));
+  for (int i = 0; i < 40; i++)
+    MUST(host_function(a, step, NULL, NULL, NULL, 0, NULL));
+  RETURNS(ZE_RESULT_SUCCESS, end(a, NULL, &g));
+  RETURNS(ZE_RESULT_SUCCESS, instantiate(g, NULL, &x));
+  for (int i = 0; i < 3; i++) {
+    RETURNS(ZE_RESULT_SUCCESS, append(a, x, NULL, NULL, 0, NULL));
+    RETURNS(ZE_RESULT_SUCCESS, append(b, x, NULL, NULL, 0, NULL));
+  }
+  MUST(synchronize(a, UINT64_MAX));
+  MUST(synchronize(b, UINT64_MAX));
+  EQUAL(atomic_load(&together), 0);
+  RETURNS(ZE_RESULT_SUCCESS, destroy_executable(x));
+  RETURNS(ZE_RESULT_SUCCESS, destroy(g));
   MUST(zeCommandListDestroy(a));
   MUST(zeCommandListDestroy(b));
 }
@@ -466,6 +502,7 @@ int main(void)
   for (uint32_t i = 0; i < 6; i++) e[i] = event_new(pool, i);
 
   test_replay();
+  test_order();
   test_forks(e);
   event counters[4];
   for (int i = 0; i < 4; i++) counters[i] = counter_new(0);
