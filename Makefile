@@ -240,10 +240,14 @@ check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## the suite under the load
 check-lifetime: ## specs under a current loader's checkers; LOADER=dir
 	BUSTED="$(BUSTED)" sh scripts/check-lifetime $(LOADER)
 
-# A CPU stands for a device whose memory only its OpenCL may touch.
+# A CPU stands for a device whose memory only its OpenCL may touch.  Left out
+# are specs that take minutes and are about something else: failing drivers,
+# environments, and the examples.  WAY_SPECS=spec is all of them.
 WAY ?= svm
-WAY_SPECS := $(addprefix spec/,buffer_spec.lua queue_spec.lua wrap_spec.lua)
-check-memory: all $(TESTS) $(LIBRARIES) ## the driver's tests and some specs, memory by WAY=svm or usm
+WAY_SPECS ?= $(filter-out $(addprefix spec/,fault_spec.lua \
+  environment_spec.lua examples_spec.lua),$(wildcard spec/*_spec.lua \
+  spec/regress/*_spec.lua))
+check-memory: all $(TESTS) $(EMBED) $(LIBRARIES) ## the driver's tests and most specs, memory by WAY=svm or usm
 	LZE_TEST_C="spec/driver/*_test" ZOCL_MEMORY=$(WAY) \
 	  ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
