@@ -149,7 +149,9 @@
   E(Kernel, 10, 0, KernelGetProperties)                \
   E(Kernel, 11, 0, KernelGetName)                      \
   E(EventExp, 0, 2, EventQueryTimestampsExp)           \
-  E(KernelExp, 0, 1, KernelSetGlobalOffsetExp)
+  E(KernelExp, 0, 1, KernelSetGlobalOffsetExp)         \
+  E(DeviceExp, 0, 4, DeviceGetFabricVertexExp)         \
+  E(FabricVertexExp, 0, 4, FabricVertexGetExp)
 
 /* The same for functions that the oldest headers do not declare. */
 #define ZOCL_NEWER_ENTRIES(E)                          \

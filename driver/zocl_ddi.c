@@ -19,6 +19,7 @@ enum table {
   Global,
   Driver,
   Device,
+  DeviceExp,
   Context,
   CommandQueue,
   CommandList,
@@ -38,6 +39,7 @@ enum table {
   ModuleBuildLog,
   Kernel,
   KernelExp,
+  FabricVertexExp,
   Graph,
   ExecutableGraph,
   SysmanGlobal,
@@ -91,7 +93,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, Driver, Driver)                                                       \
   T(ze, DriverExp, NONE)                                                      \
   T(ze, Device, Device)                                                       \
-  T(ze, DeviceExp, NONE)                                                      \
+  T(ze, DeviceExp, DeviceExp)                                                 \
   T(ze, Context, Context)                                                     \
   T(ze, CommandQueue, CommandQueue)                                           \
   T(ze, CommandList, CommandList)                                             \
@@ -111,7 +113,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(ze, Sampler, Sampler)                                                     \
   T(ze, PhysicalMem, PhysicalMem)                                             \
   T(ze, VirtualMem, VirtualMem)                                               \
-  T(ze, FabricVertexExp, NONE)                                                \
+  T(ze, FabricVertexExp, FabricVertexExp)                                     \
   T(ze, FabricEdgeExp, NONE)                                                  \
   T(ze, Graph, Graph)                                                         \
   T(ze, ExecutableGraph, ExecutableGraph)

@@ -276,3 +276,27 @@ bool zocl_hierarchy_show(zocl_driver *driver)
             getenv("ZE_AFFINITY_MASK"), driver->version);
   return false;
 }
+
+/* ------------------------------------------------------------------------
+ * What connects devices: nothing that has to be told apart.
+ */
+
+ze_result_t zocl_FabricVertexGetExp(ze_driver_handle_t driver, uint32_t *count,
+                                    ze_fabric_vertex_handle_t *vertices)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(count);
+  (void)vertices;
+  *count = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_DeviceGetFabricVertexExp(ze_device_handle_t device,
+                                          ze_fabric_vertex_handle_t *vertex)
+{
+  ZOCL_NEED_HANDLE(device);
+  ZOCL_NEED_POINTER(vertex);
+  *vertex = NULL;
+  return zocl_fail(ZE_RESULT_EXP_ERROR_DEVICE_IS_NOT_VERTEX,
+                   "there is no fabric");
+}

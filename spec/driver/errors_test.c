@@ -106,6 +106,17 @@ static void test_driver_device(void)
   POINTER(zeDeviceGetImageProperties(s.device, NULL));
   HANDLE(zeDeviceGetExternalMemoryProperties(NULL, NULL));
   POINTER(zeDeviceGetExternalMemoryProperties(s.device, NULL));
+  uint32_t vertices = 7;
+  ze_fabric_vertex_handle_t vertex;
+  RETURNS(ZE_RESULT_SUCCESS, zeFabricVertexGetExp(s.driver, &vertices, NULL));
+  EQUAL(vertices, 0);
+  HANDLE(zeFabricVertexGetExp(NULL, &vertices, NULL));
+  POINTER(zeFabricVertexGetExp(s.driver, NULL, NULL));
+  RETURNS(ZE_RESULT_EXP_ERROR_DEVICE_IS_NOT_VERTEX,
+          zeDeviceGetFabricVertexExp(s.device, &vertex));
+  CHECK(vertex == NULL);
+  HANDLE(zeDeviceGetFabricVertexExp(NULL, &vertex));
+  POINTER(zeDeviceGetFabricVertexExp(s.device, NULL));
   HANDLE(zeDeviceGetP2PProperties(NULL, s.device, NULL));
   HANDLE(zeDeviceGetP2PProperties(s.device, NULL, NULL));
   POINTER(zeDeviceGetP2PProperties(s.device, s.device, NULL));
