@@ -126,7 +126,7 @@ $(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON)
 $(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
 $(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(LUA_INCDIR)
 $(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
-$(BUILD)/obj/bench/%.o: INCLUDES = -I$(LUA_INCDIR)
+$(BUILD)/obj/bench/%.o: INCLUDES = -Iinclude -I$(LUA_INCDIR)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/found
 	@mkdir -p $(@D)
@@ -289,7 +289,7 @@ bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(BUILD)/bench/driver $(ROUNDS)
 
-bench-instructions: all $(BUILD)/bench/launch ## our instructions a launch
+bench-instructions: all $(BUILD)/bench/launch $(BUILD)/bench/plan ## our instructions
 	$(WITH) sh bench/instructions $(BUILD) $(LUA)
 
 # What is linked as a program with lze.pc would be.

@@ -1,11 +1,12 @@
 -- instructions.lua - which of a callgrind profile's instructions are our own.
 -- SPDX-License-Identifier: MIT
 --
---   lua5.4 bench/instructions.lua LAUNCHES TITLE FILE [TITLE FILE]...
+--   lua5.4 bench/instructions.lua own|beyond COUNT TITLE FILE [TITLE FILE]...
 --
 -- A library's own instructions are those of its functions and of what they
 -- call elsewhere (libc, liblua), without what lies below it: the driver under
--- lze.so, OpenCL under the driver.
+-- lze.so, OpenCL under the driver.  Beyond the driver is all that the thread
+-- does but for the calls of the driver: the host's program and Lua, too.
 
 local ours = {
   { name = "lze.so", below = { "libze_loader", "libze_opencl" } },
@@ -23,7 +24,7 @@ local function is_below(library, object)
   return false
 end
 
--- own[name] and the total of a profile, in instructions.
+-- own[name], the total and what is beyond the driver, of a profile.
 local function read(path)
   local names = {}  -- callgrind writes a name once and then its number
   local function object_of(text)
@@ -32,7 +33,7 @@ local function read(path)
     return names[id]
   end
 
-  local own, total = {}, 0
+  local own, total, driver = {}, 0, 0
   for _, library in ipairs(ours) do own[library.name] = 0 end
   local object, callee, in_call = "", nil, false
   for line in io.lines(path) do
@@ -47,6 +48,9 @@ local function read(path)
         end
       end
       if not in_call then total = total + cost end
+      if in_call and object == "lze.so" and is_below(ours[1], callee) then
+        driver = driver + cost
+      end
       in_call, callee = false, nil
     elseif line:find "^ob=" then
       object = object_of(line:sub(4))
@@ -56,19 +60,23 @@ local function read(path)
       in_call, callee = true, callee or object
     end
   end
-  return own, total
+  return own, total, total - driver
 end
 
-local launches = math.tointeger(arg[1])
-for i = 2, #arg, 2 do
-  local own, total = read(arg[i + 1])
+local count = math.tointeger(arg[2])
+for i = 3, #arg, 2 do
+  local own, total, beyond = read(arg[i + 1])
   local parts = {}
-  for _, library in ipairs(ours) do
-    if own[library.name] > 0 then
-      parts[#parts + 1] = ("%s %d"):format(library.name,
-        own[library.name] // launches)
+  if arg[1] == "beyond" then
+    parts[1] = ("%d beyond the driver"):format(beyond // count)
+  else
+    for _, library in ipairs(ours) do
+      if own[library.name] > 0 then
+        parts[#parts + 1] = ("%s %d"):format(library.name,
+          own[library.name] // count)
+      end
     end
   end
-  print(("instructions a launch %s: %s, of %d in the calling thread")
-    :format(arg[i], table.concat(parts, ", "), total // launches))
+  print(("instructions of %s: %s, of %d in the calling thread")
+    :format(arg[i], table.concat(parts, ", "), total // count))
 end

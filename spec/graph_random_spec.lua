@@ -1,12 +1,15 @@
 -- graph_random_spec.lua - random task graphs against plain Lua, one by one.
 -- SPDX-License-Identifier: MIT
 --
--- LZE_TEST_GRAPHS=N runs N of them, LZE_TEST_SEED=S begins with that one.
+-- LZE_TEST_GRAPHS=N runs N of them, LZE_TEST_SEED=S begins with that one. Where
+-- there are several devices, tasks are given to some, or spread over all.
 
 local lze = require "lze"
 
 local COUNT <const> = tonumber(os.getenv "LZE_TEST_GRAPHS" or 200)
 local SEED <const> = tonumber(os.getenv "LZE_TEST_SEED" or 1)
+
+local devices = lze.devices()
 
 local source = [[
   kernel void sum(global const int *a, global const int *b, global int *c) {
@@ -178,6 +181,9 @@ local function try(mod, seed)
         if clean then
           local range = n
           if random(4) == 1 then range = {n, group = math.min(n, 5)} end
+          if #devices > 1 and random(3) == 1 then
+            range = {n, device = devices[random(#devices)]}
+          end
           g:task(name, mod[kernel], range, table.unpack(arguments))
           steps[#steps + 1] = function()
             model[kernel](n, table.unpack(values))
@@ -194,7 +200,9 @@ local function try(mod, seed)
   local g = lze.graph "g"
   record(g, "g.", 0)
   if #steps == 0 then return end
-  local plan <close> = g:compile {profile = random(2) == 1}
+  local options = {profile = random(2) == 1}
+  if #devices > 1 and random(3) == 1 then options.devices = devices end
+  local plan <close> = g:compile(options)
 
   for run = 1, 4 do
     if #settable > 0 and random(2) == 1 then

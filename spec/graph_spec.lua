@@ -49,6 +49,54 @@ describe("task graphs", function()
     assert.is_true(events[1]:time().kernel_ns > 0)
   end)
 
+  it("run beside what else uses their buffers", function()
+    local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+    local plan = lze.graph():task("add", mod.add, 64, x, 1)
+      :task("set", mod.set, 64, y, 1):compile()
+    local q = lze.queue {order = "out"}
+    for i = 1, 20 do
+      plan:run()
+      assert.equal(3 * i - 2, x[64])
+      mod.add(64, x, 1)
+      q:launch(mod.add, 64, y, i)
+      plan:run()
+      assert.equal(3 * i, x[1])
+      assert.equal(1, y[1])
+      assert.same({64 * 4, 64 * 4}, {x.bytes, y.bytes})
+    end
+    assert.matches("40 runs", tostring(plan))
+  end)
+
+  it("are run by hooks and finalisers too, and closed by them", function()
+    local x = lze.buffer("int", 1)
+    local plan = lze.graph():task("add", mod.add, 1, x, 1):compile()
+    plan:run()
+    local other = lze.graph():task("add", mod.add, 1, x, 10):compile()
+    other:run()
+    setmetatable({}, {__gc = function()
+      plan:run()
+      other:close()
+    end})
+    collectgarbage()
+    assert.equal(12, x[1])
+    assert.matches("the plan is closed", expect.misuse(function() other:run() end))
+    plan:run()
+    assert.equal(13, x[1])
+    x:close()
+    assert.matches("a buffer that it uses is closed",
+      expect.misuse(function() plan:run() end))
+  end)
+
+  it("are told of kernels that are closed between runs", function()
+    local m = lze.load "kernels/spec.spv"
+    local x = lze.buffer("int", 1)
+    local plan = lze.graph "g":task("add", m.add, 1, x, 1):compile()
+    for _ = 1, 3 do plan:run() end
+    m:close()
+    assert.matches("graph g: task g.add: .*add.* is closed",
+      expect.misuse(function() plan:run() end))
+  end)
+
   it("keep runs apart that are started before others have ended", function()
     for _ = 1, 10 do
       local g, x = lze.graph "wide", {}

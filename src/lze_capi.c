@@ -26,7 +26,11 @@ static int error_set(lze_ErrorInfo *e, int code, const char *message) {
 }
 
 static int error_none(lze_ErrorInfo *e) {
-  return error_set(e, LZE_OK, "");
+  if (e == NULL) return LZE_OK;
+  e->code = LZE_OK;
+  e->result = 0;
+  e->message[0] = '\0';
+  return LZE_OK;
 }
 
 /* In a protected call: the text of an error object at 1 and its result. */
@@ -373,6 +377,7 @@ struct lze_PlanRef {
   lze_State *state;             /* NULL after its end */
   lua_State *main;
   int reference;                /* of the plan, in the registry */
+  lze_PlanBox *box;             /* that is what keeps it */
   lua_CFunction run, start;
   lze_PlanRef *prev, *next;     /* of the state */
 };
@@ -393,6 +398,7 @@ static int keep_plan_body(lua_State *L) {
   lze_PlanRef *p = lua_touserdata(L, 1);
   if (lze_box_kind(L, 2) != lze_plan_kind)
     luaL_error(L, "plan expected, got %s", lze_describe(L, 2));
+  p->box = lua_touserdata(L, 2);
   p->run = plan_method(L, "run");
   p->start = plan_method(L, "start");
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
@@ -431,10 +437,12 @@ static void api_drop_plan(lze_PlanRef *p) {
   free(p);
 }
 
-static int plan_call(lua_State *L, lze_PlanRef *p, lua_CFunction method,
+static int plan_gone(lze_ErrorInfo *e) {
+  return error_set(e, LZE_EMISUSE, "the state of the plan is closed");
+}
+
+static int plan_call(lua_State *L, const lze_PlanRef *p, lua_CFunction method,
                      int results, lze_ErrorInfo *e) {
-  if (p == NULL || p->state == NULL)
-    return error_set(e, LZE_EMISUSE, "the state of the plan is closed");
   if (!lua_checkstack(L, LUA_MINSTACK))
     return error_set(e, LZE_EMEMORY, "no room on the Lua stack");
   lua_pushcfunction(L, method);
@@ -443,12 +451,32 @@ static int plan_call(lua_State *L, lze_PlanRef *p, lua_CFunction method,
   return status == LUA_OK ? error_none(e) : error_take(L, status, e);
 }
 
+/* A run that could not be begun and ended without Lua. */
+typedef struct Rest {
+  const lze_Plan *plan;
+  lze_Attempt attempt;
+} Rest;
+
+static int rest_body(lua_State *L) {
+  const Rest *r = lua_touserdata(L, 1);
+  lze_plan_complete(L, r->plan, &r->attempt);
+  return 0;
+}
+
 static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
-  return plan_call(L, p, p != NULL ? p->run : NULL, 0, e);
+  if (p == NULL || p->state == NULL) return plan_gone(e);
+  lze_Plan *plan = p->box->plan;
+  lze_Attempt attempt;
+  if (plan == NULL || !lze_plan_attempt(plan, &attempt))
+    return plan_call(L, p, p->run, 0, e);
+  if (attempt.over) return error_none(e);
+  Rest rest = {plan, attempt};
+  return api_call(L, rest_body, &rest, 0, 0, e);
 }
 
 static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
-  return plan_call(L, p, p != NULL ? p->start : NULL, 1, e);
+  if (p == NULL || p->state == NULL) return plan_gone(e);
+  return plan_call(L, p, p->start, 1, e);
 }
 
 /* --- the table ---------------------------------------------------------- */

@@ -425,6 +425,7 @@ static void compile_promises(lua_State *L, const Compiler *c, int graph,
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
       c->p->hosted = c->p->hosted ||
                      (every && !input && lua_istable(L, top + 5));
+      c->p->fed = c->p->fed || (input && !lua_isnil(L, top + 5));
     }
     lua_settop(L, top + 1);
   }

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wait looks for a debug hook this often: below what a person notices. */
-#define SLICE_NS 50000000u
-
 /* The same while runs of plans have parts on the host, which are looked for in
    between. */
 #define RUNS_SLICE_NS 200000u
@@ -98,6 +95,7 @@ void lze_disown(lze_Object *o) {
 void lze_close(lze_Object *o) {
   if (o->closed) return;
   o->closed = true;
+  if (o->context != NULL) o->context->state->closes++;
   object_settle(o);
 }
 
@@ -256,6 +254,16 @@ static void begin_reap(lze_Queue *q) {
   lze_command_poll(q->probe);
 }
 
+/* It is one of this queue from now on. */
+static void command_attach(lze_Command *c, lze_Queue *q, const char *name) {
+  c->context = q->o.context;
+  lze_pin(&c->context->o);
+  c->queue = q;
+  lze_pin(&q->o);
+  c->device = q->device->base; /* it may outlive a lent context */
+  command_set_name(c, name);
+}
+
 lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
                        bool timed, bool *lazy) {
   lze_State *S = q->o.context->state;
@@ -277,15 +285,19 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
       lze_fail(L, q->device->driver, out.result, name, out.call, NULL, NULL);
     }
   }
-  c->context = q->o.context;
-  lze_pin(&c->context->o);
-  c->queue = q;
-  lze_pin(&q->o);
+  command_attach(c, q, name);
   c->timed = timed;
   if (timed) c->queued_ns = lze_now_ns(); /* it may start before lze_end */
-  c->device = q->device->base; /* it may outlive a lent context */
-  command_set_name(c, name);
   return c;
+}
+
+void lze_begin_reserved(lze_Command *c, lze_Queue *q, const char *name,
+                        lze_EventSlot *event) {
+  c->event = event;
+  c->first = NULL;
+  c->lazy = NULL;
+  c->timed = false;
+  command_attach(c, q, name);
 }
 
 /* Give a command that has none an event, by way of a barrier after it. It is
@@ -328,6 +340,24 @@ static __attribute__((noinline)) bool command_grow(void **items, const void *inl
   *items = p;
   *capacity = wanted;
   return true;
+}
+
+lze_Command *lze_reserve(lze_State *S, uint32_t uses, uint32_t pins) {
+  lze_Command *c = command_take(S);
+  bool good = c != NULL;
+  while (good && c->use_capacity < uses)
+    good = command_grow((void **)&c->uses, c->inline_uses, 0,
+                        &c->use_capacity, sizeof *c->uses);
+  while (good && c->object_capacity < pins)
+    good = command_grow((void **)&c->objects, c->inline_pins, 0,
+                        &c->object_capacity, sizeof *c->objects);
+  if (good) return c;
+  lze_unreserve(c);
+  return NULL;
+}
+
+void lze_unreserve(lze_Command *c) {
+  if (c != NULL) command_settle(c);
 }
 
 static void command_no_memory(lua_State *L, lze_Command *c) {
@@ -839,7 +869,7 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
     }
     uint64_t now = lze_now_ns();
     uint64_t slice = now >= deadline ? 0 : deadline - now;
-    if (slice > SLICE_NS) slice = SLICE_NS;
+    if (slice > LZE_SLICE_NS) slice = LZE_SLICE_NS;
     if (c->state->runs != NULL) {
       int wait = lze_runs_wait(L, c, slice);
       if (wait == -1) return -1;
@@ -984,6 +1014,7 @@ void lze_context_close(lze_Context *context) {
   }
   for (lze_Object *o = context->objects; o != NULL; o = o->next)
     o->closed = true;
+  context->state->closes++;
   for (lze_Object *o = context->objects; o != NULL;) {
     if (o->pins == 0 && !o->destroyed) {
       object_settle(o);
@@ -1009,6 +1040,7 @@ void lze_context_close(lze_Context *context) {
 #define STEP_USED_PART 32
 
 void lze_gc_init(lze_State *S) {
+  S->closes = 1; /* plans begin with 0: nothing was seen to be open */
   S->limit = S->soft_limit = SOFT_LIMIT;
   S->growth = GROWTH;
   S->close_ns = CLOSE_NS;

@@ -20,6 +20,8 @@ static void plan_destroy(lze_Object *o) {
   p->last = NULL;
   lze_run_drop(o->context->state, p->spare);
   p->spare = NULL;
+  lze_unreserve(p->reserve);
+  p->reserve = NULL;
   for (uint32_t i = 0; i < p->storage_count; i++)
     lze_disown(&p->storages[i]->o);
   p->storage_count = 0;
@@ -306,10 +308,12 @@ int lze_plan_compile(lua_State *L) {
 /* --- runs --------------------------------------------------------------- */
 
 /* What was captured must still be open. */
-static void plan_check_captured(lua_State *L, const lze_Plan *p) {
+static void plan_check_captured(lua_State *L, lze_Plan *p) {
   if (p->broken)
     luaL_error(L, "%s: a start or set has failed half way; compile it again",
                p->name);
+  uint64_t closes = p->o.context->state->closes;
+  if (p->checked == closes) return;
   for (uint32_t i = 0; i < p->storage_count; i++)
     if (p->storages[i]->o.closed)
       luaL_error(L, "%s: a buffer that it uses is closed", p->name);
@@ -317,6 +321,7 @@ static void plan_check_captured(lua_State *L, const lze_Plan *p) {
     if (p->steps[i].kernel != NULL && p->steps[i].kernel->o.closed)
       luaL_error(L, "%s: task %s: %s is closed", p->name, p->steps[i].name,
                  p->steps[i].kernel->name);
+  p->checked = closes;
 }
 
 /* buffer:write(source), of values on the stack */
@@ -363,17 +368,21 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
 /* Get the plan at 1 ready and start it. Its table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_Plan *p = lze_check_plan(L);
-  lze_queue_ready(L, p->queue);
-  p = lze_check_plan(L);
+  if (p->queue->in_flight > 0) {
+    lze_queue_ready(L, p->queue);
+    p = lze_check_plan(L);
+  }
   plan_check_captured(L, p);
-  plan_put_inputs(L, p, 3);
-  p = lze_check_plan(L);
-  if (p->stale) lze_plan_record(L, p, 3);
-  p = lze_check_plan(L); /* finalisers may have run */
+  if (p->fed) {
+    plan_put_inputs(L, p, 3);
+    p = lze_check_plan(L);
+  }
+  if (p->stale) {
+    lze_plan_record(L, p, 3);
+    p = lze_check_plan(L); /* finalisers may have run */
+  }
   plan_check_captured(L, p);
-  lze_Command *c = lze_plan_start(L, p, 3, timed);
-  p->o.context->state->launches += p->tasks;
-  return c;
+  return lze_plan_start(L, p, 3, timed);
 }
 
 /* How often the plan at 1 is to run by the options at 2, which are the last
@@ -381,7 +390,6 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
 static lua_Integer plan_iterations(lua_State *L) {
   static const char *const keys[] = {"iterations", NULL};
   lua_settop(L, 2);
-  lze_check_plan(L);
   lua_Integer n = 1;
   if (!lua_isnil(L, 2)) {
     luaL_argexpected(L, lua_istable(L, 2), 2, "table");
@@ -392,13 +400,38 @@ static lua_Integer plan_iterations(lua_State *L) {
   return n;
 }
 
+/* What is over, and nobody has asked about, is not to keep runs from being
+   attempted. */
+static void plan_look(const lze_Plan *p) {
+  for (uint32_t i = 0; i < p->captured_count; i++) {
+    const lze_Access *a = &p->captured[i];
+    if (a->storage->uses != NULL)
+      lze_storage_pending(a->storage, a->first, a->last, a->write);
+  }
+}
+
+/* Whether runs of it are such that the next may be attempted. */
+static bool plan_is_plain(const lze_Plan *p) {
+  return !p->hosted && !p->fed && !p->profile;
+}
+
 /* plan:run([options]) -> plan: run, and wait.
    options: iterations (how often, 1 when not given). */
 static int plan_run(lua_State *L) {
-  lua_Integer n = plan_iterations(L);
-  lze_Command *c = NULL;
-  for (; n > 0; n--) c = plan_begin(L, false);
-  lze_command_wait(L, c, UINT64_MAX);
+  lze_Plan *p = lze_check_plan(L);
+  lze_Attempt attempt;
+  if (lua_isnoneornil(L, 2) && lze_plan_attempt(p, &attempt)) {
+    if (!attempt.over) lze_plan_complete(L, p, &attempt);
+  } else {
+    lua_Integer n = plan_iterations(L);
+    lze_Command *c = NULL;
+    plan_look(p);
+    for (; n > 0; n--) c = plan_begin(L, false);
+    if (plan_is_plain(p) && p->reserve == NULL)
+      p->reserve = lze_reserve(p->o.context->state, p->captured_count,
+                               p->tape_count + 1);
+    lze_command_wait(L, c, UINT64_MAX);
+  }
   lua_settop(L, 1);
   return 1;
 }
@@ -406,6 +439,7 @@ static int plan_run(lua_State *L) {
 /* plan:start([options]) -> event: as run, but without waiting; behind a run
    that is not over yet.  The event is that of the last iteration. */
 static int plan_start(lua_State *L) {
+  lze_check_plan(L);
   lua_Integer n = plan_iterations(L);
   lze_Event *e = lze_push_event(L);
   for (; n > 1; n--) plan_begin(L, false);

@@ -567,6 +567,7 @@ struct lze_State {
   size_t bytes;                 /* of all storages, pending frees included */
   size_t limit;                 /* where they force a collection */
   size_t debt;                  /* allocated since the last step for them */
+  uint64_t closes;              /* how often anything was closed by hand */
 };
 
 /* The one state of this lua_State, made by luaopen_lze.  Raises when it is
@@ -596,6 +597,14 @@ lze_State *lze_state(lua_State *L);
  */
 lze_Command *lze_begin(lua_State *L, lze_Queue *queue, const char *name,
                        bool timed, bool *lazy);
+/* A command with room for so many uses and pins, or NULL without memory. It is
+   begun by lze_begin_reserved, which raises nothing, for what `event` will tell
+   the end of; what fills that room raises nothing then, and may be given no
+   Lua state.  lze_unreserve frees one that has not begun; NULL is allowed. */
+lze_Command *lze_reserve(lze_State *S, uint32_t uses, uint32_t pins);
+void lze_begin_reserved(lze_Command *c, lze_Queue *queue, const char *name,
+                        struct lze_EventSlot *event);
+void lze_unreserve(lze_Command *c);
 void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
                      size_t first, size_t last, bool write);
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object);
@@ -659,6 +668,8 @@ bool lze_command_poll(lze_Command *c);
    command's failure (once), what a debug hook raises, and why the driver
    cannot be asked, after which the command is still pending. */
 bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline);
+/* A wait looks for a debug hook this often: below what a person notices. */
+#define LZE_SLICE_NS 50000000u
 
 /* Whether a command waits for a run whose callback is running: then nothing in
    there waits for it. */
@@ -1421,7 +1432,11 @@ typedef struct lze_Score {
   uint32_t owners;
   uint32_t tape_count, segment_count, lane_count, host_count;
   lze_Tape **tapes;             /* owned, in the order they are given */
-  uint32_t *used;               /* by segment: the lanes that have steps */
+  ze_command_list_handle_t *lists; /* theirs */
+  struct lze_Chain {
+    uint32_t first, count;
+  } *chains;                    /* the lists of each lane, by parity, segment
+                                   and lane */
   struct lze_HostStep {
     uint32_t segment, step;
   } *hosts;                     /* in order */
@@ -1475,6 +1490,9 @@ struct lze_Plan {
   bool lost;                    /* and nothing can tell when it is over */
   bool begun;                   /* "first" inputs are there */
   bool hosted;                  /* its runs have parts on the host */
+  bool fed;                     /* the host puts something into its inputs */
+  uint64_t checked;             /* the state's `closes` when all that it uses
+                                   was seen to be open */
   uint32_t parities, parity;    /* 2 with swaps; that of the next run */
   uint64_t runs;
 
@@ -1510,6 +1528,7 @@ struct lze_Plan {
   size_t transient_bytes;       /* the sum of their sizes */
   lze_Command *last;            /* the newest run, owned; or NULL */
   struct lze_Run *spare;        /* for the next run, or NULL */
+  lze_Command *reserve;         /* for one that is begun at once, or NULL */
   struct lze_Swap {
     lze_Access a, b;
   } *swaps;
@@ -1560,10 +1579,16 @@ void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
 void lze_plan_record(lua_State *L, lze_Plan *p, int table);
 /* One owner fewer; NULL is allowed. */
 void lze_score_disown(lze_Score *score);
-/* Give the lists of a segment to the device, after the events that c waits for;
-   with `last` its event is signalled when they are done.  False with the
-   outcome; then nothing runs, and an event that was to be signalled will be. */
-bool lze_plan_give(lze_Plan *p, const lze_Score *score, lze_Command *c,
+/* What a run waits for, and what it signals: `first` once it may begin, or
+   NULL, and `end`. */
+typedef struct lze_Gate {
+  ze_event_handle_t end, first, *waits;
+  uint32_t wait_count;
+} lze_Gate;
+/* Give the lists of a segment to the device; with `last` the end of the gate is
+   signalled when they are done.  False with the outcome; then nothing runs, and
+   an event that was to be signalled will be. */
+bool lze_plan_give(lze_Plan *p, const lze_Score *score, const lze_Gate *gate,
                    uint32_t segment, uint32_t parity, bool last,
                    lze_Outcome *out);
 /* Append a barrier that signals the event of c. */
@@ -1574,6 +1599,17 @@ int lze_plan_refused(lua_State *L, const lze_Plan *p, const lze_Outcome *out);
 /* lze_run.c: enqueue one run; raises.  The plan's table is at stack index
    `table`.  The command belongs to the plan. */
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool timed);
+/* Run at once where nothing has to be done or waited for before that, and the
+   plan is one that needs nothing of Lua's: false where that is not so.  Needs
+   no Lua state and raises nothing; afterwards lze_plan_complete, unless the
+   attempt is over, waits for what takes longer, or raises what has failed. */
+typedef struct lze_Attempt {
+  bool over;
+  lze_Command *command;         /* in flight; NULL: refused */
+  lze_Outcome out;
+} lze_Attempt;
+bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a);
+void lze_plan_complete(lua_State *L, const lze_Plan *p, const lze_Attempt *a);
 /* Go on with runs that have parts on the host.  What their callbacks raise is
    kept for who waits for them. */
 void lze_runs_advance(lua_State *L);

@@ -40,32 +40,42 @@ static void tapes_drop(lze_Tape **tapes, uint32_t *count) {
   *count = 0;
 }
 
+/* Where the lists of a lane are, which lie side by side. */
+static struct lze_Chain *score_chain(const lze_Score *s, uint32_t parity,
+                                     uint32_t segment, uint32_t lane) {
+  return &s->chains[(parity * s->segment_count + segment) * s->lane_count +
+                    lane];
+}
+
 /* What the plan has recorded; NULL without memory. */
 static lze_Score *score_new(const lze_Plan *p) {
   uint32_t hosts = 0, segments = p->schedule.segment_count;
+  size_t chains = (size_t)p->parities * segments * p->schedule.lane_count;
   for (uint32_t i = 0; i < p->count; i++) hosts += p->nodes[i].host;
-  lze_Score *s = calloc(1, sizeof *s + p->tape_count * sizeof *s->tapes +
-                               hosts * sizeof *s->hosts +
-                               segments * sizeof *s->used);
+  lze_Score *s = calloc(
+      1, sizeof *s + p->tape_count * (sizeof *s->tapes + sizeof *s->lists) +
+             chains * sizeof *s->chains + hosts * sizeof *s->hosts);
   if (s == NULL) return NULL;
   s->owners = 1;
   s->tapes = (lze_Tape **)(s + 1);
-  s->hosts = (struct lze_HostStep *)(s->tapes + p->tape_count);
-  s->used = (uint32_t *)(s->hosts + hosts);
+  s->lists = (ze_command_list_handle_t *)(s->tapes + p->tape_count);
+  s->chains = (struct lze_Chain *)(s->lists + p->tape_count);
+  s->hosts = (struct lze_HostStep *)(s->chains + chains);
   s->tape_count = p->tape_count;
   s->segment_count = segments;
   s->lane_count = p->schedule.lane_count;
   for (uint32_t i = 0; i < p->tape_count; i++) {
-    s->tapes[i] = p->tapes[i];
-    lze_own(&s->tapes[i]->o);
+    lze_Tape *t = p->tapes[i];
+    struct lze_Chain *chain = score_chain(s, t->parity, t->segment, t->lane);
+    s->tapes[i] = t;
+    lze_own(&t->o);
+    s->lists[i] = t->handle;
+    if (chain->count++ == 0) chain->first = i;
   }
-  for (uint32_t i = 0; i < segments; i++) s->used[i] = 1; /* lane 0 always */
   for (uint32_t i = 0; i < p->count; i++) {
     const lze_Node *n = &p->nodes[i];
     if (n->host)
       s->hosts[s->host_count++] = (struct lze_HostStep){n->segment, i};
-    else
-      s->used[n->segment] |= 1u << n->lane;
   }
   return s;
 }
@@ -449,69 +459,13 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
   lze_score_disown(p->score);
   p->score = score;
   tapes_drop(p->old_tapes, &p->old_count);
+  lze_unreserve(p->reserve); /* it may have to hold more now */
+  p->reserve = NULL;
+  p->checked = 0;
   p->stale = false;
 }
 
 /* --- running -------------------------------------------------------------- */
-
-/* So many lists go into one call. */
-enum { CALL_LISTS = 64 };
-
-/* The next lists of a lane, from tape `*at` on; returns how many. */
-static uint32_t lane_lists(const lze_Score *s, uint32_t parity,
-                           uint32_t segment, uint32_t lane, uint32_t *at,
-                           ze_command_list_handle_t *lists) {
-  uint32_t n = 0;
-  for (; *at < s->tape_count && n < CALL_LISTS; ++*at) {
-    const lze_Tape *t = s->tapes[*at];
-    if (t->parity == parity && t->segment == segment && t->lane == lane)
-      lists[n++] = t->handle;
-  }
-  return n;
-}
-
-/* Give the lists of one lane to its queue.  Where some were given before one
-   was refused, nothing can tell when those are over. */
-static bool submit_lane(lze_Plan *p, const lze_Score *s, uint32_t parity,
-                        uint32_t segment, uint32_t lane, lze_Outcome *out) {
-  ze_command_list_handle_t lists[CALL_LISTS];
-  uint32_t at = 0, n;
-  for (bool begun = false;
-       (n = lane_lists(s, parity, segment, lane, &at, lists)) > 0;
-       begun = true)
-    if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane], n,
-                lists, NULL)) {
-      p->lost = p->lost || begun;
-      return false;
-    }
-  return true;
-}
-
-/* Append those of lane 0 to the list of the plan's queue, behind what is there
-   and `waits`.  Where some were given before one was refused, what that list
-   gets later is behind them. */
-static bool append_lane(lze_Plan *p, const lze_Score *s, uint32_t parity,
-                        uint32_t segment, ze_event_handle_t signal,
-                        uint32_t wait_count, ze_event_handle_t *waits,
-                        lze_Outcome *out) {
-  static const char call[] = "zeCommandListImmediateAppendCommandListsExp";
-  ze_command_list_handle_t lists[CALL_LISTS], more[CALL_LISTS];
-  uint32_t at = 0;
-  uint32_t n = lane_lists(s, parity, segment, 0, &at, lists);
-  do { /* only the last call signals */
-    uint32_t next = lane_lists(s, parity, segment, 0, &at, more);
-    if (!lze_outcome(out, call,
-                     lze_append_lists(p->device->driver, p->queue->list, n,
-                                      lists, next == 0 ? signal : NULL,
-                                      wait_count,
-                                      wait_count > 0 ? waits : NULL)))
-      return false;
-    memcpy(lists, more, next * sizeof *more);
-    wait_count = 0;
-    n = next;
-  } while (n > 0);
-  return true;
-}
 
 /* Lane 0 is last, here or, where it goes into a list, after this: it lets the
    others go, of which *given has those that are with the device. */
@@ -519,8 +473,10 @@ static bool submit_segment(lze_Plan *p, const lze_Score *s, uint32_t parity,
                            uint32_t segment, uint32_t *given,
                            lze_Outcome *out) {
   for (uint32_t lane = s->lane_count; lane-- > (p->direct ? 1 : 0);) {
-    if (!(s->used[segment] >> lane & 1)) continue;
-    if (!submit_lane(p, s, parity, segment, lane, out)) {
+    const struct lze_Chain *chain = score_chain(s, parity, segment, lane);
+    if (chain->count == 0) continue;
+    if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane],
+                chain->count, s->lists + chain->first, NULL)) {
       p->broken = true;
       return false;
     }
@@ -562,27 +518,32 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
                 lze_command_event(c), 0, NULL);
 }
 
-/* The segment in the list of the plan's queue itself. */
-static bool give_direct(lze_Plan *p, const lze_Score *s, lze_Command *c,
+/* The segment in the list of the plan's queue itself: that of lane 0 behind
+   what is there and the gate's waits. */
+static bool give_direct(lze_Plan *p, const lze_Score *s, const lze_Gate *gate,
                         uint32_t segment, uint32_t parity, bool last,
                         uint32_t count, uint32_t *given, lze_Outcome *out) {
-  ze_event_handle_t signal = last ? lze_command_event(c) : p->done->handle;
+  const struct lze_Chain *chain = score_chain(s, parity, segment, 0);
   if (!submit_segment(p, s, parity, segment, given, out)) return false;
-  if (append_lane(p, s, parity, segment, signal, count, c->wait_handles, out))
+  if (lze_outcome(out, "zeCommandListImmediateAppendCommandListsExp",
+                  lze_append_lists(p->device->driver, p->queue->list,
+                                   chain->count, s->lists + chain->first,
+                                   last ? gate->end : p->done->handle, count,
+                                   count > 0 ? gate->waits : NULL)))
     return true;
   p->broken = true;
   return false;
 }
 
-bool lze_plan_give(lze_Plan *p, const lze_Score *s, lze_Command *c,
+bool lze_plan_give(lze_Plan *p, const lze_Score *s, const lze_Gate *gate,
                    uint32_t segment, uint32_t parity, bool last,
                    lze_Outcome *out) {
   lze_Queue *q = p->queue;
-  uint32_t count = c->wait_count, given = 0;
+  uint32_t count = gate->wait_count, given = 0;
   bool good = true;
   if (!q->native_order && count > 0) { /* what is below must not overtake */
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, count,
-                  c->wait_handles);
+                  gate->waits);
     count = 0;
   }
   /* Whoever waits for `done` must not see that of before: the queue, or the
@@ -592,23 +553,24 @@ bool lze_plan_give(lze_Plan *p, const lze_Score *s, lze_Command *c,
   else if (good && !p->direct)
     good = ZE_TRY(out, zeCommandListAppendEventReset, q->list,
                   p->done->handle);
-  if (good && c->first != NULL && segment == 0) {
-    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, c->first->handle,
-                  count, c->wait_handles);
+  if (good && gate->first != NULL && segment == 0) {
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, gate->first,
+                  count, gate->waits);
     count = 0;
   }
   if (good && p->direct)
-    good = give_direct(p, s, c, segment, parity, last, count, &given, out);
+    good = give_direct(p, s, gate, segment, parity, last, count, &given,
+                       out);
   else
     good = good &&
            ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
-                  count, count > 0 ? c->wait_handles : NULL) &&
+                  count, count > 0 ? gate->waits : NULL) &&
            submit_segment(p, s, parity, segment, &given, out);
   if (good && (!last || p->direct)) return true;
   lze_Outcome end;
   if (!p->lost &&
       !((good || release_lanes(p, s, given, &end)) &&
-        insist(p, lze_command_event(c), good ? p->done : NULL, &end))) {
+        insist(p, gate->end, good ? p->done : NULL, &end))) {
     if (good) *out = end;
     p->broken = p->lost = true;
   }

@@ -128,11 +128,19 @@ static bool run_call_back(lua_State *L, struct lze_Run *r) {
   return good;
 }
 
+static lze_Gate gate_of(const lze_Command *c) {
+  return (lze_Gate){.end = lze_command_event(c),
+                    .first = c->first != NULL ? c->first->handle : NULL,
+                    .waits = c->wait_handles,
+                    .wait_count = c->wait_count};
+}
+
 /* Give the run's segment to the device; false when the run is over. */
 static bool run_give(struct lze_Run *r) {
   lze_Plan *p = r->plan;
   lze_Outcome out;
-  if (lze_plan_give(p, r->score, r->command, r->segment, r->parity, false,
+  lze_Gate gate = gate_of(r->command);
+  if (lze_plan_give(p, r->score, &gate, r->segment, r->parity, false,
                     &out)) {
     r->given = true;
     return true;
@@ -256,8 +264,7 @@ void lze_run_drop(lze_State *S, struct lze_Run *r) {
 /* --- starting ----------------------------------------------------------- */
 
 /* Everything that the command of a run uses. */
-static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
-  lze_Command *c = lze_begin(L, p->queue, p->name, timed, NULL);
+static void run_use(lua_State *L, lze_Plan *p, lze_Command *c) {
   lze_command_pin(L, c, &p->o);
   for (uint32_t i = 0; i < p->score->tape_count; i++)
     lze_command_pin(L, c, &p->score->tapes[i]->o);
@@ -265,9 +272,20 @@ static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
     const lze_Access *a = &p->captured[i];
     lze_command_use(L, c, a->storage, a->first, a->last, a->write);
   }
+}
+
+static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
+  lze_Command *c = lze_begin(L, p->queue, p->name, timed, NULL);
+  run_use(L, p, c);
   lze_command_order(L, c);
   if (timed) lze_command_time_first(L, c);
   return c;
+}
+
+static void run_count(lze_Plan *p) {
+  p->runs++;
+  if (++p->parity == p->parities) p->parity = 0;
+  p->o.context->state->launches += p->tasks;
 }
 
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
@@ -292,8 +310,10 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   lze_Command *c = run_begin(L, p, timed);
   lze_Outcome out;
   bool good = true;
-  if (r == NULL)
-    good = lze_plan_give(p, p->score, c, 0, p->parity, true, &out);
+  if (r == NULL) {
+    lze_Gate gate = gate_of(c);
+    good = lze_plan_give(p, p->score, &gate, 0, p->parity, true, &out);
+  }
   if (p->lost) /* it holds what it uses for ever */
     c->state->stranded = true;
   else
@@ -302,8 +322,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = c;
   lze_command_own(c);
-  p->runs++;
-  p->parity = (p->parity + 1) % p->parities;
+  run_count(p);
   if (r != NULL) {
     p->spare = NULL;
     r->plan = p;
@@ -318,4 +337,56 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
     if (!run_is_behind(c->state, r)) run_give(r);
   }
   return c;
+}
+
+/* --- at once ------------------------------------------------------------ */
+
+/* Whether a run would find nothing to do or to wait for before it. */
+static bool run_is_free(const lze_Plan *p) {
+  if (p->o.closed || p->stale || p->broken || p->reserve == NULL ||
+      p->queue->tail != NULL)
+    return false;
+  const lze_State *S = p->o.context->state;
+  if (p->checked != S->closes || S->runs != NULL || S->calling != NULL)
+    return false;
+  for (uint32_t i = 0; i < p->captured_count; i++)
+    if (p->captured[i].storage->uses != NULL) return false;
+  return true;
+}
+
+bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
+  if (!run_is_free(p)) return false;
+  lze_Context *context = p->o.context;
+  lze_EventSlot *slot = lze_event_take(context, false, &a->out);
+  if (slot == NULL) return false;
+  lze_Gate gate = {.end = slot->handle};
+  bool good = lze_plan_give(p, p->score, &gate, 0, p->parity, true,
+                            &a->out);
+  if (good) {
+    run_count(p);
+    /* Until this is over the state does nothing else, so that nothing needs to
+       know of the run. */
+    a->over = ZE(zeEventHostSynchronize, slot->handle, LZE_SLICE_NS) ==
+              ZE_RESULT_SUCCESS;
+    if (a->over) {
+      lze_event_give(context, slot);
+      return true;
+    }
+  }
+  lze_Command *c = p->reserve;
+  p->reserve = NULL;
+  lze_begin_reserved(c, p->queue, p->name, slot);
+  run_use(NULL, p, c);
+  if (p->lost) /* it holds what it uses for ever */
+    c->state->stranded = true;
+  else
+    lze_end(c);
+  a->over = false;
+  a->command = good ? c : NULL;
+  return true;
+}
+
+void lze_plan_complete(lua_State *L, const lze_Plan *p, const lze_Attempt *a) {
+  if (a->command == NULL) lze_plan_refused(L, p, &a->out);
+  lze_command_wait(L, a->command, UINT64_MAX);
 }

@@ -455,6 +455,81 @@ static void test_plans(void) {
   lze->drop_plan(plan);
 }
 
+static lze_PlanRef *inner;
+static int inner_codes[3];
+
+/* A callback of a plan, which runs others: its own, one on the same buffer, and
+   one that it closes. */
+static int call_inside(lua_State *L) {
+  lze_ErrorInfo error;
+  static int n;
+  inner_codes[n++ % 3] = lze->run_plan(L, inner, &error);
+  return 0;
+}
+
+/* What runs at once, and what cannot. */
+static void test_runs(void) {
+  lua_State *L = state_open();
+  lua_register(L, "call", call_inside);
+  script(L, "local lze = require 'lze' m = lze.load 'kernels/spec.spv' "
+            "x = lze.buffer('int', 4) y = lze.buffer('uint', 1) "
+            "plan = lze.graph 'plain':task('add', m.add, 4, x, 1):compile() "
+            "long = lze.graph 'long':task('spin', m.spin, 1, y, 60000000)"
+            ":compile() "
+            "outer = lze.graph 'outer':task('add', m.add, 4, x, 10)"
+            ":call('call', call):task('more', m.add, 4, x, 100):compile() "
+            "return x, plan, long, outer");
+  lze_PlanRef *plan, *slow, *outer;
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
+  const int *x = info.pointer;
+  CODE(LZE_OK, lze->keep_plan(L, 2, &plan, &error));
+  CODE(LZE_OK, lze->keep_plan(L, 3, &slow, &error));
+  CODE(LZE_OK, lze->keep_plan(L, 4, &outer, &error));
+  lua_settop(L, 0);
+
+  /* Longer than lze waits without looking around. */
+  for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, slow, &error));
+
+  /* In a callback, where a run before it has not ended. */
+  inner = plan;
+  for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  EQUAL(x[3], 3);
+  for (int i = 0; i < 2; i++) CODE(LZE_OK, lze->run_plan(L, outer, &error));
+  EQUAL(x[3], 3 + 2 * 111);
+  inner = outer;
+  CODE(LZE_OK, lze->run_plan(L, outer, &error));
+  EQUAL(x[3], 3 + 2 * 111 + 110);
+  EQUAL(inner_codes[0], LZE_OK);
+  EQUAL(inner_codes[1], LZE_OK);
+  EQUAL(inner_codes[2], LZE_EMISUSE);
+
+  /* Behind what a script has enqueued, and one that was started. */
+  script(L, "m.add(4, x, 1000)");
+  CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  EQUAL(x[0], 1336);
+  CODE(LZE_OK, lze->start_plan(L, plan, &error));
+  CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  EQUAL(x[0], 1338);
+  lua_settop(L, 0);
+
+  /* Changed, and closed. */
+  script(L, "plan:set('add', 'n', 5)");
+  for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  EQUAL(x[0], 1353);
+  script(L, "plan:close()");
+  REFUSED(LZE_EMISUSE, "closed", lze->run_plan(L, plan, &error));
+  REFUSED(LZE_EMISUSE, "closed", lze->start_plan(L, plan, &error));
+  script(L, "m:close()");
+  REFUSED(LZE_EMISUSE, "closed", lze->run_plan(L, slow, &error));
+  EQUAL(lua_gettop(L), 0);
+  CODE(LZE_OK, lze->close(L, &error));
+  REFUSED(LZE_EMISUSE, "closed", lze->run_plan(L, slow, &error));
+  lze->drop_plan(plan);
+  lze->drop_plan(slow);
+  lze->drop_plan(outer);
+}
+
 /* --- states and threads ------------------------------------------------- */
 
 typedef struct Shared {
@@ -555,6 +630,7 @@ int main(void) {
   test_no_memory();
   test_failure();
   test_plans();
+  test_runs();
   test_share();
   test_share_release();
   MUST(zeContextDestroy(context));

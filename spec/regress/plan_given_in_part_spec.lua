@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
 -- Have a driver that behaves by a rule in a run of four lanes; the first %s is
--- what else the graph has.
+-- what else the graph has, the last what runs it.
 local script = [[
   local lze = require "lze"
   local function faults(rules)
@@ -26,7 +26,7 @@ local script = [[
   plan:run()
   assert(y[64] == 16)
   faults "%s"
-  local ok, err = pcall(function() plan:start():wait(60) end)
+  local ok, err = pcall(function() %s end)
   faults ""
   print(ok, err.object, err.call, err.code)
   print(select(2, pcall(plan.run, plan)))
@@ -50,11 +50,11 @@ local ways = {
     calls = {{execute, 1}, {execute, 2}, {execute, 3}, {execute, 4}}}}
 
 -- What such a process says, but for where, and the driver's report of it.
-local function run(more, rules, rule)
+local function run(more, rules, rule, how)
   local said, report
   process.with_directory(function(dir)
     process.write(dir .. "/rules", rules)
-    said = process.output(script:format(more, rule), {seconds = 120,
+    said = process.output(script:format(more, rule, how), {seconds = 120,
       env = {ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
         ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
         ZE_FAULT_CONTROL = dir .. "/rules",
@@ -81,10 +81,12 @@ describe("a run of which some lists are refused", function()
       it("fails, and what it uses goes when the rest is over, " .. what ..
         ", " .. where, function()
         local function fails(call, n, code, name)
-          local out, report = run(more, way.rules,
-            ("fail %s %d %s"):format(call, n, code))
-          assert.equal(said(call, name, 0), out)
-          assert.is_nil(report:match "[1-9]%d* live")
+          for _, how in ipairs {"plan:start():wait(60)", "plan:run()"} do
+            local out, report = run(more, way.rules,
+              ("fail %s %d %s"):format(call, n, code), how)
+            assert.equal(said(call, name, 0), out)
+            assert.is_nil(report:match "[1-9]%d* live")
+          end
         end
         for _, call in ipairs(way.calls) do
           fails(call[1], call[2], "0x7ffffffe", "ERROR_UNKNOWN")
@@ -96,12 +98,14 @@ describe("a run of which some lists are refused", function()
       it("leaks what a lost device may still use, " .. what .. ", " .. where,
       function()
         local last = way.calls[#way.calls]
-        local out, report = run(more, way.rules,
-          ("lost %s %d"):format(last[1], last[2]))
-        assert.equal(said(last[1], "ERROR_DEVICE_LOST", 2), out)
-        -- All but the list of the default queue.
-        local made, live = report:match "list: (%d+) made.- (%d+) live"
-        assert.equal(made - 1, tonumber(live))
+        for _, how in ipairs {"plan:start():wait(60)", "plan:run()"} do
+          local out, report = run(more, way.rules,
+            ("lost %s %d"):format(last[1], last[2]), how)
+          assert.equal(said(last[1], "ERROR_DEVICE_LOST", 2), out)
+          -- All but the list of the default queue.
+          local made, live = report:match "list: (%d+) made.- (%d+) live"
+          assert.equal(made - 1, tonumber(live))
+        end
       end)
     end
   end

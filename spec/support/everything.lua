@@ -432,6 +432,13 @@ part("task graphs", function()
   swaps:close()
 end)
 
+part("runs that nothing has to be done for", function()
+  local x = lze.buffer("int", 64)
+  local plan <close> = lze.graph():task("add", spec().add, 64, x, 1):compile()
+  for _ = 1, 4 do plan:run() end
+  same(filled(64, 4), x:read())
+end)
+
 part("a callback that fails", function()
   local x = lze.buffer("int", 4)
   local plan = lze.graph():task("add", spec().add, 4, x, 1)
