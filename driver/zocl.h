@@ -537,6 +537,10 @@ cl_int zocl_transfer_copy_region(const zocl_place *place, const void *args,
 cl_int zocl_transfer_report(const zocl_place *place, const void *args,
                             size_t args_size);
 
+/* Free malloc'ed memory when `last` is done, the event of the place's last
+   command, which becomes what is to tell of its end. */
+void zocl_place_free(const zocl_place *place, cl_event last, void *memory);
+
 /* A command that does nothing but wait. */
 cl_int zocl_place_wait(const zocl_place *place, cl_event *event);
 
@@ -656,9 +660,7 @@ ze_result_t zocl_sampler_argument(const zocl_kernel *kernel, uint32_t index,
                                   const void *value, void *place);
 
 /* Put a copy, as it was appended, into a queue. */
-cl_int zocl_image_enqueue(const zocl_device *device, cl_command_queue queue,
-                          const void *args, cl_uint count,
-                          const cl_event *waits, cl_event *event);
+cl_int zocl_image_enqueue(const zocl_place *place, const void *args);
 
 /* ------------------------------------------------------------------------
  * zocl_thread.c: threads of the driver's own.

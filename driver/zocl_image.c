@@ -614,25 +614,80 @@ typedef struct image_copy {
   size_t to_origin[3], from_origin[3], region[3], row_pitch, slice_pitch;
 } image_copy;
 
-cl_int zocl_image_enqueue(const zocl_device *device, cl_command_queue queue,
-                          const void *args, cl_uint count,
-                          const cl_event *waits, cl_event *event)
+/* Between an image and memory that the host may touch. */
+static cl_int host_enqueue(const zocl_place *place, const image_copy *c)
+{
+  zocl_cl *cl = place->device->driver->cl;
+  if (c->from == NULL)
+    return cl->clEnqueueWriteImage(place->queue, c->to->mem, CL_FALSE,
+                                   c->to_origin, c->region, c->row_pitch,
+                                   c->slice_pitch, c->memory, place->count,
+                                   place->waits, place->event);
+  return cl->clEnqueueReadImage(place->queue, c->from->mem, CL_FALSE,
+                                c->from_origin, c->region, c->row_pitch,
+                                c->slice_pitch, c->memory, place->count,
+                                place->waits, place->event);
+}
+
+/* Between an image and memory of a device, which OpenCL does not take for the
+   host's: by way of memory of ours, in which rows follow each other. */
+static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
+{
+  const zocl_image *image = c->to != NULL ? c->to : c->from;
+  size_t row = c->region[0] * image->pixel_bytes;
+  size_t slice = row * c->region[1];
+  void *staging = malloc(slice * c->region[2]);
+  if (staging == NULL) return CL_OUT_OF_HOST_MEMORY;
+  image_copy packed = *c;
+  packed.memory = staging;
+  packed.row_pitch = packed.slice_pitch = 0;
+  const ze_copy_region_t box = {.width = (uint32_t)row,
+                                .height = (uint32_t)c->region[1],
+                                .depth = (uint32_t)c->region[2]};
+  size_t row_pitch = c->row_pitch > 0 ? c->row_pitch : row;
+  size_t slice_pitch = c->slice_pitch > row_pitch
+                           ? c->slice_pitch
+                           : row_pitch * c->region[1];
+  zocl_copy_region rows = {.to_region = box, .from_region = box};
+  bool reads = c->to == NULL;
+  rows.to = reads ? c->memory : staging;
+  rows.from = reads ? staging : c->memory;
+  rows.to_pitch = (uint32_t)(reads ? row_pitch : row);
+  rows.to_slice = (uint32_t)(reads ? slice_pitch : slice);
+  rows.from_pitch = (uint32_t)(reads ? row : row_pitch);
+  rows.from_slice = (uint32_t)(reads ? slice : slice_pitch);
+  cl_event last = NULL;
+  zocl_place first = *place, second = *place;
+  first.event = NULL;
+  second.count = 0;
+  second.waits = NULL;
+  second.event = &last;
+  cl_int error = reads ? host_enqueue(&first, &packed)
+                       : zocl_transfer_copy_region(&first, &rows, sizeof rows);
+  if (error != CL_SUCCESS) {
+    free(staging);
+    return error;
+  }
+  error = reads ? zocl_transfer_copy_region(&second, &rows, sizeof rows)
+                : host_enqueue(&second, &packed);
+  /* Where the first goes on alone, what it uses stays. */
+  if (error == CL_SUCCESS) zocl_place_free(place, last, staging);
+  return error;
+}
+
+cl_int zocl_image_enqueue(const zocl_place *place, const void *args)
 {
   const image_copy *c = args;
-  zocl_cl *cl = device->driver->cl;
-  if (count == 0) waits = NULL;
-  if (c->from == NULL)
-    return cl->clEnqueueWriteImage(queue, c->to->mem, CL_FALSE, c->to_origin,
-                                   c->region, c->row_pitch, c->slice_pitch,
-                                   c->memory, count, waits, event);
-  if (c->to == NULL)
-    return cl->clEnqueueReadImage(queue, c->from->mem, CL_FALSE,
-                                  c->from_origin, c->region, c->row_pitch,
-                                  c->slice_pitch, c->memory, count, waits,
-                                  event);
-  return cl->clEnqueueCopyImage(queue, c->from->mem, c->to->mem,
-                                c->from_origin, c->to_origin, c->region, count,
-                                waits, event);
+  const zocl_driver *driver = place->device->driver;
+  ze_memory_type_t type;
+  if (c->memory == NULL)
+    return driver->cl->clEnqueueCopyImage(
+        place->queue, c->from->mem, c->to->mem, c->from_origin, c->to_origin,
+        c->region, place->count, place->waits, place->event);
+  if (!driver->memory->any_pointer && zocl_memory_find(c->memory, &type) &&
+      type == ZE_MEMORY_TYPE_DEVICE)
+    return staged_enqueue(place, c);
+  return host_enqueue(place, c);
 }
 
 /* The part of an image that `region` is, or all of it.  What the image's type

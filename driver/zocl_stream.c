@@ -357,8 +357,7 @@ static ze_result_t command_enqueue(zocl_stream *stream,
     }
     return zocl_indirect_enqueue(&place, stream->side, command);
   case ZOCL_COMMAND_IMAGE:
-    error = zocl_image_enqueue(stream->device, stream->queue, command->args,
-                               count, waits, event);
+    error = zocl_image_enqueue(&place, command->args);
     break;
   case ZOCL_COMMAND_NOTHING:
     error = zocl_place_wait(&place, event);

@@ -119,11 +119,25 @@ static void report_write_at(void *args)
   zocl_report_write(*report);
 }
 
-static void CL_CALLBACK report_done(cl_event event, cl_int status, void *data)
+static void CL_CALLBACK place_done(cl_event event, cl_int status, void *data)
 {
   (void)event;
   (void)status;
   free(data);
+}
+
+/* Without a callback nothing tells when it is used no more. */
+void zocl_place_free(const zocl_place *place, cl_event last, void *memory)
+{
+  zocl_cl *cl = place->device->driver->cl;
+  if (place->event != NULL) {
+    cl->clRetainEvent(last);
+    *place->event = last;
+  }
+  if (cl->clSetEventCallback(last, CL_COMPLETE, place_done, memory) !=
+      CL_SUCCESS)
+    memory = NULL;
+  cl->clReleaseEvent(last);
 }
 
 /* Times that are to go to memory of a device are first written down by a
@@ -161,13 +175,6 @@ cl_int zocl_transfer_report(const zocl_place *place, const void *args,
     zocl_report_keep(report);
     return error;
   }
-  if (place->event != NULL) {
-    driver->cl->clRetainEvent(last);
-    *place->event = last;
-  }
-  if (driver->cl->clSetEventCallback(last, CL_COMPLETE, report_done, report) !=
-      CL_SUCCESS)
-    report = NULL;
-  driver->cl->clReleaseEvent(last);
+  zocl_place_free(place, last, report);
   return CL_SUCCESS;
 }

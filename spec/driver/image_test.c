@@ -133,6 +133,39 @@ static void test_type(ze_image_type_t type, const char *name, uint32_t height,
                  (x < part.width ? in[from] : 0xeeeeeeee);
       }
   EQUAL(wrong, 0);
+
+  /* The same part there and back by way of memory of the device. */
+  const size_t box_bytes = 4 * slice * (part.depth + 1);
+  const ze_device_mem_alloc_desc_t on_device = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  const unsigned char room = 0xee;
+  uint32_t *back = shared_new(s, box_bytes);
+  void *held;
+  MUST(zeMemAllocDevice(s.context, &on_device, box_bytes, 0, s.device, &held));
+  fill(box, slice * (part.depth + 1), 200);
+  MUST(zeCommandListAppendMemoryCopy(now, held, box, box_bytes, NULL, 0, NULL));
+  MUST(zeCommandListAppendImageCopyFromMemoryExt(
+      now, image, held, &part, rows ? 4 * row : 0, slices ? 4 * slice : 0,
+      NULL, 0, NULL));
+  MUST(zeCommandListAppendMemoryFill(now, held, &room, 1, box_bytes, NULL, 0,
+                                     NULL));
+  MUST(zeCommandListAppendImageCopyToMemoryExt(
+      now, held, image, &part, rows ? 4 * row : 0, slices ? 4 * slice : 0,
+      NULL, 0, NULL));
+  MUST(zeCommandListAppendMemoryCopy(now, back, held, box_bytes, NULL, 0,
+                                     NULL));
+  wait_now();
+  wrong = 0;
+  for (uint32_t z = 0; z < part.depth; z++)
+    for (uint32_t y = 0; y < part.height; y++)
+      for (uint32_t x = 0; x < row; x++) {
+        uint32_t at = z * slice + y * row + x;
+        wrong += back[at] != (x < part.width ? box[at] : 0xeeeeeeee);
+      }
+  EQUAL(wrong, 0);
+  MUST(zeMemFree(s.context, held));
+  MUST(zeMemFree(s.context, back));
+
   fill(box, slice * (part.depth + 1), 100);
   MUST(zeCommandListAppendImageCopyFromMemoryExt(
       now, image, box, &part, rows ? 4 * row : 0, slices ? 4 * slice : 0, NULL,
