@@ -93,12 +93,12 @@ static void kept_give(void *block, size_t size)
   pthread_mutex_unlock(&kept.lock);
 }
 
+/* MAP_FAILED: no memory. */
 static char *map(size_t size)
 {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   /* cppcheck-suppress invalidFunctionArg ; there is no file */
-  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return at != MAP_FAILED ? at : NULL;
+  return mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
 /* Pages so aligned; what surrounds them is given back. */
@@ -107,17 +107,19 @@ static void *map_aligned(size_t size, size_t alignment)
   size_t more = alignment > ZOCL_PAGE_BYTES ? alignment : 0;
   if (size > SIZE_MAX - more) return NULL;
   char *at = map(size + more);
-  if (at == NULL) {
+  if (at == MAP_FAILED) {
     pthread_mutex_lock(&kept.lock);
     kept_shrink(KEPT_BYTES);
     pthread_mutex_unlock(&kept.lock);
     at = map(size + more);
   }
-  if (at == NULL || more == 0) return at;
+  if (at == MAP_FAILED) return NULL;
+  if (more == 0) return at;
   size_t before = (alignment - (uintptr_t)at % alignment) % alignment;
+  char *begin = at + before;
   if (before > 0) munmap(at, before);
-  if (more > before) munmap(at + before + size, more - before);
-  return at + before;
+  if (more > before) munmap(begin + size, more - before);
+  return begin;
 }
 
 static void *host_allocate(zocl_driver *driver, zocl_device *device,

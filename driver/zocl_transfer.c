@@ -126,7 +126,7 @@ static void CL_CALLBACK place_done(cl_event event, cl_int status, void *data)
   free(data);
 }
 
-/* Without a callback nothing tells when it is used no more. */
+/* Without a callback nothing tells when it is used no more, and it stays. */
 void zocl_place_free(const zocl_place *place, cl_event last, void *memory)
 {
   zocl_cl *cl = place->device->driver->cl;
@@ -134,9 +134,7 @@ void zocl_place_free(const zocl_place *place, cl_event last, void *memory)
     cl->clRetainEvent(last);
     *place->event = last;
   }
-  if (cl->clSetEventCallback(last, CL_COMPLETE, place_done, memory) !=
-      CL_SUCCESS)
-    memory = NULL;
+  cl->clSetEventCallback(last, CL_COMPLETE, place_done, memory);
   cl->clReleaseEvent(last);
 }
 
