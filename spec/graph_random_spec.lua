@@ -171,9 +171,13 @@ local function try(mod, seed)
         for _, i in ipairs(written) do
           for j, w in pairs(values) do
             if j ~= i and type(w) == "table" then
-              local a = window(values[i].data, values[i].from, n)
-              local b = window(w.data, w.from, n)
-              local alike = a.from == b.from and signature:sub(j, j) == "w"
+              -- On another device what overlaps is refused as a whole.
+              local whole = #devices > 1
+              local a = window(values[i].data, values[i].from,
+                whole and values[i].n or n)
+              local b = window(w.data, w.from, whole and w.n or n)
+              local alike = a.from == b.from and (w == values[i] or
+                not whole) and signature:sub(j, j) == "w"
               if overlap(a, b) and not alike then clean = false end
             end
           end

@@ -229,7 +229,28 @@ typedef struct Visit {
   int buffer, staging, shadow;  /* on the stack */
   uint32_t number;
   const lze_DeviceInfo *home;
+  bool written;
 } Visit;
+
+/* What two arguments share would come to two places, and one of them, gone back
+   last, would undo what was written to the other. */
+static void visits_check(lua_State *L, const Compiler *c, const lze_Step *task,
+                         const Visit *visits, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    lze_Access a = lze_buffer_span(lze_test_buffer(L, visits[i].buffer));
+    for (uint32_t j = 0; j < i; j++) {
+      lze_Access b = lze_buffer_span(lze_test_buffer(L, visits[j].buffer));
+      if (visits[i].number == visits[j].number || a.storage != b.storage ||
+          a.first >= b.last || b.first >= a.last ||
+          !(visits[i].written || visits[j].written))
+        continue;
+      lua_pushfstring(L, "arguments %d and %d overlap, in memory of another "
+                         "device", visits[j].argument - 2,
+                      visits[i].argument - 2);
+      compile_problem(L, c, task);
+    }
+  }
+}
 
 /* Push what the buffer on the top of the stack comes to on that device, and
    by way of which memory: the same for all tasks there. Returns its number.
@@ -314,16 +335,16 @@ static void compile_visits(lua_State *L, const Compiler *c,
   lze_getoption(L, c->table, "stubs");
   int stubs = lua_gettop(L);
   for (uint32_t i = 0; i < n; i++) {
-    const Visit *t = &visits[i];
+    Visit *t = &visits[i];
     lua_pushvalue(L, t->shadow);
     lua_rawget(L, stubs);
     const lze_Buffer *stub = lze_test_buffer(L, -1);
-    bool written = c->p->steps[task].empty; /* who knows */
+    t->written = c->p->steps[task].empty; /* who knows */
     for (uint32_t a = 0; a < c->p->nodes[task].access_count; a++)
       if (c->p->nodes[task].accesses[a].storage == stub->storage)
-        written = written || c->p->nodes[task].accesses[a].write;
+        t->written = t->written || c->p->nodes[task].accesses[a].write;
     lua_pop(L, 1);
-    if (!written) continue;
+    if (!t->written) continue;
     lua_pushfstring(L, "%s (argument %d from the device)", name,
                     t->argument - 2);
     compile_move(L, c, t->staging, t->shadow, device);
@@ -333,6 +354,7 @@ static void compile_visits(lua_State *L, const Compiler *c,
     compile_move(L, c, t->buffer, t->staging, t->home);
     visit_leg(c, t, LZE_LEG_BACK);
   }
+  visits_check(L, c, &c->p->steps[task], visits, n);
   lua_settop(L, step - 1);
 }
 
