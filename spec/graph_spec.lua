@@ -148,6 +148,26 @@ describe("task graphs", function()
     assert.is_nil(dot:find('"g.low" -> "g.low again"', 1, true))
   end)
 
+  it("stay below their limit of memory when a buffer is set", function()
+    local x, y = lze.buffer("int", 10), lze.buffer("int", 10)
+    local large = lze.buffer("int", 30)
+    local plan = lze.graph "g":task("one", mod.set, 10, x, 1)
+      :task("two", mod.set, 10, y, 2):compile {memory_bytes = 100}
+    plan:run()
+    assert.equal("graph g: memory_bytes: it needs 160 bytes, 0 for its " ..
+      "transient buffers, of 100", expect.misuse(function()
+        plan:set("one", 1, large)
+      end))
+    -- Nothing has changed.
+    x:fill(0)
+    plan:run()
+    assert.same({1, 2, 0}, {x[10], y[10], large[1]})
+    plan:set("one", 1, y):run()
+    assert.equal(2, y[1])
+    plan:set("two", 1, x):run()
+    assert.same({2, 1}, {x[1], y[1]})
+  end)
+
   it("set arguments, ranges and buffers between runs", function()
     local x, y = lze.buffer("int", 100), lze.buffer("int", 100)
     local plan = lze.graph "g":task("set", mod.set, 100, x, 1):compile()

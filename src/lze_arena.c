@@ -208,8 +208,7 @@ static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
   lua_rawseti(L, arenas, (lua_Integer)place + 1);
 }
 
-void lze_plan_place(lua_State *L, lze_Plan *p, int table,
-                       lua_Integer limit) {
+void lze_plan_place(lua_State *L, lze_Plan *p, int table) {
   int top = lua_gettop(L);
   lze_getoption(L, table, "stubs");
   int stubs = lua_gettop(L);
@@ -240,11 +239,11 @@ void lze_plan_place(lua_State *L, lze_Plan *p, int table,
   size_t transient = used;
   for (uint32_t i = 0; i < p->storage_count; i++)
     if (!plan_is_arena(p, p->storages[i])) used += p->storages[i]->bytes;
-  if (limit >= 0 && used > (size_t)limit)
+  if (p->limit >= 0 && used > (size_t)p->limit)
     luaL_error(L, "%s: memory_bytes: it needs %I bytes, %I for its transient "
                   "buffers, of %I",
                p->name, (LUAI_UACINT)used, (LUAI_UACINT)transient,
-               (LUAI_UACINT)limit);
+               (LUAI_UACINT)p->limit);
   lze_getoption(L, table, "arenas");
   int arenas = lua_gettop(L);
   for (uint32_t place = 0; place < LZE_MAX_PLACES; place++)

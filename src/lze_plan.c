@@ -273,6 +273,7 @@ int lze_plan_compile(lua_State *L) {
   box->plan = p;
   p->device = device;
   p->profile = profile;
+  p->limit = limit;
   p->batch_bytes = (size_t)batch;
   p->parities = 1;
   p->width = width < LZE_MAX_LANES ? (uint32_t)width : LZE_MAX_LANES;
@@ -299,7 +300,7 @@ int lze_plan_compile(lua_State *L) {
   lze_plan_spare(L, p, table);
   plan_order(L, p);
   p->queue = lze_new_queue(L, context, device);
-  lze_plan_place(L, p, table, limit);
+  lze_plan_place(L, p, table);
   lze_plan_record(L, p, table);
   lua_settop(L, plan);
   return 1;
@@ -570,6 +571,23 @@ static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
                  p->name, p->steps[i].name, lze_describe(L, -2));
 }
 
+static int arrange_protected(lua_State *L) {
+  lze_Plan *p = lua_touserdata(L, 1);
+  lze_plan_spare(L, p, 2);
+  plan_order(L, p);
+  lze_plan_place(L, p, 2);
+  return 0;
+}
+
+/* Find the order and the memory again. Returns LUA_OK, or an error that is on
+   the stack. */
+static int plan_arrange(lua_State *L, lze_Plan *p, int table) {
+  lua_pushcfunction(L, arrange_protected);
+  lua_pushlightuserdata(L, p);
+  lua_pushvalue(L, table);
+  return lua_pcall(L, 2, 0, 0);
+}
+
 /* plan:set(task, argument, value) -> plan
    argument: its number or name, 0 for the global size.  What runs already is
    not affected. */
@@ -626,10 +644,18 @@ static int plan_set(lua_State *L) {
   p->steps[i].version++;
   p->stale = true;
   bool broken = p->broken;
-  p->broken = true; /* should memory run out */
-  lze_plan_spare(L, p, table);
-  plan_order(L, p);
-  lze_plan_place(L, p, table, -1);
+  p->broken = true; /* should it not fit any more, nor be as it was */
+  if (plan_arrange(L, p, table) != LUA_OK) {
+    int error = lua_gettop(L);
+    lua_pushvalue(L, old);
+    lua_rawseti(L, step, at);
+    if (lze_plan_look(L, p, table, step, i) == LUA_OK &&
+        plan_arrange(L, p, table) == LUA_OK)
+      p->broken = broken;
+    lua_settop(L, error);
+    if (lua_type(L, error) != LUA_TSTRING) return lua_error(L);
+    return luaL_error(L, "%s", lua_tostring(L, error));
+  }
   p->broken = broken;
   lua_settop(L, 1);
   return 1;

@@ -1504,6 +1504,7 @@ struct lze_Plan {
   lze_Schedule schedule;
   lze_Engine engines[LZE_MAX_ENGINES];
   uint32_t engine_count;
+  lua_Integer limit;            /* of the memory it uses, or -1 */
   uint32_t width;               /* the most queues that each engine may use */
   ze_command_queue_handle_t queues[LZE_MAX_LANES];
   lze_EventSlot *go, *done;     /* of lane 0 */
@@ -1569,8 +1570,8 @@ lze_Access lze_buffer_span(const lze_Buffer *b);
 bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn);
 /* Find out what a run touches and give the transient buffers, which have stubs
    by now, their memory: the maps of both parities get windows on it. Raises
-   where it all comes to more than `limit` bytes (-1: none). */
-void lze_plan_place(lua_State *L, lze_Plan *p, int table, lua_Integer limit);
+   where it all comes to more than its limit. */
+void lze_plan_place(lua_State *L, lze_Plan *p, int table);
 /* Replace the kernel at `index` by that for the device where it is of
    another. */
 void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
