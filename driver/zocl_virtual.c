@@ -325,6 +325,8 @@ static size_t access_run(const reservation *r, const char *base, size_t size,
   return at < end ? (size_t)(at - base) : size;
 }
 
+/* Addresses that nothing is mapped at stay out of reach; what will be mapped
+   there comes with its own attribute. */
 ze_result_t zocl_VirtualMemSetAccessAttribute(
     ze_context_handle_t context, const void *pointer, size_t size,
     ze_memory_access_attribute_t access)
@@ -337,24 +339,15 @@ ze_result_t zocl_VirtualMemSetAccessAttribute(
   ze_result_t result = range_lock(pointer, size, &r);
   if (result != ZE_RESULT_SUCCESS) return result;
   char *base = r->base + ((const char *)pointer - r->base);
-  size_t mapped = 0;
-  for (const mapping *m = r->first; m != NULL; m = m->next) {
-    const char *from = m->a.base > base ? m->a.base : base;
-    const char *end = m->a.base + m->a.size;
-    if (end > base + size) end = base + size;
-    if (from < end) mapped += (size_t)(end - from);
-  }
-  if (mapped < size)
-    result = zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                       "of %zu bytes from %p on only %zu are mapped", size,
-                       pointer, mapped);
-  if (result == ZE_RESULT_SUCCESS) result = range_cut(r, base, size);
-  if (result == ZE_RESULT_SUCCESS &&
-      mprotect(base, size, protection(access)) != 0)
-    result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  result = range_cut(r, base, size);
   for (mapping *m = r->first; result == ZE_RESULT_SUCCESS && m != NULL;
        m = m->next)
-    if (m->a.base >= base && m->a.base < base + size) m->access = access;
+    if (m->a.base >= base && m->a.base < base + size) {
+      if (mprotect(m->a.base, m->a.size, protection(access)) == 0)
+        m->access = access;
+      else
+        result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    }
   pthread_mutex_unlock(&space.lock);
   return result;
 }

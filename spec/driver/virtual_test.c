@@ -149,9 +149,13 @@ static void test_parts(setup s)
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeVirtualMemMap(s.context, memory + 3 * PAGE, 3 * PAGE, physical, 0,
                           RW));
-  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+  /* What is not mapped stays so. */
+  RETURNS(ZE_RESULT_SUCCESS,
           zeVirtualMemSetAccessAttribute(s.context, memory + PAGE, 4 * PAGE,
                                          RW));
+  EQUAL(access_of(s, memory + PAGE, SIZE - PAGE, RW), 2 * PAGE);
+  EQUAL(access_of(s, memory + 3 * PAGE, 2 * PAGE, NO), 2 * PAGE);
+  MUST(zeVirtualMemSetAccessAttribute(s.context, memory + 2 * PAGE, PAGE, RO));
   EQUAL(access_of(s, memory + 2 * PAGE, PAGE, RO), PAGE);
   /* Other processes can have a part of it. */
   ze_ipc_mem_handle_t handle;
@@ -224,8 +228,11 @@ static void test_errors(setup s)
                           0, RW));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeVirtualMemUnmap(s.context, memory + SIZE, PAGE));
-  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+  RETURNS(ZE_RESULT_SUCCESS,
           zeVirtualMemSetAccessAttribute(s.context, memory, PAGE, RW));
+  EQUAL(access_of(s, memory, SIZE, NO), SIZE);
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeVirtualMemSetAccessAttribute(s.context, memory, SIZE + PAGE, RW));
   RETURNS(ZE_RESULT_SUCCESS, zeVirtualMemUnmap(s.context, memory, SIZE));
   MUST(zeVirtualMemFree(s.context, memory, SIZE));
   MUST(zePhysicalMemDestroy(s.context, physical));
