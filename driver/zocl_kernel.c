@@ -115,14 +115,24 @@ ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
  * Arguments and shape.
  */
 
-/* An integer may be given by fewer bytes than it has: the others are noughts.
-   The specification does not say so, but Intel's driver takes it and programs
-   give 4 bytes for a size_t.  Of anything else a part would be no value. */
-static bool takes_short(const zocl_kernel *kernel, uint32_t index, size_t size)
+/* An integer may be given by fewer bytes than it has, the others being noughts,
+   or by up to 8 where nothing is lost.  The specification does not say so, but
+   Intel's driver takes it, and programs give an int for a size_t and a size_t
+   for an int.  Of anything else a part would be no value. */
+static bool takes_size(const zocl_kernel *kernel, uint32_t index, size_t size,
+                       const unsigned char *value)
 {
   const spirv_arg *info = &kernel->info->args[index];
-  return info->cls == SPIRV_ARG_VALUE && info->type.kind == SPIRV_KIND_INT &&
-         info->type.lanes == 1 && size > 0 && size < info->bytes;
+  const size_t bytes = info->bytes;
+  if (info->cls != SPIRV_ARG_VALUE || info->type.kind != SPIRV_KIND_INT ||
+      info->type.lanes != 1 || size == 0 || size > 8)
+    return false;
+  if (size <= bytes || value == NULL) return true;
+  const unsigned char rest = value[bytes];
+  if (rest != 0 && (rest != 0xff || value[bytes - 1] < 0x80)) return false;
+  for (size_t i = bytes; i < size; i++)
+    if (value[i] != rest) return false;
+  return true;
 }
 
 ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
@@ -145,7 +155,7 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                        (unsigned long long)device->local_bytes, size);
     if (place != NULL) memcpy(place, &bytes, sizeof bytes);
   } else if (arg->cls != SPIRV_ARG_OTHER) {
-    if (size != arg->bytes && !takes_short(kernel, index, size))
+    if (size != arg->bytes && !takes_size(kernel, index, size, value))
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s has %zu bytes, not %zu",
                        index, kernel->info->name, arg->bytes, size);
@@ -155,7 +165,8 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
       return zocl_sampler_argument(kernel, index, value, place);
     if (place != NULL && (value == NULL || size < arg->bytes))
       memset(place, 0, arg->bytes);
-    if (place != NULL && value != NULL) memcpy(place, value, size);
+    if (place != NULL && value != NULL)
+      memcpy(place, value, size < arg->bytes ? size : arg->bytes);
   } else
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                      "argument %u of kernel %s is of a kind that is not "

@@ -112,7 +112,7 @@ static void test_values(ze_module_handle_t module)
           zeKernelSetArgumentValue(k, 1, 0, &c));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 4, 2, &d));
-  int64_t wide = 3;
+  int64_t wide = 300;
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
   /* What was refused has changed nothing. */
@@ -134,6 +134,21 @@ static void test_values(ze_module_handle_t module)
   launch(k, 1, 1, 1);
   CHECK(out[1] == 0);
   CHECK(out[2] == 4000000000.0);
+  /* More are no harm where they say nothing else. */
+  wide = -7;
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
+  wide = 77;
+  MUST(zeKernelSetArgumentValue(k, 2, sizeof wide, &wide));
+  launch(k, 1, 1, 1);
+  CHECK(out[0] == -7 && out[1] == 77);
+  wide = INT64_C(0xff00);
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
+  wide = -0xff00;
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 3, 16, w));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 3, 0, &n));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,

@@ -155,7 +155,7 @@ static void test_launch(void)
   a = (argument){ARGUMENT_DESC, NULL, second, 1, sizeof more, &more};
   t = (triple){OFFSET_DESC, &a, id, {12, 0, 0}};
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, change(list, &t));
-  a = (argument){ARGUMENT_DESC, NULL, id, 1, 8, &more};
+  a = (argument){ARGUMENT_DESC, NULL, id, 1, 16, &more};
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE, change(list, &a));
   a = (argument){ARGUMENT_DESC, NULL, 77, 1, sizeof more, &more};
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, change(list, &a));
