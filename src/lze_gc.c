@@ -157,6 +157,9 @@ static void command_settle(lze_Command *c) {
   c->error_ref = 0;
   if (c->foreign) {
     lze_Context *context = c->context;
+    lze_Command **link = &context->foreign;
+    while (*link != c) link = &(*link)->next;
+    *link = c->next;
     free(c->event);
     c->event = NULL;
     c->context = NULL;
@@ -637,6 +640,8 @@ lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
   c->timed = false;
   c->event = slot;
   c->context = context;
+  c->next = context->foreign;
+  context->foreign = c;
   lze_own(&context->o); /* not pinned: closing it leaves nothing there */
   c->device = device->base;
   command_set_name(c, "event");
@@ -1005,9 +1010,19 @@ bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline) {
 
 /* --- contexts and the state --------------------------------------------- */
 
+/* The host may destroy its events when their context is closed, so no thread
+   is to wait for them any more.  All are told before one is waited for. */
+static void context_stop_watches(const lze_Context *context) {
+  for (lze_Command *c = context->foreign; c != NULL; c = c->next)
+    lze_watch_stop(c->watch);
+  for (lze_Command *c = context->foreign; c != NULL; c = c->next)
+    lze_watch_join(c->watch);
+}
+
 void lze_context_close(lze_Context *context) {
   if (context->o.closed) return;
   lze_pin(&context->o);
+  context_stop_watches(context);
   for (lze_Queue *q = context->queues, *next; q != NULL; q = next) {
     next = q->next;
     lze_queue_flush(q); /* what was issued runs */

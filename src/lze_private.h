@@ -472,6 +472,7 @@ struct lze_Context {
   struct lze_LentDevice *devices; /* these */
   lze_Object *objects;          /* everything made in it */
   lze_Queue *queues;            /* those with a native list */
+  lze_Command *foreign;         /* those that show events of the host */
   struct lze_EventPool *pools;
   struct lze_EventSlot *free_events[2]; /* plain; with timestamps */
   lze_Context *next;            /* of the state */
@@ -534,7 +535,8 @@ struct lze_Command {
   lze_Watch *watch;             /* of ev:fd, or NULL */
   bool foreign;                 /* shows an event of the host (lze_wrap.c) */
   bool lent;                    /* its native event was given to the host */
-  lze_Command *next;            /* in its queue, or the free list */
+  lze_Command *next;            /* in its queue, its context's foreign ones, or
+                                   the free list */
 };
 
 struct lze_State {

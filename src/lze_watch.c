@@ -4,7 +4,8 @@
  *
  * Level Zero has none, so a thread of ours waits on the event and writes to an
  * eventfd.  It calls the driver and nothing of Lua, touches nothing that is
- * counted, and is joined before the event serves another command.
+ * counted, and is joined before the event serves another command or, one of the
+ * host's, its context is closed.
  */
 #include "lze_private.h"
 

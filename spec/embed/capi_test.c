@@ -11,6 +11,7 @@
 
 #include <lualib.h>
 
+#include <poll.h>
 #include <pthread.h>
 
 static const lze_Api *lze;
@@ -358,6 +359,43 @@ static void test_events(void) {
   MUST(zeEventPoolDestroy(pool));
 }
 
+/* No thread of lze's waits for an event of the host's any more when the context
+   is closed, after which the host may destroy it. */
+static void test_watch(void) {
+  lua_State *L = state_open();
+  lend_context(L);
+  ze_event_pool_desc_t pool_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+                                    .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
+                                    .count = 2};
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t events[2];
+  struct pollfd watched[2];
+  MUST(zeEventPoolCreate(context, &pool_desc, 0, NULL, &pool));
+  for (uint32_t i = 0; i < 2; i++) {
+    ze_event_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC, .index = i};
+    MUST(zeEventCreate(pool, &desc, &events[i]));
+    CODE(LZE_OK, lze->push_event(L, events[i], 0, &error));
+    lua_pushvalue(L, -1);
+    lua_setglobal(L, i == 0 ? "one" : "two");
+    lua_getfield(L, -1, "fd");
+    lua_insert(L, -2);
+    EQUAL(lua_pcall(L, 1, 1, 0), LUA_OK);
+    watched[i] = (struct pollfd){.fd = (int)lua_tointeger(L, -1),
+                                 .events = POLLIN};
+    lua_settop(L, 0);
+  }
+  EQUAL(poll(watched, 2, 0), 0);
+  script(L, "two:close()");
+  EQUAL(poll(watched, 1, 0), 0);
+  script(L, "require 'lze'.default().context:close()");
+  EQUAL(poll(watched, 1, 0), 1);
+  for (int i = 0; i < 2; i++) MUST(zeEventDestroy(events[i]));
+  MUST(zeEventPoolDestroy(pool));
+  script(L, "return pcall(one.fd, one)");
+  CHECK(!lua_toboolean(L, 1));
+  CODE(LZE_OK, lze->close(L, &error));
+}
+
 /* --- failures ----------------------------------------------------------- */
 
 /* An allocator that can be told to refuse. */
@@ -627,6 +665,7 @@ int main(void) {
   test_release();
   test_close_in_release();
   test_events();
+  test_watch();
   test_no_memory();
   test_failure();
   test_plans();
