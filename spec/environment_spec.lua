@@ -151,6 +151,25 @@ describe("lze", function()
     assert.equal("11 12 13", lines[3])
   end)
 
+  -- As in a program that is linked with lze and stands anywhere.
+  it("with the driver where the system looks for libraries", function()
+    if process.hosted then return end -- where lze is part of the program
+    local build = os.getenv "LZE_TEST_BUILD" or "build"
+    process.with_directory(function(path)
+      assert(os.execute("cp " .. build .. "/lze.so " .. path))
+      local function try(libraries)
+        return process.run([[
+          package.cpath = "]] .. path .. [[/?.so"
+          print(pcall(function() return #require "lze".devices() > 0 end))
+        ]], {env = {LUA_CPATH = path .. "/?.so", LD_LIBRARY_PATH = libraries,
+                    ZE_ENABLE_ALT_DRIVERS = false}}).output
+      end
+      assert.equal("true\ttrue\n", try(build))
+      assert.matches("libze_opencl.so is not near lze nor where the system " ..
+        "looks for libraries", try(false), 1, true)
+    end)
+  end)
+
   it("in another directory, with a relative path to itself", function()
     local path = assert(package.searchpath("lze", package.cpath))
     local lines = surrounded({before = ("cd %s"):format(

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,7 @@ static void loader_note(lze_System *s, const char *format, const char *a) {
    in a build tree or LuaRocks; where `make install` puts it, two directories up
    (lib/ seen from lib/lua/5.4/); or in ../lib/, for a program in bin/ that is
    linked with lze.  False when it is in none of these places. */
-static bool loader_software_path(char *path, size_t size) {
+static bool loader_software_near(char *path, size_t size) {
   if (*own_drivers != '\0') {
     int n = snprintf(path, size, "%s/%s", own_drivers, software_name);
     if (n > 0 && (size_t)n < size && access(path, R_OK) == 0) return true;
@@ -103,6 +104,19 @@ static bool loader_software_path(char *path, size_t size) {
     if (n > 0 && (size_t)n < size && access(path, R_OK) == 0) return true;
   }
   return false;
+}
+
+/* The same, or where a library is looked for: a program that is linked with lze
+   as lze.pc says knows where that was installed.  `path` has PATH_MAX bytes. */
+static bool loader_software_path(char *path) {
+  if (loader_software_near(path, PATH_MAX)) return true;
+  void *driver = dlopen(software_name, RTLD_LAZY | RTLD_LOCAL);
+  if (driver == NULL) return false;
+  struct link_map *map;
+  bool found = dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0 &&
+               realpath(map->l_name, path) != NULL;
+  dlclose(driver);
+  return found;
 }
 
 /* Where our driver did not initialise there is no handle to ask for the reason
@@ -161,9 +175,9 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
     return ZE(zeInit, 0);
   }
   char path[PATH_MAX], list[6 * PATH_MAX];
-  if (!loader_software_path(path, sizeof path)) {
-    loader_note(s, "the software driver %s is not beside lze.so nor where it "
-                   "was to be installed", software_name);
+  if (!loader_software_path(path)) {
+    loader_note(s, "the software driver %s is not near lze nor where the "
+                   "system looks for libraries", software_name);
     return ZE(zeInit, 0);
   }
   if (keep_environment) {
