@@ -150,7 +150,8 @@ end
 
 -- A script of steps, and what it asks of the driver.
 local function new_sweep(steps, env)
-  local sweep = {script = script:format(steps), options = {env = env}}
+  local sweep = {script = script:format(steps),
+    options = {env = env, seconds = 600}}
   -- A second run finds in the caches what the first has left there.
   for _ = 1, 2 do
     local result, report = run(sweep.script, nil, sweep.options)
@@ -526,6 +527,47 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
     assert.equal(0, report.memory.early + report.context.early)
   end)
 
+  it("does not hold up the closing of a context, nor finalisers", function()
+    local result, report = run([[
+      warn "@on"
+      local lze = require "lze"
+      lze.gc {close_seconds = 0.5}
+      local c = lze.context(lze.device())
+      local options = {context = c}
+      local m = lze.load("kernels/spec.spv", options)
+      local q = lze.queue(options)
+      local batched = lze.queue {context = c, mode = "batched"}
+      local x, y = lze.buffer("int", 8, options), lze.buffer("int", 8, options)
+      local plan = lze.graph():task("t", m.add, 8, x, 1)
+        :call("c", function() end):task("u", m.add, 8, y, 1):compile()
+      plan:run()
+      faults "hang"
+      local function now()
+        return tonumber(io.open("/proc/uptime"):read "a":match "%S+")
+      end
+      local start = now()
+      local ev = q:launch(m.add, 8, x, 1)
+      batched:copy(y, x)
+      plan:start()
+      plan:start()
+      lze.buffer("int", 8, options):copy(x)
+      c:close()
+      collectgarbage()
+      print(now() - start < 5, x, q, plan, ev:wait(0))
+      m, q, batched, x, y, plan, ev, c, options = nil
+      collectgarbage() collectgarbage()
+      print(now() - start < 5, lze.stats().bytes)]], nil,
+      {env = {ASAN_OPTIONS = "detect_leaks=0"}})
+    assert.equal("true\tbuffer: int[8] (closed)\tqueue (closed)\t" ..
+      "plan (closed)\tfalse\ntrue\t96\nLua warning: lze: the device is " ..
+      "still busy; what it uses is leaked rather than freed under it\n",
+      result.output)
+    assert.equal("exit 0", result.how .. " " .. result.code)
+    for kind, t in pairs(report) do
+      if t.live then assert.equal(0, t.early + t.unknown, kind) end
+    end
+  end)
+
   it("holds up the end of a state as long as it may", function()
     for _, seconds in ipairs {0, 0.5, 2} do
       local result = run(([[
@@ -665,6 +707,47 @@ event: kernel add, failed	device 1
         assert.equal("", result.output)
         assert.is_nil(unclean(result, report))
       end
+    end
+  end)
+end)
+
+describe("a state that is closed", function()
+  -- Lua finalises the younger first, of those that die at once, and an old one
+  -- may come to hold a young one; the driver must not notice.
+  it("destroys what is young and old in the order that is demanded", function()
+    for i, mode in ipairs {"incremental", "generational", "generational"} do
+      local result, report = run(([[
+        collectgarbage(%q)
+        math.randomseed(%d, 0)
+        local lze = require "lze"
+        local c = lze.context(lze.device())
+        local options = {context = c}
+        local spirv = lze.load "kernels/spec.spv":spirv()
+        local all = {}
+        for i = 1, 12 do
+          local own = i %% 2 == 0 and options or nil
+          local m = lze.module(spirv, own)
+          local q, x = lze.queue(own), lze.buffer("int", 8, own)
+          local t = {m, q, x, m.add, x:view(2, 3), q:launch(m.add, 8, x, 1),
+            lze.graph():task("t", m.add, 8, x, 1):compile()}
+          t[7]:start()
+          t[8] = not own and
+            lze.wrap {event = t[6].handle, device = x.device} or nil
+          -- They get old; what they are held by is made anew.
+          for _ = 1, math.random(0, 3) do collectgarbage "step" end
+          local kept = {}
+          for k = 1, 8 do kept[math.random(99)] = t[k] end
+          all[i] = setmetatable(kept, {__gc = function(o)
+            if i %% 3 == 0 then
+              for _, v in pairs(o) do v:close() break end
+            end
+          end})
+          if i %% 4 == 0 then all[math.random(i)] = nil end
+        end
+        keep = all
+        if %d == 3 then os.exit(true, true) end]]):format(mode, i, i))
+      assert.equal("", result.output)
+      assert.is_nil(unclean(result, report))
     end
   end)
 end)

@@ -333,6 +333,19 @@ describe("device memory", function()
     end
   end)
 
+  it("does not call the collector in a finaliser", function()
+    local limits, ran = lze.gc(), nil
+    lze.gc {soft_limit_bytes = 4096}
+    setmetatable({}, {__gc = function()
+      local before = lze.stats().collections
+      for _ = 1, 8 do lze.buffer("uchar", 65536) end
+      ran = lze.stats().collections - before
+    end})
+    collectgarbage()
+    lze.gc(limits)
+    assert.equal(0, ran)
+  end)
+
   it("has limits that can be set", function()
     local before = lze.gc()
     assert.equal("integer", math.type(before.soft_limit_bytes))
