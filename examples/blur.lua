@@ -11,8 +11,9 @@ local lze = require "lze"
 
 local sigma = tonumber(arg[3] or 3)
 if #arg == 1 or arg[4] or not sigma or not (sigma > 0 and sigma <= 100) then
-  error("usage: lua5.4 examples/blur.lua [IN OUT [SIGMA]]\n" ..
-    "SIGMA, in pixels, is a number above 0 and at most 100", 0)
+  io.stderr:write("usage: lua5.4 examples/blur.lua [IN OUT [SIGMA]]\n" ..
+    "SIGMA, in pixels, is a number above 0 and at most 100", "\n")
+  os.exit(1)
 end
 local here = arg[0]:match "^(.-)[^/]*$"
 local kernels = here .. "../kernels/"

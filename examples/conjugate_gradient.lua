@@ -9,8 +9,9 @@ local lze = require "lze"
 
 local side = math.tointeger(tonumber(arg[1] or 128))
 if arg[2] or not side or side < 2 or side > 1024 then
-  error("usage: lua5.4 examples/conjugate_gradient.lua [SIDE]\n" ..
-    "SIDE is 2 to 1024", 0)
+  io.stderr:write("usage: lua5.4 examples/conjugate_gradient.lua [SIDE]\n" ..
+    "SIDE is 2 to 1024", "\n")
+  os.exit(1)
 end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 

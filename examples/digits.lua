@@ -8,8 +8,9 @@ local lze = require "lze"
 
 local images = math.tointeger(tonumber(arg[1] or 20000))
 if arg[2] or not images or images < 100 or images > 1000000 then
-  error("usage: lua5.4 examples/digits.lua [IMAGES]\n" ..
-    "IMAGES are 100 to 1000000", 0)
+  io.stderr:write("usage: lua5.4 examples/digits.lua [IMAGES]\n" ..
+    "IMAGES are 100 to 1000000", "\n")
+  os.exit(1)
 end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 

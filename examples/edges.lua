@@ -11,7 +11,8 @@
 local lze = require "lze"
 
 if #arg == 1 or arg[3] then
-  error("usage: lua5.4 examples/edges.lua [IN OUT]", 0)
+  io.stderr:write("usage: lua5.4 examples/edges.lua [IN OUT]", "\n")
+  os.exit(1)
 end
 local here = arg[0]:match "^(.-)[^/]*$"
 local kernels = here .. "../kernels/"

@@ -6,7 +6,11 @@
 
 local lze = require "lze"
 
-local path = arg[1] or error("usage: lua5.4 examples/histogram.lua FILE", 0)
+local path = arg[1]
+if not path then
+  io.stderr:write "usage: lua5.4 examples/histogram.lua FILE\n"
+  os.exit(1)
+end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 local data

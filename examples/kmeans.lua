@@ -9,8 +9,9 @@ local lze = require "lze"
 local n = math.tointeger(tonumber(arg[1] or 50000))
 local k = math.tointeger(tonumber(arg[2] or 8))
 if arg[3] or not n or not k or k < 1 or k > 256 or n < k or n > 65536 then
-  error("usage: lua5.4 examples/kmeans.lua [POINTS [CENTRES]]\n" ..
-    "CENTRES are 1 to 256, POINTS at least as many and at most 65536", 0)
+  io.stderr:write("usage: lua5.4 examples/kmeans.lua [POINTS [CENTRES]]\n" ..
+    "CENTRES are 1 to 256, POINTS at least as many and at most 65536", "\n")
+  os.exit(1)
 end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 local iterations = 20

@@ -14,8 +14,10 @@ local width = math.tointeger(tonumber(arg[2] or 720))
 local height = math.tointeger(tonumber(arg[3] or 480))
 local function is_size(n) return n and n >= 1 and n <= 16384 end
 if not is_size(width) or not is_size(height) or #arg == 2 or arg[4] then
-  error("usage: lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]\n" ..
-    "each size is a whole number from 1 to 16384", 0)
+  io.stderr:write(
+    "usage: lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]\n" ..
+    "each size is a whole number from 1 to 16384", "\n")
+  os.exit(1)
 end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 

@@ -12,8 +12,10 @@ local sizes = { 400, 400, 400 }
 for i = 1, #arg > 0 and 3 or 0 do
   sizes[i] = math.tointeger(tonumber(arg[i]))
   if not sizes[i] or sizes[i] < 1 or sizes[i] > 1 << 18 or arg[4] then
-    error("usage: lua5.4 examples/matmul.lua [ROWS COLUMNS INNER]\n" ..
-      "each size is a whole number from 1 to 262144", 0)
+    io.stderr:write(
+      "usage: lua5.4 examples/matmul.lua [ROWS COLUMNS INNER]\n" ..
+      "each size is a whole number from 1 to 262144", "\n")
+    os.exit(1)
   end
 end
 local rows, columns, inner = table.unpack(sizes)

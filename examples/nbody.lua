@@ -10,8 +10,9 @@ local n = math.tointeger(tonumber(arg[1] or 2048))
 local steps = math.tointeger(tonumber(arg[2] or 200))
 if arg[3] or not n or not steps or n < 1 or n > 65536 or steps < 2
   or steps % 2 == 1 then
-  error("usage: lua5.4 examples/nbody.lua [BODIES [STEPS]]\n" ..
-    "BODIES are 1 to 65536, STEPS an even number", 0)
+  io.stderr:write("usage: lua5.4 examples/nbody.lua [BODIES [STEPS]]\n" ..
+    "BODIES are 1 to 65536, STEPS an even number", "\n")
+  os.exit(1)
 end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 local softening, dt = 0.01, 1 / 512

@@ -8,8 +8,9 @@ local lze = require "lze"
 local n = math.tointeger(tonumber(arg[1] or 1 << 22))
 local most = 1 << 24 -- plain Lua's tables take 16 bytes for each number
 if not n or n < 1 or n > most or arg[2] then
-  error("usage: lua5.4 examples/vector_add.lua [n]\n" ..
-    "n, how many floats, is a whole number from 1 to " .. most, 0)
+  io.stderr:write("usage: lua5.4 examples/vector_add.lua [n]\n" ..
+    "n, how many floats, is a whole number from 1 to " .. most, "\n")
+  os.exit(1)
 end
 local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 

@@ -25,6 +25,9 @@ local function run_with(globals, name, ...)
       return v, ...
     end,
     io = setmetatable({ stderr = stderr }, { __index = globals.io or io }),
+    os = setmetatable({
+      exit = function() error((progress[#progress]:gsub("\n$", "")), 0) end,
+    }, { __index = globals.os or os }),
   }, { __index = function(_, key) return globals[key] or _G[key] end })
   function env.dofile(path) return assert(loadfile(path, "t", env))() end
   local start = os.time()
@@ -39,6 +42,22 @@ local function run_with(globals, name, ...)
 end
 
 local function run(...) return run_with({}, ...) end
+
+describe("an example that is called in a wrong way", function()
+  it("ends with a line that says how to call it", function()
+    for name, arguments in pairs {histogram = "", nbody = "x", scan = "0",
+      blur = "only.ppm"} do
+      local command = ("%s examples/%s.lua %s"):format(
+        process.runner, name, arguments)
+      local pipe = assert(io.popen(command .. " 2>&1 >/dev/null"))
+      local said = pipe:read "a"
+      local _, how, code = pipe:close()
+      assert.equal("exit 1", how .. " " .. code)
+      assert.matches("^usage: lua5.4 examples/" .. name, said)
+      assert.is_nil(said:find "traceback")
+    end
+  end)
+end)
 
 -- What an example raises.
 local function refusal(...)
