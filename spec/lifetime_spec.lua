@@ -545,6 +545,7 @@ describe("the default queue of a context", function()
     assert.is_true(kept.q:fill(kept.x, 3):wait(60))
     assert.equal(3, kept.x[8])
     kept.x = nil
+    lze.default(old) -- the queue brought its context
     lze.default(lze.queue())
     kept.q = nil
     collectgarbage()

@@ -429,6 +429,9 @@ static int core_queue(lua_State *L) {
   static const char *const keys[] = {"mode", "order", "engine", "priority",
                                      "hazards", "context", "device", NULL};
   lua_settop(L, 2);
+  /* A launch looks after its own queue only: where each has a new one, what
+     was dropped goes here. */
+  lze_reap(lze_state(L));
   if (lua_istable(L, 1) && lua_isnil(L, 2)) {
     lua_insert(L, 1);
   }
