@@ -89,10 +89,13 @@ __attribute__((noinline)) void bench_counted_round(void (*round)(void)) {
 
 int main(int argc, char **argv) {
   must(argc == 4, "WAY RUNS TASKS expected");
-  size_t way = 0;
-  while (way < sizeof ways / sizeof *ways && strcmp(ways[way].word, argv[1]))
-    way++;
-  must(way < sizeof ways / sizeof *ways, "run, start, lua or launches");
+  void (*round)(void) = NULL;
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (strcmp(ways[i].word, argv[1]) == 0) round = ways[i].round;
+  if (round == NULL) {
+    fprintf(stderr, "plan: run, start, lua or launches expected\n");
+    return EXIT_FAILURE;
+  }
   runs = atoi(argv[2]);
   L = luaL_newstate();
   must(L != NULL, "no memory");
@@ -110,9 +113,9 @@ int main(int argc, char **argv) {
   lua_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_settop(L, 0);
 
-  ways[way].round();
+  round();
   must(lze->wait_all(L, -1, &error) == LZE_OK, error.message);
-  bench_counted_round(ways[way].round);
+  bench_counted_round(round);
   must(lze->wait_all(L, -1, &error) == LZE_OK, error.message);
   call_kept(check_ref);
   lze->drop_plan(plan);
