@@ -229,7 +229,8 @@ check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
 # The layer of loader 1.8 refuses flags and formats that are newer than it.
-NEWER := $(patsubst %,spec/driver/%_test,counter graph kernel mutable virtual)
+NEWER := $(patsubst %,spec/driver/%_test,counter graph kernel link mutable \
+  virtual)
 check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## the suite under the loader's validation layer
 	LZE_TEST_C="$(filter-out $(NEWER),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
