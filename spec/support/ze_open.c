@@ -6,13 +6,16 @@
  * for a closed one and refuses all that is appended to it.  A reset opens it
  * in its books and does nothing else.  The checker of leaks writes a table to
  * the standard error when the process ends, where specs do not expect it;
- * here it goes to the end of the file that LZE_LEAKS names.
+ * here it goes to the end of the file that LZE_LEAKS names, behind the number of
+ * contexts made by zeContextCreateEx, which that checker does not count.
  *
  * Programs that are linked with the loader find the functions below before the
  * loader's own; those that ask dlsym are given them.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,9 +28,12 @@
 static struct {
   __typeof__(zeInit) *init;
   ze_result_t (*init_drivers)(uint32_t *, ze_driver_handle_t *, void *);
+  __typeof__(zeContextCreateEx) *create_context;
   __typeof__(zeCommandListCreateImmediate) *create;
   __typeof__(zeCommandListReset) *reset;
 } loader;
+
+static atomic_int contexts; /* made by zeContextCreateEx */
 
 /* The next dlsym, which every version of the C library has under one of these
    versions. */
@@ -54,7 +60,7 @@ static void all_write(int fd, const char *text, size_t size)
 }
 
 /* What is written to the standard error from now on goes to that file, behind
-   the command line of this process. */
+   the command line of this process and what was counted here. */
 static void error_redirect(void)
 {
   char text[256] = "";
@@ -66,6 +72,9 @@ static void error_redirect(void)
   for (ssize_t i = 0; i < n; i++)
     if (text[i] == '\0' || text[i] == '\n') text[i] = ' ';
   text[n > 0 ? n : 0] = '\n';
+  all_write(to, text, strlen(text));
+  snprintf(text, sizeof text, "zeContextCreateEx = %d\n",
+           atomic_load(&contexts));
   all_write(to, text, strlen(text));
   dup2(to, STDERR_FILENO);
   close(to);
@@ -92,6 +101,17 @@ static ze_result_t init_drivers(uint32_t *count, ze_driver_handle_t *drivers,
   return initialised(loader.init_drivers(count, drivers, desc));
 }
 
+static ze_result_t create_context(ze_driver_handle_t driver,
+                                  const ze_context_desc_t *desc, uint32_t count,
+                                  ze_device_handle_t *devices,
+                                  ze_context_handle_t *context)
+{
+  ze_result_t result = loader.create_context(driver, desc, count, devices,
+                                             context);
+  if (result == ZE_RESULT_SUCCESS) atomic_fetch_add(&contexts, 1);
+  return result;
+}
+
 static ze_result_t create(ze_context_handle_t context,
                           ze_device_handle_t device,
                           const ze_command_queue_desc_t *desc,
@@ -113,6 +133,8 @@ static void *replaced(void *library, const char *name, void *found)
     {"zeInit", (void **)&loader.init, (void (*)(void))init},
     {"zeInitDrivers", (void **)&loader.init_drivers,
      (void (*)(void))init_drivers},
+    {"zeContextCreateEx", (void **)&loader.create_context,
+     (void (*)(void))create_context},
     {"zeCommandListCreateImmediate", (void **)&loader.create,
      (void (*)(void))create},
   };
