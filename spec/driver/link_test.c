@@ -45,6 +45,27 @@ static void expect(const char *what, const int64_t *got, const int64_t *wanted)
            (long long)wanted[i]);
 }
 
+/* The native binary of a module, which the caller frees. */
+static uint8_t *native_of(ze_module_handle_t module, size_t *size)
+{
+  *size = 0;
+  MUST(zeModuleGetNativeBinary(module, size, NULL));
+  uint8_t *native = malloc(*size);
+  MUST(zeModuleGetNativeBinary(module, size, native));
+  return native;
+}
+
+static ze_module_handle_t from_native(const uint8_t *native, size_t size)
+{
+  ze_module_handle_t module;
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_NATIVE,
+                           .inputSize = size,
+                           .pInputModule = native};
+  MUST(zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  return module;
+}
+
 static void test_globals(void)
 {
   int64_t *out = shared_new(s, 20 * sizeof *out), wanted[19];
@@ -102,17 +123,9 @@ static void test_globals(void)
           zeModuleGetGlobalPointer(NULL, "wide", &size, (void **)&table));
 
   /* A native binary begins with the first values again. */
-  MUST(zeModuleGetNativeBinary(module, &size, NULL) );
-  size_t n = 0;
-  MUST(zeModuleGetNativeBinary(module, &n, NULL));
-  uint8_t *native = malloc(n);
-  MUST(zeModuleGetNativeBinary(module, &n, native));
+  uint8_t *native = native_of(module, &size);
   MUST(zeModuleDestroy(module));
-  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-                           .format = ZE_MODULE_FORMAT_NATIVE,
-                           .inputSize = n,
-                           .pInputModule = native};
-  MUST(zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  module = from_native(native, size);
   run_pointer(module, "get", out);
   expect("from a native binary", out, fresh);
   MUST(zeModuleDestroy(module));
@@ -327,16 +340,10 @@ static void test_program(void)
 
   /* What it is as a native binary is what it is. */
   size_t size = 0;
-  MUST(zeModuleGetNativeBinary(module, &size, NULL));
-  uint8_t *native = malloc(size);
-  MUST(zeModuleGetNativeBinary(module, &size, native));
+  uint8_t *native = native_of(module, &size);
   CHECK(memmem(native, size, "-cl-mad-enable", 14) != NULL);
   MUST(zeModuleDestroy(module));
-  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-                           .format = ZE_MODULE_FORMAT_NATIVE,
-                           .inputSize = size,
-                           .pInputModule = native};
-  MUST(zeModuleCreate(s.context, s.device, &desc, &module, NULL));
+  module = from_native(native, size);
   run(module, "use", 1, 2, (size_t[]){sizeof out, sizeof pair},
       (const void *[]){&out, &pair});
   EQUAL(out[0], 35 + 3000 + 100000);

@@ -312,20 +312,28 @@ static void test_close_in_release(void) {
 
 /* --- events and queues -------------------------------------------------- */
 
-static void test_events(void) {
-  lua_State *L = state_open();
-  lend_context(L);
+/* Two events of the host's, and their pool. */
+static ze_event_pool_handle_t host_events(ze_event_handle_t events[2]) {
   ze_event_pool_desc_t pool_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
                                     .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
                                     .count = 2};
   ze_event_pool_handle_t pool;
-  ze_event_handle_t events[2];
   MUST(zeEventPoolCreate(context, &pool_desc, 0, NULL, &pool));
   for (uint32_t i = 0; i < 2; i++) {
     ze_event_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC, .index = i,
                             .signal = ZE_EVENT_SCOPE_FLAG_HOST,
                             .wait = ZE_EVENT_SCOPE_FLAG_HOST};
     MUST(zeEventCreate(pool, &desc, &events[i]));
+  }
+  return pool;
+}
+
+static void test_events(void) {
+  lua_State *L = state_open();
+  lend_context(L);
+  ze_event_handle_t events[2];
+  ze_event_pool_handle_t pool = host_events(events);
+  for (uint32_t i = 0; i < 2; i++) {
     CODE(LZE_OK, lze->push_event(L, events[i], 0, &error));
     lua_setglobal(L, i == 0 ? "before" : "after");
   }
@@ -364,16 +372,10 @@ static void test_events(void) {
 static void test_watch(void) {
   lua_State *L = state_open();
   lend_context(L);
-  ze_event_pool_desc_t pool_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-                                    .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
-                                    .count = 2};
-  ze_event_pool_handle_t pool;
   ze_event_handle_t events[2];
   struct pollfd watched[2];
-  MUST(zeEventPoolCreate(context, &pool_desc, 0, NULL, &pool));
+  ze_event_pool_handle_t pool = host_events(events);
   for (uint32_t i = 0; i < 2; i++) {
-    ze_event_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC, .index = i};
-    MUST(zeEventCreate(pool, &desc, &events[i]));
     CODE(LZE_OK, lze->push_event(L, events[i], 0, &error));
     lua_pushvalue(L, -1);
     lua_setglobal(L, i == 0 ? "one" : "two");
