@@ -252,3 +252,38 @@ void cache_write(const char *kind, const cache_key *key, const void *bytes,
   }
   close(directory);
 }
+
+/* --- locks -------------------------------------------------------------- */
+
+/* One byte of one file for each key, so that no files are left; a lock ends
+   with its process, however that ends. */
+int cache_lock(const cache_key *key, int seconds) {
+  struct flock byte = {.l_type = F_WRLCK,
+                       .l_whence = SEEK_SET,
+                       .l_start = (off_t)(key->h[0] >> 2),
+                       .l_len = 1};
+  struct timespec start, now, nap = {.tv_nsec = 1000000};
+  int directory = directory_open(true);
+  if (directory < 0) return -1;
+  int fd = openat(directory, "lock",
+                  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  close(directory);
+  if (fd < 0) return -1;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  while (fcntl(fd, F_OFD_SETLK, &byte) != 0 &&
+         (errno == EAGAIN || errno == EACCES || errno == EINTR)) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec - start.tv_sec > seconds) break;
+    nanosleep(&nap, NULL);
+    if (nap.tv_nsec < 16000000) nap.tv_nsec *= 2;
+  }
+  return fd;
+}
+
+void cache_unlock(int fd) {
+  if (fd < 0) return;
+  /* Closing is not enough where a fork has made a copy of it. */
+  struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+  fcntl(fd, F_OFD_SETLK, &all);
+  close(fd);
+}

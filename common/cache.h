@@ -34,6 +34,13 @@ unsigned char *cache_read(const char *kind, const cache_key *key,
 void cache_write(const char *kind, const cache_key *key, const void *bytes,
                  size_t size);
 
+/* Keep other processes and threads from making what the key stands for until
+   cache_unlock(), or wait for those that do, `seconds` at most.  Returns what
+   cache_unlock() takes, also where it is in vain: without a cache, or when it
+   took too long. */
+int cache_lock(const cache_key *key, int seconds);
+void cache_unlock(int lock);
+
 /* The directory in use, malloc'ed, or NULL where there is none. */
 char *cache_directory(void);
 /* The number and bytes of all entries; removes them first if `clear`. */

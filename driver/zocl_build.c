@@ -267,23 +267,21 @@ static bool helper_run(const zocl_module *module, const char *shapes,
   return output != NULL;
 }
 
-/* Build the module in a process of its own, unless that went well before.  One
-   at a time: PoCL fails where two build the same one that its cache does not
-   have yet. */
-static bool try_once(zocl_module *module, int limit, tool_text *log)
+/* Build the module in a process of its own, unless that went well before. */
+static bool try_once(zocl_module *module, const cache_key *key, int limit,
+                     tool_text *log)
 {
   static pthread_mutex_t trying = PTHREAD_MUTEX_INITIALIZER;
-  cache_key key = good_key(module);
-  if (good_has(&key)) return true;
+  if (good_has(key)) return true;
   pthread_mutex_lock(&trying);
   size_t size;
   unsigned char *entry = NULL;
-  bool fine = good_has(&key);
+  bool fine = good_has(key);
   if (!fine) {
-    entry = cache_read("ok", &key, &size);
+    entry = cache_read("ok", key, &size);
     fine = entry != NULL || helper_run(module, NULL, limit, log);
-    if (fine && entry == NULL) cache_write("ok", &key, "", 0);
-    if (fine) good_add(&key);
+    if (fine && entry == NULL) cache_write("ok", key, "", 0);
+    if (fine) good_add(key);
   }
   free(entry);
   pthread_mutex_unlock(&trying);
@@ -298,8 +296,14 @@ bool zocl_build(zocl_module *module, tool_text *log)
   }
   int limit = helper_limit(log);
   if (limit < 0) return false;
-  return (limit == 0 || try_once(module, limit, log)) &&
-         zocl_build_here(module, log);
+  /* One process at a time: PoCL writes a program to its cache in place, and
+     another that builds the same one then reads a part of it and fails. */
+  cache_key key = good_key(module);
+  int lock = cache_lock(&key, limit > 0 ? limit : DEFAULT_LIMIT);
+  bool built = (limit == 0 || try_once(module, &key, limit, log)) &&
+               zocl_build_here(module, log);
+  cache_unlock(lock);
+  return built;
 }
 
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)

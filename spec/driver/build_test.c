@@ -173,6 +173,30 @@ static void case_once(void)
   }
 }
 
+/* Several processes that come at once build one after the other. */
+static void case_together(void)
+{
+  char script[16384];
+  snprintf(script, sizeof script,
+           "mkdir %s/taken || exit 1; sleep 0.3; echo run >>%s/runs; "
+           "rmdir %s/taken; exit 1",
+           directory, directory, directory);
+  helper_set(script);
+  fflush(stdout);
+  for (int i = 0; i < 3; i++)
+    if (fork() == 0) {
+      setup s = setup_new();
+      refused(s, "failed with status 1");
+      exit(check_failed);
+    }
+  for (int i = 0; i < 3; i++) {
+    int status = -1;
+    wait(&status);
+    EQUAL(status, 0);
+  }
+  EQUAL(count_lines("runs"), 3);
+}
+
 /* Without a cache, once for each process. */
 static void case_uncached(void)
 {
@@ -205,7 +229,8 @@ static const struct {
   {"crash", case_crash},       {"hang", case_hang},
   {"absent", case_absent},     {"off", case_off},
   {"nonsense", case_nonsense}, {"once", case_once},
-  {"uncached", case_uncached}, {"reaped", case_reaped},
+  {"together", case_together}, {"uncached", case_uncached},
+  {"reaped", case_reaped},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
