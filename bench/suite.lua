@@ -8,7 +8,7 @@
 --   --filter PATTERN  only cases whose kernel and shape, as in "saxpy 61",
 --                     the Lua pattern matches
 --   --rounds N        at most so many interleaved rounds (15; --quick: 7)
---   --seconds N       and for at most so long a case (60; --quick: 2), but
+--   --seconds N       and for about so long a case (60; --quick: 2), but
 --                     three rounds at least
 --   --out DIR         where results.json and plot.svg go (bench-results);
 --                     cases that are there already are not measured again
@@ -324,25 +324,28 @@ local function measure(case)
   end
 
   -- The first launch of each compiles; the second says how long it takes.
-  local reference, best, first_ms = {}, math.huge, nil
+  local reference, first_ms = {}, nil
   for _, config in ipairs(configs) do
     local _, wall = run(work, config.with)
     first_ms = first_ms or wall * 1e3
     check_outputs(work, reference, "in groups of " .. config.group)
     config.median = (run(work, config.with)) -- of one, as yet
-    best = math.min(best, config.median)
   end
 
   local wanted = {}
   for _, config in pairs(chosen) do wanted[config] = true end
-  local kept, fastest = configs, nil
+  local kept = configs
+
+  local function by_median(a, b) return a.median < b.median end
 
   -- Go on without those, but for a policy's choice, that took more than `most`
-  -- times as long as the best.
-  local function drop(most)
+  -- times as long as the best, or that `places` others were faster than.
+  local function drop(most, places)
     local left = {}
-    for _, config in ipairs(kept) do
-      if wanted[config] or config.median <= most * best then
+    table.sort(kept, by_median)
+    for i, config in ipairs(kept) do
+      if wanted[config] or
+        config.median <= most * kept[1].median and i <= places then
         left[#left + 1] = config
       end
     end
@@ -356,26 +359,35 @@ local function measure(case)
     end
     for _, config in ipairs(kept) do
       config.times[#config.times + 1] = (run(work, config.with))
-      config.median = stats.median(config.times)
     end
-    fastest = kept[1]
-    for _, config in ipairs(kept) do
-      if config.median < fastest.median then fastest = config end
-    end
-    best = fastest.median
   end
 
-  -- Three rounds of those that may be the best, the others of the nearest.
-  drop(3)
-  for _ = 1, 3 do round() end
-  drop(1.2)
-  local round_seconds = 0
-  for _, config in ipairs(kept) do
-    round_seconds = round_seconds + config.median + 5e-5
+  -- At most `most` rounds, three at least, within half of the case's time.
+  local function rounds(most)
+    local seconds = 0
+    for _, config in ipairs(kept) do
+      seconds = seconds + config.median + 5e-5
+    end
+    local count = math.max(3, math.min(most, math.floor(budget / 2 / seconds)))
+    for _ = 1, count do round() end
+    for _, config in ipairs(kept) do
+      config.median = stats.median(config.times)
+    end
+    return count
   end
-  local rounds = math.max(3, math.min(most_rounds,
-    math.floor(budget / round_seconds)))
-  for _ = 4, rounds do round() end
+
+  -- Rounds of those that may be the best, then of the nearest.  The fastest of
+  -- many is partly so by chance: what is compared comes from new rounds, of the
+  -- first four and the policies' choices.
+  drop(3, #kept)
+  rounds(3)
+  drop(1.2, #kept)
+  rounds(most_rounds - 3)
+  drop(1.2, 4)
+  for _, config in ipairs(kept) do config.times = {} end
+  local final_rounds = rounds(most_rounds)
+  table.sort(kept, by_median)
+  local fastest = kept[1]
 
   -- Plain Lua, on the slice.
   run(work, fastest.with)
@@ -389,7 +401,7 @@ local function measure(case)
 
   local result = {
     name = case.name, shape = case.shape.label, kind = case.shape.kind,
-    bound = case.bound, rounds = rounds, tried = {},
+    bound = case.bound, rounds = final_rounds, tried = {},
     best_ms = fastest.median * 1e3, best_group = fastest.group,
     gigabytes_per_second = work.bytes / fastest.median / 1e9,
     gigaoperations_per_second = work.operations / fastest.median / 1e9,
