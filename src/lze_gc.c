@@ -375,11 +375,13 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
       !command_grow((void **)&c->uses, c->inline_uses, c->use_count,
                     &c->use_capacity, sizeof *c->uses))
     command_no_memory(L, c);
-  c->uses[c->use_count++] = (lze_Use){.storage = storage,
-                                      .first = first,
-                                      .last = last,
-                                      .write = write,
-                                      .command = c};
+  lze_Use *u = &c->uses[c->use_count++]; /* use_link() sets the rest */
+  u->storage = storage;
+  u->first = first;
+  u->last = last;
+  u->write = write;
+  u->linked = false;
+  u->command = c;
   lze_pin(&storage->o);
 }
 
@@ -520,10 +522,11 @@ void lze_command_order(lua_State *L, lze_Command *c) {
   if (q->ordered && !q->native_order && q->tail != NULL)
     lze_command_after(L, c, q->tail);
   if (!q->hazards) return;
+  const lze_Queue *kept = q->ordered ? q : NULL; /* in order as it is */
   for (uint32_t i = 0; i < c->use_count; i++) {
     const lze_Use *mine = &c->uses[i];
     for (lze_Use *u = mine->storage->uses; u != NULL; u = u->next)
-      if ((u->command->queue != q || !q->ordered) &&
+      if (u->command->queue != kept &&
           use_conflicts(u, mine->first, mine->last, mine->write) &&
           !lze_command_is_later(u->command))
         lze_command_after(L, c, u->command);
