@@ -108,6 +108,35 @@ describe("transfers between devices", function()
   end)
 end)
 
+-- So what a task sees in its own copy it cannot see at its home as well.
+describe("a value set later", function()
+  it("is not brought from another device", function()
+    assert.equal("ok\n", process.output([[
+      local lze = require "lze"
+      local first, second = table.unpack(lze.devices())
+      local m, n = lze.load "kernels/spec.spv", 4
+      local x = lze.buffer("int", {1, 2, 3, 4}, {usage = "device",
+        device = first})
+      local y = lze.buffer("int", n)
+      local p <close> = lze.graph "g"
+        :task("square", m.square, {n, device = second}, x, y)
+        :compile {device = first}
+      p:run()
+      assert(table.concat(y:read(), " ") == "1 4 9 16")
+      local ok, message = pcall(p.set, p, "square", 2, x:view(1, n))
+      assert(not ok)
+      assert(tostring(message):find(
+        "task g.square: kernel square: argument 2 (b): a device buffer of "
+        .. "another device", 1, true), tostring(message))
+      y:fill(0)
+      x:write {2, 3, 4, 5}
+      p:run()
+      assert(table.concat(y:read(), " ") == "4 9 16 25")
+      print "ok"
+    ]], {seconds = 100, env = {ZOCL_ROOT_DEVICES = "2"}}))
+  end)
+end)
+
 -- Random graphs on two devices, with views, callbacks and plan:set, against
 -- the same in plain Lua.
 local random_graphs = [==[
