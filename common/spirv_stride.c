@@ -481,12 +481,19 @@ static uint32_t space_of(const reader *r, uint32_t pointer)
   return type == NULL || type->word_count < 3 ? UINT32_MAX : word(type, 2);
 }
 
+static void more_of(uint32_t *count, uint32_t weight)
+{
+  if (*count < UINT32_MAX / 2)
+    *count += weight;
+}
+
 /* Count an access of `at` through a pointer of that stride. */
 static void count_access(strides *s, uint32_t at, uint32_t pointer,
                          stride p, bool store)
 {
   function_info *more = &s->r->more[s->r->info[at].owner - 1];
   uint32_t weight = s->depth[at] > 0 ? LOOP_WEIGHT : 1;
+  bool beside = false;
   switch (space_of(s->r, pointer)) {
   case SpvStorageClassWorkgroup:
     if (store && s->depth[at] > 0 && (p.flags & STRIDE_VARIES))
@@ -496,11 +503,15 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
   case SpvStorageClassUniformConstant:
   case SpvStorageClassGeneric:
     for (int d = 0; d < 3; d++) {
-      uint32_t *count = p.by[d] <= LINE && p.by[d] >= -LINE ?
-        &more->beside[d] : &more->apart[d];
-      if (p.by[d] != 0 && *count < UINT32_MAX / 2)
-        *count += weight;
+      bool near = p.by[d] <= LINE && p.by[d] >= -LINE;
+      if (p.by[d] != 0)
+        more_of(near ? &more->beside[d] : &more->apart[d], weight);
+      beside = beside || (p.by[d] != 0 && near);
     }
+    for (int d = 0; d < 3; d++)
+      if (p.by[d] == 0 && beside && s->depth[at] > 0 &&
+          (p.flags & STRIDE_VARIES))
+        more_of(&more->again[d], weight);
   }
 }
 

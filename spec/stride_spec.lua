@@ -198,5 +198,7 @@ OpBranchConditional %%e %%top %%out
     assert.same({0, 0, 0}, of "saxpy"[1].apart)
     assert.same({9, 0, 0}, of "matmul"[1].beside)
     assert.same({0, 9, 0}, of "matmul"[1].apart)
+    assert.same({0, 0, 0}, of "saxpy"[1].again)
+    assert.same({0, 8, 8}, of "matmul"[1].again)
   end)
 end)

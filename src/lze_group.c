@@ -77,7 +77,12 @@ enum {
   /* First-level caches have 8 ways or more, and are indexed by an address's
      place in its page: rows a page apart compete for the same ways. */
   WAYS = 8, LINE_BYTES = 64, PAGE_BYTES = 4096,
-  PAGES = 64, /* whose addresses a core has at hand */
+  PAGES = 64, PAGE_WAYS = 4, /* whose addresses a core has at hand, and how many
+                 of those that are a multiple of 16 pages apart, on Intel's */
+  /* Of columns of a matrix that a loop goes down, 4 lines of each row stay in
+     the second-level cache, of 256 KiB at least, for a thousand rows. */
+  COLUMNS_KEPT = 64,
+  LOOP_STEPS = 8, /* what an access in a loop counts as: one for each step */
   /* Rows this short are unrolled whole, and the loop round them becomes the
      one that is made into vectors. */
   SHORT_ROW = 4
@@ -130,6 +135,8 @@ typedef struct Rule {
   uint32_t beside[3];
   const Load *loads;
   int load_count;
+  bool again;          /* loops read what other rows read, too */
+  bool tiles;          /* so groups are to be wide in two dimensions */
 } Rule;
 
 /* An index into the cuts of each dimension. */
@@ -215,7 +222,12 @@ static uint32_t lines_kept(uint32_t n) {
   uint32_t apart = n * 4 % PAGE_BYTES, places = PAGE_BYTES;
   while (apart % places != 0) places /= 2; /* the largest that divides it */
   uint32_t kept = WAYS * least(PAGE_BYTES / places, PAGE_BYTES / LINE_BYTES);
-  return least(kept, n >= PAGE_BYTES / 4 ? PAGES : kept);
+  uint32_t pages = n / (PAGE_BYTES / 4), at_hand = PAGES;
+  while (pages > 0 && pages % 2 == 0 && at_hand > PAGE_WAYS) {
+    at_hand /= 2;
+    pages /= 2;
+  }
+  return pages > 0 ? least(kept, at_hand) : kept;
 }
 
 /* What a work-item waits for lines that its neighbours in the innermost loop
@@ -238,6 +250,22 @@ static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
   return waits * lines / g[other];
 }
 
+/* What a light step of a work-item waits for what its loops read at other
+   lines each time, side by side along one dimension: it comes again for every
+   row of the group along the others, unless it is still there. */
+static double cpu_again(const Rule *r, const uint32_t g[3]) {
+  double waits = 0;
+  for (int d = 0; d < r->in->dims; d++) {
+    int wide = d == 0 ? 1 : 0; /* the dimension that it is side by side in */
+    for (int e = 0; e < r->in->dims; e++)
+      if (e != d && r->beside[e] > r->beside[wide]) wide = e;
+    double lines = ceil((double)g[wide] / LINE_FLOATS) / g[wide];
+    if (g[wide] <= COLUMNS_KEPT) lines /= g[d];
+    waits += LINE_COST * r->in->again[d] / LOOP_STEPS * lines;
+  }
+  return waits;
+}
+
 /* What one group takes on a core. */
 static double cpu_group(const Rule *r, const uint32_t g[3],
                         const Load *load) {
@@ -256,7 +284,8 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
   /* Every second access or so waits for the next level of the cache. */
   if (barriers && variables > CACHE_BYTES) steps *= 1.5;
   double cost = GROUP_COST + (rows - 1) * ROW_COST + steps * load->item +
-                items * cpu_lines(r, g, inner);
+                items * cpu_lines(r, g, inner) +
+                items * load->item * cpu_again(r, g);
   cost += shared_cost(r);
   /* In loops that halve the group, as sums do, there is one for each half. */
   if (barriers && items > UNROLLED)
@@ -368,7 +397,9 @@ static void list_cuts(const Rule *r, CutList *l, int d) {
   if (!r->splits) return;
   /* A handful of sizes, as each is a compilation on a CPU: powers of two, then
      whole vectors of any width, one of which may leave a smaller rest. */
-  uint32_t least_body = r->in->software ? ROW_SIZE : d == 0 ? GPU_LINE : 2;
+  uint32_t least_body = r->in->software ? (r->tiles ? LINE_FLOATS : ROW_SIZE)
+                        : d == 0        ? GPU_LINE
+                                        : 2;
   for (uint32_t g = least_body; g < 512 && g < most; g *= 2)
     if (n % g != 0) add_cut(r, l, d, g);
   for (uint32_t g = 512; g <= MOST_BODY && g < most; g += ROW_SIZE)
@@ -628,6 +659,7 @@ static void add_fast(const Rule *r, Words *w) {
   for (int d = 1; d < r->in->dims; d++)
     if (r->beside[d] > r->beside[fast]) fast = d;
   if (fast != 0) add(w, "; its accesses run along %c", axis[fast]);
+  if (r->again) add(w, "; its rows share what its loops read");
 }
 
 /* What the arrays of a kernel in local memory tell of its group: one that
@@ -707,10 +739,20 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
   memcpy(r->beside, in->beside, sizeof r->beside);
   if (r->beside[0] == 0 && r->beside[1] == 0 && r->beside[2] == 0)
     r->beside[0] = 1;
+  int beside = 0;
+  for (int d = 0; d < in->dims; d++) {
+    r->again = r->again || (in->software && in->again[d] != 0);
+    beside += in->beside[d] != 0;
+  }
+  r->tiles = r->again || beside > 1;
   bool is_heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
                                   SPIRV_USES_UNKNOWN_CALL);
   r->loads = is_heavy ? heavy : light;
   r->load_count = is_heavy ? 2 : 1;
+  if (is_heavy && r->again) { /* no vectors: they go along the innermost loop */
+    r->loads++;
+    r->load_count--;
+  }
   for (int d = 0; d < 3; d++) {
     if (in->global[d] == 0 || in->global[d] > UINT32_MAX) {
       add(w, "a range of %llu along %c is not in 1 .. 2^32-1",

@@ -290,7 +290,7 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
       "loops", "long maths", "sweeps local memory", NULL};
   static const char *const classes[] = {"value", "pointer", "local", "image",
                                         "sampler", "other"};
-  lua_createtable(L, 0, 11);
+  lua_createtable(L, 0, 12);
   set_string(L, "name", k->name);
   set_triple(L, "required_group_size", k->required_group);
   set_triple(L, "group_size_hint", k->group_hint);
@@ -301,6 +301,7 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
   set_bits(L, "features", k->features, features);
   set_counts(L, "beside", k->beside);
   set_counts(L, "apart", k->apart);
+  set_counts(L, "again", k->again);
   set_counts(L, "local_fit", k->local_fit);
   set_integer(L, "local_items", k->local_items);
   lua_createtable(L, (int)k->arg_count, 0);

@@ -554,6 +554,7 @@ function spirv.disassemble(bytes) end
 ---@field features string[]
 ---@field beside integer[]
 ---@field apart integer[]
+---@field again integer[]
 ---@field local_fit integer[]
 ---@field local_items integer
 ---@field local_bytes integer

@@ -234,6 +234,7 @@ static lze_GroupInput draw_input(void) {
   for (int d = 0; d < 3; d++) {
     in.beside[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.apart[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
+    in.again[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.local_fit[d] = draw(8) ? 0 : draw_limit();
   }
   in.local_items = draw(8) ? 0 : draw_limit();
@@ -553,6 +554,26 @@ static void check_memory(void) {
   in = input(false, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);
+
+  /* The same in two pages' distance, of which a core has half as many at hand. */
+  in = input(true, 2039, 2053, 0);
+  in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
+  EXPECT(in, 4, 32, 128, 1, "32x128 of 2039x2053: 1008 groups for 2 cores; "
+         "57299 left over as 3 tails");
+  /* A product of matrices: its loops go down columns, and rows that are together
+     share these while they stay in the cache. */
+  in = input(true, 512, 512, 0);
+  in.features |= SPIRV_HAS_LOOPS;
+  in.beside[0] = in.apart[1] = 9;
+  in.again[1] = 8;
+  EXPECT(in, 1, 16, 128, 1, "16x128 of 512x512: divides it into 128 groups for "
+         "2 cores; its rows share what its loops read");
+  in.global[0] = 4001;
+  in.global[1] = 29;
+  EXPECT(in, 2, 16, 29, 1, NULL);
+  in.software = false;
+  in.global[0] = in.global[1] = 512;
+  EXPECT(in, 1, 128, 1, 1, NULL);
 
   /* A sum by halves: through its barriers in registers. */
   in = with_barrier(input(true, 1048576, 0, 0));
