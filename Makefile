@@ -281,10 +281,13 @@ bench-costs: all $(BUILD)/bench/launch $(BUILD)/bench/values ## what lze costs
 	$(WITH) $(BUILD)/bench/launch
 	$(WITH) $(BUILD)/bench/values
 
-bench-graph: all $(BUILD)/bench/graph ## what runs of plans cost
-	$(WITH) $(BUILD)/bench/graph $(ROUNDS)
+bench-graph: all $(BUILD)/bench/clocks ## what runs of plans cost
+	$(WITH) $(BUILD)/bench/clocks bench/graph.lua $(ROUNDS)
 	ZOCL_SUB_DEVICES=2 ZE_FLAT_DEVICE_HIERARCHY=FLAT \
-	  $(WITH) $(BUILD)/bench/graph branches
+	  $(WITH) $(BUILD)/bench/clocks bench/graph.lua branches
+
+bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
+	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
 
 bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
@@ -424,5 +427,6 @@ FORCE:
   check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-memory check-lifetime check-exports check-docs check-lint conformance bench \
-  bench-costs bench-driver bench-dist bench-instructions install uninstall \
+  bench-compile bench-costs bench-driver bench-dist bench-graph bench-instructions \
+  install uninstall \
   clean help FORCE

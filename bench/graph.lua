@@ -1,7 +1,7 @@
 -- graph.lua - what a run of a plan costs beside launches one by one.
 -- SPDX-License-Identifier: MIT
 --
--- Run by bench/graph.c, which has the clocks.  The ways that are compared take
+-- Run by bench/clocks.c, which has the clocks.  The ways that are compared take
 -- turns, round by round, in one process; medians are shown, in microseconds.
 
 local lze = require "lze"

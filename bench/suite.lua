@@ -336,7 +336,7 @@ local function measure(case)
   for _, config in pairs(chosen) do wanted[config] = true end
   local kept = configs
 
-  local function by_median(a, b) return a.median < b.median end
+  local function by_median(one, other) return one.median < other.median end
 
   -- Go on without those, but for a policy's choice, that took more than `most`
   -- times as long as the best, or that `places` others were faster than.

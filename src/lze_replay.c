@@ -11,9 +11,10 @@
  * two queues.
  *
  * What newer drivers have besides is not used, because it would save nothing:
- * a run of a recorded and instantiated graph (1.17) is one call, as here, but to
- * change a part of it is to record all of it again, where here it is the list
- * of TAPE_STEPS steps that the change is in.  Mutable lists change arguments and
+ * a run of a recorded and instantiated graph (1.17) is one call, as here (and
+ * takes as long with our driver, see bench/RESULTS.md), but to change a part of
+ * it is to record all of it again, where here it is the list of TAPE_STEPS
+ * steps that the change is in.  Mutable lists change arguments and
  * group counts in place, but not which kernel parts a range is split into, what
  * a step waits for, nor what comes after what, all of which a new range or
  * buffer may change; they must not be in flight meanwhile, so that a set

@@ -1,8 +1,8 @@
 /*
- * graph.c - runs bench/graph.lua with two clocks that Lua lacks.
+ * clocks.c - runs a benchmark in Lua with two clocks that Lua lacks.
  * SPDX-License-Identifier: MIT
  *
- *   graph [ROUNDS]
+ *   clocks FILE [ARGUMENT...]
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -28,16 +28,21 @@ static int bench_cpu(lua_State *L) {
 static int bench_now(lua_State *L) { return clock_read(L, CLOCK_MONOTONIC); }
 
 int main(int argc, char **argv) {
-  lua_State *L = luaL_newstate();
-  if (L == NULL) return EXIT_FAILURE;
+  lua_State *L = argc > 1 ? luaL_newstate() : NULL;
+  if (L == NULL) {
+    fputs("usage: clocks FILE [ARGUMENT...]\n", stderr);
+    return EXIT_FAILURE;
+  }
   luaL_openlibs(L);
   lua_register(L, "cpu", bench_cpu);
   lua_register(L, "now", bench_now);
-  int status = luaL_loadfile(L, "bench/graph.lua");
-  for (int i = 1; i < argc; i++) lua_pushstring(L, argv[i]);
-  if (status == LUA_OK) status = lua_pcall(L, argc - 1, 0, 0);
+  lua_pushstring(L, argv[0]);
+  lua_setglobal(L, "clocks"); /* for what starts itself again */
+  int status = luaL_loadfile(L, argv[1]);
+  for (int i = 2; i < argc; i++) lua_pushstring(L, argv[i]);
+  if (status == LUA_OK) status = lua_pcall(L, argc - 2, 0, 0);
   if (status != LUA_OK)
-    fprintf(stderr, "graph: %s\n", luaL_tolstring(L, -1, NULL));
+    fprintf(stderr, "clocks: %s\n", luaL_tolstring(L, -1, NULL));
   lua_close(L);
   return status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
