@@ -97,8 +97,9 @@ static const double WAITING_BYTES = 32;
    150 to 200 work-items of a kernel that only streams memory: smaller groups
    leave it waiting for starts. */
 static const double GPU_START = 256;
-/* What one core of a GPU keeps going at a time, in work-items. A core that is
-   filled by k groups loses 1 / (2 k) of itself while each of them drains. */
+/* What one core of a GPU keeps going at a time, in work-items, where it does not
+   tell its units and threads: most have 1024 to 2048. A core that is filled by k
+   groups loses 1 / (2 k) of itself while each of them drains. */
 static const double GPU_RESIDENT = 2048;
 /* Nor does it keep more groups than that at a time: 16 on some of NVIDIA's
    (compute capability 7.5 and 8.6) and on AMD's where they have barriers, 24 to
@@ -135,6 +136,7 @@ typedef struct Rule {
   uint32_t beside[3];
   const Load *loads;
   int load_count;
+  double resident;     /* work-items that a core of a GPU keeps going */
   bool again;          /* loops read what other rows read, too */
   bool tiles;          /* so groups are to be wide in two dimensions */
 } Rule;
@@ -319,12 +321,12 @@ static double gpu_group(const Rule *r, const uint32_t g[3],
                         const Load *load) {
   double items = (double)g[0] * g[1] * g[2];
   double held = round_up(items, r->lanes);
-  double least_held = load->item <= 1 ? GPU_START : GPU_RESIDENT / GPU_GROUPS;
+  double least_held = load->item <= 1 ? GPU_START : r->resident / GPU_GROUPS;
   if (held < least_held) held = least_held;
-  held *= (1 + items / (2 * GPU_RESIDENT)) * gpu_lines(r, g);
+  held *= (1 + items / (2 * r->resident)) * gpu_lines(r, g);
   /* Fewer groups fit where their local memory fills the core first. */
   if (r->in->device_local_bytes != 0) {
-    double wanted = (double)r->in->local_bytes * GPU_RESIDENT / items;
+    double wanted = (double)r->in->local_bytes * r->resident / items;
     double there = (double)r->in->device_local_bytes;
     if (wanted > there) held *= wanted / there;
   }
@@ -736,6 +738,10 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
                : in->simd >= 8          ? in->simd
                                         : 32;
   if (r->lanes > ROW_SIZE) r->lanes = ROW_SIZE;
+  /* One thread is a driver's that knows none. */
+  r->resident = in->threads_per_unit > 1 && in->core_units > 0
+                    ? (double)in->core_units * in->threads_per_unit * r->lanes
+                    : GPU_RESIDENT;
   memcpy(r->beside, in->beside, sizeof r->beside);
   if (r->beside[0] == 0 && r->beside[1] == 0 && r->beside[2] == 0)
     r->beside[0] = 1;

@@ -200,6 +200,7 @@ static void kernel_init_cut(lze_Kernel *k) {
   in->max_count[2] = d->compute.maxGroupCountZ;
   in->units = d->props.numSlices * d->props.numSubslicesPerSlice *
               d->props.numEUsPerSubslice;
+  in->core_units = d->props.numEUsPerSubslice;
   in->threads_per_unit = d->props.numThreadsPerEU;
   in->simd = d->props.physicalEUSimdWidth;
   in->device_local_bytes = d->compute.maxSharedLocalMemory;

@@ -73,7 +73,8 @@ typedef struct lze_GroupInput {
   bool offsets;             /* the driver has global offsets */
   uint32_t max_total, max_size[3], max_count[3];
   uint32_t units;           /* cores, or execution units */
-  uint32_t threads_per_unit;
+  uint32_t core_units;      /* of these units share local memory */
+  uint32_t threads_per_unit; /* each of them runs a sub-group */
   uint32_t simd;            /* the physical SIMD width */
   uint64_t device_local_bytes;
   /* the range; every dimension is at least 1 here */

@@ -228,6 +228,8 @@ static lze_GroupInput draw_input(void) {
   in.kernel_max = draw(3) ? in.max_total : draw_limit();
   in.units = (uint32_t)draw(1 << draw(12));
   in.simd = (uint32_t)draw(40);
+  in.core_units = draw(2) ? 0 : draw_limit();
+  in.threads_per_unit = draw(2) ? 0 : draw_limit();
   in.kernel_subgroup = (uint32_t)draw(3) * 16;
   in.local_bytes = draw(3) ? 0 : draw(100000);
   in.features |= draw(2) ? 0 : (uint32_t)draw(1 << 10);
@@ -518,6 +520,14 @@ static void check_gpu(void) {
     in.global[1] = 1080;
     EXPECT(in, 1, 128, 1, 1, NULL);
   }
+  /* A core of few threads is filled by smaller ones. */
+  in = input(false, 1048576, 0, 0);
+  in.features = SPIRV_HAS_LOOPS;
+  EXPECT(in, 1, 128, 1, 1, NULL);
+  in.core_units = 8;
+  EXPECT(in, 1, 64, 1, 1, NULL);
+  in.threads_per_unit = 1;
+  EXPECT(in, 1, 128, 1, 1, NULL);
   /* A few rows where nothing divides their number. */
   in = input(false, 127, 131, 137);
   in.units = 2;
