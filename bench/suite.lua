@@ -269,7 +269,7 @@ local function c_seconds(work)
     return baseline(k, gx, gy, gz, table.unpack(arguments))
   end
   local times = {}
-  for i = 1, 3 do
+  for i = 1, options.quick and 1 or 3 do
     if work.reset then work.reset() end
     lze.wait()
     local start = os.clock()
@@ -362,13 +362,14 @@ local function measure(case)
     end
   end
 
-  -- At most `most` rounds, three at least, within half of the case's time.
-  local function rounds(most)
+  -- At most `most` rounds, `least` at least, within half of the case's time.
+  local function rounds(most, least)
     local seconds = 0
     for _, config in ipairs(kept) do
       seconds = seconds + config.median + 5e-5
     end
-    local count = math.max(3, math.min(most, math.floor(budget / 2 / seconds)))
+    local count = math.max(least,
+      math.min(most, math.floor(budget / 2 / seconds)))
     for _ = 1, count do round() end
     for _, config in ipairs(kept) do
       config.median = stats.median(config.times)
@@ -380,12 +381,12 @@ local function measure(case)
   -- many is partly so by chance: what is compared comes from new rounds, of the
   -- first four and the policies' choices.
   drop(3, #kept)
-  rounds(3)
+  rounds(3, options.quick and 1 or 3)
   drop(1.2, #kept)
-  rounds(most_rounds - 3)
+  rounds(most_rounds - 3, options.quick and 0 or 3)
   drop(1.2, 4)
   for _, config in ipairs(kept) do config.times = {} end
-  local final_rounds = rounds(most_rounds)
+  local final_rounds = rounds(most_rounds, 3)
   table.sort(kept, by_median)
   local fastest = kept[1]
 
