@@ -60,7 +60,7 @@ if most_rounds < 3 then usage "--rounds needs at least 3" end
 -- Seconds for the rounds of a case, and groups of a search.
 local budget = tonumber(options.seconds or (options.quick and 2 or 60))
   or usage "--seconds needs a number"
-local search_limit = options.quick and 10 or nil
+local search_limit = options.quick and 6 or nil
 
 local device = lze.device(tonumber(options.device) or options.device)
 lze.default(device)
@@ -371,7 +371,7 @@ local function measure(case)
     local count = math.max(least,
       math.min(most, math.floor(budget / 2 / seconds)))
     for _ = 1, count do round() end
-    for _, config in ipairs(kept) do
+    for _, config in ipairs(count > 0 and kept or {}) do
       config.median = stats.median(config.times)
     end
     return count
@@ -381,7 +381,7 @@ local function measure(case)
   -- many is partly so by chance: what is compared comes from new rounds, of the
   -- first four and the policies' choices.
   drop(3, #kept)
-  rounds(3, options.quick and 1 or 3)
+  rounds(3, options.quick and 0 or 3)
   drop(1.2, #kept)
   rounds(most_rounds - 3, options.quick and 0 or 3)
   drop(1.2, 4)
