@@ -268,24 +268,33 @@ static bool helper_run(const zocl_module *module, const char *shapes,
 }
 
 /* Build the module in a process of its own, unless that went well before. */
-static bool try_once(zocl_module *module, const cache_key *key, int limit,
-                     tool_text *log)
+static bool try_once(const zocl_module *module, const cache_key *key,
+                     int limit, tool_text *log)
 {
-  static pthread_mutex_t trying = PTHREAD_MUTEX_INITIALIZER;
-  if (good_has(key)) return true;
-  pthread_mutex_lock(&trying);
   size_t size;
-  unsigned char *entry = NULL;
-  bool fine = good_has(key);
-  if (!fine) {
-    entry = cache_read("ok", key, &size);
-    fine = entry != NULL || helper_run(module, NULL, limit, log);
-    if (fine && entry == NULL) cache_write("ok", key, "", 0);
-    if (fine) good_add(key);
-  }
+  unsigned char *entry = cache_read("ok", key, &size);
+  bool fine = entry != NULL || helper_run(module, NULL, limit, log);
+  if (fine && entry == NULL) cache_write("ok", key, "", 0);
   free(entry);
-  pthread_mutex_unlock(&trying);
   return fine;
+}
+
+/* Build what this process has not built yet.  One thread and one process at a
+   time: PoCL writes a program to its cache in place, and another that builds
+   the same one then reads a part of it and fails. */
+static bool build_first(zocl_module *module, const cache_key *key, int limit,
+                        tool_text *log)
+{
+  static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&building);
+  int lock = cache_lock(key, limit > 0 ? limit : DEFAULT_LIMIT);
+  bool built = (limit == 0 || good_has(key) ||
+                try_once(module, key, limit, log)) &&
+               zocl_build_here(module, log);
+  if (built && !good_has(key)) good_add(key);
+  cache_unlock(lock);
+  pthread_mutex_unlock(&building);
+  return built;
 }
 
 bool zocl_build(zocl_module *module, tool_text *log)
@@ -296,14 +305,9 @@ bool zocl_build(zocl_module *module, tool_text *log)
   }
   int limit = helper_limit(log);
   if (limit < 0) return false;
-  /* One process at a time: PoCL writes a program to its cache in place, and
-     another that builds the same one then reads a part of it and fails. */
   cache_key key = good_key(module);
-  int lock = cache_lock(&key, limit > 0 ? limit : DEFAULT_LIMIT);
-  bool built = (limit == 0 || try_once(module, &key, limit, log)) &&
-               zocl_build_here(module, log);
-  cache_unlock(lock);
-  return built;
+  return good_has(&key) ? zocl_build_here(module, log)
+                        : build_first(module, &key, limit, log);
 }
 
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
