@@ -1,11 +1,13 @@
 -- compile.lua - what it costs to get a kernel ready, caches empty and full.
 -- SPDX-License-Identifier: MIT
 --
--- Run by bench/clocks.c, which has the clock.  Each step is timed by a process
--- of its own, in milliseconds: in one whose caches (lze's and PoCL's) are
--- empty, then in one that finds there what the first has left, then once more
--- in that one.  Medians of the rounds are shown.
+-- Run by bench/clocks.c, which has the clock.  The steps are timed in a process
+-- whose caches (lze's and PoCL's) are empty, then in one that finds there what
+-- the first has left, then once more in that one.  Medians of the rounds are
+-- shown, in milliseconds.
 
+package.path = "bench/lib/?.lua;" .. package.path
+local stats = require "stats"
 local now, clocks = _G.now, _G.clocks -- luacheck: ignore
 
 local what = ... or "5"
@@ -74,11 +76,6 @@ local function run(directory)
   return first, second
 end
 
-local function median(t)
-  table.sort(t)
-  return (t[(#t + 1) // 2] + t[#t // 2 + 1]) / 2
-end
-
 local times = {}
 for _, step in ipairs(steps) do times[step[2]] = {{}, {}, {}} end
 for _ = 1, rounds do
@@ -101,6 +98,6 @@ print(("%-40s %10s %10s %10s"):format("milliseconds, medians", "empty",
   "cached", "again"))
 for _, step in ipairs(steps) do
   local t = times[step[2]]
-  print(("%-40s %10.1f %10.2f %10.3f"):format(step[1], median(t[1]),
-    median(t[2]), median(t[3])))
+  print(("%-40s %10.1f %10.2f %10.3f"):format(step[1], stats.median(t[1]),
+    stats.median(t[2]), stats.median(t[3])))
 end

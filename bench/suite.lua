@@ -371,7 +371,8 @@ local function measure(case)
     local count = math.max(least,
       math.min(most, math.floor(budget / 2 / seconds)))
     for _ = 1, count do round() end
-    for _, config in ipairs(count > 0 and kept or {}) do
+    if count == 0 then return 0 end
+    for _, config in ipairs(kept) do
       config.median = stats.median(config.times)
     end
     return count

@@ -81,8 +81,8 @@ typedef struct function_info {
   uint32_t builtins, features; /* of its own body */
   uint32_t kernel;           /* 1 + index of the first kernel it is */
   uint32_t local_size[3], local_hint[3], subgroup;
-  uint32_t beside[3], apart[3], again[3]; /* of its own body, as in
-                                spirv_kernel */
+  /* Of its own body, as in spirv_kernel. */
+  uint32_t beside[3], apart[3], again[3];
   uint32_t local_fit[3], local_items;
   uint8_t *summary;          /* a byte for each parameter */
   uint8_t unknown;           /* spirv_access through unknown pointers */
