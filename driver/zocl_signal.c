@@ -436,15 +436,15 @@ ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
   help(signal, timeout);
   uint64_t end = timeout > UINT64_MAX - start ? UINT64_MAX : start + timeout;
   uint64_t spin = timeout < SPIN_NS ? end : start + SPIN_NS;
-  for (;;) {
-    uint64_t now = monotonic();
-    if (now < spin || (now < end && end - now <= EARLY_NS))
+  for (uint64_t now = start; now < end; now = monotonic()) {
+    if (now < spin || end - now <= EARLY_NS)
       pause_a_little();
     else
       sleep_until(signal, end == UINT64_MAX ? end : end - EARLY_NS);
     result = zocl_signal_query(signal);
-    if (result != ZE_RESULT_NOT_READY || monotonic() >= end) return result;
+    if (result != ZE_RESULT_NOT_READY) return result;
   }
+  return result;
 }
 
 bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
