@@ -100,7 +100,7 @@ typedef struct ending {
    process is used.  It is a process between because our own may ignore
    SIGCHLD or wait for anybody's children, and then never learns the status. */
 static _Noreturn void run_between(char *const *arguments, int in, int out,
-                                  int err, int report) {
+                                  int err, int seconds, int report) {
   struct sigaction plain;
   memset(&plain, 0, sizeof plain);
   plain.sa_handler = SIG_DFL;
@@ -120,6 +120,14 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
   if (child == 0) {
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
+    /* SIGXCPU at the limit, SIGKILL behind it. */
+    struct rlimit time;
+    rlim_t most = (rlim_t)seconds;
+    if (getrlimit(RLIMIT_CPU, &time) == 0 && time.rlim_cur > most) {
+      time.rlim_cur = most;
+      if (time.rlim_max > most) time.rlim_max = most + 1;
+      setrlimit(RLIMIT_CPU, &time);
+    }
     /* Above 2 first, so that none of the three is overwritten by another. */
     int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 100);
     int files[3] = {fcntl(in, F_DUPFD_CLOEXEC, 3),
@@ -159,7 +167,7 @@ static bool run(char *const *arguments, int in, int out, int err,
     return false;
   }
   pid_t between = _Fork();
-  if (between == 0) run_between(arguments, in, out, err, report[1]);
+  if (between == 0) run_between(arguments, in, out, err, seconds, report[1]);
   /* Here and there, so that it is done before either goes on. */
   if (between > 0) setpgid(between, between);
   close(report[1]);
@@ -171,10 +179,10 @@ static bool run(char *const *arguments, int in, int out, int err,
   ending end;
   struct pollfd wait = {.fd = report[0], .events = POLLIN};
   uint64_t start = now_ms();
-  int ready, left = seconds * 1000;
+  int ready, all = TOOL_WAITING * 1000 * seconds, left = all;
   while ((ready = poll(&wait, 1, left)) < 0 && errno == EINTR) {
     int spent = (int)(now_ms() - start);
-    left = spent < seconds * 1000 ? seconds * 1000 - spent : 0;
+    left = spent < all ? all - spent : 0;
   }
   bool ended = ready > 0 && io_read_all(report[0], &end, sizeof end);
   close(report[0]);
@@ -183,11 +191,14 @@ static bool run(char *const *arguments, int in, int out, int err,
     ;
   if (ready == 0)
     tool_text_add(log, "%s took longer than %d s and was stopped\n",
-                  arguments[0], seconds);
+                  arguments[0], TOOL_WAITING * seconds);
   else if (!ended)
     tool_text_add(log, "%s could not be started\n", arguments[0]);
   else if (end.exec_error != 0)
     tool_text_add(log, "%s: %s\n", arguments[0], strerror(end.exec_error));
+  else if (WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGXCPU)
+    tool_text_add(log, "%s took more than %d s of processor time and was "
+                  "stopped\n", arguments[0], seconds);
   else if (WIFSIGNALED(end.status))
     tool_text_add(log, "%s was ended by signal %d (%s)\n", arguments[0],
                   WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));

@@ -36,8 +36,13 @@ void tool_text_append(tool_text *text, const tool_text *more);
  */
 int tool_find(const char *name, unsigned version, char *path, size_t size);
 
+/* A tool may take this many times as long as its processor time. */
+enum { TOOL_WAITING = 4 };
+
 /*
- * Run arguments[0] with `input` on its standard input, for at most `seconds`.
+ * Run arguments[0] with `input` on its standard input, for at most `seconds` of
+ * processor time, and TOOL_WAITING times that in all: a busy machine does not
+ * make a tool fail, and one that waits for ever does not hold up its caller.
  * Returns what it wrote to its standard output, malloc'ed, NUL terminated and
  * *output_size long, if it succeeded; NULL with the reason in `log` if not.
  * What it wrote to its standard error is added to `log` in either case.

@@ -189,7 +189,7 @@ static void good_add(const cache_key *key)
  */
 
 enum {
-  /* Seconds; big modules were seen to take five, and one that never ends. */
+  /* Seconds of processor time; big modules were seen to take five, and one that never ends. */
   DEFAULT_LIMIT = 60,
   MAX_LIMIT = 86400
 };
@@ -287,7 +287,8 @@ static bool build_first(zocl_module *module, const cache_key *key, int limit,
 {
   static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&building);
-  int lock = cache_lock(key, limit > 0 ? limit : DEFAULT_LIMIT);
+  int lock = cache_lock(key,
+                        TOOL_WAITING * (limit > 0 ? limit : DEFAULT_LIMIT));
   bool built = (limit == 0 || good_has(key) ||
                 try_once(module, key, limit, log)) &&
                zocl_build_here(module, log);

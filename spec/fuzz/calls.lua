@@ -31,7 +31,8 @@ kernel void groups(global int *x, uint count, int n)
 ]]
 
 local random = math.random
-local limit = 60
+-- Seconds after which a wait hangs, on a machine that does other things, too.
+local limit = 600
 local told -- whether steps are told in words
 
 -- What lives as long as the process: two contexts, each with its kernels.
