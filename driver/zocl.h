@@ -133,6 +133,10 @@ ze_result_t zocl_cl_error(cl_int error, const char *call);
    exist there, so that nothing may be called and nothing waited for. */
 bool zocl_forked(void);
 
+/* The drivers as zeDriverGet counts and gives them, initialised once; not
+   whether zeInit was called. */
+ze_result_t zocl_drivers(uint32_t *count, zocl_driver **drivers);
+
 #define ZOCL_NEED_HANDLE(handle) \
   do {                                                                   \
     if ((handle) == NULL)                                                \
@@ -1282,6 +1286,14 @@ void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
 /* Whether the kernel can be launched in such groups. */
 ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,
                                     uint32_t y, uint32_t z);
+
+/* Whether there is so much local memory for a group of the kernel. */
+ze_result_t zocl_kernel_check_local(const zocl_kernel *kernel, uint64_t bytes);
+
+/* The bytes of local memory that the argument is in `values`; 0 where it is
+   none. */
+uint64_t zocl_kernel_local(const zocl_kernel *kernel, uint32_t index,
+                           const unsigned char *values);
 
 /* Describe a launch of the kernel as it is set up now.  launch->values are
    the kernel's own: to be copied where the launch is kept. */

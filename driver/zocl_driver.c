@@ -22,6 +22,9 @@ static struct {
 
 static atomic_bool forked;
 
+/* zeInit or zeInitDrivers was called, with success. */
+static atomic_bool initialised;
+
 /* ------------------------------------------------------------------------
  * Errors.
  */
@@ -209,8 +212,10 @@ static ze_result_t drivers_ready(void)
   return ZE_RESULT_SUCCESS;
 }
 
-static ze_result_t drivers_get(uint32_t *count, zocl_driver **drivers)
+ze_result_t zocl_drivers(uint32_t *count, zocl_driver **drivers)
 {
+  ze_result_t result = drivers_ready();
+  if (result != ZE_RESULT_SUCCESS) return result;
   bool query = *count == 0 || drivers == NULL;
   if (query || *count > state.count) *count = state.count;
   if (query) return ZE_RESULT_SUCCESS;
@@ -228,7 +233,9 @@ ze_result_t zocl_Init(ze_init_flags_t flags)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   if (flags == TYPE_NPU)
     return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED, "there is no NPU here");
-  return drivers_ready();
+  ze_result_t result = drivers_ready();
+  if (result == ZE_RESULT_SUCCESS) atomic_store(&initialised, true);
+  return result;
 }
 
 ze_result_t zocl_InitDrivers(uint32_t *count, ze_driver_handle_t *drivers,
@@ -243,15 +250,18 @@ ze_result_t zocl_InitDrivers(uint32_t *count, ze_driver_handle_t *drivers,
     *count = 0;
     return ZE_RESULT_SUCCESS;
   }
-  ze_result_t result = drivers_ready();
-  return result == ZE_RESULT_SUCCESS ? drivers_get(count, drivers) : result;
+  ze_result_t result = zocl_drivers(count, drivers);
+  if (result == ZE_RESULT_SUCCESS) atomic_store(&initialised, true);
+  return result;
 }
 
 ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
 {
+  if (!atomic_load(&initialised))
+    return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED,
+                     "neither zeInit nor zeInitDrivers was called with success");
   ZOCL_NEED_POINTER(count);
-  ze_result_t result = drivers_ready();
-  return result == ZE_RESULT_SUCCESS ? drivers_get(count, drivers) : result;
+  return zocl_drivers(count, drivers);
 }
 
 /* ------------------------------------------------------------------------

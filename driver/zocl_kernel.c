@@ -146,13 +146,13 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
   const zocl_arg *arg = &kernel->args[index];
   unsigned char *place = values != NULL ? values + arg->offset : NULL;
   if (arg->cls == SPIRV_ARG_LOCAL) {
-    const zocl_device *device = kernel->module->device;
+    /* What there is counts when it is launched: all arguments together. */
     local_size bytes = size;
-    if (value != NULL || size == 0 || size > device->local_bytes)
+    if (value != NULL || size == 0 || size > UINT32_MAX)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s is local memory: no value and "
-                       "a size up to %llu, not %zu", index, kernel->info->name,
-                       (unsigned long long)device->local_bytes, size);
+                       "a size of 1 to %u, not %zu", index,
+                       kernel->info->name, UINT32_MAX, size);
     if (place != NULL) memcpy(place, &bytes, sizeof bytes);
   } else if (arg->cls != SPIRV_ARG_OTHER) {
     if (size != arg->bytes && !takes_size(kernel, index, size, value))
@@ -610,6 +610,26 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
  * The launch.
  */
 
+ze_result_t zocl_kernel_check_local(const zocl_kernel *kernel, uint64_t bytes)
+{
+  uint64_t all = kernel->module->device->local_bytes;
+  if (bytes <= all) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+                   "kernel %s asks for %llu bytes of local memory, there "
+                   "are %llu", kernel->info->name, (unsigned long long)bytes,
+                   (unsigned long long)all);
+}
+
+uint64_t zocl_kernel_local(const zocl_kernel *kernel, uint32_t index,
+                           const unsigned char *values)
+{
+  const zocl_arg *arg = &kernel->args[index];
+  local_size bytes = 0;
+  if (arg->cls == SPIRV_ARG_LOCAL)
+    memcpy(&bytes, values + arg->offset, sizeof bytes);
+  return bytes;
+}
+
 ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                                 const ze_group_count_t *groups,
                                 zocl_launch *launch)
@@ -621,12 +641,8 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                      "argument %u of kernel %s is not set", i,
                      kernel->info->name);
   }
-  if (kernel->local_bytes > kernel->module->device->local_bytes)
-    return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-                     "kernel %s asks for %llu bytes of local memory, there "
-                     "are %llu", kernel->info->name,
-                     (unsigned long long)kernel->local_bytes,
-                     (unsigned long long)kernel->module->device->local_bytes);
+  ze_result_t result = zocl_kernel_check_local(kernel, kernel->local_bytes);
+  if (result != ZE_RESULT_SUCCESS) return result;
   const uint32_t counts[3] = {groups->groupCountX, groups->groupCountY,
                               groups->groupCountZ};
   launch->kernel = kernel;

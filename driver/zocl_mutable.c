@@ -202,6 +202,29 @@ static ze_result_t change(const zocl_list *list, const ze_base_desc_t *desc,
   }
 }
 
+/* Whether there is local memory for a launch when all of these changes have
+   been made. */
+static ze_result_t check_local(const zocl_list *list,
+                               const ze_base_desc_t *changes, uint64_t id)
+{
+  zocl_recorded *r;
+  ze_result_t result = launch_find(list, id, KERNEL_ARGUMENTS, &r);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  const zocl_kernel *kernel = r->launch.kernel;
+  uint64_t sum = kernel->info->local_bytes;
+  for (uint32_t i = 0; i < kernel->arg_count; i++) {
+    if (kernel->args[i].cls != SPIRV_ARG_LOCAL) continue;
+    uint64_t bytes = zocl_kernel_local(kernel, i, values_of(r));
+    for (const ze_base_desc_t *d = changes; d != NULL; d = d->pNext) {
+      const argument_desc *a = (const argument_desc *)d;
+      if ((int)d->stype == ARGUMENT_DESC && a->id == id && a->index == i)
+        bytes = a->size;
+    }
+    sum += bytes;
+  }
+  return zocl_kernel_check_local(kernel, sum);
+}
+
 /* All changes are checked before the first is made. */
 ze_result_t zocl_CommandListUpdateMutableCommandsExp(
     ze_command_list_handle_t list, const ze_base_desc_t *desc)
@@ -211,6 +234,10 @@ ze_result_t zocl_CommandListUpdateMutableCommandsExp(
   for (int make = 0; make < 2; make++)
     for (const ze_base_desc_t *d = desc->pNext; d != NULL; d = d->pNext) {
       ze_result_t result = change(list, d, make == 1);
+      if (result == ZE_RESULT_SUCCESS && !make &&
+          (int)d->stype == ARGUMENT_DESC)
+        result = check_local(list, desc->pNext,
+                             ((const argument_desc *)d)->id);
       if (result != ZE_RESULT_SUCCESS) return result;
     }
   return ZE_RESULT_SUCCESS;
@@ -295,6 +322,8 @@ ze_result_t zocl_CommandListUpdateMutableCommandKernelsExp(
         return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                          "kernel %s was not named for command %llu",
                          kernels[i]->info->name, (unsigned long long)ids[i]);
+      result = zocl_kernel_check_local(kernels[i], kernels[i]->local_bytes);
+      if (result != ZE_RESULT_SUCCESS) return result;
       if (make) kernel_replace(r, kernels[i]);
     }
   return ZE_RESULT_SUCCESS;

@@ -59,6 +59,9 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(lists);
+  if (fence != NULL && zocl_signal_query(fence->signal) == ZE_RESULT_SUCCESS)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
+                     "the fence is signalled; it has to be reset first");
   zocl_commands *few[ZOCL_FEW_LISTS], **all;
   ze_result_t result = zocl_lists_take(count, lists, queue->device,
                                        queue->desc.ordinal, few, &all);

@@ -45,7 +45,8 @@ static ze_result_t sysman_check(void)
 ze_result_t zocl_zesInit(uint32_t flags)
 {
   if (flags > 1) return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  ze_result_t result = zocl_Init(0);
+  uint32_t count = 0;
+  ze_result_t result = zocl_drivers(&count, NULL);
   if (result == ZE_RESULT_SUCCESS) atomic_store(&enabled, true);
   return result;
 }
@@ -54,7 +55,7 @@ ze_result_t zocl_zesDriverGet(uint32_t *count, zes_driver_handle_t *drivers)
 {
   ZOCL_NEED_POINTER(count);
   NEED_SYSMAN();
-  return zocl_DriverGet(count, (ze_driver_handle_t *)drivers);
+  return zocl_drivers(count, (zocl_driver **)drivers);
 }
 
 /* All root devices: neither masks nor hierarchies are for sysman. */

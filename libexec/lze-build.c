@@ -47,7 +47,7 @@ static zocl_device *device_find(const char *version, const char *name)
 {
   zocl_driver *drivers[16];
   uint32_t count = 16;
-  if (zocl_DriverGet(&count, drivers) != ZE_RESULT_SUCCESS) return NULL;
+  if (zocl_drivers(&count, drivers) != ZE_RESULT_SUCCESS) return NULL;
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t j = 0; j < drivers[i]->device_count; j++)
       if (strcmp(drivers[i]->version, version) == 0 &&

@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <dlfcn.h>
+#include <level_zero/ze_ddi.h>
 
 typedef void (*entry)(void);
 typedef ze_result_t (*table_function)(ze_api_version_t, entry *);
@@ -91,6 +92,22 @@ int main(void)
            path != NULL ? dlerror() : "nothing there");
     return 1;
   }
+  /* Not zeDriverGet initialises, but zeInit, if it is asked well. */
+  ze_global_dditable_t global;
+  ze_driver_dditable_t drivers;
+  uint32_t n = 0;
+  find(driver, "zeGetGlobalProcAddrTable")(ZE_API_VERSION_1_0,
+                                           (entry *)&global);
+  find(driver, "zeGetDriverProcAddrTable")(ZE_API_VERSION_1_0,
+                                           (entry *)&drivers);
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, drivers.pfnGet(&n, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION, global.pfnInit(1u << 30));
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, drivers.pfnGet(&n, NULL));
+  EQUAL(n, 0);
+  RETURNS(ZE_RESULT_SUCCESS, global.pfnInit(0));
+  RETURNS(ZE_RESULT_SUCCESS, drivers.pfnGet(&n, NULL));
+  EQUAL(n, 1);
+
   size_t count = sizeof names / sizeof *names;
   EQUAL(count, 76);
   for (size_t i = 0; i < count; i++) {

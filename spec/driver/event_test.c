@@ -240,6 +240,8 @@ static void test_fence(void)
     RETURNS(ZE_RESULT_SUCCESS, zeFenceHostSynchronize(fence, UINT64_MAX));
     RETURNS(ZE_RESULT_SUCCESS, zeFenceQueryStatus(fence));
     RETURNS(ZE_RESULT_SUCCESS, zeCommandQueueSynchronize(q, UINT64_MAX));
+    RETURNS(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
+            zeCommandQueueExecuteCommandLists(q, 2, both, fence));
     MUST(zeFenceReset(fence));
   }
   MUST(zeCommandQueueExecuteCommandLists(q, 1, &empty, fence));

@@ -182,6 +182,19 @@ static void test_local(ze_module_handle_t module)
           zeKernelSetArgumentValue(k, 2, 0, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 2, (size_t)1 << 40, NULL));
+  /* What is too much for the device is told when it is launched. */
+  ze_device_compute_properties_t compute = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
+  MUST(zeDeviceGetComputeProperties(s.device, &compute));
+  ze_command_list_handle_t l = list_new(s);
+  ze_group_count_t one = {1, 1, 1};
+  MUST(zeKernelSetArgumentValue(k, 2, compute.maxSharedLocalMemory + 1,
+                                NULL));
+  RETURNS(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+          zeCommandListAppendLaunchKernel(l, k, &one, NULL, 0, NULL));
+  MUST(zeKernelSetArgumentValue(k, 2, compute.maxSharedLocalMemory, NULL));
+  MUST(zeCommandListAppendLaunchKernel(l, k, &one, NULL, 0, NULL));
+  MUST(zeCommandListDestroy(l));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 2, sizeof in, &in));
   MUST(zeMemFree(s.context, in));
@@ -252,11 +265,11 @@ static void test_names(ze_module_handle_t module)
 {
   uint32_t count = 0;
   MUST(zeModuleGetKernelNames(module, &count, NULL));
-  EQUAL(count, 12);
+  EQUAL(count, 13);
   const char *names[20] = {NULL};
   count = 20;
   MUST(zeModuleGetKernelNames(module, &count, names));
-  EQUAL(count, 12);
+  EQUAL(count, 13);
   int found = 0;
   for (uint32_t i = 0; i < count; i++) found += strcmp(names[i], "spin") == 0;
   EQUAL(found, 1);

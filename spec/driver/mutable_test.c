@@ -176,6 +176,37 @@ static void test_launch(void)
   MUST(zeCommandListDestroy(list));
 }
 
+/* Local memory is counted as it is when all changes have been made. */
+static void test_local(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "through_local");
+  ze_device_compute_properties_t compute = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
+  MUST(zeDeviceGetComputeProperties(s.device, &compute));
+  size_t all = compute.maxSharedLocalMemory, most = all - 16;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(k, 1, 16, NULL));
+  MUST(zeKernelSetArgumentValue(k, 2, 16, NULL));
+  ze_command_list_handle_t list = mutable_new();
+  uint64_t id = id_get(list, 0);
+  MUST(zeCommandListAppendLaunchKernel(list, k, &one, NULL, 0, NULL));
+  argument a = {ARGUMENT_DESC, NULL, id, 1, most, NULL};
+  argument b = {ARGUMENT_DESC, &a, id, 2, 32, NULL};
+  RETURNS(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, change(list, &b));
+  runs(list, 1, 1, 0);
+  RETURNS(ZE_RESULT_SUCCESS, change(list, &a));
+  runs(list, 1, 1, 0);
+  b.next = NULL;
+  RETURNS(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, change(list, &b));
+  /* One grows by what the other gives back. */
+  a.size = 16;
+  b = (argument){ARGUMENT_DESC, &a, id, 2, most, NULL};
+  RETURNS(ZE_RESULT_SUCCESS, change(list, &b));
+  runs(list, 1, 1, 0);
+  MUST(zeCommandListDestroy(list));
+  MUST(zeKernelDestroy(k));
+}
+
 /* Another event to signal, others to wait for, or none. */
 static void test_events(void)
 {
@@ -328,6 +359,7 @@ int main(void)
       pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 4);
   for (uint32_t i = 0; i < 4; i++) e[i] = event_new(pool, i);
   test_launch();
+  test_local(module);
   test_events();
   test_kernels();
   test_clone();

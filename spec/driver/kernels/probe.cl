@@ -62,6 +62,14 @@ kernel void values(global double *out, char c, short s, long l, float f,
   out[7] = m.i + m.d + m.c;
 }
 
+/* Adds 1 by way of two places in local memory. */
+kernel void through_local(global uint *out, local uint *a, local uint *b)
+{
+  a[0] = out[0];
+  b[0] = a[0] + 1;
+  out[0] = b[0];
+}
+
 /* Sums a group through local memory of a size given at launch. */
 kernel void local_sum(global const uint *in, global uint *out, local uint *part)
 {
