@@ -452,9 +452,8 @@ local effects = {
   axpy = function(op, role)
     model_launch(0, op.n, op.v, role(op.y), role(op.x))
   end,
-  call = function(op, role)
-    model_fill(role(op.y), 0, op.y.count, op.v)
-  end,
+  -- The script's buffer stays what it is, whatever part it plays.
+  call = function(op) model_fill(op.y, 0, op.y.count, op.v) end,
   put = function(op, role)
     for i, v in ipairs(op.values) do
       local y = role(op.y)
