@@ -189,7 +189,8 @@ static void good_add(const cache_key *key)
  */
 
 enum {
-  /* Seconds of processor time; big modules were seen to take five, and one that never ends. */
+  /* Seconds of processor time; big modules were seen to take five, and one
+     never to end. */
   DEFAULT_LIMIT = 60,
   MAX_LIMIT = 86400
 };
