@@ -259,7 +259,7 @@ ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
 {
   if (!atomic_load(&initialised))
     return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED,
-                     "neither zeInit nor zeInitDrivers was called with success");
+                     "neither zeInit nor zeInitDrivers has succeeded");
   ZOCL_NEED_POINTER(count);
   return zocl_drivers(count, drivers);
 }

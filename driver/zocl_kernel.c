@@ -641,8 +641,8 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                      "argument %u of kernel %s is not set", i,
                      kernel->info->name);
   }
-  ze_result_t result = zocl_kernel_check_local(kernel, kernel->local_bytes);
-  if (result != ZE_RESULT_SUCCESS) return result;
+  if (kernel->local_bytes > kernel->module->device->local_bytes)
+    return zocl_kernel_check_local(kernel, kernel->local_bytes);
   const uint32_t counts[3] = {groups->groupCountX, groups->groupCountY,
                               groups->groupCountZ};
   launch->kernel = kernel;
