@@ -690,8 +690,8 @@ cl_int zocl_image_enqueue(const zocl_place *place, const void *args)
   return host_enqueue(place, c);
 }
 
-/* The part of an image that `region` is, or all of it.  What the image's type
-   has no use for may be 0 or 1. */
+/* The part of an image that `region` is, or all of it; it may be empty.  What
+   the image's type has no use for may be 0 or 1. */
 static ze_result_t region_take(const zocl_image *image, const char *which,
                                const ze_image_region_t *region,
                                size_t origin[3], size_t size[3])
@@ -704,7 +704,7 @@ static ze_result_t region_take(const zocl_image *image, const char *which,
   for (int d = 0; d < 3; d++) {
     origin[d] = at[d];
     size[d] = n[d] == 0 && image->extent[d] == 1 ? 1 : n[d];
-    if (size[d] == 0 || origin[d] > image->extent[d] ||
+    if (origin[d] > image->extent[d] ||
         size[d] > image->extent[d] - origin[d])
       return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                        "the %s region is %u x %u x %u at %u, %u, %u, the image "
@@ -745,6 +745,9 @@ static ze_result_t append_copy(zocl_list *list, image_copy *copy,
                           .image_count = count,
                           .args = copy,
                           .args_size = sizeof *copy};
+  /* OpenCL knows no copy of nothing. */
+  if (copy->region[0] == 0 || copy->region[1] == 0 || copy->region[2] == 0)
+    command = (zocl_command){.kind = ZOCL_COMMAND_NOTHING};
   return zocl_list_append(list, &command, signal, wait_count, waits);
 }
 

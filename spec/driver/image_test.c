@@ -605,9 +605,6 @@ static void test_errors(void)
           zeCommandListAppendImageCopyToMemory(now, memory, image, &out, NULL,
                                                0, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
-          zeCommandListAppendImageCopyToMemory(now, memory, image, &flat, NULL,
-                                               0, NULL));
-  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
           zeCommandListAppendImageCopyToMemory(now, memory, image, NULL, NULL,
                                                1, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
@@ -620,6 +617,24 @@ static void test_errors(void)
   RETURNS(ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
           zeCommandListAppendImageCopyRegion(now, image, image, &in, &wide,
                                              NULL, 0, NULL));
+
+  /* Nothing is copied where the region is empty, and then that is over. */
+  ze_event_pool_handle_t pool =
+      pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 3);
+  ze_event_handle_t over[3];
+  for (uint32_t i = 0; i < 3; i++) over[i] = event_new(pool, i);
+  MUST(zeCommandListAppendImageCopyToMemory(now, memory, image, &flat, over[0],
+                                            0, NULL));
+  MUST(zeCommandListAppendImageCopyFromMemory(now, image, memory, &flat,
+                                              over[1], 1, &over[0]));
+  MUST(zeCommandListAppendImageCopyRegion(now, image, image, &flat, &flat,
+                                          over[2], 1, &over[1]));
+  for (int i = 0; i < 3; i++) {
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(over[i], UINT64_MAX));
+    MUST(zeEventDestroy(over[i]));
+  }
+  MUST(zeEventPoolDestroy(pool));
+
   desc.format.type = ZE_IMAGE_FORMAT_TYPE_UNORM;
   ze_image_handle_t norm = image_new(&desc);
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
