@@ -156,9 +156,29 @@ static void launch_resize(zocl_recorded *r, const ze_group_count_t *groups)
     r->launch.global[d] = r->launch.local[d] * counts[d];
 }
 
-/* Check one change, or make it. */
-static ze_result_t change(const zocl_list *list, const ze_base_desc_t *desc,
-                          bool make)
+/* Whether there is local memory for a launch when all of these changes have
+   been made. */
+static ze_result_t check_local(zocl_recorded *r, uint64_t id,
+                               const ze_base_desc_t *changes)
+{
+  const zocl_kernel *kernel = r->launch.kernel;
+  uint64_t sum = kernel->info->local_bytes;
+  for (uint32_t i = 0; i < kernel->arg_count; i++) {
+    if (kernel->args[i].cls != SPIRV_ARG_LOCAL) continue;
+    uint64_t bytes = zocl_kernel_local(kernel, i, values_of(r));
+    for (const ze_base_desc_t *d = changes; d != NULL; d = d->pNext) {
+      const argument_desc *a = (const argument_desc *)d;
+      if ((int)d->stype == ARGUMENT_DESC && a->id == id && a->index == i)
+        bytes = a->size;
+    }
+    sum += bytes;
+  }
+  return zocl_kernel_check_local(kernel, sum);
+}
+
+/* Check one of these changes, or make it. */
+static ze_result_t change(const zocl_list *list, const ze_base_desc_t *changes,
+                          const ze_base_desc_t *desc, bool make)
 {
   const argument_desc *argument = (const argument_desc *)desc;
   const count_desc *count = (const count_desc *)desc;
@@ -172,10 +192,13 @@ static ze_result_t change(const zocl_list *list, const ze_base_desc_t *desc,
     result = zocl_kernel_argument(r->launch.kernel, argument->index,
                                   argument->size, argument->value,
                                   make ? values_of(r) : NULL);
-    if (result == ZE_RESULT_SUCCESS && make)
+    if (result != ZE_RESULT_SUCCESS) return result;
+    if (make)
       zocl_kernel_keep(r->launch.kernel, argument->index, values_of(r),
                        r->images);
-    return result;
+    else if (r->launch.kernel->args[argument->index].cls == SPIRV_ARG_LOCAL)
+      return check_local(r, argument->id, changes);
+    return ZE_RESULT_SUCCESS;
   case COUNT_DESC:
     result = launch_find(list, count->id, GROUP_COUNT, &r);
     if (result != ZE_RESULT_SUCCESS) return result;
@@ -202,29 +225,6 @@ static ze_result_t change(const zocl_list *list, const ze_base_desc_t *desc,
   }
 }
 
-/* Whether there is local memory for a launch when all of these changes have
-   been made. */
-static ze_result_t check_local(const zocl_list *list,
-                               const ze_base_desc_t *changes, uint64_t id)
-{
-  zocl_recorded *r;
-  ze_result_t result = launch_find(list, id, KERNEL_ARGUMENTS, &r);
-  if (result != ZE_RESULT_SUCCESS) return result;
-  const zocl_kernel *kernel = r->launch.kernel;
-  uint64_t sum = kernel->info->local_bytes;
-  for (uint32_t i = 0; i < kernel->arg_count; i++) {
-    if (kernel->args[i].cls != SPIRV_ARG_LOCAL) continue;
-    uint64_t bytes = zocl_kernel_local(kernel, i, values_of(r));
-    for (const ze_base_desc_t *d = changes; d != NULL; d = d->pNext) {
-      const argument_desc *a = (const argument_desc *)d;
-      if ((int)d->stype == ARGUMENT_DESC && a->id == id && a->index == i)
-        bytes = a->size;
-    }
-    sum += bytes;
-  }
-  return zocl_kernel_check_local(kernel, sum);
-}
-
 /* All changes are checked before the first is made. */
 ze_result_t zocl_CommandListUpdateMutableCommandsExp(
     ze_command_list_handle_t list, const ze_base_desc_t *desc)
@@ -233,11 +233,7 @@ ze_result_t zocl_CommandListUpdateMutableCommandsExp(
   ZOCL_NEED_POINTER(desc);
   for (int make = 0; make < 2; make++)
     for (const ze_base_desc_t *d = desc->pNext; d != NULL; d = d->pNext) {
-      ze_result_t result = change(list, d, make == 1);
-      if (result == ZE_RESULT_SUCCESS && !make &&
-          (int)d->stype == ARGUMENT_DESC)
-        result = check_local(list, desc->pNext,
-                             ((const argument_desc *)d)->id);
+      ze_result_t result = change(list, desc->pNext, d, make == 1);
       if (result != ZE_RESULT_SUCCESS) return result;
     }
   return ZE_RESULT_SUCCESS;
