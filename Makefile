@@ -426,7 +426,6 @@ FORCE:
 .PHONY: all demo test build-tests check check-host check-asan check-fuzz \
   check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
-  check-debian13 check-memory check-lifetime check-exports check-docs check-lint conformance bench \
-  bench-compile bench-costs bench-driver bench-dist bench-graph bench-instructions \
-  install uninstall \
-  clean help FORCE
+  check-debian13 check-memory check-lifetime check-exports check-docs \
+  check-lint conformance bench bench-compile bench-costs bench-driver \
+  bench-dist bench-graph bench-instructions install uninstall clean help FORCE

@@ -443,7 +443,8 @@ static int run_once(int way) {
 
 int main(int argc, char **argv) {
   for (int w = 0; w < WAYS; w++)
-    if (argc == 3 && *ways[w].word != '\0' && strcmp(argv[1], ways[w].word) == 0) {
+    if (argc == 3 && *ways[w].word != '\0' &&
+        strcmp(argv[1], ways[w].word) == 0) {
       launches = number(argv[2]);
       return run_once(w);
     }

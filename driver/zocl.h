@@ -983,7 +983,8 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
 ze_result_t zocl_list_submit(zocl_list *list, const zocl_command *command);
 
 /* The commands of lists, which must be closed lists of the device, one at
-   least.  `*all` is `few`, which has room for ZOCL_FEW_LISTS, or to be freed. */
+   least.  `*all` is `few`, which has room for ZOCL_FEW_LISTS, or to be
+   freed. */
 enum { ZOCL_FEW_LISTS = 16 };
 ze_result_t zocl_lists_take(uint32_t count, ze_command_list_handle_t *lists,
                             const zocl_device *device, uint32_t ordinal,
@@ -1287,8 +1288,18 @@ void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
 ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,
                                     uint32_t y, uint32_t z);
 
-/* Whether there is so much local memory for a group of the kernel. */
-ze_result_t zocl_kernel_check_local(const zocl_kernel *kernel, uint64_t bytes);
+/* The error for a kernel that asks for too much local memory. */
+ze_result_t zocl_kernel_local_error(const zocl_kernel *kernel, uint64_t bytes);
+
+/* Whether there is so much local memory for a group of the kernel.  Each launch
+   asks. */
+static inline ze_result_t zocl_kernel_check_local(const zocl_kernel *kernel,
+                                                  uint64_t bytes)
+{
+  return bytes <= kernel->module->device->local_bytes
+             ? ZE_RESULT_SUCCESS
+             : zocl_kernel_local_error(kernel, bytes);
+}
 
 /* The bytes of local memory that the argument is in `values`; 0 where it is
    none. */

@@ -23,7 +23,8 @@ const char lze_slice_kind[] = "slice";
 static const char *const kinds[] = {
     lze_buffer_kind, lze_context_kind, lze_device_kind, lze_driver_kind,
     lze_event_kind,  lze_graph_kind,   lze_kernel_kind, lze_local_kind,
-    lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind, lze_slice_kind};
+    lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind,
+    lze_slice_kind};
 
 /* The registry has under this address a table whose weak keys are what
    finalisers have made.  Lua never finalises what they make while it closes a

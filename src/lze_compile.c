@@ -261,7 +261,8 @@ static const char untranslated[] =
     "the compiler's result cannot be translated";
 
 /* The command line of clang: -O0 without optnone, as optimised code is what
-   llvm-spirv cannot always translate, and the device's own compiler optimises. */
+   llvm-spirv cannot always translate, and the device's own compiler
+   optimises. */
 static void clang_arguments(lua_State *L, Work *w, const char *standard,
                             Arguments *a) {
   static const char *const fixed[] = {"-x", "cl", "-c", "-O0", "-Xclang",

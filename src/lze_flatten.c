@@ -538,7 +538,7 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
   lua_settop(L, graph - 1);
 }
 
-/* --- batches ---------------------------------------------------------------- */
+/* --- batches ------------------------------------------------------------ */
 
 /* A buffer of tasks that run in batches: each work-item has its share. */
 typedef struct Share {

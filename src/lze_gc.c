@@ -333,8 +333,9 @@ static lze_Command *command_marked(lze_Command *c, lze_Outcome *out) {
 /* Make room for more than `count` items of `size`; false without memory.
    `items` starts as the inline array, or as NULL.  Seldom called, and kept out
    of what every launch runs. */
-static __attribute__((noinline)) bool command_grow(void **items, const void *inline_items,
-                         uint32_t count, uint32_t *capacity, size_t size) {
+__attribute__((noinline)) static bool
+command_grow(void **items, const void *inline_items, uint32_t count,
+             uint32_t *capacity, size_t size) {
   uint32_t wanted = *capacity < 8 ? 8 : 2 * *capacity;
   bool is_inline = *items == inline_items && inline_items != NULL;
   void *p = realloc(is_inline ? NULL : *items, wanted * size);
@@ -798,7 +799,8 @@ bool lze_command_follows(const lze_Command *c, const lze_Command *first) {
   for (uint32_t i = 0; i < c->wait_count; i++)
     if (lze_command_follows(c->waits[i], first)) return true;
   if (c->queue == NULL || !c->queue->ordered) return false;
-  for (const lze_Command *o = c->queue->head; o != NULL && o != c; o = o->next) {
+  for (const lze_Command *o = c->queue->head; o != NULL && o != c;
+       o = o->next) {
     if (o == first) return true;
     for (uint32_t i = 0; i < o->wait_count; i++)
       if (lze_command_follows(o->waits[i], first)) return true;
@@ -833,7 +835,8 @@ void lze_command_doom(lze_Command *c, const lze_Outcome *out) {
 }
 
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
-  lze_Outcome signal; /* others wait for it: that they cannot be told is worse */
+  /* Others wait for it: that they cannot be told is worse. */
+  lze_Outcome signal;
   if (!ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
     if (error_ref != 0)
       luaL_unref(c->state->main, LUA_REGISTRYINDEX, error_ref);

@@ -97,9 +97,9 @@ static const double WAITING_BYTES = 32;
    150 to 200 work-items of a kernel that only streams memory: smaller groups
    leave it waiting for starts. */
 static const double GPU_START = 256;
-/* What one core of a GPU keeps going at a time, in work-items, where it does not
-   tell its units and threads: most have 1024 to 2048. A core that is filled by k
-   groups loses 1 / (2 k) of itself while each of them drains. */
+/* What one core of a GPU keeps going at a time, in work-items, where it does
+   not tell its units and threads: most have 1024 to 2048. A core that is filled
+   by k groups loses 1 / (2 k) of itself while each of them drains. */
 static const double GPU_RESIDENT = 2048;
 /* Nor does it keep more groups than that at a time: 16 on some of NVIDIA's
    (compute capability 7.5 and 8.6) and on AMD's where they have barriers, 24 to
@@ -729,8 +729,8 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
   r->most = least(limit(in->max_total), limit(in->kernel_max));
   r->units = in->units == 0 ? 1 : in->units;
   /* A CPU that does not tell has vectors of 8 floats, the middle of what there
-     is. No GPU has sub-groups of fewer than 8: a driver that says so knows none,
-     and groups of whole 32s are whole 8s and 16s, too. */
+     is. No GPU has sub-groups of fewer than 8: a driver that says so knows
+     none, and groups of whole 32s are whole 8s and 16s, too. */
   if (in->software)
     r->lanes = in->simd > 1 ? in->simd : 8;
   else

@@ -660,9 +660,10 @@ static const lze_GroupChoice *kernel_cut(lua_State *L, lze_Kernel *k,
   memcpy(in->given, l->group, sizeof in->given);
   memset(in->suggested, 0, sizeof in->suggested);
   if (l->policy == LZE_POLICY_DRIVER) {
-    ze_result_t r = ZE(zeKernelSuggestGroupSize, k->handle, (uint32_t)l->global[0], (uint32_t)l->global[1],
-        (uint32_t)l->global[2], &in->suggested[0], &in->suggested[1],
-        &in->suggested[2]);
+    ze_result_t r = ZE(
+        zeKernelSuggestGroupSize, k->handle, (uint32_t)l->global[0],
+        (uint32_t)l->global[1], (uint32_t)l->global[2], &in->suggested[0],
+        &in->suggested[1], &in->suggested[2]);
     if (r != ZE_RESULT_SUCCESS)
       lze_fail(L, k->module->device->driver, r, k->name,
                "zeKernelSuggestGroupSize", NULL, NULL);
@@ -766,7 +767,8 @@ static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
   }
   if (memcmp(k->offset, p->offset, sizeof k->offset) != 0 ||
       (k->foreign && k->module->device->driver->offsets)) {
-    *result = ZE(zeKernelSetGlobalOffsetExp, k->handle, p->offset[0], p->offset[1], p->offset[2]);
+    *result = ZE(zeKernelSetGlobalOffsetExp, k->handle, p->offset[0],
+                 p->offset[1], p->offset[2]);
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGlobalOffsetExp";
     memcpy(k->offset, p->offset, sizeof k->offset);
   }

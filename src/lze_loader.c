@@ -403,7 +403,8 @@ static void driver_read(lze_Driver *d, ze_driver_handle_t handle, int index) {
       ZE_RESULT_SUCCESS)
     return;
   ze_driver_extension_properties_t *all = calloc(count, sizeof *all);
-  if (all != NULL && ZE(zeDriverGetExtensionProperties, handle, &count, all) == ZE_RESULT_SUCCESS)
+  if (all != NULL && ZE(zeDriverGetExtensionProperties, handle, &count,
+                        all) == ZE_RESULT_SUCCESS)
     for (uint32_t i = 0; i < count; i++) {
       if (strcmp(all[i].name, ZE_GLOBAL_OFFSET_EXP_NAME) == 0)
         d->offsets = lze_ze.zeKernelSetGlobalOffsetExp != NULL;

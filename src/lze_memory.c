@@ -112,8 +112,10 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
   lze_command_use(L, c, to, to_offset, to_offset + bytes, true);
   lze_command_use(L, c, from, from_offset, from_offset + bytes, false);
   lze_command_order(L, c);
-  ze_result_t r = ZE(zeCommandListAppendMemoryCopy, q->list, to->pointer + to_offset, from->pointer + from_offset, bytes,
-      lze_command_event(c), c->wait_count, c->wait_handles);
+  ze_result_t r = ZE(zeCommandListAppendMemoryCopy, q->list,
+                     to->pointer + to_offset, from->pointer + from_offset,
+                     bytes, lze_command_event(c), c->wait_count,
+                     c->wait_handles);
   if (r != ZE_RESULT_SUCCESS) {
     lze_abort(c);
     lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryCopy",

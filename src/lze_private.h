@@ -1371,9 +1371,9 @@ typedef struct lze_Checked {
 } lze_Checked;
 
 /* Check `count` values from stack index `first` on, in which transient buffers
-   have been replaced; kind, name, use and data of `out` are given.  Returns LUA_OK,
-   or an error that is on the stack, a message without a position where it is
-   misuse. [-0, +0|1] */
+   have been replaced; kind, name, use and data of `out` are given.  Returns
+   LUA_OK, or an error that is on the stack, a message without a position where
+   it is misuse. [-0, +0|1] */
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);
 /* Where the error on the top of the stack is about an argument, reduce it to
    what it says, and return the number of the argument; else 0. */
@@ -1402,8 +1402,8 @@ lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
 void lze_push_graph_table(lua_State *L, int arg);
 
 /* ------------------------------------------------------------------------
- * lze_plan.c, lze_flatten.c, lze_transfer.c, lze_arena.c, lze_replay.c, lze_run.c and
- * lze_report.c: graphs compiled, and their runs.
+ * lze_plan.c, lze_flatten.c, lze_transfer.c, lze_arena.c, lze_replay.c,
+ * lze_run.c and lze_report.c: graphs compiled, and their runs.
  *
  * A plan is recorded as closed command lists, a chain of them for each lane of
  * each segment.  A run gives these to the device between two barriers on the
@@ -1514,7 +1514,7 @@ struct lze_Plan {
   lze_EventSlot *starts[LZE_MAX_LANES], *ends[LZE_MAX_LANES]; /* of others */
   lze_Tape **tapes;             /* owned, in the order they are given */
   uint32_t tape_count, tape_capacity;
-  lze_Tape **old_tapes;         /* while they are recorded again, those before */
+  lze_Tape **old_tapes;         /* those before, while recorded again */
   uint32_t old_count, old_capacity;
   lze_Score *score;             /* owned; NULL before it is recorded */
   uint32_t recorded;            /* how many were, the last time */

@@ -507,7 +507,8 @@ static int queue_barrier(lua_State *L) {
   lze_Command *c = lze_begin(L, q, "barrier", true, NULL);
   if (!lua_isnil(L, 2)) lze_command_after_all(L, c, 2);
   lze_command_order(L, c);
-  ze_result_t r = ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c), c->wait_count, c->wait_handles);
+  ze_result_t r = ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c),
+                     c->wait_count, c->wait_handles);
   if (r != ZE_RESULT_SUCCESS) {
     lze_abort(c);
     lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendBarrier",

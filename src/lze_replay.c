@@ -123,7 +123,8 @@ static bool event_need(lze_Plan *p, lze_EventSlot **slot, bool timed,
 
 int lze_plan_refused(lua_State *L, const lze_Plan *p,
                      const lze_Outcome *out) {
-  return lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL, NULL);
+  return lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL,
+                  NULL);
 }
 
 /* Which lanes of a segment have steps; lane 0 is always used. */

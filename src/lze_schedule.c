@@ -137,7 +137,8 @@ static void node_look(Finder *f, const lze_Node *nodes, uint32_t i,
                       uint32_t host, size_t row) {
   const lze_Node *n = &nodes[i];
   memset(f->wanted, 0, row * sizeof *f->wanted);
-  for (uint32_t a = 0; a < n->access_count; a++) finder_look(f, &n->accesses[a]);
+  for (uint32_t a = 0; a < n->access_count; a++)
+    finder_look(f, &n->accesses[a]);
   for (uint32_t a = 0; a < n->access_count; a++)
     finder_remember(f, &n->accesses[a], i);
   for (uint32_t a = 0; a < n->after.count; a++) {

@@ -53,8 +53,8 @@ static bool span_contains(const char *text, Span part) {
   return false;
 }
 
-/* The piece up to `separator` without blanks round it; moves *rest behind it, to
-   NULL at the end. */
+/* The piece up to `separator` without blanks round it; moves *rest behind it,
+   to NULL at the end. */
 static Span span_next(Span *rest, char separator) {
   const char *end = memchr(rest->p, separator, rest->n);
   Span piece = {rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n};

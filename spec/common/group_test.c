@@ -565,13 +565,14 @@ static void check_memory(void) {
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);
 
-  /* The same in two pages' distance, of which a core has half as many at hand. */
+  /* The same in two pages' distance, of which a core has half as many at
+     hand. */
   in = input(true, 2039, 2053, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 4, 32, 128, 1, "32x128 of 2039x2053: 1008 groups for 2 cores; "
          "57299 left over as 3 tails");
-  /* A product of matrices: its loops go down columns, and rows that are together
-     share these while they stay in the cache. */
+  /* A product of matrices: its loops go down columns, and rows that are
+     together share these while they stay in the cache. */
   in = input(true, 512, 512, 0);
   in.features |= SPIRV_HAS_LOOPS;
   in.beside[0] = in.apart[1] = 9;

@@ -6,8 +6,8 @@
  * for a closed one and refuses all that is appended to it.  A reset opens it
  * in its books and does nothing else.  The checker of leaks writes a table to
  * the standard error when the process ends, where specs do not expect it;
- * here it goes to the end of the file that LZE_LEAKS names, behind the number of
- * contexts made by zeContextCreateEx, which that checker does not count.
+ * here it goes to the end of the file that LZE_LEAKS names, behind the number
+ * of contexts made by zeContextCreateEx, which that checker does not count.
  *
  * Programs that are linked with the loader find the functions below before the
  * loader's own; those that ask dlsym are given them.
