@@ -1288,18 +1288,15 @@ void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
 ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,
                                     uint32_t y, uint32_t z);
 
-/* The error for a kernel that asks for too much local memory. */
-ze_result_t zocl_kernel_local_error(const zocl_kernel *kernel, uint64_t bytes);
-
 /* Whether there is so much local memory for a group of the kernel.  Each launch
    asks. */
-static inline ze_result_t zocl_kernel_check_local(const zocl_kernel *kernel,
-                                                  uint64_t bytes)
+static inline bool zocl_kernel_fits(const zocl_kernel *kernel, uint64_t bytes)
 {
-  return bytes <= kernel->module->device->local_bytes
-             ? ZE_RESULT_SUCCESS
-             : zocl_kernel_local_error(kernel, bytes);
+  return bytes <= kernel->module->device->local_bytes;
 }
+
+/* The error where there is not. */
+ze_result_t zocl_kernel_too_big(const zocl_kernel *kernel, uint64_t bytes);
 
 /* The bytes of local memory that the argument is in `values`; 0 where it is
    none. */

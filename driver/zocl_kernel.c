@@ -610,7 +610,7 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
  * The launch.
  */
 
-ze_result_t zocl_kernel_local_error(const zocl_kernel *kernel, uint64_t bytes)
+ze_result_t zocl_kernel_too_big(const zocl_kernel *kernel, uint64_t bytes)
 {
   uint64_t all = kernel->module->device->local_bytes;
   return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
@@ -640,8 +640,8 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                      "argument %u of kernel %s is not set", i,
                      kernel->info->name);
   }
-  ze_result_t result = zocl_kernel_check_local(kernel, kernel->local_bytes);
-  if (result != ZE_RESULT_SUCCESS) return result;
+  if (!zocl_kernel_fits(kernel, kernel->local_bytes))
+    return zocl_kernel_too_big(kernel, kernel->local_bytes);
   const uint32_t counts[3] = {groups->groupCountX, groups->groupCountY,
                               groups->groupCountZ};
   launch->kernel = kernel;

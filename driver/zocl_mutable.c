@@ -173,7 +173,8 @@ static ze_result_t check_local(zocl_recorded *r, uint64_t id,
     }
     sum += bytes;
   }
-  return zocl_kernel_check_local(kernel, sum);
+  return zocl_kernel_fits(kernel, sum) ? ZE_RESULT_SUCCESS
+                                       : zocl_kernel_too_big(kernel, sum);
 }
 
 /* Check one of these changes, or make it. */
@@ -318,8 +319,8 @@ ze_result_t zocl_CommandListUpdateMutableCommandKernelsExp(
         return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                          "kernel %s was not named for command %llu",
                          kernels[i]->info->name, (unsigned long long)ids[i]);
-      result = zocl_kernel_check_local(kernels[i], kernels[i]->local_bytes);
-      if (result != ZE_RESULT_SUCCESS) return result;
+      if (!zocl_kernel_fits(kernels[i], kernels[i]->local_bytes))
+        return zocl_kernel_too_big(kernels[i], kernels[i]->local_bytes);
       if (make) kernel_replace(r, kernels[i]);
     }
   return ZE_RESULT_SUCCESS;
