@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -366,6 +367,15 @@ typedef struct zocl_place {
   cl_event *event;
 } zocl_place;
 
+/* Memory as it was got, of which an allocation may be a part. */
+typedef struct zocl_block {
+  zocl_driver *driver;
+  zocl_device *device;   /* NULL for memory of the host */
+  ze_memory_type_t type;
+  void *at;
+  size_t size;
+} zocl_block;
+
 /* All of the driver that depends on where memory lies: one way to have memory
    that kernels, queues and programs name by the same pointers. */
 struct zocl_memory {
@@ -374,11 +384,10 @@ struct zocl_memory {
      whatever there is: there is no `reach`, `copy` or `fill` then. */
   bool any_pointer;
   bool (*fits)(const zocl_driver *driver, cl_device_id id);
-  /* NULL where there is none.  *block is what `free` takes, with the size. */
-  void *(*allocate)(zocl_driver *driver, zocl_device *device,
-                    ze_memory_type_t type, size_t size, size_t alignment,
-                    void **block);
-  void (*free)(zocl_driver *driver, void *block, size_t size);
+  /* Memory for so many bytes, for whom the block says, which becomes what
+     `free` takes; NULL where there is none. */
+  void *(*allocate)(zocl_block *block, size_t size, size_t alignment);
+  void (*free)(const zocl_block *block);
   cl_int (*argument)(const zocl_driver *driver, cl_kernel kernel,
                      cl_uint index, const void *pointer);
   /* Before a launch: what the kernel touches that no argument points to. */
@@ -389,6 +398,30 @@ struct zocl_memory {
   cl_int (*fill)(const zocl_place *place, void *to, const void *pattern,
                  size_t pattern_size, size_t size);
 };
+
+/* Blocks that were freed, for the next that are like them: zocl_memory_kept.c.
+   Defined by ZOCL_KEPT(name, what gives a block back). */
+typedef TAILQ_HEAD(zocl_kept_list, zocl_kept_block) zocl_kept_list;
+typedef struct zocl_kept {
+  pthread_mutex_t lock;
+  zocl_kept_list list;   /* the last freed last */
+  size_t count, bytes;
+  void (*release)(const zocl_block *block);
+} zocl_kept;
+#define ZOCL_KEPT(name, release) \
+  static zocl_kept name = {PTHREAD_MUTEX_INITIALIZER, \
+                           TAILQ_HEAD_INITIALIZER(name.list), 0, 0, release}
+
+/* What to ask for instead of `size` bytes, at most an eighth more, so that more
+   blocks are alike. */
+size_t zocl_kept_size(size_t size);
+/* Have one for the same driver, device and type, of block->size bytes, at an
+   address so aligned; false where there is none. */
+bool zocl_kept_take(zocl_kept *kept, zocl_block *block, size_t alignment);
+/* Keep a block, or give it back. */
+void zocl_kept_give(zocl_kept *kept, const zocl_block *block);
+/* Give all back. */
+void zocl_kept_empty(zocl_kept *kept);
 
 extern const zocl_memory zocl_memory_host, zocl_memory_usm, zocl_memory_svm;
 
@@ -415,7 +448,7 @@ typedef enum zocl_origin {
 /* Memory that may be asked about. */
 typedef struct zocl_allocation {
   char *base;
-  void *block;          /* what its memory is freed by, where it was made */
+  zocl_block block;     /* where it was made */
   size_t size;
   uint64_t id;
   ze_memory_type_t type;

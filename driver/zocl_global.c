@@ -24,8 +24,7 @@ struct zocl_storage {
   atomic_uint refs;
   char *base;
   size_t size;
-  zocl_driver *driver;   /* whose memory this is, or NULL: it is mapped */
-  void *block;
+  zocl_block block;      /* whose memory this is; without a driver: mapped */
   zocl_storage *next;    /* of those with a driver */
 };
 
@@ -50,12 +49,12 @@ static void *map(void *wanted, size_t size, int flags)
 /* Make it memory of the device's driver. */
 static bool storage_allocate(zocl_storage *made, zocl_device *device)
 {
-  zocl_driver *driver = device->driver;
-  made->base = driver->memory->allocate(driver, device, ZE_MEMORY_TYPE_SHARED,
-                                        made->size, 128, &made->block);
+  made->block = (zocl_block){.driver = device->driver,
+                             .device = device,
+                             .type = ZE_MEMORY_TYPE_SHARED};
+  made->base = device->driver->memory->allocate(&made->block, made->size, 128);
   if (made->base == NULL) return false;
   memset(made->base, 0, made->size);
-  made->driver = driver;
   pthread_mutex_lock(&allocated.lock);
   made->next = allocated.first;
   allocated.first = made;
@@ -100,14 +99,13 @@ void zocl_storage_unref(zocl_storage *storage)
   if (storage == NULL ||
       atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) != 1)
     return;
-  if (storage->driver != NULL) {
+  if (storage->block.driver != NULL) {
     pthread_mutex_lock(&allocated.lock);
     zocl_storage **at = &allocated.first;
     while (*at != storage) at = &(*at)->next;
     *at = storage->next;
     pthread_mutex_unlock(&allocated.lock);
-    storage->driver->memory->free(storage->driver, storage->block,
-                                  storage->size);
+    storage->block.driver->memory->free(&storage->block);
   } else
     munmap(storage->base, storage->size);
   free(storage);
@@ -131,7 +129,7 @@ size_t zocl_storage_blocks(const zocl_module *module, void **blocks)
     const zocl_storage *s =
         i < module->held_count ? module->held[i] : module->storage;
     if (s == NULL) continue;
-    if (blocks != NULL) blocks[count] = s->block;
+    if (blocks != NULL) blocks[count] = s->block.at;
     count++;
   }
   return count;

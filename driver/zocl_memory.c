@@ -125,7 +125,7 @@ static void collect(const void *node, VISIT visit, void *data)
   if ((visit != preorder && visit != leaf) || a->driver != c->driver ||
       !(c->types >> a->type & 1))
     return;
-  if (c->blocks != NULL) c->blocks[c->count] = a->block;
+  if (c->blocks != NULL) c->blocks[c->count] = a->block.at;
   c->count++;
 }
 
@@ -326,7 +326,7 @@ static void dispose(allocation *a)
     /* cppcheck-suppress invalidFunctionArg ; there is no file */
     own = mmap(own, bytes, PROT_READ | PROT_WRITE, anew, -1, 0);
   if (a->origin == ZOCL_MADE && own != MAP_FAILED)
-    a->driver->memory->free(a->driver, a->block, a->size);
+    a->driver->memory->free(&a->block);
   zocl_file_unref(a->file);
   free(a);
 }
@@ -432,10 +432,9 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
     if (alignment < ZOCL_PAGE_BYTES) alignment = ZOCL_PAGE_BYTES;
     bytes = zocl_file_pages(size);
   }
-  void *block = NULL, *memory = NULL;
-  if (made != NULL)
-    memory = driver->memory->allocate(driver, device, type, bytes, alignment,
-                                      &block);
+  zocl_block block = {.driver = driver, .device = device, .type = type};
+  void *memory = NULL;
+  if (made != NULL) memory = driver->memory->allocate(&block, bytes, alignment);
   if (memory == NULL) {
     free(made);
     return zocl_fail(type == ZE_MEMORY_TYPE_DEVICE

@@ -27,71 +27,18 @@ static bool host_fits(const zocl_driver *driver, cl_device_id id)
 /* ------------------------------------------------------------------------
  * Where it comes from.
  *
- * Large blocks are mapped, and kept when they are freed, for the next of the
- * same size: to map and unmap one costs several times all else.  As much is
- * kept as the C library's malloc may keep.
+ * Large blocks are mapped, and kept when they are freed: to map and unmap one
+ * costs several times all else.
  */
 
-enum {
-  MAPPED_BYTES = 128 * 1024,       /* large is from here on */
-  KEPT_BYTES = 64 * 1024 * 1024,
-  KEPT_BLOCKS = KEPT_BYTES / MAPPED_BYTES
-};
+enum { MAPPED_BYTES = 128 * 1024 }; /* large is from here on */
 
-static struct {
-  pthread_mutex_t lock;
-  size_t count, bytes;
-  struct {
-    char *at;
-    size_t size;
-  } blocks[KEPT_BLOCKS];           /* the last freed last */
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* The lock is held. */
-static char *kept_remove(size_t i)
+static void unmap(const zocl_block *block)
 {
-  char *at = kept.blocks[i].at;
-  kept.bytes -= kept.blocks[i].size;
-  kept.count--;
-  memmove(&kept.blocks[i], &kept.blocks[i + 1],
-          (kept.count - i) * sizeof *kept.blocks);
-  return at;
+  munmap(block->at, block->size);
 }
 
-static void *kept_take(size_t size, size_t alignment)
-{
-  char *at = NULL;
-  pthread_mutex_lock(&kept.lock);
-  for (size_t i = kept.count; i-- > 0 && at == NULL;)
-    if (kept.blocks[i].size == size &&
-        (uintptr_t)kept.blocks[i].at % alignment == 0)
-      at = kept_remove(i);
-  pthread_mutex_unlock(&kept.lock);
-  return at;
-}
-
-/* Unmap the oldest until `size` bytes more may be kept.  The lock is held. */
-static void kept_shrink(size_t size)
-{
-  while (kept.count > 0 && kept.bytes + size > KEPT_BYTES) {
-    size_t bytes = kept.blocks[0].size;
-    munmap(kept_remove(0), bytes);
-  }
-}
-
-static void kept_give(void *block, size_t size)
-{
-  if (size > KEPT_BYTES) {
-    munmap(block, size);
-    return;
-  }
-  pthread_mutex_lock(&kept.lock);
-  kept_shrink(size);
-  kept.blocks[kept.count].at = block;
-  kept.blocks[kept.count++].size = size;
-  kept.bytes += size;
-  pthread_mutex_unlock(&kept.lock);
-}
+ZOCL_KEPT(kept, unmap);
 
 /* MAP_FAILED: no memory. */
 static char *map(size_t size)
@@ -108,9 +55,7 @@ static void *map_aligned(size_t size, size_t alignment)
   if (size > SIZE_MAX - more) return NULL;
   char *at = map(size + more);
   if (at == MAP_FAILED) {
-    pthread_mutex_lock(&kept.lock);
-    kept_shrink(KEPT_BYTES);
-    pthread_mutex_unlock(&kept.lock);
+    zocl_kept_empty(&kept);
     at = map(size + more);
   }
   if (at == MAP_FAILED) return NULL;
@@ -122,30 +67,23 @@ static void *map_aligned(size_t size, size_t alignment)
   return begin;
 }
 
-static void *host_allocate(zocl_driver *driver, zocl_device *device,
-                           ze_memory_type_t type, size_t size,
-                           size_t alignment, void **block)
+static void *host_allocate(zocl_block *block, size_t size, size_t alignment)
 {
-  (void)driver;
-  (void)device;
-  (void)type;
-  *block = NULL;
-  size = zocl_file_pages(size);
-  if (size < MAPPED_BYTES)
-    return posix_memalign(block, alignment, size) == 0 ? *block : NULL;
-  *block = kept_take(size, alignment);
-  if (*block == NULL) *block = map_aligned(size, alignment);
-  return *block;
+  block->size = zocl_file_pages(size);
+  if (block->size < MAPPED_BYTES)
+    return posix_memalign(&block->at, alignment, block->size) == 0 ? block->at
+                                                                   : NULL;
+  if (!zocl_kept_take(&kept, block, alignment))
+    block->at = map_aligned(block->size, alignment);
+  return block->at;
 }
 
-static void host_free(zocl_driver *driver, void *block, size_t size)
+static void host_free(const zocl_block *block)
 {
-  (void)driver;
-  size = zocl_file_pages(size);
-  if (size < MAPPED_BYTES)
-    free(block);
+  if (block->size < MAPPED_BYTES)
+    free(block->at);
   else
-    kept_give(block, size);
+    zocl_kept_give(&kept, block);
 }
 
 static cl_int host_argument(const zocl_driver *driver, cl_kernel kernel,

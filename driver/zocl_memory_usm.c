@@ -22,18 +22,12 @@ static size_t room(size_t size, size_t alignment)
   return size <= SIZE_MAX - more ? size + more : 0;
 }
 
+/* Where memory so aligned begins in a block; NULL for none. */
 static void *aligned(void *block, size_t alignment)
 {
   char *at = block;
   size_t over = (uintptr_t)at % alignment;
   return over > 0 ? at + (alignment - over) : at;
-}
-
-/* The memory aligned in a block, which may be NULL. */
-static void *placed(void *block, size_t alignment, void **kept)
-{
-  *kept = block;
-  return block != NULL ? aligned(block, alignment) : NULL;
 }
 
 /* ------------------------------------------------------------------------
@@ -82,29 +76,43 @@ bool zocl_usm_find(zocl_usm *usm, zocl_cl *cl, cl_platform_id platform)
   return true;
 }
 
-static void *usm_allocate(zocl_driver *driver, zocl_device *device,
-                          ze_memory_type_t type, size_t size, size_t alignment,
-                          void **block)
+static void *usm_get(const zocl_block *b)
 {
-  const zocl_usm *usm = &driver->usm;
-  cl_device_id id = device != NULL ? device->id : NULL;
-  cl_int error;
-  size_t bytes = room(size, alignment);
-  if (bytes == 0) return NULL;
-  return placed(type == ZE_MEMORY_TYPE_HOST
-                    ? usm->host_alloc(driver->context, NULL, bytes, 0, &error)
-                : type == ZE_MEMORY_TYPE_DEVICE
-                    ? usm->device_alloc(driver->context, id, NULL, bytes, 0,
-                                        &error)
-                    : usm->shared_alloc(driver->context, id, NULL, bytes, 0,
-                                        &error),
-                alignment, block);
+  const zocl_usm *usm = &b->driver->usm;
+  cl_context context = b->driver->context;
+  cl_device_id id = b->device != NULL ? b->device->id : NULL;
+  cl_int error = CL_SUCCESS;
+  if (b->type == ZE_MEMORY_TYPE_HOST)
+    return usm->host_alloc(context, NULL, b->size, 0, &error);
+  if (b->type == ZE_MEMORY_TYPE_DEVICE)
+    return usm->device_alloc(context, id, NULL, b->size, 0, &error);
+  return usm->shared_alloc(context, id, NULL, b->size, 0, &error);
 }
 
-static void usm_free(zocl_driver *driver, void *block, size_t size)
+static void usm_release(const zocl_block *block)
 {
-  (void)size;
-  if (!zocl_forked()) driver->usm.free(driver->context, block);
+  block->driver->usm.free(block->driver->context, block->at);
+}
+
+/* PoCL 6.0 leaves an object behind for each that it gives back, which makes the
+   next ones slower, too. */
+ZOCL_KEPT(usm_kept, usm_release);
+
+static void *usm_allocate(zocl_block *block, size_t size, size_t alignment)
+{
+  block->size = zocl_kept_size(room(size, alignment));
+  if (block->size == 0) return NULL;
+  if (!zocl_kept_take(&usm_kept, block, 1)) block->at = usm_get(block);
+  if (block->at == NULL) {
+    zocl_kept_empty(&usm_kept);
+    block->at = usm_get(block);
+  }
+  return aligned(block->at, alignment);
+}
+
+static void usm_free(const zocl_block *block)
+{
+  if (!zocl_forked()) zocl_kept_give(&usm_kept, block);
 }
 
 static cl_int usm_argument(const zocl_driver *driver, cl_kernel kernel,
@@ -181,29 +189,26 @@ static bool svm_fits(const zocl_driver *driver, cl_device_id id)
   return svm_of(driver, id) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
 }
 
-static void *svm_allocate(zocl_driver *driver, zocl_device *device,
-                          ze_memory_type_t type, size_t size, size_t alignment,
-                          void **block)
+static void *svm_allocate(zocl_block *block, size_t size, size_t alignment)
 {
+  const zocl_driver *driver = block->driver;
   cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
   bool atomic = true;
-  size_t bytes = room(size, alignment);
-  (void)device;
-  (void)type;
-  if (bytes == 0) return NULL;
+  block->size = room(size, alignment);
+  if (block->size == 0) return NULL;
   /* All devices of the context are to have them. */
   for (uint32_t i = 0; i < driver->root_count; i++)
     atomic &= (svm_of(driver, driver->roots[i]->id) & CL_DEVICE_SVM_ATOMICS) !=
               0;
   if (atomic) flags |= CL_MEM_SVM_ATOMICS;
-  return placed(driver->cl->clSVMAlloc(driver->context, flags, bytes, 0),
-                alignment, block);
+  block->at = driver->cl->clSVMAlloc(driver->context, flags, block->size, 0);
+  return aligned(block->at, alignment);
 }
 
-static void svm_free(zocl_driver *driver, void *block, size_t size)
+static void svm_free(const zocl_block *block)
 {
-  (void)size;
-  if (!zocl_forked()) driver->cl->clSVMFree(driver->context, block);
+  if (!zocl_forked())
+    block->driver->cl->clSVMFree(block->driver->context, block->at);
 }
 
 static cl_int svm_argument(const zocl_driver *driver, cl_kernel kernel,
