@@ -193,6 +193,7 @@ typedef struct zocl_knobs {
   uint64_t native_kernels;        /* used where the device has them */
   uint64_t memory;                /* 0, or 1 + of zocl_memory_ways */
   uint64_t copy_engine;           /* a second group, of queues that only copy */
+  uint64_t queues;                /* of each group */
   uint64_t delay_start_us, delay_end_us;
   char sysfs_root[256];           /* what /sys and /proc lie below, or "" */
   bool slow; /* something is to be done before and after each command */
@@ -264,9 +265,9 @@ void zocl_device_name(zocl_device *device, uint32_t part);
 /* Whether commands of `device` may touch memory of `owner`. */
 bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner);
 
-/* Queues of the one queue group: more than there are is no loss, for they
-   share the device in any case. */
-enum { ZOCL_QUEUES = 16 };
+/* Queues of a group: more than there are is no loss, for they share the device
+   in any case. */
+enum { ZOCL_MAX_QUEUES = 16 };
 
 /* How many groups of queues there are.  The first does everything, the second
    only copies. */

@@ -412,7 +412,7 @@ ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
                     ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
     p[i].maxMemoryFillPatternSize =
         i == 0 ? ZOCL_MAX_PATTERN : ZOCL_OPENCL_PATTERN;
-    p[i].numQueues = ZOCL_QUEUES;
+    p[i].numQueues = (uint32_t)zocl_knob.queues;
   }
   return ZE_RESULT_SUCCESS;
 }

@@ -451,6 +451,29 @@ static int case_copy_engine(void)
   return check_failed;
 }
 
+/* Groups of two queues. */
+static int case_queues(void)
+{
+  setup c = setup_new();
+  ze_command_queue_group_properties_t group;
+  uint32_t n = 1;
+  MUST(zeDeviceGetCommandQueueGroupProperties(c.device, &n, &group));
+  EQUAL(group.numQueues, 2);
+  ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+                                  .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+                                  .index = 1};
+  ze_command_list_handle_t list;
+  ze_command_queue_handle_t queue;
+  MUST(zeCommandListCreateImmediate(c.context, c.device, &desc, &list));
+  MUST(zeCommandQueueCreate(c.context, c.device, &desc, &queue));
+  desc.index = 2;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeCommandListCreateImmediate(c.context, c.device, &desc, &list));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeCommandQueueCreate(c.context, c.device, &desc, &queue));
+  return check_failed;
+}
+
 /* Commands begin, and are seen to end, a fifth of a second late. */
 static int case_delays(void)
 {
@@ -480,7 +503,7 @@ static const struct {
   {"memory", case_memory},     {"peers", case_peers},
   {"no_peers", case_no_peers}, {"private", case_private},
   {"gpu", case_gpu},
-  {"copy_engine", case_copy_engine},
+  {"copy_engine", case_copy_engine}, {"queues", case_queues},
   {"delays", case_delays},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -619,6 +642,7 @@ int main(int argc, char **argv)
   passes("private", "ZOCL_ROOT_DEVICES=2 ZOCL_DEVICE_MEMORY_PRIVATE=1");
   passes("gpu", "ZOCL_GPU=1");
   passes("copy_engine", "ZOCL_COPY_ENGINE=1");
+  passes("queues", "ZOCL_QUEUES=2");
   passes("delays", "ZOCL_DELAY_START_US=200000 ZOCL_DELAY_END_US=200000");
   CHECK_DONE();
 }
