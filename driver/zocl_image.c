@@ -690,8 +690,21 @@ cl_int zocl_image_enqueue(const zocl_place *place, const void *args)
   return host_enqueue(place, c);
 }
 
-/* The part of an image that `region` is, or all of it; it may be empty.  What
-   the image's type has no use for may be 0 or 1. */
+/* How many coordinates a pixel has, with the layer of an array. */
+static int dimensions(ze_image_type_t type)
+{
+  switch (type) {
+  case ZE_IMAGE_TYPE_1D:
+  case ZE_IMAGE_TYPE_BUFFER: return 1;
+  case ZE_IMAGE_TYPE_1DARRAY:
+  case ZE_IMAGE_TYPE_2D: return 2;
+  default: return 3;
+  }
+}
+
+/* The part of an image that `region` is, or all of it; it may be empty.  Where
+   the image has no such dimension, its size may be 0 or 1 and its origin is not
+   looked at. */
 static ze_result_t region_take(const zocl_image *image, const char *which,
                                const ze_image_region_t *region,
                                size_t origin[3], size_t size[3])
@@ -702,7 +715,7 @@ static ze_result_t region_take(const zocl_image *image, const char *which,
   const uint32_t at[3] = {region->originX, region->originY, region->originZ};
   const uint32_t n[3] = {region->width, region->height, region->depth};
   for (int d = 0; d < 3; d++) {
-    origin[d] = at[d];
+    origin[d] = d < dimensions(image->type) ? at[d] : 0;
     size[d] = n[d] == 0 && image->extent[d] == 1 ? 1 : n[d];
     if (origin[d] > image->extent[d] ||
         size[d] > image->extent[d] - origin[d])

@@ -618,6 +618,21 @@ static void test_errors(void)
           zeCommandListAppendImageCopyRegion(now, image, image, &in, &wide,
                                              NULL, 0, NULL));
 
+  /* An image of two dimensions has no z that an origin could be beyond. */
+  ze_image_region_t far = {W - 1, H - 1, 7, 1, 1, 1};
+  unsigned char pixel[4] = {1, 2, 3, 4}, got[4] = {0};
+  MUST(zeCommandListAppendImageCopyFromMemory(now, image, pixel, &far, NULL, 0,
+                                              NULL));
+  far.originZ = 0;
+  MUST(zeCommandListAppendImageCopyToMemory(now, got, image, &far, NULL, 0,
+                                            NULL));
+  wait_now();
+  CHECK(memcmp(got, pixel, 4) == 0);
+  far.depth = 2;
+  RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
+          zeCommandListAppendImageCopyToMemory(now, got, image, &far, NULL, 0,
+                                               NULL));
+
   /* Nothing is copied where the region is empty, and then that is over. */
   ze_event_pool_handle_t pool =
       pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 3);
