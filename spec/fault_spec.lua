@@ -690,6 +690,25 @@ event: kernel add, failed	device 1
     assert.is_nil(unclean(result, report))
   end)
 
+  it("does not hold up what waits for a run", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x, y = lze.buffer("int", 4):fill(1), lze.buffer("int", 4)
+      local plan = lze.graph "g":task("t", m.add, 4, x, 1)
+        :call("called", function() end):compile()
+      plan:start()
+      y:copy(x)
+      faults "fail zeEventQueryStatus 1 0x70000001"
+      lze.buffer("int", 4) -- which asks first whether the run is over
+      faults ""
+      print(pcall(lze.wait))
+      print(lze.wait(20))]])
+    assert.matches("^false\tgraph g: zeEventQueryStatus: " ..
+      "ERROR_DEVICE_LOST[^\n]*\ntrue\n$", result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+
   it("wherever that happens ends nothing but its work", function()
     for _, n in ipairs {1, 2, 40, 80, 120} do
       for _, name in ipairs {"zeEventHostSynchronize",

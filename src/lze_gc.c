@@ -147,14 +147,18 @@ static void command_free(lze_Command *c) {
   free(c);
 }
 
+static void command_drop_error(lze_Command *c) {
+  if (c->error_ref != 0)
+    luaL_unref(c->state->main, LUA_REGISTRYINDEX, c->error_ref);
+  c->error_ref = 0;
+}
+
 /* Back to the free list, when nothing refers to it. */
 static void command_settle(lze_Command *c) {
   if (c->owners != 0 || c->pins != 0 || c->queue != NULL) return;
   lze_watch_free(c->watch);
   c->watch = NULL;
-  if (c->error_ref != 0)
-    luaL_unref(c->state->main, LUA_REGISTRYINDEX, c->error_ref);
-  c->error_ref = 0;
+  command_drop_error(c);
   if (c->foreign) {
     lze_Context *context = c->context;
     lze_Command **link = &context->foreign;
@@ -234,7 +238,7 @@ static lze_Command *command_take(lze_State *S) {
   c->next = NULL;
   c->status = LZE_PENDING;
   c->failure.call = NULL;
-  c->raised = c->submitted = c->lent = false;
+  c->raised = c->submitted = c->lent = c->hosted = false;
   c->start_ns = c->end_ns = c->kernel_ns = c->queued_ns = 0;
   return c;
 }
@@ -732,6 +736,13 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   c->next = NULL;
   c->owners++; /* it is looked at to the end of this function */
   const lze_Outcome doom = c->failure;
+  lze_Outcome signal;
+  if (c->hosted && out->result != ZE_RESULT_SUCCESS &&
+      !ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
+    /* Others wait for it: that they cannot be told is worse. */
+    out = &signal;
+    command_drop_error(c);
+  }
   if (out->result == ZE_RESULT_SUCCESS && doom.call != NULL) out = &doom;
   if (out->result == ZE_RESULT_SUCCESS) {
     if (c->timed && c->owners > 1) lze_command_read_times(c);
@@ -835,14 +846,6 @@ void lze_command_doom(lze_Command *c, const lze_Outcome *out) {
 }
 
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
-  /* Others wait for it: that they cannot be told is worse. */
-  lze_Outcome signal;
-  if (!ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
-    if (error_ref != 0)
-      luaL_unref(c->state->main, LUA_REGISTRYINDEX, error_ref);
-    error_ref = 0;
-    out = &signal;
-  }
   c->error_ref = error_ref;
   command_retire_to(c, out);
 }

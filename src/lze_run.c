@@ -330,6 +330,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
     r->score->owners++;
     r->parity = (p->parity + p->parities - 1) % p->parities;
     r->command = c;
+    c->hosted = true;
     lze_command_own(c);
     struct lze_Run **end = &c->state->runs;
     while (*end != NULL) end = &(*end)->next;
