@@ -241,6 +241,7 @@ struct _ze_device_handle_t {
   cl_device_id queue_id; /* what commands run on: a part of that */
   bool takes_il;         /* SPIR-V through clCreateProgramWithIL */
   bool fp64, fp16;
+  bool priorities;       /* its queues have them: cl_khr_priority_hints */
   bool native;           /* functions of ours are commands of its queues */
   cl_device_type type;
   cl_uint vendor_id, units, mhz, address_bits, vector_width;
@@ -770,9 +771,9 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end);
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 bool blocked, zocl_wait *wait,
                                 cl_event *event);
-/* Run in the stream for a wait that was LATER: complete `gate`, which it
-   takes over, as soon as the signal is set. */
-void zocl_signal_open(zocl_signal *signal, cl_event gate);
+/* Run in a stream of that rank for a wait that was LATER: complete `event`,
+   which it takes over, as soon as the signal is set. */
+void zocl_signal_open(zocl_signal *signal, int rank, cl_event event);
 
 /* A feeder of `stream` is going to submit the command that will set it: a host
    that waits for it may lend a hand. */
@@ -869,7 +870,11 @@ typedef struct zocl_command {
   zocl_host_function keep, drop;
 } zocl_command;
 
-ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream);
+ze_result_t zocl_stream_new(zocl_device *device,
+                            ze_command_queue_priority_t priority,
+                            zocl_stream **stream);
+/* The higher the priority, the higher. */
+int zocl_stream_rank(const zocl_stream *stream);
 zocl_feeder *zocl_stream_feeder(const zocl_stream *stream);
 void zocl_stream_ref(zocl_stream *stream);
 void zocl_stream_unref(zocl_stream *stream);

@@ -132,6 +132,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   info(device, CL_DEVICE_DOUBLE_FP_CONFIG, &dbl, sizeof dbl);
   device->takes_il = strstr(il, "SPIR-V_1.") != NULL;
   device->fp16 = has_word(extensions, "cl_khr_fp16") && half != 0;
+  device->priorities = has_word(extensions, "cl_khr_priority_hints");
   device->fp64 = dbl != 0;
   subgroups_find(device, extensions);
   zocl_device_name(device, 0);

@@ -426,7 +426,7 @@ ze_result_t zocl_CommandListCreateImmediate(
   made->flags = desc->flags;
   made->mode = desc->mode;
   made->priority = desc->priority;
-  result = zocl_stream_new(device, &made->stream);
+  result = zocl_stream_new(device, desc->priority, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
     return result;

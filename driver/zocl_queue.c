@@ -36,7 +36,7 @@ ze_result_t zocl_CommandQueueCreate(ze_context_handle_t context,
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   made->device = device;
   made->desc = *desc;
-  result = zocl_stream_new(device, &made->stream);
+  result = zocl_stream_new(device, desc->priority, &made->stream);
   if (result != ZE_RESULT_SUCCESS) {
     free(made);
     return result;

@@ -15,7 +15,8 @@
  * not the order in which they were submitted.
  *
  * Gates are user events of OpenCL: commands already submitted that wait for
- * the signal to be set.
+ * the signal to be set.  They are opened by the priority of their queues, then
+ * in the order of submission.
  *
  * A signal of a counter-based event is never reset: it stands for one command,
  * and where that is submitted again, for the last time.  What waits for it
@@ -51,6 +52,11 @@ typedef struct pending {
   bool armed;      /* it has a callback */
 } pending;
 
+typedef struct gate {
+  cl_event event;
+  int rank;             /* of its stream, see zocl_stream_rank */
+} gate;
+
 struct zocl_signal {
   atomic_uint refs;
   zocl_state *state;    /* its own, or on the board */
@@ -68,7 +74,7 @@ struct zocl_signal {
   zocl_stream *reset_stream; /* of all these, only compared; NULL: several */
   bool after_reset;     /* the last command was attached after the last reset */
   uint32_t gate_count, gate_room;
-  cl_event *gates;
+  gate *gates;          /* the first to be opened first */
   bool watched;         /* the board looks whether gates are to be opened */
 };
 
@@ -84,7 +90,7 @@ typedef struct record {
 typedef struct opening {
   const zocl_driver *driver; /* of gates_done's alone */
   bool wake;
-  cl_event *gates;
+  gate *gates;
   uint32_t count;
   cl_int status;
 } opening;
@@ -123,8 +129,8 @@ void zocl_signal_ref(zocl_signal *signal)
 static void open_gates(const zocl_driver *driver, const opening *o)
 {
   for (uint32_t i = 0; i < o->count; i++) {
-    driver->cl->clSetUserEventStatus(o->gates[i], o->status);
-    driver->cl->clReleaseEvent(o->gates[i]);
+    driver->cl->clSetUserEventStatus(o->gates[i].event, o->status);
+    driver->cl->clReleaseEvent(o->gates[i].event);
   }
   free(o->gates);
 }
@@ -464,7 +470,7 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
  * The streams' side.
  */
 
-static bool gate_add(zocl_signal *signal, cl_event gate)
+static bool gate_add(zocl_signal *signal, gate added)
 {
   if (signal->board != NULL && !signal->watched) {
     signal->watched = zocl_board_watch(signal->board, signal);
@@ -472,12 +478,15 @@ static bool gate_add(zocl_signal *signal, cl_event gate)
   }
   if (signal->gate_count == signal->gate_room) {
     uint32_t room = signal->gate_room > 0 ? 2 * signal->gate_room : 4;
-    cl_event *gates = realloc(signal->gates, room * sizeof *gates);
+    gate *gates = realloc(signal->gates, room * sizeof *gates);
     if (gates == NULL) return false;
     signal->gates = gates;
     signal->gate_room = room;
   }
-  signal->gates[signal->gate_count++] = gate;
+  uint32_t i = signal->gate_count++;
+  for (; i > 0 && signal->gates[i - 1].rank < added.rank; i--)
+    signal->gates[i] = signal->gates[i - 1];
+  signal->gates[i] = added;
   return true;
 }
 
@@ -492,17 +501,17 @@ bool zocl_signal_watch(zocl_signal *signal)
 }
 
 /* A gate of the signal's own, with a reference for the caller. */
-static ze_result_t gate_new(zocl_signal *signal, cl_event *gate)
+static ze_result_t gate_new(zocl_signal *signal, int rank, cl_event *event)
 {
   zocl_cl *cl = signal->driver->cl;
   cl_int error;
-  *gate = cl->clCreateUserEvent(signal->driver->context, &error);
-  if (*gate == NULL) return zocl_cl_error(error, "clCreateUserEvent");
-  if (!gate_add(signal, *gate)) {
-    cl->clReleaseEvent(*gate);
+  *event = cl->clCreateUserEvent(signal->driver->context, &error);
+  if (*event == NULL) return zocl_cl_error(error, "clCreateUserEvent");
+  if (!gate_add(signal, (gate){*event, rank})) {
+    cl->clReleaseEvent(*event);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  cl->clRetainEvent(*gate);
+  cl->clRetainEvent(*event);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -540,27 +549,27 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
       signal->driver->cl->clRetainEvent(*event);
     } else {
       *wait = ZOCL_WAIT_EVENT;
-      result = gate_new(signal, event);
+      result = gate_new(signal, zocl_stream_rank(stream), event);
     }
   }
   unlock_open(signal, &o);
   return result;
 }
 
-void zocl_signal_open(zocl_signal *signal, cl_event gate)
+void zocl_signal_open(zocl_signal *signal, int rank, cl_event event)
 {
   opening o = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, &o);
   bool set = atomic_load(&signal->state->set);
-  if (!set && gate_add(signal, gate)) {
+  if (!set && gate_add(signal, (gate){event, rank})) {
     unlock_arm(signal);
     return;
   }
   cl_int status = set ? signal->state->status : CL_OUT_OF_HOST_MEMORY;
   unlock_open(signal, &o);
-  signal->driver->cl->clSetUserEventStatus(gate, status);
-  signal->driver->cl->clReleaseEvent(gate);
+  signal->driver->cl->clSetUserEventStatus(event, status);
+  signal->driver->cl->clReleaseEvent(event);
 }
 
 static void CL_CALLBACK gates_done(cl_event event, cl_int status, void *data)

@@ -19,6 +19,7 @@ enum { FEW_WAITS = 8 };
 struct zocl_stream {
   atomic_uint refs;
   zocl_device *device;
+  ze_command_queue_priority_t priority;
   zocl_feeder *feeder;
   pthread_mutex_t lock;      /* of all below but `done` and `failed` */
   cl_command_queue queue;
@@ -40,16 +41,33 @@ static struct {
   zocl_stream *first;
 } streams = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static cl_command_queue queue_new(const zocl_device *device, bool timed,
+static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
                                   cl_int *error)
 {
-  const cl_queue_properties properties[] = {
-    CL_QUEUE_PROPERTIES, timed ? CL_QUEUE_PROFILING_ENABLE : 0, 0};
+  const zocl_device *device = stream->device;
+  cl_queue_properties properties[5] = {
+    CL_QUEUE_PROPERTIES, timed ? CL_QUEUE_PROFILING_ENABLE : 0};
+  if (device->priorities && zocl_stream_rank(stream) != 0) {
+    properties[2] = CL_QUEUE_PRIORITY_KHR;
+    properties[3] = zocl_stream_rank(stream) > 0 ? CL_QUEUE_PRIORITY_HIGH_KHR
+                                                 : CL_QUEUE_PRIORITY_LOW_KHR;
+  }
   return device->driver->cl->clCreateCommandQueueWithProperties(
       device->driver->context, device->queue_id, properties, error);
 }
 
-ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
+int zocl_stream_rank(const zocl_stream *stream)
+{
+  switch (stream->priority) {
+  case ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW: return -1;
+  case ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH: return 1;
+  default: return 0;
+  }
+}
+
+ze_result_t zocl_stream_new(zocl_device *device,
+                            ze_command_queue_priority_t priority,
+                            zocl_stream **stream)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
   zocl_stream *made = calloc(1, sizeof *made);
@@ -59,14 +77,15 @@ ze_result_t zocl_stream_new(zocl_device *device, zocl_stream **stream)
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   cl_int error;
-  made->queue = queue_new(device, false, &error);
+  made->device = device;
+  made->priority = priority;
+  made->queue = queue_new(made, false, &error);
   if (made->queue == NULL) {
     zocl_feeder_free(made->feeder);
     free(made);
     return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
   }
   atomic_init(&made->refs, 1);
-  made->device = device;
   pthread_mutex_init(&made->lock, NULL);
   pthread_mutex_lock(&streams.lock);
   made->next = streams.first;
@@ -175,7 +194,7 @@ static ze_result_t stream_time(zocl_stream *stream)
   zocl_cl *cl = driver->cl;
   cl_int error;
   cl_event last = NULL;
-  cl_command_queue queue = queue_new(stream->device, true, &error);
+  cl_command_queue queue = queue_new(stream, true, &error);
   if (queue == NULL)
     return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
   clock_calibrate(driver, queue);
@@ -200,13 +219,14 @@ static ze_result_t stream_time(zocl_stream *stream)
 
 typedef struct gate_args {
   zocl_signal *signal;
+  int rank;
   cl_event gate;
 } gate_args;
 
 static void run_gate(void *args)
 {
   const gate_args *a = args;
-  zocl_signal_open(a->signal, a->gate);
+  zocl_signal_open(a->signal, a->rank, a->gate);
   zocl_signal_unref(a->signal);
 }
 
@@ -231,7 +251,7 @@ static ze_result_t gate_later(zocl_stream *stream, zocl_signal *signal,
   cl_int error;
   *gate = driver->cl->clCreateUserEvent(driver->context, &error);
   if (*gate == NULL) return zocl_cl_error(error, "clCreateUserEvent");
-  gate_args args = {signal, *gate};
+  gate_args args = {signal, zocl_stream_rank(stream), *gate};
   driver->cl->clRetainEvent(*gate);
   zocl_signal_ref(signal);
   const zocl_place place = stream_place(stream, 0, NULL, NULL);
@@ -351,7 +371,7 @@ static ze_result_t command_enqueue(zocl_stream *stream,
     break;
   case ZOCL_COMMAND_INDIRECT:
     if (stream->side == NULL) {
-      stream->side = queue_new(stream->device, true, &error);
+      stream->side = queue_new(stream, true, &error);
       if (stream->side == NULL) break;
       clock_calibrate(stream->device->driver, stream->side);
     }

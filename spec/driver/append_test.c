@@ -8,6 +8,7 @@
  */
 #include "check.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 enum { N = 64 };
@@ -277,6 +278,72 @@ static void test_host_function(bool regular)
   MUST(zeCommandListDestroy(list));
 }
 
+static atomic_int turns;
+
+static void take_turn(void *data)
+{
+  atomic_store((atomic_int *)data, 1 + atomic_fetch_add(&turns, 1));
+}
+
+/* Whether what waits for the same event begins by the priority of its list. */
+static bool priorities_count(bool recorded)
+{
+  enum { LISTS = 9, HIGH = 6, NORMAL = 7 };
+  ze_result_t (*append)(ze_command_list_handle_t, void (*)(void *), void *,
+                        const void *, ze_event_handle_t, uint32_t,
+                        ze_event_handle_t *);
+  *(void **)&append = find("zeCommandListAppendHostFunction");
+  ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
+  *(void **)&synchronize = find("zeCommandListHostSynchronize");
+  ze_command_list_handle_t lists[LISTS], closed[LISTS];
+  ze_command_queue_handle_t queues[LISTS];
+  atomic_int turn[LISTS];
+  atomic_store(&turns, 0);
+  reset_all();
+  for (int i = 0; i < LISTS; i++) {
+    ze_command_queue_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+      .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
+      .priority = i == HIGH     ? ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH
+                  : i == NORMAL ? ZE_COMMAND_QUEUE_PRIORITY_NORMAL
+                                : ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW};
+    atomic_store(&turn[i], 0);
+    if (recorded) {
+      closed[i] = list_new(s);
+      MUST(zeCommandQueueCreate(s.context, s.device, &desc, &queues[i]));
+      MUST(append(closed[i], take_turn, &turn[i], NULL, NULL, 1, &e[0]));
+      MUST(zeCommandListClose(closed[i]));
+      MUST(zeCommandQueueExecuteCommandLists(queues[i], 1, &closed[i], NULL));
+    } else {
+      MUST(zeCommandListCreateImmediate(s.context, s.device, &desc,
+                                        &lists[i]));
+      MUST(append(lists[i], take_turn, &turn[i], NULL, NULL, 1, &e[0]));
+    }
+  }
+  EQUAL(atomic_load(&turns), 0);
+  MUST(zeEventHostSignal(e[0]));
+  for (int i = 0; i < LISTS; i++)
+    if (recorded) {
+      MUST(zeCommandQueueSynchronize(queues[i], UINT64_MAX));
+      MUST(zeCommandQueueDestroy(queues[i]));
+      MUST(zeCommandListDestroy(closed[i]));
+    } else {
+      MUST(synchronize(lists[i], UINT64_MAX));
+      MUST(zeCommandListDestroy(lists[i]));
+    }
+  EQUAL(atomic_load(&turns), LISTS);
+  return atomic_load(&turn[HIGH]) <= 4 && atomic_load(&turn[NORMAL]) <= 5;
+}
+
+/* It is the order in which the host's threads are given them, but one of these
+   may be stopped just then. */
+static void test_priorities(bool recorded)
+{
+  int good = 0;
+  for (int i = 0; i < 7; i++) good += priorities_count(recorded);
+  check_(__FILE__, __LINE__, good >= 4, "by priority %d times of 7", good);
+}
+
 /* Closed lists run in an immediate one, between what is before and after. */
 static void test_lists(void)
 {
@@ -438,6 +505,7 @@ int main(void)
     test_indirect(i);
     test_multiple(i);
     test_host_function(i);
+    test_priorities(i);
   }
   test_indirect_nothing();
   test_indirect_chain();
