@@ -8,7 +8,8 @@
  * atomic operations on generic pointers become such on global ones, where all
  * memory has one address space; and atomic operations on floating-point
  * numbers, which only extensions of OpenCL have, become loops around an
- * exchange of integers.
+ * exchange of integers.  What is written to images of slices loses its sign
+ * where PoCL has the function for unsigned numbers alone.
  */
 #include "zocl.h"
 
@@ -34,7 +35,7 @@ enum { MAX_HELPERS = 64 };
 
 typedef struct lowering {
   const spirv_module *m;
-  bool halves, generics; /* to be lowered on this device */
+  bool halves, generics, images; /* to be lowered on this device */
   words capabilities, head, declarations, body, functions;
   uint32_t bound;
   helper helpers[MAX_HELPERS];
@@ -481,6 +482,39 @@ static bool is_float_atomics(const spirv_instruction *in)
 }
 
 /* ------------------------------------------------------------------------
+ * Images.
+ */
+
+/* Up to 6.0, PoCL has write_imagei for 3D images and 2D arrays only by a name
+   that nobody calls; write_imageui does the same there, since the image's own
+   format decides what a pixel is.  Before SPIR-V 1.4 nothing says which of
+   them is meant, and llvm-spirv takes the first; of the second it hears by an
+   operand of 1.4, at which it does not look for the version. */
+static bool write_lower(lowering *l, const spirv_instruction *in)
+{
+  if (in->opcode != SpvOpImageWrite || in->word_count > MAX_OPERANDS ||
+      (in->word_count > 4 &&
+       (in->words[4] & SpvImageOperandsZeroExtendMask) != 0))
+    return false;
+  const spirv_instruction *image = type_of(l, in->words[1]);
+  const spirv_instruction *texel = type_of(l, in->words[3]);
+  if (texel != NULL && texel->opcode == SpvOpTypeVector)
+    texel = definition(l, texel->words[2]);
+  if (image == NULL || image->opcode != SpvOpTypeImage || texel == NULL ||
+      texel->opcode != SpvOpTypeInt ||
+      !(image->words[3] == SpvDim3D ||
+        (image->words[3] == SpvDim2D && image->words[5] == 1)))
+    return false;
+  uint32_t all[MAX_OPERANDS] = {0};
+  memcpy(all, in->words, in->word_count * sizeof *all);
+  all[4] &= ~(uint32_t)SpvImageOperandsSignExtendMask;
+  all[4] |= SpvImageOperandsZeroExtendMask;
+  emit(l, &l->body, in->opcode, in->word_count > 4 ? in->word_count - 1u : 4,
+       all + 1);
+  return true;
+}
+
+/* ------------------------------------------------------------------------
  * Modules.
  */
 
@@ -492,6 +526,7 @@ static void module_lower(lowering *l)
     const spirv_instruction *in = &m->instructions[i];
     if (in->opcode == SpvOpFunction) w = &l->body;
     if (is_float_atomics(in) || atomic_lower(l, in) ||
+        (l->images && write_lower(l, in)) ||
         (l->halves && (half_lower(l, in) || conversion_lower(l, in)))) {
       l->changed = true;
       continue;
@@ -506,7 +541,8 @@ bool zocl_lower(zocl_module *module, tool_text *log)
   lowering l = {
     .halves = !device->fp16,
     /* PoCL forgets address spaces before it makes code. */
-    .generics = device->driver->pocl && !device->takes_il};
+    .generics = device->driver->pocl && !device->takes_il,
+    .images = device->driver->pocl};
   spirv_module *parsed = module->code != module->words
                              ? spirv_parse(module->code, module->code_size,
                                            NULL, 0)

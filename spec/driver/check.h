@@ -140,12 +140,10 @@ __attribute__((unused)) static void *file_read(const char *path, size_t *size)
   return bytes;
 }
 
-/* A module made of a file of SPIR-V. */
-__attribute__((unused)) static ze_module_handle_t module_load(setup s,
-                                                              const char *path)
+/* A module made of SPIR-V; `name` is what a failure says. */
+__attribute__((unused)) static ze_module_handle_t
+module_new(setup s, const char *name, const void *bytes, size_t size)
 {
-  size_t size;
-  void *bytes = file_read(path, &size);
   ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
                            .format = ZE_MODULE_FORMAT_IL_SPIRV,
                            .inputSize = size,
@@ -158,10 +156,20 @@ __attribute__((unused)) static ze_module_handle_t module_load(setup s,
     char text[4096] = "";
     size_t n = sizeof text;
     if (log != NULL) zeModuleBuildLogGetString(log, &n, text);
-    printf("not ok - %s: 0x%x\n%s\n", path, (unsigned)result, text);
+    printf("not ok - %s: 0x%x\n%s\n", name, (unsigned)result, text);
     exit(1);
   }
   zeModuleBuildLogDestroy(log);
+  return module;
+}
+
+/* A module made of a file of SPIR-V. */
+__attribute__((unused)) static ze_module_handle_t module_load(setup s,
+                                                              const char *path)
+{
+  size_t size;
+  void *bytes = file_read(path, &size);
+  ze_module_handle_t module = module_new(s, path, bytes, size);
   free(bytes);
   return module;
 }

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include <spirv/unified1/spirv.h>
+
 enum { W = 6, H = 4, D = 3 };
 
 static setup s;
@@ -364,6 +366,87 @@ static void test_list(void)
   MUST(zeMemFree(s.context, in));
 }
 
+/* kernels/image_write.cl as it is, or as SPIR-V 1.4, which says of numbers
+   whether they have signs: the first two kernels' have. */
+static ze_module_handle_t writers_new(bool signs)
+{
+  const char *path = "spec/driver/kernels/image_write.spv";
+  size_t size, made = 5;
+  uint32_t *words = file_read(path, &size), writes = 0;
+  uint32_t *said = calloc(2, size);
+  if (!signs) {
+    memcpy(said, words, size);
+    made = size / 4;
+  } else {
+    memcpy(said, words, made * 4);
+    said[1] = 0x10400;
+    for (size_t i = made; i < size / 4; i += words[i] >> 16) {
+      uint32_t *to = said + made;
+      memcpy(to, words + i, 4 * (words[i] >> 16));
+      if ((*to & 0xffff) == SpvOpImageWrite) {
+        to[4] = ++writes <= 2 ? SpvImageOperandsSignExtendMask
+                              : SpvImageOperandsZeroExtendMask;
+        *to += 1 << 16;
+      }
+      made += *to >> 16;
+    }
+    EQUAL(writes, 4);
+  }
+  ze_module_handle_t writers = module_new(s, path, said, made * 4);
+  free(words);
+  free(said);
+  return writers;
+}
+
+/* Whole numbers, with signs and without, that kernels write to images of
+   slices. */
+static void test_writes(void)
+{
+  static const struct {
+    ze_image_format_layout_t layout;
+    size_t bytes;
+  } formats[] = {{ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8, 1},
+                 {ZE_IMAGE_FORMAT_LAYOUT_16_16_16_16, 2},
+                 {ZE_IMAGE_FORMAT_LAYOUT_32_32_32_32, 4}};
+  static const int lanes[4] = {0, -1, 5, -25};
+  static char out[W * H * D * 16];
+  const ze_module_handle_t writers[2] = {writers_new(false),
+                                         writers_new(true)};
+  for (int way = 0; way < 24; way++) {
+    const bool flat = way & 1, without = way & 2, said = way / 4 & 1;
+    const size_t bytes = formats[way / 8].bytes;
+    ze_image_desc_t desc =
+        desc_of(flat ? ZE_IMAGE_TYPE_2DARRAY : ZE_IMAGE_TYPE_3D,
+                formats[way / 8].layout,
+                without ? ZE_IMAGE_FORMAT_TYPE_UINT
+                        : ZE_IMAGE_FORMAT_TYPE_SINT);
+    ze_image_handle_t image = image_new(&desc);
+    char name[32];
+    snprintf(name, sizeof name, "write_%s%s", without ? "unsigned_" : "",
+             flat ? "2d_array" : "3d");
+    ze_kernel_handle_t kernel = kernel_new(writers[said], name);
+    const int first = without ? 30 : -100;
+    MUST(zeKernelSetArgumentValue(kernel, 0, sizeof image, &image));
+    MUST(zeKernelSetArgumentValue(kernel, 1, sizeof first, &first));
+    launch(now, kernel, W, H, D);
+    memset(out, 0, sizeof out);
+    MUST(zeCommandListAppendImageCopyToMemory(now, out, image, NULL, NULL, 0,
+                                              NULL));
+    wait_now();
+    int wrong = 0;
+    for (int i = 0; i < W * H * D * 4; i++) {
+      const int p = i / 4, x = p % W, y = p / W % H, z = p / W / H;
+      const int wanted = first + x + 10 * y + 50 * z + lanes[i % 4];
+      wrong += memcmp(out + bytes * (size_t)i, &wanted, bytes) != 0;
+    }
+    check_(__FILE__, __LINE__, wrong == 0, "%s, %zu bytes, %s: %d wrong",
+           name, bytes, said ? "1.4" : "1.0", wrong);
+    MUST(zeKernelDestroy(kernel));
+    MUST(zeImageDestroy(image));
+  }
+  for (int said = 0; said < 2; said++) MUST(zeModuleDestroy(writers[said]));
+}
+
 /* An image destroyed while it waits its turn is still there when that comes;
    and another one that takes its place is not mistaken for it. */
 static void test_in_flight(void)
@@ -681,6 +764,7 @@ int main(void)
   test_type(ZE_IMAGE_TYPE_2DARRAY, "2d_array", H, D);
   test_type(ZE_IMAGE_TYPE_3D, "3d", H, D);
   if (buffers) test_type(ZE_IMAGE_TYPE_BUFFER, "buffer", 1, 1);
+  test_writes();
   test_list();
   test_in_flight();
   test_samplers();
