@@ -100,7 +100,8 @@ struct _ze_driver_handle_t {
   zocl_cl *cl;
   cl_platform_id platform;
   cl_context context;
-  bool pocl;             /* PoCL, whose habits are known (zocl_opencl.c) */
+  unsigned pocl;         /* the major version of PoCL, whose habits are known
+                            (zocl_opencl.c), or 0: it is another */
   const zocl_memory *memory; /* how its devices have memory */
   zocl_usm usm;
   unsigned llvm;         /* the LLVM version it says it has, or 0 */

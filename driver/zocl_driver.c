@@ -140,8 +140,9 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_VERSION,
                                   sizeof driver->version - 1, driver->version,
                                   NULL);
-  driver->pocl = strstr(driver->version, "PoCL") != NULL ||
-                 strstr(driver->version, "pocl") != NULL;
+  const char *pocl = strcasestr(driver->version, "pocl");
+  if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
+  if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* it does not say */
   const char *llvm = strstr(driver->version, "LLVM ");
   if (llvm != NULL) driver->llvm = (unsigned)strtoul(llvm + 5, NULL, 10);
   if (platform->cl->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, 64, ids,

@@ -45,6 +45,8 @@ static const cl_channel_type types[3][5] = {
 };
 
 #define S(name) ZE_IMAGE_FORMAT_SWIZZLE_##name
+/* ZE_IMAGE_FORMAT_SWIZZLE_D, depth, newer than the oldest headers. */
+enum { SWIZZLE_D = 7 };
 
 /* What the channels x to w of an order of OpenCL are, in terms of components
    in memory: the first is R, whatever OpenCL calls it. */
@@ -82,6 +84,7 @@ static bool order_matches(const struct order *order,
   for (int i = 0; i < 4; i++) {
     unsigned channel = wanted[i];
     if (channel == S(X)) continue;
+    if (channel == SWIZZLE_D) channel = S(R);
     if (channel <= S(A) && channel >= order->components)
       channel = channel == S(A) ? S(1) : S(0);
     if (channel != order->channels[i]) return false;
@@ -116,6 +119,11 @@ static bool format_is_supported(const zocl_driver *driver,
                all[i].image_channel_data_type ==
                    format->image_channel_data_type;
   free(all);
+  /* PoCL before 7.0 lists one half a pixel, where its kernels write nothing. */
+  if (desc->flags & ZE_IMAGE_FLAG_KERNEL_WRITE && driver->pocl > 0 &&
+      driver->pocl < 7 && format->image_channel_data_type == CL_HALF_FLOAT &&
+      desc->format.layout == ZE_IMAGE_FORMAT_LAYOUT_16)
+    return false;
   return found;
 }
 
@@ -147,8 +155,8 @@ static ze_result_t desc_check(const ze_image_desc_t *desc)
   if (desc->flags & ~(uint32_t)IMAGE_FLAGS ||
       (unsigned)desc->type > ZE_IMAGE_TYPE_BUFFER ||
       (unsigned)f->type > ZE_IMAGE_FORMAT_TYPE_FLOAT ||
-      (unsigned)f->x > S(X) || (unsigned)f->y > S(X) ||
-      (unsigned)f->z > S(X) || (unsigned)f->w > S(X))
+      (unsigned)f->x > SWIZZLE_D || (unsigned)f->y > SWIZZLE_D ||
+      (unsigned)f->z > SWIZZLE_D || (unsigned)f->w > SWIZZLE_D)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   return ZE_RESULT_SUCCESS;
 }

@@ -542,7 +542,7 @@ bool zocl_lower(zocl_module *module, tool_text *log)
     .halves = !device->fp16,
     /* PoCL forgets address spaces before it makes code. */
     .generics = device->driver->pocl && !device->takes_il,
-    .images = device->driver->pocl};
+    .images = device->driver->pocl > 0 && device->driver->pocl < 7};
   spirv_module *parsed = module->code != module->words
                              ? spirv_parse(module->code, module->code_size,
                                            NULL, 0)

@@ -447,6 +447,40 @@ static void test_writes(void)
   for (int said = 0; said < 2; said++) MUST(zeModuleDestroy(writers[said]));
 }
 
+/* Where an image of halves can be written by kernels, what they write is there:
+   two and a half, in all channels. */
+static void test_halves(void)
+{
+  static const ze_image_format_layout_t layouts[] = {
+    ZE_IMAGE_FORMAT_LAYOUT_16, ZE_IMAGE_FORMAT_LAYOUT_16_16_16_16};
+  const float value = 2.5f;
+  ze_kernel_handle_t kernel = kernel_new(module, "write_float_2d");
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof value, &value));
+  for (size_t i = 0; i < 2; i++) {
+    const size_t count = (size_t)W * H * (i == 0 ? 1 : 4);
+    uint16_t out[W * H * 4] = {0};
+    ze_image_desc_t desc =
+        desc_of(ZE_IMAGE_TYPE_2D, layouts[i], ZE_IMAGE_FORMAT_TYPE_FLOAT);
+    ze_image_handle_t image;
+    ze_result_t result = zeImageCreate(s.context, s.device, &desc, &image);
+    if (result != ZE_RESULT_SUCCESS) {
+      RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT, result);
+      printf("# no images of %d halves to write to\n", i == 0 ? 1 : 4);
+      continue;
+    }
+    MUST(zeKernelSetArgumentValue(kernel, 0, sizeof image, &image));
+    launch(now, kernel, W, H, 1);
+    MUST(zeCommandListAppendImageCopyToMemory(now, out, image, NULL, NULL, 0,
+                                              NULL));
+    wait_now();
+    int wrong = 0;
+    for (size_t p = 0; p < count; p++) wrong += out[p] != 0x4100;
+    EQUAL(wrong, 0);
+    MUST(zeImageDestroy(image));
+  }
+  MUST(zeKernelDestroy(kernel));
+}
+
 /* An image destroyed while it waits its turn is still there when that comes;
    and another one that takes its place is not mistaken for it. */
 static void test_in_flight(void)
@@ -608,6 +642,18 @@ static void test_errors(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
           zeImageGetProperties(s.device, &desc, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, zeImageDestroy(NULL));
+  /* Depth is the one channel, of 1.32; there is no swizzle after it. */
+  ze_image_desc_t depth = desc_of(ZE_IMAGE_TYPE_2D, ZE_IMAGE_FORMAT_LAYOUT_32,
+                                  ZE_IMAGE_FORMAT_TYPE_FLOAT);
+  depth.format.x = (ze_image_format_swizzle_t)7;
+  depth.format.y = depth.format.z = ZE_IMAGE_FORMAT_SWIZZLE_0;
+  depth.format.w = ZE_IMAGE_FORMAT_SWIZZLE_1;
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeImageCreate(s.context, s.device, &depth, &other));
+  MUST(zeImageDestroy(other));
+  depth.format.w = (ze_image_format_swizzle_t)8;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION,
+          zeImageCreate(s.context, s.device, &depth, &other));
   desc.flags = 0x4;
   RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION,
           zeImageCreate(s.context, s.device, &desc, &other));
@@ -765,6 +811,7 @@ int main(void)
   test_type(ZE_IMAGE_TYPE_3D, "3d", H, D);
   if (buffers) test_type(ZE_IMAGE_TYPE_BUFFER, "buffer", 1, 1);
   test_writes();
+  test_halves();
   test_list();
   test_in_flight();
   test_samplers();

@@ -61,3 +61,9 @@ kernel void read_buffer(read_only image1d_buffer_t from, global uint4 *out)
 {
   out[here()] = read_imageui(from, (int)get_global_id(0));
 }
+
+kernel void write_float_2d(write_only image2d_t to, float value)
+{
+  int2 p = (int2)(get_global_id(0), get_global_id(1));
+  write_imagef(to, p, (float4)(value));
+}
