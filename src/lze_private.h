@@ -534,8 +534,8 @@ struct lze_Command {
   lze_Command *caller;          /* of a run: while its callback is running, the
                                    run in whose callback that is; or NULL */
   lze_Watch *watch;             /* of ev:fd, or NULL */
-  bool hosted;                  /* the host signals its event, at the latest when
-                                   it is retired */
+  bool hosted;                  /* the host signals its event, at the latest
+                                   when it is retired */
   bool foreign;                 /* shows an event of the host (lze_wrap.c) */
   bool lent;                    /* its native event was given to the host */
   lze_Command *next;            /* in its queue, its context's foreign ones, or
