@@ -251,7 +251,8 @@
   E(SysmanDevice, 29, 5, DeviceGet)                    \
   E(SysmanDriver, 2, 5, DriverGet)                     \
   E(SysmanDriver, 3, 8, DriverGetExtensionProperties)  \
-  E(SysmanDriver, 4, 8, DriverGetExtensionFunctionAddress)
+  E(SysmanDriver, 4, 8, DriverGetExtensionFunctionAddress) \
+  E(SysmanDriverExp, 0, 9, DriverGetDeviceByUuidExp)
 
 #define ZOCL_DECLARE(table, index, minor, name) \
   __typeof__(ze##name) zocl_##name;
@@ -266,6 +267,12 @@ ze_result_t zocl_zesInit(uint32_t flags);
 ze_result_t zocl_zesDriverGet(uint32_t *count, zes_driver_handle_t *drivers);
 ze_result_t zocl_zesDeviceGet(zes_driver_handle_t driver, uint32_t *count,
                               zes_device_handle_t *devices);
+/* The identifier is a zes_uuid_t, which is made alike. */
+ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t driver,
+                                             ze_device_uuid_t uuid,
+                                             zes_device_handle_t *device,
+                                             ze_bool_t *on_sub_device,
+                                             uint32_t *sub_device);
 ze_result_t zocl_zesDriverGetExtensionProperties(zes_driver_handle_t driver,
                                                  uint32_t *count,
                                                  void *properties);

@@ -44,6 +44,7 @@ enum table {
   ExecutableGraph,
   SysmanGlobal,
   SysmanDriver,
+  SysmanDriverExp,
   SysmanDevice,
   SysmanPower,
   SysmanFrequency,
@@ -144,7 +145,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(zes, Device, SysmanDevice)                                                \
   T(zes, DeviceExp, NONE)                                                     \
   T(zes, Driver, SysmanDriver)                                                \
-  T(zes, DriverExp, NONE)                                                     \
+  T(zes, DriverExp, SysmanDriverExp)                                          \
   T(zes, Overclock, NONE)                                                     \
   T(zes, Scheduler, NONE)                                                     \
   T(zes, PerformanceFactor, NONE)                                             \

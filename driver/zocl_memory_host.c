@@ -69,7 +69,8 @@ static void *map_aligned(size_t size, size_t alignment)
 
 static void *host_allocate(zocl_block *block, size_t size, size_t alignment)
 {
-  block->size = zocl_file_pages(size);
+  /* It is all the same for whom. */
+  *block = (zocl_block){.size = zocl_file_pages(size)};
   if (block->size < MAPPED_BYTES)
     return posix_memalign(&block->at, alignment, block->size) == 0 ? block->at
                                                                    : NULL;

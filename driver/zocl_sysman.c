@@ -75,6 +75,34 @@ ze_result_t zocl_zesDeviceGet(zes_driver_handle_t handle, uint32_t *count,
   return ZE_RESULT_SUCCESS;
 }
 
+/* A part of a device is told as that and its number. */
+ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t handle,
+                                             ze_device_uuid_t uuid,
+                                             zes_device_handle_t *device,
+                                             ze_bool_t *on_sub_device,
+                                             uint32_t *sub_device)
+{
+  ZOCL_NEED_HANDLE(handle);
+  ZOCL_NEED_POINTER(device);
+  ZOCL_NEED_POINTER(on_sub_device);
+  ZOCL_NEED_POINTER(sub_device);
+  NEED_SYSMAN();
+  const zocl_driver *driver = (const zocl_driver *)handle;
+  for (uint32_t i = 0; i < driver->root_count; i++) {
+    zocl_device *root = driver->roots[i];
+    for (uint32_t p = 0; p <= root->part_count; p++) {
+      const zocl_device *d = p == 0 ? root : root->parts[p - 1];
+      if (memcmp(d->uuid, uuid.id, sizeof uuid.id) != 0) continue;
+      *device = (zes_device_handle_t)root;
+      *on_sub_device = p > 0;
+      *sub_device = p > 0 ? p - 1 : 0;
+      return ZE_RESULT_SUCCESS;
+    }
+  }
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                   "no device has that UUID");
+}
+
 /* zes_device_ext_properties_t (1.9). */
 enum { DEVICE_EXT_PROPERTIES = 0x2d };
 typedef struct device_ext_properties {

@@ -301,6 +301,20 @@ static void test_init(void)
   MUST(zesDeviceGetProperties(first, &p));
   MUST(zeDeviceGetProperties(s.device, &core));
   CHECK(memcmp(&p.core.uuid, &core.uuid, sizeof core.uuid) == 0);
+  ze_result_t (*by_uuid)(zes_driver_handle_t, ze_device_uuid_t,
+                         zes_device_handle_t *, ze_bool_t *, uint32_t *);
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zesDriverGetDeviceByUuidExp", (void **)&by_uuid));
+  zes_device_handle_t found = NULL;
+  ze_bool_t part = 1;
+  uint32_t number = 7;
+  MUST(by_uuid(driver, core.uuid, &found, &part, &number));
+  CHECK(found == first && !part && number == 0);
+  core.uuid.id[3] ^= 1;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          by_uuid(driver, core.uuid, &found, &part, &number));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+          by_uuid(driver, core.uuid, NULL, &part, &number));
   n = 0;
   MUST(zesDeviceEnumMemoryModules(first, &n, NULL));
   EQUAL(n, 1);
