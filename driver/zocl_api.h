@@ -252,7 +252,8 @@
   E(SysmanDriver, 2, 5, DriverGet)                     \
   E(SysmanDriver, 3, 8, DriverGetExtensionProperties)  \
   E(SysmanDriver, 4, 8, DriverGetExtensionFunctionAddress) \
-  E(SysmanDriverExp, 0, 9, DriverGetDeviceByUuidExp)
+  E(SysmanDriverExp, 0, 9, DriverGetDeviceByUuidExp)   \
+  E(SysmanDeviceExp, 0, 9, DeviceGetSubDevicePropertiesExp)
 
 #define ZOCL_DECLARE(table, index, minor, name) \
   __typeof__(ze##name) zocl_##name;
@@ -267,6 +268,16 @@ ze_result_t zocl_zesInit(uint32_t flags);
 ze_result_t zocl_zesDriverGet(uint32_t *count, zes_driver_handle_t *drivers);
 ze_result_t zocl_zesDeviceGet(zes_driver_handle_t driver, uint32_t *count,
                               zes_device_handle_t *devices);
+/* zes_subdevice_exp_properties_t (1.9). */
+typedef struct zocl_sub_device_properties {
+  zes_structure_type_t stype;
+  void *pNext;
+  uint32_t number;
+  ze_device_uuid_t uuid;
+} zocl_sub_device_properties;
+ze_result_t zocl_zesDeviceGetSubDevicePropertiesExp(
+    zes_device_handle_t device, uint32_t *count,
+    zocl_sub_device_properties *properties);
 /* The identifier is a zes_uuid_t, which is made alike. */
 ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t driver,
                                              ze_device_uuid_t uuid,

@@ -46,6 +46,7 @@ enum table {
   SysmanDriver,
   SysmanDriverExp,
   SysmanDevice,
+  SysmanDeviceExp,
   SysmanPower,
   SysmanFrequency,
   SysmanEngine,
@@ -143,7 +144,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
 #define SYSMAN_TABLES(T)                                                      \
   T(zes, Global, SysmanGlobal)                                                \
   T(zes, Device, SysmanDevice)                                                \
-  T(zes, DeviceExp, NONE)                                                     \
+  T(zes, DeviceExp, SysmanDeviceExp)                                          \
   T(zes, Driver, SysmanDriver)                                                \
   T(zes, DriverExp, SysmanDriverExp)                                          \
   T(zes, Overclock, NONE)                                                     \

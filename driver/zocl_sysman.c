@@ -103,6 +103,24 @@ ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t handle,
                    "no device has that UUID");
 }
 
+ze_result_t zocl_zesDeviceGetSubDevicePropertiesExp(
+    zes_device_handle_t handle, uint32_t *count, zocl_sub_device_properties *p)
+{
+  ZOCL_NEED_HANDLE(handle);
+  ZOCL_NEED_POINTER(count);
+  NEED_SYSMAN();
+  const zocl_device *device = (const zocl_device *)handle;
+  bool query = *count == 0;
+  if (query || *count > device->part_count) *count = device->part_count;
+  if (query || *count == 0) return ZE_RESULT_SUCCESS;
+  ZOCL_NEED_POINTER(p);
+  for (uint32_t i = 0; i < *count; i++) {
+    p[i].number = i;
+    memcpy(p[i].uuid.id, device->parts[i]->uuid, sizeof p[i].uuid.id);
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
 /* zes_device_ext_properties_t (1.9). */
 enum { DEVICE_EXT_PROPERTIES = 0x2d };
 typedef struct device_ext_properties {

@@ -310,6 +310,35 @@ static void test_init(void)
   uint32_t number = 7;
   MUST(by_uuid(driver, core.uuid, &found, &part, &number));
   CHECK(found == first && !part && number == 0);
+  /* The parts, by what they say of themselves. */
+  struct {
+    zes_structure_type_t stype;
+    void *next;
+    uint32_t number;
+    ze_device_uuid_t uuid;
+  } parts[3];
+  ze_result_t (*parts_get)(zes_device_handle_t, uint32_t *, void *);
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zesDeviceGetSubDevicePropertiesExp", (void **)&parts_get));
+  n = 0;
+  RETURNS(ZE_RESULT_SUCCESS, parts_get(first, &n, NULL));
+  EQUAL(n, 2);
+  n = 3;
+  RETURNS(ZE_RESULT_SUCCESS, parts_get(first, &n, parts));
+  EQUAL(n, 2);
+  ze_device_handle_t subs[2];
+  MUST(zeDeviceGetSubDevices(s.device, &n, subs));
+  for (uint32_t i = 0; i < 2; i++) {
+    ze_device_properties_t sub = {.stype =
+                                      ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES};
+    MUST(zeDeviceGetProperties(subs[i], &sub));
+    CHECK(parts[i].number == i &&
+          memcmp(&parts[i].uuid, &sub.uuid, sizeof sub.uuid) == 0);
+    MUST(by_uuid(driver, sub.uuid, &found, &part, &number));
+    CHECK(found == first && part && number == i);
+  }
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER, parts_get(first, NULL, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER, parts_get(first, &n, NULL));
   core.uuid.id[3] ^= 1;
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           by_uuid(driver, core.uuid, &found, &part, &number));
