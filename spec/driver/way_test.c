@@ -247,7 +247,7 @@ static void test_turnover(void)
     size_t size = 1 + (size_t)i * 7919 % 20000;
     ze_memory_allocation_properties_t p = {
       .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
-    ze_memory_type_t type = ZE_MEMORY_TYPE_HOST + i % 3;
+    ze_memory_type_t type = (ze_memory_type_t)(ZE_MEMORY_TYPE_HOST + i % 3);
     if (*at != NULL) MUST(zeMemFree(s.context, *at));
     if (type == ZE_MEMORY_TYPE_HOST)
       MUST(zeMemAllocHost(s.context, &host, size, 0, at));
