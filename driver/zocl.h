@@ -152,6 +152,15 @@ ze_result_t zocl_drivers(uint32_t *count, zocl_driver **drivers);
                        #pointer);                                         \
   } while (0)
 
+/* Set the count of a function that lists what there is: to all of it where it
+   is 0, which only asks for that (true), else to no more. */
+static inline bool zocl_is_query(uint32_t *count, uint32_t there)
+{
+  bool query = *count == 0;
+  if (query || *count > there) *count = there;
+  return query;
+}
+
 /* ------------------------------------------------------------------------
  * zocl_opencl.c: finding OpenCL, and what must be true before it is used.
  */

@@ -175,11 +175,7 @@ ze_result_t zocl_DeviceGet(ze_driver_handle_t driver, uint32_t *count,
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(count);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
-  if (*count == 0 || *count > driver->device_count) {
-    bool query = *count == 0;
-    *count = driver->device_count;
-    if (query) return ZE_RESULT_SUCCESS;
-  }
+  if (zocl_is_query(count, driver->device_count)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(devices);
   for (uint32_t i = 0; i < *count; i++) devices[i] = driver->devices[i];
   return ZE_RESULT_SUCCESS;
@@ -200,11 +196,7 @@ ze_result_t zocl_DeviceGetSubDevices(ze_device_handle_t device,
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
-  if (*count == 0 || *count > device->sub_count) {
-    bool query = *count == 0;
-    *count = device->sub_count;
-    if (query) return ZE_RESULT_SUCCESS;
-  }
+  if (zocl_is_query(count, device->sub_count)) return ZE_RESULT_SUCCESS;
   if (*count > 0) ZOCL_NEED_POINTER(devices);
   for (uint32_t i = 0; i < *count; i++) devices[i] = device->subs[i];
   return ZE_RESULT_SUCCESS;
@@ -402,9 +394,7 @@ ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
-  bool query = *count == 0;
-  if (query || *count > zocl_device_groups()) *count = zocl_device_groups();
-  if (query) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, zocl_device_groups())) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(p);
   for (uint32_t i = 0; i < *count; i++) {
     p[i].flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
@@ -424,9 +414,7 @@ ze_result_t zocl_DeviceGetMemoryProperties(ze_device_handle_t device,
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
-  bool query = *count == 0;
-  *count = 1;
-  if (query) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, 1)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(p);
   p->flags = 0;
   p->maxClockRate = 0; /* not known to OpenCL */
@@ -474,9 +462,7 @@ ze_result_t zocl_DeviceGetCacheProperties(ze_device_handle_t device,
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
-  bool query = *count == 0;
-  *count = 1;
-  if (query) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, 1)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(p);
   p->flags = 0;
   p->cacheSize = device->cache_bytes;

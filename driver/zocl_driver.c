@@ -358,11 +358,7 @@ ze_result_t zocl_DriverGetExtensionProperties(
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(count);
   const uint32_t all = sizeof extensions / sizeof *extensions;
-  if (*count == 0 || *count > all) {
-    bool query = *count == 0;
-    *count = all;
-    if (query) return ZE_RESULT_SUCCESS;
-  }
+  if (zocl_is_query(count, all)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(properties);
   for (uint32_t i = 0; i < *count; i++) {
     memset(properties[i].name, 0, sizeof properties[i].name);

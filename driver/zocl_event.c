@@ -207,9 +207,7 @@ ze_result_t zocl_EventQueryKernelTimestampsExt(ze_event_handle_t event,
   ZOCL_NEED_HANDLE(event);
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(count);
-  bool query = *count == 0;
-  *count = 1;
-  if (query) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, 1)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(results);
   ze_kernel_timestamp_result_t times;
   ze_result_t result = zocl_EventQueryKernelTimestamp(event, &times);

@@ -66,9 +66,7 @@ ze_result_t zocl_zesDeviceGet(zes_driver_handle_t handle, uint32_t *count,
   ZOCL_NEED_POINTER(count);
   NEED_SYSMAN();
   const zocl_driver *driver = (const zocl_driver *)handle;
-  bool query = *count == 0;
-  if (query || *count > driver->root_count) *count = driver->root_count;
-  if (query) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, driver->root_count)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(devices);
   for (uint32_t i = 0; i < *count; i++)
     devices[i] = (zes_device_handle_t)driver->roots[i];
@@ -110,9 +108,8 @@ ze_result_t zocl_zesDeviceGetSubDevicePropertiesExp(
   ZOCL_NEED_POINTER(count);
   NEED_SYSMAN();
   const zocl_device *device = (const zocl_device *)handle;
-  bool query = *count == 0;
-  if (query || *count > device->part_count) *count = device->part_count;
-  if (query || *count == 0) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, device->part_count) || *count == 0)
+    return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(p);
   for (uint32_t i = 0; i < *count; i++) {
     p[i].number = i;
@@ -221,9 +218,7 @@ static ze_result_t sensors_list(zes_device_handle_t handle,
   NEED_SYSMAN();
   zocl_device *root = ((zocl_device *)handle)->root;
   uint32_t all = root->type & CL_DEVICE_TYPE_CPU && there() ? most : 0;
-  bool query = *count == 0;
-  if (query || *count > all) *count = all;
-  if (query || *count == 0) return ZE_RESULT_SUCCESS;
+  if (zocl_is_query(count, all) || *count == 0) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(handles);
   for (uint32_t i = 0; i < *count; i++) {
     zocl_sensor *sensor = &root->sensors[kind + i];
