@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* As much is kept as the C library's malloc may keep; and so many that a
-   search among them is not longer than getting a block anew. */
+/* As much is kept as the C library's malloc may keep; and not so many that a
+   search among them takes long. */
 enum { KEPT_BYTES = 64 * 1024 * 1024, KEPT_BLOCKS = 8192 };
 
 struct zocl_kept_block {
