@@ -770,13 +770,11 @@ static void queue_release(lze_Queue *q) {
   lze_unpin(&context->o);
 }
 
-/* Whether what the driver says of an event, or to giving it one, means that
-   its command is over.  Any other failure says nothing of the command, which
-   may still run. */
-static bool outcome_is_final(const lze_Outcome *out) {
-  return out->result == ZE_RESULT_SUCCESS ||
-         out->result == ZE_RESULT_ERROR_DEVICE_LOST ||
-         out->result == ZE_RESULT_ERROR_DEVICE_REQUIRES_RESET;
+bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out) {
+  if (out->result == ZE_RESULT_SUCCESS) return true;
+  return (out->result == ZE_RESULT_ERROR_DEVICE_LOST ||
+          out->result == ZE_RESULT_ERROR_DEVICE_REQUIRES_RESET) &&
+         ZE(zeDeviceGetStatus, c->device->handle) != ZE_RESULT_SUCCESS;
 }
 
 /* Retire `c`, of which that outcome is final.  What was issued before it on a
@@ -797,7 +795,7 @@ static void command_retire_to(lze_Command *c, const lze_Outcome *out) {
       ZE_TRY(&own, zeEventQueryStatus, head->event->handle);
     else if (!last)
       own.result = ZE_RESULT_SUCCESS;
-    command_retire(head, outcome_is_final(&own) ? &own : out);
+    command_retire(head, lze_command_is_over(head, &own) ? &own : out);
   }
   queue_release(q);
 }
@@ -856,12 +854,12 @@ bool lze_command_poll(lze_Command *c) {
   lze_Outcome out;
   if (c->foreign) {
     ZE_TRY(&out, zeEventQueryStatus, c->event->handle);
-    return outcome_is_final(&out);
+    return lze_command_is_over(c, &out);
   }
   lze_Command *marked = command_marked(c, &out);
   if (marked != NULL)
     ZE_TRY(&out, zeEventQueryStatus, marked->event->handle);
-  if (!outcome_is_final(&out)) return false;
+  if (!lze_command_is_over(c, &out)) return false;
   command_retire_to(marked != NULL ? marked : c, &out);
   return true;
 }
@@ -896,7 +894,7 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
       ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle, slice);
     if (c->foreign && out.result == ZE_RESULT_SUCCESS) {
       return 1; /* until the host resets it */
-    } else if (!c->foreign && outcome_is_final(&out)) {
+    } else if (!c->foreign && lze_command_is_over(c, &out)) {
       command_retire_to(marked != NULL ? marked : c, &out);
     } else if (out.result != ZE_RESULT_NOT_READY) {
       lua_pushcfunction(L, await_raise);
@@ -1121,7 +1119,7 @@ static bool queue_finish(lze_Queue *q, uint64_t deadline) {
     if (marked != NULL)
       ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle,
              now < deadline ? deadline - now : 0);
-    if (!outcome_is_final(&out)) return false;
+    if (!lze_command_is_over(last, &out)) return false;
     command_retire_to(marked != NULL ? marked : last, &out);
   }
   return true;

@@ -216,6 +216,7 @@ size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
   X(zeDeviceGetComputeProperties) X(zeDeviceGetModuleProperties)             \
   X(zeDeviceGetMemoryProperties) X(zeDeviceGetCommandQueueGroupProperties)   \
   X(zeDeviceGetGlobalTimestamps) X(zeDeviceCanAccessPeer)                    \
+  X(zeDeviceGetStatus)                                                       \
   X(zeContextCreate) X(zeContextCreateEx) X(zeContextDestroy)                \
   X(zeCommandListCreateImmediate) X(zeCommandListCreate)                     \
   X(zeCommandListDestroy) X(zeCommandListClose) X(zeCommandListReset)        \
@@ -664,6 +665,12 @@ lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
 
 void lze_command_own(lze_Command *c);
 void lze_command_disown(lze_Command *c);
+
+/* Whether what the driver says of a command's event, or to giving it one,
+   means that it is over.  A failure says nothing of the command, which may
+   still run; that the device is lost is believed when the device says so, too:
+   what it may use must not be freed, nor its event be used again, before. */
+bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out);
 
 /* Ask the device, without waiting, and retire what is done.  True when the
    command is done or failed. */

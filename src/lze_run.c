@@ -184,7 +184,7 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
   }
   lze_Outcome out;
   if (!ZE_TRY(&out, zeEventQueryStatus, r->plan->done->handle)) {
-    if (out.result != ZE_RESULT_ERROR_DEVICE_LOST) return false;
+    if (!lze_command_is_over(r->command, &out)) return false;
     run_fail(r, &out, 0);
     return true;
   }

@@ -88,6 +88,8 @@
   X(PLAIN, Device, device, GetGlobalTimestamps, zeDeviceGetGlobalTimestamps,  \
     (ze_device_handle_t d, uint64_t *host, uint64_t *device),                 \
     (d, host, device), 0)                                                     \
+  X(SUBMIT, Device, device, GetStatus, zeDeviceGetStatus,                     \
+    (ze_device_handle_t d), (d), 0)                                           \
   X(PLAIN, Device, device, CanAccessPeer, zeDeviceCanAccessPeer,              \
     (ze_device_handle_t a, ze_device_handle_t b, ze_bool_t *p), (a, b, p), 0) \
   X(MAKE, Context, context, Create, zeContextCreate,                          \
@@ -652,19 +654,18 @@ static append_lists_function *real_append_lists, fault_append_lists;
   }
 
 /* The same for an event.  The real device is not lost, so what it still does
-   must end before the caller may believe that it does no more. */
+   must end before the caller, who is told so, may believe that it does no
+   more. */
 #define LOOK(name, params, args, event, ns)                                   \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
     uint64_t until = later_ns(ns);                                            \
     bool fails = enter(E_##name, &r);                                         \
-    if (!fails && device_lost()) {                                            \
-      fails = true;                                                           \
-      r = ZE_RESULT_ERROR_DEVICE_LOST;                                        \
-    }                                                                         \
-    if (fails && r == ZE_RESULT_ERROR_DEVICE_LOST)                            \
-      real_zeEventHostSynchronize(event, LOST_NS);                            \
     if (fails) return r;                                                      \
+    if (device_lost()) {                                                      \
+      real_zeEventHostSynchronize(event, LOST_NS);                            \
+      return ZE_RESULT_ERROR_DEVICE_LOST;                                     \
+    }                                                                         \
     while (event_hidden(event))                                               \
       if (!sleep_until(until)) return ZE_RESULT_NOT_READY;                    \
     return real_##name args;                                                  \
