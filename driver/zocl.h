@@ -535,10 +535,13 @@ typedef struct zocl_copy {
 void zocl_memory_copy(void *args);
 
 /* Fill, likewise. */
-enum {
-  ZOCL_OPENCL_PATTERN = 128, /* the largest OpenCL type, double16 */
-  ZOCL_MAX_PATTERN = 1 << 20 /* but for queues that only copy */
-};
+enum { ZOCL_OPENCL_PATTERN = 128 }; /* the largest OpenCL type, double16 */
+/* How large a pattern the queues of that group take: those that only copy
+   what an OpenCL does. */
+static inline size_t zocl_pattern_max(uint32_t ordinal)
+{
+  return ordinal == 0 ? SIZE_MAX : ZOCL_OPENCL_PATTERN;
+}
 typedef struct zocl_fill {
   void *to;
   size_t size, pattern_size;

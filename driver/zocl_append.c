@@ -371,8 +371,7 @@ ze_result_t zocl_CommandListAppendMemoryFill(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_POINTER(to);
   ZOCL_NEED_POINTER(pattern);
-  const size_t most = list->ordinal == 0 ? (size_t)ZOCL_MAX_PATTERN
-                                         : (size_t)ZOCL_OPENCL_PATTERN;
+  const size_t most = zocl_pattern_max(list->ordinal);
   if (pattern_size == 0 || pattern_size > most ||
       (pattern_size & (pattern_size - 1)) != 0)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,

@@ -401,8 +401,7 @@ ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
     if (i == 0)
       p[i].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
                     ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
-    p[i].maxMemoryFillPatternSize =
-        i == 0 ? ZOCL_MAX_PATTERN : ZOCL_OPENCL_PATTERN;
+    p[i].maxMemoryFillPatternSize = zocl_pattern_max(i);
     p[i].numQueues = (uint32_t)zocl_knob.queues;
   }
   return ZE_RESULT_SUCCESS;

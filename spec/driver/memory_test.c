@@ -158,8 +158,8 @@ static void test_copies(ze_command_list_handle_t list, size_t size)
           zeCommandListAppendMemoryFill(list, b, pattern, 3, 30, NULL, 0,
                                         NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
-          zeCommandListAppendMemoryFill(list, b, pattern, 2 << 20, 2 << 20,
-                                        NULL, 0, NULL));
+          zeCommandListAppendMemoryFill(list, b, pattern, 128, 64, NULL, 0,
+                                        NULL));
   MUST(zeEventDestroy(done));
   MUST(zeEventPoolDestroy(pool));
   MUST(zeMemFree(s.context, a));
@@ -235,11 +235,11 @@ static void test_deferred(ze_command_list_handle_t list)
 /* A pattern larger than any type of OpenCL. */
 static void test_large_pattern(ze_command_list_handle_t list)
 {
-  enum { PATTERN = 1 << 17, TIMES = 3 };
+  enum { PATTERN = 4 << 20, TIMES = 3 };
   unsigned char *pattern = malloc(PATTERN);
   unsigned char *to = shared_new(s, TIMES * PATTERN);
   for (int i = 0; i < PATTERN; i++)
-    pattern[i] = (unsigned char)(i * 7 + i / 256);
+    pattern[i] = (unsigned char)(i * 7 + i / 256 + i / 65536);
   memset(to, 0, TIMES * PATTERN);
   RETURNS(ZE_RESULT_SUCCESS,
           zeCommandListAppendMemoryFill(list, to, pattern, PATTERN,
@@ -247,8 +247,8 @@ static void test_large_pattern(ze_command_list_handle_t list)
   for (int i = 0; i < TIMES; i++)
     CHECK(memcmp(to + i * PATTERN, pattern, PATTERN) == 0);
   RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
-          zeCommandListAppendMemoryFill(list, to, pattern, 2 << 20, 2 << 20,
-                                        NULL, 0, NULL));
+          zeCommandListAppendMemoryFill(list, to, pattern, 2 * PATTERN,
+                                        PATTERN, NULL, 0, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_SIZE,
           zeCommandListAppendMemoryFill(list, to, pattern, 3 << 10,
                                         TIMES * PATTERN, NULL, 0, NULL));
