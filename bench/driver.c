@@ -82,7 +82,14 @@ static ze_command_list_handle_t immediate, closed;
 static ze_event_handle_t events[2];
 static float *x, *y;
 
+static ze_module_desc_t module_desc = {
+  .stype = ZE_STRUCTURE_TYPE_MODULE_DESC, .format = ZE_MODULE_FORMAT_IL_SPIRV};
+
 static cl_command_queue cl_queue;
+static cl_context cl_place;
+static cl_device_id cl_device;
+static unsigned char *cl_binary;
+static size_t cl_binary_size;
 static cl_kernel cl_saxpy;
 static float *cl_x, *cl_y;
 
@@ -138,8 +145,6 @@ static void ze_start(void)
   ZE(zeDeviceGet(driver, &one, &device));
   ZE(zeContextCreate(driver, &context_desc, &context));
   ze_module_handle_t module;
-  ze_module_desc_t module_desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-                                  .format = ZE_MODULE_FORMAT_IL_SPIRV};
   module_desc.pInputModule = (const uint8_t *)read_file(
       "kernels/saxpy.spv", &module_desc.inputSize);
   ZE(zeModuleCreate(context, device, &module_desc, &module, NULL));
@@ -255,6 +260,13 @@ static void cl_start(void)
   CL(clBuildProgram(program, 1, &id, "", NULL, NULL));
   cl_saxpy = clCreateKernel(program, "saxpy", &error);
   CL(error);
+  cl_place = c;
+  cl_device = id;
+  CL(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof cl_binary_size,
+                      &cl_binary_size, NULL));
+  cl_binary = malloc(cl_binary_size);
+  CL(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof cl_binary,
+                      &cl_binary, NULL));
   cl_x = clSVMAlloc(c, CL_MEM_READ_WRITE, ITEMS * sizeof *cl_x, 0);
   cl_y = clSVMAlloc(c, CL_MEM_READ_WRITE, ITEMS * sizeof *cl_y, 0);
   if (cl_x == NULL || cl_y == NULL) die("clSVMAlloc fails");
@@ -426,6 +438,24 @@ static void ze_allocations(void)
   }
 }
 
+static void ze_module(void)
+{
+  ze_module_handle_t module;
+  ZE(zeModuleCreate(context, device, &module_desc, &module, NULL));
+  ZE(zeModuleDestroy(module));
+}
+
+static void cl_module(void)
+{
+  const unsigned char *binary = cl_binary;
+  cl_int error;
+  cl_program program = clCreateProgramWithBinary(
+      cl_place, 1, &cl_device, &cl_binary_size, &binary, NULL, &error);
+  CL(error);
+  CL(clBuildProgram(program, 1, &cl_device, "", NULL, NULL));
+  CL(clReleaseProgram(program));
+}
+
 /* ------------------------------------------------------------------------
  * Measuring.
  */
@@ -446,6 +476,8 @@ static const struct {
    0},
   {"the same captured again", "recorded again", steps_capture, steps_record, 1,
    0},
+  {"module, the same made again", "OpenCL, binary", ze_module, cl_module, 1,
+   1},
   {"list, made and destroyed", NULL, ze_lists, NULL, CALLS, 5},
   {"immediate list, the same", NULL, ze_immediates, NULL, CALLS, 0},
   {"1 MiB, allocated and freed", NULL, ze_allocations, NULL, CALLS, 3},

@@ -60,6 +60,7 @@ typedef struct zocl_feeder zocl_feeder;
 typedef struct zocl_memory zocl_memory;
 typedef struct _ze_physical_mem_handle_t zocl_physical;
 typedef struct zocl_file zocl_file;
+typedef struct zocl_program zocl_program;
 typedef struct zocl_board zocl_board;
 
 /* The functions of one OpenCL implementation. */
@@ -1153,6 +1154,7 @@ struct _ze_module_handle_t {
   zocl_device *device;
   spirv_module *spirv;
   cl_program program;    /* NULL until it is linked */
+  zocl_program *shared;  /* what other modules have it by, or NULL */
   char *flags;           /* build flags as given */
   bool source;           /* of OpenCL C, which then is in words */
   uint32_t *words;       /* the SPIR-V with the constants given */
@@ -1262,6 +1264,8 @@ bool zocl_lower(zocl_module *module, tool_text *log);
    unless that went well before.  False with the reason in log, to which
    compilers' messages are added in any case. */
 bool zocl_build(zocl_module *module, tool_text *log);
+/* Let go of its program, if it has one. */
+void zocl_program_drop(const zocl_module *module);
 
 /* Whether it does that, which the user can do without. */
 bool zocl_build_is_tried(void);

@@ -299,6 +299,132 @@ static bool build_first(zocl_module *module, const cache_key *key, int limit,
   return built;
 }
 
+/* ------------------------------------------------------------------------
+ * Programs that several modules have.
+ */
+
+/* To read a module that was built before takes PoCL 1.3 ms, or 20 where it runs
+   llvm-spirv, one thread at a time.  What another module of the same code has
+   serves as well, as does what the last ones had that are gone. */
+struct zocl_program {
+  zocl_program *next;
+  cache_key key;
+  cl_device_id device;
+  zocl_cl *cl;
+  cl_program id;
+  char *log;             /* of the build, or NULL */
+  size_t modules;
+};
+
+enum { IDLE_PROGRAMS = 8 };
+
+static struct {
+  pthread_mutex_t lock;
+  zocl_program *first;   /* in use or used last */
+  size_t idle;           /* those that no module has */
+} programs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void program_free(zocl_program *p)
+{
+  p->cl->clReleaseProgram(p->id);
+  free(p->log);
+  free(p);
+}
+
+/* Unlink *at; the lock is held. */
+static zocl_program *program_unlink(zocl_program **at)
+{
+  zocl_program *p = *at;
+  *at = p->next;
+  return p;
+}
+
+/* Put it first; the lock is held. */
+static void program_link(zocl_program *p)
+{
+  p->next = programs.first;
+  programs.first = p;
+}
+
+/* Whether its code is the same in every module of that origin.  Variables have
+   addresses of their own in it, and OpenCL C is described by its program. */
+static bool is_shareable(const zocl_module *module)
+{
+  return !module->source && module->global_count == 0 &&
+         module->held_count == 0;
+}
+
+static bool program_take(zocl_module *module, const cache_key *key,
+                         tool_text *log)
+{
+  if (!is_shareable(module)) return false;
+  pthread_mutex_lock(&programs.lock);
+  zocl_program *p = programs.first;
+  while (p != NULL && (memcmp(&p->key, key, sizeof *key) != 0 ||
+                       p->device != module->device->id))
+    p = p->next;
+  if (p != NULL && p->modules++ == 0) programs.idle--;
+  pthread_mutex_unlock(&programs.lock);
+  if (p == NULL) return false;
+  module->program = p->id;
+  module->shared = p;
+  if (p->log != NULL) tool_text_add(log, "%s", p->log);
+  return true;
+}
+
+/* What another thread has offered meanwhile stays beside it. */
+static void program_offer(zocl_module *module, const cache_key *key,
+                          const char *log)
+{
+  zocl_program *p = is_shareable(module) ? calloc(1, sizeof *p) : NULL;
+  if (p == NULL) return;
+  p->log = log != NULL ? strdup(log) : NULL;
+  if (log != NULL && p->log == NULL) {
+    free(p);
+    return;
+  }
+  p->key = *key;
+  p->device = module->device->id;
+  p->cl = module->device->driver->cl;
+  p->id = module->program;
+  p->modules = 1;
+  module->shared = p;
+  pthread_mutex_lock(&programs.lock);
+  program_link(p);
+  pthread_mutex_unlock(&programs.lock);
+}
+
+/* A module is done with it: the idle one that was used longest ago goes, when
+   there are too many. */
+static void program_return(zocl_program *p)
+{
+  zocl_program *old = NULL;
+  pthread_mutex_lock(&programs.lock);
+  if (--p->modules == 0) {
+    zocl_program **at = &programs.first;
+    while (*at != p) at = &(*at)->next;
+    program_link(program_unlink(at));
+    if (programs.idle < IDLE_PROGRAMS) {
+      programs.idle++;
+    } else {
+      zocl_program **last = NULL;
+      for (at = &programs.first; *at != NULL; at = &(*at)->next)
+        if ((*at)->modules == 0) last = at;
+      old = program_unlink(last);
+    }
+  }
+  pthread_mutex_unlock(&programs.lock);
+  if (old != NULL) program_free(old);
+}
+
+void zocl_program_drop(const zocl_module *module)
+{
+  if (module->shared != NULL)
+    program_return(module->shared);
+  else if (module->program != NULL)
+    module->device->driver->cl->clReleaseProgram(module->program);
+}
+
 bool zocl_build(zocl_module *module, tool_text *log)
 {
   if (!zocl_opencl_may_compile(module->device->driver)) {
@@ -308,8 +434,14 @@ bool zocl_build(zocl_module *module, tool_text *log)
   int limit = helper_limit(log);
   if (limit < 0) return false;
   cache_key key = good_key(module);
-  return good_has(&key) ? zocl_build_here(module, log)
-                        : build_first(module, &key, limit, log);
+  if (program_take(module, &key, log)) return true;
+  tool_text own = {NULL, 0};
+  bool built = good_has(&key) ? zocl_build_here(module, &own)
+                              : build_first(module, &key, limit, &own);
+  if (built) program_offer(module, &key, own.text);
+  if (own.text != NULL) tool_text_add(log, "%s", own.text);
+  free(own.text);
+  return built;
 }
 
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)

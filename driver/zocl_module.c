@@ -95,8 +95,7 @@ void zocl_module_unref(zocl_module *module)
 {
   if (atomic_fetch_sub_explicit(&module->refs, 1, memory_order_acq_rel) != 1)
     return;
-  if (module->program != NULL && !zocl_forked())
-    module->device->driver->cl->clReleaseProgram(module->program);
+  if (!zocl_forked()) zocl_program_drop(module);
   spirv_free(module->spirv);
   free(module->flags);
   if (module->code != module->words) free(module->code);

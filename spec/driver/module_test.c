@@ -129,6 +129,36 @@ static void test_constants(void)
   MUST(zeMemFree(s.context, out));
 }
 
+/* Several modules of one code live and die as if each were alone. */
+static void test_same(void)
+{
+  enum { COUNT = 24, NUMBERS = 6 };
+  size_t size;
+  void *bytes = file_read("spec/driver/kernels/constants.spv", &size);
+  uint64_t *out = shared_new(s, 2 * sizeof *out);
+  ze_module_handle_t modules[COUNT];
+  char text[4096];
+  uint32_t id = 7;
+  for (int i = 0; i < COUNT; i++) {
+    const uint32_t number = 11 + (uint32_t)(i % NUMBERS);
+    const void *value = &number;
+    ze_module_constants_t constants = {1, &id, &value};
+    RETURNS(ZE_RESULT_SUCCESS,
+            create(ZE_MODULE_FORMAT_IL_SPIRV, bytes, size,
+                   i < COUNT / 2 ? NULL : "-ze-opt-disable",
+                   i % NUMBERS > 0 ? &constants : NULL, /* 11 is the default */
+                   &modules[i], text, sizeof text));
+  }
+  for (int i = 0; i < COUNT; i++) {
+    int last = i * 5 % COUNT; /* all of them, in another order */
+    EQUAL(run_constants(modules[last], out), 11 + last % NUMBERS);
+    EQUAL(out[1], 22);
+    MUST(zeModuleDestroy(modules[last]));
+  }
+  free(bytes);
+  MUST(zeMemFree(s.context, out));
+}
+
 /* Flags are kept in one spelling; a log is there without an error, too. */
 static void test_flags(void)
 {
@@ -285,6 +315,7 @@ int main(void)
 {
   s = setup_new();
   test_constants();
+  test_same();
   test_flags();
   test_threads();
   test_lenient();
