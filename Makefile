@@ -182,10 +182,12 @@ check-host: all build-tests ## the suite inside a minimal C host program
 
 SUPPRESSIONS := $(CURDIR)/spec/support/lsan.supp
 # LLVM gives threads signal stacks that ASan would unmap as if they were its own.
+# GCC 12's LeakSanitizer takes what stands before a library's thread-local memory
+# for its place and size, which is no longer so, and sometimes dies of it.
 check-asan: ## the suite, and damaged SPIR-V, under ASan and UBSan
-	ASAN_OPTIONS=use_sigaltstack=0 \
-	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" $(MAKE) \
-	  check-host check-fuzz SECONDS=60 BUILD=build/asan \
+	ASAN_OPTIONS="use_sigaltstack=0 intercept_tls_get_addr=0" \
+	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" \
+	  $(MAKE) check-host check-fuzz SECONDS=60 BUILD=build/asan \
 	  SANITIZE=address,undefined CFLAGS="-O1 -g"
 
 # How long, and from which seed on.
