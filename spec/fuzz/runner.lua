@@ -34,38 +34,38 @@ local function again(...)
   return ok, output .. (ok and "" or ("(%s %d)\n"):format(how, code))
 end
 
--- The fewest seeds that fail when they are run up to this one, which does not
--- alone.
-local function shrink_run(seed)
+-- The fewest seeds, at most so many, that fail when they are run up to this
+-- one, which does not alone.
+local function shrink_run(seed, most)
   local count = 1
   repeat
-    count = math.min(2 * count, seed)
+    count = math.min(2 * count, most)
     if not again("run", seed - count + 1, count) then
       print(("run %d %d"):format(seed - count + 1, count))
       return
     end
-  until count == seed
+  until count == most
   print(("seed %d does not fail again"):format(seed))
 end
 
-local function shrink(seed, steps)
+local function shrink(seed, options)
   local skipped = {}
   local function list(extra)
     local t = {extra}
-    for i = 1, steps do
+    for i = 1, options.steps do
       if skipped[i] then t[#t + 1] = i end
     end
     return table.concat(t, ",")
   end
   if again("replay", seed) then
     print(("seed %d does not fail alone"):format(seed))
-    shrink_run(seed)
+    shrink_run(seed, math.min(seed, options.count))
     return
   end
   local progress
   repeat
     progress = false
-    for i = steps, 1, -1 do
+    for i = options.steps, 1, -1 do
       if not skipped[i] and not again("replay", seed, list(i)) then
         skipped[i], progress = true, true
       end
@@ -114,7 +114,7 @@ function runner.main(options)
       return s
     end, skipped, true)
   elseif command == "shrink" then
-    shrink(integer(arg[2]), options.steps)
+    shrink(integer(arg[2]), options)
   else
     local seconds = assert(tonumber(command), "SECONDS [SEED] expected")
     local first, start = integer(arg[2], 1), os.time()
@@ -129,7 +129,7 @@ function runner.main(options)
       local reached = file:read "n" -- nothing where it did not get that far
       if not ok then
         io.write(output)
-        if reached then shrink(reached, options.steps) end
+        if reached then shrink(reached, options) end
         print("failed")
         return false
       end
