@@ -600,7 +600,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
         {env = {ASAN_OPTIONS = "detect_leaks=0"}})
       assert.equal("exit 0", result.how .. " " .. result.code, result.output)
       local took = assert(tonumber(result.output), result.output)
-      assert.is_true(took >= seconds - 0.02 and took < seconds + 5,
+      assert.is_true(took >= seconds - 0.02 and took < seconds + 1.5,
         result.output)
     end
   end)

@@ -338,7 +338,7 @@ part("native objects", function()
   local seen <close> = lze.wrap {event = ev.handle, device = dev}
   spec().add({2, after = seen, signal = seen}, y, 1)
   assert(q:signal(seen):wait(limit) and seen:wait(limit))
-  assert(type(seen:done()) == "boolean") -- a driver may fail to say
+  assert(seen:done() or seen:done()) -- a driver may fail to say so once
   same({5, 5, 4}, x:read())
   local list <close> = lze.wrap {queue = q.handle, device = dev}
   assert(list:fill(y, 6):wait(limit))
