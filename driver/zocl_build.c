@@ -312,39 +312,16 @@ struct zocl_program {
   cl_device_id device;
   zocl_cl *cl;
   cl_program id;
-  char *log;             /* of the build, or NULL */
+  tool_text log;         /* of the build */
   size_t modules;
 };
 
-enum { IDLE_PROGRAMS = 8 };
+enum { IDLE_PROGRAMS = 8 }; /* at most, that no module has */
 
 static struct {
   pthread_mutex_t lock;
   zocl_program *first;   /* in use or used last */
-  size_t idle;           /* those that no module has */
 } programs = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void program_free(zocl_program *p)
-{
-  p->cl->clReleaseProgram(p->id);
-  free(p->log);
-  free(p);
-}
-
-/* Unlink *at; the lock is held. */
-static zocl_program *program_unlink(zocl_program **at)
-{
-  zocl_program *p = *at;
-  *at = p->next;
-  return p;
-}
-
-/* Put it first; the lock is held. */
-static void program_link(zocl_program *p)
-{
-  p->next = programs.first;
-  programs.first = p;
-}
 
 /* Whether its code is the same in every module of that origin.  Variables have
    addresses of their own in it, and OpenCL C is described by its program. */
@@ -363,26 +340,22 @@ static bool program_take(zocl_module *module, const cache_key *key,
   while (p != NULL && (memcmp(&p->key, key, sizeof *key) != 0 ||
                        p->device != module->device->id))
     p = p->next;
-  if (p != NULL && p->modules++ == 0) programs.idle--;
+  if (p != NULL) p->modules++;
   pthread_mutex_unlock(&programs.lock);
   if (p == NULL) return false;
   module->program = p->id;
   module->shared = p;
-  if (p->log != NULL) tool_text_add(log, "%s", p->log);
+  tool_text_append(log, &p->log);
   return true;
 }
 
 /* What another thread has offered meanwhile stays beside it. */
 static void program_offer(zocl_module *module, const cache_key *key,
-                          const char *log)
+                          const tool_text *log)
 {
   zocl_program *p = is_shareable(module) ? calloc(1, sizeof *p) : NULL;
   if (p == NULL) return;
-  p->log = log != NULL ? strdup(log) : NULL;
-  if (log != NULL && p->log == NULL) {
-    free(p);
-    return;
-  }
+  tool_text_append(&p->log, log);
   p->key = *key;
   p->device = module->device->id;
   p->cl = module->device->driver->cl;
@@ -390,7 +363,8 @@ static void program_offer(zocl_module *module, const cache_key *key,
   p->modules = 1;
   module->shared = p;
   pthread_mutex_lock(&programs.lock);
-  program_link(p);
+  p->next = programs.first;
+  programs.first = p;
   pthread_mutex_unlock(&programs.lock);
 }
 
@@ -403,18 +377,22 @@ static void program_return(zocl_program *p)
   if (--p->modules == 0) {
     zocl_program **at = &programs.first;
     while (*at != p) at = &(*at)->next;
-    program_link(program_unlink(at));
-    if (programs.idle < IDLE_PROGRAMS) {
-      programs.idle++;
-    } else {
-      zocl_program **last = NULL;
-      for (at = &programs.first; *at != NULL; at = &(*at)->next)
-        if ((*at)->modules == 0) last = at;
-      old = program_unlink(last);
-    }
+    *at = p->next;
+    p->next = programs.first;
+    programs.first = p;
+    int idle = 0;
+    for (at = &programs.first; *at != NULL; at = &(*at)->next)
+      if ((*at)->modules == 0 && ++idle > IDLE_PROGRAMS) {
+        old = *at;
+        *at = old->next;
+        break;
+      }
   }
   pthread_mutex_unlock(&programs.lock);
-  if (old != NULL) program_free(old);
+  if (old == NULL) return;
+  old->cl->clReleaseProgram(old->id);
+  free(old->log.text);
+  free(old);
 }
 
 void zocl_program_drop(const zocl_module *module)
@@ -438,8 +416,8 @@ bool zocl_build(zocl_module *module, tool_text *log)
   tool_text own = {NULL, 0};
   bool built = good_has(&key) ? zocl_build_here(module, &own)
                               : build_first(module, &key, limit, &own);
-  if (built) program_offer(module, &key, own.text);
-  if (own.text != NULL) tool_text_add(log, "%s", own.text);
+  if (built) program_offer(module, &key, &own);
+  tool_text_append(log, &own);
   free(own.text);
   return built;
 }
