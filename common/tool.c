@@ -240,9 +240,10 @@ unsigned char *tool_run(char *const *arguments, const void *input,
     output = file_contents(out, output_size);
   size_t n = 0;
   unsigned char *messages = err >= 0 ? file_contents(err, &n) : NULL;
-  if (messages != NULL && n > 0) tool_text_add(log, "%s", (char *)messages);
+  if (messages != NULL && n > 0)
+    text_append(log, (char *)messages, strlen((char *)messages));
   free(messages);
-  if (reason.size > 0) tool_text_add(log, "%s", reason.text);
+  tool_text_append(log, &reason);
   free(reason.text);
   if (in >= 0) close(in);
   if (out >= 0) close(out);

@@ -119,7 +119,8 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   if (text != NULL) {
     cl->clGetProgramBuildInfo(module->program, device->id,
                               CL_PROGRAM_BUILD_LOG, size, text, NULL);
-    tool_text_add(log, "%s", text);
+    const tool_text said = {text, strlen(text)};
+    tool_text_append(log, &said);
     free(text);
   }
   if (error != CL_SUCCESS)
@@ -262,7 +263,7 @@ static bool helper_run(const zocl_module *module, const char *shapes,
   free(packed);
   /* What compilers say of what they can build comes again when this process
      builds it. */
-  if (output == NULL && said.size > 0) tool_text_add(log, "%s", said.text);
+  if (output == NULL) tool_text_append(log, &said);
   free(said.text);
   free(output);
   return output != NULL;

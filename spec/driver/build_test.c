@@ -142,6 +142,13 @@ static void case_spin(void)
   refused(setup_new(), "took more than 2 s of processor time");
 }
 
+/* All of what it said is in the log. */
+static void case_wordy(void)
+{
+  helper_set("yes it goes on | head -c 40000 >&2; echo and ends >&2; exit 1");
+  refused(setup_new(), "and ends");
+}
+
 static void case_absent(void)
 {
   setup s = setup_new();
@@ -235,7 +242,7 @@ static const struct {
   void (*run)(void);
 } cases[] = {
   {"crash", case_crash},       {"hang", case_hang},
-  {"spin", case_spin},
+  {"spin", case_spin},         {"wordy", case_wordy},
   {"absent", case_absent},     {"off", case_off},
   {"nonsense", case_nonsense}, {"once", case_once},
   {"together", case_together}, {"uncached", case_uncached},
