@@ -314,6 +314,77 @@ describe("the collector", function()
     assert.same({20, 20, 20, 20}, x:read())
   end)
 
+  -- A collection at each allocation, in the n-th of which since `after` a
+  -- finaliser closes the plan, for each n that the call comes to.
+  it("may close a plan anywhere in its methods", function()
+    local out = process.output [[
+      local lze = require "lze"
+      local mod = lze.load "kernels/spec.spv"
+      local function after(n, f)
+        local mt = {}
+        function mt.__gc()
+          n = n - 1
+          if n <= 0 then f() else setmetatable({}, mt) end
+        end
+        setmetatable({}, mt)
+      end
+      local function bytes()
+        for _ = 1, 2 do
+          collectgarbage() collectgarbage()
+          assert(lze.wait(60))
+        end
+        return lze.stats().bytes
+      end
+      local function try(call, hosted, stale, n)
+        local x, y = lze.buffer("int", 18), lze.buffer("int", 18)
+        local g = lze.graph():task("t", mod.add, 18, x, 1):copy("c", y, x)
+        if hosted then g:call("h", function() end) end
+        local plan, closed = g:compile(), false
+        if stale then plan:run():set("t", 2, 3) end
+        collectgarbage() collectgarbage()
+        collectgarbage "stop"
+        after(n, function()
+          closed = true
+          plan:close()
+        end)
+        collectgarbage("incremental", 1, 1000, 30)
+        collectgarbage "restart"
+        local ok, err = pcall(call, plan)
+        collectgarbage "stop"
+        collectgarbage("incremental", 200, 100, 13)
+        collectgarbage "restart"
+        if not ok and not tostring(err):find("closed", 1, true) then
+          error(err, 0)
+        end
+        return closed
+      end
+      local base, closes = bytes(), 0
+      for name, call in pairs {
+        set = function(plan) plan:set("t", 2, 7) end,
+        start = function(plan) plan:start() end,
+        run = function(plan) plan:run {iterations = 2} end,
+        starts = function(plan) plan:start {iterations = 3} end,
+        report = function(plan) plan:report() end,
+        dot = function(plan) plan:dot() end,
+      } do
+        for _, hosted in ipairs {false, true} do
+          for _, stale in ipairs {false, true} do
+            local n = 0
+            repeat
+              n = n + 1
+              local closed = try(call, hosted, stale, n)
+              local left = bytes() - base
+              if left ~= 0 then print(name, hosted, stale, n, left) end
+              if closed then closes = closes + 1 end
+            until not closed
+          end
+        end
+      end
+      print(closes > 60)
+    ]]
+    assert.equal("true\n", out)
+  end)
+
   it("sees what the device holds", function()
     -- 4 GiB in all, none of it kept by anything but the collector's leisure.
     for _ = 1, 64 do lze.buffer("uchar", 64 << 20, {zero = false}) end

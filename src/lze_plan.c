@@ -366,6 +366,35 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
   p->begun = true;
 }
 
+/* Call the function that is on the stack below its `count` arguments, the plan
+   first, in a protected call.  A finaliser may close the plan meanwhile, which
+   stays whole until that is over.  Returns LUA_OK, or an error that is on the
+   stack. */
+static int plan_keep(lua_State *L, lze_Plan *p, int count) {
+  lze_pin(&p->o);
+  int status = lua_pcall(L, count, 0, 0);
+  lze_unpin(&p->o);
+  return status;
+}
+
+/* What the first argument of such a function is. */
+static lze_Plan *plan_kept(lua_State *L) {
+  lze_Plan *p = lua_touserdata(L, 1);
+  if (p->o.closed) luaL_error(L, "the plan is closed");
+  return p;
+}
+
+/* Raise an error as one of the call that a script made. */
+static void plan_raise(lua_State *L) {
+  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
+  luaL_error(L, "%s", lua_tostring(L, -1));
+}
+
+static int record_protected(lua_State *L) {
+  lze_plan_record(L, plan_kept(L), 2);
+  return 0;
+}
+
 /* Get the plan at 1 ready and start it. Its table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_Plan *p = lze_check_plan(L);
@@ -379,8 +408,11 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
     p = lze_check_plan(L);
   }
   if (p->stale) {
-    lze_plan_record(L, p, 3);
-    p = lze_check_plan(L); /* finalisers may have run */
+    lua_pushcfunction(L, record_protected);
+    lua_pushlightuserdata(L, p);
+    lua_pushvalue(L, 3);
+    if (plan_keep(L, p, 2) != LUA_OK) plan_raise(L);
+    p = lze_check_plan(L);
   }
   plan_check_captured(L, p);
   return lze_plan_start(L, p, 3, timed);
@@ -428,7 +460,7 @@ static int plan_run(lua_State *L) {
     lze_Command *c = NULL;
     plan_look(p);
     for (; n > 0; n--) c = plan_begin(L, false);
-    if (plan_is_plain(p) && p->reserve == NULL)
+    if (plan_is_plain(p) && p->reserve == NULL && !p->o.closed)
       p->reserve = lze_reserve(p->o.context->state, p->captured_count,
                                p->tape_count + 1);
     lze_command_wait(L, c, UINT64_MAX);
@@ -571,8 +603,27 @@ static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
                  p->name, p->steps[i].name, lze_describe(L, -2));
 }
 
+static int look_protected(lua_State *L) {
+  lze_Plan *p = plan_kept(L);
+  if (lze_plan_look(L, p, 2, 3, (uint32_t)lua_tointeger(L, 4)) != LUA_OK)
+    return lua_error(L);
+  return 0;
+}
+
+/* Find again what step `i` does, of the table at `step`.  Returns LUA_OK, or an
+   error that is on the stack. */
+static int plan_look_again(lua_State *L, lze_Plan *p, int table, int step,
+                           uint32_t i) {
+  lua_pushcfunction(L, look_protected);
+  lua_pushlightuserdata(L, p);
+  lua_pushvalue(L, table);
+  lua_pushvalue(L, step);
+  lua_pushinteger(L, (lua_Integer)i);
+  return plan_keep(L, p, 4);
+}
+
 static int arrange_protected(lua_State *L) {
-  lze_Plan *p = lua_touserdata(L, 1);
+  lze_Plan *p = plan_kept(L);
   lze_plan_spare(L, p, 2);
   plan_order(L, p);
   lze_plan_place(L, p, 2);
@@ -585,7 +636,7 @@ static int plan_arrange(lua_State *L, lze_Plan *p, int table) {
   lua_pushcfunction(L, arrange_protected);
   lua_pushlightuserdata(L, p);
   lua_pushvalue(L, table);
-  return lua_pcall(L, 2, 0, 0);
+  return plan_keep(L, p, 2);
 }
 
 /* plan:set(task, argument, value) -> plan
@@ -631,11 +682,11 @@ static int plan_set(lua_State *L) {
     lua_pushvalue(L, 4);
   }
   lua_rawseti(L, step, at);
-  if (lze_plan_look(L, p, table, step, i) != LUA_OK) {
+  if (plan_look_again(L, p, table, step, i) != LUA_OK) {
     int error = lua_gettop(L);
     lua_pushvalue(L, old);
     lua_rawseti(L, step, at);
-    if (lze_plan_look(L, p, table, step, i) != LUA_OK) lua_pop(L, 1);
+    if (plan_look_again(L, p, table, step, i) != LUA_OK) lua_pop(L, 1);
     lua_settop(L, error);
     if (lua_type(L, error) != LUA_TSTRING) return lua_error(L);
     return luaL_error(L, "%s: task %s: %s", p->name, p->steps[i].name,
@@ -649,12 +700,11 @@ static int plan_set(lua_State *L) {
     int error = lua_gettop(L);
     lua_pushvalue(L, old);
     lua_rawseti(L, step, at);
-    if (lze_plan_look(L, p, table, step, i) == LUA_OK &&
+    if (plan_look_again(L, p, table, step, i) == LUA_OK &&
         plan_arrange(L, p, table) == LUA_OK)
       p->broken = broken;
     lua_settop(L, error);
-    if (lua_type(L, error) != LUA_TSTRING) return lua_error(L);
-    return luaL_error(L, "%s", lua_tostring(L, error));
+    plan_raise(L);
   }
   p->broken = broken;
   lua_settop(L, 1);
