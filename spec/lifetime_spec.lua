@@ -314,51 +314,62 @@ describe("the collector", function()
     assert.same({20, 20, 20, 20}, x:read())
   end)
 
-  -- A collection at each allocation, in the n-th of which since `after` a
-  -- finaliser closes the plan, for each n that the call comes to.
-  it("may close a plan anywhere in its methods", function()
-    local out = process.output [[
-      local lze = require "lze"
-      local mod = lze.load "kernels/spec.spv"
-      local function after(n, f)
-        local mt = {}
-        function mt.__gc()
-          n = n - 1
-          if n <= 0 then f() else setmetatable({}, mt) end
-        end
-        setmetatable({}, mt)
-      end
-      local function bytes()
-        for _ = 1, 2 do
-          collectgarbage() collectgarbage()
-          assert(lze.wait(60))
-        end
-        return lze.stats().bytes
-      end
-      local function try(call, hosted, stale, n)
-        local x, y = lze.buffer("int", 18), lze.buffer("int", 18)
-        local g = lze.graph():task("t", mod.add, 18, x, 1):copy("c", y, x)
-        if hosted then g:call("h", function() end) end
-        local plan, closed = g:compile(), false
-        if stale then plan:run():set("t", 2, 3) end
+  -- A script with close_in, which makes a call for each n that it comes to,
+  -- with a collection at each allocation, in the n-th of which a finaliser
+  -- closes something.  `make` returns what is called, and what is closed.  It
+  -- prints what is raised for another reason, and what is left, and returns how
+  -- often that was closed.
+  local closing = [[
+    local lze = require "lze"
+    local mod = lze.load "kernels/spec.spv"
+    local function bytes()
+      for _ = 1, 2 do
         collectgarbage() collectgarbage()
-        collectgarbage "stop"
-        after(n, function()
-          closed = true
-          plan:close()
-        end)
-        collectgarbage("incremental", 1, 1000, 30)
-        collectgarbage "restart"
-        local ok, err = pcall(call, plan)
-        collectgarbage "stop"
-        collectgarbage("incremental", 200, 100, 13)
-        collectgarbage "restart"
-        if not ok and not tostring(err):find("closed", 1, true) then
-          error(err, 0)
-        end
-        return closed
+        assert(lze.wait(60))
       end
-      local base, closes = bytes(), 0
+      return lze.stats().bytes
+    end
+    local function try(make, n)
+      local call, object = make()
+      local closed, mt = false, {}
+      function mt.__gc()
+        n = n - 1
+        if n > 0 then
+          setmetatable({}, mt)
+        else
+          closed = true
+          object:close()
+        end
+      end
+      collectgarbage() collectgarbage()
+      collectgarbage "stop"
+      setmetatable({}, mt)
+      collectgarbage("incremental", 1, 1000, 30)
+      collectgarbage "restart"
+      local ok, err = pcall(call)
+      collectgarbage "stop"
+      collectgarbage("incremental", 200, 100, 13)
+      collectgarbage "restart"
+      if not ok and not tostring(err):find("closed", 1, true) then
+        print(err)
+      end
+      return closed
+    end
+    local function close_in(name, make)
+      local base, n = bytes(), 0
+      repeat
+        n = n + 1
+        local closed = try(make, n)
+        local left = bytes() - base
+        if left ~= 0 then print(name, n, left) end
+      until not closed
+      return n - 1
+    end
+  ]]
+
+  it("may close a plan anywhere in its methods", function()
+    local out = process.output(closing .. [[
+      local closes = 0
       for name, call in pairs {
         set = function(plan) plan:set("t", 2, 7) end,
         start = function(plan) plan:start() end,
@@ -369,19 +380,56 @@ describe("the collector", function()
       } do
         for _, hosted in ipairs {false, true} do
           for _, stale in ipairs {false, true} do
-            local n = 0
-            repeat
-              n = n + 1
-              local closed = try(call, hosted, stale, n)
-              local left = bytes() - base
-              if left ~= 0 then print(name, hosted, stale, n, left) end
-              if closed then closes = closes + 1 end
-            until not closed
+            closes = closes + close_in(name, function()
+              local x, y = lze.buffer("int", 18), lze.buffer("int", 18)
+              local g = lze.graph():task("t", mod.add, 18, x, 1)
+              g:copy("c", y, x)
+              if hosted then g:call("h", function() end) end
+              local plan = g:compile()
+              if stale then plan:run():set("t", 2, 3) end
+              return function() call(plan) end, plan
+            end)
           end
         end
       end
-      print(closes > 60)
-    ]]
+      print(closes > 60)]])
+    assert.equal("true\n", out)
+  end)
+
+  it("may close anywhere in a call what it is given", function()
+    local out = process.output(closing .. [[
+      local spirv = mod:spirv()
+      local closes = 0
+      for name, call in pairs {
+        launch = function(o) o.m.add:launch({18, queue = o.q}, o.x, 1) end,
+        copy = function(o) o.q:copy(o.y, o.x) end,
+        string = function(o) o.x:string() end,
+        write = function(o) o.x:write {1, 2, 3} end,
+        view = function(o) o.x:view(2, 5):fill(1) end,
+        export = function(o) lze.import(o.x:export()):close() end,
+        module = function(o) lze.module(spirv, {context = o.c}) end,
+        graph = function(o)
+          lze.graph():task("t", o.m.add, 18, o.x, 1):copy("c", o.y, o.x)
+            :swap(o.x, o.y):compile()
+        end,
+        run = function(o)
+          lze.graph():input(o.x, "every", {1, 2}):copy("c", o.y, o.x)
+            :call("h", function() end):task("t", o.m.add, 18, o.y, 1)
+            :output(o.y, "every"):compile({profile = true}):run()
+        end,
+      } do
+        for _, victim in ipairs {"x", "m", "c"} do
+          closes = closes + close_in(name .. " " .. victim, function()
+            local o = {c = lze.context(lze.device())}
+            local options = {context = o.c}
+            o.m, o.q = lze.module(spirv, options), lze.queue(options)
+            o.x = lze.buffer("int", 18, {context = o.c, usage = "device"})
+            o.y = lze.buffer("int", 18, options)
+            return function() call(o) end, o[victim]
+          end)
+        end
+      end
+      print(closes > 150)]])
     assert.equal("true\n", out)
   end)
 

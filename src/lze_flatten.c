@@ -47,7 +47,15 @@ static void step_use(void *data, int argument, const lze_Access *access) {
     a.read = look->stated[argument] & SPIRV_ACCESS_READ;
     a.write = look->stated[argument] & SPIRV_ACCESS_WRITE;
   }
-  look->failed = look->failed || !lze_access_add(look->node, &a);
+  if (!look->failed && lze_access_add(look->node, &a))
+    lze_own(&a.storage->o);
+  else
+    look->failed = true;
+}
+
+void lze_accesses_drop(lze_Node *node) {
+  while (node->access_count > 0)
+    lze_disown(&node->accesses[--node->access_count].storage->o);
 }
 
 /* What a launch table states of the accesses of step `step`, in userdata;
@@ -107,7 +115,7 @@ int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
     lua_replace(L, stubs + 1);
   }
   Look look = {.node = &p->nodes[i], .stated = stated};
-  look.node->access_count = 0;
+  lze_accesses_drop(look.node);
   lze_Checked check = {
       .kind = s->kind, .name = s->name, .use = step_use, .data = &look};
   int status = lze_step_check(L, stubs + 1, count, &check);
@@ -138,7 +146,7 @@ int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
     s->empty = check.fill.bytes == 0;
   }
   /* What runs nothing orders nothing. */
-  if (s->empty) look.node->access_count = 0;
+  if (s->empty) lze_accesses_drop(look.node);
   s->bytes = 0;
   for (uint32_t a = 0; a < look.node->access_count; a++) {
     const lze_Access *x = &look.node->accesses[a];

@@ -995,8 +995,8 @@ static void task_use(const lze_Buffer *b, int argument, spirv_access access,
 const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
                                       const char *name, int range, int count,
                                       lze_TaskUse *use, void *data) {
-  Launch l = {.policy = k->o.context->state->policy, .task = name};
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+  Launch l = {.policy = k->o.context->state->policy, .task = name};
   launch_read(L, k, range, &l);
   const lze_GroupChoice *choice = launch_check(L, k, &l, range + 1, count);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {

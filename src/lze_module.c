@@ -376,6 +376,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     module_constants(L, lua_gettop(L), m, &constants);
   }
   module_keep_options(L, box, t);
+  if (m->o.closed) luaL_error(L, "the context is closed");
   m->key = module_key(m, data, size, o.flags, &constants);
   ze_result_t r;
   if (o.signature != NULL) {

@@ -25,6 +25,7 @@ static void plan_destroy(lze_Object *o) {
   for (uint32_t i = 0; i < p->storage_count; i++)
     lze_disown(&p->storages[i]->o);
   p->storage_count = 0;
+  for (uint32_t i = 0; i < p->count; i++) lze_accesses_drop(&p->nodes[i]);
   for (uint32_t i = 0; i < p->count; i++)
     if (p->steps[i].kernel != NULL) lze_unpin(&p->steps[i].kernel->o);
   if (p->queue != NULL) lze_disown(&p->queue->o);
@@ -219,6 +220,54 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
   lua_settop(L, steps - 3);
 }
 
+/* Call the function that is on the stack below its `count` arguments, the plan
+   first, in a protected call.  A finaliser may close the plan meanwhile, which
+   stays whole until that is over.  Returns LUA_OK, or an error that is on the
+   stack. */
+static int plan_keep(lua_State *L, lze_Plan *p, int count) {
+  lze_pin(&p->o);
+  int status = lua_pcall(L, count, 0, 0);
+  lze_unpin(&p->o);
+  return status;
+}
+
+/* What the first argument of such a function is. */
+static lze_Plan *plan_kept(lua_State *L) {
+  lze_Plan *p = lua_touserdata(L, 1);
+  if (p->o.closed) luaL_error(L, "the plan is closed");
+  return p;
+}
+
+/* Raise an error as one of the call that a script made. */
+static void plan_raise(lua_State *L) {
+  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
+  luaL_error(L, "%s", lua_tostring(L, -1));
+}
+
+/* The devices that a plan is spread over; none for one device. */
+typedef struct Spread {
+  const lze_DeviceInfo *devices[LZE_MAX_ENGINES];
+  uint32_t count;
+} Spread;
+
+/* plan, its table, its graph's table, its Spread */
+static int compile_protected(lua_State *L) {
+  lze_Plan *p = plan_kept(L);
+  const Spread *spread = lua_touserdata(L, 4);
+  lze_getoption(L, 3, "name");
+  lze_flatten(L, p, 2, 3, lua_tostring(L, -1));
+  if (spread->count > 0)
+    plan_spread(L, p, 2, spread->devices, spread->count);
+  lze_plan_spare(L, p, 2);
+  plan_order(L, p);
+  plan_kept(L);
+  p->queue = lze_new_queue(L, p->o.context, p->device);
+  lze_plan_place(L, p, 2);
+  lze_plan_record(L, p, 2);
+  plan_kept(L);
+  return 0;
+}
+
 /* g:compile([options]) -> plan
    options: device, devices (to spread tasks over), batch_bytes (of device
    memory: the tasks run on parts of their buffers), memory_bytes (a limit),
@@ -249,10 +298,11 @@ int lze_plan_compile(lua_State *L) {
     context = lze_device_context(L, device);
   }
   lua_pop(L, 1);
-  const lze_DeviceInfo *devices[LZE_MAX_ENGINES];
-  uint32_t spread = opt_devices(L, 2, devices);
-  if (spread > 0) {
-    for (uint32_t i = 0; i < spread; i++)
+  Spread spread;
+  const lze_DeviceInfo **devices = spread.devices;
+  spread.count = opt_devices(L, 2, devices);
+  if (spread.count > 0) {
+    for (uint32_t i = 0; i < spread.count; i++)
       if (devices[i]->driver != devices[0]->driver)
         luaL_error(L, "option devices: they are of several drivers");
     if (context->driver != devices[0]->driver)
@@ -263,7 +313,7 @@ int lze_plan_compile(lua_State *L) {
   lua_Integer limit = opt_positive(L, 2, "memory_bytes", -1);
   lua_Integer width = opt_positive(L, 2, "queues", DEFAULT_WIDTH);
   lua_Integer batch = opt_positive(L, 2, "batch_bytes", 0);
-  if (batch > 0 && spread > 0)
+  if (batch > 0 && spread.count > 0)
     luaL_error(L, "options batch_bytes and devices: one or the other");
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
@@ -278,8 +328,7 @@ int lze_plan_compile(lua_State *L) {
   p->parities = 1;
   p->width = width < LZE_MAX_LANES ? (uint32_t)width : LZE_MAX_LANES;
   lze_getoption(L, graph, "name");
-  const char *name = lua_tostring(L, -1);
-  snprintf(p->name, sizeof p->name, "graph %s", name);
+  snprintf(p->name, sizeof p->name, "graph %s", lua_tostring(L, -1));
   lua_createtable(L, 0, 10);
   int table = lua_gettop(L);
   static const char *const tables[] = {"steps", "stubs", "real", "inputs",
@@ -295,13 +344,12 @@ int lze_plan_compile(lua_State *L) {
   }
   lua_pushvalue(L, table);
   lua_setiuservalue(L, plan, 1);
-  lze_flatten(L, p, table, graph, name);
-  if (spread > 0) plan_spread(L, p, table, devices, spread);
-  lze_plan_spare(L, p, table);
-  plan_order(L, p);
-  p->queue = lze_new_queue(L, context, device);
-  lze_plan_place(L, p, table);
-  lze_plan_record(L, p, table);
+  lua_pushcfunction(L, compile_protected);
+  lua_pushlightuserdata(L, p);
+  lua_pushvalue(L, table);
+  lua_pushvalue(L, graph);
+  lua_pushlightuserdata(L, &spread);
+  if (plan_keep(L, p, 4) != LUA_OK) plan_raise(L);
   lua_settop(L, plan);
   return 1;
 }
@@ -364,30 +412,6 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
   }
   lua_settop(L, top);
   p->begun = true;
-}
-
-/* Call the function that is on the stack below its `count` arguments, the plan
-   first, in a protected call.  A finaliser may close the plan meanwhile, which
-   stays whole until that is over.  Returns LUA_OK, or an error that is on the
-   stack. */
-static int plan_keep(lua_State *L, lze_Plan *p, int count) {
-  lze_pin(&p->o);
-  int status = lua_pcall(L, count, 0, 0);
-  lze_unpin(&p->o);
-  return status;
-}
-
-/* What the first argument of such a function is. */
-static lze_Plan *plan_kept(lua_State *L) {
-  lze_Plan *p = lua_touserdata(L, 1);
-  if (p->o.closed) luaL_error(L, "the plan is closed");
-  return p;
-}
-
-/* Raise an error as one of the call that a script made. */
-static void plan_raise(lua_State *L) {
-  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
-  luaL_error(L, "%s", lua_tostring(L, -1));
 }
 
 static int record_protected(lua_State *L) {

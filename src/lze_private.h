@@ -1572,6 +1572,9 @@ void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
    what they come to. Returns LUA_OK, or an error that is on the stack. The
    plan's table is at `table`. [-0, +0|1] */
 int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step, uint32_t i);
+/* Let go of what a step was seen to touch, whose storages it owns: a finaliser
+   may drop their buffers before the plan has them. */
+void lze_accesses_drop(lze_Node *node);
 /* lze_transfer.c: find the transfers between devices that need not be made, and
    make their steps empty. */
 void lze_plan_spare(lua_State *L, lze_Plan *p, int table);

@@ -134,7 +134,7 @@ void lze_plan_spare(lua_State *L, lze_Plan *p, int table) {
     if (!redundant[i]) continue;
     s->empty = true;
     s->bytes = 0;
-    p->nodes[i].access_count = 0;
+    lze_accesses_drop(&p->nodes[i]);
   }
   lua_settop(L, top);
 }
