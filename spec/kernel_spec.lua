@@ -514,6 +514,20 @@ describe("a pointer argument", function()
     mod.is_null(1, out, lze.buffer("float", 3):view(3, 2))
     assert.equal(0, out[1])
   end)
+
+  -- A driver that does not reach all memory of the host looks where an address
+  -- belongs: such a view begins where it is nobody's, or its neighbour's.
+  it("to an empty view is in its memory though the view begins behind it",
+    function()
+      assert.equal("0\n", process.output([[
+        local lze = require "lze"
+        local mod = lze.compile [=[kernel void is_null(global int *out,
+          global const float *p) { out[0] = p == 0; }]=]
+        local out = lze.buffer("int", {7})
+        mod.is_null(1, out, lze.buffer("float", 1):view(2, 1))
+        print(out[1])
+      ]], {env = {ZOCL_MEMORY = "svm"}}))
+    end)
 end)
 
 describe("a local argument", function()

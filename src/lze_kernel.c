@@ -349,7 +349,10 @@ static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
   if (s->usage == LZE_DEVICE && s->device != k->module->device)
     argument_problem(L, k, i, "a device buffer of another device");
   a->buffer = b;
-  if (s->pointer != NULL) a->pointer = s->pointer + b->offset;
+  /* An empty view may begin where its memory ends, which is no address of this
+     memory: a driver refuses it. */
+  if (s->pointer != NULL)
+    a->pointer = s->pointer + (b->offset < s->bytes ? b->offset : 0);
 }
 
 typedef struct LocalBox {
