@@ -759,6 +759,76 @@ event: kernel add, failed	device 1
   end)
 end)
 
+describe("a driver that is ill", function()
+  it("is told of by those who ask what is over, not asked for ever", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x = lze.buffer("int", 4)
+      local function try(f, ...)
+        local ok, err = pcall(f, ...)
+        print(ok, err.call, err.code)
+      end
+      local ev = m.add:launch(4, x, 1)
+      faults "hang;fail zeEventQueryStatus 0 0x7ffffffe"
+      try(ev.done, ev)
+      try(coroutine.wrap(function() ev:await() end))
+      try(x.pending, x)
+      print(x)
+      faults ""
+      print(ev:wait(60), ev:done(), x:pending(), x[1])]])
+    local one = "false\tzeEventQueryStatus\tERROR_UNKNOWN\n"
+    assert.equal(one .. one .. one .. "buffer: int[4] shared (busy)\n" ..
+      "true\ttrue\tfalse\t1\n", result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+
+  it("fails runs one behind the other with the first's failure", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x = lze.buffer("int", 4)
+      local function try(f, ...)
+        local ok, err = pcall(f, ...)
+        print(ok, ok or err.call or err, ok or err.code)
+      end
+      for _, how in ipairs {"run", "start"} do
+        local plan = lze.graph "g":task("t", m.add, 4, x, 1)
+          :call("called", print):compile()
+        faults "fail zeCommandListImmediateAppendCommandListsExp 0 0x7ffffffe"
+        try(function()
+          local ev = plan[how](plan, {iterations = 3})
+          if how == "start" then ev:wait() end
+        end)
+        faults ""
+        try(lze.wait)
+      end]])
+    local one = "false\tzeCommandListImmediateAppendCommandListsExp\t" ..
+      "ERROR_UNKNOWN\ntrue\ttrue\ttrue\n"
+    assert.equal(one .. one, result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+
+  it("is waited for, where that works, by who runs a plan", function()
+    local result, report = run([[
+      local lze = require "lze"
+      local m = lze.load "kernels/spec.spv"
+      local x = lze.buffer("int", 4)
+      local seen = {}
+      local plan = lze.graph "g":task("t", m.add, 4, x, 1)
+        :call("called", function() seen[#seen + 1] = x[1] end):compile()
+      faults "fail zeEventQueryStatus 0 0x7ffffffe"
+      plan:run()
+      local ev = plan:start()
+      repeat until ev:wait(0)
+      plan:run {iterations = 2}
+      faults ""
+      print(table.concat(seen, " "))]])
+    assert.equal("1 2 3 4\n", result.output)
+    assert.is_nil(unclean(result, report))
+  end)
+end)
+
 describe("a state that is closed", function()
   -- Lua finalises the younger first, of those that die at once, and an old one
   -- may come to hold a young one; the driver must not notice.

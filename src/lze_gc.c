@@ -848,27 +848,45 @@ void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
   command_retire_to(c, out);
 }
 
-bool lze_command_poll(lze_Command *c) {
+/* As lze_command_poll, with what the driver says of a command that is not
+   over. */
+static bool command_ask(lze_Command *c, lze_Outcome *out) {
+  *out = (lze_Outcome){NULL, ZE_RESULT_NOT_READY};
   if (c->status != LZE_PENDING) return true;
   if (!c->submitted) return false;
-  lze_Outcome out;
   if (c->foreign) {
-    ZE_TRY(&out, zeEventQueryStatus, c->event->handle);
-    return lze_command_is_over(c, &out);
+    ZE_TRY(out, zeEventQueryStatus, c->event->handle);
+    return lze_command_is_over(c, out);
   }
-  lze_Command *marked = command_marked(c, &out);
+  lze_Command *marked = command_marked(c, out);
   if (marked != NULL)
-    ZE_TRY(&out, zeEventQueryStatus, marked->event->handle);
-  if (!lze_command_is_over(c, &out)) return false;
-  command_retire_to(marked != NULL ? marked : c, &out);
+    ZE_TRY(out, zeEventQueryStatus, marked->event->handle);
+  if (!lze_command_is_over(c, out)) return false;
+  command_retire_to(marked != NULL ? marked : c, out);
   return true;
+}
+
+bool lze_command_poll(lze_Command *c) {
+  lze_Outcome out;
+  return command_ask(c, &out);
+}
+
+/* Raise that the driver does not tell whether a command is over. */
+_Noreturn static void command_untold(lua_State *L, const lze_Command *c,
+                                     const lze_Outcome *out) {
+  lze_fail(L, c->device->driver, out->result, c->name, out->call, NULL, NULL);
+}
+
+bool lze_command_check(lua_State *L, lze_Command *c) {
+  lze_Outcome out;
+  if (command_ask(c, &out)) return true;
+  if (out.result != ZE_RESULT_NOT_READY) command_untold(L, c, &out);
+  return false;
 }
 
 /* In a protected call: raise that a command cannot be waited for. */
 static int await_raise(lua_State *L) {
-  const lze_Command *c = lua_touserdata(L, 1);
-  const lze_Outcome *out = lua_touserdata(L, 2);
-  lze_fail(L, c->device->driver, out->result, c->name, out->call, NULL, NULL);
+  command_untold(L, lua_touserdata(L, 1), lua_touserdata(L, 2));
 }
 
 /* Wait; raises nothing.  -1 when something raised an error, which is then on
@@ -953,12 +971,13 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
   if (failed != NULL) failure_raise(L, failed);
 }
 
-bool lze_storage_pending(lze_Storage *s, size_t first, size_t last,
-                         bool write) {
+bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
+                         size_t last, bool write) {
   lze_Command *c;
   while ((c = storage_conflict(s, first, last, write)) != NULL) {
     if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay so */
-    if (!lze_command_poll(c)) return true;
+    if (!(L != NULL ? lze_command_check(L, c) : lze_command_poll(c)))
+      return true;
   }
   return false;
 }

@@ -921,7 +921,7 @@ static int buffer_export(lua_State *L) {
 static int buffer_pending(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_pushboolean(L, lze_storage_pending(
-                         b->storage, b->offset,
+                         L, b->storage, b->offset,
                          b->offset + (size_t)b->count * b->type->bytes,
                          true));
   return 1;
@@ -1052,7 +1052,7 @@ static int buffer_tostring(lua_State *L) {
   size_t n = count < SHOWN ? (size_t)count : SHOWN, bytes = n * type->bytes;
   lze_Usage usage = b->storage->usage;
   bool values = usage != LZE_DEVICE && n > 0;
-  bool busy = values && lze_storage_pending(b->storage, b->offset,
+  bool busy = values && lze_storage_pending(NULL, b->storage, b->offset,
                                             b->offset + bytes, false);
   if (values && !busy) memcpy(elements, buffer_data(b), bytes);
   luaL_Buffer text;

@@ -442,6 +442,15 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   return lze_plan_start(L, p, 3, timed);
 }
 
+/* Begin `n` runs, of which the last may be timed, but none behind one that has
+   failed: that one says why.  Returns the last that was begun. */
+static lze_Command *plan_begin_all(lua_State *L, lua_Integer n, bool timed) {
+  lze_Command *c;
+  do c = plan_begin(L, timed && n == 1);
+  while (--n > 0 && !lze_check_plan(L)->broken);
+  return c;
+}
+
 /* How often the plan at 1 is to run by the options at 2, which are the last
    arguments; its table becomes 3. */
 static lua_Integer plan_iterations(lua_State *L) {
@@ -463,7 +472,7 @@ static void plan_look(const lze_Plan *p) {
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
     if (a->storage->uses != NULL)
-      lze_storage_pending(a->storage, a->first, a->last, a->write);
+      lze_storage_pending(NULL, a->storage, a->first, a->last, a->write);
   }
 }
 
@@ -481,9 +490,8 @@ static int plan_run(lua_State *L) {
     if (!attempt.over) lze_plan_complete(L, p, &attempt);
   } else {
     lua_Integer n = plan_iterations(L);
-    lze_Command *c = NULL;
     plan_look(p);
-    for (; n > 0; n--) c = plan_begin(L, false);
+    lze_Command *c = plan_begin_all(L, n, false);
     if (plan_is_plain(p) && p->reserve == NULL && !p->o.closed)
       p->reserve = lze_reserve(p->o.context->state, p->captured_count,
                                p->tape_count + 1);
@@ -499,8 +507,7 @@ static int plan_start(lua_State *L) {
   lze_check_plan(L);
   lua_Integer n = plan_iterations(L);
   lze_Event *e = lze_push_event(L);
-  for (; n > 1; n--) plan_begin(L, false);
-  lze_Command *c = plan_begin(L, true);
+  lze_Command *c = plan_begin_all(L, n, true);
   e->command = c;
   lze_command_own(c);
   if (c->state->sync) lze_command_wait(L, c, UINT64_MAX);

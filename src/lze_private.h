@@ -675,6 +675,8 @@ bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out);
 /* Ask the device, without waiting, and retire what is done.  True when the
    command is done or failed. */
 bool lze_command_poll(lze_Command *c);
+/* The same; raises what the driver says when it does not tell. */
+bool lze_command_check(lua_State *L, lze_Command *c);
 
 /* Wait in slices until done or the deadline; true when done.  Raises the
    command's failure (once), what a debug hook raises, and why the driver
@@ -706,9 +708,10 @@ void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref);
    and conflict with reading (or, with `write`, writing) them on the host. */
 void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
                       size_t last, bool write);
-/* Whether there are any; asks the device, does not wait. */
-bool lze_storage_pending(lze_Storage *s, size_t first, size_t last,
-                         bool write);
+/* Whether there are any; asks the device, does not wait.  Raises as
+   lze_command_check does, unless L is NULL. */
+bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
+                         size_t last, bool write);
 
 /* The commands of a queue that were not submitted have been, or could not be,
    and have failed with that outcome. */

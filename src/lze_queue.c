@@ -737,7 +737,7 @@ static int event_done(lua_State *L) {
   lze_Command *c = event_submitted(L);
   lze_runs_advance(L);
   c = event_check(L);
-  lua_pushboolean(L, lze_command_poll(c));
+  lua_pushboolean(L, lze_command_check(L, c));
   return 1;
 }
 
@@ -784,7 +784,7 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
   for (;;) {
     lze_runs_advance(L);
     c = event_check(L);
-    if (lze_command_poll(c)) break;
+    if (lze_command_check(L, c)) break;
     /* A hook of this coroutine's own runs in the call. */
     if (lua_gethook(L) == NULL && lze_run_hook(L) != LUA_OK)
       return lua_error(L);

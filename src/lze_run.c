@@ -183,10 +183,16 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
     return true;
   }
   lze_Outcome out;
-  if (!ZE_TRY(&out, zeEventQueryStatus, r->plan->done->handle)) {
-    if (!lze_command_is_over(r->command, &out)) return false;
-    run_fail(r, &out, 0);
-    return true;
+  ze_event_handle_t done = r->plan->done->handle;
+  if (!ZE_TRY(&out, zeEventQueryStatus, done)) {
+    if (lze_command_is_over(r->command, &out)) {
+      run_fail(r, &out, 0);
+      return true;
+    }
+    /* Who waits for this would wait for ever if it cannot be told. */
+    if (out.result == ZE_RESULT_NOT_READY ||
+        ZE(zeEventHostSynchronize, done, 0) != ZE_RESULT_SUCCESS)
+      return false;
   }
   if (!run_call_back(L, r)) return true;
   r->segment++;
