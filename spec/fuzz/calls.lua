@@ -766,6 +766,11 @@ local function recover()
     end
   end
   if not try({}, lze.wait, limit) then fail("it hangs") end
+  for _, list in ipairs {s.queues, s.events} do
+    for _, o in ipairs(list) do
+      if not is_closed(o) then try({o}, o.object.wait, o.object, limit) end
+    end
+  end
   for _, b in ipairs(s.buffers) do
     if not is_closed(b) then try({b}, b.object.read, b.object) end
   end
@@ -788,7 +793,7 @@ if control then
     "zeKernelSetGroupSize", "zeKernelSuggestGroupSize", "zeModuleCreate",
     "zeKernelCreate", "zeContextCreate", "zeContextCreateEx",
     "zeDeviceGetStatus"}
-  local codes = {"0x70000002", "0x70000003", "0x78000004", "0x7ffffffe"}
+  local codes = {"0x70000001", "0x70000002", "0x70000003", "0x78000004", "0x7ffffffe"}
   step(6, "fail", function()
     if ill then
       tell("the driver is well again")
