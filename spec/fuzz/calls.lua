@@ -10,8 +10,8 @@
 -- be left out.  The kernels look at the bounds, and nothing else is launched.
 --
 -- With the driver of spec/support/ze_fault.c, and ZE_FAULT_CONTROL naming a
--- file, calls of the driver fail, too.  What buffers hold is not known then until
--- it is well again; but nothing may crash, hang or leak.
+-- file, calls of the driver fail, too.  What buffers hold is not known then
+-- until it is well again; but nothing may crash, hang or leak.
 
 local runner = require "spec.fuzz.runner"
 local lze = require "lze"
@@ -453,6 +453,37 @@ local function believe()
   end
 end
 
+-- Wait for everything until it raises nothing any more: each failure is raised
+-- once, by whatever meets it.  `expected(err)` says which may be.
+local function recover_from(expected)
+  local function try(o, f)
+    local ok, result
+    for _ = 1, 100 do
+      ok, result = pcall(f)
+      if ok then return result end
+      if is_closed(o) then return nil end
+      if not expected(result) then break end
+    end
+    fail("it does not recover: %s", tostring(result))
+  end
+  if not try({}, function() return lze.wait(limit) end) then
+    fail("it hangs")
+  end
+  for _, list in ipairs {s.queues, s.events} do
+    for _, o in ipairs(list) do
+      if not is_closed(o) then
+        try(o, function() return o.object:wait(limit) end)
+      end
+    end
+  end
+  for _, b in ipairs(s.buffers) do
+    if not is_closed(b) then
+      try(b, function() return b.object:read() end)
+    end
+  end
+  believe()
+end
+
 -- What the entries of a plan do to the model.  A buffer that has changed places
 -- in a swap is what `role` makes of it.
 local effects = {
@@ -615,8 +646,7 @@ step(8, "run a plan", function()
       fail("%s", tostring(ev))
     end
     -- How far it came nobody can say; each of the runs may have failed.
-    for _ = 1, times do pcall(lze.wait, limit) end
-    believe()
+    if not ill then recover_from(function() return true end) end
     p.object:close()
     p.closed = true
     return
@@ -750,31 +780,9 @@ local function set_rules(text)
   file:write(text)
 end
 
--- What is left of a failure is raised once by each that meets it.
 local function recover()
   set_rules ""
-  local function try(objects, f, ...)
-    local err
-    for _ = 1, 100 do
-      local ok
-      ok, err = pcall(f, ...)
-      if ok then return err end
-      if not excused(err, objects) then break end
-    end
-    if not any_closed(objects) then
-      fail("it does not recover: %s", tostring(err))
-    end
-  end
-  if not try({}, lze.wait, limit) then fail("it hangs") end
-  for _, list in ipairs {s.queues, s.events} do
-    for _, o in ipairs(list) do
-      if not is_closed(o) then try({o}, o.object.wait, o.object, limit) end
-    end
-  end
-  for _, b in ipairs(s.buffers) do
-    if not is_closed(b) then try({b}, b.object.read, b.object) end
-  end
-  believe()
+  recover_from(function(err) return type(err) == "table" end)
   ill = false
 end
 
@@ -793,7 +801,8 @@ if control then
     "zeKernelSetGroupSize", "zeKernelSuggestGroupSize", "zeModuleCreate",
     "zeKernelCreate", "zeContextCreate", "zeContextCreateEx",
     "zeDeviceGetStatus"}
-  local codes = {"0x70000001", "0x70000002", "0x70000003", "0x78000004", "0x7ffffffe"}
+  local codes = {"0x70000001", "0x70000002", "0x70000003", "0x78000004",
+    "0x7ffffffe"}
   step(6, "fail", function()
     if ill then
       tell("the driver is well again")
