@@ -918,6 +918,8 @@ static int buffer_export(lua_State *L) {
   return 1;
 }
 
+/* x:pending() -> boolean: whether work in flight touches these elements,
+   without waiting.  Raises what the driver says when it does not tell. */
 static int buffer_pending(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_pushboolean(L, lze_storage_pending(

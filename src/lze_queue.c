@@ -732,7 +732,8 @@ static lze_Command *event_submitted(lua_State *L) {
   return c;
 }
 
-/* ev:done() -> boolean, without waiting; a failed command is done. */
+/* ev:done() -> boolean, without waiting; a failed command is done.  Raises what
+   the driver says when it does not tell. */
 static int event_done(lua_State *L) {
   lze_Command *c = event_submitted(L);
   lze_runs_advance(L);
@@ -799,7 +800,8 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
 
 /* ev:await([yield]) -> true
    Calls yield(ev), by default lze.yield, until the command is over; waits
-   where it cannot yield. */
+   where it cannot yield.  Raises the command's failure, and what the driver
+   says when it does not tell. */
 static int event_await(lua_State *L) {
   lua_settop(L, 2);
   lze_Command *c = event_check(L);

@@ -223,7 +223,8 @@ function Buffer:save(file, i, j) end
 ---@return lze.Buffer
 function Buffer:view(i, j, type) end
 
----Whether work in flight touches it; does not wait.
+---Whether work in flight touches it; does not wait. Raises what the driver says
+---when it does not tell.
 ---@return boolean
 function Buffer:pending() end
 
@@ -476,7 +477,8 @@ function lze.wait(seconds) end
 ---@field handle lightuserdata? while it is in flight
 local Event = {}
 
----Whether the command is over; does not wait.
+---Whether the command is over; does not wait. Raises what the driver says when
+---it does not tell.
 ---@return boolean
 function Event:done() end
 
@@ -488,7 +490,7 @@ function Event:wait(seconds) end
 ---@return lze.Times
 function Event:time() end
 
----Call yield(ev) until the command is over.
+---Call yield(ev) until the command is over; raises as `done` does.
 ---@param yield? fun(ev: lze.Event) lze.yield when not given
 ---@return true
 function Event:await(yield) end
