@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,6 +27,8 @@
 
 enum {
   MAX_MESSAGE = 16384,
+  /* Who watches a tool is asked this often: below what a person notices. */
+  SLICE_MS = 50,
   /* LLVM's versions, which is what tools have in their names. */
   OLDEST_VERSION = 11,
   NEWEST_VERSION = 40
@@ -95,12 +99,21 @@ typedef struct ending {
   int status;     /* of waitpid */
 } ending;
 
+/* Have this process sent a signal when the thread that forked it ends; false
+   where that was over before. */
+static bool outlive_not(pid_t parent, int signal) {
+  return prctl(PR_SET_PDEATHSIG, signal) == 0 && getppid() == parent;
+}
+
 /* In the forked process: run the program with these files as 0, 1 and 2, wait
-   for it and say how it ended.  Only what is safe after fork in a threaded
-   process is used.  It is a process between because our own may ignore
-   SIGCHLD or wait for anybody's children, and then never learns the status. */
+   for it and say how it ended; SIGTERM, which comes too when our parent ends,
+   ends the program and all that it has started.  Only what is safe after fork
+   in a threaded process is used.  It is a process between because our own may
+   ignore SIGCHLD or wait for anybody's children, and then never learns the
+   status. */
 static _Noreturn void run_between(char *const *arguments, int in, int out,
-                                  int err, int seconds, int report) {
+                                  int err, int seconds, int report,
+                                  pid_t parent) {
   struct sigaction plain;
   memset(&plain, 0, sizeof plain);
   plain.sa_handler = SIG_DFL;
@@ -109,15 +122,21 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
      a process that calls abort. */
   for (int s = 1; s < NSIG; s++)
     if (s != SIGABRT) sigaction(s, &plain, NULL);
-  sigset_t none;
+  sigset_t none, awaited;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, SIGTERM);
   setpgid(0, 0);
+  if (!outlive_not(parent, SIGTERM)) _exit(1);
   ending end = {0, 0};
   int failed[2];
   if (pipe2(failed, O_CLOEXEC) != 0) _exit(1);
-  pid_t child = _Fork();
+  pid_t own = getpid(), child = _Fork();
   if (child == 0) {
+    setpgid(0, 0);
+    if (!outlive_not(own, SIGKILL)) _exit(127);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     /* SIGXCPU at the limit, SIGKILL behind it. */
@@ -148,8 +167,11 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
   if (child < 0)
     end.exec_error = errno;
   else {
-    while (waitpid(child, &end.status, 0) < 0 && errno == EINTR)
-      ;
+    int signal;
+    setpgid(child, child); /* here and there: before either goes on */
+    while (waitpid(child, &end.status, WNOHANG) == 0)
+      if (sigwait(&awaited, &signal) == 0 && signal == SIGTERM)
+        kill(-child, SIGKILL);
     if (!io_read_all(failed[0], &end.exec_error, sizeof end.exec_error))
       end.exec_error = 0;
   }
@@ -160,16 +182,20 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
 /* Run it.  False with the reason in log where it did not succeed; what it
    wrote to its error file is for the caller to add. */
 static bool run(char *const *arguments, int in, int out, int err,
-                int seconds, tool_text *log) {
+                int seconds, tool_watch *watch, void *of, tool_text *log) {
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) {
     tool_text_add(log, "pipe: %s\n", strerror(errno));
     return false;
   }
-  pid_t between = _Fork();
-  if (between == 0) run_between(arguments, in, out, err, seconds, report[1]);
-  /* Here and there, so that it is done before either goes on. */
-  if (between > 0) setpgid(between, between);
+  /* In the process between all signals stay blocked. */
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  pid_t own = getpid(), between = _Fork();
+  if (between == 0)
+    run_between(arguments, in, out, err, seconds, report[1], own);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
   close(report[1]);
   if (between < 0) {
     tool_text_add(log, "fork: %s\n", strerror(errno));
@@ -178,18 +204,26 @@ static bool run(char *const *arguments, int in, int out, int err,
   }
   ending end;
   struct pollfd wait = {.fd = report[0], .events = POLLIN};
-  uint64_t start = now_ms();
-  int ready, all = TOOL_WAITING * 1000 * seconds, left = all;
-  while ((ready = poll(&wait, 1, left)) < 0 && errno == EINTR) {
-    int spent = (int)(now_ms() - start);
-    left = spent < all ? all - spent : 0;
+  uint64_t now = now_ms();
+  uint64_t limit = now + TOOL_WAITING * 1000u * (unsigned)seconds;
+  int ready = 0;
+  bool wanted = true;
+  while (ready == 0 && wanted && now < limit) {
+    uint64_t left = limit - now;
+    ready = poll(&wait, 1, watch != NULL && left > SLICE_MS ? SLICE_MS
+                                                            : (int)left);
+    if (ready < 0 && errno == EINTR) ready = 0;
+    if (ready == 0 && watch != NULL) wanted = watch(of);
+    now = now_ms();
   }
   bool ended = ready > 0 && io_read_all(report[0], &end, sizeof end);
   close(report[0]);
-  if (!ended) kill(-between, SIGKILL);
+  if (!ended) kill(between, SIGTERM);
   while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
     ;
-  if (ready == 0)
+  if (!wanted)
+    tool_text_add(log, "%s was interrupted\n", arguments[0]);
+  else if (ready == 0)
     tool_text_add(log, "%s took longer than %d s and was stopped\n",
                   arguments[0], TOOL_WAITING * seconds);
   else if (!ended)
@@ -225,8 +259,8 @@ static unsigned char *file_contents(int fd, size_t *size) {
 }
 
 unsigned char *tool_run(char *const *arguments, const void *input,
-                        size_t input_size, int seconds, size_t *output_size,
-                        tool_text *log) {
+                        size_t input_size, int seconds, tool_watch *watch,
+                        void *of, size_t *output_size, tool_text *log) {
   unsigned char *output = NULL;
   tool_text reason = {NULL, 0}; /* the tool's own words come first */
   int in = memfd_create("tool-input", MFD_CLOEXEC);
@@ -236,7 +270,7 @@ unsigned char *tool_run(char *const *arguments, const void *input,
       lseek(in, 0, SEEK_SET) < 0)
     tool_text_add(&reason, "files for %s: %s\n", arguments[0],
                   strerror(errno));
-  else if (run(arguments, in, out, err, seconds, &reason))
+  else if (run(arguments, in, out, err, seconds, watch, of, &reason))
     output = file_contents(out, output_size);
   size_t n = 0;
   unsigned char *messages = err >= 0 ? file_contents(err, &n) : NULL;

@@ -5,8 +5,9 @@
  * Tools are executed, never linked: some of them end by assertion on input
  * that is valid, and must not take this process with them.  They are run by
  * absolute path, without a shell, in a process group of their own, with no
- * descriptor of ours but 0, 1 and 2, which are anonymous files, so that
- * nothing is left behind however they end.
+ * descriptor of ours but 0, 1 and 2, which are anonymous files, and end with
+ * the thread that waits for them, so that nothing is left behind however they
+ * end.
  */
 #ifndef LZE_TOOL_H
 #define LZE_TOOL_H
@@ -39,16 +40,21 @@ int tool_find(const char *name, unsigned version, char *path, size_t size);
 /* A tool may take this many times as long as its processor time. */
 enum { TOOL_WAITING = 4 };
 
+/* Asked twenty times a second while a tool runs: whether it is to go on. */
+typedef bool tool_watch(void *of);
+
 /*
  * Run arguments[0] with `input` on its standard input, for at most `seconds` of
  * processor time, and TOOL_WAITING times that in all: a busy machine does not
  * make a tool fail, and one that waits for ever does not hold up its caller.
+ * When `watch`, if it is not NULL, returns false, the tool and all that it has
+ * started are ended before.
  * Returns what it wrote to its standard output, malloc'ed, NUL terminated and
  * *output_size long, if it succeeded; NULL with the reason in `log` if not.
  * What it wrote to its standard error is added to `log` in either case.
  */
 unsigned char *tool_run(char *const *arguments, const void *input,
-                        size_t input_size, int seconds, size_t *output_size,
-                        tool_text *log);
+                        size_t input_size, int seconds, tool_watch *watch,
+                        void *of, size_t *output_size, tool_text *log);
 
 #endif

@@ -259,7 +259,7 @@ static bool helper_run(const zocl_module *module, const char *shapes,
                              module->device->name, (char *)shapes, NULL};
   tool_text said = {NULL, 0};
   unsigned char *output =
-      tool_run(arguments, packed, size, limit, &ignored, &said);
+      tool_run(arguments, packed, size, limit, NULL, NULL, &ignored, &said);
   free(packed);
   /* What compilers say of what they can build comes again when this process
      builds it. */

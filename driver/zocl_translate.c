@@ -36,7 +36,7 @@ unsigned char *zocl_translate(const zocl_module *module, unsigned llvm,
   char *const arguments[] = {path, "-r", "/proc/self/fd/0", "-o",
                              "/proc/self/fd/1", NULL};
   bitcode = tool_run(arguments, module->code, module->code_size, TIME_LIMIT,
-                     size, log);
+                     NULL, NULL, size, log);
   if (bitcode != NULL && (*size < 4 || memcmp(bitcode, "BC\xc0\xde", 4) != 0)) {
     tool_text_add(log, "%s wrote no bitcode\n", path);
     free(bitcode);

@@ -77,7 +77,7 @@ describe("lze.compile", function()
       lze.compile "kernel void f() {\n\n  oops;\n}\n"
     end)
     assert.equal("COMPILE_FAILED", err.code)
-    assert.matches("^clang", err.call)
+    assert.equal("clang", err.call)
     assert.matches("^source:3:3: error: use of undeclared identifier 'oops'\n",
       err.log)
     process.with_directory(function(dir)
@@ -204,6 +204,68 @@ cat kernels/saxpy.spv
         {calls:read "l", calls:read "l", calls:read "l"})
       local source <close> = assert(io.open(dir .. "/source"))
       assert.equal('#line 1 "source"\nkernel void f() {}', source:read "a")
+    end)
+  end)
+
+  it("is called clang in errors, whatever its file is", function()
+    process.with_directory(function(dir)
+      local clang = dir .. "/my-compiler-99"
+      process.write(clang, "#!/bin/sh\n" ..
+        "[ $1 = -print-targets ] && echo spirv64 && exit\nexit 1\n")
+      assert(os.execute("chmod +x " .. clang))
+      local env = {LZE_COMPILER = "clang", LZE_CLANG = clang}
+      assert.equal("clang\tCOMPILE_FAILED\tthe source does not compile",
+        with_compiler(dir, env, use)[1])
+    end)
+  end)
+
+  it("is ended by a debug hook, with all that it has started", function()
+    process.with_directory(function(dir)
+      local clang = dir .. "/clang"
+      process.write(clang, ([[
+#!/bin/sh
+[ $1 = -print-targets ] && echo spirv64 && exit
+sleep 600 &
+echo $! $$ >DIR/started
+wait
+]]):gsub("DIR", dir))
+      assert(os.execute("chmod +x " .. clang))
+      local lines = with_compiler(dir, {LZE_COMPILER = "clang",
+        LZE_CLANG = clang}, ([[
+        local lze = require "lze"
+        lze.device()
+        local own <close> = io.open "/proc/self/stat"
+        local pid = own:read "n"
+        local function open_files()
+          os.execute("ls /proc/" .. pid .. "/fd >DIR/files")
+          local file <close> = io.open "DIR/files"
+          return select(2, file:read "a":gsub("\n", ""))
+        end
+        local before = open_files()
+        local function running(process)
+          local file <close> = io.open(("/proc/%d/stat"):format(process))
+          return file and not file:read "a":find "%) Z"
+        end
+        local first, second
+        debug.sethook(function()
+          local file <close> = io.open "DIR/started"
+          if file then first, second = file:read("n", "n") end
+          if second then
+            debug.sethook()
+            error("enough", 0)
+          end
+        end, "", 1)
+        print(pcall(lze.compile, "kernel void f() {}"))
+        collectgarbage()
+        print("files", open_files() - before)
+        local last = os.time() + 30
+        while running(first) or running(second) do
+          assert(os.time() < last, "it goes on")
+        end
+        local children = io.open("/proc/self/task/" .. pid .. "/children")
+        print("children", children and children:read "a" or "")]])
+        :gsub("DIR", dir))
+      assert.same({"false\tenough", "files\t0", "children\t"}, lines)
     end)
   end)
 

@@ -762,6 +762,26 @@ describe("Ctrl-C", function()
     end)
   end
 
+  for _, count in ipairs {1, 100, 10000, 50000} do
+    test("is like a debug hook after " .. count .. " instructions", function()
+      local r = process.run(([[
+        local lze = require "lze"
+        local mod = lze.load "kernels/spec.spv"
+        local pid = io.open("/proc/self/stat"):read "n"
+        local ev = mod.spin:launch(1, lze.buffer("uint", 1), 4000000000)
+        local function watch() debug.sethook() error "enough" end
+        local ok, err = pcall(function()
+          debug.sethook(watch, "", %d)
+          ev:wait()
+        end)
+        print(ok, err:match "enough", ev:done())
+        io.stdout:flush()
+        os.execute("kill -KILL " .. pid)]]):format(count))
+      assert.equal("false\tenough\tfalse\nsignal 9",
+        r.output .. r.how .. " " .. r.code)
+    end)
+  end
+
   test("lets the work go on", function()
     local out = process.output(script:format(200000000, "x:read()",
       "print(ev:wait(60), x[1] ~= 0, x[1] == y:read(1, 1)[1])"))

@@ -39,6 +39,8 @@ typedef int (*OclocFree)(uint32_t *, uint8_t ***, uint64_t **, char ***);
 
 /* The tools found, and what has to be freed when Lua raises. */
 typedef struct Work {
+  lua_State *L;
+  bool interrupted;             /* by an error, which is on the stack */
   Way way;
   char clang[256], translator[256];
   void *ocloc;                  /* the library */
@@ -59,6 +61,20 @@ static int work_gc(lua_State *L) {
 
 static const char work_key; /* the registry key of its metatable */
 
+/* The tool_watch of all tools: a debug hook may interrupt them. */
+static bool work_watch(void *of) {
+  Work *w = of;
+  w->interrupted = lze_run_hook(w->L) != LUA_OK;
+  return !w->interrupted;
+}
+
+static unsigned char *work_run(Work *w, char *const *arguments,
+                               const void *input, size_t input_size,
+                               size_t *size, tool_text *log) {
+  return tool_run(arguments, input, input_size, TOOL_SECONDS, work_watch, w,
+                  size, log);
+}
+
 /* --- what there is ------------------------------------------------------ */
 
 /* clang and llvm-spirv: the oldest pair from 15 on (14 fails on ordinary
@@ -74,15 +90,15 @@ static bool find_translator(Work *w) {
 }
 
 /* Whether a clang has the target spirv64; its answer is kept. */
-static bool clang_writes_spirv(char *clang) {
+static bool clang_writes_spirv(Work *w) {
   cache_key key = CACHE_KEY_INIT;
   size_t size;
   tool_text log = {NULL, 0};
-  cache_key_add_file(&key, clang);
+  cache_key_add_file(&key, w->clang);
   unsigned char *targets = cache_read("targets", &key, &size);
   if (targets == NULL) {
-    char *const ask[] = {clang, "-print-targets", NULL};
-    targets = tool_run(ask, "", 0, TOOL_SECONDS, &size, &log);
+    char *const ask[] = {w->clang, "-print-targets", NULL};
+    targets = work_run(w, ask, "", 0, &size, &log);
     if (targets != NULL) cache_write("targets", &key, targets, size);
   }
   bool found = targets != NULL && memmem(targets, size, "spirv64", 7) != NULL;
@@ -97,11 +113,11 @@ static bool find_clang(Work *w) {
   const char *given = secure_getenv("LZE_CLANG");
   if (given != NULL && *given == '/' && strlen(given) < sizeof w->clang) {
     strcpy(w->clang, given);
-    return clang_writes_spirv(w->clang);
+    return clang_writes_spirv(w);
   }
-  for (int v = 40; v >= 15; v--)
+  for (int v = 40; v >= 15 && !w->interrupted; v--)
     if (tool_find("clang", (unsigned)v, w->clang, sizeof w->clang) == v &&
-        clang_writes_spirv(w->clang))
+        clang_writes_spirv(w))
       return true;
   return false;
 }
@@ -130,6 +146,7 @@ static void tools_find(lua_State *L, Work *w, const char *name) {
   for (w->way = WAY_TRANSLATOR; w->way < WAY_NONE; w->way++) {
     if (!any && strcmp(word, way_words[w->way]) != 0) continue;
     if (find[w->way](w)) return;
+    if (w->interrupted) lua_error(L);
     if (!any)
       lze_fail_word(L, name, word, "NOT_FOUND", NULL,
                     "LZE_COMPILER is '%s', which is not there. %s", word,
@@ -246,11 +263,11 @@ static bool source_includes(const char *source) {
   return false;
 }
 
+/* `tool` is what scripts know it as, whatever its file is called. */
 static int compile_fail(lua_State *L, const char *name, const char *tool,
                         const Work *w, const char *message) {
-  const char *base = strrchr(tool, '/') != NULL ? strrchr(tool, '/') + 1
-                                                : tool;
-  return lze_fail_word(L, name, base, "COMPILE_FAILED",
+  if (w->interrupted) return lua_error(L);
+  return lze_fail_word(L, name, tool, "COMPILE_FAILED",
                        w->log.text != NULL ? w->log.text : "", "%s", message);
 }
 
@@ -289,9 +306,9 @@ static void compile_clang(lua_State *L, Work *w, const char *name,
   arguments_add(L, a, "-");
   arguments_add(L, a, "-o");
   arguments_add(L, a, "-");
-  unsigned char *made = tool_run(a->v, input, input_size, TOOL_SECONDS,
-                                 &bitcode_size, &w->log);
-  if (made == NULL) compile_fail(L, name, w->clang, w, broken);
+  unsigned char *made =
+      work_run(w, a->v, input, input_size, &bitcode_size, &w->log);
+  if (made == NULL) compile_fail(L, name, "clang", w, broken);
   if (w->way == WAY_CLANG) {
     w->spirv = made;
     *size = bitcode_size;
@@ -302,10 +319,10 @@ static void compile_clang(lua_State *L, Work *w, const char *name,
       w->translator, "--spirv-max-version=1.2",
       "--preserve-ocl-kernel-arg-type-metadata-through-string",
       "/proc/self/fd/0", "-o", "/proc/self/fd/1", NULL};
-  w->spirv = tool_run(translate, w->bitcode, bitcode_size, TOOL_SECONDS, size,
-                      &w->log);
+  w->spirv =
+      work_run(w, translate, w->bitcode, bitcode_size, size, &w->log);
   if (w->spirv == NULL)
-    compile_fail(L, name, w->translator, w, untranslated);
+    compile_fail(L, name, "llvm-spirv", w, untranslated);
 }
 
 /* All options as one string, " -DA=1 -I/b", for who cuts it at blanks.
@@ -419,6 +436,7 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
   const char *source = lua_tolstring(L, source_index, &source_size);
   Work *w = lua_newuserdatauv(L, sizeof *w, 0);
   memset(w, 0, sizeof *w);
+  w->L = L;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
   lua_setmetatable(L, -2);
   int top = lua_gettop(L);

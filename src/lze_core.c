@@ -49,7 +49,9 @@ static void state_new(lua_State *L) {
   lua_pushliteral(L, "an object of lze");
   lua_setfield(L, -2, "__metatable");
   lua_setmetatable(L, -2);
-  if (luaL_loadbufferx(L, "return", 6, "=lze", "t") != LUA_OK) lua_error(L);
+  static const char hooked[] = "for _ = 1, ... do end";
+  if (luaL_loadbufferx(L, hooked, sizeof hooked - 1, "=lze", "t") != LUA_OK)
+    lua_error(L);
   S->hook_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_newtable(L);
   lua_createtable(L, 0, 1);

@@ -132,8 +132,10 @@ int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
   luaL_checkstack(L, 8, NULL);
   if (call == NULL) luaL_error(L, "not enough memory");
   const char *own = NULL;
-  if (driver != NULL && driver->last_error != NULL &&
-      driver->last_error(driver->raw, &own) != ZE_RESULT_SUCCESS)
+  /* Of what is not its call, the driver's last words are of another one. */
+  bool asked = driver != NULL && driver->last_error != NULL &&
+               strncmp(call, "ze", 2) == 0;
+  if (asked && driver->last_error(driver->raw, &own) != ZE_RESULT_SUCCESS)
     own = NULL;
   /* A build log says the same and more. */
   if (own != NULL && (*own == '\0' || (log != NULL && *log != '\0')))
@@ -303,6 +305,9 @@ uint64_t lze_now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* As many instructions as a slice of a wait counts for. */
+enum { HOOK_LOOPS = 10000 };
+
 int lze_run_hook(lua_State *L) {
   lze_State *S = lze_state(L);
   /* A signal's handler sets that of the main thread, whichever runs: a
@@ -313,9 +318,15 @@ int lze_run_hook(lua_State *L) {
   if (!lua_checkstack(L, LUA_MINSTACK)) return LUA_OK;
   if (lent != NULL)
     lua_sethook(L, lent, lua_gethookmask(S->main), lua_gethookcount(S->main));
-  /* Calling a Lua function is what makes Lua run a hook of any kind. */
+  /* Calling a Lua function is what makes Lua run a hook of calls, returns or
+     lines.  For one of counts that is as good as nothing: it loops there as
+     often as the hook waits for, within bounds, as if the script had. */
+  lua_Integer loops = 0;
+  if (lua_gethookmask(L) == LUA_MASKCOUNT) loops = lua_gethookcount(L);
+  if (loops > HOOK_LOOPS) loops = HOOK_LOOPS;
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->hook_ref);
-  int status = lua_pcall(L, 0, 0, 0);
+  lua_pushinteger(L, loops);
+  int status = lua_pcall(L, 1, 0, 0);
   if (lent != NULL && lua_gethook(L) == NULL)
     lua_sethook(S->main, NULL, 0, 0);
   else if (lent != NULL)

@@ -99,29 +99,35 @@ static void case_crash(void)
   EQUAL(count_lines("runs"), 1);
 }
 
-/* What takes too long is stopped, and all that it has started. */
-static void case_hang(void)
+/* A script that starts a process, whose number it writes into a file, and then
+   waits for ever. */
+static void helper_wait(void)
 {
-  char script[8192], path[8192];
-  snprintf(script, sizeof script, "sleep 600 & echo $! >%s/child; wait",
-           directory);
+  char script[8192];
+  snprintf(script, sizeof script,
+           "sleep 600 & echo $! $$ >%s/child; wait", directory);
   helper_set(script);
-  setenv("LZE_BUILD_SECONDS", "1", 1);
-  setup s = setup_new();
-  double start = seconds();
-  refused(s, "took longer than 4 s");
-  double spent = seconds() - start;
-  check_(__FILE__, __LINE__, spent >= 4 && spent < 20, "took %.1f s", spent);
+}
+
+/* Whether both of them have been started. */
+static bool started(int pids[2])
+{
+  char path[8192];
   snprintf(path, sizeof path, "%s/child", directory);
   FILE *f = fopen(path, "r");
-  int child = 0;
-  CHECK(f != NULL && fscanf(f, "%d", &child) == 1 && child > 1);
+  if (f == NULL) return false;
+  int n = fscanf(f, "%d %d", &pids[0], &pids[1]);
   fclose(f);
-  /* Gone, or what nobody has waited for yet. */
-  char state = 'X';
-  for (int i = 0; i < 100; i++) {
-    snprintf(path, sizeof path, "/proc/%d/stat", child);
-    f = fopen(path, "r");
+  return n == 2;
+}
+
+/* Gone, or what nobody has waited for yet. */
+static void ended(int pid)
+{
+  char path[64], state = 'X';
+  for (int i = 0; i < 600; i++) {
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
     state = 'X';
     if (f != NULL) {
       if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 'X';
@@ -131,7 +137,50 @@ static void case_hang(void)
     usleep(50000);
   }
   check_(__FILE__, __LINE__, state == 'X' || state == 'Z',
-         "its child is in state %c", state);
+         "process %d is in state %c", pid, state);
+}
+
+/* What takes too long is stopped, and all that it has started. */
+static void case_hang(void)
+{
+  int pids[2] = {0, 0};
+  helper_wait();
+  setenv("LZE_BUILD_SECONDS", "1", 1);
+  setup s = setup_new();
+  double start = seconds();
+  refused(s, "took longer than 4 s");
+  double spent = seconds() - start;
+  check_(__FILE__, __LINE__, spent >= 4 && spent < 20, "took %.1f s", spent);
+  CHECK(started(pids) && pids[0] > 1);
+  ended(pids[0]);
+  ended(pids[1]);
+}
+
+/* So it is when the process that waits for it is killed. */
+static void case_orphaned(void)
+{
+  static const int signals[] = {SIGKILL, SIGTERM};
+  for (int i = 0; i < 2; i++) {
+    int pids[2] = {0, 0}, status;
+    helper_wait();
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      refused(setup_new(), "is never reached");
+      exit(1);
+    }
+    for (int n = 0; n < 600 && !started(pids); n++) usleep(50000);
+    kill(child, signals[i]);
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+    CHECK(pids[0] > 1 && pids[1] > 1);
+    if (pids[0] <= 1 || pids[1] <= 1) return;
+    ended(pids[0]);
+    ended(pids[1]);
+    shell("rm '%s/child'", directory);
+  }
+  helper_count();
+  built(setup_new());
 }
 
 /* So is what never comes to an end, after so long at work. */
@@ -246,7 +295,7 @@ static const struct {
   {"absent", case_absent},     {"off", case_off},
   {"nonsense", case_nonsense}, {"once", case_once},
   {"together", case_together}, {"uncached", case_uncached},
-  {"reaped", case_reaped},
+  {"reaped", case_reaped},     {"orphaned", case_orphaned},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
