@@ -34,11 +34,13 @@ describe("batches", function()
       local plan = g:compile {batch_bytes = 9000}
       plan:run()
       local t, u = a:read(), c:read()
+      local wrong
       for i = 1, n do
-        assert.equal(3 * i + 1, t[i])
-        assert.equal(3, u[2 * i - 1])
-        assert.equal(5, u[2 * i])
+        if t[i] ~= 3 * i + 1 or u[2 * i - 1] ~= 3 or u[2 * i] ~= 5 then
+          wrong = wrong or i
+        end
       end
+      assert.is_nil(wrong)
       local r = plan:report()
       assert.is_true(r.transient_bytes <= 9000)
       assert.is_true(#r.tasks >= 3 * (n * 16 // 4500))
