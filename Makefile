@@ -232,7 +232,7 @@ check-valgrind: all build-tests ## some specs under valgrind
 
 check-gc: check-incremental check-generational ## the suite, always collecting
 check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
-	LZE_TEST_GC=$* $(WITH) timeout 1200 $(BUSTED)
+	LZE_TEST_GC=$* $(WITH) timeout 1800 $(BUSTED)
 
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.

@@ -325,6 +325,43 @@ print(select(2, pcall(function() require "lze".buffer("int", 1) end)))]],
       print(#lze.buffer("int", 1, {device = "*"}))]],
       {env = {LZE_DEVICE = "abacus"}}))
   end)
+
+  it("is beaten by all that tells a device", function()
+    local script = [[
+      local lze = require "lze"
+      local d = lze.devices()[%d]
+      local c = lze.context(d)
+      local x = lze.buffer("float", {1, 2}, {context = c})
+      local mod = lze.load("kernels/saxpy.spv", {context = c})
+      local q = lze.queue {context = c}
+      mod.saxpy({2, queue = q}, 3, x, x)
+      print(x[1], x[2], x.device == d, q.device == d)
+      for _, made in ipairs {lze.queue(d), lze.queue("%d"),
+                             lze.queue(d, {mode = "batched"}),
+                             lze.queue(d, {context = c})} do
+        made:wait()
+        io.write(tostring(made.device == d), " ")
+      end
+      print(lze.default(c) == d)]]
+    local expected = "4.0\t8.0\ttrue\ttrue\ntrue true true true true\n"
+    assert.equal(expected, process.output(script:format(1, 0),
+      {env = {LZE_DEVICE = "abacus"}}))
+    assert.equal(expected, process.output(script:format(2, 1),
+      {env = {LZE_DEVICE = "abacus", ZOCL_ROOT_DEVICES = "2"}}))
+  end)
+
+  it("is asked where a context has several devices", function()
+    local script = [[
+      local lze = require "lze"
+      local d = lze.devices()
+      local ok, v = pcall(lze.buffer, "int", 1, {context = lze.context(d)})
+      print(ok and v.device == d[2] or v:match "^[^;]*")]]
+    local env = {ZOCL_ROOT_DEVICES = "2", LZE_DEVICE = "1"}
+    assert.equal("true\n", process.output(script, {env = env}))
+    env.LZE_DEVICE = "abacus"
+    assert.equal("LZE_DEVICE: no device matches string 'abacus'\n",
+      process.output(script, {env = env}))
+  end)
 end)
 
 describe("ONEAPI_DEVICE_SELECTOR", function()

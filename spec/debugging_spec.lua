@@ -56,6 +56,29 @@ describe("LZE_CHECK=1", function()
     assert.equal("0\n", out)
   end)
 
+  it("looks after runs of plans, and names the tasks", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local mod = lze.load "kernels/spec.spv"
+      local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+      local plan = lze.graph "g":task("y", mod.add, 4, y, 1)
+        :task("a", mod.add, 4, x, 1):task("b", mod.add, 4, x, 1):compile()
+      for _ = 1, 3 do plan:run() end
+      plan:set("b", 0, 5)
+      for _ = 1, 3 do print(pcall(plan.run, plan)) end
+      print(pcall(plan.start, plan))
+      plan:set("b", 0, 4):run()
+      mod.add(4, x, 1)
+      print(x[4], y[4])
+      plan = lze.graph "h":task("c", mod.add, 5, x, 1)
+        :call("f", function() end):compile()
+      print(pcall(plan.run, plan))]], {env = {LZE_CHECK = "1"}})
+    local one = "false\tgraph %s: memory outside a buffer was written, " ..
+      "0 bytes after its end; what writes to it: %s\n"
+    assert.equal(one:format("g", "g.a, g.b"):rep(4) .. "17\t8\n" ..
+      one:format("h", "h.c"), out)
+  end)
+
   it("refuses nil for a pointer that a kernel follows without looking",
     function()
       assert.equal(("stdin:2: kernel follow: argument 1 (x): nil, a null " ..

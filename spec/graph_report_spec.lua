@@ -91,6 +91,53 @@ describe("a plan's report", function()
     assert.matches('"g.c" %-> "g.add"', plan:dot())
   end)
 
+  it("says what copies by the host took", function()
+    local mod = lze.load "kernels/spec.spv"
+    for _, usage in ipairs {"shared", "device"} do
+      local x = lze.buffer("uint", 4, {usage = usage})
+      local y = lze.buffer("uint", 4, {usage = usage})
+      local z = lze.buffer("uint", 4, {usage = usage})
+      local source = {1, 2, 3, 4}
+      local function graph()
+        return lze.graph "g":input(x, "every", source)
+          :input(y, "first", string.pack("=I4I4I4I4", 5, 6, 7, 8))
+          :task("x", mod.add, 4, x, 1):task("y", mod.add, 4, y, 1)
+          :copy("z", z, x)
+      end
+      local xs, ys = {}, {}
+      local p = graph():output(x, "every", xs):output(y, "demand", ys)
+        :output(z):compile {profile = true}
+      local function times()
+        local t = {}
+        for i, transfer in ipairs(p:report().transfers) do
+          t[i] = transfer.ns or false
+          assert.equal(i == 5 and 0 or 16, transfer.bytes)
+        end
+        return t
+      end
+      assert.same({false, false, false, false, false}, times())
+      p:run()
+      local first = times()
+      for i = 1, 3 do
+        assert.equal("integer", math.type(first[i]))
+        assert.is_true(first[i] > 0)
+      end
+      assert.same({false, false}, {first[4], first[5]})
+      p:run():fetch(y)
+      local second = times()
+      assert.equal(first[2], second[2])
+      assert.is_true(second[4] > 0)
+      assert.is_false(second[5])
+      assert.same({{2, 3, 4, 5}, {7, 8, 9, 10}}, {xs, ys})
+      assert.matches("\ng%.input 1, every: copied before the run, 16 bytes, " ..
+        "[%d.]+ us\n", tostring(p:report()))
+      assert.matches('"ns":%d+', p:json())
+      p = graph():compile()
+      p:run()
+      assert.same({false, false}, times())
+    end
+  end)
+
   it("measures nothing unless it is told to", function()
     local x = lze.buffer("int", 4)
     local p = lze.graph "q":fill("zero \"x\"", x, 0):compile()

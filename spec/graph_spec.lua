@@ -465,6 +465,110 @@ describe("task graphs", function()
     assert.same({103, 103, 103, 103}, x:read())
   end)
 
+  it("tell of each failure, whatever was heard before", function()
+    local x, n = lze.buffer("int", 4), 0
+    local plan = lze.graph():task("add", mod.add, 4, x, 1)
+      :call("c", function() n = n + 1 error("failure " .. n, 0) end):compile()
+    local read = function() plan:start() x:read() end
+    local wait = function() plan:start() lze.wait() end
+    for _, first in ipairs {
+      function() plan:run() end, function() plan:start():wait() end, read, wait,
+      function() plan:start() return x[1] end,
+    } do
+      for _, second in ipairs {read, wait} do
+        n = 0
+        assert.same({false, "failure 1"}, {pcall(first)})
+        assert.same({false, "failure 2"}, {pcall(second)})
+        assert.is_true(lze.wait())
+      end
+    end
+  end)
+
+  -- Ever deeper in the stack, to where a read has its own slots and no more.
+  it("fail when there is no room to call back", function()
+    local x, called = lze.buffer("int", 4), 0
+    local plan = lze.graph():task("add", mod.add, 4, x, 1)
+      :call("c", function() called = called + 1 end):compile()
+    local many, codes = {}, {}
+    for i = 1, 999985 do many[i] = false end
+    for size = 999945, 999985 do
+      called = 0
+      local ev = plan:start()
+      local read = x.read
+      local function deep(...) -- luacheck: no unused args
+        return (read(x))
+      end
+      -- Lua would run finalisers there, too, and they have no room either.
+      collectgarbage "stop"
+      local ok, err = coroutine.resume(coroutine.create(function()
+        return deep(table.unpack(many, 1, size))
+      end))
+      collectgarbage "restart"
+      assert.equal(ok and 1 or 0, called)
+      if not ok and type(err) == "table" then
+        codes[err.call .. err.code] = err.message
+      end
+      pcall(ev.wait, ev)
+    end
+    assert.same({callERROR_OUT_OF_HOST_MEMORY = "not enough host memory"},
+      codes)
+    plan:run()
+    assert.is_true(lze.wait())
+  end)
+
+  it("keep their values, whatever becomes of the script's tables", function()
+    local m = lze.compile [[
+      kernel void put(global float *x, float2 v) {
+        x[get_global_id(0)] = v.x + get_local_size(0); }
+      kernel void follow(global const ulong *a) {
+        ((global float *)a[0])[get_global_id(0)] += 1; }]]
+    local x, y = lze.buffer("float", 4), lze.buffer("float", 4)
+    local v, group, uses = {10, 0}, {2}, {x}
+    local g = lze.graph():task("x", m.put, {4, group = group}, x, v)
+      :task("f", m.follow, {4, uses = uses}, lze.buffer("ulong", {x.pointer}))
+      :task("y", m.put, 4, y, {0, 0})
+      :fill("z", lze.buffer("float2", 1), v)
+    v[1], group[1], uses[1] = "junk", 3, nil
+    local plan = g:compile()
+    plan:run()
+    assert.same({13, 13, 13, 13}, x:read())
+    assert.same({"graph.x"}, plan:report().tasks[2].after)
+    local range = {4}
+    v[1] = 20
+    plan:set("x", "v", v):set("x", 0, range):set("f", 0, 4)
+    v[1], range[1] = 30, 0
+    plan:set("y", "v", v)
+    v[1] = 40
+    plan:set("y", 0, 2)
+    plan:run()
+    assert.same({23, 23, 23, 23}, x:read())
+    assert.is_true(y[1] >= 31 and y[1] < 40)
+    assert.same({"graph.x"}, plan:report().tasks[2].after)
+  end)
+
+  it("are closed, which plans do not mind", function()
+    local x = lze.buffer("int", 4)
+    local g = lze.graph "inner":task("add", mod.add, 4, x, 1)
+    local outer = lze.graph "outer":task("in", g)
+    local function compiled()
+      local closed <close> = g
+      return closed:compile()
+    end
+    local plan = compiled()
+    g:close()
+    assert.equal("graph inner (closed)", tostring(g))
+    assert.matches("'compile' on bad self %(the graph is closed%)",
+      expect.misuse(function() g:compile() end))
+    assert.matches("'task' on bad self %(the graph is closed%)",
+      expect.misuse(function() g:task("add", mod.add, 4, x, 1) end))
+    assert.matches("field 'name': the graph is closed",
+      expect.misuse(function() return g.name end))
+    assert.matches("graph inner: the graph is closed",
+      expect.misuse(function() outer:compile() end))
+    plan:run()
+    assert.equal(1, x[4])
+  end)
+
   it("find a string that does not fit when it is recorded", function()
     local x = lze.buffer("int", 2)
     for _, source in ipairs {"abc", ("abcd"):rep(3)} do

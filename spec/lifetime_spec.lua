@@ -403,6 +403,21 @@ describe("the collector", function()
       for name, call in pairs {
         launch = function(o) o.m.add:launch({18, queue = o.q}, o.x, 1) end,
         copy = function(o) o.q:copy(o.y, o.x) end,
+        box = function(o)
+          o.y:copy_box(o.x, {size = {2, 3}, src = {2, 1}, dst = {1, 2},
+                             src_width = 6, dst_width = 4})
+        end,
+        far_box = function(o)
+          o.z:copy_box(o.x, {size = {2, 3}, src_width = 6})
+          o.y:copy_box(o.z, {size = {4}})
+        end,
+        far_copy = function(o)
+          o.z:copy(o.x)
+          o.q:copy(o.y, o.z)
+        end,
+        inside = function(o) o.x:copy(o.x, 1, 8, 2) end,
+        queue_inside = function(o) o.q:copy(o.x, o.x, 1, 8, 2) end,
+        fetch = function(o) o.p:fetch(o.y) end,
         string = function(o) o.x:string() end,
         write = function(o) o.x:write {1, 2, 3} end,
         view = function(o) o.x:view(2, 5):fill(1) end,
@@ -418,18 +433,87 @@ describe("the collector", function()
             :output(o.y, "every"):compile({profile = true}):run()
         end,
       } do
-        for _, victim in ipairs {"x", "m", "c"} do
+        for _, victim in ipairs {"x", "y", "m", "q", "c"} do
           closes = closes + close_in(name .. " " .. victim, function()
             local o = {c = lze.context(lze.device())}
             local options = {context = o.c}
             o.m, o.q = lze.module(spirv, options), lze.queue(options)
             o.x = lze.buffer("int", 18, {context = o.c, usage = "device"})
-            o.y = lze.buffer("int", 18, options)
+            o.y, o.z = lze.buffer("int", 18, options), lze.buffer("int", 18)
+            if name == "fetch" then
+              o.p = lze.graph():copy("c", o.y, o.x)
+                :output(o.y, "demand", {}):compile():run()
+            end
             return function() call(o) end, o[victim]
           end)
         end
       end
-      print(closes > 150)]])
+      print(closes > 150)]], {seconds = 300})
+    assert.equal("true\n", out)
+  end)
+
+  it("may change the default anywhere in a call", function()
+    local out = process.output(closing .. [[
+      local native = assert(package.loadlib(
+        os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
+      local dev, spirv = lze.device(), mod:spirv()
+      local base, context = lze.queue(), native.context(dev.driver.handle)
+      local box = {size = {2, 3}, src_width = 6, dst_width = 4}
+      -- What is the default's alone, until a finaliser sets another.
+      local defaults = {
+        queue = function() lze.default(lze.queue()) end,
+        context = function() lze.default(lze.context(dev)) end,
+        device = function()
+          lze.default(lze.wrap {device = dev, context = context})
+        end,
+      }
+      local changes = 0
+      for name, call in pairs {
+        launch = function(o) o.k:launch({18, after = {}}, o.x, 1) end,
+        call = function(o) o.k({18, after = {}, uses = {o.y}}, o.x, 1) end,
+        nothing = function(o) o.k({0, after = {}}, o.x, 1) end,
+        fill = function(o) o.y:fill(1) end,
+        copy = function(o) o.y:copy(o.x) end,
+        inside = function(o) o.y:copy(o.y, 1, 8, 2) end,
+        box = function(o) o.y:copy_box(o.x, box) end,
+        string = function(o) return o.y:string() end,
+        write = function(o)
+          o.y:write {1, 2, 3}
+          o.y:write(o.x)
+        end,
+        scratch = function()
+          local g = lze.graph()
+          g:fill("f", g:buffer("int", 4), 1)
+        end,
+        compile = function() lze.graph():compile() end,
+        compile_for = function(o) lze.graph():compile {device = o.d} end,
+        run = function(o)
+          lze.graph():task("t", o.k, 18, o.x, 1):fill("f", o.y, 1):compile()
+            :run()
+        end,
+        buffer = function() lze.buffer("int", {1, 2, 3}):close() end,
+        some = function(o) lze.buffer("int", 2, {device = o.d}):close() end,
+        queue = function() lze.queue {order = "out"} end,
+        module = function() lze.module(spirv) end,
+        device = function() return lze.device().queue.device.context end,
+        context = function() return lze.context().handle end,
+        default = function() lze.default() end,
+      } do
+        for kind, set in pairs(defaults) do
+          changes = changes + close_in(name .. " " .. kind, function()
+            lze.default(base)
+            local o = {k = mod.add, d = dev, x = lze.buffer("int", 18)}
+            o.y = lze.buffer("int", 18, {usage = "device"})
+            set()
+            return function() call(o) end,
+              {close = function() lze.default(base) end}
+          end)
+          lze.default(base)
+        end
+      end
+      print(changes > 150)
+      bytes()
+      native.context_destroy(context)]], {seconds = 300})
     assert.equal("true\n", out)
   end)
 

@@ -20,9 +20,7 @@ bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn) {
     for (int side = 0; side < 2; side++) {
       const lze_Access *from = side == 0 ? &p->swaps[i].a : &p->swaps[i].b;
       const lze_Access *to = side == 0 ? &p->swaps[i].b : &p->swaps[i].a;
-      if (a->storage != from->storage || a->first >= from->last ||
-          a->last <= from->first)
-        continue;
+      if (!lze_access_meets(a, from)) continue;
       *torn = a->first < from->first || a->last > from->last;
       a->storage = to->storage;
       a->first = a->first - from->first + to->first;
@@ -32,22 +30,52 @@ bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn) {
   return false;
 }
 
-/* Add to the map at `real` what the value at the top of the stack is replaced
-   by when places are changed. */
-static void swap_value(lua_State *L, const lze_Plan *p, int real) {
-  const lze_Buffer *b = lze_test_buffer(L, -1);
-  if (b == NULL || !lze_buffer_is_open(b)) return;
+const char lze_swap_problem[] = "it uses more than the buffer that is swapped";
+
+bool lze_swap_tears(const lze_Plan *p, const lze_Access *all, uint32_t count) {
+  bool torn = false;
+  for (uint32_t a = 0; a < count && !torn; a++) {
+    lze_Access moved = all[a];
+    lze_swap_access(p, &moved, &torn);
+  }
+  return torn;
+}
+
+/* Push what the value at stack index `value` is replaced by when places are
+   changed, which the map at `real` may have already; where it stays, nothing is
+   pushed, and that is false. [-0, +0|1] */
+static bool swap_push(lua_State *L, const lze_Plan *p, int value, int real) {
+  lua_pushvalue(L, value);
+  if (lua_rawget(L, real) != LUA_TNIL) return true;
+  lua_pop(L, 1);
+  const lze_Buffer *b = lze_test_buffer(L, value);
+  if (b == NULL || !lze_buffer_is_open(b)) return false;
   lze_Access span = lze_buffer_span(b);
   bool torn = false;
-  if (!lze_swap_access(p, &span, &torn) || torn) return;
+  if (!lze_swap_access(p, &span, &torn) || torn) return false;
+  lze_push_storage_window(L, span.storage, span.first, b->type, b->count);
+  return true;
+}
+
+/* Add that of the value at the top of the stack to the map. */
+static void swap_value(lua_State *L, const lze_Plan *p, int real) {
   int value = lua_gettop(L);
+  if (!swap_push(L, p, value, real)) return;
   lua_pushvalue(L, value);
-  if (lua_rawget(L, real) == LUA_TNIL) {
-    lua_pushvalue(L, value);
-    lze_push_storage_window(L, span.storage, span.first, b->type, b->count);
-    lua_rawset(L, real);
-  }
-  lua_settop(L, value);
+  lua_insert(L, -2);
+  lua_rawset(L, real);
+}
+
+void lze_plan_role(lua_State *L, const lze_Plan *p, int table, int index,
+                   uint32_t parity) {
+  int top = lua_gettop(L);
+  index = lua_absindex(L, index);
+  lze_getoption(L, table, "real");
+  lua_rawgeti(L, -1, 2);
+  if (parity == 0 || !swap_push(L, p, index, top + 2))
+    lua_pushvalue(L, index);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
 }
 
 /* Fill the map for runs in which places are changed. The swapped buffers

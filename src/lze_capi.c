@@ -88,7 +88,7 @@ static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
 
 /* The device at 2, the default one for nil, and its context. */
 static lze_Context *body_place(lua_State *L, const lze_DeviceInfo **device) {
-  *device = lua_isnil(L, 2) ? lze_default_device(L)
+  *device = lua_isnil(L, 2) ? lze_push_default_device(L)
                             : lze_device_at(L, 2, "device");
   lze_Context *c = lze_push_device_context(L, *device);
   *device = lze_device_in(L, c, *device);
@@ -135,7 +135,7 @@ static int api_close(lua_State *L, lze_ErrorInfo *e) {
 static int push_device_body(lua_State *L) {
   const char *selector = lua_touserdata(L, 1);
   if (selector == NULL) {
-    lze_push_device(L, lze_default_device(L));
+    lze_push_default_device(L);
   } else {
     lua_pushstring(L, selector);
     lze_push_device(L, lze_device_at(L, -1, "selector"));

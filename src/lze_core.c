@@ -259,8 +259,7 @@ typedef struct ContextBox {
 
 /* The box comes first: making it may run finalisers, which may close any
    context that nothing owns. */
-lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get,
-                              const void *of) {
+lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get, void *of) {
   lze_Context *context = get(L, of);
   if (cache_get(L, context)) {
     const ContextBox *cached = lze_test_box(L, -1, lze_context_kind);
@@ -275,13 +274,13 @@ lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get,
   return context;
 }
 
-static lze_Context *context_of_device(lua_State *L, const void *info) {
-  return lze_device_context(L, info);
+static lze_Context *context_of_device(lua_State *L, void *info) {
+  return lze_device_context(L, *(const lze_DeviceInfo **)info);
 }
 
 lze_Context *lze_push_device_context(lua_State *L,
                                      const lze_DeviceInfo *info) {
-  return lze_push_context(L, context_of_device, info);
+  return lze_push_context(L, context_of_device, &info);
 }
 
 static lze_Context *context_check(lua_State *L, int arg) {
@@ -423,13 +422,28 @@ typedef struct DeviceBox {
   lze_Context *context;         /* whose the device is, owned; or NULL */
 } DeviceBox;
 
-void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
-  if (cache_get(L, info)) return;
+/* The userdata of the device that the one at 1 points at. */
+static int device_box(lua_State *L) {
+  const lze_DeviceInfo *info = lua_touserdata(L, 1);
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info;
   b->context = info->context;
   if (b->context != NULL) lze_own(&b->context->o);
   cache_set(L, info);
+  return 1;
+}
+
+/* A lent context must not go, with its devices, where making the box runs a
+   finaliser that drops what kept it. */
+void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
+  if (cache_get(L, info)) return;
+  lze_Context *c = info->context;
+  lua_pushcfunction(L, device_box);
+  lua_pushlightuserdata(L, (void *)info);
+  if (c != NULL) lze_own(&c->o);
+  int status = lua_pcall(L, 1, 1, 0);
+  if (c != NULL) lze_disown(&c->o);
+  if (status != LUA_OK) lua_error(L);
 }
 
 lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
@@ -819,7 +833,7 @@ static int device_none(lua_State *L, int arg, const char *where) {
 static int core_device(lua_State *L) {
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) {
-    lze_push_device(L, lze_default_device(L));
+    lze_push_default_device(L);
     return 1;
   }
   lze_select(L, 1, "selector");
@@ -848,6 +862,12 @@ const lze_DeviceInfo *lze_default_device(lua_State *L) {
   return S->device;
 }
 
+const lze_DeviceInfo *lze_push_default_device(lua_State *L) {
+  const lze_DeviceInfo *d = lze_default_device(L);
+  lze_push_device(L, d);
+  return d;
+}
+
 const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what) {
   const lze_DeviceInfo *d = lze_test_device(L, index);
@@ -864,35 +884,48 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
   return d;
 }
 
-/* The default device where a context has it, else its first. */
+/* The one device that a context has; else the default device where the context
+   has it, or its first: nobody is asked for what is told. */
 static const lze_DeviceInfo *context_device(lua_State *L,
-                                            const lze_Context *c,
-                                            const lze_DeviceInfo *standard) {
-  if (context_has(c, standard)) return standard;
-  if (c->device_count > 0) return c->only[0];
+                                            const ContextBox *b) {
+  const lze_Context *c = b->context;
   const lze_System *s = lze_system(L);
-  for (int i = 0; i < s->device_count; i++)
-    if (s->devices[i].driver == c->driver) return &s->devices[i];
+  uint32_t count = c->device_count;
+  const lze_DeviceInfo *first = count > 0 ? c->only[0] : NULL;
+  for (int i = 0; i < s->device_count && c->device_count == 0; i++)
+    if (s->devices[i].driver == c->driver && count++ == 0)
+      first = &s->devices[i];
+  if (count == 1 && first->tile_count == 0) return first;
+  const lze_DeviceInfo *standard = lze_default_device(L);
+  /* A finaliser may have closed the context. */
+  if (b->context == NULL || !context_has(b->context, standard)) return first;
   return standard;
 }
 
-void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
-                   lze_Context **context) {
-  bool asked = t != 0 && lze_getoption(L, t, "device") != LUA_TNIL;
-  *device = asked ? lze_device_at(L, -1, "option device")
-                  : lze_default_device(L);
-  /* The context comes last, so that no finaliser runs in between. */
-  if (t == 0 || lze_getoption(L, t, "context") == LUA_TNIL) {
-    *context = lze_push_device_context(L, *device);
-  } else {
-    ContextBox *b = lze_test_box(L, -1, lze_context_kind);
+void lze_opt_place(lua_State *L, int told, int t,
+                   const lze_DeviceInfo **device, lze_Context **context) {
+  const ContextBox *b = NULL;
+  if (t != 0 && lze_getoption(L, t, "context") != LUA_TNIL) {
+    b = lze_test_box(L, -1, lze_context_kind);
     if (b == NULL)
       luaL_error(L, "option context: context expected, got %s",
                  lze_describe(L, -1));
+  }
+  if (told != 0 && !lua_isnil(L, told))
+    *device = lze_device_at(L, told, "device");
+  else if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
+    *device = lze_device_at(L, -1, "option device");
+  else if (b != NULL && b->context != NULL)
+    *device = context_device(L, b);
+  else
+    *device = lze_push_default_device(L);
+  /* The context comes last, so that no finaliser runs in between. */
+  if (b == NULL) {
+    *context = lze_push_device_context(L, *device);
+  } else {
     if (b->context == NULL || b->context->o.closed)
       luaL_error(L, "option context: the context is closed");
     *context = b->context;
-    if (!asked) *device = context_device(L, b->context, *device);
     if (b->context->driver != (*device)->driver)
       luaL_error(L, "option context: it is of another driver than the device");
   }
@@ -1055,7 +1088,7 @@ static int core_type(lua_State *L) {
 static int core_context(lua_State *L) {
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) {
-    lze_push_device_context(L, lze_default_device(L));
+    lze_push_device_context(L, lze_push_default_device(L));
     return 1;
   }
   bool several = lua_istable(L, 1);
@@ -1111,15 +1144,15 @@ static int core_default(lua_State *L) {
     lze_set_default_queue(S, q);
     cache_set(L, q); /* the same object for dev.queue */
   } else if (lze_box_kind(L, 1) == lze_context_kind) {
-    const lze_DeviceInfo *standard = lze_default_device(L);
+    context_check(L, 1);
+    const lze_DeviceInfo *d = context_device(L, lua_touserdata(L, 1));
     lze_Context *c = context_check(L, 1);
-    S->device = context_device(L, c, standard)->base;
+    S->device = d->base;
     state_set_context(S, c);
   } else if (!lua_isnil(L, 1)) {
     lze_set_default_device(L, lze_device_at(L, 1, "device, queue or context"));
   }
-  const lze_DeviceInfo *d = lze_default_device(L);
-  lze_push_device(L, d);
+  const lze_DeviceInfo *d = lze_push_default_device(L);
   lze_push_cached_queue(L, lze_push_device_context(L, d), d);
   return 3;
 }

@@ -166,13 +166,18 @@ typedef struct Compiler {
   int visits;                   /* {buffer = {device = {staging, shadow, n}}} */
 } Compiler;
 
+/* Keep a message, at the top of the stack. [-1, +0] */
+static void problem_add(lua_State *L, const Compiler *c) {
+  lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+}
+
 /* Keep what is wrong with step i, the message on the top. [-1, +0] */
 static void compile_problem(lua_State *L, const Compiler *c,
                             const lze_Step *s) {
   if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
   lua_pushfstring(L, "%s %s: %s", lze_step_names[s->kind], s->name,
                   lua_tostring(L, -1));
-  lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+  problem_add(L, c);
   lua_pop(L, 1);
 }
 
@@ -248,8 +253,7 @@ static void visits_check(lua_State *L, const Compiler *c, const lze_Step *task,
     lze_Access a = lze_buffer_span(lze_test_buffer(L, visits[i].buffer));
     for (uint32_t j = 0; j < i; j++) {
       lze_Access b = lze_buffer_span(lze_test_buffer(L, visits[j].buffer));
-      if (visits[i].number == visits[j].number || a.storage != b.storage ||
-          a.first >= b.last || b.first >= a.last ||
+      if (visits[i].number == visits[j].number || !lze_access_meets(&a, &b) ||
           !(visits[i].written || visits[j].written))
         continue;
       lua_pushfstring(L, "arguments %d and %d overlap, in memory of another "
@@ -378,7 +382,7 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
     lua_pushfstring(L, "task %s: device: one of another driver than the plan's",
                     lze_getoption(L, step, "name") == LUA_TSTRING
                         ? lua_tostring(L, -1) : "?");
-    lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+    problem_add(L, c);
     lua_settop(L, step - 1);
     return;
   }
@@ -809,7 +813,46 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
   return true;
 }
 
-/* Read the swaps, and see that no step uses only a part of one. */
+/* Add a swap, which graphs in one another may both ask for.  False where
+   something of it changes places with something else. */
+static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
+  struct lze_Swap s = {lze_buffer_span(a), lze_buffer_span(b)};
+  lze_Access there = s.a, back = s.b;
+  bool torn = false, known = lze_swap_access(p, &there, &torn);
+  if (lze_swap_access(p, &back, &torn) || known)
+    return known && !torn && there.storage == s.b.storage &&
+           there.first == s.b.first;
+  lze_own(&s.a.storage->o);
+  lze_own(&s.b.storage->o);
+  p->swaps[p->swap_count++] = s;
+  return true;
+}
+
+/* See that what goes between the host and buffers tears no swap; in the first
+   run nothing has changed places yet. */
+static void promises_check(lua_State *L, const Compiler *c, const char *key) {
+  int top = lua_gettop(L);
+  lze_getoption(L, c->table, key);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    for (int v = 1; v <= 4; v++) lua_rawgeti(L, top + 2, v);
+    const lze_Buffer *b = lze_test_buffer(L, top + 3);
+    if (!lua_isnil(L, top + 5) && lze_buffer_is_open(b) &&
+        strcmp(lua_tostring(L, top + 4), "first") != 0) {
+      lze_Access span = lze_buffer_span(b);
+      if (lze_swap_tears(c->p, &span, 1)) {
+        lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6),
+                        lze_swap_problem);
+        problem_add(L, c);
+      }
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
+/* Read the swaps, and see that nothing uses only a part of one. */
 static void compile_swaps(lua_State *L, const Compiler *c) {
   lze_Plan *p = c->p;
   int top = lua_gettop(L);
@@ -826,25 +869,26 @@ static void compile_swaps(lua_State *L, const Compiler *c) {
     lua_rawgeti(L, -1, 1);
     lua_rawgeti(L, -2, 2);
     const lze_Buffer *a = lze_test_buffer(L, -2), *b = lze_test_buffer(L, -1);
-    if (!lze_buffer_is_open(a) || !lze_buffer_is_open(b)) {
-      lua_pushliteral(L, "swap: a buffer is closed");
-      lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
-    } else {
-      p->swaps[p->swap_count].a = lze_buffer_span(a);
-      p->swaps[p->swap_count++].b = lze_buffer_span(b);
+    const char *problem =
+        !lze_buffer_is_open(a) || !lze_buffer_is_open(b)
+            ? "swap: a buffer is closed"
+        : !swap_add(p, a, b) ? "swap: a buffer changes places with two others"
+                             : NULL;
+    if (problem != NULL) {
+      lua_pushstring(L, problem);
+      problem_add(L, c);
     }
     lua_settop(L, top + 1);
   }
   p->parities = 2;
-  for (uint32_t i = 0; i < p->count; i++)
-    for (uint32_t a = 0; a < p->nodes[i].access_count; a++) {
-      lze_Access moved = p->nodes[i].accesses[a];
-      bool torn = false;
-      lze_swap_access(p, &moved, &torn);
-      if (!torn) continue;
-      lua_pushliteral(L, "it uses more than the buffer that is swapped");
-      compile_problem(L, c, &p->steps[i]);
-    }
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *node = &p->nodes[i];
+    if (!lze_swap_tears(p, node->accesses, node->access_count)) continue;
+    lua_pushstring(L, lze_swap_problem);
+    compile_problem(L, c, &p->steps[i]);
+  }
+  promises_check(L, c, "inputs");
+  promises_check(L, c, "outputs");
   lua_settop(L, top);
 }
 

@@ -682,17 +682,19 @@ ze_event_handle_t lze_check_signal(lua_State *L, int index,
 
 /* --- completion --------------------------------------------------------- */
 
-/* Keep a failure where the next wait will find it, if none is there. */
-static void failure_keep(lze_Command **slot, lze_Command *c) {
-  if (*slot != NULL) return;
-  *slot = c;
-  lze_command_own(c);
-}
-
 void lze_failure_drop(lze_Command **slot) {
   lze_Command *c = *slot;
   *slot = NULL;
   if (c != NULL) lze_command_disown(c);
+}
+
+/* Keep a failure where the next wait will find it, unless there is one that
+   nobody has heard of. */
+static void failure_keep(lze_Command **slot, lze_Command *c) {
+  if (*slot != NULL && !(*slot)->raised) return;
+  lze_failure_drop(slot);
+  *slot = c;
+  lze_command_own(c);
 }
 
 /* Raise the failure of a command that the caller owns, giving up that
@@ -982,18 +984,27 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
   return false;
 }
 
-void lze_queue_ready(lua_State *L, lze_Queue *q) {
-  bool closed = false;
-  while (!closed && q->in_flight >= MAX_IN_FLIGHT) {
-    lze_Command *c = q->head;
-    queue_hold(q);
-    lze_command_own(c);
-    int done = command_await(L, c, UINT64_MAX);
-    closed = q->o.closed;
-    lze_command_disown(c);
-    queue_release(q); /* from here on it may be gone */
-    if (done == -1) lua_error(L);
-  }
+bool lze_queue_delays(lze_Queue *q, const lze_Copy *copy) {
+  /* What has to wait for the newest waits for all of them anyway. */
+  while (q->tail != NULL &&
+         storage_conflict(copy->to, copy->to_offset,
+                          copy->to_offset + copy->bytes, true) != q->tail &&
+         storage_conflict(copy->from, copy->from_offset,
+                          copy->from_offset + copy->bytes, false) != q->tail)
+    if (!lze_command_poll(q->tail)) return true;
+  return false;
+}
+
+bool lze_queue_ready(lua_State *L, lze_Queue *q) {
+  if (q->in_flight < MAX_IN_FLIGHT) return true;
+  lze_Command *c = q->head;
+  queue_hold(q);
+  lze_command_own(c);
+  int done = command_await(L, c, UINT64_MAX);
+  lze_command_disown(c);
+  queue_release(q); /* from here on it may be gone */
+  if (done == -1) lua_error(L);
+  return false;
 }
 
 void lze_queue_submitted(lze_Queue *q, const lze_Outcome *out) {

@@ -206,9 +206,12 @@ static int field_scratch_bytes(lua_State *L) {
 
 /* --- graphs ------------------------------------------------------------- */
 
+/* A graph's user value is its table or, once it is closed, its name. */
 void lze_push_graph_table(lua_State *L, int arg) {
   lze_check_box(L, arg, lze_graph_kind);
-  lua_getiuservalue(L, arg, 1);
+  if (lua_getiuservalue(L, arg, 1) == LUA_TTABLE) return;
+  if (arg > 0) lze_closed(L, arg, "graph");
+  luaL_error(L, "graph %s: the graph is closed", lua_tostring(L, -1));
 }
 
 static const char *graph_name(lua_State *L, int table) {
@@ -330,8 +333,23 @@ static void entry_add(lua_State *L, int table, lze_StepKind kind) {
   table_append(L, table, "entries");
 }
 
+void lze_copy_value(lua_State *L, int arg, int depth) {
+  if (!lua_istable(L, arg)) return;
+  luaL_checkstack(L, 5, NULL);
+  lua_createtable(L, (int)lua_rawlen(L, arg), 0);
+  int own = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, arg); lua_settop(L, own + 1)) {
+    if (depth > 1) lze_copy_value(L, own + 2, depth - 1);
+    lua_pushvalue(L, own + 1);
+    lua_insert(L, own + 2);
+    lua_rawset(L, own);
+  }
+  lua_replace(L, arg);
+}
+
 /* [-0, +1] a table of the values from stack index 3 to `last`. */
 static void entry_push(lua_State *L, int last) {
+  for (int i = 3; i <= last; i++) lze_copy_value(L, i, 2);
   lua_createtable(L, last - 2, 5);
   for (int i = 3; i <= last; i++) {
     lua_pushvalue(L, i);
@@ -486,16 +504,21 @@ static int graph_task(lua_State *L) {
   if (last < 4)
     luaL_error(L, "graph %s: task %s: %s: no global size",
                graph_name(L, table), name, k->name);
+  lze_Context *context =
+      lze_push_context(L, lze_context_of_kernel, (void *)(intptr_t)3);
+  const lze_DeviceInfo *device = k->module->device;
   entry_push(L, last);
   if (lua_istable(L, 4)) task_options(L, table, lua_gettop(L), name, k);
-  entry_check(L, table, LZE_STEP_TASK, name, k->o.context, k->module->device);
+  entry_check(L, table, LZE_STEP_TASK, name, context, device);
   entry_add(L, table, LZE_STEP_TASK);
   lua_settop(L, 1);
   return 1;
 }
 
-/* The context and device of the first of two values that is a buffer. */
-static lze_Context *values_place(lua_State *L, const lze_DeviceInfo **device) {
+/* The context of the first of two values that is a buffer, else the default
+   one, for lze_push_context; the device goes to where `of` points. */
+static lze_Context *values_place(lua_State *L, void *of) {
+  const lze_DeviceInfo **device = of;
   for (int i = 3; i <= 4; i++) {
     const lze_Buffer *b = lze_test_buffer(L, i);
     if (b == NULL || !lze_buffer_is_open(b)) continue;
@@ -511,7 +534,7 @@ static int graph_move(lua_State *L, lze_StepKind kind, int last) {
   const char *name = entry_name(L, kind);
   int table = lua_gettop(L);
   const lze_DeviceInfo *device;
-  lze_Context *context = values_place(L, &device);
+  lze_Context *context = lze_push_context(L, values_place, &device);
   entry_push(L, last);
   entry_check(L, table, kind, name, context, device);
   entry_add(L, table, kind);
@@ -637,9 +660,8 @@ static int graph_call(lua_State *L) {
 
 /* Whether two windows share bytes. */
 static bool windows_overlap(const lze_Buffer *a, const lze_Buffer *b) {
-  size_t a_last = a->offset + (size_t)a->count * a->type->bytes;
-  size_t b_last = b->offset + (size_t)b->count * b->type->bytes;
-  return a->storage == b->storage && a->offset < b_last && b->offset < a_last;
+  lze_Access x = lze_buffer_span(a), y = lze_buffer_span(b);
+  return lze_access_meets(&x, &y);
 }
 
 /* g:swap(a, b) -> g: after each run the two change places in all tasks. */
@@ -695,8 +717,22 @@ static int graph_buffer(lua_State *L) {
   return 1;
 }
 
+/* g:close(): forget what was recorded.  Plans of it stay. */
+static int graph_close(lua_State *L) {
+  lze_check_box(L, 1, lze_graph_kind);
+  if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE) {
+    lze_getoption(L, -1, "name");
+    lua_setiuservalue(L, 1, 1);
+  }
+  return 0;
+}
+
 static int graph_tostring(lua_State *L) {
-  lze_push_graph_table(L, 1);
+  lze_check_box(L, 1, lze_graph_kind);
+  if (lua_getiuservalue(L, 1, 1) != LUA_TTABLE) {
+    lua_pushfstring(L, "graph %s (closed)", lua_tostring(L, -1));
+    return 1;
+  }
   lze_getoption(L, -1, "entries");
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   lua_pop(L, 1);
@@ -720,9 +756,11 @@ static const luaL_Reg graph_methods[] = {{"input", graph_input},
                                          {"output", graph_output},
                                          {"buffer", graph_buffer},
                                          {"compile", lze_plan_compile},
+                                         {"close", graph_close},
                                          {NULL, NULL}};
 
-static const luaL_Reg graph_metamethods[] = {{"__tostring", graph_tostring},
+static const luaL_Reg graph_metamethods[] = {{"__close", graph_close},
+                                             {"__tostring", graph_tostring},
                                              {NULL, NULL}};
 
 static const lze_Field graph_fields[] = {{"name", field_graph_name},

@@ -178,11 +178,11 @@ int lze_push_arrival(lua_State *L, int arg, int options) {
   const lze_System *system = lze_system(L);
   i.device = device_find(system->devices, system->device_count, p.uuid);
   if (told) {
-    lze_opt_place(L, options, &i.device, &i.context);
+    lze_opt_place(L, 0, options, &i.device, &i.context);
   } else if (i.device != NULL) {
     i.context = lze_push_device_context(L, i.device);
   } else {
-    lze_opt_place(L, 0, &i.device, &i.context);
+    lze_opt_place(L, 0, 0, &i.device, &i.context);
   }
   if (i.context->o.closed) luaL_error(L, "the context is closed");
   lze_Outcome out;

@@ -827,15 +827,14 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
    buffers it was given, from stack index `first` on, has been overwritten. */
 static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
                                 int uses) {
-  ptrdiff_t where;
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Buffer *b = lze_test_buffer(L, first + (int)i);
-    if (b != NULL && lze_buffer_is_open(b) &&
-        lze_storage_damaged(b->storage, &where))
-      luaL_error(L, "%s: argument %s: memory outside the buffer was written, "
-                    "%I bytes %s", k->name, argument_name(L, k, i),
-                 (LUAI_UACINT)(where < 0 ? -where : where),
-                 where < 0 ? "before its start" : "after its end");
+    if (b == NULL || !lze_buffer_is_open(b) ||
+        !lze_storage_damaged(L, b->storage))
+      continue;
+    const char *where = lua_tostring(L, -1);
+    luaL_error(L, "%s: argument %s: memory outside the buffer was written, %s",
+               k->name, argument_name(L, k, i), where);
   }
   bool one = uses != 0 && lze_test_buffer(L, uses) != NULL;
   lua_Integer n = uses == 0 ? 0 : one ? 1 : (lua_Integer)lua_rawlen(L, uses);
@@ -845,7 +844,7 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
     const lze_Buffer *b = lze_test_buffer(L, -1);
     lua_pop(L, 1);
     if (b != NULL && lze_buffer_is_open(b) &&
-        lze_storage_damaged(b->storage, &where))
+        lze_storage_damaged(L, b->storage))
       luaL_error(L, "%s: uses: memory outside buffer %d was written", k->name,
                  (int)i);
   }
@@ -903,6 +902,22 @@ static void launch_nothing(lua_State *L, lze_Kernel *k, const Launch *l,
   lze_command_own(c);
 }
 
+/* The queue for a launch of k, which must be open: `given`, or the default one
+   where that is NULL.  Waits until it can take one more command, after which
+   nothing of Lua's has run. */
+static lze_Queue *launch_queue(lua_State *L, const lze_Kernel *k,
+                               lze_Queue *given) {
+  lze_Queue *q;
+  do {
+    if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+    q = given != NULL
+            ? given
+            : lze_default_queue(L, k->o.context, k->module->device);
+    if (q->o.closed) luaL_error(L, "%s: the queue is closed", k->name);
+  } while (!lze_queue_ready(L, q));
+  return q;
+}
+
 /* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
    at stack index `range`, `count` arguments follow; `q` is NULL for the
    default queue; an event is at `event`, or 0. */
@@ -912,19 +927,15 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   Launch l = {.policy = k->o.context->state->policy, .queue = q};
   launch_read(L, k, range, &l);
-  if (l.queue == NULL)
-    l.queue = lze_default_queue(L, k->o.context, k->module->device);
-  lze_queue_ready(L, l.queue);
-  if (l.after != 0) lua_pushfstring(L, "%s: after", k->name);
-  /* A hook or a finaliser may have run: from here on nothing of Lua's does. */
-  if (k->o.closed) luaL_error(L, "%s is closed", k->name);
-  if (l.queue->o.closed) luaL_error(L, "%s: the queue is closed", k->name);
-  if (l.after != 0) lze_check_after(L, l.after, l.queue, lua_tostring(L, -1));
+  /* What errors begin with: making it may run a finaliser. */
+  const char *after = NULL, *signals = NULL;
+  if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
+  if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
+  l.queue = launch_queue(L, k, l.queue);
+  /* From here on nothing of Lua's runs. */
+  if (l.after != 0) lze_check_after(L, l.after, l.queue, after);
   ze_event_handle_t signal = NULL;
-  if (l.signal != 0) {
-    lua_pushfstring(L, "%s: signal", k->name);
-    signal = lze_check_signal(L, l.signal, l.queue, lua_tostring(L, -1));
-  }
+  if (l.signal != 0) signal = lze_check_signal(L, l.signal, l.queue, signals);
   const lze_GroupChoice *choice = launch_check(L, k, &l, range + 1, count);
   if (l.empty && signal != NULL) {
     launch_nothing(L, k, &l, signal, event);
@@ -982,6 +993,12 @@ static void kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
 lze_Kernel *lze_test_kernel(lua_State *L, int index) {
   const KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
   return b != NULL ? b->kernel : NULL;
+}
+
+lze_Context *lze_context_of_kernel(lua_State *L, void *index) {
+  const lze_Kernel *k = lze_test_kernel(L, (int)(intptr_t)index);
+  if (k == NULL || k->o.closed) luaL_error(L, "the kernel is closed");
+  return k->o.context;
 }
 
 static void task_use(const lze_Buffer *b, int argument, spirv_access access,

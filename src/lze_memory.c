@@ -105,17 +105,17 @@ static void buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
 
 /* Append a copy to a queue and return its command. */
 static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
-                                bool timed, lze_Storage *to, size_t to_offset,
-                                lze_Storage *from, size_t from_offset,
-                                size_t bytes) {
+                                bool timed, const lze_Copy *copy) {
   lze_Command *c = lze_begin(L, q, name, timed, NULL);
-  lze_command_use(L, c, to, to_offset, to_offset + bytes, true);
-  lze_command_use(L, c, from, from_offset, from_offset + bytes, false);
+  lze_command_use(L, c, copy->to, copy->to_offset,
+                  copy->to_offset + copy->bytes, true);
+  lze_command_use(L, c, copy->from, copy->from_offset,
+                  copy->from_offset + copy->bytes, false);
   lze_command_order(L, c);
   ze_result_t r = ZE(zeCommandListAppendMemoryCopy, q->list,
-                     to->pointer + to_offset, from->pointer + from_offset,
-                     bytes, lze_command_event(c), c->wait_count,
-                     c->wait_handles);
+                     copy->to->pointer + copy->to_offset,
+                     copy->from->pointer + copy->from_offset, copy->bytes,
+                     lze_command_event(c), c->wait_count, c->wait_handles);
   if (r != ZE_RESULT_SUCCESS) {
     lze_abort(c);
     lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryCopy",
@@ -125,16 +125,14 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
   return c;
 }
 
-static lze_Context *context_of_buffer(lua_State *L, const void *arg) {
+static lze_Context *context_of_buffer(lua_State *L, void *arg) {
   return lze_check_buffer(L, (int)(intptr_t)arg)->storage->o.context;
 }
 
-/* A buffer of bytes beside the open buffer at `arg`, which making it may run a
-   finaliser to close. [-0, +2] the context of both, and the new buffer. */
-static lze_Buffer *buffer_push_beside(lua_State *L, int arg, lze_Usage usage,
-                                      size_t bytes) {
+lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
+                            size_t bytes) {
   lze_Context *context =
-      lze_push_context(L, context_of_buffer, (const void *)(intptr_t)arg);
+      lze_push_context(L, context_of_buffer, (void *)(intptr_t)arg);
   const lze_DeviceInfo *device = lze_check_buffer(L, arg)->storage->device;
   lze_Buffer *b =
       lze_push_buffer(L, context, device, usage, lze_type_of(LZE_U8, 1), bytes);
@@ -147,21 +145,22 @@ static lze_Buffer *buffer_push_beside(lua_State *L, int arg, lze_Usage usage,
 static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
                         size_t offset, char *host, size_t bytes, bool write) {
   size_t piece = bytes < STAGING_BYTES ? bytes : STAGING_BYTES;
-  const lze_Buffer *staging = buffer_push_beside(L, arg, LZE_HOST, piece);
+  const lze_Buffer *staging = lze_push_beside(L, arg, LZE_HOST, piece);
   lze_Storage *s = b->storage;
   for (size_t done = 0; done < bytes; done += piece) {
     if (!lze_buffer_is_open(b))
       luaL_argerror(L, arg, "the buffer was closed during the wait");
     if (piece > bytes - done) piece = bytes - done;
     lze_Storage *st = staging->storage;
+    lze_Copy copy = {.to = st, .from = s, .from_offset = offset + done,
+                     .bytes = piece};
     if (write) {
       memcpy(st->pointer, host + done, piece);
-      copy_append(L, buffer_queue(L, b), "write", false, s, offset + done, st,
-                  0, piece);
-    } else {
-      copy_append(L, buffer_queue(L, b), "read", false, st, 0, s,
-                  offset + done, piece);
+      copy = (lze_Copy){.to = s, .to_offset = offset + done, .from = st,
+                        .bytes = piece};
     }
+    copy_append(L, lze_transfer_queue(L, s->device, &copy),
+                write ? "write" : "read", false, &copy);
     lze_storage_wait(L, st, 0, piece, true);
     if (!lze_buffer_is_open(staging))
       luaL_argerror(L, arg, "the buffer was closed during the wait");
@@ -351,7 +350,7 @@ static int buffer_write(lua_State *L) {
     lze_check_buffer(L, 2);
     if (src->count > room) buffer_too_many(L, b, 2, src->count, at);
     lze_Command *c =
-        buffer_copy_elements(L, buffer_queue(L, b), false, 1, b, 2, src, 0,
+        buffer_copy_elements(L, NULL, false, 1, b, 2, src, 0,
                              (size_t)src->count, at);
     if (c != NULL) lze_command_wait(L, c, UINT64_MAX);
   } else if (lua_istable(L, 2)) {
@@ -419,17 +418,22 @@ static lze_Queue *buffer_queue_at(lua_State *L, int arg) {
                  : buffer_queue(L, lze_check_buffer(L, arg));
 }
 
+lze_Queue *lze_buffer_queue(lua_State *L, int arg) {
+  lze_Queue *q;
+  do q = buffer_queue_at(L, arg);
+  while (!lze_queue_ready(L, q));
+  return q;
+}
+
 /* Check x, v, i, j from stack index `arg` on and fill on the default queue,
    or on the one at 1 if `arg` is 2. */
 static lze_Command *buffer_fill_on(lua_State *L, int arg) {
-  lze_Buffer *b = lze_check_buffer(L, arg);
-  lze_Queue *q = buffer_queue_at(L, arg);
-  if (q->o.context != b->storage->o.context)
-    luaL_argerror(L, arg, "a buffer of another context than the queue");
-  lze_queue_ready(L, q);
-  q = buffer_queue_at(L, arg); /* a hook may have run */
+  lze_check_buffer(L, arg);
+  lze_Queue *q = lze_buffer_queue(L, arg);
   lze_Fill f;
   lze_fill_check(L, arg, &f);
+  if (q->o.context != f.to->o.context)
+    luaL_argerror(L, arg, "a buffer of another context than the queue");
   return fill_append(L, q, arg > 1, &f);
 }
 
@@ -482,16 +486,21 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s) {
   return s->usage == LZE_HOST || lze_device_peers(device, s->device);
 }
 
-/* The queue, or the default one of the storage's device if that is needed. */
-static lze_Queue *queue_reaching(lua_State *L, lze_Queue *q,
-                                 const lze_Storage *s) {
-  return lze_device_reaches(q->device, s)
-             ? q
-             : lze_default_queue(L, s->o.context, s->device);
+/* Append a copy to the queue, or the default one of the storage's device if
+   that is needed; for a caller that waits for it, q is NULL. */
+static lze_Command *copy_append_near(lua_State *L, lze_Queue *q, bool timed,
+                                     const lze_Storage *s,
+                                     const lze_Copy *copy) {
+  if (q == NULL)
+    q = lze_transfer_queue(L, s->device, copy);
+  else if (!lze_device_reaches(q->device, s))
+    q = lze_default_queue(L, s->o.context, s->device);
+  return copy_append(L, q, "copy", timed, copy);
 }
 
-/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q. Returns
-   the last command, or NULL when there is nothing to copy. */
+/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which is
+   that of `dst_arg` (buffer_queue_at); NULL for a caller that waits for it.
+   Returns the last command, or NULL when there is nothing to copy. */
 static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
                                          bool timed, int dst_arg,
                                          lze_Buffer *dst, int src_arg,
@@ -503,7 +512,7 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
   size_t to = dst->offset + ((size_t)at - 1) * size;
   size_t from = src->offset + first * size;
   lze_Storage *s = src->storage;
-  if (q->o.context != dst->storage->o.context)
+  if (q != NULL && q->o.context != dst->storage->o.context)
     luaL_argerror(L, dst_arg, "buffer of another context than the queue");
   if (s->o.context != dst->storage->o.context) {
     /* No queue reaches both: by way of the host, and not only enqueued. */
@@ -514,24 +523,26 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
   }
   if (s == dst->storage && from == to) return NULL;
   bool overlaps = s == dst->storage && from < to + bytes && to < from + bytes;
-  bool apart = !lze_device_reaches(q->device, s) ||
-               !lze_device_reaches(q->device, dst->storage);
+  const lze_DeviceInfo *device =
+      q != NULL ? q->device : dst->storage->device;
+  bool apart = !lze_device_reaches(device, s) ||
+               !lze_device_reaches(device, dst->storage);
   if (overlaps || apart) {
     /* Level Zero does not define overlapping copies, and a queue cannot copy
        what its device does not reach: go by way of a third buffer, which the
        commands keep alive, on queues that reach it and one of the two. */
     lze_Buffer *third =
-        buffer_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
+        lze_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
     if (!lze_buffer_is_open(src))
       luaL_argerror(L, src_arg, "the buffer is closed");
-    if (q->o.closed) luaL_error(L, "the queue is closed");
-    copy_append(L, queue_reaching(L, q, s), "copy", false, third->storage, 0,
-                s, from, bytes);
-    q = queue_reaching(L, q, dst->storage);
+    if (q != NULL) q = buffer_queue_at(L, dst_arg);
+    const lze_Copy there = {third->storage, s, 0, from, bytes};
+    copy_append_near(L, q, false, s, &there);
     s = third->storage;
     from = 0;
   }
-  return copy_append(L, q, "copy", timed, dst->storage, to, s, from, bytes);
+  const lze_Copy copy = {dst->storage, s, to, from, bytes};
+  return copy_append_near(L, q, timed, dst->storage, &copy);
 }
 
 /* Check dst, src, i, j, at from stack index `arg` on. */
@@ -571,9 +582,7 @@ static lze_Command *buffer_copy_on(lua_State *L, int arg) {
   lze_Buffer *dst;
   lze_check_buffer(L, arg);
   lze_check_buffer(L, arg + 1);
-  lze_Queue *q = buffer_queue_at(L, arg);
-  lze_queue_ready(L, q);
-  q = buffer_queue_at(L, arg); /* a hook may have run */
+  lze_Queue *q = lze_buffer_queue(L, arg);
   lze_Buffer *src;
   size_t first, n;
   lua_Integer at;
@@ -593,229 +602,12 @@ static int buffer_copy(lua_State *L) {
 /* q:copy(dst, src [, i [, j [, at]]]) -> event */
 int lze_queue_copy(lua_State *L) {
   lua_settop(L, 6);
-  lze_Queue *q = lze_check_queue(L, 1);
+  /* A copy by way of the host runs hooks, which may close the queue. */
+  const lze_DeviceInfo *device = lze_check_queue(L, 1)->device->base;
   lze_Event *e = lze_push_event(L);
   lze_Command *c = buffer_copy_on(L, 2);
   lua_settop(L, 7);
-  event_set(L, e, c, q->device, "copy");
-  return 1;
-}
-
-/* --- boxes -------------------------------------------------------------- */
-
-/* One side of a copy of a box: where it starts, and how rows and slices of
-   the buffer follow each other, in elements. */
-typedef struct Side {
-  size_t first, last;           /* elements [first, last) it lies in */
-  size_t row, slice;            /* elements from one row, slice, to the next */
-} Side;
-
-/* One to three positive integers at field `key` of the table at t; what is
-   not given is 1. */
-static void box_triple(lua_State *L, int t, const char *key, bool needed,
-                       size_t out[3]) {
-  out[0] = out[1] = out[2] = 1;
-  int type = lze_getoption(L, t, key);
-  if (type == LUA_TNIL && !needed) {
-    lua_pop(L, 1);
-    return;
-  }
-  lua_Unsigned n = type == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
-  if (n < 1 || n > 3)
-    luaL_error(L, "box: %s: a table of one to three integers expected, got %s",
-               key, lze_describe(L, -1));
-  for (int i = 0; i < (int)n; i++) {
-    int exact;
-    lua_rawgeti(L, -1, i + 1);
-    lua_Integer v = lua_tointegerx(L, -1, &exact);
-    if (!exact || lua_type(L, -1) != LUA_TNUMBER || v < 1)
-      luaL_error(L, "box: %s: item %d: a positive integer expected, got %s",
-                 key, i + 1, lze_describe(L, -1));
-    out[i] = (size_t)v;
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-}
-
-/* A positive integer at field `key`, or `otherwise`. */
-static size_t box_number(lua_State *L, int t, const char *key,
-                         size_t otherwise) {
-  if (lze_getoption(L, t, key) == LUA_TNIL) {
-    lua_pop(L, 1);
-    return otherwise;
-  }
-  int exact;
-  lua_Integer v = lua_tointegerx(L, -1, &exact);
-  if (!exact || lua_type(L, -1) != LUA_TNUMBER || v < 1)
-    luaL_error(L, "box: %s: a positive integer expected, got %s", key,
-               lze_describe(L, -1));
-  lua_pop(L, 1);
-  return (size_t)v;
-}
-
-/* Read one side, "src" or "dst", and check that the box lies in the buffer. */
-static Side box_side(lua_State *L, int t, const char *which, bool is_src,
-                     const size_t size[3], const lze_Buffer *b) {
-  size_t at[3];
-  box_triple(L, t, which, false, at);
-  size_t width = box_number(L, t, is_src ? "src_width" : "dst_width",
-                            at[0] - 1 + size[0]);
-  size_t height = box_number(L, t, is_src ? "src_height" : "dst_height",
-                             at[1] - 1 + size[1]);
-  size_t count = (size_t)b->count;
-  for (int i = 0; i < 3; i++)
-    if (size[i] > count || at[i] - 1 > count - size[i])
-      luaL_error(L, "box: it is not inside %s, a buffer of %I", which,
-                 (LUAI_UACINT)count);
-  if (at[0] - 1 + size[0] > width || at[1] - 1 + size[1] > height)
-    luaL_error(L, "box: it reaches beyond the rows of %I or the %I rows of %s",
-               (LUAI_UACINT)width, (LUAI_UACINT)height, which);
-  size_t slice;
-  if (__builtin_mul_overflow(width, height, &slice)) slice = SIZE_MAX;
-  size_t z = at[2] - 1, d = size[2] - 1, y = at[1] - 1, h = size[1] - 1;
-  size_t first = 0, last = 0, rows = 0;
-  if (__builtin_mul_overflow(z, slice, &first) ||
-      __builtin_mul_overflow(y, width, &rows) ||
-      __builtin_add_overflow(first, rows, &first) ||
-      __builtin_add_overflow(first, at[0] - 1, &first) ||
-      __builtin_mul_overflow(d, slice, &last) ||
-      __builtin_mul_overflow(h, width, &rows) ||
-      __builtin_add_overflow(last, rows, &last) ||
-      __builtin_add_overflow(last, size[0], &last) ||
-      __builtin_add_overflow(last, first, &last) || last > count)
-    luaL_error(L, "box: it is not inside %s, a buffer of %I", which,
-               (LUAI_UACINT)count);
-  return (Side){first, last, width, slice};
-}
-
-static ptrdiff_t floor_divide(ptrdiff_t a, ptrdiff_t b) {
-  return a / b - (a % b < 0);
-}
-
-/* Whether two boxes share an element, the second of which begins `apart`
-   elements behind the first.  Those with rows or slices of different lengths
-   are taken to. */
-static bool boxes_meet(const Side *a, const Side *b, const size_t size[3],
-                       ptrdiff_t apart) {
-  if ((size[1] > 1 && a->row != b->row) ||
-      (size[2] > 1 && a->slice != b->slice))
-    return true;
-  ptrdiff_t w = (ptrdiff_t)size[0], h = (ptrdiff_t)size[1];
-  ptrdiff_t d = (ptrdiff_t)size[2];
-  /* A box is narrower than a row and lower than a slice, so that there are
-     two distances in each dimension that `apart` can be made of. */
-  ptrdiff_t z = d > 1 ? floor_divide(apart, (ptrdiff_t)a->slice) : 0;
-  for (ptrdiff_t last_z = z + (d > 1); z <= last_z; z++) {
-    if (z <= -d || z >= d) continue;
-    ptrdiff_t rest = apart - (d > 1 ? z * (ptrdiff_t)a->slice : 0);
-    ptrdiff_t y = h > 1 ? floor_divide(rest, (ptrdiff_t)a->row) : 0;
-    for (ptrdiff_t last_y = y + (h > 1); y <= last_y; y++) {
-      ptrdiff_t x = rest - (h > 1 ? y * (ptrdiff_t)a->row : 0);
-      if (y > -h && y < h && x > -w && x < w) return true;
-    }
-  }
-  return false;
-}
-
-/* One end of the copy of a box: elements of `bytes` in a storage. */
-typedef struct End {
-  lze_Storage *storage;
-  size_t offset, bytes;
-  Side side;
-} End;
-
-/* Enqueue the copy of a box. */
-static void box_append(lua_State *L, lze_Queue *q, const End *to,
-                       const End *from, const size_t size[3]) {
-  const size_t es = to->bytes;
-  const Side *d = &to->side, *s = &from->side;
-  size_t d0 = to->offset + d->first * es, d1 = to->offset + d->last * es;
-  size_t s0 = from->offset + s->first * es, s1 = from->offset + s->last * es;
-  ze_copy_region_t region = {0, 0, 0, (uint32_t)(size[0] * es),
-                             (uint32_t)size[1], (uint32_t)size[2]};
-  lze_Command *c = lze_begin(L, q, "copy_box", false, NULL);
-  lze_command_use(L, c, to->storage, d0, d1, true);
-  lze_command_use(L, c, from->storage, s0, s1, false);
-  lze_command_order(L, c);
-  ze_result_t r = ZE(zeCommandListAppendMemoryCopyRegion, q->list,
-                     to->storage->pointer + d0, &region,
-                     (uint32_t)(d->row * es), (uint32_t)(d->slice * es),
-                     from->storage->pointer + s0, &region,
-                     (uint32_t)(s->row * es), (uint32_t)(s->slice * es),
-                     lze_command_event(c), c->wait_count, c->wait_handles);
-  if (r != ZE_RESULT_SUCCESS) {
-    lze_abort(c);
-    lze_fail(L, q->device->driver, r, NULL,
-             "zeCommandListAppendMemoryCopyRegion", NULL, NULL);
-  }
-  lze_end(c);
-}
-
-/* The same between contexts, which no queue reaches: by way of the host.  The
-   buffers at 1 and 2 are looked at again after whatever may close them. */
-static void box_stage(lua_State *L, const End *to, const End *from,
-                      const size_t size[3]) {
-  size_t n = size[0] * size[1] * size[2], bytes = n * to->bytes;
-  End tight = {NULL, 0, to->bytes, {0, n, size[0], size[0] * size[1]}};
-  const lze_Buffer *there = buffer_push_beside(L, 2, LZE_HOST, bytes);
-  lze_Queue *q = buffer_queue(L, lze_check_buffer(L, 2));
-  tight.storage = there->storage;
-  box_append(L, q, &tight, from, size);
-  lze_storage_wait(L, there->storage, 0, bytes, false);
-  lze_check_buffer(L, 1);
-  const lze_Buffer *here = buffer_push_beside(L, 1, LZE_HOST, bytes);
-  q = buffer_queue(L, lze_check_buffer(L, 1));
-  if (!lze_buffer_is_open(there)) luaL_error(L, "the context is closed");
-  memcpy(here->storage->pointer, there->storage->pointer, bytes);
-  tight.storage = here->storage;
-  box_append(L, q, to, &tight, size);
-}
-
-/* dst:copy_box(src, box) -> dst: enqueue the copy of a box of rows
-   box: size = {width [, height [, depth]]} in elements; src, dst = {x, y, z}:
-   where it starts, {1, 1, 1} when not given; src_width, dst_width: elements
-   from one row of the buffer to the next; src_height, dst_height: rows from
-   one slice to the next; without them the buffer ends where the box does. */
-static int buffer_copy_box(lua_State *L) {
-  static const char *const keys[] = {"size",      "src",        "dst",
-                                     "src_width", "src_height", "dst_width",
-                                     "dst_height", NULL};
-  lua_settop(L, 3);
-  lze_Buffer *dst = lze_check_buffer(L, 1);
-  lze_check_buffer(L, 2);
-  luaL_argexpected(L, lua_istable(L, 3), 3, "table");
-  lze_check_keys(L, 3, "a box", keys);
-  lze_Queue *q = buffer_queue(L, dst);
-  lze_queue_ready(L, q);
-  size_t size[3];
-  dst = lze_check_buffer(L, 1);
-  q = buffer_queue(L, dst);
-  lze_Buffer *src = lze_check_buffer(L, 2);
-  box_triple(L, 3, "size", true, size);
-  size_t es = dst->type->bytes;
-  End from = {src->storage, src->offset, es,
-              box_side(L, 3, "src", true, size, src)};
-  End to = {dst->storage, dst->offset, es,
-            box_side(L, 3, "dst", false, size, dst)};
-  if (src->type != dst->type)
-    luaL_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got buffer "
-                                           "of %s", dst->type->name,
-                                        src->type->name));
-  size_t s0 = src->offset / es + from.side.first;
-  size_t d0 = dst->offset / es + to.side.first;
-  if (src->storage == dst->storage &&
-      boxes_meet(&from.side, &to.side, size, (ptrdiff_t)(d0 - s0)))
-    luaL_argerror(L, 3, "box: source and destination overlap");
-  size_t pitches[] = {from.side.row, from.side.slice, to.side.row,
-                      to.side.slice, size[0], size[0] * size[1]};
-  for (size_t i = 0; i < sizeof pitches / sizeof *pitches; i++)
-    if (pitches[i] > UINT32_MAX / es)
-      luaL_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
-  if (src->storage->o.context != dst->storage->o.context)
-    box_stage(L, &to, &from, size);
-  else
-    box_append(L, q, &to, &from, size);
-  lua_settop(L, 1);
+  event_set(L, e, c, device, "copy");
   return 1;
 }
 
@@ -869,6 +661,7 @@ static int buffer_load(lua_State *L) {
   while (done < n) {
     if (step > n - done) step = n - done;
     FILE *f = check_file(L, 2); /* a hook may have closed it */
+    clearerr(f); /* it may have grown, or recovered, since */
     errno = 0;
     size_t got = fread(piece, 1, step * size, f);
     if (ferror(f)) return file_fail(L, "fread", errno);
@@ -884,6 +677,8 @@ static int buffer_load(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)done);
   return 1;
 }
+
+/* --- views, sharing, closing -------------------------------------------- */
 
 static int buffer_view(lua_State *L) {
   lua_settop(L, 4);
@@ -1122,7 +917,7 @@ static int field_device(lua_State *L) {
 }
 
 static int field_context(lua_State *L) {
-  lze_push_context(L, context_of_buffer, (const void *)(intptr_t)1);
+  lze_push_context(L, context_of_buffer, (void *)(intptr_t)1);
   return 1;
 }
 
@@ -1201,7 +996,7 @@ int lze_buffer_new(lua_State *L) {
   else if (lua_type(L, 2) == LUA_TSTRING) bytes = lua_tostring(L, 2);
   const lze_DeviceInfo *device;
   lze_Context *context;
-  lze_opt_place(L, lua_istable(L, 3) ? 3 : 0, &device, &context);
+  lze_opt_place(L, 0, lua_istable(L, 3) ? 3 : 0, &device, &context);
   lze_Buffer *b = lze_push_buffer(L, context, device, usage, type, count);
   if (count == 0) return 1;
   if (bytes != NULL) {
@@ -1221,7 +1016,7 @@ int lze_buffer_new(lua_State *L) {
 static const luaL_Reg buffer_methods[] = {
     {"read", buffer_read},       {"write", buffer_write},
     {"string", buffer_string},   {"fill", buffer_fill},
-    {"copy", buffer_copy},       {"copy_box", buffer_copy_box},
+    {"copy", buffer_copy},       {"copy_box", lze_copy_box},
     {"load", buffer_load},       {"save", buffer_save},
     {"view", buffer_view},
     {"pending", buffer_pending}, {"export", buffer_export},

@@ -327,7 +327,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   if (t != 0) options_read(L, t, form, &o);
   const lze_DeviceInfo *device;
   lze_Context *context;
-  lze_opt_place(L, t, &device, &context);
+  lze_opt_place(L, 0, t, &device, &context);
   if (form == FORM_SOURCE && o.signature == NULL) {
     lze_compile(L, o.bytes, t, name, device);
     o.said = lua_gettop(L);
@@ -407,7 +407,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
 }
 
 /* The context of the module at 1. */
-static lze_Context *context_of_module(lua_State *L, const void *of) {
+static lze_Context *context_of_module(lua_State *L, void *of) {
   (void)of;
   return module_check(L, 1)->o.context;
 }

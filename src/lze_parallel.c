@@ -229,13 +229,6 @@ static void part_copy(lua_State *L, int queue, int dst, int src,
   lua_call(L, 6, 1);
 }
 
-/* The context of the kernel at a stack index. */
-static lze_Context *context_of_kernel(lua_State *L, const void *index) {
-  const lze_Kernel *k = lze_test_kernel(L, (int)(intptr_t)index);
-  if (k == NULL || k->o.closed) luaL_error(L, "the kernel is closed");
-  return k->o.context;
-}
-
 /* Push what stands for argument i on a device: itself, a view, or a copy. True
    for a copy, which must go back if it is written. */
 static bool part_argument(lua_State *L, const Part *part, int i, int context,
@@ -293,8 +286,8 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
   luaL_checkstack(L, 2 * (p->top - KERNEL) + 20, NULL);
   part_kernel(L, part);
   int kernel = lua_gettop(L), context = kernel + 1, queue = kernel + 2;
-  lze_Context *c = lze_push_context(L, context_of_kernel,
-                                    (const void *)(intptr_t)kernel);
+  lze_Context *c = lze_push_context(L, lze_context_of_kernel,
+                                    (void *)(intptr_t)kernel);
   lze_push_cached_queue(L, c, part->device);
   for (int i = ARGUMENTS; i <= p->top; i++)
     copied[i - ARGUMENTS] = part_argument(L, part, i, context, queue);

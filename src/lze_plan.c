@@ -38,6 +38,10 @@ static void plan_release(lze_Object *o) {
     free((void *)p->steps[i].why);
     lze_node_free(&p->nodes[i]);
   }
+  for (uint32_t i = 0; i < p->swap_count; i++) {
+    lze_disown(&p->swaps[i].a.storage->o);
+    lze_disown(&p->swaps[i].b.storage->o);
+  }
   lze_schedule_free(&p->schedule);
   free(p->steps);
   free(p->nodes);
@@ -138,6 +142,27 @@ static lze_Context *graph_place(lua_State *L, int graph,
   }
   lua_settop(L, top);
   return context;
+}
+
+/* What a plan is compiled for. */
+typedef struct Place {
+  int graph;                    /* the stack index of its graph's table */
+  const lze_DeviceInfo *wanted; /* by an option, or NULL */
+  const lze_DeviceInfo *device; /* found, with the context */
+} Place;
+
+/* The context for it, for lze_push_context: its graph's, unless that is of
+   another driver than the device that is wanted, or there is none. */
+static lze_Context *plan_context(lua_State *L, void *of) {
+  Place *place = of;
+  lze_Context *context = graph_place(L, place->graph, &place->device, 0);
+  if (place->wanted != NULL)
+    place->device = place->wanted;
+  else if (context == NULL)
+    place->device = lze_default_device(L);
+  return context != NULL && context->driver == place->device->driver
+             ? context
+             : lze_device_context(L, place->device);
 }
 
 /* The engine for the steps of a device, or for its copies. */
@@ -286,18 +311,9 @@ int lze_plan_compile(lua_State *L) {
   }
   luaL_argexpected(L, lua_istable(L, 2), 2, "table");
   lze_check_keys(L, 2, "a plan's options", keys);
-  const lze_DeviceInfo *device = NULL;
-  lze_Context *context = graph_place(L, graph, &device, 0);
-  if (lze_getoption(L, 2, "device") != LUA_TNIL) {
-    const lze_DeviceInfo *wanted = lze_device_at(L, -1, "option device");
-    if (context == NULL || context->driver != wanted->driver)
-      context = lze_device_context(L, wanted);
-    device = wanted;
-  } else if (context == NULL) {
-    device = lze_default_device(L);
-    context = lze_device_context(L, device);
-  }
-  lua_pop(L, 1);
+  Place place = {.graph = graph};
+  if (lze_getoption(L, 2, "device") != LUA_TNIL)
+    place.wanted = lze_device_at(L, -1, "option device");
   Spread spread;
   const lze_DeviceInfo **devices = spread.devices;
   spread.count = opt_devices(L, 2, devices);
@@ -305,9 +321,7 @@ int lze_plan_compile(lua_State *L) {
     for (uint32_t i = 0; i < spread.count; i++)
       if (devices[i]->driver != devices[0]->driver)
         luaL_error(L, "option devices: they are of several drivers");
-    if (context->driver != devices[0]->driver)
-      context = lze_device_context(L, devices[0]);
-    device = devices[0];
+    place.wanted = devices[0];
   }
   bool profile = opt_boolean(L, 2, "profile");
   lua_Integer limit = opt_positive(L, 2, "memory_bytes", -1);
@@ -315,13 +329,14 @@ int lze_plan_compile(lua_State *L) {
   lua_Integer batch = opt_positive(L, 2, "batch_bytes", 0);
   if (batch > 0 && spread.count > 0)
     luaL_error(L, "options batch_bytes and devices: one or the other");
+  lze_Context *context = lze_push_context(L, plan_context, &place);
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
   if (context->o.closed) return luaL_error(L, "the context is closed");
   lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);
   if (p == NULL) return luaL_error(L, "not enough memory");
   box->plan = p;
-  p->device = device;
+  p->device = place.device;
   p->profile = profile;
   p->limit = limit;
   p->batch_bytes = (size_t)batch;
@@ -381,7 +396,16 @@ static void promise_write(lua_State *L, int buffer, int source) {
   lua_call(L, 2, 0);
 }
 
-/* The same in a protected call. */
+void lze_promise_read(lua_State *L, int buffer, int destination) {
+  lua_getfield(L, buffer, "read");
+  lua_pushvalue(L, buffer);
+  lua_pushnil(L);
+  lua_pushnil(L);
+  lua_pushvalue(L, destination);
+  lua_call(L, 4, 0);
+}
+
+/* The write in a protected call. */
 static int promise_protected(lua_State *L) {
   promise_write(L, 1, 2);
   return 0;
@@ -397,7 +421,8 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
     for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
     bool every = strcmp(lua_tostring(L, top + 4), "every") == 0;
     if (!lua_isnil(L, top + 5) && (every || !p->begun)) {
-      lze_plan_role(L, table, top + 3, p->parity);
+      lze_plan_role(L, p, table, top + 3, p->parity);
+      uint64_t since = lze_now_ns();
       lua_pushcfunction(L, promise_protected);
       lua_pushvalue(L, top + 6);
       lua_pushvalue(L, top + 5);
@@ -407,6 +432,7 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
         luaL_error(L, "graph %s: %s", lua_tostring(L, -1),
                    lua_tostring(L, -2));
       }
+      lze_promise_took(L, p, top + 2, since);
     }
     lua_settop(L, top + 1);
   }
@@ -422,10 +448,7 @@ static int record_protected(lua_State *L) {
 /* Get the plan at 1 ready and start it. Its table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_Plan *p = lze_check_plan(L);
-  if (p->queue->in_flight > 0) {
-    lze_queue_ready(L, p->queue);
-    p = lze_check_plan(L);
-  }
+  while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
   plan_check_captured(L, p);
   if (p->fed) {
     plan_put_inputs(L, p, 3);
@@ -476,6 +499,34 @@ static void plan_look(const lze_Plan *p) {
   }
 }
 
+/* Whether a step's task writes to a storage, as far as was seen. */
+static bool step_writes(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
+  if (p->steps[i].kind != LZE_STEP_TASK) return false;
+  const lze_Node *node = &p->nodes[i];
+  for (uint32_t k = 0; k < node->access_count; k++)
+    if (node->accesses[k].storage == s && node->accesses[k].write) return true;
+  return false;
+}
+
+/* With LZE_CHECK=1, after a run is done: raise if memory round one of its
+   buffers has been overwritten, naming the tasks that write there. */
+static void plan_check_guards(lua_State *L, const lze_Plan *p) {
+  if (p->o.closed || !p->o.context->state->check) return; /* by a hook? */
+  for (uint32_t i = 0; i < p->storage_count; i++) {
+    if (!lze_storage_damaged(L, p->storages[i])) continue;
+    lua_pushfstring(L, "%s: memory outside a buffer was written, %s", p->name,
+                    lua_tostring(L, -1));
+    const char *between = "; what writes to it: ";
+    for (uint32_t k = 0; k < p->count; k++) {
+      if (!step_writes(p, k, p->storages[i])) continue;
+      lua_pushfstring(L, "%s%s", between, p->steps[k].name);
+      lua_concat(L, 2);
+      between = ", ";
+    }
+    luaL_error(L, "%s", lua_tostring(L, -1));
+  }
+}
+
 /* Whether runs of it are such that the next may be attempted. */
 static bool plan_is_plain(const lze_Plan *p) {
   return !p->hosted && !p->fed && !p->profile;
@@ -497,6 +548,7 @@ static int plan_run(lua_State *L) {
                                p->tape_count + 1);
     lze_command_wait(L, c, UINT64_MAX);
   }
+  plan_check_guards(L, p);
   lua_settop(L, 1);
   return 1;
 }
@@ -504,25 +556,29 @@ static int plan_run(lua_State *L) {
 /* plan:start([options]) -> event: as run, but without waiting; behind a run
    that is not over yet.  The event is that of the last iteration. */
 static int plan_start(lua_State *L) {
-  lze_check_plan(L);
+  const lze_Plan *p = lze_check_plan(L);
   lua_Integer n = plan_iterations(L);
   lze_Event *e = lze_push_event(L);
   lze_Command *c = plan_begin_all(L, n, true);
   e->command = c;
   lze_command_own(c);
-  if (c->state->sync) lze_command_wait(L, c, UINT64_MAX);
+  if (c->state->sync) {
+    lze_command_wait(L, c, UINT64_MAX);
+    plan_check_guards(L, p);
+  }
   lua_settop(L, 4);
   return 1;
 }
 
-/* plan:current(x) -> the buffer that plays the part of x in the next run: with
-   swaps, x or the one that it changes places with. */
+/* plan:current(x) -> the buffer that plays the part of x in the next run or, in
+   a callback, in the run that this is a part of: with swaps, x or the one that
+   it changes places with; of a view of one of them, a view of the other. */
 static int plan_current(lua_State *L) {
   lua_settop(L, 2);
   lze_Plan *p = lze_check_plan(L);
   lze_check_buffer(L, 2);
   lua_getiuservalue(L, 1, 1);
-  lze_plan_role(L, 3, 2, p->parity);
+  lze_plan_role(L, p, 3, 2, lze_plan_parity(p, true));
   return 1;
 }
 
@@ -588,17 +644,22 @@ static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
   return before + i;
 }
 
+/* The type and count of the buffer, or transient one, at `index`; NULL for
+   other values. */
+static const lze_Type *value_extent(lua_State *L, int index,
+                                    lua_Integer *count) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  const lze_Scratch *s = lze_test_box(L, index, lze_scratch_kind);
+  *count = b != NULL ? b->count : s != NULL ? s->count : 0;
+  return b != NULL ? b->type : s != NULL ? s->type : NULL;
+}
+
 /* A buffer takes the place of one of its type, and has as many elements as the
-   one that was recorded at least: the step's `least` says how many these are
-   where that one was replaced. */
+   one that was recorded at least.  The step's `least` says what that one had,
+   which may have been replaced since: by argument, a transient buffer. */
 static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
                              lua_Integer at, int old) {
-  const lze_Buffer *before = lze_test_buffer(L, old);
-  const lze_Buffer *after = lze_test_buffer(L, 4);
-  const lze_Scratch *scratch = lze_test_box(L, old, lze_scratch_kind);
-  if ((before == NULL && scratch == NULL) || after == NULL) return;
-  const lze_Type *type = before != NULL ? before->type : scratch->type;
-  lua_Integer count = before != NULL ? before->count : scratch->count;
+  lua_Integer least, count;
   if (lze_getoption(L, step, "least") == LUA_TNIL) {
     lua_newtable(L);
     lua_replace(L, -2);
@@ -606,22 +667,23 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
     lua_pushvalue(L, -2);
     lua_rawset(L, step);
   }
-  if (lua_rawgeti(L, -1, at) == LUA_TNIL) {
-    lua_pushinteger(L, count);
+  const lze_Type *type = value_extent(L, old, &least);
+  if (lua_rawgeti(L, -1, at) == LUA_TNIL && type != NULL) {
+    lze_push_scratch(L, type, least);
     lua_rawseti(L, -3, at);
   } else {
-    count = lua_tointeger(L, -1);
+    type = value_extent(L, -1, &least);
   }
   lua_settop(L, old);
-  if (!lze_buffer_is_open(after) || after->type != type ||
-      after->count < count)
-    luaL_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of at least %I "
-                                           "%s expected, got %s%I",
-                                        s->name, (LUAI_UACINT)count,
-                                        type->name,
-                                        lua_pushfstring(L, "%s, ",
-                                                        lze_describe(L, 4)),
-                                        (LUAI_UACINT)after->count));
+  const lze_Buffer *b = lze_test_buffer(L, 4);
+  const lze_Type *given = value_extent(L, 4, &count);
+  if (type == NULL || given == NULL ||
+      (given == type && count >= least && (b == NULL || lze_buffer_is_open(b))))
+    return;
+  luaL_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of at least %I %s "
+                                         "expected, got %s, %I",
+                                      s->name, (LUAI_UACINT)least, type->name,
+                                      lze_describe(L, 4), (LUAI_UACINT)count));
 }
 
 /* What was recorded beside the range stays, so nothing may be given with it. */
@@ -636,8 +698,11 @@ static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
 
 static int look_protected(lua_State *L) {
   lze_Plan *p = plan_kept(L);
-  if (lze_plan_look(L, p, 2, 3, (uint32_t)lua_tointeger(L, 4)) != LUA_OK)
-    return lua_error(L);
+  uint32_t i = (uint32_t)lua_tointeger(L, 4);
+  if (lze_plan_look(L, p, 2, 3, i) != LUA_OK) return lua_error(L);
+  const lze_Node *node = &p->nodes[i];
+  if (lze_swap_tears(p, node->accesses, node->access_count))
+    luaL_error(L, "%s", lze_swap_problem);
   return 0;
 }
 
@@ -677,6 +742,7 @@ static int plan_set(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
   if (lua_gettop(L) == 3) luaL_argerror(L, 4, "value expected, or nil");
   lua_settop(L, 4);
+  lze_copy_value(L, 4, 2);
   lua_getiuservalue(L, 1, 1);
   int table = 5;
   uint32_t i = plan_find(L, p, 2);
@@ -742,11 +808,12 @@ static int plan_set(lua_State *L) {
   return 1;
 }
 
-/* plan:fetch(y) -> y: a "demand" output, ready to be read. */
+/* plan:fetch(y) -> y: a "demand" output, ready to be read: that of the last run
+   or, in a callback, of the run that this is a part of. */
 static int plan_fetch(lua_State *L) {
   lua_settop(L, 2);
   lze_Plan *p = lze_check_plan(L);
-  lze_Buffer *b = lze_check_buffer(L, 2);
+  lze_check_buffer(L, 2);
   lua_getiuservalue(L, 1, 1);
   lze_getoption(L, 3, "outputs");
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1), found = 0;
@@ -758,20 +825,24 @@ static int plan_fetch(lua_State *L) {
   }
   if (found == 0)
     luaL_argerror(L, 2, lua_pushfstring(L, "%s has no such output", p->name));
-  lze_storage_wait(L, b->storage, b->offset,
-                   b->offset + (size_t)b->count * b->type->bytes, false);
+  p = lze_check_plan(L); /* a finaliser may have run */
+  uint32_t parity = lze_plan_parity(p, false);
   lua_rawgeti(L, 4, found);
   lua_rawgeti(L, 5, 3);
+  lze_plan_role(L, p, 3, 2, parity);
+  const lze_Buffer *b = lze_test_buffer(L, 7);
+  if (!lze_buffer_is_open(b))
+    luaL_argerror(L, 2, "what plays its part is closed");
+  lze_storage_wait(L, b->storage, b->offset,
+                   b->offset + (size_t)b->count * b->type->bytes, false);
+  uint64_t since = lze_now_ns();
   if (lua_istable(L, 6)) {
-    lua_getfield(L, 2, "read");
-    lua_pushvalue(L, 2);
-    lua_pushnil(L);
-    lua_pushnil(L);
-    lua_pushvalue(L, 6);
-    lua_call(L, 4, 0);
+    lze_promise_read(L, 7, 6);
   } else if (lze_test_buffer(L, 6) != NULL) {
-    promise_write(L, 6, 2);
+    lze_plan_role(L, p, 3, 6, parity);
+    promise_write(L, 8, 7);
   }
+  if (!lua_isnil(L, 6)) lze_promise_took(L, p, 5, since);
   lua_settop(L, 2);
   return 1;
 }

@@ -41,6 +41,7 @@ typedef struct lze_Native lze_Native;
 typedef struct lze_Memory lze_Memory;
 typedef struct lze_Type lze_Type;
 typedef struct lze_Plan lze_Plan;
+typedef struct lze_Copy lze_Copy;
 
 /* ------------------------------------------------------------------------
  * lze_group.c: how a range is cut into groups.  Pure functions of what is
@@ -132,6 +133,11 @@ typedef struct lze_Access {
   size_t first, last;
   bool read, write;
 } lze_Access;
+
+/* Whether they share bytes. */
+static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
+  return a->storage == b->storage && a->first < b->last && b->first < a->last;
+}
 
 /* A growing array of numbers of steps. */
 typedef struct lze_Numbers {
@@ -548,7 +554,7 @@ struct lze_State {
   const lze_System *system;     /* NULL before the first context */
   lze_Context *contexts;        /* all that are alive */
   lze_Command *free_commands;
-  int hook_ref;                 /* an empty Lua function, for lze_run_hook */
+  int hook_ref;                 /* a Lua function for lze_run_hook: it loops */
   int cache_ref;                /* weak: userdata by the address they show */
   int module_ref;               /* the table that luaopen_lze returns */
   const lze_DeviceInfo *device; /* the default, once it is known */
@@ -717,11 +723,17 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
    and have failed with that outcome. */
 void lze_queue_submitted(lze_Queue *q, const lze_Outcome *out);
 
+/* Whether a queue has work in flight that the copy would come after for no
+   other reason than the order of the queue.  Asks the device, does not wait. */
+bool lze_queue_delays(lze_Queue *q, const lze_Copy *copy);
+
 /* Wait for everything on a queue; true when done.  Raises as above. */
 bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline);
-/* Wait, as above, until the queue can take one more command.  To be called
-   before arguments are checked, because a hook may close them. */
-void lze_queue_ready(lua_State *L, lze_Queue *q);
+/* Whether the open queue can take one more command.  If not, wait, as above,
+   for its oldest: then a hook may have closed anything, or made another queue
+   the default, and the caller finds its queue again and asks once more.  To be
+   called before arguments are checked. */
+bool lze_queue_ready(lua_State *L, lze_Queue *q);
 /* The same for all queues of the state. */
 bool lze_state_drain(lua_State *L, uint64_t deadline);
 /* Forget a failure that was kept for the next wait. */
@@ -802,29 +814,34 @@ int lze_box_index(lua_State *L);
 const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
 /* [-0, +1] the userdata of a device, the same each time. */
 void lze_push_device(lua_State *L, const lze_DeviceInfo *info);
-/* The default device (LZE_DEVICE, else the first).  Raises if there is none. */
+/* The default device (LZE_DEVICE, else the first).  Raises if there is none.
+   It is the caller's until anything of Lua's may run: a finaliser may set
+   another, and drop a lent context with its devices. */
 const lze_DeviceInfo *lze_default_device(lua_State *L);
+/* [-0, +1] the same with its userdata, which keeps it. */
+const lze_DeviceInfo *lze_push_default_device(lua_State *L);
 /* Make a device the default, with its context if that is a lent one. */
 void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info);
 /* The device, or the first that the selector matches, at `index`; raises with
    `what` in front for anything else, and where nothing matches. */
 const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what);
-/* The device and context that the options `device` and `context` of the
-   table at t ask for (t = 0: none given), else the default ones; a context
-   without the default device has another. */
-/* [-0, +3 at most] what is left on the stack keeps the context alive, which a
-   finaliser may still close. */
-void lze_opt_place(lua_State *L, int t, const lze_DeviceInfo **device,
-                   lze_Context **context);
+/* The device and context that are asked for: the device at `told` (0 or nil:
+   none), else the option `device` of the table at t (0: no table); the option
+   `context`.  What is not asked for is the default one, but a context tells its
+   device where it has one only, and has another where it has not the default
+   one.
+   [-0, +4 at most] what is left on the stack keeps both alive; a finaliser may
+   still close the context. */
+void lze_opt_place(lua_State *L, int told, int t,
+                   const lze_DeviceInfo **device, lze_Context **context);
 /* [-0, +1] the userdata of the context that `get` answers, which is asked again
    after whatever may run finalisers. */
-typedef lze_Context *lze_ContextGetter(lua_State *L, const void *of);
-lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get,
-                              const void *of);
+typedef lze_Context *lze_ContextGetter(lua_State *L, void *of);
+lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get, void *of);
 /* The context of a device when none is asked for: its own in a lent context,
    else lze.default's if it can, else the shared one of its driver.  Made at
-   first use; may raise. */
+   first use; may raise.  The caller's, as the default device is. */
 lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
 /* [-0, +1] the same with its userdata, which keeps it alive. */
 lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
@@ -973,7 +990,7 @@ void lze_type_push_table(lua_State *L, const lze_Type *type, int t,
                          lua_Integer at, size_t n, const void *p);
 
 /* ------------------------------------------------------------------------
- * lze_storage.c and lze_memory.c: storages and buffers.
+ * lze_storage.c, lze_memory.c and lze_copy_box.c: storages and buffers.
  */
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
@@ -1048,9 +1065,9 @@ lze_Buffer *lze_check_buffer(lua_State *L, int arg);
 lze_Buffer *lze_test_buffer(lua_State *L, int index);
 bool lze_buffer_is_open(const lze_Buffer *b);
 /* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
-   then *where is how many bytes from its start (negative) or its end. The
-   canaries are made whole again, so that each hit is told once. */
-bool lze_storage_damaged(lze_Storage *s, ptrdiff_t *where);
+   then where is pushed, "4 bytes after its end". The canaries are made whole
+   again, so that each hit is told once. [-0, +0|1] */
+bool lze_storage_damaged(lua_State *L, lze_Storage *s);
 /* What a state's storages come to. */
 typedef struct lze_StorageCount {
   size_t bytes[LZE_HOST + 1];   /* by usage */
@@ -1078,11 +1095,21 @@ void lze_push_window(lua_State *L, int buffer, size_t offset,
 void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
                              const lze_Type *type, lua_Integer count);
 
+/* A buffer of bytes beside the open buffer at `arg`, which making it may run a
+   finaliser to close. [-0, +2] the context of both, and the new buffer. */
+lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
+                            size_t bytes);
+/* The queue at 1 if the buffer at `arg` is not, else its default one, once it
+   can take one more command; nothing of Lua's has run since it was found. */
+lze_Queue *lze_buffer_queue(lua_State *L, int arg);
+/* x:copy_box(src, box) */
+int lze_copy_box(lua_State *L);
+
 /* What a copy and a fill come to. */
-typedef struct lze_Copy {
+struct lze_Copy {
   lze_Storage *to, *from;
   size_t to_offset, from_offset, bytes;
-} lze_Copy;
+};
 typedef struct lze_Fill {
   lze_Storage *to;
   size_t offset, bytes, pattern_bytes;
@@ -1123,6 +1150,7 @@ struct lze_Queue {
   bool hazards;                 /* commands wait for those they conflict with */
   lze_Context *home;            /* of a default one: its context, which owns it
                                    and is owned by whoever else does */
+  bool transfers;               /* for lze_transfer_queue only */
   bool foreign;                 /* the list is the host's */
   lze_Priority priority;
   uint32_t ordinal;
@@ -1175,9 +1203,16 @@ lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
                          const lze_DeviceInfo *device);
 /* The queue that a context uses for a device when it is not told. Made at
    first use, kept by the context; may raise.  A function that a run calls gets
-   one without work that waits for the run. */
+   one without work that waits for the run.  It is the caller's until anything
+   of Lua's may run, which may make another one the default: then the caller
+   asks again, or has pushed it. */
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device);
+/* The queue for a copy in a context that is waited for at once: the default one
+   of the device or, while other work delays it there, one of lze's own, made at
+   first use and kept by the context.  May raise. */
+lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
+                              const lze_Copy *copy);
 /* One owner more, or less; may destroy it. */
 void lze_queue_own(lze_Queue *q);
 void lze_queue_disown(lze_Queue *q);
@@ -1337,6 +1372,9 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
 bool lze_kernel_splits(lua_State *L, int index);
 bool lze_kernel_reads(lua_State *L, int index, uint32_t i);
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
+/* The context of the kernel whose stack index is `index`, for
+   lze_push_context; raises where it is closed. */
+lze_Context *lze_context_of_kernel(lua_State *L, void *index);
 /* Whether there is an open kernel at `index`. */
 bool lze_kernel_is_open(lua_State *L, int index);
 /* Close every kernel of a module. */
@@ -1410,7 +1448,13 @@ typedef struct lze_Scratch {
 lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
                               lua_Integer count);
 
-/* [-0, +1] the table of the graph at `arg`; raises for anything else. */
+/* Put a copy of the table at the stack's index `arg`, if it is one, in its
+   place, with tables within it to that depth: what the script does to its own
+   then changes nothing here. */
+void lze_copy_value(lua_State *L, int arg, int depth);
+
+/* [-0, +1] the table of the graph at `arg`; raises for anything else, and for
+   a closed one. */
 void lze_push_graph_table(lua_State *L, int arg);
 
 /* ------------------------------------------------------------------------
@@ -1546,7 +1590,7 @@ struct lze_Plan {
   struct lze_Run *spare;        /* for the next run, or NULL */
   lze_Command *reserve;         /* for one that is begun at once, or NULL */
   struct lze_Swap {
-    lze_Access a, b;
+    lze_Access a, b;            /* their storages owned, until it is freed */
   } *swaps;
   uint32_t swap_count;
 };
@@ -1586,6 +1630,13 @@ lze_Access lze_buffer_span(const lze_Buffer *b);
 /* Where the bytes of `a` are when places are changed: false when they stay;
    *torn when only some of them do. */
 bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn);
+/* Whether that is so of any of them, which is refused with these words. */
+bool lze_swap_tears(const lze_Plan *p, const lze_Access *all, uint32_t count);
+extern const char lze_swap_problem[];
+/* [-0, +1] the buffer that plays the part of the one at `index` in runs of
+   that parity; the plan's table is at `table`. */
+void lze_plan_role(lua_State *L, const lze_Plan *p, int table, int index,
+                   uint32_t parity);
 /* Find out what a run touches and give the transient buffers, which have stubs
    by now, their memory: the maps of both parities get windows on it. Raises
    where it all comes to more than its limit. */
@@ -1618,6 +1669,9 @@ int lze_plan_refused(lua_State *L, const lze_Plan *p, const lze_Outcome *out);
 /* lze_run.c: enqueue one run; raises.  The plan's table is at stack index
    `table`.  The command belongs to the plan. */
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool timed);
+/* The parity of the run that a callback which is running is a part of; else of
+   the next one, or of the last. */
+uint32_t lze_plan_parity(const lze_Plan *p, bool next);
 /* Run at once where nothing has to be done or waited for before that, and the
    plan is one that needs nothing of Lua's: false where that is not so.  Needs
    no Lua state and raises nothing; afterwards lze_plan_complete, unless the
@@ -1640,13 +1694,15 @@ int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns);
 void lze_runs_abandon(lze_State *S, uint64_t deadline);
 /* Free a run that never was one; NULL is allowed. */
 void lze_run_drop(lze_State *S, struct lze_Run *r);
-/* [-0, +1] the buffer that plays the part of the one at `index` in runs of
-   that parity; the plan's table is at `table`. */
-void lze_plan_role(lua_State *L, int table, int index, uint32_t parity);
-
 /* Let go of everything native. */
 void lze_plan_strip(lze_Plan *p);
 
+/* buffer:read(1, #buffer, destination), of values on the stack */
+void lze_promise_read(lua_State *L, int buffer, int destination);
+/* lze_report.c: the host has copied, since that time of lze_now_ns, what the
+   promise at stack index `promise` says. */
+void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
+                      uint64_t since);
 /* plan:report(), plan:json(), plan:trace() and plan:dot() */
 int lze_plan_report(lua_State *L);
 int lze_plan_json(lua_State *L);

@@ -268,6 +268,12 @@ static bool queue_create(lze_Queue *q, lze_Outcome *out) {
          lze_queue_open(q, out);
 }
 
+/* Where the device has one. */
+static void queue_use_copy_engine(lze_Queue *q) {
+  q->ordinal = q->device->copy_ordinal;
+  q->copy_engine = q->ordinal != q->device->ordinal;
+}
+
 /* A queue with what everybody gets who asks for nothing. */
 static lze_Queue *queue_new(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device) {
@@ -313,6 +319,23 @@ void lze_queue_disown(lze_Queue *q) {
   if (home != NULL) lze_disown(&home->o);
 }
 
+/* A queue that belongs to its context. */
+static lze_Queue *queue_new_part(lua_State *L, lze_Context *context,
+                                 const lze_DeviceInfo *device,
+                                 bool transfers) {
+  bool batched = queue_batched_by_default(L, device);
+  lze_Queue *q = queue_new(L, context, device);
+  lze_object_make_part(&q->o);
+  q->home = context;
+  q->batched = batched;
+  q->transfers = transfers;
+  if (transfers) queue_use_copy_engine(q);
+  lze_Outcome out;
+  if (queue_create(q, &out)) return q;
+  lze_close(&q->o);
+  lze_fail(L, device->driver, out.result, NULL, out.call, NULL, NULL);
+}
+
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device) {
   lze_Queue *own = context->state->queue;
@@ -321,18 +344,25 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
       own->o.context == context && !lze_queue_is_later(own))
     return own;
   for (lze_Queue *q = context->queues; q != NULL; q = q->next)
-    if (q->home != NULL && q->device == device && !q->o.closed &&
-        !lze_queue_is_later(q))
+    if (q->home != NULL && !q->transfers && q->device == device &&
+        !q->o.closed && !lze_queue_is_later(q))
       return q;
-  bool batched = queue_batched_by_default(L, device);
-  lze_Queue *q = queue_new(L, context, device);
-  lze_object_make_part(&q->o);
-  q->home = context;
-  q->batched = batched;
-  lze_Outcome out;
-  if (queue_create(q, &out)) return q;
-  lze_close(&q->o);
-  lze_fail(L, device->driver, out.result, NULL, out.call, NULL, NULL);
+  return queue_new_part(L, context, device, false);
+}
+
+/* What the host has put on a list of its own nobody knows here: a copy that
+   may have to come after that stays there. */
+lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
+                              const lze_Copy *copy) {
+  lze_Context *context = copy->to->o.context;
+  lze_Queue *q = lze_default_queue(L, context, device);
+  if (q->foreign || !lze_queue_delays(q, copy)) return q;
+  device = q->device;
+  for (q = context->queues; q != NULL; q = q->next)
+    if (q->transfers && q->device == device && !q->o.closed &&
+        !lze_queue_delays(q, copy))
+      return q;
+  return queue_new_part(L, context, device, true);
 }
 
 void lze_set_default_queue(lze_State *S, lze_Queue *q) {
@@ -443,15 +473,7 @@ static int core_queue(lua_State *L) {
   lze_check_keys(L, 2, "a queue's options", keys);
   const lze_DeviceInfo *device;
   lze_Context *context;
-  lze_opt_place(L, 2, &device, &context);
-  if (!lua_isnil(L, 1)) {
-    device = lze_device_at(L, 1, "device");
-    if (lze_getoption(L, 2, "context") == LUA_TNIL)
-      context = lze_push_device_context(L, device);
-    else if (context->driver != device->driver)
-      luaL_error(L, "option context: it is of another driver than the device");
-    device = lze_device_in(L, context, device);
-  }
+  lze_opt_place(L, 1, 2, &device, &context);
   int mode = option_word(L, 2, "mode", mode_words,
                          queue_batched_by_default(L, device));
   int order = option_word(L, 2, "order", order_words, 0);
@@ -470,8 +492,7 @@ static int core_queue(lua_State *L) {
   b->queue = q;
   q->batched = mode == 1;
   q->ordered = order == 0;
-  q->copy_engine = engine == 1 && device->copy_ordinal != device->ordinal;
-  if (q->copy_engine) q->ordinal = device->copy_ordinal;
+  if (engine == 1) queue_use_copy_engine(q);
   q->priority = (lze_Priority)priority;
   q->hazards = hazards;
   lze_Outcome out;
@@ -494,15 +515,21 @@ static int queue_flush(lua_State *L) {
   return 0;
 }
 
+/* The queue at 1 once it can take one more command. */
+static lze_Queue *queue_ready(lua_State *L) {
+  lze_Queue *q;
+  do q = lze_check_queue(L, 1);
+  while (!lze_queue_ready(L, q));
+  return q;
+}
+
 /* q:barrier([event | {event, ...}]) -> event
    After the events or, when none are given, after everything issued to the
    queue before; what is issued later waits for it. */
 static int queue_barrier(lua_State *L) {
   lua_settop(L, 2);
-  lze_Queue *q = lze_check_queue(L, 1);
   lze_Event *e = lze_push_event(L);
-  lze_queue_ready(L, q);
-  q = lze_check_queue(L, 1);
+  lze_Queue *q = queue_ready(L);
   if (!lua_isnil(L, 2)) lze_check_after(L, 2, q, "q:barrier");
   lze_Command *c = lze_begin(L, q, "barrier", true, NULL);
   if (!lua_isnil(L, 2)) lze_command_after_all(L, c, 2);
@@ -524,10 +551,8 @@ static int queue_barrier(lua_State *L) {
    Signal a wrapped event when everything issued to the queue before is done. */
 static int queue_signal(lua_State *L) {
   lua_settop(L, 2);
-  lze_Queue *q = lze_check_queue(L, 1);
   lze_Event *e = lze_push_event(L);
-  lze_queue_ready(L, q);
-  q = lze_check_queue(L, 1);
+  lze_Queue *q = queue_ready(L);
   ze_event_handle_t event = lze_check_signal(L, 2, q, "q:signal");
   lze_Command *c = lze_begin(L, q, "signal", true, NULL);
   lze_command_order(L, c);
@@ -550,9 +575,7 @@ static int queue_signal(lua_State *L) {
    hint among its commands and find out when it is over. */
 static int queue_hint(lua_State *L, const char *name,
                       ze_memory_advice_t advice, bool prefetch) {
-  lze_Queue *q = lze_check_queue(L, 1);
-  lze_queue_ready(L, q);
-  q = lze_check_queue(L, 1);
+  lze_Queue *q = queue_ready(L);
   lze_Buffer *b = lze_check_buffer(L, 2);
   lze_Storage *s = b->storage;
   size_t bytes = (size_t)b->count * b->type->bytes;

@@ -97,6 +97,15 @@ static Totals plan_measure(lua_State *L, lze_Plan *p) {
   return t;
 }
 
+enum { PROMISE_NS = 5 }; /* where a promise of the plan's table has it */
+
+void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
+                      uint64_t since) {
+  if (!p->profile) return;
+  lua_pushinteger(L, (lua_Integer)(lze_now_ns() - since));
+  lua_rawseti(L, promise, PROMISE_NS);
+}
+
 /* --- the table ------------------------------------------------------------ */
 
 static void set_integer(lua_State *L, const char *key, uint64_t value) {
@@ -158,7 +167,7 @@ static void add_promises(lua_State *L, const char *key) {
     for (int v = 1; v <= 3; v++) lua_rawgeti(L, list + 2, v);
     const lze_Buffer *b = lze_test_buffer(L, list + 3);
     bool in_place = lua_isnil(L, list + 5);
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     lua_rawgeti(L, list + 2, 4);
     lua_setfield(L, -2, "name");
     set_string(L, "direction", input ? "input" : "output");
@@ -168,6 +177,8 @@ static void add_promises(lua_State *L, const char *key) {
                                   : "copied after the run");
     set_integer(L, "bytes",
                 in_place ? 0 : (uint64_t)b->count * b->type->bytes);
+    lua_rawgeti(L, list + 2, PROMISE_NS);
+    lua_setfield(L, -2, "ns");
     lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
     lua_settop(L, list + 1);
   }
@@ -321,11 +332,13 @@ static int report_tostring(lua_State *L) {
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, 4, i);
     if (lua_istable(L, 5)) {
-      snprintf(line, sizeof line, "%.60s, %.10s: %.40s, %.20s bytes",
+      const char *us = text_field(L, 5, "ns", true, "");
+      snprintf(line, sizeof line, "%.60s, %.10s: %.40s, %.20s bytes%s%.20s%s",
                text_field(L, 5, "name", false, "?"),
                text_field(L, 5, "when", false, "?"),
                text_field(L, 5, "how", false, "?"),
-               text_field(L, 5, "bytes", false, "?"));
+               text_field(L, 5, "bytes", false, "?"),
+               *us != '\0' ? ", " : "", us, *us != '\0' ? " us" : "");
       lua_pushstring(L, line);
       lua_rawseti(L, 3, ++lines);
     }

@@ -24,19 +24,6 @@ struct lze_Run {
 
 /* --- outputs ------------------------------------------------------------ */
 
-void lze_plan_role(lua_State *L, int table, int index, uint32_t parity) {
-  index = lua_absindex(L, index);
-  lze_getoption(L, table, "real");
-  lua_rawgeti(L, -1, (lua_Integer)parity + 1);
-  lua_pushvalue(L, index);
-  if (lua_rawget(L, -2) == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_pushvalue(L, index);
-  }
-  lua_replace(L, -3);
-  lua_pop(L, 1);
-}
-
 /* Copy tables that outputs go to out of the buffers. */
 static void run_get_outputs(lua_State *L, const struct lze_Run *r,
                             int table) {
@@ -48,13 +35,10 @@ static void run_get_outputs(lua_State *L, const struct lze_Run *r,
     for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
     if (lua_istable(L, top + 5) &&
         strcmp(lua_tostring(L, top + 4), "every") == 0) {
-      lze_plan_role(L, table, top + 3, r->parity);
-      lua_getfield(L, -1, "read");
-      lua_insert(L, -2);
-      lua_pushnil(L);
-      lua_pushnil(L);
-      lua_pushvalue(L, top + 5);
-      lua_call(L, 4, 0);
+      uint64_t since = lze_now_ns();
+      lze_plan_role(L, r->plan, table, top + 3, r->parity);
+      lze_promise_read(L, top + 6, top + 5);
+      lze_promise_took(L, r->plan, top + 2, since);
     }
     lua_settop(L, top + 1);
   }
@@ -104,10 +88,15 @@ static void run_fail(struct lze_Run *r, const lze_Outcome *out, int error) {
 /* Call back; false when the run is over because of that. */
 static bool run_call_back(lua_State *L, struct lze_Run *r) {
   static const lze_Outcome failed = {"call", ZE_RESULT_ERROR_UNKNOWN};
+  static const lze_Outcome no_room = {"call",
+                                      ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
   lze_Command *c = r->command;
   lze_State *S = c->state;
   lze_Command *outer = S->calling;
-  if (!lua_checkstack(L, LUA_MINSTACK)) return true; /* later */
+  if (!lua_checkstack(L, LUA_MINSTACK)) {
+    run_fail(r, &no_room, 0);
+    return false;
+  }
   r->calling = true;
   lze_command_suspend(c);
   c->caller = outer;
@@ -294,14 +283,26 @@ static void run_count(lze_Plan *p) {
   p->o.context->state->launches += p->tasks;
 }
 
+/* The run of the plan whose callback is running, or NULL. */
+static const struct lze_Run *run_calling(const lze_Plan *p) {
+  const struct lze_Run *r = p->o.context->state->runs;
+  while (r != NULL && !(r->plan == p && r->calling)) r = r->next;
+  return r;
+}
+
+uint32_t lze_plan_parity(const lze_Plan *p, bool next) {
+  const struct lze_Run *r = run_calling(p);
+  if (r != NULL) return r->parity;
+  return next || p->runs == 0 ? p->parity
+                              : (p->parity + p->parities - 1) % p->parities;
+}
+
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
                             bool timed) {
   /* Such a run would come after the one that waits for it, and its callback
      would start the next. */
-  for (const struct lze_Run *r = p->o.context->state->runs; r != NULL;
-       r = r->next)
-    if (r->plan == p && r->calling)
-      luaL_error(L, "%s: a callback of the plan cannot start it", p->name);
+  if (run_calling(p) != NULL)
+    luaL_error(L, "%s: a callback of the plan cannot start it", p->name);
   if (p->hosted && p->spare == NULL) {
     /* What is raised before the run has begun leaves it for the next. */
     p->spare = calloc(1, sizeof *p->spare);
@@ -328,13 +329,14 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = c;
   lze_command_own(c);
+  uint32_t parity = p->parity;
   run_count(p);
   if (r != NULL) {
     p->spare = NULL;
     r->plan = p;
     r->score = p->score;
     r->score->owners++;
-    r->parity = (p->parity + p->parities - 1) % p->parities;
+    r->parity = parity;
     r->command = c;
     c->hosted = true;
     lze_command_own(c);

@@ -45,19 +45,20 @@ static ptrdiff_t guard_hit(const char *guard) {
   return -1;
 }
 
-bool lze_storage_damaged(lze_Storage *s, ptrdiff_t *where) {
+bool lze_storage_damaged(lua_State *L, lze_Storage *s) {
   if (!s->guarded || s->pointer == NULL) return false;
   char *before = s->pointer - GUARD_BYTES, *after = s->pointer + s->bytes;
+  const char *where = "after its end";
   ptrdiff_t hit = guard_hit(after);
-  if (hit >= 0) {
-    *where = hit;
-  } else {
+  if (hit < 0) {
+    where = "before its start";
     hit = guard_hit(before);
     if (hit < 0) return false;
-    *where = hit - (ptrdiff_t)GUARD_BYTES;
+    hit = (ptrdiff_t)GUARD_BYTES - hit;
   }
   memset(before, GUARD_PATTERN, GUARD_BYTES);
   memset(after, GUARD_PATTERN, GUARD_BYTES);
+  lua_pushfstring(L, "%I bytes %s", (LUAI_UACINT)hit, where);
   return true;
 }
 

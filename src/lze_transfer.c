@@ -20,11 +20,6 @@ typedef struct Known {
   bool doomed;                  /* the home will be written as a whole */
 } Known;
 
-static bool access_meets(const lze_Access *a, const lze_Access *b) {
-  return a->storage == b->storage && a->first < b->last &&
-         b->first < a->last;
-}
-
 /* What a step reads, or writes: that of a copy. */
 static lze_Access step_side(const lze_Node *n, bool write) {
   for (uint32_t a = 0; a < n->access_count; a++)
@@ -79,9 +74,9 @@ static void transfers_follow(const lze_Plan *p, Known *known,
       if (s->kind == LZE_STEP_CALL) k->current = false;
       for (uint32_t a = 0; a < n->access_count; a++) {
         if (!n->accesses[a].write) continue;
-        if (k != own && access_meets(&n->accesses[a], &k->home))
+        if (k != own && lze_access_meets(&n->accesses[a], &k->home))
           k->current = false;
-        if (access_meets(&n->accesses[a], &k->shadow)) k->dirty = true;
+        if (lze_access_meets(&n->accesses[a], &k->shadow)) k->dirty = true;
       }
     }
   }
@@ -110,7 +105,7 @@ static void transfers_precede(const lze_Plan *p, Known *known,
       if (k == own) continue;
       if (s->kind == LZE_STEP_CALL) k->doomed = false;
       for (uint32_t a = 0; a < n->access_count; a++)
-        if (access_meets(&n->accesses[a], &k->home)) k->doomed = false;
+        if (lze_access_meets(&n->accesses[a], &k->home)) k->doomed = false;
     }
   }
 }

@@ -42,12 +42,13 @@ static const lze_DeviceInfo *system_find(const lze_System *s,
   return NULL;
 }
 
-/* The device at option `device`: a native handle, a device or a selector. */
+/* The device at option `device`: a native handle, a device or a selector.
+   [-0, +2 at most] keep it alive. */
 static const lze_DeviceInfo *wrap_device(lua_State *L) {
   int type = lze_getoption(L, 1, "device");
   const lze_DeviceInfo *d;
   if (type == LUA_TNIL) {
-    d = lze_default_device(L);
+    d = lze_push_default_device(L);
   } else if (type == LUA_TLIGHTUSERDATA) {
     d = system_find(lze_system(L), lua_touserdata(L, -1));
     if (d == NULL)
@@ -56,12 +57,11 @@ static const lze_DeviceInfo *wrap_device(lua_State *L) {
   } else {
     d = lze_device_at(L, -1, "option device");
   }
-  lua_pop(L, 1);
   return d;
 }
 
-/* A place for a native object that belongs to a context. [-0, +1] keeps it
-   alive. */
+/* A place for a native object that belongs to a context. [-0, +3 at most] keep
+   it alive. */
 static lze_Context *wrap_place(lua_State *L, const lze_DeviceInfo **device) {
   *device = wrap_device(L);
   lze_Context *c = lze_push_device_context(L, *device);

@@ -755,6 +755,8 @@ function Graph:swap(a, b) end
 ---@return lze.Plan
 function Graph:compile(options) end
 
+function Graph:close() end
+
 ---@class lze.Plan
 ---@field device lze.Device
 local Plan = {}

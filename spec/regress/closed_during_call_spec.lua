@@ -90,6 +90,18 @@ describe("a hook in a wait that closes", function()
       local f = q.barrier
       closing(function() q:close() end)
       f(q)]], "bad argument #1 to 'f' (the queue is closed)"},
+    ["the default queue of a launch, which it is the last to have"] = {[[
+      local base, launch = lze.queue(), {1}
+      lze.default(lze.queue())
+      busy()
+      closing(function() lze.default(base) end)
+      add(launch, out, 1)]]},
+    ["the default queue of a fill, which it is the last to have"] = {[[
+      local base, f = lze.queue(), y.fill
+      lze.default(lze.queue())
+      busy()
+      closing(function() lze.default(base) end)
+      f(y, 1)]]},
     ["the buffer that is read"] = {[[
       mod.spin(4, x, 50000000)
       local f = x.read
@@ -282,10 +294,18 @@ describe("a finaliser that closes", function()
       for _, call in ipairs(calls) do
         for i = 1, 10 do
           local o = {context = lze.context(i % 2 == 0 and {1} or nil)}
-          setmetatable({}, {__gc = function()
+          -- It closes in the i-th collection, each at another place.
+          local n, mt = i, {}
+          function mt.__gc()
+            n = n - 1
+            if n > 0 then
+              setmetatable({}, mt)
+              return
+            end
             o.context:close()
             o.context = lze.context {1}
-          end})
+          end
+          setmetatable({}, mt)
           for _ = 1, 200 do
             local ok, err = pcall(call, o)
             if not ok then

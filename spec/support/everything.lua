@@ -403,7 +403,7 @@ end)
 part("task graphs", function()
   local m, x, y = spec(), lze.buffer("int", 64), lze.buffer("int", 64)
   local source, result, calls = filled(64, 1), {}, 0
-  local inner = lze.graph "inner":task("add", m.add, 64, y, 1)
+  local inner <close> = lze.graph "inner":task("add", m.add, 64, y, 1)
   local g = lze.graph "g"
   local s, t = g:buffer("int", 64), g:buffer("int", 64)
   g:input(x, "every", source):input(y, "first"):fill("zero", t, 0)
@@ -415,6 +415,7 @@ part("task graphs", function()
   assert(g.name == "g" and tostring(g) and #s == 64 and s.bytes == 256)
   assert(s.type == "int" and tostring(s) and lze.type(g) == "graph")
   local plan <close> = g:compile {profile = true, queues = 3}
+  inner:close()
   assert(lze.type(plan) == "plan" and tostring(plan) and plan.device)
   plan:run()
   same(filled(64, 5), result)

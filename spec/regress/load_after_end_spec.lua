@@ -1,0 +1,42 @@
+-- load_after_end_spec.lua - x:load found nothing in a file that had met its end
+-- before and grown since, and failed where an older call on the file had.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+
+describe("x:load", function()
+  local name, writer
+
+  before_each(function()
+    name = os.tmpname()
+    writer = assert(io.open(name, "wb"))
+    writer:setvbuf "no"
+    writer:write "ab"
+  end)
+
+  after_each(function()
+    writer:close()
+    os.remove(name)
+  end)
+
+  it("reads what has come since the file met its end", function()
+    local x <close> = lze.buffer("uchar", 4)
+    local file <close> = assert(io.open(name, "rb"))
+    assert.equal("ab", file:read "a")
+    writer:write "cd"
+    assert.equal(2, x:load(file))
+    assert.equal("cd\0\0", x:string())
+    assert.equal(0, x:load(file))
+    writer:write "ef"
+    assert.equal(2, x:load(file, 3))
+    assert.equal("cdef", x:string())
+  end)
+
+  it("reads after a write that the file has refused", function()
+    local x <close> = lze.buffer("uchar", 2)
+    local file <close> = assert(io.open(name, "rb"))
+    assert.is_nil(file:write "no")
+    assert.equal(2, x:load(file))
+    assert.equal("ab", x:string())
+  end)
+end)

@@ -1,0 +1,164 @@
+-- read_beside_other_work_spec.lua - device memory is read and written by
+-- copies on the default queue; what else that had to do before was waited for.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+
+local native = assert(package.loadlib(
+  os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
+
+local dev = lze.device()
+local limit = 60
+
+-- In a context of its own, with a default queue of those options: f gets the
+-- device, a gate that holds up what waits for it, and a way to open it.
+local function gated(options, f)
+  local before = {lze.default()}
+  local context = native.context(dev.driver.handle)
+  local event, pool = native.event(context)
+  local d = lze.wrap {device = dev, context = context}
+  lze.default(options and lze.queue(d, options) or d.context)
+  local open = function() native.signal(event) end
+  local ok, err = pcall(f, d, lze.wrap {event = event, device = d}, open)
+  open()
+  local over = lze.wait(limit)
+  for _, v in ipairs(before) do lze.default(v) end
+  d.context:close()
+  native.event_destroy(event, pool)
+  native.context_destroy(context)
+  assert(ok, err)
+  assert.is_true(over)
+end
+
+-- Whether f waited for so many twentieths of a second, after which `otherwise`
+-- was called, and what pcall makes of f. A wait calls the hook now and then,
+-- from a function of its own.
+local function attempt(f, patience, otherwise)
+  local looks = 0
+  debug.sethook(function()
+    if debug.getinfo(2, "S").source ~= "=lze" then return end
+    looks = looks + 1
+    if looks == patience then otherwise() end
+  end, "c")
+  local ok, result = pcall(f)
+  debug.sethook()
+  return looks >= patience, ok, result
+end
+
+-- What f returns, which must not wait for the gate.
+local function at_once(open, f)
+  local waited, ok, result = attempt(f, 200, open)
+  assert(ok, result)
+  assert.is_false(waited)
+  return result
+end
+
+local device = {usage = "device"}
+local cases = {
+  ["x:read"] = function(x) return x:read() end,
+  ["x:string"] = function(x)
+    return lze.buffer("int", x:string()):read()
+  end,
+  ["x:write of a table"] = function(x) return x:write {1, 2, 3}:read() end,
+  ["x:write of a string"] = function(x)
+    return x:write(string.pack("i4i4i4", 1, 2, 3)):read()
+  end,
+  ["x:write of a buffer"] = function(x)
+    return lze.buffer("int", 3):write(x):read()
+  end,
+  ["x:write of a buffer that overlaps"] = function(x)
+    x:write {2, 3, 0}:view(2, 3):write(x:view(1, 2))
+    return {x:read(1, 1)[1] - 1, table.unpack(x:read(2))}
+  end,
+  ["lze.buffer of a table"] = function()
+    return lze.buffer("int", {1, 2, 3}, device):read()
+  end,
+}
+
+local queues = {
+  ["the default queue"] = false,
+  ["a batched queue"] = {mode = "batched"},
+  ["a queue out of order"] = {order = "out"},
+}
+
+for what, case in pairs(cases) do
+  for name, options in pairs(queues) do
+    it(what .. " does not wait for other work on " .. name, function()
+      gated(options, function(d, gate, open)
+        local x = lze.buffer("int", {1, 2, 3}, device)
+        local ev = d.queue:barrier(gate)
+        assert.same({1, 2, 3}, at_once(open, function() return case(x) end))
+        assert.is_false(ev:done())
+        assert.is_false(x:pending())
+        assert.same({1, 2, 3}, at_once(open, function() return case(x) end))
+        assert.is_false(ev:done())
+      end)
+    end)
+  end
+end
+
+for name, options in pairs(queues) do
+  describe("reading device memory, with " .. name .. " in use,", function()
+    it("waits for what touches it, not for what comes then", function()
+      gated(options, function(d, gate, open)
+        local x = lze.buffer("int", {1, 2, 3}, device)
+        lze.load("kernels/spec.spv").add(3, x, 4)
+        local ev = d.queue:barrier(gate)
+        assert.same({5, 6, 7}, at_once(open, function() return x:read() end))
+        assert.is_false(ev:done())
+      end)
+    end)
+
+    it("waits for what touches it and is held up itself", function()
+      gated(options, function(d, gate, open)
+        local x = lze.buffer("int", {1, 2, 3}, device)
+        d.queue:barrier(gate)
+        lze.load("kernels/spec.spv").add(3, x, 4)
+        local waited, ok, t = attempt(function() return x:read() end, 2,
+          open)
+        assert.is_true(ok)
+        assert.is_true(waited)
+        assert.same({5, 6, 7}, t)
+      end)
+    end)
+
+    it("does not wait for a read that was given up", function()
+      gated(options, function(d, gate, open)
+        local add = lze.load("kernels/spec.spv").add
+        local x = lze.buffer("int", {1, 2, 3}, device)
+        local y = lze.buffer("int", {4, 5, 6}, device)
+        local ev = add:launch({3, queue = lze.queue(d), after = gate}, x, 4)
+        for _ = 1, 3 do
+          local _, ok, err = attempt(function() return x:read() end, 2,
+            function() error("given up", 0) end)
+          assert.is_false(ok)
+          assert.equal("given up", err)
+          assert.same({4, 5, 6},
+            at_once(open, function() return y:read() end))
+        end
+        assert.is_false(ev:done())
+        open()
+        assert.same({5, 6, 7}, x:read())
+      end)
+    end)
+  end)
+end
+
+it("device memory is read after what the host has put on its list", function()
+  gated(false, function(d, gate, open)
+    local list = native.list(d.context.handle, dev.handle, "immediate")
+    local q <close> = lze.wrap {queue = list, device = d}
+    local x = lze.buffer("int", {1, 2, 3}, device)
+    lze.default(q)
+    q:barrier(gate)
+    native.fill(list, x.handle, 0, x.bytes)
+    q:barrier()
+    local waited, ok, t = attempt(function() return x:read() end, 2, open)
+    assert.is_true(ok)
+    assert.is_true(waited)
+    assert.same({0, 0, 0}, t)
+    lze.default(d.context)
+    q:close()
+    native.list_destroy(list)
+  end)
+end)
