@@ -90,3 +90,30 @@ describe("what the validator finds", function()
     assert.same({"saxpy"}, mod:kernels())
   end)
 end)
+
+describe("lze.spirv.optimize", function()
+  local bytes = read "kernels/saxpy.spv"
+
+  it("makes a shorter module that does the same", function()
+    local shorter = lze.spirv.optimize(bytes, {"--strip-debug"})
+    assert.is_true(#shorter < #bytes and lze.spirv.validate(shorter))
+    local y = lze.buffer("float", {1, 2, 3})
+    lze.module(lze.spirv.optimize(bytes)).saxpy(3, 2, y, y)
+    assert.same({3, 6, 9}, y:read())
+  end)
+
+  it("says which flag it does not know", function()
+    for flag, problem in pairs {
+      ["--eliminate-all"] = "Unknown flag '%-%-eliminate%-all'",
+      ["strip-debug"] = "strip%-debug is not a valid flag",
+      ["--scalar-replacement=-1"] = "%-%-scalar%-replacement must have",
+    } do
+      assert.matches("^bad argument #2 to 'optimize' %(passes: " .. problem,
+        expect.misuse(function()
+          lze.spirv.optimize(bytes, {"--strip-debug", flag})
+        end))
+    end
+    local ok, err = pcall(lze.spirv.optimize, "no SPIR-V")
+    assert.same({false, "INVALID_SPIRV"}, {ok, err.code})
+  end)
+end)

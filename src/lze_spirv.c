@@ -193,7 +193,7 @@ static int spirv_lua_disassemble(lua_State *L) {
 /* lze.spirv.optimize(bytes [, passes]) -> bytes
    passes: an array of flags as spirv-opt takes them ("--eliminate-dead-..."),
    all those of its -O when it is not given.  It was made for shaders and does
-   little for kernels. */
+   little for kernels.  Raises for what is not SPIR-V and for unknown flags. */
 static int spirv_lua_optimize(lua_State *L) {
   enum { MAX_PASSES = 64 };
   const char *passes[MAX_PASSES];
@@ -217,8 +217,11 @@ static int spirv_lua_optimize(lua_State *L) {
   char message[512];
   Work *w = work_push(L);
   size_t out = 0;
-  w->words = lze_spirv_optimize(words, count, lua_isnil(L, 2) ? NULL : passes,
-                                n, &out, message, sizeof message);
+  bool known;
+  w->words =
+      lze_spirv_optimize(words, count, lua_isnil(L, 2) ? NULL : passes, n,
+                         &known, &out, message, sizeof message);
+  if (!known) luaL_argerror(L, 2, lua_pushfstring(L, "passes: %s", message));
   if (w->words == NULL)
     lze_fail_word(L, NULL, "lze.spirv.optimize", "INVALID_SPIRV", NULL, "%s",
                   message);

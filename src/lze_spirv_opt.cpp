@@ -15,8 +15,10 @@
 
 extern "C" uint32_t *lze_spirv_optimize(const uint32_t *words, size_t count,
                                         const char *const *passes,
-                                        size_t pass_count, size_t *out_count,
-                                        char *message, size_t cap) {
+                                        size_t pass_count, bool *known,
+                                        size_t *out_count, char *message,
+                                        size_t cap) {
+  *known = true;
   snprintf(message, cap, "the optimiser failed");
   try { /* nothing of C++ may reach Lua's longjmp */
     /* Of the universal environments: the OpenCL ones refuse what their
@@ -31,7 +33,8 @@ extern "C" uint32_t *lze_spirv_optimize(const uint32_t *words, size_t count,
       optimizer.RegisterPerformancePasses();
     } else {
       std::vector<std::string> flags(passes, passes + pass_count);
-      if (!optimizer.RegisterPassesFromFlags(flags)) return nullptr;
+      *known = optimizer.RegisterPassesFromFlags(flags);
+      if (!*known) return nullptr;
     }
     std::vector<uint32_t> result;
     spvtools::OptimizerOptions options;
