@@ -179,8 +179,11 @@
   X(MAKE, Mem, mem, AllocHost, zeMemAllocHost,                                \
     (ze_context_handle_t c, const ze_host_mem_alloc_desc_t *o, size_t size,   \
      size_t align, void **h), (c, o, size, align, h), MEMORY, c, size)        \
-  X(UNMAKE, Mem, mem, Free, zeMemFree, (ze_context_handle_t c, void *h),      \
+  X(FREE, Mem, mem, Free, zeMemFree, (ze_context_handle_t c, void *h),        \
     (c, h), MEMORY)                                                           \
+  X(PLAIN, Mem, mem, FreeExt, zeMemFreeExt,                                   \
+    (ze_context_handle_t c, const ze_memory_free_ext_desc_t *d, void *h),     \
+    (c, d, h), 0)                                                             \
   X(PLAIN, Mem, mem, GetAllocProperties, zeMemGetAllocProperties,             \
     (ze_context_handle_t c, const void *p,                                    \
      ze_memory_allocation_properties_t *m, ze_device_handle_t *d),            \
@@ -620,6 +623,24 @@ static append_lists_function *real_append_lists, fault_append_lists;
     }                                                                         \
     return object_destroyed(kind, h) ? real_##name args                       \
                                      : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;   \
+  }
+
+/* The real device is not lost, so what it still does may write to memory that
+   nobody waits for any more: that goes when all is done. */
+#define FREE(name, params, args, kind)                                        \
+  static ze_result_t fault_##name params {                                    \
+    ze_result_t r;                                                            \
+    if (enter(E_##name, &r)) {                                                \
+      object_spared(kind, h);                                                 \
+      return r;                                                               \
+    }                                                                         \
+    if (!object_destroyed(kind, h))                                           \
+      return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;                             \
+    if (!device_lost() || real_zeMemFreeExt == NULL) return real_##name args; \
+    ze_memory_free_ext_desc_t when_idle = {                                   \
+        .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,                      \
+        .freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE};      \
+    return real_zeMemFreeExt(c, &when_idle, h);                               \
   }
 
 #define SUBMIT(name, params, args, unused)                                    \
