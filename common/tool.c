@@ -216,6 +216,8 @@ static bool run(char *const *arguments, int in, int out, int err,
     if (ready == 0 && watch != NULL) wanted = watch(of);
     now = now_ms();
   }
+  /* It may have ended while somebody else was asked for long. */
+  if (ready == 0 && wanted && poll(&wait, 1, 0) > 0) ready = 1;
   bool ended = ready > 0 && io_read_all(report[0], &end, sizeof end);
   close(report[0]);
   if (!ended) kill(between, SIGTERM);
