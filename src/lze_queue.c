@@ -350,19 +350,25 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
   return queue_new_part(L, context, device, false);
 }
 
+/* Reads that were given up stay on the queues that they wait on. */
+enum { MAX_TRANSFER_QUEUES = 4 };
+
 /* What the host has put on a list of its own nobody knows here: a copy that
    may have to come after that stays there. */
 lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
                               const lze_Copy *copy) {
   lze_Context *context = copy->to->o.context;
-  lze_Queue *q = lze_default_queue(L, context, device);
-  if (q->foreign || !lze_queue_delays(q, copy)) return q;
-  device = q->device;
-  for (q = context->queues; q != NULL; q = q->next)
-    if (q->transfers && q->device == device && !q->o.closed &&
-        !lze_queue_delays(q, copy))
-      return q;
-  return queue_new_part(L, context, device, true);
+  lze_Queue *own = lze_default_queue(L, context, device);
+  if (own->foreign || !lze_queue_delays(own, copy)) return own;
+  int count = 0;
+  for (lze_Queue *q = context->queues; q != NULL; q = q->next) {
+    if (!q->transfers || q->device != own->device || q->o.closed) continue;
+    if (!lze_queue_delays(q, copy)) return q;
+    count++;
+  }
+  return count < MAX_TRANSFER_QUEUES
+             ? queue_new_part(L, context, own->device, true)
+             : own;
 }
 
 void lze_set_default_queue(lze_State *S, lze_Queue *q) {
