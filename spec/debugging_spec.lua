@@ -79,6 +79,27 @@ describe("LZE_CHECK=1", function()
       one:format("h", "h.c"), out)
   end)
 
+  it("names the tasks of the run, and those that write transient buffers",
+    function()
+      local out = process.output([[
+        local lze = require "lze"
+        local mod = lze.load "kernels/spec.spv"
+        local a, b = lze.buffer("int", 8), lze.buffer("int", 8)
+        local plan = lze.graph "g":task("over", mod.add, 9, b, 1)
+          :task("in", mod.add, 8, a, 1):swap(a, b):compile()
+        for _ = 1, 3 do print(pcall(plan.run, plan)) end
+        local g = lze.graph "h"
+        local t = g:buffer("int", 8)
+        plan = g:fill("f", t, 1):task("in", mod.add, 8, a, 1)
+          :task("over", mod.add, 20, t, 1):copy("c", b, t):compile()
+        print(pcall(plan.run, plan))]], {env = {LZE_CHECK = "1"}})
+      local one = "false\tgraph %s: memory outside a buffer was written, " ..
+        "0 bytes after its end; what writes to it: %s.over\n"
+      assert.equal(one:format("g", "g"):rep(3),
+        out:match "^(.*\n)false\tgraph h")
+      assert.matches("what writes to it: h.over\n$", out)
+    end)
+
   it("refuses nil for a pointer that a kernel follows without looking",
     function()
       assert.equal(("stdin:2: kernel follow: argument 1 (x): nil, a null " ..

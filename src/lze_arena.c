@@ -78,6 +78,39 @@ void lze_plan_role(lua_State *L, const lze_Plan *p, int table, int index,
   lua_settop(L, top + 1);
 }
 
+/* Call f for each value of the steps, and for each of their `uses`: it is at
+   the top of the stack, and what f leaves above it is dropped. */
+static void each_value(lua_State *L, const lze_Plan *p, int table,
+                       void (*f)(lua_State *L, const lze_Plan *p, int map),
+                       int map) {
+  int top = lua_gettop(L);
+  lze_getoption(L, table, "steps");
+  for (uint32_t i = 0; i < p->count; i++) {
+    lua_rawgeti(L, top + 1, (lua_Integer)i + 1);
+    lze_getoption(L, -1, "n");
+    lua_Integer count = lua_tointeger(L, -1);
+    for (lua_Integer v = 1; v <= count; v++) {
+      lua_rawgeti(L, top + 2, v);
+      f(L, p, map);
+      lua_settop(L, top + 4);
+      if (v != 2 || !lua_istable(L, -1) ||
+          lze_getoption(L, -1, "uses") == LUA_TNIL)
+        continue;
+      f(L, p, map);
+      lua_settop(L, top + 5);
+      lua_Integer uses =
+          lua_istable(L, -1) ? (lua_Integer)lua_rawlen(L, -1) : 0;
+      for (lua_Integer u = 1; u <= uses; u++) {
+        lua_rawgeti(L, top + 5, u);
+        f(L, p, map);
+        lua_settop(L, top + 5);
+      }
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
 /* Fill the map for runs in which places are changed. The swapped buffers
    themselves are the ones that the script has. */
 static void plan_swap_values(lua_State *L, const lze_Plan *p, int table,
@@ -97,30 +130,8 @@ static void plan_swap_values(lua_State *L, const lze_Plan *p, int table,
     lua_rawset(L, real);
     lua_settop(L, top + 1);
   }
-  lze_getoption(L, table, "steps");
-  for (uint32_t i = 0; i < p->count; i++) {
-    lua_rawgeti(L, top + 2, (lua_Integer)i + 1);
-    lze_getoption(L, -1, "n");
-    lua_Integer count = lua_tointeger(L, -1);
-    for (lua_Integer v = 1; v <= count; v++) {
-      lua_rawgeti(L, top + 3, v);
-      swap_value(L, p, real);
-      if (v == 2 && lua_istable(L, -1) &&
-          lze_getoption(L, -1, "uses") != LUA_TNIL) {
-        swap_value(L, p, real);
-        lua_Integer uses =
-            lua_istable(L, -1) ? (lua_Integer)lua_rawlen(L, -1) : 0;
-        for (lua_Integer u = 1; u <= uses; u++) {
-          lua_rawgeti(L, -1, u);
-          swap_value(L, p, real);
-          lua_pop(L, 1);
-        }
-      }
-      lua_settop(L, top + 4);
-    }
-    lua_settop(L, top + 2);
-  }
   lua_settop(L, top);
+  each_value(L, p, table, swap_value, real);
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -137,6 +148,17 @@ static bool plan_is_arena(const lze_Plan *p, const lze_Storage *s) {
   for (uint32_t i = 0; i < LZE_MAX_PLACES; i++)
     if (p->arenas[i] == s) return true;
   return false;
+}
+
+bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
+                    const lze_Storage *s) {
+  lze_Access at = *a;
+  bool torn;
+  /* A stub has no memory; what it stands for is in an arena. */
+  if (at.storage->pointer == NULL)
+    return at.first < at.last && plan_is_arena(p, s);
+  if (parity != 0) lze_swap_access(p, &at, &torn);
+  return at.storage == s;
 }
 
 /* Where the stub of a transient buffer is told from a real one. */
@@ -236,10 +258,43 @@ static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
   lua_rawseti(L, arenas, (lua_Integer)place + 1);
 }
 
+/* Note the value at the top of the stack in the set. */
+static void value_note(lua_State *L, const lze_Plan *p, int set) {
+  (void)p;
+  if (lze_test_box(L, -1, lze_scratch_kind) == NULL) return;
+  lua_pushvalue(L, -1);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, set);
+}
+
+/* Forget the transient buffers that no step uses any more. */
+static void plan_forget(lua_State *L, const lze_Plan *p, int table, int stubs) {
+  int top = lua_gettop(L);
+  lze_getoption(L, table, "real");
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
+  lua_newtable(L);
+  each_value(L, p, table, value_note, top + 4);
+  for (lua_pushnil(L); lua_next(L, stubs);) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, top + 4) == LUA_TNIL)
+      for (int map = top + 1; map <= top + 3; map++) {
+        lua_pushvalue(L, top + 5);
+        lua_pushnil(L);
+        lua_rawset(L, map == top + 1 ? stubs : map);
+      }
+    lua_pop(L, 1);
+  }
+  lua_settop(L, top);
+}
+
 void lze_plan_place(lua_State *L, lze_Plan *p, int table) {
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
   int top = lua_gettop(L);
   lze_getoption(L, table, "stubs");
   int stubs = lua_gettop(L);
+  plan_forget(L, p, table, stubs);
   uint32_t n = 0, all = 0;
   for (lua_pushnil(L); lua_next(L, stubs); lua_pop(L, 1)) all++;
   lze_Transient *items = lua_newuserdatauv(L, (all + 1) * sizeof *items, 0);

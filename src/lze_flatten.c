@@ -813,19 +813,37 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
   return true;
 }
 
+static bool span_is(const lze_Access *a, const lze_Access *b) {
+  return a->storage == b->storage && a->first == b->first &&
+         a->last == b->last;
+}
+
 /* Add a swap, which graphs in one another may both ask for.  False where
    something of it changes places with something else. */
 static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
   struct lze_Swap s = {lze_buffer_span(a), lze_buffer_span(b)};
+  for (uint32_t i = 0; i < p->swap_count; i++) {
+    const struct lze_Swap *known = &p->swaps[i];
+    if ((span_is(&s.a, &known->a) && span_is(&s.b, &known->b)) ||
+        (span_is(&s.a, &known->b) && span_is(&s.b, &known->a)))
+      return true;
+  }
   lze_Access there = s.a, back = s.b;
-  bool torn = false, known = lze_swap_access(p, &there, &torn);
-  if (lze_swap_access(p, &back, &torn) || known)
-    return known && !torn && there.storage == s.b.storage &&
-           there.first == s.b.first;
+  bool torn;
+  if (lze_swap_access(p, &there, &torn) || lze_swap_access(p, &back, &torn))
+    return false;
   lze_own(&s.a.storage->o);
   lze_own(&s.b.storage->o);
   p->swaps[p->swap_count++] = s;
   return true;
+}
+
+/* Whether the value at `index` is a buffer that a swap would tear. */
+static bool value_is_torn(lua_State *L, const lze_Plan *p, int index) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b)) return false;
+  lze_Access span = lze_buffer_span(b);
+  return lze_swap_tears(p, &span, 1);
 }
 
 /* See that what goes between the host and buffers tears no swap; in the first
@@ -837,15 +855,11 @@ static void promises_check(lua_State *L, const Compiler *c, const char *key) {
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, top + 1, i);
     for (int v = 1; v <= 4; v++) lua_rawgeti(L, top + 2, v);
-    const lze_Buffer *b = lze_test_buffer(L, top + 3);
-    if (!lua_isnil(L, top + 5) && lze_buffer_is_open(b) &&
-        strcmp(lua_tostring(L, top + 4), "first") != 0) {
-      lze_Access span = lze_buffer_span(b);
-      if (lze_swap_tears(c->p, &span, 1)) {
-        lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6),
-                        lze_swap_problem);
-        problem_add(L, c);
-      }
+    if (!lua_isnil(L, top + 5) &&
+        strcmp(lua_tostring(L, top + 4), "first") != 0 &&
+        (value_is_torn(L, c->p, top + 3) || value_is_torn(L, c->p, top + 5))) {
+      lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6), lze_swap_problem);
+      problem_add(L, c);
     }
     lua_settop(L, top + 1);
   }

@@ -62,6 +62,9 @@ lze_Plan *lze_check_plan(lua_State *L) {
   lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
   if (b->plan == NULL || b->plan->o.closed)
     lze_closed(L, 1, lze_plan_kind);
+  if (b->plan->changing)
+    luaL_error(L, "%s: a finaliser or hook cannot use it while it is changed",
+               b->plan->name);
   return b->plan;
 }
 
@@ -247,11 +250,13 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
 
 /* Call the function that is on the stack below its `count` arguments, the plan
    first, in a protected call.  A finaliser may close the plan meanwhile, which
-   stays whole until that is over.  Returns LUA_OK, or an error that is on the
-   stack. */
+   stays whole until that is over, and do nothing else with it.  Returns LUA_OK,
+   or an error that is on the stack. */
 static int plan_keep(lua_State *L, lze_Plan *p, int count) {
   lze_pin(&p->o);
+  p->changing = true;
   int status = lua_pcall(L, count, 0, 0);
+  p->changing = false;
   lze_unpin(&p->o);
   return status;
 }
@@ -448,6 +453,7 @@ static int record_protected(lua_State *L) {
 /* Get the plan at 1 ready and start it. Its table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_Plan *p = lze_check_plan(L);
+  lze_plan_check_calling(L, p);
   while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
   plan_check_captured(L, p);
   if (p->fed) {
@@ -499,12 +505,15 @@ static void plan_look(const lze_Plan *p) {
   }
 }
 
-/* Whether a step's task writes to a storage, as far as was seen. */
-static bool step_writes(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
+/* Whether a step's task wrote to a storage in the last run, as far as was
+   seen. */
+static bool step_wrote(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
   if (p->steps[i].kind != LZE_STEP_TASK) return false;
   const lze_Node *node = &p->nodes[i];
   for (uint32_t k = 0; k < node->access_count; k++)
-    if (node->accesses[k].storage == s && node->accesses[k].write) return true;
+    if (node->accesses[k].write &&
+        lze_plan_is_in(p, &node->accesses[k], lze_plan_parity(p, false), s))
+      return true;
   return false;
 }
 
@@ -518,7 +527,7 @@ static void plan_check_guards(lua_State *L, const lze_Plan *p) {
                     lua_tostring(L, -1));
     const char *between = "; what writes to it: ";
     for (uint32_t k = 0; k < p->count; k++) {
-      if (!step_writes(p, k, p->storages[i])) continue;
+      if (!step_wrote(p, k, p->storages[i])) continue;
       lua_pushfstring(L, "%s%s", between, p->steps[k].name);
       lua_concat(L, 2);
       between = ", ";

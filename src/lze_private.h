@@ -1544,6 +1544,7 @@ struct lze_Plan {
   lze_Queue *queue;             /* owned: its runs, one after the other */
   bool profile;
   bool direct;                  /* lane 0 is appended to the queue's list */
+  bool changing;                /* in a call that leaves it half changed */
   bool stale;                   /* to be recorded again before the next run */
   bool broken;                  /* a start or set has failed half way */
   bool lost;                    /* and nothing can tell when it is over */
@@ -1630,7 +1631,12 @@ lze_Access lze_buffer_span(const lze_Buffer *b);
 /* Where the bytes of `a` are when places are changed: false when they stay;
    *torn when only some of them do. */
 bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn);
-/* Whether that is so of any of them, which is refused with these words. */
+/* Whether, in runs of that parity, `a` is memory of s, or of a transient buffer
+   where s is what these are in. */
+bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
+                    const lze_Storage *s);
+/* Whether places are changed for a part of any of them only, which is refused
+   with these words. */
 bool lze_swap_tears(const lze_Plan *p, const lze_Access *all, uint32_t count);
 extern const char lze_swap_problem[];
 /* [-0, +1] the buffer that plays the part of the one at `index` in runs of
@@ -1669,6 +1675,10 @@ int lze_plan_refused(lua_State *L, const lze_Plan *p, const lze_Outcome *out);
 /* lze_run.c: enqueue one run; raises.  The plan's table is at stack index
    `table`.  The command belongs to the plan. */
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool timed);
+/* Raise where a callback of the plan is running: a run that it started would
+   come after the one that waits for it, and its callback would start the
+   next. */
+void lze_plan_check_calling(lua_State *L, const lze_Plan *p);
 /* The parity of the run that a callback which is running is a part of; else of
    the next one, or of the last. */
 uint32_t lze_plan_parity(const lze_Plan *p, bool next);

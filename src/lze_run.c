@@ -297,12 +297,13 @@ uint32_t lze_plan_parity(const lze_Plan *p, bool next) {
                               : (p->parity + p->parities - 1) % p->parities;
 }
 
-lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
-                            bool timed) {
-  /* Such a run would come after the one that waits for it, and its callback
-     would start the next. */
+void lze_plan_check_calling(lua_State *L, const lze_Plan *p) {
   if (run_calling(p) != NULL)
     luaL_error(L, "%s: a callback of the plan cannot start it", p->name);
+}
+
+lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
+                            bool timed) {
   if (p->hosted && p->spare == NULL) {
     /* What is raised before the run has begun leaves it for the next. */
     p->spare = calloc(1, sizeof *p->spare);
@@ -352,8 +353,8 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
 
 /* Whether a run would find nothing to do or to wait for before it. */
 static bool run_is_free(const lze_Plan *p) {
-  if (p->o.closed || p->stale || p->broken || p->reserve == NULL ||
-      p->queue->tail != NULL)
+  if (p->o.closed || p->changing || p->stale || p->broken ||
+      p->reserve == NULL || p->queue->tail != NULL)
     return false;
   const lze_State *S = p->o.context->state;
   if (p->checked != S->closes || S->runs != NULL || S->calling != NULL)

@@ -70,6 +70,7 @@ describe("where buffers change places,", function()
       for _, promise in ipairs {
         {"input", x, "every", some}, {"output", x, "every", {}},
         {"output", x:view(4, 5), "demand", {}},
+        {"output", lze.buffer("int", 8), "demand", x},
         {"input", x:view(1, 5), "every", x:string(1, 5)},
       } do
         assert.equal("graph g: g." .. promise[1] .. " 1: it uses more than " ..

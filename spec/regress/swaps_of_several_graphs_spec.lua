@@ -29,6 +29,7 @@ describe("swaps of a graph and of those in it", function()
     for _, wrong in ipairs {
       {{b, c}, {a, b}}, {{c, b}, {b, a}}, {{b, c}, {a, c}},
       {{a:view(4, 4), b:view(4, 4)}, {a, b}}, {{a, c}, {x:view(2, 5), c}},
+      {{a, b}, {a:view(4, 4), b:view(4, 4)}},
       {{a, b}, {x:view(1, 1), x:view(2, 2)}},
     } do
       assert.equal("graph outer: swap: a buffer changes places with two " ..

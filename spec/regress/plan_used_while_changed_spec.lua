@@ -1,0 +1,65 @@
+-- plan_used_while_changed_spec.lua - a finaliser ran a plan, or changed it,
+-- while it was recorded: afterwards each run did its tasks twice, or a wait for
+-- one never ended.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+it("a plan that is being changed is used by nobody else", function()
+  local out = process.output([[
+    local lze = require "lze"
+    local mod = lze.load "kernels/spec.spv"
+    local x = lze.buffer("int", 16)
+    local g = lze.graph "g"
+    for i = 1, 100 do g:task("t" .. i, mod.add, 16, x, 1) end
+    local plan = g:compile()
+    -- What a finaliser does in the n-th collection from now on, once.
+    local inside, n
+    local mt = {}
+    function mt.__gc()
+      if inside then n = n - 1 end
+      if inside and n == 0 then
+        local f = inside
+        inside = nil
+        f()
+      end
+      setmetatable({}, mt)
+    end
+    setmetatable({}, mt)
+    collectgarbage("incremental", 10, 1000)
+    local second = 1
+    local uses = {
+      run = function() plan:run() end,
+      start = function() plan:start():wait() end,
+      set = function()
+        plan:set("t2", 2, 3 - second)
+        second = 3 - second
+      end,
+      current = function() plan:current(x) end,
+      report = function() plan:report() end,
+      dot = function() plan:dot() end,
+    }
+    local refused = {}
+    for name, use in pairs(uses) do
+      for round = 1, 60 do
+        n = round % 8 + 1
+        inside = function()
+          local ok, err = pcall(use)
+          if not ok then refused[name] = err end
+        end
+        plan:set("t1", 2, round % 2 + 1)
+        plan:run()
+        inside = nil
+        x:fill(0)
+        plan:run()
+        assert(x[1] == 98 + round % 2 + 1 + second, x[1])
+        assert(tostring(plan))
+      end
+    end
+    for name in pairs(uses) do
+      assert(refused[name]:find("graph g: a finaliser or hook cannot use " ..
+        "it while it is changed$"), refused[name])
+    end
+    print(lze.wait())]], {seconds = 120})
+  assert.equal("true\n", out)
+end)
