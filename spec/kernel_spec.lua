@@ -91,6 +91,20 @@ describe("lze.module", function()
     assert.equal("module from a string", err.object)
   end)
 
+  it("takes each specialization constant once, by name or by number", function()
+    local file <close> = io.open "spec/driver/kernels/constants.spvasm"
+    local bytes = lze.spirv.assemble((file:read "a":gsub("OpDecorate",
+      'OpName %%number "c1"\nOpName %%wide "c2"\nOpDecorate', 1)))
+    assert.equal("module", lze.type(lze.module(bytes,
+      {constants = {c1 = 5, [8] = 6}})))
+    for _, key in ipairs {7, "c1"} do
+      local t = {c1 = 5, [7] = 5, c2 = 6, [8] = 6}
+      t[key] = 4
+      assert.matches("^option constants: c[12]: it is given twice$",
+        expect.misuse(function() lze.module(bytes, {constants = t}) end))
+    end
+  end)
+
   it("refuses what are no bytes", function()
     assert.equal("bad argument #1 to 'module' (bytes: string expected, got " ..
       "table)", expect.misuse(function() lze.module {} end))

@@ -99,6 +99,10 @@ static void module_constants(lua_State *L, int t, const lze_Module *m,
       luaL_error(L, "option constants: no specialization constant %s (there "
                     "is:%s)", key, n == 0 ? " none" : lua_tostring(L, -1));
     }
+    for (uint32_t i = 0; i < count; i++)
+      if (ids[i] == c->spec_id)
+        luaL_error(L, "option constants: %s: it is given twice",
+                   c->name != NULL ? c->name : "a constant");
     values[count].value = 0;
     bool fits;
     if (c->type.kind == SPIRV_KIND_BOOL) {
