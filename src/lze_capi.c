@@ -471,7 +471,11 @@ static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
     return plan_call(L, p, p->run, 0, e);
   if (attempt.over) return error_none(e);
   Rest rest = {plan, attempt};
-  return api_call(L, rest_body, &rest, 0, 0, e);
+  /* A hook may wait for it first. */
+  if (attempt.command != NULL) lze_command_own(attempt.command);
+  int code = api_call(L, rest_body, &rest, 0, 0, e);
+  if (attempt.command != NULL) lze_command_disown(attempt.command);
+  return code;
 }
 
 static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {

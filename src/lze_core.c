@@ -449,7 +449,7 @@ void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
 lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
                                   ze_context_handle_t handle) {
   state_configure(L, lze_state(L));
-  /* Before the device has a userdata, this one owns the context. */
+  /* It owns the context, which the device of a default one does not. */
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info->base;
   lze_Native *native = lze_native_foreign(info->driver, handle);
@@ -460,7 +460,6 @@ lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
   }
   b->context = context_adopt(L, native);
   lze_push_device(L, lze_device_in(L, b->context, info));
-  lua_remove(L, -2);
   return b->context;
 }
 

@@ -37,6 +37,7 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
 typedef struct Look {
   lze_Node *node;
   const uint8_t *stated;        /* by argument: an access, or 0 */
+  lze_Step *step;
   bool failed;                  /* no memory */
 } Look;
 
@@ -92,6 +93,33 @@ static int kernel_protected(lua_State *L) {
   return 1;
 }
 
+/* Keep what the values of a step came to. */
+static void step_take(lze_Checked *check) {
+  Look *look = check->data;
+  lze_Step *s = look->step;
+  free((void *)s->why);
+  s->why = NULL;
+  s->empty = false;
+  if (s->kind == LZE_STEP_TASK) {
+    if (s->kernel != check->kernel) {
+      if (s->kernel != NULL) lze_unpin(&s->kernel->o);
+      s->kernel = check->kernel;
+      lze_pin(&s->kernel->o);
+    }
+    s->empty = check->choice == NULL;
+    if (!s->empty) {
+      s->why = strdup(check->choice->why);
+      look->failed = look->failed || s->why == NULL;
+      s->parts = (uint32_t)check->choice->count;
+      memcpy(s->group, check->choice->parts[0].group, sizeof s->group);
+    }
+  } else if (s->kind == LZE_STEP_COPY) {
+    s->empty = check->copy.bytes == 0;
+  } else if (s->kind == LZE_STEP_FILL) {
+    s->empty = check->fill.bytes == 0;
+  }
+}
+
 int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
                      uint32_t i) {
   int top = lua_gettop(L);
@@ -114,36 +142,16 @@ int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
     }
     lua_replace(L, stubs + 1);
   }
-  Look look = {.node = &p->nodes[i], .stated = stated};
+  Look look = {.node = &p->nodes[i], .stated = stated, .step = s};
   lze_accesses_drop(look.node);
   lze_Checked check = {
-      .kind = s->kind, .name = s->name, .use = step_use, .data = &look};
+      .kind = s->kind, .name = s->name, .use = step_use, .data = &look,
+      .then = step_take};
   int status = lze_step_check(L, stubs + 1, count, &check);
   if (status != LUA_OK) {
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return status;
-  }
-  free((void *)s->why);
-  s->why = NULL;
-  s->empty = false;
-  if (s->kind == LZE_STEP_TASK) {
-    if (s->kernel != check.kernel) {
-      if (s->kernel != NULL) lze_unpin(&s->kernel->o);
-      s->kernel = check.kernel;
-      lze_pin(&s->kernel->o);
-    }
-    s->empty = check.choice == NULL;
-    if (!s->empty) {
-      s->why = strdup(check.choice->why);
-      look.failed = look.failed || s->why == NULL;
-      s->parts = (uint32_t)check.choice->count;
-      memcpy(s->group, check.choice->parts[0].group, sizeof s->group);
-    }
-  } else if (s->kind == LZE_STEP_COPY) {
-    s->empty = check.copy.bytes == 0;
-  } else if (s->kind == LZE_STEP_FILL) {
-    s->empty = check.fill.bytes == 0;
   }
   /* What runs nothing orders nothing. */
   if (s->empty) lze_accesses_drop(look.node);
@@ -561,6 +569,7 @@ typedef struct Share {
 /* What batches are made from; the numbers are stack indices. */
 typedef struct Batches {
   int entries, numbers, buffers; /* the graph's; {buffer = number}; array */
+  lua_Integer entry_count;      /* when they were looked at */
   Share *shares;
   lua_Integer items;            /* of every task */
   size_t bytes;                 /* an item's */
@@ -698,8 +707,7 @@ static void batch_steps(lua_State *L, const Compiler *c, const Batches *b,
     compile_move(L, c, top + 3, top + 4, c->p->device);
     lua_settop(L, map);
   }
-  lua_Integer entries = (lua_Integer)lua_rawlen(L, b->entries);
-  for (lua_Integer e = 1; e <= entries; e++) {
+  for (lua_Integer e = 1; e <= b->entry_count; e++) {
     lua_rawgeti(L, b->entries, e);
     int entry = top + 2;
     lua_newtable(L);
@@ -758,16 +766,16 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
   lze_getoption(L, graph, "entries");
   lua_newtable(L);
   lua_newtable(L);
-  lua_Integer entries = (lua_Integer)lua_rawlen(L, b.entries);
+  b.entry_count = (lua_Integer)lua_rawlen(L, b.entries);
   size_t arguments = 1;
-  for (lua_Integer e = 1; e <= entries; e++) {
+  for (lua_Integer e = 1; e <= b.entry_count; e++) {
     lua_rawgeti(L, b.entries, e);
     lze_getoption(L, -1, "n");
     arguments += (size_t)lua_tointeger(L, -1);
     lua_pop(L, 2);
   }
   b.shares = lua_newuserdatauv(L, arguments * sizeof *b.shares, 0);
-  for (lua_Integer e = 1; e <= entries; e++) {
+  for (lua_Integer e = 1; e <= b.entry_count; e++) {
     lua_rawgeti(L, b.entries, e);
     int entry = lua_gettop(L);
     lze_getoption(L, entry, "kind");

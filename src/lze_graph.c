@@ -48,6 +48,7 @@ static int step_check(lua_State *L) {
     }
     default: break;
   }
+  if (out->then != NULL) out->then(out);
   return 0;
 }
 
@@ -252,6 +253,16 @@ static void table_append(lua_State *L, int t, const char *key) {
   lua_pop(L, 1);
 }
 
+/* Raise where the names at the top of the stack have the one at 2. */
+static void entry_check_name(lua_State *L, int table, lze_StepKind kind) {
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, -2) != LUA_TNIL)
+    luaL_error(L, "graph %s: %s %s: there is one of that name already",
+               graph_name(L, table), lze_step_names[kind],
+               lua_tostring(L, 2));
+  lua_pop(L, 1);
+}
+
 /* The graph at 1 is to have an entry of a kind, named at 2: raise unless it
    can.  The rest of the arguments stays; the graph's table is inserted at 1,
    in the place of the userdata that is its key. */
@@ -265,10 +276,7 @@ static const char *entry_name(lua_State *L, lze_StepKind kind) {
   if (strlen(name) != lua_rawlen(L, 2) || strchr(name, '.') != NULL)
     luaL_argerror(L, 2, "name: it cannot have a dot or a zero in it");
   lze_getoption(L, table, "names");
-  lua_pushvalue(L, 2);
-  if (lua_rawget(L, -2) != LUA_TNIL)
-    luaL_error(L, "graph %s: %s %s: there is one of that name already",
-               graph_name(L, table), lze_step_names[kind], name);
+  entry_check_name(L, table, kind);
   lua_settop(L, table);
   return name;
 }
@@ -319,13 +327,15 @@ static void entry_check(lua_State *L, int table, lze_StepKind kind,
   lua_settop(L, entry);
 }
 
-/* Add the entry whose table is on the top of the stack. [-1, +0] */
+/* Add the entry whose table is on the top of the stack, unless a finaliser has
+   added one of its name since it was checked. [-1, +0] */
 static void entry_add(lua_State *L, int table, lze_StepKind kind) {
   lua_pushstring(L, lze_step_names[kind]);
   lua_setfield(L, -2, "kind");
   lua_pushvalue(L, 2);
   lua_setfield(L, -2, "name");
   lze_getoption(L, table, "names");
+  entry_check_name(L, table, kind);
   lua_pushvalue(L, 2);
   lua_pushboolean(L, 1);
   lua_rawset(L, -3);
@@ -612,21 +622,22 @@ static int graph_promise(lua_State *L, const char *key) {
   if (input && !lua_isnil(L, 4) && strcmp(lua_tostring(L, 3), "none") == 0)
     luaL_argerror(L, 4, "scratch memory has no source");
   lze_getoption(L, 5, key);
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_createtable(L, 3, 0);
+  for (int i = 1; i <= 3; i++) {
+    lua_pushvalue(L, i + 1);
+    lua_rawseti(L, 7, i);
+  }
+  /* From here on no finaliser runs, which might add one, too. */
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 6);
   for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, -1, i);
+    lua_rawgeti(L, 6, i);
     lua_rawgeti(L, -1, 1);
     if (lua_rawequal(L, -1, 2))
       luaL_error(L, "graph %s: the buffer is an %s already",
                  graph_name(L, 5), input ? "input" : "output");
     lua_pop(L, 2);
   }
-  lua_createtable(L, 3, 0);
-  for (int i = 1; i <= 3; i++) {
-    lua_pushvalue(L, i + 1);
-    lua_rawseti(L, -2, i);
-  }
-  lua_rawseti(L, -2, n + 1);
+  lua_rawseti(L, 6, n + 1);
   lua_settop(L, 1);
   return 1;
 }
@@ -679,11 +690,17 @@ static int graph_swap(lua_State *L) {
   if (windows_overlap(pair[0], pair[1]))
     luaL_argerror(L, 3, "it shares memory with the other");
   lze_getoption(L, 4, "swaps");
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_createtable(L, 2, 0);
+  for (int i = 1; i <= 2; i++) {
+    lua_pushvalue(L, i + 1);
+    lua_rawseti(L, 6, i);
+  }
+  /* From here on no finaliser runs, which might add one, too. */
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 5);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, 5, i);
     for (int side = 1; side <= 2; side++) {
-      lua_rawgeti(L, 6, side);
+      lua_rawgeti(L, 7, side);
       const lze_Buffer *other = lze_test_buffer(L, -1);
       for (int mine = 0; mine < 2; mine++)
         if (windows_overlap(pair[mine], other))
@@ -691,11 +708,6 @@ static int graph_swap(lua_State *L) {
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
-  }
-  lua_createtable(L, 2, 0);
-  for (int i = 1; i <= 2; i++) {
-    lua_pushvalue(L, i + 1);
-    lua_rawseti(L, -2, i);
   }
   lua_rawseti(L, 5, n + 1);
   lua_settop(L, 1);

@@ -138,11 +138,13 @@ typedef struct Import {
   lze_Storage like;
 } Import;
 
-/* In a protected call, so that the memory is let go of. */
+/* In a protected call, so that the memory is let go of: the buffer gets its
+   reference, and the caller another. */
 static int import_push(lua_State *L) {
   const Import *i = lua_touserdata(L, 1);
   lze_push_shared(L, i->context, &i->like, i->type,
                   (size_t)i->passport->offset, i->passport->count);
+  lze_memory_ref(i->like.memory);
   return 1;
 }
 
@@ -215,9 +217,7 @@ int lze_push_arrival(lua_State *L, int arg, int options) {
                          .borrowed = true, .id = props.id, .memory = m};
   lua_pushcfunction(L, import_push);
   lua_pushlightuserdata(L, &i);
-  if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
-    lze_memory_unref(m);
-    return lua_error(L);
-  }
-  return 1;
+  int status = lua_pcall(L, 1, 1, 0);
+  lze_memory_unref(m);
+  return status == LUA_OK ? 1 : lua_error(L);
 }

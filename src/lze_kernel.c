@@ -407,11 +407,11 @@ static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
   }
   a->data = a->value;
   if (a->type != NULL) {
-    if (lze_type_store(L, a->type, index, a->value)) return;
-    if (a->other != NULL && lze_type_store(L, a->other, index, a->value)) {
-      lua_pop(L, 1);
+    /* Nothing of Lua's may run unless it is an error. */
+    if (lze_type_try(L, a->type, index, a->value) ||
+        (a->other != NULL && lze_type_try(L, a->other, index, a->value)))
       return;
-    }
+    lze_type_store(L, a->other != NULL ? a->other : a->type, index, a->value);
     argument_problem(L, k, i, lua_tostring(L, -1));
   }
   if (info->type.kind == SPIRV_KIND_BOOL ||

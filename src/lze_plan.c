@@ -250,13 +250,14 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
 
 /* Call the function that is on the stack below its `count` arguments, the plan
    first, in a protected call.  A finaliser may close the plan meanwhile, which
-   stays whole until that is over, and do nothing else with it.  Returns LUA_OK,
-   or an error that is on the stack. */
-static int plan_keep(lua_State *L, lze_Plan *p, int count) {
+   stays whole until that is over; what else it may do with the plan, `flag`,
+   which is one of the plan's, says.  Returns LUA_OK, or an error that is on the
+   stack. */
+static int plan_keep(lua_State *L, lze_Plan *p, bool *flag, int count) {
   lze_pin(&p->o);
-  p->changing = true;
+  *flag = true;
   int status = lua_pcall(L, count, 0, 0);
-  p->changing = false;
+  *flag = false;
   lze_unpin(&p->o);
   return status;
 }
@@ -369,7 +370,7 @@ int lze_plan_compile(lua_State *L) {
   lua_pushvalue(L, table);
   lua_pushvalue(L, graph);
   lua_pushlightuserdata(L, &spread);
-  if (plan_keep(L, p, 4) != LUA_OK) plan_raise(L);
+  if (plan_keep(L, p, &p->changing, 4) != LUA_OK) plan_raise(L);
   lua_settop(L, plan);
   return 1;
 }
@@ -445,6 +446,11 @@ static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
   p->begun = true;
 }
 
+static int feed_protected(lua_State *L) {
+  plan_put_inputs(L, plan_kept(L), 2);
+  return 0;
+}
+
 static int record_protected(lua_State *L) {
   lze_plan_record(L, plan_kept(L), 2);
   return 0;
@@ -457,14 +463,20 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
   plan_check_captured(L, p);
   if (p->fed) {
-    plan_put_inputs(L, p, 3);
+    if (p->feeding)
+      luaL_error(L, "%s: it cannot be run while it is given its inputs",
+                 p->name);
+    lua_pushcfunction(L, feed_protected);
+    lua_pushlightuserdata(L, p);
+    lua_pushvalue(L, 3);
+    if (plan_keep(L, p, &p->feeding, 2) != LUA_OK) plan_raise(L);
     p = lze_check_plan(L);
   }
   if (p->stale) {
     lua_pushcfunction(L, record_protected);
     lua_pushlightuserdata(L, p);
     lua_pushvalue(L, 3);
-    if (plan_keep(L, p, 2) != LUA_OK) plan_raise(L);
+    if (plan_keep(L, p, &p->changing, 2) != LUA_OK) plan_raise(L);
     p = lze_check_plan(L);
   }
   plan_check_captured(L, p);
@@ -522,12 +534,13 @@ static bool step_wrote(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
 static void plan_check_guards(lua_State *L, const lze_Plan *p) {
   if (p->o.closed || !p->o.context->state->check) return; /* by a hook? */
   for (uint32_t i = 0; i < p->storage_count; i++) {
+    const lze_Storage *s = p->storages[i];
     if (!lze_storage_damaged(L, p->storages[i])) continue;
     lua_pushfstring(L, "%s: memory outside a buffer was written, %s", p->name,
                     lua_tostring(L, -1));
     const char *between = "; what writes to it: ";
     for (uint32_t k = 0; k < p->count; k++) {
-      if (!step_wrote(p, k, p->storages[i])) continue;
+      if (!step_wrote(p, k, s)) continue;
       lua_pushfstring(L, "%s%s", between, p->steps[k].name);
       lua_concat(L, 2);
       between = ", ";
@@ -724,7 +737,7 @@ static int plan_look_again(lua_State *L, lze_Plan *p, int table, int step,
   lua_pushvalue(L, table);
   lua_pushvalue(L, step);
   lua_pushinteger(L, (lua_Integer)i);
-  return plan_keep(L, p, 4);
+  return plan_keep(L, p, &p->changing, 4);
 }
 
 static int arrange_protected(lua_State *L) {
@@ -741,7 +754,7 @@ static int plan_arrange(lua_State *L, lze_Plan *p, int table) {
   lua_pushcfunction(L, arrange_protected);
   lua_pushlightuserdata(L, p);
   lua_pushvalue(L, table);
-  return plan_keep(L, p, 2);
+  return plan_keep(L, p, &p->changing, 2);
 }
 
 /* plan:set(task, argument, value) -> plan

@@ -851,9 +851,9 @@ lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
    made without the device. */
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
                                     const lze_DeviceInfo *info);
-/* [-0, +1] the device in the context of a native handle that was made
-   elsewhere, which is this state's context over it from then on, and returned.
-   May raise. */
+/* [-0, +2] what keeps it alive, and the device in the context of a native
+   handle that was made elsewhere, which is this state's context over it from
+   then on, and returned.  May raise. */
 lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
                                   ze_context_handle_t handle);
 
@@ -979,6 +979,9 @@ const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes);
 const lze_Type *lze_check_type(lua_State *L, int arg);
 /* Push the element at p. [-0, +1] */
 void lze_type_push(lua_State *L, const lze_Type *t, const void *p);
+/* Store the value at `index` into p, or leave that and return false.  Nothing
+   of Lua's runs. */
+bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p);
 /* Store the value at `index` into p.  False when it does not fit, with what
    is wrong pushed as a string ("expected ..., got ..."); p is untouched. */
 bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p);
@@ -1418,6 +1421,9 @@ typedef struct lze_Checked {
   const lze_GroupChoice *choice; /* NULL: nothing to run */
   lze_Copy copy;
   lze_Fill fill;
+  /* Called last, with this, as long as that is valid: afterwards a hook may
+     run.  NULL: nothing. */
+  void (*then)(struct lze_Checked *out);
 } lze_Checked;
 
 /* Check `count` values from stack index `first` on, in which transient buffers
@@ -1545,6 +1551,7 @@ struct lze_Plan {
   bool profile;
   bool direct;                  /* lane 0 is appended to the queue's list */
   bool changing;                /* in a call that leaves it half changed */
+  bool feeding;                 /* the inputs of the next run are being put */
   bool stale;                   /* to be recorded again before the next run */
   bool broken;                  /* a start or set has failed half way */
   bool lost;                    /* and nothing can tell when it is over */

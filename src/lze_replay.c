@@ -357,6 +357,39 @@ static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
   return h;
 }
 
+/* What a step that is checked is appended with, and what came of that. */
+typedef struct Append {
+  const Recorder *r;
+  const lze_Step *step;
+  ze_command_list_handle_t list;
+  ze_event_handle_t signal;
+  uint32_t waits;
+  bool good;
+  lze_Outcome out;
+} Append;
+
+static void step_append(lze_Checked *check) {
+  Append *a = check->data;
+  ze_event_handle_t *waits = a->r->waits;
+  if (check->kind == LZE_STEP_TASK) {
+    a->good = lze_task_append(
+        check->kernel, check->choice, a->list, a->signal,
+        a->step->first != NULL ? a->step->first->handle : NULL, a->waits,
+        waits, &a->out);
+  } else if (check->kind == LZE_STEP_COPY) {
+    const lze_Copy *c = &check->copy;
+    a->good = ZE_TRY(&a->out, zeCommandListAppendMemoryCopy, a->list,
+                     c->to->pointer + c->to_offset,
+                     c->from->pointer + c->from_offset, c->bytes, a->signal,
+                     a->waits, waits);
+  } else {
+    const lze_Fill *f = &check->fill;
+    a->good = ZE_TRY(&a->out, zeCommandListAppendMemoryFill, a->list,
+                     f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
+                     f->bytes, a->signal, a->waits, waits);
+  }
+}
+
 /* Append a step, whose values are checked once more: what they are has been
    told to no kernel yet. */
 static void record_step(lua_State *L, Recorder *r, uint32_t i) {
@@ -387,31 +420,17 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   lze_push_values(L, top + 2, count, map, p->o.context, p->device);
   if (step->kind == LZE_STEP_TASK)
     lze_plan_kernel(L, map + 1, step->device);
-  lze_Checked check = {
-      .kind = step->kind, .name = step->name, .use = use_nothing};
+  Append append = {.r = r, .step = step, .list = list, .signal = signal,
+                   .waits = waits};
+  lze_Checked check = {.kind = step->kind, .name = step->name,
+                       .use = use_nothing, .data = &append,
+                       .then = step_append};
   if (lze_step_check(L, map + 1, count, &check) != LUA_OK) {
     if (lua_type(L, -1) == LUA_TSTRING)
       luaL_error(L, "task %s: %s", step->name, lua_tostring(L, -1));
     lua_error(L);
   }
-  /* From here to the end nothing of Lua's runs. */
-  if (step->kind == LZE_STEP_TASK) {
-    good = lze_task_append(check.kernel, check.choice, list, signal,
-                           step->first != NULL ? step->first->handle : NULL,
-                           waits, r->waits, &out);
-  } else if (step->kind == LZE_STEP_COPY) {
-    const lze_Copy *c = &check.copy;
-    good = ZE_TRY(&out, zeCommandListAppendMemoryCopy, list,
-                  c->to->pointer + c->to_offset,
-                  c->from->pointer + c->from_offset, c->bytes, signal, waits,
-                  r->waits);
-  } else {
-    const lze_Fill *f = &check.fill;
-    good = ZE_TRY(&out, zeCommandListAppendMemoryFill, list,
-                  f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
-                  f->bytes, signal, waits, r->waits);
-  }
-  record_check(L, r, good, &out);
+  record_check(L, r, append.good, &append.out);
   lua_settop(L, top);
 }
 

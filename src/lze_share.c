@@ -305,7 +305,8 @@ uint64_t lze_export(lua_State *L, int arg) {
 }
 
 /* In a protected call: the buffer of a token, in this state's context over the
-   native one of its memory. */
+   native one of its memory.  The buffer gets the token's reference, which gets
+   another: what comes later may still fail. */
 static int token_import(lua_State *L) {
   Token *t = lua_touserdata(L, 1);
   const lze_DeviceInfo *d = t->storage.device;
@@ -314,6 +315,7 @@ static int token_import(lua_State *L) {
   lze_Storage like = t->storage;
   like.device = lze_device_in(L, c, d);
   lze_push_shared(L, c, &like, t->type, t->offset, t->count);
+  lze_memory_ref(t->storage.memory);
   return 1;
 }
 
@@ -326,6 +328,7 @@ void lze_push_import(lua_State *L, uint64_t token) {
   lua_pushcfunction(L, token_import);
   lua_pushlightuserdata(L, t);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) {
+    lze_memory_unref(t->storage.memory);
     free(t);
   } else {
     token_add(t);

@@ -284,38 +284,49 @@ void lze_type_push(lua_State *L, const lze_Type *t, const void *p) {
   }
 }
 
-bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
-  if (t->lanes == 1) {
-    if (scalar_store(L, t->scalar, index, p)) return true;
-    scalar_complain(L, t, index);
-    return false;
-  }
+/* Store the value at `index`, or say which lane of its table will not do: from
+   1 on, 0 where it is not the lanes; -1 when it is stored. */
+static int element_store(lua_State *L, const lze_Type *t, int index, void *p) {
+  if (t->lanes == 1) return scalar_store(L, t->scalar, index, p) ? -1 : 0;
+  if (!lua_istable(L, index) ||
+      (lua_Unsigned)lua_rawlen(L, index) > t->lanes)
+    return 0;
+  char element[16 * 8] = {0}; /* the padding lane of a vector of 3 is 0 */
   index = lua_absindex(L, index);
-  if (!lua_istable(L, index)) {
+  for (int i = 0; i < t->lanes; i++) {
+    lua_rawgeti(L, index, i + 1);
+    bool good = scalar_store(L, t->scalar, -1, element + i * t->scalar_bytes);
+    lua_pop(L, 1);
+    if (!good) return i + 1;
+  }
+  memcpy(p, element, t->bytes);
+  return -1;
+}
+
+bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p) {
+  return element_store(L, t, index, p) < 0;
+}
+
+bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
+  int lane = element_store(L, t, index, p);
+  if (lane < 0) return true;
+  if (t->lanes == 1) {
+    scalar_complain(L, t, index);
+  } else if (lane > 0) {
+    lua_rawgeti(L, index, lane);
+    scalar_complain(L, t, -1);
+    lua_pushfstring(L, "lane %d: %s", lane, lua_tostring(L, -1));
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+  } else if (lua_istable(L, index)) {
+    lua_pushfstring(L, "%s expected (a table of %d), got one of %I", t->name,
+                    t->lanes, (LUAI_UACINT)lua_rawlen(L, index));
+  } else {
     lua_pushfstring(L, "%s expected (a table of %d), got %s", t->name,
                     t->lanes, lze_describe(L, index));
     lua_remove(L, -2);
-    return false;
   }
-  if ((lua_Unsigned)lua_rawlen(L, index) > t->lanes) {
-    lua_pushfstring(L, "%s expected (a table of %d), got one of %I", t->name,
-                    t->lanes, (LUAI_UACINT)lua_rawlen(L, index));
-    return false;
-  }
-  char element[16 * 8] = {0}; /* the padding lane of a vector of 3 is 0 */
-  for (int i = 0; i < t->lanes; i++) {
-    lua_rawgeti(L, index, i + 1);
-    if (!scalar_store(L, t->scalar, -1, element + i * t->scalar_bytes)) {
-      scalar_complain(L, t, -1);
-      lua_pushfstring(L, "lane %d: %s", i + 1, lua_tostring(L, -1));
-      lua_replace(L, -3);
-      lua_pop(L, 1);
-      return false;
-    }
-    lua_pop(L, 1);
-  }
-  memcpy(p, element, t->bytes);
-  return true;
+  return false;
 }
 
 /* What most tables hold, with none of the detours of scalar_store, and so many

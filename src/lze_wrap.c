@@ -74,7 +74,9 @@ static void wrap_only(lua_State *L, const char *form,
                       const char *const *known) {
   lua_pushnil(L);
   while (lua_next(L, 1)) {
-    const char *key = lua_tostring(L, -2);
+    /* A finaliser may have put others there since they were looked at. */
+    const char *key =
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
     int i = 0;
     while (known[i] != NULL && strcmp(known[i], key) != 0) i++;
     if (known[i] == NULL)

@@ -1,0 +1,94 @@
+-- changed_by_finaliser_spec.lua - a finaliser that added to a graph what was
+-- being added to it, or changed the table that lze.wrap was reading: outputs
+-- were lost, names given twice, batches wrong, and lze.wrap crashed.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+-- `meanwhile(n, act, f)` calls f, and act in the n-th collection in it.
+local meanwhile = [[
+  local lze = require "lze"
+  local mod = lze.load "kernels/spec.spv"
+  local armed, act, left
+  local mt = {__gc = function()
+    if not armed then return end
+    left = left - 1
+    if left <= 0 then
+      armed = false
+      act()
+    end
+  end}
+  local function meanwhile(n, f, ...)
+    act = f
+    for _ = 1, 300 do setmetatable({}, mt) end
+    collectgarbage("incremental", 10, 1000, 1)
+    armed, left = true, n
+    local results = table.pack(pcall(...))
+    armed = false
+    return table.unpack(results, 1, results.n)
+  end
+]]
+
+describe("a finaliser that changes", function()
+  it("a graph's promises loses none", function()
+    assert.equal("true\n", process.output(meanwhile .. [[
+      for n = 1, 40 do
+        local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+        local one, other, g = {}, {}, lze.graph "g"
+        g:task("x", mod.add, 4, x, 1):task("y", mod.add, 4, y, 1)
+        local output, ran = g.output, false
+        meanwhile(n % 4, function()
+          ran = true
+          output(g, y, "every", other)
+        end, output, g, x, "every", one)
+        g:compile():run()
+        assert(one[1] == 1 and (other[1] == 1 or not ran))
+      end
+      print(lze.wait())]]))
+  end)
+
+  it("a graph's tasks gives no name twice", function()
+    assert.equal("true\n", process.output(meanwhile .. [[
+      for n = 1, 60 do
+        local x, y, g = lze.buffer("int", 4), lze.buffer("int", 4), lze.graph()
+        local task, ran = g.task, false
+        local ok, err = meanwhile(n, function()
+          ran = pcall(task, g, "t", mod.add, 4, x, 1)
+        end, task, g, "t", mod.add, 4, y, 1)
+        assert(ok ~= ran, err)
+        assert(ok or err:find "task t: there is one of that name already$")
+        g:compile():run()
+        assert(x[1] + y[1] == 1)
+      end
+      print(lze.wait())]]))
+  end)
+
+  it("a graph in g:compile changes this plan in whole or not at all",
+    function()
+      assert.equal("true\n", process.output(meanwhile .. [[
+        for n = 1, 48, 3 do
+          local x, y = lze.buffer("int", 4096), lze.buffer("int", 4096)
+          local g = lze.graph "g":task("x", mod.add, 4096, x, 1)
+          local ok, plan = meanwhile(n, function()
+            g:task("late", mod.add, 4096, y, 1)
+          end, g.compile, g, {batch_bytes = 8192})
+          assert(ok, plan)
+          plan:run()
+          assert(x[1] == 1 and x[4096] == 1)
+          assert(y[1] == y[4096] and y[2048] == y[1])
+        end
+        print(lze.wait())]]))
+    end)
+
+  it("the options of lze.wrap makes it raise at most", function()
+    assert.equal("true\n", process.output(meanwhile .. [[
+      local x = lze.buffer("int", 4)
+      for n = 1, 60 do
+        local t = {buffer = x.handle, type = "int", count = 4,
+                   device = lze.device()}
+        meanwhile(n % 12, function() t.count, t[true] = nil, 4 end,
+          lze.wrap, t)
+      end
+      print(lze.wait())]]))
+  end)
+end)

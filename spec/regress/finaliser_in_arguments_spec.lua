@@ -1,0 +1,43 @@
+-- finaliser_in_arguments_spec.lua - an integer that fits its argument only
+-- without a sign, where the module does not say which it has: a complaint was
+-- made first, by which a finaliser could run in the middle of the launch.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+it("a launch that has begun to take its arguments runs no finaliser", function()
+  local out = process.output [[
+    local lze = require "lze"
+    local file <close> = io.open("kernels/spec.spv", "rb")
+    local spirv = lze.spirv.assemble((lze.spirv.disassemble(file:read "a")
+      :gsub("[^\n]*OpString[^\n]*kernel_arg_type[^\n]*\n", "")))
+    local mod = lze.module(spirv)
+    local armed, act
+    local mt = {__gc = function()
+      if armed then
+        armed = nil
+        act()
+      end
+    end}
+    collectgarbage("incremental", 10, 1000, 1)
+    for _, what in ipairs {"launch", "close", "close the kernel"} do
+      for n = 1, 60 do
+        local x, y, add = lze.buffer("int", 4), lze.buffer("int", 4), mod.add
+        act = what == "launch" and function() add(4, y, 7) end or
+          what == "close" and function() x:close() end or
+          function() add:close() end
+        lze.wait()
+        for _ = 1, 200 do setmetatable({}, mt) end
+        armed = true
+        local ok, err = pcall(add, 4, x, 0x80000001)
+        armed = nil
+        if ok and what ~= "close" then
+          assert(x[1] == -0x7fffffff and (y[1] == 0 or y[1] == 7))
+        end
+        assert(ok or err:find "is closed", err)
+        if what == "close the kernel" then mod = lze.module(spirv) end
+      end
+    end
+    print(lze.wait())]]
+  assert.equal("true\n", out)
+end)
