@@ -37,7 +37,7 @@ endif
 
 # What every C file is compiled with, whatever CFLAGS says.
 COMPILE := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread \
-  $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon
+  $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon -Ispirv
 # -Wshadow and -Wconversion find fault with the library's own header.
 COMPILE_CXX := -std=c++17 -fPIC -fvisibility=hidden -pthread -Wall -Wextra \
   $(if $(filter 1,$(WERROR)),-Werror)
@@ -65,15 +65,15 @@ endif
 # Sources
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
-COMMON := $(call objects,common/*.c)
-SRC := $(call objects,src/*.c)
-SRC_CXX := $(patsubst %.cpp,$(BUILD)/obj/%.o,$(wildcard src/*.cpp))
+COMMON := $(call objects,common/*.c) $(call objects,spirv/*.c)
+SRC := $(call objects,src/*.c) $(call objects,src/*/*.c)
+SRC_CXX := $(patsubst %.cpp,$(BUILD)/obj/%.o,$(wildcard src/*/*.cpp))
 DRIVER := $(call objects,driver/*.c)
 MAP := $(wildcard driver/libze_opencl.map)
 
 # Parts without Lua and without a driver; the C tests outside spec/driver link
 # with these.
-PURE := $(COMMON) $(call objects,src/lze_group.c)
+PURE := $(COMMON) $(call objects,src/run/lze_group.c)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/*/*_test.c))
 HOST := $(BUILD)/spec/host

@@ -275,7 +275,7 @@ end)
 
 describe("a driver that fails", function()
   it("is asked for all that lze uses", function()
-    local file <close> = assert(io.open "src/lze_private.h")
+    local file <close> = assert(io.open "src/device/lze_loader.h")
     local list = file:read "a":match "#define LZE_FUNCTIONS%(X%)(.-)\n\n"
     local missing = {}
     local needless = {

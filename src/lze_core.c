@@ -3,7 +3,18 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lze.h"
-#include "lze_private.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_native.h"
+#include "device/lze_object.h"
+#include "device/lze_state.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -6,7 +6,15 @@
  * whatever a command on the device uses is pinned by that command until the
  * device has said that it is done.
  */
-#include "lze_private.h"
+#include "base/lze_error.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "device/lze_state.h"
+#include "lze_open.h"
+#include "plan/lze_plan.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,19 @@
  * lze_kernel.c - kernels, their arguments and their launches.
  * SPDX-License-Identifier: MIT
  */
-#include "lze_private.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "device/lze_state.h"
+#include "lze_open.h"
+#include "module/lze_module.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_group.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,18 @@
  * with them.
  * SPDX-License-Identifier: MIT
  */
-#include "lze_private.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "host/lze_host.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
 
 #include <errno.h>
 #include <stdint.h>

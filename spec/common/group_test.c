@@ -4,7 +4,8 @@
  *
  *   group_test [COUNT [SEED]]    COUNT random inputs, 100000 by default
  */
-#include "lze_private.h"
+#include "run/lze_group.h"
+#include "spirv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,10 +25,10 @@ static void *failing_calloc(size_t count, size_t size)
 }
 
 #define calloc failing_calloc
-#include "../../common/spirv.c"
-#include "../../common/spirv_access.c"
-#include "../../common/spirv_kernel.c"
-#include "../../common/spirv_stride.c"
+#include "../../spirv/spirv.c"
+#include "../../spirv/spirv_access.c"
+#include "../../spirv/spirv_kernel.c"
+#include "../../spirv/spirv_stride.c"
 #undef calloc
 
 #include <time.h>

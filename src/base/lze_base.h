@@ -1,0 +1,44 @@
+/*
+ * lze_base.h - the types that are named everywhere in src/.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_BASE_H
+#define LZE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include <level_zero/ze_api.h>
+
+#ifndef LZE_VERSION
+#error "LZE_VERSION comes from the Makefile"
+#endif
+
+/* Two kinds of memory meet here.  Userdata belong to Lua; native objects
+   (lze_Object and what begins with one) belong to C and are counted, because
+   neither anchoring nor the order of finalisers can say when a device is
+   done.  A function that may raise says so; "[-n, +m]" is its stack effect. */
+
+typedef struct lze_State lze_State;
+typedef struct lze_Object lze_Object;
+typedef struct lze_Context lze_Context;
+typedef struct lze_Storage lze_Storage;
+typedef struct lze_Module lze_Module;
+typedef struct lze_Kernel lze_Kernel;
+typedef struct lze_Queue lze_Queue;
+typedef struct lze_Command lze_Command;
+typedef struct lze_Use lze_Use;
+typedef struct lze_Watch lze_Watch;
+typedef struct lze_Native lze_Native;
+typedef struct lze_Memory lze_Memory;
+typedef struct lze_Type lze_Type;
+typedef struct lze_Plan lze_Plan;
+typedef struct lze_Copy lze_Copy;
+typedef struct lze_Driver lze_Driver;
+typedef struct lze_DeviceInfo lze_DeviceInfo;
+
+#endif

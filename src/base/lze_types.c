@@ -1,0 +1,390 @@
+/*
+ * lze_types.c - the element types of buffers and arguments, from one table.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_types.h"
+#include "base/lze_error.h"
+#include "device/lze_loader.h"
+
+#include <math.h>
+#include <string.h>
+
+/* name, alias, scalar, bytes */
+#define SCALARS(X)                                                           \
+  X("char", "i8", LZE_I8, 1)                                                 \
+  X("uchar", "u8", LZE_U8, 1)                                                \
+  X("short", "i16", LZE_I16, 2)                                              \
+  X("ushort", "u16", LZE_U16, 2)                                             \
+  X("int", "i32", LZE_I32, 4)                                                \
+  X("uint", "u32", LZE_U32, 4)                                               \
+  X("long", "i64", LZE_I64, 8)                                               \
+  X("ulong", "u64", LZE_U64, 8)                                              \
+  X("half", "f16", LZE_F16, 2)                                               \
+  X("bfloat16", "bf16", LZE_BF16, 2)                                         \
+  X("float", "f32", LZE_F32, 4)                                              \
+  X("double", "f64", LZE_F64, 8)
+
+/* A scalar and its vectors; one of 3 occupies 4 lanes, as in OpenCL C. */
+#define ROW(name, alias, scalar, size)                                       \
+  {name, scalar, 1, size, size}, {name "2", scalar, 2, size, 2 * size},      \
+      {name "3", scalar, 3, size, 4 * size},                                 \
+      {name "4", scalar, 4, size, 4 * size},                                 \
+      {name "8", scalar, 8, size, 8 * size},                                 \
+      {name "16", scalar, 16, size, 16 * size},
+
+static const lze_Type types[] = {SCALARS(ROW)};
+
+enum { WIDTHS = 6 }; /* rows of a scalar */
+
+static const struct {
+  const char *name, *alias;
+} scalar_names[] = {
+#define X(name, alias, scalar, size) {name, alias},
+    SCALARS(X)
+#undef X
+};
+
+const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes) {
+  for (size_t i = 0; i < WIDTHS; i++)
+    if (types[WIDTHS * scalar + i].lanes == lanes)
+      return &types[WIDTHS * scalar + i];
+  return NULL;
+}
+
+const lze_Type *lze_type_find(const char *name) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strcmp(types[i].name, name) == 0) return &types[i];
+  for (size_t i = 0; i < sizeof scalar_names / sizeof *scalar_names; i++)
+    if (strcmp(scalar_names[i].alias, name) == 0) return &types[WIDTHS * i];
+  return NULL;
+}
+
+const lze_Type *lze_check_type(lua_State *L, int arg) {
+  const lze_Type *t = NULL;
+  if (lua_type(L, arg) == LUA_TSTRING)
+    t = lze_type_find(lua_tostring(L, arg));
+  if (t != NULL) return t;
+  const char *got = lze_describe(L, arg);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "type: one of");
+  for (size_t i = 0; i < sizeof scalar_names / sizeof *scalar_names; i++) {
+    luaL_addchar(&b, ' ');
+    luaL_addstring(&b, scalar_names[i].name);
+  }
+  luaL_addstring(&b, " (or a vector such as float4) expected, got ");
+  luaL_addstring(&b, got);
+  luaL_pushresult(&b);
+  luaL_argerror(L, arg, lua_tostring(L, -1));
+  return NULL;
+}
+
+/* --- half precision ----------------------------------------------------- */
+
+/* Round the bits of a finite double to a float with `exponent_bits` and
+   `mantissa_bits`, to nearest, ties to even (IEEE 754-2019, 4.3.1), in one
+   step: going by way of float would round twice.  Overflow is infinity. */
+static uint16_t half_round(double value, int exponent_bits,
+                           int mantissa_bits) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  uint16_t sign = (uint16_t)(bits >> 63 << 15);
+  int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+  uint64_t mantissa = bits & 0xfffffffffffffu;
+  int bias = (1 << (exponent_bits - 1)) - 1;
+  uint16_t infinity =
+      (uint16_t)(((1 << exponent_bits) - 1) << mantissa_bits);
+  if (exponent == 1024) /* infinity, or a quiet NaN that stays one */
+    return (uint16_t)(sign | infinity |
+                      (mantissa != 0 ? (1u << (mantissa_bits - 1)) |
+                                           (mantissa >> (52 - mantissa_bits))
+                                     : 0));
+  if (exponent > bias) return sign | infinity;
+  mantissa |= (uint64_t)1 << 52;
+  int shift = 52 - mantissa_bits;
+  int biased = exponent + bias;
+  if (biased <= 0) { /* a denormal of the target */
+    shift += 1 - biased;
+    biased = 0;
+    if (shift > 54) return sign; /* below half of the smallest */
+  } else {
+    mantissa &= ~((uint64_t)1 << 52);
+  }
+  uint64_t rest = mantissa & (((uint64_t)1 << shift) - 1);
+  uint64_t middle = (uint64_t)1 << (shift - 1);
+  uint32_t result =
+      (uint32_t)(((uint64_t)biased << mantissa_bits) + (mantissa >> shift));
+  if (rest > middle || (rest == middle && (result & 1))) result++;
+  return (uint16_t)(sign | result); /* a carry grows the exponent rightly */
+}
+
+static double half_value(uint16_t h, int exponent_bits, int mantissa_bits) {
+  int exponent = h >> mantissa_bits & ((1 << exponent_bits) - 1);
+  int mantissa = h & ((1 << mantissa_bits) - 1);
+  int bias = (1 << (exponent_bits - 1)) - 1;
+  double v;
+  if (exponent == (1 << exponent_bits) - 1) {
+    if (mantissa != 0) { /* keep the payload of a NaN */
+      uint64_t bits = (uint64_t)(h >> 15) << 63 | (uint64_t)0x7ff << 52 |
+                      (uint64_t)mantissa << (52 - mantissa_bits);
+      memcpy(&v, &bits, sizeof v);
+      return v;
+    }
+    v = HUGE_VAL;
+  } else if (exponent == 0) {
+    v = ldexp(mantissa, 1 - bias - mantissa_bits);
+  } else {
+    v = ldexp(mantissa + (1 << mantissa_bits),
+              exponent - bias - mantissa_bits);
+  }
+  return h >> 15 ? -v : v;
+}
+
+/* --- one scalar --------------------------------------------------------- */
+
+static void scalar_push(lua_State *L, lze_Scalar scalar, const void *p) {
+#define INTEGER(ctype)                                                       \
+  {                                                                          \
+    ctype v;                                                                 \
+    memcpy(&v, p, sizeof v);                                                 \
+    lua_pushinteger(L, (lua_Integer)v);                                      \
+    return;                                                                  \
+  }
+  switch (scalar) {
+    case LZE_I8: INTEGER(int8_t)
+    case LZE_U8: INTEGER(uint8_t)
+    case LZE_I16: INTEGER(int16_t)
+    case LZE_U16: INTEGER(uint16_t)
+    case LZE_I32: INTEGER(int32_t)
+    case LZE_U32: INTEGER(uint32_t)
+    case LZE_I64: INTEGER(int64_t)
+    case LZE_U64: INTEGER(uint64_t)
+    case LZE_F16:
+    case LZE_BF16: {
+      uint16_t h;
+      memcpy(&h, p, sizeof h);
+      lua_pushnumber(L, scalar == LZE_F16 ? half_value(h, 5, 10)
+                                          : half_value(h, 8, 7));
+      return;
+    }
+    case LZE_F32: {
+      float v;
+      memcpy(&v, p, sizeof v);
+      lua_pushnumber(L, (lua_Number)v);
+      return;
+    }
+    case LZE_F64: {
+      double v;
+      memcpy(&v, p, sizeof v);
+      lua_pushnumber(L, v);
+      return;
+    }
+  }
+#undef INTEGER
+}
+
+static bool scalar_is_integer(lze_Scalar scalar) { return scalar <= LZE_U64; }
+
+/* The range of each integer type; 64 bits hold every Lua integer, as
+   string.pack's J does. */
+static const struct {
+  lua_Integer low, high;
+} integer_range[] = {
+    [LZE_I8] = {INT8_MIN, INT8_MAX},   [LZE_U8] = {0, UINT8_MAX},
+    [LZE_I16] = {INT16_MIN, INT16_MAX}, [LZE_U16] = {0, UINT16_MAX},
+    [LZE_I32] = {INT32_MIN, INT32_MAX}, [LZE_U32] = {0, UINT32_MAX},
+    [LZE_I64] = {LUA_MININTEGER, LUA_MAXINTEGER},
+    [LZE_U64] = {LUA_MININTEGER, LUA_MAXINTEGER},
+};
+
+/* The largest double that rounds to a finite half, bfloat16 or float: half a
+   unit in the last place above the largest finite one is already infinity. */
+static const double float_limit[] = {
+    [LZE_F16] = 65520.0,
+    [LZE_BF16] = 0x1.ffp127,
+    [LZE_F32] = 0x1.ffffffp127,
+};
+
+/* Store the value at `index`; false leaves p alone and pushes nothing. */
+static bool scalar_store(lua_State *L, lze_Scalar scalar, int index,
+                         void *p) {
+  if (lua_type(L, index) != LUA_TNUMBER) return false;
+  if (scalar_is_integer(scalar)) {
+    int exact;
+    lua_Integer n = lua_tointegerx(L, index, &exact);
+    if (!exact || n < integer_range[scalar].low ||
+        n > integer_range[scalar].high)
+      return false;
+    switch (scalar) {
+      case LZE_I8:
+      case LZE_U8: {
+        uint8_t v = (uint8_t)n;
+        memcpy(p, &v, sizeof v);
+        return true;
+      }
+      case LZE_I16:
+      case LZE_U16: {
+        uint16_t v = (uint16_t)n;
+        memcpy(p, &v, sizeof v);
+        return true;
+      }
+      case LZE_I32:
+      case LZE_U32: {
+        uint32_t v = (uint32_t)n;
+        memcpy(p, &v, sizeof v);
+        return true;
+      }
+      default: memcpy(p, &n, sizeof n); return true;
+    }
+  }
+  double v = (double)lua_tonumber(L, index);
+  if (scalar == LZE_F64) {
+    memcpy(p, &v, sizeof v);
+    return true;
+  }
+  if (fabs(v) >= float_limit[scalar] && !isinf(v)) return false;
+  if (scalar == LZE_F32) {
+    float f = (float)v;
+    memcpy(p, &f, sizeof f);
+  } else {
+    uint16_t h =
+        scalar == LZE_F16 ? half_round(v, 5, 10) : half_round(v, 8, 7);
+    memcpy(p, &h, sizeof h);
+  }
+  return true;
+}
+
+/* Push why the value at `index` cannot be a scalar of that type. */
+static void scalar_complain(lua_State *L, const lze_Type *t, int index) {
+  const char *name = types[WIDTHS * t->scalar].name;
+  index = lua_absindex(L, index);
+  const char *got = lze_describe(L, index);
+  if (!scalar_is_integer(t->scalar)) {
+    if (lua_type(L, index) == LUA_TNUMBER)
+      lua_pushfstring(L, "%s does not fit %s", got, name);
+    else
+      lua_pushfstring(L, "%s expected, got %s", name, got);
+  } else {
+    lua_pushfstring(L, "%s expected (an integer from %I to %I), got %s", name,
+                    (LUAI_UACINT)integer_range[t->scalar].low,
+                    (LUAI_UACINT)integer_range[t->scalar].high, got);
+  }
+  lua_remove(L, -2);
+}
+
+/* --- elements ----------------------------------------------------------- */
+
+void lze_type_push(lua_State *L, const lze_Type *t, const void *p) {
+  if (t->lanes == 1) {
+    scalar_push(L, t->scalar, p);
+    return;
+  }
+  lua_createtable(L, t->lanes, 0);
+  for (int i = 0; i < t->lanes; i++) {
+    scalar_push(L, t->scalar, (const char *)p + i * t->scalar_bytes);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* Store the value at `index`, or say which lane of its table will not do: from
+   1 on, 0 where it is not the lanes; -1 when it is stored. */
+static int element_store(lua_State *L, const lze_Type *t, int index, void *p) {
+  if (t->lanes == 1) return scalar_store(L, t->scalar, index, p) ? -1 : 0;
+  if (!lua_istable(L, index) ||
+      (lua_Unsigned)lua_rawlen(L, index) > t->lanes)
+    return 0;
+  char element[16 * 8] = {0}; /* the padding lane of a vector of 3 is 0 */
+  index = lua_absindex(L, index);
+  for (int i = 0; i < t->lanes; i++) {
+    lua_rawgeti(L, index, i + 1);
+    bool good = scalar_store(L, t->scalar, -1, element + i * t->scalar_bytes);
+    lua_pop(L, 1);
+    if (!good) return i + 1;
+  }
+  memcpy(p, element, t->bytes);
+  return -1;
+}
+
+bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p) {
+  return element_store(L, t, index, p) < 0;
+}
+
+bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
+  int lane = element_store(L, t, index, p);
+  if (lane < 0) return true;
+  if (t->lanes == 1) {
+    scalar_complain(L, t, index);
+  } else if (lane > 0) {
+    lua_rawgeti(L, index, lane);
+    scalar_complain(L, t, -1);
+    lua_pushfstring(L, "lane %d: %s", lane, lua_tostring(L, -1));
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+  } else if (lua_istable(L, index)) {
+    lua_pushfstring(L, "%s expected (a table of %d), got one of %I", t->name,
+                    t->lanes, (LUAI_UACINT)lua_rawlen(L, index));
+  } else {
+    lua_pushfstring(L, "%s expected (a table of %d), got %s", t->name,
+                    t->lanes, lze_describe(L, index));
+    lua_remove(L, -2);
+  }
+  return false;
+}
+
+/* What most tables hold, with none of the detours of scalar_store, and so many
+   at a time, to take them off the stack at once. Returns how many were stored:
+   n, or fewer if one of the next AT_ONCE is no float. */
+enum { AT_ONCE = 8 };
+
+static size_t floats_store(lua_State *L, int t, lua_Integer from, size_t n,
+                           char *to) {
+  int top = lua_gettop(L);
+  luaL_checkstack(L, AT_ONCE, NULL);
+  for (size_t i = 0, more = AT_ONCE; i < n; i += more) {
+    bool numbers = true;
+    if (more > n - i) more = n - i;
+    for (size_t j = 0; j < more; j++)
+      numbers &= lua_rawgeti(L, t, from + (lua_Integer)(i + j)) == LUA_TNUMBER;
+    for (size_t j = 0; j < more; j++, to += sizeof(float)) {
+      lua_Number v = lua_tonumber(L, top + 1 + (int)j);
+      if (!numbers || (fabs(v) >= float_limit[LZE_F32] && !isinf(v))) {
+        lua_settop(L, top);
+        return i + j;
+      }
+      float f = (float)v;
+      memcpy(to, &f, sizeof f);
+    }
+    lua_settop(L, top);
+  }
+  return n;
+}
+
+size_t lze_type_store_table(lua_State *L, const lze_Type *type, int t,
+                            lua_Integer from, size_t n, void *p) {
+  t = lua_absindex(L, t);
+  size_t i = type->lanes == 1 && type->scalar == LZE_F32
+                 ? floats_store(L, t, from, n, p) : 0;
+  for (char *to = (char *)p + i * type->bytes; i < n; i++, to += type->bytes) {
+    lua_rawgeti(L, t, from + (lua_Integer)i);
+    if (type->lanes == 1 && scalar_store(L, type->scalar, -1, to)) {
+      lua_pop(L, 1);
+      continue;
+    }
+    if (!lze_type_store(L, type, -1, to)) {
+      lua_remove(L, -2);
+      return i;
+    }
+    lua_pop(L, 1);
+  }
+  return n;
+}
+
+void lze_type_push_table(lua_State *L, const lze_Type *type, int t,
+                         lua_Integer at, size_t n, const void *p) {
+  const char *from = p;
+  t = lua_absindex(L, t);
+  for (size_t i = 0; i < n; i++, from += type->bytes) {
+    lze_type_push(L, type, from);
+    lua_rawseti(L, t, at + (lua_Integer)i);
+  }
+}

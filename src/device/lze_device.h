@@ -1,0 +1,66 @@
+/*
+ * lze_device.h - drivers, devices, contexts and selectors.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_DEVICE_H
+#define LZE_DEVICE_H
+
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "device/lze_state.h"
+
+/* The device at `index`, or NULL. */
+const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
+/* [-0, +1] the userdata of a device, the same each time. */
+void lze_push_device(lua_State *L, const lze_DeviceInfo *info);
+/* The default device (LZE_DEVICE, else the first).  Raises if there is none.
+   It is the caller's until anything of Lua's may run: a finaliser may set
+   another, and drop a lent context with its devices. */
+const lze_DeviceInfo *lze_default_device(lua_State *L);
+/* [-0, +1] the same with its userdata, which keeps it. */
+const lze_DeviceInfo *lze_push_default_device(lua_State *L);
+/* Make a device the default, with its context if that is a lent one. */
+void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info);
+/* The device, or the first that the selector matches, at `index`; raises with
+   `what` in front for anything else, and where nothing matches. */
+const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
+                                    const char *what);
+/* The device and context that are asked for: the device at `told` (0 or nil:
+   none), else the option `device` of the table at t (0: no table); the option
+   `context`.  What is not asked for is the default one, but a context tells its
+   device where it has one only, and has another where it has not the default
+   one.
+   [-0, +4 at most] what is left on the stack keeps both alive; a finaliser may
+   still close the context. */
+void lze_opt_place(lua_State *L, int told, int t,
+                   const lze_DeviceInfo **device, lze_Context **context);
+/* [-0, +1] the userdata of the context that `get` answers, which is asked again
+   after whatever may run finalisers. */
+typedef lze_Context *lze_ContextGetter(lua_State *L, void *of);
+lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get, void *of);
+/* The context of a device when none is asked for: its own in a lent context,
+   else lze.default's if it can, else the shared one of its driver.  Made at
+   first use; may raise.  The caller's, as the default device is. */
+lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
+/* [-0, +1] the same with its userdata, which keeps it alive. */
+lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
+/* The device as things made in a context name it: in a lent context one of its
+   own, whose context it is, else the system's.  Two things of one context are
+   on one device exactly when they name the same.  Raises where the context was
+   made without the device. */
+const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
+                                    const lze_DeviceInfo *info);
+/* [-0, +2] what keeps it alive, and the device in the context of a native
+   handle that was made elsewhere, which is this state's context over it from
+   then on, and returned.  May raise. */
+lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
+                                  ze_context_handle_t handle);
+
+/* [-0, +1] a table of what there is to be had. */
+void lze_push_telemetry(lua_State *L, const lze_DeviceInfo *device);
+
+/* Push an array of the devices that the selector at `arg` (nil: all)
+   matches, in order. [-0, +1] Raises for a bad selector, which is `what`. */
+void lze_select(lua_State *L, int arg, const char *what);
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * lze_share.c - what the states of a process hold together.
+ * SPDX-License-Identifier: MIT
+ *
+ * Everything else belongs to one state and so to one thread at a time.  What
+ * is here may be let go of by any of them: it is counted under one lock.
+ */
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_native.h"
+#include "device/lze_object.h"
+#include "host/lze_host.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
+static lze_Native *natives;
+
+/* --- native contexts ---------------------------------------------------- */
+
+/* Called with the lock held. */
+static lze_Native *native_add(const lze_Driver *driver,
+                              ze_context_handle_t handle) {
+  lze_Native *n = calloc(1, sizeof *n);
+  if (n == NULL) return NULL;
+  n->driver = driver;
+  n->handle = handle;
+  n->references = 1;
+  n->next = natives;
+  natives = n;
+  return n;
+}
+
+/* For `count` devices, or all. */
+static lze_Native *native_create(const lze_Driver *driver,
+                                 const lze_DeviceInfo *const *devices,
+                                 uint32_t count, lze_Outcome *out) {
+  ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+  ze_context_handle_t handle = NULL;
+  if (count == 0) {
+    if (!ZE_TRY(out, zeContextCreate, driver->handle, &desc, &handle))
+      return NULL;
+  } else {
+    ze_device_handle_t *handles = malloc(count * sizeof *handles);
+    if (handles == NULL) {
+      *out = LZE_NO_MEMORY;
+      return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) handles[i] = devices[i]->handle;
+    bool made = ZE_TRY(out, zeContextCreateEx, driver->handle, &desc, count,
+                       handles, &handle);
+    free(handles);
+    if (!made) return NULL;
+  }
+  lze_Native *n = native_add(driver, handle);
+  if (n != NULL) return n;
+  ZE(zeContextDestroy, handle);
+  *out = LZE_NO_MEMORY;
+  return NULL;
+}
+
+/* Of all states, so that what one has another can be given. */
+lze_Native *lze_native_shared(const lze_Driver *driver, lze_Outcome *out) {
+  pthread_mutex_lock(&share_lock);
+  lze_Native *n = natives;
+  while (n != NULL && !(n->shared && n->driver == driver)) n = n->next;
+  if (n != NULL) {
+    n->references++;
+  } else {
+    n = native_create(driver, NULL, 0, out);
+    if (n != NULL) n->shared = true;
+  }
+  pthread_mutex_unlock(&share_lock);
+  return n;
+}
+
+lze_Native *lze_native_new(const lze_Driver *driver,
+                           const lze_DeviceInfo *const *devices,
+                           uint32_t count, lze_Outcome *out) {
+  pthread_mutex_lock(&share_lock);
+  lze_Native *n = native_create(driver, devices, count, out);
+  pthread_mutex_unlock(&share_lock);
+  return n;
+}
+
+/* A handle that is here already is that one, whoever made it: states that are
+   lent the same context can share what is in it. */
+lze_Native *lze_native_foreign(const lze_Driver *driver,
+                               ze_context_handle_t handle) {
+  pthread_mutex_lock(&share_lock);
+  lze_Native *n = natives;
+  while (n != NULL && n->handle != handle) n = n->next;
+  if (n != NULL) {
+    n->references++;
+  } else {
+    n = native_add(driver, handle);
+    if (n != NULL) n->foreign = true;
+  }
+  pthread_mutex_unlock(&share_lock);
+  return n;
+}
+
+void lze_native_ref(lze_Native *native) {
+  pthread_mutex_lock(&share_lock);
+  native->references++;
+  pthread_mutex_unlock(&share_lock);
+}
+
+void lze_native_unref(lze_Native *native) {
+  pthread_mutex_lock(&share_lock);
+  bool last = --native->references == 0;
+  if (last) {
+    lze_Native **link = &natives;
+    while (*link != native) link = &(*link)->next;
+    *link = native->next;
+    /* Under the lock: a driver may give the handle out again at once. */
+    if (!native->foreign) ZE(zeContextDestroy, native->handle);
+  }
+  pthread_mutex_unlock(&share_lock);
+  if (last) free(native);
+}
+
+/* --- allocations -------------------------------------------------------- */
+
+/* Somebody to be told of the end of an allocation. */
+typedef struct Lease {
+  void (*release)(void *userdata, void *pointer);
+  void *userdata, *pointer;
+  struct Lease *next;
+} Lease;
+
+struct lze_Memory {
+  lze_Native *native;           /* a reference */
+  void *base;
+  bool owned;
+  bool opened;                  /* of another process, which is: */
+  lze_Origin origin;
+  unsigned references;
+  Lease *leases;
+  lze_Memory *next;             /* of those that were opened */
+};
+
+static lze_Memory *opened;
+
+lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned) {
+  lze_Memory *m = calloc(1, sizeof *m);
+  if (m == NULL) return NULL;
+  m->native = native;
+  m->base = base;
+  m->owned = owned;
+  m->references = 1;
+  lze_native_ref(native);
+  return m;
+}
+
+lze_Memory *lze_memory_opened(lze_Native *native, void *base,
+                              const lze_Origin *origin) {
+  lze_Memory *m = lze_memory_new(native, base, false);
+  if (m == NULL) return NULL;
+  m->opened = true;
+  m->origin = *origin;
+  pthread_mutex_lock(&share_lock);
+  m->next = opened;
+  opened = m;
+  pthread_mutex_unlock(&share_lock);
+  return m;
+}
+
+lze_Memory *lze_memory_find(const lze_Native *native, const lze_Origin *origin,
+                            void **base) {
+  pthread_mutex_lock(&share_lock);
+  lze_Memory *m = opened;
+  while (m != NULL &&
+         !(m->native == native && m->origin.process == origin->process &&
+           m->origin.id == origin->id))
+    m = m->next;
+  if (m != NULL) {
+    m->references++;
+    *base = m->base;
+  }
+  pthread_mutex_unlock(&share_lock);
+  return m;
+}
+
+uint64_t lze_process_id(void) {
+  static uint64_t id;
+  pthread_mutex_lock(&share_lock);
+  while (id == 0)
+    if (getrandom(&id, sizeof id, 0) != sizeof id)
+      id = (uint64_t)getpid() << 32 | (lze_now_ns() & UINT32_MAX);
+  pthread_mutex_unlock(&share_lock);
+  return id;
+}
+
+void lze_memory_ref(lze_Memory *memory) {
+  pthread_mutex_lock(&share_lock);
+  memory->references++;
+  pthread_mutex_unlock(&share_lock);
+}
+
+void lze_memory_unref(lze_Memory *memory) {
+  pthread_mutex_lock(&share_lock);
+  bool last = --memory->references == 0;
+  if (last && memory->opened) {
+    lze_Memory **link = &opened;
+    while (*link != memory) link = &(*link)->next;
+    *link = memory->next;
+  }
+  pthread_mutex_unlock(&share_lock);
+  if (!last) return;
+  if (memory->owned) ZE(zeMemFree, memory->native->handle, memory->base);
+  if (memory->opened)
+    ZE(zeMemCloseIpcHandle, memory->native->handle, memory->base);
+  /* Without the lock: what is told may do anything but use the state. */
+  while (memory->leases != NULL) {
+    Lease *l = memory->leases;
+    memory->leases = l->next;
+    l->release(l->userdata, l->pointer);
+    free(l);
+  }
+  lze_native_unref(memory->native);
+  free(memory);
+}
+
+bool lze_memory_tell(lze_Memory *memory,
+                     void (*release)(void *userdata, void *pointer),
+                     void *userdata, void *pointer) {
+  bool done = true;
+  pthread_mutex_lock(&share_lock);
+  Lease *l = memory->leases;
+  while (l != NULL && !(l->release == release && l->userdata == userdata &&
+                        l->pointer == pointer))
+    l = l->next;
+  if (l == NULL) {
+    l = malloc(sizeof *l);
+    done = l != NULL;
+    if (done) {
+      *l = (Lease){release, userdata, pointer, memory->leases};
+      memory->leases = l;
+    }
+  }
+  pthread_mutex_unlock(&share_lock);
+  return done;
+}
+
+/* --- tokens ------------------------------------------------------------- */
+
+/* What a buffer shows, on its way to another state. */
+typedef struct Token {
+  uint64_t id;
+  lze_Storage storage;          /* what it is like; `memory` is a reference */
+  const lze_Type *type;
+  size_t offset;
+  lua_Integer count;
+  struct Token *next;
+} Token;
+
+static Token *tokens;
+static uint64_t last_token;
+
+static void token_add(Token *t) {
+  pthread_mutex_lock(&share_lock);
+  if (t->id == 0) t->id = ++last_token;
+  t->next = tokens;
+  tokens = t;
+  pthread_mutex_unlock(&share_lock);
+}
+
+/* Take a token out, so that nobody else can; NULL when there is none. */
+static Token *token_take(uint64_t id) {
+  pthread_mutex_lock(&share_lock);
+  Token **link = &tokens;
+  while (*link != NULL && (*link)->id != id) link = &(*link)->next;
+  Token *t = *link;
+  if (t != NULL) *link = t->next;
+  pthread_mutex_unlock(&share_lock);
+  return t;
+}
+
+uint64_t lze_export(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  size_t bytes = (size_t)b->count * b->type->bytes;
+  if (bytes == 0) luaL_argerror(L, arg, "an empty buffer has no memory");
+  lze_storage_wait(L, b->storage, b->offset, b->offset + bytes, true);
+  b = lze_check_buffer(L, arg); /* a hook may have closed it */
+  lze_Storage *s = b->storage;
+  Token *t = calloc(1, sizeof *t);
+  if (t == NULL) luaL_error(L, "not enough memory");
+  if (s->memory == NULL)
+    s->memory = lze_memory_new(s->o.context->native, lze_storage_base(s),
+                               !s->borrowed);
+  if (s->memory == NULL) {
+    free(t);
+    luaL_error(L, "not enough memory");
+  }
+  lze_memory_ref(s->memory);
+  t->storage = (lze_Storage){.usage = s->usage, .device = s->device->base,
+                             .pointer = s->pointer, .bytes = s->bytes,
+                             .borrowed = s->borrowed, .id = s->id,
+                             .memory = s->memory};
+  t->type = b->type;
+  t->offset = b->offset;
+  t->count = b->count;
+  token_add(t);
+  return t->id;
+}
+
+/* In a protected call: the buffer of a token, in this state's context over the
+   native one of its memory.  The buffer gets the token's reference, which gets
+   another: what comes later may still fail. */
+static int token_import(lua_State *L) {
+  Token *t = lua_touserdata(L, 1);
+  const lze_DeviceInfo *d = t->storage.device;
+  lze_Context *c =
+      lze_push_lent_device(L, d, t->storage.memory->native->handle);
+  lze_Storage like = t->storage;
+  like.device = lze_device_in(L, c, d);
+  lze_push_shared(L, c, &like, t->type, t->offset, t->count);
+  lze_memory_ref(t->storage.memory);
+  return 1;
+}
+
+void lze_push_import(lua_State *L, uint64_t token) {
+  luaL_checkstack(L, 4, NULL);
+  Token *t = token_take(token);
+  if (t == NULL)
+    luaL_error(L, "%I is no token of x:export, or was imported already",
+               (LUAI_UACINT)token);
+  lua_pushcfunction(L, token_import);
+  lua_pushlightuserdata(L, t);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK) {
+    lze_memory_unref(t->storage.memory);
+    free(t);
+  } else {
+    token_add(t);
+    lua_error(L);
+  }
+}
+
+/* lze.import(token [, options]) -> buffer, on memory that a state exported
+   with x:export: of this process, in a context that both share, which uses the
+   token up; or of another. */
+static int core_import(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) == LUA_TSTRING) return lze_push_arrival(L, 1, 2);
+  if (!lua_isnil(L, 2))
+    luaL_argerror(L, 2, "a token of this process says where: no options");
+  lze_push_import(L, (uint64_t)lze_check_integer(L, 1, "token"));
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"import", core_import}, {NULL, NULL}};
+
+void lze_open_share(lua_State *L) { luaL_setfuncs(L, functions, 0); }

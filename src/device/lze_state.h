@@ -1,0 +1,57 @@
+/*
+ * lze_state.h - what belongs to one Lua state.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_STATE_H
+#define LZE_STATE_H
+
+#include "base/lze_base.h"
+#include "device/lze_loader.h"
+
+typedef enum lze_Policy {
+  LZE_POLICY_LZE,     /* the heuristic */
+  LZE_POLICY_DRIVER,  /* what zeKernelSuggestGroupSize said */
+  LZE_POLICY_LARGEST, /* the largest divisor that is legal */
+  LZE_POLICY_TORNADO, /* TornadoVM's rule */
+  LZE_POLICY_ONEAPI_JL, /* oneAPI.jl's */
+  LZE_POLICY_TUNED    /* what lze.tune has found, else the heuristic */
+} lze_Policy;
+
+struct lze_State {
+  bool closed;
+  const lze_System *system;     /* NULL before the first context */
+  lze_Context *contexts;        /* all that are alive */
+  lze_Command *free_commands;
+  int hook_ref;                 /* a Lua function for lze_run_hook: it loops */
+  int cache_ref;                /* weak: userdata by the address they show */
+  int module_ref;               /* the table that luaopen_lze returns */
+  const lze_DeviceInfo *device; /* the default, once it is known */
+  lze_Context *context;         /* lze.default's, owned; or NULL */
+  lze_Queue *queue;             /* likewise */
+  struct lze_PlanRef *plans;    /* kept by C: see lze.h */
+  lze_Policy policy;            /* LZE_GROUP_POLICY */
+  char *groups;                 /* LZE_GROUP, malloc'ed, or NULL */
+  bool configured;              /* the variables below have been read */
+  bool sync;                    /* LZE_SYNC=1: wait after each launch */
+  bool check;                   /* LZE_CHECK=1: canaries round storages */
+  double growth;                /* of the limit, by lze.gc */
+  size_t soft_limit;            /* the least the limit is */
+  size_t peak;                  /* of bytes */
+  uint64_t launches, collections, storages;
+  lua_State *main;
+  uint64_t serial;              /* of the newest command */
+  struct lze_Run *runs;         /* of plans, with parts on the host */
+  lze_Command *calling;         /* the run that a callback is part of */
+  bool stranded;                /* a command has been, with what it uses */
+  uint64_t close_ns;            /* how long its end waits for the device */
+  size_t bytes;                 /* of all storages, pending frees included */
+  size_t limit;                 /* where they force a collection */
+  size_t debt;                  /* allocated since the last step for them */
+  uint64_t closes;              /* how often anything was closed by hand */
+};
+
+/* The one state of this lua_State, made by luaopen_lze.  Raises when it is
+   already closed (a finaliser that runs after lze's own). [-0, +0] */
+lze_State *lze_state(lua_State *L);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * lze_ipc.c - buffers that go from one process to another.
+ * SPDX-License-Identifier: MIT
+ *
+ * What is shared is a whole allocation of the driver; a token says, in letters
+ * that go through any pipe, which, and what part of it a buffer shows.
+ */
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_native.h"
+#include "device/lze_object.h"
+#include "host/lze_host.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "lze-"
+enum { VERSION = 1 };
+
+/* What a token says; written as hexadecimal digits, as it lies here: both
+   processes are on one machine. */
+typedef struct Passport {
+  uint32_t version, check;      /* of all that follows */
+  lze_Origin origin;            /* of the allocation */
+  uint64_t offset;              /* from its beginning, in bytes */
+  int64_t count;
+  char type[16];
+  uint8_t uuid[ZE_MAX_DEVICE_UUID_SIZE];
+  ze_ipc_mem_handle_t handle;
+} Passport;
+
+enum { DIGITS = 2 * sizeof(Passport) };
+
+/* FNV-1a, against tokens that were cut or mistyped. */
+static uint32_t passport_check(const Passport *p) {
+  const unsigned char *bytes = (const unsigned char *)p;
+  uint32_t hash = 2166136261u;
+  for (size_t i = offsetof(Passport, origin); i < sizeof *p; i++)
+    hash = (hash ^ bytes[i]) * 16777619u;
+  return hash;
+}
+
+/* --- the exporter --------------------------------------------------------- */
+
+int lze_push_passport(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  size_t bytes = (size_t)b->count * b->type->bytes;
+  if (bytes == 0) luaL_argerror(L, arg, "an empty buffer has no memory");
+  /* A driver may have to move the memory, while nothing runs. */
+  lze_state_drain(L, UINT64_MAX);
+  b = lze_check_buffer(L, arg); /* a hook may have closed it */
+  const lze_Storage *s = b->storage;
+  const lze_Driver *driver = s->device->driver;
+  ze_context_handle_t context = s->o.context->handle;
+  Passport p;
+  memset(&p, 0, sizeof p); /* what lies between the fields, too */
+  p.version = VERSION;
+  p.count = b->count;
+  snprintf(p.type, sizeof p.type, "%s", b->type->name);
+  memcpy(p.uuid, s->device->props.uuid.id, sizeof p.uuid);
+  char *start = s->pointer + b->offset;
+  ze_memory_allocation_properties_t props = {
+      .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
+  void *base = NULL;
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeMemGetAllocProperties, context, start, &props, NULL) ||
+      !ZE_TRY(&out, zeMemGetAddressRange, context, start, &base, NULL))
+    return lze_fail(L, driver, out.result, NULL, out.call, NULL, NULL);
+  p.offset = (uint64_t)(start - (char *)base);
+  p.origin = (lze_Origin){lze_process_id(), props.id};
+  if (!ZE_TRY(&out, zeMemGetIpcHandle, context, base, &p.handle))
+    return lze_fail(L, driver, out.result, NULL, out.call, NULL,
+                    out.result == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+                        ? "the driver cannot share this memory with other "
+                          "processes"
+                        : NULL);
+  p.check = passport_check(&p);
+  char digits[DIGITS + 1];
+  for (size_t i = 0; i < sizeof p; i++)
+    snprintf(digits + 2 * i, 3, "%02x", ((const unsigned char *)&p)[i]);
+  lua_pushfstring(L, PREFIX "%s", digits);
+  return 1;
+}
+
+/* --- the importer --------------------------------------------------------- */
+
+static int digit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                               : -1;
+}
+
+/* False where that is no token. */
+static bool passport_read(const char *text, size_t length, Passport *p) {
+  const size_t prefix = sizeof PREFIX - 1;
+  if (length != prefix + DIGITS || memcmp(text, PREFIX, prefix) != 0)
+    return false;
+  text += prefix;
+  for (size_t i = 0; i < sizeof *p; i++) {
+    int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    ((unsigned char *)p)[i] = (unsigned char)(high << 4 | low);
+  }
+  return p->version == VERSION && p->check == passport_check(p) &&
+         p->count > 0 && memchr(p->type, '\0', sizeof p->type) != NULL;
+}
+
+/* The device of that UUID, a tile perhaps, or NULL. */
+static const lze_DeviceInfo *device_find(const lze_DeviceInfo *devices, int n,
+                                         const uint8_t *uuid) {
+  for (int i = 0; i < n; i++) {
+    const lze_DeviceInfo *d = &devices[i];
+    if (memcmp(d->props.uuid.id, uuid, sizeof d->props.uuid.id) == 0)
+      return d;
+    d = device_find(d->tiles, (int)d->tile_count, uuid);
+    if (d != NULL) return d;
+  }
+  return NULL;
+}
+
+/* The memory in this process, with a reference: mapped already, or opened. */
+static lze_Memory *memory_open(const lze_Context *c, const lze_DeviceInfo *d,
+                               const Passport *p, void **base,
+                               lze_Outcome *out) {
+  lze_Memory *m = lze_memory_find(c->native, &p->origin, base);
+  if (m != NULL || !ZE_TRY(out, zeMemOpenIpcHandle, c->handle, d->handle,
+                           p->handle, 0, base))
+    return m;
+  m = lze_memory_opened(c->native, *base, &p->origin);
+  if (m == NULL) {
+    ZE(zeMemCloseIpcHandle, c->handle, *base);
+    *out = LZE_NO_MEMORY;
+  }
+  return m;
+}
+
+typedef struct Import {
+  const Passport *passport;
+  const lze_Type *type;
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_Storage like;
+} Import;
+
+/* In a protected call, so that the memory is let go of: the buffer gets its
+   reference, and the caller another. */
+static int import_push(lua_State *L) {
+  const Import *i = lua_touserdata(L, 1);
+  lze_push_shared(L, i->context, &i->like, i->type,
+                  (size_t)i->passport->offset, i->passport->count);
+  lze_memory_ref(i->like.memory);
+  return 1;
+}
+
+static int import_fail(lua_State *L, const lze_DeviceInfo *d,
+                       const lze_Outcome *out) {
+  const char *what =
+      out->result == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+          ? "the driver cannot share memory with other processes"
+          : NULL;
+  return lze_fail(L, d->driver, out->result, NULL, out->call, NULL, what);
+}
+
+int lze_push_arrival(lua_State *L, int arg, int options) {
+  static const char *const keys[] = {"context", "device", NULL};
+  bool told = !lua_isnoneornil(L, options);
+  if (told) {
+    luaL_argexpected(L, lua_istable(L, options), options, "table");
+    lze_check_keys(L, options, "an import's options", keys);
+  }
+  Passport p;
+  size_t length;
+  const char *text = lua_tolstring(L, arg, &length);
+  if (!passport_read(text, length, &p))
+    luaL_argerror(L, arg, "that is no token of x:export \"process\", or not "
+                          "all of it");
+  if (p.origin.process == lze_process_id())
+    luaL_argerror(L, arg, "the token is of this process, for which x:export() "
+                          "makes them");
+  Import i = {.passport = &p, .type = lze_type_find(p.type)};
+  if (i.type == NULL)
+    luaL_argerror(L, arg, lua_pushfstring(L, "the type %s is unknown here",
+                                          p.type));
+  const lze_System *system = lze_system(L);
+  i.device = device_find(system->devices, system->device_count, p.uuid);
+  if (told) {
+    lze_opt_place(L, 0, options, &i.device, &i.context);
+  } else if (i.device != NULL) {
+    i.context = lze_push_device_context(L, i.device);
+  } else {
+    lze_opt_place(L, 0, 0, &i.device, &i.context);
+  }
+  if (i.context->o.closed) luaL_error(L, "the context is closed");
+  lze_Outcome out;
+  void *base = NULL, *start = NULL;
+  size_t bytes = 0;
+  lze_Memory *m = memory_open(i.context, i.device, &p, &base, &out);
+  if (m == NULL) {
+    if (out.call == NULL) luaL_error(L, "not enough memory");
+    return import_fail(L, i.device, &out);
+  }
+  ze_memory_allocation_properties_t props = {
+      .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
+  if (!ZE_TRY(&out, zeMemGetAllocProperties, i.context->handle, base, &props,
+              NULL) ||
+      !ZE_TRY(&out, zeMemGetAddressRange, i.context->handle, base, &start,
+              &bytes)) {
+    lze_memory_unref(m);
+    return import_fail(L, i.device, &out);
+  }
+  if (p.offset > bytes ||
+      (uint64_t)p.count > (bytes - p.offset) / i.type->bytes) {
+    lze_memory_unref(m);
+    return luaL_argerror(L, arg, "the memory is smaller than the token says");
+  }
+  i.like = (lze_Storage){.usage = props.type == ZE_MEMORY_TYPE_HOST ? LZE_HOST
+                                  : props.type == ZE_MEMORY_TYPE_DEVICE
+                                      ? LZE_DEVICE
+                                      : LZE_SHARED,
+                         .device = i.device, .pointer = base, .bytes = bytes,
+                         .borrowed = true, .id = props.id, .memory = m};
+  lua_pushcfunction(L, import_push);
+  lua_pushlightuserdata(L, &i);
+  int status = lua_pcall(L, 1, 1, 0);
+  lze_memory_unref(m);
+  return status == LUA_OK ? 1 : lua_error(L);
+}

@@ -1,0 +1,30 @@
+/*
+ * lze_open.h - each area's part of the module table.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_OPEN_H
+#define LZE_OPEN_H
+
+#include "base/lze_base.h"
+
+/* Each area's part of the module table. [-0, +0], the table on top.
+ */
+void lze_open_core(lua_State *L);
+void lze_open_memory(lua_State *L);
+void lze_open_queue(lua_State *L);
+void lze_open_module(lua_State *L);
+void lze_open_kernel(lua_State *L);
+void lze_open_error(lua_State *L);
+void lze_open_spirv(lua_State *L);
+void lze_open_compile(lua_State *L);
+void lze_open_wrap(lua_State *L);
+void lze_open_graph(lua_State *L);
+void lze_open_tune(lua_State *L);
+void lze_open_plan(lua_State *L);
+void lze_open_share(lua_State *L);
+void lze_open_parallel(lua_State *L);
+void lze_open_capi(lua_State *L);
+/* The end of a state: what C has kept of it is not to be used any more. */
+void lze_plans_forget(lze_State *S);
+
+#endif

@@ -1,0 +1,529 @@
+/*
+ * lze_compile.c - OpenCL C to SPIR-V, by clang and llvm-spirv, by clang alone,
+ * or by libocloc.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_error.h"
+#include "device/lze_loader.h"
+#include "lze_open.h"
+#include "module/lze_module.h"
+
+#include "cache.h"
+#include "tool.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A compiler that takes longer is stuck: whole libraries take seconds. */
+#define TOOL_SECONDS 120
+
+static const char install[] =
+    "OpenCL C is compiled by clang and llvm-spirv of one LLVM version: "
+    "install them (Debian 12: apt install clang-15 llvm-spirv-15; "
+    "Debian 13: apt install clang-18 llvm-spirv-18). A clang with a SPIR-V "
+    "back end of its own, or Intel's libocloc, will do as well";
+
+/* The ways from OpenCL C to SPIR-V, the best first: llvm-spirv writes what
+   arguments are in the source, the others lose some of it. */
+typedef enum Way { WAY_TRANSLATOR, WAY_CLANG, WAY_OCLOC, WAY_NONE } Way;
+
+/* The words of LZE_COMPILER, in that order. */
+static const char *const way_words[] = {"llvm-spirv", "clang", "ocloc", NULL};
+
+/* libocloc's two entry points, by its documentation. */
+typedef int (*OclocInvoke)(unsigned, const char **, uint32_t, const uint8_t **,
+                           const uint64_t *, const char **, uint32_t,
+                           const uint8_t **, const uint64_t *, const char **,
+                           uint32_t *, uint8_t ***, uint64_t **, char ***);
+typedef int (*OclocFree)(uint32_t *, uint8_t ***, uint64_t **, char ***);
+
+/* The tools found, and what has to be freed when Lua raises. */
+typedef struct Work {
+  lua_State *L;
+  bool interrupted;             /* by an error, which is on the stack */
+  Way way;
+  char clang[256], translator[256];
+  void *ocloc;                  /* the library */
+  tool_text log;
+  unsigned char *bitcode, *spirv, *kept_log;
+} Work;
+
+static int work_gc(lua_State *L) {
+  Work *w = lua_touserdata(L, 1);
+  if (w->ocloc != NULL) dlclose(w->ocloc);
+  free(w->log.text);
+  free(w->bitcode);
+  free(w->spirv);
+  free(w->kept_log);
+  memset(w, 0, sizeof *w);
+  return 0;
+}
+
+static const char work_key; /* the registry key of its metatable */
+
+/* The tool_watch of all tools: a debug hook may interrupt them. */
+static bool work_watch(void *of) {
+  Work *w = of;
+  w->interrupted = lze_run_hook(w->L) != LUA_OK;
+  return !w->interrupted;
+}
+
+static unsigned char *work_run(Work *w, char *const *arguments,
+                               const void *input, size_t input_size,
+                               size_t *size, tool_text *log) {
+  return tool_run(arguments, input, input_size, TOOL_SECONDS, work_watch, w,
+                  size, log);
+}
+
+/* --- what there is ------------------------------------------------------ */
+
+/* clang and llvm-spirv: the oldest pair from 15 on (14 fails on ordinary
+   code), because the typed pointers of the LLVMs before 17 let a reader of the
+   SPIR-V know what an argument points to. */
+static bool find_translator(Work *w) {
+  for (int v = 15; v <= 40; v++)
+    if (tool_find("clang", (unsigned)v, w->clang, sizeof w->clang) == v &&
+        tool_find("llvm-spirv", (unsigned)v, w->translator,
+                  sizeof w->translator) == v)
+      return true;
+  return false;
+}
+
+/* Whether a clang has the target spirv64; its answer is kept. */
+static bool clang_writes_spirv(Work *w) {
+  cache_key key = CACHE_KEY_INIT;
+  size_t size;
+  tool_text log = {NULL, 0};
+  cache_key_add_file(&key, w->clang);
+  unsigned char *targets = cache_read("targets", &key, &size);
+  if (targets == NULL) {
+    char *const ask[] = {w->clang, "-print-targets", NULL};
+    targets = work_run(w, ask, "", 0, &size, &log);
+    if (targets != NULL) cache_write("targets", &key, targets, size);
+  }
+  bool found = targets != NULL && memmem(targets, size, "spirv64", 7) != NULL;
+  free(targets);
+  free(log.text);
+  return found;
+}
+
+/* A clang whose LLVM writes SPIR-V: LZE_CLANG, else the newest, because the
+   back end is young. */
+static bool find_clang(Work *w) {
+  const char *given = secure_getenv("LZE_CLANG");
+  if (given != NULL && *given == '/' && strlen(given) < sizeof w->clang) {
+    strcpy(w->clang, given);
+    return clang_writes_spirv(w);
+  }
+  for (int v = 40; v >= 15 && !w->interrupted; v--)
+    if (tool_find("clang", (unsigned)v, w->clang, sizeof w->clang) == v &&
+        clang_writes_spirv(w))
+      return true;
+  return false;
+}
+
+/* libocloc, as the dynamic linker finds it, but not in a relative place. */
+static bool find_ocloc(Work *w) {
+  struct link_map *map;
+  w->ocloc = dlopen("libocloc.so", RTLD_NOW | RTLD_LOCAL);
+  if (w->ocloc == NULL) return false;
+  if (dlinfo(w->ocloc, RTLD_DI_LINKMAP, &map) == 0 && *map->l_name == '/' &&
+      strlen(map->l_name) < sizeof w->clang) {
+    strcpy(w->clang, map->l_name); /* for the key of the cache */
+    return true;
+  }
+  dlclose(w->ocloc);
+  w->ocloc = NULL;
+  return false;
+}
+
+/* Find the way that LZE_COMPILER names, else the first that there is. */
+static void tools_find(lua_State *L, Work *w, const char *name) {
+  static bool (*const find[])(Work *) = {find_translator, find_clang,
+                                         find_ocloc};
+  const char *word = getenv("LZE_COMPILER");
+  bool any = word == NULL || *word == '\0';
+  for (w->way = WAY_TRANSLATOR; w->way < WAY_NONE; w->way++) {
+    if (!any && strcmp(word, way_words[w->way]) != 0) continue;
+    if (find[w->way](w)) return;
+    if (w->interrupted) lua_error(L);
+    if (!any)
+      lze_fail_word(L, name, word, "NOT_FOUND", NULL,
+                    "LZE_COMPILER is '%s', which is not there. %s", word,
+                    install);
+  }
+  if (!any)
+    luaL_error(L, "LZE_COMPILER is '%s' (known: llvm-spirv, clang, ocloc)",
+               word);
+  lze_fail_word(L, name, "clang", "NOT_FOUND", NULL, "%s", install);
+}
+
+/* The command line, its strings anchored on the stack. */
+typedef struct Arguments {
+  char **v;
+  size_t n, capacity;
+} Arguments;
+
+static void arguments_add(lua_State *L, Arguments *a, const char *s) {
+  if (a->n + 1 >= a->capacity) luaL_error(L, "too many compiler options");
+  a->v[a->n++] = (char *)s;
+  a->v[a->n] = NULL;
+}
+
+/* [-0, +1] which holds them. */
+static Arguments arguments_new(lua_State *L) {
+  enum { CAPACITY = 256 };
+  return (Arguments){lua_newuserdatauv(L, (CAPACITY + 1) * sizeof(char *), 0),
+                     0, CAPACITY};
+}
+
+/* Each string of the array in option `key` of the table at t, with `before` in
+   front of it. */
+static void options_add(lua_State *L, int t, const char *key, Arguments *a,
+                        const char *before) {
+  if (lze_getoption(L, t, key) == LUA_TNIL) return;
+  if (!lua_istable(L, -1))
+    luaL_error(L, "option %s: table expected, got %s", key,
+               lze_describe(L, -1));
+  int list = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  luaL_checkstack(L, 2 * (int)(n < 1000 ? n : 1000) + 10, "too many options");
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (lua_rawgeti(L, list, i) != LUA_TSTRING)
+      luaL_error(L, "option %s: item %d: string expected, got %s", key,
+                 (int)i, lze_describe(L, -1));
+    arguments_add(L, a, lua_pushfstring(L, "%s%s", before,
+                                        lua_tostring(L, -1)));
+  }
+}
+
+/* Whether a macro may have that name: NAME, or NAME(a, b). */
+static bool macro_name(const char *s) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+  if (*s == '\0' || strchr(letters, *s) == NULL) return false;
+  while (*s != '\0' &&
+         (strchr(letters, *s) != NULL || (*s >= '0' && *s <= '9')))
+    s++;
+  const char *end = *s == '(' ? strchr(s, ')') : NULL;
+  return *s == '\0' || (end != NULL && end[1] == '\0');
+}
+
+/* {NAME = value, ...}: -DNAME=value, in the order of the names so that equal
+   tables are equal to the cache. */
+static void defines_add(lua_State *L, int t, Arguments *a) {
+  if (lze_getoption(L, t, "defines") == LUA_TNIL) return;
+  if (!lua_istable(L, -1))
+    luaL_error(L, "option defines: table expected, got %s",
+               lze_describe(L, -1));
+  int table = lua_gettop(L);
+  size_t first = a->n;
+  for (lua_pushnil(L); lua_next(L, table);) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      luaL_error(L, "option defines: names are strings, got %s",
+                 lze_describe(L, -2));
+    luaL_checkstack(L, 8, "too many defines");
+    const char *name = lua_tostring(L, -2);
+    if (!macro_name(name))
+      luaL_error(L, "option defines: the name of a macro expected, got %s",
+                 lze_describe(L, -2));
+    switch (lua_type(L, -1)) {
+      case LUA_TBOOLEAN:
+        lua_pushfstring(L, lua_toboolean(L, -1) ? "-D%s=1" : "-U%s", name);
+        break;
+      case LUA_TNUMBER:
+      case LUA_TSTRING:
+        lua_pushvalue(L, -1); /* not to turn the key's value into a string */
+        lua_pushfstring(L, "-D%s=%s", name, lua_tostring(L, -1));
+        lua_remove(L, -2);
+        break;
+      default:
+        luaL_error(L, "option defines: %s: string, number or boolean "
+                      "expected, got %s", name, lze_describe(L, -1));
+    }
+    arguments_add(L, a, lua_tostring(L, -1));
+    /* Keep the string below the key that lua_next needs on the top. */
+    lua_replace(L, -2);
+    lua_insert(L, -2);
+  }
+  for (size_t i = first + 1; i < a->n; i++)
+    for (size_t j = i; j > first && strcmp(a->v[j], a->v[j - 1]) < 0; j--) {
+      char *s = a->v[j];
+      a->v[j] = a->v[j - 1];
+      a->v[j - 1] = s;
+    }
+}
+
+/* Includes make a result depend on files that no key sees. */
+static bool source_includes(const char *source) {
+  for (const char *p = source; (p = strchr(p, '#')) != NULL; p++) {
+    const char *q = p + 1 + strspn(p + 1, " \t");
+    if (strncmp(q, "include", 7) == 0) return true;
+  }
+  return false;
+}
+
+/* `tool` is what scripts know it as, whatever its file is called. */
+static int compile_fail(lua_State *L, const char *name, const char *tool,
+                        const Work *w, const char *message) {
+  if (w->interrupted) return lua_error(L);
+  return lze_fail_word(L, name, tool, "COMPILE_FAILED",
+                       w->log.text != NULL ? w->log.text : "", "%s", message);
+}
+
+/* --- compiling ---------------------------------------------------------- */
+
+static const char broken[] = "the source does not compile";
+static const char untranslated[] =
+    "the compiler's result cannot be translated";
+
+/* The command line of clang: -O0 without optnone, as optimised code is what
+   llvm-spirv cannot always translate, and the device's own compiler
+   optimises. */
+static void clang_arguments(lua_State *L, Work *w, const char *standard,
+                            Arguments *a) {
+  static const char *const fixed[] = {"-x", "cl", "-c", "-O0", "-Xclang",
+                                      "-disable-O0-optnone",
+                                      "-cl-kernel-arg-info",
+                                      "-fno-discard-value-names", NULL};
+  arguments_add(L, a, w->clang);
+  for (int i = 0; fixed[i] != NULL; i++) arguments_add(L, a, fixed[i]);
+  arguments_add(L, a, "-target");
+  if (w->way == WAY_TRANSLATOR) {
+    arguments_add(L, a, "spir64");
+    arguments_add(L, a, "-emit-llvm");
+  } else {
+    arguments_add(L, a, "spirv64v1.2-unknown-unknown");
+    arguments_add(L, a, "-fintegrated-objemitter");
+  }
+  arguments_add(L, a, standard);
+}
+
+static void compile_clang(lua_State *L, Work *w, const char *name,
+                          Arguments *a, const char *input, size_t input_size,
+                          size_t *size) {
+  size_t bitcode_size;
+  arguments_add(L, a, "-");
+  arguments_add(L, a, "-o");
+  arguments_add(L, a, "-");
+  unsigned char *made =
+      work_run(w, a->v, input, input_size, &bitcode_size, &w->log);
+  if (made == NULL) compile_fail(L, name, "clang", w, broken);
+  if (w->way == WAY_CLANG) {
+    w->spirv = made;
+    *size = bitcode_size;
+    return;
+  }
+  w->bitcode = made;
+  char *const translate[] = {
+      w->translator, "--spirv-max-version=1.2",
+      "--preserve-ocl-kernel-arg-type-metadata-through-string",
+      "/proc/self/fd/0", "-o", "/proc/self/fd/1", NULL};
+  w->spirv =
+      work_run(w, translate, w->bitcode, bitcode_size, size, &w->log);
+  if (w->spirv == NULL)
+    compile_fail(L, name, "llvm-spirv", w, untranslated);
+}
+
+/* All options as one string, " -DA=1 -I/b", for who cuts it at blanks.
+   [-0, +1] */
+static const char *options_join(lua_State *L, const Arguments *options,
+                                const char *who) {
+  luaL_Buffer b;
+  for (size_t i = 0; i < options->n; i++)
+    if (strpbrk(options->v[i], " \t\n") != NULL)
+      luaL_error(L, "%s takes no option with white space ('%s')", who,
+                 options->v[i]);
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < options->n; i++) {
+    luaL_addchar(&b, ' ');
+    luaL_addstring(&b, options->v[i]);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+/* The command line of ocloc.  It demands a device even for SPIR-V, which does
+   not depend on it: an old one that all its releases know, where the device is
+   none of Intel's. */
+static void ocloc_arguments(lua_State *L, const lze_DeviceInfo *device,
+                            const char *standard, const Arguments *options,
+                            Arguments *a) {
+  static const char *const fixed[] = {"ocloc", "compile", "-spv_only",
+                                      "-file", "source.cl", NULL};
+  for (int i = 0; fixed[i] != NULL; i++) arguments_add(L, a, fixed[i]);
+  arguments_add(L, a, "-device");
+  if (device->props.vendorId == 0x8086 &&
+      device->props.type == ZE_DEVICE_TYPE_GPU) {
+    char id[16];
+    snprintf(id, sizeof id, "0x%04x", device->props.deviceId);
+    arguments_add(L, a, lua_pushstring(L, id));
+  } else {
+    arguments_add(L, a, "tgllp");
+  }
+  lua_pushfstring(L, "%s -cl-kernel-arg-info%s", standard,
+                  options_join(L, options, "libocloc"));
+  arguments_add(L, a, "-options");
+  arguments_add(L, a, lua_tostring(L, -1));
+}
+
+static void compile_ocloc(lua_State *L, Work *w, const char *name,
+                          Arguments *a, const char *input, size_t input_size,
+                          size_t *size) {
+  OclocInvoke invoke;
+  OclocFree release;
+  *(void **)&invoke = dlsym(w->ocloc, "oclocInvoke");
+  *(void **)&release = dlsym(w->ocloc, "oclocFreeOutput");
+  if (invoke == NULL || release == NULL)
+    lze_fail_word(L, name, "libocloc.so", "NOT_FOUND", NULL,
+                  "%s lacks oclocInvoke or oclocFreeOutput", w->clang);
+  const uint8_t *source = (const uint8_t *)input;
+  uint64_t length = input_size;
+  const char *file = "source.cl";
+  uint32_t count = 0;
+  uint8_t **data = NULL;
+  uint64_t *lengths = NULL;
+  char **names = NULL;
+  int status = invoke((unsigned)a->n, (const char **)a->v, 1, &source, &length,
+                      &file, 0, NULL, NULL, NULL, &count, &data, &lengths,
+                      &names);
+  for (uint32_t i = 0; i < count; i++) {
+    const char *dot = strrchr(names[i], '.');
+    if (dot != NULL && strcmp(dot, ".log") == 0)
+      tool_text_add(&w->log, "%.*s", (int)lengths[i], (const char *)data[i]);
+    else if (dot != NULL && strcmp(dot, ".spv") == 0 && status == 0 &&
+             w->spirv == NULL && (w->spirv = malloc(lengths[i])) != NULL)
+      memcpy(w->spirv, data[i], *size = lengths[i]);
+  }
+  release(&count, &data, &lengths, &names);
+  if (w->spirv == NULL) compile_fail(L, name, "libocloc.so", w, broken);
+}
+
+/* Read the options std, defines, include and flags of the table at t (0:
+   none), all but the first into `options`. Returns "-cl-std=...", or "" where
+   neither the table nor `standard` says. [-0, +n] keep the strings alive. */
+static const char *options_read(lua_State *L, int t, const char *standard,
+                                Arguments *options) {
+  if (t != 0 && lze_getoption(L, t, "std") != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TSTRING)
+      luaL_error(L, "option std: string expected, got %s",
+                 lze_describe(L, -1));
+    standard = lua_tostring(L, -1);
+  }
+  if (standard != NULL) standard = lua_pushfstring(L, "-cl-std=%s", standard);
+  if (t != 0) {
+    defines_add(L, t, options);
+    options_add(L, t, "include", options, "-I");
+    options_add(L, t, "flags", options, "");
+  }
+  return standard != NULL ? standard : "";
+}
+
+const char *lze_compile_flags(lua_State *L, int t) {
+  int top = lua_gettop(L);
+  Arguments options = arguments_new(L);
+  const char *standard = options_read(L, t, NULL, &options);
+  lua_pushfstring(L, "%s%s", standard,
+                  options_join(L, &options, "the driver's compiler"));
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+  return lua_tostring(L, -1);
+}
+
+void lze_compile(lua_State *L, int source_index, int t, const char *name,
+                 const lze_DeviceInfo *device) {
+  size_t source_size;
+  const char *source = lua_tolstring(L, source_index, &source_size);
+  Work *w = lua_newuserdatauv(L, sizeof *w, 0);
+  memset(w, 0, sizeof *w);
+  w->L = L;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
+  lua_setmetatable(L, -2);
+  int top = lua_gettop(L);
+  Arguments options = arguments_new(L), a = arguments_new(L);
+  const char *standard = options_read(L, t, "CL1.2", &options);
+  tools_find(L, w, name);
+  if (w->way == WAY_OCLOC) {
+    ocloc_arguments(L, device, standard, &options, &a);
+  } else {
+    clang_arguments(L, w, standard, &a);
+    for (size_t i = 0; i < options.n; i++) arguments_add(L, &a, options.v[i]);
+  }
+
+  cache_key key = CACHE_KEY_INIT;
+  cache_key_add(&key, source, source_size);
+  cache_key_add(&key, name, strlen(name)); /* it is in the log */
+  for (size_t i = 0; i < a.n; i++) cache_key_add(&key, a.v[i], strlen(a.v[i]));
+  cache_key_add_file(&key, w->clang);
+  cache_key_add_file(&key, w->translator);
+  bool cacheable = !source_includes(source);
+  size_t size = 0, log_size;
+  if (cacheable) w->spirv = cache_read("spv", &key, &size);
+  if (w->spirv != NULL) {
+    w->kept_log = cache_read("log", &key, &log_size);
+    if (w->kept_log != NULL)
+      tool_text_add(&w->log, "%.*s", (int)log_size, (char *)w->kept_log);
+  } else {
+    /* Diagnostics then count the user's lines, under the user's name. */
+    lua_pushfstring(L, "#line 1 \"%s\"\n", name);
+    lua_pushvalue(L, source_index);
+    lua_concat(L, 2);
+    size_t input_size;
+    const char *input = lua_tolstring(L, -1, &input_size);
+    (w->way == WAY_OCLOC ? compile_ocloc : compile_clang)(
+        L, w, name, &a, input, input_size, &size);
+    if (cacheable && w->log.size > 0)
+      cache_write("log", &key, w->log.text, w->log.size);
+    if (cacheable) cache_write("spv", &key, w->spirv, size);
+  }
+  lua_pushlstring(L, (const char *)w->spirv, size);
+  lua_pushstring(L, w->log.text != NULL ? w->log.text : "");
+  lua_replace(L, top + 1);
+  lua_replace(L, top);
+  lua_settop(L, top + 1);
+}
+
+/* lze.cache([clear]) -> {directory, entries, bytes}
+   What is kept on disk (directory is nil where nothing is); clear = "clear"
+   removes it all first. */
+static int core_cache(lua_State *L) {
+  lua_settop(L, 1);
+  bool clear = !lua_isnil(L, 1);
+  if (clear && (lua_type(L, 1) != LUA_TSTRING ||
+                strcmp(lua_tostring(L, 1), "clear") != 0))
+    luaL_argerror(L, 1, lua_pushfstring(L, "\"clear\" expected, got %s",
+                                        lze_describe(L, 1)));
+  size_t entries;
+  uint64_t bytes;
+  cache_count(clear, &entries, &bytes);
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, (lua_Integer)entries);
+  lua_setfield(L, -2, "entries");
+  lua_pushinteger(L, (lua_Integer)bytes);
+  lua_setfield(L, -2, "bytes");
+  char *directory = cache_directory();
+  /* Copied first, so that nothing is leaked if Lua runs out of memory. */
+  char text[4096] = "";
+  if (directory != NULL) snprintf(text, sizeof text, "%s", directory);
+  free(directory);
+  if (*text != '\0') {
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, "directory");
+  }
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"cache", core_cache}, {NULL, NULL}};
+
+void lze_open_compile(lua_State *L) {
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, work_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushliteral(L, "an object of lze");
+  lua_setfield(L, -2, "__metatable");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &work_key);
+  luaL_setfuncs(L, functions, 0);
+}

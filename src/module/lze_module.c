@@ -1,0 +1,759 @@
+/*
+ * lze_module.c - modules: SPIR-V, OpenCL C or a native binary, built.
+ * SPDX-License-Identifier: MIT
+ */
+#include "module/lze_module.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "lze_open.h"
+#include "run/lze_kernel.h"
+
+#include "signature.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void module_destroy(lze_Object *o) {
+  lze_Module *m = (lze_Module *)o;
+  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
+  m->log = NULL;
+  m->handle = NULL;
+}
+
+static void module_release(lze_Object *o) {
+  spirv_free(((lze_Module *)o)->spirv);
+}
+
+static const lze_Class module_class = {"module", module_destroy,
+                                       module_release};
+
+typedef struct ModuleBox {
+  lze_Box box;
+  lze_Module *module;           /* NULL once closed */
+} ModuleBox;
+
+static lze_Module *module_check(lua_State *L, int arg) {
+  ModuleBox *b = lze_check_box(L, arg, lze_module_kind);
+  if (b->module == NULL || b->module->o.closed)
+    lze_closed(L, arg, lze_module_kind);
+  return b->module;
+}
+
+/* The text of the last build, or "". [-0, +1] */
+static const char *module_log(lua_State *L, lze_Module *m) {
+  size_t size = 0;
+  if (m->log == NULL ||
+      ZE(zeModuleBuildLogGetString, m->log, &size, NULL) !=
+          ZE_RESULT_SUCCESS || size == 0)
+    return lua_pushliteral(L, "");
+  char *text = lua_newuserdatauv(L, size, 0);
+  text[0] = '\0';
+  /* A finaliser may have closed the context, and this with it. */
+  if (m->log == NULL || ZE(zeModuleBuildLogGetString, m->log, &size, text) !=
+                            ZE_RESULT_SUCCESS)
+    text[0] = '\0';
+  text[size - 1] = '\0';
+  lua_pushstring(L, text);
+  lua_remove(L, -2);
+  return lua_tostring(L, -1);
+}
+
+/* The specialization constants of the table at `t`, {name or id = value}, as
+   the descriptor wants them, in userdata left on the stack. [-0, +2] */
+static void module_constants(lua_State *L, int t, const lze_Module *m,
+                             ze_module_constants_t *out) {
+  const spirv_module *s = m->spirv;
+  size_t n = s->spec_constant_count;
+  uint32_t *ids = lua_newuserdatauv(L, (n + 1) * sizeof *ids, 0);
+  struct {
+    uint64_t value;
+    const void *pointer;
+  } *values = lua_newuserdatauv(L, (n + 1) * sizeof *values, 0);
+  const void **pointers =
+      lua_newuserdatauv(L, (n + 1) * sizeof *pointers, 0);
+  uint32_t count = 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    const spirv_spec_constant *c = NULL;
+    for (size_t i = 0; i < n && c == NULL; i++) {
+      const spirv_spec_constant *each = &s->spec_constants[i];
+      if (lua_isinteger(L, -2) ? lua_tointeger(L, -2) == each->spec_id
+                               : lua_type(L, -2) == LUA_TSTRING &&
+                                     each->name != NULL &&
+                                     strcmp(lua_tostring(L, -2),
+                                            each->name) == 0)
+        c = each;
+    }
+    if (c == NULL) {
+      const char *key = lze_describe(L, -2);
+      luaL_Buffer b;
+      luaL_buffinit(L, &b);
+      for (size_t i = 0; i < n; i++) {
+        char text[96];
+        snprintf(text, sizeof text, " %u%s%.60s", s->spec_constants[i].spec_id,
+                 s->spec_constants[i].name != NULL ? " " : "",
+                 s->spec_constants[i].name != NULL
+                     ? s->spec_constants[i].name : "");
+        luaL_addstring(&b, text);
+      }
+      luaL_pushresult(&b);
+      luaL_error(L, "option constants: no specialization constant %s (there "
+                    "is:%s)", key, n == 0 ? " none" : lua_tostring(L, -1));
+    }
+    for (uint32_t i = 0; i < count; i++)
+      if (ids[i] == c->spec_id)
+        luaL_error(L, "option constants: %s: it is given twice",
+                   c->name != NULL ? c->name : "a constant");
+    values[count].value = 0;
+    bool fits;
+    if (c->type.kind == SPIRV_KIND_BOOL) {
+      fits = lua_isboolean(L, -1);
+      values[count].value = fits && lua_toboolean(L, -1);
+      if (!fits) lua_pushliteral(L, "boolean expected");
+    } else {
+      bool real = c->type.kind == SPIRV_KIND_FLOAT;
+      int log2 = c->type.bits == 8 ? 0 : c->type.bits == 16 ? 1
+                 : c->type.bits == 32 ? 2 : 3;
+      const lze_Type *type =
+          lze_type_of(real ? (log2 == 1 ? LZE_F16
+                              : log2 == 2 ? LZE_F32 : LZE_F64)
+                           : (lze_Scalar)(LZE_I8 + 2 * log2), 1);
+      fits = lze_type_store(L, type, -1, &values[count].value);
+      if (!fits && !real) { /* SPIR-V does not say whether it is signed */
+        lua_pop(L, 1);
+        type = lze_type_of((lze_Scalar)(type->scalar + 1), 1);
+        fits = lze_type_store(L, type, -1, &values[count].value);
+      }
+    }
+    if (!fits)
+      luaL_error(L, "option constants: %s: %s",
+                 c->name != NULL ? c->name : "a constant",
+                 lua_tostring(L, -1));
+    ids[count] = c->spec_id;
+    pointers[count] = &values[count].value;
+    count++;
+  }
+  *out = (ze_module_constants_t){count, ids, pointers};
+}
+
+/* OpenCL C for a driver's own compiler; not in Level Zero's header. */
+#define FORMAT_OPENCL_C ((ze_module_format_t)3)
+
+/* A descriptor's call, the build log kept in the module. */
+static ze_result_t module_build(lze_Module *m, ze_module_format_t format,
+                                const void *bytes, size_t size,
+                                const char *flags,
+                                const ze_module_constants_t *constants) {
+  ze_module_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+      .format = format,
+      .inputSize = size,
+      .pInputModule = bytes,
+      .pBuildFlags = flags,
+      .pConstants = constants->numConstants > 0 ? constants : NULL};
+  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  m->log = NULL;
+  ze_result_t r = ZE(zeModuleCreate, m->o.context->handle, m->device->handle,
+                     &desc, &m->handle, &m->log);
+  if (r == ZE_RESULT_SUCCESS) return r;
+  m->handle = NULL;
+  /* Loaders from 1.8 to 1.32 that wrap handles leave the log of a failed build
+     unwrapped: to touch it would crash.  The driver's own description of the
+     error is all there is then. */
+  if (m->o.context->state->system->wraps) m->log = NULL;
+  return r;
+}
+
+/* What a native binary, and how fast it is, depend on. */
+static cache_key module_key(const lze_Module *m, const void *bytes,
+                            size_t size, const char *flags,
+                            const ze_module_constants_t *constants) {
+  cache_key key = CACHE_KEY_INIT;
+  const lze_DeviceInfo *d = m->device;
+  cache_key_add(&key, bytes, size);
+  cache_key_add(&key, flags != NULL ? flags : "",
+                flags != NULL ? strlen(flags) : 0);
+  cache_key_add(&key, &d->driver->version, sizeof d->driver->version);
+  cache_key_add(&key, d->props.uuid.id, sizeof d->props.uuid.id);
+  cache_key_add(&key, d->props.name, strlen(d->props.name));
+  for (uint32_t i = 0; i < constants->numConstants; i++) {
+    cache_key_add(&key, &constants->pConstantIds[i], sizeof(uint32_t));
+    cache_key_add(&key, constants->pConstantValues[i], sizeof(uint64_t));
+  }
+  return key;
+}
+
+/* Build SPIR-V, or take the native binary that an earlier build left. */
+static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
+                                       size_t size, const char *flags,
+                                       const ze_module_constants_t *c) {
+  static const ze_module_constants_t none;
+  size_t native_size = 0;
+  unsigned char *native = cache_read("native", &m->key, &native_size);
+  if (native != NULL) {
+    ze_result_t r = module_build(m, ZE_MODULE_FORMAT_NATIVE, native,
+                                 native_size, flags, &none);
+    free(native);
+    if (r == ZE_RESULT_SUCCESS) return r; /* else the driver has changed */
+  }
+  ze_result_t r =
+      module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, bytes, size, flags, c);
+  if (r != ZE_RESULT_SUCCESS) return r;
+  if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, NULL) ==
+          ZE_RESULT_SUCCESS &&
+      native_size > 0 && (native = malloc(native_size)) != NULL) {
+    if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, native) ==
+        ZE_RESULT_SUCCESS)
+      cache_write("native", &m->key, native, native_size);
+    free(native);
+  }
+  return r;
+}
+
+/* Of a path that is too long, its end says more than its beginning. */
+static void module_set_name(lze_Module *m, const char *name) {
+  size_t length = strlen(name), room = sizeof m->name - sizeof "module ...";
+  if (length <= room)
+    snprintf(m->name, sizeof m->name, "module %s", name);
+  else
+    snprintf(m->name, sizeof m->name, "module ...%s", name + length - room);
+}
+
+/* What the string at stack index `bytes` is. */
+typedef enum Form { FORM_SPIRV, FORM_SOURCE } Form;
+
+/* The options of a module, and what it is made of. */
+typedef struct Options {
+  const char *flags;            /* for the driver's compiler, or NULL */
+  const char *signature;        /* of source that the driver compiles */
+  bool strict;
+  int native;                   /* stack index of a native binary, or 0 */
+  int bytes;                    /* of the SPIR-V, or the source */
+  int said;                     /* of what compilers said, or 0 */
+} Options;
+
+/* The string at option `key` of the table at t, or NULL; it stays on the
+   stack. */
+static const char *option_string(lua_State *L, int t, const char *key) {
+  int type = lze_getoption(L, t, key);
+  if (type != LUA_TNIL && type != LUA_TSTRING)
+    luaL_error(L, "option %s: string expected, got %s", key,
+               lze_describe(L, -1));
+  return lua_tostring(L, -1);
+}
+
+/* format = "source" and signature, which go together. */
+static void options_read_source(lua_State *L, int t, Options *o) {
+  const char *format = option_string(L, t, "format");
+  o->signature = option_string(L, t, "signature");
+  if (format != NULL && strcmp(format, "source") != 0)
+    luaL_error(L, "option format: \"source\" expected, got string '%s'",
+               format);
+  if (format != NULL && o->signature == NULL)
+    luaL_error(L, "option signature: the kernels' declarations expected, as "
+                  "nothing else says what a driver's own compiler makes");
+  if (format == NULL && o->signature != NULL)
+    luaL_error(L, "option signature: it goes with format = \"source\"");
+  if (o->signature == NULL) return;
+  const char *flags = lze_compile_flags(L, t);
+  o->flags = o->flags == NULL ? flags
+                              : lua_pushfstring(L, "%s %s", o->flags, flags);
+}
+
+static void options_read(lua_State *L, int t, Form form, Options *o) {
+  /* The first six are for source. */
+  static const char *const all_keys[] = {
+      "std", "defines", "include", "flags", "format", "signature", "device",
+      "context", "options", "constants", "validate", "spirv", NULL};
+  luaL_argexpected(L, lua_istable(L, t), t, "table");
+  lze_check_keys(L, t, "a module's options",
+                 form == FORM_SOURCE ? all_keys : all_keys + 6);
+  o->flags = option_string(L, t, "options");
+  if (lze_getoption(L, t, "validate") != LUA_TNIL) {
+    o->strict = lua_type(L, -1) == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -1), "strict") == 0;
+    if (!o->strict)
+      luaL_error(L, "option validate: \"strict\" expected, got %s",
+                 lze_describe(L, -1));
+  }
+  if (lze_getoption(L, t, "spirv") != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TSTRING || form == FORM_SOURCE)
+      luaL_error(L, "option spirv: the SPIR-V of a native binary as a "
+                    "string expected, got %s", lze_describe(L, -1));
+    o->native = o->bytes;
+    o->bytes = lua_gettop(L);
+  }
+  if (form == FORM_SOURCE) options_read_source(L, t, o);
+}
+
+/* What is known of the kernels of source that the driver compiles. */
+static void module_read_signature(lua_State *L, lze_Module *m,
+                                  const char *signature) {
+  char message[256];
+  size_t size;
+  void *stubs = signature_spirv(signature, 64, &size, message, sizeof message);
+  if (stubs != NULL)
+    m->spirv = spirv_parse(stubs, size, message, sizeof message);
+  free(stubs);
+  if (m->spirv == NULL) luaL_error(L, "option signature: %s", message);
+  m->source = true;
+}
+
+/* Keep a copy of what module_on needs of the options at t (0: none). */
+static void module_keep_options(lua_State *L, int box, int t) {
+  static const char *const keys[] = {"options", "constants"};
+  lua_getiuservalue(L, box, 1);
+  lua_createtable(L, 0, 2);
+  for (size_t i = 0; t != 0 && i < sizeof keys / sizeof *keys; i++) {
+    if (lze_getoption(L, t, keys[i]) == LUA_TTABLE) {
+      int from = lua_gettop(L);
+      lua_newtable(L);
+      for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, from + 1);
+      }
+      lua_remove(L, from);
+    }
+    lua_pushstring(L, keys[i]);
+    lua_insert(L, -2);
+    lua_rawset(L, -3);
+  }
+  lua_rawseti(L, -2, 3);
+  lua_pop(L, 1);
+}
+
+/* Make a module of the string at stack index `bytes` with the options at `t`
+   and push its userdata; `name` is for messages. */
+static int module_new(lua_State *L, int bytes, int t, const char *name,
+                      Form form) {
+  Options o = {.bytes = bytes};
+  if (t != 0 && lua_isnil(L, t)) t = 0;
+  if (t != 0) options_read(L, t, form, &o);
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_opt_place(L, 0, t, &device, &context);
+  if (form == FORM_SOURCE && o.signature == NULL) {
+    lze_compile(L, o.bytes, t, name, device);
+    o.said = lua_gettop(L);
+    o.bytes = o.said - 1;
+  }
+  size_t size;
+  const char *data = lua_tolstring(L, o.bytes, &size);
+  ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
+  int box = lua_gettop(L);
+  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings, at 2
+                                the log, at 3 what it was built with, at 4 the
+                                same module on other devices */
+  lua_setiuservalue(L, box, 1);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
+  if (m == NULL) luaL_error(L, "not enough memory");
+  b->module = m;
+  m->device = device;
+  module_set_name(m, name);
+  char message[512];
+  bool valid = true;
+  if (o.signature != NULL) {
+    module_read_signature(L, m, o.signature);
+  } else {
+    m->spirv = lze_parse_spirv(L, data, size, m->name, "spirv_parse");
+    valid = lze_validate_spirv(L, data, size, message, sizeof message);
+  }
+  if (form == FORM_SOURCE && m->spirv->kernel_count == 0)
+    lze_fail_word(L, m->name, "lze.compile", "NO_KERNEL",
+                  lua_tostring(L, o.said), "the source has no kernel "
+                  "(kernel void name(...) { ... })");
+  if (!valid && o.strict)
+    lze_fail_word(L, m->name, "spirv_validate", "INVALID_SPIRV", NULL,
+                  "%s", message);
+  if (!valid) {
+    lua_getiuservalue(L, box, 1);
+    lua_pushstring(L, message);
+    lua_rawseti(L, -2, 1);
+    lua_pop(L, 1);
+  }
+  ze_module_constants_t constants = {0};
+  if (t != 0 && lze_getoption(L, t, "constants") != LUA_TNIL) {
+    if (!lua_istable(L, -1))
+      luaL_error(L, "option constants: table expected, got %s",
+                 lze_describe(L, -1));
+    module_constants(L, lua_gettop(L), m, &constants);
+  }
+  module_keep_options(L, box, t);
+  if (m->o.closed) luaL_error(L, "the context is closed");
+  m->key = module_key(m, data, size, o.flags, &constants);
+  ze_result_t r;
+  if (o.signature != NULL) {
+    r = module_build(m, FORMAT_OPENCL_C, data, size, o.flags, &constants);
+  } else if (o.native != 0) {
+    size_t native_size;
+    const char *binary = lua_tolstring(L, o.native, &native_size);
+    r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, o.flags,
+                     &constants);
+  } else {
+    r = module_build_cached(m, data, size, o.flags, &constants);
+  }
+  if (r != ZE_RESULT_SUCCESS) {
+    const char *log = module_log(L, m);
+    if (!valid)
+      log = lua_pushfstring(L, "the validator says: %s\n%s", message, log);
+    lze_fail(L, device->driver, r, m->name, "zeModuleCreate", log, NULL);
+  }
+  lua_getiuservalue(L, box, 1);
+  lua_pushstring(L, o.said != 0 ? lua_tostring(L, o.said) : "");
+  module_log(L, m);
+  lua_concat(L, 2);
+  lua_rawseti(L, -2, 2);
+  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  m->log = NULL;
+  lua_settop(L, box);
+  return 1;
+}
+
+/* The context of the module at 1. */
+static lze_Context *context_of_module(lua_State *L, void *of) {
+  (void)of;
+  return module_check(L, 1)->o.context;
+}
+
+/* mod:on(device | selector) -> the same module, with the same options, on
+   another device: the same object each time. */
+static int module_on(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Module *m = module_check(L, 1);
+  const lze_DeviceInfo *d = lze_device_at(L, 2, "device");
+  lze_push_device(L, d);
+  lua_replace(L, 2);
+  if (d == m->device) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  if (m->source)
+    luaL_error(L, "%s: the driver compiled its source, which is not kept: "
+                  "lze.compile it for that device", m->name);
+  lua_getiuservalue(L, 1, 1);
+  if (lua_rawgeti(L, 3, 4) == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, 4);
+    lua_pushvalue(L, 4);
+    lua_rawseti(L, 3, 4);
+  }
+  lua_pushvalue(L, 2);
+  lua_rawget(L, 4);
+  ModuleBox *b = lze_test_box(L, 5, lze_module_kind);
+  if (b != NULL && b->module != NULL && !b->module->o.closed) return 1;
+  m = module_check(L, 1);
+  lua_settop(L, 4);
+  lua_pushlstring(L, (const char *)m->spirv->words,
+                  m->spirv->word_count * sizeof *m->spirv->words);
+  lua_createtable(L, 0, 3);
+  lua_rawgeti(L, 3, 3);
+  for (lua_pushnil(L); lua_next(L, 7); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 6);
+  }
+  lua_pushliteral(L, "device");
+  lua_pushvalue(L, 2);
+  lua_rawset(L, 6);
+  m = module_check(L, 1);
+  if (m->o.context->driver == d->driver) {
+    lze_push_context(L, context_of_module, NULL);
+    lua_setfield(L, 6, "context");
+  }
+  m = module_check(L, 1);
+  /* "module NAME", without the first word, which is put back. */
+  lua_pushstring(L, m->name + strlen("module "));
+  module_new(L, 5, 6, lua_tostring(L, -1), FORM_SPIRV);
+  int made = lua_gettop(L);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, made);
+  lua_rawset(L, 4);
+  lua_settop(L, made);
+  return 1;
+}
+
+static int module_kernel(lua_State *L);
+
+void lze_push_kernel_for(lua_State *L, int kernel,
+                         const lze_DeviceInfo *device) {
+  const lze_Kernel *k = lze_test_kernel(L, kernel);
+  luaL_checkstack(L, 8, NULL);
+  lua_pushcfunction(L, module_kernel);
+  lua_pushcfunction(L, module_on);
+  lua_getiuservalue(L, kernel, 1);
+  const ModuleBox *b = lze_test_box(L, -1, lze_module_kind);
+  if (b == NULL || b->module == NULL || b->module->o.closed)
+    luaL_error(L, "%s is of another device, and its module is closed",
+               k->name);
+  lze_push_device(L, device);
+  lua_call(L, 2, 1);
+  lua_pushstring(L, k->info->name);
+  lua_call(L, 2, 1);
+}
+
+/* lze.module(bytes [, options]) -> module
+   bytes: a SPIR-V module; options: device, context, options (a string for
+   the driver's compiler), constants ({name or id = value}), validate
+   ("strict": refuse what the validator finds fault with, which is otherwise
+   in mod.warnings).  With spirv = bytes the first argument is the native
+   binary that mod:native gave for that SPIR-V. */
+static int core_module(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "bytes: string expected, got %s",
+                                        lze_describe(L, 1)));
+  return module_new(L, 1, 2, "from a string", FORM_SPIRV);
+}
+
+/* lze.compile(source [, options]) -> module
+   source: OpenCL C. options: those of lze.module, and std ("CL1.2", ...),
+   defines ({NAME = value}), include ({directory, ...}), flags ({...} for
+   clang). Raises an error object with the diagnostics as its log.  With
+   format = "source" the driver compiles it, and signature has the kernels'
+   declarations. */
+static int core_compile(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "source: string expected, got %s",
+                                        lze_describe(L, 1)));
+  return module_new(L, 1, 2, "source", FORM_SOURCE);
+}
+
+/* Read the file at `path` into a string. [-0, +1] */
+static void file_read(lua_State *L, const char *path) {
+  struct stat st;
+  FILE *f = NULL;
+  int error = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+  size_t size = error == 0 ? (size_t)st.st_size : 0;
+  char *data = lua_newuserdatauv(L, size + 1, 0); /* before the file opens */
+  if (error == 0 && (f = fopen(path, "rb")) == NULL) error = errno;
+  if (f != NULL) {
+    size_t got = fread(data, 1, size + 1, f);
+    if (ferror(f)) error = errno != 0 ? errno : EIO;
+    else if (got != size) error = EAGAIN; /* it changed meanwhile */
+    fclose(f);
+  }
+  if (error != 0) {
+    lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL, "%s: %s",
+                  path, strerror(error));
+  }
+  lua_pushlstring(L, data, size);
+  lua_remove(L, -2);
+}
+
+/* lze.load(path [, options]) -> module, as lze.module of the file's bytes, or
+   lze.compile where its name ends in .cl. */
+static int core_load(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "path: string expected, got %s",
+                                        lze_describe(L, 1)));
+  const char *path = lua_tostring(L, 1);
+  size_t length = strlen(path);
+  bool source = length > 3 && strcmp(path + length - 3, ".cl") == 0;
+  file_read(L, path);
+  return module_new(L, 3, 2, path, source ? FORM_SOURCE : FORM_SPIRV);
+}
+
+/* Push the names of a module's kernels as one list for a person. */
+static const char *module_list(lua_State *L, const lze_Module *m) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < m->spirv->kernel_count; i++) {
+    if (i > 0) luaL_addstring(&b, ", ");
+    luaL_addstring(&b, m->spirv->kernels[i].name);
+  }
+  if (m->spirv->kernel_count == 0) luaL_addstring(&b, "none");
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+/* Push the kernel named by the string at 2 of the module at 1. */
+static int module_get(lua_State *L) {
+  lze_Module *m = module_check(L, 1);
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, 3) != LUA_TNIL && lze_kernel_is_open(L, -1)) return 1;
+  lua_settop(L, 3);
+  const spirv_kernel *info = spirv_find(m->spirv, lua_tostring(L, 2));
+  if (info == NULL)
+    return luaL_error(L, "%s has no kernel '%s' (there is: %s)", m->name,
+                      lua_tostring(L, 2), module_list(L, m));
+  lze_push_kernel(L, m, info);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, 3);
+  return 1;
+}
+
+/* mod:kernel(name) -> kernel, the same object each time */
+static int module_kernel(lua_State *L) {
+  lze_check_box(L, 1, lze_module_kind);
+  if (lua_type(L, 2) != LUA_TSTRING)
+    luaL_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
+                                        lze_describe(L, 2)));
+  return module_get(L);
+}
+
+/* mod:kernels() -> array of names */
+static int module_kernels(lua_State *L) {
+  const lze_Module *m = module_check(L, 1);
+  lua_createtable(L, (int)m->spirv->kernel_count, 0);
+  for (size_t i = 0; i < m->spirv->kernel_count; i++) {
+    lua_pushstring(L, m->spirv->kernels[i].name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* Methods and fields first, then kernels. */
+static int module_index(lua_State *L) {
+  lze_check_box(L, 1, lze_module_kind);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) {
+    lua_settop(L, 2);
+    return lze_box_index(L);
+  }
+  if (lua_type(L, 2) != LUA_TSTRING)
+    return luaL_error(L, "a module has kernels by name, got %s",
+                      lze_describe(L, 2));
+  return module_get(L);
+}
+
+/* A native binary without its SPIR-V could not be taken back. */
+static void module_check_spirv(lua_State *L, const lze_Module *m) {
+  if (m->source)
+    luaL_error(L, "%s was compiled by the driver from source and has no "
+                  "SPIR-V", m->name);
+}
+
+/* mod:spirv() -> the SPIR-V it was made from */
+static int module_spirv(lua_State *L) {
+  const lze_Module *m = module_check(L, 1);
+  module_check_spirv(L, m);
+  size_t size = m->spirv->word_count * sizeof *m->spirv->words;
+  lua_pushlstring(L, (const char *)m->spirv->words, size);
+  return 1;
+}
+
+/* mod:native() -> device binary, for lze.module(binary, {spirv = bytes}) */
+static int module_native(lua_State *L) {
+  const lze_Module *m = module_check(L, 1);
+  module_check_spirv(L, m);
+  size_t size = 0;
+  ze_result_t r = ZE(zeModuleGetNativeBinary, m->handle, &size, NULL);
+  if (r == ZE_RESULT_SUCCESS) {
+    uint8_t *bytes = lua_newuserdatauv(L, size + 1, 0);
+    m = module_check(L, 1); /* a finaliser may have closed it */
+    r = ZE(zeModuleGetNativeBinary, m->handle, &size, bytes);
+    if (r == ZE_RESULT_SUCCESS) {
+      lua_pushlstring(L, (const char *)bytes, size);
+      return 1;
+    }
+  }
+  return lze_fail(L, m->device->driver, r, m->name, "zeModuleGetNativeBinary",
+                  NULL, NULL);
+}
+
+/* mod.warnings: an array of what the validator found, empty when nothing. */
+static int field_module_warnings(lua_State *L) {
+  module_check(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lua_newtable(L);
+  if (lua_rawgeti(L, -2, 1) != LUA_TNIL)
+    lua_rawseti(L, -2, 1);
+  else
+    lua_pop(L, 1);
+  return 1;
+}
+
+/* mod.log: what the compilers said although they succeeded, or "". */
+static int field_module_log(lua_State *L) {
+  module_check(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lua_rawgeti(L, -1, 2);
+  return 1;
+}
+
+/* The struct stays until __gc, for a call that a finaliser closes it in. */
+static int module_close(lua_State *L) {
+  ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
+  lze_Module *m = b->module;
+  if (m == NULL || m->o.closed) return 0;
+  lze_pin(&m->o);
+  lze_kernels_close(m);
+  lze_close(&m->o);
+  lze_unpin(&m->o);
+  return 0;
+}
+
+static int module_gc(lua_State *L) {
+  ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
+  lze_Module *m = b->module;
+  b->module = NULL;
+  if (m != NULL) lze_disown(&m->o);
+  return 0;
+}
+
+static int module_tostring(lua_State *L) {
+  const ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
+  if (b->module == NULL || b->module->o.closed)
+    lua_pushliteral(L, "module (closed)");
+  else
+    lua_pushfstring(L, "%s: %s", b->module->name, module_list(L, b->module));
+  return 1;
+}
+
+static int field_module_device(lua_State *L) {
+  lze_push_device(L, module_check(L, 1)->device);
+  return 1;
+}
+
+static int field_module_handle(lua_State *L) {
+  lua_pushlightuserdata(L, module_check(L, 1)->handle);
+  return 1;
+}
+
+static const luaL_Reg module_methods[] = {{"kernel", module_kernel},
+                                          {"kernels", module_kernels},
+                                          {"spirv", module_spirv},
+                                          {"native", module_native},
+                                         {"on", module_on},
+                                          {"close", module_close},
+                                          {NULL, NULL}};
+
+static const luaL_Reg module_metamethods[] = {{"__index", module_index},
+                                              {"__gc", module_gc},
+                                              {"__close", module_close},
+                                              {"__tostring", module_tostring},
+                                              {NULL, NULL}};
+
+static const lze_Field module_fields[] = {{"device", field_module_device},
+                                          {"warnings", field_module_warnings},
+                                          {"log", field_module_log},
+                                          {"handle", field_module_handle},
+                                          {NULL, NULL}};
+
+static const luaL_Reg functions[] = {{"load", core_load},
+                                     {"module", core_module},
+                                     {"compile", core_compile},
+                                     {NULL, NULL}};
+
+void lze_open_module(lua_State *L) {
+  lze_new_kind(L, lze_module_kind, module_metamethods, module_methods,
+               module_fields);
+  luaL_setfuncs(L, functions, 0);
+}

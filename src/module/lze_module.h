@@ -1,0 +1,40 @@
+/*
+ * lze_module.h - from SPIR-V or OpenCL C to modules.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_MODULE_H
+#define LZE_MODULE_H
+
+#include "cache.h"
+#include "device/lze_object.h"
+#include "spirv.h"
+
+struct lze_Module {
+  lze_Object o;
+  const lze_DeviceInfo *device;
+  ze_module_handle_t handle;
+  ze_module_build_log_handle_t log;
+  spirv_module *spirv;          /* of stubs where the driver compiled it */
+  bool source;                  /* it did */
+  cache_key key;                /* of what it was built from, and for */
+  char name[64];                /* for messages: "module kernels/a.spv" */
+};
+
+/* lze_spirv.c: as spirv_parse, which it raises for as `call` on `object`, and
+   as spirv_validate; both raise when memory runs out. */
+spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,
+                              const char *object, const char *call);
+bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
+                        char *message, size_t cap);
+
+/* lze_compile.c: compile the OpenCL C at stack index `source` with the options
+   std, defines, include and flags of the table at t (0: none). `name` is what
+   diagnostics call it, `device` what it is for. [-0, +2] the SPIR-V, and what
+   the compilers said; raises with their words as err.log. */
+void lze_compile(lua_State *L, int source, int t, const char *name,
+                 const lze_DeviceInfo *device);
+
+/* These options as one string for the driver's own compiler. [-0, +1] */
+const char *lze_compile_flags(lua_State *L, int t);
+
+#endif

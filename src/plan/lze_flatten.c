@@ -1,0 +1,961 @@
+/*
+ * lze_flatten.c - what a plan does, step by step: graphs in graphs laid out in
+ * order, each step checked, transfers between devices put in.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "plan/lze_graph.h"
+#include "plan/lze_plan.h"
+#include "plan/lze_schedule.h"
+#include "run/lze_buffer.h"
+#include "run/lze_group.h"
+#include "run/lze_kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- steps -------------------------------------------------------------- */
+
+/* One more step, not looked at yet; `name` is a string that the plan's table
+   keeps. */
+static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
+                          const char *name) {
+  if (p->count == p->capacity) {
+    uint32_t wanted = p->capacity == 0 ? 16 : 2 * p->capacity;
+    void *steps = realloc(p->steps, wanted * sizeof *p->steps);
+    if (steps != NULL) p->steps = steps;
+    void *nodes = realloc(p->nodes, wanted * sizeof *p->nodes);
+    if (nodes != NULL) p->nodes = nodes;
+    lze_check_memory(L, steps != NULL && nodes != NULL);
+    p->capacity = wanted;
+  }
+  memset(&p->steps[p->count], 0, sizeof *p->steps);
+  memset(&p->nodes[p->count], 0, sizeof *p->nodes);
+  p->steps[p->count].kind = kind;
+  p->steps[p->count].name = name;
+  p->nodes[p->count].host = kind == LZE_STEP_CALL;
+  p->tasks += kind == LZE_STEP_TASK;
+  p->hosted = p->hosted || kind == LZE_STEP_CALL;
+  p->count++;
+}
+
+/* What step_use needs to know. */
+typedef struct Look {
+  lze_Node *node;
+  const uint8_t *stated;        /* by argument: an access, or 0 */
+  lze_Step *step;
+  bool failed;                  /* no memory */
+} Look;
+
+static void step_use(void *data, int argument, const lze_Access *access) {
+  Look *look = data;
+  lze_Access a = *access;
+  if (look->stated != NULL && argument >= 0 && look->stated[argument] != 0) {
+    a.read = look->stated[argument] & SPIRV_ACCESS_READ;
+    a.write = look->stated[argument] & SPIRV_ACCESS_WRITE;
+  }
+  if (!look->failed && lze_access_add(look->node, &a))
+    lze_own(&a.storage->o);
+  else
+    look->failed = true;
+}
+
+void lze_accesses_drop(lze_Node *node) {
+  while (node->access_count > 0)
+    lze_disown(&node->accesses[--node->access_count].storage->o);
+}
+
+/* What a launch table states of the accesses of step `step`, in userdata;
+   NULL where it states nothing. [-0, +1] */
+static const uint8_t *step_stated(lua_State *L, int step) {
+  if (lze_getoption(L, step, "access") == LUA_TNIL) return NULL;
+  size_t size = 1;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+    if ((size_t)lua_tointeger(L, -2) > size)
+      size = (size_t)lua_tointeger(L, -2);
+  lua_rawgeti(L, step, 1);
+  const lze_Kernel *k = lze_test_kernel(L, -1);
+  lua_pop(L, 1);
+  if (k != NULL && k->info->arg_count > size) size = k->info->arg_count;
+  uint8_t *stated = lua_newuserdatauv(L, size, 0);
+  memset(stated, 0, size);
+  for (lua_pushnil(L); lua_next(L, -3); lua_pop(L, 1))
+    stated[lua_tointeger(L, -2) - 1] = (uint8_t)lua_tointeger(L, -1);
+  lua_remove(L, -2);
+  return stated;
+}
+
+void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device) {
+  const lze_Kernel *k = lze_test_kernel(L, index);
+  if (k == NULL || k->o.closed || k->module->device == device) return;
+  lze_push_kernel_for(L, index, device);
+  lua_replace(L, index);
+}
+
+/* In a protected call: a step's kernel and its device. */
+static int kernel_protected(lua_State *L) {
+  lze_plan_kernel(L, 1, lua_touserdata(L, 2));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Keep what the values of a step came to. */
+static void step_take(lze_Checked *check) {
+  Look *look = check->data;
+  lze_Step *s = look->step;
+  free((void *)s->why);
+  s->why = NULL;
+  s->empty = false;
+  if (s->kind == LZE_STEP_TASK) {
+    if (s->kernel != check->kernel) {
+      if (s->kernel != NULL) lze_unpin(&s->kernel->o);
+      s->kernel = check->kernel;
+      lze_pin(&s->kernel->o);
+    }
+    s->empty = check->choice == NULL;
+    if (!s->empty) {
+      s->why = strdup(check->choice->why);
+      look->failed = look->failed || s->why == NULL;
+      s->parts = (uint32_t)check->choice->count;
+      memcpy(s->group, check->choice->parts[0].group, sizeof s->group);
+    }
+  } else if (s->kind == LZE_STEP_COPY) {
+    s->empty = check->copy.bytes == 0;
+  } else if (s->kind == LZE_STEP_FILL) {
+    s->empty = check->fill.bytes == 0;
+  }
+}
+
+int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
+                     uint32_t i) {
+  int top = lua_gettop(L);
+  const uint8_t *stated = step_stated(L, step);
+  lze_getoption(L, step, "n");
+  int count = (int)lua_tointeger(L, -1);
+  lze_getoption(L, table, "stubs");
+  int stubs = lua_gettop(L);
+  lze_push_values(L, step, count, stubs, p->o.context, p->device);
+  lze_Step *s = &p->steps[i];
+  if (s->kind == LZE_STEP_TASK) {
+    lua_pushcfunction(L, kernel_protected);
+    lua_pushvalue(L, stubs + 1);
+    lua_pushlightuserdata(L, (void *)s->device);
+    int status = lua_pcall(L, 2, 1, 0);
+    if (status != LUA_OK) {
+      lua_replace(L, top + 1);
+      lua_settop(L, top + 1);
+      return status;
+    }
+    lua_replace(L, stubs + 1);
+  }
+  Look look = {.node = &p->nodes[i], .stated = stated, .step = s};
+  lze_accesses_drop(look.node);
+  lze_Checked check = {
+      .kind = s->kind, .name = s->name, .use = step_use, .data = &look,
+      .then = step_take};
+  int status = lze_step_check(L, stubs + 1, count, &check);
+  if (status != LUA_OK) {
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return status;
+  }
+  /* What runs nothing orders nothing. */
+  if (s->empty) lze_accesses_drop(look.node);
+  s->bytes = 0;
+  for (uint32_t a = 0; a < look.node->access_count; a++) {
+    const lze_Access *x = &look.node->accesses[a];
+    s->bytes += (x->last - x->first) * ((uint32_t)x->read + x->write);
+  }
+  lua_settop(L, top);
+  lze_check_memory(L, !look.failed);
+  return LUA_OK;
+}
+
+/* --- flattening --------------------------------------------------------- */
+
+typedef struct Compiler {
+  lze_Plan *p;
+  int table;                    /* the plan's */
+  int problems;                 /* an array of messages */
+  int visits;                   /* {buffer = {device = {staging, shadow, n}}} */
+} Compiler;
+
+/* Keep a message, at the top of the stack. [-1, +0] */
+static void problem_add(lua_State *L, const Compiler *c) {
+  lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
+}
+
+/* Keep what is wrong with step i, the message on the top. [-1, +0] */
+static void compile_problem(lua_State *L, const Compiler *c,
+                            const lze_Step *s) {
+  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
+  lua_pushfstring(L, "%s %s: %s", lze_step_names[s->kind], s->name,
+                  lua_tostring(L, -1));
+  problem_add(L, c);
+  lua_pop(L, 1);
+}
+
+/* Add the step whose table is on the top of the stack, and has its name, to run
+   on that device. [-1, +0] */
+static void compile_plain_step(lua_State *L, const Compiler *c,
+                               lze_StepKind kind,
+                               const lze_DeviceInfo *device) {
+  int step = lua_gettop(L);
+  lze_getoption(L, step, "name");
+  plan_add_step(L, c->p, kind, lua_tostring(L, -1));
+  uint32_t i = c->p->count - 1;
+  c->p->steps[i].device = device;
+  c->p->spread = c->p->spread || device != c->p->device;
+  lze_getoption(L, c->table, "steps");
+  lua_pushvalue(L, step);
+  lua_rawseti(L, -2, (lua_Integer)i + 1);
+  if (lze_plan_look(L, c->p, c->table, step, i) != LUA_OK)
+    compile_problem(L, c, &c->p->steps[i]);
+  lua_settop(L, step - 1);
+}
+
+/* The device that the value at `index` is for, or NULL where it is for
+   `device` too. */
+static const lze_DeviceInfo *value_home(lua_State *L, int index,
+                                        const lze_DeviceInfo *device) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b)) return NULL;
+  const lze_Storage *s = b->storage;
+  if (s->device == device || s->usage == LZE_HOST) return NULL;
+  return s->usage == LZE_DEVICE || !lze_device_reaches(device, s)
+             ? s->device : NULL;
+}
+
+/* Make the name at the top of the stack a step that copies from the value at
+   stack index src to that at dst. [-1, +1] */
+static void name_to_copy(lua_State *L, int dst, int src) {
+  lua_createtable(L, 5, 2);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "name");
+  lua_pushvalue(L, dst);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, src);
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, 5);
+  lua_setfield(L, -2, "n");
+}
+
+/* A step that copies from the value at stack index src to that at dst, named
+   by the string at the top of the stack. [-1, +0] */
+static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
+                         const lze_DeviceInfo *device) {
+  name_to_copy(L, dst, src);
+  compile_plain_step(L, c, LZE_STEP_COPY, device);
+}
+
+/* A task on a device uses memory of another: by way of the host, what it needs
+   comes to a buffer of its own before it, and what it has written goes back
+   after it. */
+typedef struct Visit {
+  int argument;                 /* position among the values */
+  int buffer, staging, shadow;  /* on the stack */
+  uint32_t number;
+  const lze_DeviceInfo *home;
+  bool written;
+} Visit;
+
+/* What two arguments share would come to two places, and one of them, gone back
+   last, would undo what was written to the other. */
+static void visits_check(lua_State *L, const Compiler *c, const lze_Step *task,
+                         const Visit *visits, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    lze_Access a = lze_buffer_span(lze_test_buffer(L, visits[i].buffer));
+    for (uint32_t j = 0; j < i; j++) {
+      lze_Access b = lze_buffer_span(lze_test_buffer(L, visits[j].buffer));
+      if (visits[i].number == visits[j].number || !lze_access_meets(&a, &b) ||
+          !(visits[i].written || visits[j].written))
+        continue;
+      lua_pushfstring(L, "arguments %d and %d overlap, in memory of another "
+                         "device", visits[j].argument - 2,
+                      visits[i].argument - 2);
+      compile_problem(L, c, task);
+    }
+  }
+}
+
+/* Push what the buffer on the top of the stack comes to on that device, and
+   by way of which memory: the same for all tasks there. Returns its number.
+   [-0, +2] */
+static uint32_t visit_push(lua_State *L, const Compiler *c,
+                           const lze_DeviceInfo *device) {
+  int buffer = lua_gettop(L);
+  const lze_Buffer *b = lze_test_buffer(L, buffer);
+  lua_pushvalue(L, buffer);
+  if (lua_rawget(L, c->visits) != LUA_TTABLE) {
+    lua_newtable(L);
+    lua_pushvalue(L, buffer);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, c->visits);
+    lua_remove(L, -2);
+  }
+  if (lua_rawgetp(L, -1, device) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_createtable(L, 3, 0);
+    lze_push_scratch(L, b->type, b->count)->host = true;
+    lua_rawseti(L, -2, 1);
+    lze_push_scratch(L, b->type, b->count)->device = device;
+    lua_rawseti(L, -2, 2);
+    lua_pushinteger(L, c->p->visit_count++);
+    lua_rawseti(L, -2, 3);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, buffer + 1, device);
+  }
+  lua_rawgeti(L, buffer + 2, 3);
+  uint32_t number = (uint32_t)lua_tointeger(L, -1);
+  lua_rawgeti(L, buffer + 2, 2);
+  lua_replace(L, buffer + 3);
+  lua_rawgeti(L, buffer + 2, 1);
+  lua_replace(L, buffer + 1);
+  lua_remove(L, buffer + 2);
+  return number;
+}
+
+/* The step that was added last is a part of a visit. */
+static void visit_leg(const Compiler *c, const Visit *t, lze_Leg leg) {
+  lze_Step *s = &c->p->steps[c->p->count - 1];
+  s->leg = leg;
+  s->visit = t->number;
+}
+
+/* The task whose table is on the top of the stack, with the device buffers of
+   others replaced. [-1, +0] */
+static void compile_visits(lua_State *L, const Compiler *c,
+                           const lze_DeviceInfo *device) {
+  int step = lua_gettop(L);
+  lze_getoption(L, step, "n");
+  lua_Integer count = lua_tointeger(L, -1);
+  lze_getoption(L, step, "name");
+  const char *name = lua_tostring(L, -1);
+  luaL_checkstack(L, 3 * (int)count + 12, "too many arguments");
+  Visit *visits = lua_newuserdatauv(L, (size_t)count * sizeof *visits + 1, 0);
+  uint32_t n = 0;
+  for (lua_Integer v = 3; v <= count; v++) {
+    lua_rawgeti(L, step, v);
+    const lze_DeviceInfo *home = value_home(L, -1, device);
+    if (home == NULL) {
+      lua_pop(L, 1);
+      continue;
+    }
+    Visit *t = &visits[n++];
+    *t = (Visit){.argument = (int)v, .buffer = lua_gettop(L), .home = home};
+    t->staging = t->buffer + 1;
+    t->shadow = t->buffer + 2;
+    t->number = visit_push(L, c, device);
+    lua_pushfstring(L, "%s (argument %d to the host)", name, (int)v - 2);
+    compile_move(L, c, t->staging, t->buffer, home);
+    visit_leg(c, t, LZE_LEG_LEAVES);
+    lua_pushfstring(L, "%s (argument %d to the device)", name, (int)v - 2);
+    compile_move(L, c, t->shadow, t->staging, device);
+    visit_leg(c, t, LZE_LEG_ARRIVES);
+    lua_pushvalue(L, t->shadow);
+    lua_rawseti(L, step, v);
+  }
+  lua_pushvalue(L, step);
+  compile_plain_step(L, c, LZE_STEP_TASK, device);
+  uint32_t task = c->p->count - 1;
+  lze_getoption(L, c->table, "stubs");
+  int stubs = lua_gettop(L);
+  for (uint32_t i = 0; i < n; i++) {
+    Visit *t = &visits[i];
+    lua_pushvalue(L, t->shadow);
+    lua_rawget(L, stubs);
+    const lze_Buffer *stub = lze_test_buffer(L, -1);
+    t->written = c->p->steps[task].empty; /* who knows */
+    for (uint32_t a = 0; a < c->p->nodes[task].access_count; a++)
+      if (c->p->nodes[task].accesses[a].storage == stub->storage)
+        t->written = t->written || c->p->nodes[task].accesses[a].write;
+    lua_pop(L, 1);
+    if (!t->written) continue;
+    lua_pushfstring(L, "%s (argument %d from the device)", name,
+                    t->argument - 2);
+    compile_move(L, c, t->staging, t->shadow, device);
+    visit_leg(c, t, LZE_LEG_RETURNS);
+    lua_pushfstring(L, "%s (argument %d from the host)", name,
+                    t->argument - 2);
+    compile_move(L, c, t->buffer, t->staging, t->home);
+    visit_leg(c, t, LZE_LEG_BACK);
+  }
+  visits_check(L, c, &c->p->steps[task], visits, n);
+  lua_settop(L, step - 1);
+}
+
+/* Add the step whose table is on the top of the stack; its name is there
+   already. [-1, +0] */
+static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
+  int step = lua_gettop(L);
+  const lze_DeviceInfo *device = c->p->device;
+  if (lze_getoption(L, step, "device") != LUA_TNIL)
+    device = lze_test_device(L, -1);
+  lua_pop(L, 1);
+  if (device->driver != c->p->o.context->driver) {
+    lua_pushfstring(L, "task %s: device: one of another driver than the plan's",
+                    lze_getoption(L, step, "name") == LUA_TSTRING
+                        ? lua_tostring(L, -1) : "?");
+    problem_add(L, c);
+    lua_settop(L, step - 1);
+    return;
+  }
+  if (kind == LZE_STEP_TASK) {
+    compile_visits(L, c, device);
+    return;
+  }
+  /* Copies and fills run where the memory is. */
+  lua_rawgeti(L, step, 1);
+  lua_rawgeti(L, step, 2);
+  const lze_DeviceInfo *to = value_home(L, step + 1, device);
+  if (to != NULL) device = to;
+  const lze_DeviceInfo *from =
+      kind == LZE_STEP_COPY ? value_home(L, step + 2, device) : NULL;
+  if (from != NULL && to == NULL) {
+    /* Either end will do where it reaches the other. */
+    if (value_home(L, step + 1, from) == NULL) {
+      device = from;
+      from = NULL;
+    }
+  }
+  if (from != NULL) {
+    /* src[i..j] to the host, then to dst[at..] */
+    const lze_Buffer *src = lze_test_buffer(L, step + 2);
+    lze_getoption(L, step, "name");
+    const char *name = lua_tostring(L, -1);
+    lze_push_scratch(L, src->type, src->count)->host = true;
+    int staging = lua_gettop(L);
+    lua_pushfstring(L, "%s (to the host)", name);
+    compile_move(L, c, staging, step + 2, from);
+    lua_pushvalue(L, staging);
+    lua_rawseti(L, step, 2);
+  }
+  lua_settop(L, step);
+  compile_plain_step(L, c, kind, device);
+}
+
+/* A step that copies between the buffers at stack indices dst and src. */
+static void compile_transfer(lua_State *L, const Compiler *c,
+                             const char *prefix, const char *what,
+                             lua_Integer number, int dst, int src) {
+  lua_pushfstring(L, "%s.%s %d", prefix, what, (int)number);
+  name_to_copy(L, dst, src);
+  compile_step(L, c, LZE_STEP_COPY);
+}
+
+/* The inputs or outputs of a graph: copies between buffers are steps of the
+   plan, the rest is done before and after a run. */
+static void compile_promises(lua_State *L, const Compiler *c, int graph,
+                             const char *key, const char *prefix) {
+  bool input = strcmp(key, "inputs") == 0;
+  int top = lua_gettop(L);
+  lze_getoption(L, graph, key);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
+    const char *when = lua_tostring(L, top + 4);
+    bool every = strcmp(when, "every") == 0;
+    if (every && lze_test_buffer(L, top + 5) != NULL) {
+      compile_transfer(L, c, prefix, input ? "input" : "output", i,
+                       top + (input ? 3 : 5), top + (input ? 5 : 3));
+    } else {
+      /* The same with its name. */
+      lze_getoption(L, c->table, key);
+      lua_createtable(L, 4, 0);
+      for (int v = 1; v <= 3; v++) {
+        lua_pushvalue(L, top + 2 + v);
+        lua_rawseti(L, -2, v);
+      }
+      lua_pushfstring(L, "%s.%s %d", prefix, input ? "input" : "output",
+                      (int)i);
+      lua_rawseti(L, -2, 4);
+      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+      c->p->hosted = c->p->hosted ||
+                     (every && !input && lua_istable(L, top + 5));
+      c->p->fed = c->p->fed || (input && !lua_isnil(L, top + 5));
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
+/* The steps that the names in `after` stand for; the table of what the names
+   of this graph are is at `names`. */
+static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
+                          uint32_t step) {
+  if (lze_getoption(L, entry, "after") == LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_rawget(L, names); /* first step * 2^32 + last */
+    lua_Integer range = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    for (uint32_t j = (uint32_t)(range >> 32); j < (uint32_t)range; j++)
+      lze_check_memory(L, lze_numbers_add(&p->nodes[step].after, j));
+  }
+  lua_pop(L, 1);
+}
+
+/* Add what is recorded in the graph whose table is at the top of the stack.
+   [-1, +0] */
+static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
+                          int depth) {
+  static const char *const kept[] = {"n", "access", "device"};
+  int graph = lua_gettop(L);
+  luaL_checkstack(L, 20, NULL);
+  if (depth > LZE_MAX_DEPTH)
+    luaL_error(L, "%s: graphs are nested more than %d deep, or in a circle",
+               c->p->name, LZE_MAX_DEPTH);
+  lua_newtable(L);
+  int names = graph + 1;
+  compile_promises(L, c, graph, "inputs", prefix);
+  lze_getoption(L, graph, "entries");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    uint32_t first = c->p->count;
+    lua_rawgeti(L, graph + 2, i);
+    int entry = graph + 3;
+    lze_getoption(L, entry, "kind");
+    lze_getoption(L, entry, "name");
+    int kind = 0;
+    while (strcmp(lze_step_names[kind], lua_tostring(L, -2)) != 0) kind++;
+    const char *name =
+        lua_pushfstring(L, "%s.%s", prefix, lua_tostring(L, -1));
+    if (kind == LZE_STEP_GRAPH) {
+      lua_rawgeti(L, entry, 1);
+      lze_push_graph_table(L, -1);
+      compile_graph(L, c, name, depth + 1);
+    } else {
+      lua_newtable(L);
+      lua_pushvalue(L, -2);
+      lua_setfield(L, -2, "name");
+      for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        lze_getoption(L, entry, kept[k]);
+        lua_setfield(L, -2, kept[k]);
+      }
+      lze_getoption(L, entry, "n");
+      lua_Integer values = lua_tointeger(L, -1);
+      lua_pop(L, 1);
+      for (lua_Integer v = 1; v <= values; v++) {
+        lua_rawgeti(L, entry, v);
+        lua_rawseti(L, -2, v);
+      }
+      compile_step(L, c, (lze_StepKind)kind);
+    }
+    for (uint32_t s = first; s < c->p->count; s++)
+      compile_after(L, c->p, entry, names, s);
+    lze_getoption(L, entry, "name");
+    lua_pushinteger(L, (lua_Integer)first << 32 | c->p->count);
+    lua_rawset(L, names);
+    lua_settop(L, graph + 2);
+  }
+  compile_promises(L, c, graph, "outputs", prefix);
+  lze_getoption(L, graph, "swaps");
+  n = (lua_Integer)lua_rawlen(L, -1);
+  lze_getoption(L, c->table, "swaps");
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -2, i);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
+  lua_settop(L, graph - 1);
+}
+
+/* --- batches ------------------------------------------------------------ */
+
+/* A buffer of tasks that run in batches: each work-item has its share. */
+typedef struct Share {
+  size_t elements;              /* of an item; 0: it is used whole */
+  bool write;
+} Share;
+
+/* What batches are made from; the numbers are stack indices. */
+typedef struct Batches {
+  int entries, numbers, buffers; /* the graph's; {buffer = number}; array */
+  lua_Integer entry_count;      /* when they were looked at */
+  Share *shares;
+  lua_Integer items;            /* of every task */
+  size_t bytes;                 /* an item's */
+} Batches;
+
+static int batch_error(lua_State *L, const Compiler *c, const char *name,
+                       const char *why) {
+  return luaL_error(L, "%s: batch_bytes: %s: %s", c->p->name, name, why);
+}
+
+/* The range of the task whose table is at `entry`, one number. */
+static lua_Integer batch_range(lua_State *L, const Compiler *c, int entry,
+                               const char *name) {
+  lua_rawgeti(L, entry, 2);
+  if (lua_istable(L, -1)) {
+    if (lua_rawlen(L, -1) != 1)
+      batch_error(L, c, name, "its range has more than one dimension");
+    if (lze_getoption(L, -1, "offset") != LUA_TNIL ||
+        lze_getoption(L, -2, "uses") != LUA_TNIL)
+      batch_error(L, c, name, "it has an offset, or uses buffers that are no "
+                              "arguments");
+    lua_pop(L, 2);
+    lua_rawgeti(L, -1, 1);
+    lua_remove(L, -2);
+  }
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return n;
+}
+
+/* Whether a task writes its argument i, from 0, as stated or as is known. */
+static bool batch_writes(lua_State *L, int entry, const spirv_arg *a,
+                         uint32_t i) {
+  lua_Integer access = a->is_const ? SPIRV_ACCESS_READ : a->access;
+  if (lze_getoption(L, entry, "access") == LUA_TTABLE &&
+      lua_rawgeti(L, -1, (lua_Integer)i + 1) != LUA_TNIL)
+    access = lua_tointeger(L, -1);
+  return access & SPIRV_ACCESS_WRITE;
+}
+
+/* Find the shares of the buffers of the task whose table is at `entry`. */
+static void batch_shares(lua_State *L, const Compiler *c, Batches *b,
+                         int entry, const char *name) {
+  lua_rawgeti(L, entry, 1);
+  const lze_Kernel *k = lze_test_kernel(L, -1);
+  if (k == NULL || k->o.closed) {
+    batch_error(L, c, name, "its kernel is closed");
+    return;
+  }
+  const lze_GroupInput in = {.builtins = k->info->builtins,
+                             .features = k->info->features,
+                             .offsets = true};
+  if (!lze_group_splits(&in))
+    batch_error(L, c, name, "its kernel uses groups, or how large the range "
+                            "is");
+  int top = lua_gettop(L);
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    lua_rawgeti(L, entry, (lua_Integer)i + 3);
+    const lze_Buffer *x = lze_test_buffer(L, -1);
+    if (lze_test_box(L, -1, lze_scratch_kind) != NULL)
+      batch_error(L, c, name, "it uses a transient buffer");
+    bool write = x != NULL && batch_writes(L, entry, &k->info->args[i], i);
+    lua_settop(L, top + 1);
+    if (x == NULL) {
+      lua_settop(L, top);
+      continue;
+    }
+    bool even = x->count > 0 && x->count % b->items == 0;
+    if (write && !even)
+      batch_error(L, c, name,
+                  lua_pushfstring(L, "argument %d: %I elements that are "
+                                     "written are no equal shares of %I items",
+                                  (int)i + 1, (LUAI_UACINT)x->count,
+                                  (LUAI_UACINT)b->items));
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, b->numbers) == LUA_TNIL) {
+      lua_Integer number = (lua_Integer)lua_rawlen(L, b->buffers) + 1;
+      lua_pushvalue(L, top + 1);
+      lua_pushinteger(L, number);
+      lua_rawset(L, b->numbers);
+      lua_pushvalue(L, top + 1);
+      lua_rawseti(L, b->buffers, number);
+      Share *s = &b->shares[number - 1];
+      *s = (Share){.elements = even ? (size_t)(x->count / b->items) : 0};
+      b->bytes += s->elements * x->type->bytes;
+      lua_pushinteger(L, number);
+    }
+    Share *s = &b->shares[lua_tointeger(L, -1) - 1];
+    s->write = s->write || write;
+    lua_settop(L, top);
+  }
+  lua_settop(L, top - 1);
+}
+
+/* Everything added since step `from` comes after the steps [first, last). */
+static void batch_after(lua_State *L, lze_Plan *p, uint32_t from,
+                        uint32_t first, uint32_t last) {
+  for (uint32_t i = from; i < p->count; i++)
+    for (uint32_t j = first; j < last; j++)
+      lze_check_memory(L, lze_numbers_add(&p->nodes[i].after, j));
+}
+
+/* Push the view of the items of a batch, or the transient buffer for it. */
+static void batch_view(lua_State *L, const Batches *b, size_t number,
+                       lua_Integer first, lua_Integer items) {
+  size_t elements = b->shares[number].elements;
+  lua_rawgeti(L, b->buffers, (lua_Integer)number + 1);
+  const lze_Buffer *x = lze_test_buffer(L, -1);
+  lze_push_window(L, -1, x->offset + (size_t)first * elements * x->type->bytes,
+                  x->type, items * (lua_Integer)elements);
+  lua_remove(L, -2);
+}
+
+/* The steps of items [first, first + items): in, tasks, out. */
+static void batch_steps(lua_State *L, const Compiler *c, const Batches *b,
+                        const char *prefix, int number, lua_Integer first,
+                        lua_Integer items) {
+  int top = lua_gettop(L);
+  size_t n = lua_rawlen(L, b->buffers);
+  lua_createtable(L, (int)n, 0);
+  int map = top + 1; /* {buffer = transient buffer} */
+  for (size_t i = 0; i < n; i++) {
+    if (b->shares[i].elements == 0) continue;
+    lua_rawgeti(L, b->buffers, (lua_Integer)i + 1);
+    const lze_Buffer *x = lze_test_buffer(L, -1);
+    lze_push_scratch(L, x->type,
+                     items * (lua_Integer)b->shares[i].elements)
+        ->device = c->p->device;
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, map);
+    batch_view(L, b, i, first, items);
+    lua_pushfstring(L, "%s.batch %d: buffer %d in", prefix, number,
+                    (int)i + 1);
+    compile_move(L, c, top + 3, top + 4, c->p->device);
+    lua_settop(L, map);
+  }
+  for (lua_Integer e = 1; e <= b->entry_count; e++) {
+    lua_rawgeti(L, b->entries, e);
+    int entry = top + 2;
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, entry); lua_pop(L, 1)) {
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      if (lua_isinteger(L, -2) && lua_type(L, -1) == LUA_TUSERDATA) {
+        lua_pushvalue(L, -1);
+        if (lua_rawget(L, map) != LUA_TNIL) lua_replace(L, -2);
+        else lua_pop(L, 1);
+      }
+      lua_rawset(L, entry + 1);
+    }
+    lua_newtable(L); /* the launch table, with another range */
+    lua_rawgeti(L, entry, 2);
+    if (lua_istable(L, -1))
+      for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, entry + 2);
+      }
+    lua_pop(L, 1);
+    lua_pushinteger(L, items);
+    lua_rawseti(L, -2, 1);
+    lua_rawseti(L, entry + 1, 2);
+    lze_getoption(L, entry, "name");
+    lua_pushfstring(L, "%s.batch %d: %s", prefix, number,
+                    lua_tostring(L, -1));
+    lua_setfield(L, entry + 1, "name");
+    lua_settop(L, entry + 1);
+    compile_plain_step(L, c, LZE_STEP_TASK, c->p->device);
+    lua_settop(L, map);
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (b->shares[i].elements == 0 || !b->shares[i].write) continue;
+    batch_view(L, b, i, first, items);
+    lua_rawgeti(L, b->buffers, (lua_Integer)i + 1);
+    lua_rawget(L, map);
+    lua_pushfstring(L, "%s.batch %d: buffer %d out", prefix, number,
+                    (int)i + 1);
+    compile_move(L, c, top + 2, top + 3, c->p->device);
+    lua_settop(L, map);
+  }
+  lua_settop(L, top);
+}
+
+/* Add the tasks of the graph whose table is at `graph`, in batches that, two at
+   a time, need no more than so many bytes.  False where all of it does. */
+static bool compile_batches(lua_State *L, const Compiler *c, int graph,
+                            const char *prefix, size_t limit) {
+  int top = lua_gettop(L);
+  lze_getoption(L, graph, "swaps");
+  if (lua_rawlen(L, -1) > 0)
+    luaL_error(L, "%s: batch_bytes: buffers change places", c->p->name);
+  Batches b = {.entries = top + 2, .numbers = top + 3, .buffers = top + 4};
+  lze_getoption(L, graph, "entries");
+  lua_newtable(L);
+  lua_newtable(L);
+  b.entry_count = (lua_Integer)lua_rawlen(L, b.entries);
+  size_t arguments = 1;
+  for (lua_Integer e = 1; e <= b.entry_count; e++) {
+    lua_rawgeti(L, b.entries, e);
+    lze_getoption(L, -1, "n");
+    arguments += (size_t)lua_tointeger(L, -1);
+    lua_pop(L, 2);
+  }
+  b.shares = lua_newuserdatauv(L, arguments * sizeof *b.shares, 0);
+  for (lua_Integer e = 1; e <= b.entry_count; e++) {
+    lua_rawgeti(L, b.entries, e);
+    int entry = lua_gettop(L);
+    lze_getoption(L, entry, "kind");
+    lze_getoption(L, entry, "name");
+    const char *kind = lua_tostring(L, -2);
+    const char *name = lua_pushfstring(L, "%s %s", kind, lua_tostring(L, -1));
+    if (strcmp(kind, lze_step_names[LZE_STEP_TASK]) != 0)
+      batch_error(L, c, name, "only launches can be split");
+    if (lze_getoption(L, entry, "device") != LUA_TNIL)
+      batch_error(L, c, name, "it has a device of its own");
+    lua_Integer items = batch_range(L, c, entry, name);
+    if (e > 1 && items != b.items)
+      batch_error(L, c, name, "its range is not that of the others");
+    b.items = items;
+    if (items > 0) batch_shares(L, c, &b, entry, name);
+    lua_settop(L, entry - 1);
+  }
+  if (b.bytes == 0 || b.items == 0 || b.bytes <= limit / (size_t)b.items) {
+    lua_settop(L, top);
+    return false;
+  }
+  size_t padding = lua_rawlen(L, b.buffers) * LZE_PLACE_ALIGNMENT;
+  lua_Integer items = limit / 2 > padding
+                          ? (lua_Integer)((limit / 2 - padding) / b.bytes) : 0;
+  if (items > 64) items -= items % 64; /* even groups, aligned shares */
+  if (items < 1)
+    luaL_error(L, "%s: batch_bytes: two work-items need %I bytes",
+               c->p->name, (LUAI_UACINT)(2 * (b.bytes + padding)));
+  compile_promises(L, c, graph, "inputs", prefix);
+  uint32_t before = 0, last = c->p->count; /* where the last two begin */
+  int number = 0;
+  for (lua_Integer first = 0; first < b.items; first += items) {
+    uint32_t from = c->p->count;
+    lua_Integer left = b.items - first;
+    batch_steps(L, c, &b, prefix, ++number, first,
+                left < items ? left : items);
+    if (number > 2) batch_after(L, c->p, from, before, last);
+    before = last;
+    last = from;
+  }
+  compile_promises(L, c, graph, "outputs", prefix);
+  lua_settop(L, top);
+  return true;
+}
+
+static bool span_is(const lze_Access *a, const lze_Access *b) {
+  return a->storage == b->storage && a->first == b->first &&
+         a->last == b->last;
+}
+
+/* Add a swap, which graphs in one another may both ask for.  False where
+   something of it changes places with something else. */
+static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
+  struct lze_Swap s = {lze_buffer_span(a), lze_buffer_span(b)};
+  for (uint32_t i = 0; i < p->swap_count; i++) {
+    const struct lze_Swap *known = &p->swaps[i];
+    if ((span_is(&s.a, &known->a) && span_is(&s.b, &known->b)) ||
+        (span_is(&s.a, &known->b) && span_is(&s.b, &known->a)))
+      return true;
+  }
+  lze_Access there = s.a, back = s.b;
+  bool torn;
+  if (lze_swap_access(p, &there, &torn) || lze_swap_access(p, &back, &torn))
+    return false;
+  lze_own(&s.a.storage->o);
+  lze_own(&s.b.storage->o);
+  p->swaps[p->swap_count++] = s;
+  return true;
+}
+
+/* Whether the value at `index` is a buffer that a swap would tear. */
+static bool value_is_torn(lua_State *L, const lze_Plan *p, int index) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b)) return false;
+  lze_Access span = lze_buffer_span(b);
+  return lze_swap_tears(p, &span, 1);
+}
+
+/* See that what goes between the host and buffers tears no swap; in the first
+   run nothing has changed places yet. */
+static void promises_check(lua_State *L, const Compiler *c, const char *key) {
+  int top = lua_gettop(L);
+  lze_getoption(L, c->table, key);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    for (int v = 1; v <= 4; v++) lua_rawgeti(L, top + 2, v);
+    if (!lua_isnil(L, top + 5) &&
+        strcmp(lua_tostring(L, top + 4), "first") != 0 &&
+        (value_is_torn(L, c->p, top + 3) || value_is_torn(L, c->p, top + 5))) {
+      lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6), lze_swap_problem);
+      problem_add(L, c);
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
+/* Read the swaps, and see that nothing uses only a part of one. */
+static void compile_swaps(lua_State *L, const Compiler *c) {
+  lze_Plan *p = c->p;
+  int top = lua_gettop(L);
+  lze_getoption(L, c->table, "swaps");
+  uint32_t n = (uint32_t)lua_rawlen(L, -1);
+  if (n == 0) {
+    lua_settop(L, top);
+    return;
+  }
+  p->swaps = calloc(n, sizeof *p->swaps);
+  lze_check_memory(L, p->swaps != NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_rawgeti(L, top + 1, (lua_Integer)i + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    const lze_Buffer *a = lze_test_buffer(L, -2), *b = lze_test_buffer(L, -1);
+    const char *problem =
+        !lze_buffer_is_open(a) || !lze_buffer_is_open(b)
+            ? "swap: a buffer is closed"
+        : !swap_add(p, a, b) ? "swap: a buffer changes places with two others"
+                             : NULL;
+    if (problem != NULL) {
+      lua_pushstring(L, problem);
+      problem_add(L, c);
+    }
+    lua_settop(L, top + 1);
+  }
+  p->parities = 2;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *node = &p->nodes[i];
+    if (!lze_swap_tears(p, node->accesses, node->access_count)) continue;
+    lua_pushstring(L, lze_swap_problem);
+    compile_problem(L, c, &p->steps[i]);
+  }
+  promises_check(L, c, "inputs");
+  promises_check(L, c, "outputs");
+  lua_settop(L, top);
+}
+
+/* Raise every problem in one message, if there are any. */
+static void compile_raise(lua_State *L, const Compiler *c) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, c->problems);
+  if (n == 0) return;
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (n > 1) luaL_addstring(&b, "\n  ");
+    lua_rawgeti(L, c->problems, i);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  if (n == 1) luaL_error(L, "%s: %s", c->p->name, lua_tostring(L, -1));
+  luaL_error(L, "%s: %I problems:%s", c->p->name, (LUAI_UACINT)n,
+             lua_tostring(L, -1));
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
+                 const char *name) {
+  int top = lua_gettop(L);
+  lua_newtable(L);
+  lua_newtable(L);
+  Compiler c = {.p = p, .table = table, .problems = top + 1,
+                .visits = top + 2};
+  if (p->batch_bytes == 0 ||
+      !compile_batches(L, &c, graph, name, p->batch_bytes)) {
+    lua_pushvalue(L, graph);
+    compile_graph(L, &c, name, 0);
+    compile_swaps(L, &c);
+  }
+  compile_raise(L, &c);
+  lua_settop(L, top);
+}

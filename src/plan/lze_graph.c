@@ -1,0 +1,808 @@
+/*
+ * lze_graph.c - recording task graphs.
+ * SPDX-License-Identifier: MIT
+ *
+ * Recording runs nothing and allocates nothing on a device: a graph is the
+ * values that a script gave, checked one by one as a launch checks them.
+ */
+#include "plan/lze_graph.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "lze_open.h"
+#include "plan/lze_plan.h"
+#include "run/lze_buffer.h"
+#include "run/lze_kernel.h"
+
+#include <string.h>
+
+const char *const lze_step_names[] = {"task", "copy", "fill", "call", "graph"};
+
+/* --- checking a step ------------------------------------------------------ */
+
+/* In a protected call: lze_Checked, values. */
+static int step_check(lua_State *L) {
+  lze_Checked *out = lua_touserdata(L, 1);
+  lua_remove(L, 1);
+  int count = lua_gettop(L);
+  luaL_checkstack(L, 12, NULL);
+  switch (out->kind) {
+    case LZE_STEP_TASK:
+      out->kernel = lze_test_kernel(L, 1);
+      if (out->kernel == NULL) return luaL_error(L, "the kernel is closed");
+      out->choice = lze_task_check(L, out->kernel, out->name, 2, count - 2,
+                                   out->use, out->data);
+      break;
+    case LZE_STEP_COPY: {
+      lua_settop(L, 5);
+      lze_copy_check(L, 1, &out->copy);
+      const lze_Copy *c = &out->copy;
+      lze_Access to = {c->to, c->to_offset, c->to_offset + c->bytes, false,
+                       true};
+      lze_Access from = {c->from, c->from_offset, c->from_offset + c->bytes,
+                         true, false};
+      out->use(out->data, 0, &to);
+      out->use(out->data, 1, &from);
+      break;
+    }
+    case LZE_STEP_FILL: {
+      lua_settop(L, 4);
+      lze_fill_check(L, 1, &out->fill);
+      const lze_Fill *f = &out->fill;
+      lze_Access to = {f->to, f->offset, f->offset + f->bytes, false, true};
+      out->use(out->data, 0, &to);
+      break;
+    }
+    default: break;
+  }
+  if (out->then != NULL) out->then(out);
+  return 0;
+}
+
+int lze_argument_error(lua_State *L) {
+  size_t size;
+  if (lua_type(L, -1) != LUA_TSTRING) return 0;
+  const char *s = lua_tolstring(L, -1, &size);
+  if (strncmp(s, "bad argument #", 14) != 0) return 0;
+  int number = s[14] - '0';
+  const char *open = strstr(s, " (");
+  if (open == NULL || s[size - 1] != ')') return 0;
+  lua_pushlstring(L, open + 2, (size_t)(s + size - 1 - (open + 2)));
+  lua_replace(L, -2);
+  return number;
+}
+
+/* "bad argument #2 to '?' (j: 9 is ...)" is "argument 2: j: 9 is ..." where
+   the arguments are those of a step. [-1, +1] */
+static void step_tidy(lua_State *L) {
+  int number = lze_argument_error(L);
+  if (number == 0) return;
+  lua_pushfstring(L, "argument %d: %s", number, lua_tostring(L, -1));
+  lua_replace(L, -2);
+}
+
+int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
+  first = lua_absindex(L, first);
+  out->kernel = NULL;
+  out->choice = NULL;
+  luaL_checkstack(L, count + 4, "too many arguments");
+  lua_pushcfunction(L, step_check);
+  lua_pushlightuserdata(L, out);
+  for (int i = 0; i < count; i++) lua_pushvalue(L, first + i);
+  int status = lua_pcall(L, count + 1, 0, 0);
+  if (status == LUA_ERRRUN) step_tidy(L);
+  return status;
+}
+
+static void use_nothing(void *data, int argument, const lze_Access *access) {
+  (void)data;
+  (void)argument;
+  (void)access;
+}
+
+/* --- transient buffers ---------------------------------------------------- */
+
+static lze_Scratch *scratch_test(lua_State *L, int index) {
+  return lze_test_box(L, index, lze_scratch_kind);
+}
+
+/* Push what the value at `index` stands for in the map at `map`: itself where
+   it is not there.  A transient buffer that is not there gets a stub. */
+static void value_resolve(lua_State *L, int index, int map,
+                          lze_Context *context, const lze_DeviceInfo *device) {
+  index = lua_absindex(L, index);
+  if (lua_type(L, index) != LUA_TUSERDATA) {
+    lua_pushvalue(L, index);
+    return;
+  }
+  lua_pushvalue(L, index);
+  if (lua_rawget(L, map) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  const lze_Scratch *s = scratch_test(L, index);
+  if (s == NULL) {
+    lua_pushvalue(L, index);
+    return;
+  }
+  lze_push_stub(L, context, device, s->type, s->count);
+  lua_pushvalue(L, index);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, map);
+}
+
+/* The launch table at `index`, with its `uses` resolved. */
+static void launch_resolve(lua_State *L, int index, int map,
+                           lze_Context *context,
+                           const lze_DeviceInfo *device) {
+  if (lze_getoption(L, index, "uses") == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, index);
+    return;
+  }
+  int uses = lua_gettop(L);
+  if (lua_istable(L, uses)) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
+    lua_createtable(L, (int)n, 0);
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_rawgeti(L, uses, i);
+      value_resolve(L, -1, map, context, device);
+      lua_rawseti(L, uses + 1, i);
+      lua_pop(L, 1);
+    }
+  } else {
+    value_resolve(L, uses, map, context, device);
+  }
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, uses + 2);
+  }
+  lua_pushvalue(L, uses + 1);
+  lua_setfield(L, uses + 2, "uses");
+  lua_replace(L, uses);
+  lua_settop(L, uses);
+}
+
+void lze_push_values(lua_State *L, int values, int count, int map,
+                     lze_Context *context, const lze_DeviceInfo *device) {
+  values = lua_absindex(L, values);
+  map = lua_absindex(L, map);
+  luaL_checkstack(L, count + 10, "too many arguments");
+  for (int i = 1; i <= count; i++) {
+    lua_rawgeti(L, values, i);
+    int value = lua_gettop(L);
+    if (i == 2 && lua_istable(L, value))
+      launch_resolve(L, value, map, context, device);
+    else
+      value_resolve(L, value, map, context, device);
+    lua_replace(L, value);
+  }
+}
+
+lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
+                              lua_Integer count) {
+  lze_Scratch *s = lze_push_box(L, lze_scratch_kind, sizeof *s);
+  s->type = type;
+  s->count = count;
+  return s;
+}
+
+static int scratch_length(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushinteger(L, s->count);
+  return 1;
+}
+
+static int scratch_tostring(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushfstring(L, "scratch: %s[%I]", s->type->name,
+                  (LUAI_UACINT)s->count);
+  return 1;
+}
+
+static int field_scratch_type(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushstring(L, s->type->name);
+  return 1;
+}
+
+static int field_scratch_bytes(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushinteger(L, s->count * s->type->bytes);
+  return 1;
+}
+
+/* --- graphs ------------------------------------------------------------- */
+
+/* A graph's user value is its table or, once it is closed, its name. */
+void lze_push_graph_table(lua_State *L, int arg) {
+  lze_check_box(L, arg, lze_graph_kind);
+  if (lua_getiuservalue(L, arg, 1) == LUA_TTABLE) return;
+  if (arg > 0) lze_closed(L, arg, "graph");
+  luaL_error(L, "graph %s: the graph is closed", lua_tostring(L, -1));
+}
+
+static const char *graph_name(lua_State *L, int table) {
+  lze_getoption(L, table, "name");
+  return lua_tostring(L, -1); /* the table keeps it */
+}
+
+/* lze.graph([name]) -> graph: an empty one. */
+static int core_graph(lua_State *L) {
+  static const char *const arrays[] = {"names", "entries", "inputs",
+                                       "outputs", "swaps"};
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lua_pushliteral(L, "graph");
+    lua_replace(L, 1);
+  }
+  if (lua_type(L, 1) != LUA_TSTRING)
+    luaL_argerror(L, 1, lua_pushfstring(L, "name: string expected, got %s",
+                                        lze_describe(L, 1)));
+  lze_push_box(L, lze_graph_kind, sizeof(lze_Box));
+  lua_createtable(L, 0, 6);
+  lua_pushvalue(L, 1);
+  lua_setfield(L, -2, "name");
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    lua_newtable(L);
+    lua_setfield(L, -2, arrays[i]);
+  }
+  lua_setiuservalue(L, 2, 1);
+  return 1;
+}
+
+/* Append the value on the top of the stack to the array `key` of the table at
+   `t`. [-1, +0] */
+static void table_append(lua_State *L, int t, const char *key) {
+  lze_getoption(L, t, key);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+/* Raise where the names at the top of the stack have the one at 2. */
+static void entry_check_name(lua_State *L, int table, lze_StepKind kind) {
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, -2) != LUA_TNIL)
+    luaL_error(L, "graph %s: %s %s: there is one of that name already",
+               graph_name(L, table), lze_step_names[kind],
+               lua_tostring(L, 2));
+  lua_pop(L, 1);
+}
+
+/* The graph at 1 is to have an entry of a kind, named at 2: raise unless it
+   can.  The rest of the arguments stays; the graph's table is inserted at 1,
+   in the place of the userdata that is its key. */
+static const char *entry_name(lua_State *L, lze_StepKind kind) {
+  lze_push_graph_table(L, 1);
+  int table = lua_gettop(L);
+  if (lua_type(L, 2) != LUA_TSTRING || lua_rawlen(L, 2) == 0)
+    luaL_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
+                                        lze_describe(L, 2)));
+  const char *name = lua_tostring(L, 2);
+  if (strlen(name) != lua_rawlen(L, 2) || strchr(name, '.') != NULL)
+    luaL_argerror(L, 2, "name: it cannot have a dot or a zero in it");
+  lze_getoption(L, table, "names");
+  entry_check_name(L, table, kind);
+  lua_settop(L, table);
+  return name;
+}
+
+/* Raise the error on the top of the stack with "graph G: task T: " before a
+   message; an error object as it is. */
+static int entry_raise(lua_State *L, int table, lze_StepKind kind,
+                       const char *name) {
+  if (lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
+  const char *message = lua_tostring(L, -1);
+  return luaL_error(L, "graph %s: %s %s: %s", graph_name(L, table),
+                    lze_step_names[kind], name, message);
+}
+
+/* Where a task runs is known when it is compiled: stubs for what is in the
+   memory of another device than its kernel's now go into the map. */
+static void entry_stub_devices(lua_State *L, int entry, int count, int map,
+                               lze_Context *context,
+                               const lze_DeviceInfo *device) {
+  for (int i = 3; i <= count; i++) {
+    lua_rawgeti(L, entry, i);
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    if (b != NULL && lze_buffer_is_open(b) &&
+        b->storage->usage == LZE_DEVICE && b->storage->device != device &&
+        b->storage->o.context == context) {
+      lze_push_stub(L, context, device, b->type, b->count);
+      lua_rawset(L, map);
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+}
+
+/* Check the values of the entry at the top of the stack. */
+static void entry_check(lua_State *L, int table, lze_StepKind kind,
+                        const char *name, lze_Context *context,
+                        const lze_DeviceInfo *device) {
+  int entry = lua_gettop(L);
+  lze_getoption(L, entry, "n");
+  int count = (int)lua_tointeger(L, -1);
+  lua_newtable(L);
+  if (kind == LZE_STEP_TASK)
+    entry_stub_devices(L, entry, count, entry + 2, context, device);
+  lze_push_values(L, entry, count, entry + 2, context, device);
+  lze_Checked check = {.kind = kind, .use = use_nothing};
+  if (lze_step_check(L, entry + 3, count, &check) != LUA_OK)
+    entry_raise(L, table, kind, name);
+  lua_settop(L, entry);
+}
+
+/* Add the entry whose table is on the top of the stack, unless a finaliser has
+   added one of its name since it was checked. [-1, +0] */
+static void entry_add(lua_State *L, int table, lze_StepKind kind) {
+  lua_pushstring(L, lze_step_names[kind]);
+  lua_setfield(L, -2, "kind");
+  lua_pushvalue(L, 2);
+  lua_setfield(L, -2, "name");
+  lze_getoption(L, table, "names");
+  entry_check_name(L, table, kind);
+  lua_pushvalue(L, 2);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+  table_append(L, table, "entries");
+}
+
+void lze_copy_value(lua_State *L, int arg, int depth) {
+  if (!lua_istable(L, arg)) return;
+  luaL_checkstack(L, 5, NULL);
+  lua_createtable(L, (int)lua_rawlen(L, arg), 0);
+  int own = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, arg); lua_settop(L, own + 1)) {
+    if (depth > 1) lze_copy_value(L, own + 2, depth - 1);
+    lua_pushvalue(L, own + 1);
+    lua_insert(L, own + 2);
+    lua_rawset(L, own);
+  }
+  lua_replace(L, arg);
+}
+
+/* [-0, +1] a table of the values from stack index 3 to `last`. */
+static void entry_push(lua_State *L, int last) {
+  for (int i = 3; i <= last; i++) lze_copy_value(L, i, 2);
+  lua_createtable(L, last - 2, 5);
+  for (int i = 3; i <= last; i++) {
+    lua_pushvalue(L, i);
+    lua_rawseti(L, -2, i - 2);
+  }
+  lua_pushinteger(L, last - 2);
+  lua_setfield(L, -2, "n");
+}
+
+/* The argument that the key at the top of the stack, a number or name, means
+   for a kernel, counted from 1. */
+static lua_Integer task_argument(lua_State *L, const lze_Kernel *k,
+                                 int key) {
+  uint32_t n = k->info->arg_count;
+  if (lua_type(L, key) == LUA_TSTRING) {
+    const char *name = lua_tostring(L, key);
+    for (uint32_t i = 0; i < n; i++)
+      if (k->info->args[i].name != NULL &&
+          strcmp(k->info->args[i].name, name) == 0)
+        return (lua_Integer)i + 1;
+    return -1;
+  }
+  int exact;
+  lua_Integer i = lua_tointegerx(L, key, &exact);
+  return exact && lua_type(L, key) == LUA_TNUMBER && i >= 1 &&
+                 i <= (lua_Integer)n
+             ? i : -1;
+}
+
+/* The `access` of a launch table, at the top of the stack, by number. [-0, +1]
+ */
+static void task_access(lua_State *L, int table, const char *name,
+                        const lze_Kernel *k) {
+  if (!lua_istable(L, -1))
+    luaL_error(L, "graph %s: task %s: access: table expected, got %s",
+               graph_name(L, table), name, lze_describe(L, -1));
+  int given = lua_gettop(L);
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, given); lua_pop(L, 1)) {
+    lua_Integer i = task_argument(L, k, -2);
+    if (i < 0)
+      luaL_error(L, "graph %s: task %s: access: %s has no argument %s",
+                 graph_name(L, table), name, k->name, lze_describe(L, -2));
+    const char *word =
+        lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    int a = 1;
+    while (a <= 3 && strcmp(lze_access_names[a], word) != 0) a++;
+    if (a > 3)
+      luaL_error(L, "graph %s: task %s: access: read, write or both expected, "
+                    "got %s",
+                 graph_name(L, table), name, lze_describe(L, -1));
+    if (k->info->args[i - 1].cls != SPIRV_ARG_POINTER)
+      luaL_error(L, "graph %s: task %s: access: argument %d is not a pointer",
+                 graph_name(L, table), name, (int)i);
+    lua_pushinteger(L, a);
+    lua_rawseti(L, given + 1, i);
+  }
+}
+
+/* The `after` at the top of the stack, a name or an array of them, as an
+   array. [-0, +1] */
+static void task_after(lua_State *L, int table, const char *name) {
+  int given = lua_gettop(L);
+  lua_newtable(L);
+  bool one = lua_type(L, given) == LUA_TSTRING;
+  if (!one && !lua_istable(L, given))
+    luaL_error(L, "graph %s: task %s: after: a task's name or an array of "
+                  "them expected, got %s",
+               graph_name(L, table), name, lze_describe(L, given));
+  lua_Integer n = one ? 1 : (lua_Integer)lua_rawlen(L, given);
+  lze_getoption(L, table, "names");
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (one) lua_pushvalue(L, given);
+    else lua_rawgeti(L, given, i);
+    lua_pushvalue(L, -1);
+    if (lua_type(L, -1) != LUA_TSTRING || lua_rawget(L, given + 2) == LUA_TNIL)
+      luaL_error(L, "graph %s: task %s: after: nothing of the name %s has "
+                    "been recorded before it",
+                 graph_name(L, table), name, lze_describe(L, -2));
+    lua_pop(L, 1);
+    lua_rawseti(L, given + 1, i);
+  }
+  lua_pop(L, 1);
+}
+
+/* Split the launch table at 4 into what a launch knows and device, access and
+   after; all goes into the table at `entry`. */
+static void task_options(lua_State *L, int table, int entry, const char *name,
+                         const lze_Kernel *k) {
+  lua_newtable(L);
+  int launch = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, 4); lua_pop(L, 1)) {
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    if (strcmp(key, "queue") == 0)
+      luaL_error(L, "graph %s: task %s: queue: a plan chooses its queues",
+                 graph_name(L, table), name);
+    if (strcmp(key, "signal") == 0)
+      luaL_error(L, "graph %s: task %s: signal: a run has one event, that of "
+                    "plan:start",
+                 graph_name(L, table), name);
+    if (strcmp(key, "device") == 0) {
+      lze_push_device(L, lze_device_at(L, lua_gettop(L), "device"));
+      lua_setfield(L, entry, "device");
+    } else if (strcmp(key, "access") == 0) {
+      task_access(L, table, name, k);
+      lua_setfield(L, entry, "access");
+    } else if (strcmp(key, "after") == 0) {
+      task_after(L, table, name);
+      lua_setfield(L, entry, "after");
+    } else {
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, launch);
+    }
+    lua_settop(L, launch + 2);
+  }
+  lua_rawseti(L, entry, 2);
+}
+
+/* g:task(name, kernel, range | launch table, ...) -> g
+   g:task(name, graph) -> g: all that is recorded in another graph when this
+   one is compiled */
+static int graph_task(lua_State *L) {
+  int last = lua_gettop(L);
+  if (last < 3) luaL_argerror(L, 3, "a kernel or a graph expected");
+  if (lze_test_box(L, 3, lze_graph_kind) != NULL) {
+    entry_name(L, LZE_STEP_GRAPH);
+    int table = lua_gettop(L);
+    if (last > 3)
+      luaL_error(L, "graph %s: graph %s: a graph takes no arguments",
+                 graph_name(L, table), lua_tostring(L, 2));
+    lze_push_graph_table(L, 3);
+    if (lua_rawequal(L, -1, table))
+      luaL_error(L, "graph %s: graph %s: a graph cannot contain itself",
+                 graph_name(L, table), lua_tostring(L, 2));
+    lua_createtable(L, 1, 4);
+    lua_pushvalue(L, 3);
+    lua_rawseti(L, -2, 1);
+    lua_pushinteger(L, 1);
+    lua_setfield(L, -2, "n");
+    entry_add(L, table, LZE_STEP_GRAPH);
+    lua_settop(L, 1);
+    return 1;
+  }
+  const char *name = entry_name(L, LZE_STEP_TASK);
+  int table = lua_gettop(L);
+  lze_check_box(L, 3, lze_kernel_kind);
+  const lze_Kernel *k = lze_test_kernel(L, 3);
+  if (k == NULL || k->o.closed)
+    luaL_error(L, "graph %s: task %s: the kernel is closed",
+               graph_name(L, table), name);
+  if (last < 4)
+    luaL_error(L, "graph %s: task %s: %s: no global size",
+               graph_name(L, table), name, k->name);
+  lze_Context *context =
+      lze_push_context(L, lze_context_of_kernel, (void *)(intptr_t)3);
+  const lze_DeviceInfo *device = k->module->device;
+  entry_push(L, last);
+  if (lua_istable(L, 4)) task_options(L, table, lua_gettop(L), name, k);
+  entry_check(L, table, LZE_STEP_TASK, name, context, device);
+  entry_add(L, table, LZE_STEP_TASK);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* The context of the first of two values that is a buffer, else the default
+   one, for lze_push_context; the device goes to where `of` points. */
+static lze_Context *values_place(lua_State *L, void *of) {
+  const lze_DeviceInfo **device = of;
+  for (int i = 3; i <= 4; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, i);
+    if (b == NULL || !lze_buffer_is_open(b)) continue;
+    *device = b->storage->device;
+    return b->storage->o.context;
+  }
+  *device = lze_default_device(L);
+  return lze_device_context(L, *device);
+}
+
+static int graph_move(lua_State *L, lze_StepKind kind, int last) {
+  lua_settop(L, last);
+  const char *name = entry_name(L, kind);
+  int table = lua_gettop(L);
+  const lze_DeviceInfo *device;
+  lze_Context *context = lze_push_context(L, values_place, &device);
+  entry_push(L, last);
+  entry_check(L, table, kind, name, context, device);
+  entry_add(L, table, kind);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* g:copy(name, dst, src [, i [, j [, at]]]) -> g, as dst:copy does */
+static int graph_copy(lua_State *L) { return graph_move(L, LZE_STEP_COPY, 7); }
+
+/* g:fill(name, x, v [, i [, j]]) -> g, as x:fill does */
+static int graph_fill(lua_State *L) { return graph_move(L, LZE_STEP_FILL, 6); }
+
+/* The words at `arg`: which of them it is. */
+static int check_when(lua_State *L, int arg, const char *const *words) {
+  const char *word = lua_type(L, arg) == LUA_TSTRING ? lua_tostring(L, arg)
+                                                     : "";
+  luaL_Buffer b;
+  for (int i = 0; words[i] != NULL; i++)
+    if (strcmp(words[i], word) == 0) return i;
+  const char *got = lze_describe(L, arg);
+  luaL_buffinit(L, &b);
+  for (int i = 0; words[i] != NULL; i++) {
+    if (i > 0) luaL_addstring(&b, words[i + 1] == NULL ? " or " : ", ");
+    luaL_addstring(&b, words[i]);
+  }
+  luaL_pushresult(&b);
+  return luaL_argerror(L, arg,
+                       lua_pushfstring(L, "when: %s expected, got %s",
+                                       lua_tostring(L, -1), got));
+}
+
+/* The common part of g:input and g:output: what is promised of a buffer is
+   promised once. */
+static int graph_promise(lua_State *L, const char *key) {
+  static const char *const input_words[] = {"first", "every", "none", NULL};
+  static const char *const output_words[] = {"every", "demand", NULL};
+  bool input = strcmp(key, "inputs") == 0;
+  lua_settop(L, 4);
+  lze_push_graph_table(L, 1);
+  const lze_Buffer *b = lze_check_buffer(L, 2);
+  if (lua_isnil(L, 3)) {
+    lua_pushliteral(L, "every");
+    lua_replace(L, 3);
+  }
+  check_when(L, 3, input ? input_words : output_words);
+  const lze_Buffer *other = lze_test_buffer(L, 4);
+  if (other != NULL) {
+    lze_check_buffer(L, 4);
+    const lze_Buffer *dst = input ? b : other, *src = input ? other : b;
+    if (dst->type != src->type || src->count > dst->count)
+      luaL_argerror(L, 4, lua_pushfstring(L, "a buffer of %s%I %s expected, "
+                                             "got one of %I %s",
+                                          input ? "at most " : "at least ",
+                                          (LUAI_UACINT)b->count, b->type->name,
+                                          (LUAI_UACINT)other->count,
+                                          other->type->name));
+  } else if (!lua_isnil(L, 4) && !lua_istable(L, 4) &&
+             !(input && lua_type(L, 4) == LUA_TSTRING)) {
+    luaL_argerror(L, 4, lua_pushfstring(L, "%s expected, got %s",
+                                        input ? "table, string or buffer"
+                                              : "table or buffer",
+                                        lze_describe(L, 4)));
+  }
+  if (lua_type(L, 4) == LUA_TSTRING) {
+    size_t size = lua_rawlen(L, 4), most = (size_t)b->count * b->type->bytes;
+    if (size % b->type->bytes != 0 || size > most)
+      luaL_argerror(L, 4, lua_pushfstring(L, "a string of at most %I bytes, "
+                                             "whole %s of %d, expected, got "
+                                             "one of %I",
+                                          (LUAI_UACINT)most, b->type->name,
+                                          (int)b->type->bytes,
+                                          (LUAI_UACINT)size));
+  }
+  if (input && !lua_isnil(L, 4) && strcmp(lua_tostring(L, 3), "none") == 0)
+    luaL_argerror(L, 4, "scratch memory has no source");
+  lze_getoption(L, 5, key);
+  lua_createtable(L, 3, 0);
+  for (int i = 1; i <= 3; i++) {
+    lua_pushvalue(L, i + 1);
+    lua_rawseti(L, 7, i);
+  }
+  /* From here on no finaliser runs, which might add one, too. */
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 6);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 6, i);
+    lua_rawgeti(L, -1, 1);
+    if (lua_rawequal(L, -1, 2))
+      luaL_error(L, "graph %s: the buffer is an %s already",
+                 graph_name(L, 5), input ? "input" : "output");
+    lua_pop(L, 2);
+  }
+  lua_rawseti(L, 6, n + 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* g:input(x [, when [, source]]) -> g
+   when: "every" (before each run), "first" (once), "none" (scratch, contents
+   mean nothing outside a run); source: a table, string or buffer. */
+static int graph_input(lua_State *L) {
+  return graph_promise(L, "inputs");
+}
+
+/* g:output(x [, when [, destination]]) -> g
+   when: "every" (after each run), "demand" (after plan:fetch); destination: a
+   table or buffer. */
+static int graph_output(lua_State *L) {
+  return graph_promise(L, "outputs");
+}
+
+/* g:call(name, f) -> g: call f() of the script when everything before is done;
+   what follows waits for it. */
+static int graph_call(lua_State *L) {
+  lua_settop(L, 3);
+  entry_name(L, LZE_STEP_CALL);
+  int table = lua_gettop(L);
+  luaL_argexpected(L, lua_isfunction(L, 3), 3, "function");
+  entry_push(L, 3);
+  entry_add(L, table, LZE_STEP_CALL);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Whether two windows share bytes. */
+static bool windows_overlap(const lze_Buffer *a, const lze_Buffer *b) {
+  lze_Access x = lze_buffer_span(a), y = lze_buffer_span(b);
+  return lze_access_meets(&x, &y);
+}
+
+/* g:swap(a, b) -> g: after each run the two change places in all tasks. */
+static int graph_swap(lua_State *L) {
+  lua_settop(L, 3);
+  lze_push_graph_table(L, 1);
+  const lze_Buffer *pair[] = {lze_check_buffer(L, 2), lze_check_buffer(L, 3)};
+  if (pair[0]->type != pair[1]->type || pair[0]->count != pair[1]->count)
+    luaL_argerror(L, 3, lua_pushfstring(L, "a buffer of %I %s expected, got "
+                                           "one of %I %s",
+                                        (LUAI_UACINT)pair[0]->count,
+                                        pair[0]->type->name,
+                                        (LUAI_UACINT)pair[1]->count,
+                                        pair[1]->type->name));
+  if (windows_overlap(pair[0], pair[1]))
+    luaL_argerror(L, 3, "it shares memory with the other");
+  lze_getoption(L, 4, "swaps");
+  lua_createtable(L, 2, 0);
+  for (int i = 1; i <= 2; i++) {
+    lua_pushvalue(L, i + 1);
+    lua_rawseti(L, 6, i);
+  }
+  /* From here on no finaliser runs, which might add one, too. */
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 5);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 5, i);
+    for (int side = 1; side <= 2; side++) {
+      lua_rawgeti(L, 7, side);
+      const lze_Buffer *other = lze_test_buffer(L, -1);
+      for (int mine = 0; mine < 2; mine++)
+        if (windows_overlap(pair[mine], other))
+          luaL_argerror(L, mine + 2, "it is swapped already");
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  lua_rawseti(L, 5, n + 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* g:buffer(type, count) -> scratch: a buffer that exists in plans only. */
+static int graph_buffer(lua_State *L) {
+  lua_settop(L, 3);
+  lze_push_graph_table(L, 1);
+  const lze_Type *type = lze_check_type(L, 2);
+  lua_Integer count = lze_check_integer(L, 3, "count");
+  if (count < 0 || count > PTRDIFF_MAX / type->bytes)
+    luaL_argerror(L, 3, lua_pushfstring(L, "count: %I is %s",
+                                        (LUAI_UACINT)count,
+                                        count < 0 ? "negative"
+                                                  : "more than any memory"));
+  lze_push_scratch(L, type, count);
+  return 1;
+}
+
+/* g:close(): forget what was recorded.  Plans of it stay. */
+static int graph_close(lua_State *L) {
+  lze_check_box(L, 1, lze_graph_kind);
+  if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE) {
+    lze_getoption(L, -1, "name");
+    lua_setiuservalue(L, 1, 1);
+  }
+  return 0;
+}
+
+static int graph_tostring(lua_State *L) {
+  lze_check_box(L, 1, lze_graph_kind);
+  if (lua_getiuservalue(L, 1, 1) != LUA_TTABLE) {
+    lua_pushfstring(L, "graph %s (closed)", lua_tostring(L, -1));
+    return 1;
+  }
+  lze_getoption(L, -1, "entries");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_pop(L, 1);
+  lua_pushfstring(L, "graph %s: %I task%s", graph_name(L, -1), (LUAI_UACINT)n,
+                  n == 1 ? "" : "s");
+  return 1;
+}
+
+static int field_graph_name(lua_State *L) {
+  lze_push_graph_table(L, 1);
+  lze_getoption(L, -1, "name");
+  return 1;
+}
+
+static const luaL_Reg graph_methods[] = {{"input", graph_input},
+                                         {"task", graph_task},
+                                         {"copy", graph_copy},
+                                         {"fill", graph_fill},
+                                         {"call", graph_call},
+                                         {"swap", graph_swap},
+                                         {"output", graph_output},
+                                         {"buffer", graph_buffer},
+                                         {"compile", lze_plan_compile},
+                                         {"close", graph_close},
+                                         {NULL, NULL}};
+
+static const luaL_Reg graph_metamethods[] = {{"__close", graph_close},
+                                             {"__tostring", graph_tostring},
+                                             {NULL, NULL}};
+
+static const lze_Field graph_fields[] = {{"name", field_graph_name},
+                                         {NULL, NULL}};
+
+static const luaL_Reg scratch_methods[] = {{NULL, NULL}};
+static const luaL_Reg scratch_metamethods[] = {
+    {"__len", scratch_length},
+    {"__tostring", scratch_tostring},
+    {NULL, NULL}};
+static const lze_Field scratch_fields[] = {{"type", field_scratch_type},
+                                           {"bytes", field_scratch_bytes},
+                                           {NULL, NULL}};
+
+static const luaL_Reg functions[] = {{"graph", core_graph}, {NULL, NULL}};
+
+void lze_open_graph(lua_State *L) {
+  lze_new_kind(L, lze_graph_kind, graph_metamethods, graph_methods,
+               graph_fields);
+  lze_new_kind(L, lze_scratch_kind, scratch_metamethods, scratch_methods,
+               scratch_fields);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,940 @@
+/*
+ * lze_plan.c - graphs compiled for a device: steps, memory, runs.
+ * SPDX-License-Identifier: MIT
+ */
+#include "plan/lze_plan.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "lze_open.h"
+#include "plan/lze_graph.h"
+#include "plan/lze_schedule.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Queues that a plan uses of each engine when it is not told. */
+enum { DEFAULT_WIDTH = 4 };
+
+/* --- objects ------------------------------------------------------------ */
+
+static void plan_destroy(lze_Object *o) {
+  lze_Plan *p = (lze_Plan *)o;
+  lze_plan_strip(p);
+  if (p->last != NULL) lze_command_disown(p->last);
+  p->last = NULL;
+  lze_run_drop(o->context->state, p->spare);
+  p->spare = NULL;
+  lze_unreserve(p->reserve);
+  p->reserve = NULL;
+  for (uint32_t i = 0; i < p->storage_count; i++)
+    lze_disown(&p->storages[i]->o);
+  p->storage_count = 0;
+  for (uint32_t i = 0; i < p->count; i++) lze_accesses_drop(&p->nodes[i]);
+  for (uint32_t i = 0; i < p->count; i++)
+    if (p->steps[i].kernel != NULL) lze_unpin(&p->steps[i].kernel->o);
+  if (p->queue != NULL) lze_disown(&p->queue->o);
+  p->queue = NULL;
+}
+
+static void plan_release(lze_Object *o) {
+  lze_Plan *p = (lze_Plan *)o;
+  for (uint32_t i = 0; i < p->count; i++) {
+    free((void *)p->steps[i].why);
+    lze_node_free(&p->nodes[i]);
+  }
+  for (uint32_t i = 0; i < p->swap_count; i++) {
+    lze_disown(&p->swaps[i].a.storage->o);
+    lze_disown(&p->swaps[i].b.storage->o);
+  }
+  lze_schedule_free(&p->schedule);
+  free(p->steps);
+  free(p->nodes);
+  free(p->tapes);
+  free(p->old_tapes);
+  free(p->captured);
+  free(p->storages);
+  free(p->swaps);
+}
+
+static const lze_Class plan_class = {"plan", plan_destroy, plan_release};
+
+void lze_check_memory(lua_State *L, bool good) {
+  if (!good) luaL_error(L, "not enough memory");
+}
+
+lze_Plan *lze_check_plan(lua_State *L) {
+  lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
+  if (b->plan == NULL || b->plan->o.closed)
+    lze_closed(L, 1, lze_plan_kind);
+  if (b->plan->changing)
+    luaL_error(L, "%s: a finaliser or hook cannot use it while it is changed",
+               b->plan->name);
+  return b->plan;
+}
+
+/* --- compiling ---------------------------------------------------------- */
+
+static bool opt_boolean(lua_State *L, int t, const char *key) {
+  int type = lze_getoption(L, t, key);
+  if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+    luaL_error(L, "option %s: boolean expected, got %s", key,
+               lze_describe(L, -1));
+  bool value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+static lua_Integer opt_positive(lua_State *L, int t, const char *key,
+                                lua_Integer otherwise) {
+  if (lze_getoption(L, t, key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return otherwise;
+  }
+  int exact;
+  lua_Integer n = lua_tointegerx(L, -1, &exact);
+  if (!exact || lua_type(L, -1) != LUA_TNUMBER || n < 1)
+    luaL_error(L, "option %s: a positive integer expected, got %s", key,
+               lze_describe(L, -1));
+  lua_pop(L, 1);
+  return n;
+}
+
+/* The array of devices at option `devices`; returns how many. */
+static uint32_t opt_devices(lua_State *L, int t,
+                            const lze_DeviceInfo **devices) {
+  int type = lze_getoption(L, t, "devices");
+  lua_Integer n = type == LUA_TTABLE ? (lua_Integer)lua_rawlen(L, -1) : 0;
+  if (type != LUA_TNIL && (n < 1 || n > LZE_MAX_ENGINES))
+    luaL_error(L, "option devices: an array of one to %d devices expected, got "
+                  "%s",
+               LZE_MAX_ENGINES, lze_describe(L, -1));
+  if (n > 0 && lze_getoption(L, t, "device") != LUA_TNIL)
+    luaL_error(L, "options device and devices: one or the other");
+  if (n > 0) lua_pop(L, 1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    devices[i - 1] = lze_device_at(L, lua_gettop(L), "option devices");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return (uint32_t)n;
+}
+
+/* The device and context for the graph whose table is at `graph` when it is
+   not told: those of its first kernel, else the default ones. */
+static lze_Context *graph_place(lua_State *L, int graph,
+                                const lze_DeviceInfo **device, int depth) {
+  int top = lua_gettop(L);
+  lze_Context *context = NULL;
+  luaL_checkstack(L, 8, NULL);
+  lze_getoption(L, graph, "entries");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n && context == NULL; i++) {
+    lua_rawgeti(L, top + 1, i);
+    lua_rawgeti(L, -1, 1);
+    const lze_Kernel *k = lze_test_kernel(L, -1);
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    if (k != NULL && !k->o.closed) {
+      context = k->o.context;
+      *device = k->module->device;
+    } else if (b != NULL && lze_buffer_is_open(b)) {
+      context = b->storage->o.context;
+      *device = b->storage->device;
+    } else if (lze_test_box(L, -1, lze_graph_kind) != NULL &&
+               depth < LZE_MAX_DEPTH) {
+      lze_push_graph_table(L, -1);
+      context = graph_place(L, lua_gettop(L), device, depth + 1);
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+  return context;
+}
+
+/* What a plan is compiled for. */
+typedef struct Place {
+  int graph;                    /* the stack index of its graph's table */
+  const lze_DeviceInfo *wanted; /* by an option, or NULL */
+  const lze_DeviceInfo *device; /* found, with the context */
+} Place;
+
+/* The context for it, for lze_push_context: its graph's, unless that is of
+   another driver than the device that is wanted, or there is none. */
+static lze_Context *plan_context(lua_State *L, void *of) {
+  Place *place = of;
+  lze_Context *context = graph_place(L, place->graph, &place->device, 0);
+  if (place->wanted != NULL)
+    place->device = place->wanted;
+  else if (context == NULL)
+    place->device = lze_default_device(L);
+  return context != NULL && context->driver == place->device->driver
+             ? context
+             : lze_device_context(L, place->device);
+}
+
+/* The engine for the steps of a device, or for its copies. */
+static uint32_t plan_engine(lua_State *L, lze_Plan *p, const lze_DeviceInfo *d,
+                            bool copies) {
+  uint32_t ordinal = copies ? d->copy_ordinal : d->ordinal;
+  for (uint32_t e = 0; e < p->engine_count; e++)
+    if (p->engines[e].device == d && p->engines[e].ordinal == ordinal)
+      return e;
+  if (p->engine_count == LZE_MAX_ENGINES)
+    luaL_error(L, "%s: it would run on more than %d engines", p->name,
+               LZE_MAX_ENGINES);
+  p->engines[p->engine_count] =
+      (lze_Engine){d, ordinal, copies ? d->copy_queues : d->queues};
+  return p->engine_count++;
+}
+
+static void plan_order(lua_State *L, lze_Plan *p) {
+  uint32_t width[LZE_MAX_ENGINES];
+  plan_engine(L, p, p->device, false);
+  for (uint32_t i = 0; i < p->count; i++)
+    p->nodes[i].engine = plan_engine(L, p, p->steps[i].device,
+                                     p->steps[i].kind == LZE_STEP_COPY);
+  for (uint32_t e = 0; e < p->engine_count; e++) {
+    width[e] = p->engines[e].queues;
+    if (width[e] > p->width) width[e] = p->width;
+  }
+  lze_schedule_free(&p->schedule);
+  lze_check_memory(L, lze_schedule(p->nodes, p->count, width, p->engine_count,
+                               &p->schedule));
+}
+
+/* Give tasks to devices, the count of which is n: what continues a chain stays
+   where that is, other tasks go where the least is.  What uses a device's own
+   memory was put there and stays. */
+static void plan_spread(lua_State *L, lze_Plan *p, int table,
+                        const lze_DeviceInfo *const *devices, uint32_t n) {
+  plan_order(L, p);
+  uint64_t *load = lua_newuserdatauv(L, n * sizeof *load, 0);
+  bool *continued = lua_newuserdatauv(L, p->count + 1, 0);
+  memset(load, 0, n * sizeof *load);
+  memset(continued, 0, p->count + 1);
+  bool peers = true;
+  for (uint32_t a = 0; a < n; a++)
+    for (uint32_t b = 0; b < n; b++)
+      peers = peers && lze_device_peers(devices[a], devices[b]);
+  lze_getoption(L, table, "steps");
+  int steps = lua_gettop(L);
+  for (uint32_t i = 0; i < p->count; i++) {
+    lze_Step *s = &p->steps[i];
+    const lze_DeviceInfo *chosen = NULL;
+    if (s->kind == LZE_STEP_CALL) continue;
+    lua_rawgeti(L, steps, (lua_Integer)i + 1);
+    bool given = lze_getoption(L, -1, "device") != LUA_TNIL;
+    lua_pop(L, 1);
+    const lze_Node *node = &p->nodes[i];
+    for (uint32_t a = 0; a < node->access_count; a++)
+      given = given || node->accesses[a].storage->usage == LZE_DEVICE ||
+              (node->accesses[a].storage->usage == LZE_SHARED && !peers);
+    if (given) chosen = s->device;
+    for (uint32_t d = node->deps.count; d-- > 0 && chosen == NULL;) {
+      uint32_t j = node->deps.items[d];
+      if (continued[j] || p->steps[j].kind == LZE_STEP_CALL) continue;
+      continued[j] = true;
+      chosen = p->steps[j].device;
+    }
+    uint32_t least = 0;
+    for (uint32_t d = 1; d < n; d++)
+      if (load[d] < load[least]) least = d;
+    if (chosen == NULL) chosen = devices[least];
+    for (uint32_t d = 0; d < n; d++)
+      if (devices[d] == chosen) load[d] += s->bytes + 1;
+    if (chosen != s->device) {
+      s->device = chosen;
+      p->spread = true;
+      if (lze_plan_look(L, p, table, lua_gettop(L), i) != LUA_OK) lua_error(L);
+    }
+    lua_settop(L, steps);
+  }
+  lua_settop(L, steps - 3);
+}
+
+/* Call the function that is on the stack below its `count` arguments, the plan
+   first, in a protected call.  A finaliser may close the plan meanwhile, which
+   stays whole until that is over; what else it may do with the plan, `flag`,
+   which is one of the plan's, says.  Returns LUA_OK, or an error that is on the
+   stack. */
+static int plan_keep(lua_State *L, lze_Plan *p, bool *flag, int count) {
+  lze_pin(&p->o);
+  *flag = true;
+  int status = lua_pcall(L, count, 0, 0);
+  *flag = false;
+  lze_unpin(&p->o);
+  return status;
+}
+
+/* What the first argument of such a function is. */
+static lze_Plan *plan_kept(lua_State *L) {
+  lze_Plan *p = lua_touserdata(L, 1);
+  if (p->o.closed) luaL_error(L, "the plan is closed");
+  return p;
+}
+
+/* Raise an error as one of the call that a script made. */
+static void plan_raise(lua_State *L) {
+  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
+  luaL_error(L, "%s", lua_tostring(L, -1));
+}
+
+/* The devices that a plan is spread over; none for one device. */
+typedef struct Spread {
+  const lze_DeviceInfo *devices[LZE_MAX_ENGINES];
+  uint32_t count;
+} Spread;
+
+/* plan, its table, its graph's table, its Spread */
+static int compile_protected(lua_State *L) {
+  lze_Plan *p = plan_kept(L);
+  const Spread *spread = lua_touserdata(L, 4);
+  lze_getoption(L, 3, "name");
+  lze_flatten(L, p, 2, 3, lua_tostring(L, -1));
+  if (spread->count > 0)
+    plan_spread(L, p, 2, spread->devices, spread->count);
+  lze_plan_spare(L, p, 2);
+  plan_order(L, p);
+  plan_kept(L);
+  p->queue = lze_new_queue(L, p->o.context, p->device);
+  lze_plan_place(L, p, 2);
+  lze_plan_record(L, p, 2);
+  plan_kept(L);
+  return 0;
+}
+
+/* g:compile([options]) -> plan
+   options: device, devices (to spread tasks over), batch_bytes (of device
+   memory: the tasks run on parts of their buffers), memory_bytes (a limit),
+   profile (true: measure each step), queues (how many of each engine it may
+   use at a time). */
+int lze_plan_compile(lua_State *L) {
+  static const char *const keys[] = {"batch_bytes", "device", "devices",
+                                     "memory_bytes", "profile", "queues",
+                                     NULL};
+  lua_settop(L, 2);
+  lze_push_graph_table(L, 1);
+  int graph = 3;
+  if (lua_isnil(L, 2)) {
+    lua_newtable(L);
+    lua_replace(L, 2);
+  }
+  luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+  lze_check_keys(L, 2, "a plan's options", keys);
+  Place place = {.graph = graph};
+  if (lze_getoption(L, 2, "device") != LUA_TNIL)
+    place.wanted = lze_device_at(L, -1, "option device");
+  Spread spread;
+  const lze_DeviceInfo **devices = spread.devices;
+  spread.count = opt_devices(L, 2, devices);
+  if (spread.count > 0) {
+    for (uint32_t i = 0; i < spread.count; i++)
+      if (devices[i]->driver != devices[0]->driver)
+        luaL_error(L, "option devices: they are of several drivers");
+    place.wanted = devices[0];
+  }
+  bool profile = opt_boolean(L, 2, "profile");
+  lua_Integer limit = opt_positive(L, 2, "memory_bytes", -1);
+  lua_Integer width = opt_positive(L, 2, "queues", DEFAULT_WIDTH);
+  lua_Integer batch = opt_positive(L, 2, "batch_bytes", 0);
+  if (batch > 0 && spread.count > 0)
+    luaL_error(L, "options batch_bytes and devices: one or the other");
+  lze_Context *context = lze_push_context(L, plan_context, &place);
+  lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
+  int plan = lua_gettop(L);
+  if (context->o.closed) return luaL_error(L, "the context is closed");
+  lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);
+  if (p == NULL) return luaL_error(L, "not enough memory");
+  box->plan = p;
+  p->device = place.device;
+  p->profile = profile;
+  p->limit = limit;
+  p->batch_bytes = (size_t)batch;
+  p->parities = 1;
+  p->width = width < LZE_MAX_LANES ? (uint32_t)width : LZE_MAX_LANES;
+  lze_getoption(L, graph, "name");
+  snprintf(p->name, sizeof p->name, "graph %s", lua_tostring(L, -1));
+  lua_createtable(L, 0, 10);
+  int table = lua_gettop(L);
+  static const char *const tables[] = {"steps", "stubs", "real", "inputs",
+                                       "outputs", "swaps", "arenas"};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    lua_newtable(L);
+    lua_setfield(L, table, tables[i]);
+  }
+  lze_getoption(L, table, "real");
+  for (int parity = 1; parity <= 2; parity++) {
+    lua_newtable(L);
+    lua_rawseti(L, -2, parity);
+  }
+  lua_pushvalue(L, table);
+  lua_setiuservalue(L, plan, 1);
+  lua_pushcfunction(L, compile_protected);
+  lua_pushlightuserdata(L, p);
+  lua_pushvalue(L, table);
+  lua_pushvalue(L, graph);
+  lua_pushlightuserdata(L, &spread);
+  if (plan_keep(L, p, &p->changing, 4) != LUA_OK) plan_raise(L);
+  lua_settop(L, plan);
+  return 1;
+}
+
+/* --- runs --------------------------------------------------------------- */
+
+/* What was captured must still be open. */
+static void plan_check_captured(lua_State *L, lze_Plan *p) {
+  if (p->broken)
+    luaL_error(L, "%s: a start or set has failed half way; compile it again",
+               p->name);
+  uint64_t closes = p->o.context->state->closes;
+  if (p->checked == closes) return;
+  for (uint32_t i = 0; i < p->storage_count; i++)
+    if (p->storages[i]->o.closed)
+      luaL_error(L, "%s: a buffer that it uses is closed", p->name);
+  for (uint32_t i = 0; i < p->count; i++)
+    if (p->steps[i].kernel != NULL && p->steps[i].kernel->o.closed)
+      luaL_error(L, "%s: task %s: %s is closed", p->name, p->steps[i].name,
+                 p->steps[i].kernel->name);
+  p->checked = closes;
+}
+
+/* buffer:write(source), of values on the stack */
+static void promise_write(lua_State *L, int buffer, int source) {
+  lua_getfield(L, buffer, "write");
+  lua_pushvalue(L, buffer);
+  lua_pushvalue(L, source);
+  lua_call(L, 2, 0);
+}
+
+void lze_promise_read(lua_State *L, int buffer, int destination) {
+  lua_getfield(L, buffer, "read");
+  lua_pushvalue(L, buffer);
+  lua_pushnil(L);
+  lua_pushnil(L);
+  lua_pushvalue(L, destination);
+  lua_call(L, 4, 0);
+}
+
+/* The write in a protected call. */
+static int promise_protected(lua_State *L) {
+  promise_write(L, 1, 2);
+  return 0;
+}
+
+/* Before a run: what the host puts into inputs. */
+static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
+  int top = lua_gettop(L);
+  lze_getoption(L, table, "inputs");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
+    bool every = strcmp(lua_tostring(L, top + 4), "every") == 0;
+    if (!lua_isnil(L, top + 5) && (every || !p->begun)) {
+      lze_plan_role(L, p, table, top + 3, p->parity);
+      uint64_t since = lze_now_ns();
+      lua_pushcfunction(L, promise_protected);
+      lua_pushvalue(L, top + 6);
+      lua_pushvalue(L, top + 5);
+      if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
+        if (lze_argument_error(L) == 0) lua_error(L);
+        lua_rawgeti(L, top + 2, 4);
+        luaL_error(L, "graph %s: %s", lua_tostring(L, -1),
+                   lua_tostring(L, -2));
+      }
+      lze_promise_took(L, p, top + 2, since);
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+  p->begun = true;
+}
+
+static int feed_protected(lua_State *L) {
+  plan_put_inputs(L, plan_kept(L), 2);
+  return 0;
+}
+
+static int record_protected(lua_State *L) {
+  lze_plan_record(L, plan_kept(L), 2);
+  return 0;
+}
+
+/* Get the plan at 1 ready and start it. Its table is at stack index 3. */
+static lze_Command *plan_begin(lua_State *L, bool timed) {
+  lze_Plan *p = lze_check_plan(L);
+  lze_plan_check_calling(L, p);
+  while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
+  plan_check_captured(L, p);
+  if (p->fed) {
+    if (p->feeding)
+      luaL_error(L, "%s: it cannot be run while it is given its inputs",
+                 p->name);
+    lua_pushcfunction(L, feed_protected);
+    lua_pushlightuserdata(L, p);
+    lua_pushvalue(L, 3);
+    if (plan_keep(L, p, &p->feeding, 2) != LUA_OK) plan_raise(L);
+    p = lze_check_plan(L);
+  }
+  if (p->stale) {
+    lua_pushcfunction(L, record_protected);
+    lua_pushlightuserdata(L, p);
+    lua_pushvalue(L, 3);
+    if (plan_keep(L, p, &p->changing, 2) != LUA_OK) plan_raise(L);
+    p = lze_check_plan(L);
+  }
+  plan_check_captured(L, p);
+  return lze_plan_start(L, p, 3, timed);
+}
+
+/* Begin `n` runs, of which the last may be timed, but none behind one that has
+   failed: that one says why.  Returns the last that was begun. */
+static lze_Command *plan_begin_all(lua_State *L, lua_Integer n, bool timed) {
+  lze_Command *c;
+  do c = plan_begin(L, timed && n == 1);
+  while (--n > 0 && !lze_check_plan(L)->broken);
+  return c;
+}
+
+/* How often the plan at 1 is to run by the options at 2, which are the last
+   arguments; its table becomes 3. */
+static lua_Integer plan_iterations(lua_State *L) {
+  static const char *const keys[] = {"iterations", NULL};
+  lua_settop(L, 2);
+  lua_Integer n = 1;
+  if (!lua_isnil(L, 2)) {
+    luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+    lze_check_keys(L, 2, "a run's options", keys);
+    n = opt_positive(L, 2, "iterations", 1);
+  }
+  lua_getiuservalue(L, 1, 1);
+  return n;
+}
+
+/* What is over, and nobody has asked about, is not to keep runs from being
+   attempted. */
+static void plan_look(const lze_Plan *p) {
+  for (uint32_t i = 0; i < p->captured_count; i++) {
+    const lze_Access *a = &p->captured[i];
+    if (a->storage->uses != NULL)
+      lze_storage_pending(NULL, a->storage, a->first, a->last, a->write);
+  }
+}
+
+/* Whether a step's task wrote to a storage in the last run, as far as was
+   seen. */
+static bool step_wrote(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
+  if (p->steps[i].kind != LZE_STEP_TASK) return false;
+  const lze_Node *node = &p->nodes[i];
+  for (uint32_t k = 0; k < node->access_count; k++)
+    if (node->accesses[k].write &&
+        lze_plan_is_in(p, &node->accesses[k], lze_plan_parity(p, false), s))
+      return true;
+  return false;
+}
+
+/* With LZE_CHECK=1, after a run is done: raise if memory round one of its
+   buffers has been overwritten, naming the tasks that write there. */
+static void plan_check_guards(lua_State *L, const lze_Plan *p) {
+  if (p->o.closed || !p->o.context->state->check) return; /* by a hook? */
+  for (uint32_t i = 0; i < p->storage_count; i++) {
+    const lze_Storage *s = p->storages[i];
+    if (!lze_storage_damaged(L, p->storages[i])) continue;
+    lua_pushfstring(L, "%s: memory outside a buffer was written, %s", p->name,
+                    lua_tostring(L, -1));
+    const char *between = "; what writes to it: ";
+    for (uint32_t k = 0; k < p->count; k++) {
+      if (!step_wrote(p, k, s)) continue;
+      lua_pushfstring(L, "%s%s", between, p->steps[k].name);
+      lua_concat(L, 2);
+      between = ", ";
+    }
+    luaL_error(L, "%s", lua_tostring(L, -1));
+  }
+}
+
+/* Whether runs of it are such that the next may be attempted. */
+static bool plan_is_plain(const lze_Plan *p) {
+  return !p->hosted && !p->fed && !p->profile;
+}
+
+/* plan:run([options]) -> plan: run, and wait.
+   options: iterations (how often, 1 when not given). */
+static int plan_run(lua_State *L) {
+  lze_Plan *p = lze_check_plan(L);
+  lze_Attempt attempt;
+  if (lua_isnoneornil(L, 2) && lze_plan_attempt(p, &attempt)) {
+    if (!attempt.over) lze_plan_complete(L, p, &attempt);
+  } else {
+    lua_Integer n = plan_iterations(L);
+    plan_look(p);
+    lze_Command *c = plan_begin_all(L, n, false);
+    if (plan_is_plain(p) && p->reserve == NULL && !p->o.closed)
+      p->reserve = lze_reserve(p->o.context->state, p->captured_count,
+                               p->tape_count + 1);
+    lze_command_wait(L, c, UINT64_MAX);
+  }
+  plan_check_guards(L, p);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* plan:start([options]) -> event: as run, but without waiting; behind a run
+   that is not over yet.  The event is that of the last iteration. */
+static int plan_start(lua_State *L) {
+  const lze_Plan *p = lze_check_plan(L);
+  lua_Integer n = plan_iterations(L);
+  lze_Event *e = lze_push_event(L);
+  lze_Command *c = plan_begin_all(L, n, true);
+  e->command = c;
+  lze_command_own(c);
+  if (c->state->sync) {
+    lze_command_wait(L, c, UINT64_MAX);
+    plan_check_guards(L, p);
+  }
+  lua_settop(L, 4);
+  return 1;
+}
+
+/* plan:current(x) -> the buffer that plays the part of x in the next run or, in
+   a callback, in the run that this is a part of: with swaps, x or the one that
+   it changes places with; of a view of one of them, a view of the other. */
+static int plan_current(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Plan *p = lze_check_plan(L);
+  lze_check_buffer(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lze_plan_role(L, p, 3, 2, lze_plan_parity(p, true));
+  return 1;
+}
+
+/* The step that the name at `arg` stands for: "task" where that is the only
+   one of the name, or "graph.task". */
+static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
+  if (lua_type(L, arg) != LUA_TSTRING)
+    luaL_argerror(L, arg, lua_pushfstring(L, "task: string expected, got %s",
+                                          lze_describe(L, arg)));
+  const char *name = lua_tostring(L, arg);
+  size_t length = strlen(name);
+  uint32_t found = UINT32_MAX;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const char *full = p->steps[i].name;
+    size_t size = strlen(full);
+    if (strcmp(full, name) == 0) return i;
+    if (size <= length || full[size - length - 1] != '.' ||
+        strcmp(full + size - length, name) != 0)
+      continue;
+    if (found != UINT32_MAX)
+      luaL_argerror(L, arg,
+                    lua_pushfstring(L, "task %s: it may be %s or %s", name,
+                                    p->steps[found].name, full));
+    found = i;
+  }
+  if (found == UINT32_MAX) {
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (uint32_t i = 0; i < p->count && i < 20; i++) {
+      luaL_addstring(&b, i > 0 ? ", " : "");
+      luaL_addstring(&b, p->steps[i].name);
+    }
+    if (p->count > 20) luaL_addstring(&b, ", ...");
+    luaL_pushresult(&b);
+    luaL_argerror(L, arg, lua_pushfstring(L, "task '%s': there is none (there "
+                                             "is: %s)",
+                                          name, lua_tostring(L, -1)));
+  }
+  return found;
+}
+
+/* The position among a step's values of the argument at `arg`. */
+static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
+                                 lua_Integer count) {
+  lua_Integer before = s->kind == LZE_STEP_TASK ? 2 : 0;
+  if (lua_type(L, arg) == LUA_TSTRING && s->kernel != NULL) {
+    const char *name = lua_tostring(L, arg);
+    for (uint32_t i = 0; i < s->kernel->info->arg_count; i++) {
+      const char *own = s->kernel->info->args[i].name;
+      if (own != NULL && strcmp(own, name) == 0)
+        return before + (lua_Integer)i + 1;
+    }
+    luaL_argerror(L, arg, lua_pushfstring(L, "task %s: %s has no argument '%s'",
+                                          s->name, s->kernel->name, name));
+  }
+  lua_Integer i = lze_check_integer(L, arg, "argument");
+  if (i < 1 - (before > 0) || i > count - before)
+    luaL_argerror(L, arg, lua_pushfstring(L, "task %s: argument %I is outside "
+                                             "%d..%I",
+                                          s->name, (LUAI_UACINT)i,
+                                          before > 0 ? 0 : 1,
+                                          (LUAI_UACINT)(count - before)));
+  return before + i;
+}
+
+/* The type and count of the buffer, or transient one, at `index`; NULL for
+   other values. */
+static const lze_Type *value_extent(lua_State *L, int index,
+                                    lua_Integer *count) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  const lze_Scratch *s = lze_test_box(L, index, lze_scratch_kind);
+  *count = b != NULL ? b->count : s != NULL ? s->count : 0;
+  return b != NULL ? b->type : s != NULL ? s->type : NULL;
+}
+
+/* A buffer takes the place of one of its type, and has as many elements as the
+   one that was recorded at least.  The step's `least` says what that one had,
+   which may have been replaced since: by argument, a transient buffer. */
+static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
+                             lua_Integer at, int old) {
+  lua_Integer least, count;
+  if (lze_getoption(L, step, "least") == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, -2);
+    lua_pushliteral(L, "least");
+    lua_pushvalue(L, -2);
+    lua_rawset(L, step);
+  }
+  const lze_Type *type = value_extent(L, old, &least);
+  if (lua_rawgeti(L, -1, at) == LUA_TNIL && type != NULL) {
+    lze_push_scratch(L, type, least);
+    lua_rawseti(L, -3, at);
+  } else {
+    type = value_extent(L, -1, &least);
+  }
+  lua_settop(L, old);
+  const lze_Buffer *b = lze_test_buffer(L, 4);
+  const lze_Type *given = value_extent(L, 4, &count);
+  if (type == NULL || given == NULL ||
+      (given == type && count >= least && (b == NULL || lze_buffer_is_open(b))))
+    return;
+  luaL_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of at least %I %s "
+                                         "expected, got %s, %I",
+                                      s->name, (LUAI_UACINT)least, type->name,
+                                      lze_describe(L, 4), (LUAI_UACINT)count));
+}
+
+/* What was recorded beside the range stays, so nothing may be given with it. */
+static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
+  if (!lua_istable(L, 4)) return;
+  for (lua_pushnil(L); lua_next(L, 4); lua_pop(L, 1))
+    if (!lua_isinteger(L, -2))
+      luaL_error(L, "%s: task %s: unknown key %s in a global size (the rest of "
+                    "the launch table stays as it was recorded)",
+                 p->name, p->steps[i].name, lze_describe(L, -2));
+}
+
+static int look_protected(lua_State *L) {
+  lze_Plan *p = plan_kept(L);
+  uint32_t i = (uint32_t)lua_tointeger(L, 4);
+  if (lze_plan_look(L, p, 2, 3, i) != LUA_OK) return lua_error(L);
+  const lze_Node *node = &p->nodes[i];
+  if (lze_swap_tears(p, node->accesses, node->access_count))
+    luaL_error(L, "%s", lze_swap_problem);
+  return 0;
+}
+
+/* Find again what step `i` does, of the table at `step`.  Returns LUA_OK, or an
+   error that is on the stack. */
+static int plan_look_again(lua_State *L, lze_Plan *p, int table, int step,
+                           uint32_t i) {
+  lua_pushcfunction(L, look_protected);
+  lua_pushlightuserdata(L, p);
+  lua_pushvalue(L, table);
+  lua_pushvalue(L, step);
+  lua_pushinteger(L, (lua_Integer)i);
+  return plan_keep(L, p, &p->changing, 4);
+}
+
+static int arrange_protected(lua_State *L) {
+  lze_Plan *p = plan_kept(L);
+  lze_plan_spare(L, p, 2);
+  plan_order(L, p);
+  lze_plan_place(L, p, 2);
+  return 0;
+}
+
+/* Find the order and the memory again. Returns LUA_OK, or an error that is on
+   the stack. */
+static int plan_arrange(lua_State *L, lze_Plan *p, int table) {
+  lua_pushcfunction(L, arrange_protected);
+  lua_pushlightuserdata(L, p);
+  lua_pushvalue(L, table);
+  return plan_keep(L, p, &p->changing, 2);
+}
+
+/* plan:set(task, argument, value) -> plan
+   argument: its number or name, 0 for the global size.  What runs already is
+   not affected. */
+static int plan_set(lua_State *L) {
+  lze_Plan *p = lze_check_plan(L);
+  if (lua_gettop(L) == 3) luaL_argerror(L, 4, "value expected, or nil");
+  lua_settop(L, 4);
+  lze_copy_value(L, 4, 2);
+  lua_getiuservalue(L, 1, 1);
+  int table = 5;
+  uint32_t i = plan_find(L, p, 2);
+  lze_getoption(L, table, "steps");
+  lua_rawgeti(L, -1, (lua_Integer)i + 1);
+  int step = lua_gettop(L);
+  lze_getoption(L, step, "n");
+  lua_Integer count = lua_tointeger(L, -1);
+  lua_Integer at = plan_argument(L, &p->steps[i], 3, count);
+  if (p->steps[i].kind == LZE_STEP_CALL)
+    luaL_argerror(L, 2, "a call has no arguments");
+  if (p->steps[i].leg != LZE_LEG_NONE)
+    luaL_argerror(L, 2, "a transfer between devices that lze has put in");
+  lua_rawgeti(L, step, at);
+  int old = lua_gettop(L);
+  set_check_buffer(L, &p->steps[i], step, at, old);
+  if (at == 2 && p->steps[i].kind == LZE_STEP_TASK) set_check_range(L, p, i);
+  if (at == 2 && p->steps[i].kind == LZE_STEP_TASK && lua_istable(L, old)) {
+    /* The range changes, the rest of the launch table stays. */
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, old); lua_pop(L, 1)) {
+      if (lua_type(L, -2) != LUA_TSTRING) continue;
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, -5);
+    }
+    lua_Integer n = lua_istable(L, 4) ? (lua_Integer)lua_rawlen(L, 4) : 1;
+    for (lua_Integer d = 1; d <= n; d++) {
+      if (lua_istable(L, 4)) lua_rawgeti(L, 4, d);
+      else lua_pushvalue(L, 4);
+      lua_rawseti(L, -2, d);
+    }
+  } else {
+    lua_pushvalue(L, 4);
+  }
+  lua_rawseti(L, step, at);
+  if (plan_look_again(L, p, table, step, i) != LUA_OK) {
+    int error = lua_gettop(L);
+    lua_pushvalue(L, old);
+    lua_rawseti(L, step, at);
+    if (plan_look_again(L, p, table, step, i) != LUA_OK) lua_pop(L, 1);
+    lua_settop(L, error);
+    if (lua_type(L, error) != LUA_TSTRING) return lua_error(L);
+    return luaL_error(L, "%s: task %s: %s", p->name, p->steps[i].name,
+                      lua_tostring(L, error));
+  }
+  p->steps[i].version++;
+  p->stale = true;
+  bool broken = p->broken;
+  p->broken = true; /* should it not fit any more, nor be as it was */
+  if (plan_arrange(L, p, table) != LUA_OK) {
+    int error = lua_gettop(L);
+    lua_pushvalue(L, old);
+    lua_rawseti(L, step, at);
+    if (plan_look_again(L, p, table, step, i) == LUA_OK &&
+        plan_arrange(L, p, table) == LUA_OK)
+      p->broken = broken;
+    lua_settop(L, error);
+    plan_raise(L);
+  }
+  p->broken = broken;
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* plan:fetch(y) -> y: a "demand" output, ready to be read: that of the last run
+   or, in a callback, of the run that this is a part of. */
+static int plan_fetch(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Plan *p = lze_check_plan(L);
+  lze_check_buffer(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lze_getoption(L, 3, "outputs");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1), found = 0;
+  for (lua_Integer i = 1; i <= n && found == 0; i++) {
+    lua_rawgeti(L, 4, i);
+    lua_rawgeti(L, -1, 1);
+    if (lua_rawequal(L, -1, 2)) found = i;
+    lua_settop(L, 4);
+  }
+  if (found == 0)
+    luaL_argerror(L, 2, lua_pushfstring(L, "%s has no such output", p->name));
+  p = lze_check_plan(L); /* a finaliser may have run */
+  uint32_t parity = lze_plan_parity(p, false);
+  lua_rawgeti(L, 4, found);
+  lua_rawgeti(L, 5, 3);
+  lze_plan_role(L, p, 3, 2, parity);
+  const lze_Buffer *b = lze_test_buffer(L, 7);
+  if (!lze_buffer_is_open(b))
+    luaL_argerror(L, 2, "what plays its part is closed");
+  lze_storage_wait(L, b->storage, b->offset,
+                   b->offset + (size_t)b->count * b->type->bytes, false);
+  uint64_t since = lze_now_ns();
+  if (lua_istable(L, 6)) {
+    lze_promise_read(L, 7, 6);
+  } else if (lze_test_buffer(L, 6) != NULL) {
+    lze_plan_role(L, p, 3, 6, parity);
+    promise_write(L, 8, 7);
+  }
+  if (!lua_isnil(L, 6)) lze_promise_took(L, p, 5, since);
+  lua_settop(L, 2);
+  return 1;
+}
+
+static int plan_close(lua_State *L) {
+  lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
+  if (b->plan != NULL) lze_close(&b->plan->o);
+  return 0;
+}
+
+static int plan_gc(lua_State *L) {
+  lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
+  lze_Plan *p = b->plan;
+  b->plan = NULL;
+  if (p != NULL) lze_disown(&p->o);
+  return 0;
+}
+
+static int plan_tostring(lua_State *L) {
+  const lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
+  const lze_Plan *p = b->plan;
+  if (p == NULL || p->o.closed)
+    lua_pushliteral(L, "plan (closed)");
+  else
+    lua_pushfstring(L, "plan of %s: %d step%s on %s, %I run%s", p->name,
+                    (int)p->count, p->count == 1 ? "" : "s",
+                    p->device->props.name, (LUAI_UACINT)p->runs,
+                    p->runs == 1 ? "" : "s");
+  return 1;
+}
+
+static int field_plan_device(lua_State *L) {
+  lze_push_device(L, lze_check_plan(L)->device);
+  return 1;
+}
+
+static const luaL_Reg plan_methods[] = {{"run", plan_run},
+                                        {"start", plan_start},
+                                        {"current", plan_current},
+                                        {"set", plan_set},
+                                        {"fetch", plan_fetch},
+                                        {"report", lze_plan_report},
+                                        {"json", lze_plan_json},
+                                        {"trace", lze_plan_trace},
+                                        {"dot", lze_plan_dot},
+                                        {"close", plan_close},
+                                        {NULL, NULL}};
+
+static const luaL_Reg plan_metamethods[] = {{"__gc", plan_gc},
+                                            {"__close", plan_close},
+                                            {"__tostring", plan_tostring},
+                                            {NULL, NULL}};
+
+static const lze_Field plan_fields[] = {{"device", field_plan_device},
+                                        {NULL, NULL}};
+
+void lze_open_plan(lua_State *L) {
+  lze_open_report(L);
+  lze_new_kind(L, lze_plan_kind, plan_metamethods, plan_methods, plan_fields);
+}

@@ -1,0 +1,275 @@
+/*
+ * lze_plan.h - graphs compiled, and their runs.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_PLAN_H
+#define LZE_PLAN_H
+
+#include "plan/lze_graph.h"
+#include "plan/lze_schedule.h"
+#include "run/lze_queue.h"
+
+/* lze_plan.c, lze_flatten.c, lze_transfer.c, lze_arena.c, lze_replay.c,
+ * lze_run.c and lze_report.c: graphs compiled, and their runs.
+ *
+ * A plan is recorded as closed command lists, a chain of them for each lane of
+ * each segment.  A run gives these to the device between two barriers on the
+ * plan's own queue, so that it is one command for everything else: the first
+ * barrier waits for what the run must wait for and lets lane 0 go, the second
+ * waits until lane 0, which waits for all the others, is done.
+ *
+ * The user value of a plan is a table of Lua values:
+ *   steps     array of the entries' tables, as they were or were set
+ *   stubs     what transient buffers are replaced by to check a step
+ *   real      array by parity: what is replaced to record a step
+ *   arenas    array of the buffers that transient ones are parts of, by place
+ *   swaps     array of {a, b}
+ *   inputs, outputs   those that the host has to do with: {buffer, when,
+ *             source or destination}
+ */
+
+/* A closed list of some steps of one lane. */
+typedef struct lze_Tape {
+  lze_Object o;
+  ze_command_list_handle_t handle;
+  uint32_t segment, lane, parity, number;
+  uint64_t contents;            /* a hash of all that is recorded in it */
+} lze_Tape;
+
+/* All that was recorded, which a change of the plan leaves as it is: runs that
+   are given to the device part by part go by it to their end.  Counted. */
+typedef struct lze_Score {
+  uint32_t owners;
+  uint32_t tape_count, segment_count, lane_count, host_count;
+  lze_Tape **tapes;             /* owned, in the order they are given */
+  ze_command_list_handle_t *lists; /* theirs */
+  struct lze_Chain {
+    uint32_t first, count;
+  } *chains;                    /* the lists of each lane, by parity, segment
+                                   and lane */
+  struct lze_HostStep {
+    uint32_t segment, step;
+  } *hosts;                     /* in order */
+} lze_Score;
+
+/* What a plan knows of a step besides its lze_Node. */
+/* The steps of a visit: a task uses memory of another device, which comes to a
+   shadow of it by way of the host, and goes back. */
+typedef enum lze_Leg {
+  LZE_LEG_NONE,                 /* not of a transfer that lze has put in */
+  LZE_LEG_LEAVES, LZE_LEG_ARRIVES,
+  LZE_LEG_RETURNS, LZE_LEG_BACK
+} lze_Leg;
+
+typedef struct lze_Step {
+  lze_StepKind kind;
+  lze_Leg leg;
+  uint32_t visit;               /* of that leg: which shadow */
+  bool redundant;               /* a leg that need not be made */
+  bool empty;                   /* nothing to run */
+  const char *name;             /* "graph.task", of the step's table */
+  const lze_DeviceInfo *device;
+  lze_Kernel *kernel;           /* pinned */
+  const char *why;              /* of its group, malloc'ed */
+  uint32_t group[3], parts;
+  uint32_t version;             /* counts up when it is set */
+  uint64_t bytes;               /* that its accesses span */
+  lze_EventSlot *event;         /* if awaited, or profiled */
+  lze_EventSlot *first;         /* of several parts that are profiled */
+  /* measured in the last run */
+  uint64_t start_ns, ns, wait_ns;
+  bool critical;
+} lze_Step;
+
+typedef struct lze_Engine {
+  const lze_DeviceInfo *device;
+  uint32_t ordinal, queues;
+} lze_Engine;
+
+enum { LZE_MAX_ENGINES = 8, LZE_MAX_PLACES = LZE_MAX_ENGINES + 2 };
+
+struct lze_Plan {
+  lze_Object o;
+  char name[64];                /* "graph pipeline" */
+  const lze_DeviceInfo *device;
+  lze_Queue *queue;             /* owned: its runs, one after the other */
+  bool profile;
+  bool direct;                  /* lane 0 is appended to the queue's list */
+  bool changing;                /* in a call that leaves it half changed */
+  bool feeding;                 /* the inputs of the next run are being put */
+  bool stale;                   /* to be recorded again before the next run */
+  bool broken;                  /* a start or set has failed half way */
+  bool lost;                    /* and nothing can tell when it is over */
+  bool begun;                   /* "first" inputs are there */
+  bool hosted;                  /* its runs have parts on the host */
+  bool fed;                     /* the host puts something into its inputs */
+  uint64_t checked;             /* the state's `closes` when all that it uses
+                                   was seen to be open */
+  uint32_t parities, parity;    /* 2 with swaps; that of the next run */
+  uint64_t runs;
+
+  lze_Step *steps;
+  lze_Node *nodes;
+  uint32_t count, capacity;
+  uint32_t tasks;               /* of the steps */
+  uint32_t visit_count;         /* shadows of other devices' memory */
+  lze_Schedule schedule;
+  lze_Engine engines[LZE_MAX_ENGINES];
+  uint32_t engine_count;
+  lua_Integer limit;            /* of the memory it uses, or -1 */
+  uint32_t width;               /* the most queues that each engine may use */
+  ze_command_queue_handle_t queues[LZE_MAX_LANES];
+  lze_EventSlot *go, *done;     /* of lane 0 */
+  lze_EventSlot *starts[LZE_MAX_LANES], *ends[LZE_MAX_LANES]; /* of others */
+  lze_Tape **tapes;             /* owned, in the order they are given */
+  uint32_t tape_count, tape_capacity;
+  lze_Tape **old_tapes;         /* those before, while recorded again */
+  uint32_t old_count, old_capacity;
+  lze_Score *score;             /* owned; NULL before it is recorded */
+  uint32_t recorded;            /* how many were, the last time */
+  uint64_t placement;           /* a hash of where transient buffers are */
+
+  lze_Access *captured;         /* what a run touches, merged */
+  uint32_t captured_count;
+  lze_Storage **storages;       /* owned, each once */
+  uint32_t storage_count;
+  bool spread;                  /* over several devices */
+  size_t batch_bytes;           /* of device memory for its batches, or 0 */
+  lze_Storage *arenas[LZE_MAX_PLACES]; /* of the transient buffers, or NULL:
+                                   where any task may, on the host, then by
+                                   engine's device */
+  size_t transient_bytes;       /* the sum of their sizes */
+  lze_Command *last;            /* the newest run, owned; or NULL */
+  struct lze_Run *spare;        /* for the next run, or NULL */
+  lze_Command *reserve;         /* for one that is begun at once, or NULL */
+  struct lze_Swap {
+    lze_Access a, b;            /* their storages owned, until it is freed */
+  } *swaps;
+  uint32_t swap_count;
+};
+
+typedef struct lze_PlanBox {
+  lze_Box box;
+  lze_Plan *plan;               /* NULL once collected */
+} lze_PlanBox;
+
+/* g:compile(options): the graph at 1, its options at 2; a plan is pushed. */
+int lze_plan_compile(lua_State *L);
+/* The open plan at 1. */
+lze_Plan *lze_check_plan(lua_State *L);
+
+/* Graphs in graphs in graphs; more are taken for a circle. */
+enum { LZE_MAX_DEPTH = 16 };
+
+/* Raise "not enough memory" unless `good`. */
+void lze_check_memory(lua_State *L, bool good);
+/* lze_flatten.c: fill an empty plan with the steps of the graph whose table is
+   at `graph`, and that of the plan at `table`.  Raises all that is wrong with
+   them in one message. */
+void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
+                 const char *name);
+/* Check the values of step i, whose table is at stack index `step`, and keep
+   what they come to. Returns LUA_OK, or an error that is on the stack. The
+   plan's table is at `table`. [-0, +0|1] */
+int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step, uint32_t i);
+/* Let go of what a step was seen to touch, whose storages it owns: a finaliser
+   may drop their buffers before the plan has them. */
+void lze_accesses_drop(lze_Node *node);
+/* lze_transfer.c: find the transfers between devices that need not be made, and
+   make their steps empty. */
+void lze_plan_spare(lua_State *L, lze_Plan *p, int table);
+/* lze_arena.c: the bytes of a buffer. */
+lze_Access lze_buffer_span(const lze_Buffer *b);
+/* Where the bytes of `a` are when places are changed: false when they stay;
+   *torn when only some of them do. */
+bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn);
+/* Whether, in runs of that parity, `a` is memory of s, or of a transient buffer
+   where s is what these are in. */
+bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
+                    const lze_Storage *s);
+/* Whether places are changed for a part of any of them only, which is refused
+   with these words. */
+bool lze_swap_tears(const lze_Plan *p, const lze_Access *all, uint32_t count);
+extern const char lze_swap_problem[];
+/* [-0, +1] the buffer that plays the part of the one at `index` in runs of
+   that parity; the plan's table is at `table`. */
+void lze_plan_role(lua_State *L, const lze_Plan *p, int table, int index,
+                   uint32_t parity);
+/* Find out what a run touches and give the transient buffers, which have stubs
+   by now, their memory: the maps of both parities get windows on it. Raises
+   where it all comes to more than its limit. */
+void lze_plan_place(lua_State *L, lze_Plan *p, int table);
+/* Replace the kernel at `index` by that for the device where it is of
+   another. */
+void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
+/* Record those of its lists that have changed, and make the queues and events
+   that they need. Raises; the plan's table is at stack index `table`. */
+void lze_plan_record(lua_State *L, lze_Plan *p, int table);
+/* One owner fewer; NULL is allowed. */
+void lze_score_disown(lze_Score *score);
+/* What a run waits for, and what it signals: `first` once it may begin, or
+   NULL, and `end`. */
+typedef struct lze_Gate {
+  ze_event_handle_t end, first, *waits;
+  uint32_t wait_count;
+} lze_Gate;
+/* Give the lists of a segment to the device; with `last` the end of the gate is
+   signalled when they are done.  False with the outcome; then nothing runs, and
+   an event that was to be signalled will be. */
+bool lze_plan_give(lze_Plan *p, const lze_Score *score, const lze_Gate *gate,
+                   uint32_t segment, uint32_t parity, bool last,
+                   lze_Outcome *out);
+/* Append a barrier that signals the event of c. */
+bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out);
+/* Raise what a call for the plan came to. */
+int lze_plan_refused(lua_State *L, const lze_Plan *p, const lze_Outcome *out);
+
+/* lze_run.c: enqueue one run; raises.  The plan's table is at stack index
+   `table`.  The command belongs to the plan. */
+lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool timed);
+/* Raise where a callback of the plan is running: a run that it started would
+   come after the one that waits for it, and its callback would start the
+   next. */
+void lze_plan_check_calling(lua_State *L, const lze_Plan *p);
+/* The parity of the run that a callback which is running is a part of; else of
+   the next one, or of the last. */
+uint32_t lze_plan_parity(const lze_Plan *p, bool next);
+/* Run at once where nothing has to be done or waited for before that, and the
+   plan is one that needs nothing of Lua's: false where that is not so.  Needs
+   no Lua state and raises nothing; afterwards lze_plan_complete, unless the
+   attempt is over, waits for what takes longer, or raises what has failed. */
+typedef struct lze_Attempt {
+  bool over;
+  lze_Command *command;         /* in flight; NULL: refused */
+  lze_Outcome out;
+} lze_Attempt;
+bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a);
+void lze_plan_complete(lua_State *L, const lze_Plan *p, const lze_Attempt *a);
+/* Go on with runs that have parts on the host.  What their callbacks raise is
+   kept for who waits for them. */
+void lze_runs_advance(lua_State *L);
+/* The same before waiting for c, at most so long: 1 where that has changed
+   something, -1 where c waits for what is waiting here, an error on the
+   stack. */
+int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns);
+/* At the end of a state, once the device is done with them. */
+void lze_runs_abandon(lze_State *S, uint64_t deadline);
+/* Free a run that never was one; NULL is allowed. */
+void lze_run_drop(lze_State *S, struct lze_Run *r);
+/* Let go of everything native. */
+void lze_plan_strip(lze_Plan *p);
+
+/* buffer:read(1, #buffer, destination), of values on the stack */
+void lze_promise_read(lua_State *L, int buffer, int destination);
+/* lze_report.c: the host has copied, since that time of lze_now_ns, what the
+   promise at stack index `promise` says. */
+void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
+                      uint64_t since);
+/* plan:report(), plan:json(), plan:trace() and plan:dot() */
+int lze_plan_report(lua_State *L);
+int lze_plan_json(lua_State *L);
+int lze_plan_trace(lua_State *L);
+int lze_plan_dot(lua_State *L);
+void lze_open_report(lua_State *L);
+
+#endif

@@ -1,0 +1,617 @@
+/*
+ * lze_replay.c - plans as command lists that are run again and again.
+ * SPDX-License-Identifier: MIT
+ *
+ * Nothing here relies on lists being in order by themselves: commands of a
+ * list may overlap unless a barrier or an event is between them, and so may
+ * lists.  A run costs the same calls of the driver however many steps it has.
+ *
+ * Where the driver takes closed lists in an immediate one, those of lane 0 go
+ * into the list of the plan's queue (p->direct): one call, and no event between
+ * two queues.
+ *
+ * What newer drivers have besides is not used, because it would save nothing:
+ * a run of a recorded and instantiated graph (1.17) is one call, as here (and
+ * takes as long with our driver, see bench/RESULTS.md), but to change a part of
+ * it is to record all of it again, where here it is the list of TAPE_STEPS
+ * steps that the change is in.  Mutable lists change arguments and
+ * group counts in place, but not which kernel parts a range is split into, what
+ * a step waits for, nor what comes after what, all of which a new range or
+ * buffer may change; they must not be in flight meanwhile, so that a set
+ * behind a run that was started would wait for it, or need a second list; and
+ * recording 64 steps again costs some 40 us beside the 50 of plan:set itself.
+ */
+#include "base/lze_error.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "plan/lze_graph.h"
+#include "plan/lze_plan.h"
+#include "plan/lze_schedule.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many steps are in one list, which is recorded again as a whole. */
+enum { TAPE_STEPS = 64 };
+
+/* --- what a plan has of its own ------------------------------------------- */
+
+static void tape_destroy(lze_Object *o) {
+  lze_Tape *t = (lze_Tape *)o;
+  if (t->handle != NULL) ZE(zeCommandListDestroy, t->handle);
+  t->handle = NULL;
+}
+
+static const lze_Class tape_class = {"tape", tape_destroy, NULL};
+
+static void event_drop(lze_Plan *p, lze_EventSlot **slot) {
+  if (*slot != NULL) lze_event_give(p->o.context, *slot);
+  *slot = NULL;
+}
+
+static void tapes_drop(lze_Tape **tapes, uint32_t *count) {
+  for (uint32_t i = 0; i < *count; i++)
+    if (tapes[i] != NULL) lze_disown(&tapes[i]->o);
+  *count = 0;
+}
+
+/* Where the lists of a lane are, which lie side by side. */
+static struct lze_Chain *score_chain(const lze_Score *s, uint32_t parity,
+                                     uint32_t segment, uint32_t lane) {
+  return &s->chains[(parity * s->segment_count + segment) * s->lane_count +
+                    lane];
+}
+
+/* What the plan has recorded; NULL without memory. */
+static lze_Score *score_new(const lze_Plan *p) {
+  uint32_t hosts = 0, segments = p->schedule.segment_count;
+  size_t chains = (size_t)p->parities * segments * p->schedule.lane_count;
+  for (uint32_t i = 0; i < p->count; i++) hosts += p->nodes[i].host;
+  lze_Score *s = calloc(
+      1, sizeof *s + p->tape_count * (sizeof *s->tapes + sizeof *s->lists) +
+             chains * sizeof *s->chains + hosts * sizeof *s->hosts);
+  if (s == NULL) return NULL;
+  s->owners = 1;
+  s->tapes = (lze_Tape **)(s + 1);
+  s->lists = (ze_command_list_handle_t *)(s->tapes + p->tape_count);
+  s->chains = (struct lze_Chain *)(s->lists + p->tape_count);
+  s->hosts = (struct lze_HostStep *)(s->chains + chains);
+  s->tape_count = p->tape_count;
+  s->segment_count = segments;
+  s->lane_count = p->schedule.lane_count;
+  for (uint32_t i = 0; i < p->tape_count; i++) {
+    lze_Tape *t = p->tapes[i];
+    struct lze_Chain *chain = score_chain(s, t->parity, t->segment, t->lane);
+    s->tapes[i] = t;
+    lze_own(&t->o);
+    s->lists[i] = t->handle;
+    if (chain->count++ == 0) chain->first = i;
+  }
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *n = &p->nodes[i];
+    if (n->host)
+      s->hosts[s->host_count++] = (struct lze_HostStep){n->segment, i};
+  }
+  return s;
+}
+
+void lze_score_disown(lze_Score *s) {
+  if (s == NULL || --s->owners > 0) return;
+  tapes_drop(s->tapes, &s->tape_count);
+  free(s);
+}
+
+void lze_plan_strip(lze_Plan *p) {
+  lze_score_disown(p->score);
+  p->score = NULL;
+  tapes_drop(p->tapes, &p->tape_count);
+  tapes_drop(p->old_tapes, &p->old_count);
+  for (uint32_t i = 0; i < p->count; i++) {
+    event_drop(p, &p->steps[i].event);
+    event_drop(p, &p->steps[i].first);
+  }
+  event_drop(p, &p->go);
+  event_drop(p, &p->done);
+  for (uint32_t i = 0; i < LZE_MAX_LANES; i++) {
+    event_drop(p, &p->starts[i]);
+    event_drop(p, &p->ends[i]);
+    if (p->queues[i] != NULL) ZE(zeCommandQueueDestroy, p->queues[i]);
+    p->queues[i] = NULL;
+  }
+}
+
+static bool event_need(lze_Plan *p, lze_EventSlot **slot, bool timed,
+                       lze_Outcome *out) {
+  if (*slot == NULL) *slot = lze_event_take(p->o.context, timed, out);
+  return *slot != NULL;
+}
+
+int lze_plan_refused(lua_State *L, const lze_Plan *p,
+                     const lze_Outcome *out) {
+  return lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL,
+                  NULL);
+}
+
+/* Which lanes of a segment have steps; lane 0 is always used. */
+static uint32_t lanes_used(const lze_Plan *p, uint32_t segment) {
+  uint32_t used = 1;
+  for (uint32_t i = 0; i < p->count; i++)
+    if (p->nodes[i].segment == segment && !p->nodes[i].host)
+      used |= 1u << p->nodes[i].lane;
+  return used;
+}
+
+static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
+  if (p->queues[lane] != NULL) return true;
+  uint32_t engine = p->schedule.lane_engine[lane], index = 0;
+  for (uint32_t i = 0; i < lane; i++)
+    index += p->schedule.lane_engine[i] == engine;
+  const lze_Engine *e = &p->engines[engine];
+  ze_command_queue_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+      .ordinal = e->ordinal,
+      .index = index,
+      .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
+  return ZE_TRY(out, zeCommandQueueCreate, p->o.context->handle,
+                e->device->handle, &desc, &p->queues[lane]);
+}
+
+/* Make the queues and events that the plan's order asks for. */
+static void plan_outfit(lua_State *L, lze_Plan *p) {
+  lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
+  /* Lane 0 is of the engine that the plan's queue is of, too. */
+  p->direct = p->device->driver->append_lists != NULL;
+  bool good = (p->direct || event_need(p, &p->go, false, &out)) &&
+              ((p->direct && !p->hosted) ||
+               event_need(p, &p->done, false, &out));
+  for (uint32_t s = 0; s < p->schedule.segment_count && good; s++) {
+    uint32_t used = lanes_used(p, s);
+    for (uint32_t i = 0; i < p->schedule.lane_count && good; i++)
+      if (used >> i & 1)
+        good = ((i == 0 && p->direct) || lane_queue(p, i, &out)) &&
+               (i == 0 || (event_need(p, &p->starts[i], false, &out) &&
+                           event_need(p, &p->ends[i], false, &out)));
+  }
+  for (uint32_t i = 0; i < p->count && good; i++) {
+    lze_Step *step = &p->steps[i];
+    if (p->nodes[i].host) continue;
+    if (p->nodes[i].awaited || (p->profile && !step->empty))
+      good = event_need(p, &step->event, p->profile, &out);
+    if (good && p->profile && step->parts > 1)
+      good = event_need(p, &step->first, true, &out);
+  }
+  if (!good) lze_plan_refused(L, p, &out);
+}
+
+/* --- recording ------------------------------------------------------------ */
+
+typedef struct Recorder {
+  lze_Plan *p;
+  int table;                    /* the plan's, on the stack */
+  uint32_t segment, lane, parity, used;
+  uint32_t number;              /* of the list among those of the lane */
+  lze_Tape *tape;               /* the list being recorded */
+  ze_event_handle_t *waits;     /* room for those of any step */
+  uint32_t *steps;              /* of the lane */
+  uint32_t step_count;
+} Recorder;
+
+static void record_check(lua_State *L, const Recorder *r, bool good,
+                         const lze_Outcome *out) {
+  if (!good) lze_plan_refused(L, r->p, out);
+}
+
+/* Make room for one more tape. */
+static void tapes_grow(lua_State *L, lze_Plan *p) {
+  if (p->tape_count < p->tape_capacity) return;
+  uint32_t wanted = p->tape_capacity == 0 ? 8 : 2 * p->tape_capacity;
+  void *tapes = realloc(p->tapes, wanted * sizeof(lze_Tape *));
+  if (tapes == NULL) luaL_error(L, "not enough memory");
+  p->tapes = tapes;
+  p->tape_capacity = wanted;
+}
+
+/* Take the list of before if it has these contents. */
+static bool tape_keep(lua_State *L, const Recorder *r, uint64_t contents) {
+  lze_Plan *p = r->p;
+  for (uint32_t i = 0; i < p->old_count; i++) {
+    lze_Tape *t = p->old_tapes[i];
+    if (t == NULL || t->segment != r->segment || t->lane != r->lane ||
+        t->parity != r->parity || t->number != r->number ||
+        t->contents != contents)
+      continue;
+    tapes_grow(L, p);
+    p->tapes[p->tape_count++] = t;
+    p->old_tapes[i] = NULL;
+    return true;
+  }
+  return false;
+}
+
+/* Begin a list of the lane. */
+static void tape_begin(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  tapes_grow(L, p);
+  lze_Tape *t = lze_object_new(&tape_class, sizeof *t, p->o.context);
+  if (t == NULL) luaL_error(L, "not enough memory");
+  p->tapes[p->tape_count++] = t;
+  t->segment = r->segment;
+  t->lane = r->lane;
+  t->parity = r->parity;
+  t->number = r->number;
+  const lze_Engine *e = &p->engines[p->schedule.lane_engine[r->lane]];
+  ze_command_list_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
+                                 .commandQueueGroupOrdinal = e->ordinal};
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeCommandListCreate, p->o.context->handle,
+              e->device->handle, &desc, &t->handle)) {
+    t->handle = NULL;
+    lze_plan_refused(L, p, &out);
+  }
+  r->tape = t;
+}
+
+static void record_barrier(lua_State *L, const Recorder *r,
+                           const lze_EventSlot *signal,
+                           const lze_EventSlot *wait) {
+  lze_Outcome out;
+  ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
+  record_check(L, r,
+               ZE_TRY(&out, zeCommandListAppendBarrier, r->tape->handle,
+                      signal != NULL ? signal->handle : NULL, wait != NULL,
+                      wait != NULL ? &handle : NULL),
+               &out);
+}
+
+static void record_reset(lua_State *L, const Recorder *r,
+                         const lze_EventSlot *slot) {
+  lze_Outcome out;
+  if (slot == NULL) return;
+  record_check(L, r,
+               ZE_TRY(&out, zeCommandListAppendEventReset, r->tape->handle,
+                      slot->handle),
+               &out);
+}
+
+/* The list is complete: from now on it can be kept. */
+static void tape_end(lua_State *L, Recorder *r, uint64_t contents) {
+  lze_Outcome out;
+  record_check(L, r, ZE_TRY(&out, zeCommandListClose, r->tape->handle), &out);
+  r->tape->contents = contents;
+  r->p->recorded++;
+}
+
+/* The start of a lane.  An event that one lane waits for is reset by that lane,
+   at once, so that a lane that runs ahead never sees one of the run before; the
+   others are reset by lane 0 before it lets any other go. */
+static void record_head(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  const lze_EventSlot *go = r->lane > 0 ? p->starts[r->lane] : p->go;
+  if (r->lane > 0 || !p->direct) {
+    record_barrier(L, r, NULL, go);
+    record_reset(L, r, go);
+  }
+  if (r->lane > 0) return;
+  bool events = false;
+  for (uint32_t i = 0; i < p->count; i++) {
+    if (p->nodes[i].segment != r->segment) continue;
+    record_reset(L, r, p->steps[i].event);
+    record_reset(L, r, p->steps[i].first);
+    events = events || p->steps[i].event != NULL;
+  }
+  if (events) record_barrier(L, r, NULL, NULL);
+  for (uint32_t i = 1; i < p->schedule.lane_count; i++)
+    if (r->used >> i & 1) record_barrier(L, r, p->starts[i], NULL);
+}
+
+/* The end of a lane: the others' are awaited by lane 0. */
+static void record_tail(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  for (uint32_t i = 1; r->lane == 0 && i < p->schedule.lane_count; i++) {
+    if (!(r->used >> i & 1)) continue;
+    record_barrier(L, r, NULL, p->ends[i]);
+    record_reset(L, r, p->ends[i]);
+  }
+  if (r->lane > 0 || !p->direct)
+    record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
+}
+
+static void use_nothing(void *data, int argument, const lze_Access *access) {
+  (void)data;
+  (void)argument;
+  (void)access;
+}
+
+/* The events of other lanes that step i waits for; returns how many. */
+static uint32_t step_waits(const Recorder *r, uint32_t i) {
+  const lze_Plan *p = r->p;
+  const lze_Node *node = &p->nodes[i];
+  uint32_t waits = 0;
+  for (uint32_t d = 0; d < node->deps.count; d++) {
+    uint32_t j = node->deps.items[d];
+    if (!p->nodes[j].host && p->nodes[j].segment == node->segment &&
+        p->nodes[j].lane != node->lane)
+      r->waits[waits++] = p->steps[j].event->handle;
+  }
+  return waits;
+}
+
+/* A hash of all that the list of `count` steps depends on, which may be the
+   first of its lane, and the last. */
+static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
+                              uint32_t count, bool first, bool last) {
+  const lze_Plan *p = r->p;
+  uint64_t h = lze_hash(0, &p->placement, sizeof p->placement);
+  h = lze_hash(h, &r->used, sizeof r->used);
+  h = lze_hash(h, &first, sizeof first);
+  h = lze_hash(h, &last, sizeof last);
+  for (uint32_t i = 0; first && r->lane == 0 && i < p->count; i++)
+    if (p->nodes[i].segment == r->segment)
+      h = lze_hash(h, &p->steps[i].event, sizeof p->steps[i].event);
+  for (uint32_t k = 0; k < count; k++) {
+    uint32_t i = steps[k];
+    const lze_Step *s = &p->steps[i];
+    uint32_t waits = step_waits(r, i);
+    h = lze_hash(h, &i, sizeof i);
+    h = lze_hash(h, &s->version, sizeof s->version);
+    h = lze_hash(h, &p->nodes[i].barrier, sizeof p->nodes[i].barrier);
+    h = lze_hash(h, &s->event, sizeof s->event);
+    h = lze_hash(h, &waits, sizeof waits);
+    h = lze_hash(h, r->waits, waits * sizeof *r->waits);
+  }
+  return h;
+}
+
+/* What a step that is checked is appended with, and what came of that. */
+typedef struct Append {
+  const Recorder *r;
+  const lze_Step *step;
+  ze_command_list_handle_t list;
+  ze_event_handle_t signal;
+  uint32_t waits;
+  bool good;
+  lze_Outcome out;
+} Append;
+
+static void step_append(lze_Checked *check) {
+  Append *a = check->data;
+  ze_event_handle_t *waits = a->r->waits;
+  if (check->kind == LZE_STEP_TASK) {
+    a->good = lze_task_append(
+        check->kernel, check->choice, a->list, a->signal,
+        a->step->first != NULL ? a->step->first->handle : NULL, a->waits,
+        waits, &a->out);
+  } else if (check->kind == LZE_STEP_COPY) {
+    const lze_Copy *c = &check->copy;
+    a->good = ZE_TRY(&a->out, zeCommandListAppendMemoryCopy, a->list,
+                     c->to->pointer + c->to_offset,
+                     c->from->pointer + c->from_offset, c->bytes, a->signal,
+                     a->waits, waits);
+  } else {
+    const lze_Fill *f = &check->fill;
+    a->good = ZE_TRY(&a->out, zeCommandListAppendMemoryFill, a->list,
+                     f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
+                     f->bytes, a->signal, a->waits, waits);
+  }
+}
+
+/* Append a step, whose values are checked once more: what they are has been
+   told to no kernel yet. */
+static void record_step(lua_State *L, Recorder *r, uint32_t i) {
+  lze_Plan *p = r->p;
+  const lze_Node *node = &p->nodes[i];
+  lze_Step *step = &p->steps[i];
+  uint32_t waits = step_waits(r, i);
+  if (node->barrier) record_barrier(L, r, NULL, NULL);
+  ze_event_handle_t signal = step->event != NULL ? step->event->handle : NULL;
+  ze_command_list_handle_t list = r->tape->handle;
+  lze_Outcome out;
+  bool good = true;
+  int top = lua_gettop(L);
+  if (step->empty) {
+    if (waits > 0 || signal != NULL)
+      good = ZE_TRY(&out, zeCommandListAppendBarrier, list, signal, waits,
+                    r->waits);
+    record_check(L, r, good, &out);
+    return;
+  }
+  lze_getoption(L, r->table, "steps");
+  lua_rawgeti(L, -1, (lua_Integer)i + 1);
+  lze_getoption(L, top + 2, "n");
+  int count = (int)lua_tointeger(L, -1);
+  lze_getoption(L, r->table, "real");
+  lua_rawgeti(L, -1, (lua_Integer)r->parity + 1);
+  int map = lua_gettop(L);
+  lze_push_values(L, top + 2, count, map, p->o.context, p->device);
+  if (step->kind == LZE_STEP_TASK)
+    lze_plan_kernel(L, map + 1, step->device);
+  Append append = {.r = r, .step = step, .list = list, .signal = signal,
+                   .waits = waits};
+  lze_Checked check = {.kind = step->kind, .name = step->name,
+                       .use = use_nothing, .data = &append,
+                       .then = step_append};
+  if (lze_step_check(L, map + 1, count, &check) != LUA_OK) {
+    if (lua_type(L, -1) == LUA_TSTRING)
+      luaL_error(L, "task %s: %s", step->name, lua_tostring(L, -1));
+    lua_error(L);
+  }
+  record_check(L, r, append.good, &append.out);
+  lua_settop(L, top);
+}
+
+static void record_lane(lua_State *L, Recorder *r) {
+  lze_Plan *p = r->p;
+  r->step_count = 0;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *n = &p->nodes[i];
+    if (!n->host && n->segment == r->segment && n->lane == r->lane)
+      r->steps[r->step_count++] = i;
+  }
+  uint32_t at = 0;
+  for (r->number = 0; r->number == 0 || at < r->step_count; r->number++) {
+    uint32_t count = r->step_count - at;
+    if (count > TAPE_STEPS) count = TAPE_STEPS;
+    bool first = at == 0, last = at + count == r->step_count;
+    uint64_t contents = list_contents(r, r->steps + at, count, first, last);
+    if (!tape_keep(L, r, contents)) {
+      tape_begin(L, r);
+      if (first) record_head(L, r);
+      else record_barrier(L, r, NULL, NULL);
+      for (uint32_t k = 0; k < count; k++) record_step(L, r, r->steps[at + k]);
+      if (last) record_tail(L, r);
+      tape_end(L, r, contents);
+    }
+    at += count;
+  }
+}
+
+void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
+  int top = lua_gettop(L);
+  /* A run in flight keeps the lists that are not kept here. */
+  tapes_drop(p->old_tapes, &p->old_count);
+  lze_Tape **tapes = p->tapes;
+  uint32_t count = p->tape_count, capacity = p->tape_capacity;
+  p->tapes = p->old_tapes;
+  p->tape_count = 0;
+  p->tape_capacity = p->old_capacity;
+  p->old_tapes = tapes;
+  p->old_count = count;
+  p->old_capacity = capacity;
+  p->recorded = 0;
+  plan_outfit(L, p);
+  Recorder r = {.p = p, .table = lua_absindex(L, table)};
+  r.waits = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.waits, 0);
+  r.steps = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.steps, 0);
+  for (r.parity = 0; r.parity < p->parities; r.parity++)
+    for (r.segment = 0; r.segment < p->schedule.segment_count; r.segment++) {
+      r.used = lanes_used(p, r.segment);
+      for (r.lane = p->schedule.lane_count; r.lane-- > 0;)
+        if (r.used >> r.lane & 1) record_lane(L, &r);
+    }
+  lua_settop(L, top);
+  lze_Score *score = score_new(p);
+  if (score == NULL) luaL_error(L, "not enough memory");
+  lze_score_disown(p->score);
+  p->score = score;
+  tapes_drop(p->old_tapes, &p->old_count);
+  lze_unreserve(p->reserve); /* it may have to hold more now */
+  p->reserve = NULL;
+  p->checked = 0;
+  p->stale = false;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* Lane 0 is last, here or, where it goes into a list, after this: it lets the
+   others go, of which *given has those that are with the device. */
+static bool submit_segment(lze_Plan *p, const lze_Score *s, uint32_t parity,
+                           uint32_t segment, uint32_t *given,
+                           lze_Outcome *out) {
+  for (uint32_t lane = s->lane_count; lane-- > (p->direct ? 1 : 0);) {
+    const struct lze_Chain *chain = score_chain(s, parity, segment, lane);
+    if (chain->count == 0) continue;
+    if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane],
+                chain->count, s->lists + chain->first, NULL)) {
+      p->broken = true;
+      return false;
+    }
+    *given |= 1u << lane;
+  }
+  return true;
+}
+
+/* Append a barrier to the plan's queue, at the second attempt if need be:
+   without it nothing tells when a run is over. */
+static bool insist(const lze_Plan *p, ze_event_handle_t signal,
+                   const lze_EventSlot *wait, lze_Outcome *out) {
+  ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
+  bool good = false;
+  for (int i = 0; i < 2 && !good; i++)
+    good = ZE_TRY(out, zeCommandListAppendBarrier, p->queue->list, signal,
+                  wait != NULL, wait != NULL ? &handle : NULL);
+  return good;
+}
+
+/* Lane 0 was refused: let the others run to their ends in whatever order, for
+   the run has failed, and wait for them.  Each segment resets what it waits
+   for, so that the events of others do no harm. */
+static bool release_lanes(const lze_Plan *p, const lze_Score *s,
+                          uint32_t given, lze_Outcome *out) {
+  bool good = true;
+  for (uint32_t i = 0; i < s->lane_count && good; i++)
+    if (given >> i & 1) good = insist(p, p->starts[i]->handle, NULL, out);
+  for (uint32_t i = 0; i < p->count && good && given != 0; i++)
+    if (p->steps[i].event != NULL)
+      good = insist(p, p->steps[i].event->handle, NULL, out);
+  for (uint32_t i = 0; i < s->lane_count && good; i++)
+    if (given >> i & 1) good = insist(p, NULL, p->ends[i], out);
+  return good;
+}
+
+bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
+  return ZE_TRY(out, zeCommandListAppendBarrier, p->queue->list,
+                lze_command_event(c), 0, NULL);
+}
+
+/* The segment in the list of the plan's queue itself: that of lane 0 behind
+   what is there and the gate's waits. */
+static bool give_direct(lze_Plan *p, const lze_Score *s, const lze_Gate *gate,
+                        uint32_t segment, uint32_t parity, bool last,
+                        uint32_t count, uint32_t *given, lze_Outcome *out) {
+  const struct lze_Chain *chain = score_chain(s, parity, segment, 0);
+  if (!submit_segment(p, s, parity, segment, given, out)) return false;
+  if (lze_outcome(out, "zeCommandListImmediateAppendCommandListsExp",
+                  lze_append_lists(p->device->driver, p->queue->list,
+                                   chain->count, s->lists + chain->first,
+                                   last ? gate->end : p->done->handle, count,
+                                   count > 0 ? gate->waits : NULL)))
+    return true;
+  p->broken = true;
+  return false;
+}
+
+bool lze_plan_give(lze_Plan *p, const lze_Score *s, const lze_Gate *gate,
+                   uint32_t segment, uint32_t parity, bool last,
+                   lze_Outcome *out) {
+  lze_Queue *q = p->queue;
+  uint32_t count = gate->wait_count, given = 0;
+  bool good = true;
+  if (!q->native_order && count > 0) { /* what is below must not overtake */
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, count,
+                  gate->waits);
+    count = 0;
+  }
+  /* Whoever waits for `done` must not see that of before: the queue, or the
+     host where it goes on after this segment, and has seen that one. */
+  if (good && !last)
+    good = ZE_TRY(out, zeEventHostReset, p->done->handle);
+  else if (good && !p->direct)
+    good = ZE_TRY(out, zeCommandListAppendEventReset, q->list,
+                  p->done->handle);
+  if (good && gate->first != NULL && segment == 0) {
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, gate->first,
+                  count, gate->waits);
+    count = 0;
+  }
+  if (good && p->direct)
+    good = give_direct(p, s, gate, segment, parity, last, count, &given,
+                       out);
+  else
+    good = good &&
+           ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
+                  count, count > 0 ? gate->waits : NULL) &&
+           submit_segment(p, s, parity, segment, &given, out);
+  if (good && (!last || p->direct)) return true;
+  lze_Outcome end;
+  if (!p->lost &&
+      !((good || release_lanes(p, s, given, &end)) &&
+        insist(p, gate->end, good ? p->done : NULL, &end))) {
+    if (good) *out = end;
+    p->broken = p->lost = true;
+  }
+  return good && !p->lost;
+}

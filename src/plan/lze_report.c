@@ -1,0 +1,571 @@
+/*
+ * lze_report.c - what a plan is, and what its last run took.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_error.h"
+#include "device/lze_loader.h"
+#include "plan/lze_graph.h"
+#include "plan/lze_plan.h"
+#include "plan/lze_schedule.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPORT_TNAME "lze.report"
+
+/* --- measuring ------------------------------------------------------------ */
+
+/* What a run as a whole came to. */
+typedef struct Totals {
+  bool measured;
+  uint64_t total_ns;            /* from the first start to the last end */
+  uint64_t busy_ns;             /* of all steps together */
+  uint64_t critical_ns;         /* of the longest chain */
+  uint32_t critical_end;        /* its last step */
+  uint64_t origin;              /* the first start */
+} Totals;
+
+/* The last run is over: read what its steps took. */
+static bool steps_measure(lze_Plan *p) {
+  const lze_DeviceInfo *known = NULL;
+  lze_Clock clock = {0, 0};
+  for (uint32_t i = 0; i < p->count; i++) {
+    lze_Step *s = &p->steps[i];
+    s->start_ns = s->ns = s->wait_ns = 0;
+    s->critical = false;
+    if (s->event == NULL || s->empty) continue;
+    const lze_DeviceInfo *d = p->engines[p->nodes[i].engine].device;
+    if (known != d && !lze_clock_read(d, &clock)) return false;
+    known = d;
+    if (!lze_event_times(d, &clock, s->first != NULL ? s->first : s->event,
+                         s->event, &s->start_ns, &s->ns))
+      return false;
+  }
+  return true;
+}
+
+/* The longest chain of steps that wait for each other, by what they took. */
+static void critical_find(lze_Plan *p, uint64_t *longest, uint32_t *before,
+                          Totals *t) {
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Node *n = &p->nodes[i];
+    longest[i] = 0;
+    before[i] = UINT32_MAX;
+    for (uint32_t d = 0; d < n->deps.count; d++) {
+      uint32_t j = n->deps.items[d];
+      if (before[i] != UINT32_MAX && longest[j] <= longest[i]) continue;
+      longest[i] = longest[j];
+      before[i] = j;
+    }
+    longest[i] += p->steps[i].ns;
+    if (i == 0 || longest[i] > t->critical_ns) {
+      t->critical_ns = longest[i];
+      t->critical_end = i;
+    }
+  }
+  for (uint32_t i = t->critical_end; i < p->count; i = before[i])
+    p->steps[i].critical = true;
+}
+
+/* Measure the last run of a plan with profile = true, after a wait. */
+static Totals plan_measure(lua_State *L, lze_Plan *p) {
+  Totals t = {0};
+  if (!p->profile || p->last == NULL || p->count == 0) return t;
+  lze_command_wait(L, p->last, UINT64_MAX);
+  p = lze_check_plan(L);
+  uint64_t *longest =
+      lua_newuserdatauv(L, p->count * (sizeof *longest + sizeof(uint32_t)), 0);
+  p = lze_check_plan(L);
+  t.measured = p->last->status == LZE_DONE && steps_measure(p);
+  if (t.measured) {
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+      lze_Step *s = &p->steps[i];
+      if (s->start_ns == 0) continue;
+      if (t.origin == 0 || s->start_ns < t.origin) t.origin = s->start_ns;
+      if (s->start_ns + s->ns > end) end = s->start_ns + s->ns;
+      t.busy_ns += s->ns;
+      uint64_t ready = 0;
+      const lze_Numbers *deps = &p->nodes[i].deps;
+      for (uint32_t d = 0; d < deps->count; d++) {
+        const lze_Step *dep = &p->steps[deps->items[d]];
+        if (dep->start_ns + dep->ns > ready) ready = dep->start_ns + dep->ns;
+      }
+      s->wait_ns = ready != 0 && s->start_ns > ready ? s->start_ns - ready : 0;
+    }
+    t.total_ns = end - t.origin;
+    critical_find(p, longest, (uint32_t *)(longest + p->count), &t);
+  }
+  lua_pop(L, 1);
+  return t;
+}
+
+enum { PROMISE_NS = 5 }; /* where a promise of the plan's table has it */
+
+void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
+                      uint64_t since) {
+  if (!p->profile) return;
+  lua_pushinteger(L, (lua_Integer)(lze_now_ns() - since));
+  lua_rawseti(L, promise, PROMISE_NS);
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+static void set_integer(lua_State *L, const char *key, uint64_t value) {
+  lua_pushinteger(L, (lua_Integer)value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_string(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void push_step(lua_State *L, const lze_Plan *p, const Totals *t,
+                      uint32_t i) {
+  const lze_Step *s = &p->steps[i];
+  const lze_Node *n = &p->nodes[i];
+  lua_createtable(L, 0, 12);
+  set_string(L, "name", s->name);
+  set_string(L, "kind", lze_step_names[s->kind]);
+  set_integer(L, "bytes", s->bytes);
+  if (!n->host) {
+    set_integer(L, "lane", n->lane + 1);
+    set_string(L, "device", p->engines[n->engine].device->props.name);
+  }
+  set_integer(L, "segment", n->segment + 1);
+  if (s->why != NULL) {
+    lua_createtable(L, 3, 0);
+    for (int d = 0; d < 3; d++) {
+      lua_pushinteger(L, s->group[d]);
+      lua_rawseti(L, -2, d + 1);
+    }
+    lua_setfield(L, -2, "group");
+    set_integer(L, "parts", s->parts);
+    set_string(L, "why", s->why);
+  }
+  lua_createtable(L, (int)n->deps.count, 0);
+  for (uint32_t d = 0; d < n->deps.count; d++) {
+    lua_pushstring(L, p->steps[n->deps.items[d]].name);
+    lua_rawseti(L, -2, (lua_Integer)d + 1);
+  }
+  lua_setfield(L, -2, "after");
+  if (!t->measured || s->start_ns == 0) return;
+  set_integer(L, "ns", s->ns);
+  set_integer(L, "start_ns", s->start_ns - t->origin);
+  set_integer(L, "wait_ns", s->wait_ns);
+  lua_pushboolean(L, s->critical);
+  lua_setfield(L, -2, "critical");
+}
+
+/* What becomes of the inputs or outputs that are no steps. The plan's table is
+   at 2; what is pushed is appended to the table on the top of the stack. */
+static void add_promises(lua_State *L, const char *key) {
+  bool input = strcmp(key, "inputs") == 0;
+  int list = lua_gettop(L);
+  lze_getoption(L, 2, key);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, list + 1, i);
+    for (int v = 1; v <= 3; v++) lua_rawgeti(L, list + 2, v);
+    const lze_Buffer *b = lze_test_buffer(L, list + 3);
+    bool in_place = lua_isnil(L, list + 5);
+    lua_createtable(L, 0, 6);
+    lua_rawgeti(L, list + 2, 4);
+    lua_setfield(L, -2, "name");
+    set_string(L, "direction", input ? "input" : "output");
+    set_string(L, "when", lua_tostring(L, list + 4));
+    set_string(L, "how", in_place ? "in place"
+                         : input  ? "copied before the run"
+                                  : "copied after the run");
+    set_integer(L, "bytes",
+                in_place ? 0 : (uint64_t)b->count * b->type->bytes);
+    lua_rawgeti(L, list + 2, PROMISE_NS);
+    lua_setfield(L, -2, "ns");
+    lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+    lua_settop(L, list + 1);
+  }
+  lua_settop(L, list);
+}
+
+/* Push the report of the plan at 1. */
+static void report_push(lua_State *L) {
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lze_Plan *p = lze_check_plan(L);
+  Totals t = plan_measure(L, p);
+  p = lze_check_plan(L);
+  lua_createtable(L, 0, 16);
+  luaL_setmetatable(L, REPORT_TNAME);
+  set_string(L, "name", p->name);
+  set_string(L, "device", p->device->props.name);
+  set_integer(L, "runs", p->runs);
+  lua_createtable(L, (int)p->count, 0);
+  lua_Integer tasks = 0;
+  for (uint32_t i = 0; i < p->count; i++) {
+    if (p->steps[i].redundant) continue;
+    push_step(L, p, &t, i);
+    lua_rawseti(L, -2, ++tasks);
+  }
+  lua_setfield(L, -2, "tasks");
+  lua_newtable(L);
+  add_promises(L, "inputs");
+  add_promises(L, "outputs");
+  lua_setfield(L, -2, "transfers");
+  uint32_t lanes = 0;
+  for (uint32_t i = 0; i < p->count; i++)
+    if (!p->nodes[i].host) lanes |= 1u << p->nodes[i].lane;
+  set_integer(L, "lanes", (uint64_t)__builtin_popcount(lanes));
+  set_integer(L, "segments", p->schedule.segment_count);
+  set_integer(L, "lists", p->tape_count);
+  set_integer(L, "recorded", p->recorded);
+  uint64_t captured = 0, transient = 0;
+  for (uint32_t i = 0; i < p->storage_count; i++)
+    captured += p->storages[i]->bytes;
+  for (uint32_t i = 0; i < LZE_MAX_PLACES; i++)
+    if (p->arenas[i] != NULL) transient += p->arenas[i]->bytes;
+  set_integer(L, "captured_bytes", captured - transient);
+  set_integer(L, "transient_bytes", transient);
+  set_integer(L, "unshared_bytes", p->transient_bytes);
+  if (!t.measured) return;
+  set_integer(L, "total_ns", t.total_ns);
+  set_integer(L, "busy_ns", t.busy_ns);
+  set_integer(L, "critical_ns", t.critical_ns);
+  lua_pushnumber(L, t.total_ns > 0 ? (lua_Number)t.busy_ns /
+                                         (lua_Number)t.total_ns : 0);
+  lua_setfield(L, -2, "overlap");
+  lua_newtable(L);
+  for (uint32_t i = 0; i < p->count; i++) {
+    if (!p->steps[i].critical) continue;
+    lua_pushstring(L, p->steps[i].name);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
+  lua_setfield(L, -2, "critical_path");
+}
+
+/* plan:report() -> table: what the plan is and, with profile = true, what its
+   last run took, which is waited for; tostring makes a table of it. */
+int lze_plan_report(lua_State *L) {
+  report_push(L);
+  return 1;
+}
+
+/* --- for a person --------------------------------------------------------- */
+
+/* Field `key` of the table at t as text, or `otherwise`; an integer of
+   nanoseconds as microseconds with `us`. [-0, +1] */
+static const char *text_field(lua_State *L, int t, const char *key, bool us,
+                              const char *otherwise) {
+  t = lua_absindex(L, t);
+  lze_getoption(L, t, key);
+  if (lua_isnil(L, -1)) {
+    lua_pushstring(L, otherwise);
+  } else if (us && lua_isinteger(L, -1)) {
+    char text[32];
+    snprintf(text, sizeof text, "%.1f", (double)lua_tointeger(L, -1) / 1e3);
+    lua_pushstring(L, text);
+  } else {
+    luaL_tolstring(L, -1, NULL);
+  }
+  lua_remove(L, -2);
+  return lua_tostring(L, -1);
+}
+
+/* "64x1x1", or "". [-0, +1] */
+static const char *text_group(lua_State *L, int t) {
+  if (lze_getoption(L, t, "group") != LUA_TTABLE) {
+    lua_pop(L, 1);
+    return lua_pushliteral(L, "");
+  }
+  int g = lua_gettop(L);
+  for (int d = 1; d <= 3; d++) lua_rawgeti(L, g, d);
+  lua_pushfstring(L, "%Ix%Ix%I", (LUAI_UACINT)lua_tointeger(L, g + 1),
+                  (LUAI_UACINT)lua_tointeger(L, g + 2),
+                  (LUAI_UACINT)lua_tointeger(L, g + 3));
+  lua_replace(L, g);
+  lua_settop(L, g);
+  return lua_tostring(L, g);
+}
+
+static int report_tostring(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  luaL_Buffer b;
+  char line[512];
+  lze_getoption(L, 1, "tasks");
+  lua_Integer n = lua_istable(L, 2) ? (lua_Integer)lua_rawlen(L, 2) : 0;
+  lua_newtable(L); /* of lines, as a buffer cannot lie under other values */
+  lua_Integer lines = 0;
+  const char *runs = text_field(L, 1, "runs", false, "?");
+  snprintf(line, sizeof line, "%.100s on %.100s, %.20s run%s",
+           text_field(L, 1, "name", false, "?"),
+           text_field(L, 1, "device", false, "?"), runs,
+           strcmp(runs, "1") == 0 ? "" : "s");
+  lua_settop(L, 3);
+  lua_pushstring(L, line);
+  lua_rawseti(L, 3, ++lines);
+  snprintf(line, sizeof line, "%-28s %-5s %4s %10s %10s %10s  %-12s %s",
+           "task", "kind", "lane", "start us", "us", "bytes", "group", "why");
+  lua_pushstring(L, line);
+  lua_rawseti(L, 3, ++lines);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 2, i);
+    if (lua_istable(L, 4)) {
+      lze_getoption(L, 4, "critical");
+      const char *mark = lua_toboolean(L, -1) ? "*" : "";
+      snprintf(line, sizeof line,
+               "%-28.60s %-5.10s %4.10s %10.20s %9.20s%1s %10.20s  %-12.40s "
+               "%.200s",
+               text_field(L, 4, "name", false, "?"),
+               text_field(L, 4, "kind", false, ""),
+               text_field(L, 4, "lane", false, "-"),
+               text_field(L, 4, "start_ns", true, "-"),
+               text_field(L, 4, "ns", true, "-"), mark,
+               text_field(L, 4, "bytes", false, "-"), text_group(L, 4),
+               text_field(L, 4, "why", false, ""));
+      lua_settop(L, 3);
+      lua_pushstring(L, line);
+      lua_rawseti(L, 3, ++lines);
+    }
+    lua_settop(L, 3);
+  }
+  lua_settop(L, 3);
+  lze_getoption(L, 1, "transfers");
+  n = lua_istable(L, 4) ? (lua_Integer)lua_rawlen(L, 4) : 0;
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 4, i);
+    if (lua_istable(L, 5)) {
+      const char *us = text_field(L, 5, "ns", true, "");
+      snprintf(line, sizeof line, "%.60s, %.10s: %.40s, %.20s bytes%s%.20s%s",
+               text_field(L, 5, "name", false, "?"),
+               text_field(L, 5, "when", false, "?"),
+               text_field(L, 5, "how", false, "?"),
+               text_field(L, 5, "bytes", false, "?"),
+               *us != '\0' ? ", " : "", us, *us != '\0' ? " us" : "");
+      lua_pushstring(L, line);
+      lua_rawseti(L, 3, ++lines);
+    }
+    lua_settop(L, 4);
+  }
+  lua_settop(L, 3);
+  if (lze_getoption(L, 1, "total_ns") != LUA_TNIL) {
+    lze_getoption(L, 1, "overlap");
+    snprintf(line, sizeof line,
+             "%.20s us in all, %.20s us the longest chain (*), %.20s us of "
+             "work, overlap %.2f",
+             text_field(L, 1, "total_ns", true, "-"),
+             text_field(L, 1, "critical_ns", true, "-"),
+             text_field(L, 1, "busy_ns", true, "-"), lua_tonumber(L, 5));
+    lua_settop(L, 3);
+    lua_pushstring(L, line);
+    lua_rawseti(L, 3, ++lines);
+  }
+  lua_settop(L, 3);
+  snprintf(line, sizeof line,
+           "memory: %.20s bytes of buffers, %.20s of transient ones that "
+           "would be %.20s unshared",
+           text_field(L, 1, "captured_bytes", false, "?"),
+           text_field(L, 1, "transient_bytes", false, "?"),
+           text_field(L, 1, "unshared_bytes", false, "?"));
+  lua_settop(L, 3);
+  lua_pushstring(L, line);
+  lua_rawseti(L, 3, ++lines);
+  luaL_buffinit(L, &b);
+  for (lua_Integer i = 1; i <= lines; i++) {
+    if (i > 1) luaL_addchar(&b, '\n');
+    lua_rawgeti(L, 3, i);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* --- for programs --------------------------------------------------------- */
+
+/* Add a string as JSON, or as Graphviz has them, which is the same here. */
+static void add_quoted(luaL_Buffer *b, const char *s, size_t length) {
+  luaL_addchar(b, '"');
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)s[i];
+    char escaped[8];
+    if (c == '"' || c == '\\') {
+      luaL_addchar(b, '\\');
+      luaL_addchar(b, (char)c);
+    } else if (c < ' ') {
+      snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      luaL_addstring(b, escaped);
+    } else {
+      luaL_addchar(b, (char)c);
+    }
+  }
+  luaL_addchar(b, '"');
+}
+
+static void push_quoted(lua_State *L, const char *s) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  add_quoted(&b, s, strlen(s));
+  luaL_pushresult(&b);
+}
+
+/* [-0, +1] the value at `index` as JSON: what reports consist of. */
+static void push_json(lua_State *L, int index) {
+  luaL_checkstack(L, 8, NULL);
+  index = lua_absindex(L, index);
+  switch (lua_type(L, index)) {
+    case LUA_TBOOLEAN:
+      lua_pushstring(L, lua_toboolean(L, index) ? "true" : "false");
+      return;
+    case LUA_TNUMBER:
+      lua_pushvalue(L, index);
+      lua_tostring(L, -1);
+      return;
+    case LUA_TSTRING: push_quoted(L, lua_tostring(L, index)); return;
+    default: break;
+  }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  lua_pushnil(L);
+  bool array = n > 0 || !lua_next(L, index);
+  if (!array) lua_pop(L, 2);
+  else if (n > 0) lua_pop(L, 1);
+  lua_pushstring(L, array ? "[" : "{");
+  int text = lua_gettop(L);
+  if (array) {
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_pushstring(L, i > 1 ? "," : "");
+      lua_rawgeti(L, index, i);
+      push_json(L, -1);
+      lua_remove(L, -2);
+      lua_concat(L, 3);
+    }
+  } else {
+    bool more = false;
+    for (lua_pushnil(L); lua_next(L, index);) {
+      int key = text + 1, value = text + 2;
+      lua_pushvalue(L, text);
+      lua_pushstring(L, more ? "," : "");
+      push_quoted(L, lua_tostring(L, key));
+      lua_pushliteral(L, ":");
+      push_json(L, value);
+      lua_concat(L, 5);
+      lua_replace(L, text);
+      lua_settop(L, key);
+      more = true;
+    }
+  }
+  lua_pushstring(L, array ? "]" : "}");
+  lua_concat(L, 2);
+}
+
+/* plan:json() -> the report as JSON */
+int lze_plan_json(lua_State *L) {
+  report_push(L);
+  push_json(L, -1);
+  return 1;
+}
+
+/* plan:trace() -> the last run for Perfetto or chrome://tracing, as JSON; the
+   plan was compiled with profile = true. */
+int lze_plan_trace(lua_State *L) {
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lze_Plan *p = lze_check_plan(L);
+  if (!p->profile)
+    return luaL_error(L, "%s: a trace needs profile = true when it is "
+                         "compiled", p->name);
+  if (p->last == NULL)
+    return luaL_error(L, "%s: a trace needs a run", p->name);
+  Totals t = plan_measure(L, p);
+  p = lze_check_plan(L);
+  if (!t.measured)
+    return luaL_error(L, "%s: the last run could not be measured", p->name);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  char text[256];
+  luaL_addstring(&b, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+                     "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","
+                     "\"args\":{\"name\":");
+  add_quoted(&b, p->name, strlen(p->name));
+  luaL_addstring(&b, "}}");
+  for (uint32_t lane = 0; lane < p->schedule.lane_count; lane++) {
+    if (p->queues[lane] == NULL) continue;
+    snprintf(text, sizeof text,
+             ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\","
+             "\"args\":{\"name\":\"lane %u\"}}", lane + 1, lane + 1);
+    luaL_addstring(&b, text);
+  }
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Step *s = &p->steps[i];
+    if (s->start_ns == 0) continue;
+    luaL_addstring(&b, ",\n{\"ph\":\"X\",\"pid\":1,\"name\":");
+    add_quoted(&b, s->name, strlen(s->name));
+    uint64_t start = s->start_ns - t.origin;
+    snprintf(text, sizeof text,
+             ",\"cat\":\"%s\",\"tid\":%u,\"ts\":%llu.%03u,\"dur\":%llu.%03u,"
+             "\"args\":{\"bytes\":%llu,\"group\":\"%ux%ux%u\"}}",
+             lze_step_names[s->kind], p->nodes[i].lane + 1,
+             (unsigned long long)start / 1000, (unsigned)(start % 1000),
+             (unsigned long long)s->ns / 1000, (unsigned)(s->ns % 1000),
+             (unsigned long long)s->bytes, s->group[0], s->group[1],
+             s->group[2]);
+    luaL_addstring(&b, text);
+  }
+  luaL_addstring(&b, "\n]}\n");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* plan:dot() -> the graph for Graphviz, what waits for what; with profile =
+   true and after a run also what each took, the longest chain in bold. */
+int lze_plan_dot(lua_State *L) {
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lze_Plan *p = lze_check_plan(L);
+  Totals t = plan_measure(L, p);
+  p = lze_check_plan(L);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  char text[128];
+  luaL_addstring(&b, "digraph ");
+  add_quoted(&b, p->name, strlen(p->name));
+  luaL_addstring(&b, " {\n");
+  for (uint32_t i = 0; i < p->count; i++) {
+    const lze_Step *s = &p->steps[i];
+    const lze_Numbers *deps = &p->nodes[i].deps;
+    if (s->redundant) continue;
+    luaL_addstring(&b, "  ");
+    add_quoted(&b, s->name, strlen(s->name));
+    luaL_addstring(&b, s->kind == LZE_STEP_TASK ? " [shape=box"
+                                                : " [shape=ellipse");
+    if (t.measured && s->start_ns != 0) {
+      snprintf(text, sizeof text, ",xlabel=\"%.1f us\"%s",
+               (double)s->ns / 1e3, s->critical ? ",style=bold" : "");
+      luaL_addstring(&b, text);
+    }
+    luaL_addstring(&b, "];\n");
+    for (uint32_t d = 0; d < deps->count; d++) {
+      const lze_Step *dep = &p->steps[deps->items[d]];
+      luaL_addstring(&b, "  ");
+      add_quoted(&b, dep->name, strlen(dep->name));
+      luaL_addstring(&b, " -> ");
+      add_quoted(&b, s->name, strlen(s->name));
+      luaL_addstring(&b, t.measured && s->critical && dep->critical
+                             ? " [style=bold];\n" : ";\n");
+    }
+  }
+  luaL_addstring(&b, "}\n");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+void lze_open_report(lua_State *L) {
+  static const luaL_Reg metamethods[] = {{"__tostring", report_tostring},
+                                         {NULL, NULL}};
+  luaL_newmetatable(L, REPORT_TNAME);
+  luaL_setfuncs(L, metamethods, 0);
+  lua_pop(L, 1);
+}

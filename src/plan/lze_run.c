@@ -1,0 +1,409 @@
+/*
+ * lze_run.c - runs of plans, and those that have parts on the host.
+ * SPDX-License-Identifier: MIT
+ *
+ * A run is one command.  Where a plan calls functions of the script, the run's
+ * segments are given to the device one after the other, by whoever waits for
+ * anything: no code of a script runs on a thread that is not Lua's own.
+ */
+#include "base/lze_error.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "device/lze_state.h"
+#include "plan/lze_plan.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lze_Run {
+  lze_Plan *plan;               /* pinned by the command */
+  lze_Command *command;         /* owned */
+  lze_Score *score;             /* owned; the plan may be recorded again */
+  int table;                    /* registry reference of the plan's table */
+  uint32_t segment, parity;
+  bool given;                   /* the segment, to the device */
+  bool calling;                 /* its callback is running */
+  struct lze_Run *next;
+};
+
+/* --- outputs ------------------------------------------------------------ */
+
+/* Copy tables that outputs go to out of the buffers. */
+static void run_get_outputs(lua_State *L, const struct lze_Run *r,
+                            int table) {
+  int top = lua_gettop(L);
+  lze_getoption(L, table, "outputs");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
+    if (lua_istable(L, top + 5) &&
+        strcmp(lua_tostring(L, top + 4), "every") == 0) {
+      uint64_t since = lze_now_ns();
+      lze_plan_role(L, r->plan, table, top + 3, r->parity);
+      lze_promise_read(L, top + 6, top + 5);
+      lze_promise_took(L, r->plan, top + 2, since);
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
+/* --- parts on the host -------------------------------------------------- */
+
+/* In a protected call: run, its plan's table.  Call what comes after the
+   segment that is done. */
+static int run_call(lua_State *L) {
+  struct lze_Run *r = lua_touserdata(L, 1);
+  const lze_Score *s = r->score;
+  lze_getoption(L, 2, "steps");
+  for (uint32_t i = 0; i < s->host_count; i++) {
+    if (s->hosts[i].segment != r->segment) continue;
+    lua_rawgeti(L, 3, (lua_Integer)s->hosts[i].step + 1);
+    lua_rawgeti(L, 4, 1);
+    lua_call(L, 0, 0);
+    lua_settop(L, 3);
+  }
+  if (r->segment + 1 == s->segment_count)
+    run_get_outputs(L, r, 2);
+  return 0;
+}
+
+/* Take a run off the list. */
+static void run_end(lze_State *S, struct lze_Run *r) {
+  struct lze_Run **link = &S->runs;
+  while (*link != r) link = &(*link)->next;
+  *link = r->next;
+  luaL_unref(S->main, LUA_REGISTRYINDEX, r->table);
+  lze_score_disown(r->score);
+  lze_command_disown(r->command);
+  free(r);
+}
+
+/* The run has failed: with the value of a registry reference as its error or,
+   without one (0), that outcome. */
+static void run_fail(struct lze_Run *r, const lze_Outcome *out, int error) {
+  lze_State *S = r->command->state;
+  if (r->command->status == LZE_PENDING)
+    lze_command_fail(r->command, out, error);
+  run_end(S, r);
+}
+
+/* Call back; false when the run is over because of that. */
+static bool run_call_back(lua_State *L, struct lze_Run *r) {
+  static const lze_Outcome failed = {"call", ZE_RESULT_ERROR_UNKNOWN};
+  static const lze_Outcome no_room = {"call",
+                                      ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY};
+  lze_Command *c = r->command;
+  lze_State *S = c->state;
+  lze_Command *outer = S->calling;
+  if (!lua_checkstack(L, LUA_MINSTACK)) {
+    run_fail(r, &no_room, 0);
+    return false;
+  }
+  r->calling = true;
+  lze_command_suspend(c);
+  c->caller = outer;
+  S->calling = c;
+  lua_pushcfunction(L, run_call);
+  lua_pushlightuserdata(L, r);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, r->table);
+  int status = lua_pcall(L, 2, 0, 0);
+  S->calling = outer;
+  r->calling = false;
+  lze_Outcome out = failed;
+  bool good = lze_command_resume(c, &out);
+  if (status != LUA_OK) {
+    run_fail(r, &failed, luaL_ref(L, LUA_REGISTRYINDEX));
+    return false;
+  }
+  if (!good) run_fail(r, &out, 0);
+  return good;
+}
+
+static lze_Gate gate_of(const lze_Command *c) {
+  return (lze_Gate){.end = lze_command_event(c),
+                    .first = c->first != NULL ? c->first->handle : NULL,
+                    .waits = c->wait_handles,
+                    .wait_count = c->wait_count};
+}
+
+/* Give the run's segment to the device; false when the run is over. */
+static bool run_give(struct lze_Run *r) {
+  lze_Plan *p = r->plan;
+  lze_Outcome out;
+  lze_Gate gate = gate_of(r->command);
+  if (lze_plan_give(p, r->score, &gate, r->segment, r->parity, false,
+                    &out)) {
+    r->given = true;
+    return true;
+  }
+  if (p->lost) {
+    /* What the device may still use is leaked. */
+    r->command->state->stranded = true;
+    lze_pin(&p->o);
+    lze_pin(&p->queue->o);
+    for (uint32_t i = 0; i < r->score->tape_count; i++)
+      lze_pin(&r->score->tapes[i]->o);
+    for (uint32_t i = 0; i < p->storage_count; i++)
+      lze_pin(&p->storages[i]->o);
+    run_fail(r, &out, 0);
+  } else {
+    lze_command_doom(r->command, &out);
+    run_end(r->command->state, r);
+  }
+  return false;
+}
+
+/* Whether a run was before this one of the same plan. */
+static bool run_is_behind(const lze_State *S, const struct lze_Run *r) {
+  for (const struct lze_Run *o = S->runs; o != r; o = o->next)
+    if (o->plan == r->plan) return true;
+  return false;
+}
+
+/* Do what can be done for a run; true if that was anything, after which the
+   list may have changed. */
+static bool run_step(lua_State *L, struct lze_Run *r) {
+  lze_State *S = r->command->state;
+  if (r->calling || run_is_behind(S, r)) return false;
+  if (r->command->status != LZE_PENDING) { /* its device is lost */
+    run_end(S, r);
+    return true;
+  }
+  if (!r->given) {
+    run_give(r);
+    return true;
+  }
+  lze_Outcome out;
+  ze_event_handle_t done = r->plan->done->handle;
+  if (!ZE_TRY(&out, zeEventQueryStatus, done)) {
+    if (lze_command_is_over(r->command, &out)) {
+      run_fail(r, &out, 0);
+      return true;
+    }
+    /* Who waits for this would wait for ever if it cannot be told. */
+    if (out.result == ZE_RESULT_NOT_READY ||
+        ZE(zeEventHostSynchronize, done, 0) != ZE_RESULT_SUCCESS)
+      return false;
+  }
+  if (!run_call_back(L, r)) return true;
+  r->segment++;
+  r->given = false;
+  if (r->segment < r->score->segment_count) {
+    run_give(r);
+  } else if (lze_plan_finish(r->plan, r->command, &out)) {
+    run_end(S, r);
+  } else {
+    run_fail(r, &out, 0);
+  }
+  return true;
+}
+
+void lze_runs_advance(lua_State *L) {
+  lze_State *S = lze_state(L);
+again:
+  for (struct lze_Run *r = S->runs; r != NULL; r = r->next)
+    if (run_step(L, r)) goto again;
+}
+
+static int wait_raise(lua_State *L) {
+  const lze_Command *c = lua_touserdata(L, 1);
+  return luaL_error(L, "%s: what it waits for is the run that the callback is "
+                       "part of", c->name);
+}
+
+int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
+  lze_State *S = c->state;
+  if (lze_command_is_later(c)) {
+    lua_pushcfunction(L, wait_raise);
+    lua_pushlightuserdata(L, c);
+    lua_pcall(L, 1, 0, 0);
+    return -1;
+  }
+  lze_runs_advance(L);
+  if (c->status != LZE_PENDING || S->runs == NULL) return 1;
+  for (const struct lze_Run *r = S->runs; r != NULL; r = r->next) {
+    if (r->command != c || !r->given || r->calling) continue;
+    /* It is the one that is waited for. */
+    if (ns == 0) return 0;
+    if (ZE(zeEventHostSynchronize, r->plan->done->handle, ns) ==
+        ZE_RESULT_SUCCESS)
+      return 1;
+  }
+  return 0;
+}
+
+void lze_runs_abandon(lze_State *S, uint64_t deadline) {
+  static const lze_Outcome out = {"call", ZE_RESULT_ERROR_NOT_AVAILABLE};
+  while (S->runs != NULL) {
+    struct lze_Run *r = S->runs;
+    uint64_t now = lze_now_ns();
+    /* What has ended, with its device lost, keeps its plan no longer. */
+    bool pending = r->command->status == LZE_PENDING;
+    bool idle = pending &&
+                (!r->given ||
+                 ZE(zeEventHostSynchronize, r->plan->done->handle,
+                    now < deadline ? deadline - now : 0) == ZE_RESULT_SUCCESS);
+    S->runs = r->next;
+    if (idle)
+      lze_command_fail(r->command, &out, 0);
+    lze_score_disown(r->score);
+    lze_command_disown(r->command);
+    free(r);
+  }
+}
+
+void lze_run_drop(lze_State *S, struct lze_Run *r) {
+  if (r == NULL) return;
+  if (!S->closed) luaL_unref(S->main, LUA_REGISTRYINDEX, r->table);
+  free(r);
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+/* Everything that the command of a run uses. */
+static void run_use(lua_State *L, lze_Plan *p, lze_Command *c) {
+  lze_command_pin(L, c, &p->o);
+  for (uint32_t i = 0; i < p->score->tape_count; i++)
+    lze_command_pin(L, c, &p->score->tapes[i]->o);
+  for (uint32_t i = 0; i < p->captured_count; i++) {
+    const lze_Access *a = &p->captured[i];
+    lze_command_use(L, c, a->storage, a->first, a->last, a->write);
+  }
+}
+
+static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
+  lze_Command *c = lze_begin(L, p->queue, p->name, timed, NULL);
+  run_use(L, p, c);
+  lze_command_order(L, c);
+  if (timed) lze_command_time_first(L, c);
+  return c;
+}
+
+static void run_count(lze_Plan *p) {
+  p->runs++;
+  if (++p->parity == p->parities) p->parity = 0;
+  p->o.context->state->launches += p->tasks;
+}
+
+/* The run of the plan whose callback is running, or NULL. */
+static const struct lze_Run *run_calling(const lze_Plan *p) {
+  const struct lze_Run *r = p->o.context->state->runs;
+  while (r != NULL && !(r->plan == p && r->calling)) r = r->next;
+  return r;
+}
+
+uint32_t lze_plan_parity(const lze_Plan *p, bool next) {
+  const struct lze_Run *r = run_calling(p);
+  if (r != NULL) return r->parity;
+  return next || p->runs == 0 ? p->parity
+                              : (p->parity + p->parities - 1) % p->parities;
+}
+
+void lze_plan_check_calling(lua_State *L, const lze_Plan *p) {
+  if (run_calling(p) != NULL)
+    luaL_error(L, "%s: a callback of the plan cannot start it", p->name);
+}
+
+lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
+                            bool timed) {
+  if (p->hosted && p->spare == NULL) {
+    /* What is raised before the run has begun leaves it for the next. */
+    p->spare = calloc(1, sizeof *p->spare);
+    if (p->spare == NULL) luaL_error(L, "not enough memory");
+    p->spare->table = LUA_NOREF;
+  }
+  struct lze_Run *r = p->spare;
+  if (r != NULL && r->table == LUA_NOREF) {
+    lua_pushvalue(L, table);
+    r->table = luaL_ref(L, LUA_REGISTRYINDEX);
+  }
+  lze_Command *c = run_begin(L, p, timed);
+  lze_Outcome out;
+  bool good = true;
+  if (r == NULL) {
+    lze_Gate gate = gate_of(c);
+    good = lze_plan_give(p, p->score, &gate, 0, p->parity, true, &out);
+  }
+  if (p->lost) /* it holds what it uses for ever */
+    c->state->stranded = true;
+  else
+    lze_end(c);
+  if (!good) lze_plan_refused(L, p, &out);
+  if (p->last != NULL) lze_command_disown(p->last);
+  p->last = c;
+  lze_command_own(c);
+  uint32_t parity = p->parity;
+  run_count(p);
+  if (r != NULL) {
+    p->spare = NULL;
+    r->plan = p;
+    r->score = p->score;
+    r->score->owners++;
+    r->parity = parity;
+    r->command = c;
+    c->hosted = true;
+    lze_command_own(c);
+    struct lze_Run **end = &c->state->runs;
+    while (*end != NULL) end = &(*end)->next;
+    *end = r;
+    if (!run_is_behind(c->state, r)) run_give(r);
+  }
+  return c;
+}
+
+/* --- at once ------------------------------------------------------------ */
+
+/* Whether a run would find nothing to do or to wait for before it. */
+static bool run_is_free(const lze_Plan *p) {
+  if (p->o.closed || p->changing || p->stale || p->broken ||
+      p->reserve == NULL || p->queue->tail != NULL)
+    return false;
+  const lze_State *S = p->o.context->state;
+  if (p->checked != S->closes || S->runs != NULL || S->calling != NULL)
+    return false;
+  for (uint32_t i = 0; i < p->captured_count; i++)
+    if (p->captured[i].storage->uses != NULL) return false;
+  return true;
+}
+
+bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
+  if (!run_is_free(p)) return false;
+  lze_Context *context = p->o.context;
+  lze_EventSlot *slot = lze_event_take(context, false, &a->out);
+  if (slot == NULL) return false;
+  lze_Gate gate = {.end = slot->handle};
+  bool good = lze_plan_give(p, p->score, &gate, 0, p->parity, true,
+                            &a->out);
+  if (good) {
+    run_count(p);
+    /* Until this is over the state does nothing else, so that nothing needs to
+       know of the run. */
+    a->over = ZE(zeEventHostSynchronize, slot->handle, LZE_SLICE_NS) ==
+              ZE_RESULT_SUCCESS;
+    if (a->over) {
+      lze_event_give(context, slot);
+      return true;
+    }
+  }
+  lze_Command *c = p->reserve;
+  p->reserve = NULL;
+  lze_begin_reserved(c, p->queue, p->name, slot);
+  run_use(NULL, p, c);
+  if (p->lost) /* it holds what it uses for ever */
+    c->state->stranded = true;
+  else
+    lze_end(c);
+  a->over = false;
+  a->command = good ? c : NULL;
+  return true;
+}
+
+void lze_plan_complete(lua_State *L, const lze_Plan *p, const lze_Attempt *a) {
+  if (a->command == NULL) lze_plan_refused(L, p, &a->out);
+  lze_command_wait(L, a->command, UINT64_MAX);
+}

@@ -1,0 +1,153 @@
+/*
+ * lze_buffer.h - storages and buffers, copies and fills.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_BUFFER_H
+#define LZE_BUFFER_H
+
+#include "base/lze_box.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_native.h"
+
+/* Bytes [first, last) of a storage, and what a step does with them. */
+typedef struct lze_Access {
+  lze_Storage *storage;
+  size_t first, last;
+  bool read, write;
+} lze_Access;
+
+/* Whether they share bytes. */
+static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
+  return a->storage == b->storage && a->first < b->last && b->first < a->last;
+}
+
+typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
+
+/* One USM allocation. */
+struct lze_Storage {
+  lze_Object o;
+  lze_Usage usage;
+  const lze_DeviceInfo *device;
+  char *pointer;                /* NULL when bytes is 0 */
+  size_t bytes;
+  bool guarded;                 /* has canaries on both sides */
+  bool borrowed;                /* not ours to free: see lze_push_borrowed */
+  uint64_t id;                  /* the driver's, of a borrowed one */
+  lze_Memory *memory;           /* where it is shared, or somebody is to be
+                                   told of its end; else NULL */
+  uint64_t serial;              /* unlike its address, never used again */
+  lze_Use *uses;                /* what commands in flight touch */
+  lze_Command *failed;          /* a failure nobody has heard of */
+};
+
+/* The userdata: a window on a storage. */
+typedef struct lze_Buffer {
+  lze_Box box;
+  bool view;
+  lze_Storage *storage;         /* NULL once closed */
+  const lze_Type *type;
+  size_t offset;                /* bytes into the storage */
+  lua_Integer count;            /* elements */
+} lze_Buffer;
+
+/* USM memory that was allocated elsewhere, all of its allocation, as the driver
+   describes it. */
+typedef struct lze_Borrowed {
+  lze_Usage usage;
+  char *base;
+  size_t bytes;
+  uint64_t id;
+} lze_Borrowed;
+/* [-0, +1] a buffer of `count` elements from `pointer` on, which lies in
+   `memory`.  Buffers on one allocation share a storage, so that their commands
+   are kept in order.  With a `release`, it is called when nothing in this
+   state needs that storage any more; the same one with the same userdata is
+   called once.  Raises, and then release is never called. */
+lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
+                              const lze_DeviceInfo *device,
+                              const lze_Borrowed *memory, void *pointer,
+                              const lze_Type *type, lua_Integer count,
+                              void (*release)(void *, void *),
+                              void *userdata);
+
+/* [-0, +1] a buffer of a storage on exported memory: the one that the context
+   has already, or a new one, which takes over a reference; raises. */
+lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
+                            const lze_Storage *like, const lze_Type *type,
+                            size_t offset, lua_Integer count);
+/* Where the memory of a storage begins, its canaries included. */
+char *lze_storage_base(const lze_Storage *s);
+
+/* lze.buffer itself. */
+int lze_buffer_new(lua_State *L);
+
+/* Whether a device can use what was allocated for another. */
+bool lze_device_peers(const lze_DeviceInfo *device,
+                      const lze_DeviceInfo *home);
+/* Whether what runs on a device may touch a storage of its context. */
+bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
+
+/* The open buffer at `arg`; raises for anything else. */
+lze_Buffer *lze_check_buffer(lua_State *L, int arg);
+/* The buffer at `index`, open or not, or NULL. */
+lze_Buffer *lze_test_buffer(lua_State *L, int index);
+bool lze_buffer_is_open(const lze_Buffer *b);
+/* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
+   then where is pushed, "4 bytes after its end". The canaries are made whole
+   again, so that each hit is told once. [-0, +0|1] */
+bool lze_storage_damaged(lua_State *L, lze_Storage *s);
+/* What a state's storages come to. */
+typedef struct lze_StorageCount {
+  size_t bytes[LZE_HOST + 1];   /* by usage */
+  size_t pinned, pinned_bytes;  /* those that work in flight uses */
+} lze_StorageCount;
+lze_StorageCount lze_count_storages(const lze_State *S);
+/* Of a device's memory what this state does not use; what others use of it
+   Level Zero's core cannot tell. */
+uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
+/* [-0, +1] a new buffer, its contents not set; raises when memory runs out. */
+lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device, lze_Usage usage,
+                            const lze_Type *type, size_t count);
+/* [-0, +1] a shared buffer of so many elements with no memory behind it, to
+   check a launch with. */
+void lze_push_stub(lua_State *L, lze_Context *context,
+                   const lze_DeviceInfo *device, const lze_Type *type,
+                   lua_Integer count);
+/* [-0, +1] a view: `count` elements from byte `offset` of the storage of the
+   open buffer at `buffer` on. */
+void lze_push_window(lua_State *L, int buffer, size_t offset,
+                     const lze_Type *type, lua_Integer count);
+
+/* [-0, +1] the same of a storage that something else keeps. */
+void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
+                             const lze_Type *type, lua_Integer count);
+
+/* A buffer of bytes beside the open buffer at `arg`, which making it may run a
+   finaliser to close. [-0, +2] the context of both, and the new buffer. */
+lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
+                            size_t bytes);
+/* The queue at 1 if the buffer at `arg` is not, else its default one, once it
+   can take one more command; nothing of Lua's has run since it was found. */
+lze_Queue *lze_buffer_queue(lua_State *L, int arg);
+/* x:copy_box(src, box) */
+int lze_copy_box(lua_State *L);
+
+/* What a copy and a fill come to. */
+struct lze_Copy {
+  lze_Storage *to, *from;
+  size_t to_offset, from_offset, bytes;
+};
+typedef struct lze_Fill {
+  lze_Storage *to;
+  size_t offset, bytes, pattern_bytes;
+  _Alignas(8) char pattern[16 * 8];
+} lze_Fill;
+/* Check dst, src, i, j, at, or x, v, i, j, from stack index `arg` on, as the
+   methods of a buffer do.  Buffers of two contexts, and copies that overlap,
+   raise. */
+void lze_copy_check(lua_State *L, int arg, lze_Copy *c);
+void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * lze_kernel.h - kernels and launches.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_KERNEL_H
+#define LZE_KERNEL_H
+
+#include "base/lze_box.h"
+#include "module/lze_module.h"
+#include "run/lze_buffer.h"
+#include "run/lze_group.h"
+
+struct lze_Kernel {
+  lze_Object o;
+  lze_Module *module;           /* pinned */
+  const spirv_kernel *info;     /* of the module's reflection */
+  ze_kernel_handle_t handle;
+  ze_kernel_properties_t props;
+  uint32_t max_group;
+  uint32_t group_hint[3];       /* set by the script, or zeros */
+  char name[64];                /* "kernel saxpy", cut if longer */
+  struct lze_Argument *arguments;
+  struct lze_Cut *cut;          /* the last range and how it was cut */
+  bool local_arguments;         /* has some */
+  bool lazy;                    /* its launches may begin without an event */
+  bool foreign;                 /* others may have its handle */
+  /* what the native kernel was last told */
+  uint32_t group[3], offset[3];
+  bool indirect;
+  bool task_indirect;           /* by the launch that was checked last */
+};
+
+/* q:launch, q:copy and q:fill: the queue at 1, an event returned. */
+int lze_queue_launch(lua_State *L);
+int lze_queue_copy(lua_State *L);
+int lze_queue_fill(lua_State *L);
+
+/* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
+void lze_push_kernel_for(lua_State *L, int kernel,
+                         const lze_DeviceInfo *device);
+
+/* A kernel's launch that a graph records: the kernel at `index`, or NULL (it
+   may be closed). */
+lze_Kernel *lze_test_kernel(lua_State *L, int index);
+/* What is called for each buffer of a launch: of argument `argument`, from 0,
+   or of `uses` where that is -1. */
+typedef void lze_TaskUse(void *data, int argument, const lze_Access *access);
+/* Check range and arguments as a launch does, the range or launch table at
+   stack index `range`, `count` arguments after it, and tell what it uses. The
+   kernel keeps the arguments for lze_task_append as long as nothing of Lua's
+   runs.  `name` is the task's in its plan, or NULL.  NULL where the range is
+   empty. */
+const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
+                                      const char *name, int range, int count,
+                                      lze_TaskUse *use, void *data);
+/* Append it to a list, each part waiting for the events; `first` is signalled
+   by the first of several parts.  False with the outcome. */
+bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
+                     ze_command_list_handle_t list, ze_event_handle_t signal,
+                     ze_event_handle_t first, uint32_t wait_count,
+                     ze_event_handle_t *waits, lze_Outcome *out);
+
+/* What the rule was asked for the launch that was checked last. */
+const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
+/* Ask it again when that comes again. */
+void lze_kernel_forget(lze_Kernel *k);
+
+/* lze_tune.c: the size that lze.tune has found for a kernel and such a range;
+   zeros where it has none. */
+void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
+                     uint32_t size[3]);
+
+/* lze_pin.c: raise unless `list` is as LZE_GROUP must be. */
+void lze_check_groups(lua_State *L, const char *list);
+/* The size that such a list has for a name; false where it has none. */
+bool lze_find_group(const char *list, const char *name, uint32_t size[3]);
+/* The group that the user has pinned for a kernel, or for a task of a plan
+   ("graph.task", or NULL), and by what; NULL for none. */
+const char *lze_pinned_group(const lze_Kernel *k, const char *task,
+                             uint32_t size[3]);
+
+/* Words for spirv_space and spirv_access. */
+extern const char *const lze_space_names[], *const lze_access_names[];
+/* [-0, +1] a new kernel of a module. */
+int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
+/* Whether the open kernel at `index` may be launched in parts, each with an
+   offset, without noticing; its argument i, from 0, may be read, written. */
+bool lze_kernel_splits(lua_State *L, int index);
+bool lze_kernel_reads(lua_State *L, int index, uint32_t i);
+bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
+/* The context of the kernel whose stack index is `index`, for
+   lze_push_context; raises where it is closed. */
+lze_Context *lze_context_of_kernel(lua_State *L, void *index);
+/* Whether there is an open kernel at `index`. */
+bool lze_kernel_is_open(lua_State *L, int index);
+/* Close every kernel of a module. */
+void lze_kernels_close(lze_Module *m);
+/* The policy of that name; raises and lists what is known, `where` first. */
+lze_Policy lze_check_policy(lua_State *L, const char *word,
+                            const char *where);
+
+#endif

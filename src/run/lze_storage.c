@@ -1,0 +1,310 @@
+/*
+ * lze_storage.c - storages, which are USM allocations, and making buffers on
+ * them.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_types.h"
+#include "device/lze_loader.h"
+#include "device/lze_native.h"
+#include "device/lze_object.h"
+#include "device/lze_state.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Aligned for every element type: double16 is the largest. */
+#define ALIGNMENT 128
+
+/* With LZE_CHECK=1 this much memory of this pattern lies on both sides of a
+   storage: a page, so that the alignment stays what it was. */
+#define GUARD_BYTES ((size_t)4096)
+#define GUARD_PATTERN 0xc5
+
+static size_t storage_guard(const lze_Storage *s) {
+  return s->guarded ? GUARD_BYTES : 0;
+}
+
+char *lze_storage_base(const lze_Storage *s) {
+  return s->pointer - storage_guard(s);
+}
+
+static void storage_destroy(lze_Object *o) {
+  lze_Storage *s = (lze_Storage *)o;
+  lze_failure_drop(&s->failed);
+  if (s->pointer == NULL) return;
+  void *base = lze_storage_base(s);
+  if (!s->borrowed) o->context->state->bytes -= s->bytes;
+  s->pointer = NULL;
+  if (s->memory != NULL)
+    lze_memory_unref(s->memory);
+  else if (!s->borrowed)
+    ZE(zeMemFree, o->context->handle, base);
+}
+
+/* Where in a guard something was written, or -1. */
+static ptrdiff_t guard_hit(const char *guard) {
+  for (size_t i = 0; i < GUARD_BYTES; i++)
+    if ((unsigned char)guard[i] != GUARD_PATTERN) return (ptrdiff_t)i;
+  return -1;
+}
+
+bool lze_storage_damaged(lua_State *L, lze_Storage *s) {
+  if (!s->guarded || s->pointer == NULL) return false;
+  char *before = s->pointer - GUARD_BYTES, *after = s->pointer + s->bytes;
+  const char *where = "after its end";
+  ptrdiff_t hit = guard_hit(after);
+  if (hit < 0) {
+    where = "before its start";
+    hit = guard_hit(before);
+    if (hit < 0) return false;
+    hit = (ptrdiff_t)GUARD_BYTES - hit;
+  }
+  memset(before, GUARD_PATTERN, GUARD_BYTES);
+  memset(after, GUARD_PATTERN, GUARD_BYTES);
+  lua_pushfstring(L, "%I bytes %s", (LUAI_UACINT)hit, where);
+  return true;
+}
+
+static const lze_Class storage_class = {"storage", storage_destroy, NULL};
+
+lze_StorageCount lze_count_storages(const lze_State *S) {
+  lze_StorageCount n = {{0}, 0, 0};
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
+      if (o->cls != &storage_class) continue;
+      const lze_Storage *s = (const lze_Storage *)o;
+      if (!s->borrowed) n.bytes[s->usage] += s->bytes;
+      if (s->uses == NULL) continue;
+      n.pinned++;
+      n.pinned_bytes += s->bytes;
+    }
+  return n;
+}
+
+uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device) {
+  uint64_t used = 0;
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
+      const lze_Storage *s = (const lze_Storage *)o;
+      if (o->cls == &storage_class && s->device->base == device->base &&
+          s->usage != LZE_HOST && !s->borrowed)
+        used += s->bytes;
+    }
+  return used < device->memory_bytes ? device->memory_bytes - used : 0;
+}
+
+/* Count its bytes as the state's. */
+static void storage_count(const lze_Storage *s) {
+  lze_State *S = s->o.context->state;
+  S->bytes += s->bytes;
+  if (S->bytes > S->peak) S->peak = S->bytes;
+}
+
+static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
+  ze_device_mem_alloc_desc_t device = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t host = {.stype =
+                                       ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  ze_context_handle_t context = s->o.context->handle;
+  lze_State *S = s->o.context->state;
+  s->guarded = S->check;
+  size_t guard = storage_guard(s), size = bytes + 2 * guard;
+  void *p = NULL;
+  ze_result_t r;
+  /* Canaries are read by the host, so with them device memory is shared. */
+  if (s->usage == LZE_SHARED || (s->usage == LZE_DEVICE && s->guarded))
+    r = ZE(zeMemAllocShared, context, &device, &host, size, ALIGNMENT,
+           s->device->handle, &p);
+  else if (s->usage == LZE_DEVICE)
+    r = ZE(zeMemAllocDevice, context, &device, size, ALIGNMENT,
+           s->device->handle, &p);
+  else
+    r = ZE(zeMemAllocHost, context, &host, size, ALIGNMENT, &p);
+  if (r != ZE_RESULT_SUCCESS) return r;
+  if (s->guarded) {
+    memset(p, GUARD_PATTERN, guard);
+    memset((char *)p + guard + bytes, GUARD_PATTERN, guard);
+  }
+  s->pointer = (char *)p + guard;
+  s->bytes = bytes;
+  storage_count(s);
+  return r;
+}
+
+/* A person's size. */
+static const char *size_text(char *text, size_t size, double bytes) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  int u = 0;
+  while (bytes >= 1024 && u < 4) bytes /= 1024, u++;
+  snprintf(text, size, u == 0 ? "%.0f %s" : "%.1f %s", bytes, units[u]);
+  return text;
+}
+
+lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device, lze_Usage usage,
+                            const lze_Type *type, size_t count) {
+  static const char *const calls[] = {"zeMemAllocShared", "zeMemAllocDevice",
+                                      "zeMemAllocHost"};
+  if (count > (size_t)PTRDIFF_MAX / type->bytes)
+    luaL_error(L, "a buffer of %I %s is larger than any memory",
+               (LUAI_UACINT)count, type->name);
+  size_t bytes = count * type->bytes;
+  lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
+  b->type = type;
+  b->count = (lua_Integer)count;
+  lze_pin(&context->o); /* finalisers may run, and close it */
+  lze_pressure(L, bytes);
+  bool closed = context->o.closed;
+  lze_unpin(&context->o);
+  if (closed) luaL_error(L, "the context is closed");
+  lze_Storage *s = lze_object_new(&storage_class, sizeof *s, context);
+  if (s == NULL) luaL_error(L, "not enough memory");
+  s->usage = usage;
+  s->device = device;
+  s->serial = ++context->state->storages;
+  b->storage = s;
+  if (bytes == 0) return b;
+  ze_result_t r = storage_allocate(s, bytes);
+  if (r == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
+      r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY) {
+    lze_make_room(L);
+    if (context->o.closed) luaL_error(L, "the context is closed");
+    r = storage_allocate(s, bytes);
+  }
+  if (r == ZE_RESULT_SUCCESS) return b;
+  const lze_State *S = context->state;
+  char asked[32], used[32], pinned[32], free[32], total[32];
+  lze_fail(L, device->driver, r, NULL, calls[usage], NULL,
+           "asked for %s; in use by this state %s, of it pinned by work in "
+           "flight %s; free %s of the device's %s",
+           size_text(asked, sizeof asked, (double)bytes),
+           size_text(used, sizeof used, (double)S->bytes),
+           size_text(pinned, sizeof pinned,
+                     (double)lze_count_storages(S).pinned_bytes),
+           size_text(free, sizeof free, (double)lze_free_bytes(S, device)),
+           size_text(total, sizeof total, (double)device->memory_bytes));
+  return NULL;
+}
+
+/* The storage of a context that has the allocation already, whoever made it; a
+   borrowed one may have been freed since, and another be there now. */
+static lze_Storage *storage_find(lze_Context *context,
+                                 const lze_Borrowed *memory,
+                                 const char *pointer) {
+  for (lze_Object *o = context->objects; o != NULL; o = o->next) {
+    lze_Storage *s = (lze_Storage *)o;
+    if (o->cls == &storage_class && !o->closed && s->pointer != NULL &&
+        pointer >= s->pointer && pointer < s->pointer + s->bytes &&
+        (!s->borrowed || s->id == memory->id))
+      return s;
+  }
+  return NULL;
+}
+
+/* [-0, +1] a buffer that shows part of a storage, which it is to own: `s` is
+   one that the context has, or NULL for a new one like `like`. */
+static lze_Buffer *storage_push(lua_State *L, lze_Buffer *b,
+                                lze_Context *context, lze_Storage *s,
+                                const lze_Storage *like) {
+  b->view = true; /* others may show the same storage: closing is its own */
+  if (s != NULL) {
+    lze_own(&s->o);
+  } else {
+    s = lze_object_new(&storage_class, sizeof *s, context);
+    if (s == NULL) luaL_error(L, "not enough memory");
+    s->borrowed = like->borrowed;
+    s->usage = like->usage;
+    s->device = like->device;
+    s->id = like->id;
+    s->pointer = like->pointer;
+    s->bytes = like->bytes;
+    s->memory = like->memory;
+    s->serial = ++context->state->storages;
+    if (!s->borrowed) storage_count(s);
+  }
+  b->storage = s;
+  return b;
+}
+
+lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
+                              const lze_DeviceInfo *device,
+                              const lze_Borrowed *memory, void *pointer,
+                              const lze_Type *type, lua_Integer count,
+                              void (*release)(void *, void *),
+                              void *userdata) {
+  lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
+  b->type = type;
+  b->count = count;
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Storage like = {.usage = memory->usage, .device = device,
+                      .pointer = memory->base, .bytes = memory->bytes,
+                      .borrowed = true, .id = memory->id};
+  lze_Storage *s = storage_find(context, memory, pointer);
+  storage_push(L, b, context, s, &like);
+  s = b->storage;
+  b->offset = (size_t)((char *)pointer - s->pointer);
+  if (release == NULL) return b;
+  if (s->memory == NULL)
+    s->memory = lze_memory_new(context->native, lze_storage_base(s),
+                               !s->borrowed);
+  if (s->memory == NULL ||
+      !lze_memory_tell(s->memory, release, userdata, pointer))
+    luaL_error(L, "not enough memory");
+  return b;
+}
+
+lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
+                            const lze_Storage *like, const lze_Type *type,
+                            size_t offset, lua_Integer count) {
+  lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
+  b->type = type;
+  b->count = count;
+  b->offset = offset;
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Storage *s = NULL;
+  for (lze_Object *o = context->objects; o != NULL && s == NULL; o = o->next)
+    if (o->cls == &storage_class && !o->closed &&
+        ((lze_Storage *)o)->memory == like->memory)
+      s = (lze_Storage *)o;
+  storage_push(L, b, context, s, like);
+  if (s != NULL) lze_memory_unref(like->memory); /* it has one already */
+  return b;
+}
+
+void lze_push_stub(lua_State *L, lze_Context *context,
+                   const lze_DeviceInfo *device, const lze_Type *type,
+                   lua_Integer count) {
+  lze_Buffer *b = lze_push_buffer(L, context, device, LZE_SHARED, type, 0);
+  b->count = count;
+}
+
+void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
+                             const lze_Type *type, lua_Integer count) {
+  lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
+  lze_own(&s->o);
+  v->view = true;
+  v->type = type;
+  v->offset = offset;
+  v->count = count;
+  v->storage = s;
+}
+
+void lze_push_window(lua_State *L, int buffer, size_t offset,
+                     const lze_Type *type, lua_Integer count) {
+  buffer = lua_absindex(L, buffer);
+  lze_Buffer *v = lze_push_box(L, lze_buffer_kind, sizeof *v);
+  const lze_Buffer *b = lze_check_buffer(L, buffer);
+  v->view = true;
+  v->type = type;
+  v->offset = offset;
+  v->count = count;
+  v->storage = b->storage;
+  lze_own(&v->storage->o);
+  lua_pushvalue(L, buffer);
+  lua_setiuservalue(L, -2, 1);
+}
