@@ -2,14 +2,15 @@
  * lze_core.c - the module, its state, drivers, devices and contexts.
  * SPDX-License-Identifier: MIT
  */
-#include "lze.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_native.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
+#include "lze.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
@@ -23,22 +24,10 @@
 
 #define API __attribute__((visibility("default")))
 
-/* The registry key of a state's lze_State. */
-static const char state_key;
-
 /* --- the state ---------------------------------------------------------- */
 
-lze_State *lze_state(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
-  lze_State *S = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  if (S == NULL || S->closed) luaL_error(L, "lze is closed in this state");
-  return S;
-}
-
 static int state_gc(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
-  lze_State *S = lua_touserdata(L, -1);
+  lze_State *S = lze_find_state(L);
   if (S == NULL || lua_touserdata(L, 1) != (void *)S || S->closed) return 0;
   lze_boxes_close(L);
   lze_state_close(L, S);
@@ -71,7 +60,7 @@ static void state_new(lua_State *L) {
   lua_setmetatable(L, -2);
   S->cache_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lze_boxes_open(L);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+  lze_keep_state(L);
 }
 
 /* A userdata that shows something native, the same one for as long as a
@@ -340,12 +329,15 @@ static int field_context_driver(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg context_methods[] = {{"close", context_close},
-                                           {NULL, NULL}};
+static const lze_Method context_methods[] = {
+    {"close", context_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg context_metamethods[] = {
-    {"__gc", context_gc}, {"__close", context_close},
-    {"__tostring", context_tostring}, {NULL, NULL}};
+static const lze_Method context_metamethods[] = {
+    {"__gc", context_gc, LZE_HOT},
+    {"__close", context_close, LZE_HOT},
+    {"__tostring", context_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field context_fields[] = {{"driver", field_context_driver},
                                            {"handle", field_context_handle},
@@ -403,10 +395,12 @@ static int field_driver_handle(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg no_methods[] = {{NULL, NULL}};
+static const lze_Method no_methods[] = {
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg driver_metamethods[] = {{"__tostring", driver_tostring},
-                                              {NULL, NULL}};
+static const lze_Method driver_metamethods[] = {
+    {"__tostring", driver_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field driver_fields[] = {{"name", field_driver_name},
                                           {"version", field_driver_version},
@@ -758,16 +752,18 @@ static int field_device_handle(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg device_methods[] = {{"subdevices", device_subdevices},
-                                          {"properties", device_properties},
-                                          {"memory", device_memory},
-                                          {"telemetry", device_telemetry},
-                                          {"reaches", device_reaches},
-                                          {NULL, NULL}};
+static const lze_Method device_methods[] = {
+    {"subdevices", device_subdevices, LZE_HOT},
+    {"properties", device_properties, LZE_HOT},
+    {"memory", device_memory, LZE_HOT},
+    {"telemetry", device_telemetry, LZE_HOT},
+    {"reaches", device_reaches, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg device_metamethods[] = {{"__gc", device_gc},
-                                              {"__tostring", device_tostring},
-                                              {NULL, NULL}};
+static const lze_Method device_metamethods[] = {
+    {"__gc", device_gc, LZE_HOT},
+    {"__tostring", device_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field device_fields[] = {
     {"name", field_name},
@@ -1103,9 +1099,9 @@ static int core_context(lua_State *L) {
   }
   bool several = lua_istable(L, 1);
   lua_Unsigned n = several ? lua_rawlen(L, 1) : 1;
-  if (n == 0) return luaL_argerror(L, 1, "devices: an empty table");
+  if (n == 0) return lze_argerror(L, 1, "devices: an empty table");
   if (n > (lua_Unsigned)lze_system(L)->total_devices)
-    return luaL_argerror(L, 1, "devices: more than there are");
+    return lze_argerror(L, 1, "devices: more than there are");
   const lze_DeviceInfo **devices =
       lua_newuserdatauv(L, (size_t)n * sizeof *devices, 0);
   for (lua_Unsigned i = 0; i < n; i++) {
@@ -1116,7 +1112,7 @@ static int core_context(lua_State *L) {
     devices[i] = lze_device_at(L, -1, several ? "devices" : "device")->base;
     lua_pop(L, 1);
     if (devices[i]->driver != devices[0]->driver)
-      return luaL_argerror(L, 1, "devices: they are of different drivers, "
+      return lze_argerror(L, 1, "devices: they are of different drivers, "
                                  "which cannot share a context");
   }
   ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
@@ -1179,7 +1175,7 @@ static int core_gc(lua_State *L) {
   lua_settop(L, 1);
   lze_State *S = lze_state(L);
   if (!lua_isnil(L, 1)) {
-    luaL_argexpected(L, lua_istable(L, 1), 1, "table");
+    lze_argexpected(L, lua_istable(L, 1), 1, "table");
     lze_check_keys(L, 1, "lze.gc's options", keys);
     size_t soft = S->soft_limit;
     double growth = S->growth, seconds = (double)S->close_ns / 1e9;
@@ -1269,16 +1265,17 @@ static int core_stats(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"devices", core_devices},
-                                     {"device", core_device},
-                                     {"drivers", core_drivers},
-                                     {"context", core_context},
-                                     {"default", core_default},
-                                     {"gc", core_gc},
-                                     {"stats", core_stats},
-                                     {"info", core_info},
-                                     {"type", core_type},
-                                     {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"devices", core_devices, LZE_HOT},
+    {"device", core_device, LZE_HOT},
+    {"drivers", core_drivers, LZE_HOT},
+    {"context", core_context, LZE_HOT},
+    {"default", core_default, LZE_HOT},
+    {"gc", core_gc, LZE_HOT},
+    {"stats", core_stats, LZE_HOT},
+    {"info", core_info, LZE_HOT},
+    {"type", core_type, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_core(lua_State *L) {
   lze_new_kind(L, lze_context_kind, context_metamethods, context_methods,
@@ -1287,7 +1284,7 @@ void lze_open_core(lua_State *L) {
                driver_fields);
   lze_new_kind(L, lze_device_kind, device_metamethods, device_methods,
                device_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
   lua_pushliteral(L, "lze " LZE_VERSION);
   lua_setfield(L, -2, "_VERSION");
   lua_pushliteral(L, LZE_VERSION);
@@ -1297,7 +1294,7 @@ void lze_open_core(lua_State *L) {
 API int luaopen_lze(lua_State *L) {
   luaL_checkversion(L);
   lua_settop(L, 0);
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key) == LUA_TNIL) {
+  if (lze_find_state(L) == NULL) {
     state_new(L);
   } else if (lze_state(L)->module_ref != LUA_NOREF) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);

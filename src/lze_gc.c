@@ -7,9 +7,10 @@
  * device has said that it is done.
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
@@ -1112,15 +1113,23 @@ static bool collector_runs(lua_State *L) {
   return lua_gc(L, LUA_GCISRUNNING) == 1;
 }
 
+/* Finalisers may run here. */
+static void collect(lua_State *L, lze_State *S, int what) {
+  lze_Pause pause = lze_guard_pause(L);
+  lua_gc(L, what, 0);
+  lze_guard_resume(L, pause);
+  if (what != LUA_GCCOLLECT) return;
+  S->collections++;
+  lze_reap(S);
+}
+
 void lze_pressure(lua_State *L, size_t bytes) {
   lze_State *S = lze_state(L);
   lze_reap(S);
   if (!collector_runs(L)) return;
   S->debt += bytes;
   if (S->bytes + bytes > S->limit) {
-    lua_gc(L, LUA_GCCOLLECT);
-    S->collections++;
-    lze_reap(S);
+    collect(L, S, LUA_GCCOLLECT);
     double next = (double)(S->bytes + bytes) * S->growth;
     if (next < (double)S->soft_limit)
       S->limit = S->soft_limit;
@@ -1129,7 +1138,7 @@ void lze_pressure(lua_State *L, size_t bytes) {
   } else if (S->debt >= STEP_BYTES &&
              S->debt >= S->soft_limit / STEP_SOFT_PART &&
              S->debt >= S->bytes / STEP_USED_PART) {
-    lua_gc(L, LUA_GCSTEP, 0);
+    collect(L, S, LUA_GCSTEP);
   } else {
     return;
   }
@@ -1139,10 +1148,7 @@ void lze_pressure(lua_State *L, size_t bytes) {
 void lze_make_room(lua_State *L) {
   lze_State *S = lze_state(L);
   lze_reap(S);
-  if (!collector_runs(L)) return;
-  lua_gc(L, LUA_GCCOLLECT);
-  S->collections++;
-  lze_reap(S);
+  if (collector_runs(L)) collect(L, S, LUA_GCCOLLECT);
 }
 
 /* Wait for what a queue has in flight; false if that is not over in time, or

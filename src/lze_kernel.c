@@ -4,10 +4,11 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "lze_open.h"
 #include "module/lze_module.h"
 #include "run/lze_buffer.h"
@@ -1312,18 +1313,20 @@ static int field_kernel_handle(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg kernel_methods[] = {{"launch", kernel_launch},
-                                          {"group", kernel_group},
-                                          {"prepare", kernel_prepare},
-                                          {"close", kernel_close},
-                                          {NULL, NULL}};
+static const lze_Method kernel_methods[] = {
+    {"launch", kernel_launch, LZE_HOT},
+    {"group", kernel_group, LZE_HOT},
+    {"prepare", kernel_prepare, LZE_HOT},
+    {"close", kernel_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg kernel_metamethods[] = {{"__call", kernel_call},
-                                              {"__newindex", kernel_newindex},
-                                              {"__gc", kernel_gc},
-                                              {"__close", kernel_close},
-                                              {"__tostring", kernel_tostring},
-                                              {NULL, NULL}};
+static const lze_Method kernel_metamethods[] = {
+    {"__call", kernel_call, LZE_HOT},
+    {"__newindex", kernel_newindex, LZE_HOT},
+    {"__gc", kernel_gc, LZE_HOT},
+    {"__close", kernel_close, LZE_HOT},
+    {"__tostring", kernel_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field kernel_fields[] = {
     {"name", field_name},
@@ -1344,7 +1347,7 @@ static const lze_Field kernel_fields[] = {
 static int core_local_bytes(lua_State *L) {
   lua_Integer n = lze_check_integer(L, 1, "n");
   if (n < 1)
-    luaL_argerror(L, 1, lua_pushfstring(L, "n: a positive number of bytes "
+    lze_argerror(L, 1, lua_pushfstring(L, "n: a positive number of bytes "
                                            "expected, got %I",
                                         (LUAI_UACINT)n));
   LocalBox *b = lze_push_box(L, lze_local_kind, sizeof *b);
@@ -1358,17 +1361,20 @@ static int local_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg no_methods[] = {{NULL, NULL}};
-static const luaL_Reg local_metamethods[] = {{"__tostring", local_tostring},
-                                             {NULL, NULL}};
+static const lze_Method no_methods[] = {
+    {NULL, NULL, LZE_HOT}};
+static const lze_Method local_metamethods[] = {
+    {"__tostring", local_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 static const lze_Field no_fields[] = {{NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"local_bytes", core_local_bytes},
-                                     {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"local_bytes", core_local_bytes, LZE_COLD},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_kernel(lua_State *L) {
   lze_new_kind(L, lze_kernel_kind, kernel_metamethods, kernel_methods,
                kernel_fields);
   lze_new_kind(L, lze_local_kind, local_metamethods, no_methods, no_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
 }

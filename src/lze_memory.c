@@ -5,6 +5,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -68,7 +69,7 @@ static lua_Integer buffer_at(lua_State *L, const lze_Buffer *b, int arg,
   lua_Integer given = lze_opt_integer(L, arg, name, 1);
   lua_Integer at = buffer_from_end(b, given);
   if (at < 1 || at > b->count + 1)
-    luaL_argerror(L, arg, lua_pushfstring(L, "%s: %I is outside 1..%I", name,
+    lze_argerror(L, arg, lua_pushfstring(L, "%s: %I is outside 1..%I", name,
                                           (LUAI_UACINT)given,
                                           (LUAI_UACINT)b->count + 1));
   return at;
@@ -88,12 +89,12 @@ static void buffer_range(lua_State *L, const lze_Buffer *b, int arg,
     return;
   }
   if (i < 1 || i > b->count)
-    luaL_argerror(L, arg,
+    lze_argerror(L, arg,
                   lua_pushfstring(L, "i: %I is outside 1..%I",
                                   (LUAI_UACINT)given_i,
                                   (LUAI_UACINT)b->count));
   if (j < i || j > b->count)
-    luaL_argerror(L, arg + 1,
+    lze_argerror(L, arg + 1,
                   lua_pushfstring(L, "j: %I is outside %I..%I",
                                   (LUAI_UACINT)given_j, (LUAI_UACINT)i - 1,
                                   (LUAI_UACINT)b->count));
@@ -111,7 +112,7 @@ static void buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
   if (n == 0) return;
   lze_storage_wait(L, b->storage, from, from + n * b->type->bytes, write);
   if (!lze_buffer_is_open(b))
-    luaL_argerror(L, arg, "the buffer was closed during the wait");
+    lze_argerror(L, arg, "the buffer was closed during the wait");
 }
 
 /* Append a copy to a queue and return its command. */
@@ -160,7 +161,7 @@ static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
   lze_Storage *s = b->storage;
   for (size_t done = 0; done < bytes; done += piece) {
     if (!lze_buffer_is_open(b))
-      luaL_argerror(L, arg, "the buffer was closed during the wait");
+      lze_argerror(L, arg, "the buffer was closed during the wait");
     if (piece > bytes - done) piece = bytes - done;
     lze_Storage *st = staging->storage;
     lze_Copy copy = {.to = st, .from = s, .from_offset = offset + done,
@@ -174,7 +175,7 @@ static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
                 write ? "write" : "read", false, &copy);
     lze_storage_wait(L, st, 0, piece, true);
     if (!lze_buffer_is_open(staging))
-      luaL_argerror(L, arg, "the buffer was closed during the wait");
+      lze_argerror(L, arg, "the buffer was closed during the wait");
     if (!write) memcpy(host + done, st->pointer, piece);
   }
 }
@@ -233,7 +234,7 @@ static int buffer_read(lua_State *L) {
   size_t first, n;
   buffer_range(L, b, 2, &first, &n);
   if (!lua_isnil(L, 4))
-    luaL_argexpected(L, lua_istable(L, 4), 4, "table");
+    lze_argexpected(L, lua_istable(L, 4), 4, "table");
   if (lua_isnil(L, 4)) /* only a hint, which is an int */
     lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
   lze_check_buffer(L, 1); /* a finaliser may have closed it */
@@ -265,7 +266,7 @@ static int buffer_string(lua_State *L) {
 /* Raise that n elements from position `at` (from 1) on are too many. */
 static void buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                             lua_Integer n, lua_Integer at) {
-  luaL_argerror(L, arg,
+  lze_argerror(L, arg,
                 lua_pushfstring(L, "%I element%s from position %I on do not "
                                    "fit a buffer of %I",
                                 (LUAI_UACINT)n, n == 1 ? "" : "s",
@@ -285,7 +286,7 @@ static char *table_pack(lua_State *L, const lze_Type *type, int arg,
   char *packed = lua_newuserdatauv(L, n * type->bytes, 0);
   size_t stored = lze_type_store_table(L, type, arg, 1, n, packed);
   if (stored != n)
-    luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
+    lze_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
                                           (LUAI_UACINT)stored + 1,
                                           lua_tostring(L, -1)));
   return packed;
@@ -302,7 +303,7 @@ static void table_lacks(lua_State *L, int arg, const lze_Type *type,
   char element[ELEMENT_BYTES];
   lua_pushnil(L);
   lze_type_store(L, type, -1, element);
-  luaL_argerror(L, arg, lua_pushfstring(L, "index %I: %s", (LUAI_UACINT)index,
+  lze_argerror(L, arg, lua_pushfstring(L, "index %I: %s", (LUAI_UACINT)index,
                                         lua_tostring(L, -1)));
 }
 
@@ -374,7 +375,7 @@ static int buffer_write(lua_State *L) {
     size_t length;
     const char *bytes = lua_tolstring(L, 2, &length);
     if (length % b->type->bytes != 0)
-      luaL_argerror(L, 2,
+      lze_argerror(L, 2,
                     lua_pushfstring(L, "%I bytes are not a whole number of "
                                        "%s (%d bytes each)",
                                     (LUAI_UACINT)length, b->type->name,
@@ -383,7 +384,7 @@ static int buffer_write(lua_State *L) {
     if (n > (size_t)room) buffer_too_many(L, b, 2, (lua_Integer)n, at);
     buffer_put(L, 1, b, first, bytes, n);
   } else {
-    luaL_argerror(L, 2, lua_pushfstring(L, "table, string or buffer "
+    lze_argerror(L, 2, lua_pushfstring(L, "table, string or buffer "
                                            "expected, got %s",
                                         lze_describe(L, 2)));
   }
@@ -416,7 +417,7 @@ void lze_fill_check(lua_State *L, int arg, lze_Fill *f) {
   size_t first, n;
   buffer_range(L, b, arg + 2, &first, &n);
   if (!lze_type_store(L, b->type, arg + 1, f->pattern))
-    luaL_argerror(L, arg + 1, lua_tostring(L, -1));
+    lze_argerror(L, arg + 1, lua_tostring(L, -1));
   f->to = b->storage;
   f->pattern_bytes = b->type->bytes;
   f->offset = b->offset + first * b->type->bytes;
@@ -444,7 +445,7 @@ static lze_Command *buffer_fill_on(lua_State *L, int arg) {
   lze_Fill f;
   lze_fill_check(L, arg, &f);
   if (q->o.context != f.to->o.context)
-    luaL_argerror(L, arg, "a buffer of another context than the queue");
+    lze_argerror(L, arg, "a buffer of another context than the queue");
   return fill_append(L, q, arg > 1, &f);
 }
 
@@ -479,7 +480,7 @@ static void buffer_check_copy_types(lua_State *L, int src_arg,
                                     const lze_Buffer *dst,
                                     const lze_Buffer *src) {
   if (src->type != dst->type)
-    luaL_argerror(L, src_arg,
+    lze_argerror(L, src_arg,
                   lua_pushfstring(L, "buffer of %s expected, got buffer of "
                                      "%s (x:view can change the type)",
                                   dst->type->name, src->type->name));
@@ -524,7 +525,7 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
   size_t from = src->offset + first * size;
   lze_Storage *s = src->storage;
   if (q != NULL && q->o.context != dst->storage->o.context)
-    luaL_argerror(L, dst_arg, "buffer of another context than the queue");
+    lze_argerror(L, dst_arg, "buffer of another context than the queue");
   if (s->o.context != dst->storage->o.context) {
     /* No queue reaches both: by way of the host, and not only enqueued. */
     const char *p = buffer_copy_bytes(L, src_arg, src, first, n);
@@ -545,7 +546,7 @@ static lze_Command *buffer_copy_elements(lua_State *L, lze_Queue *q,
     lze_Buffer *third =
         lze_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
     if (!lze_buffer_is_open(src))
-      luaL_argerror(L, src_arg, "the buffer is closed");
+      lze_argerror(L, src_arg, "the buffer is closed");
     if (q != NULL) q = buffer_queue_at(L, dst_arg);
     const lze_Copy there = {third->storage, s, 0, from, bytes};
     copy_append_near(L, q, false, s, &there);
@@ -581,10 +582,10 @@ void lze_copy_check(lua_State *L, int arg, lze_Copy *c) {
   c->from_offset = src->offset + first * size;
   c->bytes = n * size;
   if (c->to->o.context != c->from->o.context)
-    luaL_argerror(L, arg + 1, "a buffer of another context");
+    lze_argerror(L, arg + 1, "a buffer of another context");
   if (c->to == c->from && c->from_offset < c->to_offset + c->bytes &&
       c->to_offset < c->from_offset + c->bytes)
-    luaL_argerror(L, arg + 1, "source and destination overlap");
+    lze_argerror(L, arg + 1, "source and destination overlap");
 }
 
 /* Check dst, src, i, j, at from stack index `arg` on and copy on the default
@@ -626,7 +627,7 @@ int lze_queue_copy(lua_State *L) {
 
 static FILE *check_file(lua_State *L, int arg) {
   luaL_Stream *stream = luaL_checkudata(L, arg, LUA_FILEHANDLE);
-  if (stream->closef == NULL) luaL_argerror(L, arg, "the file is closed");
+  if (stream->closef == NULL) lze_argerror(L, arg, "the file is closed");
   return stream->f;
 }
 
@@ -700,7 +701,7 @@ static int buffer_view(lua_State *L) {
   size_t offset = b->offset + first * b->type->bytes;
   size_t bytes = n * b->type->bytes;
   if (bytes % type->bytes != 0 || offset % type->bytes != 0)
-    luaL_argerror(L, 4,
+    lze_argerror(L, 4,
                   lua_pushfstring(L, "%I bytes from byte %I on are not whole "
                                      "elements of %s (%d bytes each)",
                                   (LUAI_UACINT)bytes, (LUAI_UACINT)offset,
@@ -718,7 +719,7 @@ static int buffer_export(lua_State *L) {
       lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (strcmp(where, "process") == 0) return lze_push_passport(L, 1);
   if (!lua_isnoneornil(L, 2) && strcmp(where, "state") != 0)
-    luaL_argerror(L, 2, lua_pushfstring(L, "state or process expected, got %s",
+    lze_argerror(L, 2, lua_pushfstring(L, "state or process expected, got %s",
                                         lze_describe(L, 2)));
   lua_pushinteger(L, (lua_Integer)lze_export(L, 1));
   return 1;
@@ -948,10 +949,10 @@ int lze_buffer_new(lua_State *L) {
     case LUA_TNUMBER: {
       lua_Integer n = lze_check_integer(L, 2, "count");
       if (n < 0)
-        luaL_argerror(L, 2, lua_pushfstring(L, "count: %I is negative",
+        lze_argerror(L, 2, lua_pushfstring(L, "count: %I is negative",
                                             (LUAI_UACINT)n));
       if (n > PTRDIFF_MAX / type->bytes)
-        luaL_argerror(L, 2, lua_pushfstring(L, "count: %I %s are larger than "
+        lze_argerror(L, 2, lua_pushfstring(L, "count: %I %s are larger than "
                                                "any memory",
                                             (LUAI_UACINT)n, type->name));
       count = (size_t)n;
@@ -965,7 +966,7 @@ int lze_buffer_new(lua_State *L) {
       size_t length;
       lua_tolstring(L, 2, &length);
       if (length % type->bytes != 0)
-        luaL_argerror(L, 2,
+        lze_argerror(L, 2,
                       lua_pushfstring(L, "%I bytes are not a whole number of "
                                          "%s (%d bytes each)",
                                       (LUAI_UACINT)length, type->name,
@@ -974,14 +975,14 @@ int lze_buffer_new(lua_State *L) {
       break;
     }
     default:
-      luaL_argerror(L, 2, lua_pushfstring(L, "count, table or string "
+      lze_argerror(L, 2, lua_pushfstring(L, "count, table or string "
                                              "expected, got %s",
                                           lze_describe(L, 2)));
   }
   lze_Usage usage = LZE_SHARED;
   bool zero = true;
   if (!lua_isnil(L, 3)) {
-    luaL_argexpected(L, lua_istable(L, 3), 3, "table");
+    lze_argexpected(L, lua_istable(L, 3), 3, "table");
     lze_check_keys(L, 3, "a buffer's options", keys);
     if (lze_getoption(L, 3, "usage") != LUA_TNIL) {
       const char *word = lua_type(L, -1) == LUA_TSTRING
@@ -1024,22 +1025,30 @@ int lze_buffer_new(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg buffer_methods[] = {
-    {"read", buffer_read},       {"write", buffer_write},
-    {"string", buffer_string},   {"fill", buffer_fill},
-    {"copy", buffer_copy},       {"copy_box", lze_copy_box},
-    {"load", buffer_load},       {"save", buffer_save},
-    {"view", buffer_view},
-    {"pending", buffer_pending}, {"export", buffer_export},
-    {"close", buffer_close},
-    {NULL, NULL}};
+static const lze_Method buffer_methods[] = {
+    {"read", buffer_read, LZE_HOT},
+    {"write", buffer_write, LZE_HOT},
+    {"string", buffer_string, LZE_HOT},
+    {"fill", buffer_fill, LZE_HOT},
+    {"copy", buffer_copy, LZE_HOT},
+    {"copy_box", lze_copy_box, LZE_HOT},
+    {"load", buffer_load, LZE_HOT},
+    {"save", buffer_save, LZE_HOT},
+    {"view", buffer_view, LZE_HOT},
+    {"pending", buffer_pending, LZE_HOT},
+    {"export", buffer_export, LZE_HOT},
+    {"close", buffer_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg buffer_metamethods[] = {
-    {"__index", buffer_index},       {"__newindex", buffer_newindex},
-    {"__len", buffer_len},           {"__pairs", buffer_pairs},
-    {"__gc", buffer_gc},
-    {"__close", buffer_close},       {"__tostring", buffer_tostring},
-    {NULL, NULL}};
+static const lze_Method buffer_metamethods[] = {
+    {"__index", buffer_index, LZE_HOT},
+    {"__newindex", buffer_newindex, LZE_HOT},
+    {"__len", buffer_len, LZE_HOT},
+    {"__pairs", buffer_pairs, LZE_HOT},
+    {"__gc", buffer_gc, LZE_HOT},
+    {"__close", buffer_close, LZE_HOT},
+    {"__tostring", buffer_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field buffer_fields[] = {
     {"type", field_type},       {"usage", field_usage},
@@ -1047,10 +1056,12 @@ static const lze_Field buffer_fields[] = {
     {"handle", field_handle},   {"device", field_device},
     {"context", field_context}, {NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"buffer", lze_buffer_new}, {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"buffer", lze_buffer_new, LZE_COLD},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_memory(lua_State *L) {
   lze_new_kind(L, lze_buffer_kind, buffer_metamethods, buffer_methods,
                buffer_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
 }

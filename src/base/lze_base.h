@@ -24,6 +24,7 @@
    done.  A function that may raise says so; "[-n, +m]" is its stack effect. */
 
 typedef struct lze_State lze_State;
+typedef struct lze_System lze_System;
 typedef struct lze_Object lze_Object;
 typedef struct lze_Context lze_Context;
 typedef struct lze_Storage lze_Storage;

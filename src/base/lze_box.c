@@ -4,6 +4,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 
 #include <string.h>
 
@@ -90,14 +91,14 @@ void *lze_test_box(lua_State *L, int index, const char *kind) {
 void *lze_check_box(lua_State *L, int arg, const char *kind) {
   void *box = lze_test_box(L, arg, kind);
   if (box == NULL)
-    luaL_argerror(L, arg, lua_pushfstring(L, "%s expected, got %s", kind,
+    lze_argerror(L, arg, lua_pushfstring(L, "%s expected, got %s", kind,
                                           lze_describe(L, arg)));
   return box;
 }
 
 int lze_closed(lua_State *L, int arg, const char *kind) {
   lua_Debug call;
-  bool metamethod = lua_getstack(L, 0, &call) &&
+  bool metamethod = lua_getstack(L, lze_call_level(L), &call) &&
                     lua_getinfo(L, "n", &call) &&
                     strcmp(call.namewhat, "metamethod") == 0;
   if (metamethod && strcmp(call.name, "len") == 0)
@@ -107,7 +108,7 @@ int lze_closed(lua_State *L, int arg, const char *kind) {
   else if (metamethod && lua_isinteger(L, 2))
     luaL_error(L, "index %I: the %s is closed",
                (LUAI_UACINT)lua_tointeger(L, 2), kind);
-  luaL_argerror(L, arg, lua_pushfstring(L, "the %s is closed", kind));
+  lze_argerror(L, arg, lua_pushfstring(L, "the %s is closed", kind));
   __builtin_unreachable();
 }
 
@@ -194,11 +195,11 @@ static int box_plain_index(lua_State *L) {
 }
 
 void lze_new_kind(lua_State *L, const char *kind,
-                  const luaL_Reg *metamethods, const luaL_Reg *methods,
+                  const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields) {
   lua_createtable(L, 0, 12);
   lua_newtable(L); /* methods and fields by name */
-  luaL_setfuncs(L, methods, 0);
+  lze_set_methods(L, methods, 0);
   for (; fields->name != NULL; fields++) {
     lua_pushlightuserdata(L, (void *)fields);
     lua_setfield(L, -2, fields->name);
@@ -211,7 +212,7 @@ void lze_new_kind(lua_State *L, const char *kind,
   luaL_checkstack(L, 3, NULL);
   lua_insert(L, -2); /* the table, then the metatable */
   lua_pushvalue(L, -2);
-  luaL_setfuncs(L, metamethods, 1);
+  lze_set_methods(L, metamethods, 1);
   lua_pushfstring(L, "lze.%s", kind);
   lua_setfield(L, -2, "__name");
   lua_pushliteral(L, "an object of lze");

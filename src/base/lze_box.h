@@ -6,6 +6,7 @@
 #define LZE_BOX_H
 
 #include "base/lze_base.h"
+#include "base/lze_guard.h"
 
 /* lze_box.c: userdata.  Every userdata of lze begins with an lze_Box whose
  * kind is the address of its type's name, which makes telling one from
@@ -51,7 +52,7 @@ typedef struct lze_Field {
    made that finds methods and fields and otherwise raises, listing what is
    known; lze_box_index does the same for an __index of its own. [-0, +0] */
 void lze_new_kind(lua_State *L, const char *kind,
-                  const luaL_Reg *metamethods, const luaL_Reg *methods,
+                  const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields);
 /* Answer for the string key at 2 of the box at 1; upvalue 1 of the running
    function is the table that lze_new_kind gave to all metamethods. */

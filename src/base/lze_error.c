@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "device/lze_loader.h"
-#include "device/lze_state.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
 
@@ -113,7 +114,7 @@ static _Noreturn void error_raise(lua_State *L, const char *object,
     lua_pushinteger(L, result);
     lua_setfield(L, -2, "result");
   }
-  luaL_where(L, 1);
+  luaL_where(L, 1 + lze_call_level(L));
   size_t length;
   const char *where = lua_tolstring(L, -1, &length);
   if (length >= 2) { /* luaL_where ends in ": " */
@@ -182,7 +183,7 @@ static int error_tostring(lua_State *L) {
     const char *key, *before, *after;
   } parts[] = {{"where", "", ": "}, {"object", "", ": "}, {"call", "", ": "},
                {"code", "", ": "},  {"message", "", ""},  {"log", "\n", ""}};
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lze_argexpected(L, lua_istable(L, 1), 1, "table");
   lua_settop(L, 1);
   lua_pushliteral(L, "");
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -274,7 +275,7 @@ lua_Integer lze_check_integer(lua_State *L, int arg, const char *name) {
   int exact;
   lua_Integer n = lua_tointegerx(L, arg, &exact);
   if (!exact || lua_type(L, arg) != LUA_TNUMBER)
-    luaL_argerror(L, arg,
+    lze_argerror(L, arg,
                   lua_pushfstring(L, "%s: integer expected, got %s", name,
                                   lze_describe(L, arg)));
   return n;
@@ -289,12 +290,12 @@ lua_Integer lze_opt_integer(lua_State *L, int arg, const char *name,
 uint64_t lze_check_deadline(lua_State *L, int arg) {
   if (lua_isnoneornil(L, arg)) return UINT64_MAX;
   if (lua_type(L, arg) != LUA_TNUMBER)
-    luaL_argerror(L, arg,
+    lze_argerror(L, arg,
                   lua_pushfstring(L, "seconds: number expected, got %s",
                                   lze_describe(L, arg)));
   lua_Number seconds = lua_tonumber(L, arg);
   if (!(seconds >= 0))
-    luaL_argerror(L, arg, lua_pushfstring(L, "seconds: a number that is not "
+    lze_argerror(L, arg, lua_pushfstring(L, "seconds: a number that is not "
                                              "negative expected, got %s",
                                           lze_describe(L, arg)));
   uint64_t now = lze_now_ns();
@@ -312,7 +313,7 @@ uint64_t lze_now_ns(void) {
 /* As many instructions as a slice of a wait counts for. */
 enum { HOOK_LOOPS = 10000 };
 
-int lze_run_hook(lua_State *L) {
+static int run_hook(lua_State *L) {
   lze_State *S = lze_state(L);
   /* A signal's handler sets that of the main thread, whichever runs: a
      coroutine without one runs it in its place, and a hook that removes itself
@@ -338,10 +339,18 @@ int lze_run_hook(lua_State *L) {
   return status;
 }
 
+int lze_run_hook(lua_State *L) {
+  lze_Pause pause = lze_guard_pause(L);
+  int status = run_hook(L);
+  lze_guard_resume(L, pause);
+  return status;
+}
+
 void lze_open_error(lua_State *L) {
-  static const luaL_Reg metamethods[] = {{"__tostring", error_tostring},
-                                         {NULL, NULL}};
+  static const lze_Method metamethods[] = {
+      {"__tostring", error_tostring, LZE_HOT},
+      {NULL, NULL, LZE_HOT}};
   luaL_newmetatable(L, ERROR_TNAME);
-  luaL_setfuncs(L, metamethods, 0);
+  lze_set_methods(L, metamethods, 0);
   lua_pop(L, 1);
 }

@@ -4,6 +4,7 @@
  */
 #include "base/lze_types.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "device/lze_loader.h"
 
 #include <math.h>
@@ -75,7 +76,7 @@ const lze_Type *lze_check_type(lua_State *L, int arg) {
   luaL_addstring(&b, " (or a vector such as float4) expected, got ");
   luaL_addstring(&b, got);
   luaL_pushresult(&b);
-  luaL_argerror(L, arg, lua_tostring(L, -1));
+  lze_argerror(L, arg, lua_tostring(L, -1));
   return NULL;
 }
 

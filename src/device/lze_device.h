@@ -7,7 +7,7 @@
 
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
+#include "base/lze_state.h"
 
 /* The device at `index`, or NULL. */
 const lze_DeviceInfo *lze_test_device(lua_State *L, int index);

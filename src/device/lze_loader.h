@@ -138,7 +138,7 @@ struct lze_DeviceInfo {
   uint32_t queues, copy_queues;    /* how many each of them has */
 };
 
-typedef struct lze_System {
+struct lze_System {
   int driver_count;
   lze_Driver *drivers;
   int device_count;                /* root devices, GPUs first */
@@ -148,7 +148,7 @@ typedef struct lze_System {
   bool wraps;                      /* the loader may wrap handles */
   char software[512];              /* why our own driver shows none, or "" */
   char missing[1024];              /* why a device is missing, or "" */
-} lze_System;
+};
 
 /* An entry point of the opened loader, or NULL. */
 void *lze_loader_symbol(const char *name);

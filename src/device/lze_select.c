@@ -8,6 +8,7 @@
  * those of its tiles that are members themselves.
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 
@@ -228,7 +229,7 @@ static Set select_existing(lua_State *L, const lze_System *s) {
 void lze_select(lua_State *L, int arg, const char *what) {
   int type = lua_type(L, arg);
   if (type != LUA_TNIL && type != LUA_TNUMBER && type != LUA_TSTRING)
-    luaL_argerror(L, arg,
+    lze_argerror(L, arg,
                   lua_pushfstring(L, "selector: number or string expected, "
                                      "got %s",
                                   lze_describe(L, arg)));

@@ -6,6 +6,7 @@
  * is here may be let go of by any of them: it is counted under one lock.
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -288,7 +289,7 @@ static Token *token_take(uint64_t id) {
 uint64_t lze_export(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_buffer(L, arg);
   size_t bytes = (size_t)b->count * b->type->bytes;
-  if (bytes == 0) luaL_argerror(L, arg, "an empty buffer has no memory");
+  if (bytes == 0) lze_argerror(L, arg, "an empty buffer has no memory");
   lze_storage_wait(L, b->storage, b->offset, b->offset + bytes, true);
   b = lze_check_buffer(L, arg); /* a hook may have closed it */
   lze_Storage *s = b->storage;
@@ -352,11 +353,13 @@ static int core_import(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) == LUA_TSTRING) return lze_push_arrival(L, 1, 2);
   if (!lua_isnil(L, 2))
-    luaL_argerror(L, 2, "a token of this process says where: no options");
+    lze_argerror(L, 2, "a token of this process says where: no options");
   lze_push_import(L, (uint64_t)lze_check_integer(L, 1, "token"));
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"import", core_import}, {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"import", core_import, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-void lze_open_share(lua_State *L) { luaL_setfuncs(L, functions, 0); }
+void lze_open_share(lua_State *L) { lze_set_methods(L, functions, 0); }

@@ -5,15 +5,15 @@
  * What may raise runs in a protected call, so that nothing jumps over frames
  * of the host.
  */
-#include "lze.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "host/lze_host.h"
+#include "lze.h"
 #include "lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"

@@ -6,6 +6,7 @@
  * that go through any pipe, which, and what part of it a buffer shows.
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -50,7 +51,7 @@ static uint32_t passport_check(const Passport *p) {
 int lze_push_passport(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_buffer(L, arg);
   size_t bytes = (size_t)b->count * b->type->bytes;
-  if (bytes == 0) luaL_argerror(L, arg, "an empty buffer has no memory");
+  if (bytes == 0) lze_argerror(L, arg, "an empty buffer has no memory");
   /* A driver may have to move the memory, while nothing runs. */
   lze_state_drain(L, UINT64_MAX);
   b = lze_check_buffer(L, arg); /* a hook may have closed it */
@@ -169,21 +170,21 @@ int lze_push_arrival(lua_State *L, int arg, int options) {
   static const char *const keys[] = {"context", "device", NULL};
   bool told = !lua_isnoneornil(L, options);
   if (told) {
-    luaL_argexpected(L, lua_istable(L, options), options, "table");
+    lze_argexpected(L, lua_istable(L, options), options, "table");
     lze_check_keys(L, options, "an import's options", keys);
   }
   Passport p;
   size_t length;
   const char *text = lua_tolstring(L, arg, &length);
   if (!passport_read(text, length, &p))
-    luaL_argerror(L, arg, "that is no token of x:export \"process\", or not "
+    lze_argerror(L, arg, "that is no token of x:export \"process\", or not "
                           "all of it");
   if (p.origin.process == lze_process_id())
-    luaL_argerror(L, arg, "the token is of this process, for which x:export() "
+    lze_argerror(L, arg, "the token is of this process, for which x:export() "
                           "makes them");
   Import i = {.passport = &p, .type = lze_type_find(p.type)};
   if (i.type == NULL)
-    luaL_argerror(L, arg, lua_pushfstring(L, "the type %s is unknown here",
+    lze_argerror(L, arg, lua_pushfstring(L, "the type %s is unknown here",
                                           p.type));
   const lze_System *system = lze_system(L);
   i.device = device_find(system->devices, system->device_count, p.uuid);
@@ -215,7 +216,7 @@ int lze_push_arrival(lua_State *L, int arg, int options) {
   if (p.offset > bytes ||
       (uint64_t)p.count > (bytes - p.offset) / i.type->bytes) {
     lze_memory_unref(m);
-    return luaL_argerror(L, arg, "the memory is smaller than the token says");
+    return lze_argerror(L, arg, "the memory is smaller than the token says");
   }
   i.like = (lze_Storage){.usage = props.type == ZE_MEMORY_TYPE_HOST ? LZE_HOST
                                   : props.type == ZE_MEMORY_TYPE_DEVICE

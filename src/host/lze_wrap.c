@@ -7,11 +7,12 @@
  * a handle that is no handle at all cannot be told from a good one.
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "host/lze_host.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
@@ -249,17 +250,19 @@ int lze_wrap(lua_State *L) {
   } forms[] = {{"queue", wrap_queue}, {"buffer", wrap_buffer},
                {"event", wrap_event}, {"context", wrap_context}};
   lua_settop(L, 1);
-  luaL_argexpected(L, lua_istable(L, 1), 1, "table");
+  lze_argexpected(L, lua_istable(L, 1), 1, "table");
   lze_check_keys(L, 1, "what is to be wrapped", wrap_keys);
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
     int type = lze_getoption(L, 1, forms[i].key);
     lua_pop(L, 1);
     if (type != LUA_TNIL) return forms[i].wrap(L);
   }
-  return luaL_argerror(L, 1, "one of queue, buffer, event or context "
+  return lze_argerror(L, 1, "one of queue, buffer, event or context "
                              "expected");
 }
 
-static const luaL_Reg functions[] = {{"wrap", lze_wrap}, {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"wrap", lze_wrap, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-void lze_open_wrap(lua_State *L) { luaL_setfuncs(L, functions, 0); }
+void lze_open_wrap(lua_State *L) { lze_set_methods(L, functions, 0); }

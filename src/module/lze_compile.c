@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
 #include "module/lze_module.h"
@@ -494,7 +495,7 @@ static int core_cache(lua_State *L) {
   bool clear = !lua_isnil(L, 1);
   if (clear && (lua_type(L, 1) != LUA_TSTRING ||
                 strcmp(lua_tostring(L, 1), "clear") != 0))
-    luaL_argerror(L, 1, lua_pushfstring(L, "\"clear\" expected, got %s",
+    lze_argerror(L, 1, lua_pushfstring(L, "\"clear\" expected, got %s",
                                         lze_describe(L, 1)));
   size_t entries;
   uint64_t bytes;
@@ -516,7 +517,9 @@ static int core_cache(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"cache", core_cache}, {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"cache", core_cache, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_compile(lua_State *L) {
   lua_createtable(L, 0, 2);
@@ -525,5 +528,5 @@ void lze_open_compile(lua_State *L) {
   lua_pushliteral(L, "an object of lze");
   lua_setfield(L, -2, "__metatable");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &work_key);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
 }

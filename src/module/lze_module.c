@@ -5,6 +5,7 @@
 #include "module/lze_module.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -272,7 +273,7 @@ static void options_read(lua_State *L, int t, Form form, Options *o) {
   static const char *const all_keys[] = {
       "std", "defines", "include", "flags", "format", "signature", "device",
       "context", "options", "constants", "validate", "spirv", NULL};
-  luaL_argexpected(L, lua_istable(L, t), t, "table");
+  lze_argexpected(L, lua_istable(L, t), t, "table");
   lze_check_keys(L, t, "a module's options",
                  form == FORM_SOURCE ? all_keys : all_keys + 6);
   o->flags = option_string(L, t, "options");
@@ -509,7 +510,7 @@ void lze_push_kernel_for(lua_State *L, int kernel,
 static int core_module(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
-    luaL_argerror(L, 1, lua_pushfstring(L, "bytes: string expected, got %s",
+    lze_argerror(L, 1, lua_pushfstring(L, "bytes: string expected, got %s",
                                         lze_describe(L, 1)));
   return module_new(L, 1, 2, "from a string", FORM_SPIRV);
 }
@@ -523,7 +524,7 @@ static int core_module(lua_State *L) {
 static int core_compile(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
-    luaL_argerror(L, 1, lua_pushfstring(L, "source: string expected, got %s",
+    lze_argerror(L, 1, lua_pushfstring(L, "source: string expected, got %s",
                                         lze_describe(L, 1)));
   return module_new(L, 1, 2, "source", FORM_SOURCE);
 }
@@ -555,7 +556,7 @@ static void file_read(lua_State *L, const char *path) {
 static int core_load(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
-    luaL_argerror(L, 1, lua_pushfstring(L, "path: string expected, got %s",
+    lze_argerror(L, 1, lua_pushfstring(L, "path: string expected, got %s",
                                         lze_describe(L, 1)));
   const char *path = lua_tostring(L, 1);
   size_t length = strlen(path);
@@ -602,7 +603,7 @@ static int module_get(lua_State *L) {
 static int module_kernel(lua_State *L) {
   lze_check_box(L, 1, lze_module_kind);
   if (lua_type(L, 2) != LUA_TSTRING)
-    luaL_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
+    lze_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
                                         lze_describe(L, 2)));
   return module_get(L);
 }
@@ -727,19 +728,21 @@ static int field_module_handle(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg module_methods[] = {{"kernel", module_kernel},
-                                          {"kernels", module_kernels},
-                                          {"spirv", module_spirv},
-                                          {"native", module_native},
-                                         {"on", module_on},
-                                          {"close", module_close},
-                                          {NULL, NULL}};
+static const lze_Method module_methods[] = {
+    {"kernel", module_kernel, LZE_HOT},
+    {"kernels", module_kernels, LZE_HOT},
+    {"spirv", module_spirv, LZE_HOT},
+    {"native", module_native, LZE_HOT},
+    {"on", module_on, LZE_HOT},
+    {"close", module_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg module_metamethods[] = {{"__index", module_index},
-                                              {"__gc", module_gc},
-                                              {"__close", module_close},
-                                              {"__tostring", module_tostring},
-                                              {NULL, NULL}};
+static const lze_Method module_metamethods[] = {
+    {"__index", module_index, LZE_HOT},
+    {"__gc", module_gc, LZE_HOT},
+    {"__close", module_close, LZE_HOT},
+    {"__tostring", module_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field module_fields[] = {{"device", field_module_device},
                                           {"warnings", field_module_warnings},
@@ -747,13 +750,14 @@ static const lze_Field module_fields[] = {{"device", field_module_device},
                                           {"handle", field_module_handle},
                                           {NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"load", core_load},
-                                     {"module", core_module},
-                                     {"compile", core_compile},
-                                     {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"load", core_load, LZE_HOT},
+    {"module", core_module, LZE_HOT},
+    {"compile", core_compile, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_module(lua_State *L) {
   lze_new_kind(L, lze_module_kind, module_metamethods, module_methods,
                module_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
 }

@@ -3,11 +3,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "lze_open.h"
+#include "lze_spirv_opt.h"
 #include "module/lze_module.h"
 #include "module/lze_spirv_opt.h"
 #include "run/lze_kernel.h"
-#include "lze_spirv_opt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static spv_context work_context(lua_State *L, Work *w, spv_target_env env) {
 
 static const char *check_bytes(lua_State *L, int arg, size_t *size) {
   if (lua_type(L, arg) != LUA_TSTRING)
-    luaL_argerror(L, arg, lua_pushfstring(L, "bytes: string expected, got %s",
+    lze_argerror(L, arg, lua_pushfstring(L, "bytes: string expected, got %s",
                                           lze_describe(L, arg)));
   return lua_tolstring(L, arg, size);
 }
@@ -131,7 +132,7 @@ static int spirv_lua_validate(lua_State *L) {
   spv_target_env env;
   if (lua_type(L, 2) != LUA_TSTRING ||
       !spvParseTargetEnv(lua_tostring(L, 2), &env))
-    luaL_argerror(L, 2,
+    lze_argerror(L, 2,
                   lua_pushfstring(L, "target: an environment such as "
                                      "opencl1.2, opencl2.2, spv1.2 expected, "
                                      "got %s",
@@ -162,7 +163,7 @@ static int spirv_lua_assemble(lua_State *L) {
   size_t size;
   lua_settop(L, 1);
   if (lua_type(L, 1) != LUA_TSTRING)
-    luaL_argerror(L, 1, lua_pushfstring(L, "text: string expected, got %s",
+    lze_argerror(L, 1, lua_pushfstring(L, "text: string expected, got %s",
                                         lze_describe(L, 1)));
   const char *text = lua_tolstring(L, 1, &size);
   Work *w = work_push(L);
@@ -205,13 +206,13 @@ static int spirv_lua_optimize(lua_State *L) {
   size_t count, n = 0;
   const uint32_t *words = check_words(L, 1, "lze.spirv.optimize", &count);
   if (!lua_isnil(L, 2)) {
-    luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+    lze_argexpected(L, lua_istable(L, 2), 2, "table");
     n = (size_t)lua_rawlen(L, 2);
-    if (n > MAX_PASSES) luaL_argerror(L, 2, "passes: more than 64");
+    if (n > MAX_PASSES) lze_argerror(L, 2, "passes: more than 64");
     luaL_checkstack(L, (int)n + 8, NULL);
     for (size_t i = 0; i < n; i++) {
       if (lua_rawgeti(L, 2, (lua_Integer)i + 1) != LUA_TSTRING)
-        luaL_argerror(L, 2, lua_pushfstring(L, "passes: item %d: string "
+        lze_argerror(L, 2, lua_pushfstring(L, "passes: item %d: string "
                                                "expected, got %s",
                                             (int)i + 1,
                                             lze_describe(L, -1)));
@@ -225,7 +226,7 @@ static int spirv_lua_optimize(lua_State *L) {
   w->words =
       lze_spirv_optimize(words, count, lua_isnil(L, 2) ? NULL : passes, n,
                          &known, &out, message, sizeof message);
-  if (!known) luaL_argerror(L, 2, lua_pushfstring(L, "passes: %s", message));
+  if (!known) lze_argerror(L, 2, lua_pushfstring(L, "passes: %s", message));
   if (w->words == NULL)
     lze_fail_word(L, NULL, "lze.spirv.optimize", "INVALID_SPIRV", NULL, "%s",
                   message);
@@ -379,12 +380,13 @@ static int spirv_lua_reflect(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"validate", spirv_lua_validate},
-                                     {"assemble", spirv_lua_assemble},
-                                     {"disassemble", spirv_lua_disassemble},
-                                     {"optimize", spirv_lua_optimize},
-                                     {"reflect", spirv_lua_reflect},
-                                     {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"validate", spirv_lua_validate, LZE_HOT},
+    {"assemble", spirv_lua_assemble, LZE_HOT},
+    {"disassemble", spirv_lua_disassemble, LZE_HOT},
+    {"optimize", spirv_lua_optimize, LZE_HOT},
+    {"reflect", spirv_lua_reflect, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_spirv(lua_State *L) {
   lua_createtable(L, 0, 2);
@@ -393,6 +395,7 @@ void lze_open_spirv(lua_State *L) {
   lua_pushliteral(L, "an object of lze");
   lua_setfield(L, -2, "__metatable");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &work_key);
-  luaL_newlib(L, functions);
+  lua_newtable(L);
+  lze_set_methods(L, functions, 0);
   lua_setfield(L, -2, "spirv");
 }

@@ -8,6 +8,7 @@
 #include "plan/lze_graph.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -240,7 +241,7 @@ static int core_graph(lua_State *L) {
     lua_replace(L, 1);
   }
   if (lua_type(L, 1) != LUA_TSTRING)
-    luaL_argerror(L, 1, lua_pushfstring(L, "name: string expected, got %s",
+    lze_argerror(L, 1, lua_pushfstring(L, "name: string expected, got %s",
                                         lze_describe(L, 1)));
   lze_push_box(L, lze_graph_kind, sizeof(lze_Box));
   lua_createtable(L, 0, 6);
@@ -280,11 +281,11 @@ static const char *entry_name(lua_State *L, lze_StepKind kind) {
   lze_push_graph_table(L, 1);
   int table = lua_gettop(L);
   if (lua_type(L, 2) != LUA_TSTRING || lua_rawlen(L, 2) == 0)
-    luaL_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
+    lze_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
                                         lze_describe(L, 2)));
   const char *name = lua_tostring(L, 2);
   if (strlen(name) != lua_rawlen(L, 2) || strchr(name, '.') != NULL)
-    luaL_argerror(L, 2, "name: it cannot have a dot or a zero in it");
+    lze_argerror(L, 2, "name: it cannot have a dot or a zero in it");
   lze_getoption(L, table, "names");
   entry_check_name(L, table, kind);
   lua_settop(L, table);
@@ -494,7 +495,7 @@ static void task_options(lua_State *L, int table, int entry, const char *name,
    one is compiled */
 static int graph_task(lua_State *L) {
   int last = lua_gettop(L);
-  if (last < 3) luaL_argerror(L, 3, "a kernel or a graph expected");
+  if (last < 3) lze_argerror(L, 3, "a kernel or a graph expected");
   if (lze_test_box(L, 3, lze_graph_kind) != NULL) {
     entry_name(L, LZE_STEP_GRAPH);
     int table = lua_gettop(L);
@@ -582,7 +583,7 @@ static int check_when(lua_State *L, int arg, const char *const *words) {
     luaL_addstring(&b, words[i]);
   }
   luaL_pushresult(&b);
-  return luaL_argerror(L, arg,
+  return lze_argerror(L, arg,
                        lua_pushfstring(L, "when: %s expected, got %s",
                                        lua_tostring(L, -1), got));
 }
@@ -606,7 +607,7 @@ static int graph_promise(lua_State *L, const char *key) {
     lze_check_buffer(L, 4);
     const lze_Buffer *dst = input ? b : other, *src = input ? other : b;
     if (dst->type != src->type || src->count > dst->count)
-      luaL_argerror(L, 4, lua_pushfstring(L, "a buffer of %s%I %s expected, "
+      lze_argerror(L, 4, lua_pushfstring(L, "a buffer of %s%I %s expected, "
                                              "got one of %I %s",
                                           input ? "at most " : "at least ",
                                           (LUAI_UACINT)b->count, b->type->name,
@@ -614,7 +615,7 @@ static int graph_promise(lua_State *L, const char *key) {
                                           other->type->name));
   } else if (!lua_isnil(L, 4) && !lua_istable(L, 4) &&
              !(input && lua_type(L, 4) == LUA_TSTRING)) {
-    luaL_argerror(L, 4, lua_pushfstring(L, "%s expected, got %s",
+    lze_argerror(L, 4, lua_pushfstring(L, "%s expected, got %s",
                                         input ? "table, string or buffer"
                                               : "table or buffer",
                                         lze_describe(L, 4)));
@@ -622,7 +623,7 @@ static int graph_promise(lua_State *L, const char *key) {
   if (lua_type(L, 4) == LUA_TSTRING) {
     size_t size = lua_rawlen(L, 4), most = (size_t)b->count * b->type->bytes;
     if (size % b->type->bytes != 0 || size > most)
-      luaL_argerror(L, 4, lua_pushfstring(L, "a string of at most %I bytes, "
+      lze_argerror(L, 4, lua_pushfstring(L, "a string of at most %I bytes, "
                                              "whole %s of %d, expected, got "
                                              "one of %I",
                                           (LUAI_UACINT)most, b->type->name,
@@ -630,7 +631,7 @@ static int graph_promise(lua_State *L, const char *key) {
                                           (LUAI_UACINT)size));
   }
   if (input && !lua_isnil(L, 4) && strcmp(lua_tostring(L, 3), "none") == 0)
-    luaL_argerror(L, 4, "scratch memory has no source");
+    lze_argerror(L, 4, "scratch memory has no source");
   lze_getoption(L, 5, key);
   lua_createtable(L, 3, 0);
   for (int i = 1; i <= 3; i++) {
@@ -672,7 +673,7 @@ static int graph_call(lua_State *L) {
   lua_settop(L, 3);
   entry_name(L, LZE_STEP_CALL);
   int table = lua_gettop(L);
-  luaL_argexpected(L, lua_isfunction(L, 3), 3, "function");
+  lze_argexpected(L, lua_isfunction(L, 3), 3, "function");
   entry_push(L, 3);
   entry_add(L, table, LZE_STEP_CALL);
   lua_settop(L, 1);
@@ -691,14 +692,14 @@ static int graph_swap(lua_State *L) {
   lze_push_graph_table(L, 1);
   const lze_Buffer *pair[] = {lze_check_buffer(L, 2), lze_check_buffer(L, 3)};
   if (pair[0]->type != pair[1]->type || pair[0]->count != pair[1]->count)
-    luaL_argerror(L, 3, lua_pushfstring(L, "a buffer of %I %s expected, got "
+    lze_argerror(L, 3, lua_pushfstring(L, "a buffer of %I %s expected, got "
                                            "one of %I %s",
                                         (LUAI_UACINT)pair[0]->count,
                                         pair[0]->type->name,
                                         (LUAI_UACINT)pair[1]->count,
                                         pair[1]->type->name));
   if (windows_overlap(pair[0], pair[1]))
-    luaL_argerror(L, 3, "it shares memory with the other");
+    lze_argerror(L, 3, "it shares memory with the other");
   lze_getoption(L, 4, "swaps");
   lua_createtable(L, 2, 0);
   for (int i = 1; i <= 2; i++) {
@@ -714,7 +715,7 @@ static int graph_swap(lua_State *L) {
       const lze_Buffer *other = lze_test_buffer(L, -1);
       for (int mine = 0; mine < 2; mine++)
         if (windows_overlap(pair[mine], other))
-          luaL_argerror(L, mine + 2, "it is swapped already");
+          lze_argerror(L, mine + 2, "it is swapped already");
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -731,7 +732,7 @@ static int graph_buffer(lua_State *L) {
   const lze_Type *type = lze_check_type(L, 2);
   lua_Integer count = lze_check_integer(L, 3, "count");
   if (count < 0 || count > PTRDIFF_MAX / type->bytes)
-    luaL_argerror(L, 3, lua_pushfstring(L, "count: %I is %s",
+    lze_argerror(L, 3, lua_pushfstring(L, "count: %I is %s",
                                         (LUAI_UACINT)count,
                                         count < 0 ? "negative"
                                                   : "more than any memory"));
@@ -769,40 +770,45 @@ static int field_graph_name(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg graph_methods[] = {{"input", graph_input},
-                                         {"task", graph_task},
-                                         {"copy", graph_copy},
-                                         {"fill", graph_fill},
-                                         {"call", graph_call},
-                                         {"swap", graph_swap},
-                                         {"output", graph_output},
-                                         {"buffer", graph_buffer},
-                                         {"compile", lze_plan_compile},
-                                         {"close", graph_close},
-                                         {NULL, NULL}};
+static const lze_Method graph_methods[] = {
+    {"input", graph_input, LZE_HOT},
+    {"task", graph_task, LZE_HOT},
+    {"copy", graph_copy, LZE_HOT},
+    {"fill", graph_fill, LZE_HOT},
+    {"call", graph_call, LZE_HOT},
+    {"swap", graph_swap, LZE_HOT},
+    {"output", graph_output, LZE_HOT},
+    {"buffer", graph_buffer, LZE_HOT},
+    {"compile", lze_plan_compile, LZE_HOT},
+    {"close", graph_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg graph_metamethods[] = {{"__close", graph_close},
-                                             {"__tostring", graph_tostring},
-                                             {NULL, NULL}};
+static const lze_Method graph_metamethods[] = {
+    {"__close", graph_close, LZE_HOT},
+    {"__tostring", graph_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field graph_fields[] = {{"name", field_graph_name},
                                          {NULL, NULL}};
 
-static const luaL_Reg scratch_methods[] = {{NULL, NULL}};
-static const luaL_Reg scratch_metamethods[] = {
-    {"__len", scratch_length},
-    {"__tostring", scratch_tostring},
-    {NULL, NULL}};
+static const lze_Method scratch_methods[] = {
+    {NULL, NULL, LZE_HOT}};
+static const lze_Method scratch_metamethods[] = {
+    {"__len", scratch_length, LZE_HOT},
+    {"__tostring", scratch_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 static const lze_Field scratch_fields[] = {{"type", field_scratch_type},
                                            {"bytes", field_scratch_bytes},
                                            {NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"graph", core_graph}, {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"graph", core_graph, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_graph(lua_State *L) {
   lze_new_kind(L, lze_graph_kind, graph_metamethods, graph_methods,
                graph_fields);
   lze_new_kind(L, lze_scratch_kind, scratch_metamethods, scratch_methods,
                scratch_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
 }

@@ -5,6 +5,7 @@
 #include "plan/lze_plan.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -328,7 +329,7 @@ int lze_plan_compile(lua_State *L) {
     lua_newtable(L);
     lua_replace(L, 2);
   }
-  luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+  lze_argexpected(L, lua_istable(L, 2), 2, "table");
   lze_check_keys(L, 2, "a plan's options", keys);
   Place place = {.graph = graph};
   if (lze_getoption(L, 2, "device") != LUA_TNIL)
@@ -512,7 +513,7 @@ static lua_Integer plan_iterations(lua_State *L) {
   lua_settop(L, 2);
   lua_Integer n = 1;
   if (!lua_isnil(L, 2)) {
-    luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+    lze_argexpected(L, lua_istable(L, 2), 2, "table");
     lze_check_keys(L, 2, "a run's options", keys);
     n = opt_positive(L, 2, "iterations", 1);
   }
@@ -621,7 +622,7 @@ static int plan_current(lua_State *L) {
    one of the name, or "graph.task". */
 static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
   if (lua_type(L, arg) != LUA_TSTRING)
-    luaL_argerror(L, arg, lua_pushfstring(L, "task: string expected, got %s",
+    lze_argerror(L, arg, lua_pushfstring(L, "task: string expected, got %s",
                                           lze_describe(L, arg)));
   const char *name = lua_tostring(L, arg);
   size_t length = strlen(name);
@@ -634,7 +635,7 @@ static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
         strcmp(full + size - length, name) != 0)
       continue;
     if (found != UINT32_MAX)
-      luaL_argerror(L, arg,
+      lze_argerror(L, arg,
                     lua_pushfstring(L, "task %s: it may be %s or %s", name,
                                     p->steps[found].name, full));
     found = i;
@@ -648,7 +649,7 @@ static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
     }
     if (p->count > 20) luaL_addstring(&b, ", ...");
     luaL_pushresult(&b);
-    luaL_argerror(L, arg, lua_pushfstring(L, "task '%s': there is none (there "
+    lze_argerror(L, arg, lua_pushfstring(L, "task '%s': there is none (there "
                                              "is: %s)",
                                           name, lua_tostring(L, -1)));
   }
@@ -666,12 +667,12 @@ static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
       if (own != NULL && strcmp(own, name) == 0)
         return before + (lua_Integer)i + 1;
     }
-    luaL_argerror(L, arg, lua_pushfstring(L, "task %s: %s has no argument '%s'",
+    lze_argerror(L, arg, lua_pushfstring(L, "task %s: %s has no argument '%s'",
                                           s->name, s->kernel->name, name));
   }
   lua_Integer i = lze_check_integer(L, arg, "argument");
   if (i < 1 - (before > 0) || i > count - before)
-    luaL_argerror(L, arg, lua_pushfstring(L, "task %s: argument %I is outside "
+    lze_argerror(L, arg, lua_pushfstring(L, "task %s: argument %I is outside "
                                              "%d..%I",
                                           s->name, (LUAI_UACINT)i,
                                           before > 0 ? 0 : 1,
@@ -715,7 +716,7 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
   if (type == NULL || given == NULL ||
       (given == type && count >= least && (b == NULL || lze_buffer_is_open(b))))
     return;
-  luaL_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of at least %I %s "
+  lze_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of at least %I %s "
                                          "expected, got %s, %I",
                                       s->name, (LUAI_UACINT)least, type->name,
                                       lze_describe(L, 4), (LUAI_UACINT)count));
@@ -775,7 +776,7 @@ static int plan_arrange(lua_State *L, lze_Plan *p, int table) {
    not affected. */
 static int plan_set(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
-  if (lua_gettop(L) == 3) luaL_argerror(L, 4, "value expected, or nil");
+  if (lua_gettop(L) == 3) lze_argerror(L, 4, "value expected, or nil");
   lua_settop(L, 4);
   lze_copy_value(L, 4, 2);
   lua_getiuservalue(L, 1, 1);
@@ -788,9 +789,9 @@ static int plan_set(lua_State *L) {
   lua_Integer count = lua_tointeger(L, -1);
   lua_Integer at = plan_argument(L, &p->steps[i], 3, count);
   if (p->steps[i].kind == LZE_STEP_CALL)
-    luaL_argerror(L, 2, "a call has no arguments");
+    lze_argerror(L, 2, "a call has no arguments");
   if (p->steps[i].leg != LZE_LEG_NONE)
-    luaL_argerror(L, 2, "a transfer between devices that lze has put in");
+    lze_argerror(L, 2, "a transfer between devices that lze has put in");
   lua_rawgeti(L, step, at);
   int old = lua_gettop(L);
   set_check_buffer(L, &p->steps[i], step, at, old);
@@ -859,7 +860,7 @@ static int plan_fetch(lua_State *L) {
     lua_settop(L, 4);
   }
   if (found == 0)
-    luaL_argerror(L, 2, lua_pushfstring(L, "%s has no such output", p->name));
+    lze_argerror(L, 2, lua_pushfstring(L, "%s has no such output", p->name));
   p = lze_check_plan(L); /* a finaliser may have run */
   uint32_t parity = lze_plan_parity(p, false);
   lua_rawgeti(L, 4, found);
@@ -867,7 +868,7 @@ static int plan_fetch(lua_State *L) {
   lze_plan_role(L, p, 3, 2, parity);
   const lze_Buffer *b = lze_test_buffer(L, 7);
   if (!lze_buffer_is_open(b))
-    luaL_argerror(L, 2, "what plays its part is closed");
+    lze_argerror(L, 2, "what plays its part is closed");
   lze_storage_wait(L, b->storage, b->offset,
                    b->offset + (size_t)b->count * b->type->bytes, false);
   uint64_t since = lze_now_ns();
@@ -914,22 +915,24 @@ static int field_plan_device(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg plan_methods[] = {{"run", plan_run},
-                                        {"start", plan_start},
-                                        {"current", plan_current},
-                                        {"set", plan_set},
-                                        {"fetch", plan_fetch},
-                                        {"report", lze_plan_report},
-                                        {"json", lze_plan_json},
-                                        {"trace", lze_plan_trace},
-                                        {"dot", lze_plan_dot},
-                                        {"close", plan_close},
-                                        {NULL, NULL}};
+static const lze_Method plan_methods[] = {
+    {"run", plan_run, LZE_HOT},
+    {"start", plan_start, LZE_HOT},
+    {"current", plan_current, LZE_HOT},
+    {"set", plan_set, LZE_HOT},
+    {"fetch", plan_fetch, LZE_HOT},
+    {"report", lze_plan_report, LZE_HOT},
+    {"json", lze_plan_json, LZE_HOT},
+    {"trace", lze_plan_trace, LZE_HOT},
+    {"dot", lze_plan_dot, LZE_HOT},
+    {"close", plan_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg plan_metamethods[] = {{"__gc", plan_gc},
-                                            {"__close", plan_close},
-                                            {"__tostring", plan_tostring},
-                                            {NULL, NULL}};
+static const lze_Method plan_metamethods[] = {
+    {"__gc", plan_gc, LZE_HOT},
+    {"__close", plan_close, LZE_HOT},
+    {"__tostring", plan_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field plan_fields[] = {{"device", field_plan_device},
                                         {NULL, NULL}};

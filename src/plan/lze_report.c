@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "device/lze_loader.h"
 #include "plan/lze_graph.h"
 #include "plan/lze_plan.h"
@@ -292,7 +293,7 @@ static const char *text_group(lua_State *L, int t) {
 }
 
 static int report_tostring(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lze_argexpected(L, lua_istable(L, 1), 1, "table");
   lua_settop(L, 1);
   luaL_Buffer b;
   char line[512];
@@ -563,9 +564,10 @@ int lze_plan_dot(lua_State *L) {
 }
 
 void lze_open_report(lua_State *L) {
-  static const luaL_Reg metamethods[] = {{"__tostring", report_tostring},
-                                         {NULL, NULL}};
+  static const lze_Method metamethods[] = {
+      {"__tostring", report_tostring, LZE_HOT},
+      {NULL, NULL, LZE_HOT}};
   luaL_newmetatable(L, REPORT_TNAME);
-  luaL_setfuncs(L, metamethods, 0);
+  lze_set_methods(L, metamethods, 0);
   lua_pop(L, 1);
 }

@@ -7,9 +7,9 @@
  * anything: no code of a script runs on a thread that is not Lua's own.
  */
 #include "base/lze_error.h"
+#include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "device/lze_loader.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
@@ -193,7 +194,7 @@ int lze_copy_box(lua_State *L) {
                                      "dst_height", NULL};
   lua_settop(L, 3);
   lze_Buffer *dst = lze_check_buffer(L, 1), *src = lze_check_buffer(L, 2);
-  luaL_argexpected(L, lua_istable(L, 3), 3, "table");
+  lze_argexpected(L, lua_istable(L, 3), 3, "table");
   lze_check_keys(L, 3, "a box", keys);
   size_t size[3];
   box_triple(L, 3, "size", true, size);
@@ -207,19 +208,19 @@ int lze_copy_box(lua_State *L) {
   const End from = {src->storage, src->offset, es, from_side};
   const End to = {dst->storage, dst->offset, es, to_side};
   if (src->type != dst->type)
-    luaL_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got buffer "
+    lze_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got buffer "
                                            "of %s", dst->type->name,
                                         src->type->name));
   size_t s0 = src->offset / es + from.side.first;
   size_t d0 = dst->offset / es + to.side.first;
   if (src->storage == dst->storage &&
       boxes_meet(&from.side, &to.side, size, (ptrdiff_t)(d0 - s0)))
-    luaL_argerror(L, 3, "box: source and destination overlap");
+    lze_argerror(L, 3, "box: source and destination overlap");
   size_t pitches[] = {from.side.row, from.side.slice, to.side.row,
                       to.side.slice, size[0], size[0] * size[1]};
   for (size_t i = 0; i < sizeof pitches / sizeof *pitches; i++)
     if (pitches[i] > UINT32_MAX / es)
-      luaL_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
+      lze_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
   if (src->storage->o.context != dst->storage->o.context)
     box_stage(L, &to, &from, size);
   else

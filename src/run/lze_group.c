@@ -9,8 +9,8 @@
  * measured and no kernel is known by name.
  */
 #include "run/lze_group.h"
+#include "base/lze_state.h"
 #include "spirv.h"
-#include "device/lze_state.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #ifndef LZE_GROUP_H
 #define LZE_GROUP_H
 
-#include "device/lze_state.h"
+#include "base/lze_state.h"
 #include "device/lze_loader.h"
 
 /* lze_group.c: how a range is cut into groups.  Pure functions of what is

@@ -8,6 +8,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -42,7 +43,7 @@ static int core_slice(lua_State *L) {
   lze_check_buffer(L, 1);
   lua_Integer size = lze_opt_integer(L, 2, "size", 1);
   if (size < 1)
-    luaL_argerror(L, 2, lua_pushfstring(L, "size: a positive integer "
+    lze_argerror(L, 2, lua_pushfstring(L, "size: a positive integer "
                                            "expected, got %I",
                                         (LUAI_UACINT)size));
   Slice *s = lze_push_box(L, lze_slice_kind, sizeof *s);
@@ -436,17 +437,20 @@ static int core_parallel(lua_State *L) {
   return lua_error(L);
 }
 
-static const luaL_Reg slice_methods[] = {{NULL, NULL}};
-static const luaL_Reg slice_metamethods[] = {{"__tostring", slice_tostring},
-                                             {NULL, NULL}};
+static const lze_Method slice_methods[] = {
+    {NULL, NULL, LZE_HOT}};
+static const lze_Method slice_metamethods[] = {
+    {"__tostring", slice_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 static const lze_Field slice_fields[] = {{NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"parallel", core_parallel},
-                                     {"slice", core_slice},
-                                     {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"parallel", core_parallel, LZE_HOT},
+    {"slice", core_slice, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_parallel(lua_State *L) {
   lze_new_kind(L, lze_slice_kind, slice_metamethods, slice_methods,
                slice_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
 }

@@ -5,10 +5,11 @@
 #include "run/lze_queue.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
@@ -486,7 +487,7 @@ static int core_queue(lua_State *L) {
     lua_newtable(L);
     lua_replace(L, 2);
   }
-  luaL_argexpected(L, lua_istable(L, 2), 2, "table");
+  lze_argexpected(L, lua_istable(L, 2), 2, "table");
   lze_check_keys(L, 2, "a queue's options", keys);
   const lze_DeviceInfo *device;
   lze_Context *context;
@@ -597,7 +598,7 @@ static int queue_hint(lua_State *L, const char *name,
   lze_Storage *s = b->storage;
   size_t bytes = (size_t)b->count * b->type->bytes;
   if (s->o.context != q->o.context)
-    luaL_argerror(L, 2, "a buffer of another context");
+    lze_argerror(L, 2, "a buffer of another context");
   if (bytes == 0) return 0;
   lze_Command *c = lze_begin(L, q, name, false, NULL);
   lze_command_use(L, c, s, b->offset, b->offset + bytes, false);
@@ -652,7 +653,7 @@ static int queue_advise(lua_State *L) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i].word, word) == 0)
       return queue_hint(L, "advise", words[i].advice, false);
-  return luaL_argerror(
+  return lze_argerror(
       L, 3, lua_pushfstring(L, "advice: read_mostly, prefer_device or "
                                "non_atomic_mostly (or not_ before one) "
                                "expected, got %s",
@@ -719,22 +720,24 @@ static int field_queue_handle(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg queue_methods[] = {{"wait", queue_wait},
-                                         {"flush", queue_flush},
-                                         {"launch", lze_queue_launch},
-                                         {"copy", lze_queue_copy},
-                                         {"fill", lze_queue_fill},
-                                         {"barrier", queue_barrier},
-                                         {"signal", queue_signal},
-                                         {"prefetch", queue_prefetch},
-                                         {"advise", queue_advise},
-                                         {"close", queue_close},
-                                         {NULL, NULL}};
+static const lze_Method queue_methods[] = {
+    {"wait", queue_wait, LZE_HOT},
+    {"flush", queue_flush, LZE_HOT},
+    {"launch", lze_queue_launch, LZE_HOT},
+    {"copy", lze_queue_copy, LZE_HOT},
+    {"fill", lze_queue_fill, LZE_HOT},
+    {"barrier", queue_barrier, LZE_HOT},
+    {"signal", queue_signal, LZE_HOT},
+    {"prefetch", queue_prefetch, LZE_HOT},
+    {"advise", queue_advise, LZE_HOT},
+    {"close", queue_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg queue_metamethods[] = {{"__gc", queue_gc},
-                                             {"__close", queue_close},
-                                             {"__tostring", queue_tostring},
-                                             {NULL, NULL}};
+static const lze_Method queue_metamethods[] = {
+    {"__gc", queue_gc, LZE_HOT},
+    {"__close", queue_close, LZE_HOT},
+    {"__tostring", queue_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field queue_fields[] = {{"mode", field_mode},
                                          {"order", field_order},
@@ -847,7 +850,7 @@ static int event_await(lua_State *L) {
   lze_Command *c = event_check(L);
   if (!lua_isnil(L, 2) && !lua_isfunction(L, 2) &&
       luaL_getmetafield(L, 2, "__call") == LUA_TNIL)
-    luaL_argerror(L, 2, lua_pushfstring(L, "yield: function expected, got %s",
+    lze_argerror(L, 2, lua_pushfstring(L, "yield: function expected, got %s",
                                         lze_describe(L, 2)));
   lua_settop(L, 2);
   if (!lua_isyieldable(L)) {
@@ -904,18 +907,20 @@ static int field_event_handle(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg event_methods[] = {{"done", event_done},
-                                         {"wait", event_wait},
-                                         {"time", event_time},
-                                         {"await", event_await},
-                                         {"fd", event_fd},
-                                         {"close", event_close},
-                                         {NULL, NULL}};
+static const lze_Method event_methods[] = {
+    {"done", event_done, LZE_HOT},
+    {"wait", event_wait, LZE_HOT},
+    {"time", event_time, LZE_HOT},
+    {"await", event_await, LZE_HOT},
+    {"fd", event_fd, LZE_HOT},
+    {"close", event_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
-static const luaL_Reg event_metamethods[] = {{"__gc", event_close},
-                                             {"__close", event_close},
-                                             {"__tostring", event_tostring},
-                                             {NULL, NULL}};
+static const lze_Method event_metamethods[] = {
+    {"__gc", event_close, LZE_HOT},
+    {"__close", event_close, LZE_HOT},
+    {"__tostring", event_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 static const lze_Field event_fields[] = {{"command", field_command},
                                          {"handle", field_event_handle},
@@ -943,16 +948,17 @@ static int state_wait(lua_State *L) {
 /* What lze.yield is where there is no coroutine library. */
 static int plain_yield(lua_State *L) { return lua_yield(L, 0); }
 
-static const luaL_Reg functions[] = {{"queue", core_queue},
-                                     {"wait", state_wait},
-                                     {NULL, NULL}};
+static const lze_Method functions[] = {
+    {"queue", core_queue, LZE_COLD},
+    {"wait", state_wait, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
 
 void lze_open_queue(lua_State *L) {
   lze_new_kind(L, lze_queue_kind, queue_metamethods, queue_methods,
                queue_fields);
   lze_new_kind(L, lze_event_kind, event_metamethods, event_methods,
                event_fields);
-  luaL_setfuncs(L, functions, 0);
+  lze_set_methods(L, functions, 0);
   lua_pushcfunction(L, plain_yield);
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   if (lua_getfield(L, -1, LUA_COLIBNAME) == LUA_TTABLE &&

@@ -5,11 +5,11 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_native.h"
 #include "device/lze_object.h"
-#include "device/lze_state.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 

@@ -8,8 +8,9 @@
  * every check and every wait that can be interrupted is that one's.
  */
 #include "base/lze_box.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "device/lze_loader.h"
-#include "device/lze_state.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
@@ -312,7 +313,7 @@ static int compare_candidates(const void *a, const void *b) {
 /* lze.tune(k, range | launch_table, ...) -> {group, ns, stored, results} */
 static int core_tune(lua_State *L) {
   lze_Kernel *k = lze_test_kernel(L, AT_KERNEL);
-  luaL_argexpected(L, k != NULL || lze_test_box(L, 1, lze_kernel_kind) != NULL,
+  lze_argexpected(L, k != NULL || lze_test_box(L, 1, lze_kernel_kind) != NULL,
                    1, "kernel");
   if (k == NULL || k->o.closed) return luaL_error(L, "the kernel is closed");
   if (lua_gettop(L) < AT_LAUNCH)

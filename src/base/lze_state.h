@@ -6,7 +6,6 @@
 #define LZE_STATE_H
 
 #include "base/lze_base.h"
-#include "device/lze_loader.h"
 
 typedef enum lze_Policy {
   LZE_POLICY_LZE,     /* the heuristic */
@@ -19,6 +18,8 @@ typedef enum lze_Policy {
 
 struct lze_State {
   bool closed;
+  struct lze_Guard *guard;      /* that is in force, or NULL: lze_guard.h */
+  struct lze_Protection *protection; /* the innermost, or NULL */
   const lze_System *system;     /* NULL before the first context */
   lze_Context *contexts;        /* all that are alive */
   lze_Command *free_commands;
@@ -53,5 +54,9 @@ struct lze_State {
 /* The one state of this lua_State, made by luaopen_lze.  Raises when it is
    already closed (a finaliser that runs after lze's own). [-0, +0] */
 lze_State *lze_state(lua_State *L);
+/* The same, or NULL before it is made; it may be closed. */
+lze_State *lze_find_state(lua_State *L);
+/* Keep it in the registry. [-1, +0] */
+void lze_keep_state(lua_State *L);
 
 #endif

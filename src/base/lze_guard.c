@@ -1,0 +1,138 @@
+/*
+ * lze_guard.c - calls in the middle of which no Lua code runs.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
+
+typedef struct lze_Guard {
+  bool collects;                /* the collector ran, and is held back */
+  bool paused;
+  lua_Hook hook;                /* put off, or NULL */
+  int mask, count;
+} lze_Guard;
+
+/* A call that catches errors. */
+typedef struct lze_Protection {
+  int argument;                 /* the one that an error is about, or 0 */
+} lze_Protection;
+
+/* So many KB the collector believes to have in reserve: it makes no step, and
+   what is allocated meanwhile still counts afterwards.  LUA_GCSTOP and
+   LUA_GCRESTART would forget the debt instead: a program whose allocations are
+   all guarded would never collect. */
+enum { RESERVE_KB = 1 << 30 };
+
+/* A stopped collector stays as it is; in a finaliser it cannot run anyway. */
+static void guard_hold(lua_State *L, lze_Guard *g) {
+  g->collects = lua_gc(L, LUA_GCISRUNNING) == 1;
+  if (g->collects) lua_gc(L, LUA_GCSTEP, -RESERVE_KB);
+  g->hook = lua_gethook(L);
+  if (g->hook != NULL) {
+    g->mask = lua_gethookmask(L);
+    g->count = lua_gethookcount(L);
+    lua_sethook(L, NULL, 0, 0);
+  }
+}
+
+/* A hook that a signal has set meanwhile (Ctrl-C in lua5.4) stays. */
+static void guard_release(lua_State *L, const lze_Guard *g) {
+  if (g->hook != NULL && lua_gethook(L) == NULL)
+    lua_sethook(L, g->hook, g->mask, g->count);
+  if (g->collects) lua_gc(L, LUA_GCSTEP, RESERVE_KB);
+}
+
+lze_Pause lze_guard_pause(lua_State *L) {
+  lze_State *S = lze_find_state(L);
+  if (S == NULL) return (lze_Pause){NULL, NULL};
+  lze_Pause pause = {S->guard, S->protection};
+  S->guard = NULL;
+  S->protection = NULL;
+  if (pause.guard != NULL) {
+    pause.guard->paused = true;
+    guard_release(L, pause.guard);
+  }
+  return pause;
+}
+
+void lze_guard_resume(lua_State *L, lze_Pause pause) {
+  lze_State *S = lze_find_state(L);
+  if (S == NULL) return;
+  if (pause.guard != NULL) {
+    guard_hold(L, pause.guard);
+    pause.guard->paused = false;
+  }
+  S->guard = pause.guard;
+  S->protection = pause.protection;
+}
+
+/* Call the function at upvalue 1 with what this one was given. */
+static int guard_call(lua_State *L) {
+  lze_State *S = lze_find_state(L);
+  luaL_checkstack(L, 2, NULL);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  if (S == NULL) {
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+  }
+  lze_Guard g = {.paused = false}, *outer = S->guard;
+  guard_hold(L, &g);
+  S->guard = &g;
+  int arg;
+  int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
+  S->guard = outer;
+  if (!g.paused) guard_release(L, &g);
+  if (status == LUA_OK) return lua_gettop(L);
+  if (arg != 0) return luaL_argerror(L, arg, lua_tostring(L, -1));
+  if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING) {
+    luaL_where(L, 1);
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+  }
+  return lua_error(L);
+}
+
+void lze_set_methods(lua_State *L, const lze_Method *m, int upvalues) {
+  luaL_checkstack(L, upvalues + 2, NULL);
+  for (; m->name != NULL; m++) {
+    for (int i = 0; i < upvalues; i++) lua_pushvalue(L, -upvalues);
+    lua_pushcclosure(L, m->function, upvalues);
+    if (m->heat == LZE_COLD) lua_pushcclosure(L, guard_call, 1);
+    lua_setfield(L, -upvalues - 2, m->name);
+  }
+  lua_pop(L, upvalues);
+}
+
+int lze_argerror(lua_State *L, int arg, const char *message) {
+  lze_State *S = lze_find_state(L);
+  if (S == NULL || S->protection == NULL) luaL_argerror(L, arg, message);
+  S->protection->argument = arg;
+  lua_pushstring(L, message);
+  lua_error(L);
+  __builtin_unreachable(); /* lua_error does not return, nor says so */
+}
+
+void lze_argexpected(lua_State *L, bool good, int arg, const char *expected) {
+  if (good) return;
+  const char *got = luaL_getmetafield(L, arg, "__name") == LUA_TSTRING
+                        ? lua_tostring(L, -1)
+                        : luaL_typename(L, arg);
+  lze_argerror(L, arg,
+               lua_pushfstring(L, "%s expected, got %s", expected, got));
+}
+
+int lze_protected(lua_State *L, int arguments, int results, int *arg) {
+  lze_State *S = lze_state(L);
+  lze_Protection p = {0}, *outer = S->protection;
+  S->protection = &p;
+  int status = lua_pcall(L, arguments, results, 0);
+  S->protection = outer;
+  *arg = status == LUA_ERRRUN ? p.argument : 0;
+  return status;
+}
+
+int lze_call_level(lua_State *L) {
+  const lze_State *S = lze_find_state(L);
+  return S != NULL && S->guard != NULL ? 1 : 0;
+}

@@ -1,0 +1,61 @@
+/*
+ * lze_guard.h - calls in the middle of which no Lua code runs.
+ * SPDX-License-Identifier: MIT
+ *
+ * A C function that allocates may run Lua code at any allocation: finalisers,
+ * and debug hooks where it calls something.  Such code may close or change
+ * what the function works on.  Functions are therefore hot or cold.  A cold
+ * one runs inside a guard: the collector makes no step, hooks are put off, and
+ * both are as they were afterwards, also when it raises.  A hot one allocates
+ * nothing while it holds on to something, and runs as it is.
+ *
+ * Inside a guard no metamethod or callback of a script may be called, as it
+ * could call collectgarbage().  Waits (lze_run_hook) and the room that device
+ * memory asks for (lze_pressure) are safe points: they pause the guard, and
+ * what they return to asks again for what Lua code can have changed.
+ */
+#ifndef LZE_GUARD_H
+#define LZE_GUARD_H
+
+#include "base/lze_base.h"
+
+typedef enum lze_Heat { LZE_HOT, LZE_COLD } lze_Heat;
+
+/* A function of Lua's and whether it is guarded; tables of these end with one
+   without a name. */
+typedef struct lze_Method {
+  const char *name;
+  lua_CFunction function;
+  lze_Heat heat;
+} lze_Method;
+
+/* As luaL_setfuncs. [-upvalues, +0] */
+void lze_set_methods(lua_State *L, const lze_Method *methods, int upvalues);
+
+/* Between these two Lua code may run, as outside of any guard, if there is one
+   at all.  Where it raises, the guard is not to be resumed. */
+typedef struct lze_Pause {
+  struct lze_Guard *guard;
+  struct lze_Protection *protection;
+} lze_Pause;
+lze_Pause lze_guard_pause(lua_State *L);
+void lze_guard_resume(lua_State *L, lze_Pause pause);
+
+/* As luaL_argerror, which names the function that the script called: this one
+   does so inside a guard, too.  luaL_error and lze_fail give the position of
+   the script's call there. */
+int lze_argerror(lua_State *L, int arg, const char *message)
+    __attribute__((noreturn));
+/* Raise "<expected> expected, got <type>" unless `good`. */
+void lze_argexpected(lua_State *L, bool good, int arg, const char *expected);
+
+/* As lua_pcall without a message handler.  Where an argument error was raised
+   inside, *arg is its number and the message is what was said of it, without
+   the function's name; else *arg is 0. */
+int lze_protected(lua_State *L, int arguments, int results, int *arg);
+
+/* The level of lua_getstack at which the function that the script called runs,
+   asked for by what it calls: 1 inside a guard, else 0. */
+int lze_call_level(lua_State *L);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * lze_state.c - what belongs to one Lua state, kept in its registry.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_state.h"
+
+static const char state_key;
+
+lze_State *lze_find_state(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  lze_State *S = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return S;
+}
+
+lze_State *lze_state(lua_State *L) {
+  lze_State *S = lze_find_state(L);
+  if (S == NULL || S->closed) luaL_error(L, "lze is closed in this state");
+  return S;
+}
+
+void lze_keep_state(lua_State *L) {
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+}
