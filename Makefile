@@ -69,6 +69,7 @@ COMMON := $(call objects,common/*.c) $(call objects,spirv/*.c)
 SRC := $(call objects,src/*.c) $(call objects,src/*/*.c)
 SRC_CXX := $(patsubst %.cpp,$(BUILD)/obj/%.o,$(wildcard src/*/*.cpp))
 DRIVER := $(call objects,driver/*.c)
+EMBEDDED := $(patsubst %.lua,$(BUILD)/obj/%.h,$(wildcard lua/*.lua))
 MAP := $(wildcard driver/libze_opencl.map)
 
 # Parts without Lua and without a driver; the C tests outside spec/driver link
@@ -124,7 +125,7 @@ $(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON)
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
-$(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(LUA_INCDIR)
+$(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(BUILD)/obj -I$(LUA_INCDIR)
 $(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
 $(BUILD)/obj/bench/%.o: INCLUDES = -Iinclude -I$(LUA_INCDIR)
 
@@ -132,6 +133,13 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/found
 	@mkdir -p $(@D)
 	@echo "  CC   $<"
 	$(Q)$(CC) $(COMPILE) $(INCLUDES) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Lua that is a part of the module, as the bytes of a C array.
+$(SRC): | $(EMBEDDED)
+$(BUILD)/obj/lua/%.h: lua/%.lua
+	@mkdir -p $(@D)
+	@echo "  LUA  $<"
+	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' >$@
 
 # The one file of C++: SPIRV-Tools' optimiser has no other interface.
 $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | $(BUILD)/found

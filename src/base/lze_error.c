@@ -94,6 +94,29 @@ static const char *result_sentence(ze_result_t result) {
   }
 }
 
+/* Give the error object on the top of the stack that level's position. */
+static void error_locate(lua_State *L, int level) {
+  luaL_where(L, level);
+  size_t length;
+  const char *where = lua_tolstring(L, -1, &length);
+  if (length >= 2) { /* luaL_where ends in ": " */
+    lua_pushlstring(L, where, length - 2);
+    lua_setfield(L, -3, "where");
+  }
+  lua_pop(L, 1);
+}
+
+void lze_error_locate(lua_State *L) {
+  if (!lua_istable(L, -1) || !lua_getmetatable(L, -1)) return;
+  luaL_getmetatable(L, ERROR_TNAME);
+  bool ours = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  if (!ours) return;
+  bool located = lze_getoption(L, -1, "where") != LUA_TNIL;
+  lua_pop(L, 1);
+  if (!located) error_locate(L, 1);
+}
+
 /* Raise {call, code, result, message, where, log, object}; the message is on
    the top of the stack. */
 static _Noreturn void error_raise(lua_State *L, const char *object,
@@ -114,14 +137,7 @@ static _Noreturn void error_raise(lua_State *L, const char *object,
     lua_pushinteger(L, result);
     lua_setfield(L, -2, "result");
   }
-  luaL_where(L, 1 + lze_call_level(L));
-  size_t length;
-  const char *where = lua_tolstring(L, -1, &length);
-  if (length >= 2) { /* luaL_where ends in ": " */
-    lua_pushlstring(L, where, length - 2);
-    lua_setfield(L, -3, "where");
-  }
-  lua_pop(L, 1);
+  error_locate(L, 1 + lze_call_level(L));
   if (log != NULL && *log != '\0') {
     lua_pushstring(L, log);
     lua_setfield(L, -2, "log");

@@ -24,6 +24,10 @@ int lze_fail_word(lua_State *L, const char *object, const char *call,
                   const char *code, const char *log, const char *format, ...)
     __attribute__((noreturn));
 
+/* Where the value on the top of the stack is an error object without a
+   position, give it that of the running function's call. */
+void lze_error_locate(lua_State *L);
+
 /* A number of errno as its name, "ENOENT", for such a code. */
 const char *lze_errno_name(int error);
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_guard.h"
+#include "base/lze_error.h"
 #include "base/lze_state.h"
 
 typedef struct lze_Guard {
@@ -14,7 +15,8 @@ typedef struct lze_Guard {
 
 /* A call that catches errors. */
 typedef struct lze_Protection {
-  int argument;                 /* the one that an error is about, or 0 */
+  int argument;                 /* the one that an error is about, 0, or
+                                   LZE_AS_IT_IS */
 } lze_Protection;
 
 /* So many KB the collector believes to have in reserve: it makes no step, and
@@ -84,13 +86,7 @@ static int guard_call(lua_State *L) {
   S->guard = outer;
   if (!g.paused) guard_release(L, &g);
   if (status == LUA_OK) return lua_gettop(L);
-  if (arg != 0) return luaL_argerror(L, arg, lua_tostring(L, -1));
-  if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING) {
-    luaL_where(L, 1);
-    lua_insert(L, -2);
-    lua_concat(L, 2);
-  }
-  return lua_error(L);
+  lze_raise_again(L, status, arg);
 }
 
 void lze_set_methods(lua_State *L, const lze_Method *m, int upvalues) {
@@ -123,16 +119,48 @@ void lze_argexpected(lua_State *L, bool good, int arg, const char *expected) {
 }
 
 int lze_protected(lua_State *L, int arguments, int results, int *arg) {
-  lze_State *S = lze_state(L);
-  lze_Protection p = {0}, *outer = S->protection;
-  S->protection = &p;
+  lze_State *S = lze_find_state(L); /* it may be closed, or not there yet */
+  lze_Protection p = {0}, *outer = S != NULL ? S->protection : NULL;
+  if (S != NULL) S->protection = &p;
   int status = lua_pcall(L, arguments, results, 0);
-  S->protection = outer;
+  if (S != NULL) S->protection = outer;
   *arg = status == LUA_ERRRUN ? p.argument : 0;
   return status;
 }
 
+int lze_call_back(lua_State *L, int arguments, int results) {
+  lze_Pause pause = lze_guard_pause(L);
+  int status = lua_pcall(L, arguments, results, 0);
+  lze_guard_resume(L, pause);
+  return status;
+}
+
+int lze_raise_again(lua_State *L, int status, int arg) {
+  const lze_State *S = lze_find_state(L);
+  if (arg > 0) lze_argerror(L, arg, lua_tostring(L, -1));
+  if (arg == LZE_AS_IT_IS) {
+    if (S != NULL && S->protection != NULL) S->protection->argument = arg;
+    lua_error(L);
+  }
+  if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING) {
+    luaL_where(L, 1);
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+  }
+  lze_error_locate(L);
+  lua_error(L);
+  __builtin_unreachable(); /* lua_error does not return, nor says so */
+}
+
 int lze_call_level(lua_State *L) {
   const lze_State *S = lze_find_state(L);
-  return S != NULL && S->guard != NULL ? 1 : 0;
+  lua_Debug frame;
+  if (S == NULL || S->guard == NULL) return 0;
+  for (int level = 1; lua_getstack(L, level, &frame); level++) {
+    lua_getinfo(L, "f", &frame);
+    bool found = lua_tocfunction(L, -1) == guard_call;
+    lua_pop(L, 1);
+    if (found) return level;
+  }
+  return 1;
 }

@@ -49,13 +49,25 @@ int lze_argerror(lua_State *L, int arg, const char *message)
 /* Raise "<expected> expected, got <type>" unless `good`. */
 void lze_argexpected(lua_State *L, bool good, int arg, const char *expected);
 
+/* Call a function of the user's, which may do anything: as lua_pcall without a
+   message handler, outside of any guard. */
+int lze_call_back(lua_State *L, int arguments, int results);
+
 /* As lua_pcall without a message handler.  Where an argument error was raised
    inside, *arg is its number and the message is what was said of it, without
-   the function's name; else *arg is 0. */
+   the function's name.  It is LZE_AS_IT_IS for an error that must not be
+   changed, else 0. */
+enum { LZE_AS_IT_IS = -1 };
 int lze_protected(lua_State *L, int arguments, int results, int *arg);
+/* Raise the error on the top of the stack, which such a call has returned, as
+   one of the function that calls this: an argument error with that function's
+   name, another message, unless it is to stay as it is, with the position of
+   the call. */
+int lze_raise_again(lua_State *L, int status, int arg)
+    __attribute__((noreturn));
 
 /* The level of lua_getstack at which the function that the script called runs,
-   asked for by what it calls: 1 inside a guard, else 0. */
+   asked for by what it calls: that of the guard, or 0 outside of one. */
 int lze_call_level(lua_State *L);
 
 #endif

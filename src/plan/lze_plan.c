@@ -921,10 +921,10 @@ static const lze_Method plan_methods[] = {
     {"current", plan_current, LZE_HOT},
     {"set", plan_set, LZE_HOT},
     {"fetch", plan_fetch, LZE_HOT},
-    {"report", lze_plan_report, LZE_HOT},
-    {"json", lze_plan_json, LZE_HOT},
-    {"trace", lze_plan_trace, LZE_HOT},
-    {"dot", lze_plan_dot, LZE_HOT},
+    {"report", lze_plan_report, LZE_COLD},
+    {"json", lze_plan_json, LZE_COLD},
+    {"trace", lze_plan_trace, LZE_COLD},
+    {"dot", lze_plan_dot, LZE_COLD},
     {"close", plan_close, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 

@@ -2,6 +2,7 @@
  * lze_report.c - what a plan is, and what its last run took.
  * SPDX-License-Identifier: MIT
  */
+#include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "device/lze_loader.h"
@@ -12,8 +13,6 @@
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REPORT_TNAME "lze.report"
@@ -77,10 +76,9 @@ static Totals plan_measure(lua_State *L, lze_Plan *p) {
   Totals t = {0};
   if (!p->profile || p->last == NULL || p->count == 0) return t;
   lze_command_wait(L, p->last, UINT64_MAX);
-  p = lze_check_plan(L);
+  p = lze_check_plan(L); /* who waits may have run finalisers */
   uint64_t *longest =
       lua_newuserdatauv(L, p->count * (sizeof *longest + sizeof(uint32_t)), 0);
-  p = lze_check_plan(L);
   t.measured = p->last->status == LZE_DONE && steps_measure(p);
   if (t.measured) {
     uint64_t end = 0;
@@ -193,11 +191,12 @@ static void add_promises(lua_State *L, const char *key) {
   lua_settop(L, list);
 }
 
-/* Push the report of the plan at 1. */
-static void report_push(lua_State *L) {
+/* Push the report of the plan at 1; false where its last run was not measured.
+   [-0, +1] */
+static bool report_push(lua_State *L) {
   lua_settop(L, 1);
-  lua_getiuservalue(L, 1, 1);
   lze_Plan *p = lze_check_plan(L);
+  lua_getiuservalue(L, 1, 1);
   Totals t = plan_measure(L, p);
   p = lze_check_plan(L);
   lua_createtable(L, 0, 16);
@@ -232,7 +231,7 @@ static void report_push(lua_State *L) {
   set_integer(L, "captured_bytes", captured - transient);
   set_integer(L, "transient_bytes", transient);
   set_integer(L, "unshared_bytes", p->transient_bytes);
-  if (!t.measured) return;
+  if (!t.measured) return false;
   set_integer(L, "total_ns", t.total_ns);
   set_integer(L, "busy_ns", t.busy_ns);
   set_integer(L, "critical_ns", t.critical_ns);
@@ -246,6 +245,7 @@ static void report_push(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   }
   lua_setfield(L, -2, "critical_path");
+  return true;
 }
 
 /* plan:report() -> table: what the plan is and, with profile = true, what its
@@ -255,311 +255,55 @@ int lze_plan_report(lua_State *L) {
   return 1;
 }
 
-/* --- for a person --------------------------------------------------------- */
+/* --- what it looks like --------------------------------------------------- */
 
-/* Field `key` of the table at t as text, or `otherwise`; an integer of
-   nanoseconds as microseconds with `us`. [-0, +1] */
-static const char *text_field(lua_State *L, int t, const char *key, bool us,
-                              const char *otherwise) {
-  t = lua_absindex(L, t);
-  lze_getoption(L, t, key);
-  if (lua_isnil(L, -1)) {
-    lua_pushstring(L, otherwise);
-  } else if (us && lua_isinteger(L, -1)) {
-    char text[32];
-    snprintf(text, sizeof text, "%.1f", (double)lua_tointeger(L, -1) / 1e3);
-    lua_pushstring(L, text);
-  } else {
-    luaL_tolstring(L, -1, NULL);
-  }
-  lua_remove(L, -2);
-  return lua_tostring(L, -1);
-}
-
-/* "64x1x1", or "". [-0, +1] */
-static const char *text_group(lua_State *L, int t) {
-  if (lze_getoption(L, t, "group") != LUA_TTABLE) {
-    lua_pop(L, 1);
-    return lua_pushliteral(L, "");
-  }
-  int g = lua_gettop(L);
-  for (int d = 1; d <= 3; d++) lua_rawgeti(L, g, d);
-  lua_pushfstring(L, "%Ix%Ix%I", (LUAI_UACINT)lua_tointeger(L, g + 1),
-                  (LUAI_UACINT)lua_tointeger(L, g + 2),
-                  (LUAI_UACINT)lua_tointeger(L, g + 3));
-  lua_replace(L, g);
-  lua_settop(L, g);
-  return lua_tostring(L, g);
-}
+static const unsigned char report_text[] = {
+#include "lua/report.h"
+};
+static const lze_Script report_script = {"lze report.lua", report_text,
+                                         sizeof report_text, NULL};
 
 static int report_tostring(lua_State *L) {
   lze_argexpected(L, lua_istable(L, 1), 1, "table");
   lua_settop(L, 1);
-  luaL_Buffer b;
-  char line[512];
-  lze_getoption(L, 1, "tasks");
-  lua_Integer n = lua_istable(L, 2) ? (lua_Integer)lua_rawlen(L, 2) : 0;
-  lua_newtable(L); /* of lines, as a buffer cannot lie under other values */
-  lua_Integer lines = 0;
-  const char *runs = text_field(L, 1, "runs", false, "?");
-  snprintf(line, sizeof line, "%.100s on %.100s, %.20s run%s",
-           text_field(L, 1, "name", false, "?"),
-           text_field(L, 1, "device", false, "?"), runs,
-           strcmp(runs, "1") == 0 ? "" : "s");
-  lua_settop(L, 3);
-  lua_pushstring(L, line);
-  lua_rawseti(L, 3, ++lines);
-  snprintf(line, sizeof line, "%-28s %-5s %4s %10s %10s %10s  %-12s %s",
-           "task", "kind", "lane", "start us", "us", "bytes", "group", "why");
-  lua_pushstring(L, line);
-  lua_rawseti(L, 3, ++lines);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, 2, i);
-    if (lua_istable(L, 4)) {
-      lze_getoption(L, 4, "critical");
-      const char *mark = lua_toboolean(L, -1) ? "*" : "";
-      snprintf(line, sizeof line,
-               "%-28.60s %-5.10s %4.10s %10.20s %9.20s%1s %10.20s  %-12.40s "
-               "%.200s",
-               text_field(L, 4, "name", false, "?"),
-               text_field(L, 4, "kind", false, ""),
-               text_field(L, 4, "lane", false, "-"),
-               text_field(L, 4, "start_ns", true, "-"),
-               text_field(L, 4, "ns", true, "-"), mark,
-               text_field(L, 4, "bytes", false, "-"), text_group(L, 4),
-               text_field(L, 4, "why", false, ""));
-      lua_settop(L, 3);
-      lua_pushstring(L, line);
-      lua_rawseti(L, 3, ++lines);
-    }
-    lua_settop(L, 3);
-  }
-  lua_settop(L, 3);
-  lze_getoption(L, 1, "transfers");
-  n = lua_istable(L, 4) ? (lua_Integer)lua_rawlen(L, 4) : 0;
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, 4, i);
-    if (lua_istable(L, 5)) {
-      const char *us = text_field(L, 5, "ns", true, "");
-      snprintf(line, sizeof line, "%.60s, %.10s: %.40s, %.20s bytes%s%.20s%s",
-               text_field(L, 5, "name", false, "?"),
-               text_field(L, 5, "when", false, "?"),
-               text_field(L, 5, "how", false, "?"),
-               text_field(L, 5, "bytes", false, "?"),
-               *us != '\0' ? ", " : "", us, *us != '\0' ? " us" : "");
-      lua_pushstring(L, line);
-      lua_rawseti(L, 3, ++lines);
-    }
-    lua_settop(L, 4);
-  }
-  lua_settop(L, 3);
-  if (lze_getoption(L, 1, "total_ns") != LUA_TNIL) {
-    lze_getoption(L, 1, "overlap");
-    snprintf(line, sizeof line,
-             "%.20s us in all, %.20s us the longest chain (*), %.20s us of "
-             "work, overlap %.2f",
-             text_field(L, 1, "total_ns", true, "-"),
-             text_field(L, 1, "critical_ns", true, "-"),
-             text_field(L, 1, "busy_ns", true, "-"), lua_tonumber(L, 5));
-    lua_settop(L, 3);
-    lua_pushstring(L, line);
-    lua_rawseti(L, 3, ++lines);
-  }
-  lua_settop(L, 3);
-  snprintf(line, sizeof line,
-           "memory: %.20s bytes of buffers, %.20s of transient ones that "
-           "would be %.20s unshared",
-           text_field(L, 1, "captured_bytes", false, "?"),
-           text_field(L, 1, "transient_bytes", false, "?"),
-           text_field(L, 1, "unshared_bytes", false, "?"));
-  lua_settop(L, 3);
-  lua_pushstring(L, line);
-  lua_rawseti(L, 3, ++lines);
-  luaL_buffinit(L, &b);
-  for (lua_Integer i = 1; i <= lines; i++) {
-    if (i > 1) luaL_addchar(&b, '\n');
-    lua_rawgeti(L, 3, i);
-    luaL_addvalue(&b);
-  }
-  luaL_pushresult(&b);
+  lze_script_call(L, &report_script, "text", 1, 1);
   return 1;
-}
-
-/* --- for programs --------------------------------------------------------- */
-
-/* Add a string as JSON, or as Graphviz has them, which is the same here. */
-static void add_quoted(luaL_Buffer *b, const char *s, size_t length) {
-  luaL_addchar(b, '"');
-  for (size_t i = 0; i < length; i++) {
-    unsigned char c = (unsigned char)s[i];
-    char escaped[8];
-    if (c == '"' || c == '\\') {
-      luaL_addchar(b, '\\');
-      luaL_addchar(b, (char)c);
-    } else if (c < ' ') {
-      snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      luaL_addstring(b, escaped);
-    } else {
-      luaL_addchar(b, (char)c);
-    }
-  }
-  luaL_addchar(b, '"');
-}
-
-static void push_quoted(lua_State *L, const char *s) {
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  add_quoted(&b, s, strlen(s));
-  luaL_pushresult(&b);
-}
-
-/* [-0, +1] the value at `index` as JSON: what reports consist of. */
-static void push_json(lua_State *L, int index) {
-  luaL_checkstack(L, 8, NULL);
-  index = lua_absindex(L, index);
-  switch (lua_type(L, index)) {
-    case LUA_TBOOLEAN:
-      lua_pushstring(L, lua_toboolean(L, index) ? "true" : "false");
-      return;
-    case LUA_TNUMBER:
-      lua_pushvalue(L, index);
-      lua_tostring(L, -1);
-      return;
-    case LUA_TSTRING: push_quoted(L, lua_tostring(L, index)); return;
-    default: break;
-  }
-  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
-  lua_pushnil(L);
-  bool array = n > 0 || !lua_next(L, index);
-  if (!array) lua_pop(L, 2);
-  else if (n > 0) lua_pop(L, 1);
-  lua_pushstring(L, array ? "[" : "{");
-  int text = lua_gettop(L);
-  if (array) {
-    for (lua_Integer i = 1; i <= n; i++) {
-      lua_pushstring(L, i > 1 ? "," : "");
-      lua_rawgeti(L, index, i);
-      push_json(L, -1);
-      lua_remove(L, -2);
-      lua_concat(L, 3);
-    }
-  } else {
-    bool more = false;
-    for (lua_pushnil(L); lua_next(L, index);) {
-      int key = text + 1, value = text + 2;
-      lua_pushvalue(L, text);
-      lua_pushstring(L, more ? "," : "");
-      push_quoted(L, lua_tostring(L, key));
-      lua_pushliteral(L, ":");
-      push_json(L, value);
-      lua_concat(L, 5);
-      lua_replace(L, text);
-      lua_settop(L, key);
-      more = true;
-    }
-  }
-  lua_pushstring(L, array ? "]" : "}");
-  lua_concat(L, 2);
 }
 
 /* plan:json() -> the report as JSON */
 int lze_plan_json(lua_State *L) {
   report_push(L);
-  push_json(L, -1);
+  lze_script_call(L, &report_script, "json", 1, 1);
   return 1;
 }
 
 /* plan:trace() -> the last run for Perfetto or chrome://tracing, as JSON; the
    plan was compiled with profile = true. */
 int lze_plan_trace(lua_State *L) {
-  lua_settop(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  lze_Plan *p = lze_check_plan(L);
+  const lze_Plan *p = lze_check_plan(L);
   if (!p->profile)
     return luaL_error(L, "%s: a trace needs profile = true when it is "
                          "compiled", p->name);
   if (p->last == NULL)
     return luaL_error(L, "%s: a trace needs a run", p->name);
-  Totals t = plan_measure(L, p);
-  p = lze_check_plan(L);
-  if (!t.measured)
+  if (!report_push(L))
     return luaL_error(L, "%s: the last run could not be measured", p->name);
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  char text[256];
-  luaL_addstring(&b, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-                     "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","
-                     "\"args\":{\"name\":");
-  add_quoted(&b, p->name, strlen(p->name));
-  luaL_addstring(&b, "}}");
+  lua_newtable(L); /* the lanes that have a queue */
+  lua_Integer n = 0;
   for (uint32_t lane = 0; lane < p->schedule.lane_count; lane++) {
     if (p->queues[lane] == NULL) continue;
-    snprintf(text, sizeof text,
-             ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\","
-             "\"args\":{\"name\":\"lane %u\"}}", lane + 1, lane + 1);
-    luaL_addstring(&b, text);
+    lua_pushinteger(L, (lua_Integer)lane + 1);
+    lua_rawseti(L, -2, ++n);
   }
-  for (uint32_t i = 0; i < p->count; i++) {
-    const lze_Step *s = &p->steps[i];
-    if (s->start_ns == 0) continue;
-    luaL_addstring(&b, ",\n{\"ph\":\"X\",\"pid\":1,\"name\":");
-    add_quoted(&b, s->name, strlen(s->name));
-    uint64_t start = s->start_ns - t.origin;
-    snprintf(text, sizeof text,
-             ",\"cat\":\"%s\",\"tid\":%u,\"ts\":%llu.%03u,\"dur\":%llu.%03u,"
-             "\"args\":{\"bytes\":%llu,\"group\":\"%ux%ux%u\"}}",
-             lze_step_names[s->kind], p->nodes[i].lane + 1,
-             (unsigned long long)start / 1000, (unsigned)(start % 1000),
-             (unsigned long long)s->ns / 1000, (unsigned)(s->ns % 1000),
-             (unsigned long long)s->bytes, s->group[0], s->group[1],
-             s->group[2]);
-    luaL_addstring(&b, text);
-  }
-  luaL_addstring(&b, "\n]}\n");
-  luaL_pushresult(&b);
+  lze_script_call(L, &report_script, "trace", 2, 1);
   return 1;
 }
 
 /* plan:dot() -> the graph for Graphviz, what waits for what; with profile =
    true and after a run also what each took, the longest chain in bold. */
 int lze_plan_dot(lua_State *L) {
-  lua_settop(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  lze_Plan *p = lze_check_plan(L);
-  Totals t = plan_measure(L, p);
-  p = lze_check_plan(L);
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  char text[128];
-  luaL_addstring(&b, "digraph ");
-  add_quoted(&b, p->name, strlen(p->name));
-  luaL_addstring(&b, " {\n");
-  for (uint32_t i = 0; i < p->count; i++) {
-    const lze_Step *s = &p->steps[i];
-    const lze_Numbers *deps = &p->nodes[i].deps;
-    if (s->redundant) continue;
-    luaL_addstring(&b, "  ");
-    add_quoted(&b, s->name, strlen(s->name));
-    luaL_addstring(&b, s->kind == LZE_STEP_TASK ? " [shape=box"
-                                                : " [shape=ellipse");
-    if (t.measured && s->start_ns != 0) {
-      snprintf(text, sizeof text, ",xlabel=\"%.1f us\"%s",
-               (double)s->ns / 1e3, s->critical ? ",style=bold" : "");
-      luaL_addstring(&b, text);
-    }
-    luaL_addstring(&b, "];\n");
-    for (uint32_t d = 0; d < deps->count; d++) {
-      const lze_Step *dep = &p->steps[deps->items[d]];
-      luaL_addstring(&b, "  ");
-      add_quoted(&b, dep->name, strlen(dep->name));
-      luaL_addstring(&b, " -> ");
-      add_quoted(&b, s->name, strlen(s->name));
-      luaL_addstring(&b, t.measured && s->critical && dep->critical
-                             ? " [style=bold];\n" : ";\n");
-    }
-  }
-  luaL_addstring(&b, "}\n");
-  luaL_pushresult(&b);
+  report_push(L);
+  lze_script_call(L, &report_script, "dot", 1, 1);
   return 1;
 }
 

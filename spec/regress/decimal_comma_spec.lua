@@ -1,0 +1,44 @@
+-- decimal_comma_spec.lua - in a locale with a decimal comma, plan:json wrote
+-- numbers with one, and 14 digits of them anywhere.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+-- A plan that overlaps, and what it says of its last run.
+local script = [[
+  local lze = require "lze"
+  local locale = os.getenv "SPEC_LOCALE"
+  if locale then
+    assert(os.setlocale(locale), "no locale")
+    assert(tostring(0.5) == "0,5")
+  end
+  local x, y = lze.buffer("int", 4096), lze.buffer("int", 4096)
+  local plan = lze.graph "g":fill("x", x, 1):fill("y", y, 2):copy("z", x, y)
+    :compile {profile = true}
+  plan:run()
+  local json, dot, trace, r = plan:json(), plan:dot(), plan:trace(),
+    plan:report()
+  assert(os.setlocale "C")
+  assert(math.type(r.overlap) == "float")
+  local overlap = json:match '"overlap":([^,}]*)[,}]'
+  assert(overlap:find "^%d+%.%d+$", overlap)
+  assert(math.abs(tonumber(overlap) - r.overlap) < 1e-300, overlap)
+  assert(not json:find "%d,%d" and not trace:find "%d,%d", trace)
+  assert(select(2, dot:gsub('xlabel="%d+%.%d us"', "")) == 3, dot)
+  print "good"]]
+
+describe("what a plan says to programs", function()
+  it("has every digit", function()
+    assert.equal("good\n", process.output(script))
+  end)
+
+  it("has points in a locale with commas", function()
+    process.with_directory(function(dir)
+      local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
+        "-f UTF-8 '%s/de_DE.UTF-8'"):format(dir, dir))
+      if not made then pending "no localedef, or nothing to make one from" end
+      assert.equal("good\n", process.output(script,
+        {env = {LOCPATH = dir, SPEC_LOCALE = "de_DE.UTF-8"}}))
+    end)
+  end)
+end)

@@ -1,0 +1,105 @@
+/*
+ * lze_embed.c - the parts of lze that are written in Lua.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_embed.h"
+#include "base/lze_state.h"
+
+/* argument(n, message) */
+static int embed_argument(lua_State *L) {
+  lze_argerror(L, (int)luaL_checkinteger(L, 1), luaL_checkstring(L, 2));
+}
+
+/* pcall(f, ...) -> true, what f returns | false, what it raised */
+static int embed_pcall(lua_State *L) {
+  lua_pushboolean(L, true);
+  lua_insert(L, 1);
+  if (lze_call_back(L, lua_gettop(L) - 2, LUA_MULTRET) != LUA_OK) {
+    lua_pushboolean(L, false);
+    lua_replace(L, 1);
+  }
+  return lua_gettop(L);
+}
+
+/* raise(e) */
+static int embed_raise(lua_State *L) {
+  lua_settop(L, 1);
+  return lze_raise_again(L, LUA_ERRRUN, LZE_AS_IT_IS);
+}
+
+/* A primitive, the function at upvalue 1: what it raises is about the call that
+   the user made, not about the line of the script. */
+static int embed_primitive(lua_State *L) {
+  int arg;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
+  if (status == LUA_OK) return lua_gettop(L);
+  if (arg != 0) lze_raise_again(L, status, arg);
+  return lua_error(L);
+}
+
+/* What scripts see for globals: a program may have changed its own, or never
+   opened them. [-0, +1] */
+static void embed_push_globals(lua_State *L) {
+  static const char *const libraries[] = {"string", "table", "math"};
+  static const char *const basic[] = {
+      "error",  "getmetatable", "ipairs", "next",     "pairs",    "rawequal",
+      "rawget", "rawlen", "rawset", "select", "setmetatable", "tonumber",
+      "tostring", "type"};
+  lua_newtable(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+    lua_pushstring(L, libraries[i]);
+    if (lua_rawget(L, -2) != LUA_TTABLE)
+      luaL_error(L, "Lua's %s library is needed, and not open", libraries[i]);
+    lua_setfield(L, -3, libraries[i]);
+  }
+  lua_pop(L, 1);
+  lua_pushglobaltable(L);
+  for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
+    lua_pushstring(L, basic[i]);
+    lua_rawget(L, -2);
+    lua_setfield(L, -3, basic[i]);
+  }
+  lua_pop(L, 1);
+}
+
+/* Push the table of what the script returns. [-0, +1] */
+static void embed_push(lua_State *L, const lze_Script *s) {
+  static const lze_Method own[] = {{"argument", embed_argument, LZE_HOT},
+                                   {"pcall", embed_pcall, LZE_HOT},
+                                   {"raise", embed_raise, LZE_HOT},
+                                   {NULL, NULL, LZE_HOT}};
+  luaL_checkstack(L, 6, NULL);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, s) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_pushfstring(L, "=%s", s->name);
+  if (luaL_loadbufferx(L, (const char *)s->text, s->size, lua_tostring(L, -1),
+                       "t") != LUA_OK)
+    lua_error(L);
+  embed_push_globals(L);
+  lua_setupvalue(L, -2, 1);
+  lua_newtable(L);
+  lze_set_methods(L, own, 0);
+  for (const lze_Method *m = s->primitives; m != NULL && m->name != NULL; m++) {
+    lua_pushcfunction(L, m->function);
+    lua_pushcclosure(L, embed_primitive, 1);
+    lua_setfield(L, -2, m->name);
+  }
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, s);
+  lua_remove(L, -2);
+}
+
+void lze_script_call(lua_State *L, const lze_Script *s, const char *function,
+                     int arguments, int results) {
+  int arg;
+  embed_push(L, s);
+  lua_getfield(L, -1, function);
+  lua_replace(L, -2);
+  lua_insert(L, -arguments - 1);
+  int status = lze_protected(L, arguments, results, &arg);
+  if (status != LUA_OK) lze_raise_again(L, status, arg);
+}
