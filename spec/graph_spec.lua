@@ -209,6 +209,9 @@ describe("task graphs", function()
     end
     assert.equal("bad argument #3 to 'set' (value expected, or nil)",
       expect.misuse(function() plan:set("a", "x") end))
+    assert.equal("bad argument #1 to 'set' (task 'c': there is none (there " ..
+      "is: a or g.a, b or g.b))",
+      expect.misuse(function() plan:set("c", 1, x) end))
     plan:set("a", 0, {4}):set("b", 0, {2}):run()
     assert.same({2, 2, 1, 1, 0, 0, 0, 0}, x:read())
     assert.same({4, 1, 1}, plan:report().tasks[1].group)

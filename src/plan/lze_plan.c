@@ -644,8 +644,11 @@ static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     for (uint32_t i = 0; i < p->count && i < 20; i++) {
+      const char *full = p->steps[i].name;
       luaL_addstring(&b, i > 0 ? ", " : "");
-      luaL_addstring(&b, p->steps[i].name);
+      luaL_addstring(&b, strrchr(full, '.') + 1);
+      luaL_addstring(&b, " or ");
+      luaL_addstring(&b, full);
     }
     if (p->count > 20) luaL_addstring(&b, ", ...");
     luaL_pushresult(&b);
