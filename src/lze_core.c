@@ -1304,8 +1304,9 @@ API int luaopen_lze(lua_State *L) {
   lua_newtable(L);
   lze_open_error(L);
   lze_open_core(L);
-  lze_open_memory(L);
+  lze_open_event(L);
   lze_open_queue(L);
+  lze_open_memory(L);
   lze_open_module(L);
   lze_open_kernel(L);
   lze_open_spirv(L);

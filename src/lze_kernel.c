@@ -1090,7 +1090,7 @@ static int kernel_launch(lua_State *L) {
 }
 
 /* q:launch(k, range | launch_table, ...) -> event */
-int lze_queue_launch(lua_State *L) {
+static int queue_launch(lua_State *L) {
   lze_Queue *q = lze_check_queue(L, 1);
   KernelBox *b = lze_check_box(L, 2, lze_kernel_kind);
   if (b->kernel == NULL || b->kernel->o.closed)
@@ -1372,7 +1372,12 @@ static const lze_Method functions[] = {
     {"local_bytes", core_local_bytes, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
+static const lze_Method queue_methods[] = {
+    {"launch", queue_launch, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
 void lze_open_kernel(lua_State *L) {
+  lze_add_methods(L, lze_queue_kind, queue_methods);
   lze_new_kind(L, lze_kernel_kind, kernel_metamethods, kernel_methods,
                kernel_fields);
   lze_new_kind(L, lze_local_kind, local_metamethods, no_methods, no_fields);

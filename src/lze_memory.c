@@ -466,7 +466,7 @@ static void event_set(lua_State *L, lze_Event *e, lze_Command *c,
 }
 
 /* q:fill(x, v [, i [, j]]) -> event */
-int lze_queue_fill(lua_State *L) {
+static int queue_fill(lua_State *L) {
   lua_settop(L, 5);
   lze_Queue *q = lze_check_queue(L, 1);
   lze_Event *e = lze_push_event(L);
@@ -612,7 +612,7 @@ static int buffer_copy(lua_State *L) {
 }
 
 /* q:copy(dst, src [, i [, j [, at]]]) -> event */
-int lze_queue_copy(lua_State *L) {
+static int queue_copy(lua_State *L) {
   lua_settop(L, 6);
   /* A copy by way of the host runs hooks, which may close the queue. */
   const lze_DeviceInfo *device = lze_check_queue(L, 1)->device->base;
@@ -1060,7 +1060,13 @@ static const lze_Method functions[] = {
     {"buffer", lze_buffer_new, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
+static const lze_Method queue_methods[] = {
+    {"copy", queue_copy, LZE_HOT},
+    {"fill", queue_fill, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
 void lze_open_memory(lua_State *L) {
+  lze_add_methods(L, lze_queue_kind, queue_methods);
   lze_new_kind(L, lze_buffer_kind, buffer_metamethods, buffer_methods,
                buffer_fields);
   lze_set_methods(L, functions, 0);

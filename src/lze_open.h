@@ -11,6 +11,7 @@
  */
 void lze_open_core(lua_State *L);
 void lze_open_memory(lua_State *L);
+void lze_open_event(lua_State *L);
 void lze_open_queue(lua_State *L);
 void lze_open_module(lua_State *L);
 void lze_open_kernel(lua_State *L);

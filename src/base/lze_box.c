@@ -210,6 +210,8 @@ void lze_new_kind(lua_State *L, const char *kind,
   lua_pushcfunction(L, box_newindex);
   lua_setfield(L, -3, "__newindex");
   luaL_checkstack(L, 3, NULL);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, -3, 1); /* for lze_add_methods */
   lua_insert(L, -2); /* the table, then the metatable */
   lua_pushvalue(L, -2);
   lze_set_methods(L, metamethods, 1);
@@ -219,4 +221,12 @@ void lze_new_kind(lua_State *L, const char *kind,
   lua_setfield(L, -2, "__metatable");
   lua_rawsetp(L, LUA_REGISTRYINDEX, kind);
   lua_pop(L, 1);
+}
+
+void lze_add_methods(lua_State *L, const char *kind,
+                     const lze_Method *methods) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, kind);
+  lua_rawgeti(L, -1, 1);
+  lze_set_methods(L, methods, 0);
+  lua_pop(L, 2);
 }

@@ -54,6 +54,9 @@ typedef struct lze_Field {
 void lze_new_kind(lua_State *L, const char *kind,
                   const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields);
+/* Methods of a kind that a storey above adds. [-0, +0] */
+void lze_add_methods(lua_State *L, const char *kind,
+                     const lze_Method *methods);
 /* Answer for the string key at 2 of the box at 1; upvalue 1 of the running
    function is the table that lze_new_kind gave to all metamethods. */
 int lze_box_index(lua_State *L);

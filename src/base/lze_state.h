@@ -16,6 +16,14 @@ typedef enum lze_Policy {
   LZE_POLICY_TUNED    /* what lze.tune has found, else the heuristic */
 } lze_Policy;
 
+/* What waits need of runs that have parts on the host (plan/lze_run.c, which
+   says what each does).  Called only while the state has runs. */
+typedef struct lze_HostedRuns {
+  void (*advance)(lua_State *L);
+  int (*wait)(lua_State *L, lze_Command *c, uint64_t ns);
+  void (*abandon)(lze_State *S, uint64_t deadline);
+} lze_HostedRuns;
+
 struct lze_State {
   bool closed;
   struct lze_Guard *guard;      /* that is in force, or NULL: lze_guard.h */
@@ -42,6 +50,7 @@ struct lze_State {
   lua_State *main;
   uint64_t serial;              /* of the newest command */
   struct lze_Run *runs;         /* of plans, with parts on the host */
+  const lze_HostedRuns *hosted; /* set before there are any */
   lze_Command *calling;         /* the run that a callback is part of */
   bool stranded;                /* a command has been, with what it uses */
   uint64_t close_ns;            /* how long its end waits for the device */

@@ -46,6 +46,7 @@ void lze_pin(lze_Object *o);
 void lze_unpin(lze_Object *o);    /* may destroy it */
 void lze_own(lze_Object *o);
 void lze_disown(lze_Object *o);   /* may destroy it */
+void lze_object_settle(lze_Object *o); /* destroy and free what may go */
 void lze_close(lze_Object *o);    /* idempotent; may destroy it */
 
 struct lze_Context {

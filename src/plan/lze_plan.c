@@ -941,6 +941,7 @@ static const lze_Field plan_fields[] = {{"device", field_plan_device},
                                         {NULL, NULL}};
 
 void lze_open_plan(lua_State *L) {
+  lze_open_run(L);
   lze_open_report(L);
   lze_new_kind(L, lze_plan_kind, plan_metamethods, plan_methods, plan_fields);
 }

@@ -245,15 +245,8 @@ typedef struct lze_Attempt {
 } lze_Attempt;
 bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a);
 void lze_plan_complete(lua_State *L, const lze_Plan *p, const lze_Attempt *a);
-/* Go on with runs that have parts on the host.  What their callbacks raise is
-   kept for who waits for them. */
-void lze_runs_advance(lua_State *L);
-/* The same before waiting for c, at most so long: 1 where that has changed
-   something, -1 where c waits for what is waiting here, an error on the
-   stack. */
-int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns);
-/* At the end of a state, once the device is done with them. */
-void lze_runs_abandon(lze_State *S, uint64_t deadline);
+/* Tell the state what its waits need of runs. */
+void lze_open_run(lua_State *L);
 /* Free a run that never was one; NULL is allowed. */
 void lze_run_drop(lze_State *S, struct lze_Run *r);
 /* Let go of everything native. */

@@ -203,7 +203,9 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
   return true;
 }
 
-void lze_runs_advance(lua_State *L) {
+/* Go on with them all.  What their callbacks raise is kept for whoever waits
+   for the run. */
+static void runs_advance(lua_State *L) {
   lze_State *S = lze_state(L);
 again:
   for (struct lze_Run *r = S->runs; r != NULL; r = r->next)
@@ -216,7 +218,10 @@ static int wait_raise(lua_State *L) {
                        "part of", c->name);
 }
 
-int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
+/* The same before waiting for c, at most so long: 1 where that has changed
+   something, -1 where c waits for what is waiting here, an error on the
+   stack. */
+static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   lze_State *S = c->state;
   if (lze_command_is_later(c)) {
     lua_pushcfunction(L, wait_raise);
@@ -224,7 +229,7 @@ int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
     lua_pcall(L, 1, 0, 0);
     return -1;
   }
-  lze_runs_advance(L);
+  runs_advance(L);
   if (c->status != LZE_PENDING || S->runs == NULL) return 1;
   for (const struct lze_Run *r = S->runs; r != NULL; r = r->next) {
     if (r->command != c || !r->given || r->calling) continue;
@@ -237,7 +242,8 @@ int lze_runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   return 0;
 }
 
-void lze_runs_abandon(lze_State *S, uint64_t deadline) {
+/* At the end of a state, once the device is done with them. */
+static void runs_abandon(lze_State *S, uint64_t deadline) {
   static const lze_Outcome out = {"call", ZE_RESULT_ERROR_NOT_AVAILABLE};
   while (S->runs != NULL) {
     struct lze_Run *r = S->runs;
@@ -255,6 +261,12 @@ void lze_runs_abandon(lze_State *S, uint64_t deadline) {
     lze_command_disown(r->command);
     free(r);
   }
+}
+
+void lze_open_run(lua_State *L) {
+  static const lze_HostedRuns hosted = {runs_advance, runs_wait,
+                                        runs_abandon};
+  lze_state(L)->hosted = &hosted;
 }
 
 void lze_run_drop(lze_State *S, struct lze_Run *r) {

@@ -173,6 +173,34 @@ bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline);
 /* A wait looks for a debug hook this often: below what a person notices. */
 #define LZE_SLICE_NS 50000000u
 
+/* For the files of this storey. */
+/* Link a use into those of its storage, and take it out. */
+void lze_use_link(lze_Use *u);
+void lze_use_unlink(lze_Use *u);
+void lze_command_unpin(lze_Command *c);
+void lze_command_free(lze_Command *c);
+/* Make c wait for another; false where that needs what cannot be had. */
+bool lze_command_wait_for(lze_Command *c, lze_Command *other,
+                          lze_Outcome *out);
+/* Abort c and raise what could not be had. */
+void lze_command_refuse(lua_State *L, lze_Command *c, const lze_Outcome *out)
+    __attribute__((noreturn));
+/* Give a command that has none an event, through a barrier after it. */
+bool lze_command_mark(lze_Command *c, lze_Outcome *out);
+/* The command whose event tells that c is over; NULL with the outcome. */
+lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out);
+/* Retire c, of which that outcome is final, and what is over with it. */
+void lze_command_retire_to(lze_Command *c, const lze_Outcome *out);
+/* Raise that the driver does not tell whether c is over. */
+void lze_command_untold(lua_State *L, const lze_Command *c,
+                        const lze_Outcome *out) __attribute__((noreturn));
+/* Keep a queue and its context, which a default queue does not. */
+void lze_queue_hold(lze_Queue *q);
+void lze_queue_release(lze_Queue *q);
+/* The newest command, so that waiting for it waits for all; without order,
+   any. */
+lze_Command *lze_queue_last(const lze_Queue *q);
+
 /* Whether a command waits for a run whose callback is running: then nothing in
    there waits for it. */
 bool lze_command_is_later(const lze_Command *c);
@@ -192,6 +220,10 @@ void lze_command_doom(lze_Command *c, const lze_Outcome *out);
    reference as its error or, without one (0), the outcome. */
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref);
 
+/* A pending command that conflicts with reading (or, with `write`, writing)
+   bytes [first, last) of a storage, or NULL. */
+lze_Command *lze_storage_conflict(lze_Storage *s, size_t first, size_t last,
+                                  bool write);
 /* Wait for the pending commands that touch bytes [first, last) of a storage
    and conflict with reading (or, with `write`, writing) them on the host. */
 void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,

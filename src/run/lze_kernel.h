@@ -30,11 +30,6 @@ struct lze_Kernel {
   bool task_indirect;           /* by the launch that was checked last */
 };
 
-/* q:launch, q:copy and q:fill: the queue at 1, an event returned. */
-int lze_queue_launch(lua_State *L);
-int lze_queue_copy(lua_State *L);
-int lze_queue_fill(lua_State *L);
-
 /* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
 void lze_push_kernel_for(lua_State *L, int kernel,
                          const lze_DeviceInfo *device);

@@ -79,6 +79,16 @@ lze_Event *lze_push_event(lua_State *L);
 lze_Event *lze_test_event(lua_State *L, int index);
 lze_Queue *lze_check_queue(lua_State *L, int arg);
 lze_Queue *lze_test_queue(lua_State *L, int index);
+/* A queue without a list yet, immediate and in order, with one owner; raises
+   when memory runs out.  What is changed in its fields then, lze_queue_create
+   makes; false with the outcome. */
+lze_Queue *lze_queue_new(lua_State *L, lze_Context *context,
+                         const lze_DeviceInfo *device);
+bool lze_queue_create(lze_Queue *q, lze_Outcome *out);
+/* Of its device's copy engine, where there is one. */
+void lze_queue_use_copy_engine(lze_Queue *q);
+/* Whether new queues collect commands in batches. */
+bool lze_queue_batched_by_default(lua_State *L, const lze_DeviceInfo *device);
 /* [-0, +0] a new queue with an immediate list in order, with one owner; raises.
    */
 lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,

@@ -1,0 +1,137 @@
+/*
+ * lze_event_pool.c - the driver's events, in pools, and their times.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_queue.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_command.h"
+
+#include <stdlib.h>
+
+/* Events come from the driver in pools of so many. */
+enum { POOL_EVENTS = 64 };
+
+typedef struct lze_EventPool {
+  struct lze_EventPool *next;
+  ze_event_pool_handle_t handle;
+  uint32_t count;               /* of events made */
+  lze_EventSlot slots[POOL_EVENTS];
+} lze_EventPool;
+
+/* Make a pool with all its events and put them on the free list. */
+static void pool_new(lze_Context *context, bool timed, lze_Outcome *out) {
+  lze_EventPool *p = calloc(1, sizeof *p);
+  *out = LZE_NO_MEMORY;
+  if (p == NULL) return;
+  ze_event_pool_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+      .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
+      .count = POOL_EVENTS};
+  if (timed) desc.flags |= ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP;
+  if (!ZE_TRY(out, zeEventPoolCreate, context->handle, &desc, 0, NULL,
+              &p->handle)) {
+    free(p);
+    return;
+  }
+  while (p->count < POOL_EVENTS) {
+    ze_event_desc_t event = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
+                             .index = p->count,
+                             .signal = ZE_EVENT_SCOPE_FLAG_HOST,
+                             .wait = ZE_EVENT_SCOPE_FLAG_HOST};
+    lze_EventSlot *slot = &p->slots[p->count];
+    if (!ZE_TRY(out, zeEventCreate, p->handle, &event, &slot->handle)) break;
+    slot->timed = timed;
+    p->count++;
+  }
+  if (p->count == 0) {
+    ZE(zeEventPoolDestroy, p->handle);
+    free(p);
+    return;
+  }
+  p->next = context->pools;
+  context->pools = p;
+  for (uint32_t i = p->count; i-- > 0;) {
+    p->slots[i].next = context->free_events[timed];
+    context->free_events[timed] = &p->slots[i];
+  }
+}
+
+lze_EventSlot *lze_event_take(lze_Context *context, bool timed,
+                              lze_Outcome *out) {
+  if (context->free_events[timed] == NULL) pool_new(context, timed, out);
+  lze_EventSlot *slot = context->free_events[timed];
+  if (slot != NULL) context->free_events[timed] = slot->next;
+  return slot;
+}
+
+/* One that stays signalled would end the next command before its time, so it
+   is not used again; its pool destroys it. */
+void lze_event_give(lze_Context *context, lze_EventSlot *slot) {
+  if (ZE(zeEventHostReset, slot->handle) != ZE_RESULT_SUCCESS) return;
+  slot->next = context->free_events[slot->timed];
+  context->free_events[slot->timed] = slot;
+}
+
+void lze_events_destroy(lze_Context *context) {
+  while (context->pools != NULL) {
+    lze_EventPool *p = context->pools;
+    context->pools = p->next;
+    for (uint32_t i = 0; i < p->count; i++)
+      ZE(zeEventDestroy, p->slots[i].handle);
+    ZE(zeEventPoolDestroy, p->handle);
+    free(p);
+  }
+  context->free_events[0] = context->free_events[1] = NULL;
+}
+
+/* Device ticks as nanoseconds: cycles per second with the structure type
+   that lze_loader.c asks with.  Multiplied as doubles: exact enough for
+   2^53 ns, which is 104 days. */
+static uint64_t ticks_ns(const lze_DeviceInfo *d, uint64_t ticks) {
+  uint64_t frequency = d->props.timerResolution;
+  if (frequency == 0 || frequency == 1000000000u) return ticks;
+  return (uint64_t)((double)ticks * 1e9 / (double)frequency);
+}
+
+static uint64_t ticks_mask(const lze_DeviceInfo *d) {
+  uint32_t bits = d->props.kernelTimestampValidBits;
+  return bits == 0 || bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+}
+
+bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock) {
+  uint64_t host;
+  if (ZE(zeDeviceGetGlobalTimestamps, device->handle, &host, &clock->ticks) !=
+      ZE_RESULT_SUCCESS)
+    return false;
+  clock->host = lze_now_ns(); /* the driver's host clock may be another one */
+  return true;
+}
+
+bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
+                     const lze_EventSlot *first, const lze_EventSlot *last,
+                     uint64_t *start_ns, uint64_t *kernel_ns) {
+  ze_kernel_timestamp_result_t begin, end;
+  if (ZE(zeEventQueryKernelTimestamp, last->handle, &end) !=
+          ZE_RESULT_SUCCESS ||
+      ZE(zeEventQueryKernelTimestamp, first->handle, &begin) !=
+          ZE_RESULT_SUCCESS)
+    return false;
+  uint64_t mask = ticks_mask(d);
+  uint64_t start_age = (clock->ticks - begin.global.kernelStart) & mask;
+  uint64_t length = (end.global.kernelEnd - begin.global.kernelStart) & mask;
+  if (start_age > mask / 2) start_age = length; /* a clock that lags a bit */
+  *kernel_ns = ticks_ns(d, length);
+  *start_ns = clock->host - ticks_ns(d, start_age);
+  return true;
+}
+
+void lze_command_read_times(lze_Command *c) {
+  lze_Clock clock;
+  if (!lze_clock_read(c->device, &clock) ||
+      !lze_event_times(c->device, &clock, c->first != NULL ? c->first
+                                                           : c->event,
+                       c->event, &c->start_ns, &c->kernel_ns))
+    return;
+  c->end_ns = c->start_ns + c->kernel_ns;
+}

@@ -1,0 +1,396 @@
+/*
+ * lze_queue_methods.c - queues as a script sees them.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_queue.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+
+#include <string.h>
+
+typedef struct QueueBox {
+  lze_Box box;
+  lze_Queue *queue;             /* NULL once closed */
+} QueueBox;
+
+lze_Queue *lze_push_default_queue(lua_State *L, lze_Context *context,
+                                  const lze_DeviceInfo *device) {
+  QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  b->queue = lze_default_queue(L, context, device);
+  lze_queue_own(b->queue);
+  return b->queue;
+}
+
+void lze_push_foreign_queue(lua_State *L, lze_Context *context,
+                            const lze_DeviceInfo *device,
+                            ze_command_list_handle_t list,
+                            uint32_t ordinal) {
+  QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Queue *q = lze_queue_new(L, context, device);
+  b->queue = q;
+  q->list = list;
+  q->foreign = true;
+  q->ordinal = ordinal;
+  q->copy_engine = ordinal != device->ordinal;
+}
+
+lze_Queue *lze_test_queue(lua_State *L, int index) {
+  QueueBox *b = lze_test_box(L, index, lze_queue_kind);
+  return b != NULL ? b->queue : NULL;
+}
+
+lze_Queue *lze_check_queue(lua_State *L, int arg) {
+  QueueBox *b = lze_check_box(L, arg, lze_queue_kind);
+  if (b->queue == NULL || b->queue->o.closed)
+    lze_closed(L, arg, lze_queue_kind);
+  return b->queue;
+}
+
+/* The word at option `key` of the table at t, as its position in `words`, or
+   `otherwise` when it is not given. */
+static int option_word(lua_State *L, int t, const char *key,
+                       const char *const *words, int otherwise) {
+  if (lze_getoption(L, t, key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return otherwise;
+  }
+  const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  luaL_Buffer b;
+  for (int i = 0; words[i] != NULL; i++)
+    if (strcmp(words[i], word) == 0) {
+      lua_pop(L, 1);
+      return i;
+    }
+  const char *got = lze_describe(L, -1);
+  luaL_buffinit(L, &b);
+  for (int i = 0; words[i] != NULL; i++) {
+    if (i > 0) luaL_addstring(&b, words[i + 1] == NULL ? " or " : ", ");
+    luaL_addstring(&b, words[i]);
+  }
+  luaL_pushresult(&b);
+  return luaL_error(L, "option %s: %s expected, got %s", key,
+                    lua_tostring(L, -1), got);
+}
+
+static const char *const mode_words[] = {"immediate", "batched", NULL};
+
+static const char *const order_words[] = {"in", "out", NULL};
+
+static const char *const engine_words[] = {"compute", "copy", NULL};
+
+static const char *const priority_words[] = {"normal", "low", "high", NULL};
+
+/* lze.queue([device | selector] [, options]) -> queue
+   options: mode ("immediate", "batched"), order ("in", "out"), engine
+   ("compute", "copy": falls back where there is none), priority ("low",
+   "normal", "high"), hazards (false: commands do not wait for those of other
+   queues that they conflict with), context. */
+static int core_queue(lua_State *L) {
+  static const char *const keys[] = {"mode", "order", "engine", "priority",
+                                     "hazards", "context", "device", NULL};
+  lua_settop(L, 2);
+  /* A launch looks after its own queue only: where each has a new one, what
+     was dropped goes here. */
+  lze_reap(lze_state(L));
+  if (lua_istable(L, 1) && lua_isnil(L, 2)) {
+    lua_insert(L, 1);
+  }
+  if (lua_isnil(L, 2)) {
+    lua_newtable(L);
+    lua_replace(L, 2);
+  }
+  lze_argexpected(L, lua_istable(L, 2), 2, "table");
+  lze_check_keys(L, 2, "a queue's options", keys);
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_opt_place(L, 1, 2, &device, &context);
+  int mode = option_word(L, 2, "mode", mode_words,
+                         lze_queue_batched_by_default(L, device));
+  int order = option_word(L, 2, "order", order_words, 0);
+  int engine = option_word(L, 2, "engine", engine_words, 0);
+  int priority = option_word(L, 2, "priority", priority_words, 0);
+  bool hazards = true;
+  if (lze_getoption(L, 2, "hazards") != LUA_TNIL) {
+    if (!lua_isboolean(L, -1))
+      luaL_error(L, "option hazards: boolean expected, got %s",
+                 lze_describe(L, -1));
+    hazards = lua_toboolean(L, -1);
+  }
+  QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
+  if (context->o.closed) luaL_error(L, "the context is closed");
+  lze_Queue *q = lze_queue_new(L, context, device);
+  b->queue = q;
+  q->batched = mode == 1;
+  q->ordered = order == 0;
+  if (engine == 1) lze_queue_use_copy_engine(q);
+  q->priority = (lze_Priority)priority;
+  q->hazards = hazards;
+  lze_Outcome out;
+  if (!lze_queue_create(q, &out))
+    lze_fail(L, device->driver, out.result, NULL, out.call, NULL, NULL);
+  return 1;
+}
+
+/* q:wait([seconds]) -> boolean: whether everything is done in that time. */
+static int queue_wait(lua_State *L) {
+  lze_Queue *q = lze_check_queue(L, 1);
+  lua_pushboolean(L, lze_queue_drain(L, q, lze_check_deadline(L, 2)));
+  return 1;
+}
+
+/* q:flush(): give what a batched queue has collected to the device; an
+   immediate one has nothing to flush. */
+static int queue_flush(lua_State *L) {
+  lze_queue_flush(lze_check_queue(L, 1));
+  return 0;
+}
+
+/* The queue at 1 once it can take one more command. */
+static lze_Queue *queue_ready(lua_State *L) {
+  lze_Queue *q;
+  do q = lze_check_queue(L, 1);
+  while (!lze_queue_ready(L, q));
+  return q;
+}
+
+/* q:barrier([event | {event, ...}]) -> event
+   After the events or, when none are given, after everything issued to the
+   queue before; what is issued later waits for it. */
+static int queue_barrier(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Event *e = lze_push_event(L);
+  lze_Queue *q = queue_ready(L);
+  if (!lua_isnil(L, 2)) lze_check_after(L, 2, q, "q:barrier");
+  lze_Command *c = lze_begin(L, q, "barrier", true, NULL);
+  if (!lua_isnil(L, 2)) lze_command_after_all(L, c, 2);
+  lze_command_order(L, c);
+  ze_result_t r = ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c),
+                     c->wait_count, c->wait_handles);
+  if (r != ZE_RESULT_SUCCESS) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendBarrier",
+             NULL, NULL);
+  }
+  lze_end(c);
+  e->command = c;
+  lze_command_own(c);
+  return 1;
+}
+
+/* q:signal(ev) -> event
+   Signal a wrapped event when everything issued to the queue before is done. */
+static int queue_signal(lua_State *L) {
+  lua_settop(L, 2);
+  lze_Event *e = lze_push_event(L);
+  lze_Queue *q = queue_ready(L);
+  ze_event_handle_t event = lze_check_signal(L, 2, q, "q:signal");
+  lze_Command *c = lze_begin(L, q, "signal", true, NULL);
+  lze_command_order(L, c);
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeCommandListAppendBarrier, q->list, lze_command_event(c),
+              c->wait_count, c->wait_handles)) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, out.result, NULL, out.call, NULL, NULL);
+  }
+  bool signalled = lze_command_signal(c, event, &out);
+  lze_end(c);
+  if (!signalled)
+    lze_fail(L, q->device->driver, out.result, NULL, out.call, NULL, NULL);
+  e->command = c;
+  lze_command_own(c);
+  return 1;
+}
+
+/* The common part of q:prefetch and q:advise: pin the buffer at 2, order the
+   hint among its commands and find out when it is over. */
+static int queue_hint(lua_State *L, const char *name,
+                      ze_memory_advice_t advice, bool prefetch) {
+  lze_Queue *q = queue_ready(L);
+  lze_Buffer *b = lze_check_buffer(L, 2);
+  lze_Storage *s = b->storage;
+  size_t bytes = (size_t)b->count * b->type->bytes;
+  if (s->o.context != q->o.context)
+    lze_argerror(L, 2, "a buffer of another context");
+  if (bytes == 0) return 0;
+  lze_Command *c = lze_begin(L, q, name, false, NULL);
+  lze_command_use(L, c, s, b->offset, b->offset + bytes, false);
+  lze_command_order(L, c);
+  const char *call = "zeCommandListAppendMemAdvise";
+  ze_result_t r;
+  if (prefetch) {
+    call = "zeCommandListAppendMemoryPrefetch";
+    r = ZE(zeCommandListAppendMemoryPrefetch, q->list,
+                                                 s->pointer + b->offset,
+                                                 bytes);
+  } else {
+    r = ZE(zeCommandListAppendMemAdvise, q->list, q->device->handle,
+                                            s->pointer + b->offset, bytes,
+                                            advice);
+  }
+  bool hinted = r == ZE_RESULT_SUCCESS;
+  if (hinted) {
+    call = "zeCommandListAppendBarrier"; /* hints signal nothing */
+    r = ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c),
+                                          c->wait_count, c->wait_handles);
+  }
+  if (r == ZE_RESULT_SUCCESS) {
+    lze_end(c);
+    return 0;
+  }
+  if (hinted)
+    lze_strand(c);
+  else
+    lze_abort(c);
+  return lze_fail(L, q->device->driver, r, NULL, call, NULL, NULL);
+}
+
+/* q:prefetch(x): move shared memory to the device ahead of its use. */
+static int queue_prefetch(lua_State *L) {
+  return queue_hint(L, "prefetch", 0, true);
+}
+
+/* q:advise(x, word): tell the driver how the memory will be used. */
+static int queue_advise(lua_State *L) {
+  static const struct {
+    const char *word;
+    ze_memory_advice_t advice;
+  } words[] = {
+      {"read_mostly", ZE_MEMORY_ADVICE_SET_READ_MOSTLY},
+      {"not_read_mostly", ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY},
+      {"prefer_device", ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION},
+      {"not_prefer_device", ZE_MEMORY_ADVICE_CLEAR_PREFERRED_LOCATION},
+      {"non_atomic_mostly", ZE_MEMORY_ADVICE_SET_NON_ATOMIC_MOSTLY},
+      {"not_non_atomic_mostly", ZE_MEMORY_ADVICE_CLEAR_NON_ATOMIC_MOSTLY}};
+  const char *word = lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3) : "";
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i].word, word) == 0)
+      return queue_hint(L, "advise", words[i].advice, false);
+  return lze_argerror(
+      L, 3, lua_pushfstring(L, "advice: read_mostly, prefer_device or "
+                               "non_atomic_mostly (or not_ before one) "
+                               "expected, got %s",
+                            lze_describe(L, 3)));
+}
+
+/* The struct stays until __gc, for a call that a hook has closed it in. */
+static int queue_close(lua_State *L) {
+  QueueBox *b = lze_check_box(L, 1, lze_queue_kind);
+  lze_Queue *q = b->queue;
+  if (q == NULL || q->o.closed) return 0;
+  lze_queue_flush(q);
+  lze_close(&q->o);
+  return 0;
+}
+
+static int queue_gc(lua_State *L) {
+  QueueBox *b = lze_check_box(L, 1, lze_queue_kind);
+  lze_Queue *q = b->queue;
+  b->queue = NULL;
+  if (q == NULL) return 0;
+  if (!q->o.closed && q->o.owners == 1) lze_queue_flush(q); /* or nobody */
+  lze_queue_disown(q);
+  return 0;
+}
+
+static int queue_tostring(lua_State *L) {
+  const QueueBox *b = lze_check_box(L, 1, lze_queue_kind);
+  const lze_Queue *q = b->queue;
+  if (q == NULL || q->o.closed)
+    lua_pushliteral(L, "queue (closed)");
+  else
+    lua_pushfstring(L, "queue: %s, %s, %s order, %s engine, %d in flight",
+                    q->device->props.name, mode_words[q->batched],
+                    q->ordered ? "in" : "out of", engine_words[q->copy_engine],
+                    (int)q->in_flight);
+  return 1;
+}
+
+static int field_mode(lua_State *L) {
+  lua_pushstring(L, mode_words[lze_check_queue(L, 1)->batched]);
+  return 1;
+}
+
+static int field_order(lua_State *L) {
+  lua_pushstring(L, order_words[!lze_check_queue(L, 1)->ordered]);
+  return 1;
+}
+
+static int field_engine(lua_State *L) {
+  lua_pushstring(L, engine_words[lze_check_queue(L, 1)->copy_engine]);
+  return 1;
+}
+
+static int field_queue_device(lua_State *L) {
+  lze_push_device(L, lze_check_queue(L, 1)->device);
+  return 1;
+}
+
+/* The immediate list, or of a batched queue the command queue. */
+static int field_queue_handle(lua_State *L) {
+  const lze_Queue *q = lze_check_queue(L, 1);
+  lua_pushlightuserdata(L, q->batched ? (void *)q->native : (void *)q->list);
+  return 1;
+}
+
+static const lze_Method queue_methods[] = {
+    {"wait", queue_wait, LZE_HOT},
+    {"flush", queue_flush, LZE_HOT},
+    {"barrier", queue_barrier, LZE_HOT},
+    {"signal", queue_signal, LZE_HOT},
+    {"prefetch", queue_prefetch, LZE_HOT},
+    {"advise", queue_advise, LZE_HOT},
+    {"close", queue_close, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+static const lze_Method queue_metamethods[] = {
+    {"__gc", queue_gc, LZE_HOT},
+    {"__close", queue_close, LZE_HOT},
+    {"__tostring", queue_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+static const lze_Field queue_fields[] = {{"mode", field_mode},
+                                         {"order", field_order},
+                                         {"engine", field_engine},
+                                         {"device", field_queue_device},
+                                         {"handle", field_queue_handle},
+                                         {NULL, NULL}};
+
+bool lze_state_drain(lua_State *L, uint64_t deadline) {
+  lze_State *S = lze_state(L);
+  /* A hook may close queues, so start over after each that had work. */
+again:
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (lze_Queue *q = c->queues; q != NULL; q = q->next) {
+      if (q->head == NULL && q->failed == NULL) continue;
+      if (!lze_queue_drain(L, q, deadline)) return false;
+      goto again;
+    }
+  return true;
+}
+
+/* lze.wait([seconds]) -> boolean: everything on every queue of this state. */
+static int state_wait(lua_State *L) {
+  lua_pushboolean(L, lze_state_drain(L, lze_check_deadline(L, 1)));
+  return 1;
+}
+
+static const lze_Method functions[] = {
+    {"queue", core_queue, LZE_COLD},
+    {"wait", state_wait, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+void lze_open_queue(lua_State *L) {
+  lze_new_kind(L, lze_queue_kind, queue_metamethods, queue_methods,
+               queue_fields);
+  lze_set_methods(L, functions, 0);
+}

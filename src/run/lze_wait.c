@@ -1,0 +1,159 @@
+/*
+ * lze_wait.c - waits, in slices that a debug hook (Ctrl-C) can end.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_command.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
+#include "device/lze_loader.h"
+#include "run/lze_buffer.h"
+#include "run/lze_queue.h"
+
+#include <string.h>
+
+/* The same while runs of plans have parts on the host, which are looked for in
+   between. */
+#define RUNS_SLICE_NS 200000u
+
+/* A program that only ever enqueues must not fill the memory with commands;
+   past so many the oldest is waited for. */
+#define MAX_IN_FLIGHT 16384u
+
+/* Raise the failure of a command that the caller owns, giving up that
+   ownership; once is enough for each. */
+static void failure_raise(lua_State *L, lze_Command *c) {
+  bool raise = c->status == LZE_FAILED && !c->raised;
+  const lze_Driver *driver = c->device->driver;
+  lze_Outcome failure = c->failure;
+  char name[sizeof c->name];
+  memcpy(name, c->name, sizeof name);
+  int error = c->error_ref;
+  c->error_ref = 0;
+  c->raised = true;
+  lze_command_disown(c);
+  if (error != 0) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, error);
+    luaL_unref(L, LUA_REGISTRYINDEX, error);
+    if (raise) lua_error(L);
+    lua_pop(L, 1);
+  }
+  if (raise)
+    lze_fail(L, driver, failure.result, name, failure.call, NULL, NULL);
+}
+
+/* In a protected call: raise that a command cannot be waited for. */
+static int await_raise(lua_State *L) {
+  lze_command_untold(L, lua_touserdata(L, 1), lua_touserdata(L, 2));
+}
+
+/* Wait; raises nothing.  -1 when something raised an error, which is then on
+   the stack, else whether it is done. */
+static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
+  while (c->status == LZE_PENDING) {
+    if (!c->submitted) {
+      lze_queue_flush(c->queue);
+      continue; /* that may have failed */
+    }
+    uint64_t now = lze_now_ns();
+    uint64_t slice = now >= deadline ? 0 : deadline - now;
+    if (slice > LZE_SLICE_NS) slice = LZE_SLICE_NS;
+    if (c->state->runs != NULL) {
+      int wait = c->state->hosted->wait(L, c, slice);
+      if (wait == -1) return -1;
+      if (wait == 1) continue;
+      if (slice > RUNS_SLICE_NS) slice = RUNS_SLICE_NS;
+    }
+    lze_Outcome out;
+    lze_Command *marked = lze_command_marked(c, &out);
+    if (marked != NULL)
+      ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle, slice);
+    if (c->foreign && out.result == ZE_RESULT_SUCCESS) {
+      return 1; /* until the host resets it */
+    } else if (!c->foreign && lze_command_is_over(c, &out)) {
+      lze_command_retire_to(marked != NULL ? marked : c, &out);
+    } else if (out.result != ZE_RESULT_NOT_READY) {
+      lua_pushcfunction(L, await_raise);
+      lua_pushlightuserdata(L, c);
+      lua_pushlightuserdata(L, &out);
+      lua_pcall(L, 2, 0, 0);
+      return -1;
+    } else if (slice == 0) {
+      return 0;
+    } else if (lze_run_hook(L) != LUA_OK) {
+      return -1;
+    }
+  }
+  return 1;
+}
+
+bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline) {
+  lze_command_own(c); /* a hook may drop every other owner */
+  int done = command_await(L, c, deadline);
+  if (done == 1) {
+    failure_raise(L, c);
+    return true;
+  }
+  lze_command_disown(c);
+  if (done == -1) lua_error(L);
+  return false;
+}
+
+void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
+                      size_t last, bool write) {
+  lze_Command *c, *failed = NULL;
+  int done = 1;
+  lze_own(&s->o); /* a hook may close the buffer */
+  while (done == 1 &&
+         (c = lze_storage_conflict(s, first, last, write)) != NULL) {
+    lze_command_own(c);
+    done = command_await(L, c, UINT64_MAX);
+    lze_command_disown(c);
+  }
+  if (done == 1) {
+    failed = s->failed;
+    s->failed = NULL;
+  }
+  lze_disown(&s->o);
+  if (done == -1) lua_error(L);
+  if (failed != NULL) failure_raise(L, failed);
+}
+
+bool lze_queue_ready(lua_State *L, lze_Queue *q) {
+  if (q->in_flight < MAX_IN_FLIGHT) return true;
+  lze_Command *c = q->head;
+  lze_queue_hold(q);
+  lze_command_own(c);
+  int done = command_await(L, c, UINT64_MAX);
+  lze_command_disown(c);
+  lze_queue_release(q); /* from here on it may be gone */
+  if (done == -1) lua_error(L);
+  return false;
+}
+
+/* The newest command that waiting for waits for all; without order, any. */
+lze_Command *lze_queue_last(const lze_Queue *q) {
+  return q->ordered ? q->tail : q->head;
+}
+
+bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline) {
+  int done = 1;
+  lze_Command *failed = NULL;
+  lze_queue_hold(q);
+  /* As many as there are now: a hook could enqueue for ever. */
+  for (uint32_t n = q->in_flight; n > 0 && q->head != NULL && done == 1; n--) {
+    lze_Command *last = lze_queue_last(q);
+    lze_command_own(last);
+    done = command_await(L, last, deadline);
+    lze_command_disown(last);
+    if (q->ordered) break;
+  }
+  if (done == 1) {
+    failed = q->failed;
+    q->failed = NULL;
+  }
+  lze_queue_release(q);
+  if (done == -1) lua_error(L);
+  if (failed != NULL) failure_raise(L, failed);
+  return done == 1;
+}
