@@ -56,10 +56,47 @@ it("a plan that is being changed is used by nobody else", function()
         assert(tostring(plan))
       end
     end
-    for name in pairs(uses) do
-      assert(refused[name]:find("graph g: a finaliser or hook cannot use " ..
-        "it while it is changed$"), refused[name])
+    for _, err in pairs(refused) do
+      assert(err:find("graph g: a finaliser or hook cannot use " ..
+        "it while it is changed$"), err)
     end
     print(lze.wait())]], {seconds = 120})
   assert.equal("true\n", out)
 end)
+
+it("a plan is used by nobody else, or closed, while room is made for it",
+  function()
+    local out = process.output([[
+      local lze = require "lze"
+      local x, y = lze.buffer("int", 4096):fill(5), lze.buffer("int", 4096)
+      lze.gc {soft_limit_bytes = 1, growth = 1}
+      for _, what in ipairs {"run", "start", "set", "report", "close"} do
+        local g = lze.graph "g"
+        local s, t = g:buffer("int", 4096), g:buffer("int", 8192)
+        local plan = g:copy("s", s, x, 1, 16):copy("y", y, s, 1, 16):compile()
+        plan:run()
+        local refused
+        setmetatable({}, {__gc = function()
+          local arguments = what == "set" and {"s", 2, x} or {}
+          local ok, err = pcall(plan[what], plan, table.unpack(arguments))
+          refused = not ok and err or "nothing"
+        end})
+        local ok, err = pcall(function()
+          plan:set("y", 2, t):set("s", 1, t)
+        end)
+        if what == "close" then
+          assert(refused == "nothing" and not ok)
+          assert(err:find "stdin:%d+: the plan is closed$", err)
+          assert(tostring(plan) == "plan (closed)")
+        else
+          assert(ok, err)
+          assert(refused:find("graph g: a finaliser or hook cannot use " ..
+            "it while it is changed$"), what .. ": " .. refused)
+          y:fill(0)
+          plan:run()
+          assert(y[16] == 5 and y[17] == 0)
+        end
+      end
+      print(lze.wait())]])
+    assert.equal("true\n", out)
+  end)

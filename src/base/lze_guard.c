@@ -68,25 +68,37 @@ void lze_guard_resume(lua_State *L, lze_Pause pause) {
   S->protection = pause.protection;
 }
 
-/* Call the function at upvalue 1 with what this one was given. */
-static int guard_call(lua_State *L) {
+/* As lze_protected, inside a guard. */
+static int guarded(lua_State *L, int arguments, int results, int *arg) {
   lze_State *S = lze_find_state(L);
-  luaL_checkstack(L, 2, NULL);
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, 1);
   if (S == NULL) {
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    return lua_gettop(L);
+    lua_call(L, arguments, results);
+    return LUA_OK;
   }
   lze_Guard g = {.paused = false}, *outer = S->guard;
   guard_hold(L, &g);
   S->guard = &g;
-  int arg;
-  int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
+  int status = lze_protected(L, arguments, results, arg);
   S->guard = outer;
   if (!g.paused) guard_release(L, &g);
+  return status;
+}
+
+/* Call the function at upvalue 1 with what this one was given. */
+static int guard_call(lua_State *L) {
+  int arg;
+  luaL_checkstack(L, 2, NULL);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  int status = guarded(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
   if (status == LUA_OK) return lua_gettop(L);
   lze_raise_again(L, status, arg);
+}
+
+void lze_call_guarded(lua_State *L, int arguments, int results) {
+  int arg;
+  int status = guarded(L, arguments, results, &arg);
+  if (status != LUA_OK) lze_raise_again(L, status, arg);
 }
 
 void lze_set_methods(lua_State *L, const lze_Method *m, int upvalues) {

@@ -32,6 +32,11 @@ typedef struct lze_Method {
 /* As luaL_setfuncs. [-upvalues, +0] */
 void lze_set_methods(lua_State *L, const lze_Method *methods, int upvalues);
 
+/* Call the C function that is on the stack below its arguments inside a guard:
+   what a hot function does seldom. Raises as lze_raise_again.
+   [-(arguments + 1), +results] */
+void lze_call_guarded(lua_State *L, int arguments, int results);
+
 /* Between these two Lua code may run, as outside of any guard, if there is one
    at all.  Where it raises, the guard is not to be resumed. */
 typedef struct lze_Pause {

@@ -8,7 +8,7 @@
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
@@ -260,9 +260,12 @@ static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
                                                : LZE_HOST;
   const lze_DeviceInfo *device =
       place >= 2 ? p->engines[place - 2].device : p->device;
-  p->arenas[place] = lze_push_buffer(L, p->o.context, device, usage,
-                                     lze_type_of(LZE_U8, 1), bytes)
-                         ->storage;
+  lze_Storage *arena = lze_push_buffer(L, p->o.context, device, usage,
+                                       lze_type_of(LZE_U8, 1), bytes)
+                           ->storage;
+  /* Finalisers may have run, to make room. */
+  if (p->o.closed) luaL_error(L, "the plan is closed");
+  p->arenas[place] = arena;
   lua_rawseti(L, arenas, (lua_Integer)place + 1);
 }
 

@@ -8,7 +8,7 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
@@ -47,7 +47,6 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
 typedef struct Look {
   lze_Node *node;
   const uint8_t *stated;        /* by argument: an access, or 0 */
-  lze_Step *step;
   bool failed;                  /* no memory */
 } Look;
 
@@ -58,15 +57,7 @@ static void step_use(void *data, int argument, const lze_Access *access) {
     a.read = look->stated[argument] & SPIRV_ACCESS_READ;
     a.write = look->stated[argument] & SPIRV_ACCESS_WRITE;
   }
-  if (!look->failed && lze_access_add(look->node, &a))
-    lze_own(&a.storage->o);
-  else
-    look->failed = true;
-}
-
-void lze_accesses_drop(lze_Node *node) {
-  while (node->access_count > 0)
-    lze_disown(&node->accesses[--node->access_count].storage->o);
+  if (!lze_access_add(look->node, &a)) look->failed = true;
 }
 
 /* What a launch table states of the accesses of step `step`, in userdata;
@@ -97,37 +88,31 @@ void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device) {
 }
 
 /* In a protected call: a step's kernel and its device. */
-static int kernel_protected(lua_State *L) {
+static int kernel_find(lua_State *L) {
   lze_plan_kernel(L, 1, lua_touserdata(L, 2));
   lua_settop(L, 1);
   return 1;
 }
 
-/* Keep what the values of a step came to. */
-static void step_take(lze_Checked *check) {
-  Look *look = check->data;
-  lze_Step *s = look->step;
+/* Keep what the values of a step came to; false without memory. */
+static bool step_take(lze_Step *s, const lze_Checked *check) {
   free((void *)s->why);
   s->why = NULL;
   s->empty = false;
-  if (s->kind == LZE_STEP_TASK) {
-    if (s->kernel != check->kernel) {
-      if (s->kernel != NULL) lze_unpin(&s->kernel->o);
-      s->kernel = check->kernel;
-      lze_pin(&s->kernel->o);
-    }
-    s->empty = check->choice == NULL;
-    if (!s->empty) {
-      s->why = strdup(check->choice->why);
-      look->failed = look->failed || s->why == NULL;
-      s->parts = (uint32_t)check->choice->count;
-      memcpy(s->group, check->choice->parts[0].group, sizeof s->group);
-    }
-  } else if (s->kind == LZE_STEP_COPY) {
-    s->empty = check->copy.bytes == 0;
-  } else if (s->kind == LZE_STEP_FILL) {
-    s->empty = check->fill.bytes == 0;
+  if (s->kind == LZE_STEP_COPY) s->empty = check->copy.bytes == 0;
+  if (s->kind == LZE_STEP_FILL) s->empty = check->fill.bytes == 0;
+  if (s->kind != LZE_STEP_TASK) return true;
+  if (s->kernel != check->kernel) {
+    if (s->kernel != NULL) lze_unpin(&s->kernel->o);
+    s->kernel = check->kernel;
+    lze_pin(&s->kernel->o);
   }
+  s->empty = check->choice == NULL;
+  if (s->empty) return true;
+  s->why = strdup(check->choice->why);
+  s->parts = (uint32_t)check->choice->count;
+  memcpy(s->group, check->choice->parts[0].group, sizeof s->group);
+  return s->why != NULL;
 }
 
 int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
@@ -141,10 +126,11 @@ int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
   lze_push_values(L, step, count, stubs, p->o.context, p->device);
   lze_Step *s = &p->steps[i];
   if (s->kind == LZE_STEP_TASK) {
-    lua_pushcfunction(L, kernel_protected);
+    int arg;
+    lua_pushcfunction(L, kernel_find);
     lua_pushvalue(L, stubs + 1);
     lua_pushlightuserdata(L, (void *)s->device);
-    int status = lua_pcall(L, 2, 1, 0);
+    int status = lze_protected(L, 2, 1, &arg);
     if (status != LUA_OK) {
       lua_replace(L, top + 1);
       lua_settop(L, top + 1);
@@ -152,26 +138,26 @@ int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
     }
     lua_replace(L, stubs + 1);
   }
-  Look look = {.node = &p->nodes[i], .stated = stated, .step = s};
-  lze_accesses_drop(look.node);
+  Look look = {.node = &p->nodes[i], .stated = stated};
+  look.node->access_count = 0;
   lze_Checked check = {
-      .kind = s->kind, .name = s->name, .use = step_use, .data = &look,
-      .then = step_take};
+      .kind = s->kind, .name = s->name, .use = step_use, .data = &look};
   int status = lze_step_check(L, stubs + 1, count, &check);
   if (status != LUA_OK) {
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return status;
   }
+  bool taken = step_take(s, &check);
   /* What runs nothing orders nothing. */
-  if (s->empty) lze_accesses_drop(look.node);
+  if (s->empty) look.node->access_count = 0;
   s->bytes = 0;
   for (uint32_t a = 0; a < look.node->access_count; a++) {
     const lze_Access *x = &look.node->accesses[a];
     s->bytes += (x->last - x->first) * ((uint32_t)x->read + x->write);
   }
   lua_settop(L, top);
-  lze_check_memory(L, !look.failed);
+  lze_check_memory(L, taken && !look.failed);
   return LUA_OK;
 }
 

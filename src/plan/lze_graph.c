@@ -5,7 +5,6 @@
  * Recording runs nothing and allocates nothing on a device: a graph is the
  * values that a script gave, checked one by one as a launch checks them.
  */
-#include "plan/lze_graph.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
@@ -15,216 +14,11 @@
 #include "device/lze_object.h"
 #include "lze_open.h"
 #include "plan/lze_plan.h"
+#include "plan/lze_step.h"
 #include "run/lze_buffer.h"
 #include "run/lze_kernel.h"
 
 #include <string.h>
-
-const char *const lze_step_names[] = {"task", "copy", "fill", "call", "graph"};
-
-/* --- checking a step ------------------------------------------------------ */
-
-/* In a protected call: lze_Checked, values. */
-static int step_check(lua_State *L) {
-  lze_Checked *out = lua_touserdata(L, 1);
-  lua_remove(L, 1);
-  int count = lua_gettop(L);
-  luaL_checkstack(L, 12, NULL);
-  switch (out->kind) {
-    case LZE_STEP_TASK:
-      out->kernel = lze_test_kernel(L, 1);
-      if (out->kernel == NULL) return luaL_error(L, "the kernel is closed");
-      out->choice = lze_task_check(L, out->kernel, out->name, 2, count - 2,
-                                   out->use, out->data);
-      break;
-    case LZE_STEP_COPY: {
-      lua_settop(L, 5);
-      lze_copy_check(L, 1, &out->copy);
-      const lze_Copy *c = &out->copy;
-      lze_Access to = {c->to, c->to_offset, c->to_offset + c->bytes, false,
-                       true};
-      lze_Access from = {c->from, c->from_offset, c->from_offset + c->bytes,
-                         true, false};
-      out->use(out->data, 0, &to);
-      out->use(out->data, 1, &from);
-      break;
-    }
-    case LZE_STEP_FILL: {
-      lua_settop(L, 4);
-      lze_fill_check(L, 1, &out->fill);
-      const lze_Fill *f = &out->fill;
-      lze_Access to = {f->to, f->offset, f->offset + f->bytes, false, true};
-      out->use(out->data, 0, &to);
-      break;
-    }
-    default: break;
-  }
-  if (out->then != NULL) out->then(out);
-  return 0;
-}
-
-int lze_argument_error(lua_State *L) {
-  size_t size;
-  if (lua_type(L, -1) != LUA_TSTRING) return 0;
-  const char *s = lua_tolstring(L, -1, &size);
-  if (strncmp(s, "bad argument #", 14) != 0) return 0;
-  int number = s[14] - '0';
-  const char *open = strstr(s, " (");
-  if (open == NULL || s[size - 1] != ')') return 0;
-  lua_pushlstring(L, open + 2, (size_t)(s + size - 1 - (open + 2)));
-  lua_replace(L, -2);
-  return number;
-}
-
-/* "bad argument #2 to '?' (j: 9 is ...)" is "argument 2: j: 9 is ..." where
-   the arguments are those of a step. [-1, +1] */
-static void step_tidy(lua_State *L) {
-  int number = lze_argument_error(L);
-  if (number == 0) return;
-  lua_pushfstring(L, "argument %d: %s", number, lua_tostring(L, -1));
-  lua_replace(L, -2);
-}
-
-int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
-  first = lua_absindex(L, first);
-  out->kernel = NULL;
-  out->choice = NULL;
-  luaL_checkstack(L, count + 4, "too many arguments");
-  lua_pushcfunction(L, step_check);
-  lua_pushlightuserdata(L, out);
-  for (int i = 0; i < count; i++) lua_pushvalue(L, first + i);
-  int status = lua_pcall(L, count + 1, 0, 0);
-  if (status == LUA_ERRRUN) step_tidy(L);
-  return status;
-}
-
-static void use_nothing(void *data, int argument, const lze_Access *access) {
-  (void)data;
-  (void)argument;
-  (void)access;
-}
-
-/* --- transient buffers ---------------------------------------------------- */
-
-static lze_Scratch *scratch_test(lua_State *L, int index) {
-  return lze_test_box(L, index, lze_scratch_kind);
-}
-
-/* Push what the value at `index` stands for in the map at `map`: itself where
-   it is not there.  A transient buffer that is not there gets a stub. */
-static void value_resolve(lua_State *L, int index, int map,
-                          lze_Context *context, const lze_DeviceInfo *device) {
-  index = lua_absindex(L, index);
-  if (lua_type(L, index) != LUA_TUSERDATA) {
-    lua_pushvalue(L, index);
-    return;
-  }
-  lua_pushvalue(L, index);
-  if (lua_rawget(L, map) != LUA_TNIL) return;
-  lua_pop(L, 1);
-  const lze_Scratch *s = scratch_test(L, index);
-  if (s == NULL) {
-    lua_pushvalue(L, index);
-    return;
-  }
-  lze_push_stub(L, context, device, s->type, s->count);
-  lua_pushvalue(L, index);
-  lua_pushvalue(L, -2);
-  lua_rawset(L, map);
-}
-
-/* The launch table at `index`, with its `uses` resolved. */
-static void launch_resolve(lua_State *L, int index, int map,
-                           lze_Context *context,
-                           const lze_DeviceInfo *device) {
-  if (lze_getoption(L, index, "uses") == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_pushvalue(L, index);
-    return;
-  }
-  int uses = lua_gettop(L);
-  if (lua_istable(L, uses)) {
-    lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
-    lua_createtable(L, (int)n, 0);
-    for (lua_Integer i = 1; i <= n; i++) {
-      lua_rawgeti(L, uses, i);
-      value_resolve(L, -1, map, context, device);
-      lua_rawseti(L, uses + 1, i);
-      lua_pop(L, 1);
-    }
-  } else {
-    value_resolve(L, uses, map, context, device);
-  }
-  lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, uses + 2);
-  }
-  lua_pushvalue(L, uses + 1);
-  lua_setfield(L, uses + 2, "uses");
-  lua_replace(L, uses);
-  lua_settop(L, uses);
-}
-
-void lze_push_values(lua_State *L, int values, int count, int map,
-                     lze_Context *context, const lze_DeviceInfo *device) {
-  values = lua_absindex(L, values);
-  map = lua_absindex(L, map);
-  luaL_checkstack(L, count + 10, "too many arguments");
-  for (int i = 1; i <= count; i++) {
-    lua_rawgeti(L, values, i);
-    int value = lua_gettop(L);
-    if (i == 2 && lua_istable(L, value))
-      launch_resolve(L, value, map, context, device);
-    else
-      value_resolve(L, value, map, context, device);
-    lua_replace(L, value);
-  }
-}
-
-lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
-                              lua_Integer count) {
-  lze_Scratch *s = lze_push_box(L, lze_scratch_kind, sizeof *s);
-  s->type = type;
-  s->count = count;
-  return s;
-}
-
-static int scratch_length(lua_State *L) {
-  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
-  lua_pushinteger(L, s->count);
-  return 1;
-}
-
-static int scratch_tostring(lua_State *L) {
-  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
-  lua_pushfstring(L, "scratch: %s[%I]", s->type->name,
-                  (LUAI_UACINT)s->count);
-  return 1;
-}
-
-static int field_scratch_type(lua_State *L) {
-  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
-  lua_pushstring(L, s->type->name);
-  return 1;
-}
-
-static int field_scratch_bytes(lua_State *L) {
-  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
-  lua_pushinteger(L, s->count * s->type->bytes);
-  return 1;
-}
-
-/* --- graphs ------------------------------------------------------------- */
-
-/* A graph's user value is its table or, once it is closed, its name. */
-void lze_push_graph_table(lua_State *L, int arg) {
-  lze_check_box(L, arg, lze_graph_kind);
-  if (lua_getiuservalue(L, arg, 1) == LUA_TTABLE) return;
-  if (arg > 0) lze_closed(L, arg, "graph");
-  luaL_error(L, "graph %s: the graph is closed", lua_tostring(L, -1));
-}
 
 static const char *graph_name(lua_State *L, int table) {
   lze_getoption(L, table, "name");
@@ -264,19 +58,8 @@ static void table_append(lua_State *L, int t, const char *key) {
   lua_pop(L, 1);
 }
 
-/* Raise where the names at the top of the stack have the one at 2. */
-static void entry_check_name(lua_State *L, int table, lze_StepKind kind) {
-  lua_pushvalue(L, 2);
-  if (lua_rawget(L, -2) != LUA_TNIL)
-    luaL_error(L, "graph %s: %s %s: there is one of that name already",
-               graph_name(L, table), lze_step_names[kind],
-               lua_tostring(L, 2));
-  lua_pop(L, 1);
-}
-
 /* The graph at 1 is to have an entry of a kind, named at 2: raise unless it
-   can.  The rest of the arguments stays; the graph's table is inserted at 1,
-   in the place of the userdata that is its key. */
+   can.  [-0, +1] the graph's table */
 static const char *entry_name(lua_State *L, lze_StepKind kind) {
   lze_push_graph_table(L, 1);
   int table = lua_gettop(L);
@@ -287,7 +70,10 @@ static const char *entry_name(lua_State *L, lze_StepKind kind) {
   if (strlen(name) != lua_rawlen(L, 2) || strchr(name, '.') != NULL)
     lze_argerror(L, 2, "name: it cannot have a dot or a zero in it");
   lze_getoption(L, table, "names");
-  entry_check_name(L, table, kind);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, -2) != LUA_TNIL)
+    luaL_error(L, "graph %s: %s %s: there is one of that name already",
+               graph_name(L, table), lze_step_names[kind], name);
   lua_settop(L, table);
   return name;
 }
@@ -332,40 +118,24 @@ static void entry_check(lua_State *L, int table, lze_StepKind kind,
   if (kind == LZE_STEP_TASK)
     entry_stub_devices(L, entry, count, entry + 2, context, device);
   lze_push_values(L, entry, count, entry + 2, context, device);
-  lze_Checked check = {.kind = kind, .use = use_nothing};
+  lze_Checked check = {.kind = kind, .use = lze_use_nothing};
   if (lze_step_check(L, entry + 3, count, &check) != LUA_OK)
     entry_raise(L, table, kind, name);
   lua_settop(L, entry);
 }
 
-/* Add the entry whose table is on the top of the stack, unless a finaliser has
-   added one of its name since it was checked. [-1, +0] */
+/* Add the entry whose table is on the top of the stack. [-1, +0] */
 static void entry_add(lua_State *L, int table, lze_StepKind kind) {
   lua_pushstring(L, lze_step_names[kind]);
   lua_setfield(L, -2, "kind");
   lua_pushvalue(L, 2);
   lua_setfield(L, -2, "name");
   lze_getoption(L, table, "names");
-  entry_check_name(L, table, kind);
   lua_pushvalue(L, 2);
   lua_pushboolean(L, 1);
   lua_rawset(L, -3);
   lua_pop(L, 1);
   table_append(L, table, "entries");
-}
-
-void lze_copy_value(lua_State *L, int arg, int depth) {
-  if (!lua_istable(L, arg)) return;
-  luaL_checkstack(L, 5, NULL);
-  lua_createtable(L, (int)lua_rawlen(L, arg), 0);
-  int own = lua_gettop(L);
-  for (lua_pushnil(L); lua_next(L, arg); lua_settop(L, own + 1)) {
-    if (depth > 1) lze_copy_value(L, own + 2, depth - 1);
-    lua_pushvalue(L, own + 1);
-    lua_insert(L, own + 2);
-    lua_rawset(L, own);
-  }
-  lua_replace(L, arg);
 }
 
 /* [-0, +1] a table of the values from stack index 3 to `last`. */
@@ -638,7 +408,6 @@ static int graph_promise(lua_State *L, const char *key) {
     lua_pushvalue(L, i + 1);
     lua_rawseti(L, 7, i);
   }
-  /* From here on no finaliser runs, which might add one, too. */
   lua_Integer n = (lua_Integer)lua_rawlen(L, 6);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, 6, i);
@@ -706,7 +475,6 @@ static int graph_swap(lua_State *L) {
     lua_pushvalue(L, i + 1);
     lua_rawseti(L, 6, i);
   }
-  /* From here on no finaliser runs, which might add one, too. */
   lua_Integer n = (lua_Integer)lua_rawlen(L, 5);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, 5, i);
@@ -771,44 +539,33 @@ static int field_graph_name(lua_State *L) {
 }
 
 static const lze_Method graph_methods[] = {
-    {"input", graph_input, LZE_HOT},
-    {"task", graph_task, LZE_HOT},
-    {"copy", graph_copy, LZE_HOT},
-    {"fill", graph_fill, LZE_HOT},
-    {"call", graph_call, LZE_HOT},
-    {"swap", graph_swap, LZE_HOT},
-    {"output", graph_output, LZE_HOT},
-    {"buffer", graph_buffer, LZE_HOT},
-    {"compile", lze_plan_compile, LZE_HOT},
+    {"input", graph_input, LZE_COLD},
+    {"task", graph_task, LZE_COLD},
+    {"copy", graph_copy, LZE_COLD},
+    {"fill", graph_fill, LZE_COLD},
+    {"call", graph_call, LZE_COLD},
+    {"swap", graph_swap, LZE_COLD},
+    {"output", graph_output, LZE_COLD},
+    {"buffer", graph_buffer, LZE_COLD},
+    {"compile", lze_plan_compile, LZE_COLD},
     {"close", graph_close, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Method graph_metamethods[] = {
     {"__close", graph_close, LZE_HOT},
-    {"__tostring", graph_tostring, LZE_HOT},
+    {"__tostring", graph_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field graph_fields[] = {{"name", field_graph_name},
                                          {NULL, NULL}};
 
-static const lze_Method scratch_methods[] = {
-    {NULL, NULL, LZE_HOT}};
-static const lze_Method scratch_metamethods[] = {
-    {"__len", scratch_length, LZE_HOT},
-    {"__tostring", scratch_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
-static const lze_Field scratch_fields[] = {{"type", field_scratch_type},
-                                           {"bytes", field_scratch_bytes},
-                                           {NULL, NULL}};
-
 static const lze_Method functions[] = {
-    {"graph", core_graph, LZE_HOT},
+    {"graph", core_graph, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_graph(lua_State *L) {
   lze_new_kind(L, lze_graph_kind, graph_metamethods, graph_methods,
                graph_fields);
-  lze_new_kind(L, lze_scratch_kind, scratch_metamethods, scratch_methods,
-               scratch_fields);
+  lze_open_scratch(L);
   lze_set_methods(L, functions, 0);
 }

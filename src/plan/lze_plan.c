@@ -11,7 +11,7 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "lze_open.h"
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
@@ -31,24 +31,13 @@ static void plan_destroy(lze_Object *o) {
   lze_Plan *p = (lze_Plan *)o;
   lze_plan_strip(p);
   if (p->last != NULL) lze_command_disown(p->last);
-  p->last = NULL;
   lze_run_drop(o->context->state, p->spare);
-  p->spare = NULL;
   lze_unreserve(p->reserve);
-  p->reserve = NULL;
   for (uint32_t i = 0; i < p->storage_count; i++)
     lze_disown(&p->storages[i]->o);
-  p->storage_count = 0;
-  for (uint32_t i = 0; i < p->count; i++) lze_accesses_drop(&p->nodes[i]);
-  for (uint32_t i = 0; i < p->count; i++)
-    if (p->steps[i].kernel != NULL) lze_unpin(&p->steps[i].kernel->o);
   if (p->queue != NULL) lze_disown(&p->queue->o);
-  p->queue = NULL;
-}
-
-static void plan_release(lze_Object *o) {
-  lze_Plan *p = (lze_Plan *)o;
   for (uint32_t i = 0; i < p->count; i++) {
+    if (p->steps[i].kernel != NULL) lze_unpin(&p->steps[i].kernel->o);
     free((void *)p->steps[i].why);
     lze_node_free(&p->nodes[i]);
   }
@@ -66,7 +55,7 @@ static void plan_release(lze_Object *o) {
   free(p->swaps);
 }
 
-static const lze_Class plan_class = {"plan", plan_destroy, plan_release};
+static const lze_Class plan_class = {"plan", plan_destroy, NULL};
 
 void lze_check_memory(lua_State *L, bool good) {
   if (!good) luaL_error(L, "not enough memory");
@@ -262,56 +251,11 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
   lua_settop(L, steps - 3);
 }
 
-/* Call the function that is on the stack below its `count` arguments, the plan
-   first, in a protected call.  A finaliser may close the plan meanwhile, which
-   stays whole until that is over; what else it may do with the plan, `flag`,
-   which is one of the plan's, says.  Returns LUA_OK, or an error that is on the
-   stack. */
-static int plan_keep(lua_State *L, lze_Plan *p, bool *flag, int count) {
-  lze_pin(&p->o);
-  *flag = true;
-  int status = lua_pcall(L, count, 0, 0);
-  *flag = false;
-  lze_unpin(&p->o);
-  return status;
-}
-
-/* What the first argument of such a function is. */
-static lze_Plan *plan_kept(lua_State *L) {
-  lze_Plan *p = lua_touserdata(L, 1);
-  if (p->o.closed) luaL_error(L, "the plan is closed");
-  return p;
-}
-
-/* Raise an error as one of the call that a script made. */
-static void plan_raise(lua_State *L) {
-  if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
-  luaL_error(L, "%s", lua_tostring(L, -1));
-}
-
 /* The devices that a plan is spread over; none for one device. */
 typedef struct Spread {
   const lze_DeviceInfo *devices[LZE_MAX_ENGINES];
   uint32_t count;
 } Spread;
-
-/* plan, its table, its graph's table, its Spread */
-static int compile_protected(lua_State *L) {
-  lze_Plan *p = plan_kept(L);
-  const Spread *spread = lua_touserdata(L, 4);
-  lze_getoption(L, 3, "name");
-  lze_flatten(L, p, 2, 3, lua_tostring(L, -1));
-  if (spread->count > 0)
-    plan_spread(L, p, 2, spread->devices, spread->count);
-  lze_plan_spare(L, p, 2);
-  plan_order(L, p);
-  plan_kept(L);
-  p->queue = lze_new_queue(L, p->o.context, p->device);
-  lze_plan_place(L, p, 2);
-  lze_plan_record(L, p, 2);
-  plan_kept(L);
-  return 0;
-}
 
 /* g:compile([options]) -> plan
    options: device, devices (to spread tasks over), batch_bytes (of device
@@ -352,7 +296,6 @@ int lze_plan_compile(lua_State *L) {
   lze_Context *context = lze_push_context(L, plan_context, &place);
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
-  if (context->o.closed) return luaL_error(L, "the context is closed");
   lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);
   if (p == NULL) return luaL_error(L, "not enough memory");
   box->plan = p;
@@ -379,12 +322,15 @@ int lze_plan_compile(lua_State *L) {
   }
   lua_pushvalue(L, table);
   lua_setiuservalue(L, plan, 1);
-  lua_pushcfunction(L, compile_protected);
-  lua_pushlightuserdata(L, p);
-  lua_pushvalue(L, table);
-  lua_pushvalue(L, graph);
-  lua_pushlightuserdata(L, &spread);
-  if (plan_keep(L, p, &p->changing, 4) != LUA_OK) plan_raise(L);
+  lze_getoption(L, graph, "name");
+  lze_flatten(L, p, table, graph, lua_tostring(L, -1));
+  if (spread.count > 0)
+    plan_spread(L, p, table, spread.devices, spread.count);
+  lze_plan_spare(L, p, table);
+  plan_order(L, p);
+  p->queue = lze_new_queue(L, context, p->device);
+  lze_plan_place(L, p, table);
+  lze_plan_record(L, p, table);
   lua_settop(L, plan);
   return 1;
 }
@@ -408,65 +354,9 @@ static void plan_check_captured(lua_State *L, lze_Plan *p) {
   p->checked = closes;
 }
 
-/* buffer:write(source), of values on the stack */
-static void promise_write(lua_State *L, int buffer, int source) {
-  lua_getfield(L, buffer, "write");
-  lua_pushvalue(L, buffer);
-  lua_pushvalue(L, source);
-  lua_call(L, 2, 0);
-}
-
-void lze_promise_read(lua_State *L, int buffer, int destination) {
-  lua_getfield(L, buffer, "read");
-  lua_pushvalue(L, buffer);
-  lua_pushnil(L);
-  lua_pushnil(L);
-  lua_pushvalue(L, destination);
-  lua_call(L, 4, 0);
-}
-
-/* The write in a protected call. */
-static int promise_protected(lua_State *L) {
-  promise_write(L, 1, 2);
-  return 0;
-}
-
-/* Before a run: what the host puts into inputs. */
-static void plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
-  int top = lua_gettop(L);
-  lze_getoption(L, table, "inputs");
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, top + 1, i);
-    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
-    bool every = strcmp(lua_tostring(L, top + 4), "every") == 0;
-    if (!lua_isnil(L, top + 5) && (every || !p->begun)) {
-      lze_plan_role(L, p, table, top + 3, p->parity);
-      uint64_t since = lze_now_ns();
-      lua_pushcfunction(L, promise_protected);
-      lua_pushvalue(L, top + 6);
-      lua_pushvalue(L, top + 5);
-      if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
-        if (lze_argument_error(L) == 0) lua_error(L);
-        lua_rawgeti(L, top + 2, 4);
-        luaL_error(L, "graph %s: %s", lua_tostring(L, -1),
-                   lua_tostring(L, -2));
-      }
-      lze_promise_took(L, p, top + 2, since);
-    }
-    lua_settop(L, top + 1);
-  }
-  lua_settop(L, top);
-  p->begun = true;
-}
-
-static int feed_protected(lua_State *L) {
-  plan_put_inputs(L, plan_kept(L), 2);
-  return 0;
-}
-
-static int record_protected(lua_State *L) {
-  lze_plan_record(L, plan_kept(L), 2);
+/* In a guard: the plan and its table. */
+static int plan_record(lua_State *L) {
+  lze_plan_record(L, lua_touserdata(L, 1), 2);
   return 0;
 }
 
@@ -477,20 +367,14 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
   plan_check_captured(L, p);
   if (p->fed) {
-    if (p->feeding)
-      luaL_error(L, "%s: it cannot be run while it is given its inputs",
-                 p->name);
-    lua_pushcfunction(L, feed_protected);
-    lua_pushlightuserdata(L, p);
-    lua_pushvalue(L, 3);
-    if (plan_keep(L, p, &p->feeding, 2) != LUA_OK) plan_raise(L);
+    lze_plan_put_inputs(L, p, 3);
     p = lze_check_plan(L);
   }
   if (p->stale) {
-    lua_pushcfunction(L, record_protected);
+    lua_pushcfunction(L, plan_record);
     lua_pushlightuserdata(L, p);
     lua_pushvalue(L, 3);
-    if (plan_keep(L, p, &p->changing, 2) != LUA_OK) plan_raise(L);
+    lze_call_guarded(L, 2, 0);
     p = lze_check_plan(L);
   }
   plan_check_captured(L, p);
@@ -543,10 +427,10 @@ static bool step_wrote(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
   return false;
 }
 
-/* With LZE_CHECK=1, after a run is done: raise if memory round one of its
-   buffers has been overwritten, naming the tasks that write there. */
-static void plan_check_guards(lua_State *L, const lze_Plan *p) {
-  if (p->o.closed || !p->o.context->state->check) return; /* by a hook? */
+/* In a guard: raise if memory round one of the plan's buffers has been
+   overwritten, naming the tasks that write there. */
+static int guards_check(lua_State *L) {
+  const lze_Plan *p = lua_touserdata(L, 1);
   for (uint32_t i = 0; i < p->storage_count; i++) {
     const lze_Storage *s = p->storages[i];
     if (!lze_storage_damaged(L, p->storages[i])) continue;
@@ -561,6 +445,16 @@ static void plan_check_guards(lua_State *L, const lze_Plan *p) {
     }
     luaL_error(L, "%s", lua_tostring(L, -1));
   }
+  return 0;
+}
+
+/* With LZE_CHECK=1, after a run is done, which a hook may have closed the plan
+   during. */
+static void plan_check_guards(lua_State *L, lze_Plan *p) {
+  if (p->o.closed || !p->o.context->state->check) return;
+  lua_pushcfunction(L, guards_check);
+  lua_pushlightuserdata(L, p);
+  lze_call_guarded(L, 1, 0);
 }
 
 /* Whether runs of it are such that the next may be attempted. */
@@ -592,7 +486,7 @@ static int plan_run(lua_State *L) {
 /* plan:start([options]) -> event: as run, but without waiting; behind a run
    that is not over yet.  The event is that of the last iteration. */
 static int plan_start(lua_State *L) {
-  const lze_Plan *p = lze_check_plan(L);
+  lze_Plan *p = lze_check_plan(L);
   lua_Integer n = plan_iterations(L);
   lze_Event *e = lze_push_event(L);
   lze_Command *c = plan_begin_all(L, n, true);
@@ -735,43 +629,53 @@ static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
                  p->name, p->steps[i].name, lze_describe(L, -2));
 }
 
-static int look_protected(lua_State *L) {
-  lze_Plan *p = plan_kept(L);
-  uint32_t i = (uint32_t)lua_tointeger(L, 4);
-  if (lze_plan_look(L, p, 2, 3, i) != LUA_OK) return lua_error(L);
-  const lze_Node *node = &p->nodes[i];
+/* A value of step i is another. */
+typedef struct Change {
+  lze_Plan *p;
+  uint32_t i;
+  bool looked;                  /* it is right for the step alone */
+  bool back;                    /* it was not, and is put back */
+} Change;
+
+/* In a protected call: a Change, the plan's table, the step's.  Find again what
+   the step does, then the order and the memory of all. */
+static int change_apply(lua_State *L) {
+  Change *c = lua_touserdata(L, 1);
+  lze_Plan *p = c->p;
+  const lze_Node *node = &p->nodes[c->i];
+  if (lze_plan_look(L, p, 2, 3, c->i) != LUA_OK) {
+    if (lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
+    return luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name,
+                      lua_tostring(L, -1));
+  }
+  if (c->back) return 0;
   if (lze_swap_tears(p, node->accesses, node->access_count))
-    luaL_error(L, "%s", lze_swap_problem);
-  return 0;
-}
-
-/* Find again what step `i` does, of the table at `step`.  Returns LUA_OK, or an
-   error that is on the stack. */
-static int plan_look_again(lua_State *L, lze_Plan *p, int table, int step,
-                           uint32_t i) {
-  lua_pushcfunction(L, look_protected);
-  lua_pushlightuserdata(L, p);
-  lua_pushvalue(L, table);
-  lua_pushvalue(L, step);
-  lua_pushinteger(L, (lua_Integer)i);
-  return plan_keep(L, p, &p->changing, 4);
-}
-
-static int arrange_protected(lua_State *L) {
-  lze_Plan *p = plan_kept(L);
+    luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name,
+               lze_swap_problem);
+  c->looked = true;
+  p->steps[c->i].version++;
+  p->stale = true;
+  p->broken = true; /* should it neither fit nor be as it was */
   lze_plan_spare(L, p, 2);
   plan_order(L, p);
   lze_plan_place(L, p, 2);
   return 0;
 }
 
-/* Find the order and the memory again. Returns LUA_OK, or an error that is on
-   the stack. */
-static int plan_arrange(lua_State *L, lze_Plan *p, int table) {
-  lua_pushcfunction(L, arrange_protected);
-  lua_pushlightuserdata(L, p);
+/* Make the value on the top of the stack the value `at` of the step whose table
+   is at `step`. [-1, +0] Returns LUA_OK, or an error that is pushed. */
+static int plan_change(lua_State *L, Change *c, int table, int step,
+                       lua_Integer at) {
+  int arg;
+  lua_rawseti(L, step, at);
+  lua_pushcfunction(L, change_apply);
+  lua_pushlightuserdata(L, c);
   lua_pushvalue(L, table);
-  return plan_keep(L, p, &p->changing, 2);
+  lua_pushvalue(L, step);
+  c->p->changing = true;
+  int status = lze_protected(L, 3, 0, &arg);
+  c->p->changing = false;
+  return status;
 }
 
 /* plan:set(task, argument, value) -> plan
@@ -817,30 +721,16 @@ static int plan_set(lua_State *L) {
   } else {
     lua_pushvalue(L, 4);
   }
-  lua_rawseti(L, step, at);
-  if (plan_look_again(L, p, table, step, i) != LUA_OK) {
-    int error = lua_gettop(L);
-    lua_pushvalue(L, old);
-    lua_rawseti(L, step, at);
-    if (plan_look_again(L, p, table, step, i) != LUA_OK) lua_pop(L, 1);
-    lua_settop(L, error);
-    if (lua_type(L, error) != LUA_TSTRING) return lua_error(L);
-    return luaL_error(L, "%s: task %s: %s", p->name, p->steps[i].name,
-                      lua_tostring(L, error));
-  }
-  p->steps[i].version++;
-  p->stale = true;
   bool broken = p->broken;
-  p->broken = true; /* should it not fit any more, nor be as it was */
-  if (plan_arrange(L, p, table) != LUA_OK) {
+  Change change = {.p = p, .i = i};
+  if (plan_change(L, &change, table, step, at) != LUA_OK) {
     int error = lua_gettop(L);
+    if (p->o.closed) return lua_error(L); /* while room was made for it */
+    change.back = !change.looked;
     lua_pushvalue(L, old);
-    lua_rawseti(L, step, at);
-    if (plan_look_again(L, p, table, step, i) == LUA_OK &&
-        plan_arrange(L, p, table) == LUA_OK)
-      p->broken = broken;
+    if (plan_change(L, &change, table, step, at) == LUA_OK) p->broken = broken;
     lua_settop(L, error);
-    plan_raise(L);
+    return lua_error(L);
   }
   p->broken = broken;
   lua_settop(L, 1);
@@ -864,23 +754,21 @@ static int plan_fetch(lua_State *L) {
   }
   if (found == 0)
     lze_argerror(L, 2, lua_pushfstring(L, "%s has no such output", p->name));
-  p = lze_check_plan(L); /* a finaliser may have run */
   uint32_t parity = lze_plan_parity(p, false);
   lua_rawgeti(L, 4, found);
   lua_rawgeti(L, 5, 3);
   lze_plan_role(L, p, 3, 2, parity);
+  lze_plan_role(L, p, 3, 6, parity);
   const lze_Buffer *b = lze_test_buffer(L, 7);
   if (!lze_buffer_is_open(b))
     lze_argerror(L, 2, "what plays its part is closed");
   lze_storage_wait(L, b->storage, b->offset,
                    b->offset + (size_t)b->count * b->type->bytes, false);
   uint64_t since = lze_now_ns();
-  if (lua_istable(L, 6)) {
-    lze_promise_read(L, 7, 6);
-  } else if (lze_test_buffer(L, 6) != NULL) {
-    lze_plan_role(L, p, 3, 6, parity);
-    promise_write(L, 8, 7);
-  }
+  if (lua_istable(L, 8))
+    lze_promise_read(L, 7, 8);
+  else if (lze_test_buffer(L, 8) != NULL)
+    lze_promise_write(L, 8, 7);
   if (!lua_isnil(L, 6)) lze_promise_took(L, p, 5, since);
   lua_settop(L, 2);
   return 1;
@@ -921,9 +809,9 @@ static int field_plan_device(lua_State *L) {
 static const lze_Method plan_methods[] = {
     {"run", plan_run, LZE_HOT},
     {"start", plan_start, LZE_HOT},
-    {"current", plan_current, LZE_HOT},
-    {"set", plan_set, LZE_HOT},
-    {"fetch", plan_fetch, LZE_HOT},
+    {"current", plan_current, LZE_COLD},
+    {"set", plan_set, LZE_COLD},
+    {"fetch", plan_fetch, LZE_COLD},
     {"report", lze_plan_report, LZE_COLD},
     {"json", lze_plan_json, LZE_COLD},
     {"trace", lze_plan_trace, LZE_COLD},
@@ -934,7 +822,7 @@ static const lze_Method plan_methods[] = {
 static const lze_Method plan_metamethods[] = {
     {"__gc", plan_gc, LZE_HOT},
     {"__close", plan_close, LZE_HOT},
-    {"__tostring", plan_tostring, LZE_HOT},
+    {"__tostring", plan_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field plan_fields[] = {{"device", field_plan_device},

@@ -5,7 +5,7 @@
 #ifndef LZE_PLAN_H
 #define LZE_PLAN_H
 
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_queue.h"
 
@@ -172,9 +172,6 @@ void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
    what they come to. Returns LUA_OK, or an error that is on the stack. The
    plan's table is at `table`. [-0, +0|1] */
 int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step, uint32_t i);
-/* Let go of what a step was seen to touch, whose storages it owns: a finaliser
-   may drop their buffers before the plan has them. */
-void lze_accesses_drop(lze_Node *node);
 /* lze_transfer.c: find the transfers between devices that need not be made, and
    make their steps empty. */
 void lze_plan_spare(lua_State *L, lze_Plan *p, int table);
@@ -252,12 +249,22 @@ void lze_run_drop(lze_State *S, struct lze_Run *r);
 /* Let go of everything native. */
 void lze_plan_strip(lze_Plan *p);
 
-/* buffer:read(1, #buffer, destination), of values on the stack */
+/* lze_promise.c: values on the stack: buffer:read(nil, nil, destination) and
+   buffer:write(source). */
 void lze_promise_read(lua_State *L, int buffer, int destination);
-/* lze_report.c: the host has copied, since that time of lze_now_ns, what the
-   promise at stack index `promise` says. */
+void lze_promise_write(lua_State *L, int buffer, int source);
+enum { LZE_PROMISE_NS = 5 }; /* where a promise of the plan's table has it */
+/* The host has copied, since that time of lze_now_ns, what the promise at stack
+   index `promise` says. */
 void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
                       uint64_t since);
+/* Before a run: put what the host has into inputs; raises.  Code of the script
+   may run. */
+void lze_plan_put_inputs(lua_State *L, lze_Plan *p, int table);
+/* After one of that parity: copy outputs to the tables that they go to. */
+void lze_plan_get_outputs(lua_State *L, const lze_Plan *p, int table,
+                          uint32_t parity);
+/* lze_report.c */
 /* plan:report(), plan:json(), plan:trace() and plan:dot() */
 int lze_plan_report(lua_State *L);
 int lze_plan_json(lua_State *L);

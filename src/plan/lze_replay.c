@@ -24,7 +24,7 @@
 #include "base/lze_error.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
@@ -320,12 +320,6 @@ static void record_tail(lua_State *L, Recorder *r) {
     record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
 }
 
-static void use_nothing(void *data, int argument, const lze_Access *access) {
-  (void)data;
-  (void)argument;
-  (void)access;
-}
-
 /* The events of other lanes that step i waits for; returns how many. */
 static uint32_t step_waits(const Recorder *r, uint32_t i) {
   const lze_Plan *p = r->p;
@@ -366,37 +360,26 @@ static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
   return h;
 }
 
-/* What a step that is checked is appended with, and what came of that. */
-typedef struct Append {
-  const Recorder *r;
-  const lze_Step *step;
-  ze_command_list_handle_t list;
-  ze_event_handle_t signal;
-  uint32_t waits;
-  bool good;
-  lze_Outcome out;
-} Append;
-
-static void step_append(lze_Checked *check) {
-  Append *a = check->data;
-  ze_event_handle_t *waits = a->r->waits;
-  if (check->kind == LZE_STEP_TASK) {
-    a->good = lze_task_append(
-        check->kernel, check->choice, a->list, a->signal,
-        a->step->first != NULL ? a->step->first->handle : NULL, a->waits,
-        waits, &a->out);
-  } else if (check->kind == LZE_STEP_COPY) {
+/* Append what the values of a step came to; false with the outcome. */
+static bool step_append(const Recorder *r, const lze_Step *step,
+                        const lze_Checked *check, ze_event_handle_t signal,
+                        uint32_t waits, lze_Outcome *out) {
+  ze_command_list_handle_t list = r->tape->handle;
+  if (check->kind == LZE_STEP_TASK)
+    return lze_task_append(
+        check->kernel, check->choice, list, signal,
+        step->first != NULL ? step->first->handle : NULL, waits, r->waits, out);
+  if (check->kind == LZE_STEP_COPY) {
     const lze_Copy *c = &check->copy;
-    a->good = ZE_TRY(&a->out, zeCommandListAppendMemoryCopy, a->list,
-                     c->to->pointer + c->to_offset,
-                     c->from->pointer + c->from_offset, c->bytes, a->signal,
-                     a->waits, waits);
-  } else {
-    const lze_Fill *f = &check->fill;
-    a->good = ZE_TRY(&a->out, zeCommandListAppendMemoryFill, a->list,
-                     f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
-                     f->bytes, a->signal, a->waits, waits);
+    return ZE_TRY(out, zeCommandListAppendMemoryCopy, list,
+                  c->to->pointer + c->to_offset,
+                  c->from->pointer + c->from_offset, c->bytes, signal, waits,
+                  r->waits);
   }
+  const lze_Fill *f = &check->fill;
+  return ZE_TRY(out, zeCommandListAppendMemoryFill, list,
+                f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
+                f->bytes, signal, waits, r->waits);
 }
 
 /* Append a step, whose values are checked once more: what they are has been
@@ -408,14 +391,13 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   uint32_t waits = step_waits(r, i);
   if (node->barrier) record_barrier(L, r, NULL, NULL);
   ze_event_handle_t signal = step->event != NULL ? step->event->handle : NULL;
-  ze_command_list_handle_t list = r->tape->handle;
   lze_Outcome out;
   bool good = true;
   int top = lua_gettop(L);
   if (step->empty) {
     if (waits > 0 || signal != NULL)
-      good = ZE_TRY(&out, zeCommandListAppendBarrier, list, signal, waits,
-                    r->waits);
+      good = ZE_TRY(&out, zeCommandListAppendBarrier, r->tape->handle, signal,
+                    waits, r->waits);
     record_check(L, r, good, &out);
     return;
   }
@@ -429,17 +411,15 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   lze_push_values(L, top + 2, count, map, p->o.context, p->device);
   if (step->kind == LZE_STEP_TASK)
     lze_plan_kernel(L, map + 1, step->device);
-  Append append = {.r = r, .step = step, .list = list, .signal = signal,
-                   .waits = waits};
   lze_Checked check = {.kind = step->kind, .name = step->name,
-                       .use = use_nothing, .data = &append,
-                       .then = step_append};
+                       .use = lze_use_nothing};
   if (lze_step_check(L, map + 1, count, &check) != LUA_OK) {
     if (lua_type(L, -1) == LUA_TSTRING)
       luaL_error(L, "task %s: %s", step->name, lua_tostring(L, -1));
     lua_error(L);
   }
-  record_check(L, r, append.good, &append.out);
+  good = step_append(r, step, &check, signal, waits, &out);
+  record_check(L, r, good, &out);
   lua_settop(L, top);
 }
 

@@ -6,7 +6,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "device/lze_loader.h"
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
@@ -103,15 +103,6 @@ static Totals plan_measure(lua_State *L, lze_Plan *p) {
   return t;
 }
 
-enum { PROMISE_NS = 5 }; /* where a promise of the plan's table has it */
-
-void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
-                      uint64_t since) {
-  if (!p->profile) return;
-  lua_pushinteger(L, (lua_Integer)(lze_now_ns() - since));
-  lua_rawseti(L, promise, PROMISE_NS);
-}
-
 /* --- the table ------------------------------------------------------------ */
 
 static void set_integer(lua_State *L, const char *key, uint64_t value) {
@@ -183,7 +174,7 @@ static void add_promises(lua_State *L, const char *key) {
                                   : "copied after the run");
     set_integer(L, "bytes",
                 in_place ? 0 : (uint64_t)b->count * b->type->bytes);
-    lua_rawgeti(L, list + 2, PROMISE_NS);
+    lua_rawgeti(L, list + 2, LZE_PROMISE_NS);
     lua_setfield(L, -2, "ns");
     lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
     lua_settop(L, list + 1);

@@ -29,32 +29,9 @@ struct lze_Run {
   struct lze_Run *next;
 };
 
-/* --- outputs ------------------------------------------------------------ */
-
-/* Copy tables that outputs go to out of the buffers. */
-static void run_get_outputs(lua_State *L, const struct lze_Run *r,
-                            int table) {
-  int top = lua_gettop(L);
-  lze_getoption(L, table, "outputs");
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, top + 1, i);
-    for (int v = 1; v <= 3; v++) lua_rawgeti(L, top + 2, v);
-    if (lua_istable(L, top + 5) &&
-        strcmp(lua_tostring(L, top + 4), "every") == 0) {
-      uint64_t since = lze_now_ns();
-      lze_plan_role(L, r->plan, table, top + 3, r->parity);
-      lze_promise_read(L, top + 6, top + 5);
-      lze_promise_took(L, r->plan, top + 2, since);
-    }
-    lua_settop(L, top + 1);
-  }
-  lua_settop(L, top);
-}
-
 /* --- parts on the host -------------------------------------------------- */
 
-/* In a protected call: run, its plan's table.  Call what comes after the
+/* Outside of any guard, in a protected call: run, its plan's table.  Call what comes after the
    segment that is done. */
 static int run_call(lua_State *L) {
   struct lze_Run *r = lua_touserdata(L, 1);
@@ -68,7 +45,7 @@ static int run_call(lua_State *L) {
     lua_settop(L, 3);
   }
   if (r->segment + 1 == s->segment_count)
-    run_get_outputs(L, r, 2);
+    lze_plan_get_outputs(L, r->plan, 2, r->parity);
   return 0;
 }
 
@@ -111,7 +88,7 @@ static bool run_call_back(lua_State *L, struct lze_Run *r) {
   lua_pushcfunction(L, run_call);
   lua_pushlightuserdata(L, r);
   lua_rawgeti(L, LUA_REGISTRYINDEX, r->table);
-  int status = lua_pcall(L, 2, 0, 0);
+  int status = lze_call_back(L, 2, 0);
   S->calling = outer;
   r->calling = false;
   lze_Outcome out = failed;
@@ -212,21 +189,14 @@ again:
     if (run_step(L, r)) goto again;
 }
 
-static int wait_raise(lua_State *L) {
-  const lze_Command *c = lua_touserdata(L, 1);
-  return luaL_error(L, "%s: what it waits for is the run that the callback is "
-                       "part of", c->name);
-}
-
 /* The same before waiting for c, at most so long: 1 where that has changed
    something, -1 where c waits for what is waiting here, an error on the
    stack. */
 static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   lze_State *S = c->state;
   if (lze_command_is_later(c)) {
-    lua_pushcfunction(L, wait_raise);
-    lua_pushlightuserdata(L, c);
-    lua_pcall(L, 1, 0, 0);
+    lua_pushfstring(L, "%s: what it waits for is the run that the callback is "
+                       "part of", c->name);
     return -1;
   }
   runs_advance(L);

@@ -9,7 +9,7 @@
  * not written, or that is taken back again before anybody looks at the home.
  */
 #include "base/lze_error.h"
-#include "plan/lze_graph.h"
+#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
 #include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
@@ -133,7 +133,7 @@ void lze_plan_spare(lua_State *L, lze_Plan *p, int table) {
     if (!redundant[i]) continue;
     s->empty = true;
     s->bytes = 0;
-    lze_accesses_drop(&p->nodes[i]);
+    p->nodes[i].access_count = 0;
   }
   lua_settop(L, top);
 }

@@ -1,15 +1,14 @@
 /*
- * lze_graph.h - recording task graphs.
+ * lze_step.h - the values of a step: checked, copied, and transient buffers
+ * among them replaced.
  * SPDX-License-Identifier: MIT
  */
-#ifndef LZE_GRAPH_H
-#define LZE_GRAPH_H
+#ifndef LZE_STEP_H
+#define LZE_STEP_H
 
 #include "run/lze_kernel.h"
 
-/* lze_graph.c: recording task graphs.
- *
- * A graph is a table of Lua values, the user value of its userdata:
+/* A graph is a table of Lua values, the user value of its userdata:
  *   name      "pipeline"
  *   names     {name = true}, of all entries
  *   entries   array of {kind = "task", name =, n =, [1] ... [n] = values,
@@ -41,9 +40,6 @@ typedef struct lze_Checked {
   const lze_GroupChoice *choice; /* NULL: nothing to run */
   lze_Copy copy;
   lze_Fill fill;
-  /* Called last, with this, as long as that is valid: afterwards a hook may
-     run.  NULL: nothing. */
-  void (*then)(struct lze_Checked *out);
 } lze_Checked;
 
 /* Check `count` values from stack index `first` on, in which transient buffers
@@ -51,9 +47,8 @@ typedef struct lze_Checked {
    LUA_OK, or an error that is on the stack, a message without a position where
    it is misuse. [-0, +0|1] */
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);
-/* Where the error on the top of the stack is about an argument, reduce it to
-   what it says, and return the number of the argument; else 0. */
-int lze_argument_error(lua_State *L);
+/* A lze_TaskUse that does nothing. */
+void lze_use_nothing(void *data, int argument, const lze_Access *access);
 
 /* [-0, +count] the values 1 to count of the table at `values`, those that are
    keys of the table at `map` replaced by what it has for them, also among what
@@ -73,6 +68,7 @@ typedef struct lze_Scratch {
 /* [-0, +1] a new one */
 lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
                               lua_Integer count);
+void lze_open_scratch(lua_State *L);
 
 /* Put a copy of the table at the stack's index `arg`, if it is one, in its
    place, with tables within it to that depth: what the script does to its own

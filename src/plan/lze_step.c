@@ -1,0 +1,225 @@
+/*
+ * lze_step.c - the values of a step: checked, copied, and transient buffers
+ * among them replaced.
+ * SPDX-License-Identifier: MIT
+ */
+#include "plan/lze_step.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "device/lze_object.h"
+
+const char *const lze_step_names[] = {"task", "copy", "fill", "call", "graph"};
+
+/* --- checking a step ------------------------------------------------------ */
+
+/* In a protected call: lze_Checked, values. */
+static int step_check(lua_State *L) {
+  lze_Checked *out = lua_touserdata(L, 1);
+  lua_remove(L, 1);
+  int count = lua_gettop(L);
+  luaL_checkstack(L, 12, NULL);
+  switch (out->kind) {
+    case LZE_STEP_TASK:
+      out->kernel = lze_test_kernel(L, 1);
+      if (out->kernel == NULL) return luaL_error(L, "the kernel is closed");
+      out->choice = lze_task_check(L, out->kernel, out->name, 2, count - 2,
+                                   out->use, out->data);
+      break;
+    case LZE_STEP_COPY: {
+      lua_settop(L, 5);
+      lze_copy_check(L, 1, &out->copy);
+      const lze_Copy *c = &out->copy;
+      lze_Access to = {c->to, c->to_offset, c->to_offset + c->bytes, false,
+                       true};
+      lze_Access from = {c->from, c->from_offset, c->from_offset + c->bytes,
+                         true, false};
+      out->use(out->data, 0, &to);
+      out->use(out->data, 1, &from);
+      break;
+    }
+    case LZE_STEP_FILL: {
+      lua_settop(L, 4);
+      lze_fill_check(L, 1, &out->fill);
+      const lze_Fill *f = &out->fill;
+      lze_Access to = {f->to, f->offset, f->offset + f->bytes, false, true};
+      out->use(out->data, 0, &to);
+      break;
+    }
+    default: break;
+  }
+  return 0;
+}
+
+int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
+  first = lua_absindex(L, first);
+  out->kernel = NULL;
+  out->choice = NULL;
+  luaL_checkstack(L, count + 4, "too many arguments");
+  lua_pushcfunction(L, step_check);
+  lua_pushlightuserdata(L, out);
+  for (int i = 0; i < count; i++) lua_pushvalue(L, first + i);
+  int arg;
+  int status = lze_protected(L, count + 1, 0, &arg);
+  if (arg > 0) {
+    lua_pushfstring(L, "argument %d: %s", arg, lua_tostring(L, -1));
+    lua_replace(L, -2);
+  }
+  return status;
+}
+
+void lze_use_nothing(void *data, int argument, const lze_Access *access) {
+  (void)data;
+  (void)argument;
+  (void)access;
+}
+
+/* --- transient buffers ---------------------------------------------------- */
+
+static lze_Scratch *scratch_test(lua_State *L, int index) {
+  return lze_test_box(L, index, lze_scratch_kind);
+}
+
+/* Push what the value at `index` stands for in the map at `map`: itself where
+   it is not there.  A transient buffer that is not there gets a stub. */
+static void value_resolve(lua_State *L, int index, int map,
+                          lze_Context *context, const lze_DeviceInfo *device) {
+  index = lua_absindex(L, index);
+  if (lua_type(L, index) != LUA_TUSERDATA) {
+    lua_pushvalue(L, index);
+    return;
+  }
+  lua_pushvalue(L, index);
+  if (lua_rawget(L, map) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  const lze_Scratch *s = scratch_test(L, index);
+  if (s == NULL) {
+    lua_pushvalue(L, index);
+    return;
+  }
+  lze_push_stub(L, context, device, s->type, s->count);
+  lua_pushvalue(L, index);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, map);
+}
+
+/* The launch table at `index`, with its `uses` resolved. */
+static void launch_resolve(lua_State *L, int index, int map,
+                           lze_Context *context,
+                           const lze_DeviceInfo *device) {
+  if (lze_getoption(L, index, "uses") == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, index);
+    return;
+  }
+  int uses = lua_gettop(L);
+  if (lua_istable(L, uses)) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
+    lua_createtable(L, (int)n, 0);
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_rawgeti(L, uses, i);
+      value_resolve(L, -1, map, context, device);
+      lua_rawseti(L, uses + 1, i);
+      lua_pop(L, 1);
+    }
+  } else {
+    value_resolve(L, uses, map, context, device);
+  }
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, uses + 2);
+  }
+  lua_pushvalue(L, uses + 1);
+  lua_setfield(L, uses + 2, "uses");
+  lua_replace(L, uses);
+  lua_settop(L, uses);
+}
+
+void lze_push_values(lua_State *L, int values, int count, int map,
+                     lze_Context *context, const lze_DeviceInfo *device) {
+  values = lua_absindex(L, values);
+  map = lua_absindex(L, map);
+  luaL_checkstack(L, count + 10, "too many arguments");
+  for (int i = 1; i <= count; i++) {
+    lua_rawgeti(L, values, i);
+    int value = lua_gettop(L);
+    if (i == 2 && lua_istable(L, value))
+      launch_resolve(L, value, map, context, device);
+    else
+      value_resolve(L, value, map, context, device);
+    lua_replace(L, value);
+  }
+}
+
+lze_Scratch *lze_push_scratch(lua_State *L, const lze_Type *type,
+                              lua_Integer count) {
+  lze_Scratch *s = lze_push_box(L, lze_scratch_kind, sizeof *s);
+  s->type = type;
+  s->count = count;
+  return s;
+}
+
+static int scratch_length(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushinteger(L, s->count);
+  return 1;
+}
+
+static int scratch_tostring(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushfstring(L, "scratch: %s[%I]", s->type->name,
+                  (LUAI_UACINT)s->count);
+  return 1;
+}
+
+static int field_scratch_type(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushstring(L, s->type->name);
+  return 1;
+}
+
+static int field_scratch_bytes(lua_State *L) {
+  const lze_Scratch *s = lze_check_box(L, 1, lze_scratch_kind);
+  lua_pushinteger(L, s->count * s->type->bytes);
+  return 1;
+}
+
+static const lze_Method scratch_methods[] = {{NULL, NULL, LZE_HOT}};
+
+static const lze_Method scratch_metamethods[] = {
+    {"__len", scratch_length, LZE_HOT},
+    {"__tostring", scratch_tostring, LZE_COLD},
+    {NULL, NULL, LZE_HOT}};
+static const lze_Field scratch_fields[] = {{"type", field_scratch_type},
+                                           {"bytes", field_scratch_bytes},
+                                           {NULL, NULL}};
+
+void lze_open_scratch(lua_State *L) {
+  lze_new_kind(L, lze_scratch_kind, scratch_metamethods, scratch_methods,
+               scratch_fields);
+}
+
+/* --- what graphs keep ----------------------------------------------------- */
+
+/* A graph's user value is its table or, once it is closed, its name. */
+void lze_push_graph_table(lua_State *L, int arg) {
+  lze_check_box(L, arg, lze_graph_kind);
+  if (lua_getiuservalue(L, arg, 1) == LUA_TTABLE) return;
+  if (arg > 0) lze_closed(L, arg, "graph");
+  luaL_error(L, "graph %s: the graph is closed", lua_tostring(L, -1));
+}
+
+void lze_copy_value(lua_State *L, int arg, int depth) {
+  if (!lua_istable(L, arg)) return;
+  luaL_checkstack(L, 5, NULL);
+  lua_createtable(L, (int)lua_rawlen(L, arg), 0);
+  int own = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, arg); lua_settop(L, own + 1)) {
+    if (depth > 1) lze_copy_value(L, own + 2, depth - 1);
+    lua_pushvalue(L, own + 1);
+    lua_insert(L, own + 2);
+    lua_rawset(L, own);
+  }
+  lua_replace(L, arg);
+}
