@@ -392,7 +392,7 @@ describe("the collector", function()
           end
         end
       end
-      print(closes > 60)]])
+      print(closes >= 24)]]) -- once in each at least
     assert.equal("true\n", out)
   end)
 
