@@ -5,6 +5,7 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -18,6 +19,7 @@
 #include "run/lze_queue.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +137,7 @@ static void state_configure(lua_State *L, lze_State *S) {
   if (groups != NULL && *groups != '\0' && S->groups == NULL) {
     lze_check_groups(L, groups);
     S->groups = strdup(groups);
-    if (S->groups == NULL) luaL_error(L, "not enough memory");
+    if (S->groups == NULL) lze_no_memory(L);
   }
   bool check = environment_flag(L, "LZE_CHECK");
   S->sync = environment_flag(L, "LZE_SYNC") || check;
@@ -153,7 +155,7 @@ static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
                                   sizeof *c + count * sizeof *devices, NULL);
   if (c == NULL) {
     lze_native_unref(native);
-    luaL_error(L, "not enough memory");
+    lze_no_memory(L);
   }
   c->o.context = c;
   c->state = S;
@@ -224,7 +226,7 @@ const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
   for (LentDevice *d = context->devices; d != NULL; d = d->next)
     if (d->info.base == info) return &d->info;
   LentDevice *d = malloc(sizeof *d);
-  if (d == NULL) luaL_error(L, "not enough memory");
+  if (d == NULL) lze_no_memory(L);
   d->info = *info;
   d->info.context = context;
   d->next = context->devices;
@@ -458,7 +460,7 @@ lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info->base;
   lze_Native *native = lze_native_foreign(info->driver, handle);
-  if (native == NULL) luaL_error(L, "not enough memory");
+  if (native == NULL) lze_no_memory(L);
   if (native->driver != info->driver) {
     lze_native_unref(native);
     luaL_error(L, "option context: it is of another driver than the device");
@@ -1177,32 +1179,16 @@ static int core_gc(lua_State *L) {
   if (!lua_isnil(L, 1)) {
     lze_argexpected(L, lua_istable(L, 1), 1, "table");
     lze_check_keys(L, 1, "lze.gc's options", keys);
-    size_t soft = S->soft_limit;
-    double growth = S->growth, seconds = (double)S->close_ns / 1e9;
-    if (lze_getoption(L, 1, "soft_limit_bytes") != LUA_TNIL) {
-      int exact;
-      lua_Integer n = lua_tointegerx(L, -1, &exact);
-      if (!exact || lua_type(L, -1) != LUA_TNUMBER || n < 0)
-        return luaL_error(L, "option soft_limit_bytes: an integer that is not "
-                             "negative expected, got %s",
-                          lze_describe(L, -1));
-      soft = (size_t)n;
-    }
-    if (lze_getoption(L, 1, "growth") != LUA_TNIL) {
-      if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 1))
-        return luaL_error(L, "option growth: a number of at least 1 "
-                             "expected, got %s", lze_describe(L, -1));
-      growth = lua_tonumber(L, -1);
-    }
-    if (lze_getoption(L, 1, "close_seconds") != LUA_TNIL) {
-      /* A day is for ever to who waits for a program to end. */
-      if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 0) ||
-          lua_tonumber(L, -1) > 86400)
-        return luaL_error(L, "option close_seconds: a number from 0 to 86400 "
-                             "expected, got %s", lze_describe(L, -1));
-      seconds = lua_tonumber(L, -1);
-    }
-    S->soft_limit = S->limit = soft;
+    lua_Integer soft = lze_opt_integer(
+        L, 1, "soft_limit_bytes", 0, LUA_MAXINTEGER,
+        "an integer that is not negative", (lua_Integer)S->soft_limit);
+    double growth = lze_opt_number(L, 1, "growth", 1, HUGE_VAL,
+                                   "a number of at least 1", S->growth);
+    /* A day is for ever to who waits for a program to end. */
+    double seconds = lze_opt_number(L, 1, "close_seconds", 0, 86400,
+                                    "a number from 0 to 86400",
+                                    (double)S->close_ns / 1e9);
+    S->soft_limit = S->limit = (size_t)soft;
     S->growth = growth;
     S->close_ns = (uint64_t)(seconds * 1e9);
   }

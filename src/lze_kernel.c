@@ -231,7 +231,7 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   snprintf(b->name, sizeof b->name, "kernel %s", info->name);
   if (m->o.closed) luaL_error(L, "the module is closed");
   lze_Kernel *k = lze_object_new(&kernel_class, sizeof *k, m->o.context);
-  if (k == NULL) return luaL_error(L, "not enough memory");
+  if (k == NULL) return lze_no_memory(L);
   b->kernel = k;
   k->module = m;
   lze_pin(&m->o);
@@ -240,7 +240,7 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   k->arguments = calloc(info->arg_count + 1, sizeof *k->arguments);
   k->cut = calloc(1, sizeof *k->cut);
   if (k->arguments == NULL || k->cut == NULL)
-    return luaL_error(L, "not enough memory");
+    return lze_no_memory(L);
   for (uint32_t i = 0; i < info->arg_count; i++) {
     argument_init(&k->arguments[i], &info->args[i]);
     if (info->args[i].cls == SPIRV_ARG_LOCAL) k->local_arguments = true;

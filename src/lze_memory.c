@@ -6,6 +6,7 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -66,7 +67,7 @@ static lua_Integer buffer_from_end(const lze_Buffer *b, lua_Integer i) {
 /* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
 static lua_Integer buffer_at(lua_State *L, const lze_Buffer *b, int arg,
                              const char *name) {
-  lua_Integer given = lze_opt_integer(L, arg, name, 1);
+  lua_Integer given = lze_check_integer_or(L, arg, name, 1);
   lua_Integer at = buffer_from_end(b, given);
   if (at < 1 || at > b->count + 1)
     lze_argerror(L, arg, lua_pushfstring(L, "%s: %I is outside 1..%I", name,
@@ -79,8 +80,8 @@ static lua_Integer buffer_at(lua_State *L, const lze_Buffer *b, int arg,
    name: 1-based, inclusive, negative from the end, nothing clamped. */
 static void buffer_range(lua_State *L, const lze_Buffer *b, int arg,
                          size_t *first, size_t *n) {
-  const lua_Integer given_i = lze_opt_integer(L, arg, "i", 1);
-  const lua_Integer given_j = lze_opt_integer(L, arg + 1, "j", b->count);
+  const lua_Integer given_i = lze_check_integer_or(L, arg, "i", 1);
+  const lua_Integer given_j = lze_check_integer_or(L, arg + 1, "j", b->count);
   lua_Integer i = buffer_from_end(b, given_i);
   lua_Integer j = buffer_from_end(b, given_j);
   if (i >= 1 && i <= b->count + 1 && j == i - 1) {
@@ -984,22 +985,8 @@ int lze_buffer_new(lua_State *L) {
   if (!lua_isnil(L, 3)) {
     lze_argexpected(L, lua_istable(L, 3), 3, "table");
     lze_check_keys(L, 3, "a buffer's options", keys);
-    if (lze_getoption(L, 3, "usage") != LUA_TNIL) {
-      const char *word = lua_type(L, -1) == LUA_TSTRING
-                             ? lua_tostring(L, -1) : "";
-      int u = 0;
-      while (usage_names[u] != NULL && strcmp(usage_names[u], word) != 0) u++;
-      if (usage_names[u] == NULL)
-        return luaL_error(L, "option usage: shared, device or host expected, "
-                             "got %s", lze_describe(L, -1));
-      usage = (lze_Usage)u;
-    }
-    if (lze_getoption(L, 3, "zero") != LUA_TNIL) {
-      if (!lua_isboolean(L, -1))
-        return luaL_error(L, "option zero: boolean expected, got %s",
-                          lze_describe(L, -1));
-      zero = lua_toboolean(L, -1);
-    }
+    usage = (lze_Usage)lze_opt_word(L, 3, "usage", usage_names, LZE_SHARED);
+    zero = lze_opt_boolean(L, 3, "zero", true);
     lua_settop(L, 3);
   }
   /* What cannot be stored is found before anything is allocated. */

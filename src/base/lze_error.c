@@ -4,6 +4,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
@@ -147,11 +148,20 @@ static _Noreturn void error_raise(lua_State *L, const char *object,
   __builtin_unreachable(); /* lua_error does not return, nor says so */
 }
 
+int lze_no_memory(lua_State *L) {
+  luaL_error(L, "not enough memory");
+  __builtin_unreachable();
+}
+
+void lze_check_memory(lua_State *L, bool good) {
+  if (!good) lze_no_memory(L);
+}
+
 int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
              const char *object, const char *call, const char *log,
              const char *format, ...) {
   luaL_checkstack(L, 8, NULL);
-  if (call == NULL) luaL_error(L, "not enough memory");
+  if (call == NULL) lze_no_memory(L);
   const char *own = NULL;
   /* Of what is not its call, the driver's last words are of another one. */
   bool asked = driver != NULL && driver->last_error != NULL &&
@@ -215,41 +225,9 @@ static int error_tostring(lua_State *L) {
   return 1;
 }
 
-int lze_getoption(lua_State *L, int t, const char *key) {
-  t = lua_absindex(L, t);
-  lua_pushstring(L, key);
-  return lua_rawget(L, t);
-}
-
 const char *lze_errno_name(int error) {
   const char *name = strerrorname_np(error);
   return name != NULL ? name : "EIO";
-}
-
-void lze_check_keys(lua_State *L, int t, const char *what,
-                    const char *const *known) {
-  t = lua_absindex(L, t);
-  lua_pushnil(L);
-  while (lua_next(L, t)) {
-    lua_pop(L, 1);
-    if (lua_type(L, -1) == LUA_TSTRING) {
-      const char *key = lua_tostring(L, -1);
-      const char *const *k = known;
-      while (*k != NULL && strcmp(*k, key) != 0) k++;
-      if (*k != NULL) continue;
-    }
-    luaL_Buffer b;
-    luaL_buffinit(L, &b);
-    for (const char *const *k = known; *k != NULL; k++) {
-      if (k != known) luaL_addstring(&b, ", ");
-      luaL_addstring(&b, *k);
-    }
-    luaL_pushresult(&b);
-    const char *list = lua_tostring(L, -1);
-    luaL_tolstring(L, -2, NULL);
-    luaL_error(L, "unknown key '%s' in %s (known: %s)", lua_tostring(L, -1),
-               what, list);
-  }
 }
 
 const char *lze_describe(lua_State *L, int index) {
@@ -297,8 +275,8 @@ lua_Integer lze_check_integer(lua_State *L, int arg, const char *name) {
   return n;
 }
 
-lua_Integer lze_opt_integer(lua_State *L, int arg, const char *name,
-                            lua_Integer otherwise) {
+lua_Integer lze_check_integer_or(lua_State *L, int arg, const char *name,
+                                 lua_Integer otherwise) {
   if (lua_isnoneornil(L, arg)) return otherwise;
   return lze_check_integer(L, arg, name);
 }

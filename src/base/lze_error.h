@@ -19,7 +19,12 @@ int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
              const char *object, const char *call, const char *log,
              const char *format, ...) __attribute__((noreturn));
 
-/* The same for failures that are not Level Zero's: `code` is a word. */
+/* Raise "not enough memory": what malloc has not, not the device. */
+int lze_no_memory(lua_State *L) __attribute__((noreturn));
+/* The same unless `good`. */
+void lze_check_memory(lua_State *L, bool good);
+
+/* As lze_fail for failures that are not Level Zero's: `code` is a word. */
 int lze_fail_word(lua_State *L, const char *object, const char *call,
                   const char *code, const char *log, const char *format, ...)
     __attribute__((noreturn));
@@ -31,24 +36,14 @@ void lze_error_locate(lua_State *L);
 /* A number of errno as its name, "ENOENT", for such a code. */
 const char *lze_errno_name(int error);
 
-/* A key of `options` (a table at stack index t) that is not in the NULL
-   terminated list `known` raises and lists what is known; `what` names the
-   table. */
-void lze_check_keys(lua_State *L, int t, const char *what,
-                    const char *const *known);
-
-/* As lua_getfield, but raw: no metamethod of a script may run, and close
-   something, while options are read. [-0, +1] */
-int lze_getoption(lua_State *L, int t, const char *key);
-
 /* "integer", "string "abc"", "buffer of float" ...: what came, for messages.
    [-0, +1] and returns the string. */
 const char *lze_describe(lua_State *L, int index);
 
 /* An argument that must be a number with an exact integer value. */
 lua_Integer lze_check_integer(lua_State *L, int arg, const char *name);
-lua_Integer lze_opt_integer(lua_State *L, int arg, const char *name,
-                            lua_Integer otherwise);
+lua_Integer lze_check_integer_or(lua_State *L, int arg, const char *name,
+                                 lua_Integer otherwise);
 
 /* A time-out in seconds at `arg`; none or nil: forever.  Returns the point in
    time of lze_now_ns at which it runs out, UINT64_MAX for never. */

@@ -294,13 +294,13 @@ uint64_t lze_export(lua_State *L, int arg) {
   b = lze_check_buffer(L, arg); /* a hook may have closed it */
   lze_Storage *s = b->storage;
   Token *t = calloc(1, sizeof *t);
-  if (t == NULL) luaL_error(L, "not enough memory");
+  if (t == NULL) lze_no_memory(L);
   if (s->memory == NULL)
     s->memory = lze_memory_new(s->o.context->native, lze_storage_base(s),
                                !s->borrowed);
   if (s->memory == NULL) {
     free(t);
-    luaL_error(L, "not enough memory");
+    lze_no_memory(L);
   }
   lze_memory_ref(s->memory);
   t->storage = (lze_Storage){.usage = s->usage, .device = s->device->base,

@@ -7,6 +7,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -201,7 +202,7 @@ int lze_push_arrival(lua_State *L, int arg, int options) {
   size_t bytes = 0;
   lze_Memory *m = memory_open(i.context, i.device, &p, &base, &out);
   if (m == NULL) {
-    if (out.call == NULL) luaL_error(L, "not enough memory");
+    if (out.call == NULL) lze_no_memory(L);
     return import_fail(L, i.device, &out);
   }
   ze_memory_allocation_properties_t props = {

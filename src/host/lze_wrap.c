@@ -8,6 +8,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"

@@ -6,6 +6,7 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -356,7 +357,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   lua_setiuservalue(L, box, 1);
   if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
-  if (m == NULL) luaL_error(L, "not enough memory");
+  if (m == NULL) lze_no_memory(L);
   b->module = m;
   m->device = device;
   module_set_name(m, name);

@@ -51,7 +51,7 @@ static Work *work_push(lua_State *L) {
 
 static spv_context work_context(lua_State *L, Work *w, spv_target_env env) {
   w->context = spvContextCreate(env);
-  if (w->context == NULL) luaL_error(L, "not enough memory");
+  if (w->context == NULL) lze_no_memory(L);
   return w->context;
 }
 
@@ -66,7 +66,7 @@ static const char *check_bytes(lua_State *L, int arg, size_t *size) {
    the module. */
 static void check_memory(lua_State *L, const char *message) {
   if (strcmp(message, "out of memory") == 0)
-    luaL_error(L, "not enough memory");
+    lze_no_memory(L);
 }
 
 spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,

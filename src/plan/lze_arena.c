@@ -5,6 +5,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_option.h"
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -204,7 +205,7 @@ static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
   if (all == NULL || storages == NULL) {
     free(all);
     free(storages);
-    luaL_error(L, "not enough memory");
+    lze_no_memory(L);
   }
   lze_Storage **old = p->storages;
   uint32_t old_count = p->storage_count, count = 0;

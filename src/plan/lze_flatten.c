@@ -5,6 +5,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_option.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"

@@ -6,6 +6,7 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -57,10 +58,6 @@ static void plan_destroy(lze_Object *o) {
 
 static const lze_Class plan_class = {"plan", plan_destroy, NULL};
 
-void lze_check_memory(lua_State *L, bool good) {
-  if (!good) luaL_error(L, "not enough memory");
-}
-
 lze_Plan *lze_check_plan(lua_State *L) {
   lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
   if (b->plan == NULL || b->plan->o.closed)
@@ -72,31 +69,6 @@ lze_Plan *lze_check_plan(lua_State *L) {
 }
 
 /* --- compiling ---------------------------------------------------------- */
-
-static bool opt_boolean(lua_State *L, int t, const char *key) {
-  int type = lze_getoption(L, t, key);
-  if (type != LUA_TNIL && type != LUA_TBOOLEAN)
-    luaL_error(L, "option %s: boolean expected, got %s", key,
-               lze_describe(L, -1));
-  bool value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-static lua_Integer opt_positive(lua_State *L, int t, const char *key,
-                                lua_Integer otherwise) {
-  if (lze_getoption(L, t, key) == LUA_TNIL) {
-    lua_pop(L, 1);
-    return otherwise;
-  }
-  int exact;
-  lua_Integer n = lua_tointegerx(L, -1, &exact);
-  if (!exact || lua_type(L, -1) != LUA_TNUMBER || n < 1)
-    luaL_error(L, "option %s: a positive integer expected, got %s", key,
-               lze_describe(L, -1));
-  lua_pop(L, 1);
-  return n;
-}
 
 /* The array of devices at option `devices`; returns how many. */
 static uint32_t opt_devices(lua_State *L, int t,
@@ -287,17 +259,17 @@ int lze_plan_compile(lua_State *L) {
         luaL_error(L, "option devices: they are of several drivers");
     place.wanted = devices[0];
   }
-  bool profile = opt_boolean(L, 2, "profile");
-  lua_Integer limit = opt_positive(L, 2, "memory_bytes", -1);
-  lua_Integer width = opt_positive(L, 2, "queues", DEFAULT_WIDTH);
-  lua_Integer batch = opt_positive(L, 2, "batch_bytes", 0);
+  bool profile = lze_opt_boolean(L, 2, "profile", false);
+  lua_Integer limit = lze_opt_positive(L, 2, "memory_bytes", -1);
+  lua_Integer width = lze_opt_positive(L, 2, "queues", DEFAULT_WIDTH);
+  lua_Integer batch = lze_opt_positive(L, 2, "batch_bytes", 0);
   if (batch > 0 && spread.count > 0)
     luaL_error(L, "options batch_bytes and devices: one or the other");
   lze_Context *context = lze_push_context(L, plan_context, &place);
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
   lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);
-  if (p == NULL) return luaL_error(L, "not enough memory");
+  if (p == NULL) return lze_no_memory(L);
   box->plan = p;
   p->device = place.device;
   p->profile = profile;
@@ -399,7 +371,7 @@ static lua_Integer plan_iterations(lua_State *L) {
   if (!lua_isnil(L, 2)) {
     lze_argexpected(L, lua_istable(L, 2), 2, "table");
     lze_check_keys(L, 2, "a run's options", keys);
-    n = opt_positive(L, 2, "iterations", 1);
+    n = lze_opt_positive(L, 2, "iterations", 1);
   }
   lua_getiuservalue(L, 1, 1);
   return n;

@@ -161,8 +161,6 @@ lze_Plan *lze_check_plan(lua_State *L);
 /* Graphs in graphs in graphs; more are taken for a circle. */
 enum { LZE_MAX_DEPTH = 16 };
 
-/* Raise "not enough memory" unless `good`. */
-void lze_check_memory(lua_State *L, bool good);
 /* lze_flatten.c: fill an empty plan with the steps of the graph whose table is
    at `graph`, and that of the plan at `table`.  Raises all that is wrong with
    them in one message. */

@@ -5,6 +5,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "plan/lze_plan.h"
 
 #include <string.h>

@@ -22,6 +22,7 @@
  * recording 64 steps again costs some 40 us beside the 50 of plan:set itself.
  */
 #include "base/lze_error.h"
+#include "base/lze_option.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "plan/lze_step.h"
@@ -210,7 +211,7 @@ static void tapes_grow(lua_State *L, lze_Plan *p) {
   if (p->tape_count < p->tape_capacity) return;
   uint32_t wanted = p->tape_capacity == 0 ? 8 : 2 * p->tape_capacity;
   void *tapes = realloc(p->tapes, wanted * sizeof(lze_Tape *));
-  if (tapes == NULL) luaL_error(L, "not enough memory");
+  if (tapes == NULL) lze_no_memory(L);
   p->tapes = tapes;
   p->tape_capacity = wanted;
 }
@@ -237,7 +238,7 @@ static void tape_begin(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   tapes_grow(L, p);
   lze_Tape *t = lze_object_new(&tape_class, sizeof *t, p->o.context);
-  if (t == NULL) luaL_error(L, "not enough memory");
+  if (t == NULL) lze_no_memory(L);
   p->tapes[p->tape_count++] = t;
   t->segment = r->segment;
   t->lane = r->lane;
@@ -474,7 +475,7 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
     }
   lua_settop(L, top);
   lze_Score *score = score_new(p);
-  if (score == NULL) luaL_error(L, "not enough memory");
+  if (score == NULL) lze_no_memory(L);
   lze_score_disown(p->score);
   p->score = score;
   tapes_drop(p->old_tapes, &p->old_count);

@@ -7,6 +7,7 @@
  * anything: no code of a script runs on a thread that is not Lua's own.
  */
 #include "base/lze_error.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -296,7 +297,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   if (p->hosted && p->spare == NULL) {
     /* What is raised before the run has begun leaves it for the next. */
     p->spare = calloc(1, sizeof *p->spare);
-    if (p->spare == NULL) luaL_error(L, "not enough memory");
+    if (p->spare == NULL) lze_no_memory(L);
     p->spare->table = LUA_NOREF;
   }
   struct lze_Run *r = p->spare;

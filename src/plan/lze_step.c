@@ -6,6 +6,7 @@
 #include "plan/lze_step.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "device/lze_object.h"
 
 const char *const lze_step_names[] = {"task", "copy", "fill", "call", "graph"};

@@ -9,6 +9,7 @@
  * not written, or that is taken back again before anybody looks at the home.
  */
 #include "base/lze_error.h"
+#include "base/lze_option.h"
 #include "plan/lze_step.h"
 #include "plan/lze_plan.h"
 #include "plan/lze_schedule.h"

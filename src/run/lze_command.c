@@ -155,7 +155,7 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
   if (!lze_queue_open(q, &out))
     lze_fail(L, q->device->driver, out.result, name, out.call, NULL, NULL);
   lze_Command *c = command_take(S);
-  if (c == NULL) luaL_error(L, "not enough memory");
+  if (c == NULL) lze_no_memory(L);
   c->event = c->first = NULL;
   c->lazy = q->native_order && !q->batched ? lazy : NULL;
   if (c->lazy == NULL || !*c->lazy || q->unmarked >= MARK_EVERY) {
@@ -243,7 +243,7 @@ void lze_unreserve(lze_Command *c) {
 
 static void command_no_memory(lua_State *L, lze_Command *c) {
   lze_abort(c);
-  luaL_error(L, "not enough memory");
+  lze_no_memory(L);
 }
 
 void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
@@ -397,7 +397,7 @@ void lze_strand(lze_Command *c) {
 lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
                               const char *name) {
   lze_Command *c = command_take(lze_state(L));
-  if (c == NULL) luaL_error(L, "not enough memory");
+  if (c == NULL) lze_no_memory(L);
   c->owners = 1;
   c->status = LZE_DONE;
   c->timed = true;
@@ -411,12 +411,12 @@ lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
                                  const lze_DeviceInfo *device,
                                  ze_event_handle_t event) {
   lze_EventSlot *slot = calloc(1, sizeof *slot);
-  if (slot == NULL) luaL_error(L, "not enough memory");
+  if (slot == NULL) lze_no_memory(L);
   slot->handle = event;
   lze_Command *c = command_take(context->state);
   if (c == NULL) {
     free(slot);
-    luaL_error(L, "not enough memory");
+    lze_no_memory(L);
   }
   c->foreign = c->submitted = true;
   c->owners = 1;

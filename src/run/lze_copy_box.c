@@ -5,6 +5,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "device/lze_loader.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"

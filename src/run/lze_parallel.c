@@ -41,7 +41,7 @@ typedef struct Slice {
 static int core_slice(lua_State *L) {
   lua_settop(L, 2);
   lze_check_buffer(L, 1);
-  lua_Integer size = lze_opt_integer(L, 2, "size", 1);
+  lua_Integer size = lze_check_integer_or(L, 2, "size", 1);
   if (size < 1)
     lze_argerror(L, 2, lua_pushfstring(L, "size: a positive integer "
                                            "expected, got %I",

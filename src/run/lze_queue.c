@@ -152,7 +152,7 @@ void lze_queue_use_copy_engine(lze_Queue *q) {
 lze_Queue *lze_queue_new(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device) {
   lze_Queue *q = lze_object_new(&queue_class, sizeof *q, context);
-  if (q == NULL) luaL_error(L, "not enough memory");
+  if (q == NULL) lze_no_memory(L);
   q->device = device;
   q->ordinal = device->ordinal;
   q->ordered = q->hazards = true;

@@ -6,6 +6,7 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -56,32 +57,6 @@ lze_Queue *lze_check_queue(lua_State *L, int arg) {
   return b->queue;
 }
 
-/* The word at option `key` of the table at t, as its position in `words`, or
-   `otherwise` when it is not given. */
-static int option_word(lua_State *L, int t, const char *key,
-                       const char *const *words, int otherwise) {
-  if (lze_getoption(L, t, key) == LUA_TNIL) {
-    lua_pop(L, 1);
-    return otherwise;
-  }
-  const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-  luaL_Buffer b;
-  for (int i = 0; words[i] != NULL; i++)
-    if (strcmp(words[i], word) == 0) {
-      lua_pop(L, 1);
-      return i;
-    }
-  const char *got = lze_describe(L, -1);
-  luaL_buffinit(L, &b);
-  for (int i = 0; words[i] != NULL; i++) {
-    if (i > 0) luaL_addstring(&b, words[i + 1] == NULL ? " or " : ", ");
-    luaL_addstring(&b, words[i]);
-  }
-  luaL_pushresult(&b);
-  return luaL_error(L, "option %s: %s expected, got %s", key,
-                    lua_tostring(L, -1), got);
-}
-
 static const char *const mode_words[] = {"immediate", "batched", NULL};
 
 static const char *const order_words[] = {"in", "out", NULL};
@@ -114,18 +89,12 @@ static int core_queue(lua_State *L) {
   const lze_DeviceInfo *device;
   lze_Context *context;
   lze_opt_place(L, 1, 2, &device, &context);
-  int mode = option_word(L, 2, "mode", mode_words,
+  int mode = lze_opt_word(L, 2, "mode", mode_words,
                          lze_queue_batched_by_default(L, device));
-  int order = option_word(L, 2, "order", order_words, 0);
-  int engine = option_word(L, 2, "engine", engine_words, 0);
-  int priority = option_word(L, 2, "priority", priority_words, 0);
-  bool hazards = true;
-  if (lze_getoption(L, 2, "hazards") != LUA_TNIL) {
-    if (!lua_isboolean(L, -1))
-      luaL_error(L, "option hazards: boolean expected, got %s",
-                 lze_describe(L, -1));
-    hazards = lua_toboolean(L, -1);
-  }
+  int order = lze_opt_word(L, 2, "order", order_words, 0);
+  int engine = lze_opt_word(L, 2, "engine", engine_words, 0);
+  int priority = lze_opt_word(L, 2, "priority", priority_words, 0);
+  bool hazards = lze_opt_boolean(L, 2, "hazards", true);
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
   if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Queue *q = lze_queue_new(L, context, device);

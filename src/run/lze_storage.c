@@ -163,7 +163,7 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
   lze_unpin(&context->o);
   if (closed) luaL_error(L, "the context is closed");
   lze_Storage *s = lze_object_new(&storage_class, sizeof *s, context);
-  if (s == NULL) luaL_error(L, "not enough memory");
+  if (s == NULL) lze_no_memory(L);
   s->usage = usage;
   s->device = device;
   s->serial = ++context->state->storages;
@@ -216,7 +216,7 @@ static lze_Buffer *storage_push(lua_State *L, lze_Buffer *b,
     lze_own(&s->o);
   } else {
     s = lze_object_new(&storage_class, sizeof *s, context);
-    if (s == NULL) luaL_error(L, "not enough memory");
+    if (s == NULL) lze_no_memory(L);
     s->borrowed = like->borrowed;
     s->usage = like->usage;
     s->device = like->device;
@@ -254,7 +254,7 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                                !s->borrowed);
   if (s->memory == NULL ||
       !lze_memory_tell(s->memory, release, userdata, pointer))
-    luaL_error(L, "not enough memory");
+    lze_no_memory(L);
   return b;
 }
 

@@ -61,7 +61,7 @@ static int watch_start(lze_Watch *w) {
 int lze_watch_fd(lua_State *L, lze_Command *c) {
   if (c->watch != NULL) return c->watch->fd;
   lze_Watch *w = calloc(1, sizeof *w);
-  if (w == NULL) return luaL_error(L, "not enough memory");
+  if (w == NULL) return lze_no_memory(L);
   bool over = lze_command_poll(c);
   w->fd = eventfd(over, EFD_CLOEXEC | EFD_NONBLOCK);
   const char *call = "eventfd";
