@@ -9,9 +9,7 @@
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
-#include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
 
 #include <stdlib.h>
@@ -24,13 +22,13 @@ lze_Access lze_buffer_span(const lze_Buffer *b) {
                       true};
 }
 
-bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn) {
+bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *split) {
   for (uint32_t i = 0; i < p->swap_count; i++)
     for (int side = 0; side < 2; side++) {
       const lze_Access *from = side == 0 ? &p->swaps[i].a : &p->swaps[i].b;
       const lze_Access *to = side == 0 ? &p->swaps[i].b : &p->swaps[i].a;
       if (!lze_access_meets(a, from)) continue;
-      *torn = a->first < from->first || a->last > from->last;
+      *split = a->first < from->first || a->last > from->last;
       a->storage = to->storage;
       a->first = a->first - from->first + to->first;
       a->last = a->last - from->first + to->first;
@@ -41,13 +39,13 @@ bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *torn) {
 
 const char lze_swap_problem[] = "it uses more than the buffer that is swapped";
 
-bool lze_swap_tears(const lze_Plan *p, const lze_Access *all, uint32_t count) {
-  bool torn = false;
-  for (uint32_t a = 0; a < count && !torn; a++) {
+bool lze_swap_splits(const lze_Plan *p, const lze_Access *all, uint32_t count) {
+  bool split = false;
+  for (uint32_t a = 0; a < count && !split; a++) {
     lze_Access moved = all[a];
-    lze_swap_access(p, &moved, &torn);
+    lze_swap_access(p, &moved, &split);
   }
-  return torn;
+  return split;
 }
 
 /* Push what the value at stack index `value` is replaced by when places are
@@ -60,8 +58,8 @@ static bool swap_push(lua_State *L, const lze_Plan *p, int value, int real) {
   const lze_Buffer *b = lze_test_buffer(L, value);
   if (b == NULL || !lze_buffer_is_open(b)) return false;
   lze_Access span = lze_buffer_span(b);
-  bool torn = false;
-  if (!lze_swap_access(p, &span, &torn) || torn) return false;
+  bool split = false;
+  if (!lze_swap_access(p, &span, &split) || split) return false;
   lze_push_storage_window(L, span.storage, span.first, b->type, b->count);
   return true;
 }
@@ -75,7 +73,7 @@ static void swap_value(lua_State *L, const lze_Plan *p, int real) {
   lua_rawset(L, real);
 }
 
-void lze_plan_role(lua_State *L, const lze_Plan *p, int table, int index,
+void lze_plan_swapped(lua_State *L, const lze_Plan *p, int table, int index,
                    uint32_t parity) {
   int top = lua_gettop(L);
   index = lua_absindex(L, index);
@@ -162,11 +160,11 @@ static bool plan_is_arena(const lze_Plan *p, const lze_Storage *s) {
 bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
                     const lze_Storage *s) {
   lze_Access at = *a;
-  bool torn;
+  bool split;
   /* A stub has no memory; what it stands for is in an arena. */
   if (at.storage->pointer == NULL)
     return at.first < at.last && plan_is_arena(p, s);
-  if (parity != 0) lze_swap_access(p, &at, &torn);
+  if (parity != 0) lze_swap_access(p, &at, &split);
   return at.storage == s;
 }
 
@@ -220,9 +218,9 @@ static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
   for (uint32_t i = 0; i < p->count; i++)
     for (uint32_t a = 0; a < p->nodes[i].access_count * p->parities; a++) {
       lze_Access x = p->nodes[i].accesses[a / p->parities];
-      bool torn;
+      bool split;
       if (storage_is_stub(x.storage, items, n) ||
-          (a % p->parities == 1 && !lze_swap_access(p, &x, &torn)))
+          (a % p->parities == 1 && !lze_swap_access(p, &x, &split)))
         continue;
       plan_own(p, x.storage);
       count = capture(all, count, &x);

@@ -3,15 +3,14 @@
  * order, each step checked, transfers between devices put in.
  * SPDX-License-Identifier: MIT
  */
+#include "base/lze_array.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_option.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
-#include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
@@ -25,15 +24,9 @@
    keeps. */
 static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
                           const char *name) {
-  if (p->count == p->capacity) {
-    uint32_t wanted = p->capacity == 0 ? 16 : 2 * p->capacity;
-    void *steps = realloc(p->steps, wanted * sizeof *p->steps);
-    if (steps != NULL) p->steps = steps;
-    void *nodes = realloc(p->nodes, wanted * sizeof *p->nodes);
-    if (nodes != NULL) p->nodes = nodes;
-    lze_check_memory(L, steps != NULL && nodes != NULL);
-    p->capacity = wanted;
-  }
+  uint32_t capacity = p->capacity;
+  lze_check_memory(L, LZE_ARRAY_GROW(p->steps, p->count, capacity) &&
+                          LZE_ARRAY_GROW(p->nodes, p->count, p->capacity));
   memset(&p->steps[p->count], 0, sizeof *p->steps);
   memset(&p->nodes[p->count], 0, sizeof *p->nodes);
   p->steps[p->count].kind = kind;
@@ -44,14 +37,15 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
   p->count++;
 }
 
-/* What step_use needs to know. */
+/* What step_add_access needs to know. */
 typedef struct Look {
   lze_Node *node;
   const uint8_t *stated;        /* by argument: an access, or 0 */
   bool failed;                  /* no memory */
 } Look;
 
-static void step_use(void *data, int argument, const lze_Access *access) {
+static void step_add_access(void *data, int argument,
+                            const lze_Access *access) {
   Look *look = data;
   lze_Access a = *access;
   if (look->stated != NULL && argument >= 0 && look->stated[argument] != 0) {
@@ -116,7 +110,7 @@ static bool step_take(lze_Step *s, const lze_Checked *check) {
   return s->why != NULL;
 }
 
-int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
+int lze_plan_check_step(lua_State *L, lze_Plan *p, int table, int step,
                      uint32_t i) {
   int top = lua_gettop(L);
   const uint8_t *stated = step_stated(L, step);
@@ -142,7 +136,7 @@ int lze_plan_look(lua_State *L, lze_Plan *p, int table, int step,
   Look look = {.node = &p->nodes[i], .stated = stated};
   look.node->access_count = 0;
   lze_Checked check = {
-      .kind = s->kind, .name = s->name, .use = step_use, .data = &look};
+      .kind = s->kind, .name = s->name, .use = step_add_access, .data = &look};
   int status = lze_step_check(L, stubs + 1, count, &check);
   if (status != LUA_OK) {
     lua_replace(L, top + 1);
@@ -168,7 +162,7 @@ typedef struct Compiler {
   lze_Plan *p;
   int table;                    /* the plan's */
   int problems;                 /* an array of messages */
-  int visits;                   /* {buffer = {device = {staging, shadow, n}}} */
+  int shadows;                  /* {buffer = {device = {staging, shadow, n}}} */
 } Compiler;
 
 /* Keep a message, at the top of the stack. [-1, +0] */
@@ -200,7 +194,7 @@ static void compile_plain_step(lua_State *L, const Compiler *c,
   lze_getoption(L, c->table, "steps");
   lua_pushvalue(L, step);
   lua_rawseti(L, -2, (lua_Integer)i + 1);
-  if (lze_plan_look(L, c->p, c->table, step, i) != LUA_OK)
+  if (lze_plan_check_step(L, c->p, c->table, step, i) != LUA_OK)
     compile_problem(L, c, &c->p->steps[i]);
   lua_settop(L, step - 1);
 }
@@ -239,49 +233,48 @@ static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
   compile_plain_step(L, c, LZE_STEP_COPY, device);
 }
 
-/* A task on a device uses memory of another: by way of the host, what it needs
-   comes to a buffer of its own before it, and what it has written goes back
-   after it. */
-typedef struct Visit {
+/* An argument of a task in memory of another device. */
+typedef struct Remote {
   int argument;                 /* position among the values */
   int buffer, staging, shadow;  /* on the stack */
-  uint32_t number;
-  const lze_DeviceInfo *home;
+  uint32_t number;              /* of the shadow */
+  const lze_DeviceInfo *home, *device;
   bool written;
-} Visit;
+} Remote;
 
-/* What two arguments share would come to two places, and one of them, gone back
-   last, would undo what was written to the other. */
-static void visits_check(lua_State *L, const Compiler *c, const lze_Step *task,
-                         const Visit *visits, uint32_t n) {
+/* The copies of two arguments that overlap would be brought back one after the
+   other, the second over what was written to the first. */
+static void remotes_check(lua_State *L, const Compiler *c, const lze_Step *task,
+                          const Remote *remotes, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    lze_Access a = lze_buffer_span(lze_test_buffer(L, visits[i].buffer));
+    const Remote *x = &remotes[i];
+    lze_Access a = lze_buffer_span(lze_test_buffer(L, x->buffer));
     for (uint32_t j = 0; j < i; j++) {
-      lze_Access b = lze_buffer_span(lze_test_buffer(L, visits[j].buffer));
-      if (visits[i].number == visits[j].number || !lze_access_meets(&a, &b) ||
-          !(visits[i].written || visits[j].written))
+      const Remote *y = &remotes[j];
+      lze_Access b = lze_buffer_span(lze_test_buffer(L, y->buffer));
+      if (x->number == y->number || !lze_access_meets(&a, &b) ||
+          !(x->written || y->written))
         continue;
       lua_pushfstring(L, "arguments %d and %d overlap, in memory of another "
-                         "device", visits[j].argument - 2,
-                      visits[i].argument - 2);
+                         "device", y->argument - 2, x->argument - 2);
       compile_problem(L, c, task);
     }
   }
 }
 
-/* Push what the buffer on the top of the stack comes to on that device, and
-   by way of which memory: the same for all tasks there. Returns its number.
-   [-0, +2] */
-static uint32_t visit_push(lua_State *L, const Compiler *c,
-                           const lze_DeviceInfo *device) {
+/* Push the host memory between the buffer on the top of the stack and its
+   shadow on that device, and the shadow: the same for all tasks there.
+   Returns the shadow's number. [-0, +2] */
+static uint32_t shadow_push(lua_State *L, const Compiler *c,
+                            const lze_DeviceInfo *device) {
   int buffer = lua_gettop(L);
   const lze_Buffer *b = lze_test_buffer(L, buffer);
   lua_pushvalue(L, buffer);
-  if (lua_rawget(L, c->visits) != LUA_TTABLE) {
+  if (lua_rawget(L, c->shadows) != LUA_TTABLE) {
     lua_newtable(L);
     lua_pushvalue(L, buffer);
     lua_pushvalue(L, -2);
-    lua_rawset(L, c->visits);
+    lua_rawset(L, c->shadows);
     lua_remove(L, -2);
   }
   if (lua_rawgetp(L, -1, device) != LUA_TTABLE) {
@@ -291,39 +284,61 @@ static uint32_t visit_push(lua_State *L, const Compiler *c,
     lua_rawseti(L, -2, 1);
     lze_push_scratch(L, b->type, b->count)->device = device;
     lua_rawseti(L, -2, 2);
-    lua_pushinteger(L, c->p->visit_count++);
+    lua_pushinteger(L, c->p->shadow_count++);
     lua_rawseti(L, -2, 3);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, buffer + 1, device);
   }
-  lua_rawgeti(L, buffer + 2, 3);
+  for (int i = 1; i <= 3; i++) lua_rawgeti(L, buffer + 2, i);
   uint32_t number = (uint32_t)lua_tointeger(L, -1);
-  lua_rawgeti(L, buffer + 2, 2);
-  lua_replace(L, buffer + 3);
-  lua_rawgeti(L, buffer + 2, 1);
+  lua_pop(L, 1);
+  lua_replace(L, buffer + 2);
   lua_replace(L, buffer + 1);
-  lua_remove(L, buffer + 2);
   return number;
 }
 
-/* The step that was added last is a part of a visit. */
-static void visit_leg(const Compiler *c, const Visit *t, lze_Leg leg) {
+/* Add a copy step for an argument of the task of that name. */
+static void remote_copy(lua_State *L, const Compiler *c, const Remote *r,
+                        const char *name, lze_CopyPart part) {
+  static const char *const words[] = {"", "to the host", "to the device",
+                                      "from the device", "from the host"};
+  bool home = part == LZE_COPY_OUT || part == LZE_COPY_BACK_IN;
+  int dst = part == LZE_COPY_IN        ? r->shadow
+            : part == LZE_COPY_BACK_IN ? r->buffer
+                                       : r->staging;
+  int src = part == LZE_COPY_OUT        ? r->buffer
+            : part == LZE_COPY_BACK_OUT ? r->shadow
+                                        : r->staging;
+  lua_pushfstring(L, "%s (argument %d %s)", name, r->argument - 2, words[part]);
+  compile_move(L, c, dst, src, home ? r->home : r->device);
   lze_Step *s = &c->p->steps[c->p->count - 1];
-  s->leg = leg;
-  s->visit = t->number;
+  s->copy = part;
+  s->shadow = r->number;
 }
 
-/* The task whose table is on the top of the stack, with the device buffers of
-   others replaced. [-1, +0] */
-static void compile_visits(lua_State *L, const Compiler *c,
-                           const lze_DeviceInfo *device) {
+/* Whether a task has written to the stub of a shadow; one that runs nothing
+   yet may do so once it is set. */
+static bool remote_is_written(const lze_Plan *p, uint32_t task,
+                              const lze_Buffer *stub) {
+  const lze_Node *node = &p->nodes[task];
+  for (uint32_t a = 0; a < node->access_count; a++)
+    if (node->accesses[a].storage == stub->storage && node->accesses[a].write)
+      return true;
+  return p->steps[task].empty;
+}
+
+/* Add the task whose table is on the top of the stack, with shadows for what is
+   in memory of other devices. [-1, +0] */
+static void compile_task(lua_State *L, const Compiler *c,
+                         const lze_DeviceInfo *device) {
   int step = lua_gettop(L);
   lze_getoption(L, step, "n");
   lua_Integer count = lua_tointeger(L, -1);
   lze_getoption(L, step, "name");
   const char *name = lua_tostring(L, -1);
   luaL_checkstack(L, 3 * (int)count + 12, "too many arguments");
-  Visit *visits = lua_newuserdatauv(L, (size_t)count * sizeof *visits + 1, 0);
+  Remote *remotes =
+      lua_newuserdatauv(L, (size_t)count * sizeof *remotes + 1, 0);
   uint32_t n = 0;
   for (lua_Integer v = 3; v <= count; v++) {
     lua_rawgeti(L, step, v);
@@ -332,18 +347,14 @@ static void compile_visits(lua_State *L, const Compiler *c,
       lua_pop(L, 1);
       continue;
     }
-    Visit *t = &visits[n++];
-    *t = (Visit){.argument = (int)v, .buffer = lua_gettop(L), .home = home};
-    t->staging = t->buffer + 1;
-    t->shadow = t->buffer + 2;
-    t->number = visit_push(L, c, device);
-    lua_pushfstring(L, "%s (argument %d to the host)", name, (int)v - 2);
-    compile_move(L, c, t->staging, t->buffer, home);
-    visit_leg(c, t, LZE_LEG_LEAVES);
-    lua_pushfstring(L, "%s (argument %d to the device)", name, (int)v - 2);
-    compile_move(L, c, t->shadow, t->staging, device);
-    visit_leg(c, t, LZE_LEG_ARRIVES);
-    lua_pushvalue(L, t->shadow);
+    int buffer = lua_gettop(L);
+    Remote *r = &remotes[n++];
+    *r = (Remote){.argument = (int)v, .buffer = buffer, .staging = buffer + 1,
+                  .shadow = buffer + 2, .home = home, .device = device};
+    r->number = shadow_push(L, c, device);
+    remote_copy(L, c, r, name, LZE_COPY_OUT);
+    remote_copy(L, c, r, name, LZE_COPY_IN);
+    lua_pushvalue(L, r->shadow);
     lua_rawseti(L, step, v);
   }
   lua_pushvalue(L, step);
@@ -352,26 +363,16 @@ static void compile_visits(lua_State *L, const Compiler *c,
   lze_getoption(L, c->table, "stubs");
   int stubs = lua_gettop(L);
   for (uint32_t i = 0; i < n; i++) {
-    Visit *t = &visits[i];
-    lua_pushvalue(L, t->shadow);
+    Remote *r = &remotes[i];
+    lua_pushvalue(L, r->shadow);
     lua_rawget(L, stubs);
-    const lze_Buffer *stub = lze_test_buffer(L, -1);
-    t->written = c->p->steps[task].empty; /* who knows */
-    for (uint32_t a = 0; a < c->p->nodes[task].access_count; a++)
-      if (c->p->nodes[task].accesses[a].storage == stub->storage)
-        t->written = t->written || c->p->nodes[task].accesses[a].write;
+    r->written = remote_is_written(c->p, task, lze_test_buffer(L, -1));
     lua_pop(L, 1);
-    if (!t->written) continue;
-    lua_pushfstring(L, "%s (argument %d from the device)", name,
-                    t->argument - 2);
-    compile_move(L, c, t->staging, t->shadow, device);
-    visit_leg(c, t, LZE_LEG_RETURNS);
-    lua_pushfstring(L, "%s (argument %d from the host)", name,
-                    t->argument - 2);
-    compile_move(L, c, t->buffer, t->staging, t->home);
-    visit_leg(c, t, LZE_LEG_BACK);
+    if (!r->written) continue;
+    remote_copy(L, c, r, name, LZE_COPY_BACK_OUT);
+    remote_copy(L, c, r, name, LZE_COPY_BACK_IN);
   }
-  visits_check(L, c, &c->p->steps[task], visits, n);
+  remotes_check(L, c, &c->p->steps[task], remotes, n);
   lua_settop(L, step - 1);
 }
 
@@ -392,7 +393,7 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
     return;
   }
   if (kind == LZE_STEP_TASK) {
-    compile_visits(L, c, device);
+    compile_task(L, c, device);
     return;
   }
   /* Copies and fills run where the memory is. */
@@ -436,7 +437,7 @@ static void compile_transfer(lua_State *L, const Compiler *c,
 
 /* The inputs or outputs of a graph: copies between buffers are steps of the
    plan, the rest is done before and after a run. */
-static void compile_promises(lua_State *L, const Compiler *c, int graph,
+static void compile_io(lua_State *L, const Compiler *c, int graph,
                              const char *key, const char *prefix) {
   bool input = strcmp(key, "inputs") == 0;
   int top = lua_gettop(L);
@@ -464,7 +465,8 @@ static void compile_promises(lua_State *L, const Compiler *c, int graph,
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
       c->p->hosted = c->p->hosted ||
                      (every && !input && lua_istable(L, top + 5));
-      c->p->fed = c->p->fed || (input && !lua_isnil(L, top + 5));
+      c->p->fills_inputs =
+          c->p->fills_inputs || (input && !lua_isnil(L, top + 5));
     }
     lua_settop(L, top + 1);
   }
@@ -503,7 +505,7 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
                c->p->name, LZE_MAX_DEPTH);
   lua_newtable(L);
   int names = graph + 1;
-  compile_promises(L, c, graph, "inputs", prefix);
+  compile_io(L, c, graph, "inputs", prefix);
   lze_getoption(L, graph, "entries");
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -544,7 +546,7 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
     lua_rawset(L, names);
     lua_settop(L, graph + 2);
   }
-  compile_promises(L, c, graph, "outputs", prefix);
+  compile_io(L, c, graph, "outputs", prefix);
   lze_getoption(L, graph, "swaps");
   n = (lua_Integer)lua_rawlen(L, -1);
   lze_getoption(L, c->table, "swaps");
@@ -801,7 +803,7 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
   if (items < 1)
     luaL_error(L, "%s: batch_bytes: two work-items need %I bytes",
                c->p->name, (LUAI_UACINT)(2 * (b.bytes + padding)));
-  compile_promises(L, c, graph, "inputs", prefix);
+  compile_io(L, c, graph, "inputs", prefix);
   uint32_t before = 0, last = c->p->count; /* where the last two begin */
   int number = 0;
   for (lua_Integer first = 0; first < b.items; first += items) {
@@ -813,7 +815,7 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
     before = last;
     last = from;
   }
-  compile_promises(L, c, graph, "outputs", prefix);
+  compile_io(L, c, graph, "outputs", prefix);
   lua_settop(L, top);
   return true;
 }
@@ -834,8 +836,8 @@ static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
       return true;
   }
   lze_Access there = s.a, back = s.b;
-  bool torn;
-  if (lze_swap_access(p, &there, &torn) || lze_swap_access(p, &back, &torn))
+  bool split;
+  if (lze_swap_access(p, &there, &split) || lze_swap_access(p, &back, &split))
     return false;
   lze_own(&s.a.storage->o);
   lze_own(&s.b.storage->o);
@@ -844,16 +846,16 @@ static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
 }
 
 /* Whether the value at `index` is a buffer that a swap would tear. */
-static bool value_is_torn(lua_State *L, const lze_Plan *p, int index) {
+static bool value_is_split(lua_State *L, const lze_Plan *p, int index) {
   const lze_Buffer *b = lze_test_buffer(L, index);
   if (b == NULL || !lze_buffer_is_open(b)) return false;
   lze_Access span = lze_buffer_span(b);
-  return lze_swap_tears(p, &span, 1);
+  return lze_swap_splits(p, &span, 1);
 }
 
 /* See that what goes between the host and buffers tears no swap; in the first
    run nothing has changed places yet. */
-static void promises_check(lua_State *L, const Compiler *c, const char *key) {
+static void io_check(lua_State *L, const Compiler *c, const char *key) {
   int top = lua_gettop(L);
   lze_getoption(L, c->table, key);
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
@@ -862,7 +864,8 @@ static void promises_check(lua_State *L, const Compiler *c, const char *key) {
     for (int v = 1; v <= 4; v++) lua_rawgeti(L, top + 2, v);
     if (!lua_isnil(L, top + 5) &&
         strcmp(lua_tostring(L, top + 4), "first") != 0 &&
-        (value_is_torn(L, c->p, top + 3) || value_is_torn(L, c->p, top + 5))) {
+        (value_is_split(L, c->p, top + 3) ||
+         value_is_split(L, c->p, top + 5))) {
       lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6), lze_swap_problem);
       problem_add(L, c);
     }
@@ -902,12 +905,12 @@ static void compile_swaps(lua_State *L, const Compiler *c) {
   p->parities = 2;
   for (uint32_t i = 0; i < p->count; i++) {
     const lze_Node *node = &p->nodes[i];
-    if (!lze_swap_tears(p, node->accesses, node->access_count)) continue;
+    if (!lze_swap_splits(p, node->accesses, node->access_count)) continue;
     lua_pushstring(L, lze_swap_problem);
     compile_problem(L, c, &p->steps[i]);
   }
-  promises_check(L, c, "inputs");
-  promises_check(L, c, "outputs");
+  io_check(L, c, "inputs");
+  io_check(L, c, "outputs");
   lua_settop(L, top);
 }
 
@@ -936,7 +939,7 @@ void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
   lua_newtable(L);
   lua_newtable(L);
   Compiler c = {.p = p, .table = table, .problems = top + 1,
-                .visits = top + 2};
+                .shadows = top + 2};
   if (p->batch_bytes == 0 ||
       !compile_batches(L, &c, graph, name, p->batch_bytes)) {
     lua_pushvalue(L, graph);

@@ -15,7 +15,6 @@
 #include "device/lze_object.h"
 #include "lze_open.h"
 #include "plan/lze_plan.h"
-#include "plan/lze_step.h"
 #include "run/lze_buffer.h"
 #include "run/lze_kernel.h"
 
@@ -361,7 +360,7 @@ static int check_when(lua_State *L, int arg, const char *const *words) {
 
 /* The common part of g:input and g:output: what is promised of a buffer is
    promised once. */
-static int graph_promise(lua_State *L, const char *key) {
+static int graph_io(lua_State *L, const char *key) {
   static const char *const input_words[] = {"first", "every", "none", NULL};
   static const char *const output_words[] = {"every", "demand", NULL};
   bool input = strcmp(key, "inputs") == 0;
@@ -427,14 +426,14 @@ static int graph_promise(lua_State *L, const char *key) {
    when: "every" (before each run), "first" (once), "none" (scratch, contents
    mean nothing outside a run); source: a table, string or buffer. */
 static int graph_input(lua_State *L) {
-  return graph_promise(L, "inputs");
+  return graph_io(L, "inputs");
 }
 
 /* g:output(x [, when [, destination]]) -> g
    when: "every" (after each run), "demand" (after plan:fetch); destination: a
    table or buffer. */
 static int graph_output(lua_State *L) {
-  return graph_promise(L, "outputs");
+  return graph_io(L, "outputs");
 }
 
 /* g:call(name, f) -> g: call f() of the script when everything before is done;

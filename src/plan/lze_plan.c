@@ -32,7 +32,7 @@ static void plan_destroy(lze_Object *o) {
   lze_Plan *p = (lze_Plan *)o;
   lze_plan_strip(p);
   if (p->last != NULL) lze_command_disown(p->last);
-  lze_run_drop(o->context->state, p->spare);
+  lze_run_drop(o->context->state, p->next_run);
   lze_unreserve(p->reserve);
   for (uint32_t i = 0; i < p->storage_count; i++)
     lze_disown(&p->storages[i]->o);
@@ -49,8 +49,8 @@ static void plan_destroy(lze_Object *o) {
   lze_schedule_free(&p->schedule);
   free(p->steps);
   free(p->nodes);
-  free(p->tapes);
-  free(p->old_tapes);
+  free(p->lists.items);
+  free(p->old.items);
   free(p->captured);
   free(p->storages);
   free(p->swaps);
@@ -216,7 +216,8 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
     if (chosen != s->device) {
       s->device = chosen;
       p->spread = true;
-      if (lze_plan_look(L, p, table, lua_gettop(L), i) != LUA_OK) lua_error(L);
+      if (lze_plan_check_step(L, p, table, lua_gettop(L), i) != LUA_OK)
+        lua_error(L);
     }
     lua_settop(L, steps);
   }
@@ -269,7 +270,7 @@ int lze_plan_compile(lua_State *L) {
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
   lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);
-  if (p == NULL) return lze_no_memory(L);
+  lze_check_memory(L, p != NULL);
   box->plan = p;
   p->device = place.device;
   p->profile = profile;
@@ -298,7 +299,7 @@ int lze_plan_compile(lua_State *L) {
   lze_flatten(L, p, table, graph, lua_tostring(L, -1));
   if (spread.count > 0)
     plan_spread(L, p, table, spread.devices, spread.count);
-  lze_plan_spare(L, p, table);
+  lze_plan_skip_copies(L, p, table);
   plan_order(L, p);
   p->queue = lze_new_queue(L, context, p->device);
   lze_plan_place(L, p, table);
@@ -338,7 +339,7 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_plan_check_calling(L, p);
   while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
   plan_check_captured(L, p);
-  if (p->fed) {
+  if (p->fills_inputs) {
     lze_plan_put_inputs(L, p, 3);
     p = lze_check_plan(L);
   }
@@ -379,7 +380,7 @@ static lua_Integer plan_iterations(lua_State *L) {
 
 /* What is over, and nobody has asked about, is not to keep runs from being
    attempted. */
-static void plan_look(const lze_Plan *p) {
+static void plan_poll(const lze_Plan *p) {
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
     if (a->storage->uses != NULL)
@@ -431,7 +432,7 @@ static void plan_check_guards(lua_State *L, lze_Plan *p) {
 
 /* Whether runs of it are such that the next may be attempted. */
 static bool plan_is_plain(const lze_Plan *p) {
-  return !p->hosted && !p->fed && !p->profile;
+  return !p->hosted && !p->fills_inputs && !p->profile;
 }
 
 /* plan:run([options]) -> plan: run, and wait.
@@ -443,11 +444,11 @@ static int plan_run(lua_State *L) {
     if (!attempt.over) lze_plan_complete(L, p, &attempt);
   } else {
     lua_Integer n = plan_iterations(L);
-    plan_look(p);
+    plan_poll(p);
     lze_Command *c = plan_begin_all(L, n, false);
     if (plan_is_plain(p) && p->reserve == NULL && !p->o.closed)
       p->reserve = lze_reserve(p->o.context->state, p->captured_count,
-                               p->tape_count + 1);
+                               p->lists.count + 1);
     lze_command_wait(L, c, UINT64_MAX);
   }
   plan_check_guards(L, p);
@@ -480,7 +481,7 @@ static int plan_current(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
   lze_check_buffer(L, 2);
   lua_getiuservalue(L, 1, 1);
-  lze_plan_role(L, p, 3, 2, lze_plan_parity(p, true));
+  lze_plan_swapped(L, p, 3, 2, lze_plan_parity(p, true));
   return 1;
 }
 
@@ -615,20 +616,20 @@ static int change_apply(lua_State *L) {
   Change *c = lua_touserdata(L, 1);
   lze_Plan *p = c->p;
   const lze_Node *node = &p->nodes[c->i];
-  if (lze_plan_look(L, p, 2, 3, c->i) != LUA_OK) {
+  if (lze_plan_check_step(L, p, 2, 3, c->i) != LUA_OK) {
     if (lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
     return luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name,
                       lua_tostring(L, -1));
   }
   if (c->back) return 0;
-  if (lze_swap_tears(p, node->accesses, node->access_count))
+  if (lze_swap_splits(p, node->accesses, node->access_count))
     luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name,
                lze_swap_problem);
   c->looked = true;
   p->steps[c->i].version++;
   p->stale = true;
   p->broken = true; /* should it neither fit nor be as it was */
-  lze_plan_spare(L, p, 2);
+  lze_plan_skip_copies(L, p, 2);
   plan_order(L, p);
   lze_plan_place(L, p, 2);
   return 0;
@@ -669,7 +670,7 @@ static int plan_set(lua_State *L) {
   lua_Integer at = plan_argument(L, &p->steps[i], 3, count);
   if (p->steps[i].kind == LZE_STEP_CALL)
     lze_argerror(L, 2, "a call has no arguments");
-  if (p->steps[i].leg != LZE_LEG_NONE)
+  if (p->steps[i].copy != LZE_COPY_NONE)
     lze_argerror(L, 2, "a transfer between devices that lze has put in");
   lua_rawgeti(L, step, at);
   int old = lua_gettop(L);
@@ -729,8 +730,8 @@ static int plan_fetch(lua_State *L) {
   uint32_t parity = lze_plan_parity(p, false);
   lua_rawgeti(L, 4, found);
   lua_rawgeti(L, 5, 3);
-  lze_plan_role(L, p, 3, 2, parity);
-  lze_plan_role(L, p, 3, 6, parity);
+  lze_plan_swapped(L, p, 3, 2, parity);
+  lze_plan_swapped(L, p, 3, 6, parity);
   const lze_Buffer *b = lze_test_buffer(L, 7);
   if (!lze_buffer_is_open(b))
     lze_argerror(L, 2, "what plays its part is closed");
@@ -738,10 +739,10 @@ static int plan_fetch(lua_State *L) {
                    b->offset + (size_t)b->count * b->type->bytes, false);
   uint64_t since = lze_now_ns();
   if (lua_istable(L, 8))
-    lze_promise_read(L, 7, 8);
+    lze_io_read(L, 7, 8);
   else if (lze_test_buffer(L, 8) != NULL)
-    lze_promise_write(L, 8, 7);
-  if (!lua_isnil(L, 6)) lze_promise_took(L, p, 5, since);
+    lze_io_write(L, 8, 7);
+  if (!lua_isnil(L, 6)) lze_io_took(L, p, 5, since);
   lua_settop(L, 2);
   return 1;
 }

@@ -13,7 +13,7 @@
  * What newer drivers have besides is not used, because it would save nothing:
  * a run of a recorded and instantiated graph (1.17) is one call, as here (and
  * takes as long with our driver, see bench/RESULTS.md), but to change a part of
- * it is to record all of it again, where here it is the list of TAPE_STEPS
+ * it is to record all of it again, where here it is the list of LIST_STEPS
  * steps that the change is in.  Mutable lists change arguments and
  * group counts in place, but not which kernel parts a range is split into, what
  * a step waits for, nor what comes after what, all of which a new range or
@@ -21,13 +21,12 @@
  * behind a run that was started would wait for it, or need a second list; and
  * recording 64 steps again costs some 40 us beside the 50 of plan:set itself.
  */
+#include "base/lze_array.h"
 #include "base/lze_error.h"
 #include "base/lze_option.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
-#include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"
@@ -37,59 +36,61 @@
 #include <string.h>
 
 /* So many steps are in one list, which is recorded again as a whole. */
-enum { TAPE_STEPS = 64 };
+enum { LIST_STEPS = 64 };
 
 /* --- what a plan has of its own ------------------------------------------- */
 
-static void tape_destroy(lze_Object *o) {
-  lze_Tape *t = (lze_Tape *)o;
+static void list_destroy(lze_Object *o) {
+  lze_PlanList *t = (lze_PlanList *)o;
   if (t->handle != NULL) ZE(zeCommandListDestroy, t->handle);
   t->handle = NULL;
 }
 
-static const lze_Class tape_class = {"tape", tape_destroy, NULL};
+static const lze_Class list_class = {"list", list_destroy, NULL};
 
 static void event_drop(lze_Plan *p, lze_EventSlot **slot) {
   if (*slot != NULL) lze_event_give(p->o.context, *slot);
   *slot = NULL;
 }
 
-static void tapes_drop(lze_Tape **tapes, uint32_t *count) {
+static void lists_drop(lze_PlanList **lists, uint32_t *count) {
   for (uint32_t i = 0; i < *count; i++)
-    if (tapes[i] != NULL) lze_disown(&tapes[i]->o);
+    if (lists[i] != NULL) lze_disown(&lists[i]->o);
   *count = 0;
 }
 
 /* Where the lists of a lane are, which lie side by side. */
-static struct lze_Chain *score_chain(const lze_Score *s, uint32_t parity,
-                                     uint32_t segment, uint32_t lane) {
+static struct lze_Chain *recording_chain(const lze_Recording *s,
+                                         uint32_t parity, uint32_t segment,
+                                         uint32_t lane) {
   return &s->chains[(parity * s->segment_count + segment) * s->lane_count +
                     lane];
 }
 
 /* What the plan has recorded; NULL without memory. */
-static lze_Score *score_new(const lze_Plan *p) {
+static lze_Recording *recording_new(const lze_Plan *p) {
   uint32_t hosts = 0, segments = p->schedule.segment_count;
   size_t chains = (size_t)p->parities * segments * p->schedule.lane_count;
   for (uint32_t i = 0; i < p->count; i++) hosts += p->nodes[i].host;
-  lze_Score *s = calloc(
-      1, sizeof *s + p->tape_count * (sizeof *s->tapes + sizeof *s->lists) +
+  lze_Recording *s = calloc(
+      1, sizeof *s + p->lists.count * (sizeof *s->lists + sizeof *s->handles) +
              chains * sizeof *s->chains + hosts * sizeof *s->hosts);
   if (s == NULL) return NULL;
   s->owners = 1;
-  s->tapes = (lze_Tape **)(s + 1);
-  s->lists = (ze_command_list_handle_t *)(s->tapes + p->tape_count);
-  s->chains = (struct lze_Chain *)(s->lists + p->tape_count);
+  s->lists = (lze_PlanList **)(s + 1);
+  s->handles = (ze_command_list_handle_t *)(s->lists + p->lists.count);
+  s->chains = (struct lze_Chain *)(s->handles + p->lists.count);
   s->hosts = (struct lze_HostStep *)(s->chains + chains);
-  s->tape_count = p->tape_count;
+  s->list_count = p->lists.count;
   s->segment_count = segments;
   s->lane_count = p->schedule.lane_count;
-  for (uint32_t i = 0; i < p->tape_count; i++) {
-    lze_Tape *t = p->tapes[i];
-    struct lze_Chain *chain = score_chain(s, t->parity, t->segment, t->lane);
-    s->tapes[i] = t;
+  for (uint32_t i = 0; i < p->lists.count; i++) {
+    lze_PlanList *t = p->lists.items[i];
+    struct lze_Chain *chain =
+        recording_chain(s, t->parity, t->segment, t->lane);
+    s->lists[i] = t;
     lze_own(&t->o);
-    s->lists[i] = t->handle;
+    s->handles[i] = t->handle;
     if (chain->count++ == 0) chain->first = i;
   }
   for (uint32_t i = 0; i < p->count; i++) {
@@ -100,17 +101,17 @@ static lze_Score *score_new(const lze_Plan *p) {
   return s;
 }
 
-void lze_score_disown(lze_Score *s) {
+void lze_recording_disown(lze_Recording *s) {
   if (s == NULL || --s->owners > 0) return;
-  tapes_drop(s->tapes, &s->tape_count);
+  lists_drop(s->lists, &s->list_count);
   free(s);
 }
 
 void lze_plan_strip(lze_Plan *p) {
-  lze_score_disown(p->score);
-  p->score = NULL;
-  tapes_drop(p->tapes, &p->tape_count);
-  tapes_drop(p->old_tapes, &p->old_count);
+  lze_recording_disown(p->recording);
+  p->recording = NULL;
+  lists_drop(p->lists.items, &p->lists.count);
+  lists_drop(p->old.items, &p->old.count);
   for (uint32_t i = 0; i < p->count; i++) {
     event_drop(p, &p->steps[i].event);
     event_drop(p, &p->steps[i].first);
@@ -131,7 +132,7 @@ static bool event_need(lze_Plan *p, lze_EventSlot **slot, bool timed,
   return *slot != NULL;
 }
 
-int lze_plan_refused(lua_State *L, const lze_Plan *p,
+int lze_plan_fail(lua_State *L, const lze_Plan *p,
                      const lze_Outcome *out) {
   return lze_fail(L, p->device->driver, out->result, p->name, out->call, NULL,
                   NULL);
@@ -162,7 +163,7 @@ static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
 }
 
 /* Make the queues and events that the plan's order asks for. */
-static void plan_outfit(lua_State *L, lze_Plan *p) {
+static void plan_make_events(lua_State *L, lze_Plan *p) {
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
   /* Lane 0 is of the engine that the plan's queue is of, too. */
   p->direct = p->device->driver->append_lists != NULL;
@@ -185,7 +186,7 @@ static void plan_outfit(lua_State *L, lze_Plan *p) {
     if (good && p->profile && step->parts > 1)
       good = event_need(p, &step->first, true, &out);
   }
-  if (!good) lze_plan_refused(L, p, &out);
+  if (!good) lze_plan_fail(L, p, &out);
 }
 
 /* --- recording ------------------------------------------------------------ */
@@ -195,7 +196,7 @@ typedef struct Recorder {
   int table;                    /* the plan's, on the stack */
   uint32_t segment, lane, parity, used;
   uint32_t number;              /* of the list among those of the lane */
-  lze_Tape *tape;               /* the list being recorded */
+  lze_PlanList *list;               /* the list being recorded */
   ze_event_handle_t *waits;     /* room for those of any step */
   uint32_t *steps;              /* of the lane */
   uint32_t step_count;
@@ -203,43 +204,39 @@ typedef struct Recorder {
 
 static void record_check(lua_State *L, const Recorder *r, bool good,
                          const lze_Outcome *out) {
-  if (!good) lze_plan_refused(L, r->p, out);
+  if (!good) lze_plan_fail(L, r->p, out);
 }
 
-/* Make room for one more tape. */
-static void tapes_grow(lua_State *L, lze_Plan *p) {
-  if (p->tape_count < p->tape_capacity) return;
-  uint32_t wanted = p->tape_capacity == 0 ? 8 : 2 * p->tape_capacity;
-  void *tapes = realloc(p->tapes, wanted * sizeof(lze_Tape *));
-  if (tapes == NULL) lze_no_memory(L);
-  p->tapes = tapes;
-  p->tape_capacity = wanted;
+/* One more list of the plan's. */
+static void lists_add(lua_State *L, lze_Plan *p, lze_PlanList *list) {
+  bool good = list != NULL &&
+              LZE_ARRAY_GROW(p->lists.items, p->lists.count, p->lists.capacity);
+  if (!good && list != NULL) lze_disown(&list->o);
+  lze_check_memory(L, good);
+  p->lists.items[p->lists.count++] = list;
 }
 
 /* Take the list of before if it has these contents. */
-static bool tape_keep(lua_State *L, const Recorder *r, uint64_t contents) {
+static bool list_keep(lua_State *L, const Recorder *r, uint64_t contents) {
   lze_Plan *p = r->p;
-  for (uint32_t i = 0; i < p->old_count; i++) {
-    lze_Tape *t = p->old_tapes[i];
+  for (uint32_t i = 0; i < p->old.count; i++) {
+    lze_PlanList *t = p->old.items[i];
     if (t == NULL || t->segment != r->segment || t->lane != r->lane ||
         t->parity != r->parity || t->number != r->number ||
         t->contents != contents)
       continue;
-    tapes_grow(L, p);
-    p->tapes[p->tape_count++] = t;
-    p->old_tapes[i] = NULL;
+    p->old.items[i] = NULL;
+    lists_add(L, p, t);
     return true;
   }
   return false;
 }
 
 /* Begin a list of the lane. */
-static void tape_begin(lua_State *L, Recorder *r) {
+static void list_begin(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
-  tapes_grow(L, p);
-  lze_Tape *t = lze_object_new(&tape_class, sizeof *t, p->o.context);
-  if (t == NULL) lze_no_memory(L);
-  p->tapes[p->tape_count++] = t;
+  lze_PlanList *t = lze_object_new(&list_class, sizeof *t, p->o.context);
+  lists_add(L, p, t);
   t->segment = r->segment;
   t->lane = r->lane;
   t->parity = r->parity;
@@ -251,9 +248,9 @@ static void tape_begin(lua_State *L, Recorder *r) {
   if (!ZE_TRY(&out, zeCommandListCreate, p->o.context->handle,
               e->device->handle, &desc, &t->handle)) {
     t->handle = NULL;
-    lze_plan_refused(L, p, &out);
+    lze_plan_fail(L, p, &out);
   }
-  r->tape = t;
+  r->list = t;
 }
 
 static void record_barrier(lua_State *L, const Recorder *r,
@@ -262,7 +259,7 @@ static void record_barrier(lua_State *L, const Recorder *r,
   lze_Outcome out;
   ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
   record_check(L, r,
-               ZE_TRY(&out, zeCommandListAppendBarrier, r->tape->handle,
+               ZE_TRY(&out, zeCommandListAppendBarrier, r->list->handle,
                       signal != NULL ? signal->handle : NULL, wait != NULL,
                       wait != NULL ? &handle : NULL),
                &out);
@@ -273,16 +270,16 @@ static void record_reset(lua_State *L, const Recorder *r,
   lze_Outcome out;
   if (slot == NULL) return;
   record_check(L, r,
-               ZE_TRY(&out, zeCommandListAppendEventReset, r->tape->handle,
+               ZE_TRY(&out, zeCommandListAppendEventReset, r->list->handle,
                       slot->handle),
                &out);
 }
 
 /* The list is complete: from now on it can be kept. */
-static void tape_end(lua_State *L, Recorder *r, uint64_t contents) {
+static void list_end(lua_State *L, Recorder *r, uint64_t contents) {
   lze_Outcome out;
-  record_check(L, r, ZE_TRY(&out, zeCommandListClose, r->tape->handle), &out);
-  r->tape->contents = contents;
+  record_check(L, r, ZE_TRY(&out, zeCommandListClose, r->list->handle), &out);
+  r->list->contents = contents;
   r->p->recorded++;
 }
 
@@ -365,7 +362,7 @@ static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
 static bool step_append(const Recorder *r, const lze_Step *step,
                         const lze_Checked *check, ze_event_handle_t signal,
                         uint32_t waits, lze_Outcome *out) {
-  ze_command_list_handle_t list = r->tape->handle;
+  ze_command_list_handle_t list = r->list->handle;
   if (check->kind == LZE_STEP_TASK)
     return lze_task_append(
         check->kernel, check->choice, list, signal,
@@ -397,7 +394,7 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   int top = lua_gettop(L);
   if (step->empty) {
     if (waits > 0 || signal != NULL)
-      good = ZE_TRY(&out, zeCommandListAppendBarrier, r->tape->handle, signal,
+      good = ZE_TRY(&out, zeCommandListAppendBarrier, r->list->handle, signal,
                     waits, r->waits);
     record_check(L, r, good, &out);
     return;
@@ -435,16 +432,16 @@ static void record_lane(lua_State *L, Recorder *r) {
   uint32_t at = 0;
   for (r->number = 0; r->number == 0 || at < r->step_count; r->number++) {
     uint32_t count = r->step_count - at;
-    if (count > TAPE_STEPS) count = TAPE_STEPS;
+    if (count > LIST_STEPS) count = LIST_STEPS;
     bool first = at == 0, last = at + count == r->step_count;
     uint64_t contents = list_contents(r, r->steps + at, count, first, last);
-    if (!tape_keep(L, r, contents)) {
-      tape_begin(L, r);
+    if (!list_keep(L, r, contents)) {
+      list_begin(L, r);
       if (first) record_head(L, r);
       else record_barrier(L, r, NULL, NULL);
       for (uint32_t k = 0; k < count; k++) record_step(L, r, r->steps[at + k]);
       if (last) record_tail(L, r);
-      tape_end(L, r, contents);
+      list_end(L, r, contents);
     }
     at += count;
   }
@@ -453,17 +450,12 @@ static void record_lane(lua_State *L, Recorder *r) {
 void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
   int top = lua_gettop(L);
   /* A run in flight keeps the lists that are not kept here. */
-  tapes_drop(p->old_tapes, &p->old_count);
-  lze_Tape **tapes = p->tapes;
-  uint32_t count = p->tape_count, capacity = p->tape_capacity;
-  p->tapes = p->old_tapes;
-  p->tape_count = 0;
-  p->tape_capacity = p->old_capacity;
-  p->old_tapes = tapes;
-  p->old_count = count;
-  p->old_capacity = capacity;
+  lists_drop(p->old.items, &p->old.count);
+  struct lze_PlanLists lists = p->lists;
+  p->lists = p->old;
+  p->old = lists;
   p->recorded = 0;
-  plan_outfit(L, p);
+  plan_make_events(L, p);
   Recorder r = {.p = p, .table = lua_absindex(L, table)};
   r.waits = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.waits, 0);
   r.steps = lua_newuserdatauv(L, (p->count + 1) * sizeof *r.steps, 0);
@@ -474,11 +466,11 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
         if (r.used >> r.lane & 1) record_lane(L, &r);
     }
   lua_settop(L, top);
-  lze_Score *score = score_new(p);
-  if (score == NULL) lze_no_memory(L);
-  lze_score_disown(p->score);
-  p->score = score;
-  tapes_drop(p->old_tapes, &p->old_count);
+  lze_Recording *recording = recording_new(p);
+  lze_check_memory(L, recording != NULL);
+  lze_recording_disown(p->recording);
+  p->recording = recording;
+  lists_drop(p->old.items, &p->old.count);
   lze_unreserve(p->reserve); /* it may have to hold more now */
   p->reserve = NULL;
   p->checked = 0;
@@ -487,16 +479,16 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
 
 /* --- running -------------------------------------------------------------- */
 
-/* Lane 0 is last, here or, where it goes into a list, after this: it lets the
-   others go, of which *given has those that are with the device. */
-static bool submit_segment(lze_Plan *p, const lze_Score *s, uint32_t parity,
+/* Submit a segment's lanes, lane 0 last, or not at all where it goes into a
+   list: it lets the others start.  *given has those that were submitted. */
+static bool submit_segment(lze_Plan *p, const lze_Recording *s, uint32_t parity,
                            uint32_t segment, uint32_t *given,
                            lze_Outcome *out) {
   for (uint32_t lane = s->lane_count; lane-- > (p->direct ? 1 : 0);) {
-    const struct lze_Chain *chain = score_chain(s, parity, segment, lane);
+    const struct lze_Chain *chain = recording_chain(s, parity, segment, lane);
     if (chain->count == 0) continue;
     if (!ZE_TRY(out, zeCommandQueueExecuteCommandLists, p->queues[lane],
-                chain->count, s->lists + chain->first, NULL)) {
+                chain->count, s->handles + chain->first, NULL)) {
       p->broken = true;
       return false;
     }
@@ -507,8 +499,8 @@ static bool submit_segment(lze_Plan *p, const lze_Score *s, uint32_t parity,
 
 /* Append a barrier to the plan's queue, at the second attempt if need be:
    without it nothing tells when a run is over. */
-static bool insist(const lze_Plan *p, ze_event_handle_t signal,
-                   const lze_EventSlot *wait, lze_Outcome *out) {
+static bool barrier_retry(const lze_Plan *p, ze_event_handle_t signal,
+                          const lze_EventSlot *wait, lze_Outcome *out) {
   ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
   bool good = false;
   for (int i = 0; i < 2 && !good; i++)
@@ -517,19 +509,21 @@ static bool insist(const lze_Plan *p, ze_event_handle_t signal,
   return good;
 }
 
-/* Lane 0 was refused: let the others run to their ends in whatever order, for
-   the run has failed, and wait for them.  Each segment resets what it waits
-   for, so that the events of others do no harm. */
-static bool release_lanes(const lze_Plan *p, const lze_Score *s,
+/* Lane 0 was refused and the run has failed: let the other lanes, which were
+   submitted, run to their ends in any order, and wait for them.  Each segment
+   resets what it waits for, so that it does no harm to signal the events of
+   others. */
+static bool release_lanes(const lze_Plan *p, const lze_Recording *s,
                           uint32_t given, lze_Outcome *out) {
   bool good = true;
   for (uint32_t i = 0; i < s->lane_count && good; i++)
-    if (given >> i & 1) good = insist(p, p->starts[i]->handle, NULL, out);
+    if (given >> i & 1)
+      good = barrier_retry(p, p->starts[i]->handle, NULL, out);
   for (uint32_t i = 0; i < p->count && good && given != 0; i++)
     if (p->steps[i].event != NULL)
-      good = insist(p, p->steps[i].event->handle, NULL, out);
+      good = barrier_retry(p, p->steps[i].event->handle, NULL, out);
   for (uint32_t i = 0; i < s->lane_count && good; i++)
-    if (given >> i & 1) good = insist(p, NULL, p->ends[i], out);
+    if (given >> i & 1) good = barrier_retry(p, NULL, p->ends[i], out);
   return good;
 }
 
@@ -538,59 +532,60 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
                 lze_command_event(c), 0, NULL);
 }
 
-/* The segment in the list of the plan's queue itself: that of lane 0 behind
-   what is there and the gate's waits. */
-static bool give_direct(lze_Plan *p, const lze_Score *s, const lze_Gate *gate,
-                        uint32_t segment, uint32_t parity, bool last,
-                        uint32_t count, uint32_t *given, lze_Outcome *out) {
-  const struct lze_Chain *chain = score_chain(s, parity, segment, 0);
+/* Lane 0 of the segment goes into the list of the plan's queue itself, behind
+   what is there and the first `count` of what the run waits for. */
+static bool submit_direct(lze_Plan *p, const lze_Recording *s,
+                          const lze_RunEvents *events, uint32_t segment,
+                          uint32_t parity, bool last, uint32_t count,
+                          uint32_t *given, lze_Outcome *out) {
+  const struct lze_Chain *chain = recording_chain(s, parity, segment, 0);
   if (!submit_segment(p, s, parity, segment, given, out)) return false;
   if (lze_outcome(out, "zeCommandListImmediateAppendCommandListsExp",
                   lze_append_lists(p->device->driver, p->queue->list,
-                                   chain->count, s->lists + chain->first,
-                                   last ? gate->end : p->done->handle, count,
-                                   count > 0 ? gate->waits : NULL)))
+                                   chain->count, s->handles + chain->first,
+                                   last ? events->end : p->done->handle, count,
+                                   count > 0 ? events->waits : NULL)))
     return true;
   p->broken = true;
   return false;
 }
 
-bool lze_plan_give(lze_Plan *p, const lze_Score *s, const lze_Gate *gate,
-                   uint32_t segment, uint32_t parity, bool last,
-                   lze_Outcome *out) {
+bool lze_plan_submit(lze_Plan *p, const lze_Recording *s,
+                     const lze_RunEvents *events, uint32_t segment,
+                     uint32_t parity, bool last, lze_Outcome *out) {
   lze_Queue *q = p->queue;
-  uint32_t count = gate->wait_count, given = 0;
+  uint32_t count = events->wait_count, given = 0;
   bool good = true;
-  if (!q->native_order && count > 0) { /* what is below must not overtake */
+  if (!q->native_order && count > 0) { /* what follows must not overtake */
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, count,
-                  gate->waits);
+                  events->waits);
     count = 0;
   }
-  /* Whoever waits for `done` must not see that of before: the queue, or the
-     host where it goes on after this segment, and has seen that one. */
+  /* What waits for `done`, the queue or the host, must not see it as it was
+     signalled before. */
   if (good && !last)
     good = ZE_TRY(out, zeEventHostReset, p->done->handle);
   else if (good && !p->direct)
     good = ZE_TRY(out, zeCommandListAppendEventReset, q->list,
                   p->done->handle);
-  if (good && gate->first != NULL && segment == 0) {
-    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, gate->first,
-                  count, gate->waits);
+  if (good && events->first != NULL && segment == 0) {
+    good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, events->first,
+                  count, events->waits);
     count = 0;
   }
   if (good && p->direct)
-    good = give_direct(p, s, gate, segment, parity, last, count, &given,
-                       out);
+    good = submit_direct(p, s, events, segment, parity, last, count, &given,
+                         out);
   else
     good = good &&
            ZE_TRY(out, zeCommandListAppendBarrier, q->list, p->go->handle,
-                  count, count > 0 ? gate->waits : NULL) &&
+                  count, count > 0 ? events->waits : NULL) &&
            submit_segment(p, s, parity, segment, &given, out);
   if (good && (!last || p->direct)) return true;
   lze_Outcome end;
   if (!p->lost &&
       !((good || release_lanes(p, s, given, &end)) &&
-        insist(p, gate->end, good ? p->done : NULL, &end))) {
+        barrier_retry(p, events->end, good ? p->done : NULL, &end))) {
     if (good) *out = end;
     p->broken = p->lost = true;
   }

@@ -7,9 +7,7 @@
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "device/lze_loader.h"
-#include "plan/lze_step.h"
 #include "plan/lze_plan.h"
-#include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
@@ -155,7 +153,7 @@ static void push_step(lua_State *L, const lze_Plan *p, const Totals *t,
 
 /* What becomes of the inputs or outputs that are no steps. The plan's table is
    at 2; what is pushed is appended to the table on the top of the stack. */
-static void add_promises(lua_State *L, const char *key) {
+static void add_transfers(lua_State *L, const char *key) {
   bool input = strcmp(key, "inputs") == 0;
   int list = lua_gettop(L);
   lze_getoption(L, 2, key);
@@ -175,7 +173,7 @@ static void add_promises(lua_State *L, const char *key) {
                                   : "copied after the run");
     set_integer(L, "bytes",
                 in_place ? 0 : (uint64_t)b->count * b->type->bytes);
-    lua_rawgeti(L, list + 2, LZE_PROMISE_NS);
+    lua_rawgeti(L, list + 2, LZE_IO_NS);
     lua_setfield(L, -2, "ns");
     lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
     lua_settop(L, list + 1);
@@ -205,15 +203,15 @@ static bool report_push(lua_State *L) {
   }
   lua_setfield(L, -2, "tasks");
   lua_newtable(L);
-  add_promises(L, "inputs");
-  add_promises(L, "outputs");
+  add_transfers(L, "inputs");
+  add_transfers(L, "outputs");
   lua_setfield(L, -2, "transfers");
   uint32_t lanes = 0;
   for (uint32_t i = 0; i < p->count; i++)
     if (!p->nodes[i].host) lanes |= 1u << p->nodes[i].lane;
   set_integer(L, "lanes", (uint64_t)__builtin_popcount(lanes));
   set_integer(L, "segments", p->schedule.segment_count);
-  set_integer(L, "lists", p->tape_count);
+  set_integer(L, "lists", p->lists.count);
   set_integer(L, "recorded", p->recorded);
   uint64_t captured = 0, transient = 0;
   for (uint32_t i = 0; i < p->storage_count; i++)

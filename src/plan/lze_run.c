@@ -22,7 +22,7 @@
 struct lze_Run {
   lze_Plan *plan;               /* pinned by the command */
   lze_Command *command;         /* owned */
-  lze_Score *score;             /* owned; the plan may be recorded again */
+  lze_Recording *recording;     /* owned; the plan may be recorded again */
   int table;                    /* registry reference of the plan's table */
   uint32_t segment, parity;
   bool given;                   /* the segment, to the device */
@@ -32,11 +32,11 @@ struct lze_Run {
 
 /* --- parts on the host -------------------------------------------------- */
 
-/* Outside of any guard, in a protected call: run, its plan's table.  Call what comes after the
-   segment that is done. */
+/* In a protected call outside of any guard: the run, its plan's table.  Call
+   the functions that come after the segment that is done. */
 static int run_call(lua_State *L) {
   struct lze_Run *r = lua_touserdata(L, 1);
-  const lze_Score *s = r->score;
+  const lze_Recording *s = r->recording;
   lze_getoption(L, 2, "steps");
   for (uint32_t i = 0; i < s->host_count; i++) {
     if (s->hosts[i].segment != r->segment) continue;
@@ -56,7 +56,7 @@ static void run_end(lze_State *S, struct lze_Run *r) {
   while (*link != r) link = &(*link)->next;
   *link = r->next;
   luaL_unref(S->main, LUA_REGISTRYINDEX, r->table);
-  lze_score_disown(r->score);
+  lze_recording_disown(r->recording);
   lze_command_disown(r->command);
   free(r);
 }
@@ -102,19 +102,19 @@ static bool run_call_back(lua_State *L, struct lze_Run *r) {
   return good;
 }
 
-static lze_Gate gate_of(const lze_Command *c) {
-  return (lze_Gate){.end = lze_command_event(c),
+static lze_RunEvents run_events(const lze_Command *c) {
+  return (lze_RunEvents){.end = lze_command_event(c),
                     .first = c->first != NULL ? c->first->handle : NULL,
                     .waits = c->wait_handles,
                     .wait_count = c->wait_count};
 }
 
 /* Give the run's segment to the device; false when the run is over. */
-static bool run_give(struct lze_Run *r) {
+static bool run_submit(struct lze_Run *r) {
   lze_Plan *p = r->plan;
   lze_Outcome out;
-  lze_Gate gate = gate_of(r->command);
-  if (lze_plan_give(p, r->score, &gate, r->segment, r->parity, false,
+  lze_RunEvents events = run_events(r->command);
+  if (lze_plan_submit(p, r->recording, &events, r->segment, r->parity, false,
                     &out)) {
     r->given = true;
     return true;
@@ -124,8 +124,8 @@ static bool run_give(struct lze_Run *r) {
     r->command->state->stranded = true;
     lze_pin(&p->o);
     lze_pin(&p->queue->o);
-    for (uint32_t i = 0; i < r->score->tape_count; i++)
-      lze_pin(&r->score->tapes[i]->o);
+    for (uint32_t i = 0; i < r->recording->list_count; i++)
+      lze_pin(&r->recording->lists[i]->o);
     for (uint32_t i = 0; i < p->storage_count; i++)
       lze_pin(&p->storages[i]->o);
     run_fail(r, &out, 0);
@@ -153,7 +153,7 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
     return true;
   }
   if (!r->given) {
-    run_give(r);
+    run_submit(r);
     return true;
   }
   lze_Outcome out;
@@ -171,8 +171,8 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
   if (!run_call_back(L, r)) return true;
   r->segment++;
   r->given = false;
-  if (r->segment < r->score->segment_count) {
-    run_give(r);
+  if (r->segment < r->recording->segment_count) {
+    run_submit(r);
   } else if (lze_plan_finish(r->plan, r->command, &out)) {
     run_end(S, r);
   } else {
@@ -228,7 +228,7 @@ static void runs_abandon(lze_State *S, uint64_t deadline) {
     S->runs = r->next;
     if (idle)
       lze_command_fail(r->command, &out, 0);
-    lze_score_disown(r->score);
+    lze_recording_disown(r->recording);
     lze_command_disown(r->command);
     free(r);
   }
@@ -251,8 +251,8 @@ void lze_run_drop(lze_State *S, struct lze_Run *r) {
 /* Everything that the command of a run uses. */
 static void run_use(lua_State *L, lze_Plan *p, lze_Command *c) {
   lze_command_pin(L, c, &p->o);
-  for (uint32_t i = 0; i < p->score->tape_count; i++)
-    lze_command_pin(L, c, &p->score->tapes[i]->o);
+  for (uint32_t i = 0; i < p->recording->list_count; i++)
+    lze_command_pin(L, c, &p->recording->lists[i]->o);
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
     lze_command_use(L, c, a->storage, a->first, a->last, a->write);
@@ -294,13 +294,13 @@ void lze_plan_check_calling(lua_State *L, const lze_Plan *p) {
 
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
                             bool timed) {
-  if (p->hosted && p->spare == NULL) {
+  if (p->hosted && p->next_run == NULL) {
     /* What is raised before the run has begun leaves it for the next. */
-    p->spare = calloc(1, sizeof *p->spare);
-    if (p->spare == NULL) lze_no_memory(L);
-    p->spare->table = LUA_NOREF;
+    p->next_run = calloc(1, sizeof *p->next_run);
+    lze_check_memory(L, p->next_run != NULL);
+    p->next_run->table = LUA_NOREF;
   }
-  struct lze_Run *r = p->spare;
+  struct lze_Run *r = p->next_run;
   if (r != NULL && r->table == LUA_NOREF) {
     lua_pushvalue(L, table);
     r->table = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -309,24 +309,24 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   lze_Outcome out;
   bool good = true;
   if (r == NULL) {
-    lze_Gate gate = gate_of(c);
-    good = lze_plan_give(p, p->score, &gate, 0, p->parity, true, &out);
+    lze_RunEvents events = run_events(c);
+    good = lze_plan_submit(p, p->recording, &events, 0, p->parity, true, &out);
   }
   if (p->lost) /* it holds what it uses for ever */
     c->state->stranded = true;
   else
     lze_end(c);
-  if (!good) lze_plan_refused(L, p, &out);
+  if (!good) lze_plan_fail(L, p, &out);
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = c;
   lze_command_own(c);
   uint32_t parity = p->parity;
   run_count(p);
   if (r != NULL) {
-    p->spare = NULL;
+    p->next_run = NULL;
     r->plan = p;
-    r->score = p->score;
-    r->score->owners++;
+    r->recording = p->recording;
+    r->recording->owners++;
     r->parity = parity;
     r->command = c;
     c->hosted = true;
@@ -334,7 +334,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
     struct lze_Run **end = &c->state->runs;
     while (*end != NULL) end = &(*end)->next;
     *end = r;
-    if (!run_is_behind(c->state, r)) run_give(r);
+    if (!run_is_behind(c->state, r)) run_submit(r);
   }
   return c;
 }
@@ -359,8 +359,8 @@ bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
   lze_Context *context = p->o.context;
   lze_EventSlot *slot = lze_event_take(context, false, &a->out);
   if (slot == NULL) return false;
-  lze_Gate gate = {.end = slot->handle};
-  bool good = lze_plan_give(p, p->score, &gate, 0, p->parity, true,
+  lze_RunEvents events = {.end = slot->handle};
+  bool good = lze_plan_submit(p, p->recording, &events, 0, p->parity, true,
                             &a->out);
   if (good) {
     run_count(p);
@@ -387,6 +387,6 @@ bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
 }
 
 void lze_plan_complete(lua_State *L, const lze_Plan *p, const lze_Attempt *a) {
-  if (a->command == NULL) lze_plan_refused(L, p, &a->out);
+  if (a->command == NULL) lze_plan_fail(L, p, &a->out);
   lze_command_wait(L, a->command, UINT64_MAX);
 }

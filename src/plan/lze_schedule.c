@@ -7,6 +7,7 @@
  * others may overlap, and do so in lanes: lists on queues of their own.
  */
 #include "plan/lze_schedule.h"
+#include "base/lze_array.h"
 #include "run/lze_buffer.h"
 
 #include <stdlib.h>
@@ -14,22 +15,8 @@
 
 static const uint32_t NOWHERE = UINT32_MAX;
 
-/* Make room for one more item of `size`; false without memory. */
-static bool array_grow(void **items, uint32_t count, uint32_t *capacity,
-                       size_t size) {
-  if (count < *capacity) return true;
-  uint32_t wanted = *capacity == 0 ? 4 : 2 * *capacity;
-  void *p = realloc(*items, wanted * size);
-  if (p == NULL) return false;
-  *items = p;
-  *capacity = wanted;
-  return true;
-}
-
 bool lze_numbers_add(lze_Numbers *n, uint32_t item) {
-  if (!array_grow((void **)&n->items, n->count, &n->capacity,
-                  sizeof *n->items))
-    return false;
+  if (!LZE_ARRAY_GROW(n->items, n->count, n->capacity)) return false;
   n->items[n->count++] = item;
   return true;
 }
@@ -42,8 +29,8 @@ uint64_t lze_hash(uint64_t hash, const void *bytes, size_t size) {
 }
 
 bool lze_access_add(lze_Node *node, const lze_Access *access) {
-  if (!array_grow((void **)&node->accesses, node->access_count,
-                  &node->access_capacity, sizeof *node->accesses))
+  if (!LZE_ARRAY_GROW(node->accesses, node->access_count,
+                      node->access_capacity))
     return false;
   node->accesses[node->access_count++] = *access;
   return true;
@@ -93,7 +80,7 @@ static uint32_t finder_storage(Finder *f, lze_Storage *storage) {
 
 /* Mark what an access conflicts with.  A write that covers it has waited for
    whatever came before. */
-static void finder_look(Finder *f, const lze_Access *a) {
+static void finder_mark(Finder *f, const lze_Access *a) {
   uint32_t p = f->newest[finder_storage(f, a->storage)];
   for (; p != NOWHERE; p = f->pasts[p].before) {
     const lze_Access *old = f->pasts[p].access;
@@ -134,12 +121,12 @@ static bool node_reduce(lze_Node *nodes, uint32_t i, lze_Schedule *s,
 
 /* Fill f->wanted for node i.  What a host's step comes after, and what comes
    after it, are all others: its neighbours imply them. */
-static void node_look(Finder *f, const lze_Node *nodes, uint32_t i,
+static void node_find(Finder *f, const lze_Node *nodes, uint32_t i,
                       uint32_t host, size_t row) {
   const lze_Node *n = &nodes[i];
   memset(f->wanted, 0, row * sizeof *f->wanted);
   for (uint32_t a = 0; a < n->access_count; a++)
-    finder_look(f, &n->accesses[a]);
+    finder_mark(f, &n->accesses[a]);
   for (uint32_t a = 0; a < n->access_count; a++)
     finder_remember(f, &n->accesses[a], i);
   for (uint32_t a = 0; a < n->after.count; a++) {
@@ -165,7 +152,7 @@ static bool schedule_depend(lze_Node *nodes, uint32_t count,
               f.pasts != NULL && f.wanted != NULL;
   uint32_t segment = 0, host = NOWHERE;
   for (uint32_t i = 0; i < count && good; i++) {
-    node_look(&f, nodes, i, host, s->row);
+    node_find(&f, nodes, i, host, s->row);
     good = node_reduce(nodes, i, s, f.wanted);
     nodes[i].segment = segment;
     if (nodes[i].host) {

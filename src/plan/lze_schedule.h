@@ -1,15 +1,13 @@
 /*
  * lze_schedule.h - the order in which the steps of a plan run.
  * SPDX-License-Identifier: MIT
+ *
+ * All of it without Lua and without a driver.
  */
 #ifndef LZE_SCHEDULE_H
 #define LZE_SCHEDULE_H
 
 #include "run/lze_buffer.h"
-
-/* lze_schedule.c: the order in which the steps of a plan run.  Pure functions
- * too.
- */
 
 /* A growing array of numbers of steps. */
 typedef struct lze_Numbers {

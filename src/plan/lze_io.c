@@ -1,6 +1,6 @@
 /*
- * lze_promise.c - what a plan's inputs and outputs promise of the host: copies
- * before and after a run.
+ * lze_io.c - what the host copies for a plan: inputs before a run, outputs
+ * after it.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
@@ -10,15 +10,14 @@
 
 #include <string.h>
 
-/* buffer:write(source) */
-void lze_promise_write(lua_State *L, int buffer, int source) {
+void lze_io_write(lua_State *L, int buffer, int source) {
   lua_getfield(L, buffer, "write");
   lua_pushvalue(L, buffer);
   lua_pushvalue(L, source);
   lua_call(L, 2, 0);
 }
 
-void lze_promise_read(lua_State *L, int buffer, int destination) {
+void lze_io_read(lua_State *L, int buffer, int destination) {
   lua_getfield(L, buffer, "read");
   lua_pushvalue(L, buffer);
   lua_pushnil(L);
@@ -27,11 +26,10 @@ void lze_promise_read(lua_State *L, int buffer, int destination) {
   lua_call(L, 4, 0);
 }
 
-void lze_promise_took(lua_State *L, const lze_Plan *p, int promise,
-                      uint64_t since) {
+void lze_io_took(lua_State *L, const lze_Plan *p, int io, uint64_t since) {
   if (!p->profile) return;
   lua_pushinteger(L, (lua_Integer)(lze_now_ns() - since));
-  lua_rawseti(L, promise, LZE_PROMISE_NS);
+  lua_rawseti(L, io, LZE_IO_NS);
 }
 
 /* In a protected call: the plan, its table and where to say which input it is
@@ -48,10 +46,10 @@ static int inputs_put(lua_State *L) {
     bool every = strcmp(lua_tostring(L, 7), "every") == 0;
     if (!lua_isnil(L, 8) && (every || !p->begun)) {
       *now = i;
-      lze_plan_role(L, p, 2, 6, p->parity);
+      lze_plan_swapped(L, p, 2, 6, p->parity);
       uint64_t since = lze_now_ns();
-      lze_promise_write(L, 9, 8);
-      lze_promise_took(L, p, 5, since);
+      lze_io_write(L, 9, 8);
+      lze_io_took(L, p, 5, since);
       if (p->o.closed) luaL_error(L, "the plan is closed");
     }
     lua_settop(L, 4);
@@ -61,7 +59,7 @@ static int inputs_put(lua_State *L) {
 }
 
 void lze_plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
-  if (p->feeding)
+  if (p->filling)
     luaL_error(L, "%s: it cannot be run while it is given its inputs", p->name);
   int arg;
   lua_Integer now;
@@ -70,9 +68,9 @@ void lze_plan_put_inputs(lua_State *L, lze_Plan *p, int table) {
   lua_pushvalue(L, table);
   lua_pushlightuserdata(L, &now);
   lze_pin(&p->o);
-  p->feeding = true;
+  p->filling = true;
   int status = lze_protected(L, 3, 0, &arg);
-  p->feeding = false;
+  p->filling = false;
   lze_unpin(&p->o);
   if (status == LUA_OK) return;
   if (arg > 0) {
@@ -95,9 +93,9 @@ void lze_plan_get_outputs(lua_State *L, const lze_Plan *p, int table,
     if (lua_istable(L, top + 5) &&
         strcmp(lua_tostring(L, top + 4), "every") == 0) {
       uint64_t since = lze_now_ns();
-      lze_plan_role(L, p, table, top + 3, parity);
-      lze_promise_read(L, top + 6, top + 5);
-      lze_promise_took(L, p, top + 2, since);
+      lze_plan_swapped(L, p, table, top + 3, parity);
+      lze_io_read(L, top + 6, top + 5);
+      lze_io_took(L, p, top + 2, since);
     }
     lua_settop(L, top + 1);
   }
