@@ -104,7 +104,6 @@ static void copies_precede(const lze_Plan *p, Known *known, bool *redundant) {
     for (uint32_t v = 0; v < p->shadow_count; v++) {
       Known *k = &known[v];
       if (k == own) continue;
-      if (s->kind == LZE_STEP_CALL) k->overwritten = false;
       for (uint32_t a = 0; a < n->access_count; a++)
         if (lze_access_meets(&n->accesses[a], &k->home)) k->overwritten = false;
     }
