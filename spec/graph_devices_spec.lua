@@ -54,12 +54,21 @@ local script = [[
   local count = 0
   for _ in pairs(lanes) do count = count + 1 end
   print("spread", sum, count, inserted(p))
+  -- Of two tasks after one, one stays where that was.
+  x, y, z = lze.buffer("int", n), lze.buffer("int", n), lze.buffer("int", n)
+  p = lze.graph():task("one", m.add, n, x, 1):task("left", m.square, n, x, y)
+    :task("right", m.square, n, x, z)
+    :compile {devices = {first, second}, queues = 1}
+  p:run()
+  lanes = {}
+  for i, t in ipairs(p:report().tasks) do lanes[i] = t.lane end
+  print("fork", y[n], z[n], table.concat(lanes, " "))
   print(select(2, pcall(g.compile, g, {devices = {first}, device = second})))
 ]]
 
 -- What it says with that environment, where that many transfers are put in for
 -- the pinned tasks, and spread tasks use that many lanes.
-local function check(transfers, lanes, env)
+local function check(transfers, lanes, fork, env)
   local output = process.output(script, {env = env, seconds = 100})
   assert.equal(([[
 whole	true	1	1
@@ -67,24 +76,25 @@ pinned	223	223	%d
 moved	22	122	5
 set	43	143
 spread	42	%d	0
+fork	1	1	%s
 options device and devices: one or the other
-]]):format(transfers, lanes), output)
+]]):format(transfers, lanes, fork), output)
 end
 
 describe("a plan on several devices", function()
   it("uses shared memory in place and moves that of others", function()
-    check(0, 6, {ZOCL_ROOT_DEVICES = "2"})
+    check(0, 6, "1 1 2", {ZOCL_ROOT_DEVICES = "2"})
   end)
 
   it("moves shared memory where there is no peer access", function()
-    check(4, 4, {ZOCL_ROOT_DEVICES = "2", ZOCL_PEER_ACCESS = "0"})
+    check(4, 4, "1 1 1", {ZOCL_ROOT_DEVICES = "2", ZOCL_PEER_ACCESS = "0"})
   end)
 
   it("needs no memory that the host can touch", function()
-    check(4, 4, {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
+    check(4, 4, "1 1 1", {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
   end)
 
   it("runs on tiles", function()
-    check(0, 6, {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
+    check(0, 6, "1 1 2", {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
   end)
 end)
