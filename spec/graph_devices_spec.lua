@@ -87,14 +87,17 @@ describe("a plan on several devices", function()
   end)
 
   it("moves shared memory where there is no peer access", function()
-    check(4, 4, "1 1 1", {ZOCL_ROOT_DEVICES = "2", ZOCL_PEER_ACCESS = "0"})
+    check(4, 4, "1 1 1",
+      {ZOCL_ROOT_DEVICES = "2", ZOCL_PEER_ACCESS = "0"})
   end)
 
   it("needs no memory that the host can touch", function()
-    check(4, 4, "1 1 1", {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
+    check(4, 4, "1 1 1",
+      {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
   end)
 
   it("runs on tiles", function()
-    check(0, 6, "1 1 2", {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
+    check(0, 6, "1 1 2",
+      {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
   end)
 end)

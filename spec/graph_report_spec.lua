@@ -51,11 +51,17 @@ describe("a plan's report", function()
     plan:start()
     local r = plan:report()
     assert.equal(2, r.runs)
-    local busy, chain = 0, 0
+    local busy, chain, ends = 0, 0, {}
     for _, t in ipairs(r.tasks) do
+      local ready = 0
+      for _, before in ipairs(t.after) do
+        ready = math.max(ready, ends[before])
+      end
+      ends[t.name] = t.start_ns + t.ns
+      assert.equal(#t.after > 0 and math.max(t.start_ns - ready, 0) or 0,
+        t.wait_ns)
       assert.is_true(t.ns > 0)
       assert.is_true(t.start_ns >= 0 and t.start_ns + t.ns <= r.total_ns)
-      assert.is_true(t.wait_ns >= 0)
       busy = busy + t.ns
       if t.critical then chain = chain + t.ns end
     end

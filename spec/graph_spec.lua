@@ -263,6 +263,26 @@ describe("task graphs", function()
       end))
   end)
 
+  it("order what uses transient buffers that are no arguments", function()
+    local x = lze.buffer("int", 10)
+    local g = lze.graph "g"
+    local s, t = g:buffer("int", 10), g:buffer("int", 10)
+    local r = g:fill("s", s, 1):fill("t", t, 1)
+      :task("array", mod.add, {10, uses = {s}}, x, 1)
+      :task("one", mod.add, {10, uses = t}, x, 1):compile():report()
+    assert.same({"g.s"}, r.tasks[3].after)
+    assert.same({"g.t", "g.array"}, r.tasks[4].after)
+  end)
+
+  it("order nothing by what runs nothing", function()
+    local x = lze.buffer("int", 10)
+    local r = lze.graph "g":fill("a", x, 1):task("none", mod.add, 0, x, 1)
+      :fill("b", x, 2):compile():report()
+    assert.same({{}, {}, {"g.a"}},
+      {r.tasks[1].after, r.tasks[2].after, r.tasks[3].after})
+    assert.equal(0, r.tasks[2].bytes)
+  end)
+
   it("take other graphs as tasks", function()
     local x = lze.buffer("int", 10)
     local inner = lze.graph "inner":task("add", mod.add, 10, x, 1)
