@@ -284,8 +284,9 @@ check-docs: all ## the manual and the annotations say what there is, no more
 	$(WITH) $(LUA) scripts/check-docs
 	sh scripts/check-ze
 
-check-lint: ## luacheck, cppcheck and shellcheck
+check-lint: all ## luacheck, cppcheck, shellcheck, and the storeys of src/
 	sh scripts/check-lint
+	sh scripts/check-layers $(BUILD)
 
 bench: all $(BUILD)/bench/baseline.so ## group sizes; BENCH="--quick" and so on
 	$(WITH) $(LUA) bench/suite.lua $(BENCH)

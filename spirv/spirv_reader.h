@@ -2,8 +2,8 @@
  * spirv_reader.h - what the files of the reader of SPIR-V share.
  * SPDX-License-Identifier: MIT
  *
- * spirv.c decodes a module and finds its functions; spirv_access.c follows
- * pointers; spirv_stride.c tells how addresses depend on the place of a
+ * spirv_decode.c decodes a module and finds its functions; spirv_access.c
+ * follows pointers; spirv_stride.c tells how addresses depend on the place of a
  * work-item; spirv_kernel.c sums up kernels.  Every step is linear in the size
  * of the module, nothing recurses, and no table is larger than the module
  * warrants, because the bytes may be anybody's.
@@ -224,5 +224,11 @@ void spirv_take_access(const reader *r, uint32_t function, spirv_arg *args);
 /* Fill in what kernels and specialisation constants there are. */
 bool spirv_read_kernels(reader *r);
 bool spirv_read_spec_constants(reader *r);
+
+/* The steps of decoding, in this order; false with what is wrong in the log. */
+bool spirv_decode(reader *r);
+bool spirv_survey(reader *r);
+bool spirv_study_functions(reader *r);
+bool spirv_read_symbols(reader *r);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -17,6 +18,7 @@
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,11 @@ static void context_stop_watches(const lze_Context *context) {
     lze_watch_stop(c->watch);
   for (lze_Command *c = context->foreign; c != NULL; c = c->next)
     lze_watch_join(c->watch);
+}
+
+void lze_context_drop(lze_Context *context) {
+  lze_queues_drop(context);
+  lze_events_destroy(context);
 }
 
 void lze_context_close(lze_Context *context) {
@@ -64,64 +71,11 @@ void lze_context_close(lze_Context *context) {
 
 #define GROWTH 1.4
 
-/* The collector takes a step for so many bytes allocated, or for this part of
-   the soft limit, or of what is in use, if that is more: a step costs up to
-   0.3 ms beside many Lua objects, and less garbage would not be noticed. */
-#define STEP_BYTES ((size_t)64 << 10)
-
-#define STEP_SOFT_PART 256
-
-#define STEP_USED_PART 32
-
 void lze_gc_init(lze_State *S) {
   S->closes = 1; /* plans begin with 0: nothing was seen to be open */
   S->limit = S->soft_limit = SOFT_LIMIT;
   S->growth = GROWTH;
   S->close_ns = CLOSE_NS;
-}
-
-/* Whether the collector may be called: not where a script has stopped it, nor
-   in a finaliser, where lua_gc answers -1. */
-static bool collector_runs(lua_State *L) {
-  return lua_gc(L, LUA_GCISRUNNING) == 1;
-}
-
-/* Finalisers may run here. */
-static void collect(lua_State *L, lze_State *S, int what) {
-  lze_Pause pause = lze_guard_pause(L);
-  lua_gc(L, what, 0);
-  lze_guard_resume(L, pause);
-  if (what != LUA_GCCOLLECT) return;
-  S->collections++;
-  lze_reap(S);
-}
-
-void lze_pressure(lua_State *L, size_t bytes) {
-  lze_State *S = lze_state(L);
-  lze_reap(S);
-  if (!collector_runs(L)) return;
-  S->debt += bytes;
-  if (S->bytes + bytes > S->limit) {
-    collect(L, S, LUA_GCCOLLECT);
-    double next = (double)(S->bytes + bytes) * S->growth;
-    if (next < (double)S->soft_limit)
-      S->limit = S->soft_limit;
-    else
-      S->limit = next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
-  } else if (S->debt >= STEP_BYTES &&
-             S->debt >= S->soft_limit / STEP_SOFT_PART &&
-             S->debt >= S->bytes / STEP_USED_PART) {
-    collect(L, S, LUA_GCSTEP);
-  } else {
-    return;
-  }
-  S->debt = 0;
-}
-
-void lze_make_room(lua_State *L) {
-  lze_State *S = lze_state(L);
-  lze_reap(S);
-  if (collector_runs(L)) collect(L, S, LUA_GCCOLLECT);
 }
 
 /* Wait for what a queue has in flight; false if that is not over in time, or
@@ -142,34 +96,6 @@ static bool queue_finish(lze_Queue *q, uint64_t deadline) {
   return true;
 }
 
-/* Call f for each queue of the state; f may destroy it. Returns whether all
-   calls returned true. */
-static bool state_each_queue(lze_State *S,
-                             bool (*f)(lze_Queue *q, uint64_t number),
-                             uint64_t number) {
-  bool all = true;
-  for (lze_Context *c = S->contexts, *next; c != NULL; c = next) {
-    next = c->next;
-    lze_pin(&c->o);
-    for (lze_Queue *q = c->queues, *after; q != NULL; q = after) {
-      after = q->next;
-      lze_pin(&q->o);
-      all = f(q, number) && all;
-      lze_unpin(&q->o);
-    }
-    lze_unpin(&c->o);
-  }
-  return all;
-}
-
-static bool queue_reap(lze_Queue *q, uint64_t unused) {
-  (void)unused;
-  while (q->head != NULL && lze_command_poll(q->head)) continue;
-  return true;
-}
-
-void lze_reap(lze_State *S) { state_each_queue(S, queue_reap, 0); }
-
 static bool queue_stop_watches(lze_Queue *q, uint64_t unused) {
   (void)unused;
   for (lze_Command *c = q->head; c != NULL; c = c->next)
@@ -187,10 +113,10 @@ static bool queue_join_watches(lze_Queue *q, uint64_t unused) {
 void lze_state_close(lua_State *L, lze_State *S) {
   if (S->runs != NULL)
     S->hosted->abandon(S, lze_now_ns() + S->close_ns);
-  bool hung = !state_each_queue(S, queue_finish, lze_now_ns() + S->close_ns);
+  bool hung = !lze_each_queue(S, queue_finish, lze_now_ns() + S->close_ns);
   if (hung) { /* all are told before one is waited for */
-    state_each_queue(S, queue_stop_watches, 0);
-    state_each_queue(S, queue_join_watches, 0);
+    lze_each_queue(S, queue_stop_watches, 0);
+    lze_each_queue(S, queue_join_watches, 0);
   }
   lze_set_default_queue(S, NULL);
   if (S->context != NULL) lze_disown(&S->context->o);
@@ -214,3 +140,96 @@ void lze_state_close(lua_State *L, lze_State *S) {
     lua_warning(L, "lze: the device is still busy; what it uses is leaked "
                    "rather than freed under it", 0);
 }
+
+/* Milliseconds of collecting are cheap beside running out of memory; these
+   say when. lze.gc([{soft_limit_bytes = n, growth = f,
+   close_seconds = s}]) -> table in force
+   soft_limit_bytes: device memory below which none of it forces a collection;
+   growth: how much more than what survived one the next limit is;
+   close_seconds: how long the end of the state waits for the device. */
+static int core_gc(lua_State *L) {
+  static const char *const keys[] = {"soft_limit_bytes", "growth",
+                                     "close_seconds", NULL};
+  lua_settop(L, 1);
+  lze_State *S = lze_state(L);
+  if (!lua_isnil(L, 1)) {
+    lze_argexpected(L, lua_istable(L, 1), 1, "table");
+    lze_check_keys(L, 1, "lze.gc's options", keys);
+    lua_Integer soft = lze_opt_integer(
+        L, 1, "soft_limit_bytes", 0, LUA_MAXINTEGER,
+        "an integer that is not negative", (lua_Integer)S->soft_limit);
+    double growth = lze_opt_number(L, 1, "growth", 1, HUGE_VAL,
+                                   "a number of at least 1", S->growth);
+    /* A day is for ever to who waits for a program to end. */
+    double seconds = lze_opt_number(L, 1, "close_seconds", 0, 86400,
+                                    "a number from 0 to 86400",
+                                    (double)S->close_ns / 1e9);
+    S->soft_limit = S->limit = (size_t)soft;
+    S->growth = growth;
+    S->close_ns = (uint64_t)(seconds * 1e9);
+  }
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, (lua_Integer)S->soft_limit);
+  lua_setfield(L, -2, "soft_limit_bytes");
+  lua_pushnumber(L, S->growth);
+  lua_setfield(L, -2, "growth");
+  lua_pushnumber(L, (double)S->close_ns / 1e9);
+  lua_setfield(L, -2, "close_seconds");
+  return 1;
+}
+
+/* lze.stats() -> {objects = {kind = n}, bytes, shared_bytes, device_bytes,
+   host_bytes, peak_bytes, pinned, pinned_bytes, pending, in_flight, launches,
+   collections}: native objects by kind, USM in use, in all and by usage, how
+   much of it work in flight uses, how many objects are closed or dropped but
+   still needed (pending), commands in flight, launches and collections that
+   device memory forced, so far. */
+static int core_stats(lua_State *L) {
+  lze_State *S = lze_state(L);
+  lze_reap(S);
+  lua_Integer pending = 0, in_flight = 0, contexts = 0;
+  lua_createtable(L, 0, 12);
+  lua_newtable(L);
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next) {
+    contexts++;
+    for (lze_Queue *q = c->queues; q != NULL; q = q->next)
+      in_flight += q->in_flight;
+    for (lze_Object *o = c->objects; o != NULL; o = o->next) {
+      lua_getfield(L, -1, o->cls->name);
+      lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+      lua_setfield(L, -3, o->cls->name);
+      lua_pop(L, 1);
+      pending += o->pins != 0 && (o->closed || o->owners == 0);
+    }
+  }
+  lua_pushinteger(L, contexts);
+  lua_setfield(L, -2, "context");
+  lua_setfield(L, -2, "objects");
+  const lze_StorageCount storages = lze_count_storages(S);
+  const struct {
+    const char *key;
+    lua_Integer value;
+  } numbers[] = {{"bytes", (lua_Integer)S->bytes},
+                 {"shared_bytes", (lua_Integer)storages.bytes[LZE_SHARED]},
+                 {"device_bytes", (lua_Integer)storages.bytes[LZE_DEVICE]},
+                 {"host_bytes", (lua_Integer)storages.bytes[LZE_HOST]},
+                 {"peak_bytes", (lua_Integer)S->peak},
+                 {"pinned", (lua_Integer)storages.pinned},
+                 {"pinned_bytes", (lua_Integer)storages.pinned_bytes},
+                 {"pending", pending},
+                 {"in_flight", in_flight},
+                 {"launches", (lua_Integer)S->launches},
+                 {"collections", (lua_Integer)S->collections}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    lua_pushinteger(L, numbers[i].value);
+    lua_setfield(L, -2, numbers[i].key);
+  }
+  return 1;
+}
+
+static const lze_Method functions[] = {
+    {"gc", core_gc, LZE_HOT},
+    {"stats", core_stats, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+void lze_open_gc(lua_State *L) { lze_set_methods(L, functions, 0); }

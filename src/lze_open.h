@@ -9,7 +9,10 @@
 
 /* Each area's part of the module table. [-0, +0], the table on top.
  */
-void lze_open_core(lua_State *L);
+void lze_open_context(lua_State *L);
+void lze_open_device(lua_State *L);
+void lze_open_info(lua_State *L);
+void lze_open_gc(lua_State *L);
 void lze_open_memory(lua_State *L);
 void lze_open_event(lua_State *L);
 void lze_open_queue(lua_State *L);

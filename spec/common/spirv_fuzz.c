@@ -26,6 +26,7 @@ static void *failing_calloc(size_t count, size_t size)
 
 #define calloc failing_calloc
 #include "../../spirv/spirv.c"
+#include "../../spirv/spirv_decode.c"
 #include "../../spirv/spirv_access.c"
 #include "../../spirv/spirv_kernel.c"
 #include "../../spirv/spirv_stride.c"

@@ -20,5 +20,5 @@ bool lze_array_reserve(void *items, const void *start, uint32_t count,
   if (moves) memcpy(p, start, count * size);
   memcpy(items, &p, sizeof p);
   *capacity = room;
-  return true;
+  return true; /* cppcheck-suppress memleak */
 }

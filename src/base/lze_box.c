@@ -4,6 +4,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_state.h"
 #include "base/lze_guard.h"
 
 #include <string.h>
@@ -21,6 +22,10 @@ const char lze_plan_kind[] = "plan";
 const char lze_queue_kind[] = "queue";
 const char lze_scratch_kind[] = "scratch";
 const char lze_slice_kind[] = "slice";
+
+/* The registry has the metatable of a kind under the address of its name, and
+   under those that follow its methods and fields, and what describes it. */
+enum { METHODS = 1, DESCRIBE = 2 };
 
 static const char *const kinds[] = {
     lze_buffer_kind, lze_context_kind, lze_device_kind, lze_driver_kind,
@@ -194,16 +199,21 @@ static int box_plain_index(lua_State *L) {
   return lze_box_index(L);
 }
 
+/* Into the table on the top. */
+static void box_set_fields(lua_State *L, const lze_Field *fields) {
+  for (; fields->name != NULL; fields++) {
+    lua_pushlightuserdata(L, (void *)fields);
+    lua_setfield(L, -2, fields->name);
+  }
+}
+
 void lze_new_kind(lua_State *L, const char *kind,
                   const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields) {
   lua_createtable(L, 0, 12);
   lua_newtable(L); /* methods and fields by name */
   lze_set_methods(L, methods, 0);
-  for (; fields->name != NULL; fields++) {
-    lua_pushlightuserdata(L, (void *)fields);
-    lua_setfield(L, -2, fields->name);
-  }
+  box_set_fields(L, fields);
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, box_plain_index, 1);
   lua_setfield(L, -3, "__index");
@@ -211,7 +221,7 @@ void lze_new_kind(lua_State *L, const char *kind,
   lua_setfield(L, -3, "__newindex");
   luaL_checkstack(L, 3, NULL);
   lua_pushvalue(L, -1);
-  lua_rawseti(L, -3, 1); /* for lze_add_methods */
+  lua_rawsetp(L, LUA_REGISTRYINDEX, kind + METHODS);
   lua_insert(L, -2); /* the table, then the metatable */
   lua_pushvalue(L, -2);
   lze_set_methods(L, metamethods, 1);
@@ -225,8 +235,48 @@ void lze_new_kind(lua_State *L, const char *kind,
 
 void lze_add_methods(lua_State *L, const char *kind,
                      const lze_Method *methods) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, kind);
-  lua_rawgeti(L, -1, 1);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, kind + METHODS);
   lze_set_methods(L, methods, 0);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
+}
+
+bool lze_push_cached(lua_State *L, const void *key) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->cache_ref);
+  if (lua_rawgetp(L, -1, key) == LUA_TNIL) {
+    lua_pop(L, 2);
+    return false;
+  }
+  lua_remove(L, -2);
+  return true;
+}
+
+void lze_cache_box(lua_State *L, const void *key) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->cache_ref);
+  lua_pushvalue(L, -2);
+  lua_rawsetp(L, -2, key);
+  lua_pop(L, 1);
+}
+
+void lze_add_fields(lua_State *L, const char *kind, const lze_Field *fields) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, kind + METHODS);
+  box_set_fields(L, fields);
+  lua_pop(L, 1);
+}
+
+void lze_set_describe(lua_State *L, const char *kind, lua_CFunction f) {
+  lua_pushcfunction(L, f);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, kind + DESCRIBE);
+}
+
+const char *lze_describe_box(lua_State *L, int index) {
+  const char *kind = lze_box_kind(L, index);
+  if (kind == NULL) return NULL;
+  index = lua_absindex(L, index);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, kind + DESCRIBE) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return NULL;
+  }
+  lua_pushvalue(L, index);
+  lua_call(L, 1, 1);
+  return lua_tostring(L, -1);
 }

@@ -54,9 +54,20 @@ typedef struct lze_Field {
 void lze_new_kind(lua_State *L, const char *kind,
                   const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields);
-/* Methods of a kind that a storey above adds. [-0, +0] */
+/* Methods and fields of a kind that a storey above adds. [-0, +0] */
 void lze_add_methods(lua_State *L, const char *kind,
                      const lze_Method *methods);
+void lze_add_fields(lua_State *L, const char *kind, const lze_Field *fields);
+/* What messages say of a value of a kind, "buffer of float": f pushes it for
+   the one at 1.  Without, it is the kind's name. [-0, +0] */
+void lze_set_describe(lua_State *L, const char *kind, lua_CFunction f);
+/* [-0, +1] that for the userdata at `index`; NULL where nothing is known. */
+const char *lze_describe_box(lua_State *L, int index);
+/* A userdata that shows something native is the same one for as long as a
+   script holds it: push what the cache has for `key`, or return false. */
+bool lze_push_cached(lua_State *L, const void *key);
+/* Remember the userdata on the top for it. [-0, +0] */
+void lze_cache_box(lua_State *L, const void *key);
 /* Answer for the string key at 2 of the box at 1; upvalue 1 of the running
    function is the table that lze_new_kind gave to all metamethods. */
 int lze_box_index(lua_State *L);

@@ -3,12 +3,11 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
+#include "base/lze_box.h"
 #include "base/lze_guard.h"
-#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
-#include "run/lze_buffer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -113,7 +112,8 @@ void lze_error_locate(lua_State *L) {
   bool ours = lua_rawequal(L, -1, -2);
   lua_pop(L, 2);
   if (!ours) return;
-  bool located = lze_getoption(L, -1, "where") != LUA_TNIL;
+  lua_pushliteral(L, "where");
+  bool located = lua_rawget(L, -2) != LUA_TNIL;
   lua_pop(L, 1);
   if (!located) error_locate(L, 1);
 }
@@ -252,11 +252,8 @@ const char *lze_describe(lua_State *L, int index) {
     }
     case LUA_TNONE: return lua_pushliteral(L, "no value");
     case LUA_TUSERDATA: {
-      const lze_Buffer *b = lze_test_buffer(L, index);
-      if (b != NULL)
-        return lua_pushfstring(
-            L, "%sbuffer of %s", lze_buffer_is_open(b) ? "" : "a closed ",
-            b->type->name);
+      const char *text = lze_describe_box(L, index);
+      if (text != NULL) return text;
       if (luaL_getmetafield(L, index, "__name") == LUA_TSTRING)
         return lua_tostring(L, -1);
       return lua_pushliteral(L, "userdata");

@@ -24,11 +24,22 @@ typedef struct lze_HostedRuns {
   void (*abandon)(lze_State *S, uint64_t deadline);
 } lze_HostedRuns;
 
+/* What contexts ask of the storeys above. */
+typedef struct lze_ContextHooks {
+  /* Read the variables that say how the state works, once. */
+  void (*configure)(lua_State *L, lze_State *S);
+  /* Close all that was made in the context, then the context. */
+  void (*close)(lze_Context *context);
+  /* Let go of the queues and events that belong to it. */
+  void (*drop)(lze_Context *context);
+} lze_ContextHooks;
+
 struct lze_State {
   bool closed;
   struct lze_Guard *guard;      /* that is in force, or NULL: lze_guard.h */
   struct lze_Protection *protection; /* the innermost, or NULL */
   const lze_System *system;     /* NULL before the first context */
+  const lze_ContextHooks *context_hooks;
   lze_Context *contexts;        /* all that are alive */
   lze_Command *free_commands;
   int hook_ref;                 /* a Lua function for lze_run_hook: it loops */

@@ -5,9 +5,37 @@
 #ifndef LZE_DEVICE_H
 #define LZE_DEVICE_H
 
+#include "base/lze_box.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "base/lze_state.h"
+
+typedef struct lze_ContextBox {
+  lze_Box box;
+  lze_Context *context;         /* NULL once finalised */
+} lze_ContextBox;
+
+/* [-0, +1] the userdata of a driver, the same each time. */
+void lze_push_driver(lua_State *L, const lze_Driver *driver);
+/* Whether a context is for a device: it, or what it is a tile of. */
+bool lze_context_has(const lze_Context *c, const lze_DeviceInfo *info);
+/* The context over a native one, with one owner more; it takes over a reference
+   to that.  Raises. */
+lze_Context *lze_adopt_context(lua_State *L, lze_Native *native);
+/* The open context at `arg`; raises. */
+lze_Context *lze_check_context(lua_State *L, int arg);
+/* Make a context lze.default's. */
+void lze_set_default_context(lze_State *S, lze_Context *c);
+/* The device that is meant by a context. */
+const lze_DeviceInfo *lze_context_device(lua_State *L,
+                                         const lze_ContextBox *b);
+/* The device at 1; raises. */
+const lze_DeviceInfo *lze_check_device(lua_State *L);
+/* Cores, or execution units. */
+uint32_t lze_device_units(const lze_DeviceInfo *d);
+/* Whether a device can use what was allocated for another. */
+bool lze_device_peers(const lze_DeviceInfo *device,
+                      const lze_DeviceInfo *home);
 
 /* The device at `index`, or NULL. */
 const lze_DeviceInfo *lze_test_device(lua_State *L, int index);

@@ -52,6 +52,8 @@ lze_Memory *lze_memory_find(const lze_Native *native, const lze_Origin *origin,
                             void **base);
 /* A random number that this process has, and no other. */
 uint64_t lze_process_id(void);
+/* The native context that it is in. */
+ze_context_handle_t lze_memory_context(const lze_Memory *memory);
 void lze_memory_ref(lze_Memory *memory);
 void lze_memory_unref(lze_Memory *memory);
 /* Somebody to be told, once however often the same is given; false without

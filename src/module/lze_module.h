@@ -6,19 +6,8 @@
 #define LZE_MODULE_H
 
 #include "cache.h"
-#include "device/lze_object.h"
+#include "run/lze_kernel.h"
 #include "spirv.h"
-
-struct lze_Module {
-  lze_Object o;
-  const lze_DeviceInfo *device;
-  ze_module_handle_t handle;
-  ze_module_build_log_handle_t log;
-  spirv_module *spirv;          /* of stubs where the driver compiled it */
-  bool source;                  /* it did */
-  cache_key key;                /* of what it was built from, and for */
-  char name[64];                /* for messages: "module kernels/a.spv" */
-};
 
 /* lze_spirv.c: as spirv_parse, which it raises for as `call` on `object`, and
    as spirv_validate; both raise when memory runs out. */
@@ -36,5 +25,9 @@ void lze_compile(lua_State *L, int source, int t, const char *name,
 
 /* These options as one string for the driver's own compiler. [-0, +1] */
 const char *lze_compile_flags(lua_State *L, int t);
+
+/* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
+void lze_push_kernel_for(lua_State *L, int kernel,
+                         const lze_DeviceInfo *device);
 
 #endif

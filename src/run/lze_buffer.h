@@ -82,9 +82,6 @@ char *lze_storage_base(const lze_Storage *s);
 /* lze.buffer itself. */
 int lze_buffer_new(lua_State *L);
 
-/* Whether a device can use what was allocated for another. */
-bool lze_device_peers(const lze_DeviceInfo *device,
-                      const lze_DeviceInfo *home);
 /* Whether what runs on a device may touch a storage of its context. */
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
@@ -92,7 +89,31 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
 /* The buffer at `index`, open or not, or NULL. */
 lze_Buffer *lze_test_buffer(lua_State *L, int index);
-bool lze_buffer_is_open(const lze_Buffer *b);
+static inline bool lze_buffer_is_open(const lze_Buffer *b) {
+  return b->storage != NULL && !b->storage->o.closed;
+}
+/* Where its elements begin. */
+static inline char *lze_buffer_data(const lze_Buffer *b) {
+  return b->storage->pointer + b->offset;
+}
+/* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
+lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
+                             const char *name);
+/* Elements [*first, *first + *n), counted from 0, that the arguments i and j
+   name: 1-based, inclusive, negative from the end, nothing clamped. */
+void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
+                         size_t *first, size_t *n);
+/* Wait until the host may read, or write, n elements from `first` on.  A hook
+   may run meanwhile: what is at `arg` must still be open after it. */
+void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
+                        size_t first, size_t n, bool write);
+/* The default queue of its device and context. */
+lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b);
+/* The queue at 1 if the buffer at `arg` is not, else its default one. */
+lze_Queue *lze_buffer_queue_at(lua_State *L, int arg);
+/* The context of the buffer whose stack index is `arg`, for
+   lze_push_context. */
+lze_Context *lze_context_of_buffer(lua_State *L, void *arg);
 /* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
    then where is pushed, "4 bytes after its end". The canaries are made whole
    again, so that each hit is told once. [-0, +0|1] */
@@ -149,5 +170,45 @@ typedef struct lze_Fill {
    raise. */
 void lze_copy_check(lua_State *L, int arg, lze_Copy *c);
 void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
+
+/* Device buffers are read and written through host memory in pieces of this
+   size: large enough for the bandwidth of any bus, small beside the data. */
+#define LZE_STAGING_BYTES ((size_t)4 << 20)
+/* Host memory with the bytes of n elements: the storage itself, after a wait,
+   for as long as nothing of Lua runs, or a copy of device memory. [-0, +1]
+   keeps that alive. */
+const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
+                                size_t first, size_t n);
+/* Put bytes from the host into elements from `first` on. */
+void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
+                       size_t first, const char *bytes, size_t n);
+/* Raise that n elements from position `at` (from 1) on are too many. */
+void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
+                            lua_Integer n, lua_Integer at);
+/* Enqueue a fill; the command. */
+lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
+                                const lze_Fill *f);
+/* Check x, v, i, j from stack index `arg` on and fill on the default queue, or
+   on the one at 1 if `arg` is 2. */
+lze_Command *lze_fill_on(lua_State *L, int arg);
+/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which is
+   that of `dst_arg` (lze_buffer_queue_at); NULL for a caller that waits for it.
+   Returns the last command, or NULL when there is nothing to copy. */
+lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
+                                         bool timed, int dst_arg,
+                                         lze_Buffer *dst, int src_arg,
+                                         lze_Buffer *src, size_t first,
+                                         size_t n, lua_Integer at);
+/* Check dst, src, i, j, at from stack index `arg` on and copy on the default
+   queue, or on the one at 1 if `arg` is 2. */
+lze_Command *lze_copy_on(lua_State *L, int arg);
+
+/* "shared", "device", "host", NULL: by lze_Usage. */
+extern const char *const lze_usage_names[];
+/* lze_buffer_new.c: what tables come to. */
+char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
+                        size_t n);
+size_t lze_table_length(lua_State *L, int arg, const lze_Type *type);
+void lze_table_ask(lua_State *L, int arg, const lze_Type *type);
 
 #endif

@@ -253,6 +253,10 @@ bool lze_state_drain(lua_State *L, uint64_t deadline);
 /* Forget a failure that was kept for the next wait. */
 void lze_failure_drop(lze_Command **slot);
 
+/* Call f for each queue of the state; f may destroy it.  Whether all calls
+   returned true. */
+bool lze_each_queue(lze_State *S, bool (*f)(lze_Queue *q, uint64_t number),
+                    uint64_t number);
 /* Retire what is done on every queue of the state, without waiting. */
 void lze_reap(lze_State *S);
 
@@ -263,6 +267,8 @@ void lze_gc_init(lze_State *S);
 void lze_pressure(lua_State *L, size_t bytes);
 void lze_make_room(lua_State *L);
 
+/* Let go of the queues and events that belong to a context. */
+void lze_context_drop(lze_Context *context);
 /* Close everything made in a context, then the context. */
 void lze_context_close(lze_Context *context);
 /* The end of a state: wait for its queues, S->close_ns at most. What a hung

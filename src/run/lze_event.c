@@ -143,7 +143,7 @@ static int event_time(lua_State *L) {
    poll loops; it belongs to the event, which closes it. */
 static int event_fd(lua_State *L) {
   lze_Command *c = event_submitted(L);
-  lua_pushinteger(L, lze_watch_fd(L, c));
+  lua_pushinteger(L, lze_watch_fd(L, c, lze_command_poll(c)));
   return 1;
 }
 

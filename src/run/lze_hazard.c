@@ -84,7 +84,8 @@ void lze_command_order(lua_State *L, lze_Command *c) {
   if (old != NULL && old->lazy != NULL) {
     *old->lazy = command_is_covered(old, c);
     lze_Outcome out;
-    if (!*old->lazy && !lze_command_mark(old, &out)) lze_command_refuse(L, c, &out);
+    if (!*old->lazy && !lze_command_mark(old, &out))
+      lze_command_refuse(L, c, &out);
   }
   /* A driver that does not keep a list in order is told to, one by one. */
   if (q->ordered && !q->native_order && q->tail != NULL)
@@ -139,8 +140,8 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
 }
 
 /* A pending command that conflicts, or NULL. */
-lze_Command *lze_storage_conflict(lze_Storage *s, size_t first,
-                                     size_t last, bool write) {
+lze_Command *lze_storage_conflict(lze_Storage *s, size_t first, size_t last,
+                                  bool write) {
   for (lze_Use *u = s->uses; u != NULL; u = u->next)
     if (use_conflicts(u, first, last, write) &&
         !lze_command_is_later(u->command))

@@ -6,9 +6,23 @@
 #define LZE_KERNEL_H
 
 #include "base/lze_box.h"
-#include "module/lze_module.h"
+#include "cache.h"
+#include "device/lze_object.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
+#include "spirv.h"
+
+/* lze_module.c makes them; here they are what kernels are made from. */
+struct lze_Module {
+  lze_Object o;
+  const lze_DeviceInfo *device;
+  ze_module_handle_t handle;
+  ze_module_build_log_handle_t log;
+  spirv_module *spirv;          /* of stubs where the driver compiled it */
+  bool source;                  /* it did */
+  cache_key key;                /* of what it was built from, and for */
+  char name[64];                /* for messages: "module kernels/a.spv" */
+};
 
 struct lze_Kernel {
   lze_Object o;
@@ -29,10 +43,6 @@ struct lze_Kernel {
   bool indirect;
   bool task_indirect;           /* by the launch that was checked last */
 };
-
-/* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
-void lze_push_kernel_for(lua_State *L, int kernel,
-                         const lze_DeviceInfo *device);
 
 /* A kernel's launch that a graph records: the kernel at `index`, or NULL (it
    may be closed). */
@@ -60,10 +70,13 @@ const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
 /* Ask it again when that comes again. */
 void lze_kernel_forget(lze_Kernel *k);
 
-/* lze_tune.c: the size that lze.tune has found for a kernel and such a range;
+/* lze_tuned.c: the size that lze.tune has found for a kernel and such a range;
    zeros where it has none. */
 void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
                      uint32_t size[3]);
+/* Keep it; whether it can be read again. */
+bool lze_tuned_keep(const lze_Kernel *k, const lze_GroupInput *in,
+                    const uint32_t size[3]);
 
 /* lze_pin.c: raise unless `list` is as LZE_GROUP must be. */
 void lze_check_groups(lua_State *L, const char *list);

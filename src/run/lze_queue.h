@@ -142,7 +142,7 @@ void lze_command_read_times(lze_Command *c);
 
 /* A descriptor that is readable once the command is over, the same each time;
    closed with the command. Raises when there is none to be had. */
-int lze_watch_fd(lua_State *L, lze_Command *c);
+int lze_watch_fd(lua_State *L, lze_Command *c, bool over);
 /* Wait for the thread behind it, which is about to end as the command is over;
    tell it to end although it is not; do both and close the descriptor.  NULL
    is allowed. */

@@ -358,7 +358,27 @@ static const lze_Method functions[] = {
     {"wait", state_wait, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 
+void lze_push_cached_queue(lua_State *L, lze_Context *context,
+                           const lze_DeviceInfo *d) {
+  const lze_Queue *q = lze_default_queue(L, context, d);
+  if (lze_push_cached(L, q)) {
+    if (lze_test_queue(L, -1) == q) return;
+    lua_pop(L, 1); /* of an older one at the same address */
+  }
+  lze_cache_box(L, lze_push_default_queue(L, context, d));
+}
+
+static int field_queue(lua_State *L) {
+  const lze_DeviceInfo *d = lze_check_device(L);
+  lze_push_cached_queue(L, lze_push_device_context(L, d), d);
+  return 1;
+}
+
+static const lze_Field device_fields[] = {{"queue", field_queue},
+                                          {NULL, NULL}};
+
 void lze_open_queue(lua_State *L) {
+  lze_add_fields(L, lze_device_kind, device_fields);
   lze_new_kind(L, lze_queue_kind, queue_metamethods, queue_methods,
                queue_fields);
   lze_set_methods(L, functions, 0);

@@ -58,11 +58,10 @@ static int watch_start(lze_Watch *w) {
   return error;
 }
 
-int lze_watch_fd(lua_State *L, lze_Command *c) {
+int lze_watch_fd(lua_State *L, lze_Command *c, bool over) {
   if (c->watch != NULL) return c->watch->fd;
   lze_Watch *w = calloc(1, sizeof *w);
   if (w == NULL) return lze_no_memory(L);
-  bool over = lze_command_poll(c);
   w->fd = eventfd(over, EFD_CLOEXEC | EFD_NONBLOCK);
   const char *call = "eventfd";
   int error = w->fd < 0 ? errno : 0;

@@ -13,6 +13,7 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "lze_open.h"
+#include "module/lze_module.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"

@@ -27,7 +27,9 @@ enum {
   /* Whose first time is so many times the best's has no chance. */
   HOPELESS = 2
 };
+
 static const uint64_t BUDGET_NS = 10000000000; /* for all rounds together */
+
 /* The heuristic's size stays unless another one is better by this much, which
    medians of so few rounds cannot tell from chance. */
 static const double NOISE = 1.02;
@@ -52,46 +54,6 @@ typedef struct Tune {
 } Tune;
 
 /* --- the store ---------------------------------------------------------- */
-
-/* Ranges of one class take one size: those of as many dimensions with as many
-   binary digits each, or, where the size must divide it, the very range. */
-static cache_key tuned_key(const lze_Kernel *k, const lze_GroupInput *in) {
-  cache_key key = k->module->key;
-  cache_key_add(&key, k->info->name, strlen(k->info->name));
-  cache_key_add(&key, &in->dims, sizeof in->dims);
-  for (int d = 0; d < in->dims; d++) {
-    uint64_t n = in->global[d];
-    if (lze_group_splits(in)) {
-      uint64_t digits = 0;
-      for (; n != 0; n /= 2) digits++;
-      n = digits;
-    }
-    cache_key_add(&key, &n, sizeof n);
-  }
-  return key;
-}
-
-void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
-                     uint32_t size[3]) {
-  cache_key key = tuned_key(k, in);
-  size_t bytes = 0;
-  unsigned char *entry = cache_read("tuned", &key, &bytes);
-  memset(size, 0, 3 * sizeof *size);
-  if (entry != NULL && bytes == 3 * sizeof *size) memcpy(size, entry, bytes);
-  if (size[0] == 0 || size[1] == 0 || size[2] == 0)
-    memset(size, 0, 3 * sizeof *size);
-  free(entry);
-}
-
-/* Whether it can be read again. */
-static bool tuned_store(const lze_Kernel *k, const lze_GroupInput *in,
-                        const uint32_t size[3]) {
-  cache_key key = tuned_key(k, in);
-  uint32_t back[3];
-  cache_write("tuned", &key, size, 3 * sizeof *size);
-  lze_tuned_group(k, in, back);
-  return memcmp(back, size, sizeof back) == 0;
-}
 
 /* --- candidates --------------------------------------------------------- */
 
@@ -352,7 +314,7 @@ static int core_tune(lua_State *L) {
   const Candidate *best = &t->all[0];
   if ((double)usual.median <= (double)best->median * NOISE) best = &usual;
   push_candidate(L, best);
-  lua_pushboolean(L, !k->o.closed && tuned_store(k, &in, best->size));
+  lua_pushboolean(L, !k->o.closed && lze_tuned_keep(k, &in, best->size));
   lua_setfield(L, -2, "stored");
   if (!k->o.closed) lze_kernel_forget(k);
   lua_createtable(L, t->count, 0);

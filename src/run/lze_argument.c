@@ -1,0 +1,220 @@
+/*
+ * lze_argument.c - arguments of launches, checked against what a kernel takes.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_launch.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "base/lze_state.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_group.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "2 (x)", as every message about an argument names it. */
+const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
+                                 uint32_t i) {
+  const char *name = k->info->args[i].name;
+  return name != NULL ? lua_pushfstring(L, "%d (%s)", (int)i + 1, name)
+                      : lua_pushfstring(L, "%d", (int)i + 1);
+}
+
+/* The type of an argument as a script reads it in k.args. [-0, +1] */
+const char *lze_argument_type_name(lua_State *L, const spirv_arg *a) {
+  if (a->source_type != NULL) return lua_pushstring(L, a->source_type);
+  const lze_Type *t = lze_argument_type(&a->type, false);
+  const char *base = t != NULL                             ? t->name
+                     : a->type.kind == SPIRV_KIND_STRUCT   ? "struct"
+                                                           : "void";
+  switch (a->cls) {
+    case SPIRV_ARG_POINTER:
+    case SPIRV_ARG_LOCAL: return lua_pushfstring(L, "%s*", base);
+    case SPIRV_ARG_IMAGE: return lua_pushliteral(L, "image");
+    case SPIRV_ARG_SAMPLER: return lua_pushliteral(L, "sampler");
+    case SPIRV_ARG_OTHER: return lua_pushliteral(L, "other");
+    default: return lua_pushstring(L, base);
+  }
+}
+
+/* Raise "kernel saxpy: argument 2 (x): float* expected, got ...", with what
+   came, or `got` where that says more. */
+static int argument_error(lua_State *L, const lze_Kernel *k, uint32_t i,
+                          int index, const char *expected) {
+  const char *name = lze_argument_name(L, k, i);
+  const char *type = lze_argument_type_name(L, &k->info->args[i]);
+  return luaL_error(L, "%s: argument %s: %s expected%s, got %s", k->name,
+                    name, type, expected, lze_describe(L, index));
+}
+
+static int argument_problem(lua_State *L, const lze_Kernel *k, uint32_t i,
+                            const char *problem) {
+  return luaL_error(L, "%s: argument %s: %s", k->name,
+                    lze_argument_name(L, k, i), problem);
+}
+
+/* Whether a pointer whose source type is known takes a buffer of type t: the
+   same scalar, of either sign, in any width of vector. */
+static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
+  if (a->source_type == NULL) return true;
+  bool is_float = t->scalar == LZE_F16 || t->scalar >= LZE_F32;
+  switch (a->type.kind) {
+    case SPIRV_KIND_INT: /* bfloat16 has no other pointer to go by */
+      return a->type.bits == 8 ||
+             (!is_float && a->type.bits == 8u * t->scalar_bytes);
+    case SPIRV_KIND_FLOAT:
+      return is_float && a->type.bits == 8u * t->scalar_bytes;
+    default: return true;
+  }
+}
+
+/* Whether code of a module may look if a pointer is null. */
+static bool module_compares_pointers(const spirv_module *m) {
+  enum { CONVERT_PTR_TO_U = 117, PTR_EQUAL = 401, PTR_DIFF = 403 };
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    uint16_t op = m->instructions[i].opcode;
+    if (op == CONVERT_PTR_TO_U || (op >= PTR_EQUAL && op <= PTR_DIFF))
+      return true;
+  }
+  return false;
+}
+
+/* A null pointer. On a CPU device following it ends this process, so that with
+   LZE_CHECK=1 a kernel that can only follow it is not given it. */
+static void argument_take_null(lua_State *L, const lze_Kernel *k, uint32_t i) {
+  if (k->o.context->state->check &&
+      k->info->args[i].access != SPIRV_ACCESS_NONE &&
+      !module_compares_pointers(k->module->spirv))
+    argument_problem(L, k, i, "nil, a null pointer, which the kernel follows "
+                              "(LZE_CHECK=1)");
+}
+
+static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
+                                  uint32_t i, int index) {
+  lze_Argument *a = &k->arguments[i];
+  a->buffer = NULL;
+  a->pointer = NULL;
+  a->data = &a->pointer;
+  lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL) {
+    if (!lua_isnil(L, index))
+      argument_error(L, k, i, index, " (a buffer, or nil)");
+    argument_take_null(L, k, i);
+    return;
+  }
+  if (!lze_buffer_is_open(b))
+    argument_problem(L, k, i, "the buffer is closed");
+  if (!pointee_takes(a->info, b->type))
+    argument_error(L, k, i, index, "");
+  const lze_Storage *s = b->storage;
+  if (s->o.context != k->o.context)
+    argument_problem(L, k, i, "a buffer of another context");
+  if (s->usage == LZE_DEVICE && s->device != k->module->device)
+    argument_problem(L, k, i, "a device buffer of another device");
+  a->buffer = b;
+  /* An empty view may begin where its memory ends, which is no address of this
+     memory: a driver refuses it. */
+  if (s->pointer != NULL)
+    a->pointer = s->pointer + (b->offset < s->bytes ? b->offset : 0);
+}
+
+static void argument_take_local(lua_State *L, const lze_Kernel *k, uint32_t i,
+                                int index) {
+  lze_Argument *a = &k->arguments[i];
+  a->data = NULL;
+  const lze_LocalBytes *b = lze_test_box(L, index, lze_local_kind);
+  lua_Integer limit =
+      (lua_Integer)k->module->device->compute.maxSharedLocalMemory;
+  if (b != NULL) {
+    a->bytes = b->bytes;
+  } else {
+    int exact;
+    lua_Integer n = lua_tointegerx(L, index, &exact);
+    if (!exact || lua_type(L, index) != LUA_TNUMBER)
+      argument_error(L, k, i, index, " (a count of elements, or "
+                                     "lze.local_bytes)");
+    if (a->info->source_type == NULL || a->info->type.bytes == 0)
+      argument_problem(L, k, i, "the module does not state the element type: "
+                                "lze.local_bytes expected");
+    if (n < 1)
+      argument_error(L, k, i, index, " (a positive count of elements)");
+    if (n > limit) n = limit + 1;
+    a->bytes = (size_t)n * a->info->type.bytes;
+  }
+  if (a->bytes > (size_t)limit)
+    argument_problem(L, k, i,
+                     lua_pushfstring(L, "more local memory than the %I bytes "
+                                        "of the device",
+                                     (LUAI_UACINT)limit));
+}
+
+/* Check the value at `index` and keep it for the launch. Raises if it will
+   not do. */
+static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
+                          int index) {
+  lze_Argument *a = &k->arguments[i];
+  const spirv_arg *info = a->info;
+  switch (info->cls) {
+    case SPIRV_ARG_POINTER: argument_take_pointer(L, k, i, index); return;
+    case SPIRV_ARG_LOCAL: argument_take_local(L, k, i, index); return;
+    case SPIRV_ARG_VALUE: break;
+    default:
+      argument_problem(L, k, i,
+                       lua_pushfstring(L, "%s is not supported",
+                                       lze_argument_type_name(L, info)));
+  }
+  a->data = a->value;
+  if (a->type != NULL) {
+    /* Nothing of Lua's may run unless it is an error. */
+    if (lze_type_try(L, a->type, index, a->value) ||
+        (a->other != NULL && lze_type_try(L, a->other, index, a->value)))
+      return;
+    lze_type_store(L, a->other != NULL ? a->other : a->type, index, a->value);
+    argument_problem(L, k, i, lua_tostring(L, -1));
+  }
+  if (info->type.kind == SPIRV_KIND_BOOL ||
+      info->type.kind == SPIRV_KIND_POINTER)
+    argument_problem(L, k, i, "a type that no kernel argument can have");
+  size_t length = 0;
+  if (lua_type(L, index) != LUA_TSTRING)
+    argument_error(L, k, i, index, " (a string of its bytes)");
+  a->data = lua_tolstring(L, index, &length);
+  if (length != a->bytes)
+    argument_problem(L, k, i,
+                     lua_pushfstring(L, "a string of %I bytes expected, got "
+                                        "one of %I",
+                                     (LUAI_UACINT)a->bytes,
+                                     (LUAI_UACINT)length));
+}
+
+/* Take all arguments, the first at `index`. */
+void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
+                           int count) {
+  uint32_t expected = k->info->arg_count;
+  if (count < 0 || (uint32_t)count != expected) {
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (uint32_t i = 0; i < expected; i++) {
+      luaL_addstring(&b, i > 0 ? ", " : " (");
+      luaL_addstring(&b, k->info->args[i].name != NULL
+                             ? k->info->args[i].name : "?");
+    }
+    if (expected > 0) luaL_addchar(&b, ')');
+    luaL_pushresult(&b);
+    luaL_error(L, "%s: %d argument%s%s expected, got %d", k->name,
+               (int)expected, expected == 1 ? "" : "s", lua_tostring(L, -1),
+               count);
+  }
+  for (uint32_t i = 0; i < expected; i++)
+    argument_take(L, k, i, index + (int)i);
+}

@@ -1,0 +1,109 @@
+/*
+ * lze_buffer.c - buffers: what an argument or an index of one means.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_buffer.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "device/lze_device.h"
+#include "device/lze_object.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+
+lze_Buffer *lze_test_buffer(lua_State *L, int index) {
+  return lze_test_box(L, index, lze_buffer_kind);
+}
+
+lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_box(L, arg, lze_buffer_kind);
+  if (!lze_buffer_is_open(b)) lze_closed(L, arg, lze_buffer_kind);
+  return b;
+}
+
+lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b) {
+  return lze_default_queue(L, b->storage->o.context, b->storage->device);
+}
+
+/* A position, counted from the end when it is negative. */
+static lua_Integer buffer_from_end(const lze_Buffer *b, lua_Integer i) {
+  return i < 0 ? i + b->count + 1 : i;
+}
+
+/* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
+lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
+                             const char *name) {
+  lua_Integer given = lze_check_integer_or(L, arg, name, 1);
+  lua_Integer at = buffer_from_end(b, given);
+  if (at < 1 || at > b->count + 1)
+    lze_argerror(L, arg, lua_pushfstring(L, "%s: %I is outside 1..%I", name,
+                                          (LUAI_UACINT)given,
+                                          (LUAI_UACINT)b->count + 1));
+  return at;
+}
+
+/* Elements [*first, *first + *n), counted from 0, that the arguments i and j
+   name: 1-based, inclusive, negative from the end, nothing clamped. */
+void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
+                         size_t *first, size_t *n) {
+  const lua_Integer given_i = lze_check_integer_or(L, arg, "i", 1);
+  const lua_Integer given_j = lze_check_integer_or(L, arg + 1, "j", b->count);
+  lua_Integer i = buffer_from_end(b, given_i);
+  lua_Integer j = buffer_from_end(b, given_j);
+  if (i >= 1 && i <= b->count + 1 && j == i - 1) {
+    *n = 0;
+    *first = (size_t)i - 1;
+    return;
+  }
+  if (i < 1 || i > b->count)
+    lze_argerror(L, arg,
+                  lua_pushfstring(L, "i: %I is outside 1..%I",
+                                  (LUAI_UACINT)given_i,
+                                  (LUAI_UACINT)b->count));
+  if (j < i || j > b->count)
+    lze_argerror(L, arg + 1,
+                  lua_pushfstring(L, "j: %I is outside %I..%I",
+                                  (LUAI_UACINT)given_j, (LUAI_UACINT)i - 1,
+                                  (LUAI_UACINT)b->count));
+  *first = (size_t)i - 1;
+  *n = (size_t)(j - i) + 1;
+}
+
+/* Wait until the host may read, or write, n elements from `first` on.  A
+   hook may run meanwhile: what is at `arg` must still be open after it. */
+void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
+                        size_t first, size_t n, bool write) {
+  size_t from = b->offset + first * b->type->bytes;
+  if (n == 0) return;
+  lze_storage_wait(L, b->storage, from, from + n * b->type->bytes, write);
+  if (!lze_buffer_is_open(b))
+    lze_argerror(L, arg, "the buffer was closed during the wait");
+}
+
+lze_Context *lze_context_of_buffer(lua_State *L, void *arg) {
+  return lze_check_buffer(L, (int)(intptr_t)arg)->storage->o.context;
+}
+
+lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
+                            size_t bytes) {
+  lze_Context *context =
+      lze_push_context(L, lze_context_of_buffer, (void *)(intptr_t)arg);
+  const lze_DeviceInfo *device = lze_check_buffer(L, arg)->storage->device;
+  lze_Buffer *b =
+      lze_push_buffer(L, context, device, usage, lze_type_of(LZE_U8, 1), bytes);
+  lze_check_buffer(L, arg);
+  return b;
+}
+
+/* The queue at 1 if the buffer at `arg` is not, else its default one. */
+lze_Queue *lze_buffer_queue_at(lua_State *L, int arg) {
+  return arg > 1 ? lze_check_queue(L, 1)
+                 : lze_buffer_default_queue(L, lze_check_buffer(L, arg));
+}
+
+lze_Queue *lze_buffer_queue(lua_State *L, int arg) {
+  lze_Queue *q;
+  do q = lze_buffer_queue_at(L, arg);
+  while (!lze_queue_ready(L, q));
+  return q;
+}

@@ -1,0 +1,165 @@
+/*
+ * lze_buffer_new.c - lze.buffer, and what tables come to as elements.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_buffer.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_object.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const lze_usage_names[] = {"shared", "device", "host", NULL};
+
+/* The largest element: 16 lanes of 8 bytes. */
+enum { ELEMENT_BYTES = 16 * 8 };
+
+/* Pack the table at `arg` into new memory. [-0, +1] */
+char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
+                        size_t n) {
+  char *packed = lua_newuserdatauv(L, n * type->bytes, 0);
+  size_t stored = lze_type_store_table(L, type, arg, 1, n, packed);
+  if (stored != n)
+    lze_argerror(L, arg, lua_pushfstring(L, "index %I: %s",
+                                          (LUAI_UACINT)stored + 1,
+                                          lua_tostring(L, -1)));
+  return packed;
+}
+
+/* lua_next after the key at 2 of the table at 1, for a protected call. */
+static int table_next(lua_State *L) {
+  return lua_next(L, 1) ? 1 : 0;
+}
+
+/* Raise that the table at `arg` has nothing at an index. */
+static void table_lacks(lua_State *L, int arg, const lze_Type *type,
+                        lua_Integer index) {
+  char element[ELEMENT_BYTES];
+  lua_pushnil(L);
+  lze_type_store(L, type, -1, element);
+  lze_argerror(L, arg, lua_pushfstring(L, "index %I: %s", (LUAI_UACINT)index,
+                                        lua_tostring(L, -1)));
+}
+
+/* The length of the table at `arg`; raises where there is a hole.  lua_next
+   goes through the array part of a table in order before the rest, and begins
+   at any index inside of it, there or not, while others that are not there are
+   an error: so where it begins behind the border, what follows the border is
+   all there is to look at. */
+size_t lze_table_length(lua_State *L, int arg, const lze_Type *type) {
+  lua_Integer border = (lua_Integer)lua_rawlen(L, arg), last = border;
+  int top = lua_gettop(L);
+  lua_pushcfunction(L, table_next);
+  lua_pushvalue(L, arg);
+  lua_pushinteger(L, border + 1);
+  bool array = lua_pcall(L, 2, 0, 0) == LUA_OK;
+  /* A debug hook may have run, and raised an error of its own. */
+  if (!array && (lua_type(L, -1) != LUA_TSTRING ||
+                 strstr(lua_tostring(L, -1), "to 'next'") == NULL))
+    lua_error(L);
+  lua_settop(L, top);
+  if (array && border > 0) lua_pushinteger(L, border);
+  else lua_pushnil(L);
+  for (; lua_next(L, arg); lua_pop(L, 1))
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > last)
+      last = lua_tointeger(L, -2);
+  if (last != border) table_lacks(L, arg, type, border + 1);
+  return (size_t)border;
+}
+
+/* A table that says itself what its length is stands for a plain one of what
+   it gives, which takes its place at `arg`. */
+void lze_table_ask(lua_State *L, int arg, const lze_Type *type) {
+  if (luaL_getmetafield(L, arg, "__len") == LUA_TNIL) return;
+  lua_Integer n = luaL_len(L, arg);
+  lua_newtable(L);
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (lua_geti(L, arg, i) == LUA_TNIL) table_lacks(L, arg, type, i);
+    lua_rawseti(L, -2, i);
+  }
+  lua_replace(L, arg);
+  lua_pop(L, 1);
+}
+
+/* lze.buffer(type, count | table | string [, options]) -> buffer
+   type: an element type's name; count: elements, not negative; a table's or
+   string's elements are taken.  options: usage ("shared", "device", "host"),
+   device, context, zero (false: contents of a counted buffer undefined). */
+int lze_buffer_new(lua_State *L) {
+  static const char *const keys[] = {"usage", "device", "context", "zero",
+                                     NULL};
+  lua_settop(L, 3);
+  const lze_Type *type = lze_check_type(L, 1);
+  size_t count = 0;
+  switch (lua_type(L, 2)) {
+    case LUA_TNUMBER: {
+      lua_Integer n = lze_check_integer(L, 2, "count");
+      if (n < 0)
+        lze_argerror(L, 2, lua_pushfstring(L, "count: %I is negative",
+                                            (LUAI_UACINT)n));
+      if (n > PTRDIFF_MAX / type->bytes)
+        lze_argerror(L, 2, lua_pushfstring(L, "count: %I %s are larger than "
+                                               "any memory",
+                                            (LUAI_UACINT)n, type->name));
+      count = (size_t)n;
+      break;
+    }
+    case LUA_TTABLE:
+      lze_table_ask(L, 2, type);
+      count = lze_table_length(L, 2, type);
+      break;
+    case LUA_TSTRING: {
+      size_t length;
+      lua_tolstring(L, 2, &length);
+      if (length % type->bytes != 0)
+        lze_argerror(L, 2,
+                      lua_pushfstring(L, "%I bytes are not a whole number of "
+                                         "%s (%d bytes each)",
+                                      (LUAI_UACINT)length, type->name,
+                                      type->bytes));
+      count = length / type->bytes;
+      break;
+    }
+    default:
+      lze_argerror(L, 2, lua_pushfstring(L, "count, table or string "
+                                             "expected, got %s",
+                                          lze_describe(L, 2)));
+  }
+  lze_Usage usage = LZE_SHARED;
+  bool zero = true;
+  if (!lua_isnil(L, 3)) {
+    lze_argexpected(L, lua_istable(L, 3), 3, "table");
+    lze_check_keys(L, 3, "a buffer's options", keys);
+    usage = (lze_Usage)lze_opt_word(L, 3, "usage", lze_usage_names, LZE_SHARED);
+    zero = lze_opt_boolean(L, 3, "zero", true);
+    lua_settop(L, 3);
+  }
+  /* What cannot be stored is found before anything is allocated. */
+  const char *bytes = NULL;
+  if (lua_istable(L, 2)) bytes = lze_table_pack(L, type, 2, count);
+  else if (lua_type(L, 2) == LUA_TSTRING) bytes = lua_tostring(L, 2);
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_opt_place(L, 0, lua_istable(L, 3) ? 3 : 0, &device, &context);
+  lze_Buffer *b = lze_push_buffer(L, context, device, usage, type, count);
+  if (count == 0) return 1;
+  if (bytes != NULL) {
+    lze_buffer_put(L, lua_gettop(L), b, 0, bytes, count);
+  } else if (zero) {
+    const lze_Fill nothing = {.to = b->storage,
+                              .bytes = b->storage->bytes,
+                              .pattern_bytes = type->bytes};
+    if (usage == LZE_DEVICE)
+      lze_fill_append(L, lze_buffer_default_queue(L, b), false, &nothing);
+    else
+      memset(b->storage->pointer, 0, b->storage->bytes);
+  }
+  return 1;
+}

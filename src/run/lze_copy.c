@@ -1,0 +1,285 @@
+/*
+ * lze_copy.c - copies and fills, within the device and from and to the host.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_buffer.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+
+#include <string.h>
+
+/* Append a copy to a queue and return its command. */
+static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
+                                bool timed, const lze_Copy *copy) {
+  lze_Command *c = lze_begin(L, q, name, timed, NULL);
+  lze_command_use(L, c, copy->to, copy->to_offset,
+                  copy->to_offset + copy->bytes, true);
+  lze_command_use(L, c, copy->from, copy->from_offset,
+                  copy->from_offset + copy->bytes, false);
+  lze_command_order(L, c);
+  ze_result_t r = ZE(zeCommandListAppendMemoryCopy, q->list,
+                     copy->to->pointer + copy->to_offset,
+                     copy->from->pointer + copy->from_offset, copy->bytes,
+                     lze_command_event(c), c->wait_count, c->wait_handles);
+  if (r != ZE_RESULT_SUCCESS) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryCopy",
+             NULL, NULL);
+  }
+  lze_end(c);
+  return c;
+}
+
+/* Move bytes between a device storage and host memory at `host`, through a
+   staging buffer. [-0, +2] */
+static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
+                        size_t offset, char *host, size_t bytes, bool write) {
+  size_t piece = bytes < LZE_STAGING_BYTES ? bytes : LZE_STAGING_BYTES;
+  const lze_Buffer *staging = lze_push_beside(L, arg, LZE_HOST, piece);
+  lze_Storage *s = b->storage;
+  for (size_t done = 0; done < bytes; done += piece) {
+    if (!lze_buffer_is_open(b))
+      lze_argerror(L, arg, "the buffer was closed during the wait");
+    if (piece > bytes - done) piece = bytes - done;
+    lze_Storage *st = staging->storage;
+    lze_Copy copy = {.to = st, .from = s, .from_offset = offset + done,
+                     .bytes = piece};
+    if (write) {
+      memcpy(st->pointer, host + done, piece);
+      copy = (lze_Copy){.to = s, .to_offset = offset + done, .from = st,
+                        .bytes = piece};
+    }
+    copy_append(L, lze_transfer_queue(L, s->device, &copy),
+                write ? "write" : "read", false, &copy);
+    lze_storage_wait(L, st, 0, piece, true);
+    if (!lze_buffer_is_open(staging))
+      lze_argerror(L, arg, "the buffer was closed during the wait");
+    if (!write) memcpy(host + done, st->pointer, piece);
+  }
+}
+
+/* A copy of the bytes of n elements. [-0, +1] */
+static const char *buffer_copy_bytes(lua_State *L, int arg,
+                                     const lze_Buffer *b, size_t first,
+                                     size_t n) {
+  size_t bytes = n * b->type->bytes;
+  char *copy = lua_newuserdatauv(L, bytes, 0);
+  lze_check_buffer(L, arg); /* a finaliser may have closed it */
+  if (n == 0) return copy;
+  if (b->storage->usage == LZE_DEVICE) {
+    staged_move(L, arg, b, b->offset + first * b->type->bytes, copy, bytes,
+                false);
+    lua_pop(L, 2);
+  } else {
+    lze_buffer_wait(L, arg, b, first, n, false);
+    memcpy(copy, lze_buffer_data(b) + first * b->type->bytes, bytes);
+  }
+  return copy;
+}
+
+/* Host memory with the bytes of n elements: the storage itself, after a
+   wait, for as long as nothing of Lua runs, or a copy of device memory.
+   [-0, +1] keeps that alive. */
+const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
+                                size_t first, size_t n) {
+  if (b->storage->usage == LZE_DEVICE)
+    return buffer_copy_bytes(L, arg, b, first, n);
+  lze_buffer_wait(L, arg, b, first, n, false);
+  lua_pushnil(L);
+  return n == 0 ? "" : lze_buffer_data(b) + first * b->type->bytes;
+}
+
+/* Put bytes from the host into elements from `first` on. */
+void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
+                       size_t first, const char *bytes, size_t n) {
+  size_t size = n * b->type->bytes;
+  if (n == 0) return;
+  if (b->storage->usage == LZE_DEVICE) {
+    staged_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
+                size, true);
+    lua_pop(L, 2);
+    return;
+  }
+  lze_buffer_wait(L, arg, b, first, n, true);
+  memcpy(lze_buffer_data(b) + first * b->type->bytes, bytes, size);
+}
+
+/* Raise that n elements from position `at` (from 1) on are too many. */
+void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
+                            lua_Integer n, lua_Integer at) {
+  lze_argerror(L, arg,
+                lua_pushfstring(L, "%I element%s from position %I on do not "
+                                   "fit a buffer of %I",
+                                (LUAI_UACINT)n, n == 1 ? "" : "s",
+                                (LUAI_UACINT)at,
+                                (LUAI_UACINT)b->count));
+}
+
+/* Enqueue a fill; NULL when there is nothing to fill. */
+lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
+                                const lze_Fill *f) {
+  if (f->bytes == 0) return NULL;
+  lze_Command *c = lze_begin(L, q, "fill", timed, NULL);
+  lze_command_use(L, c, f->to, f->offset, f->offset + f->bytes, true);
+  lze_command_order(L, c);
+  ze_result_t r = ZE(zeCommandListAppendMemoryFill, q->list,
+                     f->to->pointer + f->offset, f->pattern, f->pattern_bytes,
+                     f->bytes, lze_command_event(c), c->wait_count,
+                     c->wait_handles);
+  if (r != ZE_RESULT_SUCCESS) {
+    lze_abort(c);
+    lze_fail(L, q->device->driver, r, NULL, "zeCommandListAppendMemoryFill",
+             NULL, NULL);
+  }
+  lze_end(c);
+  return c;
+}
+
+void lze_fill_check(lua_State *L, int arg, lze_Fill *f) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  size_t first, n;
+  lze_buffer_range(L, b, arg + 2, &first, &n);
+  if (!lze_type_store(L, b->type, arg + 1, f->pattern))
+    lze_argerror(L, arg + 1, lua_tostring(L, -1));
+  f->to = b->storage;
+  f->pattern_bytes = b->type->bytes;
+  f->offset = b->offset + first * b->type->bytes;
+  f->bytes = n * b->type->bytes;
+}
+
+/* Check x, v, i, j from stack index `arg` on and fill on the default queue,
+   or on the one at 1 if `arg` is 2. */
+lze_Command *lze_fill_on(lua_State *L, int arg) {
+  lze_check_buffer(L, arg);
+  lze_Queue *q = lze_buffer_queue(L, arg);
+  lze_Fill f;
+  lze_fill_check(L, arg, &f);
+  if (q->o.context != f.to->o.context)
+    lze_argerror(L, arg, "a buffer of another context than the queue");
+  return lze_fill_append(L, q, arg > 1, &f);
+}
+
+static void buffer_check_copy_types(lua_State *L, int src_arg,
+                                    const lze_Buffer *dst,
+                                    const lze_Buffer *src) {
+  if (src->type != dst->type)
+    lze_argerror(L, src_arg,
+                  lua_pushfstring(L, "buffer of %s expected, got buffer of "
+                                     "%s (x:view can change the type)",
+                                  dst->type->name, src->type->name));
+}
+
+bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s) {
+  return s->usage == LZE_HOST || lze_device_peers(device, s->device);
+}
+
+/* Append a copy to the queue, or the default one of the storage's device if
+   that is needed; for a caller that waits for it, q is NULL. */
+static lze_Command *copy_append_near(lua_State *L, lze_Queue *q, bool timed,
+                                     const lze_Storage *s,
+                                     const lze_Copy *copy) {
+  if (q == NULL)
+    q = lze_transfer_queue(L, s->device, copy);
+  else if (!lze_device_reaches(q->device, s))
+    q = lze_default_queue(L, s->o.context, s->device);
+  return copy_append(L, q, "copy", timed, copy);
+}
+
+/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which is
+   that of `dst_arg` (lze_buffer_queue_at); NULL for a caller that waits for it.
+   Returns the last command, or NULL when there is nothing to copy. */
+lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
+                                         bool timed, int dst_arg,
+                                         lze_Buffer *dst, int src_arg,
+                                         lze_Buffer *src, size_t first,
+                                         size_t n, lua_Integer at) {
+  buffer_check_copy_types(L, src_arg, dst, src);
+  if (n == 0) return NULL;
+  size_t size = dst->type->bytes, bytes = n * size;
+  size_t to = dst->offset + ((size_t)at - 1) * size;
+  size_t from = src->offset + first * size;
+  lze_Storage *s = src->storage;
+  if (q != NULL && q->o.context != dst->storage->o.context)
+    lze_argerror(L, dst_arg, "buffer of another context than the queue");
+  if (s->o.context != dst->storage->o.context) {
+    /* No queue reaches both: by way of the host, and not only enqueued. */
+    const char *p = buffer_copy_bytes(L, src_arg, src, first, n);
+    lze_check_buffer(L, dst_arg);
+    lze_buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);
+    return NULL;
+  }
+  if (s == dst->storage && from == to) return NULL;
+  bool overlaps = s == dst->storage && from < to + bytes && to < from + bytes;
+  const lze_DeviceInfo *device =
+      q != NULL ? q->device : dst->storage->device;
+  bool apart = !lze_device_reaches(device, s) ||
+               !lze_device_reaches(device, dst->storage);
+  if (overlaps || apart) {
+    /* Level Zero does not define overlapping copies, and a queue cannot copy
+       what its device does not reach: go by way of a third buffer, which the
+       commands keep alive, on queues that reach it and one of the two. */
+    lze_Buffer *third =
+        lze_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
+    if (!lze_buffer_is_open(src))
+      lze_argerror(L, src_arg, "the buffer is closed");
+    if (q != NULL) q = lze_buffer_queue_at(L, dst_arg);
+    const lze_Copy there = {third->storage, s, 0, from, bytes};
+    copy_append_near(L, q, false, s, &there);
+    s = third->storage;
+    from = 0;
+  }
+  const lze_Copy copy = {dst->storage, s, to, from, bytes};
+  return copy_append_near(L, q, timed, dst->storage, &copy);
+}
+
+/* Check dst, src, i, j, at from stack index `arg` on. */
+static void copy_read(lua_State *L, int arg, lze_Buffer **dst,
+                      lze_Buffer **src, size_t *first, size_t *n,
+                      lua_Integer *at) {
+  *dst = lze_check_buffer(L, arg);
+  *src = lze_check_buffer(L, arg + 1);
+  lze_buffer_range(L, *src, arg + 2, first, n);
+  *at = lze_buffer_at(L, *dst, arg + 4, "at");
+  if (*n > (size_t)((*dst)->count - *at + 1))
+    lze_buffer_too_many(L, *dst, arg + 1, (lua_Integer)*n, *at);
+}
+
+void lze_copy_check(lua_State *L, int arg, lze_Copy *c) {
+  lze_Buffer *dst, *src;
+  size_t first, n;
+  lua_Integer at;
+  copy_read(L, arg, &dst, &src, &first, &n, &at);
+  buffer_check_copy_types(L, arg + 1, dst, src);
+  size_t size = dst->type->bytes;
+  c->to = dst->storage;
+  c->from = src->storage;
+  c->to_offset = dst->offset + ((size_t)at - 1) * size;
+  c->from_offset = src->offset + first * size;
+  c->bytes = n * size;
+  if (c->to->o.context != c->from->o.context)
+    lze_argerror(L, arg + 1, "a buffer of another context");
+  if (c->to == c->from && c->from_offset < c->to_offset + c->bytes &&
+      c->to_offset < c->from_offset + c->bytes)
+    lze_argerror(L, arg + 1, "source and destination overlap");
+}
+
+/* Check dst, src, i, j, at from stack index `arg` on and copy on the default
+   queue, or on the one at 1 if `arg` is 2. */
+lze_Command *lze_copy_on(lua_State *L, int arg) {
+  lze_Buffer *dst;
+  lze_check_buffer(L, arg);
+  lze_check_buffer(L, arg + 1);
+  lze_Queue *q = lze_buffer_queue(L, arg);
+  lze_Buffer *src;
+  size_t first, n;
+  lua_Integer at;
+  copy_read(L, arg, &dst, &src, &first, &n, &at);
+  return lze_copy_elements(L, q, arg > 1, arg, dst, arg + 1, src, first, n,
+                              at);
+}

@@ -1,0 +1,607 @@
+/*
+ * lze_launch.c - launches: ranges, body and tails, the calls of the driver.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_launch.h"
+#include "base/lze_box.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "base/lze_state.h"
+#include "base/lze_types.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+#include "run/lze_group.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const policy_names[] = {"lze", "driver", "largest",
+                                           "tornado", "oneapi.jl", "tuned",
+                                           NULL};
+
+static const lua_Integer DIMENSION_MAX = UINT32_MAX;
+
+/* A number of work-items, or an offset or group, in one dimension. */
+static lua_Integer range_number(lua_State *L, const lze_Kernel *k, int index,
+                                const char *what, lua_Integer low) {
+  int exact;
+  lua_Integer n = lua_tointegerx(L, index, &exact);
+  if (!exact || lua_type(L, index) != LUA_TNUMBER)
+    luaL_error(L, "%s: %s: integer expected, got %s", k->name, what,
+               lze_describe(L, index));
+  if (n < low || n > DIMENSION_MAX)
+    luaL_error(L, "%s: %s: %I is outside %I..4294967295", k->name, what,
+               (LUAI_UACINT)n, (LUAI_UACINT)low);
+  return n;
+}
+
+/* A number, or an array of one to three, at `index`. Returns how many. */
+int lze_range_triple(lua_State *L, const lze_Kernel *k, int index,
+                        const char *what, lua_Integer low,
+                        lua_Integer out[3]) {
+  if (lua_type(L, index) != LUA_TTABLE) {
+    out[0] = range_number(L, k, index, what, low);
+    return 1;
+  }
+  lua_Unsigned n = lua_rawlen(L, index);
+  if (n < 1 || n > 3)
+    luaL_error(L, "%s: %s: one to three numbers expected, got %d", k->name,
+               what, (int)n);
+  for (int i = 0; i < (int)n; i++) {
+    lua_rawgeti(L, index, i + 1);
+    out[i] = range_number(L, k, -1, what, low);
+    lua_pop(L, 1);
+  }
+  return (int)n;
+}
+
+lze_Policy lze_check_policy(lua_State *L, const char *word,
+                            const char *where) {
+  for (int i = 0; policy_names[i] != NULL; i++)
+    if (strcmp(policy_names[i], word) == 0) return (lze_Policy)i;
+  luaL_error(L, "%s: unknown policy '%s' (known: lze, driver, largest, "
+                "tornado, oneapi.jl, tuned)", where, word);
+  return LZE_POLICY_LZE;
+}
+
+static void launch_check_used(lua_State *L, const lze_Kernel *k, int index) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL)
+    luaL_error(L, "%s: uses: buffer expected, got %s", k->name,
+               lze_describe(L, index));
+  if (!lze_buffer_is_open(b))
+    luaL_error(L, "%s: uses: the buffer is closed", k->name);
+  if (b->storage->o.context != k->o.context)
+    luaL_error(L, "%s: uses: a buffer of another context", k->name);
+}
+
+static const char *const launch_keys[] = {"after",  "group", "offset",
+                                          "policy", "queue", "signal",
+                                          "uses",   NULL};
+
+void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
+                               const lze_Queue *q) {
+  if (q->o.context != k->o.context || q->device != k->module->device)
+    luaL_error(L, "%s: queue: a queue of another device or context than the "
+                  "kernel", k->name);
+  if (q->ordinal != q->device->ordinal)
+    luaL_error(L, "%s: queue: a copy engine runs no kernels", k->name);
+}
+
+/* Read option `key`, whose value is on the top of the stack; from `kept` on
+   there is room for objects. */
+static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
+                          lze_Launch *l, int kept) {
+  int value = lua_gettop(L);
+  lua_Integer numbers[3] = {1, 1, 1};
+  if (strcmp(key, "group") == 0) {
+    lze_range_triple(L, k, value, key, 1, numbers);
+    for (int i = 0; i < 3; i++) l->group[i] = (uint32_t)numbers[i];
+  } else if (strcmp(key, "offset") == 0) {
+    numbers[0] = numbers[1] = numbers[2] = 0;
+    lze_range_triple(L, k, value, key, 0, numbers);
+    for (int i = 0; i < 3; i++) l->offset[i] = (uint64_t)numbers[i];
+  } else if (strcmp(key, "policy") == 0) {
+    if (lua_type(L, value) != LUA_TSTRING)
+      luaL_error(L, "%s: policy: string expected, got %s", k->name,
+                 lze_describe(L, value));
+    l->policy = lze_check_policy(L, lua_tostring(L, value), k->name);
+  } else if (strcmp(key, "queue") == 0) {
+    if (lze_box_kind(L, value) != lze_queue_kind)
+      luaL_error(L, "%s: queue: queue expected, got %s", k->name,
+                 lze_describe(L, value));
+    lze_Queue *q = lze_test_queue(L, value);
+    if (q == NULL || q->o.closed)
+      luaL_error(L, "%s: queue: the queue is closed", k->name);
+    if (l->queue != NULL)
+      luaL_error(L, "%s: queue: q:launch has its queue already", k->name);
+    lze_launch_check_queue(L, k, q);
+    l->queue = q;
+    lua_copy(L, value, kept);
+  } else if (strcmp(key, "after") == 0) {
+    l->after = kept + 1;
+    lua_copy(L, value, l->after);
+  } else if (strcmp(key, "signal") == 0) {
+    l->signal = kept + 3;
+    lua_copy(L, value, l->signal);
+  } else {
+    l->uses = kept + 2;
+    lua_copy(L, value, l->uses);
+  }
+}
+
+/* Check the buffers of `uses`, one or an array of them. */
+static void launch_check_uses(lua_State *L, const lze_Kernel *k, int index) {
+  if (!lua_istable(L, index)) {
+    launch_check_used(L, k, index);
+    return;
+  }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, index, i);
+    launch_check_used(L, k, -1);
+    lua_pop(L, 1);
+  }
+}
+
+static void launch_use(lua_State *L, lze_Command *c, const lze_Buffer *b,
+                       bool write) {
+  lze_command_use(L, c, b->storage, b->offset,
+                  b->offset + (size_t)b->count * b->type->bytes, write);
+}
+
+/* Use them, as written. Returns whether there are any. */
+static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
+  if (index == 0) return false;
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b != NULL) {
+    launch_use(L, c, b, true);
+    return true;
+  }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, index, i);
+    b = lze_test_buffer(L, -1);
+    lua_pop(L, 1);
+    launch_use(L, c, b, true);
+  }
+  return n > 0;
+}
+
+/* Read the range, or launch table, at stack index `index`, without running
+   anything of the script. [-0, +4] keep what a hook may take out of it. */
+void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
+                        lze_Launch *l) {
+  lua_Integer global[3] = {1, 1, 1};
+  if (lua_type(L, index) != LUA_TTABLE) {
+    l->dims = 1;
+    l->global[0] =
+        (uint64_t)range_number(L, k, index, "global size", 0);
+    l->global[1] = l->global[2] = 1;
+    l->empty = l->global[0] == 0;
+    l->given_by = lze_pinned_group(k, l->task, l->group);
+    return;
+  }
+  l->dims = lze_range_triple(L, k, index, "global size", 0, global);
+  for (int i = 0; i < 3; i++) l->global[i] = (uint64_t)global[i];
+  l->empty = global[0] == 0 || global[1] == 0 || global[2] == 0;
+  int kept = lua_gettop(L) + 1;
+  lua_settop(L, kept + 3);
+  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 &&
+        lua_tointeger(L, -2) <= l->dims)
+      continue;
+    const char *key =
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    int i = 0;
+    while (launch_keys[i] != NULL && strcmp(launch_keys[i], key) != 0) i++;
+    if (launch_keys[i] == NULL)
+      luaL_error(L, "%s: unknown key %s in a launch table (known: after, "
+                    "group, offset, policy, queue, signal, uses)",
+                 k->name, lze_describe(L, -2));
+    launch_option(L, k, key, l, kept);
+  }
+  l->given_by = l->group[0] != 0 ? "the given group"
+                                 : lze_pinned_group(k, l->task, l->group);
+}
+
+/* How the range is to be cut, the same as last time where it comes again.
+   Raises where a given or required group cannot be met. */
+const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
+                                         const lze_Launch *l,
+                                         uint64_t local_bytes) {
+  lze_Cut *c = k->cut;
+  lze_GroupInput *in = &c->in;
+  if (c->valid && in->dims == l->dims && in->policy == l->policy &&
+      in->local_bytes == local_bytes &&
+      memcmp(in->global, l->global, sizeof in->global) == 0 &&
+      memcmp(in->offset, l->offset, sizeof in->offset) == 0 &&
+      memcmp(in->given, l->group, sizeof in->given) == 0 &&
+      in->given_by == l->given_by)
+    return &c->choice;
+  c->valid = false;
+  in->given_by = l->given_by;
+  in->dims = l->dims;
+  in->policy = l->policy;
+  in->local_bytes = local_bytes;
+  memcpy(in->global, l->global, sizeof in->global);
+  memcpy(in->offset, l->offset, sizeof in->offset);
+  memcpy(in->given, l->group, sizeof in->given);
+  memset(in->suggested, 0, sizeof in->suggested);
+  if (l->policy == LZE_POLICY_DRIVER) {
+    ze_result_t r = ZE(
+        zeKernelSuggestGroupSize, k->handle, (uint32_t)l->global[0],
+        (uint32_t)l->global[1], (uint32_t)l->global[2], &in->suggested[0],
+        &in->suggested[1], &in->suggested[2]);
+    if (r != ZE_RESULT_SUCCESS)
+      lze_fail(L, k->module->device->driver, r, k->name,
+               "zeKernelSuggestGroupSize", NULL, NULL);
+  }
+  if (l->policy == LZE_POLICY_TUNED) lze_tuned_group(k, in, in->suggested);
+  if (!lze_group_choose(in, &c->choice))
+    luaL_error(L, "%s: %s", k->name, c->choice.why);
+  c->valid = true;
+  return &c->choice;
+}
+
+/* Check and keep what a launch uses and its `count` arguments, the first at
+   `first`, and say how its range is cut; NULL where it is empty. */
+const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
+                                           const lze_Launch *l, int first,
+                                           int count) {
+  if (l->uses != 0) launch_check_uses(L, k, l->uses);
+  lze_arguments_take(L, k, first, count);
+  uint64_t local = lze_kernel_local_bytes(k);
+  for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
+    if (k->info->args[i].cls == SPIRV_ARG_LOCAL)
+      local += k->arguments[i].bytes;
+  if (k->local_arguments && l->group[0] == 0 &&
+      k->info->required_group[0] == 0)
+    luaL_error(L, "%s: a kernel with local memory for an argument needs "
+                  "`group` in the launch table", k->name);
+  return l->empty ? NULL : lze_launch_cut(L, k, l, local);
+}
+
+int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
+                       const char *call) {
+  return lze_fail(L, k->module->device->driver, r, k->name, call, NULL, NULL);
+}
+
+/* Whether the native kernel has this value already. A pointer is the same only
+   if its allocation is: a driver may remember more of it than the address. */
+static bool argument_is_told(const lze_Argument *a) {
+  if (!a->told) return false;
+  if (a->data == &a->pointer)
+    return a->pointer == a->told_pointer &&
+           (a->buffer == NULL ||
+            a->buffer->storage->serial == a->told_serial);
+  if (a->data == NULL) return a->bytes == a->told_bytes;
+  return a->data == a->value &&
+         memcmp(a->value, a->told_value, a->bytes) == 0;
+}
+
+static void argument_set_told(lze_Argument *a) {
+  a->told = a->data == NULL || a->data == &a->pointer || a->data == a->value;
+  a->told_pointer = a->pointer;
+  a->told_serial = a->buffer != NULL ? a->buffer->storage->serial : 0;
+  a->told_bytes = a->bytes;
+  if (a->data == a->value) memcpy(a->told_value, a->value, a->bytes);
+}
+
+/* Tell the native kernel its arguments. Returns the entry point that failed,
+   or NULL. */
+static const char *launch_set(lze_Kernel *k, bool indirect,
+                              ze_result_t *result) {
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    lze_Argument *a = &k->arguments[i];
+    if (argument_is_told(a) && !k->foreign) continue;
+    /* A null pointer is given as no value at all. */
+    const void *data =
+        a->data == &a->pointer && a->pointer == NULL ? NULL : a->data;
+    a->told = false;
+    *result = ZE(zeKernelSetArgumentValue, k->handle, i, a->bytes, data);
+    if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetArgumentValue";
+    argument_set_told(a);
+  }
+  if (indirect && !k->indirect) {
+    *result = ZE(zeKernelSetIndirectAccess, k->handle,
+                 ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST |
+                     ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE |
+                     ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED);
+    if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetIndirectAccess";
+    k->indirect = true;
+  }
+  return NULL;
+}
+
+/* Append one part. Returns as launch_set. */
+static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
+                               const lze_GroupPart *p,
+                               ze_event_handle_t signal, uint32_t waits,
+                               ze_event_handle_t *wait_handles,
+                               ze_result_t *result) {
+  if (k->foreign || memcmp(k->group, p->group, sizeof k->group) != 0) {
+    *result = ZE(zeKernelSetGroupSize, k->handle, p->group[0],
+                                          p->group[1], p->group[2]);
+    if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGroupSize";
+    memcpy(k->group, p->group, sizeof k->group);
+  }
+  if (memcmp(k->offset, p->offset, sizeof k->offset) != 0 ||
+      (k->foreign && k->module->device->driver->offsets)) {
+    *result = ZE(zeKernelSetGlobalOffsetExp, k->handle, p->offset[0],
+                 p->offset[1], p->offset[2]);
+    if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGlobalOffsetExp";
+    memcpy(k->offset, p->offset, sizeof k->offset);
+  }
+  const ze_group_count_t count = {p->count[0], p->count[1], p->count[2]};
+  *result = ZE(zeCommandListAppendLaunchKernel, list, k->handle, &count,
+               signal, waits, wait_handles);
+  return *result == ZE_RESULT_SUCCESS ? NULL
+                                      : "zeCommandListAppendLaunchKernel";
+}
+
+/* Append all parts; what has been appended when one fails is still waited
+   for and pinned. Returns as launch_set, after ending or aborting c. */
+static const char *launch_append(lze_Kernel *k, lze_Command *c,
+                                 const lze_GroupChoice *choice,
+                                 ze_result_t *result) {
+  lze_Queue *q = c->queue;
+  ze_event_handle_t event = lze_command_event(c);
+  /* Out of order, only a barrier knows when all the parts are done. */
+  bool barrier = choice->count > 1 && !q->native_order;
+  const char *failed = NULL;
+  int i;
+  for (i = 0; i < choice->count && failed == NULL; i++) {
+    bool last = i == choice->count - 1;
+    ze_event_handle_t signal = last && !barrier ? event
+                               : i == 0 && c->first != NULL
+                                   ? c->first->handle
+                                   : NULL;
+    bool wait = i == 0 || !q->native_order;
+    failed = launch_part(k, q->list, &choice->parts[i], signal,
+                         wait ? c->wait_count : 0,
+                         wait ? c->wait_handles : NULL, result);
+  }
+  if (failed != NULL && i == 1) {
+    lze_abort(c);
+    return failed;
+  }
+  if ((failed != NULL && event != NULL) || barrier) {
+    ze_result_t r = ZE(zeCommandListAppendBarrier, q->list, event, 0, NULL);
+    if (r != ZE_RESULT_SUCCESS && failed == NULL) {
+      failed = "zeCommandListAppendBarrier";
+      *result = r;
+    }
+    if (r != ZE_RESULT_SUCCESS) {
+      lze_strand(c);
+      return failed;
+    }
+  }
+  lze_end(c);
+  return failed;
+}
+
+/* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
+   buffers it was given, from stack index `first` on, has been overwritten. */
+static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
+                                int uses) {
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, first + (int)i);
+    if (b == NULL || !lze_buffer_is_open(b) ||
+        !lze_storage_damaged(L, b->storage))
+      continue;
+    const char *where = lua_tostring(L, -1);
+    luaL_error(L, "%s: argument %s: memory outside the buffer was written, %s",
+               k->name, lze_argument_name(L, k, i), where);
+  }
+  bool one = uses != 0 && lze_test_buffer(L, uses) != NULL;
+  lua_Integer n = uses == 0 ? 0 : one ? 1 : (lua_Integer)lua_rawlen(L, uses);
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (one) lua_pushvalue(L, uses);
+    else lua_rawgeti(L, uses, i);
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    lua_pop(L, 1);
+    if (b != NULL && lze_buffer_is_open(b) &&
+        lze_storage_damaged(L, b->storage))
+      luaL_error(L, "%s: uses: memory outside buffer %d was written", k->name,
+                 (int)i);
+  }
+}
+
+/* Where the newest command of the queue is a launch of the same kernel on the
+   same buffers that has no event, let it stand for this launch too: a loop of
+   launches then costs little more than the driver's part of it. */
+static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
+                         const lze_GroupChoice *choice) {
+  lze_Command *c = lze_extensible(l->queue, &k->lazy);
+  if (c == NULL || k->o.context->state->sync) return false;
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Argument *a = &k->arguments[i];
+    const lze_Buffer *b = a->buffer;
+    if (a->info->cls != SPIRV_ARG_POINTER || b == NULL) continue;
+    if (!lze_command_repeats(c, used++, b->storage, b->offset,
+                             b->offset + (size_t)b->count * b->type->bytes,
+                             a->write))
+      return false;
+  }
+  if (used != c->use_count) return false;
+  if (k->info->features & SPIRV_USES_PRINTF) fflush(stdout);
+  ze_result_t r;
+  const char *failed = launch_set(k, false, &r);
+  for (int i = 0; i < choice->count && failed == NULL; i++)
+    failed =
+        launch_part(k, l->queue->list, &choice->parts[i], NULL, 0, NULL, &r);
+  if (failed != NULL) lze_launch_fail(L, k, r, failed);
+  k->o.context->state->launches++;
+  lze_extend(c);
+  return true;
+}
+
+/* A launch of nothing that signals an event all the same, after what it was to
+   come after. */
+static void launch_nothing(lua_State *L, lze_Kernel *k, const lze_Launch *l,
+                           ze_event_handle_t signal, int event) {
+  lze_Queue *q = l->queue;
+  lze_Command *c = lze_begin(L, q, k->name, true, NULL);
+  if (l->after != 0) lze_command_after_all(L, c, l->after);
+  lze_command_order(L, c);
+  lze_Outcome out;
+  if (!ZE_TRY(&out, zeCommandListAppendBarrier, q->list, lze_command_event(c),
+              c->wait_count, c->wait_handles)) {
+    lze_abort(c);
+    lze_launch_fail(L, k, out.result, out.call);
+  }
+  bool signalled = lze_command_signal(c, signal, &out);
+  lze_end(c);
+  if (!signalled) lze_launch_fail(L, k, out.result, out.call);
+  if (event == 0) return;
+  lze_test_event(L, event)->command = c;
+  lze_command_own(c);
+}
+
+/* The queue for a launch of k, which must be open: `given`, or the default one
+   where that is NULL.  Waits until it can take one more command, after which
+   nothing of Lua's has run. */
+static lze_Queue *launch_queue(lua_State *L, const lze_Kernel *k,
+                               lze_Queue *given) {
+  lze_Queue *q;
+  do {
+    if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+    q = given != NULL
+            ? given
+            : lze_default_queue(L, k->o.context, k->module->device);
+    if (q->o.closed) luaL_error(L, "%s: the queue is closed", k->name);
+  } while (!lze_queue_ready(L, q));
+  return q;
+}
+
+/* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
+   at stack index `range`, `count` arguments follow; `q` is NULL for the
+   default queue; an event is at `event`, or 0. */
+void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
+                       lze_Queue *q, int event) {
+  /* Making the event may have run finalisers. */
+  if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+  lze_Launch l = {.policy = k->o.context->state->policy, .queue = q};
+  lze_launch_read(L, k, range, &l);
+  /* What errors begin with: making it may run a finaliser. */
+  const char *after = NULL, *signals = NULL;
+  if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
+  if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
+  l.queue = launch_queue(L, k, l.queue);
+  /* From here on nothing of Lua's runs. */
+  if (l.after != 0) lze_check_after(L, l.after, l.queue, after);
+  ze_event_handle_t signal = NULL;
+  if (l.signal != 0) signal = lze_check_signal(L, l.signal, l.queue, signals);
+  const lze_GroupChoice *choice = lze_launch_check(L, k, &l, range + 1, count);
+  if (l.empty && signal != NULL) {
+    launch_nothing(L, k, &l, signal, event);
+    return;
+  }
+  if (l.empty) {
+    if (event != 0)
+      lze_test_event(L, event)->command =
+          lze_command_done(L, k->module->device, k->name);
+    return;
+  }
+
+  if (event == 0 && l.after == 0 && l.uses == 0 && signal == NULL &&
+      launch_again(L, k, &l, choice))
+    return;
+  lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
+                             event != 0 ? NULL : &k->lazy);
+  lze_command_pin(L, c, &k->o);
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Argument *a = &k->arguments[i];
+    if (a->info->cls == SPIRV_ARG_POINTER && a->buffer != NULL)
+      launch_use(L, c, a->buffer, a->write);
+  }
+  bool indirect = launch_use_all(L, c, l.uses);
+  if (l.after != 0) lze_command_after_all(L, c, l.after);
+  lze_command_order(L, c);
+  /* What the script has printed comes before what the kernel prints. */
+  if (k->info->features & SPIRV_USES_PRINTF) fflush(stdout);
+  if (event != 0 && choice->count > 1) lze_command_time_first(L, c);
+  ze_result_t r;
+  const char *failed = launch_set(k, indirect, &r);
+  if (failed != NULL)
+    lze_abort(c);
+  else
+    failed = launch_append(k, c, choice, &r);
+  if (failed != NULL) lze_launch_fail(L, k, r, failed);
+  k->o.context->state->launches++;
+  if (signal != NULL) {
+    lze_Outcome out;
+    if (!lze_command_signal(c, signal, &out))
+      lze_launch_fail(L, k, out.result, out.call);
+  }
+  if (event != 0) {
+    lze_test_event(L, event)->command = c;
+    lze_command_own(c);
+  }
+  if (!k->o.context->state->sync) return;
+  lze_command_wait(L, c, UINT64_MAX);
+  if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */
+    launch_check_guards(L, k, range + 1, l.uses);
+}
+
+static void task_use(const lze_Buffer *b, int argument, spirv_access access,
+                     lze_TaskUse *use, void *data) {
+  size_t bytes = (size_t)b->count * b->type->bytes;
+  lze_Access a = {.storage = b->storage,
+                  .first = b->offset,
+                  .last = b->offset + bytes,
+                  .read = access != SPIRV_ACCESS_WRITE,
+                  .write = (access & SPIRV_ACCESS_WRITE) != 0};
+  use(data, argument, &a);
+}
+
+const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
+                                      const char *name, int range, int count,
+                                      lze_TaskUse *use, void *data) {
+  if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+  lze_Launch l = {.policy = k->o.context->state->policy, .task = name};
+  lze_launch_read(L, k, range, &l);
+  const lze_GroupChoice *choice = lze_launch_check(L, k, &l, range + 1, count);
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Argument *a = &k->arguments[i];
+    if (a->info->cls == SPIRV_ARG_POINTER && a->buffer != NULL)
+      task_use(a->buffer, (int)i,
+               a->info->access, use, data);
+  }
+  const lze_Buffer *one = l.uses != 0 ? lze_test_buffer(L, l.uses) : NULL;
+  lua_Integer n = l.uses == 0 || one != NULL
+                      ? 0 : (lua_Integer)lua_rawlen(L, l.uses);
+  if (one != NULL) task_use(one, -1, SPIRV_ACCESS_BOTH, use, data);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, l.uses, i);
+    task_use(lze_test_buffer(L, -1), -1, SPIRV_ACCESS_BOTH, use, data);
+    lua_pop(L, 1);
+  }
+  k->task_indirect = one != NULL || n > 0;
+  return choice;
+}
+
+bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
+                     ze_command_list_handle_t list, ze_event_handle_t signal,
+                     ze_event_handle_t first, uint32_t wait_count,
+                     ze_event_handle_t *waits, lze_Outcome *out) {
+  int n = choice->count;
+  out->call = launch_set(k, k->task_indirect, &out->result);
+  for (int i = 0; i < n && out->call == NULL; i++)
+    out->call = launch_part(k, list, &choice->parts[i],
+                            n == 1 ? signal : i == 0 ? first : NULL,
+                            wait_count, waits, &out->result);
+  if (out->call != NULL) return false;
+  /* Only a barrier knows when all the parts are done. */
+  return n == 1 || signal == NULL ||
+         ZE_TRY(out, zeCommandListAppendBarrier, list, signal, 0, NULL);
+}

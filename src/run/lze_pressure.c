@@ -1,0 +1,89 @@
+/*
+ * lze_pressure.c - how device memory drives Lua's collector.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_command.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "base/lze_state.h"
+#include "device/lze_object.h"
+#include "run/lze_queue.h"
+
+bool lze_each_queue(lze_State *S, bool (*f)(lze_Queue *q, uint64_t number),
+                    uint64_t number) {
+  bool all = true;
+  for (lze_Context *c = S->contexts, *next; c != NULL; c = next) {
+    next = c->next;
+    lze_pin(&c->o);
+    for (lze_Queue *q = c->queues, *after; q != NULL; q = after) {
+      after = q->next;
+      lze_pin(&q->o);
+      all = f(q, number) && all;
+      lze_unpin(&q->o);
+    }
+    lze_unpin(&c->o);
+  }
+  return all;
+}
+
+static bool queue_reap(lze_Queue *q, uint64_t unused) {
+  (void)unused;
+  while (q->head != NULL && lze_command_poll(q->head)) continue;
+  return true;
+}
+
+void lze_reap(lze_State *S) { lze_each_queue(S, queue_reap, 0); }
+
+/* The collector takes a step for so many bytes allocated, or for this part of
+   the soft limit, or of what is in use, if that is more: a step costs up to
+   0.3 ms beside many Lua objects, and less garbage would not be noticed. */
+#define STEP_BYTES ((size_t)64 << 10)
+
+#define STEP_SOFT_PART 256
+
+#define STEP_USED_PART 32
+
+/* Whether the collector may be called: not where a script has stopped it, nor
+   in a finaliser, where lua_gc answers -1. */
+static bool collector_runs(lua_State *L) {
+  return lua_gc(L, LUA_GCISRUNNING) == 1;
+}
+
+/* Finalisers may run here. */
+static void collect(lua_State *L, lze_State *S, int what) {
+  lze_Pause pause = lze_guard_pause(L);
+  lua_gc(L, what, 0);
+  lze_guard_resume(L, pause);
+  if (what != LUA_GCCOLLECT) return;
+  S->collections++;
+  lze_reap(S);
+}
+
+void lze_pressure(lua_State *L, size_t bytes) {
+  lze_State *S = lze_state(L);
+  lze_reap(S);
+  if (!collector_runs(L)) return;
+  S->debt += bytes;
+  if (S->bytes + bytes > S->limit) {
+    collect(L, S, LUA_GCCOLLECT);
+    double next = (double)(S->bytes + bytes) * S->growth;
+    if (next < (double)S->soft_limit)
+      S->limit = S->soft_limit;
+    else
+      S->limit = next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
+  } else if (S->debt >= STEP_BYTES &&
+             S->debt >= S->soft_limit / STEP_SOFT_PART &&
+             S->debt >= S->bytes / STEP_USED_PART) {
+    collect(L, S, LUA_GCSTEP);
+  } else {
+    return;
+  }
+  S->debt = 0;
+}
+
+void lze_make_room(lua_State *L) {
+  lze_State *S = lze_state(L);
+  lze_reap(S);
+  if (collector_runs(L)) collect(L, S, LUA_GCCOLLECT);
+}
