@@ -12,6 +12,7 @@
 
 #include "lze.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 __attribute__((visibility("default"))) int luaopen_native(lua_State *L);
@@ -177,6 +178,51 @@ static int sum(lua_State *L) {
   return 1;
 }
 
+/* What lua.c's handler of SIGINT sets. */
+static void interrupt(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  lua_sethook(L, NULL, 0, 0);
+  luaL_error(L, "interrupted!");
+}
+
+/* An allocator that sets this hook, as a signal would, in the middle of
+   whatever allocates for the n-th time. */
+static struct {
+  lua_State *L;
+  lua_Alloc alloc;
+  void *userdata;
+  lua_Integer left;
+  int mask;
+} signalled;
+
+static void *signalling_alloc(void *userdata, void *p, size_t old,
+                              size_t size) {
+  if (size > 0 && signalled.left > 0 && --signalled.left == 0) {
+    lua_setallocf(signalled.L, signalled.alloc, signalled.userdata);
+    lua_sethook(signalled.L, interrupt, signalled.mask, 1);
+  }
+  return signalled.alloc(userdata, p, old, size);
+}
+
+/* signal_at(n [, lines]): the n-th allocation from now on; 0: none.  The hook is
+   one for lines, or for all there is, as lua.c's.  Returns whether the one asked
+   for before has not come. */
+static int signal_at(lua_State *L) {
+  bool waits = signalled.left > 0;
+  if (waits) lua_setallocf(L, signalled.alloc, signalled.userdata);
+  signalled.L = L;
+  signalled.left = luaL_checkinteger(L, 1);
+  signalled.mask = lua_toboolean(L, 2)
+                       ? LUA_MASKLINE
+                       : LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
+                             LUA_MASKCOUNT;
+  signalled.alloc = lua_getallocf(L, &signalled.userdata);
+  if (signalled.left > 0)
+    lua_setallocf(L, signalling_alloc, signalled.userdata);
+  lua_pushboolean(L, waits);
+  return 1;
+}
+
 int luaopen_native(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"context", context}, {"context_destroy", context_destroy},
@@ -187,7 +233,7 @@ int luaopen_native(lua_State *L) {
       {"event", event},     {"event_destroy", event_destroy},
       {"signal", signal_event}, {"reset", reset},
       {"done", done},       {"null", null},
-      {"sum", sum},
+      {"sum", sum},         {"signal_at", signal_at},
       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;

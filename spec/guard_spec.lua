@@ -1,0 +1,247 @@
+-- guard_spec.lua - calls in the middle of which no Lua code runs.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local native = assert(package.loadlib(
+  os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
+
+local modes = {"incremental", "generational"}
+
+-- For scripts: `guarded`, a function of lze's in a guard, and `bare`, the same
+-- without, which is what the guard calls.
+local functions = [[
+  local lze = require "lze"
+  local guarded = lze.local_bytes
+  local _, bare = debug.getupvalue(guarded, 1)
+  assert(type(bare) == "function" and bare ~= guarded)
+  -- How many cycles the collector does meanwhile: in each, the finaliser of
+  -- the one before is made anew.
+  local function cycles_of(f)
+    local cycles, counting = 0, true
+    local function sentinel()
+      setmetatable({}, {__gc = function()
+        if counting then
+          cycles = cycles + 1
+          sentinel()
+        end
+      end})
+    end
+    sentinel()
+    f()
+    counting = false
+    return cycles
+  end
+]]
+
+describe("a guarded call", function()
+  it("leaves the collector its work: 10^6 in bounded memory", function()
+    for _, mode in ipairs(modes) do
+      local peak = process.output(functions .. ([[
+        collectgarbage(%q)
+        collectgarbage()
+        local before, peak = collectgarbage "count", 0
+        for i = 1, 1000000 do
+          guarded(i)
+          if i %% 1000 == 0 then
+            peak = math.max(peak, collectgarbage "count")
+          end
+        end
+        print(peak - before)]]):format(mode))
+      -- In KB: all of them are 70 MB.
+      assert.is_true(tonumber(peak) < 8192, mode .. ": " .. peak)
+    end
+  end)
+
+  it("costs no more cycles than one without a guard", function()
+    for _, mode in ipairs(modes) do
+      local function cycles(name)
+        return tonumber(process.output(functions .. ([[
+          collectgarbage(%q)
+          local live, f = {}, %s
+          for i = 1, 300000 do live[i] = {i} end
+          collectgarbage()
+          print(cycles_of(function()
+            for i = 1, 2000000 do f(i) end
+          end))
+          assert(#live == 300000)]]):format(mode, name)))
+      end
+      local without, within = cycles "bare", cycles "guarded"
+      assert.is_true(without >= 4, without)
+      assert.is_true(within >= without - 1 and within <= without + 1,
+        mode .. ": " .. without .. ", " .. within)
+    end
+  end)
+
+  it("leaves a stopped collector alone", function()
+    for _, mode in ipairs(modes) do
+      assert.equal("0\tfalse\ttrue\n", process.output(functions .. ([[
+        collectgarbage(%q)
+        collectgarbage "stop"
+        local cycles = cycles_of(function()
+          for i = 1, 100000 do guarded(i) end
+        end)
+        local running = collectgarbage "isrunning"
+        collectgarbage "restart"
+        print(cycles, running, cycles_of(function()
+          for i = 1, 1000000 do guarded(i) end
+        end) > 0)]]):format(mode)))
+    end
+  end)
+
+  it("in a finaliser leaves the collector alone", function()
+    for _, mode in ipairs(modes) do
+      assert.equal("1000\ttrue\ttrue\n", process.output(functions .. ([[
+        collectgarbage(%q)
+        local ran = 0
+        for i = 1, 1000 do
+          setmetatable({}, {__gc = function()
+            for j = 1, 100 do guarded(j) end
+            ran = ran + 1
+          end})
+        end
+        collectgarbage()
+        print(ran, collectgarbage "isrunning", cycles_of(function()
+          for i = 1, 1000000 do guarded(i) end
+        end) > 0)]]):format(mode)))
+    end
+  end)
+
+  it("runs no finaliser, whatever is due, and none is lost", function()
+    local _, inner = debug.getupvalue(lze.graph, 1)
+    assert.is_function(inner)
+    local within, ran = 0, 0
+    local mt = {__gc = function()
+      ran = ran + 1
+      local level, info = 1, nil
+      repeat
+        level = level + 1
+        info = debug.getinfo(level, "f")
+        if info and info.func == inner then within = within + 1 end
+      until not info
+    end}
+    local name = ("x"):rep(1 << 16)
+    for _ = 1, 2000 do
+      for _ = 1, 10 do setmetatable({}, mt) end
+      lze.graph(name)
+    end
+    collectgarbage()
+    assert.equal(20000, ran)
+    assert.equal(0, within)
+  end)
+
+  it("puts the script's hook off and back", function()
+    for _, mask in ipairs {"c", "r", "l", "crl"} do
+      local seen, target = {}, lze.graph
+      local function hook(event)
+        seen[#seen + 1] = debug.getinfo(2, "f").func
+        assert(event)
+      end
+      debug.sethook(hook, mask)
+      target "g"
+      local set, kind = debug.gethook()
+      debug.sethook()
+      assert.equal(hook, set)
+      assert.equal(#mask, #kind)
+      for _, f in ipairs(seen) do
+        local _, inner = debug.getupvalue(target, 1)
+        assert.are_not.equal(inner, f)
+      end
+    end
+    local count = 0
+    debug.sethook(function() count = count + 1 end, "", 1)
+    lze.graph "g"
+    local _, _, every = debug.gethook()
+    debug.sethook()
+    assert.equal(1, every)
+    assert.is_true(count > 0)
+  end)
+
+  it("is left with the hook that a signal sets meanwhile", function()
+    for _, lines in ipairs {false, true} do
+      local n, pending = 0, nil
+      repeat
+        n = n + 1
+        debug.sethook(function() end, "l")
+        local ok, err = pcall(function()
+          native.signal_at(n, lines)
+          lze.graph "interrupted"
+          pending = native.signal_at(0)
+        end)
+        debug.sethook()
+        -- What was set had lines to come in.
+        assert.equal(pending or false, ok)
+        assert.is_true(ok or err:find "interrupted!$" ~= nil, err)
+      until pending
+      assert.is_true(n > 3, n)
+    end
+  end)
+end)
+
+describe("an error of a guarded function", function()
+  -- The line that it is raised at, of this file, and the rest.
+  local function raised(f, ...)
+    local ok, err = pcall(f, ...)
+    assert.is_false(ok)
+    local line, message = err:match "^spec/guard_spec%.lua:(%d+): (.*)$"
+    assert.is_string(line, err)
+    return tonumber(line), message
+  end
+
+  it("has the position of the call and the function's name", function()
+    local here = debug.getinfo(1, "l").currentline
+    local line, message = raised(function()
+      lze.buffer("int", true)
+    end)
+    assert.equal(here + 2, line)
+    assert.equal("bad argument #2 to 'buffer' (count, table or string " ..
+      "expected, got boolean)", message)
+    line, message = raised(function()
+      local options = {usage = "none"}
+      lze.buffer("int", 4, options)
+    end)
+    assert.equal(here + 9, line)
+    assert.equal("option usage: shared, device or host expected, got " ..
+      "string 'none'", message)
+  end)
+
+  it("has them as a method", function()
+    local g = lze.graph "g"
+    local here = debug.getinfo(1, "l").currentline
+    local line, message = raised(function()
+      g:task("t", 1)
+    end)
+    assert.equal(here + 2, line)
+    assert.equal("bad argument #2 to 'task' (kernel expected, got integer 1)",
+      message)
+    line, message = raised(function()
+      local none = lze.device()
+      g.compile(none)
+    end)
+    assert.equal(here + 9, line)
+    assert.matches("^bad argument #1 to 'compile' %(graph expected, got ",
+      message)
+  end)
+
+  it("has them in a coroutine", function()
+    local here = debug.getinfo(1, "l").currentline
+    local co = coroutine.create(function()
+      coroutine.yield()
+      lze.buffer("int", true)
+    end)
+    assert.is_true(coroutine.resume(co))
+    local ok, err = coroutine.resume(co)
+    assert.is_false(ok)
+    assert.equal(("spec/guard_spec.lua:%d: bad argument #2 to 'buffer' " ..
+      "(count, table or string expected, got boolean)"):format(here + 3), err)
+  end)
+
+  it("says where failures come from, too", function()
+    local here = debug.getinfo(1, "l").currentline
+    local ok, err = pcall(function()
+      lze.buffer("int", 1 << 50)
+    end)
+    assert.is_false(ok)
+    assert.equal(("spec/guard_spec.lua:%d"):format(here + 2), err.where)
+  end)
+end)
