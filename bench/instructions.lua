@@ -1,7 +1,7 @@
 -- instructions.lua - which of a callgrind profile's instructions are our own.
 -- SPDX-License-Identifier: MIT
 --
---   lua5.4 bench/instructions.lua own|beyond COUNT TITLE FILE [TITLE FILE]...
+--   lua5.4 bench/instructions.lua own|beyond|ratio COUNT TITLE FILE [TITLE FILE]...
 --
 -- A library's own instructions are those of its functions and of what they
 -- call elsewhere (libc, liblua), without what lies below it: the driver under
@@ -61,6 +61,13 @@ local function read(path)
     end
   end
   return own, total, total - driver
+end
+
+if arg[1] == "ratio" then
+  local _, one = read(arg[4])
+  local _, other = read(arg[6])
+  print(("instructions of %s: %.3f"):format(arg[3], one / other))
+  return
 end
 
 local count = math.tointeger(arg[2])
