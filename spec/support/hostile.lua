@@ -1,0 +1,168 @@
+-- hostile.lua - finalisers and hooks that work against the call they come in.
+-- SPDX-License-Identifier: MIT
+--
+--   LUA SCRIPT: require "spec.support.hostile" (kind, where)
+--
+-- Everything is done (spec.support.everything), with each function and method
+-- of lze wrapped: before it is called, finalisers or hooks of one kind ("gc",
+-- "call", "return", "line", "count") become due that close, change and drop
+-- what it is called with.  They act where it is said: "inside" a function that
+-- is guarded only, or "anywhere".  Prints how often a function was called, how
+-- many acts there were, and how many parts failed for what they closed; other
+-- failures are errors.
+
+local lze = require "lze"
+
+local getinfo, sethook, getupvalue = debug.getinfo, debug.sethook,
+  debug.getupvalue
+
+local kind, where
+local calls, acts, inside, guards = 0, 0, 0, {}
+local skipped = 0          -- events before the next act
+local arguments            -- of the call in progress
+local armed = false
+
+-- What a guarded function calls in its guard, or nil.
+local function guarded(f)
+  if type(f) ~= "function" or getinfo(f, "S").what ~= "C" then return end
+  local _, inner = getupvalue(f, 1)
+  return type(inner) == "function" and inner or nil
+end
+
+local function is_inside()
+  for level = 3, math.huge do
+    local info = getinfo(level, "f")
+    if not info then return false end
+    if guards[info.func] then return true end
+  end
+end
+
+local function close(v)
+  if lze.type(v) and lze.type(v) ~= "device" then pcall(v.close, v) end
+end
+
+local changes = {
+  buffer = function(v) return v:fill(1) end,
+  kernel = function(v) v.group_hint = {1} end,
+  graph = function(v) return v:call("hostile", print) end,
+  plan = function(v) return v:run() end,
+  queue = function(v) return v:barrier() end,
+}
+
+-- One of several things, each in its turn, to each of the arguments.
+local function act()
+  if not arguments then return end
+  if skipped > 0 then
+    skipped = skipped - 1
+    return
+  end
+  local within = is_inside()
+  if within then inside = inside + 1
+  elseif where == "inside" then return end
+  local given = arguments
+  arguments = nil
+  acts = acts + 1
+  for i = 1, given.n do
+    local v = given[i]
+    local way = (acts + i) % 4
+    if type(v) == "table" and not getmetatable(v) then
+      if way == 0 then for j = #v, 1, -1 do v[j] = nil end
+      elseif way == 1 then for key in pairs(v) do v[key] = {} end
+      elseif way == 2 then for _, each in pairs(v) do close(each) end end
+    elseif way < 2 then
+      close(v)
+    elseif way == 2 and changes[lze.type(v)] then
+      pcall(changes[lze.type(v)], v)
+    end
+  end
+  if acts % 3 == 0 then collectgarbage "step" end
+end
+
+local finaliser = {__gc = function()
+  if armed then act() end
+end}
+
+local function arm()
+  armed = true
+  skipped = where == "anywhere" and calls % 7 or 0
+  if kind == "gc" then
+    for _ = 1, 8 do setmetatable({}, finaliser) end
+  elseif kind then
+    sethook(act, kind, kind:find "i" and 1 or 0)
+  end
+end
+
+local function disarm(...)
+  sethook()
+  armed = false
+  arguments = nil
+  return ...
+end
+
+local function wrapped(f)
+  if type(f) ~= "function" then return f end
+  local inner = guarded(f)
+  if inner then guards[inner] = true end
+  local function call(...)
+    arm()
+    return disarm(f(...))
+  end
+  return function(...)
+    calls = calls + 1
+    if armed then return f(...) end -- by an act
+    arguments = table.pack(...)
+    local results = table.pack(pcall(call, ...))
+    disarm()
+    if not results[1] then error(results[2], 0) end
+    return table.unpack(results, 2, results.n)
+  end
+end
+
+local function wrap_all(t)
+  for name, f in pairs(t) do
+    if type(f) == "function" then t[name] = wrapped(f) end
+  end
+end
+
+return function(a_kind, a_where)
+  kind, where = a_kind, a_where
+  collectgarbage("incremental", 10, 1000, 1) -- finalisers come at once
+  local everything = require "spec.support.everything"
+  local registry = debug.getregistry()
+  local metatables = {}
+  for _, t in pairs(registry) do
+    if type(t) == "table" and type(rawget(t, "__name")) == "string" and
+      t.__name:find "^lze%." and t.__name ~= "lze.error"
+    then
+      metatables[#metatables + 1] = t
+    end
+  end
+  assert(#metatables >= 13, #metatables)
+  local type_of = lze.type
+  for _, t in ipairs(metatables) do
+    local gc = t.__gc
+    wrap_all(t)
+    if t[1] then wrap_all(t[1]) end
+    t.__gc = gc
+  end
+  wrap_all(lze)
+  wrap_all(lze.spirv)
+  lze.type = type_of
+  local count = 0
+  for _ in pairs(guards) do count = count + 1 end
+  local function step(name, f)
+    local before = acts
+    local ok, err = pcall(f)
+    disarm()
+    if not ok and acts == before then
+      error(("%s: %s"):format(name, tostring(err)), 0)
+    end
+  end
+  everything(step)
+  local within, all = inside, acts
+  kind = nil
+  collectgarbage()
+  everything(step)
+  assert(acts == all)
+  return count, within, all
+end
