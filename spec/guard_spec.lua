@@ -113,12 +113,11 @@ describe("a guarded call", function()
     local within, ran = 0, 0
     local mt = {__gc = function()
       ran = ran + 1
-      local level, info = 1, nil
-      repeat
-        level = level + 1
-        info = debug.getinfo(level, "f")
-        if info and info.func == inner then within = within + 1 end
-      until not info
+      for level = 2, math.huge do
+        local info = debug.getinfo(level, "f")
+        if not info then break end
+        if info.func == inner then within = within + 1 end
+      end
     end}
     local name = ("x"):rep(1 << 16)
     for _ = 1, 2000 do

@@ -44,7 +44,7 @@ end
 local changes = {
   buffer = function(v) return v:fill(1) end,
   kernel = function(v) v.group_hint = {1} end,
-  graph = function(v) return v:call("hostile", print) end,
+  graph = function(v) return v:call("hostile", function() end) end,
   plan = function(v) return v:run() end,
   queue = function(v) return v:barrier() end,
 }
@@ -140,9 +140,13 @@ return function(a_kind, a_where)
   assert(#metatables >= 13, #metatables)
   local type_of = lze.type
   for _, t in ipairs(metatables) do
-    local gc = t.__gc
+    local _
+    local gc, methods = t.__gc, t.__index
+    while type(methods) == "function" do
+      _, methods = getupvalue(methods, 1)
+    end
     wrap_all(t)
-    if t[1] then wrap_all(t[1]) end
+    if methods then wrap_all(methods) end
     t.__gc = gc
   end
   wrap_all(lze)
