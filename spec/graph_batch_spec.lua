@@ -75,6 +75,13 @@ describe("batches", function()
     assert.equal("task o: argument 1: 1500 elements that are written are no " ..
       "equal shares of 1000 items",
       why(graph():task("o", mod.add, n, lze.buffer("int", 1500), 1)))
+    local closed = lze.buffer("int", n)
+    local g = graph():task("c", mod.add, n, closed, 1)
+    closed:close()
+    local other = graph()
+    assert.equal("task c: argument 1: the buffer is closed", why(g))
+    assert.equal("task t: it uses a transient buffer",
+      why(other:task("t", mod.add, n, other:buffer("int", n), 1)))
     assert.equal("buffers change places",
       why(graph():swap(x, lze.buffer("int", n))))
     assert.equal("options batch_bytes and devices: one or the other",

@@ -5,6 +5,7 @@
  */
 #include "base/lze_array.h"
 #include "base/lze_box.h"
+#include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_option.h"
 #include "device/lze_device.h"
@@ -560,265 +561,110 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
 
 /* --- batches ------------------------------------------------------------ */
 
-/* A buffer of tasks that run in batches: each work-item has its share. */
-typedef struct Share {
-  size_t elements;              /* of an item; 0: it is used whole */
-  bool write;
-} Share;
-
-/* What batches are made from; the numbers are stack indices. */
-typedef struct Batches {
-  int entries, numbers, buffers; /* the graph's; {buffer = number}; array */
-  lua_Integer entry_count;      /* when they were looked at */
-  Share *shares;
-  lua_Integer items;            /* of every task */
-  size_t bytes;                 /* an item's */
-} Batches;
-
-static int batch_error(lua_State *L, const Compiler *c, const char *name,
-                       const char *why) {
-  return luaL_error(L, "%s: batch_bytes: %s: %s", c->p->name, name, why);
-}
-
-/* The range of the task whose table is at `entry`, one number. */
-static lua_Integer batch_range(lua_State *L, const Compiler *c, int entry,
-                               const char *name) {
-  lua_rawgeti(L, entry, 2);
-  if (lua_istable(L, -1)) {
-    if (lua_rawlen(L, -1) != 1)
-      batch_error(L, c, name, "its range has more than one dimension");
-    if (lze_getoption(L, -1, "offset") != LUA_TNIL ||
-        lze_getoption(L, -2, "uses") != LUA_TNIL)
-      batch_error(L, c, name, "it has an offset, or uses buffers that are no "
-                              "arguments");
-    lua_pop(L, 2);
-    lua_rawgeti(L, -1, 1);
-    lua_remove(L, -2);
-  }
-  lua_Integer n = lua_tointeger(L, -1);
-  lua_pop(L, 1);
-  return n;
-}
-
-/* Whether a task writes its argument i, from 0, as stated or as is known. */
-static bool batch_writes(lua_State *L, int entry, const spirv_arg *a,
-                         uint32_t i) {
-  lua_Integer access = a->is_const ? SPIRV_ACCESS_READ : a->access;
-  if (lze_getoption(L, entry, "access") == LUA_TTABLE &&
-      lua_rawgeti(L, -1, (lua_Integer)i + 1) != LUA_TNIL)
-    access = lua_tointeger(L, -1);
-  return access & SPIRV_ACCESS_WRITE;
-}
-
-/* Find the shares of the buffers of the task whose table is at `entry`. */
-static void batch_shares(lua_State *L, const Compiler *c, Batches *b,
-                         int entry, const char *name) {
-  lua_rawgeti(L, entry, 1);
-  const lze_Kernel *k = lze_test_kernel(L, -1);
-  if (k == NULL || k->o.closed) {
-    batch_error(L, c, name, "its kernel is closed");
-    return;
-  }
+/* splits(kernel) -> how many arguments it has; false where its launches cannot
+   be split, nil where it is closed */
+static int batch_splits(lua_State *L) {
+  const lze_Kernel *k = lze_test_kernel(L, 1);
+  if (k == NULL || k->o.closed) return 0;
   const lze_GroupInput in = {.builtins = k->info->builtins,
                              .features = k->info->features,
                              .offsets = true};
-  if (!lze_group_splits(&in))
-    batch_error(L, c, name, "its kernel uses groups, or how large the range "
-                            "is");
-  int top = lua_gettop(L);
-  for (uint32_t i = 0; i < k->info->arg_count; i++) {
-    lua_rawgeti(L, entry, (lua_Integer)i + 3);
-    const lze_Buffer *x = lze_test_buffer(L, -1);
-    if (lze_test_box(L, -1, lze_scratch_kind) != NULL)
-      batch_error(L, c, name, "it uses a transient buffer");
-    bool write = x != NULL && batch_writes(L, entry, &k->info->args[i], i);
-    lua_settop(L, top + 1);
-    if (x == NULL) {
-      lua_settop(L, top);
-      continue;
-    }
-    bool even = x->count > 0 && x->count % b->items == 0;
-    if (write && !even)
-      batch_error(L, c, name,
-                  lua_pushfstring(L, "argument %d: %I elements that are "
-                                     "written are no equal shares of %I items",
-                                  (int)i + 1, (LUAI_UACINT)x->count,
-                                  (LUAI_UACINT)b->items));
-    lua_pushvalue(L, -1);
-    if (lua_rawget(L, b->numbers) == LUA_TNIL) {
-      lua_Integer number = (lua_Integer)lua_rawlen(L, b->buffers) + 1;
-      lua_pushvalue(L, top + 1);
-      lua_pushinteger(L, number);
-      lua_rawset(L, b->numbers);
-      lua_pushvalue(L, top + 1);
-      lua_rawseti(L, b->buffers, number);
-      Share *s = &b->shares[number - 1];
-      *s = (Share){.elements = even ? (size_t)(x->count / b->items) : 0};
-      b->bytes += s->elements * x->type->bytes;
-      lua_pushinteger(L, number);
-    }
-    Share *s = &b->shares[lua_tointeger(L, -1) - 1];
-    s->write = s->write || write;
-    lua_settop(L, top);
-  }
-  lua_settop(L, top - 1);
+  if (lze_group_splits(&in)) lua_pushinteger(L, k->info->arg_count);
+  else lua_pushboolean(L, false);
+  return 1;
 }
 
-/* Everything added since step `from` comes after the steps [first, last). */
-static void batch_after(lua_State *L, lze_Plan *p, uint32_t from,
-                        uint32_t first, uint32_t last) {
-  for (uint32_t i = from; i < p->count; i++)
-    for (uint32_t j = first; j < last; j++)
-      lze_check_memory(L, lze_numbers_add(&p->nodes[i].after, j));
+/* writes(kernel, i, stated) -> boolean: whether it writes argument i, as the
+   launch table states or as is known */
+static int batch_writes(lua_State *L) {
+  const spirv_arg *a =
+      &lze_test_kernel(L, 1)->info->args[lua_tointeger(L, 2) - 1];
+  lua_Integer access = lua_isinteger(L, 3) ? lua_tointeger(L, 3)
+                       : a->is_const       ? SPIRV_ACCESS_READ
+                                           : a->access;
+  lua_pushboolean(L, access & SPIRV_ACCESS_WRITE);
+  return 1;
 }
 
-/* Push the view of the items of a batch, or the transient buffer for it. */
-static void batch_view(lua_State *L, const Batches *b, size_t number,
-                       lua_Integer first, lua_Integer items) {
-  size_t elements = b->shares[number].elements;
-  lua_rawgeti(L, b->buffers, (lua_Integer)number + 1);
-  const lze_Buffer *x = lze_test_buffer(L, -1);
-  lze_push_window(L, -1, x->offset + (size_t)first * elements * x->type->bytes,
-                  x->type, items * (lua_Integer)elements);
-  lua_remove(L, -2);
+/* extent(value) -> its kind, and of an open buffer the count of its elements
+   and the bytes of each */
+static int batch_extent(lua_State *L) {
+  const char *kind = lze_box_kind(L, 1);
+  const lze_Buffer *b = lze_test_buffer(L, 1);
+  if (kind == NULL) return 0;
+  lua_pushstring(L, kind);
+  if (b == NULL || !lze_buffer_is_open(b)) return 1;
+  lua_pushinteger(L, b->count);
+  lua_pushinteger(L, b->type->bytes);
+  return 3;
 }
 
-/* The steps of items [first, first + items): in, tasks, out. */
-static void batch_steps(lua_State *L, const Compiler *c, const Batches *b,
-                        const char *prefix, int number, lua_Integer first,
-                        lua_Integer items) {
-  int top = lua_gettop(L);
-  size_t n = lua_rawlen(L, b->buffers);
-  lua_createtable(L, (int)n, 0);
-  int map = top + 1; /* {buffer = transient buffer} */
-  for (size_t i = 0; i < n; i++) {
-    if (b->shares[i].elements == 0) continue;
-    lua_rawgeti(L, b->buffers, (lua_Integer)i + 1);
-    const lze_Buffer *x = lze_test_buffer(L, -1);
-    lze_push_scratch(L, x->type,
-                     items * (lua_Integer)b->shares[i].elements)
-        ->device = c->p->device;
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, map);
-    batch_view(L, b, i, first, items);
-    lua_pushfstring(L, "%s.batch %d: buffer %d in", prefix, number,
-                    (int)i + 1);
-    compile_move(L, c, top + 3, top + 4, c->p->device);
-    lua_settop(L, map);
-  }
-  for (lua_Integer e = 1; e <= b->entry_count; e++) {
-    lua_rawgeti(L, b->entries, e);
-    int entry = top + 2;
-    lua_newtable(L);
-    for (lua_pushnil(L); lua_next(L, entry); lua_pop(L, 1)) {
-      lua_pushvalue(L, -2);
-      lua_pushvalue(L, -2);
-      if (lua_isinteger(L, -2) && lua_type(L, -1) == LUA_TUSERDATA) {
-        lua_pushvalue(L, -1);
-        if (lua_rawget(L, map) != LUA_TNIL) lua_replace(L, -2);
-        else lua_pop(L, 1);
-      }
-      lua_rawset(L, entry + 1);
-    }
-    lua_newtable(L); /* the launch table, with another range */
-    lua_rawgeti(L, entry, 2);
-    if (lua_istable(L, -1))
-      for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        lua_pushvalue(L, -2);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, entry + 2);
-      }
-    lua_pop(L, 1);
-    lua_pushinteger(L, items);
-    lua_rawseti(L, -2, 1);
-    lua_rawseti(L, entry + 1, 2);
-    lze_getoption(L, entry, "name");
-    lua_pushfstring(L, "%s.batch %d: %s", prefix, number,
-                    lua_tostring(L, -1));
-    lua_setfield(L, entry + 1, "name");
-    lua_settop(L, entry + 1);
-    compile_plain_step(L, c, LZE_STEP_TASK, c->p->device);
-    lua_settop(L, map);
-  }
-  for (size_t i = 0; i < n; i++) {
-    if (b->shares[i].elements == 0 || !b->shares[i].write) continue;
-    batch_view(L, b, i, first, items);
-    lua_rawgeti(L, b->buffers, (lua_Integer)i + 1);
-    lua_rawget(L, map);
-    lua_pushfstring(L, "%s.batch %d: buffer %d out", prefix, number,
-                    (int)i + 1);
-    compile_move(L, c, top + 2, top + 3, c->p->device);
-    lua_settop(L, map);
-  }
-  lua_settop(L, top);
+/* view(buffer, first, count) -> those elements, from 0 */
+static int batch_view(lua_State *L) {
+  const lze_Buffer *b = lze_test_buffer(L, 1);
+  size_t first = (size_t)lua_tointeger(L, 2);
+  lze_push_window(L, 1, b->offset + first * b->type->bytes, b->type,
+                  lua_tointeger(L, 3));
+  return 1;
 }
+
+/* scratch(buffer, count, device) -> a transient one of its type there */
+static int batch_scratch(lua_State *L) {
+  const lze_Buffer *b = lze_test_buffer(L, 1);
+  lze_push_scratch(L, b->type, lua_tointeger(L, 2))->device =
+      lua_touserdata(L, 3);
+  return 1;
+}
+
+static const unsigned char batch_text[] = {
+#include "lua/batch.h"
+};
+static const lze_Method batch_primitives[] = {
+    {"splits", batch_splits, LZE_HOT}, {"writes", batch_writes, LZE_HOT},
+    {"extent", batch_extent, LZE_HOT}, {"view", batch_view, LZE_HOT},
+    {"scratch", batch_scratch, LZE_HOT}, {NULL, NULL, LZE_HOT}};
+static const lze_Script batch_script = {"lze batch.lua", batch_text,
+                                        sizeof batch_text, batch_primitives};
 
 /* Add the tasks of the graph whose table is at `graph`, in batches that, two at
    a time, need no more than so many bytes.  False where all of it does. */
 static bool compile_batches(lua_State *L, const Compiler *c, int graph,
                             const char *prefix, size_t limit) {
-  int top = lua_gettop(L);
-  lze_getoption(L, graph, "swaps");
-  if (lua_rawlen(L, -1) > 0)
-    luaL_error(L, "%s: batch_bytes: buffers change places", c->p->name);
-  Batches b = {.entries = top + 2, .numbers = top + 3, .buffers = top + 4};
-  lze_getoption(L, graph, "entries");
-  lua_newtable(L);
-  lua_newtable(L);
-  b.entry_count = (lua_Integer)lua_rawlen(L, b.entries);
-  size_t arguments = 1;
-  for (lua_Integer e = 1; e <= b.entry_count; e++) {
-    lua_rawgeti(L, b.entries, e);
-    lze_getoption(L, -1, "n");
-    arguments += (size_t)lua_tointeger(L, -1);
-    lua_pop(L, 2);
+  lze_Plan *p = c->p;
+  int list = lua_gettop(L) + 1;
+  lua_pushstring(L, p->name);
+  lua_pushstring(L, prefix);
+  lua_pushvalue(L, graph);
+  lua_pushinteger(L, (lua_Integer)limit);
+  lua_pushinteger(L, LZE_PLACE_ALIGNMENT);
+  lua_pushlightuserdata(L, (void *)p->device);
+  lze_script_call(L, &batch_script, "batches", 6, 1);
+  bool some = lua_istable(L, list);
+  if (some) {
+    compile_io(L, c, graph, "inputs", prefix);
+    uint32_t before = 0, last = p->count; /* where the last two begin */
+    for (lua_Integer b = 1; lua_rawgeti(L, list, b) != LUA_TNIL; b++) {
+      uint32_t from = p->count;
+      for (lua_Integer s = 1; lua_rawgeti(L, list + 1, s) != LUA_TNIL; s++) {
+        lze_getoption(L, -1, "kind");
+        bool task = strcmp(lua_tostring(L, -1), "task") == 0;
+        lua_pop(L, 1);
+        compile_plain_step(L, c, task ? LZE_STEP_TASK : LZE_STEP_COPY,
+                           p->device);
+      }
+      lua_settop(L, list);
+      /* All of it comes after all of the last but one. */
+      for (uint32_t i = from; i < p->count && b > 2; i++)
+        for (uint32_t j = before; j < last; j++)
+          lze_check_memory(L, lze_numbers_add(&p->nodes[i].after, j));
+      before = last;
+      last = from;
+    }
+    lua_settop(L, list);
+    compile_io(L, c, graph, "outputs", prefix);
   }
-  b.shares = lua_newuserdatauv(L, arguments * sizeof *b.shares, 0);
-  for (lua_Integer e = 1; e <= b.entry_count; e++) {
-    lua_rawgeti(L, b.entries, e);
-    int entry = lua_gettop(L);
-    lze_getoption(L, entry, "kind");
-    lze_getoption(L, entry, "name");
-    const char *kind = lua_tostring(L, -2);
-    const char *name = lua_pushfstring(L, "%s %s", kind, lua_tostring(L, -1));
-    if (strcmp(kind, lze_step_names[LZE_STEP_TASK]) != 0)
-      batch_error(L, c, name, "only launches can be split");
-    if (lze_getoption(L, entry, "device") != LUA_TNIL)
-      batch_error(L, c, name, "it has a device of its own");
-    lua_Integer items = batch_range(L, c, entry, name);
-    if (e > 1 && items != b.items)
-      batch_error(L, c, name, "its range is not that of the others");
-    b.items = items;
-    if (items > 0) batch_shares(L, c, &b, entry, name);
-    lua_settop(L, entry - 1);
-  }
-  if (b.bytes == 0 || b.items == 0 || b.bytes <= limit / (size_t)b.items) {
-    lua_settop(L, top);
-    return false;
-  }
-  size_t padding = lua_rawlen(L, b.buffers) * LZE_PLACE_ALIGNMENT;
-  lua_Integer items = limit / 2 > padding
-                          ? (lua_Integer)((limit / 2 - padding) / b.bytes) : 0;
-  if (items > 64) items -= items % 64; /* even groups, aligned shares */
-  if (items < 1)
-    luaL_error(L, "%s: batch_bytes: two work-items need %I bytes",
-               c->p->name, (LUAI_UACINT)(2 * (b.bytes + padding)));
-  compile_io(L, c, graph, "inputs", prefix);
-  uint32_t before = 0, last = c->p->count; /* where the last two begin */
-  int number = 0;
-  for (lua_Integer first = 0; first < b.items; first += items) {
-    uint32_t from = c->p->count;
-    lua_Integer left = b.items - first;
-    batch_steps(L, c, &b, prefix, ++number, first,
-                left < items ? left : items);
-    if (number > 2) batch_after(L, c->p, from, before, last);
-    before = last;
-    last = from;
-  }
-  compile_io(L, c, graph, "outputs", prefix);
-  lua_settop(L, top);
-  return true;
+  lua_settop(L, list - 1);
+  return some;
 }
 
 static bool span_is(const lze_Access *a, const lze_Access *b) {

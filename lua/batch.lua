@@ -1,0 +1,128 @@
+-- batch.lua - a graph's tasks on parts of their buffers, for devices whose
+-- memory is smaller than these.
+-- SPDX-License-Identifier: MIT
+
+local C = ...
+local format, ipairs = string.format, ipairs
+
+-- The one number that is the range of a task.
+local function range(task, refuse)
+  local r = task[2]
+  if type(r) ~= "table" then return r end
+  if #r ~= 1 then refuse(task, "its range has more than one dimension") end
+  if r.offset ~= nil or r.uses ~= nil then
+    refuse(task, "it has an offset, or uses buffers that are no arguments")
+  end
+  return r[1]
+end
+
+-- Add the buffers of a task of so many items to the shares: an array, and by
+-- buffer, of {buffer, elements = of an item, nil where it is used whole,
+-- write =, bytes = of an element}.
+local function add_shares(shares, task, items, refuse)
+  local arguments = C.splits(task[1])
+  if arguments == nil then
+    refuse(task, "its kernel is closed")
+  elseif not arguments then
+    refuse(task, "its kernel uses groups, or how large the range is")
+  end
+  for i = 1, arguments do
+    local x = task[i + 2]
+    local kind, count, bytes = C.extent(x)
+    if kind == "scratch" then
+      refuse(task, "it uses a transient buffer")
+    elseif kind == "buffer" then
+      if not count then
+        refuse(task, format("argument %d: the buffer is closed", i))
+      end
+      local write = C.writes(task[1], i, task.access and task.access[i])
+      local even = count > 0 and count % items == 0
+      if write and not even then
+        refuse(task, format("argument %d: %d elements that are written are no "
+          .. "equal shares of %d items", i, count, items))
+      end
+      local share = shares[x]
+      if not share then
+        share = {x, elements = even and count // items or nil, bytes = bytes}
+        shares[x], shares[#shares + 1] = share, share
+      end
+      share.write = share.write or write
+    end
+  end
+end
+
+-- The tasks of a graph for the items from `first` on, from 0, between copies to
+-- transient buffers and back.
+local function steps(tasks, shares, prefix, first, items, device)
+  local list, map = {}, {}
+  local function copy(what, i, dst, src)
+    list[#list + 1] = {kind = "copy", n = 5, dst, src,
+      name = format("%s: buffer %d %s", prefix, i, what)}
+  end
+  for i, s in ipairs(shares) do
+    if s.elements then
+      local n = items * s.elements
+      s.view = C.view(s[1], first * s.elements, n)
+      s.own = C.scratch(s[1], n, device)
+      map[s[1]] = s.own
+      copy("in", i, s.own, s.view)
+    end
+  end
+  for _, task in ipairs(tasks) do
+    local part, launch = {}, {}
+    for key, v in next, task do part[key] = map[v] or v end
+    if type(task[2]) == "table" then
+      for key, v in next, task[2] do launch[key] = v end
+    end
+    launch[1] = items
+    part[2], part.name = launch, format("%s: %s", prefix, task.name)
+    list[#list + 1] = part
+  end
+  for i, s in ipairs(shares) do
+    if s.elements and s.write then copy("out", i, s.view, s.own) end
+  end
+  return list
+end
+
+-- The batches of a graph's entries, each an array of steps, such that two of
+-- them need no more than `limit` bytes; nil where all of it needs no more.
+-- Transient buffers are placed at multiples of `alignment`.
+local function batches(what, prefix, graph, limit, alignment, device)
+  local function refuse(task, why)
+    error(format("%s: batch_bytes: %s %s: %s", what, task.kind, task.name, why),
+      0)
+  end
+  if #graph.swaps > 0 then
+    error(what .. ": batch_bytes: buffers change places", 0)
+  end
+  local shares, items = {}, nil
+  for _, task in ipairs(graph.entries) do
+    if task.kind ~= "task" then refuse(task, "only launches can be split") end
+    if task.device then refuse(task, "it has a device of its own") end
+    local n = range(task, refuse)
+    if items and n ~= items then
+      refuse(task, "its range is not that of the others")
+    end
+    items = n
+    if n > 0 then add_shares(shares, task, n, refuse) end
+  end
+  local bytes = 0 -- an item's
+  for _, s in ipairs(shares) do bytes = bytes + (s.elements or 0) * s.bytes end
+  if bytes == 0 or bytes <= limit // items then return nil end
+  local padding = #shares * alignment
+  local most = math.max((limit // 2 - padding) // bytes, 0)
+  if most > 64 then most = most - most % 64 end -- even groups, aligned shares
+  if most < 1 then
+    error(format("%s: batch_bytes: two work-items need %d bytes", what,
+      2 * (bytes + padding)), 0)
+  end
+  local list = {}
+  for first = 0, items - 1, most do
+    list[#list + 1] = steps(graph.entries, shares,
+      format("%s.batch %d", prefix, #list + 1), first,
+      math.min(most, items - first), device)
+  end
+  return list
+end
+
+return {batches = batches}
