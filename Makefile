@@ -38,13 +38,11 @@ endif
 # What every C file is compiled with, whatever CFLAGS says.
 COMPILE := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread \
   $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon -Ispirv
-# -Wshadow and -Wconversion find fault with the library's own header.
-COMPILE_CXX := -std=c++17 -fPIC -fvisibility=hidden -pthread -Wall -Wextra \
-  $(if $(filter 1,$(WERROR)),-Werror)
 LINK := -pthread
-# The archive's symbols stay inside; its C++ runtime is the system's.
-LIBS := -Wl,--exclude-libs,ALL -lSPIRV-Tools -lstdc++ -ldl -lpthread -lm
-OPT := -Wl,--exclude-libs,ALL -lSPIRV-Tools-opt
+# The archive's symbols stay inside; its C++ runtime is the system's, which needs
+# no compiler of C++.
+LIBS := -Wl,--exclude-libs,ALL -lSPIRV-Tools \
+  -l:libstdc++.so.6 -ldl -lpthread -lm
 
 ifneq ($(V),1)
 Q := @
@@ -54,7 +52,6 @@ ifdef SANITIZE
 SANITIZERS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
   -fno-omit-frame-pointer
 COMPILE += $(SANITIZERS)
-COMPILE_CXX += $(SANITIZERS)
 # What is reported at exit can be named only while the code is still mapped.
 LINK += -fsanitize=$(SANITIZE) -Wl,-z,nodelete
 else
@@ -67,7 +64,6 @@ endif
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
 COMMON := $(call objects,common/*.c) $(call objects,spirv/*.c)
 SRC := $(call objects,src/*.c) $(call objects,src/*/*.c)
-SRC_CXX := $(patsubst %.cpp,$(BUILD)/obj/%.o,$(wildcard src/*/*.cpp))
 DRIVER := $(call objects,driver/*.c)
 EMBEDDED := $(patsubst %.lua,$(BUILD)/obj/%.h,$(wildcard lua/*.lua))
 MAP := $(wildcard driver/libze_opencl.map)
@@ -96,15 +92,15 @@ all: $(TARGETS) ## build the module, the driver and its helper (the default)
 
 # Lua closes a module with its state, but what the drivers were found to be
 # belongs to the process, and so must stay: nodelete.
-$(BUILD)/lze.so: $(SRC) $(SRC_CXX) $(COMMON) src/lze.map
+$(BUILD)/lze.so: $(SRC) $(COMMON) src/lze.map
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete \
 	  -Wl,--version-script=src/lze.map $(LDFLAGS) \
-	  -o $@ $(filter %.o,$^) $(OPT) $(LIBS)
+	  -o $@ $(filter %.o,$^) $(LIBS)
 
 # One object, so that nothing but the documented names is global in a program
 # that is linked with it.
-$(BUILD)/liblze.a: $(SRC) $(SRC_CXX) $(COMMON)
+$(BUILD)/liblze.a: $(SRC) $(COMMON)
 	@echo "  AR   $@"
 	$(Q)$(LD) -r -o $(BUILD)/obj/liblze.o $^
 	$(Q)$(OBJCOPY) --localize-hidden $(BUILD)/obj/liblze.o
@@ -141,12 +137,6 @@ $(BUILD)/obj/lua/%.h: lua/%.lua
 	@echo "  LUA  $<"
 	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' >$@
 
-# The one file of C++: SPIRV-Tools' optimiser has no other interface.
-$(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | $(BUILD)/found
-	@mkdir -p $(@D)
-	@echo "  CXX  $<"
-	$(Q)$(CXX) $(COMPILE_CXX) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-
 # Objects are compiled anew when the flags change.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
@@ -154,12 +144,12 @@ $(BUILD)/flags: FORCE
 	if [ "$$new" != "`cat $@ 2>/dev/null`" ]; then \
 	  printf '%s\n' "$$new" >$@; \
 	fi
-$(BUILD)/flags: export FLAGS = $(CC) $(CXX) $(COMPILE) $(CPPFLAGS) $(CFLAGS)
+$(BUILD)/flags: export FLAGS = $(CC) $(COMPILE) $(CPPFLAGS) $(CFLAGS)
 
 # What is needed to compile was found; `make` alone installs nothing.
 $(BUILD)/found: scripts/check-needs
 	@mkdir -p $(@D)
-	@CC="$(CC)" CXX="$(CXX)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" \
+	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" \
 	  sh scripts/check-needs
 	@touch $@
 
@@ -316,7 +306,7 @@ bench-instructions: all $(BUILD)/bench/launch $(BUILD)/bench/plan ## our instruc
 # What is linked as a program with lze.pc would be.
 $(BUILD)/obj/examples/%.o: INCLUDES = -I$(LUA_INCDIR)
 LINK_EMBED = $(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $(filter %.o,$^) \
-  $(BUILD)/liblze.a $(OPT) $(LIBS) -llua5.4 -lze_loader
+  $(BUILD)/liblze.a $(LIBS) -llua5.4 -lze_loader
 $(BUILD)/spec/embed/%_test: $(BUILD)/obj/spec/embed/%_test.o $(BUILD)/liblze.a
 	@mkdir -p $(@D)
 	@echo "  LINK $@"

@@ -5,9 +5,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "lze_open.h"
-#include "lze_spirv_opt.h"
 #include "module/lze_module.h"
-#include "module/lze_spirv_opt.h"
 #include "run/lze_kernel.h"
 
 #include <stdio.h>
@@ -15,6 +13,7 @@
 #include <string.h>
 
 #include "spirv_tools.h"
+#include "tool.h"
 
 /* SPIRV-Tools objects in a userdata, so that an error of Lua frees them. */
 typedef struct Work {
@@ -23,7 +22,8 @@ typedef struct Work {
   spv_text text;
   spv_diagnostic diagnostic;
   spirv_module *module;
-  uint32_t *words;
+  unsigned char *output;        /* of spirv-opt */
+  tool_text said;
 } Work;
 
 static int work_gc(lua_State *L) {
@@ -33,7 +33,8 @@ static int work_gc(lua_State *L) {
   if (w->binary != NULL) spvBinaryDestroy(w->binary);
   if (w->context != NULL) spvContextDestroy(w->context);
   spirv_free(w->module);
-  free(w->words);
+  free(w->output);
+  free(w->said.text);
   memset(w, 0, sizeof *w);
   return 0;
 }
@@ -195,17 +196,32 @@ static int spirv_lua_disassemble(lua_State *L) {
   return 1;
 }
 
+/* Not a file, nor a flag that makes the program do something else. */
+static bool is_pass(const char *flag) {
+  return strcmp(flag, "-O") == 0 || strcmp(flag, "-Os") == 0 ||
+         (strncmp(flag, "--", 2) == 0 && strcmp(flag, "--help") != 0 &&
+          strcmp(flag, "--version") != 0);
+}
+
+/* A debug hook may interrupt the program. */
+static bool optimize_goes_on(void *of) {
+  return lze_run_hook(of) == LUA_OK;
+}
+
 /* lze.spirv.optimize(bytes [, passes]) -> bytes
-   passes: an array of flags as spirv-opt takes them ("--eliminate-dead-..."),
-   all those of its -O when it is not given.  It was made for shaders and does
-   little for kernels.  Raises for what is not SPIR-V and for unknown flags. */
+   Runs the program spirv-opt.  passes: an array of its flags
+   ("--eliminate-dead-..."), "-O" when it is not given.  It was made for shaders
+   and does little for kernels.  Raises for what is not SPIR-V, for unknown
+   flags, and where there is no spirv-opt. */
 static int spirv_lua_optimize(lua_State *L) {
-  enum { MAX_PASSES = 64 };
-  const char *passes[MAX_PASSES];
+  enum { MAX_PASSES = 64, SECONDS = 120 };
+  char path[256];
+  const char *arguments[MAX_PASSES + 5] = {path, "-O"};
   lua_settop(L, 2);
-  size_t count, n = 0;
+  size_t count, n = 1;
   const uint32_t *words = check_words(L, 1, "lze.spirv.optimize", &count);
-  if (!lua_isnil(L, 2)) {
+  bool all = lua_isnil(L, 2);
+  if (!all) {
     lze_argexpected(L, lua_istable(L, 2), 2, "table");
     n = (size_t)lua_rawlen(L, 2);
     if (n > MAX_PASSES) lze_argerror(L, 2, "passes: more than 64");
@@ -216,21 +232,44 @@ static int spirv_lua_optimize(lua_State *L) {
                                                "expected, got %s",
                                             (int)i + 1,
                                             lze_describe(L, -1)));
-      passes[i] = lua_tostring(L, -1);
+      arguments[i + 1] = lua_tostring(L, -1);
+      if (!is_pass(arguments[i + 1]))
+        lze_argerror(L, 2, lua_pushfstring(L, "passes: %s is not a valid flag",
+                                           arguments[i + 1]));
     }
   }
-  char message[512];
   Work *w = work_push(L);
-  size_t out = 0;
-  bool known;
-  w->words =
-      lze_spirv_optimize(words, count, lua_isnil(L, 2) ? NULL : passes, n,
-                         &known, &out, message, sizeof message);
-  if (!known) lze_argerror(L, 2, lua_pushfstring(L, "passes: %s", message));
-  if (w->words == NULL)
+  if (spvBinaryParse(work_context(L, w, SPV_ENV_UNIVERSAL_1_6), NULL, words,
+                     count, NULL, NULL, &w->diagnostic) != SPV_SUCCESS)
     lze_fail_word(L, NULL, "lze.spirv.optimize", "INVALID_SPIRV", NULL, "%s",
-                  message);
-  lua_pushlstring(L, (const char *)w->words, out * sizeof *w->words);
+                  work_message(L, w));
+  if (tool_find("spirv-opt", 0, path, sizeof path) == 0)
+    lze_fail_word(L, NULL, "spirv-opt", "NOT_FOUND", NULL,
+                  "there is no spirv-opt: install it (Debian: apt install "
+                  "spirv-tools)");
+  arguments[n + 1] = "-";
+  arguments[n + 2] = "-o";
+  arguments[n + 3] = "-";
+  arguments[n + 4] = NULL;
+  int top = lua_gettop(L);
+  size_t size;
+  w->output = tool_run((char *const *)arguments, words, count * sizeof *words,
+                       SECONDS, optimize_goes_on, L, &size, &w->said);
+  if (lua_gettop(L) > top) return lua_error(L); /* what a hook raised */
+  if (w->output == NULL) {
+    static const char prefix[] = "error: line 0: ";
+    const char *said = w->said.text != NULL ? w->said.text : "it failed";
+    if (strncmp(said, prefix, sizeof prefix - 1) == 0)
+      said += sizeof prefix - 1;
+    /* It takes whatever is SPIR-V: the flags are at fault. */
+    lua_pushlstring(L, said, strcspn(said, "\n"));
+    if (!all)
+      lze_argerror(L, 2, lua_pushfstring(L, "passes: %s",
+                                         lua_tostring(L, -1)));
+    lze_fail_word(L, NULL, "spirv-opt", "FAILED", said,
+                  "it cannot optimise this module");
+  }
+  lua_pushlstring(L, (const char *)w->output, size);
   return 1;
 }
 
