@@ -168,7 +168,7 @@ bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
   return at.storage == s;
 }
 
-/* Where the stub of a transient buffer is told from a real one. */
+/* Whether it is the stub of one of these transient buffers. */
 static bool storage_is_stub(const lze_Storage *s, const lze_Transient *items,
                             uint32_t n) {
   for (uint32_t i = 0; i < n; i++)

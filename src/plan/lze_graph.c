@@ -88,8 +88,8 @@ static int entry_raise(lua_State *L, int table, lze_StepKind kind,
                     lze_step_names[kind], name, message);
 }
 
-/* Where a task runs is known when it is compiled: stubs for what is in the
-   memory of another device than its kernel's now go into the map. */
+/* Which device a task runs on is known when the graph is compiled.  Until then
+   stubs, in the map, stand for memory of devices other than its kernel's. */
 static void entry_stub_devices(lua_State *L, int entry, int count, int map,
                                lze_Context *context,
                                const lze_DeviceInfo *device) {
@@ -358,8 +358,8 @@ static int check_when(lua_State *L, int arg, const char *const *words) {
                                        lua_tostring(L, -1), got));
 }
 
-/* The common part of g:input and g:output: what is promised of a buffer is
-   promised once. */
+/* The common part of g:input and g:output: a buffer is each of these at most
+   once. */
 static int graph_io(lua_State *L, const char *key) {
   static const char *const input_words[] = {"first", "every", "none", NULL};
   static const char *const output_words[] = {"every", "demand", NULL};

@@ -12,8 +12,6 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "lze_open.h"
-#include "plan/lze_step.h"
-#include "plan/lze_schedule.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"
@@ -23,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Queues that a plan uses of each engine when it is not told. */
+/* Queues that a plan uses of each engine unless an option says how many. */
 enum { DEFAULT_WIDTH = 4 };
 
 /* --- objects ------------------------------------------------------------ */
@@ -91,8 +89,8 @@ static uint32_t opt_devices(lua_State *L, int t,
   return (uint32_t)n;
 }
 
-/* The device and context for the graph whose table is at `graph` when it is
-   not told: those of its first kernel, else the default ones. */
+/* The context of the first kernel or buffer in the graph whose table is at
+   `graph`, and its device; NULL where there is none. */
 static lze_Context *graph_place(lua_State *L, int graph,
                                 const lze_DeviceInfo **device, int depth) {
   int top = lua_gettop(L);
@@ -170,12 +168,12 @@ static void plan_order(lua_State *L, lze_Plan *p) {
   }
   lze_schedule_free(&p->schedule);
   lze_check_memory(L, lze_schedule(p->nodes, p->count, width, p->engine_count,
-                               &p->schedule));
+                                   &p->schedule));
 }
 
-/* Give tasks to devices, the count of which is n: what continues a chain stays
-   where that is, other tasks go where the least is.  What uses a device's own
-   memory was put there and stays. */
+/* Spread tasks over n devices.  A task that uses a device's own memory stays
+   there, one that continues a chain goes where the chain is, and any other to
+   the device with the least to do. */
 static void plan_spread(lua_State *L, lze_Plan *p, int table,
                         const lze_DeviceInfo *const *devices, uint32_t n) {
   plan_order(L, p);
@@ -279,7 +277,8 @@ int lze_plan_compile(lua_State *L) {
   p->parities = 1;
   p->width = width < LZE_MAX_LANES ? (uint32_t)width : LZE_MAX_LANES;
   lze_getoption(L, graph, "name");
-  snprintf(p->name, sizeof p->name, "graph %s", lua_tostring(L, -1));
+  const char *name = lua_tostring(L, -1); /* the graph's table keeps it */
+  snprintf(p->name, sizeof p->name, "graph %s", name);
   lua_createtable(L, 0, 10);
   int table = lua_gettop(L);
   static const char *const tables[] = {"steps", "stubs", "real", "inputs",
@@ -295,8 +294,7 @@ int lze_plan_compile(lua_State *L) {
   }
   lua_pushvalue(L, table);
   lua_setiuservalue(L, plan, 1);
-  lze_getoption(L, graph, "name");
-  lze_flatten(L, p, table, graph, lua_tostring(L, -1));
+  lze_flatten(L, p, table, graph, name);
   if (spread.count > 0)
     plan_spread(L, p, table, spread.devices, spread.count);
   lze_plan_skip_copies(L, p, table);
@@ -310,7 +308,7 @@ int lze_plan_compile(lua_State *L) {
 
 /* --- runs --------------------------------------------------------------- */
 
-/* What was captured must still be open. */
+/* Raise unless all that it uses is open. */
 static void plan_check_captured(lua_State *L, lze_Plan *p) {
   if (p->broken)
     luaL_error(L, "%s: a start or set has failed half way; compile it again",
@@ -378,8 +376,8 @@ static lua_Integer plan_iterations(lua_State *L) {
   return n;
 }
 
-/* What is over, and nobody has asked about, is not to keep runs from being
-   attempted. */
+/* Retire work on its buffers that is over: what is pending keeps a run from
+   being attempted. */
 static void plan_poll(const lze_Plan *p) {
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
@@ -430,7 +428,7 @@ static void plan_check_guards(lua_State *L, lze_Plan *p) {
   lze_call_guarded(L, 1, 0);
 }
 
-/* Whether runs of it are such that the next may be attempted. */
+/* Whether its runs need nothing of Lua's, so that one may be attempted. */
 static bool plan_is_plain(const lze_Plan *p) {
   return !p->hosted && !p->fills_inputs && !p->profile;
 }
@@ -444,6 +442,7 @@ static int plan_run(lua_State *L) {
     if (!attempt.over) lze_plan_complete(L, p, &attempt);
   } else {
     lua_Integer n = plan_iterations(L);
+    p = lze_check_plan(L);
     plan_poll(p);
     lze_Command *c = plan_begin_all(L, n, false);
     if (plan_is_plain(p) && p->reserve == NULL && !p->o.closed)
@@ -473,9 +472,9 @@ static int plan_start(lua_State *L) {
   return 1;
 }
 
-/* plan:current(x) -> the buffer that plays the part of x in the next run or, in
-   a callback, in the run that this is a part of: with swaps, x or the one that
-   it changes places with; of a view of one of them, a view of the other. */
+/* plan:current(x) -> the buffer that stands for x in the next run or, in a
+   callback, in the run that this is a part of: with swaps, x or the one that it
+   changes places with; of a view of one of them, a view of the other. */
 static int plan_current(lua_State *L) {
   lua_settop(L, 2);
   lze_Plan *p = lze_check_plan(L);

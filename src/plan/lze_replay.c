@@ -380,8 +380,8 @@ static bool step_append(const Recorder *r, const lze_Step *step,
                 f->bytes, signal, waits, r->waits);
 }
 
-/* Append a step, whose values are checked once more: what they are has been
-   told to no kernel yet. */
+/* Append a step.  Its values are checked once more, as a kernel keeps only
+   those of the last check. */
 static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   lze_Plan *p = r->p;
   const lze_Node *node = &p->nodes[i];

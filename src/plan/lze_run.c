@@ -2,9 +2,9 @@
  * lze_run.c - runs of plans, and those that have parts on the host.
  * SPDX-License-Identifier: MIT
  *
- * A run is one command.  Where a plan calls functions of the script, the run's
- * segments are given to the device one after the other, by whoever waits for
- * anything: no code of a script runs on a thread that is not Lua's own.
+ * A run is one command.  Where a plan calls functions of the script, a wait for
+ * anything submits the run's segments one after the other, and calls the
+ * functions between them: code of a script runs on Lua's own thread only.
  */
 #include "base/lze_error.h"
 #include "base/lze_option.h"
@@ -25,7 +25,7 @@ struct lze_Run {
   lze_Recording *recording;     /* owned; the plan may be recorded again */
   int table;                    /* registry reference of the plan's table */
   uint32_t segment, parity;
-  bool given;                   /* the segment, to the device */
+  bool submitted;               /* the segment */
   bool calling;                 /* its callback is running */
   struct lze_Run *next;
 };
@@ -116,7 +116,7 @@ static bool run_submit(struct lze_Run *r) {
   lze_RunEvents events = run_events(r->command);
   if (lze_plan_submit(p, r->recording, &events, r->segment, r->parity, false,
                     &out)) {
-    r->given = true;
+    r->submitted = true;
     return true;
   }
   if (p->lost) {
@@ -152,7 +152,7 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
     run_end(S, r);
     return true;
   }
-  if (!r->given) {
+  if (!r->submitted) {
     run_submit(r);
     return true;
   }
@@ -163,14 +163,14 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
       run_fail(r, &out, 0);
       return true;
     }
-    /* Who waits for this would wait for ever if it cannot be told. */
+    /* Where the driver cannot say, a wait would never end. */
     if (out.result == ZE_RESULT_NOT_READY ||
         ZE(zeEventHostSynchronize, done, 0) != ZE_RESULT_SUCCESS)
       return false;
   }
   if (!run_call_back(L, r)) return true;
   r->segment++;
-  r->given = false;
+  r->submitted = false;
   if (r->segment < r->recording->segment_count) {
     run_submit(r);
   } else if (lze_plan_finish(r->plan, r->command, &out)) {
@@ -181,8 +181,8 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
   return true;
 }
 
-/* Go on with them all.  What their callbacks raise is kept for whoever waits
-   for the run. */
+/* Go on with all runs.  What a callback raises is kept, and raised by a wait
+   for its run. */
 static void runs_advance(lua_State *L) {
   lze_State *S = lze_state(L);
 again:
@@ -190,9 +190,9 @@ again:
     if (run_step(L, r)) goto again;
 }
 
-/* The same before waiting for c, at most so long: 1 where that has changed
-   something, -1 where c waits for what is waiting here, an error on the
-   stack. */
+/* The same before a wait for c, and waits itself, at most so long.  Returns 1
+   where something may have changed; -1, with an error on the stack, where c
+   comes after the run whose callback is running. */
 static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   lze_State *S = c->state;
   if (lze_command_is_later(c)) {
@@ -203,7 +203,7 @@ static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   runs_advance(L);
   if (c->status != LZE_PENDING || S->runs == NULL) return 1;
   for (const struct lze_Run *r = S->runs; r != NULL; r = r->next) {
-    if (r->command != c || !r->given || r->calling) continue;
+    if (r->command != c || !r->submitted || r->calling) continue;
     /* It is the one that is waited for. */
     if (ns == 0) return 0;
     if (ZE(zeEventHostSynchronize, r->plan->done->handle, ns) ==
@@ -213,7 +213,8 @@ static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   return 0;
 }
 
-/* At the end of a state, once the device is done with them. */
+/* At the end of a state: drop all runs.  Waits for the device until the
+   deadline. */
 static void runs_abandon(lze_State *S, uint64_t deadline) {
   static const lze_Outcome out = {"call", ZE_RESULT_ERROR_NOT_AVAILABLE};
   while (S->runs != NULL) {
@@ -222,7 +223,7 @@ static void runs_abandon(lze_State *S, uint64_t deadline) {
     /* What has ended, with its device lost, keeps its plan no longer. */
     bool pending = r->command->status == LZE_PENDING;
     bool idle = pending &&
-                (!r->given ||
+                (!r->submitted ||
                  ZE(zeEventHostSynchronize, r->plan->done->handle,
                     now < deadline ? deadline - now : 0) == ZE_RESULT_SUCCESS);
     S->runs = r->next;
