@@ -257,13 +257,36 @@ describe("a selector", function()
     assert.equal(all[1], lze.device "*")
     local list = {}
     for i, d in ipairs(all) do
-      list[i] = ("%d: %s (%s)"):format(i, d.name, d.type)
+      list[i] = ('%d or "%d": %s (%s)'):format(i, i - 1, d.name, d.type)
     end
     list = table.concat(list, ", ")
     assert.equal("no device matches string 'abacus'; there is: " .. list,
       expect.misuse(function() lze.device "abacus" end))
     assert.equal("no device matches integer 99; there is: " .. list,
       expect.misuse(function() lze.device(99) end))
+  end)
+
+  it("is quoted in part where it is long", function()
+    for _, bad in ipairs {("x"):rep(20000), ("x"):rep(20000) .. ";;"} do
+      local message = expect.misuse(function() lze.device(bad) end)
+      assert.is_true(#message < 400 + 200 * #all, #message)
+      assert.matches("2000%d bytes", message)
+    end
+    local out = process.output([[
+      print(select(2, pcall(require "lze".device)))]],
+      {env = {ONEAPI_DEVICE_SELECTOR = "level_zero:" .. ("x"):rep(20000)}})
+    assert.is_true(#out < 400, #out)
+    assert.matches("ONEAPI_DEVICE_SELECTOR=level_zero:xx*%.%.%. %(20011 bytes",
+      out)
+  end)
+
+  it("counts as lze.info says", function()
+    local text = lze.info()
+    for i, d in ipairs(all) do
+      local from = text:find(("device %d: "):format(i), 1, true)
+      local n = text:match('in a selector string "(%d+)"\n', from)
+      assert.equal(d, lze.device(n))
+    end
   end)
 
   it("is a number or a string", function()
@@ -308,8 +331,8 @@ describe("LZE_DEVICE", function()
         print(select(2, pcall(function() lze.buffer("int", 1) end)))]],
         {env = {LZE_DEVICE = "abacus"}})
       assert.equal(("true\t%s\nstdin:3: LZE_DEVICE: no device matches " ..
-        "string 'abacus'; there is: 1: %s (%s)\n"):format(name, name,
-        lze.device().type), out:gsub(", 2: .*$", "\n"))
+        "string 'abacus'; there is: 1 or \"0\": %s (%s)\n"):format(name, name,
+        lze.device().type), out:gsub(", 2 or .*$", "\n"))
     end)
 
   it("in a bad grammar is an error that names it", function()
@@ -397,8 +420,8 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
     ]], {env = {ONEAPI_DEVICE_SELECTOR = "level_zero:1",
                 ZOCL_ROOT_DEVICES = "2", ZOCL_SUB_DEVICES = "2"}})
     out = out:gsub("[^\n:]* %(cpu", "NAME (cpu")
-    assert.truthy(out:find("no device matches string '1'; there is: 1:NAME " ..
-      "(cpu); ONEAPI", 1, true), out)
+    assert.truthy(out:find("no device matches string '1'; there is: 1 or " ..
+      "\"0\":NAME (cpu); ONEAPI", 1, true), out)
     assert.truthy(out:find("\ndevice 1:NAME (cpu, driver 1), the default\n", 1,
       true), out)
     assert.truthy(out:find("\nleft out:NAME (cpu, driver 1), by " ..

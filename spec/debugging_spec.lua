@@ -140,4 +140,22 @@ describe("LZE_LOG=calls", function()
     assert.equal("2\n", process.output(script, {
       env = {LZE_LOG = "calls"}, before = "exec 2>/dev/null"}))
   end)
+
+  it("is a list of words, of which unknown ones are errors", function()
+    local script = [[
+      local ok, err = pcall(require "lze".buffer, "int", {7})
+      print(ok and err[1] or err)
+      print(require "lze".info():match "problem: [^\n]*")]]
+    local out = process.output(script, {env = {LZE_LOG = "calls,"}})
+    assert.matches("zeMemAllocShared SUCCESS", out)
+    assert.matches("\n7\nnil\n", out)
+    for _, list in ipairs {"yes", "calls,yes", "yes,calls"} do
+      out = process.output(script, {env = {LZE_LOG = list}})
+      assert.equal("LZE_LOG: unknown word 'yes' (known: calls)\n" ..
+        "problem: LZE_LOG: unknown word 'yes' (known: calls)\n", out)
+    end
+    out = process.output(script, {env = {LZE_LOG = ("x"):rep(20000)}})
+    assert.is_true(#out < 400, #out)
+    assert.equal("7\nnil\n", process.output(script, {env = {LZE_LOG = ""}}))
+  end)
 end)

@@ -160,6 +160,10 @@ static void test_buffers(void) {
   lua_settop(L, 0);
 
   /* What is wrong is said, and nothing is left on the stack. */
+  for (int index = -2; index <= 2; index++)
+    if (index != 0)
+      REFUSED(LZE_EMISUSE, "buffer expected, got no value",
+              lze->get_buffer(L, index, &info, &error));
   lua_pushinteger(L, 5);
   REFUSED(LZE_EMISUSE, "buffer expected, got integer 5",
           lze->get_buffer(L, 1, &info, &error));

@@ -13,7 +13,6 @@
 #include "device/lze_object.h"
 #include "lze_open.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -442,50 +441,6 @@ static int core_devices(lua_State *L) {
   return 1;
 }
 
-/* Raise that no device matches; the selector is at `arg`, nil for none, and was
-   found `where`, "" in an argument. */
-static int device_none(lua_State *L, int arg, const char *where) {
-  const lze_System *s = lze_system(L);
-  bool all = lua_isnil(L, arg);
-  lua_Integer n = s->device_count;
-  int list = lua_gettop(L) + 1;
-  if (!all) { /* what it could have chosen from */
-    lua_pushnil(L);
-    lze_select(L, list, "");
-    lua_remove(L, list);
-    n = (lua_Integer)lua_rawlen(L, list);
-  }
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  if (n == 0) luaL_addstring(&b, " none");
-  for (lua_Integer i = 1; i <= n; i++) {
-    const lze_DeviceInfo *d = &s->devices[i - 1];
-    if (!all) {
-      lua_rawgeti(L, list, i);
-      d = lze_test_device(L, -1);
-      lua_pop(L, 1);
-    }
-    lua_pushfstring(L, "%s %I: %s (%s%s)", i > 1 ? "," : "", (LUAI_UACINT)i,
-                    d->props.name, d->type, d->parent != NULL ? " tile" : "");
-    luaL_addvalue(&b);
-  }
-  const char *limit = getenv("ONEAPI_DEVICE_SELECTOR");
-  if (limit != NULL && *limit != '\0') {
-    lua_pushfstring(L, "; ONEAPI_DEVICE_SELECTOR=%s", limit);
-    luaL_addvalue(&b);
-  }
-  luaL_pushresult(&b);
-  const char *text = lua_tostring(L, -1);
-  if (all)
-    return luaL_error(L, "there is no device; the drivers show:%s%s%s", text,
-                      s->missing[0] != '\0' ? "; " : "", s->missing);
-  return luaL_error(L, "%sno device matches %s; there is:%s%s", where,
-                    lze_describe(L, arg), text,
-                    lua_type(L, arg) == LUA_TSTRING &&
-                            isdigit((unsigned char)*lua_tostring(L, arg))
-                        ? " (numbers in a string count from 0)" : "");
-}
-
 /* lze.device([selector]) -> the first match (no selector: the default) */
 static int core_device(lua_State *L) {
   lua_settop(L, 1);
@@ -494,7 +449,7 @@ static int core_device(lua_State *L) {
     return 1;
   }
   lze_select(L, 1, "selector");
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) return device_none(L, 1, "");
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) return lze_select_none(L, 1, "");
   return 1;
 }
 
@@ -513,7 +468,7 @@ const lze_DeviceInfo *lze_default_device(lua_State *L) {
     lua_pushnil(L);
   lze_select(L, top + 1, "LZE_DEVICE");
   if (lua_rawgeti(L, -1, 1) == LUA_TNIL)
-    device_none(L, top + 1, "LZE_DEVICE: ");
+    lze_select_none(L, top + 1, "LZE_DEVICE: ");
   S->device = lze_test_device(L, -1);
   lua_settop(L, top);
   return S->device;
@@ -535,7 +490,7 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                lze_describe(L, index));
   index = lua_absindex(L, index);
   lze_select(L, index, "selector");
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) device_none(L, index, "");
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) lze_select_none(L, index, "");
   d = lze_test_device(L, -1);
   lua_settop(L, top);
   return d;

@@ -90,5 +90,8 @@ void lze_push_telemetry(lua_State *L, const lze_DeviceInfo *device);
 /* Push an array of the devices that the selector at `arg` (nil: all)
    matches, in order. [-0, +1] Raises for a bad selector, which is `what`. */
 void lze_select(lua_State *L, int arg, const char *what);
+/* Raise that no device matches the selector at `arg`, nil for none, which was
+   found `where`, "" in an argument; it lists what there is. */
+int lze_select_none(lua_State *L, int arg, const char *where);
 
 #endif

@@ -3,19 +3,19 @@
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_device.h"
+#include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static void info_add(lua_State *L, luaL_Buffer *b) {
-  (void)L;
-  luaL_addvalue(b);
-}
+static const unsigned char info_text[] = {
+#include "lua/info.h"
+};
+static const lze_Script info_script = {"lze info.lua", info_text,
+                                       sizeof info_text, NULL};
 
 /* In a protected call: store the system and the default device. */
 static int info_probe(lua_State *L) {
@@ -34,28 +34,38 @@ static int info_devices(lua_State *L) {
   return 1;
 }
 
-/* What a person wants to know of a device after its name. */
-static void info_device(lua_State *L, luaL_Buffer *b, const lze_DeviceInfo *d,
-                        const char *note) {
-  char memory[32];
-  snprintf(memory, sizeof memory, "%.1f GiB",
-           (double)d->memory_bytes / (1 << 30));
-  lua_pushfstring(
-      L,
-      "%s (%s%s, driver %d)%s\n"
-      "  %d compute unit%s, groups of up to %d, %s%s%s%s\n",
-      d->props.name, d->type, d->parent != NULL ? " tile" : "",
-      d->driver->index + 1, note, (int)lze_device_units(d),
-      lze_device_units(d) == 1 ? "" : "s", (int)d->compute.maxTotalGroupSize,
-      memory, d->module.flags & ZE_DEVICE_MODULE_FLAG_FP64 ? ", fp64" : "",
-      d->module.flags & ZE_DEVICE_MODULE_FLAG_FP16 ? ", fp16" : "",
-      d->driver->offsets ? "" : ", no global offsets");
-  info_add(L, b);
-  if (d->tile_count > 0) {
-    lua_pushfstring(L, "  %d tile%s\n", (int)d->tile_count,
-                    d->tile_count == 1 ? "" : "s");
-    info_add(L, b);
-  }
+static void info_integer(lua_State *L, const char *key, uint64_t n) {
+  lua_pushinteger(L, (lua_Integer)n);
+  lua_setfield(L, -2, key);
+}
+
+static void info_boolean(lua_State *L, const char *key, bool b) {
+  lua_pushboolean(L, b);
+  lua_setfield(L, -2, key);
+}
+
+static void info_string(lua_State *L, const char *key, const char *text) {
+  lua_pushstring(L, text);
+  lua_setfield(L, -2, key);
+}
+
+/* Add what is said of a device to the array on the top. */
+static void info_device(lua_State *L, const lze_DeviceInfo *d,
+                        const lze_DeviceInfo *standard) {
+  lua_createtable(L, 0, 12);
+  info_string(L, "name", d->props.name);
+  info_string(L, "type", d->type);
+  info_boolean(L, "tile", d->parent != NULL);
+  info_boolean(L, "default", d == standard);
+  info_integer(L, "driver", (uint64_t)d->driver->index + 1);
+  info_integer(L, "units", lze_device_units(d));
+  info_integer(L, "max_group_size", d->compute.maxTotalGroupSize);
+  info_integer(L, "memory_bytes", d->memory_bytes);
+  info_boolean(L, "fp64", d->module.flags & ZE_DEVICE_MODULE_FLAG_FP64);
+  info_boolean(L, "fp16", d->module.flags & ZE_DEVICE_MODULE_FLAG_FP16);
+  info_boolean(L, "offsets", d->driver->offsets);
+  info_integer(L, "tiles", d->tile_count);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
 /* Whether a device or a tile of it is among those of the table at `list`. */
@@ -95,47 +105,37 @@ static int core_info(lua_State *L) {
     lua_newtable(L);
     lua_replace(L, LIST);
   }
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  lua_pushfstring(L, "lze %s%s%s\n", LZE_VERSION,
-                  s != NULL ? ", Level Zero through " : "",
-                  s != NULL ? s->loader : "");
-  info_add(L, &b);
-  if (problem != NULL) {
-    lua_pushfstring(L, "problem: %s\n", problem);
-    info_add(L, &b);
-  }
+  lua_createtable(L, 0, 8);
+  info_string(L, "version", LZE_VERSION);
+  info_string(L, "loader", s != NULL ? s->loader : NULL);
+  info_string(L, "problem", problem);
   static const lze_System nothing;
   if (s == NULL) s = &nothing;
+  info_string(L, "missing", s->missing);
+  lua_newtable(L);
   for (int i = 0; i < s->driver_count; i++) {
     const lze_Driver *d = &s->drivers[i];
-    lua_pushfstring(L, "driver %d: %s, Level Zero %d.%d\n", i + 1, d->name,
-                    (int)ZE_MAJOR_VERSION(d->api),
-                    (int)ZE_MINOR_VERSION(d->api));
-    info_add(L, &b);
+    lua_createtable(L, 0, 3);
+    info_string(L, "name", d->name);
+    info_integer(L, "major", ZE_MAJOR_VERSION(d->api));
+    info_integer(L, "minor", ZE_MINOR_VERSION(d->api));
+    lua_rawseti(L, -2, i + 1);
   }
+  lua_setfield(L, -2, "drivers");
+  lua_newtable(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, LIST);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, LIST, i);
     const lze_DeviceInfo *d = lze_test_device(L, -1);
     lua_pop(L, 1);
-    lua_pushfstring(L, "device %I: ", (LUAI_UACINT)i);
-    info_add(L, &b);
-    info_device(L, &b, d, d == standard ? ", the default" : "");
+    info_device(L, d, standard);
   }
+  lua_setfield(L, -2, "devices");
+  lua_newtable(L);
   for (int i = 0; i < s->device_count; i++)
-    if (!info_lists(L, LIST, &s->devices[i])) {
-      luaL_addstring(&b, "left out: ");
-      info_device(L, &b, &s->devices[i], ", by ONEAPI_DEVICE_SELECTOR");
-    }
-  if (s->device_count == 0) luaL_addstring(&b, "no device\n");
-  for (const char *line = s->missing; *line != '\0';) {
-    size_t length = strcspn(line, "\n");
-    luaL_addstring(&b, "note: ");
-    luaL_addlstring(&b, line, length);
-    luaL_addchar(&b, '\n');
-    line += length + (line[length] == '\n');
-  }
+    if (!info_lists(L, LIST, &s->devices[i]))
+      info_device(L, &s->devices[i], NULL);
+  lua_setfield(L, -2, "left_out");
   static const char *const variables[] = {
       "LZE_DEVICE", "LZE_SOFTWARE", "LZE_OPENCL", "LZE_GROUP_POLICY",
       "LZE_GROUP", "LZE_USE_IMMEDIATE_COMMANDLISTS", "LZE_SYNC", "LZE_CHECK",
@@ -143,13 +143,17 @@ static int core_info(lua_State *L) {
       "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
       "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER",
       "ZE_ENABLE_PARAMETER_VALIDATION"};
+  lua_newtable(L);
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const char *value = getenv(variables[i]);
     if (value == NULL) continue;
-    lua_pushfstring(L, "%s=%s\n", variables[i], value);
-    info_add(L, &b);
+    lua_createtable(L, 0, 2);
+    info_string(L, "name", variables[i]);
+    info_string(L, "value", value);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   }
-  luaL_pushresult(&b);
+  lua_setfield(L, -2, "variables");
+  lze_script_call(L, &info_script, "text", 1, 1);
   return 1;
 }
 

@@ -544,14 +544,29 @@ static const char *loader_resolve(void *library) {
   return NULL;
 }
 
+/* Read LZE_LOG, words between commas, or give the first one that is unknown. */
+static bool loader_read_log(char *unknown, size_t size) {
+  const char *list = getenv("LZE_LOG");
+  bool calls = false;
+  for (size_t n; list != NULL && *list != '\0'; list += n + (list[n] == ',')) {
+    n = strcspn(list, ",");
+    bool known = n == strlen("calls") && strncmp(list, "calls", n) == 0;
+    calls = calls || known;
+    if (known || n == 0) continue;
+    snprintf(unknown, size, "%.*s", (int)(n < size ? n : size), list);
+    return false;
+  }
+  lze_log_calls = calls;
+  return true;
+}
+
 const lze_System *lze_system(lua_State *L) {
   static const char install[] =
       "install the Level Zero loader (Debian: apt install libze1)";
   char problem[256] = "";
+  char unknown[64] = "";
   pthread_mutex_lock(&loader_lock);
-  if (loader_state == UNTRIED) {
-    const char *log = getenv("LZE_LOG");
-    lze_log_calls = log != NULL && strcmp(log, "calls") == 0;
+  if (loader_state == UNTRIED && loader_read_log(unknown, sizeof unknown)) {
     void *loaded = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
     bool before = loaded != NULL;
     if (before) dlclose(loaded); /* that only counted it once more */
@@ -590,6 +605,8 @@ const lze_System *lze_system(lua_State *L) {
     }
   }
   pthread_mutex_unlock(&loader_lock);
+  if (unknown[0] != '\0')
+    luaL_error(L, "LZE_LOG: unknown word '%s' (known: calls)", unknown);
   if (problem[0] != '\0')
     lze_fail_word(L, NULL, "libze_loader.so.1", "NOT_FOUND", NULL, "%s",
                   problem);

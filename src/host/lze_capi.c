@@ -80,19 +80,22 @@ static int error_take(lua_State *L, int status, lze_ErrorInfo *e) {
 }
 
 /* Call f protected with the arguments structure at 1 and the value at `index`
-   (0: nil) at 2; `results` values stay on the stack. */
+   (0: nil) at 2, where there is one; `results` values stay on the stack. */
 static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
                     int results, lze_ErrorInfo *e) {
-  if (index != 0) index = lua_absindex(L, index);
+  int top = lua_gettop(L);
+  bool none = index > top ||
+              (index < 0 && index > LUA_REGISTRYINDEX && -index > top);
+  if (index != 0 && !none) index = lua_absindex(L, index);
   if (!lua_checkstack(L, LUA_MINSTACK))
     return error_set(e, LZE_EMEMORY, "no room on the Lua stack");
   lua_pushcfunction(L, f);
   lua_pushlightuserdata(L, arguments);
-  if (index != 0)
+  if (index != 0 && !none)
     lua_pushvalue(L, index);
-  else
+  else if (!none)
     lua_pushnil(L);
-  int status = lua_pcall(L, 2, results, 0);
+  int status = lua_pcall(L, none ? 1 : 2, results, 0);
   return status == LUA_OK ? error_none(e) : error_take(L, status, e);
 }
 
