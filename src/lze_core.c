@@ -124,7 +124,7 @@ static int core_default(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"default", core_default, LZE_HOT},
+    {"default", core_default, LZE_COLD},
     {"type", core_type, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 

@@ -424,7 +424,13 @@ static void test_no_memory(void) {
   CODE(LZE_EMEMORY, lze->open(L, &error));
   refuse = false;
   CODE(LZE_OK, lze->open(L, &error));
-  CODE(LZE_OK, lze->push_device(L, NULL, &error));
+  CODE(LZE_OK, lze->push_device(L, "0", &error));
+  lua_pushglobaltable(L); /* with no library opened, by nobody */
+  lua_pushnil(L);
+  CHECK(lua_next(L, -2) == 0);
+  lua_pushliteral(L, "");
+  CHECK(!lua_getmetatable(L, -1));
+  lua_settop(L, 1);
   refuse = true;
   int one = 1;
   int *p = allocate(64);

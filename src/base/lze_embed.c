@@ -5,6 +5,8 @@
 #include "base/lze_embed.h"
 #include "base/lze_state.h"
 
+#include <lualib.h>
+
 /* argument(n, message) */
 static int embed_argument(lua_State *L) {
   lze_argerror(L, (int)luaL_checkinteger(L, 1), luaL_checkstring(L, 2));
@@ -39,24 +41,55 @@ static int embed_primitive(lua_State *L) {
   return lua_error(L);
 }
 
+/* A program that is linked with less of Lua may lack them. */
+#pragma weak luaopen_base
+#pragma weak luaopen_string
+#pragma weak luaopen_table
+#pragma weak luaopen_math
+
+/* Push a library, what the program has opened, or else what it will not notice:
+   strings keep their metatable, or none, and globals are as they were.
+   [-0, +1] */
+static void embed_push_library(lua_State *L, const char *name,
+                               lua_CFunction open) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushstring(L, name);
+  int type = lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (type == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  if (open == NULL)
+    luaL_error(L, "Lua's library %s is needed, and not there", name);
+  lua_pushliteral(L, "");
+  if (!lua_getmetatable(L, -1)) lua_pushnil(L);
+  lua_pushglobaltable(L);
+  lua_newtable(L);
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_pushcfunction(L, open);
+  int status = lua_pcall(L, 0, 1, 0);
+  lua_insert(L, -4); /* below the string, its metatable and the globals */
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_setmetatable(L, -2);
+  lua_pop(L, 1);
+  if (status != LUA_OK) lua_error(L);
+}
+
 /* What scripts see for globals: a program may have changed its own, or never
    opened them. [-0, +1] */
 static void embed_push_globals(lua_State *L) {
-  static const char *const libraries[] = {"string", "table", "math"};
+  const luaL_Reg libraries[] = {{"string", luaopen_string},
+                                {"table", luaopen_table},
+                                {"math", luaopen_math}};
   static const char *const basic[] = {
       "error",  "getmetatable", "ipairs", "next",     "pairs",    "rawequal",
       "rawget", "rawlen", "rawset", "select", "setmetatable", "tonumber",
       "tostring", "type"};
   lua_newtable(L);
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-    lua_pushstring(L, libraries[i]);
-    if (lua_rawget(L, -2) != LUA_TTABLE)
-      luaL_error(L, "Lua's %s library is needed, and not open", libraries[i]);
-    lua_setfield(L, -3, libraries[i]);
+    embed_push_library(L, libraries[i].name, libraries[i].func);
+    lua_setfield(L, -2, libraries[i].name);
   }
-  lua_pop(L, 1);
-  lua_pushglobaltable(L);
+  embed_push_library(L, "_G", luaopen_base);
   for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
     lua_pushstring(L, basic[i]);
     lua_rawget(L, -2);

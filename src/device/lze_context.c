@@ -237,7 +237,7 @@ static const lze_Method context_methods[] = {
 static const lze_Method context_metamethods[] = {
     {"__gc", context_gc, LZE_HOT},
     {"__close", context_close, LZE_HOT},
-    {"__tostring", context_tostring, LZE_HOT},
+    {"__tostring", context_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field context_fields[] = {{"driver", field_context_driver},
@@ -305,7 +305,7 @@ void lze_set_default_context(lze_State *S, lze_Context *c) {
 }
 
 static const lze_Method functions[] = {
-    {"context", core_context, LZE_HOT},
+    {"context", core_context, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_context(lua_State *L) {

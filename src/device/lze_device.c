@@ -71,7 +71,7 @@ static const lze_Method no_methods[] = {
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Method driver_metamethods[] = {
-    {"__tostring", driver_tostring, LZE_HOT},
+    {"__tostring", driver_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field driver_fields[] = {{"name", field_driver_name},
@@ -405,15 +405,15 @@ static int field_device_handle(lua_State *L) {
 }
 
 static const lze_Method device_methods[] = {
-    {"subdevices", device_subdevices, LZE_HOT},
-    {"properties", device_properties, LZE_HOT},
-    {"telemetry", device_telemetry, LZE_HOT},
-    {"reaches", device_reaches, LZE_HOT},
+    {"subdevices", device_subdevices, LZE_COLD},
+    {"properties", device_properties, LZE_COLD},
+    {"telemetry", device_telemetry, LZE_COLD},
+    {"reaches", device_reaches, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Method device_metamethods[] = {
     {"__gc", device_gc, LZE_HOT},
-    {"__tostring", device_tostring, LZE_HOT},
+    {"__tostring", device_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field device_fields[] = {
@@ -534,9 +534,9 @@ void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info) {
 }
 
 static const lze_Method functions[] = {
-    {"devices", core_devices, LZE_HOT},
-    {"device", core_device, LZE_HOT},
-    {"drivers", core_drivers, LZE_HOT},
+    {"devices", core_devices, LZE_COLD},
+    {"device", core_device, LZE_COLD},
+    {"drivers", core_drivers, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_device(lua_State *L) {
