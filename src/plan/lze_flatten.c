@@ -77,20 +77,6 @@ static const uint8_t *step_stated(lua_State *L, int step) {
   return stated;
 }
 
-void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device) {
-  const lze_Kernel *k = lze_test_kernel(L, index);
-  if (k == NULL || k->o.closed || k->module->device == device) return;
-  lze_push_kernel_for(L, index, device);
-  lua_replace(L, index);
-}
-
-/* In a protected call: a step's kernel and its device. */
-static int kernel_find(lua_State *L) {
-  lze_plan_kernel(L, 1, lua_touserdata(L, 2));
-  lua_settop(L, 1);
-  return 1;
-}
-
 /* Keep what the values of a step came to; false without memory. */
 static bool step_take(lze_Step *s, const lze_Checked *check) {
   free((void *)s->why);
@@ -122,23 +108,10 @@ int lze_plan_check_step(lua_State *L, lze_Plan *p, int table, int step,
   int stubs = lua_gettop(L);
   lze_push_values(L, step, count, stubs, p->o.context, p->device);
   lze_Step *s = &p->steps[i];
-  if (s->kind == LZE_STEP_TASK) {
-    int arg;
-    lua_pushcfunction(L, kernel_find);
-    lua_pushvalue(L, stubs + 1);
-    lua_pushlightuserdata(L, (void *)s->device);
-    int status = lze_protected(L, 2, 1, &arg);
-    if (status != LUA_OK) {
-      lua_replace(L, top + 1);
-      lua_settop(L, top + 1);
-      return status;
-    }
-    lua_replace(L, stubs + 1);
-  }
   Look look = {.node = &p->nodes[i], .stated = stated};
   look.node->access_count = 0;
-  lze_Checked check = {
-      .kind = s->kind, .name = s->name, .use = step_add_access, .data = &look};
+  lze_Checked check = {.kind = s->kind, .name = s->name, .device = s->device,
+                       .use = step_add_access, .data = &look};
   int status = lze_step_check(L, stubs + 1, count, &check);
   if (status != LUA_OK) {
     lua_replace(L, top + 1);

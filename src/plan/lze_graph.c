@@ -150,24 +150,17 @@ static void entry_push(lua_State *L, int last) {
   lua_setfield(L, -2, "n");
 }
 
-/* The argument that the key at the top of the stack, a number or name, means
-   for a kernel, counted from 1. */
+/* The argument of a kernel, from 1, that the key at stack index `key` means, a
+   number or name; 0 where it has none. */
 static lua_Integer task_argument(lua_State *L, const lze_Kernel *k,
                                  int key) {
-  uint32_t n = k->info->arg_count;
-  if (lua_type(L, key) == LUA_TSTRING) {
-    const char *name = lua_tostring(L, key);
-    for (uint32_t i = 0; i < n; i++)
-      if (k->info->args[i].name != NULL &&
-          strcmp(k->info->args[i].name, name) == 0)
-        return (lua_Integer)i + 1;
-    return -1;
-  }
+  if (lua_type(L, key) == LUA_TSTRING)
+    return lze_named_argument(k, lua_tostring(L, key));
   int exact;
   lua_Integer i = lua_tointegerx(L, key, &exact);
   return exact && lua_type(L, key) == LUA_TNUMBER && i >= 1 &&
-                 i <= (lua_Integer)n
-             ? i : -1;
+                 i <= (lua_Integer)k->info->arg_count
+             ? i : 0;
 }
 
 /* The `access` of a launch table, at the top of the stack, by number. [-0, +1]
@@ -181,7 +174,7 @@ static void task_access(lua_State *L, int table, const char *name,
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, given); lua_pop(L, 1)) {
     lua_Integer i = task_argument(L, k, -2);
-    if (i < 0)
+    if (i == 0)
       luaL_error(L, "graph %s: task %s: access: %s has no argument %s",
                  graph_name(L, table), name, k->name, lze_describe(L, -2));
     const char *word =

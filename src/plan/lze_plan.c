@@ -531,11 +531,8 @@ static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
   lua_Integer before = s->kind == LZE_STEP_TASK ? 2 : 0;
   if (lua_type(L, arg) == LUA_TSTRING && s->kernel != NULL) {
     const char *name = lua_tostring(L, arg);
-    for (uint32_t i = 0; i < s->kernel->info->arg_count; i++) {
-      const char *own = s->kernel->info->args[i].name;
-      if (own != NULL && strcmp(own, name) == 0)
-        return before + (lua_Integer)i + 1;
-    }
+    int number = lze_named_argument(s->kernel, name);
+    if (number > 0) return before + number;
     lze_argerror(L, arg, lua_pushfstring(L, "task %s: %s has no argument '%s'",
                                           s->name, s->kernel->name, name));
   }

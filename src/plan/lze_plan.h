@@ -173,9 +173,6 @@ void lze_flatten(lua_State *L, lze_Plan *p, int table, int graph,
    plan's table is at `table`. [-0, +0|1] */
 int lze_plan_check_step(lua_State *L, lze_Plan *p, int table, int step,
                         uint32_t i);
-/* Replace the kernel at `index` by that for the device where it is of
-   another. */
-void lze_plan_kernel(lua_State *L, int index, const lze_DeviceInfo *device);
 
 /* --- lze_transfer.c ------------------------------------------------------- */
 

@@ -407,10 +407,8 @@ static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   lua_rawgeti(L, -1, (lua_Integer)r->parity + 1);
   int map = lua_gettop(L);
   lze_push_values(L, top + 2, count, map, p->o.context, p->device);
-  if (step->kind == LZE_STEP_TASK)
-    lze_plan_kernel(L, map + 1, step->device);
   lze_Checked check = {.kind = step->kind, .name = step->name,
-                       .use = lze_use_nothing};
+                       .device = step->device, .use = lze_use_nothing};
   if (lze_step_check(L, map + 1, count, &check) != LUA_OK) {
     if (lua_type(L, -1) == LUA_TSTRING)
       luaL_error(L, "task %s: %s", step->name, lua_tostring(L, -1));

@@ -8,6 +8,9 @@
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "device/lze_object.h"
+#include "module/lze_module.h"
+
+#include <string.h>
 
 const char *const lze_step_names[] = {"task", "copy", "fill", "call", "graph"};
 
@@ -23,6 +26,12 @@ static int step_check(lua_State *L) {
     case LZE_STEP_TASK:
       out->kernel = lze_test_kernel(L, 1);
       if (out->kernel == NULL) return luaL_error(L, "the kernel is closed");
+      if (out->device != NULL && !out->kernel->o.closed &&
+          out->kernel->module->device != out->device) {
+        lze_push_kernel_for(L, 1, out->device);
+        lua_replace(L, 1);
+        out->kernel = lze_test_kernel(L, 1);
+      }
       out->choice = lze_task_check(L, out->kernel, out->name, 2, count - 2,
                                    out->use, out->data);
       break;
@@ -66,6 +75,14 @@ int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
     lua_replace(L, -2);
   }
   return status;
+}
+
+int lze_named_argument(const lze_Kernel *k, const char *name) {
+  for (uint32_t i = 0; i < k->info->arg_count; i++)
+    if (k->info->args[i].name != NULL &&
+        strcmp(k->info->args[i].name, name) == 0)
+      return (int)i + 1;
+  return 0;
 }
 
 void lze_use_nothing(void *data, int argument, const lze_Access *access) {

@@ -34,6 +34,7 @@ extern const char *const lze_step_names[];
 typedef struct lze_Checked {
   lze_StepKind kind;
   const char *name;             /* "graph.task"; NULL while recording */
+  const lze_DeviceInfo *device; /* of a task; NULL: its kernel's */
   lze_TaskUse *use;             /* called for each buffer */
   void *data;
   lze_Kernel *kernel;
@@ -43,10 +44,12 @@ typedef struct lze_Checked {
 } lze_Checked;
 
 /* Check `count` values from stack index `first` on, in which transient buffers
-   have been replaced; kind, name, use and data of `out` are given.  Returns
+   have been replaced; kind to data of `out` are given.  Returns
    LUA_OK, or an error that is on the stack, a message without a position where
    it is misuse. [-0, +0|1] */
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);
+/* The argument of that name of a kernel, from 1; 0 where there is none. */
+int lze_named_argument(const lze_Kernel *k, const char *name);
 /* A lze_TaskUse that does nothing. */
 void lze_use_nothing(void *data, int argument, const lze_Access *access);
 
