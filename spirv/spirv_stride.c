@@ -37,13 +37,22 @@ typedef struct stride {
   int32_t by[3];
   uint32_t flags;
   uint32_t root;     /* 1 + the Function variable that a pointer points into */
+  uint32_t array;    /* 1 + the variable in local memory that it points into,
+                        the smallest of several; ARGUMENT; LOST; 0 for nothing
+                        yet */
+  uint32_t skipped;  /* so many bytes of it, at least, lie before */
 } stride;
+
+/* Local memory that the host gives a size, and what was not followed. */
+#define ARGUMENT UINT32_MAX
+#define LOST (UINT32_MAX - 1)
 
 typedef struct strides {
   reader *r;
   stride *of;        /* by instruction; of a variable: of what it holds; of a
                         function: of what it returns */
   int32_t *depth;    /* of loops, by instruction */
+  size_t smallest;   /* bytes of a variable in local memory; 0 without any */
   bool changed;
 } strides;
 
@@ -76,14 +85,37 @@ static stride stride_sum(stride a, stride b, int64_t scale)
   for (int d = 0; d < 3; d++)
     a.by[d] = sum(a.by[d], scaled(b.by[d], scale));
   a.flags = (a.flags | b.flags) & STRIDE_VARIES;
+  if (a.array == 0)
+    a.array = b.array;
   return a;
 }
 
-static stride stride_either(stride a, stride b)
+/* The bytes of the variable in local memory that a pointer points into; 0
+   where that is not known. */
+static size_t array_bytes(const reader *r, uint32_t array)
 {
+  if (array == 0 || array >= LOST)
+    return 0;
+  const spirv_instruction *i = &r->ins[array - 1];
+  const spirv_instruction *type = def_of(r, i->result_type);
+  const id_info *held =
+    info_of(r, i->opcode == SpvOpVariable && type != NULL ? word(type, 3)
+                                                          : word(i, 4));
+  return held == NULL ? 0 : held->bytes;
+}
+
+static stride stride_either(const reader *r, stride a, stride b)
+{
+  size_t bytes = array_bytes(r, b.array);
+  if (a.array == 0 || (b.array != 0 && b.skipped < a.skipped))
+    a.skipped = b.skipped;
   for (int d = 0; d < 3; d++)
     a.by[d] = either(a.by[d], b.by[d]);
   a.flags |= b.flags;
+  if (a.array == 0 || b.array == LOST ||
+      (a.array == ARGUMENT && b.array != 0) ||
+      (a.array != LOST && bytes != 0 && bytes < array_bytes(r, a.array)))
+    a.array = b.array;
   return a;
 }
 
@@ -169,6 +201,31 @@ static const id_info *builtin_variable(const reader *r, uint32_t id)
   return info != NULL && (info->flags & ID_BUILTIN) ? info : NULL;
 }
 
+/* The places that an index never reaches because something constant is added
+   to it: those of a border. */
+static uint64_t border_of(const reader *r, uint32_t index)
+{
+  const spirv_instruction *i = def_of(r, index);
+  int64_t by;
+  if (i != NULL && (i->opcode == SpvOpSConvert || i->opcode == SpvOpUConvert))
+    i = def_of(r, word(i, 3));
+  if (i == NULL || i->opcode != SpvOpIAdd)
+    return 0;
+  return (signed_constant(r, word(i, 4), &by) ||
+          signed_constant(r, word(i, 3), &by)) && by > 0 ? (uint64_t)by : 0;
+}
+
+/* A pointer moved on by an index, of elements of so many bytes. */
+static stride skip(const reader *r, stride p, uint32_t index, size_t bytes)
+{
+  int64_t by;
+  if (!signed_constant(r, index, &by))
+    by = (int64_t)border_of(r, index);
+  if (p.array != 0 && by > 0 && by < FAR && bytes < FAR)
+    p.skipped = (uint32_t)bounded(p.skipped + by * (int64_t)bytes);
+  return p;
+}
+
 /* The pointer that a chain makes: from operand `base` on come an element of
    the array that the base points into, where there is one, and indices. */
 static stride chain_stride(const strides *s, const spirv_instruction *i,
@@ -181,10 +238,10 @@ static stride chain_stride(const strides *s, const spirv_instruction *i,
     return component(builtin_stride(variable->builtin), constant);
   stride p = stride_of(s, word(i, base));
   uint32_t root = p.root;
+  size_t bytes = info_of(r, type_id) == NULL ? 0 : info_of(r, type_id)->bytes;
   if (element)
-    p = stride_sum(p, stride_of(s, word(i, base + 1)),
-                   (int64_t)(info_of(r, type_id) == NULL ?
-                               0 : info_of(r, type_id)->bytes));
+    p = skip(r, stride_sum(p, stride_of(s, word(i, base + 1)), (int64_t)bytes),
+             word(i, base + 1), bytes);
   for (unsigned k = base + 1 + element; k < i->word_count; k++) {
     const spirv_instruction *type = def_of(r, type_id);
     if (type == NULL)
@@ -199,8 +256,9 @@ static stride chain_stride(const strides *s, const spirv_instruction *i,
     type_id = word(type, 2);
     if (info_of(r, type_id) == NULL)
       break;
-    p = stride_sum(p, stride_of(s, i->words[k]),
-                   (int64_t)info_of(r, type_id)->bytes);
+    bytes = info_of(r, type_id)->bytes;
+    p = skip(r, stride_sum(p, stride_of(s, i->words[k]), (int64_t)bytes),
+             i->words[k], bytes);
   }
   p.root = root;
   return p;
@@ -232,6 +290,7 @@ static stride load_stride(const strides *s, const spirv_instruction *i)
   if (pointer != NULL && pointer->word_count > 3 &&
       builtin_variable(r, word(pointer, 3)) != NULL)
     return p; /* a component of a built-in */
+  p.array = LOST; /* what is stored there is not followed */
   return stride_mixed(p, p);
 }
 
@@ -240,8 +299,10 @@ static void grow(strides *s, int64_t at, stride by)
 {
   if (at < 0)
     return;
-  stride *old = &s->of[at], new = stride_either(*old, by);
-  if (memcmp(new.by, old->by, sizeof new.by) != 0 || new.flags != old->flags) {
+  stride *old = &s->of[at], new = stride_either(s->r, *old, by);
+  if (memcmp(new.by, old->by, sizeof new.by) != 0 ||
+      new.flags != old->flags || new.array != old->array ||
+      new.skipped != old->skipped) {
     *old = new;
     s->changed = true;
   }
@@ -281,7 +342,8 @@ static stride call_stride(strides *s, const spirv_instruction *i)
     stride argument = stride_of(s, word(i, 4 + k));
     if (argument.root != 0) /* it may be stored to */
       grow(s, argument.root - 1,
-           (stride){.by = {FAR, FAR, FAR}, .flags = STRIDE_LOOPED});
+           (stride){.by = {FAR, FAR, FAR}, .flags = STRIDE_LOOPED,
+                    .array = LOST});
     else
       grow(s, callee->param_at + k, argument);
   }
@@ -301,7 +363,7 @@ static stride ext_stride(const strides *s, const spirv_instruction *i)
   case OpenCLstd_SClamp:
   case OpenCLstd_UClamp:
     for (unsigned k = 5; k < i->word_count; k++)
-      result = stride_either(result, stride_of(s, i->words[k]));
+      result = stride_either(s->r, result, stride_of(s, i->words[k]));
     break;
   case OpenCLstd_SMul24:
   case OpenCLstd_UMul24:
@@ -379,16 +441,16 @@ static stride result_stride(strides *s, uint32_t at)
   case SpvOpSMod:
   case SpvOpSRem:
   case SpvOpBitwiseAnd:
-    result = stride_either(a, b);
+    result = stride_either(r, a, b);
     result.root = 0;
     return result;
   case SpvOpSelect:
-    result = stride_either(b, stride_of(s, word(i, 5)));
+    result = stride_either(r, b, stride_of(s, word(i, 5)));
     result.root = 0;
     return result;
   case SpvOpPhi:
     for (unsigned k = 3; k < i->word_count; k += 2) {
-      result = stride_either(result, stride_of(s, i->words[k]));
+      result = stride_either(s->r, result, stride_of(s, i->words[k]));
       if (find_def(r, i->words[k]) >= (int64_t)at)
         result.flags |= STRIDE_VARIES;
     }
@@ -474,6 +536,14 @@ static void find_loops(strides *s)
 
 /* --- counting ----------------------------------------------------------- */
 
+/* Whether an instruction is a variable in local memory. */
+static bool is_array(const reader *r, uint32_t at)
+{
+  const spirv_instruction *i = &r->ins[at];
+  return (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
+         word(i, 3) == SpvStorageClassWorkgroup;
+}
+
 static uint32_t space_of(const reader *r, uint32_t pointer)
 {
   const spirv_instruction *i = def_of(r, pointer);
@@ -487,6 +557,56 @@ static void more_of(uint32_t *count, uint32_t weight)
     *count += weight;
 }
 
+/* An index of that stride into an array of local memory with `length` places:
+   what a group may have for each of its work-items to have its own. */
+static void fit_index(function_info *more, stride index, uint64_t length)
+{
+  uint32_t least = 0, places = (uint32_t)(length < FAR ? length : FAR);
+  unsigned dims = 0;
+  if (length == 0 || (index.flags & STRIDE_VARIES))
+    return; /* a loop over the array takes any group */
+  for (int d = 0; d < 3; d++) {
+    dims += index.by[d] != 0;
+    if (index.by[d] != FAR)
+      spirv_fit(&least, (uint32_t)abs(index.by[d]));
+  }
+  if (least == 0)
+    return;
+  places = (places - 1) / least + 1;
+  if (dims > 1)
+    spirv_fit(&more->local_items, places);
+  for (int d = 0; d < 3; d++) {
+    uint32_t by = (uint32_t)abs(index.by[d]);
+    if (by == least)
+      spirv_fit(&more->local_fit[d], places);
+    else if (by != 0 && by != FAR) {
+      /* Rows of `by` places: no more along the other, and so many rows. */
+      spirv_fit(&more->local_fit[d], (places * least - 1) / by + 1);
+      for (int e = 0; e < 3; e++)
+        if ((uint32_t)abs(index.by[e]) == least)
+          spirv_fit(&more->local_fit[e], by / least);
+    }
+  }
+}
+
+/* An access through a pointer into local memory.  Where it is not known into
+   which variable, it is taken to be the smallest, with a place for each
+   work-item. */
+static void fit_access(const strides *s, function_info *more,
+                       uint32_t pointer, stride p)
+{
+  const reader *r = s->r;
+  const id_info *held = info_of(r, pointee_of(r, pointer));
+  size_t bytes = held == NULL || held->bytes == 0 ? 1 : held->bytes;
+  if (p.array == ARGUMENT)
+    return;
+  size_t room = array_bytes(r, p.array);
+  if (room > p.skipped)
+    fit_index(more, p, room - p.skipped);
+  else if (s->smallest != 0)
+    spirv_fit(&more->local_items, (uint32_t)((s->smallest - 1) / bytes + 1));
+}
+
 /* Count an access of `at` through a pointer of that stride. */
 static void count_access(strides *s, uint32_t at, uint32_t pointer,
                          stride p, bool store)
@@ -494,7 +614,11 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
   function_info *more = &s->r->more[s->r->info[at].owner - 1];
   uint32_t weight = s->depth[at] > 0 ? LOOP_WEIGHT : 1;
   bool beside = false;
-  switch (space_of(s->r, pointer)) {
+  uint32_t space = space_of(s->r, pointer);
+  if (space == SpvStorageClassWorkgroup ||
+      (space == SpvStorageClassGeneric && array_bytes(s->r, p.array) != 0))
+    fit_access(s, more, pointer, p);
+  switch (space) {
   case SpvStorageClassWorkgroup:
     if (store && s->depth[at] > 0 && (p.flags & STRIDE_VARIES))
       more->features |= SPIRV_SWEEPS_LOCAL;
@@ -542,52 +666,6 @@ static bool is_long(uint32_t function)
   }
 }
 
-/* An index of that stride into an array of local memory with `length` places:
-   what a group may have for each of its work-items to have its own. */
-static void fit_index(function_info *more, stride index, uint64_t length)
-{
-  uint32_t least = 0, places = (uint32_t)(length < FAR ? length : FAR);
-  unsigned dims = 0;
-  if (length == 0 || (index.flags & STRIDE_VARIES))
-    return; /* a loop over the array takes any group */
-  for (int d = 0; d < 3; d++) {
-    dims += index.by[d] != 0;
-    if (index.by[d] != FAR)
-      spirv_fit(&least, (uint32_t)abs(index.by[d]));
-  }
-  if (least == 0)
-    return;
-  places = (places - 1) / least + 1;
-  if (dims > 1)
-    spirv_fit(&more->local_items, places);
-  for (int d = 0; d < 3; d++) {
-    uint32_t by = (uint32_t)abs(index.by[d]);
-    if (by == least)
-      spirv_fit(&more->local_fit[d], places);
-    else if (by != 0 && by != FAR) {
-      /* Rows of `by` places: no more along the other, and so many rows. */
-      spirv_fit(&more->local_fit[d], (places * least - 1) / by + 1);
-      for (int e = 0; e < 3; e++)
-        if ((uint32_t)abs(index.by[e]) == least)
-          spirv_fit(&more->local_fit[e], by / least);
-    }
-  }
-}
-
-/* The places that an index never reaches because something constant is added
-   to it: those of a border. */
-static uint64_t border_of(const reader *r, uint32_t index)
-{
-  const spirv_instruction *i = def_of(r, index);
-  int64_t by;
-  if (i != NULL && (i->opcode == SpvOpSConvert || i->opcode == SpvOpUConvert))
-    i = def_of(r, word(i, 3));
-  if (i == NULL || i->opcode != SpvOpIAdd)
-    return 0;
-  return (signed_constant(r, word(i, 4), &by) ||
-          signed_constant(r, word(i, 3), &by)) && by > 0 ? (uint64_t)by : 0;
-}
-
 /* The indices of a chain into local memory. */
 static void fit_chain(strides *s, uint32_t at, bool element)
 {
@@ -631,6 +709,10 @@ static void count(strides *s, uint32_t at)
   case SpvOpInBoundsPtrAccessChain:
     fit_chain(s, at, true);
     return;
+  case SpvOpAtomicStore:
+    if (space_of(r, word(i, 1)) == SpvStorageClassWorkgroup)
+      fit_access(s, more, word(i, 1), stride_of(s, word(i, 1)));
+    return;
   case SpvOpCopyMemory:
   case SpvOpCopyMemorySized:
     count_access(s, at, word(i, 1), stride_of(s, word(i, 1)), true);
@@ -658,6 +740,45 @@ static void count(strides *s, uint32_t at)
                                 lanes * (int64_t)pointee->bytes), store);
     }
     return;
+  default:
+    if ((spirv_features_of(r, i) & SPIRV_USES_ATOMICS) && i->result != 0 &&
+        space_of(r, word(i, 3)) == SpvStorageClassWorkgroup)
+      fit_access(s, more, word(i, 3), stride_of(s, word(i, 3)));
+  }
+}
+
+/* Where pointers into local memory begin: its variables, and arguments of
+   kernels. */
+static void find_arrays(strides *s)
+{
+  const reader *r = s->r;
+  for (uint32_t at = 0; at < r->ins_count; at++) {
+    const spirv_instruction *i = &r->ins[at];
+    int64_t n = i->opcode == SpvOpEntryPoint ? function_of(r, word(i, 2)) : -1;
+    for (unsigned k = 0; n >= 0 && k < r->functions[n].param_count; k++)
+      s->of[r->more[n].param_at + k].array = ARGUMENT;
+    size_t bytes = 0;
+    if (is_array(r, at)) {
+      s->of[at].array = at + 1;
+      bytes = array_bytes(r, at + 1);
+    }
+    if (bytes != 0 && (s->smallest == 0 || bytes < s->smallest))
+      s->smallest = bytes;
+  }
+}
+
+/* Nothing is known of what points where. */
+static void lose_arrays(strides *s)
+{
+  const reader *r = s->r;
+  for (uint32_t at = 0; at < r->ins_count; at++) {
+    const spirv_instruction *i = &r->ins[at];
+    bool store = i->opcode == SpvOpStore;
+    uint32_t pointer = word(i, store ? 1 : 3);
+    if ((store || i->opcode == SpvOpLoad) && r->info[at].owner != 0 &&
+        space_of(r, pointer) == SpvStorageClassWorkgroup)
+      fit_access(s, &r->more[r->info[at].owner - 1], pointer,
+                 (stride){.array = LOST});
   }
 }
 
@@ -672,9 +793,12 @@ bool spirv_find_strides(reader *r)
   if (s.of == NULL || s.depth == NULL)
     return out_of_memory(r);
   find_loops(&s);
+  find_arrays(&s);
   for (int pass = 0; s.changed; pass++) {
-    if (pass == MOST_PASSES)
+    if (pass == MOST_PASSES) {
+      lose_arrays(&s);
       return true;
+    }
     s.changed = false;
     for (uint32_t at = 0; at < r->ins_count; at++)
       if (r->info[at].owner != 0)
