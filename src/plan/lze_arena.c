@@ -74,7 +74,7 @@ static void swap_value(lua_State *L, const lze_Plan *p, int real) {
 }
 
 void lze_plan_swapped(lua_State *L, const lze_Plan *p, int table, int index,
-                   uint32_t parity) {
+                      uint32_t parity) {
   int top = lua_gettop(L);
   index = lua_absindex(L, index);
   lze_getoption(L, table, "real");

@@ -12,6 +12,7 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
+#include "plan/lze_step.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
@@ -245,12 +246,6 @@ static void launch_copy(lua_State *L) {
   lua_replace(L, AT_LAUNCH);
 }
 
-static void use_nothing(void *data, int argument, const lze_Access *access) {
-  (void)data;
-  (void)argument;
-  (void)access;
-}
-
 static void push_candidate(lua_State *L, const Candidate *c) {
   lua_createtable(L, 0, 4);
   lua_createtable(L, 3, 0);
@@ -292,7 +287,7 @@ static int core_tune(lua_State *L) {
   /* Every argument is checked before anything is allocated. */
   for (int i = AT_LAUNCH; i <= last; i++) lua_pushvalue(L, i);
   bool empty = lze_task_check(L, k, NULL, t->saved + 1, last - AT_LAUNCH,
-                              use_nothing, NULL) == NULL;
+                              lze_use_nothing, NULL) == NULL;
   lua_settop(L, t->saved);
   if (empty)
     return luaL_error(L, "lze.tune: %s: an empty range runs nothing", k->name);
