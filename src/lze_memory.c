@@ -265,22 +265,21 @@ static int buffer_pending(lua_State *L) {
   return 1;
 }
 
-static int buffer_close(lua_State *L) {
-  lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
-  lze_Storage *s = b->storage;
-  if (s == NULL) return 0;
-  b->storage = NULL;
-  if (!b->view) lze_close(&s->o);
-  lze_disown(&s->o);
-  return 0;
-}
-
 static int buffer_gc(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
   lze_Storage *s = b->storage;
   b->storage = NULL;
-  if (s != NULL) lze_disown(&s->o);
+  if (s == NULL) return 0;
+  if (b->imported) s->imports--;
+  lze_disown(&s->o);
   return 0;
+}
+
+static int buffer_close(lua_State *L) {
+  lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  lze_Storage *s = b->storage;
+  if (s != NULL && !b->view && s->imports == 0) lze_close(&s->o);
+  return buffer_gc(L);
 }
 
 static int buffer_len(lua_State *L) {

@@ -34,6 +34,7 @@ struct lze_Storage {
   bool guarded;                 /* has canaries on both sides */
   bool borrowed;                /* not ours to free: see lze_push_borrowed */
   uint64_t id;                  /* the driver's, of a borrowed one */
+  uint32_t imports;             /* buffers of its own state that import it */
   lze_Memory *memory;           /* where it is shared, or somebody is to be
                                    told of its end; else NULL */
   uint64_t serial;              /* unlike its address, never used again */
@@ -45,6 +46,7 @@ struct lze_Storage {
 typedef struct lze_Buffer {
   lze_Box box;
   bool view;
+  bool imported;                /* one of storage->imports */
   lze_Storage *storage;         /* NULL once closed */
   const lze_Type *type;
   size_t offset;                /* bytes into the storage */

@@ -272,7 +272,11 @@ lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
         ((lze_Storage *)o)->memory == like->memory)
       s = (lze_Storage *)o;
   storage_push(L, b, context, s, like);
-  if (s != NULL) lze_memory_unref(like->memory); /* it has one already */
+  if (s != NULL) {
+    lze_memory_unref(like->memory); /* it has one already */
+    b->imported = true;
+    s->imports++;
+  }
   return b;
 }
 
