@@ -6,6 +6,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_show.h"
 #include "base/lze_state.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -170,6 +171,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_share(L);
   lze_open_parallel(L);
   lze_open_capi(L);
+  lze_show_module(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return 1;

@@ -9,6 +9,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_show.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -224,6 +225,7 @@ static int core_stats(lua_State *L) {
     lua_pushinteger(L, numbers[i].value);
     lua_setfield(L, -2, numbers[i].key);
   }
+  lze_show_table(L);
   return 1;
 }
 

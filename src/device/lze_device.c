@@ -7,6 +7,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_show.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_native.h"
@@ -88,6 +89,7 @@ static int core_drivers(lua_State *L) {
     lze_push_driver(L, &s->drivers[i]);
     lua_rawseti(L, -2, i + 1);
   }
+  lze_show_table(L);
   return 1;
 }
 
@@ -189,6 +191,7 @@ static int device_subdevices(lua_State *L) {
     lze_push_device(L, device_beside(L, d, &d->tiles[i]));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
+  lze_show_table(L);
   return 1;
 }
 
@@ -263,6 +266,7 @@ static int device_properties(lua_State *L) {
   lua_setfield(L, 2, "subgroup_sizes");
   field_uuid(L);
   lua_setfield(L, 2, "uuid");
+  lze_show_table(L);
   return 1;
 }
 
@@ -438,6 +442,7 @@ static const lze_Field device_fields[] = {
 static int core_devices(lua_State *L) {
   lua_settop(L, 1);
   lze_select(L, 1, "selector");
+  lze_show_table(L);
   return 1;
 }
 

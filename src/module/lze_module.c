@@ -7,6 +7,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -617,6 +618,7 @@ static int module_kernels(lua_State *L) {
     lua_pushstring(L, m->spirv->kernels[i].name);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
+  lze_show_table(L);
   return 1;
 }
 

@@ -1,0 +1,47 @@
+/*
+ * lze_show.c - tables that print themselves.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_show.h"
+#include "base/lze_embed.h"
+#include "base/lze_guard.h"
+
+static const unsigned char show_text[] = {
+#include "lua/show.h"
+};
+static const lze_Script show_script = {"lze show.lua", show_text,
+                                       sizeof show_text, NULL};
+
+static int show_call(lua_State *L, const char *function) {
+  lze_argexpected(L, lua_istable(L, 1), 1, "table");
+  lua_settop(L, 1);
+  lze_script_call(L, &show_script, function, 1, 1);
+  return 1;
+}
+
+static int table_tostring(lua_State *L) { return show_call(L, "table"); }
+
+static int module_tostring(lua_State *L) { return show_call(L, "module"); }
+
+/* Give the table on the top the metatable that the registry has at `key`. */
+static void show_by(lua_State *L, const char *key, lua_CFunction f) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, f);
+    lua_setfield(L, -2, "__tostring");
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+  }
+  lua_setmetatable(L, -2);
+}
+
+void lze_show_table(lua_State *L) {
+  static const char key;
+  show_by(L, &key, table_tostring);
+}
+
+void lze_show_module(lua_State *L) {
+  static const char key;
+  show_by(L, &key, module_tostring);
+}

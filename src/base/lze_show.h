@@ -1,0 +1,16 @@
+/*
+ * lze_show.h - tables that print themselves.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_SHOW_H
+#define LZE_SHOW_H
+
+#include "base/lze_base.h"
+
+/* tostring of the table on the top says what is in it, a line each: for a
+   person at a prompt; it is a plain table else. [-0, +0] */
+void lze_show_table(lua_State *L);
+/* The same for the module: its version and the names in it. */
+void lze_show_module(lua_State *L);
+
+#endif
