@@ -17,6 +17,7 @@ local lze = {}
 ---| "half" | "bfloat16" | "float" | "double"
 ---| "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "i64" | "u64"
 ---| "f16" | "bf16" | "f32" | "f64"
+---| "int32" | "uint32" | "int64" | "uint64" | "float32" | "float64"
 ---| "char2" | "char3" | "char4" | "char8" | "char16"
 ---| "uchar2" | "uchar3" | "uchar4" | "uchar8" | "uchar16"
 ---| "short2" | "short3" | "short4" | "short8" | "short16"

@@ -204,9 +204,9 @@ static void *signalling_alloc(void *userdata, void *p, size_t old,
   return signalled.alloc(userdata, p, old, size);
 }
 
-/* signal_at(n [, lines]): the n-th allocation from now on; 0: none.  The hook is
-   one for lines, or for all there is, as lua.c's.  Returns whether the one asked
-   for before has not come. */
+/* signal_at(n [, lines]): the n-th allocation from now on; 0: none.  The hook
+   is one for lines, or for all there is, as lua.c's.  Returns whether the one
+   asked for before has not come. */
 static int signal_at(lua_State *L) {
   bool waits = signalled.left > 0;
   if (waits) lua_setallocf(L, signalled.alloc, signalled.userdata);

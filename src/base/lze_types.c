@@ -10,23 +10,23 @@
 #include <math.h>
 #include <string.h>
 
-/* name, alias, scalar, bytes */
+/* name, aliases, scalar, bytes; "int8" and "float16" are vectors */
 #define SCALARS(X)                                                           \
-  X("char", "i8", LZE_I8, 1)                                                 \
-  X("uchar", "u8", LZE_U8, 1)                                                \
-  X("short", "i16", LZE_I16, 2)                                              \
-  X("ushort", "u16", LZE_U16, 2)                                             \
-  X("int", "i32", LZE_I32, 4)                                                \
-  X("uint", "u32", LZE_U32, 4)                                               \
-  X("long", "i64", LZE_I64, 8)                                               \
-  X("ulong", "u64", LZE_U64, 8)                                              \
-  X("half", "f16", LZE_F16, 2)                                               \
-  X("bfloat16", "bf16", LZE_BF16, 2)                                         \
-  X("float", "f32", LZE_F32, 4)                                              \
-  X("double", "f64", LZE_F64, 8)
+  X("char", "i8", NULL, LZE_I8, 1)                                           \
+  X("uchar", "u8", NULL, LZE_U8, 1)                                          \
+  X("short", "i16", NULL, LZE_I16, 2)                                        \
+  X("ushort", "u16", NULL, LZE_U16, 2)                                       \
+  X("int", "i32", "int32", LZE_I32, 4)                                       \
+  X("uint", "u32", "uint32", LZE_U32, 4)                                     \
+  X("long", "i64", "int64", LZE_I64, 8)                                      \
+  X("ulong", "u64", "uint64", LZE_U64, 8)                                    \
+  X("half", "f16", NULL, LZE_F16, 2)                                         \
+  X("bfloat16", "bf16", NULL, LZE_BF16, 2)                                   \
+  X("float", "f32", "float32", LZE_F32, 4)                                   \
+  X("double", "f64", "float64", LZE_F64, 8)
 
 /* A scalar and its vectors; one of 3 occupies 4 lanes, as in OpenCL C. */
-#define ROW(name, alias, scalar, size)                                       \
+#define ROW(name, alias, other, scalar, size)                                \
   {name, scalar, 1, size, size}, {name "2", scalar, 2, size, 2 * size},      \
       {name "3", scalar, 3, size, 4 * size},                                 \
       {name "4", scalar, 4, size, 4 * size},                                 \
@@ -38,9 +38,9 @@ static const lze_Type types[] = {SCALARS(ROW)};
 enum { WIDTHS = 6 }; /* rows of a scalar */
 
 static const struct {
-  const char *name, *alias;
+  const char *name, *alias, *other;
 } scalar_names[] = {
-#define X(name, alias, scalar, size) {name, alias},
+#define X(name, alias, other, scalar, size) {name, alias, other},
     SCALARS(X)
 #undef X
 };
@@ -56,14 +56,21 @@ const lze_Type *lze_type_find(const char *name) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].name, name) == 0) return &types[i];
   for (size_t i = 0; i < sizeof scalar_names / sizeof *scalar_names; i++)
-    if (strcmp(scalar_names[i].alias, name) == 0) return &types[WIDTHS * i];
+    if (strcmp(scalar_names[i].alias, name) == 0 ||
+        (scalar_names[i].other != NULL &&
+         strcmp(scalar_names[i].other, name) == 0))
+      return &types[WIDTHS * i];
   return NULL;
 }
 
 const lze_Type *lze_check_type(lua_State *L, int arg) {
   const lze_Type *t = NULL;
-  if (lua_type(L, arg) == LUA_TSTRING)
-    t = lze_type_find(lua_tostring(L, arg));
+  size_t length;
+  const char *name = lua_type(L, arg) == LUA_TSTRING
+                         ? lua_tolstring(L, arg, &length)
+                         : NULL;
+  /* A zero within it ends no name. */
+  if (name != NULL && strlen(name) == length) t = lze_type_find(name);
   if (t != NULL) return t;
   const char *got = lze_describe(L, arg);
   luaL_Buffer b;
@@ -206,6 +213,17 @@ static const double float_limit[] = {
     [LZE_F32] = 0x1.ffffffp127,
 };
 
+/* An integer as a double that rounds to a float, or something shorter, as the
+   integer itself does: what does not fit is kept in its last bit ("round to
+   odd": Boldo and Melquiond, IEEE Transactions on Computers 57(4), 2008). */
+static double integer_value(lua_Integer n) {
+  uint64_t size = n < 0 ? -(uint64_t)n : (uint64_t)n;
+  int shift = 0;
+  for (; size >> 53 != 0; shift++) size = size >> 1 | (size & 1);
+  double v = ldexp((double)size, shift);
+  return n < 0 ? -v : v;
+}
+
 /* Store the value at `index`; false leaves p alone and pushes nothing. */
 static bool scalar_store(lua_State *L, lze_Scalar scalar, int index,
                          void *p) {
@@ -243,6 +261,7 @@ static bool scalar_store(lua_State *L, lze_Scalar scalar, int index,
     memcpy(p, &v, sizeof v);
     return true;
   }
+  if (lua_isinteger(L, index)) v = integer_value(lua_tointeger(L, index));
   if (fabs(v) >= float_limit[scalar] && !isinf(v)) return false;
   if (scalar == LZE_F32) {
     float f = (float)v;
@@ -334,7 +353,8 @@ bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
 
 /* What most tables hold, with none of the detours of scalar_store, and so many
    at a time, to take them off the stack at once. Returns how many were stored:
-   n, or fewer if one of the next AT_ONCE is no float. */
+   n, or fewer if one of the next AT_ONCE is not a float, or so large that it
+   may be an integer that a double does not hold. */
 enum { AT_ONCE = 8 };
 
 static size_t floats_store(lua_State *L, int t, lua_Integer from, size_t n,
@@ -348,7 +368,7 @@ static size_t floats_store(lua_State *L, int t, lua_Integer from, size_t n,
       numbers &= lua_rawgeti(L, t, from + (lua_Integer)(i + j)) == LUA_TNUMBER;
     for (size_t j = 0; j < more; j++, to += sizeof(float)) {
       lua_Number v = lua_tonumber(L, top + 1 + (int)j);
-      if (!numbers || (fabs(v) >= float_limit[LZE_F32] && !isinf(v))) {
+      if (!numbers || (fabs(v) >= 0x1p53 && !isinf(v))) {
         lua_settop(L, top);
         return i + j;
       }
