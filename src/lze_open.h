@@ -18,7 +18,6 @@ void lze_open_event(lua_State *L);
 void lze_open_queue(lua_State *L);
 void lze_open_module(lua_State *L);
 void lze_open_kernel(lua_State *L);
-void lze_open_error(lua_State *L);
 void lze_open_spirv(lua_State *L);
 void lze_open_compile(lua_State *L);
 void lze_open_wrap(lua_State *L);

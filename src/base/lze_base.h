@@ -42,4 +42,6 @@ typedef struct lze_Copy lze_Copy;
 typedef struct lze_Driver lze_Driver;
 typedef struct lze_DeviceInfo lze_DeviceInfo;
 
+uint64_t lze_now_ns(void); /* CLOCK_MONOTONIC */
+
 #endif

@@ -7,26 +7,22 @@
 
 #include "base/lze_base.h"
 
-/* "ERROR_DEVICE_LOST" and so on, or NULL for a code unknown to lze. */
-const char *lze_result_name(ze_result_t result);
-
-/* Raise an error object, or a plain "not enough memory" where `call` is NULL.
-   `object` names what it is about ("kernel saxpy")
-   or is NULL, `call` is the entry point or tool, `log` a build log or NULL;
-   the rest is the message as for lua_pushfstring (NULL: a sentence made from
-   the code and, where it has one, the driver's own last description). */
-int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
-             const char *object, const char *call, const char *log,
-             const char *format, ...) __attribute__((noreturn));
-
 /* Raise "not enough memory": what malloc has not, not the device. */
 int lze_no_memory(lua_State *L) __attribute__((noreturn));
 /* The same unless `good`. */
 void lze_check_memory(lua_State *L, bool good);
 
-/* As lze_fail for failures that are not Level Zero's: `code` is a word. */
+/* Raise an error object for a failure that is not Level Zero's (those are
+   lze_fail's, device/lze_fail.h): `code` is a word, the rest is as there. */
 int lze_fail_word(lua_State *L, const char *object, const char *call,
                   const char *code, const char *log, const char *format, ...)
+    __attribute__((noreturn));
+
+/* Raise {call, code, result, message, where, log, object} with the message on
+   the top of the stack; result is left out where it is 0, strings where they are
+   NULL. */
+int lze_raise_error(lua_State *L, const char *object, const char *call,
+                    const char *code, lua_Integer result, const char *log)
     __attribute__((noreturn));
 
 /* Where the value on the top of the stack is an error object without a
@@ -54,5 +50,8 @@ uint64_t lze_check_deadline(lua_State *L, int arg);
    or the status of an error that is then on the stack, to be raised with
    lua_error after cleaning up. */
 int lze_run_hook(lua_State *L);
+
+/* The metatable of error objects. [-0, +0] */
+void lze_open_error(lua_State *L);
 
 #endif

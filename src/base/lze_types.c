@@ -5,7 +5,6 @@
 #include "base/lze_types.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
-#include "device/lze_loader.h"
 
 #include <math.h>
 #include <string.h>

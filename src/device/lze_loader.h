@@ -6,6 +6,7 @@
 #define LZE_LOADER_H
 
 #include "base/lze_base.h"
+#include "device/lze_fail.h"
 #include "prepare.h"
 
 /* lze_loader.c: the Level Zero loader, opened once for the whole process at
@@ -86,7 +87,6 @@ static inline bool lze_outcome(lze_Outcome *out, const char *call,
 
 extern bool lze_log_calls; /* set once, when the loader is opened */
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns);
-uint64_t lze_now_ns(void); /* CLOCK_MONOTONIC */
 
 struct lze_Driver {
   ze_driver_handle_t handle;

@@ -1,0 +1,43 @@
+/*
+ * lze_hook.c - debug hooks that waits let run: Ctrl-C ends them.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
+
+/* As many instructions as a slice of a wait counts for. */
+enum { HOOK_LOOPS = 10000 };
+
+static int run_hook(lua_State *L) {
+  lze_State *S = lze_state(L);
+  /* A signal's handler sets that of the main thread, whichever runs: a
+     coroutine without one runs it in its place, and a hook that removes itself
+     does so from there. */
+  lua_Hook lent = lua_gethook(L) == NULL ? lua_gethook(S->main) : NULL;
+  if (lua_gethook(L) == NULL && lent == NULL) return LUA_OK;
+  if (!lua_checkstack(L, LUA_MINSTACK)) return LUA_OK;
+  if (lent != NULL)
+    lua_sethook(L, lent, lua_gethookmask(S->main), lua_gethookcount(S->main));
+  /* Calling a Lua function is what makes Lua run a hook of calls, returns or
+     lines.  For one of counts that is as good as nothing: it loops there as
+     often as the hook waits for, within bounds, as if the script had. */
+  lua_Integer loops = 0;
+  if (lua_gethookmask(L) == LUA_MASKCOUNT) loops = lua_gethookcount(L);
+  if (loops > HOOK_LOOPS) loops = HOOK_LOOPS;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->hook_ref);
+  lua_pushinteger(L, loops);
+  int status = lua_pcall(L, 1, 0, 0);
+  if (lent != NULL && lua_gethook(L) == NULL)
+    lua_sethook(S->main, NULL, 0, 0);
+  else if (lent != NULL)
+    lua_sethook(L, NULL, 0, 0);
+  return status;
+}
+
+int lze_run_hook(lua_State *L) {
+  lze_Pause pause = lze_guard_pause(L);
+  int status = run_hook(L);
+  lze_guard_resume(L, pause);
+  return status;
+}
