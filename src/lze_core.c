@@ -111,10 +111,8 @@ static int core_default(lua_State *L) {
     lze_set_default_queue(S, q);
     lze_cache_box(L, q); /* the same object for dev.queue */
   } else if (lze_box_kind(L, 1) == lze_context_kind) {
-    lze_check_context(L, 1);
-    const lze_DeviceInfo *d = lze_context_device(L, lua_touserdata(L, 1));
     lze_Context *c = lze_check_context(L, 1);
-    S->device = d->base;
+    S->device = lze_context_device(L, c)->base;
     lze_set_default_context(S, c);
   } else if (!lua_isnil(L, 1)) {
     lze_set_default_device(L, lze_device_at(L, 1, "device, queue or context"));

@@ -454,7 +454,7 @@ static int field_device(lua_State *L) {
 }
 
 static int field_context(lua_State *L) {
-  lze_push_context(L, lze_context_of_buffer, (void *)(intptr_t)1);
+  lze_push_context(L, lze_check_buffer(L, 1)->storage->o.context);
   return 1;
 }
 

@@ -96,7 +96,12 @@ static int guard_call(lua_State *L) {
 }
 
 void lze_call_guarded(lua_State *L, int arguments, int results) {
+  const lze_State *S = lze_find_state(L);
   int arg;
+  if (S != NULL && S->guard != NULL) {
+    lua_call(L, arguments, results);
+    return;
+  }
   int status = guarded(L, arguments, results, &arg);
   if (status != LUA_OK) lze_raise_again(L, status, arg);
 }

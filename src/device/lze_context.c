@@ -160,30 +160,31 @@ lze_Context *lze_adopt_context(lua_State *L, lze_Native *native) {
   return c;
 }
 
-/* The box comes first: making it may run finalisers, which may close any
-   context that nothing owns. */
-lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get, void *of) {
-  lze_Context *context = get(L, of);
+/* In a guard, as nothing may own the context yet: its userdata. */
+static int context_box(lua_State *L) {
+  lze_Context *context = lua_touserdata(L, 1);
+  lze_ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
+  b->context = context;
+  lze_own(&context->o);
+  lze_cache_box(L, context);
+  return 1;
+}
+
+lze_Context *lze_push_context(lua_State *L, lze_Context *context) {
   if (lze_push_cached(L, context)) {
     const lze_ContextBox *cached = lze_test_box(L, -1, lze_context_kind);
     if (cached != NULL && cached->context == context) return context;
     lua_pop(L, 1); /* of an older one at the same address */
   }
-  lze_ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
-  context = get(L, of);
-  b->context = context;
-  lze_own(&context->o);
-  lze_cache_box(L, context);
+  lua_pushcfunction(L, context_box);
+  lua_pushlightuserdata(L, context);
+  lze_call_guarded(L, 1, 1);
   return context;
-}
-
-static lze_Context *context_of_device(lua_State *L, void *info) {
-  return lze_device_context(L, *(const lze_DeviceInfo **)info);
 }
 
 lze_Context *lze_push_device_context(lua_State *L,
                                      const lze_DeviceInfo *info) {
-  return lze_push_context(L, context_of_device, &info);
+  return lze_push_context(L, lze_device_context(L, info));
 }
 
 lze_Context *lze_check_context(lua_State *L, int arg) {
@@ -193,7 +194,7 @@ lze_Context *lze_check_context(lua_State *L, int arg) {
   return b->context;
 }
 
-/* The struct stays until __gc, for a call that a finaliser closes it in. */
+/* The struct stays until __gc, for what reads that it is closed. */
 static int context_close(lua_State *L) {
   lze_ContextBox *b = lze_check_box(L, 1, lze_context_kind);
   lze_Context *c = b->context;
@@ -247,8 +248,7 @@ static const lze_Field context_fields[] = {{"driver", field_context_driver},
 /* The one device that a context has; else the default device where the context
    has it, or its first: nobody is asked for what is told. */
 const lze_DeviceInfo *lze_context_device(lua_State *L,
-                                            const lze_ContextBox *b) {
-  const lze_Context *c = b->context;
+                                         const lze_Context *c) {
   const lze_System *s = lze_system(L);
   uint32_t count = c->device_count;
   const lze_DeviceInfo *first = count > 0 ? c->only[0] : NULL;
@@ -257,10 +257,7 @@ const lze_DeviceInfo *lze_context_device(lua_State *L,
       first = &s->devices[i];
   if (count == 1 && first->tile_count == 0) return first;
   const lze_DeviceInfo *standard = lze_default_device(L);
-  /* A finaliser may have closed the context. */
-  if (b->context == NULL || !lze_context_has(b->context, standard))
-    return first;
-  return standard;
+  return lze_context_has(c, standard) ? standard : first;
 }
 
 /* lze.context([device | selector | {device, ...}]) -> context

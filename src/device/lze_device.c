@@ -99,7 +99,8 @@ typedef struct DeviceBox {
   lze_Context *context;         /* whose the device is, owned; or NULL */
 } DeviceBox;
 
-/* The userdata of the device that the one at 1 points at. */
+/* The userdata of the device that the one at 1 points at; in a guard, as a
+   borrowed context must not go, with its devices, before this owns it. */
 static int device_box(lua_State *L) {
   const lze_DeviceInfo *info = lua_touserdata(L, 1);
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
@@ -110,17 +111,11 @@ static int device_box(lua_State *L) {
   return 1;
 }
 
-/* A lent context must not go, with its devices, where making the box runs a
-   finaliser that drops what kept it. */
 void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
   if (lze_push_cached(L, info)) return;
-  lze_Context *c = info->context;
   lua_pushcfunction(L, device_box);
   lua_pushlightuserdata(L, (void *)info);
-  if (c != NULL) lze_own(&c->o);
-  int status = lua_pcall(L, 1, 1, 0);
-  if (c != NULL) lze_disown(&c->o);
-  if (status != LUA_OK) lua_error(L);
+  lze_call_guarded(L, 1, 1);
 }
 
 lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
@@ -503,32 +498,26 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
 
 void lze_opt_place(lua_State *L, int told, int t,
                    const lze_DeviceInfo **device, lze_Context **context) {
-  const lze_ContextBox *b = NULL;
-  if (t != 0 && lze_getoption(L, t, "context") != LUA_TNIL) {
-    b = lze_test_box(L, -1, lze_context_kind);
-    if (b == NULL)
-      luaL_error(L, "option context: context expected, got %s",
-                 lze_describe(L, -1));
-  }
+  const lze_ContextBox *b = lze_opt_box(L, t, "context", lze_context_kind);
+  lze_Context *c = b != NULL ? b->context : NULL;
+  if (b != NULL && c == NULL)
+    luaL_error(L, "option context: the context is closed");
   if (told != 0 && !lua_isnil(L, told))
     *device = lze_device_at(L, told, "device");
   else if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
     *device = lze_device_at(L, -1, "option device");
-  else if (b != NULL && b->context != NULL)
-    *device = lze_context_device(L, b);
+  else if (c != NULL)
+    *device = lze_context_device(L, c);
   else
     *device = lze_push_default_device(L);
-  /* The context comes last, so that no finaliser runs in between. */
-  if (b == NULL) {
-    *context = lze_push_device_context(L, *device);
-  } else {
-    if (b->context == NULL || b->context->o.closed)
-      luaL_error(L, "option context: the context is closed");
-    *context = b->context;
-    if (b->context->driver != (*device)->driver)
-      luaL_error(L, "option context: it is of another driver than the device");
-  }
-  *device = lze_device_in(L, *context, *device);
+  if (c == NULL)
+    c = lze_push_device_context(L, *device);
+  else if (c->o.closed)
+    luaL_error(L, "option context: the context is closed");
+  else if (c->driver != (*device)->driver)
+    luaL_error(L, "option context: it is of another driver than the device");
+  *context = c;
+  *device = lze_device_in(L, c, *device);
 }
 
 void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info) {

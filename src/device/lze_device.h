@@ -28,7 +28,7 @@ lze_Context *lze_check_context(lua_State *L, int arg);
 void lze_set_default_context(lze_State *S, lze_Context *c);
 /* The device that is meant by a context. */
 const lze_DeviceInfo *lze_context_device(lua_State *L,
-                                         const lze_ContextBox *b);
+                                         const lze_Context *context);
 /* The device at 1; raises. */
 const lze_DeviceInfo *lze_check_device(lua_State *L);
 /* Cores, or execution units. */
@@ -58,14 +58,11 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
    `context`.  What is not asked for is the default one, but a context tells its
    device where it has one only, and has another where it has not the default
    one.
-   [-0, +4 at most] what is left on the stack keeps both alive; a finaliser may
-   still close the context. */
+   [-0, +4 at most] what is left on the stack keeps both alive. */
 void lze_opt_place(lua_State *L, int told, int t,
                    const lze_DeviceInfo **device, lze_Context **context);
-/* [-0, +1] the userdata of the context that `get` answers, which is asked again
-   after whatever may run finalisers. */
-typedef lze_Context *lze_ContextGetter(lua_State *L, void *of);
-lze_Context *lze_push_context(lua_State *L, lze_ContextGetter *get, void *of);
+/* [-0, +1] the userdata of a context, which is returned. */
+lze_Context *lze_push_context(lua_State *L, lze_Context *context);
 /* The context of a device when none is asked for: its own in a lent context,
    else lze.default's if it can, else the shared one of its driver.  Made at
    first use; may raise.  The caller's, as the default device is. */

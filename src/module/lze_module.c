@@ -421,12 +421,6 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   return 1;
 }
 
-/* The context of the module at 1. */
-static lze_Context *context_of_module(lua_State *L, void *of) {
-  (void)of;
-  return module_check(L, 1)->o.context;
-}
-
 /* mod:on(device | selector) -> the same module, with the same options, on
    another device: the same object each time. */
 static int module_on(lua_State *L) {
@@ -469,7 +463,7 @@ static int module_on(lua_State *L) {
   lua_rawset(L, 6);
   m = module_check(L, 1);
   if (m->o.context->driver == d->driver) {
-    lze_push_context(L, context_of_module, NULL);
+    lze_push_context(L, m->o.context);
     lua_setfield(L, 6, "context");
   }
   m = module_check(L, 1);

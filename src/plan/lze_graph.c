@@ -289,7 +289,7 @@ static int graph_task(lua_State *L) {
     luaL_error(L, "graph %s: task %s: %s: no global size",
                graph_name(L, table), name, k->name);
   lze_Context *context =
-      lze_push_context(L, lze_context_of_kernel, (void *)(intptr_t)3);
+      lze_push_context(L, lze_context_of_kernel(L, 3));
   const lze_DeviceInfo *device = k->module->device;
   entry_push(L, last);
   if (lua_istable(L, 4)) task_options(L, table, lua_gettop(L), name, k);
@@ -300,9 +300,9 @@ static int graph_task(lua_State *L) {
 }
 
 /* The context of the first of two values that is a buffer, else the default
-   one, for lze_push_context; the device goes to where `of` points. */
-static lze_Context *values_place(lua_State *L, void *of) {
-  const lze_DeviceInfo **device = of;
+   one. */
+static lze_Context *values_place(lua_State *L,
+                                 const lze_DeviceInfo **device) {
   for (int i = 3; i <= 4; i++) {
     const lze_Buffer *b = lze_test_buffer(L, i);
     if (b == NULL || !lze_buffer_is_open(b)) continue;
@@ -318,7 +318,7 @@ static int graph_move(lua_State *L, lze_StepKind kind, int last) {
   const char *name = entry_name(L, kind);
   int table = lua_gettop(L);
   const lze_DeviceInfo *device;
-  lze_Context *context = lze_push_context(L, values_place, &device);
+  lze_Context *context = lze_push_context(L, values_place(L, &device));
   entry_push(L, last);
   entry_check(L, table, kind, name, context, device);
   entry_add(L, table, kind);

@@ -297,8 +297,7 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
   luaL_checkstack(L, 2 * (p->top - KERNEL) + 20, NULL);
   part_kernel(L, part);
   int kernel = lua_gettop(L), context = kernel + 1, queue = kernel + 2;
-  lze_Context *c = lze_push_context(L, lze_context_of_kernel,
-                                    (void *)(intptr_t)kernel);
+  lze_Context *c = lze_push_context(L, lze_context_of_kernel(L, kernel));
   lze_push_cached_queue(L, c, part->device);
   for (int i = ARGUMENTS; i <= p->top; i++)
     copied[i - ARGUMENTS] = part_argument(L, part, i, context, queue);

@@ -127,10 +127,9 @@ typedef struct Place {
   const lze_DeviceInfo *device; /* found, with the context */
 } Place;
 
-/* The context for it, for lze_push_context: its graph's, unless that is of
+/* The context for it: its graph's, unless that is of
    another driver than the device that is wanted, or there is none. */
-static lze_Context *plan_context(lua_State *L, void *of) {
-  Place *place = of;
+static lze_Context *plan_context(lua_State *L, Place *place) {
   lze_Context *context = graph_place(L, place->graph, &place->device, 0);
   if (place->wanted != NULL)
     place->device = place->wanted;
@@ -264,7 +263,7 @@ int lze_plan_compile(lua_State *L) {
   lua_Integer batch = lze_opt_positive(L, 2, "batch_bytes", 0);
   if (batch > 0 && spread.count > 0)
     luaL_error(L, "options batch_bytes and devices: one or the other");
-  lze_Context *context = lze_push_context(L, plan_context, &place);
+  lze_Context *context = lze_push_context(L, plan_context(L, &place));
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
   lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);

@@ -80,14 +80,10 @@ void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
     lze_argerror(L, arg, "the buffer was closed during the wait");
 }
 
-lze_Context *lze_context_of_buffer(lua_State *L, void *arg) {
-  return lze_check_buffer(L, (int)(intptr_t)arg)->storage->o.context;
-}
-
 lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
                             size_t bytes) {
   lze_Context *context =
-      lze_push_context(L, lze_context_of_buffer, (void *)(intptr_t)arg);
+      lze_push_context(L, lze_check_buffer(L, arg)->storage->o.context);
   const lze_DeviceInfo *device = lze_check_buffer(L, arg)->storage->device;
   lze_Buffer *b =
       lze_push_buffer(L, context, device, usage, lze_type_of(LZE_U8, 1), bytes);

@@ -113,9 +113,6 @@ void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
 lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b);
 /* The queue at 1 if the buffer at `arg` is not, else its default one. */
 lze_Queue *lze_buffer_queue_at(lua_State *L, int arg);
-/* The context of the buffer whose stack index is `arg`, for
-   lze_push_context. */
-lze_Context *lze_context_of_buffer(lua_State *L, void *arg);
 /* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
    then where is pushed, "4 bytes after its end". The canaries are made whole
    again, so that each hit is told once. [-0, +0|1] */

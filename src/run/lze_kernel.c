@@ -212,8 +212,8 @@ lze_Kernel *lze_test_kernel(lua_State *L, int index) {
   return b != NULL ? b->kernel : NULL;
 }
 
-lze_Context *lze_context_of_kernel(lua_State *L, void *index) {
-  const lze_Kernel *k = lze_test_kernel(L, (int)(intptr_t)index);
+lze_Context *lze_context_of_kernel(lua_State *L, int index) {
+  const lze_Kernel *k = lze_test_kernel(L, index);
   if (k == NULL || k->o.closed) luaL_error(L, "the kernel is closed");
   return k->o.context;
 }

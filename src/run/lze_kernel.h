@@ -96,9 +96,9 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
 bool lze_kernel_splits(lua_State *L, int index);
 bool lze_kernel_reads(lua_State *L, int index, uint32_t i);
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
-/* The context of the kernel whose stack index is `index`, for
-   lze_push_context; raises where it is closed. */
-lze_Context *lze_context_of_kernel(lua_State *L, void *index);
+/* The context of the kernel whose stack index is `index`; raises where it is
+   closed. */
+lze_Context *lze_context_of_kernel(lua_State *L, int index);
 /* Whether there is an open kernel at `index`. */
 bool lze_kernel_is_open(lua_State *L, int index);
 /* Close every kernel of a module. */
