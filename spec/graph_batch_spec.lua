@@ -47,6 +47,27 @@ describe("batches", function()
     end
   end)
 
+  it("have whole multiples of 64 items and keep launch tables", function()
+    local n = 1000
+    local x = lze.buffer("int", n)
+    local plan = lze.graph "g":task("add", mod.add, {n, group = 4}, x, 1)
+      :compile {batch_bytes = 1200} -- two times 118 items and their padding
+    local tasks = plan:report().tasks
+    assert.equal(3 * 16, #tasks)
+    assert.same({4, 1, 1}, tasks[2].group)
+    plan:run()
+    assert.same({1, 1}, {x[1], x[n]})
+  end)
+
+  it("bring back what one task writes and the next reads", function()
+    local n = 1000
+    local a, c = lze.buffer("int", n):fill(3), lze.buffer("int", n)
+    local d = lze.buffer("int", n)
+    lze.graph "g":task("c", mod.sum, n, a, a, c):task("d", mod.sum, n, c, a, d)
+      :compile {batch_bytes = 4000}:run()
+    assert.same({6, 6, 9, 9}, {c[1], c[n], d[1], d[n]})
+  end)
+
   it("leave alone what fits", function()
     local x = lze.buffer("int", 100)
     local plan = lze.graph():task("add", mod.add, 100, x, 1)

@@ -97,6 +97,25 @@ describe("a plan's report", function()
     assert.matches('"g.c" %-> "g.add"', plan:dot())
   end)
 
+  it("has exact numbers, escapes and the longest chain in these", function()
+    local x = lze.buffer("int", 1 << 16)
+    local p = lze.graph "g\31\"":fill("x", x, 1):compile {profile = true}
+    p:run()
+    assert.matches('"overlap":1%.0[,}]', p:json()) -- there is one step
+    assert.matches([["name":"g\u001f\".x"]], p:json(), 1, true)
+    local y, z = lze.buffer("int", 1 << 16), lze.buffer("int", 1 << 16)
+    p = lze.graph "g":fill("x", x, 1):fill("y", y, 2)
+      :task("z", lze.load "kernels/spec.spv".add, {16, uses = {x, y}}, z, 1)
+      :compile {profile = true}
+    p:run()
+    local path, dot = p:report().critical_path, p:dot()
+    assert.equal("g.z", path[2])
+    assert.same({('  "%s" -> "g.z" [style=bold];'):format(path[1])},
+      {dot:match "[^\n]*%->[^\n]*bold[^\n]*"})
+    assert.equal(1, select(2, dot:gsub("%->[^\n]*bold", "")))
+    assert.equal(2, select(2, dot:gsub("%->", "")))
+  end)
+
   it("says what copies by the host took", function()
     local mod = lze.load "kernels/spec.spv"
     for _, usage in ipairs {"shared", "device"} do
