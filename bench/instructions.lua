@@ -1,7 +1,8 @@
 -- instructions.lua - which of a callgrind profile's instructions are our own.
 -- SPDX-License-Identifier: MIT
 --
---   lua5.4 bench/instructions.lua own|beyond|ratio COUNT TITLE FILE [TITLE FILE]...
+--   lua5.4 bench/instructions.lua own|beyond|ratio COUNT TITLE FILE \
+--     [TITLE FILE]...
 --
 -- A library's own instructions are those of its functions and of what they
 -- call elsewhere (libc, liblua), without what lies below it: the driver under
