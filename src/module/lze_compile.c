@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,29 @@ static bool macro_name(const char *s) {
   return *s == '\0' || (end != NULL && end[1] == '\0');
 }
 
+/* The number at `index` as OpenCL C has it: all of its digits, and a point
+   whatever the locale is. */
+enum { NUMBER_BYTES = 40 };
+static void number_text(lua_State *L, int index, char text[NUMBER_BYTES]) {
+  if (lua_isinteger(L, index)) {
+    snprintf(text, NUMBER_BYTES, LUA_INTEGER_FMT,
+             (LUAI_UACINT)lua_tointeger(L, index));
+    return;
+  }
+  double v = lua_tonumber(L, index);
+  if (isnan(v) || isinf(v)) {
+    strcpy(text, isnan(v) ? "NAN" : v < 0 ? "(-INFINITY)" : "INFINITY");
+    return;
+  }
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, NUMBER_BYTES, "%.*g", digits, v);
+    if (strtod(text, NULL) == v) break;
+  }
+  size_t point = strspn(text, "-+0123456789");
+  if (text[point] == '\0') strcpy(text + point, ".0");
+  else if (text[point] != 'e') text[point] = '.';
+}
+
 /* {NAME = value, ...}: -DNAME=value, in the order of the names so that equal
    tables are equal to the cache. */
 static void defines_add(lua_State *L, int t, Arguments *a) {
@@ -236,11 +260,14 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
       case LUA_TBOOLEAN:
         lua_pushfstring(L, lua_toboolean(L, -1) ? "-D%s=1" : "-U%s", name);
         break;
-      case LUA_TNUMBER:
+      case LUA_TNUMBER: {
+        char text[NUMBER_BYTES];
+        number_text(L, -1, text);
+        lua_pushfstring(L, "-D%s=%s", name, text);
+        break;
+      }
       case LUA_TSTRING:
-        lua_pushvalue(L, -1); /* not to turn the key's value into a string */
         lua_pushfstring(L, "-D%s=%s", name, lua_tostring(L, -1));
-        lua_remove(L, -2);
         break;
       default:
         luaL_error(L, "option defines: %s: string, number or boolean "
@@ -259,13 +286,77 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
     }
 }
 
-/* Includes make a result depend on files that no key sees. */
-static bool source_includes(const char *source) {
-  for (const char *p = source; (p = strchr(p, '#')) != NULL; p++) {
-    const char *q = p + 1 + strspn(p + 1, " \t");
-    if (strncmp(q, "include", 7) == 0) return true;
+/* --- what can be kept ---------------------------------------------------- */
+
+/* The bytes of a line's end that is no end for the preprocessor, or 0. */
+static size_t splice_at(const char *p) {
+  size_t n = *p == '\\' ? 1 : strncmp(p, "?\?/", 3) == 0 ? 3 : 0;
+  if (n == 0) return 0;
+  n += strspn(p + n, " \t\v\f\r");
+  return p[n] == '\n' ? n + 1 : 0;
+}
+
+/* What follows blanks and comments. */
+static const char *after_blanks(const char *p) {
+  for (;;) {
+    p += strspn(p, " \t\v\f\r");
+    if (strncmp(p, "/*", 2) != 0) return p;
+    p = strstr(p + 2, "*/");
+    if (p == NULL) return "";
+    p += 2;
   }
-  return false;
+}
+
+static bool starts(const char *s, const char *with) {
+  return strncmp(s, with, strlen(with)) == 0;
+}
+
+/* Whether what a text compiles to may depend on files that no key sees, or on
+   the time. [-0, +0] */
+static bool text_depends(lua_State *L, const char *text) {
+  static const char *const words[] = {"__has_include", "__has_embed",
+                                      "__DATE__", "__TIME", NULL};
+  char *line = lua_newuserdatauv(L, strlen(text) + 1, 0), *end = line;
+  for (const char *p = text; *p != '\0';) {
+    size_t splice = splice_at(p);
+    if (splice == 0) *end++ = *p++;
+    p += splice;
+  }
+  *end = '\0';
+  bool depends = false;
+  for (int i = 0; words[i] != NULL; i++)
+    depends = depends || strstr(line, words[i]) != NULL;
+  for (const char *p = line; *p != '\0' && !depends; p++) {
+    size_t n = *p == '#' ? 1 : starts(p, "%:") ? 2 : starts(p, "?\?=") ? 3 : 0;
+    if (n == 0) continue;
+    const char *word = after_blanks(p + n);
+    depends = starts(word, "include") || starts(word, "import") ||
+              starts(word, "embed");
+  }
+  lua_pop(L, 1);
+  return depends;
+}
+
+/* Whether an option of the compiler reads no file by itself. */
+static bool option_reads_nothing(const char *option) {
+  static const char *const known[] = {"-D", "-U", "-I", "-O", "-w", "-cl-",
+                                      "-std=", NULL};
+  for (int i = 0; known[i] != NULL; i++)
+    if (starts(option, known[i])) return true;
+  return (starts(option, "-W") || starts(option, "-f") ||
+          starts(option, "-m")) && strpbrk(option, ",=/@") == NULL;
+}
+
+/* Whether the same source and options always give the same result. */
+static bool is_cacheable(lua_State *L, const char *source,
+                         const Arguments *options) {
+  if (getenv("CCC_OVERRIDE_OPTIONS") != NULL || text_depends(L, source))
+    return false;
+  for (size_t i = 0; i < options->n; i++)
+    if (!option_reads_nothing(options->v[i]) ||
+        text_depends(L, options->v[i]))
+      return false;
+  return true;
 }
 
 /* `tool` is what scripts know it as, whatever its file is called. */
@@ -383,7 +474,7 @@ static void compile_ocloc(lua_State *L, Work *w, const char *name,
     lze_fail_word(L, name, "libocloc.so", "NOT_FOUND", NULL,
                   "%s lacks oclocInvoke or oclocFreeOutput", w->clang);
   const uint8_t *source = (const uint8_t *)input;
-  uint64_t length = input_size;
+  uint64_t length = input_size + 1; /* it reads on to a zero */
   const char *file = "source.cl";
   uint32_t count = 0;
   uint8_t **data = NULL;
@@ -461,7 +552,7 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
   for (size_t i = 0; i < a.n; i++) cache_key_add(&key, a.v[i], strlen(a.v[i]));
   cache_key_add_file(&key, w->clang);
   cache_key_add_file(&key, w->translator);
-  bool cacheable = !source_includes(source);
+  bool cacheable = is_cacheable(L, source, &options);
   size_t size = 0, log_size;
   if (cacheable) w->spirv = cache_read("spv", &key, &size);
   if (w->spirv != NULL) {
