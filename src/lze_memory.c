@@ -246,7 +246,7 @@ static int buffer_export(lua_State *L) {
   lze_check_buffer(L, 1);
   const char *where =
       lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  if (strcmp(where, "process") == 0) return lze_push_passport(L, 1);
+  if (strcmp(where, "process") == 0) return lze_push_process_token(L, 1);
   if (!lua_isnoneornil(L, 2) && strcmp(where, "state") != 0)
     lze_argerror(L, 2, lua_pushfstring(L, "state or process expected, got %s",
                                         lze_describe(L, 2)));

@@ -68,13 +68,10 @@ void lze_guard_resume(lua_State *L, lze_Pause pause) {
   S->protection = pause.protection;
 }
 
-/* As lze_protected, inside a guard. */
-static int guarded(lua_State *L, int arguments, int results, int *arg) {
+int lze_protected_guarded(lua_State *L, int arguments, int results,
+                          int *arg) {
   lze_State *S = lze_find_state(L);
-  if (S == NULL) {
-    lua_call(L, arguments, results);
-    return LUA_OK;
-  }
+  if (S == NULL) return lze_protected(L, arguments, results, arg);
   lze_Guard g = {.paused = false}, *outer = S->guard;
   guard_hold(L, &g);
   S->guard = &g;
@@ -90,7 +87,7 @@ static int guard_call(lua_State *L) {
   luaL_checkstack(L, 2, NULL);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
-  int status = guarded(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
+  int status = lze_protected_guarded(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
   if (status == LUA_OK) return lua_gettop(L);
   lze_raise_again(L, status, arg);
 }
@@ -102,7 +99,7 @@ void lze_call_guarded(lua_State *L, int arguments, int results) {
     lua_call(L, arguments, results);
     return;
   }
-  int status = guarded(L, arguments, results, &arg);
+  int status = lze_protected_guarded(L, arguments, results, &arg);
   if (status != LUA_OK) lze_raise_again(L, status, arg);
 }
 

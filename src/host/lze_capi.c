@@ -3,10 +3,11 @@
  * SPDX-License-Identifier: MIT
  *
  * What may raise runs in a protected call, so that nothing jumps over frames
- * of the host.
+ * of the host, and in a guard.
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
@@ -95,7 +96,8 @@ static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
     lua_pushvalue(L, index);
   else if (!none)
     lua_pushnil(L);
-  int status = lua_pcall(L, none ? 1 : 2, results, 0);
+  int arg;
+  int status = lze_protected_guarded(L, none ? 1 : 2, results, &arg);
   return status == LUA_OK ? error_none(e) : error_take(L, status, e);
 }
 
@@ -488,7 +490,15 @@ static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
   Rest rest = {plan, attempt};
   /* A hook may wait for it first. */
   if (attempt.command != NULL) lze_command_own(attempt.command);
-  int code = api_call(L, rest_body, &rest, 0, 0, e);
+  int code;
+  if (lua_checkstack(L, LUA_MINSTACK)) { /* no guard: it allocates nothing */
+    lua_pushcfunction(L, rest_body);
+    lua_pushlightuserdata(L, &rest);
+    int status = lua_pcall(L, 1, 0, 0);
+    code = status == LUA_OK ? error_none(e) : error_take(L, status, e);
+  } else {
+    code = error_set(e, LZE_EMEMORY, "no room on the Lua stack");
+  }
   if (attempt.command != NULL) lze_command_disown(attempt.command);
   return code;
 }

@@ -24,9 +24,9 @@ void lze_push_import(lua_State *L, uint64_t token);
 
 /* [-0, +1] a token, a string, for the buffer at `arg`, after a wait for all
    that this state has under way; raises. */
-int lze_push_passport(lua_State *L, int arg);
+int lze_push_process_token(lua_State *L, int arg);
 /* [-0, +1 and what keeps the context] the buffer of such a token at `arg`,
    where the table at `options`, or nil, says; raises. */
-int lze_push_arrival(lua_State *L, int arg, int options);
+int lze_push_process_import(lua_State *L, int arg, int options);
 
 #endif

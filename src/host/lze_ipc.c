@@ -26,7 +26,7 @@ enum { VERSION = 1 };
 
 /* What a token says; written as hexadecimal digits, as it lies here: both
    processes are on one machine. */
-typedef struct Passport {
+typedef struct Token {
   uint32_t version, check;      /* of all that follows */
   lze_Origin origin;            /* of the allocation */
   uint64_t offset;              /* from its beginning, in bytes */
@@ -34,22 +34,22 @@ typedef struct Passport {
   char type[16];
   uint8_t uuid[ZE_MAX_DEVICE_UUID_SIZE];
   ze_ipc_mem_handle_t handle;
-} Passport;
+} Token;
 
-enum { DIGITS = 2 * sizeof(Passport) };
+enum { DIGITS = 2 * sizeof(Token) };
 
 /* FNV-1a, against tokens that were cut or mistyped. */
-static uint32_t passport_check(const Passport *p) {
+static uint32_t token_check(const Token *p) {
   const unsigned char *bytes = (const unsigned char *)p;
   uint32_t hash = 2166136261u;
-  for (size_t i = offsetof(Passport, origin); i < sizeof *p; i++)
+  for (size_t i = offsetof(Token, origin); i < sizeof *p; i++)
     hash = (hash ^ bytes[i]) * 16777619u;
   return hash;
 }
 
 /* --- the exporter --------------------------------------------------------- */
 
-int lze_push_passport(lua_State *L, int arg) {
+int lze_push_process_token(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_buffer(L, arg);
   size_t bytes = (size_t)b->count * b->type->bytes;
   if (bytes == 0) lze_argerror(L, arg, "an empty buffer has no memory");
@@ -59,7 +59,7 @@ int lze_push_passport(lua_State *L, int arg) {
   const lze_Storage *s = b->storage;
   const lze_Driver *driver = s->device->driver;
   ze_context_handle_t context = s->o.context->handle;
-  Passport p;
+  Token p;
   memset(&p, 0, sizeof p); /* what lies between the fields, too */
   p.version = VERSION;
   p.count = b->count;
@@ -81,7 +81,7 @@ int lze_push_passport(lua_State *L, int arg) {
                         ? "the driver cannot share this memory with other "
                           "processes"
                         : NULL);
-  p.check = passport_check(&p);
+  p.check = token_check(&p);
   char digits[DIGITS + 1];
   for (size_t i = 0; i < sizeof p; i++)
     snprintf(digits + 2 * i, 3, "%02x", ((const unsigned char *)&p)[i]);
@@ -97,7 +97,7 @@ static int digit(char c) {
 }
 
 /* False where that is no token. */
-static bool passport_read(const char *text, size_t length, Passport *p) {
+static bool token_read(const char *text, size_t length, Token *p) {
   const size_t prefix = sizeof PREFIX - 1;
   if (length != prefix + DIGITS || memcmp(text, PREFIX, prefix) != 0)
     return false;
@@ -107,7 +107,7 @@ static bool passport_read(const char *text, size_t length, Passport *p) {
     if (high < 0 || low < 0) return false;
     ((unsigned char *)p)[i] = (unsigned char)(high << 4 | low);
   }
-  return p->version == VERSION && p->check == passport_check(p) &&
+  return p->version == VERSION && p->check == token_check(p) &&
          p->count > 0 && memchr(p->type, '\0', sizeof p->type) != NULL;
 }
 
@@ -126,7 +126,7 @@ static const lze_DeviceInfo *device_find(const lze_DeviceInfo *devices, int n,
 
 /* The memory in this process, with a reference: mapped already, or opened. */
 static lze_Memory *memory_open(const lze_Context *c, const lze_DeviceInfo *d,
-                               const Passport *p, void **base,
+                               const Token *p, void **base,
                                lze_Outcome *out) {
   lze_Memory *m = lze_memory_find(c->native, &p->origin, base);
   if (m != NULL || !ZE_TRY(out, zeMemOpenIpcHandle, c->handle, d->handle,
@@ -141,7 +141,7 @@ static lze_Memory *memory_open(const lze_Context *c, const lze_DeviceInfo *d,
 }
 
 typedef struct Import {
-  const Passport *passport;
+  const Token *token;
   const lze_Type *type;
   const lze_DeviceInfo *device;
   lze_Context *context;
@@ -153,7 +153,7 @@ typedef struct Import {
 static int import_push(lua_State *L) {
   const Import *i = lua_touserdata(L, 1);
   lze_push_shared(L, i->context, &i->like, i->type,
-                  (size_t)i->passport->offset, i->passport->count);
+                  (size_t)i->token->offset, i->token->count);
   lze_memory_ref(i->like.memory);
   return 1;
 }
@@ -167,23 +167,23 @@ static int import_fail(lua_State *L, const lze_DeviceInfo *d,
   return lze_fail(L, d->driver, out->result, NULL, out->call, NULL, what);
 }
 
-int lze_push_arrival(lua_State *L, int arg, int options) {
+int lze_push_process_import(lua_State *L, int arg, int options) {
   static const char *const keys[] = {"context", "device", NULL};
   bool told = !lua_isnoneornil(L, options);
   if (told) {
     lze_argexpected(L, lua_istable(L, options), options, "table");
     lze_check_keys(L, options, "an import's options", keys);
   }
-  Passport p;
+  Token p;
   size_t length;
   const char *text = lua_tolstring(L, arg, &length);
-  if (!passport_read(text, length, &p))
+  if (!token_read(text, length, &p))
     lze_argerror(L, arg, "that is no token of x:export \"process\", or not "
                           "all of it");
   if (p.origin.process == lze_process_id())
     lze_argerror(L, arg, "the token is of this process, for which x:export() "
                           "makes them");
-  Import i = {.passport = &p, .type = lze_type_find(p.type)};
+  Import i = {.token = &p, .type = lze_type_find(p.type)};
   if (i.type == NULL)
     lze_argerror(L, arg, lua_pushfstring(L, "the type %s is unknown here",
                                           p.type));
@@ -196,7 +196,6 @@ int lze_push_arrival(lua_State *L, int arg, int options) {
   } else {
     lze_opt_place(L, 0, 0, &i.device, &i.context);
   }
-  if (i.context->o.closed) luaL_error(L, "the context is closed");
   lze_Outcome out;
   void *base = NULL, *start = NULL;
   size_t bytes = 0;

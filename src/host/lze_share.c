@@ -118,7 +118,7 @@ void lze_push_import(lua_State *L, uint64_t token) {
    token up; or of another. */
 static int core_import(lua_State *L) {
   lua_settop(L, 2);
-  if (lua_type(L, 1) == LUA_TSTRING) return lze_push_arrival(L, 1, 2);
+  if (lua_type(L, 1) == LUA_TSTRING) return lze_push_process_import(L, 1, 2);
   if (!lua_isnil(L, 2))
     lze_argerror(L, 2, "a token of this process says where: no options");
   lze_push_import(L, (uint64_t)lze_check_integer(L, 1, "token"));

@@ -35,8 +35,7 @@ static void *wrap_handle(lua_State *L, const char *key) {
     return NULL;
   }
   if (type != LUA_TLIGHTUSERDATA)
-    luaL_error(L, "option %s: a native handle (light userdata) expected, "
-                  "got %s", key, lze_describe(L, -1));
+    lze_opt_expected(L, key, "a native handle (light userdata)");
   void *p = lua_touserdata(L, -1);
   if (p == NULL) luaL_error(L, "option %s: a null handle", key);
   lua_pop(L, 1);
@@ -86,9 +85,7 @@ static void wrap_only(lua_State *L, const char *form,
                       const char *const *known) {
   lua_pushnil(L);
   while (lua_next(L, 1)) {
-    /* A finaliser may have put others there since they were looked at. */
-    const char *key =
-        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+    const char *key = lua_tostring(L, -2); /* lze_check_keys: a string */
     int i = 0;
     while (known[i] != NULL && strcmp(known[i], key) != 0) i++;
     if (known[i] == NULL)
@@ -202,8 +199,7 @@ static int wrap_buffer(lua_State *L) {
   wrap_only(L, "buffer", keys);
   void *pointer = wrap_handle(L, "buffer");
   if (lze_getoption(L, 1, "type") != LUA_TSTRING)
-    luaL_error(L, "option type: the name of an element type expected, got %s",
-               lze_describe(L, -1));
+    lze_opt_expected(L, "type", "the name of an element type");
   const lze_Type *type = lze_type_find(lua_tostring(L, -1));
   if (type == NULL)
     luaL_error(L, "option type: unknown type '%s'", lua_tostring(L, -1));
@@ -211,8 +207,7 @@ static int wrap_buffer(lua_State *L) {
   int exact;
   lua_Integer count = lua_tointegerx(L, -1, &exact);
   if (!exact || lua_type(L, -1) != LUA_TNUMBER)
-    luaL_error(L, "option count: integer expected, got %s",
-               lze_describe(L, -1));
+    lze_opt_expected(L, "count", "integer");
   const lze_DeviceInfo *d;
   lze_Context *c = wrap_place(L, &d);
   lze_push_usm(L, c, d, pointer, type, count, NULL, NULL);
@@ -234,7 +229,6 @@ static int wrap_event(lua_State *L) {
       context != c->handle)
     luaL_error(L, "option event: it is of another context");
   lze_Event *e = lze_push_event(L);
-  if (c->o.closed) luaL_error(L, "the context is closed");
   e->command = lze_command_foreign(L, c, d, event);
   return 1;
 }

@@ -240,7 +240,6 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
   lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
   b->type = type;
   b->count = count;
-  if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Storage like = {.usage = memory->usage, .device = device,
                       .pointer = memory->base, .bytes = memory->bytes,
                       .borrowed = true, .id = memory->id};
@@ -265,7 +264,6 @@ lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
   b->type = type;
   b->count = count;
   b->offset = offset;
-  if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Storage *s = NULL;
   for (lze_Object *o = context->objects; o != NULL && s == NULL; o = o->next)
     if (o->cls == &storage_class && !o->closed &&
