@@ -1204,8 +1204,7 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
  * zocl_global.c: program-scope variables, in memory of this process.
  */
 
-zocl_storage *zocl_storage_ref(zocl_storage *storage);  /* NULL is allowed */
-void zocl_storage_unref(zocl_storage *storage);
+void zocl_storage_unref(zocl_storage *storage); /* NULL is allowed */
 
 /* The blocks of memory whose addresses a module's code has, at `blocks` unless
    that is NULL; returns how many. */
@@ -1264,10 +1263,11 @@ bool zocl_lower(zocl_module *module, tool_text *log);
    unless that went well before.  False with the reason in log, to which
    compilers' messages are added in any case. */
 bool zocl_build(zocl_module *module, tool_text *log);
-/* Let go of its program, if it has one. */
+/* Release the module's program, if it has one. */
 void zocl_program_drop(const zocl_module *module);
 
-/* Whether it does that, which the user can do without. */
+/* Whether zocl_build tries a program in a process of its own first; a knob can
+   switch that off. */
 bool zocl_build_is_tried(void);
 
 /* The same in this process at once. */
@@ -1365,14 +1365,17 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                                 const ze_group_count_t *groups,
                                 zocl_launch *launch);
 
-/* For lze-build: give the OpenCL kernel arguments of all kinds it takes, null
-   pointers and nought.  False with the reason in zocl_last_error. */
-/* What prepare.h says. */
+/* Compile the kernel for some launches ahead of them, as prepare.h says. */
 ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
                                const prepare_launch *launches);
 
+/* For lze-build: set every argument of the OpenCL kernel, to null pointers,
+   zeros and a little local memory.  A kernel that has an image or a sampler is
+   not tried and counts as good.  False with the reason in zocl_last_error. */
 bool zocl_kernel_try(zocl_kernel *kernel);
 
+/* Put a captured launch into a queue, after `waits`; its event goes to `event`
+   unless that is NULL. */
 ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
                                 cl_command_queue queue, cl_uint wait_count,
                                 const cl_event *waits, cl_event *event);

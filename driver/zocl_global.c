@@ -87,7 +87,7 @@ static zocl_storage *storage_new(zocl_device *device, uint64_t hash,
   return NULL;
 }
 
-zocl_storage *zocl_storage_ref(zocl_storage *storage)
+static zocl_storage *storage_ref(zocl_storage *storage)
 {
   if (storage != NULL)
     atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
@@ -221,7 +221,7 @@ static bool hold(zocl_module *module, zocl_storage *storage)
       realloc(module->held, (module->held_count + 1u) * sizeof *more);
   if (more == NULL) return false;
   module->held = more;
-  module->held[module->held_count++] = zocl_storage_ref(storage);
+  module->held[module->held_count++] = storage_ref(storage);
   return true;
 }
 
