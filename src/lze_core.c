@@ -1,27 +1,21 @@
 /*
- * lze_core.c - the module, its state, drivers, devices and contexts.
+ * lze_core.c - the module: its state, and what opens all of it.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
-#include "base/lze_option.h"
 #include "base/lze_show.h"
 #include "base/lze_state.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
-#include "device/lze_native.h"
 #include "device/lze_object.h"
 #include "lze.h"
 #include "lze_open.h"
-#include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
 
-#include <ctype.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "base/lze_state.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -19,8 +19,8 @@ int lze_fail_word(lua_State *L, const char *object, const char *call,
     __attribute__((noreturn));
 
 /* Raise {call, code, result, message, where, log, object} with the message on
-   the top of the stack; result is left out where it is 0, strings where they are
-   NULL. */
+   the top of the stack; result is left out where it is 0, strings where they
+   are NULL. */
 int lze_raise_error(lua_State *L, const char *object, const char *call,
                     const char *code, lua_Integer result, const char *log)
     __attribute__((noreturn));

@@ -14,11 +14,11 @@ static int run_hook(lua_State *L) {
   /* A signal's handler sets that of the main thread, whichever runs: a
      coroutine without one runs it in its place, and a hook that removes itself
      does so from there. */
-  lua_Hook lent = lua_gethook(L) == NULL ? lua_gethook(S->main) : NULL;
-  if (lua_gethook(L) == NULL && lent == NULL) return LUA_OK;
+  lua_Hook mains = lua_gethook(L) == NULL ? lua_gethook(S->main) : NULL;
+  if (lua_gethook(L) == NULL && mains == NULL) return LUA_OK;
   if (!lua_checkstack(L, LUA_MINSTACK)) return LUA_OK;
-  if (lent != NULL)
-    lua_sethook(L, lent, lua_gethookmask(S->main), lua_gethookcount(S->main));
+  if (mains != NULL)
+    lua_sethook(L, mains, lua_gethookmask(S->main), lua_gethookcount(S->main));
   /* Calling a Lua function is what makes Lua run a hook of calls, returns or
      lines.  For one of counts that is as good as nothing: it loops there as
      often as the hook waits for, within bounds, as if the script had. */
@@ -28,9 +28,9 @@ static int run_hook(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->hook_ref);
   lua_pushinteger(L, loops);
   int status = lua_pcall(L, 1, 0, 0);
-  if (lent != NULL && lua_gethook(L) == NULL)
+  if (mains != NULL && lua_gethook(L) == NULL)
     lua_sethook(S->main, NULL, 0, 0);
-  else if (lent != NULL)
+  else if (mains != NULL)
     lua_sethook(L, NULL, 0, 0);
   return status;
 }

@@ -14,11 +14,11 @@
 
 #include <stdlib.h>
 
-/* A device as one of a lent context. */
-typedef struct lze_LentDevice {
+/* A device as one of a borrowed context. */
+typedef struct lze_BorrowedDevice {
   lze_DeviceInfo info;
-  struct lze_LentDevice *next;
-} LentDevice;
+  struct lze_BorrowedDevice *next;
+} BorrowedDevice;
 
 static void context_destroy(lze_Object *o) {
   lze_Context *c = (lze_Context *)o;
@@ -34,7 +34,7 @@ static void context_destroy(lze_Object *o) {
 static void context_release(lze_Object *o) {
   lze_Context *c = (lze_Context *)o;
   while (c->devices != NULL) {
-    LentDevice *d = c->devices;
+    BorrowedDevice *d = c->devices;
     c->devices = d->next;
     free(d);
   }
@@ -128,10 +128,10 @@ const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
   if (!lze_context_has(context, info))
     luaL_error(L, "the context was made without this device: %s (%s)",
                info->props.name, info->type);
-  if (!context->lent) return info;
-  for (LentDevice *d = context->devices; d != NULL; d = d->next)
+  if (!context->borrowed) return info;
+  for (BorrowedDevice *d = context->devices; d != NULL; d = d->next)
     if (d->info.base == info) return &d->info;
-  LentDevice *d = malloc(sizeof *d);
+  BorrowedDevice *d = malloc(sizeof *d);
   if (d == NULL) lze_no_memory(L);
   d->info = *info;
   d->info.context = context;
@@ -155,7 +155,7 @@ lze_Context *lze_adopt_context(lua_State *L, lze_Native *native) {
     c->is_default = true;
     lze_own(&c->o);
   } else {
-    c->lent = true;
+    c->borrowed = true;
   }
   return c;
 }

@@ -118,8 +118,9 @@ void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
   lze_call_guarded(L, 1, 1);
 }
 
-lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
-                                  ze_context_handle_t handle) {
+lze_Context *lze_push_borrowed_device(lua_State *L,
+                                      const lze_DeviceInfo *info,
+                                      ze_context_handle_t handle) {
   /* It owns the context, which the device of a default one does not. */
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info->base;
@@ -134,7 +135,7 @@ lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
   return b->context;
 }
 
-/* Only a device of a lent context holds anything. */
+/* Only a device of a borrowed context holds anything. */
 static int device_gc(lua_State *L) {
   DeviceBox *b = lze_check_box(L, 1, lze_device_kind);
   lze_Context *c = b->context;
@@ -171,7 +172,7 @@ static int device_tostring(lua_State *L) {
   return 1;
 }
 
-/* A tile or parent of d, in the same lent context where d is in one. */
+/* A tile or parent of d, in the same borrowed context where d is in one. */
 static const lze_DeviceInfo *device_beside(lua_State *L,
                                            const lze_DeviceInfo *d,
                                            const lze_DeviceInfo *other) {
@@ -456,8 +457,8 @@ static int core_device(lua_State *L) {
 const lze_DeviceInfo *lze_default_device(lua_State *L) {
   lze_State *S = lze_state(L);
   if (S->device != NULL)
-    return S->context != NULL && S->context->lent && !S->context->o.closed &&
-                   S->context->driver == S->device->driver
+    return S->context != NULL && S->context->borrowed &&
+                   !S->context->o.closed && S->context->driver == S->device->driver
                ? lze_device_in(L, S->context, S->device)
                : S->device;
   const char *wanted = getenv("LZE_DEVICE");

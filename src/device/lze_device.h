@@ -43,11 +43,11 @@ const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
 void lze_push_device(lua_State *L, const lze_DeviceInfo *info);
 /* The default device (LZE_DEVICE, else the first).  Raises if there is none.
    It is the caller's until anything of Lua's may run: a finaliser may set
-   another, and drop a lent context with its devices. */
+   another, and drop a borrowed context with its devices. */
 const lze_DeviceInfo *lze_default_device(lua_State *L);
 /* [-0, +1] the same with its userdata, which keeps it. */
 const lze_DeviceInfo *lze_push_default_device(lua_State *L);
-/* Make a device the default, with its context if that is a lent one. */
+/* Make a device the default, with its context if that is a borrowed one. */
 void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info);
 /* The device, or the first that the selector matches, at `index`; raises with
    `what` in front for anything else, and where nothing matches. */
@@ -63,14 +63,14 @@ void lze_opt_place(lua_State *L, int told, int t,
                    const lze_DeviceInfo **device, lze_Context **context);
 /* [-0, +1] the userdata of a context, which is returned. */
 lze_Context *lze_push_context(lua_State *L, lze_Context *context);
-/* The context of a device when none is asked for: its own in a lent context,
-   else lze.default's if it can, else the shared one of its driver.  Made at
-   first use; may raise.  The caller's, as the default device is. */
+/* The context of a device when none is asked for: its own in a borrowed
+   context, else lze.default's if it can, else the shared one of its driver.
+   Made at first use; may raise.  The caller's, as the default device is. */
 lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
 /* [-0, +1] the same with its userdata, which keeps it alive. */
 lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
-/* The device as things made in a context name it: in a lent context one of its
-   own, whose context it is, else the system's.  Two things of one context are
+/* The device as things made in a context name it: in a borrowed context one of
+   its own, whose context it is, else the system's.  Two things of one context are
    on one device exactly when they name the same.  Raises where the context was
    made without the device. */
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
@@ -78,8 +78,9 @@ const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
 /* [-0, +2] what keeps it alive, and the device in the context of a native
    handle that was made elsewhere, which is this state's context over it from
    then on, and returned.  May raise. */
-lze_Context *lze_push_lent_device(lua_State *L, const lze_DeviceInfo *info,
-                                  ze_context_handle_t handle);
+lze_Context *lze_push_borrowed_device(lua_State *L,
+                                      const lze_DeviceInfo *info,
+                                      ze_context_handle_t handle);
 
 /* [-0, +1] a table of what there is to be had. */
 void lze_push_telemetry(lua_State *L, const lze_DeviceInfo *device);

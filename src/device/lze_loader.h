@@ -121,7 +121,7 @@ struct lze_Driver {
    the host lends (lze_device_in). */
 struct lze_DeviceInfo {
   const lze_DeviceInfo *base;      /* the system's, which is its own */
-  lze_Context *context;            /* of one in a lent context, else NULL */
+  lze_Context *context;            /* of one in a borrowed context, else NULL */
   ze_device_handle_t handle;
   const lze_Driver *driver;
   const lze_DeviceInfo *parent;    /* of a tile */

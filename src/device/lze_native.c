@@ -83,7 +83,7 @@ lze_Native *lze_native_new(const lze_Driver *driver,
 }
 
 /* A handle that is here already is that one, whoever made it: states that are
-   lent the same context can share what is in it. */
+   borrowed the same context can share what is in it. */
 lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle) {
   pthread_mutex_lock(&share_lock);

@@ -56,8 +56,8 @@ struct lze_Context {
   lze_Native *native;           /* NULL before it is made, and destroyed */
   ze_context_handle_t handle;   /* of native */
   bool is_default;              /* owned by the state */
-  bool lent;                    /* its devices are its own (lze_device_in) */
-  struct lze_LentDevice *devices; /* these */
+  bool borrowed;                /* its devices are its own (lze_device_in) */
+  struct lze_BorrowedDevice *devices; /* these */
   lze_Object *objects;          /* everything made in it */
   lze_Queue *queues;            /* those with a native list */
   lze_Command *foreign;         /* those that show events of the host */

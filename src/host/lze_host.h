@@ -17,7 +17,7 @@ void lze_push_usm(lua_State *L, lze_Context *context,
                   const lze_Type *type, lua_Integer count,
                   void (*release)(void *, void *), void *userdata);
 
-/* A token for the open buffer `b`, after a wait; raises. */
+/* A token for the open buffer at `arg`, after a wait; raises. */
 uint64_t lze_export(lua_State *L, int arg);
 /* [-0, +1] the buffer of a token, which is then used up; raises. */
 void lze_push_import(lua_State *L, uint64_t token);

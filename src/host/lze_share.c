@@ -88,7 +88,7 @@ static int token_import(lua_State *L) {
   Token *t = lua_touserdata(L, 1);
   const lze_DeviceInfo *d = t->storage.device;
   lze_Context *c =
-      lze_push_lent_device(L, d, lze_memory_context(t->storage.memory));
+      lze_push_borrowed_device(L, d, lze_memory_context(t->storage.memory));
   lze_Storage like = t->storage;
   like.device = lze_device_in(L, c, d);
   lze_push_shared(L, c, &like, t->type, t->offset, t->count);

@@ -115,10 +115,10 @@ static int wrap_context(lua_State *L) {
       if (c->driver != d->driver)
         luaL_error(L, "option context: it is of another driver than the "
                       "device");
-      if (!c->lent && !c->is_default)
+      if (!c->borrowed && !c->is_default)
         luaL_error(L, "option context: it is lze's own: use that context");
     }
-  lze_push_lent_device(L, d, handle);
+  lze_push_borrowed_device(L, d, handle);
   return 1;
 }
 
