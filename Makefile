@@ -37,7 +37,7 @@ endif
 
 # What every C file is compiled with, whatever CFLAGS says.
 COMPILE := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread \
-  $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon -Ispirv
+  $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon -Ispirv -Icompiler
 LINK := -pthread
 # The archive's symbols stay inside; its C++ runtime is the system's, which needs
 # no compiler of C++.
@@ -63,14 +63,16 @@ endif
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
 COMMON := $(call objects,common/*.c) $(call objects,spirv/*.c)
-SRC := $(call objects,src/*.c) $(call objects,src/*/*.c)
+SRC := $(call objects,src/*.c) $(call objects,src/*/*.c) \
+  $(call objects,compiler/*.c)
+COMPILER := $(call objects,compiler/*.c)
 DRIVER := $(call objects,driver/*.c)
 EMBEDDED := $(patsubst %.lua,$(BUILD)/obj/%.h,$(wildcard lua/*.lua))
 MAP := $(wildcard driver/libze_opencl.map)
 
 # Parts without Lua and without a driver; the C tests outside spec/driver link
 # with these.
-PURE := $(COMMON) $(call objects,src/run/lze_group.c)
+PURE := $(COMMON) $(COMPILER) $(call objects,src/run/lze_group.c)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/*/*_test.c))
 HOST := $(BUILD)/spec/host

@@ -1,0 +1,241 @@
+/*
+ * builtin.c - math.* and lze.work's functions, by number.
+ * SPDX-License-Identifier: MIT
+ */
+#include "compile.h"
+
+#include <string.h>
+
+enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
+       B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_NONE };
+
+static const struct builtin {
+  const char *name;
+  int kind;
+  unsigned op;
+} builtins[] = {
+  {"math.sqrt", B_REAL1, OpenCLstd_Sqrt}, {"math.sin", B_REAL1, OpenCLstd_Sin},
+  {"math.cos", B_REAL1, OpenCLstd_Cos}, {"math.tan", B_REAL1, OpenCLstd_Tan},
+  {"math.asin", B_REAL1, OpenCLstd_Asin},
+  {"math.acos", B_REAL1, OpenCLstd_Acos},
+  {"math.exp", B_REAL1, OpenCLstd_Exp}, {"math.atan", B_ATAN, 0},
+  {"math.log", B_LOG, 0}, {"math.floor", B_FLOOR, OpenCLstd_Floor},
+  {"math.ceil", B_CEIL, OpenCLstd_Ceil}, {"math.abs", B_ABS, 0},
+  {"math.max", B_MAX, 0}, {"math.min", B_MIN, 0},
+  {"math.fmod", B_FMOD, OpenCLstd_Fmod}, {"math.deg", B_DEG, 0},
+  {"math.rad", B_RAD, 0}, {"math.ult", B_ULT, 0},
+  {"work.fma", B_FMA, OpenCLstd_Fma},
+  {"work.global_id", B_ID, SpvBuiltInGlobalInvocationId},
+  {"work.local_id", B_ID, SpvBuiltInLocalInvocationId},
+  {"work.group_id", B_ID, SpvBuiltInWorkgroupId},
+  {"work.global_size", B_ID, SpvBuiltInGlobalSize},
+  {"work.local_size", B_ID, SpvBuiltInWorkgroupSize},
+  {"work.num_groups", B_ID, SpvBuiltInNumWorkgroups},
+  {"work.barrier", B_BARRIER, 0},
+  /* Known by name, refused until they are written. */
+  {"math.modf", B_NONE, 0}, {"math.tointeger", B_NONE, 0},
+  {"math.type", B_NONE, 0}, {"math.random", B_NONE, 0},
+  {"work.local_array", B_NONE, 0}, {"work.private_array", B_NONE, 0},
+  {"work.atomic_add", B_NONE, 0}, {"work.atomic_sub", B_NONE, 0},
+  {"work.atomic_min", B_NONE, 0}, {"work.atomic_max", B_NONE, 0},
+  {"work.atomic_and", B_NONE, 0}, {"work.atomic_or", B_NONE, 0},
+  {"work.atomic_xor", B_NONE, 0}, {"work.atomic_exchange", B_NONE, 0},
+  {"work.atomic_compare_exchange", B_NONE, 0},
+  {"work.sub_group_size", B_NONE, 0}, {"work.lane", B_NONE, 0},
+  {"work.random", B_NONE, 0}, {"work.print", B_NONE, 0}
+};
+enum { BUILTINS = sizeof builtins / sizeof *builtins };
+
+unsigned lzc_builtin_find(const char *name) {
+  for (unsigned i = 0; i < BUILTINS; i++)
+    if (strcmp(builtins[i].name, name) == 0) return i + 1;
+  return 0;
+}
+
+const char *lzc_builtin_name(unsigned builtin) {
+  return builtin >= 1 && builtin <= BUILTINS ? builtins[builtin - 1].name
+                                             : NULL;
+}
+
+/* --- ids ------------------------------------------------------------------ */
+
+static const char *const variable_names[] = {
+  [SpvBuiltInNumWorkgroups] = "__spirv_BuiltInNumWorkgroups",
+  [SpvBuiltInWorkgroupSize] = "__spirv_BuiltInWorkgroupSize",
+  [SpvBuiltInWorkgroupId] = "__spirv_BuiltInWorkgroupId",
+  [SpvBuiltInLocalInvocationId] = "__spirv_BuiltInLocalInvocationId",
+  [SpvBuiltInGlobalInvocationId] = "__spirv_BuiltInGlobalInvocationId",
+  [SpvBuiltInGlobalSize] = "__spirv_BuiltInGlobalSize"
+};
+
+uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension) {
+  if (!c->emit) return 0;
+  uint32_t t = t_int(c, 64);
+  uint32_t v3 = writer_once(&c->w, SpvOpTypeVector, 0, 2, (uint32_t[]){t, 3});
+  uint32_t *id = &c->inputs[which & 63];
+  if (*id == 0) {
+    *id = writer_id(&c->w);
+    WRITE(&c->w, WRITER_GLOBAL, SpvOpVariable,
+          t_pointer(c, SpvStorageClassInput, v3), *id, SpvStorageClassInput);
+    writer_string(&c->w, WRITER_NAME, SpvOpName, 1, id,
+                  variable_names[which], 0, NULL);
+    WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id, SpvDecorationBuiltIn,
+          which);
+    WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id,
+          SpvDecorationConstant);
+    uint32_t linkage[] = {*id, SpvDecorationLinkageAttributes};
+    writer_string(&c->w, WRITER_DECORATION, SpvOpDecorate, 2, linkage,
+                  variable_names[which], 1,
+                  (uint32_t[]){SpvLinkageTypeImport});
+  }
+  uint32_t all = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpLoad, v3, all, *id,
+        SpvMemoryAccessAlignedMask, 32);
+  return op2(c, SpvOpCompositeExtract, t, all, dimension);
+}
+
+static val id_of(compiler *c, unsigned which, unsigned base, unsigned count) {
+  int64_t d = 1;
+  if (count > 0 && (!constant_of(c, c->state[base + 1], &d) || d < 1 || d > 3)) {
+    finding(c, NULL, "a dimension must be the constant 1, 2 or 3");
+    d = 1;
+  }
+  bool is_size = which == SpvBuiltInGlobalSize ||
+                 which == SpvBuiltInWorkgroupSize ||
+                 which == SpvBuiltInNumWorkgroups;
+  uint32_t id = builtin_id(c, which, (unsigned)d - 1);
+  if (c->emit && !is_size)
+    id = op2(c, SpvOpIAdd, t_int(c, 64), id, k_int(c, 64, 1));
+  if (c->emit && c->int_bits == 32)
+    id = op1(c, SpvOpUConvert, t_int(c, 32), id);
+  return (val){T_INT, id, 0};
+}
+
+/* --- arithmetic ----------------------------------------------------------- */
+
+static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
+  uint32_t x[3] = {0};
+  for (unsigned i = 0; i < count; i++) x[i] = to_real(c, v[i]).id;
+  return (val){T_REAL, ext(c, op, t_of(c, T_REAL), count, x[0], x[1], x[2]),
+               0};
+}
+
+/* The larger or smaller, as math.max compares: the first of equals, and what
+   a NaN is compared with only replaces it where Lua's would. */
+static val extreme(compiler *c, bool max, val a, val b) {
+  bool real = KIND(a.type) == T_REAL || KIND(b.type) == T_REAL;
+  if (real) {
+    a = to_real(c, a);
+    b = to_real(c, b);
+  }
+  type t = real ? T_REAL : T_INT;
+  uint32_t better = max ? compare(c, OP_LT, a, b) : compare(c, OP_LT, b, a);
+  return (val){t, c->emit ? op3(c, SpvOpSelect, t_of(c, t), better, b.id, a.id)
+                          : 0, 0};
+}
+
+static val logarithm(compiler *c, unsigned count, const val *v) {
+  int64_t n = 0;
+  if (count < 2) return real_of(c, OpenCLstd_Log, 1, v);
+  constant_of(c, v[1].type, &n);
+  if (n == 2) return real_of(c, OpenCLstd_Log2, 1, v);
+  if (n == 10) return real_of(c, OpenCLstd_Log10, 1, v);
+  val a = real_of(c, OpenCLstd_Log, 1, v);
+  return arithmetic(c, OP_DIV, a, real_of(c, OpenCLstd_Log, 1, v + 1));
+}
+
+static val integer_fmod(compiler *c, val a, val b) {
+  if (!c->emit) return (val){T_INT, 0, 0};
+  uint32_t t = t_of(c, T_INT), one = k_int(c, c->int_bits, 1);
+  uint32_t bad = logical(
+      c, SpvOpULessThanEqual, op2(c, SpvOpIAdd, t, b.id, one), one);
+  uint32_t d = op3(c, SpvOpSelect, t, bad, one, b.id);
+  return (val){T_INT, op2(c, SpvOpSRem, t, a.id, d), 0};
+}
+
+unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
+                      unsigned count, val *results) {
+  const struct builtin *f = &builtins[builtin - 1];
+  val v[8], *r = results;
+  if (f->kind == B_NONE) {
+    finding(c, f->name, "is not supported in kernels yet");
+    r[0] = v_int(c, 0);
+    return 1;
+  }
+  if (f->kind == B_BARRIER) {
+    if (c->emit) {
+      uint32_t group = k_int(c, 32, SpvScopeWorkgroup);
+      WRITE(&c->w, WRITER_BODY, SpvOpControlBarrier, group, group,
+            k_int(c, 32, 0x310));
+    }
+    return 0;
+  }
+  if (f->kind == B_ID) {
+    r[0] = id_of(c, f->op, base, count);
+    return 1;
+  }
+  unsigned least = f->kind == B_FMA ? 3
+                   : f->kind == B_FMOD || f->kind == B_ULT ? 2 : 1;
+  r[0] = v_int(c, 0);
+  if (count < least || count > 8) {
+    finding(c, f->name, "takes at least %u arguments and 8 at most, these are "
+            "%u", least, count);
+    return 1;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    v[i] = get(c, base + 1 + i);
+    if (IS_NUMBER(v[i].type)) continue;
+    if (v[i].type != T_NONE || c->emit)
+      finding(c, f->name, "needs a number as argument %u", i + 1);
+    v[i] = v_int(c, 0);
+  }
+  bool integers = KIND(v[0].type) == T_INT;
+  switch (f->kind) {
+    case B_REAL1: r[0] = real_of(c, f->op, 1, v); break;
+    case B_FMA: r[0] = real_of(c, f->op, 3, v); break;
+    case B_FLOOR: case B_CEIL:
+      if (integers) {
+        r[0] = v[0];
+      } else {
+        val x = real_of(c, f->op, 1, v);
+        r[0] = (val){T_INT, whole(c, x.id), 0};
+      }
+      break;
+    case B_ABS:
+      if (!integers) {
+        r[0] = real_of(c, OpenCLstd_Fabs, 1, v);
+      } else {
+        val n = negate(c, v[0]);
+        uint32_t minus = compare(c, OP_LT, v[0], v_int(c, 0));
+        r[0] = (val){T_INT,
+                     c->emit ? op3(c, SpvOpSelect, t_of(c, T_INT), minus, n.id,
+                                   v[0].id) : 0, 0};
+      }
+      break;
+    case B_MAX: case B_MIN:
+      r[0] = v[0];
+      for (unsigned i = 1; i < count; i++)
+        r[0] = extreme(c, f->kind == B_MAX, r[0], v[i]);
+      break;
+    case B_ATAN:
+      r[0] = count > 1 ? real_of(c, OpenCLstd_Atan2, 2, v)
+                       : real_of(c, OpenCLstd_Atan, 1, v);
+      break;
+    case B_LOG: r[0] = logarithm(c, count, v); break;
+    case B_FMOD:
+      r[0] = integers && KIND(v[1].type) == T_INT
+                 ? integer_fmod(c, v[0], v[1]) : real_of(c, f->op, 2, v);
+      break;
+    case B_DEG:
+      r[0] = arithmetic(c, OP_MUL, to_real(c, v[0]),
+                        v_real(c, 180.0 / 3.141592653589793));
+      break;
+    case B_RAD:
+      r[0] = arithmetic(c, OP_MUL, to_real(c, v[0]),
+                        v_real(c, 3.141592653589793 / 180.0));
+      break;
+    default:
+      r[0] = v_bool(logical(c, SpvOpULessThan, v[0].id, v[1].id));
+  }
+  return 1;
+}

@@ -1,0 +1,185 @@
+/*
+ * compile.h - what the stages of the compiler share.
+ * SPDX-License-Identifier: MIT
+ *
+ * One interpreter walks the bytecode over types: first until these are stable
+ * (types.c), writing nothing, then once more with `emit` set (emit.c), writing
+ * code and findings.  So the meaning of an instruction stands in one place
+ * (step.c, number.c, builtin.c).
+ */
+#ifndef LZC_COMPILE_H
+#define LZC_COMPILE_H
+
+#include "chunk.h"
+#include "lzc.h"
+#include "spirv_writer.h"
+
+#include <spirv/unified1/OpenCL.std.h>
+#include <spirv/unified1/spirv.h>
+
+/* A type: a kind, and above its 8 bits what belongs to it. */
+typedef uint32_t type;
+enum {
+  T_NONE,       /* never written */
+  T_NIL, T_BOOL,
+  T_INT,        /* a constant's number plus 1, or 0 */
+  T_REAL,       /* 1 above it: whole */
+  T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
+  T_VALUE,      /* index of a value: buffers, functions, tables, strings */
+  T_CONFLICT
+};
+#define KIND(t) ((t) & 0xff)
+#define DATA(t) ((t) >> 8)
+#define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
+#define IS_NUMBER(t) (KIND(t) == T_INT || KIND(t) == T_REAL)
+
+/* A value of the program: its type and, when code is written, its id. */
+typedef struct val {
+  type type;
+  uint32_t id;
+  uint32_t flag;   /* of MAYBE: whether it is there, a bool */
+} val;
+
+/* Something known when compiling: an argument's buffer or a capture. */
+typedef struct known {
+  lzc_value value;
+  const lzc_path *path;  /* NULL: argument */
+  unsigned argument;     /* from 1 */
+  uint32_t pointer, length, number; /* parameters' ids; 0: not yet */
+  bool fixed, by_value;
+  uint32_t storage;      /* of arrays made by work functions, else 0 */
+  const void *made_in;   /* these: by which call */
+  size_t made_at;
+  int64_t count;
+} known;
+
+typedef struct parameter {
+  uint32_t id, type;
+  const char *name, *source, *qualifier;
+} parameter;
+
+/* A function being compiled for types of arguments, at one place. */
+typedef struct instance {
+  struct instance *parent;
+  const proto *p;
+  const flow *f;
+  const void *function;      /* its identity */
+  type *entry;               /* per block and register; T_NONE: unreached */
+  char *dirty;
+  type *arguments;
+  type *results;
+  unsigned result_count;     /* of the return with most */
+  bool returns;
+  struct instance **children; /* by instruction */
+  uint32_t *variables;       /* by register and kind of variable, 4 each */
+  uint32_t *labels;          /* by block */
+  uint32_t after;            /* where it returns to */
+  unsigned base;             /* the caller's register of its first result */
+  unsigned top;              /* results of the last open call end here */
+  size_t pc;
+} instance;
+
+typedef struct compiler {
+  arena *a;
+  const lzc_input *input;
+  spirv_writer w;
+  bool emit;
+  bool open;                 /* the current block has no end yet */
+  lzc_element real;
+  unsigned int_bits;
+  instance *at;
+  type *state;               /* registers of `at` now */
+  size_t instances;
+  int64_t *numbers;          /* constants that types name */
+  size_t number_count, number_room;
+  known **knowns;
+  size_t known_count, known_room;
+  parameter *parameters;
+  size_t parameter_count, parameter_room;
+  lzc_hidden *hidden;
+  size_t hidden_count, hidden_room;
+  lzc_finding *findings;
+  size_t finding_count, finding_room;
+  uint32_t import, kernel;
+  uint32_t inputs[64];       /* variables of built-ins */
+  int line;
+  const char *file;
+} compiler;
+
+/* --- known.c */
+void finding(compiler *c, const char *variable, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void *grow(compiler *c, void *at, size_t count, size_t *room, size_t size);
+size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
+                 unsigned argument);
+uint32_t parameter_add(compiler *c, uint32_t type, const char *name,
+                       const char *source, const char *qualifier);
+uint32_t known_pointer(compiler *c, known *k);
+uint32_t known_length(compiler *c, known *k);
+uint32_t known_number(compiler *c, known *k);
+type known_type(compiler *c, size_t index);
+
+/* --- number.c: numbers and their code */
+uint32_t t_void(compiler *c), t_bool(compiler *c);
+uint32_t t_int(compiler *c, unsigned bits), t_float(compiler *c, unsigned bits);
+uint32_t t_pointer(compiler *c, uint32_t storage, uint32_t to);
+uint32_t t_element(compiler *c, lzc_element element);
+uint32_t t_of(compiler *c, type t);
+uint32_t k_int(compiler *c, unsigned bits, int64_t n);
+uint32_t k_real(compiler *c, double n);
+unsigned real_bits(const compiler *c);
+/* One instruction with a result; 0 when nothing is written. */
+uint32_t op1(compiler *c, unsigned op, uint32_t t, uint32_t a);
+uint32_t op2(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b);
+uint32_t op3(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b,
+             uint32_t d);
+uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
+             uint32_t b, uint32_t d);
+val v_int(compiler *c, int64_t n);
+val v_real(compiler *c, double n);
+val v_bool(uint32_t id);
+bool constant_of(const compiler *c, type t, int64_t *n);
+val to_real(compiler *c, val v);
+uint32_t to_index(compiler *c, val v);       /* 64 bits */
+val arithmetic(compiler *c, opcode op, val a, val b);
+val negate(compiler *c, val a);
+uint32_t compare(compiler *c, opcode op, val a, val b); /* EQ LT LE */
+uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b);
+uint32_t whole(compiler *c, uint32_t real);  /* saturated integer */
+
+/* --- register.c */
+uint32_t truth(compiler *c, bool b);
+val get(compiler *c, unsigned reg);
+void set(compiler *c, unsigned reg, val v);
+void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
+/* --- step.c */
+/* A test's condition, and what the register it looks at is on either side.
+   *outcome: 1 or 0 where it is known, else -1. */
+uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
+                   int *outcome);
+val load(compiler *c, known *k, val index);
+void store(compiler *c, known *k, val index, val v);
+uint32_t address(compiler *c, known *k, val index);
+known *buffer_of(compiler *c, val v);
+unsigned call(compiler *c, size_t pc);
+void step(compiler *c, size_t pc);
+
+/* --- builtin.c */
+/* A built-in variable, 64 bits, counted from 0. */
+uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension);
+unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
+                      unsigned count, val *results);
+
+/* --- types.c, emit.c */
+instance *instance_new(compiler *c, instance *parent, const proto *p,
+                       const void *function);
+bool join_into(type *into, type t);
+void analyse_instance(compiler *c, instance *in);
+/* FORPREP and FORLOOP: the condition under which the body runs (again). */
+uint32_t loop_prepare(compiler *c, size_t pc);
+uint32_t loop_next(compiler *c, size_t pc);
+void emit_instance(compiler *c, instance *in);
+void label(compiler *c, uint32_t id);
+void branch(compiler *c, uint32_t to);
+
+#endif

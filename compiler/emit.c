@@ -1,0 +1,295 @@
+/*
+ * emit.c - blocks, branches and loops written as SPIR-V.
+ * SPDX-License-Identifier: MIT
+ *
+ * One variable for a register and kind of number, plain branches, no phis.
+ * Called functions are written in place.
+ */
+#include "compile.h"
+
+#include <string.h>
+
+void label(compiler *c, uint32_t id) {
+  WRITE(&c->w, WRITER_BODY, SpvOpLabel, id);
+  c->open = true;
+}
+
+void branch(compiler *c, uint32_t to) {
+  WRITE(&c->w, WRITER_BODY, SpvOpBranch, to);
+  c->open = false;
+}
+
+/* --- numeric for ---------------------------------------------------------- */
+
+/* The step, where the instruction before FORPREP loads it. */
+static bool step_of(const proto *p, size_t prepare, int64_t *n) {
+  if (prepare == 0) return false;
+  uint32_t i = p->code[prepare - 1], f = p->code[prepare];
+  if (GET_OP(i) != OP_LOADI || GET_A(i) != GET_A(f) + 2u) return false;
+  *n = GET_SBX(i);
+  return true;
+}
+
+static uint32_t real_runs(compiler *c, uint32_t i, uint32_t limit,
+                          uint32_t by) {
+  uint32_t zero = k_real(c, 0);
+  uint32_t up = logical(c, SpvOpLogicalAnd,
+                        logical(c, SpvOpFOrdGreaterThan, by, zero),
+                        logical(c, SpvOpFOrdLessThanEqual, i, limit));
+  uint32_t down = logical(c, SpvOpLogicalAnd,
+                          logical(c, SpvOpFOrdLessThan, by, zero),
+                          logical(c, SpvOpFOrdLessThanEqual, limit, i));
+  return logical(c, SpvOpLogicalOr, up, down);
+}
+
+static val loop_number(compiler *c, unsigned reg) {
+  val v = get(c, reg);
+  if (IS_NUMBER(v.type)) return v;
+  if (v.type != T_NONE || c->emit)
+    finding(c, NULL, "`for` needs numbers for its start, limit and step");
+  return v_int(c, 1);
+}
+
+/* An integer loop's limit as an integer: a real is rounded towards the loop,
+   as Lua does; NaN runs nothing. */
+static uint32_t integer_limit(compiler *c, val limit, uint32_t up,
+                              uint32_t *ok) {
+  *ok = 0;
+  if (KIND(limit.type) == T_INT) return limit.id;
+  uint32_t t = t_of(c, T_REAL);
+  uint32_t f = ext(c, OpenCLstd_Floor, t, 1, limit.id, 0, 0);
+  uint32_t g = ext(c, OpenCLstd_Ceil, t, 1, limit.id, 0, 0);
+  *ok = logical(c, SpvOpFOrdEqual, limit.id, limit.id);
+  return whole(c, op3(c, SpvOpSelect, t, up, f, g));
+}
+
+uint32_t loop_prepare(compiler *c, size_t pc) {
+  unsigned a = GET_A(c->at->p->code[pc]);
+  val i = loop_number(c, a), limit = loop_number(c, a + 1);
+  val by = loop_number(c, a + 2);
+  int64_t n = 0;
+  if (KIND(i.type) != T_INT || KIND(by.type) != T_INT) {
+    i = to_real(c, i);
+    limit = to_real(c, limit);
+    by = to_real(c, by);
+    set(c, a, i);
+    set(c, a + 1, limit);
+    set(c, a + 2, by);
+    set(c, a + 3, i);
+    return c->emit ? real_runs(c, i.id, limit.id, by.id) : 0;
+  }
+  bool one = step_of(c->at->p, pc, &n) && n == 1;
+  if (!c->emit) {
+    c->state[a] = c->state[a + 1] = c->state[a + 3] = T_INT;
+    c->state[a + 2] = T_INT;
+    return 0;
+  }
+  uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0), ok;
+  uint32_t up = logical(c, SpvOpSGreaterThan, by.id, zero);
+  uint32_t end = integer_limit(c, limit, up, &ok);
+  uint32_t runs = logical(c, SpvOpSLessThanEqual, i.id, end);
+  if (!one) {
+    uint32_t back = logical(c, SpvOpLogicalAnd,
+                            logical(c, SpvOpSLessThanEqual, end, i.id),
+                            logical(c, SpvOpSLessThan, by.id, zero));
+    runs = logical(c, SpvOpLogicalOr, back,
+                   logical(c, SpvOpLogicalAnd, runs, up));
+    /* The number of steps, unsigned, as Lua counts them. */
+    uint32_t far = op3(c, SpvOpSelect, t, up,
+                       op2(c, SpvOpISub, t, end, i.id),
+                       op2(c, SpvOpISub, t, i.id, end));
+    uint32_t width = op3(c, SpvOpSelect, t, up, by.id,
+                         op2(c, SpvOpISub, t, zero, by.id));
+    width = op3(c, SpvOpSelect, t, logical(c, SpvOpIEqual, width, zero),
+                k_int(c, c->int_bits, 1), width);
+    end = op2(c, SpvOpUDiv, t, far, width);
+  }
+  if (ok != 0) runs = logical(c, SpvOpLogicalAnd, runs, ok);
+  i.type = by.type = T_INT;
+  set(c, a, i);
+  set(c, a + 1, (val){T_INT, end, 0});
+  set(c, a + 2, by);
+  set(c, a + 3, i);
+  return runs;
+}
+
+uint32_t loop_next(compiler *c, size_t pc) {
+  const proto *p = c->at->p;
+  unsigned a = GET_A(p->code[pc]);
+  size_t prepare = pc - GET_BX(p->code[pc]);
+  int64_t n = 0;
+  val i = loop_number(c, a), end = loop_number(c, a + 1);
+  val by = loop_number(c, a + 2), v = {i.type, 0, 0};
+  if (KIND(i.type) == T_REAL) {
+    end = to_real(c, end);
+    by = to_real(c, by);
+    v.id = op2(c, SpvOpFAdd, t_of(c, T_REAL), i.id, by.id);
+    v.type = T_REAL;
+    set(c, a, v);
+    set(c, a + 3, v);
+    return c->emit ? real_runs(c, v.id, end.id, by.id) : 0;
+  }
+  bool one = prepare < p->code_count &&
+             GET_OP(p->code[prepare]) == OP_FORPREP &&
+             step_of(p, prepare, &n) && n == 1;
+  v.type = T_INT;
+  uint32_t again = 0;
+  if (c->emit) {
+    uint32_t t = t_of(c, T_INT);
+    v.id = op2(c, SpvOpIAdd, t, i.id, by.id);
+    if (one) {
+      again = logical(c, SpvOpSLessThan, i.id, end.id);
+    } else {
+      again = logical(c, SpvOpINotEqual, end.id, k_int(c, c->int_bits, 0));
+      uint32_t left = op2(c, SpvOpISub, t, end.id, k_int(c, c->int_bits, 1));
+      set(c, a + 1, (val){T_INT, left, 0});
+    }
+  }
+  set(c, a, v);
+  set(c, a + 3, v);
+  return again;
+}
+
+/* --- blocks --------------------------------------------------------------- */
+
+/* Whether registers must be converted on the way to a block. */
+static bool converts(const compiler *c, const instance *in, int to) {
+  const type *entry = in->entry + (size_t)to * in->p->width;
+  for (unsigned r = 0; r < in->p->width; r++) {
+    unsigned k = KIND(entry[r]);
+    if ((k >= T_INT && k <= T_MAYBE_REAL) && entry[r] != c->state[r] &&
+        KIND(c->state[r]) != T_NONE)
+      return true;
+  }
+  return false;
+}
+
+static void convert(compiler *c, instance *in, int to) {
+  const type *entry = in->entry + (size_t)to * in->p->width;
+  for (unsigned r = 0; r < in->p->width; r++) {
+    unsigned k = KIND(entry[r]), from = KIND(c->state[r]);
+    if (k < T_INT || k > T_MAYBE_REAL || entry[r] == c->state[r] ||
+        from == T_NONE || from == T_CONFLICT || k == from)
+      continue;
+    move_to(c, in, r, get(c, r), entry[r]);
+  }
+}
+
+static void go(compiler *c, instance *in, int to) {
+  convert(c, in, to);
+  branch(c, in->labels[to]);
+}
+
+/* Two ways; `other` is what register `reg` is on the second, `copy` where
+   TESTSET copies it on the first. */
+static void fork(compiler *c, instance *in, const block *b, uint32_t how,
+                 unsigned reg, type yes, type no, int copy) {
+  uint32_t first = in->labels[b->next[0]], second = in->labels[b->next[1]];
+  type was = c->state[reg];
+  c->state[reg] = yes;
+  bool edge0 = copy >= 0 || converts(c, in, b->next[0]);
+  c->state[reg] = no;
+  bool edge1 = converts(c, in, b->next[1]);
+  c->state[reg] = was;
+  if (edge0) first = writer_id(&c->w);
+  if (edge1) second = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, how, first, second);
+  c->open = false;
+  if (edge0) {
+    label(c, first);
+    c->state[reg] = yes;
+    type kept = copy >= 0 ? c->state[copy] : T_NONE;
+    if (copy >= 0) set(c, (unsigned)copy, get(c, reg));
+    go(c, in, b->next[0]);
+    if (copy >= 0) c->state[copy] = kept;
+  }
+  if (edge1) {
+    label(c, second);
+    c->state[reg] = no;
+    go(c, in, b->next[1]);
+  }
+}
+
+static void give(compiler *c, instance *in, unsigned base, unsigned n) {
+  if (in->parent != NULL)
+    for (unsigned k = 0; k < in->result_count; k++) {
+      if (in->base + k >= in->parent->p->width) break;
+      val v = k < n ? get(c, base + k) : (val){T_NIL, 0, 0};
+      move_to(c, in->parent, in->base + k, v, in->results[k]);
+    }
+  branch(c, in->after);
+}
+
+static void emit_block(compiler *c, instance *in, int number) {
+  const block *b = &in->f->blocks[number];
+  const proto *p = in->p;
+  memcpy(c->state, in->entry + (size_t)number * p->width,
+         p->width * sizeof(type));
+  label(c, in->labels[number]);
+  int line = -1;
+  size_t pc;
+  for (pc = b->first; pc < b->end; pc++) {
+    in->pc = pc;
+    c->line = p->lines != NULL ? p->lines[pc] : 0;
+    if (c->line != line && c->line > 0) line = c->line;
+    if (pc + 1 < b->end) step(c, pc);
+  }
+  pc = b->end - 1;
+  uint32_t i = p->code[pc], how;
+  unsigned a = GET_A(i), reg;
+  opcode op = GET_OP(i);
+  type yes, no;
+  int outcome;
+  if (op_is_test(op)) {
+    how = condition(c, pc, &reg, &yes, &no, &outcome);
+    int copy = op == OP_TESTSET ? (int)a : -1;
+    if (outcome == 0) {
+      go(c, in, b->next[1]);
+    } else if (outcome == 1) {
+      if (copy >= 0) set(c, a, get(c, reg));
+      go(c, in, b->next[0]);
+    } else {
+      fork(c, in, b, how, reg, yes, no, copy);
+    }
+    return;
+  }
+  switch (op) {
+    case OP_JMP: break;
+    case OP_FORPREP:
+      how = loop_prepare(c, pc);
+      fork(c, in, b, how, 0, c->state[0], c->state[0], -1);
+      return;
+    case OP_FORLOOP:
+      how = loop_next(c, pc);
+      fork(c, in, b, how, 0, c->state[0], c->state[0], -1);
+      return;
+    case OP_RETURN0: give(c, in, a, 0); return;
+    case OP_RETURN1: give(c, in, a, 1); return;
+    case OP_TAILCALL:
+      call(c, pc);
+      give(c, in, a, in->top - a);
+      return;
+    case OP_RETURN:
+      give(c, in, a, GET_B(i) ? GET_B(i) - 1 : in->top > a ? in->top - a : 0);
+      return;
+    default: step(c, pc);
+  }
+  go(c, in, b->next[0]);
+}
+
+void emit_instance(compiler *c, instance *in) {
+  instance *was = c->at;
+  type *state = c->state, here[256] = {0};
+  int line = c->line;
+  c->at = in;
+  c->state = here;
+  in->after = writer_id(&c->w);
+  for (int b = 0; b < in->f->count; b++) in->labels[b] = writer_id(&c->w);
+  branch(c, in->labels[0]);
+  for (int i = 0; i < in->f->reached; i++)
+    if (in->dirty[in->f->order[i]] != 0) emit_block(c, in, in->f->order[i]);
+  label(c, in->after);
+  c->at = was;
+  c->state = state;
+  c->line = line;
+}

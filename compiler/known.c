@@ -1,0 +1,145 @@
+/*
+ * known.c - elements, captures, parameters and findings of a compilation.
+ * SPDX-License-Identifier: MIT
+ */
+#include "compile.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name, *alias, *c;
+  unsigned bytes;
+} elements[LZC_ELEMENTS] = {
+  {"char", "i8", "char", 1}, {"uchar", "u8", "uchar", 1},
+  {"short", "i16", "short", 2}, {"ushort", "u16", "ushort", 2},
+  {"int", "i32", "int", 4}, {"uint", "u32", "uint", 4},
+  {"long", "i64", "long", 8}, {"ulong", "u64", "ulong", 8},
+  {"half", "f16", "half", 2}, {"bfloat16", "bf16", "ushort", 2},
+  {"float", "f32", "float", 4}, {"double", "f64", "double", 8}
+};
+
+const char *lzc_element_name(lzc_element e) { return elements[e].c; }
+unsigned lzc_element_bytes(lzc_element e) { return elements[e].bytes; }
+
+bool lzc_element_find(const char *name, size_t size, lzc_element *element) {
+  for (int e = 0; e < LZC_ELEMENTS; e++)
+    if ((strlen(elements[e].name) == size &&
+         memcmp(elements[e].name, name, size) == 0) ||
+        (strlen(elements[e].alias) == size &&
+         memcmp(elements[e].alias, name, size) == 0)) {
+      *element = (lzc_element)e;
+      return true;
+    }
+  return false;
+}
+
+bool lzc_same_key(const lzc_fixed *f, const lzc_value *v) {
+  if (f->value.kind != v->kind || f->value.identity != v->identity ||
+      f->value.builtin != v->builtin)
+    return false;
+  if (!f->by_value) return true;
+  if (v->kind == LZC_BOOLEAN) return v->boolean == f->value.boolean;
+  if (v->kind == LZC_INTEGER) return v->integer == f->value.integer;
+  return v->size == f->value.size &&
+         (v->size == 0 || memcmp(v->bytes, f->value.bytes, v->size) == 0);
+}
+
+void *grow(compiler *c, void *at, size_t count, size_t *room, size_t size) {
+  if (count < *room) return at;
+  size_t larger = *room * 2 + 16;
+  void *now = arena_new(c->a, larger, size);
+  if (now == NULL) return at;
+  if (count > 0) memcpy(now, at, count * size);
+  *room = larger;
+  return now;
+}
+
+void finding(compiler *c, const char *variable, const char *format, ...) {
+  if (!c->emit) return;
+  char text[400];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  const proto *p = c->at != NULL ? c->at->p : NULL;
+  const char *file = p != NULL ? p->source : NULL;
+  if (file != NULL && (*file == '@' || *file == '=')) file++;
+  for (size_t i = 0; i < c->finding_count; i++)
+    if (c->findings[i].line == c->line &&
+        strcmp(c->findings[i].message, text) == 0)
+      return;
+  c->findings = grow(c, c->findings, c->finding_count, &c->finding_room,
+                     sizeof *c->findings);
+  char *message = arena_text(c->a, "%s", text);
+  if (c->a->failed) return;
+  c->findings[c->finding_count++] = (lzc_finding){
+      file != NULL ? arena_text(c->a, "%s", file) : NULL, c->line, "",
+      variable != NULL ? arena_text(c->a, "%s", variable) : NULL, message};
+}
+
+size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
+                 unsigned argument) {
+  c->knowns = grow(c, c->knowns, c->known_count, &c->known_room,
+                   sizeof *c->knowns);
+  known *k = arena_new(c->a, 1, sizeof *k);
+  if (k == NULL) return 0;
+  *k = (known){.value = *value, .path = path, .argument = argument};
+  c->knowns[c->known_count] = k;
+  return c->known_count++;
+}
+
+/* --- parameters ----------------------------------------------------------- */
+
+uint32_t parameter_add(compiler *c, uint32_t t, const char *name,
+                       const char *source, const char *qualifier) {
+  c->parameters = grow(c, c->parameters, c->parameter_count,
+                       &c->parameter_room, sizeof *c->parameters);
+  if (c->a->failed) return 1;
+  uint32_t id = writer_id(&c->w);
+  c->parameters[c->parameter_count++] =
+      (parameter){id, t, name, source, qualifier};
+  return id;
+}
+
+static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
+                     lzc_element e, const char *suffix) {
+  const char *of = k->path != NULL ? k->path->text
+                   : c->parameters[k->argument - 1].name;
+  const char *name = arena_text(c->a, "%s%s", of, suffix);
+  const char *source =
+      arena_text(c->a, "%s%s", lzc_element_name(e),
+                 kind == LZC_HIDDEN_BUFFER ? "*" : "");
+  c->hidden = grow(c, c->hidden, c->hidden_count, &c->hidden_room,
+                   sizeof *c->hidden);
+  if (c->a->failed) return 1;
+  c->hidden[c->hidden_count++] =
+      (lzc_hidden){kind, e, k->argument, 1, k->path, name};
+  return parameter_add(c, t, name, source,
+                       kind == LZC_HIDDEN_BUFFER && k->value.is_const
+                           ? "const" : "");
+}
+
+uint32_t known_pointer(compiler *c, known *k) {
+  if (c->emit && k->pointer == 0)
+    k->pointer = hide(c, LZC_HIDDEN_BUFFER, k,
+                      t_pointer(c, SpvStorageClassCrossWorkgroup,
+                                t_element(c, k->value.element)),
+                      k->value.element, "");
+  return k->pointer;
+}
+uint32_t known_length(compiler *c, known *k) {
+  if (c->emit && k->length == 0)
+    k->length = hide(c, LZC_HIDDEN_LENGTH, k, t_int(c, 64), LZC_LONG,
+                     ".length");
+  return k->length;
+}
+uint32_t known_number(compiler *c, known *k) {
+  if (!c->emit) return 0;
+  bool real = k->value.kind == LZC_REAL;
+  lzc_element e = real ? c->real : c->int_bits == 32 ? LZC_INT : LZC_LONG;
+  if (k->number == 0)
+    k->number = hide(c, LZC_HIDDEN_NUMBER, k, t_element(c, e), e, "");
+  return k->number;
+}

@@ -1,0 +1,351 @@
+/*
+ * number.c - numbers as Lua computes them, in SPIR-V.
+ * SPDX-License-Identifier: MIT
+ *
+ * What Lua defines and SPIR-V does not is defined here: shifts of the width
+ * and more, division by zero and by -1, floats outside the integers.
+ */
+#include "compile.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ONCE(c, op, result, ...) \
+  writer_once(&(c)->w, op, result, \
+              sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), \
+              (uint32_t[]){__VA_ARGS__})
+
+uint32_t t_void(compiler *c) {
+  return writer_once(&c->w, SpvOpTypeVoid, 0, 0, NULL);
+}
+uint32_t t_bool(compiler *c) {
+  return writer_once(&c->w, SpvOpTypeBool, 0, 0, NULL);
+}
+uint32_t t_int(compiler *c, unsigned bits) {
+  if (bits == 8) writer_capability(&c->w, SpvCapabilityInt8);
+  if (bits == 16) writer_capability(&c->w, SpvCapabilityInt16);
+  return ONCE(c, SpvOpTypeInt, 0, bits, 0);
+}
+uint32_t t_float(compiler *c, unsigned bits) {
+  if (bits == 64) writer_capability(&c->w, SpvCapabilityFloat64);
+  if (bits == 16) writer_capability(&c->w, SpvCapabilityFloat16Buffer);
+  return ONCE(c, SpvOpTypeFloat, 0, bits);
+}
+uint32_t t_pointer(compiler *c, uint32_t storage, uint32_t to) {
+  return ONCE(c, SpvOpTypePointer, 0, storage, to);
+}
+uint32_t t_element(compiler *c, lzc_element element) {
+  unsigned bits = lzc_element_bytes(element) * 8;
+  return element >= LZC_HALF && element != LZC_BFLOAT16 ? t_float(c, bits)
+                                                        : t_int(c, bits);
+}
+unsigned real_bits(const compiler *c) { return c->real == LZC_DOUBLE ? 64 : 32; }
+
+uint32_t t_of(compiler *c, type t) {
+  switch (KIND(t)) {
+    case T_REAL: case T_MAYBE_REAL: return t_float(c, real_bits(c));
+    case T_BOOL: return t_bool(c);
+    default: return t_int(c, c->int_bits);
+  }
+}
+
+uint32_t k_int(compiler *c, unsigned bits, int64_t n) {
+  uint32_t t = t_int(c, bits);
+  if (bits == 64)
+    return ONCE(c, SpvOpConstant, 1, t, (uint32_t)n,
+                (uint32_t)((uint64_t)n >> 32));
+  return ONCE(c, SpvOpConstant, 1, t, (uint32_t)n);
+}
+
+uint32_t k_real(compiler *c, double n) {
+  uint32_t t = t_float(c, real_bits(c)), words[2];
+  if (real_bits(c) == 64) {
+    memcpy(words, &n, 8);
+    return ONCE(c, SpvOpConstant, 1, t, words[0], words[1]);
+  }
+  float f = (float)n;
+  memcpy(words, &f, 4);
+  return ONCE(c, SpvOpConstant, 1, t, words[0]);
+}
+
+uint32_t op1(compiler *c, unsigned op, uint32_t t, uint32_t a) {
+  if (!c->emit) return 0;
+  uint32_t id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, op, t, id, a);
+  return id;
+}
+uint32_t op2(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b) {
+  if (!c->emit) return 0;
+  uint32_t id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, op, t, id, a, b);
+  return id;
+}
+uint32_t op3(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b,
+             uint32_t d) {
+  if (!c->emit) return 0;
+  uint32_t id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, op, t, id, a, b, d);
+  return id;
+}
+uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
+             uint32_t b, uint32_t d) {
+  if (!c->emit) return 0;
+  uint32_t id = writer_id(&c->w);
+  uint32_t words[] = {t, id, c->import, op, a, b, d};
+  writer_op(&c->w, WRITER_BODY, SpvOpExtInst, 4 + count, words);
+  return id;
+}
+uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b) {
+  return c->emit ? op2(c, op, t_bool(c), a, b) : 0;
+}
+
+/* --- values --------------------------------------------------------------- */
+
+val v_int(compiler *c, int64_t n) {
+  size_t i = 0;
+  while (i < c->number_count && c->numbers[i] != n) i++;
+  if (i == c->number_count) {
+    c->numbers = grow(c, c->numbers, i, &c->number_room, sizeof *c->numbers);
+    if (c->a->failed) return (val){TYPE(T_INT, 0), 1, 0};
+    c->numbers[c->number_count++] = n;
+  }
+  return (val){TYPE(T_INT, i < 0xfffff ? i + 1 : 0),
+               c->emit ? k_int(c, c->int_bits, n) : 0, 0};
+}
+val v_real(compiler *c, double n) {
+  return (val){T_REAL, c->emit ? k_real(c, n) : 0, 0};
+}
+val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
+
+bool constant_of(const compiler *c, type t, int64_t *n) {
+  if (KIND(t) != T_INT || DATA(t) == 0) return false;
+  *n = c->numbers[DATA(t) - 1];
+  return true;
+}
+
+val to_real(compiler *c, val v) {
+  int64_t n;
+  if (KIND(v.type) == T_REAL) return v;
+  if (constant_of(c, v.type, &n)) return v_real(c, (double)n);
+  return (val){T_REAL,
+               c->emit ? op1(c, SpvOpConvertSToF, t_of(c, T_REAL), v.id) : 0,
+               0};
+}
+
+uint32_t to_index(compiler *c, val v) {
+  if (!c->emit || c->int_bits == 64) return v.id;
+  return op1(c, SpvOpSConvert, t_int(c, 64), v.id);
+}
+
+uint32_t whole(compiler *c, uint32_t real) {
+  if (!c->emit) return 0;
+  uint32_t id = op1(c, SpvOpConvertFToS, t_of(c, T_INT), real);
+  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, id,
+        SpvDecorationSaturatedConversion);
+  return id;
+}
+
+/* --- integers ------------------------------------------------------------- */
+
+static uint32_t icompare(compiler *c, unsigned op, uint32_t a, int64_t n) {
+  return logical(c, op, a, k_int(c, c->int_bits, n));
+}
+static uint32_t pick(compiler *c, uint32_t t, uint32_t yes, uint32_t a,
+                     uint32_t b) {
+  return op3(c, SpvOpSelect, t, yes, a, b);
+}
+
+/* Floor division and modulo; by zero they give 0. */
+static uint32_t divide(compiler *c, bool modulo, val a, val b) {
+  uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0);
+  int64_t n = 0;
+  bool fixed = constant_of(c, b.type, &n);
+  if (fixed && n == 0) return zero;
+  if (fixed && n > 0 && (n & (n - 1)) == 0) {
+    int shift = 0;
+    while ((int64_t)1 << shift != n) shift++;
+    return modulo ? op2(c, SpvOpBitwiseAnd, t, a.id,
+                        k_int(c, c->int_bits, n - 1))
+                  : op2(c, SpvOpShiftRightArithmetic, t, a.id,
+                        k_int(c, c->int_bits, shift));
+  }
+  uint32_t d = b.id, is_zero = 0, is_minus = 0;
+  if (!fixed || n == -1) {
+    is_zero = icompare(c, SpvOpIEqual, b.id, 0);
+    is_minus = icompare(c, SpvOpIEqual, b.id, -1);
+    d = pick(c, t, logical(c, SpvOpLogicalOr, is_zero, is_minus),
+             k_int(c, c->int_bits, 1), b.id);
+  }
+  uint32_t r = op2(c, SpvOpSRem, t, a.id, d);
+  uint32_t wrong = logical(
+      c, SpvOpLogicalAnd, icompare(c, SpvOpINotEqual, r, 0),
+      icompare(c, SpvOpSLessThan, op2(c, SpvOpBitwiseXor, t, r, d), 0));
+  if (modulo)
+    return op2(c, SpvOpIAdd, t, r, pick(c, t, wrong, d, zero));
+  uint32_t q = op2(c, SpvOpSDiv, t, a.id, d);
+  q = op2(c, SpvOpISub, t, q,
+          pick(c, t, wrong, k_int(c, c->int_bits, 1), zero));
+  if (is_zero == 0) return q;
+  q = pick(c, t, is_minus, op2(c, SpvOpISub, t, zero, a.id), q);
+  return pick(c, t, is_zero, zero, q);
+}
+
+static uint32_t shift(compiler *c, val a, val b, bool leftwards) {
+  uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0);
+  int64_t n, width = c->int_bits;
+  if (constant_of(c, b.type, &n)) {
+    if (!leftwards) n = n == INT64_MIN ? INT64_MAX : -n;
+    if (n >= width || n <= -width) return zero;
+    return op2(c, n < 0 ? SpvOpShiftRightLogical : SpvOpShiftLeftLogical, t,
+               a.id, k_int(c, c->int_bits, n < 0 ? -n : n));
+  }
+  uint32_t mask = k_int(c, c->int_bits, width - 1);
+  uint32_t minus = op2(c, SpvOpISub, t, zero, b.id);
+  uint32_t up = leftwards ? b.id : minus, down = leftwards ? minus : b.id;
+  uint32_t l = op2(c, SpvOpShiftLeftLogical, t, a.id,
+                   op2(c, SpvOpBitwiseAnd, t, up, mask));
+  uint32_t r = op2(c, SpvOpShiftRightLogical, t, a.id,
+                   op2(c, SpvOpBitwiseAnd, t, down, mask));
+  l = pick(c, t, icompare(c, SpvOpULessThan, up, width), l, zero);
+  r = pick(c, t, icompare(c, SpvOpULessThan, down, width), r, zero);
+  return op2(c, SpvOpBitwiseOr, t, l, r);
+}
+
+/* --- reals ---------------------------------------------------------------- */
+
+static uint32_t modulo_real(compiler *c, uint32_t a, uint32_t b) {
+  uint32_t t = t_of(c, T_REAL), zero = k_real(c, 0);
+  uint32_t m = ext(c, OpenCLstd_Fmod, t, 2, a, b, 0);
+  uint32_t up = logical(c, SpvOpLogicalAnd,
+                        logical(c, SpvOpFOrdGreaterThan, m, zero),
+                        logical(c, SpvOpFOrdLessThan, b, zero));
+  uint32_t down = logical(c, SpvOpLogicalAnd,
+                          logical(c, SpvOpFOrdLessThan, m, zero),
+                          logical(c, SpvOpFOrdGreaterThan, b, zero));
+  uint32_t wrong = logical(c, SpvOpLogicalOr, up, down);
+  return pick(c, t, wrong, op2(c, SpvOpFAdd, t, m, b), m);
+}
+
+static val real_arithmetic(compiler *c, opcode op, val a, val b) {
+  val v = {T_REAL, 0, 0};
+  int64_t n;
+  bool square = op == OP_POW && constant_of(c, b.type, &n) && n == 2;
+  a = to_real(c, a);
+  b = to_real(c, b);
+  if (!c->emit) return v;
+  uint32_t t = t_of(c, T_REAL);
+  switch (op) {
+    case OP_ADD: v.id = op2(c, SpvOpFAdd, t, a.id, b.id); break;
+    case OP_SUB: v.id = op2(c, SpvOpFSub, t, a.id, b.id); break;
+    case OP_MUL: v.id = op2(c, SpvOpFMul, t, a.id, b.id); break;
+    case OP_DIV: v.id = op2(c, SpvOpFDiv, t, a.id, b.id); break;
+    case OP_MOD: v.id = modulo_real(c, a.id, b.id); break;
+    case OP_IDIV:
+      v.id = ext(c, OpenCLstd_Floor, t, 1, op2(c, SpvOpFDiv, t, a.id, b.id), 0,
+                 0);
+      break;
+    default:
+      v.id = square ? op2(c, SpvOpFMul, t, a.id, a.id)
+                    : ext(c, OpenCLstd_Pow, t, 2, a.id, b.id, 0);
+  }
+  return v;
+}
+
+/* `r | 0`, as bitwise operators take a real: it must be whole. */
+static val to_whole(compiler *c, val v) {
+  if (KIND(v.type) == T_INT) return v;
+  return (val){T_INT, whole(c, v.id), 0};
+}
+
+val arithmetic(compiler *c, opcode op, val a, val b) {
+  bool bits = op >= OP_BAND && op <= OP_SHR;
+  if (bits) {
+    a = to_whole(c, a);
+    b = to_whole(c, b);
+  } else if (op == OP_DIV || op == OP_POW || KIND(a.type) == T_REAL ||
+             KIND(b.type) == T_REAL) {
+    return real_arithmetic(c, op, a, b);
+  }
+  val v = {T_INT, 0, 0};
+  int64_t x, y;
+  if (constant_of(c, a.type, &x) && constant_of(c, b.type, &y) &&
+      c->int_bits == 64 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
+    uint64_t p = (uint64_t)x, q = (uint64_t)y;
+    return v_int(c, (int64_t)(op == OP_ADD ? p + q
+                              : op == OP_SUB ? p - q : p * q));
+  }
+  if (!c->emit) return v;
+  uint32_t t = t_of(c, T_INT);
+  switch (op) {
+    case OP_ADD: v.id = op2(c, SpvOpIAdd, t, a.id, b.id); break;
+    case OP_SUB: v.id = op2(c, SpvOpISub, t, a.id, b.id); break;
+    case OP_MUL: v.id = op2(c, SpvOpIMul, t, a.id, b.id); break;
+    case OP_IDIV: v.id = divide(c, false, a, b); break;
+    case OP_MOD: v.id = divide(c, true, a, b); break;
+    case OP_BAND: v.id = op2(c, SpvOpBitwiseAnd, t, a.id, b.id); break;
+    case OP_BOR: v.id = op2(c, SpvOpBitwiseOr, t, a.id, b.id); break;
+    case OP_BXOR: v.id = op2(c, SpvOpBitwiseXor, t, a.id, b.id); break;
+    default: v.id = shift(c, a, b, op == OP_SHL);
+  }
+  return v;
+}
+
+val negate(compiler *c, val a) {
+  int64_t n;
+  if (constant_of(c, a.type, &n))
+    return v_int(c, (int64_t)(0 - (uint64_t)n));
+  if (!c->emit) return (val){TYPE(KIND(a.type), 0), 0, 0};
+  bool real = KIND(a.type) == T_REAL;
+  return (val){TYPE(KIND(a.type), 0),
+               op1(c, real ? SpvOpFNegate : SpvOpSNegate, t_of(c, a.type),
+                   a.id), 0};
+}
+
+/* --- comparisons ---------------------------------------------------------- */
+
+/* An integer with a real, exactly: the real is rounded to the integer that
+   decides.  swapped: the real is on the left. */
+static uint32_t mixed(compiler *c, opcode op, uint32_t i, uint32_t r,
+                      bool swapped) {
+  uint32_t t = t_of(c, T_REAL);
+  double edge = ldexp(1, (int)c->int_bits - 1);
+  bool up = (op == OP_LT) != swapped;
+  uint32_t f = ext(c, up && op != OP_EQ ? OpenCLstd_Ceil : OpenCLstd_Floor, t,
+                   1, r, 0, 0);
+  uint32_t n = whole(c, f);
+  uint32_t above = logical(c, SpvOpFOrdGreaterThanEqual, f, k_real(c, edge));
+  uint32_t inside = logical(c, SpvOpLogicalAnd,
+                            logical(c, SpvOpFOrdGreaterThanEqual, f,
+                                    k_real(c, -edge)),
+                            logical(c, SpvOpFOrdLessThan, f, k_real(c, edge)));
+  if (op == OP_EQ)
+    return logical(c, SpvOpLogicalAnd, inside,
+                   logical(c, SpvOpLogicalAnd, logical(c, SpvOpFOrdEqual, f, r),
+                           logical(c, SpvOpIEqual, i, n)));
+  unsigned how = op == OP_LT ? SpvOpSLessThan : SpvOpSLessThanEqual;
+  uint32_t says = swapped ? logical(c, how, n, i) : logical(c, how, i, n);
+  uint32_t below = logical(c, SpvOpFOrdLessThan, f, k_real(c, -edge));
+  return logical(c, SpvOpLogicalOr,
+                 logical(c, SpvOpLogicalAnd, inside, says),
+                 swapped ? below : above);
+}
+
+uint32_t compare(compiler *c, opcode op, val a, val b) {
+  if (!c->emit) return 0;
+  bool ra = KIND(a.type) == T_REAL, rb = KIND(b.type) == T_REAL;
+  int64_t n;
+  bool small = (constant_of(c, ra ? b.type : a.type, &n)) && n > -16777216 &&
+               n < 16777216;
+  if (ra != rb && !small)
+    return ra ? mixed(c, op, b.id, a.id, true) : mixed(c, op, a.id, b.id, false);
+  if (ra || rb) {
+    a = to_real(c, a);
+    b = to_real(c, b);
+    return logical(c, op == OP_EQ ? SpvOpFOrdEqual
+                      : op == OP_LT ? SpvOpFOrdLessThan
+                                    : SpvOpFOrdLessThanEqual, a.id, b.id);
+  }
+  return logical(c, op == OP_EQ ? SpvOpIEqual
+                    : op == OP_LT ? SpvOpSLessThan : SpvOpSLessThanEqual,
+                 a.id, b.id);
+}

@@ -1,0 +1,97 @@
+/*
+ * register.c - Lua's registers as variables, read and written.
+ * SPDX-License-Identifier: MIT
+ *
+ * A register has a variable for each kind of number that it ever holds.
+ */
+#include "compile.h"
+
+enum { V_BOOL, V_INT, V_REAL, V_FLAG };
+
+static uint32_t variable(compiler *c, instance *in, unsigned reg, int kind) {
+  uint32_t *at = &in->variables[reg * 4 + (unsigned)kind];
+  if (*at != 0) return *at;
+  uint32_t t = kind == V_INT ? t_of(c, T_INT)
+               : kind == V_REAL ? t_of(c, T_REAL) : t_int(c, 32);
+  *at = writer_id(&c->w);
+  WRITE(&c->w, WRITER_VARIABLES, SpvOpVariable,
+        t_pointer(c, SpvStorageClassFunction, t), *at,
+        SpvStorageClassFunction);
+  const char *name = chunk_local(in->p, reg, in->pc + 1);
+  if (name != NULL && kind != V_FLAG)
+    writer_string(&c->w, WRITER_NAME, SpvOpName, 1, at, name, 0, NULL);
+  return *at;
+}
+
+static uint32_t load_bool(compiler *c, uint32_t from) {
+  uint32_t id = op1(c, SpvOpLoad, t_int(c, 32), from);
+  return logical(c, SpvOpINotEqual, id, k_int(c, 32, 0));
+}
+
+static void store_bool(compiler *c, uint32_t to, uint32_t v) {
+  v = op3(c, SpvOpSelect, t_int(c, 32), v, k_int(c, 32, 1), k_int(c, 32, 0));
+  WRITE(&c->w, WRITER_BODY, SpvOpStore, to, v);
+}
+
+val get(compiler *c, unsigned reg) {
+  instance *in = c->at;
+  val v = {c->state[reg], 0, 0};
+  if (KIND(v.type) == T_CONFLICT) {
+    finding(c, chunk_local(in->p, reg, in->pc),
+            "a value here has different types on different ways to this line; "
+            "give it one type on all of them");
+    v.type = T_NIL;
+  }
+  if (!c->emit) return v;
+  int64_t n;
+  switch (KIND(v.type)) {
+    case T_BOOL:
+      v.id = load_bool(c, variable(c, in, reg, V_BOOL));
+      break;
+    case T_INT:
+      if (constant_of(c, v.type, &n)) {
+        v.id = k_int(c, c->int_bits, n);
+        break;
+      } /* fallthrough */
+    case T_MAYBE_INT:
+      v.id = op1(c, SpvOpLoad, t_of(c, T_INT), variable(c, in, reg, V_INT));
+      break;
+    case T_REAL: case T_MAYBE_REAL:
+      v.id = op1(c, SpvOpLoad, t_of(c, T_REAL), variable(c, in, reg, V_REAL));
+      break;
+    default: break;
+  }
+  if (KIND(v.type) == T_MAYBE_INT || KIND(v.type) == T_MAYBE_REAL)
+    v.flag = load_bool(c, variable(c, in, reg, V_FLAG));
+  return v;
+}
+
+uint32_t truth(compiler *c, bool b) {
+  return writer_once(&c->w, b ? SpvOpConstantTrue : SpvOpConstantFalse, 1, 1,
+                     (uint32_t[]){t_bool(c)});
+}
+
+void move_to(compiler *c, instance *in, unsigned reg, val v, type t) {
+  if (!c->emit) return;
+  unsigned k = KIND(t);
+  if (k == T_MAYBE_INT || k == T_MAYBE_REAL) {
+    uint32_t there = v.flag != 0 ? v.flag : truth(c, IS_NUMBER(v.type));
+    store_bool(c, variable(c, in, reg, V_FLAG), there);
+    if (KIND(v.type) == T_MAYBE_INT) v.type = T_INT;
+    if (KIND(v.type) == T_MAYBE_REAL) v.type = T_REAL;
+    if (!IS_NUMBER(v.type)) return;
+    k = k == T_MAYBE_INT ? T_INT : T_REAL;
+  }
+  if (k == T_BOOL && KIND(v.type) == T_BOOL)
+    store_bool(c, variable(c, in, reg, V_BOOL), v.id);
+  if (k == T_INT && KIND(v.type) == T_INT)
+    WRITE(&c->w, WRITER_BODY, SpvOpStore, variable(c, in, reg, V_INT), v.id);
+  if (k == T_REAL && IS_NUMBER(v.type))
+    WRITE(&c->w, WRITER_BODY, SpvOpStore, variable(c, in, reg, V_REAL),
+          to_real(c, v).id);
+}
+
+void set(compiler *c, unsigned reg, val v) {
+  c->state[reg] = v.type;
+  move_to(c, c->at, reg, v, v.type);
+}

@@ -1,0 +1,545 @@
+/*
+ * step.c - what one instruction does, to types and in code.
+ * SPDX-License-Identifier: MIT
+ */
+#include "compile.h"
+
+#include <string.h>
+
+/* --- findings ------------------------------------------------------------- */
+
+static const char *what(compiler *c, type t) {
+  switch (KIND(t)) {
+    case T_NONE: case T_NIL: return "nil";
+    case T_BOOL: return "a boolean";
+    case T_INT: return "an integer";
+    case T_REAL: return "a real";
+    case T_MAYBE_INT: case T_MAYBE_REAL: return "a number or nil";
+    case T_VALUE:
+      switch (c->knowns[DATA(t)]->value.kind) {
+        case LZC_STRING: return "a string";
+        case LZC_BUFFER: return "a buffer";
+        case LZC_ARRAY: return "an array";
+        case LZC_TABLE: return "a table";
+        case LZC_BUILTIN: case LZC_FUNCTION: return "a function";
+        default: return "a value that kernels do not have";
+      }
+    default: return "of several types";
+  }
+}
+
+static const char *name_of(compiler *c, unsigned reg) {
+  return chunk_local(c->at->p, reg, c->at->pc);
+}
+
+/* The number in a register, or 0 with a finding. */
+static val number(compiler *c, unsigned reg, const char *purpose) {
+  val v = get(c, reg);
+  if (IS_NUMBER(v.type)) return v;
+  if (KIND(v.type) == T_MAYBE_INT || KIND(v.type) == T_MAYBE_REAL) {
+    finding(c, name_of(c, reg), "may be nil here; test it first, or write "
+            "`or 0` behind it (%s needs a number)", purpose);
+    return KIND(v.type) == T_MAYBE_INT ? v_int(c, 0) : v_real(c, 0);
+  }
+  if (v.type != T_NONE || c->emit)
+    finding(c, name_of(c, reg), "%s needs a number, this is %s", purpose,
+            what(c, v.type));
+  return v_int(c, 0);
+}
+
+static val constant_value(compiler *c, const constant *k) {
+  switch (k->kind) {
+    case CONSTANT_INTEGER: return v_int(c, k->integer);
+    case CONSTANT_REAL: return v_real(c, k->real);
+    case CONSTANT_NIL: return (val){T_NIL, 0, 0};
+    case CONSTANT_STRING: {
+      for (size_t i = 0; i < c->known_count; i++)
+        if (c->knowns[i]->value.bytes == k->string)
+          return (val){TYPE(T_VALUE, i), 0, 0};
+      lzc_value v = {.kind = LZC_STRING, .bytes = k->string, .size = k->size};
+      return (val){TYPE(T_VALUE, known_add(c, &v, NULL, 0)), 0, 0};
+    }
+    default:
+      return v_bool(truth(c, k->kind == CONSTANT_TRUE));
+  }
+}
+
+/* --- captures ------------------------------------------------------------- */
+
+static bool same_path(const lzc_path *a, const lzc_path *b) {
+  if (a->function != b->function || a->upvalue != b->upvalue ||
+      a->count != b->count)
+    return false;
+  for (size_t i = 0; i < a->count; i++)
+    if (strcmp(a->fields[i], b->fields[i]) != 0) return false;
+  return true;
+}
+
+/* What a path reads, as a value of the program. */
+static val capture(compiler *c, const lzc_path *path) {
+  size_t i = 0;
+  while (i < c->known_count && (c->knowns[i]->path == NULL ||
+                                !same_path(c->knowns[i]->path, path)))
+    i++;
+  if (i == c->known_count) {
+    lzc_value v = {.kind = LZC_NIL};
+    if (c->input->resolve == NULL ||
+        !c->input->resolve(c->input->context, path, &v))
+      v.kind = LZC_OTHER;
+    lzc_path *copy = arena_new(c->a, 1, sizeof *copy);
+    if (copy == NULL) return v_int(c, 0);
+    *copy = *path;
+    known_add(c, &v, copy, 0);
+    if (c->a->failed) return v_int(c, 0);
+  }
+  known *k = c->knowns[i];
+  switch (k->value.kind) {
+    case LZC_INTEGER: return (val){T_INT, known_number(c, k), 0};
+    case LZC_REAL: return (val){T_REAL, known_number(c, k), 0};
+    case LZC_BUFFER: case LZC_ARRAY: break;
+    default: k->fixed = true;
+  }
+  if (k->value.kind == LZC_BOOLEAN) {
+    k->by_value = true;
+    return v_bool(truth(c, k->value.boolean));
+  }
+  if (k->value.kind == LZC_NIL) return (val){T_NIL, (uint32_t)i + 1, 0};
+  return (val){TYPE(T_VALUE, i), 0, 0};
+}
+
+static void get_upvalue(compiler *c, unsigned to, unsigned upvalue) {
+  const char *name = c->at->p->upvalues[upvalue];
+  lzc_path path = {c->at->function, upvalue + 1, 0, NULL, name};
+  if (name == NULL)
+    path.text = arena_text(c->a, "upvalue %u", upvalue + 1);
+  set(c, to, capture(c, &path));
+}
+
+/* A field of a captured table. */
+static void get_field(compiler *c, unsigned to, type t, const char *field) {
+  known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
+  if (k == NULL || k->value.kind != LZC_TABLE || k->path == NULL) {
+    finding(c, NULL, "field '%s' of %s; kernels read fields of captured "
+            "tables only", field, what(c, t));
+    set(c, to, v_int(c, 0));
+    return;
+  }
+  lzc_path path = *k->path;
+  const char **fields = arena_new(c->a, path.count + 1, sizeof *fields);
+  if (fields == NULL) return;
+  for (size_t i = 0; i < path.count; i++) fields[i] = k->path->fields[i];
+  fields[path.count++] = field;
+  path.fields = fields;
+  bool global = path.count == 1 && strcmp(k->path->text, "_ENV") == 0;
+  path.text = global ? field : arena_text(c->a, "%s.%s", k->path->text, field);
+  val v = capture(c, &path);
+  if (v.type == T_NIL)
+    finding(c, path.text, "is nil%s; set it before the kernel is compiled",
+            global ? " (a global)" : "");
+  set(c, to, v);
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+known *buffer_of(compiler *c, val v) {
+  if (KIND(v.type) == T_VALUE) {
+    known *k = c->knowns[DATA(v.type)];
+    if (k->value.kind == LZC_BUFFER ||
+        (k->value.kind == LZC_ARRAY && k->value.rank <= 1))
+      return k;
+    if (k->value.kind == LZC_ARRAY) {
+      finding(c, k->path ? k->path->text : NULL,
+              "arrays of rank %u are not supported yet; pass a flat buffer",
+              k->value.rank);
+      return NULL;
+    }
+  }
+  if (v.type != T_NONE || c->emit)
+    finding(c, NULL, "%s is indexed here; kernels index buffers and arrays",
+            what(c, v.type));
+  return NULL;
+}
+
+/* The address of an element; half elements are addressed by their offset. */
+static uint32_t offset_of(compiler *c, val index) {
+  int64_t n;
+  if (constant_of(c, index.type, &n)) return k_int(c, 64, n - 1);
+  return op2(c, SpvOpISub, t_int(c, 64), to_index(c, index), k_int(c, 64, 1));
+}
+
+uint32_t address(compiler *c, known *k, val index) {
+  uint32_t storage = k->storage ? k->storage : SpvStorageClassCrossWorkgroup;
+  uint32_t t = t_pointer(c, storage, t_element(c, k->value.element));
+  uint32_t base = known_pointer(c, k), at = offset_of(c, index);
+  if (k->storage != 0) return op2(c, SpvOpInBoundsAccessChain, t, base, at);
+  return op2(c, SpvOpInBoundsPtrAccessChain, t, base, at);
+}
+
+static bool is_real(lzc_element e) { return e >= LZC_HALF; }
+static bool is_unsigned(lzc_element e) {
+  return e < LZC_HALF && ((unsigned)e & 1) != 0;
+}
+
+val load(compiler *c, known *k, val index) {
+  lzc_element e = k->value.element;
+  val v = {is_real(e) ? T_REAL : T_INT, 0, 0};
+  if (!c->emit) return v;
+  unsigned bits = lzc_element_bytes(e) * 8, want = c->int_bits;
+  if (e == LZC_HALF && k->storage == 0) {
+    v.id = ext(c, OpenCLstd_Vload_half, t_float(c, 32), 2,
+               offset_of(c, index), known_pointer(c, k), 0);
+    bits = 32;
+  } else {
+    uint32_t at = address(c, k, index), id = writer_id(&c->w);
+    WRITE(&c->w, WRITER_BODY, SpvOpLoad, t_element(c, e), id, at,
+          SpvMemoryAccessAlignedMask, bits / 8);
+    v.id = id;
+  }
+  if (e == LZC_BFLOAT16) {
+    v.id = op1(c, SpvOpUConvert, t_int(c, 32), v.id);
+    v.id = op2(c, SpvOpShiftLeftLogical, t_int(c, 32), v.id, k_int(c, 32, 16));
+    v.id = op1(c, SpvOpBitcast, t_float(c, 32), v.id);
+    bits = 32;
+  }
+  if (is_real(e)) {
+    if (bits != real_bits(c))
+      v.id = op1(c, SpvOpFConvert, t_of(c, T_REAL), v.id);
+  } else if (bits != want) {
+    v.id = op1(c, is_unsigned(e) ? SpvOpUConvert : SpvOpSConvert,
+               t_of(c, T_INT), v.id);
+  }
+  return v;
+}
+
+/* The upper half of a float, rounded to even; a NaN stays one. */
+static uint32_t to_bfloat16(compiler *c, uint32_t f) {
+  uint32_t t = t_int(c, 32), b = op1(c, SpvOpBitcast, t, f);
+  uint32_t odd = op2(c, SpvOpShiftRightLogical, t, b, k_int(c, 32, 16));
+  odd = op2(c, SpvOpBitwiseAnd, t, odd, k_int(c, 32, 1));
+  uint32_t r = op2(c, SpvOpIAdd, t, b, k_int(c, 32, 0x7fff));
+  r = op2(c, SpvOpIAdd, t, r, odd);
+  uint32_t nan = op2(c, SpvOpBitwiseOr, t, b, k_int(c, 32, 0x400000));
+  r = op3(c, SpvOpSelect, t, logical(c, SpvOpFUnordNotEqual, f, f), nan, r);
+  r = op2(c, SpvOpShiftRightLogical, t, r, k_int(c, 32, 16));
+  return op1(c, SpvOpUConvert, t_int(c, 16), r);
+}
+
+void store(compiler *c, known *k, val index, val v) {
+  lzc_element e = k->value.element;
+  if (k->value.is_const)
+    finding(c, k->path ? k->path->text : NULL, "a const buffer is written");
+  if (!is_real(e) && KIND(v.type) == T_REAL && DATA(v.type) == 0) {
+    finding(c, NULL, "a real is stored into a buffer of %s; math.floor, "
+            "math.ceil, `//` or `| 0` make it whole", lzc_element_name(e));
+    return;
+  }
+  if (!c->emit) return;
+  unsigned bits = lzc_element_bytes(e) * 8;
+  if (is_real(e)) {
+    v = to_real(c, v);
+    if (e == LZC_HALF && k->storage == 0) {
+      uint32_t id = writer_id(&c->w);
+      WRITE(&c->w, WRITER_BODY, SpvOpExtInst, t_void(c), id, c->import,
+            OpenCLstd_Vstore_half, v.id, offset_of(c, index),
+            known_pointer(c, k));
+      return;
+    }
+    unsigned to = e == LZC_BFLOAT16 ? 32 : bits;
+    if (to != real_bits(c)) v.id = op1(c, SpvOpFConvert, t_float(c, to), v.id);
+    if (e == LZC_BFLOAT16) v.id = to_bfloat16(c, v.id);
+  } else {
+    if (KIND(v.type) == T_REAL) v.id = whole(c, v.id);
+    if (bits != c->int_bits)
+      v.id = op1(c, SpvOpSConvert, t_int(c, bits), v.id);
+  }
+  uint32_t at = address(c, k, index);
+  WRITE(&c->w, WRITER_BODY, SpvOpStore, at, v.id, SpvMemoryAccessAlignedMask,
+        bits / 8);
+}
+
+/* Whether the register is looked at for nil by the next instruction. */
+static bool tested_next(const proto *p, size_t pc, unsigned reg) {
+  uint32_t i = pc + 1 < p->code_count ? p->code[pc + 1] : 0;
+  switch (GET_OP(i)) {
+    case OP_TEST: return GET_A(i) == reg;
+    case OP_TESTSET: return GET_B(i) == reg;
+    case OP_EQK:
+      return GET_A(i) == reg &&
+             p->constants[GET_B(i)].kind == CONSTANT_NIL;
+    default: return false;
+  }
+}
+
+static void get_element(compiler *c, size_t pc, unsigned to, val from,
+                        val index) {
+  known *k = buffer_of(c, from);
+  if (k == NULL || KIND(index.type) != T_INT) {
+    if (k != NULL && index.type != T_NONE)
+      finding(c, NULL, "an index must be an integer, this is %s (`//` and "
+              "math.floor give integers)", what(c, index.type));
+    set(c, to, v_int(c, 0));
+    return;
+  }
+  if (!tested_next(c->at->p, pc, to)) {
+    set(c, to, load(c, k, index));
+    return;
+  }
+  bool real = is_real(k->value.element);
+  type t = real ? T_MAYBE_REAL : T_MAYBE_INT;
+  if (c->emit) {
+    uint32_t length = known_length(c, k);
+    uint32_t there = logical(c, SpvOpULessThan, offset_of(c, index), length);
+    uint32_t yes = writer_id(&c->w), after = writer_id(&c->w);
+    val missing = {T_NIL, 0, there};
+    move_to(c, c->at, to, missing, t);
+    WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, there, yes, after);
+    c->open = false;
+    label(c, yes);
+    val v = load(c, k, index);
+    move_to(c, c->at, to, v, v.type);
+    branch(c, after);
+    label(c, after);
+  } else {
+    known_length(c, k);
+  }
+  c->state[to] = t;
+}
+
+static void set_element(compiler *c, val into, val index, val v) {
+  known *k = buffer_of(c, into);
+  if (k == NULL) return;
+  if (KIND(index.type) != T_INT || !IS_NUMBER(v.type)) {
+    if (c->emit)
+      finding(c, NULL, "x[i] = v needs an integer and a number, these are %s "
+              "and %s", what(c, index.type), what(c, v.type));
+    return;
+  }
+  store(c, k, index, v);
+}
+
+static void length_of(compiler *c, unsigned to, unsigned reg) {
+  known *k = buffer_of(c, get(c, reg));
+  if (k == NULL) {
+    set(c, to, v_int(c, 0));
+    return;
+  }
+  val v = {T_INT, known_length(c, k), 0};
+  if (c->emit && c->int_bits == 32)
+    v.id = op1(c, SpvOpSConvert, t_int(c, 32), v.id);
+  set(c, to, v);
+}
+
+/* --- instructions --------------------------------------------------------- */
+
+static val rk(compiler *c, uint32_t i) {
+  return GET_K(i) ? constant_value(c, &c->at->p->constants[GET_C(i)])
+                  : get(c, GET_C(i));
+}
+
+static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
+  val v = arithmetic(c, op, a, b);
+  if (op == OP_IDIV && KIND(v.type) == T_REAL) v.type = TYPE(T_REAL, 1);
+  set(c, to, v);
+}
+
+static void refuse(compiler *c, opcode op) {
+  const char *why = "this is not something that kernels can do";
+  switch (op) {
+    case OP_SETUPVAL: why = "a captured local is assigned; kernels only read "
+                            "captures (write to a buffer)"; break;
+    case OP_SETTABUP: why = "a global is assigned; kernels only read captures "
+                            "(write to a buffer)"; break;
+    case OP_SETFIELD: why = "a field is assigned; kernels write to buffers "
+                            "only"; break;
+    case OP_NEWTABLE: case OP_SETLIST:
+      why = "a table is made here; kernels have none (w.local_array and "
+            "w.private_array make arrays)"; break;
+    case OP_SELF: why = "a method is called; kernels have none"; break;
+    case OP_CONCAT: why = "strings are joined; kernels have none"; break;
+    case OP_CLOSURE: why = "a function is made here; make it outside and "
+                           "capture it"; break;
+    case OP_VARARG: case OP_VARARGPREP:
+      why = "a kernel's functions take a fixed number of arguments, not ...";
+      break;
+    case OP_TFORPREP: case OP_TFORCALL: case OP_TFORLOOP:
+      why = "kernels have no `for ... in`; write `for i = 1, #x do`"; break;
+    case OP_TBC: why = "kernels have no <close> variables"; break;
+    default: break;
+  }
+  finding(c, NULL, "%s", why);
+}
+
+void step(compiler *c, size_t pc) {
+  const proto *p = c->at->p;
+  uint32_t i = p->code[pc];
+  opcode op = GET_OP(i);
+  unsigned a = GET_A(i), b = GET_B(i);
+  const constant *ks = p->constants;
+  switch (op) {
+    case OP_MOVE: {
+      val v = get(c, b);
+      set(c, a, v);
+      break;
+    }
+    case OP_LOADI: set(c, a, v_int(c, GET_SBX(i))); break;
+    case OP_LOADF: set(c, a, v_real(c, GET_SBX(i))); break;
+    case OP_LOADK: set(c, a, constant_value(c, &ks[GET_BX(i)])); break;
+    case OP_LOADKX:
+      set(c, a, constant_value(c, &ks[p->code[pc + 1] >> 7]));
+      break;
+    case OP_LOADFALSE: case OP_LFALSESKIP:
+      set(c, a, v_bool(truth(c, false)));
+      break;
+    case OP_LOADTRUE: set(c, a, v_bool(truth(c, true))); break;
+    case OP_LOADNIL:
+      for (unsigned r = a; r <= a + b; r++) c->state[r] = T_NIL;
+      break;
+    case OP_GETUPVAL: get_upvalue(c, a, b); break;
+    case OP_GETTABUP:
+      get_upvalue(c, a, b);
+      get_field(c, a, c->state[a], ks[GET_C(i)].string);
+      break;
+    case OP_GETFIELD:
+      get_field(c, a, get(c, b).type, ks[GET_C(i)].string);
+      break;
+    case OP_GETTABLE: get_element(c, pc, a, get(c, b), get(c, GET_C(i))); break;
+    case OP_GETI:
+      get_element(c, pc, a, get(c, b), v_int(c, GET_C(i)));
+      break;
+    case OP_SETTABLE: set_element(c, get(c, a), get(c, b), rk(c, i)); break;
+    case OP_SETI: set_element(c, get(c, a), v_int(c, b), rk(c, i)); break;
+    case OP_ADDI:
+      binary(c, OP_ADD, a, number(c, b, "+"), v_int(c, GET_SC(i)));
+      break;
+    case OP_ADDK: case OP_SUBK: case OP_MULK: case OP_MODK: case OP_POWK:
+    case OP_DIVK: case OP_IDIVK: case OP_BANDK: case OP_BORK: case OP_BXORK: {
+      val k = constant_value(c, &ks[GET_C(i)]);
+      if (!IS_NUMBER(k.type)) k = v_int(c, 0);
+      binary(c, (opcode)(op - OP_ADDK + OP_ADD), a,
+             number(c, b, "an operator"), k);
+      break;
+    }
+    case OP_SHRI:
+      binary(c, OP_SHR, a, number(c, b, ">>"), v_int(c, GET_SC(i)));
+      break;
+    case OP_SHLI:
+      binary(c, OP_SHL, a, v_int(c, GET_SC(i)), number(c, b, "<<"));
+      break;
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_MOD: case OP_POW:
+    case OP_DIV: case OP_IDIV: case OP_BAND: case OP_BOR: case OP_BXOR:
+    case OP_SHL: case OP_SHR: {
+      val x = number(c, b, "an operator");
+      binary(c, op, a, x, number(c, GET_C(i), "an operator"));
+      break;
+    }
+    case OP_UNM: set(c, a, negate(c, number(c, b, "-"))); break;
+    case OP_BNOT:
+      binary(c, OP_BXOR, a, number(c, b, "~"), v_int(c, -1));
+      break;
+    case OP_NOT: {
+      val v = get(c, b);
+      uint32_t id = KIND(v.type) == T_BOOL ? v.id
+                    : v.flag != 0 ? v.flag
+                    : truth(c, KIND(v.type) != T_NIL && v.type != T_NONE);
+      set(c, a, v_bool(c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), id) : 0));
+      break;
+    }
+    case OP_LEN: length_of(c, a, b); break;
+    case OP_CALL: call(c, pc); break;
+    case OP_MMBIN: case OP_MMBINI: case OP_MMBINK: case OP_CLOSE:
+    case OP_EXTRAARG: break;
+    default: refuse(c, op);
+  }
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+static bool is_maybe(type t) {
+  return KIND(t) == T_MAYBE_INT || KIND(t) == T_MAYBE_REAL;
+}
+static type surely(type t) {
+  return KIND(t) == T_MAYBE_INT ? T_INT
+         : KIND(t) == T_MAYBE_REAL ? T_REAL : t;
+}
+
+/* Equality of what need not be numbers. */
+static uint32_t equal(compiler *c, val a, val b, int *outcome) {
+  type x = surely(a.type), y = surely(b.type);
+  if (IS_NUMBER(x) && IS_NUMBER(y)) {
+    uint32_t fa = a.flag, fb = b.flag;
+    a.type = x;
+    b.type = y;
+    uint32_t id = compare(c, OP_EQ, a, b);
+    if (fa != 0) id = logical(c, SpvOpLogicalAnd, id, fa);
+    if (fb != 0) id = logical(c, SpvOpLogicalAnd, id, fb);
+    return id;
+  }
+  if (KIND(x) == T_BOOL && KIND(y) == T_BOOL)
+    return logical(c, SpvOpLogicalEqual, a.id, b.id);
+  if (is_maybe(a.type) && b.type == T_NIL)
+    return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), a.flag) : 0;
+  if (is_maybe(b.type) && a.type == T_NIL)
+    return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), b.flag) : 0;
+  *outcome = KIND(a.type) == KIND(b.type) && DATA(a.type) == DATA(b.type);
+  return truth(c, *outcome != 0);
+}
+
+uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
+                   int *outcome) {
+  uint32_t i = c->at->p->code[pc], id;
+  opcode op = GET_OP(i);
+  unsigned a = GET_A(i);
+  *outcome = -1;
+  *reg = op == OP_TESTSET ? GET_B(i) : a;
+  type t = c->state[*reg];
+  *yes = *no = t;
+  int s = GET_SB(i);
+  val n;
+  switch (op) {
+    case OP_EQ: id = equal(c, get(c, a), get(c, GET_B(i)), outcome); break;
+    case OP_EQK:
+      id = equal(c, get(c, a), constant_value(c, &c->at->p->constants[GET_B(i)]),
+                 outcome);
+      if (is_maybe(t) &&
+          c->at->p->constants[GET_B(i)].kind == CONSTANT_NIL) {
+        *yes = T_NIL;
+        *no = surely(t);
+      }
+      break;
+    case OP_EQI: id = equal(c, get(c, a), v_int(c, s), outcome); break;
+    case OP_LT: case OP_LE:
+      n = number(c, a, "a comparison");
+      id = compare(c, op, n, number(c, GET_B(i), "a comparison"));
+      break;
+    case OP_LTI: case OP_LEI:
+      id = compare(c, op == OP_LTI ? OP_LT : OP_LE,
+                   number(c, a, "a comparison"), v_int(c, s));
+      break;
+    case OP_GTI: case OP_GEI:
+      id = compare(c, op == OP_GTI ? OP_LT : OP_LE, v_int(c, s),
+                   number(c, a, "a comparison"));
+      break;
+    default: {
+      val v = get(c, *reg);
+      if (KIND(v.type) == T_BOOL) {
+        id = v.id;
+      } else if (is_maybe(v.type)) {
+        id = v.flag;
+        *yes = surely(t);
+        *no = T_NIL;
+      } else {
+        *outcome = KIND(v.type) != T_NIL && v.type != T_NONE;
+        id = truth(c, *outcome != 0);
+      }
+    }
+  }
+  if (!GET_K(i)) {
+    /* The jump is taken when the condition is k. */
+    type swap = *yes;
+    *yes = *no;
+    *no = swap;
+    if (*outcome >= 0) *outcome = !*outcome;
+    if (c->emit) id = op1(c, SpvOpLogicalNot, t_bool(c), id);
+  }
+  return id;
+}

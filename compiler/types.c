@@ -1,0 +1,237 @@
+/*
+ * types.c - types of registers, by fixpoint over a function's blocks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "compile.h"
+
+#include <string.h>
+
+enum { MOST_INSTANCES = 500, MOST_DEPTH = 32 };
+
+instance *instance_new(compiler *c, instance *parent, const proto *p,
+                       const void *function) {
+  long odd;
+  const flow *f = flow_make(c->a, p, &odd);
+  if (f == NULL) return NULL;
+  if (odd >= 0) {
+    bool was = c->emit;
+    c->emit = true;
+    if (p->lines != NULL) c->line = p->lines[odd];
+    finding(c, NULL, "a loop has two entries (by goto); give it one");
+    c->emit = was;
+    return NULL;
+  }
+  instance *in = arena_new(c->a, 1, sizeof *in);
+  if (in == NULL) return NULL;
+  size_t n = (size_t)f->count;
+  *in = (instance){.parent = parent, .p = p, .f = f, .function = function};
+  in->entry = arena_new(c->a, n * p->width + 1, sizeof(type));
+  in->dirty = arena_new(c->a, n + 1, 1);
+  in->arguments = arena_new(c->a, p->parameters + 1, sizeof(type));
+  in->results = arena_new(c->a, 256, sizeof(type));
+  in->variables = arena_new(c->a, (size_t)p->width * 4 + 4, sizeof(uint32_t));
+  in->labels = arena_new(c->a, n + 1, sizeof(uint32_t));
+  in->children = arena_new(c->a, p->code_count, sizeof(instance *));
+  c->instances++;
+  return c->a->failed ? NULL : in;
+}
+
+/* The join of two types: an integer and a real are a real, a number and nil a
+   number that may be missing.  True if *into changed. */
+bool join_into(type *into, type t) {
+  type a = *into, r;
+  if (a == t || KIND(t) == T_NONE || KIND(a) == T_CONFLICT) return false;
+  unsigned x = KIND(a), y = KIND(t);
+  bool nil = x == T_NIL || y == T_NIL || x == T_MAYBE_INT ||
+             y == T_MAYBE_INT || x == T_MAYBE_REAL || y == T_MAYBE_REAL;
+  bool numbers = x >= T_NIL && x != T_BOOL && x <= T_MAYBE_REAL &&
+                 y >= T_NIL && y != T_BOOL && y <= T_MAYBE_REAL;
+  bool real = x == T_REAL || y == T_REAL || x == T_MAYBE_REAL ||
+              y == T_MAYBE_REAL;
+  if (x == T_NONE) r = t;
+  else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
+  else if (numbers) r = real ? T_REAL : T_INT;
+  else r = T_CONFLICT;
+  if (r == a) return false;
+  *into = r;
+  return true;
+}
+
+static void flow_into(compiler *c, instance *in, int b) {
+  if (b < 0) return;
+  type *entry = in->entry + (size_t)b * in->p->width;
+  bool changed = in->dirty[b] == 0;
+  for (unsigned r = 0; r < in->p->width; r++)
+    changed |= join_into(&entry[r], c->state[r]);
+  if (changed) in->dirty[b] = 2;
+}
+
+static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
+  in->returns = true;
+  if (n > in->result_count) in->result_count = n;
+  for (unsigned k = 0; k < n && k < 255; k++)
+    join_into(&in->results[k], c->state[base + k]);
+}
+
+static void walk(compiler *c, instance *in, int number) {
+  const block *b = &in->f->blocks[number];
+  const proto *p = in->p;
+  memcpy(c->state, in->entry + (size_t)number * p->width,
+         p->width * sizeof(type));
+  size_t pc = b->first;
+  for (; pc + 1 < b->end; pc++) {
+    in->pc = pc;
+    step(c, pc);
+  }
+  in->pc = pc;
+  uint32_t i = p->code[pc];
+  opcode op = GET_OP(i);
+  unsigned a = GET_A(i), reg;
+  type yes, no;
+  int outcome;
+  if (op_is_test(op)) {
+    condition(c, pc, &reg, &yes, &no, &outcome);
+    type was = c->state[a];
+    if (outcome != 0) {
+      c->state[reg] = yes;
+      if (op == OP_TESTSET) c->state[a] = yes;
+      flow_into(c, in, b->next[0]);
+    }
+    if (op == OP_TESTSET) c->state[a] = was;
+    c->state[reg] = no;
+    if (outcome != 1) flow_into(c, in, b->next[1]);
+    return;
+  }
+  switch (op) {
+    case OP_JMP: break;
+    case OP_FORPREP:
+      loop_prepare(c, pc);
+      flow_into(c, in, b->next[0]);
+      flow_into(c, in, b->next[1]);
+      return;
+    case OP_FORLOOP:
+      loop_next(c, pc);
+      flow_into(c, in, b->next[0]);
+      flow_into(c, in, b->next[1]);
+      return;
+    case OP_RETURN0: returned(c, in, a, 0); return;
+    case OP_RETURN1: returned(c, in, a, 1); return;
+    case OP_TAILCALL:
+      call(c, pc);
+      returned(c, in, a, in->top - a);
+      return;
+    case OP_RETURN:
+      returned(c, in, a, GET_B(i) ? GET_B(i) - 1 : in->top > a ? in->top - a
+                                                               : 0);
+      return;
+    default: step(c, pc);
+  }
+  flow_into(c, in, b->next[0]);
+}
+
+void analyse_instance(compiler *c, instance *in) {
+  instance *was = c->at;
+  type *state = c->state, here[256] = {0};
+  int line = c->line;
+  const char *file = c->file;
+  c->at = in;
+  c->state = here;
+  for (unsigned k = 0; k < in->p->parameters; k++) here[k] = in->arguments[k];
+  flow_into(c, in, 0);
+  for (bool again = true; again && !c->a->failed;) {
+    again = false;
+    for (int i = 0; i < in->f->reached; i++) {
+      int b = in->f->order[i];
+      if (in->dirty[b] != 2) continue;
+      in->dirty[b] = 1;
+      walk(c, in, b);
+      again = true;
+    }
+  }
+  c->at = was;
+  c->state = state;
+  c->line = line;
+  c->file = file;
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
+                          unsigned count) {
+  instance *in = c->at, *child = in->children[pc];
+  if (child != NULL && child->function != k->value.identity) return NULL;
+  if (child == NULL) {
+    int depth = 0;
+    for (const instance *up = in; up != NULL; up = up->parent, depth++)
+      if (up->function == k->value.identity ||
+          (up->parent == NULL && k->value.size == c->input->size &&
+           memcmp(k->value.bytes, c->input->bytes, c->input->size) == 0)) {
+        finding(c, k->path ? k->path->text : NULL,
+                "calls itself (by way of %d call%s); kernels have no "
+                "recursion, write a loop", depth + 1, depth ? "s" : "");
+        return NULL;
+      }
+    if (depth >= MOST_DEPTH || c->instances >= MOST_INSTANCES) {
+      finding(c, NULL, "too many calls within calls");
+      return NULL;
+    }
+    const char *message;
+    const proto *p = chunk_read(c->a, k->value.bytes, k->value.size, &message);
+    if (p == NULL) {
+      finding(c, k->path ? k->path->text : NULL, "%s", message);
+      return NULL;
+    }
+    child = instance_new(c, in, p, k->value.identity);
+    if (child == NULL) return NULL;
+    in->children[pc] = child;
+  }
+  if (!c->emit) {
+    bool changed = child->dirty[0] == 0;
+    for (unsigned n = 0; n < child->p->parameters; n++)
+      changed |= join_into(&child->arguments[n],
+                           n < count ? c->state[base + n] : T_NIL);
+    if (changed) analyse_instance(c, child);
+  }
+  return child;
+}
+
+/* Calls what R[A] is; returns the number of results, which stand from R[A] on
+   and end at in->top when all are wanted. */
+unsigned call(compiler *c, size_t pc) {
+  instance *in = c->at;
+  uint32_t i = in->p->code[pc];
+  unsigned a = GET_A(i), n = 0;
+  unsigned count = GET_B(i) ? GET_B(i) - 1 : in->top > a ? in->top - a - 1 : 0;
+  bool all = GET_OP(i) == OP_TAILCALL || GET_C(i) == 0;
+  unsigned wanted = all ? 0 : GET_C(i) - 1;
+  type t = c->state[a];
+  known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
+  val results[8];
+  if (k != NULL && k->value.kind == LZC_BUILTIN) {
+    n = call_builtin(c, k->value.builtin, a, count, results);
+    if (a + n > in->p->width) n = in->p->width - a;
+    for (unsigned r = 0; r < n; r++) set(c, a + r, results[r]);
+  } else if (k != NULL && k->value.kind == LZC_FUNCTION) {
+    instance *child = child_of(c, pc, k, a + 1, count);
+    if (child != NULL) {
+      n = child->result_count;
+      if (a + n > in->p->width) n = in->p->width - a;
+      child->base = a;
+      child->top = n;
+      if (c->emit) {
+        for (unsigned r = 0; r < child->p->parameters; r++) {
+          val v = r < count ? get(c, a + 1 + r) : (val){T_NIL, 0, 0};
+          move_to(c, child, r, v, child->arguments[r]);
+        }
+        emit_instance(c, child);
+      }
+      for (unsigned r = 0; r < n; r++) c->state[a + r] = child->results[r];
+    }
+  } else if (t != T_NONE || c->emit) {
+    finding(c, chunk_local(in->p, a, pc), "what is called here is not a "
+            "function of math, of lze.work, or written in Lua");
+  }
+  if (all) in->top = a + n;
+  for (unsigned r = n; r < wanted; r++) c->state[a + r] = T_NIL;
+  return n;
+}
