@@ -56,6 +56,16 @@ describe("LZE_CHECK=1", function()
     assert.equal("0\n", out)
   end)
 
+  it("looks before a buffer, too", function()
+    assert.equal("stdin:5: kernel before: argument 1 (x): memory outside " ..
+      "the buffer was written, 4 bytes before its start\n", process.output([[
+        local lze = require "lze"
+        local mod = lze.compile "kernel void before(global int *x) {x[-1] = 7;}"
+        local x = lze.buffer("int", 4)
+        print(select(2, pcall(function()
+          mod.before(1, x) end)))]], {env = {LZE_CHECK = "1"}}))
+  end)
+
   it("looks after runs of plans, and names the tasks", function()
     local out = process.output([[
       local lze = require "lze"

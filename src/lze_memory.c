@@ -67,12 +67,13 @@ static int buffer_string(lua_State *L) {
 static int buffer_write(lua_State *L) {
   lua_settop(L, 3);
   lze_Buffer *b = lze_check_buffer(L, 1);
-  if (lua_istable(L, 2)) {
-    lze_table_ask(L, 2, b->type);
-    b = lze_check_buffer(L, 1);
-  }
   lua_Integer at = lze_buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
+  if (lua_istable(L, 2)) {
+    lua_Integer n = lze_table_ask(L, 2, b->type, room);
+    b = lze_check_buffer(L, 1);
+    if (n > room) lze_buffer_too_many(L, b, 2, n, at);
+  }
   size_t first = (size_t)at - 1;
   lze_Buffer *src = lze_test_buffer(L, 2);
   if (src != NULL) {
@@ -84,7 +85,6 @@ static int buffer_write(lua_State *L) {
     if (c != NULL) lze_command_wait(L, c, UINT64_MAX);
   } else if (lua_istable(L, 2)) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
-    if (n > room) lze_buffer_too_many(L, b, 2, n, at);
     lze_table_length(L, 2, b->type);
     char *packed = lze_table_pack(L, b->type, 2, (size_t)n);
     lze_buffer_put(L, 1, lze_check_buffer(L, 1), first, packed, (size_t)n);
@@ -460,16 +460,16 @@ static int field_context(lua_State *L) {
 
 static const lze_Method buffer_methods[] = {
     {"read", buffer_read, LZE_HOT},
-    {"write", buffer_write, LZE_HOT},
-    {"string", buffer_string, LZE_HOT},
-    {"fill", buffer_fill, LZE_HOT},
-    {"copy", buffer_copy, LZE_HOT},
-    {"copy_box", lze_copy_box, LZE_HOT},
+    {"write", buffer_write, LZE_COLD},
+    {"string", buffer_string, LZE_COLD},
+    {"fill", buffer_fill, LZE_COLD},
+    {"copy", buffer_copy, LZE_COLD},
+    {"copy_box", lze_copy_box, LZE_COLD},
     {"load", buffer_load, LZE_HOT},
     {"save", buffer_save, LZE_HOT},
-    {"view", buffer_view, LZE_HOT},
+    {"view", buffer_view, LZE_COLD},
     {"pending", buffer_pending, LZE_HOT},
-    {"export", buffer_export, LZE_HOT},
+    {"export", buffer_export, LZE_COLD},
     {"close", buffer_close, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 
@@ -508,8 +508,8 @@ static const lze_Method device_methods[] = {
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Method queue_methods[] = {
-    {"copy", queue_copy, LZE_HOT},
-    {"fill", queue_fill, LZE_HOT},
+    {"copy", queue_copy, LZE_COLD},
+    {"fill", queue_fill, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static int buffer_describe(lua_State *L) {

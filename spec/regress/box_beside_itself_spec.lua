@@ -68,4 +68,49 @@ describe("copy_box in one buffer", function()
     end
     assert.is_true(copied > 50 and refused > 50)
   end)
+
+  it("and the same where rows differ in length", function()
+    local copied, refused = 0, 0
+    math.randomseed(2)
+    for _ = 1, 300 do
+      local size = {math.random(3), math.random(3), math.random(2)}
+      local pitch = {math.random(3, 6), math.random(3, 6)}
+      local tall = {math.random(3, 4), math.random(3, 4)}
+      local at = {math.random(0, 20), math.random(0, 20)}
+      local image, taken, overlap = numbered(100), {}, false
+      local expected = image:read()
+      local function index(side, x, y, z)
+        return at[side] + (z * tall[side] + y) * pitch[side] + x + 1
+      end
+      for pass = 1, 2 do
+        for z = 0, size[3] - 1 do
+          for y = 0, size[2] - 1 do
+            for x = 0, size[1] - 1 do
+              local from, to = index(1, x, y, z), index(2, x, y, z)
+              if pass == 1 then
+                taken[from] = true
+              else
+                overlap = overlap or taken[to]
+                expected[to] = from
+              end
+            end
+          end
+        end
+      end
+      local function copy()
+        image:view(at[2] + 1):copy_box(image:view(at[1] + 1), {size = size,
+          src_width = pitch[1], dst_width = pitch[2],
+          src_height = tall[1], dst_height = tall[2]})
+      end
+      if overlap then
+        assert.matches("source and destination overlap", expect.misuse(copy))
+        refused = refused + 1
+      else
+        copy()
+        assert.same(expected, image:read())
+        copied = copied + 1
+      end
+    end
+    assert.is_true(copied > 30 and refused > 30)
+  end)
 end)

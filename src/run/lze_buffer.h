@@ -208,6 +208,7 @@ extern const char *const lze_usage_names[];
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
                         size_t n);
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type);
-void lze_table_ask(lua_State *L, int arg, const lze_Type *type);
+lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
+                          lua_Integer most);
 
 #endif

@@ -75,17 +75,34 @@ size_t lze_table_length(lua_State *L, int arg, const lze_Type *type) {
 }
 
 /* A table that says itself what its length is stands for a plain one of what
-   it gives, which takes its place at `arg`. */
-void lze_table_ask(lua_State *L, int arg, const lze_Type *type) {
-  if (luaL_getmetafield(L, arg, "__len") == LUA_TNIL) return;
-  lua_Integer n = luaL_len(L, arg);
+   it gives, which takes its place at `arg`, unless that is more than `most`.
+   Returns the length.  Its metamethods may run anything. */
+lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
+                          lua_Integer most) {
+  if (luaL_getmetafield(L, arg, "__len") == LUA_TNIL)
+    return (lua_Integer)lua_rawlen(L, arg);
+  lze_Pause pause = lze_guard_pause(L);
+  lua_Integer n = luaL_len(L, arg), lacks = 0;
   lua_newtable(L);
-  for (lua_Integer i = 1; i <= n; i++) {
-    if (lua_geti(L, arg, i) == LUA_TNIL) table_lacks(L, arg, type, i);
+  for (lua_Integer i = 1; i <= n && n <= most && lacks == 0; i++) {
+    if (lua_geti(L, arg, i) == LUA_TNIL) lacks = i;
     lua_rawseti(L, -2, i);
   }
-  lua_replace(L, arg);
+  lze_guard_resume(L, pause);
+  if (lacks != 0) table_lacks(L, arg, type, lacks);
+  if (n <= most) lua_replace(L, arg);
+  else lua_pop(L, 1);
   lua_pop(L, 1);
+  return n;
+}
+
+/* How many elements fit the device that the options at 3 name. */
+static lua_Integer device_room(lua_State *L, const lze_Type *type) {
+  const lze_DeviceInfo *device;
+  lze_Context *context;
+  lze_opt_place(L, 0, lua_istable(L, 3) ? 3 : 0, &device, &context);
+  lua_settop(L, 3);
+  return (lua_Integer)(device->memory_bytes / type->bytes);
 }
 
 /* lze.buffer(type, count | table | string [, options]) -> buffer
@@ -112,7 +129,15 @@ int lze_buffer_new(lua_State *L) {
       break;
     }
     case LUA_TTABLE:
-      lze_table_ask(L, 2, type);
+      if (luaL_getmetafield(L, 2, "__len") != LUA_TNIL) {
+        lua_Integer room = device_room(L, type);
+        lua_Integer n = lze_table_ask(L, 2, type, room);
+        if (n > room)
+          lze_argerror(L, 2, lua_pushfstring(L, "its length is %I; %I %s fit "
+                                                "the device",
+                                              (LUAI_UACINT)n,
+                                              (LUAI_UACINT)room, type->name));
+      }
       count = lze_table_length(L, 2, type);
       break;
     case LUA_TSTRING: {

@@ -99,31 +99,21 @@ static Side box_side(lua_State *L, int t, const char *which, bool is_src,
   return (Side){first, last, width, slice};
 }
 
-static ptrdiff_t floor_divide(ptrdiff_t a, ptrdiff_t b) {
-  return a / b - (a % b < 0);
+/* Where row `i` of a side begins, counted over all its slices. */
+static size_t side_row(const Side *s, const size_t size[3], size_t i) {
+  return i / size[1] * s->slice + i % size[1] * s->row;
 }
 
-/* Whether two boxes share an element, the second of which begins `apart`
-   elements behind the first.  Those with rows or slices of different lengths
-   are taken to. */
-static bool boxes_meet(const Side *a, const Side *b, const size_t size[3],
-                       ptrdiff_t apart) {
-  if ((size[1] > 1 && a->row != b->row) ||
-      (size[2] > 1 && a->slice != b->slice))
-    return true;
-  ptrdiff_t w = (ptrdiff_t)size[0], h = (ptrdiff_t)size[1];
-  ptrdiff_t d = (ptrdiff_t)size[2];
-  /* A box is narrower than a row and lower than a slice, so that there are
-     two distances in each dimension that `apart` can be made of. */
-  ptrdiff_t z = d > 1 ? floor_divide(apart, (ptrdiff_t)a->slice) : 0;
-  for (ptrdiff_t last_z = z + (d > 1); z <= last_z; z++) {
-    if (z <= -d || z >= d) continue;
-    ptrdiff_t rest = apart - (d > 1 ? z * (ptrdiff_t)a->slice : 0);
-    ptrdiff_t y = h > 1 ? floor_divide(rest, (ptrdiff_t)a->row) : 0;
-    for (ptrdiff_t last_y = y + (h > 1); y <= last_y; y++) {
-      ptrdiff_t x = rest - (h > 1 ? y * (ptrdiff_t)a->row : 0);
-      if (y > -h && y < h && x > -w && x < w) return true;
-    }
+/* Whether two boxes that begin at these elements share one: the rows of each
+   are in order and apart, so that both are gone through side by side. */
+static bool boxes_meet(const Side *a, size_t a_at, const Side *b, size_t b_at,
+                       const size_t size[3]) {
+  size_t rows = size[1] * size[2], width = size[0];
+  for (size_t i = 0, j = 0; i < rows && j < rows;) {
+    size_t x = a_at + side_row(a, size, i), y = b_at + side_row(b, size, j);
+    if (x < y + width && y < x + width) return true;
+    if (x < y) i++;
+    else j++;
   }
   return false;
 }
@@ -215,7 +205,7 @@ int lze_copy_box(lua_State *L) {
   size_t s0 = src->offset / es + from.side.first;
   size_t d0 = dst->offset / es + to.side.first;
   if (src->storage == dst->storage &&
-      boxes_meet(&from.side, &to.side, size, (ptrdiff_t)(d0 - s0)))
+      boxes_meet(&from.side, s0, &to.side, d0, size))
     lze_argerror(L, 3, "box: source and destination overlap");
   size_t pitches[] = {from.side.row, from.side.slice, to.side.row,
                       to.side.slice, size[0], size[0] * size[1]};
