@@ -62,6 +62,7 @@ spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
   bool ok = m->pub.words != NULL && spirv_decode(&r) && spirv_survey(&r) &&
             spirv_study_functions(&r) && spirv_read_symbols(&r) &&
             spirv_follow_pointers(&r) && spirv_find_strides(&r) &&
+            spirv_find_extents(&r) &&
             spirv_read_kernels(&r) && spirv_read_spec_constants(&r);
   spirv_pool_free(&r.scratch);
   if (ok)

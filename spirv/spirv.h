@@ -68,6 +68,14 @@ typedef enum spirv_access {
   SPIRV_ACCESS_BOTH = 3   /* both, or it cannot be told */
 } spirv_access;
 
+/* Each work-item accesses the bytes below `bytes` plus `by` times its global
+   ids, whatever the values of the other arguments are. */
+typedef struct spirv_extent {
+  bool proved;
+  bool narrow;             /* only where that is well below 2^31 */
+  int64_t bytes, by[3];
+} spirv_extent;
+
 typedef struct spirv_arg {
   const char *name;        /* NULL where the module has none */
   const char *source_type; /* "float*", from kernel_arg_type; NULL if absent */
@@ -77,6 +85,7 @@ typedef struct spirv_arg {
   size_t bytes;            /* to be set for it: 8 for a pointer, 0 for LOCAL */
   bool is_const;           /* const in the source, NonWritable or constant */
   bool is_volatile, is_restrict;
+  spirv_extent reach;      /* of POINTER */
   spirv_access access;     /* of POINTER: followed through loads, stores,
                               atomics, calls and Function variables; const
                               where that cannot tell */

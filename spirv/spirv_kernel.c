@@ -326,6 +326,8 @@ static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
     if (!spirv_name_of(r, at, &arg->name))
       return false;
     classify(r, r->ins[at].result_type, arg);
+    if (more->reach != NULL && arg->cls == SPIRV_ARG_POINTER)
+      arg->reach = more->reach[k];
     if (arg->cls == SPIRV_ARG_LOCAL)
       kernel->features |= SPIRV_USES_LOCAL;
     if (arg->type.kind == SPIRV_KIND_INT &&

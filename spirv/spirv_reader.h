@@ -4,7 +4,8 @@
  *
  * spirv_decode.c decodes a module and finds its functions; spirv_access.c
  * follows pointers; spirv_stride.c tells how addresses depend on the place of a
- * work-item; spirv_kernel.c sums up kernels.  Every step is linear in the size
+ * work-item; spirv_extent.c proves what all of them access; spirv_kernel.c sums
+ * up kernels.  Every step is linear in the size
  * of the module, nothing recurses, and no table is larger than the module
  * warrants, because the bytes may be anybody's.
  */
@@ -84,6 +85,7 @@ typedef struct function_info {
   /* Of its own body, as in spirv_kernel. */
   uint32_t beside[3], apart[3], again[3];
   uint32_t local_fit[3], local_items;
+  spirv_extent *reach;        /* of a kernel's parameters, or NULL */
   uint8_t *summary;          /* a byte for each parameter */
   uint8_t unknown;           /* spirv_access through unknown pointers */
   bool returns_unknown, done, known;
@@ -217,6 +219,9 @@ bool spirv_follow_pointers(reader *r);
 /* Fill in how functions step through memory: beside, apart, again, local_fit,
    local_items and features. */
 bool spirv_find_strides(reader *r);
+
+/* Fill in how far every work-item of a kernel is proved to reach: reach. */
+bool spirv_find_extents(reader *r);
 
 /* Give a kernel's arguments, complete but for that, their access. */
 void spirv_take_access(const reader *r, uint32_t function, spirv_arg *args);

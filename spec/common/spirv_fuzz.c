@@ -30,6 +30,7 @@ static void *failing_calloc(size_t count, size_t size)
 #include "../../spirv/spirv_access.c"
 #include "../../spirv/spirv_kernel.c"
 #include "../../spirv/spirv_stride.c"
+#include "../../spirv/spirv_extent.c"
 #undef calloc
 
 #include <time.h>

@@ -184,6 +184,7 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
     return lze_no_memory(L);
   for (uint32_t i = 0; i < info->arg_count; i++) {
     argument_init(&k->arguments[i], &info->args[i]);
+    k->reaches = k->reaches || info->args[i].reach.proved;
     if (info->args[i].cls == SPIRV_ARG_LOCAL) k->local_arguments = true;
   }
   ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,

@@ -35,6 +35,7 @@ struct lze_Kernel {
   char name[64];                /* "kernel saxpy", cut if longer */
   struct lze_Argument *arguments;
   struct lze_Cut *cut;          /* the last range and how it was cut */
+  bool reaches;                 /* some argument has a reach that is proved */
   bool local_arguments;         /* has some */
   bool lazy;                    /* its launches may begin without an event */
   bool foreign;                 /* others may have its handle */

@@ -212,6 +212,39 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                                  : lze_pinned_group(k, l->task, l->group);
 }
 
+/* The bytes of an argument that a launch is proved to reach, or 0. */
+static uint64_t launch_reach(const lze_Launch *l, const spirv_extent *reach) {
+  /* Arithmetic of 32 bits does not wrap below; constants are below 2^20. */
+  static const int64_t narrow_end = INT64_C(0x7fc00000);
+  int64_t bytes = reach->bytes;
+  if (!reach->proved || l->empty) return 0;
+  for (int d = 0; d < 3; d++)
+    bytes += reach->by[d] * (int64_t)(l->offset[d] + l->global[d] - 1);
+  return bytes < 0 || (reach->narrow && bytes >= narrow_end)
+             ? 0 : (uint64_t)bytes;
+}
+
+/* Raise where the memory of an argument ends before what is accessed. */
+static void launch_check_reach(lua_State *L, const lze_Kernel *k,
+                               const lze_Launch *l) {
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Argument *a = &k->arguments[i];
+    const lze_Buffer *b = a->buffer;
+    if (a->reach == 0 || b == NULL ||
+        a->reach <= (uint64_t)b->count * b->type->bytes)
+      continue;
+    lua_pushfstring(L, "%I", (LUAI_UACINT)l->global[0]);
+    for (int d = 1; d < l->dims; d++) {
+      lua_pushfstring(L, "x%I", (LUAI_UACINT)l->global[d]);
+      lua_concat(L, 2);
+    }
+    const char *size = lua_tostring(L, -1);
+    luaL_error(L, "%s: global size %s: argument %s has %I elements and is "
+                  "accessed at every index", k->name, size,
+               lze_argument_name(L, k, i), (LUAI_UACINT)b->count);
+  }
+}
+
 /* How the range is to be cut, the same as last time where it comes again.
    Raises where a given or required group cannot be met. */
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
@@ -227,6 +260,8 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
       in->given_by == l->given_by)
     return &c->choice;
   c->valid = false;
+  for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
+    k->arguments[i].reach = launch_reach(l, &k->info->args[i].reach);
   in->given_by = l->given_by;
   in->dims = l->dims;
   in->policy = l->policy;
@@ -266,7 +301,10 @@ const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
       k->info->required_group[0] == 0)
     luaL_error(L, "%s: a kernel with local memory for an argument needs "
                   "`group` in the launch table", k->name);
-  return l->empty ? NULL : lze_launch_cut(L, k, l, local);
+  if (l->empty) return NULL;
+  const lze_GroupChoice *choice = lze_launch_cut(L, k, l, local);
+  if (k->reaches) launch_check_reach(L, k, l);
+  return choice;
 }
 
 int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,

@@ -21,6 +21,8 @@ typedef struct lze_Argument {
   const lze_Type *other;    /* its unsigned twin where the sign is unknown */
   bool write;
   size_t bytes;
+  uint64_t reach;           /* bytes that a buffer must have for the range that
+                               was cut last, or 0 */
   const void *data;         /* what zeKernelSetArgumentValue gets */
   const lze_Buffer *buffer;
   void *pointer;

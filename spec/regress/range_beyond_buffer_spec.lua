@@ -1,0 +1,122 @@
+-- range_beyond_buffer_spec.lua - a range larger than its buffers read and wrote
+-- past their ends, without a word or to the end of the process.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+
+local module = lze.compile [[
+  kernel void saxpy(float a, global const float *x, global float *y) {
+    int i = get_global_id(0);
+    y[i] = a * x[i] + y[i];
+  }
+  kernel void guarded(int n, global int *y) {
+    int i = get_global_id(0);
+    if (i < n) y[i] = i;
+  }
+  kernel void returns(int n, global int *y) {
+    int i = get_global_id(0);
+    if (i >= n) return;
+    y[i] = i;
+  }
+  kernel void loops(int n, global int *y) {
+    for (int i = get_global_id(0); i < n; i += get_global_size(0)) y[i] = i;
+  }
+  kernel void chosen(int n, global int *y) {
+    int i = get_global_id(0);
+    y[i < n ? i : 0] = 1;
+  }
+  kernel void wraps(int n, global int *y) {
+    int i = get_global_id(0);
+    y[i % n] = 1;
+  }
+  kernel void changed(int n, global int *y) {
+    int i = get_global_id(0);
+    int *p = &i;
+    *p = 0;
+    y[i] = 1;
+  }
+  kernel void bytes(global char *y) { y[get_global_id(0)] = 1; }
+  kernel void four(global float4 *y) { y[get_global_id(0)] = 1; }
+  kernel void steps(global int *y) {
+    global int *p = y + 2 * get_global_id(0);
+    p[3] = 1;
+  }
+  kernel void back(global int *y) { y[get_global_id(0) - 5] = 1; }
+  kernel void both(global int *y) {
+    y[get_global_id(1) * 16 + get_global_id(0)] = 1;
+  }
+]]
+
+local function refused(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  message = tostring(message)
+  assert.truthy(message:find(text, 1, true), message)
+end
+
+describe("a range larger than a buffer", function()
+  it("is refused before the launch", function()
+    local saxpy = module:kernel "saxpy"
+    local x, y = lze.buffer("float", 100), lze.buffer("float", 100000)
+    refused("kernel saxpy: global size 128: argument 2 (x) has 100 elements " ..
+      "and is accessed at every index", saxpy, 128, 2, x, y)
+    refused("argument 3 (y) has 100 elements", saxpy, 100000, 2, y, x)
+    refused("argument 2 (x) has 100 elements", saxpy, 101, 2, x, y)
+    saxpy(100, 2, x, y)
+    saxpy(0, 2, x, y)
+    lze.wait()
+  end)
+
+  it("counts the offset", function()
+    local saxpy, x = module:kernel "saxpy", lze.buffer("float", 100)
+    refused("argument 2 (x) has 100 elements", saxpy, {50, offset = 51}, 2, x, x)
+    saxpy({50, offset = 50}, 2, x, x)
+    lze.wait()
+  end)
+
+  it("compares bytes", function()
+    local words = lze.buffer("int", 4)
+    module:kernel "bytes"(16, words)
+    refused("argument 1 (y) has 4 elements", module:kernel "bytes", 17, words)
+    local floats = lze.buffer("float", 16)
+    module:kernel "four"(4, floats)
+    refused("has 16 elements", module:kernel "four", 5, floats)
+    lze.wait()
+  end)
+
+  it("knows strides, constants and dimensions", function()
+    local y = lze.buffer("int", 64)
+    module:kernel "steps"(31, y)
+    refused("has 64 elements", module:kernel "steps", 32, y)
+    module:kernel "both"({16, 4}, y)
+    refused("kernel both: global size 16x5: argument 1 (y) has 64 elements",
+      module:kernel "both", {16, 5}, y)
+    module:kernel "back"({64, offset = 5}, y)
+    refused("has 64 elements", module:kernel "back", {65, offset = 5}, y)
+    lze.wait()
+  end)
+
+  it("is not refused where a path is not proved", function()
+    local y = lze.buffer("int", 10)
+    for _, name in ipairs {"guarded", "returns", "loops", "chosen", "wraps",
+                           "changed"} do
+      module:kernel(name)(64, 10, y)
+      lze.wait()
+    end
+  end)
+
+  it("is refused in graphs", function()
+    local x = lze.buffer("float", 100)
+    local g = lze.graph "g"
+    refused("argument 2 (x) has 100 elements", function()
+      g:task("t", module:kernel "saxpy", 128, 2, x, x)
+      g:compile()
+    end)
+  end)
+
+  it("is refused for views", function()
+    local x = lze.buffer("float", 100)
+    refused("has 10 elements", module:kernel "saxpy", 11, 2,
+      x:view(1, 10), x)
+  end)
+end)
