@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
-       B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_NONE };
+       B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC, B_NONE };
 
 static const struct builtin {
   const char *name;
@@ -36,10 +36,10 @@ static const struct builtin {
   {"math.modf", B_NONE, 0}, {"math.tointeger", B_NONE, 0},
   {"math.type", B_NONE, 0}, {"math.random", B_NONE, 0},
   {"work.local_array", B_NONE, 0}, {"work.private_array", B_NONE, 0},
-  {"work.atomic_add", B_NONE, 0}, {"work.atomic_sub", B_NONE, 0},
-  {"work.atomic_min", B_NONE, 0}, {"work.atomic_max", B_NONE, 0},
-  {"work.atomic_and", B_NONE, 0}, {"work.atomic_or", B_NONE, 0},
-  {"work.atomic_xor", B_NONE, 0}, {"work.atomic_exchange", B_NONE, 0},
+  {"work.atomic_add", B_ATOMIC, SpvOpAtomicIAdd}, {"work.atomic_sub", B_ATOMIC, SpvOpAtomicISub},
+  {"work.atomic_min", B_ATOMIC, SpvOpAtomicSMin}, {"work.atomic_max", B_ATOMIC, SpvOpAtomicSMax},
+  {"work.atomic_and", B_ATOMIC, SpvOpAtomicAnd}, {"work.atomic_or", B_ATOMIC, SpvOpAtomicOr},
+  {"work.atomic_xor", B_ATOMIC, SpvOpAtomicXor}, {"work.atomic_exchange", B_ATOMIC, SpvOpAtomicExchange},
   {"work.atomic_compare_exchange", B_NONE, 0},
   {"work.sub_group_size", B_NONE, 0}, {"work.lane", B_NONE, 0},
   {"work.random", B_NONE, 0}, {"work.print", B_NONE, 0}
@@ -111,6 +111,46 @@ static val id_of(compiler *c, unsigned which, unsigned base, unsigned count) {
   return (val){T_INT, id, 0};
 }
 
+/* --- atomics ----------------------------------------------------------------- */
+
+/* x, i and v stand behind the function; the old value is returned. */
+static val atomic(compiler *c, const struct builtin *f, unsigned base,
+                  unsigned count) {
+  if (count != 3) {
+    finding(c, f->name, "takes a buffer, an index and a value");
+    return v_int(c, 0);
+  }
+  known *k = buffer_of(c, get(c, base + 1));
+  val i = get(c, base + 2), v = get(c, base + 3), old = {T_INT, 0, 0};
+  if (k == NULL) return v_int(c, 0);
+  lzc_element e = k->value.element;
+  unsigned bits = lzc_element_bytes(e) * 8, op = f->op;
+  if (e < LZC_INT || e > LZC_ULONG) {
+    finding(c, f->name, "needs a buffer of int, uint, long or ulong yet");
+  } else if (bits == 64 && !c->input->device.int64_atomics) {
+    finding(c, f->name, "needs a buffer of int or uint: the device has no "
+            "atomics of 64 bits");
+  } else if (k->value.is_const) {
+    finding(c, f->name, "writes to a const buffer");
+  } else if (KIND(i.type) != T_INT || KIND(v.type) != T_INT) {
+    finding(c, f->name, "needs integers as index and value");
+  } else if (c->emit) {
+    if (bits == 64) writer_capability(&c->w, SpvCapabilityInt64Atomics);
+    if (e == LZC_UINT || e == LZC_ULONG)
+      op = op == SpvOpAtomicSMin ? SpvOpAtomicUMin
+           : op == SpvOpAtomicSMax ? SpvOpAtomicUMax : op;
+    uint32_t t = t_int(c, bits), at = address(c, k, i);
+    if (bits != c->int_bits) v.id = op1(c, SpvOpSConvert, t, v.id);
+    old.id = writer_id(&c->w);
+    WRITE(&c->w, WRITER_BODY, op, t, old.id, at,
+          k_int(c, 32, SpvScopeDevice), k_int(c, 32, 0), v.id);
+    if (bits != c->int_bits)
+      old.id = op1(c, e == LZC_UINT ? SpvOpUConvert : SpvOpSConvert,
+                   t_of(c, T_INT), old.id);
+  }
+  return old;
+}
+
 /* --- arithmetic ----------------------------------------------------------- */
 
 static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
@@ -172,6 +212,10 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   }
   if (f->kind == B_ID) {
     r[0] = id_of(c, f->op, base, count);
+    return 1;
+  }
+  if (f->kind == B_ATOMIC) {
+    r[0] = atomic(c, f, base, count);
     return 1;
   }
   unsigned least = f->kind == B_FMA ? 3

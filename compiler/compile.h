@@ -77,6 +77,7 @@ typedef struct instance {
   unsigned base;             /* the caller's register of its first result */
   unsigned top;              /* results of the last open call end here */
   size_t pc;
+  uint32_t file;             /* its source, an OpString */
 } instance;
 
 typedef struct compiler {
@@ -157,10 +158,15 @@ void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
    *outcome: 1 or 0 where it is known, else -1. */
 uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
                    int *outcome);
+/* --- memory.c */
+const char *what(compiler *c, type t); /* a type, for messages */
+bool is_real(lzc_element e);
+uint32_t offset_of(compiler *c, val index);
 val load(compiler *c, known *k, val index);
 void store(compiler *c, known *k, val index, val v);
 uint32_t address(compiler *c, known *k, val index);
 known *buffer_of(compiler *c, val v);
+/* --- types.c */
 unsigned call(compiler *c, size_t pc);
 void step(compiler *c, size_t pc);
 

@@ -231,7 +231,10 @@ static void emit_block(compiler *c, instance *in, int number) {
   for (pc = b->first; pc < b->end; pc++) {
     in->pc = pc;
     c->line = p->lines != NULL ? p->lines[pc] : 0;
-    if (c->line != line && c->line > 0) line = c->line;
+    if (c->line != line && c->line > 0 && in->file != 0) {
+      line = c->line;
+      WRITE(&c->w, WRITER_BODY, SpvOpLine, in->file, (uint32_t)line, 0);
+    }
     if (pc + 1 < b->end) step(c, pc);
   }
   pc = b->end - 1;
@@ -284,6 +287,16 @@ void emit_instance(compiler *c, instance *in) {
   c->at = in;
   c->state = here;
   in->after = writer_id(&c->w);
+  const char *source = in->p->source;
+  if (in->parent != NULL && in->parent->file != 0 &&
+      in->parent->p->source != NULL && source != NULL &&
+      strcmp(in->parent->p->source, source) == 0) {
+    in->file = in->parent->file;
+  } else if (source != NULL) {
+    in->file = writer_id(&c->w);
+    writer_string(&c->w, WRITER_STRING, SpvOpString, 1, &in->file,
+                  source + (*source == '@' || *source == '='), 0, NULL);
+  }
   for (int b = 0; b < in->f->count; b++) in->labels[b] = writer_id(&c->w);
   branch(c, in->labels[0]);
   for (int i = 0; i < in->f->reached; i++)

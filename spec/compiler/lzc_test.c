@@ -47,7 +47,8 @@ static bool resolve(void *context, const lzc_path *path, lzc_value *out) {
   (void)context;
   char name[64];
   memset(out, 0, sizeof *out);
-  if (strcmp(path->text, "_ENV") == 0 || strcmp(path->text, "math") == 0) {
+  if (strcmp(path->text, "_ENV") == 0 || strcmp(path->text, "math") == 0 ||
+      strcmp(path->text, "w") == 0) {
     out->kind = LZC_TABLE;
   } else if (strcmp(path->text, "a") == 0) {
     out->kind = LZC_REAL;
@@ -60,7 +61,9 @@ static bool resolve(void *context, const lzc_path *path, lzc_value *out) {
     out->size = twice_size;
     out->identity = &twice;
   } else {
-    snprintf(name, sizeof name, "%s", path->text);
+    bool work = strncmp(path->text, "w.", 2) == 0;
+    snprintf(name, sizeof name, "%s%s", work ? "work." : "",
+             path->text + (work ? 2 : 0));
     out->builtin = lzc_builtin_find(name);
     out->kind = out->builtin ? LZC_BUILTIN : LZC_NIL;
     if (out->builtin) out->identity = lzc_builtin_name(out->builtin);
@@ -113,6 +116,8 @@ static const char *const good[][2] = {
   {"return function(i, x) local v = x[i] if v == nil then v = 1 end "
    "x[i] = not (v > 2) and 1 or v end", "id bfloat16*"},
   {"return function(i, x) x[i] = math.floor(x[i] / 3) | 0 end", "id uchar*"},
+  {"return function(i, x, n) x[i] = w.atomic_add(n, x[i] % 4 + 1, 1) + "
+   "w.atomic_max(n, 5, i) end", "id int* uint*"},
 };
 
 static const struct {
@@ -125,6 +130,7 @@ static const struct {
   {"return function(i, x) x[i] = nothing end", "id int*", "is nil"},
   {"return function(i, x) x[i] = 1 end", "id const-int*", "const buffer"},
   {"return function(i, x, y) end", "id int*", "has 3 parameters"},
+  {"return function(i, x) w.atomic_add(x, i, 1) end", "id long*", "64 bits"},
   {"return function(i, ...) end", "id", "not ..."},
 };
 

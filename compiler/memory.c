@@ -1,0 +1,144 @@
+/*
+ * memory.c - elements of buffers, loaded and stored.
+ * SPDX-License-Identifier: MIT
+ */
+#include "compile.h"
+
+bool is_real(lzc_element e) { return e >= LZC_HALF; }
+
+const char *what(compiler *c, type t) {
+  switch (KIND(t)) {
+    case T_NONE: case T_NIL: return "nil";
+    case T_BOOL: return "a boolean";
+    case T_INT: return "an integer";
+    case T_REAL: return "a real";
+    case T_MAYBE_INT: case T_MAYBE_REAL: return "a number or nil";
+    case T_VALUE:
+      switch (c->knowns[DATA(t)]->value.kind) {
+        case LZC_STRING: return "a string";
+        case LZC_BUFFER: return "a buffer";
+        case LZC_ARRAY: return "an array";
+        case LZC_TABLE: return "a table";
+        case LZC_BUILTIN: case LZC_FUNCTION: return "a function";
+        default: return "a value that kernels do not have";
+      }
+    default: return "of several types";
+  }
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+known *buffer_of(compiler *c, val v) {
+  if (KIND(v.type) == T_VALUE) {
+    known *k = c->knowns[DATA(v.type)];
+    if (k->value.kind == LZC_BUFFER ||
+        (k->value.kind == LZC_ARRAY && k->value.rank <= 1))
+      return k;
+    if (k->value.kind == LZC_ARRAY) {
+      finding(c, k->path ? k->path->text : NULL,
+              "arrays of rank %u are not supported yet; pass a flat buffer",
+              k->value.rank);
+      return NULL;
+    }
+  }
+  if (v.type != T_NONE || c->emit)
+    finding(c, NULL, "%s is indexed here; kernels index buffers and arrays",
+            what(c, v.type));
+  return NULL;
+}
+
+/* The address of an element; half elements are addressed by their offset. */
+uint32_t offset_of(compiler *c, val index) {
+  int64_t n;
+  if (constant_of(c, index.type, &n)) return k_int(c, 64, n - 1);
+  return op2(c, SpvOpISub, t_int(c, 64), to_index(c, index), k_int(c, 64, 1));
+}
+
+uint32_t address(compiler *c, known *k, val index) {
+  uint32_t storage = k->storage ? k->storage : SpvStorageClassCrossWorkgroup;
+  uint32_t t = t_pointer(c, storage, t_element(c, k->value.element));
+  uint32_t base = known_pointer(c, k), at = offset_of(c, index);
+  if (k->storage != 0) return op2(c, SpvOpInBoundsAccessChain, t, base, at);
+  return op2(c, SpvOpInBoundsPtrAccessChain, t, base, at);
+}
+
+static bool is_unsigned(lzc_element e) {
+  return e < LZC_HALF && ((unsigned)e & 1) != 0;
+}
+
+val load(compiler *c, known *k, val index) {
+  lzc_element e = k->value.element;
+  val v = {is_real(e) ? T_REAL : T_INT, 0, 0};
+  if (!c->emit) return v;
+  unsigned bits = lzc_element_bytes(e) * 8, want = c->int_bits;
+  if (e == LZC_HALF && k->storage == 0) {
+    v.id = ext(c, OpenCLstd_Vload_half, t_float(c, 32), 2,
+               offset_of(c, index), known_pointer(c, k), 0);
+    bits = 32;
+  } else {
+    uint32_t at = address(c, k, index), id = writer_id(&c->w);
+    WRITE(&c->w, WRITER_BODY, SpvOpLoad, t_element(c, e), id, at,
+          SpvMemoryAccessAlignedMask, bits / 8);
+    v.id = id;
+  }
+  if (e == LZC_BFLOAT16) {
+    v.id = op1(c, SpvOpUConvert, t_int(c, 32), v.id);
+    v.id = op2(c, SpvOpShiftLeftLogical, t_int(c, 32), v.id, k_int(c, 32, 16));
+    v.id = op1(c, SpvOpBitcast, t_float(c, 32), v.id);
+    bits = 32;
+  }
+  if (is_real(e)) {
+    if (bits != real_bits(c))
+      v.id = op1(c, SpvOpFConvert, t_of(c, T_REAL), v.id);
+  } else if (bits != want) {
+    v.id = op1(c, is_unsigned(e) ? SpvOpUConvert : SpvOpSConvert,
+               t_of(c, T_INT), v.id);
+  }
+  return v;
+}
+
+/* The upper half of a float, rounded to even; a NaN stays one. */
+static uint32_t to_bfloat16(compiler *c, uint32_t f) {
+  uint32_t t = t_int(c, 32), b = op1(c, SpvOpBitcast, t, f);
+  uint32_t odd = op2(c, SpvOpShiftRightLogical, t, b, k_int(c, 32, 16));
+  odd = op2(c, SpvOpBitwiseAnd, t, odd, k_int(c, 32, 1));
+  uint32_t r = op2(c, SpvOpIAdd, t, b, k_int(c, 32, 0x7fff));
+  r = op2(c, SpvOpIAdd, t, r, odd);
+  uint32_t nan = op2(c, SpvOpBitwiseOr, t, b, k_int(c, 32, 0x400000));
+  r = op3(c, SpvOpSelect, t, logical(c, SpvOpFUnordNotEqual, f, f), nan, r);
+  r = op2(c, SpvOpShiftRightLogical, t, r, k_int(c, 32, 16));
+  return op1(c, SpvOpUConvert, t_int(c, 16), r);
+}
+
+void store(compiler *c, known *k, val index, val v) {
+  lzc_element e = k->value.element;
+  if (k->value.is_const)
+    finding(c, k->path ? k->path->text : NULL, "a const buffer is written");
+  if (!is_real(e) && KIND(v.type) == T_REAL && DATA(v.type) == 0) {
+    finding(c, NULL, "a real is stored into a buffer of %s; math.floor, "
+            "math.ceil, `//` or `| 0` make it whole", lzc_element_name(e));
+    return;
+  }
+  if (!c->emit) return;
+  unsigned bits = lzc_element_bytes(e) * 8;
+  if (is_real(e)) {
+    v = to_real(c, v);
+    if (e == LZC_HALF && k->storage == 0) {
+      uint32_t id = writer_id(&c->w);
+      WRITE(&c->w, WRITER_BODY, SpvOpExtInst, t_void(c), id, c->import,
+            OpenCLstd_Vstore_half, v.id, offset_of(c, index),
+            known_pointer(c, k));
+      return;
+    }
+    unsigned to = e == LZC_BFLOAT16 ? 32 : bits;
+    if (to != real_bits(c)) v.id = op1(c, SpvOpFConvert, t_float(c, to), v.id);
+    if (e == LZC_BFLOAT16) v.id = to_bfloat16(c, v.id);
+  } else {
+    if (KIND(v.type) == T_REAL) v.id = whole(c, v.id);
+    if (bits != c->int_bits)
+      v.id = op1(c, SpvOpSConvert, t_int(c, bits), v.id);
+  }
+  uint32_t at = address(c, k, index);
+  WRITE(&c->w, WRITER_BODY, SpvOpStore, at, v.id, SpvMemoryAccessAlignedMask,
+        bits / 8);
+}
