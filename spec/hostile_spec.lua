@@ -13,7 +13,7 @@ local function done(kind, where)
   return tonumber(inside), tonumber(acts)
 end
 
-describe("finalisers and hooks that work against the call they come in", function()
+describe("finalisers and hooks against the call they come in", function()
   -- In lze.tune, which calls the script, and where memory runs short.
   it("come in no guarded function but at its safe points", function()
     for _, kind in ipairs {"gc", "crli"} do

@@ -104,7 +104,8 @@ static size_t bytes_of(const reader *r, uint32_t type)
 
 /* The pointer that a chain makes; where it goes into a struct, the start of
    that, which is no further. */
-static place chain(const extent_walk *w, const spirv_instruction *i, bool element)
+static place chain(const extent_walk *w, const spirv_instruction *i,
+                   bool element)
 {
   const reader *r = w->r;
   const spirv_instruction *pointer = result_type_of(r, def_of(r, word(i, 3)));

@@ -80,7 +80,9 @@ static lzc_result *compile(const void *bytes, size_t size, const char *types) {
                   .device = {.fp64 = true, .version = 0x00010000}};
   char text[200];
   snprintf(text, sizeof text, "%s", types);
-  for (char *w = strtok(text, " "); w != NULL; w = strtok(NULL, " ")) {
+  char *rest;
+  for (char *w = strtok_r(text, " ", &rest); w != NULL;
+       w = strtok_r(NULL, " ", &rest)) {
     if (strcmp(w, "id") == 0) {
       in.dimensions++;
       continue;

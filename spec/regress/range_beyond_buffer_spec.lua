@@ -69,7 +69,8 @@ describe("a range larger than a buffer", function()
 
   it("counts the offset", function()
     local saxpy, x = module:kernel "saxpy", lze.buffer("float", 100)
-    refused("argument 2 (x) has 100 elements", saxpy, {50, offset = 51}, 2, x, x)
+    refused("argument 2 (x) has 100 elements", saxpy, {50, offset = 51}, 2,
+      x, x)
     saxpy({50, offset = 50}, 2, x, x)
     lze.wait()
   end)

@@ -458,7 +458,8 @@ const lze_DeviceInfo *lze_default_device(lua_State *L) {
   lze_State *S = lze_state(L);
   if (S->device != NULL)
     return S->context != NULL && S->context->borrowed &&
-                   !S->context->o.closed && S->context->driver == S->device->driver
+                   !S->context->o.closed &&
+                   S->context->driver == S->device->driver
                ? lze_device_in(L, S->context, S->device)
                : S->device;
   const char *wanted = getenv("LZE_DEVICE");

@@ -70,9 +70,9 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info);
 /* [-0, +1] the same with its userdata, which keeps it alive. */
 lze_Context *lze_push_device_context(lua_State *L, const lze_DeviceInfo *info);
 /* The device as things made in a context name it: in a borrowed context one of
-   its own, whose context it is, else the system's.  Two things of one context are
-   on one device exactly when they name the same.  Raises where the context was
-   made without the device. */
+   its own, whose context it is, else the system's.  Two things of one context
+   are on one device exactly when they name the same.  Raises where the context
+   was made without the device. */
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
                                     const lze_DeviceInfo *info);
 /* [-0, +2] what keeps it alive, and the device in the context of a native

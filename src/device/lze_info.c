@@ -91,10 +91,15 @@ static int core_info(lua_State *L) {
   /* What keeps devices away is what this is asked for: show it, not raise. */
   lua_pushcfunction(L, info_probe);
   lua_pushlightuserdata(L, found);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+    if (lua_istable(L, -1)) { /* where in the script is not a part of it */
+      lua_pushnil(L);
+      lua_setfield(L, -2, "where");
+    }
     luaL_tolstring(L, -1, NULL);
-  else
+  } else {
     lua_pushnil(L);
+  }
   lua_replace(L, PROBLEM);
   lua_settop(L, PROBLEM);
   const char *problem = lua_tostring(L, PROBLEM);
