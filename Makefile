@@ -79,10 +79,11 @@ HOST := $(BUILD)/spec/host
 FAULT := $(BUILD)/spec/ze_fault.so
 NATIVE := $(BUILD)/spec/native.so
 OCLOC := $(BUILD)/spec/libocloc.so
+LZC := $(BUILD)/spec/lzc.so
 OPEN := $(BUILD)/spec/ze_open.so
 MISUSE := $(BUILD)/spec/misuse
 # What specs load.
-LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC)
+LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
@@ -362,6 +363,11 @@ $(NATIVE): $(BUILD)/obj/spec/support/native.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader
+
+$(LZC): $(BUILD)/obj/spec/support/lzc_lua.o $(COMPILER) $(COMMON)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(OCLOC): $(BUILD)/obj/spec/support/ocloc_fake.o
 	@mkdir -p $(@D)

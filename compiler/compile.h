@@ -147,6 +147,7 @@ val negate(compiler *c, val a);
 uint32_t compare(compiler *c, opcode op, val a, val b); /* EQ LT LE */
 uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b);
 uint32_t whole(compiler *c, uint32_t real);  /* saturated integer */
+uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 
 /* --- register.c */
 uint32_t truth(compiler *c, bool b);

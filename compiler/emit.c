@@ -7,6 +7,7 @@
  */
 #include "compile.h"
 
+#include <math.h>
 #include <string.h>
 
 void label(compiler *c, uint32_t id) {
@@ -30,16 +31,17 @@ static bool step_of(const proto *p, size_t prepare, int64_t *n) {
   return true;
 }
 
-static uint32_t real_runs(compiler *c, uint32_t i, uint32_t limit,
+/* Whether the body runs: at first unless the start lies beyond the limit, then
+   while the index does not; so Lua tells them apart where one is a NaN. */
+static uint32_t real_runs(compiler *c, bool first, uint32_t i, uint32_t limit,
                           uint32_t by) {
   uint32_t zero = k_real(c, 0);
-  uint32_t up = logical(c, SpvOpLogicalAnd,
-                        logical(c, SpvOpFOrdGreaterThan, by, zero),
-                        logical(c, SpvOpFOrdLessThanEqual, i, limit));
-  uint32_t down = logical(c, SpvOpLogicalAnd,
-                          logical(c, SpvOpFOrdLessThan, by, zero),
-                          logical(c, SpvOpFOrdLessThanEqual, limit, i));
-  return logical(c, SpvOpLogicalOr, up, down);
+  unsigned op = first ? SpvOpFUnordLessThanEqual : SpvOpFOrdLessThanEqual;
+  uint32_t runs = op3(c, SpvOpSelect, t_bool(c),
+                      logical(c, SpvOpFOrdGreaterThan, by, zero),
+                      logical(c, op, i, limit), logical(c, op, limit, i));
+  return logical(c, SpvOpLogicalAnd, runs,
+                 logical(c, SpvOpFUnordNotEqual, by, zero));
 }
 
 static val loop_number(compiler *c, unsigned reg) {
@@ -51,15 +53,22 @@ static val loop_number(compiler *c, unsigned reg) {
 }
 
 /* An integer loop's limit as an integer: a real is rounded towards the loop,
-   as Lua does; NaN runs nothing. */
+   as Lua does; *ok is false where it lies beyond all integers the other way.
+   To Lua a NaN lies below them all. */
 static uint32_t integer_limit(compiler *c, val limit, uint32_t up,
                               uint32_t *ok) {
   *ok = 0;
   if (KIND(limit.type) == T_INT) return limit.id;
   uint32_t t = t_of(c, T_REAL);
+  double edge = ldexp(1, (int)c->int_bits - 1);
   uint32_t f = ext(c, OpenCLstd_Floor, t, 1, limit.id, 0, 0);
   uint32_t g = ext(c, OpenCLstd_Ceil, t, 1, limit.id, 0, 0);
-  *ok = logical(c, SpvOpFOrdEqual, limit.id, limit.id);
+  g = op3(c, SpvOpSelect, t,
+          logical(c, SpvOpFUnordNotEqual, limit.id, limit.id),
+          k_real(c, -edge), g);
+  *ok = op3(c, SpvOpSelect, t_bool(c), up,
+            logical(c, SpvOpFOrdGreaterThanEqual, limit.id, k_real(c, -edge)),
+            logical(c, SpvOpFUnordLessThan, limit.id, k_real(c, edge)));
   return whole(c, op3(c, SpvOpSelect, t, up, f, g));
 }
 
@@ -76,9 +85,11 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     set(c, a + 1, limit);
     set(c, a + 2, by);
     set(c, a + 3, i);
-    return c->emit ? real_runs(c, i.id, limit.id, by.id) : 0;
+    return c->emit ? real_runs(c, true, i.id, limit.id, by.id) : 0;
   }
   bool one = step_of(c->at->p, pc, &n) && n == 1;
+  if (constant_of(c, by.type, &n) && n == 0)
+    finding(c, NULL, "`for` has the step 0");
   if (!c->emit) {
     c->state[a] = c->state[a + 1] = c->state[a + 3] = T_INT;
     c->state[a + 2] = T_INT;
@@ -127,7 +138,7 @@ uint32_t loop_next(compiler *c, size_t pc) {
     v.type = T_REAL;
     set(c, a, v);
     set(c, a + 3, v);
-    return c->emit ? real_runs(c, v.id, end.id, by.id) : 0;
+    return c->emit ? real_runs(c, false, v.id, end.id, by.id) : 0;
   }
   bool one = prepare < p->code_count &&
              GET_OP(p->code[prepare]) == OP_FORPREP &&

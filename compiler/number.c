@@ -145,6 +145,15 @@ uint32_t whole(compiler *c, uint32_t real) {
   return id;
 }
 
+/* floor or ceil.  A NaN is passed by them: folding the floor of a constant
+   NaN, drivers are known to give 0 (PoCL 3.1). */
+uint32_t rounded(compiler *c, unsigned op, uint32_t real) {
+  uint32_t t = t_of(c, T_REAL), id = ext(c, op, t, 1, real, 0, 0);
+  if (!c->emit || c->input->options.fast) return id;
+  return op3(c, SpvOpSelect, t,
+             logical(c, SpvOpFUnordNotEqual, real, real), real, id);
+}
+
 /* --- integers ------------------------------------------------------------- */
 
 static uint32_t icompare(compiler *c, unsigned op, uint32_t a, int64_t n) {
@@ -241,8 +250,7 @@ static val real_arithmetic(compiler *c, opcode op, val a, val b) {
     case OP_DIV: v.id = op2(c, SpvOpFDiv, t, a.id, b.id); break;
     case OP_MOD: v.id = modulo_real(c, a.id, b.id); break;
     case OP_IDIV:
-      v.id = ext(c, OpenCLstd_Floor, t, 1, op2(c, SpvOpFDiv, t, a.id, b.id), 0,
-                 0);
+      v.id = rounded(c, OpenCLstd_Floor, op2(c, SpvOpFDiv, t, a.id, b.id));
       break;
     default:
       v.id = square ? op2(c, SpvOpFMul, t, a.id, a.id)
@@ -307,11 +315,10 @@ val negate(compiler *c, val a) {
    decides.  swapped: the real is on the left. */
 static uint32_t mixed(compiler *c, opcode op, uint32_t i, uint32_t r,
                       bool swapped) {
-  uint32_t t = t_of(c, T_REAL);
   double edge = ldexp(1, (int)c->int_bits - 1);
   bool up = (op == OP_LT) != swapped;
-  uint32_t f = ext(c, up && op != OP_EQ ? OpenCLstd_Ceil : OpenCLstd_Floor, t,
-                   1, r, 0, 0);
+  uint32_t f =
+      rounded(c, up && op != OP_EQ ? OpenCLstd_Ceil : OpenCLstd_Floor, r);
   uint32_t n = whole(c, f);
   uint32_t above = logical(c, SpvOpFOrdGreaterThanEqual, f, k_real(c, edge));
   uint32_t inside = logical(c, SpvOpLogicalAnd,

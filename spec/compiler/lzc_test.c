@@ -134,6 +134,8 @@ static const struct {
   {"return function(i, x, y) end", "id int*", "has 3 parameters"},
   {"return function(i, x) w.atomic_add(x, i, 1) end", "id long*", "64 bits"},
   {"return function(i, ...) end", "id", "not ..."},
+  {"return function(i, x) for j = 1, i, 0 do x[j] = j end end", "id int*",
+   "step 0"},
 };
 
 static void damage(long count) {
