@@ -142,7 +142,10 @@ everything(function(_, f)
   until budget == 1
 end)
 for name, was in pairs(called) do
-  if not was then faults[#faults + 1] = name .. ": was not called" end
+  -- What waits calls lze.yield only where there is something to wait for.
+  if not was and name ~= "lze.yield" then
+    faults[#faults + 1] = name .. ": was not called"
+  end
 end
 print(calls > 5000 and functions > 50, functions, calls)
 table.sort(faults)

@@ -38,10 +38,16 @@ static void guard_hold(lua_State *L, lze_Guard *g) {
 }
 
 /* A hook that a signal has set meanwhile (Ctrl-C in lua5.4) stays. */
-static void guard_release(lua_State *L, const lze_Guard *g) {
+static void guard_release(lua_State *L, const lze_Guard *g, bool starved) {
   if (g->hook != NULL && lua_gethook(L) == NULL)
     lua_sethook(L, g->hook, g->mask, g->count);
-  if (g->collects) lua_gc(L, LUA_GCSTEP, RESERVE_KB);
+  if (!g->collects) return;
+  /* A step may run finalisers, and those that find no memory are lost: that it
+     is due is left to the next allocation. */
+  if (starved)
+    lua_gc(L, LUA_GCRESTART);
+  else
+    lua_gc(L, LUA_GCSTEP, RESERVE_KB);
 }
 
 lze_Pause lze_guard_pause(lua_State *L) {
@@ -52,7 +58,7 @@ lze_Pause lze_guard_pause(lua_State *L) {
   S->protection = NULL;
   if (pause.guard != NULL) {
     pause.guard->paused = true;
-    guard_release(L, pause.guard);
+    guard_release(L, pause.guard, false);
   }
   return pause;
 }
@@ -77,7 +83,7 @@ int lze_protected_guarded(lua_State *L, int arguments, int results,
   S->guard = &g;
   int status = lze_protected(L, arguments, results, arg);
   S->guard = outer;
-  if (!g.paused) guard_release(L, &g);
+  if (!g.paused) guard_release(L, &g, status == LUA_ERRMEM);
   return status;
 }
 

@@ -224,25 +224,29 @@ static uint64_t launch_reach(const lze_Launch *l, const spirv_extent *reach) {
              ? 0 : (uint64_t)bytes;
 }
 
-/* Raise where the memory of an argument ends before what is accessed. */
-static void launch_check_reach(lua_State *L, const lze_Kernel *k,
-                               const lze_Launch *l) {
-  for (uint32_t i = 0; i < k->info->arg_count; i++) {
-    const lze_Argument *a = &k->arguments[i];
-    const lze_Buffer *b = a->buffer;
-    if (a->reach == 0 || b == NULL ||
-        a->reach <= (uint64_t)b->count * b->type->bytes)
-      continue;
-    lua_pushfstring(L, "%I", (LUAI_UACINT)l->global[0]);
-    for (int d = 1; d < l->dims; d++) {
-      lua_pushfstring(L, "x%I", (LUAI_UACINT)l->global[d]);
-      lua_concat(L, 2);
-    }
-    const char *size = lua_tostring(L, -1);
-    luaL_error(L, "%s: global size %s: argument %s has %I elements and is "
-                  "accessed at every index", k->name, size,
-               lze_argument_name(L, k, i), (LUAI_UACINT)b->count);
+/* Raise that the memory of argument i ends before what is accessed. */
+__attribute__((noinline)) static void
+launch_refuse_reach(lua_State *L, const lze_Kernel *k, const lze_Launch *l,
+                    uint32_t i) {
+  lua_pushfstring(L, "%I", (LUAI_UACINT)l->global[0]);
+  for (int d = 1; d < l->dims; d++) {
+    lua_pushfstring(L, "x%I", (LUAI_UACINT)l->global[d]);
+    lua_concat(L, 2);
   }
+  const char *size = lua_tostring(L, -1);
+  luaL_error(L, "%s: global size %s: argument %s has %I elements and is "
+                "accessed at every index", k->name, size,
+             lze_argument_name(L, k, i),
+             (LUAI_UACINT)k->arguments[i].buffer->count);
+}
+
+static inline void launch_check_reach(lua_State *L, const lze_Kernel *k,
+                                      const lze_Launch *l) {
+  const lze_Argument *a = k->arguments;
+  for (uint32_t i = 0; i < k->info->arg_count; i++, a++)
+    if (a->reach != 0 && a->buffer != NULL &&
+        a->reach > (uint64_t)a->buffer->count * a->buffer->type->bytes)
+      launch_refuse_reach(L, k, l, i);
 }
 
 /* How the range is to be cut, the same as last time where it comes again.
