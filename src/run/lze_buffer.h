@@ -113,6 +113,11 @@ void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
 lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b);
 /* The queue at 1 if the buffer at `arg` is not, else its default one. */
 lze_Queue *lze_buffer_queue_at(lua_State *L, int arg);
+/* lze_check.c: with LZE_CHECK=1, how many bytes lie before and behind the
+   storage; else 0. */
+size_t lze_storage_guard(const lze_Storage *s);
+/* Write what is looked for there. */
+void lze_storage_mark(lze_Storage *s);
 /* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
    then where is pushed, "4 bytes after its end". The canaries are made whole
    again, so that each hit is told once. [-0, +0|1] */

@@ -79,7 +79,7 @@ void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
 bool lze_tuned_keep(const lze_Kernel *k, const lze_GroupInput *in,
                     const uint32_t size[3]);
 
-/* lze_pin.c: raise unless `list` is as LZE_GROUP must be. */
+/* lze_group_pin.c: raise unless `list` is as LZE_GROUP must be. */
 void lze_check_groups(lua_State *L, const char *list);
 /* The size that such a list has for a name; false where it has none. */
 bool lze_find_group(const char *list, const char *name, uint32_t size[3]);

@@ -430,33 +430,6 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
   return failed;
 }
 
-/* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
-   buffers it was given, from stack index `first` on, has been overwritten. */
-static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
-                                int uses) {
-  for (uint32_t i = 0; i < k->info->arg_count; i++) {
-    const lze_Buffer *b = lze_test_buffer(L, first + (int)i);
-    if (b == NULL || !lze_buffer_is_open(b) ||
-        !lze_storage_damaged(L, b->storage))
-      continue;
-    const char *where = lua_tostring(L, -1);
-    luaL_error(L, "%s: argument %s: memory outside the buffer was written, %s",
-               k->name, lze_argument_name(L, k, i), where);
-  }
-  bool one = uses != 0 && lze_test_buffer(L, uses) != NULL;
-  lua_Integer n = uses == 0 ? 0 : one ? 1 : (lua_Integer)lua_rawlen(L, uses);
-  for (lua_Integer i = 1; i <= n; i++) {
-    if (one) lua_pushvalue(L, uses);
-    else lua_rawgeti(L, uses, i);
-    const lze_Buffer *b = lze_test_buffer(L, -1);
-    lua_pop(L, 1);
-    if (b != NULL && lze_buffer_is_open(b) &&
-        lze_storage_damaged(L, b->storage))
-      luaL_error(L, "%s: uses: memory outside buffer %d was written", k->name,
-                 (int)i);
-  }
-}
-
 /* Where the newest command of the queue is a launch of the same kernel on the
    same buffers that has no event, let it stand for this launch too: a loop of
    launches then costs little more than the driver's part of it. */
@@ -523,6 +496,33 @@ static lze_Queue *launch_queue(lua_State *L, const lze_Kernel *k,
     if (q->o.closed) luaL_error(L, "%s: the queue is closed", k->name);
   } while (!lze_queue_ready(L, q));
   return q;
+}
+
+/* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
+   buffers it was given, from stack index `first` on, has been overwritten. */
+static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
+                                int uses) {
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, first + (int)i);
+    if (b == NULL || !lze_buffer_is_open(b) ||
+        !lze_storage_damaged(L, b->storage))
+      continue;
+    const char *where = lua_tostring(L, -1);
+    luaL_error(L, "%s: argument %s: memory outside the buffer was written, %s",
+               k->name, lze_argument_name(L, k, i), where);
+  }
+  bool one = uses != 0 && lze_test_buffer(L, uses) != NULL;
+  lua_Integer n = uses == 0 ? 0 : one ? 1 : (lua_Integer)lua_rawlen(L, uses);
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (one) lua_pushvalue(L, uses);
+    else lua_rawgeti(L, uses, i);
+    const lze_Buffer *b = lze_test_buffer(L, -1);
+    lua_pop(L, 1);
+    if (b != NULL && lze_buffer_is_open(b) &&
+        lze_storage_damaged(L, b->storage))
+      luaL_error(L, "%s: uses: memory outside buffer %d was written", k->name,
+                 (int)i);
+  }
 }
 
 /* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is

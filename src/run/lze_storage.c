@@ -20,17 +20,8 @@
 /* Aligned for every element type: double16 is the largest. */
 #define ALIGNMENT 128
 
-/* With LZE_CHECK=1 this much memory of this pattern lies on both sides of a
-   storage: a page, so that the alignment stays what it was. */
-#define GUARD_BYTES ((size_t)4096)
-#define GUARD_PATTERN 0xc5
-
-static size_t storage_guard(const lze_Storage *s) {
-  return s->guarded ? GUARD_BYTES : 0;
-}
-
 char *lze_storage_base(const lze_Storage *s) {
-  return s->pointer - storage_guard(s);
+  return s->pointer - lze_storage_guard(s);
 }
 
 static void storage_destroy(lze_Object *o) {
@@ -44,30 +35,6 @@ static void storage_destroy(lze_Object *o) {
     lze_memory_unref(s->memory);
   else if (!s->borrowed)
     ZE(zeMemFree, o->context->handle, base);
-}
-
-/* Where in a guard something was written, or -1. */
-static ptrdiff_t guard_hit(const char *guard) {
-  for (size_t i = 0; i < GUARD_BYTES; i++)
-    if ((unsigned char)guard[i] != GUARD_PATTERN) return (ptrdiff_t)i;
-  return -1;
-}
-
-bool lze_storage_damaged(lua_State *L, lze_Storage *s) {
-  if (!s->guarded || s->pointer == NULL) return false;
-  char *before = s->pointer - GUARD_BYTES, *after = s->pointer + s->bytes;
-  const char *where = "after its end";
-  ptrdiff_t hit = guard_hit(after);
-  if (hit < 0) {
-    where = "before its start";
-    hit = guard_hit(before);
-    if (hit < 0) return false;
-    hit = (ptrdiff_t)GUARD_BYTES - hit;
-  }
-  memset(before, GUARD_PATTERN, GUARD_BYTES);
-  memset(after, GUARD_PATTERN, GUARD_BYTES);
-  lua_pushfstring(L, "%I bytes %s", (LUAI_UACINT)hit, where);
-  return true;
 }
 
 static const lze_Class storage_class = {"storage", storage_destroy, NULL};
@@ -113,7 +80,7 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   ze_context_handle_t context = s->o.context->handle;
   lze_State *S = s->o.context->state;
   s->guarded = S->check;
-  size_t guard = storage_guard(s), size = bytes + 2 * guard;
+  size_t guard = lze_storage_guard(s), size = bytes + 2 * guard;
   void *p = NULL;
   ze_result_t r;
   /* Canaries are read by the host, so with them device memory is shared. */
@@ -126,12 +93,9 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   else
     r = ZE(zeMemAllocHost, context, &host, size, ALIGNMENT, &p);
   if (r != ZE_RESULT_SUCCESS) return r;
-  if (s->guarded) {
-    memset(p, GUARD_PATTERN, guard);
-    memset((char *)p + guard + bytes, GUARD_PATTERN, guard);
-  }
   s->pointer = (char *)p + guard;
   s->bytes = bytes;
+  if (s->guarded) lze_storage_mark(s);
   storage_count(s);
   return r;
 }

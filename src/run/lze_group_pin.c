@@ -1,5 +1,5 @@
 /*
- * lze_pin.c - group sizes that the user pins: LZE_GROUP and k.group_hint.
+ * lze_group_pin.c - group sizes that the user pins: LZE_GROUP and k.group_hint.
  * SPDX-License-Identifier: MIT
  *
  * LZE_GROUP is a list of NAME=X, NAME=XxY or NAME=XxYxZ, parted by semicolons

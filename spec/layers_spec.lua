@@ -1,0 +1,68 @@
+-- layers_spec.lua - scripts/check-layers fails on what it is there to find.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+local here = assert(io.popen "pwd"):read "l"
+
+-- Check folders of files that define and use functions: {["low/a"] = "b c"}
+-- is a file with a function a that calls b and c.  The source of `gone` is
+-- removed again.
+local function check(files, gone)
+  local output, good
+  process.with_directory(function(dir)
+    local lines = {"cd " .. dir}
+    for path, uses in pairs(files) do
+      local folder, name = path:match "^(.*)/(.-)$"
+      local calls = uses:gsub("(%w+)", "int %1(void); ")
+      local sum = uses:gsub("(%w+)", "+ %1()")
+      lines[#lines + 1] = ("mkdir -p %s build/obj/%s"):format(folder, folder)
+      lines[#lines + 1] = ("echo '%sint %s(void) { return 0 %s; }' >%s.c")
+        :format(calls, name, sum, path)
+      lines[#lines + 1] = ("cc -c -o build/obj/%s.o %s.c"):format(path, path)
+    end
+    if gone then lines[#lines + 1] = "rm " .. gone .. ".c" end
+    lines[#lines + 1] = ("sh %s/scripts/check-layers build low middle high")
+      :format(here)
+    local pipe = assert(io.popen("exec 2>&1; " .. table.concat(lines, "\n")))
+    output = pipe:read "a"
+    good = pipe:close()
+  end)
+  return good == true, output
+end
+
+describe("scripts/check-layers", function()
+  it("lets a file use its own storey and those below", function()
+    assert.is_true(check {["low/a"] = "", ["low/b"] = "a",
+      ["middle/c"] = "a b", ["high/d"] = "c a"})
+  end)
+
+  it("finds a use of a storey above", function()
+    local good, output = check {["low/a"] = "d", ["high/d"] = ""}
+    assert.is_false(good)
+    assert.matches("low/a uses d of high/d, above it", output, 1, true)
+  end)
+
+  it("lets three files use each other in a circle, and no more", function()
+    assert.is_true(check {["low/a"] = "b", ["low/b"] = "c", ["low/c"] = "a"})
+    local good, output = check {["low/a"] = "b", ["low/b"] = "c",
+      ["low/c"] = "d", ["low/d"] = "a", ["low/e"] = "a"}
+    assert.is_false(good)
+    assert.matches("4 files use each other in a circle", output, 1, true)
+    for name in ("abcd"):gmatch "." do
+      assert.matches("low/" .. name, output, 1, true)
+    end
+    assert.is_nil(output:find("low/e", 1, true))
+  end)
+
+  it("looks at no object whose source has gone", function()
+    local files = {["low/a"] = "d", ["high/d"] = ""}
+    assert.is_false((check(files)))
+    assert.is_true((check({["low/a"] = "d", ["high/d"] = "",
+      ["low/b"] = ""}, "low/a")))
+  end)
+
+  it("fails where there is nothing to look at", function()
+    assert.is_false((check {}))
+  end)
+end)
