@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
-       B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC, B_NONE };
+       B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC,
+       B_SWAP, B_ARRAY, B_RANDOM, B_LANE, B_NONE };
 
 static const struct builtin {
   const char *name;
@@ -35,14 +36,21 @@ static const struct builtin {
   /* Known by name, refused until they are written. */
   {"math.modf", B_NONE, 0}, {"math.tointeger", B_NONE, 0},
   {"math.type", B_NONE, 0}, {"math.random", B_NONE, 0},
-  {"work.local_array", B_NONE, 0}, {"work.private_array", B_NONE, 0},
-  {"work.atomic_add", B_ATOMIC, SpvOpAtomicIAdd}, {"work.atomic_sub", B_ATOMIC, SpvOpAtomicISub},
-  {"work.atomic_min", B_ATOMIC, SpvOpAtomicSMin}, {"work.atomic_max", B_ATOMIC, SpvOpAtomicSMax},
-  {"work.atomic_and", B_ATOMIC, SpvOpAtomicAnd}, {"work.atomic_or", B_ATOMIC, SpvOpAtomicOr},
-  {"work.atomic_xor", B_ATOMIC, SpvOpAtomicXor}, {"work.atomic_exchange", B_ATOMIC, SpvOpAtomicExchange},
-  {"work.atomic_compare_exchange", B_NONE, 0},
-  {"work.sub_group_size", B_NONE, 0}, {"work.lane", B_NONE, 0},
-  {"work.random", B_NONE, 0}, {"work.print", B_NONE, 0}
+  {"work.print", B_NONE, 0},
+  {"work.local_array", B_ARRAY, SpvStorageClassWorkgroup},
+  {"work.private_array", B_ARRAY, SpvStorageClassFunction},
+  {"work.atomic_add", B_ATOMIC, SpvOpAtomicIAdd},
+  {"work.atomic_sub", B_ATOMIC, SpvOpAtomicISub},
+  {"work.atomic_min", B_ATOMIC, SpvOpAtomicSMin},
+  {"work.atomic_max", B_ATOMIC, SpvOpAtomicSMax},
+  {"work.atomic_and", B_ATOMIC, SpvOpAtomicAnd},
+  {"work.atomic_or", B_ATOMIC, SpvOpAtomicOr},
+  {"work.atomic_xor", B_ATOMIC, SpvOpAtomicXor},
+  {"work.atomic_exchange", B_ATOMIC, SpvOpAtomicExchange},
+  {"work.atomic_compare_exchange", B_SWAP, SpvOpAtomicCompareExchange},
+  {"work.sub_group_size", B_LANE, SpvBuiltInSubgroupSize},
+  {"work.lane", B_LANE, SpvBuiltInSubgroupLocalInvocationId},
+  {"work.random", B_RANDOM, 0}
 };
 enum { BUILTINS = sizeof builtins / sizeof *builtins };
 
@@ -65,33 +73,49 @@ static const char *const variable_names[] = {
   [SpvBuiltInWorkgroupId] = "__spirv_BuiltInWorkgroupId",
   [SpvBuiltInLocalInvocationId] = "__spirv_BuiltInLocalInvocationId",
   [SpvBuiltInGlobalInvocationId] = "__spirv_BuiltInGlobalInvocationId",
-  [SpvBuiltInGlobalSize] = "__spirv_BuiltInGlobalSize"
+  [SpvBuiltInGlobalSize] = "__spirv_BuiltInGlobalSize",
+  [SpvBuiltInSubgroupSize] = "__spirv_BuiltInSubgroupSize",
+  [SpvBuiltInSubgroupLocalInvocationId] =
+      "__spirv_BuiltInSubgroupLocalInvocationId"
 };
+
+/* The variable of a built-in, as the Khronos translator declares it. */
+static uint32_t input(compiler *c, unsigned which, uint32_t t) {
+  uint32_t *id = &c->inputs[which & 63];
+  if (*id != 0) return *id;
+  *id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_GLOBAL, SpvOpVariable,
+        t_pointer(c, SpvStorageClassInput, t), *id, SpvStorageClassInput);
+  writer_string(&c->w, WRITER_NAME, SpvOpName, 1, id, variable_names[which], 0,
+                NULL);
+  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id, SpvDecorationBuiltIn,
+        which);
+  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id, SpvDecorationConstant);
+  uint32_t linkage[] = {*id, SpvDecorationLinkageAttributes};
+  writer_string(&c->w, WRITER_DECORATION, SpvOpDecorate, 2, linkage,
+                variable_names[which], 1, (uint32_t[]){SpvLinkageTypeImport});
+  return *id;
+}
 
 uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension) {
   if (!c->emit) return 0;
   uint32_t t = t_int(c, 64);
   uint32_t v3 = writer_once(&c->w, SpvOpTypeVector, 0, 2, (uint32_t[]){t, 3});
-  uint32_t *id = &c->inputs[which & 63];
-  if (*id == 0) {
-    *id = writer_id(&c->w);
-    WRITE(&c->w, WRITER_GLOBAL, SpvOpVariable,
-          t_pointer(c, SpvStorageClassInput, v3), *id, SpvStorageClassInput);
-    writer_string(&c->w, WRITER_NAME, SpvOpName, 1, id,
-                  variable_names[which], 0, NULL);
-    WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id, SpvDecorationBuiltIn,
-          which);
-    WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id,
-          SpvDecorationConstant);
-    uint32_t linkage[] = {*id, SpvDecorationLinkageAttributes};
-    writer_string(&c->w, WRITER_DECORATION, SpvOpDecorate, 2, linkage,
-                  variable_names[which], 1,
-                  (uint32_t[]){SpvLinkageTypeImport});
-  }
-  uint32_t all = writer_id(&c->w);
-  WRITE(&c->w, WRITER_BODY, SpvOpLoad, v3, all, *id,
+  uint32_t from = input(c, which, v3), all = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpLoad, v3, all, from,
         SpvMemoryAccessAlignedMask, 32);
   return op2(c, SpvOpCompositeExtract, t, all, dimension);
+}
+
+/* Of the sub-group: its size, or the place in it, from 1. */
+static val lane(compiler *c, unsigned which) {
+  if (!c->emit) return (val){T_INT, 0, 0};
+  uint32_t t = t_int(c, 32), id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpLoad, t, id, input(c, which, t));
+  if (which != SpvBuiltInSubgroupSize)
+    id = op2(c, SpvOpIAdd, t, id, k_int(c, 32, 1));
+  if (c->int_bits == 64) id = op1(c, SpvOpUConvert, t_int(c, 64), id);
+  return (val){T_INT, id, 0};
 }
 
 static val id_of(compiler *c, unsigned which, unsigned base, unsigned count) {
@@ -111,44 +135,227 @@ static val id_of(compiler *c, unsigned which, unsigned base, unsigned count) {
   return (val){T_INT, id, 0};
 }
 
-/* --- atomics ----------------------------------------------------------------- */
+/* --- arrays --------------------------------------------------------------- */
 
-/* x, i and v stand behind the function; the old value is returned. */
+/* The constant that a size is, captured numbers included: these are then
+   compiled in. */
+static bool size_of(compiler *c, type t, int64_t *n) {
+  if (constant_of(c, t, n)) return true;
+  if (KIND(t) != T_INT || !(DATA(t) & CAPTURED)) return false;
+  known *k = c->knowns[DATA(t) & ~CAPTURED];
+  k->fixed = k->by_value = true;
+  *n = k->value.integer;
+  return true;
+}
+
+/* (type, n) of local_array and private_array: the array of this call. */
+static val array(compiler *c, const struct builtin *f, unsigned base,
+                 unsigned count) {
+  type t = count == 2 ? c->state[base + 1] : T_NONE;
+  int64_t n = 0;
+  lzc_value v = {.kind = LZC_BUFFER, .element = LZC_FLOAT};
+  const lzc_value *name =
+      KIND(t) == T_VALUE ? &c->knowns[DATA(t)]->value : NULL;
+  if (name == NULL || name->kind != LZC_STRING ||
+      !lzc_element_find(name->bytes, name->size, &v.element) ||
+      v.element == LZC_HALF) {
+    finding(c, f->name, "takes the name of a type (\"float\", \"int\", ...; "
+            "not half) as a constant string, and a size");
+    v.element = LZC_FLOAT;
+  } else if (!size_of(c, c->state[base + 2], &n) || n < 1 || n > 1 << 24) {
+    finding(c, f->name, "needs a size that is known when compiling: a "
+            "constant or a captured integer, from 1 to 16777216");
+  }
+  size_t i = 0;
+  while (i < c->known_count && (c->knowns[i]->made_in != c->at ||
+                                c->knowns[i]->made_at != c->at->pc))
+    i++;
+  if (i == c->known_count) {
+    i = known_add(c, &v, NULL, 0);
+    if (c->a->failed) return v_int(c, 0);
+    c->knowns[i]->made_in = c->at;
+    c->knowns[i]->made_at = c->at->pc;
+  }
+  known *k = c->knowns[i];
+  k->value.element = v.element;
+  k->storage = f->op;
+  k->count = n >= 1 && n <= 1 << 24 ? n : 1;
+  return (val){TYPE(T_VALUE, i), 0, 0};
+}
+
+/* --- atomics -------------------------------------------------------------- */
+
+/* What a floating-point atomic makes of the old value and v. */
+static uint32_t combine(compiler *c, unsigned op, uint32_t t, uint32_t old,
+                        uint32_t v) {
+  switch (op) {
+    case SpvOpAtomicIAdd: return op2(c, SpvOpFAdd, t, old, v);
+    case SpvOpAtomicISub: return op2(c, SpvOpFSub, t, old, v);
+    default:
+      return op3(c, SpvOpSelect, t,
+                 logical(c, SpvOpFOrdLessThan, op == SpvOpAtomicSMin ? v : old,
+                         op == SpvOpAtomicSMin ? old : v), v, old);
+  }
+}
+
+static uint32_t compare_exchange(compiler *c, uint32_t t, uint32_t at,
+                                 uint32_t scope, uint32_t expected,
+                                 uint32_t v) {
+  uint32_t id = writer_id(&c->w), relaxed = k_int(c, 32, 0);
+  WRITE(&c->w, WRITER_BODY, SpvOpAtomicCompareExchange, t, id, at, scope,
+        relaxed, relaxed, v, expected);
+  return id;
+}
+
+/* Compare-exchange until nobody came between; returns the old value, a real
+   of `bits` bits.  `at` points to an integer. */
+static uint32_t exchange_loop(compiler *c, unsigned op, unsigned bits,
+                              uint32_t at, uint32_t scope, uint32_t v) {
+  uint32_t t = t_int(c, bits), r = t_float(c, bits), seen = variable_new(c, t);
+  uint32_t loop = writer_id(&c->w), after = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpStore, seen,
+        op3(c, SpvOpAtomicLoad, t, at, scope, k_int(c, 32, 0)));
+  branch(c, loop);
+  label(c, loop);
+  uint32_t old = op1(c, SpvOpLoad, t, seen);
+  uint32_t f = op1(c, SpvOpBitcast, r, old);
+  uint32_t n = op1(c, SpvOpBitcast, t, combine(c, op, r, f, v));
+  uint32_t got = compare_exchange(c, t, at, scope, old, n);
+  WRITE(&c->w, WRITER_BODY, SpvOpStore, seen, got);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional,
+        logical(c, SpvOpIEqual, got, old), after, loop);
+  label(c, after);
+  return f;
+}
+
+/* The value as an integer of an element's bits, and back. */
+static uint32_t to_cell(compiler *c, lzc_element e, val v) {
+  unsigned bits = lzc_element_bytes(e) * 8;
+  if (is_real(e)) {
+    v = to_real(c, v);
+    if (bits != real_bits(c))
+      v.id = op1(c, SpvOpFConvert, t_float(c, bits), v.id);
+    return v.id;
+  }
+  return bits == c->int_bits ? v.id
+                             : op1(c, SpvOpSConvert, t_int(c, bits), v.id);
+}
+
+/* x, i and v, or for compare-exchange x, i, what is expected and v, stand
+   behind the function; the old value is returned. */
 static val atomic(compiler *c, const struct builtin *f, unsigned base,
                   unsigned count) {
-  if (count != 3) {
-    finding(c, f->name, "takes a buffer, an index and a value");
+  bool swap = f->kind == B_SWAP;
+  if (count != (swap ? 4u : 3u)) {
+    finding(c, f->name, swap ? "takes a buffer, an index, what is expected "
+                               "and a value"
+                             : "takes a buffer, an index and a value");
     return v_int(c, 0);
   }
   known *k = buffer_of(c, get(c, base + 1));
-  val i = get(c, base + 2), v = get(c, base + 3), old = {T_INT, 0, 0};
+  val i = get(c, base + 2), v = get(c, base + 2 + (swap ? 2 : 1));
+  val expected = swap ? get(c, base + 3) : v;
   if (k == NULL) return v_int(c, 0);
   lzc_element e = k->value.element;
+  bool real = is_real(e);
+  val old = {real ? T_REAL : T_INT, 0, 0};
   unsigned bits = lzc_element_bytes(e) * 8, op = f->op;
-  if (e < LZC_INT || e > LZC_ULONG) {
-    finding(c, f->name, "needs a buffer of int, uint, long or ulong yet");
+  if (bits < 32) {
+    finding(c, f->name, "needs cells of 32 or 64 bits (int, uint, long, ulong, "
+            "float, double), these are of %s", lzc_element_name(e));
+  } else if (real && op >= SpvOpAtomicAnd && op <= SpvOpAtomicXor) {
+    finding(c, f->name, "needs integers, these are of %s",
+            lzc_element_name(e));
   } else if (bits == 64 && !c->input->device.int64_atomics) {
-    finding(c, f->name, "needs a buffer of int or uint: the device has no "
-            "atomics of 64 bits");
+    finding(c, f->name, "needs a buffer of 32 bits: the device has no atomics "
+            "of 64 bits");
   } else if (k->value.is_const) {
     finding(c, f->name, "writes to a const buffer");
-  } else if (KIND(i.type) != T_INT || KIND(v.type) != T_INT) {
-    finding(c, f->name, "needs integers as index and value");
+  } else if (k->storage == SpvStorageClassFunction) {
+    finding(c, f->name, "of a private array: nobody else can see it");
+  } else if (KIND(i.type) != T_INT || !IS_NUMBER(v.type) ||
+             !IS_NUMBER(expected.type) ||
+             (!real && (KIND(v.type) != T_INT || KIND(expected.type) != T_INT))) {
+    if (c->emit)
+      finding(c, f->name, "needs an integer as index and %s as value",
+              real ? "a number" : "an integer");
   } else if (c->emit) {
     if (bits == 64) writer_capability(&c->w, SpvCapabilityInt64Atomics);
     if (e == LZC_UINT || e == LZC_ULONG)
       op = op == SpvOpAtomicSMin ? SpvOpAtomicUMin
            : op == SpvOpAtomicSMax ? SpvOpAtomicUMax : op;
     uint32_t t = t_int(c, bits), at = address(c, k, i);
-    if (bits != c->int_bits) v.id = op1(c, SpvOpSConvert, t, v.id);
-    old.id = writer_id(&c->w);
-    WRITE(&c->w, WRITER_BODY, op, t, old.id, at,
-          k_int(c, 32, SpvScopeDevice), k_int(c, 32, 0), v.id);
-    if (bits != c->int_bits)
+    uint32_t scope = k_int(c, 32, k->storage ? SpvScopeWorkgroup
+                                             : SpvScopeDevice);
+    uint32_t cell = to_cell(c, e, v), wanted = to_cell(c, e, expected);
+    if (real)
+      at = op1(c, SpvOpBitcast,
+               t_pointer(c, k->storage ? k->storage
+                                       : SpvStorageClassCrossWorkgroup, t), at);
+    if (real && op != SpvOpAtomicExchange && !swap) {
+      old.id = exchange_loop(c, op, bits, at, scope, cell);
+    } else {
+      if (real) {
+        cell = op1(c, SpvOpBitcast, t, cell);
+        wanted = op1(c, SpvOpBitcast, t, wanted);
+      }
+      if (swap) {
+        old.id = compare_exchange(c, t, at, scope, wanted, cell);
+      } else {
+        old.id = writer_id(&c->w);
+        WRITE(&c->w, WRITER_BODY, op, t, old.id, at, scope, k_int(c, 32, 0),
+              cell);
+      }
+      if (real) old.id = op1(c, SpvOpBitcast, t_float(c, bits), old.id);
+    }
+    if (real && bits != real_bits(c))
+      old.id = op1(c, SpvOpFConvert, t_of(c, T_REAL), old.id);
+    if (!real && bits != c->int_bits)
       old.id = op1(c, e == LZC_UINT ? SpvOpUConvert : SpvOpSConvert,
                    t_of(c, T_INT), old.id);
   }
   return old;
+}
+
+/* --- random numbers ------------------------------------------------------- */
+
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+   as 1, 2, 3", SC11).  Key: the low and the high half of seed; counter: the
+   low and the high half of counter, 0, 0.  Four integers from 0 to 2^32 - 1. */
+static void philox(compiler *c, val seed, val counter, val *results) {
+  for (int i = 0; i < 4; i++) results[i] = (val){T_INT, 0, 0};
+  if (!c->emit) return;
+  uint32_t t = t_int(c, 64), w = t_int(c, 32), k[2], x[4], by = k_int(c, 64, 32);
+  uint32_t words[] = {to_index(c, seed), to_index(c, counter)};
+  for (int i = 0; i < 2; i++) {
+    uint32_t high = op2(c, SpvOpShiftRightLogical, t, words[i], by);
+    uint32_t *to = i == 0 ? k : x;
+    to[0] = op1(c, SpvOpUConvert, w, words[i]);
+    to[1] = op1(c, SpvOpUConvert, w, high);
+  }
+  x[2] = x[3] = k_int(c, 32, 0);
+  uint32_t m[] = {k_int(c, 64, 0xd2511f53), k_int(c, 64, 0xcd9e8d57)};
+  uint32_t step[] = {k_int(c, 32, 0x9e3779b9), k_int(c, 32, 0xbb67ae85)};
+  for (int round = 0; round < 10; round++) {
+    uint32_t high[2], low[2];
+    for (int i = 0; i < 2; i++) {
+      uint32_t p = op2(c, SpvOpIMul, t, m[i],
+                       op1(c, SpvOpUConvert, t, x[i * 2]));
+      low[i] = op1(c, SpvOpUConvert, w, p);
+      high[i] = op1(c, SpvOpUConvert, w,
+                    op2(c, SpvOpShiftRightLogical, t, p, by));
+    }
+    uint32_t a = op2(c, SpvOpBitwiseXor, w, high[1], x[1]);
+    uint32_t b = op2(c, SpvOpBitwiseXor, w, high[0], x[3]);
+    x[0] = op2(c, SpvOpBitwiseXor, w, a, k[0]);
+    x[1] = low[1];
+    x[2] = op2(c, SpvOpBitwiseXor, w, b, k[1]);
+    x[3] = low[0];
+    for (int i = 0; i < 2; i++) k[i] = op2(c, SpvOpIAdd, w, k[i], step[i]);
+  }
+  for (int i = 0; i < 4; i++)
+    results[i].id = c->int_bits == 32
+                        ? x[i] : op1(c, SpvOpUConvert, t_of(c, T_INT), x[i]);
 }
 
 /* --- arithmetic ----------------------------------------------------------- */
@@ -214,9 +421,29 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     r[0] = id_of(c, f->op, base, count);
     return 1;
   }
-  if (f->kind == B_ATOMIC) {
+  if (f->kind == B_ATOMIC || f->kind == B_SWAP) {
     r[0] = atomic(c, f, base, count);
     return 1;
+  }
+  if (f->kind == B_ARRAY) {
+    r[0] = array(c, f, base, count);
+    return 1;
+  }
+  if (f->kind == B_LANE) {
+    r[0] = lane(c, f->op);
+    return 1;
+  }
+  if (f->kind == B_RANDOM) {
+    v[0] = v[1] = v_int(c, 0);
+    for (unsigned i = 0; i < 2 && i < count; i++) v[i] = get(c, base + 1 + i);
+    bool none = v[0].type == T_NONE || v[1].type == T_NONE;
+    if (count != 2 || KIND(v[0].type) != T_INT || KIND(v[1].type) != T_INT) {
+      if (!none || c->emit)
+        finding(c, f->name, "takes two integers, a seed and a counter");
+      v[0] = v[1] = v_int(c, 0);
+    }
+    philox(c, v[0], v[1], r);
+    return 4;
   }
   unsigned least = f->kind == B_FMA ? 3
                    : f->kind == B_FMOD || f->kind == B_ULT ? 2 : 1;

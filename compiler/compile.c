@@ -233,6 +233,7 @@ lzc_result *lzc_compile(const lzc_input *input) {
   r->finding_count = c.finding_count;
   r->types = types;
   r->only_real = only_real;
+  r->local_bytes = c.local_bytes;
   if (c.a->failed || (words == NULL && c.finding_count == 0)) {
     lzc_result_free(r);
     return NULL;

@@ -22,12 +22,14 @@ typedef uint32_t type;
 enum {
   T_NONE,       /* never written */
   T_NIL, T_BOOL,
-  T_INT,        /* a constant's number plus 1, or 0 */
+  T_INT,        /* a constant's number plus 1, CAPTURED and the index of a
+                   captured value, or 0 */
   T_REAL,       /* 1 above it: whole */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_CONFLICT
 };
+#define CAPTURED 0x800000u
 #define KIND(t) ((t) & 0xff)
 #define DATA(t) ((t) >> 8)
 #define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
@@ -66,6 +68,8 @@ typedef struct instance {
   const void *function;      /* its identity */
   type *entry;               /* per block and register; T_NONE: unreached */
   char *dirty;
+  char *tested;              /* by instruction, of loads: 0 not asked yet, 1
+                                not looked at for nil, 2 looked at */
   type *arguments;
   type *results;
   unsigned result_count;     /* of the return with most */
@@ -105,6 +109,7 @@ typedef struct compiler {
   uint32_t inputs[64];       /* variables of built-ins */
   int line;
   const char *file;
+  size_t local_bytes;
 } compiler;
 
 /* --- known.c */
@@ -153,6 +158,8 @@ uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 uint32_t truth(compiler *c, bool b);
 val get(compiler *c, unsigned reg);
 void set(compiler *c, unsigned reg, val v);
+/* A new variable of the kernel. */
+uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
 /* --- step.c */
 /* A test's condition, and what the register it looks at is on either side.

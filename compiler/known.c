@@ -121,7 +121,34 @@ static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
                            ? "const" : "");
 }
 
+/* An array that a work function made. */
+static uint32_t make_array(compiler *c, known *k) {
+  uint32_t id = writer_id(&c->w);
+  uint32_t t = writer_once(&c->w, SpvOpTypeArray, 0, 2,
+                           (uint32_t[]){t_element(c, k->value.element),
+                                        k_int(c, 32, k->count)});
+  bool local = k->storage == SpvStorageClassWorkgroup;
+  WRITE(&c->w, local ? WRITER_GLOBAL : WRITER_VARIABLES, SpvOpVariable,
+        t_pointer(c, k->storage, t), id, k->storage);
+  unsigned bytes = lzc_element_bytes(k->value.element);
+  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationAlignment,
+        bytes);
+  if (local) {
+    /* PoCL 3.1 knows a kernel's local variables by this form of name. */
+    const char *name =
+        arena_text(c->a, "%s.array%u",
+                   c->input->options.name ? c->input->options.name : "kernel",
+                   id);
+    if (name != NULL)
+      writer_string(&c->w, WRITER_NAME, SpvOpName, 1, &id, name, 0, NULL);
+    c->local_bytes += (size_t)k->count * bytes;
+  }
+  return id;
+}
+
 uint32_t known_pointer(compiler *c, known *k) {
+  if (c->emit && k->storage != 0 && k->pointer == 0)
+    k->pointer = make_array(c, k);
   if (c->emit && k->pointer == 0)
     k->pointer = hide(c, LZC_HIDDEN_BUFFER, k,
                       t_pointer(c, SpvStorageClassCrossWorkgroup,
@@ -130,6 +157,7 @@ uint32_t known_pointer(compiler *c, known *k) {
   return k->pointer;
 }
 uint32_t known_length(compiler *c, known *k) {
+  if (c->emit && k->storage != 0) return k_int(c, 64, k->count);
   if (c->emit && k->length == 0)
     k->length = hide(c, LZC_HIDDEN_LENGTH, k, t_int(c, 64), LZC_LONG,
                      ".length");

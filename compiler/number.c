@@ -118,7 +118,7 @@ val v_real(compiler *c, double n) {
 val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
 
 bool constant_of(const compiler *c, type t, int64_t *n) {
-  if (KIND(t) != T_INT || DATA(t) == 0) return false;
+  if (KIND(t) != T_INT || DATA(t) == 0 || (DATA(t) & CAPTURED)) return false;
   *n = c->numbers[DATA(t) - 1];
   return true;
 }

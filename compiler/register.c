@@ -8,15 +8,19 @@
 
 enum { V_BOOL, V_INT, V_REAL, V_FLAG };
 
+uint32_t variable_new(compiler *c, uint32_t t) {
+  uint32_t id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_VARIABLES, SpvOpVariable,
+        t_pointer(c, SpvStorageClassFunction, t), id, SpvStorageClassFunction);
+  return id;
+}
+
 static uint32_t variable(compiler *c, instance *in, unsigned reg, int kind) {
   uint32_t *at = &in->variables[reg * 4 + (unsigned)kind];
   if (*at != 0) return *at;
   uint32_t t = kind == V_INT ? t_of(c, T_INT)
                : kind == V_REAL ? t_of(c, T_REAL) : t_int(c, 32);
-  *at = writer_id(&c->w);
-  WRITE(&c->w, WRITER_VARIABLES, SpvOpVariable,
-        t_pointer(c, SpvStorageClassFunction, t), *at,
-        SpvStorageClassFunction);
+  *at = variable_new(c, t);
   const char *name = chunk_local(in->p, reg, in->pc + 1);
   if (name != NULL && kind != V_FLAG)
     writer_string(&c->w, WRITER_NAME, SpvOpName, 1, at, name, 0, NULL);

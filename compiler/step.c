@@ -74,7 +74,8 @@ static val capture(compiler *c, const lzc_path *path) {
   }
   known *k = c->knowns[i];
   switch (k->value.kind) {
-    case LZC_INTEGER: return (val){T_INT, known_number(c, k), 0};
+    case LZC_INTEGER:
+      return (val){TYPE(T_INT, CAPTURED | i), known_number(c, k), 0};
     case LZC_REAL: return (val){T_REAL, known_number(c, k), 0};
     case LZC_BUFFER: case LZC_ARRAY: break;
     default: k->fixed = true;
@@ -121,16 +122,61 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Whether the register is looked at for nil by the next instruction. */
-static bool tested_next(const proto *p, size_t pc, unsigned reg) {
-  uint32_t i = pc + 1 < p->code_count ? p->code[pc + 1] : 0;
+/* Whether an instruction writes a register. */
+static bool writes(uint32_t i, unsigned reg) {
+  opcode op = GET_OP(i);
+  unsigned a = GET_A(i);
+  if (op == OP_SETUPVAL || (op >= OP_SETTABUP && op <= OP_SETFIELD) ||
+      (op >= OP_MMBIN && op <= OP_MMBINK) || op == OP_CLOSE || op == OP_TBC ||
+      op == OP_JMP || (op >= OP_EQ && op <= OP_TEST) ||
+      (op >= OP_RETURN && op <= OP_RETURN1))
+    return false;
+  if (op == OP_LOADNIL) return reg >= a && reg <= a + GET_B(i);
+  if (op == OP_CALL || op == OP_TAILCALL) return reg >= a;
+  if (op == OP_FORLOOP || op == OP_FORPREP) return reg >= a && reg <= a + 3;
+  return reg == a;
+}
+
+static bool tests(const proto *p, uint32_t i, unsigned reg) {
   switch (GET_OP(i)) {
     case OP_TEST: return GET_A(i) == reg;
-    case OP_TESTSET: return GET_B(i) == reg;
+    case OP_TESTSET: case OP_NOT: return GET_B(i) == reg;
     case OP_EQK:
       return GET_A(i) == reg &&
              p->constants[GET_B(i)].kind == CONSTANT_NIL;
     default: return false;
+  }
+}
+
+/* Whether what instruction pc loads into a register is looked at for nil
+   before the register is written again. */
+static bool tested_later(compiler *c, size_t pc, unsigned reg) {
+  instance *in = c->at;
+  const proto *p = in->p;
+  if (in->tested[pc] != 0) return in->tested[pc] == 2;
+  in->tested[pc] = 1;
+  char *seen = arena_new(c->a, (size_t)in->f->count + 1, 1);
+  int *stack = arena_new(c->a, (size_t)in->f->count * 2 + 2, sizeof *stack);
+  if (seen == NULL || stack == NULL) return false;
+  int top = 0, b = 0;
+  while (in->f->blocks[b].end <= pc) b++;
+  for (size_t at = pc + 1;;) {
+    const block *now = &in->f->blocks[b];
+    for (; at < now->end && !writes(p->code[at], reg); at++)
+      if (tests(p, p->code[at], reg)) {
+        in->tested[pc] = 2;
+        return true;
+      }
+    /* NOT and TESTSET may read what they write. */
+    if (at < now->end && tests(p, p->code[at], reg)) in->tested[pc] = 2;
+    for (int k = 0; at == now->end && k < 2; k++)
+      if (now->next[k] >= 0 && !seen[now->next[k]]) {
+        seen[now->next[k]] = 1;
+        stack[top++] = now->next[k];
+      }
+    if (top == 0) return in->tested[pc] == 2;
+    b = stack[--top];
+    at = in->f->blocks[b].first;
   }
 }
 
@@ -144,7 +190,7 @@ static void get_element(compiler *c, size_t pc, unsigned to, val from,
     set(c, to, v_int(c, 0));
     return;
   }
-  if (!tested_next(c->at->p, pc, to)) {
+  if (!tested_later(c, pc, to)) {
     set(c, to, load(c, k, index));
     return;
   }
@@ -185,6 +231,10 @@ static void length_of(compiler *c, unsigned to, unsigned reg) {
   known *k = buffer_of(c, get(c, reg));
   if (k == NULL) {
     set(c, to, v_int(c, 0));
+    return;
+  }
+  if (k->storage != 0) {
+    set(c, to, v_int(c, k->count));
     return;
   }
   val v = {T_INT, known_length(c, k), 0};

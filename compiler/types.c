@@ -27,6 +27,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   *in = (instance){.parent = parent, .p = p, .f = f, .function = function};
   in->entry = arena_new(c->a, n * p->width + 1, sizeof(type));
   in->dirty = arena_new(c->a, n + 1, 1);
+  in->tested = arena_new(c->a, p->code_count, 1);
   in->arguments = arena_new(c->a, p->parameters + 1, sizeof(type));
   in->results = arena_new(c->a, 256, sizeof(type));
   in->variables = arena_new(c->a, (size_t)p->width * 4 + 4, sizeof(uint32_t));

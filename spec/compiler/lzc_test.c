@@ -120,6 +120,9 @@ static const char *const good[][2] = {
   {"return function(i, x) x[i] = math.floor(x[i] / 3) | 0 end", "id uchar*"},
   {"return function(i, x, n) x[i] = w.atomic_add(n, x[i] % 4 + 1, 1) + "
    "w.atomic_max(n, 5, i) end", "id int* uint*"},
+  {"return function(i, x) local t = w.private_array('float', 9) t[i % 9 + 1] = "
+   "i w.atomic_add(x, 1, t[3]) local a, b = w.random(i, 7) x[i] = a - b end",
+   "id float*"},
 };
 
 static const struct {

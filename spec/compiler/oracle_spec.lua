@@ -6,39 +6,11 @@
 -- LZE_ORACLE=SEED:COUNT runs COUNT kernels of random functions from SEED on.
 
 local lze = require "lze"
-local build = assert(os.getenv "LZE_TEST_BUILD")
-local lzc = assert(package.loadlib(build .. "/spec/lzc.so", "luaopen_lzc"))()
+local lzc = require "spec.support.lzc"
+local kernel = lzc.kernel
 
 local function shown(v)
   return math.type(v) == "float" and ("%a"):format(v) or tostring(v)
-end
-
--- The device's kernel of `f`, and a call of it that adds hidden arguments.
-local function kernel(f, types)
-  local spirv, hidden = lzc.compile(f, types)
-  assert(spirv, hidden)
-  assert(lze.spirv.validate(spirv))
-  local k = lze.module(spirv).k
-  local indices = 0
-  for _, t in ipairs(types) do indices = indices + (t == "id" and 1 or 0) end
-  return function(range, ...)
-    local arguments = {...}
-    local n = #types - indices
-    for i, h in ipairs(hidden) do
-      if h.kind == "length" then
-        arguments[n + i] = #arguments[h.argument]
-      else
-        local name, value = h.name, nil
-        for u = 1, 255 do
-          local at, v = debug.getupvalue(f, u)
-          if at == name then value = v break end
-          if not at then break end
-        end
-        arguments[n + i] = value
-      end
-    end
-    k(range, table.unpack(arguments, 1, n + #hidden))
-  end
 end
 
 local whole = {0, 1, -1, 2, 3, -7, 10, 63, 64, -64, 255, 1 << 31, 1 << 53,
