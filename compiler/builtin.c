@@ -253,8 +253,9 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
     return v_int(c, 0);
   }
   known *k = buffer_of(c, get(c, base + 1));
-  val i = get(c, base + 2), v = get(c, base + 2 + (swap ? 2 : 1));
-  val expected = swap ? get(c, base + 3) : v;
+  val i = surely(get(c, base + 2));
+  val v = surely(get(c, base + 2 + (swap ? 2 : 1)));
+  val expected = swap ? surely(get(c, base + 3)) : v;
   if (k == NULL) return v_int(c, 0);
   lzc_element e = k->value.element;
   bool real = is_real(e);
@@ -435,7 +436,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   }
   if (f->kind == B_RANDOM) {
     v[0] = v[1] = v_int(c, 0);
-    for (unsigned i = 0; i < 2 && i < count; i++) v[i] = get(c, base + 1 + i);
+    for (unsigned i = 0; i < 2 && i < count; i++) v[i] = surely(get(c, base + 1 + i));
     bool none = v[0].type == T_NONE || v[1].type == T_NONE;
     if (count != 2 || KIND(v[0].type) != T_INT || KIND(v[1].type) != T_INT) {
       if (!none || c->emit)
@@ -454,7 +455,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     return 1;
   }
   for (unsigned i = 0; i < count; i++) {
-    v[i] = get(c, base + 1 + i);
+    v[i] = surely(get(c, base + 1 + i));
     if (IS_NUMBER(v[i].type)) continue;
     if (v[i].type != T_NONE || c->emit)
       finding(c, f->name, "needs a number as argument %u", i + 1);

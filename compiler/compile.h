@@ -158,6 +158,9 @@ uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 uint32_t truth(compiler *c, bool b);
 val get(compiler *c, unsigned reg);
 void set(compiler *c, unsigned reg, val v);
+bool is_maybe(type t);
+/* A number that may be missing as one that is there. */
+val surely(val v);
 /* A new variable of the kernel. */
 uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);

@@ -65,9 +65,18 @@ val get(compiler *c, unsigned reg) {
       break;
     default: break;
   }
-  if (KIND(v.type) == T_MAYBE_INT || KIND(v.type) == T_MAYBE_REAL)
+  if (is_maybe(v.type))
     v.flag = load_bool(c, variable(c, in, reg, V_FLAG));
   return v;
+}
+
+bool is_maybe(type t) {
+  return KIND(t) == T_MAYBE_INT || KIND(t) == T_MAYBE_REAL;
+}
+
+val surely(val v) {
+  if (!is_maybe(v.type)) return v;
+  return (val){KIND(v.type) == T_MAYBE_INT ? T_INT : T_REAL, v.id, 0};
 }
 
 uint32_t truth(compiler *c, bool b) {
@@ -81,9 +90,9 @@ void move_to(compiler *c, instance *in, unsigned reg, val v, type t) {
   if (k == T_MAYBE_INT || k == T_MAYBE_REAL) {
     uint32_t there = v.flag != 0 ? v.flag : truth(c, IS_NUMBER(v.type));
     store_bool(c, variable(c, in, reg, V_FLAG), there);
-    if (KIND(v.type) == T_MAYBE_INT) v.type = T_INT;
-    if (KIND(v.type) == T_MAYBE_REAL) v.type = T_REAL;
-    if (!IS_NUMBER(v.type)) return;
+    v = surely(v);
+    /* What is missing is 0 to who does not ask. */
+    if (!IS_NUMBER(v.type)) v = v_int(c, 0);
     k = k == T_MAYBE_INT ? T_INT : T_REAL;
   }
   if (k == T_BOOL && KIND(v.type) == T_BOOL)

@@ -12,15 +12,12 @@ static const char *name_of(compiler *c, unsigned reg) {
   return chunk_local(c->at->p, reg, c->at->pc);
 }
 
-/* The number in a register, or 0 with a finding. */
+/* The number in a register, or 0 with a finding.  What may be nil is a number
+   from here on: were it nil, Lua would raise here, and k:check does. */
 static val number(compiler *c, unsigned reg, const char *purpose) {
-  val v = get(c, reg);
+  val v = surely(get(c, reg));
+  c->state[reg] = v.type;
   if (IS_NUMBER(v.type)) return v;
-  if (KIND(v.type) == T_MAYBE_INT || KIND(v.type) == T_MAYBE_REAL) {
-    finding(c, name_of(c, reg), "may be nil here; test it first, or write "
-            "`or 0` behind it (%s needs a number)", purpose);
-    return KIND(v.type) == T_MAYBE_INT ? v_int(c, 0) : v_real(c, 0);
-  }
   if (v.type != T_NONE || c->emit)
     finding(c, name_of(c, reg), "%s needs a number, this is %s", purpose,
             what(c, v.type));
@@ -183,6 +180,7 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
 static void get_element(compiler *c, size_t pc, unsigned to, val from,
                         val index) {
   known *k = buffer_of(c, from);
+  index = surely(index);
   if (k == NULL || KIND(index.type) != T_INT) {
     if (k != NULL && index.type != T_NONE)
       finding(c, NULL, "an index must be an integer, this is %s (`//` and "
@@ -218,6 +216,8 @@ static void get_element(compiler *c, size_t pc, unsigned to, val from,
 static void set_element(compiler *c, val into, val index, val v) {
   known *k = buffer_of(c, into);
   if (k == NULL) return;
+  index = surely(index);
+  v = surely(v);
   if (KIND(index.type) != T_INT || !IS_NUMBER(v.type)) {
     if (c->emit)
       finding(c, NULL, "x[i] = v needs an integer and a number, these are %s "
@@ -368,17 +368,9 @@ void step(compiler *c, size_t pc) {
 
 /* --- tests ---------------------------------------------------------------- */
 
-static bool is_maybe(type t) {
-  return KIND(t) == T_MAYBE_INT || KIND(t) == T_MAYBE_REAL;
-}
-static type surely(type t) {
-  return KIND(t) == T_MAYBE_INT ? T_INT
-         : KIND(t) == T_MAYBE_REAL ? T_REAL : t;
-}
-
 /* Equality of what need not be numbers. */
 static uint32_t equal(compiler *c, val a, val b, int *outcome) {
-  type x = surely(a.type), y = surely(b.type);
+  type x = surely(a).type, y = surely(b).type;
   if (IS_NUMBER(x) && IS_NUMBER(y)) {
     uint32_t fa = a.flag, fb = b.flag;
     a.type = x;
@@ -417,7 +409,7 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
       if (is_maybe(t) &&
           c->at->p->constants[GET_B(i)].kind == CONSTANT_NIL) {
         *yes = T_NIL;
-        *no = surely(t);
+        *no = surely((val){t, 0, 0}).type;
       }
       break;
     case OP_EQI: id = equal(c, get(c, a), v_int(c, s), outcome); break;
@@ -439,7 +431,7 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
         id = v.id;
       } else if (is_maybe(v.type)) {
         id = v.flag;
-        *yes = surely(t);
+        *yes = surely((val){t, 0, 0}).type;
         *no = T_NIL;
       } else {
         *outcome = KIND(v.type) != T_NIL && v.type != T_NONE;

@@ -182,6 +182,17 @@ describe("what may be missing", function()
     assert.same({-2, 4, 6, 10008, 10400}, y:read())
   end)
 
+  it("is a number once it was used as one", function()
+    local run = kernel(function(i, x, y)
+      local v = x[i]
+      y[i] = v * 2
+      if v and not (v == nil) then y[i] = y[i] + 1 end
+    end, {"id", "const int*", "float*"})
+    local y = lze.buffer("float", 3)
+    run(3, lze.buffer("int", {1, 2, 3}), y)
+    assert.same({3.0, 5.0, 7.0}, y:read())
+  end)
+
   it("ends a loop", function()
     local run = kernel(function(i, x, y)
       local n, v = i, x[i]
