@@ -66,6 +66,7 @@ typedef struct instance {
   const proto *p;
   const flow *f;
   const void *function;      /* its identity */
+  const char *name;          /* as it is called; NULL: the kernel */
   type *entry;               /* per block and register; T_NONE: unreached */
   char *dirty;
   char *tested;              /* by instruction, of loads: 0 not asked yet, 1
@@ -155,6 +156,8 @@ uint32_t whole(compiler *c, uint32_t real);  /* saturated integer */
 uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 
 /* --- register.c */
+void label(compiler *c, uint32_t id);
+void branch(compiler *c, uint32_t to);
 uint32_t truth(compiler *c, bool b);
 val get(compiler *c, unsigned reg);
 void set(compiler *c, unsigned reg, val v);
@@ -196,7 +199,5 @@ void analyse_instance(compiler *c, instance *in);
 uint32_t loop_prepare(compiler *c, size_t pc);
 uint32_t loop_next(compiler *c, size_t pc);
 void emit_instance(compiler *c, instance *in);
-void label(compiler *c, uint32_t id);
-void branch(compiler *c, uint32_t to);
 
 #endif

@@ -10,16 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-void label(compiler *c, uint32_t id) {
-  WRITE(&c->w, WRITER_BODY, SpvOpLabel, id);
-  c->open = true;
-}
-
-void branch(compiler *c, uint32_t to) {
-  WRITE(&c->w, WRITER_BODY, SpvOpBranch, to);
-  c->open = false;
-}
-
 /* --- numeric for ---------------------------------------------------------- */
 
 /* The step, where the instruction before FORPREP loads it. */

@@ -36,6 +36,8 @@ bool lzc_element_find(const char *name, size_t size, lzc_element *element) {
 }
 
 bool lzc_same_key(const lzc_fixed *f, const lzc_value *v) {
+  /* An integer where a real was converts. */
+  if (f->value.kind == LZC_REAL && v->kind == LZC_INTEGER) return true;
   if (f->value.kind != v->kind || f->value.identity != v->identity ||
       f->value.builtin != v->builtin)
     return false;
@@ -66,6 +68,7 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
   const proto *p = c->at != NULL ? c->at->p : NULL;
   const char *file = p != NULL ? p->source : NULL;
   if (file != NULL && (*file == '@' || *file == '=')) file++;
+  const char *in = c->at != NULL && c->at->name != NULL ? c->at->name : "";
   for (size_t i = 0; i < c->finding_count; i++)
     if (c->findings[i].line == c->line &&
         strcmp(c->findings[i].message, text) == 0)
@@ -75,7 +78,8 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
   char *message = arena_text(c->a, "%s", text);
   if (c->a->failed) return;
   c->findings[c->finding_count++] = (lzc_finding){
-      file != NULL ? arena_text(c->a, "%s", file) : NULL, c->line, "",
+      file != NULL ? arena_text(c->a, "%s", file) : NULL, c->line,
+      arena_text(c->a, "%s", in),
       variable != NULL ? arena_text(c->a, "%s", variable) : NULL, message};
 }
 

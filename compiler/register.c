@@ -1,5 +1,5 @@
 /*
- * register.c - Lua's registers as variables, read and written.
+ * register.c - Lua's registers as variables, read and written; labels.
  * SPDX-License-Identifier: MIT
  *
  * A register has a variable for each kind of number that it ever holds.
@@ -7,6 +7,16 @@
 #include "compile.h"
 
 enum { V_BOOL, V_INT, V_REAL, V_FLAG };
+
+void label(compiler *c, uint32_t id) {
+  WRITE(&c->w, WRITER_BODY, SpvOpLabel, id);
+  c->open = true;
+}
+
+void branch(compiler *c, uint32_t to) {
+  WRITE(&c->w, WRITER_BODY, SpvOpBranch, to);
+  c->open = false;
+}
 
 uint32_t variable_new(compiler *c, uint32_t t) {
   uint32_t id = writer_id(&c->w);

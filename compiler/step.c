@@ -93,6 +93,52 @@ static void get_upvalue(compiler *c, unsigned to, unsigned upvalue) {
   set(c, to, capture(c, &path));
 }
 
+/* How many letters must be changed, at most 3. */
+static unsigned distance(const char *a, const char *b, unsigned most) {
+  while (*a != 0 && *a == *b) a++, b++;
+  if (*a == 0 && *b == 0) return 0;
+  if (most == 0) return 1;
+  unsigned d = 1 + (*a && *b ? distance(a + 1, b + 1, most - 1) : most);
+  if (*a != 0) {
+    unsigned e = 1 + distance(a + 1, b, most - 1);
+    if (e < d) d = e;
+  }
+  if (*b != 0) {
+    unsigned e = 1 + distance(a, b + 1, most - 1);
+    if (e < d) d = e;
+  }
+  return d;
+}
+
+/* The function of math or lze.work whose name is nearest to a field's, or
+   NULL.  What holds the field must hold that function, too. */
+static const char *did_you_mean(compiler *c, const lzc_path *path) {
+  if (path->text == NULL) return NULL;
+  const char *best = NULL;
+  unsigned least = 3;
+  for (unsigned n = 1; lzc_builtin_name(n) != NULL; n++) {
+    const char *name = strchr(lzc_builtin_name(n), '.') + 1;
+    unsigned d = distance(name, path->fields[path->count - 1], 2);
+    if (d >= least || d + 1 >= strlen(name)) continue;
+    lzc_path other = *path;
+    const char **fields = arena_new(c->a, path->count, sizeof *fields);
+    if (fields == NULL) return NULL;
+    memcpy(fields, path->fields, path->count * sizeof *fields);
+    fields[path->count - 1] = name;
+    other.fields = fields;
+    other.text = arena_text(c->a, "%.*s%s", (int)(strlen(path->text) -
+        strlen(path->fields[path->count - 1])), path->text, name);
+    lzc_value v = {.kind = LZC_NIL};
+    if (other.text == NULL ||
+        !c->input->resolve(c->input->context, &other, &v) ||
+        v.kind != LZC_BUILTIN || v.builtin != n)
+      continue;
+    best = other.text;
+    least = d;
+  }
+  return best;
+}
+
 /* A field of a captured table. */
 static void get_field(compiler *c, unsigned to, type t, const char *field) {
   known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
@@ -111,9 +157,14 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
   bool global = path.count == 1 && strcmp(k->path->text, "_ENV") == 0;
   path.text = global ? field : arena_text(c->a, "%s.%s", k->path->text, field);
   val v = capture(c, &path);
-  if (v.type == T_NIL)
-    finding(c, path.text, "is nil%s; set it before the kernel is compiled",
-            global ? " (a global)" : "");
+  if (v.type == T_NIL && c->emit && c->input->resolve != NULL) {
+    const char *meant = did_you_mean(c, &path);
+    if (meant != NULL)
+      finding(c, path.text, "is nil; did you mean %s?", meant);
+    else
+      finding(c, path.text, "is nil%s; set it before the kernel is compiled",
+              global ? " (a global)" : "");
+  }
   set(c, to, v);
 }
 

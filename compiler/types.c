@@ -157,6 +157,24 @@ void analyse_instance(compiler *c, instance *in) {
 
 /* --- calls ---------------------------------------------------------------- */
 
+static const char *called(compiler *c, const instance *in) {
+  if (in->name != NULL) return in->name;
+  return c->input->options.name != NULL ? c->input->options.name
+                                        : "the kernel";
+}
+
+/* The function `k`, which is `from` as well, is called again. */
+static void recursion(compiler *c, const instance *from, const known *k) {
+  const char *cycle = called(c, from);
+  for (const instance *in = c->at; in != from; in = in->parent) {
+    const char *rest = cycle;
+    cycle = arena_text(c->a, "%s calls %s", called(c, in), rest);
+    if (cycle == NULL) return;
+  }
+  finding(c, k->path ? k->path->text : NULL, "calls itself (%s calls %s); "
+          "kernels have no recursion, write a loop", called(c, from), cycle);
+}
+
 static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
                           unsigned count) {
   instance *in = c->at, *child = in->children[pc];
@@ -167,9 +185,7 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
       if (up->function == k->value.identity ||
           (up->parent == NULL && k->value.size == c->input->size &&
            memcmp(k->value.bytes, c->input->bytes, c->input->size) == 0)) {
-        finding(c, k->path ? k->path->text : NULL,
-                "calls itself (by way of %d call%s); kernels have no "
-                "recursion, write a loop", depth + 1, depth ? "s" : "");
+        recursion(c, up, k);
         return NULL;
       }
     if (depth >= MOST_DEPTH || c->instances >= MOST_INSTANCES) {
@@ -184,6 +200,7 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
     }
     child = instance_new(c, in, p, k->value.identity);
     if (child == NULL) return NULL;
+    child->name = k->path != NULL ? k->path->text : NULL;
     in->children[pc] = child;
   }
   if (!c->emit) {

@@ -4,6 +4,7 @@
 local lze = require "lze"
 local lzc = require "spec.support.lzc"
 local w, kernel = lzc.work, lzc.kernel
+local math = math
 
 local function numbers(type, n, f)
   local t = {}
@@ -205,5 +206,34 @@ describe("what may be missing", function()
     local y = lze.buffer("int", 5)
     run(5, lze.buffer("int", {1, 2, 3, 4, 5}), y)
     assert.same({15, 14, 12, 9, 5}, y:read())
+  end)
+end)
+
+describe("a finding", function()
+  local function why(f, ...)
+    return select(2, lzc.compile(f, {"id", ...}))
+  end
+
+  it("names the function it is in", function()
+    local function half(v) return v / nothing end -- luacheck: ignore
+    assert.matches("^%d+: half nothing: is nil %(a global%)",
+      why(function(i, x) x[i] = half(i) end, "float*"))
+  end)
+
+  it("spells out the cycle of a recursion", function()
+    local first
+    local function second(n) return first(n) end
+    function first(n) return second(n) end
+    assert.matches("itself %(first calls second calls first%)",
+      why(function(i, x) x[i] = first(i) end, "float*"))
+  end)
+
+  it("says what may be meant", function()
+    assert.matches("math.sqr: is nil; did you mean math.sqrt%?",
+      why(function(i, x) x[i] = math.sqr(i) end, "float*"))
+    assert.matches("w.atomic_ad: is nil; did you mean w.atomic_add%?",
+      why(function(i, x) w.atomic_ad(x, 1, i) end, "int*"))
+    assert.not_matches("did you mean",
+      why(function(i, x) x[i] = math.hypotenuse(i) end, "float*"))
   end)
 end)
