@@ -178,6 +178,15 @@ build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) $(OPEN) $(MISUSE) ##
 check: all $(TESTS) $(EMBED) $(LIBRARIES) ## run the suite, installing nothing
 	$(WITH) sh scripts/run-tests $(BUSTED)
 
+# A part of each area, for whoever is about to commit.
+FAST_SPECS := $(patsubst %,spec/%_spec.lua,access await buffer core error \
+  event graph guard kernel layers module_spirv pin queue share stride types)
+FAST_TESTS := $(patsubst %,spec/driver/%_test,saxpy memory event kernel list) \
+  spec/common/*_test spec/compiler/*_test
+check-fast: all $(TESTS) $(LIBRARIES) ## a part of the suite, in less than a minute
+	LZE_TEST_CACHE=kept LZE_TEST_C="$(FAST_TESTS)" \
+	  $(WITH) sh scripts/run-tests $(BUSTED) $(FAST_SPECS)
+
 check-host: all build-tests ## the suite inside a minimal C host program
 	$(WITH) sh scripts/run-tests $(HOST)
 
@@ -438,7 +447,7 @@ help: ## this list
 
 FORCE:
 .SECONDARY:
-.PHONY: all demo test build-tests check check-host check-asan check-fuzz \
+.PHONY: all demo test build-tests check check-fast check-host check-asan check-fuzz \
   check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-memory check-lifetime check-exports check-docs \
