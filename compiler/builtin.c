@@ -8,7 +8,8 @@
 
 enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
        B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC,
-       B_SWAP, B_ARRAY, B_RANDOM, B_LANE, B_NONE };
+       B_SWAP, B_ARRAY, B_RANDOM, B_LANE, B_MODF, B_TOINTEGER,
+       B_NONE };
 
 static const struct builtin {
   const char *name;
@@ -34,7 +35,7 @@ static const struct builtin {
   {"work.num_groups", B_ID, SpvBuiltInNumWorkgroups},
   {"work.barrier", B_BARRIER, 0},
   /* Known by name, refused until they are written. */
-  {"math.modf", B_NONE, 0}, {"math.tointeger", B_NONE, 0},
+  {"math.modf", B_MODF, OpenCLstd_Trunc}, {"math.tointeger", B_TOINTEGER, 0},
   {"math.type", B_NONE, 0}, {"math.random", B_NONE, 0},
   {"work.print", B_NONE, 0},
   {"work.local_array", B_ARRAY, SpvStorageClassWorkgroup},
@@ -401,6 +402,29 @@ static val integer_fmod(compiler *c, val a, val b) {
   return (val){T_INT, op2(c, SpvOpSRem, t, a.id, d), 0};
 }
 
+/* The whole part as an integer, as math.floor gives one, and the rest, which
+   is 0.0 of infinities. */
+static unsigned parts(compiler *c, val v, val *results) {
+  results[0] = v;
+  results[1] = v_real(c, 0);
+  if (KIND(v.type) == T_INT) return 2;
+  uint32_t t = t_of(c, T_REAL), n = rounded(c, OpenCLstd_Trunc, v.id);
+  results[0] = (val){T_INT, whole(c, n), 0};
+  if (!c->emit) return 2;
+  results[1].id = op3(c, SpvOpSelect, t, logical(c, SpvOpFOrdEqual, n, v.id),
+                      k_real(c, 0), op2(c, SpvOpFSub, t, v.id, n));
+  return 2;
+}
+
+/* The integer that a number is, or nil. */
+static val to_integer(compiler *c, val v) {
+  if (KIND(v.type) == T_INT) return v;
+  val r = {T_MAYBE_INT, whole(c, v.id), 0};
+  /* As integers compare: equal to the integer it converts to, exactly. */
+  r.flag = compare(c, OP_EQ, (val){T_INT, r.id, 0}, v);
+  return r;
+}
+
 unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                       unsigned count, val *results) {
   const struct builtin *f = &builtins[builtin - 1];
@@ -493,6 +517,8 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
       r[0] = count > 1 ? real_of(c, OpenCLstd_Atan2, 2, v)
                        : real_of(c, OpenCLstd_Atan, 1, v);
       break;
+    case B_MODF: return parts(c, v[0], r);
+    case B_TOINTEGER: r[0] = to_integer(c, v[0]); break;
     case B_LOG: r[0] = logarithm(c, count, v); break;
     case B_FMOD:
       r[0] = integers && KIND(v[1].type) == T_INT

@@ -50,10 +50,11 @@ end
 -- Expressions over integers a, b and reals u, v: those of `ints` give
 -- integers or booleans, those of `reals` reals.
 local function expressions(ints, reals)
-  local text = {"local floor, ceil, abs, max, min, fmod, ult, sqrt = " ..
-    "math.floor, math.ceil, math.abs, math.max, math.min, math.fmod, " ..
-    "math.ult, math.sqrt\n" ..
-    "return function(i, A, B, U, V, P, Q) " ..
+  local names = "local floor, ceil, abs, max, min, fmod, ult, sqrt, modf, " ..
+    "tointeger = math.floor, math.ceil, math.abs, math.max, math.min, " ..
+    "math.fmod, math.ult, math.sqrt, math.modf, math.tointeger\n" ..
+    "local function second(_, b) return b end\n"
+  local text = {names .. "return function(i, A, B, U, V, P, Q) " ..
     "local a, b, u, v = A[i], B[i], U[i], V[i]\n"}
   local host = {}
   for out, list in pairs {P = ints, Q = reals} do
@@ -64,9 +65,7 @@ local function expressions(ints, reals)
       text[#text + 1] = ("%s[(i - 1) * %d + %d] = %s\n"):format(out, #list, n,
         truth and "(" .. e .. ") and 1 or 0" or e)
       host[#host + 1] = {out = out, n = n, of = #list, text = e,
-        f = load("local a, b, u, v = ... local floor, ceil, abs, max, min, " ..
-          "fmod, ult, sqrt = math.floor, math.ceil, math.abs, math.max, " ..
-          "math.min, math.fmod, math.ult, math.sqrt return " .. e)}
+        f = load("local a, b, u, v = ... " .. names .. "return " .. e)}
     end
   end
   text[#text + 1] = "end"
@@ -143,6 +142,13 @@ describe("an operator in a kernel", function()
     for _, e in ipairs {"-u", "abs(u)", "sqrt(u)", "max(u, v)", "min(u, v)",
                         "u ^ 2", "u and v", "u or v", "fmod(u, v)"} do
       reals[#reals + 1] = e
+    end
+    for _, e in ipairs {"second(modf(u))", "second(modf(a))"} do
+      reals[#reals + 1] = e
+    end
+    for _, e in ipairs {"(modf(a))", "(modf(max(-1e9, min(1e9, u))))",
+                        "tointeger(u) or -5", "tointeger(a)"} do
+      ints[#ints + 1] = e
     end
     ints[#ints + 1] = "not u"
     ints[#ints + 1] = "~u"
