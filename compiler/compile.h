@@ -27,7 +27,7 @@ enum {
   T_REAL,       /* 1 above it: whole */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
-  T_CONFLICT
+  T_CONFLICT    /* index of a conflict plus 1, or 0 */
 };
 #define CAPTURED 0x800000u
 #define KIND(t) ((t) & 0xff)
@@ -55,6 +55,12 @@ typedef struct known {
   int64_t count;
 } known;
 
+/* Two types of a register that do not go together, and where each was set. */
+typedef struct conflict {
+  type types[2];
+  int lines[2];
+} conflict;
+
 typedef struct parameter {
   uint32_t id, type;
   const char *name, *source, *qualifier;
@@ -68,6 +74,7 @@ typedef struct instance {
   const void *function;      /* its identity */
   const char *name;          /* as it is called; NULL: the kernel */
   type *entry;               /* per block and register; T_NONE: unreached */
+  int *where;                /* likewise: the line that set it */
   char *dirty;
   char *tested;              /* by instruction, of loads: 0 not asked yet, 1
                                 not looked at for nil, 2 looked at */
@@ -95,6 +102,9 @@ typedef struct compiler {
   unsigned int_bits;
   instance *at;
   type *state;               /* registers of `at` now */
+  int *where;                /* the lines that set them; of analysis only */
+  conflict *conflicts;
+  size_t conflict_count, conflict_room;
   size_t instances;
   int64_t *numbers;          /* constants that types name */
   size_t number_count, number_room;
@@ -168,6 +178,8 @@ val surely(val v);
 uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
 /* --- step.c */
+/* Whether an instruction writes a register. */
+bool writes(uint32_t instruction, unsigned reg);
 /* A test's condition, and what the register it looks at is on either side.
    *outcome: 1 or 0 where it is known, else -1. */
 uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,

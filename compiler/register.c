@@ -51,9 +51,16 @@ val get(compiler *c, unsigned reg) {
   instance *in = c->at;
   val v = {c->state[reg], 0, 0};
   if (KIND(v.type) == T_CONFLICT) {
-    finding(c, chunk_local(in->p, reg, in->pc),
-            "a value here has different types on different ways to this line; "
-            "give it one type on all of them");
+    const char *name = chunk_local(in->p, reg, in->pc);
+    const conflict *two = DATA(v.type) == 0 ? NULL
+                          : &c->conflicts[DATA(v.type) - 1];
+    if (two != NULL && two->lines[0] != 0 && two->lines[1] != 0)
+      finding(c, name, "is %s from line %d and %s from line %d; give it one "
+              "type on all ways to this line", what(c, two->types[0]),
+              two->lines[0], what(c, two->types[1]), two->lines[1]);
+    else
+      finding(c, name, "a value here has different types on different ways to "
+              "this line; give it one type on all of them");
     v.type = T_NIL;
   }
   if (!c->emit) return v;

@@ -170,8 +170,7 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Whether an instruction writes a register. */
-static bool writes(uint32_t i, unsigned reg) {
+bool writes(uint32_t i, unsigned reg) {
   opcode op = GET_OP(i);
   unsigned a = GET_A(i);
   if (op == OP_SETUPVAL || (op >= OP_SETTABUP && op <= OP_SETFIELD) ||

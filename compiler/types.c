@@ -26,6 +26,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   size_t n = (size_t)f->count;
   *in = (instance){.parent = parent, .p = p, .f = f, .function = function};
   in->entry = arena_new(c->a, n * p->width + 1, sizeof(type));
+  in->where = arena_new(c->a, n * p->width + 1, sizeof(int));
   in->dirty = arena_new(c->a, n + 1, 1);
   in->tested = arena_new(c->a, p->code_count, 1);
   in->arguments = arena_new(c->a, p->parameters + 1, sizeof(type));
@@ -61,9 +62,25 @@ bool join_into(type *into, type t) {
 static void flow_into(compiler *c, instance *in, int b) {
   if (b < 0) return;
   type *entry = in->entry + (size_t)b * in->p->width;
+  int *where = in->where + (size_t)b * in->p->width;
   bool changed = in->dirty[b] == 0;
-  for (unsigned r = 0; r < in->p->width; r++)
-    changed |= join_into(&entry[r], c->state[r]);
+  for (unsigned r = 0; r < in->p->width; r++) {
+    type was = entry[r], now = c->state[r];
+    if (was == T_NONE) where[r] = c->where[r];
+    if (!join_into(&entry[r], now)) continue;
+    changed = true;
+    if (KIND(entry[r]) != T_CONFLICT) continue;
+    if (KIND(now) == T_CONFLICT) {
+      entry[r] = now;
+      continue;
+    }
+    c->conflicts = grow(c, c->conflicts, c->conflict_count, &c->conflict_room,
+                        sizeof *c->conflicts);
+    if (c->a->failed || c->conflict_count >= 0xffffff) return;
+    c->conflicts[c->conflict_count++] =
+        (conflict){{was, now}, {where[r], c->where[r]}};
+    entry[r] = TYPE(T_CONFLICT, c->conflict_count);
+  }
   if (changed) in->dirty[b] = 2;
 }
 
@@ -74,15 +91,27 @@ static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
     join_into(&in->results[k], c->state[base + k]);
 }
 
+/* One instruction, and which registers it sets. */
+static void analyse_step(compiler *c, const proto *p, size_t pc) {
+  step(c, pc);
+  if (p->lines == NULL) return;
+  for (unsigned r = GET_A(p->code[pc]); r < p->width; r++) {
+    if (!writes(p->code[pc], r)) break;
+    c->where[r] = p->lines[pc];
+  }
+}
+
 static void walk(compiler *c, instance *in, int number) {
   const block *b = &in->f->blocks[number];
   const proto *p = in->p;
   memcpy(c->state, in->entry + (size_t)number * p->width,
          p->width * sizeof(type));
+  memcpy(c->where, in->where + (size_t)number * p->width,
+         p->width * sizeof(int));
   size_t pc = b->first;
   for (; pc + 1 < b->end; pc++) {
     in->pc = pc;
-    step(c, pc);
+    analyse_step(c, p, pc);
   }
   in->pc = pc;
   uint32_t i = p->code[pc];
@@ -125,7 +154,7 @@ static void walk(compiler *c, instance *in, int number) {
       returned(c, in, a, GET_B(i) ? GET_B(i) - 1 : in->top > a ? in->top - a
                                                                : 0);
       return;
-    default: step(c, pc);
+    default: analyse_step(c, p, pc);
   }
   flow_into(c, in, b->next[0]);
 }
@@ -133,10 +162,11 @@ static void walk(compiler *c, instance *in, int number) {
 void analyse_instance(compiler *c, instance *in) {
   instance *was = c->at;
   type *state = c->state, here[256] = {0};
-  int line = c->line;
+  int line = c->line, *where = c->where, set_in[256] = {0};
   const char *file = c->file;
   c->at = in;
   c->state = here;
+  c->where = set_in;
   for (unsigned k = 0; k < in->p->parameters; k++) here[k] = in->arguments[k];
   flow_into(c, in, 0);
   for (bool again = true; again && !c->a->failed;) {
@@ -151,6 +181,7 @@ void analyse_instance(compiler *c, instance *in) {
   }
   c->at = was;
   c->state = state;
+  c->where = where;
   c->line = line;
   c->file = file;
 }

@@ -228,6 +228,21 @@ describe("a finding", function()
       why(function(i, x) x[i] = first(i) end, "float*"))
   end)
 
+  it("names both lines of types that do not go together", function()
+    local text = why(function(i, x)
+      local v = 1
+      if x[i] > 0 then
+        v = true
+      end
+      x[i] = v
+    end, "int*")
+    local first, second, line = text:match("^(%d+): v: is an integer from " ..
+      "line (%d+) and a boolean from line (%d+)")
+    if first == nil then error(text) end
+    assert.equal(4, first - second)
+    assert.equal(2, first - line)
+  end)
+
   it("says what may be meant", function()
     assert.matches("math.sqr: is nil; did you mean math.sqrt%?",
       why(function(i, x) x[i] = math.sqr(i) end, "float*"))
