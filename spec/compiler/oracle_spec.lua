@@ -349,7 +349,8 @@ local function generator(seed)
       return ("%s, %s = h%d(%s, %s)\n"):format(one(names.vi), one(names.vf),
         random(g.helpers), int(1), flt(1))
     end
-    return "goto n" .. count .. "x\n::n" .. count .. "x::\n"
+    local n = fresh()
+    return "goto " .. n .. "x\n::" .. n .. "x::\n"
   end
   function block(d)
     local ni, nf = #names.int, #names.flt
