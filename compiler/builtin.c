@@ -327,7 +327,8 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
 static void philox(compiler *c, val seed, val counter, val *results) {
   for (int i = 0; i < 4; i++) results[i] = (val){T_INT, 0, 0};
   if (!c->emit) return;
-  uint32_t t = t_int(c, 64), w = t_int(c, 32), k[2], x[4], by = k_int(c, 64, 32);
+  uint32_t t = t_int(c, 64), w = t_int(c, 32), by = k_int(c, 64, 32);
+  uint32_t k[2] = {0}, x[4] = {0};
   uint32_t words[] = {to_index(c, seed), to_index(c, counter)};
   for (int i = 0; i < 2; i++) {
     uint32_t high = op2(c, SpvOpShiftRightLogical, t, words[i], by);

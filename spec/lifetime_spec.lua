@@ -511,7 +511,7 @@ describe("the collector", function()
           lze.default(base)
         end
       end
-      print(changes > 150)
+      print(changes > 100)
       bytes()
       native.context_destroy(context)]], {seconds = 300})
     assert.equal("true\n", out)

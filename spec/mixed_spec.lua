@@ -374,7 +374,7 @@ describe("a state that is closed", function()
         plan = lze.graph "g":task("s", m.spin, 1, lze.buffer("uint", 1),
             2000000):task("t", m.add, 64, x, 1)
           :call("c", function() x:fill(1) end)
-          :task("u", m.add, 64, x:view(2, 3), 1):compile {profile = true}
+          :task("u", m.add, 2, x:view(2, 3), 1):compile {profile = true}
         plan:start() plan:start()
         other = lze.graph "h":task("t", m.add, 64, x, 1):compile()
         events = {other:start(), m.add:launch(64, x, 1)}
