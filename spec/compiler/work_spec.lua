@@ -187,7 +187,7 @@ describe("what may be missing", function()
     local run = kernel(function(i, x, y)
       local v = x[i]
       y[i] = v * 2
-      if v and not (v == nil) then y[i] = y[i] + 1 end
+      if v and v ~= nil then y[i] = y[i] + 1 end
     end, {"id", "const int*", "float*"})
     local y = lze.buffer("float", 3)
     run(3, lze.buffer("int", {1, 2, 3}), y)
