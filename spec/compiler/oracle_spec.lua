@@ -343,7 +343,8 @@ local function generator(seed)
     if r == 12 then
       local n = fresh()
       return ("do local %s = 0\n::%s_::\n%s = %s + 1\n%sif %s < %d " ..
-        "then goto %s_ end\nend\n"):format(n, n, n, n, block(d - 1), n, random(5), n)
+        "then goto %s_ end\nend\n"):format(n, n, n, n, block(d - 1), n,
+          random(5), n)
     end
     if g.helpers > 0 then
       return ("%s, %s = h%d(%s, %s)\n"):format(one(names.vi), one(names.vf),
