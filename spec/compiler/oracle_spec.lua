@@ -212,7 +212,7 @@ local function generator(seed)
     return (state >> 33) % n + 1
   end
   local function one(list) return list[random(#list)] end
-  local int, flt, depth, names
+  local int, flt, names
   local function leaf_int()
     local r = random(10)
     if r <= 6 then return one(names.int) end
@@ -228,7 +228,9 @@ local function generator(seed)
   local function cond(d)
     local r = random(7)
     local op = one {"<", "<=", ">", ">=", "==", "~="}
-    if d <= 0 or r <= 2 then return int(d - 1) .. " " .. op .. " " .. int(d - 1) end
+    if d <= 0 or r <= 2 then
+      return int(d - 1) .. " " .. op .. " " .. int(d - 1)
+    end
     if r <= 4 then return flt(d - 1) .. " " .. op .. " " .. flt(d - 1) end
     if r == 5 then return int(d - 1) .. " " .. op .. " " .. flt(d - 1) end
     return "(" .. cond(d - 1) .. ") " .. one {"and", "or"} .. " not (" ..
@@ -255,7 +257,8 @@ local function generator(seed)
     if r == 11 then return "(-" .. int(d - 1) .. ")" end
     if r == 12 then return "(~" .. int(d - 1) .. ")" end
     if r == 13 then
-      return one {"max", "min"} .. "(" .. int(d - 1) .. ", " .. int(d - 1) .. ")"
+      return one {"max", "min"} .. "(" .. int(d - 1) .. ", " .. int(d - 1) ..
+        ")"
     end
     if r == 14 then
       return "((" .. cond(d - 1) .. ") and " .. int(d - 1) .. " or " ..
@@ -332,8 +335,8 @@ local function generator(seed)
     end
     if r == 10 then
       local n = fresh()
-      return ("local %s = 0\nwhile %s < %d and not (%s) do\n%s = %s + 1\n%send\n")
-        :format(n, n, random(6), cond(1), n, n, block(d - 1))
+      return ("local %s = 0\nwhile %s < %d and not (%s) do\n%s = %s + 1\n" ..
+        "%send\n"):format(n, n, random(6), cond(1), n, n, block(d - 1))
     end
     if r == 11 then
       local n = fresh()
