@@ -116,20 +116,6 @@ int lze_opt_word(lua_State *L, int t, const char *key,
   return found;
 }
 
-const char *lze_opt_string(lua_State *L, int t, const char *key) {
-  int type = option_get(L, t, key);
-  if (type != LUA_TNIL && type != LUA_TSTRING)
-    lze_opt_expected(L, key, "string");
-  return lua_tostring(L, -1);
-}
-
-bool lze_opt_table(lua_State *L, int t, const char *key) {
-  int type = option_get(L, t, key);
-  if (type != LUA_TNIL && type != LUA_TTABLE)
-    lze_opt_expected(L, key, "table");
-  return type != LUA_TNIL;
-}
-
 void *lze_opt_box(lua_State *L, int t, const char *key, const char *kind) {
   int type = option_get(L, t, key);
   void *box = lze_test_box(L, -1, kind);

@@ -35,11 +35,8 @@ bool lze_opt_boolean(lua_State *L, int t, const char *key, bool otherwise);
 int lze_opt_word(lua_State *L, int t, const char *key,
                  const char *const *words, int otherwise);
 
-/* These push the value, which keeps what they return alive, or nil, and return
-   NULL or false where the key is not there. [-0, +1] */
-const char *lze_opt_string(lua_State *L, int t, const char *key);
-bool lze_opt_table(lua_State *L, int t, const char *key);
-/* A userdata of that kind. */
+/* A userdata of that kind, pushed to keep it alive; nil and NULL where the key
+   is not there. [-0, +1] */
 void *lze_opt_box(lua_State *L, int t, const char *key, const char *kind);
 
 /* Raise that the value on the top of the stack is not what is expected. */

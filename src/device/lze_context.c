@@ -90,7 +90,7 @@ static lze_Context *context_new(lua_State *L, const lze_Driver *driver,
 }
 
 /* Whether a context is for a device: it, or what it is a tile of. */
-bool lze_context_has(const lze_Context *c, const lze_DeviceInfo *info) {
+static bool context_has(const lze_Context *c, const lze_DeviceInfo *info) {
   if (c->driver != info->driver) return false;
   for (; info != NULL; info = info->parent)
     for (uint32_t i = 0; i < c->device_count; i++)
@@ -113,7 +113,7 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
     return info->context;
   }
   if (S->context != NULL && !S->context->o.closed &&
-      lze_context_has(S->context, info))
+      context_has(S->context, info))
     return S->context;
   lze_Context *c = context_standard(S, info->driver);
   if (c != NULL) return c;
@@ -125,7 +125,7 @@ lze_Context *lze_device_context(lua_State *L, const lze_DeviceInfo *info) {
 const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
                                     const lze_DeviceInfo *info) {
   info = info->base;
-  if (!lze_context_has(context, info))
+  if (!context_has(context, info))
     luaL_error(L, "the context was made without this device: %s (%s)",
                info->props.name, info->type);
   if (!context->borrowed) return info;
@@ -257,7 +257,7 @@ const lze_DeviceInfo *lze_context_device(lua_State *L,
       first = &s->devices[i];
   if (count == 1 && first->tile_count == 0) return first;
   const lze_DeviceInfo *standard = lze_default_device(L);
-  return lze_context_has(c, standard) ? standard : first;
+  return context_has(c, standard) ? standard : first;
 }
 
 /* lze.context([device | selector | {device, ...}]) -> context

@@ -17,8 +17,6 @@ typedef struct lze_ContextBox {
 
 /* [-0, +1] the userdata of a driver, the same each time. */
 void lze_push_driver(lua_State *L, const lze_Driver *driver);
-/* Whether a context is for a device: it, or what it is a tile of. */
-bool lze_context_has(const lze_Context *c, const lze_DeviceInfo *info);
 /* The context over a native one, with one owner more; it takes over a reference
    to that.  Raises. */
 lze_Context *lze_adopt_context(lua_State *L, lze_Native *native);

@@ -52,7 +52,7 @@ void lze_check_groups(lua_State *L, const char *list) {
   }
 }
 
-bool lze_find_group(const char *list, const char *name, uint32_t size[3]) {
+static bool find_group(const char *list, const char *name, uint32_t size[3]) {
   size_t length = strlen(name);
   for (const char *s = list, *name_end, *end; *s != '\0';
        s = next_entry(end)) {
@@ -69,8 +69,8 @@ bool lze_find_group(const char *list, const char *name, uint32_t size[3]) {
 const char *lze_pinned_group(const lze_Kernel *k, const char *task,
                              uint32_t size[3]) {
   const char *list = k->o.context->state->groups;
-  if (list != NULL && ((task != NULL && lze_find_group(list, task, size)) ||
-                       lze_find_group(list, k->info->name, size)))
+  if (list != NULL && ((task != NULL && find_group(list, task, size)) ||
+                       find_group(list, k->info->name, size)))
     return "the group of LZE_GROUP";
   if (k->group_hint[0] == 0) return NULL;
   memcpy(size, k->group_hint, sizeof k->group_hint);

@@ -81,8 +81,6 @@ bool lze_tuned_keep(const lze_Kernel *k, const lze_GroupInput *in,
 
 /* lze_group_pin.c: raise unless `list` is as LZE_GROUP must be. */
 void lze_check_groups(lua_State *L, const char *list);
-/* The size that such a list has for a name; false where it has none. */
-bool lze_find_group(const char *list, const char *name, uint32_t size[3]);
 /* The group that the user has pinned for a kernel, or for a task of a plan
    ("graph.task", or NULL), and by what; NULL for none. */
 const char *lze_pinned_group(const lze_Kernel *k, const char *task,
