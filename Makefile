@@ -66,7 +66,7 @@ COMMON := $(call objects,common/*.c) $(call objects,spirv/*.c)
 SRC := $(call objects,src/*.c) $(call objects,src/*/*.c) \
   $(call objects,compiler/*.c)
 COMPILER := $(call objects,compiler/*.c)
-DRIVER := $(call objects,driver/*.c)
+DRIVER := $(call objects,driver/*.c) $(call objects,driver/*/*.c)
 EMBEDDED := $(patsubst %.lua,$(BUILD)/obj/%.h,$(wildcard lua/*.lua))
 MAP := $(wildcard driver/libze_opencl.map)
 
@@ -123,7 +123,7 @@ $(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
+$(BUILD)/obj/driver/%.o $(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
 $(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(BUILD)/obj -I$(LUA_INCDIR)
 $(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
 $(BUILD)/obj/bench/%.o: INCLUDES = -Iinclude -I$(LUA_INCDIR)
