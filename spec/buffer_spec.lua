@@ -107,10 +107,11 @@ describe("lze.buffer", function()
       expect.misuse(function() lze.buffer("int", -1) end))
     assert.equal("bad argument #2 to 'buffer' (count: integer expected, got " ..
       "number 1.5)", expect.misuse(function() lze.buffer("int", 1.5) end))
-    assert.equal("bad argument #2 to 'buffer' (count, table or string " ..
-      "expected, got nil)", expect.misuse(function() lze.buffer("int") end))
-    assert.equal("bad argument #2 to 'buffer' (count, table or string " ..
-      "expected, got boolean)",
+    assert.equal("bad argument #2 to 'buffer' (count, table, string or " ..
+      "buffer expected, got nil)",
+      expect.misuse(function() lze.buffer("int") end))
+    assert.equal("bad argument #2 to 'buffer' (count, table, string or " ..
+      "buffer expected, got boolean)",
       expect.misuse(function() lze.buffer("int", true) end))
     assert.equal("bad argument #2 to 'buffer' (5 bytes are not a whole " ..
       "number of int (4 bytes each))",

@@ -193,8 +193,8 @@ describe("an error of a guarded function", function()
       lze.buffer("int", true)
     end)
     assert.equal(here + 2, line)
-    assert.equal("bad argument #2 to 'buffer' (count, table or string " ..
-      "expected, got boolean)", message)
+    assert.equal("bad argument #2 to 'buffer' (count, table, string or " ..
+      "buffer expected, got boolean)", message)
     line, message = raised(function()
       local options = {usage = "none"}
       lze.buffer("int", 4, options)
@@ -232,7 +232,8 @@ describe("an error of a guarded function", function()
     local ok, err = coroutine.resume(co)
     assert.is_false(ok)
     assert.equal(("spec/guard_spec.lua:%d: bad argument #2 to 'buffer' " ..
-      "(count, table or string expected, got boolean)"):format(here + 3), err)
+      "(count, table, string or buffer expected, got boolean)")
+      :format(here + 3), err)
   end)
 
   it("says where failures come from, too", function()

@@ -7,6 +7,7 @@
 #include "base/lze_guard.h"
 #include "base/lze_show.h"
 #include "base/lze_state.h"
+#include "base/lze_struct.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -152,6 +153,8 @@ API int luaopen_lze(lua_State *L) {
   lze_open_event(L);
   lze_open_queue(L);
   lze_open_memory(L);
+  lze_open_struct(L);
+  lze_open_element(L);
   lze_open_module(L);
   lze_open_kernel(L);
   lze_open_spirv(L);

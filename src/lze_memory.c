@@ -23,11 +23,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The largest element: 16 lanes of 8 bytes. */
-enum { ELEMENT_BYTES = 16 * 8 };
-
-/* How many values `print(x)` shows. */
-#define SHOWN 8
+/* How many values `print(x)` shows, and of how many bytes at most. */
+enum { SHOWN = 8, SHOWN_BYTES = LZE_ELEMENT_BYTES };
 
 static int buffer_read(lua_State *L) {
   lua_settop(L, 4);
@@ -109,10 +106,30 @@ static int buffer_write(lua_State *L) {
   return 1;
 }
 
+/* Fill with a struct, whose bytes are not the power of two that devices fill
+   with: written from the host. */
+static void buffer_fill_structs(lua_State *L, const lze_Buffer *b) {
+  size_t first, n, bytes = b->type->bytes;
+  lze_buffer_range(L, b, 3, &first, &n);
+  char element[LZE_ELEMENT_BYTES];
+  if (!lze_element_store(L, b->type, 2, element))
+    lze_argerror(L, 2, lua_tostring(L, -1));
+  size_t step = LZE_STAGING_BYTES / bytes;
+  if (step > n) step = n;
+  char *many = lua_newuserdatauv(L, step * bytes, 0);
+  for (size_t i = 0; i < step; i++) memcpy(many + i * bytes, element, bytes);
+  for (size_t done = 0; done < n; done += step) {
+    if (step > n - done) step = n - done;
+    lze_buffer_put(L, 1, lze_check_buffer(L, 1), first + done, many, step);
+  }
+}
+
 /* x:fill(v [, i [, j]]) -> x, enqueued on the default queue */
 static int buffer_fill(lua_State *L) {
   lua_settop(L, 4);
-  lze_fill_on(L, 1);
+  const lze_Buffer *b = lze_check_buffer(L, 1);
+  if (b->type->fields != NULL) buffer_fill_structs(L, b);
+  else lze_fill_on(L, 1);
   lua_settop(L, 1);
   return 1;
 }
@@ -308,10 +325,14 @@ static void buffer_check_host(lua_State *L, const lze_Buffer *b) {
 /* Push an element, after the work that it waits for. */
 static void buffer_push_element(lua_State *L, const lze_Buffer *b,
                                 size_t position) {
+  if (b->type->fields != NULL) {
+    lze_push_element(L, 1, b->type, b->offset + position * b->type->bytes);
+    return;
+  }
   if (b->storage->uses != NULL || b->storage->failed != NULL)
     lze_buffer_wait(L, 1, b, position, 1, false);
   /* A copy, because the table of a vector may run a finaliser that closes. */
-  char element[ELEMENT_BYTES];
+  char element[16 * 8];
   memcpy(element, lze_buffer_data(b) + position * b->type->bytes,
          b->type->bytes);
   lze_type_push(L, b->type, element);
@@ -362,10 +383,13 @@ static int buffer_newindex(lua_State *L) {
     return luaL_error(L, "index %I is outside 1..%I",
                       (LUAI_UACINT)lua_tointeger(L, 2),
                       (LUAI_UACINT)b->count);
-  char element[ELEMENT_BYTES];
-  if (!lze_type_store(L, b->type, 3, element))
+  char element[LZE_ELEMENT_BYTES];
+  if (!(b->type->fields == NULL
+            ? lze_type_store(L, b->type, 3, element)
+            : lze_element_store(L, b->type, 3, element)))
     return luaL_error(L, "index %I: %s", (LUAI_UACINT)position + 1,
                       lua_tostring(L, -1));
+  if (b->type->fields != NULL) lze_check_buffer(L, 1); /* that may wait */
   if (b->storage->uses != NULL || b->storage->failed != NULL)
     lze_buffer_wait(L, 1, b, position, 1, true);
   memcpy(lze_buffer_data(b) + position * b->type->bytes, element,
@@ -384,8 +408,11 @@ static int buffer_tostring(lua_State *L) {
   }
   /* All that the text needs is taken here: making it may run a finaliser that
      closes the buffer. */
-  char elements[SHOWN * ELEMENT_BYTES];
-  size_t n = count < SHOWN ? (size_t)count : SHOWN, bytes = n * type->bytes;
+  char elements[SHOWN_BYTES];
+  size_t n = SHOWN_BYTES / type->bytes < SHOWN ? SHOWN_BYTES / type->bytes
+                                               : SHOWN;
+  if ((size_t)count < n) n = (size_t)count;
+  size_t bytes = n * type->bytes;
   lze_Usage usage = b->storage->usage;
   bool values = usage != LZE_DEVICE && n > 0;
   bool busy = values && lze_storage_pending(NULL, b->storage, b->offset,
@@ -403,18 +430,8 @@ static int buffer_tostring(lua_State *L) {
   }
   luaL_addstring(&text, " {");
   for (size_t i = 0; i < n; i++) {
-    const char *p = elements + i * type->bytes;
     if (i > 0) luaL_addstring(&text, ", ");
-    if (type->lanes > 1) luaL_addchar(&text, '{');
-    for (int lane = 0; lane < type->lanes; lane++) {
-      if (lane > 0) luaL_addstring(&text, ", ");
-      lze_type_push(L, lze_type_of(type->scalar, 1),
-                    p + lane * type->scalar_bytes);
-      luaL_tolstring(L, -1, NULL);
-      lua_remove(L, -2);
-      luaL_addvalue(&text);
-    }
-    if (type->lanes > 1) luaL_addchar(&text, '}');
+    lze_type_add(L, &text, type, elements + i * type->bytes);
   }
   luaL_addstring(&text, (size_t)count > n ? ", ...}" : "}");
   luaL_pushresult(&text);

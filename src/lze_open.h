@@ -14,6 +14,7 @@ void lze_open_device(lua_State *L);
 void lze_open_info(lua_State *L);
 void lze_open_gc(lua_State *L);
 void lze_open_memory(lua_State *L);
+void lze_open_element(lua_State *L);
 void lze_open_event(lua_State *L);
 void lze_open_queue(lua_State *L);
 void lze_open_module(lua_State *L);

@@ -31,8 +31,8 @@ local lze = {}
 ---| "float2" | "float3" | "float4" | "float8" | "float16"
 ---| "double2" | "double3" | "double4" | "double8" | "double16"
 
----A number, or an array of them for a vector.
----@alias lze.Element number | number[]
+---A number, an array of them for a vector, the fields or bytes of a struct.
+---@alias lze.Value number | number[] | table<string, any> | string
 
 ---A position in lze.devices(), or terms such as "gpu", "cpu:0;!epyc".
 ---@alias lze.Selector integer | string
@@ -42,6 +42,7 @@ local lze = {}
 ---@alias lze.Kind
 ---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
 ---| "local_bytes" | "module" | "queue" | "graph" | "plan" | "scratch" | "slice"
+---| "struct" | "element"
 
 -- Devices and contexts ------------------------------------------------------
 
@@ -160,18 +161,18 @@ function lze.type(v) end
 ---@field handle lightuserdata
 ---@field device lze.Device
 ---@field context lze.Context
----@field [integer] lze.Element?
+---@field [integer] lze.Value?
 ---@operator len: integer
 local Buffer = {}
 
 ---The elements i..j in a table, from its index 1 on.
 ---@param i? integer
 ---@param j? integer
----@param t? lze.Element[]
----@return lze.Element[]
+---@param t? lze.Value[]
+---@return lze.Value[]
 function Buffer:read(i, j, t) end
 
----@param source lze.Element[] | string | lze.Buffer
+---@param source lze.Value[] | string | lze.Buffer
 ---@param i? integer where to; 1 when not given
 ---@return lze.Buffer self
 function Buffer:write(source, i) end
@@ -183,7 +184,7 @@ function Buffer:write(source, i) end
 function Buffer:string(i, j) end
 
 ---Enqueue that the elements i..j become v.
----@param v lze.Element
+---@param v lze.Value
 ---@param i? integer
 ---@param j? integer
 ---@return lze.Buffer self
@@ -237,8 +238,30 @@ function Buffer:export(where) end
 
 function Buffer:close() end
 
----@param type lze.ElementType
----@param contents integer | lze.Element[] | string a count, elements or bytes
+---An element type of several fields, laid out as OpenCL C does: "float mass;
+---int kind; float4 pos".
+---@class lze.Struct
+---@field name string
+---@field bytes integer
+---@field fields {name: string, type: string, offset: integer, count?: integer}[]
+---@overload fun(fields: table): string
+local Struct = {}
+
+---@param bytes string
+---@return table
+function Struct:unpack(bytes) end
+
+---A place in a buffer of structs: its fields by name.
+---@class lze.Element
+---@field [string] any
+local Element = {}
+
+---@param fields string
+---@return lze.Struct
+function lze.struct(fields) end
+
+---@param type lze.ElementType | lze.Struct
+---@param contents integer | lze.Value[] | string | lze.Buffer a count, elements, bytes, or what is copied
 ---@param options? lze.BufferOptions
 ---@return lze.Buffer
 function lze.buffer(type, contents, options) end
@@ -427,7 +450,7 @@ function Queue:launch(k, range, ...) end
 function Queue:copy(dst, src, i, j, at) end
 
 ---@param x lze.Buffer
----@param v lze.Element
+---@param v lze.Value
 ---@param i? integer
 ---@param j? integer
 ---@return lze.Event
@@ -711,7 +734,7 @@ function Graph:copy(name, dst, src, i, j, at) end
 
 ---@param name string
 ---@param x lze.Buffer | lze.Scratch
----@param v lze.Element
+---@param v lze.Value
 ---@param i? integer
 ---@param j? integer
 ---@return lze.Graph

@@ -13,6 +13,7 @@ const char lze_buffer_kind[] = "buffer";
 const char lze_context_kind[] = "context";
 const char lze_device_kind[] = "device";
 const char lze_driver_kind[] = "driver";
+const char lze_element_kind[] = "element";
 const char lze_event_kind[] = "event";
 const char lze_graph_kind[] = "graph";
 const char lze_kernel_kind[] = "kernel";
@@ -22,6 +23,7 @@ const char lze_plan_kind[] = "plan";
 const char lze_queue_kind[] = "queue";
 const char lze_scratch_kind[] = "scratch";
 const char lze_slice_kind[] = "slice";
+const char lze_struct_kind[] = "struct";
 
 /* The registry has the metatable of a kind under the address of its name, and
    under those that follow its methods and fields, and what describes it. */
@@ -31,7 +33,7 @@ static const char *const kinds[] = {
     lze_buffer_kind, lze_context_kind, lze_device_kind, lze_driver_kind,
     lze_event_kind,  lze_graph_kind,   lze_kernel_kind, lze_local_kind,
     lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind,
-    lze_slice_kind};
+    lze_slice_kind,  lze_struct_kind,  lze_element_kind};
 
 /* The registry has under this address a table whose weak keys are what
    finalisers have made.  Lua never finalises what they make while it closes a

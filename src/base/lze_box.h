@@ -20,7 +20,8 @@ typedef struct lze_Box {
 extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
     lze_driver_kind[], lze_event_kind[], lze_kernel_kind[],
     lze_local_kind[], lze_module_kind[], lze_queue_kind[], lze_graph_kind[],
-    lze_plan_kind[], lze_scratch_kind[], lze_slice_kind[];
+    lze_plan_kind[], lze_scratch_kind[], lze_slice_kind[],
+    lze_struct_kind[], lze_element_kind[];
 
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */

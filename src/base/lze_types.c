@@ -4,6 +4,7 @@
  */
 #include "base/lze_types.h"
 #include "base/lze_error.h"
+#include "base/lze_struct.h"
 #include "base/lze_guard.h"
 
 #include <math.h>
@@ -26,11 +27,12 @@
 
 /* A scalar and its vectors; one of 3 occupies 4 lanes, as in OpenCL C. */
 #define ROW(name, alias, other, scalar, size)                                \
-  {name, scalar, 1, size, size}, {name "2", scalar, 2, size, 2 * size},      \
-      {name "3", scalar, 3, size, 4 * size},                                 \
-      {name "4", scalar, 4, size, 4 * size},                                 \
-      {name "8", scalar, 8, size, 8 * size},                                 \
-      {name "16", scalar, 16, size, 16 * size},
+  {name, scalar, 1, size, size, NULL},                                       \
+      {name "2", scalar, 2, size, 2 * size, NULL},                           \
+      {name "3", scalar, 3, size, 4 * size, NULL},                           \
+      {name "4", scalar, 4, size, 4 * size, NULL},                           \
+      {name "8", scalar, 8, size, 8 * size, NULL},                           \
+      {name "16", scalar, 16, size, 16 * size, NULL},
 
 static const lze_Type types[] = {SCALARS(ROW)};
 
@@ -51,6 +53,11 @@ const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes) {
   return NULL;
 }
 
+/* Whether it is what a struct's type is called. */
+static bool type_is_struct(const char *name) {
+  return strncmp(name, "struct {", 8) == 0;
+}
+
 const lze_Type *lze_type_find(const char *name) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].name, name) == 0) return &types[i];
@@ -59,18 +66,26 @@ const lze_Type *lze_type_find(const char *name) {
         (scalar_names[i].other != NULL &&
          strcmp(scalar_names[i].other, name) == 0))
       return &types[WIDTHS * i];
-  return NULL;
+  char problem[160];
+  return type_is_struct(name) ? lze_struct_type(name, problem) : NULL;
+}
+
+const lze_Type *lze_to_type(lua_State *L, int index) {
+  size_t length;
+  if (lua_type(L, index) != LUA_TSTRING) return lze_test_struct(L, index);
+  const char *name = lua_tolstring(L, index, &length);
+  /* A zero within it ends no name. */
+  return strlen(name) == length ? lze_type_find(name) : NULL;
 }
 
 const lze_Type *lze_check_type(lua_State *L, int arg) {
-  const lze_Type *t = NULL;
-  size_t length;
-  const char *name = lua_type(L, arg) == LUA_TSTRING
-                         ? lua_tolstring(L, arg, &length)
-                         : NULL;
-  /* A zero within it ends no name. */
-  if (name != NULL && strlen(name) == length) t = lze_type_find(name);
+  const lze_Type *t = lze_to_type(L, arg);
   if (t != NULL) return t;
+  const char *name = lua_type(L, arg) == LUA_TSTRING ? lua_tostring(L, arg)
+                                                     : "";
+  char problem[160];
+  if (type_is_struct(name) && lze_struct_type(name, problem) == NULL)
+    lze_argerror(L, arg, lua_pushfstring(L, "type: %s", problem));
   const char *got = lze_describe(L, arg);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -294,6 +309,10 @@ static void scalar_complain(lua_State *L, const lze_Type *t, int index) {
 /* --- elements ----------------------------------------------------------- */
 
 void lze_type_push(lua_State *L, const lze_Type *t, const void *p) {
+  if (t->fields != NULL) {
+    lze_struct_push(L, t, p);
+    return;
+  }
   if (t->lanes == 1) {
     scalar_push(L, t->scalar, p);
     return;
@@ -324,11 +343,13 @@ static int element_store(lua_State *L, const lze_Type *t, int index, void *p) {
   return -1;
 }
 
+/* Of scalars and vectors, which kernels' arguments are. */
 bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p) {
   return element_store(L, t, index, p) < 0;
 }
 
 bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
+  if (t->fields != NULL) return lze_struct_store(L, t, index, p);
   int lane = element_store(L, t, index, p);
   if (lane < 0) return true;
   if (t->lanes == 1) {

@@ -17,13 +17,19 @@ struct lze_Type {
   lze_Scalar scalar;
   uint8_t lanes;          /* what a script sees: 3 for float3 */
   uint8_t scalar_bytes;
-  uint8_t bytes;          /* what an element occupies: 16 for float3 */
+  uint32_t bytes;         /* what an element occupies: 16 for float3 */
+  const struct lze_Struct *fields; /* of a struct, which has no lanes */
 };
 
-/* The type of that name or alias, or NULL. */
+/* The largest element. */
+enum { LZE_ELEMENT_BYTES = 4096 };
+
+/* The type of that name or alias, "struct {...}" too, or NULL. */
 const lze_Type *lze_type_find(const char *name);
 const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes);
-/* The type named at `arg`, or raise and list what there is. */
+/* The type at `index`: a name or a struct; or NULL. */
+const lze_Type *lze_to_type(lua_State *L, int index);
+/* The type at `arg`, or raise and list what there is. */
 const lze_Type *lze_check_type(lua_State *L, int arg);
 /* Push the element at p. [-0, +1] */
 void lze_type_push(lua_State *L, const lze_Type *t, const void *p);

@@ -53,6 +53,9 @@ int lze_push_process_token(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_buffer(L, arg);
   size_t bytes = (size_t)b->count * b->type->bytes;
   if (bytes == 0) lze_argerror(L, arg, "an empty buffer has no memory");
+  if (strlen(b->type->name) >= sizeof ((Token *)NULL)->type)
+    lze_argerror(L, arg, "a token for processes has no place for a struct: "
+                         "export a view of uchar, and view that");
   /* A driver may have to move the memory, while nothing runs. */
   lze_state_drain(L, UINT64_MAX);
   b = lze_check_buffer(L, arg); /* a hook may have closed it */

@@ -198,9 +198,10 @@ static int wrap_buffer(lua_State *L) {
                                      NULL};
   wrap_only(L, "buffer", keys);
   void *pointer = wrap_handle(L, "buffer");
-  if (lze_getoption(L, 1, "type") != LUA_TSTRING)
+  lze_getoption(L, 1, "type");
+  const lze_Type *type = lze_to_type(L, -1);
+  if (type == NULL && lua_type(L, -1) != LUA_TSTRING)
     lze_opt_expected(L, "type", "the name of an element type");
-  const lze_Type *type = lze_type_find(lua_tostring(L, -1));
   if (type == NULL)
     luaL_error(L, "option type: unknown type '%s'", lua_tostring(L, -1));
   lze_getoption(L, 1, "count");

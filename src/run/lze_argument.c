@@ -68,6 +68,9 @@ static int argument_problem(lua_State *L, const lze_Kernel *k, uint32_t i,
 static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
   if (a->source_type == NULL) return true;
   bool is_float = t->scalar == LZE_F16 || t->scalar >= LZE_F32;
+  if (t->fields != NULL)
+    return a->type.kind == SPIRV_KIND_INT ? a->type.bits == 8
+                                          : a->type.kind != SPIRV_KIND_FLOAT;
   switch (a->type.kind) {
     case SPIRV_KIND_INT: /* bfloat16 has no other pointer to go by */
       return a->type.bits == 8 ||

@@ -18,9 +18,6 @@
 
 const char *const lze_usage_names[] = {"shared", "device", "host", NULL};
 
-/* The largest element: 16 lanes of 8 bytes. */
-enum { ELEMENT_BYTES = 16 * 8 };
-
 /* Pack the table at `arg` into new memory. [-0, +1] */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
                         size_t n) {
@@ -41,7 +38,7 @@ static int table_next(lua_State *L) {
 /* Raise that the table at `arg` has nothing at an index. */
 static void table_lacks(lua_State *L, int arg, const lze_Type *type,
                         lua_Integer index) {
-  char element[ELEMENT_BYTES];
+  char element[LZE_ELEMENT_BYTES];
   lua_pushnil(L);
   lze_type_store(L, type, -1, element);
   lze_argerror(L, arg, lua_pushfstring(L, "index %I: %s", (LUAI_UACINT)index,
@@ -105,17 +102,27 @@ static lua_Integer device_room(lua_State *L, const lze_Type *type) {
   return (lua_Integer)(device->memory_bytes / type->bytes);
 }
 
-/* lze.buffer(type, count | table | string [, options]) -> buffer
-   type: an element type's name; count: elements, not negative; a table's or
-   string's elements are taken.  options: usage ("shared", "device", "host"),
-   device, context, zero (false: contents of a counted buffer undefined). */
+/* lze.buffer(type, contents [, options]) -> buffer
+   type: an element type; contents: a count, not negative; a table's, string's
+   or buffer's elements are taken, a buffer's as they are then.  options: usage
+   ("shared", "device", "host"), device, context, zero (false: contents of a
+   counted buffer undefined). */
 int lze_buffer_new(lua_State *L) {
   static const char *const keys[] = {"usage", "device", "context", "zero",
                                      NULL};
   lua_settop(L, 3);
   const lze_Type *type = lze_check_type(L, 1);
   size_t count = 0;
-  switch (lua_type(L, 2)) {
+  const lze_Buffer *from = lze_test_buffer(L, 2);
+  if (from != NULL) {
+    lze_check_buffer(L, 2);
+    if (from->type != type)
+      lze_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got "
+                                            "buffer of %s (x:view can change "
+                                            "the type)",
+                                         type->name, from->type->name));
+    count = (size_t)from->count;
+  } else switch (lua_type(L, 2)) {
     case LUA_TNUMBER: {
       lua_Integer n = lze_check_integer(L, 2, "count");
       if (n < 0)
@@ -153,8 +160,8 @@ int lze_buffer_new(lua_State *L) {
       break;
     }
     default:
-      lze_argerror(L, 2, lua_pushfstring(L, "count, table or string "
-                                             "expected, got %s",
+      lze_argerror(L, 2, lua_pushfstring(L, "count, table, string or "
+                                             "buffer expected, got %s",
                                           lze_describe(L, 2)));
   }
   lze_Usage usage = LZE_SHARED;
@@ -175,12 +182,20 @@ int lze_buffer_new(lua_State *L) {
   lze_opt_place(L, 0, lua_istable(L, 3) ? 3 : 0, &device, &context);
   lze_Buffer *b = lze_push_buffer(L, context, device, usage, type, count);
   if (count == 0) return 1;
-  if (bytes != NULL) {
+  if (from != NULL) {
+    int at = lua_gettop(L);
+    /* Making it may have run a finaliser that closes the other. */
+    lze_Command *c = lze_copy_elements(L, NULL, false, at, b, 2,
+                                       lze_check_buffer(L, 2), 0, count, 1);
+    if (c != NULL) lze_command_wait(L, c, UINT64_MAX);
+    lua_settop(L, at);
+  } else if (bytes != NULL) {
     lze_buffer_put(L, lua_gettop(L), b, 0, bytes, count);
   } else if (zero) {
     const lze_Fill nothing = {.to = b->storage,
                               .bytes = b->storage->bytes,
-                              .pattern_bytes = type->bytes};
+                              .pattern_bytes =
+                                  type->fields != NULL ? 1 : type->bytes};
     if (usage == LZE_DEVICE)
       lze_fill_append(L, lze_buffer_default_queue(L, b), false, &nothing);
     else

@@ -145,6 +145,9 @@ void lze_fill_check(lua_State *L, int arg, lze_Fill *f) {
   lze_Buffer *b = lze_check_buffer(L, arg);
   size_t first, n;
   lze_buffer_range(L, b, arg + 2, &first, &n);
+  if (b->type->fields != NULL)
+    lze_argerror(L, arg, "queues and graphs do not fill structs: x:fill, or a "
+                         "copy");
   if (!lze_type_store(L, b->type, arg + 1, f->pattern))
     lze_argerror(L, arg + 1, lua_tostring(L, -1));
   f->to = b->storage;

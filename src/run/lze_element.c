@@ -1,0 +1,227 @@
+/*
+ * lze_element.c - x[i] of a buffer of structs: a place in it, by whose names
+ * its fields are read and written.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_struct.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+#include "run/lze_command.h"
+
+#include <string.h>
+
+/* The buffer is user value 1. */
+typedef struct Element {
+  lze_Box box;
+  const lze_Type *type;
+  size_t offset;          /* bytes into the storage */
+} Element;
+
+static Element *check_element(lua_State *L) {
+  return lze_check_box(L, 1, lze_element_kind);
+}
+
+/* The buffer of the element at `index`, which is open. [-0, +1] */
+static lze_Buffer *element_buffer(lua_State *L, int index) {
+  lua_getiuservalue(L, index, 1);
+  lze_Buffer *b = lze_test_buffer(L, -1);
+  if (b == NULL || !lze_buffer_is_open(b))
+    luaL_error(L, "the buffer of this element is closed");
+  return b;
+}
+
+/* Where bytes of the element at `index` lie, after the work that they wait
+   for: good as long as nothing of Lua's runs. [-0, +1] */
+static char *element_bytes(lua_State *L, int index, size_t offset,
+                           size_t bytes, bool write) {
+  lze_Buffer *b = element_buffer(L, index);
+  lze_Storage *s = b->storage;
+  if (s->uses != NULL || s->failed != NULL) {
+    lze_storage_wait(L, s, offset, offset + bytes, write);
+    if (!lze_buffer_is_open(b))
+      luaL_error(L, "the buffer was closed during the wait");
+  }
+  return s->pointer + offset;
+}
+
+void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
+                      size_t offset) {
+  buffer = lua_absindex(L, buffer);
+  Element *e = lze_push_box(L, lze_element_kind, sizeof *e);
+  e->type = type;
+  e->offset = offset;
+  lua_pushvalue(L, buffer);
+  lua_setiuservalue(L, -2, 1);
+}
+
+bool lze_element_store(lua_State *L, const lze_Type *type, int index,
+                       void *p) {
+  const Element *e = lze_test_box(L, index, lze_element_kind);
+  if (e == NULL || e->type != type)
+    return lze_type_store(L, type, index, p);
+  memcpy(p, element_bytes(L, index, e->offset, type->bytes, false),
+         type->bytes);
+  lua_pop(L, 1);
+  return true;
+}
+
+/* The field that the key at 2 names, or raise. */
+static const lze_StructField *check_field(lua_State *L, const Element *e) {
+  const lze_StructField *f =
+      lua_type(L, 2) == LUA_TSTRING
+          ? lze_struct_field(e->type, lua_tostring(L, 2)) : NULL;
+  if (f == NULL)
+    luaL_error(L, "no field %s in an element (known: %s)", lze_describe(L, 2),
+               lze_struct_names(L, e->type));
+  return f;
+}
+
+static size_t field_bytes(const lze_StructField *f) {
+  return (size_t)f->type->bytes * (f->count > 0 ? f->count : 1);
+}
+
+/* Push a field: a struct in a struct is an element, too. */
+static void element_push_field(lua_State *L, const Element *e,
+                               const lze_StructField *f) {
+  size_t offset = e->offset + f->offset;
+  if (f->type->fields != NULL && f->count == 0) {
+    element_buffer(L, 1);
+    lze_push_element(L, -1, f->type, offset);
+    return;
+  }
+  /* A copy, because the table of a vector may run a finaliser that closes. */
+  char bytes[LZE_ELEMENT_BYTES];
+  memcpy(bytes, element_bytes(L, 1, offset, field_bytes(f), false),
+         field_bytes(f));
+  lze_struct_push_field(L, f, bytes);
+}
+
+static int element_index(lua_State *L) {
+  const Element *e = check_element(L);
+  element_push_field(L, e, check_field(L, e));
+  return 1;
+}
+
+static int element_newindex(lua_State *L) {
+  const Element *e = check_element(L);
+  const lze_StructField *f = check_field(L, e);
+  char bytes[LZE_ELEMENT_BYTES];
+  if (f->count > 0 || f->type->fields == NULL) {
+    if (!lze_struct_store_field(L, f, 3, bytes))
+      return luaL_error(L, "%s", lua_tostring(L, -1));
+  } else if (!lze_element_store(L, f->type, 3, bytes)) {
+    return luaL_error(L, "field %s: %s", f->name, lua_tostring(L, -1));
+  }
+  memcpy(element_bytes(L, 1, e->offset + f->offset, field_bytes(f), true),
+         bytes, field_bytes(f));
+  return 0;
+}
+
+/* One step of pairs, in the order of the fields. */
+static int element_next(lua_State *L) {
+  const Element *e = check_element(L);
+  uint32_t i = 0;
+  if (!lua_isnil(L, 2))
+    i = (uint32_t)(check_field(L, e) - e->type->fields->fields) + 1;
+  if (i == e->type->fields->count) return 0;
+  const lze_StructField *f = &e->type->fields->fields[i];
+  lua_pushstring(L, f->name);
+  element_push_field(L, e, f);
+  lua_pushstring(L, f->name);
+  lua_insert(L, -2);
+  return 2;
+}
+
+static int element_pairs(lua_State *L) {
+  check_element(L);
+  lua_pushcfunction(L, element_next);
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  return 3;
+}
+
+/* Add the value at p, with all that is in it; an array where count is not 0. */
+static void add_value(lua_State *L, luaL_Buffer *b, const lze_Type *type,
+                      uint32_t count, const char *p);
+
+static void add_struct(lua_State *L, luaL_Buffer *b, const lze_Type *type,
+                       const char *p) {
+  for (uint32_t i = 0; i < type->fields->count; i++) {
+    const lze_StructField *f = &type->fields->fields[i];
+    luaL_addstring(b, i > 0 ? ", " : "{");
+    luaL_addstring(b, f->name);
+    luaL_addstring(b, " = ");
+    add_value(L, b, f->type, f->count, p + f->offset);
+  }
+  luaL_addchar(b, '}');
+}
+
+static void add_value(lua_State *L, luaL_Buffer *b, const lze_Type *type,
+                      uint32_t count, const char *p) {
+  if (count > 0) {
+    for (uint32_t i = 0; i < count; i++, p += type->bytes) {
+      luaL_addstring(b, i > 0 ? ", " : "{");
+      add_value(L, b, type, 0, p);
+    }
+    luaL_addchar(b, '}');
+  } else if (type->fields != NULL) {
+    add_struct(L, b, type, p);
+  } else if (type->lanes > 1) {
+    add_value(L, b, lze_type_of(type->scalar, 1), type->lanes, p);
+  } else {
+    lze_type_push(L, type, p);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
+    luaL_addvalue(b);
+  }
+}
+
+void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
+                  const void *p) {
+  add_value(L, b, type, 0, p);
+}
+
+/* Never waits and never raises. */
+static int element_tostring(lua_State *L) {
+  const Element *e = check_element(L);
+  char bytes[LZE_ELEMENT_BYTES];
+  lua_getiuservalue(L, 1, 1);
+  const lze_Buffer *buffer = lze_test_buffer(L, -1);
+  const char *why = buffer == NULL || !lze_buffer_is_open(buffer) ? " (closed)"
+                    : lze_storage_pending(NULL, buffer->storage, e->offset,
+                                          e->offset + e->type->bytes, false)
+                        ? " (busy)"
+                        : NULL;
+  if (why == NULL)
+    memcpy(bytes, buffer->storage->pointer + e->offset, e->type->bytes);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "element: ");
+  if (why == NULL) lze_type_add(L, &b, e->type, bytes);
+  else luaL_addstring(&b, e->type->name);
+  if (why != NULL) luaL_addstring(&b, why);
+  luaL_pushresult(&b);
+  return 1;
+}
+
+static int element_describe(lua_State *L) {
+  lua_pushfstring(L, "element of %s", check_element(L)->type->name);
+  return 1;
+}
+
+static const lze_Method none[] = {{NULL, NULL, LZE_HOT}};
+static const lze_Field no_fields[] = {{NULL, NULL}};
+
+static const lze_Method metamethods[] = {
+    {"__index", element_index, LZE_HOT},
+    {"__newindex", element_newindex, LZE_HOT},
+    {"__pairs", element_pairs, LZE_HOT},
+    {"__tostring", element_tostring, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+void lze_open_element(lua_State *L) {
+  lze_new_kind(L, lze_element_kind, metamethods, none, no_fields);
+  lze_set_describe(L, lze_element_kind, element_describe);
+}
