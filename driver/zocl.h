@@ -88,6 +88,9 @@ typedef struct zocl_handle {
   const void *core, *tools, *sysman, *runtime;
 } zocl_handle;
 
+/* What handles begin with; zocl_ddi.c sets it when the driver is loaded. */
+extern zocl_handle zocl_tables;
+
 /* Zeroed memory for a structure that begins with a zocl_handle, which is set;
    free releases it.  NULL: out of memory. */
 void *zocl_handle_new(size_t size);
@@ -129,12 +132,17 @@ ze_result_t zocl_error(ze_result_t result);
 /* The reason kept last by this thread, "" when there is none. */
 const char *zocl_last_error(void);
 
+/* The same, forgotten then: a text that lasts until the thread's next call. */
+const char *zocl_last_error_take(void);
+
 /* The Level Zero result for an OpenCL error; `call` names the function. */
 ze_result_t zocl_cl_error(cl_int error, const char *call);
 
 /* True in a process forked after initialisation: OpenCL's threads do not
    exist there, so that nothing may be called and nothing waited for. */
 bool zocl_forked(void);
+/* Initialisation succeeds: look out for forks from now on. */
+void zocl_fork_watch(void);
 
 /* The drivers as zeDriverGet counts and gives them, initialised once; not
    whether zeInit was called. */
@@ -356,6 +364,36 @@ typedef struct zocl_power {
   int64_t limit[ZOCL_POWER_LIMITS], interval[ZOCL_POWER_LIMITS], max;
 } zocl_power;
 bool zocl_sensors_power(zocl_power *power);
+
+/* ------------------------------------------------------------------------
+ * zocl_work.c: what devices have to do, as far as others wait for it.
+ */
+
+typedef struct zocl_work zocl_work;
+typedef struct zocl_work_kind {
+  void (*ref)(zocl_work *work);
+  void (*unref)(zocl_work *work);
+  /* Until all that there is to do is done, at most `timeout` ns. */
+  ze_result_t (*wait)(zocl_work *work, uint64_t timeout);
+  /* Waits for nothing and leaves failures for those who wait. */
+  bool (*is_idle)(zocl_work *work);
+} zocl_work_kind;
+struct zocl_work {
+  const zocl_work_kind *kind;
+  const zocl_device *device;
+  zocl_work *next, *previous;
+};
+
+void zocl_work_add(zocl_work *work);
+void zocl_work_remove(zocl_work *work);
+
+/* Wait for all work of a device, or of all devices where it is NULL. */
+ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout);
+/* Whether no device has anything to do. */
+bool zocl_work_is_done(void);
+
+/* What remains of `timeout` since `start`. */
+uint64_t zocl_time_left(uint64_t timeout, uint64_t start);
 
 /* ------------------------------------------------------------------------
  * zocl_context.c: contexts.
@@ -907,13 +945,6 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
 /* Command `number` is known to be done, and so everything before it; `status`
    is negative where it failed. */
 void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
-
-/* Wait for all streams of a device, or of all devices where it is NULL. */
-ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout);
-
-/* Whether no stream of any device has anything to do.  Waits for nothing and
-   leaves failures for those who wait. */
-bool zocl_stream_all_idle(void);
 
 /* ------------------------------------------------------------------------
  * zocl_indirect.c: launches whose group counts are read when they begin.

@@ -9,7 +9,7 @@
  */
 #include "zocl.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 typedef void (*entry_function)(void);
 
@@ -57,19 +57,22 @@ enum table {
 
 static const struct entry {
   unsigned char table, index, minor;
+  const char *name;
   entry_function function;
 } entries[] = {
 #define ENTRY(table, index, minor, name) \
-  {table, index, minor, (entry_function)zocl_##name},
+  {table, index, minor, "ze" #name, (entry_function)zocl_##name},
   ZOCL_ENTRIES(ENTRY)
   ZOCL_NEWER_ENTRIES(ENTRY)
 #undef ENTRY
 #define ENTRY(table, index, minor, name) \
-  {table, index, minor, (entry_function)zocl_zes##name},
+  {table, index, minor, "zes" #name, (entry_function)zocl_zes##name},
   ZOCL_SYSMAN_ENTRIES(ENTRY)
   ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
 #undef ENTRY
+  {NONE, 0, 0, "zoclKernelPrepare", (entry_function)zocl_KernelPrepare},
 };
+enum { ENTRIES = sizeof entries / sizeof *entries };
 
 static ze_result_t table_fill(enum table which, ze_api_version_t version,
                               entry_function *table)
@@ -77,8 +80,8 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   if (table == NULL) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (ZE_MAJOR_VERSION(version) != 1)
     return ZE_RESULT_ERROR_UNSUPPORTED_VERSION;
-  for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
-    if (entries[i].table == which &&
+  for (size_t i = 0; i < ENTRIES; i++)
+    if (entries[i].table == which && which != NONE &&
         entries[i].minor <= ZE_MINOR_VERSION((unsigned)version))
       table[entries[i].index] = entries[i].function;
   return ZE_RESULT_SUCCESS;
@@ -223,9 +226,36 @@ TABLES(tools, TOOLS_TABLES)
 TABLES(sysman, SYSMAN_TABLES)
 TABLES(runtime, RUNTIME_TABLES)
 
-void *zocl_handle_new(size_t size)
+__attribute__((constructor)) static void tables_give(void)
 {
-  zocl_handle *made = calloc(1, size);
-  if (made != NULL) *made = (zocl_handle){&core, &tools, &sysman, &runtime};
-  return made;
+  zocl_tables = (zocl_handle){&core, &tools, &sysman, &runtime};
+}
+
+/* ------------------------------------------------------------------------
+ * Functions by name.
+ */
+
+/* Those in the tables, for an old loader does not have the newer ones, and the
+   driver's own. */
+ze_result_t zocl_DriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
+                                                   const char *name,
+                                                   void **address)
+{
+  ZOCL_NEED_HANDLE(driver);
+  ZOCL_NEED_POINTER(name);
+  ZOCL_NEED_POINTER(address);
+  for (size_t i = 0; i < ENTRIES; i++)
+    if (strcmp(entries[i].name, name) == 0) {
+      memcpy(address, &entries[i].function, sizeof *address);
+      return ZE_RESULT_SUCCESS;
+    }
+  *address = NULL;
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no function %s", name);
+}
+
+ze_result_t zocl_zesDriverGetExtensionFunctionAddress(
+    zes_driver_handle_t driver, const char *name, void **address)
+{
+  return zocl_DriverGetExtensionFunctionAddress((ze_driver_handle_t)driver,
+                                                name, address);
 }

@@ -1,5 +1,5 @@
 /*
- * zocl_thread.c - threads of the driver's own.
+ * zocl_thread.c - threads of the driver's own, and processes forked off it.
  * SPDX-License-Identifier: MIT
  */
 #include "zocl.h"
@@ -14,4 +14,21 @@ bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args)
   bool started = pthread_create(thread, NULL, run, args) == 0;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   return started;
+}
+
+static atomic_bool forked;
+
+bool zocl_forked(void)
+{
+  return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+static void fork_child(void)
+{
+  atomic_store(&forked, true);
+}
+
+void zocl_fork_watch(void)
+{
+  pthread_atfork(NULL, NULL, fork_child);
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ------------------------------------------------------------------------
  * Finding out.
@@ -156,13 +155,6 @@ bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner)
 {
   return device->root == owner->root ||
          (device->driver == owner->driver && zocl_knob.peer_access);
-}
-
-uint64_t zocl_clock(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ------------------------------------------------------------------------
@@ -526,5 +518,5 @@ ze_result_t zocl_DeviceGetGlobalTimestamps(ze_device_handle_t device,
 ze_result_t zocl_DeviceSynchronize(ze_device_handle_t device)
 {
   ZOCL_NEED_HANDLE(device);
-  return zocl_stream_wait_all(device, UINT64_MAX);
+  return zocl_work_wait(device, UINT64_MAX);
 }

@@ -1,10 +1,9 @@
 /*
- * zocl_driver.c - initialisation, the drivers, and what they say of errors.
+ * zocl_driver.c - initialisation, the drivers, and what they say of themselves.
  * SPDX-License-Identifier: MIT
  */
 #include "zocl.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,105 +19,12 @@ static struct {
   char why[512];         /* why there is none */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static atomic_bool forked;
-
 /* zeInit or zeInitDrivers was called, with success. */
 static atomic_bool initialised;
 
 /* ------------------------------------------------------------------------
- * Errors.
- */
-
-static _Thread_local char last_error[512];
-
-ze_result_t zocl_fail(ze_result_t result, const char *format, ...)
-{
-  va_list args;
-  va_start(args, format);
-  vsnprintf(last_error, sizeof last_error, format, args);
-  va_end(args);
-  return result;
-}
-
-ze_result_t zocl_error(ze_result_t result)
-{
-  static const struct {
-    ze_result_t result;
-    const char *text;
-  } known[] = {
-    {ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null"},
-    {ZE_RESULT_ERROR_INVALID_NULL_POINTER, "a pointer is null"},
-    {ZE_RESULT_ERROR_INVALID_ENUMERATION, "an enumerator or flag is unknown"},
-    {ZE_RESULT_ERROR_INVALID_SIZE, "a size or count is not possible"},
-    {ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "a size is not possible"},
-    {ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION, "a range is empty"},
-    {ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "not supported"},
-    {ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, "out of memory"},
-    {ZE_RESULT_ERROR_UNINITIALIZED, "OpenCL does not survive fork"},
-    {ZE_RESULT_ERROR_DEVICE_LOST, "OpenCL does not survive fork"},
-  };
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].result == result)
-      return zocl_fail(result, "%s", known[i].text);
-  return zocl_fail(result, "error 0x%x", (unsigned)result);
-}
-
-const char *zocl_last_error(void)
-{
-  return last_error;
-}
-
-ze_result_t zocl_cl_error(cl_int error, const char *call)
-{
-  static const struct {
-    cl_int error;
-    ze_result_t result;
-    const char *name;
-  } known[] = {
-    {CL_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
-     "CL_OUT_OF_HOST_MEMORY"},
-    {CL_OUT_OF_RESOURCES, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-     "CL_OUT_OF_RESOURCES"},
-    {CL_MEM_OBJECT_ALLOCATION_FAILURE, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-     "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
-    {CL_INVALID_WORK_GROUP_SIZE, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
-     "CL_INVALID_WORK_GROUP_SIZE"},
-    {CL_INVALID_WORK_ITEM_SIZE, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
-     "CL_INVALID_WORK_ITEM_SIZE"},
-    {CL_INVALID_GLOBAL_WORK_SIZE,
-     ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION,
-     "CL_INVALID_GLOBAL_WORK_SIZE"},
-    {CL_INVALID_KERNEL_ARGS, ZE_RESULT_ERROR_INVALID_ARGUMENT,
-     "CL_INVALID_KERNEL_ARGS"},
-    {CL_INVALID_ARG_SIZE, ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
-     "CL_INVALID_ARG_SIZE"},
-    {CL_INVALID_KERNEL_NAME, ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
-     "CL_INVALID_KERNEL_NAME"},
-    {CL_MEM_COPY_OVERLAP, ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
-     "CL_MEM_COPY_OVERLAP"},
-    {CL_DEVICE_NOT_AVAILABLE, ZE_RESULT_ERROR_DEVICE_LOST,
-     "CL_DEVICE_NOT_AVAILABLE"},
-  };
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].error == error)
-      return zocl_fail(known[i].result, "%s: %s", call, known[i].name);
-  return zocl_fail(ZE_RESULT_ERROR_UNKNOWN, "%s: OpenCL error %d", call,
-                   (int)error);
-}
-
-/* ------------------------------------------------------------------------
  * Initialisation.
  */
-
-bool zocl_forked(void)
-{
-  return atomic_load_explicit(&forked, memory_order_relaxed);
-}
-
-static void fork_child(void)
-{
-  atomic_store(&forked, true);
-}
 
 static void driver_free(zocl_driver *driver)
 {
@@ -192,7 +98,7 @@ static void initialise(void)
   if (state.count == 0)
     snprintf(state.why, sizeof state.why, "%s", zocl_last_error());
   else
-    pthread_atfork(NULL, NULL, fork_child);
+    zocl_fork_watch();
 }
 
 /* Initialise once, whatever the outcome: OpenCL cannot be tried again. */
@@ -369,40 +275,6 @@ ze_result_t zocl_DriverGetExtensionProperties(
   return ZE_RESULT_SUCCESS;
 }
 
-/* There are no functions outside the tables, but those in the tables are
-   found by name too: an old loader does not have the newer ones. */
-ze_result_t zocl_DriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
-                                                   const char *name,
-                                                   void **address)
-{
-  ZOCL_NEED_HANDLE(driver);
-  ZOCL_NEED_POINTER(name);
-  ZOCL_NEED_POINTER(address);
-  static const struct {
-    const char *name;
-    void (*function)(void);
-  } functions[] = {
-#define FUNCTION(table, index, minor, function) \
-  {"ze" #function, (void (*)(void))zocl_##function},
-    ZOCL_ENTRIES(FUNCTION)
-    ZOCL_NEWER_ENTRIES(FUNCTION)
-#undef FUNCTION
-#define FUNCTION(table, index, minor, function) \
-  {"zes" #function, (void (*)(void))zocl_zes##function},
-    ZOCL_SYSMAN_ENTRIES(FUNCTION)
-    ZOCL_NEWER_SYSMAN_ENTRIES(FUNCTION)
-#undef FUNCTION
-    {"zoclKernelPrepare", (void (*)(void))zocl_KernelPrepare},
-  };
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-    if (strcmp(functions[i].name, name) == 0) {
-      memcpy(address, &functions[i].function, sizeof *address);
-      return ZE_RESULT_SUCCESS;
-    }
-  *address = NULL;
-  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no function %s", name);
-}
-
 /* Where initialisation failed there is no driver to ask, so that the reason
    is then told without one.  Each reason is told once, so that nobody takes an
    old one for that of a later error that has none. */
@@ -411,10 +283,7 @@ ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
 {
   if (state.count > 0) ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(text);
-  static _Thread_local char told[sizeof last_error];
-  memcpy(told, last_error, sizeof told);
-  last_error[0] = '\0';
-  *text = told;
+  *text = zocl_last_error_take();
   return ZE_RESULT_SUCCESS;
 }
 

@@ -504,10 +504,3 @@ ze_result_t zocl_zesDriverGetExtensionProperties(zes_driver_handle_t driver,
   *count = 0;
   return ZE_RESULT_SUCCESS;
 }
-
-ze_result_t zocl_zesDriverGetExtensionFunctionAddress(
-    zes_driver_handle_t driver, const char *name, void **address)
-{
-  return zocl_DriverGetExtensionFunctionAddress((ze_driver_handle_t)driver,
-                                                name, address);
-}

@@ -353,7 +353,7 @@ static void deferred_release(void)
   allocation *list = live.deferred;
   live.deferred = NULL;
   pthread_rwlock_unlock(&live.lock);
-  if (zocl_stream_all_idle()) {
+  if (zocl_work_is_done()) {
     release(list);
     return;
   }
@@ -483,7 +483,7 @@ ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
   if (found->file != NULL) return ZE_RESULT_SUCCESS;
   /* A command that wrote between the copy and the new pages would be in
      vain. */
-  for (int i = 0; !zocl_stream_all_idle(); i++) {
+  for (int i = 0; !zocl_work_is_done(); i++) {
     if (i == EXPORT_MS)
       return zocl_fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
                        "commands run or wait, so that %p cannot become memory "
@@ -595,7 +595,7 @@ ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
   if (desc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE) {
     allocation found;
     if (allocation_find(pointer, &found)) {
-      ze_result_t result = zocl_stream_wait_all(NULL, UINT64_MAX);
+      ze_result_t result = zocl_work_wait(NULL, UINT64_MAX);
       if (result != ZE_RESULT_SUCCESS) return result;
     }
   } else if (desc->freePolicy != 0) {

@@ -17,6 +17,7 @@
 enum { FEW_WAITS = 8 };
 
 struct zocl_stream {
+  zocl_work work;            /* what others wait for; the first member */
   atomic_uint refs;
   zocl_device *device;
   ze_command_queue_priority_t priority;
@@ -32,14 +33,9 @@ struct zocl_stream {
   atomic_int failed;         /* an OpenCL error nobody has been told of */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
-  zocl_stream *next, *previous; /* under streams.lock */
 };
 
-/* All open streams. */
-static struct {
-  pthread_mutex_t lock;
-  zocl_stream *first;
-} streams = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static const zocl_work_kind work_kind;
 
 static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
                                   cl_int *error)
@@ -87,11 +83,9 @@ ze_result_t zocl_stream_new(zocl_device *device,
   }
   atomic_init(&made->refs, 1);
   pthread_mutex_init(&made->lock, NULL);
-  pthread_mutex_lock(&streams.lock);
-  made->next = streams.first;
-  if (made->next != NULL) made->next->previous = made;
-  streams.first = made;
-  pthread_mutex_unlock(&streams.lock);
+  made->work.kind = &work_kind;
+  made->work.device = device;
+  zocl_work_add(&made->work);
   *stream = made;
   return ZE_RESULT_SUCCESS;
 }
@@ -119,13 +113,7 @@ void zocl_stream_close(zocl_stream *stream)
 {
   if (zocl_forked()) return;
   zocl_feeder_stop(stream->feeder);
-  pthread_mutex_lock(&streams.lock);
-  if (stream->next != NULL) stream->next->previous = stream->previous;
-  if (stream->previous != NULL)
-    stream->previous->next = stream->next;
-  else
-    streams.first = stream->next;
-  pthread_mutex_unlock(&streams.lock);
+  zocl_work_remove(&stream->work);
   pthread_mutex_lock(&stream->lock);
   stream->device->driver->cl->clReleaseCommandQueue(stream->queue);
   if (stream->side != NULL)
@@ -514,14 +502,6 @@ static ze_result_t stream_finish(zocl_stream *stream)
   return stream_result(stream);
 }
 
-/* What remains of `timeout` since `start`. */
-static uint64_t time_left(uint64_t timeout, uint64_t start)
-{
-  if (timeout == 0 || timeout == UINT64_MAX) return timeout;
-  uint64_t spent = zocl_clock() - start;
-  return timeout > spent ? timeout - spent : 0;
-}
-
 ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
@@ -542,7 +522,7 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
   ze_result_t result = stream_tail(stream, &tail);
   pthread_mutex_unlock(&stream->lock);
   if (result != ZE_RESULT_SUCCESS) return result;
-  result = zocl_signal_wait(tail, time_left(timeout, start));
+  result = zocl_signal_wait(tail, zocl_time_left(timeout, start));
   zocl_signal_unref(tail);
   if (result != ZE_RESULT_SUCCESS) {
     if (result != ZE_RESULT_NOT_READY) atomic_store(&stream->failed, 0);
@@ -551,43 +531,9 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
   return stream_result(stream);
 }
 
-/* All streams, or those of `device`, each with a reference: others may close
-   streams meanwhile.  NULL: out of memory. */
-static zocl_stream **streams_get(const zocl_device *device, size_t *count)
+static bool work_is_idle(zocl_work *work)
 {
-  size_t n = 0;
-  pthread_mutex_lock(&streams.lock);
-  for (zocl_stream *s = streams.first; s != NULL; s = s->next) n++;
-  zocl_stream **all = malloc((n > 0 ? n : 1) * sizeof(zocl_stream *));
-  *count = 0;
-  for (zocl_stream *s = streams.first; s != NULL && all != NULL; s = s->next)
-    if (device == NULL || s->device == device || s->device->root == device) {
-      zocl_stream_ref(s);
-      all[(*count)++] = s;
-    }
-  pthread_mutex_unlock(&streams.lock);
-  return all;
-}
-
-ze_result_t zocl_stream_wait_all(const zocl_device *device, uint64_t timeout)
-{
-  uint64_t start = zocl_clock();
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  size_t count;
-  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
-  zocl_stream **all = streams_get(device, &count);
-  if (all == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  for (size_t i = 0; i < count; i++) {
-    ze_result_t one = zocl_stream_wait(all[i], time_left(timeout, start));
-    if (result == ZE_RESULT_SUCCESS) result = one;
-    zocl_stream_unref(all[i]);
-  }
-  free(all);
-  return result;
-}
-
-static bool stream_idle(zocl_stream *stream)
-{
+  zocl_stream *stream = (zocl_stream *)work;
   zocl_signal *tail = NULL;
   if (zocl_feeder_wait(stream->feeder, 0) != ZE_RESULT_SUCCESS) return false;
   pthread_mutex_lock(&stream->lock);
@@ -600,15 +546,20 @@ static bool stream_idle(zocl_stream *stream)
   return idle;
 }
 
-bool zocl_stream_all_idle(void)
+static void work_ref(zocl_work *work)
 {
-  size_t count;
-  zocl_stream **all = streams_get(NULL, &count);
-  bool idle = all != NULL;
-  for (size_t i = 0; i < count; i++) {
-    idle = idle && stream_idle(all[i]);
-    zocl_stream_unref(all[i]);
-  }
-  free(all);
-  return idle;
+  zocl_stream_ref((zocl_stream *)work);
 }
+
+static void work_unref(zocl_work *work)
+{
+  zocl_stream_unref((zocl_stream *)work);
+}
+
+static ze_result_t work_wait(zocl_work *work, uint64_t timeout)
+{
+  return zocl_stream_wait((zocl_stream *)work, timeout);
+}
+
+static const zocl_work_kind work_kind = {work_ref, work_unref, work_wait,
+                                         work_is_idle};
