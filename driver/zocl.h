@@ -62,6 +62,8 @@ typedef struct _ze_physical_mem_handle_t zocl_physical;
 typedef struct zocl_file zocl_file;
 typedef struct zocl_program zocl_program;
 typedef struct zocl_board zocl_board;
+typedef struct zocl_state zocl_state;
+typedef struct zocl_command zocl_command;
 
 /* The functions of one OpenCL implementation. */
 typedef const cl_icd_dispatch zocl_cl;
@@ -94,6 +96,78 @@ extern zocl_handle zocl_tables;
 /* Zeroed memory for a structure that begins with a zocl_handle, which is set;
    free releases it.  NULL: out of memory. */
 void *zocl_handle_new(size_t size);
+
+/* ------------------------------------------------------------------------
+ * What the core asks of ext/, which is all that a launch does not need.  The
+ * core names no function of it: each file there enters its own here.
+ */
+
+typedef struct zocl_hook {
+  /* zocl_sysman.c: zeInit is called. */
+  void (*initialise)(void);
+
+  /* zocl_image.c.  NULL is allowed; an argument's value is checked, and goes to
+     `place` unless that is NULL: a zocl_image *, or a cl_sampler. */
+  void (*image_ref)(zocl_image *image);
+  void (*image_unref)(zocl_image *image);
+  ze_result_t (*image_argument)(const zocl_kernel *kernel, uint32_t index,
+                                const void *value, void *place);
+  ze_result_t (*sampler_argument)(const zocl_kernel *kernel, uint32_t index,
+                                  const void *value, void *place);
+
+  /* zocl_ipc.c: an allocation on the file that `import` names, and the file of
+     an allocation. */
+  ze_result_t (*memory_import)(zocl_context *context, zocl_device *device,
+                               ze_memory_type_t type,
+                               const ze_external_memory_import_fd_t *import,
+                               size_t size, void **pointer);
+  ze_result_t (*memory_export)(zocl_context *context, const void *pointer,
+                               ze_external_memory_export_fd_t *export);
+
+  /* zocl_board.c: the states of events that processes share.  Ring when a place
+     was set; watch: zocl_signal_watch is called whenever one is, until the
+     signal has no more gates, or false: out of memory. */
+  ze_result_t (*board_new)(ze_event_pool_flags_t flags, uint32_t count,
+                           zocl_board **board);
+  void (*board_ref)(zocl_board *board);
+  void (*board_unref)(zocl_board *board);
+  zocl_state *(*board_place)(zocl_board *board, uint32_t index);
+  void (*board_ring)(zocl_board *board);
+  bool (*board_watch)(zocl_board *board, zocl_signal *signal);
+
+  /* zocl_counter.c: counter-based events.  zocl_event_signal and what follows
+     it say what these do. */
+  ze_result_t (*counter_modes)(const ze_event_pool_desc_t *desc,
+                               uint32_t *modes);
+  zocl_signal *(*counter_signal)(zocl_event *event);
+  zocl_signal *(*counter_begin)(const zocl_list *list,
+                                const zocl_event *event);
+  void (*counter_give)(zocl_event *event, zocl_signal *signal);
+  ze_result_t (*counter_check)(const zocl_list *list, const zocl_event *event);
+
+  /* zocl_graph.c, all of it only where zocl_is_capturing.  What a list's append
+     means for captures: it may be one of a list that captures, or become so.
+     With `*captured` the command has been recorded. */
+  ze_result_t (*graph_append)(zocl_list *list, const zocl_command *command,
+                              ze_event_handle_t signal, uint32_t wait_count,
+                              ze_event_handle_t *waits, bool *captured);
+  /* Capture copies of commands. */
+  ze_result_t (*graph_append_all)(zocl_list *list, uint32_t count,
+                                  zocl_commands *const *all);
+  /* The list is going to be destroyed. */
+  void (*graph_leave)(zocl_list *list);
+  /* Hosts cannot wait for captured commands. */
+  ze_result_t (*graph_check_event)(const zocl_event *event);
+} zocl_hook;
+
+extern zocl_hook zocl_ext;
+
+void zocl_sysman_hook(zocl_hook *hook);
+void zocl_image_hook(zocl_hook *hook);
+void zocl_ipc_hook(zocl_hook *hook);
+void zocl_board_hook(zocl_hook *hook);
+void zocl_counter_hook(zocl_hook *hook);
+void zocl_graph_hook(zocl_hook *hook);
 
 /* ------------------------------------------------------------------------
  * zocl_driver.c: initialisation, drivers, errors.
@@ -320,13 +394,6 @@ size_t zocl_hierarchy_ids(const zocl_driver *driver, cl_device_id *ids,
 bool zocl_hierarchy_show(zocl_driver *driver);
 
 void zocl_hierarchy_free(zocl_driver *driver);
-
-/* ------------------------------------------------------------------------
- * zocl_sysman.c: what devices say of themselves.
- */
-
-/* At zeInit: look at ZES_ENABLE_SYSMAN. */
-void zocl_sysman_init(void);
 
 /* ------------------------------------------------------------------------
  * zocl_sensors.c: what Linux tells of the CPUs.
@@ -701,19 +768,6 @@ zocl_file *zocl_file_of_handle(const void *handle, uint64_t *offset,
 int zocl_file_handle_descriptor(const void *handle);
 
 /* ------------------------------------------------------------------------
- * zocl_ipc.c: memory and event pools that other processes have.
- */
-
-/* An allocation on the file that `import` names, for zeMemAlloc*. */
-ze_result_t zocl_ipc_import(zocl_context *context, zocl_device *device,
-                            ze_memory_type_t type,
-                            const ze_external_memory_import_fd_t *import,
-                            size_t size, void **pointer);
-/* The file of an allocation, for zeMemGetAllocProperties. */
-ze_result_t zocl_ipc_export(zocl_context *context, const void *pointer,
-                            ze_external_memory_export_fd_t *export);
-
-/* ------------------------------------------------------------------------
  * zocl_image.c: images and samplers.
  *
  * Counted: the handle, the kernels that have it for an argument and recorded
@@ -738,20 +792,6 @@ struct _ze_sampler_handle_t {
   zocl_driver *driver;
   cl_sampler id;         /* the driver's */
 };
-
-void zocl_image_ref(zocl_image *image);   /* NULL is allowed, here and below */
-void zocl_image_unref(zocl_image *image);
-
-/* Check a handle as the value of an argument, at `value`.  An image's goes to
-   `place` as a zocl_image *, a sampler's as a cl_sampler, unless that is
-   NULL. */
-ze_result_t zocl_image_argument(const zocl_kernel *kernel, uint32_t index,
-                                const void *value, void *place);
-ze_result_t zocl_sampler_argument(const zocl_kernel *kernel, uint32_t index,
-                                  const void *value, void *place);
-
-/* Put a copy, as it was appended, into a queue. */
-cl_int zocl_image_enqueue(const zocl_place *place, const void *args);
 
 /* ------------------------------------------------------------------------
  * zocl_thread.c: threads of the driver's own.
@@ -845,13 +885,13 @@ void zocl_signal_reset_end(zocl_signal *signal);
  */
 
 /* What a signal is. */
-typedef struct zocl_state {
+struct zocl_state {
   _Atomic uint32_t set;      /* also the futex that hosts sleep on */
   _Atomic uint32_t sleepers; /* those who do */
   uint64_t start, end;       /* of what set it */
   cl_int status;             /* an error of that command */
   uint32_t unused[9];        /* no two in a cache line */
-} zocl_state;
+};
 
 /* The bytes of a file for so many events. */
 uint64_t zocl_board_bytes(uint64_t count);
@@ -859,16 +899,8 @@ uint64_t zocl_board_bytes(uint64_t count);
 /* The board in a file, whose reference is taken over; NULL where memory does
    not suffice. */
 zocl_board *zocl_board_open(zocl_file *file);
-void zocl_board_ref(zocl_board *board);
 void zocl_board_unref(zocl_board *board); /* NULL is allowed */
 const zocl_file *zocl_board_file(const zocl_board *board);
-
-zocl_state *zocl_board_place(zocl_board *board, uint32_t index);
-/* Tell all processes that a place was set. */
-void zocl_board_ring(zocl_board *board);
-/* Call zocl_signal_watch for it whenever one is, until it has no more gates.
-   False where memory does not suffice. */
-bool zocl_board_watch(zocl_board *board, zocl_signal *signal);
 
 /* ------------------------------------------------------------------------
  * zocl_stream.c: commands in order on an OpenCL queue.
@@ -880,7 +912,6 @@ typedef enum zocl_command_kind {
   ZOCL_COMMAND_HOST,    /* a function of ours, run in order */
   ZOCL_COMMAND_TRANSFER, /* done by commands of OpenCL */
   ZOCL_COMMAND_RESET,   /* of signal `reset` */
-  ZOCL_COMMAND_IMAGE,   /* `args` are for zocl_image_enqueue */
   ZOCL_COMMAND_INDIRECT /* `args` is a zocl_indirect */
 } zocl_command_kind;
 
@@ -903,7 +934,7 @@ typedef struct zocl_indirect {
   } launches[];
 } zocl_indirect;
 
-typedef struct zocl_command {
+struct zocl_command {
   zocl_command_kind kind;
   bool small;             /* HOST: cheap enough for the calling thread */
   uint32_t wait_count;
@@ -920,7 +951,7 @@ typedef struct zocl_command {
   /* Of HOST and TRANSFER, or NULL: keep what `args` refers to, for who records
      the command or submits it; the function itself drops it then. */
   zocl_host_function keep, drop;
-} zocl_command;
+};
 
 ze_result_t zocl_stream_new(zocl_device *device,
                             ze_command_queue_priority_t priority,
@@ -984,28 +1015,52 @@ struct _ze_event_handle_t {
   } captured;                  /* zocl_graph.c's */
 };
 
-/* The event's signal, with a reference for the caller. */
-zocl_signal *zocl_event_signal(zocl_event *event);
-
-/* zocl_counter.c: counter-based events.  A mode says in which lists they may
-   be signalled. */
+/* A mode of a counter-based event says in which lists it may be signalled. */
 enum { ZOCL_COUNTER_IMMEDIATE = 0x1, ZOCL_COUNTER_REGULAR = 0x2 };
 
-/* The modes that a pool's descriptor asks for, or 0. */
-ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
-                               uint32_t *modes);
+/* The event's signal, with a reference for the caller. */
+static inline zocl_signal *zocl_event_signal(zocl_event *event)
+{
+  if (event->counter_modes != 0) return zocl_ext.counter_signal(event);
+  zocl_signal_ref(event->signal);
+  return event->signal;
+}
+
+/* For what counter-based events cannot. */
+static inline ze_result_t zocl_event_plain(const zocl_event *event)
+{
+  if (event->counter_modes == 0) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                   "a counter-based event is signalled by commands alone, and "
+                   "never reset");
+}
+
+/* Whether commands of the list may signal the event, of whatever kind. */
+static inline ze_result_t zocl_event_check(const zocl_list *list,
+                                           const zocl_event *event)
+{
+  return event->counter_modes == 0 ? ZE_RESULT_SUCCESS
+                                   : zocl_ext.counter_check(list, event);
+}
 
 /* The signal of a command of `list` that is to signal the event, with a
    reference: a new one where that is counter-based, which becomes the event's
    with `given`.  NULL: out of memory. */
-zocl_signal *zocl_counter_begin(const zocl_list *list, zocl_event *event);
-void zocl_counter_end(zocl_event *event, zocl_signal *signal, bool given);
-
-/* Whether commands of the list may signal the event, of whatever kind. */
-ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event);
-
-/* For what only events that are not counter-based can. */
-ze_result_t zocl_counter_refuse(const zocl_event *event);
+static inline zocl_signal *zocl_event_begin(const zocl_list *list,
+                                            zocl_event *event)
+{
+  if (event->counter_modes != 0) return zocl_ext.counter_begin(list, event);
+  zocl_signal_ref(event->signal);
+  return event->signal;
+}
+static inline void zocl_event_end(zocl_event *event, zocl_signal *signal,
+                                  bool given)
+{
+  if (event->counter_modes != 0 && given)
+    zocl_ext.counter_give(event, signal);
+  else
+    zocl_signal_unref(signal);
+}
 
 /* Results of zeEventQueryKernelTimestamp for `signal`; false if not set. */
 bool zocl_event_timestamps(zocl_signal *signal,
@@ -1121,25 +1176,14 @@ ze_result_t zocl_commands_submit(const zocl_commands *commands,
 /* All their signals fail. */
 void zocl_commands_fail(const zocl_commands *commands);
 
-/* ------------------------------------------------------------------------
- * zocl_graph.c: what is appended to immediate lists, captured and replayed.
- */
-
-/* Whether any list captures just now: otherwise there is nothing to ask. */
+/* How many graphs are captured just now (ext/zocl_graph.c). */
 extern atomic_uint zocl_captures;
 
-/* What a list's append means for captures: it may be one of a list that
-   captures, or become so.  With `*captured` the command has been recorded. */
-ze_result_t zocl_graph_append(zocl_list *list, const zocl_command *command,
-                              ze_event_handle_t signal, uint32_t wait_count,
-                              ze_event_handle_t *waits, bool *captured);
-/* Capture copies of commands. */
-ze_result_t zocl_graph_append_all(zocl_list *list, uint32_t count,
-                                  zocl_commands *const *all);
-/* The list is going to be destroyed. */
-void zocl_graph_leave(zocl_list *list);
-/* Hosts cannot wait for captured commands. */
-ze_result_t zocl_graph_check_event(const zocl_event *event);
+/* Whether any list captures just now: otherwise there is nothing to ask. */
+static inline bool zocl_is_capturing(void)
+{
+  return atomic_load_explicit(&zocl_captures, memory_order_relaxed) > 0;
+}
 
 /* ------------------------------------------------------------------------
  * zocl_feeder.c: closed lists on their way into a stream.

@@ -226,9 +226,16 @@ TABLES(tools, TOOLS_TABLES)
 TABLES(sysman, SYSMAN_TABLES)
 TABLES(runtime, RUNTIME_TABLES)
 
-__attribute__((constructor)) static void tables_give(void)
+/* What the storeys below are to know of those above, from the start. */
+__attribute__((constructor)) static void loaded(void)
 {
   zocl_tables = (zocl_handle){&core, &tools, &sysman, &runtime};
+  zocl_sysman_hook(&zocl_ext);
+  zocl_image_hook(&zocl_ext);
+  zocl_ipc_hook(&zocl_ext);
+  zocl_board_hook(&zocl_ext);
+  zocl_counter_hook(&zocl_ext);
+  zocl_graph_hook(&zocl_ext);
 }
 
 /* ------------------------------------------------------------------------

@@ -26,6 +26,7 @@ uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size)
 }
 
 zocl_handle zocl_tables;
+zocl_hook zocl_ext;
 
 void *zocl_handle_new(size_t size)
 {

@@ -87,7 +87,7 @@ fail:
 static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
-  zocl_sysman_init();
+  zocl_ext.initialise();
   zocl_fail(0, "no OpenCL device");
   size_t n = zocl_knobs_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
                                : 0;

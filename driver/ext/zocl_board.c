@@ -62,7 +62,7 @@ zocl_board *zocl_board_open(zocl_file *file)
   return board;
 }
 
-void zocl_board_ref(zocl_board *board)
+static void board_ref(zocl_board *board)
 {
   atomic_fetch_add(&board->references, 1);
 }
@@ -81,12 +81,13 @@ const zocl_file *zocl_board_file(const zocl_board *board)
   return board->file;
 }
 
-zocl_state *zocl_board_place(zocl_board *board, uint32_t index)
+static zocl_state *board_place(zocl_board *board, uint32_t index)
 {
   return (zocl_state *)board->head + 1 + index;
 }
 
-void zocl_board_ring(zocl_board *board)
+/* Tell all processes that a place was set. */
+static void board_ring(zocl_board *board)
 {
   atomic_fetch_add(&board->head->bell, 1);
   if (atomic_load(&board->head->listeners) > 0)
@@ -131,7 +132,7 @@ static void *watcher(void *data)
   return NULL;
 }
 
-bool zocl_board_watch(zocl_board *board, zocl_signal *signal)
+static bool board_watch(zocl_board *board, zocl_signal *signal)
 {
   watch *w = malloc(sizeof *w);
   if (w == NULL) return false;
@@ -140,7 +141,7 @@ bool zocl_board_watch(zocl_board *board, zocl_signal *signal)
   bool watched = board->watching;
   if (!watched) {
     pthread_t thread;
-    zocl_board_ref(board);
+    board_ref(board);
     watched = board->watching = zocl_thread_start(&thread, watcher, board);
     if (watched)
       pthread_detach(thread);
@@ -154,8 +155,33 @@ bool zocl_board_watch(zocl_board *board, zocl_signal *signal)
   }
   pthread_mutex_unlock(&board->lock);
   if (watched)
-    zocl_board_ring(board);
+    board_ring(board);
   else
     free(w);
   return watched;
+}
+
+static ze_result_t board_new(ze_event_pool_flags_t flags, uint32_t count,
+                             zocl_board **board)
+{
+  zocl_file *file;
+  zocl_file_info info = {.kind = ZOCL_FILE_EVENTS,
+                         .flags = flags,
+                         .size = zocl_board_bytes(count),
+                         .count = count};
+  ze_result_t result = zocl_file_new(&info, &file);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  *board = zocl_board_open(file);
+  return *board != NULL ? ZE_RESULT_SUCCESS
+                        : zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+}
+
+void zocl_board_hook(zocl_hook *hook)
+{
+  hook->board_new = board_new;
+  hook->board_ref = board_ref;
+  hook->board_unref = zocl_board_unref;
+  hook->board_place = board_place;
+  hook->board_ring = board_ring;
+  hook->board_watch = board_watch;
 }

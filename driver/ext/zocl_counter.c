@@ -43,8 +43,9 @@ static uint32_t modes_of(uint32_t flags)
   return (flags & BOTH) != 0 ? flags & BOTH : ZOCL_COUNTER_IMMEDIATE;
 }
 
-ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
-                               uint32_t *modes)
+/* The modes that a pool's descriptor asks for, or 0. */
+static ze_result_t counter_modes(const ze_event_pool_desc_t *desc,
+                                 uint32_t *modes)
 {
   *modes = 0;
   for (const ze_base_desc_t *e = desc->pNext; e != NULL; e = e->pNext) {
@@ -60,40 +61,36 @@ ze_result_t zocl_counter_modes(const ze_event_pool_desc_t *desc,
 /* Under this lock such events change their signals. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-zocl_signal *zocl_event_signal(zocl_event *event)
+static zocl_signal *event_signal(zocl_event *event)
 {
-  bool changes = event->counter_modes != 0;
-  if (changes) pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&lock);
   zocl_signal *signal = event->signal;
   zocl_signal_ref(signal);
-  if (changes) pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&lock);
   return signal;
 }
 
-zocl_signal *zocl_counter_begin(const zocl_list *list, zocl_event *event)
+static zocl_signal *counter_begin(const zocl_list *list,
+                                  const zocl_event *event)
 {
-  if (event->counter_modes == 0) return zocl_event_signal(event);
   zocl_signal *made = zocl_signal_counter(
       list->device->driver, zocl_signal_timed(event->signal), false);
   if (made == NULL) zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   return made;
 }
 
-void zocl_counter_end(zocl_event *event, zocl_signal *signal, bool given)
+static void counter_give(zocl_event *event, zocl_signal *signal)
 {
-  if (event->counter_modes != 0 && given) {
-    pthread_mutex_lock(&lock);
-    zocl_signal *old = event->signal;
-    event->signal = signal;
-    pthread_mutex_unlock(&lock);
-    signal = old;
-  }
-  zocl_signal_unref(signal);
+  pthread_mutex_lock(&lock);
+  zocl_signal *old = event->signal;
+  event->signal = signal;
+  pthread_mutex_unlock(&lock);
+  zocl_signal_unref(old);
 }
 
-ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event)
+static ze_result_t counter_check(const zocl_list *list,
+                                 const zocl_event *event)
 {
-  if (event->counter_modes == 0) return ZE_RESULT_SUCCESS;
   bool immediate = list->stream != NULL;
   uint32_t mode = immediate ? ZOCL_COUNTER_IMMEDIATE : ZOCL_COUNTER_REGULAR;
   if (!(list->flags & (immediate ? QUEUE_IN_ORDER : LIST_IN_ORDER)))
@@ -105,14 +102,6 @@ ze_result_t zocl_counter_check(const zocl_list *list, const zocl_event *event)
                      "the counter-based event was not made for %s lists",
                      immediate ? "immediate" : "regular");
   return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zocl_counter_refuse(const zocl_event *event)
-{
-  if (event->counter_modes == 0) return ZE_RESULT_SUCCESS;
-  return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                   "a counter-based event is signalled by commands alone, and "
-                   "never reset");
 }
 
 /* How hosts wait is a hint, but interrupts of other devices are not. */
@@ -169,4 +158,13 @@ ze_result_t zocl_EventGetCounterBasedFlags(ze_event_handle_t event,
   ZOCL_NEED_POINTER(flags);
   *flags = event->counter_flags;
   return ZE_RESULT_SUCCESS;
+}
+
+void zocl_counter_hook(zocl_hook *hook)
+{
+  hook->counter_modes = counter_modes;
+  hook->counter_signal = event_signal;
+  hook->counter_begin = counter_begin;
+  hook->counter_give = counter_give;
+  hook->counter_check = counter_check;
 }

@@ -75,8 +75,6 @@ struct zocl_executable {
   zocl_signal *running;  /* behind its last replay */
 };
 
-atomic_uint zocl_captures;
-
 /* All graphs, and what lists and events say of captures. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static zocl_graph *captured;
@@ -322,7 +320,7 @@ static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
   recorded.waits = kept;
   recorded.wait_count = 0;
   if (signal != NULL && !is_internal(signal)) {
-    recorded.signal = zocl_counter_begin(list, signal);
+    recorded.signal = zocl_event_begin(list, signal);
     if (recorded.signal == NULL) return out_of_memory();
   }
   for (uint32_t i = 0; i < wait_count; i++)
@@ -335,7 +333,7 @@ static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
   if (result == ZE_RESULT_SUCCESS)
     result = zocl_commands_record(graph->commands, &recorded, &(zocl_next){0});
   if (recorded.signal != NULL)
-    zocl_counter_end(signal, recorded.signal, result == ZE_RESULT_SUCCESS);
+    zocl_event_end(signal, recorded.signal, result == ZE_RESULT_SUCCESS);
   if (result == ZE_RESULT_SUCCESS) result = node_add(graph, list->branch);
   if (result != ZE_RESULT_SUCCESS) {
     graph->invalid = true;
@@ -361,9 +359,9 @@ static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zocl_graph_append(zocl_list *list, const zocl_command *command,
-                              ze_event_handle_t signal, uint32_t wait_count,
-                              ze_event_handle_t *waits, bool *is_captured)
+static ze_result_t graph_append(zocl_list *list, const zocl_command *command,
+                                ze_event_handle_t signal, uint32_t wait_count,
+                                ze_event_handle_t *waits, bool *is_captured)
 {
   zocl_graph *graph = NULL;
   const zocl_event *fork;
@@ -387,8 +385,8 @@ ze_result_t zocl_graph_append(zocl_list *list, const zocl_command *command,
   return result;
 }
 
-ze_result_t zocl_graph_append_all(zocl_list *list, uint32_t count,
-                                  zocl_commands *const *all)
+static ze_result_t graph_append_all(zocl_list *list, uint32_t count,
+                                    zocl_commands *const *all)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
   pthread_mutex_lock(&lock);
@@ -531,7 +529,7 @@ ze_result_t zocl_CommandListEndGraphCaptureExt(ze_command_list_handle_t list,
   return result;
 }
 
-void zocl_graph_leave(zocl_list *list)
+static void graph_leave(zocl_list *list)
 {
   pthread_mutex_lock(&lock);
   zocl_graph *graph = list->graph;
@@ -547,10 +545,8 @@ void zocl_graph_leave(zocl_list *list)
   pthread_mutex_unlock(&lock);
 }
 
-ze_result_t zocl_graph_check_event(const zocl_event *event)
+static ze_result_t graph_check_event(const zocl_event *event)
 {
-  if (atomic_load_explicit(&zocl_captures, memory_order_relaxed) == 0)
-    return ZE_RESULT_SUCCESS;
   pthread_mutex_lock(&lock);
   bool found = capture_find(event->captured.capture) != NULL;
   pthread_mutex_unlock(&lock);
@@ -761,4 +757,12 @@ ze_result_t zocl_GraphDumpContentsExt(zocl_graph *graph, const char *path,
   if (fclose(file) != 0) written = false;
   return written ? ZE_RESULT_SUCCESS
                  : zocl_fail(ZE_RESULT_ERROR_UNKNOWN, "cannot write %s", path);
+}
+
+void zocl_graph_hook(zocl_hook *hook)
+{
+  hook->graph_append = graph_append;
+  hook->graph_append_all = graph_append_all;
+  hook->graph_leave = graph_leave;
+  hook->graph_check_event = graph_check_event;
 }

@@ -245,13 +245,13 @@ ze_result_t zocl_DeviceGetImageProperties(ze_device_handle_t device,
  * Images.
  */
 
-void zocl_image_ref(zocl_image *image)
+static void image_ref(zocl_image *image)
 {
   if (image != NULL)
     atomic_fetch_add_explicit(&image->refs, 1, memory_order_relaxed);
 }
 
-void zocl_image_unref(zocl_image *image)
+static void image_unref(zocl_image *image)
 {
   if (image == NULL ||
       atomic_fetch_sub_explicit(&image->refs, 1, memory_order_acq_rel) != 1)
@@ -397,7 +397,7 @@ ze_result_t zocl_ImageCreate(ze_context_handle_t context,
   for (int d = 0; d < 3; d++) made->extent[d] = (size_t)extent[d];
   cl_int error = image_allocate(made, desc);
   if (error != CL_SUCCESS) {
-    zocl_image_unref(made);
+    image_unref(made);
     return zocl_cl_error(error, "clCreateImage");
   }
   made->id = atomic_fetch_add(&last_id, 1) + 1;
@@ -409,7 +409,7 @@ ze_result_t zocl_ImageCreate(ze_context_handle_t context,
 ze_result_t zocl_ImageDestroy(ze_image_handle_t image)
 {
   ZOCL_NEED_HANDLE(image);
-  zocl_image_unref(image);
+  image_unref(image);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -549,8 +549,8 @@ static const spirv_instruction *argument_type(const zocl_kernel *kernel,
              : NULL;
 }
 
-ze_result_t zocl_image_argument(const zocl_kernel *kernel, uint32_t index,
-                                const void *value, void *place)
+static ze_result_t image_argument(const zocl_kernel *kernel, uint32_t index,
+                                  const void *value, void *place)
 {
   ze_image_handle_t image = NULL;
   if (value != NULL) memcpy(&image, value, sizeof image);
@@ -594,8 +594,8 @@ ze_result_t zocl_image_argument(const zocl_kernel *kernel, uint32_t index,
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zocl_sampler_argument(const zocl_kernel *kernel, uint32_t index,
-                                  const void *value, void *place)
+static ze_result_t sampler_argument(const zocl_kernel *kernel, uint32_t index,
+                                    const void *value, void *place)
 {
   ze_sampler_handle_t sampler = NULL;
   if (value != NULL) memcpy(&sampler, value, sizeof sampler);
@@ -683,9 +683,11 @@ static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
   return error;
 }
 
-cl_int zocl_image_enqueue(const zocl_place *place, const void *args)
+static cl_int copy_enqueue(const zocl_place *place, const void *args,
+                           size_t args_size)
 {
   const image_copy *c = args;
+  (void)args_size;
   const zocl_driver *driver = place->device->driver;
   ze_memory_type_t type;
   if (c->memory == NULL)
@@ -761,7 +763,8 @@ static ze_result_t append_copy(zocl_list *list, image_copy *copy,
   if (copy->memory != NULL &&
       !zocl_memory_reachable(list->device, copy->memory))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  zocl_command command = {.kind = ZOCL_COMMAND_IMAGE,
+  zocl_command command = {.kind = ZOCL_COMMAND_TRANSFER,
+                          .transfer = copy_enqueue,
                           .images = images,
                           .image_count = count,
                           .args = copy,
@@ -892,4 +895,12 @@ ze_result_t zocl_CommandListAppendImageCopyFromMemory(
 {
   return zocl_CommandListAppendImageCopyFromMemoryExt(
       list, to, from, region, 0, 0, signal, wait_count, waits);
+}
+
+void zocl_image_hook(zocl_hook *hook)
+{
+  hook->image_ref = image_ref;
+  hook->image_unref = image_unref;
+  hook->image_argument = image_argument;
+  hook->sampler_argument = sampler_argument;
 }

@@ -48,10 +48,11 @@ static ze_result_t file_allocate(zocl_context *context, zocl_device *device,
  * Memory.
  */
 
-ze_result_t zocl_ipc_import(zocl_context *context, zocl_device *device,
-                            ze_memory_type_t type,
-                            const ze_external_memory_import_fd_t *import,
-                            size_t size, void **pointer)
+/* An allocation on the file that `import` names. */
+static ze_result_t memory_import(zocl_context *context, zocl_device *device,
+                                 ze_memory_type_t type,
+                                 const ze_external_memory_import_fd_t *import,
+                                 size_t size, void **pointer)
 {
   zocl_file *file = zocl_file_open(import->fd);
   if (file == NULL) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
@@ -65,8 +66,9 @@ ze_result_t zocl_ipc_import(zocl_context *context, zocl_device *device,
                    size);
 }
 
-ze_result_t zocl_ipc_export(zocl_context *context, const void *pointer,
-                            ze_external_memory_export_fd_t *export)
+/* The file of an allocation. */
+static ze_result_t memory_export(zocl_context *context, const void *pointer,
+                                 ze_external_memory_export_fd_t *export)
 {
   const uint32_t known = ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD |
                          ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
@@ -266,4 +268,10 @@ ze_result_t zocl_EventPoolCloseIpcHandle(ze_event_pool_handle_t pool)
   zocl_board_unref(pool->board);
   free(pool);
   return ZE_RESULT_SUCCESS;
+}
+
+void zocl_ipc_hook(zocl_hook *hook)
+{
+  hook->memory_import = memory_import;
+  hook->memory_export = memory_export;
 }

@@ -254,15 +254,15 @@ ze_result_t zocl_CommandListUpdateMutableCommandSignalEventExp(
   zocl_recorded *r;
   ze_result_t result = command_find(list, id, SIGNAL_EVENT, &r);
   if (result == ZE_RESULT_SUCCESS && event != NULL)
-    result = zocl_counter_check(list, event);
+    result = zocl_event_check(list, event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_signal *signal = event != NULL ? zocl_counter_begin(list, event) : NULL;
+  zocl_signal *signal = event != NULL ? zocl_event_begin(list, event) : NULL;
   if (event != NULL && signal == NULL)
     return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   signal_replace(&r->command.signal, signal);
   if (event == NULL) return ZE_RESULT_SUCCESS;
   zocl_commands_use(list->commands, signal);
-  zocl_counter_end(event, signal, true);
+  zocl_event_end(event, signal, true);
   return ZE_RESULT_SUCCESS;
 }
 

@@ -17,7 +17,8 @@
    before zeInit. */
 static atomic_bool enabled;
 
-void zocl_sysman_init(void)
+/* At zeInit. */
+static void variable_read(void)
 {
   const char *wanted = getenv("ZES_ENABLE_SYSMAN");
   if (wanted != NULL && strcmp(wanted, "1") == 0) atomic_store(&enabled, true);
@@ -503,4 +504,9 @@ ze_result_t zocl_zesDriverGetExtensionProperties(zes_driver_handle_t driver,
   NEED_SYSMAN();
   *count = 0;
   return ZE_RESULT_SUCCESS;
+}
+
+void zocl_sysman_hook(zocl_hook *hook)
+{
+  hook->initialise = variable_read;
 }

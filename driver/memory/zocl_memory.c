@@ -423,7 +423,8 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
                      "%zu bytes are more than the %llu that one allocation "
                      "may have", size, (unsigned long long)most);
   if (import != NULL)
-    return zocl_ipc_import(context, device, type, import, size, pointer);
+    return zocl_ext.memory_import(context, device, type, import, size,
+                                  pointer);
   allocation *made = malloc(sizeof *made);
   size_t bytes = size;
   if (alignment < DEFAULT_ALIGNMENT) alignment = DEFAULT_ALIGNMENT;
@@ -628,8 +629,8 @@ ze_result_t zocl_MemGetAllocProperties(ze_context_handle_t context,
   for (; found.id != 0 && next != NULL; next = next->pNext)
     if (next->stype == ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD) {
       ze_result_t result =
-          zocl_ipc_export(context, pointer,
-                          (ze_external_memory_export_fd_t *)next);
+          zocl_ext.memory_export(context, pointer,
+                                 (ze_external_memory_export_fd_t *)next);
       if (result != ZE_RESULT_SUCCESS) return result;
     }
   return ZE_RESULT_SUCCESS;

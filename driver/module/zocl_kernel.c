@@ -17,7 +17,7 @@ static void kernel_free(zocl_kernel *kernel)
   if (kernel->id != NULL && !zocl_forked())
     kernel->module->device->driver->cl->clReleaseKernel(kernel->id);
   for (uint32_t i = 0; i < kernel->image_count; i++)
-    zocl_image_unref(kernel->images[i]);
+    zocl_ext.image_unref(kernel->images[i]);
   zocl_module_unref(kernel->module);
   pthread_mutex_destroy(&kernel->lock);
   free(kernel->shapes);
@@ -160,9 +160,9 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                        "argument %u of kernel %s has %zu bytes, not %zu",
                        index, kernel->info->name, arg->bytes, size);
     if (arg->cls == SPIRV_ARG_IMAGE)
-      return zocl_image_argument(kernel, index, value, place);
+      return zocl_ext.image_argument(kernel, index, value, place);
     if (arg->cls == SPIRV_ARG_SAMPLER)
-      return zocl_sampler_argument(kernel, index, value, place);
+      return zocl_ext.sampler_argument(kernel, index, value, place);
     if (place != NULL && (value == NULL || size < arg->bytes))
       memset(place, 0, arg->bytes);
     if (place != NULL && value != NULL)
@@ -182,8 +182,8 @@ void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
   if (arg->cls != SPIRV_ARG_IMAGE) return;
   zocl_image *before = images[arg->image];
   memcpy(&images[arg->image], values + arg->offset, sizeof *images);
-  zocl_image_ref(images[arg->image]);
-  zocl_image_unref(before);
+  zocl_ext.image_ref(images[arg->image]);
+  zocl_ext.image_unref(before);
 }
 
 static void argument_is_set(zocl_kernel *kernel, zocl_arg *arg)

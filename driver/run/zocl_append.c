@@ -300,7 +300,7 @@ ze_result_t zocl_CommandListAppendEventReset(ze_command_list_handle_t list,
 {
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(event);
-  ze_result_t result = zocl_counter_refuse(event);
+  ze_result_t result = zocl_event_plain(event);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_command command = {.kind = ZOCL_COMMAND_RESET,
                           .reset = event->signal};

@@ -25,8 +25,9 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   if (desc->count == 0 || (devices == NULL && count > 0))
     return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(devices[i]);
-  uint32_t modes;
-  ze_result_t result = zocl_counter_modes(desc, &modes);
+  uint32_t modes = 0;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (desc->pNext != NULL) result = zocl_ext.counter_modes(desc, &modes);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_event_pool *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
@@ -36,17 +37,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   made->counter_modes = modes;
   /* Counters are those of lists, which no other process has. */
   if (modes == 0 && desc->flags & ZE_EVENT_POOL_FLAG_IPC) {
-    zocl_file *file;
-    zocl_file_info info = {.kind = ZOCL_FILE_EVENTS,
-                           .flags = desc->flags,
-                           .size = zocl_board_bytes(desc->count),
-                           .count = desc->count};
-    result = zocl_file_new(&info, &file);
-    if (result == ZE_RESULT_SUCCESS) {
-      made->board = zocl_board_open(file);
-      if (made->board == NULL)
-        result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-    }
+    result = zocl_ext.board_new(desc->flags, desc->count, &made->board);
     if (result != ZE_RESULT_SUCCESS) {
       free(made);
       return result;
@@ -59,7 +50,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
 ze_result_t zocl_EventPoolDestroy(ze_event_pool_handle_t pool)
 {
   ZOCL_NEED_HANDLE(pool);
-  zocl_board_unref(pool->board);
+  if (pool->board != NULL) zocl_ext.board_unref(pool->board);
   free(pool);
   return ZE_RESULT_SUCCESS;
 }
@@ -132,7 +123,7 @@ ze_result_t zocl_EventHostSignal(ze_event_handle_t event)
 {
   ZOCL_NEED_HANDLE(event);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
-  ze_result_t result = zocl_counter_refuse(event);
+  ze_result_t result = zocl_event_plain(event);
   if (result != ZE_RESULT_SUCCESS) return result;
   uint64_t now = zocl_signal_timed(event->signal) ? zocl_clock() : 0;
   zocl_signal_set(event->signal, now, now);
@@ -143,17 +134,24 @@ ze_result_t zocl_EventHostReset(ze_event_handle_t event)
 {
   ZOCL_NEED_HANDLE(event);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
-  ze_result_t result = zocl_counter_refuse(event);
+  ze_result_t result = zocl_event_plain(event);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_signal_reset(event->signal);
   return ZE_RESULT_SUCCESS;
+}
+
+/* Whether the host may wait for it: not for what is captured. */
+static ze_result_t event_check_wait(const zocl_event *event)
+{
+  return zocl_is_capturing() ? zocl_ext.graph_check_event(event)
+                             : ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
                                       uint64_t timeout)
 {
   ZOCL_NEED_HANDLE(event);
-  ze_result_t result = zocl_graph_check_event(event);
+  ze_result_t result = event_check_wait(event);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_signal *signal = zocl_event_signal(event);
   result = zocl_signal_wait(signal, timeout);
@@ -164,7 +162,7 @@ ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
 ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
 {
   ZOCL_NEED_HANDLE(event);
-  ze_result_t result = zocl_graph_check_event(event);
+  ze_result_t result = event_check_wait(event);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_signal *signal = zocl_event_signal(event);
   result = zocl_signal_query(signal);

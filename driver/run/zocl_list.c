@@ -22,6 +22,8 @@ enum {
   QUEUE_FLAGS = 0x7
 };
 
+atomic_uint zocl_captures;
+
 struct zocl_commands {
   atomic_uint refs;
   uint32_t count;
@@ -62,7 +64,7 @@ void zocl_commands_unref(zocl_commands *commands)
     zocl_signal_unref(r->command.reset);
     if (r->command.drop != NULL) r->command.drop(r->command.args);
     for (uint32_t i = 0; i < r->image_room; i++)
-      zocl_image_unref(r->images[i]);
+      zocl_ext.image_unref(r->images[i]);
     free(r);
   }
   free(commands->ids);
@@ -142,7 +144,7 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
   r->command.image_count = images;
   for (uint32_t i = 0; i < images; i++) {
     r->images[i] = i < command->image_count ? command->images[i] : NULL;
-    zocl_image_ref(r->images[i]);
+    zocl_ext.image_ref(r->images[i]);
   }
   if (command->args_size > 0)
     r->command.args =
@@ -254,7 +256,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the command list is closed");
   ze_result_t result = ZE_RESULT_SUCCESS;
-  if (signal != NULL) result = zocl_counter_check(list, signal);
+  if (signal != NULL) result = zocl_event_check(list, signal);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (command->kind == ZOCL_COMMAND_INDIRECT && signal != NULL &&
       signal->counter_modes != 0) {
@@ -265,10 +267,10 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
                ? zocl_list_append(list, &after, signal, 0, NULL)
                : result;
   }
-  if (atomic_load_explicit(&zocl_captures, memory_order_relaxed) > 0) {
+  if (zocl_is_capturing()) {
     bool captured;
-    result = zocl_graph_append(list, command, signal, wait_count, waits,
-                               &captured);
+    result = zocl_ext.graph_append(list, command, signal, wait_count, waits,
+                                   &captured);
     if (result != ZE_RESULT_SUCCESS || captured) return result;
   }
   zocl_signal *few[FEW_WAITS], **signals = few;
@@ -277,7 +279,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
     if (signals == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   for (uint32_t i = 0; i < wait_count; i++) signals[i] = waits[i]->signal;
-  command->signal = signal != NULL ? zocl_counter_begin(list, signal) : NULL;
+  command->signal = signal != NULL ? zocl_event_begin(list, signal) : NULL;
   command->wait_count = wait_count;
   command->waits = signals;
   if (signal != NULL && command->signal == NULL)
@@ -286,7 +288,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
     result = list->stream != NULL ? zocl_list_submit(list, command)
                                   : list_record(list, command);
   if (command->signal != NULL)
-    zocl_counter_end(signal, command->signal, result == ZE_RESULT_SUCCESS);
+    zocl_event_end(signal, command->signal, result == ZE_RESULT_SUCCESS);
   if (signals != few) free(signals);
   if (result == ZE_RESULT_SUCCESS &&
       list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)
@@ -303,22 +305,22 @@ ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
   if (wait_count > 0)
     result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
   if (result == ZE_RESULT_SUCCESS && signal != NULL)
-    result = zocl_counter_check(list, signal);
+    result = zocl_event_check(list, signal);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (list->graph != NULL) {
-    result = zocl_graph_append_all(list, count, all);
+    result = zocl_ext.graph_append_all(list, count, all);
     return result == ZE_RESULT_SUCCESS
                ? zocl_CommandListAppendBarrier(list, signal, 0, NULL)
                : result;
   }
   bool synchronous = list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   zocl_signal *set = NULL;
-  if (signal != NULL && (set = zocl_counter_begin(list, signal)) == NULL)
+  if (signal != NULL && (set = zocl_event_begin(list, signal)) == NULL)
     return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   result = zocl_feeder_execute(zocl_stream_feeder(list->stream), count, all,
                                set, synchronous);
   if (set != NULL)
-    zocl_counter_end(signal, set, result == ZE_RESULT_SUCCESS);
+    zocl_event_end(signal, set, result == ZE_RESULT_SUCCESS);
   if (result == ZE_RESULT_SUCCESS && synchronous)
     result = zocl_stream_wait(list->stream, UINT64_MAX);
   return result;
@@ -438,7 +440,7 @@ ze_result_t zocl_CommandListCreateImmediate(
 ze_result_t zocl_CommandListDestroy(ze_command_list_handle_t list)
 {
   ZOCL_NEED_HANDLE(list);
-  zocl_graph_leave(list);
+  if (zocl_is_capturing()) zocl_ext.graph_leave(list);
   if (list->stream != NULL) zocl_stream_close(list->stream);
   zocl_commands_unref(list->commands);
   free(list);

@@ -116,8 +116,8 @@ zocl_signal *zocl_signal_on(zocl_board *board, uint32_t index,
   zocl_signal *signal = zocl_signal_new(driver, timed, false);
   if (signal == NULL) return NULL;
   signal->board = board;
-  signal->state = zocl_board_place(board, index);
-  zocl_board_ref(board);
+  signal->state = zocl_ext.board_place(board, index);
+  zocl_ext.board_ref(board);
   return signal;
 }
 
@@ -184,7 +184,7 @@ void zocl_signal_unref(zocl_signal *signal)
   promise_drop(signal);
   if (signal->commands != &signal->one) free(signal->commands);
   pthread_mutex_destroy(&signal->lock);
-  zocl_board_unref(signal->board);
+  if (signal->board != NULL) zocl_ext.board_unref(signal->board);
   free(signal);
 }
 
@@ -246,7 +246,7 @@ static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
   /* Sleepers of other processes do not take the lock. */
   atomic_store(&state->set, 1);
   if (atomic_load(&state->sleepers) > 0) o->wake = true;
-  zocl_board_ring(signal->board);
+  zocl_ext.board_ring(signal->board);
 }
 
 /* If command i is done, set the signal and forget it.  The lock is held. */
@@ -473,7 +473,7 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
 static bool gate_add(zocl_signal *signal, gate added)
 {
   if (signal->board != NULL && !signal->watched) {
-    signal->watched = zocl_board_watch(signal->board, signal);
+    signal->watched = zocl_ext.board_watch(signal->board, signal);
     if (!signal->watched) return false;
   }
   if (signal->gate_count == signal->gate_room) {

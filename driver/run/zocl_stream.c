@@ -306,7 +306,6 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
     return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       command->kind == ZOCL_COMMAND_INDIRECT ||
-      command->kind == ZOCL_COMMAND_IMAGE ||
       command->kind == ZOCL_COMMAND_TRANSFER ||
       (command->kind == ZOCL_COMMAND_HOST && !command->small))
     return false;
@@ -364,9 +363,6 @@ static ze_result_t command_enqueue(zocl_stream *stream,
       clock_calibrate(stream->device->driver, stream->side);
     }
     return zocl_indirect_enqueue(&place, stream->side, command);
-  case ZOCL_COMMAND_IMAGE:
-    error = zocl_image_enqueue(&place, command->args);
-    break;
   case ZOCL_COMMAND_NOTHING:
     error = zocl_place_wait(&place, event);
     break;
