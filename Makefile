@@ -20,10 +20,13 @@ LUA_INCDIR ?= /usr/include/lua5.4
 BUSTED ?= busted --lua=$(shell command -v $(LUA))
 
 PREFIX ?= /usr/local
+# Not every shell knows that a ~ stands there for the home directory.
+override PREFIX := $(PREFIX:~/%=$(HOME)/%)
 LIBDIR ?= $(PREFIX)/lib
 LUA_CMOD ?= $(LIBDIR)/lua/5.4
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share
 # The driver looks below its own directory and the two above.
 LIBEXECDIR ?= $(PREFIX)/libexec
 INSTALL ?= install
@@ -411,6 +414,11 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 # Installing
 
 HEADERS := $(wildcard include/*.h)
+# What programs and their authors read: below share/lze/, and the manual below
+# share/doc/lze/. The suite's own kernels stay.
+SHARED := $(filter-out kernels/spec.%,$(wildcard kernels/*.cl kernels/*.spv)) \
+  $(wildcard examples/*.lua examples/*/*.lua examples/embed/*.c) types/lze.lua
+DOCS := doc/manual.md README.md CHANGELOG.md LICENSE
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LUA_CMOD) \
@@ -430,6 +438,21 @@ ifneq ($(HEADERS),)
 	$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)
 endif
+	for file in $(SHARED); do \
+	  $(INSTALL) -D -m 644 $$file $(DESTDIR)$(DATADIR)/lze/$$file || exit; \
+	done
+	for file in $(DOCS); do $(INSTALL) -D -m 644 $$file \
+	  $(DESTDIR)$(DATADIR)/doc/lze/$${file##*/} || exit; done
+	if command -v cmark-gfm >/dev/null; then \
+	  { echo '<!doctype html><meta charset="utf-8"><title>lze</title>'; \
+	    cmark-gfm --extension table doc/manual.md; } \
+	    >$(DESTDIR)$(DATADIR)/doc/lze/manual.html; fi
+	@case "`env -u LUA_CPATH -u LUA_CPATH_5_4 $(LUA) \
+	    -e 'print(package.cpath)' 2>/dev/null`" in \
+	  *'$(LUA_CMOD)/?.so'*) ;; \
+	  *) echo 'Lua does not look there by itself. Set in your shell:'; \
+	    echo '  export LUA_CPATH="$(LUA_CMOD)/?.so;;"' ;; \
+	esac
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/lze $(DESTDIR)$(LUA_CMOD)/lze.so \
@@ -437,6 +460,7 @@ uninstall: ## remove what install put there
 	  $(DESTDIR)$(LIBEXECDIR)/lze/lze-build $(DESTDIR)$(LIBDIR)/liblze.a \
 	  $(DESTDIR)$(LIBDIR)/pkgconfig/lze.pc \
 	  $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(HEADERS))
+	rm -rf $(DESTDIR)$(DATADIR)/lze $(DESTDIR)$(DATADIR)/doc/lze
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)

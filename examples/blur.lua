@@ -7,6 +7,8 @@
 -- ImageMagick, GIMP and ffmpeg read and write.  With no arguments it makes a
 -- picture itself and writes before.ppm and after.ppm.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local sigma = tonumber(arg[3] or 3)
@@ -15,8 +17,6 @@ if #arg == 1 or arg[4] or not sigma or not (sigma > 0 and sigma <= 100) then
     "SIGMA, in pixels, is a number above 0 and at most 100", "\n")
   os.exit(1)
 end
-local here = arg[0]:match "^(.-)[^/]*$"
-local kernels = here .. "../kernels/"
 local pnm = dofile(here .. "lib/pnm.lua")
 
 -- What takes longer than a second says once a second how far it is.
@@ -63,7 +63,7 @@ local from <close> = lze.buffer("uchar", picture.bytes)
 local sums <close> = lze.buffer("ushort", #picture.bytes)
 local to <close> = lze.buffer("uchar", #picture.bytes)
 local weights <close> = lze.buffer("uint", weight)
-local module = lze.load(kernels .. "blur.spv")
+local module = lze.load "blur"
 
 -- From the first call to the end of both passes, in milliseconds.
 local range = { row_bytes, height }

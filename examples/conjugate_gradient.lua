@@ -5,6 +5,8 @@
 --
 --   lua5.4 examples/conjugate_gradient.lua [SIDE]
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local side = math.tointeger(tonumber(arg[1] or 128))
@@ -13,7 +15,6 @@ if arg[2] or not side or side < 2 or side > 1024 then
     "SIDE is 2 to 1024", "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 -- The heat of a square plate of side x side points, whose border is kept cold:
 -- 4 times each point's less that of its neighbours is what heats it there.
@@ -35,7 +36,7 @@ for row = 0, n - 1 do
   heating[row + 1] = x == side // 3 and y == side // 2 and 1 or 0
 end
 
-local module = lze.load(kernels .. "cg.spv")
+local module = lze.load "cg"
 local first <close> = lze.buffer("uint", firsts)
 local column <close> = lze.buffer("uint", columns)
 local value <close> = lze.buffer("float", values)

@@ -4,6 +4,8 @@
 --
 --   lua5.4 examples/digits.lua [IMAGES]
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local images = math.tointeger(tonumber(arg[1] or 20000))
@@ -12,7 +14,6 @@ if arg[2] or not images or images < 100 or images > 1000000 then
     "IMAGES are 100 to 1000000", "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 -- Digits of 5 x 7 points, written on 10 x 10 somewhere, more or less strongly,
 -- on dirty paper.
@@ -114,7 +115,7 @@ for i = 1, lessons do
 end
 
 -- Reading.
-local module = lze.load(kernels .. "network.spv")
+local module = lze.load "network"
 local input <close> = lze.buffer("float", images * INPUTS)
 local read <close> = lze.buffer("uchar", images)
 local weight1 <close> = lze.buffer("float", w1)

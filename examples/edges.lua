@@ -8,14 +8,14 @@
 -- counts; OUT becomes a PGM file.  With no arguments it makes a picture itself
 -- and writes edges.pgm.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 if #arg == 1 or arg[3] then
   io.stderr:write("usage: lua5.4 examples/edges.lua [IN OUT]", "\n")
   os.exit(1)
 end
-local here = arg[0]:match "^(.-)[^/]*$"
-local kernels = here .. "../kernels/"
 local pnm = dofile(here .. "lib/pnm.lua")
 
 local picture = arg[1] and pnm.read(arg[1]) or pnm.make(480, 320)
@@ -31,9 +31,9 @@ local weight = {18803, 14541, 6726, 1860, 240}
 weight[1] = 65536 - 2 * (weight[2] + weight[3] + weight[4] + weight[5])
 local radius = #weight - 1
 
-local blur = lze.load(kernels .. "blur.spv")
-local sobel = lze.load(kernels .. "sobel.spv").sobel
-local histogram = lze.load(kernels .. "histogram.spv").histogram
+local blur = lze.load "blur"
+local sobel = lze.load "sobel".sobel
+local histogram = lze.load "histogram".histogram
 local items = lze.device().compute_units * 1024
 
 local from <close> = lze.buffer("uchar", grey)

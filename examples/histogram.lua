@@ -4,6 +4,8 @@
 --
 --   lua5.4 examples/histogram.lua FILE
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local path = arg[1]
@@ -11,7 +13,6 @@ if not path then
   io.stderr:write "usage: lua5.4 examples/histogram.lua FILE\n"
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 local data
 do
@@ -22,7 +23,7 @@ end
 local device = lze.device()
 local bytes <close> = lze.buffer("uchar", data)
 local bins <close> = lze.buffer("uint", 256)
-local histogram = lze.load(kernels .. "histogram.spv").histogram
+local histogram = lze.load "histogram".histogram
 
 -- Work-items stride over the data, so any number of them will do: 1024 for
 -- each compute unit, which groups of many sizes divide.

@@ -4,6 +4,8 @@
 --
 --   lua5.4 examples/kmeans.lua [POINTS [CENTRES]]
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local n = math.tointeger(tonumber(arg[1] or 50000))
@@ -13,7 +15,6 @@ if arg[3] or not n or not k or k < 1 or k > 256 or n < k or n > 65536 then
     "CENTRES are 1 to 256, POINTS at least as many and at most 65536", "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 local iterations = 20
 
 -- Clouds round k places; coordinates are whole numbers below 32768, so that
@@ -33,7 +34,7 @@ end
 -- The first points are as good a guess as any.
 local guesses = table.move(points, 1, k, 1, {})
 
-local module = lze.load(kernels .. "kmeans.spv")
+local module = lze.load "kmeans"
 local point <close> = lze.buffer("int2", points)
 local centre <close> = lze.buffer("int2", guesses)
 local nearest <close> = lze.buffer("int", n)

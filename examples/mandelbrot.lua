@@ -7,6 +7,8 @@
 -- Numbers are fixed-point: plain Lua and every device then agree on each
 -- pixel, however wild the set is near it.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local path = arg[1] or "mandelbrot.png"
@@ -19,7 +21,6 @@ if not is_size(width) or not is_size(height) or #arg == 2 or arg[4] then
     "each size is a whole number from 1 to 16384", "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 -- What takes longer than a second says once a second how far it is.
 local began, shown = os.time(), nil
@@ -37,7 +38,7 @@ local step = math.min(7 * one // (2 * width), 5 * one // (2 * height))
 local left = -3 * one // 4 - step * (width - 1) // 2
 local top = -step * (height - 1) // 2
 
-local mandelbrot = lze.load(kernels .. "mandelbrot.spv").mandelbrot
+local mandelbrot = lze.load "mandelbrot".mandelbrot
 local pixels <close> = lze.buffer("uchar", width * height)
 
 -- One launch for each band of rows, so that there is progress to show.  A view

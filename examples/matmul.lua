@@ -6,6 +6,8 @@
 --
 -- a has ROWS x INNER elements, b INNER x COLUMNS, c = a * b ROWS x COLUMNS.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local sizes = { 400, 400, 400 }
@@ -23,7 +25,6 @@ if math.max(rows * inner, inner * columns, rows * columns) > 1 << 24 then
   error("a matrix of more than 16777216 numbers: plain Lua's table of one " ..
     "takes 16 bytes for each", 0)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 -- Whole numbers from -8 to 8: every sum of up to 2^18 products is one that a
 -- float holds, so floats and Lua's doubles agree in whatever order they add.
@@ -35,7 +36,7 @@ local a <close> = lze.buffer("float", as)
 local b <close> = lze.buffer("float", bs)
 local c <close> = lze.buffer("float", rows * columns)
 local c_tiled <close> = lze.buffer("float", rows * columns)
-local module = lze.load(kernels .. "matmul.spv")
+local module = lze.load "matmul"
 
 -- The tiled kernel wants whole groups, of the size that it requires.
 local range = { columns, rows }

@@ -4,6 +4,8 @@
 --
 --   lua5.4 examples/nbody.lua [BODIES [STEPS]]
 
+local folder = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. folder .. "../build/?.so"
 local lze = require "lze"
 
 local n = math.tointeger(tonumber(arg[1] or 2048))
@@ -14,7 +16,6 @@ if arg[3] or not n or not steps or n < 1 or n > 65536 or steps < 2
     "BODIES are 1 to 65536, STEPS an even number", "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 local softening, dt = 0.01, 1 / 512
 
 -- A disc that turns, thinner outwards; the same one each time.
@@ -33,7 +34,7 @@ end
 local now <close> = lze.buffer("float4", bodies)
 local later <close> = lze.buffer("float4", n)
 local velocity <close> = lze.buffer("float4", velocities)
-local step = lze.load(kernels .. "nbody.spv").step
+local step = lze.load "nbody".step
 
 -- From one iteration to the next `now` and `later` change places, so after an
 -- even number of them the bodies are in `now` again.

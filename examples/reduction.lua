@@ -6,6 +6,8 @@
 -- Each group adds up its share in local memory, then one group adds up what
 -- the groups found.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local n = math.tointeger(tonumber(arg[1] or 1 << 22))
@@ -15,12 +17,11 @@ if not n or n < 1 or n > most or arg[2] then
     "n, how many numbers, is a whole number from 1 to " .. most, "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 local numbers = {}
 for i = 1, n do numbers[i] = i * 7919 % 1000003 - 500000 end
 
-local sum = lze.load(kernels .. "reduction.spv").sum
+local sum = lze.load "reduction".sum
 
 -- Work-items of a group share local memory, so its size is for us to say: a
 -- tree of 8 levels.  Each adds up to 32 numbers first, which keeps trees rare.

@@ -3,11 +3,12 @@
 --
 --   lua5.4 examples/saxpy.lua [n]
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local n = tonumber(arg[1] or 1 << 24)
 local a = 2.0
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 -- Small whole numbers: floats and Lua's doubles then agree to the last bit.
 local xs, ys = {}, {}
@@ -15,7 +16,7 @@ for i = 1, n do xs[i], ys[i] = i % 1000, i % 777 end
 
 local x <close> = lze.buffer("float", xs)
 local y <close> = lze.buffer("float", ys)
-local saxpy = lze.load(kernels .. "saxpy.spv").saxpy
+local saxpy = lze.load "saxpy".saxpy
 
 -- From the call to the end, in milliseconds.
 local function elapsed(ev)

@@ -6,6 +6,8 @@
 -- The third element of the result is the sum of the first two numbers.  That
 -- is how a device finds where each of many results of any length goes.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local n = math.tointeger(tonumber(arg[1] or 1 << 22))
@@ -15,12 +17,11 @@ if not n or n < 1 or n > most or arg[2] then
     "n, how many numbers, is a whole number from 1 to " .. most, "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 local numbers = {}
 for i = 1, n do numbers[i] = i * 7919 % 1009 - 500 end
 
-local module = lze.load(kernels .. "scan.spv")
+local module = lze.load "scan"
 local scan_blocks, add_blocks = module.scan_blocks, module.add_blocks
 
 -- A block is what a group shares through local memory: for us to say.  More

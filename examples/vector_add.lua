@@ -3,6 +3,8 @@
 --
 --   lua5.4 examples/vector_add.lua [n]
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 
 local n = math.tointeger(tonumber(arg[1] or 1 << 22))
@@ -12,7 +14,6 @@ if not n or n < 1 or n > most or arg[2] then
     "n, how many floats, is a whole number from 1 to " .. most, "\n")
   os.exit(1)
 end
-local kernels = arg[0]:match "^(.-)[^/]*$" .. "../kernels/"
 
 -- Small whole numbers: floats and Lua's doubles then agree to the last bit.
 local as, bs = {}, {}
@@ -21,7 +22,7 @@ for i = 1, n do as[i], bs[i] = i % 1000, i % 777 end
 local a <close> = lze.buffer("float", as)
 local b <close> = lze.buffer("float", bs)
 local c <close> = lze.buffer("float", n)
-local vector_add = lze.load(kernels .. "vector_add.spv").vector_add
+local vector_add = lze.load "vector_add".vector_add
 
 -- From the call to the end, in milliseconds.
 local function elapsed(ev)

@@ -31,5 +31,6 @@ build = {
     LIBEXECDIR = "$(LIBDIR)/libexec",
     BINDIR = "$(BINDIR)",
     INCLUDEDIR = "$(PREFIX)/include",
+    DATADIR = "$(PREFIX)/share",
   },
 }

@@ -33,6 +33,30 @@ describe("lze.load", function()
       "such file or directory$", tostring(err))
   end)
 
+  it("finds what comes with lze by its name", function()
+    local saxpy = lze.load "saxpy"
+    assert.equal("module saxpy: saxpy", tostring(saxpy))
+    assert.equal(file_bytes "kernels/saxpy.spv", saxpy:spirv())
+    process.with_directory(function(dir)
+      assert.equal("module blur: blur_rows, blur_columns\n", process.output([[
+        print(require "lze".load "blur")]], {before = [[
+        export LUA_CPATH="${LUA_CPATH:-$PWD/build/?.so;;}"
+        cd ]] .. dir}))
+    end)
+    local known = "(known: blur, cg, histogram, kmeans, mandelbrot, " ..
+      "matmul, nbody, network, reduction, saxpy, scan, sobel, vector_add)"
+    for _, name in ipairs {"saxpyy", "cgs"} do
+      local err = expect.failure(function() lze.load(name) end)
+      assert.equal(name .. ": No such file or directory, and no kernels of " ..
+        "that name come with lze " .. known, err.message)
+      assert.equal("ENOENT", err.code)
+    end
+    for _, name in ipairs {"../kernels/saxpy", "saxpy.spv", "Saxpy", ""} do
+      local err = expect.failure(function() lze.load(name) end)
+      assert.equal(name .. ": No such file or directory", err.message)
+    end
+  end)
+
   it("says that a directory is one", function()
     local err = expect.failure(function() lze.load "kernels" end)
     assert.equal("lze.load EISDIR kernels: Is a directory",

@@ -2,7 +2,8 @@
  * frame_loop.c - a program whose frames are scripted and run on the device.
  * SPDX-License-Identifier: MIT
  *
- *   frame_loop [FRAMES]
+ *   cc -o frame_loop frame_loop.c $(pkg-config --cflags --libs lze)
+ *   ./frame_loop [FRAMES]
  *
  * The script says once what a frame does, as a task graph on buffers whose
  * memory the program sees too.  From then on a frame is: write the inputs
@@ -22,7 +23,7 @@ enum { PARTICLES = 4096 };
 static const char script[] =
     "local lze, positions, velocities = ...\n"
     "local n = #positions\n"
-    "local mod = lze.load 'kernels/saxpy.spv'\n"
+    "local mod = lze.load 'saxpy'\n"
     "local g = lze.graph 'frame'\n"
     "g:input(velocities, 'every')\n"
     "g:task('move', mod.saxpy, n, 0.5, velocities, positions)\n"

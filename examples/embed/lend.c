@@ -2,7 +2,8 @@
  * lend.c - a Level Zero program that lets a script work on its own memory.
  * SPDX-License-Identifier: MIT
  *
- *   lend
+ *   cc -o lend lend.c $(pkg-config --cflags --libs lze) -lze_loader
+ *   ./lend
  *
  * The program has a context, an immediate list, an event and memory of its
  * own.  The script gets the memory as a buffer and launches a kernel on the
@@ -24,7 +25,7 @@ enum { COUNT = 100000 };
 static const char script[] =
     "local queue, finished, x, y = ...\n"
     "local lze = require 'lze'\n"
-    "local saxpy = lze.load('kernels/saxpy.spv', {device = x.device}).saxpy\n"
+    "local saxpy = lze.load('saxpy', {device = x.device}).saxpy\n"
     "saxpy({#x, queue = queue, signal = finished}, 3.0, x, y)\n";
 
 static void must(int ok, const char *what) {

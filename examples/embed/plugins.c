@@ -2,7 +2,8 @@
  * plugins.c - a program that opens and closes a thousand Lua states.
  * SPDX-License-Identifier: MIT
  *
- *   plugins [STATES]
+ *   cc -o plugins plugins.c $(pkg-config --cflags --libs lze)
+ *   ./plugins [STATES]
  *
  * Each plug-in gets a state of its own, runs a kernel and is thrown away, now
  * and then with work in flight, now and then after an error.  What a state
@@ -22,11 +23,11 @@ static const char *const plugins[] = {
     "local lze = require 'lze'\n"
     "local x = lze.buffer('float', {1, 2, 3})\n"
     "local y = lze.buffer('float', 3)\n"
-    "lze.load 'kernels/saxpy.spv'.saxpy(3, 2.0, x, y)\n"
+    "lze.load 'saxpy'.saxpy(3, 2.0, x, y)\n"
     "return y[3] == 6.0\n",
     /* one that leaves work in flight and objects of all kinds */
     "local lze = require 'lze'\n"
-    "k = lze.load 'kernels/saxpy.spv'.saxpy\n"
+    "k = lze.load 'saxpy'.saxpy\n"
     "x = lze.buffer('float', 1 << 16)\n"
     "q = lze.queue()\n"
     "ev = q:launch(k, #x, 2.0, x, x)\n"

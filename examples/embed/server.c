@@ -2,7 +2,8 @@
  * server.c - a server with a thread and a Lua state for each of its workers.
  * SPDX-License-Identifier: MIT
  *
- *   server [REQUESTS]
+ *   cc -o server server.c $(pkg-config --cflags --libs lze)
+ *   ./server [REQUESTS]
  *
  * One state makes a table that all requests need and exports it once for each
  * worker; the workers import it, so that it is in device memory once.  A
@@ -29,7 +30,7 @@ static const char prepare[] =
 static const char serve[] =
     "local shared = ...\n"
     "local lze = require 'lze'\n"
-    "local saxpy = lze.load 'kernels/saxpy.spv'.saxpy\n"
+    "local saxpy = lze.load 'saxpy'.saxpy\n"
     "local answer = lze.buffer('float', #shared)\n"
     "return function(request)\n"
     "  answer:fill(0)\n"

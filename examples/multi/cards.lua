@@ -6,6 +6,8 @@
 -- Device memory of one card is copied to the next explicitly.  Where a card
 -- cannot reach the other's memory, lze goes by way of the host.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"
 local lze = require "lze"
 
 local cards = {}
@@ -17,7 +19,7 @@ end
 local n <const> = 50000
 local previous
 for i, card in ipairs(cards) do
-  local saxpy = lze.load("kernels/saxpy.spv", {device = card}).saxpy
+  local saxpy = lze.load("saxpy", {device = card}).saxpy
   local ones = lze.buffer("float", n, {device = card, usage = "device"})
   local sum = lze.buffer("float", n, {device = card, usage = "device"})
   ones:fill(1)
@@ -29,7 +31,7 @@ local expected = #cards * (#cards + 1) / 2
 for _, v in ipairs(previous:read()) do assert(v == expected) end
 
 -- One range over all of them; y is written by each in its own part.
-local saxpy = lze.load "kernels/saxpy.spv".saxpy
+local saxpy = lze.load "saxpy".saxpy
 local x = lze.buffer("float", n):fill(2)
 local y = lze.buffer("float", n)
 local total = 0

@@ -7,6 +7,8 @@
 -- program does nothing for it.  Best for work with much to compute for each
 -- byte; where tiles wait for each other's memory, tiles.lua is faster.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"
 local lze = require "lze"
 
 local root = lze.device()
@@ -15,7 +17,7 @@ for _, tile in ipairs(root:subdevices()) do
   units = units + tile.compute_units
 end
 
-local saxpy = lze.load "kernels/saxpy.spv".saxpy
+local saxpy = lze.load "saxpy".saxpy
 local n <const> = 1000003
 local x <close> = lze.buffer("float", n):fill(1)
 local y <close> = lze.buffer("float", n)

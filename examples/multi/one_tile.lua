@@ -6,11 +6,13 @@
 -- What suits a problem that fits one tile: its memory is the nearest, and
 -- nothing has to be divided.  A device without tiles is its own.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"
 local lze = require "lze"
 
 local root = lze.device()
 local tile = root:subdevices()[1] or root
-local saxpy = lze.load("kernels/saxpy.spv", {device = tile}).saxpy
+local saxpy = lze.load("saxpy", {device = tile}).saxpy
 
 local n <const> = 100003
 local x <close> = lze.buffer("float", n, {device = tile, usage = "device"})

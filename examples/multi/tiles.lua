@@ -6,6 +6,8 @@
 -- The tiles share a context, so that one can read what another has written:
 -- here each fills a part of the whole and the first adds up all.
 
+local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
+package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"
 local lze = require "lze"
 
 local root = lze.device()

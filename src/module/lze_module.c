@@ -18,6 +18,7 @@
 #include "signature.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -539,6 +540,11 @@ static void file_read(lua_State *L, const char *path) {
     else if (got != size) error = EAGAIN; /* it changed meanwhile */
     fclose(f);
   }
+  char names[512];
+  if (error == ENOENT && lze_shipped_names(path, names, sizeof names))
+    lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL,
+                  "%s: %s, and no kernels of that name come with lze (known: "
+                  "%s)", path, strerror(error), names);
   if (error != 0) {
     lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL, "%s: %s",
                   path, strerror(error));
@@ -548,7 +554,8 @@ static void file_read(lua_State *L, const char *path) {
 }
 
 /* lze.load(path [, options]) -> module, as lze.module of the file's bytes, or
-   lze.compile where its name ends in .cl. */
+   lze.compile where its name ends in .cl.  Where there is no such file, a name
+   is one of the kernels that come with lze. */
 static int core_load(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
@@ -557,7 +564,10 @@ static int core_load(lua_State *L) {
   const char *path = lua_tostring(L, 1);
   size_t length = strlen(path);
   bool source = length > 3 && strcmp(path + length - 3, ".cl") == 0;
-  file_read(L, path);
+  char shipped[PATH_MAX];
+  struct stat st;
+  bool there = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+  file_read(L, !there && lze_shipped(path, shipped) ? shipped : path);
   return module_new(L, 3, 2, path, source ? FORM_SOURCE : FORM_SPIRV);
 }
 

@@ -26,6 +26,12 @@ void lze_compile(lua_State *L, int source, int t, const char *name,
 /* These options as one string for the driver's own compiler. [-0, +1] */
 const char *lze_compile_flags(lua_State *L, int t);
 
+/* lze_shipped.c: where the kernels lie that come with lze under that name; a
+   path of PATH_MAX bytes.  And the names of all of them, where the word could
+   be one. */
+bool lze_shipped(const char *name, char *path);
+bool lze_shipped_names(const char *name, char *list, size_t size);
+
 /* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
 void lze_push_kernel_for(lua_State *L, int kernel,
                          const lze_DeviceInfo *device);

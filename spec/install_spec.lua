@@ -1,0 +1,78 @@
+-- install_spec.lua - what `make install` leaves works from elsewhere.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+local build = os.getenv "LZE_TEST_BUILD" or "build"
+
+-- What `make install` and such say; what is built is not looked at.
+local function make(words)
+  local pipe = assert(io.popen(
+    "env -u MAKEFLAGS -u MAKELEVEL -u LUA_CPATH -u LUA_CPATH_5_4 " ..
+    ("make -s -o all BUILD=%s LUA=lua5.4 %s 2>&1"):format(build, words)))
+  local said = pipe:read "a"
+  assert(pipe:close(), said)
+  return said
+end
+
+local function lines(command)
+  local pipe <close> = assert(io.popen(command))
+  local list = {}
+  for line in pipe:lines() do list[#list + 1] = line end
+  return list
+end
+
+local function there(path)
+  local file <close> = io.open(path)
+  return file ~= nil
+end
+
+describe("make install", function()
+  it("installs what the manual speaks of, for programs elsewhere", function()
+    process.with_directory(function(root)
+      make("install PREFIX=" .. root)
+      for _, path in ipairs {"share/lze/kernels/saxpy.spv",
+          "share/lze/kernels/saxpy.cl", "share/lze/examples/lib/pnm.lua",
+          "share/lze/examples/embed/lend.c", "share/lze/types/lze.lua",
+          "share/doc/lze/manual.md", "lib/lua/5.4/lze.so"} do
+        assert.is_true(there(root .. "/" .. path), path)
+      end
+      assert.is_false(there(root .. "/share/lze/kernels/spec.spv"))
+      if not process.hosted then -- not a build that needs a host
+        local env = {LUA_CPATH = root .. "/lib/lua/5.4/?.so"}
+        assert.equal("module saxpy: saxpy\n", process.output(
+          "print(require 'lze'.load 'saxpy')", {env = env, before = "cd /"}))
+        local said = lines(("cd / && LUA_CPATH='%s' %s " ..
+          "%s/share/lze/examples/vector_add.lua"):format(env.LUA_CPATH,
+          process.lua, root))
+        assert.matches("every element", table.concat(said, "\n"))
+      end
+      make("uninstall PREFIX=" .. root)
+      assert.same({}, lines("find " .. root .. " -type f"))
+    end)
+  end)
+
+  it("says last how Lua finds it where it does not look", function()
+    process.with_directory(function(root)
+      local said = make("install PREFIX=" .. root)
+      assert.matches('\n  export LUA_CPATH="([^"\n]*)"\n$', said)
+      assert.equal(root .. "/lib/lua/5.4/?.so;;",
+        said:match 'LUA_CPATH="([^"]*)"')
+      said = make("install PREFIX=/usr/local DESTDIR=" .. root .. "/d")
+      assert.is_nil(said:find "LUA_CPATH")
+      make("install 'PREFIX=~/tree' HOME=" .. root)
+      assert.is_true(there(root .. "/tree/lib/lua/5.4/lze.so"))
+    end)
+  end)
+end)
+
+describe("an example", function()
+  it("runs by the command of its first lines from any directory", function()
+    if process.hosted then return end
+    for _, at in ipairs {{".", "examples/"}, {"examples", ""}} do
+      local said = lines(("cd %s && env -u LUA_CPATH -u LUA_CPATH_5_4 " ..
+        "%s %svector_add.lua 2>&1"):format(at[1], process.lua, at[2]))
+      assert.matches("every element", table.concat(said, "\n"))
+    end
+  end)
+end)

@@ -1,0 +1,85 @@
+/*
+ * lze_shipped.c - the kernels that come with lze, found by name.
+ * SPDX-License-Identifier: MIT
+ */
+#include "module/lze_module.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the suite alone needs. */
+static const char hidden[] = "spec.spv";
+
+/* Whether there is such a directory or file; the path of it. */
+static bool path_is(char *path, const char *directory, const char *below) {
+  int n = snprintf(path, PATH_MAX, "%s/%s", directory, below);
+  return n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
+}
+
+/* The directory of the kernels: share/lze/kernels/ of the prefix below which
+   this module, or the program that is linked with it, is installed, kernels/ of
+   the checkout in which it was built, or where the system has things. */
+static bool shipped_directory(char *path) {
+  char here[PATH_MAX];
+  Dl_info info;
+  if (dladdr((void *)&shipped_directory, &info) != 0 &&
+      info.dli_fname != NULL && realpath(info.dli_fname, here) != NULL) {
+    char *slash;
+    while ((slash = strrchr(here, '/')) != NULL && slash != here) {
+      *slash = '\0';
+      if (path_is(path, here, "share/lze/kernels")) return true;
+      if (path_is(path, here, "lze.pc.in"))
+        return path_is(path, here, "kernels");
+    }
+  }
+  return path_is(path, "/usr/local", "share/lze/kernels") ||
+         path_is(path, "/usr", "share/lze/kernels");
+}
+
+static bool is_name(const char *text) {
+  for (const char *p = text; *p != '\0'; p++)
+    if (strchr("abcdefghijklmnopqrstuvwxyz0123456789_", *p) == NULL)
+      return false;
+  return *text != '\0';
+}
+
+bool lze_shipped(const char *name, char *path) {
+  char directory[PATH_MAX], file[NAME_MAX];
+  int n = snprintf(file, sizeof file, "%s.spv", name);
+  return is_name(name) && n > 0 && (size_t)n < sizeof file &&
+         strcmp(file, hidden) != 0 && shipped_directory(directory) &&
+         path_is(path, directory, file);
+}
+
+static int shipped_before(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int shipped_takes(const struct dirent *e) {
+  size_t n = strlen(e->d_name);
+  return n > 4 && strcmp(e->d_name + n - 4, ".spv") == 0 &&
+         strcmp(e->d_name, hidden) != 0;
+}
+
+bool lze_shipped_names(const char *name, char *list, size_t size) {
+  char directory[PATH_MAX];
+  struct dirent **found = NULL;
+  if (!is_name(name) || !shipped_directory(directory)) return false;
+  int count = scandir(directory, &found, shipped_takes, shipped_before);
+  size_t used = 0;
+  *list = '\0';
+  for (int i = 0; i < count; i++) {
+    int letters = (int)strlen(found[i]->d_name) - 4;
+    if (used < size)
+      used += (size_t)snprintf(list + used, size - used, "%s%.*s",
+                               i > 0 ? ", " : "", letters, found[i]->d_name);
+    free(found[i]);
+  }
+  free(found);
+  return count > 0;
+}
