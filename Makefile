@@ -121,10 +121,13 @@ $(BUILD)/libze_opencl.so: $(DRIVER) $(COMMON) $(MAP)
 	  $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 # The driver's own code, so that it does what the driver would do.
-$(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON)
+$(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON) \
+  libexec/lze-build.list
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LINK) \
+	  -Wl,--dynamic-list=libexec/lze-build.list \
+	  $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 $(BUILD)/obj/driver/%.o $(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
 $(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(BUILD)/obj -I$(LUA_INCDIR)

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -105,6 +106,44 @@ static bool outlive_not(pid_t parent, int signal) {
   return prctl(PR_SET_PDEATHSIG, signal) == 0 && getppid() == parent;
 }
 
+void tool_limit(int seconds) {
+  struct rlimit no_core = {0, 0}, time;
+  setrlimit(RLIMIT_CORE, &no_core);
+  /* SIGXCPU at the limit, SIGKILL behind it. */
+  rlim_t most = (rlim_t)seconds;
+  if (getrlimit(RLIMIT_CPU, &time) == 0 && time.rlim_cur > most) {
+    time.rlim_cur = most;
+    if (time.rlim_max > most) time.rlim_max = most + 1;
+    setrlimit(RLIMIT_CPU, &time);
+  }
+}
+
+/* What a handler was for belongs to our parent.  Not SIGABRT, for which newer
+   C libraries take a lock that another thread of our parent may have held;
+   being ignored does not keep it from ending a process that calls abort. */
+static void signals_reset(void) {
+  struct sigaction plain;
+  memset(&plain, 0, sizeof plain);
+  plain.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; s++)
+    if (s != SIGABRT) sigaction(s, &plain, NULL);
+}
+
+/* No other descriptor than these, from 0 on, whatever the numbers they have
+   now.  dup3 itself, because ThreadSanitizer believes that this process has the
+   descriptors which other threads of its parent have made since. */
+static void descriptors_set(const int *files, int count) {
+  int high[4];
+  /* Above the last first, so that none is overwritten by another. */
+  for (int i = 0; i < count; i++)
+    high[i] = fcntl(files[i], F_DUPFD_CLOEXEC, count);
+  for (int i = 0; i < count; i++) syscall(SYS_dup3, high[i], i, 0);
+#ifdef SYS_close_range
+  syscall(SYS_close_range, (unsigned)count, ~0u,
+          1u << 2 /* CLOSE_RANGE_CLOEXEC */);
+#endif
+}
+
 /* In the forked process: run the program with these files as 0, 1 and 2, wait
    for it and say how it ended; SIGTERM, which comes too when our parent ends,
    ends the program and all that it has started.  Only what is safe after fork
@@ -114,14 +153,7 @@ static bool outlive_not(pid_t parent, int signal) {
 static _Noreturn void run_between(char *const *arguments, int in, int out,
                                   int err, int seconds, int report,
                                   pid_t parent) {
-  struct sigaction plain;
-  memset(&plain, 0, sizeof plain);
-  plain.sa_handler = SIG_DFL;
-  /* Not SIGABRT, for which newer C libraries take a lock that another thread
-     of our parent may have held; being ignored does not keep it from ending
-     a process that calls abort. */
-  for (int s = 1; s < NSIG; s++)
-    if (s != SIGABRT) sigaction(s, &plain, NULL);
+  signals_reset();
   sigset_t none, awaited;
   sigemptyset(&none);
   sigemptyset(&awaited);
@@ -137,27 +169,9 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
     setpgid(0, 0);
     if (!outlive_not(own, SIGKILL)) _exit(127);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    /* SIGXCPU at the limit, SIGKILL behind it. */
-    struct rlimit time;
-    rlim_t most = (rlim_t)seconds;
-    if (getrlimit(RLIMIT_CPU, &time) == 0 && time.rlim_cur > most) {
-      time.rlim_cur = most;
-      if (time.rlim_max > most) time.rlim_max = most + 1;
-      setrlimit(RLIMIT_CPU, &time);
-    }
-    /* Above 2 first, so that none of the three is overwritten by another. */
+    tool_limit(seconds);
     int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 100);
-    int files[3] = {fcntl(in, F_DUPFD_CLOEXEC, 3),
-                    fcntl(out, F_DUPFD_CLOEXEC, 3),
-                    fcntl(err, F_DUPFD_CLOEXEC, 3)};
-    /* dup2 itself, because ThreadSanitizer believes that this process has the
-       descriptors which other threads of its parent have made since. */
-    for (int i = 0; i < 3; i++) syscall(SYS_dup3, files[i], i, 0);
-#ifdef SYS_close_range
-    syscall(SYS_close_range, 3u, ~0u, 1u << 2 /* CLOSE_RANGE_CLOEXEC */);
-#endif
+    descriptors_set((const int[]){in, out, err}, 3);
     execve(arguments[0], arguments, environ);
     int error = errno;
     io_write_all(high, &error, sizeof error);
@@ -177,6 +191,24 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
   }
   io_write_all(report, &end, sizeof end);
   _exit(0);
+}
+
+void tool_late(const char *name, int seconds, tool_text *log) {
+  tool_text_add(log, "%s took longer than %d s and was stopped\n", name,
+                TOOL_WAITING * seconds);
+}
+
+bool tool_ended(const char *name, int status, int seconds, tool_text *log) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+    tool_text_add(log, "%s took more than %d s of processor time and was "
+                  "stopped\n", name, seconds);
+  else if (WIFSIGNALED(status))
+    tool_text_add(log, "%s was ended by signal %d (%s)\n", name,
+                  WTERMSIG(status), strsignal(WTERMSIG(status)));
+  else if (status != 0)
+    tool_text_add(log, "%s failed with status %d\n", name,
+                  WEXITSTATUS(status));
+  return status == 0;
 }
 
 /* Run it.  False with the reason in log where it did not succeed; what it
@@ -226,28 +258,29 @@ static bool run(char *const *arguments, int in, int out, int err,
   if (!wanted)
     tool_text_add(log, "%s was interrupted\n", arguments[0]);
   else if (ready == 0)
-    tool_text_add(log, "%s took longer than %d s and was stopped\n",
-                  arguments[0], TOOL_WAITING * seconds);
+    tool_late(arguments[0], seconds, log);
   else if (!ended)
     tool_text_add(log, "%s could not be started\n", arguments[0]);
   else if (end.exec_error != 0)
     tool_text_add(log, "%s: %s\n", arguments[0], strerror(end.exec_error));
-  else if (WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGXCPU)
-    tool_text_add(log, "%s took more than %d s of processor time and was "
-                  "stopped\n", arguments[0], seconds);
-  else if (WIFSIGNALED(end.status))
-    tool_text_add(log, "%s was ended by signal %d (%s)\n", arguments[0],
-                  WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
-  else if (end.status != 0)
-    tool_text_add(log, "%s failed with status %d\n", arguments[0],
-                  WEXITSTATUS(end.status));
   else
-    return true;
+    return tool_ended(arguments[0], end.status, seconds, log);
   return false;
 }
 
-/* All of an anonymous file, malloc'ed and NUL terminated. */
-static unsigned char *file_contents(int fd, size_t *size) {
+int tool_file(const void *bytes, size_t size) {
+  int fd = memfd_create("tool", MFD_CLOEXEC);
+  if (fd >= 0 &&
+      (!io_write_all(fd, bytes, size) || lseek(fd, 0, SEEK_SET) < 0)) {
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+  }
+  return fd;
+}
+
+unsigned char *tool_file_read(int fd, size_t *size) {
   struct stat st;
   if (fstat(fd, &st) != 0 || lseek(fd, 0, SEEK_SET) < 0) return NULL;
   *size = (size_t)st.st_size;
@@ -265,17 +298,15 @@ unsigned char *tool_run(char *const *arguments, const void *input,
                         void *of, size_t *output_size, tool_text *log) {
   unsigned char *output = NULL;
   tool_text reason = {NULL, 0}; /* the tool's own words come first */
-  int in = memfd_create("tool-input", MFD_CLOEXEC);
-  int out = memfd_create("tool-output", MFD_CLOEXEC);
-  int err = memfd_create("tool-messages", MFD_CLOEXEC);
-  if (in < 0 || out < 0 || err < 0 || !io_write_all(in, input, input_size) ||
-      lseek(in, 0, SEEK_SET) < 0)
+  int in = tool_file(input, input_size);
+  int out = tool_file("", 0), err = tool_file("", 0);
+  if (in < 0 || out < 0 || err < 0)
     tool_text_add(&reason, "files for %s: %s\n", arguments[0],
                   strerror(errno));
   else if (run(arguments, in, out, err, seconds, watch, of, &reason))
-    output = file_contents(out, output_size);
+    output = tool_file_read(out, output_size);
   size_t n = 0;
-  unsigned char *messages = err >= 0 ? file_contents(err, &n) : NULL;
+  unsigned char *messages = err >= 0 ? tool_file_read(err, &n) : NULL;
   if (messages != NULL && n > 0)
     text_append(log, (char *)messages, strlen((char *)messages));
   free(messages);
@@ -285,4 +316,61 @@ unsigned char *tool_run(char *const *arguments, const void *input,
   if (out >= 0) close(out);
   if (err >= 0) close(err);
   return output;
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+/* In a process between, which ends at once and leaves the program to init. */
+static _Noreturn void start_between(char *const *arguments, int socket,
+                                    int report) {
+  signals_reset();
+  pid_t child = _Fork();
+  if (child == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    setsid();
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) _exit(127);
+    descriptors_set((const int[]){null, null, null, socket}, 4);
+    execve(arguments[0], arguments, environ);
+    _exit(127);
+  }
+  io_write_all(report, &child, sizeof child);
+  _exit(0);
+}
+
+int tool_start(char *const *arguments, pid_t *pid, tool_text *log) {
+  int pair[2], report[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+    tool_text_add(log, "socketpair: %s\n", strerror(errno));
+    return -1;
+  }
+  if (pipe2(report, O_CLOEXEC) != 0) {
+    tool_text_add(log, "pipe: %s\n", strerror(errno));
+    close(pair[0]);
+    close(pair[1]);
+    return -1;
+  }
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  pid_t between = _Fork();
+  if (between == 0) start_between(arguments, pair[1], report[1]);
+  int error = errno;
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  close(pair[1]);
+  close(report[1]);
+  bool started = between > 0 && io_read_all(report[0], pid, sizeof *pid) &&
+                 *pid > 0;
+  close(report[0]);
+  while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR)
+    ;
+  if (started) return pair[0];
+  tool_text_add(log, "%s could not be started: %s\n", arguments[0],
+                between < 0 ? strerror(error) : "no process");
+  close(pair[0]);
+  return -1;
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Text that grows; {NULL, 0} is empty. The owner frees text. */
 typedef struct tool_text {
@@ -56,5 +57,28 @@ typedef bool tool_watch(void *of);
 unsigned char *tool_run(char *const *arguments, const void *input,
                         size_t input_size, int seconds, tool_watch *watch,
                         void *of, size_t *output_size, tool_text *log);
+
+/*
+ * Start arguments[0] as a process that stays: in a session of its own, with
+ * one end of a pair of sockets (SOCK_SEQPACKET) as descriptor 3, /dev/null as
+ * 0 to 2 and no other, and not a child that this process could wait for.  It
+ * must end by itself when the other end is closed.
+ * Returns that end, or -1 with the reason in `log`; *pid names the process.
+ */
+int tool_start(char *const *arguments, pid_t *pid, tool_text *log);
+
+/* Parts of tool_run, for a process that runs such work by forking. */
+
+/* In the process that is to work: processor time, and no core files. */
+void tool_limit(int seconds);
+/* Whether a process that ended with that status of waitpid succeeded; false
+   with the reason in log. */
+bool tool_ended(const char *name, int status, int seconds, tool_text *log);
+/* It took too long, TOOL_WAITING times the seconds, and was ended. */
+void tool_late(const char *name, int seconds, tool_text *log);
+/* An anonymous file of that contents, to be read from its beginning, or -1. */
+int tool_file(const void *bytes, size_t size);
+/* All of such a file, malloc'ed and NUL terminated, or NULL. */
+unsigned char *tool_file_read(int fd, size_t *size);
 
 #endif

@@ -218,6 +218,9 @@ bool zocl_forked(void);
 /* Initialisation succeeds: look out for forks from now on. */
 void zocl_fork_watch(void);
 
+/* For a process that had one thread when it was forked: all is there. */
+void zocl_fork_is_whole(void);
+
 /* The drivers as zeDriverGet counts and gives them, initialised once; not
    whether zeInit was called. */
 ze_result_t zocl_drivers(uint32_t *count, zocl_driver **drivers);
@@ -1274,6 +1277,9 @@ void *zocl_module_pack(const zocl_module *module, const void *spirv,
    launch nothing.  False with the reason in log. */
 bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
                      tool_text *log);
+/* For lze-build: build SPIR-V for what that has OpenCL load. */
+void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
+                      tool_text *log);
 
 /* ------------------------------------------------------------------------
  * zocl_global.c: program-scope variables, in memory of this process.
@@ -1352,6 +1358,47 @@ bool zocl_build_here(zocl_module *module, tool_text *log);
    PoCL's own cache, where the launches then find them.  `shapes` is a list as
    PoCL takes it: "64-1-1-goffs0-smallgrid,...". */
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes);
+
+/* ------------------------------------------------------------------------
+ * zocl_server.c: lze-build as a process that stays.
+ */
+
+/* A message to it, and the files that come with it. */
+typedef struct zocl_job {
+  int32_t seconds; /* of processor time */
+} zocl_job;
+enum {
+  ZOCL_JOB_TASK,     /* a zocl_task */
+  ZOCL_JOB_MESSAGES, /* what becomes standard error */
+  ZOCL_JOB_ANSWER,   /* a socket; once it is closed, nobody waits */
+  ZOCL_JOB_FILES
+};
+
+/* The head of a task; behind it the platform's version, the device's
+   name and the shapes, each with its NUL, and a native binary. */
+typedef struct zocl_task {
+  uint64_t version_size, name_size, shapes_size, binary_size;
+} zocl_task;
+
+typedef struct zocl_answer {
+  enum {
+    ZOCL_ANSWER_ENDED,  /* with that status */
+    ZOCL_ANSWER_LATE,   /* it was ended, for it took too long */
+    ZOCL_ANSWER_REFUSED /* no process could be made for it */
+  } what;
+  int32_t status;
+} zocl_answer;
+
+typedef enum zocl_served {
+  ZOCL_NOT_SERVED, /* there is no server, nor can one be had */
+  ZOCL_SERVED_FINE,
+  ZOCL_SERVED_BADLY /* with the reason in log */
+} zocl_served;
+
+/* Have the server, started if need be from the program at `path`, do a piece of
+   work, which is laid out as above. */
+zocl_served zocl_server_build(const char *path, const void *task, size_t size,
+                              int seconds, tool_text *log);
 
 /* ------------------------------------------------------------------------
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.

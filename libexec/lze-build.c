@@ -1,46 +1,51 @@
 /*
- * lze-build.c - builds a module for the driver, to see whether it can be.
+ * lze-build.c - builds modules for the driver, to see whether they can be.
  * SPDX-License-Identifier: MIT
  *
- *   lze-build PLATFORM-VERSION DEVICE-NAME [SHAPES] <native binary
+ *   lze-build <task       builds one module
+ *   lze-build --serve     builds those that come over the socket that is
+ *                         descriptor 3
  *
- * The driver runs it before it builds a module for the first time, because
- * compilers may end their process or never come back.  It does what the
- * driver would do, with the driver's own code: builds the program, makes every
- * kernel, gives them arguments and has them compiled, for the group sizes of
- * SHAPES too, as PoCL lists them.  No kernel is run.
- * It ends with status 0 where all went well, else with the reason on its
- * standard error, or as the compilers wish.
+ * The driver has a module built here before it builds it for the first time,
+ * because compilers may end their process or never come back.  It does what
+ * the driver would do, with the driver's own code: builds the program, makes
+ * every kernel, gives them arguments and has them compiled, for more group
+ * sizes, too, as PoCL lists them.  No kernel is run.  What a task is
+ * made of zocl_task says.
+ * A process that builds ends with status 0 where all went well, else with the
+ * reason on its standard error, or as the compilers wish.
+ *
+ * As a server it is two processes.  The first one, without any OpenCL, ends
+ * the second when the driver's process has ended; the second one loads OpenCL
+ * and its library of built-ins and forks for each module, while it has one
+ * thread only.
  */
 #include "zocl.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <spirv-tools/libspirv.h>
 
 #include "io.h"
 
-/* All of standard input, malloc'ed. */
-static void *input_read(size_t *size)
-{
-  size_t room = 1 << 16;
-  char *bytes = malloc(room);
-  *size = 0;
-  while (bytes != NULL) {
-    ssize_t n = read(0, bytes + *size, room - *size);
-    if (n < 0) break;
-    if (n == 0) return bytes;
-    *size += (size_t)n;
-    if (*size < room) continue;
-    char *more = realloc(bytes, room *= 2);
-    if (more == NULL) break;
-    bytes = more;
-  }
-  free(bytes);
-  return NULL;
-}
+/* ------------------------------------------------------------------------
+ * One module.
+ */
 
 /* The device of that platform and that name. */
 static zocl_device *device_find(const char *version, const char *name)
@@ -68,29 +73,434 @@ static void volunteer(void)
   close(fd);
 }
 
+/* The text at *p, of so many bytes with its NUL, before `end`; NULL else. */
+static const char *text_next(const char **p, const char *end, uint64_t size)
+{
+  const char *text = *p;
+  if (size == 0 || size > (uint64_t)(end - text) || text[size - 1] != '\0')
+    return NULL;
+  *p += size;
+  return text;
+}
+
+/* Build what `task`, of so many bytes, says; false with the reason in log, or
+   kept as the last error. */
+static bool task_build(const char *task, size_t size, tool_text *log)
+{
+  zocl_task head;
+  const char *p = task, *end = task + size;
+  zocl_fail(0, "lze-build: this is not a task");
+  if (size < sizeof head) return false;
+  memcpy(&head, task, sizeof head);
+  p += sizeof head;
+  const char *version = text_next(&p, end, head.version_size);
+  if (version == NULL) return false;
+  const char *name = text_next(&p, end, head.name_size);
+  if (name == NULL) return false;
+  const char *shapes = text_next(&p, end, head.shapes_size);
+  if (shapes == NULL || head.binary_size != (uint64_t)(end - p)) return false;
+  if (*shapes != '\0') setenv("POCL_BINARY_SPECIALIZE_WG", shapes, 1);
+  zocl_device *device = device_find(version, name);
+  return device != NULL && zocl_module_try(device, p, (size_t)(end - p), log);
+}
+
+/* Do the task in that file, and end. */
+static _Noreturn void task_do(int file)
+{
+  size_t size = 0;
+  tool_text log = {NULL, 0};
+  zocl_fail(0, "lze-build: out of memory");
+  char *task = (char *)tool_file_read(file, &size);
+  bool ok = task != NULL && task_build(task, size, &log);
+  if (!ok && log.size > 0)
+    fputs(log.text, stderr);
+  else if (!ok)
+    fprintf(stderr, "%s\n", zocl_last_error());
+  /* Without the destructors of compilers, which would have to wait for their
+     threads. */
+  fflush(NULL);
+  _exit(ok ? 0 : 1);
+}
+
+/* ------------------------------------------------------------------------
+ * Threads.  PoCL starts some that run kernels, of which there are none here;
+ * they would keep this process from forking.  So those that PoCL starts in a
+ * server end as soon as they are idle, with the mutex unlocked.  The driver's
+ * and any other OpenCL's stay, and then there is no server.
+ */
+
+static bool serving;
+static _Thread_local bool is_passing; /* to end when idle */
+
+typedef struct thread_start {
+  void *(*function)(void *);
+  void *argument;
+} thread_start;
+
+static void *passing_thread(void *argument)
+{
+  thread_start start = *(thread_start *)argument;
+  free(argument);
+  is_passing = true;
+  return start.function(start.argument);
+}
+
+static bool is_of_pocl(void *(*function)(void *))
+{
+  Dl_info info;
+  void *address;
+  memcpy(&address, &function, sizeof address);
+  return dladdr(address, &info) != 0 && info.dli_fname != NULL &&
+         strstr(info.dli_fname, "pocl") != NULL;
+}
+
+__attribute__((visibility("default"))) int
+pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+               void *(*function)(void *), void *argument)
+{
+  int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                void *);
+  *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+  thread_start *start =
+      serving && is_of_pocl(function) ? malloc(sizeof *start) : NULL;
+  if (start == NULL) return create(thread, attributes, function, argument);
+  *start = (thread_start){function, argument};
+  int error = create(thread, attributes, passing_thread, start);
+  if (error != 0) free(start);
+  return error;
+}
+
+__attribute__((visibility("default"))) int
+pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+  if (is_passing) {
+    pthread_mutex_unlock(mutex);
+    pthread_exit(NULL);
+  }
+  int (*wait)(pthread_cond_t *, pthread_mutex_t *);
+  *(void **)&wait = dlsym(RTLD_NEXT, "pthread_cond_wait");
+  return wait(condition, mutex);
+}
+
+/* Whether this process has one thread; those that end get some time. */
+static bool is_single(void)
+{
+  for (int ms = 0; ms < 1000; ms++) {
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL) return false;
+    int count = 0;
+    for (struct dirent *e; (e = readdir(tasks)) != NULL;)
+      count += e->d_name[0] != '.';
+    closedir(tasks);
+    if (count == 1) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------------------
+ * The second process of a server.
+ */
+
+enum {
+  SOCKET = 3,
+  MOST_JOBS = 16, /* at a time; the others wait in the socket */
+  /* Without work for so long it goes; the next module starts another. */
+  IDLE_MS = 300000
+};
+
+static struct job {
+  pid_t pid;       /* 0: there is none; it leads a process group */
+  int answer;      /* the socket on which somebody waits */
+  int64_t limit;   /* ms */
+  bool late;
+} jobs[MOST_JOBS];
+
+static int64_t now_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Have PoCL load its library of built-ins, with a program that cannot be
+   linked, so that it is not kept in PoCL's cache and does the same each
+   time. */
+static void warm_up(void)
+{
+  static const char text[] =
+    "OpCapability Addresses\n"
+    "OpCapability Linkage\n"
+    "OpCapability Kernel\n"
+    "%library = OpExtInstImport \"OpenCL.std\"\n"
+    "OpMemoryModel Physical64 OpenCL\n"
+    "OpEntryPoint Kernel %kernel \"warm_up\"\n"
+    "OpDecorate %absent LinkageAttributes \"lze_absent\" Import\n"
+    "%void = OpTypeVoid\n"
+    "%float = OpTypeFloat 32\n"
+    "%pointer = OpTypePointer CrossWorkgroup %float\n"
+    "%plain = OpTypeFunction %void\n"
+    "%type = OpTypeFunction %void %pointer\n"
+    "%absent = OpFunction %void None %plain\n"
+    "OpFunctionEnd\n"
+    "%kernel = OpFunction %void None %type\n"
+    "%x = OpFunctionParameter %pointer\n"
+    "%label = OpLabel\n"
+    "%a = OpLoad %float %x Aligned 4\n"
+    "%b = OpExtInst %float %library sqrt %a\n"
+    "OpStore %x %b Aligned 4\n"
+    "%c = OpFunctionCall %void %absent\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n";
+  zocl_driver *drivers[16];
+  uint32_t count = 16;
+  if (zocl_drivers(&count, drivers) != ZE_RESULT_SUCCESS) return;
+  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_0);
+  spv_binary binary = NULL;
+  if (spvTextToBinary(context, text, sizeof text - 1, &binary, NULL) ==
+      SPV_SUCCESS)
+    for (uint32_t i = 0; i < count; i++) {
+      tool_text log = {NULL, 0};
+      if (drivers[i]->pocl != 0 && drivers[i]->device_count > 0)
+        zocl_module_warm(drivers[i]->devices[0], binary->code,
+                         binary->wordCount * sizeof *binary->code, &log);
+      free(log.text);
+    }
+  spvBinaryDestroy(binary);
+  spvContextDestroy(context);
+}
+
+static void job_answer(struct job *job, int what, int status)
+{
+  const zocl_answer answer = {what, status};
+  send(job->answer, &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+  close(job->answer);
+}
+
+/* Ended with all that it has started. */
+static void job_kill(struct job *job)
+{
+  kill(-job->pid, SIGKILL);
+}
+
+static _Noreturn void leave(void)
+{
+  for (int i = 0; i < MOST_JOBS; i++)
+    if (jobs[i].pid > 0) job_kill(&jobs[i]);
+  _exit(0);
+}
+
+/* In a fork. */
+static _Noreturn void job_do(const int files[ZOCL_JOB_FILES], int seconds,
+                             int signals, pid_t parent)
+{
+  sigset_t none;
+  sigemptyset(&none);
+  setpgid(0, 0);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(127);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  tool_limit(seconds);
+  dup2(files[ZOCL_JOB_MESSAGES], 2);
+  close(signals);
+  close(SOCKET);
+  for (int i = 0; i < MOST_JOBS; i++)
+    if (jobs[i].pid > 0) close(jobs[i].answer);
+  close(files[ZOCL_JOB_ANSWER]);
+  close(files[ZOCL_JOB_MESSAGES]);
+  zocl_fork_is_whole();
+  task_do(files[ZOCL_JOB_TASK]);
+}
+
+static void job_start(struct job *job, const int files[ZOCL_JOB_FILES],
+                      int seconds, int signals)
+{
+  pid_t own = getpid();
+  *job = (struct job){.answer = files[ZOCL_JOB_ANSWER],
+                      .limit = now_ms() + (int64_t)TOOL_WAITING * 1000 *
+                                              seconds};
+  /* Without one thread no fork: who waits is told by the socket's end. */
+  if (!is_single()) leave();
+  pid_t pid = fork();
+  if (pid == 0) job_do(files, seconds, signals, own);
+  if (pid < 0)
+    job_answer(job, ZOCL_ANSWER_REFUSED, 0);
+  else {
+    setpgid(pid, pid); /* here and there: before either goes on */
+    job->pid = pid;
+  }
+  close(files[ZOCL_JOB_TASK]);
+  close(files[ZOCL_JOB_MESSAGES]);
+}
+
+/* Take a job from the socket. */
+static void job_receive(struct job *job, int signals)
+{
+  union {
+    char bytes[CMSG_SPACE(ZOCL_JOB_FILES * sizeof(int))];
+    struct cmsghdr align;
+  } control;
+  zocl_job wanted;
+  struct iovec bytes = {&wanted, sizeof wanted};
+  struct msghdr message = {.msg_iov = &bytes,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
+                           .msg_controllen = sizeof control};
+  ssize_t n = recvmsg(SOCKET, &message, MSG_CMSG_CLOEXEC);
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+  int files[ZOCL_JOB_FILES];
+  if (n != sizeof wanted || head == NULL || head->cmsg_type != SCM_RIGHTS ||
+      head->cmsg_len != CMSG_LEN(sizeof files))
+    leave();
+  memcpy(files, CMSG_DATA(head), sizeof files);
+  job_start(job, files, wanted.seconds, signals);
+}
+
+/* Tell of the processes that have ended. */
+static void jobs_reap(void)
+{
+  siginfo_t info;
+  for (;;) {
+    info.si_pid = 0;
+    /* It is not waited for yet, so that its number is not another's. */
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0)
+      return;
+    int status = 0;
+    for (int i = 0; i < MOST_JOBS; i++)
+      if (jobs[i].pid == info.si_pid) {
+        job_kill(&jobs[i]);
+        waitpid(info.si_pid, &status, 0);
+        job_answer(&jobs[i],
+                   jobs[i].late ? ZOCL_ANSWER_LATE : ZOCL_ANSWER_ENDED,
+                   status);
+        jobs[i].pid = 0;
+        info.si_pid = 0;
+      }
+    if (info.si_pid != 0) waitpid(info.si_pid, &status, 0);
+  }
+}
+
+static _Noreturn void serve(void)
+{
+  sigset_t awaited;
+  serving = true;
+  volunteer();
+  warm_up();
+  if (!is_single()) _exit(1);
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, SIGTERM);
+  sigprocmask(SIG_BLOCK, &awaited, NULL);
+  int signals = signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
+  for (;;) {
+    struct pollfd polled[2 + MOST_JOBS];
+    struct job *of[2 + MOST_JOBS], *idle = NULL;
+    nfds_t count = 2;
+    int64_t now = now_ms(), next = now + IDLE_MS;
+    for (int i = 0; i < MOST_JOBS; i++) {
+      struct job *job = &jobs[i];
+      if (job->pid == 0) {
+        idle = job;
+        continue;
+      }
+      if (job->limit < next) next = job->limit;
+      of[count] = job;
+      polled[count++] = (struct pollfd){job->answer, 0, 0};
+    }
+    polled[0] = (struct pollfd){signals, POLLIN, 0};
+    polled[1] = (struct pollfd){SOCKET, idle != NULL ? POLLIN : 0, 0};
+    int ready = poll(polled, count, next > now ? (int)(next - now) : 0);
+    if (ready < 0 && errno != EINTR) leave();
+    if (ready == 0 && count == 2) leave();
+    if (ready < 0) continue;
+    now = now_ms();
+    for (nfds_t i = 2; i < count; i++)
+      if (polled[i].revents != 0 || of[i]->limit <= now) {
+        of[i]->late = of[i]->limit <= now;
+        of[i]->limit = INT64_MAX;
+        job_kill(of[i]);
+      }
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof info) == sizeof info)
+      if (info.ssi_signo == SIGTERM) leave();
+    jobs_reap();
+    if (idle != NULL && polled[1].revents & POLLIN)
+      job_receive(idle, signals);
+    else if (polled[1].revents & (POLLHUP | POLLERR))
+      leave();
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * The first process of a server.
+ */
+
+/* A descriptor that can be read once the process at the other end of the socket
+   has ended; -1 where the kernel has none. */
+static int host_open(pid_t *host)
+{
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(SOCKET, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    _exit(2);
+  *host = peer.pid;
+  return (int)syscall(SYS_pidfd_open, peer.pid, 0);
+}
+
+static void wait_ended(pid_t pid)
+{
+  kill(pid, SIGTERM);
+  for (int ms = 0; ms < 1000; ms++) {
+    if (waitpid(pid, NULL, WNOHANG) != 0) return;
+    usleep(1000);
+  }
+  kill(pid, SIGKILL);
+}
+
+/* Where a fork of the driver's process has a copy of its end of the socket,
+   that is not closed with the process: so both are watched. */
+static _Noreturn void watch(void)
+{
+  enum { LOOK_MS = 10000 };
+  pid_t host;
+  sigset_t awaited, old;
+  int process = host_open(&host);
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, SIGTERM);
+  sigprocmask(SIG_BLOCK, &awaited, &old);
+  int signals = signalfd(-1, &awaited, SFD_CLOEXEC);
+  pid_t own = getpid(), server = fork();
+  if (server == 0) {
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != own) _exit(1);
+    close(signals);
+    if (process >= 0) close(process);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    serve();
+  }
+  struct pollfd polled[] = {
+    {signals, POLLIN, 0}, {SOCKET, 0, 0}, {process, POLLIN, 0}};
+  while (server > 0) {
+    int ready = poll(polled, 3, LOOK_MS);
+    if (ready > 0 || (ready < 0 && errno != EINTR) ||
+        (kill(host, 0) != 0 && errno == ESRCH))
+      break;
+  }
+  if (server > 0) wait_ended(server);
+  _exit(0);
+}
+
 int main(int argc, char **argv)
 {
-  if (argc != 3 && argc != 4) {
-    fputs("usage: lze-build PLATFORM-VERSION DEVICE-NAME [SHAPES] "
-          "<native-binary\n"
+  if (argc == 2 && strcmp(argv[1], "--serve") == 0) watch();
+  if (argc != 1) {
+    fputs("usage: lze-build <task\n"
+          "       lze-build --serve\n"
           "The driver libze_opencl.so runs it; there is no other use.\n",
           stderr);
     return 2;
   }
   volunteer();
-  if (argc == 4) setenv("POCL_BINARY_SPECIALIZE_WG", argv[3], 1);
-  size_t size;
-  tool_text log = {NULL, 0};
-  void *bytes = input_read(&size);
-  zocl_device *device = bytes != NULL ? device_find(argv[1], argv[2]) : NULL;
-  bool ok = device != NULL && zocl_module_try(device, bytes, size, &log);
-  if (!ok && log.size > 0)
-    fputs(log.text, stderr);
-  else if (!ok)
-    fprintf(stderr, "%s\n", bytes != NULL ? zocl_last_error()
-                                          : "lze-build: out of memory");
-  /* Without the destructors of compilers, which would have to wait for their
-     threads. */
-  fflush(NULL);
-  _exit(ok ? 0 : 1);
+  task_do(0);
 }

@@ -28,6 +28,11 @@ static void fork_child(void)
   atomic_store(&forked, true);
 }
 
+void zocl_fork_is_whole(void)
+{
+  atomic_store(&forked, false);
+}
+
 void zocl_fork_watch(void)
 {
   pthread_atfork(NULL, NULL, fork_child);

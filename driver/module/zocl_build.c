@@ -242,31 +242,58 @@ bool zocl_build_is_tried(void)
   return limit != 0;
 }
 
-/* `shapes`, if not NULL, are the group sizes to compile for as well. */
+/* A task as lze-build takes it, malloc'ed; NULL without memory. */
+static void *task_new(const zocl_module *module, const char *shapes,
+                      size_t *size)
+{
+  size_t packed_size;
+  void *packed = zocl_module_pack(module, module->code, module->code_size,
+                                  &packed_size);
+  if (packed == NULL) return NULL;
+  const char *texts[] = {module->device->driver->version, module->device->name,
+                         shapes != NULL ? shapes : ""};
+  zocl_task head = {strlen(texts[0]) + 1, strlen(texts[1]) + 1,
+                    strlen(texts[2]) + 1, packed_size};
+  *size = sizeof head + head.version_size + head.name_size + head.shapes_size +
+          packed_size;
+  char *task = malloc(*size), *p = task;
+  if (task != NULL) {
+    p = mempcpy(p, &head, sizeof head);
+    for (int i = 0; i < 3; i++) p = mempcpy(p, texts[i], strlen(texts[i]) + 1);
+    memcpy(p, packed, packed_size);
+  }
+  free(packed);
+  return task;
+}
+
+/* `shapes`, if not NULL, are the group sizes to compile for as well.  Where
+   there is no server, in a new process. */
 static bool helper_run(const zocl_module *module, const char *shapes,
                        int limit, tool_text *log)
 {
   char path[PATH_MAX];
   size_t size, ignored;
   if (!helper_find(path, log)) return false;
-  void *packed = zocl_module_pack(module, module->code, module->code_size,
-                                  &size);
-  if (packed == NULL) {
+  void *task = task_new(module, shapes, &size);
+  if (task == NULL) {
     tool_text_add(log, "out of memory\n");
     return false;
   }
-  char *const arguments[] = {path, module->device->driver->version,
-                             module->device->name, (char *)shapes, NULL};
-  tool_text said = {NULL, 0};
-  unsigned char *output =
-      tool_run(arguments, packed, size, limit, NULL, NULL, &ignored, &said);
-  free(packed);
-  /* What compilers say of what they can build comes again when this process
-     builds it. */
-  if (output == NULL) tool_text_append(log, &said);
-  free(said.text);
-  free(output);
-  return output != NULL;
+  zocl_served served = zocl_server_build(path, task, size, limit, log);
+  if (served == ZOCL_NOT_SERVED) {
+    char *const arguments[] = {path, NULL};
+    tool_text said = {NULL, 0};
+    unsigned char *output =
+        tool_run(arguments, task, size, limit, NULL, NULL, &ignored, &said);
+    /* What compilers say of what they can build comes again when this process
+       builds it. */
+    if (output == NULL) tool_text_append(log, &said);
+    if (output != NULL) served = ZOCL_SERVED_FINE;
+    free(said.text);
+    free(output);
+  }
+  free(task);
+  return served == ZOCL_SERVED_FINE;
 }
 
 /* Build the module in a process of its own, unless that went well before. */

@@ -344,6 +344,17 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
   return ok;
 }
 
+void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
+                      tool_text *log)
+{
+  zocl_module *module;
+  if (module_new(device, spirv, size, NULL, NULL, log, &module) !=
+      ZE_RESULT_SUCCESS)
+    return;
+  zocl_build_here(module, log);
+  zocl_module_unref(module);
+}
+
 /* From words to a program, or as far as that goes without other modules. */
 static ze_result_t module_finish(zocl_module *module, tool_text *log)
 {

@@ -15,11 +15,13 @@
 static char directory[4096]; /* of the copy; empty caches are in there too */
 static char genuine[4096];   /* the build's lze-build */
 
-/* Stand in for lze-build with a script. */
+/* Stand in for lze-build with a script, which does not serve: server_test.c is
+   about that. */
 static void helper_set(const char *script)
 {
   shell("mkdir -p '%s/libexec/lze' && cd '%s/libexec/lze' && "
-        "printf '#!/bin/sh\\n%%s\\n' '%s' >lze-build && chmod +x lze-build",
+        "printf '#!/bin/sh\\n%%s\\n%%s\\n' '[ $# -eq 0 ] || exit 1' '%s' "
+        ">lze-build && chmod +x lze-build",
         directory, directory, script);
 }
 

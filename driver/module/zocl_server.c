@@ -1,0 +1,255 @@
+/*
+ * zocl_server.c - one process that stays and builds modules in forks of itself.
+ * SPDX-License-Identifier: MIT
+ *
+ * Half a second of what a module's first build takes is PoCL loading its
+ * library of built-ins into a new process.  So lze-build is started once, has
+ * that in memory, and forks for each module; nothing but a pair of sockets
+ * connects it to this process.  It belongs to the process and not to a thread,
+ * and is replaced where it has died or what it has been started with changed.
+ */
+#include "zocl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+  pthread_mutex_t lock;
+  int fd;                /* our end, -1: there is none */
+  pid_t owner;           /* the process that started it */
+  pid_t pid;
+  unsigned long long begun; /* when pid did, as /proc says */
+  dev_t device;          /* what fd must still be: */
+  ino_t inode;
+  cache_key origin;      /* what it was started with */
+  bool has_answered;
+  bool is_broken;        /* one of that origin never answered */
+} server = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* What a process started now would differ by from one started before. */
+static cache_key origin_now(const char *path)
+{
+  cache_key key = CACHE_KEY_INIT;
+  char directory[PATH_MAX];
+  for (char **e = environ; e != NULL && *e != NULL; e++)
+    cache_key_add(&key, *e, strlen(*e));
+  cache_key_add_file(&key, path);
+  const char *vendors = secure_getenv("OCL_ICD_VENDORS");
+  cache_key_add_file(&key, vendors != NULL && *vendors != '\0'
+                               ? vendors
+                               : "/etc/OpenCL/vendors");
+  if (getcwd(directory, sizeof directory) != NULL)
+    cache_key_add(&key, directory, strlen(directory));
+  const unsigned users[] = {getuid(), geteuid(), getgid(), getegid()};
+  cache_key_add(&key, users, sizeof users);
+  for (int i = 0; i < RLIM_NLIMITS; i++) {
+    struct rlimit limit = {0, 0};
+    getrlimit((__rlimit_resource_t)i, &limit);
+    cache_key_add(&key, &limit, sizeof limit);
+  }
+  return key;
+}
+
+/* When the process began, in the kernel's ticks; 0 where there is none. */
+static unsigned long long process_begun(pid_t pid)
+{
+  char path[64], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (n <= 0) return 0;
+  text[n] = '\0';
+  const char *p = strrchr(text, ')'); /* behind the name; then field 3 */
+  for (int field = 2; p != NULL && field < 22; field++)
+    p = strchr(p + 1, ' ');
+  return p != NULL ? strtoull(p, NULL, 10) : 0;
+}
+
+/* The descriptor is still ours: a program may have closed it, and opened
+   another file, or be a fork of the process that it belongs to. */
+static bool server_is_ours(void)
+{
+  struct stat st;
+  return server.fd >= 0 && server.owner == getpid() &&
+         fstat(server.fd, &st) == 0 && st.st_dev == server.device &&
+         st.st_ino == server.inode;
+}
+
+/* It ends when our end is closed; where it may hang, `end` it at once. */
+static void server_drop(bool end)
+{
+  if (server_is_ours()) close(server.fd);
+  if (end && server.owner == getpid() && server.begun != 0 &&
+      process_begun(server.pid) == server.begun)
+    kill(-server.pid, SIGKILL);
+  server.fd = -1;
+}
+
+/* Have one of that origin; the lock is held. */
+static bool server_ready(const char *path, tool_text *log)
+{
+  cache_key origin = origin_now(path);
+  bool same = memcmp(&origin, &server.origin, sizeof origin) == 0;
+  struct pollfd gone = {.events = 0};
+  if (same && server.is_broken) return false;
+  if (same && server_is_ours()) {
+    gone.fd = server.fd;
+    if (poll(&gone, 1, 0) == 0) return true;
+  }
+  server_drop(false);
+  char *const arguments[] = {(char *)path, "--serve", NULL};
+  struct stat st;
+  server.origin = origin;
+  server.has_answered = false;
+  server.is_broken = true;
+  server.owner = getpid();
+  server.fd = tool_start(arguments, &server.pid, log);
+  if (server.fd < 0 || fstat(server.fd, &st) != 0) return false;
+  server.begun = process_begun(server.pid);
+  server.device = st.st_dev;
+  server.inode = st.st_ino;
+  server.is_broken = false;
+  return true;
+}
+
+/* Send a job: the file it is in, one for messages, and the socket on which the
+   answer shall come. */
+static bool job_send(int seconds, const int files[ZOCL_JOB_FILES])
+{
+  union {
+    char bytes[CMSG_SPACE(ZOCL_JOB_FILES * sizeof(int))];
+    struct cmsghdr align;
+  } control = {0};
+  zocl_job job = {.seconds = seconds};
+  struct iovec bytes = {&job, sizeof job};
+  struct msghdr message = {.msg_iov = &bytes,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
+                           .msg_controllen = sizeof control};
+  struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(ZOCL_JOB_FILES * sizeof(int));
+  memcpy(CMSG_DATA(head), files, ZOCL_JOB_FILES * sizeof(int));
+  ssize_t n;
+  do n = sendmsg(server.fd, &message, MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+  return n == sizeof job;
+}
+
+static int64_t now_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Wait for the answer; false where it ended without one. *late: it hangs. */
+static bool answer_receive(int socket, int seconds, zocl_answer *answer,
+                           bool *late)
+{
+  /* It watches the time itself; what is added is for its start. */
+  enum { START_MS = 30000 };
+  int64_t limit = now_ms() + (int64_t)TOOL_WAITING * 1000 * seconds + START_MS;
+  struct pollfd wait = {.fd = socket, .events = POLLIN};
+  for (;;) {
+    int64_t left = limit - now_ms();
+    *late = left <= 0;
+    if (*late) return false;
+    int ready = poll(&wait, 1, left < INT_MAX ? (int)left : INT_MAX);
+    if (ready > 0) break;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+  ssize_t n;
+  do n = recv(socket, answer, sizeof *answer, 0);
+  while (n < 0 && errno == EINTR);
+  return n == sizeof *answer;
+}
+
+/* Ask the server once; false where there is no answer. */
+static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
+                zocl_answer *answer, bool *again, tool_text *log)
+{
+  int pair[2];
+  *again = false;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return false;
+  files[ZOCL_JOB_ANSWER] = pair[1];
+  pthread_mutex_lock(&server.lock);
+  bool sent = server_ready(path, log);
+  pid_t pid = server.pid;
+  if (sent) {
+    sent = job_send(seconds, files);
+    if (!sent && errno != EMFILE && errno != ETOOMANYREFS) {
+      *again = server.has_answered;
+      server.is_broken = !server.has_answered;
+      server_drop(false);
+    }
+  }
+  pthread_mutex_unlock(&server.lock);
+  close(pair[1]);
+  bool late = false;
+  bool answered = sent && answer_receive(pair[0], seconds, answer, &late);
+  close(pair[0]);
+  if (!sent) return false;
+  pthread_mutex_lock(&server.lock);
+  if (server.pid == pid && answered)
+    server.has_answered = true;
+  else if (server.pid == pid) {
+    *again = server.has_answered;
+    server.is_broken = !server.has_answered;
+    server_drop(late);
+  } else
+    *again = !answered; /* another thread has replaced it */
+  pthread_mutex_unlock(&server.lock);
+  return answered;
+}
+
+zocl_served zocl_server_build(const char *path, const void *task, size_t size,
+                              int seconds, tool_text *log)
+{
+  tool_text ignored = {NULL, 0};
+  zocl_answer answer;
+  zocl_served served = ZOCL_NOT_SERVED;
+  int files[ZOCL_JOB_FILES] = {tool_file(task, size), tool_file("", 0), -1};
+  bool answered = false, again = true;
+  /* Once more where a server has died that had answered before. */
+  for (int i = 0; i < 3 && again && !answered && files[0] >= 0 && files[1] >= 0;
+       i++)
+    answered = ask(path, seconds, files, &answer, &again, &ignored);
+  if (answered && answer.what != ZOCL_ANSWER_REFUSED) {
+    size_t n = 0;
+    unsigned char *said = tool_file_read(files[ZOCL_JOB_MESSAGES], &n);
+    if (answer.what == ZOCL_ANSWER_ENDED && answer.status == 0)
+      served = ZOCL_SERVED_FINE;
+    else {
+      served = ZOCL_SERVED_BADLY;
+      if (said != NULL) {
+        const tool_text text = {(char *)said, strlen((char *)said)};
+        tool_text_append(log, &text);
+      }
+      if (answer.what == ZOCL_ANSWER_LATE)
+        tool_late(path, seconds, log);
+      else
+        tool_ended(path, answer.status, seconds, log);
+    }
+    free(said);
+  }
+  for (int i = 0; i < ZOCL_JOB_ANSWER; i++)
+    if (files[i] >= 0) close(files[i]);
+  free(ignored.text);
+  return served;
+}

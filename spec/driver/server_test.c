@@ -1,0 +1,502 @@
+/*
+ * server_test.c - the process that stays to build modules, and its host.
+ * SPDX-License-Identifier: MIT
+ *
+ * Each case runs in a process of its own on a copy of the driver, so that its
+ * servers are known by their path.  A script that stands in for the linker of
+ * PoCL makes a build end badly.  LZE_TEST_MODULES says how many modules `many`
+ * builds, 30 where nothing is said.
+ */
+#include "check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[4096]; /* of the copy; empty caches are in there too */
+
+/* A module that this process has not made yet, of saxpy.spv. */
+static ze_result_t create(setup s, char *text, size_t cap)
+{
+  static int serial;
+  size_t size;
+  char name[16];
+  char *bytes = file_read("kernels/saxpy.spv", &size);
+  snprintf(name, sizeof name, "k%04d", ++serial % 10000);
+  for (size_t i = 0; i + 5 <= size; i++)
+    if (memcmp(bytes + i, "saxpy", 5) == 0) memcpy(bytes + i, name, 5);
+  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+                           .format = ZE_MODULE_FORMAT_IL_SPIRV,
+                           .inputSize = size,
+                           .pInputModule = (uint8_t *)bytes};
+  ze_module_handle_t module;
+  ze_module_build_log_handle_t log;
+  ze_result_t result =
+      zeModuleCreate(s.context, s.device, &desc, &module, &log);
+  *text = '\0';
+  MUST(zeModuleBuildLogGetString(log, &cap, text));
+  MUST(zeModuleBuildLogDestroy(log));
+  if (result == ZE_RESULT_SUCCESS) {
+    MUST(zeKernelDestroy(kernel_new(module, name)));
+    MUST(zeModuleDestroy(module));
+  }
+  free(bytes);
+  return result;
+}
+
+static void built(setup s)
+{
+  char text[65536];
+  RETURNS(ZE_RESULT_SUCCESS, create(s, text, sizeof text));
+  if (*text != '\0') printf("# %s\n", text);
+}
+
+static void refused(setup s, const char *words)
+{
+  char text[65536];
+  RETURNS(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, create(s, text, sizeof text));
+  check_(__FILE__, __LINE__, strstr(text, words) != NULL,
+         "'%s' is in the log: %s", words, text);
+}
+
+/* The processes of this case that have not ended,
+   of those with these words in their command line. */
+static int processes(int *pids, int cap, const char *words)
+{
+  DIR *d = opendir("/proc");
+  int n = 0;
+  for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+    char path[512], text[8192];
+    if (atoi(e->d_name) <= 0) continue;
+    snprintf(path, sizeof path, "/proc/%s/cmdline", e->d_name);
+    FILE *f = fopen(path, "r");
+    if (f == NULL) continue;
+    size_t size = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    for (size_t i = 0; i < size; i++)
+      if (text[i] == '\0') text[i] = ' ';
+    text[size] = '\0'; /* nothing is left of one that has ended */
+    if (strstr(text, directory) != NULL && strstr(text, words) != NULL &&
+        n < cap)
+      pids[n++] = atoi(e->d_name);
+  }
+  if (d != NULL) closedir(d);
+  return n;
+}
+
+/* The server's two processes, and no more. */
+static void servers(int pids[2])
+{
+  int found[16], n = 0;
+  for (int i = 0; i < 100; i++) {
+    n = processes(found, 16, "--serve");
+    if (n == 2) break;
+    usleep(50000);
+  }
+  EQUAL(n, 2);
+  pids[0] = found[0];
+  pids[1] = found[1];
+}
+
+/* So many processes are left, after a while. */
+static void left(int count, const char *words)
+{
+  int found[16], n = -1;
+  for (int i = 0; i < 600; i++) {
+    n = processes(found, 16, words);
+    if (n == count) break;
+    usleep(50000);
+  }
+  EQUAL(n, count);
+}
+
+/* What PoCL runs as its linker; PATH is set at the start of the process. */
+static void linker_set(const char *script)
+{
+  shell("mkdir -p '%s/bin' && cd '%s/bin' && "
+        "printf '#!/bin/sh\n# %%s\n%%s\n' '%s' '%s' >ld.new && "
+        "chmod +x ld.new && mv ld.new ld",
+        directory, directory, directory, script);
+}
+
+static void case_stays(void)
+{
+  int first[2], second[2];
+  setup s = setup_new();
+  built(s);
+  servers(first);
+  built(s);
+  servers(second);
+  EQUAL(second[0], first[0]);
+  EQUAL(second[1], first[1]);
+}
+
+/* Run it in a process, which exits. */
+static int in_child(void (*run)(void))
+{
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    check_failed = 0;
+    run();
+    exit(check_failed);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static void build_one(void)
+{
+  built(setup_new());
+}
+
+static void build_and_die(void)
+{
+  built(setup_new());
+  kill(getpid(), SIGKILL);
+}
+
+/* It has a copy of the socket, and outlives the one that has started the
+   server. */
+static void build_and_fork(void)
+{
+  built(setup_new());
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    char path[8192];
+    snprintf(path, sizeof path, "%s/done", directory);
+    while (access(path, F_OK) != 0) usleep(100000);
+    _exit(0);
+  }
+}
+
+static void case_ends(void)
+{
+  EQUAL(in_child(build_one), 0);
+  left(0, "--serve");
+  EQUAL(in_child(build_and_die), SIGKILL);
+  left(0, "--serve");
+  EQUAL(in_child(build_and_fork), 0);
+  left(0, "--serve");
+  shell("touch '%s/done'", directory);
+}
+
+/* A command whose output is read to its end is done when the host is. */
+static void case_output(void)
+{
+  char command[16384];
+  snprintf(command, sizeof command, "'%s/again' build '%s'", directory,
+           directory);
+  shell("ln -s \"$(readlink -f /proc/%d/exe)\" '%s/again'", getpid(),
+        directory);
+  FILE *f = popen(command, "r");
+  char line[1024] = "";
+  while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    ;
+  CHECK(f != NULL && pclose(f) == 0);
+  left(0, "--serve");
+}
+
+static void *build_in_thread(void *s)
+{
+  built(*(setup *)s);
+  return NULL;
+}
+
+static void case_thread(void)
+{
+  int first[2], second[2];
+  pthread_t thread;
+  setup s = setup_new();
+  EQUAL(pthread_create(&thread, NULL, build_in_thread, &s), 0);
+  pthread_join(thread, NULL);
+  servers(first);
+  usleep(200000);
+  built(s);
+  servers(second);
+  EQUAL(second[0], first[0]);
+  EQUAL(second[1], first[1]);
+}
+
+/* The host waits for whatever children it has, and finds its own only. */
+static void case_children(void)
+{
+  int status;
+  setup s = setup_new();
+  built(s);
+  CHECK(waitpid(-1, &status, WNOHANG) == -1);
+  pid_t mine = fork();
+  if (mine == 0) _exit(7);
+  built(s);
+  EQUAL(waitpid(-1, &status, 0), mine);
+  EQUAL(WEXITSTATUS(status), 7);
+  CHECK(waitpid(-1, &status, 0) == -1);
+  struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+  sigaction(SIGCHLD, &ignore, &old);
+  refused(s, "SIGCHLD");
+  sigaction(SIGCHLD, &old, NULL);
+  built(s);
+}
+
+/* The host closes what it does not know, and takes the numbers for files of
+   its own. */
+static void case_closed(void)
+{
+  enum { HIGHEST = 200 };
+  char path[8192];
+  snprintf(path, sizeof path, "%s/file", directory);
+  setup s = setup_new();
+  built(s);
+  for (int fd = 3; fd < HIGHEST; fd++) close(fd);
+  left(0, "--serve");
+  for (int fd = 3; fd < HIGHEST;)
+    fd = 1 + open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  built(s);
+  for (int fd = 3; fd < HIGHEST; fd++)
+    if (fcntl(fd, F_GETFD) < 0) EQUAL(fd, -1);
+  struct stat st;
+  EQUAL(stat(path, &st), 0);
+  EQUAL(st.st_size, 0);
+}
+
+/* It has none of the host's files. */
+static void case_inherits(void)
+{
+  char path[8192], link[8192];
+  int pids[2];
+  snprintf(path, sizeof path, "%s/file", directory);
+  int fd = open(path, O_RDWR | O_CREAT, 0600);
+  setup s = setup_new();
+  built(s);
+  servers(pids);
+  for (int i = 0; i < 2; i++) {
+    for (int n = 0; n < 256; n++) {
+      snprintf(path, sizeof path, "/proc/%d/fd/%d", pids[i], n);
+      ssize_t size = readlink(path, link, sizeof link - 1);
+      if (size < 0) continue;
+      link[size] = '\0';
+      if (n < 3) CHECK(strcmp(link, "/dev/null") == 0);
+      if (n == 3) CHECK(strncmp(link, "socket:", 7) == 0);
+      CHECK(strncmp(link, directory, strlen(directory)) != 0);
+      CHECK(n < 3 || strncmp(link, "/dev", 4) != 0);
+    }
+  }
+  close(fd);
+}
+
+static void case_environment(void)
+{
+  int first[2], second[2];
+  setup s = setup_new();
+  built(s);
+  servers(first);
+  setenv("SOMETHING", "else", 1);
+  built(s);
+  left(2, "--serve");
+  servers(second);
+  CHECK(first[0] != second[0] && first[0] != second[1]);
+  CHECK(first[1] != second[0] && first[1] != second[1]);
+}
+
+/* What a module does to the compilers, it does to a fork. */
+static void case_crash(void)
+{
+  int first[2], second[2];
+  setup s = setup_new();
+  built(s);
+  servers(first);
+  linker_set("kill -ABRT $PPID");
+  refused(s, "signal 6");
+  setenv("LZE_BUILD_SECONDS", "1", 1);
+  linker_set("exec /usr/bin/ld \"$@\"");
+  built(s);
+  linker_set("sleep 600");
+  refused(s, "took longer than 4 s");
+  left(0, "bin/ld");
+  linker_set("exec /usr/bin/ld \"$@\"");
+  servers(first);
+  built(s);
+  servers(second);
+  EQUAL(second[0], first[0]);
+  EQUAL(second[1], first[1]);
+}
+
+static void build_for_ever(void)
+{
+  built(setup_new());
+  linker_set("sleep 600");
+  refused(setup_new(), "is never reached");
+}
+
+/* The host is killed while a module hangs. */
+static void case_orphaned(void)
+{
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    build_for_ever();
+    _exit(1);
+  }
+  left(1, "bin/ld");
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  left(0, "bin/ld");
+  left(0, "--serve");
+}
+
+/* Kill servers, wherever they are in their work. */
+static volatile bool killing;
+
+static void *kill_servers(void *unused)
+{
+  (void)unused;
+  for (unsigned i = 0; killing; i++) {
+    int pids[16], n = processes(pids, 16, "--serve");
+    if (n > 0) kill(pids[i % (unsigned)n], SIGKILL);
+    usleep(1000 * (1 + i * 7919 % 400));
+  }
+  return NULL;
+}
+
+static void case_killed(void)
+{
+  pthread_t thread;
+  setup s = setup_new();
+  built(s);
+  killing = true;
+  EQUAL(pthread_create(&thread, NULL, kill_servers, NULL), 0);
+  for (int i = 0; i < 8; i++) built(s);
+  killing = false;
+  pthread_join(thread, NULL);
+  built(s);
+}
+
+/* Several at a time, from threads. */
+static void case_threads(void)
+{
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  setup s = setup_new();
+  for (int i = 0; i < THREADS; i++)
+    EQUAL(pthread_create(&threads[i], NULL, build_in_thread, &s), 0);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  left(2, "--serve");
+}
+
+static long memory_kb(int pid)
+{
+  char path[64], line[256];
+  long kb = -1;
+  snprintf(path, sizeof path, "/proc/%d/status", pid);
+  FILE *f = fopen(path, "r");
+  while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    if (sscanf(line, "VmData: %ld", &kb) == 1) break;
+  if (f != NULL) fclose(f);
+  return kb;
+}
+
+static int count_descriptors(int pid)
+{
+  char path[64];
+  int n = 0;
+  snprintf(path, sizeof path, "/proc/%d/fd", pid);
+  DIR *d = opendir(path);
+  while (d != NULL && readdir(d) != NULL) n++;
+  if (d != NULL) closedir(d);
+  return n;
+}
+
+static void case_many(void)
+{
+  const char *given = getenv("LZE_TEST_MODULES");
+  int count = given != NULL ? atoi(given) : 30, pids[2], later[2];
+  setup s = setup_new();
+  for (int i = 0; i < 5; i++) built(s);
+  servers(pids);
+  long kb[2] = {memory_kb(pids[0]), memory_kb(pids[1])};
+  int files[3] = {count_descriptors(pids[0]), count_descriptors(pids[1]),
+                  count_descriptors(getpid())};
+  for (int i = 0; i < count; i++) built(s);
+  servers(later);
+  for (int i = 0; i < 2; i++) {
+    EQUAL(later[i], pids[i]);
+    EQUAL(count_descriptors(pids[i]), files[i]);
+    check_(__FILE__, __LINE__, memory_kb(pids[i]) - kb[i] < 256,
+           "process %d of the server grew from %ld to %ld KB", i, kb[i],
+           memory_kb(pids[i]));
+  }
+  EQUAL(count_descriptors(getpid()), files[2]);
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} cases[] = {
+  {"stays", case_stays},       {"ends", case_ends},
+  {"output", case_output},     {"thread", case_thread},
+  {"children", case_children}, {"closed", case_closed},
+  {"inherits", case_inherits}, {"environment", case_environment},
+  {"crash", case_crash},       {"orphaned", case_orphaned},
+  {"killed", case_killed},     {"threads", case_threads},
+  {"many", case_many},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+int main(int argc, char **argv)
+{
+  const char *build = getenv("LZE_TEST_BUILD");
+  if (argc == 3) {
+    snprintf(directory, sizeof directory, "%s", argv[2]);
+    if (strcmp(argv[1], "build") == 0) {
+      build_one();
+      return check_failed;
+    }
+    linker_set("exec /usr/bin/ld \"$@\"");
+    for (size_t i = 0; i < CASES; i++)
+      if (strcmp(cases[i].name, argv[1]) == 0) {
+        cases[i].run();
+        return check_failed;
+      }
+    return 2;
+  }
+  const char *parent = getenv("TMPDIR");
+  char driver[8192], cache[8192], path[16384];
+  for (size_t i = 0; i < CASES; i++) {
+    if (argc == 2 && strcmp(argv[1], cases[i].name) != 0) continue;
+    snprintf(directory, sizeof directory, "%s/lze-server-XXXXXX",
+             parent != NULL ? parent : "/tmp");
+    if (mkdtemp(directory) == NULL) return 1;
+    snprintf(driver, sizeof driver, "%s/libze_opencl.so", directory);
+    snprintf(cache, sizeof cache, "%s/cache", directory);
+    snprintf(path, sizeof path, "%s/bin:%s", directory, getenv("PATH"));
+    shell("cp '%s' '%s' && mkdir -p '%s/libexec/lze' && "
+          "cp '%s/libexec/lze/lze-build' '%s/libexec/lze/'",
+          getenv("ZE_ENABLE_ALT_DRIVERS"), driver, directory,
+          build != NULL ? build : "build", directory);
+    fflush(stdout);
+    printf("# %s\n", cases[i].name);
+    pid_t child = fork();
+    if (child == 0) {
+      setenv("ZE_ENABLE_ALT_DRIVERS", driver, 1);
+      setenv("XDG_CACHE_HOME", cache, 1);
+      setenv("POCL_CACHE_DIR", cache, 1);
+      setenv("PATH", path, 1);
+      execl(argv[0], argv[0], cases[i].name, directory, (char *)NULL);
+      _exit(127);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    check_(__FILE__, __LINE__, status == 0, "case %s ends with status 0x%x",
+           cases[i].name, (unsigned)status);
+    left(0, "--serve");
+    shell("rm -rf '%s'", directory);
+  }
+  CHECK_DONE();
+}
