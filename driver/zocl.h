@@ -287,7 +287,7 @@ typedef struct zocl_knobs {
   uint64_t device_memory_private; /* then there is no peer access either */
   uint64_t gpu;                   /* every device says that it is one */
   uint64_t native_kernels;        /* used where the device has them */
-  uint64_t memory;                /* 0, or 1 + of zocl_memory_ways */
+  uint64_t memory;                /* 0, or 1 + host, usm, svm */
   uint64_t copy_engine;           /* a second group, of queues that only copy */
   uint64_t queues;                /* of each group */
   uint64_t delay_start_us, delay_end_us;
@@ -360,7 +360,12 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
 void zocl_device_name(zocl_device *device, uint32_t part);
 
 /* Whether commands of `device` may touch memory of `owner`. */
-bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner);
+static inline bool zocl_device_reaches(const zocl_device *device,
+                                       const zocl_device *owner)
+{
+  return device->root == owner->root ||
+         (device->driver == owner->driver && zocl_knob.peer_access);
+}
 
 /* Queues of a group: more than there are is no loss, for they share the device
    in any case. */
@@ -500,7 +505,6 @@ typedef struct zocl_block {
 /* All of the driver that depends on where memory lies: one way to have memory
    that kernels, queues and programs name by the same pointers. */
 struct zocl_memory {
-  const char *name;
   /* Kernels take any pointer of the host, and functions of ours copy and fill
      whatever there is: there is no `reach`, `copy` or `fill` then. */
   bool any_pointer;
@@ -511,8 +515,11 @@ struct zocl_memory {
   void (*free)(const zocl_block *block);
   cl_int (*argument)(const zocl_driver *driver, cl_kernel kernel,
                      cl_uint index, const void *pointer);
-  /* Before a launch: what the kernel touches that no argument points to. */
-  cl_int (*reach)(const zocl_kernel *kernel);
+  /* Before a launch: what the kernel touches that no argument points to, memory
+     of these types and that of its variables. */
+  cl_int (*reach)(const zocl_driver *driver, cl_kernel kernel,
+                  ze_kernel_indirect_access_flags_t indirect,
+                  void *const *variables, size_t variable_count);
   /* Not empty; the pattern is aligned. */
   cl_int (*copy)(const zocl_place *place, void *to, const void *from,
                  size_t size);
@@ -546,10 +553,6 @@ void zocl_kept_empty(zocl_kept *kept);
 
 extern const zocl_memory zocl_memory_host, zocl_memory_usm, zocl_memory_svm;
 
-/* All of them, the best first. */
-enum { ZOCL_MEMORY_WAYS = 3 };
-extern const zocl_memory *const zocl_memory_ways[ZOCL_MEMORY_WAYS];
-
 /* Find the extension's functions; false where one is missing. */
 bool zocl_usm_find(zocl_usm *usm, zocl_cl *cl, cl_platform_id platform);
 
@@ -557,6 +560,25 @@ bool zocl_usm_find(zocl_usm *usm, zocl_cl *cl, cl_platform_id platform);
    them all, else the first that suits one. */
 void zocl_memory_choose(zocl_driver *driver, cl_uint count,
                         const cl_device_id *ids);
+
+/* zocl_storage.c: memory for the program-scope variables of a module. */
+typedef struct zocl_storage {
+  atomic_uint refs;
+  char *base;
+  size_t size;
+  zocl_block block;      /* whose memory this is; without a driver: mapped */
+  struct zocl_storage *next; /* of those with a driver */
+} zocl_storage;
+
+/* So many zeros, at an address that is the same for the same hash where that
+   is possible; NULL: out of memory. */
+zocl_storage *zocl_storage_new(zocl_device *device, uint64_t hash,
+                               size_t size);
+zocl_storage *zocl_storage_ref(zocl_storage *storage); /* NULL is allowed, */
+void zocl_storage_unref(zocl_storage *storage);        /* here too */
+
+/* Whether a pointer is to memory of some driver's for variables. */
+bool zocl_storage_has(const void *pointer);
 
 /* How memory came to be, which says how it goes. */
 typedef enum zocl_origin {
@@ -667,22 +689,6 @@ typedef struct zocl_copy_region {
 } zocl_copy_region;
 void zocl_memory_copy_region(void *args);
 
-/* The times of some signals, or the time at which it is asked for where there
-   is no signal, on their way to memory; `size` bytes each. */
-typedef struct zocl_report {
-  char *to;
-  size_t size;
-  uint32_t count;
-  struct {
-    zocl_signal *signal;
-    size_t offset;         /* from `to` */
-    ze_kernel_timestamp_result_t value;
-  } parts[];
-} zocl_report;
-void zocl_report_keep(void *args);           /* its signals, */
-void zocl_report_write(zocl_report *report); /* until it is written down, */
-void zocl_report_deliver(void *args);        /* and goes to memory */
-
 /* ------------------------------------------------------------------------
  * zocl_transfer.c: the same put into a queue as commands of OpenCL.
  */
@@ -695,8 +701,6 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
                           size_t args_size);
 cl_int zocl_transfer_copy_region(const zocl_place *place, const void *args,
                                  size_t args_size);
-cl_int zocl_transfer_report(const zocl_place *place, const void *args,
-                            size_t args_size);
 
 /* Free malloc'ed memory when `last` is done, the event of the place's last
    command, which becomes what is to tell of its end. */
@@ -704,6 +708,9 @@ void zocl_place_free(const zocl_place *place, cl_event last, void *memory);
 
 /* A command that does nothing but wait. */
 cl_int zocl_place_wait(const zocl_place *place, cl_event *event);
+
+/* Where the next of several commands goes. */
+zocl_place zocl_place_step(const zocl_place *place, bool first, bool last);
 
 /* ------------------------------------------------------------------------
  * zocl_call.c: functions of ours in the order of a queue.
@@ -915,7 +922,7 @@ typedef enum zocl_command_kind {
   ZOCL_COMMAND_HOST,    /* a function of ours, run in order */
   ZOCL_COMMAND_TRANSFER, /* done by commands of OpenCL */
   ZOCL_COMMAND_RESET,   /* of signal `reset` */
-  ZOCL_COMMAND_INDIRECT /* `args` is a zocl_indirect */
+  ZOCL_COMMAND_INDIRECT /* launches whose group counts are read then */
 } zocl_command_kind;
 
 /* A launch.  `values` are the kernel's arguments as captured. */
@@ -925,17 +932,11 @@ typedef struct zocl_launch {
   size_t global[3], local[3], offset[3];
 } zocl_launch;
 
-/* Launches whose group counts are read when they begin.  Their values follow
-   in the same block, which holds no pointer into itself. */
-typedef struct zocl_indirect {
-  uint32_t count;                 /* of launches; at most, with count_at */
-  const uint32_t *count_at;       /* where it stands how many, or NULL */
-  const ze_group_count_t *groups; /* of each */
-  struct {
-    zocl_launch launch;           /* `global` and `values` are not set */
-    size_t values;                /* from the beginning of this structure */
-  } launches[];
-} zocl_indirect;
+/* Put an INDIRECT command into a stream's queue.  Its kernels run in `side`; its
+   signal is set when they are done, before the stream goes on. */
+typedef ze_result_t (*zocl_indirect)(const zocl_place *place,
+                                     cl_command_queue side,
+                                     const zocl_command *command);
 
 struct zocl_command {
   zocl_command_kind kind;
@@ -949,6 +950,7 @@ struct zocl_command {
   uint32_t image_count;
   zocl_host_function function; /* what a TRANSFER stands for, too */
   zocl_transfer transfer;
+  zocl_indirect indirect;
   void *args;
   size_t args_size;
   /* Of HOST and TRANSFER, or NULL: keep what `args` refers to, for who records
@@ -979,16 +981,6 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
 /* Command `number` is known to be done, and so everything before it; `status`
    is negative where it failed. */
 void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
-
-/* ------------------------------------------------------------------------
- * zocl_indirect.c: launches whose group counts are read when they begin.
- */
-
-/* Put such a command into a stream's queue.  Its kernels run in `side`; its
-   signal is set when they are done, before the stream goes on. */
-ze_result_t zocl_indirect_enqueue(const zocl_place *place,
-                                  cl_command_queue side,
-                                  const zocl_command *command);
 
 /* ------------------------------------------------------------------------
  * zocl_event.c: event pools and events.
@@ -1113,6 +1105,18 @@ struct _ze_command_list_handle_t {
   uint32_t branch;         /* which of the graph's lists this is */
 };
 
+/* Describe a launch of `kernel` as it is now, where `list` may have it. */
+ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
+                                 const ze_group_count_t *groups,
+                                 zocl_launch *launch);
+
+/* A function of ours; where that may not touch all memory, `transfer`, unless
+   it is NULL. */
+zocl_command zocl_list_command(const zocl_list *list,
+                               zocl_host_function function,
+                               zocl_transfer transfer, void *args,
+                               size_t args_size, bool small);
+
 /* Submit or record a command.  What all appends have in common is checked and
    filled in here, so that they only describe what they do.  All that it points
    to is copied. */
@@ -1149,10 +1153,6 @@ void zocl_commands_ref(zocl_commands *commands);
 void zocl_commands_unref(zocl_commands *commands);
 uint32_t zocl_commands_count(const zocl_commands *commands);
 
-/* Whether a signal of theirs is that of a counter-based event.  What these
-   stand for changes as commands are submitted, so that whoever executes them
-   must submit them himself. */
-bool zocl_commands_counted(const zocl_commands *commands);
 /* A command of theirs has this signal. */
 void zocl_commands_use(zocl_commands *commands, const zocl_signal *signal);
 
@@ -1170,14 +1170,15 @@ ze_result_t zocl_commands_copy(zocl_commands *commands,
 /* The first, or NULL. */
 const zocl_recorded *zocl_commands_first(const zocl_commands *commands);
 
-/* Submit them, and `behind` to be set when they are done unless it is NULL.
-   After an error with `fail`, the signals of those that were not submitted have
-   failed. */
-ze_result_t zocl_commands_submit(const zocl_commands *commands,
-                                 zocl_stream *stream, zocl_signal *behind,
-                                 bool fail);
-/* All their signals fail. */
-void zocl_commands_fail(const zocl_commands *commands);
+/* The same with their identifiers; NULL: out of memory. */
+zocl_commands *zocl_commands_clone(const zocl_commands *others);
+
+/* Submit closed lists, and `fence` behind them unless it is NULL, behind what
+   was executed before: before this returns with `here`, else perhaps later
+   by another thread, whose errors the next wait tells. */
+ze_result_t zocl_commands_execute(zocl_stream *stream, uint32_t count,
+                                  zocl_commands *const *all,
+                                  zocl_signal *fence, bool here);
 
 /* How many graphs are captured just now (ext/zocl_graph.c). */
 extern atomic_uint zocl_captures;
@@ -1189,33 +1190,40 @@ static inline bool zocl_is_capturing(void)
 }
 
 /* ------------------------------------------------------------------------
- * zocl_feeder.c: closed lists on their way into a stream.
+ * zocl_feeder.c: what is to be submitted to a stream by another thread.
  */
 
-zocl_feeder *zocl_feeder_new(zocl_stream *stream); /* NULL: out of memory */
+/* Something to submit.  `run` submits it and `free` ends it, behind `run`. */
+typedef struct zocl_feeder_job zocl_feeder_job;
+struct zocl_feeder_job {
+  zocl_feeder_job *next;        /* the feeder's */
+  ze_result_t (*run)(zocl_feeder_job *job);
+  void (*free)(zocl_feeder_job *job);
+};
+
+zocl_feeder *zocl_feeder_new(void); /* NULL: out of memory */
 void zocl_feeder_free(zocl_feeder *feeder);
 
-/* Submit closed lists, and `fence` behind them unless it is NULL, behind what
-   was executed before: before this returns with `here`, else perhaps later
-   by another thread, whose errors the next wait tells. */
-ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
-                                zocl_commands *const *all, zocl_signal *fence,
-                                bool here);
+/* Hand a job over, behind what was handed over before; the next wait tells its
+   error.  False where there can be no thread: the job is still the caller's. */
+bool zocl_feeder_give(zocl_feeder *feeder, zocl_feeder_job *job);
+/* Between the two the caller submits, behind all that was handed over. */
+void zocl_feeder_begin(zocl_feeder *feeder);
+void zocl_feeder_end(zocl_feeder *feeder);
 
-/* Whether lists are still to be submitted. */
+/* Whether jobs are still to be done. */
 bool zocl_feeder_busy(const zocl_feeder *feeder);
-/* Wait until all is submitted, at most `timeout` ns: SUCCESS or NOT_READY. */
+/* Wait until all are done, at most `timeout` ns: SUCCESS or NOT_READY.  Who waits
+   long does them himself. */
 ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout);
-/* The error of a submission that nobody has been told of yet. */
+/* The error of a job that nobody has been told of yet. */
 ze_result_t zocl_feeder_result(zocl_feeder *feeder);
-/* Submit the rest and end the thread. */
+/* Do the rest and end the thread. */
 void zocl_feeder_stop(zocl_feeder *feeder);
 
 /* ------------------------------------------------------------------------
  * zocl_module.c: modules and build logs.
  */
-
-typedef struct zocl_storage zocl_storage;
 
 /* A program-scope variable. */
 typedef struct zocl_global {
@@ -1285,17 +1293,12 @@ void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
  * zocl_global.c: program-scope variables, in memory of this process.
  */
 
-void zocl_storage_unref(zocl_storage *storage); /* NULL is allowed */
-
 /* The blocks of memory whose addresses a module's code has, at `blocks` unless
    that is NULL; returns how many. */
-size_t zocl_storage_blocks(const zocl_module *module, void **blocks);
-
-/* Whether a pointer is to a variable of a module of this device's. */
-bool zocl_storage_has(const void *pointer);
+size_t zocl_global_blocks(const zocl_module *module, void **blocks);
 
 /* Keep the memory that another module's code has addresses of. */
-bool zocl_storage_hold(zocl_module *module, const zocl_module *other);
+bool zocl_globals_hold(zocl_module *module, const zocl_module *other);
 
 /* Find the module's variables and give those that are not imported memory.
    False with the reason in log. */

@@ -31,8 +31,9 @@ static bool root_read(const char *text)
 /* ZOCL_MEMORY, whose values have names. */
 static bool memory_read(const char *text)
 {
-  for (uint64_t i = 0; i < ZOCL_MEMORY_WAYS; i++)
-    if (strcmp(text, zocl_memory_ways[i]->name) == 0) {
+  static const char *const ways[] = {"host", "usm", "svm"};
+  for (uint64_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (strcmp(text, ways[i]) == 0) {
       zocl_knob.memory = i + 1;
       return true;
     }

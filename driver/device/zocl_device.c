@@ -151,12 +151,6 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   return false;
 }
 
-bool zocl_device_reaches(const zocl_device *device, const zocl_device *owner)
-{
-  return device->root == owner->root ||
-         (device->driver == owner->driver && zocl_knob.peer_access);
-}
-
 /* ------------------------------------------------------------------------
  * Entry points.
  */

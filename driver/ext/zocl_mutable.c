@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum {
+  /* ZE_COMMAND_LIST_FLAG_EXP_CLONEABLE */
+  CLONEABLE = 0x10,
   /* ze_mutable_command_exp_flag_t */
   KERNEL_ARGUMENTS = 0x1,
   GROUP_COUNT = 0x2,
@@ -53,6 +55,32 @@ typedef struct triple_desc {
   uint64_t id;
   uint32_t value[3];
 } triple_desc;
+
+/* ------------------------------------------------------------------------
+ * Clones.
+ */
+
+/* The copy is closed as its source is, and has the same identifiers. */
+ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
+                                           ze_command_list_handle_t *clone)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(clone);
+  if (list->stream != NULL || !(list->flags & CLONEABLE) || !list->closed)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "only a closed command list made with the flag "
+                     "EXP_CLONEABLE can be cloned");
+  zocl_list *made = malloc(sizeof *made);
+  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  *made = *list;
+  made->commands = zocl_commands_clone(list->commands);
+  if (made->commands == NULL) {
+    free(made);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  *clone = made;
+  return ZE_RESULT_SUCCESS;
+}
 
 /* ------------------------------------------------------------------------
  * Identifiers.

@@ -10,7 +10,6 @@
  */
 #include "zocl.h"
 
-#include <signal.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,19 +65,6 @@ static void *thread_run(void *unused)
   return NULL;
 }
 
-/* Signals are for the program's own threads. */
-static bool thread_start(void)
-{
-  pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, NULL, thread_run, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (error == 0) pthread_detach(thread);
-  return error == 0;
-}
-
 static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
 {
   call *c = data;
@@ -94,9 +80,11 @@ static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
      without any, this one has to do. */
   bool here = false;
   if (++pool.calls > pool.idle) {
-    if (thread_start())
+    pthread_t thread;
+    if (zocl_thread_start(&thread, thread_run, NULL)) {
+      pthread_detach(thread);
       pool.threads++;
-    else if (pool.threads == 0) {
+    } else if (pool.threads == 0) {
       pool.first = NULL;
       pool.last = &pool.first;
       pool.calls = 0;

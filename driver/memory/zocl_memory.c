@@ -88,26 +88,27 @@ uint64_t zocl_memory_generation(void)
  * Where it comes from.
  */
 
-const zocl_memory *const zocl_memory_ways[ZOCL_MEMORY_WAYS] = {
-  &zocl_memory_host, &zocl_memory_usm, &zocl_memory_svm};
+/* The best first, numbered as zocl_knob.memory is. */
+static const zocl_memory *const ways[] = {&zocl_memory_host, &zocl_memory_usm,
+                                          &zocl_memory_svm};
+enum { WAYS = sizeof ways / sizeof *ways };
 
 void zocl_memory_choose(zocl_driver *driver, cl_uint count,
                         const cl_device_id *ids)
 {
-  const zocl_memory *forced = zocl_knob.memory > 0
-                                  ? zocl_memory_ways[zocl_knob.memory - 1]
-                                  : NULL;
+  const zocl_memory *forced =
+      zocl_knob.memory > 0 ? ways[zocl_knob.memory - 1] : NULL;
   const zocl_memory *chosen = forced;
   zocl_usm_find(&driver->usm, driver->cl, driver->platform);
-  for (int w = 0; w < ZOCL_MEMORY_WAYS && forced == NULL; w++) {
+  for (int w = 0; w < WAYS && forced == NULL; w++) {
     cl_uint fits = 0;
     for (cl_uint i = 0; i < count; i++)
-      fits += zocl_memory_ways[w]->fits(driver, ids[i]);
+      fits += ways[w]->fits(driver, ids[i]);
     if (fits == count || (fits > 0 && chosen == NULL))
-      chosen = zocl_memory_ways[w];
+      chosen = ways[w];
     if (fits == count) break;
   }
-  driver->memory = chosen != NULL ? chosen : zocl_memory_ways[0];
+  driver->memory = chosen != NULL ? chosen : ways[0];
 }
 
 /* All blocks of some types, for twalk_r. */

@@ -94,7 +94,6 @@ static cl_int host_argument(const zocl_driver *driver, cl_kernel kernel,
 }
 
 const zocl_memory zocl_memory_host = {
-  .name = "host",
   .any_pointer = true,
   .fits = host_fits,
   .allocate = host_allocate,

@@ -122,25 +122,27 @@ static cl_int usm_argument(const zocl_driver *driver, cl_kernel kernel,
 }
 
 /* Program-scope variables are shared memory. */
-static cl_int usm_reach(const zocl_kernel *kernel)
+static cl_int usm_reach(const zocl_driver *driver, cl_kernel kernel,
+                        ze_kernel_indirect_access_flags_t indirect,
+                        void *const *variables, size_t variable_count)
 {
-  zocl_cl *cl = kernel->module->device->driver->cl;
+  (void)variables;
   const struct {
     cl_kernel_exec_info what;
     bool wanted;
   } infos[] = {
     {CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
-     kernel->indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST},
+     indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST},
     {CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
-     kernel->indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE},
+     indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE},
     {CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
-     (kernel->indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED) ||
-         zocl_storage_blocks(kernel->module, NULL) > 0}};
+     (indirect & ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED) ||
+         variable_count > 0}};
   cl_int error = CL_SUCCESS;
   for (size_t i = 0; i < 3 && error == CL_SUCCESS; i++) {
     cl_bool value = infos[i].wanted;
-    error = cl->clSetKernelExecInfo(kernel->id, infos[i].what, sizeof value,
-                                    &value);
+    error = driver->cl->clSetKernelExecInfo(kernel, infos[i].what,
+                                            sizeof value, &value);
   }
   return error;
 }
@@ -162,7 +164,6 @@ static cl_int usm_fill(const zocl_place *place, void *to, const void *pattern,
 }
 
 const zocl_memory zocl_memory_usm = {
-  .name = "usm",
   .fits = usm_fits,
   .allocate = usm_allocate,
   .free = usm_free,
@@ -218,17 +219,20 @@ static cl_int svm_argument(const zocl_driver *driver, cl_kernel kernel,
 }
 
 /* OpenCL wants each of them by name. */
-static cl_int svm_reach(const zocl_kernel *kernel)
+static cl_int svm_reach(const zocl_driver *driver, cl_kernel kernel,
+                        ze_kernel_indirect_access_flags_t indirect,
+                        void *const *variables, size_t variable_count)
 {
-  const zocl_driver *driver = kernel->module->device->driver;
-  size_t own = zocl_storage_blocks(kernel->module, NULL), count;
-  void **blocks = zocl_memory_blocks(driver, kernel->indirect, own, &count);
+  size_t count;
+  void **blocks =
+      zocl_memory_blocks(driver, indirect, variable_count, &count);
   if (blocks == NULL) return CL_OUT_OF_HOST_MEMORY;
-  zocl_storage_blocks(kernel->module, blocks + count);
-  count += own;
+  if (variable_count > 0)
+    memcpy(blocks + count, variables, variable_count * sizeof *blocks);
+  count += variable_count;
   cl_int error =
       count > 0 ? driver->cl->clSetKernelExecInfo(
-                      kernel->id, CL_KERNEL_EXEC_INFO_SVM_PTRS,
+                      kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS,
                       count * sizeof *blocks, blocks)
                 : CL_SUCCESS;
   free(blocks);
@@ -252,7 +256,6 @@ static cl_int svm_fill(const zocl_place *place, void *to, const void *pattern,
 }
 
 const zocl_memory zocl_memory_svm = {
-  .name = "svm",
   .fits = svm_fits,
   .allocate = svm_allocate,
   .free = svm_free,

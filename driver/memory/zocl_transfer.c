@@ -8,27 +8,7 @@
  */
 #include "zocl.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-cl_int zocl_place_wait(const zocl_place *place, cl_event *event)
-{
-  zocl_cl *cl = place->device->driver->cl;
-  if (place->count > 0)
-    return cl->clEnqueueBarrierWithWaitList(place->queue, place->count,
-                                            place->waits, event);
-  return cl->clEnqueueMarkerWithWaitList(place->queue, 0, NULL, event);
-}
-
-/* Where the next of several commands goes. */
-static zocl_place place_step(const zocl_place *place, bool first, bool last)
-{
-  zocl_place step = *place;
-  if (!first) step.count = 0;
-  if (step.count == 0) step.waits = NULL;
-  if (!last) step.event = NULL;
-  return step;
-}
 
 cl_int zocl_transfer_copy(const zocl_place *place, const void *args,
                           size_t args_size)
@@ -36,7 +16,7 @@ cl_int zocl_transfer_copy(const zocl_place *place, const void *args,
   const zocl_copy *c = args;
   (void)args_size;
   if (c->size == 0) return zocl_place_wait(place, place->event);
-  const zocl_place only = place_step(place, true, true);
+  const zocl_place only = zocl_place_step(place, true, true);
   return place->device->driver->memory->copy(&only, c->to, c->from, c->size);
 }
 
@@ -69,7 +49,7 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
       unit /= 2;
     for (size_t i = 0; i < unit; i++) pattern[i] = f->pattern[(at + i) % whole];
     n = unit == whole ? left / unit * unit : unit;
-    const zocl_place step = place_step(place, at == 0, n == left);
+    const zocl_place step = zocl_place_step(place, at == 0, n == left);
     error = memory->fill(&step, to, pattern, unit, n);
   }
   return error;
@@ -104,75 +84,11 @@ cl_int zocl_transfer_copy_region(const zocl_place *place, const void *args,
   for (size_t z = 0; z < depth; z++)
     for (size_t y = 0; y < height && error == CL_SUCCESS; y++) {
       const zocl_place step =
-          place_step(place, z == 0 && y == 0,
+          zocl_place_step(place, z == 0 && y == 0,
                      z == depth - 1 && y == height - 1);
       error = memory->copy(&step, to + z * c->to_slice + y * c->to_pitch,
                            from + z * c->from_slice + y * c->from_pitch,
                            width);
     }
   return error;
-}
-
-static void report_write_at(void *args)
-{
-  zocl_report *const *report = args;
-  zocl_report_write(*report);
-}
-
-static void CL_CALLBACK place_done(cl_event event, cl_int status, void *data)
-{
-  (void)event;
-  (void)status;
-  free(data);
-}
-
-/* Without a callback nothing tells when it is used no more, and it stays. */
-void zocl_place_free(const zocl_place *place, cl_event last, void *memory)
-{
-  zocl_cl *cl = place->device->driver->cl;
-  if (place->event != NULL) {
-    cl->clRetainEvent(last);
-    *place->event = last;
-  }
-  cl->clSetEventCallback(last, CL_COMPLETE, place_done, memory);
-  cl->clReleaseEvent(last);
-}
-
-/* Times that are to go to memory of a device are first written down by a
-   function of ours, and then copied. */
-cl_int zocl_transfer_report(const zocl_place *place, const void *args,
-                            size_t args_size)
-{
-  const zocl_driver *driver = place->device->driver;
-  const zocl_report *given = args;
-  ze_memory_type_t type;
-  if (!zocl_memory_find(given->to, &type) || type != ZE_MEMORY_TYPE_DEVICE ||
-      given->count == 0)
-    return zocl_call_enqueue(place, zocl_report_deliver, args, args_size);
-  zocl_report *report = malloc(args_size);
-  if (report == NULL) return CL_OUT_OF_HOST_MEMORY;
-  memcpy(report, args, args_size);
-  cl_event last = NULL;
-  zocl_place step = place_step(place, true, false);
-  cl_int error =
-      zocl_call_enqueue(&step, report_write_at, &report, sizeof report);
-  if (error != CL_SUCCESS) {
-    free(report);
-    return error;
-  }
-  step = place_step(place, false, true);
-  step.event = NULL;
-  for (uint32_t i = 0; i < report->count && error == CL_SUCCESS; i++) {
-    if (i + 1 == report->count) step.event = &last;
-    error = driver->memory->copy(&step, report->to + report->parts[i].offset,
-                                 &report->parts[i].value, report->size);
-  }
-  /* Without the last event nothing tells when the report is used no more, and
-     the caller drops what is going to be dropped already. */
-  if (error != CL_SUCCESS) {
-    zocl_report_keep(report);
-    return error;
-  }
-  zocl_place_free(place, last, report);
-  return CL_SUCCESS;
 }

@@ -710,7 +710,13 @@ static cl_int memory_reach(zocl_kernel *kernel)
                  module->held_count == 0;
   if (kernel->reached == now || (nothing && kernel->reached == 0))
     return CL_SUCCESS;
-  cl_int error = memory->reach(kernel);
+  size_t count = zocl_global_blocks(module, NULL);
+  void **variables = malloc((count + 1) * sizeof *variables);
+  if (variables == NULL) return CL_OUT_OF_HOST_MEMORY;
+  zocl_global_blocks(module, variables);
+  cl_int error = memory->reach(module->device->driver, kernel->id,
+                               kernel->indirect, variables, count);
+  free(variables);
   if (error == CL_SUCCESS) kernel->reached = now;
   return error;
 }

@@ -714,7 +714,7 @@ bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
   for (uint32_t i = 0; i < count && ok; i++)
     if (needed[i]) {
       ok = part_new(&l, others[i], false) &&
-           zocl_storage_hold(module, others[i]);
+           zocl_globals_hold(module, others[i]);
       cache_key_add(&module->origin, others[i]->words, others[i]->size);
     }
   ok = ok && part_new(&l, module, true);

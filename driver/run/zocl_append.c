@@ -29,10 +29,9 @@ static bool arguments_reachable(const zocl_device *device,
   return true;
 }
 
-/* Describe a launch of `kernel` as it is now, where `list` may have it. */
-static ze_result_t launch_describe(const zocl_list *list, zocl_kernel *kernel,
-                                   const ze_group_count_t *groups,
-                                   zocl_launch *launch)
+ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
+                                 const ze_group_count_t *groups,
+                                 zocl_launch *launch)
 {
   if (list->ordinal != 0)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE,
@@ -58,7 +57,7 @@ ze_result_t zocl_CommandListAppendLaunchKernel(
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(groups);
   zocl_launch launch;
-  ze_result_t result = launch_describe(list, kernel, groups, &launch);
+  ze_result_t result = zocl_launch_describe(list, kernel, groups, &launch);
   if (result != ZE_RESULT_SUCCESS) return result;
   /* A count of nought launches nothing and is done in its turn. */
   bool empty = groups->groupCountX == 0 || groups->groupCountY == 0 ||
@@ -163,95 +162,6 @@ ze_result_t zocl_CommandListAppendLaunchKernelWithArguments(
                                             wait_count, waits);
 }
 
-static size_t round_up(size_t n)
-{
-  return (n + 15) & ~(size_t)15;
-}
-
-static ze_result_t append_indirect(zocl_list *list, uint32_t count,
-                                   ze_kernel_handle_t *kernels,
-                                   const uint32_t *count_at,
-                                   const ze_group_count_t *groups,
-                                   ze_event_handle_t signal,
-                                   uint32_t wait_count,
-                                   ze_event_handle_t *waits)
-{
-  const ze_group_count_t one = {1, 1, 1};
-  zocl_indirect *args;
-  size_t head = round_up(sizeof *args + count * sizeof *args->launches);
-  size_t size = head;
-  uint32_t image_count = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    ZOCL_NEED_HANDLE(kernels[i]);
-    size += round_up(kernels[i]->values_size);
-    image_count += kernels[i]->image_count;
-  }
-  if (!zocl_memory_reachable(list->device, groups) ||
-      !zocl_memory_reachable(list->device, count_at))
-    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  args = malloc(size);
-  zocl_image **images = malloc((image_count + 1u) * sizeof(zocl_image *));
-  if (args == NULL || images == NULL) {
-    free(args);
-    free(images);
-    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  }
-  image_count = 0;
-  for (uint32_t i = 0; i < count; i++)
-    for (uint32_t j = 0; j < kernels[i]->image_count; j++)
-      images[image_count++] = kernels[i]->images[j];
-  args->count = count;
-  args->count_at = count_at;
-  args->groups = groups;
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  size_t at = head;
-  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++) {
-    zocl_launch *launch = &args->launches[i].launch;
-    result = launch_describe(list, kernels[i], &one, launch);
-    if (result != ZE_RESULT_SUCCESS) break;
-    args->launches[i].values = at;
-    memcpy((char *)args + at, launch->values, kernels[i]->values_size);
-    at += round_up(kernels[i]->values_size);
-  }
-  zocl_command command = {.kind = ZOCL_COMMAND_INDIRECT,
-                          .images = images,
-                          .image_count = image_count,
-                          .args = args,
-                          .args_size = size};
-  if (result == ZE_RESULT_SUCCESS) {
-    zocl_opencl_compiles();
-    result = zocl_list_append(list, &command, signal, wait_count, waits);
-  }
-  free(images);
-  free(args);
-  return result;
-}
-
-ze_result_t zocl_CommandListAppendLaunchKernelIndirect(
-    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
-    const ze_group_count_t *groups, ze_event_handle_t signal,
-    uint32_t wait_count, ze_event_handle_t *waits)
-{
-  ZOCL_NEED_HANDLE(list);
-  ZOCL_NEED_HANDLE(kernel);
-  ZOCL_NEED_POINTER(groups);
-  return append_indirect(list, 1, &kernel, NULL, groups, signal, wait_count,
-                         waits);
-}
-
-ze_result_t zocl_CommandListAppendLaunchMultipleKernelsIndirect(
-    ze_command_list_handle_t list, uint32_t count, ze_kernel_handle_t *kernels,
-    const uint32_t *count_at, const ze_group_count_t *groups,
-    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
-{
-  ZOCL_NEED_HANDLE(list);
-  ZOCL_NEED_POINTER(kernels);
-  ZOCL_NEED_POINTER(count_at);
-  ZOCL_NEED_POINTER(groups);
-  return append_indirect(list, count, kernels, count_at, groups, signal,
-                         wait_count, waits);
-}
-
 /* ------------------------------------------------------------------------
  * Events and barriers.
  */
@@ -311,26 +221,6 @@ ze_result_t zocl_CommandListAppendEventReset(ze_command_list_handle_t list,
  * Memory.
  */
 
-/* A function of ours; where that may not touch all memory, `transfer`, unless
-   it is NULL. */
-static zocl_command host_command(const zocl_list *list,
-                                 zocl_host_function function,
-                                 zocl_transfer transfer, void *args,
-                                 size_t args_size, bool small)
-{
-  /* Who is going to wait for it may as well do it. */
-  bool waits_anyway =
-      list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
-  bool here = transfer == NULL || list->device->driver->memory->any_pointer;
-  return (zocl_command){.kind = here ? ZOCL_COMMAND_HOST
-                                     : ZOCL_COMMAND_TRANSFER,
-                        .small = small || waits_anyway,
-                        .function = function,
-                        .transfer = transfer,
-                        .args = args,
-                        .args_size = args_size};
-}
-
 static ze_result_t append_host(zocl_list *list, zocl_host_function function,
                                zocl_transfer transfer, void *args,
                                size_t args_size, bool small,
@@ -338,7 +228,7 @@ static ze_result_t append_host(zocl_list *list, zocl_host_function function,
                                ze_event_handle_t *waits)
 {
   zocl_command command =
-      host_command(list, function, transfer, args, args_size, small);
+      zocl_list_command(list, function, transfer, args, args_size, small);
   return zocl_list_append(list, &command, signal, wait_count, waits);
 }
 
@@ -460,102 +350,6 @@ ze_result_t zocl_CommandListAppendMemAdvise(ze_command_list_handle_t list,
   if ((unsigned)advice > 9)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   return ZE_RESULT_SUCCESS;
-}
-
-/* ------------------------------------------------------------------------
- * Timestamps.
- */
-
-void zocl_report_keep(void *args)
-{
-  const zocl_report *report = args;
-  for (uint32_t i = 0; i < report->count; i++)
-    if (report->parts[i].signal != NULL)
-      zocl_signal_ref(report->parts[i].signal);
-}
-
-static void report_drop(void *args)
-{
-  const zocl_report *report = args;
-  for (uint32_t i = 0; i < report->count; i++)
-    zocl_signal_unref(report->parts[i].signal);
-}
-
-void zocl_report_write(zocl_report *report)
-{
-  for (uint32_t i = 0; i < report->count; i++) {
-    ze_kernel_timestamp_result_t *value = &report->parts[i].value;
-    memset(value, 0, sizeof *value);
-    if (report->parts[i].signal != NULL)
-      zocl_event_timestamps(report->parts[i].signal, value);
-    else
-      value->global.kernelStart =
-          zocl_clock() & ((UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1);
-  }
-  report_drop(report);
-}
-
-void zocl_report_deliver(void *args)
-{
-  zocl_report *report = args;
-  zocl_report_write(report);
-  for (uint32_t i = 0; i < report->count; i++)
-    memcpy(report->to + report->parts[i].offset, &report->parts[i].value,
-           report->size);
-}
-
-/* The time of each of `events`, or the time now where that is NULL. */
-static ze_result_t append_report(zocl_list *list, void *to, size_t size,
-                                 uint32_t count, ze_event_handle_t *events,
-                                 const size_t *offsets,
-                                 ze_event_handle_t signal, uint32_t wait_count,
-                                 ze_event_handle_t *waits)
-{
-  if (!zocl_memory_reachable(list->device, to))
-    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  zocl_report *report;
-  size_t bytes = sizeof *report + count * sizeof *report->parts;
-  report = calloc(1, bytes);
-  if (report == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  report->to = to;
-  report->size = size;
-  report->count = count;
-  for (uint32_t i = 0; i < count; i++) {
-    if (events != NULL) report->parts[i].signal = events[i]->signal;
-    report->parts[i].offset = offsets != NULL ? offsets[i] : i * size;
-  }
-  zocl_command command = host_command(list, zocl_report_deliver,
-                                      zocl_transfer_report, report, bytes,
-                                      true);
-  command.keep = zocl_report_keep;
-  command.drop = report_drop;
-  ze_result_t result =
-      zocl_list_append(list, &command, signal, wait_count, waits);
-  free(report);
-  return result;
-}
-
-ze_result_t zocl_CommandListAppendWriteGlobalTimestamp(
-    ze_command_list_handle_t list, uint64_t *to, ze_event_handle_t signal,
-    uint32_t wait_count, ze_event_handle_t *waits)
-{
-  ZOCL_NEED_HANDLE(list);
-  ZOCL_NEED_POINTER(to);
-  return append_report(list, to, sizeof *to, 1, NULL, NULL, signal, wait_count,
-                       waits);
-}
-
-ze_result_t zocl_CommandListAppendQueryKernelTimestamps(
-    ze_command_list_handle_t list, uint32_t count, ze_event_handle_t *events,
-    void *to, const size_t *offsets, ze_event_handle_t signal,
-    uint32_t wait_count, ze_event_handle_t *waits)
-{
-  ZOCL_NEED_HANDLE(list);
-  ZOCL_NEED_POINTER(events);
-  ZOCL_NEED_POINTER(to);
-  for (uint32_t i = 0; i < count; i++) ZOCL_NEED_HANDLE(events[i]);
-  return append_report(list, to, sizeof(ze_kernel_timestamp_result_t), count,
-                       events, offsets, signal, wait_count, waits);
 }
 
 /* ------------------------------------------------------------------------

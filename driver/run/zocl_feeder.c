@@ -1,5 +1,5 @@
 /*
- * zocl_feeder.c - closed lists on their way into a stream.
+ * zocl_feeder.c - what is to be submitted to a stream by another thread.
  * SPDX-License-Identifier: MIT
  *
  * Giving a command to OpenCL costs the caller about two microseconds, which a
@@ -18,27 +18,13 @@
 #include <string.h>
 #include <time.h>
 
-/* Lists are handed over beyond this many commands.  To wake a thread on
-   another processor takes some 50 microseconds: by then the caller would have
-   submitted that many itself. */
-enum { DIRECT_COMMANDS = 16 };
-
 /* Who waits for less does not lend a hand, which may take longer. */
 enum { HELP_NS = 1000000 };
 
-/* What one call asks for. */
-typedef struct job {
-  struct job *next;
-  zocl_signal *fence;    /* or NULL */
-  uint32_t count;
-  zocl_commands *lists[];
-} job;
-
 struct zocl_feeder {
-  zocl_stream *stream;   /* whose feeder this is */
   pthread_mutex_t lock;  /* of all below */
   pthread_cond_t work, idle;
-  job *first, **last;
+  zocl_feeder_job *first, **last;
   bool turn;             /* somebody submits */
   atomic_bool busy;      /* for those without the lock: jobs are there */
   bool started, quit;
@@ -47,7 +33,7 @@ struct zocl_feeder {
   char why[256];
 };
 
-zocl_feeder *zocl_feeder_new(zocl_stream *stream)
+zocl_feeder *zocl_feeder_new(void)
 {
   zocl_feeder *feeder = calloc(1, sizeof *feeder);
   if (feeder == NULL) return NULL;
@@ -58,7 +44,6 @@ zocl_feeder *zocl_feeder_new(zocl_stream *stream)
   pthread_condattr_destroy(&monotonic);
   pthread_cond_init(&feeder->work, NULL);
   pthread_mutex_init(&feeder->lock, NULL);
-  feeder->stream = stream;
   feeder->last = &feeder->first;
   return feeder;
 }
@@ -76,41 +61,17 @@ void zocl_feeder_free(zocl_feeder *feeder)
  * Submitting.
  */
 
-/* Submit a job that was handed over.  Its caller has returned, so that what
-   cannot be submitted any more fails. */
-static ze_result_t job_submit(const zocl_feeder *feeder, const job *j)
-{
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  for (uint32_t i = 0; i < j->count; i++)
-    if (result == ZE_RESULT_SUCCESS)
-      result = zocl_commands_submit(j->lists[i], feeder->stream,
-                                    i + 1 == j->count ? j->fence : NULL, true);
-    else
-      zocl_commands_fail(j->lists[i]);
-  if (result != ZE_RESULT_SUCCESS && j->fence != NULL)
-    zocl_signal_fail(j->fence);
-  return result;
-}
-
-static void job_free(job *j)
-{
-  for (uint32_t i = 0; i < j->count; i++)
-    zocl_commands_unref(j->lists[i]);
-  zocl_signal_unref(j->fence);
-  free(j);
-}
-
 /* Submit all that is there.  The lock is held, and let go meanwhile. */
-static void jobs_submit(zocl_feeder *feeder)
+static void jobs_run(zocl_feeder *feeder)
 {
   feeder->turn = true;
   while (feeder->first != NULL) {
-    job *j = feeder->first;
-    feeder->first = j->next;
+    zocl_feeder_job *job = feeder->first;
+    feeder->first = job->next;
     if (feeder->first == NULL) feeder->last = &feeder->first;
     pthread_mutex_unlock(&feeder->lock);
-    ze_result_t result = job_submit(feeder, j);
-    job_free(j);
+    ze_result_t result = job->run(job);
+    job->free(job);
     pthread_mutex_lock(&feeder->lock);
     if (result != ZE_RESULT_SUCCESS && feeder->error == ZE_RESULT_SUCCESS) {
       feeder->error = result;
@@ -128,91 +89,48 @@ static void *feeder_main(void *arg)
   pthread_mutex_lock(&feeder->lock);
   while (feeder->first != NULL || !feeder->quit)
     if (feeder->first != NULL && !feeder->turn)
-      jobs_submit(feeder);
+      jobs_run(feeder);
     else
       pthread_cond_wait(&feeder->work, &feeder->lock);
   pthread_mutex_unlock(&feeder->lock);
   return NULL;
 }
 
-static bool feeder_start(zocl_feeder *feeder)
+bool zocl_feeder_give(zocl_feeder *feeder, zocl_feeder_job *job)
 {
-  if (!feeder->started)
-    feeder->started =
-        zocl_thread_start(&feeder->thread, feeder_main, feeder);
-  return feeder->started;
-}
-
-/* ------------------------------------------------------------------------
- * Executing lists.
- */
-
-static job *job_new(uint32_t count, zocl_commands *const *all,
-                    zocl_signal *fence)
-{
-  job *made = malloc(sizeof *made + count * sizeof *made->lists);
-  if (made == NULL) return NULL;
-  *made = (job){.count = count, .fence = fence};
-  if (fence != NULL) zocl_signal_ref(fence);
-  for (uint32_t i = 0; i < count; i++) {
-    made->lists[i] = all[i];
-    zocl_commands_ref(made->lists[i]);
-  }
-  return made;
-}
-
-/* The caller has the turn. */
-static ze_result_t execute_here(zocl_feeder *feeder, uint32_t count,
-                                zocl_commands *const *all,
-                                zocl_signal *fence)
-{
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++)
-    result = zocl_commands_submit(all[i], feeder->stream,
-                                  i + 1 == count ? fence : NULL, false);
-  return result;
-}
-
-ze_result_t zocl_feeder_execute(zocl_feeder *feeder, uint32_t count,
-                                zocl_commands *const *all, zocl_signal *fence,
-                                bool here)
-{
-  if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
-  uint64_t commands = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    commands += zocl_commands_count(all[i]);
-    here |= zocl_commands_counted(all[i]);
-  }
-  here |= commands <= DIRECT_COMMANDS;
   pthread_mutex_lock(&feeder->lock);
-  if (!here && feeder_start(feeder)) {
-    job *made = job_new(count, all, fence);
-    if (made != NULL) {
-      /* Registers what must be done at exit, for this thread's sake. */
-      zocl_opencl_compiles();
-      if (fence != NULL) zocl_signal_promise(fence, feeder->stream);
-      atomic_store(&feeder->busy, true);
-      *feeder->last = made;
-      feeder->last = &made->next;
-      pthread_cond_signal(&feeder->work);
-      pthread_mutex_unlock(&feeder->lock);
-      return ZE_RESULT_SUCCESS;
-    }
+  if (!feeder->started)
+    feeder->started = zocl_thread_start(&feeder->thread, feeder_main, feeder);
+  bool given = feeder->started;
+  if (given) {
+    atomic_store(&feeder->busy, true);
+    *feeder->last = job;
+    feeder->last = &job->next;
+    pthread_cond_signal(&feeder->work);
   }
+  pthread_mutex_unlock(&feeder->lock);
+  return given;
+}
+
+void zocl_feeder_begin(zocl_feeder *feeder)
+{
+  pthread_mutex_lock(&feeder->lock);
   while (feeder->turn || feeder->first != NULL)
     if (feeder->turn)
       pthread_cond_wait(&feeder->idle, &feeder->lock);
     else
-      jobs_submit(feeder);
+      jobs_run(feeder);
   feeder->turn = true;
   pthread_mutex_unlock(&feeder->lock);
-  ze_result_t result = execute_here(feeder, count, all, fence);
+}
+
+void zocl_feeder_end(zocl_feeder *feeder)
+{
   pthread_mutex_lock(&feeder->lock);
   feeder->turn = false;
   pthread_cond_broadcast(&feeder->idle);
   if (feeder->first != NULL) pthread_cond_signal(&feeder->work);
   pthread_mutex_unlock(&feeder->lock);
-  return result;
 }
 
 /* ------------------------------------------------------------------------
@@ -242,7 +160,7 @@ ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout)
     if (timeout == 0)
       result = ZE_RESULT_NOT_READY;
     else if (!feeder->turn && timeout >= HELP_NS)
-      jobs_submit(feeder);
+      jobs_run(feeder);
     else if (timeout != UINT64_MAX) {
       if (pthread_cond_timedwait(&feeder->idle, &feeder->lock, &end) != 0)
         result = ZE_RESULT_NOT_READY;

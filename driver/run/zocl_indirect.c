@@ -13,6 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Launches whose group counts are read when they begin.  Their values follow
+   in the same block, which holds no pointer into itself. */
+typedef struct indirect_args {
+  uint32_t count;                 /* of launches; at most, with count_at */
+  const uint32_t *count_at;       /* where it stands how many, or NULL */
+  const ze_group_count_t *groups; /* of each */
+  struct {
+    zocl_launch launch;           /* `global` and `values` are not set */
+    size_t values;                /* from the beginning of this structure */
+  } launches[];
+} indirect_args;
+
 /* A command on its way. */
 typedef struct pending_launches {
   zocl_driver *driver;
@@ -20,7 +32,7 @@ typedef struct pending_launches {
   cl_event gate;         /* of the stream */
   zocl_signal *signal;   /* or NULL */
   cl_event first;        /* the kernel that was put there first, or NULL */
-  zocl_indirect *what;
+  indirect_args *what;
   uint32_t count;        /* copies of what `what` points to, if needed */
   ze_group_count_t *groups;
 } pending_launches;
@@ -78,7 +90,7 @@ static void launches_run(void *args)
 {
   pending_launches *p = *(pending_launches **)args;
   zocl_cl *cl = p->driver->cl;
-  const zocl_indirect *w = p->what;
+  const indirect_args *w = p->what;
   uint32_t n = w->count_at != NULL && *w->count_at < w->count ? *w->count_at
                                                               : w->count;
   cl_event last = NULL;
@@ -127,7 +139,7 @@ static bool is_remote(const zocl_driver *driver, const void *pointer)
 static cl_int counts_fetch(pending_launches *p, zocl_place *place)
 {
   const zocl_driver *driver = p->driver;
-  zocl_indirect *w = p->what;
+  indirect_args *w = p->what;
   cl_int error = CL_SUCCESS;
   if (is_remote(driver, w->groups)) {
     size_t bytes = w->count * sizeof *w->groups;
@@ -149,9 +161,9 @@ static cl_int counts_fetch(pending_launches *p, zocl_place *place)
   return error;
 }
 
-ze_result_t zocl_indirect_enqueue(const zocl_place *place,
-                                  cl_command_queue side,
-                                  const zocl_command *command)
+static ze_result_t launches_enqueue(const zocl_place *place,
+                                    cl_command_queue side,
+                                    const zocl_command *command)
 {
   zocl_driver *driver = place->device->driver;
   zocl_cl *cl = driver->cl;
@@ -188,4 +200,98 @@ ze_result_t zocl_indirect_enqueue(const zocl_place *place,
   cl->clReleaseEvent(gate);
   return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
                              : zocl_cl_error(error, "clEnqueue");
+}
+
+/* ------------------------------------------------------------------------
+ * What is appended.
+ */
+
+static size_t round_up(size_t n)
+{
+  return (n + 15) & ~(size_t)15;
+}
+
+static ze_result_t append_indirect(zocl_list *list, uint32_t count,
+                                   ze_kernel_handle_t *kernels,
+                                   const uint32_t *count_at,
+                                   const ze_group_count_t *groups,
+                                   ze_event_handle_t signal,
+                                   uint32_t wait_count,
+                                   ze_event_handle_t *waits)
+{
+  const ze_group_count_t one = {1, 1, 1};
+  indirect_args *args;
+  size_t head = round_up(sizeof *args + count * sizeof *args->launches);
+  size_t size = head;
+  uint32_t image_count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ZOCL_NEED_HANDLE(kernels[i]);
+    size += round_up(kernels[i]->values_size);
+    image_count += kernels[i]->image_count;
+  }
+  if (!zocl_memory_reachable(list->device, groups) ||
+      !zocl_memory_reachable(list->device, count_at))
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  args = malloc(size);
+  zocl_image **images = malloc((image_count + 1u) * sizeof(zocl_image *));
+  if (args == NULL || images == NULL) {
+    free(args);
+    free(images);
+    return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  image_count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t j = 0; j < kernels[i]->image_count; j++)
+      images[image_count++] = kernels[i]->images[j];
+  args->count = count;
+  args->count_at = count_at;
+  args->groups = groups;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  size_t at = head;
+  for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++) {
+    zocl_launch *launch = &args->launches[i].launch;
+    result = zocl_launch_describe(list, kernels[i], &one, launch);
+    if (result != ZE_RESULT_SUCCESS) break;
+    args->launches[i].values = at;
+    memcpy((char *)args + at, launch->values, kernels[i]->values_size);
+    at += round_up(kernels[i]->values_size);
+  }
+  zocl_command command = {.kind = ZOCL_COMMAND_INDIRECT,
+                          .indirect = launches_enqueue,
+                          .images = images,
+                          .image_count = image_count,
+                          .args = args,
+                          .args_size = size};
+  if (result == ZE_RESULT_SUCCESS) {
+    zocl_opencl_compiles();
+    result = zocl_list_append(list, &command, signal, wait_count, waits);
+  }
+  free(images);
+  free(args);
+  return result;
+}
+
+ze_result_t zocl_CommandListAppendLaunchKernelIndirect(
+    ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+    const ze_group_count_t *groups, ze_event_handle_t signal,
+    uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_HANDLE(kernel);
+  ZOCL_NEED_POINTER(groups);
+  return append_indirect(list, 1, &kernel, NULL, groups, signal, wait_count,
+                         waits);
+}
+
+ze_result_t zocl_CommandListAppendLaunchMultipleKernelsIndirect(
+    ze_command_list_handle_t list, uint32_t count, ze_kernel_handle_t *kernels,
+    const uint32_t *count_at, const ze_group_count_t *groups,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits)
+{
+  ZOCL_NEED_HANDLE(list);
+  ZOCL_NEED_POINTER(kernels);
+  ZOCL_NEED_POINTER(count_at);
+  ZOCL_NEED_POINTER(groups);
+  return append_indirect(list, count, kernels, count_at, groups, signal,
+                         wait_count, waits);
 }

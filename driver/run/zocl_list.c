@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * An immediate list has a stream and submits each command as it is appended.
- * A regular list keeps a copy of each with all it points to, in one block of
- * memory a command, and submits them in order whenever it is executed.
+ * A regular list keeps a copy of each (zocl_commands.c) and submits them in
+ * order whenever it is executed.
  */
 #include "zocl.h"
 
@@ -15,8 +15,6 @@ enum {
   /* Waits that need no memory. */
   FEW_WAITS = 8,
   LIST_FLAGS = 0x3f,
-  /* ZE_COMMAND_LIST_FLAG_EXP_CLONEABLE */
-  CLONEABLE = 0x10,
   /* ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC */
   MUTABLE_LIST_DESC = 0x20016,
   QUEUE_FLAGS = 0x7
@@ -24,169 +22,9 @@ enum {
 
 atomic_uint zocl_captures;
 
-struct zocl_commands {
-  atomic_uint refs;
-  uint32_t count;
-  bool counted;          /* see zocl_commands_counted */
-  zocl_recorded *first, **last;
-  uint64_t id_count;
-  zocl_recorded **ids;   /* by identifier - 1; NULL: not appended yet */
-};
-
 /* ------------------------------------------------------------------------
  * Recording and submitting.
  */
-
-zocl_commands *zocl_commands_new(void)
-{
-  zocl_commands *made = calloc(1, sizeof *made);
-  if (made == NULL) return NULL;
-  atomic_init(&made->refs, 1);
-  made->last = &made->first;
-  return made;
-}
-
-void zocl_commands_ref(zocl_commands *commands)
-{
-  atomic_fetch_add_explicit(&commands->refs, 1, memory_order_relaxed);
-}
-
-void zocl_commands_unref(zocl_commands *commands)
-{
-  if (commands == NULL ||
-      atomic_fetch_sub_explicit(&commands->refs, 1, memory_order_acq_rel) != 1)
-    return;
-  for (zocl_recorded *r = commands->first, *next; r != NULL; r = next) {
-    next = r->next;
-    for (uint32_t i = 0; i < r->wait_room; i++)
-      zocl_signal_unref(r->waits[i]);
-    zocl_signal_unref(r->command.signal);
-    zocl_signal_unref(r->command.reset);
-    if (r->command.drop != NULL) r->command.drop(r->command.args);
-    for (uint32_t i = 0; i < r->image_room; i++)
-      zocl_ext.image_unref(r->images[i]);
-    free(r);
-  }
-  free(commands->ids);
-  free(commands);
-}
-
-uint32_t zocl_commands_count(const zocl_commands *commands)
-{
-  return commands->count;
-}
-
-bool zocl_commands_counted(const zocl_commands *commands)
-{
-  return commands->counted;
-}
-
-void zocl_commands_use(zocl_commands *commands, const zocl_signal *signal)
-{
-  commands->counted |= zocl_signal_counted(signal);
-}
-
-uint64_t zocl_commands_id(zocl_commands *commands)
-{
-  zocl_recorded **ids = realloc(commands->ids, (commands->id_count + 1) *
-                                                   sizeof *commands->ids);
-  if (ids == NULL) return 0;
-  commands->ids = ids;
-  ids[commands->id_count++] = NULL;
-  return commands->id_count;
-}
-
-zocl_recorded *zocl_commands_find(const zocl_commands *commands, uint64_t id)
-{
-  return id > 0 && id <= commands->id_count ? commands->ids[id - 1] : NULL;
-}
-
-static size_t round_up(size_t n)
-{
-  return (n + 15) & ~(size_t)15;
-}
-
-static size_t values_room(const zocl_launch *launch, const zocl_next *next)
-{
-  size_t values = launch != NULL ? launch->kernel->values_size : 0;
-  return launch != NULL && values < next->values_room ? next->values_room
-                                                      : values;
-}
-
-ze_result_t zocl_commands_record(zocl_commands *commands,
-                                 const zocl_command *command,
-                                 const zocl_next *next)
-{
-  const zocl_launch *launch = command->launch;
-  size_t wait_bytes = command->wait_count * sizeof *command->waits;
-  size_t room = values_room(launch, next);
-  /* A kernel that comes later has at most so many images. */
-  uint32_t images = command->image_count;
-  if (next->id != 0 && images < room / 16) images = (uint32_t)(room / 16);
-  size_t waits_at = round_up(sizeof(zocl_recorded));
-  size_t images_at = waits_at + round_up(wait_bytes);
-  size_t args_at = images_at + round_up(images * sizeof(zocl_image *));
-  size_t values_at = args_at + round_up(command->args_size);
-  zocl_recorded *r = malloc(values_at + room);
-  if (r == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  *r = (zocl_recorded){.command = *command,
-                       .waits = (zocl_signal **)((char *)r + waits_at),
-                       .wait_room = command->wait_count,
-                       .images = (zocl_image **)((char *)r + images_at),
-                       .image_room = images,
-                       .values_at = values_at,
-                       .values_room = room,
-                       .id = next->id,
-                       .mutable_flags = next->flags};
-  if (wait_bytes > 0) memcpy(r->waits, command->waits, wait_bytes);
-  r->command.waits = r->waits;
-  r->command.images = r->images;
-  r->command.image_count = images;
-  for (uint32_t i = 0; i < images; i++) {
-    r->images[i] = i < command->image_count ? command->images[i] : NULL;
-    zocl_ext.image_ref(r->images[i]);
-  }
-  if (command->args_size > 0)
-    r->command.args =
-        memcpy((char *)r + args_at, command->args, command->args_size);
-  if (launch != NULL) {
-    size_t values = launch->kernel->values_size;
-    r->launch = *launch;
-    r->launch.values = (unsigned char *)r + values_at;
-    if (values > 0) memcpy((char *)r + values_at, launch->values, values);
-    r->command.launch = &r->launch;
-  }
-  for (uint32_t i = 0; i < command->wait_count; i++) {
-    zocl_signal_ref(command->waits[i]);
-    zocl_commands_use(commands, command->waits[i]);
-  }
-  if (command->signal != NULL) {
-    zocl_signal_ref(command->signal);
-    zocl_commands_use(commands, command->signal);
-  }
-  if (command->keep != NULL) command->keep(r->command.args);
-  if (command->reset != NULL) zocl_signal_ref(command->reset);
-  if (r->id != 0) commands->ids[r->id - 1] = r;
-  *commands->last = r;
-  commands->last = &r->next;
-  commands->count++;
-  return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zocl_commands_copy(zocl_commands *commands,
-                               const zocl_commands *others)
-{
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  for (const zocl_recorded *r = others->first;
-       r != NULL && result == ZE_RESULT_SUCCESS; r = r->next)
-    result = zocl_commands_record(commands, &r->command, &(zocl_next){0});
-  return result;
-}
-
-const zocl_recorded *zocl_commands_first(const zocl_commands *commands)
-{
-  return commands->first;
-}
 
 static ze_result_t list_record(zocl_list *list, const zocl_command *command)
 {
@@ -196,46 +34,22 @@ static ze_result_t list_record(zocl_list *list, const zocl_command *command)
   return result;
 }
 
-static void recorded_fail(const zocl_recorded *r)
+zocl_command zocl_list_command(const zocl_list *list,
+                               zocl_host_function function,
+                               zocl_transfer transfer, void *args,
+                               size_t args_size, bool small)
 {
-  for (; r != NULL; r = r->next)
-    if (r->command.signal != NULL) zocl_signal_fail(r->command.signal);
-}
-
-void zocl_commands_fail(const zocl_commands *commands)
-{
-  recorded_fail(commands->first);
-}
-
-/* Whether the command can have the signal that is wanted behind it, which
-   saves OpenCL a command. */
-static bool takes_signal(const zocl_command *command,
-                         const zocl_signal *signal)
-{
-  return signal != NULL && command->signal == NULL &&
-         !(command->kind == ZOCL_COMMAND_INDIRECT &&
-           zocl_signal_counted(signal));
-}
-
-ze_result_t zocl_commands_submit(const zocl_commands *commands,
-                                 zocl_stream *stream, zocl_signal *behind,
-                                 bool fail)
-{
-  for (const zocl_recorded *r = commands->first; r != NULL; r = r->next) {
-    zocl_command command = r->command;
-    if (r->next == NULL && takes_signal(&command, behind)) {
-      command.signal = behind;
-      behind = NULL;
-    }
-    ze_result_t result = zocl_stream_submit(stream, &command);
-    if (result != ZE_RESULT_SUCCESS) {
-      if (fail) recorded_fail(r);
-      return result;
-    }
-  }
-  zocl_command after = {.kind = ZOCL_COMMAND_NOTHING, .signal = behind};
-  return behind != NULL ? zocl_stream_submit(stream, &after)
-                        : ZE_RESULT_SUCCESS;
+  /* Who is going to wait for it may as well do it. */
+  bool waits_anyway =
+      list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+  bool here = transfer == NULL || list->device->driver->memory->any_pointer;
+  return (zocl_command){.kind = here ? ZOCL_COMMAND_HOST
+                                     : ZOCL_COMMAND_TRANSFER,
+                        .small = small || waits_anyway,
+                        .function = function,
+                        .transfer = transfer,
+                        .args = args,
+                        .args_size = args_size};
 }
 
 ze_result_t zocl_list_submit(zocl_list *list, const zocl_command *command)
@@ -296,6 +110,14 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
   return result;
 }
 
+static ze_result_t append_barrier(zocl_list *list, ze_event_handle_t signal,
+                                  uint32_t wait_count,
+                                  ze_event_handle_t *waits)
+{
+  zocl_command command = {.kind = ZOCL_COMMAND_NOTHING};
+  return zocl_list_append(list, &command, signal, wait_count, waits);
+}
+
 ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
                                  zocl_commands *const *all,
                                  ze_event_handle_t signal, uint32_t wait_count,
@@ -303,22 +125,21 @@ ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (wait_count > 0)
-    result = zocl_CommandListAppendBarrier(list, NULL, wait_count, waits);
+    result = append_barrier(list, NULL, wait_count, waits);
   if (result == ZE_RESULT_SUCCESS && signal != NULL)
     result = zocl_event_check(list, signal);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (list->graph != NULL) {
     result = zocl_ext.graph_append_all(list, count, all);
     return result == ZE_RESULT_SUCCESS
-               ? zocl_CommandListAppendBarrier(list, signal, 0, NULL)
+               ? append_barrier(list, signal, 0, NULL)
                : result;
   }
   bool synchronous = list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   zocl_signal *set = NULL;
   if (signal != NULL && (set = zocl_event_begin(list, signal)) == NULL)
     return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  result = zocl_feeder_execute(zocl_stream_feeder(list->stream), count, all,
-                               set, synchronous);
+  result = zocl_commands_execute(list->stream, count, all, set, synchronous);
   if (set != NULL)
     zocl_event_end(signal, set, result == ZE_RESULT_SUCCESS);
   if (result == ZE_RESULT_SUCCESS && synchronous)
@@ -444,40 +265,6 @@ ze_result_t zocl_CommandListDestroy(ze_command_list_handle_t list)
   if (list->stream != NULL) zocl_stream_close(list->stream);
   zocl_commands_unref(list->commands);
   free(list);
-  return ZE_RESULT_SUCCESS;
-}
-
-/* The copy is closed as its source is, and has the same identifiers. */
-ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
-                                           ze_command_list_handle_t *clone)
-{
-  ZOCL_NEED_HANDLE(list);
-  ZOCL_NEED_POINTER(clone);
-  if (list->stream != NULL || !(list->flags & CLONEABLE) || !list->closed)
-    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "only a closed command list made with the flag "
-                     "EXP_CLONEABLE can be cloned");
-  zocl_list *made = malloc(sizeof *made);
-  if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  *made = *list;
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  made->commands = zocl_commands_new();
-  while (made->commands != NULL && result == ZE_RESULT_SUCCESS &&
-         made->commands->id_count < list->commands->id_count)
-    if (zocl_commands_id(made->commands) == 0)
-      result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  if (made->commands == NULL) result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  for (const zocl_recorded *r = list->commands->first;
-       r != NULL && result == ZE_RESULT_SUCCESS; r = r->next) {
-    const zocl_next next = {r->id, r->mutable_flags, r->values_room};
-    result = zocl_commands_record(made->commands, &r->command, &next);
-  }
-  if (result != ZE_RESULT_SUCCESS) {
-    zocl_commands_unref(made->commands);
-    free(made);
-    return zocl_error(result);
-  }
-  *clone = made;
   return ZE_RESULT_SUCCESS;
 }
 

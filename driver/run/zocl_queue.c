@@ -68,9 +68,9 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
   if (result != ZE_RESULT_SUCCESS) return result;
   bool synchronous = queue->desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   /* Who waits for a list gains nothing from another thread's help. */
-  result = zocl_feeder_execute(
-      zocl_stream_feeder(queue->stream), count, all,
-      fence != NULL ? fence->signal : NULL, synchronous);
+  result = zocl_commands_execute(queue->stream, count, all,
+                                 fence != NULL ? fence->signal : NULL,
+                                 synchronous);
   if (all != few) free(all);
   if (result == ZE_RESULT_SUCCESS && synchronous)
     result = zocl_stream_wait(queue->stream, UINT64_MAX);

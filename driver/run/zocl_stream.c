@@ -68,7 +68,7 @@ ze_result_t zocl_stream_new(zocl_device *device,
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
   zocl_stream *made = calloc(1, sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  if ((made->feeder = zocl_feeder_new(made)) == NULL) {
+  if ((made->feeder = zocl_feeder_new()) == NULL) {
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
@@ -362,7 +362,7 @@ static ze_result_t command_enqueue(zocl_stream *stream,
       if (stream->side == NULL) break;
       clock_calibrate(stream->device->driver, stream->side);
     }
-    return zocl_indirect_enqueue(&place, stream->side, command);
+    return command->indirect(&place, stream->side, command);
   case ZOCL_COMMAND_NOTHING:
     error = zocl_place_wait(&place, event);
     break;
