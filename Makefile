@@ -292,7 +292,7 @@ check-docs: all ## the manual and the annotations say what there is, no more
 	$(WITH) $(LUA) scripts/check-docs
 	sh scripts/check-ze
 
-check-lint: all ## luacheck, cppcheck, shellcheck, and the storeys of src/
+check-lint: all ## luacheck, cppcheck, shellcheck, the storeys of src/ and driver/
 	sh scripts/check-lint
 	sh scripts/check-layers $(BUILD)
 

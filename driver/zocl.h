@@ -932,8 +932,8 @@ typedef struct zocl_launch {
   size_t global[3], local[3], offset[3];
 } zocl_launch;
 
-/* Put an INDIRECT command into a stream's queue.  Its kernels run in `side`; its
-   signal is set when they are done, before the stream goes on. */
+/* Put an INDIRECT command into a stream's queue.  Its kernels run in `side`;
+   its signal is set when they are done, before the stream goes on. */
 typedef ze_result_t (*zocl_indirect)(const zocl_place *place,
                                      cl_command_queue side,
                                      const zocl_command *command);
@@ -1213,8 +1213,8 @@ void zocl_feeder_end(zocl_feeder *feeder);
 
 /* Whether jobs are still to be done. */
 bool zocl_feeder_busy(const zocl_feeder *feeder);
-/* Wait until all are done, at most `timeout` ns: SUCCESS or NOT_READY.  Who waits
-   long does them himself. */
+/* Wait until all are done, at most `timeout` ns: SUCCESS or NOT_READY.  Callers
+   that wait long do them themselves. */
 ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout);
 /* The error of a job that nobody has been told of yet. */
 ze_result_t zocl_feeder_result(zocl_feeder *feeder);
@@ -1280,6 +1280,21 @@ bool zocl_source_describe(zocl_module *module, tool_text *log);
 /* A native binary, malloc'ed, of the module's flags and that SPIR-V. */
 void *zocl_module_pack(const zocl_module *module, const void *spirv,
                        size_t spirv_size, size_t *size);
+
+/* A native binary taken apart, which it points into; false: damaged. */
+typedef struct zocl_native {
+  const char *flags;
+  const void *code;
+  size_t code_size;
+  bool source;           /* of OpenCL C */
+} zocl_native;
+bool zocl_native_open(const void *bytes, size_t size, zocl_native *opened);
+
+/* A module of a native binary: INVALID_NATIVE_BINARY where it is damaged,
+   BUILD_FAILURE where it is not SPIR-V, with the reason in log. */
+ze_result_t zocl_module_of_native(zocl_device *device, const void *bytes,
+                                  size_t size, tool_text *log,
+                                  zocl_module **module);
 
 /* For lze-build: do with a native binary all that could end this process, but
    launch nothing.  False with the reason in log. */

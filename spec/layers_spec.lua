@@ -7,8 +7,8 @@ local here = assert(io.popen "pwd"):read "l"
 
 -- Check folders of files that define and use functions: {["low/a"] = "b c"}
 -- is a file with a function a that calls b and c.  The source of `gone` is
--- removed again.
-local function check(files, gone)
+-- removed again.  The storeys are low, middle and high unless they are given.
+local function check(files, gone, storeys)
   local output, good
   process.with_directory(function(dir)
     local lines = {"cd " .. dir}
@@ -22,8 +22,8 @@ local function check(files, gone)
       lines[#lines + 1] = ("cc -c -o build/obj/%s.o %s.c"):format(path, path)
     end
     if gone then lines[#lines + 1] = "rm " .. gone .. ".c" end
-    lines[#lines + 1] = ("sh %s/scripts/check-layers build low middle high")
-      :format(here)
+    lines[#lines + 1] = ("sh %s/scripts/check-layers build %s")
+      :format(here, storeys or "low middle high")
     local pipe = assert(io.popen("exec 2>&1; " .. table.concat(lines, "\n")))
     output = pipe:read "a"
     good = pipe:close()
@@ -60,6 +60,35 @@ describe("scripts/check-layers", function()
     assert.is_false((check(files)))
     assert.is_true((check({["low/a"] = "d", ["high/d"] = "",
       ["low/b"] = ""}, "low/a")))
+  end)
+
+  it("knows the storeys of the driver, whose core does not use ext", function()
+    assert.is_true(check({["driver/run/list"] = "", ["driver/ext/graph"] =
+      "list", ["driver/ddi"] = "graph list"}, nil, ""))
+    local good, output = check({["driver/run/list"] = "graph",
+      ["driver/ext/graph"] = ""}, nil, "")
+    assert.is_false(good)
+    assert.matches("driver/run/list uses graph of driver/ext/graph, above it",
+      output, 1, true)
+    good, output = check({["driver/memory/a"] = "b", ["driver/device/b"] = "",
+      ["driver/base/c"] = "a"}, nil, "")
+    assert.is_false(good)
+    assert.matches("driver/memory/a uses b of driver/device/b", output, 1, true)
+    assert.matches("driver/base/c uses a of driver/memory/a", output, 1, true)
+  end)
+
+  it("finds a circle of the driver's files", function()
+    local good, output = check({["driver/run/a"] = "b", ["driver/run/b"] = "c",
+      ["driver/run/c"] = "d", ["driver/run/d"] = "a"}, nil, "")
+    assert.is_false(good)
+    assert.matches("4 files use each other in a circle", output, 1, true)
+  end)
+
+  it("leaves no folder of C out", function()
+    local pipe = assert(io.popen(
+      "sh scripts/check-layers ${LZE_TEST_BUILD:-build} 2>&1"))
+    assert.is_nil(pipe:read "a":find("is not checked", 1, true))
+    pipe:close()
   end)
 
   it("fails where there is nothing to look at", function()

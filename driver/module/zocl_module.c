@@ -10,19 +10,6 @@
 
 #include <spirv/unified1/spirv.h>
 
-/* The native binary is this driver's own container: the header, the flags
-   with their NUL, the SPIR-V with its constants set, or the source.  PoCL's
-   binary would depend on the processor and on the version of LLVM. */
-typedef struct container {
-  char magic[8];
-  uint64_t checksum; /* of all that follows it */
-  uint64_t total;    /* bytes of it all */
-  uint64_t flags_size, spirv_size;
-} container;
-
-static const char container_magic[8] = "lzezocl1";
-static const char source_magic[8] = "lzezoclc";
-
 /* ------------------------------------------------------------------------
  * Build logs.
  */
@@ -240,108 +227,21 @@ fail:
   return result;
 }
 
-void *zocl_module_pack(const zocl_module *module, const void *spirv,
-                       size_t spirv_size, size_t *size)
+ze_result_t zocl_module_of_native(zocl_device *device, const void *bytes,
+                                  size_t size, tool_text *log,
+                                  zocl_module **module)
 {
-  container head = {.flags_size = strlen(module->flags) + 1,
-                    .spirv_size = spirv_size};
-  head.total = sizeof head + head.flags_size + spirv_size;
-  memcpy(head.magic, module->source ? source_magic : container_magic,
-         sizeof head.magic);
-  unsigned char *packed = malloc(head.total);
-  if (packed == NULL) return NULL;
-  memcpy(packed + sizeof head, module->flags, head.flags_size);
-  memcpy(packed + sizeof head + head.flags_size, spirv, spirv_size);
-  memcpy(packed, &head, sizeof head);
-  const size_t summed = offsetof(container, total);
-  head.checksum = zocl_hash(3, packed + summed, head.total - summed);
-  memcpy(packed, &head, sizeof head);
-  *size = head.total;
-  return packed;
-}
-
-/* Take a native binary apart.  INVALID_NATIVE_BINARY where it is damaged. */
-static ze_result_t module_from_native(zocl_device *device, const void *bytes,
-                                      size_t size, tool_text *log,
-                                      zocl_module **module)
-{
-  container head;
-  const unsigned char *p = bytes;
-  const size_t summed = offsetof(container, total);
-  if (size < sizeof head) goto damaged;
-  memcpy(&head, bytes, sizeof head);
-  bool source = memcmp(head.magic, source_magic, sizeof head.magic) == 0;
-  if ((!source &&
-       memcmp(head.magic, container_magic, sizeof head.magic) != 0) ||
-      head.total != size ||
-      zocl_hash(3, p + summed, size - summed) != head.checksum)
-    goto damaged;
-  size_t rest = size - sizeof head;
-  if (head.flags_size == 0 || head.flags_size > rest ||
-      head.spirv_size != rest - head.flags_size)
-    goto damaged;
-  const char *flags = (const char *)p + sizeof head;
-  if (flags[head.flags_size - 1] != '\0') goto damaged;
-  if (source)
-    return zocl_source_new(device, flags + head.flags_size, head.spirv_size,
-                           flags, module);
-  return module_new(device, flags + head.flags_size, head.spirv_size, flags,
-                    NULL, log, module);
-
-damaged:
-  tool_text_add(log, "not a native binary of this driver, or a damaged one\n");
-  return ZE_RESULT_ERROR_INVALID_NATIVE_BINARY;
-}
-
-/* Have the kernels compiled, all of them: what PoCL does when it is asked for
-   the program's binary.  Each takes it some 50 ms, so that libraries of very
-   many, of which programs use a few, are left to the first launches. */
-enum { MOST_COMPILED = 64 };
-
-static bool kernels_compile(const zocl_module *module)
-{
-  if (module->spirv->kernel_count > MOST_COMPILED) return true;
-  zocl_cl *cl = module->device->driver->cl;
-  size_t size = 0;
-  if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
-                           sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
-    return true; /* this OpenCL has none to give */
-  unsigned char *binary = malloc(size), *binaries[1] = {binary};
-  if (binary == NULL) return false;
-  cl_int error = cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARIES,
-                                      sizeof binaries, binaries, NULL);
-  free(binary);
-  return error == CL_SUCCESS;
-}
-
-bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
-                     tool_text *log)
-{
-  zocl_module *module;
-  if (module_from_native(device, bytes, size, log, &module) !=
-      ZE_RESULT_SUCCESS)
-    return false;
-  if (!zocl_build_here(module, log)) {
-    zocl_module_unref(module);
-    return false;
+  zocl_native native;
+  if (!zocl_native_open(bytes, size, &native)) {
+    tool_text_add(log,
+                  "not a native binary of this driver, or a damaged one\n");
+    return ZE_RESULT_ERROR_INVALID_NATIVE_BINARY;
   }
-  bool ok = true;
-  for (size_t i = 0; ok && i < module->spirv->kernel_count; i++) {
-    const ze_kernel_desc_t desc = {
-      .stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
-      .pKernelName = module->spirv->kernels[i].name};
-    zocl_kernel *kernel;
-    ok = zocl_KernelCreate(module, &desc, &kernel) == ZE_RESULT_SUCCESS;
-    if (!ok) break;
-    ok = zocl_kernel_try(kernel);
-    zocl_KernelDestroy(kernel);
-  }
-  if (!ok)
-    tool_text_add(log, "%s\n", zocl_last_error());
-  else if (!(ok = kernels_compile(module)))
-    tool_text_add(log, "the kernels cannot be compiled\n");
-  zocl_module_unref(module);
-  return ok;
+  if (native.source)
+    return zocl_source_new(device, native.code, native.code_size,
+                           native.flags, module);
+  return module_new(device, native.code, native.code_size, native.flags, NULL,
+                    log, module);
 }
 
 void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
@@ -411,7 +311,7 @@ static ze_result_t module_of(zocl_device *device, ze_module_format_t format,
   ZOCL_NEED_POINTER(input);
   if (size == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   if (format == ZE_MODULE_FORMAT_NATIVE)
-    return module_from_native(device, input, size, log, module);
+    return zocl_module_of_native(device, input, size, log, module);
   return module_new(device, input, size, flags, constants, log, module);
 }
 

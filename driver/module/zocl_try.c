@@ -1,0 +1,58 @@
+/*
+ * zocl_try.c - what lze-build tries before the driver does it.
+ * SPDX-License-Identifier: MIT
+ */
+#include "zocl.h"
+
+#include <stdlib.h>
+
+/* Have the kernels compiled, all of them: what PoCL does when it is asked for
+   the program's binary.  Each takes it some 50 ms, so that libraries of very
+   many, of which programs use a few, are left to the first launches. */
+enum { MOST_COMPILED = 64 };
+
+static bool kernels_compile(const zocl_module *module)
+{
+  if (module->spirv->kernel_count > MOST_COMPILED) return true;
+  zocl_cl *cl = module->device->driver->cl;
+  size_t size = 0;
+  if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
+                           sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+    return true; /* this OpenCL has none to give */
+  unsigned char *binary = malloc(size), *binaries[1] = {binary};
+  if (binary == NULL) return false;
+  cl_int error = cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARIES,
+                                      sizeof binaries, binaries, NULL);
+  free(binary);
+  return error == CL_SUCCESS;
+}
+
+bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
+                     tool_text *log)
+{
+  zocl_module *module;
+  if (zocl_module_of_native(device, bytes, size, log, &module) !=
+      ZE_RESULT_SUCCESS)
+    return false;
+  if (!zocl_build_here(module, log)) {
+    zocl_module_unref(module);
+    return false;
+  }
+  bool ok = true;
+  for (size_t i = 0; ok && i < module->spirv->kernel_count; i++) {
+    const ze_kernel_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
+      .pKernelName = module->spirv->kernels[i].name};
+    zocl_kernel *kernel;
+    ok = zocl_KernelCreate(module, &desc, &kernel) == ZE_RESULT_SUCCESS;
+    if (!ok) break;
+    ok = zocl_kernel_try(kernel);
+    zocl_KernelDestroy(kernel);
+  }
+  if (!ok)
+    tool_text_add(log, "%s\n", zocl_last_error());
+  else if (!(ok = kernels_compile(module)))
+    tool_text_add(log, "the kernels cannot be compiled\n");
+  zocl_module_unref(module);
+  return ok;
+}
