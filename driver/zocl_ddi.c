@@ -7,9 +7,12 @@
  * tables of specification 1.17 are exported, empty ones too: loaders up to
  * 1.24 refuse a driver that lacks one.
  */
-#include "zocl.h"
+#include "module/zocl_kernel.h"
+#include "ext/zocl_ext.h"
 
 #include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
 
 typedef void (*entry_function)(void);
 
@@ -174,8 +177,8 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(zer, Global, NONE)
 
 #define TABLE(api, name, which)                                              \
-  ZOCL_EXPORT ze_result_t api##Get##name##ProcAddrTable(ze_api_version_t,    \
-                                                        entry_function *);   \
+  EXPORT ze_result_t api##Get##name##ProcAddrTable(ze_api_version_t,         \
+                                                   entry_function *);        \
   ze_result_t api##Get##name##ProcAddrTable(ze_api_version_t version,        \
                                             entry_function *table)           \
   {                                                                          \

@@ -20,7 +20,9 @@
  * and its library of built-ins and forks for each module, while it has one
  * thread only.
  */
-#include "zocl.h"
+#include "device/zocl_driver.h"
+#include "module/zocl_module.h"
+#include "module/zocl_server.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

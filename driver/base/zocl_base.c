@@ -2,7 +2,8 @@
  * zocl_base.c - handles, the clock, hashes.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "base/zocl_base.h"
+#include "base/zocl_hook.h"
 
 #include <stdlib.h>
 #include <time.h>

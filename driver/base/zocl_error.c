@@ -2,7 +2,7 @@
  * zocl_error.c - what went wrong, kept for each thread.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "base/zocl_base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * handle, whether passed through a socket or taken from /proc, is known to be
  * of the file meant; one that is reused for something else is refused.
  */
-#include "zocl.h"
+#include "base/zocl_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

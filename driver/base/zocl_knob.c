@@ -6,7 +6,7 @@
  * One that is not known, or a value that is not possible, is an error of
  * zeInit: a test must not pass because its knob was misspelt.
  */
-#include "zocl.h"
+#include "base/zocl_knob.h"
 
 #include <errno.h>
 #include <stdlib.h>

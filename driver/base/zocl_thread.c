@@ -2,7 +2,7 @@
  * zocl_thread.c - threads of the driver's own, and processes forked off it.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "base/zocl_base.h"
 
 #include <signal.h>
 

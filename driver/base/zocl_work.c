@@ -2,7 +2,8 @@
  * zocl_work.c - what devices have to do, as far as others wait for it.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "base/zocl_work.h"
+#include "base/zocl_device.h"
 
 #include <stdlib.h>
 

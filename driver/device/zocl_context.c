@@ -2,7 +2,7 @@
  * zocl_context.c - contexts, which are names for the driver's one cl_context.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "base/zocl_device.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,9 @@
  * zocl_device.c - devices and their properties, as the OpenCL device has them.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "base/zocl_work.h"
+#include "memory/zocl_memory.h"
+#include "device/zocl_driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,10 @@
  * zocl_driver.c - initialisation, the drivers, and what they say of themselves.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "device/zocl_driver.h"
+#include "base/zocl_hook.h"
+#include "memory/zocl_memory.h"
+#include "device/zocl_opencl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

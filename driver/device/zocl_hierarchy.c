@@ -8,7 +8,7 @@
  * reports, ZE_FLAT_DEVICE_HIERARCHY says first and ZE_AFFINITY_MASK then, in
  * the terms of the former, as the specification has it.
  */
-#include "zocl.h"
+#include "device/zocl_driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,8 @@
  * Zero, which would call back into the loader that is initialising us and
  * hang there; and it needs no change of the environment.
  */
-#include "zocl.h"
+#include "device/zocl_opencl.h"
+#include "base/zocl_work.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

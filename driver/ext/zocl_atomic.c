@@ -5,7 +5,7 @@
  * They work everywhere or nowhere on a device, whatever was asked for; so this
  * refuses what cannot be had and remembers the rest.
  */
-#include "zocl.h"
+#include "base/zocl_device.h"
 
 #include <stdlib.h>
 

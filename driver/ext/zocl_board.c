@@ -7,7 +7,7 @@
  * so behind a gate, which a thread opens, made when there is one: it sleeps on
  * the board's bell, rung whenever an event of the board is set.
  */
-#include "zocl.h"
+#include "ext/zocl_ext.h"
 
 #include <limits.h>
 #include <linux/futex.h>

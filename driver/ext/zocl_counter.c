@@ -11,7 +11,8 @@
  * waited for, so that neither the address of a counter nor counters of the
  * program's are to be had.
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
+#include "ext/zocl_ext.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,8 @@
  * satisfies every wait for an event of the graph itself, which therefore are
  * not recorded; nor are counter-based events that nobody outside sees.
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
+#include "ext/zocl_ext.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
  * supports for the type and the use at hand; a swizzle is had where an order
  * of channels of OpenCL is the same.
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
+#include "ext/zocl_ext.h"
 
 #include <stdlib.h>
 #include <string.h>

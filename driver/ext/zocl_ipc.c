@@ -6,7 +6,8 @@
  * stays when its maker frees it or ends; what has not been opened by then
  * cannot be.
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
+#include "ext/zocl_ext.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

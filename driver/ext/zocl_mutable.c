@@ -5,7 +5,7 @@
  * A command that is to be changed later has an identifier, asked for before it
  * is appended.  What is changed is what was recorded.
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
 
 #include <stdlib.h>
 #include <string.h>

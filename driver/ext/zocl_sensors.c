@@ -6,7 +6,7 @@
  * directory before them, so that tests have machines of their own.  A file that
  * is not there or cannot be read is a sensor that there is not.
  */
-#include "zocl.h"
+#include "ext/zocl_ext.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -7,7 +7,8 @@
  * there are is what zocl_sensors.c finds at that time.  Devices that are not
  * CPUs, of which Linux tells us nothing, have none.
  */
-#include "zocl.h"
+#include "device/zocl_driver.h"
+#include "ext/zocl_ext.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  * A reservation is address space without access; physical memory is a file,
  * which may be mapped in several places and shared with other processes.
  */
-#include "zocl.h"
+#include "memory/zocl_memory.h"
+#include "ext/zocl_ext.h"
 
 #include <search.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * afterwards.  Callbacks of OpenCL are not the place to call it: they may come
  * in a thread that holds locks, and may not wait.
  */
-#include "zocl.h"
+#include "memory/zocl_place.h"
 
 #include <stdalign.h>
 #include <stdlib.h>

@@ -8,7 +8,11 @@
  * that they can be made pages of a file when other processes are to have them:
  * see zocl_memory_share.
  */
-#include "zocl.h"
+#include "memory/zocl_memory.h"
+#include "base/zocl_hook.h"
+#include "base/zocl_work.h"
+#include "base/zocl_file.h"
+#include "memory/zocl_storage.h"
 
 #include <search.h>
 #include <stdlib.h>

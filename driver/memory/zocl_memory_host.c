@@ -5,7 +5,8 @@
  * It is memory of this process: host, device and shared allocations differ only
  * in what is said of them, and copies and fills are functions of ours.
  */
-#include "zocl.h"
+#include "base/zocl_file.h"
+#include "memory/zocl_kept.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * zocl_memory_kept.c - blocks of memory that were freed, for the next.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "memory/zocl_kept.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * device and shared memory apart, and OpenCL's own fine-grained shared virtual
  * memory, which is shared always.  Copies and fills are commands of OpenCL.
  */
-#include "zocl.h"
+#include "memory/zocl_kept.h"
 
 #include <stdlib.h>
 #include <string.h>

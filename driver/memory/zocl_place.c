@@ -2,7 +2,7 @@
  * zocl_place.c - where a command of OpenCL goes, and what it waits for.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "memory/zocl_place.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * to get the same addresses in each process, as far as they are free and the
  * OpenCL takes them; else it is shared memory.
  */
-#include "zocl.h"
+#include "memory/zocl_storage.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * of the queue or several, of which the first waits for what the whole waits
  * for and the last tells that all is done: the queue is in order.
  */
-#include "zocl.h"
+#include "memory/zocl_memory.h"
 
 #include <string.h>
 

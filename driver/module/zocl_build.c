@@ -9,7 +9,9 @@
  * and in this process, and built at once the next time; PoCL then finds what
  * lze-build had it compile in its own cache.
  */
-#include "zocl.h"
+#include "module/zocl_build.h"
+#include "module/zocl_server.h"
+#include "device/zocl_opencl.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
  * variables are.  So they lie in memory of ours, and zocl_link.c puts its
  * addresses into the code.
  */
-#include "zocl.h"
+#include "module/zocl_module.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,10 @@
  * zocl_kernel.c - kernels: arguments, group sizes, properties, the launch.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "module/zocl_kernel.h"
+#include "base/zocl_hook.h"
+#include "device/zocl_opencl.h"
+#include "module/zocl_build.h"
 
 #include <stdlib.h>
 #include <string.h>

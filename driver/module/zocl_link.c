@@ -8,7 +8,7 @@
  * instructions of all parts are sorted into the sections of one module, ids
  * are renumbered, and types and constants that are the same become one.
  */
-#include "zocl.h"
+#include "module/zocl_build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * exchange of integers.  What is written to images of slices loses its sign
  * where PoCL has the function for unsigned numbers alone.
  */
-#include "zocl.h"
+#include "module/zocl_build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
  * zocl_module.c - modules: checked, made, taken apart, told about.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "module/zocl_module.h"
+#include "module/zocl_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>

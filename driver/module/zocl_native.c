@@ -2,7 +2,7 @@
  * zocl_native.c - native binaries.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "module/zocl_module.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,8 @@
  * connects it to this process.  It belongs to the process and not to a thread,
  * and is replaced where it has died or what it has been started with changed.
  */
-#include "zocl.h"
+#include "module/zocl_server.h"
+#include "cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

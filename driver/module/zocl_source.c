@@ -7,7 +7,7 @@
  * the driver needs to know of kernels is what OpenCL says of their arguments,
  * written down as a module of stubs.
  */
-#include "zocl.h"
+#include "module/zocl_module.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * What it made is kept on disk, because a translation takes longer than all
  * the rest of loading a module that PoCL has cached.
  */
-#include "zocl.h"
+#include "module/zocl_build.h"
 
 #include <stdlib.h>
 #include <string.h>

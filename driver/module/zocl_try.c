@@ -2,7 +2,8 @@
  * zocl_try.c - what lze-build tries before the driver does it.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "module/zocl_build.h"
+#include "module/zocl_kernel.h"
 
 #include <stdlib.h>
 

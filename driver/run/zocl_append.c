@@ -2,7 +2,7 @@
  * zocl_append.c - what can be appended to a command list.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
 
 #include <stdlib.h>
 #include <string.h>

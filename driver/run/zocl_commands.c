@@ -4,7 +4,10 @@
  *
  * Each is kept with all it points to, in one block of memory.
  */
-#include "zocl.h"
+#include "base/zocl_hook.h"
+#include "device/zocl_opencl.h"
+#include "run/zocl_feeder.h"
+#include "run/zocl_list.h"
 
 #include <stdlib.h>
 #include <string.h>

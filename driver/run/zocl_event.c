@@ -2,7 +2,7 @@
  * zocl_event.c - event pools and events.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
  * were handed over go first: so they come into the stream in the order in
  * which they were executed, whichever thread submits them.
  */
-#include "zocl.h"
+#include "run/zocl_feeder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,8 @@
  * sleeps in the function: it may run on a thread of OpenCL.  Counts in memory
  * that it could not read are first copied to where it can.
  */
-#include "zocl.h"
+#include "device/zocl_opencl.h"
+#include "run/zocl_event.h"
 
 #include <stdlib.h>
 #include <string.h>

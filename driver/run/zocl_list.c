@@ -6,7 +6,10 @@
  * A regular list keeps a copy of each (zocl_commands.c) and submits them in
  * order whenever it is executed.
  */
-#include "zocl.h"
+#include "run/zocl_list.h"
+#include "device/zocl_driver.h"
+#include "run/zocl_feeder.h"
+#include "run/zocl_event.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * zocl_queue.c - command queues and the fences behind their submissions.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "run/zocl_list.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * zocl_report.c - the times of commands, and of now, written to memory.
  * SPDX-License-Identifier: MIT
  */
-#include "zocl.h"
+#include "run/zocl_event.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,10 @@
  * and where that is submitted again, for the last time.  What waits for it
  * waits for the command as it was last submitted then.
  */
-#include "zocl.h"
+#include "run/zocl_signal.h"
+#include "base/zocl_hook.h"
+#include "run/zocl_feeder.h"
+#include "run/zocl_stream.h"
 
 #include <errno.h>
 #include <limits.h>

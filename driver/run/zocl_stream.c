@@ -7,7 +7,10 @@
  * that is called in the queue's order (zocl_call.c), or that the caller runs
  * itself where it is cheap and the stream has nothing to do.
  */
-#include "zocl.h"
+#include "run/zocl_stream.h"
+#include "base/zocl_work.h"
+#include "device/zocl_opencl.h"
+#include "run/zocl_feeder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,49 @@
+/*
+ * zocl_server.h - lze-build as a process that stays.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef ZOCL_SERVER_H
+#define ZOCL_SERVER_H
+
+#include "tool.h"
+
+#include "base/zocl_base.h"
+
+/* A message to it, and the files that come with it. */
+typedef struct zocl_job {
+  int32_t seconds; /* of processor time */
+} zocl_job;
+enum {
+  ZOCL_JOB_TASK,     /* a zocl_task */
+  ZOCL_JOB_MESSAGES, /* what becomes standard error */
+  ZOCL_JOB_ANSWER,   /* a socket; once it is closed, nobody waits */
+  ZOCL_JOB_FILES
+};
+
+/* The head of a task; behind it the platform's version, the device's
+   name and the shapes, each with its NUL, and a native binary. */
+typedef struct zocl_task {
+  uint64_t version_size, name_size, shapes_size, binary_size;
+} zocl_task;
+
+typedef struct zocl_answer {
+  enum {
+    ZOCL_ANSWER_ENDED,  /* with that status */
+    ZOCL_ANSWER_LATE,   /* it was ended, for it took too long */
+    ZOCL_ANSWER_REFUSED /* no process could be made for it */
+  } what;
+  int32_t status;
+} zocl_answer;
+
+typedef enum zocl_served {
+  ZOCL_NOT_SERVED, /* there is no server, nor can one be had */
+  ZOCL_SERVED_FINE,
+  ZOCL_SERVED_BADLY /* with the reason in log */
+} zocl_served;
+
+/* Have the server, started if need be from the program at `path`, do a piece of
+   work, which is laid out as above. */
+zocl_served zocl_server_build(const char *path, const void *task, size_t size,
+                              int seconds, tool_text *log);
+
+#endif
