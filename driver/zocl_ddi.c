@@ -236,7 +236,7 @@ __attribute__((constructor)) static void loaded(void)
   zocl_sysman_hook(&zocl_ext);
   zocl_image_hook(&zocl_ext);
   zocl_ipc_hook(&zocl_ext);
-  zocl_board_hook(&zocl_ext);
+  zocl_states_hook(&zocl_ext);
   zocl_counter_hook(&zocl_ext);
   zocl_graph_hook(&zocl_ext);
 }

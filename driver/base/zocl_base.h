@@ -44,7 +44,7 @@ typedef struct zocl_memory zocl_memory;
 typedef struct _ze_physical_mem_handle_t zocl_physical;
 typedef struct zocl_file zocl_file;
 typedef struct zocl_program zocl_program;
-typedef struct zocl_board zocl_board;
+typedef struct zocl_states zocl_states;
 typedef struct zocl_state zocl_state;
 typedef struct zocl_command zocl_command;
 
@@ -112,6 +112,18 @@ ze_result_t zocl_cl_error(cl_int error, const char *call);
       return zocl_fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "%s is null", \
                        #pointer);                                         \
   } while (0)
+
+/* At most UINT32_MAX. */
+static inline uint32_t zocl_clamp(uint64_t n)
+{
+  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* In whole units of 16 bytes, to which anything may be aligned. */
+static inline size_t zocl_round_up(size_t n)
+{
+  return (n + 15) & ~(size_t)15;
+}
 
 /* Set the count of a function that lists what there is: to all of it where it
    is 0, which only asks for that (true), else to no more. */

@@ -35,19 +35,19 @@ typedef struct zocl_hook {
   ze_result_t (*memory_export)(zocl_context *context, const void *pointer,
                                ze_external_memory_export_fd_t *export);
 
-  /* zocl_board.c: the states of events that processes share.  Ring when a place
-     was set; watch: zocl_signal_watch is called whenever one is, until the
-     signal has no more gates, or false: out of memory. */
-  ze_result_t (*board_new)(ze_event_pool_flags_t flags, uint32_t count,
-                           zocl_board **board);
-  void (*board_ref)(zocl_board *board);
-  void (*board_unref)(zocl_board *board);
-  zocl_state *(*board_place)(zocl_board *board, uint32_t index);
-  void (*board_ring)(zocl_board *board);
-  bool (*board_watch)(zocl_board *board, zocl_signal *signal);
+  /* zocl_states.c: the states of events that processes share.  Announce that
+     one was set; watch: zocl_signal_watch is called whenever one is, until the
+     signal has no more waiters, or false: out of memory. */
+  ze_result_t (*states_new)(ze_event_pool_flags_t flags, uint32_t count,
+                            zocl_states **states);
+  void (*states_ref)(zocl_states *states);
+  void (*states_unref)(zocl_states *states);
+  zocl_state *(*states_at)(zocl_states *states, uint32_t index);
+  void (*states_announce)(zocl_states *states);
+  bool (*states_watch)(zocl_states *states, zocl_signal *signal);
 
-  /* zocl_counter.c: counter-based events.  zocl_event_signal and what follows
-     it say what these do. */
+  /* zocl_counter.c: counter-based events.  The functions of zocl_event.h
+     that ask these say what they do. */
   ze_result_t (*counter_modes)(const ze_event_pool_desc_t *desc,
                                uint32_t *modes);
   zocl_signal *(*counter_signal)(zocl_event *event);

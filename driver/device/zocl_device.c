@@ -60,7 +60,7 @@ void zocl_device_name(zocl_device *device, uint32_t part)
 
 static void subgroups_find(zocl_device *device, const char *extensions)
 {
-  /* Level Zero has room for eight; of more, the smaller ones are told. */
+  /* Level Zero has room for eight; of more, the smaller ones are reported. */
   enum { SUB_GROUP_SIZES_INTEL = 0x4108, ROOM = 8 };
   size_t sizes[64];
   size_t bytes = 0;
@@ -282,22 +282,17 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
   return ZE_RESULT_SUCCESS;
 }
 
-static uint32_t clamp(size_t n)
-{
-  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-}
-
 ze_result_t zocl_DeviceGetComputeProperties(ze_device_handle_t device,
                                             ze_device_compute_properties_t *p)
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(p);
-  p->maxTotalGroupSize = clamp(device->max_group);
-  p->maxGroupSizeX = clamp(device->max_size[0]);
-  p->maxGroupSizeY = clamp(device->max_size[1]);
-  p->maxGroupSizeZ = clamp(device->max_size[2]);
+  p->maxTotalGroupSize = zocl_clamp(device->max_group);
+  p->maxGroupSizeX = zocl_clamp(device->max_size[0]);
+  p->maxGroupSizeY = zocl_clamp(device->max_size[1]);
+  p->maxGroupSizeZ = zocl_clamp(device->max_size[2]);
   p->maxGroupCountX = p->maxGroupCountY = p->maxGroupCountZ = UINT32_MAX;
-  p->maxSharedLocalMemory = clamp(device->local_bytes);
+  p->maxSharedLocalMemory = zocl_clamp(device->local_bytes);
   p->numSubGroupSizes = device->subgroup_count;
   memset(p->subGroupSizes, 0, sizeof p->subGroupSizes);
   memcpy(p->subGroupSizes, device->subgroup_sizes,
@@ -360,8 +355,8 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   p->fp16flags = device->fp16 ? fp_flags(device, CL_DEVICE_HALF_FP_CONFIG) : 0;
   p->fp32flags = fp_flags(device, CL_DEVICE_SINGLE_FP_CONFIG);
   p->fp64flags = fp_flags(device, CL_DEVICE_DOUBLE_FP_CONFIG);
-  p->maxArgumentsSize = clamp(device->max_argument_bytes);
-  p->printfBufferSize = clamp(printf_bytes);
+  p->maxArgumentsSize = zocl_clamp(device->max_argument_bytes);
+  p->printfBufferSize = zocl_clamp(printf_bytes);
   memset(&p->nativeKernelSupported, 0, sizeof p->nativeKernelSupported);
   memcpy(p->nativeKernelSupported.id, "lze zocl native", 16);
   for (ze_base_properties_t *next = p->pNext; next != NULL; next = next->pNext)

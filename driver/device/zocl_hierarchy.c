@@ -278,7 +278,7 @@ bool zocl_hierarchy_show(zocl_driver *driver)
 }
 
 /* ------------------------------------------------------------------------
- * What connects devices: nothing that has to be told apart.
+ * What connects devices: nothing.
  */
 
 ze_result_t zocl_FabricVertexGetExp(ze_driver_handle_t driver, uint32_t *count,

@@ -64,7 +64,7 @@ static ze_result_t wish_find(wish *w, zocl_device *device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Forget what is about memory that is no more, or that `new` is about.  The
+/* Forget what is about memory that is gone, or that `new` is about.  The
    lock is held. */
 static void wishes_prune(const wish *new)
 {

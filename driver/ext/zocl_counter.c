@@ -21,7 +21,10 @@ enum {
   POOL_COUNTER_DESC = 0x20014,
   SYNC_MODE_DESC = 0x2003c,
   SYNC_MODE_EXTERNAL = 0x4,
-  BOTH = ZOCL_COUNTER_IMMEDIATE | ZOCL_COUNTER_REGULAR,
+  /* A mode says in which lists such an event may be signalled. */
+  IMMEDIATE = 0x1,
+  REGULAR = 0x2,
+  BOTH = IMMEDIATE | REGULAR,
   /* ze_event_counter_based_flag_t, whose first two are the modes */
   FLAGS = 0x7f,
   FLAG_IPC = 0x8,
@@ -41,7 +44,7 @@ typedef struct flags_desc {
 
 static uint32_t modes_of(uint32_t flags)
 {
-  return (flags & BOTH) != 0 ? flags & BOTH : ZOCL_COUNTER_IMMEDIATE;
+  return (flags & BOTH) != 0 ? flags & BOTH : IMMEDIATE;
 }
 
 /* The modes that a pool's descriptor asks for, or 0. */
@@ -93,7 +96,7 @@ static ze_result_t counter_check(const zocl_list *list,
                                  const zocl_event *event)
 {
   bool immediate = list->stream != NULL;
-  uint32_t mode = immediate ? ZOCL_COUNTER_IMMEDIATE : ZOCL_COUNTER_REGULAR;
+  uint32_t mode = immediate ? IMMEDIATE : REGULAR;
   if (!(list->flags & (immediate ? QUEUE_IN_ORDER : LIST_IN_ORDER)))
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "a counter-based event is signalled in lists made with "

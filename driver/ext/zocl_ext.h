@@ -12,7 +12,7 @@
 void zocl_sysman_hook(zocl_hook *hook);
 void zocl_image_hook(zocl_hook *hook);
 void zocl_ipc_hook(zocl_hook *hook);
-void zocl_board_hook(zocl_hook *hook);
+void zocl_states_hook(zocl_hook *hook);
 void zocl_counter_hook(zocl_hook *hook);
 void zocl_graph_hook(zocl_hook *hook);
 
@@ -62,16 +62,16 @@ bool zocl_sensors_power(zocl_power *power);
 zocl_file *zocl_physical_file(const void *pointer);
 
 /* ------------------------------------------------------------------------
- * zocl_board.c: the states of events that processes share.
+ * zocl_states.c: the states of events that processes share.
  */
 
 /* The bytes of a file for so many events. */
-uint64_t zocl_board_bytes(uint64_t count);
+uint64_t zocl_states_bytes(uint64_t count);
 
-/* The board in a file, whose reference is taken over; NULL where memory does
+/* The states in a file, whose reference is taken over; NULL where memory does
    not suffice. */
-zocl_board *zocl_board_open(zocl_file *file);
-void zocl_board_unref(zocl_board *board); /* NULL is allowed */
-const zocl_file *zocl_board_file(const zocl_board *board);
+zocl_states *zocl_states_open(zocl_file *file);
+void zocl_states_unref(zocl_states *states); /* NULL is allowed */
+const zocl_file *zocl_states_file(const zocl_states *states);
 
 #endif

@@ -57,7 +57,7 @@ struct zocl_graph {
   bool invalid;
   zocl_device *device;   /* of the primary; NULL: nothing was captured */
   uint32_t ordinal;
-  ze_command_list_handle_t primary; /* as it was; only to be told */
+  ze_command_list_handle_t primary; /* as it was; never looked into */
   zocl_commands *commands;
   uint32_t branch_count;
   branch *branches;

@@ -76,7 +76,7 @@ static const char *const kind_names[] = {
   "1D", "1D array", "2D", "2D array", "3D", "buffer"};
 
 /* Whether a descriptor's swizzle asks for what an order gives.  A component
-   that the layout does not have reads as nought, alpha as one. */
+   that the layout does not have reads as zero, alpha as one. */
 static bool order_matches(const struct order *order,
                           const ze_image_format_t *format)
 {
@@ -191,7 +191,7 @@ static uint32_t device_limit(const zocl_device *device, cl_device_info what)
 {
   size_t n = 0;
   device->driver->cl->clGetDeviceInfo(device->id, what, sizeof n, &n, NULL);
-  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+  return zocl_clamp(n);
 }
 
 static uint32_t device_count(const zocl_device *device, cl_device_info what)
@@ -435,7 +435,7 @@ ze_result_t zocl_ImageGetMemoryPropertiesExp(
   cl->clGetImageInfo(image->mem, CL_IMAGE_ROW_PITCH, sizeof row, &row, NULL);
   cl->clGetImageInfo(image->mem, CL_IMAGE_SLICE_PITCH, sizeof slice, &slice,
                      NULL);
-  /* OpenCL says nought where there is one row, or one slice. */
+  /* OpenCL says zero where there is one row, or one slice. */
   if (row == 0) row = image->extent[0] * image->pixel_bytes;
   bool rows = image->type == ZE_IMAGE_TYPE_1DARRAY;
   if (slice == 0) slice = rows ? row : row * image->extent[1];
@@ -639,7 +639,7 @@ static cl_int host_enqueue(const zocl_place *place, const image_copy *c)
 }
 
 /* Between an image and memory of a device, which OpenCL does not take for the
-   host's: by way of memory of ours, in which rows follow each other. */
+   host's: through memory of ours, in which rows follow each other. */
 static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
 {
   const zocl_image *image = c->to != NULL ? c->to : c->from;

@@ -208,11 +208,11 @@ ze_result_t zocl_EventPoolGetIpcHandle(ze_event_pool_handle_t pool,
 {
   ZOCL_NEED_HANDLE(pool);
   ZOCL_NEED_POINTER(handle);
-  if (pool->board == NULL)
+  if (pool->shared == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the pool has counter-based events, or was not created "
                      "with ZE_EVENT_POOL_FLAG_IPC");
-  const zocl_file *file = zocl_board_file(pool->board);
+  const zocl_file *file = zocl_states_file(pool->shared);
   zocl_file_handle(file, zocl_file_descriptor(file), 0,
                    zocl_file_is(file).size, handle->data);
   return ZE_RESULT_SUCCESS;
@@ -239,22 +239,22 @@ ze_result_t zocl_EventPoolOpenIpcHandle(ze_context_handle_t context,
   if (file == NULL) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_file_info info = zocl_file_is(file);
   if (info.kind != ZOCL_FILE_EVENTS || offset != 0 || info.count == 0 ||
-      info.count > UINT32_MAX || size < zocl_board_bytes(info.count)) {
+      info.count > UINT32_MAX || size < zocl_states_bytes(info.count)) {
     zocl_file_unref(file);
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the handle is not of an event pool");
   }
-  zocl_board *board = zocl_board_open(file);
+  zocl_states *states = zocl_states_open(file);
   zocl_event_pool *made = zocl_handle_new(sizeof *made);
-  if (board == NULL || made == NULL) {
-    zocl_board_unref(board);
+  if (states == NULL || made == NULL) {
+    zocl_states_unref(states);
     free(made);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   made->context = context;
   made->flags = info.flags;
   made->count = (uint32_t)info.count;
-  made->board = board;
+  made->shared = states;
   made->opened = true;
   *pool = made;
   return ZE_RESULT_SUCCESS;
@@ -266,7 +266,7 @@ ze_result_t zocl_EventPoolCloseIpcHandle(ze_event_pool_handle_t pool)
   if (!pool->opened)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "the pool is not one that was opened");
-  zocl_board_unref(pool->board);
+  zocl_states_unref(pool->shared);
   free(pool);
   return ZE_RESULT_SUCCESS;
 }

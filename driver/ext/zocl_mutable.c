@@ -177,9 +177,9 @@ static void launch_resize(zocl_recorded *r, const ze_group_count_t *groups)
 {
   const uint32_t counts[3] = {groups->groupCountX, groups->groupCountY,
                               groups->groupCountZ};
-  bool empty = counts[0] == 0 || counts[1] == 0 || counts[2] == 0;
   r->command.groups = *groups;
-  r->command.kind = empty ? ZOCL_COMMAND_NOTHING : ZOCL_COMMAND_LAUNCH;
+  r->command.kind = zocl_are_none(groups) ? ZOCL_COMMAND_NOTHING
+                                          : ZOCL_COMMAND_LAUNCH;
   for (int d = 0; d < 3; d++)
     r->launch.global[d] = r->launch.local[d] * counts[d];
 }

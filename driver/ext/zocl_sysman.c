@@ -75,7 +75,7 @@ ze_result_t zocl_zesDeviceGet(zes_driver_handle_t handle, uint32_t *count,
   return ZE_RESULT_SUCCESS;
 }
 
-/* A part of a device is told as that and its number. */
+/* A part of a device is reported as that device and its number. */
 ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t handle,
                                              ze_device_uuid_t uuid,
                                              zes_device_handle_t *device,

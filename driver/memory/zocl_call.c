@@ -2,7 +2,7 @@
  * zocl_call.c - functions of ours in the order of a queue of OpenCL.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL calls them native kernels, which devices that are no CPUs do not
+ * OpenCL calls them native kernels, which devices that are not CPUs do not
  * have.  There the queue waits for a user event of ours, and what tells that
  * it has come so far hands the function to a thread, which completes the event
  * afterwards.  Callbacks of OpenCL are not the place to call it: they may come
@@ -21,7 +21,7 @@ typedef struct call {
   struct call *next;
   zocl_cl *cl;
   zocl_host_function function;
-  cl_event gate;           /* what the queue waits for */
+  cl_event user_event;     /* what the queue waits for */
   alignas(max_align_t) unsigned char args[];
 } call;
 
@@ -39,8 +39,8 @@ static struct {
 static void call_end(call *c, cl_int status)
 {
   if (status == CL_COMPLETE) c->function(c->args);
-  c->cl->clSetUserEventStatus(c->gate, status);
-  c->cl->clReleaseEvent(c->gate);
+  c->cl->clSetUserEventStatus(c->user_event, status);
+  c->cl->clReleaseEvent(c->user_event);
   free(c);
 }
 
@@ -111,14 +111,15 @@ cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
   memcpy(c->args, args, size);
   cl_int error;
   cl_event ready = NULL;
-  c->gate = cl->clCreateUserEvent(place->device->driver->context, &error);
-  if (c->gate == NULL) {
+  c->user_event =
+      cl->clCreateUserEvent(place->device->driver->context, &error);
+  if (c->user_event == NULL) {
     free(c);
     return error;
   }
   error = zocl_place_wait(place, &ready);
   if (error == CL_SUCCESS) {
-    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &c->gate,
+    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &c->user_event,
                                              place->event);
     /* The callback may come at once, and then this one event is gone. */
     if (error == CL_SUCCESS)
@@ -129,8 +130,8 @@ cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
     }
     cl->clReleaseEvent(ready);
   }
-  cl->clSetUserEventStatus(c->gate, CL_INVALID_OPERATION);
-  cl->clReleaseEvent(c->gate);
+  cl->clSetUserEventStatus(c->user_event, CL_INVALID_OPERATION);
+  cl->clReleaseEvent(c->user_event);
   free(c);
   return error;
 }

@@ -8,8 +8,8 @@
 
 #include "base/zocl_device.h"
 
-/* Where a command of OpenCL goes, what it waits for, and what is to tell of its
-   end, or NULL. */
+/* Where a command of OpenCL goes, what it waits for, and where its own event
+   goes, or NULL. */
 typedef struct zocl_place {
   const zocl_device *device;
   cl_command_queue queue;
@@ -19,7 +19,7 @@ typedef struct zocl_place {
 } zocl_place;
 
 /* Free malloc'ed memory when `last` is done, the event of the place's last
-   command, which becomes what is to tell of its end. */
+   command, which becomes the event of them all. */
 void zocl_place_free(const zocl_place *place, cl_event last, void *memory);
 
 /* A command that does nothing but wait. */

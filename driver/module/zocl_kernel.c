@@ -68,7 +68,7 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
                                              : info->args[i].bytes;
     arg->offset = made->values_size;
     if (arg->cls == SPIRV_ARG_IMAGE) arg->image = made->image_count++;
-    made->values_size += (arg->bytes + 15) & ~(size_t)15;
+    made->values_size += zocl_round_up(arg->bytes);
   }
   made->values = calloc(1, made->values_size + 1);
   made->current = calloc(1, made->values_size + 1);
@@ -95,7 +95,7 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
   cl->clGetKernelWorkGroupInfo(made->id, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                sizeof max, &max, NULL);
   if (max == 0 || max > device->max_group) max = device->max_group;
-  made->max_group = max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
+  made->max_group = zocl_clamp(max);
   made->local_bytes = info->local_bytes;
   for (int d = 0; d < 3; d++)
     made->group[d] = info->required_group[0] > 0 ? info->required_group[d] : 1;
@@ -118,7 +118,7 @@ ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
  * Arguments and shape.
  */
 
-/* An integer may be given by fewer bytes than it has, the others being noughts,
+/* An integer may be given by fewer bytes than it has, the others being zeros,
    or by up to 8 where nothing is lost.  The specification does not say so, but
    Intel's driver takes it, and programs give an int for a size_t and a size_t
    for an int.  Of anything else a part would be no value. */
@@ -544,11 +544,6 @@ ze_result_t zocl_KernelGetSourceAttributes(ze_kernel_handle_t kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-static uint32_t clamp(uint64_t n)
-{
-  return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-}
-
 /* The structures that may be chained to the properties. */
 enum {
   PREFERRED_GROUP_SIZE = 0x21,  /* ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_... */
@@ -586,8 +581,8 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   p->requiredSubgroupSize = kernel->info->required_subgroup;
   p->maxSubgroupSize = widest;
   p->maxNumSubgroups = (kernel->max_group + widest - 1) / widest;
-  p->localMemSize = clamp(kernel->info->local_bytes);
-  p->privateMemSize = clamp(private_bytes);
+  p->localMemSize = zocl_clamp(kernel->info->local_bytes);
+  p->privateMemSize = zocl_clamp(private_bytes);
   p->spillMemSize = 0; /* a CPU spills into the stack, and does not say */
   /* The same kernel of the same module gets the same UUIDs. */
   uint64_t words = zocl_hash(4, kernel->module->words, kernel->module->size);
@@ -602,7 +597,7 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   for (; next != NULL; next = next->pNext) {
     group_size_properties *extra = (group_size_properties *)next;
     if ((int)next->stype == PREFERRED_GROUP_SIZE)
-      extra->value = clamp(multiple);
+      extra->value = zocl_clamp(multiple);
     else if ((int)next->stype == MAX_GROUP_SIZE)
       extra->value = kernel->max_group;
   }

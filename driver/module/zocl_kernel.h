@@ -45,6 +45,13 @@ struct _ze_kernel_handle_t {
   zocl_shape *shapes;
 };
 
+/* Whether so many groups are none. */
+static inline bool zocl_are_none(const ze_group_count_t *groups)
+{
+  return groups->groupCountX == 0 || groups->groupCountY == 0 ||
+         groups->groupCountZ == 0;
+}
+
 /* A launch.  `values` are the kernel's arguments as captured. */
 typedef struct zocl_launch {
   zocl_kernel *kernel;
@@ -53,7 +60,7 @@ typedef struct zocl_launch {
 } zocl_launch;
 
 /* Check a value for an argument and, unless `values` is NULL, put it there.
-   Whoever keeps it calls zocl_kernel_keep. */
+   A caller that keeps it calls zocl_kernel_keep. */
 ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                                  size_t size, const void *value,
                                  unsigned char *values);

@@ -354,7 +354,7 @@ static void entry_extend(linker *l, const part *p, size_t at)
       continue;
     uint32_t id = p->map[in->result];
     bool listed = false;
-    size_t k = at + 3; /* behind the name, whose last word ends in a nought */
+    size_t k = at + 3; /* behind the name, whose last word ends in a zero */
     while (k < w->count && w->at[k] >> 24 != 0) k++;
     while (++k < w->count && !listed) listed = w->at[k] == id;
     uint32_t *to = listed ? NULL : words_add(l, SECTION_ENTRIES, 1);
@@ -463,7 +463,7 @@ static void part_functions(linker *l, part *p)
 }
 
 /* ------------------------------------------------------------------------
- * Who exports what is imported.
+ * Which module exports what is imported.
  */
 
 static const spirv_symbol *symbol_export(const spirv_module *m,

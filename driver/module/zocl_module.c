@@ -1,5 +1,5 @@
 /*
- * zocl_module.c - modules: checked, made, taken apart, told about.
+ * zocl_module.c - modules: made, linked, described.
  * SPDX-License-Identifier: MIT
  */
 #include "module/zocl_module.h"
@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include <spirv/unified1/spirv.h>
+
+/* That of Intel's driver. */
+#define FORMAT_OPENCL_C ((ze_module_format_t)3)
 
 /* ------------------------------------------------------------------------
  * Build logs.
@@ -107,7 +110,7 @@ static ze_result_t constants_write(zocl_module *module,
       if (in->result != found->id) continue;
       uint32_t *words = module->words + (in->words - spirv->words);
       if (in->opcode == SpvOpSpecConstant) {
-        /* The literal; the high bits of a narrow one are nought. */
+        /* The literal; the high bits of a narrow one are zero. */
         size_t bytes = found->type.bits / 8;
         memset(words + 3, 0, (in->word_count - 3u) * sizeof *words);
         if (bytes <= (in->word_count - 3u) * sizeof *words)
@@ -271,7 +274,7 @@ static ze_result_t module_finish(zocl_module *module, tool_text *log)
       !(zocl_globals_fill(module, log) && zocl_link(module, NULL, 0, log)))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   bool built = zocl_build(module, log);
-  /* Functions that nobody has heard of may be the OpenCL's own. */
+  /* Functions that no module exports may be the OpenCL's own. */
   if (built) module->imports = false;
   return built || module->imports ? ZE_RESULT_SUCCESS
                                   : ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
@@ -385,20 +388,20 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   }
   if (desc->format != ZE_MODULE_FORMAT_IL_SPIRV &&
       desc->format != ZE_MODULE_FORMAT_NATIVE &&
-      desc->format != ZOCL_MODULE_FORMAT_OCLC)
+      desc->format != FORMAT_OPENCL_C)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
 
   tool_text log = {NULL, 0};
   zocl_module *made = NULL;
   ze_result_t result;
-  if (e != NULL && desc->format == ZOCL_MODULE_FORMAT_OCLC)
+  if (e != NULL && desc->format == FORMAT_OPENCL_C)
     result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                        "OpenCL C cannot be joined");
   else if (e != NULL)
     result = module_join(device, desc->format,
                          (const ze_module_program_exp_desc_t *)e, &log, &made);
-  else if (desc->format == ZOCL_MODULE_FORMAT_OCLC)
+  else if (desc->format == FORMAT_OPENCL_C)
     result = zocl_source_new(device, desc->pInputModule, desc->inputSize,
                              desc->pBuildFlags, &made);
   else

@@ -54,7 +54,6 @@ void zocl_module_unref(zocl_module *module);
 
 /* zocl_source.c: a module of OpenCL C, which has no `spirv` until it has been
    built and described. */
-#define ZOCL_MODULE_FORMAT_OCLC ((ze_module_format_t)3)
 ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
                             const char *flags, zocl_module **module);
 /* Make module->spirv of what OpenCL says of the kernels; false with the reason

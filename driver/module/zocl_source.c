@@ -118,7 +118,7 @@ ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
 {
   zocl_module *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  /* Whoever passes a C string may have counted its end. */
+  /* A caller that passes a C string may have counted its end. */
   while (size > 1 && ((const char *)text)[size - 1] == '\0') size--;
   atomic_init(&made->refs, 1);
   made->device = device;

@@ -59,11 +59,10 @@ ze_result_t zocl_CommandListAppendLaunchKernel(
   zocl_launch launch;
   ze_result_t result = zocl_launch_describe(list, kernel, groups, &launch);
   if (result != ZE_RESULT_SUCCESS) return result;
-  /* A count of nought launches nothing and is done in its turn. */
-  bool empty = groups->groupCountX == 0 || groups->groupCountY == 0 ||
-               groups->groupCountZ == 0;
+  /* A count of zero launches nothing and is done in its turn. */
   zocl_command command = {
-    .kind = empty ? ZOCL_COMMAND_NOTHING : ZOCL_COMMAND_LAUNCH,
+    .kind = zocl_are_none(groups) ? ZOCL_COMMAND_NOTHING
+                                  : ZOCL_COMMAND_LAUNCH,
     .launch = &launch,
     .groups = *groups,
     .images = kernel->images,

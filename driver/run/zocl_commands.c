@@ -82,11 +82,6 @@ zocl_recorded *zocl_commands_find(const zocl_commands *commands, uint64_t id)
   return id > 0 && id <= commands->id_count ? commands->ids[id - 1] : NULL;
 }
 
-static size_t round_up(size_t n)
-{
-  return (n + 15) & ~(size_t)15;
-}
-
 static size_t values_room(const zocl_launch *launch, const zocl_next *next)
 {
   size_t values = launch != NULL ? launch->kernel->values_size : 0;
@@ -104,10 +99,10 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
   /* A kernel that comes later has at most so many images. */
   uint32_t images = command->image_count;
   if (next->id != 0 && images < room / 16) images = (uint32_t)(room / 16);
-  size_t waits_at = round_up(sizeof(zocl_recorded));
-  size_t images_at = waits_at + round_up(wait_bytes);
-  size_t args_at = images_at + round_up(images * sizeof(zocl_image *));
-  size_t values_at = args_at + round_up(command->args_size);
+  size_t waits_at = zocl_round_up(sizeof(zocl_recorded));
+  size_t images_at = waits_at + zocl_round_up(wait_bytes);
+  size_t args_at = images_at + zocl_round_up(images * sizeof(zocl_image *));
+  size_t values_at = args_at + zocl_round_up(command->args_size);
   zocl_recorded *r = malloc(values_at + room);
   if (r == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   *r = (zocl_recorded){.command = *command,

@@ -37,7 +37,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   made->counter_modes = modes;
   /* Counters are those of lists, which no other process has. */
   if (modes == 0 && desc->flags & ZE_EVENT_POOL_FLAG_IPC) {
-    result = zocl_ext.board_new(desc->flags, desc->count, &made->board);
+    result = zocl_ext.states_new(desc->flags, desc->count, &made->shared);
     if (result != ZE_RESULT_SUCCESS) {
       free(made);
       return result;
@@ -50,7 +50,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
 ze_result_t zocl_EventPoolDestroy(ze_event_pool_handle_t pool)
 {
   ZOCL_NEED_HANDLE(pool);
-  if (pool->board != NULL) zocl_ext.board_unref(pool->board);
+  if (pool->shared != NULL) zocl_ext.states_unref(pool->shared);
   free(pool);
   return ZE_RESULT_SUCCESS;
 }
@@ -91,10 +91,10 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
   bool timed = (pool->flags & POOL_TIMED) != 0;
   if (pool->counter_modes != 0) {
     made->signal = zocl_signal_counter(driver, timed, true);
-  } else if (pool->board == NULL) {
+  } else if (pool->shared == NULL) {
     made->signal = zocl_signal_new(driver, timed, false);
   } else {
-    made->signal = zocl_signal_on(pool->board, desc->index, driver, timed);
+    made->signal = zocl_signal_on(pool->shared, desc->index, driver, timed);
     /* An opened one may be set already. */
     if (made->signal != NULL && !pool->opened)
       zocl_signal_reset(made->signal);
@@ -140,6 +140,14 @@ ze_result_t zocl_EventHostReset(ze_event_handle_t event)
   return ZE_RESULT_SUCCESS;
 }
 
+/* The event's signal, with a reference for the caller. */
+static zocl_signal *event_signal(zocl_event *event)
+{
+  if (event->counter_modes != 0) return zocl_ext.counter_signal(event);
+  zocl_signal_ref(event->signal);
+  return event->signal;
+}
+
 /* Whether the host may wait for it: not for what is captured. */
 static ze_result_t event_check_wait(const zocl_event *event)
 {
@@ -153,7 +161,7 @@ ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
   ZOCL_NEED_HANDLE(event);
   ze_result_t result = event_check_wait(event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_signal *signal = zocl_event_signal(event);
+  zocl_signal *signal = event_signal(event);
   result = zocl_signal_wait(signal, timeout);
   zocl_signal_unref(signal);
   return result;
@@ -164,7 +172,7 @@ ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
   ZOCL_NEED_HANDLE(event);
   ze_result_t result = event_check_wait(event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_signal *signal = zocl_event_signal(event);
+  zocl_signal *signal = event_signal(event);
   result = zocl_signal_query(signal);
   zocl_signal_unref(signal);
   return result;
@@ -186,7 +194,7 @@ ze_result_t zocl_EventQueryKernelTimestamp(
 {
   ZOCL_NEED_HANDLE(event);
   ZOCL_NEED_POINTER(result);
-  zocl_signal *signal = zocl_event_signal(event);
+  zocl_signal *signal = event_signal(event);
   bool timed = zocl_signal_timed(signal);
   bool known = timed && zocl_event_timestamps(signal, result);
   zocl_signal_unref(signal);

@@ -14,7 +14,7 @@ struct _ze_event_pool_handle_t {
   ze_event_pool_flags_t flags;
   uint32_t count;
   uint32_t counter_modes; /* 0: its events are not counter-based */
-  zocl_board *board;     /* where it may be shared with other processes */
+  zocl_states *shared;   /* with other processes, or NULL */
   bool opened;           /* it is another process's */
 };
 
@@ -31,17 +31,6 @@ struct _ze_event_handle_t {
     uint64_t work;             /* commands of the branch up to it */
   } captured;                  /* zocl_graph.c's */
 };
-
-/* A mode of a counter-based event says in which lists it may be signalled. */
-enum { ZOCL_COUNTER_IMMEDIATE = 0x1, ZOCL_COUNTER_REGULAR = 0x2 };
-
-/* The event's signal, with a reference for the caller. */
-static inline zocl_signal *zocl_event_signal(zocl_event *event)
-{
-  if (event->counter_modes != 0) return zocl_ext.counter_signal(event);
-  zocl_signal_ref(event->signal);
-  return event->signal;
-}
 
 /* For what counter-based events cannot. */
 static inline ze_result_t zocl_event_plain(const zocl_event *event)

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: MIT
  *
  * Giving a command to OpenCL costs the caller about two microseconds, which a
- * GPU's driver would not ask of whoever executes a closed list.  So a long list
- * is handed to a thread of the stream, made when first needed, that submits
- * it.  Whoever has to wait anyway does that work instead of waiting for the
- * thread to wake.
+ * GPU's driver would not ask of a caller that executes a closed list.  So a
+ * long list is handed to a thread of the stream, made when first needed, that
+ * submits it.  A caller that has to wait anyway does that work instead of
+ * waiting for the thread to wake.
  *
  * One at a time has the turn to submit, whole lists at a time, and lists that
  * were handed over go first: so they come into the stream in the order in
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Who waits for less does not lend a hand, which may take longer. */
+/* A caller that waits for less does no jobs, which may take longer. */
 enum { HELP_NS = 1000000 };
 
 struct zocl_feeder {
@@ -29,7 +29,7 @@ struct zocl_feeder {
   atomic_bool busy;      /* for those without the lock: jobs are there */
   bool started, quit;
   pthread_t thread;
-  ze_result_t error;     /* of a job, when nobody has been told of it */
+  ze_result_t error;     /* of a job, until it is reported */
   char why[256];
 };
 

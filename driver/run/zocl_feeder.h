@@ -30,7 +30,7 @@ bool zocl_feeder_busy(const zocl_feeder *feeder);
 /* Wait until all are done, at most `timeout` ns: SUCCESS or NOT_READY.  Callers
    that wait long do them themselves. */
 ze_result_t zocl_feeder_wait(zocl_feeder *feeder, uint64_t timeout);
-/* The error of a job that nobody has been told of yet. */
+/* The error of a job that has not been reported yet. */
 ze_result_t zocl_feeder_result(zocl_feeder *feeder);
 /* Do the rest and end the thread. */
 void zocl_feeder_stop(zocl_feeder *feeder);

@@ -30,7 +30,7 @@ typedef struct indirect_args {
 typedef struct pending_launches {
   zocl_driver *driver;
   cl_command_queue side; /* where the kernels run; it keeps timestamps */
-  cl_event gate;         /* of the stream */
+  cl_event user_event;   /* what the stream waits for */
   zocl_signal *signal;   /* or NULL */
   cl_event first;        /* the kernel that was put there first, or NULL */
   indirect_args *what;
@@ -43,15 +43,15 @@ static void pending_free(pending_launches *p)
   zocl_cl *cl = p->driver->cl;
   if (p->first != NULL) cl->clReleaseEvent(p->first);
   if (p->side != NULL) cl->clReleaseCommandQueue(p->side);
-  if (p->gate != NULL) cl->clReleaseEvent(p->gate);
+  if (p->user_event != NULL) cl->clReleaseEvent(p->user_event);
   zocl_signal_unref(p->signal);
   free(p->groups);
   free(p->what);
   free(p);
 }
 
-/* All is done, or has failed.  The signal comes first: whoever is behind the
-   gate finds it set. */
+/* All is done, or has failed.  The signal comes first: a command that
+   waits for the user event finds it set. */
 static void pending_end(pending_launches *p, bool ok, cl_event last)
 {
   zocl_cl *cl = p->driver->cl;
@@ -68,7 +68,8 @@ static void pending_end(pending_launches *p, bool ok, cl_event last)
                     end + p->driver->clock_offset);
   else if (p->signal != NULL)
     zocl_signal_fail(p->signal);
-  cl->clSetUserEventStatus(p->gate, ok ? CL_COMPLETE : CL_INVALID_OPERATION);
+  cl->clSetUserEventStatus(p->user_event,
+                           ok ? CL_COMPLETE : CL_INVALID_OPERATION);
   pending_free(p);
 }
 
@@ -78,12 +79,6 @@ static void CL_CALLBACK launches_done(cl_event last, cl_int status, void *data)
   zocl_cl *cl = p->driver->cl;
   pending_end(p, status == CL_COMPLETE, last);
   cl->clReleaseEvent(last);
-}
-
-static bool is_empty(const ze_group_count_t *groups)
-{
-  return groups->groupCountX == 0 || groups->groupCountY == 0 ||
-         groups->groupCountZ == 0;
 }
 
 /* Read the counts and launch.  Runs in the stream. */
@@ -97,7 +92,7 @@ static void launches_run(void *args)
   cl_event last = NULL;
   bool ok = true;
   for (uint32_t i = 0; i < n && ok; i++) {
-    if (is_empty(&w->groups[i])) continue;
+    if (zocl_are_none(&w->groups[i])) continue;
     zocl_launch launch = w->launches[i].launch;
     launch.values = (const unsigned char *)w + w->launches[i].values;
     launch.global[0] = launch.local[0] * w->groups[i].groupCountX;
@@ -177,8 +172,8 @@ static ze_result_t launches_enqueue(const zocl_place *place,
   }
   memcpy(p->what, command->args, command->args_size);
   p->driver = driver;
-  p->gate = cl->clCreateUserEvent(driver->context, &error);
-  if (p->gate == NULL) {
+  p->user_event = cl->clCreateUserEvent(driver->context, &error);
+  if (p->user_event == NULL) {
     pending_free(p);
     return zocl_cl_error(error, "clCreateUserEvent");
   }
@@ -186,8 +181,8 @@ static ze_result_t launches_enqueue(const zocl_place *place,
   cl->clRetainCommandQueue(side);
   p->signal = command->signal;
   if (p->signal != NULL) zocl_signal_ref(p->signal);
-  cl_event gate = p->gate;
-  cl->clRetainEvent(gate);
+  cl_event user_event = p->user_event;
+  cl->clRetainEvent(user_event);
   zocl_place step = *place;
   step.event = NULL;
   error = counts_fetch(p, &step);
@@ -195,10 +190,11 @@ static ze_result_t launches_enqueue(const zocl_place *place,
     error = zocl_call_enqueue(&step, launches_run, &p, sizeof p);
   /* A copy that is on its way has to have where to go. */
   if (error == CL_SUCCESS)
-    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &gate, NULL);
+    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &user_event,
+                                             NULL);
   else if (p->groups == NULL && p->what->count_at != &p->count)
     pending_free(p);
-  cl->clReleaseEvent(gate);
+  cl->clReleaseEvent(user_event);
   return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
                              : zocl_cl_error(error, "clEnqueue");
 }
@@ -206,11 +202,6 @@ static ze_result_t launches_enqueue(const zocl_place *place,
 /* ------------------------------------------------------------------------
  * What is appended.
  */
-
-static size_t round_up(size_t n)
-{
-  return (n + 15) & ~(size_t)15;
-}
 
 static ze_result_t append_indirect(zocl_list *list, uint32_t count,
                                    ze_kernel_handle_t *kernels,
@@ -222,12 +213,12 @@ static ze_result_t append_indirect(zocl_list *list, uint32_t count,
 {
   const ze_group_count_t one = {1, 1, 1};
   indirect_args *args;
-  size_t head = round_up(sizeof *args + count * sizeof *args->launches);
+  size_t head = zocl_round_up(sizeof *args + count * sizeof *args->launches);
   size_t size = head;
   uint32_t image_count = 0;
   for (uint32_t i = 0; i < count; i++) {
     ZOCL_NEED_HANDLE(kernels[i]);
-    size += round_up(kernels[i]->values_size);
+    size += zocl_round_up(kernels[i]->values_size);
     image_count += kernels[i]->image_count;
   }
   if (!zocl_memory_reachable(list->device, groups) ||
@@ -255,7 +246,7 @@ static ze_result_t append_indirect(zocl_list *list, uint32_t count,
     if (result != ZE_RESULT_SUCCESS) break;
     args->launches[i].values = at;
     memcpy((char *)args + at, launch->values, kernels[i]->values_size);
-    at += round_up(kernels[i]->values_size);
+    at += zocl_round_up(kernels[i]->values_size);
   }
   zocl_command command = {.kind = ZOCL_COMMAND_INDIRECT,
                           .indirect = launches_enqueue,

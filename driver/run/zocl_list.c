@@ -42,7 +42,7 @@ zocl_command zocl_list_command(const zocl_list *list,
                                zocl_transfer transfer, void *args,
                                size_t args_size, bool small)
 {
-  /* Who is going to wait for it may as well do it. */
+  /* A caller that will wait for it runs it itself. */
   bool waits_anyway =
       list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   bool here = transfer == NULL || list->device->driver->memory->any_pointer;

@@ -67,7 +67,7 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
                                        queue->desc.ordinal, few, &all);
   if (result != ZE_RESULT_SUCCESS) return result;
   bool synchronous = queue->desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
-  /* Who waits for a list gains nothing from another thread's help. */
+  /* A caller that waits for a list gains nothing from another thread. */
   result = zocl_commands_execute(queue->stream, count, all,
                                  fence != NULL ? fence->signal : NULL,
                                  synchronous);

@@ -14,9 +14,9 @@
  * when the stream comes to it; so the order in which things happen counts,
  * not the order in which they were submitted.
  *
- * Gates are user events of OpenCL: commands already submitted that wait for
- * the signal to be set.  They are opened by the priority of their queues, then
- * in the order of submission.
+ * Waiters are user events of OpenCL: commands already submitted that wait for
+ * the signal to be set.  They are released by the priority of their queues,
+ * then in the order of submission.
  *
  * A signal of a counter-based event is never reset: it stands for one command,
  * and where that is submitted again, for the last time.  What waits for it
@@ -55,16 +55,16 @@ typedef struct pending {
   bool armed;      /* it has a callback */
 } pending;
 
-typedef struct gate {
+typedef struct waiter {
   cl_event event;
   int rank;             /* of its stream, see zocl_stream_rank */
-} gate;
+} waiter;
 
 struct zocl_signal {
   atomic_uint refs;
-  zocl_state *state;    /* its own, or on the board */
+  zocl_state *state;    /* its own, or one of those shared */
   zocl_state own;
-  zocl_board *board;    /* shared with other processes, or NULL */
+  zocl_states *shared;  /* with other processes, or NULL */
   bool timed;
   bool counted;         /* of a counter-based event */
   zocl_driver *driver;
@@ -76,9 +76,9 @@ struct zocl_signal {
   uint32_t resets;      /* submitted to streams and not yet done */
   zocl_stream *reset_stream; /* of all these, only compared; NULL: several */
   bool after_reset;     /* the last command was attached after the last reset */
-  uint32_t gate_count, gate_room;
-  gate *gates;          /* the first to be opened first */
-  bool watched;         /* the board looks whether gates are to be opened */
+  uint32_t waiter_count, waiter_room;
+  waiter *waiters;      /* the first to be released first */
+  bool watched;         /* zocl_states.c has it to call zocl_signal_watch */
 };
 
 /* A callback's business. */
@@ -87,16 +87,16 @@ typedef struct record {
   cl_event event;
 } record;
 
-/* What is to be done when the lock of a signal is not held any more: gates
-   taken from it to be opened, sleepers to be woken, who would wait for the
-   lock at once. */
-typedef struct opening {
-  const zocl_driver *driver; /* of gates_done's alone */
+/* What is to be done when the lock of a signal is not held any more: release
+   waiters that were taken from it, wake sleepers, who would wait for the lock
+   at once. */
+typedef struct deferred {
+  const zocl_driver *driver; /* of waiters_done's alone */
   bool wake;
-  gate *gates;
+  waiter *waiters;
   uint32_t count;
   cl_int status;
-} opening;
+} deferred;
 
 zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set)
 {
@@ -113,14 +113,14 @@ zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set)
   return signal;
 }
 
-zocl_signal *zocl_signal_on(zocl_board *board, uint32_t index,
+zocl_signal *zocl_signal_on(zocl_states *states, uint32_t index,
                             zocl_driver *driver, bool timed)
 {
   zocl_signal *signal = zocl_signal_new(driver, timed, false);
   if (signal == NULL) return NULL;
-  signal->board = board;
-  signal->state = zocl_ext.board_place(board, index);
-  zocl_ext.board_ref(board);
+  signal->shared = states;
+  signal->state = zocl_ext.states_at(states, index);
+  zocl_ext.states_ref(states);
   return signal;
 }
 
@@ -129,13 +129,13 @@ void zocl_signal_ref(zocl_signal *signal)
   atomic_fetch_add_explicit(&signal->refs, 1, memory_order_relaxed);
 }
 
-static void open_gates(const zocl_driver *driver, const opening *o)
+static void waiters_release(const zocl_driver *driver, const deferred *d)
 {
-  for (uint32_t i = 0; i < o->count; i++) {
-    driver->cl->clSetUserEventStatus(o->gates[i].event, o->status);
-    driver->cl->clReleaseEvent(o->gates[i].event);
+  for (uint32_t i = 0; i < d->count; i++) {
+    driver->cl->clSetUserEventStatus(d->waiters[i].event, d->status);
+    driver->cl->clReleaseEvent(d->waiters[i].event);
   }
-  free(o->gates);
+  free(d->waiters);
 }
 
 static void futex_wake(const void *word, bool shared)
@@ -146,14 +146,14 @@ static void futex_wake(const void *word, bool shared)
 
 /* Let go of the lock, then do what was put off.  Whoever sees the signal set
    may free it meanwhile: of it, only the address is used. */
-static void unlock_open(zocl_signal *signal, const opening *o)
+static void unlock_release(zocl_signal *signal, const deferred *d)
 {
   const zocl_driver *driver = signal->driver;
   const void *word = &signal->state->set;
-  bool shared = signal->board != NULL;
+  bool shared = signal->shared != NULL;
   pthread_mutex_unlock(&signal->lock);
-  if (o->wake) futex_wake(word, shared);
-  if (o->count > 0) open_gates(driver, o);
+  if (d->wake) futex_wake(word, shared);
+  if (d->count > 0) waiters_release(driver, d);
 }
 
 static void command_drop(zocl_signal *signal, uint32_t i)
@@ -180,14 +180,15 @@ void zocl_signal_unref(zocl_signal *signal)
     while (signal->command_count > 0)
       command_drop(signal, signal->command_count - 1);
     /* Commands that wait for what will never come end with an error. */
-    open_gates(signal->driver, &(opening){.gates = signal->gates,
-                                          .count = signal->gate_count,
-                                          .status = CL_INVALID_EVENT});
+    waiters_release(signal->driver,
+                    &(deferred){.waiters = signal->waiters,
+                                .count = signal->waiter_count,
+                                .status = CL_INVALID_EVENT});
   }
   promise_drop(signal);
   if (signal->commands != &signal->one) free(signal->commands);
   pthread_mutex_destroy(&signal->lock);
-  if (signal->board != NULL) zocl_ext.board_unref(signal->board);
+  if (signal->shared != NULL) zocl_ext.states_unref(signal->shared);
   free(signal);
 }
 
@@ -217,20 +218,20 @@ static void forget_locked(zocl_signal *signal)
   atomic_store(&signal->state->set, 0);
 }
 
-/* Have its gates opened as its state says.  The lock is held. */
-static void take_gates(zocl_signal *signal, opening *o)
+/* Have its waiters released as its state says.  The lock is held. */
+static void waiters_take(zocl_signal *signal, deferred *d)
 {
-  if (signal->gate_count == 0) return;
-  o->gates = signal->gates;
-  o->count = signal->gate_count;
-  o->status = signal->state->status;
-  signal->gates = NULL;
-  signal->gate_count = signal->gate_room = 0;
+  if (signal->waiter_count == 0) return;
+  d->waiters = signal->waiters;
+  d->count = signal->waiter_count;
+  d->status = signal->state->status;
+  signal->waiters = NULL;
+  signal->waiter_count = signal->waiter_room = 0;
 }
 
 /* Set it.  The lock is held. */
 static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
-                       uint64_t end, opening *o)
+                       uint64_t end, deferred *d)
 {
   const uint64_t mask = (UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1;
   zocl_state *state = signal->state;
@@ -239,21 +240,21 @@ static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
   state->status = status;
   state->start = start > 0 ? start : 1;
   state->end = end > state->start ? end : state->start + 1;
-  take_gates(signal, o);
-  if (signal->board == NULL) {
+  waiters_take(signal, d);
+  if (signal->shared == NULL) {
     atomic_store_explicit(&state->set, 1, memory_order_release);
     if (atomic_load_explicit(&state->sleepers, memory_order_relaxed) > 0)
-      o->wake = true;
+      d->wake = true;
     return;
   }
   /* Sleepers of other processes do not take the lock. */
   atomic_store(&state->set, 1);
-  if (atomic_load(&state->sleepers) > 0) o->wake = true;
-  zocl_ext.board_ring(signal->board);
+  if (atomic_load(&state->sleepers) > 0) d->wake = true;
+  zocl_ext.states_announce(signal->shared);
 }
 
 /* If command i is done, set the signal and forget it.  The lock is held. */
-static bool command_look(zocl_signal *signal, uint32_t i, opening *o)
+static bool command_look(zocl_signal *signal, uint32_t i, deferred *d)
 {
   zocl_cl *cl = signal->driver->cl;
   const pending *p = &signal->commands[i];
@@ -273,17 +274,17 @@ static bool command_look(zocl_signal *signal, uint32_t i, opening *o)
   }
   zocl_stream_done(p->stream, p->number, status);
   command_drop(signal, i);
-  set_locked(signal, status, start, end, o);
+  set_locked(signal, status, start, end, d);
   return true;
 }
 
 /* See which commands are done.  The lock is held.  Behind one that is not
    done, none of the same stream is. */
-static void look_locked(zocl_signal *signal, opening *o)
+static void look_locked(zocl_signal *signal, deferred *d)
 {
   const zocl_stream *busy = NULL;
   for (uint32_t i = 0; i < signal->command_count;) {
-    if (signal->commands[i].stream != busy && command_look(signal, i, o))
+    if (signal->commands[i].stream != busy && command_look(signal, i, d))
       continue;
     busy = signal->commands[i++].stream;
   }
@@ -293,11 +294,11 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
 {
   record *r = data;
   zocl_signal *signal = r->signal;
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   (void)status;
   pthread_mutex_lock(&signal->lock);
-  look_locked(signal, &o);
-  unlock_open(signal, &o);
+  look_locked(signal, &d);
+  unlock_release(signal, &d);
   signal->driver->cl->clReleaseEvent(event);
   zocl_signal_unref(signal);
   free(r);
@@ -333,35 +334,35 @@ static void unlock_arm(zocl_signal *signal)
 
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   if (signal->counted) forget_locked(signal);
-  set_locked(signal, CL_COMPLETE, start, end, &o);
-  unlock_open(signal, &o);
+  set_locked(signal, CL_COMPLETE, start, end, &d);
+  unlock_release(signal, &d);
 }
 
 void zocl_signal_fail(zocl_signal *signal)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
-  set_locked(signal, CL_INVALID_OPERATION, 0, 0, &o);
-  unlock_open(signal, &o);
+  set_locked(signal, CL_INVALID_OPERATION, 0, 0, &d);
+  unlock_release(signal, &d);
 }
 
-/* What completed before belongs to the past; the gates it opens too. */
-static void reset_locked(zocl_signal *signal, opening *o)
+/* What completed before belongs to the past; the waiters it releases too. */
+static void reset_locked(zocl_signal *signal, deferred *d)
 {
-  look_locked(signal, o);
+  look_locked(signal, d);
   signal->state->status = CL_COMPLETE;
   atomic_store(&signal->state->set, 0);
 }
 
 void zocl_signal_reset(zocl_signal *signal)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
-  reset_locked(signal, &o);
-  unlock_open(signal, &o);
+  reset_locked(signal, &d);
+  unlock_release(signal, &d);
 }
 
 static ze_result_t result_of(const zocl_signal *signal)
@@ -374,13 +375,13 @@ static ze_result_t result_of(const zocl_signal *signal)
 
 ze_result_t zocl_signal_query(zocl_signal *signal)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   if (!atomic_load_explicit(&signal->state->set, memory_order_acquire)) {
     if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
     pthread_mutex_lock(&signal->lock);
-    look_locked(signal, &o);
+    look_locked(signal, &d);
     bool set = atomic_load(&signal->state->set);
-    unlock_open(signal, &o);
+    unlock_release(signal, &d);
     if (!set) return ZE_RESULT_NOT_READY;
   }
   return result_of(signal);
@@ -411,7 +412,7 @@ static void sleep_until(zocl_signal *signal, uint64_t end)
   if (left > SLICE_NS) left = SLICE_NS;
   struct timespec t = {.tv_nsec = (long)left};
   syscall(SYS_futex, &state->set,
-          signal->board != NULL ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, &t, NULL,
+          signal->shared != NULL ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, &t, NULL,
           0);
   atomic_fetch_sub(&state->sleepers, 1);
 }
@@ -425,7 +426,8 @@ void zocl_signal_promise(zocl_signal *signal, zocl_stream *stream)
   pthread_mutex_unlock(&signal->lock);
 }
 
-/* Do what a feeder is to do rather than sleep until its thread has woken. */
+/* Submit what a feeder is to submit rather than sleep until its thread has
+   woken. */
 static void help(zocl_signal *signal, uint64_t timeout)
 {
   pthread_mutex_lock(&signal->lock);
@@ -458,14 +460,14 @@ ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout)
 
 bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   if (zocl_forked()) return false;
   pthread_mutex_lock(&signal->lock);
-  look_locked(signal, &o);
+  look_locked(signal, &d);
   bool set = atomic_load(&signal->state->set);
   *start = signal->state->start;
   *end = signal->state->end;
-  unlock_open(signal, &o);
+  unlock_release(signal, &d);
   return set;
 }
 
@@ -473,44 +475,44 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
  * The streams' side.
  */
 
-static bool gate_add(zocl_signal *signal, gate added)
+static bool waiter_add(zocl_signal *signal, waiter added)
 {
-  if (signal->board != NULL && !signal->watched) {
-    signal->watched = zocl_ext.board_watch(signal->board, signal);
+  if (signal->shared != NULL && !signal->watched) {
+    signal->watched = zocl_ext.states_watch(signal->shared, signal);
     if (!signal->watched) return false;
   }
-  if (signal->gate_count == signal->gate_room) {
-    uint32_t room = signal->gate_room > 0 ? 2 * signal->gate_room : 4;
-    gate *gates = realloc(signal->gates, room * sizeof *gates);
-    if (gates == NULL) return false;
-    signal->gates = gates;
-    signal->gate_room = room;
+  if (signal->waiter_count == signal->waiter_room) {
+    uint32_t room = signal->waiter_room > 0 ? 2 * signal->waiter_room : 4;
+    waiter *waiters = realloc(signal->waiters, room * sizeof *waiters);
+    if (waiters == NULL) return false;
+    signal->waiters = waiters;
+    signal->waiter_room = room;
   }
-  uint32_t i = signal->gate_count++;
-  for (; i > 0 && signal->gates[i - 1].rank < added.rank; i--)
-    signal->gates[i] = signal->gates[i - 1];
-  signal->gates[i] = added;
+  uint32_t i = signal->waiter_count++;
+  for (; i > 0 && signal->waiters[i - 1].rank < added.rank; i--)
+    signal->waiters[i] = signal->waiters[i - 1];
+  signal->waiters[i] = added;
   return true;
 }
 
 bool zocl_signal_watch(zocl_signal *signal)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
-  if (atomic_load(&signal->state->set)) take_gates(signal, &o);
-  bool more = signal->watched = signal->gate_count > 0;
-  unlock_open(signal, &o);
+  if (atomic_load(&signal->state->set)) waiters_take(signal, &d);
+  bool more = signal->watched = signal->waiter_count > 0;
+  unlock_release(signal, &d);
   return more;
 }
 
-/* A gate of the signal's own, with a reference for the caller. */
-static ze_result_t gate_new(zocl_signal *signal, int rank, cl_event *event)
+/* A waiter of the signal's own, with a reference for the caller. */
+static ze_result_t waiter_new(zocl_signal *signal, int rank, cl_event *event)
 {
   zocl_cl *cl = signal->driver->cl;
   cl_int error;
   *event = cl->clCreateUserEvent(signal->driver->context, &error);
   if (*event == NULL) return zocl_cl_error(error, "clCreateUserEvent");
-  if (!gate_add(signal, (gate){*event, rank})) {
+  if (!waiter_add(signal, (waiter){*event, rank})) {
     cl->clReleaseEvent(*event);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
@@ -535,7 +537,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 bool blocked, zocl_wait *wait, cl_event *event)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   *wait = ZOCL_WAIT_NONE;
   pthread_mutex_lock(&signal->lock);
   if (stream_sets(signal, stream))
@@ -543,7 +545,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
   else if (!signal->counted && (signal->resets > 0 || blocked))
     *wait = ZOCL_WAIT_LATER;
   else if (!atomic_load(&signal->state->set)) {
-    look_locked(signal, &o);
+    look_locked(signal, &d);
     if (atomic_load(&signal->state->set))
       ; /* just now */
     else if (signal->command_count > 0) {
@@ -552,67 +554,67 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
       signal->driver->cl->clRetainEvent(*event);
     } else {
       *wait = ZOCL_WAIT_EVENT;
-      result = gate_new(signal, zocl_stream_rank(stream), event);
+      result = waiter_new(signal, zocl_stream_rank(stream), event);
     }
   }
-  unlock_open(signal, &o);
+  unlock_release(signal, &d);
   return result;
 }
 
-void zocl_signal_open(zocl_signal *signal, int rank, cl_event event)
+void zocl_signal_complete(zocl_signal *signal, int rank, cl_event event)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
-  look_locked(signal, &o);
+  look_locked(signal, &d);
   bool set = atomic_load(&signal->state->set);
-  if (!set && gate_add(signal, (gate){event, rank})) {
+  if (!set && waiter_add(signal, (waiter){event, rank})) {
     unlock_arm(signal);
     return;
   }
   cl_int status = set ? signal->state->status : CL_OUT_OF_HOST_MEMORY;
-  unlock_open(signal, &o);
+  unlock_release(signal, &d);
   signal->driver->cl->clSetUserEventStatus(event, status);
   signal->driver->cl->clReleaseEvent(event);
 }
 
-static void CL_CALLBACK gates_done(cl_event event, cl_int status, void *data)
+static void CL_CALLBACK waiters_done(cl_event event, cl_int status, void *data)
 {
-  opening *o = data;
+  deferred *d = data;
   (void)event;
-  o->status = status;
-  open_gates(o->driver, o);
-  free(o);
+  d->status = status;
+  waiters_release(d->driver, d);
+  free(d);
 }
 
-/* The gates of a counted signal are for the command as `event`, even where it
+/* The waiters of a counted signal are for the command as `event`, even where it
    is submitted again before that is done.  The lock is held and let go. */
 static ze_result_t unlock_bind(zocl_signal *signal, cl_event event)
 {
   zocl_cl *cl = signal->driver->cl;
-  opening *o = malloc(sizeof *o);
-  if (o == NULL) {
+  deferred *d = malloc(sizeof *d);
+  if (d == NULL) {
     pthread_mutex_unlock(&signal->lock);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  *o = (opening){.driver = signal->driver,
-                 .gates = signal->gates,
-                 .count = signal->gate_count};
-  signal->gates = NULL;
-  signal->gate_count = signal->gate_room = 0;
+  *d = (deferred){.driver = signal->driver,
+                  .waiters = signal->waiters,
+                  .count = signal->waiter_count};
+  signal->waiters = NULL;
+  signal->waiter_count = signal->waiter_room = 0;
   pthread_mutex_unlock(&signal->lock);
-  cl_int error = cl->clSetEventCallback(event, CL_COMPLETE, gates_done, o);
-  if (error != CL_SUCCESS) gates_done(event, error, o);
+  cl_int error = cl->clSetEventCallback(event, CL_COMPLETE, waiters_done, d);
+  if (error != CL_SUCCESS) waiters_done(event, error, d);
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
                                uint64_t number, cl_event event)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   if (signal->counted) {
     forget_locked(signal);
-    if (signal->gate_count > 0) {
+    if (signal->waiter_count > 0) {
       ze_result_t result = unlock_bind(signal, event);
       if (result != ZE_RESULT_SUCCESS) return result;
       pthread_mutex_lock(&signal->lock);
@@ -621,7 +623,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
   if (signal->command_count == signal->command_room) {
     /* First see whether the oldest are done, so that a signal that nobody
        asks for does not collect them. */
-    while (signal->command_count > 0 && command_look(signal, 0, &o))
+    while (signal->command_count > 0 && command_look(signal, 0, &d))
       ;
     if (signal->command_count == signal->command_room) {
       uint32_t room = 2 * signal->command_room;
@@ -629,7 +631,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
       pending *more = realloc(first ? NULL : signal->commands,
                               room * sizeof *more);
       if (more == NULL) {
-        unlock_open(signal, &o);
+        unlock_release(signal, &d);
         return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
       }
       if (first) *more = signal->one;
@@ -642,17 +644,17 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
       (pending){event, stream, number, false};
   zocl_stream_ref(stream);
   signal->after_reset = true;
-  /* Who waits in another process is not known. */
-  if (signal->gate_count > 0 || signal->board != NULL ||
+  /* Whether another process waits is not known. */
+  if (signal->waiter_count > 0 || signal->shared != NULL ||
       atomic_load_explicit(&signal->state->sleepers, memory_order_relaxed) >
           0) {
     const void *word = &signal->state->set;
-    bool shared = signal->board != NULL;
+    bool shared = signal->shared != NULL;
     unlock_arm(signal);
-    if (o.wake) futex_wake(word, shared);
-    open_gates(signal->driver, &o);
+    if (d.wake) futex_wake(word, shared);
+    waiters_release(signal->driver, &d);
   } else
-    unlock_open(signal, &o);
+    unlock_release(signal, &d);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -670,10 +672,10 @@ void zocl_signal_reset_begin(zocl_signal *signal, zocl_stream *stream)
 
 void zocl_signal_reset_end(zocl_signal *signal)
 {
-  opening o = {.count = 0};
+  deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   signal->resets--;
-  reset_locked(signal, &o);
-  unlock_open(signal, &o);
+  reset_locked(signal, &d);
+  unlock_release(signal, &d);
   zocl_signal_unref(signal);
 }

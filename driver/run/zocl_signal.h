@@ -19,7 +19,7 @@ typedef enum zocl_wait {
 
 zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set);
 /* The one of an event that other processes have too. */
-zocl_signal *zocl_signal_on(zocl_board *board, uint32_t index,
+zocl_signal *zocl_signal_on(zocl_states *states, uint32_t index,
                             zocl_driver *driver, bool timed);
 void zocl_signal_ref(zocl_signal *signal);
 void zocl_signal_unref(zocl_signal *signal); /* NULL is allowed */
@@ -35,8 +35,8 @@ bool zocl_signal_counted(const zocl_signal *signal);
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end);
 void zocl_signal_reset(zocl_signal *signal);
 
-/* The command that was to signal it will not come: whoever waits for it is
-   told DEVICE_LOST. */
+/* The command that was to signal it will not come: a wait for it
+   ends with DEVICE_LOST. */
 void zocl_signal_fail(zocl_signal *signal);
 
 /* SUCCESS, NOT_READY, or how the command that was to signal it failed. */
@@ -44,7 +44,7 @@ ze_result_t zocl_signal_query(zocl_signal *signal);
 /* Wait at most `timeout` ns; UINT64_MAX is forever. */
 ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout);
 
-/* Open its gates if it is set by now; whether it still has some. */
+/* Release its waiters if it is set by now; whether it still has some. */
 bool zocl_signal_watch(zocl_signal *signal);
 
 /* The start and end of what signalled it last, in zocl_clock's ns.  False
@@ -59,10 +59,10 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 cl_event *event);
 /* Run in a stream of that rank for a wait that was LATER: complete `event`,
    which it takes over, as soon as the signal is set. */
-void zocl_signal_open(zocl_signal *signal, int rank, cl_event event);
+void zocl_signal_complete(zocl_signal *signal, int rank, cl_event event);
 
 /* A feeder of `stream` is going to submit the command that will set it: a host
-   that waits for it may lend a hand. */
+   that waits for it may submit it itself. */
 void zocl_signal_promise(zocl_signal *signal, zocl_stream *stream);
 
 /* The command of `event`, number `number` of `stream`, will signal it.  The

@@ -33,7 +33,7 @@ struct zocl_stream {
   cl_event block;            /* of the last one that waited for others, or
                                 NULL: nothing that does is to come */
   _Atomic uint64_t done;     /* this one and all before are known done */
-  atomic_int failed;         /* an OpenCL error nobody has been told of */
+  atomic_int failed;         /* an OpenCL error that was not reported yet */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
 };
@@ -208,16 +208,16 @@ static ze_result_t stream_time(zocl_stream *stream)
  * Submission.
  */
 
-typedef struct gate_args {
+typedef struct later_args {
   zocl_signal *signal;
   int rank;
-  cl_event gate;
-} gate_args;
+  cl_event event;
+} later_args;
 
-static void run_gate(void *args)
+static void run_later(void *args)
 {
-  const gate_args *a = args;
-  zocl_signal_open(a->signal, a->rank, a->gate);
+  const later_args *a = args;
+  zocl_signal_complete(a->signal, a->rank, a->event);
   zocl_signal_unref(a->signal);
 }
 
@@ -234,27 +234,27 @@ static zocl_place stream_place(const zocl_stream *stream, cl_uint count,
                       count > 0 ? waits : NULL, event};
 }
 
-/* A gate that opens once the stream has come here and `signal` is set. */
-static ze_result_t gate_later(zocl_stream *stream, zocl_signal *signal,
-                              cl_event *gate)
+/* A event that opens once the stream has come here and `signal` is set. */
+static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
+                              cl_event *event)
 {
   zocl_driver *driver = stream->device->driver;
   cl_int error;
-  *gate = driver->cl->clCreateUserEvent(driver->context, &error);
-  if (*gate == NULL) return zocl_cl_error(error, "clCreateUserEvent");
-  gate_args args = {signal, zocl_stream_rank(stream), *gate};
-  driver->cl->clRetainEvent(*gate);
+  *event = driver->cl->clCreateUserEvent(driver->context, &error);
+  if (*event == NULL) return zocl_cl_error(error, "clCreateUserEvent");
+  later_args args = {signal, zocl_stream_rank(stream), *event};
+  driver->cl->clRetainEvent(*event);
   zocl_signal_ref(signal);
   const zocl_place place = stream_place(stream, 0, NULL, NULL);
-  error = zocl_call_enqueue(&place, run_gate, &args, sizeof args);
+  error = zocl_call_enqueue(&place, run_later, &args, sizeof args);
   if (error == CL_SUCCESS) {
     stream->submitted++;
     return ZE_RESULT_SUCCESS;
   }
   zocl_signal_unref(signal);
-  driver->cl->clReleaseEvent(*gate);
-  driver->cl->clReleaseEvent(*gate);
-  *gate = NULL;
+  driver->cl->clReleaseEvent(*event);
+  driver->cl->clReleaseEvent(*event);
+  *event = NULL;
   return zocl_cl_error(error, "clEnqueue");
 }
 
@@ -293,7 +293,7 @@ static ze_result_t waits_resolve(zocl_stream *stream,
         zocl_signal_resolve(command->waits[i], stream,
                             stream_is_blocked(stream), &wait, &waits[*count]);
     if (result == ZE_RESULT_SUCCESS && wait == ZOCL_WAIT_LATER)
-      result = gate_later(stream, command->waits[i], &waits[*count]);
+      result = event_later(stream, command->waits[i], &waits[*count]);
     if (result != ZE_RESULT_SUCCESS) return result;
     if (wait != ZOCL_WAIT_NONE) ++*count;
   }
@@ -446,7 +446,7 @@ done:
  * Waiting.
  */
 
-/* The error of a command that nobody has been told of yet. */
+/* The error of a command that has not been reported yet. */
 static ze_result_t stream_result(zocl_stream *stream)
 {
   ze_result_t result = zocl_feeder_result(stream->feeder);

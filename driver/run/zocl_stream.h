@@ -35,8 +35,10 @@ struct zocl_command {
   zocl_image *const *images; /* that it uses */
   uint32_t image_count;
   zocl_host_function function; /* what a TRANSFER stands for, too */
-  zocl_transfer transfer;
-  zocl_indirect indirect;
+  union {
+    zocl_transfer transfer;
+    zocl_indirect indirect;
+  };
   void *args;
   size_t args_size;
   /* Of HOST and TRANSFER, or NULL: keep what `args` refers to, for who records
