@@ -297,7 +297,7 @@ check-lint: all ## luacheck, cppcheck, shellcheck, the storeys of src/ and drive
 	sh scripts/check-layers $(BUILD)
 
 bench: all $(BUILD)/bench/baseline.so ## group sizes; BENCH="--quick" and so on
-	$(WITH) $(LUA) bench/suite.lua $(BENCH)
+	LZE_GROUP_LEARN=0 $(WITH) $(LUA) bench/suite.lua $(BENCH)
 
 bench-dist: all $(BUILD)/bench/baseline.so ## that as a tarball for elsewhere
 	sh scripts/bench-dist $(BUILD)

@@ -5,6 +5,11 @@
  * zeDriverGetExtensionFunctionAddress gives it under the name
  * "zoclKernelPrepare", to be called with the driver's own handle of a kernel,
  * not one that a loader has wrapped.
+ *
+ * A driver that has the extension PREPARE_COMPILES_NAME compiles a kernel, in
+ * some 40 ms, at the first launch of each group size, apart for launches with
+ * and without an offset and for ranges of PREPARE_LARGE work-items along some
+ * dimension.
  */
 #ifndef LZE_PREPARE_H
 #define LZE_PREPARE_H
@@ -12,6 +17,9 @@
 #include <stdint.h>
 
 #include <level_zero/ze_api.h>
+
+#define PREPARE_COMPILES_NAME "ZOCL_group_size_compilation"
+enum { PREPARE_LARGE = 65535 };
 
 /* A launch: groups of that size, so many, from that offset on. */
 typedef struct prepare_launch {

@@ -59,10 +59,11 @@ static void state_new(lua_State *L) {
   lze_keep_state(L);
 }
 
-/* A variable that is 1, or 0 or not set. */
-static bool environment_flag(lua_State *L, const char *name) {
+/* A variable that is 0 or 1; `otherwise` where it is not set. */
+static bool environment_flag(lua_State *L, const char *name, bool otherwise) {
   const char *value = getenv(name);
-  if (value == NULL || *value == '\0' || strcmp(value, "0") == 0) return false;
+  if (value == NULL || *value == '\0') return otherwise;
+  if (strcmp(value, "0") == 0) return false;
   if (strcmp(value, "1") != 0)
     luaL_error(L, "%s=%s: 0 or 1 expected", name, value);
   return true;
@@ -79,8 +80,9 @@ static void state_configure(lua_State *L, lze_State *S) {
     S->groups = strdup(groups);
     if (S->groups == NULL) lze_no_memory(L);
   }
-  bool check = environment_flag(L, "LZE_CHECK");
-  S->sync = environment_flag(L, "LZE_SYNC") || check;
+  bool check = environment_flag(L, "LZE_CHECK", false);
+  S->sync = environment_flag(L, "LZE_SYNC", false) || check;
+  S->learn = environment_flag(L, "LZE_GROUP_LEARN", true);
   S->check = check;
 }
 

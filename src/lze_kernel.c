@@ -74,7 +74,8 @@ static int queue_launch(lua_State *L) {
    body's), and the reason in words. */
 static int kernel_group(lua_State *L) {
   lze_Kernel *k = kernel_check(L);
-  lze_Launch l = {.policy = k->o.context->state->policy};
+  lze_Launch l = {.policy = k->o.context->state->policy,
+                  .learning = LZE_LEARN_ASK};
   int n = lua_gettop(L) - 1;
   if (n < 1) return luaL_error(L, "%s: no global size", k->name);
   if (!lua_istable(L, 2)) {

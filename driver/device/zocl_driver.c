@@ -6,6 +6,7 @@
 #include "base/zocl_hook.h"
 #include "memory/zocl_memory.h"
 #include "device/zocl_opencl.h"
+#include "prepare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,7 @@ static const struct {
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_virtual_mem_readonly_properties", ZE_MAKE_VERSION(1, 0)},
+  {PREPARE_COMPILES_NAME, ZE_MAKE_VERSION(1, 0)}, /* last: PoCL's alone */
 };
 
 ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,
@@ -266,7 +268,8 @@ ze_result_t zocl_DriverGetExtensionProperties(
 {
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(count);
-  const uint32_t all = sizeof extensions / sizeof *extensions;
+  uint32_t all = sizeof extensions / sizeof *extensions;
+  if (driver->pocl == 0) all--;
   if (zocl_is_query(count, all)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(properties);
   for (uint32_t i = 0; i < *count; i++) {

@@ -741,7 +741,7 @@ enum { SHAPE_OFFSET = 1, SHAPE_LARGE = 2 };
 static zocl_shape shape_of(const size_t local[3], const size_t global[3],
                            bool offset)
 {
-  const size_t limit = 65535;
+  const size_t limit = PREPARE_LARGE;
   bool large =
       global[0] >= limit || global[1] >= limit || global[2] >= limit;
   return (zocl_shape){

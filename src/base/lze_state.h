@@ -53,6 +53,7 @@ struct lze_State {
   char *groups;                 /* LZE_GROUP, malloc'ed, or NULL */
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
+  bool learn;                   /* not LZE_GROUP_LEARN=0 */
   bool check;                   /* LZE_CHECK=1: canaries round storages */
   double growth;                /* of the limit, by lze.gc */
   size_t soft_limit;            /* the least the limit is */

@@ -10,6 +10,7 @@
  */
 #include "run/lze_group.h"
 #include "base/lze_state.h"
+#include "prepare.h"
 #include "spirv.h"
 
 #include <math.h>
@@ -822,6 +823,129 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
   /* Somebody else's rule may not fit here; the range still has to run. */
   if (whose != NULL && take_size(&r, g, whose, out)) return true;
   return take_plan(&r, whose, out);
+}
+
+/* --- sizes that are there ------------------------------------------------ */
+
+/* A compilation, in nanoseconds: 30 to 60 ms. */
+static const double COMPILATION_COST = 40e6;
+
+static struct lze_Variant variant_of(const lze_GroupPart *p) {
+  struct lze_Variant v = {{p->group[0], p->group[1], p->group[2]}, 0, 0};
+  for (int d = 0; d < 3; d++) {
+    v.offset = v.offset || p->offset[d] != 0;
+    v.large = v.large || (uint64_t)p->group[d] * p->count[d] >= PREPARE_LARGE;
+  }
+  return v;
+}
+
+static bool variant_same(const struct lze_Variant *a,
+                         const struct lze_Variant *b) {
+  return memcmp(a->group, b->group, sizeof a->group) == 0 &&
+         a->offset == b->offset && a->large == b->large;
+}
+
+static bool variant_is_known(const lze_Variants *known,
+                             const struct lze_Variant *v) {
+  for (int i = 0; i < known->count; i++)
+    if (variant_same(&known->list[i], v)) return true;
+  return false;
+}
+
+void lze_variant_add(lze_Variants *known, const lze_GroupPart *part) {
+  enum { ROOM = sizeof known->list / sizeof *known->list };
+  struct lze_Variant v = variant_of(part);
+  if (variant_is_known(known, &v)) return;
+  if (known->count == ROOM)
+    memmove(&known->list[0], &known->list[1],
+            (size_t)--known->count * sizeof known->list[0]);
+  known->list[known->count++] = v;
+}
+
+/* How many variants these parts need that are not there. */
+static int count_unknown(const lze_Variants *known,
+                         const lze_GroupChoice *choice) {
+  lze_Variants more = {0};
+  for (int i = 0; i < choice->count; i++) {
+    struct lze_Variant v = variant_of(&choice->parts[i]);
+    if (!variant_is_known(known, &v)) lze_variant_add(&more, &choice->parts[i]);
+  }
+  return more.count;
+}
+
+/* What the launches of these parts take, as plan_cost has it. */
+static double choice_cost(const Rule *r, const lze_GroupChoice *choice) {
+  double product = 1;
+  for (int k = 0; k < r->load_count; k++) {
+    double cost = choice->count * LAUNCH_COST;
+    for (int p = 0; p < choice->count; p++)
+      cost += part_cost(r, choice->parts[p].group, choice->parts[p].count,
+                        &r->loads[k]);
+    product *= cost;
+  }
+  return r->load_count == 2 ? sqrt(product) : product;
+}
+
+bool lze_group_learns(const lze_GroupInput *in) {
+  return in->software && in->policy == LZE_POLICY_LZE && in->given[0] == 0 &&
+         lze_group_splits(in);
+}
+
+/* Bodies of whole vectors or of one work-item, and of the sizes that are
+   there. */
+static void list_frugal(const Rule *r, CutList *l, int d,
+                        const lze_Variants *known) {
+  uint32_t sizes[2 + sizeof known->list / sizeof *known->list];
+  int n = 0;
+  sizes[n++] = 1;
+  if (d == 0) sizes[n++] = ROW_SIZE;
+  for (int i = 0; i < known->count; i++) sizes[n++] = known->list[i].group[d];
+  l->n = 0;
+  for (int i = 0; i < n; i++) {
+    bool twice = sizes[i] > r->n[d] || sizes[i] > r->most;
+    for (int k = 0; k < i && !twice; k++) twice = sizes[k] == sizes[i];
+    if (!twice) add_cut(r, l, d, sizes[i]);
+  }
+}
+
+bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
+                      const lze_GroupChoice *best, lze_GroupChoice *out,
+                      lze_Thrift *thrift) {
+  Rule r;
+  CutList l[3];
+  lze_GroupChoice tried;
+  Words w = {out->why, sizeof out->why};
+  double least_cost = -1;
+  *thrift = (lze_Thrift){.unknown = count_unknown(known, best)};
+  thrift->price = thrift->unknown * COMPILATION_COST;
+  if (thrift->unknown == 0 || !rule_init(&r, in, &w)) return false;
+  rule_fit(&r);
+  double best_cost = choice_cost(&r, best);
+  for (int d = 0; d < 3; d++) list_frugal(&r, &l[d], d, known);
+  for (int x = 0; x < l[0].n; x++)
+    for (int y = 0; y < l[1].n; y++)
+      for (int z = 0; z < l[2].n; z++) {
+        int cut[3] = {x, y, z};
+        uint64_t items = (uint64_t)l[0].cuts[x].s[0].size *
+                         l[1].cuts[y].s[0].size;
+        if (items > r.most || items * l[2].cuts[z].s[0].size > r.most ||
+            plan_parts(l, cut) > LZE_MAX_PARTS)
+          continue;
+        write_parts(&r, l, cut, &tried);
+        double run = plan_cost(&r, l, cut);
+        double cost = run + COMPILATION_COST * count_unknown(known, &tried);
+        if (least_cost >= 0 && cost >= least_cost) continue;
+        least_cost = cost;
+        thrift->cost = run;
+        out->count = tried.count;
+        memcpy(out->parts, tried.parts, sizeof tried.parts);
+      }
+  thrift->loss = thrift->cost > best_cost ? thrift->cost - best_cost : 0;
+  if (least_cost < 0) return false;
+  start_words(&r, out, &w);
+  add(&w, "in sizes that are compiled, as this range is new");
+  if (out->count > 1) add_rest(&w, in->dims, out);
+  return true;
 }
 
 /* --- candidates --------------------------------------------------------- */

@@ -72,6 +72,33 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out);
 int lze_group_candidates(const lze_GroupInput *in, uint32_t (*sizes)[3],
                          int most);
 
+/* What a launch of such a part is compiled for, where the driver compiles. */
+typedef struct lze_Variants {
+  int count;
+  struct lze_Variant {
+    uint32_t group[3];
+    bool offset, large;
+  } list[16]; /* the newest last */
+} lze_Variants;
+
+void lze_variant_add(lze_Variants *known, const lze_GroupPart *part);
+
+typedef struct lze_Thrift {
+  int unknown;       /* variants that the best choice lacks */
+  double loss, cost; /* of the frugal choice against the best one, and in all */
+  double price;      /* of those variants; nanoseconds all */
+} lze_Thrift;
+
+/* Whether only the rule decides and the kernel cannot tell how its range is
+   cut, on a CPU: what lze_group_frugal is for. */
+bool lze_group_learns(const lze_GroupInput *in);
+/* The cut that costs least by the rule, compilations included, in sizes that
+   are known and a few that serve any range.  False where the best one compiles
+   nothing or no more. */
+bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
+                      const lze_GroupChoice *best, lze_GroupChoice *out,
+                      lze_Thrift *thrift);
+
 /* Whether a range may be split into a body and tails without the kernel
    noticing: nothing but GlobalInvocationId is used and the driver has
    offsets. */

@@ -45,7 +45,9 @@ static void kernel_destroy(lze_Object *o) {
 
 static void kernel_release(lze_Object *o) {
   free(((lze_Kernel *)o)->arguments);
-  free(((lze_Kernel *)o)->cut);
+  lze_Cut *cut = ((lze_Kernel *)o)->cut;
+  if (cut != NULL) free(cut->learn);
+  free(cut);
 }
 
 static const lze_Class kernel_class = {"kernel", kernel_destroy,

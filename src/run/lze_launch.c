@@ -261,7 +261,9 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
       memcmp(in->global, l->global, sizeof in->global) == 0 &&
       memcmp(in->offset, l->offset, sizeof in->offset) == 0 &&
       memcmp(in->given, l->group, sizeof in->given) == 0 &&
-      in->given_by == l->given_by)
+      in->given_by == l->given_by &&
+      (c->settled || (c->frugal && l->learning == LZE_LEARN_RUN &&
+                      lze_learn_again(c))))
     return &c->choice;
   c->valid = false;
   for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
@@ -286,6 +288,11 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
   if (l->policy == LZE_POLICY_TUNED) lze_tuned_group(k, in, in->suggested);
   if (!lze_group_choose(in, &c->choice))
     luaL_error(L, "%s: %s", k->name, c->choice.why);
+  c->settled = true;
+  c->frugal = false;
+  if (k->o.context->state->learn && k->module->device->driver->compiles_groups
+      && lze_group_learns(in))
+    lze_learn_cut(c, l->learning);
   c->valid = true;
   return &c->choice;
 }
@@ -532,7 +539,9 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
                        lze_Queue *q, int event) {
   /* Making the event may have run finalisers. */
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
-  lze_Launch l = {.policy = k->o.context->state->policy, .queue = q};
+  lze_Launch l = {.policy = k->o.context->state->policy,
+                  .learning = LZE_LEARN_RUN,
+                  .queue = q};
   lze_launch_read(L, k, range, &l);
   /* What errors begin with: making it may run a finaliser. */
   const char *after = NULL, *signals = NULL;

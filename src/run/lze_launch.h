@@ -8,6 +8,7 @@
 #include "base/lze_box.h"
 #include "base/lze_types.h"
 #include "run/lze_kernel.h"
+#include "run/lze_learn.h"
 #include "run/lze_queue.h"
 
 /* The most lanes a value has, 8 bytes each. */
@@ -38,8 +39,12 @@ typedef struct lze_Argument {
 /* A range and how it was cut, to skip the rule when it comes again. */
 typedef struct lze_Cut {
   bool valid;
+  bool settled;             /* whoever asks gets the same */
+  bool frugal;              /* in sizes that are there: see lze_learn.h */
   lze_GroupInput in;
   lze_GroupChoice choice;
+  lze_Learn *learn;         /* NULL until it is needed */
+  double loss, cost, price; /* of the frugal choice, and to do better */
 } lze_Cut;
 
 /* A launch as a script asked for it. */
@@ -52,6 +57,7 @@ typedef struct lze_Launch {
   const char *given_by;     /* what to call it, or NULL */
   const char *task;         /* its name in a plan, or NULL */
   lze_Policy policy;
+  lze_Learning learning;
   int after, uses, signal;  /* stack indices, or 0 */
 } lze_Launch;
 

@@ -1,0 +1,128 @@
+-- learn_spec.lua - ranges that a kernel has not been launched with before.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+-- Runs a script in a process with caches of its own, where `compiled` counts
+-- the kernels in PoCL's; other drivers compile nothing for a group size.
+local function with_caches(script, env)
+  local output
+  process.with_directory(function(dir)
+    env = env or {}
+    env.POCL_CACHE_DIR, env.XDG_CACHE_HOME = dir .. "/pocl", dir
+    output = process.output(([[
+      local lze = require "lze"
+      local saxpy = lze.load "kernels/saxpy.spv".saxpy
+      local x, y = lze.buffer("float", 1 << 20), lze.buffer("float", 1 << 20)
+      local function compiled()
+        local pipe = assert(io.popen "find '%s' -name '*.so' | wc -l")
+        local n = pipe:read "n"
+        pipe:close()
+        return n
+      end
+      -- Whether a launch of n work-items does what it should, no more.
+      local function right(n)
+        x:fill(1)
+        y:fill(2)
+        saxpy(n, 3, x, y)
+        lze.wait()
+        for i = 1, n, 1 + n // 64 do
+          if y[i] ~= 5 then return false end
+        end
+        return y[n] == 5 and (n == #y or y[n + 1] == 2)
+      end
+      local function why(...) return (select(4, saxpy:group(...))) end
+      local function own(...)
+        local fresh <close> = lze.load "kernels/saxpy.spv".saxpy
+        return (select(4, fresh:group(...)))
+      end
+    ]]):format(dir .. "/pocl") .. script, {env = env, seconds = 120})
+  end)
+  return output
+end
+
+local ranges = [[
+  local all = true
+  for i = 1, 24 do all = right(i * i * 1013 % 300007 + 70 * i) and all end
+  print(all, compiled())]]
+
+describe("a range that is new to a kernel", function()
+  it("is launched in sizes that are compiled", function()
+    local all, n = with_caches(ranges):match "(%w+)\t(%d+)"
+    assert.equal("true", all)
+    assert.is_true(tonumber(n) <= 12, n .. " kernels were compiled")
+  end)
+
+  it("is not where that is switched off", function()
+    local all, n = with_caches(ranges,
+      {LZE_GROUP_LEARN = "0"}):match "(%w+)\t(%d+)"
+    assert.equal("true", all)
+    assert.is_true(tonumber(n) >= 20, n .. " kernels were compiled")
+  end)
+
+  it("gets its own size in the end", function()
+    assert.equal("first\nsecond\nown\n", with_caches [[
+      for _, n in ipairs {48, 40} do right(n) end
+      print(why(48) == own(48) and "first")
+      local n = 777777
+      print(why(n) ~= own(n) and why(n):find("compiled", 1, true) and "second")
+      for _ = 1, 400 do saxpy(n, 0, x, y) end
+      lze.wait()
+      print(why(n) == own(n) and "own")]])
+  end)
+
+  it("gets it at once where it is prepared, given or of another policy",
+    function()
+      assert.equal("new\tprepared\tgiven\tlargest\tnone\n", with_caches [[
+        for _, n in ipairs {1000003, 3000, 777} do right(n) end
+        local new = why(777777) ~= own(777777) and "new"
+        local given = {777777, group = 128}
+        local largest = {777777, policy = "largest"}
+        saxpy:prepare(777777)
+        local before = compiled()
+        print(new, why(777777) == own(777777) and "prepared",
+          why(given) == own(given) and "given",
+          why(largest) == own(largest) and "largest",
+          right(777777) and compiled() == before and "none")]])
+    end)
+
+  it("is computed the same, of two dimensions and with an offset", function()
+    assert.equal("true\n", with_caches [==[
+      local f = lze.compile([[
+        kernel void f(global float *a) {
+          size_t x = get_global_id(0), y = get_global_id(1);
+          a[y * 512 + x] += 1.0f + x + y;
+        }]]).f
+      local a = lze.buffer("float", 512 * 512)
+      local all = true
+      for i = 1, 12 do
+        local w, h, dx, dy = 17 * i, 401 - 29 * i, i % 3, i % 2 * 5
+        a:fill(0)
+        f({w, h, offset = {dx, dy}}, a)
+        lze.wait()
+        for k = 0, 512 * 512 - 1 do
+          local px, py = k % 512, k // 512
+          local inside = px >= dx and px < dx + w and py >= dy and py < dy + h
+          all = all and a[k + 1] == (inside and 1 + px + py or 0)
+        end
+      end
+      print(all)]==])
+  end)
+
+  it("changes nothing for a kernel that sees its group", function()
+    assert.equal("true\n", with_caches [==[
+      local source = [[
+        kernel void f(global int *a) {
+          a[get_global_id(0)] = get_local_size(0);
+        }]]
+      local f, a = lze.compile(source).f, lze.buffer("int", 4096)
+      local all = true
+      for _, n in ipairs {1000, 777, 1024, 500, 3000, 777} do
+        local fresh <close> = lze.compile(source).f
+        f(n, a)
+        lze.wait()
+        all = all and a[1] == fresh:group(n) and a[n] == a[1]
+      end
+      print(all)]==])
+  end)
+end)
