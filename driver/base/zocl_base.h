@@ -113,6 +113,13 @@ ze_result_t zocl_cl_error(cl_int error, const char *call);
                        #pointer);                                         \
   } while (0)
 
+/* What several structures chained to properties and descriptors are. */
+typedef struct zocl_extension {
+  ze_structure_type_t stype;
+  void *pNext;
+  uint32_t value;        /* flags, perhaps */
+} zocl_extension;
+
 /* At most UINT32_MAX. */
 static inline uint32_t zocl_clamp(uint64_t n)
 {

@@ -228,7 +228,7 @@ static bool handle_read(const void *data, handle *h)
   memcpy(h, data, sizeof *h);
   if (h->magic == MAGIC && h->check == handle_check(h)) return true;
   zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-            "this is no handle of this driver, or a damaged one");
+            "this is not a handle of this driver, or a damaged one");
   return false;
 }
 
@@ -239,7 +239,7 @@ static zocl_file *file_of_process(const handle *h)
   struct stat s;
   trailer t;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", h->process, h->there);
-  /* Opening what is no file might do something. */
+  /* Opening what is not a file might do something. */
   int descriptor = -1;
   if (stat(path, &s) == 0)
     descriptor = S_ISREG(s.st_mode) ? open(path, O_RDWR | O_CLOEXEC)

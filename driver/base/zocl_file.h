@@ -32,7 +32,7 @@ void zocl_file_ref(zocl_file *file);
 void zocl_file_unref(zocl_file *file); /* NULL is allowed */
 zocl_file_info zocl_file_is(const zocl_file *file);
 
-/* What a descriptor of this process is of, a reference; NULL where it is no
+/* What a descriptor of this process is of, a reference; NULL where it is not a
    file of this driver's, with the reason in zocl_last_error. */
 zocl_file *zocl_file_open(int descriptor);
 /* Its own descriptor: the caller neither closes nor keeps it. */
@@ -51,8 +51,9 @@ void *zocl_file_map(const zocl_file *file, uint64_t offset, size_t size,
 enum { ZOCL_HANDLE_BYTES = 64 };
 void zocl_file_handle(const zocl_file *file, int descriptor, uint64_t offset,
                       uint64_t size, void *handle);
-/* What a handle is of, a reference; NULL where it is no handle or its process
-   does not give or have the file, with the reason in zocl_last_error. */
+/* What a handle is of, a reference; NULL where it is not a handle, or where its
+   process does not give or have the file, with the reason in
+   zocl_last_error. */
 zocl_file *zocl_file_of_handle(const void *handle, uint64_t *offset,
                                uint64_t *size);
 /* The descriptor of a handle where it is one of this process, or -1. */

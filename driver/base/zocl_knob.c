@@ -45,7 +45,7 @@ static const struct {
   const char *name;
   uint64_t min, max;
   uint64_t *value;
-  bool (*read)(const char *text); /* of one whose value is no number */
+  bool (*read)(const char *text); /* of one whose value is not a number */
 } knobs[] = {
   {"ZOCL_ROOT_DEVICES", 1, ZOCL_MAX_PARTS, &zocl_knob.root_devices, NULL},
   {"ZOCL_SUB_DEVICES", 0, ZOCL_MAX_PARTS, &zocl_knob.sub_devices, NULL},

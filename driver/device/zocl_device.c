@@ -201,28 +201,13 @@ typedef struct mutable_list_properties {
 /* ze_event_query_kernel_timestamps_ext_properties_t (1.6).  Both kinds of
    timestamps are there: of kernels, and in the host's time. */
 enum { QUERY_TIMESTAMPS_PROPERTIES = 0x10011 };
-typedef struct query_timestamps_properties {
-  ze_structure_type_t stype;
-  void *pNext;
-  uint32_t flags;
-} query_timestamps_properties;
 
 /* ze_device_event_properties_t (1.15): counters are nowhere but in OpenCL. */
 enum { EVENT_PROPERTIES = 0x2003e };
-typedef struct event_properties {
-  ze_structure_type_t stype;
-  void *pNext;
-  uint32_t flags;
-} event_properties;
 
 /* ze_record_replay_graph_ext_properties_t (1.17): graphs that do not change,
    of commands, command lists and other graphs. */
 enum { GRAPH_PROPERTIES = 0x20047, GRAPH_FLAGS = 0x1 | 0x4 | 0x8 };
-typedef struct graph_properties {
-  ze_structure_type_t stype;
-  void *pNext;
-  uint32_t flags;
-} graph_properties;
 
 /* ze_device_readonly_memory_ext_properties_t (1.17): a write to virtual memory
    that is read-only faults. */
@@ -271,11 +256,11 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
       lists->list_flags = 0;
       lists->command_flags = 0x7f; /* all but the graph's arguments */
     } else if ((int)next->stype == QUERY_TIMESTAMPS_PROPERTIES)
-      ((query_timestamps_properties *)next)->flags = 0x3;
+      ((zocl_extension *)next)->value = 0x3;
     else if ((int)next->stype == EVENT_PROPERTIES)
-      ((event_properties *)next)->flags = 0;
+      ((zocl_extension *)next)->value = 0;
     else if ((int)next->stype == GRAPH_PROPERTIES)
-      ((graph_properties *)next)->flags = GRAPH_FLAGS;
+      ((zocl_extension *)next)->value = GRAPH_FLAGS;
     else if ((int)next->stype == READONLY_PROPERTIES)
       ((readonly_properties *)next)->capability =
           zocl_memory_has_files(device->driver) ? READONLY_ENFORCED : 0;

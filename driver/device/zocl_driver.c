@@ -135,7 +135,7 @@ ze_result_t zocl_drivers(uint32_t *count, zocl_driver **drivers)
 }
 
 /* A CPU stands in for a GPU: programs that ask for GPUs alone, as Intel's
-   tests do, are content with whatever runs their kernels.  It is no NPU. */
+   tests do, are content with whatever runs their kernels.  It is not an NPU. */
 enum { TYPE_GPU = 0x1, TYPE_NPU = 0x2 };
 
 ze_result_t zocl_Init(ze_init_flags_t flags)
@@ -220,11 +220,6 @@ ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,
 
 /* ze_driver_ddi_handles_ext_properties_t */
 enum { DDI_HANDLES_PROPERTIES = 0x20027, DDI_HANDLES_SUPPORTED = 0x1 };
-typedef struct ddi_handles_properties {
-  ze_structure_type_t stype;
-  void *pNext;
-  uint32_t flags;
-} ddi_handles_properties;
 
 ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
                                      ze_driver_properties_t *properties)
@@ -247,7 +242,7 @@ ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
       ((ze_driver_memory_free_ext_properties_t *)next)->freePolicies =
           ZOCL_FREE_POLICIES;
     else if ((int)next->stype == DDI_HANDLES_PROPERTIES)
-      ((ddi_handles_properties *)next)->flags = DDI_HANDLES_SUPPORTED;
+      ((zocl_extension *)next)->value = DDI_HANDLES_SUPPORTED;
   return ZE_RESULT_SUCCESS;
 }
 

@@ -196,7 +196,7 @@ static bool ordinal_read(const char **at, uint32_t *ordinal)
 }
 
 /* Mark what ZE_AFFINITY_MASK names; all where it is not set.  A device that
-   there is not is no error: the mask is for all drivers. */
+   does not exist is not an error: the mask is for all drivers. */
 static bool mask_apply(zocl_driver *driver, bool leaves)
 {
   const char *mask = getenv("ZE_AFFINITY_MASK"), *at = mask;

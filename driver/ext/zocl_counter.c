@@ -35,13 +35,6 @@ enum {
   QUEUE_IN_ORDER = 0x2
 };
 
-/* Both of them begin so. */
-typedef struct flags_desc {
-  ze_structure_type_t stype;
-  const void *pNext;
-  uint32_t flags;
-} flags_desc;
-
 static uint32_t modes_of(uint32_t flags)
 {
   return (flags & BOTH) != 0 ? flags & BOTH : IMMEDIATE;
@@ -53,11 +46,11 @@ static ze_result_t counter_modes(const ze_event_pool_desc_t *desc,
 {
   *modes = 0;
   for (const ze_base_desc_t *e = desc->pNext; e != NULL; e = e->pNext) {
-    const flags_desc *counter = (const flags_desc *)e;
+    const zocl_extension *counter = (const zocl_extension *)e;
     if ((int)e->stype != POOL_COUNTER_DESC) continue;
-    if (counter->flags & ~(uint32_t)BOTH)
+    if (counter->value & ~(uint32_t)BOTH)
       return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-    *modes = modes_of(counter->flags);
+    *modes = modes_of(counter->value);
   }
   return ZE_RESULT_SUCCESS;
 }
@@ -113,7 +106,7 @@ static ze_result_t extensions_check(const void *extensions)
 {
   for (const ze_base_desc_t *e = extensions; e != NULL; e = e->pNext)
     if ((int)e->stype != SYNC_MODE_DESC ||
-        ((const flags_desc *)e)->flags & SYNC_MODE_EXTERNAL)
+        ((const zocl_extension *)e)->value & SYNC_MODE_EXTERNAL)
       return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                        "an extension of type 0x%x", (unsigned)e->stype);
   return ZE_RESULT_SUCCESS;

@@ -729,30 +729,23 @@ static void dump(FILE *file, const zocl_graph *graph, bool detailed)
   fputs("}\n", file);
 }
 
-/* ze_record_replay_graph_ext_dump_desc_t */
-typedef struct dump_desc {
-  ze_structure_type_t stype;
-  const void *pNext;
-  uint32_t mode;
-} dump_desc;
-
 ze_result_t zocl_GraphDumpContentsExt(zocl_graph *graph, const char *path,
                                       const void *extensions)
 {
   ZOCL_NEED_HANDLE(graph);
   ZOCL_NEED_POINTER(path);
-  const dump_desc *desc = extensions;
+  const zocl_extension *desc = extensions;
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (desc != NULL && (int)desc->stype != DUMP_DESC)
     result = no_extensions(extensions);
-  else if (desc != NULL && desc->mode > DUMP_SIMPLE)
+  else if (desc != NULL && desc->value > DUMP_SIMPLE)
     result = zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   if (result != ZE_RESULT_SUCCESS) return result;
   FILE *file = fopen(path, "w");
   if (file == NULL)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "cannot write %s", path);
   pthread_mutex_lock(&lock);
-  dump(file, graph, desc == NULL || desc->mode == DUMP_DETAILED);
+  dump(file, graph, desc == NULL || desc->value == DUMP_DETAILED);
   pthread_mutex_unlock(&lock);
   bool written = ferror(file) == 0;
   if (fclose(file) != 0) written = false;

@@ -178,7 +178,8 @@ ze_result_t zocl_MemGetIpcHandleFromFileDescriptorExp(
   ZOCL_NEED_POINTER(handle);
   if (descriptor > INT32_MAX)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "%llu is no descriptor", (unsigned long long)descriptor);
+                     "%llu is not a descriptor",
+                     (unsigned long long)descriptor);
   zocl_file *file = zocl_file_open((int)descriptor);
   if (file == NULL) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   zocl_file_handle(file, (int)descriptor, 0, zocl_file_is(file).size,

@@ -159,7 +159,7 @@ static ze_result_t launch_find(const zocl_list *list, uint64_t id,
   ze_result_t result = command_find(list, id, flag, command);
   if (result == ZE_RESULT_SUCCESS && (*command)->launch.kernel == NULL)
     result = zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                       "command %llu is no launch", (unsigned long long)id);
+                       "command %llu is not a launch", (unsigned long long)id);
   return result;
 }
 

@@ -254,7 +254,7 @@ ze_result_t zocl_zesDeviceGetCardPowerDomain(zes_device_handle_t device,
   return result;
 }
 
-/* What was there and is no more. */
+/* What was there and is gone. */
 static ze_result_t gone(void)
 {
   return zocl_fail(ZE_RESULT_ERROR_NOT_AVAILABLE, "the sensor cannot be read");

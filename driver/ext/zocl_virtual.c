@@ -439,7 +439,7 @@ ze_result_t zocl_PhysicalMemDestroy(ze_context_handle_t context,
   pthread_mutex_unlock(&space.lock);
   if (!found)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "%p is no physical memory", (void *)physical);
+                     "%p is not physical memory", (void *)physical);
   zocl_memory_give(physical->device, physical->size);
   zocl_file_unref(physical->file);
   free(physical);

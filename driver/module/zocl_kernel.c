@@ -549,11 +549,6 @@ enum {
   PREFERRED_GROUP_SIZE = 0x21,  /* ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_... */
   MAX_GROUP_SIZE = 0x10013      /* ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_... */
 };
-typedef struct group_size_properties {
-  ze_structure_type_t stype;
-  void *pNext;
-  uint32_t value;
-} group_size_properties;
 
 ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
                                      ze_kernel_properties_t *p)
@@ -595,7 +590,7 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   memcpy(p->uuid.mid + 8, &words, 8);
   ze_base_properties_t *next = p->pNext;
   for (; next != NULL; next = next->pNext) {
-    group_size_properties *extra = (group_size_properties *)next;
+    zocl_extension *extra = (zocl_extension *)next;
     if ((int)next->stype == PREFERRED_GROUP_SIZE)
       extra->value = zocl_clamp(multiple);
     else if ((int)next->stype == MAX_GROUP_SIZE)

@@ -66,8 +66,8 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
                                  unsigned char *values);
 
 /* Refer to an argument of `values` from `images`, which has a place for each
-   image of the kernel, in place of what stood there; an argument that is no
-   image needs nothing. */
+   image of the kernel, in place of what stood there; an argument that is not
+   an image needs nothing. */
 void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
                       const unsigned char *values, zocl_image **images);
 

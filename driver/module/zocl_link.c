@@ -432,7 +432,7 @@ static void part_head(linker *l, part *p)
         continue;
       }
       if (fate_of(p, in->words[1]) != KEPT) continue;
-      /* One module's constants and names are no concern of the other's. */
+      /* One module's constants and names do not concern the other. */
       if (in->opcode == SpvOpDecorate &&
           ((in->words[2] == SpvDecorationSpecId &&
             (l->join || !p->is_main)) ||

@@ -268,7 +268,7 @@ ze_result_t zocl_CommandListAppendMemoryFill(
                      most, pattern_size);
   if (size % pattern_size != 0)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
-                     "%zu bytes are no multiple of the pattern's %zu", size,
+                     "%zu bytes are not a multiple of the pattern's %zu", size,
                      pattern_size);
   if (!zocl_memory_reachable(list->device, to))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;

@@ -1,5 +1,5 @@
 /*
- * zocl_memory_kept.c - blocks of memory that were freed, for the next.
+ * zocl_kept.c - blocks of memory that were freed, for the next.
  * SPDX-License-Identifier: MIT
  */
 #include "memory/zocl_kept.h"
