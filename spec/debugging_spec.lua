@@ -30,6 +30,48 @@ local add = [[kernel void add(global int *x, int n) {
   if (n != 0) x[get_global_id(0)] += n; }]]
 
 describe("LZE_CHECK=1", function()
+  it("accuses the launch that wrote to another buffer's guard", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local poke = lze.compile(os.getenv "POKE").poke
+      local x, y = lze.buffer("int", 4), lze.buffer("int", 5)
+      print(pcall(function() poke(1, x, (y.pointer - x.pointer) // 4 + 5) end))
+      print(pcall(function() poke(1, y, 0) end))
+      print(y[1])]], {env = {LZE_CHECK = "1", POKE = [[
+        kernel void poke(global int *x, long i) { x[i] = 7; }]]}})
+    assert.equal("false\tstdin:4: kernel poke: memory of others was " ..
+      "written, 0 bytes after its end of a buffer of 20 bytes that it was " ..
+      "not given\ntrue\n7\n", out)
+  end)
+
+  it("names what wrote beyond a view", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local poke = lze.compile(os.getenv "POKE").poke
+      local x = lze.buffer("int", {1, 2, 3, 4, 5, 6, 7, 8})
+      local q <close> = lze.queue(nil, {order = "out"})
+      for _, i in ipairs {-2, -1, 0, 1, 2, 4} do
+        q:fill(x:view(7, 7), 70)
+        print(i, pcall(poke, 1, x:view(3, 4), i, x:view(6, 6)))
+      end
+      print(pcall(poke, {1, uses = {x:view(7, 8)}}, x:view(3, 4), 5,
+        x:view(6, 6)))
+      print(pcall(poke, {1, uses = x}, x:view(3, 4), 2, x))
+      print(table.concat(x:read(), " "))]],
+      {env = {LZE_CHECK = "1", POKE = [[
+        kernel void poke(global int *x, long i, global int *y) {
+          y[0] = 1; if (i != 99) x[i] = 7; }]]}})
+    local wrote = "\tfalse\tkernel poke: argument %d (%s): memory outside " ..
+      "the view was written, %d bytes %s\n"
+    assert.equal("-2" .. wrote:format(1, "x", 8, "before its start") ..
+      "-1" .. wrote:format(1, "x", 4, "before its start") ..
+      "0\ttrue\n1\ttrue\n" ..
+      "2" .. wrote:format(1, "x", 0, "after its end") ..
+      "4" .. wrote:format(3, "y", 0, "after its end") ..
+      "true\ntrue\n1 7 7 7 7 1 7 7\n",
+      (out:gsub("stdin:%d+: ", "")))
+  end)
+
   it("names the kernel and the buffer that it wrote beyond", function()
     local out = process.output([[
       local lze = require "lze"

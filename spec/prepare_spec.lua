@@ -69,6 +69,25 @@ describe("k:prepare", function()
     assert.is_true(mod.add:prepare(0))
   end)
 
+  it("fails for the reason that a launch gives", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local saxpy = lze.load "saxpy".saxpy
+      local x, files = lze.buffer("float", 4), {}
+      while true do
+        local file = io.open "/dev/null"
+        if not file then break end
+        files[#files + 1] = file
+      end
+      local _, one = pcall(saxpy.prepare, saxpy, 4, 1, x, x)
+      local _, two = pcall(saxpy, 4, 1, x, x)
+      for _, file in ipairs(files) do file:close() end
+      print(one.call, one.code == two.code, one.message == two.message)
+      print(two.message)]], {before = "ulimit -n 100"})
+    assert.equal("zoclKernelPrepare\ttrue\ttrue\nfewer than 40 file " ..
+      "descriptors are free: PoCL could not compile and would abort\n", out)
+  end)
+
   it("is checked as a launch is", function()
     local mod = lze.load "kernels/spec.spv"
     local x = lze.buffer("int", 3)

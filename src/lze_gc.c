@@ -131,6 +131,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
   lze_plans_forget(S);
   free(S->groups);
   S->groups = NULL;
+  lze_outside_forget(S);
   S->closed = true;
   while (S->free_commands != NULL) {
     lze_Command *c = S->free_commands;

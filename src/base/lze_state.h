@@ -55,6 +55,7 @@ struct lze_State {
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
   bool learn;                   /* not LZE_GROUP_LEARN=0 */
   bool check;                   /* LZE_CHECK=1: canaries round storages */
+  struct lze_Outside *outside;  /* with it, what lies outside of views */
   double growth;                /* of the limit, by lze.gc */
   size_t soft_limit;            /* the least the limit is */
   size_t peak;                  /* of bytes */

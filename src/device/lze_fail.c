@@ -96,7 +96,7 @@ int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
   const char *own = NULL;
   /* Of what is not its call, the driver's last words are of another one. */
   bool asked = driver != NULL && driver->last_error != NULL &&
-               strncmp(call, "ze", 2) == 0;
+               (strncmp(call, "ze", 2) == 0 || strncmp(call, "zocl", 4) == 0);
   if (asked && driver->last_error(driver->raw, &own) != ZE_RESULT_SUCCESS)
     own = NULL;
   /* A build log says the same and more. */

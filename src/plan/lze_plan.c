@@ -415,6 +415,11 @@ static int guards_check(lua_State *L) {
     }
     luaL_error(L, "%s", lua_tostring(L, -1));
   }
+  const lze_Storage *other = lze_any_damaged(L, p->o.context->state);
+  if (other != NULL)
+    luaL_error(L, "%s: memory of others was written, %s of a buffer of %I "
+                  "bytes that is not the plan's",
+               p->name, lua_tostring(L, -1), (LUAI_UACINT)other->bytes);
   return 0;
 }
 

@@ -122,6 +122,20 @@ void lze_storage_mark(lze_Storage *s);
    then where is pushed, "4 bytes after its end". The canaries are made whole
    again, so that each hit is told once. [-0, +0|1] */
 bool lze_storage_damaged(lua_State *L, lze_Storage *s);
+/* The same of any storage of the state; NULL where none is. */
+lze_Storage *lze_any_damaged(lua_State *L, lze_State *S);
+/* What lies in the storages of a launch's buffers outside of all of them, as
+   they are views, is kept and compared: begin, name each buffer with the number
+   of its argument, from 0, then take a copy, once nothing writes there. False
+   where there is nothing to keep. */
+void lze_outside_begin(lua_State *L, lze_State *S);
+void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
+                      int argument);
+bool lze_outside_take(lua_State *L, lze_State *S);
+/* After the launch: whether it has been overwritten; then where is pushed, "4
+   bytes after its end", with the argument that is next to that. */
+bool lze_outside_damaged(lua_State *L, lze_State *S, int *argument);
+void lze_outside_forget(lze_State *S);
 /* What a state's storages come to. */
 typedef struct lze_StorageCount {
   size_t bytes[LZE_HOST + 1];   /* by usage */

@@ -3,7 +3,11 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
+#include "base/lze_error.h"
+#include "base/lze_state.h"
+#include "device/lze_object.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* With LZE_CHECK=1 this much memory of this pattern lies on both sides of a
@@ -42,4 +46,126 @@ bool lze_storage_damaged(lua_State *L, lze_Storage *s) {
   lze_storage_mark(s);
   lua_pushfstring(L, "%I bytes %s", (LUAI_UACINT)hit, where);
   return true;
+}
+
+/* --- what lies outside of views ------------------------------------------ */
+
+/* Bytes [first, last) of a storage that an argument names. */
+typedef struct Named {
+  lze_Storage *storage;
+  size_t first, last;
+  int argument;
+} Named;
+
+/* Bytes of a storage that none of them names, as they were. */
+typedef struct Kept {
+  struct Kept *next;
+  lze_Storage *storage;
+  size_t first, bytes;
+  char was[];
+} Kept;
+
+struct lze_Outside {
+  Kept *kept;
+  size_t count;
+  Named named[];
+};
+
+void lze_outside_forget(lze_State *S) {
+  struct lze_Outside *o = S->outside;
+  if (o == NULL) return;
+  while (o->kept != NULL) {
+    Kept *next = o->kept->next;
+    free(o->kept);
+    o->kept = next;
+  }
+  free(o);
+  S->outside = NULL;
+}
+
+void lze_outside_begin(lua_State *L, lze_State *S) {
+  lze_outside_forget(S);
+  S->outside = calloc(1, sizeof *S->outside);
+  lze_check_memory(L, S->outside != NULL);
+}
+
+/* Memory that others have, too, they may write to at any time. */
+void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
+                      int argument) {
+  struct lze_Outside *o = S->outside;
+  if (!b->storage->guarded || b->storage->memory != NULL) return;
+  o = realloc(o, sizeof *o + (o->count + 1) * sizeof *o->named);
+  lze_check_memory(L, o != NULL);
+  S->outside = o;
+  o->named[o->count++] =
+      (Named){b->storage, b->offset,
+              b->offset + (size_t)b->count * b->type->bytes, argument};
+}
+
+/* The first byte from `at` on that no argument names, or the storage's end. */
+static size_t outside_from(const struct lze_Outside *o, const lze_Storage *s,
+                           size_t at) {
+  for (size_t i = 0; i < o->count; i++)
+    if (o->named[i].storage == s && o->named[i].first <= at &&
+        at < o->named[i].last)
+      return outside_from(o, s, o->named[i].last);
+  return at;
+}
+
+/* The first byte behind `at` that one names, or the storage's end. */
+static size_t outside_to(const struct lze_Outside *o, const lze_Storage *s,
+                         size_t at) {
+  size_t to = s->bytes;
+  for (size_t i = 0; i < o->count; i++)
+    if (o->named[i].storage == s && o->named[i].first > at &&
+        o->named[i].first < to && o->named[i].first < o->named[i].last)
+      to = o->named[i].first;
+  return to;
+}
+
+static bool outside_is_first(const struct lze_Outside *o, size_t i) {
+  for (size_t j = 0; j < i; j++)
+    if (o->named[j].storage == o->named[i].storage) return false;
+  return true;
+}
+
+bool lze_outside_take(lua_State *L, lze_State *S) {
+  struct lze_Outside *o = S->outside;
+  for (size_t i = 0; i < o->count; i++) {
+    lze_Storage *s = o->named[i].storage;
+    if (!outside_is_first(o, i)) continue;
+    for (size_t at = 0, to; (at = outside_from(o, s, at)) < s->bytes; at = to) {
+      to = outside_to(o, s, at);
+      Kept *k = malloc(sizeof *k + (to - at));
+      lze_check_memory(L, k != NULL);
+      *k = (Kept){o->kept, s, at, to - at};
+      memcpy(k->was, s->pointer + at, to - at);
+      o->kept = k;
+    }
+  }
+  return o->kept != NULL;
+}
+
+bool lze_outside_damaged(lua_State *L, lze_State *S, int *argument) {
+  const struct lze_Outside *o = S->outside;
+  for (const Kept *k = o->kept; k != NULL; k = k->next) {
+    const char *now = k->storage->pointer + k->first;
+    if (memcmp(now, k->was, k->bytes) == 0) continue;
+    size_t at = 0;
+    while (now[at] == k->was[at]) at++;
+    at += k->first;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < o->count; i++) {
+      const Named *n = &o->named[i];
+      if (n->storage != k->storage) continue;
+      size_t far = at >= n->last ? at - n->last : n->first - at;
+      if (far >= least) continue;
+      least = far;
+      *argument = n->argument;
+      lua_pushfstring(L, "%I bytes %s", (LUAI_UACINT)far,
+                      at >= n->last ? "after its end" : "before its start");
+    }
+    return true;
+  }
+  return false;
 }

@@ -505,10 +505,43 @@ static lze_Queue *launch_queue(lua_State *L, const lze_Kernel *k,
   return q;
 }
 
-/* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
-   buffers it was given, from stack index `first` on, has been overwritten. */
-static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
+/* With LZE_CHECK=1, name the buffer at `index`, if it is one, after a wait for
+   what works on its storage. */
+static void launch_keep(lua_State *L, const lze_Kernel *k, int index,
+                        int argument) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b)) return;
+  lze_Storage *s = b->storage;
+  if (s->uses != NULL) lze_storage_wait(L, s, 0, s->bytes, true);
+  if (lze_buffer_is_open(b)) /* a hook may have run */
+    lze_outside_name(L, k->o.context->state, b, argument);
+}
+
+/* With LZE_CHECK=1, before a launch: keep what lies outside of the views that
+   it is given.  Whether there is any. */
+static bool launch_keep_outside(lua_State *L, const lze_Kernel *k, int first,
                                 int uses) {
+  lze_State *S = k->o.context->state;
+  lze_outside_begin(L, S);
+  for (uint32_t i = 0; i < k->info->arg_count; i++)
+    launch_keep(L, k, first + (int)i, (int)i);
+  if (uses != 0 && lua_istable(L, uses)) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
+    for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
+      lua_rawgeti(L, uses, i);
+      launch_keep(L, k, lua_gettop(L), -1);
+    }
+  } else if (uses != 0) {
+    launch_keep(L, k, uses, -1);
+  }
+  return lze_outside_take(L, S);
+}
+
+/* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
+   buffers it was given, from stack index `first` on, has been overwritten, or
+   round another, or of their storages what no argument was given. */
+static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
+                                int uses, const struct lze_Outside *outside) {
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Buffer *b = lze_test_buffer(L, first + (int)i);
     if (b == NULL || !lze_buffer_is_open(b) ||
@@ -530,6 +563,24 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
       luaL_error(L, "%s: uses: memory outside buffer %d was written", k->name,
                  (int)i);
   }
+  lze_State *S = k->o.context->state;
+  const lze_Storage *other = lze_any_damaged(L, S);
+  if (other != NULL)
+    luaL_error(L, "%s: memory of others was written, %s of a buffer of %I "
+                  "bytes that it was not given",
+               k->name, lua_tostring(L, -1), (LUAI_UACINT)other->bytes);
+  int argument = -1;
+  /* A launch that a hook made meanwhile has forgotten it. */
+  bool damaged = outside != NULL && S->outside == outside &&
+                 lze_outside_damaged(L, S, &argument);
+  lze_outside_forget(S);
+  if (!damaged) return;
+  const char *where = lua_tostring(L, -1);
+  if (argument < 0)
+    luaL_error(L, "%s: uses: memory outside a view was written, %s", k->name,
+               where);
+  luaL_error(L, "%s: argument %s: memory outside the view was written, %s",
+             k->name, lze_argument_name(L, k, (uint32_t)argument), where);
 }
 
 /* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
@@ -547,7 +598,15 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   const char *after = NULL, *signals = NULL;
   if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
   if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
-  l.queue = launch_queue(L, k, l.queue);
+  lze_Queue *const given = l.queue;
+  l.queue = launch_queue(L, k, given);
+  const struct lze_Outside *outside = NULL;
+  if (k->o.context->state->check && count >= 0 &&
+      (uint32_t)count == k->info->arg_count) {
+    if (launch_keep_outside(L, k, range + 1, l.uses))
+      outside = k->o.context->state->outside;
+    l.queue = launch_queue(L, k, given); /* that may have waited */
+  }
   /* From here on nothing of Lua's runs. */
   if (l.after != 0) lze_check_after(L, l.after, l.queue, after);
   ze_event_handle_t signal = NULL;
@@ -601,7 +660,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (!k->o.context->state->sync) return;
   lze_command_wait(L, c, UINT64_MAX);
   if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */
-    launch_check_guards(L, k, range + 1, l.uses);
+    launch_check_guards(L, k, range + 1, l.uses, outside);
 }
 
 static void task_use(const lze_Buffer *b, int argument, spirv_access access,

@@ -53,6 +53,15 @@ lze_StorageCount lze_count_storages(const lze_State *S) {
   return n;
 }
 
+lze_Storage *lze_any_damaged(lua_State *L, lze_State *S) {
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (lze_Object *o = c->objects; o != NULL; o = o->next)
+      if (o->cls == &storage_class &&
+          lze_storage_damaged(L, (lze_Storage *)o))
+        return (lze_Storage *)o;
+  return NULL;
+}
+
 uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device) {
   uint64_t used = 0;
   for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
