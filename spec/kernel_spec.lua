@@ -16,6 +16,22 @@ end
 
 local spv = file_bytes "kernels/spec.spv"
 
+describe("half", function()
+  it("is computed with where the device says so", function()
+    if not lze.device().fp16 then return end
+    local half = lze.compile [[
+      #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+      kernel void f(global half *x) {
+        size_t i = get_global_id(0);
+        x[i] = x[i] * (half)3 + sqrt(x[i]);
+      }]]
+    local x = lze.buffer("half", {0, 1, 4, 9, 2049, 1 / 0})
+    half.f(#x, x)
+    -- 2048 * 3 is 6144; the root of 2048, as a half, is 45.25.
+    assert.same({0.0, 4.0, 14.0, 30.0, 6188.0, 1 / 0}, x:read())
+  end)
+end)
+
 describe("lze.load", function()
   it("gives a module of the file", function()
     assert.equal("module", lze.type(mod))

@@ -332,12 +332,14 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   free(il);
   p->spirvVersionSupported = ZE_MAKE_VERSION(1, (uint32_t)minor);
   p->flags = 0;
-  if (device->fp16) p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
+  /* Where OpenCL has no arithmetic of half, zocl_lower.c makes it float's. */
+  p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
   if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
   const bool atomics64 = has_word(extensions, "cl_khr_int64_base_atomics");
   if (atomics64) p->flags |= ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
   free(extensions);
-  p->fp16flags = device->fp16 ? fp_flags(device, CL_DEVICE_HALF_FP_CONFIG) : 0;
+  p->fp16flags = fp_flags(device, device->fp16 ? CL_DEVICE_HALF_FP_CONFIG
+                                               : CL_DEVICE_SINGLE_FP_CONFIG);
   p->fp32flags = fp_flags(device, CL_DEVICE_SINGLE_FP_CONFIG);
   p->fp64flags = fp_flags(device, CL_DEVICE_DOUBLE_FP_CONFIG);
   p->maxArgumentsSize = zocl_clamp(device->max_argument_bytes);

@@ -24,6 +24,37 @@
  * Building, in this process.
  */
 
+/* Whether OpenCL's compiler takes the flag of n bytes at p. */
+static bool flag_is_opencl(const char *p, size_t n, bool source)
+{
+  return (n > 3 && strncmp(p, "-cl", 3) == 0) ||
+         (source && n > 2 &&
+          (strncmp(p, "-D", 2) == 0 || strncmp(p, "-I", 2) == 0 ||
+           strncmp(p, "-U", 2) == 0)) ||
+         (source && n == 2 && strncmp(p, "-w", 2) == 0) ||
+         (source && n == 7 && strncmp(p, "-Werror", 7) == 0);
+}
+
+/* Level Zero's own need not be known, and Intel's compiler has these two. */
+bool zocl_flags_check(const char *flags, bool source, tool_text *log)
+{
+  const char *p = flags;
+  bool good = true;
+  while (*(p += strspn(p, " \t\n")) != '\0') {
+    size_t n = strcspn(p, " \t\n");
+    bool known = (n > 4 && strncmp(p, "-ze-", 4) == 0) ||
+                 (n == 2 && strncmp(p, "-g", 2) == 0) ||
+                 (n == 20 && strncmp(p, "-library-compilation", 20) == 0) ||
+                 flag_is_opencl(p, n, source);
+    if (!known)
+      tool_text_add(log, "error: unknown build flag '%.*s'\n",
+                    (int)(n < 200 ? n : 200), p);
+    good = good && known;
+    p += n;
+  }
+  return good;
+}
+
 /* Level Zero's build flags in OpenCL's words; those without a counterpart are
    dropped, as the specification allows of flags a driver does not know. */
 static void flags_translate(const char *flags, bool source,
@@ -44,11 +75,7 @@ static void flags_translate(const char *flags, bool source,
         option = known[i].option;
     if (option != NULL)
       tool_text_add(options, " %s", option);
-    else if ((n > 3 && strncmp(p, "-cl", 3) == 0) ||
-             (source && n > 2 &&
-              (strncmp(p, "-D", 2) == 0 || strncmp(p, "-I", 2) == 0)) ||
-             (source && n == 2 && strncmp(p, "-w", 2) == 0) ||
-             (source && n == 7 && strncmp(p, "-Werror", 7) == 0))
+    else if (flag_is_opencl(p, n, source))
       tool_text_add(options, " %.*s", (int)n, p);
     p += n;
   }

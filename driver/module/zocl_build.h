@@ -51,6 +51,8 @@ bool zocl_build_is_tried(void);
 
 /* The same in this process at once. */
 bool zocl_build_here(zocl_module *module, tool_text *log);
+/* Whether each of the build flags is one; says in the log which are not. */
+bool zocl_flags_check(const char *flags, bool source, tool_text *log);
 
 /* Have lze-build compile the module's kernels for some shapes of launches into
    PoCL's own cache, where the launches then find them.  `shapes` is a list as

@@ -336,6 +336,10 @@ static ze_result_t module_join(zocl_device *device, ze_module_format_t format,
     const char *own = program->pBuildFlags != NULL &&
                               program->pBuildFlags[i] != NULL
                           ? program->pBuildFlags[i] : "";
+    if (!zocl_flags_check(own, false, log)) {
+      result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+      break;
+    }
     const ze_module_constants_t *constants =
         program->pConstants != NULL ? program->pConstants[i] : NULL;
     result = module_of(device, format, program->pInputModules[i],
@@ -395,7 +399,11 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   tool_text log = {NULL, 0};
   zocl_module *made = NULL;
   ze_result_t result;
-  if (e != NULL && desc->format == FORMAT_OPENCL_C)
+  if (desc->pBuildFlags != NULL &&
+      !zocl_flags_check(desc->pBuildFlags,
+                        desc->format == FORMAT_OPENCL_C, &log))
+    result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+  else if (e != NULL && desc->format == FORMAT_OPENCL_C)
     result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                        "OpenCL C cannot be joined");
   else if (e != NULL)

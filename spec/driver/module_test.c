@@ -159,6 +159,29 @@ static void test_same(void)
   MUST(zeMemFree(s.context, out));
 }
 
+/* What is no flag of any compiler's is an error, and named. */
+static void test_unknown_flags(void)
+{
+  size_t size;
+  void *bytes = file_read("kernels/saxpy.spv", &size);
+  static const char *const flags[][2] = {
+    {"-nonsense", "unknown build flag '-nonsense'"},
+    {"-ze-opt-disable  --other -cl-mad-enable", "flag '--other'"},
+    {"word", "unknown build flag 'word'"},
+    {"-DN=1", "unknown build flag '-DN=1'"},
+  };
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    ze_module_handle_t module;
+    char text[4096] = "";
+    RETURNS(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
+            create(ZE_MODULE_FORMAT_IL_SPIRV, bytes, size, flags[i][0], NULL,
+                   &module, text, sizeof text));
+    check_(__FILE__, __LINE__, strstr(text, flags[i][1]) != NULL,
+           "'%s' names '%s'", text, flags[i][1]);
+  }
+  free(bytes);
+}
+
 /* Flags are kept in one spelling; a log is there without an error, too. */
 static void test_flags(void)
 {
@@ -317,6 +340,7 @@ int main(void)
   test_constants();
   test_same();
   test_flags();
+  test_unknown_flags();
   test_threads();
   test_lenient();
   test_bad();
