@@ -2,9 +2,9 @@
  * prepare.h - what lze asks of its driver beyond Level Zero.
  * SPDX-License-Identifier: MIT
  *
- * zeDriverGetExtensionFunctionAddress gives it under the name
- * "zoclKernelPrepare", to be called with the driver's own handle of a kernel,
- * not one that a loader has wrapped.
+ * zeDriverGetExtensionFunctionAddress gives these under the names
+ * "zoclKernelPrepare" and "zoclKernelSetDimensions", to be called with the
+ * driver's own handle of a kernel, not one that a loader has wrapped.
  *
  * A driver that has the extension PREPARE_COMPILES_NAME compiles a kernel, in
  * some 40 ms, at the first launch of each group size, apart for launches with
@@ -33,5 +33,11 @@ typedef struct prepare_launch {
 typedef ze_result_t (*prepare_function)(ze_kernel_handle_t kernel,
                                         uint32_t count,
                                         const prepare_launch *launches);
+
+/* How many dimensions get_work_dim() tells the launches that are appended from
+   now on of, at least: Level Zero has always three, of which those behind the
+   last that is larger than 1 are not counted. */
+typedef ze_result_t (*dimensions_function)(ze_kernel_handle_t kernel,
+                                           uint32_t dimensions);
 
 #endif

@@ -74,6 +74,8 @@ static const struct entry {
   ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
 #undef ENTRY
   {NONE, 0, 0, "zoclKernelPrepare", (entry_function)zocl_KernelPrepare},
+  {NONE, 0, 0, "zoclKernelSetDimensions",
+   (entry_function)zocl_KernelSetDimensions},
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
 

@@ -16,6 +16,28 @@ end
 
 local spv = file_bytes "kernels/spec.spv"
 
+describe("get_work_dim", function()
+  it("is what the range has, also where its last sizes are 1", function()
+    local f = lze.compile([[
+      kernel void f(global uint *x) {
+        if (get_global_id(0) + get_global_id(1) + get_global_id(2) == 0)
+          x[0] = get_work_dim();
+      }]]).f
+    local x = lze.buffer("uint", 1)
+    for _, try in ipairs {{7, 1}, {{31, 4, 1}, 3}, {{31, 4}, 2}, {{7}, 1},
+                          {{1, 1, 1}, 3}, {{2, 1}, 2}, {{3, 2, 2}, 3}} do
+      f(try[1], x)
+      assert.equal(try[2], x[1])
+    end
+    local g = lze.graph "g"
+    g:task("f", f, {31, 4, 1}, x)
+    local plan = g:compile()
+    assert.equal(3, plan:run() and x[1])
+    plan:set("f", 0, {5, 1})
+    assert.equal(2, plan:run() and x[1])
+  end)
+end)
+
 describe("half", function()
   it("is computed with where the device says so", function()
     if not lze.device().fp16 then return end

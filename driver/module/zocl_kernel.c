@@ -639,6 +639,7 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                               groups->groupCountZ};
   launch->kernel = kernel;
   launch->values = kernel->values;
+  launch->dims = kernel->dims;
   for (int d = 0; d < 3; d++) {
     launch->local[d] = kernel->group[d];
     launch->global[d] = (size_t)counts[d] * kernel->group[d];
@@ -777,6 +778,7 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
   cl_uint dims = global[2] > 1 || launch->offset[2] > 0   ? 3
                  : global[1] > 1 || launch->offset[1] > 0 ? 2
                                                           : 1;
+  if (dims < launch->dims) dims = launch->dims;
   ze_result_t result = ZE_RESULT_SUCCESS;
   pthread_mutex_lock(&kernel->lock);
   bool known = shape_is_known(kernel, &shape);
@@ -815,6 +817,15 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
 done:
   pthread_mutex_unlock(&kernel->lock);
   return result;
+}
+
+ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions)
+{
+  ZOCL_NEED_HANDLE(kernel);
+  if (dimensions < 1 || dimensions > 3)
+    return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
+  kernel->dims = dimensions;
+  return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,

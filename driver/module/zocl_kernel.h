@@ -28,6 +28,7 @@ struct _ze_kernel_handle_t {
   const spirv_kernel *info;
   cl_kernel id;
   uint32_t arg_count, unset_count;
+  cl_uint dims;             /* that lze has told it of, or 0 */
   zocl_arg *args;
   size_t values_size;
   unsigned char *values;  /* as set through the API */
@@ -57,6 +58,7 @@ typedef struct zocl_launch {
   zocl_kernel *kernel;
   const unsigned char *values;
   size_t global[3], local[3], offset[3];
+  cl_uint dims;           /* at least so many */
 } zocl_launch;
 
 /* Check a value for an argument and, unless `values` is NULL, put it there.
@@ -97,6 +99,7 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                                 zocl_launch *launch);
 
 /* Compile the kernel for some launches ahead of them, as prepare.h says. */
+ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions);
 ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
                                const prepare_launch *launches);
 

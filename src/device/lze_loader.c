@@ -324,16 +324,31 @@ static void driver_find_prepare(lze_Driver *d) {
   if (ZE(zeDriverGetExtensionFunctionAddress, d->handle, "zoclKernelPrepare",
          &function) == ZE_RESULT_SUCCESS)
     *(void **)&d->prepare = function;
+  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
+         "zoclKernelSetDimensions", &function) == ZE_RESULT_SUCCESS)
+    *(void **)&d->dimensions = function;
+}
+
+/* The driver's own handle of a kernel, or NULL. */
+static void *kernel_raw(ze_kernel_handle_t kernel) {
+  enum { HANDLE_KERNEL = 11 }; /* ZEL_HANDLE_KERNEL */
+  void *raw = kernel;
+  return loader_translate == NULL ||
+                 loader_translate(HANDLE_KERNEL, kernel, &raw) ==
+                     ZE_RESULT_SUCCESS
+             ? raw : NULL;
+}
+
+void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
+                        uint32_t dimensions) {
+  void *raw = d->dimensions != NULL ? kernel_raw(kernel) : NULL;
+  if (raw != NULL) (void)d->dimensions(raw, dimensions);
 }
 
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
                         const lze_GroupChoice *choice) {
-  enum { HANDLE_KERNEL = 11 }; /* ZEL_HANDLE_KERNEL */
-  void *raw = kernel;
-  if (d->prepare == NULL ||
-      (loader_translate != NULL &&
-       loader_translate(HANDLE_KERNEL, kernel, &raw) != ZE_RESULT_SUCCESS))
-    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  void *raw = d->prepare != NULL ? kernel_raw(kernel) : NULL;
+  if (raw == NULL) return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   prepare_launch launches[LZE_MAX_PARTS];
   for (int i = 0; i < choice->count; i++) {
     const lze_GroupPart *p = &choice->parts[i];

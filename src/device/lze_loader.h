@@ -102,6 +102,7 @@ struct lze_Driver {
   ze_result_t (*last_error)(ze_driver_handle_t, const char **);
   ze_driver_handle_t raw;
   prepare_function prepare;  /* of our own driver, or NULL */
+  dimensions_function dimensions; /* likewise */
   /* What a native list or event can be asked, since 1.9; NULL where it cannot
      be.  They take the handles that the loader gives out. */
   ze_result_t (*list_device)(ze_command_list_handle_t, ze_device_handle_t *);

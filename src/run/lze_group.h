@@ -104,6 +104,9 @@ bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
    offsets. */
 bool lze_group_splits(const lze_GroupInput *in);
 
+/* Tell a driver that wants to know how many dimensions launches have. */
+void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
+                        uint32_t dimensions);
 /* Have the driver compile what a launch of these parts needs, without running
    it. UNSUPPORTED_FEATURE where the driver cannot be asked. */
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,

@@ -41,6 +41,7 @@ struct lze_Kernel {
   bool foreign;                 /* others may have its handle */
   /* what the native kernel was last told */
   uint32_t group[3], offset[3];
+  int dims;
   bool indirect;
   bool task_indirect;           /* by the launch that was checked last */
 };

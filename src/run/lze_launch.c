@@ -367,6 +367,11 @@ static const char *launch_set(lze_Kernel *k, bool indirect,
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetIndirectAccess";
     k->indirect = true;
   }
+  const int dims = k->cut->in.dims;
+  if ((k->info->builtins & SPIRV_BUILTIN_WORK_DIM) && dims != k->dims) {
+    lze_set_dimensions(k->module->device->driver, k->handle, (uint32_t)dims);
+    k->dims = dims;
+  }
   return NULL;
 }
 
