@@ -195,6 +195,43 @@ describe("mod:on", function()
   end)
 end)
 
+describe("memory that a device does not reach", function()
+  local env = {ZOCL_ROOT_DEVICES = 2, ZOCL_PEER_ACCESS = 0}
+  local here = [[
+    local d, source = lze.devices(), "kernel void add(global int *x, " ..
+      "global int *y) { y[get_global_id(0)] += x[get_global_id(0)]; }"
+    local add = lze.compile(source, {device = d[1]}).add
+    local function buffer(device, usage)
+      return lze.buffer("int", 128, {device = device, usage = usage}):fill(1)
+    end ]]
+
+  it("is refused by a launch, which names the argument", function()
+    assert.equal("false\tkernel add: argument 2 (y): a buffer of another " ..
+      "device, whose memory this one cannot reach\n" ..
+      "false\tkernel add: argument 1 (x): a device buffer of another " ..
+      "device\ntrue\n", run(env, here .. [[
+      local x, y = buffer(d[1]), buffer(d[2])
+      print(pcall(add, 128, x, y))
+      print(pcall(add, 128, buffer(d[2], "device"), x))
+      print(pcall(add, 128, buffer(d[2], "host"), x))]]))
+  end)
+
+  it("is refused by lze.parallel before any part runs", function()
+    local function refused(what)
+      return "false\tlze.parallel: kernel add: argument 1 (x): " .. what ..
+        "\t1 1\n"
+    end
+    assert.equal(
+      refused "a buffer of another device, whose memory this one cannot reach"
+      .. refused "a device buffer of another device", run(env, here .. [[
+      for _, usage in ipairs {"shared", "device"} do
+        local x, y = buffer(d[1], usage), buffer(d[1])
+        local ok, why = pcall(lze.parallel, d, 128, add, x, lze.slice(y))
+        print(ok, why, y[1] .. " " .. y[128])
+      end]]))
+  end)
+end)
+
 describe("lze.parallel", function()
   local two = {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2}
 

@@ -83,6 +83,8 @@ typedef struct Parallel {
   int events;                   /* of an array: of each part the launch's and
                                    the last copy's */
   int count;
+  int work;                     /* of an array: of each part what it launches,
+                                   the queue, the kernel and its arguments */
   bool sliced;
   lua_Integer total;
   Part parts[MAX_DEVICES];
@@ -288,6 +290,60 @@ static bool part_argument(lua_State *L, const Part *part, int i, int context,
   return true;
 }
 
+/* Push what stands for the slice at i on a device until it is known that all
+   parts will do. */
+static void part_stub(lua_State *L, const Part *part, int i, int queue) {
+  const Slice *s = lze_test_box(L, i, lze_slice_kind);
+  lua_getiuservalue(L, i, 1);
+  const lze_Buffer *b = lze_check_buffer(L, -1);
+  lze_push_stub(L, lze_test_queue(L, queue)->o.context, part->device, b->type,
+                part->count * s->size);
+  lua_remove(L, -2);
+}
+
+static void part_use(void *data, int argument, const lze_Access *access) {
+  (void)data, (void)argument, (void)access;
+}
+
+/* Push the range of a part, from its own work-items on unless it has buffers of
+   its own. */
+static void part_range(lua_State *L, const Parallel *p, const Part *part) {
+  lua_createtable(L, 1, 1);
+  lua_pushinteger(L, part->count);
+  lua_rawseti(L, -2, 1);
+  if (p->sliced || part->first == 0) return;
+  lua_pushinteger(L, part->first);
+  lua_setfield(L, -2, "offset");
+}
+
+/* Push the kernel of a part, its context and its queue. */
+static void part_push(lua_State *L, const Part *part) {
+  part_kernel(L, part);
+  lze_Context *c = lze_push_context(L, lze_context_of_kernel(L, -1));
+  lze_push_cached_queue(L, c, part->device);
+}
+
+/* Check what a part launches, before any part runs: as a launch does, with the
+   buffers themselves where the part would have copies of its own. */
+static void part_check(lua_State *L, const Parallel *p, int number) {
+  const Part *part = &p->parts[number];
+  int top = lua_gettop(L);
+  if (part->count == 0) return;
+  luaL_checkstack(L, p->top - KERNEL + 20, NULL);
+  part_push(L, part);
+  int kernel = top + 1, queue = top + 3;
+  part_range(L, p, part);
+  int range = lua_gettop(L);
+  for (int i = ARGUMENTS; i <= p->top; i++) {
+    if (lze_test_box(L, i, lze_slice_kind) == NULL) lua_pushvalue(L, i);
+    else part_stub(L, part, i, queue);
+  }
+  lze_Kernel *k = lze_test_kernel(L, kernel);
+  lze_task_check(L, k, NULL, range, p->top - KERNEL, part_use, NULL);
+  lze_kernel_forget(k);
+  lua_settop(L, top);
+}
+
 /* Enqueue the part of a device; its last event goes into `events`. */
 static void part_start(lua_State *L, const Parallel *p, int number) {
   const Part *part = &p->parts[number];
@@ -295,22 +351,14 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
   int top = lua_gettop(L);
   if (part->count == 0) return;
   luaL_checkstack(L, 2 * (p->top - KERNEL) + 20, NULL);
-  part_kernel(L, part);
-  int kernel = lua_gettop(L), context = kernel + 1, queue = kernel + 2;
-  lze_Context *c = lze_push_context(L, lze_context_of_kernel(L, kernel));
-  lze_push_cached_queue(L, c, part->device);
+  part_push(L, part);
+  int kernel = top + 1, context = kernel + 1, queue = kernel + 2;
   for (int i = ARGUMENTS; i <= p->top; i++)
     copied[i - ARGUMENTS] = part_argument(L, part, i, context, queue);
   lua_getfield(L, queue, "launch");
   lua_pushvalue(L, queue);
   lua_pushvalue(L, kernel);
-  lua_createtable(L, 1, 1);
-  lua_pushinteger(L, part->count);
-  lua_rawseti(L, -2, 1);
-  if (!p->sliced && part->first != 0) {
-    lua_pushinteger(L, part->first);
-    lua_setfield(L, -2, "offset");
-  }
+  part_range(L, p, part);
   for (int i = ARGUMENTS; i <= p->top; i++)
     lua_pushvalue(L, queue + 1 + i - ARGUMENTS);
   lua_call(L, p->top - KERNEL + 3, 1);
@@ -396,6 +444,7 @@ static int parallel_body(lua_State *L) {
   p->speeds = lua_gettop(L);
   parallel_weigh(L, p);
   parallel_split(p);
+  for (int i = 0; i < p->count; i++) part_check(L, p, i);
   for (int i = 0; i < p->count; i++) part_start(L, p, i);
   lua_createtable(L, p->count, 0);
   for (int i = 0; i < p->count; i++) {
@@ -429,7 +478,8 @@ static int core_parallel(lua_State *L) {
       size_t length;
       const char *where = lua_tolstring(L, -1, &length);
       lua_pushliteral(L, "where");
-      lua_pushlstring(L, where, length >= 2 ? length - 2 : 0);
+      if (length >= 2) lua_pushlstring(L, where, length - 2);
+      else lua_pushnil(L);
       lua_rawset(L, 1);
     }
     lua_settop(L, 1);

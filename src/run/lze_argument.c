@@ -200,6 +200,20 @@ static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
                                      (LUAI_UACINT)length));
 }
 
+void lze_arguments_reach(lua_State *L, const lze_Kernel *k) {
+  const lze_DeviceInfo *device = k->module->device;
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    lze_Argument *a = &k->arguments[i];
+    if (a->info->cls != SPIRV_ARG_POINTER || a->buffer == NULL) continue;
+    const lze_Storage *s = a->buffer->storage;
+    if (s->device == device || s->device == a->reached) continue;
+    if (!lze_device_reaches(device, s))
+      argument_problem(L, k, i, "a buffer of another device, whose memory this "
+                                "one cannot reach");
+    if (s->usage != LZE_HOST) a->reached = s->device;
+  }
+}
+
 /* Take all arguments, the first at `index`. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                            int count) {

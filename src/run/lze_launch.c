@@ -304,6 +304,8 @@ const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
                                            int count) {
   if (l->uses != 0) launch_check_uses(L, k, l->uses);
   lze_arguments_take(L, k, first, count);
+  /* Plans move what a task's device does not reach. */
+  if (l->task == NULL) lze_arguments_reach(L, k);
   uint64_t local = lze_kernel_local_bytes(k);
   for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
     if (k->info->args[i].cls == SPIRV_ARG_LOCAL)

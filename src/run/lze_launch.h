@@ -26,6 +26,7 @@ typedef struct lze_Argument {
                                was cut last, or 0 */
   const void *data;         /* what zeKernelSetArgumentValue gets */
   const lze_Buffer *buffer;
+  const lze_DeviceInfo *reached; /* whose memory the kernel's may touch */
   void *pointer;
   _Alignas(8) char value[VALUE_BYTES];
   /* what the native kernel was last told, to save telling it again */
@@ -85,6 +86,8 @@ const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
                                  uint32_t i);
 /* The type of an argument as a script reads it in k.args. [-0, +1] */
 const char *lze_argument_type_name(lua_State *L, const spirv_arg *a);
+/* Raise where one is memory that the device does not reach. */
+void lze_arguments_reach(lua_State *L, const lze_Kernel *k);
 /* Take all arguments, the first at `index`; raises. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                            int count);
