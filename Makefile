@@ -314,6 +314,9 @@ bench-graph: all $(BUILD)/bench/clocks ## what runs of plans cost
 bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
 
+bench-first: all $(BUILD)/bench/clocks ## how long one waits at first
+	$(WITH) $(BUILD)/bench/clocks bench/first.lua $(ROUNDS)
+
 bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(BUILD)/bench/driver $(ROUNDS)
@@ -479,4 +482,5 @@ FORCE:
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-memory check-lifetime check-exports check-docs \
   check-lint conformance bench bench-compile bench-costs bench-driver \
-  bench-dist bench-graph bench-instructions install uninstall clean help FORCE
+  bench-dist bench-first bench-graph bench-instructions install uninstall \
+  clean help FORCE
