@@ -81,6 +81,7 @@ end
 -- The device compiles a kernel at its first launch.
 local first = blur()
 to:fill(0)
+lze.wait()
 local ms = blur()
 local blurred = to:string()
 

@@ -57,7 +57,7 @@ end
 -- The second of two launches, since the device compiles a kernel at its first
 -- one: from the call to the end, in milliseconds.
 local function elapsed(kernel, ...)
-  kernel:launch(...)
+  kernel:launch(...):wait()
   local ev = kernel:launch(...)
   while not ev:wait(1) do
     progress("%d s: %s on the device", os.time() - began, kernel.name)

@@ -33,6 +33,7 @@ end
 -- The device compiles a kernel at its first launch.
 local first = elapsed(vector_add:launch(n, a, b, c))
 c:fill(-1)
+lze.wait()
 local ms = elapsed(vector_add:launch(n, a, b, c))
 
 local start = os.clock()

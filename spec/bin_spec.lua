@@ -50,6 +50,19 @@ describe("lze", function()
     assert.equal(text, select(2, run "--help"))
   end)
 
+  it("COMMAND --help has that command", function()
+    for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
+      "version"} do
+      local code, text = run(command, "--help")
+      assert.equal(0, code)
+      assert.matches("^usage:\n  lze " .. command .. "[ \n]", text)
+      assert.equal(1, select(2, text:gsub("  lze %l+", "")))
+      assert.equal(text, select(2, run(command, "-h")))
+    end
+    assert.matches("\n      %-%-target TARGET ", select(2,
+      run("validate", "--help")))
+  end)
+
   it("version and info say what the module says", function()
     local lze = require "lze"
     assert.same({0, lze._VERSION .. "\n"}, {run "version"})

@@ -151,6 +151,40 @@ local function noticed(...)
   return tostring(err)
 end
 
+-- Kernels that, launched again, complain of buffers that are still in use.
+local function watching(name)
+  if name ~= "lze" then return require(name) end
+  local seen = {}
+  local function watched(kernel)
+    return setmetatable({ launch = function(_, range, ...)
+      for i = 1, seen[kernel.name] and select("#", ...) or 0 do
+        local x = select(i, ...)
+        if lze.type(x) == "buffer" then assert.is_false(x:pending()) end
+      end
+      seen[kernel.name] = true
+      return kernel:launch(range, ...)
+    end }, { __index = function(_, key)
+      if key ~= "group" then return kernel[key] end
+      return function(_, ...) return kernel:group(...) end
+    end })
+  end
+  return setmetatable({ load = function(path)
+    local module = lze.load(path)
+    return setmetatable({}, { __index = function(_, kernel)
+      return watched(module[kernel])
+    end })
+  end }, { __index = lze })
+end
+
+describe("an example that times launches", function()
+  it("waits for what came before", function()
+    for _, words in ipairs { { "matmul.lua", "200", "200", "200" },
+      { "vector_add.lua", "3000000" }, { "saxpy.lua", "1000000" } } do
+      run_with({ require = watching }, table.unpack(words))
+    end
+  end)
+end)
+
 local directory
 setup(function()
   local pipe = assert(io.popen("mktemp -d", "r"))

@@ -66,6 +66,21 @@ describe("make install", function()
   end)
 end)
 
+describe("make, where packages are missing", function()
+  it("names each of them once, in a line to copy", function()
+    local said = lines "CPPFLAGS=-nostdinc sh scripts/check-needs 2>&1"
+    local line = table.concat(said, "\n"):match "\ninstall it:  ([^\n]*)"
+    local seen = {}
+    assert.matches("^apt%-get install libc6%-dev ", line)
+    for word in line:gmatch "%S+" do
+      assert.is_nil(seen[word])
+      seen[word] = true
+    end
+    said = lines "CC=nowhere/cc sh scripts/check-needs 2>&1"
+    assert.matches("^install it:  apt%-get install gcc libc6%-dev ", said[2])
+  end)
+end)
+
 describe("an example", function()
   it("runs by the command of its first lines from any directory", function()
     if process.hosted then return end
