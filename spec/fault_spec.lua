@@ -54,7 +54,7 @@ local function run(script, rules, options)
         local file <close> = assert(io.open(os.getenv "ZE_FAULT_CONTROL", "w"))
         file:write(rules)
       end
-      ]] .. script, {env = env, seconds = options.seconds})
+      ]] .. script, {env = env, seconds = options.seconds or 300})
     local file = io.open(dir .. "/report")
     report = file and parse(file:read "a")
     if file then file:close() end
@@ -512,7 +512,7 @@ describe("a device that hangs", function()
       used:close()
       unused:close()
       collectgarbage()
-      print(fd >= 0, os.time() - start < 5, lze.stats().bytes)
+      print(fd >= 0, os.time() - start < 40, lze.stats().bytes)
       print(tostring(ev), tostring(used))]], nil,
       {env = {ASAN_OPTIONS = "detect_leaks=0"}})
     assert.equal("exit 0", result.how .. " " .. result.code)
@@ -555,10 +555,10 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
       lze.buffer("int", 8, options):copy(x)
       c:close()
       collectgarbage()
-      print(now() - start < 5, x, q, plan, ev:wait(0))
+      print(now() - start < 40, x, q, plan, ev:wait(0))
       m, q, batched, x, y, plan, ev, c, options = nil
       collectgarbage() collectgarbage()
-      print(now() - start < 5, lze.stats().bytes)]], nil,
+      print(now() - start < 40, lze.stats().bytes)]], nil,
       {env = {ASAN_OPTIONS = "detect_leaks=0"}})
     assert.equal("true\tbuffer: int[8] (closed)\tqueue (closed)\t" ..
       "plan (closed)\tfalse\ntrue\t96\nLua warning: lze: the device is " ..
@@ -600,7 +600,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
         {env = {ASAN_OPTIONS = "detect_leaks=0"}})
       assert.equal("exit 0", result.how .. " " .. result.code, result.output)
       local took = assert(tonumber(result.output), result.output)
-      assert.is_true(took >= seconds - 0.02 and took < seconds + 1.5,
+      assert.is_true(took >= seconds - 0.02 and took < seconds + 15,
         result.output)
     end
   end)
@@ -617,8 +617,10 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
       local pid = io.open("/proc/self/stat"):read "n"
       faults "hang"
       local ev = m.add:launch(1, x, 1)
-      os.execute("(sleep 0.1; kill -INT " .. pid .. ") &")
-      local ok, err = pcall(ev.wait, ev)
+      local ok, err = pcall(function()
+        os.execute("(sleep 0.1; kill -INT " .. pid .. ") &")
+        ev:wait()
+      end)
       print(ok, tostring(err):match "interrupted!$", x:pending())
       faults ""
       print(ev:wait(60), x[1])]])
