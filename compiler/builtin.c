@@ -9,7 +9,7 @@
 enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
        B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC,
        B_SWAP, B_ARRAY, B_RANDOM, B_LANE, B_MODF, B_TOINTEGER,
-       B_NONE };
+       B_PRINT, B_NONE };
 
 static const struct builtin {
   const char *name;
@@ -37,7 +37,7 @@ static const struct builtin {
   /* Known by name, refused until they are written. */
   {"math.modf", B_MODF, OpenCLstd_Trunc}, {"math.tointeger", B_TOINTEGER, 0},
   {"math.type", B_NONE, 0}, {"math.random", B_NONE, 0},
-  {"work.print", B_NONE, 0},
+  {"work.print", B_PRINT, 0},
   {"work.local_array", B_ARRAY, SpvStorageClassWorkgroup},
   {"work.private_array", B_ARRAY, SpvStorageClassFunction},
   {"work.atomic_add", B_ATOMIC, SpvOpAtomicIAdd},
@@ -426,14 +426,93 @@ static val to_integer(compiler *c, val v) {
   return r;
 }
 
+/* --- print ---------------------------------------------------------------- */
+
+/* A pointer to constant text, with its zero. */
+static uint32_t text_pointer(compiler *c, const char *text) {
+  uint32_t size = (uint32_t)strlen(text) + 1, t = t_int(c, 8);
+  uint32_t *words = arena_new(c->a, size + 1, sizeof *words);
+  if (words == NULL) return 0;
+  words[0] = writer_once(&c->w, SpvOpTypeArray, 0, 2,
+                         (uint32_t[]){t, k_int(c, 32, size)});
+  for (uint32_t i = 0; i < size; i++)
+    words[i + 1] = k_int(c, 8, (unsigned char)text[i]);
+  uint32_t whole = t_pointer(c, SpvStorageClassUniformConstant, words[0]);
+  uint32_t all = writer_once(&c->w, SpvOpConstantComposite, 1, size + 1, words);
+  uint32_t id = writer_id(&c->w);
+  WRITE(&c->w, WRITER_GLOBAL, SpvOpVariable, whole, id,
+        SpvStorageClassUniformConstant, all);
+  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationConstant);
+  uint32_t zero = k_int(c, 64, 0), at = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpInBoundsPtrAccessChain,
+        t_pointer(c, SpvStorageClassUniformConstant, t), at, id, zero, zero);
+  return at;
+}
+
+/* print(...): numbers and constant strings, one call of OpenCL's printf. */
+static void print(compiler *c, const struct builtin *f, unsigned base,
+                  unsigned count) {
+  enum { MOST = 24, ROOM = 1000 };
+  char format[ROOM + 32] = "";
+  uint32_t words[MOST + 5];
+  size_t n = 0, used = 5;
+  if (count > MOST) finding(c, f->name, "takes %d arguments at most", MOST);
+  for (unsigned i = 0; i < count && i < MOST && n < ROOM; i++) {
+    val v = surely(get(c, base + 1 + i));
+    const lzc_value *text =
+        KIND(v.type) == T_VALUE ? &c->knowns[DATA(v.type)]->value : NULL;
+    if (i > 0) format[n++] = '\t';
+    if (text != NULL && text->kind == LZC_STRING) {
+      const char *bytes = text->bytes;
+      for (size_t k = 0; k < text->size && n < ROOM; k++) {
+        if (bytes[k] == '%') format[n++] = '%';
+        format[n++] = bytes[k];
+      }
+    } else if (IS_NUMBER(v.type)) {
+      bool real = KIND(v.type) == T_REAL;
+      strcpy(format + n, !real                ? "%ld"
+                         : real_bits(c) == 64 ? "%.14g" : "%.7g");
+      n += strlen(format + n);
+      if (!c->emit) continue;
+      words[used++] = real ? v.id : to_index(c, v);
+      if (real && real_bits(c) == 32 && c->input->device.fp64) {
+        writer_capability(&c->w, SpvCapabilityFloat64);
+        words[used - 1] =
+            op1(c, SpvOpFConvert, t_float(c, 64), words[used - 1]);
+      }
+    } else if (v.type != T_NONE || c->emit) {
+      finding(c, f->name, "prints numbers and constant strings, this is %s",
+              what(c, v.type));
+    }
+  }
+  if (n >= ROOM) finding(c, f->name, "takes %d bytes of text at most", ROOM);
+  if (!c->emit) return;
+  format[n++] = '\n';
+  format[n] = '\0';
+  words[0] = t_int(c, 32);
+  words[4] = text_pointer(c, format);
+  words[1] = writer_id(&c->w);
+  words[2] = c->import;
+  words[3] = OpenCLstd_Printf;
+  writer_op(&c->w, WRITER_BODY, SpvOpExtInst, used, words);
+}
+
 unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                       unsigned count, val *results) {
   const struct builtin *f = &builtins[builtin - 1];
   val v[8], *r = results;
   if (f->kind == B_NONE) {
-    finding(c, f->name, "is not supported in kernels yet");
+    finding(c, f->name, strcmp(f->name, "math.random") == 0
+                            ? "has a state that work-items cannot share; "
+                              "lze.work.random(seed, counter) has none"
+                            : "is not for kernels: what is an integer and what "
+                              "a real is known when they are compiled");
     r[0] = v_int(c, 0);
     return 1;
+  }
+  if (f->kind == B_PRINT) {
+    print(c, f, base, count);
+    return 0;
   }
   if (f->kind == B_BARRIER) {
     if (c->emit) {

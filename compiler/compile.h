@@ -21,7 +21,8 @@
 typedef uint32_t type;
 enum {
   T_NONE,       /* never written */
-  T_NIL, T_BOOL,
+  T_NIL,        /* NIL_OF and the index of a captured value, or 0 */
+  T_BOOL,
   T_INT,        /* a constant's number plus 1, CAPTURED and the index of a
                    captured value, or 0 */
   T_REAL,       /* 1 above it: whole */
@@ -29,6 +30,11 @@ enum {
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_CONFLICT    /* index of a conflict plus 1, or 0 */
 };
+/* Nil that a finding was about: what() says TOLD of it, and no finding is made
+   that says this again. */
+#define T_TOLD TYPE(T_NIL, 1)
+#define NIL_OF 2
+#define TOLD "\a"
 #define CAPTURED 0x800000u
 #define KIND(t) ((t) & 0xff)
 #define DATA(t) ((t) >> 8)

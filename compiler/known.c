@@ -65,6 +65,7 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
+  if (strstr(text, TOLD) != NULL) return;
   const proto *p = c->at != NULL ? c->at->p : NULL;
   const char *file = p != NULL ? p->source : NULL;
   if (file != NULL && (*file == '@' || *file == '=')) file++;

@@ -8,7 +8,12 @@ bool is_real(lzc_element e) { return e >= LZC_HALF; }
 
 const char *what(compiler *c, type t) {
   switch (KIND(t)) {
-    case T_NONE: case T_NIL: return "nil";
+    case T_NONE: return "nil";
+    case T_NIL:
+      return t == T_TOLD ? TOLD
+             : DATA(t) < NIL_OF ? "nil"
+                 : arena_text(c->a, "nil (%s)",
+                              c->knowns[DATA(t) - NIL_OF]->path->text);
     case T_BOOL: return "a boolean";
     case T_INT: return "an integer";
     case T_REAL: return "a real";
@@ -36,8 +41,8 @@ known *buffer_of(compiler *c, val v) {
       return k;
     if (k->value.kind == LZC_ARRAY) {
       finding(c, k->path ? k->path->text : NULL,
-              "arrays of rank %u are not supported yet; pass a flat buffer",
-              k->value.rank);
+              "is an array of rank %u, and those are not supported yet; pass a "
+              "flat buffer", k->value.rank);
       return NULL;
     }
   }
@@ -113,7 +118,8 @@ static uint32_t to_bfloat16(compiler *c, uint32_t f) {
 void store(compiler *c, known *k, val index, val v) {
   lzc_element e = k->value.element;
   if (k->value.is_const)
-    finding(c, k->path ? k->path->text : NULL, "a const buffer is written");
+    finding(c, k->path ? k->path->text : "a buffer",
+            "is const, and is written here");
   if (!is_real(e) && KIND(v.type) == T_REAL && DATA(v.type) == 0) {
     finding(c, NULL, "a real is stored into a buffer of %s; math.floor, "
             "math.ceil, `//` or `| 0` make it whole", lzc_element_name(e));

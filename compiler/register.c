@@ -61,7 +61,7 @@ val get(compiler *c, unsigned reg) {
     else
       finding(c, name, "a value here has different types on different ways to "
               "this line; give it one type on all of them");
-    v.type = T_NIL;
+    v.type = T_TOLD;
   }
   if (!c->emit) return v;
   int64_t n;

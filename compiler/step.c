@@ -18,9 +18,10 @@ static val number(compiler *c, unsigned reg, const char *purpose) {
   val v = surely(get(c, reg));
   c->state[reg] = v.type;
   if (IS_NUMBER(v.type)) return v;
+  const char *name = name_of(c, reg);
   if (v.type != T_NONE || c->emit)
-    finding(c, name_of(c, reg), "%s needs a number, this is %s", purpose,
-            what(c, v.type));
+    finding(c, NULL, "%s needs a number, %s is %s", purpose,
+            name != NULL ? name : "this", what(c, v.type));
   return v_int(c, 0);
 }
 
@@ -81,7 +82,7 @@ static val capture(compiler *c, const lzc_path *path) {
     k->by_value = true;
     return v_bool(truth(c, k->value.boolean));
   }
-  if (k->value.kind == LZC_NIL) return (val){T_NIL, (uint32_t)i + 1, 0};
+  if (k->value.kind == LZC_NIL) return (val){TYPE(T_NIL, NIL_OF + i), 0, 0};
   return (val){TYPE(T_VALUE, i), 0, 0};
 }
 
@@ -157,13 +158,14 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
   bool global = path.count == 1 && strcmp(k->path->text, "_ENV") == 0;
   path.text = global ? field : arena_text(c->a, "%s.%s", k->path->text, field);
   val v = capture(c, &path);
-  if (v.type == T_NIL && c->emit && c->input->resolve != NULL) {
+  if (KIND(v.type) == T_NIL && c->emit && c->input->resolve != NULL) {
     const char *meant = did_you_mean(c, &path);
     if (meant != NULL)
       finding(c, path.text, "is nil; did you mean %s?", meant);
     else
       finding(c, path.text, "is nil%s; set it before the kernel is compiled",
               global ? " (a global)" : "");
+    v.type = T_TOLD;
   }
   set(c, to, v);
 }
@@ -432,11 +434,12 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
   }
   if (KIND(x) == T_BOOL && KIND(y) == T_BOOL)
     return logical(c, SpvOpLogicalEqual, a.id, b.id);
-  if (is_maybe(a.type) && b.type == T_NIL)
+  if (is_maybe(a.type) && KIND(b.type) == T_NIL)
     return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), a.flag) : 0;
-  if (is_maybe(b.type) && a.type == T_NIL)
+  if (is_maybe(b.type) && KIND(a.type) == T_NIL)
     return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), b.flag) : 0;
-  *outcome = KIND(a.type) == KIND(b.type) && DATA(a.type) == DATA(b.type);
+  *outcome = KIND(a.type) == KIND(b.type) &&
+             (KIND(a.type) == T_NIL || DATA(a.type) == DATA(b.type));
   return truth(c, *outcome != 0);
 }
 

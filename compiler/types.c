@@ -51,6 +51,7 @@ bool join_into(type *into, type t) {
   bool real = x == T_REAL || y == T_REAL || x == T_MAYBE_REAL ||
               y == T_MAYBE_REAL;
   if (x == T_NONE) r = t;
+  else if (x == T_NIL && y == T_NIL) r = T_NIL;
   else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
   else if (numbers) r = real ? T_REAL : T_INT;
   else r = T_CONFLICT;
@@ -253,7 +254,7 @@ unsigned call(compiler *c, size_t pc) {
   unsigned count = GET_B(i) ? GET_B(i) - 1 : in->top > a ? in->top - a - 1 : 0;
   bool all = GET_OP(i) == OP_TAILCALL || GET_C(i) == 0;
   unsigned wanted = all ? 0 : GET_C(i) - 1;
-  type t = c->state[a];
+  type t = c->state[a], missing = T_NIL;
   known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
   val results[8];
   if (k != NULL && k->value.kind == LZC_BUILTIN) {
@@ -277,10 +278,11 @@ unsigned call(compiler *c, size_t pc) {
       for (unsigned r = 0; r < n; r++) c->state[a + r] = child->results[r];
     }
   } else if (t != T_NONE || c->emit) {
-    finding(c, chunk_local(in->p, a, pc), "what is called here is not a "
-            "function of math, of lze.work, or written in Lua");
+    finding(c, NULL, "%s is called here; kernels call functions of math, of "
+            "lze.work, and those that are written in Lua", what(c, t));
+    missing = T_TOLD;
   }
   if (all) in->top = a + n;
-  for (unsigned r = n; r < wanted; r++) c->state[a + r] = T_NIL;
+  for (unsigned r = n; r < wanted; r++) c->state[a + r] = missing;
   return n;
 }
