@@ -71,6 +71,10 @@ local function steps(tasks, shares, prefix, first, items, device)
   for _, task in ipairs(tasks) do
     local part, launch = {}, {}
     for key, v in next, task do part[key] = map[v] or v end
+    for i, of in next, task.lengths or {} do
+      local s = shares[task[of]]
+      if s and s.elements then part[i] = items * s.elements end
+    end
     if type(task[2]) == "table" then
       for key, v in next, task[2] do launch[key] = v end
     end

@@ -159,6 +159,8 @@ API int luaopen_lze(lua_State *L) {
   lze_open_element(L);
   lze_open_module(L);
   lze_open_kernel(L);
+  lze_open_lua_kernel(L);
+  lze_open_work(L);
   lze_open_spirv(L);
   lze_open_compile(L);
   lze_open_wrap(L);

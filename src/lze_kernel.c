@@ -10,7 +10,7 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "lze_open.h"
-#include "module/lze_module.h"
+#include "module/lze_lua_kernel.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_group.h"
@@ -22,28 +22,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lze_Kernel *kernel_check(lua_State *L) {
-  lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
-  if (b->kernel == NULL || b->kernel->o.closed)
+/* The kernel at 1; of a Lua kernel the variant that was launched last. */
+static lze_Kernel *kernel_check(lua_State *L) { return lze_kernel_last(L, 1); }
+
+/* The kernel that is launched with what is behind the one at `arg`: a range and
+   *count arguments, counted here. */
+static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
+                            int *count) {
+  const lze_KernelBox *b = lze_check_box(L, arg, lze_kernel_kind);
+  *count = lua_gettop(L) - arg - 1;
+  luaL_checkstack(L, 12, NULL);
+  if (!b->is_lua && (b->kernel == NULL || b->kernel->o.closed))
     luaL_error(L, "%s is closed", b->name);
-  return b->kernel;
+  if (*count < 0) luaL_error(L, "%s: no global size", b->name);
+  return b->is_lua ? lze_kernel_resolve(L, arg, place, arg + 1, count)
+                   : b->kernel;
 }
 
 /* k(range | launch_table, ...): enqueue, return nothing. */
 static int kernel_call(lua_State *L) {
-  lze_Kernel *k = kernel_check(L);
-  if (lua_gettop(L) < 2) return luaL_error(L, "%s: no global size", k->name);
-  luaL_checkstack(L, 12, NULL);
-  lze_kernel_run(L, k, 2, lua_gettop(L) - 2, NULL, 0);
+  int count;
+  lze_Kernel *k = launched(L, 1, NULL, &count);
+  lze_kernel_run(L, k, 2, count, NULL, 0);
   return 0;
 }
 
 /* k:launch(range | launch_table, ...) -> event */
 static int kernel_launch(lua_State *L) {
-  lze_Kernel *k = kernel_check(L);
-  int count = lua_gettop(L) - 2;
-  if (count < 0) return luaL_error(L, "%s: no global size", k->name);
-  luaL_checkstack(L, 12, NULL);
+  int count;
+  lze_Kernel *k = launched(L, 1, NULL, &count);
   lze_push_event(L);
   int event = lua_gettop(L);
   lze_kernel_run(L, k, 2, count, NULL, event);
@@ -54,14 +61,10 @@ static int kernel_launch(lua_State *L) {
 /* q:launch(k, range | launch_table, ...) -> event */
 static int queue_launch(lua_State *L) {
   lze_Queue *q = lze_check_queue(L, 1);
-  lze_KernelBox *b = lze_check_box(L, 2, lze_kernel_kind);
-  if (b->kernel == NULL || b->kernel->o.closed)
-    return luaL_error(L, "%s is closed", b->name);
-  lze_Kernel *k = b->kernel;
-  int count = lua_gettop(L) - 3;
-  if (count < 0) return luaL_error(L, "%s: no global size", k->name);
+  const lze_Place place = {q->o.context, q->device};
+  int count;
+  lze_Kernel *k = launched(L, 2, &place, &count);
   lze_launch_check_queue(L, k, q);
-  luaL_checkstack(L, 12, NULL);
   lze_push_event(L);
   int event = lua_gettop(L);
   lze_kernel_run(L, k, 3, count, q, event);
@@ -108,11 +111,10 @@ static int kernel_group(lua_State *L) {
    Have the driver compile what such a launch needs, without running it; false
    where the driver cannot be asked to. The arguments are checked if given. */
 static int kernel_prepare(lua_State *L) {
-  lze_Kernel *k = kernel_check(L);
-  int count = lua_gettop(L) - 2;
-  if (count < 0) return luaL_error(L, "%s: no global size", k->name);
-  luaL_checkstack(L, 12, NULL);
-  kernel_check(L); /* growing the stack may have run finalisers */
+  int count;
+  lze_Kernel *k = lua_gettop(L) == 2 ? kernel_check(L)
+                                     : launched(L, 1, NULL, &count);
+  count = lua_gettop(L) - 2;
   lze_Launch l = {.policy = k->o.context->state->policy};
   lze_launch_read(L, k, 2, &l);
   const lze_GroupChoice *choice =
@@ -131,6 +133,7 @@ static int kernel_prepare(lua_State *L) {
 /* The struct stays until __gc, for a launch that a hook has closed it in. */
 static int kernel_close(lua_State *L) {
   lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
+  if (b->is_lua) lze_lua_kernel_close(L, 1);
   if (b->kernel != NULL) lze_close(&b->kernel->o);
   return 0;
 }
@@ -138,6 +141,7 @@ static int kernel_close(lua_State *L) {
 static int kernel_gc(lua_State *L) {
   lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   lze_Kernel *k = b->kernel;
+  if (b->is_lua) lze_lua_kernel_release(L, 1);
   b->kernel = NULL;
   if (k != NULL) lze_disown(&k->o);
   return 0;
@@ -146,6 +150,10 @@ static int kernel_gc(lua_State *L) {
 static int kernel_tostring(lua_State *L) {
   const lze_KernelBox *box = lze_check_box(L, 1, lze_kernel_kind);
   const lze_Kernel *k = box->kernel;
+  if (box->is_lua) {
+    lze_lua_kernel_tostring(L, 1);
+    return 1;
+  }
   if (k == NULL || k->o.closed) {
     lua_pushfstring(L, "%s (closed)", box->name);
     return 1;

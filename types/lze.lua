@@ -9,6 +9,7 @@
 ---@field version string "0.1.0"
 ---@field _VERSION string "lze 0.1.0"
 ---@field spirv lze.spirv
+---@field work lze.work
 ---@field yield fun(ev: lze.Event) what ev:await calls; coroutine.yield at first
 local lze = {}
 
@@ -349,6 +350,18 @@ local Kernel = {}
 ---@return lze.Event
 function Kernel:launch(range, ...) end
 
+---The ordinary kernel that such a launch of a kernel in Lua would run.
+---@param range lze.Range
+---@param ... any
+---@return lze.Kernel
+function Kernel:variant(range, ...) end
+
+---Of a kernel in Lua.
+---@param range lze.Range | string a signature, or a range and arguments
+---@param ... any
+---@return string
+function Kernel:spirv(range, ...) end
+
 ---The group that such a launch would get, and why.
 ---@param nx lze.Range
 ---@param ny? integer
@@ -401,6 +414,135 @@ function lze.module(bytes, options) end
 ---@param options? lze.CompileOptions
 ---@return lze.Module
 function lze.compile(source, options) end
+
+---@class lze.LuaKernelOptions
+---@field signature? string the arguments' types, as in C
+---@field name? string
+---@field real? "float" | "double"
+---@field int? "long" | "int"
+---@field fast? boolean
+
+---A kernel made of a Lua function, the body of a loop over the range.
+---@param f function
+---@param options? lze.LuaKernelOptions | string
+---@return lze.Kernel
+function lze.kernel(f, options) end
+
+---What a work-item can ask; ids begin at 1.
+---@class lze.work
+local work = {}
+
+---@param d? integer the dimension
+---@return integer
+function work.global_id(d) end
+
+---@param d? integer
+---@return integer
+function work.local_id(d) end
+
+---@param d? integer
+---@return integer
+function work.group_id(d) end
+
+---@param d? integer
+---@return integer
+function work.global_size(d) end
+
+---@param d? integer
+---@return integer
+function work.local_size(d) end
+
+---@param d? integer
+---@return integer
+function work.num_groups(d) end
+
+function work.barrier() end
+
+---@param type string
+---@param n integer
+---@return lze.Buffer
+function work.local_array(type, n) end
+
+---@param type string
+---@param n integer
+---@return lze.Buffer
+function work.private_array(type, n) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v number
+---@return number old
+function work.atomic_add(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v number
+---@return number old
+function work.atomic_sub(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v number
+---@return number old
+function work.atomic_min(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v number
+---@return number old
+function work.atomic_max(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v integer
+---@return integer old
+function work.atomic_and(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v integer
+---@return integer old
+function work.atomic_or(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v integer
+---@return integer old
+function work.atomic_xor(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param v number
+---@return number old
+function work.atomic_exchange(x, i, v) end
+
+---@param x lze.Buffer
+---@param i integer
+---@param expected number
+---@param v number
+---@return number old
+function work.atomic_compare_exchange(x, i, expected, v) end
+
+---@return integer
+function work.sub_group_size() end
+
+---@return integer
+function work.lane() end
+
+---Philox-4x32-10: four integers of 32 bits.
+---@param seed integer
+---@param counter integer
+---@return integer, integer, integer, integer
+function work.random(seed, counter) end
+
+---@param a number
+---@param b number
+---@param c number
+---@return number
+function work.fma(a, b, c) end
+
+---@param ... any
+function work.print(...) end
 
 ---@class lze.CacheState
 ---@field directory string?

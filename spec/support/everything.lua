@@ -182,6 +182,31 @@ part("kernels", function()
   k:close()
 end)
 
+part("kernels in Lua", function()
+  local w, a = lze.work, 2
+  local x = lze.buffer("int", {1, 2, 3})
+  local k = lze.kernel(function(i, x)
+    x[i] = x[i] + a * i
+    w.atomic_add(x, 1, 1)
+  end)
+  k(3, x)
+  same({6, 6, 9}, x:read())
+  assert(k:variant(3, x):group(3) and #k:spirv "int *x" > 0 and tostring(k))
+  for _, name in ipairs {"add", "sub", "min", "max", "and", "or", "xor",
+                         "exchange"} do
+    assert(math.type(w["atomic_" .. name](x, 1, 3)) == "integer")
+  end
+  assert(w.atomic_compare_exchange(x, 2, 0, 1) == 6)
+  assert(w.random(1, 2) and w.fma(1, 2, 3) == 5)
+  w.print()
+  for _, name in ipairs {"global_id", "local_id", "group_id", "global_size",
+                         "local_size", "num_groups", "barrier", "local_array",
+                         "private_array", "sub_group_size", "lane"} do
+    assert(not pcall(w[name]))
+  end
+  k:close()
+end)
+
 part("launches", function()
   local m, x = spec(), lze.buffer("int", 1009)
   m.add(1009, x, 1)

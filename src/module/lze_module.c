@@ -481,6 +481,22 @@ static int module_on(lua_State *L) {
 
 static int module_kernel(lua_State *L);
 
+void lze_push_module(lua_State *L, int bytes, int options, const char *name) {
+  int top = lua_gettop(L);
+  module_new(L, lua_absindex(L, bytes), lua_absindex(L, options), name,
+             FORM_SPIRV);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+}
+
+void lze_push_module_kernel(lua_State *L, int module, const char *name) {
+  module = lua_absindex(L, module);
+  lua_pushcfunction(L, module_kernel);
+  lua_pushvalue(L, module);
+  lua_pushstring(L, name);
+  lua_call(L, 2, 1);
+}
+
 void lze_push_kernel_for(lua_State *L, int kernel,
                          const lze_DeviceInfo *device) {
   const lze_Kernel *k = lze_test_kernel(L, kernel);

@@ -32,6 +32,12 @@ const char *lze_compile_flags(lua_State *L, int t);
 bool lze_shipped(const char *name, char *path);
 bool lze_shipped_names(const char *name, char *list, size_t size);
 
+/* [-0, +1] the module of the SPIR-V at stack index `bytes`, as lze.module makes
+   it with the options in the table at `options`; `name` is for messages. */
+void lze_push_module(lua_State *L, int bytes, int options, const char *name);
+/* [-0, +1] the kernel of that name of the module at `module`. */
+void lze_push_module_kernel(lua_State *L, int module, const char *name);
+
 /* [-0, +1] the kernel at `kernel` for another device: mod:on does it. */
 void lze_push_kernel_for(lua_State *L, int kernel,
                          const lze_DeviceInfo *device);

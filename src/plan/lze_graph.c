@@ -16,6 +16,7 @@
 #include "lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
+#include "module/lze_lua_kernel.h"
 #include "run/lze_kernel.h"
 
 #include <string.h>
@@ -253,6 +254,29 @@ static void task_options(lua_State *L, int table, int entry, const char *name,
   lua_rawseti(L, entry, 2);
 }
 
+/* Where the task of the kernel at 3 runs: where the kernel is or, of a Lua
+   kernel, the first buffer that it is given, else the device in its launch
+   table, else the default one. */
+static lze_Context *task_place(lua_State *L, int last,
+                               const lze_DeviceInfo **device) {
+  const lze_Kernel *k = lze_test_kernel(L, 3);
+  if (k != NULL) {
+    *device = k->module->device;
+    return k->o.context;
+  }
+  for (int i = 5; i <= last; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, i);
+    if (b == NULL || !lze_buffer_is_open(b)) continue;
+    *device = b->storage->device;
+    return b->storage->o.context;
+  }
+  *device = NULL;
+  if (lua_istable(L, 4) && lze_getoption(L, 4, "device") != LUA_TNIL)
+    *device = lze_device_at(L, lua_gettop(L), "device");
+  if (*device == NULL) *device = lze_default_device(L);
+  return lze_device_context(L, *device);
+}
+
 /* g:task(name, kernel, range | launch table, ...) -> g
    g:task(name, graph) -> g: all that is recorded in another graph when this
    one is compiled */
@@ -280,19 +304,22 @@ static int graph_task(lua_State *L) {
   }
   const char *name = entry_name(L, LZE_STEP_TASK);
   int table = lua_gettop(L);
-  lze_check_box(L, 3, lze_kernel_kind);
-  const lze_Kernel *k = lze_test_kernel(L, 3);
-  if (k == NULL || k->o.closed)
+  const lze_KernelBox *b = lze_check_box(L, 3, lze_kernel_kind);
+  if (!lze_kernel_is_open(L, 3))
     luaL_error(L, "graph %s: task %s: the kernel is closed",
                graph_name(L, table), name);
   if (last < 4)
     luaL_error(L, "graph %s: task %s: %s: no global size",
-               graph_name(L, table), name, k->name);
-  lze_Context *context =
-      lze_push_context(L, lze_context_of_kernel(L, 3));
-  const lze_DeviceInfo *device = k->module->device;
+               graph_name(L, table), name, b->name);
+  const lze_DeviceInfo *device;
+  lze_Context *context = lze_push_context(L, task_place(L, last, &device));
   entry_push(L, last);
-  if (lua_istable(L, 4)) task_options(L, table, lua_gettop(L), name, k);
+  int entry = lua_gettop(L);
+  lze_task_resolve(L, entry, context, device);
+  lua_rawgeti(L, entry, 1);
+  const lze_Kernel *k = lze_test_kernel(L, -1);
+  lua_pop(L, 1); /* the entry keeps it */
+  if (lua_istable(L, 4)) task_options(L, table, entry, name, k);
   entry_check(L, table, LZE_STEP_TASK, name, context, device);
   entry_add(L, table, LZE_STEP_TASK);
   lua_settop(L, 1);

@@ -13,7 +13,7 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "lze_open.h"
-#include "module/lze_module.h"
+#include "module/lze_lua_kernel.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"
@@ -78,6 +78,7 @@ enum { DEVICES = 1, RANGE, KERNEL, ARGUMENTS }; /* as they are given */
 
 typedef struct Parallel {
   int top;                      /* of the arguments */
+  int kernel;                   /* index of it or, of a Lua kernel, a variant */
   int devices;                  /* index of an array: {device, ...} */
   int speeds;                   /* index of the kernel's table of speeds */
   int events;                   /* of an array: of each part the launch's and
@@ -207,7 +208,7 @@ static void parallel_check(lua_State *L, Parallel *p) {
                  (LUAI_UACINT)p->total, (LUAI_UACINT)s->size,
                  (LUAI_UACINT)b->count);
   }
-  if (!p->sliced && p->count > 1 && !lze_kernel_splits(L, KERNEL)) {
+  if (!p->sliced && p->count > 1 && !lze_kernel_splits(L, p->kernel)) {
     luaL_tolstring(L, KERNEL, NULL);
     luaL_error(L, "%s: it uses more than its global id, or the driver has no "
                   "global offsets, so its range cannot be split: use "
@@ -215,8 +216,16 @@ static void parallel_check(lua_State *L, Parallel *p) {
   }
 }
 
-/* Push the kernel as one of a device. */
-static void part_kernel(lua_State *L, const Part *part) {
+/* Push the kernel as one of a device, and return its context.  Lua kernels have
+   a variant for each. */
+static lze_Context *part_kernel(lua_State *L, const Parallel *p,
+                                const Part *part) {
+  if (p->kernel != KERNEL) {
+    lua_pushvalue(L, KERNEL);
+    lze_Context *c = lze_context_of_kernel(L, p->kernel);
+    return c->driver == part->device->driver
+               ? c : lze_device_context(L, part->device);
+  }
   lua_getiuservalue(L, KERNEL, 1);
   lua_getfield(L, -1, "on");
   lua_insert(L, -2);
@@ -226,6 +235,7 @@ static void part_kernel(lua_State *L, const Part *part) {
   lua_insert(L, -2);
   lua_getfield(L, KERNEL, "name");
   lua_call(L, 2, 1);
+  return lze_context_of_kernel(L, lua_gettop(L));
 }
 
 /* Push x:copy on the queue of a device's: q:copy(dst, src, i, j, at), its event
@@ -244,8 +254,8 @@ static void part_copy(lua_State *L, int queue, int dst, int src,
 
 /* Push what stands for argument i on a device: itself, a view, or a copy. True
    for a copy, which must go back if it is written. */
-static bool part_argument(lua_State *L, const Part *part, int i, int context,
-                          int queue) {
+static bool part_argument(lua_State *L, const Parallel *p, const Part *part,
+                          int i, int context, int queue) {
   const Slice *s = lze_test_box(L, i, lze_slice_kind);
   if (s == NULL) {
     lua_pushvalue(L, i);
@@ -281,8 +291,8 @@ static bool part_argument(lua_State *L, const Part *part, int i, int context,
   lze_push_device(L, part->device);
   lua_setfield(L, -2, "device");
   lua_call(L, 3, 1);
-  if (lze_kernel_reads(L, KERNEL, (uint32_t)(i - ARGUMENTS)) ||
-      !lze_kernel_writes(L, KERNEL, (uint32_t)(i - ARGUMENTS))) {
+  if (lze_kernel_reads(L, p->kernel, (uint32_t)(i - ARGUMENTS)) ||
+      !lze_kernel_writes(L, p->kernel, (uint32_t)(i - ARGUMENTS))) {
     part_copy(L, queue, buffer + 1, buffer, from, to, 1);
     lua_pop(L, 1);
   }
@@ -317,9 +327,9 @@ static void part_range(lua_State *L, const Parallel *p, const Part *part) {
 }
 
 /* Push the kernel of a part, its context and its queue. */
-static void part_push(lua_State *L, const Part *part) {
-  part_kernel(L, part);
-  lze_Context *c = lze_push_context(L, lze_context_of_kernel(L, -1));
+static void part_push(lua_State *L, const Parallel *p, const Part *part) {
+  lze_Context *c = part_kernel(L, p, part);
+  lze_push_context(L, c);
   lze_push_cached_queue(L, c, part->device);
 }
 
@@ -330,7 +340,7 @@ static void part_check(lua_State *L, const Parallel *p, int number) {
   int top = lua_gettop(L);
   if (part->count == 0) return;
   luaL_checkstack(L, p->top - KERNEL + 20, NULL);
-  part_push(L, part);
+  part_push(L, p, part);
   int kernel = top + 1, queue = top + 3;
   part_range(L, p, part);
   int range = lua_gettop(L);
@@ -338,8 +348,11 @@ static void part_check(lua_State *L, const Parallel *p, int number) {
     if (lze_test_box(L, i, lze_slice_kind) == NULL) lua_pushvalue(L, i);
     else part_stub(L, part, i, queue);
   }
-  lze_Kernel *k = lze_test_kernel(L, kernel);
-  lze_task_check(L, k, NULL, range, p->top - KERNEL, part_use, NULL);
+  const lze_Queue *q = lze_test_queue(L, queue);
+  const lze_Place place = {q->o.context, q->device};
+  int count = p->top - KERNEL;
+  lze_Kernel *k = lze_kernel_resolve(L, kernel, &place, range, &count);
+  lze_task_check(L, k, NULL, range, count, part_use, NULL);
   lze_kernel_forget(k);
   lua_settop(L, top);
 }
@@ -351,10 +364,10 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
   int top = lua_gettop(L);
   if (part->count == 0) return;
   luaL_checkstack(L, 2 * (p->top - KERNEL) + 20, NULL);
-  part_push(L, part);
+  part_push(L, p, part);
   int kernel = top + 1, context = kernel + 1, queue = kernel + 2;
   for (int i = ARGUMENTS; i <= p->top; i++)
-    copied[i - ARGUMENTS] = part_argument(L, part, i, context, queue);
+    copied[i - ARGUMENTS] = part_argument(L, p, part, i, context, queue);
   lua_getfield(L, queue, "launch");
   lua_pushvalue(L, queue);
   lua_pushvalue(L, kernel);
@@ -365,7 +378,7 @@ static void part_start(lua_State *L, const Parallel *p, int number) {
   lua_rawseti(L, p->events, 2 * number + 1);
   for (int i = ARGUMENTS; i <= p->top; i++) {
     if (!copied[i - ARGUMENTS] ||
-        !lze_kernel_writes(L, KERNEL, (uint32_t)(i - ARGUMENTS)))
+        !lze_kernel_writes(L, p->kernel, (uint32_t)(i - ARGUMENTS)))
       continue;
     const Slice *s = lze_test_box(L, i, lze_slice_kind);
     lua_getiuservalue(L, i, 1);
@@ -416,6 +429,21 @@ static void part_finish(lua_State *L, Parallel *p, int number) {
   lua_setfield(L, -2, "kernel_ns");
 }
 
+/* Push the variant of the Lua kernel for the whole of each slice: it says what
+   the parts read and write. */
+static void parallel_resolve(lua_State *L, Parallel *p) {
+  int count = p->top - KERNEL;
+  luaL_checkstack(L, count + 8, NULL);
+  lua_pushvalue(L, KERNEL);
+  p->kernel = lua_gettop(L);
+  lua_pushvalue(L, RANGE);
+  for (int i = ARGUMENTS; i <= p->top; i++)
+    if (lze_test_box(L, i, lze_slice_kind) != NULL) lua_getiuservalue(L, i, 1);
+    else lua_pushvalue(L, i);
+  lze_kernel_resolve(L, p->kernel, NULL, p->kernel + 1, &count);
+  lua_settop(L, p->kernel);
+}
+
 /* What core_parallel does, in a protected call with its arguments: upvalues are
    a Parallel and the array of events. */
 static int parallel_body(lua_State *L) {
@@ -432,10 +460,15 @@ static int parallel_body(lua_State *L) {
   if (!lze_kernel_is_open(L, KERNEL))
     luaL_error(L, "k: an open kernel expected, got %s",
                lze_describe(L, KERNEL));
-  lua_getfield(L, KERNEL, "args");
-  int expected = (int)lua_rawlen(L, -1);
-  lua_pop(L, 1);
-  int given = p->top - KERNEL;
+  p->kernel = KERNEL;
+  int given = p->top - KERNEL, expected = given;
+  if (lze_is_lua_kernel(L, KERNEL)) {
+    parallel_resolve(L, p);
+  } else {
+    lua_getfield(L, KERNEL, "args");
+    expected = (int)lua_rawlen(L, -1);
+    lua_pop(L, 1);
+  }
   if (given != expected || given > 256)
     luaL_error(L, "%d arguments of the kernel expected, got %d", expected,
                given);

@@ -293,6 +293,7 @@ int lze_plan_compile(lua_State *L) {
   }
   lua_pushvalue(L, table);
   lua_setiuservalue(L, plan, 1);
+  lze_graph_resolve(L, graph, context, p->device, 0);
   lze_flatten(L, p, table, graph, name);
   if (spread.count > 0)
     plan_spread(L, p, table, spread.devices, spread.count);
@@ -651,6 +652,19 @@ static int plan_change(lua_State *L, Change *c, int table, int step,
   return status;
 }
 
+/* The lengths of value `at` of the step are those of what is at `index`. */
+static void set_lengths(lua_State *L, int step, lua_Integer at, int index) {
+  lua_Integer count;
+  if (value_extent(L, index, &count) == NULL ||
+      lze_getoption(L, step, "lengths") == LUA_TNIL)
+    return;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (lua_tointeger(L, -1) != at) continue;
+    lua_pushinteger(L, count);
+    lua_rawseti(L, step, lua_tointeger(L, -3));
+  }
+}
+
 /* plan:set(task, argument, value) -> plan
    argument: its number or name, 0 for the global size.  What runs already is
    not affected. */
@@ -696,10 +710,15 @@ static int plan_set(lua_State *L) {
   }
   bool broken = p->broken;
   Change change = {.p = p, .i = i};
+  int value = lua_gettop(L);
+  set_lengths(L, step, at, 4);
+  lua_settop(L, value);
   if (plan_change(L, &change, table, step, at) != LUA_OK) {
     int error = lua_gettop(L);
     if (p->o.closed) return lua_error(L); /* while room was made for it */
     change.back = !change.looked;
+    set_lengths(L, step, at, old);
+    lua_settop(L, error);
     lua_pushvalue(L, old);
     if (plan_change(L, &change, table, step, at) == LUA_OK) p->broken = broken;
     lua_settop(L, error);

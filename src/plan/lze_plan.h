@@ -162,7 +162,6 @@ typedef struct lze_PlanBox {
 /* --- lze_flatten.c -------------------------------------------------------- */
 
 /* Graphs in graphs in graphs; more are taken for a circle. */
-enum { LZE_MAX_DEPTH = 16 };
 /* Fill an empty plan with the steps of the graph whose table is at `graph`, and
    that of the plan at `table`.  Raises all that is wrong with them in one
    message. */

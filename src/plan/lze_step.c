@@ -8,6 +8,7 @@
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "device/lze_object.h"
+#include "module/lze_lua_kernel.h"
 #include "module/lze_module.h"
 
 #include <string.h>
@@ -216,6 +217,79 @@ static const lze_Field scratch_fields[] = {{"type", field_scratch_type},
 void lze_open_scratch(lua_State *L) {
   lze_new_kind(L, lze_scratch_kind, scratch_metamethods, scratch_methods,
                scratch_fields);
+}
+
+/* --- Lua kernels ---------------------------------------------------------- */
+
+/* Of the values from stack index `first` on, those of a launch of a variant,
+   which are lengths of others. [-0, +1] */
+static void push_lengths(lua_State *L, int lua, int count) {
+  lua_newtable(L);
+  for (int i = 1; i <= count; i++) {
+    int of = lze_length_of(L, lua, i);
+    if (of == 0) continue;
+    lua_pushinteger(L, of + 2);
+    lua_rawseti(L, -2, i + 2);
+  }
+}
+
+void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
+                      const lze_DeviceInfo *device) {
+  int top = lua_gettop(L);
+  entry = lua_absindex(L, entry);
+  luaL_checkstack(L, 12, NULL);
+  if (lze_getoption(L, entry, "lua") == LUA_TNIL) {
+    lua_rawgeti(L, entry, 1);
+    lze_getoption(L, entry, "n");
+    bool is_lua = lze_is_lua_kernel(L, top + 2);
+    if (is_lua) {
+      lua_setfield(L, entry, "given");
+      lua_setfield(L, entry, "lua");
+    }
+    lua_settop(L, top);
+    if (!is_lua) return;
+    lze_getoption(L, entry, "lua");
+  }
+  lze_getoption(L, entry, "given");
+  int given = (int)lua_tointeger(L, -1), count = given - 2;
+  if (lze_getoption(L, entry, "device") != LUA_TNIL)
+    device = lze_test_device(L, -1);
+  lua_newtable(L);
+  int lua = top + 1, map = top + 4, first = top + 5;
+  lze_push_values(L, entry, given, map, context, device);
+  lua_pushvalue(L, lua);
+  lua_replace(L, first);
+  const lze_Place place = {context, device};
+  lze_kernel_resolve(L, first, &place, first + 1, &count);
+  push_lengths(L, lua, count);
+  lua_setfield(L, entry, "lengths");
+  while (lua_gettop(L) > first - 1 + given)
+    lua_rawseti(L, entry, lua_gettop(L) - first + 1);
+  lua_pushvalue(L, first);
+  lua_rawseti(L, entry, 1);
+  lua_pushinteger(L, count + 2);
+  lua_setfield(L, entry, "n");
+  lua_settop(L, top);
+}
+
+void lze_graph_resolve(lua_State *L, int graph, lze_Context *context,
+                       const lze_DeviceInfo *device, int depth) {
+  int top = lua_gettop(L);
+  luaL_checkstack(L, 6, NULL);
+  lze_getoption(L, graph, "entries");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n && depth <= LZE_MAX_DEPTH; i++) {
+    lua_rawgeti(L, top + 1, i);
+    if (lua_rawgeti(L, top + 2, 1) != LUA_TNIL &&
+        lze_test_box(L, -1, lze_graph_kind) != NULL) {
+      lze_push_graph_table(L, -1);
+      lze_graph_resolve(L, lua_gettop(L), context, device, depth + 1);
+    } else if (lze_getoption(L, top + 2, "lua") != LUA_TNIL) {
+      lze_task_resolve(L, top + 2, context, device);
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
 }
 
 /* --- what graphs keep ----------------------------------------------------- */

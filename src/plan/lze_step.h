@@ -12,14 +12,22 @@
  *   name      "pipeline"
  *   names     {name = true}, of all entries
  *   entries   array of {kind = "task", name =, n =, [1] ... [n] = values,
- *             device =, access = {[argument] = word}, after = {name, ...}}
+ *             device =, access = {[argument] = word}, after = {name, ...},
+ *             lua =, given =, lengths =}
  *             values: of a task kernel, range, arguments; of a copy dst, src,
  *             i, j, at; of a fill x, v, i, j; of a call the function; of a
  *             graph its userdata
+ *             Of a Lua kernel, `lua` is that kernel and `given` how many values
+ *             the script gave; the values are those of its variant, hidden
+ *             ones last, and `lengths` has {[i] = j} where value i is how many
+ *             elements value j has.
  *   inputs    array of {buffer, when, source}
  *   outputs   array of {buffer, when, destination}
  *   swaps     array of {a, b}
  */
+
+/* How deep graphs may be nested. */
+enum { LZE_MAX_DEPTH = 16 };
 
 typedef enum lze_StepKind {
   LZE_STEP_TASK,
@@ -48,6 +56,13 @@ typedef struct lze_Checked {
    LUA_OK, or an error that is on the stack, a message without a position where
    it is misuse. [-0, +0|1] */
 int lze_step_check(lua_State *L, int first, int count, lze_Checked *out);
+/* Make the task at stack index `entry` one of the variant that its Lua kernel
+   has now; nothing for other kernels.  Raises. [-0, +0] */
+void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
+                      const lze_DeviceInfo *device);
+/* The same for all tasks of the graph whose table is at `graph`. */
+void lze_graph_resolve(lua_State *L, int graph, lze_Context *context,
+                       const lze_DeviceInfo *device, int depth);
 /* The argument of that name of a kernel, from 1; 0 where there is none. */
 int lze_named_argument(const lze_Kernel *k, const char *name);
 /* A lze_TaskUse that does nothing. */

@@ -12,6 +12,7 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
+#include "module/lze_lua_kernel.h"
 #include "plan/lze_step.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
@@ -53,8 +54,6 @@ typedef struct Tune {
   int count;
   Candidate all[MOST_SIZES + 4];
 } Tune;
-
-/* --- the store ---------------------------------------------------------- */
 
 /* --- candidates --------------------------------------------------------- */
 
@@ -269,12 +268,13 @@ static int compare_candidates(const void *a, const void *b) {
 
 /* lze.tune(k, range | launch_table, ...) -> {group, ns, stored, results} */
 static int core_tune(lua_State *L) {
-  lze_Kernel *k = lze_test_kernel(L, AT_KERNEL);
-  lze_argexpected(L, k != NULL || lze_test_box(L, 1, lze_kernel_kind) != NULL,
-                   1, "kernel");
-  if (k == NULL || k->o.closed) return luaL_error(L, "the kernel is closed");
-  if (lua_gettop(L) < AT_LAUNCH)
-    return luaL_error(L, "%s: no global size", k->name);
+  const lze_KernelBox *b = lze_test_box(L, AT_KERNEL, lze_kernel_kind);
+  lze_argexpected(L, b != NULL, AT_KERNEL, "kernel");
+  if (!lze_kernel_is_open(L, AT_KERNEL))
+    return luaL_error(L, "the kernel is closed");
+  int count = lua_gettop(L) - AT_LAUNCH;
+  if (count < 0) return luaL_error(L, "%s: no global size", b->name);
+  lze_Kernel *k = lze_kernel_resolve(L, AT_KERNEL, NULL, AT_LAUNCH, &count);
   int last = lua_gettop(L);
   luaL_checkstack(L, last + 24, NULL);
   launch_copy(L);

@@ -70,6 +70,7 @@ bool lze_kernel_writes(lua_State *L, int index, uint32_t i) {
 
 bool lze_kernel_is_open(lua_State *L, int index) {
   const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  if (b != NULL && b->is_lua) return !b->closed;
   return b != NULL && b->kernel != NULL && !b->kernel->o.closed;
 }
 

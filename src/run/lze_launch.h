@@ -64,7 +64,9 @@ typedef struct lze_Launch {
 
 typedef struct lze_KernelBox {
   lze_Box box;
-  lze_Kernel *kernel;           /* NULL once closed */
+  lze_Kernel *kernel;           /* NULL once closed, and of a Lua kernel */
+  bool is_lua, closed;          /* begins one of module/lze_lua_kernel.c, which
+                                   is closed */
   char name[64];
 } lze_KernelBox;
 

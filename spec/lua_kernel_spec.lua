@@ -1,0 +1,499 @@
+-- lua_kernel_spec.lua - kernels made of Lua functions, as objects.
+-- SPDX-License-Identifier: MIT
+--
+-- What the compiler makes of a function is spec/compiler's.
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local w = lze.work
+local math = math
+
+local function floats(...) return lze.buffer("float", {...}) end
+
+-- What an error says, without its position.
+local function said(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+describe("lze.kernel", function()
+  it("makes the function the body of a loop over the range", function()
+    local a = 2.5
+    local f = function(i, x, y) y[i] = a * x[i] + y[i] end
+    local k = lze.kernel(f)
+    local x, y = floats(1, 2, 3), floats(10, 20, 30)
+    k(#x, x, y)
+    assert.same({12.5, 25.0, 37.5}, y:read())
+    a = 3
+    k(#x, x, y)
+    assert.same({15.5, 31.0, 46.5}, y:read())
+    for i = 1, #x do f(i, x, y) end
+    assert.same({18.5, 37.0, 55.5}, y:read())
+    assert.equal("kernel", lze.type(k))
+  end)
+
+  it("gives as many indices as the range has dimensions, or none", function()
+    local z = lze.buffer("int", 24)
+    local three = lze.kernel(function(i, j, k, z)
+      z[((k - 1) * 3 + j - 1) * 2 + i] = i + 10 * j + 100 * k
+    end)
+    three({2, 3, 4}, z)
+    assert.equal(111, z[1])
+    assert.equal(432, z[24])
+    local none = lze.kernel(function(z)
+      z[w.global_id()] = -w.global_id()
+    end)
+    none(24, z)
+    assert.equal(-24, z[24])
+    assert.matches("a range of 2 dimensions and 1 argument, but the function "
+      .. "has 4 parameters %(i, j, k, z%): 3 %(indices first%) or 1 %(no "
+      .. "indices%) expected", said(three, {2, 3}, z))
+    assert.matches("a range of 2 dimensions and 0 arguments",
+      said(none, {4, 6}))
+  end)
+
+  it("counts indices from the launch's offset on", function()
+    local z = lze.buffer("int", 8)
+    lze.kernel(function(i, z) z[i] = i end)({3, offset = 5}, z)
+    assert.same({0, 0, 0, 0, 0, 6, 7, 8}, z:read())
+  end)
+
+  it("compiles a variant for each kind of arguments", function()
+    local k = lze.kernel(function(i, x, v) x[i] = x[i] + v end, {name = "add"})
+    for _, type in ipairs {"char", "uchar", "short", "ushort", "int", "uint",
+        "long", "ulong", "half", "bfloat16", "float", "double"} do
+      if type ~= "double" or lze.device().fp64 then
+        local x = lze.buffer(type, {1, 2, 3})
+        k(3, x, 4)
+        assert.equal(7, x[3], type)
+      end
+    end
+    local x = floats(1)
+    k(1, x, 0.25)
+    assert.equal(1.25, x[1])
+    -- A real takes integers, not the other way round.
+    local before = tostring(k):match "(%d+) variants"
+    k(1, x, 1.5)
+    k(1, x, 2)
+    assert.equal(4.75, x[1])
+    assert.equal(before, tostring(k):match "(%d+) variants")
+  end)
+
+  it("reads captured numbers and buffers at each launch", function()
+    local n, real, source = 1, 0.5, floats(1, 2)
+    local config = {dt = 2}
+    local k = lze.kernel(function(i, y)
+      y[i] = source[i] * n + real * config.dt
+    end)
+    local y = floats(0, 0)
+    k(2, y)
+    assert.same({2.0, 3.0}, y:read())
+    n, real, config.dt = 3, 1, 4
+    k(2, y)
+    assert.same({7.0, 10.0}, y:read())
+    assert.matches("1 variant;", tostring(k))
+    source = floats(10, 20)
+    k(2, y)
+    assert.same({34.0, 64.0}, y:read())
+    assert.matches("1 variant;", tostring(k))
+    n = 0.5 -- a real where an integer was compiles once more
+    k(2, y)
+    assert.same({9.0, 14.0}, y:read())
+    assert.matches("2 variants;", tostring(k))
+    n = 3
+    k(2, y)
+    assert.same({34.0, 64.0}, y:read())
+  end)
+
+  it("keeps captured buffers alive and in order", function()
+    local source = lze.buffer("int", 1 << 16):fill(1)
+    local k = lze.kernel(function(i, y) y[i] = source[i] end)
+    local y = lze.buffer("int", 1 << 16)
+    k(#y, y)
+    source:fill(2)
+    k(#y, y)
+    source = nil
+    collectgarbage()
+    assert.equal(2, y[1 << 16])
+    assert.matches("nil %(source%) is indexed here", said(k, #y, y))
+  end)
+
+  it("compiles again what is compiled in when it changes", function()
+    local negate, f, size = false, math.sqrt, 4
+    local k = lze.kernel(function(i, x)
+      local t = w.private_array("float", size)
+      for j = 1, #t do t[j] = f(x[i]) end
+      local s = 0
+      for j = 1, #t do s = s + t[j] end
+      x[i] = negate and -s or s
+    end)
+    local x = floats(16)
+    k(1, x)
+    assert.equal(16.0, x[1])
+    negate = true
+    k(1, x)
+    assert.equal(-16.0, x[1])
+    f = function(v) return v * v end
+    k(1, x)
+    assert.equal(-1024.0, x[1])
+    size = 2
+    negate = false
+    k(1, x)
+    assert.equal(2097152.0, x[1])
+    assert.matches("4 variants", tostring(k))
+  end)
+
+  it("keeps a bounded number of variants", function()
+    local f
+    local k = lze.kernel(function(i, x) x[i] = f(x[i]) end)
+    local x = lze.buffer("int", 1)
+    for n = 1, 20 do
+      f = load "return function(v) return v + 1 end"()
+      k(1, x)
+      assert.equal(n, x[1])
+    end
+    assert.matches(": function at .* 16 variants", tostring(k))
+  end)
+
+  it("tells Lua's own functions from what has taken their place", function()
+    local out = process.output [[
+      local lze = require "lze"
+      math.floor = function(v) return 7 end
+      local x = lze.buffer("float", {1.5})
+      lze.kernel(function(i, x) x[i] = math.floor(x[i]) end)(1, x)
+      print(x[1])]]
+    assert.equal("7.0\n", out)
+  end)
+
+  it("takes a signature, and is compiled at once then", function()
+    local f = function(i, y, x, a) y[i] = a * x[i] end
+    local k = lze.kernel(f, "float *y, const float *x, float a")
+    assert.equal(3, #k.args)
+    assert.same({name = "a", type = "float"}, k.args[3])
+    local x, y = floats(1, 2), floats(0, 0)
+    k(2, y, x, 3)
+    assert.same({3.0, 6.0}, y:read())
+    k(2, y, x, 0.5)
+    assert.same({0.5, 1.0}, y:read())
+    assert.matches("argument 2 %(x%): float%* expected, got buffer of int",
+      said(k, 2, y, lze.buffer("int", 2), 1))
+    assert.matches("is const", said(lze.kernel, function(i, x) x[i] = 1 end,
+      "const float *x"))
+    assert.matches("argument 1: a number, or a pointer", said(lze.kernel, f,
+      "local float *y, const float *x, float a"))
+    assert.matches("4 arguments, but the function has 3 parameters",
+      said(lze.kernel, function(i, x, y) x[i] = y end,
+        "int a, int b, int c, int d"))
+  end)
+
+  it("takes its reals' and integers' width from options", function()
+    local x = lze.buffer("long", 2)
+    local f = function(i, x) x[i] = 0x7fffffff + i end
+    lze.kernel(f)(2, x)
+    assert.same({0x80000000, 0x80000001}, x:read())
+    lze.kernel(f, {int = "int"})(2, x)
+    assert.same({-0x80000000, -0x7fffffff}, x:read())
+    local y = floats(0)
+    local g = function(i, y) y[i] = (16777216.0 + i) - 16777216.0 end
+    lze.kernel(g, {real = "float"})(1, y)
+    assert.equal(0.0, y[1])
+    if lze.device().fp64 then
+      lze.kernel(g, {real = "double"})(1, y)
+      assert.equal(1.0, y[1])
+    end
+    lze.kernel(g, {fast = true})(1, y)
+    assert.matches("option real: float or double expected",
+      said(lze.kernel, f, {real = "half"}))
+    assert.matches("unknown.*reals", said(lze.kernel, f, {reals = "float"}))
+    assert.matches("option name: a name", said(lze.kernel, f, {name = "a b"}))
+  end)
+
+  it("refuses what is no Lua function", function()
+    assert.matches("bad argument #1 to '.-' %(f: a Lua function expected, got "
+      .. "one of C%)", said(lze.kernel, print))
+    assert.matches("a Lua function expected, got nil", said(lze.kernel))
+    assert.matches("bad argument #2", said(lze.kernel, function() end, 7))
+    assert.matches("takes %.%.%.", said(lze.kernel, function(...)
+      return ... end))
+  end)
+
+  it("raises all findings of a compilation at once", function()
+    local chunk = assert(load([[
+      local lze = ...
+      return lze.kernel(function(i, x)
+        local t = {}
+        x[i] = math.sqroot(x[i])
+        nothing = 5
+      end, {name = "bad"})]], "@some/try.lua"))
+    local k = chunk(lze)
+    local ok, err = pcall(k, 1, floats(1))
+    assert.is_false(ok)
+    assert.equal("lze.kernel", err.call)
+    assert.equal("NOT_COMPILED", err.code)
+    assert.matches("some/try.lua:3: kernel bad: a table is made here; kernels "
+      .. "have none %(w%.local_array and w%.private_array make arrays%)",
+      err.log)
+    assert.matches("some/try.lua:4: kernel bad: math.sqroot is nil; did you "
+      .. "mean math.sqrt%?\n", err.log)
+    assert.matches("some/try.lua:5: kernel bad: ", err.log)
+    local lines = select(2, err.log:gsub("\n", "\n")) + 1
+    assert.equal(3, lines, err.log)
+  end)
+
+  it("names what does not go as an argument", function()
+    local k = lze.kernel(function(i, x, flag) x[i] = flag end)
+    local x = floats(1)
+    assert.matches("argument 2 %(flag%): a number or a buffer of numbers "
+      .. "expected, got boolean", said(k, 1, x, true))
+    assert.matches("got string 'a'", said(k, 1, x, "a"))
+    assert.matches("argument 1 %(x%).-, got buffer of float4",
+      said(k, 1, lze.buffer("float4", 2), 1))
+    assert.matches("global size: integer expected, got nil",
+      said(k, nil, x, 1))
+    assert.matches("no global size", said(k.launch, k))
+    assert.matches("one to three numbers expected, got 4",
+      said(k, {1, 1, 1, 1}, x, 1))
+  end)
+
+  it("is named after the file and the line, and prints itself", function()
+    local a = 1
+    local k = lze.kernel(function(i, x) x[i] = a end)
+    assert.matches("^kernel lua_kernel_spec_%d+%(i, x%): function at .-"
+      .. "lua_kernel_spec.lua:%d+, 0 variants; captures a = 1$", tostring(k))
+    local stripped = load(string.dump(function(_, x) x[1] = 1 end, true))
+    assert.matches("^kernel kernel_%d+%(%?, %?%): function at %?:",
+      tostring(lze.kernel(stripped)))
+    local text = load("return function(i, x) x[i] = 1 end")()
+    assert.matches("^kernel string_1%(i, x%): function at a string:1",
+      tostring(lze.kernel(text)))
+  end)
+
+  it("says what is missing before its first variant", function()
+    local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "late"})
+    assert.matches("kernel late: nothing is compiled yet: k:variant",
+      said(k.group, k, 100))
+    local x = floats(0)
+    local v = k:variant(1, x)
+    assert.equal("late", v.name)
+    assert.equal(v, k:variant(1, x))
+    assert.equal("number", type(k:group(100)))
+    assert.equal("float*", k.args[1].type)
+    v(1, x)
+    assert.equal(1.0, x[1])
+    assert.matches("is not made of a Lua function",
+      said(v.variant, v, 1, x))
+  end)
+
+  it("gives its SPIR-V", function()
+    local k = lze.kernel(function(i, x) x[i] = x[i] + 1 end, {name = "inc"})
+    local spirv = k:spirv "int *x"
+    assert.is_true(lze.spirv.validate(spirv))
+    local x = lze.buffer("int", {1, 2})
+    lze.module(spirv).inc(2, x)
+    assert.same({2, 3}, x:read())
+    assert.equal(spirv, k:spirv(2, x))
+  end)
+
+  it("is closed with its variants, and not before", function()
+    local x = floats(0)
+    local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "shut"})
+    local v = k:variant(1, x)
+    k:close()
+    k:close()
+    assert.equal("kernel shut (closed)", tostring(k))
+    assert.matches("kernel shut is closed", said(k, 1, x))
+    assert.matches("is closed", said(v, 1, x))
+    assert.matches("is closed", said(lze.queue().launch, lze.queue(), k, 1, x))
+    assert.matches("the kernel is closed",
+      said(lze.graph().task, lze.graph(), "t", k, 1, x))
+  end)
+
+  it("outlives what it was made from", function()
+    local x = lze.buffer("int", 100)
+    do
+      local n = 5
+      local k = lze.kernel(function(i, x) x[i] = n end)
+      k(#x, x)
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.equal(5, x[100])
+  end)
+
+  it("goes to queues, with events", function()
+    local x = lze.buffer("int", 10)
+    local k = lze.kernel(function(i, x) x[i] = x[i] + i end)
+    local q = lze.queue()
+    local ev = q:launch(k, 10, x)
+    k:launch({10, after = ev, queue = q}, x):wait()
+    assert.equal(20, x[10])
+    assert.is_true(k:prepare(10, x) == k:prepare(10))
+  end)
+
+  it("makes no garbage and no new variant when it is launched again",
+    function()
+      local a = 1
+      local x = lze.buffer("int", 64)
+      local k = lze.kernel(function(i, x) x[i] = x[i] + a end)
+      for _ = 1, 10 do k(64, x) end
+      lze.wait()
+      collectgarbage()
+      collectgarbage "stop"
+      local before = collectgarbage "count"
+      for _ = 1, 1000 do k(64, x) end
+      local after = collectgarbage "count"
+      collectgarbage "restart"
+      assert.equal(1010, x[1])
+      assert.is_true(after - before < 1, after - before)
+    end)
+end)
+
+describe("a Lua kernel in a graph", function()
+  it("has what it captures read when the graph is compiled", function()
+    local a = 2
+    local x, y = floats(1, 2, 3), floats(0, 0, 0)
+    local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + #x end)
+    local g = lze.graph "g":task("t", k, 3, x, y)
+    a = 5
+    local plan = g:compile()
+    a = 7
+    plan:run()
+    assert.same({8.0, 13.0, 18.0}, y:read())
+    plan:set("t", "a", 10):run()
+    assert.same({13.0, 23.0, 33.0}, y:read())
+    plan:set("t", "x", floats(1, 2, 3, 4)):run()
+    assert.same({14.0, 24.0, 34.0}, y:read())
+    assert.has_error(function() plan:set("t", "x", floats(1)) end)
+    plan:run()
+    assert.same({14.0, 24.0, 34.0}, y:read())
+    g:compile():run()
+    assert.same({10.0, 17.0, 24.0}, y:read())
+  end)
+
+  it("works on transient buffers, and in graphs in graphs", function()
+    local inc = lze.kernel(function(i, x, y) y[i] = x[i] + 1 end)
+    local x, y = floats(1, 2, 3), floats(0, 0, 0)
+    local g = lze.graph "inner"
+    local t = g:buffer("float", 3)
+    g:task("a", inc, 3, x, t):task("b", inc, 3, t, y)
+    lze.graph "outer":task("g", g):compile():run()
+    assert.same({3.0, 4.0, 5.0}, y:read())
+  end)
+
+  it("is split into batches with its lengths", function()
+    local n = 4096
+    local x, y = lze.buffer("int", n):fill(3), lze.buffer("int", n)
+    local k = lze.kernel(function(i, x, y)
+      y[i] = x[i] + ((x[#x + 1] or 7) - 7) + (#x < 4096 and 1 or 0)
+    end)
+    local g = lze.graph "g":task("t", k, n, x, y)
+    g:compile():run()
+    assert.equal(3, y[n])
+    g:compile({batch_bytes = 8192}):run()
+    assert.equal(4, y[1])
+    assert.equal(4, y[n])
+  end)
+end)
+
+describe("a Lua kernel on several devices", function()
+  it("has a variant for each, and goes where its buffers are", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local d = lze.devices()
+      local a = 3
+      local k = lze.kernel(function(i, x, y) y[i] = x[i] * a end)
+      for _, dev in ipairs(d) do
+        local x = lze.buffer("int", {1, 2}, {device = dev})
+        local y = lze.buffer("int", 2, {device = dev, usage = "device"})
+        k(2, x, y)
+        print(y:read()[2], k:variant(2, x, y) ~= nil)
+      end
+      print(tostring(k):match "%d variants")
+      local n = 1000
+      local x, y = lze.buffer("int", n):fill(2), lze.buffer("int", n)
+      local r = lze.parallel(d, n, k, lze.slice(x), lze.slice(y))
+      print(#r, y[1], y[n])
+      y:fill(0)
+      lze.parallel(d, n, k, x, y)
+      print(y[1], y[n])]], {env = {ZOCL_ROOT_DEVICES = "2"}})
+    assert.equal("6\ttrue\n6\ttrue\n2 variants\n2\t6\t6\n6\t6\n", out)
+  end)
+
+  it("is tuned as any other", function()
+    local a = 2
+    local x = lze.buffer("int", 100)
+    local k = lze.kernel(function(i, x) x[i] = x[i] + a end)
+    local r = lze.tune(k, 100, x)
+    assert.equal(0, x[1])
+    assert.is_true(#r.results >= 1)
+    k({100, policy = "tuned"}, x)
+    assert.equal(2, x[100])
+  end)
+end)
+
+describe("lze.work on the host", function()
+  it("does atomics as a device does", function()
+    local x = lze.buffer("int", {5, 0x7fffffff, -3})
+    assert.equal(5, w.atomic_add(x, 1, 3))
+    assert.equal(8, w.atomic_sub(x, 1, 10))
+    assert.equal(-2, w.atomic_max(x, 1, 4))
+    assert.equal(4, w.atomic_min(x, 1, 6))
+    assert.equal(4, w.atomic_exchange(x, 1, 12))
+    assert.equal(12, w.atomic_and(x, 1, 6))
+    assert.equal(4, w.atomic_or(x, 1, 3))
+    assert.equal(7, w.atomic_xor(x, 1, 5))
+    assert.equal(2, w.atomic_compare_exchange(x, 1, 9, 1))
+    assert.equal(2, w.atomic_compare_exchange(x, 1, 2, 1))
+    w.atomic_add(x, 2, 1)
+    assert.same({1, -0x80000000, -3}, x:read())
+    local u = lze.buffer("uint", {1})
+    w.atomic_sub(u, 1, 2)
+    assert.equal(0xffffffff, u[1])
+    local f = floats(1)
+    assert.equal(1.0, w.atomic_add(f, 1, 0.5))
+    assert.equal(1.5, f[1])
+    assert.matches("needs integers, these are of float",
+      said(w.atomic_and, f, 1, 1))
+    assert.matches("cells of 32 or 64 bits",
+      said(w.atomic_add, lze.buffer("short", 1), 1, 1))
+    assert.matches("bad argument #1 .-buffer expected, got nil",
+      said(w.atomic_add))
+    assert.matches("bad argument #3 .-integer expected, got number",
+      said(w.atomic_add, x, 1, 0.5))
+  end)
+
+  it("gives the same random numbers as a device", function()
+    local seed = 0x123456789abcdef
+    local x = lze.buffer("long", 4 * 100)
+    local k = lze.kernel(function(i, x)
+      local a, b, c, d = w.random(seed, i * 77777777777)
+      x[4 * i - 3], x[4 * i - 2], x[4 * i - 1], x[4 * i] = a, b, c, d
+    end)
+    k(100, x)
+    for i = 1, 100 do
+      assert.same({w.random(seed, i * 77777777777)}, x:read(4 * i - 3, 4 * i))
+    end
+    -- The first vector of Random123's known answers.
+    assert.same({0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+      {w.random(0, 0)})
+    assert.matches("bad argument #2 .-counter: integer expected, got nil",
+      said(w.random, 1))
+  end)
+
+  it("refuses what only work-items can ask", function()
+    for _, name in ipairs {"global_id", "local_id", "group_id", "global_size",
+        "local_size", "num_groups", "barrier", "local_array", "private_array",
+        "sub_group_size", "lane"} do
+      assert.matches("lze.work." .. name .. ": only a work%-item can ask that",
+        said(w[name]))
+    end
+    assert.equal(7.0, w.fma(2, 3, 1))
+    assert.equal(-2.0 ^ -54, w.fma(1 + 2.0 ^ -27, 1 - 2.0 ^ -27, -1))
+  end)
+
+  it("prints as Lua does", function()
+    assert.equal("1\t2.5\ttrue\tx\n", process.output [[
+      require "lze".work.print(1, 2.5, true, "x")]])
+  end)
+end)

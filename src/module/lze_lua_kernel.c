@@ -1,0 +1,925 @@
+/*
+ * lze_lua_kernel.c - kernels made of Lua functions.
+ * SPDX-License-Identifier: MIT
+ *
+ * The userdata's user value is a table that keeps what C points to: the
+ * function at 1, the variants' kernels from FIRST_SLOT on, captured strings,
+ * and by lightuserdata the functions that are reached through captures.
+ */
+#include "module/lze_lua_kernel.h"
+#include "base/lze_array.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "device/lze_device.h"
+#include "lze_open.h"
+#include "module/lze_module.h"
+#include "module/lze_work.h"
+#include "run/lze_buffer.h"
+#include "run/lze_queue.h"
+
+#include "lzc.h"
+#include "signature.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many variants are kept; the one that was not used for longest goes. */
+enum { MOST_VARIANTS = 16 };
+enum { AT_FUNCTION = 1, FIRST_SLOT = 2 };
+enum { MOST_ARGUMENTS = 250 };
+
+typedef struct Variant {
+  lze_KernelBox *box;           /* kept by the kernel's table, at `slot` */
+  int slot;
+  int dims;                     /* of the range that are parameters */
+  int count;                    /* of arguments */
+  lzc_kind *kinds;              /* theirs: a buffer, an integer or a real */
+  const lze_Type **types;       /* of buffers */
+  lzc_result *result;           /* hidden arguments, and what was compiled in */
+  const lzc_fixed **checks;     /* what a launch must look at of that */
+  size_t check_count;
+  uint64_t used;                /* when */
+} Variant;
+
+typedef struct LuaKernel {
+  lze_KernelBox head;           /* without a kernel */
+  Variant *last;                /* the one that was used last, or NULL */
+  Variant **variants;
+  uint32_t count, capacity;
+  Variant *pending;             /* that is being made, or NULL */
+  uint64_t uses;
+  lzc_summary *summary;
+  lzc_value *declared;          /* the arguments that a signature states */
+  int declared_count;           /* -1 without a signature */
+  lzc_options options;
+  char name[56];
+} LuaKernel;
+
+static LuaKernel *lua_kernel_test(lua_State *L, int index) {
+  lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  return b != NULL && b->is_lua ? (LuaKernel *)(void *)b : NULL;
+}
+
+bool lze_is_lua_kernel(lua_State *L, int index) {
+  return lua_kernel_test(L, index) != NULL;
+}
+
+static void variant_free(Variant *v) {
+  if (v == NULL) return;
+  lzc_result_free(v->result);
+  free(v->checks);
+  free(v->kinds);
+  free(v->types);
+  free(v);
+}
+
+/* --- values that the compiler asks for ------------------------------------ */
+
+static bool element_of(const lze_Type *t, lzc_element *element) {
+  return t->lanes == 1 && lzc_element_find(t->name, strlen(t->name), element);
+}
+
+/* What the value on the top of the stack is, but for the bytes of functions. */
+static void describe(lua_State *L, lzc_value *out) {
+  memset(out, 0, sizeof *out);
+  switch (lua_type(L, -1)) {
+    case LUA_TNIL: out->kind = LZC_NIL; break;
+    case LUA_TBOOLEAN:
+      out->kind = LZC_BOOLEAN;
+      out->boolean = lua_toboolean(L, -1);
+      break;
+    case LUA_TNUMBER:
+      out->kind = lua_isinteger(L, -1) ? LZC_INTEGER : LZC_REAL;
+      out->integer = lua_tointeger(L, -1);
+      out->real = lua_tonumber(L, -1);
+      break;
+    case LUA_TSTRING:
+      out->kind = LZC_STRING;
+      out->bytes = lua_tolstring(L, -1, &out->size);
+      break;
+    case LUA_TTABLE: out->kind = LZC_TABLE; break;
+    case LUA_TFUNCTION:
+      out->identity = lua_topointer(L, -1);
+      out->builtin = lze_builtin_of(L, -1);
+      out->kind = out->builtin != 0     ? LZC_BUILTIN
+                  : lua_iscfunction(L, -1) ? LZC_OTHER : LZC_FUNCTION;
+      if (out->kind == LZC_OTHER) out->bytes = "a C function";
+      break;
+    default: {
+      const lze_Buffer *b = lze_test_buffer(L, -1);
+      bool flat = b != NULL && element_of(b->type, &out->element);
+      out->kind = flat ? LZC_BUFFER : LZC_OTHER;
+      out->bytes = b != NULL ? "a buffer of vectors or structs (a view of it "
+                               "as its scalars can be)"
+                             : luaL_typename(L, -1);
+    }
+  }
+}
+
+typedef struct Chunk {
+  bool begun;
+  luaL_Buffer b;
+} Chunk;
+
+static int chunk_add(lua_State *L, const void *bytes, size_t size,
+                     void *data) {
+  Chunk *c = data;
+  if (!c->begun) luaL_buffinit(L, &c->b);
+  c->begun = true;
+  luaL_addlstring(&c->b, bytes, size);
+  return 0;
+}
+
+/* lua_dump of the function on the top of the stack. [-0, +1] */
+static const char *push_chunk(lua_State *L, size_t *size) {
+  Chunk c = {.begun = false};
+  lua_dump(L, chunk_add, &c, 0);
+  luaL_pushresult(&c.b);
+  return lua_tolstring(L, -1, size);
+}
+
+/* Push what a path reads now; false where there is nothing to read it of.
+   [-0, +1] */
+static bool push_path(lua_State *L, int own, const lzc_path *p) {
+  if (p->function == NULL) lua_rawgeti(L, own, AT_FUNCTION);
+  else lua_rawgetp(L, own, p->function);
+  if (lua_getupvalue(L, -1, (int)p->upvalue) == NULL) lua_pushnil(L);
+  lua_replace(L, -2);
+  for (size_t i = 0; i < p->count; i++) {
+    if (!lua_istable(L, -1)) return false;
+    lua_pushstring(L, p->fields[i]);
+    lua_rawget(L, -2);
+    lua_replace(L, -2);
+  }
+  return true;
+}
+
+/* What a compilation keeps on the stack. */
+typedef struct Sources {
+  lua_State *L;
+  int own;                      /* the kernel's table */
+  int chunks;                   /* a table of the chunks that are read */
+} Sources;
+
+/* For lzc_compile. What is read stays alive: functions and strings as long as
+   the kernel, chunks as long as the compilation. */
+static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
+  const Sources *s = data;
+  lua_State *L = s->L;
+  bool found = push_path(L, s->own, path);
+  if (found) describe(L, out);
+  if (found && out->kind == LZC_FUNCTION) {
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, s->own, out->identity);
+    out->bytes = push_chunk(L, &out->size);
+    lua_rawseti(L, s->chunks, (lua_Integer)lua_rawlen(L, s->chunks) + 1);
+  } else if (found && out->kind == LZC_STRING) {
+    lua_pushvalue(L, -1);
+    lua_pushboolean(L, true);
+    lua_rawset(L, s->own);
+  }
+  lua_pop(L, 1);
+  return found;
+}
+
+/* --- launches ------------------------------------------------------------- */
+
+/* How many dimensions the range at stack index `range` has. */
+static int range_dims(lua_State *L, const LuaKernel *k, int range) {
+  if (lua_type(L, range) == LUA_TNUMBER) return 1;
+  lua_Unsigned n = lua_istable(L, range) ? lua_rawlen(L, range) : 0;
+  if (!lua_istable(L, range))
+    luaL_error(L, "%s: global size: integer expected, got %s", k->head.name,
+               lze_describe(L, range));
+  if (n < 1 || n > 3)
+    luaL_error(L, "%s: global size: one to three numbers expected, got %d",
+               k->head.name, (int)n);
+  return (int)n;
+}
+
+/* The function's parameters, "i, x, y". [-0, +1] */
+static const char *push_parameters(lua_State *L, const LuaKernel *k) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (unsigned i = 0; i < k->summary->parameters; i++) {
+    if (i > 0) luaL_addstring(&b, ", ");
+    luaL_addstring(&b, k->summary->names[i] != NULL ? k->summary->names[i]
+                                                    : "?");
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+/* How many of the function's leading parameters are indices where `count`
+   arguments go with a range of so many dimensions: all of these, or none. */
+static int index_count(lua_State *L, const LuaKernel *k, int dims, int count) {
+  int indices = (int)k->summary->parameters - count;
+  if (indices != 0 && indices != dims)
+    luaL_error(L, "%s: a range of %d dimension%s and %d argument%s, but the "
+                  "function has %d parameter%s (%s): %d (indices first) or %d "
+                  "(no indices) expected", k->head.name, dims,
+               dims == 1 ? "" : "s", count, count == 1 ? "" : "s",
+               (int)k->summary->parameters,
+               k->summary->parameters == 1 ? "" : "s", push_parameters(L, k),
+               dims + count, count);
+  return indices;
+}
+
+/* Where the buffer at `index` says that a launch runs. False for what is no
+   open buffer. */
+static bool place_of(lua_State *L, int index, lze_Place *place) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b)) return false;
+  bool first = place->context == NULL;
+  if (first) place->context = b->storage->o.context;
+  if (place->device == NULL ||
+      (!first && b->storage->usage == LZE_DEVICE &&
+       b->storage->o.context == place->context))
+    place->device = b->storage->device;
+  return true;
+}
+
+/* Where a launch runs: where it is told to, where its buffers are or, without
+   any, where the captured ones are; else on the default device. */
+static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
+                            const lze_Place *told, int range, int count) {
+  lze_Place p = told != NULL ? *told : (lze_Place){NULL, NULL};
+  if (p.context == NULL && lua_istable(L, range)) {
+    lze_getoption(L, range, "queue");
+    const lze_Queue *q = lze_test_queue(L, -1);
+    lua_pop(L, 1);
+    if (q != NULL) p = (lze_Place){q->o.context, q->device};
+  }
+  if (p.context != NULL && p.device != NULL) return p;
+  bool found = false;
+  for (int i = range + 1; i <= range + count; i++)
+    found = place_of(L, i, &p) || found;
+  for (size_t i = 0; i < k->summary->path_count && !found; i++) {
+    push_path(L, own, &k->summary->paths[i]);
+    found = place_of(L, -1, &p);
+    lua_pop(L, 1);
+  }
+  if (p.device == NULL) p.device = lze_default_device(L);
+  if (p.context == NULL) p.context = lze_device_context(L, p.device);
+  return p;
+}
+
+/* Whether a variant is one for the arguments behind the range. */
+static bool variant_takes(lua_State *L, const Variant *v,
+                          const lze_Place *place, int dims, int range,
+                          int count) {
+  const lze_Kernel *k = v->box->kernel;
+  if (k == NULL || k->o.closed || v->dims != dims || v->count != count ||
+      k->o.context != place->context || k->module->device != place->device)
+    return false;
+  for (int i = 0; i < count; i++) {
+    int at = range + 1 + i;
+    switch (v->kinds[i]) {
+      case LZC_BUFFER: {
+        const lze_Buffer *b = lze_test_buffer(L, at);
+        if (b == NULL || b->type != v->types[i]) return false;
+        break;
+      }
+      case LZC_INTEGER:
+        if (!lua_isinteger(L, at)) return false;
+        break;
+      case LZC_REAL:
+        if (lua_type(L, at) != LUA_TNUMBER) return false;
+        break;
+      default: break; /* declared: the launch checks it */
+    }
+  }
+  return true;
+}
+
+/* Push a hidden argument; false where the capture is no longer of the type that
+   was compiled. [-0, +1] */
+static bool push_hidden(lua_State *L, int own, const lzc_hidden *h,
+                        int range) {
+  if (h->argument != 0)
+    lua_pushvalue(L, range + (int)h->argument);
+  else if (!push_path(L, own, h->path))
+    return false;
+  if (h->kind == LZC_HIDDEN_NUMBER)
+    return lua_type(L, -1) == LUA_TNUMBER &&
+           (h->element >= LZC_HALF || lua_isinteger(L, -1));
+  const lze_Buffer *b = lze_test_buffer(L, -1);
+  lzc_element element;
+  if (b == NULL) return false;
+  if (h->kind == LZC_HIDDEN_BUFFER)
+    return element_of(b->type, &element) && element == h->element;
+  lua_pushinteger(L, b->count);
+  lua_replace(L, -2);
+  return true;
+}
+
+/* Push a variant's hidden arguments. False, and nothing, where something that
+   was compiled in has changed. */
+static bool push_all_hidden(lua_State *L, int own, const Variant *v,
+                            int range) {
+  const lzc_result *r = v->result;
+  int top = lua_gettop(L);
+  luaL_checkstack(L, (int)r->hidden_count + 12, NULL);
+  for (size_t i = 0; i < v->check_count; i++) {
+    lzc_value value;
+    bool same = push_path(L, own, v->checks[i]->path);
+    if (same) describe(L, &value);
+    lua_settop(L, top);
+    if (!same || !lzc_same_key(v->checks[i], &value)) return false;
+  }
+  for (size_t i = 0; i < r->hidden_count; i++)
+    if (!push_hidden(L, own, &r->hidden[i], range)) {
+      lua_settop(L, top);
+      return false;
+    }
+  return true;
+}
+
+/* The variant for a launch, its hidden arguments pushed; or NULL. */
+static Variant *find_variant(lua_State *L, LuaKernel *k, int own,
+                             const lze_Place *place, int dims, int range,
+                             int count) {
+  Variant *v = k->last;
+  if (v != NULL && variant_takes(L, v, place, dims, range, count) &&
+      push_all_hidden(L, own, v, range))
+    return v;
+  for (uint32_t i = 0; i < k->count; i++) {
+    v = k->variants[i];
+    if (v != k->last && variant_takes(L, v, place, dims, range, count) &&
+        push_all_hidden(L, own, v, range))
+      return v;
+  }
+  return NULL;
+}
+
+/* --- compiling ------------------------------------------------------------ */
+
+/* What compile_variant is to do; the arguments are on its stack. */
+typedef struct Request {
+  LuaKernel *kernel;
+  lze_Place place;
+  int dims, count;
+} Request;
+
+/* What the argument at stack index `at` is, the i-th from 0. */
+static void describe_argument(lua_State *L, const Request *r, int i, int at,
+                              lzc_value *out) {
+  const LuaKernel *k = r->kernel;
+  if (k->declared_count >= 0) {
+    *out = k->declared[i];
+    return;
+  }
+  lua_pushvalue(L, at);
+  describe(L, out);
+  lua_pop(L, 1);
+  if (out->kind == LZC_BUFFER || out->kind == LZC_INTEGER ||
+      out->kind == LZC_REAL)
+    return;
+  const char *name = k->summary->names[r->dims + i];
+  luaL_error(L, "%s: argument %d (%s): a number or a buffer of numbers "
+                "expected, got %s", k->head.name, i + 1,
+             name != NULL ? name : "?", lze_describe(L, at));
+}
+
+/* Raise what was found to be wrong, all of it. */
+static void raise_findings(lua_State *L, const LuaKernel *k,
+                           const lzc_result *r) {
+  luaL_Buffer b;
+  size_t count = r->finding_count;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < count; i++) {
+    const lzc_finding *f = &r->findings[i];
+    char line[32] = "";
+    if (i > 0) luaL_addchar(&b, '\n');
+    if (f->file != NULL) {
+      luaL_addstring(&b, f->file);
+      snprintf(line, sizeof line, ":%d: ", f->line);
+      luaL_addstring(&b, line);
+    }
+    luaL_addstring(&b, k->head.name);
+    luaL_addstring(&b, ": ");
+    if (*f->function != '\0') {
+      luaL_addstring(&b, f->function);
+      luaL_addstring(&b, ": ");
+    }
+    if (f->variable != NULL) {
+      luaL_addstring(&b, f->variable);
+      luaL_addchar(&b, ' ');
+    }
+    luaL_addstring(&b, f->message);
+  }
+  luaL_pushresult(&b);
+  lze_fail_word(L, k->head.name, "lze.kernel", "NOT_COMPILED",
+                lua_tostring(L, -1), "%d thing%s in the function no kernel can "
+                "have", (int)count, count == 1 ? "" : "s");
+}
+
+/* Compile for values that are known; the result is the pending variant's.
+   [-0, +some] what must be kept until it has been used. */
+static void compile(lua_State *L, LuaKernel *k, int own,
+                    const lzc_value *values, int dims, int count,
+                    const lze_DeviceInfo *device) {
+  Sources sources = {L, own, 0};
+  size_t size;
+  uint32_t flags = device->module.flags;
+  uint32_t version = device->module.spirvVersionSupported;
+  lua_newtable(L);
+  sources.chunks = lua_gettop(L);
+  lua_rawgeti(L, own, AT_FUNCTION);
+  const char *bytes = push_chunk(L, &size);
+  const lzc_input in = {
+      .bytes = bytes,
+      .size = size,
+      .dimensions = (unsigned)dims,
+      .argument_count = (size_t)count,
+      .arguments = values,
+      .resolve = resolve,
+      .context = &sources,
+      .options = k->options,
+      .device = {.fp64 = (flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0,
+                 .fp16 = (flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0,
+                 .int64_atomics =
+                     (flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS) != 0,
+                 .version = ZE_MAJOR_VERSION(version) << 16 |
+                            ZE_MINOR_VERSION(version) << 8}};
+  luaL_checkstack(L, 20, NULL);
+  variant_free(k->pending);
+  k->pending = calloc(1, sizeof *k->pending);
+  lze_check_memory(L, k->pending != NULL);
+  Variant *v = k->pending;
+  v->dims = dims;
+  v->count = count;
+  v->result = lzc_compile(&in);
+  lze_check_memory(L, v->result != NULL);
+  if (v->result->words == NULL) raise_findings(L, k, v->result);
+}
+
+/* What a launch must look at of what was compiled in: numbers and buffers that
+   are hidden arguments are looked at there, and a table only has fields. */
+static bool variant_find_checks(Variant *v) {
+  const lzc_result *r = v->result;
+  v->checks = calloc(r->fixed_count + 1, sizeof(lzc_fixed *));
+  for (size_t i = 0; i < r->fixed_count && v->checks != NULL; i++) {
+    const lzc_fixed *f = &r->fixed[i];
+    lzc_kind kind = f->value.kind;
+    if (kind == LZC_TABLE || kind == LZC_BUFFER ||
+        ((kind == LZC_INTEGER || kind == LZC_REAL) && !f->by_value))
+      continue;
+    v->checks[v->check_count++] = f;
+  }
+  return v->checks != NULL;
+}
+
+/* Find a place for one variant more, and the slot that keeps its kernel. */
+static uint32_t make_room(lua_State *L, LuaKernel *k, int own) {
+  uint32_t oldest = 0;
+  if (k->count < MOST_VARIANTS) {
+    lze_check_memory(L, LZE_ARRAY_GROW(k->variants, k->count, k->capacity));
+    return k->count;
+  }
+  for (uint32_t i = 1; i < k->count; i++)
+    if (k->variants[i]->used < k->variants[oldest]->used) oldest = i;
+  Variant *v = k->variants[oldest];
+  if (k->last == v) k->last = NULL;
+  lua_pushnil(L);
+  lua_rawseti(L, own, v->slot);
+  k->variants[oldest] = k->variants[--k->count];
+  k->variants[k->count] = NULL;
+  variant_free(v);
+  return k->count;
+}
+
+/* The first slot of the kernel's table that keeps nothing. */
+static int free_slot(lua_State *L, int own) {
+  int slot = FIRST_SLOT;
+  while (lua_rawgeti(L, own, slot) != LUA_TNIL) {
+    lua_pop(L, 1);
+    slot++;
+  }
+  lua_pop(L, 1);
+  return slot;
+}
+
+/* Called guarded, with a Request, the kernel and the arguments: compiles a
+   variant and adds it. */
+static int compile_variant(lua_State *L) {
+  const Request *r = lua_touserdata(L, 1);
+  LuaKernel *k = r->kernel;
+  luaL_checkstack(L, 24, NULL);
+  lua_getiuservalue(L, 2, 1);
+  int own = lua_gettop(L);
+  size_t n = (size_t)r->count + 1;
+  lzc_value *values = lua_newuserdatauv(L, n * sizeof *values, 0);
+  for (int i = 0; i < r->count; i++)
+    describe_argument(L, r, i, 3 + i, &values[i]);
+  compile(L, k, own, values, r->dims, r->count, r->place.device);
+  Variant *v = k->pending;
+  v->kinds = calloc(n, sizeof *v->kinds);
+  v->types = calloc(n, sizeof *v->types);
+  lze_check_memory(L, v->kinds != NULL && v->types != NULL &&
+                          variant_find_checks(v));
+  for (int i = 0; i < r->count; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, 3 + i);
+    v->kinds[i] = k->declared_count >= 0 ? LZC_SCALAR : values[i].kind;
+    v->types[i] = b != NULL ? b->type : NULL;
+  }
+  lua_pushlstring(L, (const char *)v->result->words,
+                  v->result->word_count * sizeof *v->result->words);
+  int bytes = lua_gettop(L);
+  lua_createtable(L, 0, 2);
+  lze_push_device(L, r->place.device);
+  lua_setfield(L, -2, "device");
+  lze_push_context(L, r->place.context);
+  lua_setfield(L, -2, "context");
+  lze_push_module(L, bytes, bytes + 1, k->name);
+  lze_push_module_kernel(L, bytes + 2, k->name);
+  uint32_t at = make_room(L, k, own);
+  v->slot = free_slot(L, own);
+  v->box = lze_test_box(L, -1, lze_kernel_kind);
+  lua_rawseti(L, own, v->slot);
+  k->variants[at] = v;
+  k->count = at + 1;
+  k->pending = NULL;
+  return 0;
+}
+
+lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
+                               const lze_Place *place, int range,
+                               int *count) {
+  const lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
+  if (!b->is_lua) return lze_kernel_last(L, kernel);
+  LuaKernel *k = lua_kernel_test(L, kernel);
+  if (k->head.closed) luaL_error(L, "%s is closed", k->head.name);
+  int indices = index_count(L, k, range_dims(L, k, range), *count);
+  luaL_checkstack(L, 12, NULL);
+  int top = lua_gettop(L), own = top + 1;
+  lua_getiuservalue(L, kernel, 1);
+  Request r = {k, find_place(L, k, own, place, range, *count), indices,
+               *count};
+  Variant *v = find_variant(L, k, own, &r.place, indices, range, *count);
+  if (v == NULL) {
+    luaL_checkstack(L, *count + 4, NULL);
+    lua_pushcfunction(L, compile_variant);
+    lua_pushlightuserdata(L, &r);
+    lua_pushvalue(L, kernel);
+    for (int i = 1; i <= *count; i++) lua_pushvalue(L, range + i);
+    lze_call_guarded(L, *count + 2, 0);
+    v = find_variant(L, k, own, &r.place, indices, range, *count);
+  }
+  if (v == NULL)
+    luaL_error(L, "%s: what it captures has changed while it was compiled",
+               k->head.name);
+  v->used = ++k->uses;
+  k->last = v;
+  *count += (int)v->result->hidden_count;
+  lua_rawgeti(L, own, v->slot);
+  lua_replace(L, kernel);
+  lua_remove(L, own);
+  return v->box->kernel;
+}
+
+int lze_length_of(lua_State *L, int kernel, int i) {
+  const Variant *v = lua_kernel_test(L, kernel)->last;
+  const lzc_hidden *all = v->result->hidden;
+  if (i <= v->count || all[i - v->count - 1].kind != LZC_HIDDEN_LENGTH)
+    return 0;
+  const lzc_hidden *length = &all[i - v->count - 1];
+  if (length->argument != 0) return (int)length->argument;
+  for (size_t h = 0; h < v->result->hidden_count; h++)
+    if (all[h].kind == LZC_HIDDEN_BUFFER && all[h].path == length->path)
+      return v->count + (int)h + 1;
+  return 0;
+}
+
+lze_Kernel *lze_kernel_last(lua_State *L, int kernel) {
+  const lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
+  if (b->is_lua) {
+    const LuaKernel *k = lua_kernel_test(L, kernel);
+    if (k->head.closed) luaL_error(L, "%s is closed", b->name);
+    if (k->last == NULL)
+      luaL_error(L, "%s: nothing is compiled yet: k:variant(range, ...) "
+                    "compiles it for arguments", b->name);
+    b = k->last->box;
+  }
+  if (b->kernel == NULL || b->kernel->o.closed)
+    luaL_error(L, "%s is closed", b->name);
+  return b->kernel;
+}
+
+/* --- lze.kernel ----------------------------------------------------------- */
+
+/* What the C declarations of a signature's arguments say.  An array of values
+   is left on the stack. [-0, +1] */
+static lzc_value *push_declared(lua_State *L, const char *signature,
+                                int *count) {
+  char message[256];
+  size_t size;
+  const char *text = lua_pushfstring(L, "k(%s)", signature);
+  void *stubs = signature_spirv(text, 64, &size, message, sizeof message);
+  spirv_module *m =
+      stubs != NULL ? spirv_parse(stubs, size, message, sizeof message) : NULL;
+  free(stubs);
+  if (m == NULL)
+    luaL_error(L, "signature \"%s\": %s", signature, message);
+  const spirv_kernel *s = &m->kernels[0];
+  lzc_value values[MOST_ARGUMENTS] = {{.kind = LZC_NIL}};
+  uint32_t n = s->arg_count, bad = UINT32_MAX;
+  for (uint32_t i = 0; i < n && i < MOST_ARGUMENTS && bad == UINT32_MAX; i++) {
+    const spirv_arg *a = &s->args[i];
+    const lze_Type *t = lze_argument_type(
+        &a->type, a->type.sign == SPIRV_SIGN_UNSIGNED);
+    bool pointer = a->cls == SPIRV_ARG_POINTER &&
+                   a->space == SPIRV_SPACE_GLOBAL;
+    values[i] = (lzc_value){.kind = pointer ? LZC_BUFFER : LZC_SCALAR,
+                            .is_const = a->is_const};
+    if ((!pointer && a->cls != SPIRV_ARG_VALUE) || t == NULL ||
+        !element_of(t, &values[i].element))
+      bad = i;
+  }
+  spirv_free(m);
+  if (n > MOST_ARGUMENTS)
+    luaL_error(L, "signature: more than %d arguments", MOST_ARGUMENTS);
+  if (bad != UINT32_MAX)
+    luaL_error(L, "signature \"%s\": argument %d: a number, or a pointer to "
+                  "numbers in global memory expected", signature,
+               (int)bad + 1);
+  lua_pop(L, 1);
+  lzc_value *out = lua_newuserdatauv(L, n * sizeof *out + 1, 0);
+  memcpy(out, values, n * sizeof *out);
+  *count = (int)n;
+  return out;
+}
+
+/* How many of the parameters are indices where a signature states the rest. */
+static int declared_dims(lua_State *L, const LuaKernel *k, int count) {
+  int dims = (int)k->summary->parameters - count;
+  if (dims < 0 || dims > 3)
+    luaL_error(L, "%s: signature: %d argument%s, but the function has %d "
+                  "parameter%s (%s), of which 0 to 3 may be indices",
+               k->head.name, count, count == 1 ? "" : "s",
+               (int)k->summary->parameters,
+               k->summary->parameters == 1 ? "" : "s", push_parameters(L, k));
+  return dims;
+}
+
+/* The name of a kernel that is given none: FILE_LINE. */
+static void default_name(LuaKernel *k) {
+  const char *source = k->summary->source;
+  char file[40] = "kernel";
+  if (source != NULL && (*source == '@' || *source == '=')) {
+    const char *slash = strrchr(source, '/');
+    snprintf(file, sizeof file, "%s", slash != NULL ? slash + 1 : source + 1);
+    char *dot = strrchr(file, '.');
+    if (dot != NULL && dot != file) *dot = '\0';
+  } else if (source != NULL) {
+    strcpy(file, "string");
+  }
+  for (char *c = file; *c != '\0'; c++)
+    if (!isalnum((unsigned char)*c)) *c = '_';
+  snprintf(k->name, sizeof k->name, "%s%s_%d",
+           isdigit((unsigned char)file[0]) ? "_" : "", file,
+           k->summary->line);
+}
+
+static void take_name(lua_State *L, LuaKernel *k, int t) {
+  if (t == 0 || lze_getoption(L, t, "name") == LUA_TNIL) {
+    default_name(k);
+    return;
+  }
+  const char *name = lua_tostring(L, -1);
+  bool good = lua_type(L, -1) == LUA_TSTRING && *name != '\0' &&
+              strlen(name) < sizeof k->name && !isdigit((unsigned char)*name);
+  for (const char *c = name; good && *c != '\0'; c++)
+    good = isalnum((unsigned char)*c) || *c == '_';
+  if (!good)
+    lze_opt_expected(L, "name", "a name of letters, digits and _, of 55 at "
+                                "most");
+  snprintf(k->name, sizeof k->name, "%s", name);
+}
+
+static void take_options(lua_State *L, LuaKernel *k, int t) {
+  static const char *const keys[] = {"signature", "name", "real", "int", "fast",
+                                     NULL};
+  static const char *const reals[] = {"float", "double", NULL};
+  static const char *const ints[] = {"long", "int", NULL};
+  if (t != 0) lze_check_keys(L, t, "a Lua kernel's options", keys);
+  take_name(L, k, t);
+  snprintf(k->head.name, sizeof k->head.name, "kernel %s", k->name);
+  k->options.name = k->name;
+  static const lzc_element widths[] = {LZC_FLOAT, LZC_DOUBLE, LZC_ELEMENTS};
+  k->options.real = widths[lze_opt_word(L, t, "real", reals, 2)];
+  k->options.int32 = lze_opt_word(L, t, "int", ints, 0) == 1;
+  k->options.fast = lze_opt_boolean(L, t, "fast", false);
+}
+
+/* The signature at the top of the stack: it is compiled for now, where there is
+   a device. */
+static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
+  if (lua_type(L, -1) != LUA_TSTRING)
+    lze_opt_expected(L, "signature", "declarations of the arguments, as in C");
+  int count;
+  const lzc_value *values = push_declared(L, lua_tostring(L, -1), &count);
+  int dims = declared_dims(L, k, count);
+  k->declared = malloc((size_t)count * sizeof *values + 1);
+  lze_check_memory(L, k->declared != NULL);
+  memcpy(k->declared, values, (size_t)count * sizeof *values);
+  k->declared_count = count;
+  const lze_DeviceInfo *device = lze_default_device(L);
+  Request r = {k, {lze_device_context(L, device), device}, dims, count};
+  lua_pushcfunction(L, compile_variant);
+  lua_pushlightuserdata(L, &r);
+  lua_pushvalue(L, kernel);
+  for (int i = 0; i < count; i++) lua_pushnil(L);
+  lua_call(L, count + 2, 0);
+  k->last = k->variants[0];
+}
+
+/* lze.kernel(f [, options | signature]) -> kernel
+   f: a Lua function, the body of a loop over the range of a launch: its leading
+   parameters are the indices, from 1, the others the arguments.  options:
+   signature ("float *y, const float *x, float a": the arguments' types, which
+   else are those of each launch), name (default FILE_LINE), real ("float" or
+   "double"), int ("long" or "int"), fast (contraction).  Raises an error
+   object for what no kernel can have, all findings in its log; without a
+   signature that is at the first launch. */
+static int core_kernel(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TFUNCTION)
+    lze_argerror(L, 1, lua_pushfstring(L, "f: a Lua function expected, got %s",
+                                       lze_describe(L, 1)));
+  if (lua_iscfunction(L, 1))
+    lze_argerror(L, 1, "f: a Lua function expected, got one of C");
+  int t = lua_istable(L, 2) ? 2 : 0;
+  if (t == 0 && !lua_isnil(L, 2) && lua_type(L, 2) != LUA_TSTRING)
+    lze_argerror(L, 2, lua_pushfstring(L, "a table of options or a signature "
+                                          "expected, got %s",
+                                       lze_describe(L, 2)));
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushliteral(L, "math");
+  if (lua_istable(L, -2) && lua_rawget(L, -2) == LUA_TTABLE)
+    lze_add_builtins(L, "math.");
+  lua_settop(L, 2);
+  LuaKernel *k = lze_push_box(L, lze_kernel_kind, sizeof *k);
+  k->head.is_lua = true;
+  k->declared_count = -1;
+  lua_createtable(L, 2, 0);
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, -2, AT_FUNCTION);
+  lua_setiuservalue(L, 3, 1);
+  lua_pushvalue(L, 1);
+  size_t size;
+  char message[200];
+  const char *bytes = push_chunk(L, &size);
+  k->summary = lzc_analyse(bytes, size, message, sizeof message);
+  if (k->summary == NULL) luaL_error(L, "lze.kernel: %s", message);
+  take_options(L, k, t);
+  if (k->summary->is_vararg)
+    luaL_error(L, "%s: the function takes ...; a kernel takes a fixed number "
+                  "of arguments", k->head.name);
+  if (t != 0) lze_getoption(L, t, "signature");
+  else lua_pushvalue(L, 2);
+  if (!lua_isnil(L, -1)) take_signature(L, k, 3);
+  lua_settop(L, 3);
+  return 1;
+}
+
+static LuaKernel *check_lua_kernel(lua_State *L) {
+  const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
+  LuaKernel *k = lua_kernel_test(L, 1);
+  if (k == NULL)
+    luaL_error(L, "%s is not made of a Lua function", b->name);
+  if (k->head.closed) luaL_error(L, "%s is closed", b->name);
+  return k;
+}
+
+/* k:variant(range | launch_table, ...) -> the ordinary kernel that a launch of
+   these would run, compiled now if it was not */
+static int kernel_variant(lua_State *L) {
+  const LuaKernel *k = check_lua_kernel(L);
+  int count = lua_gettop(L) - 2;
+  if (count < 0) return luaL_error(L, "%s: no global size", k->head.name);
+  lze_kernel_resolve(L, 1, NULL, 2, &count);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* In a guard: (kernel, signature) -> SPIR-V for these types. */
+static int spirv_of_signature(lua_State *L) {
+  LuaKernel *k = check_lua_kernel(L);
+  int count;
+  const lzc_value *values = push_declared(L, lua_tostring(L, 2), &count);
+  int dims = declared_dims(L, k, count);
+  lua_getiuservalue(L, 1, 1);
+  compile(L, k, lua_gettop(L), values, dims, count, lze_default_device(L));
+  const lzc_result *r = k->pending->result;
+  lua_pushlstring(L, (const char *)r->words,
+                  r->word_count * sizeof *r->words);
+  return 1;
+}
+
+/* k:spirv(signature | range, ...) -> the SPIR-V for arguments of such types */
+static int kernel_spirv(lua_State *L) {
+  const LuaKernel *k = check_lua_kernel(L);
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    lua_settop(L, 2);
+    lua_pushcfunction(L, spirv_of_signature);
+    lua_insert(L, 1);
+    lze_call_guarded(L, 2, 1);
+    return 1;
+  }
+  int count = lua_gettop(L) - 2;
+  if (count < 0)
+    return luaL_error(L, "%s: a signature, or a range and arguments expected",
+                      k->head.name);
+  const lze_Kernel *v = lze_kernel_resolve(L, 1, NULL, 2, &count);
+  const spirv_module *m = v->module->spirv;
+  lua_pushlstring(L, (const char *)m->words,
+                  m->word_count * sizeof *m->words);
+  return 1;
+}
+
+/* --- the end, and for people ---------------------------------------------- */
+
+void lze_lua_kernel_close(lua_State *L, int kernel) {
+  LuaKernel *k = lua_kernel_test(L, kernel);
+  for (uint32_t i = 0; i < k->count; i++) {
+    lze_Kernel *v = k->variants[i]->box->kernel;
+    if (v != NULL) lze_close(&v->o);
+  }
+  k->head.closed = true;
+}
+
+/* The variants' kernels have finalisers of their own. */
+void lze_lua_kernel_release(lua_State *L, int kernel) {
+  LuaKernel *k = lua_kernel_test(L, kernel);
+  for (uint32_t i = 0; i < k->count; i++) variant_free(k->variants[i]);
+  variant_free(k->pending);
+  free(k->variants);
+  free(k->declared);
+  lzc_summary_free(k->summary);
+  k->variants = NULL;
+  k->last = k->pending = NULL;
+  k->count = 0;
+  k->declared = NULL;
+  k->summary = NULL;
+  k->head.closed = true;
+}
+
+void lze_lua_kernel_tostring(lua_State *L, int kernel) {
+  LuaKernel *k = lua_kernel_test(L, kernel);
+  if (k->head.closed) {
+    lua_pushfstring(L, "%s (closed)", k->head.name);
+    return;
+  }
+  const lzc_summary *s = k->summary;
+  const char *source = s->source != NULL ? s->source : "=?";
+  if (*source == '@' || *source == '=') source++;
+  else source = "a string";
+  push_parameters(L, k);
+  lua_pushfstring(L, "%s(%s): function at %s:%d, %d variant%s", k->head.name,
+                  lua_tostring(L, -1), source, s->line, (int)k->count,
+                  k->count == 1 ? "" : "s");
+  lua_remove(L, -2);
+  lua_getiuservalue(L, kernel, 1);
+  int own = lua_gettop(L);
+  const char *between = "; captures ";
+  for (size_t i = 0; i < s->path_count; i++) {
+    const lzc_path *p = &s->paths[i];
+    lzc_value v;
+    if (!push_path(L, own, p)) lua_pushnil(L);
+    lua_settop(L, own + 1);
+    describe(L, &v);
+    if (v.kind == LZC_TABLE || v.kind == LZC_BUILTIN) {
+      lua_settop(L, own);
+      continue;
+    }
+    const char *value = v.kind == LZC_FUNCTION ? "function"
+                        : v.kind == LZC_BOOLEAN
+                            ? (v.boolean ? "true" : "false")
+                        : v.kind == LZC_STRING || lua_isnumber(L, -1)
+                            ? lua_tostring(L, -1) : lze_describe(L, -1);
+    lua_pushvalue(L, own - 1);
+    lua_pushfstring(L, "%s%s = %s", between, p->text, value);
+    lua_concat(L, 2);
+    lua_replace(L, own - 1);
+    lua_settop(L, own);
+    between = ", ";
+  }
+  lua_settop(L, own - 1);
+}
+
+static const lze_Method methods[] = {{"variant", kernel_variant, LZE_HOT},
+                                     {"spirv", kernel_spirv, LZE_HOT},
+                                     {NULL, NULL, LZE_HOT}};
+
+static const lze_Method functions[] = {{"kernel", core_kernel, LZE_COLD},
+                                       {NULL, NULL, LZE_HOT}};
+
+/* After lze_open_kernel, whose kind this adds to. */
+void lze_open_lua_kernel(lua_State *L) {
+  lze_add_methods(L, lze_kernel_kind, methods);
+  lze_set_methods(L, functions, 0);
+}

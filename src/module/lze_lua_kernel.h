@@ -1,0 +1,43 @@
+/*
+ * lze_lua_kernel.h - kernels made of Lua functions.
+ * SPDX-License-Identifier: MIT
+ *
+ * A Lua kernel is a kernel's userdata without a native kernel of its own.  A
+ * launch resolves it to a variant: an ordinary kernel, compiled for the types
+ * of the arguments and for what the function captures.  The variant takes the
+ * given arguments and hidden ones behind them: captured numbers and buffers,
+ * and lengths.
+ */
+#ifndef LZE_LUA_KERNEL_H
+#define LZE_LUA_KERNEL_H
+
+#include "run/lze_launch.h"
+
+/* Where a launch runs; NULL each: as its buffers say, else the default. */
+typedef struct lze_Place {
+  lze_Context *context;
+  const lze_DeviceInfo *device;
+} lze_Place;
+
+/* The ordinary kernel that runs when the kernel at stack index `kernel` is
+   launched with the range at `range` and the *count arguments behind it, which
+   are at the top of the stack.  Of a Lua kernel the hidden arguments are pushed
+   and counted.  `place` is NULL for one without wishes.  Raises where the
+   kernel is closed, and where its function cannot be compiled. [-0, +hidden] */
+lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
+                               const lze_Place *place, int range, int *count);
+/* Of which argument, from 1, the i-th argument from 1 of the variant that the
+   Lua kernel at `kernel` resolved to last is the length; 0 for any other. */
+int lze_length_of(lua_State *L, int kernel, int i);
+/* The kernel at `kernel` itself or, of a Lua kernel, the variant that was
+   launched last; raises where there is none yet. */
+lze_Kernel *lze_kernel_last(lua_State *L, int kernel);
+
+/* Whether a Lua kernel is at `index`. */
+bool lze_is_lua_kernel(lua_State *L, int index);
+/* What a Lua kernel does when it is closed, collected, and printed. */
+void lze_lua_kernel_close(lua_State *L, int kernel);
+void lze_lua_kernel_release(lua_State *L, int kernel);
+void lze_lua_kernel_tostring(lua_State *L, int kernel);
+
+#endif

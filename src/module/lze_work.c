@@ -1,0 +1,149 @@
+/*
+ * lze_work.c - lze.work: what a work-item can ask, on the host.
+ * SPDX-License-Identifier: MIT
+ *
+ * Kernels know these functions by identity.  On the host, atomics, fma, random
+ * and print do what they do on a device, one work-item at a time; the others
+ * have no meaning there and raise.
+ */
+#include "module/lze_work.h"
+#include "base/lze_embed.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+
+#include "lzc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* [-0, +1] {function = the number by which the compiler knows it} */
+static void push_builtins(lua_State *L) {
+  static const char key;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+}
+
+void lze_add_builtins(lua_State *L, const char *prefix) {
+  size_t length = strlen(prefix);
+  int from = lua_gettop(L);
+  push_builtins(L);
+  for (unsigned n = 1; lzc_builtin_name(n) != NULL; n++) {
+    const char *name = lzc_builtin_name(n);
+    if (strncmp(name, prefix, length) != 0) continue;
+    lua_pushstring(L, name + length);
+    lua_rawget(L, from);
+    /* What a program has put into its place is a function like any other. */
+    if (lua_iscfunction(L, -1)) {
+      lua_pushinteger(L, n);
+      lua_rawset(L, -3);
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+  lua_pop(L, 1);
+}
+
+unsigned lze_builtin_of(lua_State *L, int index) {
+  if (!lua_iscfunction(L, index)) return 0;
+  index = lua_absindex(L, index);
+  push_builtins(L);
+  lua_pushvalue(L, index);
+  lua_rawget(L, -2);
+  unsigned n = (unsigned)lua_tointeger(L, -1);
+  lua_pop(L, 2);
+  return n;
+}
+
+/* type(x) -> the element type of a buffer, or nil */
+static int work_type(lua_State *L) {
+  const lze_Buffer *b = lze_test_buffer(L, 1);
+  lua_pushstring(L, b != NULL && b->type->lanes == 1 ? b->type->name : NULL);
+  return 1;
+}
+
+/* describe(v) -> what it is, for messages */
+static int work_describe(lua_State *L) {
+  lua_settop(L, 1);
+  lze_describe(L, 1);
+  return 1;
+}
+
+static const lze_Method primitives[] = {{"type", work_type, LZE_HOT},
+                                        {"describe", work_describe, LZE_HOT},
+                                        {NULL, NULL, LZE_HOT}};
+
+static const unsigned char work_text[] = {
+#include "lua/work.h"
+};
+static const lze_Script script = {"lze work.lua", work_text,
+                                  sizeof work_text, primitives};
+
+static int in_lua(lua_State *L, const char *name) {
+  lze_script_call(L, &script, name, lua_gettop(L), LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static int in_kernels(lua_State *L, const char *name) {
+  return luaL_error(L, "lze.work.%s: only a work-item can ask that, in a "
+                       "kernel", name);
+}
+
+/* fma(a, b, c) -> a * b + c, rounded once, as a double */
+static int work_fma(lua_State *L) {
+  lua_pushnumber(L, fma(luaL_checknumber(L, 1), luaL_checknumber(L, 2),
+                        luaL_checknumber(L, 3)));
+  return 1;
+}
+
+/* print(...): as Lua's print */
+static int work_print(lua_State *L) {
+  int count = lua_gettop(L);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 1; i <= count; i++) {
+    if (i > 1) luaL_addchar(&b, '\t');
+    luaL_tolstring(L, i, NULL);
+    luaL_addvalue(&b);
+  }
+  luaL_addchar(&b, '\n');
+  luaL_pushresult(&b);
+  size_t length;
+  const char *text = lua_tolstring(L, -1, &length);
+  fwrite(text, 1, length, stdout);
+  return 0;
+}
+
+#define WITH_A_NAME(X)                                                       \
+  X(atomic_add, in_lua) X(atomic_sub, in_lua) X(atomic_min, in_lua)          \
+  X(atomic_max, in_lua) X(atomic_and, in_lua) X(atomic_or, in_lua)           \
+  X(atomic_xor, in_lua) X(atomic_exchange, in_lua)                           \
+  X(atomic_compare_exchange, in_lua) X(random, in_lua)                       \
+  X(global_id, in_kernels) X(local_id, in_kernels) X(group_id, in_kernels)   \
+  X(global_size, in_kernels) X(local_size, in_kernels)                       \
+  X(num_groups, in_kernels) X(barrier, in_kernels)                           \
+  X(local_array, in_kernels) X(private_array, in_kernels)                    \
+  X(sub_group_size, in_kernels) X(lane, in_kernels)
+
+#define DEFINE(name, where)                                                  \
+  static int work_##name(lua_State *L) { return where(L, #name); }
+WITH_A_NAME(DEFINE)
+
+static const lze_Method functions[] = {
+#define ROW(name, where) {#name, work_##name, LZE_HOT},
+    WITH_A_NAME(ROW)
+    {"fma", work_fma, LZE_HOT},
+    {"print", work_print, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+void lze_open_work(lua_State *L) {
+  lua_newtable(L);
+  lze_set_methods(L, functions, 0);
+  lze_add_builtins(L, "work.");
+  lua_setfield(L, -2, "work");
+}
