@@ -41,7 +41,9 @@ local function objects()
     kernel = mod.add, module = mod, device = dev, driver = dev.driver,
     context = dev.context, queue = dev.queue, scratch = g:buffer("int", 4),
     event = mod.add:launch(4, x, 1), slice = lze.slice(x),
-    local_bytes = lze.local_bytes(4)}
+    local_bytes = lze.local_bytes(4), struct = lze.struct "int a",
+    element = lze.buffer(lze.struct "int a", 1)[1],
+    ["kernel in Lua"] = lze.kernel(function(i, x) x[i] = i end)}
 end
 local given = objects()
 given.error = setmetatable({}, kinds.error)
