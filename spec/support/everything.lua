@@ -236,6 +236,8 @@ part("arguments", function()
   local p = lze.buffer(pair, {{a = 1, b = 2}})
   p[1].a = 5
   assert(p[1].a == 5 and tostring(p[1]) and lze.type(p[1]) == "element")
+  assert(pair == lze.struct "int a; float b" and tostring(pair))
+  for _, v in pairs(p[1]) do assert(v) end
   assert(pair.bytes == 8 and #pair.fields == 2 and pair.name == p.type)
   assert(pair:unpack(lze.buffer(pair, p):string()).a == 5)
   local data = lze.buffer("int", {1, 2, 3, 4})
