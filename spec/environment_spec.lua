@@ -77,6 +77,47 @@ describe("lze", function()
     assert.equal("buffer\t4 5", lines[3])
   end)
 
+  it("with a full file system for OpenCL's cache", function()
+    if process.hosted or
+      not os.execute "unshare -rm mount -t tmpfs none /mnt 2>/dev/null" then
+      pending "no file system can be mounted here"
+    end
+    process.with_directory(function(dir)
+      assert(os.execute("mkdir " .. dir .. "/small"))
+      process.write(dir .. "/script.lua", [[
+        local lze = require "lze"
+        local saxpy = lze.load "saxpy".saxpy
+        local x = lze.buffer("float", 64):fill(1)
+        saxpy({64, group = 64}, 1, x, x)
+        lze.wait()
+        local file = assert(io.open(arg[1] .. "/full", "wb"))
+        file:setvbuf "no"
+        repeat until not file:write(("x"):rep(4096))
+        file:close()
+        local function try(f, ...)
+          local ok, err = pcall(f, ...)
+          print(ok or err.code .. ": " .. (err.message .. " " ..
+            (err.log or "")):match "file system of PoCL's cache directory")
+        end
+        try(saxpy, {64, group = 32}, 1, x, x)
+        try(saxpy.prepare, saxpy, {64, group = 16}, 1, x, x)
+        try(lze.load, "vector_add")
+        try(saxpy, {64, group = 64}, 1, x, x)
+        os.remove(arg[1] .. "/full")
+        try(saxpy, {64, group = 32}, 1, x, x)
+        print(x:read()[64])]])
+      local pipe = assert(io.popen(([[unshare -rm sh -c '
+        mount -t tmpfs -o size=16m none %s/small && mkdir %s/small/pocl &&
+        POCL_CACHE_DIR=%s/small/pocl exec %s %s/script.lua %s/small' 2>&1]])
+        :format(dir, dir, dir, process.lua, dir, dir)))
+      local said = pipe:read "a"
+      local refused = "ERROR_MODULE_BUILD_FAILURE: file system of PoCL's " ..
+        "cache directory\n"
+      assert.equal(refused:rep(3) .. "true\ntrue\n8.0\n", said)
+      assert(pipe:close())
+    end)
+  end)
+
   it("with other signals ignored or blocked", function()
     assert.same(worked, surrounded {before = "trap '' PIPE HUP ALRM USR1"})
   end)

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -30,6 +31,10 @@ enum {
   /* PoCL's compilation opens about a dozen files and pipes; it was seen to
      abort with 12 left, and other threads open some meanwhile. */
   NEEDED_DESCRIPTORS = 40,
+  /* A kernel's bitcode and code, in a few files, and what its linker writes
+     meanwhile: some 300 KiB for most. */
+  NEEDED_BYTES = 4 << 20,
+  NEEDED_FILES = 16,
   /* Where the limit of open files is huge, the top of this many are looked
      at: plenty to find free ones in. */
   DESCRIPTORS_SEEN = 1 << 16,
@@ -93,11 +98,10 @@ static void cache_choose(void)
     snprintf(cache_path, sizeof cache_path, "/tmp/pocl/kcache");
 }
 
-/* Whether files can be made there, or the directory itself be made. */
-static bool cache_is_usable(void)
+/* The directory, or the one above it in which it will be made. */
+static void cache_find(char path[PATH_SIZE])
 {
-  char path[PATH_SIZE];
-  memcpy(path, cache_path, sizeof path);
+  memcpy(path, cache_path, PATH_SIZE);
   while (access(path, F_OK) != 0 && errno == ENOENT && *path != '\0') {
     char *slash = strrchr(path, '/');
     if (slash == NULL)
@@ -105,12 +109,35 @@ static bool cache_is_usable(void)
     else
       slash[slash == path] = '\0';
   }
+}
+
+/* Whether files can be made there, or the directory itself be made. */
+static bool cache_is_usable(void)
+{
+  char path[PATH_SIZE];
+  cache_find(path);
   struct stat st;
   if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
       access(path, W_OK | X_OK) == 0)
     return true;
   zocl_fail(0, "PoCL's cache directory '%s' cannot be written (set "
                "POCL_CACHE_DIR to one that can)", cache_path);
+  return false;
+}
+
+/* Whether its file system has room for what a kernel is compiled to, most of
+   which is less than a quarter of that. A system that does not tell has. */
+static bool cache_has_room(void)
+{
+  char path[PATH_SIZE];
+  struct statvfs v;
+  cache_find(path);
+  if (statvfs(path, &v) != 0) return true;
+  bool files = v.f_files == 0 || v.f_favail >= NEEDED_FILES;
+  if (files && (uint64_t)v.f_bavail * v.f_frsize >= NEEDED_BYTES) return true;
+  zocl_fail(0, "the file system of PoCL's cache directory '%s' is full: PoCL "
+               "could not compile and would abort (make room for %d MiB, or "
+               "set POCL_CACHE_DIR)", cache_path, NEEDED_BYTES >> 20);
   return false;
 }
 
@@ -134,7 +161,7 @@ bool zocl_opencl_may_compile(const zocl_driver *driver)
                  "compile and would abort", NEEDED_DESCRIPTORS);
     return false;
   }
-  return cache_is_usable();
+  return cache_is_usable() && cache_has_room();
 }
 
 /* ------------------------------------------------------------------------
