@@ -38,6 +38,25 @@ describe("get_work_dim", function()
   end)
 end)
 
+describe("half_sin and such", function()
+  it("are there by way of SPIR-V", function()
+    local names = {"cos", "exp", "exp2", "exp10", "log", "log2", "log10",
+                   "recip", "rsqrt", "sin", "sqrt", "tan"}
+    local lines = {"x[12] = half_divide(a, 3.0f); x[13] = half_powr(a, 3.0f);"}
+    for i, name in ipairs(names) do
+      lines[i + 1] = ("x[%d] = half_%s(a);"):format(i - 1, name)
+    end
+    local x, a = lze.buffer("float", 14), 0.75
+    lze.compile("kernel void f(global float *x, float a) {" ..
+      table.concat(lines) .. "}").f(1, x, a)
+    for i, v in ipairs {math.cos(a), math.exp(a), 2 ^ a, 10 ^ a, math.log(a),
+        math.log(a, 2), math.log(a, 10), 1 / a, a ^ -0.5, math.sin(a), a ^ 0.5,
+        math.tan(a), a / 3, a ^ 3} do
+      assert.is_true(math.abs(x[i] - v) <= 1e-3 * math.abs(v), names[i])
+    end
+  end)
+end)
+
 describe("half", function()
   it("is computed with where the device says so", function()
     if not lze.device().fp16 then return end

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <spirv/unified1/OpenCL.std.h>
 #include <spirv/unified1/spirv.h>
 
 /* That of Intel's driver. */
@@ -152,6 +153,27 @@ static void functions_inline(uint32_t *words, size_t count)
   }
 }
 
+/* PoCL's bitcode library has no half_sin and such, of which little precision is
+   asked, but native_sin, which is as good there. */
+static void halves_native(uint32_t *words, size_t count)
+{
+  static const char name[] = "OpenCL.std";
+  const uint32_t away = OpenCLstd_Native_cos - OpenCLstd_Half_cos;
+  uint32_t set = 0;
+  for (size_t at = 5; at < count;) {
+    size_t n = words[at] >> 16, op = words[at] & 0xffff;
+    if (n == 0 || n > count - at) return;
+    if (op == SpvOpExtInstImport && n == 2 + (sizeof name + 3) / 4 &&
+        memcmp(words + at + 2, name, sizeof name) == 0)
+      set = words[at + 1];
+    if (op == SpvOpExtInst && n >= 5 && set != 0 && words[at + 3] == set &&
+        words[at + 4] >= OpenCLstd_Half_cos &&
+        words[at + 4] <= OpenCLstd_Half_tan)
+      words[at + 4] += away;
+    at += n;
+  }
+}
+
 static void words_swap(uint32_t *words, size_t count)
 {
   for (size_t i = 0; i < count; i++) words[i] = __builtin_bswap32(words[i]);
@@ -197,6 +219,7 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
   if (size >= 4 && made->words[0] == __builtin_bswap32(SpvMagicNumber))
     words_swap(made->words, size / 4);
   functions_inline(made->words, size / 4);
+  if (!device->takes_il) halves_native(made->words, size / 4);
   result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   if (!module_parse(made, log)) goto fail;
   /* Compilers take much that the validator does not, and programs count on
