@@ -23,7 +23,7 @@ static char directory[4096]; /* of the copy; empty caches are in there too */
 /* A module that this process has not made yet, of saxpy.spv. */
 static ze_result_t create(setup s, char *text, size_t cap)
 {
-  static int serial;
+  static _Atomic int serial; /* of threads, too */
   size_t size;
   char name[16];
   char *bytes = file_read("kernels/saxpy.spv", &size);
