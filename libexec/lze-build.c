@@ -272,7 +272,7 @@ static void warm_up(void)
   spvContextDestroy(context);
 }
 
-static void job_answer(struct job *job, int what, int status)
+static void job_answer(struct job *job, zocl_outcome what, int status)
 {
   const zocl_answer answer = {what, status};
   send(job->answer, &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -26,12 +26,14 @@ typedef struct zocl_task {
   uint64_t version_size, name_size, shapes_size, binary_size;
 } zocl_task;
 
+typedef enum zocl_outcome {
+  ZOCL_ANSWER_ENDED,  /* with that status */
+  ZOCL_ANSWER_LATE,   /* it was ended, for it took too long */
+  ZOCL_ANSWER_REFUSED /* no process could be made for it */
+} zocl_outcome;
+
 typedef struct zocl_answer {
-  enum {
-    ZOCL_ANSWER_ENDED,  /* with that status */
-    ZOCL_ANSWER_LATE,   /* it was ended, for it took too long */
-    ZOCL_ANSWER_REFUSED /* no process could be made for it */
-  } what;
+  zocl_outcome what;
   int32_t status;
 } zocl_answer;
 
