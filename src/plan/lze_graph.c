@@ -98,8 +98,9 @@ static void entry_stub_devices(lua_State *L, int entry, int count, int map,
     lua_rawgeti(L, entry, i);
     const lze_Buffer *b = lze_test_buffer(L, -1);
     if (b != NULL && lze_buffer_is_open(b) &&
-        b->storage->usage == LZE_DEVICE && b->storage->device != device &&
-        b->storage->o.context == context) {
+        b->storage->o.context == context && b->storage->device != device &&
+        (b->storage->usage == LZE_DEVICE ||
+         !lze_device_reaches(device, b->storage))) {
       lze_push_stub(L, context, device, b->type, b->count);
       lua_rawset(L, map);
     } else {
