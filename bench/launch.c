@@ -1,11 +1,12 @@
 /*
  * launch.c - what a launch costs: from Lua, from C through Level Zero, and
- * from C through OpenCL, in interleaved rounds of one process; and from Lua
- * through MoonCL, where MOONCL is the path of its mooncl.so.
+ * from C through OpenCL, in interleaved rounds of one process; of a kernel that
+ * is a Lua function, whose factor is captured; and from Lua through MoonCL,
+ * where MOONCL is the path of its mooncl.so.
  * SPDX-License-Identifier: MIT
  *
  *   launch [ROUNDS [LAUNCHES]]   times, medians and their ratios
- *   launch lua|ze|cl LAUNCHES    one round after a warm-up, for callgrind
+ *   launch lua|kernel|ze|cl LAUNCHES   one round after a warm-up, for callgrind
  *
  * A round is LAUNCHES launches of saxpy over 64 floats, its three arguments
  * given anew each time, and one wait at its end; "set once" gives them at the
@@ -116,6 +117,46 @@ static void lua_round(void) {
 static void lua_finish(int rounds) {
   lua_call_with(lua_check_ref, (lua_Integer)rounds * launches);
   lua_close(L);
+}
+
+/* ------------------------------------------------------------------------ */
+/* A kernel in Lua, in the same state. */
+
+static const char kernel_setup[] =
+  "local lze = require 'lze'\n"
+  "local items, group = ...\n"
+  "local a = 1.0\n"
+  "local saxpy = lze.kernel(function(i, x, y) y[i] = a * x[i] + y[i] end)\n"
+  "local x, y = lze.buffer('float', items), lze.buffer('float', items)\n"
+  "x:fill(1)\n"
+  "assert(saxpy:variant(items, x, y):group(items) == group)\n"
+  "local function round(launches)\n"
+  "  for _ = 1, launches do saxpy(items, x, y) end\n"
+  "  lze.wait()\n"
+  "end\n"
+  "local function check(expected)\n"
+  "  for i = 1, items do assert(y[i] == expected, y[i]) end\n"
+  "end\n"
+  "return round, check\n";
+
+static int kernel_round_ref, kernel_check_ref;
+
+static void kernel_start(void) {
+  if (luaL_loadstring(L, kernel_setup) != LUA_OK)
+    die("%s", lua_tostring(L, -1));
+  lua_pushinteger(L, ITEMS);
+  lua_pushinteger(L, group);
+  if (lua_pcall(L, 2, 2, 0) != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
+  kernel_check_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  kernel_round_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static void kernel_round(void) {
+  lua_call_with(kernel_round_ref, launches);
+}
+
+static void kernel_finish(int rounds) {
+  lua_call_with(kernel_check_ref, (lua_Integer)rounds * launches);
 }
 
 /* ------------------------------------------------------------------------ */
@@ -389,7 +430,7 @@ static void nothing_after(int rounds) {
   (void)rounds;
 }
 
-enum { LUA, ZE_SET, ZE_KEPT, OPENCL, MOONCL, WAYS };
+enum { LUA, ZE_SET, ZE_KEPT, OPENCL, KERNEL, MOONCL, WAYS };
 
 static const struct {
   const char *word, *name;
@@ -401,6 +442,7 @@ static const struct {
   {"ze", "C, Level Zero", ze_start, ze_round, ze_finish},
   {"", "C, set once", nothing, kept_round, nothing_after},
   {"cl", "C, OpenCL", cl_start, cl_round, cl_finish},
+  {"kernel", "Lua, in Lua", kernel_start, kernel_round, kernel_finish},
   {"", "Lua, MoonCL", mooncl_start, mooncl_round, mooncl_finish}
 };
 

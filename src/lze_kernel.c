@@ -29,13 +29,13 @@ static lze_Kernel *kernel_check(lua_State *L) { return lze_kernel_last(L, 1); }
    *count arguments, counted here. */
 static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
                             int *count) {
-  const lze_KernelBox *b = lze_check_box(L, arg, lze_kernel_kind);
+  lze_KernelBox *b = lze_check_box(L, arg, lze_kernel_kind);
   *count = lua_gettop(L) - arg - 1;
   luaL_checkstack(L, 12, NULL);
   if (!b->is_lua && (b->kernel == NULL || b->kernel->o.closed))
     luaL_error(L, "%s is closed", b->name);
   if (*count < 0) luaL_error(L, "%s: no global size", b->name);
-  return b->is_lua ? lze_kernel_resolve(L, arg, place, arg + 1, count)
+  return b->is_lua ? lze_lua_kernel_resolve(L, b, arg, place, arg + 1, count)
                    : b->kernel;
 }
 

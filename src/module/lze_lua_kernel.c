@@ -546,39 +546,88 @@ static int compile_variant(lua_State *L) {
   return 0;
 }
 
-lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
-                               const lze_Place *place, int range,
-                               int *count) {
-  const lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
-  if (!b->is_lua) return lze_kernel_last(L, kernel);
-  LuaKernel *k = lua_kernel_test(L, kernel);
-  if (k->head.closed) luaL_error(L, "%s is closed", k->head.name);
-  int indices = index_count(L, k, range_dims(L, k, range), *count);
-  luaL_checkstack(L, 12, NULL);
-  int top = lua_gettop(L), own = top + 1;
-  lua_getiuservalue(L, kernel, 1);
-  Request r = {k, find_place(L, k, own, place, range, *count), indices,
-               *count};
-  Variant *v = find_variant(L, k, own, &r.place, indices, range, *count);
+/* The last variant, where it is plain that a launch runs it: it goes where all
+   its buffers are, and the function's table, at `own`, has what it captures as
+   it was.  Its hidden arguments are pushed. */
+static bool runs_last(lua_State *L, const LuaKernel *k, int own, int range,
+                      int count) {
+  const Variant *v = k->last;
+  const lze_Kernel *last = v->box->kernel;
+  bool placed = false;
+  if (last == NULL || last->o.closed || v->count != count ||
+      (v->dims != 1 && v->dims != 0) || lua_type(L, range) != LUA_TNUMBER)
+    return false;
+  for (int i = 0; i < count; i++) {
+    int at = range + 1 + i;
+    if (v->kinds[i] == LZC_INTEGER ? !lua_isinteger(L, at)
+                                   : v->kinds[i] == LZC_REAL &&
+                                         lua_type(L, at) != LUA_TNUMBER)
+      return false;
+    if (v->kinds[i] != LZC_BUFFER) continue;
+    const lze_Buffer *b = lze_test_buffer(L, at);
+    if (b == NULL || b->type != v->types[i] || !lze_buffer_is_open(b) ||
+        b->storage->o.context != last->o.context ||
+        b->storage->device != last->module->device)
+      return false;
+    placed = true;
+  }
+  return placed && push_all_hidden(L, own, v, range);
+}
+
+/* The variant for a launch: found, or compiled; its hidden arguments are
+   pushed. */
+static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
+                               const lze_Place *place, int own, int range,
+                               int count) {
+  int indices = index_count(L, k, range_dims(L, k, range), count);
+  Request r = {k, find_place(L, k, own, place, range, count), indices, count};
+  Variant *v = find_variant(L, k, own, &r.place, indices, range, count);
   if (v == NULL) {
-    luaL_checkstack(L, *count + 4, NULL);
+    luaL_checkstack(L, count + 4, NULL);
     lua_pushcfunction(L, compile_variant);
     lua_pushlightuserdata(L, &r);
     lua_pushvalue(L, kernel);
-    for (int i = 1; i <= *count; i++) lua_pushvalue(L, range + i);
-    lze_call_guarded(L, *count + 2, 0);
-    v = find_variant(L, k, own, &r.place, indices, range, *count);
+    for (int i = 1; i <= count; i++) lua_pushvalue(L, range + i);
+    lze_call_guarded(L, count + 2, 0);
+    v = find_variant(L, k, own, &r.place, indices, range, count);
   }
   if (v == NULL)
     luaL_error(L, "%s: what it captures has changed while it was compiled",
                k->head.name);
+  return v;
+}
+
+lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
+                                   int kernel, const lze_Place *place,
+                                   int range, int *count) {
+  LuaKernel *k = (LuaKernel *)(void *)box;
+  if (box->closed) luaL_error(L, "%s is closed", box->name);
+  luaL_checkstack(L, 12, NULL);
+  int own = lua_gettop(L) + 1;
+  lua_getiuservalue(L, kernel, 1);
+  Variant *v = k->last;
+  if (place != NULL || v == NULL || !runs_last(L, k, own, range, *count)) {
+    lua_settop(L, own);
+    v = choose_variant(L, k, kernel, place, own, range, *count);
+  }
   v->used = ++k->uses;
   k->last = v;
-  *count += (int)v->result->hidden_count;
+  int hidden = (int)v->result->hidden_count;
+  *count += hidden;
   lua_rawgeti(L, own, v->slot);
   lua_replace(L, kernel);
-  lua_remove(L, own);
+  /* The hidden arguments follow the others. */
+  if (hidden == 1) lua_replace(L, own);
+  else lua_remove(L, own);
   return v->box->kernel;
+}
+
+lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
+                               const lze_Place *place, int range,
+                               int *count) {
+  lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
+  return b->is_lua ? lze_lua_kernel_resolve(L, b, kernel, place, range, count)
+                   : lze_kernel_last(L, kernel);
 }
 
 int lze_length_of(lua_State *L, int kernel, int i) {
@@ -622,6 +671,7 @@ static lzc_value *push_declared(lua_State *L, const char *signature,
   spirv_module *m =
       stubs != NULL ? spirv_parse(stubs, size, message, sizeof message) : NULL;
   free(stubs);
+  if (m == NULL) lze_check_spirv_memory(L, message);
   if (m == NULL)
     luaL_error(L, "signature \"%s\": %s", signature, message);
   const spirv_kernel *s = &m->kernels[0];
@@ -774,7 +824,10 @@ static int core_kernel(lua_State *L) {
   char message[200];
   const char *bytes = push_chunk(L, &size);
   k->summary = lzc_analyse(bytes, size, message, sizeof message);
-  if (k->summary == NULL) luaL_error(L, "lze.kernel: %s", message);
+  if (k->summary == NULL) {
+    lze_check_spirv_memory(L, message);
+    luaL_error(L, "lze.kernel: %s", message);
+  }
   take_options(L, k, t);
   if (k->summary->is_vararg)
     luaL_error(L, "%s: the function takes ...; a kernel takes a fixed number "

@@ -26,6 +26,10 @@ typedef struct lze_Place {
    kernel is closed, and where its function cannot be compiled. [-0, +hidden] */
 lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
                                const lze_Place *place, int range, int *count);
+/* The same for a Lua kernel, whose box is known. */
+lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
+                                   int kernel, const lze_Place *place,
+                                   int range, int *count);
 /* Of which argument, from 1, the i-th argument from 1 of the variant that the
    Lua kernel at `kernel` resolved to last is the length; 0 for any other. */
 int lze_length_of(lua_State *L, int kernel, int i);

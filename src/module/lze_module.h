@@ -9,7 +9,10 @@
 #include "run/lze_kernel.h"
 #include "spirv.h"
 
-/* lze_spirv.c: as spirv_parse, which it raises for as `call` on `object`, and
+/* lze_spirv.c: raise "not enough memory" where that is what the reader, the
+   validator or the compiler of Lua say; it says nothing of what they read. */
+void lze_check_spirv_memory(lua_State *L, const char *message);
+/* As spirv_parse, which it raises for as `call` on `object`, and
    as spirv_validate; both raise when memory runs out. */
 spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,
                               const char *object, const char *call);

@@ -63,9 +63,7 @@ static const char *check_bytes(lua_State *L, int arg, size_t *size) {
   return lua_tolstring(L, arg, size);
 }
 
-/* What the reader and the validator say when memory runs out says nothing of
-   the module. */
-static void check_memory(lua_State *L, const char *message) {
+void lze_check_spirv_memory(lua_State *L, const char *message) {
   if (strcmp(message, "out of memory") == 0)
     lze_no_memory(L);
 }
@@ -75,7 +73,7 @@ spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,
   char message[512];
   spirv_module *m = spirv_parse(bytes, size, message, sizeof message);
   if (m != NULL) return m;
-  check_memory(L, message);
+  lze_check_spirv_memory(L, message);
   lze_fail_word(L, object, call, "INVALID_SPIRV", NULL,
                 "not a SPIR-V module that can be decoded: %s", message);
 }
@@ -83,7 +81,7 @@ spirv_module *lze_parse_spirv(lua_State *L, const void *bytes, size_t size,
 bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
                         char *message, size_t cap) {
   if (spirv_validate(bytes, size, message, cap)) return true;
-  check_memory(L, message);
+  lze_check_spirv_memory(L, message);
   return false;
 }
 
