@@ -172,7 +172,8 @@ static void build_and_fork(void)
   if (child == 0) {
     char path[8192];
     snprintf(path, sizeof path, "%s/done", directory);
-    while (access(path, F_OK) != 0) usleep(100000);
+    while (access(path, F_OK) != 0 && access(directory, F_OK) == 0)
+      usleep(100000);
     _exit(0);
   }
 }
