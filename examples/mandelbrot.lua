@@ -10,6 +10,7 @@
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
+local png = dofile(here .. "lib/png.lua")
 
 local path = arg[1] or "mandelbrot.png"
 local width = math.tointeger(tonumber(arg[2] or 720))
@@ -95,49 +96,6 @@ end
 local lua_ms = (os.clock() - start) * 1e3 * height / checked
 if shown then io.stderr:write "\n" end
 
--- The remainders of all bytes, for PNG's CRC-32.
-local remainders = {}
-for byte = 0, 255 do
-  local r = byte
-  for _ = 1, 8 do r = r & 1 == 0 and r >> 1 or r >> 1 ~ 0xedb88320 end
-  remainders[byte] = r
-end
-
-local function crc32(bytes)
-  local crc = 0xffffffff
-  for i = 1, #bytes do
-    crc = remainders[(crc ~ bytes:byte(i)) & 255] ~ crc >> 8
-  end
-  return crc ~ 0xffffffff
-end
-
-local function adler32(bytes)
-  local a, b = 1, 0
-  for i = 1, #bytes do
-    a = (a + bytes:byte(i)) % 65521
-    b = (b + a) % 65521
-  end
-  return b << 16 | a
-end
-
--- zlib's form of bytes, in blocks that are stored as they are.
-local function stored(bytes)
-  local parts = { "\x78\x01" }
-  for i = 1, #bytes, 65535 do
-    local block = bytes:sub(i, i + 65534)
-    local last = i + #block > #bytes and 1 or 0
-    parts[#parts + 1] = ("<I1I2I2"):pack(last, #block, ~#block & 0xffff)
-    parts[#parts + 1] = block
-  end
-  parts[#parts + 1] = (">I4"):pack(adler32(bytes))
-  return table.concat(parts)
-end
-
-local function chunk(kind, body)
-  return (">I4"):pack(#body) .. kind .. body ..
-    (">I4"):pack(crc32(kind .. body))
-end
-
 -- Pixels are entries of a palette: 0 is the set, black, the rest a circle of
 -- colours that deep blue begins.
 local palette = { "\0\0\0" }
@@ -149,17 +107,7 @@ for i = 0, 254 do
   palette[i + 2] = string.char(wave(7, 0), wave(9, 0.03), wave(11, 0.15))
 end
 
-local lines = {}
-for y = 0, height - 1 do -- each begins with its filter: 0, none
-  lines[y + 1] = "\0" .. pixels:string(y * width + 1, (y + 1) * width)
-end
-do
-  local file <close> = assert(io.open(path, "wb"))
-  assert(file:write("\x89PNG\r\n\x1a\n",
-    chunk("IHDR", (">I4I4BBBBB"):pack(width, height, 8, 3, 0, 0, 0)),
-    chunk("PLTE", table.concat(palette)),
-    chunk("IDAT", stored(table.concat(lines))), chunk("IEND", "")))
-end
+png.write(path, width, height, pixels:string(), table.concat(palette))
 
 -- A preview of up to 64 x 21 characters, which are twice as high as wide.
 local scale = math.max(1, width / 64, height / 42)

@@ -141,7 +141,8 @@ local function spoiling(name)
     return setmetatable({}, { __index = function(_, kernel)
       return spoiled(module[kernel])
     end })
-  end }, { __index = lze })
+  end, kernel = function(...) return spoiled(lze.kernel(...)) end },
+    { __index = lze })
 end
 
 -- Raised by an example whose kernels are spoiled.
@@ -731,6 +732,58 @@ describe("examples/nbody.lua", function()
 
   it("notices a body in a wrong place", function()
     assert.matches("^body 4, axis 1: ", noticed("nbody.lua", "4", "2"))
+  end)
+end)
+
+describe("examples/life.lua", function()
+  it("agrees with plain Lua", function()
+    for _, size in ipairs { { "1", "1", "1" }, { "7", "5", "4" },
+        { "30", "31", "17" } } do
+      local out = run("life.lua", table.unpack(size))
+      assert.matches("\nlife: " .. size[1] .. " generations of ", "\n" .. out)
+      assert.matches("\n  all cells are as plain Lua has them after " ..
+        size[1] .. " generations$", out)
+    end
+  end)
+
+  it("shows what an R-pentomino becomes", function()
+    local out = run("life.lua", "1", "8", "8")
+    assert.matches("\n  %.%.%.%.###%.\n  %.%.%.%.#%.%.%.\n  %.%.%.%.##%.%.\n",
+      out)
+  end)
+
+  it("says how it is used", function()
+    assert.matches("^usage: ", refusal("life.lua", "0"))
+    assert.matches("^usage: ", refusal("life.lua", "1", "2"))
+  end)
+
+  it("notices a wrong cell", function()
+    assert.matches("^cell 20 of generation 1 is 1, not 0$",
+      noticed("life.lua", "1", "5", "4"))
+  end)
+end)
+
+describe("examples/rays.lua", function()
+  it("agrees with plain Lua", function()
+    local out = run("rays.lua", path_of "rays.png", "31", "17")
+    assert.matches("^rays: 31x17 pixels in ", out)
+    assert.matches("\n  %a+ %a+ of 17 of 17 rows is what plain Lua says\n", out)
+    local file <close> = assert(io.open(path_of "rays.png", "rb"))
+    assert.equal("\137PNG\r\n\26\n", file:read(8))
+    local width, height, bits, colours =
+      (">I4I4BB"):unpack(file:read(21):sub(9))
+    assert.same({ 31, 17, 8, 2 }, { width, height, bits, colours })
+  end)
+
+  it("says how it is used", function()
+    assert.matches("^usage: ", refusal("rays.lua", "r.png", "3"))
+  end)
+
+  it("notices a wrong byte", function()
+    if not lze.device().fp64 then return end
+    assert.matches("^row 3: byte 36 is ",
+      noticed("rays.lua", path_of "never.png", "4", "3"))
+    assert.is_nil(io.open(path_of "never.png"))
   end)
 end)
 
