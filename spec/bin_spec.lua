@@ -1,6 +1,7 @@
 -- bin_spec.lua - the command bin/lze.
 -- SPDX-License-Identifier: MIT
 
+local lze = require "lze"
 local process = require "spec.support.process"
 
 -- Runs it with the interpreter that runs the suite; returns the exit status
@@ -34,8 +35,8 @@ describe("lze", function()
       {run("compile", "a.cl", "-o")})
     assert.same({2, "lze compile: -o is given twice\n" .. hint},
       {run("compile", "a.cl", "-ox", "-o", "y")})
-    assert.same({2, "lze compile: a file that ends in .cl expected, got a.c\n"
-      .. hint}, {run("compile", "a.c")})
+    assert.same({2, "lze compile: a file that ends in .cl or .lua " ..
+      "expected, got a.c\n" .. hint}, {run("compile", "a.c")})
     assert.same({2, "lze compile: -D expects NAME or NAME=VALUE, got 1=2\n" ..
       hint}, {run("compile", "a.cl", "-D1=2")})
   end)
@@ -64,7 +65,6 @@ describe("lze", function()
   end)
 
   it("version and info say what the module says", function()
-    local lze = require "lze"
     assert.same({0, lze._VERSION .. "\n"}, {run "version"})
     local code, text = run "info"
     assert.equal(0, code)
@@ -87,6 +87,51 @@ describe("lze compile", function()
       local x = lze.buffer("int", 1)
       lze.module(bytes).f(1, x)
       assert.equal(7, x[1])
+    end)
+  end)
+
+  it("makes SPIR-V of kernels in Lua", function()
+    process.with_directory(function(dir)
+      process.write(dir .. "/one.lua", [[
+        local lze = require "lze"
+        return lze.kernel(function(i, x) x[i] = x[i] + 3 end,
+          {name = "three", signature = "int *x"})]])
+      assert.same({0, ""}, {run("compile", dir .. "/one.lua")})
+      local x = lze.buffer("int", {1, 2})
+      lze.load(dir .. "/one.spv").three(2, x)
+      assert.same({4, 5}, x:read())
+      process.write(dir .. "/two.lua", [[
+        local lze = require "lze"
+        local function make(n)
+          return lze.kernel(function(i, x) x[i] = n end, "int *x")
+        end
+        return {a = make(1), b = make(2)}]])
+      assert.same({0, ""}, {run("compile", dir .. "/two.lua")})
+      for name, n in pairs {a = 1, b = 2} do
+        local m = lze.load(dir .. "/" .. name .. ".spv")
+        local k = m:kernel(m:kernels()[1])
+        assert.equal("n", k.args[2].name)
+        k(2, x, 7 * n)
+        assert.same({7 * n, 7 * n}, x:read())
+      end
+      local code, text = run("compile", dir .. "/two.lua", "-o", dir .. "/c")
+      local hint = "lze help lists what there is\n"
+      assert.same({2, "lze compile: -o is for one kernel, " .. dir ..
+        "/two.lua returns 2\n" .. hint}, {code, text})
+      process.write(dir .. "/bad.lua", [[
+        return require "lze".kernel(function(i, x) x[i] = {} end, "int *x")]])
+      code, text = run("compile", dir .. "/bad.lua")
+      assert.equal(1, code)
+      assert.matches("bad%.lua:1: kernel bad_1: a table is made here", text)
+      process.write(dir .. "/none.lua", "return 1")
+      code, text = run("compile", dir .. "/none.lua")
+      assert.same({1, "lze compile: " .. dir .. "/none.lua: it returns neither "
+        .. "a kernel nor a table of kernels\n"}, {code, text})
+      process.write(dir .. "/late.lua", [[
+        return require "lze".kernel(function(i, x) x[i] = 1 end)]])
+      code, text = run("compile", dir .. "/late.lua")
+      assert.equal(1, code)
+      assert.matches("nothing is compiled yet", text)
     end)
   end)
 

@@ -357,7 +357,7 @@ function Kernel:launch(range, ...) end
 function Kernel:variant(range, ...) end
 
 ---Of a kernel in Lua.
----@param range lze.Range | string a signature, or a range and arguments
+---@param range? lze.Range | string a signature, or a range and arguments
 ---@param ... any
 ---@return string
 function Kernel:spirv(range, ...) end

@@ -873,9 +873,10 @@ static int spirv_of_signature(lua_State *L) {
   return 1;
 }
 
-/* k:spirv(signature | range, ...) -> the SPIR-V for arguments of such types */
+/* k:spirv([signature | range, ...]) -> the SPIR-V for arguments of such types
+   or, without any, that of the last variant */
 static int kernel_spirv(lua_State *L) {
-  const LuaKernel *k = check_lua_kernel(L);
+  check_lua_kernel(L);
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_settop(L, 2);
     lua_pushcfunction(L, spirv_of_signature);
@@ -884,10 +885,9 @@ static int kernel_spirv(lua_State *L) {
     return 1;
   }
   int count = lua_gettop(L) - 2;
-  if (count < 0)
-    return luaL_error(L, "%s: a signature, or a range and arguments expected",
-                      k->head.name);
-  const lze_Kernel *v = lze_kernel_resolve(L, 1, NULL, 2, &count);
+  const lze_Kernel *v = count < 0
+                            ? lze_kernel_last(L, 1)
+                            : lze_kernel_resolve(L, 1, NULL, 2, &count);
   const spirv_module *m = v->module->spirv;
   lua_pushlstring(L, (const char *)m->words,
                   m->word_count * sizeof *m->words);
