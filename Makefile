@@ -311,6 +311,9 @@ bench-graph: all $(BUILD)/bench/clocks ## what runs of plans cost
 	ZOCL_SUB_DEVICES=2 ZE_FLAT_DEVICE_HIERARCHY=FLAT \
 	  $(WITH) $(BUILD)/bench/clocks bench/graph.lua branches
 
+bench-lua-kernels: all ## kernels in Lua beside the same in OpenCL C
+	$(WITH) $(LUA) bench/lua_kernels.lua $(ROUNDS)
+
 bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
 
@@ -482,5 +485,6 @@ FORCE:
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-memory check-lifetime check-exports check-docs \
   check-lint conformance bench bench-compile bench-costs bench-driver \
-  bench-dist bench-first bench-graph bench-instructions install uninstall \
+  bench-dist bench-first bench-graph bench-instructions bench-lua-kernels \
+  install uninstall \
   clean help FORCE
