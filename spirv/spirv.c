@@ -108,6 +108,36 @@ static spv_target_env environment_of(uint32_t version)
   }
 }
 
+const char *spirv_not_to_validate(const uint32_t *words, size_t count)
+{
+  enum { MOST_WAYS = 1 << 20, MOST_IDS = 1 << 22 };
+  size_t ids = count < 5 ? 0 : words[3] < MOST_IDS ? words[3] : MOST_IDS;
+  uint32_t *ways = calloc(ids + 1, sizeof *ways); /* to members, below an id */
+  bool many = false;
+  if (ways == NULL)
+    return "out of memory";
+  for (size_t i = 5; i < count && !many;) {
+    size_t n = words[i] >> 16;
+    uint32_t opcode = words[i] & 0xffff;
+    if (n == 0 || n > count - i)
+      break;
+    bool array =
+      opcode == SpvOpTypeArray || opcode == SpvOpTypeRuntimeArray;
+    if ((opcode == SpvOpTypeStruct || array) && n > 1 && words[i + 1] < ids) {
+      uint32_t sum = 1;
+      size_t end = array && n > 3 ? 3 : n;
+      for (size_t k = 2; k < end && sum <= MOST_WAYS; k++)
+        sum += words[i + k] < ids ? ways[words[i + k]] + 1 : 1;
+      ways[words[i + 1]] = sum;
+      many = sum > MOST_WAYS;
+    }
+    i += n;
+  }
+  free(ways);
+  return many ? "structs in structs have more than 1048576 members in all" :
+                NULL;
+}
+
 bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap)
 {
   spirv_block *pool = NULL;
@@ -115,6 +145,12 @@ bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap)
     message[0] = '\0';
   const uint32_t *words = copy_words(&pool, bytes, size, message, cap);
   if (words == NULL) {
+    spirv_pool_free(&pool);
+    return false;
+  }
+  const char *refused = spirv_not_to_validate(words, size / 4);
+  if (refused != NULL) {
+    spirv_say(message, cap, "%s", refused);
     spirv_pool_free(&pool);
     return false;
   }

@@ -208,6 +208,17 @@ static place call(const extent_walk *w, const spirv_instruction *i)
   return id_of(d);
 }
 
+/* A choice that is none: newer compilers make one of each work-item function,
+   between its value and 0 for dimensions that there are not. */
+static place chosen(const extent_walk *w, const spirv_instruction *i)
+{
+  const spirv_instruction *condition = def_of(w->r, word(i, 3));
+  bool yes = condition != NULL && condition->opcode == SpvOpConstantTrue;
+  bool no = condition != NULL && condition->opcode == SpvOpConstantFalse;
+  return yes || no ? value_of(w, word(i, yes ? 4 : 5)) :
+                     (place){.known = false};
+}
+
 static place result(extent_walk *w, const spirv_instruction *i)
 {
   place a = value_of(w, word(i, 3)), b = value_of(w, word(i, 4));
@@ -219,6 +230,8 @@ static place result(extent_walk *w, const spirv_instruction *i)
   case SpvOpCompositeExtract:
     return a.known && a.ids && i->word_count == 5 ? id_of(word(i, 4)) :
                                                     (place){.known = false};
+  case SpvOpSelect:
+    return chosen(w, i);
   case SpvOpIAdd:
     return a.param != 0 ? place_sum(a, b, 1) : place_sum(b, a, 1);
   case SpvOpISub: /* of more than a constant it would be less and less */

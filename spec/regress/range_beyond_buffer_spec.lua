@@ -67,6 +67,51 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
+  it("sees through choices that are none", function()
+    -- As Debian 13's clang and translator write y[get_global_id(0)] = 1.
+    local text = [[
+      OpCapability Addresses
+      OpCapability Kernel
+      OpCapability Int64
+      OpMemoryModel Physical64 OpenCL
+      OpEntryPoint Kernel %f "f" %id
+      OpName %y "y"
+      OpDecorate %id BuiltIn GlobalInvocationId
+      OpDecorate %id Constant
+      %long = OpTypeInt 64 0
+      %int = OpTypeInt 32 0
+      %zero = OpConstant %long 0
+      %one = OpConstant %int 1
+      %three = OpTypeVector %long 3
+      %input = OpTypePointer Input %three
+      %void = OpTypeVoid
+      %bool = OpTypeBool
+      %yes = OpConstantTrue %bool
+      %no = OpConstantFalse %bool
+      %pointer = OpTypePointer CrossWorkgroup %int
+      %type = OpTypeFunction %void %pointer
+      %id = OpVariable %input Input
+      %f = OpFunction %void None %type
+      %y = OpFunctionParameter %pointer
+      %entry = OpLabel
+      %ids = OpLoad %three %id Aligned 32
+      %x = OpCompositeExtract %long %ids 0
+      %a = OpSelect %long %yes %x %zero
+      %b = OpSelect %long %no %zero %a
+      %at = OpInBoundsPtrAccessChain %pointer %y %b
+      OpStore %at %one Aligned 4
+      OpReturn
+      OpFunctionEnd]]
+    local f = lze.module(lze.spirv.assemble(text)).f
+    local y = lze.buffer("int", 10)
+    refused("argument 1 (y) has 10 elements", f, 11, y)
+    f(10, y)
+    assert.equal(1, y[10])
+    local swapped = text:gsub("%%yes %%x %%zero", "%%no %%x %%zero")
+    lze.module(lze.spirv.assemble(swapped)).f(11, y)
+    lze.wait()
+  end)
+
   it("counts the offset", function()
     local saxpy, x = module:kernel "saxpy", lze.buffer("float", 100)
     refused("argument 2 (x) has 100 elements", saxpy, {50, offset = 51}, 2,

@@ -143,6 +143,13 @@ static int spirv_lua_validate(lua_State *L) {
   }
   size_t count;
   const uint32_t *words = check_words(L, 1, "lze.spirv.validate", &count);
+  const char *refused = spirv_not_to_validate(words, count);
+  if (refused != NULL) {
+    lze_check_spirv_memory(L, refused);
+    lua_pushnil(L);
+    lua_pushstring(L, refused);
+    return 2;
+  }
   Work *w = work_push(L);
   spv_const_binary_t binary = {words, count};
   spv_result_t r = spvValidate(work_context(L, w, env), &binary,
