@@ -108,7 +108,7 @@ static spv_target_env environment_of(uint32_t version)
   }
 }
 
-const char *spirv_not_to_validate(const uint32_t *words, size_t count)
+const char *spirv_too_nested(const uint32_t *words, size_t count)
 {
   enum { MOST_WAYS = 1 << 20, MOST_IDS = 1 << 22 };
   size_t ids = count < 5 ? 0 : words[3] < MOST_IDS ? words[3] : MOST_IDS;
@@ -148,7 +148,7 @@ bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap)
     spirv_pool_free(&pool);
     return false;
   }
-  const char *refused = spirv_not_to_validate(words, size / 4);
+  const char *refused = spirv_too_nested(words, size / 4);
   if (refused != NULL) {
     spirv_say(message, cap, "%s", refused);
     spirv_pool_free(&pool);

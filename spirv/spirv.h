@@ -232,12 +232,12 @@ void spirv_free(spirv_module *module); /* NULL is allowed */
 const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
 
 /*
- * Why SPIRV-Tools' validator is not to be asked about a module, or NULL: newer
- * ones visit the members of a struct once for each way to them, of which nested
- * structs have more than can be waited for.  The words are in the order of the
- * machine; what is no module is left to the validator.
+ * Why neither SPIRV-Tools' validator nor its optimiser is to be asked about a
+ * module, or NULL: newer ones visit the members of a struct once for each way
+ * to them, of which nested structs have more than can be waited for.  The words
+ * are in the order of the machine; what is no module is left to the tools.
  */
-const char *spirv_not_to_validate(const uint32_t *words, size_t count);
+const char *spirv_too_nested(const uint32_t *words, size_t count);
 
 /*
  * Validate by SPIRV-Tools: for OpenCL 2.2 up to SPIR-V 1.2, and what is newer,

@@ -143,7 +143,7 @@ static int spirv_lua_validate(lua_State *L) {
   }
   size_t count;
   const uint32_t *words = check_words(L, 1, "lze.spirv.validate", &count);
-  const char *refused = spirv_not_to_validate(words, count);
+  const char *refused = spirv_too_nested(words, count);
   if (refused != NULL) {
     lze_check_spirv_memory(L, refused);
     lua_pushnil(L);
@@ -248,6 +248,11 @@ static int spirv_lua_optimize(lua_State *L) {
                      count, NULL, NULL, &w->diagnostic) != SPV_SUCCESS)
     lze_fail_word(L, NULL, "lze.spirv.optimize", "INVALID_SPIRV", NULL, "%s",
                   work_message(L, w));
+  const char *refused = spirv_too_nested(words, count);
+  if (refused != NULL) {
+    lze_check_spirv_memory(L, refused);
+    lze_fail_word(L, NULL, "lze.spirv.optimize", "FAILED", NULL, "%s", refused);
+  }
   if (tool_find("spirv-opt", 0, path, sizeof path) == 0)
     lze_fail_word(L, NULL, "spirv-opt", "NOT_FOUND", NULL,
                   "there is no spirv-opt: install it (Debian: apt install "
