@@ -80,7 +80,9 @@ static void state_configure(lua_State *L, lze_State *S) {
     S->groups = strdup(groups);
     if (S->groups == NULL) lze_no_memory(L);
   }
-  bool check = environment_flag(L, "LZE_CHECK", false);
+  const char *checks = getenv("LZE_CHECK");
+  S->check_lua = checks != NULL && strcmp(checks, "lua") == 0;
+  bool check = S->check_lua || environment_flag(L, "LZE_CHECK", false);
   S->sync = environment_flag(L, "LZE_SYNC", false) || check;
   S->learn = environment_flag(L, "LZE_GROUP_LEARN", true);
   S->check = check;
@@ -160,6 +162,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_module(L);
   lze_open_kernel(L);
   lze_open_lua_kernel(L);
+  lze_open_lua_check(L);
   lze_open_work(L);
   lze_open_spirv(L);
   lze_open_compile(L);

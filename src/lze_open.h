@@ -20,6 +20,7 @@ void lze_open_queue(lua_State *L);
 void lze_open_module(lua_State *L);
 void lze_open_kernel(lua_State *L);
 void lze_open_lua_kernel(lua_State *L);
+void lze_open_lua_check(lua_State *L);
 void lze_open_work(lua_State *L);
 void lze_open_spirv(lua_State *L);
 void lze_open_compile(lua_State *L);

@@ -356,6 +356,18 @@ function Kernel:launch(range, ...) end
 ---@return lze.Kernel
 function Kernel:variant(range, ...) end
 
+---@class lze.Report
+---@field ok boolean
+---@field findings string[]
+---@field worst number
+---@field worst_at? string
+
+---Runs the function of a kernel in Lua itself, and the device beside it.
+---@param range lze.Range
+---@param ... any
+---@return lze.Report
+function Kernel:check(range, ...) end
+
 ---Of a kernel in Lua.
 ---@param range? lze.Range | string a signature, or a range and arguments
 ---@param ... any

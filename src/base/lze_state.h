@@ -55,6 +55,9 @@ struct lze_State {
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
   bool learn;                   /* not LZE_GROUP_LEARN=0 */
   bool check;                   /* LZE_CHECK=1: canaries round storages */
+  bool check_lua;               /* LZE_CHECK=lua: k:check before launches */
+  bool work_item;               /* a kernel's function runs on the host */
+  int lua_checks;               /* that go on, one in another */
   struct lze_Outside *outside;  /* with it, what lies outside of views */
   double growth;                /* of the limit, by lze.gc */
   size_t soft_limit;            /* the least the limit is */

@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: MIT
  *
  * The userdata's user value is a table that keeps what C points to: the
- * function at 1, the variants' kernels from FIRST_SLOT on, captured strings,
- * and by lightuserdata the functions that are reached through captures.
+ * function at 1, the signature at 0 if it has one, the variants' kernels from
+ * FIRST_SLOT on, captured strings, and by lightuserdata the functions that are
+ * reached through captures.
  */
 #include "module/lze_lua_kernel.h"
 #include "base/lze_array.h"
@@ -13,6 +14,7 @@
 #include "base/lze_option.h"
 #include "device/lze_device.h"
 #include "lze_open.h"
+#include "module/lze_lua_check.h"
 #include "module/lze_module.h"
 #include "module/lze_work.h"
 #include "run/lze_buffer.h"
@@ -28,7 +30,7 @@
 
 /* So many variants are kept; the one that was not used for longest goes. */
 enum { MOST_VARIANTS = 16 };
-enum { AT_FUNCTION = 1, FIRST_SLOT = 2 };
+enum { AT_SIGNATURE = 0, AT_FUNCTION = 1, FIRST_SLOT = 2 };
 enum { MOST_ARGUMENTS = 250 };
 
 typedef struct Variant {
@@ -133,8 +135,7 @@ static int chunk_add(lua_State *L, const void *bytes, size_t size,
   return 0;
 }
 
-/* lua_dump of the function on the top of the stack. [-0, +1] */
-static const char *push_chunk(lua_State *L, size_t *size) {
+const char *lze_push_chunk(lua_State *L, size_t *size) {
   Chunk c = {.begun = false};
   lua_dump(L, chunk_add, &c, 0);
   luaL_pushresult(&c.b);
@@ -174,7 +175,7 @@ static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
   if (found && out->kind == LZC_FUNCTION) {
     lua_pushvalue(L, -1);
     lua_rawsetp(L, s->own, out->identity);
-    out->bytes = push_chunk(L, &out->size);
+    out->bytes = lze_push_chunk(L, &out->size);
     lua_rawseti(L, s->chunks, (lua_Integer)lua_rawlen(L, s->chunks) + 1);
   } else if (found && out->kind == LZC_STRING) {
     lua_pushvalue(L, -1);
@@ -429,7 +430,7 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   lua_newtable(L);
   sources.chunks = lua_gettop(L);
   lua_rawgeti(L, own, AT_FUNCTION);
-  const char *bytes = push_chunk(L, &size);
+  const char *bytes = lze_push_chunk(L, &size);
   const lzc_input in = {
       .bytes = bytes,
       .size = size,
@@ -603,6 +604,9 @@ lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
   LuaKernel *k = (LuaKernel *)(void *)box;
   if (box->closed) luaL_error(L, "%s is closed", box->name);
   luaL_checkstack(L, 12, NULL);
+  const lze_State *S = lze_state(L);
+  if (S->check_lua && S->lua_checks == 0)
+    lze_lua_check_launch(L, kernel, range, *count);
   int own = lua_gettop(L) + 1;
   lua_getiuservalue(L, kernel, 1);
   Variant *v = k->last;
@@ -785,6 +789,9 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
   for (int i = 0; i < count; i++) lua_pushnil(L);
   lua_call(L, count + 2, 0);
   k->last = k->variants[0];
+  lua_getiuservalue(L, kernel, 1);
+  lua_pushvalue(L, -3);
+  lua_rawseti(L, -2, AT_SIGNATURE);
 }
 
 /* lze.kernel(f [, options | signature]) -> kernel
@@ -822,7 +829,7 @@ static int core_kernel(lua_State *L) {
   lua_pushvalue(L, 1);
   size_t size;
   char message[200];
-  const char *bytes = push_chunk(L, &size);
+  const char *bytes = lze_push_chunk(L, &size);
   k->summary = lzc_analyse(bytes, size, message, sizeof message);
   if (k->summary == NULL) {
     lze_check_spirv_memory(L, message);
@@ -962,6 +969,64 @@ void lze_lua_kernel_tostring(lua_State *L, int kernel) {
     between = ", ";
   }
   lua_settop(L, own - 1);
+}
+
+void lze_lua_kernel_about(lua_State *L, int kernel, int count) {
+  const LuaKernel *k = lua_kernel_test(L, kernel);
+  const lzc_summary *s = k->summary;
+  const Variant *v = k->last;
+  luaL_checkstack(L, 12, NULL);
+  lua_getiuservalue(L, kernel, 1);
+  int own = lua_gettop(L);
+  lua_createtable(L, 0, 8);
+  lua_rawgeti(L, own, AT_FUNCTION);
+  lua_setfield(L, -2, "f");
+  lua_pushstring(L, k->head.name);
+  lua_setfield(L, -2, "name");
+  lua_pushinteger(L, v->dims);
+  lua_setfield(L, -2, "indices");
+  const char *source = s->source != NULL ? s->source : "=?";
+  lua_pushfstring(L, "%s:%d: ", *source == '@' || *source == '='
+                                    ? source + 1 : "a string", s->line);
+  lua_setfield(L, -2, "where");
+  lua_newtable(L);
+  for (unsigned i = 0; i < s->parameters; i++) {
+    lua_pushstring(L, s->names[i] != NULL ? s->names[i] : "?");
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+  lua_setfield(L, -2, "parameters");
+  lua_newtable(L);
+  for (int i = 0; i < count && i < k->declared_count; i++)
+    if (k->declared[i].kind == LZC_SCALAR) {
+      lua_pushstring(L, lzc_element_name(k->declared[i].element));
+      lua_rawseti(L, -2, i + 1);
+    }
+  lua_setfield(L, -2, "scalars");
+  lua_newtable(L);
+  for (size_t i = 0, n = 0; i < s->path_count; i++) {
+    bool found = push_path(L, own, &s->paths[i]);
+    if (found && lze_test_buffer(L, -1) != NULL) {
+      lua_createtable(L, 0, 2);
+      lua_insert(L, -2);
+      lua_setfield(L, -2, "value");
+      lua_pushstring(L, s->paths[i].text);
+      lua_setfield(L, -2, "name");
+      lua_rawseti(L, own + 2, (int)++n);
+    }
+    lua_settop(L, own + 2);
+  }
+  lua_setfield(L, -2, "captures");
+  lua_createtable(L, 0, 4);
+  lua_pushstring(L, k->name);
+  lua_setfield(L, -2, "name");
+  lua_pushliteral(L, "double");
+  lua_setfield(L, -2, "real");
+  lua_pushstring(L, k->options.int32 ? "int" : "long");
+  lua_setfield(L, -2, "int");
+  lua_rawgeti(L, own, AT_SIGNATURE);
+  lua_setfield(L, -2, "signature");
+  lua_setfield(L, -2, "double");
+  lua_remove(L, own);
 }
 
 static const lze_Method methods[] = {{"variant", kernel_variant, LZE_HOT},

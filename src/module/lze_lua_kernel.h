@@ -37,6 +37,15 @@ int lze_length_of(lua_State *L, int kernel, int i);
    launched last; raises where there is none yet. */
 lze_Kernel *lze_kernel_last(lua_State *L, int kernel);
 
+/* Push a table that says what a check of the Lua kernel at `kernel` needs,
+   which has a variant for `count` arguments: f, name, indices (how many
+   parameters are), where, parameters (their names), scalars (declared types by
+   argument), captures ({name, value} of each buffer), and double: the options
+   of a kernel of the same function in double. [-0, +1] */
+void lze_lua_kernel_about(lua_State *L, int kernel, int count);
+/* lua_dump of the function on the top of the stack. [-0, +1] */
+const char *lze_push_chunk(lua_State *L, size_t *size);
+
 /* Whether a Lua kernel is at `index`. */
 bool lze_is_lua_kernel(lua_State *L, int index);
 /* What a Lua kernel does when it is closed, collected, and printed. */

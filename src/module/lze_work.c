@@ -11,6 +11,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "lze_open.h"
+#include "module/lze_lua_check.h"
 #include "run/lze_buffer.h"
 
 #include "lzc.h"
@@ -60,8 +61,13 @@ unsigned lze_builtin_of(lua_State *L, int index) {
   return n;
 }
 
-/* type(x) -> the element type of a buffer, or nil */
+/* type(x) -> the element type of a buffer, or of what k:check puts into its
+   place; or nil */
 static int work_type(lua_State *L) {
+  if (lua_istable(L, 1)) {
+    if (luaL_getmetafield(L, 1, "__elements") == LUA_TNIL) lua_pushnil(L);
+    return 1;
+  }
   const lze_Buffer *b = lze_test_buffer(L, 1);
   lua_pushstring(L, b != NULL && b->type->lanes == 1 ? b->type->name : NULL);
   return 1;
@@ -85,11 +91,15 @@ static const lze_Script script = {"lze work.lua", work_text,
                                   sizeof work_text, primitives};
 
 static int in_lua(lua_State *L, const char *name) {
+  bool item = lze_is_work_item(L);
+  if (item) lze_work_item_atomic(L, true);
   lze_script_call(L, &script, name, lua_gettop(L), LUA_MULTRET);
+  if (item) lze_work_item_atomic(L, false);
   return lua_gettop(L);
 }
 
 static int in_kernels(lua_State *L, const char *name) {
+  if (lze_is_work_item(L)) return lze_ask_work_item(L, name);
   return luaL_error(L, "lze.work.%s: only a work-item can ask that, in a "
                        "kernel", name);
 }
@@ -101,8 +111,9 @@ static int work_fma(lua_State *L) {
   return 1;
 }
 
-/* print(...): as Lua's print */
+/* print(...): as Lua's print; in k:check the device prints */
 static int work_print(lua_State *L) {
+  if (lze_is_work_item(L)) return 0;
   int count = lua_gettop(L);
   luaL_Buffer b;
   luaL_buffinit(L, &b);

@@ -1,0 +1,632 @@
+-- check.lua - k:check: a Lua kernel's function itself, work-item by work-item,
+-- and the device beside it.
+-- SPDX-License-Identifier: MIT
+
+local C = ...
+local error, ipairs, rawget, rawset, select, setmetatable, tostring, type =
+  error, ipairs, rawget, rawset, select, setmetatable, tostring, type
+local concat, unpack = table.concat, table.unpack
+local abs, huge, mathtype = math.abs, math.huge, math.type
+local format = string.format
+
+-- The work-item that runs, of the run that is on; nil outside of a check.
+local item
+
+-- --- findings ----------------------------------------------------------------
+
+-- Each kind of thing is said once a line, with the first work-item it happened
+-- to.
+local function find(run, where, kind, message, who)
+  local key = where .. kind
+  if run.told[key] then return end
+  run.told[key] = true
+  if who then
+    message = format("%s (work-item %s)", message, concat(who.id, ", "))
+  end
+  run.findings[#run.findings + 1] =
+    format("%s%s: %s", where, run.name, message)
+end
+
+-- --- cells: what a kernel indexes --------------------------------------------
+
+local bits = {char = 8, uchar = 8, short = 16, ushort = 16, int = 32, uint = 32}
+
+-- What a cell holds after a number is stored, as a function.
+local function rounding(kind)
+  local n = bits[kind]
+  if n then
+    local signed = kind:sub(1, 1) ~= "u"
+    return function(v)
+      v = v & (1 << n) - 1
+      if signed and v >> n - 1 == 1 then v = v - (1 << n) end
+      return v
+    end
+  elseif kind == "double" or kind == "long" or kind == "ulong" then
+    return function(v) return v end
+  end
+  local one = C.lze().buffer(kind, 1, {usage = "host"})
+  return function(v)
+    one[1] = v
+    return one[1]
+  end
+end
+
+-- Two work-items of which one writes must have a barrier between them, and
+-- those of different groups can have none.
+local function race(cells, i, where, other)
+  find(item.run, where, "race " .. cells.name, format("race: %s[%d] is used by "
+    .. "work-items %s and %s, one writes, and no barrier is between",
+    cells.name, i, concat(other.id, ", "), concat(item.id, ", ")))
+end
+
+local function meets(other, epoch)
+  return other and other ~= item and
+    (other.group ~= item.group or epoch == item.group.epoch)
+end
+
+-- Who used what last: tables by element or, where buffers overlap, by address.
+local function track_new()
+  return {writer = {}, wrote = {}, reader = {}, read = {}, also = {},
+    atomic = {}}
+end
+
+local function touch_read(cells, i)
+  local t, k = cells.track, cells.base + i * cells.step
+  local w = t.writer[k]
+  if meets(w, t.wrote[k]) and not (item.atomic and t.atomic[k]) then
+    race(cells, i, C.where(), w)
+  end
+  local r = t.reader[k]
+  if not r or r.group == item.group then
+    t.reader[k], t.read[k] = item, item.group.epoch
+    if r and r ~= item then t.also[k] = r end
+  else
+    t.also[k] = item
+  end
+end
+
+local function touch_write(cells, i, same)
+  local t, k = cells.track, cells.base + i * cells.step
+  local epoch = item.group.epoch
+  local w, r, also = t.writer[k], t.reader[k], t.also[k]
+  if not (item.atomic and t.atomic[k]) then
+    if meets(w, t.wrote[k]) and not same then
+      race(cells, i, C.where(), w)
+    elseif not item.atomic and meets(r, t.read[k]) then
+      race(cells, i, C.where(), r)
+    elseif not item.atomic and meets(also, t.read[k]) then
+      race(cells, i, C.where(), also)
+    end
+  end
+  t.writer[k], t.wrote[k], t.atomic[k] = item, epoch, item.atomic
+end
+
+local function outside(cells, i)
+  return format("%s[%s] is outside 1..%d", cells.name, tostring(i), cells.count)
+end
+
+-- What the function indexes in place of a buffer or an array: data[i] are the
+-- numbers.  `overlap`: where a buffer lies among others; nil for an array, in
+-- which nothing is before it is written.
+local function cells_new(name, kind, count, data, overlap)
+  local o = overlap or {track = track_new(), base = 0, step = 1}
+  local cells = {name = name, count = count, track = o.track, base = o.base,
+    step = o.step}
+  local round = rounding(kind)
+  local written = not overlap and {}
+  local whole = bits[kind] or kind == "long" or kind == "ulong"
+  local meta = {__elements = kind, __len = function() return count end}
+  function meta.__index(_, i)
+    if mathtype(i) ~= "integer" or i < 1 or i > count then
+      item.missing, item.missed = outside(cells, i), C.where()
+      return nil
+    end
+    touch_read(cells, i)
+    if written and not written[i] then
+      find(item.run, C.where(), "unwritten " .. name, format("%s[%d] is read "
+        .. "before it is written", name, i), item)
+      return 0
+    end
+    return data[i]
+  end
+  function meta.__newindex(_, i, v)
+    if mathtype(i) ~= "integer" or i < 1 or i > count then
+      find(item.run, C.where(), "outside " .. name, outside(cells, i), item)
+      return
+    end
+    if v == nil then
+      find(item.run, item.missed, "outside " .. name, item.missing, item)
+      return
+    end
+    if whole and mathtype(v) ~= "integer" then
+      local n = math.tointeger(v)
+      if not n then
+        find(item.run, C.where(), "not whole", format("%s[%d] = %s: no "
+          .. "integer is that", name, i, tostring(v)), item)
+        return
+      end
+      v = n
+    end
+    v = round(v)
+    if item.atomic then item.run.atomics = true end
+    touch_write(cells, i, data[i] == v)
+    if written then written[i] = true end
+    data[i] = v
+  end
+  cells.proxy = setmetatable({}, meta)
+  return cells.proxy
+end
+
+-- --- what the function captures ----------------------------------------------
+
+-- A function as the given one, but for the buffers that it reaches: `at` says
+-- what stands in the place of each.
+local function replaced(f, at)
+  local known = {}
+  local function other(v, name)
+    if known[v] ~= nil then return known[v] end
+    local kind = type(v)
+    if kind == "userdata" and C.elements(v) then
+      return at(v, name)
+    elseif kind == "function" and C.is_lua(v) then
+      local new, count = C.copy_function(v)
+      known[v] = new
+      for i = 1, count do
+        local value, upvalue = C.upvalue(v, i)
+        if value ~= nil then C.set_upvalue(new, i, other(value, upvalue)) end
+      end
+      return new
+    elseif kind == "table" then
+      -- Fields are read raw by kernels, too.
+      local new = setmetatable({}, {__index = function(t, key)
+        local field = rawget(v, key)
+        if field ~= nil then
+          field = other(field, format("%s.%s", name, tostring(key)))
+        end
+        rawset(t, key, field)
+        return field
+      end})
+      known[v] = new
+      return new
+    end
+    return v
+  end
+  return other(f)
+end
+
+-- --- running the function ----------------------------------------------------
+
+-- The sizes of a range in three dimensions, and its offset.
+local function sizes(range)
+  local n, from = {1, 1, 1}, {0, 0, 0}
+  if type(range) == "number" then
+    n[1] = range
+  else
+    local offset = range.offset or 0
+    for d = 1, 3 do
+      n[d] = range[d] or 1
+      from[d] = type(offset) == "table" and (offset[d] or 0) or
+        d == 1 and offset or 0
+    end
+  end
+  return n, from
+end
+
+-- What a work-item died of.
+local function died(run, who, message)
+  local where, text = "", tostring(message)
+  local at = text:find(": ", 1, true)
+  if at and text:find("^[^\n]*:%d+: ") then
+    where, text = text:match("^([^\n]*:%d+: )(.*)$")
+  end
+  if who.missing and text:find("nil", 1, true) then
+    where, text = who.missed, who.missing
+  elseif text:find("zero", 1, true) or text:find("'n[/%%]") then
+    text = "an integer is divided by zero"
+  end
+  find(run, where, text, text, who)
+end
+
+local function run_group(run, group, items)
+  local total = #items
+  local waiting
+  repeat
+    waiting = 0
+    local first, differs
+    local ended = 0
+    for _, it in ipairs(items) do
+      if it.thread then
+        item = it
+        it.atomic = false
+        local at, message = C.go(it.thread, run.arguments(it))
+        if at then
+          waiting = waiting + 1
+          it.began = true
+          if first and at ~= first then differs = at end
+          first = first or at
+        else
+          it.thread = nil
+          if message ~= nil then
+            died(run, it, message)
+            total = total - 1
+          else
+            it.done = true
+          end
+        end
+      end
+      if it.done then ended = ended + 1 end
+    end
+    if waiting > 0 and ended > 0 then
+      find(run, first, "barrier", format("barrier: %d of %d work-items "
+        .. "of a group never come", ended, total))
+    elseif differs then
+      find(run, first, "barrier", format("barrier: other work-items of "
+        .. "the group wait at %s", differs:gsub(": $", "")))
+    end
+    group.epoch = group.epoch + 1
+  until waiting == 0
+end
+
+-- All work-items, group by group; `backwards` the last first.
+local function run_all(run, backwards)
+  local n, from, g = run.size, run.offset, run.group
+  local groups = {}
+  for d = 1, 3 do groups[d] = (n[d] + g[d] - 1) // g[d] end
+  run.groups = groups
+  local count = groups[1] * groups[2] * groups[3]
+  for at = 0, count - 1 do
+    local b = backwards and count - 1 - at or at
+    local group = {epoch = 1, arrays = {},
+      id = {b % groups[1], b // groups[1] % groups[2],
+        b // groups[1] // groups[2]}}
+    local items = {}
+    for z = 0, g[3] - 1 do for y = 0, g[2] - 1 do for x = 0, g[1] - 1 do
+      local l = {x, y, z}
+      local it = {run = run, group = group, id = {}, lid = {}, gid = {},
+        ordinals = {}, arrays = {}}
+      local there = true
+      for d = 1, 3 do
+        local i = group.id[d] * g[d] + l[d]
+        there = there and i < n[d]
+        it.gid[d], it.lid[d] = from[d] + i + 1, l[d] + 1
+        if d <= run.rank then it.id[d] = it.gid[d] end
+      end
+      if there then
+        it.thread = C.thread(run.f)
+        items[#items + 1] = it
+      end
+    end end end
+    if backwards then
+      for i = 1, #items // 2 do
+        items[i], items[#items + 1 - i] = items[#items + 1 - i], items[i]
+      end
+    end
+    run_group(run, group, items)
+  end
+end
+
+-- --- copies ------------------------------------------------------------------
+
+-- Copies of buffers that overlap as these do, and where each lies among the
+-- others: tables by buffer.
+local function copies_of(list)
+  local lze = C.lze()
+  local sorted, copy, overlap = {}, {}, {}
+  for _, x in ipairs(list) do
+    if not copy[x] then
+      copy[x] = true
+      sorted[#sorted + 1] = x
+    end
+  end
+  table.sort(sorted, function(a, b) return a.pointer < b.pointer end)
+  local i = 1
+  while i <= #sorted do
+    local first, last, j = sorted[i].pointer, sorted[i].pointer, i
+    -- Kernels may rely on how storages are aligned.
+    first = first & ~127
+    while j <= #sorted and (j == i or sorted[j].pointer < last) do
+      local e = sorted[j].pointer + sorted[j].bytes
+      if e > last then last = e end
+      j = j + 1
+    end
+    local all = lze.buffer("uchar", last - first,
+      {usage = "shared", device = sorted[i].device})
+    local track = track_new()
+    for n = i, j - 1 do
+      local x = sorted[n]
+      local at = x.pointer - first
+      overlap[x] = j == i + 1 and {track = track, base = 0, step = 1} or
+        {track = track, base = at, step = #x > 0 and x.bytes // #x or 1}
+      copy[x] = all:view(at + 1, at + x.bytes, x.type)
+      copy[x]:copy(x)
+    end
+    i = j
+  end
+  return copy, overlap
+end
+
+-- --- comparing ---------------------------------------------------------------
+
+local function equal(a, b)
+  return a == b and (a ~= 0 or 1 / a == 1 / b) or a ~= a and b ~= b
+end
+
+-- Relative to the greater one, but of tiny ones to the smallest normal float.
+local function distance(a, b)
+  if a == b or a ~= a and b ~= b then return 0 end
+  local d = abs(a - b) / math.max(abs(a), abs(b), 0x1p-126)
+  return d == d and d or huge
+end
+
+local exact = {sqrt = true, fabs = true, floor = true, ceil = true,
+  trunc = true, fma = true, fmin = true, fmax = true, copysign = true,
+  printf = true, rint = true, fmod = true}
+
+-- Whether a kernel only does what every device does to the bit.
+local function is_exact(kernel)
+  for line in C.lze().spirv.disassemble(kernel:spirv()):gmatch "[^\n]+" do
+    local name = line:match "OpExtInst %S+ %S+ (%S+)"
+    if name and not exact[name] and not name:find "^v[ls]" and
+      not name:find "^[su]_" then
+      return false
+    end
+  end
+  return true
+end
+
+-- How much of a result the element type lets two ways of computing differ that
+-- are right within OpenCL's limits for mathematical functions.
+local slack = {half = 0x1p-7, bfloat16 = 0x1p-5, float = 0x1p-18,
+  double = 0x1p-40}
+
+-- --- k:check -----------------------------------------------------------------
+
+local report_meta = {__name = "lze check"}
+
+function report_meta.__tostring(r)
+  local lines = {}
+  if r.ok then
+    lines[1] = format("%s: ok: %s", r.name, r.compared)
+    if r.worst > 0 then
+      lines[2] = format("worst relative error of the run as asked: %.3g (%s)",
+        r.worst, r.worst_at)
+    end
+    return concat(lines, "\n")
+  end
+  lines[1] = format("%s: %d finding%s", r.name, #r.findings,
+    #r.findings == 1 and "" or "s")
+  for _, f in ipairs(r.findings) do lines[#lines + 1] = f end
+  return concat(lines, "\n")
+end
+
+local function launch(kernel, range, arguments, n, copy)
+  local given = {}
+  for i = 1, n do
+    local v = arguments[i]
+    given[i] = copy[v] or v
+  end
+  local event = kernel:launch(range, unpack(given, 1, n))
+  event:wait()
+end
+
+-- A run on the device whose arguments are copies. What is captured is put back.
+-- Returns what reads a buffer afterwards.
+local function device_run(kernel, range, arguments, n, buffers, captured)
+  local copy = copies_of(buffers)
+  local kept = copies_of(captured)
+  local after
+  local ok, err = C.pcall(function()
+    launch(kernel, range, arguments, n, copy)
+    after = copies_of(captured)
+  end)
+  for _, x in ipairs(captured) do x:copy(kept[x]) end
+  if not ok then C.raise(err) end
+  return function(x) return (copy[x] or after[x]):read() end
+end
+
+-- Compare what two runs left in the buffers. different(x, i, a, b, error) is
+-- told of each element that differs.
+local function compare(lists, one, other, different)
+  for _, x in ipairs(lists) do
+    local a, b = one(x), other(x)
+    for i = 1, #a do
+      if not equal(a[i], b[i]) then different(x, i, a[i], b[i]) end
+    end
+  end
+end
+
+-- The names of arguments and captures by buffer, and the buffers.
+local function name_buffers(about, arguments, n)
+  local names, buffers, captured = {}, {}, {}
+  for i = 1, n do
+    local v = arguments[i]
+    if C.elements(v) and not names[v] then
+      names[v] = about.parameters[about.indices + i] or "argument " .. i
+      buffers[#buffers + 1] = v
+    end
+  end
+  for _, c in ipairs(about.captures) do
+    if C.elements(c.value) and not names[c.value] then
+      names[c.value] = c.name
+      captured[#captured + 1] = c.value
+    end
+  end
+  return names, buffers, captured
+end
+
+-- Run the function on copies of the buffers. Returns what reads one of them
+-- afterwards.
+local function host_run(run, about, arguments, n, names, all, backwards)
+  local proxy, copy, overlap = {}, copies_of(all)
+  local function proxy_of(x, name)
+    if not copy[x] then
+      -- Reached by way of a function: not named by the kernel's own captures.
+      local one, place = copies_of({x})
+      copy[x], overlap[x] = one[x], place[x]
+      names[x] = names[x] or name
+      all[#all + 1] = x
+      run.more[#run.more + 1] = x
+    end
+    proxy[x] = proxy[x] or
+      cells_new(names[x], C.elements(x), #x, copy[x], overlap[x])
+    return proxy[x]
+  end
+  local given = {}
+  for i = 1, n do
+    local v = arguments[i]
+    if C.elements(v) then v = proxy_of(v) end
+    given[i] = v
+    local scalar = about.scalars[i]
+    if scalar and type(v) == "number" and slack[scalar] then
+      given[i] = rounding(scalar)(v)
+    end
+  end
+  run.f = replaced(about.f, proxy_of)
+  function run.arguments(it)
+    if it.began then return end
+    if about.indices == 0 then return unpack(given, 1, n) end
+    local list = {}
+    for d = 1, about.indices do list[d] = it.gid[d] end
+    for i = 1, n do list[about.indices + i] = given[i] end
+    return unpack(list, 1, about.indices + n)
+  end
+  local was = item
+  C.checking(true)
+  local ok, err = C.pcall(run_all, run, backwards)
+  item = was
+  C.checking(was ~= nil)
+  if not ok then C.raise(err) end
+  return function(x) return copy[x]:read() end
+end
+
+local function run_new(about, kernel, range)
+  local size, offset = sizes(range)
+  local run = {name = about.name, told = {}, findings = {}, more = {},
+    rank = type(range) == "table" and #range or 1, size = size,
+    offset = offset, group = {1, 1, 1}}
+  if size[1] > 0 and size[2] > 0 and size[3] > 0 then
+    local g = run.group
+    g[1], g[2], g[3] = kernel:group(range)
+    for d = 1, 3 do g[d] = g[d] or 1 end
+  end
+  return run
+end
+
+local function check(kernel, range, ...)
+  local n, arguments = select("#", ...), {...}
+  local variant = kernel:variant(range, ...)
+  local about = C.about(kernel, range, ...)
+  local run = run_new(about, variant, range)
+  local names, buffers, captured = name_buffers(about, arguments, n)
+  local all = {}
+  for _, x in ipairs(buffers) do all[#all + 1] = x end
+  for _, x in ipairs(captured) do all[#all + 1] = x end
+  local report = setmetatable({name = about.name, findings = run.findings,
+    worst = 0, ok = false}, report_meta)
+  local host = host_run(run, about, arguments, n, names, all)
+  if #run.findings > 0 then return report end
+  for _, x in ipairs(run.more) do captured[#captured + 1] = x end
+  local depends = {}
+  if run.atomics then
+    -- What atomics give depends on the order of the work-items.
+    local again = run_new(about, variant, range)
+    local other = host_run(again, about, arguments, n, names, all, true)
+    compare(all, host, other, function(x, i)
+      depends[x] = depends[x] or {}
+      depends[x][i] = true
+    end)
+  end
+  local reference = host
+  local double = C.has_double(variant)
+  if double then
+    local twin = C.lze().kernel(about.f, about.double)
+    local device = device_run(twin, range, arguments, n, buffers, captured)
+    local to_the_bit = is_exact(twin)
+    twin:close()
+    compare(all, host, device, function(x, i, a, b)
+      if depends[x] and depends[x][i] then return end
+      if not to_the_bit and
+        distance(a, b) <= (slack[C.elements(x)] or 0) then
+        return
+      end
+      find(run, about.where, "differs " .. names[x], format("%s[%d] is %s in "
+        .. "Lua and %s on the device", names[x], i, tostring(a), tostring(b)))
+    end)
+    reference = device
+  end
+  local device = device_run(kernel, range, arguments, n, buffers, captured)
+  compare(all, reference, device, function(x, i, a, b)
+    local d = distance(a, b)
+    if not (depends[x] and depends[x][i]) and d > report.worst then
+      report.worst, report.worst_at = d, format("%s[%d]", names[x], i)
+    end
+  end)
+  report.ok = #run.findings == 0
+  report.compared = format("%d work-items in Lua%s and as asked",
+    run.size[1] * run.size[2] * run.size[3],
+    double and ", on the device in double" or "")
+  return report
+end
+
+-- --- what lze.work asks ------------------------------------------------------
+
+local work = {}
+
+function work.global_id(_, d) return item.gid[d or 1] end
+function work.local_id(_, d) return item.lid[d or 1] end
+function work.group_id(_, d) return item.group.id[d or 1] + 1 end
+function work.global_size(_, d) return item.run.size[d or 1] end
+function work.num_groups(_, d) return item.run.groups[d or 1] end
+function work.local_size(_, d)
+  d = d or 1
+  local g = item.run.group[d]
+  local left = item.run.size[d] - item.group.id[d] * g
+  return left < g and left or g
+end
+-- How large sub-groups are is a device's to say: here each item is one.
+function work.sub_group_size() return 1 end
+function work.lane() return 1 end
+
+-- The array that this call made before, or a new one: calls of one line are
+-- told apart by their order.
+local function array(arrays, name, where, kind, n)
+  local ordinals = item.ordinals
+  local order = (ordinals[where] or 0) + 1
+  ordinals[where] = order
+  local key = where .. order
+  if not arrays[key] then
+    arrays[key] = cells_new(name, kind, n, {})
+  end
+  return arrays[key]
+end
+
+function work.local_array(where, kind, n)
+  return array(item.group.arrays, "local array", where, kind, n)
+end
+
+function work.private_array(where, kind, n)
+  return array(item.arrays, "private array", where, kind, n)
+end
+
+-- A check within a check is of its own launches.
+local function checked(...)
+  C.within(1)
+  local ok, result = C.pcall(check, ...)
+  C.within(-1)
+  if not ok then C.raise(result) end
+  return result
+end
+
+return {
+  check = checked,
+  -- LZE_CHECK=lua: before a launch of few work-items.
+  before_launch = function(kernel, range, ...)
+    local n = sizes(range)
+    if n[1] * n[2] * n[3] > 4096 then return end
+    local report = checked(kernel, range, ...)
+    if not report.ok then error(concat(report.findings, "\n"), 0) end
+  end,
+  ask = function(name, where, ...) return work[name](where, ...) end,
+  begin_atomic = function() item.atomic = true end,
+  end_atomic = function() item.atomic = false end
+}

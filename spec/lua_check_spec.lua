@@ -1,0 +1,240 @@
+-- lua_check_spec.lua - k:check and LZE_CHECK=lua.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local math, w = math, lze.work
+
+local function floats(...) return lze.buffer("float", {...}) end
+
+-- The findings of a check without their files and lines.
+local function found(report)
+  local list = {}
+  for i, f in ipairs(report.findings) do
+    list[i] = f:gsub("^%S*lua_check_spec.lua:%d+: ", "")
+  end
+  assert.equal(#list == 0, report.ok)
+  return list
+end
+
+describe("k:check", function()
+  it("runs the function in Lua and on the device, and changes nothing",
+    function()
+      local a = 2.5
+      local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + y[i] end,
+        {name = "saxpy"})
+      local x, y = floats(1, 2, 3), floats(10, 20, 30)
+      local r = k:check(3, x, y)
+      assert.is_true(r.ok)
+      assert.equal(0, r.worst)
+      assert.equal("kernel saxpy: ok: 3 work-items in Lua, on the device in "
+        .. "double and as asked", tostring(r))
+      assert.same({10, 20, 30}, y:read())
+    end)
+
+  it("finds indices outside, with the element and the work-item", function()
+    local blur = lze.kernel(function(i, src, dst)
+      dst[i] = (src[i - 1] + src[i] + src[i + 1]) / 3
+    end, {name = "blur"})
+    local x, y = floats(1, 2, 3), floats(0, 0, 0)
+    local r = blur:check(3, x, y)
+    assert.same({"kernel blur: src[0] is outside 1..3 (work-item 1)",
+      "kernel blur: src[4] is outside 1..3 (work-item 3)"}, found(r))
+    assert.equal(2 + 1, select(2, tostring(r):gsub("\n", "\n")) + 1)
+    -- A write outside, and one of nothing.
+    local far = lze.kernel(function(i, z) z[i + 1] = i end, {name = "far"})
+    assert.same({"kernel far: z[4] is outside 1..3 (work-item 3)"},
+      found(far:check(3, y)))
+    local shift = lze.kernel(function(i, z, v) z[i] = v[i + 1] end,
+      {name = "shift"})
+    assert.same({"kernel shift: v[4] is outside 1..3 (work-item 3)"},
+      found(shift:check(3, y, x)))
+    -- What asks first is no mistake.
+    local ask = lze.kernel(function(i, src, dst)
+      dst[i] = (src[i - 1] or 0) + (src[i + 1] == nil and 5 or 7)
+    end)
+    assert.is_true(ask:check(3, x, y).ok)
+  end)
+
+  local function sums(between)
+    return lze.kernel(function(i, x, out)
+      local t, l = w.local_array("float", 64), w.local_id()
+      local s = w.local_size()
+      t[l] = x[i]
+      if between then w.barrier() end
+      while s > 1 do
+        s = s // 2
+        if l <= s then t[l] = t[l] + t[l + s] end
+        w.barrier()
+      end
+      if l == 1 then out[w.group_id()] = t[1] end
+    end, {name = "sum"})
+  end
+
+  it("runs groups with local arrays and barriers", function()
+    local x, out = lze.buffer("float", 256), lze.buffer("float", 4)
+    for i = 1, 256 do x[i] = i end
+    local r = sums(true):check({256, group = 64}, x, out)
+    assert.same({}, found(r))
+    assert.same({0, 0, 0, 0}, out:read())
+  end)
+
+  it("finds races and cells that are read before they are written", function()
+    local x, out = lze.buffer("float", 256), lze.buffer("float", 4)
+    local list = found(sums(false):check({256, group = 64}, x, out))
+    assert.equal("kernel sum: local array[33] is read before it is "
+      .. "written (work-item 1)", list[1])
+    assert.matches("race: local array%[33%] is used by work%-items 1 and 33",
+      list[2])
+    local one = lze.kernel(function(i, z) z[1] = i end, {name = "one"})
+    assert.same({"kernel one: race: z[1] is used by work-items 1 and 2, "
+      .. "one writes, and no barrier is between"}, found(one:check(2, out)))
+    -- The same value from all is no race; nor are atomics.
+    local same = lze.kernel(function(z) z[1] = 3 end)
+    assert.is_true(same:check(8, out).ok)
+    local h = lze.buffer("uint", 4)
+    local count = lze.kernel(function(i, h) w.atomic_add(h, i % 4 + 1, 1) end)
+    assert.is_true(count:check(100, h).ok)
+    assert.same({0, 0, 0, 0}, h:read())
+    -- Between groups there is no barrier.
+    local other = lze.kernel(function(z)
+      local g = w.group_id()
+      z[g] = g
+      w.barrier()
+      z[g % 4 + 1] = z[g % 4 + 1] + 1
+    end, {name = "other"})
+    assert.matches("race: z%[%d%]",
+      found(other:check({8, group = 2}, out))[1])
+  end)
+
+  it("knows what depends on the order of atomics", function()
+    local n, out = lze.buffer("int", 1), lze.buffer("int", 64)
+    local k = lze.kernel(function(i, n, out)
+      out[w.atomic_add(n, 1, 1) + 1] = i
+    end)
+    assert.same({}, found(k:check(64, n, out)))
+  end)
+
+  it("finds barriers that not all reach", function()
+    local k = lze.kernel(function(z)
+      if w.local_id() > 3 then
+        w.barrier()
+      end
+      z[1] = 0
+    end, {name = "some"})
+    local z = floats(0)
+    assert.same({"kernel some: barrier: 3 of 8 work-items of a group "
+      .. "never come"}, found(k:check({16, group = 8}, z)))
+    local two = lze.kernel(function(z)
+      if w.local_id() > 3 then
+        w.barrier()
+      else
+        w.barrier()
+      end
+      z[1] = 0
+    end, {name = "two"})
+    local list = found(two:check({16, group = 8}, z))
+    assert.equal(1, #list)
+    assert.matches("^kernel two: barrier: other work%-items of the group "
+      .. "wait at .*:%d+$", list[1])
+  end)
+
+  it("finds division of integers by zero and reals that are not whole",
+    function()
+      local z = lze.buffer("int", {1, 0, 2})
+      local k = lze.kernel(function(i, z) z[i] = 7 // z[i] end, {name = "div"})
+      assert.same({"kernel div: an integer is divided by zero "
+        .. "(work-item 2)"}, found(k:check(3, z)))
+      k = lze.kernel(function(i, z) z[i] = 7 % z[i] end, {name = "mod"})
+      assert.same({"kernel mod: an integer is divided by zero "
+        .. "(work-item 2)"}, found(k:check(3, z)))
+      k = lze.kernel(function(i, x, z) z[i] = x[i] | 0 end, {name = "whole"})
+      assert.matches("no integer representation %(work%-item 2%)$",
+        found(k:check(3, floats(1, 2.5, 3), z))[1])
+    end)
+
+  it("compares what is captured, and puts it back", function()
+    local box = {x = lze.buffer("double", {1, 2, 3}), by = 3}
+    local k = lze.kernel(function(i) box.x[i] = box.x[i] ^ 2 * box.by end)
+    local r = k:check(3)
+    assert.same({}, found(r))
+    assert.same({1, 2, 3}, box.x:read())
+    local function get(i) return box.x[i + 1] end
+    k = lze.kernel(function(i, y) y[i] = get(i) end, {name = "deep"})
+    assert.same({"kernel deep: box.x[4] is outside 1..3 (work-item 3)"},
+      found(k:check(3, floats(0, 0, 0))))
+  end)
+
+  it("says how far the run as asked is from double", function()
+    local x = lze.buffer("float", 100)
+    local r = lze.kernel(function(i, x) x[i] = math.sin(i) / 3 + i ^ 1.5 end)
+      :check(100, x)
+    assert.is_true(r.ok)
+    assert.is_true(r.worst > 0 and r.worst < 1e-6)
+    assert.matches("^x%[%d+%]$", r.worst_at)
+    assert.matches("worst relative error of the run as asked: ", tostring(r))
+  end)
+
+  it("takes views that overlap, ranges of three dimensions and offsets",
+    function()
+      local x = lze.buffer("int", 20)
+      local k = lze.kernel(function(i, a, b) a[i] = i; b[i + 8] = -i end)
+      assert.is_true(k:check(6, x, x:view(3, 20)).ok)
+      local list = found(k:check(9, x, x:view(1, 20)))
+      assert.matches("race: a%[9%]", list[1])
+      local cube = lze.kernel(function(i, j, l, z)
+        z[((l - 1) * 3 + j - 1) * 2 + i - 1] = i + j + l + w.global_id(2)
+      end)
+      local z = lze.buffer("long", 24)
+      assert.same({}, found(cube:check({2, 3, 4, offset = {1, 0, 0}}, z)))
+      assert.matches("z%[0%] is outside 1..24 %(work%-item 1, 1, 1%)",
+        found(cube:check({2, 3, 4}, z))[1])
+    end)
+
+  it("refuses what a launch would refuse", function()
+    local k = lze.kernel(function(i, x) x[i] = i end, {name = "k"})
+    for _, f in ipairs {function() k:check() end, function() k:check(3, {}) end,
+      function() k:check("x", floats(1)) end,
+      function() lze.load("kernels/saxpy.spv").saxpy:check(3) end} do
+      local ok, err = pcall(f)
+      assert.is_false(ok)
+      assert.matches("kernel", tostring(err))
+    end
+    local ok, err = pcall(w.barrier)
+    assert.is_false(ok)
+    assert.matches("only a work%-item can ask that", err)
+  end)
+
+  it("leaves work-items when the program interrupts it", function()
+    local output = process.output([[
+      local lze = require "lze"
+      local k = lze.kernel(function(x) for i = 1, 1 << 40 do x[1] = i end end)
+      local x = lze.buffer("int", 1)
+      debug.sethook(function() error("stop", 0) end, "", 100000)
+      print(pcall(k.check, k, 1, x))
+      debug.sethook()
+      print(pcall(lze.work.lane))
+      print(x[1])]])
+    assert.matches("^false\tstop\nfalse\t.*only a work%-item can ask.*\n0\n$",
+      output)
+  end)
+end)
+
+describe("LZE_CHECK=lua", function()
+  it("checks kernels in Lua before they run", function()
+    assert.equal("false\tx.lua:3: kernel x_3: x[4] is outside 1..3 "
+      .. "(work-item 3)\nfalse\tstdin:7: x.lua:3: kernel x_3: x[4] is outside "
+      .. "1..3 (work-item 3)\n2.0\t3.0\t3.0\n",
+      (process.output([[
+      local lze = require "lze"
+      local k = load("local x, y = ...\n\nreturn function(i, x, y) " ..
+        "y[i] = x[i + 1] end", "@x.lua")()
+      local x, y = lze.buffer("float", {1, 2, 3}), lze.buffer("float", 3)
+      k = lze.kernel(k)
+      print(pcall(k, 3, x, y))
+      print(pcall(function() lze.graph("g"):task("t", k, 3, x, y) end))
+      k(2, x, y)
+      y[3] = 3
+      print(table.unpack(y:read()))]], {env = {LZE_CHECK = "lua"}})))
+  end)
+end)

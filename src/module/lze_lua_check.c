@@ -1,0 +1,226 @@
+/*
+ * lze_lua_check.c - k:check and LZE_CHECK=lua: a Lua kernel's function itself.
+ * SPDX-License-Identifier: MIT
+ *
+ * lua/check.lua runs it, with a coroutine for each work-item of a group.
+ */
+#include "module/lze_lua_check.h"
+#include "base/lze_embed.h"
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
+#include "device/lze_device.h"
+#include "lze_open.h"
+#include "module/lze_lua_kernel.h"
+#include "module/lze_module.h"
+#include "run/lze_buffer.h"
+#include "run/lze_kernel.h"
+
+#include <string.h>
+
+/* --- primitives ----------------------------------------------------------- */
+
+/* lze() -> what require "lze" returns */
+static int check_lze(lua_State *L) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
+  return 1;
+}
+
+/* where() -> "file:line: " of the function that is checked */
+static int check_where(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    return 1;
+  }
+  lua_pushliteral(L, "");
+  return 1;
+}
+
+/* elements(v) -> the element type of an open buffer, or nil */
+static int check_elements(lua_State *L) {
+  const lze_Buffer *b = lze_test_buffer(L, 1);
+  bool open = b != NULL && lze_buffer_is_open(b);
+  lua_pushstring(L, open ? b->type->name : NULL);
+  return 1;
+}
+
+/* is_lua(v) -> whether it is a function written in Lua */
+static int check_is_lua(lua_State *L) {
+  lua_pushboolean(L, lua_isfunction(L, 1) && !lua_iscfunction(L, 1));
+  return 1;
+}
+
+/* copy_function(f) -> f with upvalues of its own, all nil, and their count */
+static int check_copy_function(lua_State *L) {
+  size_t size;
+  int count = 0;
+  lua_settop(L, 1);
+  const char *bytes = lze_push_chunk(L, &size);
+  if (luaL_loadbufferx(L, bytes, size, "=?", "b") != LUA_OK)
+    return lua_error(L);
+  while (lua_getupvalue(L, -1, count + 1) != NULL) {
+    lua_pop(L, 1);
+    count++;
+  }
+  lua_pushinteger(L, count);
+  return 2;
+}
+
+/* upvalue(f, i) -> its value and name; set_upvalue(f, i, v) */
+static int check_upvalue(lua_State *L) {
+  const char *name = lua_getupvalue(L, 1, (int)lua_tointeger(L, 2));
+  if (name == NULL) lua_pushnil(L);
+  lua_pushstring(L, name);
+  return 2;
+}
+
+static int check_set_upvalue(lua_State *L) {
+  lua_settop(L, 3);
+  lua_setupvalue(L, 1, (int)lua_tointeger(L, 2));
+  return 0;
+}
+
+/* Hooks of the program are its main thread's: let these run now and then. */
+static void pause_thread(lua_State *L1, lua_Debug *ar) {
+  (void)ar;
+  if (lua_isyieldable(L1)) lua_yield(L1, 0);
+}
+
+/* thread(f) -> a coroutine of it */
+static int check_thread(lua_State *L) {
+  enum { INSTRUCTIONS = 100000 };
+  lua_State *L1 = lua_newthread(L);
+  lua_pushvalue(L, 1);
+  lua_xmove(L, L1, 1);
+  lua_sethook(L1, pause_thread, LUA_MASKCOUNT, INSTRUCTIONS);
+  return 1;
+}
+
+/* go(thread, ...) -> where it waits at a barrier | nil, what it raised | nil */
+static int check_go(lua_State *L) {
+  lua_State *L1 = lua_tothread(L, 1);
+  int count = lua_gettop(L) - 1, results, status;
+  if (!lua_checkstack(L1, count + 1)) luaL_error(L, "too many arguments");
+  lua_xmove(L, L1, count);
+  while ((status = lua_resume(L1, L, count, &results)) == LUA_YIELD &&
+         results == 0) {
+    count = 0;
+    if (lze_run_hook(L) != LUA_OK) return lua_error(L);
+  }
+  if (status == LUA_YIELD) {
+    lua_xmove(L1, L, 1);
+    return 1;
+  }
+  lua_pushnil(L);
+  if (status == LUA_OK) return 1;
+  lua_xmove(L1, L, 1);
+  return 2;
+}
+
+/* checking(b): from now on the functions of lze.work are those of a work-item,
+   or no longer; within(n): a check begins, 1, or ends, -1. */
+static int check_checking(lua_State *L) {
+  lze_state(L)->work_item = lua_toboolean(L, 1);
+  return 0;
+}
+
+static int check_within(lua_State *L) {
+  lze_state(L)->lua_checks += (int)lua_tointeger(L, 1);
+  return 0;
+}
+
+/* has_double(kernel) -> whether its device computes in double */
+static int check_has_double(lua_State *L) {
+  const lze_Kernel *k = lze_kernel_last(L, 1);
+  lua_pushboolean(L, (k->module->device->module.flags &
+                      ZE_DEVICE_MODULE_FLAG_FP64) != 0);
+  return 1;
+}
+
+static int check_about(lua_State *L) {
+  lze_lua_kernel_about(L, 1, lua_gettop(L) - 2);
+  return 1;
+}
+
+static const lze_Method primitives[] = {
+    {"lze", check_lze, LZE_HOT},
+    {"where", check_where, LZE_HOT},
+    {"elements", check_elements, LZE_HOT},
+    {"is_lua", check_is_lua, LZE_HOT},
+    {"copy_function", check_copy_function, LZE_HOT},
+    {"upvalue", check_upvalue, LZE_HOT},
+    {"set_upvalue", check_set_upvalue, LZE_HOT},
+    {"thread", check_thread, LZE_HOT},
+    {"go", check_go, LZE_HOT},
+    {"checking", check_checking, LZE_HOT},
+    {"within", check_within, LZE_HOT},
+    {"has_double", check_has_double, LZE_HOT},
+    {"about", check_about, LZE_HOT},
+    {NULL, NULL, LZE_HOT}};
+
+static const unsigned char check_text[] = {
+#include "lua/check.h"
+};
+static const lze_Script script = {"lze check.lua", check_text,
+                                  sizeof check_text, primitives};
+
+/* --- work-items ----------------------------------------------------------- */
+
+bool lze_is_work_item(lua_State *L) { return lze_state(L)->work_item; }
+
+int lze_ask_work_item(lua_State *L, const char *name) {
+  if (strcmp(name, "barrier") == 0) {
+    lua_settop(L, 0);
+    luaL_where(L, 1);
+    return lua_yield(L, 1);
+  }
+  lua_pushstring(L, name);
+  lua_insert(L, 1);
+  luaL_where(L, 1);
+  lua_insert(L, 2);
+  lze_script_call(L, &script, "ask", lua_gettop(L), 1);
+  return 1;
+}
+
+void lze_work_item_atomic(lua_State *L, bool begins) {
+  lze_script_call(L, &script, begins ? "begin_atomic" : "end_atomic", 0, 0);
+}
+
+/* --- k:check -------------------------------------------------------------- */
+
+/* k:check(range | launch_table, ...) -> report
+   Runs the function itself on copies of the buffers, one coroutine a work-item,
+   group by group; where that finds nothing, also the device, in double where it
+   has it, and as a launch would.  report.findings: an array of texts, each with
+   file and line: indices outside, cells that are read before they are written,
+   races, barriers that not all reach, integers divided by zero, and results
+   that differ from Lua's (of + - * / // % sqrt, comparisons and integers in a
+   bit, of other functions beyond OpenCL's limits).  report.ok: there are none.
+   report.worst: the largest relative error of the launch as asked, and
+   report.worst_at: of which element.  What the script's buffers hold does not
+   change.  Raises where a launch with these arguments would be refused. */
+static int kernel_check(lua_State *L) {
+  const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
+  if (!b->is_lua) luaL_error(L, "%s is not made of a Lua function", b->name);
+  if (lua_gettop(L) < 2) luaL_error(L, "%s: no global size", b->name);
+  lze_script_call(L, &script, "check", lua_gettop(L), 1);
+  return 1;
+}
+
+void lze_lua_check_launch(lua_State *L, int kernel, int range, int count) {
+  luaL_checkstack(L, count + 8, NULL);
+  lua_pushvalue(L, kernel);
+  for (int i = 0; i <= count; i++) lua_pushvalue(L, range + i);
+  lze_script_call(L, &script, "before_launch", count + 2, 0);
+}
+
+static const lze_Method methods[] = {{"check", kernel_check, LZE_HOT},
+                                     {NULL, NULL, LZE_HOT}};
+
+/* After lze_open_kernel, whose kind this adds to. */
+void lze_open_lua_check(lua_State *L) {
+  lze_add_methods(L, lze_kernel_kind, methods);
+}
