@@ -80,6 +80,9 @@ typedef struct lze_BufferInfo {
   void *driver, *device, *context;
 } lze_BufferInfo;
 
+/* A tensor of DLPack, as dlpack.h declares it. */
+struct DLManagedTensorVersioned;
+
 /* A compiled plan, kept by C: see keep_plan. */
 typedef struct lze_PlanRef lze_PlanRef;
 
@@ -166,6 +169,26 @@ typedef struct lze_Api {
   /* plan:run() and [+1] plan:start(), which gives an event. */
   int (*run_plan)(lua_State *L, lze_PlanRef *plan, lze_ErrorInfo *error);
   int (*start_plan)(lua_State *L, lze_PlanRef *plan, lze_ErrorInfo *error);
+
+  /* A tensor of DLPack 1 (dlpack.h) on the memory of a buffer, of `rank` sizes
+     at `shape`, the last index first in memory; shape NULL: of one dimension.
+     Its device is kDLCPU where the host may use the elements in place, else
+     kDLOneAPI.  Waits for pending work on them; what comes later the two sides
+     must agree on.  The tensor keeps the memory, not the state: any thread may
+     call its deleter, at any time. */
+  int (*export_dlpack)(lua_State *L, int index, const int64_t *shape, int rank,
+                       struct DLManagedTensorVersioned **tensor,
+                       lze_ErrorInfo *error);
+
+  /* [+1] a buffer of the elements of a tensor, the last index first, in the
+     context of the device at `device` (0: the default one).  It is on the
+     tensor's memory where that is USM of this context, packed and writable: the
+     deleter is called once this state needs the memory no more, as a release
+     callback is.  Else it is a copy if the host can read the elements (kDLCPU),
+     and the deleter is called at once.  On an error the tensor stays the
+     caller's. */
+  int (*import_dlpack)(lua_State *L, struct DLManagedTensorVersioned *tensor,
+                       int device, lze_ErrorInfo *error);
 } lze_Api;
 
 /* Whether a table has a function: LZE_API_HAS(api, import_buffer). */

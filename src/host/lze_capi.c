@@ -388,6 +388,54 @@ static int api_import_buffer(lua_State *L, uint64_t token, lze_ErrorInfo *e) {
   return api_call(L, import_body, &token, 0, 1, e);
 }
 
+/* --- tensors ------------------------------------------------------------ */
+
+/* What an export is given, and its result. */
+typedef struct Export {
+  const int64_t *shape;
+  int rank;
+  void *tensor;
+} Export;
+
+static int export_dlpack_body(lua_State *L) {
+  Export *x = lua_touserdata(L, 1);
+  body_buffer(L);
+  x->tensor = lze_dlpack_export(L, 2, x->shape, x->rank);
+  return 0;
+}
+
+static int api_export_dlpack(lua_State *L, int index, const int64_t *shape,
+                             int rank, struct DLManagedTensorVersioned **tensor,
+                             lze_ErrorInfo *e) {
+  Export x = {shape, shape != NULL ? rank : 1, NULL};
+  int code = api_call(L, export_dlpack_body, &x, index, 0, e);
+  *tensor = x.tensor;
+  return code;
+}
+
+/* What an import is given, and whether the tensor is to be deleted now. */
+typedef struct Tensor {
+  void *tensor;
+  bool over;
+} Tensor;
+
+static int import_dlpack_body(lua_State *L) {
+  Tensor *t = lua_touserdata(L, 1);
+  const lze_DeviceInfo *d;
+  lze_Context *c = body_place(L, &d);
+  t->over = lze_dlpack_import(L, c, d, t->tensor);
+  return 1;
+}
+
+static int api_import_dlpack(lua_State *L,
+                             struct DLManagedTensorVersioned *tensor,
+                             int device, lze_ErrorInfo *e) {
+  Tensor t = {tensor, false};
+  int code = api_call(L, import_dlpack_body, &t, device, 1, e);
+  if (code == LZE_OK && t.over) lze_dlpack_delete(tensor);
+  return code;
+}
+
 /* --- plans -------------------------------------------------------------- */
 
 struct lze_PlanRef {
@@ -533,6 +581,8 @@ static const lze_Api api_table = {
     .drop_plan = api_drop_plan,
     .run_plan = api_run_plan,
     .start_plan = api_start_plan,
+    .export_dlpack = api_export_dlpack,
+    .import_dlpack = api_import_dlpack,
 };
 
 API const lze_Api *lze_api(unsigned version) {

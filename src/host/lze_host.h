@@ -29,4 +29,16 @@ int lze_push_process_token(lua_State *L, int arg);
    where the table at `options`, or nil, says; raises. */
 int lze_push_process_import(lua_State *L, int arg, int options);
 
+/* lze_dlpack.c: a DLManagedTensorVersioned of that shape (NULL: one dimension)
+   over the open buffer at `index`, after a wait; raises. */
+void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
+                        int rank);
+/* [-0, +1] a buffer on the memory of a tensor, or a copy of what the host can
+   read and a device cannot.  True: the tensor is not needed any more, and still
+   the caller's; false: it will be deleted here.  Raises. */
+bool lze_dlpack_import(lua_State *L, lze_Context *context,
+                       const lze_DeviceInfo *device, void *tensor);
+/* Call its deleter. */
+void lze_dlpack_delete(void *tensor);
+
 #endif
