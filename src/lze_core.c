@@ -13,6 +13,7 @@
 #include "device/lze_object.h"
 #include "lze.h"
 #include "lze_open.h"
+#include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
@@ -91,7 +92,8 @@ static void state_configure(lua_State *L, lze_State *S) {
 /* lze.type(v) -> "buffer", "device", ... or nil for what is not lze's */
 static int core_type(lua_State *L) {
   luaL_checkany(L, 1);
-  lua_pushstring(L, lze_box_kind(L, 1)); /* nil for NULL */
+  if (lze_is_array(L, 1)) lua_pushliteral(L, "array");
+  else lua_pushstring(L, lze_box_kind(L, 1)); /* nil for NULL */
   return 1;
 }
 
@@ -174,6 +176,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_parallel(L);
   lze_open_capi(L);
   lze_show_module(L);
+  lze_open_arrays(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return 1;

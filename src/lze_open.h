@@ -30,6 +30,7 @@ void lze_open_tune(lua_State *L);
 void lze_open_plan(lua_State *L);
 void lze_open_share(lua_State *L);
 void lze_open_parallel(lua_State *L);
+void lze_open_arrays(lua_State *L);
 void lze_open_capi(lua_State *L);
 /* The end of a state: what C has kept of it is not to be used any more. */
 void lze_plans_forget(lze_State *S);

@@ -182,6 +182,15 @@ part("kernels", function()
   k:close()
 end)
 
+part("arrays", function()
+  local A = lze.array
+  local x = A("float", {{1, 2}, {3, 4}})
+  same({3, 5, 7, 9}, (x * 2 + 1):read())
+  x[{1, {}}] = x:t()[2]
+  same({{2, 4}, {3, 4}}, x:table())
+  assert(x[2][1] == 3 and #x == 2 and tostring(x) and lze.type(x) == "array")
+end)
+
 part("kernels in Lua", function()
   local w, a = lze.work, 2
   local x = lze.buffer("int", {1, 2, 3})

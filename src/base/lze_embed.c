@@ -3,9 +3,11 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_embed.h"
+#include "base/lze_error.h"
 #include "base/lze_state.h"
 
 #include <lualib.h>
+#include <string.h>
 
 /* argument(n, message) */
 static int embed_argument(lua_State *L) {
@@ -27,6 +29,33 @@ static int embed_pcall(lua_State *L) {
 static int embed_raise(lua_State *L) {
   lua_settop(L, 1);
   return lze_raise_again(L, LUA_ERRRUN, LZE_AS_IT_IS);
+}
+
+/* where() -> "file:line: " of the function written in Lua, not
+   of lze, that is called last */
+static int embed_where(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    return 1;
+  }
+  lua_pushliteral(L, "");
+  return 1;
+}
+
+/* lze() -> what require "lze" returns */
+static int embed_lze(lua_State *L) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
+  return 1;
+}
+
+/* describe(v) -> what it is, for messages */
+static int embed_describe(lua_State *L) {
+  lua_settop(L, 1);
+  lze_describe(L, 1);
+  return 1;
 }
 
 /* A primitive, the function at upvalue 1: what it raises is about the call that
@@ -98,21 +127,37 @@ static void embed_push_globals(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* Push a script's chunk as a function. [-0, +1] */
+static void embed_load(lua_State *L, const lze_Script *s) {
+  lua_pushfstring(L, "=%s", s->name);
+  if (luaL_loadbufferx(L, (const char *)s->text, s->size, lua_tostring(L, -1),
+                       "t") != LUA_OK)
+    lua_error(L);
+  lua_remove(L, -2);
+  embed_push_globals(L);
+  lua_setupvalue(L, -2, 1);
+}
+
+void lze_script_part(lua_State *L, const lze_Script *s) {
+  luaL_checkstack(L, 6, NULL);
+  embed_load(L, s);
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
+}
+
 /* Push the table of what the script returns. [-0, +1] */
 static void embed_push(lua_State *L, const lze_Script *s) {
   static const lze_Method own[] = {{"argument", embed_argument, LZE_HOT},
                                    {"pcall", embed_pcall, LZE_HOT},
                                    {"raise", embed_raise, LZE_HOT},
+                                   {"lze", embed_lze, LZE_HOT},
+                                   {"where", embed_where, LZE_HOT},
+                                   {"describe", embed_describe, LZE_HOT},
                                    {NULL, NULL, LZE_HOT}};
   luaL_checkstack(L, 6, NULL);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, s) == LUA_TTABLE) return;
   lua_pop(L, 1);
-  lua_pushfstring(L, "=%s", s->name);
-  if (luaL_loadbufferx(L, (const char *)s->text, s->size, lua_tostring(L, -1),
-                       "t") != LUA_OK)
-    lua_error(L);
-  embed_push_globals(L);
-  lua_setupvalue(L, -2, 1);
+  embed_load(L, s);
   lua_newtable(L);
   lze_set_methods(L, own, 0);
   for (const lze_Method *m = s->primitives; m != NULL && m->name != NULL; m++) {
@@ -123,7 +168,6 @@ static void embed_push(lua_State *L, const lze_Script *s) {
   lua_call(L, 1, 1);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s);
-  lua_remove(L, -2);
 }
 
 void lze_script_call(lua_State *L, const lze_Script *s, const char *function,

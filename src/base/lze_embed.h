@@ -12,6 +12,9 @@
  *   argument(n, message)  raises an error about argument n of the function
  *                         that the user called, as lze_argerror
  *   pcall(f, ...)         calls a function of the user's, outside of any guard
+ *   lze()                 what require "lze" returns
+ *   where()               "file:line: " of the function that the program called
+ *   describe(v)           what a value is, for messages
  *   raise(e)              raises what such a function has raised, as it is
  * Its globals are Lua's own libraries `string`, `table` and `math`, and those
  * of Lua's basic functions that neither load nor print.  error(message, 0)
@@ -38,5 +41,10 @@ typedef struct lze_Script {
    [-arguments, +results] */
 void lze_script_call(lua_State *L, const lze_Script *script,
                      const char *function, int arguments, int results);
+
+/* Replace a table of primitives on the top of the stack by what a further file
+   of a script returns that is called with it; its own primitives are not
+   used. [-1, +1] */
+void lze_script_part(lua_State *L, const lze_Script *part);
 
 #endif

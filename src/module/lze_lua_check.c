@@ -20,25 +20,6 @@
 
 /* --- primitives ----------------------------------------------------------- */
 
-/* lze() -> what require "lze" returns */
-static int check_lze(lua_State *L) {
-  lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
-  return 1;
-}
-
-/* where() -> "file:line: " of the function that is checked */
-static int check_where(lua_State *L) {
-  lua_Debug ar;
-  for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
-    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-    return 1;
-  }
-  lua_pushliteral(L, "");
-  return 1;
-}
-
 /* elements(v) -> the element type of an open buffer, or nil */
 static int check_elements(lua_State *L) {
   const lze_Buffer *b = lze_test_buffer(L, 1);
@@ -146,8 +127,6 @@ static int check_about(lua_State *L) {
 }
 
 static const lze_Method primitives[] = {
-    {"lze", check_lze, LZE_HOT},
-    {"where", check_where, LZE_HOT},
     {"elements", check_elements, LZE_HOT},
     {"is_lua", check_is_lua, LZE_HOT},
     {"copy_function", check_copy_function, LZE_HOT},

@@ -84,6 +84,21 @@ static bool element_of(const lze_Type *t, lzc_element *element) {
   return t->lanes == 1 && lzc_element_find(t->name, strlen(t->name), element);
 }
 
+static void describe_array(lua_State *L, lzc_value *out) {
+  const lze_Buffer *b = lze_test_buffer(L, -1);
+  out->kind = LZC_OTHER;
+  lua_pushliteral(L, "shape");
+  lua_rawget(L, -2);
+  size_t rank = (size_t)lua_rawlen(L, -1);
+  lua_pop(L, 1);
+  if (b == NULL)
+    out->bytes = "an array that is not contiguous (a:clone() is)";
+  else if (rank > 1)
+    out->bytes = "an array of several dimensions (a.buffer is a buffer)";
+  else if (element_of(b->type, &out->element))
+    out->kind = LZC_BUFFER;
+}
+
 /* What the value on the top of the stack is, but for the bytes of functions. */
 static void describe(lua_State *L, lzc_value *out) {
   memset(out, 0, sizeof *out);
@@ -102,7 +117,10 @@ static void describe(lua_State *L, lzc_value *out) {
       out->kind = LZC_STRING;
       out->bytes = lua_tolstring(L, -1, &out->size);
       break;
-    case LUA_TTABLE: out->kind = LZC_TABLE; break;
+    case LUA_TTABLE:
+      out->kind = LZC_TABLE;
+      if (lze_is_array(L, -1)) describe_array(L, out);
+      break;
     case LUA_TFUNCTION:
       out->identity = lua_topointer(L, -1);
       out->builtin = lze_builtin_of(L, -1);

@@ -73,15 +73,7 @@ static int work_type(lua_State *L) {
   return 1;
 }
 
-/* describe(v) -> what it is, for messages */
-static int work_describe(lua_State *L) {
-  lua_settop(L, 1);
-  lze_describe(L, 1);
-  return 1;
-}
-
 static const lze_Method primitives[] = {{"type", work_type, LZE_HOT},
-                                        {"describe", work_describe, LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};
 
 static const unsigned char work_text[] = {

@@ -305,6 +305,11 @@ void lze_push_graph_table(lua_State *L, int arg) {
 void lze_copy_value(lua_State *L, int arg, int depth) {
   if (!lua_istable(L, arg)) return;
   luaL_checkstack(L, 5, NULL);
+  if (lze_is_array(L, arg)) {
+    lze_push_array_buffer(L, arg);
+    lua_replace(L, arg);
+    return;
+  }
   lua_createtable(L, (int)lua_rawlen(L, arg), 0);
   int own = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, arg); lua_settop(L, own + 1)) {

@@ -11,12 +11,45 @@
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
 
+static const char array_key; /* the registry has the metatable of arrays */
+
+void lze_keep_array_metatable(lua_State *L) {
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &array_key);
+}
+
+bool lze_is_array(lua_State *L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  bool same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+void lze_push_array_buffer(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  lua_pushliteral(L, "flat");
+  lua_rawget(L, index);
+}
+
+/* The buffer of exactly an array's elements, which the array keeps; NULL where
+   they are not contiguous. */
+static lze_Buffer *array_buffer(lua_State *L, int index) {
+  lze_Buffer *b;
+  if (!lze_is_array(L, index)) return NULL;
+  lze_push_array_buffer(L, index);
+  b = lze_test_box(L, -1, lze_buffer_kind);
+  lua_pop(L, 1);
+  return b;
+}
+
 lze_Buffer *lze_test_buffer(lua_State *L, int index) {
-  return lze_test_box(L, index, lze_buffer_kind);
+  lze_Buffer *b = lze_test_box(L, index, lze_buffer_kind);
+  return b == NULL && lua_istable(L, index) ? array_buffer(L, index) : b;
 }
 
 lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
-  lze_Buffer *b = lze_check_box(L, arg, lze_buffer_kind);
+  lze_Buffer *b = array_buffer(L, arg);
+  if (b == NULL) b = lze_check_box(L, arg, lze_buffer_kind);
   if (!lze_buffer_is_open(b)) lze_closed(L, arg, lze_buffer_kind);
   return b;
 }

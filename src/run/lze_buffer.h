@@ -87,7 +87,17 @@ int lze_buffer_new(lua_State *L);
 /* Whether what runs on a device may touch a storage of its context. */
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
-/* The open buffer at `arg`; raises for anything else. */
+/* The table on the top of the stack is the metatable of arrays from now on.
+   [-1, +0] */
+void lze_keep_array_metatable(lua_State *L);
+/* Whether an array of lze.array is at `index`. */
+bool lze_is_array(lua_State *L, int index);
+/* Push the buffer of exactly an array's elements; nil where they are not
+   contiguous. [-0, +1] */
+void lze_push_array_buffer(lua_State *L, int index);
+
+/* The open buffer at `arg`, or that of a contiguous array; raises for anything
+   else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
 /* The buffer at `index`, open or not, or NULL. */
 lze_Buffer *lze_test_buffer(lua_State *L, int index);

@@ -1,0 +1,1181 @@
+-- array.lua - lze.array: arrays of any rank over buffers.
+-- SPDX-License-Identifier: MIT
+--
+-- An array is a table: type, shape, strides (in elements), mask (whether it is
+-- the result of a comparison), and what only these files use: base (the buffer
+-- its elements lie in), from (elements before the first), count, flat (a buffer
+-- of exactly its elements, where they are contiguous).
+
+local C = ...
+local lze = C.lze()
+C.kernel, C.work, C.buffer, C.type = lze.kernel, lze.work, lze.buffer, lze.type
+local error, getmetatable, ipairs, select, setmetatable, tostring, type =
+  error, getmetatable, ipairs, select, setmetatable, tostring, type
+local concat, unpack = table.concat, table.unpack
+local format, max, mathtype = string.format, math.max, math.type
+
+local MOST_DIMENSIONS <const> = 8
+
+local A, methods, meta = {}, {}, {}
+
+local function fail(...) error(C.where() .. format(...), 0) end
+
+local function is(v) return getmetatable(v) == meta end
+
+-- --- types -------------------------------------------------------------------
+
+-- Rank among its kind, whether it is real, and whether it is signed.
+local types = {
+  char = {bits = 8, signed = true}, uchar = {bits = 8},
+  short = {bits = 16, signed = true}, ushort = {bits = 16},
+  int = {bits = 32, signed = true}, uint = {bits = 32},
+  long = {bits = 64, signed = true}, ulong = {bits = 64},
+  half = {bits = 16, real = true}, bfloat16 = {bits = 16, real = true},
+  float = {bits = 32, real = true}, double = {bits = 64, real = true}
+}
+local aliases = {i8 = "char", u8 = "uchar", i16 = "short", u16 = "ushort",
+  i32 = "int", u32 = "uint", i64 = "long", u64 = "ulong", f16 = "half",
+  bf16 = "bfloat16", f32 = "float", f64 = "double", int8 = "char",
+  uint8 = "uchar", int16 = "short", uint16 = "ushort", int32 = "int",
+  uint32 = "uint", int64 = "long", uint64 = "ulong", float16 = "half",
+  float32 = "float", float64 = "double"}
+local signed = {[8] = "char", [16] = "short", [32] = "int", [64] = "long"}
+local names = {"char", "uchar", "short", "ushort", "int", "uint", "long",
+  "ulong", "half", "bfloat16", "float", "double"}
+
+local function type_of(name, fname)
+  name = aliases[name] or name
+  if not types[name] then
+    fail("%s: type: one of %s expected, got %s", fname, concat(names, ", "),
+      type(name) == "string" and name or C.describe(name))
+  end
+  return name
+end
+
+-- The type of a result of two arrays; nil and why where there is none.
+local function promote(a, b)
+  if a == b then return a end
+  local s, t = types[a], types[b]
+  if s.real and t.real then
+    if s.bits == t.bits then return "float" end
+    return s.bits > t.bits and a or b
+  elseif s.real or t.real then
+    return s.real and a or b
+  elseif s.signed == t.signed then
+    return s.bits > t.bits and a or b
+  end
+  local unsigned = s.signed and t or s
+  local other = s.signed and s or t
+  if unsigned.bits < other.bits then return s.signed and a or b end
+  if unsigned.bits == 64 then
+    return nil, format("%s with %s has no type for its results; use :to", a, b)
+  end
+  return signed[unsigned.bits * 2]
+end
+
+-- --- arrays ------------------------------------------------------------------
+
+local function count_of(shape)
+  local n = 1
+  for _, s in ipairs(shape) do n = n * s end
+  return n
+end
+
+local function packed_strides(shape)
+  local strides, n = {}, 1
+  for d = #shape, 1, -1 do
+    strides[d] = n
+    n = n * max(shape[d], 1)
+  end
+  return strides
+end
+
+local function shape_text(shape) return "{" .. concat(shape, ", ") .. "}" end
+
+-- Whether elements lie one behind the other in row-major order.
+local function is_packed(shape, strides)
+  local n = 1
+  for d = #shape, 1, -1 do
+    if shape[d] == 0 then return true end
+    if shape[d] ~= 1 and strides[d] ~= n then return false end
+    n = n * shape[d]
+  end
+  return true
+end
+
+-- An array over elements of a buffer.
+local function array_over(base, from, shape, strides, mask)
+  local a = {type = base.type, shape = shape, strides = strides, base = base,
+    from = from, count = count_of(shape), mask = mask}
+  if is_packed(shape, strides) then
+    a.flat = from == 0 and a.count == #base and base or
+      base:view(from + 1, from + a.count)
+  end
+  return setmetatable(a, meta)
+end
+
+-- What it raises is about the script's line.
+local function buffer(...)
+  local ok, b = C.pcall(C.buffer, ...)
+  if ok then return b end
+  if type(b) == "string" then fail("%s", b) end
+  C.raise(b)
+end
+
+local function new(kind, shape, mask, device)
+  local base = buffer(kind, count_of(shape), {zero = false, device = device})
+  local a = array_over(base, 0, shape, packed_strides(shape), mask)
+  return a
+end
+
+local function check_shape(shape, fname)
+  if mathtype(shape) == "integer" then shape = {shape} end
+  if type(shape) ~= "table" or is(shape) then
+    fail("%s: shape: a table of sizes expected, got %s", fname,
+      C.describe(shape))
+  end
+  local copy, n = {}, 1
+  if #shape > MOST_DIMENSIONS then
+    fail("%s: shape: %d dimensions; arrays have at most %d", fname, #shape,
+      MOST_DIMENSIONS)
+  end
+  for d = 1, #shape do
+    local s = shape[d]
+    if mathtype(s) == "float" then s = math.tointeger(s) or s end
+    if mathtype(s) ~= "integer" or s < 0 then
+      fail("%s: shape: dimension %d: a size expected, got %s", fname, d,
+        type(s) == "number" and tostring(s) or C.describe(s))
+    end
+    if s > 0 and n > (1 << 48) // s then
+      fail("%s: shape %s has too many elements", fname, shape_text(shape))
+    end
+    n = n * s
+    copy[d] = s
+  end
+  return copy
+end
+
+local function check(v, n, name, fname)
+  if not is(v) then
+    fail("%s: argument %d (%s): array expected, got %s", fname, n, name,
+      C.describe(v))
+  end
+  return v
+end
+
+local function options(t, allowed, fname)
+  if t == nil then return {} end
+  if type(t) ~= "table" or is(t) then
+    fail("%s: a table of options expected, got %s", fname, C.describe(t))
+  end
+  for key in next, t do
+    local known = false
+    for _, name in ipairs(allowed) do known = known or name == key end
+    if not known then
+      fail("%s: unknown option %s; there are %s", fname, tostring(key),
+        concat(allowed, ", "))
+    end
+  end
+  return t
+end
+
+-- A dimension, from the end where it is negative.
+local function dimension(a, d, fname)
+  local rank = #a.shape
+  if mathtype(d) ~= "integer" or d == 0 or d > rank or d < -rank then
+    fail("%s: dim: a dimension of 1 to %d expected, got %s", fname, rank,
+      type(d) == "number" and tostring(d) or C.describe(d))
+  end
+  return d < 0 and d + rank + 1 or d
+end
+
+-- --- elementwise kernels -----------------------------------------------------
+
+-- Text of kernels by what they compute; X, Y and Z are the operands.
+local texts = {
+  copy = "X", range = "X + (i - 1) * Y",
+  neg = "-X", bnot = "~X", lnot = "1 - X",
+  add = "X + Y", sub = "X - Y", mul = "X * Y", div = "X / Y", idiv = "X // Y",
+  mod = "X % Y", pow = "X ^ Y", band = "X & Y", bor = "X | Y", bxor = "X ~ Y",
+  shl = "X << Y", shr = "X >> Y",
+  eq = "X == Y and 1 or 0", ne = "X ~= Y and 1 or 0", lt = "X < Y and 1 or 0",
+  le = "X <= Y and 1 or 0", gt = "X > Y and 1 or 0", ge = "X >= Y and 1 or 0",
+  abs = "math.abs(X)", sign = "X > 0 and 1 or (X < 0 and -1 or X - X)",
+  sqrt = "math.sqrt(X)", rsqrt = "1 / math.sqrt(X)", exp = "math.exp(X)",
+  log = "math.log(X)", log2 = "math.log(X, 2)", log10 = "math.log(X, 10)",
+  log1p = "log1p(X)", expm1 = "expm1(X)", sin = "math.sin(X)",
+  cos = "math.cos(X)", tan = "math.tan(X)", asin = "math.asin(X)",
+  acos = "math.acos(X)", atan = "math.atan(X)", atan2 = "math.atan(X, Y)",
+  sinh = "sinh(X)", cosh = "(math.exp(X) + math.exp(-X)) / 2",
+  tanh = "tanh(X)", floor = "X // 1", ceil = "-(-X // 1)", round = "round(X)",
+  trunc = "X < 0 and -(-X // 1) or X // 1", sigmoid = "1 / (1 + math.exp(-X))",
+  least = "X ~= X and X or (Y ~= Y and Y or math.min(X, Y))",
+  greatest = "X ~= X and X or (Y ~= Y and Y or math.max(X, Y))",
+  clamp = "X ~= X and X or math.min(math.max(X, Y), Z)",
+  fma = "fma(X, Y, Z)", lerp = "X + (Y - X) * Z",
+  isnan = "X ~= X and 1 or 0", isfinite = "X - X == 0 and 1 or 0",
+  where = "X ~= 0 and Y or Z",
+  to_integer = "X < 0 and math.ceil(X) or math.floor(X)"
+}
+
+-- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
+local prelude = [[
+local math, fma = ...
+local function log1p(x)
+  local u = 1.0 + x
+  if u == 1.0 or u == math.huge then return x + 0.0 end
+  return math.log(u) * x / (u - 1.0)
+end
+local function expm1(x)
+  local u = math.exp(x)
+  if u == 1.0 or u == math.huge then return u == 1.0 and x + 0.0 or u end
+  local v = u - 1.0
+  if v == -1.0 then return -1.0 end
+  return v * x / math.log(u)
+end
+local function sinh(x)
+  if math.abs(x) > 20.0 then return (math.exp(x) - math.exp(-x)) / 2.0 end
+  local e = expm1(x)
+  return (e + e / (e + 1.0)) / 2.0
+end
+local function tanh(x)
+  if x > 20.0 then return 1.0 elseif x < -20.0 then return -1.0 end
+  local e = expm1(x + x)
+  return e / (e + 2.0)
+end
+local function round(x)
+  local f = x // 1
+  local d = x - f
+  if d > 0.5 then return f + 1 elseif d < 0.5 then return f end
+  if d ~= d then return x // 1 end
+  return f % 2 == 0 and f or f + 1
+end
+]]
+
+-- Kernels by operation, types of buffers, and layout.
+local kernels = {}
+
+-- layout: a letter an operand, the result's first: c (contiguous, of the
+-- result's shape), s (strides), n (a number).  With an s the rank follows.
+local function make_kernel(op, layout, rank)
+  local args, loads, operands = {}, {}, {}
+  local strided = layout:find "s"
+  if strided then
+    loads[1] = "local q = i - 1"
+    for d = rank, 2, -1 do
+      args[#args + 1] = "n" .. d
+      loads[#loads + 1] = format("local i%d = q %% n%d; q = q // n%d", d, d, d)
+    end
+    loads[#loads + 1] = "local i1 = q"
+  end
+  for k = 1, #layout do
+    local how, name = layout:sub(k, k), ("rxyz"):sub(k, k)
+    local place = "i"
+    args[#args + 1] = name
+    if how == "s" then
+      place = name .. "from"
+      args[#args + 1] = place
+      for d = 1, rank do
+        args[#args + 1] = name .. d
+        place = format("%s + i%d * %s%d", place, d, name, d)
+      end
+    end
+    operands[k] = how == "n" and name or format("%s[%s]", name, place)
+    if k > 1 and how ~= "n" then
+      loads[#loads + 1] = format("local v%s = %s", name, operands[k])
+      operands[k] = "v" .. name
+    end
+  end
+  local value = texts[op]:gsub("[XYZ]", function(letter)
+    return operands[("XYZ"):find(letter) + 1]
+  end)
+  local text = format("%sreturn function(i, %s)\n  %s\n  %s = %s\nend", prelude,
+    concat(args, ", "), concat(loads, "\n  "), operands[1], value)
+  return C.kernel(C.text(text, op)(math, C.work.fma), {name = "array_" .. op})
+end
+
+local function kernel_for(op, key, layout, rank)
+  local by_op = kernels[op]
+  if not by_op then
+    by_op = {}
+    kernels[op] = by_op
+  end
+  local k = by_op[key]
+  if not k then
+    k = make_kernel(op, layout, rank)
+    by_op[key] = k
+  end
+  return k
+end
+
+-- The strides with which an array is read as one of a larger shape.
+local function strides_for(a, shape, list)
+  local rank, own = #shape, #a.shape
+  for d = 1, rank do
+    local e = d - rank + own
+    list[#list + 1] = e >= 1 and a.shape[e] ~= 1 and a.strides[e] or 0
+  end
+end
+
+local function same_shape(a, shape)
+  if #a.shape ~= #shape then return false end
+  for d = 1, #shape do
+    if a.shape[d] ~= shape[d] then return false end
+  end
+  return true
+end
+
+-- Compute op of operands (arrays that broadcast to it, and numbers) into an
+-- array.
+local function compute(op, into, x, y, z)
+  if into.count == 0 then return into end
+  local shape = into.shape
+  local operands = {into, x, y, z}
+  local letters, key, strided = {}, {}, false
+  for k, v in ipairs(operands) do
+    if is(v) then
+      local flat = v.flat and (k == 1 or same_shape(v, shape))
+      strided = strided or not flat
+      letters[k] = flat and "c" or "s"
+      key[k] = letters[k] .. v.type
+    else
+      letters[k], key[k] = "n", "n"
+    end
+  end
+  local layout, rank = concat(letters), #shape
+  -- A result without dimensions has strides of one.
+  local dims = rank == 0 and {1} or shape
+  if strided then key[#key + 1] = #dims end
+  local kernel = kernel_for(op, concat(key), layout, #dims)
+  if not strided then
+    kernel(into.count, into.flat, is(x) and x.flat or x,
+      unpack({is(y) and y.flat or y, is(z) and z.flat or z}, 1,
+        #operands - 2))
+    return into
+  end
+  local args = {}
+  for d = #dims, 2, -1 do args[#args + 1] = dims[d] end
+  for k, v in ipairs(operands) do
+    if letters[k] == "n" then
+      args[#args + 1] = v
+    elseif letters[k] == "c" then
+      args[#args + 1] = v.flat
+    else
+      args[#args + 1] = v.base
+      args[#args + 1] = v.from + 1
+      if rank == 0 then args[#args + 1] = 0
+      else strides_for(v, shape, args) end
+    end
+  end
+  kernel(into.count, unpack(args))
+  return into
+end
+
+-- The shape that two broadcast to.
+local function broadcast(what, a, b)
+  local rank = max(#a, #b)
+  local shape = {}
+  for d = rank, 1, -1 do
+    local s, t = a[d - rank + #a] or 1, b[d - rank + #b] or 1
+    if s ~= t and s ~= 1 and t ~= 1 then
+      fail("%s: shapes %s and %s do not broadcast (dimension %d: %d and %d)",
+        what, shape_text(a), shape_text(b), d, s, t)
+    end
+    shape[d] = s == 1 and t or s
+  end
+  return shape
+end
+
+local function contiguous(a)
+  if a.flat then return a end
+  return compute("copy", new(a.type, a.shape, a.mask, a.device), a)
+end
+
+local function ready(a)
+  a = contiguous(a)
+  return a.flat, a.count
+end
+
+-- --- operators ---------------------------------------------------------------
+
+local function kind_of(v, what)
+  if is(v) then return v.type end
+  if type(v) == "number" then return mathtype(v) end
+  fail("%s: an array or a number expected, got %s", what, C.describe(v))
+end
+
+-- Types of operands that may be numbers: of arrays, then whether a number that
+-- is no integer is among them.
+local function result_type(what, x, y, z)
+  local kind, real
+  for _, v in ipairs {x, y, z} do
+    if is(v) then
+      local t, why = v.type, nil
+      if kind then t, why = promote(kind, t) end
+      if not t then fail("%s: %s", what, why) end
+      kind = t
+    else
+      kind_of(v, what)
+      real = real or mathtype(v) == "float"
+    end
+  end
+  if real and not types[kind].real then kind = "float" end
+  return kind
+end
+
+local function needs_double(what, kind, a)
+  if kind == "double" and not a.device.fp64 then
+    fail("%s: %s does not compute in double", what, a.device.name)
+  end
+end
+
+local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
+
+-- An operation on two, elementwise.
+local function binary(op, what, x, y, rule)
+  kind_of(x, what)
+  kind_of(y, what)
+  local kind = result_type(what, x, y)
+  local mask
+  if rule == "real" and not types[kind].real then kind = "float" end
+  if rule == "bits" then
+    if types[kind].real then
+      fail("%s: integers expected, got %s", what, kind)
+    end
+    mask = is(x) and x.mask and is(y) and y.mask
+  end
+  needs_double(what, kind, first_array(x, y))
+  if rule == "mask" then kind, mask = "uchar", true end
+  local shape = is(x) and is(y) and broadcast(what, x.shape, y.shape) or
+    first_array(x, y).shape
+  local into = new(kind, {unpack(shape)}, mask, first_array(x, y).device)
+  return compute(op, into, x, y)
+end
+
+local function unary(op, what, x, rule)
+  local kind, mask = x.type, nil
+  needs_double(what, kind, x)
+  if rule == "real" and not types[kind].real then kind = "float" end
+  if rule == "mask" then kind, mask = "uchar", true end
+  return compute(op, new(kind, {unpack(x.shape)}, mask, x.device), x)
+end
+
+local operators = {
+  __add = {"add", "a + b"}, __sub = {"sub", "a - b"}, __mul = {"mul", "a * b"},
+  __div = {"div", "a / b", "real"}, __idiv = {"idiv", "a // b"},
+  __mod = {"mod", "a % b"}, __pow = {"pow", "a ^ b", "real"},
+  __band = {"band", "a & b", "bits"}, __bor = {"bor", "a | b", "bits"},
+  __bxor = {"bxor", "a ~ b", "bits"}, __shl = {"shl", "a << b", "bits"},
+  __shr = {"shr", "a >> b", "bits"}
+}
+for event, o in next, operators do
+  meta[event] = function(x, y) return binary(o[1], o[2], x, y, o[3]) end
+end
+
+function meta.__unm(x) return unary("neg", "-a", x) end
+
+function meta.__bnot(x)
+  if types[x.type].real then fail("~a: integers expected, got %s", x.type) end
+  local into = new(x.type, {unpack(x.shape)}, x.mask, x.device)
+  return compute(x.mask and "lnot" or "bnot", into, x)
+end
+
+local function no_order(sign, method)
+  return function()
+    fail("a %s b: arrays have no order; a:%s(b) compares element by element",
+      sign, method)
+  end
+end
+meta.__lt, meta.__le = no_order("<", "lt"), no_order("<=", "le")
+
+function meta.__concat()
+  fail("a .. b: arrays are not joined by ..; A.cat{a, b} does that")
+end
+
+-- A function as A.name(a, ...) and a:name(...).
+local function define(name, f) A[name], methods[name] = f, f end
+
+for _, name in ipairs {"eq", "ne", "lt", "le", "gt", "ge"} do
+  define(name, function(x, y)
+    return binary(name, "a:" .. name .. "(b)", x, y, "mask")
+  end)
+end
+
+-- The wider type is compared where one is real; results of these are masks.
+define("isnan", function(x)
+  return unary("isnan", "isnan", check(x, 1, "a", "isnan"), "mask")
+end)
+define("isfinite", function(x)
+  return unary("isfinite", "isfinite", check(x, 1, "a", "isfinite"), "mask")
+end)
+
+for name, rule in next, {neg = "same", abs = "same", sign = "same",
+  sqrt = "real", rsqrt = "real", exp = "real", log = "real", log2 = "real",
+  log10 = "real", log1p = "real", expm1 = "real", sin = "real", cos = "real",
+  tan = "real", asin = "real", acos = "real", atan = "real", sinh = "real",
+  cosh = "real", tanh = "real", sigmoid = "real", floor = "same",
+  ceil = "same", round = "same", trunc = "same"} do
+  local steps = {floor = true, ceil = true, round = true, trunc = true}
+  define(name, function(x)
+    check(x, 1, "a", name)
+    -- Integers are whole.
+    local op = steps[name] and not types[x.type].real and "copy" or name
+    return unary(op, name, x, rule)
+  end)
+end
+
+define("atan2", function(x, y)
+  return binary("atan2", "atan2", x, y, "real")
+end)
+
+-- Elementwise ones that are reductions, too, where nothing or options follow.
+local reductions = {}
+for name, op in next, {min = "least", max = "greatest"} do
+  define(name, function(x, y, ...)
+    if is(y) or type(y) == "number" or type(x) == "number" then
+      return binary(op, name, x, y)
+    end
+    return reductions[name](x, y, ...)
+  end)
+end
+
+local function ternary(op, what, x, y, z, kind)
+  local a = first_array(x, y, z)
+  if not is(a) then fail("%s: no array among the arguments", what) end
+  kind = kind or result_type(what, x, y, z)
+  needs_double(what, kind, a)
+  local shape = {}
+  for _, v in ipairs {x, y, z} do
+    if is(v) then shape = broadcast(what, shape, v.shape) end
+  end
+  return compute(op, new(kind, shape, nil, a.device), x, y, z)
+end
+
+define("clamp", function(x, low, high)
+  return ternary("clamp", "clamp", check(x, 1, "a", "clamp"), low, high)
+end)
+for _, name in ipairs {"fma", "lerp"} do
+  define(name, function(x, y, z)
+    local kind = result_type(name, x, y, z)
+    if not types[kind].real then kind = "float" end
+    return ternary(name, name, x, y, z, kind)
+  end)
+end
+
+-- where(c, a, b): a where c is not 0, else b.
+define("where", function(c, x, y)
+  check(c, 1, "c", "where")
+  kind_of(x, "where")
+  kind_of(y, "where")
+  local kind
+  if is(x) or is(y) then
+    kind = result_type("where", is(x) and x or y, is(x) and y or x)
+  else
+    kind = mathtype(x) == "integer" and mathtype(y) == "integer" and "long" or
+      "float"
+  end
+  return ternary("where", "where", c, x, y, kind)
+end)
+
+-- a:to(type): reals to integers by cutting off what is behind the point.
+define("to", function(x, kind)
+  check(x, 1, "a", "to")
+  kind = type_of(kind, "to")
+  needs_double("to", kind, x)
+  local cuts = types[x.type].real and not types[kind].real
+  return compute(cuts and "to_integer" or "copy",
+    new(kind, {unpack(x.shape)}, nil, x.device), x)
+end)
+
+-- --- construction ------------------------------------------------------------
+
+local function option_type(t, fname, otherwise)
+  local o = options(t, {"type", "device"}, fname)
+  local kind = o.type and type_of(o.type, fname) or otherwise
+  return kind, o.device
+end
+
+local function filled(kind, shape, value, device, mask)
+  local a = new(kind, shape, mask, device)
+  if a.count > 0 then a.base:fill(value) end
+  return a
+end
+
+function A.zeros(shape, o)
+  local kind, device = option_type(o, "zeros", "float")
+  return filled(kind, check_shape(shape, "zeros"), 0, device)
+end
+
+function A.ones(shape, o)
+  local kind, device = option_type(o, "ones", "float")
+  return filled(kind, check_shape(shape, "ones"), 1, device)
+end
+
+function A.full(shape, value, o)
+  if type(value) ~= "number" then
+    fail("full: argument 2 (value): a number expected, got %s",
+      C.describe(value))
+  end
+  local kind, device = option_type(o, "full", "float")
+  return filled(kind, check_shape(shape, "full"), value, device)
+end
+
+-- A.arange(n | first, last [, step] [, options]): ends included.
+function A.arange(first, last, step, o)
+  if type(last) == "table" then last, o = nil, last end
+  if type(step) == "table" then step, o = nil, step end
+  if last == nil then first, last = 1, first end
+  step = step or 1
+  for i, v in ipairs {first, last, step} do
+    if type(v) ~= "number" then
+      fail("arange: argument %d: a number expected, got %s", i, C.describe(v))
+    end
+  end
+  if step == 0 then fail("arange: step is 0") end
+  local whole = mathtype(first) == "integer" and mathtype(last) == "integer" and
+    mathtype(step) == "integer"
+  local kind, device = option_type(o, "arange", whole and "long" or "float")
+  local n = whole and (last - first) // step + 1 or
+    (last - first) / step // 1 + 1
+  if n ~= n or n < 1 then n = 0 end
+  n = check_shape({n}, "arange")[1]
+  local a = new(kind, {n}, nil, device)
+  return compute("range", a, first, step)
+end
+
+-- A.linspace(first, last, n [, options]): n numbers, both ends among them.
+function A.linspace(first, last, n, o)
+  if type(first) ~= "number" or type(last) ~= "number" then
+    fail("linspace: two numbers expected, got %s and %s", C.describe(first),
+      C.describe(last))
+  end
+  local kind, device = option_type(o, "linspace", "float")
+  n = check_shape({n}, "linspace")[1]
+  local a = new(kind, {n}, nil, device)
+  compute("range", a, first, (last - first) / max(n - 1, 1))
+  if n > 1 then a[n] = last end
+  return a
+end
+
+-- A.eye(n [, m] [, options]): 1 on the diagonal, else 0.
+function A.eye(n, m, o)
+  if type(m) == "table" then m, o = nil, m end
+  local kind, device = option_type(o, "eye", "float")
+  local a = filled(kind, check_shape({n, m or n}, "eye"), 0, device)
+  local least = math.min(a.shape[1], a.shape[2])
+  if least > 0 then
+    local diagonal = array_over(a.base, 0, {least}, {a.shape[2] + 1})
+    compute("copy", diagonal, 1)
+  end
+  return a
+end
+
+-- The shape of nested tables, and their numbers in a list.
+local function flatten(source)
+  local shape, list = {}, {}
+  local level = source
+  while type(level) == "table" and not is(level) do
+    shape[#shape + 1] = #level
+    level = level[1]
+  end
+  if #shape > MOST_DIMENSIONS then
+    fail("array: %d dimensions; arrays have at most %d", #shape,
+      MOST_DIMENSIONS)
+  end
+  local function walk(t, d, where)
+    if d > #shape then
+      if type(t) ~= "number" then
+        fail("array: element %s: a number expected, got %s", where,
+          C.describe(t))
+      end
+      list[#list + 1] = t
+      return
+    end
+    if type(t) ~= "table" or #t ~= shape[d] then
+      fail("array: %s: %d elements expected, got %s",
+        where == "" and "source" or "element " .. where, shape[d],
+        type(t) == "table" and tostring(#t) or C.describe(t))
+    end
+    for i = 1, shape[d] do
+      walk(t[i], d + 1, where == "" and tostring(i) or where .. ", " .. i)
+    end
+  end
+  walk(source, 1, "")
+  return shape, list
+end
+
+-- A(type, source [, shape])
+setmetatable(A, {__call = function(_, kind, source, shape)
+  kind = type_of(kind, "array")
+  local a
+  if mathtype(source) == "integer" then
+    a = filled(kind, check_shape({source}, "array"), 0)
+  elseif type(source) == "table" and not is(source) then
+    local own, list = flatten(source)
+    local base = buffer(kind, list)
+    a = array_over(base, 0, own, packed_strides(own))
+  elseif is(source) then
+    a = source:to(kind)
+  elseif C.type(source) == "buffer" then
+    if source.type ~= kind then
+      fail("array: a buffer of %s expected, got one of %s", kind, source.type)
+    end
+    a = array_over(source, 0, {#source}, {1})
+  else
+    fail("array: argument 2 (source): numbers in tables, a count or a buffer "
+      .. "expected, got %s", C.describe(source))
+  end
+  return shape and a:reshape(shape) or a
+end})
+
+-- --- shapes ------------------------------------------------------------------
+
+local function view(a, from, shape, strides)
+  return array_over(a.base, from, shape, strides, a.mask)
+end
+
+-- A shape in which one size may be -1: what is left.
+local function resolve_shape(a, shape, fname)
+  if mathtype(shape) == "integer" then shape = {shape} end
+  if type(shape) ~= "table" or is(shape) then check_shape(shape, fname) end
+  local copy, known, open = {}, 1, nil
+  for d = 1, #shape do
+    copy[d] = shape[d]
+    if copy[d] == -1 and not open then open = d
+    elseif mathtype(copy[d]) == "integer" then known = known * copy[d] end
+  end
+  if open then copy[open] = known ~= 0 and a.count // known or 0 end
+  copy = check_shape(copy, fname)
+  if count_of(copy) ~= a.count then
+    fail("%s: shape %s has %d elements, the array has %d", fname,
+      shape_text(shape), count_of(copy), a.count)
+  end
+  return copy
+end
+
+define("reshape", function(a, shape)
+  check(a, 1, "a", "reshape")
+  shape = resolve_shape(a, shape, "reshape")
+  a = contiguous(a)
+  return view(a, a.from, shape, packed_strides(shape))
+end)
+
+define("view", function(a, shape)
+  check(a, 1, "a", "view")
+  if not a.flat then fail("view: the array is not contiguous; use reshape") end
+  shape = resolve_shape(a, shape, "view")
+  return view(a, a.from, shape, packed_strides(shape))
+end)
+
+define("permute", function(a, ...)
+  check(a, 1, "a", "permute")
+  local order = type(...) == "table" and ... or {...}
+  local shape, strides, seen = {}, {}, {}
+  for i = 1, #a.shape do
+    local d = dimension(a, order[i], "permute")
+    if seen[d] then fail("permute: dimension %d is named twice", d) end
+    seen[d] = true
+    shape[i], strides[i] = a.shape[d], a.strides[d]
+  end
+  if #order > #a.shape then
+    fail("permute: %d dimensions expected, got %d", #a.shape, #order)
+  end
+  return view(a, a.from, shape, strides)
+end)
+
+define("t", function(a)
+  check(a, 1, "a", "t")
+  if #a.shape > 2 then
+    fail("t: an array of 2 dimensions expected, got %d; use permute", #a.shape)
+  end
+  if #a.shape < 2 then return a end
+  return a:permute(2, 1)
+end)
+
+define("expand", function(a, shape)
+  check(a, 1, "a", "expand")
+  shape = check_shape(shape, "expand")
+  local strides = {}
+  if #shape < #a.shape then
+    fail("expand: shape %s has fewer dimensions than %s", shape_text(shape),
+      shape_text(a.shape))
+  end
+  for d = 1, #shape do
+    local e = d - #shape + #a.shape
+    local s = e >= 1 and a.shape[e] or 1
+    if s ~= 1 and s ~= shape[d] then
+      fail("expand: dimension %d: %d cannot become %d", d, s, shape[d])
+    end
+    strides[d] = s ~= 1 and a.strides[e] or 0
+  end
+  return view(a, a.from, shape, strides)
+end)
+
+define("squeeze", function(a, d)
+  check(a, 1, "a", "squeeze")
+  if d ~= nil then
+    d = dimension(a, d, "squeeze")
+    if a.shape[d] ~= 1 then
+      fail("squeeze: dimension %d has %d elements, not 1", d, a.shape[d])
+    end
+  end
+  local shape, strides = {}, {}
+  for e = 1, #a.shape do
+    if a.shape[e] ~= 1 or d and d ~= e then
+      shape[#shape + 1], strides[#strides + 1] = a.shape[e], a.strides[e]
+    end
+  end
+  return view(a, a.from, shape, strides)
+end)
+
+define("flip", function(a, ...)
+  check(a, 1, "a", "flip")
+  local given = select("#", ...) > 0
+  local strides, from = {unpack(a.strides)}, a.from
+  local chosen = {}
+  for _, d in ipairs {...} do chosen[dimension(a, d, "flip")] = true end
+  for d = 1, #a.shape do
+    if chosen[d] or not given then
+      from = from + max(a.shape[d] - 1, 0) * strides[d]
+      strides[d] = -strides[d]
+    end
+  end
+  return view(a, from, {unpack(a.shape)}, strides)
+end)
+
+-- Elements first..last of a dimension, each step-th.
+local function narrow(a, d, first, last, step)
+  local shape, strides = {unpack(a.shape)}, {unpack(a.strides)}
+  local n = (last - first) // step + 1
+  shape[d] = max(n, 0)
+  strides[d] = strides[d] * step
+  return view(a, n > 0 and a.from + (first - 1) * a.strides[d] or a.from, shape,
+    strides)
+end
+
+define("roll", function(a, n, d)
+  check(a, 1, "a", "roll")
+  if mathtype(n) ~= "integer" then
+    fail("roll: argument 2 (n): an integer expected, got %s", C.describe(n))
+  end
+  if not d and #a.shape ~= 1 then
+    return a:reshape {a.count}:roll(n, 1):reshape(a.shape)
+  end
+  d = dimension(a, d or 1, "roll")
+  local size = a.shape[d]
+  local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
+  if into.count == 0 then return into end
+  n = n % size
+  compute("copy", narrow(into, d, n + 1, size, 1), narrow(a, d, 1, size - n, 1))
+  if n > 0 then
+    compute("copy", narrow(into, d, 1, n, 1),
+      narrow(a, d, size - n + 1, size, 1))
+  end
+  return into
+end)
+
+-- A.cat(list [, dim]): arrays one behind the other.
+function A.cat(list, d)
+  if type(list) ~= "table" or is(list) or #list == 0 then
+    fail("cat: an array of arrays expected, got %s", C.describe(list))
+  end
+  local first, total = check(list[1], 1, "list", "cat"), 0
+  d = dimension(first, d or 1, "cat")
+  local kind, mask = first.type, first.mask
+  for i, a in ipairs(list) do
+    if not is(a) then
+      fail("cat: element %d: array expected, got %s", i, C.describe(a))
+    end
+    local t, why = promote(kind, a.type)
+    if not t then fail("cat: %s", why) end
+    kind, mask = t, mask and a.mask
+    for e = 1, max(#first.shape, #a.shape) do
+      if e ~= d and first.shape[e] ~= a.shape[e] or #a.shape ~= #first.shape
+      then
+        fail("cat: shapes %s and %s differ in more than dimension %d",
+          shape_text(first.shape), shape_text(a.shape), d)
+      end
+    end
+    total = total + a.shape[d]
+  end
+  local shape = {unpack(first.shape)}
+  shape[d] = total
+  local into, at = new(kind, shape, mask, first.device), 0
+  for _, a in ipairs(list) do
+    compute("copy", narrow(into, d, at + 1, at + a.shape[d], 1), a)
+    at = at + a.shape[d]
+  end
+  return into
+end
+
+-- A.stack(list [, dim]): arrays of one shape as rows of a new dimension.
+function A.stack(list, d)
+  if type(list) ~= "table" or is(list) or #list == 0 then
+    fail("stack: an array of arrays expected, got %s", C.describe(list))
+  end
+  local rows = {}
+  d = d or 1
+  for i, a in ipairs(list) do
+    if not is(a) then
+      fail("stack: element %d: array expected, got %s", i, C.describe(a))
+    end
+    local shape = {unpack(a.shape)}
+    if mathtype(d) ~= "integer" or d < 1 or d > #shape + 1 then
+      fail("stack: dim: a dimension of 1 to %d expected, got %s", #shape + 1,
+        tostring(d))
+    end
+    table.insert(shape, d, 1)
+    rows[i] = a:reshape(shape)
+  end
+  return A.cat(rows, d)
+end
+
+define("tile", function(a, times)
+  check(a, 1, "a", "tile")
+  times = check_shape(times, "tile")
+  local rank = max(#times, #a.shape)
+  local own, wide, shape = {}, {}, {}
+  for d = 1, rank do
+    local s = a.shape[d - rank + #a.shape] or 1
+    local n = times[d - rank + #times] or 1
+    own[#own + 1], own[#own + 2] = 1, s
+    wide[#wide + 1], wide[#wide + 2] = n, s
+    shape[d] = n * s
+  end
+  if rank * 2 > MOST_DIMENSIONS then
+    fail("tile: arrays of at most %d dimensions can be", MOST_DIMENSIONS // 2)
+  end
+  return a:reshape(own):expand(wide):reshape(shape)
+end)
+
+-- --- indices -----------------------------------------------------------------
+
+-- One index or range of a dimension: first, last, step, and whether the
+-- dimension stays.
+local function range_of(r, d, size)
+  local function place(i)
+    if mathtype(i) == "float" then i = math.tointeger(i) or i end
+    if mathtype(i) ~= "integer" then
+      fail("index %d: integers expected, got %s", d, C.describe(i))
+    end
+    return i < 0 and i + size + 1 or i
+  end
+  if type(r) ~= "table" then
+    local i = place(r)
+    if i < 1 or i > size then
+      fail("index %d: %d is outside 1..%d", d, r, size)
+    end
+    return i, i, 1, false
+  end
+  if is(r) then fail("index %d: an array cannot be one", d) end
+  if #r == 0 then return 1, size, 1, true end
+  if #r > 3 or #r < 2 then
+    fail("index %d: {first, last [, step]} expected, got %d numbers", d, #r)
+  end
+  local first, last, step = place(r[1]), place(r[2]), r[3] or 1
+  if mathtype(step) ~= "integer" or step == 0 then
+    fail("index %d: step: an integer other than 0 expected, got %s", d,
+      tostring(step))
+  end
+  if not (step > 0 and last == first - 1 or step < 0 and last == first + 1) then
+    if first < 1 or first > size or last < 1 or last > size then
+      fail("index %d: {%d, %d} is outside 1..%d", d, r[1], r[2], size)
+    end
+  elseif first < 1 or first > size + 1 then
+    fail("index %d: {%d, %d} is outside 1..%d", d, r[1], r[2], size)
+  end
+  return first, last, step, true
+end
+
+-- What an index table names: a view, or the place of one element.
+local function at(a, index)
+  if #index > #a.shape then
+    fail("%d indices for an array of %d dimensions", #index, #a.shape)
+  end
+  local from, shape, strides, full = a.from, {}, {}, true
+  for d = 1, #a.shape do
+    local r = index[d]
+    if d > #index then r = {} end
+    local first, last, step, stays = range_of(r, d, a.shape[d])
+    if stays then
+      local n = (last - first) // step + 1
+      shape[#shape + 1] = max(n, 0)
+      strides[#strides + 1] = a.strides[d] * step
+      full = false
+    end
+    if first <= a.shape[d] then from = from + (first - 1) * a.strides[d] end
+  end
+  if full then return nil, from + 1 end
+  if count_of(shape) == 0 then from = a.from end
+  return view(a, from, shape, strides)
+end
+
+local function element(a, place)
+  if a.base.usage == "device" then return a.base:read(place, place)[1] end
+  return a.base[place]
+end
+
+local function put(a, place, v)
+  if type(v) == "table" and is(v) then v = v:item() end
+  if type(v) ~= "number" then
+    fail("a[i] = v: a number expected, got %s", C.describe(v))
+  end
+  if a.base.usage == "device" then a.base:write({v}, place)
+  else a.base[place] = v end
+end
+
+local fields = {
+  device = function(a) return a.base.device end,
+  buffer = function(a) return a.flat or a.base end
+}
+
+function meta.__index(a, key)
+  local kind = type(key)
+  if kind == "string" then
+    local f = fields[key]
+    if f then return f(a) end
+    return methods[key]
+  elseif kind == "number" then
+    local n = a.shape[1]
+    local i = math.tointeger(key)
+    if not n or not i or i < 1 or i > n then return nil end
+    if #a.shape == 1 then return element(a, a.from + 1 + (i - 1) * a.strides[1])
+    end
+    return view(a, a.from + (i - 1) * a.strides[1], {unpack(a.shape, 2)},
+      {unpack(a.strides, 2)})
+  elseif is(key) then
+    return A.compact(a, key)
+  elseif kind == "table" then
+    local v, place = at(a, key)
+    if v then return v end
+    return element(a, place)
+  end
+  return nil
+end
+
+local function overlap(x, y)
+  return x.pointer < y.pointer + y.bytes and y.pointer < x.pointer + x.bytes
+end
+
+-- Write a number, a table or an array into the elements of a view.
+local function set(a, v, fname)
+  if type(v) == "table" and not is(v) then v = A(a.type, v) end
+  local kind = kind_of(v, fname)
+  if not types[a.type].real and (kind == "float" and not is(v) or
+      is(v) and types[v.type].real) then
+    fail("%s: a real cannot go into elements of %s; use :to", fname, a.type)
+  end
+  if not is(v) then
+    if a.flat and a.count > 0 then a.flat:fill(v)
+    else compute("copy", a, v) end
+    return a
+  end
+  local shape = broadcast(fname, a.shape, v.shape)
+  if not same_shape(a, shape) then
+    fail("%s: shape %s does not go into %s", fname, shape_text(v.shape),
+      shape_text(a.shape))
+  end
+  if overlap(v.base, a.base) then
+    -- What is read must not have been written.
+    v = compute("copy", new(v.type, {unpack(v.shape)}, v.mask, v.device), v)
+  end
+  return compute("copy", a, v)
+end
+
+function meta.__newindex(a, key, v)
+  local kind = type(key)
+  if kind == "number" then
+    local n, i = a.shape[1] or 0, math.tointeger(key)
+    if not i or i < 1 or i > n then
+      fail("a[i] = v: %s is outside 1..%d", tostring(key), n)
+    end
+    if #a.shape == 1 then return put(a, a.from + 1 + (i - 1) * a.strides[1], v)
+    end
+    set(meta.__index(a, i), v, "a[i] = v")
+  elseif is(key) then
+    if not same_shape(a, key.shape) or not key.mask then
+      fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
+        shape_text(a.shape), key.mask and "a mask" or key.type,
+        shape_text(key.shape))
+    end
+    local chosen = A.where(key, v, a)
+    if not types[a.type].real and types[chosen.type].real then
+      fail("a[m] = v: a real cannot go into elements of %s; use :to", a.type)
+    end
+    compute("copy", a, chosen)
+  elseif kind == "table" then
+    local part, place = at(a, key)
+    if part then set(part, v, "a[{...}] = v") else put(a, place, v) end
+  else
+    fail("arrays have no field %s that can be set", tostring(key))
+  end
+end
+
+function meta.__len(a) return a.shape[1] or 0 end
+
+define("set", function(a, v) return set(check(a, 1, "a", "set"), v, "set") end)
+define("fill", function(a, v)
+  check(a, 1, "a", "fill")
+  if type(v) ~= "number" then
+    fail("fill: argument 2 (value): a number expected, got %s", C.describe(v))
+  end
+  return set(a, v, "fill")
+end)
+define("copy", function(a, v)
+  check(a, 1, "a", "copy")
+  if C.type(v) == "buffer" then v = A(v.type, v):reshape(a.shape) end
+  return set(a, check(v, 2, "src", "copy"), "copy")
+end)
+define("clone", function(a)
+  check(a, 1, "a", "clone")
+  return compute("copy", new(a.type, {unpack(a.shape)}, a.mask, a.device), a)
+end)
+
+-- --- reads -------------------------------------------------------------------
+
+define("read", function(a)
+  check(a, 1, "a", "read")
+  return (ready(a)):read()
+end)
+
+define("item", function(a)
+  check(a, 1, "a", "item")
+  if a.count ~= 1 then
+    fail("item: an array of one element expected, got shape %s",
+      shape_text(a.shape))
+  end
+  return element(a, a.from + 1)
+end)
+
+define("table", function(a)
+  check(a, 1, "a", "table")
+  local list, i = a:read(), 0
+  local function nest(d)
+    if d > #a.shape then
+      i = i + 1
+      return list[i]
+    end
+    local t = {}
+    for n = 1, a.shape[d] do t[n] = nest(d + 1) end
+    return t
+  end
+  return nest(1)
+end)
+
+-- What the other files of arrays use.
+local core = {A = A, methods = methods, new = new, ready = ready,
+  contiguous = contiguous, define = define, is = is, check = check,
+  promote = promote, options = options, dimension = dimension, types = types,
+  type_of = type_of, check_shape = check_shape, shape_text = shape_text,
+  fail = fail, array_over = array_over, packed_strides = packed_strides,
+  broadcast = broadcast, reductions = reductions, set = set, binary = binary}
+
+function meta.__tostring(a)
+  return format("array: %s %s", a.type, shape_text(a.shape))
+end
+
+meta.__name = "array"
+C.core = core
+C.keep(meta)
+
+return {open = function() return A end}

@@ -1,0 +1,274 @@
+-- array_spec.lua - lze.array: arrays, views, operators.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local math = math
+local A = lze.array
+
+local function said(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return (tostring(err):gsub("^%S*array_spec.lua:%d+: ", ""))
+end
+
+local function close(expected, got)
+  assert.equal(#expected, #got)
+  for i, v in ipairs(expected) do
+    assert.is_true(math.abs(got[i] - v) <= 1e-6 * math.max(1, math.abs(v)),
+      ("element %d: %s, not %s"):format(i, got[i], v))
+  end
+end
+
+describe("lze.array", function()
+  it("is made of nested tables, counts, buffers and shapes", function()
+    local x = A("float", {{1, 2, 3}, {4, 5, 6}})
+    assert.equal("array", lze.type(x))
+    assert.same({2, 3}, x.shape)
+    assert.same({3, 1}, x.strides)
+    assert.equal("float", x.type)
+    assert.equal(2, #x)
+    assert.same({{1, 2, 3}, {4, 5, 6}}, x:table())
+    assert.same({1, 2, 3, 4, 5, 6}, x:read())
+    assert.same({0, 0, 0}, A("int", 3):read())
+    assert.same({{1, 2}, {3, 4}}, A("int", {1, 2, 3, 4}, {2, 2}):table())
+    local b = lze.buffer("short", {1, 2, 3})
+    local s = A("short", b)
+    b[2] = 9
+    assert.same({1, 9, 3}, s:read())
+    assert.equal(b, s.buffer)
+    assert.same({2, 0, 3}, A.zeros({2, 0, 3}).shape)
+    assert.equal(0, #A.zeros({2, 0, 3}):read())
+    assert.equal(7, A.full({}, 7, {type = "long"}):item())
+    assert.same({1, 1}, A.ones({2}, {type = "i8"}):read())
+    assert.equal("array: element 2: 2 elements expected, got 3",
+      said(A, "int", {{1, 2}, {1, 2, 3}}))
+    assert.matches("type: one of char, uchar", said(A, "string", 3))
+    assert.equal("zeros: unknown option typ; there are type, device",
+      said(A.zeros, {2}, {typ = "int"}))
+  end)
+
+  it("counts and spaces numbers", function()
+    assert.same({1, 2, 3}, A.arange(3):read())
+    assert.equal("long", A.arange(3).type)
+    assert.same({5, 3, 1}, A.arange(5, 1, -2):read())
+    assert.same({}, A.arange(3, 1):read())
+    assert.same({0, 0.25, 0.5, 0.75, 1}, A.arange(0, 1, 0.25):read())
+    assert.same({0, 0.5, 1}, A.linspace(0, 1, 3):read())
+    assert.same({{1, 0, 0}, {0, 1, 0}}, A.eye(2, 3):table())
+  end)
+
+  it("broadcasts, and says which shapes do not", function()
+    local x = A("float", {{1, 2, 3}, {4, 5, 6}})
+    assert.same({{11, 22, 33}, {14, 25, 36}},
+      (x + A("float", {10, 20, 30})):table())
+    assert.same({{11, 12, 13}, {24, 25, 26}},
+      (A("float", {{10}, {20}}) + x):table())
+    assert.same({{2, 3, 4}, {5, 6, 7}}, (1 + x):table())
+    assert.equal("a + b: shapes {2, 3} and {4} do not broadcast (dimension 2: "
+      .. "3 and 4)", said(function() return x + A.zeros {4} end))
+    assert.equal("a < b: arrays have no order; a:lt(b) compares element by "
+      .. "element", said(function() return x < x end))
+    assert.is_true(x == x)
+    assert.is_false(x == x:clone())
+    assert.equal("a * b: an array or a number expected, got boolean",
+      said(function() return x * true end))
+  end)
+
+  it("has types for the results of each pair", function()
+    local function kind(a, b)
+      return (A.ones({1}, {type = a}) + A.ones({1}, {type = b})).type
+    end
+    assert.equal("float", kind("int", "float"))
+    assert.equal("float", kind("long", "float"))
+    assert.equal("double", kind("float", "double"))
+    assert.equal("half", kind("half", "int"))
+    assert.equal("float", kind("half", "bfloat16"))
+    assert.equal("short", kind("char", "uchar"))
+    assert.equal("long", kind("int", "uint"))
+    assert.equal("int", kind("int", "ushort"))
+    assert.equal("ulong", kind("uint", "ulong"))
+    assert.equal("a + b: long with ulong has no type for its results; use :to",
+      said(kind, "long", "ulong"))
+    local x = A("int", {7, -7})
+    assert.equal("int", (x + 1).type)
+    assert.equal("float", (x + 1.5).type)
+    assert.same({3, -4}, (x // 2):read())
+    assert.same({3.5, -3.5}, (x / 2):read())
+    assert.same({1, 1}, (x % 2):read())
+    assert.equal("float", (x ^ 2).type)
+    assert.equal("half", (A.ones({1}, {type = "half"}) * 2.5).type)
+    assert.same({6, -8}, (x & -2):read())
+    assert.equal("a & b: integers expected, got float",
+      said(function() return A.ones {1} & 1 end))
+  end)
+
+  it("computes elementwise as Lua does", function()
+    local list = {-2.5, -1, -0.5, 0.25, 0.5, 1.5, 2.5, 3}
+    local x = A("double", list)
+    for name, f in next, {abs = math.abs, exp = math.exp, sin = math.sin,
+      cos = math.cos, tan = math.tan, atan = math.atan,
+      floor = function(v) return math.floor(v) end,
+      ceil = function(v) return math.ceil(v) end,
+      trunc = function(v) return (math.modf(v)) end,
+      sign = function(v) return v > 0 and 1 or -1 end,
+      neg = function(v) return -v end,
+      sigmoid = function(v) return 1 / (1 + math.exp(-v)) end,
+      sinh = function(v) return (math.exp(v) - math.exp(-v)) / 2 end,
+      cosh = function(v) return (math.exp(v) + math.exp(-v)) / 2 end,
+      tanh = function(v)
+        return (math.exp(v) - math.exp(-v)) / (math.exp(v) + math.exp(-v))
+      end,
+      expm1 = function(v) return math.exp(v) - 1 end} do
+      local expected = {}
+      for i, v in ipairs(list) do expected[i] = f(v) end
+      close(expected, x[name](x):read())
+      close(expected, A[name](x:to "float"):read())
+    end
+    local p = A("double", {0.25, 1, 4})
+    close({0.5, 1, 2}, p:sqrt():read())
+    close({2, 1, 0.5}, p:rsqrt():read())
+    close({-2, 0, 2}, p:log2():read())
+    close({math.log(1.25), math.log(2), math.log(5)}, p:log1p():read())
+    assert.is_true(math.abs(A("double", {1e-9}):log1p():item() -
+      (1e-9 - 0.5e-18)) < 1e-24)
+    close({math.pi / 4}, A.atan2(A.ones {1}, A.ones {1}):read())
+    assert.same({-2, 0, 0, 2, 2}, A("float", {-1.5, -0.5, 0.5, 1.5, 2.5})
+      :round():read())
+    assert.same({0, 0.5, 1}, A("float", {-3, 0.5, 9}):clamp(0, 1):read())
+    assert.same({7}, A.fma(A("float", {2}), 3, 1):read())
+    assert.same({2.5}, A.lerp(A("float", {2}), 4, 0.25):read())
+    assert.same({1, 2, 3}, A("int", {1, 5, 3}):min(A("int", {4, 2, 3})):read())
+    assert.same({4, 5, 4}, A.max(A("int", {1, 5, 3}), 4):read())
+    local nan = A("float", {0 / 0, 1, math.huge})
+    assert.same({1, 0, 0}, nan:isnan():read())
+    assert.same({0, 1, 0}, nan:isfinite():read())
+    assert.is_true(nan:min(0)[1] ~= nan:min(0)[1])
+  end)
+
+  it("converts between types", function()
+    assert.same({-2, 2}, A("float", {-2.7, 2.7}):to "int":read())
+    assert.same({-1}, A("int", {255}):to "char":read())
+    assert.same({1.5}, A("double", {1.5}):to "half":read())
+  end)
+
+  it("compares to masks, for which & | ~ are logical", function()
+    local x = A("float", {1, 5, 3})
+    local m = x:gt(2)
+    assert.equal("uchar", m.type)
+    assert.same({0, 1, 1}, m:read())
+    assert.same({1, 0, 0}, (~m):read())
+    assert.same({0, 0, 1}, (m & x:lt(4)):read())
+    assert.same({0, 1, 0}, A.eq(x, 5):read())
+    assert.same({-1, 50, -1}, A.where(x:eq(5), 50, -1):read())
+    assert.same({9, 5, 9}, A.where(x:ge(5), x, 9):read())
+    x[m] = 0
+    assert.same({1, 0, 0}, x:read())
+    assert.matches("a mask of shape {3} expected",
+      said(function() x[A.zeros {2}] = 1 end))
+  end)
+
+  it("is indexed by rows, elements and ranges with steps", function()
+    local x = A.arange(24):reshape {2, 3, 4}
+    assert.equal(7, x[{1, 2, 3}])
+    assert.equal(24, x[{-1, -1, -1}])
+    assert.same({{13, 14, 15, 16}, {17, 18, 19, 20}, {21, 22, 23, 24}},
+      x[2]:table())
+    assert.is_nil(x[3])
+    assert.is_nil(x[0])
+    assert.equal(8, x[1][2][4])
+    assert.same({{2, 4}, {10, 12}}, x[{1, {1, 3, 2}, {2, 4, 2}}]:table())
+    assert.same({3, 2, 1}, A.arange(3)[{ {-1, 1, -1} }]:read())
+    assert.same({}, A.arange(3)[{ {2, 1} }]:read())
+    assert.equal("index 1: {2, 9} is outside 1..3",
+      said(function() return A.arange(3)[{ {2, 9} }] end))
+    assert.equal("index 2: 5 is outside 1..4",
+      said(function() return x[1][{1, 5}] end))
+    x[{ {}, 1, 1 }] = 0
+    assert.equal(0, x[{2, 1, 1}])
+    x[1][2] = A("long", {-1, -2, -3, -4})
+    assert.same({-1, -2, -3, -4}, x[{1, 2}]:read())
+    x[{1, 1, 4}] = 99
+    assert.equal(99, x[1][1][4])
+    local y = A.arange(5)
+    y[2] = 20
+    y[{ {2, 5} }] = y[{ {1, 4} }]
+    assert.same({1, 1, 20, 3, 4}, y:read())
+    assert.matches("6 is outside 1..5", said(function() y[6] = 1 end))
+    assert.matches("a real cannot go into elements of long",
+      said(function() y:set(A.ones {5}) end))
+  end)
+
+  it("writes with set, fill and copy only", function()
+    local x = A("float", {1, 2, 3})
+    x:set(0.5 * x + x)
+    assert.same({1.5, 3, 4.5}, x:read())
+    assert.equal(x, x:fill(2))
+    assert.same({2, 2, 2}, x:read())
+    x:copy(lze.buffer("float", {7, 8, 9}))
+    local y = x:clone()
+    x:fill(0)
+    assert.same({7, 8, 9}, y:read())
+    assert.same({{7, 8, 9}, {7, 8, 9}}, A.zeros {2, 3}:set(y):table())
+  end)
+
+  it("changes shapes without copies where it can", function()
+    local x = A.arange(6):reshape {2, 3}
+    assert.same({{1, 4}, {2, 5}, {3, 6}}, x:t():table())
+    assert.same({1, 4, 2, 5, 3, 6}, x:t():reshape {-1}:read())
+    assert.equal("view: the array is not contiguous; use reshape",
+      said(function() x:t():view {6} end))
+    x:view {6}[1] = 100
+    assert.equal(100, x[1][1])
+    assert.same({4, 2, 3}, A.zeros {2, 3, 4}:permute(3, 1, 2).shape)
+    assert.same({{1, 2}, {1, 2}}, A.arange(2):expand {2, 2}:table())
+    assert.same({3}, A.zeros {1, 3, 1}:squeeze().shape)
+    assert.same({1, 3}, A.zeros {1, 3, 1}:squeeze(3).shape)
+    assert.same({3, 2, 1}, A.arange(3):flip():read())
+    assert.same({3, 1, 2}, A.arange(3):roll(1):read())
+    assert.same({2, 3, 1}, A.arange(3):roll(-1):read())
+    assert.same({{2, 1}, {4, 3}}, A.arange(4):reshape {2, 2}:roll(1, 2):table())
+    assert.same({1, 2, 1, 2}, A.arange(2):tile(2):read())
+    assert.same({{1, 2}, {1, 2}}, A.arange(2):tile {2, 1}:table())
+    assert.same({1, 2, 1, 2, 3}, A.cat({A.arange(2), A.arange(3)}):read())
+    assert.same({{1, 2, 1}, {1, 2, 1}},
+      A.cat({A.arange(2):expand {2, 2}, A.ones({2, 1}, {type = "int"})}, 2)
+        :table())
+    assert.same({{1, 1}, {2, 2}},
+      A.stack({A.arange(2), A.arange(2)}, 2):table())
+    assert.matches("differ in more than dimension 1",
+      said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
+  end)
+
+  it("goes where a buffer goes, if it is contiguous", function()
+    local x, y = A.ones {4}, A.arange(4):to "float"
+    lze.load("kernels/saxpy.spv").saxpy(4, 2, x, y)
+    assert.same({3, 4, 5, 6}, y:read())
+    lze.kernel(function(i, a) a[i] = a[i] * 10 end)(4, y)
+    assert.same({30, 40, 50, 60}, y:read())
+    lze.load("kernels/saxpy.spv").saxpy(2, 1, x, y[{ {3, 4} }])
+    assert.same({30, 40, 51, 61}, y:read())
+    local plan = lze.graph "g":task("t", lze.load("kernels/saxpy.spv").saxpy, 4,
+      1, x, y):compile()
+    plan:run()
+    assert.same({31, 41, 52, 62}, y:read())
+    assert.matches("argument 3 %(y%)", said(lze.load("kernels/saxpy.spv").saxpy,
+      2, 1, x, y[{ {1, 4, 2} }]))
+    assert.same({31, 41, 52, 62}, lze.buffer("float", 4):copy(y):read())
+  end)
+
+  it("runs any rank to 8 with any strides as plain loops do", function()
+    local shape = {2, 1, 3, 2, 1, 2, 2, 2}
+    local x = A.arange(96):reshape(shape)
+    local y = x:permute(8, 7, 6, 5, 4, 3, 2, 1)
+    local list = (y + 0):read()
+    local n = 0
+    for h = 1, 2 do for g = 1, 2 do for f = 1, 2 do for d = 1, 2 do
+      for c = 1, 3 do for a = 1, 2 do
+        n = n + 1
+        assert.equal(x[{a, 1, c, d, 1, f, g, h}], list[n])
+      end end
+    end end end end
+    assert.matches("9 dimensions; arrays have at most 8",
+      said(A.zeros, {1, 1, 1, 1, 1, 1, 1, 1, 1}))
+  end)
+end)
