@@ -1170,12 +1170,11 @@ local core = {A = A, methods = methods, new = new, ready = ready,
   fail = fail, array_over = array_over, packed_strides = packed_strides,
   broadcast = broadcast, reductions = reductions, set = set, binary = binary}
 
-function meta.__tostring(a)
-  return format("array: %s %s", a.type, shape_text(a.shape))
-end
-
 meta.__name = "array"
 C.core = core
 C.keep(meta)
+core.C, core.meta, core.element = C, meta, element
+C.part("array_file", core)
+C.part("array_show", core)
 
 return {open = function() return A end}

@@ -10,6 +10,7 @@
 ---@field _VERSION string "lze 0.1.0"
 ---@field spirv lze.spirv
 ---@field work lze.work
+---@field array lze.array
 ---@field yield fun(ev: lze.Event) what ev:await calls; coroutine.yield at first
 local lze = {}
 
@@ -43,7 +44,7 @@ local lze = {}
 ---@alias lze.Kind
 ---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
 ---| "local_bytes" | "module" | "queue" | "graph" | "plan" | "scratch" | "slice"
----| "struct" | "element"
+---| "struct" | "element" | "array"
 
 -- Devices and contexts ------------------------------------------------------
 
@@ -996,5 +997,356 @@ function Plan:trace() end
 function Plan:dot() end
 
 function Plan:close() end
+
+-- Arrays ----------------------------------------------------------------------
+
+---@alias lze.Operand lze.Array | number
+---@alias lze.Place integer | {[1]?: integer, [2]?: integer, [3]?: integer}
+
+---@class lze.ArrayOptions
+---@field type? lze.ElementType "float" when not given
+---@field device? lze.Device | lze.Selector
+
+---@class lze.Array
+---@field type lze.ElementType
+---@field shape integer[]
+---@field strides integer[] in elements
+---@field buffer lze.Buffer
+---@field device lze.Device
+---@operator add(lze.Operand): lze.Array
+---@operator sub(lze.Operand): lze.Array
+---@operator mul(lze.Operand): lze.Array
+---@operator div(lze.Operand): lze.Array
+---@operator idiv(lze.Operand): lze.Array
+---@operator mod(lze.Operand): lze.Array
+---@operator pow(lze.Operand): lze.Array
+---@operator band(lze.Operand): lze.Array
+---@operator bor(lze.Operand): lze.Array
+---@operator bxor(lze.Operand): lze.Array
+---@operator shl(lze.Operand): lze.Array
+---@operator shr(lze.Operand): lze.Array
+---@operator unm: lze.Array
+---@operator bnot: lze.Array
+---@operator len: integer
+local Array = {}
+
+---@class lze.array
+---@overload fun(type: lze.ElementType, source: table | integer | lze.Buffer, shape?: integer[]): lze.Array
+local array = {}
+
+---@return lze.Array
+function Array:neg() end
+array.neg = Array.neg
+
+---@return lze.Array
+function Array:abs() end
+array.abs = Array.abs
+
+---@return lze.Array
+function Array:sign() end
+array.sign = Array.sign
+
+---@return lze.Array
+function Array:sqrt() end
+array.sqrt = Array.sqrt
+
+---@return lze.Array
+function Array:rsqrt() end
+array.rsqrt = Array.rsqrt
+
+---@return lze.Array
+function Array:exp() end
+array.exp = Array.exp
+
+---@return lze.Array
+function Array:log() end
+array.log = Array.log
+
+---@return lze.Array
+function Array:log2() end
+array.log2 = Array.log2
+
+---@return lze.Array
+function Array:log10() end
+array.log10 = Array.log10
+
+---@return lze.Array
+function Array:log1p() end
+array.log1p = Array.log1p
+
+---@return lze.Array
+function Array:expm1() end
+array.expm1 = Array.expm1
+
+---@return lze.Array
+function Array:sin() end
+array.sin = Array.sin
+
+---@return lze.Array
+function Array:cos() end
+array.cos = Array.cos
+
+---@return lze.Array
+function Array:tan() end
+array.tan = Array.tan
+
+---@return lze.Array
+function Array:asin() end
+array.asin = Array.asin
+
+---@return lze.Array
+function Array:acos() end
+array.acos = Array.acos
+
+---@return lze.Array
+function Array:atan() end
+array.atan = Array.atan
+
+---@return lze.Array
+function Array:sinh() end
+array.sinh = Array.sinh
+
+---@return lze.Array
+function Array:cosh() end
+array.cosh = Array.cosh
+
+---@return lze.Array
+function Array:tanh() end
+array.tanh = Array.tanh
+
+---@return lze.Array
+function Array:sigmoid() end
+array.sigmoid = Array.sigmoid
+
+---@return lze.Array
+function Array:floor() end
+array.floor = Array.floor
+
+---@return lze.Array
+function Array:ceil() end
+array.ceil = Array.ceil
+
+---@return lze.Array
+function Array:round() end
+array.round = Array.round
+
+---@return lze.Array
+function Array:trunc() end
+array.trunc = Array.trunc
+
+---@return lze.Array
+function Array:isnan() end
+array.isnan = Array.isnan
+
+---@return lze.Array
+function Array:isfinite() end
+array.isfinite = Array.isfinite
+
+---@return lze.Array
+function Array:t() end
+array.t = Array.t
+
+---@return lze.Array
+function Array:clone() end
+array.clone = Array.clone
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:eq(b) end
+array.eq = Array.eq
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:ne(b) end
+array.ne = Array.ne
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:lt(b) end
+array.lt = Array.lt
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:le(b) end
+array.le = Array.le
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:gt(b) end
+array.gt = Array.gt
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:ge(b) end
+array.ge = Array.ge
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:atan2(b) end
+array.atan2 = Array.atan2
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:min(b) end
+array.min = Array.min
+
+---@param b lze.Operand
+---@return lze.Array
+function Array:max(b) end
+array.max = Array.max
+
+---@param low lze.Operand
+---@param high lze.Operand
+---@return lze.Array
+function Array:clamp(low, high) end
+array.clamp = Array.clamp
+
+---@param b lze.Operand
+---@param c lze.Operand
+---@return lze.Array
+function Array:fma(b, c) end
+array.fma = Array.fma
+
+---@param b lze.Operand
+---@param t lze.Operand
+---@return lze.Array
+function Array:lerp(b, t) end
+array.lerp = Array.lerp
+
+---@param a lze.Operand
+---@param b lze.Operand
+---@return lze.Array
+function Array:where(a, b) end
+array.where = Array.where
+
+---@param type lze.ElementType
+---@return lze.Array
+function Array:to(type) end
+array.to = Array.to
+
+---@param shape integer | integer[]
+---@return lze.Array
+function Array:reshape(shape) end
+array.reshape = Array.reshape
+
+---@param shape integer | integer[]
+---@return lze.Array
+function Array:view(shape) end
+array.view = Array.view
+
+---@param order integer[]
+---@return lze.Array
+function Array:permute(order) end
+array.permute = Array.permute
+
+---@param shape integer[]
+---@return lze.Array
+function Array:expand(shape) end
+array.expand = Array.expand
+
+---@param dim? integer
+---@return lze.Array
+function Array:squeeze(dim) end
+array.squeeze = Array.squeeze
+
+---@param ... integer dimensions; all when not given
+---@return lze.Array
+function Array:flip(...) end
+array.flip = Array.flip
+
+---@param n integer
+---@param dim? integer
+---@return lze.Array
+function Array:roll(n, dim) end
+array.roll = Array.roll
+
+---@param times integer[]
+---@return lze.Array
+function Array:tile(times) end
+array.tile = Array.tile
+
+---Writes; returns itself.
+---@param v lze.Operand | table
+---@return lze.Array
+function Array:set(v) end
+array.set = Array.set
+
+---@param v number
+---@return lze.Array
+function Array:fill(v) end
+array.fill = Array.fill
+
+---@param src lze.Array | lze.Buffer
+---@return lze.Array
+function Array:copy(src) end
+array.copy = Array.copy
+
+---@return number[]
+function Array:read() end
+array.read = Array.read
+
+---@return table | number
+function Array:table() end
+array.table = Array.table
+
+---@return number
+function Array:item() end
+array.item = Array.item
+
+---A .npy file, or by its name a .png.
+---@param path string
+---@param options? {compress?: boolean}
+function Array:save(path, options) end
+array.save = Array.save
+
+---@param path string
+---@return lze.Array
+function array.load(path) end
+
+---@param shape integer | integer[]
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.zeros(shape, options) end
+
+---@param shape integer | integer[]
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.ones(shape, options) end
+
+---@param shape integer | integer[]
+---@param value number
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.full(shape, value, options) end
+
+---@param first number
+---@param last? number | lze.ArrayOptions
+---@param step? number | lze.ArrayOptions
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.arange(first, last, step, options) end
+
+---@param first number
+---@param last number
+---@param n integer
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.linspace(first, last, n, options) end
+
+---@param n integer
+---@param m? integer | lze.ArrayOptions
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.eye(n, m, options) end
+
+---@param list lze.Array[]
+---@param dim? integer
+---@return lze.Array
+function array.cat(list, dim) end
+
+---@param list lze.Array[]
+---@param dim? integer
+---@return lze.Array
+function array.stack(list, dim) end
 
 return lze

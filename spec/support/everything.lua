@@ -188,6 +188,11 @@ part("arrays", function()
   same({3, 5, 7, 9}, (x * 2 + 1):read())
   x[{1, {}}] = x:t()[2]
   same({{2, 4}, {3, 4}}, x:table())
+  local path = os.tmpname()
+  x:save(path)
+  local y = A.load(path)
+  os.remove(path)
+  same({2, 4, 3, 4}, y:read())
   assert(x[2][1] == 3 and #x == 2 and tostring(x) and lze.type(x) == "array")
 end)
 

@@ -1,10 +1,12 @@
 /*
- * lze_show.c - tables that print themselves.
+ * lze_show.c - tables that print themselves, and who prints.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_show.h"
 #include "base/lze_embed.h"
 #include "base/lze_guard.h"
+
+#include <string.h>
 
 static const unsigned char show_text[] = {
 #include "lua/show.h"
@@ -44,4 +46,26 @@ void lze_show_table(lua_State *L) {
 void lze_show_module(lua_State *L) {
   static const char key;
   show_by(L, &key, module_tostring);
+}
+
+bool lze_is_printed(lua_State *L) {
+  lua_Debug frame;
+  luaL_checkstack(L, 6, NULL);
+  int top = lua_gettop(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "_G");
+  if (lua_type(L, -1) == LUA_TTABLE) {
+    lua_pushliteral(L, "print");
+    lua_rawget(L, -2);
+  }
+  bool found = false;
+  /* Up to the script's function, through those of lze and of C. */
+  for (int level = 0; !found && lua_getstack(L, level, &frame); level++) {
+    lua_getinfo(L, "Sf", &frame);
+    found = lua_iscfunction(L, -1) && lua_rawequal(L, -1, -2);
+    lua_pop(L, 1);
+    if (*frame.what != 'C' && strncmp(frame.source, "=lze ", 5) != 0) break;
+  }
+  lua_settop(L, top);
+  return found;
 }

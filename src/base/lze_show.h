@@ -1,5 +1,5 @@
 /*
- * lze_show.h - tables that print themselves.
+ * lze_show.h - tables that print themselves, and who prints.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_SHOW_H
@@ -12,5 +12,9 @@
 void lze_show_table(lua_State *L);
 /* The same for the module: its version and the names in it. */
 void lze_show_module(lua_State *L);
+
+/* Whether a tostring that runs was called by Lua's print, directly: that waits
+   where tostring does not. [-0, +0] */
+bool lze_is_printed(lua_State *L);
 
 #endif

@@ -7,8 +7,10 @@
  */
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
+#include "base/lze_show.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
+#include "run/lze_file.h"
 
 #include <string.h>
 
@@ -16,8 +18,17 @@ static const unsigned char array_text[] = {
 #include "lua/array.h"
 };
 
+static const unsigned char array_file_text[] = {
+#include "lua/array_file.h"
+};
+static const unsigned char array_show_text[] = {
+#include "lua/array_show.h"
+};
+
 /* The other files, by what they are for. */
 static const lze_Script parts[] = {
+    {"lze array_file.lua", array_file_text, sizeof array_file_text, NULL},
+    {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* part(name, C) -> what lua/NAME.lua returns, called with C */
@@ -52,7 +63,21 @@ static int array_keep(lua_State *L) {
   return 0;
 }
 
-static const lze_Method primitives[] = {{"part", array_part, LZE_HOT},
+/* files() -> functions on files */
+static int array_files(lua_State *L) {
+  lze_push_file_functions(L);
+  return 1;
+}
+
+/* printed() -> whether Lua's print called the tostring that runs */
+static int array_printed(lua_State *L) {
+  lua_pushboolean(L, lze_is_printed(L));
+  return 1;
+}
+
+static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
+                                        {"printed", array_printed, LZE_HOT},
+                                        {"part", array_part, LZE_HOT},
                                         {"text", array_load_text, LZE_HOT},
                                         {"keep", array_keep, LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};

@@ -1,0 +1,298 @@
+-- array_file.lua - arrays in files: NumPy's, and pictures.
+-- SPDX-License-Identifier: MIT
+--
+-- The format is that of numpy.lib.format: "\x93NUMPY", the version, the length
+-- of the header, the header (a literal of Python's), the elements.
+
+local core = ...
+local C, A, fail = core.C.files(), core.A, core.fail
+local ipairs, tonumber, type = ipairs, tonumber, type
+local concat, format, mathtype = table.concat, string.format, math.type
+
+local most = 1 << 20 -- bytes of a header; NumPy's are shorter than 10000
+
+-- Element types by what follows the order of bytes in descr, and the number of
+-- bytes whose order it is.
+local types = {
+  b1 = {"uchar", 1, mask = true}, i1 = {"char", 1}, u1 = {"uchar", 1},
+  i2 = {"short", 2}, u2 = {"ushort", 2}, i4 = {"int", 4}, u4 = {"uint", 4},
+  i8 = {"long", 8}, u8 = {"ulong", 8}, f2 = {"half", 2}, f4 = {"float", 4},
+  f8 = {"double", 8}, c8 = {"float2", 4}, c16 = {"double2", 8}
+}
+
+local kinds = {} -- descr by element type
+for descr, t in next, types do
+  if not t.mask then kinds[t[1]] = (t[2] == 1 and "|" or "<") .. descr end
+end
+
+local escapes = {n = "\n", t = "\t", r = "\r"}
+
+-- The value of Python's literal at position i of a text, and where it ends; nil
+-- where there is none.  Tuples and lists are arrays, dictionaries tables of
+-- `keys`.  None and what has None in it is not told apart from nothing.
+local literal
+
+local function sequence(text, i, last)
+  local list, comma = {}, true
+  while true do
+    i = text:match("^%s*()", i)
+    if text:sub(i, i) == last then return list, i + 1 end
+    if not comma then return nil end
+    local v
+    v, i = literal(text, i)
+    if v == nil then return nil end
+    list[#list + 1] = v
+    i, comma = text:match("^%s*()(,?)", i)
+    comma = comma == ","
+    if comma then i = i + 1 end
+  end
+end
+
+local function dictionary(text, i)
+  local t, comma = {}, true
+  while true do
+    i = text:match("^%s*()", i)
+    if text:sub(i, i) == "}" then return {keys = t}, i + 1 end
+    if not comma then return nil end
+    local key, v
+    key, i = literal(text, i)
+    if type(key) ~= "string" or t[key] ~= nil then return nil end
+    i = text:match("^%s*:()", i)
+    if not i then return nil end
+    v, i = literal(text, i)
+    if v == nil then return nil end
+    t[key] = v
+    i, comma = text:match("^%s*()(,?)", i)
+    comma = comma == ","
+    if comma then i = i + 1 end
+  end
+end
+
+local function quoted(text, i, mark)
+  local parts = {}
+  while true do
+    local plain, at = text:match("^([^\\'\"\n]*)()", i)
+    parts[#parts + 1] = plain
+    local c = text:sub(at, at)
+    if c == mark then return concat(parts), at + 1 end
+    if c == "\\" then
+      at = at + 1
+      c = text:sub(at, at)
+      c = escapes[c] or c
+    elseif c == "\n" then
+      return nil
+    end
+    if c == "" then return nil end
+    parts[#parts + 1] = c
+    i = at + 1
+  end
+end
+
+function literal(text, i)
+  i = text:match("^%s*()", i)
+  local c = text:sub(i, i)
+  if c == "{" then return dictionary(text, i + 1) end
+  if c == "(" then return sequence(text, i + 1, ")") end
+  if c == "[" then return sequence(text, i + 1, "]") end
+  local prefix, mark = text:match("^([bu]?)(['\"])", i)
+  if mark then return quoted(text, i + #prefix + 1, mark) end
+  local digits, after = text:match("^(%d+)L?()", i) -- Python 2 wrote 3L
+  if digits then return tonumber(digits), after end
+  local word
+  word, after = text:match("^(%a+)()", i)
+  if word == "True" then return true, after end
+  if word == "False" then return false, after end
+end
+
+local function failure(path, code, ...)
+  C.fail("lze.array.load", code, path .. ": " .. format(...))
+end
+
+local function damaged(path, ...) failure(path, "INVALID_FILE", ...) end
+
+-- What a header says: {type, bytes of a part of an element whose order counts,
+-- swap =, mask =}, the shape, and whether it counts columns first.
+local function understand(path, text)
+  local t, at = literal(text, 1)
+  local keys = type(t) == "table" and t.keys
+  if not keys or text:find("[^%s%z]", at) then
+    damaged(path, "the header is no dictionary of Python's")
+  end
+  for _, name in ipairs {"descr", "fortran_order", "shape"} do
+    if keys[name] == nil then damaged(path, "the header lacks %s", name) end
+  end
+  for name in next, keys do
+    if name ~= "descr" and name ~= "fortran_order" and name ~= "shape" then
+      damaged(path, "the header has an unknown key, '%s'", name)
+    end
+  end
+  if type(keys.fortran_order) ~= "boolean" then
+    damaged(path, "fortran_order is neither True nor False")
+  end
+  local shape = keys.shape
+  if type(shape) ~= "table" or shape.keys then
+    damaged(path, "the shape is no tuple")
+  end
+  for i, n in ipairs(shape) do
+    if mathtype(n) ~= "integer" then
+      damaged(path, "dimension %d of the shape is no size", i)
+    end
+  end
+  if #shape > 8 then
+    failure(path, "UNSUPPORTED_FILE", "an array of %d dimensions (8 at most)",
+      #shape)
+  end
+  local descr = keys.descr
+  if type(descr) ~= "string" then
+    failure(path, "UNSUPPORTED_FILE",
+      "elements of several fields: dtype %s", text:match "'descr':%s*(%b[])"
+      or text:match '"descr":%s*(%b[])' or "unknown")
+  end
+  local order, kind = descr:match "^([<>=|]?)(%w+)$"
+  local element = types[kind]
+  if not element then
+    failure(path, "UNSUPPORTED_FILE", "elements of dtype '%s' (known: b1, i1, "
+      .. "i2, i4, i8, u1, u2, u4, u8, f2, f4, f8, c8, c16, of either order)",
+      descr)
+  end
+  return {element[1], element[2], mask = element.mask,
+    swap = order == ">" and element[2] > 1}, shape, keys.fortran_order
+end
+
+-- How many elements a shape has; nil where that is no integer.
+local function count(shape)
+  local n = 1
+  for _, size in ipairs(shape) do
+    if size == 0 then return 0 end
+  end
+  for _, size in ipairs(shape) do
+    if n > math.maxinteger // size then return nil end
+    n = n * size
+  end
+  return n
+end
+
+local function load(path)
+  local file <close>, size = C.open(path)
+  local head = C.read(file, 8)
+  if head:sub(1, 6) ~= "\x93NUMPY" then
+    damaged(path, "not a .npy file, which begins with \\x93NUMPY")
+  elseif #head < 8 then
+    damaged(path, "it ends in the header")
+  end
+  local major, minor = head:byte(7, 8)
+  if major < 1 or major > 3 or minor ~= 0 then
+    failure(path, "UNSUPPORTED_FILE",
+      "version %d.%d of the format (known: 1.0, 2.0, 3.0)", major, minor)
+  end
+  local width = major == 1 and 2 or 4
+  local length = C.read(file, width)
+  if #length < width then damaged(path, "it ends in the header") end
+  length = ("<I" .. width):unpack(length)
+  if length > most then damaged(path, "a header of %d bytes", length) end
+  local text = C.read(file, length)
+  if #text < length then damaged(path, "it ends in the header") end
+  local element, shape, fortran = understand(path, text)
+  local n = count(shape)
+  local bytes = C.size(element[1])
+  if not n or n > math.maxinteger // bytes then
+    damaged(path, "a shape of more elements than any memory has")
+  end
+  local there = size and size - 8 - width - length
+  if there and there < n * bytes then
+    damaged(path, "%d bytes of elements, but %d are there", n * bytes, there)
+  end
+  local stored = shape
+  if fortran then
+    stored = {}
+    for d = 1, #shape do stored[d] = shape[#shape + 1 - d] end
+  end
+  local a = core.new(element[1], stored, element.mask)
+  local lacks = C.load(file, a.flat, element.swap and element[2] or 1,
+    element.mask or false)
+  if lacks > 0 then damaged(path, "%d bytes of elements are missing", lacks) end
+  if not fortran or #shape < 2 then return a end
+  local order = {}
+  for d = 1, #shape do order[d] = #shape + 1 - d end
+  return a:permute(order)
+end
+
+-- The elements of an array, row by row, into a file of NumPy's.
+local function save(a, path)
+  local descr = a.mask and "|b1" or kinds[a.type]
+  if not descr then
+    fail("save: elements of %s have no dtype in .npy files%s", a.type,
+      a.type == "bfloat16" and '; a:to "float" has one' or "")
+  end
+  local buffer = core.ready(a)
+  local sizes = concat(a.shape, ", ")
+  if #a.shape == 1 then sizes = sizes .. "," end
+  local text = format("{'descr': '%s', 'fortran_order': False, "
+    .. "'shape': (%s), }", descr, sizes)
+  text = text .. (" "):rep(-(10 + #text + 1) % 64) .. "\n"
+  local file <close> = C.create(path)
+  C.write(file, "\x93NUMPY\1\0" .. ("<I2"):pack(#text) .. text)
+  C.save(file, buffer)
+  C.commit(file)
+end
+
+-- A picture: rows of bytes, with 3 or 4 a pixel or, of rank 2, one.
+local function picture(a, path, compress)
+  local shape = a.shape
+  local channels = #shape == 2 and 1 or shape[3]
+  if a.type ~= "uchar" or #shape < 2 or #shape > 3 or
+      #shape == 3 and channels ~= 3 and channels ~= 4 then
+    fail("save: a picture is of uchar and of shape {h, w}, {h, w, 3} or "
+      .. "{h, w, 4}; this is %s %s", a.type, core.shape_text(shape))
+  end
+  local height, width = shape[1], shape[2]
+  if height < 1 or width < 1 or height > 0x7fffffff or width > 0x7fffffff then
+    fail("save: a picture of %d by %d pixels", width, height)
+  end
+  local buffer = core.ready(a)
+  local file <close> = C.create(path)
+  C.picture(file, buffer, width, height, channels, compress)
+  C.commit(file)
+end
+
+-- f, where what it raises is located at the script's line.
+local function located(f)
+  return function(...)
+    local ok, v = core.C.pcall(f, ...)
+    if ok then return v end
+    if type(v) == "table" then v.where = core.C.where():match "^(.*): $" end
+    core.C.raise(v)
+  end
+end
+
+local function check_path(path, n, fname)
+  if type(path) ~= "string" then
+    fail("%s: argument %d (path): string expected, got %s", fname, n,
+      core.C.describe(path))
+  elseif path:find("\0", 1, true) then
+    fail("%s: argument %d (path): it contains a zero byte", fname, n)
+  end
+end
+
+-- A.load(path) -> the array in a file of NumPy's.
+A.load = located(function(path)
+  check_path(path, 1, "load")
+  return load(path)
+end)
+
+-- a:save(path [, options]): a file of NumPy's, or a picture.
+core.define("save", located(function(a, path, options)
+  core.check(a, 1, "a", "save")
+  check_path(path, 2, "save")
+  if path:lower():match "%.png$" then
+    local o = core.options(options, {"compress"}, "save")
+    if o.compress ~= nil and type(o.compress) ~= "boolean" then
+      fail("save: option compress: boolean expected, got %s",
+        core.C.describe(o.compress))
+    end
+    picture(a, path, o.compress ~= false)
+  else
+    core.options(options, {}, "save")
+    save(a, path)
+  end
+end))

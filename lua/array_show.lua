@@ -1,0 +1,226 @@
+-- array_show.lua - arrays as text, laid out as NumPy's are.
+-- SPDX-License-Identifier: MIT
+
+local core = ...
+local ipairs, type = ipairs, type
+local concat, format, mathtype, rep = table.concat, string.format, math.type,
+  string.rep
+
+local limit = 1000 -- elements that are all shown
+local width = 75   -- of a line, if it can be
+local places = 8   -- behind the point, at most
+
+-- Bits of a mantissa, by the scalar type.
+local mantissa = {half = 11, bfloat16 = 8, float = 24, double = 53}
+
+local function rounded(v, bits)
+  if bits == 53 then return v end
+  local c = v * ((1 << 53 - bits) + 1)
+  return c - (c - v)
+end
+
+-- The digits of a positive real and its exponent, d.ddde±xx: as few as tell it
+-- from its type's other values, no more than `most` behind the point.
+local function shortest(v, bits, most)
+  for n = 0, most - 1 do
+    local text = format("%." .. n .. "e", v)
+    if rounded(text + 0.0, bits) == v then return text end
+  end
+  return format("%." .. most .. "e", v)
+end
+
+-- The text of a real with a point: what is before and what is behind it.
+local function positional(v, bits)
+  local text = shortest(v, bits, 16)
+  local e = text:match "e(.*)$" + 0
+  local digits = #text:match "^[^e]*":gsub("%D", "")
+  local n = digits - 1 - e
+  if n < 1 then n = 1 elseif n > places then n = places end
+  local whole, part = format("%." .. n .. "f", v):match "^(%d+)%.(%d+)$"
+  return whole, part:match "^(%d.-)0*$"
+end
+
+local function scientific(v, bits)
+  local whole, part, e = shortest(v, bits, places):match "^(%d)%.?(%d*)e(.*)$"
+  return whole, part, e
+end
+
+local function finite(v) return v - v == 0 end
+
+-- The texts of reals, of one width, the points below each other.
+local function reals(values, bits)
+  local high, low = 0, math.huge
+  for _, v in ipairs(values) do
+    local a = math.abs(v)
+    if a > 0 and finite(a) then
+      if a > high then high = a end
+      if a < low then low = a end
+    end
+  end
+  local exponents = high >= 1e8 or low < 1e-4 or
+    high > 0 and high / low > 1000
+  local parts, before, behind, other = {}, 0, 0, 0
+  for i, v in ipairs(values) do
+    if finite(v) then
+      local negative = v < 0 or v == 0 and 1 / v < 0
+      local whole, part, e = (exponents and scientific or positional)(
+        math.abs(v), bits)
+      if e and part == "" then part = "0" end
+      if negative then whole = "-" .. whole end
+      parts[i] = {whole, part, e}
+      before = math.max(before, #whole)
+      behind = math.max(behind, #part)
+      if e then other = math.max(other, #e) end
+    else
+      parts[i] = v ~= v and "nan" or v > 0 and "inf" or "-inf"
+    end
+  end
+  local texts = {}
+  for i, p in ipairs(parts) do
+    if type(p) == "string" then
+      texts[i] = p
+    elseif p[3] then
+      local e = p[3]
+      if #e < other then e = e:sub(1, 1) .. rep("0", other - #e) .. e:sub(2) end
+      texts[i] = rep(" ", before - #p[1]) .. p[1] .. "." .. p[2] ..
+        rep("0", behind - #p[2]) .. "e" .. e
+    else
+      texts[i] = rep(" ", before - #p[1]) .. p[1] .. "." .. p[2] ..
+        rep(" ", behind - #p[2])
+    end
+  end
+  return texts
+end
+
+local function integer(v, unsigned)
+  if mathtype(v) ~= "integer" or v >= 0 or not unsigned then
+    return format("%d", v)
+  end
+  local q = (v >> 1) // 5
+  return format("%d%d", q, v - q * 10)
+end
+
+-- Texts of one width for values of an element type.
+local function texts_of(values, kind)
+  local scalar = kind:match "^bfloat16" or kind:match "^%a+"
+  local texts = {}
+  if type(values[1]) == "table" then -- vectors: their parts in columns
+    local columns = {}
+    for c = 1, #values[1] do
+      local column = {}
+      for i, v in ipairs(values) do column[i] = v[c] end
+      columns[c] = texts_of(column, scalar)
+    end
+    for i = 1, #values do
+      local row = {}
+      for c, column in ipairs(columns) do row[c] = column[i] end
+      texts[i] = "{" .. concat(row, ", ") .. "}"
+    end
+    return texts
+  end
+  if mantissa[scalar] then
+    texts = reals(values, mantissa[scalar])
+  else
+    for i, v in ipairs(values) do texts[i] = integer(v, scalar == "ulong") end
+  end
+  local longest = 0
+  for _, s in ipairs(texts) do longest = math.max(longest, #s) end
+  for i, s in ipairs(texts) do texts[i] = rep(" ", longest - #s) .. s end
+  return texts
+end
+
+-- How many are shown at each end of a dimension that is cut.
+local function edge(rank)
+  return rank <= 3 and 3 or rank == 4 and 2 or 1
+end
+
+-- The places that are shown, from 1, of a dimension; 0 stands for the gap.
+local function shown(size, cut, ends)
+  local list = {}
+  if not cut or size <= 2 * ends then
+    for i = 1, size do list[i] = i end
+    return list
+  end
+  for i = 1, ends do list[i] = i end
+  list[ends + 1] = 0
+  for i = size - ends + 1, size do list[#list + 1] = i end
+  return list
+end
+
+-- The elements of an array in brackets.  `read(place)` gives the element at a
+-- place, counted from 0 by the strides.
+local function elements(kind, shape, strides, read)
+  local rank, n = #shape, 1
+  for _, size in ipairs(shape) do
+    if size == 0 then return rep("[", rank) .. rep("]", rank) end
+    -- More than can be counted are many.
+    n = n > limit and n or n * size
+  end
+  local lists, values = {}, {}
+  for d = 1, rank do lists[d] = shown(shape[d], n > limit, edge(rank)) end
+  local function gather(d, place)
+    if d > rank then
+      values[#values + 1] = read(place)
+      return
+    end
+    for _, i in ipairs(lists[d]) do
+      if i > 0 then gather(d + 1, place + (i - 1) * strides[d]) end
+    end
+  end
+  gather(1, 0)
+  local texts, next_text = texts_of(values, kind), 0
+  -- The lines of dimension d, all but the first indented.
+  local function lay(d)
+    if d > rank then
+      next_text = next_text + 1
+      return texts[next_text]
+    end
+    local out, indent = {}, "\n" .. rep(" ", d)
+    if d < rank then
+      for j, i in ipairs(lists[d]) do
+        out[j] = i == 0 and "..." or lay(d + 1)
+      end
+      return "[" .. concat(out, rep("\n", rank - d) .. rep(" ", d)) .. "]"
+    end
+    local column = d
+    for j, i in ipairs(lists[d]) do
+      local s = i == 0 and "..." or lay(d + 1)
+      if j > 1 and column + 1 + #s + rank > width then
+        out[#out + 1], column = indent, d
+      elseif j > 1 then
+        out[#out + 1], column = " ", column + 1
+      end
+      out[#out + 1], column = s, column + #s
+    end
+    return "[" .. concat(out) .. "]"
+  end
+  return lay(1)
+end
+
+local function text(a)
+  local function read(place) return core.element(a, a.from + place + 1) end
+  return elements(a.type, a.shape, a.strides, read)
+end
+
+-- tostring of an array.  print waits for the elements; anything else shows what
+-- is there already, and never raises.
+core.meta.__tostring = function(a)
+  local head = format("array: %s%s %s", a.type, a.mask and " mask" or "",
+    core.shape_text(a.shape))
+  local body
+  local open, busy = core.C.pcall(a.base.pending, a.base)
+  if not open then return head .. " (closed)" end
+  if core.C.printed() then
+    body = text(a)
+  elseif busy then
+    return head .. " (busy)"
+  elseif a.base.usage == "device" then
+    return head .. " (on the device)"
+  else
+    local ok, said = core.C.pcall(text, a)
+    if not ok then return head .. " (failed)" end
+    body = said
+  end
+  return head .. (#a.shape < 2 and #body < width - #head and " " or "\n") ..
+    body
+end

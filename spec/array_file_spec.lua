@@ -1,0 +1,493 @@
+-- array_file_spec.lua - arrays in files: NumPy's, and pictures.
+-- SPDX-License-Identifier: MIT
+
+local expect = require "spec.support.expect"
+local lze = require "lze"
+local process = require "spec.support.process"
+local A = lze.array
+
+local function bytes_of(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+-- A file as NumPy writes it: the header padded so that the elements begin at a
+-- multiple of 64.
+local function npy(header, elements, version)
+  version = version or 1
+  local width = version == 1 and 2 or 4
+  header = header .. (" "):rep(-(8 + width + #header + 1) % 64) .. "\n"
+  return "\x93NUMPY" .. string.char(version, 0) ..
+    ("<I" .. width):pack(#header) .. header .. elements
+end
+
+local function header(descr, shape, fortran)
+  return ("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }"):format(descr,
+    fortran and "True" or "False", shape)
+end
+
+-- f with the name of a file of those bytes.
+local function with(bytes, f)
+  process.with_directory(function(directory)
+    local path = directory .. "/x.npy"
+    if bytes then process.write(path, bytes) end
+    f(path, directory)
+  end)
+end
+
+local function files(directory)
+  local pipe = io.popen("ls -A '" .. directory .. "'")
+  local text = pipe:read "a"
+  pipe:close()
+  return text
+end
+
+-- What loading a file of those bytes is refused with.
+local function refused(bytes)
+  local said
+  with(bytes, function(path)
+    local err = expect.failure(function() A.load(path) end)
+    assert.equal("lze.array.load", err.call)
+    assert.matches("^" .. path:gsub("%p", "%%%0") .. ": ", err.message)
+    assert.matches("_spec%.lua:%d+$", err.where)
+    said = err.code .. ": " .. err.message:sub(#path + 3)
+  end)
+  return said
+end
+
+describe("A.load", function()
+  it("reads every element type that lze has, of both orders", function()
+    for _, t in ipairs {
+      {"i1", "char", "i1", {1, -2, 3, 4, 5, -128}},
+      {"u1", "uchar", "I1", {1, 2, 3, 4, 5, 255}},
+      {"i2", "short", "i2", {1, -2, 3, 4, 5, -32768}},
+      {"u2", "ushort", "I2", {1, 2, 3, 4, 5, 65535}},
+      {"i4", "int", "i4", {1, -2, 3, 4, 5, -2147483648}},
+      {"u4", "uint", "I4", {1, 2, 3, 4, 5, 4294967295}},
+      {"i8", "long", "i8", {1, -2, 3, 4, 5, math.mininteger}},
+      {"u8", "ulong", "i8", {1, 2, 3, 4, 5, -1}},
+      {"f4", "float", "f", {1.0, -2.5, 3.0, 4.0, 5.0, 2.0 ^ 100}},
+      {"f8", "double", "d", {1.0, -2.5, 0.1, 4.0, 5.0, 2.0 ^ 1000}},
+    } do
+      local descr, kind, code, values = table.unpack(t)
+      for _, order in ipairs {"<", ">", "=", "|"} do
+        local packed = (order == "|" and "=" or order) .. code:rep(6)
+        with(npy(header(order .. descr, "(2, 3)"),
+            packed:pack(table.unpack(values))), function(path)
+          local a = A.load(path)
+          assert.equal(kind, a.type)
+          assert.same({2, 3}, a.shape)
+          assert.same(values, a:read(), order .. descr)
+        end)
+      end
+    end
+  end)
+
+  it("reads halves and complex numbers of both orders", function()
+    with(npy(header(">f2", "(2,)"), "\x3c\x00\xc1\x00"), function(path)
+      local a = A.load(path)
+      assert.equal("half", a.type)
+      assert.same({1.0, -2.5}, a:read())
+    end)
+    with(npy(header(">c8", "(2,)"), (">ffff"):pack(1, 2, -3, 0.5)),
+      function(path)
+        local a = A.load(path)
+        assert.equal("float2", a.type)
+        assert.same({{1.0, 2.0}, {-3.0, 0.5}}, a.buffer:read())
+      end)
+  end)
+
+  it("reads truth values as a mask", function()
+    with(npy(header("|b1", "(4,)"), "\0\1\2\255"), function(path)
+      local a = A.load(path)
+      assert.equal("uchar", a.type)
+      assert.same({0, 1, 1, 1}, a:read())
+      assert.same({1, 0, 0, 0}, (~a):read())
+    end)
+  end)
+
+  it("turns Fortran's order into the same indices", function()
+    with(npy(header("<i4", "(2, 3)", true), ("<i4i4i4i4i4i4"):pack(11, 21, 12,
+        22, 13, 23)), function(path)
+      local a = A.load(path)
+      assert.same({2, 3}, a.shape)
+      assert.same({{11, 12, 13}, {21, 22, 23}}, a:table())
+    end)
+    with(npy(header("<i2", "(2, 2, 2)", true), ("<" .. ("i2"):rep(8)):pack(111,
+        211, 121, 221, 112, 212, 122, 222)), function(path)
+      assert.same({{{111, 112}, {121, 122}}, {{211, 212}, {221, 222}}},
+        A.load(path):table())
+    end)
+    with(npy(header("<i2", "(3,)", true), ("<i2i2i2"):pack(1, 2, 3)),
+      function(path) assert.same({1, 2, 3}, A.load(path):table()) end)
+  end)
+
+  it("reads versions 1 to 3 of the format", function()
+    for version = 1, 3 do
+      with(npy(header("<i2", "(1,)"), "\7\0", version), function(path)
+        assert.same({7}, A.load(path):read())
+      end)
+    end
+    assert.equal("UNSUPPORTED_FILE: version 4.0 of the format (known: 1.0, "
+      .. "2.0, 3.0)", refused(npy(header("<i2", "(1,)"), "\7\0", 4)))
+  end)
+
+  it("reads scalars, empty arrays and eight dimensions", function()
+    with(npy(header("<f4", "()"), ("<f"):pack(2.5)), function(path)
+      local a = A.load(path)
+      assert.same({}, a.shape)
+      assert.equal(2.5, a:item())
+    end)
+    with(npy(header("<f4", "(0, 3)"), ""), function(path)
+      assert.same({0, 3}, A.load(path).shape)
+      assert.same({}, A.load(path):read())
+    end)
+    with(npy(header("<i2", "(1, 1, 1, 1, 1, 1, 2, 1)"), "\1\0\2\0"),
+      function(path) assert.same({1, 2}, A.load(path):read()) end)
+    assert.equal("UNSUPPORTED_FILE: an array of 9 dimensions (8 at most)",
+      refused(npy(header("<i2", "(1, 1, 1, 1, 1, 1, 2, 1, 1)"), "\1\0\2\0")))
+  end)
+
+  it("reads headers that others write", function()
+    for _, text in ipairs {
+      '{"shape":(2L,),"descr":"<i2","fortran_order":False}',
+      "{ 'descr' : '<i2' , 'fortran_order' : False , 'shape' : [2] }",
+      "{'descr': u'<i2', 'fortran_order': False, 'shape': (2,)}",
+      "{'descr': '\\<i2', 'fortran_order': False, 'shape': (2,)}",
+    } do
+      with(npy(text, "\1\0\2\0"), function(path)
+        assert.same({1, 2}, A.load(path):read(), text)
+      end)
+    end
+    with(npy(header("<i2", "(1,)"), "\1\0more"), function(path)
+      assert.same({1}, A.load(path):read())
+    end)
+  end)
+
+  it("names dtypes that lze has not", function()
+    for _, descr in ipairs {"|O", "<U5", "|S3", "<M8[ns]", "<f16", "|V2",
+                            "<c32", "f", "<i3", ""} do
+      assert.matches("^UNSUPPORTED_FILE: elements of dtype '" ..
+        descr:gsub("%p", "%%%0") .. "' %(known: b1, i1", refused(npy(header(
+          descr, "(1,)"), ("x"):rep(32))))
+    end
+    assert.equal("UNSUPPORTED_FILE: elements of several fields: dtype " ..
+      "[('a', '<f4'), ('b', '<i4')]", refused(npy("{'descr': [('a', '<f4'), " ..
+        "('b', '<i4')], 'fortran_order': False, 'shape': (1,), }", "12345678")))
+  end)
+
+  it("refuses damaged files", function()
+    local function says(text, bytes)
+      assert.equal("INVALID_FILE: " .. text, refused(bytes))
+    end
+    local whole = npy(header("<i4", "(3,)"), "123456789012")
+    for n = 0, #whole - 1 do
+      assert.matches("^INVALID_FILE: ", refused(whole:sub(1, n)))
+    end
+    says("12 bytes of elements, but 11 are there", whole:sub(1, -2))
+    says("it ends in the header", whole:sub(1, 50))
+    says("not a .npy file, which begins with \\x93NUMPY", "PK\3\4 and more")
+    says("a header of 4294967295 bytes", "\x93NUMPY\2\0\255\255\255\255")
+    says("the header lacks shape", npy("{'descr': '<i4', " ..
+      "'fortran_order': False}", ""))
+    says("the header has an unknown key, 'order'", npy("{'descr': '<i4', " ..
+      "'fortran_order': False, 'shape': (1,), 'order': 1}", "1234"))
+    says("fortran_order is neither True nor False", npy("{'descr': '<i4', " ..
+      "'fortran_order': 1, 'shape': (1,)}", "1234"))
+    says("the shape is no tuple", npy(header("<i4", "3"), "1234"))
+    says("dimension 2 of the shape is no size",
+      npy(header("<i4", "(1, 1.5)"):gsub("1%.5", "'a'"), "1234"))
+    says("a shape of more elements than any memory has",
+      npy(header("<i4", "(4611686018427387904, 2)"), "1234"))
+    says("a shape of more elements than any memory has",
+      npy(header("<i4", "(4611686018427387904,)"), "1234"))
+    for _, text in ipairs {"", "nonsense", "{", "{'descr'", "{'descr':}",
+        "{'descr': '<i4}", "{'descr': '<i4' 'fortran_order': False}", "()",
+        header("<i4", "(-1,)"), header("<i4", "(1,"), header("<i4", "(1 2)"),
+        header("<i4", "(,)"), header("<i4", "(1,)") .. "more", "{[]: 1}",
+        "{'descr': '<i4', 'descr': '<i4'}", ("("):rep(199),
+        header("<i4", "(99999999999999999999999999,)")} do
+      assert.matches("^INVALID_FILE: ", refused(npy(text, "1234")), text)
+    end
+  end)
+
+  it("never crashes on bytes that are changed", function()
+    local whole = npy(header("<i4", "(3,)"), "123456789012")
+    math.randomseed(22)
+    for _ = 1, 300 do
+      local at = math.random(#whole)
+      local bytes = whole:sub(1, at - 1) .. string.char(math.random(0, 255)) ..
+        whole:sub(at + 1)
+      with(bytes, function(path)
+        local ok, err = pcall(A.load, path)
+        assert.is_true(ok or type(err) == "table", tostring(err))
+      end)
+    end
+  end)
+
+  it("refuses what is larger than memory", function()
+    with(npy(header("<f8", "(1024, 1024, 1024, 1024)"), ""), function(path)
+      -- A file of holes, where the file system has them.
+      local holes = os.execute("truncate -s 8796093022336 '" .. path ..
+        "' 2>/dev/null")
+      local err = expect.failure(function() A.load(path) end)
+      assert.matches(holes and "^asked for 8%.0 TiB"
+        or "bytes of elements, but", err.message)
+    end)
+  end)
+
+  it("says why a file cannot be read", function()
+    with(nil, function(path, directory)
+      local err = expect.failure(function() A.load(path) end)
+      assert.equal("open", err.call)
+      assert.equal("ENOENT", err.code)
+      assert.equal(path .. ": No such file or directory", err.message)
+      err = expect.failure(function() A.load(directory) end)
+      assert.equal("EISDIR", err.code)
+    end)
+    assert.matches("load: argument 1 %(path%): string expected, got nil",
+      expect.misuse(function() A.load() end))
+    assert.matches("zero byte", expect.misuse(function() A.load "a\0b" end))
+  end)
+
+  it("reads what is no plain file to its end", function()
+    local bytes = npy(header("<i4", "(3,)"), "123456789012")
+    with(bytes, function(path, directory)
+      local pipe = directory .. "/pipe"
+      assert(os.execute(("mkfifo '%s'"):format(pipe)))
+      os.execute(("cat '%s' >'%s' &"):format(path, pipe))
+      assert.same({3}, A.load(pipe).shape)
+      os.execute(("head -c %d '%s' >'%s' &"):format(#bytes - 5, path, pipe))
+      local err = expect.failure(function() A.load(pipe) end)
+      assert.matches("5 bytes of elements are missing", err.message)
+    end)
+  end)
+end)
+
+describe("a:save", function()
+  it("writes what NumPy writes, byte for byte", function()
+    with(nil, function(path, directory)
+      for _, t in ipairs {
+        {A("float", {{1, 2, 3}, {4, 5, 6}}), "<f4", "(2, 3)", "ffffff"},
+        {A("double", {1, 2, 3, 4, 5, 6}), "<f8", "(6,)", "dddddd"},
+        {A("char", {1, 2, 3, 4, 5, 6}), "|i1", "(6,)", "i1i1i1i1i1i1"},
+        {A("ulong", {{{1, 2, 3, 4, 5, 6}}}), "<u8", "(1, 1, 6)",
+          "i8i8i8i8i8i8"},
+      } do
+        t[1]:save(path)
+        assert.equal(npy(header(t[2], t[3]), ("<" .. t[4]):pack(1, 2, 3, 4, 5,
+          6)), bytes_of(path))
+      end
+      A("int", {1, 2, 3}):gt(1):save(path)
+      assert.equal(npy(header("|b1", "(3,)"), "\0\1\1"), bytes_of(path))
+      A.full({}, 2.5):save(path)
+      assert.equal(npy(header("<f4", "()"), ("<f"):pack(2.5)), bytes_of(path))
+      A("float", 0):save(path)
+      assert.equal(npy(header("<f4", "(0,)"), ""), bytes_of(path))
+      assert.equal("x.npy\n", files(directory))
+    end)
+  end)
+
+  it("evaluates, and writes views in the order of their indices", function()
+    with(nil, function(path)
+      local a = A("int", {{1, 2, 3}, {4, 5, 6}})
+      a:t():save(path)
+      assert.same({{1, 4}, {2, 5}, {3, 6}}, A.load(path):table())
+      a[{ {}, {3, 1, -2} }]:save(path)
+      assert.same({{3, 1}, {6, 4}}, A.load(path):table());
+      (a * 2 + 1):save(path)
+      assert.same({{3, 5, 7}, {9, 11, 13}}, A.load(path):table())
+    end)
+  end)
+
+  it("leaves nothing behind that is half written", function()
+    with("old", function(path, directory)
+      local err = expect.misuse(function()
+        A("bfloat16", {1, 2}):save(path)
+      end)
+      assert.matches("elements of bfloat16 have no dtype", err)
+      assert.equal("old", bytes_of(path))
+      assert.equal("x.npy\n", files(directory))
+      err = expect.failure(function()
+        A("int", {1}):save(directory .. "/none/x.npy")
+      end)
+      assert.equal("ENOENT", err.code)
+      assert.equal("EISDIR", expect.failure(function()
+        A("int", {1}):save(directory)
+      end).code)
+      -- A limit on the size of files stands for a full disk.
+      process.run(([[
+        local lze = require "lze"
+        print(pcall(lze.array("float", 1 << 20).save,
+          lze.array("float", 1 << 20), %q))]]):format(path),
+        {before = "ulimit -f 16; trap '' XFSZ"})
+      assert.equal("old", bytes_of(path))
+      assert.equal("x.npy\n", files(directory))
+    end)
+  end)
+
+  it("keeps links and permissions, and writes to what is no file", function()
+    with("old", function(path, directory)
+      os.execute(("chmod 640 '%s'; ln -s x.npy '%s/link'"):format(path,
+        directory))
+      A("int", {5}):save(directory .. "/link")
+      assert.same({5}, A.load(path):read())
+      local pipe = io.popen(("stat -c %%a '%s'; readlink '%s/link'"):format(
+        path, directory))
+      assert.equal("640\nx.npy\n", pipe:read "a")
+      pipe:close()
+      A("int", {1}):save "/dev/null"
+      pipe = io.popen "stat -c %F /dev/null"
+      assert.equal("character special file\n", pipe:read "a")
+      pipe:close()
+    end)
+  end)
+end)
+
+describe("NumPy", function()
+  local pipe = io.popen "python3 -c 'import numpy; print(1)' 2>/dev/null"
+  local there = pipe:read "a" == "1\n"
+  pipe:close()
+  local check = there and it or pending
+
+  check("reads what lze writes, and the other way round", function()
+    with(nil, function(_, directory)
+      local script = directory .. "/x.py"
+      process.write(script, [[
+import sys, numpy as np
+from numpy.lib import format
+n = 0
+for kind in 'b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8'.split():
+  for order in '<>':
+    for layout in 'CF':
+      for version in (1, 0), (2, 0), (3, 0):
+        a = np.array(np.arange(24).reshape(2, 3, 4) % 11,
+                     dtype=np.dtype(kind).newbyteorder(order), order=layout)
+        n += 1
+        with open('%s/%d.npy' % (sys.argv[1], n), 'wb') as f:
+          format.write_array(f, a, version=version)
+print(n)
+]])
+      local python = io.popen(("python3 '%s' '%s'"):format(script, directory))
+      local n = python:read "n"
+      python:close()
+      for i = 1, n do
+        local file = ("%s/%d.npy"):format(directory, i)
+        local a = A.load(file)
+        assert.same({2, 3, 4}, a.shape)
+        a:save(file)
+      end
+      process.write(script, [[
+import sys, numpy as np
+for i in range(1, int(sys.argv[2]) + 1):
+  a = np.load('%s/%d.npy' % (sys.argv[1], i))
+  b = (np.arange(24).reshape(2, 3, 4) % 11).astype(a.dtype)
+  assert a.shape == b.shape and (a == b).all() and a.flags.c_contiguous
+print('same')
+]])
+      python = io.popen(("python3 '%s' '%s' %d 2>&1"):format(script, directory,
+        n))
+      assert.equal("same\n", python:read "a")
+      python:close()
+    end)
+  end)
+end)
+
+-- Pictures ------------------------------------------------------------------
+
+-- The parts of a PNG, by name, their checksums verified.
+local function chunks(bytes)
+  assert.equal("\x89PNG\r\n\x1a\n", bytes:sub(1, 8))
+  local list, at = {}, 9
+  while at <= #bytes do
+    local n = (">I4"):unpack(bytes, at)
+    local crc = 0xffffffff
+    for i = at + 4, at + 7 + n do
+      crc = crc ~ bytes:byte(i)
+      for _ = 1, 8 do
+        crc = crc & 1 == 0 and crc >> 1 or crc >> 1 ~ 0xedb88320
+      end
+    end
+    assert.equal((">I4"):unpack(bytes, at + 8 + n), crc ~ 0xffffffff)
+    list[#list + 1] = bytes:sub(at + 4, at + 7)
+    list[list[#list]] = bytes:sub(at + 8, at + 7 + n)
+    at = at + 12 + n
+  end
+  return list
+end
+
+-- What stored blocks of zlib hold.
+local function stored(bytes)
+  local parts, at = {}, 3
+  local last, n, inverse
+  repeat
+    last, n, inverse, at = ("<I1I2I2"):unpack(bytes, at)
+    assert.equal(0xffff, n ~ inverse)
+    parts[#parts + 1] = bytes:sub(at, at + n - 1)
+    at = at + n
+  until last == 1
+  local text, a, b = table.concat(parts), 1, 0
+  for i = 1, #text do
+    a = (a + text:byte(i)) % 65521
+    b = (b + a) % 65521
+  end
+  assert.equal(b << 16 | a, (">I4"):unpack(bytes, at))
+  assert.equal(#bytes, at + 3)
+  return text
+end
+
+describe("a:save of a picture", function()
+  it("writes grey, colours and transparency", function()
+    with(nil, function(_, directory)
+      local path = directory .. "/x.png"
+      for _, t in ipairs {{{2, 3}, 0, 3}, {{2, 3, 3}, 2, 9},
+                          {{2, 3, 4}, 6, 12}} do
+        local shape, kind, row = table.unpack(t)
+        local values = {}
+        for i = 1, 2 * row do values[i] = i * 7 end
+        A("uchar", values, shape):save(path, {compress = false})
+        local c = chunks(bytes_of(path))
+        assert.equal("IHDR IDAT IEND", table.concat(c, " "))
+        assert.equal((">I4I4BBBBB"):pack(3, 2, 8, kind, 0, 0, 0), c.IHDR)
+        local text = string.char(table.unpack(values))
+        assert.equal("\0" .. text:sub(1, row) .. "\0" .. text:sub(row + 1),
+          stored(c.IDAT))
+      end
+      assert.equal("x.png\n", files(directory))
+    end)
+  end)
+
+  it("writes pictures of more than one block", function()
+    with(nil, function(_, directory)
+      local path = directory .. "/x.png"
+      A("uchar", 300 * 300, {300, 300}):save(path, {compress = false})
+      assert.equal(("\0"):rep(301 * 300), stored(chunks(bytes_of(path)).IDAT))
+    end)
+  end)
+
+  it("compresses where the system has zlib", function()
+    with(nil, function(_, directory)
+      local path = directory .. "/x.png"
+      A("uchar", 300 * 300, {300, 300}):save(path)
+      local bytes = bytes_of(path)
+      local c = chunks(bytes)
+      assert.equal((">I4I4BBBBB"):pack(300, 300, 8, 0, 0, 0, 0), c.IHDR)
+      if #bytes > 90000 then assert.equal(300 * 301, #stored(c.IDAT)) end
+    end)
+  end)
+
+  it("refuses what is no picture", function()
+    with(nil, function(_, directory)
+      local path = directory .. "/x.png"
+      local function says(text, a)
+        assert.matches(text, expect.misuse(function() a:save(path) end))
+      end
+      says("a picture is of uchar and of shape {h, w}, {h, w, 3} or {h, w, 4}; "
+        .. "this is float {2, 2}", A("float", {{1, 2}, {3, 4}}))
+      says("this is uchar {4}", A("uchar", 4))
+      says("this is uchar {1, 2, 2}", A("uchar", 4, {1, 2, 2}))
+      says("a picture of 3 by 0 pixels", A("uchar", 0, {0, 3}))
+      assert.equal("", files(directory))
+    end)
+  end)
+end)

@@ -1,0 +1,860 @@
+-- array_property_spec.lua - operations of arrays against plain Lua loops.
+-- SPDX-License-Identifier: MIT
+--
+-- Every case is made from a seed and a size, so that one that fails is tried
+-- again with smaller sizes: what is told is the smallest.
+-- LZE_ARRAY_CASES=n runs n cases of each kind and 25 n programs in place of
+-- the usual number, each of which may compile a kernel; LZE_ARRAY_SEED=n makes
+-- other ones.
+
+local lze = require "lze"
+local model = require "spec.support.array_model"
+local A = lze.array
+
+local cases = tonumber(os.getenv "LZE_ARRAY_CASES") or 4
+local first_seed = tonumber(os.getenv "LZE_ARRAY_SEED") or 1
+local sizes = {1, 2, 3, 5}
+
+local integers = {"char", "uchar", "short", "ushort", "int", "uint", "long",
+  "ulong"}
+local floats = {"half", "bfloat16", "float", "double"}
+if not lze.device().fp64 then floats[4] = nil end
+local kinds = table.move(floats, 1, #floats, #integers + 1,
+  table.move(integers, 1, #integers, 1, {}))
+
+local random = math.random
+local function pick(list) return list[random(#list)] end
+
+-- How far a result that is not exact may be off.
+local tolerance = {half = 2e-3, bfloat16 = 1.6e-2, float = 1e-5,
+  double = 1e-12}
+
+local function text(list)
+  local parts = {}
+  for i, v in ipairs(list) do
+    parts[i] = type(v) == "table" and text(v) or
+      math.type(v) == "float" and ("%.17g"):format(v) or tostring(v)
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+-- What differs between an array and a model, or nil.
+local function difference(a, m, exact)
+  if a.type ~= m.type then
+    return ("type %s, not %s"):format(a.type, m.type)
+  end
+  if text(a.shape) ~= text(m.shape) then
+    return ("shape %s, not %s"):format(text(a.shape), text(m.shape))
+  end
+  local got, want = a:read(), model.read(m)
+  if #got ~= #want then
+    return ("%d elements, not %d"):format(#got, #want)
+  end
+  for i, w in ipairs(want) do
+    local g = got[i]
+    local same = g == w or g ~= g and w ~= w
+    if not same and not exact and model.is_real(m.type) and g == g then
+      same = math.abs(g - w) <= tolerance[m.type] * math.max(math.abs(w), 1e-3)
+    end
+    if not same then
+      return ("element %d of %s is %s, not %s; all: %s and %s"):format(i,
+        text(m.shape), g, w, text(got):sub(1, 500), text(want):sub(1, 500))
+    end
+  end
+end
+
+-- Run make(size) for many seeds; it returns what was done in words, an array or
+-- a function that gives one, a model, and whether bits must agree.
+local function property(count, make)
+  for seed = first_seed, first_seed + count - 1 do
+    local function try(size)
+      math.randomseed(seed, size)
+      local what, a, m, exact = make(size)
+      if not what then return nil end
+      local ok, said = pcall(function()
+        if type(a) == "function" then a = a() end
+        return difference(a, m, exact)
+      end)
+      if not ok then said = "raised " .. tostring(said) end
+      return said and ("seed %d, size %d: %s: %s"):format(seed, size, what,
+        said)
+    end
+    local failed = try(sizes[(seed - 1) % #sizes + 1])
+    if failed then
+      for _, size in ipairs(sizes) do
+        local smaller = try(size)
+        if smaller then error(smaller, 0) end
+      end
+      error(failed, 0)
+    end
+  end
+end
+
+-- Values ----------------------------------------------------------------------
+
+local extremes = {
+  char = {-128, 127}, uchar = {255}, short = {-32768, 32767},
+  ushort = {65535}, int = {-2147483648, 2147483647}, uint = {4294967295},
+  long = {math.mininteger, math.maxinteger}, ulong = {-1, math.mininteger},
+}
+local specials = {0 / 0, 1 / 0, -1 / 0, -0.0}
+
+-- A value of a type: small, and of reals a multiple of 1/4, so that sums are
+-- exact; with `wild` now and then one at an end of the range.
+local function value(kind, wild)
+  if model.is_real(kind) then
+    if wild and random(8) == 1 then return pick(specials) end
+    return random(-16, 16) / 4
+  end
+  if wild and random(8) == 1 then return pick(extremes[kind]) end
+  return model.is_unsigned(kind) and random(0, 9) or random(-9, 9)
+end
+
+local function shape_of(size, least)
+  local shape = {}
+  for d = 1, random(least or 0, math.min(size, 4)) do
+    shape[d] = random(12) == 1 and 0 or random(size)
+  end
+  return shape
+end
+
+-- An array of a type and shape and its model: contiguous, or a view with steps
+-- and other orders of dimensions.
+local function pair(kind, shape, wild, draw)
+  local rank, order, back = #shape, {}, {}
+  for d = 1, rank do order[d] = d end
+  local plain = random(3) == 1
+  if not plain then
+    for d = rank, 2, -1 do
+      local k = random(d)
+      order[d], order[k] = order[k], order[d]
+    end
+  end
+  local whole, list = {}, {}
+  for d = 1, rank do
+    back[order[d]] = d
+    local n = shape[order[d]]
+    local step = plain and 1 or pick {1, 1, 2, -1, -2}
+    local before, after = 0, 0
+    if not plain then before, after = random(0, 1), random(0, 1) end
+    whole[d] = math.max((n - 1) * math.abs(step) + 1, 0) + before + after
+    if n == 0 then
+      list[d] = {1, 0}
+    elseif step > 0 then
+      list[d] = {before + 1, before + (n - 1) * step + 1, step}
+    else
+      list[d] = {before - (n - 1) * step + 1, before + 1, step}
+    end
+  end
+  local data = {}
+  for i = 1, model.count(whole) do
+    data[i] = model.round(kind, (draw or value)(kind, wild))
+  end
+  local a = #data == 0 and A.zeros(whole, {type = kind}) or
+    A(kind, table.move(data, 1, #data, 1, {}), whole)
+  local m = model.new(kind, whole, data)
+  if plain then return a, m end
+  if rank > 0 then a, m = a[list], model.index(m, list) end
+  if rank > 1 then a, m = a:permute(back), model.permute(m, back) end
+  return a, m
+end
+
+-- Another shape that broadcasts with one.
+local function partner(shape)
+  local other, skip = {}, random(0, #shape)
+  for d = skip + 1, #shape do
+    other[#other + 1] = random(4) == 1 and 1 or shape[d]
+  end
+  return other
+end
+
+-- Elementwise -----------------------------------------------------------------
+
+local function floor_divide(x, y)
+  if math.type(x) == "integer" then return y == 0 and 0 or x // y end
+  return x // y
+end
+
+local function modulo(x, y)
+  if math.type(x) == "integer" then return y == 0 and 0 or x % y end
+  return x % y
+end
+
+local function larger(x, y)
+  if x ~= x or y ~= y then return 0 / 0 end
+  return math.max(x, y)
+end
+local function smaller(x, y)
+  if x ~= x or y ~= y then return 0 / 0 end
+  return math.min(x, y)
+end
+
+local operators = {
+  ["+"] = function(x, y) return x + y end,
+  ["-"] = function(x, y) return x - y end,
+  ["*"] = function(x, y) return x * y end,
+  ["/"] = function(x, y) return x / y end,
+  ["//"] = floor_divide,
+  ["%"] = modulo,
+  ["&"] = function(x, y) return x & y end,
+  ["|"] = function(x, y) return x | y end,
+  ["~"] = function(x, y) return x ~ y end,
+}
+local whole_only = {["&"] = true, ["|"] = true, ["~"] = true}
+local comparisons = {
+  eq = function(x, y) return x == y end,
+  ne = function(x, y) return x ~= y end,
+  lt = function(x, y) return x < y end,
+  le = function(x, y) return x <= y end,
+  gt = function(x, y) return x > y end,
+  ge = function(x, y) return x >= y end,
+}
+
+local function sorted(t)
+  local list = {}
+  for k in pairs(t) do list[#list + 1] = k end
+  table.sort(list)
+  return list
+end
+local operator_names, comparison_names = sorted(operators), sorted(comparisons)
+
+-- What a type is computed in.
+local function wide(kind)
+  return (kind == "half" or kind == "bfloat16") and "float" or kind
+end
+
+-- The model of a binary operation of two models of one shape.
+local function binary(kind, f, m, n)
+  local in_kind = wide(kind)
+  return model.map(kind, function(x, y)
+    x, y = model.round(in_kind, x), model.round(in_kind, y)
+    return model.round(in_kind, f(x, y))
+  end, m, n)
+end
+
+local function operate(name, a, b)
+  if name == "+" then return a + b
+  elseif name == "-" then return a - b
+  elseif name == "*" then return a * b
+  elseif name == "/" then return a / b
+  elseif name == "//" then return a // b
+  elseif name == "%" then return a % b
+  elseif name == "&" then return a & b
+  elseif name == "|" then return a | b
+  end
+  return a ~ b
+end
+
+-- Two types that have a result in common, for an operation.
+local function two_kinds(whole)
+  local from = whole and integers or kinds
+  local k, l
+  repeat k, l = pick(from), pick(from) until model.promote(k, l)
+  return k, l
+end
+
+describe("arrays, against plain Lua:", function()
+  for _, name in ipairs(operator_names) do
+    it("a " .. name .. " b", function()
+      property(cases, function(size)
+        local k, l = two_kinds(whole_only[name])
+        local shape = shape_of(size)
+        -- // and % differ from C only in what is exact here.
+        local wild = name ~= "//" and name ~= "%"
+        local a, m = pair(k, shape, wild)
+        local b, n = pair(l, partner(shape), wild)
+        if random(2) == 1 then a, m, b, n, k, l = b, n, a, m, l, k end
+        local kind = model.promote(k, l)
+        if name == "/" and not model.is_real(kind) then kind = "float" end
+        local both = model.broadcast(m.shape, n.shape)
+        return ("%s%s %s %s%s"):format(k, text(m.shape), name, l,
+            text(n.shape)),
+          function() return operate(name, a, b) end,
+          binary(kind, operators[name], model.expand(m, both),
+            model.expand(n, both)), true
+      end)
+    end)
+
+    it("a " .. name .. " number", function()
+      property(cases, function(size)
+        local k = pick(whole_only[name] and integers or kinds)
+        local shape = shape_of(size)
+        local a, m = pair(k, shape)
+        local v = (whole_only[name] or random(2) == 1) and random(1, 5) or
+          random(1, 8) / 2
+        local kind = model.promote_number(k, v)
+        if name == "/" and not model.is_real(kind) then kind = "float" end
+        local n = model.new(kind, shape, {})
+        for i = 1, model.count(shape) do n.data[i] = v end
+        if random(2) == 1 then
+          return ("%s%s %s %s"):format(k, text(shape), name, v),
+            function() return operate(name, a, v) end,
+            binary(kind, operators[name], m, n), true
+        end
+        return ("%s %s %s%s"):format(v, name, k, text(shape)),
+          function() return operate(name, v, a) end,
+          binary(kind, operators[name], n, m), true
+      end)
+    end)
+  end
+
+  for _, name in ipairs(comparison_names) do
+    it("a:" .. name .. "(b)", function()
+      property(cases, function(size)
+        local k, l = two_kinds()
+        local shape = shape_of(size)
+        local a, m = pair(k, shape, true)
+        local b, n = pair(l, partner(shape), true)
+        local kind = wide(model.promote(k, l))
+        local f = comparisons[name]
+        local unsigned = kind == "ulong"
+        return ("%s%s:%s(%s%s)"):format(k, text(m.shape), name, l,
+            text(n.shape)),
+          function() return a[name](a, b) end,
+          model.map("uchar", function(x, y)
+            x, y = model.round(kind, x), model.round(kind, y)
+            if unsigned then x, y = x ~ math.mininteger, y ~ math.mininteger end
+            return f(x, y) and 1 or 0
+          end, m, model.expand(n, shape)), true
+      end)
+    end)
+  end
+
+  -- Functions of one real: the values that they are given, and what they give;
+  -- `exact` where every device gives the same.
+  local any = function() return random(-16, 16) / 4 end
+  local positive = function() return random(1, 32) / 4 end
+  local unit = function() return random(-8, 8) / 8 end
+  local function sign(x) return x > 0 and 1 or x < 0 and -1 or x end
+  local unary = {
+    neg = {any, function(x) return -x end, true},
+    abs = {any, math.abs, true},
+    sign = {any, sign, true},
+    floor = {any, function(x) return x - x % 1 end, true},
+    ceil = {any, function(x) return x + -x % 1 end, true},
+    trunc = {any, function(x)
+      return x < 0 and x + -x % 1 or x - x % 1
+    end, true},
+    sqrt = {positive, math.sqrt},
+    rsqrt = {positive, function(x) return 1 / math.sqrt(x) end},
+    exp = {any, math.exp},
+    log = {positive, math.log},
+    log2 = {positive, function(x) return math.log(x, 2) end},
+    log10 = {positive, function(x) return math.log(x, 10) end},
+    log1p = {positive, function(x) return math.log(1 + x) end},
+    expm1 = {any, function(x) return math.exp(x) - 1 end},
+    sin = {any, math.sin}, cos = {any, math.cos}, tan = {unit, math.tan},
+    asin = {unit, math.asin}, acos = {unit, math.acos}, atan = {any, math.atan},
+    sinh = {any, function(x) return (math.exp(x) - math.exp(-x)) / 2 end},
+    cosh = {any, function(x) return (math.exp(x) + math.exp(-x)) / 2 end},
+    tanh = {any, function(x)
+      local e = math.exp(2 * x)
+      return (e - 1) / (e + 1)
+    end},
+    sigmoid = {any, function(x) return 1 / (1 + math.exp(-x)) end},
+  }
+  for _, name in ipairs(sorted(unary)) do
+    it("a:" .. name .. "()", function()
+      local draw, f, exact = table.unpack(unary[name])
+      property(cases, function(size)
+        local kind, shape = pick(floats), shape_of(size)
+        local a, m = pair(kind, shape, false, draw)
+        return ("%s%s:%s()"):format(kind, text(shape), name),
+          function() return a[name](a) end, model.map(kind, f, m), exact
+      end)
+    end)
+  end
+
+  it("a:neg, abs, sign of integers; ~a", function()
+    property(cases, function(size)
+      local kind, shape = pick(integers), shape_of(size)
+      local a, m = pair(kind, shape, true)
+      local name = pick {"neg", "abs", "sign", "~"}
+      local unsigned = model.is_unsigned(kind)
+      local f = ({
+        neg = function(x) return -x end,
+        abs = function(x) return unsigned and x or math.abs(x) end,
+        sign = function(x) return unsigned and (x ~= 0 and 1 or 0) or sign(x)
+        end,
+        ["~"] = function(x) return ~x end
+      })[name]
+      return ("%s%s:%s()"):format(kind, text(shape), name), function()
+        if name == "~" then return ~a end
+        return a[name](a)
+      end, model.map(kind, f, m), true
+    end)
+  end)
+
+  it("a:min(b), a:max(b)", function()
+    property(2 * cases, function(size)
+      local k, l = two_kinds()
+      if k == "ulong" or l == "ulong" then return nil end
+      local shape = shape_of(size)
+      local a, m = pair(k, shape, true)
+      local b, n = pair(l, partner(shape), true)
+      local name = pick {"min", "max"}
+      return ("%s%s:%s(%s%s)"):format(k, text(shape), name, l, text(n.shape)),
+        function() return a[name](a, b) end,
+        binary(model.promote(k, l), name == "min" and smaller or larger, m,
+          model.expand(n, shape)), true
+    end)
+  end)
+
+  it("A.where(c, a, b)", function()
+    property(2 * cases, function(size)
+      local k, l = two_kinds()
+      local shape = shape_of(size)
+      local a, m = pair(k, shape, true)
+      local b, n = pair(l, partner(shape), true)
+      local c, q = pair("int", shape)
+      local kind = model.promote(k, l)
+      n = model.expand(n, shape)
+      return ("where(int%s, %s, %s%s)"):format(text(shape), k, l,
+          text(n.shape)),
+        function() return A.where(c:gt(0), a, b) end,
+        model.map(kind, function(v, x, y)
+          return model.round(kind, v > 0 and x or y)
+        end, q, m, n), true
+    end)
+  end)
+
+  it("a:to(type)", function()
+    property(4 * cases, function(size)
+      local k, l, shape = pick(kinds), pick(kinds), shape_of(size)
+      -- What does not fit is the device's own.
+      local a, m = pair(k, shape, false, function(kind)
+        local v = random(0, 100)
+        return model.is_real(kind) and v / 4 or v
+      end)
+      return ("%s%s:to %s"):format(k, text(shape), l),
+        function() return a:to(l) end,
+        model.map(l, function(v)
+          if not model.is_real(l) then v = math.tointeger(v // 1) end
+          return v
+        end, m), true
+    end)
+  end)
+
+  it("fma, clamp, lerp", function()
+    property(2 * cases, function(size)
+      local kind, shape = pick {"float", "double", "float"}, shape_of(size)
+      if not lze.device().fp64 then kind = "float" end
+      local a, m = pair(kind, shape)
+      local b, n = pair(kind, partner(shape))
+      local c, q = pair(kind, partner(shape))
+      local what = pick {"fma", "clamp", "lerp"}
+      n, q = model.expand(n, shape), model.expand(q, shape)
+      local f = ({
+        fma = function(x, y, z) return x * y + z end,
+        clamp = function(x) return math.min(math.max(x, -1), 2) end,
+        lerp = function(x, y, z) return x + (y - x) * z end
+      })[what]
+      return ("%s%s:%s"):format(kind, text(shape), what), function()
+        if what == "clamp" then return a:clamp(-1, 2) end
+        return a[what](a, b, c)
+      end, model.map(kind, f, m, n, q)
+    end)
+  end)
+end)
+
+-- Reductions and scans --------------------------------------------------------
+
+local function fold(f, start)
+  return function(list)
+    local r = start
+    for _, v in ipairs(list) do r = f(r, v) end
+    return r
+  end
+end
+
+local function extreme(better)
+  return function(list)
+    local best = list[1]
+    for i = 2, #list do
+      if best ~= best then break end
+      if list[i] ~= list[i] or better(list[i], best) then best = list[i] end
+    end
+    return best
+  end
+end
+
+local function extreme_place(better)
+  return function(list)
+    local best = 1
+    for i = 2, #list do
+      if better(list[i], list[best]) then best = i end
+    end
+    return best
+  end
+end
+
+local function add(x, y) return x + y end
+local function times(x, y) return x * y end
+local function less(x, y) return x < y end
+local function more(x, y) return x > y end
+
+local function mean(list) return fold(add, 0.0)(list) / #list end
+local function variance(list)
+  local u, s = mean(list), 0
+  for _, v in ipairs(list) do s = s + (v - u) ^ 2 end
+  return s / #list
+end
+
+local function same_kind(kind) return kind end
+local function sum_kind(kind) return model.is_real(kind) and kind or "long" end
+local function real_kind(kind)
+  return model.is_real(kind) and kind or "float"
+end
+local function always(kind) return function() return kind end end
+
+-- {the result's type, f, whether bits agree, whether nothing has a result}
+local reductions = {
+  sum = {sum_kind, fold(add, 0), true, true},
+  prod = {sum_kind, fold(times, 1), true, true, function(kind)
+    return pick {1, 1, 2, 1, model.is_unsigned(kind) and 1 or -1}
+  end},
+  min = {same_kind, extreme(less), true},
+  max = {same_kind, extreme(more), true},
+  argmin = {always "long", extreme_place(less), true},
+  argmax = {always "long", extreme_place(more), true},
+  all = {always "uchar", fold(function(r, v)
+    return v == 0 and 0 or r
+  end, 1), true, true},
+  any = {always "uchar", fold(function(r, v)
+    return v ~= 0 and 1 or r
+  end, 0), true, true},
+  count = {always "long", fold(function(r, v)
+    return v ~= 0 and r + 1 or r
+  end, 0), true, true},
+  mean = {real_kind, mean},
+  var = {real_kind, variance},
+  std = {real_kind, function(list) return math.sqrt(variance(list)) end},
+  norm = {real_kind, function(list)
+    local s = 0
+    for _, v in ipairs(list) do s = s + v * v end
+    return math.sqrt(s)
+  end, false, true},
+}
+
+describe("reductions of arrays, against plain Lua:", function()
+  for _, name in ipairs(sorted(reductions)) do
+    it(name, function()
+      if not A.sum then return pending(name) end
+      local kind_of, f, exact, of_nothing, draw =
+        table.unpack(reductions[name], 1, 5)
+      property(3 * cases, function(size)
+        local kind = pick(kinds)
+        if kind == "ulong" and kind_of ~= sum_kind then kind = "long" end
+        local shape = shape_of(size)
+        if random(6) == 1 then shape = {random(2000)} end
+        if random(10) == 1 then shape = {3, random(700)} end
+        local a, m = pair(kind, shape, false, draw)
+        local d = #shape > 0 and random(3) > 1 and random(#shape) or nil
+        if (d and shape[d] or model.count(shape)) == 0 and not of_nothing then
+          return nil
+        end
+        local keep = d and random(2) == 1
+        local result = kind_of(kind)
+        local longest = d and shape[d] or model.count(shape)
+        if (kind == "half" or kind == "bfloat16") and longest > 30 then
+          return nil -- sums are not exact there
+        end
+        if name == "prod" and longest > 5 then return nil end
+        return ("%s%s:%s(dim = %s, keep = %s)"):format(kind, text(shape), name,
+            d, keep),
+          function()
+            if not d then return a[name](a) end
+            return a[name](a, {dim = d, keep = keep})
+          end,
+          model.reduce(m, result, function(list)
+            local r = f(list)
+            return model.is_real(result) and r + 0.0 or math.tointeger(r)
+          end, d, keep), exact
+      end)
+    end)
+  end
+
+  it("min and max of what is no number", function()
+    if not A.sum then return pending "reductions" end
+    for _, name in ipairs {"min", "max"} do
+      for n = 1, 40 do
+        local list = {}
+        for i = 1, 100 do list[i] = i end
+        list[n] = 0 / 0
+        local r = A("float", list)[name](A("float", list)):item()
+        assert.is_true(r ~= r)
+      end
+    end
+  end)
+end)
+
+local function running(f)
+  return function(list)
+    local out, r = {}, nil
+    for i, v in ipairs(list) do
+      if i == 1 then r = v else r = f(r, v) end
+      out[i] = r
+    end
+    return out
+  end
+end
+
+local scans = {
+  cumsum = {sum_kind, running(add)},
+  cumprod = {sum_kind, running(times), function(kind)
+    return pick {1, 1, 1, model.is_unsigned(kind) and 1 or -1}
+  end},
+  cummin = {same_kind, running(math.min)},
+  cummax = {same_kind, running(math.max)},
+}
+
+describe("scans of arrays, against plain Lua:", function()
+  for _, name in ipairs(sorted(scans)) do
+    it(name, function()
+      if not A[name] then return pending(name) end
+      local kind_of, f, draw = table.unpack(scans[name], 1, 3)
+      property(3 * cases, function(size)
+        local kind, shape = pick(kinds), shape_of(size, 1)
+        if kind == "ulong" or kind == "half" or kind == "bfloat16" then
+          kind = "int"
+        end
+        if random(5) == 1 then shape = {random(3000)} end
+        local a, m = pair(kind, shape, false, draw)
+        local d = random(#shape)
+        return ("%s%s:%s(dim = %d)"):format(kind, text(shape), name, d),
+          function()
+            if #shape == 1 and random(2) == 1 then return a[name](a) end
+            return a[name](a, {dim = d})
+          end,
+          model.scan(m, kind_of(kind), f, d), true
+      end)
+    end)
+  end
+end)
+
+-- Types -----------------------------------------------------------------------
+
+describe("the types of results", function()
+  it("follow one table for every pair", function()
+    for _, k in ipairs(kinds) do
+      for _, l in ipairs(kinds) do
+        local a, b = A(k, {1, 2}), A(l, {3, 1})
+        local kind = model.promote(k, l)
+        if kind then
+          assert.equal(kind, (a + b).type, k .. " + " .. l)
+          assert.same({4, 3}, (a + b):read(), k .. " + " .. l)
+          local real = model.is_real(kind) and kind or "float"
+          assert.equal(real, (a / b).type, k .. " / " .. l)
+        else
+          local ok, err = pcall(function() return a + b end)
+          assert.is_false(ok, k .. " + " .. l)
+          assert.matches(k, tostring(err))
+          assert.matches(l, tostring(err))
+        end
+      end
+      assert.equal(k, (A(k, {1}) + 1).type)
+      assert.equal(model.is_real(k) and k or "float", (A(k, {1}) + 0.5).type)
+      assert.equal(model.is_real(k) and k or "float", (1.5 * A(k, {1})).type)
+    end
+  end)
+end)
+
+-- Programs --------------------------------------------------------------------
+
+-- A program is a list of steps on a few places, each of which has an array and
+-- its model, which is evaluated at once.  What a step cannot do is left out, so
+-- that any part of a program is a program.
+local places = 5
+
+local function step_new(p, s)
+  local shape = {}
+  for d, n in ipairs(s.shape) do shape[d] = n end
+  local data = {}
+  for i = 1, model.count(shape) do data[i] = (s.seed * i) % 17 - 8 end
+  if model.is_real(s.kind) then
+    for i, v in ipairs(data) do data[i] = v / 4 end
+  end
+  p[s.to] = {A(s.kind, table.move(data, 1, #data, 1, {}), shape),
+    model.new(s.kind, shape, data), own = true}
+end
+
+local function both(p, s)
+  local x, y = p[s.a], p[s.b]
+  if not x or not y then return nil end
+  local shape = model.broadcast(x[2].shape, y[2].shape)
+  local kind = model.promote(x[2].type, y[2].type)
+  if not shape or not kind or model.count(shape) > 300 then return nil end
+  return x, y, shape, kind
+end
+
+local steps = {
+  new = step_new,
+  operate = function(p, s)
+    local x, y, shape, kind = both(p, s)
+    if not x then return end
+    p[s.to] = {operate(s.name, x[1], y[1]), binary(kind, operators[s.name],
+      model.expand(x[2], shape), model.expand(y[2], shape))}
+  end,
+  number = function(p, s)
+    local x = p[s.a]
+    if not x then return end
+    local kind = x[2].type
+    local n = model.new(kind, x[2].shape, {})
+    for i = 1, model.count(n.shape) do n.data[i] = s.value end
+    p[s.to] = {operate(s.name, x[1], s.value),
+      binary(kind, operators[s.name], x[2], n)}
+  end,
+  abs = function(p, s)
+    local x = p[s.a]
+    if not x then return end
+    p[s.to] = {x[1]:abs(), model.map(x[2].type, math.abs, x[2])}
+  end,
+  view = function(p, s)
+    local x = p[s.a]
+    if not x or not x.own or #x[2].shape == 0 then return end
+    local list = {}
+    for d, n in ipairs(x[2].shape) do
+      local i, j = (s.seed + d) % n + 1, (s.seed * 7 + d) % n + 1
+      if s.seed % 3 == 0 and #x[2].shape > 1 and d == 1 then
+        list[d] = i
+      else
+        list[d] = {i, j, (i <= j and 1 or -1) * (s.seed % 2 + 1)}
+      end
+    end
+    p[s.to] = {x[1][list], model.index(x[2], list), own = true}
+  end,
+  transpose = function(p, s)
+    local x = p[s.a]
+    if not x or #x[2].shape ~= 2 then return end
+    p[s.to] = {x[1]:t(), model.permute(x[2], {2, 1}), own = x.own}
+  end,
+  set = function(p, s)
+    local x, y = p[s.a], p[s.b]
+    if not x or not y or not x.own then return end
+    if model.promote(x[2].type, y[2].type) ~= x[2].type then return end
+    local shape = model.broadcast(x[2].shape, y[2].shape)
+    if not shape or text(shape) ~= text(x[2].shape) then return end
+    x[1]:set(y[1])
+    model.write(x[2], y[2])
+  end,
+  update = function(p, s) -- in place, from itself and another
+    local x, y, shape, kind = both(p, s)
+    if not x or not x.own or kind ~= x[2].type then return end
+    if text(shape) ~= text(x[2].shape) then return end
+    x[1]:set(x[1] + y[1])
+    model.write(x[2], binary(kind, operators["+"], x[2],
+      model.expand(y[2], shape)))
+  end,
+  fill = function(p, s)
+    local x = p[s.a]
+    if not x or not x.own then return end
+    x[1]:fill(s.value)
+    model.each(x[2], function(place)
+      x[2].data[place] = model.round(x[2].type, s.value)
+    end)
+  end,
+  assign = function(p, s)
+    local x = p[s.a]
+    if not x or not x.own or #x[2].shape ~= 1 or x[2].shape[1] == 0 then return
+    end
+    local i = s.seed % x[2].shape[1] + 1
+    x[1][i] = s.value
+    x[2].data[x[2].offset + (i - 1) * x[2].strides[1]] =
+      model.round(x[2].type, s.value)
+  end,
+  copy = function(p, s)
+    local x = p[s.a]
+    if not x then return end
+    p[s.to] = {x[1]:clone(), model.map(x[2].type, function(v) return v end,
+      x[2]), own = true}
+  end,
+  sum = function(p, s)
+    local x = p[s.a]
+    if not x or not A.sum or model.is_real(x[2].type) then return end
+    local kind = sum_kind(x[2].type)
+    p[s.to] = {x[1]:sum(), model.reduce(x[2], kind, fold(add, 0))}
+  end,
+  drop = function(p, s)
+    p[s.to] = nil
+    if s.seed % 2 == 0 then collectgarbage() end
+  end,
+  read = function(p, s)
+    local x = p[s.a]
+    if x then return difference(x[1], x[2], true) end
+  end,
+  evaluate = function(p, s)
+    local x = p[s.a]
+    if x and x[1].eval then x[1]:eval() end
+  end,
+}
+local step_names = sorted(steps)
+
+local function describe_step(s)
+  local parts = {}
+  for _, k in ipairs(sorted(s)) do
+    parts[#parts + 1] = k .. " = " .. (type(s[k]) == "table" and text(s[k]) or
+      tostring(s[k]))
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+-- Run a program; what is wrong, or nil.
+local function run(program)
+  local p = {}
+  local ok, said = pcall(function()
+    for i, s in ipairs(program) do
+      local wrong = steps[s.what](p, s)
+      if wrong then return ("step %d: %s"):format(i, wrong) end
+    end
+    for place = 1, places do
+      local x = p[place]
+      local wrong = x and difference(x[1], x[2], true)
+      if wrong then return ("at the end, %d: %s"):format(place, wrong) end
+    end
+  end)
+  return ok and said or not ok and "raised " .. tostring(said) or nil
+end
+
+local function random_program(kind)
+  local program = {}
+  for i = 1, random(5, 40) do
+    local s = {what = i <= 3 and "new" or pick(step_names), a = random(places),
+      b = random(places), to = random(places), seed = random(100),
+      name = pick {"+", "-", "*"}, kind = kind,
+      value = random(-8, 8)}
+    if model.is_real(kind) then s.value = s.value / 4 end
+    if s.what == "new" then
+      s.shape = pick {{}, {4}, {1}, {6}, {3, 4}, {1, 4}, {3, 1}, {2, 3, 4}}
+    end
+    program[i] = s
+  end
+  return program
+end
+
+-- The fewest steps that still go wrong.
+local function shrink(program)
+  local i = 1
+  while i <= #program do
+    local part = {}
+    for k, s in ipairs(program) do if k ~= i then part[#part + 1] = s end end
+    if run(part) then program = part else i = i + 1 end
+  end
+  return program
+end
+
+describe("random programs of arrays", function()
+  for _, kind in ipairs {"int", "float", "long"} do
+    it("do what one does that is evaluated at once: " .. kind, function()
+      for seed = first_seed, first_seed + 25 * cases - 1 do
+        math.randomseed(seed)
+        local program = random_program(kind)
+        if run(program) then
+          program = shrink(program)
+          local lines = {("seed %d: %s"):format(seed, run(program))}
+          for i, s in ipairs(program) do lines[i + 1] = describe_step(s) end
+          error(table.concat(lines, "\n"), 0)
+        end
+      end
+    end)
+  end
+end)

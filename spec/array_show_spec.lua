@@ -1,0 +1,89 @@
+-- array_show_spec.lua - arrays as text.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local A = lze.array
+
+local function shows(text, a)
+  lze.wait()
+  assert.equal("array: " .. text, tostring(a))
+end
+
+describe("tostring of an array", function()
+  it("says its type and shape, and aligns its elements", function()
+    shows("float {3} [ 1.0  2.5 -3.0]", A("float", {1, 2.5, -3}))
+    shows("int {2, 3}\n[[  1 -20 300]\n [  4   5   6]]",
+      A("int", {{1, -20, 300}, {4, 5, 6}}))
+    shows("int {2, 2, 3}\n[[[ 1  2  3]\n  [ 4  5  6]]\n\n" ..
+      " [[ 7  8  9]\n  [10 11 12]]]", A.arange(12):to "int":reshape {2, 2, 3})
+    shows("float {} 0.1", A.full({}, 0.1))
+    shows("int {0, 3}\n[[]]", A.zeros({0, 3}, {type = "int"}))
+    shows("ulong {2} [18446744073709551615                    5]",
+      A("ulong", {-1, 5}))
+    shows("uchar mask {3} [0 1 1]", A("int", {1, 2, 3}):gt(1))
+    shows("int {2, 2}\n[[1 3]\n [2 4]]", A("int", {{1, 2}, {3, 4}}):t())
+  end)
+
+  it("shows as many digits as tell a value from the next", function()
+    shows("float {4} [0.1        0.33333334 1.0        2.5       ]",
+      A("float", {0.1, 1 / 3, 1, 2.5}))
+    shows("half {3} [0.1    1.0    0.3333]", A("half", {0.1, 1, 1 / 3}))
+    shows("double {2} [0.33333333 0.001     ]", A("double", {1 / 3, 1e-3}))
+    shows("float {3} [ 0.0 -0.0  1.0]", A("float", {0.0, -0.0, 1}))
+  end)
+
+  it("uses exponents where columns would be too wide", function()
+    shows("float {2, 3}\n[[ 1.0000e+00  2.5000e+00 -3.0000e+00]\n" ..
+      " [        nan         inf  1.2341e+03]]",
+      A("float", {{1, 2.5, -3}, {0 / 0, 1 / 0, 1234.1}}))
+    shows("float {2} [1.0e+00 2.5e-07]", A("float", {1, 2.5e-7}))
+    shows("double {2} [ 1.0e+000 -1.0e+300]", A("double", {1, -1e300}))
+  end)
+
+  it("shortens what has more than 1000 elements, and breaks lines", function()
+    shows("long {4000} [   1    2    3 ... 3998 3999 4000]", A.arange(4000))
+    shows("long {1000, 4}\n[[   1    2    3    4]\n [   5    6    7    8]\n" ..
+      " [   9   10   11   12]\n ...\n [3989 3990 3991 3992]\n" ..
+      " [3993 3994 3995 3996]\n [3997 3998 3999 4000]]",
+      A.arange(4000):reshape {1000, 4})
+    local list = A.arange(1000)
+    lze.wait()
+    for line in tostring(list):gmatch "[^\n]+" do
+      assert.is_true(#line <= 75, line)
+    end
+    -- What is shown of many dimensions is bounded.
+    local many = A.zeros {7, 7, 7, 7, 7, 7}
+    lze.wait()
+    assert.is_true(#tostring(many) > 500 and #tostring(many) < 4000)
+  end)
+
+  it("never waits and never raises; print waits", function()
+    local b = lze.buffer("float", {1, 2})
+    local a = A("float", b)
+    b:close()
+    shows("float {2} (closed)", a)
+    local d = A("float", lze.buffer("float", {1, 2}, {usage = "device"}))
+    shows("float {2} (on the device)", d)
+    assert.equal("array: float {2} [1.0 2.0]\n" ..
+      "array: int {4} (busy)\tarray: int {4} (busy)\tarray: int {4} (busy)\n" ..
+      "array: int {4} [1 1 1 1]\n", process.output [[
+      local lze = require "lze"
+      local A = lze.array
+      print(A("float", lze.buffer("float", {1, 2}, {usage = "device"})))
+      local k = lze.load "kernels/spec.spv".spin
+      local x = lze.buffer("uint", 4)
+      local a = A("uint", x)
+      k(1, x, 10)
+      lze.wait()
+      local b = lze.buffer("int", {1, 1, 1, 1})
+      local c = A("int", b)
+      k(1, x, 1000000000)
+      lze.default().queue:launch(lze.kernel(function(i, x, y) y[1] = y[1] end),
+        1, x, b)
+      local function quiet(v) return tostring(v) end
+      local s = ("%s"):format(c)
+      print(tostring(c), s, quiet(c))
+      print(c)]])
+  end)
+end)

@@ -1,0 +1,240 @@
+-- array_model.lua - arrays in plain Lua, evaluated at once: what specs compare
+-- arrays with.
+-- SPDX-License-Identifier: MIT
+--
+-- A model is {type =, shape =, strides =, offset =, data =, mask =}; views
+-- share their data.  Offsets count from 1, strides in elements.
+
+local model = {}
+
+local widths = {char = 8, uchar = 8, short = 16, ushort = 16, int = 32,
+  uint = 32, long = 64, ulong = 64}
+local mantissas = {half = 11, bfloat16 = 8}
+local reals = {half = 1, bfloat16 = 1, float = 2, double = 3}
+
+function model.is_real(kind) return reals[kind] ~= nil end
+function model.is_unsigned(kind) return kind:sub(1, 1) == "u" end
+
+local function single(v) return (string.unpack("<f", string.pack("<f", v))) end
+
+-- A real rounded to so many bits, ties to even, and the exponents that fit.
+local function few_bits(v, bits, low, high)
+  v = single(v)
+  if v ~= v or v == 0 or v - v ~= 0 then return v end
+  local e = (string.unpack("<I8", string.pack("<d", v)) >> 52 & 2047) - 1023
+  local unit = 2.0 ^ (math.max(e, low) - bits + 1)
+  local n = v / unit
+  local whole = math.floor(n)
+  local rest = n - whole
+  if rest > 0.5 or rest == 0.5 and whole % 2 == 1 then whole = whole + 1 end
+  local r = whole * unit
+  if r == 0 and v < 0 then r = -0.0 end
+  if math.abs(r) >= 2.0 ^ (high + 1) then r = v < 0 and -math.huge or math.huge
+  end
+  return r
+end
+
+-- What an element of a type holds after v is stored into it.
+function model.round(kind, v)
+  local n = widths[kind]
+  if n then
+    if math.type(v) ~= "integer" then
+      error("a real for " .. kind .. ": " .. tostring(v), 2)
+    end
+    if n == 64 then return v end
+    v = v & (1 << n) - 1
+    if not model.is_unsigned(kind) and v >> n - 1 == 1 then v = v - (1 << n) end
+    return v
+  end
+  v = v + 0.0
+  if kind == "double" then return v end
+  if kind == "float" then return single(v) end
+  if kind == "half" then return few_bits(v, mantissas.half, -14, 15) end
+  return few_bits(v, mantissas.bfloat16, -126, 127)
+end
+
+-- The type of a result of two; nil where there is none.
+function model.promote(a, b)
+  if a == b then return a end
+  local ra, rb = reals[a], reals[b]
+  if ra and rb then return ra == rb and "float" or ra > rb and a or b end
+  if ra or rb then return ra and a or b end
+  local ua, ub = model.is_unsigned(a), model.is_unsigned(b)
+  local wa, wb = widths[a], widths[b]
+  if ua == ub then return wa >= wb and a or b end
+  if ub then a, wa, wb = b, wb, wa end -- a is the unsigned one
+  if a == "ulong" then return nil end
+  local wide = math.max(wb, 2 * wa)
+  return ({[16] = "short", [32] = "int", [64] = "long"})[wide]
+end
+
+-- With a number, which is weak.
+function model.promote_number(a, v)
+  if reals[a] or math.type(v) == "integer" then return a end
+  return "float"
+end
+
+function model.count(shape)
+  local n = 1
+  for _, size in ipairs(shape) do n = n * size end
+  return n
+end
+
+function model.strides(shape)
+  local strides, n = {}, 1
+  for d = #shape, 1, -1 do
+    strides[d] = n
+    n = n * shape[d]
+  end
+  return strides
+end
+
+function model.new(kind, shape, data)
+  return {type = kind, shape = shape, strides = model.strides(shape),
+    offset = 1, data = data}
+end
+
+-- Call f(place, index) for each element, in row-major order; the index is one
+-- table, changed.
+function model.each(m, f)
+  local rank, index = #m.shape, {}
+  for d = 1, rank do
+    if m.shape[d] == 0 then return end
+    index[d] = 1
+  end
+  local place = m.offset
+  while true do
+    f(place, index)
+    local d = rank
+    while d >= 1 do
+      place = place + m.strides[d]
+      index[d] = index[d] + 1
+      if index[d] <= m.shape[d] then break end
+      place = place - m.shape[d] * m.strides[d]
+      index[d] = 1
+      d = d - 1
+    end
+    if d < 1 then return end
+  end
+end
+
+-- The elements, flat.
+function model.read(m)
+  local t = {}
+  model.each(m, function(place) t[#t + 1] = m.data[place] end)
+  return t
+end
+
+-- The shape of two together, or nil.
+function model.broadcast(a, b)
+  local shape, rank = {}, math.max(#a, #b)
+  for d = 1, rank do
+    local x, y = a[#a - rank + d] or 1, b[#b - rank + d] or 1
+    if x ~= y and x ~= 1 and y ~= 1 then return nil end
+    shape[d] = x == 1 and y or x
+  end
+  return shape
+end
+
+-- A view of that larger shape.
+function model.expand(m, shape)
+  local strides, skip = {}, #shape - #m.shape
+  for d = 1, #shape do
+    local size = m.shape[d - skip]
+    strides[d] = size and not (size == 1 and shape[d] ~= 1) and
+      m.strides[d - skip] or 0
+  end
+  return {type = m.type, mask = m.mask, shape = shape, strides = strides,
+    offset = m.offset, data = m.data}
+end
+
+-- A view with other dimensions: order[d] is where d was.
+function model.permute(m, order)
+  local v = {type = m.type, mask = m.mask, shape = {}, strides = {},
+    offset = m.offset, data = m.data}
+  for d, from in ipairs(order) do
+    v.shape[d], v.strides[d] = m.shape[from], m.strides[from]
+  end
+  return v
+end
+
+-- A view by an index table: numbers and {first, last, step}, inside.
+function model.index(m, list)
+  local v = {type = m.type, mask = m.mask, shape = {}, strides = {},
+    offset = m.offset, data = m.data}
+  for d, size in ipairs(m.shape) do
+    local i = list[d] or {}
+    if type(i) == "number" then
+      if i < 0 then i = size + 1 + i end
+      v.offset = v.offset + (i - 1) * m.strides[d]
+    else
+      local first, last, step = i[1] or 1, i[2] or size, i[3] or 1
+      if first < 0 then first = size + 1 + first end
+      if last < 0 then last = size + 1 + last end
+      v.shape[#v.shape + 1] = math.max((last - first + step) // step, 0)
+      v.strides[#v.strides + 1] = m.strides[d] * step
+      v.offset = v.offset + (first - 1) * m.strides[d]
+    end
+  end
+  return v
+end
+
+-- f of the elements of models of one shape, as a new model.
+function model.map(kind, f, ...)
+  local first, lists, out = ..., {}, {}
+  for i, m in ipairs {...} do lists[i] = model.read(m) end
+  for i = 1, model.count(first.shape) do
+    local values = {}
+    for k, list in ipairs(lists) do values[k] = list[i] end
+    out[i] = model.round(kind, f(table.unpack(values)))
+  end
+  return model.new(kind, first.shape, out)
+end
+
+-- Write the elements of another model, broadcast to this one's shape.
+function model.write(m, from)
+  local list, i = model.read(model.expand(from, m.shape)), 0
+  model.each(m, function(place)
+    i = i + 1
+    m.data[place] = model.round(m.type, list[i])
+  end)
+end
+
+-- f(list) -> value over dimension d, or all of it where d is nil.
+function model.reduce(m, kind, f, d, keep)
+  if not d then
+    return model.new(kind, {}, {model.round(kind, f(model.read(m)))})
+  end
+  local order, shape, kept = {}, {}, {}
+  for k, size in ipairs(m.shape) do
+    if k ~= d then
+      order[#order + 1], shape[#shape + 1], kept[k] = k, size, size
+    else
+      kept[k] = 1
+    end
+  end
+  order[#order + 1] = d
+  local list, n, out = model.read(model.permute(m, order)), m.shape[d], {}
+  for i = 1, model.count(shape) do
+    out[i] = model.round(kind, f(table.move(list, (i - 1) * n + 1, i * n, 1,
+      {})))
+  end
+  return model.new(kind, keep and kept or shape, out)
+end
+
+-- f(list) -> list over dimension d.
+function model.scan(m, kind, f, d)
+  local order, back = {}, {}
+  for k = 1, #m.shape do if k ~= d then order[#order + 1] = k end end
+  order[#order + 1] = d
+  for k, from in ipairs(order) do back[from] = k end
+  local p = model.permute(m, order)
+  local list, n, out = model.read(p), m.shape[d], {}
+  for i = 0, n > 0 and #list // n - 1 or -1 do
+    local part = f(table.move(list, i * n + 1, (i + 1) * n, 1, {}))
+    for k = 1, n do out[i * n + k] = model.round(kind, part[k]) end
+  end
+  return model.permute(model.new(kind, p.shape, out), back)
+end
+
+return model
