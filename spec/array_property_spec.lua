@@ -11,7 +11,7 @@ local lze = require "lze"
 local model = require "spec.support.array_model"
 local A = lze.array
 
-local cases = tonumber(os.getenv "LZE_ARRAY_CASES") or 4
+local cases = tonumber(os.getenv "LZE_ARRAY_CASES") or 1
 local first_seed = tonumber(os.getenv "LZE_ARRAY_SEED") or 1
 local sizes = {1, 2, 3, 5}
 
