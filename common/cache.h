@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  *
  * Entries lie in $XDG_CACHE_HOME/lze, else ~/.cache/lze, which must be a
- * directory of this user that nobody else can enter, because what is in it
+ * directory of this user that no other can enter, because what is in it
  * gets executed; otherwise, and with LZE_CACHE=off, there is no cache.  An
  * entry is written under another name and renamed, so that several processes
  * do not see each other's half-written ones; a damaged one is ignored.

@@ -28,7 +28,7 @@
 
 enum {
   MAX_MESSAGE = 16384,
-  /* Who watches a tool is asked this often: below what a person notices. */
+  /* The watcher of a tool is called this often: below what a person notices. */
   SLICE_MS = 50,
   /* LLVM's versions, which is what tools have in their names. */
   OLDEST_VERSION = 11,
@@ -37,7 +37,10 @@ enum {
 
 static void text_append(tool_text *t, const char *bytes, size_t size) {
   char *text = realloc(t->text, t->size + size + 1);
-  if (text == NULL) return;
+  if (text == NULL) {
+    t->lost = true;
+    return;
+  }
   memcpy(text + t->size, bytes, size);
   text[t->size + size] = '\0';
   t->text = text;
@@ -46,6 +49,7 @@ static void text_append(tool_text *t, const char *bytes, size_t size) {
 
 void tool_text_append(tool_text *t, const tool_text *more) {
   if (more->size > 0) text_append(t, more->text, more->size);
+  t->lost = t->lost || more->lost;
 }
 
 void tool_text_add(tool_text *t, const char *format, ...) {
@@ -297,7 +301,7 @@ unsigned char *tool_run(char *const *arguments, const void *input,
                         size_t input_size, int seconds, tool_watch *watch,
                         void *of, size_t *output_size, tool_text *log) {
   unsigned char *output = NULL;
-  tool_text reason = {NULL, 0}; /* the tool's own words come first */
+  tool_text reason = {0}; /* the tool's own words come first */
   int in = tool_file(input, input_size);
   int out = tool_file("", 0), err = tool_file("", 0);
   if (in < 0 || out < 0 || err < 0)

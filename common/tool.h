@@ -16,10 +16,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Text that grows; {NULL, 0} is empty. The owner frees text. */
+/* Text that grows; {0} is empty. The owner frees text. */
 typedef struct tool_text {
   char *text;
   size_t size;
+  bool lost;             /* some of it, for want of memory */
 } tool_text;
 
 /* Add formatted text; what memory does not suffice for is lost. */

@@ -74,6 +74,9 @@ static const struct entry {
   ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
 #undef ENTRY
   {NONE, 0, 0, "zoclKernelPrepare", (entry_function)zocl_KernelPrepare},
+  {NONE, 0, 0, "zoclKernelPrepareStart",
+   (entry_function)zocl_KernelPrepareStart},
+  {NONE, 0, 0, "zoclModuleGetOrigin", (entry_function)zocl_ModuleGetOrigin},
   {NONE, 0, 0, "zoclKernelSetDimensions",
    (entry_function)zocl_KernelSetDimensions},
 };

@@ -110,7 +110,7 @@ static bool task_build(const char *task, size_t size, tool_text *log)
 static _Noreturn void task_do(int file)
 {
   size_t size = 0;
-  tool_text log = {NULL, 0};
+  tool_text log = {0};
   zocl_fail(0, "lze-build: out of memory");
   char *task = (char *)tool_file_read(file, &size);
   bool ok = task != NULL && task_build(task, size, &log);
@@ -262,7 +262,7 @@ static void warm_up(void)
   if (spvTextToBinary(context, text, sizeof text - 1, &binary, NULL) ==
       SPV_SUCCESS)
     for (uint32_t i = 0; i < count; i++) {
-      tool_text log = {NULL, 0};
+      tool_text log = {0};
       if (drivers[i]->pocl != 0 && drivers[i]->device_count > 0)
         zocl_module_warm(drivers[i]->devices[0], binary->code,
                          binary->wordCount * sizeof *binary->code, &log);

@@ -285,6 +285,8 @@ static void declaration_add(stub *s, const declaration *d)
                 "%%i%u = OpLoad %%v3i%u %%lid\n%sOpReturn\nOpFunctionEnd\n",
                 n, n, d->params.text ? d->params.text : empty, n, n,
                 s->address_bits, d->body.text ? d->body.text : empty);
+  s->bodies.lost = s->bodies.lost || d->strings.lost || d->quals.lost ||
+                   d->types.lost || d->params.lost || d->body.lost;
 }
 
 static bool read_all(stub *s)
@@ -318,7 +320,7 @@ static void *assemble(stub *s, size_t *size)
     "%void = OpTypeVoid\n%i8 = OpTypeInt 8 0\n%i16 = OpTypeInt 16 0\n"
     "%i32 = OpTypeInt 32 0\n%i64 = OpTypeInt 64 0\n%half = OpTypeFloat 16\n"
     "%float = OpTypeFloat 32\n%double = OpTypeFloat 64\n";
-  tool_text text = {NULL, 0};
+  tool_text text = {0};
   tool_text_add(&text, "%sOpMemoryModel Physical%u OpenCL\n", head,
                 s->address_bits);
   tool_text *const parts[] = {&s->entries, &s->modes, &s->strings, &s->names};
@@ -335,7 +337,7 @@ static void *assemble(stub *s, size_t *size)
   spv_binary binary = NULL;
   spv_diagnostic diagnostic = NULL;
   void *bytes = NULL;
-  if (text.text != NULL &&
+  if (!text.lost &&
       spvTextToBinary(context, text.text, text.size, &binary, &diagnostic) ==
           SPV_SUCCESS) {
     *size = binary->wordCount * sizeof *binary->code;

@@ -32,7 +32,7 @@ typedef enum spirv_class {
   SPIRV_ARG_LOCAL,   /* a count of bytes of local memory */
   SPIRV_ARG_IMAGE,
   SPIRV_ARG_SAMPLER,
-  SPIRV_ARG_OTHER    /* pipes, queues, events: nobody can set these */
+  SPIRV_ARG_OTHER    /* pipes, queues, events: these cannot be set */
 } spirv_class;
 
 typedef enum spirv_kind {
@@ -68,6 +68,12 @@ typedef enum spirv_access {
   SPIRV_ACCESS_BOTH = 3   /* both, or it cannot be told */
 } spirv_access;
 
+/* What an argument that is an image has to be. */
+typedef struct spirv_image {
+  uint8_t dimensions;      /* 1, 2 or 3; 0 for a buffer and the like */
+  bool is_array, is_depth, is_multisampled;
+} spirv_image;
+
 /* Each work-item accesses the bytes below `bytes` plus `by` times its global
    ids, whatever the values of the other arguments are. */
 typedef struct spirv_extent {
@@ -85,10 +91,16 @@ typedef struct spirv_arg {
   size_t bytes;            /* to be set for it: 8 for a pointer, 0 for LOCAL */
   bool is_const;           /* const in the source, NonWritable or constant */
   bool is_volatile, is_restrict;
+  bool is_capture;         /* of a kernel made of a Lua function: a capture */
+  uint32_t size_of;        /* likewise: the size of this argument, from 1, along
+                              `dimension`, from 1, of `rank`; 0 for others */
+  uint32_t dimension, rank;
   spirv_extent reach;      /* of POINTER */
   spirv_access access;     /* of POINTER: followed through loads, stores,
                               atomics, calls and Function variables; const
-                              where that cannot tell */
+                              where that cannot tell.  Of IMAGE: its
+                              qualifier */
+  spirv_image image;       /* of IMAGE */
 } spirv_arg;
 
 /* Built-in variables a kernel reads, as bits of spirv_kernel.builtins. */
@@ -129,6 +141,7 @@ typedef struct spirv_kernel {
   uint32_t function;         /* index into spirv_module.functions */
   uint32_t arg_count;
   const spirv_arg *args;
+  uint32_t size_count;       /* the last arguments that are sizes of others */
   uint32_t required_group[3];   /* LocalSize; zeros when there is none */
   uint32_t group_hint[3];       /* LocalSizeHint; zeros likewise */
   uint32_t required_subgroup;   /* SubgroupSize; 0 likewise */
@@ -136,7 +149,7 @@ typedef struct spirv_kernel {
   size_t local_bytes;           /* static Workgroup variables it reaches */
   /* Accesses to global memory that work-items which are neighbours along x, y
      or z make side by side, within 64 bytes, and those they make further
-     apart, or nobody knows where; those in loops count more.  What has the
+     apart, or at unknown places; those in loops count more.  What has the
      same address for both is in neither.  `again` are those of them in loops
      that go through memory, each work-item along that dimension where its
      neighbour has been, side by side with others.  A good guess, not a
@@ -230,6 +243,16 @@ void spirv_free(spirv_module *module); /* NULL is allowed */
 
 /* The kernel of that name, or NULL. */
 const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
+
+/* For each of the module's kernels the name of a function that it reaches by
+   calls and that neither the module nor every OpenCL defines, or NULL.  False
+   where memory has run out. */
+bool spirv_undefined(const spirv_module *module, const char **names);
+
+/* The module without the functions, kernels among them, that reach such a
+   function: words for the caller to free, `*size` bytes, or NULL where memory
+   has run out. */
+uint32_t *spirv_defined(const spirv_module *module, size_t *size);
 
 /*
  * Why neither SPIRV-Tools' validator nor its optimiser is to be asked about a

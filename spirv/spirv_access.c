@@ -201,8 +201,8 @@ static void flow_call(flow *w, const spirv_instruction *i)
     flow_called(w, i, argument, does);
     if (found != 0)
       flow_called(w, i, flow_content(w, argument), found);
-    if (does & (SPIRV_ACCESS_WRITE | PARAM_ESCAPES)) /* perhaps a pointer
-                                                        nobody knows */
+    if (does & (SPIRV_ACCESS_WRITE | PARAM_ESCAPES)) /* perhaps a pointer of
+                                                        unknown origin */
       flow_mark(w, flow_content(w, argument), NODE_LOST);
   }
   flow_mark(w, flow_node(w, i->result),
@@ -513,8 +513,8 @@ static unsigned worst_of(unsigned sum)
   return sum & PARAM_ESCAPES ? SPIRV_ACCESS_BOTH : sum & NODE_ACCESS;
 }
 
-/* What a kernel does through pointers that may be any: of those it finds in
-   memory nobody knows the origin. */
+/* What a kernel does through pointers that may be any: the origin of those that
+   it finds in memory is unknown. */
 static unsigned unknown_access(const spirv_function *f,
                                const function_info *more)
 {

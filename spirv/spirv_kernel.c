@@ -4,6 +4,7 @@
  */
 #include "spirv_reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +226,19 @@ static void apply_source_type(spirv_arg *arg)
   }
 }
 
+/* "size2_3_1", the second of three sizes of the first argument, as kernels made
+   of Lua functions have it. */
+static void apply_size(spirv_arg *arg, const char *s)
+{
+  unsigned dimension, rank, of;
+  if (sscanf(s, "size%2u_%2u_%4u", &dimension, &rank, &of) != 3 ||
+      dimension == 0 || dimension > rank)
+    return;
+  arg->rank = rank;
+  arg->size_of = of;
+  arg->dimension = dimension;
+}
+
 static void apply_qualifiers(spirv_arg *arg, const char *s)
 {
   while (*s != '\0') {
@@ -235,9 +249,31 @@ static void apply_qualifiers(spirv_arg *arg, const char *s)
       arg->is_volatile = true;
     else if (n == 8 && memcmp(s, "restrict", n) == 0)
       arg->is_restrict = true;
+    else if (n == 7 && memcmp(s, "capture", n) == 0)
+      arg->is_capture = true;
+    else if (n > 4 && memcmp(s, "size", 4) == 0)
+      apply_size(arg, s);
     s += n;
     s += strspn(s, " ");
   }
+}
+
+/* What an OpTypeImage says. */
+static void classify_image(const spirv_instruction *i, spirv_arg *arg)
+{
+  static const uint8_t dimensions[] = {1, 2, 3};
+  uint32_t dim = word(i, 3);
+  if (dim < sizeof dimensions)
+    arg->image.dimensions = dimensions[dim];
+  arg->image.is_depth = word(i, 4) == 1;
+  arg->image.is_array = word(i, 5) != 0;
+  arg->image.is_multisampled = word(i, 6) != 0;
+  /* The qualifier is the last of the words, and may be left out. */
+  arg->access = SPIRV_ACCESS_BOTH;
+  if (i->word_count > 9 && word(i, 9) == SpvAccessQualifierReadOnly)
+    arg->access = SPIRV_ACCESS_READ;
+  else if (i->word_count > 9 && word(i, 9) == SpvAccessQualifierWriteOnly)
+    arg->access = SPIRV_ACCESS_WRITE;
 }
 
 /* The class, space, type and size of a parameter. */
@@ -261,6 +297,7 @@ static void classify(const reader *r, uint32_t type_id, spirv_arg *arg)
   case SpvOpTypeImage:
     arg->cls = SPIRV_ARG_IMAGE;
     arg->bytes = 8;
+    classify_image(i, arg);
     break;
   case SpvOpTypeSampler:
     arg->cls = SPIRV_ARG_SAMPLER;
@@ -351,6 +388,13 @@ static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
   spirv_take_access(r, kernel->function, args);
   kernel->args = args;
   kernel->arg_count = f->param_count;
+  uint32_t given = f->param_count;
+  while (given > 0 && args[given - 1].size_of != 0)
+    given--;
+  kernel->size_count = f->param_count - given;
+  for (uint32_t k = 0; k < f->param_count; k++)
+    if (args[k].size_of > given)
+      kernel->size_count = 0;
   return true;
 }
 

@@ -277,7 +277,7 @@ ze_result_t zocl_DriverGetExtensionProperties(
 }
 
 /* Where initialisation failed there is no driver to ask, so that the reason
-   is then given without one.  Each is given once, so that nobody takes an
+   is then given without one.  Each is given once, so that none takes an
    old one for that of a later error that has none. */
 ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
                                                const char **text)

@@ -10,7 +10,7 @@
  * The order of the appends is an order in which the commands can run, and they
  * are replayed so, all in the stream of the list they are replayed on.  That
  * satisfies every wait for an event of the graph itself, which therefore are
- * not recorded; nor are counter-based events that nobody outside sees.
+ * not recorded; nor are counter-based events that are not seen outside.
  */
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
@@ -523,7 +523,7 @@ ze_result_t zocl_CommandListEndGraphCaptureExt(ze_command_list_handle_t list,
     else if (!all_joined(ended)) {
       ended->invalid = true;
       result = zocl_fail(ZOCL_ERROR_GRAPH_UNJOINED_FORKS,
-                         "work of a forked list that nobody waits for");
+                         "work of a forked list that is not waited for");
     }
   }
   pthread_mutex_unlock(&lock);

@@ -336,7 +336,7 @@ static void dispose(allocation *a)
   free(a);
 }
 
-/* A list of what is in the tree no more and used by nobody. */
+/* A list of what is not in the tree any more and not used. */
 static void release(allocation *list)
 {
   for (allocation *a = list; a != NULL; a = a->next)

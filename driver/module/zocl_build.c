@@ -125,7 +125,7 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
 {
   zocl_device *device = module->device;
   zocl_cl *cl = device->driver->cl;
-  tool_text options = {NULL, 0};
+  tool_text options = {0};
   if (!module->source && !zocl_lower(module, log)) return false;
   module->program = program_new(module, log);
   if (module->program == NULL) return false;
@@ -148,7 +148,7 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   if (text != NULL) {
     cl->clGetProgramBuildInfo(module->program, device->id,
                               CL_PROGRAM_BUILD_LOG, size, text, NULL);
-    const tool_text said = {text, strlen(text)};
+    const tool_text said = {.text = text, .size = strlen(text)};
     tool_text_append(log, &said);
     free(text);
   }
@@ -265,7 +265,7 @@ static int helper_limit(tool_text *log)
 
 bool zocl_build_is_tried(void)
 {
-  tool_text ignored = {NULL, 0};
+  tool_text ignored = {0};
   int limit = helper_limit(&ignored);
   free(ignored.text);
   return limit != 0;
@@ -311,7 +311,7 @@ static bool helper_run(const zocl_module *module, const char *shapes,
   zocl_served served = zocl_server_build(path, task, size, limit, log);
   if (served == ZOCL_NOT_SERVED) {
     char *const arguments[] = {path, NULL};
-    tool_text said = {NULL, 0};
+    tool_text said = {0};
     unsigned char *output =
         tool_run(arguments, task, size, limit, NULL, NULL, &ignored, &said);
     /* What compilers say of what they can build comes again when this process
@@ -326,13 +326,14 @@ static bool helper_run(const zocl_module *module, const char *shapes,
 }
 
 /* Build the module in a process of its own, unless that went well before. */
-static bool try_once(const zocl_module *module, const cache_key *key,
-                     int limit, tool_text *log)
+static bool try_once(zocl_module *module, const cache_key *key, int limit,
+                     tool_text *log)
 {
   size_t size;
   unsigned char *entry = cache_read("ok", key, &size);
   bool fine = entry != NULL || helper_run(module, NULL, limit, log);
   if (fine && entry == NULL) cache_write("ok", key, "", 0);
+  if (entry != NULL) module->found = PREPARE_CACHED;
   free(entry);
   return fine;
 }
@@ -469,25 +470,110 @@ bool zocl_build(zocl_module *module, tool_text *log)
   int limit = helper_limit(log);
   if (limit < 0) return false;
   cache_key key = good_key(module);
+  const bool known = good_has(&key);
+  module->found = known ? PREPARE_PRESENT : PREPARE_COMPILED;
   if (program_take(module, &key, log)) return true;
-  tool_text own = {NULL, 0};
-  bool built = good_has(&key) ? zocl_build_here(module, &own)
-                              : build_first(module, &key, limit, &own);
+  tool_text own = {0};
+  bool built = known ? zocl_build_here(module, &own)
+                     : build_first(module, &key, limit, &own);
   if (built) program_offer(module, &key, &own);
   tool_text_append(log, &own);
   free(own.text);
   return built;
 }
 
-ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
+/* ------------------------------------------------------------------------
+ * Shapes of launches, compiled ahead of them.
+ */
+
+static cache_key shapes_key(const zocl_module *module, const char *shapes)
 {
-  tool_text log = {NULL, 0};
-  if (!zocl_opencl_may_compile(module->device->driver))
-    return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   cache_key key = good_key(module);
   cache_key_add(&key, shapes, strlen(shapes));
-  if (good_has(&key)) return ZE_RESULT_SUCCESS;
+  return key;
+}
+
+enum {
+  MOST_BEHIND = 8,   /* at a time */
+  CHEAP_KERNELS = 4  /* of a module */
+};
+
+/* What is compiled while the program goes on. */
+static struct {
+  pthread_mutex_t lock;
+  int count;
+  struct behind {
+    cache_key key;
+    zocl_end answer;
+  } jobs[MOST_BEHIND];
+} behind = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Let go of what is over; the lock is held.  Whether that of the key goes on;
+   *failed: it has ended, and badly. */
+static bool behind_goes_on(const cache_key *key, bool *failed)
+{
+  bool goes_on = false;
+  *failed = false;
+  for (int i = behind.count; i-- > 0;) {
+    struct behind *job = &behind.jobs[i];
+    bool fine, same = memcmp(&job->key, key, sizeof *key) == 0;
+    if (!zocl_server_is_done(&job->answer, &fine)) {
+      goes_on = goes_on || same;
+      continue;
+    }
+    if (fine) good_add(&job->key);
+    *failed = *failed || (same && !fine);
+    *job = behind.jobs[--behind.count];
+  }
+  return goes_on;
+}
+
+static bool behind_begin(const zocl_module *module, const cache_key *key,
+                         const char *shapes, int limit)
+{
+  char path[PATH_MAX];
+  size_t size;
+  tool_text ignored = {0};
+  struct behind *job = &behind.jobs[behind.count];
+  void *task =
+      helper_find(path, &ignored) ? task_new(module, shapes, &size) : NULL;
+  bool begun = task != NULL &&
+               zocl_server_start(path, task, size, limit, &job->answer);
+  if (begun) {
+    job->key = *key;
+    behind.count++;
+  }
+  free(task);
+  free(ignored.text);
+  return begun;
+}
+
+/* What it has begun before is waited for, but not for ever. */
+static void behind_await(const cache_key *key, int limit)
+{
+  enum { SLICE_US = 2000 };
+  bool goes_on = true, failed;
+  int64_t us = (int64_t)TOOL_WAITING * 1000000 * limit;
+  for (; goes_on && us > 0; us -= SLICE_US) {
+    pthread_mutex_lock(&behind.lock);
+    goes_on = behind_goes_on(key, &failed);
+    pthread_mutex_unlock(&behind.lock);
+    if (goes_on) usleep(SLICE_US);
+  }
+}
+
+ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
+{
+  tool_text log = {0};
+  if (!zocl_opencl_may_compile(module->device->driver))
+    return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+  cache_key key = shapes_key(module, shapes);
   int limit = helper_limit(&log);
+  behind_await(&key, limit > 0 ? limit : DEFAULT_LIMIT);
+  if (good_has(&key)) {
+    free(log.text);
+    return ZE_RESULT_SUCCESS;
+  }
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (limit >= 0 &&
       helper_run(module, shapes, limit > 0 ? limit : DEFAULT_LIMIT, &log))
@@ -496,5 +582,35 @@ ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
     result = zocl_fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, "%s",
                        log.text != NULL ? log.text : "out of memory");
   free(log.text);
+  return result;
+}
+
+ze_result_t zocl_build_shapes_start(const zocl_module *module,
+                                    const char *shapes, bool cheaply)
+{
+  tool_text log = {0};
+  int limit = helper_limit(&log);
+  free(log.text);
+  if (limit < 0 || !zocl_opencl_may_compile(module->device->driver))
+    return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
+  cache_key key = shapes_key(module, shapes);
+  ze_result_t result = ZE_RESULT_NOT_READY;
+  bool failed;
+  pthread_mutex_lock(&behind.lock);
+  bool goes_on = behind_goes_on(&key, &failed);
+  if (good_has(&key))
+    result = ZE_RESULT_SUCCESS;
+  else if (failed)
+    result = zocl_fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
+                       "the kernels could not be compiled");
+  else if (!goes_on &&
+           (behind.count == MOST_BEHIND ||
+            (cheaply && (module->spirv->kernel_count > CHEAP_KERNELS ||
+                         !zocl_server_is_up())) ||
+            !behind_begin(module, &key, shapes,
+                          limit > 0 ? limit : DEFAULT_LIMIT)))
+    result = zocl_fail(ZE_RESULT_ERROR_NOT_AVAILABLE,
+                       "nothing more can be compiled beside the program");
+  pthread_mutex_unlock(&behind.lock);
   return result;
 }

@@ -13,7 +13,7 @@
 
 /* Make module->code of its words: addresses for program-scope variables, and
    for what it imports the code of those of the `count` others that export it.
-   What nobody exports stays imported.  False with the reason in log. */
+   What no module exports stays imported.  False with the reason in log. */
 bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
                tool_text *log);
 
@@ -58,6 +58,9 @@ bool zocl_flags_check(const char *flags, bool source, tool_text *log);
    PoCL's own cache, where the launches then find them.  `shapes` is a list as
    PoCL takes it: "64-1-1-goffs0-smallgrid,...". */
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes);
+/* The same without waiting; `cheaply` is as prepare.h has it. */
+ze_result_t zocl_build_shapes_start(const zocl_module *module,
+                                    const char *shapes, bool cheaply);
 
 /* ------------------------------------------------------------------------
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.

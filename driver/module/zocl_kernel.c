@@ -526,7 +526,7 @@ ze_result_t zocl_KernelGetSourceAttributes(ze_kernel_handle_t kernel,
 {
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(size);
-  tool_text all = {NULL, 0};
+  tool_text all = {0};
   attribute_add(&all, "reqd_work_group_size", kernel->info->required_group);
   attribute_add(&all, "work_group_size_hint", kernel->info->group_hint);
   attribute_add_vector(&all, kernel);
@@ -759,7 +759,7 @@ static void shape_remember(zocl_kernel *kernel, const zocl_shape *shape)
   if (kernel->shape_count == kernel->shape_room) {
     uint32_t room = kernel->shape_room > 0 ? 2 * kernel->shape_room : 4;
     zocl_shape *shapes = realloc(kernel->shapes, room * sizeof *shapes);
-    if (shapes == NULL) return; /* it is asked again next time */
+    if (shapes == NULL) return; /* the next call tries again */
     kernel->shapes = shapes;
     kernel->shape_room = room;
   }
@@ -828,8 +828,11 @@ ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions)
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
-                               const prepare_launch *launches)
+/* The shapes of the launches that the kernel was not launched with yet, as PoCL
+   takes them. */
+static ze_result_t shapes_list(zocl_kernel *kernel, uint32_t count,
+                               const prepare_launch *launches,
+                               tool_text *shapes)
 {
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(launches);
@@ -838,7 +841,6 @@ ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
       (cache != NULL && strcmp(cache, "0") == 0))
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                      "this OpenCL cannot compile ahead of a launch");
-  tool_text shapes = {NULL, 0};
   for (uint32_t i = 0; i < count; i++) {
     const prepare_launch *l = &launches[i];
     size_t local[3], global[3];
@@ -852,14 +854,34 @@ ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
     bool known = shape_is_known(kernel, &shape);
     pthread_mutex_unlock(&kernel->lock);
     if (known) continue;
-    tool_text_add(&shapes, "%s%u-%u-%u%s%s", shapes.size > 0 ? "," : "",
+    tool_text_add(shapes, "%s%u-%u-%u%s%s", shapes->size > 0 ? "," : "",
                   shape.local[0], shape.local[1], shape.local[2],
                   shape.variant & SHAPE_OFFSET ? "" : "-goffs0",
                   shape.variant & SHAPE_LARGE ? "" : "-smallgrid");
   }
-  ze_result_t result =
-      shapes.size > 0 ? zocl_build_shapes(kernel->module, shapes.text)
-                      : ZE_RESULT_SUCCESS;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
+                               const prepare_launch *launches)
+{
+  tool_text shapes = {0};
+  ze_result_t result = shapes_list(kernel, count, launches, &shapes);
+  if (shapes.size > 0)
+    result = zocl_build_shapes(kernel->module, shapes.text);
+  free(shapes.text);
+  return result;
+}
+
+ze_result_t zocl_KernelPrepareStart(zocl_kernel *kernel, uint32_t count,
+                                    const prepare_launch *launches,
+                                    ze_bool_t cheaply)
+{
+  tool_text shapes = {0};
+  ze_result_t result = shapes_list(kernel, count, launches, &shapes);
+  if (shapes.size > 0)
+    result = zocl_build_shapes_start(kernel->module, shapes.text,
+                                     cheaply != 0);
   free(shapes.text);
   return result;
 }

@@ -102,6 +102,9 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
 ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions);
 ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
                                const prepare_launch *launches);
+ze_result_t zocl_KernelPrepareStart(zocl_kernel *kernel, uint32_t count,
+                                    const prepare_launch *launches,
+                                    ze_bool_t cheaply);
 
 /* For lze-build: set every argument of the OpenCL kernel, to null pointers,
    zeros and a little local memory.  A kernel that has an image or a sampler is

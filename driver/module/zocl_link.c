@@ -43,7 +43,7 @@ typedef enum section {
 enum {
   KEPT,
   PLACED, /* a variable that became an address: it is decorated no more */
-  GONE    /* another id's now, or nobody's */
+  GONE    /* another id's now, or none's */
 };
 
 typedef struct part {
@@ -505,7 +505,7 @@ static part *exporter_of(linker *l, const part *importer, const char *name)
 }
 
 /* Find what a part imports.  Variables of CrossWorkgroup memory were given
-   their addresses before; what nobody exports stays for the OpenCL to know. */
+   their addresses before; what no part exports stays for the OpenCL to know. */
 static bool part_resolve(linker *l, part *p)
 {
   const spirv_module *m = p->spirv;

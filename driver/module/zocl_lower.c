@@ -8,8 +8,9 @@
  * atomic operations on generic pointers become such on global ones, where all
  * memory has one address space; and atomic operations on floating-point
  * numbers, which only extensions of OpenCL have, become loops around an
- * exchange of integers.  What is written to images of slices loses its sign
- * where PoCL has the function for unsigned numbers alone.
+ * exchange of integers.  Fences call PoCL's library by the name that it has
+ * for them, and copies by a group become loops.  What is written to images of
+ * slices loses its sign where PoCL has the function for unsigned numbers alone.
  */
 #include "module/zocl_build.h"
 
@@ -25,19 +26,24 @@ typedef struct words {
   size_t count, room;
 } words;
 
-/* A function that does one atomic operation on what such pointers point to. */
+/* A function that does one operation on what such pointers point to. */
 typedef struct helper {
   uint16_t opcode;
-  uint32_t pointer_type, id;
+  uint32_t pointer_type, from_type, id; /* from_type: of copies */
 } helper;
 
 enum { MAX_HELPERS = 64 };
 
+/* Functions of the library, called by the names that they have in it. */
+enum { MEM_FENCE, LOCAL_ID, LOCAL_SIZE, IMPORTS };
+
 typedef struct lowering {
   const spirv_module *m;
-  bool halves, generics, images; /* to be lowered on this device */
-  words capabilities, head, declarations, body, functions;
-  uint32_t bound;
+  bool halves, generics, groups, images; /* to be lowered on this device */
+  /* In the order in which a module has them. */
+  words capabilities, head, decorations, types, declarations, prototypes, body,
+      functions;
+  uint32_t bound, imports[IMPORTS];
   helper helpers[MAX_HELPERS];
   unsigned helper_count;
   bool changed, failed;  /* failed: out of memory */
@@ -414,19 +420,143 @@ static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
   return function;
 }
 
-static uint32_t helper_for(lowering *l, unsigned opcode, uint32_t pointer_type)
+/* ------------------------------------------------------------------------
+ * Copies by a group, and what fences and they call.
+ */
+
+static uint32_t void_type(lowering *l)
+{
+  return declared(l, SpvOpTypeVoid, 1, 0, NULL);
+}
+
+static uint32_t size_type(lowering *l)
+{
+  return TYPE(SpvOpTypeInt, l->m->address_bits, 0);
+}
+
+/* Declare a function of an unsigned int. */
+static void import_new(lowering *l, int which, const char *name, uint32_t type)
+{
+  const uint32_t id = l->imports[which] = l->bound++;
+  const uint32_t int32 = TYPE(SpvOpTypeInt, 32, 0);
+  uint32_t linkage[2 + MAX_OPERANDS] = {id, SpvDecorationLinkageAttributes};
+  const size_t length = strlen(name) / 4 + 1;
+  memcpy(linkage + 2, name, strlen(name));
+  linkage[2 + length] = SpvLinkageTypeImport;
+  emit(l, &l->decorations, SpvOpDecorate, 3 + length, linkage);
+  words *w = &l->prototypes;
+  emit(l, w, SpvOpFunction,
+       WORDS(type, id, SpvFunctionControlMaskNone,
+             TYPE(SpvOpTypeFunction, type, int32)));
+  emit(l, w, SpvOpFunctionParameter, WORDS(int32, l->bound++));
+  emit(l, w, SpvOpFunctionEnd, 0, NULL);
+}
+
+/* Declare what the module needs of the library, before any function. */
+static void groups_import(lowering *l)
+{
+  bool fences = false, copies = false;
+  for (size_t i = 0; i < l->m->instruction_count; i++) {
+    fences |= l->m->instructions[i].opcode == SpvOpMemoryBarrier;
+    copies |= l->m->instructions[i].opcode == SpvOpGroupAsyncCopy;
+  }
+  if (fences) {
+    capability_need(l, SpvCapabilityLinkage);
+    import_new(l, MEM_FENCE, "_Z13_cl_mem_fencej", void_type(l));
+  }
+  if (copies) {
+    capability_need(l, SpvCapabilityLinkage);
+    import_new(l, LOCAL_ID, "_Z12get_local_idj", size_type(l));
+    import_new(l, LOCAL_SIZE, "_Z14get_local_sizej", size_type(l));
+  }
+}
+
+/* The work-item's number in its group, and how many the group has. */
+static uint32_t group_place(lowering *l, uint32_t *count)
+{
+  words *w = &l->functions;
+  const uint32_t size = size_type(l), int32 = TYPE(SpvOpTypeInt, 32, 0);
+  uint32_t place = 0;
+  for (uint32_t d = 3; d-- > 0;) {
+    uint32_t dimension = CONSTANT(int32, d);
+    uint32_t id = RESULT(w, SpvOpFunctionCall, size, l->imports[LOCAL_ID],
+                         dimension);
+    uint32_t items = RESULT(w, SpvOpFunctionCall, size, l->imports[LOCAL_SIZE],
+                            dimension);
+    if (d == 2) {
+      place = id;
+      *count = items;
+    } else {
+      place = RESULT(w, SpvOpIMul, size, place, items);
+      place = RESULT(w, SpvOpIAdd, size, place, id);
+      *count = RESULT(w, SpvOpIMul, size, *count, items);
+    }
+  }
+  return place;
+}
+
+/* The function that copies to such pointers: (to, from, count, stride).  The
+   stride is that of the global side. */
+static uint32_t copy_new(lowering *l, uint32_t to_type, uint32_t from_type)
+{
+  words *w = &l->functions;
+  const spirv_instruction *pointer = definition(l, to_type);
+  const bool gather = pointer->words[2] == SpvStorageClassWorkgroup;
+  const uint32_t size = size_type(l), none = void_type(l);
+  const uint32_t boolean = declared(l, SpvOpTypeBool, 1, 0, NULL);
+  const uint32_t type =
+      TYPE(SpvOpTypeFunction, none, to_type, from_type, size, size);
+  const uint32_t function =
+      RESULT(w, SpvOpFunction, none, SpvFunctionControlMaskNone, type);
+  const uint32_t to = l->bound++, from = l->bound++, count = l->bound++,
+                 stride = l->bound++;
+  emit(l, w, SpvOpFunctionParameter, WORDS(to_type, to));
+  emit(l, w, SpvOpFunctionParameter, WORDS(from_type, from));
+  emit(l, w, SpvOpFunctionParameter, WORDS(size, count));
+  emit(l, w, SpvOpFunctionParameter, WORDS(size, stride));
+  const uint32_t entry = l->bound++, loop = l->bound++, body = l->bound++,
+                 done = l->bound++, next = l->bound++;
+  uint32_t items = 0;
+  emit(l, w, SpvOpLabel, WORDS(entry));
+  const uint32_t first = group_place(l, &items);
+  emit(l, w, SpvOpBranch, WORDS(loop));
+  emit(l, w, SpvOpLabel, WORDS(loop));
+  const uint32_t i = RESULT(w, SpvOpPhi, size, first, entry, next, body);
+  const uint32_t more = RESULT(w, SpvOpULessThan, boolean, i, count);
+  emit(l, w, SpvOpBranchConditional, WORDS(more, body, done));
+  emit(l, w, SpvOpLabel, WORDS(body));
+  const uint32_t far = RESULT(w, SpvOpIMul, size, i, stride);
+  const uint32_t source = RESULT(w, SpvOpInBoundsPtrAccessChain, from_type,
+                                 from, gather ? far : i);
+  const uint32_t value = RESULT(w, SpvOpLoad, pointer->words[3], source);
+  const uint32_t target = RESULT(w, SpvOpInBoundsPtrAccessChain, to_type, to,
+                                 gather ? i : far);
+  emit(l, w, SpvOpStore, WORDS(target, value));
+  emit(l, w, SpvOpIAdd, WORDS(size, next, i, items));
+  emit(l, w, SpvOpBranch, WORDS(loop));
+  emit(l, w, SpvOpLabel, WORDS(done));
+  emit(l, w, SpvOpReturn, 0, NULL);
+  emit(l, w, SpvOpFunctionEnd, 0, NULL);
+  return function;
+}
+
+static uint32_t helper_for(lowering *l, unsigned opcode, uint32_t pointer_type,
+                           uint32_t from_type)
 {
   for (unsigned i = 0; i < l->helper_count; i++)
     if (l->helpers[i].opcode == opcode &&
-        l->helpers[i].pointer_type == pointer_type)
+        l->helpers[i].pointer_type == pointer_type &&
+        l->helpers[i].from_type == from_type)
       return l->helpers[i].id;
   if (l->helper_count == MAX_HELPERS) {
     l->failed = true;
     return 0;
   }
-  uint32_t id = helper_new(l, opcode, pointer_type);
+  uint32_t id = opcode == SpvOpGroupAsyncCopy
+                    ? copy_new(l, pointer_type, from_type)
+                    : helper_new(l, opcode, pointer_type);
   l->helpers[l->helper_count++] =
-      (helper){(uint16_t)opcode, pointer_type, id};
+      (helper){(uint16_t)opcode, pointer_type, from_type, id};
   return id;
 }
 
@@ -444,10 +574,10 @@ static bool atomic_lower(lowering *l, const spirv_instruction *in)
   uint32_t all[MAX_OPERANDS], pointer_type = type->result;
   memcpy(all, in->words, in->word_count * sizeof *all);
   if (bits > 0) {
-    /* A store is an exchange whose result nobody wants. */
+    /* A store is an exchange whose result is not used. */
     bool store = in->opcode == SpvOpAtomicStore;
     unsigned opcode = store ? SpvOpAtomicExchange : in->opcode;
-    uint32_t function = helper_for(l, opcode, pointer_type);
+    uint32_t function = helper_for(l, opcode, pointer_type, 0);
     uint32_t call[5] = {store ? type->words[3] : in->result_type,
                         store ? l->bound++ : in->result, function, all[k],
                         in->words[in->word_count - 1]};
@@ -481,12 +611,41 @@ static bool is_float_atomics(const spirv_instruction *in)
   }
 }
 
+static bool group_lower(lowering *l, const spirv_instruction *in)
+{
+  words *w = &l->body;
+  const uint32_t *at = in->words;
+  if (in->opcode == SpvOpMemoryBarrier) {
+    /* CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE */
+    uint32_t all = CONSTANT(TYPE(SpvOpTypeInt, 32, 0), 3);
+    RESULT(w, SpvOpFunctionCall, void_type(l), l->imports[MEM_FENCE], all);
+    return true;
+  }
+  if (in->opcode == SpvOpGroupWaitEvents) {
+    const uint32_t order = SpvMemorySemanticsSequentiallyConsistentMask |
+                           SpvMemorySemanticsWorkgroupMemoryMask |
+                           SpvMemorySemanticsCrossWorkgroupMemoryMask;
+    emit(l, w, SpvOpControlBarrier,
+         WORDS(at[1], at[1], CONSTANT(TYPE(SpvOpTypeInt, 32, 0), order)));
+    return true;
+  }
+  if (in->opcode != SpvOpGroupAsyncCopy) return false;
+  const spirv_instruction *to = type_of(l, at[4]), *from = type_of(l, at[5]);
+  if (to == NULL || from == NULL || to->opcode != SpvOpTypePointer ||
+      from->opcode != SpvOpTypePointer)
+    return false;
+  uint32_t copy = helper_for(l, SpvOpGroupAsyncCopy, to->result, from->result);
+  RESULT(w, SpvOpFunctionCall, void_type(l), copy, at[4], at[5], at[6], at[7]);
+  emit(l, w, SpvOpCopyObject, WORDS(at[1], at[2], at[8]));
+  return true;
+}
+
 /* ------------------------------------------------------------------------
  * Images.
  */
 
 /* Up to 6.0, PoCL has write_imagei for 3D images and 2D arrays only by a name
-   that nobody calls; write_imageui does the same there, since the image's own
+   that is not called; write_imageui does the same there, since the image's own
    format decides what a pixel is.  Before SPIR-V 1.4 nothing says which of
    them is meant, and llvm-spirv takes the first; of the second it hears by an
    operand of 1.4, at which it does not look for the version. */
@@ -522,10 +681,15 @@ static void module_lower(lowering *l)
 {
   const spirv_module *m = l->m;
   words *w = &l->head;
+  if (l->groups) groups_import(l);
   for (size_t i = 0; i < m->instruction_count; i++) {
     const spirv_instruction *in = &m->instructions[i];
     if (in->opcode == SpvOpFunction) w = &l->body;
+    if (w == &l->head && in->opcode >= SpvOpTypeVoid &&
+        in->opcode <= SpvOpTypeForwardPointer)
+      w = &l->types;
     if (is_float_atomics(in) || atomic_lower(l, in) ||
+        (l->groups && group_lower(l, in)) ||
         (l->images && write_lower(l, in)) ||
         (l->halves && (half_lower(l, in) || conversion_lower(l, in)))) {
       l->changed = true;
@@ -542,6 +706,7 @@ bool zocl_lower(zocl_module *module, tool_text *log)
     .halves = !device->fp16,
     /* PoCL forgets address spaces before it makes code. */
     .generics = device->driver->pocl && !device->takes_il,
+    .groups = device->driver->pocl && !device->takes_il,
     .images = device->driver->pocl > 0 && device->driver->pocl < 7};
   spirv_module *parsed = module->code != module->words
                              ? spirv_parse(module->code, module->code_size,
@@ -553,8 +718,9 @@ bool zocl_lower(zocl_module *module, tool_text *log)
   module_lower(&l);
   if (l.failed) goto memory;
   if (l.changed) {
-    const words *parts[] = {&l.capabilities, &l.head, &l.declarations, &l.body,
-                            &l.functions};
+    const words *parts[] = {&l.capabilities, &l.head,       &l.decorations,
+                            &l.types,        &l.declarations, &l.prototypes,
+                            &l.body,         &l.functions};
     size_t count = 5;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
       count += parts[i]->count;
@@ -581,7 +747,10 @@ memory:
 done:
   free(l.capabilities.at);
   free(l.head.at);
+  free(l.decorations.at);
+  free(l.types.at);
   free(l.declarations.at);
+  free(l.prototypes.at);
   free(l.body.at);
   free(l.functions.at);
   spirv_free(parsed);

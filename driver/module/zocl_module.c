@@ -90,7 +90,7 @@ void zocl_module_unref(zocl_module *module)
 }
 
 /* Write the given values over the defaults of the specialization constants,
-   which makes them constants like any other to whoever compiles the module. */
+   which makes them constants like any other to the compiler. */
 static ze_result_t constants_write(zocl_module *module,
                                    const ze_module_constants_t *constants)
 {
@@ -352,7 +352,7 @@ static ze_result_t module_join(zocl_device *device, ze_module_format_t format,
   const uint32_t count = program->count;
   if (count == 0) return zocl_error(ZE_RESULT_ERROR_INVALID_SIZE);
   ze_result_t result = ZE_RESULT_SUCCESS;
-  tool_text flags = {NULL, 0};
+  tool_text flags = {0};
   zocl_module **parts = calloc(count, sizeof *parts);
   if (parts == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   for (uint32_t i = 0; i < count && result == ZE_RESULT_SUCCESS; i++) {
@@ -419,7 +419,7 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
 
-  tool_text log = {NULL, 0};
+  tool_text log = {0};
   zocl_module *made = NULL;
   ze_result_t result;
   if (desc->pBuildFlags != NULL &&
@@ -475,6 +475,14 @@ ze_result_t zocl_ModuleGetProperties(ze_module_handle_t module,
   ZOCL_NEED_HANDLE(module);
   ZOCL_NEED_POINTER(properties);
   properties->flags = module->imports ? ZE_MODULE_PROPERTY_FLAG_IMPORTS : 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zocl_ModuleGetOrigin(zocl_module *module, prepare_origin *origin)
+{
+  ZOCL_NEED_HANDLE(module);
+  ZOCL_NEED_POINTER(origin);
+  *origin = module->found;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -598,7 +606,7 @@ ze_result_t zocl_ModuleDynamicLink(uint32_t count, ze_module_handle_t *modules,
   ze_result_t result = modules_check(count, modules);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
-  tool_text log = {NULL, 0};
+  tool_text log = {0};
   result = modules_link(count, modules, &log);
   return log_give(result, &log, link_log);
 }
@@ -622,7 +630,7 @@ ze_result_t zocl_ModuleInspectLinkageExt(
      "unresolvable imports"},
     {ZE_LINKAGE_INSPECTION_EXT_FLAG_EXPORTS, "exports"},
   };
-  tool_text log = {NULL, 0};
+  tool_text log = {0};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
     if (!(desc->flags & lists[k].flag)) continue;
     tool_text_add(&log, "%s:\n", lists[k].title);

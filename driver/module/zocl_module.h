@@ -6,6 +6,7 @@
 #define ZOCL_MODULE_H
 
 #include "cache.h"
+#include "prepare.h"
 #include "spirv.h"
 #include "tool.h"
 
@@ -34,6 +35,7 @@ struct _ze_module_handle_t {
   size_t size;           /* in bytes */
   bool imports;          /* it needs, or has needed, other modules */
   cache_key origin;      /* what its code is made of, but for addresses */
+  prepare_origin found;  /* where that came from */
   uint32_t *code;        /* what is built: words, or made of them */
   size_t code_size;
   zocl_global *globals;
@@ -48,6 +50,9 @@ struct _ze_module_build_log_handle_t {
   size_t size;           /* with the NUL */
   char text[];
 };
+
+/* Where its code came from, as prepare.h says. */
+ze_result_t zocl_ModuleGetOrigin(zocl_module *module, prepare_origin *origin);
 
 void zocl_module_ref(zocl_module *module);
 void zocl_module_unref(zocl_module *module);
@@ -102,7 +107,7 @@ bool zocl_globals_hold(zocl_module *module, const zocl_module *other);
    False with the reason in log. */
 bool zocl_globals_place(zocl_module *module, tool_text *log);
 /* Give imported ones the addresses of those that others export.  False with
-   those in log that nobody does. */
+   those in log that none does. */
 bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
                          uint32_t count, tool_text *log);
 /* Write their initial values, once the imported ones have their addresses. */

@@ -27,16 +27,37 @@
 
 static struct {
   pthread_mutex_t lock;
-  int fd;                /* our end, -1: there is none */
-  pid_t owner;           /* the process that started it */
+  zocl_end end;          /* of the process that started it */
   pid_t pid;
   unsigned long long begun; /* when pid did, as /proc says */
-  dev_t device;          /* what fd must still be: */
-  ino_t inode;
   cache_key origin;      /* what it was started with */
   bool has_answered;
   bool is_broken;        /* one of that origin never answered */
-} server = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+} server = {.lock = PTHREAD_MUTEX_INITIALIZER, .end.fd = -1};
+
+static bool end_set(zocl_end *end, int fd)
+{
+  struct stat st;
+  *end = (zocl_end){.fd = fd, .owner = getpid()};
+  if (fd < 0 || fstat(fd, &st) != 0) return false;
+  end->device = st.st_dev;
+  end->inode = st.st_ino;
+  return true;
+}
+
+static bool end_is_ours(const zocl_end *end)
+{
+  struct stat st;
+  return end->fd >= 0 && end->owner == getpid() &&
+         fstat(end->fd, &st) == 0 && st.st_dev == end->device &&
+         st.st_ino == end->inode;
+}
+
+static void end_close(zocl_end *end)
+{
+  if (end_is_ours(end)) close(end->fd);
+  end->fd = -1;
+}
 
 /* What a process started now would differ by from one started before. */
 static cache_key origin_now(const char *path)
@@ -79,24 +100,13 @@ static unsigned long long process_begun(pid_t pid)
   return p != NULL ? strtoull(p, NULL, 10) : 0;
 }
 
-/* The descriptor is still ours: a program may have closed it, and opened
-   another file, or be a fork of the process that it belongs to. */
-static bool server_is_ours(void)
-{
-  struct stat st;
-  return server.fd >= 0 && server.owner == getpid() &&
-         fstat(server.fd, &st) == 0 && st.st_dev == server.device &&
-         st.st_ino == server.inode;
-}
-
 /* It ends when our end is closed; where it may hang, `end` it at once. */
 static void server_drop(bool end)
 {
-  if (server_is_ours()) close(server.fd);
-  if (end && server.owner == getpid() && server.begun != 0 &&
+  end_close(&server.end);
+  if (end && server.end.owner == getpid() && server.begun != 0 &&
       process_begun(server.pid) == server.begun)
     kill(-server.pid, SIGKILL);
-  server.fd = -1;
 }
 
 /* Have one of that origin; the lock is held. */
@@ -106,22 +116,18 @@ static bool server_ready(const char *path, tool_text *log)
   bool same = memcmp(&origin, &server.origin, sizeof origin) == 0;
   struct pollfd gone = {.events = 0};
   if (same && server.is_broken) return false;
-  if (same && server_is_ours()) {
-    gone.fd = server.fd;
+  if (same && end_is_ours(&server.end)) {
+    gone.fd = server.end.fd;
     if (poll(&gone, 1, 0) == 0) return true;
   }
   server_drop(false);
   char *const arguments[] = {(char *)path, "--serve", NULL};
-  struct stat st;
   server.origin = origin;
   server.has_answered = false;
   server.is_broken = true;
-  server.owner = getpid();
-  server.fd = tool_start(arguments, &server.pid, log);
-  if (server.fd < 0 || fstat(server.fd, &st) != 0) return false;
+  if (!end_set(&server.end, tool_start(arguments, &server.pid, log)))
+    return false;
   server.begun = process_begun(server.pid);
-  server.device = st.st_dev;
-  server.inode = st.st_ino;
   server.is_broken = false;
   return true;
 }
@@ -146,7 +152,7 @@ static bool job_send(int seconds, const int files[ZOCL_JOB_FILES])
   head->cmsg_len = CMSG_LEN(ZOCL_JOB_FILES * sizeof(int));
   memcpy(CMSG_DATA(head), files, ZOCL_JOB_FILES * sizeof(int));
   ssize_t n;
-  do n = sendmsg(server.fd, &message, MSG_NOSIGNAL);
+  do n = sendmsg(server.end.fd, &message, MSG_NOSIGNAL);
   while (n < 0 && errno == EINTR);
   return n == sizeof job;
 }
@@ -180,18 +186,19 @@ static bool answer_receive(int socket, int seconds, zocl_answer *answer,
   return n == sizeof *answer;
 }
 
-/* Ask the server once; false where there is no answer. */
-static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
-                zocl_answer *answer, bool *again, tool_text *log)
+/* Hand the server a job; returns the socket on which the answer comes, or -1.
+   *again: where it has died, another one may do. */
+static int job_begin(const char *path, int seconds, int files[ZOCL_JOB_FILES],
+                     pid_t *pid, bool *again, tool_text *log)
 {
   int pair[2];
   *again = false;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    return false;
+    return -1;
   files[ZOCL_JOB_ANSWER] = pair[1];
   pthread_mutex_lock(&server.lock);
   bool sent = server_ready(path, log);
-  pid_t pid = server.pid;
+  *pid = server.pid;
   if (sent) {
     sent = job_send(seconds, files);
     if (!sent && errno != EMFILE && errno != ETOOMANYREFS) {
@@ -202,10 +209,21 @@ static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
   }
   pthread_mutex_unlock(&server.lock);
   close(pair[1]);
-  bool late = false;
-  bool answered = sent && answer_receive(pair[0], seconds, answer, &late);
+  if (sent) return pair[0];
   close(pair[0]);
-  if (!sent) return false;
+  return -1;
+}
+
+/* Ask the server once; false where there is no answer. */
+static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
+                zocl_answer *answer, bool *again, tool_text *log)
+{
+  pid_t pid;
+  int socket = job_begin(path, seconds, files, &pid, again, log);
+  if (socket < 0) return false;
+  bool late = false;
+  bool answered = answer_receive(socket, seconds, answer, &late);
+  close(socket);
   pthread_mutex_lock(&server.lock);
   if (server.pid == pid && answered)
     server.has_answered = true;
@@ -219,10 +237,46 @@ static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
   return answered;
 }
 
+bool zocl_server_is_up(void)
+{
+  pthread_mutex_lock(&server.lock);
+  bool up = server.has_answered && end_is_ours(&server.end);
+  pthread_mutex_unlock(&server.lock);
+  return up;
+}
+
+bool zocl_server_start(const char *path, const void *task, size_t size,
+                       int seconds, zocl_end *answer)
+{
+  tool_text ignored = {0};
+  pid_t pid;
+  bool again;
+  int files[ZOCL_JOB_FILES] = {tool_file(task, size), tool_file("", 0), -1};
+  int socket = files[0] < 0 || files[1] < 0
+                   ? -1
+                   : job_begin(path, seconds, files, &pid, &again, &ignored);
+  for (int i = 0; i < ZOCL_JOB_ANSWER; i++)
+    if (files[i] >= 0) close(files[i]);
+  free(ignored.text);
+  return end_set(answer, socket);
+}
+
+bool zocl_server_is_done(zocl_end *end, bool *fine)
+{
+  zocl_answer answer = {ZOCL_ANSWER_REFUSED, 0};
+  ssize_t n = 0;
+  if (end_is_ours(end)) n = recv(end->fd, &answer, sizeof answer, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  *fine = n == sizeof answer && answer.what == ZOCL_ANSWER_ENDED &&
+          answer.status == 0;
+  end_close(end);
+  return true;
+}
+
 zocl_served zocl_server_build(const char *path, const void *task, size_t size,
                               int seconds, tool_text *log)
 {
-  tool_text ignored = {NULL, 0};
+  tool_text ignored = {0};
   zocl_answer answer;
   zocl_served served = ZOCL_NOT_SERVED;
   int files[ZOCL_JOB_FILES] = {tool_file(task, size), tool_file("", 0), -1};
@@ -239,7 +293,8 @@ zocl_served zocl_server_build(const char *path, const void *task, size_t size,
     else {
       served = ZOCL_SERVED_BADLY;
       if (said != NULL) {
-        const tool_text text = {(char *)said, strlen((char *)said)};
+        const tool_text text = {
+          .text = (char *)said, .size = strlen((char *)said)};
         tool_text_append(log, &text);
       }
       if (answer.what == ZOCL_ANSWER_LATE)

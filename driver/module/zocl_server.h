@@ -9,6 +9,8 @@
 
 #include "base/zocl_base.h"
 
+#include <sys/types.h>
+
 /* A message to it, and the files that come with it. */
 typedef struct zocl_job {
   int32_t seconds; /* of processor time */
@@ -16,7 +18,7 @@ typedef struct zocl_job {
 enum {
   ZOCL_JOB_TASK,     /* a zocl_task */
   ZOCL_JOB_MESSAGES, /* what becomes standard error */
-  ZOCL_JOB_ANSWER,   /* a socket; once it is closed, nobody waits */
+  ZOCL_JOB_ANSWER,   /* a socket; once it is closed, none waits */
   ZOCL_JOB_FILES
 };
 
@@ -47,5 +49,24 @@ typedef enum zocl_served {
    work, which is laid out as above. */
 zocl_served zocl_server_build(const char *path, const void *task, size_t size,
                               int seconds, tool_text *log);
+
+/* Our end of a pair of sockets, as long as it is ours: a program may have
+   closed it, and opened another file, or be a fork of the process that it
+   belongs to. */
+typedef struct zocl_end {
+  int fd;                /* -1: there is none */
+  pid_t owner;
+  dev_t device;
+  ino_t inode;
+} zocl_end;
+
+/* Whether a server has answered this process and is still there. */
+bool zocl_server_is_up(void);
+/* The same without waiting for the answer; false where no work was begun. */
+bool zocl_server_start(const char *path, const void *task, size_t size,
+                       int seconds, zocl_end *answer);
+/* Whether that is over; then *fine says whether it went well, and the end is
+   closed. */
+bool zocl_server_is_done(zocl_end *answer, bool *fine);
 
 #endif

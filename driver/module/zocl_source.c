@@ -87,7 +87,7 @@ bool zocl_source_describe(zocl_module *module, tool_text *log)
 {
   zocl_cl *cl = module->device->driver->cl;
   char message[512] = "OpenCL does not say what arguments kernels have";
-  tool_text declarations = {NULL, 0};
+  tool_text declarations = {0};
   char *names, *rest = NULL;
   QUERY(names, cl->clGetProgramInfo, module->program,
         CL_PROGRAM_KERNEL_NAMES);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Have the kernels compiled, all of them: what PoCL does when it is asked for
+/* Have the kernels compiled, all of them: what PoCL does when it is called for
    the program's binary.  Each takes it some 50 ms, so that libraries of very
    many, of which programs use a few, are left to the first launches. */
 enum { MOST_COMPILED = 64 };
@@ -28,6 +28,17 @@ static bool kernels_compile(const zocl_module *module)
   return error == CL_SUCCESS;
 }
 
+/* Build it again as other processes will, from what PoCL has left in its cache:
+   not all that PoCL 3.1 writes there it can read, and then it ends the
+   process. */
+static bool read_again(zocl_module *module, tool_text *log)
+{
+  if (module->device->driver->pocl == 0 || module->source) return true;
+  module->device->driver->cl->clReleaseProgram(module->program);
+  module->program = NULL;
+  return zocl_build_here(module, log);
+}
+
 bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
                      tool_text *log)
 {
@@ -35,7 +46,7 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
   if (zocl_module_of_native(device, bytes, size, log, &module) !=
       ZE_RESULT_SUCCESS)
     return false;
-  if (!zocl_build_here(module, log)) {
+  if (!zocl_build_here(module, log) || !read_again(module, log)) {
     zocl_module_unref(module);
     return false;
   }

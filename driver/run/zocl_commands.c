@@ -17,7 +17,7 @@ struct zocl_commands {
   uint32_t count;
   bool counted;          /* one has the signal of a counter-based event; what
                             these stand for changes as commands are submitted,
-                            so that whoever executes them must submit them */
+                            so a list that executes them must submit them */
   zocl_recorded *first, **last;
   uint64_t id_count;
   zocl_recorded **ids;   /* by identifier - 1; NULL: not appended yet */

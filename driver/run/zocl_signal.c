@@ -144,8 +144,8 @@ static void futex_wake(const void *word, bool shared)
           NULL, NULL, 0);
 }
 
-/* Let go of the lock, then do what was put off.  Whoever sees the signal set
-   may free it meanwhile: of it, only the address is used. */
+/* Let go of the lock, then do what was put off.  A thread that sees it
+   set may free the signal meanwhile: of it, only the address is used. */
 static void unlock_release(zocl_signal *signal, const deferred *d)
 {
   const zocl_driver *driver = signal->driver;
@@ -621,7 +621,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
     }
   }
   if (signal->command_count == signal->command_room) {
-    /* First see whether the oldest are done, so that a signal that nobody
+    /* First see whether the oldest are done, so that a signal that no caller
        asks for does not collect them. */
     while (signal->command_count > 0 && command_look(signal, 0, &d))
       ;

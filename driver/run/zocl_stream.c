@@ -406,7 +406,7 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
   ze_result_t result = waits_resolve(stream, command, waits, &count);
   if (result != ZE_RESULT_SUCCESS) goto done;
   if (count == 0) {
-    /* The stream's own order is all that is asked for. */
+    /* The stream's own order is enough. */
     if (command->kind == ZOCL_COMMAND_NOTHING && command->signal == NULL)
       goto done;
     if (command_run(stream, command)) goto done;

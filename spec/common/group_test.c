@@ -361,9 +361,21 @@ static void check_known(void) {
   in = input(true, 1021, 1021, 0);
   EXPECT(in, 1, 1021, 1, 1, NULL);
   in = input(true, 1, 1024, 0);
-  EXPECT(in, 1, 1, 256, 1, NULL);
+  EXPECT(in, 1, 1, 1024, 1, NULL);
   in = input(true, 1, 0, 0);
   EXPECT(in, 1, 1, 1, 1, "1 of 1: all of it in one group");
+
+  /* A second core is not woken for so little, but for loops, which may be
+     long. */
+  in = input(true, 37, 0, 0);
+  EXPECT(in, 1, 37, 1, 1, "37 of 37: all of it in one group");
+  in = input(true, 7, 5, 3);
+  EXPECT(in, 1, 7, 5, 3, NULL);
+  in.features |= SPIRV_HAS_LOOPS;
+  EXPECT(in, 1, 7, 1, 1, NULL);
+  /* A group's rows lie one behind the other. */
+  in = input(true, 17, 1021, 129);
+  EXPECT(in, 2, 17, 64, 3, NULL);
 
   /* What a work-item keeps for itself is kept again by the next one. */
   in = input(true, 16777216, 0, 0);
@@ -395,6 +407,12 @@ static void check_known(void) {
   in = with_barrier(input(true, 1000003, 0, 0));
   EXPECT(in, 1, 1, 1, 1, "1 of 1000003: no other size up to 4096 divides it, "
          "as it must because the kernel has barriers");
+  in = input(true, 8, 0, 0);
+  in.builtins |= SPIRV_BUILTIN_GLOBAL_SIZE;
+  in.features |= SPIRV_HAS_LOOPS;
+  in.units = 8;
+  EXPECT(in, 1, 1, 1, 1, "1 of 8: divides it into 8 groups for 8 cores; it "
+         "must divide because the kernel reads the range itself");
   in = with_barrier(input(false, 1000000, 0, 0));
   EXPECT(in, 1, 400, 1, 1, "400 of 1000000: divides it into 2500 groups for "
          "512 execution units; it must divide because the kernel has "
@@ -615,7 +633,7 @@ static void check_memory(void) {
   in.features |= SPIRV_USES_LOCAL;
   in.local_fit[0] = in.local_fit[1] = 16;
   in.local_items = 64;
-  EXPECT(in, 1, 8, 2, 1, NULL);
+  EXPECT(in, 1, 10, 5, 1, NULL);
   in = with_given(in, 20, 20, 0);
   EXPECT(in, 1, 20, 20, 1, "20x20 of 1000x1000: the given group");
 }

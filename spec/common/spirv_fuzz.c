@@ -31,6 +31,7 @@ static void *failing_calloc(size_t count, size_t size)
 #include "../../spirv/spirv_kernel.c"
 #include "../../spirv/spirv_stride.c"
 #include "../../spirv/spirv_extent.c"
+#include "../../spirv/spirv_defined.c"
 #undef calloc
 
 #include <time.h>
@@ -93,6 +94,17 @@ static void walk(const spirv_module *m)
   }
   for (size_t k = 0; k < m->spec_constant_count; k++)
     walk_text(m->spec_constants[k].name);
+  size_t size;
+  const char **names = malloc((m->kernel_count + 1) * sizeof *names);
+  uint32_t *defined = spirv_defined(m, &size);
+  if (defined != NULL) {
+    REQUIRE(size <= m->word_count * sizeof *defined);
+    sink += defined[size / sizeof *defined - 1];
+  }
+  if (names != NULL && spirv_undefined(m, names))
+    for (size_t k = 0; k < m->kernel_count; k++) walk_text(names[k]);
+  free(defined);
+  free(names);
 }
 
 int main(int argc, char **argv)

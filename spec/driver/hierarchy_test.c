@@ -287,6 +287,8 @@ static int case_memory(void)
   MUST(device_new(s, subs.device[1], 1 << 19, &b));
   RETURNS(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
           device_new(s, d.device[0], 1, &c));
+  MUST(zeMemFree(s.context, a));
+  MUST(device_new(s, subs.device[0], 1 << 19, &a));
   /* The memory of the host is another matter. */
   ze_host_mem_alloc_desc_t desc = {
     .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};

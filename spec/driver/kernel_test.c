@@ -115,6 +115,12 @@ static void test_values(ze_module_handle_t module)
   int64_t wide = 300;
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
+  wide = 0x0101010101010105; /* all the upper bytes are alike */
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
+  wide = -156;
+  RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
+          zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
   /* What was refused has changed nothing. */
   memset(out, 0, 8 * sizeof *out);
   launch(k, 1, 1, 1);

@@ -9,6 +9,8 @@
  */
 #include "check.h"
 
+#include "prepare.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -456,6 +458,41 @@ static void case_many(void)
   EQUAL(count_descriptors(getpid()), files[2]);
 }
 
+/* What is compiled while the host goes on; asked until it is over. */
+static void case_ahead(void)
+{
+  setup s = setup_new();
+  const prepare_launch launch = {{16, 1, 1}, {4, 1, 1}, {0, 0, 0}},
+                       other = {{32, 1, 1}, {4, 1, 1}, {0, 0, 0}},
+                       third = {{8, 1, 1}, {4, 1, 1}, {0, 0, 0}};
+  prepare_start_function start;
+  void *address;
+  MUST(zeDriverGetExtensionFunctionAddress(s.driver, "zoclKernelPrepareStart",
+                                           &address));
+  memcpy(&start, &address, sizeof start);
+  ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
+  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+  ze_result_t result = start(kernel, 1, &launch, true);
+  EQUAL(result, ZE_RESULT_NOT_READY);
+  while ((result = start(kernel, 1, &launch, true)) == ZE_RESULT_NOT_READY)
+    usleep(1000);
+  EQUAL(result, ZE_RESULT_SUCCESS);
+  RETURNS(ZE_RESULT_SUCCESS, start(kernel, 1, &launch, false));
+  linker_set("kill -ABRT $PPID");
+  while ((result = start(kernel, 1, &other, true)) == ZE_RESULT_NOT_READY)
+    usleep(1000);
+  EQUAL(result, ZE_RESULT_ERROR_MODULE_BUILD_FAILURE);
+  linker_set("sleep 600");
+  RETURNS(ZE_RESULT_NOT_READY, start(kernel, 1, &third, false));
+  left(1, "bin/ld");
+  for (int fd = 3; fd < 200; fd++) close(fd); /* nobody waits any more */
+  left(0, "bin/ld");
+  RETURNS(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE,
+          start(kernel, 1, &third, false));
+  MUST(zeKernelDestroy(kernel));
+  MUST(zeModuleDestroy(module));
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
@@ -466,7 +503,7 @@ static const struct {
   {"inherits", case_inherits}, {"environment", case_environment},
   {"crash", case_crash},       {"orphaned", case_orphaned},
   {"killed", case_killed},     {"threads", case_threads},
-  {"many", case_many},
+  {"many", case_many},         {"ahead", case_ahead},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
