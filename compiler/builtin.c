@@ -9,7 +9,7 @@
 enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
        B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC,
        B_SWAP, B_ARRAY, B_RANDOM, B_LANE, B_MODF, B_TOINTEGER,
-       B_PRINT, B_NONE };
+       B_PRINT, B_TYPE, B_NONE };
 
 static const struct builtin {
   const char *name;
@@ -34,9 +34,10 @@ static const struct builtin {
   {"work.local_size", B_ID, SpvBuiltInWorkgroupSize},
   {"work.num_groups", B_ID, SpvBuiltInNumWorkgroups},
   {"work.barrier", B_BARRIER, 0},
-  /* Known by name, refused until they are written. */
   {"math.modf", B_MODF, OpenCLstd_Trunc}, {"math.tointeger", B_TOINTEGER, 0},
-  {"math.type", B_NONE, 0}, {"math.random", B_NONE, 0},
+  {"math.type", B_TYPE, 0},
+  /* Known by name, and refused. */
+  {"math.random", B_NONE, 0}, {"math.randomseed", B_NONE, 0},
   {"work.print", B_PRINT, 0},
   {"work.local_array", B_ARRAY, SpvStorageClassWorkgroup},
   {"work.private_array", B_ARRAY, SpvStorageClassFunction},
@@ -68,72 +69,43 @@ const char *lzc_builtin_name(unsigned builtin) {
 
 /* --- ids ------------------------------------------------------------------ */
 
-static const char *const variable_names[] = {
-  [SpvBuiltInNumWorkgroups] = "__spirv_BuiltInNumWorkgroups",
-  [SpvBuiltInWorkgroupSize] = "__spirv_BuiltInWorkgroupSize",
-  [SpvBuiltInWorkgroupId] = "__spirv_BuiltInWorkgroupId",
-  [SpvBuiltInLocalInvocationId] = "__spirv_BuiltInLocalInvocationId",
-  [SpvBuiltInGlobalInvocationId] = "__spirv_BuiltInGlobalInvocationId",
-  [SpvBuiltInGlobalSize] = "__spirv_BuiltInGlobalSize",
-  [SpvBuiltInSubgroupSize] = "__spirv_BuiltInSubgroupSize",
-  [SpvBuiltInSubgroupLocalInvocationId] =
-      "__spirv_BuiltInSubgroupLocalInvocationId"
-};
-
-/* The variable of a built-in, as the Khronos translator declares it. */
-static uint32_t input(compiler *c, unsigned which, uint32_t t) {
-  uint32_t *id = &c->inputs[which & 63];
-  if (*id != 0) return *id;
-  *id = writer_id(&c->w);
-  WRITE(&c->w, WRITER_GLOBAL, SpvOpVariable,
-        t_pointer(c, SpvStorageClassInput, t), *id, SpvStorageClassInput);
-  writer_string(&c->w, WRITER_NAME, SpvOpName, 1, id, variable_names[which], 0,
-                NULL);
-  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id, SpvDecorationBuiltIn,
-        which);
-  WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, *id, SpvDecorationConstant);
-  uint32_t linkage[] = {*id, SpvDecorationLinkageAttributes};
-  writer_string(&c->w, WRITER_DECORATION, SpvOpDecorate, 2, linkage,
-                variable_names[which], 1, (uint32_t[]){SpvLinkageTypeImport});
-  return *id;
-}
-
-uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension) {
-  if (!c->emit) return 0;
-  uint32_t t = t_int(c, 64);
-  uint32_t v3 = writer_once(&c->w, SpvOpTypeVector, 0, 2, (uint32_t[]){t, 3});
-  uint32_t from = input(c, which, v3), all = writer_id(&c->w);
-  WRITE(&c->w, WRITER_BODY, SpvOpLoad, v3, all, from,
-        SpvMemoryAccessAlignedMask, 32);
-  return op2(c, SpvOpCompositeExtract, t, all, dimension);
-}
-
 /* Of the sub-group: its size, or the place in it, from 1. */
 static val lane(compiler *c, unsigned which) {
+  if (!c->input->device.sub_groups) return v_int(c, 1);
   if (!c->emit) return (val){T_INT, 0, 0};
   uint32_t t = t_int(c, 32), id = writer_id(&c->w);
-  WRITE(&c->w, WRITER_BODY, SpvOpLoad, t, id, input(c, which, t));
+  WRITE(&c->w, WRITER_BODY, SpvOpLoad, t, id, builtin_input(c, which, t));
   if (which != SpvBuiltInSubgroupSize)
     id = op2(c, SpvOpIAdd, t, id, k_int(c, 32, 1));
   if (c->int_bits == 64) id = op1(c, SpvOpUConvert, t_int(c, 64), id);
   return (val){T_INT, id, 0};
 }
 
-static val id_of(compiler *c, unsigned which, unsigned base, unsigned count) {
-  int64_t d = 1;
-  if (count > 0 && (!constant_of(c, c->state[base + 1], &d) || d < 1 || d > 3)) {
-    finding(c, NULL, "a dimension must be the constant 1, 2 or 3");
-    d = 1;
+static val id_of(compiler *c, const struct builtin *f, unsigned base,
+                 unsigned count) {
+  int64_t n = 1;
+  val d = count > 0 ? surely(get(c, base + 1)) : v_int(c, 1);
+  bool fixed = constant_of(c, d.type, &n);
+  if (n < 1 || n > 3 ||
+      (KIND(d.type) != T_INT && (d.type != T_NONE || c->emit))) {
+    finding(c, f->name, "needs 1, 2 or 3 as dimension");
+    fixed = true;
+    n = 1;
   }
-  bool is_size = which == SpvBuiltInGlobalSize ||
-                 which == SpvBuiltInWorkgroupSize ||
-                 which == SpvBuiltInNumWorkgroups;
-  uint32_t id = builtin_id(c, which, (unsigned)d - 1);
+  bool is_size = f->op == SpvBuiltInGlobalSize ||
+                 f->op == SpvBuiltInWorkgroupSize ||
+                 f->op == SpvBuiltInNumWorkgroups;
+  uint32_t t = t_int(c, 64);
+  uint32_t id = builtin_id(c, f->op, fixed ? (unsigned)n - 1 : 2);
+  for (unsigned k = 2; k >= 1 && !fixed && c->emit; k--)
+    id = op3(c, SpvOpSelect, t,
+             logical(c, SpvOpIEqual, d.id, k_int(c, c->int_bits, k)),
+             builtin_id(c, f->op, k - 1), id);
   if (c->emit && !is_size)
-    id = op2(c, SpvOpIAdd, t_int(c, 64), id, k_int(c, 64, 1));
+    id = op2(c, SpvOpIAdd, t, id, k_int(c, 64, 1));
   if (c->emit && c->int_bits == 32)
     id = op1(c, SpvOpUConvert, t_int(c, 32), id);
-  return (val){T_INT, id, 0};
+  return (val){type_from(1), id, 0};
 }
 
 /* --- arrays --------------------------------------------------------------- */
@@ -154,7 +126,7 @@ static val array(compiler *c, const struct builtin *f, unsigned base,
                  unsigned count) {
   type t = count == 2 ? c->state[base + 1] : T_NONE;
   int64_t n = 0;
-  lzc_value v = {.kind = LZC_BUFFER, .element = LZC_FLOAT};
+  lzc_value v = {.kind = LZC_BUFFER, .element = LZC_FLOAT, .rank = 1};
   const lzc_value *name =
       KIND(t) == T_VALUE ? &c->knowns[DATA(t)]->value : NULL;
   if (name == NULL || name->kind != LZC_STRING ||
@@ -277,7 +249,8 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
     finding(c, f->name, "of a private array: nobody else can see it");
   } else if (KIND(i.type) != T_INT || !IS_NUMBER(v.type) ||
              !IS_NUMBER(expected.type) ||
-             (!real && (KIND(v.type) != T_INT || KIND(expected.type) != T_INT))) {
+             (!real &&
+              (KIND(v.type) != T_INT || KIND(expected.type) != T_INT))) {
     if (c->emit)
       finding(c, f->name, "needs an integer as index and %s as value",
               real ? "a number" : "an integer");
@@ -286,7 +259,18 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
     if (e == LZC_UINT || e == LZC_ULONG)
       op = op == SpvOpAtomicSMin ? SpvOpAtomicUMin
            : op == SpvOpAtomicSMax ? SpvOpAtomicUMax : op;
-    uint32_t t = t_int(c, bits), at = address(c, k, i);
+    spot where = {.offset = offset_of(c, i), .count = 1};
+    uint32_t kept = 0, after = 0, t = t_int(c, bits);
+    if (c->input->options.bounds) {
+      where.index[0] = to_index(c, i);
+      where.size[0] = known_length(c, k);
+      where.there = logical(c, SpvOpULessThan, where.offset, where.size[0]);
+      kept = variable_new(c, t_of(c, old.type));
+      WRITE(&c->w, WRITER_BODY, SpvOpStore, kept,
+            real ? k_real(c, 0) : k_int(c, c->int_bits, 0));
+      after = check_begin(c, k, &where);
+    }
+    uint32_t at = address(c, k, where.offset);
     uint32_t scope = k_int(c, 32, k->storage ? SpvScopeWorkgroup
                                              : SpvScopeDevice);
     uint32_t cell = to_cell(c, e, v), wanted = to_cell(c, e, expected);
@@ -315,6 +299,11 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
     if (!real && bits != c->int_bits)
       old.id = op1(c, e == LZC_UINT ? SpvOpUConvert : SpvOpSConvert,
                    t_of(c, T_INT), old.id);
+    if (after != 0) {
+      WRITE(&c->w, WRITER_BODY, SpvOpStore, kept, old.id);
+      check_end(c, after);
+      old.id = op1(c, SpvOpLoad, t_of(c, old.type), kept);
+    }
   }
   return old;
 }
@@ -363,8 +352,25 @@ static void philox(compiler *c, val seed, val counter, val *results) {
 
 /* --- arithmetic ----------------------------------------------------------- */
 
+/* What option `fast` takes in place of a function of floats. */
+static unsigned native(const compiler *c, unsigned op) {
+  if (!c->input->options.fast || real_bits(c) != 32) return op;
+  switch (op) {
+    case OpenCLstd_Sqrt: return OpenCLstd_Native_sqrt;
+    case OpenCLstd_Sin: return OpenCLstd_Native_sin;
+    case OpenCLstd_Cos: return OpenCLstd_Native_cos;
+    case OpenCLstd_Tan: return OpenCLstd_Native_tan;
+    case OpenCLstd_Exp: return OpenCLstd_Native_exp;
+    case OpenCLstd_Log: return OpenCLstd_Native_log;
+    case OpenCLstd_Log2: return OpenCLstd_Native_log2;
+    case OpenCLstd_Log10: return OpenCLstd_Native_log10;
+    default: return op;
+  }
+}
+
 static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
   uint32_t x[3] = {0};
+  op = native(c, op);
   for (unsigned i = 0; i < count; i++) x[i] = to_real(c, v[i]).id;
   return (val){T_REAL, ext(c, op, t_of(c, T_REAL), count, x[0], x[1], x[2]),
                0};
@@ -384,6 +390,15 @@ static val extreme(compiler *c, bool max, val a, val b) {
                           : 0, 0};
 }
 
+/* Whether the only argument, in register `reg`, is a quotient of integers that
+   was made just before. */
+static bool is_quotient(const compiler *c, unsigned reg) {
+  size_t pc = c->at->pc;
+  if (pc < 2 || c->quotient_for != pc) return false;
+  uint32_t i = c->at->p->code[pc - 2];
+  return (GET_OP(i) == OP_DIV || GET_OP(i) == OP_DIVK) && GET_A(i) == reg;
+}
+
 static val logarithm(compiler *c, unsigned count, const val *v) {
   int64_t n = 0;
   if (count < 2) return real_of(c, OpenCLstd_Log, 1, v);
@@ -397,6 +412,7 @@ static val logarithm(compiler *c, unsigned count, const val *v) {
 static val integer_fmod(compiler *c, val a, val b) {
   if (!c->emit) return (val){T_INT, 0, 0};
   uint32_t t = t_of(c, T_INT), one = k_int(c, c->int_bits, 1);
+  check_divisor(c, b);
   uint32_t bad = logical(
       c, SpvOpULessThanEqual, op2(c, SpvOpIAdd, t, b.id, one), one);
   uint32_t d = op3(c, SpvOpSelect, t, bad, one, b.id);
@@ -409,6 +425,7 @@ static unsigned parts(compiler *c, val v, val *results) {
   results[0] = v;
   results[1] = v_real(c, 0);
   if (KIND(v.type) == T_INT) return 2;
+  results[1].type = T_REAL;
   uint32_t t = t_of(c, T_REAL), n = rounded(c, OpenCLstd_Trunc, v.id);
   results[0] = (val){T_INT, whole(c, n), 0};
   if (!c->emit) return 2;
@@ -502,12 +519,17 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   const struct builtin *f = &builtins[builtin - 1];
   val v[8], *r = results;
   if (f->kind == B_NONE) {
-    finding(c, f->name, strcmp(f->name, "math.random") == 0
-                            ? "has a state that work-items cannot share; "
-                              "lze.work.random(seed, counter) has none"
-                            : "is not for kernels: what is an integer and what "
-                              "a real is known when they are compiled");
+    finding(c, f->name, "has a state that work-items cannot share; "
+            "lze.work.random(seed, counter) has none");
     r[0] = v_int(c, 0);
+    return 1;
+  }
+  if (f->kind == B_TYPE && count > 0) {
+    type t = surely(get(c, base + 1)).type;
+    r[0] = t == T_NONE             ? (val){T_NONE, 0, 0}
+           : KIND(t) == T_INT      ? v_string(c, "integer", 7)
+           : KIND(t) == T_REAL     ? v_string(c, "float", 5)
+                                   : (val){T_NIL, 0, 0};
     return 1;
   }
   if (f->kind == B_PRINT) {
@@ -523,7 +545,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     return 0;
   }
   if (f->kind == B_ID) {
-    r[0] = id_of(c, f->op, base, count);
+    r[0] = id_of(c, f, base, count);
     return 1;
   }
   if (f->kind == B_ATOMIC || f->kind == B_SWAP) {
@@ -540,7 +562,8 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   }
   if (f->kind == B_RANDOM) {
     v[0] = v[1] = v_int(c, 0);
-    for (unsigned i = 0; i < 2 && i < count; i++) v[i] = surely(get(c, base + 1 + i));
+    for (unsigned i = 0; i < 2 && i < count; i++)
+      v[i] = surely(get(c, base + 1 + i));
     bool none = v[0].type == T_NONE || v[1].type == T_NONE;
     if (count != 2 || KIND(v[0].type) != T_INT || KIND(v[1].type) != T_INT) {
       if (!none || c->emit)
@@ -572,6 +595,11 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     case B_FLOOR: case B_CEIL:
       if (integers) {
         r[0] = v[0];
+      } else if (f->kind == B_FLOOR && count == 1 &&
+                 is_quotient(c, base + 1)) {
+        /* floor(a / b) of integers is a // b, however wide reals are. */
+        check_divisor(c, c->quotient[1]);
+        r[0] = arithmetic(c, OP_IDIV, c->quotient[0], c->quotient[1]);
       } else {
         val x = real_of(c, f->op, 1, v);
         r[0] = (val){T_INT, whole(c, x.id), 0};

@@ -248,9 +248,24 @@ static void read_function(reader *r, proto *p, int depth) {
 
 bool op_is_test(opcode op) { return op >= OP_EQ && op <= OP_TESTSET; }
 
-/* What A, B and C of an opcode are: r a register, R two, F four (a loop), k a
-   constant, s a constant string, u an upvalue, K a constant where the bit k is
-   set, else a register, . anything. */
+bool writes(uint32_t i, unsigned reg) {
+  opcode op = GET_OP(i);
+  unsigned a = GET_A(i);
+  if (op == OP_SETUPVAL || (op >= OP_SETTABUP && op <= OP_SETFIELD) ||
+      (op >= OP_MMBIN && op <= OP_MMBINK) || op == OP_CLOSE || op == OP_TBC ||
+      op == OP_JMP || (op >= OP_EQ && op <= OP_TEST) ||
+      (op >= OP_RETURN && op <= OP_RETURN1))
+    return false;
+  if (op == OP_LOADNIL) return reg >= a && reg <= a + GET_B(i);
+  if (op == OP_CALL || op == OP_TAILCALL) return reg >= a;
+  if (op == OP_FORLOOP || op == OP_FORPREP) return reg >= a && reg <= a + 3;
+  return reg == a;
+}
+
+/* What A, B and C of an opcode are: r a register, A likewise or, of what gives
+   none, the one behind the last, R two, F four (a loop), k a constant, s a
+   constant string, u an upvalue, K a constant where the bit k is set, else a
+   register, . anything. */
 static const char operands[OP_COUNT][4] = {
   [OP_MOVE] = "rr.", [OP_LOADI] = "r..", [OP_LOADF] = "r..",
   [OP_LOADK] = "rx.", [OP_LOADKX] = "r..", [OP_LOADFALSE] = "r..",
@@ -274,7 +289,7 @@ static const char operands[OP_COUNT][4] = {
   [OP_EQK] = "rk.", [OP_EQI] = "r..", [OP_LTI] = "r..", [OP_LEI] = "r..",
   [OP_GTI] = "r..", [OP_GEI] = "r..", [OP_TEST] = "r..",
   [OP_TESTSET] = "rr.", [OP_CALL] = "rc.", [OP_TAILCALL] = "rc.",
-  [OP_RETURN] = "rc.", [OP_RETURN0] = "...", [OP_RETURN1] = "r..",
+  [OP_RETURN] = "Ac.", [OP_RETURN0] = "...", [OP_RETURN1] = "r..",
   [OP_FORLOOP] = "F..", [OP_FORPREP] = "F..", [OP_TFORPREP] = "F..",
   [OP_TFORCALL] = "F..", [OP_TFORLOOP] = "F..", [OP_SETLIST] = "r..",
   [OP_CLOSURE] = "r..", [OP_VARARG] = "r..", [OP_VARARGPREP] = "...",
@@ -284,6 +299,7 @@ static const char operands[OP_COUNT][4] = {
 static bool operand_sound(const proto *p, uint32_t i, char kind, unsigned v) {
   switch (kind) {
     case 'r': return v < p->width;
+    case 'A': return v < p->width || (v == p->width && GET_B(i) == 1);
     case 'R': return v + 1 < p->width;
     case 'F': return v + 3 < p->width;
     case 'n': return GET_A(i) + v < p->width;

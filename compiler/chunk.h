@@ -114,5 +114,7 @@ typedef struct flow {
 flow *flow_make(arena *a, const proto *p, long *irreducible);
 
 bool op_is_test(opcode op);
+/* Whether an instruction writes a register. */
+bool writes(uint32_t instruction, unsigned reg);
 
 #endif

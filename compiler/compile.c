@@ -91,6 +91,36 @@ static void enter(compiler *c, instance *in, const lzc_element *types) {
   }
 }
 
+/* Put sizes that a launch can tell behind the captures, and say of each whose
+   it is: "size1_3_2", the first of three sizes of argument 2. */
+static void order_hidden(compiler *c) {
+  size_t first = c->input->argument_count, n = c->hidden_count, at = 0;
+  parameter *p = arena_new(c->a, n + 1, sizeof *p);
+  lzc_hidden *h = arena_new(c->a, n + 1, sizeof *h);
+  if (p == NULL || h == NULL) return;
+  for (int sizes = 0; sizes <= 1; sizes++)
+    for (size_t i = 0; i < n; i++) {
+      const known *k = c->parameters[first + i].size_of;
+      bool told = k != NULL && k->pointer != 0;
+      if (told != (sizes == 1)) continue;
+      p[at] = c->parameters[first + i];
+      h[at++] = c->hidden[i];
+    }
+  if (n > 0) memcpy(c->parameters + first, p, n * sizeof *p);
+  if (n > 0) memcpy(c->hidden, h, n * sizeof *h);
+  for (size_t i = 0; i < n; i++) {
+    const known *k = c->parameters[first + i].size_of;
+    size_t of = 0;
+    while (k != NULL && of < first + n && c->parameters[of].id != k->pointer)
+      of++;
+    if (k == NULL || of == first + n) continue;
+    const char *text =
+        arena_text(c->a, "size%u_%u_%u", c->hidden[i].dimension,
+                   k->value.rank, (unsigned)of + 1);
+    if (text != NULL) c->parameters[first + i].qualifier = text;
+  }
+}
+
 /* What stands before the body, now that all parameters are known. */
 static void write_head(compiler *c, const char *name) {
   uint32_t words[260] = {t_void(c)};
@@ -100,6 +130,8 @@ static void write_head(compiler *c, const char *name) {
                               name);
   size_t b = (size_t)snprintf(qualifiers, sizeof qualifiers,
                               "kernel_arg_type_qual.%.200s.", name);
+  order_hidden(c);
+  if (c->a->failed) return;
   if (c->parameter_count > 250) {
     finding(c, NULL, "a kernel takes at most 250 arguments and captures");
     return;
@@ -170,7 +202,7 @@ static void compile(compiler *c, lzc_element *types) {
   c->emit = false;
   for (size_t k = 0; k < input->argument_count; k++)
     known_add(c, &input->arguments[k], NULL, (unsigned)k + 1);
-  instance *in = instance_new(c, NULL, p, NULL);
+  instance *in = instance_new(c, NULL, p, NULL, NULL);
   if (in == NULL) return;
   c->at = in;
   c->emit = true;
@@ -180,12 +212,10 @@ static void compile(compiler *c, lzc_element *types) {
     finding(c, NULL, "the function has %u parameters, for %u indices and %u "
             "arguments", p->parameters, input->dimensions,
             (unsigned)input->argument_count);
-  if (input->options.bounds)
-    finding(c, NULL, "checked accesses (bounds) are not supported yet");
   if (c->finding_count > 0) return;
   c->emit = false;
   for (unsigned r = 0; r < p->parameters; r++)
-    in->arguments[r] = r < input->dimensions ? T_INT
+    in->arguments[r] = r < input->dimensions ? type_from(1)
         : argument_type(&input->arguments[r - input->dimensions],
                         r - input->dimensions);
   analyse_instance(c, in);
@@ -204,9 +234,12 @@ lzc_result *lzc_compile(const lzc_input *input) {
   writer_init(&c.w);
   lzc_element *types = arena_new(c.a, input->argument_count + 1,
                                  sizeof *types);
-  bool *only_real = arena_new(c.a, input->argument_count + 1, sizeof(bool));
   if (types != NULL) compile(&c, types);
+  unsigned *ranks = arena_new(c.a, input->argument_count + 1, sizeof *ranks);
   lzc_fixed *fixed = arena_new(c.a, c.known_count + 1, sizeof *fixed);
+  for (size_t i = 0; i < c.known_count && ranks != NULL; i++)
+    if (c.knowns[i]->argument != 0)
+      ranks[c.knowns[i]->argument - 1] = c.knowns[i]->value.rank;
   for (size_t i = 0; i < c.known_count && fixed != NULL; i++)
     if (c.knowns[i]->path != NULL)
       fixed[r->fixed_count++] = (lzc_fixed){
@@ -230,9 +263,11 @@ lzc_result *lzc_compile(const lzc_input *input) {
   r->hidden_count = c.hidden_count;
   r->fixed = fixed;
   r->findings = c.findings;
+  r->accesses = c.accesses;
+  r->access_count = c.access_count;
   r->finding_count = c.finding_count;
   r->types = types;
-  r->only_real = only_real;
+  r->ranks = ranks;
   r->local_bytes = c.local_bytes;
   if (c.a->failed || (words == NULL && c.finding_count == 0)) {
     lzc_result_free(r);

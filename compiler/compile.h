@@ -22,12 +22,13 @@ typedef uint32_t type;
 enum {
   T_NONE,       /* never written */
   T_NIL,        /* NIL_OF and the index of a captured value, or 0 */
-  T_BOOL,
+  T_BOOL,       /* a constant's value plus 1, or 0 */
   T_INT,        /* a constant's number plus 1, CAPTURED and the index of a
-                   captured value, or 0 */
+                   captured value, FROM and a least value, or 0 */
   T_REAL,       /* 1 above it: whole */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
+  T_TUPLE,      /* index of a tuple */
   T_CONFLICT    /* index of a conflict plus 1, or 0 */
 };
 /* Nil that a finding was about: what() says TOLD of it, and no finding is made
@@ -36,6 +37,9 @@ enum {
 #define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
+/* What is no less than LEAST_OF(t), but where the computation wrapped. */
+#define FROM 0x400000u
+#define LEAST_LIMIT 0x10000
 #define KIND(t) ((t) & 0xff)
 #define DATA(t) ((t) >> 8)
 #define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
@@ -54,12 +58,22 @@ typedef struct known {
   const lzc_path *path;  /* NULL: argument */
   unsigned argument;     /* from 1 */
   uint32_t pointer, length, number; /* parameters' ids; 0: not yet */
+  uint32_t shape[LZC_MOST_RANK]; /* likewise: the sizes of an array */
   bool fixed, by_value;
   uint32_t storage;      /* of arrays made by work functions, else 0 */
   const void *made_in;   /* these: by which call */
   size_t made_at;
   int64_t count;
 } known;
+
+/* A table that only is an index, `{i, j}`: it is never made. */
+typedef struct tuple {
+  const void *made_in;   /* where: an instance and its SETLIST */
+  size_t made_at;
+  unsigned count;
+  type types[LZC_MOST_RANK];
+  uint32_t variables[LZC_MOST_RANK]; /* of what are not constants; 0: not yet */
+} tuple;
 
 /* Two types of a register that do not go together, and where each was set. */
 typedef struct conflict {
@@ -70,6 +84,7 @@ typedef struct conflict {
 typedef struct parameter {
   uint32_t id, type;
   const char *name, *source, *qualifier;
+  const known *size_of;  /* of the size of a buffer or array, else NULL */
 } parameter;
 
 /* A function being compiled for types of arguments, at one place. */
@@ -111,9 +126,13 @@ typedef struct compiler {
   int *where;                /* the lines that set them; of analysis only */
   conflict *conflicts;
   size_t conflict_count, conflict_room;
+  tuple **tuples;
+  size_t tuple_count, tuple_room;
   size_t instances;
   int64_t *numbers;          /* constants that types name */
   size_t number_count, number_room;
+  uint32_t *number_index;    /* a hash of them: 0, or one from 1 on */
+  size_t number_slots;
   known **knowns;
   size_t known_count, known_room;
   parameter *parameters;
@@ -124,9 +143,16 @@ typedef struct compiler {
   size_t finding_count, finding_room;
   uint32_t import, kernel;
   uint32_t inputs[64];       /* variables of built-ins */
+  uint32_t report;           /* the parameter's id; 0: not yet */
+  lzc_access *accesses;
+  size_t access_count, access_room;
   int line;
   const char *file;
   size_t local_bytes;
+  /* The operands of a quotient of integers that the instruction before a call
+     made in this block, and that call's pc; 0: none. */
+  val quotient[2];
+  size_t quotient_for;
 } compiler;
 
 /* --- known.c */
@@ -135,10 +161,18 @@ void finding(compiler *c, const char *variable, const char *format, ...)
 void *grow(compiler *c, void *at, size_t count, size_t *room, size_t size);
 size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
                  unsigned argument);
+/* A constant string, which is the same value wherever it stands. */
+val v_string(compiler *c, const char *bytes, size_t size);
 uint32_t parameter_add(compiler *c, uint32_t type, const char *name,
                        const char *source, const char *qualifier);
 uint32_t known_pointer(compiler *c, known *k);
 uint32_t known_length(compiler *c, known *k);
+/* The size of an array's dimension, from 1; 64 bits. */
+uint32_t known_shape(compiler *c, known *k, unsigned dimension);
+/* A hidden argument that is not about a value. */
+uint32_t report_add(compiler *c);
+/* How a finding names it: "argument 2 (x)". */
+const char *known_name(compiler *c, const known *k);
 uint32_t known_number(compiler *c, known *k);
 type known_type(compiler *c, size_t index);
 
@@ -162,6 +196,9 @@ val v_int(compiler *c, int64_t n);
 val v_real(compiler *c, double n);
 val v_bool(uint32_t id);
 bool constant_of(const compiler *c, type t, int64_t *n);
+/* An integer's type where it is no less than n, and whether it is. */
+type type_from(int64_t n);
+bool least_of(const compiler *c, type t, int64_t *n);
 val to_real(compiler *c, val v);
 uint32_t to_index(compiler *c, val v);       /* 64 bits */
 val arithmetic(compiler *c, opcode op, val a, val b);
@@ -175,6 +212,9 @@ uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 void label(compiler *c, uint32_t id);
 void branch(compiler *c, uint32_t to);
 uint32_t truth(compiler *c, bool b);
+val v_truth(compiler *c, bool b);
+/* Whether Lua takes it for true; -1 where this is not known. */
+int truth_of(type t);
 val get(compiler *c, unsigned reg);
 void set(compiler *c, unsigned reg, val v);
 bool is_maybe(type t);
@@ -184,33 +224,64 @@ val surely(val v);
 uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
 /* --- step.c */
-/* Whether an instruction writes a register. */
-bool writes(uint32_t instruction, unsigned reg);
 /* A test's condition, and what the register it looks at is on either side.
    *outcome: 1 or 0 where it is known, else -1. */
 uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
                    int *outcome);
 /* --- memory.c */
 const char *what(compiler *c, type t); /* a type, for messages */
-bool is_real(lzc_element e);
+bool is_real(lzc_element e), is_unsigned(lzc_element e);
+/* Elements stand at offsets, of 64 bits and from 0. */
 uint32_t offset_of(compiler *c, val index);
-val load(compiler *c, known *k, val index);
-void store(compiler *c, known *k, val index, val v);
-uint32_t address(compiler *c, known *k, val index);
+val load(compiler *c, known *k, uint32_t offset);
+void store(compiler *c, known *k, uint32_t offset, val v);
+uint32_t address(compiler *c, known *k, uint32_t offset);
+/* What is indexed by one integer. */
 known *buffer_of(compiler *c, val v);
+
+/* --- input.c */
+/* The variable of a built-in, of type t. */
+uint32_t builtin_input(compiler *c, unsigned which, uint32_t t);
+/* Its value: 64 bits, counted from 0. */
+uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension);
+
+/* --- check.c: what checked kernels look at */
+/* Where an element stands that is accessed. */
+typedef struct spot {
+  bool asked;            /* whether `there` is asked for */
+  uint32_t offset, there;
+  unsigned count;        /* of indices; as they are in Lua, and their limits */
+  uint32_t index[LZC_MOST_RANK], size[LZC_MOST_RANK];
+} spot;
+/* Code until check_end runs only where `spot` is inside, in checked kernels;
+   elsewhere this is reported. */
+uint32_t check_begin(compiler *c, known *k, const spot *at);
+void check_end(compiler *c, uint32_t after);
+/* In checked kernels a divisor that is zero is reported. */
+void check_divisor(compiler *c, val divisor);
+/* Likewise an integer that is stored and does not fit into the element. */
+void check_fit(compiler *c, known *k, const spot *at, val v);
+
+/* --- tuple.c */
+/* Whether the NEWTABLE at pc makes a table that only is an index. */
+bool tuple_is_made(const proto *p, size_t pc);
+/* Its SETLIST. */
+void tuple_set(compiler *c, size_t pc);
+/* What a tuple indexes, and where.  NULL with a finding where there is no such
+   element. */
+known *tuple_index(compiler *c, val v, type index, spot *at);
+
 /* --- types.c */
 unsigned call(compiler *c, size_t pc);
 void step(compiler *c, size_t pc);
 
 /* --- builtin.c */
-/* A built-in variable, 64 bits, counted from 0. */
-uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension);
 unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                       unsigned count, val *results);
 
 /* --- types.c, emit.c */
 instance *instance_new(compiler *c, instance *parent, const proto *p,
-                       const void *function);
+                       const void *function, const char *name);
 bool join_into(type *into, type t);
 void analyse_instance(compiler *c, instance *in);
 /* FORPREP and FORLOOP: the condition under which the body runs (again). */

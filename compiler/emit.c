@@ -37,7 +37,7 @@ static uint32_t real_runs(compiler *c, bool first, uint32_t i, uint32_t limit,
 static val loop_number(compiler *c, unsigned reg) {
   val v = surely(get(c, reg));
   if (IS_NUMBER(v.type)) return v;
-  if (v.type != T_NONE || c->emit)
+  if (v.type != T_TOLD && (v.type != T_NONE || c->emit))
     finding(c, NULL, "`for` needs numbers for its start, limit and step");
   return v_int(c, 1);
 }
@@ -80,9 +80,12 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
   bool one = step_of(c->at->p, pc, &n) && n == 1;
   if (constant_of(c, by.type, &n) && n == 0)
     finding(c, NULL, "`for` has the step 0");
+  type first = T_INT;
+  if (constant_of(c, by.type, &n) && n > 0 && least_of(c, i.type, &n))
+    first = type_from(n);
   if (!c->emit) {
-    c->state[a] = c->state[a + 1] = c->state[a + 3] = T_INT;
-    c->state[a + 2] = T_INT;
+    c->state[a] = c->state[a + 3] = first;
+    c->state[a + 1] = c->state[a + 2] = T_INT;
     return 0;
   }
   uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0), ok;
@@ -106,7 +109,8 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     end = op2(c, SpvOpUDiv, t, far, width);
   }
   if (ok != 0) runs = logical(c, SpvOpLogicalAnd, runs, ok);
-  i.type = by.type = T_INT;
+  i.type = first;
+  by.type = T_INT;
   set(c, a, i);
   set(c, a + 1, (val){T_INT, end, 0});
   set(c, a + 2, by);
@@ -130,10 +134,17 @@ uint32_t loop_next(compiler *c, size_t pc) {
     set(c, a + 3, v);
     return c->emit ? real_runs(c, false, v.id, end.id, by.id) : 0;
   }
-  bool one = prepare < p->code_count &&
-             GET_OP(p->code[prepare]) == OP_FORPREP &&
-             step_of(p, prepare, &n) && n == 1;
-  v.type = T_INT;
+  if (KIND(end.type) != T_INT || KIND(by.type) != T_INT) {
+    /* No compiler of Lua writes such a loop. */
+    finding(c, NULL, "a loop counts by an integer and by a real");
+    end = by = v_int(c, 1);
+  }
+  bool step_known = prepare < p->code_count &&
+                    GET_OP(p->code[prepare]) == OP_FORPREP &&
+                    step_of(p, prepare, &n);
+  bool one = step_known && n == 1;
+  /* What counts upwards does not fall below its start. */
+  v.type = step_known && n > 0 ? i.type : T_INT;
   uint32_t again = 0;
   if (c->emit) {
     uint32_t t = t_of(c, T_INT);
@@ -153,27 +164,25 @@ uint32_t loop_next(compiler *c, size_t pc) {
 
 /* --- blocks --------------------------------------------------------------- */
 
+static bool differs(type entry, type now) {
+  unsigned k = KIND(entry), from = KIND(now);
+  return k >= T_INT && k <= T_MAYBE_REAL && k != from && from != T_NONE &&
+         from != T_CONFLICT;
+}
+
 /* Whether registers must be converted on the way to a block. */
 static bool converts(const compiler *c, const instance *in, int to) {
   const type *entry = in->entry + (size_t)to * in->p->width;
-  for (unsigned r = 0; r < in->p->width; r++) {
-    unsigned k = KIND(entry[r]);
-    if ((k >= T_INT && k <= T_MAYBE_REAL) && entry[r] != c->state[r] &&
-        KIND(c->state[r]) != T_NONE)
-      return true;
-  }
+  for (unsigned r = 0; r < in->p->width; r++)
+    if (differs(entry[r], c->state[r])) return true;
   return false;
 }
 
 static void convert(compiler *c, instance *in, int to) {
   const type *entry = in->entry + (size_t)to * in->p->width;
-  for (unsigned r = 0; r < in->p->width; r++) {
-    unsigned k = KIND(entry[r]), from = KIND(c->state[r]);
-    if (k < T_INT || k > T_MAYBE_REAL || entry[r] == c->state[r] ||
-        from == T_NONE || from == T_CONFLICT || k == from)
-      continue;
-    move_to(c, in, r, get(c, r), entry[r]);
-  }
+  for (unsigned r = 0; r < in->p->width; r++)
+    if (differs(entry[r], c->state[r]))
+      move_to(c, in, r, get(c, r), entry[r]);
 }
 
 static void go(compiler *c, instance *in, int to) {
@@ -194,6 +203,10 @@ static void fork(compiler *c, instance *in, const block *b, uint32_t how,
   c->state[reg] = was;
   if (edge0) first = writer_id(&c->w);
   if (edge1) second = writer_id(&c->w);
+  if (first == second) { /* llvm-spirv ends itself at two ways that are one */
+    branch(c, first);
+    return;
+  }
   WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, how, first, second);
   c->open = false;
   if (edge0) {
@@ -227,6 +240,7 @@ static void emit_block(compiler *c, instance *in, int number) {
   memcpy(c->state, in->entry + (size_t)number * p->width,
          p->width * sizeof(type));
   label(c, in->labels[number]);
+  c->quotient_for = 0;
   int line = -1;
   size_t pc;
   for (pc = b->first; pc < b->end; pc++) {

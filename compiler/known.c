@@ -36,14 +36,13 @@ bool lzc_element_find(const char *name, size_t size, lzc_element *element) {
 }
 
 bool lzc_same_key(const lzc_fixed *f, const lzc_value *v) {
-  /* An integer where a real was converts. */
-  if (f->value.kind == LZC_REAL && v->kind == LZC_INTEGER) return true;
   if (f->value.kind != v->kind || f->value.identity != v->identity ||
       f->value.builtin != v->builtin)
     return false;
   if (!f->by_value) return true;
   if (v->kind == LZC_BOOLEAN) return v->boolean == f->value.boolean;
   if (v->kind == LZC_INTEGER) return v->integer == f->value.integer;
+  if (v->kind == LZC_REAL) return v->real == f->value.real;
   return v->size == f->value.size &&
          (v->size == 0 || memcmp(v->bytes, f->value.bytes, v->size) == 0);
 }
@@ -72,6 +71,8 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
   const char *in = c->at != NULL && c->at->name != NULL ? c->at->name : "";
   for (size_t i = 0; i < c->finding_count; i++)
     if (c->findings[i].line == c->line &&
+        strcmp(c->findings[i].variable ? c->findings[i].variable : "",
+               variable != NULL ? variable : "") == 0 &&
         strcmp(c->findings[i].message, text) == 0)
       return;
   c->findings = grow(c, c->findings, c->finding_count, &c->finding_room,
@@ -95,6 +96,17 @@ size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
   return c->known_count++;
 }
 
+val v_string(compiler *c, const char *bytes, size_t size) {
+  for (size_t i = 0; i < c->known_count; i++) {
+    const known *k = c->knowns[i];
+    if (k->path == NULL && k->value.kind == LZC_STRING &&
+        k->value.size == size && memcmp(k->value.bytes, bytes, size) == 0)
+      return (val){TYPE(T_VALUE, i), 0, 0};
+  }
+  lzc_value v = {.kind = LZC_STRING, .bytes = bytes, .size = size};
+  return (val){TYPE(T_VALUE, known_add(c, &v, NULL, 0)), 0, 0};
+}
+
 /* --- parameters ----------------------------------------------------------- */
 
 uint32_t parameter_add(compiler *c, uint32_t t, const char *name,
@@ -104,12 +116,12 @@ uint32_t parameter_add(compiler *c, uint32_t t, const char *name,
   if (c->a->failed) return 1;
   uint32_t id = writer_id(&c->w);
   c->parameters[c->parameter_count++] =
-      (parameter){id, t, name, source, qualifier};
+      (parameter){id, t, name, source, qualifier, NULL};
   return id;
 }
 
 static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
-                     lzc_element e, const char *suffix) {
+                     lzc_element e, unsigned dimension, const char *suffix) {
   const char *of = k->path != NULL ? k->path->text
                    : c->parameters[k->argument - 1].name;
   const char *name = arena_text(c->a, "%s%s", of, suffix);
@@ -120,10 +132,23 @@ static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
                    sizeof *c->hidden);
   if (c->a->failed) return 1;
   c->hidden[c->hidden_count++] =
-      (lzc_hidden){kind, e, k->argument, 1, k->path, name};
-  return parameter_add(c, t, name, source,
-                       kind == LZC_HIDDEN_BUFFER && k->value.is_const
-                           ? "const" : "");
+      (lzc_hidden){kind, e, k->argument, dimension, k->value.rank, k->path,
+                   name};
+  uint32_t id = parameter_add(c, t, name, source, "capture");
+  if (!c->a->failed &&
+      (kind == LZC_HIDDEN_LENGTH || kind == LZC_HIDDEN_SHAPE))
+    c->parameters[c->parameter_count - 1].size_of = k;
+  return id;
+}
+
+uint32_t report_add(compiler *c) {
+  c->hidden = grow(c, c->hidden, c->hidden_count, &c->hidden_room,
+                   sizeof *c->hidden);
+  if (c->a->failed) return 1;
+  c->hidden[c->hidden_count++] = (lzc_hidden){
+      LZC_HIDDEN_REPORT, LZC_LONG, 0, 1, 1, NULL, "lze.report"};
+  return parameter_add(c, t_pointer(c, SpvStorageClassCrossWorkgroup,
+                                    t_int(c, 64)), "lze.report", "long*", "");
 }
 
 /* An array that a work function made. */
@@ -158,21 +183,40 @@ uint32_t known_pointer(compiler *c, known *k) {
     k->pointer = hide(c, LZC_HIDDEN_BUFFER, k,
                       t_pointer(c, SpvStorageClassCrossWorkgroup,
                                 t_element(c, k->value.element)),
-                      k->value.element, "");
+                      k->value.element, 1, "");
   return k->pointer;
 }
+
 uint32_t known_length(compiler *c, known *k) {
   if (c->emit && k->storage != 0) return k_int(c, 64, k->count);
   if (c->emit && k->length == 0)
-    k->length = hide(c, LZC_HIDDEN_LENGTH, k, t_int(c, 64), LZC_LONG,
+    k->length = hide(c, LZC_HIDDEN_LENGTH, k, t_int(c, 64), LZC_LONG, 1,
                      ".length");
   return k->length;
 }
+
+uint32_t known_shape(compiler *c, known *k, unsigned dimension) {
+  if (k->value.kind == LZC_BUFFER) return known_length(c, k);
+  uint32_t *id = &k->shape[dimension - 1];
+  if (c->emit && *id == 0)
+    *id = hide(c, LZC_HIDDEN_SHAPE, k, t_int(c, 64), LZC_LONG, dimension,
+               arena_text(c->a, ".size%u", dimension));
+  return *id;
+}
+
+const char *known_name(compiler *c, const known *k) {
+  if (k->path != NULL) return k->path->text;
+  if (!c->emit) return "";
+  if (k->argument == 0) return "an array of lze.work";
+  return arena_text(c->a, "argument %u (%s)", k->argument,
+                    c->parameters[k->argument - 1].name);
+}
+
 uint32_t known_number(compiler *c, known *k) {
   if (!c->emit) return 0;
   bool real = k->value.kind == LZC_REAL;
   lzc_element e = real ? c->real : c->int_bits == 32 ? LZC_INT : LZC_LONG;
   if (k->number == 0)
-    k->number = hide(c, LZC_HIDDEN_NUMBER, k, t_element(c, e), e, "");
+    k->number = hide(c, LZC_HIDDEN_NUMBER, k, t_element(c, e), e, 1, "");
   return k->number;
 }

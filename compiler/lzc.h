@@ -17,6 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Dimensions of an array. */
+enum { LZC_MOST_RANK = 8 };
+
 /* Types of elements and of declared scalars. */
 typedef enum lzc_element {
   LZC_CHAR, LZC_UCHAR, LZC_SHORT, LZC_USHORT, LZC_INT, LZC_UINT, LZC_LONG,
@@ -33,11 +36,12 @@ typedef enum lzc_kind {
   LZC_NIL,      /* a capture that is nil */
   LZC_BOOLEAN,  /* .boolean */
   LZC_INTEGER,  /* .integer; of an argument: any Lua integer */
-  LZC_REAL,     /* .real; of an argument: any Lua float, of the kernel's width */
+  LZC_REAL,     /* .real; of an argument: any Lua float, as wide as reals */
   LZC_SCALAR,   /* arguments only: declared, of type .element */
   LZC_STRING,   /* .bytes, .size */
-  LZC_BUFFER,   /* .element, .is_const */
-  LZC_ARRAY,    /* .element, .is_const, .rank */
+  LZC_BUFFER,   /* .element, .is_const, .rank: 1, or 0 for what may turn out
+                   to be an array */
+  LZC_ARRAY,    /* .element, .is_const, .rank: row-major, of 2 or more */
   LZC_TABLE,    /* captures only: fields are resolved by a longer path */
   LZC_BUILTIN,  /* .builtin */
   LZC_FUNCTION, /* captures only: .bytes, .size are its chunk, .identity names
@@ -105,6 +109,7 @@ void lzc_summary_free(lzc_summary *summary);
 /* What the device can do. */
 typedef struct lzc_device {
   bool fp64, fp16, int64_atomics, float_atomics;
+  bool sub_groups;            /* of several work-items; else each is one */
   unsigned version;           /* SPIR-V: 0x00010000 ... */
 } lzc_device;
 
@@ -114,12 +119,14 @@ typedef struct lzc_options {
                                  the contract's rule */
   bool int32;                 /* integers of 32 bits rather than 64 */
   bool fast;                  /* contraction and native functions */
-  bool bounds;                /* checked accesses, see LZC_HIDDEN_REPORT */
+  bool bounds;                /* checked accesses and divisions of integers,
+                                 see LZC_HIDDEN_REPORT */
 } lzc_options;
 
 typedef struct lzc_input {
   const void *bytes;
   size_t size;
+  const void *identity;       /* as that of a captured function */
   unsigned dimensions;        /* leading parameters that are indices */
   size_t argument_count;
   const lzc_value *arguments; /* the other parameters, in order */
@@ -132,13 +139,29 @@ typedef struct lzc_input {
 typedef enum lzc_hidden_kind {
   LZC_HIDDEN_NUMBER,  /* a captured number, as .element */
   LZC_HIDDEN_BUFFER,  /* a captured buffer or array's data, a pointer */
-  LZC_HIDDEN_LENGTH,  /* elements of a buffer, extent 1 of an array: long */
-  LZC_HIDDEN_SHAPE,   /* extent .dimension (from 1) of an array: long */
-  LZC_HIDDEN_STRIDE,  /* its stride in elements: long */
-  LZC_HIDDEN_REPORT   /* a pointer to 8 longs of zeros; the first fault sets:
-                         1, line, access (index into .accesses), index, length,
-                         then the three global ids of its work-item (from 0) */
+  LZC_HIDDEN_LENGTH,  /* elements of a buffer, size 1 of an array: long */
+  LZC_HIDDEN_SHAPE,   /* size .dimension (from 1) of an array: long */
+  LZC_HIDDEN_REPORT   /* a pointer to an LZC_REPORT_ROOM of longs, zeros; the
+                         first fault is told there, see LZC_REPORT_DONE */
 } lzc_hidden_kind;
+
+/* What is where in a report: 1 where there was a fault, the index into
+   .accesses, the three global ids of the work-item (from 0), how many indices
+   these are, 0 of a division, and they and what each must not exceed; or, in
+   place of the first limit, the integer that does not fit. */
+enum { LZC_REPORT_DONE, LZC_REPORT_ACCESS, LZC_REPORT_ID,
+       LZC_REPORT_COUNT = LZC_REPORT_ID + 3, LZC_REPORT_INDEX,
+       LZC_REPORT_SIZE = LZC_REPORT_INDEX + LZC_MOST_RANK,
+       LZC_REPORT_ROOM = LZC_REPORT_SIZE + LZC_MOST_RANK };
+
+/* Where something may go wrong: in an access, whose buffer has a name, in a
+   store of an integer, whose element has one, or in a division of integers. */
+typedef struct lzc_access {
+  const char *file;           /* NULL when stripped */
+  int line;
+  const char *name;
+  const char *element;        /* that an integer does not fit into; or NULL */
+} lzc_access;
 
 /* An argument that follows the declared ones, in this order. */
 typedef struct lzc_hidden {
@@ -147,6 +170,7 @@ typedef struct lzc_hidden {
   unsigned argument;          /* whose: from 1, the index of input.arguments
                                  plus 1; 0: the captured .path's */
   unsigned dimension;
+  unsigned rank;              /* of the buffer, 1, or array */
   const lzc_path *path;
   const char *name;           /* as the parameter is named in SPIR-V */
 } lzc_hidden;
@@ -179,12 +203,12 @@ typedef struct lzc_result {
   const lzc_hidden *hidden;
   size_t fixed_count;
   const lzc_fixed *fixed;
-  const bool *only_real;      /* for each argument: an integer there may come
-                                 as a real, the code is the same */
   const lzc_element *types;   /* for each argument: of the scalar or element */
+  const unsigned *ranks;      /* likewise: how many indices its use has, 0 where
+                                 it is not indexed */
   size_t local_bytes;         /* of local memory */
-  size_t access_count;        /* names of what the report's accesses index */
-  const char *const *accesses;
+  size_t access_count;        /* what a report's access is */
+  const lzc_access *accesses;
   size_t finding_count;
   const lzc_finding *findings;
 } lzc_result;

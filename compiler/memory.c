@@ -5,6 +5,9 @@
 #include "compile.h"
 
 bool is_real(lzc_element e) { return e >= LZC_HALF; }
+bool is_unsigned(lzc_element e) {
+  return e < LZC_HALF && ((unsigned)e & 1) != 0;
+}
 
 const char *what(compiler *c, type t) {
   switch (KIND(t)) {
@@ -18,6 +21,7 @@ const char *what(compiler *c, type t) {
     case T_INT: return "an integer";
     case T_REAL: return "a real";
     case T_MAYBE_INT: case T_MAYBE_REAL: return "a number or nil";
+    case T_TUPLE: return "a table";
     case T_VALUE:
       switch (c->knowns[DATA(t)]->value.kind) {
         case LZC_STRING: return "a string";
@@ -25,6 +29,10 @@ const char *what(compiler *c, type t) {
         case LZC_ARRAY: return "an array";
         case LZC_TABLE: return "a table";
         case LZC_BUILTIN: case LZC_FUNCTION: return "a function";
+        case LZC_OTHER:
+          if (c->knowns[DATA(t)]->value.bytes != NULL)
+            return c->knowns[DATA(t)]->value.bytes;
+          /* fallthrough */
         default: return "a value that kernels do not have";
       }
     default: return "of several types";
@@ -36,13 +44,14 @@ const char *what(compiler *c, type t) {
 known *buffer_of(compiler *c, val v) {
   if (KIND(v.type) == T_VALUE) {
     known *k = c->knowns[DATA(v.type)];
-    if (k->value.kind == LZC_BUFFER ||
-        (k->value.kind == LZC_ARRAY && k->value.rank <= 1))
+    if (k->value.kind == LZC_BUFFER) {
+      if (k->value.rank == 0) k->value.rank = 1;
       return k;
+    }
     if (k->value.kind == LZC_ARRAY) {
-      finding(c, k->path ? k->path->text : NULL,
-              "is an array of rank %u, and those are not supported yet; pass a "
-              "flat buffer", k->value.rank);
+      finding(c, known_name(c, k), "is an array of %u dimensions, and is "
+              "indexed by one number here; a[{i, j}] is an element",
+              k->value.rank);
       return NULL;
     }
   }
@@ -52,36 +61,32 @@ known *buffer_of(compiler *c, val v) {
   return NULL;
 }
 
-/* The address of an element; half elements are addressed by their offset. */
 uint32_t offset_of(compiler *c, val index) {
   int64_t n;
   if (constant_of(c, index.type, &n)) return k_int(c, 64, n - 1);
   return op2(c, SpvOpISub, t_int(c, 64), to_index(c, index), k_int(c, 64, 1));
 }
 
-uint32_t address(compiler *c, known *k, val index) {
+/* The address of an element; half elements are addressed by their offset. */
+uint32_t address(compiler *c, known *k, uint32_t offset) {
   uint32_t storage = k->storage ? k->storage : SpvStorageClassCrossWorkgroup;
   uint32_t t = t_pointer(c, storage, t_element(c, k->value.element));
-  uint32_t base = known_pointer(c, k), at = offset_of(c, index);
-  if (k->storage != 0) return op2(c, SpvOpInBoundsAccessChain, t, base, at);
-  return op2(c, SpvOpInBoundsPtrAccessChain, t, base, at);
+  return op2(c, k->storage != 0 ? SpvOpInBoundsAccessChain
+                                : SpvOpInBoundsPtrAccessChain,
+             t, known_pointer(c, k), offset);
 }
 
-static bool is_unsigned(lzc_element e) {
-  return e < LZC_HALF && ((unsigned)e & 1) != 0;
-}
-
-val load(compiler *c, known *k, val index) {
+val load(compiler *c, known *k, uint32_t offset) {
   lzc_element e = k->value.element;
   val v = {is_real(e) ? T_REAL : T_INT, 0, 0};
   if (!c->emit) return v;
   unsigned bits = lzc_element_bytes(e) * 8, want = c->int_bits;
   if (e == LZC_HALF && k->storage == 0) {
-    v.id = ext(c, OpenCLstd_Vload_half, t_float(c, 32), 2,
-               offset_of(c, index), known_pointer(c, k), 0);
+    v.id = ext(c, OpenCLstd_Vload_half, t_float(c, 32), 2, offset,
+               known_pointer(c, k), 0);
     bits = 32;
   } else {
-    uint32_t at = address(c, k, index), id = writer_id(&c->w);
+    uint32_t at = address(c, k, offset), id = writer_id(&c->w);
     WRITE(&c->w, WRITER_BODY, SpvOpLoad, t_element(c, e), id, at,
           SpvMemoryAccessAlignedMask, bits / 8);
     v.id = id;
@@ -115,7 +120,7 @@ static uint32_t to_bfloat16(compiler *c, uint32_t f) {
   return op1(c, SpvOpUConvert, t_int(c, 16), r);
 }
 
-void store(compiler *c, known *k, val index, val v) {
+void store(compiler *c, known *k, uint32_t offset, val v) {
   lzc_element e = k->value.element;
   if (k->value.is_const)
     finding(c, k->path != NULL                          ? k->path->text
@@ -134,8 +139,7 @@ void store(compiler *c, known *k, val index, val v) {
     if (e == LZC_HALF && k->storage == 0) {
       uint32_t id = writer_id(&c->w);
       WRITE(&c->w, WRITER_BODY, SpvOpExtInst, t_void(c), id, c->import,
-            OpenCLstd_Vstore_half, v.id, offset_of(c, index),
-            known_pointer(c, k));
+            OpenCLstd_Vstore_half, v.id, offset, known_pointer(c, k));
       return;
     }
     unsigned to = e == LZC_BFLOAT16 ? 32 : bits;
@@ -146,7 +150,7 @@ void store(compiler *c, known *k, val index, val v) {
     if (bits != c->int_bits)
       v.id = op1(c, SpvOpSConvert, t_int(c, bits), v.id);
   }
-  uint32_t at = address(c, k, index);
+  uint32_t at = address(c, k, offset);
   WRITE(&c->w, WRITER_BODY, SpvOpStore, at, v.id, SpvMemoryAccessAlignedMask,
         bits / 8);
 }

@@ -39,7 +39,9 @@ uint32_t t_element(compiler *c, lzc_element element) {
   return element >= LZC_HALF && element != LZC_BFLOAT16 ? t_float(c, bits)
                                                         : t_int(c, bits);
 }
-unsigned real_bits(const compiler *c) { return c->real == LZC_DOUBLE ? 64 : 32; }
+unsigned real_bits(const compiler *c) {
+  return c->real == LZC_DOUBLE ? 64 : 32;
+}
 
 uint32_t t_of(compiler *c, type t) {
   switch (KIND(t)) {
@@ -101,25 +103,64 @@ uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b) {
 
 /* --- values --------------------------------------------------------------- */
 
-val v_int(compiler *c, int64_t n) {
-  size_t i = 0;
-  while (i < c->number_count && c->numbers[i] != n) i++;
-  if (i == c->number_count) {
-    c->numbers = grow(c, c->numbers, i, &c->number_room, sizeof *c->numbers);
-    if (c->a->failed) return (val){TYPE(T_INT, 0), 1, 0};
-    c->numbers[c->number_count++] = n;
+/* Where the index of constants has n, or would have it. */
+static uint32_t *number_slot(compiler *c, int64_t n) {
+  size_t mask = c->number_slots - 1;
+  size_t at = (uint64_t)n * 0x9e3779b97f4a7c15u >> 32 & mask;
+  while (c->number_index[at] != 0 &&
+         c->numbers[c->number_index[at] - 1] != n)
+    at = (at + 1) & mask;
+  return &c->number_index[at];
+}
+
+/* The number of a constant, from 1; 0 when memory ran out. */
+static uint32_t number_of(compiler *c, int64_t n) {
+  if (c->number_count * 2 >= c->number_slots) {
+    size_t size = c->number_slots == 0 ? 64 : c->number_slots * 2;
+    uint32_t *index = arena_new(c->a, size, sizeof *index);
+    if (index == NULL) return 0;
+    c->number_index = index;
+    c->number_slots = size;
+    for (size_t i = 0; i < c->number_count; i++)
+      *number_slot(c, c->numbers[i]) = (uint32_t)i + 1;
   }
-  return (val){TYPE(T_INT, i < 0xfffff ? i + 1 : 0),
+  uint32_t *slot = number_slot(c, n);
+  if (*slot != 0) return *slot;
+  c->numbers = grow(c, c->numbers, c->number_count, &c->number_room,
+                    sizeof *c->numbers);
+  if (c->a->failed) return 0;
+  c->numbers[c->number_count++] = n;
+  *slot = (uint32_t)c->number_count;
+  return *slot;
+}
+
+val v_int(compiler *c, int64_t n) {
+  uint32_t i = number_of(c, n);
+  return (val){TYPE(T_INT, i < 0xfffff ? i : 0),
                c->emit ? k_int(c, c->int_bits, n) : 0, 0};
 }
 val v_real(compiler *c, double n) {
-  return (val){T_REAL, c->emit ? k_real(c, n) : 0, 0};
+  bool is_whole = n == floor(n) && fabs(n) < 0x1p63;
+  return (val){TYPE(T_REAL, is_whole), c->emit ? k_real(c, n) : 0, 0};
 }
 val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
 
 bool constant_of(const compiler *c, type t, int64_t *n) {
-  if (KIND(t) != T_INT || DATA(t) == 0 || (DATA(t) & CAPTURED)) return false;
+  if (KIND(t) != T_INT || DATA(t) == 0 || (DATA(t) & (CAPTURED | FROM)))
+    return false;
   *n = c->numbers[DATA(t) - 1];
+  return true;
+}
+
+type type_from(int64_t n) {
+  if (n <= -LEAST_LIMIT || n >= LEAST_LIMIT) return T_INT;
+  return TYPE(T_INT, FROM | (uint32_t)(n + LEAST_LIMIT));
+}
+
+bool least_of(const compiler *c, type t, int64_t *n) {
+  if (constant_of(c, t, n)) return true;
+  if (KIND(t) != T_INT || (DATA(t) & (CAPTURED | FROM)) != FROM) return false;
+  *n = (int64_t)(DATA(t) & ~FROM) - LEAST_LIMIT;
   return true;
 }
 
@@ -265,6 +306,22 @@ static val to_whole(compiler *c, val v) {
   return (val){T_INT, whole(c, v.id), 0};
 }
 
+/* The type of an integer result: what it is no less than, where that is known.
+ */
+static type least_result(const compiler *c, opcode op, type a, type b) {
+  int64_t x, y, n;
+  if (op == OP_MOD && constant_of(c, b, &n) && n > 0) return type_from(0);
+  if (!least_of(c, a, &x) || !least_of(c, b, &y) || x <= -LEAST_LIMIT ||
+      x >= LEAST_LIMIT || y <= -LEAST_LIMIT || y >= LEAST_LIMIT)
+    return T_INT;
+  bool fixed = constant_of(c, b, &n);
+  if (op == OP_ADD) return type_from(x + y);
+  if (op == OP_SUB && fixed) return type_from(x - y);
+  if (op == OP_MUL && x >= 0 && y >= 0) return type_from(x * y);
+  if (op == OP_IDIV && fixed && x >= 0 && y > 0) return type_from(0);
+  return T_INT;
+}
+
 val arithmetic(compiler *c, opcode op, val a, val b) {
   bool bits = op >= OP_BAND && op <= OP_SHR;
   if (bits) {
@@ -282,6 +339,7 @@ val arithmetic(compiler *c, opcode op, val a, val b) {
     return v_int(c, (int64_t)(op == OP_ADD ? p + q
                               : op == OP_SUB ? p - q : p * q));
   }
+  v.type = least_result(c, op, a.type, b.type);
   if (!c->emit) return v;
   uint32_t t = t_of(c, T_INT);
   switch (op) {
@@ -302,11 +360,10 @@ val negate(compiler *c, val a) {
   int64_t n;
   if (constant_of(c, a.type, &n))
     return v_int(c, (int64_t)(0 - (uint64_t)n));
-  if (!c->emit) return (val){TYPE(KIND(a.type), 0), 0, 0};
   bool real = KIND(a.type) == T_REAL;
-  return (val){TYPE(KIND(a.type), 0),
-               op1(c, real ? SpvOpFNegate : SpvOpSNegate, t_of(c, a.type),
-                   a.id), 0};
+  return (val){real ? a.type : T_INT,
+               c->emit ? op1(c, real ? SpvOpFNegate : SpvOpSNegate,
+                             t_of(c, a.type), a.id) : 0, 0};
 }
 
 /* --- comparisons ---------------------------------------------------------- */
@@ -344,7 +401,8 @@ uint32_t compare(compiler *c, opcode op, val a, val b) {
   bool small = (constant_of(c, ra ? b.type : a.type, &n)) && n > -16777216 &&
                n < 16777216;
   if (ra != rb && !small)
-    return ra ? mixed(c, op, b.id, a.id, true) : mixed(c, op, a.id, b.id, false);
+    return ra ? mixed(c, op, b.id, a.id, true)
+              : mixed(c, op, a.id, b.id, false);
   if (ra || rb) {
     a = to_real(c, a);
     b = to_real(c, b);

@@ -101,6 +101,15 @@ uint32_t truth(compiler *c, bool b) {
                      (uint32_t[]){t_bool(c)});
 }
 
+val v_truth(compiler *c, bool b) {
+  return (val){TYPE(T_BOOL, b ? 2 : 1), truth(c, b), 0};
+}
+int truth_of(type t) {
+  if (KIND(t) == T_BOOL) return (int)DATA(t) - 1;
+  if (is_maybe(t)) return -1;
+  return KIND(t) != T_NIL && t != T_NONE;
+}
+
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t) {
   if (!c->emit) return;
   unsigned k = KIND(t);

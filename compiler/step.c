@@ -4,6 +4,7 @@
  */
 #include "compile.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- findings ------------------------------------------------------------- */
@@ -30,15 +31,9 @@ static val constant_value(compiler *c, const constant *k) {
     case CONSTANT_INTEGER: return v_int(c, k->integer);
     case CONSTANT_REAL: return v_real(c, k->real);
     case CONSTANT_NIL: return (val){T_NIL, 0, 0};
-    case CONSTANT_STRING: {
-      for (size_t i = 0; i < c->known_count; i++)
-        if (c->knowns[i]->value.bytes == k->string)
-          return (val){TYPE(T_VALUE, i), 0, 0};
-      lzc_value v = {.kind = LZC_STRING, .bytes = k->string, .size = k->size};
-      return (val){TYPE(T_VALUE, known_add(c, &v, NULL, 0)), 0, 0};
-    }
+    case CONSTANT_STRING: return v_string(c, k->string, k->size);
     default:
-      return v_bool(truth(c, k->kind == CONSTANT_TRUE));
+      return v_truth(c, k->kind == CONSTANT_TRUE);
   }
 }
 
@@ -51,6 +46,24 @@ static bool same_path(const lzc_path *a, const lzc_path *b) {
   for (size_t i = 0; i < a->count; i++)
     if (strcmp(a->fields[i], b->fields[i]) != 0) return false;
   return true;
+}
+
+/* Whether it is math.pi or another constant of math, so far as its name and
+   value tell: these are compiled in. */
+static bool is_constant(const lzc_path *path, const lzc_value *v) {
+  static const struct {
+    const char *name;
+    double real;
+    int64_t integer;
+  } constants[] = {{"pi", 3.141592653589793, 0},
+                   {"huge", INFINITY, 0},
+                   {"maxinteger", 0, INT64_MAX},
+                   {"mininteger", 0, INT64_MIN}};
+  for (size_t i = 0; i < 4 && path->count > 0; i++)
+    if (strcmp(path->fields[path->count - 1], constants[i].name) == 0)
+      return v->kind == LZC_REAL ? v->real == constants[i].real
+                                 : v->integer == constants[i].integer;
+  return false;
 }
 
 /* What a path reads, as a value of the program. */
@@ -71,17 +84,21 @@ static val capture(compiler *c, const lzc_path *path) {
     if (c->a->failed) return v_int(c, 0);
   }
   known *k = c->knowns[i];
+  if ((k->value.kind == LZC_INTEGER || k->value.kind == LZC_REAL) &&
+      is_constant(path, &k->value)) {
+    k->fixed = k->by_value = true;
+    return k->value.kind == LZC_REAL ? v_real(c, k->value.real)
+                                     : v_int(c, k->value.integer);
+  }
   switch (k->value.kind) {
     case LZC_INTEGER:
       return (val){TYPE(T_INT, CAPTURED | i), known_number(c, k), 0};
     case LZC_REAL: return (val){T_REAL, known_number(c, k), 0};
     case LZC_BUFFER: case LZC_ARRAY: break;
+    case LZC_BOOLEAN: case LZC_STRING: k->by_value = true; /* fallthrough */
     default: k->fixed = true;
   }
-  if (k->value.kind == LZC_BOOLEAN) {
-    k->by_value = true;
-    return v_bool(truth(c, k->value.boolean));
-  }
+  if (k->value.kind == LZC_BOOLEAN) return v_truth(c, k->value.boolean);
   if (k->value.kind == LZC_NIL) return (val){TYPE(T_NIL, NIL_OF + i), 0, 0};
   return (val){TYPE(T_VALUE, i), 0, 0};
 }
@@ -146,7 +163,7 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
   if (k == NULL || k->value.kind != LZC_TABLE || k->path == NULL) {
     finding(c, NULL, "field '%s' of %s; kernels read fields of captured "
             "tables only", field, what(c, t));
-    set(c, to, v_int(c, 0));
+    c->state[to] = T_TOLD;
     return;
   }
   lzc_path path = *k->path;
@@ -171,20 +188,6 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
 }
 
 /* --- memory --------------------------------------------------------------- */
-
-bool writes(uint32_t i, unsigned reg) {
-  opcode op = GET_OP(i);
-  unsigned a = GET_A(i);
-  if (op == OP_SETUPVAL || (op >= OP_SETTABUP && op <= OP_SETFIELD) ||
-      (op >= OP_MMBIN && op <= OP_MMBINK) || op == OP_CLOSE || op == OP_TBC ||
-      op == OP_JMP || (op >= OP_EQ && op <= OP_TEST) ||
-      (op >= OP_RETURN && op <= OP_RETURN1))
-    return false;
-  if (op == OP_LOADNIL) return reg >= a && reg <= a + GET_B(i);
-  if (op == OP_CALL || op == OP_TAILCALL) return reg >= a;
-  if (op == OP_FORLOOP || op == OP_FORPREP) return reg >= a && reg <= a + 3;
-  return reg == a;
-}
 
 static bool tests(const proto *p, uint32_t i, unsigned reg) {
   switch (GET_OP(i)) {
@@ -229,59 +232,86 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   }
 }
 
-static void get_element(compiler *c, size_t pc, unsigned to, val from,
-                        val index) {
-  known *k = buffer_of(c, from);
+/* What is indexed, by an integer or a tuple, and where.  NULL with a finding
+   where it cannot be. */
+static known *place(compiler *c, val v, val index, spot *at) {
+  at->asked |= c->input->options.bounds;
+  if (KIND(index.type) == T_TUPLE) return tuple_index(c, v, index.type, at);
+  known *k = index.type != T_TOLD ? buffer_of(c, v) : NULL;
   index = surely(index);
-  if (k == NULL || KIND(index.type) != T_INT) {
-    if (k != NULL && index.type != T_NONE)
+  if (k == NULL) return NULL;
+  if (KIND(index.type) != T_INT) {
+    if (index.type != T_NONE)
       finding(c, NULL, "an index must be an integer, this is %s (`//` and "
               "math.floor give integers)", what(c, index.type));
+    return NULL;
+  }
+  at->count = 1;
+  at->offset = offset_of(c, index);
+  if (!at->asked || !c->emit) return k;
+  at->index[0] = to_index(c, index);
+  at->size[0] = known_length(c, k);
+  at->there = logical(c, SpvOpULessThan, at->offset, at->size[0]);
+  return k;
+}
+
+static void get_element(compiler *c, size_t pc, unsigned to, val from,
+                        val index) {
+  bool tested = tested_later(c, pc, to);
+  spot at = {.asked = tested};
+  known *k = place(c, from, index, &at);
+  if (k == NULL) {
     set(c, to, v_int(c, 0));
     return;
   }
-  if (!tested_later(c, pc, to)) {
-    set(c, to, load(c, k, index));
+  bool real = is_real(k->value.element);
+  if (!tested) {
+    if (c->input->options.bounds) set(c, to, real ? v_real(c, 0) : v_int(c, 0));
+    uint32_t after = check_begin(c, k, &at);
+    set(c, to, load(c, k, at.offset));
+    check_end(c, after);
     return;
   }
-  bool real = is_real(k->value.element);
   type t = real ? T_MAYBE_REAL : T_MAYBE_INT;
   if (c->emit) {
-    uint32_t length = known_length(c, k);
-    uint32_t there = logical(c, SpvOpULessThan, offset_of(c, index), length);
     uint32_t yes = writer_id(&c->w), after = writer_id(&c->w);
-    val missing = {T_NIL, 0, there};
+    val missing = {T_NIL, 0, at.there};
     move_to(c, c->at, to, missing, t);
-    WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, there, yes, after);
+    WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, at.there, yes,
+          after);
     c->open = false;
     label(c, yes);
-    val v = load(c, k, index);
+    val v = load(c, k, at.offset);
     move_to(c, c->at, to, v, v.type);
     branch(c, after);
     label(c, after);
-  } else {
-    known_length(c, k);
   }
   c->state[to] = t;
 }
 
 static void set_element(compiler *c, val into, val index, val v) {
-  known *k = buffer_of(c, into);
+  spot at = {.asked = false};
+  known *k = place(c, into, index, &at);
   if (k == NULL) return;
-  index = surely(index);
   v = surely(v);
-  if (KIND(index.type) != T_INT || !IS_NUMBER(v.type)) {
-    if (c->emit)
-      finding(c, NULL, "x[i] = v needs an integer and a number, these are %s "
-              "and %s", what(c, index.type), what(c, v.type));
+  if (!IS_NUMBER(v.type)) {
+    finding(c, NULL, "x[i] = v needs a number, this is %s", what(c, v.type));
     return;
   }
-  store(c, k, index, v);
+  uint32_t after = check_begin(c, k, &at);
+  if (KIND(v.type) == T_INT || DATA(v.type) != 0) check_fit(c, k, &at, v);
+  store(c, k, at.offset, v);
+  check_end(c, after);
 }
 
 static void length_of(compiler *c, unsigned to, unsigned reg) {
-  known *k = buffer_of(c, get(c, reg));
-  if (k == NULL) {
+  val of = get(c, reg);
+  known *k = KIND(of.type) == T_VALUE ? c->knowns[DATA(of.type)] : NULL;
+  bool is_array = k != NULL && k->value.kind == LZC_ARRAY;
+  if (k == NULL || (!is_array && k->value.kind != LZC_BUFFER)) {
+    if (of.type != T_NONE)
+      finding(c, NULL, "the length of %s is asked here; kernels know those of "
+              "buffers and arrays", what(c, of.type));
     set(c, to, v_int(c, 0));
     return;
   }
@@ -289,7 +319,8 @@ static void length_of(compiler *c, unsigned to, unsigned reg) {
     set(c, to, v_int(c, k->count));
     return;
   }
-  val v = {T_INT, known_length(c, k), 0};
+  val v = {type_from(0), is_array ? known_shape(c, k, 1) : known_length(c, k),
+           0};
   if (c->emit && c->int_bits == 32)
     v.id = op1(c, SpvOpSConvert, t_int(c, 32), v.id);
   set(c, to, v);
@@ -303,8 +334,18 @@ static val rk(compiler *c, uint32_t i) {
 }
 
 static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
+  if ((op == OP_IDIV || op == OP_MOD) && KIND(a.type) == T_INT &&
+      KIND(b.type) == T_INT)
+    check_divisor(c, b);
   val v = arithmetic(c, op, a, b);
   if (op == OP_IDIV && KIND(v.type) == T_REAL) v.type = TYPE(T_REAL, 1);
+  if (op == OP_DIV) {
+    /* OP_MMBIN is between. */
+    bool integers = KIND(a.type) == T_INT && KIND(b.type) == T_INT;
+    c->quotient_for = integers ? c->at->pc + 2 : 0;
+    c->quotient[0] = a;
+    c->quotient[1] = b;
+  }
   set(c, to, v);
 }
 
@@ -354,9 +395,9 @@ void step(compiler *c, size_t pc) {
       set(c, a, constant_value(c, &ks[p->code[pc + 1] >> 7]));
       break;
     case OP_LOADFALSE: case OP_LFALSESKIP:
-      set(c, a, v_bool(truth(c, false)));
+      set(c, a, v_truth(c, false));
       break;
-    case OP_LOADTRUE: set(c, a, v_bool(truth(c, true))); break;
+    case OP_LOADTRUE: set(c, a, v_truth(c, true)); break;
     case OP_LOADNIL:
       for (unsigned r = a; r <= a + b; r++) c->state[r] = T_NIL;
       break;
@@ -404,21 +445,44 @@ void step(compiler *c, size_t pc) {
       break;
     case OP_NOT: {
       val v = get(c, b);
-      uint32_t id = KIND(v.type) == T_BOOL ? v.id
-                    : v.flag != 0 ? v.flag
-                    : truth(c, KIND(v.type) != T_NIL && v.type != T_NONE);
+      int outcome = truth_of(v.type);
+      if (outcome >= 0) {
+        set(c, a, v_truth(c, !outcome));
+        break;
+      }
+      uint32_t id = KIND(v.type) == T_BOOL ? v.id : v.flag;
       set(c, a, v_bool(c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), id) : 0));
       break;
     }
     case OP_LEN: length_of(c, a, b); break;
+    case OP_NEWTABLE:
+      if (!tuple_is_made(p, pc)) refuse(c, op);
+      c->state[a] = tuple_is_made(p, pc) ? T_TUPLE : T_TOLD;
+      break;
+    case OP_SETLIST:
+      if (c->state[a] == T_TUPLE) tuple_set(c, pc);
+      else if (c->state[a] != T_TOLD) refuse(c, op);
+      break;
     case OP_CALL: call(c, pc); break;
     case OP_MMBIN: case OP_MMBINI: case OP_MMBINK: case OP_CLOSE:
     case OP_EXTRAARG: break;
+    case OP_SELF: case OP_CONCAT: case OP_CLOSURE: case OP_VARARG:
+      refuse(c, op);
+      c->state[a] = T_TOLD;
+      break;
     default: refuse(c, op);
   }
 }
 
 /* --- tests ---------------------------------------------------------------- */
+
+static bool same_string(const compiler *c, type a, type b) {
+  if (KIND(a) != T_VALUE || KIND(b) != T_VALUE) return false;
+  const lzc_value *x = &c->knowns[DATA(a)]->value;
+  const lzc_value *y = &c->knowns[DATA(b)]->value;
+  return x->kind == LZC_STRING && y->kind == LZC_STRING &&
+         x->size == y->size && memcmp(x->bytes, y->bytes, x->size) == 0;
+}
 
 /* Equality of what need not be numbers. */
 static uint32_t equal(compiler *c, val a, val b, int *outcome) {
@@ -432,14 +496,17 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
     if (fb != 0) id = logical(c, SpvOpLogicalAnd, id, fb);
     return id;
   }
-  if (KIND(x) == T_BOOL && KIND(y) == T_BOOL)
+  if (KIND(x) == T_BOOL && KIND(y) == T_BOOL) {
+    if (DATA(x) != 0 && DATA(y) != 0) *outcome = x == y;
     return logical(c, SpvOpLogicalEqual, a.id, b.id);
+  }
   if (is_maybe(a.type) && KIND(b.type) == T_NIL)
     return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), a.flag) : 0;
   if (is_maybe(b.type) && KIND(a.type) == T_NIL)
     return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), b.flag) : 0;
   *outcome = KIND(a.type) == KIND(b.type) &&
-             (KIND(a.type) == T_NIL || DATA(a.type) == DATA(b.type));
+             (KIND(a.type) == T_NIL || DATA(a.type) == DATA(b.type) ||
+              same_string(c, a.type, b.type));
   return truth(c, *outcome != 0);
 }
 
@@ -457,8 +524,8 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
   switch (op) {
     case OP_EQ: id = equal(c, get(c, a), get(c, GET_B(i)), outcome); break;
     case OP_EQK:
-      id = equal(c, get(c, a), constant_value(c, &c->at->p->constants[GET_B(i)]),
-                 outcome);
+      id = equal(c, get(c, a),
+                 constant_value(c, &c->at->p->constants[GET_B(i)]), outcome);
       if (is_maybe(t) &&
           c->at->p->constants[GET_B(i)].kind == CONSTANT_NIL) {
         *yes = T_NIL;
@@ -480,14 +547,12 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
       break;
     default: {
       val v = get(c, *reg);
-      if (KIND(v.type) == T_BOOL) {
-        id = v.id;
-      } else if (is_maybe(v.type)) {
-        id = v.flag;
+      *outcome = truth_of(v.type);
+      id = is_maybe(v.type) ? v.flag : v.id;
+      if (is_maybe(v.type)) {
         *yes = surely((val){t, 0, 0}).type;
         *no = T_NIL;
-      } else {
-        *outcome = KIND(v.type) != T_NIL && v.type != T_NONE;
+      } else if (KIND(v.type) != T_BOOL) {
         id = truth(c, *outcome != 0);
       }
     }

@@ -9,22 +9,26 @@
 enum { MOST_INSTANCES = 500, MOST_DEPTH = 32 };
 
 instance *instance_new(compiler *c, instance *parent, const proto *p,
-                       const void *function) {
+                       const void *function, const char *name) {
   long odd;
   const flow *f = flow_make(c->a, p, &odd);
   if (f == NULL) return NULL;
   if (odd >= 0) {
+    instance *at = c->at, here = {.parent = parent, .p = p, .name = name};
     bool was = c->emit;
     c->emit = true;
+    c->at = &here;
     if (p->lines != NULL) c->line = p->lines[odd];
     finding(c, NULL, "a loop has two entries (by goto); give it one");
     c->emit = was;
+    c->at = at;
     return NULL;
   }
   instance *in = arena_new(c->a, 1, sizeof *in);
   if (in == NULL) return NULL;
   size_t n = (size_t)f->count;
-  *in = (instance){.parent = parent, .p = p, .f = f, .function = function};
+  *in = (instance){.parent = parent, .p = p, .f = f, .function = function,
+                   .name = name};
   in->entry = arena_new(c->a, n * p->width + 1, sizeof(type));
   in->where = arena_new(c->a, n * p->width + 1, sizeof(int));
   in->dirty = arena_new(c->a, n + 1, 1);
@@ -54,6 +58,7 @@ bool join_into(type *into, type t) {
   else if (x == T_NIL && y == T_NIL) r = T_NIL;
   else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
   else if (numbers) r = real ? T_REAL : T_INT;
+  else if (x == T_BOOL && y == T_BOOL) r = T_BOOL;
   else r = T_CONFLICT;
   if (r == a) return false;
   *into = r;
@@ -85,11 +90,15 @@ static void flow_into(compiler *c, instance *in, int b) {
   if (changed) in->dirty[b] = 2;
 }
 
+/* What one return gives fewer of than another is nil there. */
 static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
+  unsigned had = in->result_count, most = n > had ? n : had;
+  for (unsigned k = 0; k < most && k < 255; k++) {
+    if (k >= had && in->returns) join_into(&in->results[k], T_NIL);
+    join_into(&in->results[k], k < n ? c->state[base + k] : T_NIL);
+  }
   in->returns = true;
-  if (n > in->result_count) in->result_count = n;
-  for (unsigned k = 0; k < n && k < 255; k++)
-    join_into(&in->results[k], c->state[base + k]);
+  in->result_count = most;
 }
 
 /* One instruction, and which registers it sets. */
@@ -110,6 +119,7 @@ static void walk(compiler *c, instance *in, int number) {
   memcpy(c->where, in->where + (size_t)number * p->width,
          p->width * sizeof(int));
   size_t pc = b->first;
+  c->quotient_for = 0;
   for (; pc + 1 < b->end; pc++) {
     in->pc = pc;
     analyse_step(c, p, pc);
@@ -214,9 +224,8 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
   if (child == NULL) {
     int depth = 0;
     for (const instance *up = in; up != NULL; up = up->parent, depth++)
-      if (up->function == k->value.identity ||
-          (up->parent == NULL && k->value.size == c->input->size &&
-           memcmp(k->value.bytes, c->input->bytes, c->input->size) == 0)) {
+      if (k->value.identity == (up->parent == NULL ? c->input->identity
+                                                   : up->function)) {
         recursion(c, up, k);
         return NULL;
       }
@@ -230,9 +239,9 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
       finding(c, k->path ? k->path->text : NULL, "%s", message);
       return NULL;
     }
-    child = instance_new(c, in, p, k->value.identity);
+    child = instance_new(c, in, p, k->value.identity,
+                         k->path != NULL ? k->path->text : NULL);
     if (child == NULL) return NULL;
-    child->name = k->path != NULL ? k->path->text : NULL;
     in->children[pc] = child;
   }
   if (!c->emit) {
@@ -278,8 +287,11 @@ unsigned call(compiler *c, size_t pc) {
       for (unsigned r = 0; r < n; r++) c->state[a + r] = child->results[r];
     }
   } else if (t != T_NONE || c->emit) {
-    finding(c, NULL, "%s is called here; kernels call functions of math, of "
-            "lze.work, and those that are written in Lua", what(c, t));
+    const char *name = k != NULL && k->path != NULL ? k->path->text : NULL;
+    finding(c, NULL, "%s%s%s%s is called here; kernels call functions of math, "
+            "of lze.work, and those that are written in Lua", what(c, t),
+            name != NULL ? " (" : "", name != NULL ? name : "",
+            name != NULL ? ")" : "");
     missing = T_TOLD;
   }
   if (all) in->top = a + n;

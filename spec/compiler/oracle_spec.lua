@@ -217,17 +217,21 @@ local function generator(seed)
     local r = random(10)
     if r <= 6 then return one(names.int) end
     if r == 7 then return "(" .. tostring(random(2000) - 1000) .. ")" end
+    if r == 8 then return "captured" end
     return tostring(one {0, 1, 2, 3, 5, 8, 16, 63, 64, 255, 65535,
                          0x7fffffff, 0x7fffffffffffffff})
   end
   local function leaf_flt()
     local r = random(10)
     if r <= 6 then return one(names.flt) end
+    if r == 7 then return "captures.real" end
     return one {"0.5", "1.0", "2.25", "(-3.0)", "0.1", "1e10", "100.0"}
   end
   local function cond(d)
-    local r = random(7)
+    local r = random(9)
     local op = one {"<", "<=", ">", ">=", "==", "~="}
+    if r == 8 then return "yes" end
+    if r == 9 then return "ult(" .. int(d - 1) .. ", " .. int(d - 1) .. ")" end
     if d <= 0 or r <= 2 then
       return int(d - 1) .. " " .. op .. " " .. int(d - 1)
     end
@@ -238,7 +242,14 @@ local function generator(seed)
   end
   function int(d)
     if d <= 0 then return leaf_int() end
-    local r = random(16)
+    local r = random(19)
+    if r == 17 then
+      return "fmod(" .. int(d - 1) .. ", " .. int(d - 1) .. " | 1)"
+    end
+    if r == 18 then
+      return "(tointeger(" .. flt(d - 1) .. ") or " .. int(d - 1) .. ")"
+    end
+    if r == 19 then return "abs(" .. int(d - 1) .. ")" end
     if r <= 6 then
       return "(" .. int(d - 1) .. " " .. one {"+", "-", "*", "&", "|", "~"} ..
         " " .. int(d - 1) .. ")"
@@ -308,6 +319,11 @@ local function generator(seed)
       end
       return text
     end
+    if r == 5 and random(2) == 1 then
+      local n = fresh()
+      return ("do local %s = %s if %s == (%s) then %s = %s end end\n"):format(n,
+        cond(2), n, cond(1), one(names.vi), int(1))
+    end
     if r == 5 then
       return ("%s, %s = %s, %s\n"):format(names.vi[1], names.vi[2], int(1),
         int(1))
@@ -350,8 +366,11 @@ local function generator(seed)
           random(5), n)
     end
     if g.helpers > 0 then
-      return ("%s, %s = h%d(%s, %s)\n"):format(one(names.vi), one(names.vf),
-        random(g.helpers), int(1), flt(1))
+      -- The second result may be missing.
+      local n = fresh()
+      return ("do local %s %s, %s = h%d(%s, %s) %s = %s or %s end\n"):format(n,
+        one(names.vi), n, random(g.helpers), int(1), flt(1), one(names.vf), n,
+        flt(1))
     end
     local n = fresh()
     return "goto " .. n .. "x\n::" .. n .. "x::\n"
@@ -365,11 +384,13 @@ local function generator(seed)
     return "do " .. table.concat(text) .. "end\n"
   end
   g.helpers = 0
-  function g.body(d, head)
+  function g.body(d, head, partial)
     count = 0
     names = {int = {"a", "b", "s"}, flt = {"u", "v", "r"},
              vi = {"a", "b", "s"}, vf = {"u", "v", "r"}}
-    return head .. block(d) .. block(d) .. "return s + a, r + u\nend\n"
+    local early = random(3) == 1 and "if " .. cond(1) .. " then return s end\n"
+    return head .. block(d) .. (partial and early or "") .. block(d) ..
+      "return s + a, r + u\nend\n"
   end
   return g
 end
@@ -379,10 +400,12 @@ local FUNCTIONS, ITEMS = 24, 16
 local function random_kernel(seed)
   local g = generator(seed)
   local parts = {"local floor, ceil, max, min, abs, sqrt = math.floor, " ..
-    "math.ceil, math.max, math.min, math.abs, math.sqrt\n"}
+    "math.ceil, math.max, math.min, math.abs, math.sqrt\n" ..
+    "local fmod, ult, tointeger = math.fmod, math.ult, math.tointeger\n" ..
+    "local captured, captures, yes = -3, {real = 0.75}, true\n"}
   for n = 1, 3 do
     parts[#parts + 1] = g.body(1, ("local function h%d(a, u) " ..
-      "local b, s, v, r = a, 0, u, 1.5\n"):format(n))
+      "local b, s, v, r = a, 0, u, 1.5\n"):format(n), true)
     g.helpers = n
   end
   for n = 1, FUNCTIONS do
@@ -407,10 +430,10 @@ local function random_kernel(seed)
   for i = 1, ITEMS do f(i, A, B, U, V, wantP, wantQ) end
   local P = lze.buffer("long", FUNCTIONS * ITEMS)
   local Q = lze.buffer("double", FUNCTIONS * ITEMS)
-  kernel(f, {"id", "const long*", "const long*", "const double*",
-             "const double*", "long*", "double*"})(ITEMS,
-    lze.buffer("long", A), lze.buffer("long", B), lze.buffer("double", U),
-    lze.buffer("double", V), P, Q)
+  local run = lze.kernel(f)
+  run(ITEMS, lze.buffer("long", A), lze.buffer("long", B),
+    lze.buffer("double", U), lze.buffer("double", V), P, Q)
+  assert(lze.spirv.validate(run:spirv()))
   for k = 1, FUNCTIONS * ITEMS do
     if not same(wantP[k], P[k]) or not same(wantQ[k], Q[k]) then
       local n, i = (k - 1) % FUNCTIONS + 1, (k - 1) // FUNCTIONS + 1

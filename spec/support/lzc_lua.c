@@ -29,8 +29,7 @@ static const char *chunk(lua_State *L, int function, size_t *size) {
   lua_pushvalue(L, function);
   lua_call(L, 1, 1);
   const char *bytes = lua_tolstring(L, -1, size);
-  lua_pushboolean(L, 1);
-  lua_rawset(L, KEPT);
+  lua_rawsetp(L, KEPT, bytes);
   lua_pop(L, 1);
   return bytes;
 }
@@ -144,6 +143,7 @@ static int compile(lua_State *L) {
     lua_pop(L, 1);
   }
   lua_settop(L, 4);
+  in.identity = lua_topointer(L, FUNCTION);
   in.bytes = chunk(L, FUNCTION, &in.size);
   lzc_result *r = lzc_compile(&in);
   if (r == NULL) return luaL_error(L, "out of memory");
@@ -164,13 +164,8 @@ static int compile(lua_State *L) {
       lua_setfield(L, -2, "dimension");
       lua_seti(L, -2, (lua_Integer)i + 1);
     }
-    lua_createtable(L, (int)in.argument_count, 0);
-    for (size_t i = 0; i < in.argument_count; i++) {
-      lua_pushboolean(L, r->only_real[i]);
-      lua_seti(L, -2, (lua_Integer)i + 1);
-    }
     lzc_result_free(r);
-    return 3;
+    return 2;
   }
   lua_pushnil(L);
   luaL_Buffer b;

@@ -1,0 +1,116 @@
+/*
+ * check.c - checked accesses: what is outside is not done, and reported.
+ * SPDX-License-Identifier: MIT
+ */
+#include "compile.h"
+
+/* What a report calls it. */
+static const char *label_of(const compiler *c, const known *k) {
+  return k->path != NULL     ? k->path->text
+         : k->argument != 0 ? c->parameters[k->argument - 1].name
+         : k->storage == SpvStorageClassWorkgroup ? "local array"
+                                                  : "private array";
+}
+
+/* The number of an access to what has a name, at the line that is written. */
+static size_t access_add(compiler *c, const char *name, const char *element) {
+  const char *file = c->at->p->source;
+  if (file != NULL && (*file == '@' || *file == '=')) file++;
+  c->accesses = grow(c, c->accesses, c->access_count, &c->access_room,
+                     sizeof *c->accesses);
+  if (c->a->failed) return 0;
+  c->accesses[c->access_count] = (lzc_access){
+      file != NULL ? arena_text(c->a, "%s", file) : NULL, c->line,
+      arena_text(c->a, "%s", name), element};
+  return c->access_count++;
+}
+
+static void report(compiler *c, unsigned at, uint32_t v) {
+  uint32_t to = op2(c, SpvOpInBoundsPtrAccessChain,
+                    t_pointer(c, SpvStorageClassCrossWorkgroup, t_int(c, 64)),
+                    c->report, k_int(c, 64, at));
+  WRITE(&c->w, WRITER_BODY, SpvOpStore, to, v, SpvMemoryAccessAlignedMask, 8);
+}
+
+/* Code for what is not as it must be: the first to come says so. */
+static void fault(compiler *c, const char *name, const char *element,
+                  const spot *at) {
+  uint32_t word = t_int(c, 32), first = writer_id(&c->w);
+  uint32_t after = writer_id(&c->w), zero = k_int(c, 32, 0);
+  if (c->report == 0) c->report = report_add(c);
+  uint32_t flag = op1(c, SpvOpBitcast,
+                      t_pointer(c, SpvStorageClassCrossWorkgroup, word),
+                      c->report);
+  uint32_t old = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpAtomicCompareExchange, word, old, flag,
+        k_int(c, 32, SpvScopeDevice), zero, zero, k_int(c, 32, 1), zero);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional,
+        logical(c, SpvOpIEqual, old, zero), first, after);
+  label(c, first);
+  report(c, LZC_REPORT_ACCESS,
+         k_int(c, 64, (int64_t)access_add(c, name, element)));
+  report(c, LZC_REPORT_COUNT, k_int(c, 64, at != NULL ? at->count : 0));
+  for (unsigned d = 0; d < 3; d++)
+    report(c, LZC_REPORT_ID + d,
+           builtin_id(c, SpvBuiltInGlobalInvocationId, d));
+  for (unsigned d = 0; at != NULL && d < at->count; d++) {
+    report(c, LZC_REPORT_INDEX + d, at->index[d]);
+    report(c, LZC_REPORT_SIZE + d, at->size[d]);
+  }
+  branch(c, after);
+  label(c, after);
+}
+
+uint32_t check_begin(compiler *c, known *k, const spot *at) {
+  if (!c->emit || !c->input->options.bounds) return 0;
+  uint32_t yes = writer_id(&c->w), no = writer_id(&c->w);
+  uint32_t after = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, at->there, yes, no);
+  label(c, no);
+  fault(c, label_of(c, k), NULL, at);
+  branch(c, after);
+  label(c, yes);
+  return after;
+}
+
+void check_end(compiler *c, uint32_t after) {
+  if (after == 0) return;
+  branch(c, after);
+  label(c, after);
+}
+
+void check_divisor(compiler *c, val divisor) {
+  int64_t n = 0;
+  if (!c->emit || !c->input->options.bounds ||
+      (constant_of(c, divisor.type, &n) && n != 0))
+    return;
+  uint32_t no = writer_id(&c->w), after = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional,
+        logical(c, SpvOpIEqual, divisor.id, k_int(c, c->int_bits, 0)), no,
+        after);
+  label(c, no);
+  fault(c, "an integer is divided by zero", NULL, NULL);
+  branch(c, after);
+  label(c, after);
+}
+
+void check_fit(compiler *c, known *k, const spot *at, val v) {
+  lzc_element e = k->value.element;
+  unsigned bits = lzc_element_bytes(e) * 8;
+  if (!c->emit || !c->input->options.bounds || is_real(e) ||
+      bits >= c->int_bits)
+    return;
+  if (KIND(v.type) == T_REAL) v.id = whole(c, v.id);
+  uint32_t kept = op1(c, SpvOpSConvert, t_int(c, bits), v.id);
+  kept = op1(c, is_unsigned(e) ? SpvOpUConvert : SpvOpSConvert,
+             t_of(c, T_INT), kept);
+  uint32_t no = writer_id(&c->w), after = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional,
+        logical(c, SpvOpIEqual, kept, v.id), after, no);
+  label(c, no);
+  spot stored = *at;
+  stored.size[0] = to_index(c, (val){T_INT, v.id, 0});
+  fault(c, label_of(c, k), lzc_element_name(e), &stored);
+  branch(c, after);
+  label(c, after);
+}
