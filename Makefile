@@ -70,7 +70,10 @@ SRC := $(call objects,src/*.c) $(call objects,src/*/*.c) \
   $(call objects,compiler/*.c)
 COMPILER := $(call objects,compiler/*.c)
 DRIVER := $(call objects,driver/*.c) $(call objects,driver/*/*.c)
-EMBEDDED := $(patsubst %.lua,$(BUILD)/obj/%.h,$(wildcard lua/*.lua))
+MPI := $(call objects,mpi/*.c)
+MPI_TEXT := $(BUILD)/obj/mpi/mpi.h
+EMBEDDED := $(patsubst %.lua,$(BUILD)/obj/%.h,$(wildcard lua/*.lua)) \
+  $(BUILD)/obj/doc/manual.h
 MAP := $(wildcard driver/libze_opencl.map)
 
 # Parts without Lua and without a driver; the C tests outside spec/driver link
@@ -83,14 +86,15 @@ FAULT := $(BUILD)/spec/ze_fault.so
 NATIVE := $(BUILD)/spec/native.so
 OCLOC := $(BUILD)/spec/libocloc.so
 LZC := $(BUILD)/spec/lzc.so
+FAKE := $(BUILD)/spec/mpi_fake.so
 OPEN := $(BUILD)/spec/ze_open.so
 MISUSE := $(BUILD)/spec/misuse
 # What specs load.
-LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC)
+LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC) $(FAKE)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
-TARGETS := $(BUILD)/lze.so $(BUILD)/liblze.a $(BUILD)/libze_opencl.so $(HELPER)
+TARGETS := $(BUILD)/lze.so $(BUILD)/lze/mpi.so $(BUILD)/liblze.a $(BUILD)/libze_opencl.so $(HELPER)
 # Programs that embed Lua and lze, for users to copy.
 EMBED := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/embed/*.c))
 
@@ -103,6 +107,12 @@ $(BUILD)/lze.so: $(SRC) $(COMMON) src/lze.map
 	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete \
 	  -Wl,--version-script=src/lze.map $(LDFLAGS) \
 	  -o $@ $(filter %.o,$^) $(LIBS)
+
+# What ends MPI runs at the end of the process, after the states: nodelete.
+$(BUILD)/lze/mpi.so: $(MPI)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete $(LDFLAGS) -o $@ $^ -ldl
 
 # One object, so that nothing but the documented names is global in a program
 # that is linked with it.
@@ -131,6 +141,7 @@ $(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON) \
 
 $(BUILD)/obj/driver/%.o $(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
 $(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(BUILD)/obj -I$(LUA_INCDIR)
+$(BUILD)/obj/mpi/%.o: INCLUDES = -I$(BUILD)/obj -I$(LUA_INCDIR)
 $(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
 $(BUILD)/obj/bench/%.o: INCLUDES = -Iinclude -I$(LUA_INCDIR)
 
@@ -139,11 +150,15 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/found
 	@echo "  CC   $<"
 	$(Q)$(CC) $(COMPILE) $(INCLUDES) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# Lua that is a part of the module, as the bytes of a C array.
+# Lua and the manual, which are parts of the module, as the bytes of C arrays.
 $(SRC): | $(EMBEDDED)
-$(BUILD)/obj/lua/%.h: lua/%.lua
+$(BUILD)/obj/doc/manual.h: doc/manual.md
+$(filter $(BUILD)/obj/lua/%,$(EMBEDDED)): $(BUILD)/obj/lua/%.h: lua/%.lua
+$(MPI): | $(MPI_TEXT)
+$(MPI_TEXT): mpi/mpi.lua
+$(EMBEDDED) $(MPI_TEXT):
 	@mkdir -p $(@D)
-	@echo "  LUA  $<"
+	@echo "  TEXT $<"
 	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' >$@
 
 # Objects are compiled anew when the flags change.
@@ -193,14 +208,24 @@ check-fast: all $(TESTS) $(LIBRARIES) ## a part of the suite, in less than a min
 	LZE_TEST_CACHE=kept LZE_TEST_C="$(FAST_TESTS)" \
 	  $(WITH) sh scripts/run-tests $(BUSTED) $(FAST_SPECS)
 
-check-host: all build-tests ## the suite inside a minimal C host program
-	$(WITH) sh scripts/run-tests $(HOST)
+# Not those that build hundreds of kernels and whose code is all Lua;
+# MOST_SPECS=spec is all of them.
+MOST_SPECS ?= $(filter-out $(patsubst %,spec/array_%_spec.lua, \
+  index linear order property random reduce signal),$(wildcard spec/*_spec.lua \
+  spec/*/*_spec.lua))
+
+check-host: all build-tests ## most of the suite inside a minimal C host program
+	$(WITH) sh scripts/run-tests $(HOST) $(MOST_SPECS)
+
+check-page: build-tests ## the page of a profile, in a browser; BROWSER=chromium
+	LZE_TEST_C=none LZE_TEST_BROWSER=$(or $(BROWSER),chromium) \
+	  $(WITH) sh scripts/run-tests $(BUSTED) spec/timeline_spec.lua
 
 SUPPRESSIONS := $(CURDIR)/spec/support/lsan.supp
 # LLVM gives threads signal stacks that ASan would unmap as if they were its own.
 # GCC 12's LeakSanitizer takes what stands before a library's thread-local memory
 # for its place and size, which is no longer so, and sometimes dies of it.
-check-asan: ## the suite, and damaged SPIR-V, under ASan and UBSan
+check-asan: ## most of the suite, and damaged SPIR-V, under ASan and UBSan
 	ASAN_OPTIONS="use_sigaltstack=0 intercept_tls_get_addr=0" \
 	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" \
 	  $(MAKE) check-host check-fuzz SECONDS=60 BUILD=build/asan \
@@ -246,19 +271,21 @@ check-valgrind: all build-tests ## some specs under valgrind
 	HWLOC_COMPONENTS=-x86 LZE_BUILD_SECONDS=0 $(WITH) timeout 900 \
 	  $(VALGRIND) $(HOST) --exclude-tags=undefined $(VALGRIND_SPECS)
 
-check-gc: check-incremental check-generational ## the suite, always collecting
+# Without the sweep of failing calls, a quarter of their time.
+check-gc: check-incremental check-generational ## most of the suite, always collecting
 check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
-	LZE_TEST_GC=$* $(WITH) timeout 1800 $(BUSTED)
+	LZE_TEST_GC=$* $(WITH) timeout 1800 $(BUSTED) \
+	  $(filter-out spec/fault_spec.lua,$(MOST_SPECS))
 
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
 # The layer of loader 1.8 refuses flags and formats that are newer than it.
 NEWER := $(patsubst %,spec/driver/%_test,counter graph kernel link mutable \
   virtual)
-check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## the suite under the loader's validation layer
+check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## most of the suite under the loader's validation layer
 	LZE_TEST_C="$(filter-out $(NEWER),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
-	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source
+	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(MOST_SPECS)
 
 # LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
 # in a Debian 13 chroot.
@@ -313,6 +340,13 @@ bench-graph: all $(BUILD)/bench/clocks ## what runs of plans cost
 
 bench-lua-kernels: all ## kernels in Lua beside the same in OpenCL C
 	$(WITH) $(LUA) bench/lua_kernels.lua $(ROUNDS)
+
+bench-arrays: all $(BUILD)/bench/reductions.so ## reductions beside memcpy and C
+	$(WITH) $(LUA) bench/arrays.lua $(ROUNDS)
+bench-arrays-order: all $(BUILD)/bench/order ## sorting arrays beside C
+	$(WITH) $(BUILD)/bench/order bench/arrays_order.lua $(ROUNDS)
+bench-arrays-linear: all $(BUILD)/bench/clocks ## products of matrices
+	$(WITH) $(BUILD)/bench/clocks bench/arrays_linear.lua $(ROUNDS)
 
 bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
@@ -395,6 +429,11 @@ $(OCLOC): $(BUILD)/obj/spec/support/ocloc_fake.o
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^
 
+$(FAKE): $(BUILD)/obj/spec/support/mpi_fake.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^
+
 $(OPEN): $(BUILD)/obj/spec/support/ze_open.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
@@ -413,6 +452,12 @@ $(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags
 	  -Wno-attributes -Wno-unused-function -fPIC -shared -I$(LUA_INCDIR) \
 	  $(CPPFLAGS) $(LDFLAGS) -o $@ bench/baseline.c -lm
 
+$(BUILD)/bench/reductions.so: bench/reductions.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	$(Q)$(CC) -std=gnu11 -O3 -Wall -Wextra -fPIC -shared -I$(LUA_INCDIR) \
+	  $(CPPFLAGS) $(LDFLAGS) -o $@ bench/reductions.c
+
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
@@ -425,15 +470,17 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 HEADERS := $(wildcard include/*.h)
 # What programs and their authors read: below share/lze/, and the manual below
 # share/doc/lze/. The suite's own kernels stay.
-SHARED := $(filter-out kernels/spec.%,$(wildcard kernels/*.cl kernels/*.spv)) \
+SHARED := $(wildcard command/*.lua) \
+  $(filter-out kernels/spec.%,$(wildcard kernels/*.cl kernels/*.spv)) \
   $(wildcard examples/*.lua examples/*/*.lua examples/embed/*.c) types/lze.lua
-DOCS := doc/manual.md README.md CHANGELOG.md LICENSE
+DOCS := doc/manual.md doc/timeline.png README.md CHANGELOG.md LICENSE
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LUA_CMOD) \
 	  $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 755 bin/lze $(DESTDIR)$(BINDIR)/lze
 	$(INSTALL) -m 755 $(BUILD)/lze.so $(DESTDIR)$(LUA_CMOD)/lze.so
+	$(INSTALL) -D -m 755 $(BUILD)/lze/mpi.so $(DESTDIR)$(LUA_CMOD)/lze/mpi.so
 	$(INSTALL) -m 755 $(BUILD)/libze_opencl.so \
 	  $(DESTDIR)$(LIBDIR)/libze_opencl.so
 	$(INSTALL) -m 644 $(BUILD)/liblze.a $(DESTDIR)$(LIBDIR)/liblze.a
@@ -465,7 +512,7 @@ endif
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/lze $(DESTDIR)$(LUA_CMOD)/lze.so \
-	  $(DESTDIR)$(LIBDIR)/libze_opencl.so \
+	  $(DESTDIR)$(LUA_CMOD)/lze/mpi.so $(DESTDIR)$(LIBDIR)/libze_opencl.so \
 	  $(DESTDIR)$(LIBEXECDIR)/lze/lze-build $(DESTDIR)$(LIBDIR)/liblze.a \
 	  $(DESTDIR)$(LIBDIR)/pkgconfig/lze.pc \
 	  $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(HEADERS))
@@ -480,11 +527,12 @@ help: ## this list
 
 FORCE:
 .SECONDARY:
-.PHONY: all demo test build-tests check check-fast check-host check-asan check-fuzz \
+.PHONY: all demo test build-tests check check-fast check-host check-page check-asan check-fuzz \
   check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-memory check-lifetime check-exports check-docs \
-  check-lint conformance bench bench-compile bench-costs bench-driver \
-  bench-dist bench-first bench-graph bench-instructions bench-lua-kernels \
+  check-lint conformance bench bench-arrays bench-arrays-linear \
+  bench-arrays-order bench-compile bench-costs bench-driver bench-dist \
+  bench-first bench-graph bench-instructions bench-lua-kernels \
   install uninstall \
   clean help FORCE

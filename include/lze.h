@@ -80,6 +80,51 @@ typedef struct lze_BufferInfo {
   void *driver, *device, *context;
 } lze_BufferInfo;
 
+/* --- work of the host's -------------------------------------------------- */
+
+/* What a step of it answers. */
+enum {
+  LZE_WORK_PENDING = 0,
+  LZE_WORK_DONE = 1,
+  LZE_WORK_FAILED = 2,  /* the failure says why */
+  LZE_WORK_LEFT = 3     /* the same, and what it uses goes on being used: that
+                           memory is never freed */
+};
+
+/* The fields of the error object that is raised. */
+typedef struct lze_WorkFailure {
+  char call[40];        /* "MPI_Send" */
+  char code[40];        /* "MPI_ERR_RANK" */
+  char message[420];
+} lze_WorkFailure;
+
+enum { LZE_WORK_BUFFERS = 4 };
+
+/* Something that the host does to buffers, in its place among launches and
+   copies: it begins when what it must wait for is over, and what comes later
+   waits for it.  All work of a state begins in the order of issue.  Calls of
+   lze that wait, ask or enqueue take its steps: there is no thread. */
+typedef struct lze_WorkSpec {
+  size_t size;          /* sizeof (lze_WorkSpec) */
+  const char *name;     /* "send": what its event shows; lives for ever */
+  int count;            /* of the buffers that it uses: with their stack
+                           indices, and whether it writes the elements */
+  int buffers[LZE_WORK_BUFFERS];
+  int writes[LZE_WORK_BUFFERS];
+  /* Begin, then go on; called until the answer is not LZE_WORK_PENDING.  On the
+     thread that uses the state, maybe in the middle of a collection: none of
+     the functions here may use the state. */
+  int (*step)(void *userdata, lze_WorkFailure *failure);
+  /* NULL, or it need not be done once the state ends: then this is called if it
+     has begun, to end it at once.  Nonzero where nothing is used any more. */
+  int (*cancel)(void *userdata);
+  /* Called once lze has taken the work over, and once when it is over; `left`
+     where what it uses goes on being used. */
+  void (*hold)(void *userdata);
+  void (*release)(void *userdata, int left);
+  void *userdata;
+} lze_WorkSpec;
+
 /* A tensor of DLPack, as dlpack.h declares it. */
 struct DLManagedTensorVersioned;
 
@@ -189,6 +234,16 @@ typedef struct lze_Api {
      caller's. */
   int (*import_dlpack)(lua_State *L, struct DLManagedTensorVersioned *tensor,
                        int device, lze_ErrorInfo *error);
+
+  /* The last two raise, and so are for functions that Lua calls.
+
+     Issue work of the host's.  [+1] its event or, with `wait`, nothing once it
+     is done: then its failure is raised here.  Debug hooks may end the wait by
+     an error; the work goes on. */
+  void (*work)(lua_State *L, const lze_WorkSpec *spec, int wait);
+
+  /* Raise an error object with these fields and the position of the script. */
+  void (*raise)(lua_State *L, const lze_WorkFailure *failure);
 } lze_Api;
 
 /* Whether a table has a function: LZE_API_HAS(api, import_buffer). */

@@ -3,8 +3,8 @@
 --
 -- An array is a table: type, shape, strides (in elements), mask (whether it is
 -- the result of a comparison), and what only these files use: base (the buffer
--- its elements lie in), from (elements before the first), count, flat (a buffer
--- of exactly its elements, where they are contiguous).
+-- its elements lie in), from (elements before the first), size (how many there
+-- are), flat (a buffer of exactly its elements, where they are contiguous).
 
 local C = ...
 local lze = C.lze()
@@ -56,7 +56,9 @@ end
 local function promote(a, b)
   if a == b then return a end
   local s, t = types[a], types[b]
-  if s.real and t.real then
+  if not (s and t) then
+    return nil, format("%s with %s has no type for its results", a, b)
+  elseif s.real and t.real then
     if s.bits == t.bits then return "float" end
     return s.bits > t.bits and a or b
   elseif s.real or t.real then
@@ -106,26 +108,35 @@ end
 -- An array over elements of a buffer.
 local function array_over(base, from, shape, strides, mask)
   local a = {type = base.type, shape = shape, strides = strides, base = base,
-    from = from, count = count_of(shape), mask = mask}
+    from = from, size = count_of(shape), mask = mask}
   if is_packed(shape, strides) then
-    a.flat = from == 0 and a.count == #base and base or
-      base:view(from + 1, from + a.count)
+    a.flat = from == 0 and a.size == #base and base or
+      base:view(from + 1, from + a.size)
   end
   return setmetatable(a, meta)
 end
 
--- What it raises is about the script's line.
-local function buffer(...)
-  local ok, b = C.pcall(C.buffer, ...)
+-- A buffer that f makes; what it raises is about the script's line.
+local function made(f, ...)
+  local ok, b = C.pcall(f, ...)
   if ok then return b end
   if type(b) == "string" then fail("%s", b) end
+  if type(b) == "table" then b.where = C.where():match "^(.*): $" end
   C.raise(b)
 end
+
+local function buffer(...) return made(C.buffer, ...) end
 
 local function new(kind, shape, mask, device)
   local base = buffer(kind, count_of(shape), {zero = false, device = device})
   local a = array_over(base, 0, shape, packed_strides(shape), mask)
   return a
+end
+
+-- An array of any contents where the elements of another one are.
+local function beside(other, kind, shape)
+  local base = made(C.beside, other.base, kind, count_of(shape))
+  return array_over(base, 0, shape, packed_strides(shape))
 end
 
 local function check_shape(shape, fname)
@@ -189,187 +200,18 @@ local function dimension(a, d, fname)
   return d < 0 and d + rank + 1 or d
 end
 
--- --- elementwise kernels -----------------------------------------------------
+-- --- expressions -------------------------------------------------------------
 
--- Text of kernels by what they compute; X, Y and Z are the operands.
-local texts = {
-  copy = "X", range = "X + (i - 1) * Y",
-  neg = "-X", bnot = "~X", lnot = "1 - X",
-  add = "X + Y", sub = "X - Y", mul = "X * Y", div = "X / Y", idiv = "X // Y",
-  mod = "X % Y", pow = "X ^ Y", band = "X & Y", bor = "X | Y", bxor = "X ~ Y",
-  shl = "X << Y", shr = "X >> Y",
-  eq = "X == Y and 1 or 0", ne = "X ~= Y and 1 or 0", lt = "X < Y and 1 or 0",
-  le = "X <= Y and 1 or 0", gt = "X > Y and 1 or 0", ge = "X >= Y and 1 or 0",
-  abs = "math.abs(X)", sign = "X > 0 and 1 or (X < 0 and -1 or X - X)",
-  sqrt = "math.sqrt(X)", rsqrt = "1 / math.sqrt(X)", exp = "math.exp(X)",
-  log = "math.log(X)", log2 = "math.log(X, 2)", log10 = "math.log(X, 10)",
-  log1p = "log1p(X)", expm1 = "expm1(X)", sin = "math.sin(X)",
-  cos = "math.cos(X)", tan = "math.tan(X)", asin = "math.asin(X)",
-  acos = "math.acos(X)", atan = "math.atan(X)", atan2 = "math.atan(X, Y)",
-  sinh = "sinh(X)", cosh = "(math.exp(X) + math.exp(-X)) / 2",
-  tanh = "tanh(X)", floor = "X // 1", ceil = "-(-X // 1)", round = "round(X)",
-  trunc = "X < 0 and -(-X // 1) or X // 1", sigmoid = "1 / (1 + math.exp(-X))",
-  least = "X ~= X and X or (Y ~= Y and Y or math.min(X, Y))",
-  greatest = "X ~= X and X or (Y ~= Y and Y or math.max(X, Y))",
-  clamp = "X ~= X and X or math.min(math.max(X, Y), Z)",
-  fma = "fma(X, Y, Z)", lerp = "X + (Y - X) * Z",
-  isnan = "X ~= X and 1 or 0", isfinite = "X - X == 0 and 1 or 0",
-  where = "X ~= 0 and Y or Z",
-  to_integer = "X < 0 and math.ceil(X) or math.floor(X)"
-}
+-- A function as A.name(a, ...) and a:name(...).
+local function define(name, f) A[name], methods[name] = f, f end
 
--- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
-local prelude = [[
-local math, fma = ...
-local function log1p(x)
-  local u = 1.0 + x
-  if u == 1.0 or u == math.huge then return x + 0.0 end
-  return math.log(u) * x / (u - 1.0)
-end
-local function expm1(x)
-  local u = math.exp(x)
-  if u == 1.0 or u == math.huge then return u == 1.0 and x + 0.0 or u end
-  local v = u - 1.0
-  if v == -1.0 then return -1.0 end
-  return v * x / math.log(u)
-end
-local function sinh(x)
-  if math.abs(x) > 20.0 then return (math.exp(x) - math.exp(-x)) / 2.0 end
-  local e = expm1(x)
-  return (e + e / (e + 1.0)) / 2.0
-end
-local function tanh(x)
-  if x > 20.0 then return 1.0 elseif x < -20.0 then return -1.0 end
-  local e = expm1(x + x)
-  return e / (e + 2.0)
-end
-local function round(x)
-  local f = x // 1
-  local d = x - f
-  if d > 0.5 then return f + 1 elseif d < 0.5 then return f end
-  if d ~= d then return x // 1 end
-  return f % 2 == 0 and f or f + 1
-end
-]]
-
--- Kernels by operation, types of buffers, and layout.
-local kernels = {}
-
--- layout: a letter an operand, the result's first: c (contiguous, of the
--- result's shape), s (strides), n (a number).  With an s the rank follows.
-local function make_kernel(op, layout, rank)
-  local args, loads, operands = {}, {}, {}
-  local strided = layout:find "s"
-  if strided then
-    loads[1] = "local q = i - 1"
-    for d = rank, 2, -1 do
-      args[#args + 1] = "n" .. d
-      loads[#loads + 1] = format("local i%d = q %% n%d; q = q // n%d", d, d, d)
-    end
-    loads[#loads + 1] = "local i1 = q"
-  end
-  for k = 1, #layout do
-    local how, name = layout:sub(k, k), ("rxyz"):sub(k, k)
-    local place = "i"
-    args[#args + 1] = name
-    if how == "s" then
-      place = name .. "from"
-      args[#args + 1] = place
-      for d = 1, rank do
-        args[#args + 1] = name .. d
-        place = format("%s + i%d * %s%d", place, d, name, d)
-      end
-    end
-    operands[k] = how == "n" and name or format("%s[%s]", name, place)
-    if k > 1 and how ~= "n" then
-      loads[#loads + 1] = format("local v%s = %s", name, operands[k])
-      operands[k] = "v" .. name
-    end
-  end
-  local value = texts[op]:gsub("[XYZ]", function(letter)
-    return operands[("XYZ"):find(letter) + 1]
-  end)
-  local text = format("%sreturn function(i, %s)\n  %s\n  %s = %s\nend", prelude,
-    concat(args, ", "), concat(loads, "\n  "), operands[1], value)
-  return C.kernel(C.text(text, op)(math, C.work.fma), {name = "array_" .. op})
-end
-
-local function kernel_for(op, key, layout, rank)
-  local by_op = kernels[op]
-  if not by_op then
-    by_op = {}
-    kernels[op] = by_op
-  end
-  local k = by_op[key]
-  if not k then
-    k = make_kernel(op, layout, rank)
-    by_op[key] = k
-  end
-  return k
-end
-
--- The strides with which an array is read as one of a larger shape.
-local function strides_for(a, shape, list)
-  local rank, own = #shape, #a.shape
-  for d = 1, rank do
-    local e = d - rank + own
-    list[#list + 1] = e >= 1 and a.shape[e] ~= 1 and a.strides[e] or 0
-  end
-end
-
-local function same_shape(a, shape)
-  if #a.shape ~= #shape then return false end
-  for d = 1, #shape do
-    if a.shape[d] ~= shape[d] then return false end
-  end
-  return true
-end
-
--- Compute op of operands (arrays that broadcast to it, and numbers) into an
--- array.
-local function compute(op, into, x, y, z)
-  if into.count == 0 then return into end
-  local shape = into.shape
-  local operands = {into, x, y, z}
-  local letters, key, strided = {}, {}, false
-  for k, v in ipairs(operands) do
-    if is(v) then
-      local flat = v.flat and (k == 1 or same_shape(v, shape))
-      strided = strided or not flat
-      letters[k] = flat and "c" or "s"
-      key[k] = letters[k] .. v.type
-    else
-      letters[k], key[k] = "n", "n"
-    end
-  end
-  local layout, rank = concat(letters), #shape
-  -- A result without dimensions has strides of one.
-  local dims = rank == 0 and {1} or shape
-  if strided then key[#key + 1] = #dims end
-  local kernel = kernel_for(op, concat(key), layout, #dims)
-  if not strided then
-    kernel(into.count, into.flat, is(x) and x.flat or x,
-      unpack({is(y) and y.flat or y, is(z) and z.flat or z}, 1,
-        #operands - 2))
-    return into
-  end
-  local args = {}
-  for d = #dims, 2, -1 do args[#args + 1] = dims[d] end
-  for k, v in ipairs(operands) do
-    if letters[k] == "n" then
-      args[#args + 1] = v
-    elseif letters[k] == "c" then
-      args[#args + 1] = v.flat
-    else
-      args[#args + 1] = v.base
-      args[#args + 1] = v.from + 1
-      if rank == 0 then args[#args + 1] = 0
-      else strides_for(v, shape, args) end
-    end
-  end
-  kernel(into.count, unpack(args))
-  return into
-end
+local core = {A = A, C = C, beside = beside, check = check, define = define,
+  fail = fail, is = is, meta = meta, new = new, shape_text = shape_text,
+  types = types}
+C.core = core
+local X = C.part("array_expression", core)
+local compute, evaluate, express = X.compute, X.evaluate, X.express
+local same_shape = X.same_shape
 
 -- The shape that two broadcast to.
 local function broadcast(what, a, b)
@@ -393,7 +235,7 @@ end
 
 local function ready(a)
   a = contiguous(a)
-  return a.flat, a.count
+  return a.flat, a.size
 end
 
 -- --- operators ---------------------------------------------------------------
@@ -404,12 +246,21 @@ local function kind_of(v, what)
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
 end
 
+-- Complex numbers are stored, and transformed by fft.
+local function needs_numbers(what, a)
+  if not types[a.type] then
+    fail('%s: %s has no arithmetic; lze.array("%s", a) has its parts', what,
+      a.type, C.core.scalars[a.type])
+  end
+end
+
 -- Types of operands that may be numbers: of arrays, then whether a number that
 -- is no integer is among them.
-local function result_type(what, x, y, z)
+local function result_type(what, ...)
   local kind, real
-  for _, v in ipairs {x, y, z} do
+  for _, v in ipairs {...} do
     if is(v) then
+      needs_numbers(what, v)
       local t, why = v.type, nil
       if kind then t, why = promote(kind, t) end
       if not t then fail("%s: %s", what, why) end
@@ -448,16 +299,16 @@ local function binary(op, what, x, y, rule)
   if rule == "mask" then kind, mask = "uchar", true end
   local shape = is(x) and is(y) and broadcast(what, x.shape, y.shape) or
     first_array(x, y).shape
-  local into = new(kind, {unpack(shape)}, mask, first_array(x, y).device)
-  return compute(op, into, x, y)
+  return express(op, kind, shape, mask, x, y)
 end
 
 local function unary(op, what, x, rule)
+  needs_numbers(what, x)
   local kind, mask = x.type, nil
   needs_double(what, kind, x)
   if rule == "real" and not types[kind].real then kind = "float" end
   if rule == "mask" then kind, mask = "uchar", true end
-  return compute(op, new(kind, {unpack(x.shape)}, mask, x.device), x)
+  return express(op, kind, x.shape, mask, x)
 end
 
 local operators = {
@@ -475,9 +326,9 @@ end
 function meta.__unm(x) return unary("neg", "-a", x) end
 
 function meta.__bnot(x)
+  needs_numbers("~a", x)
   if types[x.type].real then fail("~a: integers expected, got %s", x.type) end
-  local into = new(x.type, {unpack(x.shape)}, x.mask, x.device)
-  return compute(x.mask and "lnot" or "bnot", into, x)
+  return express(x.mask and "lnot" or "bnot", x.type, x.shape, x.mask, x)
 end
 
 local function no_order(sign, method)
@@ -491,9 +342,6 @@ meta.__lt, meta.__le = no_order("<", "lt"), no_order("<=", "le")
 function meta.__concat()
   fail("a .. b: arrays are not joined by ..; A.cat{a, b} does that")
 end
-
--- A function as A.name(a, ...) and a:name(...).
-local function define(name, f) A[name], methods[name] = f, f end
 
 for _, name in ipairs {"eq", "ne", "lt", "le", "gt", "ge"} do
   define(name, function(x, y)
@@ -546,9 +394,12 @@ local function ternary(op, what, x, y, z, kind)
   needs_double(what, kind, a)
   local shape = {}
   for _, v in ipairs {x, y, z} do
-    if is(v) then shape = broadcast(what, shape, v.shape) end
+    if is(v) then
+      needs_numbers(what, v)
+      shape = broadcast(what, shape, v.shape)
+    end
   end
-  return compute(op, new(kind, shape, nil, a.device), x, y, z)
+  return express(op, kind, shape, nil, x, y, z)
 end
 
 define("clamp", function(x, low, high)
@@ -580,11 +431,11 @@ end)
 -- a:to(type): reals to integers by cutting off what is behind the point.
 define("to", function(x, kind)
   check(x, 1, "a", "to")
+  needs_numbers("to", x)
   kind = type_of(kind, "to")
   needs_double("to", kind, x)
   local cuts = types[x.type].real and not types[kind].real
-  return compute(cuts and "to_integer" or "copy",
-    new(kind, {unpack(x.shape)}, nil, x.device), x)
+  return express(cuts and "to_integer" or "copy", kind, x.shape, nil, x)
 end)
 
 -- --- construction ------------------------------------------------------------
@@ -597,7 +448,7 @@ end
 
 local function filled(kind, shape, value, device, mask)
   local a = new(kind, shape, mask, device)
-  if a.count > 0 then a.base:fill(value) end
+  if a.size > 0 then a.base:fill(value) end
   return a
 end
 
@@ -706,16 +557,18 @@ end
 
 -- A(type, source [, shape])
 setmetatable(A, {__call = function(_, kind, source, shape)
-  kind = type_of(kind, "array")
+  local scalar = C.core.scalars[kind]
+  if not scalar then kind = type_of(kind, "array") end
   local a
   if mathtype(source) == "integer" then
-    a = filled(kind, check_shape({source}, "array"), 0)
+    a = filled(kind, check_shape({source}, "array"), scalar and {0, 0} or 0)
   elseif type(source) == "table" and not is(source) then
     local own, list = flatten(source)
-    local base = buffer(kind, list)
+    local base = buffer(scalar or kind, list)
     a = array_over(base, 0, own, packed_strides(own))
   elseif is(source) then
-    a = source:to(kind)
+    a = (types[source.type] and source or C.core.parts(source)):to(
+      scalar or kind)
   elseif C.type(source) == "buffer" then
     if source.type ~= kind then
       fail("array: a buffer of %s expected, got one of %s", kind, source.type)
@@ -725,6 +578,7 @@ setmetatable(A, {__call = function(_, kind, source, shape)
     fail("array: argument 2 (source): numbers in tables, a count or a buffer "
       .. "expected, got %s", C.describe(source))
   end
+  if scalar and types[a.type] then a = C.core.join(a) end
   return shape and a:reshape(shape) or a
 end})
 
@@ -744,11 +598,11 @@ local function resolve_shape(a, shape, fname)
     if copy[d] == -1 and not open then open = d
     elseif mathtype(copy[d]) == "integer" then known = known * copy[d] end
   end
-  if open then copy[open] = known ~= 0 and a.count // known or 0 end
+  if open then copy[open] = known ~= 0 and a.size // known or 0 end
   copy = check_shape(copy, fname)
-  if count_of(copy) ~= a.count then
+  if count_of(copy) ~= a.size then
     fail("%s: shape %s has %d elements, the array has %d", fname,
-      shape_text(shape), count_of(copy), a.count)
+      shape_text(shape), count_of(copy), a.size)
   end
   return copy
 end
@@ -859,12 +713,12 @@ define("roll", function(a, n, d)
     fail("roll: argument 2 (n): an integer expected, got %s", C.describe(n))
   end
   if not d and #a.shape ~= 1 then
-    return a:reshape {a.count}:roll(n, 1):reshape(a.shape)
+    return a:reshape {a.size}:roll(n, 1):reshape(a.shape)
   end
   d = dimension(a, d or 1, "roll")
   local size = a.shape[d]
   local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
-  if into.count == 0 then return into end
+  if into.size == 0 then return into end
   n = n % size
   compute("copy", narrow(into, d, n + 1, size, 1), narrow(a, d, 1, size - n, 1))
   if n > 0 then
@@ -1017,7 +871,7 @@ end
 
 local function put(a, place, v)
   if type(v) == "table" and is(v) then v = v:item() end
-  if type(v) ~= "number" then
+  if type(v) ~= "number" and types[a.type] then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
   end
   if a.base.usage == "device" then a.base:write({v}, place)
@@ -1025,9 +879,20 @@ local function put(a, place, v)
 end
 
 local fields = {
-  device = function(a) return a.base.device end,
+  device = function(a)
+    while rawget(a, "op") do
+      a = first_array(a.x, rawget(a, "y"), rawget(a, "z"))
+    end
+    return a.base.device
+  end,
   buffer = function(a) return a.flat or a.base end
 }
+-- What an expression has not got yet.
+for _, name in ipairs {"base", "from", "strides", "flat"} do
+  fields[name] = function(a)
+    if rawget(a, "op") then return rawget(evaluate(a), name) end
+  end
+end
 
 function meta.__index(a, key)
   local kind = type(key)
@@ -1044,7 +909,7 @@ function meta.__index(a, key)
     return view(a, a.from + (i - 1) * a.strides[1], {unpack(a.shape, 2)},
       {unpack(a.strides, 2)})
   elseif is(key) then
-    return A.compact(a, key)
+    return C.core.compact(a, key)
   elseif kind == "table" then
     local v, place = at(a, key)
     if v then return v end
@@ -1053,31 +918,36 @@ function meta.__index(a, key)
   return nil
 end
 
-local function overlap(x, y)
-  return x.pointer < y.pointer + y.bytes and y.pointer < x.pointer + x.bytes
-end
-
 -- Write a number, a table or an array into the elements of a view.
 local function set(a, v, fname)
   if type(v) == "table" and not is(v) then v = A(a.type, v) end
   local kind = kind_of(v, fname)
-  if not types[a.type].real and (kind == "float" and not is(v) or
+  if not types[a.type] or not types[kind] and is(v) then
+    if kind ~= a.type then
+      fail("%s: elements of %s expected, got %s", fname, a.type, kind)
+    end
+  elseif not types[a.type].real and (kind == "float" and not is(v) or
       is(v) and types[v.type].real) then
     fail("%s: a real cannot go into elements of %s; use :to", fname, a.type)
   end
   if not is(v) then
-    if a.flat and a.count > 0 then a.flat:fill(v)
+    if a.flat and a.size > 0 then a.flat:fill(v)
     else compute("copy", a, v) end
     return a
   end
   local shape = broadcast(fname, a.shape, v.shape)
-  if not same_shape(a, shape) then
+  if not same_shape(a.shape, shape) then
     fail("%s: shape %s does not go into %s", fname, shape_text(v.shape),
       shape_text(a.shape))
   end
-  if overlap(v.base, a.base) then
+  if a.size == 0 then return a end
+  if rawget(v, "op") and v.type == a.type and same_shape(v.shape, a.shape) and
+      X.write(a, v) then
+    return a
+  end
+  if X.overlap(evaluate(v), a) then
     -- What is read must not have been written.
-    v = compute("copy", new(v.type, {unpack(v.shape)}, v.mask, v.device), v)
+    v = compute("copy", new(v.type, v.shape, v.mask, v.device), v)
   end
   return compute("copy", a, v)
 end
@@ -1093,7 +963,7 @@ function meta.__newindex(a, key, v)
     end
     set(meta.__index(a, i), v, "a[i] = v")
   elseif is(key) then
-    if not same_shape(a, key.shape) or not key.mask then
+    if not same_shape(a.shape, key.shape) or not key.mask then
       fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
         shape_text(a.shape), key.mask and "a mask" or key.type,
         shape_text(key.shape))
@@ -1102,7 +972,7 @@ function meta.__newindex(a, key, v)
     if not types[a.type].real and types[chosen.type].real then
       fail("a[m] = v: a real cannot go into elements of %s; use :to", a.type)
     end
-    compute("copy", a, chosen)
+    set(a, chosen, "a[m] = v")
   elseif kind == "table" then
     local part, place = at(a, key)
     if part then set(part, v, "a[{...}] = v") else put(a, place, v) end
@@ -1138,9 +1008,17 @@ define("read", function(a)
   return (ready(a)):read()
 end)
 
+-- In a notebook, or printed; either waits for the elements.
+define("display", function(a)
+  check(a, 1, "a", "display")
+  ready(a)
+  if a.size > 0 then element(a, a.from + 1) end
+  C.display(a)
+end)
+
 define("item", function(a)
   check(a, 1, "a", "item")
-  if a.count ~= 1 then
+  if a.size ~= 1 then
     fail("item: an array of one element expected, got shape %s",
       shape_text(a.shape))
   end
@@ -1163,18 +1041,36 @@ define("table", function(a)
 end)
 
 -- What the other files of arrays use.
-local core = {A = A, methods = methods, new = new, ready = ready,
-  contiguous = contiguous, define = define, is = is, check = check,
-  promote = promote, options = options, dimension = dimension, types = types,
-  type_of = type_of, check_shape = check_shape, shape_text = shape_text,
-  fail = fail, array_over = array_over, packed_strides = packed_strides,
-  broadcast = broadcast, reductions = reductions, set = set, binary = binary}
+for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
+  promote = promote, options = options, dimension = dimension,
+  type_of = type_of, check_shape = check_shape, array_over = array_over,
+  packed_strides = packed_strides, broadcast = broadcast, set = set,
+  reductions = reductions, binary = binary, needs_double = needs_double,
+  element = element, result_type = result_type} do
+  core[key] = v
+end
 
 meta.__name = "array"
-C.core = core
+meta.evaluate, meta.settle = evaluate, X.settle
 C.keep(meta)
-core.C, core.meta, core.element = C, meta, element
 C.part("array_file", core)
+C.part("array_map", core)
+C.part("array_reduce", core)
+C.part("array_linear", core)
+C.part("array_random", core)
 C.part("array_show", core)
+C.part("array_index", core)
+C.part("array_order", core)
+C.part("array_signal", core)
 
-return {open = function() return A end}
+return {
+  open = function() return A end,
+  -- g:array(...): the position of its errors is added by who calls this.
+  record = function(...)
+    local ok, v = C.pcall(X.record, ...)
+    if ok then return v end
+    if type(v) ~= "string" then C.raise(v) end
+    local where = C.where()
+    error(v:sub(1, #where) == where and v:sub(#where + 1) or v, 0)
+  end
+}

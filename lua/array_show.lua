@@ -208,6 +208,10 @@ core.meta.__tostring = function(a)
   local head = format("array: %s%s %s", a.type, a.mask and " mask" or "",
     core.shape_text(a.shape))
   local body
+  if rawget(a, "op") then
+    if not core.C.printed() then return head .. " (not computed)" end
+    a:eval()
+  end
   local open, busy = core.C.pcall(a.base.pending, a.base)
   if not open then return head .. " (closed)" end
   if core.C.printed() then

@@ -29,8 +29,13 @@ local function add_shares(shares, task, items, refuse)
   for i = 1, arguments do
     local x = task[i + 2]
     local kind, count, bytes = C.extent(x)
+    if task.shapes and task.shapes[i + 2] then
+      refuse(task, format("argument %d: its kernel knows the array's shape", i))
+    end
     if kind == "scratch" then
       refuse(task, "it uses a transient buffer")
+    elseif kind == "image" then
+      refuse(task, format("argument %d: an image is not split", i))
     elseif kind == "buffer" then
       if not count then
         refuse(task, format("argument %d: the buffer is closed", i))

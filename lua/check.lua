@@ -51,12 +51,25 @@ local function rounding(kind)
   end
 end
 
+-- How the i-th element of a buffer is written, or of an array of a shape.
+local function element(name, shape, i)
+  if not shape or #shape < 2 then return format("%s[%d]", name, i) end
+  local index = {}
+  i = i - 1
+  for d = #shape, 1, -1 do
+    index[d] = i % shape[d] + 1
+    i = i // shape[d]
+  end
+  return format("%s[{%s}]", name, concat(index, ", "))
+end
+
 -- Two work-items of which one writes must have a barrier between them, and
 -- those of different groups can have none.
 local function race(cells, i, where, other)
-  find(item.run, where, "race " .. cells.name, format("race: %s[%d] is used by "
+  find(item.run, where, "race " .. cells.name, format("race: %s is used by "
     .. "work-items %s and %s, one writes, and no barrier is between",
-    cells.name, i, concat(other.id, ", "), concat(item.id, ", ")))
+    element(cells.name, cells.shape, i), concat(other.id, ", "),
+    concat(item.id, ", ")))
 end
 
 local function meets(other, epoch)
@@ -102,23 +115,48 @@ local function touch_write(cells, i, same)
 end
 
 local function outside(cells, i)
+  if type(i) == "table" then
+    return format("%s[{%s}] is outside {%s}", cells.name, concat(i, ", "),
+      concat(cells.shape, ", "))
+  end
   return format("%s[%s] is outside 1..%d", cells.name, tostring(i), cells.count)
 end
 
+-- The cell that an index means, from 1; nil where that is outside.
+local function cell(cells, index)
+  local shape, place = cells.shape, 0
+  if type(index) ~= "table" then
+    local inside = mathtype(index) == "integer" and index >= 1 and
+      index <= cells.count and (not shape or #shape == 1)
+    return inside and index or nil
+  end
+  for d = 1, shape and #shape == #index and #index or 0 do
+    local i = index[d]
+    if mathtype(i) ~= "integer" then return nil end
+    if i < 0 then i = i + shape[d] + 1 end
+    if i < 1 or i > shape[d] then return nil end
+    place = place * shape[d] + i - 1
+  end
+  return place + 1
+end
+
 -- What the function indexes in place of a buffer or an array: data[i] are the
--- numbers.  `overlap`: where a buffer lies among others; nil for an array, in
--- which nothing is before it is written.
-local function cells_new(name, kind, count, data, overlap)
+-- numbers.  `overlap`: where a buffer lies among others; nil for an array of
+-- lze.work, in which nothing is before it is written.  `shape`: of an array.
+local function cells_new(name, kind, count, data, overlap, shape)
   local o = overlap or {track = track_new(), base = 0, step = 1}
   local cells = {name = name, count = count, track = o.track, base = o.base,
-    step = o.step}
+    step = o.step, shape = shape}
   local round = rounding(kind)
   local written = not overlap and {}
   local whole = bits[kind] or kind == "long" or kind == "ulong"
-  local meta = {__elements = kind, __len = function() return count end}
-  function meta.__index(_, i)
-    if mathtype(i) ~= "integer" or i < 1 or i > count then
-      item.missing, item.missed = outside(cells, i), C.where()
+  local meta = {__elements = kind, __len = function()
+    return shape and shape[1] or count
+  end}
+  function meta.__index(_, index)
+    local i = cell(cells, index)
+    if not i then
+      item.missing, item.missed = outside(cells, index), C.where()
       return nil
     end
     touch_read(cells, i)
@@ -129,9 +167,10 @@ local function cells_new(name, kind, count, data, overlap)
     end
     return data[i]
   end
-  function meta.__newindex(_, i, v)
-    if mathtype(i) ~= "integer" or i < 1 or i > count then
-      find(item.run, C.where(), "outside " .. name, outside(cells, i), item)
+  function meta.__newindex(_, index, v)
+    local i = cell(cells, index)
+    if not i then
+      find(item.run, C.where(), "outside " .. name, outside(cells, index), item)
       return
     end
     if v == nil then
@@ -147,7 +186,12 @@ local function cells_new(name, kind, count, data, overlap)
       end
       v = n
     end
-    v = round(v)
+    local stored = round(v)
+    if whole and stored ~= v then
+      find(item.run, C.where(), "fits " .. name, format("%s = %d does not fit "
+        .. "%s", element(name, shape, i), v, kind), item)
+    end
+    v = stored
     if item.atomic then item.run.atomics = true end
     touch_write(cells, i, data[i] == v)
     if written then written[i] = true end
@@ -166,7 +210,7 @@ local function replaced(f, at)
   local function other(v, name)
     if known[v] ~= nil then return known[v] end
     local kind = type(v)
-    if kind == "userdata" and C.elements(v) then
+    if C.flat(v) then
       return at(v, name)
     elseif kind == "function" and C.is_lua(v) then
       local new, count = C.copy_function(v)
@@ -212,8 +256,10 @@ local function sizes(range)
   return n, from
 end
 
--- What a work-item died of.
+-- What a work-item died of; what the driver refused is no matter of the
+-- function.
 local function died(run, who, message)
+  if type(message) == "table" then C.raise(message) end
   local where, text = "", tostring(message)
   local at = text:find(": ", 1, true)
   if at and text:find("^[^\n]*:%d+: ") then
@@ -403,7 +449,10 @@ local function launch(kernel, range, arguments, n, copy)
   local given = {}
   for i = 1, n do
     local v = arguments[i]
-    given[i] = copy[v] or v
+    local x, shape = C.flat(v)
+    if shape then v = C.lze().array(x.type, copy[x], shape)
+    elseif x then v = copy[x] end
+    given[i] = v
   end
   local event = kernel:launch(range, unpack(given, 1, n))
   event:wait()
@@ -435,22 +484,22 @@ local function compare(lists, one, other, different)
   end
 end
 
--- The names of arguments and captures by buffer, and the buffers.
+-- The names of arguments and captures by buffer, and the buffers.  An array is
+-- its buffer here, and has its shape among the names.
 local function name_buffers(about, arguments, n)
-  local names, buffers, captured = {}, {}, {}
+  local names, buffers, captured = {shapes = {}}, {}, {}
+  local function add(v, name, list)
+    local x, shape = C.flat(v)
+    if C.elements(x) and not names[x] then
+      names[x], names.shapes[x] = name, shape
+      list[#list + 1] = x
+    end
+  end
   for i = 1, n do
-    local v = arguments[i]
-    if C.elements(v) and not names[v] then
-      names[v] = about.parameters[about.indices + i] or "argument " .. i
-      buffers[#buffers + 1] = v
-    end
+    add(arguments[i], about.parameters[about.indices + i] or "argument " .. i,
+      buffers)
   end
-  for _, c in ipairs(about.captures) do
-    if C.elements(c.value) and not names[c.value] then
-      names[c.value] = c.name
-      captured[#captured + 1] = c.value
-    end
-  end
+  for _, c in ipairs(about.captures) do add(c.value, c.name, captured) end
   return names, buffers, captured
 end
 
@@ -458,23 +507,24 @@ end
 -- afterwards.
 local function host_run(run, about, arguments, n, names, all, backwards)
   local proxy, copy, overlap = {}, copies_of(all)
-  local function proxy_of(x, name)
+  local function proxy_of(v, name)
+    local x, shape = C.flat(v)
     if not copy[x] then
-      -- Reached by way of a function: not named by the kernel's own captures.
+      -- Reached through a function: not named by the kernel's own captures.
       local one, place = copies_of({x})
       copy[x], overlap[x] = one[x], place[x]
-      names[x] = names[x] or name
+      names[x], names.shapes[x] = names[x] or name, shape
       all[#all + 1] = x
       run.more[#run.more + 1] = x
     end
-    proxy[x] = proxy[x] or
-      cells_new(names[x], C.elements(x), #x, copy[x], overlap[x])
-    return proxy[x]
+    proxy[v] = proxy[v] or
+      cells_new(names[x], C.elements(x), #x, copy[x], overlap[x], shape)
+    return proxy[v]
   end
   local given = {}
   for i = 1, n do
     local v = arguments[i]
-    if C.elements(v) then v = proxy_of(v) end
+    if C.flat(v) then v = proxy_of(v) end
     given[i] = v
     local scalar = about.scalars[i]
     if scalar and type(v) == "number" and slack[scalar] then
@@ -549,8 +599,9 @@ local function check(kernel, range, ...)
         distance(a, b) <= (slack[C.elements(x)] or 0) then
         return
       end
-      find(run, about.where, "differs " .. names[x], format("%s[%d] is %s in "
-        .. "Lua and %s on the device", names[x], i, tostring(a), tostring(b)))
+      find(run, about.where, "differs " .. names[x], format("%s is %s in Lua "
+        .. "and %s on the device", element(names[x], names.shapes[x], i),
+        tostring(a), tostring(b)))
     end)
     reference = device
   end
@@ -558,7 +609,8 @@ local function check(kernel, range, ...)
   compare(all, reference, device, function(x, i, a, b)
     local d = distance(a, b)
     if not (depends[x] and depends[x][i]) and d > report.worst then
-      report.worst, report.worst_at = d, format("%s[%d]", names[x], i)
+      report.worst, report.worst_at = d,
+        element(names[x], names.shapes[x], i)
     end
   end)
   report.ok = #run.findings == 0

@@ -842,6 +842,56 @@ local function shrink(program)
   return program
 end
 
+-- Trees of operations, which `each` is called with all results of.
+local unaries = {"neg", "abs", "sign", "floor", "round", "trunc", "sqrt",
+  "exp", "tanh", "isnan"}
+local binaries = {"+", "-", "*", "/", "//", "%"}
+
+local function random_tree(leaves, depth, each)
+  if depth == 0 or random(6) == 1 then return pick(leaves) end
+  local x, how = random_tree(leaves, depth - 1, each), random(10)
+  if how <= 2 then return each(x[pick(unaries)](x)) end
+  if how == 3 then return each(x:to(pick(kinds))) end
+  local y = random(4) == 1 and random(-3, 9) / pick {1, 2} or
+    random_tree(leaves, depth - 1, each)
+  if how == 4 then
+    return each(A.where(random_tree(leaves, depth - 1, each), x, y))
+  elseif how == 5 then
+    return each(x[pick(comparison_names)](x, y))
+  elseif how == 6 then
+    return each(x:max(y))
+  end
+  return each(operate(pick(binaries), x, y))
+end
+
+describe("an expression", function()
+  it("has the same bits by one kernel and by one for each operation",
+  function()
+    for seed = first_seed, first_seed + cases - 1 do
+      local results = {}
+      local function values(tree, each)
+        math.randomseed(seed)
+        local leaves = {}
+        for k = 1, 3 do leaves[k] = pair(pick(kinds), {2, 3}, true) end
+        -- ulong has no type in common with some.
+        local ok, a = pcall(tree, leaves, random(2, 4), each)
+        if not ok then return {a:match "no type" or a} end
+        return {a.type, a:explain(), table.unpack(a:read())}
+      end
+      results[1] = values(random_tree, function(a) return a:eval() end)
+      results[2] = values(A.fuse(random_tree), function(a) return a end)
+      for i, v in ipairs(results[1]) do
+        local w = results[2][i]
+        if v ~= w and (v == v or w == w) then
+          error(("seed %d: value %d is %s one by one, %s fused"):format(seed,
+            i - 2, v, w), 0)
+        end
+      end
+      assert.equal(#results[1], #results[2])
+    end
+  end)
+end)
+
 describe("random programs of arrays", function()
   for _, kind in ipairs {"int", "float", "long"} do
     it("do what one does that is evaluated at once: " .. kind, function()

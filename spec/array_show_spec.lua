@@ -21,7 +21,8 @@ describe("tostring of an array", function()
     shows("int {0, 3}\n[[]]", A.zeros({0, 3}, {type = "int"}))
     shows("ulong {2} [18446744073709551615                    5]",
       A("ulong", {-1, 5}))
-    shows("uchar mask {3} [0 1 1]", A("int", {1, 2, 3}):gt(1))
+    shows("uchar mask {3} [0 1 1]", A("int", {1, 2, 3}):gt(1):eval())
+    shows("uchar mask {3} (not computed)", A("int", {1, 2, 3}):gt(1))
     shows("int {2, 2}\n[[1 3]\n [2 4]]", A("int", {{1, 2}, {3, 4}}):t())
   end)
 

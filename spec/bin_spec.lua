@@ -45,7 +45,7 @@ describe("lze", function()
     local code, text = run "help"
     assert.equal(0, code)
     for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
-      "version"} do
+      "version", "repl", "top", "trace"} do
       assert.matches("lze " .. command, text)
     end
     assert.equal(text, select(2, run "--help"))
@@ -53,7 +53,7 @@ describe("lze", function()
 
   it("COMMAND --help has that command", function()
     for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
-      "version"} do
+      "version", "repl", "top", "trace"} do
       local code, text = run(command, "--help")
       assert.equal(0, code)
       assert.matches("^usage:\n  lze " .. command .. "[ \n]", text)
@@ -131,9 +131,46 @@ describe("lze compile", function()
         return require "lze".kernel(function(i, x) x[i] = 1 end)]])
       code, text = run("compile", dir .. "/late.lua")
       assert.equal(1, code)
-      assert.matches("nothing is compiled yet", text)
+      assert.matches("late.lua: kernel late_1%(i, x%).-: give it a signature: "
+        .. "without one", text)
     end)
   end)
+
+  it("makes SPIR-V whose captures are arguments and whose sizes are known",
+    function()
+      process.with_directory(function(dir)
+        process.write(dir .. "/k.lua", [[
+          local lze = require "lze"
+          local a, b = 3, lze.buffer("int", {10, 20})
+          return lze.kernel(function(i, y, m)
+            y[i] = #y + a * m[{i, -1}] + (b[i + 1] or #b) * #m
+          end, {name = "k", signature = "int *y, const int *m"})]])
+        assert.same({0, ""}, {run("compile", dir .. "/k.lua", "-o",
+          dir .. "/k.spv")})
+        local lze = require "lze"
+        local k = lze.load(dir .. "/k.spv").k
+        local function said(f, ...)
+          local ok, err = pcall(f, ...)
+          assert.is_false(ok)
+          return err
+        end
+        local y, b = lze.buffer("int", 2), lze.buffer("int", {10, 20})
+        local m = lze.array("int", {{1, 2, 3}, {4, 5, 6}})
+        assert.matches("kernel k: 4 arguments %(y, m, a, b%) expected, got 2; "
+          .. "its function captures a, b", said(k, 2, y, m))
+        k(2, y, m, 3, b)
+        assert.same({2 + 9 + 40, 2 + 18 + 4}, y:read())
+        assert.matches("argument 2 %(m%): an array of 2 dimensions expected, "
+          .. "got a buffer", said(k, 2, y, b, 3, b))
+        assert.matches("argument 2 %(m%)", said(k, 2, y, 7, 3, b))
+        local plan <close> = lze.graph():task("t", k, 2, y, m, 3, b):compile()
+        plan:set("t", "b", lze.buffer("int", {1, 2, 3}))
+        plan:run()
+        assert.same({2 + 9 + 4, 2 + 18 + 6}, y:read())
+        lze.parallel(lze.devices(), 2, k, y, m, 1, b)
+        assert.same({2 + 3 + 40, 2 + 6 + 4}, y:read())
+      end)
+    end)
 
   it("says what does not compile, with lines, and exits 1", function()
     process.with_directory(function(dir)
@@ -202,7 +239,7 @@ end)
 
 describe("lze bench", function()
   it("measures bandwidth and launches, and checks the result", function()
-    local code, text = run "bench"
+    local code, text = run("bench", "--device")
     assert.equal(0, code)
     local gb = tonumber(text:match "a launch, ([%d.]+) GB/s")
     local enqueue = tonumber(text:match "([%d.]+) us   only enqueued")
@@ -210,6 +247,15 @@ describe("lze bench", function()
     assert.is_true(gb > 0.01 and gb < 1e5, text)
     assert.is_true(enqueue > 0 and enqueue < 1e4, text)
     assert.is_true(wait > 0 and wait < 1e6, text)
+    -- What it has measured is what profiles know.
+    local limits = require "lze.prompt".limits(lze.device().name)
+    local function says(pattern, n)
+      return assert.equal(("%.1f"):format(n), text:match(pattern))
+    end
+    says("([%d.]+) GB/s      copied by a kernel", limits.copy)
+    says("([%d.]+) GFLOP/s   of float", limits.float)
+    assert.is_true(limits.copy > 0.01 and limits.float > 0.001, text)
+    assert.equal(lze.device().fp64, limits.double ~= nil)
   end)
 
   it("exits 1 for a device that there is not", function()

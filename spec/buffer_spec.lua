@@ -209,8 +209,8 @@ describe("the fields of a buffer", function()
   it("are known, and cannot be set", function()
     local x = lze.buffer("int", 1)
     local known = " in a buffer (known: bytes, close, context, copy, " ..
-      "copy_box, device, export, fill, handle, load, pending, pointer, " ..
-      "read, save, string, type, usage, view, write)"
+      "copy_box, device, display, export, fill, handle, load, pending, " ..
+      "pointer, read, save, string, type, usage, view, write)"
     assert.equal("no field 'size'" .. known,
       expect.misuse(function() return x.size end))
     assert.equal("a buffer has no field that can be set (string 'type')",
@@ -869,6 +869,8 @@ describe("copy_box", function()
       call {size = {1}, src = {1, 5}, src_width = 5})
     assert.matches("beyond the rows",
       call {size = {3, 1}, src = {4, 1}, src_width = 5})
+    assert.matches("beyond the rows of 5 or the 2 rows of src",
+      call {size = {1, 3}, src_width = 5, src_height = 2})
     call {size = {math.maxinteger, math.maxinteger, math.maxinteger}}
     call {size = {1}, src = {math.maxinteger, 1, math.maxinteger}}
     call {size = {2, 2}, src_width = math.maxinteger, src = {1, 2}}

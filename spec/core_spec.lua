@@ -157,7 +157,8 @@ describe("devices", function()
   it("refuse fields they do not have and list those they have", function()
     local d = lze.device()
     assert.equal("no field 'nam' in a device (known: compute_units, " ..
-      "context, driver, fp16, fp64, handle, max_group_size, memory, " ..
+      "context, driver, fp16, fp64, handle, image_formats, " ..
+      "max_group_size, memory, " ..
       "memory_bytes, name, parent, properties, queue, reaches, software, " ..
       "subdevices, subgroup_sizes, telemetry, type, uuid, vendor)",
       expect.misuse(function() return d.nam end))

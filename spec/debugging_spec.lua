@@ -208,11 +208,83 @@ describe("LZE_LOG=calls", function()
     assert.matches("\n7\nnil\n", out)
     for _, list in ipairs {"yes", "calls,yes", "yes,calls"} do
       out = process.output(script, {env = {LZE_LOG = list}})
-      assert.equal("LZE_LOG: unknown word 'yes' (known: calls)\n" ..
-        "problem: LZE_LOG: unknown word 'yes' (known: calls)\n", out)
+      assert.equal("LZE_LOG: unknown word 'yes' (known: calls, builds)\n" ..
+        "problem: LZE_LOG: unknown word 'yes' (known: calls, builds)\n", out)
     end
     out = process.output(script, {env = {LZE_LOG = ("x"):rep(20000)}})
     assert.is_true(#out < 400, #out)
     assert.equal("7\nnil\n", process.output(script, {env = {LZE_LOG = ""}}))
+  end)
+end)
+
+describe("LZE_LOG=builds", function()
+  it("prints what is built, and whether it was before", function()
+    local script = [[
+      local lze = require "lze"
+      local source = "kernel void f(global int *a) { a[0] = 1; }"
+      lze.compile(source)
+      lze.compile(source)
+      print(pcall(lze.module, lze.compile(source):spirv(), {options = "-what"}))
+    ]]
+    process.with_directory(function(dir)
+      local env = {LZE_LOG = "builds", XDG_CACHE_HOME = dir}
+      local function builds()
+        local list = {}
+        local line = "lze: +[%d.]+ +[%d.]+ ms build ([^\n]-), " ..
+          "[1-9]%d* bytes: (%l+)"
+        for name, what in process.output(script, {env = env}):gmatch(line) do
+          list[#list + 1] = name:match "^[^ ]+" .. " " .. what
+        end
+        return table.concat(list, ", ")
+      end
+      local again = "SPIR-V from, module as, SPIR-V from, module as, " ..
+        "module refused"
+      assert.equal("SPIR-V compiled, module compiled, " .. again, builds())
+      assert.equal("SPIR-V from, module from, " .. again, builds())
+    end)
+  end)
+end)
+
+describe("LZE_PROGRESS", function()
+  -- Each command begins two seconds late.
+  local script = [[
+    local lze = require "lze"
+    if arg[1] then print(lze.progress(arg[1] == "on")) end
+    local x = lze.buffer("int", {1})
+    lze.load "kernels/spec.spv".add(1, x, 1)
+    print(x[1], lze.progress())]]
+
+  -- What comes to a terminal that is standard error, or, with another `to`,
+  -- standard output.
+  local function shown(progress, word, to)
+    local output
+    process.with_directory(function(dir)
+      process.write(dir .. "/x.lua", script)
+      output = process.run("", {before = ([[
+        export ZOCL_DELAY_START_US=2000000
+        %s
+        exec script -qec '%s %s/x.lua %s %s' /dev/null </dev/null
+      ]]):format(progress and "export LZE_PROGRESS=" .. progress or
+        "unset LZE_PROGRESS", process.runner, dir, word or "", to or "")})
+        .output
+    end)
+    return output
+  end
+
+  it("shows what takes longer than half a second", function()
+    local line = "\r\27%[Klze: waiting for kernel add, [0-9.]+ s"
+    for _, out in ipairs {shown "1", shown(false, "on")} do
+      assert.matches(line .. "\r\27%[K", out) -- and is gone
+      assert.matches("\27%[K2\ttrue\r\n$", out)
+    end
+  end)
+
+  it("shows nothing otherwise", function()
+    assert.equal("2\tfalse\r\n", shown(false))
+    assert.equal("false\r\n2\tfalse\r\n", shown("0", "off"))
+    assert.equal("2\tfalse\r\n", shown("1", "", "2>/dev/null"))
+    local out = process.run('require "lze".buffer("int", 1)',
+      {env = {LZE_PROGRESS = "yes"}}).output
+    assert.matches("LZE_PROGRESS=yes: 0 or 1 expected", out)
   end)
 end)

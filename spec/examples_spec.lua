@@ -174,7 +174,8 @@ local function watching(name)
     return setmetatable({}, { __index = function(_, kernel)
       return watched(module[kernel])
     end })
-  end }, { __index = lze })
+  end, kernel = function(...) return watched(lze.kernel(...)) end },
+    { __index = lze })
 end
 
 describe("an example that times launches", function()

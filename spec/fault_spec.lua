@@ -110,7 +110,8 @@ local untimed = "there are no times then"
 for names, why in pairs {
   ["zeContextDestroy zeCommandQueueDestroy zeCommandListDestroy zeMemFree " ..
     "zeMemCloseIpcHandle zeEventPoolDestroy zeEventDestroy zeModuleDestroy " ..
-    "zeKernelDestroy zeModuleBuildLogDestroy"] = "nothing can be done about it",
+    "zeKernelDestroy zeModuleBuildLogDestroy zeImageDestroy " ..
+    "zeSamplerDestroy"] = "nothing can be done about it",
   ["zeEventHostReset"] = "the event is not used again",
   ["zeEventQueryStatus"] = "it is asked again, or waited for",
   ["zeEventQueryKernelTimestamp zeDeviceGetGlobalTimestamps"] = untimed,
@@ -129,7 +130,8 @@ end
 -- Calls that only the first use makes.
 local function is_start(name)
   return name == "zeInit" or name:find "^zeDriverGet" or
-    name:find "^zeDeviceGet" and name ~= "zeDeviceGetGlobalTimestamps"
+    name:find "^zeDeviceGet" and name ~= "zeDeviceGetGlobalTimestamps" and
+    name ~= "zeDeviceGetImageProperties"
 end
 
 -- How the n-th call of an entry point fails: a rule, and the code's name.

@@ -410,6 +410,11 @@ describe("task graphs", function()
       "swapped", expect.misuse(function()
         lze.graph "g":task("all", mod.add, 6, x, 1):swap(a, b):compile()
       end))
+    assert.equal("graph g: task g.late: it uses more than the buffer that " ..
+      "is swapped", expect.misuse(function()
+        lze.graph "g":task("late", mod.add, 3, x:view(2, 4), 1)
+          :swap(x:view(3, 4), lze.buffer("int", 2)):compile()
+      end))
   end)
 
   it("call back between tasks", function()

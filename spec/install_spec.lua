@@ -32,9 +32,11 @@ describe("make install", function()
     process.with_directory(function(root)
       make("install PREFIX=" .. root)
       for _, path in ipairs {"share/lze/kernels/saxpy.spv",
-          "share/lze/kernels/saxpy.cl", "share/lze/examples/lib/pnm.lua",
+          "share/lze/kernels/saxpy.cl", "share/lze/command/repl.lua",
+          "share/lze/examples/lib/pnm.lua",
           "share/lze/examples/embed/lend.c", "share/lze/types/lze.lua",
-          "share/doc/lze/manual.md", "lib/lua/5.4/lze.so"} do
+          "share/doc/lze/manual.md", "lib/lua/5.4/lze.so",
+          "lib/lua/5.4/lze/mpi.so"} do
         assert.is_true(there(root .. "/" .. path), path)
       end
       assert.is_false(there(root .. "/share/lze/kernels/spec.spv"))
@@ -42,10 +44,15 @@ describe("make install", function()
         local env = {LUA_CPATH = root .. "/lib/lua/5.4/?.so"}
         assert.equal("module saxpy: saxpy\n", process.output(
           "print(require 'lze'.load 'saxpy')", {env = env, before = "cd /"}))
+        assert.equal("1\n", process.output(
+          "print(require 'lze.mpi'.world().size)", {env = env,
+          before = "cd /"}))
         local said = lines(("cd / && LUA_CPATH='%s' %s " ..
           "%s/share/lze/examples/vector_add.lua"):format(env.LUA_CPATH,
           process.lua, root))
         assert.matches("every element", table.concat(said, "\n"))
+        assert.same({"3"}, lines(("cd / && echo '1 + 2' | %s %s/bin/lze repl")
+          :format(process.lua, root)))
       end
       make("uninstall PREFIX=" .. root)
       assert.same({}, lines("find " .. root .. " -type f"))

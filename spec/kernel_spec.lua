@@ -38,6 +38,54 @@ describe("get_work_dim", function()
   end)
 end)
 
+describe("fences and copies by a group", function()
+  it("are there by way of SPIR-V", function()
+    local m = lze.compile [[
+      kernel void copies(global const int *a, global const float2 *b,
+                         global int *x, global float2 *y) {
+        local int s[24]; local float2 t[5];
+        size_t g = get_group_id(0);
+        event_t e = async_work_group_copy(s, a + 24 * g, 24, 0);
+        e = async_work_group_strided_copy(t, b + g, 5, 3, e);
+        wait_group_events(1, &e);
+        local int r[24];
+        for (int i = get_local_id(1) * 4 + get_local_id(0); i < 24; i += 8)
+          r[i] = s[23 - i];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        event_t f[2];
+        f[0] = async_work_group_copy(x + 24 * g, r, 24, 0);
+        f[1] = async_work_group_strided_copy(y + g, t, 5, 2, 0);
+        wait_group_events(2, f);
+      }
+      kernel void fences(global int *x) {
+        local int t[8];
+        size_t i = get_local_id(0);
+        t[i] = i;
+        mem_fence(CLK_LOCAL_MEM_FENCE);
+        read_mem_fence(CLK_GLOBAL_MEM_FENCE);
+        write_mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        x[get_global_id(0)] = t[i] * 3;
+      }]]
+    local a, b, x, y = {}, {}, lze.buffer("int", 48), lze.buffer("float2", 11)
+    for i = 1, 48 do a[i] = i * i end
+    for i = 1, 14 do b[i] = {i, -i} end
+    m.copies({8, 2, group = {4, 2}}, lze.buffer("int", a),
+      lze.buffer("float2", b), x, y)
+    for i = 1, 48 do
+      assert.equal(a[i <= 24 and 25 - i or 73 - i], x[i])
+    end
+    for g = 1, 2 do
+      for i = 1, 5 do
+        assert.same(b[g + 3 * (i - 1)], y[g + 2 * (i - 1)])
+      end
+    end
+    local z = lze.buffer("int", 16)
+    m.fences({16, group = 8}, z)
+    assert.same({0, 3, 6, 9, 12, 15, 18, 21, 0, 3, 6, 9, 12, 15, 18, 21},
+      z:read())
+  end)
+end)
+
 describe("half_sin and such", function()
   it("are there by way of SPIR-V", function()
     local names = {"cos", "exp", "exp2", "exp10", "log", "log2", "log10",

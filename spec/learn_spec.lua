@@ -68,7 +68,33 @@ describe("a range that is new to a kernel", function()
       print(why(n) ~= own(n) and why(n):find("compiled", 1, true) and "second")
       for _ = 1, 400 do saxpy(n, 0, x, y) end
       lze.wait()
+      local limit = os.time() + 60 -- it is compiled beside the launches
+      while why(n) ~= own(n) and os.time() < limit do
+        saxpy(n, 0, x, y)
+        lze.wait()
+      end
       print(why(n) == own(n) and "own")]])
+  end)
+
+  it("is launched as k:group says, while its own size is compiled", function()
+    assert.equal("true\ttrue\ttrue\n", with_caches [[
+      for _, n in ipairs {1000003, 3000, 777} do saxpy(n, 0, x, y) end
+      lze.wait()
+      local n, said, seen = 777777, {}, {}
+      local function launch()
+        said[#said + 1] = tostring(saxpy:group(n))
+        saxpy(n, 0, x, y)
+        lze.wait()
+      end
+      local p, limit = lze.profile(), os.time() + 60
+      repeat launch() until said[#said] ~= said[1] or os.time() > limit
+      launch()
+      p:stop()
+      for _, e in ipairs(p.events) do
+        if e.kind == "kernel" then seen[#seen + 1] = tostring(e.group[1]) end
+      end
+      print(#said > 3, said[#said] ~= said[1],
+        table.concat(seen, " ") == table.concat(said, " "))]])
   end)
 
   it("gets it at once where it is prepared, given or of another policy",

@@ -452,6 +452,47 @@ describe("the collector", function()
     assert.equal("true\n", out)
   end)
 
+  it("may close anywhere in a call images that it is given", function()
+    local out = process.output(closing .. [[
+      local source = "kernel void k(read_only image2d_t m, sampler_t s, " ..
+        "write_only image2d_t n) { int2 p = (int2)(get_global_id(0), 0);" ..
+        "write_imagei(n, p, read_imagei(m, s, p)); }"
+      local spirv = lze.compile(source):spirv()
+      local closes = 0
+      local gaps = {size = {2, 2}, src_width = 3}
+      for name, call in pairs {
+        read = function(o) o.m:read() end,
+        string = function(o) o.m:string {at = {2, 2}} end,
+        write = function(o) o.m:write({1, 2}, {size = {2}}) end,
+        new = function(o) lze.image("r32sint", {4, 2}, {context = o.c}) end,
+        copy = function(o) o.m:copy(o.n):copy(o.x) end,
+        queue = function(o) o.q:copy(o.x, o.m) end,
+        box = function(o)
+          o.m:copy_box(o.x, gaps)
+          o.x:copy_box(o.n, {size = {2, 2}, dst_width = 3})
+        end,
+        launch = function(o) o.k:launch({4, queue = o.q}, o.m, o.s, o.n) end,
+        graph = function(o)
+          lze.graph():task("k", o.k, 4, o.m, o.s, o.n):compile():run()
+        end,
+      } do
+        for _, victim in ipairs {"m", "n", "s", "x", "q", "c"} do
+          closes = closes + close_in(name .. " " .. victim, function()
+            local o = {c = lze.context(lze.device())}
+            local options = {context = o.c}
+            o.q, o.s = lze.queue(options), lze.sampler(options)
+            o.k = lze.module(spirv, options).k
+            o.m = lze.image("r32sint", {4, 2}, options)
+            o.n = lze.image("r32sint", {4, 2}, options)
+            o.x = lze.buffer("int", 8, options)
+            return function() call(o) end, o[victim]
+          end)
+        end
+      end
+      print(closes > 60)]], {seconds = 300})
+    assert.equal("true\n", out)
+  end)
+
   it("may change the default anywhere in a call", function()
     local out = process.output(closing .. [[
       local native = assert(package.loadlib(

@@ -153,6 +153,14 @@ describe("k:check", function()
         found(k:check(3, floats(1, 2.5, 3), z))[1])
     end)
 
+  it("finds integers that wrap in their elements", function()
+    local x = lze.buffer("uchar", 3)
+    local k = lze.kernel(function(i, x) x[i] = 100 * i end, {name = "wide"})
+    assert.same({"kernel wide: x[3] = 300 does not fit uchar (work-item 3)"},
+      found(k:check(3, x)))
+    assert.same({}, found(k:check(2, x)))
+  end)
+
   it("compares what is captured, and puts it back", function()
     local box = {x = lze.buffer("double", {1, 2, 3}), by = 3}
     local k = lze.kernel(function(i) box.x[i] = box.x[i] ^ 2 * box.by end)

@@ -244,8 +244,8 @@ describe("lze.kernel", function()
   it("names what does not go as an argument", function()
     local k = lze.kernel(function(i, x, flag) x[i] = flag end)
     local x = floats(1)
-    assert.matches("argument 2 %(flag%): a number or a buffer of numbers "
-      .. "expected, got boolean", said(k, 1, x, true))
+    assert.matches("argument 2 %(flag%): a number, a buffer of numbers "
+      .. "or an array expected, got boolean", said(k, 1, x, true))
     assert.matches("got string 'a'", said(k, 1, x, "a"))
     assert.matches("argument 1 %(x%).-, got buffer of float4",
       said(k, 1, lze.buffer("float4", 2), 1))
@@ -255,6 +255,19 @@ describe("lze.kernel", function()
     assert.matches("one to three numbers expected, got 4",
       said(k, {1, 1, 1, 1}, x, 1))
   end)
+
+  it("has sub-groups of one work-item where the device has no others",
+    function()
+      local x = lze.buffer("int", 4)
+      lze.kernel(function(i, x)
+        x[i] = w.lane() <= w.sub_group_size() and w.sub_group_size() or 0
+      end)(4, x)
+      local most = 1
+      for _, n in ipairs(lze.device().subgroup_sizes) do
+        most = math.max(most, n)
+      end
+      assert.is_true(x[1] >= 1 and x[1] <= most)
+    end)
 
   it("is named after the file and the line, and prints itself", function()
     local a = 1

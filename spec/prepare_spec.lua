@@ -19,6 +19,14 @@ local function with_caches(script)
         pipe:close()
         return n
       end
+      -- Wait until so many have been compiled.
+      local function await(n, meanwhile)
+        local limit = os.time() + 60
+        while check() < n and os.time() < limit do
+          if meanwhile then meanwhile() end
+          os.execute "sleep 0.1"
+        end
+      end
     ]]):format(dir .. "/pocl") .. script,
       {env = {POCL_CACHE_DIR = dir .. "/pocl", XDG_CACHE_HOME = dir},
        seconds = 120})
@@ -57,6 +65,43 @@ describe("k:prepare", function()
       print(a, b, check() == before and "none")]])
   end)
 
+  it("in the background, while launches go on", function()
+    assert.equal("true\t5.0\tnone\t6.0\ttrue\n", with_caches [[
+      local n = 100003
+      local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
+      saxpy({n, group = 64}, 5, x, y)
+      lze.wait()
+      local launch, options = {n, group = 32}, {background = true}
+      local before = check()
+      local begun = saxpy:prepare(launch, options, 6, x, y)
+      await(before + 2, function() -- a body and a tail
+        saxpy({n, group = 64}, 0, x, y)
+        lze.wait()
+      end)
+      local five = y[n]
+      saxpy:prepare(launch)
+      before = check()
+      saxpy(launch, 1, x, y)
+      lze.wait()
+      print(begun, five, check() == before and "none", y[n],
+        saxpy:prepare(launch, options))]])
+  end)
+
+  it("is done by graphs while the script goes on", function()
+    assert.equal("compiled\t3.0\n", with_caches [[
+      local x = lze.buffer("float", 4096):fill(1)
+      local y = lze.buffer("float", 4096):fill(1)
+      lze.wait()
+      local g = lze.graph "ahead"
+      g:task("saxpy", saxpy, {4096, group = 16}, 2, x, y)
+      local before = check()
+      local plan = g:compile()
+      await(before + 1)
+      local now = check()
+      plan:run()
+      print(now > before and check() == now and "compiled", y[4096])]])
+  end)
+
   it("runs nothing", function()
     local mod = lze.load "kernels/spec.spv"
     local x = lze.buffer("int", {1, 2, 3})
@@ -67,6 +112,7 @@ describe("k:prepare", function()
     assert.same({1, 2, 3}, x:read())
     assert.equal(launches, lze.stats().launches)
     assert.is_true(mod.add:prepare(0))
+    assert.is_true(mod.add:prepare(0, {background = true}))
   end)
 
   it("fails for the reason that a launch gives", function()
@@ -97,6 +143,12 @@ describe("k:prepare", function()
       expect.misuse(function() mod.add:prepare(3, x) end))
     assert.matches("^kernel add: argument 2 %(n%): int expected",
       expect.misuse(function() mod.add:prepare(3, x, "y") end))
+    assert.equal("unknown key 'later' in prepare option (known: background)",
+      expect.misuse(function()
+        mod.add:prepare(3, {later = true})
+      end))
+    assert.equal("option background: boolean expected, got integer 1",
+      expect.misuse(function() mod.add:prepare(3, {background = 1}) end))
     assert.equal("kernel add: group: 0 is outside 1..4294967295",
       expect.misuse(function() mod.add:prepare {3, group = 0} end))
     local k = lze.load "kernels/spec.spv".add

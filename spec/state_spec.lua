@@ -313,6 +313,22 @@ describe("device memory", function()
       process.output(script:format("collectgarbage 'stop'", 16)))
   end)
 
+  it("is collected in full past the limit, where steps do not get there",
+    function()
+      -- 300,000 live objects: a cycle is thousands of steps.
+      local peak, forced = process.output([[
+        local lze = require "lze"
+        collectgarbage "incremental"
+        local live = {}
+        for i = 1, 300000 do live[i] = {i} end
+        lze.gc {soft_limit_bytes = 1 << 20}
+        for _ = 1, 100 do lze.buffer("uchar", 100000, {zero = false}) end
+        local s = lze.stats()
+        print(s.peak_bytes, s.collections, #live)]]):match "^(%d+)\t(%d+)\t"
+      assert.is_true(tonumber(peak) <= 2 << 20, peak)
+      assert.is_true(tonumber(forced) > 0, forced)
+    end)
+
   it("drives the collector by small buffers too", function()
     -- 400 MB in pieces of 4 KiB, beside few and many other objects of Lua.
     local script = [[

@@ -6,6 +6,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_show.h"
+#include "base/lze_progress.h"
 #include "base/lze_state.h"
 #include "base/lze_struct.h"
 #include "device/lze_device.h"
@@ -17,6 +18,7 @@
 #include "run/lze_command.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
+#include "run/lze_top.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +83,26 @@ static void state_configure(lua_State *L, lze_State *S) {
     S->groups = strdup(groups);
     if (S->groups == NULL) lze_no_memory(L);
   }
+  if (environment_flag(L, "LZE_TOP", true)) lze_top_open(S);
   const char *checks = getenv("LZE_CHECK");
   S->check_lua = checks != NULL && strcmp(checks, "lua") == 0;
   bool check = S->check_lua || environment_flag(L, "LZE_CHECK", false);
   S->sync = environment_flag(L, "LZE_SYNC", false) || check;
   S->learn = environment_flag(L, "LZE_GROUP_LEARN", true);
   S->check = check;
+  const char *progress = getenv("LZE_PROGRESS");
+  if (progress != NULL && *progress != '\0')
+    lze_progress_switch(environment_flag(L, "LZE_PROGRESS", false));
+}
+
+/* lze.progress([on]) -> whether what takes long is shown on the terminal */
+static int core_progress(lua_State *L) {
+  if (!lua_isnoneornil(L, 1)) {
+    lze_argexpected(L, lua_isboolean(L, 1), 1, "boolean");
+    lze_progress_switch(lua_toboolean(L, 1));
+  }
+  lua_pushboolean(L, lze_progress_on());
+  return 1;
 }
 
 /* lze.type(v) -> "buffer", "device", ... or nil for what is not lze's */
@@ -125,6 +141,7 @@ static int core_default(lua_State *L) {
 
 static const lze_Method functions[] = {
     {"default", core_default, LZE_COLD},
+    {"progress", core_progress, LZE_HOT},
     {"type", core_type, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 
@@ -161,6 +178,7 @@ API int luaopen_lze(lua_State *L) {
   lze_open_memory(L);
   lze_open_struct(L);
   lze_open_element(L);
+  lze_open_image(L);
   lze_open_module(L);
   lze_open_kernel(L);
   lze_open_lua_kernel(L);
@@ -175,6 +193,8 @@ API int luaopen_lze(lua_State *L) {
   lze_open_share(L);
   lze_open_parallel(L);
   lze_open_capi(L);
+  lze_open_profile(L);
+  lze_open_help(L);
   lze_show_module(L);
   lze_open_arrays(L);
   lua_pushvalue(L, 1);

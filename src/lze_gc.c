@@ -17,7 +17,9 @@
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
+#include "run/lze_host_work.h"
 #include "run/lze_queue.h"
+#include "run/lze_top.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +31,7 @@
 #define CLOSE_NS 10000000000u
 
 /* The host may destroy its events when their context is closed, so no thread
-   is to wait for them any more.  All are told before one is waited for. */
+   is to wait for them any more.  All are marked before one is waited for. */
 static void context_stop_watches(const lze_Context *context) {
   for (lze_Command *c = context->foreign; c != NULL; c = c->next)
     lze_watch_stop(c->watch);
@@ -112,13 +114,16 @@ static bool queue_join_watches(lze_Queue *q, uint64_t unused) {
 }
 
 void lze_state_close(lua_State *L, lze_State *S) {
+  lze_host_work_abandon(S, lze_now_ns() + S->close_ns);
   if (S->runs != NULL)
     S->hosted->abandon(S, lze_now_ns() + S->close_ns);
   bool hung = !lze_each_queue(S, queue_finish, lze_now_ns() + S->close_ns);
-  if (hung) { /* all are told before one is waited for */
+  if (hung) { /* all are marked before one is waited for */
     lze_each_queue(S, queue_stop_watches, 0);
     lze_each_queue(S, queue_join_watches, 0);
   }
+  lze_profile_end(S);
+  lze_top_close(S);
   lze_set_default_queue(S, NULL);
   if (S->context != NULL) lze_disown(&S->context->o);
   S->context = NULL;

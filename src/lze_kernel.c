@@ -5,6 +5,8 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_option.h"
+#include "base/lze_progress.h"
 #include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
@@ -17,6 +19,7 @@
 #include "run/lze_kernel.h"
 #include "run/lze_launch.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,34 +29,49 @@
 static lze_Kernel *kernel_check(lua_State *L) { return lze_kernel_last(L, 1); }
 
 /* The kernel that is launched with what is behind the one at `arg`: a range and
-   *count arguments, counted here. */
+   *count arguments, counted here.  A Lua kernel whose launch is checked is put
+   below them all: *below is 1, else 0. */
 static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
-                            int *count) {
+                            int *count, int *below) {
   lze_KernelBox *b = lze_check_box(L, arg, lze_kernel_kind);
+  *below = 0;
   *count = lua_gettop(L) - arg - 1;
   luaL_checkstack(L, 12, NULL);
   if (!b->is_lua && (b->kernel == NULL || b->kernel->o.closed))
     luaL_error(L, "%s is closed", b->name);
   if (*count < 0) luaL_error(L, "%s: no global size", b->name);
-  return b->is_lua ? lze_lua_kernel_resolve(L, b, arg, place, arg + 1, count)
-                   : b->kernel;
+  lze_arrays_evaluate(L, arg + 1, arg + 1 + *count);
+  if (!b->is_lua) {
+    if (b->kernel->info->size_count != 0)
+      lze_push_sizes(L, b->kernel, arg + 1, count);
+    return b->kernel;
+  }
+  if (lze_lua_kernel_is_checked(b)) {
+    lua_pushvalue(L, arg);
+    lua_insert(L, 1);
+    *below = 1;
+    arg++;
+  }
+  return lze_lua_kernel_resolve(L, b, arg, place, *below != 0, arg + 1, count);
 }
 
 /* k(range | launch_table, ...): enqueue, return nothing. */
 static int kernel_call(lua_State *L) {
-  int count;
-  lze_Kernel *k = launched(L, 1, NULL, &count);
-  lze_kernel_run(L, k, 2, count, NULL, 0);
+  int count, below;
+  lze_Kernel *k = launched(L, 1, NULL, &count, &below);
+  lze_kernel_run(L, k, below + 2, count, NULL, 0);
+  if (below != 0) lze_lua_kernel_report(L, 1, k, 3);
   return 0;
 }
 
 /* k:launch(range | launch_table, ...) -> event */
 static int kernel_launch(lua_State *L) {
-  int count;
-  lze_Kernel *k = launched(L, 1, NULL, &count);
+  int count, below;
+  lze_Kernel *k = launched(L, 1, NULL, &count, &below);
   lze_push_event(L);
   int event = lua_gettop(L);
-  lze_kernel_run(L, k, 2, count, NULL, event);
+  lze_kernel_run(L, k, below + 2, count, NULL, event);
+  if (below != 0) lze_lua_kernel_report(L, 1, k, 3);
   lua_settop(L, event);
   return 1;
 }
@@ -62,12 +80,13 @@ static int kernel_launch(lua_State *L) {
 static int queue_launch(lua_State *L) {
   lze_Queue *q = lze_check_queue(L, 1);
   const lze_Place place = {q->o.context, q->device};
-  int count;
-  lze_Kernel *k = launched(L, 2, &place, &count);
+  int count, below;
+  lze_Kernel *k = launched(L, 2, &place, &count, &below);
   lze_launch_check_queue(L, k, q);
   lze_push_event(L);
   int event = lua_gettop(L);
-  lze_kernel_run(L, k, 3, count, q, event);
+  lze_kernel_run(L, k, below + 3, count, q, event);
+  if (below != 0) lze_lua_kernel_report(L, 1, k, 4);
   lua_settop(L, event);
   return 1;
 }
@@ -107,13 +126,35 @@ static int kernel_group(lua_State *L) {
   return 4;
 }
 
-/* k:prepare(range | launch_table [, ...]) -> boolean
+/* Whether the table behind the range of k:prepare holds options: an array is a
+   vector, and another one is for a first argument that is a struct. */
+static bool prepare_has_options(lua_State *L) {
+  const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
+  if (!lua_istable(L, 3) || lua_rawlen(L, 3) > 0) return false;
+  if (b->kernel == NULL || b->kernel->info->arg_count == 0 ||
+      b->kernel->info->args[0].type.kind != SPIRV_KIND_STRUCT)
+    return true;
+  bool named = lze_getoption(L, 3, "background") != LUA_TNIL;
+  lua_pop(L, 1);
+  return named;
+}
+
+/* k:prepare(range | launch_table [, options] [, ...]) -> boolean
    Have the driver compile what such a launch needs, without running it; false
    where the driver cannot be asked to. The arguments are checked if given. */
 static int kernel_prepare(lua_State *L) {
-  int count;
-  lze_Kernel *k = lua_gettop(L) == 2 ? kernel_check(L)
-                                     : launched(L, 1, NULL, &count);
+  static const char *const known[] = {"background", NULL};
+  lze_Prepare how = LZE_PREPARE_WAIT;
+  if (prepare_has_options(L)) {
+    lze_check_keys(L, 3, "prepare option", known);
+    if (lze_opt_boolean(L, 3, "background", false)) how = LZE_PREPARE_START;
+    lua_remove(L, 3);
+  }
+  int count, below = 0;
+  lze_Kernel *k = lua_gettop(L) == 2
+                      ? kernel_check(L)
+                      : launched(L, 1, NULL, &count, &below);
+  if (below != 0) lua_remove(L, 1);
   count = lua_gettop(L) - 2;
   lze_Launch l = {.policy = k->o.context->state->policy};
   lze_launch_read(L, k, 2, &l);
@@ -122,11 +163,23 @@ static int kernel_prepare(lua_State *L) {
       : !l.empty ? lze_launch_cut(L, k, &l, lze_kernel_local_bytes(k))
                   : NULL;
   ze_result_t r = ZE_RESULT_SUCCESS;
-  if (!l.empty)
-    r = lze_prepare(k->module->device->driver, k->handle, choice);
-  if (r != ZE_RESULT_SUCCESS && r != ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
-    lze_launch_fail(L, k, r, "zoclKernelPrepare");
-  lua_pushboolean(L, r == ZE_RESULT_SUCCESS);
+  const uint64_t start = lze_now_ns();
+  const lze_Driver *driver = k->module->device->driver;
+  lze_Progress progress;
+  lze_progress_begin(&progress, "compiling", k->name);
+  if (!l.empty) r = lze_prepare(driver, k->handle, choice, how);
+  if (r == ZE_RESULT_ERROR_NOT_AVAILABLE) {
+    how = LZE_PREPARE_WAIT;
+    r = lze_prepare(driver, k->handle, choice, how);
+  }
+  lze_progress_end(&progress);
+  lze_State *S = k->o.context->state;
+  if (S->recorder != NULL)
+    lze_record_host(L, S, LZE_RECORD_BUILD, k->name, start, 0);
+  const bool done = r == ZE_RESULT_SUCCESS || r == ZE_RESULT_NOT_READY;
+  if (!done && r != ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+    lze_launch_fail(L, k, r, lze_prepare_name(how));
+  lua_pushboolean(L, done);
   return 1;
 }
 
@@ -201,7 +254,7 @@ static int field_args(lua_State *L) {
       lua_pushstring(L, lze_space_names[a->space]);
       lua_setfield(L, -2, "space");
     }
-    if (a->cls == SPIRV_ARG_POINTER) {
+    if (a->cls == SPIRV_ARG_POINTER || a->cls == SPIRV_ARG_IMAGE) {
       lua_pushstring(L, lze_access_names[a->access]);
       lua_setfield(L, -2, "access");
     }
@@ -278,7 +331,7 @@ static int field_spill_bytes(lua_State *L) {
 }
 
 static int field_kernel_handle(lua_State *L) {
-  kernel_check(L)->foreign = true; /* others may tell it things from now on */
+  kernel_check(L)->exposed = true; /* others may change it from now on */
   lua_pushlightuserdata(L, kernel_check(L)->handle);
   return 1;
 }

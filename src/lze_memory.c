@@ -7,6 +7,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -15,6 +16,7 @@
 #include "lze_open.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
+#include "run/lze_image.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
 
@@ -63,6 +65,8 @@ static int buffer_string(lua_State *L) {
 
 static int buffer_write(lua_State *L) {
   lua_settop(L, 3);
+  lze_arrays_evaluate(L, 2, 2);
+  lze_buffer_settle(L, 1);
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_Integer at = lze_buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
@@ -153,10 +157,18 @@ static int queue_fill(lua_State *L) {
   return 1;
 }
 
+/* As lze_copy_on, where either may be an image. */
+static lze_Command *copy_on(lua_State *L, int arg) {
+  bool images = lze_test_image(L, arg) != NULL ||
+                lze_test_image(L, arg + 1) != NULL;
+  return images ? lze_image_copy_on(L, arg) : lze_copy_on(L, arg);
+}
+
 /* dst:copy(src [, i [, j [, at]]]) -> dst, enqueued on the default queue */
 static int buffer_copy(lua_State *L) {
   lua_settop(L, 5);
-  lze_copy_on(L, 1);
+  lze_check_buffer(L, 1);
+  copy_on(L, 1);
   lua_settop(L, 1);
   return 1;
 }
@@ -164,10 +176,10 @@ static int buffer_copy(lua_State *L) {
 /* q:copy(dst, src [, i [, j [, at]]]) -> event */
 static int queue_copy(lua_State *L) {
   lua_settop(L, 6);
-  /* A copy by way of the host runs hooks, which may close the queue. */
+  /* A copy through host memory runs hooks, which may close the queue. */
   const lze_DeviceInfo *device = lze_check_queue(L, 1)->device->base;
   lze_Event *e = lze_push_event(L);
-  lze_Command *c = lze_copy_on(L, 2);
+  lze_Command *c = copy_on(L, 2);
   lua_settop(L, 7);
   event_set(L, e, c, device, "copy");
   return 1;
@@ -390,7 +402,8 @@ static int buffer_newindex(lua_State *L) {
     return luaL_error(L, "index %I: %s", (LUAI_UACINT)position + 1,
                       lua_tostring(L, -1));
   if (b->type->fields != NULL) lze_check_buffer(L, 1); /* that may wait */
-  if (b->storage->uses != NULL || b->storage->failed != NULL)
+  if (b->storage->uses != NULL || b->storage->failed != NULL ||
+      b->storage->awaited)
     lze_buffer_wait(L, 1, b, position, 1, true);
   memcpy(lze_buffer_data(b) + position * b->type->bytes, element,
          b->type->bytes);
@@ -475,6 +488,17 @@ static int field_context(lua_State *L) {
   return 1;
 }
 
+/* x:display(): its text, in a notebook or printed, after what writes it. */
+static int buffer_display(lua_State *L) {
+  lze_Buffer *b = lze_check_buffer(L, 1);
+  lze_storage_wait(L, b->storage, b->offset,
+                   b->offset + (size_t)b->count * b->type->bytes, false);
+  lua_settop(L, 1);
+  lua_pushnil(L);
+  lze_display(L);
+  return 0;
+}
+
 static const lze_Method buffer_methods[] = {
     {"read", buffer_read, LZE_HOT},
     {"write", buffer_write, LZE_COLD},
@@ -482,6 +506,7 @@ static const lze_Method buffer_methods[] = {
     {"fill", buffer_fill, LZE_COLD},
     {"copy", buffer_copy, LZE_COLD},
     {"copy_box", lze_copy_box, LZE_COLD},
+    {"display", buffer_display, LZE_HOT},
     {"load", buffer_load, LZE_HOT},
     {"save", buffer_save, LZE_HOT},
     {"view", buffer_view, LZE_COLD},

@@ -15,6 +15,7 @@ void lze_open_info(lua_State *L);
 void lze_open_gc(lua_State *L);
 void lze_open_memory(lua_State *L);
 void lze_open_element(lua_State *L);
+void lze_open_image(lua_State *L);
 void lze_open_event(lua_State *L);
 void lze_open_queue(lua_State *L);
 void lze_open_module(lua_State *L);
@@ -32,6 +33,10 @@ void lze_open_share(lua_State *L);
 void lze_open_parallel(lua_State *L);
 void lze_open_arrays(lua_State *L);
 void lze_open_capi(lua_State *L);
+void lze_open_profile(lua_State *L);
+void lze_open_help(lua_State *L);
+/* The end of a state: write what LZE_PROFILE asks for. */
+void lze_profile_end(lze_State *S);
 /* The end of a state: what C has kept of it is not to be used any more. */
 void lze_plans_forget(lze_State *S);
 

@@ -44,7 +44,7 @@ local lze = {}
 ---@alias lze.Kind
 ---| "buffer" | "context" | "device" | "driver" | "event" | "kernel"
 ---| "local_bytes" | "module" | "queue" | "graph" | "plan" | "scratch" | "slice"
----| "struct" | "element" | "array"
+---| "struct" | "element" | "array" | "image" | "sampler"
 
 -- Devices and contexts ------------------------------------------------------
 
@@ -80,6 +80,11 @@ function Device:properties() end
 ---@return integer free_bytes the total less what this state uses
 ---@return integer total_bytes
 function Device:memory() end
+
+---The formats that it has for images.
+---@param dimensions? 1 | 2 | 3 2 when not given
+---@return string[]
+function Device:image_formats(dimensions) end
 
 ---@class lze.Telemetry
 ---@field temperature_celsius? number
@@ -193,7 +198,7 @@ function Buffer:string(i, j) end
 function Buffer:fill(v, i, j) end
 
 ---Enqueue a copy of src[i..j] to self[at..].
----@param src lze.Buffer
+---@param src lze.Buffer | lze.Image an image is copied whole
 ---@param i? integer
 ---@param j? integer
 ---@param at? integer
@@ -201,7 +206,7 @@ function Buffer:fill(v, i, j) end
 function Buffer:copy(src, i, j, at) end
 
 ---Enqueue a copy of a box of rows.
----@param src lze.Buffer
+---@param src lze.Buffer | lze.Image
 ---@param box lze.Box
 ---@return lze.Buffer self
 function Buffer:copy_box(src, box) end
@@ -240,6 +245,9 @@ function Buffer:export(where) end
 
 function Buffer:close() end
 
+---Show it in a notebook, or print it.
+function Buffer:display() end
+
 ---An element type of several fields, laid out as OpenCL C does: "float mass;
 ---int kind; float4 pos".
 ---@class lze.Struct
@@ -268,6 +276,92 @@ function lze.struct(fields) end
 ---@return lze.Buffer
 function lze.buffer(type, contents, options) end
 
+-- Images and samplers -------------------------------------------------------
+
+---@class lze.ImageOptions
+---@field zero? boolean false: leave the contents undefined
+---@field device? lze.Device | lze.Selector
+---@field context? lze.Context
+
+---@class lze.ImageBox
+---@field at? integer[] where it starts, {1, 1, 1} when not given
+---@field size? integer[] to the end when not given
+
+---@class lze.Image
+---@field format string "rgba8unorm"
+---@field type string the element type of a pixel, "uchar4"
+---@field width integer
+---@field height integer
+---@field depth integer
+---@field dimensions 1 | 2 | 3
+---@field bytes integer
+---@field access "both" | "read" what kernels may do with it
+---@field device lze.Device
+---@field context lze.Context
+---@field handle lightuserdata
+local Image = {}
+
+---The pixels of a box, row after row.
+---@param box? lze.ImageBox
+---@param t? table
+---@return lze.Value[]
+function Image:read(box, t) end
+
+---The same as bytes.
+---@param box? lze.ImageBox
+---@return string
+function Image:string(box) end
+
+---@param values lze.Value[] | string as many as the box has pixels
+---@param box? lze.ImageBox
+---@return lze.Image self
+function Image:write(values, box) end
+
+---Enqueue a copy of all of src.
+---@param src lze.Image | lze.Buffer
+---@return lze.Image self
+function Image:copy(src) end
+
+---Enqueue a copy of a box.
+---@param src lze.Image | lze.Buffer
+---@param box lze.Box
+---@return lze.Image self
+function Image:copy_box(src, box) end
+
+---Whether work in flight touches it; does not wait.
+---@return boolean
+function Image:pending() end
+
+function Image:close() end
+
+---@param format string "rgba8unorm", "r32float"
+---@param size integer | integer[] {width [, height [, depth]]}
+---@param options? lze.ImageOptions
+---@return lze.Image
+function lze.image(format, size, options) end
+
+---@class lze.SamplerOptions
+---@field address? "none" | "repeat" | "clamp" | "border" | "mirror" "clamp" when not given
+---@field filter? "nearest" | "linear" "nearest" when not given
+---@field normalized? boolean coordinates from 0 to 1
+---@field device? lze.Device | lze.Selector
+---@field context? lze.Context
+
+---@class lze.Sampler
+---@field address string
+---@field filter string
+---@field normalized boolean
+---@field device lze.Device
+---@field context lze.Context
+---@field handle lightuserdata
+local Sampler = {}
+
+function Sampler:close() end
+
+---@param options? lze.SamplerOptions
+---@return lze.Sampler
+function lze.sampler(options) end
+
 -- Modules and kernels -------------------------------------------------------
 
 ---@class lze.ModuleOptions
@@ -287,7 +381,7 @@ function lze.buffer(type, contents, options) end
 ---@field signature? string with that, the kernels' declarations
 
 ---@class lze.Module
----@field warnings string[] what the validator found
+---@field warnings string[] what the validator found; kernels that call what is not defined
 ---@field log string what the compilers said although they succeeded
 ---@field device lze.Device
 ---@field handle lightuserdata
@@ -384,7 +478,7 @@ function Kernel:group(nx, ny, nz) end
 
 ---Compile ahead what such a launch needs, running nothing.
 ---@param range lze.Range
----@param ... any its arguments, or none
+---@param ... any {background = true} or not, then its arguments, or none
 ---@return boolean done false where the driver cannot be asked
 function Kernel:prepare(range, ...) end
 
@@ -413,6 +507,78 @@ function lze.local_bytes(n) end
 ---@return lze.TuneReport
 function lze.tune(k, range, ...) end
 
+---@class lze.ProfileOptions
+---@field events? integer how many are kept at most
+
+---@class lze.ProfileEvent
+---@field kind "kernel" | "copy" | "fill" | "graph" | "command" | "wait" | "build" | "mark" | "alloc" | "free"
+---@field name string
+---@field where string? "script.lua:12"
+---@field queued_ns integer
+---@field start_ns integer?
+---@field end_ns integer?
+---@field call_ns integer?
+---@field device string?
+---@field queue integer?
+---@field global integer[]?
+---@field group integer[]?
+---@field why string?
+---@field after integer? place in the array of what it depends on
+---@field bytes integer?
+---@field storage integer?
+---@field again true?
+---@field collected true?
+---@field failed true?
+
+---@class lze.Finding
+---@field rule string
+---@field where string
+---@field share number
+---@field text string
+
+---@class lze.Profile
+---@field events lze.ProfileEvent[]
+---@field findings lze.Finding[] the worst first
+---@field start_ns integer
+---@field end_ns integer
+---@field recording boolean
+---@field dropped integer older events that there was no room for
+local Profile = {}
+
+---Wait for everything and record no more.
+---@return lze.Profile
+function Profile:stop() end
+
+---@param path string ends in .html, .json, .csv or .txt
+---@return lze.Profile
+function Profile:save(path) end
+
+function Profile:close() end
+
+---Show it in a notebook, or print it.
+function Profile:display() end
+
+---Begins to record or, with a function, records that call.
+---@overload fun(options: lze.ProfileOptions): lze.Profile
+---@overload fun(options: lze.ProfileOptions, f: function, ...: any): lze.Profile, any
+---@param f? fun(...: any): any
+---@param ... any
+---@return lze.Profile
+---@return any ... results of f
+function lze.profile(f, ...) end
+
+---What the manual says of a function, an object or a word.
+---@param x? any
+---@return string
+function lze.help(x) end
+
+---A point in profiles or, with a function, the time of that call.
+---@param name string
+---@param f? fun(...: any): any
+---@param ... any
+---@return any ... results of f
+function lze.mark(name, f, ...) end
+
 ---@param path string SPIR-V, or OpenCL C where it ends in .cl
 ---@param options? lze.CompileOptions
 ---@return lze.Module
@@ -434,6 +600,7 @@ function lze.compile(source, options) end
 ---@field real? "float" | "double"
 ---@field int? "long" | "int"
 ---@field fast? boolean
+---@field bounds? boolean launches raise for accesses outside
 
 ---A kernel made of a Lua function, the body of a loop over the range.
 ---@param f function
@@ -567,6 +734,11 @@ function work.print(...) end
 ---@return lze.CacheState
 function lze.cache(clear) end
 
+---Whether what takes long is shown on the terminal.
+---@param on? boolean
+---@return boolean
+function lze.progress(on) end
+
 -- Queues and events ---------------------------------------------------------
 
 ---@class lze.QueueOptions
@@ -596,8 +768,8 @@ local Queue = {}
 ---@return lze.Event
 function Queue:launch(k, range, ...) end
 
----@param dst lze.Buffer
----@param src lze.Buffer
+---@param dst lze.Buffer | lze.Image
+---@param src lze.Buffer | lze.Image
 ---@param i? integer
 ---@param j? integer
 ---@param at? integer
@@ -888,6 +1060,12 @@ function Graph:task(name, k, range, ...) end
 function Graph:copy(name, dst, src, i, j, at) end
 
 ---@param name string
+---@param dst lze.Array
+---@param expression lze.Array
+---@return lze.Graph
+function Graph:array(name, dst, expression) end
+
+---@param name string
 ---@param x lze.Buffer | lze.Scratch
 ---@param v lze.Value
 ---@param i? integer
@@ -998,14 +1176,29 @@ function Plan:dot() end
 
 function Plan:close() end
 
+---Show it in a notebook, or print it.
+function Plan:display() end
+
 -- Arrays ----------------------------------------------------------------------
 
 ---@alias lze.Operand lze.Array | number
 ---@alias lze.Place integer | {[1]?: integer, [2]?: integer, [3]?: integer}
 
+---Integers, from 1, negative ones from the end.
+---@alias lze.Indices lze.Array | integer | table
+
+---@class lze.SortOptions
+---@field dim? integer the last when not given
+---@field descending? boolean
+---@field by? fun(x: number, y: number): boolean whether x comes before y
+
 ---@class lze.ArrayOptions
 ---@field type? lze.ElementType "float" when not given
 ---@field device? lze.Device | lze.Selector
+
+---@class lze.ReduceOptions
+---@field dim? integer all elements when not given
+---@field keep? boolean dimensions that are reduced stay, of size 1
 
 ---@class lze.Array
 ---@field type lze.ElementType
@@ -1185,15 +1378,95 @@ array.ge = Array.ge
 function Array:atan2(b) end
 array.atan2 = Array.atan2
 
----@param b lze.Operand
+---@param b? lze.Operand | lze.ReduceOptions elementwise with an operand
 ---@return lze.Array
 function Array:min(b) end
 array.min = Array.min
 
----@param b lze.Operand
+---@param b? lze.Operand | lze.ReduceOptions elementwise with an operand
 ---@return lze.Array
 function Array:max(b) end
 array.max = Array.max
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:sum(options) end
+array.sum = Array.sum
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:prod(options) end
+array.prod = Array.prod
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:mean(options) end
+array.mean = Array.mean
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:argmin(options) end
+array.argmin = Array.argmin
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:argmax(options) end
+array.argmax = Array.argmax
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:all(options) end
+array.all = Array.all
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:any(options) end
+array.any = Array.any
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:count(options) end
+array.count = Array.count
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:var(options) end
+array.var = Array.var
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:std(options) end
+array.std = Array.std
+
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function Array:norm(options) end
+array.norm = Array.norm
+
+---@param b lze.Array
+---@return lze.Array
+function Array:dot(b) end
+array.dot = Array.dot
+
+---@param dim? integer | {dim?: integer}
+---@return lze.Array
+function Array:cumsum(dim) end
+array.cumsum = Array.cumsum
+
+---@param dim? integer | {dim?: integer}
+---@return lze.Array
+function Array:cumprod(dim) end
+array.cumprod = Array.cumprod
+
+---@param dim? integer | {dim?: integer}
+---@return lze.Array
+function Array:cummax(dim) end
+array.cummax = Array.cummax
+
+---@param dim? integer | {dim?: integer}
+---@return lze.Array
+function Array:cummin(dim) end
+array.cummin = Array.cummin
 
 ---@param low lze.Operand
 ---@param high lze.Operand
@@ -1218,6 +1491,107 @@ array.lerp = Array.lerp
 ---@return lze.Array
 function Array:where(a, b) end
 array.where = Array.where
+
+---Elements by their indices; of a dimension, rows.
+---@param indices lze.Indices
+---@param dim? integer
+---@return lze.Array
+function Array:take(indices, dim) end
+array.take = Array.take
+
+---@param indices lze.Indices of the shape of the array, but for `dim`
+---@param dim? integer the last when not given
+---@return lze.Array
+function Array:gather(indices, dim) end
+array.gather = Array.gather
+
+---A copy with values at the indices.
+---@param indices lze.Indices of the shape of the array, but for `dim`
+---@param values lze.Operand | table
+---@param dim? integer the last when not given
+---@return lze.Array
+function Array:scatter(indices, values, dim) end
+array.scatter = Array.scatter
+
+---The indices of what is not 0; a row for each where there is not one dimension.
+---@return lze.Array
+function Array:nonzero() end
+array.nonzero = Array.nonzero
+
+---@param options? lze.SortOptions
+---@return lze.Array
+function Array:sort(options) end
+array.sort = Array.sort
+
+---@param options? lze.SortOptions
+---@return lze.Array
+function Array:argsort(options) end
+array.argsort = Array.argsort
+
+---@param k integer
+---@param options? {dim?: integer, largest?: boolean} the last; true
+---@return lze.Array values
+---@return lze.Array indices
+function Array:topk(k, options) end
+array.topk = Array.topk
+
+---@param options? {counts?: boolean}
+---@return lze.Array values
+---@return lze.Array? counts
+function Array:unique(options) end
+array.unique = Array.unique
+
+---Of a sorted array: where each value can be put.
+---@param values lze.Operand | number[]
+---@param options? {right?: boolean}
+---@return lze.Array
+function Array:searchsorted(values, options) end
+array.searchsorted = Array.searchsorted
+
+---@param bins integer
+---@param options? {low?: number, high?: number}
+---@return lze.Array counts
+---@return lze.Array edges
+function Array:histogram(bins, options) end
+array.histogram = Array.histogram
+
+---Computes the elements of an expression now; returns itself.
+---@return lze.Array
+function Array:eval() end
+array.eval = Array.eval
+
+---How an expression would be computed, and why.
+---@return string
+function Array:explain() end
+array.explain = Array.explain
+
+---f, whose results are each computed by one kernel.
+---@param f fun(...: lze.Operand): ...
+---@return fun(...: lze.Operand): ...
+function array.fuse(f) end
+
+---@class lze.ArrayStats
+---@field operations integer
+---@field evaluations integer
+---@field fused integer
+---@field hits integer
+---@field builds integer
+---@field build_ms number
+
+---@return lze.ArrayStats
+function array.stats() end
+
+---f of the elements of arrays that broadcast, and of numbers; f is compiled.
+---@param f fun(...: number): number | boolean
+---@param ... lze.Array | number
+---@return lze.Array
+function array.map(f, ...) end
+
+---The elements for which f is true; f is compiled.
+---@param f fun(x: number): boolean
+---@param x lze.Array
+---@return lze.Array
+function array.filter(f, x) end
 
 ---@param type lze.ElementType
 ---@return lze.Array
@@ -1299,6 +1673,10 @@ array.item = Array.item
 function Array:save(path, options) end
 array.save = Array.save
 
+---Show it in a notebook, or print it.
+function Array:display() end
+array.display = Array.display
+
 ---@param path string
 ---@return lze.Array
 function array.load(path) end
@@ -1348,5 +1726,319 @@ function array.cat(list, dim) end
 ---@param dim? integer
 ---@return lze.Array
 function array.stack(list, dim) end
+
+---@param f fun(a: number, b: number): number associative
+---@param init number
+---@param x lze.Array
+---@param options? lze.ReduceOptions
+---@return lze.Array
+function array.reduce(f, init, x, options) end
+
+---@param f fun(a: number, b: number): number associative
+---@param init number
+---@param x lze.Array
+---@return lze.Array
+function array.scan(f, init, x) end
+---@class lze.IntegerOptions
+---@field type? lze.ElementType "long" when not given
+---@field device? lze.Device | lze.Selector
+
+---From 0 on, below 1.
+---@param shape integer | integer[]
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.rand(shape, options) end
+
+---Normal, of mean 0 and deviation 1.
+---@param shape integer | integer[]
+---@param options? lze.ArrayOptions
+---@return lze.Array
+function array.randn(shape, options) end
+
+---Integers from low to high, both ends among them.
+---@param shape integer | integer[]
+---@param low integer
+---@param high integer
+---@param options? lze.IntegerOptions
+---@return lze.Array
+function array.randint(shape, low, high, options) end
+
+---@param n integer
+function array.seed(n) end
+
+---The product of matrices; dimensions before the last two broadcast.
+---@param b lze.Array
+---@return lze.Array
+function Array:mm(b) end
+array.mm = Array.mm
+
+---The product of a matrix and a vector.
+---@param x lze.Array
+---@return lze.Array
+function Array:mv(x) end
+array.mv = Array.mv
+
+---@param b lze.Array
+---@return lze.Array
+function Array:outer(b) end
+array.outer = Array.outer
+
+---The sum of the diagonal.
+---@return lze.Array
+function Array:trace() end
+array.trace = Array.trace
+
+---@param k? integer 0, the main diagonal, when not given
+---@return lze.Array
+function Array:tril(k) end
+array.tril = Array.tril
+
+---@param k? integer 0, the main diagonal, when not given
+---@return lze.Array
+function Array:triu(k) end
+array.triu = Array.triu
+
+---@class lze.ConvolutionOptions
+---@field stride? integer | integer[] 1 when not given
+---@field padding? integer | integer[] 0 when not given
+
+---The kernel is not turned round.
+---@param kernel lze.Array
+---@param options? lze.ConvolutionOptions
+---@return lze.Array
+function Array:conv1d(kernel, options) end
+array.conv1d = Array.conv1d
+
+---The kernel is not turned round.
+---@param kernel lze.Array
+---@param options? lze.ConvolutionOptions
+---@return lze.Array
+function Array:conv2d(kernel, options) end
+array.conv2d = Array.conv2d
+
+---@param options? {dim?: integer} the last dimension when not given
+---@return lze.Array
+function Array:fft(options) end
+array.fft = Array.fft
+
+---@param options? {dim?: integer} the last dimension when not given
+---@return lze.Array
+function Array:ifft(options) end
+array.ifft = Array.ifft
+
+---@param options? {dim?: integer} the last dimension when not given
+---@return lze.Array
+function Array:rfft(options) end
+array.rfft = Array.rfft
+
+---@param options? {dim?: integer, n?: integer}
+---@return lze.Array
+function Array:irfft(options) end
+array.irfft = Array.irfft
+
+---What require "lze.mpi" returns.
+---@class lze.mpi
+local mpi = {}
+
+---All ranks; the same object each time.
+---@return lze.Communicator
+function mpi.world() end
+
+---@class lze.MessageOptions
+---@field first? integer
+---@field last? integer
+---@field tag? integer 0 to 32767
+
+---@class lze.ReductionOptions
+---@field order? "rank"
+
+---@class lze.GridOptions
+---@field periodic? boolean | boolean[]
+---@field reorder? boolean
+
+---@alias lze.Operator "sum"|"prod"|"min"|"max"|"band"|"bor"|"bxor"
+
+---Ranks that exchange messages, maybe as a grid.
+---@class lze.Communicator
+---@field rank integer from 0
+---@field size integer
+---@field node_rank integer among those of this machine, from 0
+---@field node_size integer
+---@field library string
+---@field dims integer[] of a grid
+---@field coords integer[] of a grid, from 0
+---@field periodic boolean[] of a grid
+local Communicator = {}
+
+---The device of this machine that this rank should use.
+---@return lze.Device
+function Communicator:device() end
+
+---@param x lze.Buffer | lze.Array | any
+---@param rank integer
+---@param options? lze.MessageOptions
+function Communicator:send(x, rank, options) end
+
+---@param x lze.Buffer | lze.Array | any
+---@param rank integer
+---@param options? lze.MessageOptions
+---@return lze.Event
+function Communicator:isend(x, rank, options) end
+
+---Without a buffer it returns a value, its source and its tag.
+---@param y lze.Buffer | lze.Array | nil
+---@param rank? integer any rank when not given
+---@param options? lze.MessageOptions
+---@return any source
+---@return integer tag
+---@return integer count
+function Communicator:recv(y, rank, options) end
+
+---@param y lze.Buffer | lze.Array
+---@param rank? integer any rank when not given
+---@param options? lze.MessageOptions
+---@return lze.Event
+function Communicator:irecv(y, rank, options) end
+
+function Communicator:barrier() end
+
+---@return lze.Event
+function Communicator:ibarrier() end
+
+---@generic T
+---@param x T
+---@param root? integer 0 when not given
+---@return T
+function Communicator:bcast(x, root) end
+
+---@param x lze.Buffer | lze.Array
+---@param root? integer 0 when not given
+---@return lze.Event
+function Communicator:ibcast(x, root) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x T
+---@param operator lze.Operator
+---@param root? integer 0 when not given
+---@param options? lze.ReductionOptions
+---@return T
+function Communicator:reduce(x, operator, root, options) end
+
+---@param x lze.Buffer | lze.Array
+---@param operator lze.Operator
+---@param root? integer 0 when not given
+---@param options? lze.ReductionOptions
+---@return lze.Event
+function Communicator:ireduce(x, operator, root, options) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x T
+---@param operator lze.Operator
+---@param options? lze.ReductionOptions
+---@return T
+function Communicator:allreduce(x, operator, options) end
+
+---@param x lze.Buffer | lze.Array
+---@param operator lze.Operator
+---@param options? lze.ReductionOptions
+---@return lze.Event
+function Communicator:iallreduce(x, operator, options) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x T
+---@param operator lze.Operator
+---@param options? lze.ReductionOptions
+---@return T
+function Communicator:scan(x, operator, options) end
+
+---@param x lze.Buffer | lze.Array
+---@param operator lze.Operator
+---@param options? lze.ReductionOptions
+---@return lze.Event
+function Communicator:iscan(x, operator, options) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x lze.Buffer | lze.Array
+---@param y T only on the root
+---@param root? integer 0 when not given
+---@return T
+function Communicator:gather(x, y, root) end
+
+---@param x lze.Buffer | lze.Array
+---@param y lze.Buffer | lze.Array only on the root
+---@param root? integer 0 when not given
+---@return lze.Event
+function Communicator:igather(x, y, root) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x lze.Buffer | lze.Array only on the root
+---@param y T
+---@param root? integer 0 when not given
+---@return T
+function Communicator:scatter(x, y, root) end
+
+---@param x lze.Buffer | lze.Array only on the root
+---@param y lze.Buffer | lze.Array
+---@param root? integer 0 when not given
+---@return lze.Event
+function Communicator:iscatter(x, y, root) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x lze.Buffer | lze.Array
+---@param y T
+---@return T
+function Communicator:allgather(x, y) end
+
+---@param x lze.Buffer | lze.Array
+---@param y lze.Buffer | lze.Array
+---@return lze.Event
+function Communicator:iallgather(x, y) end
+
+---@generic T: lze.Buffer | lze.Array
+---@param x lze.Buffer | lze.Array
+---@param y T
+---@return T
+function Communicator:alltoall(x, y) end
+
+---@param x lze.Buffer | lze.Array
+---@param y lze.Buffer | lze.Array
+---@return lze.Event
+function Communicator:ialltoall(x, y) end
+
+---@param color integer | nil
+---@param key? integer
+---@return lze.Communicator | nil
+function Communicator:split(color, key) end
+
+---@param dims integer[]
+---@param options? lze.GridOptions
+---@return lze.Communicator | nil
+function Communicator:cart(dims, options) end
+
+---@param dimension integer
+---@param by? integer 1 when not given
+---@return integer | nil source
+---@return integer | nil destination
+function Communicator:shift(dimension, by) end
+
+---@param u lze.Buffer | lze.Array with its border
+---@param options? {width?: integer, shape?: integer[]}
+---@return lze.Halo
+function Communicator:halo(u, options) end
+
+function Communicator:close() end
+
+---@class lze.Halo
+local Halo = {}
+
+---Packs and sends what neighbours need.
+---@return lze.Halo
+function Halo:start() end
+
+---Waits for what they have sent; it goes into the border.
+---@return lze.Halo
+function Halo:wait() end
+
+function Halo:close() end
 
 return lze

@@ -109,6 +109,55 @@ part("views and boxes", function()
   v:close()
 end)
 
+part("images", function()
+  local dev = lze.device()
+  assert(#dev:image_formats(3) > 0)
+  local m = lze.image("r32float", {3, 2}):write {1, 2, 3, 4, 5, 6}
+  same({1, 2, 3, 4, 5, 6}, m:read())
+  same({5, 6}, m:read {at = {2, 2}})
+  assert(m:string {size = {1, 1}} == ("<f"):pack(1))
+  assert(m.format == "r32float" and m.type == "float" and m.access == "both")
+  assert(m.width == 3 and m.height == 2 and m.depth == 1)
+  assert(m.dimensions == 2 and m.bytes == 24 and m.handle)
+  assert(m.device == dev and m.context and m:pending() == false)
+  assert(tostring(m):find "3x2")
+  local n <close> = lze.image("r32float", {3, 2}, {zero = false}):copy(m)
+  local x = lze.buffer("float", 12, {usage = "host"})
+  x:view(1, 6):copy(n)
+  same({1, 2, 3, 4, 5, 6}, x:read(1, 6))
+  x:copy_box(n, {size = {2, 2}, dst = {1, 2}, dst_width = 4})
+  same({1, 2, 3, 4, 1, 2, 0, 0, 4, 5, 0, 0}, (function()
+    x:fill(0, 7, 8):fill(0, 11, 12)
+    return x:read()
+  end)())
+  n:copy_box(x, {size = {2, 1}, src = {1, 3}, src_width = 4, dst = {2, 1}})
+  same({1, 4, 5, 4, 5, 6}, n:read())
+  m:close()
+end)
+
+part("images as arguments", function()
+  local k = lze.compile([[
+    kernel void turn(read_only image2d_t from, sampler_t s,
+                     write_only image2d_t to) {
+      int2 p = (int2)(get_global_id(0), get_global_id(1));
+      write_imagef(to, p.yx, read_imagef(from, s, p));
+    }]]).turn
+  local from = lze.image("r32float", {3, 2}):write {1, 2, 3, 4, 5, 6}
+  local to = lze.image("r32float", {2, 3})
+  local s <close> = lze.sampler {address = "clamp"}
+  assert(s.address == "clamp" and s.filter == "nearest" and s.handle)
+  assert(s.normalized == false and s.device == to.device and s.context)
+  assert(tostring(s):find "nearest")
+  k({3, 2}, from, s, to)
+  same({1, 4, 2, 5, 3, 6}, to:read())
+  local g = lze.graph():task("turn", k, {2, 3}, to, s, from)
+  local plan = g:compile()
+  to:write {9, 8, 7, 6, 5, 4}
+  plan:run()
+  same({9, 7, 5, 8, 6, 4}, from:read())
+  lze.sampler():close()
+end)
+
 part("files", function()
   for _, usage in ipairs {"shared", "device"} do
     local x = lze.buffer("int", {1, 2, 3, 4}, {usage = usage})
@@ -151,6 +200,11 @@ part("modules from source", function()
   assert(not ok)
   if err.code ~= "COMPILE_FAILED" then error(err, 0) end
   assert(tostring(err):find "COMPILE_FAILED")
+  local parts <close> = lze.compile [[
+    int other(int); kernel void calls(global int *x) { x[0] = other(1); }
+    kernel void fine(global int *x) { x[0] = 7; }]]
+  parts.fine(1, x)
+  assert(x[1] == 7 and #parts.warnings == 1)
 end)
 
 part("spirv", function()
@@ -189,12 +243,60 @@ part("arrays", function()
   x[{1, {}}] = x:t()[2]
   same({2, 4, 3, 4}, x:read())
   same({2, 4}, x:table()[1])
+  same({4, 2}, x:take({4, 1}):read())
+  same({4, 4}, x[x:gt(3)]:read())
+  same({2, 4, 3, 4}, x:sort():read())
   local path = os.tmpname()
   x:save(path)
   local y = A.load(path)
   os.remove(path)
   same({2, 4, 3, 4}, y:read())
+  same({5, 8}, A("int", {{2, 4}, {3, 4}}):sum({dim = 1}):read())
+  assert(A.reduce(function(a, b) return a + b end, 1, x):item() == 14)
+  assert(A.map(function(a) return a + 1 end, x):sum():item() > 0)
+  local z = x * 2
+  x:set(x * 0.5 + z)
+  same({5, 10, 7.5, 10}, x:eval():read())
+  x:set(x * 0.4)
+  same({4, 8, 6, 8}, z:read())
+  same({3, 5, 4, 5}, A.fuse(function(a) return a + 1 end)(x):read())
+  assert((x + 1):explain() and A.stats().operations > 0)
+  local g <close> = lze.graph()
+  local plan <close> = g:array("step", x, x + 1):compile()
+  plan:run()
+  x:set(x - 1)
   assert(x[2][1] == 3 and #x == 2 and tostring(x) and lze.type(x) == "array")
+end)
+
+part("matrices", function()
+  local A = lze.array
+  local x = A("float", {{1, 2}, {3, 4}})
+  same({7, 10, 15, 22}, x:mm(x):read())
+  same({5, 11}, x:mv(x[1]):read())
+  same({3, 4, 6, 8}, x[1]:outer(x[2]):read())
+  same({1, 0, 3, 4}, x:tril():read())
+  same({1, 2, 0, 4}, x:triu():read())
+  assert(x:trace():item() == 5)
+end)
+
+part("convolutions and transforms", function()
+  local A = lze.array
+  local x = A("float", {1, 2, 3, 4})
+  same({3, 5, 7}, x:conv1d(A.ones {2}):read())
+  same({10}, x:reshape {2, 2}:conv2d(A.ones {2, 2}):read())
+  same({10, 0, -2, 2, -2, 0, -2, -2}, A("float", x:fft()):read())
+  same({1, 0, 2, 0, 3, 0, 4, 0}, A("float", x:fft():ifft()):read())
+  same({1, 2, 3, 4}, x:rfft():irfft():read())
+end)
+
+part("random arrays", function()
+  local A = lze.array
+  A.seed(1)
+  local x, y = A.rand(4):read(), A.randn{2, 2}
+  A.seed(1)
+  same(x, A.rand(4):read())
+  assert(y:read()[4] == A.randn{2, 2}:read()[4])
+  same({5, 5}, A.randint(2, 5, 5):read())
 end)
 
 part("kernels in Lua", function()
@@ -561,6 +663,34 @@ part("callbacks that enqueue beside work that waits for the run", function()
   same({20, 20, 20, 20}, y:read())
 end)
 
+part("profiles", function()
+  local x = lze.buffer("int", 4, {usage = "device"}):write {1, 2, 3, 4}
+  local p, sum = lze.profile({events = 100}, function(a, b)
+    spec().add(4, x, 1)
+    x:read()
+    lze.buffer("int", 8):close()
+    return lze.mark("sum", function() return a + b end)
+  end, 2, 3)
+  assert(sum == 5 and not p.recording and p.dropped == 0)
+  assert(#p.events > 0 and p.findings and p.start_ns <= p.end_ns)
+  assert(tostring(p):find "kernels")
+  local path = os.tmpname()
+  os.remove(path)
+  for _, ending in ipairs {".html", ".json", ".csv"} do
+    p:save(path .. ending)
+    os.remove(path .. ending)
+  end
+  _G.ilua = {display = {html = function(s) assert(s:find "iframe") end}}
+  p:display()
+  _G.ilua.display.html = function(s) assert(s:find "^<pre>") end
+  x:display()
+  lze.graph():task("add", spec().add, 4, x, 1):compile():display()
+  _G.ilua = nil
+  p:stop():close()
+  local q <close> = lze.profile()
+  assert(q.recording)
+end)
+
 part("housekeeping", function()
   local s = lze.stats()
   assert(s.bytes <= s.peak_bytes and s.launches >= 0)
@@ -571,6 +701,9 @@ part("housekeeping", function()
   lze.gc {soft_limit_bytes = 256 << 20}
   assert(x[1] == 0 and lze.wait(limit) and lze.version)
   assert(lze.cache().entries)
+  assert(not lze.progress(false))
+  assert(lze.help(lze.gc):find "lze.gc" and lze.help(x):find "x:read")
+  assert(lze.help "bufer":find "near:")
 end)
 
 part("closing the shared context", function()

@@ -109,7 +109,9 @@ local function wrapped(f)
   end
   return function(...)
     calls = calls + 1
-    if armed then return f(...) end -- by an act
+    -- By an act, or by lze's own Lua, which gives what nobody else holds.
+    local caller = getinfo(2, "S")
+    if armed or caller and caller.source:find "^=?lze " then return f(...) end
     arguments = table.pack(...)
     local results = table.pack(pcall(call, ...))
     disarm()
@@ -138,7 +140,9 @@ return function(a_kind, a_where)
     end
   end
   assert(#metatables >= 13, #metatables)
-  local type_of = lze.type
+  -- The one asks for nothing; the other reads the whole manual, in Lua, which
+  -- takes minutes with a hook at each instruction.
+  local type_of, help = lze.type, lze.help
   for _, t in ipairs(metatables) do
     local _
     local gc, methods = t.__gc, t.__index
@@ -151,7 +155,7 @@ return function(a_kind, a_where)
   end
   wrap_all(lze)
   wrap_all(lze.spirv)
-  lze.type = type_of
+  lze.type, lze.help = type_of, help
   local count = 0
   for _ in pairs(guards) do count = count + 1 end
   local function step(name, f)

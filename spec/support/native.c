@@ -149,6 +149,13 @@ static int reset(lua_State *L) {
   return 0;
 }
 
+/* group(kernel, size) */
+static int group(lua_State *L) {
+  check(L, zeKernelSetGroupSize(handle(L, 1),
+                                (uint32_t)luaL_checkinteger(L, 2), 1, 1));
+  return 0;
+}
+
 /* done(event [, seconds]) */
 static int done(lua_State *L) {
   lua_Number seconds = luaL_optnumber(L, 2, 0);
@@ -232,6 +239,7 @@ int luaopen_native(lua_State *L) {
       {"poke", poke},       {"offset", offset},
       {"event", event},     {"event_destroy", event_destroy},
       {"signal", signal_event}, {"reset", reset},
+      {"group", group},
       {"done", done},       {"null", null},
       {"sum", sum},         {"signal_at", signal_at},
       {NULL, NULL}};

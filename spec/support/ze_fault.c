@@ -199,6 +199,37 @@
      ze_ipc_memory_flags_t f, void **h), (c, d, i, f, h), MAPPING, c, 0)      \
   X(UNMAKE, Mem, mem, CloseIpcHandle, zeMemCloseIpcHandle,                    \
     (ze_context_handle_t c, const void *h), (c, h), MAPPING)                  \
+  X(PLAIN, Device, device, GetImageProperties, zeDeviceGetImageProperties,    \
+    (ze_device_handle_t d, ze_device_image_properties_t *p), (d, p), 0)       \
+  X(PLAIN, Image, image, GetProperties, zeImageGetProperties,                 \
+    (ze_device_handle_t d, const ze_image_desc_t *i,                          \
+     ze_image_properties_t *p), (d, i, p), 0)                                 \
+  X(MAKE, Image, image, Create, zeImageCreate,                                \
+    (ze_context_handle_t c, ze_device_handle_t d, const ze_image_desc_t *i,   \
+     ze_image_handle_t *h), (c, d, i, h), IMAGE, c, 0)                        \
+  X(UNMAKE, Image, image, Destroy, zeImageDestroy, (ze_image_handle_t h),     \
+    (h), IMAGE)                                                               \
+  X(MAKE, Sampler, sampler, Create, zeSamplerCreate,                          \
+    (ze_context_handle_t c, ze_device_handle_t d, const ze_sampler_desc_t *s, \
+     ze_sampler_handle_t *h), (c, d, s, h), SAMPLER, c, 0)                    \
+  X(UNMAKE, Sampler, sampler, Destroy, zeSamplerDestroy,                      \
+    (ze_sampler_handle_t h), (h), SAMPLER)                                    \
+  X(APPEND, CommandList, command_list, AppendImageCopyRegion,                 \
+    zeCommandListAppendImageCopyRegion,                                       \
+    (ze_command_list_handle_t l, ze_image_handle_t to,                        \
+     ze_image_handle_t from, const ze_image_region_t *there,                  \
+     const ze_image_region_t *here, ze_event_handle_t e, uint32_t n,          \
+     ze_event_handle_t *w), (l, to, from, there, here, e, n, w), e, 0)        \
+  X(APPEND, CommandList, command_list, AppendImageCopyToMemory,               \
+    zeCommandListAppendImageCopyToMemory,                                     \
+    (ze_command_list_handle_t l, void *to, ze_image_handle_t from,            \
+     const ze_image_region_t *here, ze_event_handle_t e, uint32_t n,          \
+     ze_event_handle_t *w), (l, to, from, here, e, n, w), e, 0)               \
+  X(APPEND, CommandList, command_list, AppendImageCopyFromMemory,             \
+    zeCommandListAppendImageCopyFromMemory,                                   \
+    (ze_command_list_handle_t l, ze_image_handle_t to, const void *from,      \
+     const ze_image_region_t *there, ze_event_handle_t e, uint32_t n,         \
+     ze_event_handle_t *w), (l, to, from, there, e, n, w), e, 0)              \
   X(MAKE, Fence, fence, Create, zeFenceCreate,                                \
     (ze_command_queue_handle_t q, const ze_fence_desc_t *d,                   \
      ze_fence_handle_t *h), (q, d, h), FENCE, q, 0)                           \
@@ -237,6 +268,8 @@
     (h), MODULE)                                                              \
   X(PLAIN, Module, module, GetNativeBinary, zeModuleGetNativeBinary,          \
     (ze_module_handle_t m, size_t *n, uint8_t *p), (m, n, p), 0)              \
+  X(PLAIN, Module, module, GetProperties, zeModuleGetProperties,              \
+    (ze_module_handle_t m, ze_module_properties_t *p), (m, p), 0)             \
   X(UNMAKE, ModuleBuildLog, module_build_log, Destroy,                        \
     zeModuleBuildLogDestroy, (ze_module_build_log_handle_t h), (h), LOG)      \
   X(PLAIN, ModuleBuildLog, module_build_log, GetString,                       \
@@ -295,12 +328,13 @@ static uint64_t copies, copied_bytes;
 
 enum kind {
   CONTEXT, QUEUE, LIST, POOL, EVENT, FENCE, MODULE, LOG, KERNEL, MEMORY,
-  MAPPING, KIND_COUNT
+  MAPPING, IMAGE, SAMPLER, KIND_COUNT
 };
 
 static const char *const kind_names[] = {"context", "queue", "list",   "pool",
                                          "event",   "fence", "module", "log",
-                                         "kernel",  "memory", "mapping"};
+                                         "kernel",  "memory", "mapping",
+                                         "image",   "sampler"};
 
 static struct count {
   uint64_t made, destroyed;

@@ -16,11 +16,14 @@ const char lze_driver_kind[] = "driver";
 const char lze_element_kind[] = "element";
 const char lze_event_kind[] = "event";
 const char lze_graph_kind[] = "graph";
+const char lze_image_kind[] = "image";
 const char lze_kernel_kind[] = "kernel";
 const char lze_local_kind[] = "local_bytes";
 const char lze_module_kind[] = "module";
 const char lze_plan_kind[] = "plan";
+const char lze_profile_kind[] = "profile";
 const char lze_queue_kind[] = "queue";
+const char lze_sampler_kind[] = "sampler";
 const char lze_scratch_kind[] = "scratch";
 const char lze_slice_kind[] = "slice";
 const char lze_struct_kind[] = "struct";
@@ -33,7 +36,8 @@ static const char *const kinds[] = {
     lze_buffer_kind, lze_context_kind, lze_device_kind, lze_driver_kind,
     lze_event_kind,  lze_graph_kind,   lze_kernel_kind, lze_local_kind,
     lze_module_kind, lze_plan_kind,    lze_queue_kind,  lze_scratch_kind,
-    lze_slice_kind,  lze_struct_kind,  lze_element_kind};
+    lze_slice_kind,  lze_struct_kind,  lze_element_kind, lze_profile_kind,
+    lze_image_kind,  lze_sampler_kind};
 
 /* The registry has under this address a table whose weak keys are what
    finalisers have made.  Lua never finalises what they make while it closes a
@@ -126,6 +130,14 @@ const char *lze_box_kind(lua_State *L, int index) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (box->kind == kinds[i]) return box->kind;
   return NULL;
+}
+
+void lze_push_kinds(lua_State *L) {
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, kinds[i] + METHODS);
+    lua_setfield(L, -2, kinds[i]);
+  }
 }
 
 /* Push the sorted keys of the table at `t`, joined. */

@@ -20,8 +20,9 @@ typedef struct lze_Box {
 extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
     lze_driver_kind[], lze_event_kind[], lze_kernel_kind[],
     lze_local_kind[], lze_module_kind[], lze_queue_kind[], lze_graph_kind[],
-    lze_plan_kind[], lze_scratch_kind[], lze_slice_kind[],
-    lze_struct_kind[], lze_element_kind[];
+    lze_plan_kind[], lze_profile_kind[], lze_scratch_kind[], lze_slice_kind[],
+    lze_struct_kind[], lze_element_kind[], lze_image_kind[],
+    lze_sampler_kind[];
 
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */
@@ -38,6 +39,9 @@ void *lze_check_box(lua_State *L, int arg, const char *kind);
    the field, index or operator if a metamethod is running. */
 int lze_closed(lua_State *L, int arg, const char *kind)
     __attribute__((noreturn));
+/* [-0, +1] a new table: by the name of each kind the table of its methods and
+   fields, which is not to be changed. */
+void lze_push_kinds(lua_State *L);
 /* The kind of the value at `index` if it is one of lze's, else NULL. */
 const char *lze_box_kind(lua_State *L, int index);
 

@@ -25,6 +25,15 @@ static int embed_pcall(lua_State *L) {
   return lua_gettop(L);
 }
 
+/* call(v, method, ...) -> what v:method(...) returns */
+static int embed_call(lua_State *L) {
+  lua_getfield(L, 1, luaL_checkstring(L, 2));
+  lua_insert(L, 1);
+  lua_remove(L, 3);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
 /* raise(e) */
 static int embed_raise(lua_State *L) {
   lua_settop(L, 1);
@@ -149,6 +158,7 @@ void lze_script_part(lua_State *L, const lze_Script *s) {
 static void embed_push(lua_State *L, const lze_Script *s) {
   static const lze_Method own[] = {{"argument", embed_argument, LZE_HOT},
                                    {"pcall", embed_pcall, LZE_HOT},
+                                   {"call", embed_call, LZE_HOT},
                                    {"raise", embed_raise, LZE_HOT},
                                    {"lze", embed_lze, LZE_HOT},
                                    {"where", embed_where, LZE_HOT},

@@ -12,6 +12,8 @@
  *   argument(n, message)  raises an error about argument n of the function
  *                         that the user called, as lze_argerror
  *   pcall(f, ...)         calls a function of the user's, outside of any guard
+ *   call(v, method, ...)  what v:method(...) returns; the position of what that
+ *                         raises is not the script's
  *   lze()                 what require "lze" returns
  *   where()               "file:line: " of the function that the program called
  *   describe(v)           what a value is, for messages

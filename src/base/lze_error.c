@@ -6,6 +6,7 @@
 #include "base/lze_box.h"
 #include "base/lze_guard.h"
 #include "base/lze_state.h"
+#include "lze.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -13,8 +14,17 @@
 
 #define ERROR_TNAME "lze.error"
 
-/* Give the error object on the top of the stack that level's position. */
+/* Give the error object on the top of the stack that level's position, or that
+   of who called what is written in Lua there and is lze's own. */
 static void error_locate(lua_State *L, int level) {
+  lua_Debug ar;
+  bool own = false;
+  while (lua_getstack(L, level, &ar) && lua_getinfo(L, "Sl", &ar) &&
+         (strncmp(ar.source, "=lze ", 5) == 0 ||
+          (own && ar.currentline < 0))) {
+    own = true;
+    level++;
+  }
   luaL_where(L, level);
   size_t length;
   const char *where = lua_tolstring(L, -1, &length);
@@ -82,6 +92,13 @@ int lze_fail_word(lua_State *L, const char *object, const char *call,
   lua_pushvfstring(L, format, arguments);
   va_end(arguments);
   lze_raise_error(L, object, call, code, 0, log);
+}
+
+int lze_raise_work(lua_State *L, const struct lze_WorkFailure *failure,
+                   const char *object) {
+  luaL_checkstack(L, 8, NULL);
+  lua_pushstring(L, failure->message);
+  lze_raise_error(L, object, failure->call, failure->code, 0, NULL);
 }
 
 static int error_tostring(lua_State *L) {

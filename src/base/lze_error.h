@@ -25,6 +25,12 @@ int lze_raise_error(lua_State *L, const char *object, const char *call,
                     const char *code, lua_Integer result, const char *log)
     __attribute__((noreturn));
 
+struct lze_WorkFailure;
+/* Raise the failure of work of the host's (lze.h), of which `object`, or NULL,
+   names the command. */
+int lze_raise_work(lua_State *L, const struct lze_WorkFailure *failure,
+                   const char *object) __attribute__((noreturn));
+
 /* Where the value on the top of the stack is an error object without a
    position, give it that of the running function's call. */
 void lze_error_locate(lua_State *L);

@@ -8,13 +8,17 @@
 
 #include <string.h>
 
+bool lze_has_zero(lua_State *L, int index) {
+  return strlen(lua_tostring(L, index)) != lua_rawlen(L, index);
+}
+
 void lze_check_keys(lua_State *L, int t, const char *what,
                     const char *const *known) {
   t = lua_absindex(L, t);
   lua_pushnil(L);
   while (lua_next(L, t)) {
     lua_pop(L, 1);
-    if (lua_type(L, -1) == LUA_TSTRING) {
+    if (lua_type(L, -1) == LUA_TSTRING && !lze_has_zero(L, -1)) {
       const char *key = lua_tostring(L, -1);
       const char *const *k = known;
       while (*k != NULL && strcmp(*k, key) != 0) k++;
@@ -98,7 +102,8 @@ int lze_opt_word(lua_State *L, int t, const char *key,
                  const char *const *words, int otherwise) {
   int type = option_get(L, t, key), found = otherwise;
   if (type != LUA_TNIL) {
-    const char *word = type == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    const bool whole = type == LUA_TSTRING && !lze_has_zero(L, -1);
+    const char *word = whole ? lua_tostring(L, -1) : "";
     found = 0;
     while (words[found] != NULL && strcmp(words[found], word) != 0) found++;
     if (words[found] == NULL) {

@@ -16,6 +16,10 @@
 void lze_check_keys(lua_State *L, int t, const char *what,
                     const char *const *known);
 
+/* Whether the string at `index` has a zero within, where C would take the text
+   for complete. */
+bool lze_has_zero(lua_State *L, int index);
+
 /* As lua_getfield, but raw. [-0, +1] */
 int lze_getoption(lua_State *L, int t, const char *key);
 

@@ -48,6 +48,56 @@ void lze_show_module(lua_State *L) {
   show_by(L, &key, module_tostring);
 }
 
+/* Replace the text on the top by HTML that shows it as it is. */
+static void display_escape(lua_State *L) {
+  luaL_Buffer b;
+  const char *text = lua_tostring(L, -1);
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "<pre>");
+  for (; *text != '\0'; text++) {
+    if (*text == '&') luaL_addstring(&b, "&amp;");
+    else if (*text == '<') luaL_addstring(&b, "&lt;");
+    else luaL_addchar(&b, *text);
+  }
+  luaL_addstring(&b, "</pre>");
+  luaL_pushresult(&b);
+}
+
+/* Push ilua.display.html where it is a function. */
+static bool display_push_html(lua_State *L) {
+  static const char *const path[] = {"ilua", "display", "html"};
+  int top = lua_gettop(L);
+  lua_pushglobaltable(L);
+  for (int i = 0; i < 3; i++) {
+    if (lua_type(L, -1) != LUA_TTABLE) break;
+    lua_pushstring(L, path[i]);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+  }
+  if (lua_type(L, -1) == LUA_TFUNCTION) return true;
+  lua_settop(L, top);
+  return false;
+}
+
+void lze_display(lua_State *L) {
+  luaL_checkstack(L, 6, NULL);
+  if (!display_push_html(L)) {
+    lua_pop(L, 1);
+    lua_getglobal(L, "print");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 0);
+    return;
+  }
+  lua_insert(L, -2);
+  if (lua_isnil(L, -1)) {
+    luaL_tolstring(L, 1, NULL);
+    display_escape(L);
+    lua_remove(L, -2);
+    lua_remove(L, -2);
+  }
+  lua_call(L, 1, 0);
+}
+
 bool lze_is_printed(lua_State *L) {
   lua_Debug frame;
   luaL_checkstack(L, 6, NULL);

@@ -17,4 +17,9 @@ void lze_show_module(lua_State *L);
    where tostring does not. [-0, +0] */
 bool lze_is_printed(lua_State *L);
 
+/* obj:display(): show the value at 1 in a notebook, where its function
+   ilua.display.html is, as the HTML on the top or, where that is nil, as its
+   text; else by Lua's print. [-1, +0] */
+void lze_display(lua_State *L);
+
 #endif

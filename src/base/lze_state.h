@@ -24,6 +24,16 @@ typedef struct lze_HostedRuns {
   void (*abandon)(lze_State *S, uint64_t deadline);
 } lze_HostedRuns;
 
+/* The same of work of the host's (run/lze_host_work.h), while there is any.
+   Neither raises or runs Lua code; both may retire commands. */
+typedef struct lze_WorkSteps {
+  /* Take a step of all that has begun, and begin what can. */
+  void (*advance)(lze_State *S);
+  /* The same in a wait, for which *since is 0 at first: how long the host may
+     do without another, in ns. */
+  uint64_t (*pause)(lze_State *S, uint64_t *since);
+} lze_WorkSteps;
+
 /* What contexts ask of the storeys above. */
 typedef struct lze_ContextHooks {
   /* Read the variables that say how the state works, once. */
@@ -56,6 +66,7 @@ struct lze_State {
   bool learn;                   /* not LZE_GROUP_LEARN=0 */
   bool check;                   /* LZE_CHECK=1: canaries round storages */
   bool check_lua;               /* LZE_CHECK=lua: k:check before launches */
+  bool arrays;                  /* lze.array is in use */
   bool work_item;               /* a kernel's function runs on the host */
   int lua_checks;               /* that go on, one in another */
   struct lze_Outside *outside;  /* with it, what lies outside of views */
@@ -65,8 +76,17 @@ struct lze_State {
   uint64_t launches, collections, storages;
   lua_State *main;
   uint64_t serial;              /* of the newest command */
+  struct lze_Recorder *recorder; /* while a profile records, or NULL */
+  struct lze_Page *page;        /* that `lze top` sees, or NULL */
+  void (*shown)(lze_State *S);  /* what brings it up to date; or NULL */
+  struct lze_Ending *ending;    /* LZE_PROFILE's, or NULL */
+  uint64_t records;             /* made so far */
+  uint32_t queues;              /* likewise */
   struct lze_Run *runs;         /* of plans, with parts on the host */
   const lze_HostedRuns *hosted; /* set before there are any */
+  struct lze_HostWork *works;   /* of the host's, in the order of issue */
+  const lze_WorkSteps *steps;   /* set before there is any */
+  uint32_t advance_in;          /* commands until one takes a step of them */
   lze_Command *calling;         /* the run that a callback is part of */
   bool stranded;                /* a command has been, with what it uses */
   uint64_t close_ns;            /* how long its end waits for the device */

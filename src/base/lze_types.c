@@ -105,7 +105,7 @@ const lze_Type *lze_check_type(lua_State *L, int arg) {
 
 /* Round the bits of a finite double to a float with `exponent_bits` and
    `mantissa_bits`, to nearest, ties to even (IEEE 754-2019, 4.3.1), in one
-   step: going by way of float would round twice.  Overflow is infinity. */
+   step: through float it would be rounded twice.  Overflow is infinity. */
 static uint16_t half_round(double value, int exponent_bits,
                            int mantissa_bits) {
   uint64_t bits;

@@ -229,6 +229,27 @@ static int device_subdevices(lua_State *L) {
   X("int64_atomics", module, ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS)            \
   X("dp4a", module, ZE_DEVICE_MODULE_FLAG_DP4A)
 
+ze_device_image_properties_t lze_device_images(lua_State *L,
+                                               const lze_DeviceInfo *d) {
+  ze_device_image_properties_t p = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES};
+  ze_result_t r = ZE(zeDeviceGetImageProperties, d->handle, &p);
+  if (r == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+    return (ze_device_image_properties_t){.maxSamplers = 0};
+  if (r != ZE_RESULT_SUCCESS)
+    lze_fail(L, d->driver, r, NULL, "zeDeviceGetImageProperties", NULL, NULL);
+  return p;
+}
+
+/* What it shows of images: key and member. */
+#define IMAGES(X)                                                            \
+  X("max_image_1d", maxImageDims1D)                                          \
+  X("max_image_2d", maxImageDims2D)                                          \
+  X("max_image_3d", maxImageDims3D)                                          \
+  X("max_samplers", maxSamplers)                                             \
+  X("max_read_images", maxReadImageArgs)                                     \
+  X("max_write_images", maxWriteImageArgs)
+
 static int field_subgroup_sizes(lua_State *L);
 
 static int field_uuid(lua_State *L);
@@ -237,11 +258,17 @@ static int field_uuid(lua_State *L);
 static int device_properties(lua_State *L) {
   const lze_DeviceInfo *d = lze_check_device(L);
   lua_settop(L, 1);
+  const ze_device_image_properties_t images = lze_device_images(L, d);
   lua_createtable(L, 0, 48);
 #define X(key, part, member)                                                 \
   lua_pushinteger(L, (lua_Integer)d->part.member);                           \
   lua_setfield(L, 2, key);
   PROPERTIES(X)
+#undef X
+#define X(key, member)                                                       \
+  lua_pushinteger(L, (lua_Integer)images.member);                            \
+  lua_setfield(L, 2, key);
+  IMAGES(X)
 #undef X
 #define X(key, part, flag)                                                   \
   lua_pushboolean(L, (d->part.flags & flag) != 0);                           \

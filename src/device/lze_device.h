@@ -35,6 +35,10 @@ uint32_t lze_device_units(const lze_DeviceInfo *d);
 bool lze_device_peers(const lze_DeviceInfo *device,
                       const lze_DeviceInfo *home);
 
+/* What a device takes of images; zeros where it has none.  Raises. */
+ze_device_image_properties_t lze_device_images(lua_State *L,
+                                               const lze_DeviceInfo *d);
+
 /* The device at `index`, or NULL. */
 const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
 /* [-0, +1] the userdata of a device, the same each time. */

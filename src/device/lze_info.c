@@ -9,7 +9,9 @@
 #include "device/lze_loader.h"
 #include "lze_open.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const unsigned char info_text[] = {
 #include "lua/info.h"
@@ -88,7 +90,7 @@ static int core_info(lua_State *L) {
   const lze_DeviceInfo *standard = NULL;
   const void *found[2] = {NULL, NULL};
   lua_settop(L, 0);
-  /* What keeps devices away is what this is asked for: show it, not raise. */
+  /* Why devices are missing is part of the answer: show it, not raise. */
   lua_pushcfunction(L, info_probe);
   lua_pushlightuserdata(L, found);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
@@ -117,6 +119,10 @@ static int core_info(lua_State *L) {
   static const lze_System nothing;
   if (s == NULL) s = &nothing;
   info_string(L, "missing", s->missing);
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+    info_integer(L, "allowed", (uint64_t)CPU_COUNT(&allowed));
+  info_integer(L, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
   lua_newtable(L);
   for (int i = 0; i < s->driver_count; i++) {
     const lze_Driver *d = &s->drivers[i];
@@ -144,10 +150,14 @@ static int core_info(lua_State *L) {
   static const char *const variables[] = {
       "LZE_DEVICE", "LZE_SOFTWARE", "LZE_OPENCL", "LZE_GROUP_POLICY",
       "LZE_GROUP", "LZE_USE_IMMEDIATE_COMMANDLISTS", "LZE_SYNC", "LZE_CHECK",
-      "LZE_LOG", "LZE_CACHE", "LZE_COMPILER", "LZE_CLANG", "LZE_BUILD_SECONDS",
+      "LZE_LOG", "LZE_PROGRESS", "LZE_CACHE", "LZE_COMPILER", "LZE_CLANG",
+      "LZE_BUILD_SECONDS",
       "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
       "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER",
-      "ZE_ENABLE_PARAMETER_VALIDATION"};
+      "ZE_ENABLE_PARAMETER_VALIDATION", "LZE_MPI", "LZE_MPI_TIMEOUT",
+      "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+      "PMIX_RANK", "POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT"};
   lua_newtable(L);
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const char *value = getenv(variables[i]);

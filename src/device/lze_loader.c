@@ -23,7 +23,7 @@ static lze_System loader_system;
 static enum { UNTRIED, READY, FAILED } loader_state;
 static lze_Outcome loader_outcome; /* of what failed */
 
-bool lze_log_calls;
+bool lze_log_calls, lze_log_builds;
 
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns) {
   uint64_t now = lze_now_ns();
@@ -32,6 +32,13 @@ void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns) {
   snprintf(number, sizeof number, "0x%x", (unsigned)result);
   fprintf(stderr, "lze: %12.6f %9.3f us %s %s\n", (double)start_ns / 1e9,
           (double)(now - start_ns) / 1e3, name, word != NULL ? word : number);
+}
+
+void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
+                   const char *origin) {
+  fprintf(stderr, "lze: %12.6f %9.3f ms build %s, %zu bytes: %s\n",
+          (double)start_ns / 1e9, (double)(lze_now_ns() - start_ns) / 1e6, name,
+          bytes, origin);
 }
 
 /* Kept open for entry points that are looked up later. */
@@ -301,16 +308,31 @@ static ze_result_t device_read(lze_DeviceInfo *d, const lze_Driver *driver,
   return r;
 }
 
+/* The driver's own handle of an object, or NULL; a type is one of
+   zel_handle_type_t. */
+static void *handle_raw(int type, void *handle) {
+  void *raw = handle;
+  return loader_translate == NULL ||
+                 loader_translate(type, handle, &raw) == ZE_RESULT_SUCCESS
+             ? raw : NULL;
+}
+
+enum { HANDLE_DRIVER = 0, HANDLE_MODULE = 9, HANDLE_KERNEL = 11 };
+
+/* A loader that has opened several drivers wraps their handles, even if only
+   one of them has come to initialise. */
+static bool driver_is_wrapped(ze_driver_handle_t handle) {
+  void *raw = handle_raw(HANDLE_DRIVER, handle);
+  return raw != NULL && raw != handle;
+}
+
 /* What a driver says of its last error: by way of a loader that knows the
    function, else from the driver itself, with its own handle. */
 static void driver_find_last_error(lze_Driver *d) {
-  enum { HANDLE_DRIVER = 0 }; /* ZEL_HANDLE_DRIVER */
   void *raw = d->handle;
   d->last_error = loader_last_error;
   if (d->last_error == NULL &&
-      (loader_translate == NULL ||
-       loader_translate(HANDLE_DRIVER, d->handle, &raw) ==
-           ZE_RESULT_SUCCESS)) {
+      (raw = handle_raw(HANDLE_DRIVER, d->handle)) != NULL) {
     void *function = NULL;
     if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
            "zeDriverGetLastErrorDescription", &function) == ZE_RESULT_SUCCESS)
@@ -325,29 +347,38 @@ static void driver_find_prepare(lze_Driver *d) {
          &function) == ZE_RESULT_SUCCESS)
     *(void **)&d->prepare = function;
   if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
+         "zoclKernelPrepareStart", &function) == ZE_RESULT_SUCCESS)
+    *(void **)&d->prepare_start = function;
+  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle, "zoclModuleGetOrigin",
+         &function) == ZE_RESULT_SUCCESS)
+    *(void **)&d->module_origin = function;
+  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
          "zoclKernelSetDimensions", &function) == ZE_RESULT_SUCCESS)
     *(void **)&d->dimensions = function;
 }
 
-/* The driver's own handle of a kernel, or NULL. */
-static void *kernel_raw(ze_kernel_handle_t kernel) {
-  enum { HANDLE_KERNEL = 11 }; /* ZEL_HANDLE_KERNEL */
-  void *raw = kernel;
-  return loader_translate == NULL ||
-                 loader_translate(HANDLE_KERNEL, kernel, &raw) ==
-                     ZE_RESULT_SUCCESS
-             ? raw : NULL;
+const char *lze_module_origin(const lze_Driver *d, ze_module_handle_t module,
+                              bool cached) {
+  prepare_origin origin = cached ? PREPARE_CACHED : PREPARE_COMPILED;
+  void *raw = d->module_origin != NULL ? handle_raw(HANDLE_MODULE, module)
+                                       : NULL;
+  if (raw != NULL) (void)d->module_origin(raw, &origin);
+  return origin == PREPARE_COMPILED ? "compiled"
+         : origin == PREPARE_CACHED ? "from the cache"
+                                    : "as before in this process";
 }
 
 void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
                         uint32_t dimensions) {
-  void *raw = d->dimensions != NULL ? kernel_raw(kernel) : NULL;
+  void *raw = d->dimensions != NULL ? handle_raw(HANDLE_KERNEL, kernel) : NULL;
   if (raw != NULL) (void)d->dimensions(raw, dimensions);
 }
 
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
-                        const lze_GroupChoice *choice) {
-  void *raw = d->prepare != NULL ? kernel_raw(kernel) : NULL;
+                        const lze_GroupChoice *choice, lze_Prepare how) {
+  const bool start = how != LZE_PREPARE_WAIT;
+  const bool can = start ? d->prepare_start != NULL : d->prepare != NULL;
+  void *raw = can ? handle_raw(HANDLE_KERNEL, kernel) : NULL;
   if (raw == NULL) return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   prepare_launch launches[LZE_MAX_PARTS];
   for (int i = 0; i < choice->count; i++) {
@@ -356,10 +387,19 @@ ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
     memcpy(launches[i].count, p->count, sizeof p->count);
     memcpy(launches[i].offset, p->offset, sizeof p->offset);
   }
-  uint64_t start = lze_log_calls ? lze_now_ns() : 0;
-  ze_result_t r = d->prepare(raw, (uint32_t)choice->count, launches);
-  if (lze_log_calls) lze_log_call("zoclKernelPrepare", r, start);
+  const uint32_t count = (uint32_t)choice->count;
+  uint64_t begin = lze_log_calls ? lze_now_ns() : 0;
+  ze_result_t r =
+      start ? d->prepare_start(raw, count, launches,
+                               how == LZE_PREPARE_CHEAPLY)
+            : d->prepare(raw, count, launches);
+  if (lze_log_calls) lze_log_call(lze_prepare_name(how), r, begin);
   return r;
+}
+
+const char *lze_prepare_name(lze_Prepare how) {
+  return how == LZE_PREPARE_WAIT ? "zoclKernelPrepare"
+                                 : "zoclKernelPrepareStart";
 }
 
 ze_result_t lze_append_lists(const lze_Driver *d,
@@ -487,7 +527,9 @@ static ze_result_t loader_enumerate(lze_System *s) {
   }
   if (r == ZE_RESULT_SUCCESS) {
     const char *intercept = getenv("ZE_ENABLE_LOADER_INTERCEPT");
-    s->wraps = count > 1 || (intercept != NULL && strcmp(intercept, "1") == 0);
+    s->wraps = count > 1 ||
+               (intercept != NULL && strcmp(intercept, "1") == 0) ||
+               (count == 1 && driver_is_wrapped(handles[0]));
     s->driver_count = (int)count;
     s->devices = calloc(total + 1, sizeof *s->devices);
     ze_device_handle_t *devices = calloc(total + 1, sizeof *devices);
@@ -563,17 +605,25 @@ static const char *loader_resolve(void *library) {
 
 /* Read LZE_LOG, words between commas, or give the first one that is unknown. */
 static bool loader_read_log(char *unknown, size_t size) {
+  static const struct {
+    const char *word;
+    bool *on;
+  } words[] = {{"calls", &lze_log_calls}, {"builds", &lze_log_builds}};
+  enum { WORDS = sizeof words / sizeof *words };
   const char *list = getenv("LZE_LOG");
-  bool calls = false;
+  bool on[WORDS] = {false};
   for (size_t n; list != NULL && *list != '\0'; list += n + (list[n] == ',')) {
     n = strcspn(list, ",");
-    bool known = n == strlen("calls") && strncmp(list, "calls", n) == 0;
-    calls = calls || known;
-    if (known || n == 0) continue;
+    size_t i = 0;
+    while (i < WORDS && (strlen(words[i].word) != n ||
+                         strncmp(list, words[i].word, n) != 0))
+      i++;
+    if (i < WORDS) on[i] = true;
+    if (i < WORDS || n == 0) continue;
     snprintf(unknown, size, "%.*s", (int)(n < size ? n : size), list);
     return false;
   }
-  lze_log_calls = calls;
+  for (size_t i = 0; i < WORDS; i++) *words[i].on = on[i];
   return true;
 }
 
@@ -623,7 +673,7 @@ const lze_System *lze_system(lua_State *L) {
   }
   pthread_mutex_unlock(&loader_lock);
   if (unknown[0] != '\0')
-    luaL_error(L, "LZE_LOG: unknown word '%s' (known: calls)", unknown);
+    luaL_error(L, "LZE_LOG: unknown word '%s' (known: calls, builds)", unknown);
   if (problem[0] != '\0')
     lze_fail_word(L, NULL, "libze_loader.so.1", "NOT_FOUND", NULL, "%s",
                   problem);

@@ -44,10 +44,16 @@
   X(zeMemGetAllocProperties) X(zeMemGetAddressRange)                         \
   X(zeMemGetIpcHandle) X(zeMemOpenIpcHandle) X(zeMemCloseIpcHandle)          \
   X(zeModuleCreate) X(zeModuleDestroy) X(zeModuleGetNativeBinary)            \
+  X(zeModuleGetProperties)                                                   \
   X(zeModuleBuildLogGetString) X(zeModuleBuildLogDestroy)                    \
   X(zeKernelCreate) X(zeKernelDestroy) X(zeKernelGetProperties)              \
   X(zeKernelSetGroupSize) X(zeKernelSuggestGroupSize)                        \
-  X(zeKernelSetArgumentValue) X(zeKernelSetIndirectAccess)
+  X(zeKernelSetArgumentValue) X(zeKernelSetIndirectAccess)                   \
+  X(zeDeviceGetImageProperties) X(zeImageGetProperties)                      \
+  X(zeImageCreate) X(zeImageDestroy) X(zeSamplerCreate) X(zeSamplerDestroy)  \
+  X(zeCommandListAppendImageCopyRegion)                                      \
+  X(zeCommandListAppendImageCopyToMemory)                                    \
+  X(zeCommandListAppendImageCopyFromMemory)
 
 typedef struct lze_Functions {
 #define X(name) __typeof__(&name) name;
@@ -86,7 +92,11 @@ static inline bool lze_outcome(lze_Outcome *out, const char *call,
 }
 
 extern bool lze_log_calls; /* set once, when the loader is opened */
+extern bool lze_log_builds; /* likewise */
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns);
+/* Something of so many bytes was built; `origin` is how it came. */
+void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
+                   const char *origin);
 
 struct lze_Driver {
   ze_driver_handle_t handle;
@@ -102,6 +112,8 @@ struct lze_Driver {
   ze_result_t (*last_error)(ze_driver_handle_t, const char **);
   ze_driver_handle_t raw;
   prepare_function prepare;  /* of our own driver, or NULL */
+  prepare_start_function prepare_start; /* likewise */
+  origin_function module_origin;
   dimensions_function dimensions; /* likewise */
   /* What a native list or event can be asked, since 1.9; NULL where it cannot
      be.  They take the handles that the loader gives out. */
@@ -171,5 +183,10 @@ ze_result_t lze_append_lists(const lze_Driver *d,
                              ze_command_list_handle_t *lists,
                              ze_event_handle_t signal, uint32_t wait_count,
                              ze_event_handle_t *waits);
+
+/* Where the code of a module came from, in words; `cached`: lze found a native
+   binary of it. */
+const char *lze_module_origin(const lze_Driver *d, ze_module_handle_t module,
+                              bool cached);
 
 #endif

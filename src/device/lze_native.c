@@ -82,7 +82,7 @@ lze_Native *lze_native_new(const lze_Driver *driver,
   return n;
 }
 
-/* A handle that is here already is that one, whoever made it: states that are
+/* A handle that is here already is that one, of any state: states that are
    borrowed the same context can share what is in it. */
 lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle) {
@@ -99,7 +99,7 @@ lze_Native *lze_native_foreign(const lze_Driver *driver,
   return n;
 }
 
-void lze_native_ref(lze_Native *native) {
+static void native_ref(lze_Native *native) {
   pthread_mutex_lock(&share_lock);
   native->references++;
   pthread_mutex_unlock(&share_lock);
@@ -146,7 +146,7 @@ lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned) {
   m->base = base;
   m->owned = owned;
   m->references = 1;
-  lze_native_ref(native);
+  native_ref(native);
   return m;
 }
 
@@ -208,7 +208,7 @@ void lze_memory_unref(lze_Memory *memory) {
   if (memory->owned) ZE(zeMemFree, memory->native->handle, memory->base);
   if (memory->opened)
     ZE(zeMemCloseIpcHandle, memory->native->handle, memory->base);
-  /* Without the lock: what is told may do anything but use the state. */
+  /* Without the lock: what is called may do anything but use the state. */
   while (memory->leases != NULL) {
     Lease *l = memory->leases;
     memory->leases = l->next;

@@ -30,10 +30,9 @@ lze_Native *lze_native_new(const lze_Driver *driver,
                            uint32_t count, lze_Outcome *out);
 lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle);
-void lze_native_ref(lze_Native *native);
 void lze_native_unref(lze_Native *native); /* the last one destroys it */
 
-/* What is to be done when nobody needs an allocation any more: free `base` in
+/* What is to be done when an allocation is not needed any more: free `base` in
    its context if it is `owned`, then tell all that are to be told.  With one
    reference; NULL without memory. */
 lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned);

@@ -35,7 +35,7 @@ static struct {
 #undef X
 } zes;
 
-/* Kinds of engines whose activity is told. */
+/* Kinds of engines whose activity is reported. */
 static const struct {
   zes_engine_group_t group;
   const char *key;

@@ -19,6 +19,7 @@
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
+#include "run/lze_host_work.h"
 #include "run/lze_queue.h"
 
 #include <stdlib.h>
@@ -556,6 +557,18 @@ static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
   return plan_call(L, p, p->start, 1, e);
 }
 
+/* --- work of the host's -------------------------------------------------- */
+
+static void api_work(lua_State *L, const lze_WorkSpec *spec, int wait) {
+  if (spec->size < sizeof *spec || spec->count > LZE_WORK_BUFFERS)
+    luaL_error(L, "the size of the structure is not set");
+  lze_host_work(L, spec, wait != 0);
+}
+
+static void api_raise(lua_State *L, const lze_WorkFailure *failure) {
+  lze_raise_work(L, failure, NULL);
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 static const lze_Api api_table = {
@@ -583,6 +596,8 @@ static const lze_Api api_table = {
     .start_plan = api_start_plan,
     .export_dlpack = api_export_dlpack,
     .import_dlpack = api_import_dlpack,
+    .work = api_work,
+    .raise = api_raise,
 };
 
 API const lze_Api *lze_api(unsigned version) {

@@ -42,7 +42,7 @@ static void token_add(Token *t) {
   pthread_mutex_unlock(&token_lock);
 }
 
-/* Take a token out, so that nobody else can; NULL when there is none. */
+/* Take a token out, so that no other thread can; NULL when there is none. */
 static Token *token_take(uint64_t id) {
   pthread_mutex_lock(&token_lock);
   Token **link = &tokens;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  *
  * Nothing that is wrapped is ever destroyed here: the host must keep it until
- * lze has let go of it.  What Level Zero can be asked about a handle is asked;
+ * lze has let go of it.  What Level Zero says of a handle is checked;
  * a handle that is no handle at all cannot be told from a good one.
  */
 #include "base/lze_error.h"

@@ -6,6 +6,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_progress.h"
 #include "device/lze_loader.h"
 #include "lze_open.h"
 #include "module/lze_module.h"
@@ -77,8 +78,14 @@ static bool work_watch(void *of) {
 static unsigned char *work_run(Work *w, char *const *arguments,
                                const void *input, size_t input_size,
                                size_t *size, tool_text *log) {
-  return tool_run(arguments, input, input_size, TOOL_SECONDS, work_watch, w,
-                  size, log);
+  lze_Progress progress;
+  const char *slash = strrchr(arguments[0], '/');
+  lze_progress_begin(&progress, "running",
+                     slash != NULL ? slash + 1 : arguments[0]);
+  unsigned char *output = tool_run(arguments, input, input_size, TOOL_SECONDS,
+                                   work_watch, w, size, log);
+  lze_progress_end(&progress);
+  return output;
 }
 
 /* --- what there is ------------------------------------------------------ */
@@ -99,7 +106,7 @@ static bool find_translator(Work *w) {
 static bool clang_writes_spirv(Work *w) {
   cache_key key = CACHE_KEY_INIT;
   size_t size;
-  tool_text log = {NULL, 0};
+  tool_text log = {0};
   cache_key_add_file(&key, w->clang);
   unsigned char *targets = cache_read("targets", &key, &size);
   if (targets == NULL) {
@@ -198,6 +205,8 @@ static void options_add(lua_State *L, int t, const char *key, Arguments *a,
     if (lua_rawgeti(L, list, i) != LUA_TSTRING)
       luaL_error(L, "option %s: item %d: string expected, got %s", key,
                  (int)i, lze_describe(L, -1));
+    if (lze_has_zero(L, -1))
+      luaL_error(L, "option %s: item %d: it contains a zero byte", key, (int)i);
     arguments_add(L, a, lua_pushfstring(L, "%s%s", before,
                                         lua_tostring(L, -1)));
   }
@@ -253,7 +262,7 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
                  lze_describe(L, -2));
     luaL_checkstack(L, 8, "too many defines");
     const char *name = lua_tostring(L, -2);
-    if (!macro_name(name))
+    if (!macro_name(name) || lze_has_zero(L, -2))
       luaL_error(L, "option defines: the name of a macro expected, got %s",
                  lze_describe(L, -2));
     switch (lua_type(L, -1)) {
@@ -267,6 +276,8 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
         break;
       }
       case LUA_TSTRING:
+        if (lze_has_zero(L, -1))
+          luaL_error(L, "option defines: %s: it contains a zero byte", name);
         lua_pushfstring(L, "-D%s=%s", name, lua_tostring(L, -1));
         break;
       default:
@@ -456,6 +467,11 @@ static void ocloc_arguments(lua_State *L, const lze_DeviceInfo *device,
     arguments_add(L, a, lua_pushstring(L, id));
   } else {
     arguments_add(L, a, "tgllp");
+    /* which has none */
+    if (device->module.flags & ZE_DEVICE_MODULE_FLAG_FP64) {
+      arguments_add(L, a, "-internal_options");
+      arguments_add(L, a, "-cl-ext=+cl_khr_fp64");
+    }
   }
   lua_pushfstring(L, "%s -cl-kernel-arg-info%s", standard,
                   options_join(L, options, "libocloc"));
@@ -504,6 +520,8 @@ static const char *options_read(lua_State *L, int t, const char *standard,
     if (lua_type(L, -1) != LUA_TSTRING)
       luaL_error(L, "option std: string expected, got %s",
                  lze_describe(L, -1));
+    if (lze_has_zero(L, -1))
+      luaL_error(L, "option std: it contains a zero byte");
     standard = lua_tostring(L, -1);
   }
   if (standard != NULL) standard = lua_pushfstring(L, "-cl-std=%s", standard);
@@ -553,9 +571,11 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
   cache_key_add_file(&key, w->clang);
   cache_key_add_file(&key, w->translator);
   bool cacheable = is_cacheable(L, source, &options);
+  const uint64_t start = lze_now_ns();
   size_t size = 0, log_size;
   if (cacheable) w->spirv = cache_read("spv", &key, &size);
-  if (w->spirv != NULL) {
+  const bool found = w->spirv != NULL;
+  if (found) {
     w->kept_log = cache_read("log", &key, &log_size);
     if (w->kept_log != NULL)
       tool_text_add(&w->log, "%.*s", (int)log_size, (char *)w->kept_log);
@@ -572,6 +592,9 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
       cache_write("log", &key, w->log.text, w->log.size);
     if (cacheable) cache_write("spv", &key, w->spirv, size);
   }
+  if (lze_log_builds)
+    lze_log_build(lua_pushfstring(L, "SPIR-V of %s", name), start, size,
+                  found ? "from the cache" : "compiled");
   lua_pushlstring(L, (const char *)w->spirv, size);
   lua_pushstring(L, w->log.text != NULL ? w->log.text : "");
   lua_replace(L, top + 1);

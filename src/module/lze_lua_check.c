@@ -28,6 +28,19 @@ static int check_elements(lua_State *L) {
   return 1;
 }
 
+/* flat(v) -> the buffer of a buffer or contiguous array, and the array's shape;
+   or nil */
+static int check_flat(lua_State *L) {
+  lua_settop(L, 1);
+  if (lze_test_buffer(L, 1) == NULL) lua_pushnil(L);
+  else if (!lze_is_array(L, 1)) return 1;
+  else lze_push_array_buffer(L, 1);
+  if (lua_isnil(L, -1)) return 1;
+  lua_pushliteral(L, "shape");
+  lua_rawget(L, 1);
+  return 2;
+}
+
 /* is_lua(v) -> whether it is a function written in Lua */
 static int check_is_lua(lua_State *L) {
   lua_pushboolean(L, lua_isfunction(L, 1) && !lua_iscfunction(L, 1));
@@ -128,6 +141,7 @@ static int check_about(lua_State *L) {
 
 static const lze_Method primitives[] = {
     {"elements", check_elements, LZE_HOT},
+    {"flat", check_flat, LZE_HOT},
     {"is_lua", check_is_lua, LZE_HOT},
     {"copy_function", check_copy_function, LZE_HOT},
     {"upvalue", check_upvalue, LZE_HOT},

@@ -4,8 +4,8 @@
  *
  * The userdata's user value is a table that keeps what C points to: the
  * function at 1, the signature at 0 if it has one, the variants' kernels from
- * FIRST_SLOT on, captured strings, and by lightuserdata the functions that are
- * reached through captures.
+ * FIRST_SLOT on, and by lightuserdata the strings that are captured and the
+ * functions that are reached through captures.
  */
 #include "module/lze_lua_kernel.h"
 #include "base/lze_array.h"
@@ -38,8 +38,10 @@ typedef struct Variant {
   int slot;
   int dims;                     /* of the range that are parameters */
   int count;                    /* of arguments */
-  lzc_kind *kinds;              /* theirs: a buffer, an integer or a real */
-  const lze_Type **types;       /* of buffers */
+  lzc_kind *kinds;              /* theirs: a buffer, array, integer or real */
+  const lze_Type **types;       /* of buffers and arrays */
+  unsigned *ranks;              /* likewise */
+  bool checked;                 /* its accesses, which it reports */
   lzc_result *result;           /* hidden arguments, and what was compiled in */
   const lzc_fixed **checks;     /* what a launch must look at of that */
   size_t check_count;
@@ -48,6 +50,7 @@ typedef struct Variant {
 
 typedef struct LuaKernel {
   lze_KernelBox head;           /* without a kernel */
+  const lze_State *state;
   Variant *last;                /* the one that was used last, or NULL */
   Variant **variants;
   uint32_t count, capacity;
@@ -56,7 +59,7 @@ typedef struct LuaKernel {
   lzc_summary *summary;
   lzc_value *declared;          /* the arguments that a signature states */
   int declared_count;           /* -1 without a signature */
-  lzc_options options;
+  lzc_options options;          /* bounds: for launches only */
   char name[56];
 } LuaKernel;
 
@@ -69,12 +72,19 @@ bool lze_is_lua_kernel(lua_State *L, int index) {
   return lua_kernel_test(L, index) != NULL;
 }
 
+bool lze_adds_arguments(lua_State *L, int index) {
+  const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
+  if (b == NULL || b->is_lua) return b != NULL;
+  return b->kernel != NULL && b->kernel->info->size_count != 0;
+}
+
 static void variant_free(Variant *v) {
   if (v == NULL) return;
   lzc_result_free(v->result);
   free(v->checks);
   free(v->kinds);
   free(v->types);
+  free(v->ranks);
   free(v);
 }
 
@@ -84,19 +94,35 @@ static bool element_of(const lze_Type *t, lzc_element *element) {
   return t->lanes == 1 && lzc_element_find(t->name, strlen(t->name), element);
 }
 
+/* How many indices what is at `index` takes, of which `b` is the buffer: 1 of a
+   buffer, 0 where the shape of an array is not that of its elements. */
+static unsigned rank_of(lua_State *L, int index, const lze_Buffer *b) {
+  if (lua_type(L, index) != LUA_TTABLE) return 1;
+  index = lua_absindex(L, index);
+  lua_pushliteral(L, "shape");
+  lua_Integer rank = lua_rawget(L, index) == LUA_TTABLE
+                         ? (lua_Integer)lua_rawlen(L, -1) : 9, left = b->count;
+  for (lua_Integer d = 1; d <= rank && rank <= LZC_MOST_RANK; d++) {
+    lua_rawgeti(L, -1, d);
+    lua_Integer size = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    if (size < 0 || (size == 0 ? left != 0 : left % size != 0)) rank = 9;
+    else if (size > 0) left /= size;
+  }
+  lua_pop(L, 1);
+  return rank > LZC_MOST_RANK || left > 1 ? 0 : rank < 2 ? 1 : (unsigned)rank;
+}
+
 static void describe_array(lua_State *L, lzc_value *out) {
   const lze_Buffer *b = lze_test_buffer(L, -1);
   out->kind = LZC_OTHER;
-  lua_pushliteral(L, "shape");
-  lua_rawget(L, -2);
-  size_t rank = (size_t)lua_rawlen(L, -1);
-  lua_pop(L, 1);
-  if (b == NULL)
+  if (b == NULL) {
     out->bytes = "an array that is not contiguous (a:clone() is)";
-  else if (rank > 1)
-    out->bytes = "an array of several dimensions (a.buffer is a buffer)";
-  else if (element_of(b->type, &out->element))
-    out->kind = LZC_BUFFER;
+    return;
+  }
+  out->rank = rank_of(L, -1, b);
+  if (out->rank > 0 && element_of(b->type, &out->element))
+    out->kind = out->rank > 1 ? LZC_ARRAY : LZC_BUFFER;
 }
 
 /* What the value on the top of the stack is, but for the bytes of functions. */
@@ -132,6 +158,7 @@ static void describe(lua_State *L, lzc_value *out) {
       const lze_Buffer *b = lze_test_buffer(L, -1);
       bool flat = b != NULL && element_of(b->type, &out->element);
       out->kind = flat ? LZC_BUFFER : LZC_OTHER;
+      out->rank = 1;
       out->bytes = b != NULL ? "a buffer of vectors or structs (a view of it "
                                "as its scalars can be)"
                              : luaL_typename(L, -1);
@@ -196,9 +223,9 @@ static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
     out->bytes = lze_push_chunk(L, &out->size);
     lua_rawseti(L, s->chunks, (lua_Integer)lua_rawlen(L, s->chunks) + 1);
   } else if (found && out->kind == LZC_STRING) {
+    /* Not as a key: of two equal strings a table keeps one. */
     lua_pushvalue(L, -1);
-    lua_pushboolean(L, true);
-    lua_rawset(L, s->own);
+    lua_rawsetp(L, s->own, out->bytes);
   }
   lua_pop(L, 1);
   return found;
@@ -261,7 +288,7 @@ static bool place_of(lua_State *L, int index, lze_Place *place) {
   return true;
 }
 
-/* Where a launch runs: where it is told to, where its buffers are or, without
+/* Where a launch runs: where its table says, where its buffers are or, without
    any, where the captured ones are; else on the default device. */
 static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
                             const lze_Place *told, int range, int count) {
@@ -288,18 +315,21 @@ static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
 
 /* Whether a variant is one for the arguments behind the range. */
 static bool variant_takes(lua_State *L, const Variant *v,
-                          const lze_Place *place, int dims, int range,
-                          int count) {
+                          const lze_Place *place, bool checked, int dims,
+                          int range, int count) {
   const lze_Kernel *k = v->box->kernel;
   if (k == NULL || k->o.closed || v->dims != dims || v->count != count ||
+      v->checked != checked ||
       k->o.context != place->context || k->module->device != place->device)
     return false;
   for (int i = 0; i < count; i++) {
     int at = range + 1 + i;
     switch (v->kinds[i]) {
-      case LZC_BUFFER: {
+      case LZC_BUFFER: case LZC_ARRAY: {
         const lze_Buffer *b = lze_test_buffer(L, at);
-        if (b == NULL || b->type != v->types[i]) return false;
+        if (b == NULL || b->type != v->types[i] ||
+            rank_of(L, at, b) != v->ranks[i])
+          return false;
         break;
       }
       case LZC_INTEGER:
@@ -314,10 +344,33 @@ static bool variant_takes(lua_State *L, const Variant *v,
   return true;
 }
 
+/* Push the size of what is on the top of the stack, of which `b` is the buffer,
+   in a dimension from 1. [-0, +1] */
+static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
+  if (rank_of(L, -1, b) < 2) {
+    lua_pushinteger(L, b->count);
+    return;
+  }
+  lua_pushliteral(L, "shape");
+  lua_rawget(L, -2);
+  lua_rawgeti(L, -1, dimension);
+  lua_replace(L, -2);
+}
+
 /* Push a hidden argument; false where the capture is no longer of the type that
    was compiled. [-0, +1] */
-static bool push_hidden(lua_State *L, int own, const lzc_hidden *h,
-                        int range) {
+static bool push_hidden(lua_State *L, int own, const Variant *v,
+                        const lzc_hidden *h, int range) {
+  if (h->kind == LZC_HIDDEN_REPORT) {
+    luaL_checkstack(L, 12, NULL);
+    const lze_Kernel *k = v->box->kernel;
+    size_t size = LZC_REPORT_ROOM * sizeof(int64_t);
+    lze_Buffer *report =
+        lze_push_buffer(L, k->o.context, k->module->device, LZE_HOST,
+                        lze_type_find("long"), LZC_REPORT_ROOM);
+    memset(lze_buffer_data(report), 0, size);
+    return true;
+  }
   if (h->argument != 0)
     lua_pushvalue(L, range + (int)h->argument);
   else if (!push_path(L, own, h->path))
@@ -328,9 +381,10 @@ static bool push_hidden(lua_State *L, int own, const lzc_hidden *h,
   const lze_Buffer *b = lze_test_buffer(L, -1);
   lzc_element element;
   if (b == NULL) return false;
+  if (h->argument == 0 && rank_of(L, -1, b) != h->rank) return false;
   if (h->kind == LZC_HIDDEN_BUFFER)
     return element_of(b->type, &element) && element == h->element;
-  lua_pushinteger(L, b->count);
+  push_size(L, b, (int)h->dimension);
   lua_replace(L, -2);
   return true;
 }
@@ -341,7 +395,8 @@ static bool push_all_hidden(lua_State *L, int own, const Variant *v,
                             int range) {
   const lzc_result *r = v->result;
   int top = lua_gettop(L);
-  luaL_checkstack(L, (int)r->hidden_count + 12, NULL);
+  if (r->hidden_count > 4)
+    luaL_checkstack(L, (int)r->hidden_count + 8, NULL);
   for (size_t i = 0; i < v->check_count; i++) {
     lzc_value value;
     bool same = push_path(L, own, v->checks[i]->path);
@@ -350,7 +405,7 @@ static bool push_all_hidden(lua_State *L, int own, const Variant *v,
     if (!same || !lzc_same_key(v->checks[i], &value)) return false;
   }
   for (size_t i = 0; i < r->hidden_count; i++)
-    if (!push_hidden(L, own, &r->hidden[i], range)) {
+    if (!push_hidden(L, own, v, &r->hidden[i], range)) {
       lua_settop(L, top);
       return false;
     }
@@ -359,15 +414,16 @@ static bool push_all_hidden(lua_State *L, int own, const Variant *v,
 
 /* The variant for a launch, its hidden arguments pushed; or NULL. */
 static Variant *find_variant(lua_State *L, LuaKernel *k, int own,
-                             const lze_Place *place, int dims, int range,
-                             int count) {
+                             const lze_Place *place, bool checked, int dims,
+                             int range, int count) {
   Variant *v = k->last;
-  if (v != NULL && variant_takes(L, v, place, dims, range, count) &&
+  if (v != NULL && variant_takes(L, v, place, checked, dims, range, count) &&
       push_all_hidden(L, own, v, range))
     return v;
   for (uint32_t i = 0; i < k->count; i++) {
     v = k->variants[i];
-    if (v != k->last && variant_takes(L, v, place, dims, range, count) &&
+    if (v != k->last &&
+        variant_takes(L, v, place, checked, dims, range, count) &&
         push_all_hidden(L, own, v, range))
       return v;
   }
@@ -381,6 +437,7 @@ typedef struct Request {
   LuaKernel *kernel;
   lze_Place place;
   int dims, count;
+  bool checked;
 } Request;
 
 /* What the argument at stack index `at` is, the i-th from 0. */
@@ -394,13 +451,15 @@ static void describe_argument(lua_State *L, const Request *r, int i, int at,
   lua_pushvalue(L, at);
   describe(L, out);
   lua_pop(L, 1);
-  if (out->kind == LZC_BUFFER || out->kind == LZC_INTEGER ||
-      out->kind == LZC_REAL)
+  if (out->kind == LZC_BUFFER || out->kind == LZC_ARRAY ||
+      out->kind == LZC_INTEGER || out->kind == LZC_REAL)
     return;
   const char *name = k->summary->names[r->dims + i];
-  luaL_error(L, "%s: argument %d (%s): a number or a buffer of numbers "
-                "expected, got %s", k->head.name, i + 1,
-             name != NULL ? name : "?", lze_describe(L, at));
+  luaL_error(L, "%s: argument %d (%s): a number, a buffer of numbers or an "
+                "array expected, got %s", k->head.name, i + 1,
+             name != NULL ? name : "?",
+             out->kind == LZC_OTHER && lua_istable(L, at)
+                 ? (const char *)out->bytes : lze_describe(L, at));
 }
 
 /* Raise what was found to be wrong, all of it. */
@@ -436,10 +495,18 @@ static void raise_findings(lua_State *L, const LuaKernel *k,
                 "have", (int)count, count == 1 ? "" : "s");
 }
 
+/* Whether sub-groups may have more than one work-item. */
+static bool has_sub_groups(const lze_DeviceInfo *device) {
+  const ze_device_compute_properties_t *c = &device->compute;
+  for (uint32_t i = 0; i < c->numSubGroupSizes; i++)
+    if (c->subGroupSizes[i] > 1) return true;
+  return false;
+}
+
 /* Compile for values that are known; the result is the pending variant's.
    [-0, +some] what must be kept until it has been used. */
 static void compile(lua_State *L, LuaKernel *k, int own,
-                    const lzc_value *values, int dims, int count,
+                    const lzc_value *values, int dims, int count, bool checked,
                     const lze_DeviceInfo *device) {
   Sources sources = {L, own, 0};
   size_t size;
@@ -448,10 +515,12 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   lua_newtable(L);
   sources.chunks = lua_gettop(L);
   lua_rawgeti(L, own, AT_FUNCTION);
+  const void *identity = lua_topointer(L, -1);
   const char *bytes = lze_push_chunk(L, &size);
-  const lzc_input in = {
+  lzc_input in = {
       .bytes = bytes,
       .size = size,
+      .identity = identity,
       .dimensions = (unsigned)dims,
       .argument_count = (size_t)count,
       .arguments = values,
@@ -462,6 +531,7 @@ static void compile(lua_State *L, LuaKernel *k, int own,
                  .fp16 = (flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0,
                  .int64_atomics =
                      (flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS) != 0,
+                 .sub_groups = has_sub_groups(device),
                  .version = ZE_MAJOR_VERSION(version) << 16 |
                             ZE_MINOR_VERSION(version) << 8}};
   luaL_checkstack(L, 20, NULL);
@@ -471,6 +541,7 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   Variant *v = k->pending;
   v->dims = dims;
   v->count = count;
+  v->checked = in.options.bounds = checked;
   v->result = lzc_compile(&in);
   lze_check_memory(L, v->result != NULL);
   if (v->result->words == NULL) raise_findings(L, k, v->result);
@@ -484,7 +555,7 @@ static bool variant_find_checks(Variant *v) {
   for (size_t i = 0; i < r->fixed_count && v->checks != NULL; i++) {
     const lzc_fixed *f = &r->fixed[i];
     lzc_kind kind = f->value.kind;
-    if (kind == LZC_TABLE || kind == LZC_BUFFER ||
+    if (kind == LZC_TABLE || kind == LZC_BUFFER || kind == LZC_ARRAY ||
         ((kind == LZC_INTEGER || kind == LZC_REAL) && !f->by_value))
       continue;
     v->checks[v->check_count++] = f;
@@ -534,16 +605,19 @@ static int compile_variant(lua_State *L) {
   lzc_value *values = lua_newuserdatauv(L, n * sizeof *values, 0);
   for (int i = 0; i < r->count; i++)
     describe_argument(L, r, i, 3 + i, &values[i]);
-  compile(L, k, own, values, r->dims, r->count, r->place.device);
+  compile(L, k, own, values, r->dims, r->count, r->checked, r->place.device);
   Variant *v = k->pending;
   v->kinds = calloc(n, sizeof *v->kinds);
   v->types = calloc(n, sizeof *v->types);
+  v->ranks = calloc(n, sizeof *v->ranks);
   lze_check_memory(L, v->kinds != NULL && v->types != NULL &&
-                          variant_find_checks(v));
+                          v->ranks != NULL && variant_find_checks(v));
   for (int i = 0; i < r->count; i++) {
     const lze_Buffer *b = lze_test_buffer(L, 3 + i);
     v->kinds[i] = k->declared_count >= 0 ? LZC_SCALAR : values[i].kind;
     v->types[i] = b != NULL ? b->type : NULL;
+    v->ranks[i] = v->result->ranks[i];
+    if (k->declared_count < 0) v->ranks[i] = values[i].rank;
   }
   lua_pushlstring(L, (const char *)v->result->words,
                   v->result->word_count * sizeof *v->result->words);
@@ -568,12 +642,13 @@ static int compile_variant(lua_State *L) {
 /* The last variant, where it is plain that a launch runs it: it goes where all
    its buffers are, and the function's table, at `own`, has what it captures as
    it was.  Its hidden arguments are pushed. */
-static bool runs_last(lua_State *L, const LuaKernel *k, int own, int range,
-                      int count) {
+static bool runs_last(lua_State *L, const LuaKernel *k, bool checked, int own,
+                      int range, int count) {
   const Variant *v = k->last;
   const lze_Kernel *last = v->box->kernel;
   bool placed = false;
   if (last == NULL || last->o.closed || v->count != count ||
+      v->checked != checked ||
       (v->dims != 1 && v->dims != 0) || lua_type(L, range) != LUA_TNUMBER)
     return false;
   for (int i = 0; i < count; i++) {
@@ -582,10 +657,13 @@ static bool runs_last(lua_State *L, const LuaKernel *k, int own, int range,
                                    : v->kinds[i] == LZC_REAL &&
                                          lua_type(L, at) != LUA_TNUMBER)
       return false;
-    if (v->kinds[i] != LZC_BUFFER) continue;
-    const lze_Buffer *b = lze_test_buffer(L, at);
+    if (v->kinds[i] != LZC_BUFFER && v->kinds[i] != LZC_ARRAY) continue;
+    const lze_Buffer *b = lze_test_box(L, at, lze_buffer_kind);
+    unsigned rank = 1;
+    if (b == NULL && (b = lze_test_buffer(L, at)) != NULL)
+      rank = rank_of(L, at, b);
     if (b == NULL || b->type != v->types[i] || !lze_buffer_is_open(b) ||
-        b->storage->o.context != last->o.context ||
+        rank != v->ranks[i] || b->storage->o.context != last->o.context ||
         b->storage->device != last->module->device)
       return false;
     placed = true;
@@ -596,11 +674,13 @@ static bool runs_last(lua_State *L, const LuaKernel *k, int own, int range,
 /* The variant for a launch: found, or compiled; its hidden arguments are
    pushed. */
 static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
-                               const lze_Place *place, int own, int range,
-                               int count) {
+                               const lze_Place *place, bool checked, int own,
+                               int range, int count) {
   int indices = index_count(L, k, range_dims(L, k, range), count);
-  Request r = {k, find_place(L, k, own, place, range, count), indices, count};
-  Variant *v = find_variant(L, k, own, &r.place, indices, range, count);
+  Request r = {k, find_place(L, k, own, place, range, count), indices, count,
+               checked};
+  Variant *v =
+      find_variant(L, k, own, &r.place, checked, indices, range, count);
   if (v == NULL) {
     luaL_checkstack(L, count + 4, NULL);
     lua_pushcfunction(L, compile_variant);
@@ -608,7 +688,7 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
     lua_pushvalue(L, kernel);
     for (int i = 1; i <= count; i++) lua_pushvalue(L, range + i);
     lze_call_guarded(L, count + 2, 0);
-    v = find_variant(L, k, own, &r.place, indices, range, count);
+    v = find_variant(L, k, own, &r.place, checked, indices, range, count);
   }
   if (v == NULL)
     luaL_error(L, "%s: what it captures has changed while it was compiled",
@@ -616,22 +696,50 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
   return v;
 }
 
+/* Raise where argument i of a kernel, from 1, is indexed as an array of other
+   dimensions than it has, or as a buffer and is an array. */
+static void check_rank(lua_State *L, const char *kernel, const char *name,
+                       int i, unsigned expected, unsigned rank) {
+  if (expected == 0 || rank == expected) return;
+  luaL_error(L, "%s: argument %d (%s): an array of %d dimension%s expected, "
+                "got %s", kernel, i, name != NULL ? name : "?", (int)expected,
+             expected == 1 ? "" : "s",
+             rank == 1 ? "a buffer"
+                       : lua_pushfstring(L, "one of %d", (int)rank));
+}
+
+/* The same for all arguments of a kernel with a signature. */
+static void check_declared(lua_State *L, const LuaKernel *k, const Variant *v,
+                           int range) {
+  for (int i = 1; i <= v->count; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, range + i);
+    if (b != NULL)
+      check_rank(L, k->head.name, k->summary->names[v->dims + i - 1], i,
+                 v->ranks[i - 1], rank_of(L, range + i, b));
+  }
+}
+
+bool lze_lua_kernel_is_checked(const lze_KernelBox *box) {
+  const LuaKernel *k = (const LuaKernel *)(const void *)box;
+  return k->options.bounds || k->state->check;
+}
+
 lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
                                    int kernel, const lze_Place *place,
-                                   int range, int *count) {
+                                   bool checked, int range, int *count) {
   LuaKernel *k = (LuaKernel *)(void *)box;
   if (box->closed) luaL_error(L, "%s is closed", box->name);
-  luaL_checkstack(L, 12, NULL);
-  const lze_State *S = lze_state(L);
-  if (S->check_lua && S->lua_checks == 0)
+  if (k->state->check_lua && k->state->lua_checks == 0)
     lze_lua_check_launch(L, kernel, range, *count);
   int own = lua_gettop(L) + 1;
   lua_getiuservalue(L, kernel, 1);
   Variant *v = k->last;
-  if (place != NULL || v == NULL || !runs_last(L, k, own, range, *count)) {
+  if (place != NULL || v == NULL ||
+      !runs_last(L, k, checked, own, range, *count)) {
     lua_settop(L, own);
-    v = choose_variant(L, k, kernel, place, own, range, *count);
+    v = choose_variant(L, k, kernel, place, checked, own, range, *count);
   }
+  if (k->declared_count >= 0) check_declared(L, k, v, range);
   v->used = ++k->uses;
   k->last = v;
   int hidden = (int)v->result->hidden_count;
@@ -644,16 +752,122 @@ lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
   return v->box->kernel;
 }
 
+void lze_push_sizes(lua_State *L, const lze_Kernel *k, int range, int *count) {
+  const spirv_kernel *s = k->info;
+  uint32_t given = s->arg_count - s->size_count;
+  if (*count < 0 || (uint32_t)*count != given) return;
+  luaL_checkstack(L, (int)s->size_count + 8, NULL);
+  for (uint32_t i = given; i < s->arg_count; i++) {
+    int at = range + (int)s->args[i].size_of;
+    const lze_Buffer *b = lze_test_buffer(L, at);
+    lua_pushvalue(L, at);
+    if (b != NULL) {
+      check_rank(L, k->name, k->info->args[at - range - 1].name, at - range,
+                 s->args[i].rank, rank_of(L, -1, b));
+      push_size(L, b, (int)s->args[i].dimension);
+    } else {
+      lua_pushnil(L); /* the argument itself will be refused */
+    }
+    lua_replace(L, -2);
+  }
+  *count = (int)s->arg_count;
+}
+
 lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
                                const lze_Place *place, int range,
                                int *count) {
   lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
-  return b->is_lua ? lze_lua_kernel_resolve(L, b, kernel, place, range, count)
-                   : lze_kernel_last(L, kernel);
+  luaL_checkstack(L, 12, NULL);
+  if (b->is_lua)
+    return lze_lua_kernel_resolve(L, b, kernel, place, false, range, count);
+  lze_Kernel *k = lze_kernel_last(L, kernel);
+  if (k->info->size_count != 0) lze_push_sizes(L, k, range, count);
+  return k;
+}
+
+/* The work-item's indices, as many as the range has. */
+static void add_item(lua_State *L, const int64_t *r, int dims) {
+  for (int d = 0; d < dims; d++) {
+    lua_pushstring(L, d == 0 ? " (work-item " : ", ");
+    lua_pushinteger(L, (lua_Integer)r[LZC_REPORT_ID + d] + 1);
+    lua_concat(L, 3);
+  }
+  lua_pushliteral(L, ")");
+  lua_concat(L, 2);
+}
+
+/* "[5]" or "[{1, 2}]" behind a name. [-0, +1] */
+static void push_element(lua_State *L, const char *name, const int64_t *index,
+                         int count) {
+  lua_pushfstring(L, count > 1 ? "%s[{" : "%s[", name);
+  for (int d = 0; d < count; d++) {
+    lua_pushfstring(L, d > 0 ? ", %I" : "%I", (LUAI_UACINT)index[d]);
+    lua_concat(L, 2);
+  }
+  lua_pushstring(L, count > 1 ? "}]" : "]");
+  lua_concat(L, 2);
+}
+
+/* What was found, "src[5] is outside 1..4". [-0, +1] */
+static void push_fault(lua_State *L, const lzc_access *a, const int64_t *r) {
+  int count = (int)r[LZC_REPORT_COUNT];
+  const int64_t *size = &r[LZC_REPORT_SIZE];
+  if (count < 1 || count > LZC_MOST_RANK) {
+    lua_pushstring(L, a->name);
+    return;
+  }
+  push_element(L, a->name, &r[LZC_REPORT_INDEX], count);
+  if (a->element != NULL) {
+    lua_pushfstring(L, " = %I does not fit %s", (LUAI_UACINT)size[0],
+                    a->element);
+  } else if (count == 1) {
+    lua_pushfstring(L, " is outside 1..%I", (LUAI_UACINT)size[0]);
+  } else {
+    lua_pushliteral(L, " is outside {");
+    for (int d = 0; d < count; d++) {
+      lua_pushfstring(L, d > 0 ? ", %I" : "%I", (LUAI_UACINT)size[d]);
+      lua_concat(L, 2);
+    }
+    lua_pushliteral(L, "}");
+    lua_concat(L, 2);
+  }
+  lua_concat(L, 2);
+}
+
+void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,
+                           int range) {
+  const LuaKernel *k = lua_kernel_test(L, kernel);
+  const Variant *v = NULL;
+  for (uint32_t i = 0; i < k->count && v == NULL; i++)
+    if (k->variants[i]->box->kernel == run) v = k->variants[i];
+  int at = 0, dims = lua_istable(L, range) ? (int)lua_rawlen(L, range) : 1;
+  for (size_t h = 0; v != NULL && h < v->result->hidden_count; h++)
+    if (v->result->hidden[h].kind == LZC_HIDDEN_REPORT)
+      at = range + v->count + (int)h + 1;
+  if (at == 0) return;
+  const lze_Buffer *b = lze_test_buffer(L, at);
+  lze_buffer_wait(L, at, b, 0, LZC_REPORT_ROOM, false);
+  int64_t r[LZC_REPORT_ROOM];
+  memcpy(r, lze_buffer_data(b), sizeof r);
+  bool known = false; /* a hook may have made lze forget the variant */
+  for (uint32_t i = 0; i < k->count; i++) known |= k->variants[i] == v;
+  if (r[LZC_REPORT_DONE] == 0 || !known) return;
+  const lzc_access *a = &v->result->accesses[r[LZC_REPORT_ACCESS]];
+  if (a->file != NULL)
+    lua_pushfstring(L, "%s:%d: %s: ", a->file, a->line, k->head.name);
+  else
+    lua_pushfstring(L, "%s: ", k->head.name);
+  push_fault(L, a, r);
+  lua_concat(L, 2);
+  add_item(L, r, dims);
+  lua_error(L);
 }
 
 int lze_length_of(lua_State *L, int kernel, int i) {
-  const Variant *v = lua_kernel_test(L, kernel)->last;
+  const LuaKernel *lua = lua_kernel_test(L, kernel);
+  if (lua == NULL)
+    return (int)lze_kernel_last(L, kernel)->info->args[i - 1].size_of;
+  const Variant *v = lua->last;
   const lzc_hidden *all = v->result->hidden;
   if (i <= v->count || all[i - v->count - 1].kind != LZC_HIDDEN_LENGTH)
     return 0;
@@ -774,7 +988,7 @@ static void take_name(lua_State *L, LuaKernel *k, int t) {
 
 static void take_options(lua_State *L, LuaKernel *k, int t) {
   static const char *const keys[] = {"signature", "name", "real", "int", "fast",
-                                     NULL};
+                                     "bounds", NULL};
   static const char *const reals[] = {"float", "double", NULL};
   static const char *const ints[] = {"long", "int", NULL};
   if (t != 0) lze_check_keys(L, t, "a Lua kernel's options", keys);
@@ -785,6 +999,7 @@ static void take_options(lua_State *L, LuaKernel *k, int t) {
   k->options.real = widths[lze_opt_word(L, t, "real", reals, 2)];
   k->options.int32 = lze_opt_word(L, t, "int", ints, 0) == 1;
   k->options.fast = lze_opt_boolean(L, t, "fast", false);
+  k->options.bounds = lze_opt_boolean(L, t, "bounds", false);
 }
 
 /* The signature at the top of the stack: it is compiled for now, where there is
@@ -800,7 +1015,7 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
   memcpy(k->declared, values, (size_t)count * sizeof *values);
   k->declared_count = count;
   const lze_DeviceInfo *device = lze_default_device(L);
-  Request r = {k, {lze_device_context(L, device), device}, dims, count};
+  Request r = {k, {lze_device_context(L, device), device}, dims, count, false};
   lua_pushcfunction(L, compile_variant);
   lua_pushlightuserdata(L, &r);
   lua_pushvalue(L, kernel);
@@ -817,7 +1032,8 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
    parameters are the indices, from 1, the others the arguments.  options:
    signature ("float *y, const float *x, float a": the arguments' types, which
    else are those of each launch), name (default FILE_LINE), real ("float" or
-   "double"), int ("long" or "int"), fast (contraction).  Raises an error
+   "double"), int ("long" or "int"), fast (contraction), bounds (accesses
+   outside and integers divided by zero raise, at the launch).  Raises an error
    object for what no kernel can have, all findings in its log; without a
    signature that is at the first launch. */
 static int core_kernel(lua_State *L) {
@@ -839,6 +1055,7 @@ static int core_kernel(lua_State *L) {
   lua_settop(L, 2);
   LuaKernel *k = lze_push_box(L, lze_kernel_kind, sizeof *k);
   k->head.is_lua = true;
+  k->state = lze_state(L);
   k->declared_count = -1;
   lua_createtable(L, 2, 0);
   lua_pushvalue(L, 1);
@@ -891,7 +1108,8 @@ static int spirv_of_signature(lua_State *L) {
   const lzc_value *values = push_declared(L, lua_tostring(L, 2), &count);
   int dims = declared_dims(L, k, count);
   lua_getiuservalue(L, 1, 1);
-  compile(L, k, lua_gettop(L), values, dims, count, lze_default_device(L));
+  compile(L, k, lua_gettop(L), values, dims, count, false,
+          lze_default_device(L));
   const lzc_result *r = k->pending->result;
   lua_pushlstring(L, (const char *)r->words,
                   r->word_count * sizeof *r->words);
@@ -975,6 +1193,7 @@ void lze_lua_kernel_tostring(lua_State *L, int kernel) {
       continue;
     }
     const char *value = v.kind == LZC_FUNCTION ? "function"
+                        : lze_is_array(L, -1) ? "array"
                         : v.kind == LZC_BOOLEAN
                             ? (v.boolean ? "true" : "false")
                         : v.kind == LZC_STRING || lua_isnumber(L, -1)

@@ -26,12 +26,24 @@ typedef struct lze_Place {
    kernel is closed, and where its function cannot be compiled. [-0, +hidden] */
 lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
                                const lze_Place *place, int range, int *count);
-/* The same for a Lua kernel, whose box is known. */
+/* What a kernel that was made of a Lua function, and compiled ahead of time,
+   asks for the sizes of its arguments: pushed and counted, where the *count
+   arguments behind the range at `range` are all of the others. [-0, +sizes] */
+void lze_push_sizes(lua_State *L, const lze_Kernel *k, int range, int *count);
+/* The same for a Lua kernel, whose box is known, with room for 12 values on
+   the stack; `checked`: a variant that reports accesses outside. */
 lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
                                    int kernel, const lze_Place *place,
-                                   int range, int *count);
-/* Of which argument, from 1, the i-th argument from 1 of the variant that the
-   Lua kernel at `kernel` resolved to last is the length; 0 for any other. */
+                                   bool checked, int range, int *count);
+/* Whether a launch of the Lua kernel is to be checked: by its option, or
+   LZE_CHECK=1. */
+bool lze_lua_kernel_is_checked(const lze_KernelBox *box);
+/* After a checked launch of `run`, a variant of the Lua kernel at `kernel`,
+   with the range at `range`: waits for it, and raises what it reports. */
+void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,
+                           int range);
+/* Of which argument the i-th argument of the kernel at `kernel`, or of the
+   variant that it resolved to last, is the length, both from 1; else 0. */
 int lze_length_of(lua_State *L, int kernel, int i);
 /* The kernel at `kernel` itself or, of a Lua kernel, the variant that was
    launched last; raises where there is none yet. */
@@ -48,6 +60,8 @@ const char *lze_push_chunk(lua_State *L, size_t *size);
 
 /* Whether a Lua kernel is at `index`. */
 bool lze_is_lua_kernel(lua_State *L, int index);
+/* Whether lze_kernel_resolve may add arguments to those of the kernel there. */
+bool lze_adds_arguments(lua_State *L, int index);
 /* What a Lua kernel does when it is closed, collected, and printed. */
 void lze_lua_kernel_close(lua_State *L, int kernel);
 void lze_lua_kernel_release(lua_State *L, int kernel);

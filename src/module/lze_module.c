@@ -7,6 +7,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_progress.h"
 #include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
@@ -14,6 +15,7 @@
 #include "device/lze_object.h"
 #include "lze_open.h"
 #include "run/lze_kernel.h"
+#include "run/lze_record.h"
 
 #include "signature.h"
 
@@ -164,8 +166,11 @@ static ze_result_t module_build(lze_Module *m, ze_module_format_t format,
       .pConstants = constants->numConstants > 0 ? constants : NULL};
   if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
   m->log = NULL;
+  lze_Progress progress;
+  lze_progress_begin(&progress, "building", m->name);
   ze_result_t r = ZE(zeModuleCreate, m->o.context->handle, m->device->handle,
                      &desc, &m->handle, &m->log);
+  lze_progress_end(&progress);
   if (r == ZE_RESULT_SUCCESS) return r;
   m->handle = NULL;
   /* Loaders from 1.8 to 1.32 that wrap handles leave the log of a failed build
@@ -197,7 +202,8 @@ static cache_key module_key(const lze_Module *m, const void *bytes,
 /* Build SPIR-V, or take the native binary that an earlier build left. */
 static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
                                        size_t size, const char *flags,
-                                       const ze_module_constants_t *c) {
+                                       const ze_module_constants_t *c,
+                                       bool *cached) {
   static const ze_module_constants_t none;
   size_t native_size = 0;
   unsigned char *native = cache_read("native", &m->key, &native_size);
@@ -205,7 +211,8 @@ static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
     ze_result_t r = module_build(m, ZE_MODULE_FORMAT_NATIVE, native,
                                  native_size, flags, &none);
     free(native);
-    if (r == ZE_RESULT_SUCCESS) return r; /* else the driver has changed */
+    *cached = r == ZE_RESULT_SUCCESS;
+    if (*cached) return r; /* else the driver has changed */
   }
   ze_result_t r =
       module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, bytes, size, flags, c);
@@ -218,6 +225,59 @@ static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
       cache_write("native", &m->key, native, native_size);
     free(native);
   }
+  return r;
+}
+
+/* Add the text on the top to mod.warnings; the module is at `box`. [-1, +0] */
+static void module_warn(lua_State *L, int box) {
+  lua_getiuservalue(L, box, 1);
+  lua_rawgeti(L, -1, 1);
+  lua_pushvalue(L, -3);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 3);
+}
+
+/* Warn of each kernel that calls what nothing defines; raise where there is no
+   other. */
+static void module_warn_undefined(lua_State *L, int box, const lze_Module *m) {
+  const size_t n = m->spirv->kernel_count;
+  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+  const char *last = NULL;
+  size_t undefined = 0;
+  if (!spirv_undefined(m->spirv, names)) lze_no_memory(L);
+  for (size_t i = 0; i < n; i++) {
+    if (names[i] == NULL) continue;
+    undefined++;
+    last = names[i];
+    lua_pushfstring(L, "kernel %s calls %s, which is not defined",
+                    m->spirv->kernels[i].name, last);
+    module_warn(L, box);
+  }
+  if (undefined > 0 && undefined == n)
+    lze_fail(L, m->device->driver, ZE_RESULT_ERROR_MODULE_LINK_FAILURE,
+             m->name, "zeModuleCreate",
+             lua_pushfstring(L, "%s is called and not defined", last), NULL);
+}
+
+/* Where the driver has found no definition of a function, build the kernels
+   that do not need it.  What is in the cache is the whole module. */
+static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
+                                        const char *flags,
+                                        const ze_module_constants_t *c) {
+  ze_module_properties_t p = {.stype = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES};
+  ze_result_t r = ZE(zeModuleGetProperties, m->handle, &p);
+  if (r != ZE_RESULT_SUCCESS)
+    lze_fail(L, m->device->driver, r, m->name, "zeModuleGetProperties", NULL,
+             NULL);
+  if (!(p.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS)) return r;
+  module_warn_undefined(L, box, m);
+  size_t size;
+  uint32_t *words = spirv_defined(m->spirv, &size);
+  if (words == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  ZE(zeModuleDestroy, m->handle);
+  m->handle = NULL;
+  r = module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words, size, flags, c);
+  free(words);
   return r;
 }
 
@@ -250,6 +310,8 @@ static const char *option_string(lua_State *L, int t, const char *key) {
   if (type != LUA_TNIL && type != LUA_TSTRING)
     luaL_error(L, "option %s: string expected, got %s", key,
                lze_describe(L, -1));
+  if (type == LUA_TSTRING && lze_has_zero(L, -1))
+    luaL_error(L, "option %s: it contains a zero byte", key);
   return lua_tostring(L, -1);
 }
 
@@ -338,6 +400,7 @@ static void module_keep_options(lua_State *L, int box, int t) {
    and push its userdata; `name` is for messages. */
 static int module_new(lua_State *L, int bytes, int t, const char *name,
                       Form form) {
+  const uint64_t start = lze_now_ns();
   Options o = {.bytes = bytes};
   if (t != 0 && lua_isnil(L, t)) t = 0;
   if (t != 0) options_read(L, t, form, &o);
@@ -353,9 +416,11 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   const char *data = lua_tolstring(L, o.bytes, &size);
   ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
   int box = lua_gettop(L);
-  lua_createtable(L, 0, 8); /* its kernels by name; at 1 the warnings, at 2
+  lua_createtable(L, 4, 8); /* its kernels by name; at 1 the warnings, at 2
                                 the log, at 3 what it was built with, at 4 the
                                 same module on other devices */
+  lua_newtable(L);
+  lua_rawseti(L, -2, 1);
   lua_setiuservalue(L, box, 1);
   if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
@@ -379,10 +444,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     lze_fail_word(L, m->name, "spirv_validate", "INVALID_SPIRV", NULL,
                   "%s", message);
   if (!valid) {
-    lua_getiuservalue(L, box, 1);
     lua_pushstring(L, message);
-    lua_rawseti(L, -2, 1);
-    lua_pop(L, 1);
+    module_warn(L, box);
   }
   ze_module_constants_t constants = {0};
   if (t != 0 && lze_getoption(L, t, "constants") != LUA_TNIL) {
@@ -395,6 +458,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   if (m->o.closed) luaL_error(L, "the context is closed");
   m->key = module_key(m, data, size, o.flags, &constants);
   ze_result_t r;
+  bool cached = false;
+  const uint64_t build = lze_now_ns();
   if (o.signature != NULL) {
     r = module_build(m, FORMAT_OPENCL_C, data, size, o.flags, &constants);
   } else if (o.native != 0) {
@@ -403,8 +468,15 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, o.flags,
                      &constants);
   } else {
-    r = module_build_cached(m, data, size, o.flags, &constants);
+    r = module_build_cached(m, data, size, o.flags, &constants, &cached);
+    if (r == ZE_RESULT_SUCCESS && m->spirv->has_imports)
+      r = module_build_defined(L, box, m, o.flags, &constants);
   }
+  if (lze_log_builds)
+    lze_log_build(m->name, build, size,
+                  r != ZE_RESULT_SUCCESS
+                      ? "refused"
+                      : lze_module_origin(device->driver, m->handle, cached));
   if (r != ZE_RESULT_SUCCESS) {
     const char *log = module_log(L, m);
     if (!valid)
@@ -419,6 +491,10 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
   m->log = NULL;
   lua_settop(L, box);
+  /* A finaliser may have closed the context, and this with it. */
+  lze_State *S = m->o.closed ? NULL : m->o.context->state;
+  if (S != NULL && S->recorder != NULL)
+    lze_record_host(L, S, LZE_RECORD_BUILD, m->name, start, size);
   return 1;
 }
 
@@ -577,6 +653,7 @@ static int core_load(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
     lze_argerror(L, 1, lua_pushfstring(L, "path: string expected, got %s",
                                         lze_describe(L, 1)));
+  if (lze_has_zero(L, 1)) lze_argerror(L, 1, "path: it contains a zero byte");
   const char *path = lua_tostring(L, 1);
   size_t length = strlen(path);
   bool source = length > 3 && strcmp(path + length - 3, ".cl") == 0;
@@ -608,7 +685,8 @@ static int module_get(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, 3) != LUA_TNIL && lze_kernel_is_open(L, -1)) return 1;
   lua_settop(L, 3);
-  const spirv_kernel *info = spirv_find(m->spirv, lua_tostring(L, 2));
+  const spirv_kernel *info =
+      lze_has_zero(L, 2) ? NULL : spirv_find(m->spirv, lua_tostring(L, 2));
   if (info == NULL)
     return luaL_error(L, "%s has no kernel '%s' (there is: %s)", m->name,
                       lua_tostring(L, 2), module_list(L, m));
@@ -692,15 +770,16 @@ static int module_native(lua_State *L) {
                   NULL, NULL);
 }
 
-/* mod.warnings: an array of what the validator found, empty when nothing. */
+/* mod.warnings: an array of what the validator found, and of which kernels call
+   what is not defined; empty when nothing. */
 static int field_module_warnings(lua_State *L) {
   module_check(L, 1);
   lua_getiuservalue(L, 1, 1);
+  lua_rawgeti(L, -1, 1);
   lua_newtable(L);
-  if (lua_rawgeti(L, -2, 1) != LUA_TNIL)
-    lua_rawseti(L, -2, 1);
-  else
-    lua_pop(L, 1);
+  for (lua_Integer i = 1; lua_rawgeti(L, -2, i) != LUA_TNIL; i++)
+    lua_rawseti(L, -2, i);
+  lua_pop(L, 1);
   return 1;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_progress.h"
 #include "lze_open.h"
 #include "module/lze_module.h"
 #include "run/lze_kernel.h"
@@ -263,8 +264,11 @@ static int spirv_lua_optimize(lua_State *L) {
   arguments[n + 4] = NULL;
   int top = lua_gettop(L);
   size_t size;
+  lze_Progress progress;
+  lze_progress_begin(&progress, "running", "spirv-opt");
   w->output = tool_run((char *const *)arguments, words, count * sizeof *words,
                        SECONDS, optimize_goes_on, L, &size, &w->said);
+  lze_progress_end(&progress);
   if (lua_gettop(L) > top) return lua_error(L); /* what a hook raised */
   if (w->output == NULL) {
     static const char prefix[] = "error: line 0: ";
@@ -370,7 +374,7 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
     set_string(L, "class", classes[a->cls]);
     if (a->cls == SPIRV_ARG_POINTER || a->cls == SPIRV_ARG_LOCAL)
       set_string(L, "space", lze_space_names[a->space]);
-    if (a->cls == SPIRV_ARG_POINTER)
+    if (a->cls == SPIRV_ARG_POINTER || a->cls == SPIRV_ARG_IMAGE)
       set_string(L, "access", lze_access_names[a->access]);
     set_integer(L, "bytes", a->bytes);
     lua_pushboolean(L, a->is_const);

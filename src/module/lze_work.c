@@ -65,8 +65,7 @@ unsigned lze_builtin_of(lua_State *L, int index) {
    place; or nil */
 static int work_type(lua_State *L) {
   if (lua_istable(L, 1)) {
-    if (luaL_getmetafield(L, 1, "__elements") == LUA_TNIL) lua_pushnil(L);
-    return 1;
+    if (luaL_getmetafield(L, 1, "__elements") != LUA_TNIL) return 1;
   }
   const lze_Buffer *b = lze_test_buffer(L, 1);
   lua_pushstring(L, b != NULL && b->type->lanes == 1 ? b->type->name : NULL);

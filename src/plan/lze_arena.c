@@ -162,7 +162,7 @@ bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
   lze_Access at = *a;
   bool split;
   /* A stub has no memory; what it stands for is in an arena. */
-  if (at.storage->pointer == NULL)
+  if (at.storage->pointer == NULL && at.storage->image == NULL)
     return at.first < at.last && plan_is_arena(p, s);
   if (parity != 0) lze_swap_access(p, &at, &split);
   return at.storage == s;

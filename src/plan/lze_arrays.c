@@ -5,30 +5,68 @@
  * Arrays are tables of lua/array.lua; its file and the others are loaded when a
  * program asks for lze.array for the first time.
  */
+#include "base/lze_box.h"
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_show.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
+#include "run/lze_command.h"
 #include "run/lze_file.h"
 
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const unsigned char array_text[] = {
 #include "lua/array.h"
 };
 
+static const unsigned char array_expression_text[] = {
+#include "lua/array_expression.h"
+};
 static const unsigned char array_file_text[] = {
 #include "lua/array_file.h"
+};
+static const unsigned char array_map_text[] = {
+#include "lua/array_map.h"
+};
+static const unsigned char array_reduce_text[] = {
+#include "lua/array_reduce.h"
+};
+static const unsigned char array_index_text[] = {
+#include "lua/array_index.h"
+};
+static const unsigned char array_order_text[] = {
+#include "lua/array_order.h"
+};
+static const unsigned char array_linear_text[] = {
+#include "lua/array_linear.h"
+};
+static const unsigned char array_random_text[] = {
+#include "lua/array_random.h"
 };
 static const unsigned char array_show_text[] = {
 #include "lua/array_show.h"
 };
+static const unsigned char array_signal_text[] = {
+#include "lua/array_signal.h"
+};
 
 /* The other files, by what they are for. */
 static const lze_Script parts[] = {
+    {"lze array_expression.lua", array_expression_text,
+     sizeof array_expression_text, NULL},
     {"lze array_file.lua", array_file_text, sizeof array_file_text, NULL},
+    {"lze array_map.lua", array_map_text, sizeof array_map_text, NULL},
+    {"lze array_reduce.lua", array_reduce_text, sizeof array_reduce_text,
+     NULL},
+    {"lze array_index.lua", array_index_text, sizeof array_index_text, NULL},
+    {"lze array_order.lua", array_order_text, sizeof array_order_text, NULL},
+    {"lze array_linear.lua", array_linear_text, sizeof array_linear_text, NULL},
+    {"lze array_random.lua", array_random_text, sizeof array_random_text, NULL},
     {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
+    {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* part(name, C) -> what lua/NAME.lua returns, called with C */
@@ -56,6 +94,14 @@ static int array_load_text(lua_State *L) {
   return 1;
 }
 
+/* display(a): show it in a notebook, or print it */
+static int array_display(lua_State *L) {
+  lua_settop(L, 1);
+  lua_pushnil(L);
+  lze_display(L);
+  return 0;
+}
+
 /* keep(meta): it is the metatable of arrays */
 static int array_keep(lua_State *L) {
   lua_settop(L, 1);
@@ -75,11 +121,83 @@ static int array_printed(lua_State *L) {
   return 1;
 }
 
+/* storage(b) -> the number of a buffer's storage, never used again */
+static int array_storage(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)lze_check_buffer(L, 1)->storage->serial);
+  return 1;
+}
+
+/* address(b) -> where its elements begin, as a number */
+static int array_address(lua_State *L) {
+  const lze_Buffer *b = lze_check_buffer(L, 1);
+  lua_pushinteger(L, (lua_Integer)(uintptr_t)lze_buffer_data(b));
+  return 1;
+}
+
+/* beside(b, type, n) -> a buffer of n elements where b is, with any contents */
+static int array_beside(lua_State *L) {
+  lua_settop(L, 3);
+  const lze_Type *type = lze_check_type(L, 2);
+  lua_Integer n = luaL_checkinteger(L, 3);
+  lze_Context *context =
+      lze_push_context(L, lze_check_buffer(L, 1)->storage->o.context);
+  const lze_DeviceInfo *device = lze_check_buffer(L, 1)->storage->device;
+  lze_push_buffer(L, context, device, LZE_SHARED, type, (size_t)n);
+  return 1;
+}
+
+/* await(b): meta.settle is to be called before its storage is written */
+static int array_await(lua_State *L) {
+  lze_check_buffer(L, 1)->storage->awaited = true;
+  return 0;
+}
+
+/* collect(): a full collection, unless the script has stopped the collector */
+static int array_collect(lua_State *L) {
+  lua_settop(L, 0);
+  lze_make_room(L);
+  return 0;
+}
+
+/* heap() -> KiB that Lua has in use */
+static int array_heap(lua_State *L) {
+  lua_pushinteger(L, lua_gc(L, LUA_GCCOUNT));
+  return 1;
+}
+
+/* now() -> seconds of a clock */
+static int array_now(lua_State *L) {
+  lua_pushnumber(L, (lua_Number)lze_now_ns() * 1e-9);
+  return 1;
+}
+
+/* fuse() -> LZE_FUSE: "auto", "always" or "never" */
+static int array_fuse(lua_State *L) {
+  static const char *const words[] = {"auto", "always", "never", NULL};
+  const char *value = getenv("LZE_FUSE");
+  if (value == NULL || *value == '\0') value = "auto";
+  for (int i = 0; words[i] != NULL; i++) {
+    if (strcmp(words[i], value) != 0) continue;
+    lua_pushstring(L, words[i]);
+    return 1;
+  }
+  return luaL_error(L, "LZE_FUSE=%s: auto, always or never expected", value);
+}
+
 static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
+                                        {"storage", array_storage, LZE_HOT},
+                                        {"address", array_address, LZE_HOT},
+                                        {"await", array_await, LZE_HOT},
+                                        {"beside", array_beside, LZE_HOT},
+                                        {"collect", array_collect, LZE_HOT},
+                                        {"heap", array_heap, LZE_HOT},
+                                        {"now", array_now, LZE_HOT},
+                                        {"fuse", array_fuse, LZE_HOT},
                                         {"printed", array_printed, LZE_HOT},
                                         {"part", array_part, LZE_HOT},
                                         {"text", array_load_text, LZE_HOT},
                                         {"keep", array_keep, LZE_HOT},
+                                        {"display", array_display, LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};
 
 static const lze_Script script = {"lze array.lua", array_text,
@@ -98,8 +216,22 @@ static int module_index(lua_State *L) {
   return 1;
 }
 
+/* g:array(name, dst, expression) -> g: a task that computes the expression of
+   arrays into the array dst; its arguments are dst and, from left to right, the
+   arrays and numbers of the expression. */
+static int graph_array(lua_State *L) {
+  lua_settop(L, 4);
+  lze_check_box(L, 1, lze_graph_kind);
+  lze_script_call(L, &script, "record", 4, 1);
+  return 1;
+}
+
+static const lze_Method graph_methods[] = {{"array", graph_array, LZE_HOT},
+                                           {NULL, NULL, LZE_HOT}};
+
 /* After lze_show_module, whose metatable this adds to. */
 void lze_open_arrays(lua_State *L) {
+  lze_add_methods(L, lze_graph_kind, graph_methods);
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
   lua_pushcfunction(L, module_index);
   lua_setfield(L, -2, "__index");

@@ -40,21 +40,22 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
 }
 
 /* What step_add_access needs to know. */
-typedef struct Look {
+typedef struct Touched {
   lze_Node *node;
   const uint8_t *stated;        /* by argument: an access, or 0 */
   bool failed;                  /* no memory */
-} Look;
+} Touched;
 
 static void step_add_access(void *data, int argument,
                             const lze_Access *access) {
-  Look *look = data;
+  Touched *touched = data;
   lze_Access a = *access;
-  if (look->stated != NULL && argument >= 0 && look->stated[argument] != 0) {
-    a.read = look->stated[argument] & SPIRV_ACCESS_READ;
-    a.write = look->stated[argument] & SPIRV_ACCESS_WRITE;
+  if (touched->stated != NULL && argument >= 0 &&
+      touched->stated[argument] != 0) {
+    a.read = touched->stated[argument] & SPIRV_ACCESS_READ;
+    a.write = touched->stated[argument] & SPIRV_ACCESS_WRITE;
   }
-  if (!lze_access_add(look->node, &a)) look->failed = true;
+  if (!lze_access_add(touched->node, &a)) touched->failed = true;
 }
 
 /* What a launch table states of the accesses of step `step`, in userdata;
@@ -108,10 +109,10 @@ int lze_plan_check_step(lua_State *L, lze_Plan *p, int table, int step,
   int stubs = lua_gettop(L);
   lze_push_values(L, step, count, stubs, p->o.context, p->device);
   lze_Step *s = &p->steps[i];
-  Look look = {.node = &p->nodes[i], .stated = stated};
-  look.node->access_count = 0;
+  Touched touched = {.node = &p->nodes[i], .stated = stated};
+  touched.node->access_count = 0;
   lze_Checked check = {.kind = s->kind, .name = s->name, .device = s->device,
-                       .use = step_add_access, .data = &look};
+                       .use = step_add_access, .data = &touched};
   int status = lze_step_check(L, stubs + 1, count, &check);
   if (status != LUA_OK) {
     lua_replace(L, top + 1);
@@ -119,15 +120,16 @@ int lze_plan_check_step(lua_State *L, lze_Plan *p, int table, int step,
     return status;
   }
   bool taken = step_take(s, &check);
+  if (check.choice != NULL) lze_task_prepare(check.kernel, check.choice);
   /* What runs nothing orders nothing. */
-  if (s->empty) look.node->access_count = 0;
+  if (s->empty) touched.node->access_count = 0;
   s->bytes = 0;
-  for (uint32_t a = 0; a < look.node->access_count; a++) {
-    const lze_Access *x = &look.node->accesses[a];
+  for (uint32_t a = 0; a < touched.node->access_count; a++) {
+    const lze_Access *x = &touched.node->accesses[a];
     s->bytes += (x->last - x->first) * ((uint32_t)x->read + x->write);
   }
   lua_settop(L, top);
-  lze_check_memory(L, taken && !look.failed);
+  lze_check_memory(L, taken && !touched.failed);
   return LUA_OK;
 }
 
@@ -472,7 +474,8 @@ static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
    [-1, +0] */
 static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
                           int depth) {
-  static const char *const kept[] = {"n", "access", "device", "lengths"};
+  static const char *const kept[] = {"n", "access", "device", "lengths",
+                                     "shapes"};
   int graph = lua_gettop(L);
   luaL_checkstack(L, 20, NULL);
   if (depth > LZE_MAX_DEPTH)

@@ -38,6 +38,7 @@ static int core_graph(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
     lze_argerror(L, 1, lua_pushfstring(L, "name: string expected, got %s",
                                         lze_describe(L, 1)));
+  if (lze_has_zero(L, 1)) lze_argerror(L, 1, "name: it contains a zero byte");
   lze_push_box(L, lze_graph_kind, sizeof(lze_Box));
   lua_createtable(L, 0, 6);
   lua_pushvalue(L, 1);
@@ -142,8 +143,16 @@ static void entry_add(lua_State *L, int table, lze_StepKind kind) {
 
 /* [-0, +1] a table of the values from stack index 3 to `last`. */
 static void entry_push(lua_State *L, int last) {
-  for (int i = 3; i <= last; i++) lze_copy_value(L, i, 2);
-  lua_createtable(L, last - 2, 5);
+  lua_createtable(L, last - 2, 6);
+  lua_newtable(L);
+  for (int i = 3; i <= last; i++) {
+    if (lze_is_array(L, i)) {
+      lua_pushvalue(L, i);
+      lua_rawseti(L, -2, i - 2);
+    }
+    lze_copy_value(L, i, 2);
+  }
+  lua_setfield(L, -2, "arrays");
   for (int i = 3; i <= last; i++) {
     lua_pushvalue(L, i);
     lua_rawseti(L, -2, i - 2);
@@ -284,6 +293,7 @@ static lze_Context *task_place(lua_State *L, int last,
 static int graph_task(lua_State *L) {
   int last = lua_gettop(L);
   if (last < 3) lze_argerror(L, 3, "a kernel or a graph expected");
+  lze_arrays_evaluate(L, 4, last);
   if (lze_test_box(L, 3, lze_graph_kind) != NULL) {
     entry_name(L, LZE_STEP_GRAPH);
     int table = lua_gettop(L);

@@ -7,6 +7,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -331,6 +332,15 @@ static int plan_record(lua_State *L) {
   return 0;
 }
 
+/* A storage that a run writes to and expressions of arrays have yet to read,
+   or NULL. */
+static lze_Storage *plan_awaited(const lze_Plan *p) {
+  for (uint32_t i = 0; i < p->captured_count; i++)
+    if (p->captured[i].write && p->captured[i].storage->awaited)
+      return p->captured[i].storage;
+  return NULL;
+}
+
 /* Get the plan at 1 ready and start it. Its table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool timed) {
   lze_Plan *p = lze_check_plan(L);
@@ -341,13 +351,21 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
     lze_plan_put_inputs(L, p, 3);
     p = lze_check_plan(L);
   }
-  if (p->stale) {
-    lua_pushcfunction(L, plan_record);
-    lua_pushlightuserdata(L, p);
-    lua_pushvalue(L, 3);
-    lze_call_guarded(L, 2, 0);
-    p = lze_check_plan(L);
-  }
+  lze_Storage *awaited;
+  do {
+    if (p->stale) {
+      lua_pushcfunction(L, plan_record);
+      lua_pushlightuserdata(L, p);
+      lua_pushvalue(L, 3);
+      lze_call_guarded(L, 2, 0);
+      p = lze_check_plan(L);
+    }
+    awaited = plan_awaited(p);
+    if (awaited != NULL) {
+      lze_storage_settle(L, awaited);
+      p = lze_check_plan(L);
+    }
+  } while (awaited != NULL);
   plan_check_captured(L, p);
   return lze_plan_start(L, p, 3, timed);
 }
@@ -665,6 +683,22 @@ static void set_lengths(lua_State *L, int step, lua_Integer at, int index) {
   }
 }
 
+/* Raise unless what is at `given` has the shape of the array that a Lua kernel
+   was compiled into the plan with as value `at` of the step. */
+static void set_check_shape(lua_State *L, const lze_Step *s, int step,
+                            lua_Integer at, int given) {
+  int top = lua_gettop(L);
+  if (lze_getoption(L, step, "shapes") == LUA_TTABLE &&
+      lua_rawgeti(L, -1, at) != LUA_TNIL) {
+    const char *old = lze_push_shape(L, -1), *now = lze_push_shape(L, given);
+    if (!lze_is_array(L, given) || strcmp(old, now) != 0)
+      lze_argerror(L, 4, lua_pushfstring(L, "task %s: an array of shape %s "
+                                            "expected, got %s", s->name, old,
+                                         now));
+  }
+  lua_settop(L, top);
+}
+
 /* plan:set(task, argument, value) -> plan
    argument: its number or name, 0 for the global size.  What runs already is
    not affected. */
@@ -672,9 +706,10 @@ static int plan_set(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
   if (lua_gettop(L) == 3) lze_argerror(L, 4, "value expected, or nil");
   lua_settop(L, 4);
+  lua_pushvalue(L, 4);
   lze_copy_value(L, 4, 2);
   lua_getiuservalue(L, 1, 1);
-  int table = 5;
+  int given = 5, table = 6;
   uint32_t i = plan_find(L, p, 2);
   lze_getoption(L, table, "steps");
   lua_rawgeti(L, -1, (lua_Integer)i + 1);
@@ -689,6 +724,7 @@ static int plan_set(lua_State *L) {
   lua_rawgeti(L, step, at);
   int old = lua_gettop(L);
   set_check_buffer(L, &p->steps[i], step, at, old);
+  set_check_shape(L, &p->steps[i], step, at, given);
   if (at == 2 && p->steps[i].kind == LZE_STEP_TASK) set_check_range(L, p, i);
   if (at == 2 && p->steps[i].kind == LZE_STEP_TASK && lua_istable(L, old)) {
     /* The range changes, the rest of the launch table stays. */
@@ -798,6 +834,15 @@ static int field_plan_device(lua_State *L) {
   return 1;
 }
 
+/* plan:display(): its text, in a notebook or printed. */
+static int plan_display(lua_State *L) {
+  lze_check_plan(L);
+  lua_settop(L, 1);
+  lua_pushnil(L);
+  lze_display(L);
+  return 0;
+}
+
 static const lze_Method plan_methods[] = {
     {"run", plan_run, LZE_HOT},
     {"start", plan_start, LZE_HOT},
@@ -808,6 +853,7 @@ static const lze_Method plan_methods[] = {
     {"json", lze_plan_json, LZE_COLD},
     {"trace", lze_plan_trace, LZE_COLD},
     {"dot", lze_plan_dot, LZE_COLD},
+    {"display", plan_display, LZE_HOT},
     {"close", plan_close, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 

@@ -280,6 +280,8 @@ void lze_run_drop(lze_State *S, struct lze_Run *r);
 int lze_plan_report(lua_State *L);
 int lze_plan_json(lua_State *L);
 int lze_plan_trace(lua_State *L);
+/* The functions of lua/json.lua. [-0, +1], and returns 1. */
+int lze_push_json(lua_State *L);
 int lze_plan_dot(lua_State *L);
 void lze_open_report(lua_State *L);
 

@@ -250,8 +250,22 @@ int lze_plan_report(lua_State *L) {
 static const unsigned char report_text[] = {
 #include "lua/report.h"
 };
+static const unsigned char json_text[] = {
+#include "lua/json.h"
+};
+
+int lze_push_json(lua_State *L) {
+  static const lze_Script json = {"lze json.lua", json_text, sizeof json_text,
+                                  NULL};
+  lua_newtable(L);
+  lze_script_part(L, &json);
+  return 1;
+}
+
+static const lze_Method primitives[] = {{"json", lze_push_json, LZE_HOT},
+                                        {NULL, NULL, LZE_HOT}};
 static const lze_Script report_script = {"lze report.lua", report_text,
-                                         sizeof report_text, NULL};
+                                         sizeof report_text, primitives};
 
 static int report_tostring(lua_State *L) {
   lze_argexpected(L, lua_istable(L, 1), 1, "table");

@@ -15,6 +15,7 @@
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -261,7 +262,9 @@ static void run_use(lua_State *L, lze_Plan *p, lze_Command *c) {
 }
 
 static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
+  if (p->o.context->state->recorder != NULL) timed = true;
   lze_Command *c = lze_begin(L, p->queue, p->name, timed, NULL);
+  lze_record_kind(c, LZE_RECORD_GRAPH, 0);
   run_use(L, p, c);
   lze_command_order(L, c);
   if (timed) lze_command_time_first(L, c);
@@ -348,7 +351,8 @@ static bool run_is_free(const lze_Plan *p) {
       p->reserve == NULL || p->queue->tail != NULL)
     return false;
   const lze_State *S = p->o.context->state;
-  if (p->checked != S->closes || S->runs != NULL || S->calling != NULL)
+  if (p->checked != S->closes || S->runs != NULL || S->works != NULL ||
+      S->calling != NULL || S->recorder != NULL)
     return false;
   for (uint32_t i = 0; i < p->captured_count; i++)
     if (p->captured[i].storage->uses != NULL) return false;

@@ -219,7 +219,7 @@ void lze_open_scratch(lua_State *L) {
                scratch_fields);
 }
 
-/* --- Lua kernels ---------------------------------------------------------- */
+/* --- kernels with hidden arguments ---------------------------------------- */
 
 /* Of the values from stack index `first` on, those of a launch of a variant,
    which are lengths of others. [-0, +1] */
@@ -233,6 +233,32 @@ static void push_lengths(lua_State *L, int lua, int count) {
   }
 }
 
+/* Put the array that value i of an entry was recorded as, if it was one, at
+   stack index `at`. */
+static void put_array(lua_State *L, int entry, int i, int at) {
+  int top = lua_gettop(L);
+  if (lze_getoption(L, entry, "arrays") == LUA_TTABLE &&
+      lua_rawgeti(L, -1, i) != LUA_TNIL)
+    lua_copy(L, -1, at);
+  lua_settop(L, top);
+}
+
+/* Of the values from stack index `first` on, the arrays of several dimensions:
+   {[i] = array}. [-0, +1] */
+static void push_shapes(lua_State *L, int first, int count) {
+  lua_newtable(L);
+  for (int i = 3; i <= count; i++) {
+    if (!lze_is_array(L, first + i - 1)) continue;
+    lua_pushliteral(L, "shape");
+    lua_rawget(L, first + i - 1);
+    bool several = lua_rawlen(L, -1) > 1;
+    lua_pop(L, 1);
+    if (!several) continue;
+    lua_pushvalue(L, first + i - 1);
+    lua_rawseti(L, -2, i);
+  }
+}
+
 void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
                       const lze_DeviceInfo *device) {
   int top = lua_gettop(L);
@@ -241,13 +267,13 @@ void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
   if (lze_getoption(L, entry, "lua") == LUA_TNIL) {
     lua_rawgeti(L, entry, 1);
     lze_getoption(L, entry, "n");
-    bool is_lua = lze_is_lua_kernel(L, top + 2);
-    if (is_lua) {
+    bool adds = lze_adds_arguments(L, top + 2);
+    if (adds) {
       lua_setfield(L, entry, "given");
       lua_setfield(L, entry, "lua");
     }
     lua_settop(L, top);
-    if (!is_lua) return;
+    if (!adds) return;
     lze_getoption(L, entry, "lua");
   }
   lze_getoption(L, entry, "given");
@@ -257,14 +283,19 @@ void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
   lua_newtable(L);
   int lua = top + 1, map = top + 4, first = top + 5;
   lze_push_values(L, entry, given, map, context, device);
+  for (int i = 3; i <= given; i++) put_array(L, entry, i, first + i - 1);
   lua_pushvalue(L, lua);
   lua_replace(L, first);
   const lze_Place place = {context, device};
   lze_kernel_resolve(L, first, &place, first + 1, &count);
   push_lengths(L, lua, count);
   lua_setfield(L, entry, "lengths");
-  while (lua_gettop(L) > first - 1 + given)
+  push_shapes(L, first, count + 2);
+  lua_setfield(L, entry, "shapes");
+  while (lua_gettop(L) > first - 1 + given) {
+    lze_copy_value(L, lua_gettop(L), 1);
     lua_rawseti(L, entry, lua_gettop(L) - first + 1);
+  }
   lua_pushvalue(L, first);
   lua_rawseti(L, entry, 1);
   lua_pushinteger(L, count + 2);

@@ -13,14 +13,17 @@
  *   names     {name = true}, of all entries
  *   entries   array of {kind = "task", name =, n =, [1] ... [n] = values,
  *             device =, access = {[argument] = word}, after = {name, ...},
- *             lua =, given =, lengths =}
+ *             arrays =, lua =, given =, lengths =, shapes =}
  *             values: of a task kernel, range, arguments; of a copy dst, src,
  *             i, j, at; of a fill x, v, i, j; of a call the function; of a
  *             graph its userdata
+ *             Values that were given as arrays are their buffers, and `arrays`
+ *             has {[i] = array}.
  *             Of a Lua kernel, `lua` is that kernel and `given` how many values
  *             the script gave; the values are those of its variant, hidden
  *             ones last, and `lengths` has {[i] = j} where value i is how many
- *             elements value j has.
+ *             elements value j has; `shapes` has {[i] = array} for arrays of
+ *             several dimensions, whose sizes are among the hidden ones.
  *   inputs    array of {buffer, when, source}
  *   outputs   array of {buffer, when, destination}
  *   swaps     array of {a, b}

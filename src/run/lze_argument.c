@@ -15,6 +15,7 @@
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_group.h"
+#include "run/lze_image.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
 
@@ -40,8 +41,13 @@ const char *lze_argument_type_name(lua_State *L, const spirv_arg *a) {
   switch (a->cls) {
     case SPIRV_ARG_POINTER:
     case SPIRV_ARG_LOCAL: return lua_pushfstring(L, "%s*", base);
-    case SPIRV_ARG_IMAGE: return lua_pushliteral(L, "image");
-    case SPIRV_ARG_SAMPLER: return lua_pushliteral(L, "sampler");
+    case SPIRV_ARG_IMAGE:
+      if (a->image.dimensions == 0) return lua_pushliteral(L, "image");
+      return lua_pushfstring(L, "image%dd%s%s%s_t", a->image.dimensions,
+                             a->image.is_array ? "_array" : "",
+                             a->image.is_multisampled ? "_msaa" : "",
+                             a->image.is_depth ? "_depth" : "");
+    case SPIRV_ARG_SAMPLER: return lua_pushliteral(L, "sampler_t");
     case SPIRV_ARG_OTHER: return lua_pushliteral(L, "other");
     default: return lua_pushstring(L, base);
   }
@@ -161,6 +167,69 @@ static void argument_take_local(lua_State *L, const lze_Kernel *k, uint32_t i,
                                      (LUAI_UACINT)limit));
 }
 
+/* Check that a launch of k may use the storage of the window at `index`, which
+   is one of a kind, and keep it. */
+static void argument_take_window(lua_State *L, const lze_Kernel *k,
+                                 uint32_t i, const lze_Buffer *window,
+                                 const char *kind) {
+  lze_Argument *a = &k->arguments[i];
+  if (!lze_buffer_is_open(window))
+    argument_problem(L, k, i, lua_pushfstring(L, "the %s is closed", kind));
+  const lze_Storage *s = window->storage;
+  const char *article = s->image != NULL ? "an" : "a";
+  if (s->o.context != k->o.context)
+    argument_problem(L, k, i, lua_pushfstring(L, "%s %s of another context",
+                                              article, kind));
+  if (s->device != k->module->device)
+    argument_problem(L, k, i, lua_pushfstring(L, "%s %s of another device",
+                                              article, kind));
+  a->buffer = window;
+  a->data = &a->pointer;
+  a->pointer = s->image != NULL ? (void *)s->image : (void *)s->sampler;
+}
+
+/* Raise what is wrong with a value that is no image, or no sampler, at
+   `index`. */
+static void argument_lacks(lua_State *L, const lze_Kernel *k, uint32_t i,
+                           int index, const char *expected) {
+  const lze_DeviceInfo *device = k->module->device;
+  k->arguments[i].buffer = NULL;
+  if (lze_device_images(L, device).maxImageDims2D == 0)
+    argument_problem(L, k, i, lua_pushfstring(L, "device %s has no images",
+                                              device->props.name));
+  argument_error(L, k, i, index, expected);
+}
+
+static void argument_take_image(lua_State *L, const lze_Kernel *k, uint32_t i,
+                                int index) {
+  const spirv_arg *info = k->arguments[i].info;
+  const lze_Image *m = lze_test_image(L, index);
+  if (m == NULL) argument_lacks(L, k, i, index, " (an image)");
+  if (info->image.dimensions == 0 || info->image.is_array ||
+      info->image.is_depth || info->image.is_multisampled)
+    argument_problem(L, k, i,
+                     lua_pushfstring(L, "%s is not supported",
+                                     lze_argument_type_name(L, info)));
+  if (m->dimensions != info->image.dimensions)
+    argument_error(L, k, i, index,
+                   lua_pushfstring(L, " (an image of %d dimension%s)",
+                                   info->image.dimensions,
+                                   info->image.dimensions == 1 ? "" : "s"));
+  if ((info->access & SPIRV_ACCESS_WRITE) && !m->writable)
+    argument_problem(L, k, i,
+                     lua_pushfstring(L, "the kernel may write to it, and on "
+                                        "this device images of %s are for "
+                                        "reading only", m->format.name));
+  argument_take_window(L, k, i, &m->window, "image");
+}
+
+static void argument_take_sampler(lua_State *L, const lze_Kernel *k,
+                                  uint32_t i, int index) {
+  const lze_Sampler *s = lze_test_sampler(L, index);
+  if (s == NULL) argument_lacks(L, k, i, index, " (a sampler)");
+  argument_take_window(L, k, i, &s->window, "sampler");
+}
+
 /* Check the value at `index` and keep it for the launch. Raises if it will
    not do. */
 static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
@@ -171,6 +240,8 @@ static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
     case SPIRV_ARG_POINTER: argument_take_pointer(L, k, i, index); return;
     case SPIRV_ARG_LOCAL: argument_take_local(L, k, i, index); return;
     case SPIRV_ARG_VALUE: break;
+    case SPIRV_ARG_IMAGE: argument_take_image(L, k, i, index); return;
+    case SPIRV_ARG_SAMPLER: argument_take_sampler(L, k, i, index); return;
     default:
       argument_problem(L, k, i,
                        lua_pushfstring(L, "%s is not supported",
@@ -220,6 +291,14 @@ void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
   uint32_t expected = k->info->arg_count;
   if (count < 0 || (uint32_t)count != expected) {
     luaL_Buffer b;
+    expected -= k->info->size_count;
+    const char *captures = "", *between = "; its function captures ";
+    for (uint32_t i = 0; i < expected; i++)
+      if (k->info->args[i].is_capture && k->info->args[i].name != NULL) {
+        captures = lua_pushfstring(L, "%s%s%s", captures, between,
+                                   k->info->args[i].name);
+        between = ", ";
+      }
     luaL_buffinit(L, &b);
     for (uint32_t i = 0; i < expected; i++) {
       luaL_addstring(&b, i > 0 ? ", " : " (");
@@ -228,9 +307,9 @@ void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
     }
     if (expected > 0) luaL_addchar(&b, ')');
     luaL_pushresult(&b);
-    luaL_error(L, "%s: %d argument%s%s expected, got %d", k->name,
+    luaL_error(L, "%s: %d argument%s%s expected, got %d%s", k->name,
                (int)expected, expected == 1 ? "" : "s", lua_tostring(L, -1),
-               count);
+               count, captures);
   }
   for (uint32_t i = 0; i < expected; i++)
     argument_take(L, k, i, index + (int)i);

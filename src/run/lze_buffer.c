@@ -11,31 +11,12 @@
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
 
-static const char array_key; /* the registry has the metatable of arrays */
-
-void lze_keep_array_metatable(lua_State *L) {
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &array_key);
-}
-
-bool lze_is_array(lua_State *L, int index) {
-  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
-  bool same = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
-  return same;
-}
-
-void lze_push_array_buffer(lua_State *L, int index) {
-  index = lua_absindex(L, index);
-  lua_pushliteral(L, "flat");
-  lua_rawget(L, index);
-}
-
 /* The buffer of exactly an array's elements, which the array keeps; NULL where
    they are not contiguous. */
 static lze_Buffer *array_buffer(lua_State *L, int index) {
   lze_Buffer *b;
   if (!lze_is_array(L, index)) return NULL;
+  lze_array_evaluate(L, index);
   lze_push_array_buffer(L, index);
   b = lze_test_box(L, -1, lze_buffer_kind);
   lua_pop(L, 1);
@@ -52,6 +33,11 @@ lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
   if (b == NULL) b = lze_check_box(L, arg, lze_buffer_kind);
   if (!lze_buffer_is_open(b)) lze_closed(L, arg, lze_buffer_kind);
   return b;
+}
+
+void lze_buffer_settle(lua_State *L, int index) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b != NULL && lze_buffer_is_open(b)) lze_storage_settle(L, b->storage);
 }
 
 lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b) {
@@ -132,6 +118,7 @@ lze_Queue *lze_buffer_queue_at(lua_State *L, int arg) {
 
 lze_Queue *lze_buffer_queue(lua_State *L, int arg) {
   lze_Queue *q;
+  lze_buffer_settle(L, arg);
   do q = lze_buffer_queue_at(L, arg);
   while (!lze_queue_ready(L, q));
   return q;

@@ -24,22 +24,35 @@ static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
 
-/* One USM allocation. */
+/* One USM allocation, or an image or a sampler: what commands use. */
+/* A recorded command that has read or written a storage, and where. */
+typedef struct lze_Touch {
+  uint64_t record;
+  size_t first, last;
+} lze_Touch;
+
+enum { LZE_TOUCHES = 4 };
+
 struct lze_Storage {
   lze_Object o;
   lze_Usage usage;
   const lze_DeviceInfo *device;
-  char *pointer;                /* NULL when bytes is 0 */
+  char *pointer;                /* NULL when bytes is 0, and of an image */
+  ze_image_handle_t image;      /* or NULL */
+  ze_sampler_handle_t sampler;  /* or NULL */
   size_t bytes;
   bool guarded;                 /* has canaries on both sides */
   bool borrowed;                /* not ours to free: see lze_push_borrowed */
   uint64_t id;                  /* the driver's, of a borrowed one */
+  bool awaited;                 /* expressions of arrays have yet to read it */
   uint32_t imports;             /* buffers of its own state that import it */
   lze_Memory *memory;           /* where it is shared, or somebody is to be
                                    told of its end; else NULL */
   uint64_t serial;              /* unlike its address, never used again */
+  uint64_t version;             /* writes of commands that were recorded */
+  lze_Touch touched[2][LZE_TOUCHES]; /* read, written: by the newest */
   lze_Use *uses;                /* what commands in flight touch */
-  lze_Command *failed;          /* a failure nobody has heard of */
+  lze_Command *failed;          /* an unreported failure */
 };
 
 /* The userdata: a window on a storage. */
@@ -88,16 +101,33 @@ int lze_buffer_new(lua_State *L);
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
 /* The table on the top of the stack is the metatable of arrays from now on.
-   [-1, +0] */
+   Of an array whose elements are not computed yet, the expression, it has a
+   function `evaluate(array)`, and `settle(serial)`, which evaluates those that
+   read the storage with that serial number. [-1, +0] */
 void lze_keep_array_metatable(lua_State *L);
+/* Compute the elements of the expression at `index`, if it is one.  Runs what
+   a launch does. */
+void lze_array_evaluate(lua_State *L, int index);
+/* The same of everything at stack indices [first, last], and in a table of
+   arrays there.  Does nothing in a state without arrays. */
+void lze_arrays_evaluate(lua_State *L, int first, int last);
+/* Before a storage is written: evaluate the expressions that have yet to read
+   it.  A safe point like a wait, afterwards buffers may be closed. */
+void lze_storage_settle(lua_State *L, lze_Storage *s);
+/* The same before work that may write to the buffer at `index`, if it is one
+   and open. */
+void lze_buffer_settle(lua_State *L, int index);
 /* Whether an array of lze.array is at `index`. */
 bool lze_is_array(lua_State *L, int index);
 /* Push the buffer of exactly an array's elements; nil where they are not
    contiguous. [-0, +1] */
 void lze_push_array_buffer(lua_State *L, int index);
 
-/* The open buffer at `arg`, or that of a contiguous array; raises for anything
-   else. */
+/* Push an array's shape as text, as "{2, 3}"; of anything else what it is. */
+const char *lze_push_shape(lua_State *L, int index);
+
+/* The open buffer at `arg`, or that of a contiguous array, which is computed if
+   it is an expression; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
 /* The buffer at `index`, open or not, or NULL. */
 lze_Buffer *lze_test_buffer(lua_State *L, int index);
@@ -130,7 +160,7 @@ size_t lze_storage_guard(const lze_Storage *s);
 void lze_storage_mark(lze_Storage *s);
 /* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
    then where is pushed, "4 bytes after its end". The canaries are made whole
-   again, so that each hit is told once. [-0, +0|1] */
+   again, so that each hit is reported once. [-0, +0|1] */
 bool lze_storage_damaged(lua_State *L, lze_Storage *s);
 /* The same of any storage of the state; NULL where none is. */
 lze_Storage *lze_any_damaged(lua_State *L, lze_State *S);
@@ -155,6 +185,13 @@ lze_StorageCount lze_count_storages(const lze_State *S);
 /* Of a device's memory what this state does not use; what others use of it
    Level Zero's core cannot tell. */
 uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
+/* A storage with nothing in it and one owner, after making room for `bytes`:
+   finalisers may run.  Raises. */
+lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
+                             const lze_DeviceInfo *device, lze_Usage usage,
+                             size_t bytes);
+/* It has so many bytes from now on, which count as the state's. */
+void lze_storage_count(lze_Storage *s, size_t bytes);
 /* [-0, +1] a new buffer, its contents not set; raises when memory runs out. */
 lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device, lze_Usage usage,
@@ -180,6 +217,10 @@ lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
 /* The queue at 1 if the buffer at `arg` is not, else its default one, once it
    can take one more command; nothing of Lua's has run since it was found. */
 lze_Queue *lze_buffer_queue(lua_State *L, int arg);
+/* One to three positive integers at field `key` of the table at t; what is
+   not given is 1. */
+void lze_box_triple(lua_State *L, int t, const char *key, bool needed,
+                    size_t out[3]);
 /* x:copy_box(src, box) */
 int lze_copy_box(lua_State *L);
 

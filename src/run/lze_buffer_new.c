@@ -175,7 +175,8 @@ int lze_buffer_new(lua_State *L) {
   }
   /* What cannot be stored is found before anything is allocated. */
   const char *bytes = NULL;
-  if (lua_istable(L, 2)) bytes = lze_table_pack(L, type, 2, count);
+  if (from == NULL && lua_istable(L, 2))
+    bytes = lze_table_pack(L, type, 2, count);
   else if (lua_type(L, 2) == LUA_TSTRING) bytes = lua_tostring(L, 2);
   const lze_DeviceInfo *device;
   lze_Context *context;

@@ -8,6 +8,7 @@
 #include "device/lze_loader.h"
 #include "run/lze_buffer.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ static void command_settle(lze_Command *c) {
   lze_watch_free(c->watch);
   c->watch = NULL;
   command_drop_error(c);
+  free(c->told);
+  c->told = NULL;
   if (c->foreign) {
     lze_Context *context = c->context;
     lze_Command **link = &context->foreign;
@@ -56,7 +59,7 @@ static void command_settle(lze_Command *c) {
    device waits for them any more. */
 static void command_give_events(lze_Command *c) {
   if (c->context == NULL || c->status == LZE_PENDING || c->pins != 0) return;
-  if (c->lent && c->owners != 0) return;
+  if (c->exposed && c->owners != 0) return;
   lze_Context *context = c->context;
   c->context = NULL;
   lze_watch_join(c->watch);
@@ -70,7 +73,7 @@ void lze_command_own(lze_Command *c) { c->owners++; }
 
 void lze_command_disown(lze_Command *c) {
   c->owners--;
-  if (c->lent) command_give_events(c);
+  if (c->exposed) command_give_events(c);
   command_settle(c);
 }
 
@@ -111,8 +114,8 @@ static lze_Command *command_take(lze_State *S) {
   c->next = NULL;
   c->status = LZE_PENDING;
   c->failure.call = NULL;
-  c->raised = c->submitted = c->lent = c->hosted = false;
-  c->start_ns = c->end_ns = c->kernel_ns = c->queued_ns = 0;
+  c->raised = c->submitted = c->exposed = c->hosted = c->work = false;
+  c->start_ns = c->end_ns = c->kernel_ns = c->queued_ns = c->record = 0;
   return c;
 }
 
@@ -129,6 +132,11 @@ static void command_set_name(lze_Command *c, const char *name) {
 #define MARK_EVERY 64
 
 static void begin_reap(lze_Queue *q) {
+  lze_State *S = q->o.context->state;
+  if (S->works != NULL && S->advance_in-- == 0) {
+    S->advance_in = PROBE_EVERY;
+    S->steps->advance(S);
+  }
   if (q->probe == NULL || ++q->since_probe < PROBE_EVERY) return;
   q->since_probe = 0;
   lze_command_poll(q->probe);
@@ -140,7 +148,7 @@ static void command_attach(lze_Command *c, lze_Queue *q, const char *name) {
   lze_pin(&c->context->o);
   c->queue = q;
   lze_pin(&q->o);
-  c->device = q->device->base; /* it may outlive a lent context */
+  c->device = q->device->base; /* it may outlive a context of the host */
   command_set_name(c, name);
 }
 
@@ -156,6 +164,10 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
     lze_fail(L, q->device->driver, out.result, name, out.call, NULL, NULL);
   lze_Command *c = command_take(S);
   if (c == NULL) lze_no_memory(L);
+  if (S->recorder != NULL) {
+    timed = true;
+    lazy = NULL;
+  }
   c->event = c->first = NULL;
   c->lazy = q->native_order && !q->batched ? lazy : NULL;
   if (c->lazy == NULL || !*c->lazy || q->unmarked >= MARK_EVERY) {
@@ -168,6 +180,7 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
   command_attach(c, q, name);
   c->timed = timed;
   if (timed) c->queued_ns = lze_now_ns(); /* it may start before lze_end */
+  if (S->recorder != NULL) lze_record_begin(L, c);
   return c;
 }
 
@@ -180,7 +193,7 @@ void lze_begin_reserved(lze_Command *c, lze_Queue *q, const char *name,
   command_attach(c, q, name);
 }
 
-/* Give a command that has none an event, by way of a barrier after it. It is
+/* Give a command that has none an event, with a barrier after it. It is
    the newest of its queue, so the barrier waits for nothing else. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out) {
   if (c->event != NULL) return true;
@@ -339,6 +352,7 @@ void lze_end(lze_Command *c) {
   q->dirty = q->batched;
   c->batch = q->open;
   if (c->batch != NULL) c->batch->pending++;
+  if (c->record != 0) lze_record_end(c);
   lze_State *S = c->state;
   c->serial = S->calling != NULL ? S->calling->serial : ++S->serial;
 }
@@ -371,6 +385,7 @@ void lze_extend(lze_Command *c) {
 }
 
 void lze_abort(lze_Command *c) {
+  lze_record_abort(c);
   c->status = LZE_FAILED;
   c->raised = true;
   command_release(c);
@@ -483,7 +498,8 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   }
   if (out->result == ZE_RESULT_SUCCESS && doom.call != NULL) out = &doom;
   if (out->result == ZE_RESULT_SUCCESS) {
-    if (c->timed && c->owners > 1) lze_command_read_times(c);
+    if (c->timed && (c->owners > 1 || c->record != 0))
+      lze_command_read_times(c);
     c->status = LZE_DONE;
   } else {
     c->status = LZE_FAILED;
@@ -492,6 +508,7 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
     for (uint32_t i = 0; i < c->use_count; i++)
       failure_keep(&c->uses[i].storage->failed, c);
   }
+  if (c->record != 0) lze_record_over(c);
   command_release(c);
   lze_command_disown(c);
 }

@@ -35,6 +35,7 @@ struct lze_Command {
   bool raised;                  /* its failure has been raised */
   int error_ref;                /* what to raise instead of it, or 0 */
   uint64_t serial;              /* counts up in the order of issue */
+  uint64_t record;              /* number of its record, or 0 */
   bool timed;
   bool submitted;               /* given to the device */
   lze_Outcome failure;          /* why, of a failed one, or one that will have
@@ -43,7 +44,7 @@ struct lze_Command {
   struct lze_EventSlot *event;  /* signalled when all of it is done; NULL as
                                    long as nobody needs to know of this one */
   bool *lazy;                   /* whether its like should begin without;
-                                   NULL where nobody asks */
+                                   NULL where that is unknown */
   uint32_t launches;            /* how many it stands for */
   struct lze_EventSlot *first;  /* of the first part of a split launch */
   char name[64];                /* "kernel saxpy", "copy", ... */
@@ -62,8 +63,11 @@ struct lze_Command {
   lze_Watch *watch;             /* of ev:fd, or NULL */
   bool hosted;                  /* the host signals its event, at the latest
                                    when it is retired */
+  bool work;                    /* stands for work of the host's, which is
+                                   looked at by steps (lze_host_work.h) */
+  struct lze_WorkFailure *told; /* why that has failed, or NULL */
   bool foreign;                 /* shows an event of the host (lze_wrap.c) */
-  bool lent;                    /* its native event was given to the host */
+  bool exposed;                 /* its native event was given to the host */
   lze_Command *next;            /* in its queue, its context's foreign ones, or
                                    the free list */
 };
@@ -122,7 +126,7 @@ void lze_abort(lze_Command *c);
 void lze_strand(lze_Command *c);
 
 /* The same launch again and again need not be a command each: the newest of a
-   queue in order, as long as nobody needs to know of it alone, can stand for
+   queue in order, as long as none waits for it alone, can stand for
    one more.  lze_extensible returns it if it began with this `lazy`;
    lze_command_repeats says whether its i-th use is just this, and no other
    command uses that storage; lze_extend counts one more launch, appended. */
@@ -133,7 +137,7 @@ bool lze_command_repeats(const lze_Command *c, uint32_t i,
 void lze_extend(lze_Command *c);
 
 /* A command that stands for a native event of the host, with one owner: never
-   over, it is what the event is whenever it is asked. */
+   over, its state is always that of the event. */
 lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
                                  const lze_DeviceInfo *device,
                                  ze_event_handle_t event);
@@ -187,6 +191,8 @@ void lze_command_refuse(lua_State *L, lze_Command *c, const lze_Outcome *out)
     __attribute__((noreturn));
 /* Give a command that has none an event, through a barrier after it. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out);
+/* Make c wait for those whose uses conflict with its own; likewise. */
+bool lze_command_meet(lze_Command *c, lze_Outcome *out);
 /* The command whose event tells that c is over; NULL with the outcome. */
 lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out);
 /* Retire c, of which that outcome is final, and what is over with it. */
@@ -207,8 +213,6 @@ bool lze_command_is_later(const lze_Command *c);
 /* Whether what is enqueued now would come after such a command, and so never
    run. */
 bool lze_queue_is_later(const lze_Queue *q);
-/* Whether a pending command waits for `first`, whatever lies in between. */
-bool lze_command_follows(const lze_Command *c, const lze_Command *first);
 /* While a callback of a run is called nothing waits for what the run uses; then
    the run waits for what the callback has enqueued.  False with the outcome
    where it cannot. */

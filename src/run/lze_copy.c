@@ -11,13 +11,22 @@
 #include "device/lze_object.h"
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <string.h>
+
+static bool is_settled(lze_Storage *s, size_t first, size_t bytes) {
+  return lze_storage_conflict(s, first, first + bytes, false) == NULL;
+}
 
 /* Append a copy to a queue and return its command. */
 static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
                                 bool timed, const lze_Copy *copy) {
   lze_Command *c = lze_begin(L, q, name, timed, NULL);
+  if (c->record != 0)
+    lze_record_copy(c, copy,
+                    is_settled(copy->from, copy->from_offset, copy->bytes),
+                    is_settled(copy->to, copy->to_offset, copy->bytes));
   lze_command_use(L, c, copy->to, copy->to_offset,
                   copy->to_offset + copy->bytes, true);
   lze_command_use(L, c, copy->from, copy->from_offset,
@@ -101,6 +110,8 @@ void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
   size_t size = n * b->type->bytes;
   if (n == 0) return;
   if (b->storage->usage == LZE_DEVICE) {
+    lze_storage_settle(L, b->storage);
+    lze_check_buffer(L, arg);
     staged_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
                 size, true);
     lua_pop(L, 2);
@@ -126,6 +137,7 @@ lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
                                 const lze_Fill *f) {
   if (f->bytes == 0) return NULL;
   lze_Command *c = lze_begin(L, q, "fill", timed, NULL);
+  lze_record_kind(c, LZE_RECORD_FILL, f->bytes);
   lze_command_use(L, c, f->to, f->offset, f->offset + f->bytes, true);
   lze_command_order(L, c);
   ze_result_t r = ZE(zeCommandListAppendMemoryFill, q->list,
@@ -211,7 +223,7 @@ lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
   if (q != NULL && q->o.context != dst->storage->o.context)
     lze_argerror(L, dst_arg, "buffer of another context than the queue");
   if (s->o.context != dst->storage->o.context) {
-    /* No queue reaches both: by way of the host, and not only enqueued. */
+    /* No queue reaches both: through host memory, and not only enqueued. */
     const char *p = buffer_copy_bytes(L, src_arg, src, first, n);
     lze_check_buffer(L, dst_arg);
     lze_buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);
@@ -225,7 +237,7 @@ lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
                !lze_device_reaches(device, dst->storage);
   if (overlaps || apart) {
     /* Level Zero does not define overlapping copies, and a queue cannot copy
-       what its device does not reach: go by way of a third buffer, which the
+       what its device does not reach: go through a third buffer, which the
        commands keep alive, on queues that reach it and one of the two. */
     lze_Buffer *third =
         lze_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
@@ -276,6 +288,7 @@ void lze_copy_check(lua_State *L, int arg, lze_Copy *c) {
    queue, or on the one at 1 if `arg` is 2. */
 lze_Command *lze_copy_on(lua_State *L, int arg) {
   lze_Buffer *dst;
+  lze_arrays_evaluate(L, arg, arg + 1);
   lze_check_buffer(L, arg);
   lze_check_buffer(L, arg + 1);
   lze_Queue *q = lze_buffer_queue(L, arg);

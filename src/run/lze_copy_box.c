@@ -9,7 +9,9 @@
 #include "device/lze_loader.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
+#include "run/lze_image.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -21,10 +23,8 @@ typedef struct Side {
   size_t row, slice;            /* elements from one row, slice, to the next */
 } Side;
 
-/* One to three positive integers at field `key` of the table at t; what is
-   not given is 1. */
-static void box_triple(lua_State *L, int t, const char *key, bool needed,
-                       size_t out[3]) {
+void lze_box_triple(lua_State *L, int t, const char *key, bool needed,
+                    size_t out[3]) {
   out[0] = out[1] = out[2] = 1;
   int type = lze_getoption(L, t, key);
   if (type == LUA_TNIL && !needed) {
@@ -68,7 +68,7 @@ static size_t box_number(lua_State *L, int t, const char *key,
 static Side box_side(lua_State *L, int t, const char *which, bool is_src,
                      const size_t size[3], const lze_Buffer *b) {
   size_t at[3];
-  box_triple(L, t, which, false, at);
+  lze_box_triple(L, t, which, false, at);
   size_t width = box_number(L, t, is_src ? "src_width" : "dst_width",
                             at[0] - 1 + size[0]);
   size_t height = box_number(L, t, is_src ? "src_height" : "dst_height",
@@ -135,6 +135,7 @@ static void box_append(lua_State *L, lze_Queue *q, const End *to,
   ze_copy_region_t region = {0, 0, 0, (uint32_t)(size[0] * es),
                              (uint32_t)size[1], (uint32_t)size[2]};
   lze_Command *c = lze_begin(L, q, "copy_box", false, NULL);
+  lze_record_kind(c, LZE_RECORD_COPY, size[0] * size[1] * size[2] * es);
   lze_command_use(L, c, to->storage, d0, d1, true);
   lze_command_use(L, c, from->storage, s0, s1, false);
   lze_command_order(L, c);
@@ -152,7 +153,7 @@ static void box_append(lua_State *L, lze_Queue *q, const End *to,
   lze_end(c);
 }
 
-/* The same between contexts, which no queue reaches: by way of the host.  The
+/* The same between contexts, which no queue reaches: through host memory.  The
    buffers at 1 and 2 are looked at again after whatever may close them. */
 static void box_stage(lua_State *L, const End *to, const End *from,
                       const size_t size[3]) {
@@ -174,6 +175,91 @@ static void box_stage(lua_State *L, const End *to, const End *from,
   box_append(L, q, to, &tight, size);
 }
 
+/* Whether the rows of a box lie without a gap between them. */
+static bool side_is_tight(const Side *s, const size_t size[3]) {
+  return (s->row == size[0] || size[1] * size[2] == 1) &&
+         (s->slice == size[0] * size[1] || size[2] == 1);
+}
+
+/* Read the end of a copy that is at `arg`: of an image its part, of a buffer
+   which elements. */
+static lze_ImageEnd image_end(lua_State *L, int arg, const char *which,
+                              const size_t size[3], Side *side) {
+  bool is_src = arg == 2;
+  const lze_Image *m = lze_test_image(L, arg);
+  if (m == NULL) {
+    const lze_Buffer *b = lze_check_buffer(L, arg);
+    *side = box_side(L, 3, which, is_src, size, b);
+    return (lze_ImageEnd){.storage = b->storage,
+                          .offset =
+                              b->offset + side->first * b->type->bytes};
+  }
+  lze_ImageEnd e = {.storage = lze_check_image(L, arg)->window.storage};
+  static const char *const own[] = {"src_width", "src_height", "dst_width",
+                                    "dst_height"};
+  for (int i = is_src ? 0 : 2; i < (is_src ? 2 : 4); i++) {
+    if (lze_getoption(L, 3, own[i]) != LUA_TNIL)
+      luaL_error(L, "box: %s: an image has its own", own[i]);
+    lua_pop(L, 1);
+  }
+  lze_box_triple(L, 3, which, false, e.part.origin);
+  for (int i = 0; i < 3; i++) {
+    e.part.origin[i]--;
+    e.part.size[i] = size[i];
+  }
+  lze_part_check(L, m, &e.part, which);
+  return e;
+}
+
+static bool parts_meet(const lze_Part *a, const lze_Part *b) {
+  for (int i = 0; i < 3; i++)
+    if (a->origin[i] >= b->origin[i] + b->size[i] ||
+        b->origin[i] >= a->origin[i] + a->size[i])
+      return false;
+  return true;
+}
+
+/* The same where an image is at 1 or 2.  What Level Zero copies to or from one
+   has no gaps: a box of a buffer that has some goes through another buffer. */
+static void image_copy_box(lua_State *L, const size_t size[3]) {
+  Side d = {0}, s = {0};
+  lze_ImageEnd to = image_end(L, 1, "dst", size, &d);
+  lze_ImageEnd from = image_end(L, 2, "src", size, &s);
+  lze_image_check_types(L, 1);
+  bool to_image = to.storage->image != NULL;
+  bool from_image = from.storage->image != NULL;
+  if (to.storage == from.storage && parts_meet(&to.part, &from.part))
+    lze_argerror(L, 3, "box: source and destination overlap");
+  const int image = to_image ? 1 : 2;
+  const size_t es = lze_test_image(L, image)->format.type->bytes;
+  const size_t n = size[0] * size[1] * size[2];
+  lze_Queue *q = lze_image_copy_queue(L, 1);
+  if ((to_image && from_image) || side_is_tight(to_image ? &s : &d, size)) {
+    lze_image_append(L, q, "copy_box", false, &to, &from, n * es);
+    return;
+  }
+  const Side *gaps = to_image ? &s : &d;
+  if (gaps->row > UINT32_MAX / es || gaps->slice > UINT32_MAX / es)
+    lze_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
+  const lze_Buffer *third = lze_push_beside_image(L, image, n * es);
+  q = lze_image_copy_queue(L, 1); /* which sees that both are still open */
+  if (!lze_buffer_is_open(third)) luaL_error(L, "the context is closed");
+  const lze_ImageEnd middle = {.storage = third->storage};
+  const End tight = {third->storage, 0, es, {0, n, size[0], size[0] * size[1]}};
+  lze_Storage *end = to_image ? from.storage : to.storage;
+  /* Its first element is counted from its buffer's. */
+  const size_t offset =
+      (to_image ? from.offset : to.offset) - gaps->first * es;
+  const End spread = {end, offset, es, *gaps};
+  if (to_image) {
+    box_append(L, q, &tight, &spread, size);
+    lze_image_append(L, q, "copy_box", false, &to, &middle, n * es);
+  } else {
+    lze_image_append(L, q, "copy_box", false, &middle, &from, n * es);
+    box_append(L, q, &spread, &tight, size);
+  }
+}
+
 /* dst:copy_box(src, box) -> dst: enqueue the copy of a box of rows
    box: size = {width [, height [, depth]]} in elements; src, dst = {x, y, z}:
    where it starts, {1, 1, 1} when not given; src_width, dst_width: elements
@@ -184,11 +270,19 @@ int lze_copy_box(lua_State *L) {
                                      "src_width", "src_height", "dst_width",
                                      "dst_height", NULL};
   lua_settop(L, 3);
-  lze_Buffer *dst = lze_check_buffer(L, 1), *src = lze_check_buffer(L, 2);
+  lze_arrays_evaluate(L, 1, 2);
+  bool images = lze_test_image(L, 1) != NULL || lze_test_image(L, 2) != NULL;
+  lze_Buffer *dst = images ? NULL : lze_check_buffer(L, 1);
+  lze_Buffer *src = images ? NULL : lze_check_buffer(L, 2);
   lze_argexpected(L, lua_istable(L, 3), 3, "table");
   lze_check_keys(L, 3, "a box", keys);
   size_t size[3];
-  box_triple(L, 3, "size", true, size);
+  lze_box_triple(L, 3, "size", true, size);
+  if (images) {
+    image_copy_box(L, size);
+    lua_settop(L, 1);
+    return 1;
+  }
   const Side from_side = box_side(L, 3, "src", true, size, src);
   const Side to_side = box_side(L, 3, "dst", false, size, dst);
   /* Reading the table may have run a finaliser: from here on nothing of Lua's

@@ -38,7 +38,7 @@ static char *element_bytes(lua_State *L, int index, size_t offset,
                            size_t bytes, bool write) {
   lze_Buffer *b = element_buffer(L, index);
   lze_Storage *s = b->storage;
-  if (s->uses != NULL || s->failed != NULL) {
+  if (s->uses != NULL || s->failed != NULL || (write && s->awaited)) {
     lze_storage_wait(L, s, offset, offset + bytes, write);
     if (!lze_buffer_is_open(b))
       luaL_error(L, "the buffer was closed during the wait");

@@ -91,16 +91,17 @@ static lze_Command *event_check(lua_State *L) {
 }
 
 /* The command of the event at 1, given to the device if it has not been, so
-   that whoever asks again and again will see it done. */
+   that a caller who polls will see it done. */
 static lze_Command *event_submitted(lua_State *L) {
   lze_Command *c = event_check(L);
   if (c->status == LZE_PENDING && !c->submitted) lze_queue_flush(c->queue);
   return c;
 }
 
-/* Go on with runs that have parts on the host. */
+/* Go on with what has parts on the host. */
 static void event_advance(lua_State *L) {
-  const lze_State *S = lze_state(L);
+  lze_State *S = lze_state(L);
+  if (S->works != NULL) S->steps->advance(S);
   if (S->runs != NULL) S->hosted->advance(L);
 }
 
@@ -143,6 +144,9 @@ static int event_time(lua_State *L) {
    poll loops; it belongs to the event, which closes it. */
 static int event_fd(lua_State *L) {
   lze_Command *c = event_submitted(L);
+  if (c->work && c->status == LZE_PENDING)
+    luaL_error(L, "fd: %s goes on in calls of lze only; use done or await",
+               c->name);
   lua_pushinteger(L, lze_watch_fd(L, c, lze_command_poll(c)));
   return 1;
 }
@@ -229,7 +233,7 @@ static int field_command(lua_State *L) {
 static int field_event_handle(lua_State *L) {
   lze_Command *c = event_submitted(L);
   if (c->event != NULL) {
-    c->lent = true; /* not reset for another before this object is gone */
+    c->exposed = true; /* not reset for another before this object is gone */
     lua_pushlightuserdata(L, c->event->handle);
   } else
     lua_pushnil(L); /* over, and its native event serves another command */

@@ -57,6 +57,9 @@ static const Load light[] = {{1, true}}, heavy[] = {{10, true}, {100, false}};
 
 /* A launch: to wake the cores, or to start and drain the device. */
 static const double LAUNCH_COST = 5000;
+/* A second core of a CPU begins so much later than the first.  Where there are
+   loops, which may be long, that does not count. */
+static const double WAKE_COST = 2000;
 /* To enter a group on a CPU: a call, its ids, the set-up of its loop. */
 static const double GROUP_COST = 6;
 /* To start another row of a group: the set-up of the inner loop. */
@@ -222,6 +225,20 @@ static int inner_dimension(const Rule *r, const uint32_t g[3]) {
   return d < r->in->dims ? d : 0;
 }
 
+/* How many lines of arrays along x a group has a part of only, which another
+   group fetches again: two for each run of elements that lie one behind the
+   other. A run goes on to the next row where the group has all of a row. */
+static double cut_lines(const Rule *r, const uint32_t g[3]) {
+  if (r->tiles || r->beside[0] == 0) return 0;
+  double runs = 1;
+  bool goes_on = true;
+  for (int d = 1; d < r->in->dims; d++) {
+    goes_on = goes_on && g[d - 1] == r->n[d - 1];
+    if (!goes_on) runs *= g[d];
+  }
+  return 2 * runs;
+}
+
 /* How many lines stay in the first-level cache that lie n floats apart. */
 static uint32_t lines_kept(uint32_t n) {
   uint32_t apart = n * 4 % PAGE_BYTES, places = PAGE_BYTES;
@@ -290,7 +307,8 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
   if (barriers && variables > CACHE_BYTES) steps *= 1.5;
   double cost = GROUP_COST + (rows - 1) * ROW_COST + steps * load->item +
                 items * cpu_lines(r, g, inner) +
-                items * load->item * cpu_again(r, g);
+                items * load->item * cpu_again(r, g) +
+                LINE_COST * cut_lines(r, g);
   cost += shared_cost(r);
   /* In loops that halve the group, as sums do, there is one for each half. */
   if (barriers && items > UNROLLED)
@@ -343,8 +361,10 @@ static double part_cost(const Rule *r, const uint32_t g[3],
   if (!r->in->software) return groups * gpu_group(r, g, load) / r->units;
   /* Cores take group after group; the last ones leave some idle, for half a
      group on average where work-items differ in length. */
+  if (groups == 1) return cpu_group(r, g, load);
   double turns = round_up(groups, r->units) / r->units + 0.5;
-  return turns * cpu_group(r, g, load);
+  double wake = r->in->features & SPIRV_HAS_LOOPS ? 0 : WAKE_COST;
+  return wake + turns * cpu_group(r, g, load);
 }
 
 /* --- cuts --------------------------------------------------------------- */
@@ -684,6 +704,13 @@ static bool fixed_size(const Rule *r, uint32_t g[3]) {
          !(in->features & SPIRV_USES_UNKNOWN_CALL);
 }
 
+/* Whether a group of more than one work-item divides the range. */
+static bool is_divided(const Rule *r) {
+  for (int d = 0; d < 3; d++)
+    if (largest_divisor(r->n[d], r->most) > 1) return true;
+  return false;
+}
+
 static bool take_plan(const Rule *r, const char *instead,
                       lze_GroupChoice *out) {
   Words w = {out->why, sizeof out->why};
@@ -711,7 +738,8 @@ static bool take_plan(const Rule *r, const char *instead,
     add_rest(&w, r->in->dims, out);
   } else if (groups == 1) {
     add(&w, "all of it in one group");
-  } else if (g[0] == 1 && g[1] == 1 && g[2] == 1 && !r->splits) {
+  } else if (g[0] == 1 && g[1] == 1 && g[2] == 1 && !r->splits &&
+             !is_divided(r)) {
     add(&w, "no other size up to %lu divides it, as it must because %s",
         (unsigned long)r->most, why_whole(r->in));
   } else {
@@ -722,7 +750,7 @@ static bool take_plan(const Rule *r, const char *instead,
   return true;
 }
 
-/* A limit of 0 is one nobody has stated. */
+/* A limit of 0 is unknown. */
 static uint32_t limit(uint32_t n) { return n == 0 ? UINT32_MAX : n; }
 
 /* What the rule goes by. Returns false, with the reason in words, where the
@@ -782,7 +810,7 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
   return true;
 }
 
-/* What nobody has asked for must not write past an array's end. */
+/* A size of lze's choice must not write past an array's end. */
 static void rule_fit(Rule *r) {
   for (int d = 0; d < 3; d++)
     r->size[d] = least(r->size[d], limit(r->in->local_fit[d]));

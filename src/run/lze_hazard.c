@@ -46,15 +46,31 @@ void lze_use_link(lze_Use *u) {
   u->linked = true;
 }
 
+/* Whether a pending command waits for `first`, whatever lies in between. */
+static bool command_follows(const lze_Command *c, const lze_Command *first) {
+  if (c == first) return true;
+  if (c->status != LZE_PENDING || c->serial < first->serial) return false;
+  for (uint32_t i = 0; i < c->wait_count; i++)
+    if (command_follows(c->waits[i], first)) return true;
+  if (c->queue == NULL || !c->queue->ordered) return false;
+  for (const lze_Command *o = c->queue->head; o != NULL && o != c;
+       o = o->next) {
+    if (o == first) return true;
+    for (uint32_t i = 0; i < o->wait_count; i++)
+      if (command_follows(o->waits[i], first)) return true;
+  }
+  return false;
+}
+
 bool lze_command_is_later(const lze_Command *c) {
   const lze_Command *calling = c->state->calling;
-  while (calling != NULL && !lze_command_follows(c, calling))
+  while (calling != NULL && !command_follows(c, calling))
     calling = calling->caller;
   return calling != NULL;
 }
 
 /* Whether every storage that `old` still stands for is used again by `c`,
-   which comes after it in a queue in order: then nobody will ever need to know
+   which comes after it in a queue in order: then no caller will need to know
    when `old` alone is over. */
 static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
   for (uint32_t i = 0; i < old->use_count; i++) {
@@ -87,34 +103,27 @@ void lze_command_order(lua_State *L, lze_Command *c) {
     if (!*old->lazy && !lze_command_mark(old, &out))
       lze_command_refuse(L, c, &out);
   }
-  /* A driver that does not keep a list in order is told to, one by one. */
+  /* Where the driver does not keep a list in order, each waits for the last. */
   if (q->ordered && !q->native_order && q->tail != NULL)
     lze_command_after(L, c, q->tail);
-  if (!q->hazards) return;
+  lze_Outcome out;
+  if (!lze_command_meet(c, &out)) lze_command_refuse(L, c, &out);
+}
+
+bool lze_command_meet(lze_Command *c, lze_Outcome *out) {
+  const lze_Queue *q = c->queue;
+  if (!q->hazards) return true;
   const lze_Queue *kept = q->ordered ? q : NULL; /* in order as it is */
   for (uint32_t i = 0; i < c->use_count; i++) {
     const lze_Use *mine = &c->uses[i];
     for (lze_Use *u = mine->storage->uses; u != NULL; u = u->next)
       if (u->command->queue != kept &&
           use_conflicts(u, mine->first, mine->last, mine->write) &&
-          !lze_command_is_later(u->command))
-        lze_command_after(L, c, u->command);
+          !lze_command_is_later(u->command) &&
+          !lze_command_wait_for(c, u->command, out))
+        return false;
   }
-}
-
-bool lze_command_follows(const lze_Command *c, const lze_Command *first) {
-  if (c == first) return true;
-  if (c->status != LZE_PENDING || c->serial < first->serial) return false;
-  for (uint32_t i = 0; i < c->wait_count; i++)
-    if (lze_command_follows(c->waits[i], first)) return true;
-  if (c->queue == NULL || !c->queue->ordered) return false;
-  for (const lze_Command *o = c->queue->head; o != NULL && o != c;
-       o = o->next) {
-    if (o == first) return true;
-    for (uint32_t i = 0; i < o->wait_count; i++)
-      if (lze_command_follows(o->waits[i], first)) return true;
-  }
-  return false;
+  return true;
 }
 
 void lze_command_suspend(lze_Command *c) {
@@ -131,7 +140,7 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
       /* What was issued after the run comes after it. */
       if (use_conflicts(u, mine->first, mine->last, mine->write) &&
           u->command->serial <= c->serial &&
-          !lze_command_follows(u->command, c))
+          !command_follows(u->command, c))
         good = lze_command_wait_for(c, u->command, out);
     }
   }
@@ -152,6 +161,8 @@ lze_Command *lze_storage_conflict(lze_Storage *s, size_t first, size_t last,
 bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
                          size_t last, bool write) {
   lze_Command *c;
+  lze_State *S = s->o.context->state;
+  if (S->works != NULL) S->steps->advance(S);
   while ((c = lze_storage_conflict(s, first, last, write)) != NULL) {
     if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay so */
     if (!(L != NULL ? lze_command_check(L, c) : lze_command_poll(c)))

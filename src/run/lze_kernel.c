@@ -74,6 +74,10 @@ bool lze_kernel_is_open(lua_State *L, int index) {
   return b != NULL && b->kernel != NULL && !b->kernel->o.closed;
 }
 
+const lze_Kernel *lze_object_kernel(const lze_Object *o) {
+  return o->cls == &kernel_class && !o->closed ? (const lze_Kernel *)o : NULL;
+}
+
 void lze_kernels_close(lze_Module *m) {
   lze_Object *o = m->o.context->objects;
   while (o != NULL) {
@@ -195,7 +199,15 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   ze_result_t r = ZE(zeKernelCreate, m->handle, &desc, &k->handle);
   if (r != ZE_RESULT_SUCCESS) {
     k->handle = NULL;
-    lze_fail(L, m->device->driver, r, k->name, "zeKernelCreate", NULL, NULL);
+    const char **names = lua_newuserdatauv(
+        L, m->spirv->kernel_count * sizeof *names, 0);
+    const char *undefined = spirv_undefined(m->spirv, names)
+                                ? names[info - m->spirv->kernels] : NULL;
+    if (undefined != NULL)
+      undefined = lua_pushfstring(L, "it calls %s, which is not defined",
+                                  undefined);
+    lze_fail(L, m->device->driver, r, k->name, "zeKernelCreate", undefined,
+             NULL);
   }
   kernel_read_properties(k);
   if (m->source && k->props.numKernelArgs != info->arg_count)

@@ -33,12 +33,13 @@ struct lze_Kernel {
   uint32_t max_group;
   uint32_t group_hint[3];       /* set by the script, or zeros */
   char name[64];                /* "kernel saxpy", cut if longer */
+  uint64_t launches;            /* so far */
   struct lze_Argument *arguments;
   struct lze_Cut *cut;          /* the last range and how it was cut */
   bool reaches;                 /* some argument has a reach that is proved */
   bool local_arguments;         /* has some */
   bool lazy;                    /* its launches may begin without an event */
-  bool foreign;                 /* others may have its handle */
+  bool exposed;                 /* its native handle was given to the host */
   /* what the native kernel was last told */
   uint32_t group[3], offset[3];
   int dims;
@@ -60,6 +61,9 @@ typedef void lze_TaskUse(void *data, int argument, const lze_Access *access);
 const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
                                       const char *name, int range, int count,
                                       lze_TaskUse *use, void *data);
+/* Have the driver compile what that needs beside the program, where it is
+   cheap. */
+void lze_task_prepare(const lze_Kernel *k, const lze_GroupChoice *choice);
 /* Append it to a list, each part waiting for the events; `first` is signalled
    by the first of several parts.  False with the outcome. */
 bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
@@ -101,6 +105,8 @@ bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
 lze_Context *lze_context_of_kernel(lua_State *L, int index);
 /* Whether there is an open kernel at `index`. */
 bool lze_kernel_is_open(lua_State *L, int index);
+/* The open kernel that an object is, or NULL. */
+const lze_Kernel *lze_object_kernel(const lze_Object *o);
 /* Close every kernel of a module. */
 void lze_kernels_close(lze_Module *m);
 /* The policy of that name; raises and lists what is known, `where` first. */

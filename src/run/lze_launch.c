@@ -17,6 +17,7 @@
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,8 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
     if (lua_type(L, value) != LUA_TSTRING)
       luaL_error(L, "%s: policy: string expected, got %s", k->name,
                  lze_describe(L, value));
+    if (lze_has_zero(L, value))
+      luaL_error(L, "%s: policy: it contains a zero byte", k->name);
     l->policy = lze_check_policy(L, lua_tostring(L, value), k->name);
   } else if (strcmp(key, "queue") == 0) {
     if (lze_box_kind(L, value) != lze_queue_kind)
@@ -198,8 +201,8 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
     if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 &&
         lua_tointeger(L, -2) <= l->dims)
       continue;
-    const char *key =
-        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    const bool named = lua_type(L, -2) == LUA_TSTRING && !lze_has_zero(L, -2);
+    const char *key = named ? lua_tostring(L, -2) : "";
     int i = 0;
     while (launch_keys[i] != NULL && strcmp(launch_keys[i], key) != 0) i++;
     if (launch_keys[i] == NULL)
@@ -249,6 +252,11 @@ static inline void launch_check_reach(lua_State *L, const lze_Kernel *k,
       launch_refuse_reach(L, k, l, i);
 }
 
+static bool launch_ahead(const lze_Kernel *k, const lze_GroupChoice *choice) {
+  return lze_prepare(k->module->device->driver, k->handle, choice,
+                     LZE_PREPARE_CHEAPLY) == ZE_RESULT_NOT_READY;
+}
+
 /* How the range is to be cut, the same as last time where it comes again.
    Raises where a given or required group cannot be met. */
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
@@ -263,7 +271,7 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
       memcmp(in->given, l->group, sizeof in->given) == 0 &&
       in->given_by == l->given_by &&
       (c->settled || (c->frugal && l->learning == LZE_LEARN_RUN &&
-                      lze_learn_again(c))))
+                      lze_learn_again(c, k, launch_ahead))))
     return &c->choice;
   c->valid = false;
   for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
@@ -292,7 +300,7 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
   c->frugal = false;
   if (k->o.context->state->learn && k->module->device->driver->compiles_groups
       && lze_group_learns(in))
-    lze_learn_cut(c, l->learning);
+    lze_learn_cut(c, l->learning, k, launch_ahead);
   c->valid = true;
   return &c->choice;
 }
@@ -352,7 +360,7 @@ static const char *launch_set(lze_Kernel *k, bool indirect,
                               ze_result_t *result) {
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     lze_Argument *a = &k->arguments[i];
-    if (argument_is_told(a) && !k->foreign) continue;
+    if (argument_is_told(a) && !k->exposed) continue;
     /* A null pointer is given as no value at all. */
     const void *data =
         a->data == &a->pointer && a->pointer == NULL ? NULL : a->data;
@@ -383,14 +391,14 @@ static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
                                ze_event_handle_t signal, uint32_t waits,
                                ze_event_handle_t *wait_handles,
                                ze_result_t *result) {
-  if (k->foreign || memcmp(k->group, p->group, sizeof k->group) != 0) {
+  if (k->exposed || memcmp(k->group, p->group, sizeof k->group) != 0) {
     *result = ZE(zeKernelSetGroupSize, k->handle, p->group[0],
                                           p->group[1], p->group[2]);
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGroupSize";
     memcpy(k->group, p->group, sizeof k->group);
   }
   if (memcmp(k->offset, p->offset, sizeof k->offset) != 0 ||
-      (k->foreign && k->module->device->driver->offsets)) {
+      (k->exposed && k->module->device->driver->offsets)) {
     *result = ZE(zeKernelSetGlobalOffsetExp, k->handle, p->offset[0],
                  p->offset[1], p->offset[2]);
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGlobalOffsetExp";
@@ -444,6 +452,23 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
   return failed;
 }
 
+/* What a launch reads and writes if each work-item does so with an element of
+   each buffer, and no element is read or written twice. */
+static uint64_t launch_bytes(const lze_Kernel *k, const lze_Launch *l) {
+  uint64_t items = l->global[0] * l->global[1] * l->global[2], bytes = 0;
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Buffer *b = k->arguments[i].buffer;
+    if (b == NULL || b->type == NULL ||
+        k->info->args[i].access == SPIRV_ACCESS_NONE)
+      continue;
+    uint64_t count = (uint64_t)b->count < items ? (uint64_t)b->count : items;
+    bool both = k->arguments[i].write &&
+                k->info->args[i].access == SPIRV_ACCESS_BOTH;
+    bytes += count * b->type->bytes * (both ? 2 : 1);
+  }
+  return bytes;
+}
+
 /* Where the newest command of the queue is a launch of the same kernel on the
    same buffers that has no event, let it stand for this launch too: a loop of
    launches then costs little more than the driver's part of it. */
@@ -455,7 +480,7 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Argument *a = &k->arguments[i];
     const lze_Buffer *b = a->buffer;
-    if (a->info->cls != SPIRV_ARG_POINTER || b == NULL) continue;
+    if (b == NULL) continue;
     if (!lze_command_repeats(c, used++, b->storage, b->offset,
                              b->offset + (size_t)b->count * b->type->bytes,
                              a->write))
@@ -470,6 +495,7 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
         launch_part(k, l->queue->list, &choice->parts[i], NULL, 0, NULL, &r);
   if (failed != NULL) lze_launch_fail(L, k, r, failed);
   k->o.context->state->launches++;
+  k->launches++;
   lze_extend(c);
   return true;
 }
@@ -590,6 +616,22 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
              k->name, lze_argument_name(L, k, (uint32_t)argument), where);
 }
 
+/* Evaluate the expressions of arrays that have yet to read what the launch may
+   write to: the `count` arguments from stack index `first` on, and `uses`. */
+static void launch_settle(lua_State *L, const lze_Kernel *k, int first,
+                          int count, int uses) {
+  for (int i = 0; i < count && (uint32_t)i < k->info->arg_count; i++)
+    if (k->arguments[i].write) lze_buffer_settle(L, first + i);
+  if (uses == 0) return;
+  lze_buffer_settle(L, uses);
+  lua_Integer n = lua_istable(L, uses) ? (lua_Integer)lua_rawlen(L, uses) : 0;
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, uses, i);
+    lze_buffer_settle(L, -1);
+    lua_pop(L, 1);
+  }
+}
+
 /* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
    at stack index `range`, `count` arguments follow; `q` is NULL for the
    default queue; an event is at `event`, or 0. */
@@ -606,6 +648,8 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
   if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
   lze_Queue *const given = l.queue;
+  if (k->o.context->state->arrays)
+    launch_settle(L, k, range + 1, count, l.uses);
   l.queue = launch_queue(L, k, given);
   const struct lze_Outside *outside = NULL;
   if (k->o.context->state->check && count >= 0 &&
@@ -630,23 +674,26 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     return;
   }
 
+  const bool recorded = k->o.context->state->recorder != NULL;
   if (event == 0 && l.after == 0 && l.uses == 0 && signal == NULL &&
-      launch_again(L, k, &l, choice))
+      !recorded && launch_again(L, k, &l, choice))
     return;
   lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
                              event != 0 ? NULL : &k->lazy);
+  if (recorded)
+    lze_record_launch(c, l.dims, l.global, choice, launch_bytes(k, &l));
   lze_command_pin(L, c, &k->o);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Argument *a = &k->arguments[i];
-    if (a->info->cls == SPIRV_ARG_POINTER && a->buffer != NULL)
-      launch_use(L, c, a->buffer, a->write);
+    if (a->buffer != NULL) launch_use(L, c, a->buffer, a->write);
   }
   bool indirect = launch_use_all(L, c, l.uses);
   if (l.after != 0) lze_command_after_all(L, c, l.after);
   lze_command_order(L, c);
   /* What the script has printed comes before what the kernel prints. */
   if (k->info->features & SPIRV_USES_PRINTF) fflush(stdout);
-  if (event != 0 && choice->count > 1) lze_command_time_first(L, c);
+  if ((event != 0 || recorded) && choice->count > 1)
+    lze_command_time_first(L, c);
   ze_result_t r;
   const char *failed = launch_set(k, indirect, &r);
   if (failed != NULL)
@@ -655,6 +702,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     failed = launch_append(k, c, choice, &r);
   if (failed != NULL) lze_launch_fail(L, k, r, failed);
   k->o.context->state->launches++;
+  k->launches++;
   if (signal != NULL) {
     lze_Outcome out;
     if (!lze_command_signal(c, signal, &out))
@@ -690,9 +738,8 @@ const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
   const lze_GroupChoice *choice = lze_launch_check(L, k, &l, range + 1, count);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Argument *a = &k->arguments[i];
-    if (a->info->cls == SPIRV_ARG_POINTER && a->buffer != NULL)
-      task_use(a->buffer, (int)i,
-               a->info->access, use, data);
+    if (a->buffer != NULL)
+      task_use(a->buffer, (int)i, a->info->access, use, data);
   }
   const lze_Buffer *one = l.uses != 0 ? lze_test_buffer(L, l.uses) : NULL;
   lua_Integer n = l.uses == 0 || one != NULL
@@ -705,6 +752,10 @@ const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
   }
   k->task_indirect = one != NULL || n > 0;
   return choice;
+}
+
+void lze_task_prepare(const lze_Kernel *k, const lze_GroupChoice *choice) {
+  (void)launch_ahead(k, choice);
 }
 
 bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,

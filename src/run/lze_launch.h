@@ -25,7 +25,7 @@ typedef struct lze_Argument {
   uint64_t reach;           /* bytes that a buffer must have for the range that
                                was cut last, or 0 */
   const void *data;         /* what zeKernelSetArgumentValue gets */
-  const lze_Buffer *buffer;
+  const lze_Buffer *buffer; /* or the window of an image or sampler; or NULL */
   const lze_DeviceInfo *reached; /* whose memory the kernel's may touch */
   void *pointer;
   _Alignas(8) char value[VALUE_BYTES];
@@ -40,7 +40,7 @@ typedef struct lze_Argument {
 /* A range and how it was cut, to skip the rule when it comes again. */
 typedef struct lze_Cut {
   bool valid;
-  bool settled;             /* whoever asks gets the same */
+  bool settled;             /* each caller gets the same */
   bool frugal;              /* in sizes that are there: see lze_learn.h */
   lze_GroupInput in;
   lze_GroupChoice choice;

@@ -6,6 +6,9 @@
  * than most launches.  A kernel that cannot tell how its range is cut gets the
  * best sizes for the first range; further ranges run in sizes that are there,
  * until what that has lost for a range is what compiling its own would cost.
+ * Where the driver can compile beside the program, launches go on in the sizes
+ * that are there until it has.  What changes a range's sizes is looked at after
+ * a launch, so that whoever asks before the next one is told what it uses.
  */
 #include "run/lze_learn.h"
 #include "base/lze_state.h"
@@ -84,17 +87,27 @@ static bool is_worth(const lze_Cut *c, const Range *r) {
           c->loss > WORTH * c->cost);
 }
 
-bool lze_learn_again(lze_Cut *c) {
-  Range *r = range_find(c->learn, &c->in);
-  if (r == NULL) return false;
-  r->used = ++c->learn->clock;
+/* A launch of the range has been cut in sizes that are there. */
+static void account(const lze_Cut *c, Range *r, const lze_Kernel *k,
+                    lze_Ahead *ahead) {
+  lze_GroupChoice best;
   r->launches++;
   r->lost += c->loss;
   r->spent += c->cost;
-  return !is_worth(c, r);
+  if (is_worth(c, r) && lze_group_choose(&c->in, &best))
+    r->own = !ahead(k, &best);
 }
 
-void lze_learn_cut(lze_Cut *c, lze_Learning learning) {
+bool lze_learn_again(lze_Cut *c, const lze_Kernel *k, lze_Ahead *ahead) {
+  Range *r = range_find(c->learn, &c->in);
+  if (r == NULL || r->own) return false;
+  r->used = ++c->learn->clock;
+  account(c, r, k, ahead);
+  return true;
+}
+
+void lze_learn_cut(lze_Cut *c, lze_Learning learning, const lze_Kernel *k,
+                   lze_Ahead *ahead) {
   c->settled = c->frugal = false;
   if (c->learn == NULL && (c->learn = calloc(1, sizeof *c->learn)) == NULL)
     c->settled = true; /* as if nothing cost anything */
@@ -118,17 +131,14 @@ void lze_learn_cut(lze_Cut *c, lze_Learning learning) {
   c->price = thrift.price;
   bool first = (s->given == 0 && thrift.unknown <= FIRST_MOST) ||
                (s->given == 1 && thrift.unknown <= SECOND_MOST);
-  if (learning == LZE_LEARN_RUN) {
-    if (s->given < 2) s->given++;
-    r->launches++;
-    r->lost += c->loss;
-    r->spent += c->cost;
-  }
-  if (!cheaper || first || (r != NULL && is_worth(c, r))) {
+  if (learning == LZE_LEARN_RUN && s->given < 2) s->given++;
+  if (!cheaper || first) {
     if (learning == LZE_LEARN_RUN) settle(c, r);
     return;
   }
   c->choice = frugal;
   c->frugal = true;
-  if (learning == LZE_LEARN_RUN) remember(s, &c->choice);
+  if (learning != LZE_LEARN_RUN) return;
+  remember(s, &c->choice);
+  account(c, r, k, ahead);
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 
 struct lze_Cut;
+struct lze_GroupChoice;
+struct lze_Kernel;
 
 /* Who wants to know how a range is cut. */
 typedef enum lze_Learning {
@@ -18,13 +20,20 @@ typedef enum lze_Learning {
 
 typedef struct lze_Learn lze_Learn; /* of a kernel; free() */
 
+/* Whether the driver is compiling what a kernel's launch of that choice needs,
+   beside the program; false where it has, or does not. */
+typedef bool lze_Ahead(const struct lze_Kernel *k,
+                       const struct lze_GroupChoice *choice);
+
 /* c->choice is the best cut of c->in: keep it, or replace it by one in sizes
    that are there.  Afterwards c->settled says whether it holds whenever the
    range comes again. */
-void lze_learn_cut(struct lze_Cut *c, lze_Learning learning);
+void lze_learn_cut(struct lze_Cut *c, lze_Learning learning,
+                   const struct lze_Kernel *k, lze_Ahead *ahead);
 
 /* A launch of the last range again, which is not settled.  Returns whether the
    choice still holds. */
-bool lze_learn_again(struct lze_Cut *c);
+bool lze_learn_again(struct lze_Cut *c, const struct lze_Kernel *k,
+                     lze_Ahead *ahead);
 
 #endif

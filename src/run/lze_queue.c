@@ -127,7 +127,7 @@ void lze_queue_flush(lze_Queue *q) {
   lze_queue_submitted(q, &out);
 }
 
-/* Make the native side of a queue whose fields say what is asked for. */
+/* Make the native side of a queue from its fields. */
 bool lze_queue_create(lze_Queue *q, lze_Outcome *out) {
   static const ze_command_queue_priority_t priorities[] = {
       ZE_COMMAND_QUEUE_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -154,6 +154,7 @@ lze_Queue *lze_queue_new(lua_State *L, lze_Context *context,
   lze_Queue *q = lze_object_new(&queue_class, sizeof *q, context);
   if (q == NULL) lze_no_memory(L);
   q->device = device;
+  q->number = ++context->state->queues;
   q->ordinal = device->ordinal;
   q->ordered = q->hazards = true;
   q->next = context->queues;
@@ -193,17 +194,21 @@ void lze_queue_disown(lze_Queue *q) {
   if (home != NULL) lze_disown(&home->o);
 }
 
-/* A queue that belongs to its context. */
+/* What a queue that belongs to its context is for. */
+typedef enum Part { PART_DEFAULT, PART_TRANSFERS, PART_WORKS } Part;
+
 static lze_Queue *queue_new_part(lua_State *L, lze_Context *context,
-                                 const lze_DeviceInfo *device,
-                                 bool transfers) {
-  bool batched = lze_queue_batched_by_default(L, device);
+                                 const lze_DeviceInfo *device, Part part) {
+  bool batched =
+      part != PART_WORKS && lze_queue_batched_by_default(L, device);
   lze_Queue *q = lze_queue_new(L, context, device);
   lze_object_make_part(&q->o);
   q->home = context;
   q->batched = batched;
-  q->transfers = transfers;
-  if (transfers) lze_queue_use_copy_engine(q);
+  q->transfers = part == PART_TRANSFERS;
+  q->works = part == PART_WORKS;
+  if (q->transfers) lze_queue_use_copy_engine(q);
+  if (q->works) q->ordered = false;
   lze_Outcome out;
   if (lze_queue_create(q, &out)) return q;
   lze_close(&q->o);
@@ -218,10 +223,18 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
       own->o.context == context && !lze_queue_is_later(own))
     return own;
   for (lze_Queue *q = context->queues; q != NULL; q = q->next)
-    if (q->home != NULL && !q->transfers && q->device == device &&
+    if (q->home != NULL && !q->transfers && !q->works && q->device == device &&
         !q->o.closed && !lze_queue_is_later(q))
       return q;
-  return queue_new_part(L, context, device, false);
+  return queue_new_part(L, context, device, PART_DEFAULT);
+}
+
+lze_Queue *lze_host_queue(lua_State *L, lze_Context *context,
+                          const lze_DeviceInfo *device) {
+  for (lze_Queue *q = context->queues; q != NULL; q = q->next)
+    if (q->works && !q->o.closed) return q;
+  return queue_new_part(L, context, lze_device_in(L, context, device),
+                        PART_WORKS);
 }
 
 /* Reads that were given up stay on the queues that they wait on. */
@@ -241,7 +254,7 @@ lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
     count++;
   }
   return count < MAX_TRANSFER_QUEUES
-             ? queue_new_part(L, context, own->device, true)
+             ? queue_new_part(L, context, own->device, PART_TRANSFERS)
              : own;
 }
 

@@ -24,6 +24,7 @@ typedef enum lze_Priority {
 struct lze_Queue {
   lze_Object o;
   const lze_DeviceInfo *device;
+  uint32_t number;              /* in the order of making, from 1 */
   ze_command_list_handle_t list; /* what commands are appended to */
   bool batched;                 /* else the list is an immediate one */
   bool ordered;                 /* commands run in the order of issue */
@@ -33,12 +34,13 @@ struct lze_Queue {
   lze_Context *home;            /* of a default one: its context, which owns it
                                    and is owned by whoever else does */
   bool transfers;               /* for lze_transfer_queue only */
+  bool works;                   /* for lze_host_queue only */
   bool foreign;                 /* the list is the host's */
   lze_Priority priority;
   uint32_t ordinal;
   /* of a batched one */
   ze_command_queue_handle_t native;
-  bool dirty;                   /* the list has commands nobody gave away */
+  bool dirty;                   /* the list has commands not yet submitted */
   lze_Batch *open;              /* whose list it is */
   lze_Batch *batches;           /* given to the device, oldest first */
 
@@ -47,7 +49,7 @@ struct lze_Queue {
   uint32_t unmarked;            /* the newest of these, without an event */
   lze_Command *probe;           /* the one that lze_begin asks for next */
   uint32_t since_probe;         /* commands begun since it last asked */
-  lze_Command *failed;          /* a failure nobody has heard of */
+  lze_Command *failed;          /* an unreported failure */
   lze_Queue *next;              /* in the context */
 };
 
@@ -105,15 +107,18 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
    first use and kept by the context.  May raise. */
 lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
                               const lze_Copy *copy);
+/* The queue of the commands that stand for work of the host's, which keeps no
+   order and whose list stays empty; made at first use, kept by the context. May
+   raise. */
+lze_Queue *lze_host_queue(lua_State *L, lze_Context *context,
+                          const lze_DeviceInfo *device);
 /* One owner more, or less; may destroy it. */
 void lze_queue_own(lze_Queue *q);
 void lze_queue_disown(lze_Queue *q);
 /* Make a queue lze.default's, or NULL: none. */
 void lze_set_default_queue(lze_State *S, lze_Queue *q);
-/* [-0, +1] that queue with a new userdata. */
-lze_Queue *lze_push_default_queue(lua_State *L, lze_Context *context,
-                                  const lze_DeviceInfo *device);
-/* [-0, +1] the same with the userdata that it has, if it has one. */
+/* [-0, +1] the default queue of a context on a device: its userdata, or a new
+   one. */
 void lze_push_cached_queue(lua_State *L, lze_Context *context,
                            const lze_DeviceInfo *device);
 /* [-0, +1] a queue on an immediate list of the host's, which stays its. */

@@ -22,8 +22,8 @@ typedef struct QueueBox {
   lze_Queue *queue;             /* NULL once closed */
 } QueueBox;
 
-lze_Queue *lze_push_default_queue(lua_State *L, lze_Context *context,
-                                  const lze_DeviceInfo *device) {
+static lze_Queue *push_default_queue(lua_State *L, lze_Context *context,
+                                     const lze_DeviceInfo *device) {
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
   if (context->o.closed) luaL_error(L, "the context is closed");
   b->queue = lze_default_queue(L, context, device);
@@ -365,7 +365,7 @@ void lze_push_cached_queue(lua_State *L, lze_Context *context,
     if (lze_test_queue(L, -1) == q) return;
     lua_pop(L, 1); /* of an older one at the same address */
   }
-  lze_cache_box(L, lze_push_default_queue(L, context, d));
+  lze_cache_box(L, push_default_queue(L, context, d));
 }
 
 static int field_queue(lua_State *L) {

@@ -1,6 +1,6 @@
 /*
- * lze_storage.c - storages, which are USM allocations, and making buffers on
- * them.
+ * lze_storage.c - storages, which are USM allocations and what counts as such,
+ * and making buffers on them.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -12,6 +12,7 @@
 #include "device/lze_object.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
+#include "run/lze_record.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,9 +28,18 @@ char *lze_storage_base(const lze_Storage *s) {
 static void storage_destroy(lze_Object *o) {
   lze_Storage *s = (lze_Storage *)o;
   lze_failure_drop(&s->failed);
+  if (s->image != NULL) {
+    o->context->state->bytes -= s->bytes;
+    ZE(zeImageDestroy, s->image);
+  }
+  if (s->sampler != NULL) ZE(zeSamplerDestroy, s->sampler);
+  s->image = NULL;
+  s->sampler = NULL;
   if (s->pointer == NULL) return;
   void *base = lze_storage_base(s);
   if (!s->borrowed) o->context->state->bytes -= s->bytes;
+  if (!s->borrowed && o->context->state->recorder != NULL)
+    lze_record_memory(NULL, s);
   s->pointer = NULL;
   if (s->memory != NULL)
     lze_memory_unref(s->memory);
@@ -74,10 +84,10 @@ uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device) {
   return used < device->memory_bytes ? device->memory_bytes - used : 0;
 }
 
-/* Count its bytes as the state's. */
-static void storage_count(const lze_Storage *s) {
+void lze_storage_count(lze_Storage *s, size_t bytes) {
   lze_State *S = s->o.context->state;
-  S->bytes += s->bytes;
+  s->bytes = bytes;
+  S->bytes += bytes;
   if (S->bytes > S->peak) S->peak = S->bytes;
 }
 
@@ -103,9 +113,8 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
     r = ZE(zeMemAllocHost, context, &host, size, ALIGNMENT, &p);
   if (r != ZE_RESULT_SUCCESS) return r;
   s->pointer = (char *)p + guard;
-  s->bytes = bytes;
+  lze_storage_count(s, bytes);
   if (s->guarded) lze_storage_mark(s);
-  storage_count(s);
   return r;
 }
 
@@ -116,6 +125,22 @@ static const char *size_text(char *text, size_t size, double bytes) {
   while (bytes >= 1024 && u < 4) bytes /= 1024, u++;
   snprintf(text, size, u == 0 ? "%.0f %s" : "%.1f %s", bytes, units[u]);
   return text;
+}
+
+lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
+                             const lze_DeviceInfo *device, lze_Usage usage,
+                             size_t bytes) {
+  lze_pin(&context->o); /* finalisers may run, and close it */
+  lze_pressure(L, bytes);
+  bool closed = context->o.closed;
+  lze_unpin(&context->o);
+  if (closed) luaL_error(L, "the context is closed");
+  lze_Storage *s = lze_object_new(&storage_class, sizeof *s, context);
+  if (s == NULL) lze_no_memory(L);
+  s->usage = usage;
+  s->device = device;
+  s->serial = ++context->state->storages;
+  return s;
 }
 
 lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
@@ -130,17 +155,8 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
   lze_Buffer *b = lze_push_box(L, lze_buffer_kind, sizeof *b);
   b->type = type;
   b->count = (lua_Integer)count;
-  lze_pin(&context->o); /* finalisers may run, and close it */
-  lze_pressure(L, bytes);
-  bool closed = context->o.closed;
-  lze_unpin(&context->o);
-  if (closed) luaL_error(L, "the context is closed");
-  lze_Storage *s = lze_object_new(&storage_class, sizeof *s, context);
-  if (s == NULL) lze_no_memory(L);
-  s->usage = usage;
-  s->device = device;
-  s->serial = ++context->state->storages;
-  b->storage = s;
+  lze_Storage *s = b->storage =
+      lze_storage_new(L, context, device, usage, bytes);
   if (bytes == 0) return b;
   ze_result_t r = storage_allocate(s, bytes);
   if (r == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
@@ -149,7 +165,12 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
     if (context->o.closed) luaL_error(L, "the context is closed");
     r = storage_allocate(s, bytes);
   }
-  if (r == ZE_RESULT_SUCCESS) return b;
+  if (r == ZE_RESULT_SUCCESS) {
+    if (context->state->recorder != NULL) lze_record_memory(L, s);
+    if (context->state->shown != NULL)
+      context->state->shown(context->state);
+    return b;
+  }
   const lze_State *S = context->state;
   char asked[32], used[32], pinned[32], free[32], total[32];
   lze_fail(L, device->driver, r, NULL, calls[usage], NULL,
@@ -164,7 +185,7 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
   return NULL;
 }
 
-/* The storage of a context that has the allocation already, whoever made it; a
+/* The storage of a context that has the allocation already, of any state; a
    borrowed one may have been freed since, and another be there now. */
 static lze_Storage *storage_find(lze_Context *context,
                                  const lze_Borrowed *memory,
@@ -198,7 +219,7 @@ static lze_Buffer *storage_push(lua_State *L, lze_Buffer *b,
     s->bytes = like->bytes;
     s->memory = like->memory;
     s->serial = ++context->state->storages;
-    if (!s->borrowed) storage_count(s);
+    if (!s->borrowed) lze_storage_count(s, s->bytes);
   }
   b->storage = s;
   return b;

@@ -5,12 +5,16 @@
 #include "run/lze_command.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_progress.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
+#include "lze.h"
 #include "run/lze_buffer.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <string.h>
+#include <time.h>
 
 /* The same while runs of plans have parts on the host, which are looked for in
    between. */
@@ -30,6 +34,9 @@ static void failure_raise(lua_State *L, lze_Command *c) {
   memcpy(name, c->name, sizeof name);
   int error = c->error_ref;
   c->error_ref = 0;
+  lze_WorkFailure told;
+  bool is_told = c->told != NULL;
+  if (is_told) told = *c->told;
   c->raised = true;
   lze_command_disown(c);
   if (error != 0) {
@@ -38,6 +45,7 @@ static void failure_raise(lua_State *L, lze_Command *c) {
     if (raise) lua_error(L);
     lua_pop(L, 1);
   }
+  if (raise && is_told) lze_raise_work(L, &told, name);
   if (raise)
     lze_fail(L, driver, failure.result, name, failure.call, NULL, NULL);
 }
@@ -49,7 +57,8 @@ static int await_raise(lua_State *L) {
 
 /* Wait; raises nothing.  -1 when something raised an error, which is then on
    the stack, else whether it is done. */
-static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
+static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
+  uint64_t since = 0;
   while (c->status == LZE_PENDING) {
     if (!c->submitted) {
       lze_queue_flush(c->queue);
@@ -63,6 +72,19 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
       if (wait == -1) return -1;
       if (wait == 1) continue;
       if (slice > RUNS_SLICE_NS) slice = RUNS_SLICE_NS;
+    }
+    bool last = slice == 0; /* the deadline has come */
+    if (c->state->works != NULL) {
+      uint64_t pause = c->state->steps->pause(c->state, &since);
+      if (c->status != LZE_PENDING) continue;
+      if (slice > pause) slice = pause;
+    }
+    if (c->work) {
+      const struct timespec t = {.tv_nsec = (long)slice};
+      if (last) return 0;
+      if (slice > 0) nanosleep(&t, NULL);
+      if (lze_run_hook(L) != LUA_OK) return -1;
+      continue;
     }
     lze_Outcome out;
     lze_Command *marked = lze_command_marked(c, &out);
@@ -78,13 +100,27 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
       lua_pushlightuserdata(L, &out);
       lua_pcall(L, 2, 0, 0);
       return -1;
-    } else if (slice == 0) {
+    } else if (last) {
       return 0;
     } else if (lze_run_hook(L) != LUA_OK) {
       return -1;
     }
   }
   return 1;
+}
+
+/* The same, recorded. */
+static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
+  bool recorded = c->state->recorder != NULL && c->status == LZE_PENDING;
+  uint64_t start = recorded ? lze_now_ns() : 0;
+  lze_Progress progress;
+  lze_progress_begin(&progress, "waiting for", c->name);
+  int done = command_finish(L, c, deadline);
+  lze_progress_end(&progress);
+  if (recorded && c->state->recorder != NULL)
+    lze_record_host(L, c->state, LZE_RECORD_WAIT, c->name, start, 0);
+  if (c->state->shown != NULL) c->state->shown(c->state);
+  return done;
 }
 
 bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline) {
@@ -103,6 +139,7 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
                       size_t last, bool write) {
   lze_Command *c, *failed = NULL;
   int done = 1;
+  if (write) lze_storage_settle(L, s);
   lze_own(&s->o); /* a hook may close the buffer */
   while (done == 1 &&
          (c = lze_storage_conflict(s, first, last, write)) != NULL) {

@@ -1,0 +1,339 @@
+-- repl.lua - `lze repl`: a prompt for lze.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local prompt = require "lze.prompt"
+
+local repl = {}
+
+-- --- completion ------------------------------------------------------------
+
+local keywords = {
+  "and", "break", "do", "else", "elseif", "end", "false", "for", "function",
+  "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then",
+  "true", "until", "while",
+}
+
+-- Set names[name] = true for what a value can be asked for. Where `methods`,
+-- only for functions.
+local function add_names(names, value, methods)
+  local function add(t)
+    for name, v in next, t do
+      if type(name) == "string" and name:find "^[%a_][%w_]*$" and
+        (not methods or type(v) == "function")
+      then
+        names[name] = true
+      end
+    end
+  end
+  local kind = lze.type(value)
+  local known = kind and prompt.kinds()[kind]
+  if known then
+    add(known)
+    if kind == "module" and not methods then
+      local ok, kernels = pcall(value.kernels, value)
+      for _, name in ipairs(ok and kernels or {}) do names[name] = true end
+    end
+    return
+  end
+  if kind == "array" then add(lze.array) end
+  for _ = 1, 8 do
+    if type(value) == "table" then add(value) end
+    local meta = debug.getmetatable(value)
+    value = type(meta) == "table" and rawget(meta, "__index")
+    if type(value) ~= "table" then return end
+  end
+end
+
+-- The value of a chain of names such as "a.b", looked up without calling
+-- functions of the script's; nil where there is none.
+local function value_of(chain, env)
+  local value = env
+  for name in chain:gmatch "[^.:]+" do
+    local ok = lze.type(value) or value == lze or type(value) == "string"
+    if ok then
+      local called, v = pcall(function() return value[name] end)
+      value = called and v or nil
+    elseif type(value) == "table" then
+      value = rawget(value, name)
+    else
+      return nil
+    end
+    if value == nil then return nil end
+  end
+  return value
+end
+repl.value_of = value_of
+
+-- The kernel in whose call a line ends, and the number of its argument there:
+-- 0 is the range.
+local function call_of(line, env)
+  local depth, commas = 0, 0
+  for i = #line, 1, -1 do
+    local c = line:sub(i, i)
+    if c == ")" or c == "}" or c == "]" then
+      depth = depth + 1
+    elseif c == "(" or c == "{" or c == "[" then
+      if depth == 0 then
+        local chain = c == "(" and
+          line:sub(1, i - 1):match "([%a_][%w_.:]*)%s*$"
+        chain = chain and chain:gsub(":launch$", "")
+        local k = chain and value_of(chain, env)
+        if lze.type(k) == "kernel" then return k, commas end
+        return nil
+      end
+      depth = depth - 1
+    elseif c == "," and depth == 0 then
+      commas = commas + 1
+    end
+  end
+end
+
+-- The names in the environment of values that suit a kernel's argument.
+local function suiting(a, env)
+  local list = {}
+  local pointee = a.type:match "^(.*)%*$"
+  for name, value in next, env do
+    if type(name) == "string" and name:find "^[%a_][%w_]*$" then
+      local kind = lze.type(value)
+      local good
+      if pointee then
+        good = (kind == "buffer" or kind == "array") and
+          (pointee == "void" or value.type == pointee)
+      else
+        good = type(value) == "number"
+      end
+      if good then list[#list + 1] = name end
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+-- Words for what begins at `start` of a line that ends at the cursor.
+function repl.complete(line, start, env)
+  env = env or _G
+  local word = line:sub(start)
+  local directive = line:match "^:(%l*)$"
+  local list, names = {}, {}
+  if directive then
+    for _, d in ipairs(repl.directives) do
+      if d:sub(1, #directive) == directive then list[#list + 1] = ":" .. d end
+    end
+    return list
+  end
+  if word == "" then
+    local k, number = call_of(line, env)
+    local ok, arguments = pcall(function() return k and k.args end)
+    local a = ok and arguments and arguments[number]
+    if a then
+      list = suiting(a, env)
+      -- Never the only one, and none begins as it does: so it is shown, and
+      -- nothing of it is put in.
+      table.insert(list, 1, ("[%d: %s %s]"):format(number, a.type, a.name or
+        "?"))
+      if #list == 1 then list[2] = tostring(k) end
+      return list
+    end
+  end
+  local before, sign, last = word:match "^(.-)([.:]?)([%a_]?[%w_]*)$"
+  if not before or sign == "" and before ~= "" then return list end
+  if sign == "" then
+    add_names(names, env)
+    for _, k in ipairs(keywords) do names[k] = true end
+  else
+    local value = value_of(before, env)
+    if value == nil then return list end
+    add_names(names, value, sign == ":")
+  end
+  for name in next, names do
+    if name:sub(1, #last) == last then
+      list[#list + 1] = before .. sign .. name
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+-- --- lines -----------------------------------------------------------------
+
+local here = debug.getinfo(1, "S").short_src:gsub("%p", "%%%0")
+
+-- The error as it is shown, with the part of the stack that is not of here.
+local function traced(err)
+  if type(err) ~= "string" then
+    local meta = debug.getmetatable(err)
+    if type(meta) == "table" and meta.__tostring then return tostring(err) end
+    err = ("(error object is a %s value)"):format(type(err))
+  end
+  local text = debug.traceback(err, 2)
+  text = text:gsub("\n\t%[C%]: in %a+ '[%w.]*call'\n\t" .. here .. ".*$", "")
+  text = text:gsub("\n\t" .. here .. "[^\n]*", "")
+  return (text:gsub("\nstack traceback:$", ""))
+end
+
+-- A chunk of an expression or of statements; nil, the message, and whether it
+-- only lacks its end.
+local function compile(text)
+  local f, wanting = load("return " .. text, "=stdin")
+  if f then return f end
+  local err
+  f, err = load(text, "=stdin")
+  return f, err, err and (err .. "\n" .. wanting):find "<eof>%f[\0\n]" ~= nil
+end
+
+local function milli(ns) return ("%.3f ms"):format(ns / 1e6) end
+
+-- What the last line took: of it `last` has profile, wall_ns and memory.
+local function times(last)
+  if not last then return "nothing has run yet" end
+  local p = last.profile:stop()
+  local device, commands, waits, builds, other = 0, 0, 0, 0, {
+    wait = true, build = true, alloc = true, free = true, mark = true,
+  }
+  for _, e in ipairs(p.events) do
+    local ns = e.end_ns and e.end_ns - e.start_ns or 0
+    if e.kind == "wait" then waits = waits + ns end
+    if e.kind == "build" then builds = builds + ns end
+    if not other[e.kind] then
+      device, commands = device + ns, commands + 1
+    end
+  end
+  return ("wall %s, device %s in %d command%s, waits %s, builds %s, memory " ..
+    "%+d bytes of devices and %+d of Lua"):format(milli(last.wall_ns),
+    milli(device), commands, commands == 1 and "" or "s", milli(waits),
+    milli(builds), last.bytes, last.lua_bytes)
+end
+
+local directive = {}
+repl.directives = {"help", "profile", "quit", "time"}
+
+function directive.help(rest)
+  if rest == "" then
+    return [[
+:help X          what the manual has on a value or a word
+:time            wall, device, waits and memory of the last line
+:profile [FILE]  the profile of the last line, or save it (.html, .json, .csv)
+:quit            the end, as Ctrl-D
+_ is the last value; Tab completes names, fields, methods and what kernels take.
+]] .. lze.help()
+  end
+  local value = rest:find "^[%a_][%w_.:]*$" and value_of(rest, _G)
+  if value == nil or lze.type(value) == nil and type(value) ~= "function" then
+    value = rest
+  end
+  local ok, text = pcall(lze.help, value)
+  return ok and text or lze.help(rest)
+end
+
+function directive.time(_, last) return times(last) end
+
+function directive.profile(rest, last)
+  if not last then return "nothing has run yet" end
+  last.profile:stop()
+  if rest == "" then return tostring(last.profile) end
+  last.profile:save(rest)
+  return "written: " .. rest
+end
+
+-- Run a prompt: read(first) gives a line, false for one that was given up, nil
+-- at the end; show(text) and complain(text) write.
+function repl.run(read, show, complain)
+  local last
+  local function evaluate(f)
+    if last then last.profile:close() end
+    last = {profile = lze.profile()}
+    local bytes = lze.stats().bytes
+    local lua_bytes, start = collectgarbage "count", last.profile.end_ns
+    local r = table.pack(prompt.call(f, traced))
+    last.wall_ns = last.profile.end_ns - start
+    last.bytes = lze.stats().bytes - bytes
+    last.lua_bytes = math.floor((collectgarbage "count" - lua_bytes) * 1024)
+    if not r[1] then
+      complain(tostring(r[2]))
+    elseif r.n > 1 then
+      _G._ = r[2]
+      r = table.pack(prompt.call(function() print(table.unpack(r, 2, r.n)) end,
+        traced))
+      if not r[1] then complain("error calling 'print': " .. tostring(r[2])) end
+    end
+  end
+  local text
+  while true do
+    local line = read(text == nil)
+    if line == nil then break end
+    local name, rest = nil, nil
+    if not text and line then
+      name, rest = line:match "^%s*:(%a+)%s*(.-)%s*$"
+    end
+    if not line then
+      text = nil
+    elseif name == "quit" then
+      break
+    elseif name then
+      local f = directive[name]
+      local ok, said = pcall(f or function()
+        return "unknown: :" .. name .. "; :help lists what there is"
+      end, rest, last)
+      if ok then show(said) else complain(tostring(said)) end
+    else
+      text = text and text .. "\n" .. line or line
+      local f, err, unfinished = compile(text)
+      if not unfinished then
+        if text:find "%S" then prompt.remember(text) end
+        text = nil
+        if f then evaluate(f) else complain(err) end
+      end
+    end
+  end
+  if text then complain((select(2, compile(text)))) end
+  if last then last.profile:close() end
+end
+
+-- Where the history is, in a directory that is made; nil where there is none.
+local function history_path()
+  local home = os.getenv "HOME"
+  local state = os.getenv "XDG_STATE_HOME"
+  if not state or state == "" then
+    state = home and home ~= "" and home .. "/.local/state"
+  end
+  if not state then return nil end
+  local directory = state .. "/lze"
+  local quoted = "'" .. directory:gsub("'", "'\\''") .. "'"
+  return os.execute("mkdir -p -m 700 " .. quoted .. " 2>/dev/null") and
+    directory .. "/history" or nil
+end
+
+-- The command: the words are a file to run first, and its arguments.
+function repl.main(words)
+  _G.lze = lze
+  local terminal = prompt.terminal(0) and prompt.terminal(1)
+  local function show(text) io.stdout:write(text, "\n") end
+  local function complain(text)
+    io.stdout:flush()
+    io.stderr:write(text, "\n")
+  end
+  if words[1] then
+    _G.arg = {[0] = words[1], table.unpack(words, 2)}
+    local f, err = loadfile(words[1])
+    if f then
+      local ok
+      ok, err = prompt.call(function() f(table.unpack(words, 2)) end, traced)
+      if ok then err = nil end
+    end
+    if err then complain(err) end
+  end
+  if not terminal then
+    repl.run(function() return io.read "l" end, show, complain)
+    return
+  end
+  local path = history_path()
+  if path then prompt.history(path) end
+  show(lze._VERSION .. "  :help lists what there is, Ctrl-D ends")
+  repl.run(function(first)
+    return prompt.read(first and "> " or ">> ", repl.complete)
+  end, show, complain)
+  if path then prompt.history(path, true) end
+end
+
+return repl

@@ -1,0 +1,360 @@
+-- top.lua - `lze top`: devices, and the programs that use lze.
+-- SPDX-License-Identifier: MIT
+--
+-- Each program shows a page of 4096 bytes, $XDG_RUNTIME_DIR/lze/PROCESS:
+-- src/run/lze_top.c says what is in it.
+
+local lze = require "lze"
+local prompt = require "lze.prompt"
+
+local top = {}
+
+local function read(path)
+  local file <close> = io.open(path, "rb")
+  return file and file:read "a"
+end
+
+local function lines_of(command)
+  local pipe <close> = io.popen(command)
+  local list = {}
+  for line in pipe:lines() do list[#list + 1] = line end
+  return list
+end
+
+local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+-- --- programs --------------------------------------------------------------
+
+-- Since when a process is there, as its page has it; nil where it is not.
+local function start_of(process)
+  local stat = read("/proc/" .. process .. "/stat")
+  local rest = stat and stat:match "^.*%) (.*)$"
+  local field = 2
+  for word in (rest or ""):gmatch "%S+" do
+    field = field + 1
+    if field == 22 then return word end
+  end
+end
+
+-- What a page says, or nil where it is none, or being written.
+local function parse(page)
+  if not page or #page < 4096 then return nil end
+  local launches, bytes, peak, updated, version =
+    string.unpack("=I8I8I8I8I8", page)
+  if version % 2 == 1 then return nil end
+  local p = {launches = launches, bytes = bytes, peak_bytes = peak,
+    updated_ns = updated, version = version, devices = {}, kernels = {}}
+  for line in page:sub(41):match "^[^\0]*":gmatch "[^\n]+" do
+    local key, value = line:match "^(%S+) (.*)$"
+    if key == "on" then
+      p.devices[#p.devices + 1] = value
+    elseif key and key:find "^%d+$" then
+      p.kernels[#p.kernels + 1] = {name = value:gsub("^kernel ", ""),
+        launches = math.tointeger(tonumber(key))}
+    elseif key then
+      p[key] = math.tointeger(tonumber(value)) or value
+    end
+  end
+  return p.lze and p.started and p or nil
+end
+
+-- A page that its program is not just writing.
+local function page_of(path)
+  for _ = 1, 20 do
+    local first = read(path)
+    local p = parse(first)
+    local again = p and read(path)
+    if again and string.unpack("=I8", again, 33) == p.version then return p end
+    if not first then return nil end
+  end
+end
+
+-- What a process was called with, without the interpreter.
+local function name_of(process)
+  local words = {}
+  for word in (read("/proc/" .. process .. "/cmdline") or ""):gmatch "[^\0]+" do
+    words[#words + 1] = word
+  end
+  local first = 1
+  if words[2] and words[1]:find "lua[%d.]*$" then first = 2 end
+  return words[1] and table.concat(words, " ", first):gsub("%c", " ") or "?"
+end
+
+-- The programs that run now, by the name of their page; of those that were
+-- killed the page is removed.
+local function programs(directory)
+  local found = {}
+  local own = read "/proc/self/stat":match "^%d+"
+  for _, name in ipairs(directory and
+    lines_of("ls " .. quoted(directory) .. " 2>/dev/null") or {})
+  do
+    local process = name:match "^(%d+)%.?%d*$"
+    local path = process and directory .. "/" .. name
+    local p = process and process ~= own and page_of(path)
+    if p and start_of(process) == tostring(p.started) then
+      p.process, p.name = math.tointeger(tonumber(process)), name_of(process)
+      found[name] = p
+    elseif process and (p or not start_of(process)) then
+      os.remove(path)
+    end
+  end
+  return found
+end
+
+-- --- devices ---------------------------------------------------------------
+
+-- How long all processors together were busy and not, in ticks.
+local function processor_ticks()
+  local all, idle, n = 0, 0, 0
+  for ticks in (read "/proc/stat" or ""):match "^cpu +([^\n]*)":gmatch "%d+" do
+    n = n + 1
+    if n <= 8 then all = all + ticks end
+    if n == 4 or n == 5 then idle = idle + ticks end
+  end
+  return {busy = all - idle, all = all}
+end
+
+local function devices(before, now)
+  local list = {}
+  local ok, found = pcall(lze.devices)
+  for i, dev in ipairs(ok and found or {}) do
+    local known, free, total = pcall(dev.memory, dev)
+    local sensed, telemetry = pcall(dev.telemetry, dev)
+    local d = sensed and telemetry or {}
+    d.name, d.type = dev.name, dev.type
+    if known then d.memory_free_bytes, d.memory_total_bytes = free, total end
+    if dev.type == "cpu" and not d.activity and before then
+      local all = now.all - before.all
+      d.activity = all > 0 and (now.busy - before.busy) / all or 0
+    end
+    list[i] = d
+  end
+  return list, not ok and tostring(found) or nil
+end
+
+-- --- samples ---------------------------------------------------------------
+
+-- What there is now; with an earlier sample, also how much a second.
+function top.sample(directory, before)
+  local now = {at = tonumber(read "/proc/uptime":match "^%S+"),
+    ticks = processor_ticks(), by_name = programs(directory),
+    programs = {}}
+  now.devices, now.problem = devices(before and before.ticks, now.ticks)
+  for name, p in pairs(now.by_name) do
+    local old = before and before.by_name[name]
+    if old and old.started == p.started then
+      local seconds = math.max(0.01, now.at - before.at)
+      p.launches_per_second = (p.launches - old.launches) / seconds
+      local counts = {}
+      for _, k in ipairs(old.kernels) do counts[k.name] = k.launches end
+      for _, k in ipairs(p.kernels) do
+        k.launches_per_second = math.max(0, k.launches - (counts[k.name] or 0))
+          / seconds
+      end
+    end
+    now.programs[#now.programs + 1] = p
+  end
+  table.sort(now.programs, function(a, b) return a.process < b.process end)
+  return now
+end
+
+local orders = {
+  {"launches", function(p) return -(p.launches_per_second or 0) end},
+  {"memory", function(p) return -p.bytes end},
+  {"process", function(p) return p.process end},
+}
+
+local function in_order(list, order)
+  local sorted = table.move(list, 1, #list, 1, {})
+  table.sort(sorted, function(a, b)
+    local x, y = order(a), order(b)
+    if x ~= y then return x < y end
+    return a.process < b.process
+  end)
+  return sorted
+end
+
+-- --- for a person ----------------------------------------------------------
+
+local function size(bytes)
+  if not bytes then return "-" end
+  local unit = 1
+  local units = {"B", "KiB", "MiB", "GiB", "TiB"}
+  while bytes >= 1024 and unit < #units do
+    bytes, unit = bytes / 1024, unit + 1
+  end
+  return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, units[unit])
+end
+
+local function rate(n)
+  if not n then return "-" end
+  return n >= 1e6 and ("%.1fM"):format(n / 1e6) or
+    n >= 1e4 and ("%.1fk"):format(n / 1e3) or ("%.0f"):format(n)
+end
+
+-- Parts of one, from eighths of a block.
+local blocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
+
+local function graph(values)
+  local most, text = 1, {}
+  for _, v in ipairs(values) do most = math.max(most, v) end
+  for i, v in ipairs(values) do
+    text[i] = blocks[math.max(1, math.ceil(8 * v / most))]
+  end
+  return table.concat(text)
+end
+
+-- Lines for a sample; `view`: order (1 is the first), kernels (false: without),
+-- history (numbers by the name of a page).
+function top.lines(now, view)
+  local lines = {}
+  local function add(...) lines[#lines + 1] = string.format(...) end
+  for i, d in ipairs(now.devices) do
+    local parts = {}
+    if d.activity then
+      parts[#parts + 1] = ("busy %.0f %%"):format(100 * d.activity)
+    end
+    if d.memory_free_bytes then
+      parts[#parts + 1] = ("memory %s of %s free"):format(
+        size(d.memory_free_bytes), size(d.memory_total_bytes))
+    end
+    if d.power_watts then
+      parts[#parts + 1] = ("%.0f W"):format(d.power_watts)
+    end
+    if d.frequency_mhz then
+      parts[#parts + 1] = ("%.0f MHz"):format(d.frequency_mhz)
+    end
+    if d.temperature_celsius then
+      parts[#parts + 1] = ("%.0f C"):format(d.temperature_celsius)
+    end
+    add("device %d: %s (%s)  %s", i, d.name, d.type, table.concat(parts, ", "))
+  end
+  if now.problem then add("no devices: %s", now.problem) end
+  if #now.devices == 0 and not now.problem then add "no devices" end
+  add ""
+  if not now.directory then
+    add "programs are not seen: XDG_RUNTIME_DIR is not set"
+    return lines
+  end
+  if #now.programs == 0 then
+    add "no program that uses lze is running"
+    return lines
+  end
+  local order = orders[view.order]
+  add("%8s %10s %10s %9s %10s  %s", "process", "memory", "peak", "in flight",
+    "launches/s", "program")
+  for _, p in ipairs(in_order(now.programs, order[2])) do
+    add("%8d %10s %10s %9d %10s  %s", p.process, size(p.bytes),
+      size(p.peak_bytes), p.in_flight, rate(p.launches_per_second), p.name)
+    local past = view.history and view.history[p.process]
+    if past and #past > 1 then add("%51s  %s", "", graph(past)) end
+    if view.kernels then
+      local kernels = table.move(p.kernels, 1, #p.kernels, 1, {})
+      table.sort(kernels, function(a, b)
+        local x, y = a.launches_per_second or 0, b.launches_per_second or 0
+        if x ~= y then return x > y end
+        return a.launches > b.launches
+      end)
+      for i = 1, math.min(3, #kernels) do
+        local k = kernels[i]
+        add("%40s %10s  %s, %d in all", "", rate(k.launches_per_second), k.name,
+          k.launches)
+      end
+    end
+  end
+  return lines
+end
+
+-- The sample for programs.
+local function to_json(now)
+  local list = {}
+  for i, p in ipairs(now.programs) do
+    list[i] = {process = p.process, name = p.name, bytes = p.bytes,
+      peak_bytes = p.peak_bytes, shared_bytes = p.shared,
+      device_bytes = p.device, host_bytes = p.host, in_flight = p.in_flight,
+      launches = p.launches, launches_per_second = p.launches_per_second,
+      devices = p.devices, kernels = p.kernels}
+  end
+  return prompt.json().json {devices = now.devices, programs = list}
+end
+
+-- --- on a terminal ---------------------------------------------------------
+
+local function watch(take)
+  local saved = lines_of "stty -g"[1]
+  local view = {order = 1, kernels = true, history = {}}
+  local sample = take()
+  local function draw()
+    local size_of = lines_of "stty size"[1] or ""
+    local rows, columns = size_of:match "^(%d+) (%d+)"
+    rows, columns = tonumber(rows) or 24, tonumber(columns) or 80
+    if rows == 0 then rows, columns = 24, 80 end
+    local lines = top.lines(sample, view)
+    local text = {"\27[H"}
+    for i = 1, math.min(#lines, rows - 2) do
+      local line = lines[i]
+      local cut = utf8.len(line) or 0
+      if cut > columns then
+        line = line:sub(1, utf8.offset(line, columns + 1) - 1)
+      end
+      text[#text + 1] = line .. "\27[K\n"
+    end
+    text[#text + 1] = ("\27[J\27[%d;1Hq: quit  s: sort (%s)  k: kernels")
+      :format(rows, orders[view.order][1])
+    io.write(table.concat(text))
+    io.flush()
+  end
+  -- A read ends after a second.
+  os.execute "stty -icanon -echo min 0 time 10"
+  io.write "\27[?1049h\27[?25l"
+  local ok, err = pcall(function()
+    local started = os.time()
+    while true do
+      draw()
+      local key = io.read(1)
+      if key == "q" then return end
+      if key == "s" then view.order = view.order % #orders + 1 end
+      if key == "k" then view.kernels = not view.kernels end
+      local now = os.time()
+      if now > started then
+        sample = take(sample)
+        started = now
+        for _, p in ipairs(sample.programs) do
+          local past = view.history[p.process] or {}
+          view.history[p.process] = past
+          past[#past + 1] = p.launches_per_second
+          if #past > 28 then table.remove(past, 1) end
+        end
+      end
+    end
+  end)
+  io.write "\27[?25h\27[?1049l"
+  io.flush()
+  os.execute("stty " .. saved)
+  if not ok and not tostring(err):find "interrupted!$" then error(err, 0) end
+end
+
+-- The command; how: "once", "json" or nil, which watches where it can.
+function top.main(how)
+  local runtime = os.getenv "XDG_RUNTIME_DIR"
+  local directory = runtime and runtime:find "^/" and runtime .. "/lze" or nil
+  local function take(before)
+    local now = top.sample(directory, before)
+    now.directory = directory
+    return now
+  end
+  if not how and prompt.terminal(0) and prompt.terminal(1) then
+    watch(take)
+    return
+  end
+  local first = take()
+  os.execute "sleep 0.5"
+  local now = take(first)
+  if how == "json" then
+    print(to_json(now))
+  else
+    print(table.concat(top.lines(now, {order = 1, kernels = true}), "\n"))
+  end
+end
+
+return top

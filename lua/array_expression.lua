@@ -1,0 +1,850 @@
+-- array_expression.lua - expressions of arrays: what is computed, when and how.
+-- SPDX-License-Identifier: MIT
+--
+-- An expression is an array whose elements are not there yet.  In place of
+-- base, from, strides and flat it has the operation op and its operands x, y
+-- and z (arrays, expressions, numbers), and of the tree of these its depth and
+-- its nodes, operands included.  What an expression lacks is computed when it
+-- is asked for, after which it is an array like any other.
+--
+-- Expressions are evaluated one operation after the other, or by one kernel of
+-- them all.  Either way each result is rounded to the type of its operation, so
+-- the bits are the same.
+--
+-- Each storage has a list of the expressions that read it.  It is weak; those
+-- that are alive are evaluated before the storage is written.
+
+local core = ...
+local C, is, types = core.C, core.is, core.types
+local ipairs, mathtype, next, rawget = ipairs, math.type, next, rawget
+local rawset, select, setmetatable = rawset, select, setmetatable
+local tostring, type = tostring, type
+local concat, format, max, unpack = table.concat, string.format, math.max,
+  table.unpack
+
+local DEPTH <const> = 16         -- of a tree of operations
+local NODES <const> = 48         -- of it, the operands among them
+local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
+local LARGE <const> = 1 << 28    -- elements times operations
+local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
+
+-- --- operations --------------------------------------------------------------
+
+-- Text of kernels by what they compute; X, Y and Z are the operands.
+local texts = {
+  copy = "X", range = "X + (i - 1) * Y",
+  neg = "-X", bnot = "~X", lnot = "1 - X",
+  add = "X + Y", sub = "X - Y", mul = "X * Y", div = "X / Y", idiv = "X // Y",
+  mod = "X % Y", pow = "X ^ Y", band = "X & Y", bor = "X | Y", bxor = "X ~ Y",
+  shl = "X << Y", shr = "X >> Y",
+  eq = "X == Y and 1 or 0", ne = "X ~= Y and 1 or 0", lt = "X < Y and 1 or 0",
+  le = "X <= Y and 1 or 0", gt = "X > Y and 1 or 0", ge = "X >= Y and 1 or 0",
+  abs = "math.abs(X)", sign = "X > 0 and 1 or (X < 0 and -1 or X - X)",
+  sqrt = "math.sqrt(X)", rsqrt = "1 / math.sqrt(X)", exp = "math.exp(X)",
+  log = "math.log(X)", log2 = "math.log(X, 2)", log10 = "math.log(X, 10)",
+  log1p = "log1p(X)", expm1 = "expm1(X)", sin = "math.sin(X)",
+  cos = "math.cos(X)", tan = "math.tan(X)", asin = "math.asin(X)",
+  acos = "math.acos(X)", atan = "math.atan(X)", atan2 = "math.atan(X, Y)",
+  sinh = "sinh(X)", cosh = "(math.exp(X) + math.exp(-X)) / 2",
+  tanh = "tanh(X)", floor = "X // 1", ceil = "-(-X // 1)", round = "round(X)",
+  trunc = "X < 0 and -(-X // 1) or X // 1", sigmoid = "1 / (1 + math.exp(-X))",
+  least = "X ~= X and X or (Y ~= Y and Y or math.min(X, Y))",
+  greatest = "X ~= X and X or (Y ~= Y and Y or math.max(X, Y))",
+  clamp = "X ~= X and X or math.min(math.max(X, Y), Z)",
+  fma = "fma(X, Y, Z)", lerp = "X + (Y - X) * Z",
+  isnan = "X ~= X and 1 or 0", isfinite = "X - X == 0 and 1 or 0",
+  where = "X ~= 0 and Y or Z",
+  to_integer = "X < 0 and math.ceil(X) or math.floor(X)"
+}
+
+-- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
+local prelude = [[
+local math, fma = ...
+local function log1p(x)
+  local u = 1.0 + x
+  if u == 1.0 or u == math.huge then return x + 0.0 end
+  return math.log(u) * x / (u - 1.0)
+end
+local function expm1(x)
+  local u = math.exp(x)
+  if u == 1.0 or u == math.huge then return u == 1.0 and x + 0.0 or u end
+  local v = u - 1.0
+  if v == -1.0 then return -1.0 end
+  return v * x / math.log(u)
+end
+local function sinh(x)
+  if math.abs(x) > 20.0 then return (math.exp(x) - math.exp(-x)) / 2.0 end
+  local e = expm1(x)
+  return (e + e / (e + 1.0)) / 2.0
+end
+local function tanh(x)
+  if x > 20.0 then return 1.0 elseif x < -20.0 then return -1.0 end
+  local e = expm1(x + x)
+  return e / (e + 2.0)
+end
+local function round(x)
+  local f = x // 1
+  local d = x - f
+  if d > 0.5 then return f + 1 elseif d < 0.5 then return f end
+  if d ~= d then return x // 1 end
+  return f % 2 == 0 and f or f + 1
+end
+]]
+
+-- The reals that a type is computed in.
+local reals = {half = "float", bfloat16 = "float", float = "float",
+  double = "double"}
+
+-- What an integer of a type becomes where it is not stored in between.
+local wraps = {
+  char = "((%s) + 128 & 255) - 128", uchar = "(%s) & 255",
+  short = "((%s) + 32768 & 65535) - 32768", ushort = "(%s) & 65535",
+  int = "((%s) + 2147483648 & 4294967295) - 2147483648",
+  uint = "(%s) & 4294967295"
+}
+
+-- Operations by name, type of result, and reals: {name =, type =, reals =,
+-- apart = whether its results are rounded by nothing but a store}.  There is
+-- one table for each.
+local operations = {}
+
+local function operation(name, kind, width)
+  local by_kind = operations[name]
+  if not by_kind then
+    by_kind = {}
+    operations[name] = by_kind
+  end
+  local by_width = by_kind[kind]
+  if not by_width then
+    by_width = {}
+    by_kind[kind] = by_width
+  end
+  local op = by_width[width or "none"]
+  if not op then
+    op = {name = name, type = kind, reals = width,
+      apart = kind == "half" or kind == "bfloat16"}
+    by_width[width or "none"] = op
+  end
+  return op
+end
+
+local function wider(width, v)
+  if width == "double" or v == nil then return width end
+  if mathtype(v) then return width or mathtype(v) == "float" and "float" end
+  return reals[v.type] or width
+end
+
+local function inherited(v)
+  local op = type(v) == "table" and rawget(v, "op")
+  return op and op.reals
+end
+
+-- The reals in which an operation computes: nil where it has none, and neither
+-- have its operands.
+local function reals_of(kind, x, y, z)
+  return wider(wider(wider(reals[kind], x), y), z) or inherited(x) or
+    inherited(y) or inherited(z) or nil
+end
+
+-- --- kernels -----------------------------------------------------------------
+
+-- What is known of a tree of operations is found by what it is: the operations
+-- and, of the operands, types and layouts, and which are the same.
+local known = {}
+
+local known_count, MOST_KNOWN <const> = 0, 4096
+
+local function step(at, key)
+  local to = at[key]
+  if not to then
+    to = {}
+    at[key] = to
+  end
+  return to
+end
+
+-- Layouts: contiguous and of the result's shape, or with strides.
+local flat_keys, strided_keys = {}, {}
+for name in next, types do
+  flat_keys[name], strided_keys[name] = "flat " .. name, "strided " .. name
+end
+
+local function same_shape(a, b)
+  if a == b then return true end
+  if #a ~= #b then return false end
+  for d = 1, #b do
+    if a[d] ~= b[d] then return false end
+  end
+  return true
+end
+
+-- What a walk through a tree notes: the leaves and numbers in their order
+-- (slots), of the leaves whether they are flat, and for each array and
+-- expression the number of its slot or, negative, of its step.  One is kept for
+-- the next walk.
+local spare
+
+local function take_walk(shape)
+  local w = spare or {slots = {}, flat = {}, seen = {}, args = {}}
+  spare = nil
+  w.shape, w.count, w.steps, w.strided, w.kept = shape, 0, 0, 0, 0
+  return w
+end
+
+local function leave_walk(w)
+  for k = 1, w.count do w.slots[k], w.flat[k] = nil, nil end
+  for k = 1, w.kept do w.args[k] = nil end
+  for v in next, w.seen do w.seen[v] = nil end
+  w.into, w.shape = nil, nil
+  spare = w
+end
+
+local visit
+
+local function visit_operation(w, at, op, x, y, z)
+  w.steps = w.steps + 1
+  at = visit(w, step(at, op), x, op)
+  if y ~= nil then at = visit(w, at, y, op) end
+  if z ~= nil then at = visit(w, at, z, op) end
+  return at
+end
+
+-- Whether an operand is computed along with an operation of a shape.
+local function joins(v, op, shape)
+  local own = rawget(v, "op")
+  return not own.apart and (not own.reals or own.reals == op.reals) and
+    same_shape(v.shape, shape)
+end
+
+-- An expression that is a leaf will be flat when it is evaluated.
+local function is_flat(w, v)
+  return (rawget(v, "flat") or rawget(v, "op")) and same_shape(v.shape, w.shape)
+end
+
+-- v is an operand of an operation, above.
+function visit(w, at, v, above)
+  if mathtype(v) then
+    if w.real then v = v + 0.0 end
+    local n = w.count + 1
+    w.count, w.slots[n] = n, v
+    return step(at, mathtype(v))
+  end
+  local ref = w.seen[v]
+  if ref then return step(at, ref) end
+  local op = rawget(v, "op")
+  if op and joins(v, above, w.shape) then
+    w.seen[v] = -w.steps - 1
+    return visit_operation(w, at, op, v.x, rawget(v, "y"), rawget(v, "z"))
+  end
+  local n, flat = w.count + 1, is_flat(w, v)
+  w.count, w.slots[n], w.seen[v] = n, v, n
+  if flat then w.flat[n] = true else w.strided = w.strided + 1 end
+  return step(at, (flat and flat_keys or strided_keys)[v.type])
+end
+
+-- What is known of an operation on operands into an array; real is whether its
+-- numbers are taken as reals.
+local function walk(into, op, x, y, z, real)
+  local w = take_walk(into.shape)
+  w.into, w.real = into, real
+  if not rawget(into, "flat") then w.strided = 1 end
+  if known_count > MOST_KNOWN then known, known_count = {}, 0 end
+  local at = step(known, (w.strided == 0 and flat_keys or
+    strided_keys)[into.type])
+  at = visit_operation(w, at, op, x, y, z)
+  if w.strided > 0 then at = step(at, max(#into.shape, 1)) end
+  local entry = at[0]
+  if not entry then
+    entry = {times = 0}
+    at[0], known_count = entry, known_count + 1
+  end
+  return w, entry
+end
+
+-- The text of an operation with its operands' names in it.
+local function fill_in(op, names)
+  return (texts[op.name]:gsub("[XYZ]", names))
+end
+
+local function is_real(v)
+  if mathtype(v) then return mathtype(v) == "float" end
+  return reals[v.type] ~= nil
+end
+
+-- What a kernel computes, for the walk of a tree: its parameters, its lines,
+-- and the text of the result.
+local function write_tree(w, op, x, y, z)
+  local parameters, lines, names, slot, steps = {}, {}, {}, 0, 0
+  local layout, rank = {}, max(#w.shape, 1)
+  local function add(...) lines[#lines + 1] = format(...) end
+  local function place(name, flat)
+    if flat then return "i" end
+    local text = name .. "from"
+    layout[#layout + 1] = text
+    for d = 1, rank do
+      layout[#layout + 1] = name .. "_" .. d
+      text = format("%s + i%d * %s_%d", text, d, name, d)
+    end
+    return text
+  end
+  if w.strided > 0 then
+    add "local q = i - 1"
+    for d = rank, 2, -1 do
+      layout[#layout + 1] = "n" .. d
+      add("local i%d = q %% n%d; q = q // n%d", d, d, d)
+    end
+    add "local i1 = q"
+  end
+  local result = place("r", rawget(w.into, "flat"))
+  local value
+  local function operand(v)
+    if v == nil then return nil end
+    if mathtype(v) then
+      slot = slot + 1
+      parameters[slot] = "s" .. slot
+      return parameters[slot]
+    end
+    local name, own = names[v], rawget(v, "op")
+    if name then return name end
+    if own and w.seen[v] < 0 then
+      local text = value(own, v.x, rawget(v, "y"), rawget(v, "z"))
+      if wraps[own.type] then text = format(wraps[own.type], text) end
+      steps = steps + 1
+      name = "t" .. steps
+      add("local %s = %s", name, text)
+    else
+      slot = slot + 1
+      name, parameters[slot] = "v" .. slot, "s" .. slot
+      add("local v%d = s%d[%s]", slot, slot, place("s" .. slot, w.flat[slot]))
+    end
+    names[v] = name
+    return name
+  end
+  function value(o, a, b, c)
+    local text = fill_in(o, {X = operand(a), Y = operand(b), Z = operand(c)})
+    if reals[o.type] and not (is_real(a) or b ~= nil and is_real(b) or
+        c ~= nil and is_real(c)) then
+      text = "(" .. text .. ") * 1.0" -- of integers
+    end
+    return text
+  end
+  local text = value(op, x, y, z)
+  for _, name in next, layout do parameters[#parameters + 1] = name end
+  return parameters, lines, text, result
+end
+
+local function make_kernel(w, op, x, y, z)
+  local parameters, lines, value, place = write_tree(w, op, x, y, z)
+  local name = w.steps == 1 and op.name or "expression"
+  local text = format("%sreturn function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
+    prelude, concat(parameters, ", "), concat(lines, "\n  "), place, value)
+  return C.kernel(C.text(text, name)(math, C.work.fma),
+    {name = "array_" .. name, real = op.reals})
+end
+
+-- The strides with which an array is read as one of a larger shape, into a list
+-- behind place n.
+local function add_strides(list, n, a, shape)
+  local rank, own = #shape, #a.shape
+  if rank == 0 then
+    list[n + 1] = 0
+    return n + 1
+  end
+  for d = 1, rank do
+    local e = d - rank + own
+    list[n + d] = e >= 1 and a.shape[e] ~= 1 and a.strides[e] or 0
+  end
+  return n + rank
+end
+
+-- The arguments of the kernel of a walk, and how many there are.
+local function arguments(w)
+  local into, slots, list, n = w.into, w.slots, w.args, w.count + 1
+  list[1] = rawget(into, "flat") or into.base
+  for k = 1, w.count do
+    local v = slots[k]
+    list[k + 1] = mathtype(v) and v or w.flat[k] and v.flat or v.base
+  end
+  if w.strided > 0 then
+    local shape = w.shape
+    for d = #shape, 2, -1 do
+      n = n + 1
+      list[n] = shape[d]
+    end
+    for k = 0, w.count do
+      local v = k == 0 and into or slots[k]
+      if k == 0 and not rawget(into, "flat") or
+          k > 0 and not w.flat[k] and not mathtype(v) then
+        list[n + 1] = v.from + 1
+        n = add_strides(list, n + 1, v, shape)
+      end
+    end
+  end
+  w.kept = n
+  return list, n
+end
+
+local mode = C.fuse()
+local counts = {operations = 0, evaluations = 0, fused = 0, hits = 0,
+  builds = 0, build_ms = 0.0}
+
+-- Nothing of the walk is kept while the kernel is launched: that may evaluate
+-- others.
+local function run(w, entry, ...)
+  leave_walk(w)
+  if entry.runs then
+    entry.kernel(...)
+    counts.hits = counts.hits + 1
+    return
+  end
+  local start = C.now()
+  entry.kernel(...)
+  entry.runs = true
+  counts.builds = counts.builds + 1
+  counts.build_ms = counts.build_ms + (C.now() - start) * 1e3
+end
+
+local function launch(w, entry, size, op, x, y, z)
+  if not entry.kernel then entry.kernel = make_kernel(w, op, x, y, z) end
+  local list, n = arguments(w)
+  run(w, entry, size, unpack(list, 1, n))
+end
+
+-- --- expressions -------------------------------------------------------------
+
+local stores = setmetatable({}, {__mode = "v"}) -- by the storage's number
+
+-- What is known of the storage that an array lies in: its readers, and whether
+-- lze is to ask for them before it is written.
+local function store_of(a)
+  local s = rawget(a, "store")
+  if s then return s end
+  local number = C.storage(a.base)
+  s = stores[number]
+  if not s then
+    s = {readers = setmetatable({}, {__mode = "kv"}), awaited = false}
+    stores[number] = s
+  end
+  rawset(a, "store", s)
+  return s
+end
+
+local function add_reader(v, reader)
+  local s = store_of(v)
+  s.readers[reader] = true
+  if not s.awaited then
+    s.awaited = true
+    C.await(v.base)
+  end
+end
+
+local function remove_reader(v, reader)
+  local s = type(v) == "table" and rawget(v, "store")
+  if s then s.readers[reader] = nil end
+end
+
+local evaluate
+
+-- How an operand adds to what there is of the tree: depth, nodes, and whether
+-- some expression in it is not computed along with the others.
+local function add_operand(depth, nodes, cuts, v, op, shape)
+  if v == nil then return depth, nodes, cuts end
+  if mathtype(v) or not rawget(v, "op") then return depth, nodes + 1, cuts end
+  return max(depth, v.depth), nodes + v.nodes,
+    cuts or rawget(v, "cuts") or not joins(v, op, shape)
+end
+
+local function evaluate_operand(v)
+  if type(v) == "table" then evaluate(v) end
+end
+
+-- An operation on arrays, expressions and numbers, whose results are of a type
+-- and shape: an expression.
+local function express(name, kind, shape, mask, x, y, z)
+  local op = operation(name, kind, reals_of(kind, x, y, z))
+  local depth, nodes, cuts = add_operand(0, 1, false, x, op, shape)
+  depth, nodes, cuts = add_operand(depth, nodes, cuts, y, op, shape)
+  depth, nodes, cuts = add_operand(depth, nodes, cuts, z, op, shape)
+  if depth >= DEPTH or nodes > NODES then
+    evaluate_operand(x)
+    evaluate_operand(y)
+    evaluate_operand(z)
+    return express(name, kind, shape, mask, x, y, z)
+  end
+  local size = 1
+  for d = 1, #shape do size = size * shape[d] end
+  -- Eight fields, which is what a table of that size has.
+  local a = {type = kind, shape = shape, size = size, op = op, x = x, y = y,
+    depth = depth + 1, nodes = nodes}
+  if mask then a.mask = true end
+  if z ~= nil then a.z = z end
+  if cuts then a.cuts = true end
+  setmetatable(a, core.meta)
+  if not mathtype(x) and not rawget(x, "op") then add_reader(x, a) end
+  if y ~= nil and not mathtype(y) and not rawget(y, "op") then
+    add_reader(y, a)
+  end
+  if z ~= nil and not mathtype(z) and not rawget(z, "op") then
+    add_reader(z, a)
+  end
+  counts.operations = counts.operations + 1
+  return a
+end
+
+-- Forget how an expression is computed, and what it reads.
+local function detach(a)
+  local x, y, z = a.x, rawget(a, "y"), rawget(a, "z")
+  remove_reader(x, a)
+  remove_reader(y, a)
+  remove_reader(z, a)
+  a.op, a.x, a.depth, a.nodes = nil, nil, nil, nil
+  if y ~= nil then a.y = nil end
+  if z ~= nil then a.z = nil end
+  if rawget(a, "cuts") then a.cuts = nil end
+end
+
+-- Evaluate what is not computed along with an operation on v.
+local function cut(v, op, shape)
+  if type(v) ~= "table" then return end
+  local own = rawget(v, "op")
+  if not own then return end
+  if not joins(v, op, shape) then
+    evaluate(v)
+  elseif rawget(v, "cuts") then
+    cut(v.x, own, shape)
+    cut(rawget(v, "y"), own, shape)
+    cut(rawget(v, "z"), own, shape)
+  end
+end
+
+-- Whether one kernel is to compute a tree, and why; how is "fuse" or "apart",
+-- or nil.
+local function fuses(w, entry, size, how)
+  local rank = max(#w.shape, 1)
+  if how == "apart" or mode == "never" then return false, "LZE_FUSE=never" end
+  if w.count * 2 + w.steps + (w.strided + 2) * (rank + 1) > NAMES then
+    return false, "too many operands with strides for one kernel"
+  elseif how == "fuse" or mode == "always" then
+    return true, "LZE_FUSE=always"
+  elseif size * w.steps > LARGE then
+    return true, "it is large"
+  elseif entry.times > 0 then
+    return true, "its like has been evaluated before"
+  end
+  return false, "its like has not been evaluated before"
+end
+
+-- The walk of an expression whose elements go into an array, ready to be
+-- launched.
+local function plan(a, into, how)
+  local op = a.op
+  if rawget(a, "cuts") then
+    cut(a.x, op, a.shape)
+    cut(rawget(a, "y"), op, a.shape)
+    cut(rawget(a, "z"), op, a.shape)
+  end
+  local w, entry = walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  if w.steps == 1 then return w, entry end
+  local fused = fuses(w, entry, a.size, how)
+  if how ~= "apart" then entry.times = entry.times + 1 end
+  if fused then
+    counts.fused = counts.fused + 1
+    return w, entry
+  end
+  leave_walk(w)
+  for _, name in next, {"x", "y", "z"} do
+    local v = rawget(a, name)
+    if type(v) == "table" then evaluate(v, "apart") end
+  end
+  return walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
+end
+
+local function first_array(a)
+  local x = a.x
+  if type(x) == "table" then return x end
+  local y = rawget(a, "y")
+  return type(y) == "table" and y or a.z
+end
+
+-- Compute the elements of an array, if it is an expression; how is "fuse" or
+-- "apart" where that does not follow from what it is.
+function evaluate(a, how)
+  if not rawget(a, "op") then return a end
+  local leaf = a
+  repeat leaf = first_array(leaf) until not rawget(leaf, "op")
+  local into = core.beside(leaf, a.type, a.shape)
+  if a.size > 0 then
+    local w, entry = plan(a, into, how)
+    launch(w, entry, a.size, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
+    counts.evaluations = counts.evaluations + 1
+  end
+  if rawget(a, "op") then detach(a) end
+  rawset(a, "base", into.base)
+  rawset(a, "from", 0)
+  rawset(a, "strides", into.strides)
+  rawset(a, "flat", into.flat)
+  return a
+end
+
+-- The addresses of the first byte of an array and of that behind its last.
+local function extent(a)
+  local first, last = a.from, a.from
+  for d = 1, #a.shape do
+    local span = (a.shape[d] - 1) * a.strides[d]
+    if span < 0 then first = first + span else last = last + span end
+  end
+  local base = a.base
+  local width = base.bytes // max(#base, 1)
+  local address = C.address(base)
+  return address + first * width, address + (last + 1) * width
+end
+
+local function overlap(a, b)
+  if a.size == 0 or b.size == 0 then return false end
+  local first, last = extent(a)
+  local other_first, other_last = extent(b)
+  return first < other_last and other_first < last
+end
+
+-- Whether each element of two arrays of one shape is in the same place.
+local function same_places(a, b)
+  return a.type == b.type and same_shape(a.shape, b.shape) and
+    C.address(a.base) + a.from * (a.base.bytes // #a.base) ==
+    C.address(b.base) + b.from * (b.base.bytes // #b.base) and
+    same_shape(a.strides, b.strides)
+end
+
+-- Compute an expression into an array of its type and shape.  One that reads
+-- the array becomes a copy of it, which is made when it is needed.  False where
+-- what it reads would be overwritten too early.
+local function write(into, a)
+  local w, entry = plan(a, into)
+  local reads = false
+  for k = 1, w.count do
+    local v = w.slots[k]
+    if not mathtype(v) and overlap(v, into) then
+      reads = true
+      if not same_places(v, into) then
+        leave_walk(w)
+        return false
+      end
+    end
+  end
+  counts.evaluations = counts.evaluations + 1
+  if not reads then
+    launch(w, entry, a.size, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
+    return true
+  end
+  if not entry.kernel then
+    entry.kernel = make_kernel(w, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
+  end
+  local kind, list, n = a.type, arguments(w)
+  -- The launch evaluates what else reads the array, and is to find out what of
+  -- that is still needed.
+  detach(a)
+  run(w, entry, a.size, unpack(list, 1, n))
+  rawset(a, "op", operation("copy", kind, reals[kind]))
+  rawset(a, "x", into)
+  rawset(a, "depth", 1)
+  rawset(a, "nodes", 2)
+  add_reader(into, a)
+  return true
+end
+
+-- An operation of operands, computed now, into an array.
+local function compute(name, into, x, y, z)
+  if into.size == 0 then return into end
+  if not types[into.type] then -- complex numbers, which are only copied
+    compute(name, core.parts(into), core.parts(x))
+    return into
+  end
+  evaluate_operand(x)
+  evaluate_operand(y)
+  evaluate_operand(z)
+  local op = operation(name, into.type, reals_of(into.type, x, y, z))
+  local w, entry = walk(into, op, x, y, z)
+  launch(w, entry, into.size, op, x, y, z)
+  return into
+end
+
+-- --- writes ------------------------------------------------------------------
+
+-- Elements that the readers of a storage have.
+local function work_of(s)
+  local work = 0
+  for reader in next, s.readers do
+    if rawget(reader, "op") then work = work + max(reader.size, 1) end
+  end
+  return work
+end
+
+local function evaluate_readers(s)
+  local list = {}
+  for reader in next, s.readers do
+    if rawget(reader, "op") then list[#list + 1] = reader end
+  end
+  for k = 1, #list do evaluate(list[k]) end
+end
+
+-- Before a storage is written: evaluate what reads it.  Where that is much, the
+-- collector first says what of it is needed.
+local function settle(number)
+  local s = stores[number]
+  if not s then return end
+  s.awaited = false
+  local work = work_of(s)
+  if work == 0 then return end
+  if work > DOUBTFUL * C.heap() then C.collect() end
+  evaluate_readers(s)
+end
+
+-- --- graphs ------------------------------------------------------------------
+
+local function each_operand(a, f)
+  for _, name in ipairs {"x", "y", "z"} do
+    local v = rawget(a, name)
+    if type(v) == "table" then f(v) end
+  end
+end
+
+-- Whether all arrays in a tree are real.
+local function all_real(a)
+  local all = reals[a.type] ~= nil
+  if rawget(a, "op") then
+    each_operand(a, function(v) all = all and all_real(v) end)
+  end
+  return all
+end
+
+-- g:array(name, dst, e): a task that computes an expression into an array in
+-- each run, from what its operands hold then.
+local function record(g, name, dst, e)
+  local what = "g:array"
+  local function fail(...) core.fail("%s: " .. format(...), what) end
+  core.check(dst, 3, "dst", what)
+  core.check(e, 4, "expression", what)
+  if rawget(dst, "op") then
+    fail("argument 3 (dst): an array expected, got an expression")
+  elseif not types[dst.type] or not types[e.type] then
+    fail("%s has no arithmetic", types[dst.type] and e.type or dst.type)
+  elseif reals[e.type] and not reals[dst.type] then
+    fail("a real cannot go into elements of %s; use :to", dst.type)
+  elseif not same_shape(core.broadcast(what, dst.shape, e.shape), dst.shape)
+  then
+    fail("shape %s does not go into %s", core.shape_text(e.shape),
+      core.shape_text(dst.shape))
+  end
+  if not rawget(e, "op") or e.type ~= dst.type then
+    e = express("copy", dst.type, dst.shape, nil, e)
+  end
+  local w, entry = walk(dst, e.op, e.x, rawget(e, "y"), rawget(e, "z"),
+    all_real(e))
+  local problem
+  for k = 1, w.count do
+    local v = w.slots[k]
+    if type(v) == "table" and rawget(v, "op") then
+      problem = format("an operand, %s %s, is of another shape, or not "
+        .. "computed as %s is: record it as a task of its own, or a:eval() it",
+        v.type, core.shape_text(v.shape), e.type)
+    elseif type(v) == "table" and overlap(v, dst) and
+        not same_places(v, dst) then
+      problem = "the expression reads elements of dst in other places than it "
+        .. "writes"
+    end
+  end
+  if problem then
+    leave_walk(w)
+    fail("%s", problem)
+  end
+  if not entry.kernel then
+    entry.kernel = make_kernel(w, e.op, e.x, rawget(e, "y"), rawget(e, "z"))
+  end
+  local list, n = arguments(w)
+  list = {unpack(list, 1, n)}
+  leave_walk(w)
+  local ok, err = C.pcall(g.task, g, name, entry.kernel, dst.size,
+    unpack(list, 1, n))
+  if ok then return g end
+  if type(err) == "string" then
+    core.fail("%s", (err:gsub("^lze [%w_]+%.lua:%d+: ", "")))
+  end
+  C.raise(err)
+end
+
+-- --- what is said of it ------------------------------------------------------
+
+local function name_of(v) return format("%s %s", v.type,
+  core.shape_text(v.shape)) end
+
+-- How an expression would be evaluated, in lines; apart are the expressions
+-- that are evaluated before it.
+local function explain(a, lines)
+  local op = rawget(a, "op")
+  local function add(...) lines[#lines + 1] = format(...) end
+  if not op then
+    add("%s: computed", name_of(a))
+    return
+  end
+  local into = {type = a.type, shape = a.shape, flat = true}
+  local w, entry = walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  local slots, count = {unpack(w.slots, 1, w.count)}, w.count
+  local _, steps, text = write_tree(w, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  local number, fused, why = w.steps, true, "it is one operation"
+  if number > 1 then fused, why = fuses(w, entry, a.size) end
+  leave_walk(w)
+  for k = 1, count do
+    if type(slots[k]) == "table" and rawget(slots[k], "op") then
+      explain(slots[k], lines)
+    end
+  end
+  add("%s: %s: %s", name_of(a), fused and "one kernel" or format(
+    "one operation after the other, %d kernels", number), why)
+  if fused and entry.runs then add("  the kernel is there") end
+  for k = 1, count do
+    local v = slots[k]
+    add("  s%d: %s", k, mathtype(v) and tostring(v) or name_of(v))
+  end
+  for _, line in ipairs(steps) do add("  %s", (line:gsub("^local ", ""))) end
+  add("  result[i] = %s", text)
+end
+
+core.define("explain", function(a)
+  local lines = {}
+  explain(core.check(a, 1, "a", "explain"), lines)
+  return concat(lines, "\n")
+end)
+
+-- a:eval() -> a: its elements are computed now, if they were not.
+core.define("eval", function(a)
+  return evaluate(core.check(a, 1, "a", "eval"))
+end)
+
+-- A.fuse(f) -> a function that calls f with its arguments and evaluates each
+-- expression that f gives by one kernel, compiled when it is needed first.
+function core.A.fuse(f)
+  if type(f) ~= "function" then
+    core.fail("fuse: argument 1 (f): function expected, got %s", C.describe(f))
+  end
+  local function fuse(...)
+    for k = 1, select("#", ...) do
+      local v = select(k, ...)
+      if is(v) then evaluate(v, "fuse") end
+    end
+    return ...
+  end
+  return function(...) return fuse(f(...)) end
+end
+
+-- A.stats() -> counts since the beginning: operations of expressions, those
+-- that were evaluated, of them by one kernel of several operations (fused);
+-- launches of kernels that were there (hits), first launches of others
+-- (builds), and what these took (build_ms).
+function core.A.stats()
+  local t = {}
+  for key, v in next, counts do t[key] = v end
+  return t
+end
+
+return {compute = compute, express = express, evaluate = evaluate,
+  record = record, settle = settle, write = write, same_shape = same_shape,
+  overlap = overlap}

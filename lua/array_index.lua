@@ -1,0 +1,301 @@
+-- array_index.lua - arrays: elements by indices and by masks.
+-- SPDX-License-Identifier: MIT
+--
+-- The kernels here are functions of this file.  Those that only move elements
+-- see them as unsigned integers of the same width, whatever their type is.
+
+local core = ...
+local C, A, fail, is = core.C, core.A, core.fail, core.is
+local new, ready, types = core.new, core.ready, core.types
+local shape_text, define, check = core.shape_text, core.define, core.check
+local atomic_max, atomic_min = C.work.atomic_max, C.work.atomic_min
+local ipairs, math, type = ipairs, math, type
+local max, min, mathtype = math.max, math.min, math.type
+local unpack = table.unpack
+
+local carriers = {"uchar", "ushort", [4] = "uint", [8] = "ulong"}
+
+-- The elements of an array, row by row, as unsigned integers.
+local function bits(a, fname)
+  local b, n = ready(a)
+  local carrier = carriers[b.bytes // max(n, 1)]
+  if not carrier then fail("%s: elements of %s are too wide", fname, a.type) end
+  return b:view(1, n, carrier)
+end
+
+-- Kernels by what they are for: a kernel keeps few variants.  `o` are further
+-- options.
+local programs = {}
+
+local function program(f, name, key, o)
+  local by_key = programs[f]
+  if not by_key then
+    by_key = {}
+    programs[f] = by_key
+  end
+  local k = by_key[key or name]
+  if not k then
+    k = C.kernel(f, {name = "array_" .. name, real = o and o.real,
+      int = o and o.int})
+    by_key[key or name] = k
+  end
+  return k
+end
+
+-- On a CPU each work-item that goes through many elements is a group of its
+-- own: groups run in parallel, the items of a group do not.
+local function items(n, device)
+  return device.software and {n, group = 1} or n
+end
+
+-- How many pieces n elements are cut into, and how many a piece has at most.
+-- Pieces have at least `least` elements.
+local function cut(n, device, least)
+  local count = max(1, min(n // least, device.software and 64 or 4096))
+  return count, (n + count - 1) // count
+end
+
+-- --- by indices --------------------------------------------------------------
+
+-- Integers as an array: an array, a number, or tables of them.
+local function indices(v, n, fname)
+  if mathtype(v) == "integer" then return A("long", {v}):reshape {} end
+  if type(v) == "table" and not is(v) then return A("long", v) end
+  check(v, n, "indices", fname)
+  if v.mask then fail("%s: integers expected, got a mask; use a[m]", fname) end
+  if not types[v.type] or types[v.type].real then
+    fail("%s: indices: integers expected, got %s", fname, v.type)
+  end
+  return v
+end
+
+-- Sizes before, of, and behind a dimension.
+local function around(shape, d)
+  local outer, inner = 1, 1
+  for e = 1, d - 1 do outer = outer * shape[e] end
+  for e = d + 1, #shape do inner = inner * shape[e] end
+  return outer, shape[d], inner
+end
+
+-- Neighbours among work-items are neighbours in a row of `inner` elements, or,
+-- where these are few, in the dimension before.
+local function range_of(inner, m, outer)
+  if inner < 8 then return {m, inner, outer}, 1 end
+  return {inner, m, outer}, 0
+end
+
+-- Strides tell where the index of a result's element is.  What is outside is
+-- not read; the first one is found by its place among the indices.
+local function pick(i, j, o, swap, out, from, index, m, size, inner, so, sj, si,
+                    bad)
+  if swap ~= 0 then i, j = j, i end
+  local place = (o - 1) * so + (j - 1) * sj + (i - 1) * si + 1
+  local k = index[place]
+  if k < 0 then k = k + size + 1 end
+  if k >= 1 and k <= size then
+    out[((o - 1) * m + j - 1) * inner + i] =
+      from[((o - 1) * size + k - 1) * inner + i]
+  else
+    atomic_min(bad, 1, place)
+  end
+end
+
+local function raise_outside(bad, index, size, fname)
+  local place = bad[1]
+  if place ~= math.maxinteger then
+    fail("%s: index %d: %d is outside 1..%d", fname, place,
+      index:reshape {-1}[place], size)
+  end
+end
+
+local function nothing_bad(device)
+  return C.buffer("long", {math.maxinteger}, {device = device})
+end
+
+-- Into a result of outer x m x inner, from elements of outer x size x inner.
+local function choose(a, index, into, d, along, fname)
+  if into.size == 0 then return into end
+  local outer, size, inner = around(a.shape, d)
+  if size == 0 then fail("%s: dimension %d has no elements", fname, d) end
+  local m = into.size // (outer * inner)
+  local so, sj, si = 0, 1, 0
+  if along then so, sj, si = m * inner, inner, 1 end
+  local bad = nothing_bad(a.device)
+  local range, swap = range_of(inner, m, outer)
+  program(pick, fname, fname .. index.type)(range, swap, bits(into, fname),
+    bits(a, fname), (ready(index)), m, size, inner, so, sj, si, bad)
+  raise_outside(bad, index, size, fname)
+  return into
+end
+
+-- take(a, indices [, dim]): elements, or rows of a dimension, by their indices.
+define("take", function(a, index, d)
+  check(a, 1, "a", "take")
+  index = indices(index, 2, "take")
+  if d == nil then
+    return choose(a:reshape {a.size}, index,
+      new(a.type, {unpack(index.shape)}, a.mask, a.device), 1, false, "take")
+  end
+  d = core.dimension(a, d, "take")
+  local shape = {unpack(a.shape, 1, d - 1)}
+  for _, s in ipairs(index.shape) do shape[#shape + 1] = s end
+  for e = d + 1, #a.shape do shape[#shape + 1] = a.shape[e] end
+  return choose(a, index,
+    new(a.type, core.check_shape(shape, "take"), a.mask, a.device), d, false,
+    "take")
+end)
+
+-- The indices and the dimension of a call, whose shapes agree but for it.
+local function along(a, index, d, fname)
+  check(a, 1, "a", fname)
+  index = indices(index, 2, fname)
+  d = core.dimension(a, d or -1, fname)
+  for e = 1, max(#a.shape, #index.shape) do
+    if #a.shape ~= #index.shape or
+      e ~= d and a.shape[e] ~= index.shape[e]
+    then
+      fail("%s: indices of shape %s do not go with shape %s along dimension %d",
+        fname, shape_text(index.shape), shape_text(a.shape), d)
+    end
+  end
+  return index, d
+end
+
+-- gather(a, indices [, dim]): for each index the element that lies there along
+-- a dimension, the last if none is given.
+define("gather", function(a, index, d)
+  index, d = along(a, index, d, "gather")
+  return choose(a, index,
+    new(a.type, {unpack(index.shape)}, a.mask, a.device), d, true, "gather")
+end)
+
+-- Where an element is written several times, the last index has it.
+local function own(i, j, o, swap, owner, index, m, size, inner, bad)
+  if swap ~= 0 then i, j = j, i end
+  local place = ((o - 1) * m + j - 1) * inner + i
+  local k = index[place]
+  if k < 0 then k = k + size + 1 end
+  if k >= 1 and k <= size then
+    atomic_max(owner, ((o - 1) * size + k - 1) * inner + i, place)
+  else
+    atomic_min(bad, 1, place)
+  end
+end
+
+local function place_owned(i, out, from, values, owner)
+  local place = owner[i]
+  if place > 0 then out[i] = values[place] else out[i] = from[i] end
+end
+
+-- scatter(a, indices, values [, dim]): a copy in which values (an array that
+-- broadcasts to the indices, a table, or a number) are at the indices.
+define("scatter", function(a, index, values, d)
+  index, d = along(a, index, d, "scatter")
+  values = core.set(new(a.type, {unpack(index.shape)}, a.mask, a.device),
+    values, "scatter")
+  local outer, size, inner = around(a.shape, d)
+  if index.size == 0 then return a:clone() end
+  if size == 0 then fail("scatter: dimension %d has no elements", d) end
+  local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
+  local owner = C.buffer(index.size < 1 << 31 and "int" or "long", a.size,
+    {device = a.device})
+  local bad = nothing_bad(a.device)
+  local m = index.shape[d]
+  local range, swap = range_of(inner, m, outer)
+  program(own, "scatter", index.type)(range, swap, owner, (ready(index)), m,
+    size, inner, bad)
+  raise_outside(bad, index, size, "scatter")
+  program(place_owned, "scatter_values")(a.size, bits(into, "scatter"),
+    bits(a, "scatter"), bits(values, "scatter"), owner)
+  return into
+end)
+
+-- --- by masks ----------------------------------------------------------------
+
+local function count_chosen(i, counts, mask, n, length)
+  local found = 0
+  for p = (i - 1) * length + 1, min(i * length, n) do
+    if mask[p] ~= 0 then found = found + 1 end
+  end
+  counts[i] = found
+end
+
+-- The buffer of a mask's elements, how many are not 0, and how to launch what
+-- goes through them: a range, and arguments.  Waits.
+local function chosen(m)
+  local mask, n = ready(m)
+  local pieces, length = cut(n, m.device, 4096)
+  local starts = C.buffer("long", pieces, {device = m.device})
+  local range = items(pieces, m.device)
+  program(count_chosen, "count")(range, starts, mask, n, length)
+  local list, sum = starts:read(), 0
+  for i = 1, pieces do list[i], sum = sum, sum + list[i] end
+  starts:write(list)
+  return sum, range, starts, mask, n, length
+end
+
+local function keep_chosen(i, starts, mask, n, length, out, from)
+  local to = starts[i]
+  for p = (i - 1) * length + 1, min(i * length, n) do
+    if mask[p] ~= 0 then
+      to = to + 1
+      out[to] = from[p]
+    end
+  end
+end
+
+-- a[m]: the elements where a mask is 1, in their order.
+local function compact(a, m)
+  if not m.mask then
+    fail("a[m]: a mask expected, got %s; a:take(i) takes indices", m.type)
+  end
+  if shape_text(m.shape) ~= shape_text(a.shape) then
+    fail("a[m]: a mask of shape %s expected, got %s", shape_text(a.shape),
+      shape_text(m.shape))
+  end
+  if a.size == 0 then return new(a.type, {0}, a.mask, a.device) end
+  local count, range, starts, mask, n, length = chosen(m)
+  local into = new(a.type, {count}, a.mask, a.device)
+  if count > 0 then
+    program(keep_chosen, "compact")(range, starts, mask, n, length,
+      bits(into, "a[m]"), bits(a, "a[m]"))
+  end
+  return into
+end
+
+local function write_places(i, starts, mask, n, length, out, shape, rank)
+  local row = starts[i] * rank
+  for p = (i - 1) * length + 1, min(i * length, n) do
+    if mask[p] ~= 0 then
+      local place = p - 1
+      for d = rank, 2, -1 do
+        local size = shape[d]
+        out[row + d] = place % size + 1
+        place = place // size
+      end
+      out[row + 1] = place + 1
+      row = row + rank
+    end
+  end
+end
+
+-- nonzero(a): the indices of what is not 0: a list of them, with a row for each
+-- element where the array has not one dimension.
+define("nonzero", function(a)
+  check(a, 1, "a", "nonzero")
+  local rank = #a.shape
+  local function result(count)
+    return new("long", rank == 1 and {count} or {count, rank}, nil, a.device)
+  end
+  if a.size == 0 then return result(0) end
+  local count, range, starts, mask, n, length = chosen(a)
+  local into = result(count)
+  if into.size > 0 then
+    program(write_places, "nonzero")(range, starts, mask, n, length,
+      (ready(into)), C.buffer("long", a.shape, {device = a.device}), rank)
+  end
+  return into
+end)
+
+core.bits, core.program, core.items, core.cut = bits, program, items, cut
+core.compact = compact

@@ -1,0 +1,713 @@
+-- array_order.lua - arrays: sorting and what follows from it.
+-- SPDX-License-Identifier: MIT
+--
+-- Rows are sorted side by side.  Long ones by their digits of 8 bits, the least
+-- first: each piece of a row counts its digits, the counts become places, each
+-- piece moves its elements there.  Short ones, and all with a function of the
+-- program's, by merging.  Both keep the order of equal elements, and pieces
+-- change nothing in a result.
+
+local core = ...
+local C, A, fail, is = core.C, core.A, core.fail, core.is
+local new, ready, types = core.new, core.ready, core.types
+local define, check, dimension = core.define, core.check, core.dimension
+local bits, program, items, cut = core.bits, core.program, core.items, core.cut
+local ipairs, math, setmetatable, tostring, type =
+  ipairs, math, setmetatable, tostring, type
+local private_array = C.work.private_array
+local floor, max, min, mathtype, ult =
+  math.floor, math.max, math.min, math.type, math.ult
+local unpack = table.unpack
+
+local DIGITS <const> = 256
+local RUN <const> = 32        -- sorted by insertion
+local LONG <const> = 4096     -- rows from here on are sorted by digits
+
+-- --- keys --------------------------------------------------------------------
+
+-- What is compared in place of an element's bits, as unsigned integers.
+local function key_of_integer(b, _, _, flip) return b ~ flip end
+
+-- NaN is behind all others; -0 is 0.
+local function key_of_real(b, high, inf, flip)
+  local magnitude = b & high - 1
+  if magnitude > inf then return high | high - 1 end
+  if magnitude == 0 then b = 0 end
+  if b & high ~= 0 then return ~b & (high | high - 1) ~ flip end
+  return (b | high) ~ flip
+end
+
+-- The bits of infinity.
+local infinite = {half = 0x7c00, bfloat16 = 0x7f80, float = 0x7f800000,
+  double = 0x7ff0 << 48}
+
+-- The highest bit of a type, infinity, and the bits that keys change.
+local function key_arguments(kind, descending)
+  local t = types[kind]
+  local high = 1 << t.bits - 1
+  local flip = descending and high | high - 1 or 0
+  if t.signed then flip = flip ~ high end
+  return high, infinite[kind] or 0, flip
+end
+
+-- --- by digits ---------------------------------------------------------------
+
+local function radix_functions(key)
+  -- The bits in which keys differ from the first.
+  local function spread(i, into, from, n, length, high, inf, flip)
+    local first, seen = key(from[1], high, inf, flip), 0
+    for p = (i - 1) * length + 1, min(i * length, n) do
+      seen = seen | key(from[p], high, inf, flip) ~ first
+    end
+    into[i] = seen
+  end
+
+  local function count(i, counts, from, n, pieces, length, shift, high, inf,
+                       flip)
+    local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces * n,
+      (i - 1) % pieces
+    for d = block, block + DIGITS - 1 do counts[d] = 0 end
+    for p = row + piece * length + 1, row + min((piece + 1) * length, n) do
+      local d = block + (key(from[p], high, inf, flip) >> shift & DIGITS - 1)
+      counts[d] = counts[d] + 1
+    end
+  end
+
+  local function move(i, counts, totals, out, from, n, pieces, length, shift,
+                      high, inf, flip)
+    local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces,
+      (i - 1) % pieces
+    local sum = row * n + 1
+    for d = 0, DIGITS - 1 do
+      counts[block + d] = counts[block + d] + sum
+      sum = sum + totals[row * DIGITS + d + 1]
+    end
+    row = row * n
+    for p = row + piece * length + 1, row + min((piece + 1) * length, n) do
+      local x = from[p]
+      local d = block + (key(x, high, inf, flip) >> shift & DIGITS - 1)
+      local to = counts[d]
+      counts[d] = to + 1
+      out[to] = x
+    end
+  end
+
+  -- With the indices of elements; those of the first pass are their places.
+  local function move_both(i, counts, totals, out, from, n, pieces, length,
+                           shift, high, inf, flip, out_at, from_at, is_first)
+    local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces,
+      (i - 1) % pieces
+    local sum = row * n + 1
+    for d = 0, DIGITS - 1 do
+      counts[block + d] = counts[block + d] + sum
+      sum = sum + totals[row * DIGITS + d + 1]
+    end
+    row = row * n
+    for p = row + piece * length + 1, row + min((piece + 1) * length, n) do
+      local x, place = from[p], p - row
+      if is_first == 0 then place = from_at[p] end
+      local d = block + (key(x, high, inf, flip) >> shift & DIGITS - 1)
+      local to = counts[d]
+      counts[d] = to + 1
+      out[to] = x
+      out_at[to] = place
+    end
+  end
+
+  return {spread = spread, count = count, move = move, move_both = move_both}
+end
+
+local radix = {integers = radix_functions(key_of_integer),
+  reals = radix_functions(key_of_real)}
+
+-- Counts of pieces to what is before each in the row; totals of the row.
+local function place_pieces(digit, row, counts, totals, pieces)
+  local sum = 0
+  for p = (row - 1) * pieces, row * pieces - 1 do
+    local at = p * DIGITS + digit
+    local n = counts[at]
+    counts[at] = sum
+    sum = sum + n
+  end
+  totals[(row - 1) * DIGITS + digit] = sum
+end
+
+-- The shifts of the digits in which not all keys agree.
+local function shifts_of(f, from, count, a, ...)
+  local list, width, seen = {}, types[a.type].bits, -1
+  if width > 16 then
+    local pieces, length = cut(count, a.device, 4096)
+    local found = C.buffer("long", pieces, {device = a.device})
+    program(f.spread, "sort_bits")(items(pieces, a.device), found, from, count,
+      length, ...)
+    seen = 0
+    for _, v in ipairs(found:read()) do seen = seen | v end
+  end
+  for shift = 0, width - 8, 8 do
+    if seen >> shift & DIGITS - 1 ~= 0 then list[#list + 1] = shift end
+  end
+  -- What is equal must be moved into the result all the same.
+  return #list > 0 and list or {0}
+end
+
+-- Sort rows of n elements of a, which is contiguous, into a new array: the
+-- elements, or their indices.
+local function sort_by_digits(a, n, descending, as_indices)
+  local f = types[a.type].real and radix.reals or radix.integers
+  local high, inf, flip = key_arguments(a.type, descending)
+  local device, rows = a.device, a.size // n
+  local from = bits(a, "sort")
+  local pieces, length = cut(n, device, 4096)
+  local range = items(rows * pieces, device)
+  local width = n < 1 << 31 and a.size < 1 << 31 and "int" or "long"
+  local counts = C.buffer(width, rows * pieces * DIGITS,
+    {device = device, zero = false})
+  local totals = C.buffer(width, rows * DIGITS, {device = device, zero = false})
+  local shifts = shifts_of(f, from, a.size, a, high, inf, flip)
+  local function another(kind, mask)
+    return new(kind, {unpack(a.shape)}, mask, device)
+  end
+  local into = another(a.type, a.mask)
+  local out, spare, places, spare_places = bits(into, "sort"), nil, nil, nil
+  if as_indices or #shifts > 1 then spare = bits(another(a.type), "sort") end
+  if as_indices then places, spare_places = another "long", another "long" end
+  -- The last pass writes into `out`.
+  if #shifts % 2 == 0 then out, spare = spare, out end
+  for pass, shift in ipairs(shifts) do
+    program(f.count, "sort_count")(range, counts, from, n, pieces, length,
+      shift, high, inf, flip)
+    program(place_pieces, "sort_places")({DIGITS, rows}, counts, totals, pieces)
+    if as_indices then
+      program(f.move_both, "argsort_move")(range, counts, totals, out, from, n,
+        pieces, length, shift, high, inf, flip, places.buffer,
+        spare_places.buffer, pass == 1 and 1 or 0)
+      places, spare_places = spare_places, places
+    else
+      program(f.move, "sort_move")(range, counts, totals, out, from, n, pieces,
+        length, shift, high, inf, flip)
+    end
+    from, out, spare = out, spare, out
+  end
+  return as_indices and spare_places or into
+end
+
+-- --- by merging --------------------------------------------------------------
+
+local function place_itself(_, _, p) return p end
+local function element_there(from, row, p) return from[row + p] end
+local function place_value(from, row, x) return from[row + x] end
+local function value_itself(_, _, x) return x end
+
+-- before(x, y, ...): whether x comes before y.  Rows of values, or of the
+-- indices of values in `from`.
+local function merge_functions(before, as_indices)
+  local first = as_indices and place_itself or element_there
+  local value = as_indices and place_value or value_itself
+
+  local function runs(i, out, from, n, pieces, length, high, inf, flip)
+    local row, start = (i - 1) // pieces * n, (i - 1) % pieces * length
+    local stop = min(start + length, n)
+    while start < stop do
+      for p = start + 1, min(start + RUN, stop) do
+        local x = first(from, row, p)
+        local v, to = value(from, row, x), row + p
+        while to > row + start + 1 and
+          before(v, value(from, row, out[to - 1]), high, inf, flip)
+        do
+          out[to] = out[to - 1]
+          to = to - 1
+        end
+        out[to] = x
+      end
+      start = start + RUN
+    end
+  end
+
+  -- Runs of `width` to runs of twice that.  A work-item writes `length`
+  -- elements: it looks for the places in both runs from which these come.
+  local function merge(i, out, list, from, n, pieces, length, width, high, inf,
+                       flip)
+    local row, to = (i - 1) // pieces * n, (i - 1) % pieces * length
+    local last = min(to + length, n)
+    while to < last do
+      local left = to // (2 * width) * (2 * width)
+      local right = min(left + width, n)
+      local stop = min(left + 2 * width, n)
+      local done = to - left
+      local low, most = max(0, done - (stop - right)), min(done, right - left)
+      while low < most do
+        local m = (low + most) // 2
+        if before(value(from, row, list[row + right + done - m]),
+            value(from, row, list[row + left + m + 1]), high, inf, flip)
+        then
+          most = m
+        else
+          low = m + 1
+        end
+      end
+      local l, r = left + low, right + done - low
+      local ends = min(last, stop)
+      while to < ends do
+        local from_right = l >= right
+        if l < right and r < stop then
+          from_right = before(value(from, row, list[row + r + 1]),
+            value(from, row, list[row + l + 1]), high, inf, flip)
+        end
+        to = to + 1
+        if from_right then
+          r = r + 1
+          out[row + to] = list[row + r]
+        else
+          l = l + 1
+          out[row + to] = list[row + l]
+        end
+      end
+    end
+  end
+
+  return {runs = runs, merge = merge}
+end
+
+local function both_ways(before)
+  return {values = merge_functions(before, false),
+    places = merge_functions(before, true)}
+end
+
+local mergers = {
+  integers = both_ways(function(x, y, high, inf, flip)
+    return ult(key_of_integer(x, high, inf, flip),
+      key_of_integer(y, high, inf, flip))
+  end),
+  reals = both_ways(function(x, y, high, inf, flip)
+    return ult(key_of_real(x, high, inf, flip),
+      key_of_real(y, high, inf, flip))
+  end)
+}
+
+-- Those of functions of the program's live as long as these do.
+local own_mergers = setmetatable({}, {__mode = "k"})
+
+local function own_merger(f)
+  local own = own_mergers[f]
+  if not own then
+    own = both_ways(function(x, y) return f(x, y) end)
+    own_mergers[f] = own
+  end
+  return own
+end
+local own_kernels = setmetatable({}, {__mode = "k"})
+
+local function kernel_of(f, name, own)
+  if not own then return program(f, name) end
+  local k = own_kernels[f]
+  if not k then
+    k = C.kernel(f, {name = "array_" .. name})
+    own_kernels[f] = k
+  end
+  return k
+end
+
+local function sort_by_merging(a, n, by, descending, as_indices)
+  local device = a.device
+  local how = by and own_merger(by) or
+    types[a.type].real and mergers.reals or mergers.integers
+  how = as_indices and how.places or how.values
+  local high, inf, flip = key_arguments(a.type, descending)
+  local kind = as_indices and "long" or a.type
+  local function another()
+    return new(kind, {unpack(a.shape)}, not as_indices and a.mask or nil,
+      device)
+  end
+  local into = another()
+  local length = device.software and LONG or 8 * RUN
+  local pieces = (n + length - 1) // length
+  local range = items(pieces * (a.size // n), device)
+  -- The program's function gets elements, the others their bits.
+  local function open(x)
+    if by or as_indices and x ~= a then return (ready(x)) end
+    return bits(x, "sort")
+  end
+  local from, out = open(a), open(into)
+  kernel_of(how.runs, "sort_runs", by)(range, out, from, n, pieces, length,
+    high, inf, flip)
+  if n <= RUN then return into end
+  local spare = another()
+  local other, width = open(spare), RUN
+  while width < n do
+    kernel_of(how.merge, "sort_merge", by)(range, other, out,
+      as_indices and from or out, n, pieces, length, width, high, inf, flip)
+    out, other, into, spare = other, out, spare, into
+    width = width * 2
+  end
+  return into
+end
+
+-- --- sort, argsort, topk -----------------------------------------------------
+
+local function check_type(a, fname)
+  if not types[a.type] then
+    fail("%s: numbers expected, got %s", fname, a.type)
+  end
+end
+
+local function check_flag(o, name, fname)
+  if o[name] ~= nil and type(o[name]) ~= "boolean" then
+    fail("%s: option %s: true or false expected, got %s", fname, name,
+      C.describe(o[name]))
+  end
+  return o[name]
+end
+
+local function check_function(f, what)
+  if type(f) ~= "function" then
+    fail("%s: function expected, got %s", what, C.describe(f))
+  end
+  return f
+end
+
+-- Elements with dimension d as the last, and the way back.
+local function as_rows(a, d)
+  local there, back = {}, {}
+  for e = 1, #a.shape do
+    if e ~= d then there[#there + 1] = e end
+  end
+  there[#there + 1] = d
+  for place, e in ipairs(there) do back[e] = place end
+  return core.contiguous(a:permute(there)), function(rows)
+    return core.contiguous(rows:permute(back))
+  end
+end
+
+-- Rows, each sorted: the elements, or their indices.
+local function sorted_rows(rows, by, descending, as_indices)
+  local n = rows.shape[#rows.shape]
+  if rows.size == 0 then
+    return new(as_indices and "long" or rows.type, {unpack(rows.shape)},
+      not as_indices and rows.mask or nil, rows.device)
+  end
+  if by or n < LONG then
+    return sort_by_merging(rows, n, by, descending, as_indices)
+  end
+  return sort_by_digits(rows, n, descending, as_indices)
+end
+
+local function sort_with(fname, as_indices)
+  define(fname, function(a, o)
+    check(a, 1, "a", fname)
+    check_type(a, fname)
+    o = core.options(o, {"dim", "descending", "by"}, fname)
+    local descending = check_flag(o, "descending", fname)
+    local by = o.by
+    if by ~= nil then
+      check_function(by, fname .. ": option by")
+      if descending ~= nil then
+        fail("%s: options by and descending: by says the order", fname)
+      end
+    end
+    if #a.shape == 0 and o.dim == nil then
+      return sorted_rows(a:reshape {1}, by, descending, as_indices):reshape {}
+    end
+    local rows, back = as_rows(a, dimension(a, o.dim or -1, fname))
+    return back(sorted_rows(rows, by, descending, as_indices))
+  end)
+end
+
+-- sort(a [, options]), argsort(a [, options]): dim, descending; by(x, y):
+-- whether x comes before y.
+sort_with("sort", false)
+sort_with("argsort", true)
+
+-- topk(a, k [, options]) -> the k largest along a dimension, their indices.
+define("topk", function(a, k, o)
+  check(a, 1, "a", "topk")
+  check_type(a, "topk")
+  o = core.options(o, {"dim", "largest"}, "topk")
+  local largest = check_flag(o, "largest", "topk") ~= false
+  local d = dimension(a, o.dim or -1, "topk")
+  if mathtype(k) ~= "integer" or k < 0 or k > a.shape[d] then
+    fail("topk: argument 2 (k): an integer of 0 to %d expected, got %s",
+      a.shape[d], type(k) == "number" and tostring(k) or C.describe(k))
+  end
+  local rows, back = as_rows(a, d)
+  local part = {}
+  for e = 1, #a.shape do part[e] = {} end
+  part[#part] = {1, k}
+  local places = core.contiguous(
+    sorted_rows(rows, nil, largest, true)[part])
+  return back(rows:gather(places)), back(places)
+end)
+
+-- --- of sorted elements ------------------------------------------------------
+
+local function mark_new(i, mask, sorted)
+  local is_new = 1
+  if i > 1 then
+    local x, y = sorted[i - 1], sorted[i]
+    if x == y or x ~= x then is_new = 0 end
+  end
+  mask[i] = is_new
+end
+
+-- unique(a [, options]) -> the elements, sorted, each once; with counts = true
+-- also how often each is there.
+define("unique", function(a, o)
+  check(a, 1, "a", "unique")
+  check_type(a, "unique")
+  o = core.options(o, {"counts"}, "unique")
+  local count = check_flag(o, "counts", "unique")
+  local sorted = sorted_rows(core.contiguous(a):reshape {a.size})
+  if a.size == 0 then
+    if count then return sorted, new("long", {0}, nil, a.device) end
+    return sorted
+  end
+  local marks = new("uchar", sorted.shape, true, a.device)
+  program(mark_new, "unique")(a.size, marks.buffer, sorted.buffer)
+  local values = core.compact(sorted, marks)
+  if not count then return values end
+  local first = marks:nonzero()
+  local behind = A.full({1}, a.size + 1, {type = "long", device = a.device})
+  return values, A.cat {first[{ {2, -1} }], behind} - first
+end)
+
+local function less_integer(x, y) return x < y end
+local function less_real(x, y) return x < y or y ~= y and x == x end
+
+local function search_function(less)
+  return function(i, out, sorted, values, n, right)
+    local v, low, high = values[i], 1, n + 1
+    while low < high do
+      local m = (low + high) // 2
+      local behind
+      if right ~= 0 then
+        behind = not less(v, sorted[m])
+      else
+        behind = less(sorted[m], v)
+      end
+      if behind then low = m + 1 else high = m end
+    end
+    out[i] = low
+  end
+end
+
+local search = {real = search_function(less_real),
+  integer = search_function(less_integer), ulong = search_function(ult)}
+
+-- The type in which elements are compared: exact where the device can.
+local function common_type(a, kind, fname)
+  local s, t = types[a.type], types[kind]
+  if not s.real ~= not t.real and a.device.fp64 and
+    (s.real and t or s).bits >= 32
+  then
+    return "double"
+  end
+  local both, why = core.promote(a.type, kind)
+  if not both then fail("%s: %s", fname, why) end
+  return both
+end
+
+-- searchsorted(a, values [, options]) -> where each value can be put so that a
+-- stays sorted: before its equals, or behind them with right = true.
+define("searchsorted", function(a, values, o)
+  check(a, 1, "a", "searchsorted")
+  check_type(a, "searchsorted")
+  o = core.options(o, {"right"}, "searchsorted")
+  local right = check_flag(o, "right", "searchsorted")
+  if #a.shape ~= 1 then
+    fail("searchsorted: argument 1 (a): one dimension expected, got %d",
+      #a.shape)
+  end
+  if type(values) == "number" then
+    local kind = mathtype(values) == "float" and
+      (types[a.type].real and a.type or a.device.fp64 and "double" or "float")
+      or a.type == "ulong" and "ulong" or "long"
+    values = A.full({}, values, {type = kind, device = a.device})
+  elseif type(values) == "table" and not is(values) then
+    values = A(a.type, values)
+  end
+  check(values, 2, "values", "searchsorted")
+  check_type(values, "searchsorted")
+  local kind = common_type(a, values.type, "searchsorted")
+  local into = new("long", {unpack(values.shape)}, nil, a.device)
+  if into.size == 0 then return into end
+  local function as_kind(x)
+    return (ready(x.type == kind and x or x:to(kind)))
+  end
+  local f = kind == "ulong" and "ulong" or types[kind].real and "real" or
+    "integer"
+  program(search[f], "searchsorted")(into.size, into.buffer, as_kind(a),
+    as_kind(values), a.size, right and 1 or 0)
+  return into
+end)
+
+-- --- histogram ---------------------------------------------------------------
+
+-- An element of ulong as a real: they are read as if they were signed.
+local function as_real(v)
+  local x = v + 0.0
+  if x < 0.0 then x = x + 0x1p64 end
+  return x
+end
+
+local function find_bounds(i, lows, highs, from, n, length, wraps)
+  local low = from[(i - 1) * length + 1] + 0.0
+  if wraps ~= 0 then low = as_real(from[(i - 1) * length + 1]) end
+  local high = low
+  for p = (i - 1) * length + 1, min(i * length, n) do
+    local x = from[p] + 0.0
+    if wraps ~= 0 then x = as_real(from[p]) end
+    if x < low or x ~= x then low = x end
+    if x > high then high = x end
+  end
+  lows[i], highs[i] = low, high
+end
+
+-- Rounding leads at most to the bin beside the right one.  A piece has two bins
+-- more: for what is at the last edge, and for what is outside.
+local function bin_counter(value)
+  return function(i, counts, from, n, length, bins, low, high, scale, step)
+    local block = (i - 1) * (bins + 2) + 1
+    local found = private_array("int", 256)
+    local p, last = (i - 1) * length, min(i * length, n)
+    while p < last do
+      local m = min(256, last - p)
+      for q = 1, m do
+        local x = value(from[p + q])
+        local b = floor((x - low) * scale)
+        local bin = b
+        if x < low + b * step then bin = b - 1 end
+        if x >= low + (b + 1) * step then bin = b + 1 end
+        if not (x >= low and x <= high) then bin = bins + 1 end
+        found[q] = bin
+      end
+      for q = 1, m do
+        local at = block + found[q]
+        counts[at] = counts[at] + 1
+      end
+      p = p + m
+    end
+  end
+end
+
+local count_bins = bin_counter(function(v) return v end)
+local count_unsigned = bin_counter(as_real)
+
+local function add_pieces(i, out, counts, pieces, bins)
+  local sum = 0
+  for p = 0, pieces - 1 do
+    local at = p * (bins + 2) + i
+    sum = sum + counts[at]
+    if i == bins then sum = sum + counts[at + 1] end
+  end
+  out[i] = sum
+end
+
+local function finite(v) return v - v == 0 end
+
+-- The lowest and the highest element.  Waits.
+local function bounds_of(a)
+  if a.size == 0 then return 0.0, 1.0 end
+  local wide = a.device.fp64 and "double" or "float"
+  local from, n = ready(a)
+  local _, length = cut(n, a.device, 4096)
+  local pieces = (n + length - 1) // length -- each has an element
+  local lows = C.buffer(wide, pieces, {device = a.device})
+  local highs = C.buffer(wide, pieces, {device = a.device})
+  program(find_bounds, "bounds", a.type)(items(pieces, a.device), lows, highs,
+    from, n, length, a.type == "ulong" and 1 or 0)
+  local low, high = math.huge, -math.huge
+  for _, v in ipairs(lows:read()) do
+    if v < low or v ~= v then low = v end
+    if v ~= v then break end
+  end
+  for _, v in ipairs(highs:read()) do high = max(high, v) end
+  if not finite(low) or not finite(high) then
+    fail("histogram: there are elements that are not finite; give low and high")
+  end
+  if low == high then return low - 0.5, high + 0.5 end
+  return low, high
+end
+
+-- The type of edges: one in which they are far enough from each other.
+local function edge_type(a, bins, low, high)
+  local far = max(-low, low, -high, high) * bins
+  local t = types[a.type]
+  local wide = a.device.fp64 and (a.type == "double" or
+    not t.real and t.bits >= 32 or high - low > 0x1p127)
+  if not wide and far <= (high - low) * 0x1p20 then return "float" end
+  if a.device.fp64 and far <= (high - low) * 0x1p49 then return "double" end
+  fail("histogram: %d bins between %s and %s are too narrow", bins, low, high)
+end
+
+-- histogram(a, bins [, options]) -> counts, edges: bins of equal width between
+-- low and high, of which the last has its upper edge, too.
+define("histogram", function(a, bins, o)
+  check(a, 1, "a", "histogram")
+  check_type(a, "histogram")
+  if mathtype(bins) ~= "integer" or bins < 1 or bins >= 1 << 31 then
+    fail("histogram: argument 2 (bins): a positive integer expected, got %s",
+      type(bins) == "number" and tostring(bins) or C.describe(bins))
+  end
+  o = core.options(o, {"low", "high"}, "histogram")
+  for _, name in ipairs {"low", "high"} do
+    local v = o[name]
+    if v ~= nil and (type(v) ~= "number" or not finite(v)) then
+      fail("histogram: option %s: a finite number expected, got %s", name,
+        type(v) == "number" and tostring(v) or C.describe(v))
+    end
+  end
+  local low, high = o.low, o.high
+  if not low or not high then
+    local least, most = bounds_of(a)
+    low, high = low or least, high or most
+  end
+  if low >= high or not finite(high - low) then
+    fail("histogram: low below high expected, got %s and %s", low, high)
+  end
+  local kind = edge_type(a, bins, low, high)
+  -- Elements are compared with edges as these are returned.
+  local ends = C.buffer(kind, {low, high}):read()
+  low, high = ends[1], ends[2]
+  local edges = A.linspace(low, high, bins + 1,
+    {type = kind, device = a.device})
+  local counts = new("long", {bins}, nil, a.device)
+  local from, n = ready(a)
+  if n == 0 then
+    counts:fill(0)
+    return counts, edges
+  end
+  local pieces, length = cut(n, a.device, max(4096, bins))
+  local private = C.buffer(n < 1 << 31 and "int" or "long",
+    pieces * (bins + 2), {device = a.device})
+  -- Integers of 32 bits are faster, where elements and places fit.
+  local t = types[a.type]
+  local int = max(n, pieces * (bins + 2)) < 1 << 30 and
+    (t.real or t.bits < 32 or a.type == "int") and "int" or "long"
+  program(a.type == "ulong" and count_unsigned or count_bins, "histogram",
+    kind .. int .. a.type, {real = kind, int = int})(items(pieces, a.device),
+    private, from, n, length, bins, low, high, bins / (high - low),
+    (high - low) / bins)
+  program(add_pieces, "histogram_sum")(bins, counts.buffer, private, pieces,
+    bins)
+  return counts, edges
+end)
+
+-- --- filter ------------------------------------------------------------------
+
+local filters = setmetatable({}, {__mode = "k"})
+
+-- A.filter(f, x): the elements for which f(element) is true, in their order.
+function A.filter(f, x)
+  check_function(f, "filter: argument 1 (f)")
+  check(x, 2, "x", "filter")
+  check_type(x, "filter")
+  local k = filters[f]
+  if not k then
+    k = C.kernel(function(i, mask, from)
+      if f(from[i]) then mask[i] = 1 else mask[i] = 0 end
+    end, {name = "array_filter"})
+    filters[f] = k
+  end
+  local mask = new("uchar", {unpack(x.shape)}, true, x.device)
+  if x.size > 0 then k(x.size, mask.buffer, (ready(x))) end
+  return core.compact(x, mask)
+end

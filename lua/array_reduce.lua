@@ -1,0 +1,663 @@
+-- array_reduce.lua - reductions and scans of arrays.
+-- SPDX-License-Identifier: MIT
+--
+-- An array is taken as outer * n * inner elements, row-major, and n is what is
+-- reduced.  A work-item reduces a chunk of a row (inner is 1), or of adjacent
+-- columns; what the chunks come to is reduced likewise until one is left.  How
+-- elements are put together follows from the sizes only, so the bits are the
+-- same in groups of any size and in each run.
+
+local core = ...
+local A, C, new, ready, define = core.A, core.C, core.new, core.ready,
+  core.define
+local check, fail, options, types = core.check, core.fail, core.options,
+  core.types
+local reductions, shape_text = core.reductions, core.shape_text
+local ipairs, next, type = ipairs, next, type
+local concat, unpack = table.concat, table.unpack
+local format, mathtype = string.format, math.type
+
+local LANES <const> = 16   -- independent results of a work-item
+local BLOCK <const> = 512  -- elements that become LANES results
+local CHUNK <const> = 4096 -- elements of a row
+local ROWS <const> = 64    -- elements of a column
+local STEPS <const> = 8    -- elements of a scan
+
+-- --- kernels -----------------------------------------------------------------
+
+-- An operation has a map of an element X (Y is the other array's, C the value
+-- of its row or column), a merge of two results A and B, the result of no
+-- elements, and a finish of the last result V.
+local prelude = [[
+local math, f = ...
+local function square(x) return x * x end
+local function real(x)
+  return x >= 0 and x + 0.0 or (x >> 1 | x & 1) * 2.0
+end
+local function min(a, b)
+  if b ~= b then return b end
+  return math.min(a, b)
+end
+local function max(a, b)
+  if b ~= b then return b end
+  return math.max(a, b)
+end
+]]
+
+local function fill_in(text, names)
+  return (text:gsub("%f[%w]%u%f[%W]", names))
+end
+
+local function merge(op, a, b)
+  return fill_in(op.merge, {A = a, B = b})
+end
+
+local function writer()
+  local lines = {}
+  return lines, function(...) lines[#lines + 1] = format(...) end
+end
+
+local function each_lane(add, text, lanes)
+  for l = 1, lanes do add("%s", (text:gsub("@", l))) end
+end
+
+-- Put elements behind the places `place` into a1 .. aN.
+local function step(add, op, place, centre, lanes)
+  local element = fill_in(op.map, {X = "x@", Y = "y@", C = centre})
+  each_lane(add, format("local x@ = x[%s + @]", place), lanes)
+  if op.second then
+    each_lane(add, format("local y@ = y[%s + @]", place), lanes)
+  end
+  each_lane(add, "a@ = " .. merge(op, "a@", element), lanes)
+end
+
+-- i is a chunk of a row.
+local function row_text(op)
+  local lines, add = writer()
+  add("local row = (i - 1) // chunks")
+  add("local j = row * n + (i - 1 - row * chunks) * %d", CHUNK)
+  add("local last = math.min(j + %d, row * n + n)", CHUNK)
+  add("local v = %s", op.none)
+  add("while j < last do")
+  add("local stop = math.min(j + %d, last)", BLOCK)
+  each_lane(add, "local a@ = " .. op.none, LANES)
+  add("while j + %d <= stop do", LANES)
+  step(add, op, "j", "c[row + 1]", LANES)
+  add("j = j + %d", LANES)
+  add("end")
+  add("while j < stop do")
+  step(add, op, "j", "c[row + 1]", 1)
+  add("j = j + 1")
+  add("end")
+  local width = LANES // 2
+  while width > 0 do
+    for l = 1, width do
+      add("a%d = %s", l, merge(op, "a" .. l, "a" .. l + width))
+    end
+    width = width // 2
+  end
+  add("v = %s", merge(op, "v", "a1"))
+  add("end")
+  add("out[i] = %s", fill_in(op.finish, {V = "v"}))
+  return concat(lines, "\n")
+end
+
+-- i is LANES columns of a chunk of rows; `columns` writes what so many do.
+local function each_column(add, columns)
+  add("local blocks = (inner + %d) // %d", LANES - 1, LANES)
+  add("local q = (i - 1) // blocks")
+  add("local at = (i - 1 - q * blocks) * %d", LANES)
+  add("local o = q // chunks")
+  add("local first = (q - o * chunks) * %d", ROWS)
+  add("local rows = math.min(%d, n - first)", ROWS)
+  add("local j = (o * n + first) * inner + at")
+  add("local to, column = q * inner + at, o * inner + at")
+  add("if at + %d <= inner then", LANES)
+  columns(LANES)
+  add("else")
+  add("for _ = 1, inner - at do")
+  columns(1)
+  add("j, to, column = j + 1, to + 1, column + 1")
+  add("end")
+  add("end")
+end
+
+local function column_text(op)
+  local lines, add = writer()
+  local function columns(lanes)
+    each_lane(add, "local a@ = " .. op.none, lanes)
+    add("local k = j")
+    add("for _ = 1, rows do")
+    step(add, op, "k", "c[column + @]", lanes)
+    add("k = k + inner")
+    add("end")
+    each_lane(add, "out[to + @] = " .. fill_in(op.finish, {V = "a@"}), lanes)
+  end
+  each_column(add, columns)
+  return concat(lines, "\n")
+end
+
+-- Kernels by what they compute and the types of their buffers; those of a
+-- script's functions by the function first.
+local kernels = {}
+local own = setmetatable({}, {__mode = "k"})
+
+-- The kernel of a key; make_text(op) is its body where there is none yet.
+local function kernel_of(name, key, parameters, make_text, op)
+  local list = kernels
+  if op.f then
+    list = own[op.f] or {}
+    own[op.f] = list
+  end
+  local k = list[key]
+  if not k then
+    local text = format("%sreturn function(i, %s)\n%s\nend", prelude,
+      parameters, make_text(op))
+    k = C.kernel(C.text(text, name)(math, op.f), {name = "array_" .. name})
+    list[key] = k
+  end
+  return k
+end
+
+-- --- reductions --------------------------------------------------------------
+
+local function scratch(kind, n, device)
+  return new(kind, {n}, nil, device).flat
+end
+
+-- An operation like another.
+local function like(op, changes)
+  for key, v in next, op do
+    if changes[key] == nil then changes[key] = v end
+  end
+  return changes
+end
+
+-- How many chunks n elements are.
+local function chunks_of(n, inner)
+  local size = inner == 1 and CHUNK or ROWS
+  return (n + size - 1) // size
+end
+
+-- Work-items for one chunk of a row or of all columns.
+local function items_of(inner)
+  return inner == 1 and 1 or (inner + LANES - 1) // LANES
+end
+
+-- Reduce the chunks of x, a buffer of outer * n * inner elements, into out.
+-- y is op's second buffer or that of its centres; count is for its finish.
+local function reduce_chunks(op, x, outer, n, inner, out, count, y)
+  local chunks = chunks_of(n, inner)
+  local key = concat({inner == 1 and "r" or "c", op.map, op.merge, op.none,
+    op.finish, x.type, out.type, y and y.type or ""}, " ")
+  local k = kernel_of(op.name, key, "x, out, n, inner, chunks, count" ..
+    (not y and "" or op.second and ", y" or ", c"),
+    inner == 1 and row_text or column_text, op)
+  local items = outer * chunks * items_of(inner)
+  if y then k(items, x, out, n, inner, chunks, count, y)
+  else k(items, x, out, n, inner, chunks, count) end
+end
+
+-- Reduce x into a buffer; what is in between is of type `kind`.
+local function fold(op, x, outer, n, inner, into, kind, y)
+  local count = n
+  local finishes = op.finish ~= "V" or into.type ~= kind
+  local middle = like(op, {finish = "V"})
+  local rest = like(op, {map = "X", second = false})
+  if chunks_of(n, inner) > 1 or finishes then
+    repeat
+      local chunks = chunks_of(n, inner)
+      local out = scratch(kind, outer * chunks * inner, into.device)
+      reduce_chunks(middle, x, outer, n, inner, out, count, y)
+      x, n, y = out, chunks, nil
+      middle = like(rest, {finish = "V"})
+    until chunks == 1 or chunks_of(chunks, inner) == 1
+    op = rest
+  end
+  reduce_chunks(op, x, outer, n, inner, into, count, y)
+end
+
+-- What a reduction is over: the sizes before, of and behind the dimension, and
+-- the shape of the result.
+local function extent(a, o, name)
+  o = options(o, {"dim", "keep"}, name)
+  if o.keep ~= nil and type(o.keep) ~= "boolean" then
+    fail("%s: keep: boolean expected, got %s", name, C.describe(o.keep))
+  end
+  if o.dim == nil then
+    local shape = {}
+    if o.keep then for d = 1, #a.shape do shape[d] = 1 end end
+    return 1, a.size, 1, shape
+  end
+  local dim = core.dimension(a, o.dim, name)
+  local outer, inner, shape = 1, 1, {}
+  for d, s in ipairs(a.shape) do
+    if d < dim then outer = outer * s elseif d > dim then inner = inner * s end
+    if d ~= dim then shape[#shape + 1] = s
+    elseif o.keep then shape[#shape + 1] = 1 end
+  end
+  return outer, a.shape[dim], inner, shape
+end
+
+-- The result of no elements, where there is one.
+local function nothing(into, value, name, a)
+  if value == nil and into.size > 0 then
+    fail("%s: shape %s has no elements to choose from", name,
+      shape_text(a.shape))
+  end
+  if into.size > 0 then into.flat:fill(value) end
+  return into
+end
+
+-- The type in which results of elements of a type are put together.
+local function wide(kind)
+  if not types[kind].real then return "long" end
+  return types[kind].bits == 16 and "float" or kind
+end
+
+local function real(kind) return types[kind].real and kind or "float" end
+
+-- X as a real; only those of ulong are not what a kernel takes them for.
+local function real_of(kind) return kind == "ulong" and "real(X)" or "X" end
+
+-- Reduce an array as its options say.  result is the type of the result, kind
+-- that of results in between.
+local function reduce(op, a, o, result, kind, mask, y)
+  core.needs_double(op.name, a.type, a)
+  local outer, n, inner, shape = extent(a, o, op.name)
+  local into = new(result, shape, mask, a.device)
+  if n == 0 or into.size == 0 then
+    return nothing(into, op.empty, op.name, a)
+  end
+  fold(op, ready(a), outer, n, inner, into.flat, kind, y)
+  return into
+end
+
+local sum = {name = "sum", map = "X", merge = "A + B", none = "0", finish = "V",
+  empty = 0}
+local prod = like(sum, {name = "prod", merge = "A * B", none = "1", empty = 1})
+
+for _, op in ipairs {sum, prod} do
+  define(op.name, function(a, o)
+    check(a, 1, "a", op.name)
+    local kind = wide(a.type)
+    return reduce(op, a, o, types[a.type].real and a.type or kind, kind)
+  end)
+end
+
+local counts = like(sum, {name = "count", map = "(X ~= 0 and 1 or 0)"})
+define("count", function(a, o)
+  return reduce(counts, check(a, 1, "a", "count"), o, "long", "long")
+end)
+
+for name, op in next, {
+  all = like(counts, {name = "all", finish = "V == count and 1 or 0",
+    empty = 1}),
+  any = like(counts, {name = "any", finish = "V > 0 and 1 or 0"})
+} do
+  define(name, function(a, o)
+    return reduce(op, check(a, 1, "a", name), o, "uchar", "long", true)
+  end)
+end
+
+-- --- means -------------------------------------------------------------------
+
+local nan = 0.0 / 0.0
+
+-- Integers are summed exactly, but those of ulong.
+local function mean_kind(kind)
+  return kind == "ulong" and "float" or wide(kind)
+end
+
+define("mean", function(a, o)
+  check(a, 1, "a", "mean")
+  local op = like(sum, {name = "mean", map = real_of(a.type),
+    finish = "V / count", empty = nan})
+  return reduce(op, a, o, real(a.type), mean_kind(a.type))
+end)
+
+-- The mean of the squares of what elements are off their mean.
+for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
+  define(name, function(a, o)
+    check(a, 1, "a", name)
+    local op = like(sum, {name = name, finish = finish, empty = nan})
+    local exact = not types[a.type].real and a.type ~= "ulong"
+    local outer, n, inner = extent(a, o, name)
+    local centres
+    if a.size > 0 then
+      core.needs_double(name, a.type, a)
+      local kind = mean_kind(a.type)
+      centres = scratch(kind, outer * inner, a.device)
+      fold(like(sum, {name = name, map = real_of(a.type),
+        finish = exact and "V" or "V / count"}), ready(a), outer, n, inner,
+        centres, kind)
+      op.map = format("square(%s - C)", real_of(a.type))
+      -- The centre is a sum of integers here.
+      if exact then op.map = "square(X - C // count - C % count / count)" end
+    end
+    return reduce(op, a, o, real(a.type), wide(real(a.type)), nil, centres)
+  end)
+end
+
+-- --- least and greatest ------------------------------------------------------
+
+-- min or max of a type; better is whether v comes before best.
+local function extreme(name, kind)
+  local greatest = name == "max"
+  local op = {name = name, map = "X", finish = "V",
+    merge = format("math.%s(A, B)", name),
+    better = greatest and "v > best" or "v < best"}
+  if types[kind].real then
+    op.merge = format("%s(A, B)", name)
+    op.none = greatest and "-math.huge" or "math.huge"
+  elseif kind == "ulong" then
+    op.better = greatest and "math.ult(best, v)" or "math.ult(v, best)"
+    op.merge = greatest and "(math.ult(A, B) and B or A)" or
+      "(math.ult(B, A) and B or A)"
+    op.none = greatest and "0" or "-1"
+  else
+    if kind == "long" then -- the faster of two ways
+      op.merge = greatest and "(B > A and B or A)" or "(B < A and B or A)"
+    end
+    op.none = greatest and "math.mininteger" or "math.maxinteger"
+  end
+  return op
+end
+
+for _, name in ipairs {"min", "max"} do
+  reductions[name] = function(a, o)
+    check(a, 1, "a", name)
+    return reduce(extreme(name, a.type), a, o, a.type, a.type, a.mask)
+  end
+end
+
+-- i is a result: where the first element is that the best of its chunk came
+-- from.  NaN is before all others.
+local function place_text(op)
+  return (([[
+local o = (i - 1) // inner
+local first = i - o * inner
+local best, chunk = x[o * chunks * inner + first], 0
+for c = 1, chunks - 1 do
+  local v = x[(o * chunks + c) * inner + first]
+  if best == best and (v ~= v or BETTER) then best, chunk = v, c end
+end
+local j = chunk * size
+local k = o * n * inner + first
+while j < n - 1 do
+  local v = y[k + j * inner]
+  if v == best or v ~= v then break end
+  j = j + 1
+end
+out[i] = j + 1]]):gsub("BETTER", op.better))
+end
+
+for _, name in ipairs {"argmin", "argmax"} do
+  define(name, function(a, o)
+    check(a, 1, "a", name)
+    core.needs_double(name, a.type, a)
+    local outer, n, inner, shape = extent(a, o, name)
+    local into = new("long", shape, nil, a.device)
+    if n == 0 or into.size == 0 then return nothing(into, nil, name, a) end
+    local x, chunks = ready(a), chunks_of(n, inner)
+    local best = scratch(a.type, outer * chunks * inner, a.device)
+    local op = extreme(name:sub(4), a.type)
+    reduce_chunks(op, x, outer, n, inner, best, n)
+    local k = kernel_of(name, name .. " " .. a.type,
+      "x, y, out, n, inner, chunks, size", place_text, op)
+    k(outer * inner, best, x, into.flat, n, inner, chunks,
+      inner == 1 and CHUNK or ROWS)
+    return into
+  end)
+end
+
+-- --- products ----------------------------------------------------------------
+
+define("norm", function(a, o)
+  check(a, 1, "a", "norm")
+  local op = like(sum, {name = "norm", finish = "math.sqrt(V)",
+    map = format("square(%s + 0.0)", real_of(a.type))})
+  local kind = a.device.fp64 and "double" or wide(real(a.type))
+  return reduce(op, a, o, real(a.type), kind)
+end)
+
+define("dot", function(a, b)
+  check(a, 1, "a", "dot")
+  check(b, 2, "b", "dot")
+  if #a.shape ~= 1 or #b.shape ~= 1 or a.size ~= b.size then
+    fail("dot: two arrays of one dimension and size expected, got shapes %s "
+      .. "and %s", shape_text(a.shape), shape_text(b.shape))
+  end
+  local kind, why = core.promote(a.type, b.type)
+  if not kind then fail("dot: %s", why) end
+  core.needs_double("dot", kind, a)
+  local op = like(sum, {name = "dot", map = "X * Y", second = true})
+  local result = types[kind].real and kind or wide(kind)
+  return reduce(op, a, nil, result, wide(kind), nil, (ready(b)))
+end)
+
+-- --- scans -------------------------------------------------------------------
+
+-- i is a chunk of a row, before which there is off[i].  init is what a script's
+-- function starts from.
+local function scan_row_text(op)
+  local lines, add = writer()
+  add("local row = (i - 1) // chunks")
+  add("local j = row * n + (i - 1 - row * chunks) * %d", CHUNK)
+  add("local last = math.min(j + %d, row * n + n)", CHUNK)
+  add("local v = %s", op.none)
+  add("if chunks > 1 then v = off[i] end")
+  if not op.f then
+    -- The chunk's own result w grows from nothing, so that errors stay small,
+    -- and waits for one of the steps only.
+    add("local base, w = v, %s", op.none)
+    add("while j + %d <= last do", STEPS)
+    each_lane(add, "local a@ = x[j + @]", STEPS)
+    for l = 2, STEPS do
+      add("a%d = %s", l, merge(op, "a" .. l - 1, "a" .. l))
+    end
+    each_lane(add, "out[j + @] = " .. merge(op, "v", "a@"), STEPS)
+    add("w = %s", merge(op, "w", "a" .. STEPS))
+    add("v = %s", merge(op, "base", "w"))
+    add("j = j + %d", STEPS)
+    add("end")
+  end
+  add("while j < last do")
+  add("v = %s", merge(op, "v", "x[j + 1]"))
+  add("out[j + 1] = v")
+  add("j = j + 1")
+  add("end")
+  return concat(lines, "\n")
+end
+
+local function scan_column_text(op)
+  local lines, add = writer()
+  local function columns(lanes)
+    each_lane(add, format("local a@, b@ = %s, %s", op.none, op.none), lanes)
+    add("if chunks > 1 then")
+    each_lane(add, "b@ = off[to + @]", lanes)
+    add("end")
+    add("local k = j")
+    add("for _ = 1, rows do")
+    each_lane(add, "a@ = " .. merge(op, "a@", "x[k + @]"), lanes)
+    each_lane(add, "out[k + @] = " .. merge(op, "b@", "a@"), lanes)
+    add("k = k + inner")
+    add("end")
+  end
+  each_column(add, columns)
+  return concat(lines, "\n")
+end
+
+-- i is a row or column: off is what comes before each of its chunks.  Chunks
+-- are put together by 64 first, so that errors stay small.
+local function offset_text(op)
+  return (([[
+local o = (i - 1) // inner
+local at = o * chunks * inner + i - o * inner
+local base, v = NONE, NONE
+off[at] = base
+for c = 0, chunks - 2 do
+  local e = x[at]
+  if c % 64 == 0 then v = e else v = MERGE_V end
+  at = at + inner
+  off[at] = MERGE_BASE
+  if c % 64 == 63 then base = MERGE_BASE end
+end]]):gsub("NONE", op.none):gsub("MERGE_V", merge(op, "v", "e"))
+    :gsub("MERGE_BASE", merge(op, "base", "v")))
+end
+
+-- Reduce the chunks of x by a script's function; the last one from init on.
+local function fold_text()
+  return [[
+local q = (i - 1) // inner
+local o = q // chunks
+local first = (q - o * chunks) * size
+local k = (o * n + first) * inner + i - q * inner
+local count = math.min(size, n - first)
+local v = x[k]
+local rest = 1
+if inner == 1 and count == size then
+  rest = size // 8
+  local b, c, d, e, g, h, l = x[k + rest], x[k + 2 * rest], x[k + 3 * rest],
+    x[k + 4 * rest], x[k + 5 * rest], x[k + 6 * rest], x[k + 7 * rest]
+  for j = k + 1, k + rest - 1 do
+    v, b, c, d = f(v, x[j]), f(b, x[j + rest]), f(c, x[j + 2 * rest]),
+      f(d, x[j + 3 * rest])
+    e, g, h, l = f(e, x[j + 4 * rest]), f(g, x[j + 5 * rest]),
+      f(h, x[j + 6 * rest]), f(l, x[j + 7 * rest])
+  end
+  v = f(f(f(v, b), f(c, d)), f(f(e, g), f(h, l)))
+  rest = count
+end
+for j = rest, count - 1 do v = f(v, x[k + j * inner]) end
+if last == 1 then v = f(init, v) end
+out[i] = v]]
+end
+
+local function fold_chunks(op, x, outer, n, inner, out, last)
+  local chunks = chunks_of(n, inner)
+  local key = concat({"f", x.type, out.type}, " ")
+  local k = kernel_of(op.name, key,
+    "x, out, n, inner, chunks, size, init, last", fold_text, op)
+  k(outer * chunks * inner, x, out, n, inner, chunks,
+    inner == 1 and CHUNK or ROWS, op.init, last and 1 or 0)
+end
+
+-- Scan x, a buffer of outer * n * inner elements, into a buffer; what is in
+-- between is of type `kind`.
+local function scan(op, x, outer, n, inner, into, kind)
+  local chunks, init = chunks_of(n, inner), op.init or 0
+  local off = scratch(kind, chunks > 1 and outer * chunks * inner or 1,
+    into.device)
+  if chunks > 1 then
+    local totals = scratch(kind, outer * chunks * inner, into.device)
+    if op.f then fold_chunks(op, x, outer, n, inner, totals)
+    else reduce_chunks(op, x, outer, n, inner, totals, n) end
+    local k = kernel_of(op.name, concat({"o", op.merge, kind}, " "),
+      "x, off, chunks, inner, init", offset_text, op)
+    k(outer * inner, totals, off, chunks, inner, init)
+  end
+  local k = kernel_of(op.name, concat({inner == 1 and "rs" or "cs", op.merge,
+    x.type, kind, into.type}, " "), "x, off, out, n, inner, chunks, init",
+    inner == 1 and scan_row_text or scan_column_text, op)
+  k(outer * chunks * items_of(inner), x, off, into, n, inner, chunks, init)
+end
+
+local function scan_of(name, op, a, o, result, kind, mask)
+  if mathtype(o) == "integer" then o = {dim = o} end
+  o = options(o, {"dim"}, name)
+  core.needs_double(name, a.type, a)
+  local outer, n, inner, shape = 1, a.size, 1, {a.size}
+  if o.dim ~= nil then
+    outer, n, inner = extent(a, o, name)
+    shape = {unpack(a.shape)}
+  end
+  local into = new(result, shape, mask, a.device)
+  if into.size > 0 then
+    scan(op, ready(a), outer, n, inner, into.flat, kind)
+  end
+  return into
+end
+
+for name, op in next, {cumsum = sum, cumprod = prod} do
+  op = like(op, {name = name})
+  define(name, function(a, o)
+    check(a, 1, "a", name)
+    local kind = wide(a.type)
+    return scan_of(name, op, a, o, types[a.type].real and a.type or kind, kind)
+  end)
+end
+
+for name, chosen in next, {cummax = "max", cummin = "min"} do
+  define(name, function(a, o)
+    check(a, 1, "a", name)
+    local op = like(extreme(chosen, a.type), {name = name})
+    return scan_of(name, op, a, o, a.type, a.type, a.mask)
+  end)
+end
+
+-- --- functions of scripts ----------------------------------------------------
+
+-- Arguments of reduce and scan: the operation, and the types of results and of
+-- those in between.
+local function own_operation(name, f, init, x)
+  if type(f) ~= "function" then
+    fail("%s: argument 1 (f): function expected, got %s", name, C.describe(f))
+  end
+  if type(init) ~= "number" then
+    fail("%s: argument 2 (init): a number expected, got %s", name,
+      C.describe(init))
+  end
+  check(x, 3, "x", name)
+  core.needs_double(name, x.type, x)
+  local kind, result = wide(x.type), x.type
+  if not types[x.type].real then
+    if mathtype(init) == "float" then kind = "float" end
+    result = kind
+  end
+  return {name = name, f = f, init = init, none = "init", merge = "f(A, B)"},
+    result, kind
+end
+
+-- Run g, which may compile op's f: what is raised is about the script's line.
+local function located(op, x, g)
+  local ok, err = C.pcall(g)
+  if ok then return end
+  if type(err) == "table" then
+    if (err.log or ""):find("a real is stored", 1, true) then
+      fail("%s: f gives a real for elements of %s: argument 2 (init) must be "
+        .. "one, such as 0.0", op.name, x.type)
+    end
+    err.where = C.where():match "^(.*): $"
+  end
+  C.raise(err)
+end
+
+-- A.reduce(f, init, x [, options]): f(a, b) is associative.
+function A.reduce(f, init, x, o)
+  local op, result, kind = own_operation("reduce", f, init, x)
+  local outer, n, inner, shape = extent(x, o, "reduce")
+  local into = new(result, shape, nil, x.device)
+  if n == 0 or into.size == 0 then return nothing(into, init, "reduce", x) end
+  located(op, x, function()
+    local from, chunks = ready(x), chunks_of(n, inner)
+    while chunks > 1 do
+      local out = scratch(kind, outer * chunks * inner, x.device)
+      fold_chunks(op, from, outer, n, inner, out)
+      from, n, chunks = out, chunks, chunks_of(chunks, inner)
+    end
+    fold_chunks(op, from, outer, n, inner, into.flat, true)
+  end)
+  return into
+end
+
+-- A.scan(f, init, x): f of all elements so far, from init on.
+function A.scan(f, init, x)
+  local op, result, kind = own_operation("scan", f, init, x)
+  local into = new(result, {x.size}, nil, x.device)
+  if x.size == 0 then return into end
+  located(op, x, function()
+    scan(op, ready(x), 1, x.size, 1, into.flat, kind)
+  end)
+  return into
+end

@@ -1,0 +1,514 @@
+-- array_signal.lua - convolutions, complex numbers and Fourier transforms.
+-- SPDX-License-Identifier: MIT
+
+local core = ...
+local A, fail, types = core.A, core.fail, core.types
+local C, new, define = core.C, core.new, core.define
+local shape_text, array_over = core.shape_text, core.array_over
+local ipairs, mathtype, tostring, type = ipairs, math.type, tostring, type
+local max = math.max
+local concat, format, unpack = table.concat, string.format, table.unpack
+
+local kernels = {}
+
+local function kernel_for(name, text)
+  local k = kernels[name]
+  if not k then
+    k = C.kernel(C.text(text, name)(math, C.work.fma),
+      {name = "array_" .. name})
+    kernels[name] = k
+  end
+  return k
+end
+
+local function up(n, step) return (n + step - 1) // step * step end
+
+local function product(shape)
+  local n = 1
+  for _, size in ipairs(shape) do n = n * size end
+  return n
+end
+
+-- --- convolutions ------------------------------------------------------------
+
+-- A work-item has so many sums of a row, side by side, in registers.
+local TILE <const> = 8
+
+-- step: the text of how far these are from each other in what is read.
+local function conv_text(zero, sum, step)
+  local lines = {"local _, fma = ...",
+    "return function(j, i, z, r, x, k, rows, columns, height, width, down, "
+      .. "step, krows, kcolumns)",
+    format("  local p = ((z - 1) * height + (i - 1) * down) * width + "
+      .. "(j - 1) * %d * %s", TILE, step)}
+  local function add(...) lines[#lines + 1] = format(...) end
+  for s = 1, TILE do add("  local c%d = %s", s, zero) end
+  add "  for u = 0, krows - 1 do"
+  add "    for v = 1, kcolumns do"
+  add "      local w, q = k[u * kcolumns + v], p + u * width + v"
+  for s = 1, TILE do
+    add("      c%d = %s", s, (sum:gsub("%u", {S = "c" .. s,
+      X = format("x[q + %d * %s]", s - 1, step)})))
+  end
+  add "    end\n  end"
+  add("  local at = ((z - 1) * rows + i - 1) * columns + (j - 1) * %d", TILE)
+  for s = 1, TILE do add("  r[at + %d] = c%d", s, s) end
+  add "end"
+  return concat(lines, "\n")
+end
+
+local function conv_kernel(whole, step)
+  local name = (whole and "conv_long" or "conv") .. (step and "_step" or "")
+  return kernels[name] or kernel_for(name, conv_text(whole and "0" or "0.0",
+    whole and "S + w * X" or "fma(w, X, S)", step and "step" or "1"))
+end
+
+-- Numbers for rows and columns: one number is for both, or of conv1d, whose
+-- array is one row, for columns.
+local function pair(v, least, otherwise, name, fname, rank)
+  if v == nil then v = otherwise end
+  local given = type(v) == "table" and v or
+    rank == 1 and {otherwise, v} or {v, v}
+  for d = 1, 2 do
+    if mathtype(given[d]) ~= "integer" or given[d] < least or #given > 2 or
+        type(v) == "table" and rank == 1 then
+      fail("%s: %s: an integer of %d or more%s expected, got %s", fname, name,
+        least, rank == 2 and " or two of them" or "",
+        mathtype(v) and tostring(v) or C.describe(v))
+    end
+  end
+  return given[1], given[2]
+end
+
+local function convolve(a, k, o, fname, rank)
+  for n, v in ipairs {core.check(a, 1, "a", fname),
+                      core.check(k, 2, "kernel", fname)} do
+    if #v.shape < rank or n == 2 and #v.shape > rank then
+      fail("%s: argument %d (%s): %d dimension%s%s expected, got shape %s",
+        fname, n, n == 1 and "a" or "kernel", rank, rank > 1 and "s" or "",
+        n == 1 and " or more" or "", shape_text(v.shape))
+    end
+  end
+  o = core.options(o, {"stride", "padding"}, fname)
+  local down, step = pair(o.stride, 1, 1, "stride", fname, rank)
+  local above, before = pair(o.padding, 0, 0, "padding", fname, rank)
+  local kind, why = core.promote(a.type, k.type)
+  if not kind then fail("%s: %s", fname, why) end
+  core.needs_double(fname, kind, a)
+  local whole = not types[kind].real
+  if whole then kind = "long" end
+  local last = #a.shape
+  local width, kcolumns = a.shape[last], k.shape[rank]
+  local height = rank == 2 and a.shape[last - 1] or 1
+  local krows = rank == 2 and k.shape[1] or 1
+  if k.size == 0 then
+    fail("%s: argument 2 (kernel): has no elements", fname)
+  elseif krows > height + 2 * above or kcolumns > width + 2 * before then
+    fail("%s: a kernel of shape %s does not fit into shape %s with its padding",
+      fname, shape_text(k.shape), shape_text {unpack(a.shape, last - rank + 1)})
+  end
+  local rows = (height + 2 * above - krows) // down + 1
+  local columns = (width + 2 * before - kcolumns) // step + 1
+  local shape = {unpack(a.shape)}
+  shape[last] = columns
+  if rank == 2 then shape[last - 1] = rows end
+  local lead = {unpack(a.shape, 1, last - rank)}
+  local count = product(lead)
+  if count == 0 then return new(kind, shape, nil, a.device) end
+  -- Tiles are full: what they read behind the last column is there, too.
+  local wide = max(width + 2 * before,
+    (up(columns, TILE) - 1) * step + kcolumns)
+  local x = a
+  if wide > width or above > 0 then
+    x = A.zeros({count, height + 2 * above, wide},
+      {type = a.type, device = a.device})
+    if a.size > 0 then
+      core.set(x[{{}, {above + 1, above + height}, {before + 1,
+        before + width}}], a:reshape {count, height, width}, fname)
+    end
+    height, width = height + 2 * above, wide
+  end
+  local padded = {count, rows, up(columns, TILE)}
+  local into = new(kind, padded, nil, a.device)
+  conv_kernel(whole, step > 1)({padded[3] // TILE, rows, count}, into.flat,
+    core.contiguous(x).flat, core.contiguous(k).flat, rows, padded[3], height,
+    width, down, step, krows, kcolumns)
+  return into[{{}, {}, {1, columns}}]:reshape(shape)
+end
+
+-- a:conv1d(kernel [, options]), a:conv2d(kernel [, options]): sums of products
+-- with a kernel that is moved over the last one or two dimensions, and not
+-- turned round.
+define("conv1d", function(a, k, o) return convolve(a, k, o, "conv1d", 1) end)
+define("conv2d", function(a, k, o) return convolve(a, k, o, "conv2d", 2) end)
+
+-- --- complex numbers ---------------------------------------------------------
+
+local scalars = {float2 = "float", double2 = "double"}
+
+-- The parts of a complex array, in a further dimension, sharing its elements.
+local function parts(z)
+  local shape, strides = {unpack(z.shape)}, {}
+  for d = 1, #shape do strides[d] = z.strides[d] * 2 end
+  shape[#shape + 1], strides[#strides + 1] = 2, 1
+  return array_over(z.base:view(1, #z.base, scalars[z.type]), z.from * 2, shape,
+    strides)
+end
+
+-- A new array whose last dimension holds the parts as a complex one.
+local function join(x)
+  local kind = x.type .. "2"
+  if x.shape[#x.shape] ~= 2 then
+    fail("array: %s: a last dimension of 2, the real and the imaginary parts, "
+      .. "expected, got shape %s", kind, shape_text(x.shape))
+  end
+  local shape = {unpack(x.shape, 1, #x.shape - 1)}
+  if x.size == 0 then return new(kind, shape, nil, x.device) end
+  return array_over(x.flat:view(1, x.size, kind), 0, shape,
+    core.packed_strides(shape))
+end
+
+-- --- Fourier transforms ------------------------------------------------------
+
+-- A transform takes passes (Stockham's), each of which combines as many parts
+-- as its radix, and ends with its elements in their places.  With a factor
+-- other than these radices, Bluestein's convolution of a power of two does it.
+local radices = {4, 2, 3, 5, 7}
+
+-- One butterfly: m is the product of the radices of the passes before.  sign is
+-- 1 forwards and -1 backwards.
+local function pass_text(radix)
+  local lines = {"return function(j, line, y, x, table, n, m, sign, scale)",
+    format("  local k, q, step = (j - 1) %% m, n // %d, n // (m * %d)", radix,
+      radix),
+    "  local p, d = ((line - 1) * n + j - 1) * 2 + 1, "
+      .. format("((line - 1) * n + (j - 1 - k) * %d + k) * 2 + 1", radix)}
+  local function add(...) lines[#lines + 1] = format(...) end
+  add "  local r0, i0 = x[p], x[p + 1]"
+  for s = 1, radix - 1 do
+    add("  local t%d, a%d = k * step * %d * 2 + 1, p + %d * q * 2", s, s, s, s)
+    add("  local c%d, s%d = table[t%d], table[t%d + 1] * sign", s, s, s, s)
+    add("  local e%d, f%d = x[a%d], x[a%d + 1]", s, s, s, s)
+    add("  local r%d, i%d = e%d * c%d - f%d * s%d, e%d * s%d + f%d * c%d", s, s,
+      s, s, s, s, s, s, s, s)
+  end
+  local function put(s, real, imaginary)
+    add("  y[d + %d * m * 2] = (%s) * scale", s, real)
+    add("  y[d + %d * m * 2 + 1] = (%s) * scale", s, imaginary)
+  end
+  if radix == 2 then
+    put(0, "r0 + r1", "i0 + i1")
+    put(1, "r0 - r1", "i0 - i1")
+  elseif radix == 4 then
+    add "  local gr, gi, hr, hi = r0 + r2, i0 + i2, r0 - r2, i0 - i2"
+    add "  local ur, ui = r1 + r3, i1 + i3"
+    add "  local vr, vi = (r1 - r3) * sign, (i1 - i3) * sign"
+    put(0, "gr + ur", "gi + ui")
+    put(1, "hr + vi", "hi - vr")
+    put(2, "gr - ur", "gi - ui")
+    put(3, "hr - vi", "hi + vr")
+  else
+    local real, imaginary = "r0", "i0"
+    for s = 1, radix // 2 do
+      local o = radix - s
+      add("  local gr%d, gi%d = r%d + r%d, i%d + i%d", s, s, s, o, s, o)
+      add("  local hr%d, hi%d = (r%d - r%d) * sign, (i%d - i%d) * sign", s, s,
+        s, o, s, o)
+      real = real .. " + gr" .. s
+      imaginary = imaginary .. " + gi" .. s
+    end
+    put(0, real, imaginary)
+    for t = 1, radix // 2 do
+      local ar, ai, br, bi = "r0", "i0", "0.0", "0.0"
+      for s = 1, radix // 2 do
+        local angle = 2 * math.pi * (s * t % radix) / radix
+        local function with(sum, name, by)
+          return format("%s + %s%d * (%.17g)", sum, name, s, by)
+        end
+        ar = with(ar, "gr", math.cos(angle))
+        ai = with(ai, "gi", math.cos(angle))
+        br = with(br, "hr", math.sin(angle))
+        bi = with(bi, "hi", math.sin(angle))
+      end
+      add("  local ar%d, ai%d, br%d, bi%d = %s, %s, %s, %s", t, t, t, t, ar, ai,
+        br, bi)
+      put(t, format("ar%d + bi%d", t, t), format("ai%d - br%d", t, t))
+      put(radix - t, format("ar%d - bi%d", t, t),
+        format("ai%d + br%d", t, t))
+    end
+  end
+  add "end"
+  return concat(lines, "\n")
+end
+
+-- exp(-2 pi i q / n) for q from 0: the product of a coarse one and a fine one,
+-- from which 1 is subtracted, so that little is lost.
+local table_text = [[
+return function(i, out, coarse, fine, size)
+  local c, f = (i - 1) // size * 2 + 1, (i - 1) % size * 2 + 1
+  local cr, ci, fr, fi = coarse[c], coarse[c + 1], fine[f], fine[f + 1]
+  out[i * 2 - 1] = cr + (cr * fr - ci * fi)
+  out[i * 2] = ci + (cr * fi + ci * fr)
+end]]
+
+-- Bluestein's: exp(pi i q^2 / n), q from 0, the same backwards from the end,
+-- and zeros between.
+local chirp_text = [[
+return function(i, out, table, n, size)
+  local q, re, im = math.min(i - 1, size - i + 1), 0.0, 0.0
+  if q < n then
+    local t = q * q % (n * 2) * 2 + 1
+    re, im = table[t], -table[t + 1]
+  end
+  out[i * 2 - 1], out[i * 2] = re, im
+end]]
+
+-- Rows of x, element by element times factors, filled up with zeros or cut.
+local times_text = [[
+return function(i, line, y, x, by, xsize, ysize, count, sign)
+  local re, im = 0.0, 0.0
+  if i <= count then
+    local p = ((line - 1) * xsize + i) * 2
+    local a, b, c, s = x[p - 1], x[p], by[i * 2 - 1], by[i * 2] * sign
+    re, im = a * c - b * s, a * s + b * c
+  end
+  local q = ((line - 1) * ysize + i) * 2
+  y[q - 1], y[q] = re, im
+end]]
+
+-- Half of a spectrum, and the other half, which is its mirror image.
+local mirror_text = [[
+return function(i, line, y, x, n, half)
+  local k, sign = i, 1.0
+  if i > half then k, sign = n - i + 2, -1.0 end
+  local p, q = ((line - 1) * half + k) * 2, ((line - 1) * n + i) * 2
+  y[q - 1], y[q] = x[p - 1], x[p] * sign
+end]]
+
+local function with_math(text) return "local math = ...\n" .. text end
+
+local function pass_kernel(radix)
+  local name = "fft_" .. radix
+  return kernels[name] or kernel_for(name, pass_text(radix))
+end
+
+local function scratch(kind, n, device)
+  return new(kind, {n * 2}, nil, device).flat
+end
+
+local function roots(kind, n, device)
+  local size = math.ceil(math.sqrt(n))
+  local coarse, fine = {}, {}
+  for q = 0, size - 1 do
+    local angle = -2 * math.pi * (q * size / n)
+    coarse[q * 2 + 1], coarse[q * 2 + 2] = math.cos(angle), math.sin(angle)
+    angle = -2 * math.pi * (q / n)
+    fine[q * 2 + 1] = -2 * math.sin(angle / 2) ^ 2
+    fine[q * 2 + 2] = math.sin(angle)
+  end
+  local out = scratch(kind, n, device)
+  local o = {device = device}
+  kernel_for("fft_table", table_text)(n, out, C.buffer(kind, coarse, o),
+    C.buffer(kind, fine, o), size)
+  return out
+end
+
+local transform
+
+-- What transforms of a length need: the radices and a table, or the power of
+-- two of Bluestein's convolution and the spectrum that it multiplies with.
+local function make_plan(kind, n, device)
+  local plan = {kind = kind, n = n, device = device, radices = {}}
+  local rest = n
+  for _, radix in ipairs(radices) do
+    while rest % radix == 0 do
+      plan.radices[#plan.radices + 1] = radix
+      rest = rest // radix
+    end
+  end
+  if rest == 1 then
+    plan.table = roots(kind, n, device)
+    return plan
+  end
+  local size = 1
+  while size < n * 2 - 1 do size = size * 2 end
+  plan.inner = make_plan(kind, size, device)
+  plan.chirp = scratch(kind, size, device)
+  kernel_for("fft_chirp", with_math(chirp_text))(size, plan.chirp,
+    roots(kind, n * 2, device), n, size)
+  plan.spectrum = scratch(kind, size, device)
+  transform(plan.inner, plan.spectrum, plan.chirp, 1, 1, 1)
+  return plan
+end
+
+-- The plans used last, the newest first.
+local plans, MOST_PLANS <const> = {}, 8
+
+-- That of a context which was closed is not found again.
+local function plan_for(kind, n, device, context)
+  for i, plan in ipairs(plans) do
+    if plan.n == n and plan.kind == kind and plan.device == device and
+      plan.context == context
+    then
+      table.insert(plans, 1, table.remove(plans, i))
+      return plan
+    end
+  end
+  local plan = make_plan(kind, n, device)
+  plan.context = context
+  table.insert(plans, 1, plan)
+  plans[MOST_PLANS + 1] = nil
+  return plan
+end
+
+-- Transform lines of x into y, which are different.
+function transform(plan, y, x, lines, sign, scale)
+  local n, kind = plan.n, plan.kind
+  local count = #plan.radices
+  if plan.inner then
+    local size, times = plan.inner.n, kernel_for("fft_times", times_text)
+    local a = scratch(kind, lines * size, plan.device)
+    local b = scratch(kind, lines * size, plan.device)
+    times({size, lines}, a, x, plan.chirp, n, size, n, -sign)
+    transform(plan.inner, b, a, lines, 1, 1)
+    times({size, lines}, a, b, plan.spectrum, size, size, size, sign)
+    transform(plan.inner, b, a, lines, -1, scale / size)
+    times({n, lines}, y, b, plan.chirp, size, n, n, -sign)
+  elseif count == 0 then
+    y:copy(x)
+  else
+    local other = count > 1 and scratch(kind, lines * n, plan.device)
+    local m = 1
+    for i, radix in ipairs(plan.radices) do
+      local into = (count - i) % 2 == 0 and y or other
+      pass_kernel(radix)({n // radix, lines}, into, x, plan.table, n, m, sign,
+        i == count and scale or 1)
+      x, m = into, m * radix
+    end
+  end
+end
+
+-- The array with the dimension to transform as its last, and which that is.
+local function turned(a, o, fname)
+  local rank = #core.check(a, 1, "a", fname).shape
+  if rank == 0 then
+    fail("%s: an array with dimensions expected, got shape {}", fname)
+  end
+  local d = core.dimension(a, o.dim or -1, fname)
+  if d == rank then return a, d end
+  local order = {}
+  for e = 1, rank do order[e] = e end
+  table.remove(order, d)
+  order[rank] = d
+  return a:permute(order), d
+end
+
+local function turned_back(a, d)
+  local rank = #a.shape
+  if d == rank then return a end
+  local order = {}
+  for e = 1, rank - 1 do order[e] = e end
+  table.insert(order, d, rank)
+  return core.contiguous(a:permute(order))
+end
+
+-- The numbers of a real or complex array as pairs of float or double.
+local function pairs_of(a, fname)
+  local kind = scalars[a.type]
+  if not kind and not types[a.type] then
+    fail("%s: numbers or float2 expected, got %s", fname, a.type)
+  end
+  if not kind then kind = a.type == "double" and "double" or "float" end
+  core.needs_double(fname, kind, a)
+  local x
+  if scalars[a.type] then
+    x = core.contiguous(parts(a))
+  else
+    x = A.zeros({a.size, 2}, {type = kind, device = a.device})
+    if a.size > 0 then
+      core.set(x[{{}, 1}], a:reshape {a.size}, fname)
+    end
+  end
+  return x.flat, kind
+end
+
+-- The array with the dimension to transform as its last, its size and place.
+local function input(a, o, fname)
+  local d
+  a, d = turned(a, o, fname)
+  local n = a.shape[#a.shape]
+  if n == 0 then fail("%s: dimension %d has no elements", fname, d) end
+  return a, n, d
+end
+
+-- Transform pairs in lines of n into such of an array of a shape.
+local function fourier(x, kind, shape, n, sign, device)
+  local y = new(kind .. "2", shape, nil, device)
+  if y.size > 0 then
+    transform(plan_for(kind, n, device, y.flat.context),
+      y.flat:view(1, y.size, kind), x, y.size // n, sign,
+      sign < 0 and 1 / n or 1)
+  end
+  return y
+end
+
+-- The first elements of the lines of a contiguous array.
+local function cut(a, size)
+  local shape = {unpack(a.shape)}
+  shape[#shape] = size
+  return array_over(a.base, 0, shape, a.strides)
+end
+
+-- a:fft([options]), a:ifft([options]): of real or complex numbers, along the
+-- last dimension or dim; fft has no factor, ifft 1 / n.
+for name, sign in next, {fft = 1, ifft = -1} do
+  define(name, function(a, o)
+    o = core.options(o, {"dim"}, name)
+    local n, d, x, kind
+    a, n, d = input(a, o, name)
+    x, kind = pairs_of(a, name)
+    return turned_back(fourier(x, kind, {unpack(a.shape)}, n, sign, a.device),
+      d)
+  end)
+end
+
+-- a:rfft([options]): the first n // 2 + 1 elements of the transform of reals,
+-- of which the others are mirror images.
+define("rfft", function(a, o)
+  o = core.options(o, {"dim"}, "rfft")
+  local n, d, x, kind
+  a, n, d = input(a, o, "rfft")
+  if not types[a.type] then
+    fail("rfft: numbers expected, got %s; fft takes them", a.type)
+  end
+  x, kind = pairs_of(a, "rfft")
+  local y = fourier(x, kind, {unpack(a.shape)}, n, 1, a.device)
+  return core.contiguous(turned_back(cut(y, n // 2 + 1), d))
+end)
+
+-- a:irfft([options]): the n reals whose rfft it is; n is even when not given.
+define("irfft", function(a, o)
+  o = core.options(o, {"dim", "n"}, "irfft")
+  local half, d, x, kind
+  a, half, d = input(a, o, "irfft")
+  local n = o.n or max(half * 2 - 2, 1)
+  if mathtype(n) ~= "integer" or n < 1 or n // 2 + 1 ~= half then
+    fail("irfft: n: %d%s expected for %d elements, got %s",
+      max(half * 2 - 2, 1), half > 1 and " or " .. half * 2 - 1 or "", half,
+      mathtype(n) and tostring(n) or C.describe(n))
+  end
+  x, kind = pairs_of(a, "irfft")
+  local shape, lines = {unpack(a.shape)}, a.size // half
+  shape[#shape] = n
+  if a.size == 0 then
+    return turned_back(new(kind, shape, nil, a.device), d)
+  end
+  local whole = scratch(kind, lines * n, a.device)
+  kernel_for("fft_mirror", mirror_text)({n, lines}, whole, x, n, half)
+  local y = parts(fourier(whole, kind, shape, n, -1, a.device))
+  local strides = {unpack(y.strides, 1, #shape)}
+  return core.contiguous(turned_back(array_over(y.base, 0, shape, strides), d))
+end)
+
+-- What array.lua needs of complex arrays.
+core.scalars, core.parts, core.join = scalars, parts, join

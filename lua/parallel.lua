@@ -1,0 +1,225 @@
+-- parallel.lua - lze.parallel: one range over several devices.
+-- SPDX-License-Identifier: MIT
+--
+-- Each device gets a part of the range, by the speed that was measured the last
+-- times; it does what a script would do by hand: launches on the devices' own
+-- queues and, where memory cannot be reached, copies.
+
+local C = ...
+
+local format, unpack = string.format, table.unpack
+
+-- Parts begin at a multiple of this, so that groups divide them and the same
+-- ones come again.
+local GRAIN = 64
+local MOST_DEVICES = 64
+local MOST_ITEMS = (1 << 32) - 1
+
+-- Work-items per nanosecond, by kernel and device.
+local speeds = setmetatable({}, {__mode = "k"})
+
+local function fail(...) error(format(...), 0) end
+
+-- A device, which stands for its tiles if it has any, or an array of devices
+-- and selectors.
+local function devices_of(given)
+  local devices = {}
+  if type(given) == "table" then
+    local n = rawlen(given)
+    if n == 0 then fail "devices: an empty table" end
+    if n > MOST_DEVICES then
+      fail("devices: %d are more than %d", n, MOST_DEVICES)
+    end
+    for i = 1, n do devices[i] = C.device(rawget(given, i)) end
+  else
+    local device = C.device(given)
+    local tiles = device:subdevices()
+    for i = 1, math.min(#tiles, MOST_DEVICES) do devices[i] = tiles[i] end
+    devices[1] = devices[1] or device
+  end
+  local seen = {}
+  for _, device in ipairs(devices) do
+    if seen[device] then fail("devices: %s is named twice", device.name) end
+    seen[device] = true
+  end
+  return devices
+end
+
+-- The parts of a range, by how fast each device is taken to be: as measured or,
+-- where one was not yet, by the number of its units.
+local function split(total, devices, speed)
+  local all, sum = true, 0
+  for _, device in ipairs(devices) do
+    all = all and (speed[device] or 0) > 0
+  end
+  local function weight(device)
+    return all and speed[device] or device.compute_units
+  end
+  for _, device in ipairs(devices) do sum = sum + weight(device) end
+  local parts, first, before = {}, 0, 0
+  for i, device in ipairs(devices) do
+    before = before + weight(device)
+    local last = total
+    if i < #devices then
+      last = math.floor(total * before / sum)
+      if total >= GRAIN * #devices then last = last - last % GRAIN end
+      last = math.max(last, first)
+    end
+    parts[i] = {device = device, first = first, count = last - first,
+      measured = speed[device] ~= nil}
+    first = last
+  end
+  return parts
+end
+
+-- The slices among the arguments, by number, checked as far as a launch on one
+-- device would not.
+local function slices_of(job)
+  local slices = {}
+  for i = 1, job.n do
+    local buffer, size, count = C.slice(job.arguments[i])
+    if buffer then
+      if not count then
+        fail("argument %d: the buffer of the slice is closed", i)
+      end
+      if job.total > count // size then
+        fail("argument %d: %d work-items of %d elements each are more than " ..
+          "the %d of the slice", i, job.total, size, count)
+      end
+      slices[i] = {buffer = buffer, size = size}
+    end
+  end
+  return slices
+end
+
+-- The range of a part, from its own work-items on unless it has buffers of its
+-- own.
+local function range_of(job, part)
+  local offset = not next(job.slices) and part.first > 0 and part.first or nil
+  return {part.count, offset = offset}
+end
+
+-- Check what a part launches, before any part runs: as a launch does, with the
+-- buffers themselves where the part would have copies of its own.
+local function check(job, part)
+  local kernel, _, queue = C.place(job.kernel, job.variant, part.device)
+  local arguments = {}
+  for i = 1, job.n do
+    local slice = job.slices[i]
+    arguments[i] = job.arguments[i]
+    if slice then
+      arguments[i] = C.stub(queue, part.device, slice.buffer,
+        part.count * slice.size)
+    end
+  end
+  C.check(kernel, queue, range_of(job, part), unpack(arguments, 1, job.n))
+end
+
+-- What stands for a slice on a device: a view or, where its memory cannot be
+-- reached, a copy, which is also the second result.
+local function place_slice(job, part, i, context, queue)
+  local x, size = job.slices[i].buffer, job.slices[i].size
+  local from = part.first * size + 1
+  local to = from + part.count * size - 1
+  if C.reaches(queue, x) then return C.call(x, "view", from, to) end
+  local copy = C.buffer(x.type, to - from + 1, {usage = "device",
+    context = context, device = part.device, zero = false})
+  if C.reads(job.variant, i) or not C.writes(job.variant, i) then
+    C.call(queue, "copy", copy, x, from, to, 1)
+  end
+  return copy, copy
+end
+
+-- Enqueue a part.
+local function start(job, part)
+  local kernel, context, queue = C.place(job.kernel, job.variant, part.device)
+  local arguments, copies = {}, {}
+  for i = 1, job.n do
+    arguments[i] = job.arguments[i]
+    if job.slices[i] then
+      arguments[i], copies[i] = place_slice(job, part, i, context, queue)
+    end
+  end
+  part.launched = C.call(queue, "launch", kernel, range_of(job, part),
+    unpack(arguments, 1, job.n))
+  for i = 1, job.n do
+    if copies[i] and C.writes(job.variant, i) then
+      local size = job.slices[i].size
+      part.copied = C.call(queue, "copy", job.slices[i].buffer, copies[i], 1,
+        part.count * size, part.first * size + 1)
+    end
+  end
+end
+
+-- Wait for a part; what it came to.  The first launch of a kernel may have been
+-- compiled: it is not measured.  Later ones are smoothed, because a machine has
+-- other work too.
+local function finish(part, speed)
+  local ns = 0
+  if part.launched then
+    C.call(part.launched, "wait")
+    ns = C.call(part.launched, "time").kernel_ns
+  end
+  if part.copied then C.call(part.copied, "wait") end
+  if part.count > 0 then
+    local before = speed[part.device] or 0
+    local now = part.measured and ns > 0 and part.count / ns or before
+    speed[part.device] = before > 0 and (before + now) / 2 or now
+  end
+  return {device = part.device, first = part.first + 1, count = part.count,
+    kernel_ns = ns}
+end
+
+local function run(devices, n, k, ...)
+  devices = devices_of(devices)
+  if math.type(n) ~= "integer" then
+    local whole = type(n) == "number" and math.tointeger(n)
+    if not whole then fail("n: integer expected, got %s", C.describe(n)) end
+    n = whole
+  end
+  if n < 0 or n > MOST_ITEMS then
+    fail("n: %d is outside 0..%d", n, MOST_ITEMS)
+  end
+  if not C.is_open(k) then
+    fail("k: an open kernel expected, got %s", C.describe(k))
+  end
+  local job = {kernel = k, total = n, n = select("#", ...), arguments = {...}}
+  if C.is_lua(k) then
+    job.variant = C.variant(k, n, ...)
+  else
+    job.variant = k
+    local expected = C.expected(k)
+    if job.n ~= expected then
+      fail("%d arguments of the kernel expected, got %d", expected, job.n)
+    end
+  end
+  job.slices = slices_of(job)
+  if not next(job.slices) and #devices > 1 and not C.splits(job.variant) then
+    fail("%s: it uses more than its global id, or the driver has no global " ..
+      "offsets, so its range cannot be split: use lze.slice", tostring(k))
+  end
+  local speed = speeds[k] or {}
+  speeds[k] = speed
+  local parts, results = split(n, devices, speed), {}
+  for _, part in ipairs(parts) do
+    if part.count > 0 then check(job, part) end
+  end
+  for _, part in ipairs(parts) do
+    if part.count > 0 then start(job, part) end
+  end
+  for i, part in ipairs(parts) do results[i] = finish(part, speed) end
+  return results
+end
+
+local functions = {}
+
+-- lze.parallel(devices, n, k, ...).  What has begun when an error is raised
+-- goes on, as after any failed launch.
+function functions.parallel(...)
+  local ok, result = C.pcall(run, ...)
+  if ok then return result end
+  if type(result) == "string" then result = "lze.parallel: " .. result end
+  error(result, 0)
+end
+
+return functions

@@ -1,0 +1,735 @@
+-- profile.lua - what a profile says: tables, findings, files.
+-- SPDX-License-Identifier: MIT
+--
+-- A profile comes here as the array of its events, in the order of the calls,
+-- and a table about all of it: start_ns, end_ns, dropped, recording.
+
+local C = ...
+
+local concat, format, match, rep, sort, sub = table.concat, string.format,
+  string.match, string.rep, table.sort, string.sub
+local max, min = math.max, math.min
+
+-- --- sums ------------------------------------------------------------------
+
+local on_device = {
+  kernel = true, copy = true, fill = true, graph = true, command = true,
+}
+
+-- How long an event took; 0 where it is not over.
+local function length(e)
+  return e.end_ns and e.end_ns - e.start_ns or 0
+end
+
+-- The events that `wanted` returns true for.
+local function select_events(events, wanted)
+  local list = {}
+  for _, e in ipairs(events) do
+    if wanted(e) then list[#list + 1] = e end
+  end
+  return list
+end
+
+local function of_kind(events, kind)
+  return select_events(events, function(e) return e.kind == kind end)
+end
+
+-- The times of events as disjoint intervals, in order, inside the profile.
+local function intervals(events, about)
+  local list = {}
+  for _, e in ipairs(events) do
+    if e.end_ns and e.end_ns > about.start_ns and e.start_ns < about.end_ns then
+      list[#list + 1] = {max(e.start_ns, about.start_ns),
+        min(e.end_ns, about.end_ns), e}
+    end
+  end
+  sort(list, function(a, b) return a[1] < b[1] end)
+  local joined = {}
+  for _, i in ipairs(list) do
+    local last = joined[#joined]
+    if last and i[1] <= last[2] then
+      last[2] = max(last[2], i[2])
+    else
+      joined[#joined + 1] = i
+    end
+  end
+  return joined
+end
+
+local function total(list)
+  local ns = 0
+  for _, i in ipairs(list) do ns = ns + i[2] - i[1] end
+  return ns
+end
+
+-- How long both of two lists of disjoint intervals go on.
+local function overlap(a, b)
+  local ns, i, j = 0, 1, 1
+  while a[i] and b[j] do
+    ns = ns + max(0, min(a[i][2], b[j][2]) - max(a[i][1], b[j][1]))
+    if a[i][2] < b[j][2] then i = i + 1 else j = j + 1 end
+  end
+  return ns
+end
+
+-- Groups of events by what `key` makes of each; those of most time first.
+local function group_by(events, key)
+  local groups, by_key = {}, {}
+  for _, e in ipairs(events) do
+    local k = key(e)
+    local g = by_key[k]
+    if not g then
+      g = {first = e, n = 0, ns = 0, call_ns = 0, bytes = 0, least = math.huge,
+        most = 0}
+      by_key[k] = g
+      groups[#groups + 1] = g
+    end
+    local ns = length(e)
+    g.n = g.n + 1
+    g[g.n] = e
+    g.ns = g.ns + ns
+    g.call_ns = g.call_ns + (e.call_ns or 0)
+    g.bytes = g.bytes + (e.bytes or 0)
+    g.least, g.most = min(g.least, ns), max(g.most, ns)
+    g.order = g.order or #groups
+  end
+  sort(groups, function(a, b)
+    if a.ns ~= b.ns then return a.ns > b.ns end
+    return a.order < b.order
+  end)
+  return groups
+end
+
+local function by_line(e)
+  return e.name .. "\0" .. (e.where or "")
+end
+
+-- --- words -----------------------------------------------------------------
+
+local function time_text(ns)
+  if ns < 1e6 then return format("%.1f us", ns / 1e3) end
+  if ns < 1e9 then return format("%.1f ms", ns / 1e6) end
+  return format("%.2f s", ns / 1e9)
+end
+
+local function size_text(bytes)
+  if bytes < 1024 then return format("%d bytes", bytes) end
+  local units, u = {"KiB", "MiB", "GiB", "TiB"}, 0
+  while bytes >= 1024 and u < #units do
+    bytes, u = bytes / 1024, u + 1
+  end
+  return format("%.1f %s", bytes, units[u])
+end
+
+local function percent(part, whole)
+  return format("%.0f %%", 100 * part / whole)
+end
+
+local function at(e)
+  return e.where or "an unknown line"
+end
+
+local function size_of(numbers)
+  return numbers and concat(numbers, "x") or ""
+end
+
+local function product(numbers)
+  local n = 1
+  for _, size in ipairs(numbers or {}) do n = n * size end
+  return n
+end
+
+-- --- findings --------------------------------------------------------------
+
+-- Each rule is given the events, what is known of all of them, and `add`, for
+-- a finding: where, what share of the time it costs (of memory, for memory),
+-- and what is wrong and what to do.
+local rules = {}
+
+-- A launch costs the host what its call took; what it costs the device
+-- cannot be measured, and is hardly ever less than this.
+local LAUNCH_NS = 5000
+
+function rules.short_launches(events, about, add)
+  for _, g in ipairs(group_by(of_kind(events, "kernel"), by_line)) do
+    local cost = max(g.call_ns / g.n, LAUNCH_NS)
+    local share = g.n * cost / about.ns
+    if g.n >= 100 and g.ns / g.n < cost and share >= 0.05 then
+      add(at(g.first), share, "%s was launched %d times for %s each, and a " ..
+        "launch costs about %s: give each more work, or record them in a graph",
+        g.first.name, g.n, time_text(g.ns / g.n), time_text(cost))
+    end
+  end
+end
+
+-- The waits that are a part of a copy that was not needed are that copy's.
+local function own_waits(events)
+  local again, list = false, {}
+  for _, e in ipairs(events) do
+    if e.kind == "copy" then again = e.again end
+    if e.kind == "wait" then
+      if not again then list[#list + 1] = e end
+      again = false
+    end
+  end
+  return list
+end
+
+function rules.waits(events, about, add)
+  local number = {} -- of commands enqueued before each wait
+  local commands = 0
+  for _, e in ipairs(events) do
+    if e.kind == "wait" then number[e] = commands end
+    if on_device[e.kind] then commands = commands + 1 end
+  end
+  local waits = own_waits(events)
+  for _, g in ipairs(group_by(waits, function(e) return e.where or "" end)) do
+    local between = 0 -- waits with work enqueued since the one before
+    for i = 2, g.n do
+      if number[g[i]] > number[g[i - 1]] then between = between + 1 end
+    end
+    local share = g.ns / about.ns
+    if between >= 9 and share >= 0.1 then
+      add(at(g.first), share, "the script waits here for the device %d " ..
+        "times, %s of the time: enqueue all of it and wait once, after the " ..
+        "loop", g.n, percent(g.ns, about.ns))
+    end
+  end
+end
+
+function rules.copies(events, about, add)
+  local again = select_events(events, function(e)
+    return e.kind == "copy" and e.again
+  end)
+  local groups = group_by(again, function(e)
+    return by_line(e) .. "\0" .. e.storage
+  end)
+  for _, g in ipairs(groups) do
+    if g.n >= 2 then
+      local share = max(0.01, g.ns / about.ns)
+      if g.first.name == "read" then
+        add(at(g.first), share, "a buffer was read %d more times and had " ..
+          "not changed, %s in all: read it once, and keep what it gave", g.n,
+          size_text(g.bytes))
+      else
+        add(at(g.first), share, "the same bytes were copied %d more times, " ..
+          "%s in all: copy them once, before the loop", g.n,
+          size_text(g.bytes))
+      end
+    end
+  end
+end
+
+-- So few work-items are not worth a larger group.
+local FEW_ITEMS = 64
+
+function rules.groups_of_one(events, about, add)
+  local ones = select_events(events, function(e)
+    return e.kind == "kernel" and product(e.group) == 1 and
+      product(e.global) >= FEW_ITEMS
+  end)
+  for _, g in ipairs(group_by(ones, by_line)) do
+    local e = g.first
+    add(at(e), max(0.01, g.ns / about.ns), "%s runs in groups of one " ..
+      "work-item (%s): give it a range that small numbers divide, and let " ..
+      "the kernel skip what is beyond the data", e.name,
+      e.why or size_of(e.global))
+  end
+end
+
+function rules.builds(events, about, add)
+  local builds = of_kind(events, "build")
+  local repeated = {}
+  for _, g in ipairs(group_by(builds, by_line)) do
+    if g.n >= 3 then
+      repeated[g.first.name] = true
+      add(at(g.first), max(0.01, g.ns / about.ns), "%s is built %d times: " ..
+        "build it once, outside the loop, and keep it", g.first.name, g.n)
+    end
+  end
+  local once = select_events(builds, function(e)
+    return not repeated[e.name]
+  end)
+  local ns = total(intervals(once, about))
+  if ns / about.ns >= 0.05 then
+    local longest = group_by(once, by_line)[1].first
+    add(at(longest), ns / about.ns, "%s of the measured time, %s, is " ..
+      "building (%s): build it before what is measured",
+      percent(ns, about.ns), time_text(ns), longest.name)
+  end
+end
+
+-- Drivers may compile a kernel when it is first launched with a group size.
+local COMPILE_NS = 20000000
+
+function rules.first_launches(events, about, add)
+  local seen, ends, late = {}, {}, {}
+  for _, e in ipairs(events) do
+    if on_device[e.kind] and e.end_ns then
+      local free = max(e.queued_ns, ends[e.device] or 0)
+      ends[e.device] = max(e.end_ns, ends[e.device] or 0)
+      local key = e.name .. " " .. size_of(e.group)
+      if e.kind == "kernel" and not seen[key] then
+        seen[key] = true
+        if e.start_ns - free >= COMPILE_NS then
+          late[#late + 1] = {name = e.name, where = e.where, start_ns = free,
+            end_ns = e.start_ns}
+        end
+      end
+    end
+  end
+  local ns = total(intervals(late, about))
+  if ns / about.ns >= 0.2 then
+    local longest = group_by(late, by_line)[1]
+    add(at(longest.first), ns / about.ns, "the device waited %s until %s " ..
+      "began for the first time, which drivers do to compile it: k:prepare " ..
+      "has that done earlier", time_text(longest.ns), longest.first.name)
+  end
+end
+
+-- Less than this, and fewer buffers, none needs to be closed.
+local GARBAGE_BYTES, GARBAGE_BUFFERS = 64 << 20, 4
+
+function rules.garbage(events, _, add)
+  local made, alive, peak, collected = {}, 0, 0, {}
+  for _, e in ipairs(events) do
+    if e.kind == "alloc" then
+      made[e.storage] = e
+      alive = alive + e.bytes
+      peak = max(peak, alive)
+    elseif e.kind == "free" and made[e.storage] then
+      alive = alive - e.bytes
+      if e.collected then collected[#collected + 1] = made[e.storage] end
+    end
+  end
+  for _, g in ipairs(group_by(collected, function(e) return e.where or "" end))
+  do
+    if g.n >= GARBAGE_BUFFERS and g.bytes >= GARBAGE_BYTES and
+      g.bytes >= peak / 2
+    then
+      add(at(g.first), min(1, g.bytes / peak) / 2, "%d buffers that were " ..
+        "made here, %s, were freed by the collector, and the most in use " ..
+        "was %s: close them, or declare them <close>, or use one again", g.n,
+        size_text(g.bytes), size_text(peak))
+    end
+  end
+end
+
+function rules.idle(events, about, add)
+  local device = select_events(events, function(e)
+    return on_device[e.kind] and e.end_ns
+  end)
+  if #device == 0 then return end
+  local known = {} -- and what the script did in calls of lze
+  for _, e in ipairs(events) do
+    if on_device[e.kind] or e.kind == "wait" or e.kind == "build" then
+      known[#known + 1] = e
+    end
+    if e.call_ns then
+      known[#known + 1] = {start_ns = e.queued_ns,
+        end_ns = e.queued_ns + e.call_ns, where = e.where}
+    end
+  end
+  local busy = intervals(known, about)
+  local idle = about.ns - total(busy)
+  if idle / about.ns < 0.5 or idle < 10000000 then return end
+  local before, longest, first = about.start_ns, 0, device[1]
+  for _, i in ipairs(busy) do
+    if i[1] - before > longest then
+      longest, first = i[1] - before, i[3]
+    end
+    before = i[2]
+  end
+  add(at(first), idle / about.ns, "the device had nothing to do for %s, %s " ..
+    "of the time, while the script computed (%s of it before this line): " ..
+    "let kernels do that work, or enqueue theirs first", time_text(idle),
+    percent(idle, about.ns), time_text(longest))
+end
+
+function rules.queues(events, about, add)
+  local device = select_events(events, function(e)
+    return on_device[e.kind] and e.end_ns and e.queue
+  end)
+  local queues = group_by(device, function(e) return e.queue end)
+  for i = 1, #queues do
+    local a = queues[i]
+    local busy = intervals(a, about)
+    for j = i + 1, #queues do
+      local b = queues[j]
+      local less = min(a.ns, b.ns)
+      if a.n >= 2 and b.n >= 2 and less >= about.ns / 10 and
+        overlap(busy, intervals(b, about)) < less / 100
+      then
+        add(at(b.first), less / about.ns, "queues %d and %d never work at " ..
+          "the same time, %s and %s: let their commands use different " ..
+          "buffers, or use one queue", min(a.first.queue, b.first.queue),
+          max(a.first.queue, b.first.queue), time_text(a.ns), time_text(b.ns))
+      end
+    end
+  end
+end
+
+-- What is wrong, the worst first: {rule, where, share, text}.
+local function findings(events, about)
+  local list = {}
+  about.ns = max(1, about.end_ns - about.start_ns)
+  for name, rule in pairs(rules) do
+    rule(events, about, function(where, share, ...)
+      list[#list + 1] = {rule = name, where = where, share = min(1, share + .0),
+        text = format(...)}
+    end)
+  end
+  sort(list, function(a, b)
+    if a.share ~= b.share then return a.share > b.share end
+    return a.rule .. a.where < b.rule .. b.where
+  end)
+  return list
+end
+
+-- --- for a person ----------------------------------------------------------
+
+local MOST_ROWS = 20
+
+-- Lines of a table of columns; those of which the title begins with a blank
+-- are of numbers, and the last one is as long as it is.
+local function columns(titles, rows)
+  local widths = {}
+  for c, title in ipairs(titles) do
+    widths[c] = #title
+    for _, row in ipairs(rows) do widths[c] = max(widths[c], #row[c]) end
+  end
+  local lines = {}
+  for r = 0, #rows do
+    local cells = {}
+    for c, cell in ipairs(rows[r] or titles) do
+      local blank = rep(" ", widths[c] - #cell)
+      cells[c] = sub(titles[c], 1, 1) == " " and blank .. cell or
+        c == #titles and cell or cell .. blank
+    end
+    lines[#lines + 1] = "  " .. match(concat(cells, "  "), "^(.-)%s*$")
+  end
+  return lines
+end
+
+local function short(name)
+  return #name <= 32 and name or sub(name, 1, 29) .. "..."
+end
+
+-- A table of groups, with a line on those that it has no room for.
+local function add_table(lines, title, groups, titles, row)
+  if #groups == 0 then return end
+  local rows = {}
+  for i = 1, min(#groups, MOST_ROWS) do rows[i] = row(groups[i]) end
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = title
+  for _, line in ipairs(columns(titles, rows)) do lines[#lines + 1] = line end
+  if #groups > MOST_ROWS then
+    lines[#lines + 1] = format("  and %d more", #groups - MOST_ROWS)
+  end
+end
+
+local function milli(ns) return format("%.3f", ns / 1e6) end
+local function micro(ns) return format("%.1f", ns / 1e3) end
+
+-- tostring(profile)
+local function to_text(events, about)
+  local found = findings(events, about)
+  local device = select_events(events, function(e) return on_device[e.kind] end)
+  local waits, builds = of_kind(events, "wait"), of_kind(events, "build")
+  local lines = {format("profile: %s%s, device busy %s, host waiting %s, " ..
+    "building %s, %d events%s", time_text(about.ns),
+    about.recording and " so far" or "",
+    percent(total(intervals(device, about)), about.ns),
+    percent(total(intervals(waits, about)), about.ns),
+    percent(total(intervals(builds, about)), about.ns), #events,
+    about.dropped > 0 and format(" (%d older ones dropped)", about.dropped) or
+      "")}
+
+  local limits = {} -- of devices that were measured
+  add_table(lines, "kernels", group_by(select_events(events, function(e)
+    return e.kind == "kernel" or e.kind == "graph"
+  end), by_line), {"      %", "  total ms", "   count", "   mean us",
+    "    min us", "    max us", "   GB/s", "  of copy", "group", "name",
+    "line"}, function(g)
+    local e = g.first
+    local rate = e.bytes and g.ns > 0 and g.bytes / g.ns
+    if e.device and limits[e.device] == nil then
+      limits[e.device] = C.limits(e.device) or false
+    end
+    local copy = limits[e.device] and limits[e.device].copy
+    return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
+      micro(g.ns / g.n), micro(g.least), micro(g.most),
+      rate and format("%.2f", rate) or "-",
+      rate and copy and percent(rate, copy) or "-", size_of(e.group),
+      short(e.name), at(e)}
+  end)
+  if next(limits) ~= nil then
+    lines[#lines + 1] = "  GB/s if each work-item reads or writes one " ..
+      "element of each buffer, at least; arithmetic is not counted"
+  end
+  for name, l in next, limits do
+    lines[#lines + 1] = l and format("  %s was measured: a copy %.1f GB/s " ..
+      "(more is from caches), float %.1f GFLOP/s%s", name, l.copy, l.float,
+      l.double and format(", double %.1f GFLOP/s", l.double) or "") or
+      format("  %s was not measured: lze bench --device does", name)
+  end
+  add_table(lines, "copies and fills", group_by(select_events(events,
+    function(e) return e.kind == "copy" or e.kind == "fill" end), by_line),
+    {"      %", "  total ms", "   count", "       bytes", "   GB/s", "name",
+    "line"}, function(g)
+    return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
+      tostring(g.bytes), g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-",
+      g.first.name, at(g.first)}
+  end)
+  local function host(g)
+    return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
+      short(g.first.name), at(g.first)}
+  end
+  add_table(lines, "waits", group_by(waits, by_line),
+    {"      %", "  total ms", "   count", "for", "line"}, host)
+  add_table(lines, "builds", group_by(builds, by_line),
+    {"      %", "  total ms", "   count", "of", "line"}, host)
+  add_table(lines, "marks", group_by(of_kind(events, "mark"), by_line),
+    {"      %", "  total ms", "   count", "name", "line"}, host)
+
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = #found == 0 and "findings: none" or "findings"
+  for i, f in ipairs(found) do
+    lines[#lines + 1] = format("%3d. %s: %s", i, f.where, f.text)
+  end
+  return concat(lines, "\n")
+end
+
+-- --- for programs ----------------------------------------------------------
+
+local to = C.json()
+
+local function field(v)
+  v = v == nil and "" or tostring(v)
+  if not match(v, '[",\r\n]') then return v end
+  return '"' .. string.gsub(v, '"', '""') .. '"'
+end
+
+-- A table of all events, a line each.
+local function to_csv(events)
+  local names = {"kind", "name", "where", "device", "queue", "queued_ns",
+    "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
+    "collected", "failed"}
+  local lines = {concat(names, ",")}
+  for _, e in ipairs(events) do
+    local cells = {}
+    for i, name in ipairs(names) do
+      local v = e[name]
+      if type(v) == "table" then v = size_of(v) end
+      cells[i] = field(v)
+    end
+    lines[#lines + 1] = concat(cells, ",")
+  end
+  return concat(lines, "\n") .. "\n"
+end
+
+-- Rows of the host, which is process 1 of a trace; the devices' are queues.
+local host_rows = {"script", "waits", "builds"}
+local row_of = {mark = 1, wait = 2, build = 3}
+
+-- For Perfetto: host and devices as processes, their rows as threads.
+local function to_json(events, about)
+  local quoted, micros = to.quoted, to.micro
+  local lines, rows, processes, count = {}, {}, {}, 1
+  local places = {} -- of the events of devices
+  local function add(...) lines[#lines + 1] = format(...) end
+  local function name_process(pid, name)
+    add('{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}', pid,
+      quoted(name))
+    add('{"ph":"M","pid":%d,"name":"process_sort_index",' ..
+      '"args":{"sort_index":%d}}', pid, pid)
+  end
+  local function name_row(pid, tid, name)
+    add('{"ph":"M","pid":%d,"tid":%d,"name":"thread_name",' ..
+      '"args":{"name":%s}}', pid, tid, quoted(name))
+  end
+  name_process(1, about.process or "host")
+  for tid, name in ipairs(host_rows) do name_row(1, tid, name) end
+  -- The process and the row of an event of a device.
+  local function place(e)
+    local pid = processes[e.device]
+    if not pid then
+      count = count + 1
+      pid = count
+      processes[e.device] = pid
+      name_process(pid, e.device)
+    end
+    local key = pid .. " " .. e.queue
+    if not rows[key] then
+      rows[key] = true
+      name_row(pid, e.queue, "queue " .. e.queue)
+    end
+    return pid, e.queue
+  end
+  local function ts(ns) return micros(max(0, ns - about.start_ns)) end
+  local alive = 0
+  for _, e in ipairs(events) do
+    if e.kind == "alloc" or e.kind == "free" then
+      alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
+      add('{"ph":"C","pid":1,"name":"memory","ts":%s,"args":{"bytes":%d}}',
+        ts(e.start_ns), alive)
+    elseif e.end_ns then
+      local pid, tid = 1, row_of[e.kind]
+      if not tid then
+        pid, tid = place(e)
+        places[e] = pid
+      end
+      local args = {where = e.where, bytes = e.bytes, why = e.why,
+        global = e.global and size_of(e.global),
+        group = e.group and size_of(e.group), again = e.again}
+      local text = next(args) and to.json(args) or "{}"
+      if e.kind == "mark" and e.start_ns == e.end_ns then
+        add('{"ph":"i","s":"g","pid":%d,"tid":%d,"name":%s,"cat":"mark",' ..
+          '"ts":%s,"args":%s}', pid, tid, quoted(e.name), ts(e.start_ns), text)
+      else
+        add('{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":"%s","ts":%s,' ..
+          '"dur":%s,"args":%s}', pid, tid, quoted(e.name), e.kind,
+          ts(e.start_ns), micros(e.end_ns - e.start_ns), text)
+      end
+    end
+  end
+  -- What waits for what, as arrows from the end to the beginning.
+  for i, e in ipairs(events) do
+    local before = e.after and events[e.after]
+    if places[e] and before and places[before] then
+      add('{"ph":"s","id":%d,"cat":"after","name":"after","pid":%d,' ..
+        '"tid":%d,"ts":%s}', i, places[before], before.queue,
+        ts(max(before.start_ns, before.end_ns - 1)))
+      add('{"ph":"f","bp":"e","id":%d,"cat":"after","name":"after",' ..
+        '"pid":%d,"tid":%d,"ts":%s}', i, places[e], e.queue, ts(e.start_ns))
+    end
+  end
+  return format('{"displayTimeUnit":"ns","otherData":%s,"traceEvents":[\n' ..
+    "%s\n]}\n", to.json {process = about.process or "", boot = about.boot or
+    "", start_ns = about.start_ns, epoch_ns = about.epoch_ns or 0},
+    concat(lines, ",\n"))
+end
+
+-- What HTML would take for its own.
+local function plain(s)
+  return (string.gsub(s, "[&<>]", {
+    ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
+  }))
+end
+
+-- A page with all events; lua/timeline.lua says how.
+local function to_html(events, about)
+  local numbers, strings, sources = {}, {}, {}
+  local function number(s)
+    if not s or s == "" then return -1 end
+    if not numbers[s] then
+      strings[#strings + 1] = to.quoted(s)
+      numbers[s] = #strings - 1
+    end
+    return numbers[s]
+  end
+  local function line_of(where)
+    local n = number(where)
+    if n >= 0 and sources[n] == nil then
+      local path, line = match(where, "^(.*):(%d+)$")
+      local text = path and C.source(path, tonumber(line))
+      sources[n] = text and format('"%d":%s', n, to.quoted(text)) or false
+    end
+    return n
+  end
+  local rows, by_name, memory = {}, {}, {}
+  local function row(name)
+    if not by_name[name] then
+      by_name[name] = {name = name}
+      rows[#rows + 1] = by_name[name]
+    end
+    return by_name[name]
+  end
+  for _, name in ipairs(host_rows) do row(name) end
+  local devices = {}
+  local function device_row(e)
+    if not devices[e.device] then
+      devices[#devices + 1] = e.device
+      devices[e.device] = #devices
+    end
+    local copies = e.kind == "copy" or e.kind == "fill"
+    return row(format("%squeue %d%s", devices[e.device] > 1 and
+      format("device %d, ", devices[e.device]) or "", e.queue,
+      copies and " copies" or ""))
+  end
+  local alive = 0
+  for i, e in ipairs(events) do
+    if e.kind == "alloc" or e.kind == "free" then
+      alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
+      memory[#memory + 1] = format("[%d,%d]",
+        max(0, e.start_ns - about.start_ns), alive)
+    elseif e.end_ns then
+      local host = host_rows[row_of[e.kind]]
+      local r = host and row(host) or device_row(e)
+      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
+        max(0, e.start_ns - about.start_ns), length(e), number(e.name),
+        line_of(e.where), e.bytes or 0, number(size_of(e.group)),
+        number(size_of(e.global)), number(e.why), number(e.kind), i,
+        e.after or 0)
+    end
+  end
+  local texts = {}
+  for n = 0, #strings - 1 do
+    if sources[n] then texts[#texts + 1] = sources[n] end
+  end
+  for i, r in ipairs(rows) do
+    rows[i] = format('{"name":%s,"events":[%s]}', to.quoted(r.name),
+      concat(r, ",\n"))
+  end
+  for i, name in ipairs(devices) do devices[i] = to.quoted(name) end
+  local values = {
+    TITLE = format("lze: %s, %d events", time_text(about.end_ns -
+      about.start_ns), #events),
+    TEXT = plain(to_text(events, about)),
+    -- Nothing in it ends the element that it is in.
+    DATA = string.gsub(format('{"process":%s,"boot":%s,"start":"%d",' ..
+      '"epoch":"%d","end":%d,"devices":[%s],"strings":[%s],' ..
+      '"lines":{%s},\n"memory":[%s],\n"rows":[%s]}', to.quoted(about.process or
+      ""), to.quoted(about.boot or ""), about.start_ns, about.epoch_ns or 0,
+      about.end_ns - about.start_ns, concat(devices, ","),
+      concat(strings, ","), concat(texts, ","), concat(memory, ","),
+      concat(rows, ",\n")), "<", "\\u003c"),
+  }
+  return (string.gsub(C.page(), "@(%u+)@", values))
+end
+
+-- By what the name of a file ends in.
+local writers = {
+  csv = to_csv, html = to_html, json = to_json,
+  txt = function(events, about) return to_text(events, about) .. "\n" end,
+}
+
+-- The text of a file whose name ends so.
+local function write(ending, events, about)
+  return writers[ending](events, about)
+end
+
+-- p:save(path)
+local function save(path, events, about)
+  local ending = match(path, "%.(%l+)$")
+  if not writers[ending or ""] then
+    C.argument(2, format("path: a name that ends in .csv, .html, .json " ..
+      "or .txt expected, got \"%s\"", path))
+  end
+  local text, files = write(ending, events, about), C.files()
+  local file <close> = files.create(path)
+  files.write(file, text)
+  files.commit(file)
+end
+
+-- The page as a part of another.
+local function frame(events, about)
+  local page = string.gsub(to_html(events, about), '[&"]', {
+    ["&"] = "&amp;", ['"'] = "&quot;",
+  })
+  return '<iframe style="width: 100%; height: 600px; border: 0" srcdoc="' ..
+    page .. '"></iframe>'
+end
+
+return {findings = findings, text = to_text, save = save, write = write,
+  frame = frame}

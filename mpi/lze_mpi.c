@@ -1,0 +1,424 @@
+/*
+ * lze_mpi.c - require "lze.mpi": what mpi.lua is made of.
+ * SPDX-License-Identifier: MIT
+ */
+#include "lze_mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+static const char state_key; /* the registry has this state's lze_Api */
+
+static const lze_Api *api_of(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  const lze_Api *api = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return api;
+}
+
+/* This state has opened it, or could not have called what asks. */
+static const mpi_Library *library(void) {
+  lze_WorkFailure unused;
+  return mpi_open(&unused);
+}
+
+/* Raise unless a call has returned 0. */
+static void check(lua_State *L, int code, const char *call) {
+  lze_WorkFailure f;
+  if (code != 0 && !mpi_failed(library(), code, call, &f))
+    api_of(L)->raise(L, &f);
+}
+
+static mpi_Handle handle_at(lua_State *L, int index) {
+  return (mpi_Handle)luaL_checkinteger(L, index);
+}
+
+static void push_handle(lua_State *L, mpi_Handle h) {
+  lua_pushinteger(L, (lua_Integer)h);
+}
+
+/* --- communicators ------------------------------------------------------ */
+
+/* open() -> what the library says it is, communicator, that of values */
+static int mpi_lua_open(lua_State *L) {
+  lze_WorkFailure f;
+  const mpi_Library *m = mpi_open(&f);
+  if (m == NULL) api_of(L)->raise(L, &f);
+  lua_pushstring(L, m->version);
+  push_handle(L, m->world);
+  push_handle(L, m->values);
+  return 3;
+}
+
+/* thread() -> whether this thread may call MPI */
+static int mpi_lua_thread(lua_State *L) {
+  lua_pushboolean(L, mpi_thread_is_good(library()));
+  return 1;
+}
+
+/* place(comm) -> rank, size */
+static int mpi_lua_place(lua_State *L) {
+  const mpi_Library *m = library();
+  int rank = 0, size = 0;
+  check(L, m->Comm_rank(handle_at(L, 1), &rank), "MPI_Comm_rank");
+  check(L, m->Comm_size(handle_at(L, 1), &size), "MPI_Comm_size");
+  lua_pushinteger(L, rank);
+  lua_pushinteger(L, size);
+  return 2;
+}
+
+/* node(comm) -> rank, size among those of the same node */
+static int mpi_lua_node(lua_State *L) {
+  const mpi_Library *m = library();
+  mpi_Handle node = 0;
+  int rank = 0, size = 0;
+  check(L, m->Comm_split_type(handle_at(L, 1), m->c.shared, 0, m->c.info_null,
+                              &node),
+        "MPI_Comm_split_type");
+  int error = m->Comm_rank(node, &rank);
+  if (error == 0) error = m->Comm_size(node, &size);
+  m->Comm_free(&node);
+  check(L, error, "MPI_Comm_size");
+  lua_pushinteger(L, rank);
+  lua_pushinteger(L, size);
+  return 2;
+}
+
+/* What every communicator of lze's has. */
+static int comm_made(lua_State *L, mpi_Handle comm) {
+  const mpi_Library *m = library();
+  m->Comm_set_errhandler(comm, m->c.errors_return);
+  push_handle(L, comm);
+  return 1;
+}
+
+/* dup(comm) -> a copy */
+static int mpi_lua_dup(lua_State *L) {
+  mpi_Handle copy = 0;
+  check(L, library()->Comm_dup(handle_at(L, 1), &copy), "MPI_Comm_dup");
+  return comm_made(L, copy);
+}
+
+/* split(comm, color | nil, key) -> one of those with the color, or nil */
+static int mpi_lua_split(lua_State *L) {
+  const mpi_Library *m = library();
+  mpi_Handle part = 0;
+  bool none = lua_isnil(L, 2);
+  int color = none ? m->c.undefined : (int)luaL_checkinteger(L, 2);
+  check(L, m->Comm_split(handle_at(L, 1), color, (int)luaL_checkinteger(L, 3),
+                         &part),
+        "MPI_Comm_split");
+  return none ? 0 : comm_made(L, part);
+}
+
+/* free(comm) */
+static int mpi_lua_free(lua_State *L) {
+  mpi_Handle comm = handle_at(L, 1);
+  check(L, library()->Comm_free(&comm), "MPI_Comm_free");
+  return 0;
+}
+
+enum { MAX_DIMENSIONS = 8 };
+
+/* cart(comm, dims, periodic, reorder, belongs) -> communicator, or nil where
+   this rank does not belong to it */
+static int mpi_lua_cart(lua_State *L) {
+  const mpi_Library *m = library();
+  int dims[MAX_DIMENSIONS], periodic[MAX_DIMENSIONS];
+  mpi_Handle cart = 0;
+  int n = (int)luaL_len(L, 2);
+  for (int i = 0; i < n && i < MAX_DIMENSIONS; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    lua_rawgeti(L, 3, i + 1);
+    dims[i] = (int)lua_tointeger(L, -2);
+    periodic[i] = lua_toboolean(L, -1);
+    lua_pop(L, 2);
+  }
+  check(L, m->Cart_create(handle_at(L, 1), n, dims, periodic,
+                          lua_toboolean(L, 4), &cart),
+        "MPI_Cart_create");
+  return lua_toboolean(L, 5) ? comm_made(L, cart) : 0;
+}
+
+/* coords(cart, rank, n) -> table, from 0 */
+static int mpi_lua_coords(lua_State *L) {
+  int coords[MAX_DIMENSIONS] = {0}, n = (int)luaL_checkinteger(L, 3);
+  check(L, library()->Cart_coords(handle_at(L, 1), (int)luaL_checkinteger(L, 2),
+                                  n, coords),
+        "MPI_Cart_coords");
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushinteger(L, coords[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* rank(cart, coords) -> the rank that stands there */
+static int mpi_lua_rank(lua_State *L) {
+  int coords[MAX_DIMENSIONS] = {0}, rank = 0, n = (int)luaL_len(L, 2);
+  for (int i = 0; i < n && i < MAX_DIMENSIONS; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    coords[i] = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+  }
+  check(L, library()->Cart_rank(handle_at(L, 1), coords, &rank),
+        "MPI_Cart_rank");
+  lua_pushinteger(L, rank);
+  return 1;
+}
+
+/* shift(cart, dimension from 0, by) -> rank before, rank behind; or nil */
+static int mpi_lua_shift(lua_State *L) {
+  const mpi_Library *m = library();
+  int ranks[2] = {0, 0};
+  check(L, m->Cart_shift(handle_at(L, 1), (int)luaL_checkinteger(L, 2),
+                         (int)luaL_checkinteger(L, 3), &ranks[0], &ranks[1]),
+        "MPI_Cart_shift");
+  for (int i = 0; i < 2; i++) {
+    if (ranks[i] == m->c.proc_null) lua_pushnil(L);
+    else lua_pushinteger(L, ranks[i]);
+  }
+  return 2;
+}
+
+/* --- operations --------------------------------------------------------- */
+
+/* buffer(x) -> type, count, bytes, usage, context; or nil, what it is */
+static int mpi_lua_buffer(lua_State *L) {
+  lze_BufferInfo info = {.size = sizeof info};
+  lze_ErrorInfo e;
+  if (api_of(L)->get_buffer(L, 1, &info, &e) != LZE_OK) {
+    lua_pushnil(L);
+    lua_pushstring(L, e.message);
+    return 2;
+  }
+  lua_pushstring(L, info.type);
+  lua_pushinteger(L, (lua_Integer)info.count);
+  lua_pushinteger(L, (lua_Integer)info.bytes);
+  lua_pushstring(L, info.usage);
+  lua_pushlightuserdata(L, info.context);
+  return 5;
+}
+
+static int op_gc(lua_State *L) {
+  mpi_Op **box = lua_touserdata(L, 1);
+  if (*box != NULL) mpi_op_disown(*box);
+  *box = NULL;
+  return 0;
+}
+
+static mpi_Op *op_push(lua_State *L) {
+  static const char op_key;
+  mpi_Op **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &op_key) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, op_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &op_key);
+  }
+  lua_setmetatable(L, -2);
+  *box = mpi_op_new(library());
+  if (*box == NULL) luaL_error(L, "not enough memory");
+  return *box;
+}
+
+static const struct {
+  const char *name;
+  size_t bytes;
+} scalars[] = {{"char", 1},  {"uchar", 1}, {"short", 2}, {"ushort", 2},
+               {"int", 4},   {"uint", 4},  {"long", 8},  {"ulong", 8},
+               {"float", 4}, {"double", 8}};
+
+/* What a reduction makes of the elements: vectors are so many scalars. */
+static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
+  size_t letters = strcspn(info->type, "0123456789");
+  for (int i = 0; i < MPI_SCALARS; i++) {
+    if (strlen(scalars[i].name) != letters ||
+        strncmp(scalars[i].name, info->type, letters) != 0)
+      continue;
+    o->scalar = (mpi_Scalar)i;
+    o->count = info->bytes / scalars[i].bytes;
+  }
+}
+
+enum {
+  POST_KIND = 1, POST_WAIT, POST_COMM, POST_RANK, POST_SIZE, POST_PEER,
+  POST_TAG, POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD, POST_TOP
+};
+
+/* A buffer of the operation at `index`, nil for none. */
+static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
+                    bool write, size_t parts) {
+  lze_BufferInfo info = {.size = sizeof info};
+  if (lua_isnil(L, index)) return NULL;
+  if (api_of(L)->get_buffer(L, index, &info, NULL) != LZE_OK)
+    luaL_error(L, "%s: not a buffer", spec->name);
+  spec->buffers[spec->count] = index;
+  spec->writes[spec->count++] = write;
+  o->bytes = info.bytes / parts;
+  op_set_scalar(o, &info);
+  return info.pointer;
+}
+
+/* post(kind, wait, comm, rank, size, peer, tag, operator, by_rank, x, y,
+   payload) -> event or, after waiting: source, tag, bytes of a receive;
+   source, tag, payload of that of a value; nil, nil, payload of a bcast of one.
+   x is what is read, y what is written; `payload` a string, or true for a
+   value that comes. */
+static int mpi_lua_post(lua_State *L) {
+  lua_settop(L, POST_TOP - 1);
+  const mpi_Library *m = library();
+  static const char *const operators[] = {"sum", "prod", "min", "max", "band",
+                                          "bor", "bxor", NULL};
+  static const char *const names[][2] = {
+      {"isend", "send"},           {"irecv", "recv"},
+      {"ibarrier", "barrier"},     {"ibcast", "bcast"},
+      {"ireduce", "reduce"},       {"iallreduce", "allreduce"},
+      {"iscan", "scan"},           {"igather", "gather"},
+      {"iscatter", "scatter"},     {"iallgather", "allgather"},
+      {"ialltoall", "alltoall"}};
+  mpi_Kind kind = (mpi_Kind)luaL_checkoption(L, POST_KIND, NULL,
+                                             mpi_kind_names);
+  bool wait = lua_toboolean(L, POST_WAIT) != 0;
+  mpi_Operator op = (mpi_Operator)luaL_checkoption(L, POST_OPERATOR, "sum",
+                                                   operators);
+  mpi_Op *o = op_push(L);
+  lze_WorkSpec spec = {.size = sizeof spec,
+                       .name = names[kind][wait],
+                       .step = mpi_op_step,
+                       .hold = mpi_op_hold,
+                       .release = mpi_op_release,
+                       .userdata = o};
+  if (kind == MPI_RECV) spec.cancel = mpi_op_cancel;
+  o->kind = kind;
+  o->wait = wait;
+  o->op = op;
+  o->by_rank = lua_toboolean(L, POST_BY_RANK);
+  o->comm = handle_at(L, POST_COMM);
+  o->rank = (int)luaL_checkinteger(L, POST_RANK);
+  o->size = (int)luaL_checkinteger(L, POST_SIZE);
+  o->peer = (int)luaL_optinteger(L, POST_PEER, m->c.any_source);
+  o->tag = (int)luaL_optinteger(L, POST_TAG, m->c.any_tag);
+  o->value = !lua_isnil(L, POST_PAYLOAD);
+  if (lua_isstring(L, POST_PAYLOAD)) {
+    const char *text = lua_tolstring(L, POST_PAYLOAD, &o->payload_bytes);
+    o->payload = malloc(o->payload_bytes + 1);
+    if (o->payload == NULL) return luaL_error(L, "not enough memory");
+    memcpy(o->payload, text, o->payload_bytes);
+  }
+  /* The last one says how long a block is: that of one rank. */
+  size_t size = (size_t)o->size;
+  bool gathers = kind == MPI_GATHER || kind == MPI_ALLGATHER;
+  if (gathers) o->out = op_use(L, o, &spec, POST_Y, true, size);
+  o->in = op_use(L, o, &spec, POST_X, false,
+                 kind == MPI_SCATTER || kind == MPI_ALLTOALL ? size : 1);
+  if (!gathers) o->out = op_use(L, o, &spec, POST_Y, true,
+                                kind == MPI_ALLTOALL ? size : 1);
+  /* Those that only read it are given the same as those that write. */
+  if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
+    o->out = (char *)o->in;
+  api_of(L)->work(L, &spec, wait);
+  if (!wait) return 1;
+  if (kind != MPI_RECV && !(kind == MPI_BCAST && o->value)) return 0;
+  lua_pushinteger(L, o->source);
+  lua_pushinteger(L, o->got_tag);
+  if (o->value) lua_pushlstring(L, o->payload, o->payload_bytes);
+  else lua_pushinteger(L, (lua_Integer)o->got);
+  return 3;
+}
+
+/* --- objects and errors ------------------------------------------------- */
+
+/* object(metatable, state) -> userdata */
+static int mpi_lua_object(lua_State *L) {
+  lua_settop(L, 2);
+  lua_newuserdatauv(L, 0, 1);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 1);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/* state(v, metatable) -> that of an object with this metatable, else nil */
+static int mpi_lua_state(lua_State *L) {
+  if (lua_type(L, 1) != LUA_TUSERDATA || !lua_getmetatable(L, 1) ||
+      !lua_rawequal(L, -1, 2))
+    return 0;
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
+/* where() -> "file:line: " of the function that the program called last */
+static int mpi_lua_where(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    return 1;
+  }
+  lua_pushliteral(L, "");
+  return 1;
+}
+
+static const luaL_Reg primitives[] = {
+    {"open", mpi_lua_open},     {"thread", mpi_lua_thread},
+    {"place", mpi_lua_place},   {"node", mpi_lua_node},
+    {"dup", mpi_lua_dup},       {"split", mpi_lua_split},
+    {"free", mpi_lua_free},     {"cart", mpi_lua_cart},
+    {"coords", mpi_lua_coords}, {"shift", mpi_lua_shift},
+    {"rank", mpi_lua_rank},
+    {"buffer", mpi_lua_buffer}, {"post", mpi_lua_post},
+    {"object", mpi_lua_object}, {"state", mpi_lua_state},
+    {"where", mpi_lua_where},   {NULL, NULL}};
+
+static const unsigned char text[] = {
+#include "mpi/mpi.h"
+};
+
+/* What the Lua part sees for globals: a program may change its own. */
+static void push_globals(lua_State *L) {
+  static const char *const names[] = {
+      "string", "table", "math", "error", "getmetatable", "ipairs", "next",
+      "pairs", "pcall", "rawequal", "select", "setmetatable", "tostring",
+      "type"};
+  lua_newtable(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, LUA_GNAME);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    lua_getfield(L, -1, names[i]);
+    lua_setfield(L, -4, names[i]);
+  }
+  lua_pop(L, 2);
+}
+
+API int luaopen_lze_mpi(lua_State *L);
+
+API int luaopen_lze_mpi(lua_State *L) {
+  luaL_checkversion(L);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "lze");
+  lua_call(L, 1, 1);
+  int lze = lua_gettop(L);
+  const lze_Api *api = lze_find_api(L);
+  if (api == NULL || !LZE_API_HAS(api, raise))
+    return luaL_error(L, "lze.mpi: lze is of another version");
+  lua_pushlightuserdata(L, (void *)api);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+  if (luaL_loadbufferx(L, (const char *)text, sizeof text, "=lze mpi.lua",
+                       "t") != LUA_OK)
+    return lua_error(L);
+  push_globals(L);
+  lua_setupvalue(L, -2, 1);
+  luaL_newlib(L, primitives);
+  lua_pushvalue(L, lze);
+  lua_call(L, 2, 1);
+  return 1;
+}

@@ -1,0 +1,179 @@
+/*
+ * lze_mpi.h - lze.mpi: the library, its operations, the module.
+ * SPDX-License-Identifier: MIT
+ *
+ * A handle of MPI is an int in one ABI and a pointer in the others.  Here it is
+ * an integer as wide as a pointer, which every ABI of Linux takes and returns
+ * in the same place.
+ */
+#ifndef LZE_MPI_H
+#define LZE_MPI_H
+
+#include "lze.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uintptr_t mpi_Handle;
+
+/* As large as any ABI's, whose fields are at other places. */
+typedef struct mpi_Status {
+  int words[16];
+} mpi_Status;
+
+typedef const void *mpi_In;
+typedef void *mpi_Out;
+
+/* What is used of MPI: name, parameters.  All return int. */
+#define MPI_FUNCTIONS(F)                                                       \
+  F(Init_thread, (int *, char ***, int, int *))                                \
+  F(Initialized, (int *))                                                      \
+  F(Finalized, (int *))                                                        \
+  F(Finalize, (void))                                                          \
+  F(Query_thread, (int *))                                                     \
+  F(Abort, (mpi_Handle, int))                                                  \
+  F(Get_library_version, (char *, int *))                                      \
+  F(Error_class, (int, int *))                                                 \
+  F(Error_string, (int, char *, int *))                                        \
+  F(Comm_rank, (mpi_Handle, int *))                                            \
+  F(Comm_size, (mpi_Handle, int *))                                            \
+  F(Comm_dup, (mpi_Handle, mpi_Handle *))                                      \
+  F(Comm_free, (mpi_Handle *))                                                 \
+  F(Comm_split, (mpi_Handle, int, int, mpi_Handle *))                          \
+  F(Comm_split_type, (mpi_Handle, int, int, mpi_Handle, mpi_Handle *))         \
+  F(Comm_set_errhandler, (mpi_Handle, mpi_Handle))                             \
+  F(Cart_create, (mpi_Handle, int, const int *, const int *, int,              \
+                  mpi_Handle *))                                               \
+  F(Cart_coords, (mpi_Handle, int, int, int *))                                \
+  F(Cart_rank, (mpi_Handle, const int *, int *))                               \
+  F(Cart_shift, (mpi_Handle, int, int, int *, int *))                          \
+  F(Type_contiguous, (int, mpi_Handle, mpi_Handle *))                          \
+  F(Type_create_struct, (int, const int *, const intptr_t *,                   \
+                         const mpi_Handle *, mpi_Handle *))                    \
+  F(Type_commit, (mpi_Handle *))                                               \
+  F(Type_free, (mpi_Handle *))                                                 \
+  F(Test, (mpi_Handle *, int *, mpi_Status *))                                 \
+  F(Cancel, (mpi_Handle *))                                                    \
+  F(Get_elements_x, (const mpi_Status *, mpi_Handle, int64_t *))               \
+  F(Isend, (mpi_In, int, mpi_Handle, int, int, mpi_Handle, mpi_Handle *))      \
+  F(Irecv, (mpi_Out, int, mpi_Handle, int, int, mpi_Handle, mpi_Handle *))     \
+  F(Improbe, (int, int, mpi_Handle, int *, mpi_Handle *, mpi_Status *))        \
+  F(Imrecv, (mpi_Out, int, mpi_Handle, mpi_Handle *, mpi_Handle *))            \
+  F(Ibarrier, (mpi_Handle, mpi_Handle *))                                      \
+  F(Ibcast, (mpi_Out, int, mpi_Handle, int, mpi_Handle, mpi_Handle *))         \
+  F(Ireduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, int, mpi_Handle,   \
+              mpi_Handle *))                                                   \
+  F(Iallreduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, mpi_Handle,     \
+                 mpi_Handle *))                                                \
+  F(Iscan, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, mpi_Handle,          \
+            mpi_Handle *))                                                     \
+  F(Igather, (mpi_In, int, mpi_Handle, mpi_Out, int, mpi_Handle, int,          \
+              mpi_Handle, mpi_Handle *))                                       \
+  F(Iscatter, (mpi_In, int, mpi_Handle, mpi_Out, int, mpi_Handle, int,         \
+               mpi_Handle, mpi_Handle *))                                      \
+  F(Iallgather, (mpi_In, int, mpi_Handle, mpi_Out, int, mpi_Handle,            \
+                 mpi_Handle, mpi_Handle *))                                    \
+  F(Ialltoall, (mpi_In, int, mpi_Handle, mpi_Out, int, mpi_Handle,             \
+                mpi_Handle, mpi_Handle *))
+
+/* The scalars of lze that reductions take, and the operators. */
+typedef enum mpi_Scalar {
+  MPI_I8, MPI_U8, MPI_I16, MPI_U16, MPI_I32, MPI_U32, MPI_I64, MPI_U64,
+  MPI_F32, MPI_F64, MPI_SCALARS
+} mpi_Scalar;
+
+typedef enum mpi_Operator {
+  MPI_OP_SUM, MPI_OP_PROD, MPI_OP_MIN, MPI_OP_MAX, MPI_OP_BAND, MPI_OP_BOR,
+  MPI_OP_BXOR, MPI_OPERATORS
+} mpi_Operator;
+
+/* What differs between the ABIs. */
+typedef struct mpi_Constants {
+  const char *abi;
+  mpi_Handle world, self, byte, info_null, errors_return;
+  mpi_Handle scalars[MPI_SCALARS], operators[MPI_OPERATORS];
+  intptr_t in_place;
+  int any_source, any_tag, proc_null, undefined, shared, funneled, multiple;
+  int source_at, tag_at;        /* in the words of a status */
+  const char *const *classes;   /* names of the error classes from 1 on */
+  int class_count;
+} mpi_Constants;
+
+/* The MPI of this process. */
+typedef struct mpi_Library {
+#define FIELD(name, parameters) int (*name) parameters;
+  MPI_FUNCTIONS(FIELD)
+#undef FIELD
+  mpi_Constants c;
+  char version[128];            /* what it says it is */
+  mpi_Handle world, values;     /* copies of MPI_COMM_WORLD for lze alone */
+  double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
+  bool threads;                 /* may be called by all */
+} mpi_Library;
+
+/* lze_mpi_library.c: open MPI and begin it, at the first call; NULL with the
+   failure.  Where no launcher has started the process it is one rank, and no
+   library is needed. */
+const mpi_Library *mpi_open(lze_WorkFailure *failure);
+/* Whether the running thread may call MPI. */
+bool mpi_thread_is_good(const mpi_Library *m);
+/* Say what an error code of a call means; returns false. */
+bool mpi_failed(const mpi_Library *m, int code, const char *call,
+                lze_WorkFailure *failure);
+
+/* lze_mpi_self.c: one rank without a library, with the constants of MPI 5's
+   ABI. */
+void mpi_open_self(mpi_Library *m);
+
+/* lze_mpi_op.c: one operation, from its issue to its end. */
+typedef enum mpi_Kind {
+  MPI_SEND, MPI_RECV, MPI_BARRIER, MPI_BCAST, MPI_REDUCE, MPI_ALLREDUCE,
+  MPI_SCAN, MPI_GATHER, MPI_SCATTER, MPI_ALLGATHER, MPI_ALLTOALL, MPI_KINDS
+} mpi_Kind;
+extern const char *const mpi_kind_names[]; /* "send", ... NULL */
+
+typedef struct mpi_Op {
+  int owners;
+  const mpi_Library *m;
+  mpi_Kind kind;
+  bool wait;                    /* issued by the form that blocks */
+  bool value;                   /* a message of any length, in `payload` */
+  bool by_rank;                 /* a reduction in the order of the ranks */
+  mpi_Handle comm;
+  int rank, size;               /* of the communicator */
+  int peer, tag;                /* peer: the other rank, or the root */
+  mpi_Operator op;
+  mpi_Scalar scalar;
+  size_t count;                 /* scalars of a reduction */
+  const char *in;
+  char *out;
+  size_t bytes;                 /* of a rank's block */
+  char *payload;                /* malloc'ed */
+  size_t payload_bytes;
+  /* While it goes on. */
+  int phase;
+  mpi_Handle *requests;
+  size_t request_count;
+  mpi_Handle type;              /* made for a large block, or 0 */
+  mpi_Handle message;           /* probed */
+  char *scratch;
+  uint64_t length, looked_ns, idle_ns;
+  /* What a receive got. */
+  int source, got_tag;
+  size_t got;
+} mpi_Op;
+
+mpi_Op *mpi_op_new(const mpi_Library *m); /* NULL without memory */
+void mpi_op_disown(mpi_Op *o);
+/* For lze_WorkSpec. */
+void mpi_op_hold(void *op);
+void mpi_op_release(void *op, int left);
+int mpi_op_step(void *op, lze_WorkFailure *failure);
+int mpi_op_cancel(void *op);
+
+/* lze_mpi_combine.c: accumulate n scalars: to = to `op` from. */
+void mpi_combine(mpi_Operator op, mpi_Scalar scalar, size_t n, void *to,
+                 const void *from);
+
+#endif

@@ -1,0 +1,329 @@
+/*
+ * lze_mpi_library.c - the MPI of the process: found, begun and ended.
+ * SPDX-License-Identifier: MIT
+ *
+ * It belongs to the process, as MPI itself does, however many Lua states use
+ * it.  Where the host has begun it, the host ends it.
+ */
+#include "lze_mpi.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Names of the error classes, from 1 on. */
+static const char *const classes_mpich[] = {
+    "BUFFER", "COUNT", "TYPE", "TAG", "COMM", "RANK", "ROOT", "GROUP", "OP",
+    "TOPOLOGY", "DIMS", "ARG", "UNKNOWN", "TRUNCATE", "OTHER", "INTERN",
+    "IN_STATUS", "PENDING", "REQUEST"};
+static const char *const classes_open[] = {
+    "BUFFER", "COUNT", "TYPE", "TAG", "COMM", "RANK", "REQUEST", "ROOT",
+    "GROUP", "OP", "TOPOLOGY", "DIMS", "ARG", "UNKNOWN", "TRUNCATE", "OTHER",
+    "INTERN", "IN_STATUS", "PENDING"};
+static const char *const classes_standard[] = {
+    "BUFFER", "COUNT", "TYPE", "TAG", "COMM", "RANK", "REQUEST", "ROOT",
+    "GROUP", "OP", "TOPOLOGY", "DIMS", "ARG", "UNKNOWN", "TRUNCATE", "OTHER",
+    "INTERN", "PENDING", "IN_STATUS"};
+
+static const mpi_Constants constants_mpich = {
+    .abi = "MPICH",
+    .world = 0x44000000, .self = 0x44000001, .byte = 0x4c00010d,
+    .info_null = 0x1c000000, .errors_return = 0x54000001,
+    .scalars = {0x4c000137, 0x4c00013b, 0x4c000238, 0x4c00023c, 0x4c000439,
+                0x4c00043d, 0x4c00083a, 0x4c00083e, 0x4c00040a, 0x4c00080b},
+    .operators = {0x58000003, 0x58000004, 0x58000002, 0x58000001, 0x58000006,
+                  0x58000008, 0x5800000a},
+    .in_place = -1,
+    .any_source = -2, .any_tag = -1, .proc_null = -1, .undefined = -32766,
+    .shared = 1, .funneled = 1, .multiple = 3,
+    .source_at = 2, .tag_at = 3,
+    .classes = classes_mpich, .class_count = 19};
+
+static const mpi_Constants constants_standard = {
+    .abi = "MPI 5",
+    .world = 0x101, .self = 0x102, .byte = 0x247, .info_null = 0x130,
+    .errors_return = 0x143,
+    .scalars = {0x240, 0x241, 0x248, 0x249, 0x250, 0x251, 0x258, 0x259, 0x210,
+                0x214},
+    .operators = {0x21, 0x24, 0x22, 0x23, 0x28, 0x29, 0x2a},
+    .in_place = 1,
+    .any_source = -1, .any_tag = -2, .proc_null = -3, .undefined = -32766,
+    .shared = 221, .funneled = 1024, .multiple = 4096,
+    .source_at = 0, .tag_at = 1,
+    .classes = classes_standard, .class_count = 19};
+
+/* Handles of Open MPI are addresses of its variables. */
+static const mpi_Constants constants_open = {
+    .abi = "Open MPI",
+    .in_place = 1,
+    .any_source = -1, .any_tag = -1, .proc_null = -2, .undefined = -32766,
+    .shared = 0, .funneled = 1, .multiple = 3,
+    .source_at = 0, .tag_at = 1,
+    .classes = classes_open, .class_count = 19};
+
+static mpi_Library library;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool opened, ours;
+static pid_t process;
+static pthread_t thread;
+static int world_rank, world_size;
+
+static const mpi_Library *open_fail(lze_WorkFailure *f, const char *call,
+                                    const char *code, const char *message,
+                                    const char *detail) {
+  snprintf(f->call, sizeof f->call, "%s", call);
+  snprintf(f->code, sizeof f->code, "%s", code);
+  snprintf(f->message, sizeof f->message, "%s%s%s", message,
+           detail != NULL ? ": " : "", detail != NULL ? detail : "");
+  return NULL;
+}
+
+bool mpi_failed(const mpi_Library *m, int code, const char *call,
+                lze_WorkFailure *f) {
+  char text[8192];
+  int class = 0, length = 0;
+  if (m->Error_class(code, &class) != 0) class = 0;
+  if (m->Error_string(code, text, &length) != 0) length = 0;
+  text[length] = '\0';
+  snprintf(f->call, sizeof f->call, "%s", call);
+  if (class >= 1 && class <= m->c.class_count)
+    snprintf(f->code, sizeof f->code, "MPI_ERR_%s", m->c.classes[class - 1]);
+  else
+    snprintf(f->code, sizeof f->code, "%d", class);
+  snprintf(f->message, sizeof f->message, "%.400s", text);
+  return false;
+}
+
+bool mpi_thread_is_good(const mpi_Library *m) {
+  return m->threads || pthread_equal(pthread_self(), thread);
+}
+
+/* --- finding it --------------------------------------------------------- */
+
+/* A launcher, the variable by which it is known, and what it needs. */
+typedef struct Launcher {
+  const char *variable, *size, *name, *libraries[4], *packages;
+} Launcher;
+
+static const Launcher launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "Open MPI",
+     {"libmpi.so.40", "libmpi.so", NULL},
+     "libopenmpi3 (Debian 12) or libopenmpi40 (Debian 13)"},
+    {"PMI_RANK", "PMI_SIZE", "MPICH, or another of its ABI",
+     {"libmpich.so.12", "libmpi.so.12", "libmpi.so", NULL},
+     "libmpich12"},
+    {"PMIX_RANK", NULL, "PMIx",
+     {"libmpi.so.40", "libmpi_abi.so.0", "libmpich.so.12", NULL},
+     "libopenmpi3 (Debian 12) or libopenmpi40 (Debian 13)"}};
+
+static const Launcher *find_launcher(void) {
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+    if (getenv(launchers[i].variable) != NULL) return &launchers[i];
+  return NULL;
+}
+
+/* Its plugins look for the library's own names among all. */
+static void *open_file(const char *name) {
+  return dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+}
+
+/* The functions of a library; the name of one that it lacks, or NULL. */
+static const char *find_functions(mpi_Library *m, void *handle) {
+#define FIND(name, parameters)                                                 \
+  *(void **)&m->name = dlsym(handle, "MPI_" #name);                            \
+  if (m->name == NULL) return "MPI_" #name;
+  MPI_FUNCTIONS(FIND)
+#undef FIND
+  return NULL;
+}
+
+/* Which ABI it has: only a library of the standard's says that it does. */
+static const char *find_constants(mpi_Library *m, void *handle) {
+  int (*version)(int *, int *);
+  int major = -1, minor = -1;
+  *(void **)&version = dlsym(handle, "MPI_Abi_get_version");
+  if (version != NULL && version(&major, &minor) == 0 && major >= 1) {
+    m->c = constants_standard;
+    return NULL;
+  }
+  if (dlsym(handle, "ompi_mpi_comm_world") == NULL) {
+    m->c = constants_mpich;
+    return NULL;
+  }
+  m->c = constants_open;
+  static const char *const scalars[] = {
+      "ompi_mpi_int8_t",  "ompi_mpi_uint8_t",  "ompi_mpi_int16_t",
+      "ompi_mpi_uint16_t", "ompi_mpi_int32_t", "ompi_mpi_uint32_t",
+      "ompi_mpi_int64_t", "ompi_mpi_uint64_t", "ompi_mpi_float",
+      "ompi_mpi_double"};
+  static const char *const operators[] = {
+      "ompi_mpi_op_sum",  "ompi_mpi_op_prod", "ompi_mpi_op_min",
+      "ompi_mpi_op_max",  "ompi_mpi_op_band", "ompi_mpi_op_bor",
+      "ompi_mpi_op_bxor"};
+  const struct {
+    mpi_Handle *to;
+    const char *name;
+  } others[] = {{&m->c.world, "ompi_mpi_comm_world"},
+                {&m->c.self, "ompi_mpi_comm_self"},
+                {&m->c.byte, "ompi_mpi_byte"},
+                {&m->c.info_null, "ompi_mpi_info_null"},
+                {&m->c.errors_return, "ompi_mpi_errors_return"}};
+  for (int i = 0; i < MPI_SCALARS; i++) {
+    m->c.scalars[i] = (mpi_Handle)dlsym(handle, scalars[i]);
+    if (m->c.scalars[i] == 0) return scalars[i];
+  }
+  for (int i = 0; i < MPI_OPERATORS; i++) {
+    m->c.operators[i] = (mpi_Handle)dlsym(handle, operators[i]);
+    if (m->c.operators[i] == 0) return operators[i];
+  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    *others[i].to = (mpi_Handle)dlsym(handle, others[i].name);
+    if (*others[i].to == 0) return others[i].name;
+  }
+  return NULL;
+}
+
+/* The library that is to be used; `none` where one rank needs none.  NULL with
+   the failure. */
+static void *find_library(bool *none, lze_WorkFailure *f) {
+  const char *name = getenv("LZE_MPI");
+  *none = false;
+  if (name != NULL && *name != '\0') {
+    void *handle = open_file(name);
+    if (handle == NULL)
+      open_fail(f, "dlopen", "LIBRARY_NOT_FOUND", "LZE_MPI", dlerror());
+    return handle;
+  }
+  /* The host's own. */
+  if (dlsym(RTLD_DEFAULT, "MPI_Initialized") != NULL) return RTLD_DEFAULT;
+  const Launcher *l = find_launcher();
+  *none = l == NULL;
+  if (l == NULL) return NULL;
+  char first[160] = "";
+  for (int i = 0; l->libraries[i] != NULL; i++) {
+    void *handle = open_file(l->libraries[i]);
+    if (handle != NULL) return handle;
+    if (i == 0) snprintf(first, sizeof first, "%s", dlerror());
+  }
+  char text[360];
+  snprintf(text, sizeof text,
+           "a launcher of %s has started this process, and its library is not "
+           "found; install it, on Debian %s, or name one with LZE_MPI",
+           l->name, l->packages);
+  open_fail(f, "dlopen", "LIBRARY_NOT_FOUND", text, first);
+  return NULL;
+}
+
+/* --- begin and end ------------------------------------------------------ */
+
+/* At the end of the process: all ranks end together.  A child that was forked
+   is not a rank. */
+static void finish(int status, void *unused) {
+  int over = 1;
+  (void)unused;
+  if (getpid() != process) return;
+  if (library.Finalized(&over) != 0 || over) return;
+  if (status == 0) {
+    library.Finalize();
+    return;
+  }
+  fflush(NULL);
+  fprintf(stderr, "lze.mpi: rank %d of %d ended with status %d, so all end\n",
+          world_rank, world_size, status);
+  fflush(stderr);
+  library.Abort(library.c.world, status & 0xff);
+}
+
+static bool begin_call(int code, const char *call, lze_WorkFailure *f) {
+  return code == 0 || mpi_failed(&library, code, call, f);
+}
+
+/* MPI_Init, unless the host has called it, and the communicators. */
+static bool begin(bool alone, lze_WorkFailure *f) {
+  mpi_Library *m = &library;
+  int begun = 0, level = 0, length = 0;
+  char version[8192] = "";
+  if (!begin_call(m->Initialized(&begun), "MPI_Initialized", f)) return false;
+  if (!begun) {
+    if (!begin_call(m->Init_thread(NULL, NULL, m->c.funneled, &level),
+                    "MPI_Init_thread", f))
+      return false;
+    /* After MPI_Init, so that it comes before what that has registered. */
+    if (!alone) on_exit(finish, NULL);
+    ours = true;
+    process = getpid();
+  } else if (!begin_call(m->Query_thread(&level), "MPI_Query_thread", f)) {
+    return false;
+  }
+  m->threads = level >= m->c.multiple;
+  thread = pthread_self();
+  if (!begin_call(m->Comm_dup(m->c.world, &m->world), "MPI_Comm_dup", f) ||
+      !begin_call(m->Comm_dup(m->c.world, &m->values), "MPI_Comm_dup", f) ||
+      !begin_call(m->Comm_rank(m->world, &world_rank), "MPI_Comm_rank", f) ||
+      !begin_call(m->Comm_size(m->world, &world_size), "MPI_Comm_size", f))
+    return false;
+  m->Comm_set_errhandler(m->world, m->c.errors_return);
+  m->Comm_set_errhandler(m->values, m->c.errors_return);
+  /* Errors of what is over belong to one of these. */
+  if (ours) m->Comm_set_errhandler(m->c.world, m->c.errors_return);
+  if (ours) m->Comm_set_errhandler(m->c.self, m->c.errors_return);
+  if (m->Get_library_version(version, &length) != 0) length = 0;
+  version[strcspn(version, "\n,")] = '\0';
+  snprintf(m->version, sizeof m->version, "%.100s", version);
+  return true;
+}
+
+static bool check_size(lze_WorkFailure *f) {
+  const Launcher *l = find_launcher();
+  const char *said = l != NULL && l->size != NULL ? getenv(l->size) : NULL;
+  if (said == NULL || atoi(said) == world_size || world_size != 1) return true;
+  char text[400];
+  snprintf(text, sizeof text,
+           "the launcher, of %s, has started %s processes, and %s takes this "
+           "one for the only one: it belongs to another launcher",
+           l->name, said, library.version);
+  open_fail(f, "MPI_Init_thread", "WRONG_LIBRARY", text, NULL);
+  return false;
+}
+
+static const mpi_Library *open_locked(lze_WorkFailure *f) {
+  mpi_Library *m = &library;
+  bool none;
+  void *handle = find_library(&none, f);
+  if (handle == NULL && !none && f->call[0] != '\0') return NULL;
+  if (none) {
+    mpi_open_self(m);
+    m->c = constants_standard;
+  } else {
+    const char *lacks = find_functions(m, handle);
+    if (lacks == NULL) lacks = find_constants(m, handle);
+    if (lacks != NULL)
+      return open_fail(f, "dlsym", "LIBRARY_NOT_FOUND",
+                       "the library of MPI lacks something; MPI 3 is needed",
+                       lacks);
+  }
+  const char *seconds = getenv("LZE_MPI_TIMEOUT");
+  if (seconds != NULL && *seconds != '\0') {
+    char *end;
+    m->timeout = strtod(seconds, &end);
+    if (*end != '\0' || !(m->timeout > 0))
+      return open_fail(f, "lze.mpi", "WRONG_VARIABLE",
+                       "LZE_MPI_TIMEOUT: a number of seconds expected, got",
+                       seconds);
+  }
+  if (!begin(none, f)) return NULL;
+  if (!check_size(f)) return NULL;
+  opened = true;
+  return m;
+}
+
+const mpi_Library *mpi_open(lze_WorkFailure *f) {
+  f->call[0] = '\0';
+  pthread_mutex_lock(&lock);
+  const mpi_Library *m = opened ? &library : open_locked(f);
+  pthread_mutex_unlock(&lock);
+  return m;
+}

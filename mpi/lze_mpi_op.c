@@ -1,0 +1,373 @@
+/*
+ * lze_mpi_op.c - one operation of MPI: posted, looked at, ended.
+ * SPDX-License-Identifier: MIT
+ *
+ * All are posted without waiting, so that lze's waits can go on with them.
+ */
+#include "lze_mpi.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Counts of MPI are ints.  A longer block is one element of a type made for it;
+   a longer reduction is several, as its operators know no such types. */
+#define PIECE ((size_t)1 << 30)
+
+/* A look that comes later than this after the one before shows a script that
+   did something else, not a wait. */
+#define LOOK_NS 100000000u
+
+const char *const mpi_kind_names[] = {
+    "send",   "recv",    "barrier",   "bcast",    "reduce", "allreduce", "scan",
+    "gather", "scatter", "allgather", "alltoall", NULL};
+
+static const char *const calls[][2] = {
+    {"MPI_Isend", "MPI_Send"},           {"MPI_Irecv", "MPI_Recv"},
+    {"MPI_Ibarrier", "MPI_Barrier"},     {"MPI_Ibcast", "MPI_Bcast"},
+    {"MPI_Ireduce", "MPI_Reduce"},       {"MPI_Iallreduce", "MPI_Allreduce"},
+    {"MPI_Iscan", "MPI_Scan"},           {"MPI_Igather", "MPI_Gather"},
+    {"MPI_Iscatter", "MPI_Scatter"},     {"MPI_Iallgather", "MPI_Allgather"},
+    {"MPI_Ialltoall", "MPI_Alltoall"}};
+
+mpi_Op *mpi_op_new(const mpi_Library *m) {
+  mpi_Op *o = calloc(1, sizeof *o);
+  if (o == NULL) return NULL;
+  o->owners = 1;
+  o->m = m;
+  return o;
+}
+
+void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
+
+/* What goes on is never freed. */
+void mpi_op_release(void *op, int left) {
+  if (!left) mpi_op_disown(op);
+}
+
+void mpi_op_disown(mpi_Op *o) {
+  if (--o->owners > 0) return;
+  if (o->type != 0) o->m->Type_free(&o->type);
+  free(o->requests);
+  free(o->scratch);
+  free(o->payload);
+  free(o);
+}
+
+static int op_error(const mpi_Op *o, int code, lze_WorkFailure *f) {
+  mpi_failed(o->m, code, calls[o->kind][o->wait], f);
+  return LZE_WORK_FAILED;
+}
+
+static int op_say(const mpi_Op *o, lze_WorkFailure *f, const char *code,
+                  const char *message) {
+  snprintf(f->call, sizeof f->call, "%s", calls[o->kind][o->wait]);
+  snprintf(f->code, sizeof f->code, "%s", code);
+  snprintf(f->message, sizeof f->message, "%s", message);
+  return LZE_WORK_FAILED;
+}
+
+static int op_no_memory(const mpi_Op *o, lze_WorkFailure *f) {
+  return op_say(o, f, "ENOMEM", "not enough memory");
+}
+
+/* --- posting ------------------------------------------------------------ */
+
+/* How `bytes` bytes are given to MPI; an error code of its. */
+static int op_type(mpi_Op *o, size_t bytes, int *count, mpi_Handle *type) {
+  const mpi_Library *m = o->m;
+  *count = (int)bytes;
+  *type = m->c.byte;
+  if (bytes <= INT_MAX) return 0;
+  mpi_Handle piece = 0, many = 0;
+  const int lengths[] = {1, (int)(bytes % PIECE)};
+  const intptr_t places[] = {0, (intptr_t)(bytes - bytes % PIECE)};
+  int error = m->Type_contiguous((int)PIECE, m->c.byte, &piece);
+  if (error == 0)
+    error = m->Type_contiguous((int)(bytes / PIECE), piece, &many);
+  const mpi_Handle types[] = {many, m->c.byte};
+  if (error == 0)
+    error = m->Type_create_struct(2, lengths, places, types, &o->type);
+  if (error == 0) error = m->Type_commit(&o->type);
+  if (many != 0) m->Type_free(&many);
+  if (piece != 0) m->Type_free(&piece);
+  *count = 1;
+  *type = o->type;
+  return error;
+}
+
+/* A reduction's piece of n scalars, from scalar `at` on. */
+static int op_reduce(mpi_Op *o, size_t at, size_t n, mpi_Handle *request) {
+  const mpi_Library *m = o->m;
+  size_t each = o->count > 0 ? o->bytes / o->count : 0;
+  char *x = o->out + at * each;
+  mpi_Handle type = m->c.scalars[o->scalar], op = m->c.operators[o->op];
+  mpi_In in = (mpi_In)m->c.in_place;
+  if (o->kind == MPI_ALLREDUCE)
+    return m->Iallreduce(in, x, (int)n, type, op, o->comm, request);
+  if (o->kind == MPI_SCAN)
+    return m->Iscan(in, x, (int)n, type, op, o->comm, request);
+  bool root = o->rank == o->peer;
+  return m->Ireduce(root ? in : x, root ? x : NULL, (int)n, type, op, o->peer,
+                    o->comm, request);
+}
+
+static int post_reduction(mpi_Op *o, lze_WorkFailure *f) {
+  size_t pieces = o->count / PIECE + 1;
+  o->requests = calloc(pieces, sizeof *o->requests);
+  if (o->requests == NULL) return op_no_memory(o, f);
+  for (size_t i = 0; i < pieces; i++) {
+    size_t n = i + 1 < pieces ? PIECE : o->count - i * PIECE;
+    int error = op_reduce(o, i * PIECE, n, &o->requests[i]);
+    if (error != 0) {
+      op_error(o, error, f);
+      return o->request_count > 0 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
+    }
+    o->request_count++;
+  }
+  return LZE_WORK_PENDING;
+}
+
+/* All ranks' blocks in `scratch`, of which finish_by_rank makes the result. */
+static int post_by_rank(mpi_Op *o, int count, mpi_Handle type,
+                        mpi_Handle *request) {
+  const mpi_Library *m = o->m;
+  if (o->kind == MPI_REDUCE)
+    return m->Igather(o->out, count, type, o->scratch, count, type, o->peer,
+                      o->comm, request);
+  return m->Iallgather(o->out, count, type, o->scratch, count, type, o->comm,
+                       request);
+}
+
+static int post_bytes(mpi_Op *o, mpi_Handle *r) {
+  const mpi_Library *m = o->m;
+  int n;
+  mpi_Handle type;
+  int error = op_type(o, o->bytes, &n, &type);
+  if (error != 0) return error;
+  mpi_In in = o->in, same = (mpi_In)m->c.in_place;
+  /* A block that lies where it is to go. */
+  bool root = o->rank == o->peer;
+  size_t own = (size_t)o->rank * o->bytes;
+  switch (o->kind) {
+    case MPI_SEND:
+      return m->Isend(o->in, n, type, o->peer, o->tag, o->comm, r);
+    case MPI_RECV:
+      return m->Irecv(o->out, n, type, o->peer, o->tag, o->comm, r);
+    case MPI_BARRIER: return m->Ibarrier(o->comm, r);
+    case MPI_BCAST: return m->Ibcast(o->out, n, type, o->peer, o->comm, r);
+    case MPI_GATHER:
+      if (root && o->bytes > 0 && o->in == o->out + own) in = same;
+      return m->Igather(in, n, type, o->out, n, type, o->peer, o->comm, r);
+    case MPI_SCATTER:
+      if (root && o->bytes > 0 && o->out == o->in + own)
+        return m->Iscatter(in, n, type, (mpi_Out)m->c.in_place, n, type,
+                           o->peer, o->comm, r);
+      return m->Iscatter(in, n, type, o->out, n, type, o->peer, o->comm, r);
+    case MPI_ALLGATHER:
+      if (o->bytes > 0 && o->in == o->out + own) in = same;
+      return m->Iallgather(in, n, type, o->out, n, type, o->comm, r);
+    case MPI_ALLTOALL:
+      return m->Ialltoall(in, n, type, o->out, n, type, o->comm, r);
+    default: return post_by_rank(o, n, type, r);
+  }
+}
+
+/* Post the one request of a phase, as `error` says that it was. */
+static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
+  if (error != 0) return op_error(o, error, f);
+  o->request_count = 1;
+  return LZE_WORK_PENDING;
+}
+
+static bool one_request(mpi_Op *o) {
+  if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
+  return o->requests != NULL;
+}
+
+/* Room for a value that comes. */
+static bool value_room(mpi_Op *o, lze_WorkFailure *f) {
+  o->payload = malloc(o->length + 1);
+  o->payload_bytes = o->length;
+  if (o->payload == NULL) op_no_memory(o, f);
+  return o->payload != NULL;
+}
+
+static int post_sent_value(mpi_Op *o, lze_WorkFailure *f) {
+  if (o->phase > 0) return LZE_WORK_DONE;
+  return posted(o, o->m->Isend(o->payload, (int)o->payload_bytes, o->m->c.byte,
+                               o->peer, o->tag, o->comm, o->requests), f);
+}
+
+/* Its length, then its bytes. */
+static int post_bcast_value(mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  if (o->phase > 1) return LZE_WORK_DONE;
+  if (o->phase == 0) {
+    o->length = o->payload_bytes;
+    return posted(o, m->Ibcast(&o->length, (int)sizeof o->length, m->c.byte,
+                               o->peer, o->comm, o->requests), f);
+  }
+  if (o->rank != o->peer && !value_room(o, f)) return LZE_WORK_LEFT;
+  return posted(o, m->Ibcast(o->payload, (int)o->length, m->c.byte, o->peer,
+                             o->comm, o->requests), f);
+}
+
+/* Once there is a message, of whatever length. */
+static int post_received_value(mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  mpi_Status status;
+  int flag = 0;
+  int64_t bytes = 0;
+  if (o->phase > 0) return LZE_WORK_DONE;
+  int error = m->Improbe(o->peer, o->tag, o->comm, &flag, &o->message, &status);
+  if (error == 0 && flag)
+    error = m->Get_elements_x(&status, m->c.byte, &bytes);
+  if (error != 0) return op_error(o, error, f);
+  if (!flag) return LZE_WORK_PENDING;
+  o->source = status.words[m->c.source_at];
+  o->got_tag = status.words[m->c.tag_at];
+  o->length = (uint64_t)bytes;
+  if (!value_room(o, f)) return LZE_WORK_LEFT;
+  return posted(o, m->Imrecv(o->payload, (int)o->length, m->c.byte, &o->message,
+                             o->requests), f);
+}
+
+static int post_value(mpi_Op *o, lze_WorkFailure *f) {
+  return o->kind == MPI_SEND   ? post_sent_value(o, f)
+         : o->kind == MPI_RECV ? post_received_value(o, f)
+                               : post_bcast_value(o, f);
+}
+
+static bool is_reduction(const mpi_Op *o) {
+  return o->kind == MPI_REDUCE || o->kind == MPI_ALLREDUCE ||
+         o->kind == MPI_SCAN;
+}
+
+/* What comes next; LZE_WORK_DONE where nothing does. */
+static int post(mpi_Op *o, lze_WorkFailure *f) {
+  o->request_count = 0;
+  if (o->value) return one_request(o) ? post_value(o, f) : op_no_memory(o, f);
+  if (o->phase > 0) return LZE_WORK_DONE;
+  if (is_reduction(o) && !o->by_rank) return post_reduction(o, f);
+  if (o->by_rank && (o->kind != MPI_REDUCE || o->rank == o->peer)) {
+    o->scratch = malloc(o->bytes * (size_t)o->size + 1);
+    if (o->scratch == NULL) return op_no_memory(o, f);
+  }
+  if (!one_request(o)) return op_no_memory(o, f);
+  return posted(o, post_bytes(o, o->requests), f);
+}
+
+/* --- looking ------------------------------------------------------------ */
+
+/* Rank 0's block, and so on to the last that counts, into the result. */
+static void finish_by_rank(mpi_Op *o) {
+  int last = o->kind == MPI_SCAN ? o->rank : o->size - 1;
+  if (o->kind == MPI_REDUCE && o->rank != o->peer) return;
+  memcpy(o->out, o->scratch, o->bytes);
+  for (int i = 1; i <= last; i++)
+    mpi_combine(o->op, o->scalar, o->count, o->out,
+                o->scratch + (size_t)i * o->bytes);
+}
+
+static int finish_receive(mpi_Op *o, const mpi_Status *status,
+                          lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  int64_t bytes = 0;
+  o->source = status->words[m->c.source_at];
+  o->got_tag = status->words[m->c.tag_at];
+  int error = m->Get_elements_x(status, m->c.byte, &bytes);
+  if (error != 0) return op_error(o, error, f);
+  o->got = (size_t)bytes;
+  return LZE_WORK_DONE;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* LZE_MPI_TIMEOUT: whether it has been waited for so long. */
+static bool op_is_late(mpi_Op *o) {
+  if (o->m->timeout <= 0) return false;
+  uint64_t now = now_ns(), since = now - o->looked_ns;
+  if (o->looked_ns != 0 && since < LOOK_NS) o->idle_ns += since;
+  o->looked_ns = now;
+  return (double)o->idle_ns > o->m->timeout * 1e9;
+}
+
+static int op_late(mpi_Op *o, lze_WorkFailure *f) {
+  char text[200], peer[48] = "", tag[32] = "";
+  bool any = o->peer == o->m->c.any_source;
+  if (o->kind == MPI_SEND) snprintf(peer, sizeof peer, " to rank %d", o->peer);
+  if (o->kind == MPI_RECV && !any)
+    snprintf(peer, sizeof peer, " from rank %d", o->peer);
+  if (o->kind == MPI_RECV && any) strcpy(peer, " from any rank");
+  if (o->kind > MPI_RECV && o->kind != MPI_BARRIER &&
+      o->kind != MPI_ALLREDUCE && o->kind < MPI_ALLGATHER &&
+      o->kind != MPI_SCAN)
+    snprintf(peer, sizeof peer, ", root %d", o->peer);
+  if (o->kind <= MPI_RECV && o->tag != o->m->c.any_tag)
+    snprintf(tag, sizeof tag, ", tag %d", o->tag);
+  snprintf(text, sizeof text,
+           "%s%s%s: rank %d of %d has waited for %g s (LZE_MPI_TIMEOUT)",
+           mpi_kind_names[o->kind], peer, tag, o->rank, o->size,
+           o->m->timeout);
+  op_say(o, f, "TIMEOUT", text);
+  return mpi_op_cancel(o) ? LZE_WORK_FAILED : LZE_WORK_LEFT;
+}
+
+/* Look at what is posted: LZE_WORK_DONE when all of it is. */
+static int look(mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  mpi_Status status;
+  while (o->request_count > 0) {
+    int flag = 0;
+    mpi_Handle *r = &o->requests[o->request_count - 1];
+    int error = m->Test(r, &flag, &status);
+    if (error != 0) {
+      op_error(o, error, f);
+      return o->request_count > 1 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
+    }
+    if (!flag) return LZE_WORK_PENDING;
+    if (--o->request_count == 0 && o->kind == MPI_RECV && !o->value)
+      return finish_receive(o, &status, f);
+  }
+  if (o->by_rank) finish_by_rank(o);
+  return LZE_WORK_DONE;
+}
+
+int mpi_op_step(void *op, lze_WorkFailure *f) {
+  mpi_Op *o = op;
+  int status = LZE_WORK_PENDING;
+  for (;;) {
+    if (o->request_count == 0) {
+      status = post(o, f);
+      if (status != LZE_WORK_PENDING) return status;
+    }
+    if (o->request_count == 0) break; /* no message yet */
+    status = look(o, f);
+    if (status != LZE_WORK_DONE) break;
+    o->phase++;
+  }
+  if (status == LZE_WORK_PENDING && op_is_late(o)) return op_late(o, f);
+  return status;
+}
+
+int mpi_op_cancel(void *op) {
+  mpi_Op *o = op;
+  if (o->kind != MPI_RECV) return 0;
+  if (o->request_count == 0) return 1; /* nothing was posted */
+  mpi_Status status;
+  if (o->m->Cancel(o->requests) != 0) return 0;
+  for (int i = 0; i < 1000; i++) {
+    int flag = 0;
+    if (o->m->Test(o->requests, &flag, &status) != 0 || flag) return 1;
+    const struct timespec t = {.tv_nsec = 100000};
+    nanosleep(&t, NULL);
+  }
+  return 0;
+}

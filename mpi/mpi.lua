@@ -1,0 +1,834 @@
+-- mpi.lua - require "lze.mpi": communicators, what their methods check and do.
+-- SPDX-License-Identifier: MIT
+
+local C, lze = ...
+
+local concat, format = table.concat, string.format
+local pack, unpack = string.pack, string.unpack
+local mathtype, tointeger = math.type, math.tointeger
+
+-- --- errors ------------------------------------------------------------------
+
+-- Raise misuse with the position of the script.
+local function fail(...) error(C.where() .. format(...), 0) end
+
+local function argument(n, fname, ...)
+  fail("bad argument #%d to '%s' (%s)", n, fname, format(...))
+end
+
+local function describe(v)
+  local kind = lze.type(v) or type(v)
+  if kind == "string" then
+    return #v <= 24 and format("string '%s'", v) or
+      format("a string of %d bytes", #v)
+  elseif kind == "number" then
+    return format("%s %s", mathtype(v) == "integer" and "integer" or "number",
+      tostring(v))
+  end
+  return kind
+end
+
+local function integer(v, n, fname, name)
+  local i = type(v) == "number" and tointeger(v)
+  if not i then
+    argument(n, fname, "%s: integer expected, got %s", name, describe(v))
+  end
+  return i
+end
+
+local function check_keys(t, known, n, fname, what)
+  if type(t) ~= "table" then
+    argument(n, fname, "%s: table expected, got %s", what, describe(t))
+  end
+  for key in next, t do
+    if not known[key] then
+      argument(n, fname, "%s: unknown key %s (known: %s)", what,
+        type(key) == "string" and "'" .. key .. "'" or describe(key),
+        known.names)
+    end
+  end
+end
+
+local function keys(...)
+  local known = {names = concat({...}, ", ")}
+  for _, key in ipairs {...} do known[key] = true end
+  return known
+end
+
+-- --- values ------------------------------------------------------------------
+
+-- A value as bytes, which string.unpack takes apart: a letter for each, then
+-- what it needs.
+local function write(v, out, path, inside, fname)
+  local kind = type(v)
+  if kind == "nil" then
+    out[#out + 1] = "n"
+  elseif kind == "boolean" then
+    out[#out + 1] = v and "t" or "f"
+  elseif kind == "number" then
+    out[#out + 1] = mathtype(v) == "integer" and pack("<c1i8", "i", v) or
+      pack("<c1d", "d", v)
+  elseif kind == "string" then
+    out[#out + 1] = pack("<c1s8", "s", v)
+  elseif kind == "table" and not lze.type(v) then
+    if inside[v] then argument(1, fname, "%s: a table inside itself", path) end
+    inside[v] = true
+    local count, at = 0, #out + 1
+    out[at] = ""
+    for key, value in next, v do
+      count = count + 1
+      local name = type(key) == "string" and "." .. key or
+        "[" .. tostring(key) .. "]"
+      write(key, out, path .. name, inside, fname)
+      write(value, out, path .. name, inside, fname)
+    end
+    out[at] = pack("<c1i8", "{", count)
+    inside[v] = nil
+  else
+    argument(1, fname,
+      "%s: numbers, strings, booleans and tables of them can be sent, got %s",
+      path, describe(v))
+  end
+end
+
+local MOST_BYTES = 2 ^ 31 - 1
+
+local function to_bytes(v, fname)
+  local out = {}
+  write(v, out, "value", {}, fname)
+  local bytes = concat(out)
+  if #bytes > MOST_BYTES then
+    argument(1, fname, "value: %d bytes; a buffer may have more than 2^31",
+      #bytes)
+  end
+  return bytes
+end
+
+local function read(s, at)
+  local letter
+  letter, at = unpack("c1", s, at)
+  if letter == "n" then return nil, at
+  elseif letter == "t" then return true, at
+  elseif letter == "f" then return false, at
+  elseif letter == "i" then return unpack("<i8", s, at)
+  elseif letter == "d" then return unpack("<d", s, at)
+  elseif letter == "s" then return unpack("<s8", s, at)
+  end
+  local t = {}
+  local count, place = unpack("<i8", s, at)
+  for _ = 1, count do
+    local key, value
+    key, place = read(s, place)
+    value, place = read(s, place)
+    t[key] = value
+  end
+  return t, place
+end
+
+-- --- buffers -----------------------------------------------------------------
+
+local is_buffer = {buffer = true, array = true}
+
+-- The buffer at argument n, with its type, count, bytes, usage and context.
+local function buffer(x, n, fname)
+  if lze.type(x) == "array" and x.eval then x = x:eval() end
+  local kind, count, bytes, usage, context = C.buffer(x)
+  if kind then return x, kind, count, bytes, usage, context end
+  if lze.type(x) == "array" then
+    argument(n, fname, "an array that is not contiguous; x:clone() is")
+  end
+  argument(n, fname, "%s", count)
+end
+
+-- Elements of device memory go through host memory: `copy` is what MPI is given
+-- instead.
+local function stage(x, reads)
+  local copy = lze.buffer(x.type, #x,
+    {usage = "host", zero = false, device = x.device})
+  if reads then copy:copy(x) end
+  return copy
+end
+
+-- Queues for copies that wait for messages, by context: on the default queue
+-- all that comes later would wait with them.
+local sides = setmetatable({}, {__mode = "k"})
+
+local function side(device)
+  local context = device.context
+  if not sides[context] then
+    sides[context] = lze.queue(device, {order = "out"})
+  end
+  return sides[context]
+end
+
+-- Do f(x, y), which posts an operation, with memory that MPI can use for what
+-- is read and what is written; `keeps`: of the latter a part may stay as it is.
+local function with_host_memory(x, y, wait, keeps, f)
+  local from, to = x, y
+  if x and x.usage == "device" then from = stage(x, true) end
+  if y and y.usage == "device" then to = x == y and from or stage(y, keeps) end
+  if to == y then return f(from, to) end
+  if wait then
+    local a, b, c = f(from, to)
+    y:copy(to)
+    return a, b, c
+  end
+  f(from, to)
+  return side(y.device):copy(y, to)
+end
+
+-- --- communicators -----------------------------------------------------------
+
+local methods, fields, meta = {}, {}, {}
+
+local function open(self, fname)
+  local c = C.state(self, meta)
+  if not c then
+    fail("calling '%s' on bad self (communicator expected, got %s)", fname,
+      describe(self))
+  end
+  if c.closed then fail("%s: the communicator is closed", fname) end
+  return c
+end
+
+local function check_rank(c, rank, n, fname, name)
+  local r = integer(rank, n, fname, name)
+  if r < 0 or r >= c.size then
+    argument(n, fname, "%s: %d is outside 0..%d", name, r, c.size - 1)
+  end
+  return r
+end
+
+local function root_of(c, root, n, fname)
+  if root == nil then return 0 end
+  return check_rank(c, root, n, fname, "root")
+end
+
+local message_keys = keys("first", "last", "tag")
+
+-- The elements and the tag that the options of a message name.
+local function message(x, count, options, fname)
+  if options == nil then return x, nil end
+  check_keys(options, message_keys, 3, fname, "options")
+  local tag = options.tag
+  if tag ~= nil then
+    tag = integer(tag, 3, fname, "tag")
+    if tag < 0 or tag > 32767 then
+      argument(3, fname, "tag: %d is outside 0..32767", tag)
+    end
+  end
+  local first, last = options.first, options.last
+  if first == nil and last == nil then return x, tag end
+  if not x then
+    argument(3, fname, "first and last are for buffers, not for values")
+  end
+  first = first == nil and 1 or integer(first, 3, fname, "first")
+  last = last == nil and count or integer(last, 3, fname, "last")
+  local i = first < 0 and first + count + 1 or first
+  local j = last < 0 and last + count + 1 or last
+  if not (i >= 1 and i <= count + 1 and j == i - 1) then
+    if i < 1 or i > count then
+      argument(3, fname, "first: %d is outside 1..%d", first, count)
+    elseif j < i or j > count then
+      argument(3, fname, "last: %d is outside %d..%d", last, i - 1, count)
+    end
+  end
+  if lze.type(x) == "array" then x = x.buffer end
+  return x:view(i, j), tag
+end
+
+local function define_send(fname, wait)
+  methods[fname] = function(self, x, rank, options)
+    local c = open(self, fname)
+    local to = check_rank(c, rank, 2, fname, "rank")
+    if not is_buffer[lze.type(x)] then
+      local _, tag = message(nil, 0, options, fname)
+      return C.post("send", wait, c.values, c.rank, c.size, to, tag or 0, nil,
+        false, nil, nil, to_bytes(x, fname))
+    end
+    local b, _, count = buffer(x, 1, fname)
+    local part, tag = message(b, count, options, fname)
+    return with_host_memory(part, nil, wait, false, function(from)
+      return C.post("send", wait, c.handle, c.rank, c.size, to, tag or 0, nil,
+        false, from)
+    end)
+  end
+end
+define_send("send", true)
+define_send("isend", false)
+
+local function define_recv(fname, wait)
+  methods[fname] = function(self, y, rank, options)
+    local c = open(self, fname)
+    local from = rank ~= nil and check_rank(c, rank, 2, fname, "rank") or nil
+    if y == nil and wait then
+      local _, tag = message(nil, 0, options, fname)
+      local source, got, bytes = C.post("recv", true, c.values, c.rank, c.size,
+        from, tag, nil, false, nil, nil, true)
+      return (read(bytes)), source, got
+    end
+    local b, _, count, bytes = buffer(y, 1, fname)
+    local element = count > 0 and bytes // count or 1
+    local part, tag = message(b, count, options, fname)
+    local source, got, length = with_host_memory(nil, part, wait, true,
+      function(_, to)
+        return C.post("recv", wait, c.handle, c.rank, c.size, from, tag, nil,
+          false, nil, to)
+      end)
+    if not wait then return source end
+    if length % element ~= 0 then
+      fail("%s: %d bytes came from rank %d, not a number of elements of %d " ..
+        "bytes", fname, length, source, element)
+    end
+    return source, got, length // element
+  end
+end
+define_recv("recv", true)
+define_recv("irecv", false)
+
+local function define_barrier(fname, wait)
+  methods[fname] = function(self)
+    local c = open(self, fname)
+    return C.post("barrier", wait, c.handle, c.rank, c.size, nil, nil, nil,
+      false)
+  end
+end
+define_barrier("barrier", true)
+define_barrier("ibarrier", false)
+
+local function define_bcast(fname, wait)
+  methods[fname] = function(self, x, root)
+    local c = open(self, fname)
+    root = root_of(c, root, 2, fname)
+    if is_buffer[lze.type(x)] then
+      local b = buffer(x, 1, fname)
+      local gives = c.rank == root
+      local event = with_host_memory(gives and b or nil,
+        not gives and b or nil, wait, false, function(from, to)
+          return C.post("bcast", wait, c.handle, c.rank, c.size, root, nil,
+            nil, false, from, to)
+        end)
+      return event or x
+    end
+    if not wait then
+      argument(1, fname, "buffer expected, got %s; bcast takes values",
+        describe(x))
+    end
+    local mine = c.rank == root and to_bytes(x, fname)
+    local _, _, bytes = C.post("bcast", true, c.values, c.rank, c.size, root,
+      nil, nil, false, nil, nil, mine or true)
+    return (read(bytes))
+  end
+end
+define_bcast("bcast", true)
+define_bcast("ibcast", false)
+
+-- Operators, and whether they take reals.
+local operators = {sum = true, prod = true, min = true, max = true,
+  band = false, bor = false, bxor = false}
+local OPERATORS = "sum, prod, min, max, band, bor or bxor"
+
+local scalars = {char = true, uchar = true, short = true, ushort = true,
+  int = true, uint = true, long = true, ulong = true, float = false,
+  double = false}                               -- whether it is whole
+
+local reduce_keys = keys("order")
+
+local function check_reduction(kind, op, options, n, fname)
+  if operators[op] == nil then
+    argument(2, fname, "operator: %s expected, got %s", OPERATORS, describe(op))
+  end
+  local scalar = kind:match "^%l+%f[%d\0]" or kind
+  if scalar == "half" or scalar == "bfloat" then
+    argument(1, fname, "%s: MPI has no such numbers; copy them into a " ..
+      "buffer of float, reduce that, and copy back", kind)
+  elseif scalars[scalar] == nil then
+    argument(1, fname, "a buffer of numbers expected, got buffer of %s", kind)
+  elseif not scalars[scalar] and not operators[op] then
+    argument(2, fname, "operator: %s is for integers, not for %s", op, kind)
+  end
+  if options == nil then return false end
+  check_keys(options, reduce_keys, n, fname, "options")
+  if options.order ~= nil and options.order ~= "rank" then
+    argument(n, fname, "order: 'rank' expected, got %s",
+      describe(options.order))
+  end
+  return options.order == "rank"
+end
+
+local function define_reduction(name, fname, wait, rooted)
+  methods[fname] = function(self, x, op, root, options)
+    local c = open(self, fname)
+    if not rooted then root, options = nil, root end
+    root = rooted and root_of(c, root, 3, fname) or 0
+    local b, kind = buffer(x, 1, fname)
+    local by_rank = check_reduction(kind, op, options, rooted and 4 or 3, fname)
+    local gives = rooted and c.rank ~= root and b or nil
+    if not gives and b.usage == "device" then -- it is read as well
+      local copy = stage(b, true)
+      local event = C.post(name, wait, c.handle, c.rank, c.size, root, nil, op,
+        by_rank, nil, copy)
+      if wait then b:copy(copy) end
+      return event and side(b.device):copy(b, copy) or x
+    end
+    local event = with_host_memory(gives, not gives and b or nil, wait, true,
+      function(from, to)
+        return C.post(name, wait, c.handle, c.rank, c.size, root, nil, op,
+          by_rank, from, to)
+      end)
+    return event or x
+  end
+end
+for _, name in ipairs {"allreduce", "scan"} do
+  define_reduction(name, name, true, false)
+  define_reduction(name, "i" .. name, false, false)
+end
+define_reduction("reduce", "reduce", true, true)
+define_reduction("reduce", "ireduce", false, true)
+
+-- gather, scatter, allgather, alltoall: which side is on the root only, and
+-- how many blocks each side has.
+local exchanges = {
+  gather = {x = 1, y = "size", y_on_root = true},
+  scatter = {x = "size", y = 1, x_on_root = true},
+  allgather = {x = 1, y = "size"},
+  alltoall = {x = "size", y = "size"}
+}
+
+local function check_blocks(c, e, x, y, fname)
+  local _, xkind, xcount, _, _, xcontext = buffer(x, 1, fname)
+  local _, ykind, ycount, _, _, ycontext = buffer(y, 2, fname)
+  if xkind ~= ykind then
+    argument(2, fname, "buffer of %s expected, got buffer of %s", xkind, ykind)
+  elseif xcontext ~= ycontext then
+    argument(2, fname, "a buffer of another context")
+  end
+  local xblocks = e.x == "size" and c.size or e.x
+  local yblocks = e.y == "size" and c.size or e.y
+  if xcount % xblocks ~= 0 then
+    argument(1, fname, "%d elements are not the same number for each of %d " ..
+      "ranks", xcount, xblocks)
+  elseif ycount ~= xcount // xblocks * yblocks then
+    argument(2, fname, "a buffer of %d elements expected, got one of %d",
+      xcount // xblocks * yblocks, ycount)
+  end
+  local first, last = x.pointer, y.pointer
+  if first and last and first < last + y.bytes and last < first + x.bytes then
+    -- In place: the block that this rank would copy.
+    local block = x.bytes // xblocks
+    local inner, outer = first, last
+    if e.x == "size" then inner, outer = last, first end
+    if e.x == e.y or inner ~= outer + c.rank * block then
+      argument(2, fname, "it overlaps the other buffer, and not as rank " ..
+        "%d's own block", c.rank)
+    end
+  end
+end
+
+local function pointed(x) return lze.type(x) == "array" and x.buffer or x end
+
+local function define_exchange(name, fname, wait)
+  local e = exchanges[name]
+  local rooted = e.x_on_root or e.y_on_root
+  methods[fname] = function(self, x, y, root)
+    local c = open(self, fname)
+    root = rooted and root_of(c, root, 3, fname) or 0
+    if e.x_on_root and c.rank ~= root then
+      x, y = nil, buffer(y, 2, fname)
+    elseif e.y_on_root and c.rank ~= root then
+      x, y = buffer(x, 1, fname), nil
+    else
+      x, y = pointed(buffer(x, 1, fname)), pointed(buffer(y, 2, fname))
+      check_blocks(c, e, x, y, fname)
+    end
+    local event = with_host_memory(x, y, wait, false, function(from, to)
+      return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil, false,
+        from, to)
+    end)
+    return event or y
+  end
+end
+for name in pairs(exchanges) do
+  define_exchange(name, name, true)
+  define_exchange(name, "i" .. name, false)
+end
+
+-- --- new communicators -------------------------------------------------------
+
+-- Ranks that come later are waited for as in any wait, not inside MPI.
+local function meet(c)
+  C.post("barrier", true, c.handle, c.rank, c.size, nil, nil, nil, false)
+end
+
+local function new(c)
+  c.rank, c.size = C.place(c.handle)
+  c.node_rank, c.node_size = C.node(c.handle)
+  return C.object(meta, c)
+end
+
+-- world:split(color, key) -> communicator; nil where the color is nil
+function methods.split(self, color, key)
+  local c = open(self, "split")
+  if color ~= nil then
+    color = integer(color, 1, "split", "color")
+    if color < 0 or color > MOST_BYTES then
+      argument(1, "split", "color: %d is outside 0..2^31-1", color)
+    end
+  end
+  key = key == nil and c.rank or integer(key, 2, "split", "key")
+  if key < -MOST_BYTES or key > MOST_BYTES then
+    argument(2, "split", "key: %d does not fit 32 bits", key)
+  end
+  meet(c)
+  local handle = C.split(c.handle, color, key)
+  local values = C.split(c.values, color, key)
+  return handle and new {handle = handle, values = values, world = c.world,
+    library = c.library} or nil
+end
+
+local cart_keys = keys("periodic", "reorder")
+
+-- world:cart(dims [, options]) -> communicator; nil on ranks that are too many
+function methods.cart(self, dims, options)
+  local c = open(self, "cart")
+  if type(dims) ~= "table" or #dims == 0 or #dims > 8 then
+    argument(1, "cart", "dims: a table of 1 to 8 integers expected, got %s",
+      type(dims) == "table" and format("one of %d", #dims) or describe(dims))
+  end
+  local product, copy = 1, {}
+  for i, d in ipairs(dims) do
+    copy[i] = integer(d, 1, "cart", format("dims[%d]", i))
+    if copy[i] < 1 then
+      argument(1, "cart", "dims[%d]: %d is not positive", i, copy[i])
+    end
+    product = product * copy[i]
+    if product > c.size then
+      argument(1, "cart", "dims: {%s} is more than the %d rank%s",
+        concat(dims, ", "), c.size, c.size == 1 and "" or "s")
+    end
+  end
+  options = options == nil and {} or options
+  check_keys(options, cart_keys, 2, "cart", "options")
+  local given, periodic = options.periodic, {}
+  if given ~= nil and type(given) ~= "boolean" and type(given) ~= "table" then
+    argument(2, "cart", "periodic: a boolean or a table of them expected, " ..
+      "got %s", describe(given))
+  end
+  for i = 1, #copy do
+    local p = given
+    if type(given) == "table" then p = given[i] end
+    if p ~= nil and type(p) ~= "boolean" then
+      argument(2, "cart", "periodic[%d]: boolean expected, got %s", i,
+        describe(p))
+    end
+    periodic[i] = p or false
+  end
+  local reorder = options.reorder
+  if reorder ~= nil and type(reorder) ~= "boolean" then
+    argument(2, "cart", "reorder: boolean expected, got %s", describe(reorder))
+  end
+  meet(c)
+  local belongs = c.rank < product
+  local handle = C.cart(c.handle, copy, periodic, reorder or false, belongs)
+  if not handle then return nil end
+  local cart = {handle = handle, values = C.dup(handle), dims = copy,
+    periodic = periodic, library = c.library}
+  local object = new(cart)
+  cart.coords = C.coords(handle, cart.rank, #copy)
+  return object
+end
+
+-- cart:shift(dimension [, by]) -> rank from which, rank to which; nil: none
+function methods.shift(self, dimension, by)
+  local c = open(self, "shift")
+  if not c.dims then fail("shift: a Cartesian communicator expected") end
+  local d = integer(dimension, 1, "shift", "dimension")
+  if d < 1 or d > #c.dims then
+    argument(1, "shift", "dimension: %d is outside 1..%d", d, #c.dims)
+  end
+  by = by == nil and 1 or integer(by, 2, "shift", "by")
+  return C.shift(c.handle, d - 1, by)
+end
+
+-- world:device() -> the one of this node's that this rank is to use
+function methods.device(self)
+  local c = open(self, "device")
+  local devices = lze.devices()
+  if #devices == 0 then return lze.device() end -- which says why
+  return devices[c.node_rank % #devices + 1]
+end
+
+-- --- halos -------------------------------------------------------------------
+
+local halo_methods, halo_meta = {}, {}
+
+local function open_halo(self, fname)
+  local h = C.state(self, halo_meta)
+  if not h then
+    fail("calling '%s' on bad self (halo expected, got %s)", fname,
+      describe(self))
+  end
+  if h.closed then fail("%s: the halo is closed", fname) end
+  return h
+end
+
+-- The box of copy_box between a part of u, from 0 and of these sizes, and a
+-- buffer that has just that; `u` is "src" or "dst".
+local function box_of(shape, first, size, u)
+  local box = {size = {}, [u] = {}}
+  for d = 1, 3 do
+    local i = #shape + 1 - d                -- the last index is x
+    box.size[d] = size[i] or 1
+    box[u][d] = (first[i] or 0) + 1
+  end
+  box[u .. "_width"] = shape[#shape]
+  box[u .. "_height"] = shape[#shape - 1] or 1
+  return box
+end
+
+-- What goes to, and comes from, the neighbour in a direction: for each
+-- dimension of the grid -1, 0 or 1.
+local function halo_part(h, c, direction)
+  local from, to, size, elements = {}, {}, {}, 1
+  local coords = {}
+  for i = 1, #h.shape do
+    local n, w, step = h.shape[i], h.width, direction[i] or 0
+    if i > #c.dims then
+      from[i], to[i], size[i] = 0, 0, n      -- not divided
+    elseif step == 0 then
+      from[i], to[i], size[i] = w, w, n - 2 * w
+    else
+      size[i] = w
+      from[i] = step < 0 and w or n - 2 * w
+      to[i] = step < 0 and 0 or n - w
+    end
+    elements = elements * size[i]
+  end
+  for i = 1, #c.dims do
+    local at = c.coords[i] + direction[i]
+    if c.periodic[i] then at = at % c.dims[i] end
+    if at < 0 or at >= c.dims[i] then return nil end
+    coords[i] = at
+  end
+  -- Ranks and tags: what goes in one direction comes from the opposite one.
+  local tag, back = 0, 0
+  for i = 1, #c.dims do
+    tag = tag * 3 + direction[i] + 1
+    back = back * 3 - direction[i] + 1
+  end
+  local options = {zero = false, device = h.u.device,
+    usage = h.u.usage == "device" and "device" or nil}
+  return {rank = C.rank(c.handle, coords), tag = tag, back = back,
+    out = lze.buffer(h.u.type, elements, options),
+    into = lze.buffer(h.u.type, elements, options),
+    pack = box_of(h.shape, from, size, "src"),
+    unpack = box_of(h.shape, to, size, "dst")}
+end
+
+local halo_keys = keys("width", "shape")
+
+-- cart:halo(u [, options]) -> halo
+function methods.halo(self, u, options)
+  local c = open(self, "halo")
+  if not c.dims then fail("halo: a Cartesian communicator expected") end
+  local _, _, count = buffer(u, 1, "halo")
+  options = options == nil and {} or options
+  check_keys(options, halo_keys, 2, "halo", "options")
+  local width = options.width
+  width = width == nil and 1 or integer(width, 2, "halo", "width")
+  if width < 1 then
+    argument(2, "halo", "width: %d is not positive", width)
+  end
+  local shape, product = options.shape, 1
+  if shape == nil and lze.type(u) == "array" then shape = u.shape end
+  if type(shape) ~= "table" then
+    argument(2, "halo", "shape: the sizes of the buffer's dimensions " ..
+      "expected, got %s", describe(shape))
+  end
+  local sizes = {}
+  for i, n in ipairs(shape) do
+    sizes[i] = integer(n, 2, "halo", format("shape[%d]", i))
+    product = product * sizes[i]
+  end
+  if #sizes > 3 or #sizes < #c.dims then
+    argument(2, "halo", "shape: %d to 3 dimensions expected, got %d", #c.dims,
+      #sizes)
+  elseif product ~= count then
+    argument(2, "halo", "shape: {%s} is not %d elements",
+      concat(sizes, ", "), count)
+  end
+  for i = 1, #c.dims do
+    if sizes[i] < 3 * width then
+      argument(2, "halo", "shape[%d]: %d has no room for borders of width " ..
+        "%d on both sides and as much between", i, sizes[i], width)
+    end
+  end
+  local h = {u = pointed(u), shape = sizes, width = width, parts = {}}
+  if not c.halos then
+    meet(c)
+    c.halos = C.dup(c.handle)
+  end
+  h.comm, h.rank, h.size = c.halos, c.rank, c.size
+  local direction = {}
+  for code = 0, 3 ^ #c.dims - 1 do
+    local rest, other = code, false
+    for i = #c.dims, 1, -1 do
+      direction[i] = rest % 3 // 1 - 1
+      rest = rest // 3
+      other = other or direction[i] ~= 0
+    end
+    h.parts[#h.parts + 1] = other and halo_part(h, c, direction) or nil
+  end
+  return C.object(halo_meta, h)
+end
+
+-- halo:start() -> halo: packs the elements beside the border and sends them;
+-- u may be read meanwhile, and its border is as it was.
+function halo_methods.start(self)
+  local h = open_halo(self, "start")
+  if h.started then fail("start: the halo has been started, wait first") end
+  h.started = true
+  h.arrived, h.sent = {}, {}
+  for i, part in ipairs(h.parts) do
+    h.arrived[i] = with_host_memory(nil, part.into, false, false,
+      function(_, to)
+        return C.post("recv", false, h.comm, h.rank, h.size, part.rank,
+          part.back, nil, false, nil, to)
+      end)
+  end
+  for i, part in ipairs(h.parts) do
+    part.out:copy_box(h.u, part.pack)
+    h.sent[i] = with_host_memory(part.out, nil, false, false, function(from)
+      return C.post("send", false, h.comm, h.rank, h.size, part.rank, part.tag,
+        nil, false, from)
+    end)
+  end
+  return self
+end
+
+-- halo:wait() -> halo: waits for what comes, and enqueues that it goes into the
+-- border.
+function halo_methods.wait(self)
+  local h = open_halo(self, "wait")
+  if not h.started then fail("wait: the halo has not been started") end
+  h.started = nil
+  for i = 1, #h.parts do h.sent[i]:wait() end -- which tells what has failed
+  for i, part in ipairs(h.parts) do
+    h.arrived[i]:wait()
+    h.u:copy_box(part.into, part.unpack)
+  end
+  return self
+end
+
+function halo_methods.close(self)
+  local h = C.state(self, halo_meta)
+  if not h then
+    fail("calling 'close' on bad self (halo expected, got %s)", describe(self))
+  end
+  h.closed, h.parts, h.u = true, {}, nil
+end
+
+function halo_meta.__index(_, key)
+  if halo_methods[key] then return halo_methods[key] end
+  fail("halo: unknown field %s (known: close, start, wait)",
+    type(key) == "string" and "'" .. key .. "'" or describe(key))
+end
+
+function halo_meta.__newindex(_, key)
+  fail("halo: field %s cannot be set", tostring(key))
+end
+
+function halo_meta.__tostring(self)
+  local h = C.state(self, halo_meta)
+  if h.closed then return "halo (closed)" end
+  return format("halo: {%s}, width %d, %d neighbour%s", concat(h.shape, ", "),
+    h.width, #h.parts, #h.parts == 1 and "" or "s")
+end
+
+halo_meta.__close = halo_methods.close
+halo_meta.__name = "halo"
+halo_meta.__metatable = "an object of lze.mpi"
+
+-- --- the end of communicators ------------------------------------------------
+
+function methods.close(self)
+  local c = C.state(self, meta)
+  if not c then
+    fail("calling 'close' on bad self (communicator expected, got %s)",
+      describe(self))
+  end
+  if c.closed then return end
+  c.closed = true
+  if not c.world then
+    C.free(c.handle)
+    C.free(c.values)
+    if c.halos then C.free(c.halos) end
+  end
+end
+
+-- --- objects -----------------------------------------------------------------
+
+local shown = {"rank", "size", "node_rank", "node_size", "library"}
+for _, name in ipairs(shown) do fields[name] = true end
+local cart_fields = {dims = true, coords = true, periodic = true}
+
+local function copied(v)
+  if type(v) ~= "table" then return v end
+  local t = {}
+  for i, item in ipairs(v) do t[i] = item end
+  return t
+end
+
+function meta.__index(self, key)
+  local c = C.state(self, meta)
+  if methods[key] then return methods[key] end
+  if fields[key] then return c[key] end
+  if cart_fields[key] and c.dims then return copied(c[key]) end
+  local known = {}
+  for name in pairs(methods) do known[#known + 1] = name end
+  for name in pairs(fields) do known[#known + 1] = name end
+  if c.dims then
+    for name in pairs(cart_fields) do known[#known + 1] = name end
+  end
+  table.sort(known)
+  fail("communicator: unknown field %s (known: %s)",
+    type(key) == "string" and "'" .. key .. "'" or describe(key),
+    concat(known, ", "))
+end
+
+function meta.__newindex(_, key)
+  fail("communicator: field %s cannot be set", tostring(key))
+end
+
+function meta.__tostring(self)
+  local c = C.state(self, meta)
+  if c.closed then return "communicator (closed)" end
+  local what = format("communicator: rank %d of %d", c.rank, c.size)
+  if c.dims then
+    what = format("%s, at {%s} of {%s}", what, concat(c.coords, ", "),
+      concat(c.dims, ", "))
+  end
+  return what
+end
+
+meta.__close = methods.close
+meta.__name = "communicator"
+meta.__metatable = "an object of lze.mpi"
+
+local mpi, world = {}, nil
+
+-- mpi.world() -> the communicator of all ranks, the same each time
+function mpi.world()
+  if world and not C.state(world, meta).closed then return world end
+  -- A loader that MPI opens first would not be set up as lze does it.
+  pcall(lze.devices)
+  local library, handle, values = C.open()
+  if not C.thread() then
+    fail("world: MPI was begun on another thread, and for one thread only")
+  end
+  world = new {handle = handle, values = values, world = true,
+    library = library}
+  return world
+end
+
+return mpi

@@ -1,0 +1,222 @@
+-- array_index_spec.lua - arrays: elements by indices and by masks, against
+-- plain Lua loops.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local A = lze.array
+
+local kinds = {"char", "uchar", "short", "ushort", "int", "uint", "long",
+  "ulong", "half", "bfloat16", "float"}
+if lze.device().fp64 then kinds[#kinds + 1] = "double" end
+local integers = table.move(kinds, 1, 8, 1, {})
+
+local function said(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return (tostring(err):gsub("^%S*array_index_spec.lua:%d+: ", ""))
+end
+
+-- Small whole numbers, which every type holds.
+local function numbers(n, least)
+  local list = {}
+  for i = 1, n do list[i] = math.random(least or 0, 9) end
+  return list
+end
+
+-- The same elements as an array whose elements do not lie in their order.
+local function strided(kind, list, shape)
+  local wide = {table.unpack(shape)}
+  wide[#wide] = wide[#wide] * 2
+  local all = {}
+  for i = 1, #list do
+    all[2 * i], all[2 * i - 1] = list[#list + 1 - i], 99
+  end
+  local ranges = {}
+  for d = 1, #shape do ranges[d] = {-1, 1, -1} end
+  ranges[#shape] = {-1, 2, -2}
+  return A(kind, all):reshape(wide)[ranges]
+end
+
+local function same_numbers(expected, got)
+  assert.equal(#expected, #got)
+  for i, v in ipairs(expected) do assert.equal(v, got[i]) end
+end
+
+describe("lze.array", function()
+  setup(function() math.randomseed(11) end)
+
+  it("takes elements by their indices", function()
+    for _, kind in ipairs(kinds) do
+      local list = numbers(24)
+      local x = A(kind, list):reshape {2, 3, 4}
+      local y = strided(kind, list, {2, 3, 4})
+      assert.same(x:table(), y:table())
+      for _, a in ipairs {x, y} do
+        local t = a:take {1, -1, 24, 7, 7}
+        assert.equal(kind, t.type)
+        same_numbers({list[1], list[24], list[24], list[7], list[7]}, t:read())
+        local rows = a:take({{3, 1}, {-2, 2}}, 2)
+        assert.same({2, 2, 2, 4}, rows.shape)
+        local expected, own = {}, a:table()
+        for i = 1, 2 do
+          for _, r in ipairs {3, 1, 2, 2} do
+            for k = 1, 4 do expected[#expected + 1] = own[i][r][k] end
+          end
+        end
+        same_numbers(expected, rows:read())
+        assert.same(own[2], a:take(-1, 1):table())
+      end
+    end
+    local x = A("float", {5, 6, 7})
+    for _, kind in ipairs(integers) do
+      same_numbers({7, 5}, x:take(A(kind, {3, 1})):read())
+    end
+    same_numbers({5, 6, 7}, x:take(A("int", {9, 3, 9, 2, 9, 1})[{{-1, 2, -2}}])
+      :read())
+    assert.equal(6.0, A.take(x, 2):item())
+    assert.same({}, x:take(2).shape)
+    assert.same({0}, x:take({}).shape)
+    assert.same({0, 2}, A.zeros({0, 3}):take({1, 2}, 2).shape)
+    assert.is_true(x:gt(5):take({1, 2}).mask)
+  end)
+
+  it("names the index that is outside", function()
+    local x = A("float", {{1, 2, 3}, {4, 5, 6}})
+    assert.equal("take: index 2: 7 is outside 1..6", said(x.take, x, {1, 7, 8}))
+    assert.equal("take: index 1: 0 is outside 1..2", said(x.take, x, {0}, 1))
+    assert.equal("take: index 3: -4 is outside 1..3",
+      said(x.take, x, {1, -3, -4}, 2))
+    assert.equal("gather: index 4: 4 is outside 1..3",
+      said(x.gather, x, {{1, 2}, {3, 4}}))
+    assert.equal("scatter: index 1: 3 is outside 1..2",
+      said(x.scatter, x, {{3, 2, 1}}, 0, 1))
+    assert.equal("take: dimension 1 has no elements",
+      said(A.take, A.zeros {0}, {1}))
+    assert.equal("scatter: dimension 2 has no elements",
+      said(A.scatter, A.zeros {1, 0}, {{1}}, 1))
+    assert.equal("take: indices: integers expected, got float",
+      said(x.take, x, x))
+    assert.equal("take: integers expected, got a mask; use a[m]",
+      said(x.take, x, x:gt(1)))
+    assert.equal("take: argument 2 (indices): array expected, got nil",
+      said(x.take, x))
+    assert.equal("gather: argument 1 (a): array expected, got nil",
+      said(A.gather))
+    assert.equal("take: dim: a dimension of 1 to 2 expected, got 3",
+      said(x.take, x, {1}, 3))
+    assert.equal("gather: indices of shape {2} do not go with shape {2, 3} "
+      .. "along dimension 2", said(x.gather, x, {1, 2}))
+    assert.equal("scatter: shapes {2, 2} and {3} do not broadcast "
+      .. "(dimension 2: 2 and 3)",
+      said(x.scatter, x, {{1, 2}, {1, 2}}, {1, 2, 3}))
+    assert.matches("a real cannot go into elements of int",
+      said(A.scatter, A("int", {1, 2}), {1}, A("float", {0.5})))
+  end)
+
+  it("gathers and scatters along a dimension", function()
+    for _, kind in ipairs(kinds) do
+      local list = numbers(24)
+      for d = 1, 3 do
+        local sizes = {2, 3, 4}
+        local n, m = sizes[d], 5
+        sizes[d] = m
+        local index = {}
+        for i = 1, sizes[1] * sizes[2] * sizes[3] do
+          index[i] = math.random(1, n) - math.random(0, 1) * (n + 1)
+        end
+        local at = A("int", index):reshape(sizes)
+        for _, a in ipairs {A(kind, list):reshape {2, 3, 4},
+          strided(kind, list, {2, 3, 4})} do
+          local own, get, put = a:table(), {}, a:table()
+          local values, p = numbers(#index), 0
+          for i = 1, sizes[1] do
+            for j = 1, sizes[2] do
+              for k = 1, sizes[3] do
+                p = p + 1
+                local to = {i, j, k}
+                to[d] = index[p] < 0 and index[p] + n + 1 or index[p]
+                get[p] = own[to[1]][to[2]][to[3]]
+                put[to[1]][to[2]][to[3]] = values[p]
+              end
+            end
+          end
+          local got = a:gather(at, d - 4)
+          assert.equal(kind, got.type)
+          assert.same(sizes, got.shape)
+          same_numbers(get, got:read())
+          assert.same(A(kind, put):table(),
+            a:scatter(at, A(kind, values):reshape(sizes), d):table())
+          assert.same(own, a:table())
+        end
+      end
+    end
+    local x = A("int", {1, 2, 3})
+    same_numbers({3, 1}, x:gather {-1, 1}:read())
+    same_numbers({1, 7, 3}, x:scatter({2}, 7):read())
+    same_numbers({1, 9, 3}, x:scatter({2, 2, 2}, {7, 8, 9}):read())
+    same_numbers({1, 2, 3}, x:scatter({}, 7):read())
+    assert.same({2, 0}, A.zeros({2, 3}):gather(A("int", 0, {2, 0})).shape)
+  end)
+
+  it("gives what a mask chooses", function()
+    for _, kind in ipairs(kinds) do
+      for _, shape in ipairs {{7}, {2, 3}, {2, 3, 4}, {9001}} do
+        local n = 1
+        for _, s in ipairs(shape) do n = n * s end
+        local list = numbers(n)
+        for _, a in ipairs {A(kind, list):reshape(shape),
+          strided(kind, list, shape)} do
+          local expected = {}
+          for _, v in ipairs(list) do
+            if v > 5 then expected[#expected + 1] = v end
+          end
+          local got = a[a:gt(5)]
+          assert.equal(kind, got.type)
+          assert.same({#expected}, got.shape)
+          same_numbers(expected, got:read())
+        end
+      end
+    end
+    local x = A("float", {{1, 2}, {3, 4}})
+    assert.same({0}, x[x:gt(9)].shape)
+    assert.same({0}, A.zeros({0, 2})[A.zeros({0, 2}):gt(1)].shape)
+    assert.same({1}, A.ones({})[A.ones({}):eq(1)].shape)
+    assert.equal("a[m]: a mask of shape {2, 2} expected, got {2}",
+      said(function() return x[x[1]:gt(1)] end))
+    assert.equal("a[m]: a mask expected, got int; a:take(i) takes indices",
+      said(function() return x[A("int", {1})] end))
+  end)
+
+  it("finds what is not 0", function()
+    for _, kind in ipairs(kinds) do
+      local list = numbers(24, -3)
+      for i = 1, 24, 3 do list[i] = 0 end
+      if kind:sub(1, 1) == "u" then
+        for i = 1, 24 do list[i] = math.abs(list[i]) end
+      end
+      for _, a in ipairs {A(kind, list):reshape {2, 3, 4},
+        strided(kind, list, {2, 3, 4})} do
+        local expected = {}
+        for p, v in ipairs(list) do
+          if v ~= 0 then
+            expected[#expected + 1] = {(p - 1) // 12 + 1,
+              (p - 1) // 4 % 3 + 1, (p - 1) % 4 + 1}
+          end
+        end
+        local got = a:nonzero()
+        assert.equal("long", got.type)
+        assert.same(expected, got:table())
+      end
+      local places = {}
+      for p, v in ipairs(list) do
+        if v ~= 0 then places[#places + 1] = p end
+      end
+      same_numbers(places, A(kind, list):nonzero():read())
+    end
+    assert.same({1, 0}, A.ones({}):nonzero().shape)
+    assert.same({0, 0}, A.zeros({}):nonzero().shape)
+    assert.same({0, 2}, A.zeros({3, 0}):nonzero().shape)
+    assert.same({0}, A.zeros({3}):nonzero().shape)
+    same_numbers({1, 3}, A("float", {0 / 0, -0.0, 1e-45}):nonzero():read())
+  end)
+end)

@@ -1,0 +1,339 @@
+-- array_lazy_spec.lua - expressions: when they are computed, and what they mean
+-- when their operands have been written since.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local A = lze.array
+
+local function launches() return lze.stats().launches end
+
+-- How many kernels f launches.
+local function launched(f)
+  local before = launches()
+  f()
+  return launches() - before
+end
+
+local function floats(list) return A("float", list) end
+
+local never = os.getenv "LZE_FUSE" == "never"
+
+describe("an expression", function()
+  it("is computed when its elements are asked for, and once", function()
+    local x, y = floats {1, 2, 3}, nil
+    assert.equal(0, launched(function() y = (x * 2 + 1):abs() end))
+    assert.equal("float", y.type)
+    assert.same({3}, y.shape)
+    assert.equal(3, #y)
+    assert.equal(x.device, y.device)
+    assert.equal("array: float {3} (not computed)", tostring(y))
+    assert.is_true(launched(function() y:eval() end) > 0)
+    assert.equal(0, launched(function()
+      assert.equal(y, y:eval())
+      assert.same({3, 5, 7}, y:read())
+      assert.equal(5, y[2])
+      assert.same({1}, y.strides)
+    end))
+    assert.matches("%[3%.0 5%.0 7%.0%]", tostring(y))
+    assert.same({3, 5, 7}, ((x * 2 + 1):abs()).buffer:read())
+  end)
+
+  it("raises where it is written what will not do", function()
+    local x = A.zeros {3, 4}
+    local ok, err = pcall(function() return x + A.zeros {5} end)
+    assert.is_false(ok)
+    assert.matches("^spec/array_lazy_spec.lua:%d+: a %+ b: shapes {3, 4} " ..
+      "and {5} do not broadcast %(dimension 2: 4 and 5%)$", err)
+  end)
+
+  it("is the same kernel when its like comes again", function()
+    local x, y = floats {3, 6}, floats {4, 8}
+    local function make() return (x * x + y * y):sqrt() - 1 end
+    local first = A.stats()
+    assert.same({4, 9}, make():read())
+    local second = A.stats()
+    assert.equal(never and 5 or 1, launched(function()
+      assert.same({4, 9}, make():read())
+    end))
+    x, y = floats {{6, 5}, {0, 8}}, floats {{8, 12}, {1, 15}}
+    local third = A.stats()
+    assert.equal(never and 5 or 1, launched(function()
+      assert.same({{9, 12}, {0, 16}}, make():table())
+    end))
+    assert.equal(first.operations + 5, second.operations)
+    local fourth = A.stats()
+    assert.equal(third.builds, fourth.builds)
+    assert.equal(third.fused + (never and 0 or 1), fourth.fused)
+  end)
+
+  it("does not pile up", function()
+    local x = floats {0, 0}
+    for _ = 1, 200 do x = x + 0.5 end
+    assert.is_true(x.depth <= 16)
+    assert.same({100, 100}, x:read())
+    local sum = floats {1}
+    for _ = 1, 6 do sum = sum + sum end
+    assert.is_true(sum.nodes <= 64)
+    assert.equal(64, sum:item())
+  end)
+
+  it("is fused on request", function()
+    local f = A.fuse(function(a, b) return (a - b) ^ 2 + 1, #a, a end)
+    local x = floats {1, 2, 5}
+    local y, n, same
+    assert.equal(never and 3 or 1, launched(function()
+      y, n, same = f(x, 2)
+    end))
+    assert.same({2, 1, 10}, y:read())
+    assert.equal(3, n)
+    assert.equal(x, same)
+    assert.has_error(function() A.fuse(3) end,
+      "fuse: argument 1 (f): function expected, got integer 3")
+  end)
+
+  it("says how it would be computed", function()
+    local x = floats {1, 2}
+    local text = (x * 3 + x):exp():explain()
+    assert.matches("^float {2}: one operation after the other, 3 kernels: ",
+      text)
+    assert.matches("s1: float {2}\n  s2: 3\n", text)
+    assert.matches("result%[i%] = math.exp%(t%d%)$", text)
+    assert.equal("float {2}: computed", x:explain())
+    local parts = ((x * 2) + A.zeros {3, 2}):explain()
+    assert.matches("^float {2}: one kernel: it is one operation\n.*\n" ..
+      "float {3, 2}: one kernel: it is one operation", parts)
+  end)
+
+  it("rounds to the type of each operation, fused or not", function()
+    local x = A("uchar", {200, 100, 7})
+    local d = A("float", {1e-8, 16777217, 0.1})
+    local f = A.fuse(function()
+      return (x + x) // 3, (x - 8):to "float" / 2,
+        (A("int", {16777217}):to "float" // 2),
+        d:to "double" + 1, ((d * 3):to "half" * 3):to "float",
+        ((x * 2):gt(100) & d:gt(0.5)):eq(1)
+    end)
+    local function values(...)
+      local t = {}
+      for i, a in ipairs {...} do t[i] = a:read() end
+      return t
+    end
+    local function plain()
+      local sum, less = (x + x):eval(), (x - 8):eval():to "float"
+      local whole = A("int", {16777217}):to "float":eval()
+      local wide = d:to "double":eval()
+      local half = ((d * 3):eval():to "half":eval() * 3):eval()
+      local mask = ((x * 2):eval():gt(100):eval() & d:gt(0.5):eval()):eval()
+      return sum // 3, less:eval() / 2, whole // 2, wide + 1,
+        half:to "float", mask:eq(1)
+    end
+    assert.same(values(plain()), values(f()))
+    assert.same({48, 66, 4}, ((x + x) // 3):read())
+  end)
+end)
+
+describe("an expression of what is written later means what was there:",
+function()
+  local k = lze.kernel(function(i, y, x) y[i] = x[i] + 1 end)
+
+  -- Ways to write 9 to all elements of an array of floats.
+  local writers = {
+    ["x[i] = v"] = function(x) for i = 1, 3 do x[i] = 9 end end,
+    ["a buffer's element"] = function(x)
+      for i = 1, 3 do x.buffer[i] = 9 end
+    end,
+    ["fill"] = function(x) x:fill(9) end,
+    ["a buffer's fill"] = function(x) x.buffer:fill(9) end,
+    ["a queue's fill"] = function(x) lze.queue():fill(x.buffer, 9) end,
+    ["write"] = function(x) x.buffer:write {9, 9, 9} end,
+    ["write of a buffer"] = function(x)
+      x.buffer:write(lze.buffer("float", {9, 9, 9}))
+    end,
+    ["copy"] = function(x) x.buffer:copy(lze.buffer("float", {9, 9, 9})) end,
+    ["copy of an expression"] = function(x)
+      x.buffer:copy(floats {4, 4, 4} * 2 + 1)
+    end,
+    ["copy_box"] = function(x)
+      x.buffer:copy_box(lze.buffer("float", {9, 9, 9}), {size = {3}})
+    end,
+    ["set"] = function(x) x:set(floats {8, 8, 8} + 1) end,
+    ["set from itself"] = function(x) x:set(x * 0 + 9) end,
+    ["a view"] = function(x) x[{{3, 1, -1}}]:fill(9) end,
+    ["a mask"] = function(x) x[x:lt(100)] = 9 end,
+    ["a launch"] = function(x) k(3, x, floats {8, 8, 8}) end,
+    ["uses"] = function(x)
+      local y = x.buffer
+      k({3, uses = y}, y, floats {8, 8, 8})
+    end,
+    ["a graph"] = function(x)
+      local plan <close> = lze.graph("g"):task("t", k, 3, x,
+        floats {8, 8, 8}):compile()
+      plan:run()
+    end,
+    ["a file"] = function(x)
+      local file = assert(io.tmpfile())
+      file:write(("<fff"):pack(9, 9, 9))
+      file:seek "set"
+      x.buffer:load(file)
+      file:close()
+    end,
+  }
+  local names = {}
+  for name in pairs(writers) do names[#names + 1] = name end
+  table.sort(names)
+
+  for _, name in ipairs(names) do
+    it(name, function()
+      local x = floats {1, 2, 3}
+      local early, view = x * 2, x[{{2, 3}}]
+      local later = early + view:sum()
+      local second = view - 1
+      writers[name](x)
+      assert.same({9, 9, 9}, x:read())
+      assert.same({7, 9, 11}, later:read())
+      assert.same({2, 4, 6}, early:read())
+      assert.same({1, 2}, second:read())
+      assert.same({18, 18, 18}, (x * 2):read())
+    end)
+  end
+
+  it("a device buffer", function()
+    local b = lze.buffer("float", {1, 2, 3}, {usage = "device"})
+    local x = A("float", b)
+    local y = x * 2
+    b:write {7, 7, 7}
+    assert.same({2, 4, 6}, y:read())
+    y = x * 2
+    b:fill(1)
+    assert.same({14, 14, 14}, y:read())
+  end)
+
+  it("what it was set to", function()
+    local x = floats {1, 2, 3}
+    local y = x + 1
+    x:set(y)
+    assert.same({2, 3, 4}, x:read())
+    x:fill(0)
+    assert.same({2, 3, 4}, y:read())
+    local part = x * 1 + 5
+    local whole = part * 2
+    x:set(whole)
+    x:set(x - 1)
+    assert.same({9, 9, 9}, x:read())
+    assert.same({10, 10, 10}, whole:read())
+    assert.same({5, 5, 5}, part:read())
+  end)
+end)
+
+describe("x:set of an expression", function()
+  it("is computed in place by one kernel", function()
+    local x, y = floats {1, 2, 3}, floats {4, 5, 6}
+    local function go() x:set(y * 2 + y) end
+    go()
+    assert.equal(never and 2 or 1, launched(go))
+    assert.same({12, 15, 18}, x:read())
+    local b = x.buffer
+    x:set(x + y)
+    assert.equal(b, x.buffer)
+    assert.same({16, 20, 24}, x:read())
+    x[{{1, 2}}] = y[{{2, 3}}] - 1
+    assert.same({4, 5, 24}, x:read())
+    x:set(y:gt(4.5))
+    assert.same({0, 1, 1}, x:read())
+  end)
+
+  it("reads what it writes before that", function()
+    local x = floats {1, 2, 3, 4}
+    x:set(x:flip() * 10)
+    assert.same({40, 30, 20, 10}, x:read())
+    x[{{2, 4}}] = x[{{1, 3}}] + 1
+    assert.same({40, 41, 31, 21}, x:read())
+    x:set(x + x:flip())
+    assert.same({61, 72, 72, 61}, x:read())
+    local m = A("float", {{1, 2}, {3, 4}})
+    m:set(m:t() + m)
+    assert.same({{2, 5}, {5, 8}}, m:table())
+    m:set(m[1] * 2)
+    assert.same({{4, 10}, {4, 10}}, m:table())
+  end)
+
+  it("asks the collector what is still needed, where that is much", function()
+    local n = 1 << 23
+    if collectgarbage "count" * 4096 > 3 * n then return end
+    local x, y = A.ones({n}), A.ones({n})
+    local function go() x:set(0.5 * x + 0.25 * y) end
+    for _ = 1, 3 do go() end
+    local before = lze.stats().collections
+    if not never then assert.equal(1, launched(go)) end
+    assert.is_true(never or lze.stats().collections > before)
+    local held = x * 2
+    x:set(held + x)
+    local value = x[n]
+    x:fill(0)
+    assert.is_true(math.abs(held[n] * 1.5 - value) < 1e-6)
+  end)
+end)
+
+describe("g:array", function()
+  local function misuse(...)
+    local g <close> = lze.graph("g")
+    local ok, err = pcall(g.array, g, ...)
+    assert.is_false(ok)
+    return (err:gsub("^spec/array_lazy_spec.lua:%d+: ", ""))
+  end
+
+  it("computes an expression in each run, from what is there then", function()
+    local x, r = floats {1, 2, 3}, floats {10, 20, 30}
+    local rows = A.zeros {2, 3}
+    local g <close> = lze.graph("relax")
+    local kept = 0.5 * x + 2 * r
+    assert.equal(g, g:array("step", x, kept):array("rows", rows, x + 1))
+    local plan <close> = g:compile()
+    plan:run()
+    assert.same({20.5, 41, 61.5}, x:read())
+    assert.same({{21.5, 42, 62.5}, {21.5, 42, 62.5}}, rows:table())
+    plan:set("step", 2, 0.25):set("step", 4, 0.5)
+    plan:set("step", 5, floats {4, 8, 12})
+    plan:run()
+    assert.same({7.125, 14.25, 21.375}, x:read())
+    assert.same({20.5, 41, 61.5}, kept:read())
+  end)
+
+  it("refuses what a task cannot do", function()
+    local x = floats {1, 2, 3}
+    assert.equal("g:array: the expression reads elements of dst in other " ..
+      "places than it writes", misuse("t", x, x:flip() + 1))
+    assert.matches("g:array: an operand, float {1}, is of another shape",
+      misuse("t", x, floats {1} * 2 + x))
+    assert.equal("g:array: a real cannot go into elements of int; use :to",
+      misuse("t", A("int", 3), x * 2))
+    assert.equal("g:array: argument 4 (expression): array expected, got " ..
+      "integer 3", misuse("t", x, 3))
+    assert.equal("g:array: argument 3 (dst): an array expected, got an " ..
+      "expression", misuse("t", x + 1, x))
+    assert.matches("shapes {3} and {2} do not broadcast",
+      misuse("t", x, A.zeros {2}))
+    assert.matches("name: string expected", misuse(3, x, x))
+  end)
+end)
+
+describe("LZE_FUSE", function()
+  local script = [[
+    local A = require "lze".array
+    local x = A("float", {1, 2})
+    local before = require "lze".stats().launches
+    for _ = 1, 3 do (x * 2 + 1):eval() end
+    print(require "lze".stats().launches - before)
+  ]]
+  for word, n in pairs {auto = 4, always = 3, never = 6} do
+    it("=" .. word, function()
+      assert.equal(n .. "\n", process.output(script, {env = {LZE_FUSE = word}}))
+    end)
+  end
+  it("knows no other words", function()
+    assert.matches("LZE_FUSE=now: auto, always or never expected",
+      process.run("print(require 'lze'.array)",
+        {env = {LZE_FUSE = "now"}}).output)
+  end)
+end)

@@ -1,0 +1,417 @@
+-- array_signal_spec.lua - conv1d, conv2d, complex arrays, fft and its like.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local A = lze.array
+
+local function said(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return (tostring(err):gsub("^%S*array_signal_spec.lua:%d+: ", ""))
+end
+
+-- A linear congruence's numbers from -1 to 1.
+local state = 1
+local function numbers(n)
+  local t = {}
+  for i = 1, n do
+    state = (state * 1103515245 + 12345) % (1 << 31)
+    t[i] = state / (1 << 30) - 1
+  end
+  return t
+end
+
+local all = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+  "half", "bfloat16", "float", "double"}
+
+describe("conv1d", function()
+  local function expected(x, k, stride, padding)
+    local t = {}
+    for i = 1 - padding, #x + padding - #k + 1, stride do
+      local sum = 0
+      for j = 1, #k do sum = sum + (x[i + j - 1] or 0) * k[j] end
+      t[#t + 1] = sum
+    end
+    return t
+  end
+
+  it("moves a kernel of every type, not turned round", function()
+    for _, kind in ipairs(all) do
+      local r = A(kind, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}):conv1d(
+        A(kind, {1, 2, 3}))
+      assert.same(expected({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, {1, 2, 3}, 1, 0),
+        r:read())
+      local real = kind == "half" or kind == "bfloat16" or kind == "float" or
+        kind == "double"
+      assert.equal(real and kind or "long", r.type)
+    end
+  end)
+
+  it("pads and strides", function()
+    for _, n in ipairs {1, 2, 7, 8, 9, 30} do
+      local x = {}
+      for i = 1, n do x[i] = i * i % 11 end
+      for _, k in ipairs {{2}, {1, -1}, {1, 2, 4, 8, 16}} do
+        for stride = 1, 4 do
+          for padding = 0, 3 do
+            if #k <= n + 2 * padding then
+              assert.same(expected(x, k, stride, padding), A("float", x):conv1d(
+                A("float", k), {stride = stride, padding = padding}):read())
+            end
+          end
+        end
+      end
+    end
+  end)
+
+  it("works on each row, and on views", function()
+    local x = A("int", {{1, 2, 3, 4}, {5, 6, 7, 8}})
+    local k = A("int", {1, 10, 100, 1000})
+    assert.same({{21, 32, 43}, {65, 76, 87}}, x:conv1d(k[{{1, 2}}]):table())
+    assert.same({{51}, {62}, {73}, {84}}, x:t():conv1d(k[{{1, 2}}]):table())
+    assert.same({{1234}, {5678}}, x:conv1d(k:flip()):table())
+    assert.same({{51}, {62}, {73}, {84}}, A.conv1d(x:reshape {2, 4}:t(),
+      A("float", {1, 10})):to "int":table())
+    assert.same({0, 3}, A.zeros{0, 4}:conv1d(A.ones {2}).shape)
+    assert.same({0, 0}, A.zeros{0}:conv1d(A.ones {1}, {padding = 1}):read())
+  end)
+
+  it("says what is wrong", function()
+    local x = A.zeros{5}
+    assert.equal("conv1d: argument 2 (kernel): array expected, got nil",
+      said(x.conv1d, x))
+    assert.equal("conv1d: argument 2 (kernel): 1 dimension expected, got shape "
+      .. "{1, 1}", said(x.conv1d, x, A.zeros{1, 1}))
+    assert.equal("conv1d: argument 1 (a): 1 dimension or more expected, got "
+      .. "shape {}", said(A.conv1d, A.zeros {}, x))
+    assert.equal("conv1d: a kernel of shape {6} does not fit into shape {5} "
+      .. "with its padding", said(x.conv1d, x, A.zeros{6}))
+    assert.equal("conv1d: argument 2 (kernel): has no elements",
+      said(x.conv1d, x, A.zeros{0}))
+    assert.equal("conv1d: stride: an integer of 1 or more expected, got 0",
+      said(x.conv1d, x, x, {stride = 0}))
+    assert.equal("conv1d: padding: an integer of 0 or more expected, got table",
+      said(x.conv1d, x, x, {padding = {1}}))
+    assert.equal("conv1d: unknown option pad; there are stride, padding",
+      said(x.conv1d, x, x, {pad = 0}))
+  end)
+end)
+
+describe("conv2d", function()
+  local function expected(x, k, down, step, above, before)
+    local t = {}
+    for i = 1 - above, #x + above - #k + 1, down do
+      local row = {}
+      for j = 1 - before, #x[1] + before - #k[1] + 1, step do
+        local sum = 0
+        for u = 1, #k do
+          for v = 1, #k[1] do
+            sum = sum + ((x[i + u - 1] or {})[j + v - 1] or 0) * k[u][v]
+          end
+        end
+        row[#row + 1] = sum
+      end
+      t[#t + 1] = row
+    end
+    return t
+  end
+
+  it("moves a kernel over rows and columns", function()
+    local x = {}
+    for i = 1, 7 do
+      x[i] = {}
+      for j = 1, 10 do x[i][j] = i * j * j % 13 end
+    end
+    local k = {{1, 2, -1}, {3, 0, 5}}
+    for _, o in ipairs {{1, 1, 0, 0}, {2, 1, 0, 0}, {1, 3, 0, 0}, {1, 1, 2, 1},
+                        {3, 2, 1, 4}} do
+      local options = {stride = {o[1], o[2]}, padding = {o[3], o[4]}}
+      assert.same(expected(x, k, table.unpack(o)),
+        A("float", x):conv2d(A("float", k), options):table())
+      assert.same(expected(x, k, table.unpack(o)),
+        A("int", x):conv2d(A("short", k), options):table())
+    end
+    assert.same(expected(x, k, 2, 2, 1, 1), A("double", x):conv2d(A("int", k),
+      {stride = 2, padding = 1}):table())
+  end)
+
+  it("works on each of several, and on views", function()
+    local x = A.arange(2 * 3 * 5 * 6):reshape {2, 3, 5, 6} % 7
+    local k = A("long", {{1, 2}, {3, 4}, {5, 6}})
+    local y = x:conv2d(k)
+    assert.same({2, 3, 3, 5}, y.shape)
+    for i = 1, 2 do
+      for j = 1, 3 do
+        assert.same(expected(x[{i, j}]:table(), k:table(), 1, 1, 0, 0),
+          y[{i, j}]:table())
+        assert.same(expected(x[{i, j}]:t():table(), k:t():flip():table(), 1, 1,
+          0, 0), x[{i, j}]:t():conv2d(k:t():flip()):table())
+      end
+    end
+    assert.equal("conv2d: stride: an integer of 1 or more or two of them "
+      .. "expected, got 0", said(A.conv2d, x, k, {stride = 0}))
+    assert.equal("conv2d: argument 1 (a): 2 dimensions or more expected, got "
+      .. "shape {3}", said(A.conv2d, A.zeros{3}, k))
+    assert.equal("conv2d: a kernel of shape {3, 2} does not fit into shape "
+      .. "{1, 4} with its padding", said(A.conv2d, A.zeros{2, 1, 4}, k))
+  end)
+end)
+
+describe("complex arrays", function()
+  it("are made of pairs, and give them", function()
+    for scalar, kind in pairs {float = "float2", double = "double2"} do
+      local z = A(kind, {{1, 2}, {3, 4}, {5, 6}})
+      assert.equal(kind, z.type)
+      assert.same({3}, z.shape)
+      assert.same({5, 6}, z[3])
+      assert.same({{1, 2}, {3, 4}, {5, 6}}, z:table())
+      assert.same({{0, 0}, {0, 0}}, A(kind, 2):read())
+      local x = A(scalar, z)
+      assert.same({3, 2}, x.shape)
+      assert.same({{1, 2}, {3, 4}, {5, 6}}, x:table())
+      x[{1, 1}] = 9
+      assert.same({1, 2}, z[1])
+      assert.same({{9, 2}, {3, 4}, {5, 6}}, A(kind, x):table())
+      assert.same({{1, 3}, {3, 5}},
+        A(kind, A("int", {{1, 3}, {3, 5}})):table())
+      local b = lze.buffer(kind, {{1, 2}})
+      assert.same({{1, 2}}, A(kind, b):table())
+    end
+  end)
+
+  it("have views, and are copied and assigned to", function()
+    local z = A("float2", {{1, 2}, {3, 4}, {5, 6}, {7, 8}})
+    assert.same({{7, 8}, {5, 6}, {3, 4}, {1, 2}}, z:flip():read())
+    assert.same({{{1, 2}, {5, 6}}, {{3, 4}, {7, 8}}},
+      z:reshape {2, 2}:t():table())
+    assert.same({{1, 2}, {5, 6}}, A("float", z[{{1, 3, 2}}]):table())
+    assert.same({{3, 4}, {3, 4}}, z[{{2, 2}}]:expand {2}:read())
+    local c = z:clone()
+    z[1] = {0, -1}
+    z[{2}] = {0, -2}
+    z[{{3, 4}}] = c[{{1, 2}}]
+    assert.same({{0, -1}, {0, -2}, {1, 2}, {3, 4}}, z:read())
+    z:set {{1, 1}, {2, 2}, {3, 3}, {4, 4}}
+    z[{{2, 4}}] = z[{{1, 3}}]
+    assert.same({{1, 1}, {1, 1}, {2, 2}, {3, 3}}, z:read())
+    assert.same({{1, 1}, {1, 1}, {2, 2}, {3, 3}, {1, 2}},
+      A.cat {z, c[{{1, 1}}]}:read())
+  end)
+
+  it("have no arithmetic, and say so", function()
+    local z = A("float2", {{1, 2}})
+    for what, f in pairs {
+      ["a + b"] = function() return z + z end,
+      ["a * b"] = function() return 2 * z end,
+      ["-a"] = function() return -z end,
+      ["~a"] = function() return ~z end,
+      ["a:eq(b)"] = function() return z:eq(z) end,
+      sqrt = function() return z:sqrt() end,
+      to = function() return z:to "float" end,
+      where = function() return A.where(z, 1, 2) end,
+      clamp = function() return z:clamp(0, 1) end
+    } do
+      assert.equal(what .. ': float2 has no arithmetic; lze.array("float", a) '
+        .. "has its parts", said(f))
+    end
+    assert.equal("set: elements of float2 expected, got float",
+      said(z.set, z, A.ones{1}))
+    assert.equal("fill: elements of float2 expected, got integer",
+      said(z.fill, z, 1))
+    assert.equal("set: elements of int expected, got float2",
+      said(A.set, A("int", 1), z))
+    assert.equal("cat: float2 with float has no type for its results",
+      said(A.cat, {z, A.ones{1}}))
+    assert.equal("array: float2: a last dimension of 2, the real and the "
+      .. "imaginary parts, expected, got shape {3}",
+      said(A, "float2", {1, 2, 3}))
+  end)
+end)
+
+-- The transform of pairs, by its definition.
+local function dft(x, sign)
+  local n, t = #x, {}
+  local cos, sin = {}, {}
+  for q = 0, n - 1 do
+    cos[q] = math.cos(2 * math.pi * q / n)
+    sin[q] = -sign * math.sin(2 * math.pi * q / n)
+  end
+  for k = 0, n - 1 do
+    local re, im = 0, 0
+    for j = 0, n - 1 do
+      local q = j * k % n
+      re = re + x[j + 1][1] * cos[q] - x[j + 1][2] * sin[q]
+      im = im + x[j + 1][1] * sin[q] + x[j + 1][2] * cos[q]
+    end
+    t[k + 1] = {re, im}
+  end
+  return t
+end
+
+local function pairs_like(n)
+  local x, re, im = {}, numbers(n), numbers(n)
+  for i = 1, n do x[i] = {re[i], im[i]} end
+  return x
+end
+
+-- The root mean square of the differences, relative to the values'.
+local function difference(expected, got)
+  assert.equal(#expected, #got)
+  local sum, all_of_it = 0, 0
+  for i, v in ipairs(expected) do
+    for part = 1, 2 do
+      sum = sum + (v[part] - got[i][part]) ^ 2
+      all_of_it = all_of_it + v[part] ^ 2
+    end
+  end
+  return math.sqrt(sum / all_of_it)
+end
+
+local lengths = {25, 32, 42, 49, 60, 64, 97, 100, 121, 128, 210, 243, 256, 337,
+  512}
+for n = 1, 24 do table.insert(lengths, n, n) end
+
+describe("fft and ifft", function()
+  it("transform by the definition, for lengths of all sorts", function()
+    for _, n in ipairs(lengths) do
+      local x = pairs_like(n)
+      local forwards, backwards = dft(x, 1), dft(x, -1)
+      for i = 1, n do
+        backwards[i] = {backwards[i][1] / n, backwards[i][2] / n}
+      end
+      for kind, most in pairs {float2 = 5e-7, double2 = 1e-14} do
+        local z = A(kind, x)
+        local y = z:fft()
+        assert.equal(kind, y.type)
+        assert.same({n}, y.shape)
+        local e = difference(forwards, y:read())
+        assert.is_true(e < most, ("fft of %d %s: %g"):format(n, kind, e))
+        e = difference(backwards, z:ifft():read())
+        assert.is_true(e < most, ("ifft of %d %s: %g"):format(n, kind, e))
+      end
+    end
+  end)
+
+  it("transform lines along any dimension, and views", function()
+    local rows = {}
+    for i = 1, 3 do rows[i] = pairs_like(10) end
+    local z = A("float2", rows)
+    local y = z:fft()
+    assert.same({3, 10}, y.shape)
+    for i = 1, 3 do
+      assert.is_true(difference(dft(rows[i], 1), y[i]:read()) < 5e-7)
+    end
+    assert.same(y:t():table(), z:t():fft({dim = 1}):table())
+    local box = z:reshape {3, 2, 5}
+    local along = box:fft {dim = -2}
+    assert.same({3, 2, 5}, along.shape)
+    for i = 1, 3 do
+      for j = 1, 5 do
+        assert.is_true(difference(dft({rows[i][j], rows[i][5 + j]}, 1),
+          along[{i, {}, j}]:read()) < 5e-7)
+      end
+    end
+    assert.is_true(difference(dft({rows[1][9], rows[1][6], rows[1][3]}, 1),
+      z[1][{{9, 3, -3}}]:fft():read()) < 5e-7)
+  end)
+
+  it("take reals of every type, and leave what they read as it was", function()
+    local x, p = {3, 1, 4, 1, 5}, {}
+    for i, v in ipairs(x) do p[i] = {v, 0} end
+    for _, kind in ipairs(all) do
+      local a = A(kind, x)
+      local y = a:fft()
+      assert.equal(kind == "double" and "double2" or "float2", y.type)
+      assert.is_true(difference(dft(p, 1), y:read()) < 5e-7)
+      assert.same(x, a:read())
+    end
+    for _, n in ipairs {1, 2, 8, 11} do
+      local from = pairs_like(n)
+      local z = A("double2", from)
+      z:ifft()
+      assert.same(from, z:read())
+      z:fft():set(z:flip())
+      assert.same(from, z:read())
+    end
+  end)
+
+  it("go there and back for long lines", function()
+    for _, n in ipairs {1 << 16, 100003} do
+      local x = A.rand({2, n}) * 2 - 1
+      local y = A("float", x:fft():ifft())
+      local from, to = x:read(), y:read()
+      local sum, all_of_it = 0, 0
+      for i, v in ipairs(from) do
+        sum = sum + (v - to[i * 2 - 1]) ^ 2 + to[i * 2] ^ 2
+        all_of_it = all_of_it + v * v
+      end
+      assert.is_true(math.sqrt(sum / all_of_it) < 1e-6)
+    end
+    -- One element: a single wave.
+    local n = 1 << 16
+    local x = A.zeros {n}
+    x[4322] = 1
+    local y, worst = x:fft():read(), 0
+    for k = 0, n - 1 do
+      local angle = 2 * math.pi * (4321 * k % n) / n
+      worst = math.max(worst, math.abs(y[k + 1][1] - math.cos(angle)),
+        math.abs(y[k + 1][2] + math.sin(angle)))
+    end
+    assert.is_true(worst < 1e-6)
+  end)
+
+  it("say what is wrong, and give nothing of nothing", function()
+    assert.same({0, 4}, A.zeros{0, 4}:fft().shape)
+    assert.same({0, 3}, A.zeros{0, 4}:rfft().shape)
+    assert.same({0, 4}, A.zeros{0, 3}:irfft().shape)
+    assert.equal("fft: dimension 2 has no elements", said(A.fft, A.zeros{4, 0}))
+    assert.equal("ifft: an array with dimensions expected, got shape {}",
+      said(A.ifft, A.zeros {}))
+    assert.equal("fft: argument 1 (a): array expected, got nil", said(A.fft))
+    assert.equal("fft: dim: a dimension of 1 to 1 expected, got 2",
+      said(A.fft, A.zeros{4}, {dim = 2}))
+    assert.equal("fft: unknown option n; there are dim",
+      said(A.fft, A.zeros{4}, {n = 2}))
+    assert.equal("rfft: numbers expected, got float2; fft takes them",
+      said(A.rfft, A("float2", 2)))
+    assert.equal("irfft: n: 4 or 5 expected for 3 elements, got 6",
+      said(A.irfft, A("float2", 3), {n = 6}))
+    assert.equal("irfft: n: 1 expected for 1 elements, got 2",
+      said(A.irfft, A("float2", 1), {n = 2}))
+  end)
+end)
+
+describe("rfft and irfft", function()
+  it("are the half of fft, and its reverse", function()
+    for _, n in ipairs {1, 2, 3, 4, 5, 8, 11, 12, 30, 64, 77} do
+      for kind, most in pairs {float = 5e-7, double = 1e-14} do
+        local x = numbers(n)
+        local p = {}
+        for i, v in ipairs(x) do p[i] = {v, 0} end
+        local half = {}
+        for k = 1, n // 2 + 1 do half[k] = dft(p, 1)[k] end
+        local y = A(kind, x):rfft()
+        assert.equal(kind .. "2", y.type)
+        assert.is_true(difference(half, y:read()) < most)
+        local back = y:irfft {n = n}
+        assert.equal(kind, back.type)
+        local q = {}
+        for i, v in ipairs(back:read()) do q[i] = {v, 0} end
+        assert.is_true(difference(p, q) < most)
+        if n % 2 == 0 then assert.same(back:read(), y:irfft():read()) end
+      end
+    end
+  end)
+
+  it("work along any dimension", function()
+    local x = A("float", numbers(24), {4, 6})
+    local y = x:rfft {dim = 1}
+    assert.same({3, 6}, y.shape)
+    assert.same(x:t():rfft():t():table(), y:table())
+    local z = y:irfft {dim = 1}
+    assert.same({4, 6}, z.shape)
+    for i, v in ipairs((z - x):abs():read()) do
+      assert.is_true(v < 1e-6, "element " .. i)
+    end
+  end)
+end)

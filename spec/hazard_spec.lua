@@ -1,0 +1,167 @@
+-- hazard_spec.lua - which commands wait for which, and what is remembered of
+-- commands and kernels from one launch to the next.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+
+local native = assert(package.loadlib(
+  os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
+local mod = lze.load "kernels/spec.spv"
+
+-- f gets a device of a context of its own, an event of the host's to wait for,
+-- and a function that signals it.
+local function gated(f)
+  local dev = lze.device()
+  local context = native.context(dev.driver.handle)
+  local event, pool = native.event(context)
+  local d = lze.wrap {device = dev, context = context}
+  local open = function() native.signal(event) end
+  local ok, err = pcall(f, d, lze.wrap {event = event, device = d}, open)
+  open()
+  local over = lze.wait(60)
+  d.context:close()
+  native.event_destroy(event, pool)
+  native.context_destroy(context)
+  assert(ok, err)
+  assert.is_true(over)
+end
+
+-- How often a script calls entry points of the driver.
+local function calls(script)
+  local build = os.getenv "LZE_TEST_BUILD"
+  local count = setmetatable({}, {__index = function() return 0 end})
+  process.with_directory(function(directory)
+    local report = directory .. "/report"
+    process.output(script, {env = {ZE_FAULT_REPORT = report,
+      ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+      ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+      -- The layer's own calls would be counted, too.
+      ZE_ENABLE_VALIDATION_LAYER = false}})
+    for line in io.lines(report) do
+      local name, n = line:match "^(ze%w+): (%d+) calls"
+      if name then count[name] = tonumber(n) end
+    end
+  end)
+  return count
+end
+
+describe("a command that uses a part of what an older one does", function()
+  it("does not stand for it", function()
+    gated(function(d, gate)
+      local q = lze.queue(d)
+      local x = lze.buffer("int", 100, {device = d})
+      q:barrier(gate)
+      q:fill(x, 1)
+      q:fill(x, 2, 1, 50)
+      assert.is_true(x:view(51, 100):pending())
+    end)
+  end)
+
+  it("does not stand for a write when it reads", function()
+    gated(function(d, gate, open)
+      local q, r = lze.queue(d), lze.queue(d)
+      local x = lze.buffer("int", 4, {device = d})
+      local y = lze.buffer("int", 4, {device = d})
+      local z = lze.buffer("int", 4, {device = d})
+      q:barrier(gate)
+      q:fill(x, 7)
+      q:copy(y, x)
+      local ev = r:copy(z, x)
+      assert.is_false(ev:wait(0.1))
+      open()
+      assert.same({7, 7, 7, 7}, z:read())
+    end)
+  end)
+end)
+
+describe("commands that need no event of their own", function()
+  it("are let go of while the script only enqueues", function()
+    -- One in 64 has an event, which is looked at now and then.
+    local count = calls [[
+      local mod = require "lze".load "kernels/spec.spv"
+      local x = require "lze".buffer("int", 4)
+      for _ = 1, 3200 do
+        mod.add(4, x, 1)
+        mod.square(4, x, x)
+      end]]
+    assert.equal(6400, count.zeCommandListAppendLaunchKernel)
+    assert.is_true(count.zeEventQueryStatus >= 50, count.zeEventQueryStatus)
+  end)
+end)
+
+describe("a kernel", function()
+  it("is told a buffer anew that lies where another lay", function()
+    local function script(again)
+      return ([[
+        local lze = require "lze"
+        local add = lze.load "kernels/spec.spv".add
+        local x = lze.buffer("int", 1 << 18)
+        local address = x.pointer
+        add(1 << 18, x, 1)
+        lze.wait()
+        if %s then
+          x:close()
+          local kept = {}
+          repeat
+            kept[#kept + 1] = lze.buffer("int", 1 << 18)
+            x = kept[#kept]
+            if #kept > 100 then error "it never lies there" end
+          until x.pointer == address
+        end
+        add(1 << 18, x, 1)
+        print(x[1])]]):format(again)
+    end
+    local name = "zeKernelSetArgumentValue"
+    assert.equal(calls(script "false")[name] + 1, calls(script "true")[name])
+  end)
+
+  it("has the group and the offset of each launch", function()
+    local x = lze.buffer("int", 4 * 7)
+    local place = lze.kernel(function(i, j, to) to[(j - 1) * 4 + i] = j end)
+    place({4, 7, group = {1, 4}}, x)
+    for k, v in ipairs(x:read()) do assert.equal((k - 1) // 4 + 1, v) end
+  end)
+end)
+
+describe("a kernel whose native handle was asked for", function()
+  it("has its group set at each launch", function()
+    local add <close> = mod:kernel "add"
+    local x = lze.buffer("int", 100)
+    for _ = 1, 2 do
+      native.group(add.handle, 1)
+      add({100, group = 10}, x, 1)
+    end
+    for i = 1, 100 do assert.equal(2, x[i]) end
+  end)
+end)
+
+describe("a launch in parts", function()
+  it("is over when a barrier is, where a queue keeps no order", function()
+    local function barriers(order)
+      return calls(([[
+        local lze = require "lze"
+        local q = lze.queue {order = %q}
+        local x = lze.buffer("int", 7)
+        q:launch(lze.load "kernels/spec.spv".add, {7, group = 4}, x, 1):wait()
+        ]]):format(order)).zeCommandListAppendBarrier
+    end
+    assert.equal(1, barriers "out")
+    assert.equal(0, barriers "in")
+  end)
+end)
+
+describe("an overlapping copy", function()
+  it("goes through a third buffer, in either direction", function()
+    local function copies(i, j, at)
+      return calls(([[
+        local x = require "lze".buffer("int", 100)
+        x:copy(x, %d, %d, %d)
+        require "lze".wait()]]):format(i, j, at)).zeCommandListAppendMemoryCopy
+    end
+    assert.equal(2, copies(1, 50, 20))
+    assert.equal(2, copies(20, 69, 1))
+    assert.equal(1, copies(1, 50, 51))
+    assert.equal(1, copies(51, 100, 1))
+  end)
+end)

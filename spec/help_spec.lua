@@ -1,0 +1,92 @@
+-- help_spec.lua - lze.help: the manual on functions, objects and words.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+
+-- What the manual's text has must be there, whatever it is worded like.
+local function section(title)
+  local file <close> = assert(io.open("doc/manual.md", "rb"))
+  local text = file:read "a"
+  local _, last = text:find("\n### " .. title .. "\n", 1, true)
+  return text:match("^\n([^\n]+)", last + 1)
+end
+
+describe("lze.help", function()
+  it("has the manual's section on a function or method", function()
+    local title = "lze.type(v) -> string | nil"
+    assert.equal(title .. "\n\n" .. section(title),
+      (lze.help(lze.type):match "^[^\n]+\n\n[^\n]+"))
+    title = "x:pending() -> boolean"
+    local text = lze.help(lze.buffer("int", 1).pending)
+    assert.equal(title .. "\n\n" .. section(title),
+      (text:match "^[^\n]+\n\n[^\n]+"))
+    assert.equal(text, lze.help "x:pending")
+    assert.equal(text, lze.help " X:pending() ")
+    assert.matches("`lze.work.lane%(%)`", lze.help(lze.work.lane))
+    assert.matches("`a:cumsum%(%[dim%]%)`", lze.help(lze.array.cumsum))
+  end)
+
+  it("has what there is of an object, and its chapter", function()
+    local text = lze.help(lze.buffer("int", 1))
+    assert.matches("^a buffer, x in the manual:\n  x:read%(", text)
+    assert.matches("\n  `x.usage` +`\"shared\"`", text)
+    assert.matches("\n3%. Buffers\n\nA buffer is an array", text)
+    assert.matches("^an event, ev in the manual:\n  ev:done%(%)",
+      lze.help(lze.load "kernels/saxpy.spv".saxpy:launch(1, 1,
+        lze.buffer("float", 1), lze.buffer("float", 1))))
+    assert.matches("^18%. Arrays\n", lze.help(lze.array.zeros {2}))
+    assert.matches("^12%. SPIR%-V", lze.help(lze.spirv))
+  end)
+
+  it("lists the chapters, and shows one by its title", function()
+    assert.matches("\n  3%. Buffers\n", lze.help())
+    assert.equal(lze.help(), lze.help(lze))
+    assert.equal(lze.help(), lze.help "")
+    local text = lze.help "task graphs"
+    assert.matches("^16%. Task graphs\n\nA graph is", text)
+    assert.matches("\n  g:compile%(%[options%]%) %-> plan", text)
+    assert.matches("^Selectors\n", lze.help "selectors")
+  end)
+
+  it("searches for a word in headings, tables and the text", function()
+    local text = lze.help "group"
+    assert.matches("^k:group%(nx", text)
+    assert.matches("\nk:launch%b() %-> event\n  `group`  number or", text)
+    assert.matches("\nnamed in\n", text)
+    text = lze.help "close"
+    for _, name in ipairs {"x:close()", "mod:close()", "p:close()"} do
+      assert.is_truthy(text:find("\n  " .. name .. "\n", 1, true))
+    end
+    assert.matches("^11%. Environment variables\n  `LZE_GROUP`  group sizes",
+      lze.help "LZE_GROUP")
+    assert.matches("^'collector' is named in\n  9%. Lifetime\n",
+      lze.help "collector")
+  end)
+
+  it("says so of other words, and names what is written alike", function()
+    assert.matches("^the manual has nothing on 'bufer'; near: buffer, ",
+      lze.help "bufer")
+    assert.matches("^the manual has nothing on 'lze.compil'; near: .*lze%." ..
+      "compile", lze.help "lze.compil")
+    assert.equal("the manual has nothing on 'qwxyzz'; lze.help() lists its " ..
+      "chapters", lze.help "qwxyzz")
+    assert.matches("^the manual has nothing on '%%d%*'; ", lze.help "%d*")
+  end)
+
+  it("keeps to the width of a terminal, but for code and titles", function()
+    for line in lze.help "LZE_CHECK":gmatch "[^\n]+" do
+      assert.is_true(#line < 80)
+    end
+    assert.matches("\n    local lze = require \"lze\"\n", lze.help "lze.mark")
+    assert.is_nil(lze.help "lze.mark":find "```")
+  end)
+
+  it("takes nothing else", function()
+    for _, v in ipairs {3, print, {}, false} do
+      local ok, err = pcall(lze.help, v)
+      assert.is_false(ok)
+      assert.matches("bad argument #1 to '[%w.]+' %(x: a function or an " ..
+        "object of lze, or a word expected, got ", err)
+    end
+  end)
+end)

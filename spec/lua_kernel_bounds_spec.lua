@@ -1,0 +1,135 @@
+-- lua_kernel_bounds_spec.lua - checked accesses of kernels made of Lua
+-- functions.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local A, w = lze.array, lze.work
+
+local function said(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return err
+end
+
+local function checked(f) return lze.kernel(f, {bounds = true, name = "k"}) end
+local function line() return debug.getinfo(2, "l").currentline end
+
+describe("option bounds of a Lua kernel", function()
+  it("names the line, the buffer, the index and the work-item", function()
+    local at = line() + 2
+    local k = checked(function(i, src, dst)
+      dst[i] = src[i - 1] + src[i]
+    end)
+    local src, dst = lze.buffer("float", {1, 2, 3}), lze.buffer("float", 3)
+    assert.equal("spec/lua_kernel_bounds_spec.lua:" .. at
+      .. ": kernel k: src[0] is outside 1..3 (work-item 1)",
+      said(k, 3, src, dst):gsub("^%./", ""))
+    -- What is outside is 0, and is not written.
+    assert.same({1, 3, 5}, dst:read())
+    k({2, offset = 1}, src, dst)
+    local q <close> = lze.queue()
+    assert.matches("src%[4%] is outside 1%.%.3 %(work%-item 4%)",
+      said(q.launch, q, k, {2, offset = 2}, src, dst))
+    assert.matches("src%[4%]", said(k.launch, k, {2, offset = 2}, src, dst))
+    assert.is_true(k:launch({1, offset = 1}, src, dst):done())
+  end)
+
+  it("looks at writes, atomics, captures, arrays and those of lze.work",
+    function()
+      local cap, a = lze.buffer("int", 3), A.zeros({2, 3})
+      local x = lze.buffer("int", 8)
+      local function get(i) return cap[i] end
+      local function finds(text, f, ...)
+        local err = said(checked(f), ...)
+        assert.truthy(err:find(text, 1, true), err)
+      end
+      finds("x[9] is outside 1..8 (work-item 8)", function(i, x)
+        x[i + 1] = 1
+      end, 8, x)
+      finds("x[-7] is outside 1..8 (work-item 8)", function(i, x)
+        if i == 8 then w.atomic_add(x, 1 - i, 1) end
+      end, 8, x)
+      assert.same({0, 1, 1, 1, 1, 1, 1, 1}, x:read())
+      finds("cap[4] is outside 1..3 (work-item 4)", function(i, x)
+        x[i] = (x[i + 1] or 0) + (i == 4 and get(i) or 0)
+      end, 8, x)
+      finds("private array[4] is outside 1..3 (work-item 4)", function(i, x)
+        local t = w.private_array("int", 3)
+        if i == 4 then t[i] = x[i] end
+      end, 8, x)
+      finds("a[{2, -4}] is outside {2, 3} (work-item 2)", function(i, a)
+        a[{i, -i * 2}] = 1
+      end, 2, a)
+      assert.equal(1.0, a[{1, 2}])
+      local two = said(checked(function(i, j, a) a[{i, j}] = 1 end), {2, 4}, a)
+      assert.matches("outside {2, 3} %(work%-item [12], 4%)", two)
+    end)
+
+  it("finds division of integers by zero", function()
+    local x = lze.buffer("int", {4, 4, 4})
+    for _, f in ipairs {
+      function(i, x) x[i] = x[i] // (i - 3) end,
+      function(i, x) x[i] = x[i] % (i - 3) end
+    } do
+      assert.matches("kernel k: an integer is divided by zero "
+        .. "%(work%-item 3%)", said(checked(f), 3, x))
+    end
+  end)
+
+  it("finds integers that wrap in their elements", function()
+    local x, a = lze.buffer("uchar", 3), A.zeros({2, 2}, {type = "short"})
+    assert.matches("kernel k: x%[3%] = %-1 does not fit uchar "
+      .. "%(work%-item 3%)", said(checked(function(i, x)
+        x[i] = i == 3 and -1 or 255
+      end), 3, x))
+    assert.same({255, 255, 255}, x:read())
+    assert.matches("kernel k: a%[{2, %-1}%] = 32768 does not fit short",
+      said(checked(function(i, a)
+        if i == 2 then a[{i, -1}] = i * 2 ^ 14 // 1 else a[{i, 1}] = -2 ^ 15
+        end
+      end), 2, a))
+    assert.equal(-32768, a[{1, 1}])
+  end)
+
+  it("does not stand in the way of barriers and of what is inside", function()
+    local x = lze.buffer("int", 64)
+    checked(function(i, x)
+      local t, l = w.local_array("int", 16), w.local_id()
+      t[l] = i
+      w.barrier()
+      x[i] = t[17 - l] + (x[i + 1] or 0) * 0 + i // 2
+      w.barrier()
+      t[l] = 0
+    end)({64, group = 16}, x)
+    for i = 1, 64 do
+      local first = (i - 1) // 16 * 16
+      assert.equal(first + 16 - (i - 1) % 16 + i // 2, x[i])
+    end
+  end)
+
+  it("is part of the kernel's launches only", function()
+    local x = lze.buffer("int", 4)
+    local k = checked(function(i, x) x[i] = x[i] + 1 end)
+    k(4, x)
+    assert.equal(1, #k:variant(4, x).args)
+    local g <close> = lze.graph()
+    g:task("t", k, 4, x)
+    local plan <close> = g:compile()
+    plan:run()
+    assert.same({2, 2, 2, 2}, x:read())
+    assert.matches("bounds: boolean expected", said(lze.kernel,
+      function() end, {bounds = 1}))
+  end)
+
+  it("is on with LZE_CHECK=1", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local x = lze.buffer("int", 4)
+      local k = lze.kernel(function(i, x, n) x[n] = i end, {name = "k"})
+      k(1, x, 4)
+      print(x[4], pcall(k, 1, x, 5))]], {env = {LZE_CHECK = "1"}})
+    assert.matches("^1\tfalse\t.*kernel k: x%[5%] is outside 1%.%.4 "
+      .. "%(work%-item 1%)", out)
+  end)
+end)

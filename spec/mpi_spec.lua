@@ -1,0 +1,343 @@
+-- mpi_spec.lua - lze.mpi: one rank in this process, several under launchers.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local mpi = require "lze.mpi"
+local process = require "spec.support.process"
+
+-- Many processes on few cores.
+local LIGHT = "export OMPI_MCA_rmaps_base_oversubscribe=1 " ..
+  "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe " ..
+  "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " ..
+  "PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 " ..
+  "POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1\n"
+
+local launchers = {}
+for _, name in ipairs {"mpirun.mpich", "mpirun.openmpi"} do
+  if os.execute("command -v " .. name .. " >/dev/null 2>&1") then
+    launchers[#launchers + 1] = name
+  end
+end
+
+-- What a command prints, on both streams, and how it ends.
+local function shell(command)
+  local pipe = assert(io.popen("exec 2>&1\n" .. LIGHT .. command))
+  local output = pipe:read "a"
+  local _, how, code = pipe:close()
+  return output, how, code
+end
+
+local function count(text, pattern)
+  return select(2, text:gsub(pattern, ""))
+end
+
+describe("lze.mpi without a launcher", function()
+  local world = mpi.world()
+
+  it("is one rank", function()
+    assert.equal(0, world.rank)
+    assert.equal(1, world.size)
+    assert.equal(0, world.node_rank)
+    assert.equal(1, world.node_size)
+    assert.equal("none: one rank", world.library)
+    assert.equal("communicator: rank 0 of 1", tostring(world))
+    assert.equal(lze.devices()[1], world:device())
+    assert.equal(world, mpi.world())
+  end)
+
+  it("does what it does with more", function()
+    local output, how, code = shell(process.runner ..
+      " spec/support/mpi_program.lua 1")
+    assert.equal("rank 0 of 1 is right\n", output)
+    assert.equal("exit 0", how .. " " .. code)
+  end)
+
+  it("lets a debug hook end a wait, after which the work goes on", function()
+    local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
+    local function interrupted(f, ...)
+      local calls = 0
+      debug.sethook(function()
+        calls = calls + 1
+        if calls > 20 then
+          debug.sethook()
+          error("interrupted!", 0)
+        end
+      end, "", 1000)
+      local ok, err = pcall(f, ...)
+      debug.sethook()
+      assert.is_false(ok)
+      assert.equal("interrupted!", err)
+    end
+    interrupted(world.recv, world, y, 0)
+    assert.is_true(y:pending())
+    world:send(x, 0)
+    assert.same({1, 2, 3}, y:read())
+    interrupted(world.recv, world, nil, 0) -- which takes the next value
+    world:send("lost", 0)
+    local ev = world:isend("kept", 0)
+    assert.equal("kept", (world:recv(nil, 0)))
+    assert.is_true(ev:wait())
+  end)
+
+  it("keeps what messages use, whatever the script drops", function()
+    local y = lze.buffer("int", 4)
+    do
+      local x = lze.buffer("int", {4, 3, 2, 1})
+      world:irecv(y, 0)
+      world:isend(x, 0):close()
+      x:close()
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.same({4, 3, 2, 1}, y:read())
+    local z = lze.buffer("int", 1)
+    local ev = world:irecv(z, 0)
+    z:close()
+    collectgarbage()
+    world:send(lze.buffer("int", {5}), 0)
+    assert.is_true(ev:wait())
+  end)
+
+  it("tells poll loops that its events need calls of lze", function()
+    local y = lze.buffer("int", 1)
+    local ev = world:irecv(y, 0)
+    assert.error_matches(function() ev:fd() end, "goes on in calls of lze only")
+    world:send(lze.buffer("int", {5}), 0)
+    assert.is_true(ev:wait())
+  end)
+
+  it("is closed like other objects", function()
+    do
+      local w <close> = world
+      assert.equal(world, w)
+    end
+    assert.equal("communicator (closed)", tostring(world))
+    assert.error_matches(function() world:barrier() end,
+      "barrier: the communicator is closed")
+    world = mpi.world()
+    world:barrier()
+  end)
+
+  it("says what is wrong with LZE_MPI and LZE_MPI_TIMEOUT", function()
+    local script = [[
+      local ok, err = pcall(require "lze.mpi".world)
+      print(ok, type(err), err.call, err.code, err.message)]]
+    assert.matches("^false\ttable\tdlopen\tLIBRARY_NOT_FOUND\tLZE_MPI: " ..
+      "/nowhere/libmpi.so", process.output(script,
+        {env = {LZE_MPI = "/nowhere/libmpi.so"}}))
+    assert.matches("LZE_MPI_TIMEOUT: a number of seconds expected, got: soon",
+      process.output(script, {env = {LZE_MPI_TIMEOUT = "soon"}}))
+  end)
+
+  it("ends a wait after LZE_MPI_TIMEOUT, naming what it waits for", function()
+    assert.equal("false\ttable\tMPI_Recv\tTIMEOUT\trecv from rank 0, tag 7: " ..
+      "rank 0 of 1 has waited for 0.05 s (LZE_MPI_TIMEOUT)\n1\n",
+      process.output([[
+        local lze, world = require "lze", require "lze.mpi".world()
+        local x = lze.buffer("int", {1})
+        local ok, err = pcall(world.recv, world, x, 0, {tag = 7})
+        print(ok, type(err), err.call, err.code, err.message)
+        print(x[1])]], {env = {LZE_MPI_TIMEOUT = "0.05"}}))
+  end)
+
+  it("can be seen in lze.info(), and so can affinity", function()
+    local list = io.open("/proc/self/status"):read "a"
+      :match "Cpus_allowed_list:%s*(%S+)"
+    local output = process.output("print(require 'lze'.info())", {
+      env = {PMI_SIZE = "1"},
+      before = "taskset -p -c " .. list:match "%d+" .. " $$ >/dev/null"})
+    assert.matches("\nPMI_SIZE=1\n", output)
+    if list:find "[,-]" then
+      assert.matches("note: affinity: this process may use 1 of %d+ processor",
+        output)
+    end
+  end)
+
+  it("ends pending receives with the state", function()
+    assert.equal("over\n", process.output([[
+      local lze, world = require "lze", require "lze.mpi".world()
+      world:irecv(lze.buffer("int", 1), 0)
+      print "over"]], {seconds = 9}))
+  end)
+end)
+
+describe("a library of MPI", function()
+  local fake = (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/mpi_fake.so"
+  if not fake:find "^/" then fake = "./" .. fake end
+
+  -- Run a script with control(line) of what the library does.
+  local function with_fake(script)
+    local output
+    process.with_directory(function(dir)
+      output = process.output([[
+        local lze, mpi = require "lze", require "lze.mpi"
+        local serial = 0
+        local function control(line)
+          serial = serial + 1
+          local file <close> = io.open("]] .. dir .. [[/control", "w")
+          file:write(serial, " ", line)
+        end
+        control "none 0"
+        local world = mpi.world()
+        ]] .. script, {env = {LZE_MPI = fake,
+          MPI_FAKE_CONTROL = dir .. "/control"}})
+    end)
+    return output
+  end
+
+  it("may fail in any call, and works again", function()
+    local output = with_fake [[
+      local function buffer(t) return lze.buffer("int", t) end
+      local x, y = buffer {1, 2}, buffer {0, 0}
+      local list = {
+        send = function() world:send(x, 0) world:recv(y, 0) end,
+        value = function()
+          world:isend({1}, 0):wait()
+          assert(world:recv(nil, 0)[1] == 1)
+        end,
+        events = function()
+          assert(world:isend(x, 0):wait())
+          assert(world:irecv(y, 0):wait())
+        end,
+        bcast = function() world:bcast(x, 0) world:bcast({1}, 0) end,
+        reduce = function()
+          world:allreduce(x, "sum")
+          world:reduce(x, "sum", 0)
+          world:scan(x, "sum", {order = "rank"})
+        end,
+        exchange = function()
+          world:gather(x, y, 0)
+          world:scatter(x, y, 0)
+          world:allgather(x, y)
+          world:alltoall(x, y)
+          world:barrier()
+        end,
+        halo = function()
+          local cart <close> = world:cart({1}, {periodic = true})
+          local u = buffer {0, 5, 0}
+          cart:halo(u, {shape = {3}}):start():wait()
+          assert(u[1] == 5 and u[3] == 5)
+        end,
+        split = function() world:split(1, 0):close() end
+      }
+      local failures = 0
+      for name, f in pairs(list) do
+        local k = 0
+        repeat
+          k = k + 1
+          control("fail " .. k)
+          local ok, err = pcall(f)
+          if not ok then
+            failures = failures + 1
+            if type(err) ~= "table" then error(name .. ": " .. err) end
+            assert(type(err) == "table" and err.call:find "^MPI_", err)
+            assert(err.code == "MPI_ERR_INTERN", err.code)
+            assert(err.message == "the library was told to fail")
+          end
+          control "none 0"
+          -- What is still under way, or was left behind, ends.
+          pcall(lze.wait, 0)
+          collectgarbage()
+        until ok and k > 40
+        x:write {1, 2}
+      end
+      print(failures > 50, failures)]]
+    assert.matches("^true\t%d+\n$", output)
+  end)
+
+  it("may take long for each request", function()
+    assert.equal("2\t1\t9\n", with_fake [[
+      control "delay 50"
+      local x, y = lze.buffer("int", {1, 2}), lze.buffer("int", 2)
+      local sent, got = world:isend(x, 0), world:irecv(y, 0)
+      assert(not got:done())
+      local z = lze.buffer("int", 2):copy(y)
+      x:fill(9)                                    -- once it has been sent
+      got:wait()
+      world:allreduce(x, "sum")
+      print(z[2], y[1], x[1])]])
+  end)
+end)
+
+-- Once is enough: not for the sanitizers' program and the collector's modes.
+local once = not process.hosted and not os.getenv "LZE_TEST_GC" and
+  not os.getenv "ZE_ENABLE_VALIDATION_LAYER"
+for _, launcher in ipairs(once and launchers or {}) do
+  describe(launcher, function()
+    local function run(n, rest, variables)
+      return shell(("%s exec timeout 100 %s -n %d %s %s"):format(
+        variables or "", launcher, n, process.lua, rest))
+    end
+
+    for n = 1, 4 do
+      it(("gives the results of one rank with %d"):format(n), function()
+        local output, how, code = run(n, "spec/support/mpi_program.lua " .. n)
+        assert.equal(n, count(output, "rank %d of " .. n .. " is right"),
+          output)
+        assert.equal("exit 0", how .. " " .. code)
+      end)
+    end
+
+    it("runs the examples, which check themselves", function()
+      for name, said in pairs {heat = "cells is that of one process",
+          nbody = "bodies is where one process has it",
+          kmeans = "the centers are those of one process"} do
+        local output, how, code = run(3, "examples/mpi/" .. name .. ".lua")
+        assert.matches("%d+ steps by 3 processes: .*" .. said .. "\n$", output)
+        assert.equal("exit 0", how .. " " .. code)
+      end
+    end)
+
+    it("gives each rank's profile a name of its own", function()
+      process.with_directory(function(dir)
+        run(2, [[-e '
+          local lze, world = require "lze", require "lze.mpi".world()
+          world:bcast(lze.buffer("int", 1):fill(1), 0)']],
+          "LZE_PROFILE=" .. dir .. "/run.csv")
+        for rank = 0, 1 do
+          local file <close> = io.open(dir .. "/run." .. rank .. ".csv")
+          assert.matches("fill", file:read "a")
+        end
+      end)
+    end)
+
+    it("ends all ranks with the first that fails, and says which", function()
+      local output, how, code = run(3, [[-e '
+        local world = require "lze.mpi".world()
+        if world.rank == 1 then
+          local x = nil + 1
+        end
+        world:recv(nil, 1)']])
+      assert.matches("%(command line%):4: attempt to perform arithmetic",
+        output)
+      assert.matches("lze.mpi: rank 1 of 3 ended with status 1, so all end",
+        output)
+      assert.is_true(how == "exit" and code ~= 0, output)
+    end)
+
+    it("ends all ranks with one that is killed", function()
+      local output, how, code = run(2, [[-e '
+        local world = require "lze.mpi".world()
+        world:barrier()
+        if world.rank == 1 then
+          os.execute("kill -9 " .. io.open("/proc/self/stat"):read "n")
+        end
+        world:recv(nil, 1)']])
+      assert.is_true(how ~= "exit" or code ~= 0, output)
+      assert.not_equal(124, code)               -- not by the time limit
+    end)
+
+    it("is not mixed up with another MPI", function()
+      if #launchers < 2 then
+        pending "one MPI is installed"
+        return
+      end
+      local other = launcher:find "mpich" and "libmpi.so.40" or
+        "libmpich.so.12"
+      local output = run(2, [[-e 'print(pcall(require "lze.mpi".world))']],
+        "LZE_MPI=" .. other)
+      assert.matches("has started 2 processes, and .- takes this one for " ..
+        "the only one", output)
+    end)
+  end)
+end

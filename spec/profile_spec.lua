@@ -1,0 +1,850 @@
+-- profile_spec.lua - lze.profile, lze.mark, what they say and write.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local json = require "bench.lib.json"
+local process = require "spec.support.process"
+
+local m = lze.load "kernels/spec.spv"
+local here = debug.getinfo(1, "S").short_src
+
+local function read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+-- The line that calls this, as events have it.
+local function line(further)
+  return here .. ":" .. debug.getinfo(2, "l").currentline + (further or 0)
+end
+
+-- Events of one kind.
+local function of(p, kind)
+  local list = {}
+  for _, e in ipairs(p.events) do
+    if e.kind == kind then list[#list + 1] = e end
+  end
+  return list
+end
+
+-- What earlier specs have dropped is not freed in later ones.
+local function collect()
+  collectgarbage()
+  collectgarbage()
+end
+
+describe("lze.profile", function()
+  before_each(collect)
+
+  it("records what the script has the device do, with its lines", function()
+    local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
+    local p = lze.profile()
+    local lines = {line(1), line(2)}
+    m.square(1000, x, y)
+    local ev = m.square:launch(1000, x, y)
+    x:fill(7)
+    y:copy(x, 1, 10)
+    local waited = line(1)
+    assert(y[1] == 7)
+    assert.is_true(p.recording)
+    assert.equal(p, p:stop())
+    assert.is_false(p.recording)
+
+    local launches = of(p, "kernel")
+    assert.equal(2, #launches)
+    for i, e in ipairs(launches) do
+      assert.equal("square", e.name)
+      assert.equal(lines[i], e.where)
+      assert.same({1000}, e.global)
+      assert.equal(m.square:group(1000), e.group[1])
+      assert.equal(select(4, m.square:group(1000)), e.why)
+      assert.equal(x.device.name, e.device)
+      assert.is_true(e.queued_ns <= e.start_ns and e.start_ns <= e.end_ns)
+      assert.is_true(p.start_ns <= e.queued_ns and e.end_ns <= p.end_ns)
+    end
+    local t = ev:time()
+    for _, key in ipairs {"queued_ns", "start_ns", "end_ns"} do
+      assert.equal(t[key], launches[2][key])
+    end
+    assert.equal(4000, of(p, "fill")[1].bytes)
+    assert.equal(40, of(p, "copy")[1].bytes)
+    for _, e in ipairs(of(p, "wait")) do assert.equal(waited, e.where) end
+    assert.equal(0, p.dropped)
+    assert.equal(p.events, p.events)
+    p:close()
+  end)
+
+  it("records only while it goes on, and changes nothing else", function()
+    local x = lze.buffer("int", 16)
+    m.add(16, x, 1)
+    local p = lze.profile()
+    m.add(16, x, 2)
+    m.add(16, x, 3)
+    p:stop()
+    m.add(16, x, 4)
+    assert.equal(2, #of(p, "kernel"))
+    assert.equal(10, x[16])
+    local before = #p.events
+    lze.mark "after the end"
+    assert.equal(before, #p.events)
+    p:close()
+  end)
+
+  it("records a call, and returns what that returns", function()
+    local x = lze.buffer("int", 16)
+    local p, a, b, c = lze.profile(function(...)
+      m.add(16, x, 1)
+      return ...
+    end, 1, nil, 3)
+    assert.same({1, nil, 3}, {a, b, c})
+    assert.equal(1, #of(p, "kernel"))
+    assert.is_false(p.recording)
+    local q = lze.profile(setmetatable({}, {__call = function() end}))
+    assert.same({}, q.events)
+    local co = coroutine.wrap(function()
+      local r, v = lze.profile(function()
+        local n = coroutine.yield "half"
+        m.add(16, x, n)
+        return n
+      end)
+      return #of(r, "kernel"), v
+    end)
+    assert.equal("half", co())
+    assert.same({1, 9}, {co(9)})
+    assert.equal(10, x[1])
+  end)
+
+  it("ends with an error of the call, which stays what it is", function()
+    local thrown = {}
+    local ok, err = pcall(lze.profile, function() error(thrown) end)
+    assert.is_false(ok)
+    assert.equal(thrown, err)
+    local function inside() error "boom" end
+    assert.matches("boom\n.*'inside'", select(2, xpcall(lze.profile,
+      debug.traceback, function()
+        inside()
+        return nil
+      end)))
+  end)
+
+  it("nests, and each has what happened in its time", function()
+    local x = lze.buffer("int", 16)
+    local outer = lze.profile()
+    m.add(16, x, 1)
+    local inner = lze.profile(function() m.add(16, x, 1) end)
+    m.add(16, x, 1)
+    outer:stop()
+    assert.equal(1, #of(inner, "kernel"))
+    assert.equal(3, #of(outer, "kernel"))
+    inner:close()
+    assert.equal(3, #of(outer, "kernel"))
+    outer:close()
+  end)
+
+  it("keeps the newest where there is no room, and counts the rest", function()
+    local p = lze.profile {events = 10}
+    for i = 1, 5000 do lze.mark("m" .. i) end
+    assert.equal(4990, p.dropped)
+    p:stop()
+    assert.equal(4990, p.dropped)
+    assert.equal(10, #p.events)
+    assert.equal("m4991", p.events[1].name)
+    assert.equal("m5000", p.events[10].name)
+    assert.matches("4990 older ones dropped", tostring(p))
+    -- One with more room begins while another has little.
+    local few = lze.profile {events = 4}
+    for i = 1, 10 do lze.mark("f" .. i) end
+    local more = lze.profile {events = 3000}
+    for i = 1, 2500 do lze.mark("g" .. i) end
+    few:stop()
+    more:stop()
+    assert.equal("g2497", few.events[1].name)
+    assert.equal(2506, few.dropped)
+    assert.same({2500, 0}, {#more.events, more.dropped})
+    assert.equal("g1", more.events[1].name)
+  end)
+
+  it("knows builds, memory and runs of plans", function()
+    local x = lze.buffer("int", 16)
+    local plan <close> = lze.graph "sums":task("a", m.add, 16, x, 1):compile()
+    local p = lze.profile()
+    local mod <close> = lze.load "kernels/saxpy.spv"
+    local y = lze.buffer("float", 1 << 10)
+    y:close()
+    plan:run()
+    plan:run()
+    p:stop()
+    assert.equal("module kernels/saxpy.spv", of(p, "build")[1].name)
+    assert.equal(4096, of(p, "alloc")[1].bytes)
+    assert.equal(of(p, "alloc")[1].storage, of(p, "free")[1].storage)
+    assert.is_nil(of(p, "free")[1].collected)
+    assert.equal(2, #of(p, "graph"))
+    assert.equal("sums", of(p, "graph")[1].name:match "sums")
+    assert.equal(2, x[1])
+    assert.is_not_nil(mod)
+  end)
+
+  it("knows what a command depends on", function()
+    local n = 1000
+    local x, y = lze.buffer("int", n), lze.buffer("int", n)
+    local other = lze.queue()
+    lze.wait()
+    local p = lze.profile(function()
+      x:fill(2)
+      m.square(n, x, y)
+      other:launch(m.add, n, y, 1)
+      m.add(n, x, 1)
+      lze.wait()
+      m.add(n, x, 1)
+    end)
+    local after = {}
+    for i, e in ipairs(p.events) do
+      if e.kind == "kernel" or e.kind == "fill" then
+        after[#after + 1] = e.after and p.events[e.after].name or false
+      end
+      assert.is_true((e.after or 0) < i)
+    end
+    assert.same({false, "fill", "square", "square", "add"}, after)
+    -- Halves of a buffer are nothing to each other, nor are two that read.
+    lze.wait()
+    p = lze.profile(function()
+      m.add(n // 2, x:view(1, n // 2), 1)
+      m.add(n // 2, x:view(n // 2 + 1, n), 1)
+      y:copy(x, 1, 10)
+      y:copy(x, 11, 20, 11)
+    end)
+    local e = of(p, "kernel")
+    -- Under the validation layer each waits for the one before.
+    if not os.getenv "ZE_ENABLE_VALIDATION_LAYER" then
+      assert.same({}, {e[1].after, e[2].after})
+      e = of(p, "copy")
+      assert.same({1, 1}, {e[1].after, e[2].after})
+    end
+    p:close()
+    other:close()
+  end)
+
+  it("tells copies of the same bytes from others", function()
+    local n = 4096
+    local x = lze.buffer("int", n)
+    local y = lze.buffer("int", n)
+    local d = lze.buffer("int", n, {usage = "device"})
+    local function again(f)
+      local list = {}
+      for i, e in ipairs(of((lze.profile(f)), "copy")) do
+        list[i] = e.again and e.name .. " again" or e.name
+      end
+      return table.concat(list, ", ")
+    end
+    local t = x:read()
+    assert.equal("write, write again, write, write", again(function()
+      d:write(t)
+      d:write(t)
+      t[n] = 5
+      d:write(t)
+      m.add(n, d, 1)
+      d:write(t)
+    end))
+    assert.equal("read, read again, read, read", again(function()
+      d:read()
+      d:read()
+      d:fill(1)
+      d:read()
+      d:read(1, 10)
+    end))
+    assert.equal("copy, copy again, copy, copy, copy again", again(function()
+      y:copy(x)
+      y:copy(x)
+      x[1] = 3
+      y:copy(x)
+      y[1] = 4
+      y:copy(x)
+      y:copy(x)
+    end))
+    assert.equal("copy, copy, copy, copy", again(function()
+      d:copy(x)
+      m.add(n, x, 1)
+      d:copy(x)
+      lze.wait()
+      x[5] = 99
+      d:copy(x)
+      d:copy(x, 1, 10, 20)
+    end))
+  end)
+
+  it("says what is wrong with its arguments, and once it is closed", function()
+    local p <close> = lze.profile()
+    for message, f in pairs {
+      ["bad argument #1 to 'profile' %(function expected, got integer 3%)"] =
+        function() lze.profile(3) end,
+      ["bad argument #2 to 'profile' %(function expected, got integer 3%)"] =
+        function() lze.profile({}, 3) end,
+      ["unknown key.*known: events"] =
+        function() lze.profile {event = 3} end,
+      ["option events: an integer from 1 to 16777216 expected, got integer 0"] =
+        function() lze.profile {events = 0} end,
+      ["bad argument #1 to 'mark' %(name: string expected, got no value%)"] =
+        function() lze.mark() end,
+      ["bad argument #2 to 'mark' %(function expected, got integer 7%)"] =
+        function() lze.mark("a", 7) end,
+      ["bad argument #1 to 'save' %(path: string expected, got no value%)"] =
+        function() p:save() end,
+      ["path: a name that ends in .csv, .html, .json or .txt expected, " ..
+        'got "run"'] = function() p:save "run" end,
+      ["no field 'event' in a profile"] = function() return p.event end,
+    } do
+      local ok, err = pcall(f)
+      assert.is_false(ok)
+      assert.matches(message, err)
+    end
+    local ok, err = pcall(function() p:save "/nonexistent/run.csv" end)
+    assert.same({false, "ENOENT"}, {ok, err.code})
+    assert.matches("^" .. here:gsub("%p", "%%%0") .. ":%d+: ", tostring(err))
+    local other = lze.profile()
+    assert.equal("profile", lze.type(other))
+    other:close()
+    other:close()
+    assert.equal("profile (closed)", tostring(other))
+    for _, f in ipairs {
+      function() other:stop() end, function() return other.events end,
+      function() return other.findings end, function() other:save "a.csv" end,
+    } do
+      ok, err = pcall(f)
+      assert.is_false(ok)
+      assert.matches("closed", err)
+    end
+  end)
+end)
+
+describe("lze.mark", function()
+  it("is a point, or the time of a call, also of one that fails", function()
+    local p = lze.profile()
+    lze.mark "point"
+    assert.same({1, nil, 3}, {lze.mark("call", function(...) return ... end,
+      1, nil, 3)})
+    assert.equal(0, select("#", lze.mark("none", function() end)))
+    local ok, err = pcall(lze.mark, "bad", error, "why", 0)
+    assert.same({false, "why"}, {ok, err})
+    local co = coroutine.wrap(function()
+      return lze.mark("outer", function()
+        return lze.mark("inner", coroutine.yield, 5)
+      end)
+    end)
+    assert.equal(5, co())
+    assert.equal(6, co(6))
+    p:stop()
+    local names = {}
+    for i, e in ipairs(of(p, "mark")) do
+      names[i] = e.name
+      assert.is_true(e.start_ns <= e.end_ns)
+    end
+    assert.same({"point", "call", "none", "bad", "inner", "outer"}, names)
+    assert.equal(p.events[1].start_ns, p.events[1].end_ns)
+  end)
+
+  it("calls the function also where nothing records", function()
+    assert.equal(7, lze.mark("m", function(a, b) return a + b end, 3, 4))
+    assert.equal(0, select("#", lze.mark "m"))
+    assert.is_false(pcall(lze.mark, "m", error))
+  end)
+end)
+
+-- The rules are those that a profile uses, on events whose times are set.
+local rules = assert(loadfile "lua/profile.lua") {
+  json = assert(loadfile "lua/json.lua"),
+}
+
+local us, ms = 1000, 1000000
+
+-- The same events one after the other, as long as is said of each kind or
+-- name, in microseconds; the host's calls take a microsecond.
+local function set_times(events, took)
+  local now, list = 0, {}
+  for i, e in ipairs(events) do
+    local c = {}
+    for k, v in pairs(e) do c[k] = v end
+    local long = took[e.name] or took[e.kind] or 0
+    c.queued_ns, c.start_ns = now * us, now * us
+    now = now + long
+    c.end_ns = now * us
+    c.call_ns = e.call_ns and us
+    list[i] = c
+  end
+  return list, {start_ns = 0, end_ns = math.max(1, now) * us, dropped = 0}
+end
+
+local function findings(f, took)
+  local p = lze.profile(f)
+  local list = rules.findings(set_times(p.events, took))
+  p:close()
+  return list
+end
+
+-- The first finding of a script is of this rule, says this, and of that line.
+local function leads_to(rule, says, where, f, took)
+  local list = findings(f, took or {kernel = 1000, copy = 100, wait = 10})
+  assert.is_not_nil(list[1])
+  assert.equal(rule, list[1].rule)
+  assert.matches(says, list[1].text)
+  if where then assert.equal(where, list[1].where) end
+  assert.is_true(list[1].share > 0 and list[1].share <= 1)
+end
+
+describe("findings", function()
+  local n = 1 << 16
+  local x, y = lze.buffer("int", n), lze.buffer("int", n)
+
+  it("of a good script are none", function()
+    assert.same({}, findings(function()
+      x:fill(1)
+      for _ = 1, 8 do m.square(n, x, y) end
+      y:read(1, 1)
+    end, {kernel = 1000, fill = 100, wait = 8000}))
+    -- A graph that is run again and again, its result read once.
+    local plan <close> = lze.graph():task("add", m.add, n, x, 1):compile()
+    assert.same({}, findings(function()
+      for _ = 1, 20 do plan:start() end
+      lze.wait()
+      x:read(1, 4)
+    end, {graph = 1000, wait = 20000}))
+    -- A copy each time after what it copies has changed.
+    local d = lze.buffer("int", n, {usage = "device"})
+    assert.same({}, findings(function()
+      for _ = 1, 8 do
+        m.add(n, x, 1)
+        d:copy(x)
+      end
+    end, {kernel = 1000, copy = 500}))
+    -- A few short launches, and a few waits, are nothing.
+    assert.same({}, findings(function()
+      for _ = 1, 5 do m.add:launch(64, x, 1):wait() end
+    end, {kernel = 1, wait = 1}))
+  end)
+
+  it("launches shorter than their cost", function()
+    local where = line(2)
+    leads_to("short_launches", "add was launched 200 times for 1.0 us",
+      where, function() for _ = 1, 200 do m.add(64, x, 1) end end,
+      {kernel = 1})
+  end)
+
+  it("waiting inside a loop", function()
+    local where = line(3)
+    leads_to("waits", "waits here for the device 20 times, 91 %%", where,
+      function()
+        for _ = 1, 20 do m.add:launch(n, x, 1):wait() end
+      end, {kernel = 1000, wait = 10000})
+  end)
+
+  it("waiting by what reads elements", function()
+    local where = line(4)
+    leads_to("waits", "waits here for the device 20 times", where, function()
+      for i = 1, 20 do
+        m.add(n, x, 1)
+        if x[i] == -1 then break end
+      end
+    end, {kernel = 1000, wait = 10000})
+    where = line(4)
+    leads_to("waits", "waits here for the device 15 times", where, function()
+      for _ = 1, 15 do
+        m.square(n, x, y)
+        lze.wait()
+      end
+    end, {kernel = 1000, wait = 10000})
+  end)
+
+  it("launches of several kernels shorter than their cost", function()
+    local where = line(4)
+    leads_to("short_launches", "square was launched 150 times", where,
+      function()
+      for _ = 1, 150 do
+        m.square(64, x, y)
+        m.add(64, y, 1)
+      end
+    end, {square = 2, add = 1})
+  end)
+
+  it("the same bytes copied again", function()
+    local d = lze.buffer("int", n, {usage = "device"})
+    local t = x:read()
+    local where = line(3)
+    leads_to("copies", "copied 3 more times, 768.0 KiB in all", where,
+      function()
+        for _ = 1, 4 do d:write(t) end
+        m.add(n, d, 1)
+      end)
+    where = line(3)
+    leads_to("copies", "read 3 more times", where, function()
+      m.add(n, d, 1)
+      for _ = 1, 4 do d:read() end
+    end)
+    x:fill(3)
+    lze.wait()
+    where = line(3)
+    leads_to("copies", "copied 5 more times", where, function()
+      for _ = 1, 6 do
+        d:copy(x)
+        m.square(n, d, y)
+      end
+    end)
+  end)
+
+  it("groups of one", function()
+    local seen, sizes = lze.buffer("int", 1009 * 1009 + 8),
+      lze.buffer("int", 1009 * 1009 + 8)
+    -- A prime beyond any group, of a kernel that must not be split.
+    local where = line(2)
+    leads_to("groups_of_one", "count_groups runs in groups of one work%-item",
+      where, function() m.count_groups(1000003, seen, sizes) end)
+  end)
+
+  it("builds inside the measured time", function()
+    local where = line(3)
+    leads_to("builds", "module kernels/saxpy.spv is built 3 times", where,
+      function()
+        for _ = 1, 3 do lze.load "kernels/saxpy.spv":close() end
+      end, {build = 1})
+    where = line(5)
+    leads_to("builds", "module inside is built 3 times", where, function()
+      for i = 1, 3 do
+        local k <close> = lze.kernel(function(j, a) a[j] = i end,
+          {name = "inside"})
+        k(8, x)
+      end
+    end, {build = 1})
+    where = line(3)
+    leads_to("builds", "50 %% of the measured time, 1.0 ms, is building", where,
+      function()
+        lze.load "kernels/saxpy.spv":close()
+        m.add(n, x, 1)
+      end, {build = 1000, kernel = 1000})
+  end)
+
+  it("memory held by garbage", function()
+    local where = line(3)
+    leads_to("garbage", "6 buffers that were made here, 96.0 MiB, were " ..
+      "freed by the collector", where, function()
+      for _ = 1, 6 do lze.buffer("int", 1 << 22, {zero = false}) end
+      collectgarbage()
+      collectgarbage()
+    end)
+    assert.same({}, findings(function()
+      for _ = 1, 6 do
+        local b <close> = lze.buffer("int", 1 << 22, {zero = false})
+        assert(#b > 0)
+      end
+    end, {}))
+  end)
+
+  -- Events by hand, where only the times matter.
+  local function launch(queue, from, to, name)
+    return {kind = "kernel", name = name or "k", where = "a.lua:" .. queue,
+      queue = queue, device = "d", queued_ns = from * ms, call_ns = us,
+      start_ns = from * ms, end_ns = to * ms, global = {64}, group = {32}}
+  end
+
+  local function found(events, to)
+    return rules.findings(events, {start_ns = 0, end_ns = to * ms,
+      dropped = 0})
+  end
+
+  it("a device idle while the host computes", function()
+    local list = found({launch(1, 0, 10), launch(2, 90, 100)}, 100)
+    assert.equal("idle", list[1].rule)
+    assert.equal("a.lua:2", list[1].where)
+    assert.matches("80.0 ms, 80 %% of the time", list[1].text)
+    assert.same({}, found({launch(1, 0, 10), {kind = "wait", name = "k",
+      queued_ns = 10 * ms, start_ns = 10 * ms, end_ns = 90 * ms},
+      launch(2, 90, 100)}, 100))
+  end)
+
+  it("a script that computes between its launches", function()
+    local where = line(4)
+    leads_to("idle", "100.0 ms, 100 %% of the time", where, function()
+      for i = 1, 5 do
+        lze.mark("compute", math.sqrt, i)
+        m.add(n, x, 1)
+      end
+    end, {mark = 20000, kernel = 100})
+  end)
+
+  it("two queues on the same buffer", function()
+    local q <close> = lze.queue()
+    local where = line(5)
+    leads_to("queues", "never work at the same time, 4.0 ms and 4.0 ms",
+      where, function()
+      for _ = 1, 4 do
+        q:launch(m.add, n, x, 1)
+        m.add(n, x, 1)
+      end
+    end)
+  end)
+
+  it("queues that never overlap", function()
+    local apart = {launch(1, 0, 20), launch(2, 20, 50), launch(1, 50, 80),
+      launch(2, 80, 100)}
+    local list = found(apart, 100)
+    assert.equal("queues", list[1].rule)
+    assert.matches("queues 1 and 2 never work at the same time, 50.0 ms and " ..
+      "50.0 ms", list[1].text)
+    apart[2].start_ns = 10 * ms
+    assert.same({}, found(apart, 100))
+  end)
+
+  it("a first launch that waits for the driver's compiler", function()
+    local late = launch(1, 0, 100)
+    late.start_ns = 60 * ms
+    local list = found({late, launch(1, 100, 140)}, 140)
+    assert.equal("first_launches", list[1].rule)
+    assert.matches("60.0 ms until k began for the first time", list[1].text)
+    -- Not where the device was busy meanwhile.
+    assert.same({}, found({launch(1, 0, 60, "other"), late}, 100))
+  end)
+
+  it("are in the order of what they cost", function()
+    local events = {}
+    for i = 0, 199 do
+      events[#events + 1] = launch(1, i, i + .001)
+      events[#events].end_ns = i * ms + us
+      events[#events + 1] = {kind = "wait", name = "k", where = "a.lua:9",
+        queued_ns = i * ms, start_ns = i * ms, end_ns = i * ms + 700 * us}
+    end
+    local list = found(events, 200)
+    assert.equal("waits", list[1].rule)
+    for i = 2, #list do
+      assert.is_true(list[i - 1].share >= list[i].share)
+    end
+  end)
+
+  it("are what a profile says", function()
+    local p = lze.profile(function()
+      for _ = 1, 3 do lze.load "kernels/saxpy.spv":close() end
+    end)
+    assert.equal("builds", p.findings[1].rule)
+    assert.matches("findings\n  1%. " .. here:gsub("%p", "%%%0") ..
+      ":%d+: module kernels/saxpy.spv is built 3 times", tostring(p))
+    p:close()
+  end)
+end)
+
+describe("tostring of a profile", function()
+  it("has a table for each kind of event", function()
+    local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
+    local p = lze.profile(function()
+      for _ = 1, 2 do m.square(1000, x, y) end
+      y:fill(1)
+      lze.mark("here", y.read, y)
+    end)
+    local text = tostring(p)
+    assert.matches("^profile: [%d.]+ %a+, device busy %d+ %%, host waiting " ..
+      "%d+ %%, building 0 %%, %d+ events\n", text)
+    assert.matches("\nkernels\n *%% +total ms +count +mean us", text)
+    assert.matches("\n +[%d.]+ +[%d.]+ +2 .* square +" .. here:gsub("%p",
+      "%%%0"), text)
+    for _, title in ipairs {"copies and fills", "marks", "findings"} do
+      assert.matches("\n" .. title, text)
+    end
+    p:close()
+  end)
+
+  it("compares kernels with what the device can do", function()
+    local prompt = require "lze.prompt"
+    local name = lze.device().name
+    local n = 1 << 12
+    local x, y = lze.buffer("int", n), lze.buffer("int", n + 7)
+    local p = lze.profile(function()
+      m.square(n, x, y)
+      m.add(n, y, 1)
+    end)
+    local launches = of(p, "kernel")
+    -- Read and written once each; read and written.
+    assert.same({8 * n, 8 * n}, {launches[1].bytes, launches[2].bytes})
+    local before = prompt.limits(name)
+    prompt.limits(name, {copy = 1e-3, float = 3.25})
+    local text = tostring(p)
+    local e = launches[1]
+    local rate = e.bytes / (e.end_ns - e.start_ns)
+    assert.matches((" %.2f +%.0f %% +%d +square "):format(rate, rate * 1e5,
+      e.group[1]):gsub("%%", "%%%%"), text)
+    assert.is_truthy(text:find(name .. " was measured: a copy 0.0 GB/s " ..
+      "(more is from caches), float 3.2 GFLOP/s\n", 1, true))
+    prompt.limits(name, before or {})
+    if not before then
+      assert.matches("was not measured: lze bench %-%-device does",
+        tostring(lze.profile(m.add, n, y, 1)))
+    end
+    p:close()
+  end)
+
+  it("does not wait while it records", function()
+    local x = lze.buffer("int", 16)
+    local p <close> = lze.profile()
+    m.add(16, x, 1)
+    assert.matches("^profile: .* so far, ", tostring(p))
+    assert.equal(1, #of(p, "kernel"))
+  end)
+end)
+
+describe("p:save", function()
+  before_each(collect)
+
+  local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
+
+  local function profile()
+    return (lze.profile(function()
+      m.square(1000, x, y)
+      lze.mark('"a, <b> \\ c"\n', y.copy, y, x, 1, 10)
+      lze.mark "point"
+      lze.buffer("int", 10):close()
+      lze.wait()
+    end))
+  end
+
+  it("writes a table of all events", function()
+    process.with_directory(function(dir)
+      local p = profile()
+      assert.equal(p, p:save(dir .. "/run.csv"))
+      local text = read(dir .. "/run.csv")
+      assert.matches("^kind,name,where,device,queue,queued_ns,start_ns,", text)
+      assert.matches('\nmark,"""a, <b> \\ c""\n",', text)
+      local e = of(p, "kernel")[1]
+      assert.is_truthy(text:find(("\nkernel,square,%s,%s,%d,%d,%d,%d,"):format(
+        e.where, e.device, e.queue, e.queued_ns, e.start_ns, e.end_ns), 1,
+        true))
+      p:save(dir .. "/run.txt")
+      assert.equal(tostring(p) .. "\n", read(dir .. "/run.txt"))
+    end)
+  end)
+
+  it("writes a trace, with every nanosecond", function()
+    process.with_directory(function(dir)
+      local p = profile():save(dir .. "/run.json")
+      local trace = json.decode(read(dir .. "/run.json"))
+      local by_name, rows = {}, {}
+      for _, e in ipairs(trace.traceEvents) do
+        if e.ph == "M" then rows[#rows + 1] = e.args.name
+        elseif e.ph == "s" or e.ph == "f" then by_name[e.ph] = e
+        elseif e.cat ~= "wait" then by_name[e.name] = e end
+      end
+      local e, t = of(p, "kernel")[1], by_name.square
+      assert.equal("X", t.ph)
+      assert.is_true(t.pid > 1)
+      local function ns(micros) return math.floor(micros * 1000 + .5) end
+      assert.equal(e.start_ns - p.start_ns, ns(t.ts))
+      assert.equal(e.end_ns - e.start_ns, ns(t.dur))
+      assert.equal(e.where, t.args.where)
+      assert.equal("1000", t.args.global)
+      -- The copy waits for the kernel that reads what it writes.
+      assert.same({t.pid, by_name.copy.pid}, {by_name.s.pid, by_name.f.pid})
+      assert.equal(by_name.s.id, by_name.f.id)
+      assert.equal(by_name.copy.ts, by_name.f.ts)
+      assert.is_true(by_name.s.ts >= t.ts and by_name.s.ts <= t.ts + t.dur)
+      assert.equal("i", by_name.point.ph)
+      assert.equal("X", by_name['"a, <b> \\ c"\n'].ph)
+      assert.equal("C", by_name.memory.ph)
+      local names = table.concat(rows, ",")
+      assert.matches("^process %d+,script,waits,builds,", names)
+      assert.is_truthy(names:find(e.device, 1, true))
+    end)
+  end)
+
+  it("writes a page that needs nothing else", function()
+    process.with_directory(function(dir)
+      local p = profile():save(dir .. "/run.html")
+      local page = read(dir .. "/run.html")
+      assert.matches("^<!DOCTYPE html>", page)
+      assert.is_nil(page:find "https?:")
+      assert.is_nil(page:find "@%u+@")
+      assert.matches("<pre>profile: ", page)
+      local data = json.decode(page:match
+        '<script type="application/json" id="data">(.-)</script>')[1]
+      assert.equal(p.end_ns - p.start_ns, data["end"])
+      local rows = {}
+      for _, row in ipairs(data.rows) do
+        rows[row.name] = {}
+        for i, v in ipairs(row.events) do
+          rows[row.name][i] = data.strings[v[3] + 1]
+        end
+      end
+      assert.same({'"a, <b> \\ c"\n', "point"}, rows.script)
+      assert.same({"square"}, rows["queue " .. of(p, "kernel")[1].queue])
+      assert.same({"copy"}, rows["queue " .. of(p, "copy")[1].queue ..
+        " copies"])
+      assert.equal(2, #data.memory)
+    end)
+  end)
+
+  it("writes points in a locale with commas", function()
+    local script = [[
+      local lze = require "lze"
+      assert(os.setlocale(os.getenv "SPEC_LOCALE"))
+      assert(tostring(0.5) == "0,5")
+      local p = lze.profile(lze.mark, "m", function() end)
+      p:save(os.getenv "SPEC_DIR" .. "/run.json")
+      p:save(os.getenv "SPEC_DIR" .. "/run.html") ]]
+    process.with_directory(function(dir)
+      local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
+        "-f UTF-8 '%s/de_DE.UTF-8'"):format(dir, dir))
+      if not made then pending "no localedef, or nothing to make one from" end
+      process.output(script, {env = {LOCPATH = dir, SPEC_DIR = dir,
+        SPEC_LOCALE = "de_DE.UTF-8"}})
+      assert.matches('"ts":%d+%.%d%d%d,"dur":%d+%.%d%d%d', read(dir ..
+        "/run.json"))
+    end)
+  end)
+end)
+
+describe("LZE_PROFILE", function()
+  local script = [[
+    local lze = require "lze"
+    local m = lze.load "kernels/spec.spv"
+    local x = lze.buffer("int", 64)
+    m.add(64, x, 1)
+    assert(x[64] == 1)
+    lze.mark "near the end"
+    m.add(64, x, 1)
+  ]]
+
+  it("writes a file however the program ends", function()
+    process.with_directory(function(dir)
+      for ending, code in pairs {[""] = 0, ["os.exit(3)"] = 3,
+        ["os.exit(4, true)"] = 4, ["error 'boom'"] = 1,
+        ["coroutine.wrap(function() os.exit(5) end)()"] = 5} do
+        local path = dir .. "/run.json"
+        local r = process.run(script .. ending, {env = {LZE_PROFILE = path}})
+        assert.equal(code, r.code)
+        local names = {}
+        for _, e in ipairs(json.decode(read(path)).traceEvents) do
+          names[e.name] = true
+        end
+        assert.is_true(names.add and names["near the end"])
+        os.remove(path)
+      end
+    end)
+  end)
+
+  it("has the process and the rank in the name", function()
+    process.with_directory(function(dir)
+      local r = process.run(script, {env = {LZE_PROFILE = dir .. "/a.%p.csv",
+        PMI_RANK = "3"}, before = "echo $$"})
+      assert.equal("", r.output:gsub("^%d+\n", ""))
+      local list <close> = io.popen(("ls '%s'"):format(dir))
+      assert.matches("^a%.%d+%.3%.csv\n$", list:read "a")
+    end)
+  end)
+
+  it("shows text, and refuses early what it cannot write", function()
+    assert.matches("\nkernels\n", process.output(script,
+      {env = {LZE_PROFILE = "-"}}))
+    for name, message in pairs {
+      ["run.pdf"] = "LZE_PROFILE=run.pdf: %-, or a name that ends in .csv, " ..
+        ".html, .json or .txt expected",
+      ["/nonexistent/run.csv"] = "LZE_PROFILE=/nonexistent/run.csv: " ..
+        "/nonexistent/run.csv: No such file or directory",
+    } do
+      local r = process.run(script, {env = {LZE_PROFILE = name}})
+      assert.equal(1, r.code)
+      assert.matches(message, r.output)
+    end
+  end)
+end)

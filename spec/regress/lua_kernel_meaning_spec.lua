@@ -1,0 +1,153 @@
+-- lua_kernel_meaning_spec.lua - what kernels in Lua once took to mean
+-- something else than Lua, or refused.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local lzc = require "spec.support.lzc"
+local math, w, error = math, lze.work, error
+
+local function said(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  return tostring(err)
+end
+
+local function refused(f, ...)
+  return said(lze.kernel(f, {name = "k"}), 1, lze.buffer("int", 4), ...)
+end
+
+describe("a kernel in Lua", function()
+  local function two(v) if v > 1 then return v, 7 end return v end
+  local function some(v) if v ~= 2 then return v end end
+  local function chain(f)
+    return function(i, x) if f then f(i, x) end x[1] = x[1] + i end
+  end
+
+  it("means what the function means in Lua", function()
+    local yes, big = true, (1 << 24) + 1
+    local cases = {
+      -- A return may give fewer results than another one.
+      function(i, x)
+        local _, b = two(i)
+        x[i] = (b or -1) + (some(i) or 100)
+      end,
+      -- The width of reals has no say in the floor of a quotient of integers.
+      function(i, x)
+        local t = i > 1 and -i or i
+        x[i] = math.floor(big / i) + math.floor(big / t) + math.floor(t / 2)
+      end,
+      -- A captured boolean decides when compiling.
+      function(i, x, y)
+        local from, f = yes and x or y, not yes and math.ceil or math.floor
+        x[i] = from[i] + f(i / 4)
+      end,
+      function(i, x)
+        local s = math.type(i) == "integer" and 1 or 2
+        if math.type(s / 2) == "float" and math.type(nil ~= i) == nil then
+          s = s + 10
+        end
+        if i == 1 then x[i] = s elseif i == 2 then x[i] = 4.0 else
+          x[i] = -(i * 2.5 // 1)
+        end
+      end,
+      -- The same code is not the same function.
+      chain(chain(nil))
+    }
+    for n, f in ipairs(cases) do
+      local x, y = lze.buffer("int", {4, 3, 2}), {4, 3, 2}
+      local z = lze.buffer("float", 3)
+      local k = lze.kernel(function(i, a, _) f(i, a, a) end)
+      k({1}, x, z)
+      f(1, y, y)
+      if n ~= 5 then
+        k({2, offset = 1}, x, z)
+        for i = 2, 3 do f(i, y, y) end
+      end
+      assert.same(y, x:read(), "case " .. n)
+    end
+  end)
+
+  it("is compiled again where a captured string has changed", function()
+    local kind = "uchar"
+    local k = lze.kernel(function(i, x)
+      local t = w.private_array(kind, 1)
+      t[1] = 300
+      x[i] = t[1]
+    end)
+    local x = lze.buffer("int", 1)
+    k(1, x)
+    assert.equal(44, x[1])
+    kind = "short"
+    k(1, x)
+    assert.equal(300, x[1])
+  end)
+
+  it("takes any integer as a dimension", function()
+    local x = lze.buffer("int", 1)
+    lze.kernel(function(x)
+      for d = 3, 1, -1 do x[1] = x[1] * 10 + w.global_id(d) end
+    end)({1, 1, 1, offset = {1, 2, 3}}, x)
+    assert.equal(432, x[1])
+    assert.matches("work.local_id needs 1, 2 or 3 as dimension",
+      refused(function(i, x) x[i] = w.local_id(4) end))
+    assert.matches("work.global_id needs 1, 2 or 3 as dimension",
+      refused(function(i, x) x[i] = w.global_id(i / 2) end))
+  end)
+
+  it("uses native functions of floats with option fast", function()
+    local f = function(i, x)
+      x[i] = math.sin(x[i]) + math.sqrt(x[i]) + math.log(x[i], 2)
+    end
+    local text = lze.spirv.disassemble(lze.kernel(f, {fast = true})
+      :spirv "float *x")
+    assert.matches("native_sin.*native_sqrt.*native_log2", text)
+    assert.not_matches("native", lze.spirv.disassemble(lze.kernel(f)
+      :spirv "float *x"))
+    assert.not_matches("native", lze.spirv.disassemble(lze.kernel(f,
+      {fast = true, real = "double"}):spirv "float *x"))
+  end)
+end)
+
+describe("a finding", function()
+  it("names each of two things in one line", function()
+    -- luacheck: ignore
+    local err = refused(function(i, x) x[i] = here + there end)
+    assert.matches("here is nil %(a global%).*there is nil %(a global%)", err)
+  end)
+
+  it("has the line of a loop with two entries", function()
+    local at = debug.getinfo(1, "l").currentline + 6
+    assert.matches("_spec.lua:" .. at .. ": kernel k: a loop has two entries",
+      refused(function(i, x)
+        local c = i
+        if c > 2 then goto b end
+        ::a:: c = c + 1
+        ::b:: c = c + 2
+        if c < 10 then goto a end
+        x[i] = c
+      end))
+  end)
+
+  it("does not say what follows from another one", function()
+    local err = refused(function(i, x)
+      for j = 1, mth.min(i, 2) do x[j] = 1 end -- luacheck: ignore
+    end)
+    assert.matches("mth is nil %(a global%)", err)
+    assert.matches("1 thing in the function", err)
+  end)
+
+  it("names the function of C that is called", function()
+    assert.matches("a C function %(error%) is called here",
+      refused(function(i, _) error(i) end))
+    assert.matches("math.randomseed has a state that work%-items cannot share",
+      refused(function(i, _) math.randomseed(i) end))
+  end)
+
+  it("is made of a function that returns from behind its last register",
+    function()
+      local _, why = lzc.compile(function()
+        local x <close> = nil -- luacheck: ignore
+      end, {})
+      assert.matches("kernels have no <close> variables", why)
+    end)
+end)

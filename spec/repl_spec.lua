@@ -1,0 +1,197 @@
+-- repl_spec.lua - the prompt, `lze repl`.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local process = require "spec.support.process"
+local repl = dofile "command/repl.lua"
+
+-- What the prompt writes to both streams for these lines, piped.
+local function typed(lines, words)
+  local r = process.run(("arg = {[0] = 'bin/lze', 'repl', %s}\n" ..
+    "io.stdout:setvbuf 'no'\nio.input(%q)\ndofile 'bin/lze'"):format(
+    words or "", lines))
+  assert(r.how == "exit" and r.code == 0, r.output)
+  return r.output
+end
+
+-- Call f with the name of a file of these lines.
+local function with_lines(lines, f)
+  process.with_directory(function(dir)
+    process.write(dir .. "/lines", lines)
+    f(dir .. "/lines", dir)
+  end)
+end
+
+describe("lze repl", function()
+  it("shows values of expressions, and runs statements", function()
+    with_lines([[
+1 + 2, "two", nil
+y = 4
+y * _
+for i = 1, 2 do
+  y = y + i
+end
+y
+print "printed"
+10 //
+ 3
+local hidden = 1
+hidden
+lze.buffer("int", 2)
+setmetatable({}, {__tostring = function() return "shown" end})
+]], function(path)
+      assert.equal("3\ttwo\tnil\n12\n7\nprinted\n3\nnil\n" ..
+        "buffer: int[2] shared {0, 0}\nshown\n", typed(path))
+    end)
+  end)
+
+  it("goes on after errors, which it shows with lines", function()
+    with_lines([[
+error "boom"
+local function f()
+  error {1} end f()
+lze.buffer("int", -1)
+lze.load "nowhere.spv"
+x = = 1
+f(
+)
+setmetatable({}, {__tostring = function() error "bad" end})
+"still here"
+for]], function(path)
+      local text = typed(path)
+      assert.matches("^stdin:1: boom\nstack traceback:\n\t%[C%]: in " ..
+        "function 'error'\n\tstdin:1: in main chunk\n", text)
+      assert.matches("\n%(error object is a table value%)\n", text)
+      assert.matches("\nstdin:1: bad argument #2 to 'buffer' ", text)
+      assert.matches("\nstdin:1: lze.load: ENOENT: nowhere.spv: ", text)
+      assert.matches("\nstdin:1: unexpected symbol near '='\n", text)
+      assert.matches("\nstdin:1: attempt to call a nil value %(global 'f'%)",
+        text)
+      assert.matches("\nerror calling 'print': ", text)
+      assert.matches("\nstill here\n.*near <eof>\n$", text)
+      assert.is_nil(text:find("repl.lua", 1, true))
+    end)
+  end)
+
+  it("says what the last line took, and where its time went", function()
+    with_lines([[
+:time
+k, x = lze.load "saxpy".saxpy, lze.buffer("float", 8)
+for _ = 1, 3 do k(#x, 1, x, x) end
+:time
+:profile
+:profile run.csv
+lze.buffer("int", 1000)
+:time
+]], function(path)
+      local file = path:gsub("lines$", "run.csv")
+      process.write(path, (io.open(path):read "a":gsub("run.csv", file)))
+      local text = typed(path)
+      assert.matches("^nothing has run yet\nwall [%d.]+ ms, device [%d.]+ " ..
+        "ms in 3 commands, waits [%d.]+ ms, builds 0.000 ms, memory %+0 " ..
+        "bytes of devices and [+-]%d+ of Lua\n", text)
+      assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ +3 .* saxpy +" ..
+        "stdin:1\n", text)
+      assert.matches("\nwritten: /", text)
+      assert.matches("memory %+4000 bytes of devices", text)
+      assert.matches("\nkernel,saxpy,stdin:1,", io.open(file):read "a")
+    end)
+  end)
+
+  it("has the manual, and says what it does not know", function()
+    with_lines([[
+x = lze.buffer("int", 1)
+:help x:fill
+:help x
+:help lze.gc
+:help
+:wrong
+:quit
+1]], function(path)
+      local text = typed(path)
+      assert.matches("^x:fill%(v %[, i %[, j%]%]%) %-> x\n", text)
+      assert.matches("\na buffer, x in the manual:\n", text)
+      assert.matches("\nlze%.gc%(%[options%]%) %-> table\n", text)
+      assert.matches("\n:profile %[FILE%] .*\n  3%. Buffers\n", text)
+      assert.matches("\nunknown: :wrong; :help lists what there is\n$", text)
+    end)
+  end)
+
+  it("runs a script first, with its arguments, and keeps its globals",
+    function()
+      with_lines("value, arg[0]", function(path, dir)
+        local script = dir .. "/a.lua"
+        process.write(script, "value = select('#', ...) .. ... .. arg[2]")
+        assert.equal("2pq\t" .. script .. "\n", typed(path, ("%q, 'p', 'q'")
+          :format(script)))
+        process.write(script, "value = 7 error 'stop'")
+        assert.matches("a.lua:1: stop\n.*7\t", typed(path, ("%q"):format(
+          script)))
+        assert.matches("cannot open /nowhere/a.lua.*\nnil\t/nowhere/a.lua\n$",
+          typed(path, "'/nowhere/a.lua'"))
+      end)
+    end)
+
+  it("edits lines on a terminal, completes them and outlives Ctrl-C", function()
+    if process.hosted or not os.execute "command -v script >/dev/null" then
+      pending "needs script, and an interpreter of its own"
+      return
+    end
+    process.with_directory(function(dir)
+      local pipe = assert(io.popen(("{ printf 'x = lze.buffer(\"int\", 2)\\n" ..
+        "x:fil\\t(5)\\nx[1] * 11\\n'; printf '\\004'; } | " ..
+        "XDG_STATE_HOME='%s' TERM=dumb script -qec '%s bin/lze repl' " ..
+        "/dev/null"):format(dir, process.lua)))
+      local text = pipe:read "a"
+      pipe:close()
+      assert.matches("lze [%d.]+  :help lists", text)
+      assert.matches("\n55\r?\n", text)
+      local file = io.open(dir .. "/lze/history")
+      if file then -- there is an editor of lines
+        assert.matches("x:fill%(5%)\n", file:read "a")
+        file:close()
+      end
+    end)
+  end)
+end)
+
+describe("completion", function()
+  local env = {
+    lze = lze, t = {alpha = 1, also = {beta = 2}, ["not a name"] = 3},
+    x = lze.buffer("float", 4), n = lze.buffer("int", 4), count = 4,
+    m = lze.load "kernels/saxpy.spv", s = "text",
+    late = setmetatable({}, {__index = function() error "called" end}),
+  }
+  env.k = env.m.saxpy
+
+  local function complete(line)
+    local start = #line - #line:match "[%w_.:]*$" + 1
+    return table.concat(repl.complete(line, start, env), " ")
+  end
+
+  it("has names, keywords, fields and methods", function()
+    assert.equal("t then true", complete "t")
+    assert.equal("t.alpha t.also", complete "t.al")
+    assert.equal("t.also.beta", complete "print(t.also.")
+    assert.equal("x:fill", complete "x:fi")
+    assert.equal("x.type", complete "y = x.ty")
+    assert.equal("", complete "x:ty")
+    assert.equal("x.device.compute_units", complete "x.device.comp")
+    assert.equal("m.saxpy", complete "m.sa")
+    assert.equal("s:byte", complete "s:by")
+    assert.equal("lze.profile", complete "lze.prof")
+    assert.equal("", complete "late.")
+    assert.equal("", complete "nothing.at")
+    assert.equal("", complete "late.further.")
+    assert.equal(":help", complete ":h")
+  end)
+
+  it("has what suits an argument of a kernel", function()
+    assert.equal("[1: float a] count", complete "k(#x, ")
+    assert.equal("[2: float* x] x", complete "k({4, group = 2}, f(1, 2), ")
+    assert.equal("[3: float* y] x", complete "k:launch(4, 2, x, ")
+    assert.equal("x", complete "k(4, 2, x")
+    env.count = nil
+    assert.equal("[1: float a] " .. tostring(env.k), complete "k(4, ")
+  end)
+end)

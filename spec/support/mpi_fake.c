@@ -1,0 +1,141 @@
+/*
+ * mpi_fake.c - a library of MPI for one rank, whose calls fail or take long.
+ * SPDX-License-Identifier: MIT
+ *
+ * It has the ABI of MPI 5 and is mpi/lze_mpi_self.c behind its names; LZE_MPI
+ * names it.  The file named by MPI_FAKE_CONTROL says what it does, in one line,
+ * and may be changed while it is used, which starts the counting again:
+ *   N fail K      the K-th call from now on fails, once
+ *   N delay K     each request is done at the K-th look
+ * with a number N that no line before has had.
+ */
+#include "../../mpi/lze_mpi_self.c"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { ERR_INTERN = 17 };
+
+static int serial, fail_at, delay, calls, looks;
+
+static void control_read(void) {
+  const char *path = getenv("MPI_FAKE_CONTROL");
+  FILE *file = path != NULL ? fopen(path, "r") : NULL;
+  char word[16] = "";
+  int number = 0, k = 0;
+  if (file == NULL) return;
+  if (fscanf(file, "%d %15s %d", &number, word, &k) == 3 && number != serial) {
+    serial = number;
+    calls = looks = 0;
+    fail_at = strcmp(word, "fail") == 0 ? k : 0;
+    delay = strcmp(word, "delay") == 0 ? k : 0;
+  }
+  fclose(file);
+}
+
+static bool fails(void) {
+  control_read();
+  return ++calls == fail_at;
+}
+
+#define F0(name)                                                               \
+  API int MPI_##name(void);                                                    \
+  API int MPI_##name(void) { return fails() ? ERR_INTERN : self_##name(); }
+#define FN(name, parameters, arguments)                                        \
+  API int MPI_##name parameters;                                               \
+  API int MPI_##name parameters {                                              \
+    return fails() ? ERR_INTERN : self_##name arguments;                       \
+  }
+#define F1(n, A) FN(n, (A a), (a))
+#define F2(n, A, B) FN(n, (A a, B b), (a, b))
+#define F3(n, A, B, C) FN(n, (A a, B b, C c), (a, b, c))
+#define F4(n, A, B, C, D) FN(n, (A a, B b, C c, D d), (a, b, c, d))
+#define F5(n, A, B, C, D, E)                                                   \
+  FN(n, (A a, B b, C c, D d, E e), (a, b, c, d, e))
+#define F6(n, A, B, C, D, E, F)                                                \
+  FN(n, (A a, B b, C c, D d, E e, F f), (a, b, c, d, e, f))
+#define F7(n, A, B, C, D, E, F, G)                                             \
+  FN(n, (A a, B b, C c, D d, E e, F f, G g), (a, b, c, d, e, f, g))
+#define F8(n, A, B, C, D, E, F, G, H)                                          \
+  FN(n, (A a, B b, C c, D d, E e, F f, G g, H h), (a, b, c, d, e, f, g, h))
+#define F9(n, A, B, C, D, E, F, G, H, I)                                       \
+  FN(n, (A a, B b, C c, D d, E e, F f, G g, H h, I i),                         \
+     (a, b, c, d, e, f, g, h, i))
+
+typedef mpi_Handle M;
+typedef mpi_Handle *R;
+
+F0(Finalize)
+F1(Initialized, int *)
+F1(Finalized, int *)
+F1(Query_thread, int *)
+F1(Comm_free, R)
+F1(Type_commit, R)
+F1(Type_free, R)
+F1(Cancel, R)
+F2(Abort, M, int)
+F2(Get_library_version, char *, int *)
+F2(Comm_rank, M, int *)
+F2(Comm_size, M, int *)
+F2(Comm_dup, M, R)
+F2(Comm_set_errhandler, M, M)
+F2(Ibarrier, M, R)
+F3(Cart_rank, M, const int *, int *)
+F3(Type_contiguous, int, M, R)
+F3(Get_elements_x, const mpi_Status *, M, int64_t *)
+F4(Init_thread, int *, char ***, int, int *)
+F4(Comm_split, M, int, int, R)
+F4(Cart_coords, M, int, int, int *)
+F5(Comm_split_type, M, int, int, M, R)
+F5(Cart_shift, M, int, int, int *, int *)
+F5(Type_create_struct, int, const int *, const intptr_t *, const M *, R)
+F5(Imrecv, mpi_Out, int, M, R, R)
+F6(Cart_create, M, int, const int *, const int *, int, R)
+F6(Improbe, int, int, M, int *, R, mpi_Status *)
+F6(Ibcast, mpi_Out, int, M, int, M, R)
+F7(Isend, mpi_In, int, M, int, int, M, R)
+F7(Irecv, mpi_Out, int, M, int, int, M, R)
+F7(Iallreduce, mpi_In, mpi_Out, int, M, M, M, R)
+F7(Iscan, mpi_In, mpi_Out, int, M, M, M, R)
+F8(Ireduce, mpi_In, mpi_Out, int, M, M, int, M, R)
+F8(Iallgather, mpi_In, int, M, mpi_Out, int, M, M, R)
+F8(Ialltoall, mpi_In, int, M, mpi_Out, int, M, M, R)
+F9(Igather, mpi_In, int, M, mpi_Out, int, M, int, M, R)
+F9(Iscatter, mpi_In, int, M, mpi_Out, int, M, int, M, R)
+
+/* What an error is about is asked for whatever fails. */
+API int MPI_Error_class(int code, int *class);
+API int MPI_Error_class(int code, int *class) {
+  return self_Error_class(code, class);
+}
+
+API int MPI_Error_string(int code, char *text, int *length);
+API int MPI_Error_string(int code, char *text, int *length) {
+  if (code != ERR_INTERN) return self_Error_string(code, text, length);
+  *length = sprintf(text, "the library was told to fail");
+  return 0;
+}
+
+API int MPI_Abi_get_version(int *major, int *minor);
+API int MPI_Abi_get_version(int *major, int *minor) {
+  *major = 1;
+  *minor = 0;
+  return 0;
+}
+
+/* Only for a request that is over. */
+API int MPI_Test(mpi_Handle *request, int *flag, mpi_Status *status);
+API int MPI_Test(mpi_Handle *request, int *flag, mpi_Status *status) {
+  bool failed = fails();
+  *flag = 0;
+  if (delay > 0 && ++looks % delay != 0) return 0;
+  int error = self_Test(request, flag, status);
+  return failed && *flag ? ERR_INTERN : error;
+}
+
+/* It has the same parameters as the others. */
+__attribute__((unused)) static void (*const unused)(mpi_Library *) =
+    mpi_open_self;

@@ -1,0 +1,498 @@
+-- mpi_program.lua - what every rank of mpi_spec.lua's runs does and checks.
+-- SPDX-License-Identifier: MIT
+--
+--   mpirun -n N lua5.4 spec/support/mpi_program.lua [RANKS]
+--
+-- Every rank prints one line when all of it is right.
+
+local lze, mpi = require "lze", require "lze.mpi"
+local world = mpi.world()
+local rank, size = world.rank, world.size
+assert(size == tonumber(arg[1] or 1), "the number of ranks")
+assert(world == mpi.world() and world.node_size == size)
+assert(world.node_rank == rank)
+lze.default(world:device())
+local m = lze.load "kernels/spec.spv"
+local after, before = (rank + 1) % size, (rank - 1) % size
+
+local function same(expected, got, what)
+  assert(#expected == #got, what)
+  for i = 1, #expected do
+    if expected[i] ~= got[i] then
+      error(("%s: [%d] is %s, not %s"):format(what, i, got[i], expected[i]), 2)
+    end
+  end
+end
+
+-- A table of n numbers f(i).
+local function list(n, f)
+  local t = {}
+  for i = 1, n do t[i] = f(i) end
+  return t
+end
+
+local function raises(pattern, f, ...)
+  local ok, err = pcall(f, ...)
+  assert(not ok, "nothing was raised: " .. pattern)
+  local text = tostring(err)
+  assert(text:find(pattern), text)
+  return err
+end
+
+-- The keys of a table, in the same order on all ranks.
+local function sorted(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local usages = {"shared", "host", "device"}
+local tests = {}
+
+-- Messages come behind the kernels that make them, and before those that use
+-- them.
+function tests.order()
+  local n = 5000
+  for _, usage in ipairs(usages) do
+    local x = lze.buffer("int", list(n, function(i) return i + rank end),
+      {usage = usage})
+    local y = lze.buffer("int", n, {usage = usage})
+    local z = lze.buffer("int", n, {usage = usage})
+    local w = lze.buffer("int", n, {usage = usage})
+    m.square(n, x, y)
+    local sent = world:isend(y, after)
+    local source, tag, count
+    local got = world:irecv(z, before)
+    m.square(n, z, w)                        -- waits for what is received
+    y:fill(0)                                -- waits until it was sent
+    got:wait()
+    same(list(n, function(i) return (i + before) ^ 2 // 1 end), z:read(), usage)
+    same(list(n, function(i) return ((i + before) ^ 4 // 1 + 2 ^ 31) % 2 ^ 32
+      - 2 ^ 31 end), w:read(), usage)
+    assert(sent:wait() and y:read()[n] == 0)
+
+    m.square(n, x, y)
+    local ev = world:isend(y, after, {first = 2, last = 3, tag = 5})
+    source, tag, count = world:recv(z, before, {first = 11, tag = 5})
+    assert(source == before and tag == 5 and count == 2)
+    ev:wait()
+    same({(10 + before) ^ 2 // 1, (2 + before) ^ 2 // 1,
+      (3 + before) ^ 2 // 1, (13 + before) ^ 2 // 1}, z:read(10, 13), usage)
+  end
+  collectgarbage()
+end
+
+-- A launch and a copy behind an event, coroutines, x:pending.
+function tests.events()
+  local x, y = lze.buffer("int", {7 + rank}), lze.buffer("int", 1)
+  local z = lze.buffer("int", 1)
+  local got = world:irecv(y, before, {tag = 1})
+  assert(got.command == "irecv" and tostring(got):find "irecv")
+  assert(y:pending() and not got:done() and not got:wait(0.001))
+  local ev = m.square:launch({1, after = got}, x, z)
+  local turns = 0
+  local thread = coroutine.wrap(function()
+    got:await(function() turns = turns + 1 coroutine.yield() end)
+    return "over"
+  end)
+  thread()
+  world:barrier()                            -- nobody has sent before
+  local sent = world:isend(x, after, {tag = 1})
+  while thread() ~= "over" do lze.wait(0) end
+  assert(turns >= 1 and y[1] == 7 + before)
+  ev:wait()
+  assert(z[1] == (7 + rank) ^ 2)
+  sent:wait()
+  local t = got:time()
+  assert(t.start_ns >= t.queued_ns and t.end_ns >= t.start_ns)
+  local g = lze.graph()
+  g:call("swap", function()
+    local s = world:isend(x, after)
+    world:recv(y, before)
+    s:wait()
+  end)
+  x[1] = rank + 40
+  g:compile():run()
+  assert(y[1] == before + 40)
+end
+
+function tests.values()
+  local deep = {}
+  for i = 1, 100 do deep = {deep, i} end
+  local values = {nil, true, false, 1, -0.0, 1 / 0, math.mininteger, "",
+    ("x"):rep(100000), {}, {1, 2, {a = "b", [3.5] = false}}, deep}
+  for i = 1, 12 do
+    local ev = world:isend(values[i], after, {tag = i})
+    local v, source, tag = world:recv(nil, before, {tag = i})
+    assert(source == before and tag == i)
+    if type(values[i]) == "table" then
+      if i == 11 then assert(v[3].a == "b" and v[3][3.5] == false) end
+      if i == 12 then assert(v[2] == 100 and v[1][2] == 99) end
+    else
+      assert(v == values[i] and math.type(v) == math.type(values[i]))
+    end
+    ev:wait()
+  end
+  for root = 0, size - 1 do
+    local v = world:bcast({from = rank, n = root}, root)
+    assert(v.from == root and v.n == root)
+    assert(world:bcast(rank == root and "text" or nil, root) == "text")
+  end
+  raises("a table inside itself", function()
+    local t = {}
+    t.a = {t}
+    world:send(t, rank)
+  end)
+  raises("value%.f: .* got function", world.send, world, {f = print}, rank)
+end
+
+local limits = {char = 2, uchar = 3, short = 1000, ushort = 1000, int = 1000,
+  uint = 1000, long = 10 ^ 9 // 1, ulong = 10 ^ 9 // 1, float = 100,
+  double = 10 ^ 9 // 1}
+
+local operators = {
+  sum = function(a, b) return a + b end,
+  prod = function(a, b) return a * b end,
+  min = math.min, max = math.max,
+  band = function(a, b) return a & b end,
+  bor = function(a, b) return a | b end,
+  bxor = function(a, b) return a ~ b end
+}
+
+-- Element i of rank r.
+local function element(kind, r, i)
+  local v = (i * 7 + r * 13) % (limits[kind] + 1)
+  return (kind == "float" or kind == "double") and v + 0.0 or v
+end
+
+local function folded(kind, op, i, last)
+  local v = element(kind, 0, i)
+  for r = 1, last do v = operators[op](v, element(kind, r, i)) end
+  return v
+end
+
+function tests.reductions()
+  local n = 9
+  for _, kind in ipairs(sorted(limits)) do
+    for _, op in ipairs(sorted(operators)) do
+      local real = kind == "float" or kind == "double"
+      local small = kind == "char" or kind == "uchar"
+      if (real and not op:find "^b") or
+          (not real and not (small and op == "prod")) then
+        local function fresh()
+          return lze.buffer(kind, list(n, function(i)
+            return element(kind, rank, i)
+          end))
+        end
+        local function expect(last)
+          return list(n, function(i) return folded(kind, op, i, last) end)
+        end
+        if op == "prod" and kind:find "long" then goto continue end
+        if op == "prod" and size > 3 and kind ~= "double" then
+          goto continue
+        end
+        if op == "prod" and kind:find "short" then goto continue end
+        local what = kind .. " " .. op
+        local x = fresh()
+        assert(world:allreduce(x, op) == x)
+        same(expect(size - 1), x:read(), what)
+        x = fresh()
+        world:allreduce(x, op, {order = "rank"})
+        same(expect(size - 1), x:read(), what .. " in order")
+        x = fresh()
+        world:scan(x, op, kind == "int" and {order = "rank"} or nil)
+        same(expect(rank), x:read(), what .. " scan")
+        x = fresh()
+        world:reduce(x, op, size - 1, op == "sum" and {order = "rank"} or nil)
+        same(rank == size - 1 and expect(size - 1) or fresh():read(), x:read(),
+          what .. " reduce")
+        ::continue::
+      end
+    end
+  end
+  -- In the order of the ranks the sum is that of one process.
+  local x = lze.buffer("float", {1e8 * (-1) ^ rank, 0.1 + rank / 3})
+  local sum, one = lze.buffer("float", {0, 0}), lze.buffer("float", 2)
+  for r = 0, size - 1 do
+    one:write {1e8 * (-1) ^ r, 0.1 + r / 3}
+    if r == 0 then
+      sum:copy(one)
+    else
+      local a, b = sum:read(), one:read()
+      sum:write {a[1] + b[1], a[2] + b[2]}
+    end
+  end
+  world:allreduce(x, "sum", {order = "rank"})
+  assert(x:string() == sum:string())
+  -- Vectors are so many numbers; device memory; what has to come first.
+  for _, usage in ipairs(usages) do
+    local v = lze.buffer("int", 1000, {usage = usage})
+    local w = lze.buffer("int", list(1000, function(i) return i end),
+      {usage = usage})
+    m.square(1000, w, v)
+    world:allreduce(v, "sum")
+    same(list(1000, function(i) return i * i * size end), v:read(), usage)
+    local ev = world:iallreduce(w, "max")
+    assert(ev:wait() and w:read()[7] == 7)
+  end
+  local v4 = lze.buffer("int4", {{1, 2, 3, rank}})
+  world:allreduce(v4, "sum")
+  same({size, 2 * size, 3 * size, size * (size - 1) // 2}, v4[1], "int4")
+  raises("copy them into a buffer of float", world.allreduce, world,
+    lze.buffer("half", 2), "sum")
+  raises("copy them into a buffer of float", world.scan, world,
+    lze.buffer("bfloat16", 2), "sum")
+  raises("band is for integers", world.allreduce, world, lze.buffer("float", 2),
+    "band")
+  raises("sum, prod, min, max, band, bor or bxor expected", world.allreduce,
+    world, x, "avg")
+  raises("'rank' expected", world.allreduce, world, x, "sum",
+    {order = "size"})
+  raises("unknown key 'ordr' %(known: order%)", world.allreduce, world, x,
+    "sum", {ordr = "rank"})
+end
+
+function tests.exchanges()
+  local n = 300
+  local function block(r)
+    return list(n, function(i) return r * 1000 + i end)
+  end
+  local all = {}
+  for r = 0, size - 1 do table.move(block(r), 1, n, #all + 1, all) end
+  for _, usage in ipairs(usages) do
+    local options = {usage = usage}
+    local x = lze.buffer("int", block(rank), options)
+    local y = lze.buffer("int", n * size, options)
+    assert(world:allgather(x, y) == y)
+    same(all, y:read(), "allgather")
+    y:fill(0)
+    world:iallgather(x, y):wait()
+    same(all, y:read(), "iallgather")
+    for root = 0, size - 1 do
+      y:fill(0)
+      world:gather(x, rank == root and y or nil, root)
+      same(rank == root and all or list(n * size, function() return 0 end),
+        y:read(), "gather")
+      if rank == root then y:write(all) end
+      x:fill(0)
+      world:scatter(rank == root and y or nil, x, root)
+      same(block(rank), x:read(), "scatter")
+      local z = lze.buffer("int", block(root), options)
+      if rank ~= root then z:fill(0) end
+      world:bcast(z, root)
+      same(block(root), z:read(), "bcast")
+    end
+    local from, to = lze.buffer("long", size * 2, options),
+      lze.buffer("long", size * 2, options)
+    from:write(list(size * 2, function(i) return rank * 100 + i end))
+    world:alltoall(from, to)
+    same(list(size * 2, function(i)
+      return (i - 1) // 2 * 100 + rank * 2 + 2 - i % 2
+    end), to:read(), "alltoall")
+  end
+  -- A rank's own block in place, an array, an empty buffer.
+  local y = lze.buffer("int", n * size)
+  local mine = y:view(rank * n + 1, rank * n + n):write(block(rank))
+  world:allgather(mine, y)
+  same(all, y:read(), "in place")
+  if size > 1 then
+    raises("it overlaps the other buffer", world.allgather, world,
+      y:view((rank + 1) % size * n + 1, (rank + 1) % size * n + n), y)
+  end
+  local a = lze.array("int", {{1, 2}, {3, rank}})
+  world:allreduce(a, "sum")
+  same({size, 2 * size, 3 * size, size * (size - 1) // 2}, a:read(), "array")
+  local b = lze.array("int", {1, 2})
+  local twice = b * 2                        -- of what b has now
+  world:allreduce(b, "sum")
+  same({2, 4}, twice:read(), "an expression of before")
+  same({2 * size, 4 * size}, world:allreduce(twice, "sum"):read(),
+    "an expression")
+  raises("not contiguous", world.allreduce, world, a:t(), "sum")
+  local e = lze.buffer("int", 0)
+  world:allreduce(e, "sum")
+  world:allgather(e, e)
+  world:bcast(e, 0)
+  raises("a buffer of %d+ elements expected, got one of 3", world.allgather,
+    world, lze.buffer("int", 2), lze.buffer("int", 3))
+  raises("buffer of int expected, got buffer of float", world.allgather, world,
+    lze.buffer("int", 1), lze.buffer("float", size))
+  raises("buffer expected, got nil", world.allreduce, world, nil, "sum")
+end
+
+function tests.communicators()
+  local half = world:split(rank % 2, -rank)
+  local members = (size + 1 - rank % 2) // 2
+  assert(half.size == members)
+  local x = lze.buffer("int", {rank})
+  half:allreduce(x, "sum")
+  local sum = 0
+  for r = rank % 2, size - 1, 2 do sum = sum + r end
+  assert(x[1] == sum)
+  assert(half:bcast(rank, 0) == (members - 1) * 2 + rank % 2)
+  half:close()
+  half:close()
+  assert(tostring(half) == "communicator (closed)")
+  raises("barrier: the communicator is closed", half.barrier, half)
+  assert((world:split(rank > 0 and 1 or nil, 0) == nil) == (rank == 0))
+  raises("unknown field 'ranks' %(known: .*rank, .*size",
+    function() return world.ranks end)
+  raises("cannot be set", function() world.rank = 1 end)
+  raises("unknown field 'coords'", function() return world.coords end)
+
+  local dims = size == 4 and {2, 2} or {size}
+  local cart = world:cart(dims, {periodic = true})
+  assert(#cart.coords == #dims)
+  assert(cart.coords[1] == (size == 4 and rank // 2 or rank))
+  local source, to = cart:shift(1)
+  if size ~= 4 then assert(source == before and to == after) end
+  if size == 4 then
+    assert(source == (rank + 2) % 4 and select(2, cart:shift(2)) == rank ~ 1)
+  end
+  local open = world:cart({size})
+  source, to = open:shift(1)
+  assert(source == (rank > 0 and rank - 1 or nil))
+  assert(to == (rank < size - 1 and rank + 1 or nil))
+  assert(open.dims[1] == size and open.periodic[1] == false)
+  assert(tostring(open) == ("communicator: rank %d of %d, at {%d} of {%d}")
+    :format(rank, size, rank, size))
+  local one = world:cart {1}
+  assert((one == nil) == (rank > 0))
+  raises("more than the %d rank", world.cart, world, {size, 2})
+end
+
+-- Borders are what the neighbours have beside theirs, corners too.
+function tests.halos()
+  local dims = size == 4 and {2, 2} or {size, 1}
+  for _, usage in ipairs(usages) do
+    for _, periodic in ipairs {false, true} do
+      local cart = world:cart(dims, {periodic = periodic})
+      local ny, nx, w = 6, 5, 2
+      local height, width = dims[1] * ny, dims[2] * nx
+      local u = lze.buffer("int", (ny + 2 * w) * (nx + 2 * w),
+        {usage = usage})
+      local y0, x0 = cart.coords[1] * ny, cart.coords[2] * nx
+      -- The value at a place of the whole, -1 outside.
+      local function at(y, x, own)
+        if periodic then
+          y, x = y % height, x % width
+        elseif y < 0 or y >= height or x < 0 or x >= width then
+          return -1
+        end
+        return own and y * 100 + x or -1
+      end
+      local function values(all)
+        local t = {}
+        for j = -w, ny + w - 1 do
+          for i = -w, nx + w - 1 do
+            local own = j >= 0 and j < ny and i >= 0 and i < nx
+            t[#t + 1] = at(y0 + j, x0 + i, own or all)
+          end
+        end
+        return t
+      end
+      u:write(values(false))
+      local halo = cart:halo(u, {width = w, shape = {ny + 2 * w, nx + 2 * w}})
+      for round = 1, 2 do
+        assert(halo:start() == halo)
+        assert(round == 2 or u:read()[1] == -1)
+        halo:wait()
+        same(values(true), u:read(), usage .. " halo")
+      end
+      halo:close()
+      assert(tostring(halo) == "halo (closed)")
+      raises("start: the halo is closed", halo.start, halo)
+      cart:close()
+    end
+  end
+  local line = world:cart({size}, {periodic = true})
+  local a = lze.array("int", {{0, 0}, {rank, rank + 1}, {0, 0}})
+  local halo = line:halo(a, {width = 1})
+  assert(tostring(halo) == "halo: {3, 2}, width 1, 2 neighbours")
+  raises("has not been started", halo.wait, halo)
+  halo:start():wait()
+  same({before, before + 1, rank, rank + 1, after, after + 1}, a:read(),
+    "rows")
+  raises("shape%[1%]: 2 has no room", line.halo, line, lze.buffer("int", 4),
+    {shape = {2, 2}})
+  raises("shape: {3} is not 4 elements", line.halo, line,
+    lze.buffer("int", 4), {shape = {3}})
+  raises("a Cartesian communicator expected", world.halo, world, a)
+end
+
+function tests.errors()
+  local x, y = lze.buffer("int", 10), lze.buffer("int", 5)
+  local ev = world:isend(x, after, {tag = 3})
+  local err = raises("MPI_Recv: MPI_ERR_TRUNCATE", world.recv, world, y, before)
+  assert(err.call == "MPI_Recv" and err.code == "MPI_ERR_TRUNCATE")
+  assert(#err.message > 0 and err.where:find "mpi_program.lua:%d")
+  ev:wait()
+  ev = world:isend(x, after, {tag = 3})
+  local got = world:irecv(y, before)
+  err = raises("irecv: MPI_Irecv: MPI_ERR_TRUNCATE", function()
+    got:wait()
+    y:read()
+  end)
+  assert(err.code == "MPI_ERR_TRUNCATE")
+  ev:wait()
+  y:fill(1)                                  -- it can be used again
+  assert(y[5] == 1)
+  raises("rank: %d+ is outside 0%.%.%d", world.send, world, x, size)
+  raises("rank: integer expected, got string 'a'", world.send, world, x, "a")
+  raises("first: 0 is outside 1..10", world.send, world, x, 0, {first = 0})
+  raises("last: 11 is outside 0..10", world.send, world, x, 0, {last = 11})
+  raises("unknown key 'tga'", world.send, world, x, 0, {tga = 1})
+  raises("tag: %-1 is outside", world.send, world, x, 0, {tag = -1})
+  local closed = lze.buffer("int", 1)
+  closed:close()
+  raises("bad argument #1 to 'send' %(the buffer is closed%)", world.send,
+    world, closed, 0)
+  raises("on bad self", world.send, {}, x, 0)
+end
+
+-- Random messages of known contents to random ranks, many in flight.
+function tests.storm()
+  local random = 12345
+  local function draw(n)
+    random = (random * 1103515245 + 12345) % 2 ^ 31 // 1
+    return random // 65536 % n
+  end
+  local pending, checks = {}, {}
+  for step = 1, 60 do
+    local from, to = draw(size), draw(size)
+    local n = draw(2) == 0 and draw(40) + 1 or draw(30000) + 1
+    local tag = draw(3)
+    if rank == from then
+      local x = lze.buffer("int", n, {zero = false}):fill(step)
+      pending[#pending + 1] = world:isend(x, to, {tag = tag})
+    end
+    if rank == to then
+      local y = lze.buffer("int", n + draw(2))
+      pending[#pending + 1] = world:irecv(y, from, {tag = tag})
+      checks[#checks + 1] = {y, n, step}
+    else
+      draw(2)
+    end
+    if draw(6) == 0 then
+      local x = lze.buffer("int", {step + rank})
+      world:allreduce(x, "max")
+      assert(x[1] == step + size - 1)
+    end
+    if draw(9) == 0 then collectgarbage() end
+  end
+  for _, c in ipairs(checks) do
+    local y, n, step = table.unpack(c)
+    assert(y[1] == step and y[n] == step and (#y == n or y[n + 1] == 0))
+  end
+  for _, ev in ipairs(pending) do assert(ev:wait()) end
+end
+
+for _, name in ipairs(sorted(tests)) do
+  local ok, err = xpcall(tests[name], debug.traceback)
+  if not ok then error(("rank %d: %s: %s"):format(rank, name, err), 0) end
+end
+lze.wait()
+world:barrier()
+assert(lze.stats().in_flight == 0)
+print(("rank %d of %d is right"):format(rank, size))

@@ -1,0 +1,167 @@
+-- timeline_spec.lua - the page of a profile, in a browser.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local json = require "bench.lib.json"
+local process = require "spec.support.process"
+
+local m = lze.load "kernels/spec.spv"
+
+local function read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+-- A machine's browser may be of any age, and may not run at all: make
+-- check-page says which it is.
+local browser = os.getenv "LZE_TEST_BROWSER"
+
+-- What spec/support/timeline_check.js sees in a page; nil without a browser.
+local function look(path, flags)
+  local page = read(path)
+  local script = read "spec/support/timeline_check.js"
+  page = page:gsub("<head>", function()
+    return "<head><script>const pageErrors = []; onerror = (m, f, line) => " ..
+      "pageErrors.push(m + ' ' + line); console.error = m => " ..
+      "pageErrors.push(String(m));</script>"
+  end, 1)
+  page = page:gsub("</body>", function()
+    return "<script>" .. script .. "</script></body>"
+  end)
+  process.write(path .. ".check.html", page)
+  local pipe <close> = io.popen(("HOME='%s' timeout 120 %s --headless " ..
+    "--no-sandbox --disable-gpu --disable-dev-shm-usage " ..
+    "--window-size=1200,900 %s --virtual-time-budget=10000 --dump-dom " ..
+    "'file://%s.check.html' 2>'%s.log'")
+    :format(path:match "^(.*)/", browser, flags or "", path, path))
+  local text = pipe:read "a":match '<pre id="check">(.-)</pre>'
+  assert(text, "the browser says nothing: " .. read(path .. ".log"))
+  return json.decode((text:gsub("&lt;", "<"):gsub("&gt;", ">"):gsub("&amp;",
+    "&")))
+end
+
+local function a_browser()
+  if process.hosted then return pending "needs busted" end
+  if browser then return true end
+  pending "make check-page runs it"
+end
+
+-- The first event of a kind.
+local function of_kind(p, kind)
+  for _, e in ipairs(p.events) do if e.kind == kind then return e end end
+end
+
+local source = [[
+local m, x, y = ...
+m.square(#x, x, y) -- <first> & "this"
+m.add(#y, y, 1)
+require "lze".wait()]]
+
+describe("the page of a profile", function()
+  local function profile(dir)
+    local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
+    process.write(dir .. "/a.lua", source)
+    local script = assert(loadfile(dir .. "/a.lua"))
+    lze.wait()
+    return (lze.profile(function()
+      lze.mark("a mark", script, m, x, y)
+      lze.mark "point"
+      x:copy(y, 1, 10)
+      lze.buffer("int", 100):close()
+      lze.wait()
+    end))
+  end
+
+  it("shows what the records say, and answers", function()
+    if not a_browser() then return end
+    process.with_directory(function(dir)
+      local p = profile(dir):save(dir .. "/run.html")
+      local seen = look(dir .. "/run.html")
+      assert.same({}, seen.errors)
+
+      local names, by_name, n = {}, {}, 0
+      for _, e in ipairs(p.events) do
+        if e.end_ns and e.kind ~= "alloc" and e.kind ~= "free" then
+          names[#names + 1] = e.name
+          by_name[e.kind .. e.name] = e
+          n = n + 1
+        end
+      end
+      table.sort(names)
+      table.sort(seen.names)
+      assert.same(names, seen.names)
+      local queue = "queue " .. by_name.kernelsquare.queue
+      assert.same({"script", "waits", queue, queue .. " copies", "memory"},
+        seen.rows)
+      assert.is_true(seen.fits)
+      for _, e in ipairs(seen.events) do
+        assert.same({e.name, true, true}, {e.name, e.placed, e.chosen})
+        local record = by_name[e.table.what .. e.name]
+        assert.equal(record.where, e.table.line)
+      end
+      local table_of = {}
+      for _, e in ipairs(seen.events) do
+        table_of[e.table.what .. e.name] = e.table
+      end
+      local square = table_of.kernelsquare
+      assert.equal('m.square(#x, x, y) -- <first> & "this"', square.source)
+      assert.equal("1000", square.range)
+      assert.equal(by_name.kernelsquare.why, square.why)
+      assert.matches("^40 %(40 bytes", table_of.copycopy.bytes)
+      assert.matches("^square, which ended ", table_of.kerneladd.after)
+
+      assert.equal("square", seen.after)
+      for _, what in ipairs {"arrow", "hidden", "wheel", "zoomed", "moved",
+        "whole", "dragged", "pinched", "off"} do
+        assert.is_true(seen[what], what)
+      end
+      local sums = {}
+      for _, row in ipairs(seen.sums) do sums[row[1]] = row[2] end
+      assert.equal("1", sums["kernel square"])
+      assert.equal("1", sums["mark a mark"])
+      assert.matches("^1 found, ", seen.found)
+      assert.equal("square", seen.next)
+      assert.equal("copy", seen.path[1])
+      assert.equal("square", seen.path[#seen.path])
+      assert.equal("rgb(255, 255, 255)", seen.background)
+      assert.is_true(n >= 6)
+    end)
+  end)
+
+  it("has several processes, and is dark where the system is", function()
+    if not a_browser() then return end
+    process.with_directory(function(dir)
+      local p = profile(dir):save(dir .. "/a.html")
+      p:save(dir .. "/b.html")
+      local text = assert(dofile "command/trace.lua".merge({dir .. "/a.html",
+        dir .. "/b.html"}, read))
+      -- The second began a second later.
+      process.write(dir .. "/all.html", (text:gsub('(.*"start":)"(%d+)"',
+        function(before, start)
+          return ('%s"%d"'):format(before, start + 1000000000)
+        end)))
+      local seen = look(dir .. "/all.html",
+        "--blink-settings=preferredColorScheme=0")
+      assert.same({}, seen.errors)
+      assert.equal("rgb(23, 23, 27)", seen.background)
+      local name = text:match '"process":"(process %d+)"'
+      local queue = "queue " .. of_kind(p, "kernel").queue
+      local rows = {}
+      for i, row in ipairs {"script", "waits", queue, queue .. " copies",
+        "memory"} do
+        rows[i], rows[i + 5] = name .. ": " .. row, name .. ": " .. row
+      end
+      assert.same(rows, seen.rows)
+      local starts = {}
+      for _, e in ipairs(seen.events) do
+        assert.same({e.name, true, true}, {e.name, e.placed, e.chosen})
+        assert.equal(name, e.table.process)
+        if e.table.what == "kernel" and e.name == "square" then
+          starts[#starts + 1] = e.table.start
+        end
+      end
+      assert.equal(2, #starts)
+      assert.matches("^1%.%d+ s$", starts[2])
+    end)
+  end)
+end)

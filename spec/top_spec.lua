@@ -1,0 +1,164 @@
+-- top_spec.lua - lze top, and what programs show it.
+-- SPDX-License-Identifier: MIT
+
+local json = require "bench.lib.json"
+local process = require "spec.support.process"
+
+local function read(path)
+  local file <close> = io.open(path, "rb")
+  return file and file:read "a"
+end
+
+local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+local function list(directory)
+  local pipe <close> = io.popen("ls -A " .. quoted(directory) .. " 2>&1")
+  return pipe:read "a"
+end
+
+-- What `lze top` says, called by a program that is running.
+local function command(words)
+  return ("os.execute [[%s bin/lze top %s]]"):format(process.lua, words)
+end
+
+local work = [[
+  local lze = require "lze"
+  local k = lze.load "kernels/saxpy.spv".saxpy
+  local x = lze.buffer("float", 1000)
+  for _ = 1, 7 do k(1000, 1, x, x) end
+  local d = lze.buffer("float", 250, {usage = "device"})
+  lze.wait()
+]]
+
+describe("lze top", function()
+  if process.hosted then return end -- it is run by the interpreter
+
+  it("sees a program's memory, launches and kernels", function()
+    process.with_directory(function(dir)
+      local env = {env = {XDG_RUNTIME_DIR = dir}}
+      local text = process.output(work .. "io.stdout:setvbuf 'no'\n" ..
+        command "--json" .. command "--once" .. command "" .. [[
+          os.execute("stat -c '%a %s' " .. os.getenv "XDG_RUNTIME_DIR" ..
+            "/lze " .. os.getenv "XDG_RUNTIME_DIR" .. "/lze/*")]], env)
+      local now = json.decode(text:match "^[^\n]+")
+      assert.equal(1, #now.programs)
+      local p = now.programs[1]
+      assert.same({5000, 4000, 1000, 0, 5000, 7, 0}, {p.bytes, p.shared_bytes,
+        p.device_bytes, p.host_bytes, p.peak_bytes, p.launches, p.in_flight})
+      assert.same({{name = "saxpy", launches = 7, launches_per_second = 0}},
+        p.kernels)
+      local lze = require "lze"
+      assert.same({lze.device().name}, p.devices)
+      assert.equal(#lze.devices(), #now.devices)
+      assert.equal(lze.device().name, now.devices[1].name)
+      for _ = 1, 2 do
+        assert.is_truthy(text:find(("\n%8d %10s %10s %9d %10s  "):format(
+          p.process, "4.9 KiB", "4.9 KiB", 0, "0"), 1, true))
+        assert.matches(" 0  saxpy, 7 in all\n", text)
+      end
+      assert.matches("\ndevice 1: [^\n]*\n\n process", text)
+      -- The directory's size is the file system's.
+      assert.matches("\n700 %d+\n600 4096\n$", text)
+      assert.equal("", list(dir .. "/lze"))
+    end)
+  end)
+
+  it("counts what is launched meanwhile", function()
+    process.with_directory(function(dir)
+      local text = process.output(work .. [[
+        local said = os.getenv "XDG_RUNTIME_DIR" .. "/said"
+        os.execute("(]] .. process.lua .. [[ bin/lze top --json >" .. said ..
+          ".part; mv " .. said .. ".part " .. said .. ") &")
+        local file
+        repeat
+          for _ = 1, 10 do k(1000, 1, x, x) end
+          lze.wait()
+          file = io.open(said)
+        until file
+        print(file:read "a")]], {env = {XDG_RUNTIME_DIR = dir}})
+      local p = json.decode(text).programs[1]
+      assert.is_true(p.launches_per_second > 0)
+      assert.is_true(p.kernels[1].launches_per_second > 0)
+    end)
+  end)
+
+  it("removes what killed programs left, and nothing else", function()
+    process.with_directory(function(dir)
+      process.output(work .. [[
+        local dir = os.getenv "XDG_RUNTIME_DIR" .. "/lze/"
+        local pipe = io.popen("ls " .. dir)
+        local own = pipe:read "l"
+        local page = io.open(dir .. own, "rb"):read "a"
+        for _, name in ipairs {"1", "999999999", "other", "999999998.2"} do
+          io.open(dir .. name, "wb"):write(page):close()
+        end
+        io.open(dir .. "999999997", "wb"):write "short":close()]] ..
+        command "--once >/dev/null" ..
+        "pipe = io.popen('ls ' .. dir) print(pipe:read 'a', own)" ..
+        "assert(os.remove(dir .. 'other'))", {env = {XDG_RUNTIME_DIR = dir}})
+      assert.equal("", list(dir .. "/lze"))
+    end)
+  end)
+
+  it("ends well where there is nothing to see", function()
+    process.with_directory(function(dir)
+      local text = process.output(command "", {env = {XDG_RUNTIME_DIR = dir}})
+      assert.matches("\nno program that uses lze is running\n", text)
+      text = process.output(command "", {env = {XDG_RUNTIME_DIR = false}})
+      assert.matches("not seen: XDG_RUNTIME_DIR is not set\n", text)
+      local r = process.run("os.exit(select(3, " .. command "--twice" .. "))",
+        {env = {XDG_RUNTIME_DIR = dir}})
+      assert.equal(2, r.code)
+      assert.matches("^lze top: unknown option %-%-twice\n", r.output)
+    end)
+  end)
+
+  it("goes on in a terminal until it is told to end", function()
+    if not os.execute "command -v script >/dev/null" then
+      pending "needs script"
+      return
+    end
+    process.with_directory(function(dir)
+      local pipe = io.popen(("printf ksq | XDG_RUNTIME_DIR='%s' timeout 60 " ..
+        "script -qec '%s bin/lze top; stty -a' /dev/null"):format(dir,
+        process.lua))
+      local text = pipe:read "a"
+      assert.is_true((pipe:close()))
+      assert.matches("^.-\27%[%?1049h.*\27%[%?1049l", text)
+      assert.matches("s: sort %(memory%)", text)
+      assert.matches(" icanon ", text:gsub("%-icanon", ""))
+    end)
+  end)
+end)
+
+describe("a program", function()
+  it("leaves no page behind, however it ends", function()
+    process.with_directory(function(dir)
+      for ending, code in pairs {[""] = 0, ["os.exit(3)"] = 3,
+        ["error 'boom'"] = 1, ["os.exit(4, true)"] = 4} do
+        local r = process.run(work ..
+          "assert(os.execute('ls ' .. os.getenv 'XDG_RUNTIME_DIR' .. " ..
+          "'/lze/[0-9]*'))" .. ending, {env = {XDG_RUNTIME_DIR = dir}})
+        assert.equal(code, r.code, r.output)
+        assert.equal("", list(dir .. "/lze"))
+      end
+    end)
+  end)
+
+  it("shows nothing where it is not to, or cannot", function()
+    process.with_directory(function(dir)
+      process.output(work .. "assert(not io.open(os.getenv " ..
+        "'XDG_RUNTIME_DIR' .. '/lze'))", {env = {XDG_RUNTIME_DIR = dir,
+        LZE_TOP = "0"}})
+      assert.equal("", list(dir))
+      for _, where in ipairs {"/nonexistent", "", "relative"} do
+        assert.equal("", process.output(work,
+          {env = {XDG_RUNTIME_DIR = where}}))
+      end
+      local r = process.run(work, {env = {LZE_TOP = "yes"}})
+      assert.equal(1, r.code)
+      assert.matches("LZE_TOP=yes: 0 or 1 expected", r.output)
+      assert.is_nil(read "relative/lze")
+    end)
+  end)
+end)

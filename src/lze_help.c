@@ -1,0 +1,50 @@
+/*
+ * lze_help.c - lze.help: the manual at a prompt.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_box.h"
+#include "base/lze_embed.h"
+#include "lze_open.h"
+#include "run/lze_buffer.h"
+
+static const unsigned char manual[] = {
+#include "doc/manual.h"
+};
+
+static const unsigned char help_text[] = {
+#include "lua/help.h"
+};
+
+/* manual() -> the text of doc/manual.md */
+static int help_manual(lua_State *L) {
+  lua_pushlstring(L, (const char *)manual, sizeof manual);
+  return 1;
+}
+
+/* kinds() -> the methods and fields of each kind of object, by name */
+static int help_kinds(lua_State *L) {
+  lze_push_kinds(L);
+  return 1;
+}
+
+static const lze_Method primitives[] = {{"manual", help_manual, LZE_HOT},
+                                        {"kinds", help_kinds, LZE_HOT},
+                                        {NULL, NULL, LZE_HOT}};
+
+static const lze_Script script = {"lze help.lua", help_text, sizeof help_text,
+                                  primitives};
+
+/* lze.help([x]) -> text: what the manual says of a function, an object or a
+   word; without any, its chapters. */
+static int core_help(lua_State *L) {
+  lua_settop(L, 1);
+  if (lze_is_array(L, 1)) lua_pushliteral(L, "array");
+  else lua_pushstring(L, lze_box_kind(L, 1));
+  lze_script_call(L, &script, "help", 2, 1);
+  return 1;
+}
+
+static const lze_Method functions[] = {{"help", core_help, LZE_HOT},
+                                       {NULL, NULL, LZE_HOT}};
+
+void lze_open_help(lua_State *L) { lze_set_methods(L, functions, 0); }

@@ -1,0 +1,108 @@
+/*
+ * lze_expression.c - arrays as C sees them, and when their expressions are
+ * evaluated.
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lze_error.h"
+#include "base/lze_guard.h"
+#include "base/lze_state.h"
+#include "device/lze_object.h"
+#include "run/lze_buffer.h"
+
+static const char array_key; /* the registry has the metatable of arrays */
+
+void lze_keep_array_metatable(lua_State *L) {
+  lze_state(L)->arrays = true;
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &array_key);
+}
+
+bool lze_is_array(lua_State *L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  bool same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+/* Push a function of the arrays' metatable. [-0, +1] */
+static void array_push_function(lua_State *L, const char *name) {
+  luaL_checkstack(L, 6, NULL);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+}
+
+void lze_array_evaluate(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  if (!lze_is_array(L, index)) return;
+  lua_pushliteral(L, "op");
+  bool expression = lua_rawget(L, index) != LUA_TNIL;
+  lua_pop(L, 1);
+  if (!expression) return;
+  array_push_function(L, "evaluate");
+  lua_pushvalue(L, index);
+  lze_Pause pause = lze_guard_pause(L);
+  lua_call(L, 1, 0);
+  lze_guard_resume(L, pause);
+}
+
+void lze_arrays_evaluate(lua_State *L, int first, int last) {
+  if (!lze_state(L)->arrays) return;
+  for (int i = first; i <= last; i++) {
+    if (!lua_istable(L, i)) continue;
+    if (lze_is_array(L, i)) {
+      lze_array_evaluate(L, i);
+      continue;
+    }
+    lua_Integer n = (lua_Integer)lua_rawlen(L, i);
+    for (lua_Integer k = 1; k <= n; k++) {
+      lua_rawgeti(L, i, k);
+      lze_array_evaluate(L, -1);
+      lua_pop(L, 1);
+    }
+  }
+}
+
+/* Evaluation is asked for once; where it raises, the storage is awaited as
+   before. */
+void lze_storage_settle(lua_State *L, lze_Storage *s) {
+  if (!s->awaited) return;
+  lze_own(&s->o);
+  s->awaited = false;
+  array_push_function(L, "settle");
+  lua_pushinteger(L, (lua_Integer)s->serial);
+  lze_Pause pause = lze_guard_pause(L);
+  int status = lua_pcall(L, 1, 0, 0);
+  if (status != LUA_OK) s->awaited = true;
+  lze_disown(&s->o);
+  if (status != LUA_OK) lua_error(L);
+  lze_guard_resume(L, pause);
+}
+
+void lze_push_array_buffer(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  lua_pushliteral(L, "flat");
+  lua_rawget(L, index);
+}
+
+const char *lze_push_shape(lua_State *L, int index) {
+  luaL_Buffer b;
+  if (!lze_is_array(L, index)) return lze_describe(L, index);
+  index = lua_absindex(L, index);
+  lua_pushliteral(L, "shape");
+  if (lua_rawget(L, index) != LUA_TTABLE) return lua_pushliteral(L, "array");
+  int shape = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, shape);
+  luaL_buffinit(L, &b);
+  luaL_addchar(&b, '{');
+  for (lua_Integer d = 1; d <= n; d++) {
+    if (d > 1) luaL_addstring(&b, ", ");
+    lua_rawgeti(L, shape, d);
+    luaL_addvalue(&b);
+  }
+  luaL_addchar(&b, '}');
+  luaL_pushresult(&b);
+  lua_remove(L, shape);
+  return lua_tostring(L, -1);
+}

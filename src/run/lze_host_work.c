@@ -1,0 +1,272 @@
+/*
+ * lze_host_work.c - work of the host's among the commands.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_host_work.h"
+#include "base/lze_error.h"
+#include "base/lze_state.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_buffer.h"
+#include "run/lze_queue.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* A wait asks again at once for so long, then sleeps from step to step, longer
+   the longer nothing happens. */
+#define SPIN_NS 20000u
+#define SLEEP_LEAST_NS 50000u
+#define SLEEP_MOST_NS 500000u
+
+/* A step that takes longer than a look has moved something. */
+#define LOOK_NS 1000u
+
+struct lze_HostWork {
+  struct lze_HostWork *next;
+  lze_Command *command;         /* owned; NULL if it uses nothing of lze's */
+  bool begun;
+  bool awaited;                 /* by who frees it */
+  int status;
+  lze_WorkSpec spec;
+  lze_WorkFailure failure;
+};
+
+/* --- steps -------------------------------------------------------------- */
+
+/* Whether all is over that it must wait for. */
+static bool work_is_free(const struct lze_HostWork *w) {
+  const lze_Command *c = w->command;
+  for (uint32_t i = 0; c != NULL && i < c->wait_count; i++)
+    if (!lze_command_poll(c->waits[i])) return false;
+  return true;
+}
+
+static void work_step(struct lze_HostWork *w) {
+  if (!w->begun && w->command != NULL) w->command->start_ns = lze_now_ns();
+  w->begun = true;
+  w->status = w->spec.step(w->spec.userdata, &w->failure);
+}
+
+/* What it uses is used for ever. */
+static void work_leak(lze_Command *c) {
+  c->state->stranded = true;
+  lze_pin(&c->context->o);
+  for (uint32_t i = 0; i < c->use_count; i++) lze_pin(&c->uses[i].storage->o);
+}
+
+/* It is over, and on no list any more. */
+static void work_end(struct lze_HostWork *w) {
+  lze_Command *c = w->command;
+  lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
+  if (w->status == LZE_WORK_LEFT && c != NULL) work_leak(c);
+  if (c != NULL && c->status == LZE_PENDING) {
+    c->end_ns = lze_now_ns();
+    c->kernel_ns = c->end_ns - c->start_ns;
+    if (w->status == LZE_WORK_DONE) {
+      ZE_TRY(&out, zeEventHostSignal, c->event->handle);
+    } else {
+      out = (lze_Outcome){"work", ZE_RESULT_ERROR_UNKNOWN};
+      c->told = malloc(sizeof *c->told);
+      if (c->told != NULL) *c->told = w->failure;
+    }
+    lze_command_retire_to(c, &out);
+  }
+  if (c != NULL) lze_command_disown(c);
+  w->command = NULL;
+  w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
+  if (!w->awaited) free(w);
+}
+
+/* Take a step of all that has begun, and begin what can; whether anything
+   happened. */
+static bool works_advance(lze_State *S) {
+  bool moved = false;
+  struct lze_HostWork **link = &S->works, *w;
+  while ((w = *link) != NULL && (w->begun || work_is_free(w))) {
+    uint64_t before = lze_now_ns();
+    work_step(w);
+    moved = moved || w->status != LZE_WORK_PENDING ||
+            lze_now_ns() - before > LOOK_NS;
+    if (w->status == LZE_WORK_PENDING) {
+      link = &w->next;
+    } else {
+      *link = w->next;
+      work_end(w);
+    }
+  }
+  return moved;
+}
+
+static void works_look(lze_State *S) { works_advance(S); }
+
+static uint64_t works_pause(lze_State *S, uint64_t *since) {
+  bool moved = works_advance(S);
+  uint64_t now = lze_now_ns();
+  if (moved || *since == 0) *since = now;
+  uint64_t idle = now - *since;
+  if (idle < SPIN_NS) return 0;
+  if (idle < 4 * SLEEP_LEAST_NS) return SLEEP_LEAST_NS;
+  return idle / 4 < SLEEP_MOST_NS ? idle / 4 : SLEEP_MOST_NS;
+}
+
+static void works_sleep(uint64_t ns) {
+  const struct timespec t = {.tv_nsec = (long)ns};
+  if (ns > 0) nanosleep(&t, NULL);
+}
+
+void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
+  uint64_t since = 0;
+  for (struct lze_HostWork **link = &S->works, *w; (w = *link) != NULL;) {
+    if (w->spec.cancel == NULL ||
+        (w->begun && !w->spec.cancel(w->spec.userdata))) {
+      link = &w->next;
+      continue;
+    }
+    *link = w->next;
+    w->status = LZE_WORK_FAILED;
+    work_end(w);
+  }
+  while (S->works != NULL && lze_now_ns() < deadline)
+    works_sleep(works_pause(S, &since));
+  while (S->works != NULL) {
+    struct lze_HostWork *w = S->works;
+    S->works = w->next;
+    w->status = w->begun ? LZE_WORK_LEFT : LZE_WORK_FAILED;
+    work_end(w);
+  }
+}
+
+/* --- issue -------------------------------------------------------------- */
+
+/* Wait for one without a command. */
+static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
+  uint64_t since = 0;
+  int status = LUA_OK;
+  w->awaited = true;
+  while (w->status == LZE_WORK_PENDING && status == LUA_OK) {
+    uint64_t pause = works_pause(S, &since);
+    if (w->status != LZE_WORK_PENDING) break;
+    works_sleep(pause);
+    status = lze_run_hook(L);
+  }
+  w->awaited = false;
+  if (status != LUA_OK) lua_error(L); /* it goes on without */
+  int over = w->status;
+  lze_WorkFailure failure = w->failure;
+  free(w);
+  if (over != LZE_WORK_DONE) lze_raise_work(L, &failure, NULL);
+}
+
+/* The open buffers that the work uses, all of one context; raises. */
+static lze_Context *work_buffers(lua_State *L, const lze_WorkSpec *spec,
+                                 const lze_Buffer **b) {
+  lze_Context *context = NULL;
+  for (int i = 0; i < spec->count; i++) {
+    b[i] = lze_test_buffer(L, spec->buffers[i]);
+    if (b[i] == NULL)
+      luaL_error(L, "%s: buffer expected, got %s", spec->name,
+                 lze_describe(L, spec->buffers[i]));
+    if (!lze_buffer_is_open(b[i]))
+      luaL_error(L, "%s: the buffer is closed", spec->name);
+    if (context != NULL && context != b[i]->storage->o.context)
+      luaL_error(L, "%s: buffers of two contexts", spec->name);
+    context = b[i]->storage->o.context;
+  }
+  return context;
+}
+
+/* What a command of the work needs; false with the outcome. */
+static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
+                       const lze_Buffer **b, lze_Outcome *out) {
+  *out = LZE_NO_MEMORY;
+  lze_Command *c = lze_reserve(q->o.context->state, (uint32_t)w->spec.count, 0);
+  if (c == NULL) return false;
+  lze_EventSlot *slot = lze_event_take(q->o.context, false, out);
+  if (slot == NULL) {
+    lze_unreserve(c);
+    return false;
+  }
+  lze_begin_reserved(c, q, w->spec.name, slot);
+  c->hosted = c->work = true;
+  c->queued_ns = lze_now_ns();
+  for (int i = 0; i < w->spec.count; i++) {
+    size_t bytes = (size_t)b[i]->count * b[i]->type->bytes;
+    lze_command_use(NULL, c, b[i]->storage, b[i]->offset, b[i]->offset + bytes,
+                    w->spec.writes[i] != 0);
+  }
+  w->command = c;
+  if (lze_command_meet(c, out)) return true;
+  lze_abort(c);
+  return false;
+}
+
+/* What was done at once needs no command. */
+static void work_forget(struct lze_HostWork *w) {
+  if (w->command != NULL && w->status == LZE_WORK_LEFT) work_leak(w->command);
+  if (w->command != NULL) lze_abort(w->command);
+  w->command = NULL;
+  w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
+}
+
+void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
+  lze_State *S = lze_state(L);
+  const lze_Buffer *b[LZE_WORK_BUFFERS];
+  lze_Event *e = wait ? NULL : lze_push_event(L);
+  int top = lua_gettop(L);
+  for (int i = 0; i < spec->count; i++)
+    if (spec->writes[i]) lze_buffer_settle(L, spec->buffers[i]);
+  lze_Context *context = work_buffers(L, spec, b);
+  const lze_DeviceInfo *device = NULL;
+  lze_Queue *q = NULL;
+  if (context != NULL) {
+    device = b[0]->storage->device;
+  } else if (!wait) {
+    device = lze_push_default_device(L);
+    context = lze_push_device_context(L, device);
+  }
+  if (context != NULL) q = lze_host_queue(L, context, device);
+  struct lze_HostWork *w = calloc(1, sizeof *w);
+  lze_check_memory(L, w != NULL);
+  w->spec = *spec;
+  lze_Outcome out;
+  if (q != NULL && !work_begin(w, q, b, &out)) {
+    free(w);
+    lze_fail(L, device->driver, out.result, spec->name, out.call, NULL, NULL);
+  }
+  lua_settop(L, top);
+  spec->hold(spec->userdata);
+  works_advance(S);
+  struct lze_HostWork **end = &S->works;
+  bool first = true; /* nothing before it has still to begin */
+  for (; *end != NULL; end = &(*end)->next) first = first && (*end)->begun;
+  if (first && work_is_free(w)) work_step(w);
+  if (w->status == LZE_WORK_DONE || (w->status != LZE_WORK_PENDING && wait)) {
+    work_forget(w);
+    int status = w->status;
+    lze_WorkFailure failure = w->failure;
+    free(w);
+    if (status != LZE_WORK_DONE) lze_raise_work(L, &failure, NULL);
+    if (e != NULL) e->command = lze_command_done(L, device, spec->name);
+    return;
+  }
+  lze_Command *c = w->command;
+  if (c != NULL) {
+    lze_command_own(c); /* the work does */
+    lze_end(c);
+  }
+  if (e != NULL) {
+    e->command = c;
+    lze_command_own(c);
+  }
+  if (w->status != LZE_WORK_PENDING) { /* waiting for it tells why */
+    work_end(w);
+    return;
+  }
+  static const lze_WorkSteps steps = {works_look, works_pause};
+  S->steps = &steps;
+  *end = w;
+  if (wait && c != NULL) lze_command_wait(L, c, UINT64_MAX);
+  else if (wait) work_await(L, S, w);
+}

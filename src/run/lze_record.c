@@ -1,0 +1,448 @@
+/*
+ * lze_record.c - the recorder behind profiles.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_record.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- strings -------------------------------------------------------------- */
+
+/* Scripts may make up any number of names; past so many all others are one. */
+enum { MOST_NAMES = 1 << 16, MANY_NAMES = 1, FIRST_NAMES = 64 };
+
+struct lze_Names {
+  uint32_t owners;
+  uint32_t count, capacity;     /* of strings; slots are twice as many */
+  char **strings;
+  uint32_t *slots;              /* numbers by hash, 0: free */
+};
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+  a = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+  return a ^ a >> 29;
+}
+
+/* Of all its bytes; differences in a few are never lost. */
+static uint64_t bytes_hash(const void *bytes, size_t size) {
+  const unsigned char *p = bytes;
+  uint64_t h = size, word;
+  for (; size >= sizeof word; p += sizeof word, size -= sizeof word) {
+    memcpy(&word, p, sizeof word);
+    h = mix(h, word);
+  }
+  word = 0;
+  memcpy(&word, p, size);
+  return mix(h, word);
+}
+
+static void names_disown(lze_Names *n) {
+  if (n == NULL || --n->owners > 0) return;
+  for (uint32_t i = 0; i < n->count; i++) free(n->strings[i]);
+  free(n->strings);
+  free(n->slots);
+  free(n);
+}
+
+static uint32_t *names_slot(const lze_Names *n, const char *s) {
+  uint32_t mask = 2 * n->capacity - 1;
+  uint32_t i = (uint32_t)bytes_hash(s, strlen(s)) & mask;
+  while (n->slots[i] != 0 && strcmp(n->strings[n->slots[i]], s) != 0)
+    i = (i + 1) & mask;
+  return &n->slots[i];
+}
+
+static bool names_grow(lze_Names *n) {
+  uint32_t capacity = n->capacity == 0 ? FIRST_NAMES : 2 * n->capacity;
+  char **strings = realloc(n->strings, capacity * sizeof *strings);
+  if (strings != NULL) n->strings = strings;
+  uint32_t *slots = calloc(2 * (size_t)capacity, sizeof *slots);
+  if (strings == NULL || slots == NULL) {
+    free(slots);
+    return false;
+  }
+  free(n->slots);
+  n->slots = slots;
+  n->capacity = capacity;
+  for (uint32_t i = 1; i < n->count; i++)
+    *names_slot(n, n->strings[i]) = i;
+  return true;
+}
+
+/* The number of a string; that of the last resort where there is no room. */
+static uint32_t names_add(lze_Names *n, const char *s) {
+  uint32_t *slot = names_slot(n, s);
+  if (*slot != 0) return *slot;
+  if (n->count == MOST_NAMES) return MANY_NAMES;
+  if (n->count == n->capacity) {
+    if (!names_grow(n)) return MANY_NAMES;
+    slot = names_slot(n, s);
+  }
+  char *copy = strdup(s);
+  if (copy == NULL) return MANY_NAMES;
+  n->strings[n->count] = copy;
+  *slot = n->count;
+  return n->count++;
+}
+
+static lze_Names *names_new(void) {
+  lze_Names *n = calloc(1, sizeof *n);
+  if (n == NULL) return NULL;
+  n->owners = 1;
+  if (names_grow(n)) {
+    n->strings[n->count++] = NULL; /* 0 is none */
+    if (names_add(n, "(further names)") == MANY_NAMES && n->count == 2)
+      return n;
+  }
+  names_disown(n);
+  return NULL;
+}
+
+const char *lze_name(const lze_Names *names, uint32_t number) {
+  return number == 0 ? NULL : names->strings[number];
+}
+
+/* --- the ring ------------------------------------------------------------- */
+
+/* What was last copied to a place, to see when it is copied there again. */
+typedef struct Copied {
+  uint64_t place;               /* which bytes of which storage */
+  uint64_t what;                /* a hash of the bytes, or whence they are */
+  uint64_t version;             /* of the storage after that copy */
+} Copied;
+
+enum { COPIES = 1024, FIRST_RECORDS = 1024 };
+
+struct lze_Recorder {
+  lze_Record *ring;
+  size_t capacity, most;
+  uint64_t base;                /* number of the record at 0 */
+  lze_Profile *profiles;
+  lze_Names *names;
+  Copied copies[COPIES];
+};
+
+/* Records are numbered from 1 on, through all recorders of a state. */
+static uint64_t recorder_oldest(const lze_State *S) {
+  const struct lze_Recorder *r = S->recorder;
+  uint64_t next = S->records + 1;
+  return next - r->base > r->capacity ? next - r->capacity : r->base;
+}
+
+static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
+  return &r->ring[(number - r->base) % r->capacity];
+}
+
+static bool recorder_grow(lze_State *S, size_t capacity) {
+  struct lze_Recorder *r = S->recorder;
+  lze_Record *ring = malloc(capacity * sizeof *ring);
+  if (ring == NULL) return false;
+  uint64_t oldest = r->capacity == 0 ? S->records + 1 : recorder_oldest(S);
+  for (uint64_t i = oldest; i <= S->records; i++)
+    ring[i - oldest] = *recorder_at(r, i);
+  free(r->ring);
+  r->ring = ring;
+  r->capacity = capacity;
+  r->base = oldest;
+  return true;
+}
+
+static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
+  struct lze_Recorder *r = S->recorder;
+  if (S->records + 1 - r->base >= r->capacity && r->capacity < r->most) {
+    size_t wanted = 2 * r->capacity;
+    recorder_grow(S, wanted < r->most ? wanted : r->most);
+  }
+  lze_Record *record = recorder_at(r, ++S->records);
+  memset(record, 0, sizeof *record);
+  record->kind = (uint8_t)kind;
+  return record;
+}
+
+/* The record of a command that is still there, or NULL. */
+static lze_Record *record_of(const lze_Command *c) {
+  const lze_State *S = c->state;
+  if (c->record == 0 || S->recorder == NULL ||
+      c->record < recorder_oldest(S))
+    return NULL;
+  return recorder_at(S->recorder, c->record);
+}
+
+static void record_where(lua_State *L, const lze_State *S,
+                         lze_Record *record) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
+    record->source = names_add(S->recorder->names, ar.short_src);
+    record->line = (uint32_t)ar.currentline;
+    return;
+  }
+}
+
+/* --- profiles ------------------------------------------------------------- */
+
+static void recorder_free(lze_State *S) {
+  struct lze_Recorder *r = S->recorder;
+  S->recorder = NULL;
+  if (r == NULL) return;
+  names_disown(r->names);
+  free(r->ring);
+  free(r);
+}
+
+bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
+  struct lze_Recorder *r = S->recorder;
+  if (r == NULL) {
+    r = S->recorder = calloc(1, sizeof *r);
+    if (r == NULL) return false;
+    r->names = names_new();
+    r->most = most;
+    size_t first = most < FIRST_RECORDS ? most : FIRST_RECORDS;
+    if (r->names == NULL || !recorder_grow(S, first)) {
+      recorder_free(S);
+      return false;
+    }
+  }
+  if (most > r->most) r->most = most;
+  *p = (lze_Profile){.next = r->profiles, .state = S, .most = most,
+                     .first = S->records + 1, .start_ns = lze_now_ns()};
+  r->profiles = p;
+  return true;
+}
+
+/* The number of the oldest record that a profile which records has still. */
+static uint64_t profile_oldest(const lze_Profile *p) {
+  const lze_State *S = p->state;
+  uint64_t oldest = recorder_oldest(S);
+  if (oldest < p->first) oldest = p->first;
+  return S->records + 1 - oldest > p->most ? S->records + 1 - p->most : oldest;
+}
+
+uint64_t lze_profile_dropped(const lze_Profile *p) {
+  return p->state != NULL ? profile_oldest(p) - p->first : p->dropped;
+}
+
+bool lze_profile_copy(const lze_Profile *p, lze_Profile *copy) {
+  *copy = *p;
+  copy->next = NULL;
+  copy->state = NULL;
+  const lze_State *S = p->state;
+  uint64_t oldest = 0;
+  if (S != NULL) {
+    copy->end_ns = lze_now_ns();
+    copy->names = S->recorder->names;
+    oldest = profile_oldest(p);
+    copy->count = (size_t)(S->records + 1 - oldest);
+    copy->dropped = oldest - p->first;
+    copy->first = oldest;
+  }
+  copy->records = malloc(copy->count * sizeof *copy->records + 1);
+  if (copy->records == NULL) {
+    *copy = (lze_Profile){0};
+    return false;
+  }
+  for (size_t i = 0; i < copy->count; i++)
+    copy->records[i] =
+        S != NULL ? *recorder_at(S->recorder, oldest + i) : p->records[i];
+  copy->names->owners++;
+  return true;
+}
+
+static void profile_unlink(lze_Profile *p) {
+  lze_State *S = p->state;
+  lze_Profile **link = &S->recorder->profiles;
+  while (*link != p) link = &(*link)->next;
+  *link = p->next;
+  p->next = NULL;
+  p->state = NULL;
+  if (S->recorder->profiles == NULL) recorder_free(S);
+}
+
+bool lze_profile_stop(lze_Profile *p) {
+  if (p->state == NULL) return true;
+  lze_Profile copy;
+  bool good = lze_profile_copy(p, &copy);
+  profile_unlink(p);
+  if (good) *p = copy;
+  return good;
+}
+
+void lze_profile_free(lze_Profile *p) {
+  if (p->state != NULL) profile_unlink(p);
+  free(p->records);
+  p->records = NULL;
+  p->count = 0;
+  names_disown(p->names);
+  p->names = NULL;
+}
+
+/* --- commands ------------------------------------------------------------- */
+
+void lze_record_begin(lua_State *L, lze_Command *c) {
+  lze_State *S = c->state;
+  lze_Record *record = record_new(S, LZE_RECORD_COMMAND);
+  lze_Names *names = S->recorder->names;
+  c->record = S->records;
+  record->queued_ns = c->queued_ns;
+  record->name = names_add(names, c->name);
+  record->device = names_add(names, c->device->props.name);
+  record->queue = c->queue->number;
+  record_where(L, S, record);
+}
+
+void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
+                     size_t bytes) {
+  lze_Record *record = record_of(c);
+  if (record == NULL) return;
+  record->kind = (uint8_t)kind;
+  record->bytes = bytes;
+}
+
+void lze_record_launch(const lze_Command *c, int dims,
+                       const uint64_t global[3],
+                       const lze_GroupChoice *choice, uint64_t bytes) {
+  static const char prefix[] = "kernel ";
+  lze_Record *record = record_of(c);
+  if (record == NULL) return;
+  lze_Names *names = c->state->recorder->names;
+  record->kind = LZE_RECORD_KERNEL;
+  if (strncmp(c->name, prefix, sizeof prefix - 1) == 0)
+    record->name = names_add(names, c->name + sizeof prefix - 1);
+  record->why = names_add(names, choice->why);
+  record->dims = (uint32_t)dims;
+  record->bytes = bytes;
+  memcpy(record->global, global, sizeof record->global);
+  memcpy(record->group, choice->parts[0].group, sizeof record->group);
+}
+
+/* What identifies bytes of a storage: a hash of them, where the host sees them
+   and nothing is about to write them; else who wrote them. */
+static uint64_t contents_of(const lze_Storage *s, size_t first, size_t bytes,
+                            bool settled) {
+  if (s->usage != LZE_DEVICE && settled)
+    return bytes_hash(s->pointer + first, bytes);
+  return mix(mix(s->serial, s->version), first);
+}
+
+/* Whether these bytes are those that were last copied to that place, and are
+   surely still there.  A read is into a buffer that is new each time: there,
+   whether they were read before and have not changed since. */
+static bool copied_again(struct lze_Recorder *r, const lze_Copy *copy,
+                         bool from_settled, bool to_settled, bool read) {
+  const lze_Storage *s = read ? copy->from : copy->to;
+  size_t first = read ? copy->from_offset : copy->to_offset;
+  uint64_t place = mix(mix(mix(s->serial, first), copy->bytes), read);
+  uint64_t what = contents_of(copy->from, copy->from_offset, copy->bytes,
+                              from_settled);
+  Copied *last = &r->copies[place % COPIES];
+  bool again = last->place == place && last->what == what &&
+               last->version == s->version;
+  if (again && !read && s->usage != LZE_DEVICE && to_settled)
+    again = copy->from->usage != LZE_DEVICE &&
+            bytes_hash(s->pointer + first, copy->bytes) == what;
+  *last = (Copied){place, what, s->version + !read};
+  return again;
+}
+
+void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
+                     bool from_settled, bool to_settled) {
+  lze_Record *record = record_of(c);
+  if (record == NULL) return;
+  record->kind = LZE_RECORD_COPY;
+  record->bytes = copy->bytes;
+  bool read = strcmp(c->name, "read") == 0;
+  record->storage = read ? copy->from->serial : copy->to->serial;
+  record->again = copied_again(c->state->recorder, copy, from_settled,
+                               to_settled, read);
+}
+
+/* What a command depends on, done or not: the newest that wrote what it uses,
+   or used what it writes, or that it was told to come after. */
+static uint64_t depends_on(const lze_Command *c) {
+  uint64_t newest = 0;
+  for (uint32_t i = 0; i < c->wait_count; i++)
+    if (c->waits[i]->record > newest) newest = c->waits[i]->record;
+  for (uint32_t i = 0; i < c->use_count; i++) {
+    const lze_Use *u = &c->uses[i];
+    for (int write = !u->write; write < 2; write++)
+      for (int n = 0; n < LZE_TOUCHES; n++) {
+        const lze_Touch *t = &u->storage->touched[write][n];
+        if (t->record > newest && t->first < u->last && u->first < t->last)
+          newest = t->record;
+      }
+  }
+  return newest;
+}
+
+/* Remember what a command has touched, in the place of one that this covers, or
+   of the oldest. */
+static void touch(uint64_t record, const lze_Use *u) {
+  lze_Touch *list = u->storage->touched[u->write], *place = list;
+  for (lze_Touch *t = list; t < list + LZE_TOUCHES; t++) {
+    if (u->first <= t->first && t->last <= u->last) {
+      place = t;
+      break;
+    }
+    if (t->record < place->record) place = t;
+  }
+  *place = (lze_Touch){record, u->first, u->last};
+}
+
+void lze_record_end(const lze_Command *c) {
+  lze_Record *record = record_of(c);
+  if (record != NULL) {
+    record->after = depends_on(c);
+    record->call_ns = lze_now_ns() - record->queued_ns;
+  }
+  for (uint32_t i = 0; i < c->use_count; i++) {
+    const lze_Use *u = &c->uses[i];
+    touch(c->record, u);
+    if (u->write) u->storage->version++;
+  }
+}
+
+void lze_record_abort(const lze_Command *c) {
+  lze_Record *record = record_of(c);
+  if (record != NULL) record->kind = LZE_RECORD_NONE;
+}
+
+void lze_record_over(const lze_Command *c) {
+  lze_Record *record = record_of(c);
+  if (record == NULL) return;
+  record->start_ns = c->start_ns;
+  record->end_ns = c->end_ns;
+  record->failed = c->status == LZE_FAILED;
+}
+
+/* --- the host ------------------------------------------------------------- */
+
+void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
+                     const char *name, uint64_t start_ns, size_t bytes) {
+  lze_Record *record = record_new(S, kind);
+  record->end_ns = lze_now_ns();
+  if (start_ns == 0) start_ns = record->end_ns;
+  record->queued_ns = record->start_ns = start_ns;
+  record->bytes = bytes;
+  record->name = names_add(S->recorder->names, name);
+  record_where(L, S, record);
+}
+
+void lze_record_memory(lua_State *L, const lze_Storage *s) {
+  static const char *const names[] = {"shared", "device", "host"};
+  lze_State *S = s->o.context->state;
+  lze_Record *record =
+      record_new(S, L != NULL ? LZE_RECORD_ALLOC : LZE_RECORD_FREE);
+  record->queued_ns = record->start_ns = record->end_ns = lze_now_ns();
+  record->bytes = s->bytes;
+  record->storage = s->serial;
+  record->name = names_add(S->recorder->names, names[s->usage]);
+  record->device = names_add(S->recorder->names, s->device->props.name);
+  record->collected = L == NULL && !s->o.closed;
+  if (L != NULL) record_where(L, S, record);
+}

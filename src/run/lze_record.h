@@ -1,0 +1,100 @@
+/*
+ * lze_record.h - what profiles record: commands, waits, builds, memory, marks.
+ * SPDX-License-Identifier: MIT
+ *
+ * While a state has a profile that records, it has a recorder: a ring of
+ * records, in which the newest replace the oldest.  Every command is then timed
+ * by the device and is a command of its own.  None of these functions raises,
+ * and none makes garbage; those with `L` look up the line of the script.
+ */
+#ifndef LZE_RECORD_H
+#define LZE_RECORD_H
+
+#include "base/lze_state.h"
+#include "run/lze_buffer.h"
+#include "run/lze_group.h"
+
+typedef enum lze_RecordKind {
+  LZE_RECORD_NONE,              /* of a command that was not enqueued */
+  LZE_RECORD_KERNEL,
+  LZE_RECORD_COPY,
+  LZE_RECORD_FILL,
+  LZE_RECORD_GRAPH,             /* one run of a plan */
+  LZE_RECORD_COMMAND,           /* any other of the device */
+  LZE_RECORD_WAIT,
+  LZE_RECORD_BUILD,
+  LZE_RECORD_ALLOC,
+  LZE_RECORD_FREE,
+  LZE_RECORD_MARK
+} lze_RecordKind;
+
+typedef struct lze_Record {
+  uint64_t queued_ns;           /* the call, of what the device does */
+  uint64_t call_ns;             /* how long that call was busy with it */
+  uint64_t start_ns, end_ns;    /* 0 before it is over */
+  uint64_t bytes;
+  uint64_t storage;             /* its serial, of memory and copies into it */
+  uint64_t after;               /* number of what it depends on, 0: nothing */
+  uint64_t global[3];
+  uint32_t group[3];
+  uint32_t dims;
+  uint32_t name, source, line;  /* strings by number; line 0: not known */
+  uint32_t device, why;         /* strings, 0 for none */
+  uint32_t queue;
+  uint8_t kind;
+  bool failed;
+  bool again;                   /* a copy: these bytes were there already */
+  bool collected;               /* memory: freed by the collector */
+} lze_Record;
+
+/* The strings of records, shared by those who read them. */
+typedef struct lze_Names lze_Names;
+const char *lze_name(const lze_Names *names, uint32_t number);
+
+/* The records of one profile: while it records, those of the ring from `first`
+   on, then its own copy. */
+typedef struct lze_Profile {
+  struct lze_Profile *next;     /* of those of the state that record */
+  lze_State *state;             /* NULL once stopped */
+  uint64_t first, most;         /* the number of the first; of a copy, too */
+  uint64_t start_ns, end_ns;
+  lze_Record *records;          /* the copy, in the order of the calls */
+  size_t count;
+  uint64_t dropped;             /* older ones that the ring had no room for */
+  lze_Names *names;
+} lze_Profile;
+
+/* Begin to record, `most` records at most.  False without memory. */
+bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most);
+/* How many older records there was no room for, so far. */
+uint64_t lze_profile_dropped(const lze_Profile *p);
+/* Copy what a profile has recorded so far, to be freed by lze_profile_free;
+   false without memory. */
+bool lze_profile_copy(const lze_Profile *p, lze_Profile *copy);
+/* Record no more, and keep a copy.  False without memory: nothing is kept. */
+bool lze_profile_stop(lze_Profile *p);
+/* Stop where need be, and free what it has. */
+void lze_profile_free(lze_Profile *p);
+
+/* A command begins; its record gets more from what knows what it is. */
+void lze_record_begin(lua_State *L, lze_Command *c);
+void lze_record_launch(const lze_Command *c, int dims,
+                       const uint64_t global[3],
+                       const lze_GroupChoice *choice, uint64_t bytes);
+/* Settled are bytes that no pending command writes. */
+void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
+                     bool from_settled, bool to_settled);
+void lze_record_kind(const lze_Command *c, lze_RecordKind kind, size_t bytes);
+/* It is enqueued, it never will be, it is over and its times are known. */
+void lze_record_end(const lze_Command *c);
+void lze_record_abort(const lze_Command *c);
+void lze_record_over(const lze_Command *c);
+
+/* What the host has done from `start_ns` until now: a wait, a build, a mark; 0
+   is now. `S->recorder` is not NULL. */
+void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
+                     const char *name, uint64_t start_ns, size_t bytes);
+/* A storage has been allocated (`L` is not NULL) or freed. */
+void lze_record_memory(lua_State *L, const lze_Storage *s);
+
+#endif

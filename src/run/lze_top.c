@@ -1,0 +1,251 @@
+/*
+ * lze_top.c - what other programs may see of this one: `lze top`.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/lze_top.h"
+#include "device/lze_loader.h"
+#include "device/lze_object.h"
+#include "run/lze_buffer.h"
+#include "run/lze_kernel.h"
+#include "run/lze_queue.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE_BYTES = 4096, MOST_KERNELS = 8, MOST_DEVICES = 8 };
+
+/* The page; command/top.lua reads it.  The number of the text is odd while it
+   is being written. */
+typedef struct Shown {
+  uint64_t launches, bytes, peak, updated_ns;
+  volatile uint64_t version;
+  char text[PAGE_BYTES - 40];
+} Shown;
+
+struct lze_Page {
+  Shown *shown;
+  lze_State *state;
+  uint64_t first_ns, spent_ns;  /* since when; what texts have taken */
+  unsigned long long start;     /* of the process */
+  char path[200];
+  struct lze_Page *next;        /* of the process */
+};
+
+static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct lze_Page *pages;
+
+static unsigned page_count;
+
+/* In a process that was forked, which has the states, but must not show them as
+   those of its parent. */
+static void pages_forget(void) {
+  for (struct lze_Page *p = pages, *next; p != NULL; p = next) {
+    next = p->next;
+    munmap(p->shown, PAGE_BYTES);
+    p->state->page = NULL;
+    p->state->shown = NULL;
+    free(p);
+  }
+  pages = NULL;
+  pthread_mutex_init(&pages_lock, NULL);
+}
+
+/* The process ends with states that nothing has closed. */
+static void pages_unlink(void) {
+  pthread_mutex_lock(&pages_lock);
+  for (struct lze_Page *p = pages; p != NULL; p = p->next) unlink(p->path);
+  pthread_mutex_unlock(&pages_lock);
+}
+
+static void pages_register(void) {
+  pthread_atfork(NULL, NULL, pages_forget);
+  atexit(pages_unlink);
+}
+
+/* Since when this process has been there, in ticks of the kernel's: a number
+   that comes again is another process. */
+static unsigned long long process_start(void) {
+  char text[1024];
+  unsigned long long ticks = 0;
+  FILE *file = fopen("/proc/self/stat", "re");
+  if (file == NULL) return 0;
+  size_t size = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[size] = '\0';
+  const char *p = strrchr(text, ')'); /* the name may have blanks */
+  for (int field = 2; p != NULL && field < 22; field++) {
+    p = strchr(p, ' ');
+    if (p != NULL) p++;
+  }
+  if (p != NULL) ticks = strtoull(p, NULL, 10);
+  return ticks;
+}
+
+/* Make the file; its page, or NULL. */
+static Shown *page_map(const char *path) {
+  unlink(path); /* of an older process of that number */
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                0600);
+  if (fd < 0) return NULL;
+  void *page = MAP_FAILED;
+  /* All of it is there: writing to it cannot fail for want of room. */
+  if (posix_fallocate(fd, 0, PAGE_BYTES) == 0)
+    page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (page != MAP_FAILED) return page;
+  unlink(path);
+  return NULL;
+}
+
+/* --- the text ------------------------------------------------------------- */
+
+typedef struct Text {
+  char *at;
+  size_t room;
+} Text;
+
+static void add(Text *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(Text *t, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int n = vsnprintf(t->at, t->room, format, arguments);
+  va_end(arguments);
+  if (n < 0 || (size_t)n >= t->room) n = 0; /* no room for this line */
+  t->at[n] = '\0';
+  t->at += n;
+  t->room -= (size_t)n;
+}
+
+/* Put a kernel among those with most launches. */
+static void kernels_insert(const lze_Kernel *top[MOST_KERNELS],
+                           const lze_Kernel *k) {
+  int i = MOST_KERNELS - 1;
+  if (top[i] != NULL && top[i]->launches >= k->launches) return;
+  for (; i > 0 && (top[i - 1] == NULL || top[i - 1]->launches < k->launches);
+       i--)
+    top[i] = top[i - 1];
+  top[i] = k;
+}
+
+static void page_write(const lze_State *S, unsigned long long start,
+                       Shown *shown) {
+  const lze_Kernel *top[MOST_KERNELS] = {NULL};
+  const lze_DeviceInfo *devices[MOST_DEVICES];
+  size_t device_count = 0;
+  uint64_t in_flight = 0;
+  Text t = {shown->text, sizeof shown->text};
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next) {
+    for (const lze_Queue *q = c->queues; q != NULL; q = q->next) {
+      in_flight += q->in_flight;
+      size_t i = 0;
+      while (i < device_count && devices[i] != q->device) i++;
+      if (i == device_count && i < MOST_DEVICES)
+        devices[device_count++] = q->device;
+    }
+    for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
+      const lze_Kernel *k = lze_object_kernel(o);
+      if (k != NULL && k->launches > 0) kernels_insert(top, k);
+    }
+  }
+  const lze_StorageCount n = lze_count_storages(S);
+  add(&t, "lze " LZE_VERSION "\nstarted %llu\n", start);
+  add(&t, "shared %zu\ndevice %zu\nhost %zu\n", n.bytes[LZE_SHARED],
+      n.bytes[LZE_DEVICE], n.bytes[LZE_HOST]);
+  add(&t, "in_flight %llu\n", (unsigned long long)in_flight);
+  for (size_t i = 0; i < device_count; i++)
+    add(&t, "on %s\n", devices[i]->props.name);
+  for (int i = 0; i < MOST_KERNELS && top[i] != NULL; i++)
+    add(&t, "%llu %s\n", (unsigned long long)top[i]->launches, top[i]->name);
+}
+
+/* Texts may take that much of the processor's time at once, and such a part of
+   all time. */
+#define BURST_NS 5000000u
+
+enum { TEXT_PART = 200 };
+
+static uint64_t processor_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void page_update(lze_State *S) {
+  struct lze_Page *p = S->page;
+  Shown *shown = p->shown;
+  uint64_t now = lze_now_ns();
+  shown->launches = S->launches;
+  shown->bytes = S->bytes;
+  shown->peak = S->peak;
+  shown->updated_ns = now;
+  if (p->spent_ns > BURST_NS + (now - p->first_ns) / TEXT_PART) return;
+  uint64_t start = processor_ns();
+  shown->version++;
+  page_write(S, p->start, shown);
+  shown->version++;
+  p->spent_ns += processor_ns() - start;
+}
+
+/* --- from the beginning to the end ---------------------------------------- */
+
+void lze_top_open(lze_State *S) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  const char *runtime = getenv("XDG_RUNTIME_DIR");
+  if (S->page != NULL || runtime == NULL || *runtime != '/') return;
+  struct lze_Page *p = calloc(1, sizeof *p);
+  if (p == NULL) return;
+  const size_t room = sizeof p->path;
+  int length = snprintf(p->path, room, "%s/lze", runtime);
+  if (length < 0 || (size_t)length + 24 > room) {
+    free(p);
+    return;
+  }
+  mkdir(p->path, 0700);
+  pthread_once(&once, pages_register);
+  pthread_mutex_lock(&pages_lock);
+  unsigned number = ++page_count;
+  char *end = p->path + length;
+  length = snprintf(end, 24, "/%ld", (long)getpid());
+  if (number > 1) snprintf(end + length, 24 - (size_t)length, ".%u", number);
+  p->shown = page_map(p->path);
+  if (p->shown != NULL) {
+    p->state = S;
+    p->start = process_start();
+    p->first_ns = lze_now_ns();
+    p->next = pages;
+    pages = S->page = p;
+  }
+  pthread_mutex_unlock(&pages_lock);
+  if (S->page == NULL) {
+    free(p);
+    return;
+  }
+  S->shown = page_update;
+  page_update(S);
+}
+
+void lze_top_close(lze_State *S) {
+  struct lze_Page *p = S->page;
+  if (p == NULL) return;
+  pthread_mutex_lock(&pages_lock);
+  struct lze_Page **link = &pages;
+  while (*link != p) link = &(*link)->next;
+  *link = p->next;
+  pthread_mutex_unlock(&pages_lock);
+  S->page = NULL;
+  S->shown = NULL;
+  unlink(p->path);
+  munmap(p->shown, PAGE_BYTES);
+  free(p);
+}
