@@ -1,5 +1,5 @@
--- mandelbrot.lua - a picture of the Mandelbrot set as a PNG file, checked
--- against plain Lua.
+-- mandelbrot.lua - a picture of the Mandelbrot set as a PNG file: one function
+-- in Lua is a kernel, and checks it.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]
@@ -33,24 +33,38 @@ local function progress(format, ...)
 end
 
 -- The picture shows 3.5 x 2.5 around the point -0.75, or what of that has its
--- shape; 2^28 stands for 1.
-local one, limit = 1 << 28, 256
+-- shape; 2^28 stands for 1.  Constants of Lua are constants of the kernel.
+local one <const> = 1 << 28
+local limit <const> = 256
 local step = math.min(7 * one // (2 * width), 5 * one // (2 * height))
 local left = -3 * one // 4 - step * (width - 1) // 2
 local top = -step * (height - 1) // 2
 
-local mandelbrot = lze.load "mandelbrot".mandelbrot
+-- How soon a point leaves the circle of radius 2: 1 + steps % 255, or 0 where
+-- it has not after `limit` steps.
+local function pixel(cr, ci)
+  local zr, zi, n = cr, ci, 0
+  while n < limit do
+    local rr, ii = zr * zr // one, zi * zi // one
+    if rr + ii > 4 * one then return 1 + n % 255 end
+    zr, zi, n = rr - ii + cr, zr * zi // (one // 2) + ci, n + 1
+  end
+  return 0
+end
+
+local mandelbrot = lze.kernel(function(column, row, pixels)
+  pixels[(row - 1) * width + column] =
+    pixel(left + (column - 1) * step, top + (row - 1) * step)
+end)
 local pixels <close> = lze.buffer("uchar", width * height)
 
--- One launch for each band of rows, so that there is progress to show.  A view
--- is the part of the buffer that a band goes to.
+-- One launch for each band of rows, so that there is progress to show: offsets
+-- count in a kernel's indices.
 local rows = math.max(1, (1 << 18) // width)
-local band = { width }
+local band = { width, rows, offset = { 0, 0 } }
 local function launch(y)
-  band[2] = math.min(rows, height - y)
-  return mandelbrot:launch(band,
-    pixels:view(y * width + 1, (y + band[2]) * width),
-    width, left, top + y * step, step, limit)
+  band[2], band.offset[2] = math.min(rows, height - y), y
+  return mandelbrot:launch(band, pixels)
 end
 
 -- The device compiles a kernel at its first launch.
@@ -63,19 +77,6 @@ for i, ev in ipairs(events) do
   end
 end
 local ms = (events[#events]:time().end_ns - events[1]:time().queued_ns) / 1e6
-
--- The same pixel in plain Lua, where >> is no arithmetic shift but // rounds
--- down as one does.
-local low, high = 1 << 28, 1 << 27
-local function pixel(cr, ci)
-  local zr, zi, n = cr, ci, 0
-  while n < limit do
-    local rr, ii = zr * zr // low, zi * zi // low
-    if rr + ii > 4 * one then return 1 + n % 255 end
-    zr, zi, n = rr - ii + cr, zr * zi // high + ci, n + 1
-  end
-  return 0
-end
 
 -- Plain Lua takes a second or two for a picture of 720x480: of a larger one it
 -- does some rows, from the first to the last at equal distances.

@@ -3,12 +3,13 @@
 --
 --   lua5.4 examples/reduction.lua [n]
 --
--- Each group adds up its share in local memory, then one group adds up what
--- the groups found.
+-- The kernel is written in Lua: each group adds up its share in local memory,
+-- then one group adds up what the groups found.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
+local w, min = lze.work, math.min
 
 local n = math.tointeger(tonumber(arg[1] or 1 << 22))
 local most = 1 << 24 -- plain Lua's tables take 16 bytes for each number
@@ -21,11 +22,32 @@ end
 local numbers = {}
 for i = 1, n do numbers[i] = i * 7919 % 1000003 - 500000 end
 
-local sum = lze.load "reduction".sum
-
 -- Work-items of a group share local memory, so its size is for us to say: a
 -- tree of 8 levels.  Each adds up to 32 numbers first, which keeps trees rare.
-local size = math.min(256, sum.max_group_size)
+local size = min(256, lze.device().max_group_size)
+
+-- Writes to sums[g] what group g adds up of x[1 .. count]: all groups together
+-- add every element once.  Groups take equal shares, side by side.
+local sum = lze.kernel(function(x, count, sums)
+  local t, item = w.local_array("long", size), w.local_id()
+  local share = (count + w.num_groups() - 1) // w.num_groups()
+  local before, own = (w.group_id() - 1) * share, 0
+  for i = before + item, min(before + share, count), size do
+    own = own + x[i]
+  end
+  t[item] = own
+  w.barrier()
+  -- A tree: the upper half is added to the lower one until one is left.  The
+  -- middle one of an odd width waits for the next round.
+  local width = size
+  while width > 1 do
+    local half = (width + 1) // 2
+    if item <= width // 2 then t[item] = t[item] + t[item + half] end
+    w.barrier()
+    width = half
+  end
+  if item == 1 then sums[w.group_id()] = t[1] end
+end)
 local groups = (n + 32 * size - 1) // (32 * size)
 
 local x <close> = lze.buffer("long", numbers)
@@ -37,8 +59,8 @@ local one = { size, group = size }
 
 -- From the first call to the end, in milliseconds.
 local function reduce()
-  local first = sum:launch(every, x, n, sums, size)
-  local last = sum:launch(one, sums, groups, total, size)
+  local first = sum:launch(every, x, n, sums)
+  local last = sum:launch(one, sums, groups, total)
   return (last:time().end_ns - first:time().queued_ns) / 1e6
 end
 
