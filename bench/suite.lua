@@ -152,6 +152,15 @@ function b.areas(list)
   return shapes
 end
 
+function b.blocks(list)
+  local shapes = {}
+  for i, s in ipairs(list) do
+    shapes[i] = {kind = s[1], label = table.concat(s, "x", 2), s[2], s[3],
+      s[4]}
+  end
+  return shapes
+end
+
 -- In --quick the first shape, and the first awkward one.
 function b.case(case)
   for i, shape in ipairs(case.shapes) do
@@ -163,7 +172,8 @@ function b.case(case)
   end
 end
 
-for _, name in ipairs {"vector", "image", "number", "matrix"} do
+for _, name in ipairs {"vector", "image", "number", "matrix", "space", "cells",
+  "mixed"} do
   dofile(here .. "/cases/" .. name .. ".lua")(b)
 end
 if options.list then
@@ -256,7 +266,7 @@ end
 local has_baseline, baseline = pcall(require, "bench.baseline")
 
 local function c_seconds(work)
-  if not has_baseline then return end
+  if not has_baseline or work.c == false then return end
   local function go(k, global, ...)
     local arguments = {...}
     for i, v in ipairs(arguments) do
@@ -403,7 +413,8 @@ local function measure(case)
 
   local result = {
     name = case.name, shape = case.shape.label, kind = case.shape.kind,
-    bound = case.bound, rounds = final_rounds, tried = {},
+    bound = case.bound, judged = case.judged or false,
+    rounds = final_rounds, tried = {},
     best_ms = fastest.median * 1e3, best_group = fastest.group,
     gigabytes_per_second = work.bytes / fastest.median / 1e9,
     gigaoperations_per_second = work.operations / fastest.median / 1e9,
@@ -545,6 +556,13 @@ summary("over 0.2 ms", function(r) return r.best_ms > 0.2 end)
 summary("memory-bound, prime, odd or lopsided",
   function(r) return r.bound == "memory" and awkward[r.kind] end)
 summary("compute-bound", function(r) return r.bound == "compute" end)
+for _, judged in ipairs {false, true} do
+  summary("kernels that the rule is " ..
+    (judged and "judged on" or "developed on"),
+    function(r) return r.judged == judged end)
+  summary("those, over 0.2 ms",
+    function(r) return r.judged == judged and r.best_ms > 0.2 end)
+end
 
 -- The cases of over 0.2 ms where the intervals say that `policy` was faster.
 local function faster(policy)

@@ -3,7 +3,7 @@
 --
 -- In each dimension: powers of two, 3 and 5 times powers of two, and divisors
 -- of the range, as far as the limits go; of these at most 64 groups in one
--- dimension and 48 in more, spread evenly over the sizes.
+-- dimension, 48 in two and 96 in three, spread evenly over the sizes.
 
 local search = {}
 
@@ -52,17 +52,21 @@ function search.groups(range, most, max_size, divide, limit)
     end
     return thin(groups, limit or 64)
   end
-  for _, y in ipairs(sizes(ny, math.min(most, max_size[2]), divide)) do
-    for _, x in ipairs(sizes(nx, math.min(most // y, max_size[1]), divide)) do
-      groups[#groups + 1] = {x, y, 1}
+  for _, z in ipairs(sizes(nz, math.min(most, max_size[3]), divide)) do
+    for _, y in ipairs(sizes(ny, math.min(most // z, max_size[2]), divide)) do
+      local left = most // z // y
+      for _, x in ipairs(sizes(nx, math.min(left, max_size[1]), divide)) do
+        groups[#groups + 1] = {x, y, z}
+      end
     end
   end
   table.sort(groups, function(a, b)
-    local na, nb = a[1] * a[2], b[1] * b[2]
+    local na, nb = a[1] * a[2] * a[3], b[1] * b[2] * b[3]
     if na ~= nb then return na < nb end
+    if a[3] ~= b[3] then return a[3] < b[3] end
     return a[1] < b[1]
   end)
-  return thin(groups, limit or 48)
+  return thin(groups, limit or (nz == 1 and 48 or 96))
 end
 
 return search

@@ -1,0 +1,131 @@
+-- arrays.lua - reductions and a scan of arrays beside memcpy and plain C.
+-- SPDX-License-Identifier: MIT
+--
+--   sh scripts/with-build BUILD lua5.4 bench/arrays.lua [ROUNDS]
+--
+-- Each row is of 2^24 floats.  lze, memcpy and a loop in C at -O3, both of one
+-- thread, take turns; medians are compared.  lze's time is from the call until
+-- its result is there, allocation included.  Then z:set(a * x + y) beside a
+-- kernel in Lua that does the same, and what it costs to write and launch an
+-- expression of five operations on few elements whose kernel is there, beside a
+-- launch and a buffer.
+
+local lze = require "lze"
+local c = require "bench.reductions"
+local A = lze.array
+local rounds = tonumber(arg and arg[1]) or 21
+
+local n <const> = 1 << 24
+local seeds = A.arange(n)
+-- Small whole numbers: sums of them are exact in any order.
+local x = ((seeds * 7919) % 101 - 50):to "float"
+seeds = nil -- luacheck: ignore
+x[n - 7] = 60
+x[n // 3] = -60
+local to = lze.buffer("float", n):fill(0)
+local from = x.buffer.pointer
+lze.wait()
+
+local cases = {
+  {"sum", function() return x:sum():item() end,
+    function() return c.sum(from, n) end},
+  {"min", function() return x:min():item() end,
+    function() return c.min(from, n) end},
+  {"argmax", function() return x:argmax():item() end,
+    function() return c.argmax(from, n) end},
+  {"cumsum", function() return x:cumsum()[n] end,
+    function()
+      c.cumsum(to.pointer, from, n)
+      return to[n]
+    end}
+}
+
+local function timed(f)
+  local start = c.now()
+  local result = f()
+  return c.now() - start, result
+end
+
+local function median(t)
+  table.sort(t)
+  return t[(#t + 1) // 2] * 1e3
+end
+
+print(("%-8s %8s %8s %8s %12s %8s"):format("", "lze ms", "memcpy", "C",
+  "memcpy/lze", "C/lze"))
+for _, case in ipairs(cases) do
+  local name, ours, theirs = table.unpack(case)
+  local a, b, m = {}, {}, {}
+  ours()
+  for r = 1, rounds do
+    local got, expected
+    collectgarbage()
+    a[r], got = timed(ours)
+    m[r] = timed(function() c.copy(to.pointer, from, n) end)
+    b[r], expected = timed(theirs)
+    if got ~= expected then
+      error(("%s: %s, and %s in C"):format(name, got, expected), 0)
+    end
+  end
+  local t, copy, plain = median(a), median(m), median(b)
+  print(("%-8s %8.2f %8.2f %8.2f %12.2f %8.2f"):format(name, t, copy, plain,
+    copy / t, plain / t))
+end
+
+-- z:set(a * x + y) and a kernel -----------------------------------------------
+
+local y, z = A.ones {n}, A.zeros {n}
+local saxpy = lze.kernel(function(i, r, a, p, q) r[i] = a * p[i] + q[i] end,
+  {name = "saxpy"})
+local function set()
+  z:set(0.5 * x + y)
+  lze.wait()
+end
+local function launch()
+  saxpy(n, z, 0.5, x, y)
+  lze.wait()
+end
+for _ = 1, 2 do set() launch() end
+local a, b = {}, {}
+for r = 1, rounds do
+  collectgarbage()
+  a[r], b[r] = timed(set), timed(launch)
+end
+local ours, theirs = median(a), median(b)
+print(("%-20s %8.2f ms, the kernel %8.2f ms: %.2f"):format("z:set(a * x + y)",
+  ours, theirs, ours / theirs))
+
+-- Five operations -------------------------------------------------------------
+
+local few <const>, times <const> = 16, 1000
+local u, v = A.ones {few}, A.ones {few}
+local five = lze.kernel(function(i, t, p, q)
+  t[i] = math.sqrt(p[i] * p[i] + q[i] * q[i]) - 1
+end)
+local function expression() return ((u * u + v * v):sqrt() - 1):eval() end
+local function plain()
+  local t = lze.buffer("float", few, {zero = false})
+  five(few, t, u, v)
+  return t
+end
+for _ = 1, 3 do expression() plain() end
+local function cost(f)
+  lze.wait()
+  local took = timed(function() for _ = 1, times do f() end end)
+  lze.wait()
+  collectgarbage()
+  collectgarbage "stop"
+  local before = collectgarbage "count"
+  for _ = 1, times do f() end
+  local bytes = (collectgarbage "count" - before) * 1024 / times
+  collectgarbage "restart"
+  return took / times * 1e6, bytes
+end
+local e, p, bytes, plain_bytes = {}, {}, nil, nil
+for round = 1, rounds do
+  e[round], bytes = cost(expression)
+  p[round], plain_bytes = cost(plain)
+end
+e, p = median(e) / 1e3, median(p) / 1e3
+print(("%-20s %8.2f us, launch and buffer %8.2f us: %.2f more; %.0f bytes of "
+  .. "Lua, %.0f"):format("five operations", e, p, e - p, bytes, plain_bytes))
