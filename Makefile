@@ -94,7 +94,8 @@ LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC) $(FAKE)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
-TARGETS := $(BUILD)/lze.so $(BUILD)/lze/mpi.so $(BUILD)/liblze.a $(BUILD)/libze_opencl.so $(HELPER)
+TARGETS := $(BUILD)/lze.so $(BUILD)/lze/mpi.so $(BUILD)/liblze.a \
+  $(BUILD)/libze_opencl.so $(HELPER)
 # Programs that embed Lua and lze, for users to copy.
 EMBED := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/embed/*.c))
 
@@ -527,8 +528,8 @@ help: ## this list
 
 FORCE:
 .SECONDARY:
-.PHONY: all demo test build-tests check check-fast check-host check-page check-asan check-fuzz \
-  check-c check-tsan check-exit check-valgrind \
+.PHONY: all demo test build-tests check check-fast check-host check-page \
+  check-asan check-fuzz check-c check-tsan check-exit check-valgrind \
   check-gc check-incremental check-generational check-validation \
   check-debian13 check-memory check-lifetime check-exports check-docs \
   check-lint conformance bench bench-arrays bench-arrays-linear \
