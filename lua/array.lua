@@ -920,6 +920,7 @@ end
 
 -- Write a number, a table or an array into the elements of a view.
 local function set(a, v, fname)
+  evaluate(a)
   if type(v) == "table" and not is(v) then v = A(a.type, v) end
   local kind = kind_of(v, fname)
   if not types[a.type] or not types[kind] and is(v) then

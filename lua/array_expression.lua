@@ -443,6 +443,41 @@ local function remove_reader(v, reader)
   if s then s.readers[reader] = nil end
 end
 
+-- Expressions by an operand of theirs that is one: the first of them, and those
+-- that follow.  Once the operand is computed they read its storage.
+local parents = setmetatable({}, {__mode = "kv"})
+local families = setmetatable({}, {__mode = "k"})
+
+local function add_parent(v, parent)
+  if not parents[v] then
+    parents[v] = parent
+    return
+  end
+  local others = families[v]
+  if not others then
+    others = setmetatable({}, {__mode = "kv"})
+    families[v] = others
+  end
+  others[parent] = true
+end
+
+-- Call f with an operand and each expression that has yet to read it.
+local function each_parent(v, f)
+  local parent, others = parents[v], families[v]
+  if parent and rawget(parent, "op") then f(v, parent) end
+  if others then
+    for other in next, others do
+      if rawget(other, "op") then f(v, other) end
+    end
+  end
+end
+
+-- Note that an expression is to read an operand.
+local function reads(a, v)
+  if v == nil or mathtype(v) then return end
+  if rawget(v, "op") then add_parent(v, a) else add_reader(v, a) end
+end
+
 local evaluate
 
 -- How an operand adds to what there is of the tree: depth, nodes, and whether
@@ -480,13 +515,9 @@ local function express(name, kind, shape, mask, x, y, z)
   if z ~= nil then a.z = z end
   if cuts then a.cuts = true end
   setmetatable(a, core.meta)
-  if not mathtype(x) and not rawget(x, "op") then add_reader(x, a) end
-  if y ~= nil and not mathtype(y) and not rawget(y, "op") then
-    add_reader(y, a)
-  end
-  if z ~= nil and not mathtype(z) and not rawget(z, "op") then
-    add_reader(z, a)
-  end
+  reads(a, x)
+  reads(a, y)
+  reads(a, z)
   counts.operations = counts.operations + 1
   return a
 end
@@ -501,6 +532,44 @@ local function detach(a)
   if y ~= nil then a.y = nil end
   if z ~= nil then a.z = nil end
   if rawget(a, "cuts") then a.cuts = nil end
+end
+
+-- Say how an array that has no elements is computed.
+local function attach(a, op, x, y, z, depth, nodes)
+  rawset(a, "op", op)
+  rawset(a, "x", x)
+  rawset(a, "y", y)
+  rawset(a, "z", z)
+  rawset(a, "depth", depth)
+  rawset(a, "nodes", nodes)
+  reads(a, x)
+  reads(a, y)
+  reads(a, z)
+end
+
+-- Put what an operand is into a list behind place n, without the expressions
+-- in it: what nothing else refers to can be collected.
+local function note(list, n, v)
+  local op = type(v) == "table" and rawget(v, "op")
+  if not op then
+    list[n + 1] = v == nil and false or v
+    return n + 1
+  end
+  list[n + 1], list[n + 2], list[n + 3] = op, v.shape, rawget(v, "mask")
+  n = note(list, n + 3, v.x)
+  n = note(list, n, rawget(v, "y"))
+  return note(list, n, rawget(v, "z"))
+end
+
+-- The operand behind place n of such a list, and where the next one is.
+local function noted(list, n)
+  local v = list[n + 1]
+  if type(v) ~= "table" or is(v) then return v or nil, n + 1 end
+  local shape, mask, x, y, z = list[n + 2], list[n + 3]
+  x, n = noted(list, n + 3)
+  y, n = noted(list, n)
+  z, n = noted(list, n)
+  return express(v.name, v.type, shape, mask, x, y, z), n
 end
 
 -- Evaluate what is not computed along with an operation on v.
@@ -583,6 +652,7 @@ function evaluate(a, how)
   rawset(a, "from", 0)
   rawset(a, "strides", into.strides)
   rawset(a, "flat", into.flat)
+  each_parent(a, add_reader)
   return a
 end
 
@@ -616,38 +686,42 @@ end
 
 -- Compute an expression into an array of its type and shape.  One that reads
 -- the array becomes a copy of it, which is made when it is needed.  False where
--- what it reads would be overwritten too early.
+-- what it reads would be overwritten too early, or others have yet to read it.
 local function write(into, a)
   local w, entry = plan(a, into)
-  local reads = false
+  local own, apart = false, true
   for k = 1, w.count do
     local v = w.slots[k]
     if not mathtype(v) and overlap(v, into) then
-      reads = true
-      if not same_places(v, into) then
-        leave_walk(w)
-        return false
-      end
+      own, apart = true, apart and same_places(v, into)
     end
   end
+  if own then each_parent(a, function() apart = false end) end
+  if not apart then
+    leave_walk(w)
+    return false
+  end
   counts.evaluations = counts.evaluations + 1
-  if not reads then
+  if not own then
     launch(w, entry, a.size, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
     return true
   end
   if not entry.kernel then
     entry.kernel = make_kernel(w, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
   end
-  local kind, list, n = a.type, arguments(w)
+  local tree, list, n = {}, arguments(w)
+  note(tree, 0, a)
   -- The launch evaluates what else reads the array, and is to find out what of
   -- that is still needed.
   detach(a)
-  run(w, entry, a.size, unpack(list, 1, n))
-  rawset(a, "op", operation("copy", kind, reals[kind]))
-  rawset(a, "x", into)
-  rawset(a, "depth", 1)
-  rawset(a, "nodes", 2)
-  add_reader(into, a)
+  local ok, err = C.pcall(run, w, entry, a.size, unpack(list, 1, n))
+  if not ok then
+    local e = noted(tree, 0)
+    attach(a, e.op, e.x, rawget(e, "y"), rawget(e, "z"), e.depth, e.nodes)
+    if rawget(e, "cuts") then rawset(a, "cuts", true) end
+    C.raise(err)
+  end
+  attach(a, operation("copy", a.type, reals[a.type]), into, nil, nil, 1, 2)
   return true
 end
 

@@ -209,6 +209,52 @@ function()
     assert.same({14, 14, 14}, y:read())
   end)
 
+  it("an operand that was an expression itself", function()
+    local x = floats {1, 2, 3}
+    local y = x * 2
+    local z, others = y + 1, {y - 1, y * y}
+    y:eval()
+    y:fill(9)
+    assert.same({3, 5, 7}, z:read())
+    assert.same({1, 3, 5}, others[1]:read())
+    assert.same({4, 16, 36}, others[2]:read())
+    y = x * 2
+    z = y + 1
+    y[2] = 0
+    assert.same({3, 5, 7}, z:read())
+    z = (y:eval() + 1) * 2
+    y:set(y * 0)
+    assert.same({6, 2, 14}, z:read())
+  end)
+
+  it("what is set to an operand of it", function()
+    local x = floats {1, 2, 3}
+    local a = x + 1
+    local b, c = a * x, a * 2
+    x:set(a)
+    assert.same({2, 3, 4}, x:read())
+    assert.same({2, 6, 12}, b:read())
+    assert.same({4, 6, 8}, c:read())
+    assert.same({2, 3, 4}, a:read())
+  end)
+
+  it("a buffer that is closed", function()
+    local x, y = floats {1, 2, 3}, floats {4, 5, 6}
+    local z, w = x + y, (x * 2):sqrt() * 2
+    assert.same({2, 3}, (function()
+      local part = x[{{2, 3}}] * 1
+      x.buffer:close()
+      return part:read()
+    end)())
+    assert.same({5, 7, 9}, z:read())
+    assert.equal(4, w[2])
+    do
+      local b <close> = lze.buffer("float", {7, 8})
+      y = A("float", b) + 1
+    end
+    assert.same({8, 9}, y:read())
+  end)
+
   it("what it was set to", function()
     local x = floats {1, 2, 3}
     local y = x + 1
@@ -256,6 +302,43 @@ describe("x:set of an expression", function()
     assert.same({{2, 5}, {5, 8}}, m:table())
     m:set(m[1] * 2)
     assert.same({{4, 10}, {4, 10}}, m:table())
+  end)
+
+  it("is still an expression where the launch fails", function()
+    local build = os.getenv "LZE_TEST_BUILD" or "build"
+    process.with_directory(function(dir)
+      process.write(dir .. "/rules", "")
+      assert.equal("false\tzeCommandListAppendLaunchKernel\n" ..
+          "1.0\t4.0\n4.0\t18.0\n8.0\t18.0\n20.0\n",
+        process.output([[
+          local function faults(rules)
+            local file <close> = assert(io.open(os.getenv "ZE_FAULT_CONTROL",
+              "w"))
+            file:write(rules)
+          end
+          local A = require "lze".array
+          local x, y = A("float", {1, 2, 4}), A("float", {2, 3, 4})
+          x:set(x * y + 2)
+          x:set {1, 2, 4}
+          local e = x * y + 2
+          faults "fail zeCommandListAppendLaunchKernel 0 0x70000003"
+          local ok, err = pcall(x.set, x, e)
+          print(ok, err.call)
+          faults ""
+          print(x[1], x[3])
+          x:set(e)
+          print(x[1], e[3])
+          x:set(e * 2)
+          print(x[1], e[3])
+          x:set(e + x * x / 4)
+          print(x[1])
+        ]], {env = {
+          ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+          ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+          ZE_FAULT_CONTROL = dir .. "/rules",
+          ZE_ENABLE_VALIDATION_LAYER = false,
+        }}))
+    end)
   end)
 
   it("asks the collector what is still needed, where that is much", function()

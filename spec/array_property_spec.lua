@@ -675,7 +675,7 @@ local function step_new(p, s)
     for i, v in ipairs(data) do data[i] = v / 4 end
   end
   p[s.to] = {A(s.kind, table.move(data, 1, #data, 1, {}), shape),
-    model.new(s.kind, shape, data), own = true}
+    model.new(s.kind, shape, data)}
 end
 
 local function both(p, s)
@@ -711,7 +711,7 @@ local steps = {
   end,
   view = function(p, s)
     local x = p[s.a]
-    if not x or not x.own or #x[2].shape == 0 then return end
+    if not x or #x[2].shape == 0 then return end
     local list = {}
     for d, n in ipairs(x[2].shape) do
       local i, j = (s.seed + d) % n + 1, (s.seed * 7 + d) % n + 1
@@ -721,16 +721,16 @@ local steps = {
         list[d] = {i, j, (i <= j and 1 or -1) * (s.seed % 2 + 1)}
       end
     end
-    p[s.to] = {x[1][list], model.index(x[2], list), own = true}
+    p[s.to] = {x[1][list], model.index(x[2], list)}
   end,
   transpose = function(p, s)
     local x = p[s.a]
     if not x or #x[2].shape ~= 2 then return end
-    p[s.to] = {x[1]:t(), model.permute(x[2], {2, 1}), own = x.own}
+    p[s.to] = {x[1]:t(), model.permute(x[2], {2, 1})}
   end,
   set = function(p, s)
     local x, y = p[s.a], p[s.b]
-    if not x or not y or not x.own then return end
+    if not x or not y then return end
     if model.promote(x[2].type, y[2].type) ~= x[2].type then return end
     local shape = model.broadcast(x[2].shape, y[2].shape)
     if not shape or text(shape) ~= text(x[2].shape) then return end
@@ -739,7 +739,7 @@ local steps = {
   end,
   update = function(p, s) -- in place, from itself and another
     local x, y, shape, kind = both(p, s)
-    if not x or not x.own or kind ~= x[2].type then return end
+    if not x or kind ~= x[2].type then return end
     if text(shape) ~= text(x[2].shape) then return end
     x[1]:set(x[1] + y[1])
     model.write(x[2], binary(kind, operators["+"], x[2],
@@ -747,7 +747,7 @@ local steps = {
   end,
   fill = function(p, s)
     local x = p[s.a]
-    if not x or not x.own then return end
+    if not x then return end
     x[1]:fill(s.value)
     model.each(x[2], function(place)
       x[2].data[place] = model.round(x[2].type, s.value)
@@ -755,7 +755,7 @@ local steps = {
   end,
   assign = function(p, s)
     local x = p[s.a]
-    if not x or not x.own or #x[2].shape ~= 1 or x[2].shape[1] == 0 then return
+    if not x or #x[2].shape ~= 1 or x[2].shape[1] == 0 then return
     end
     local i = s.seed % x[2].shape[1] + 1
     x[1][i] = s.value
@@ -766,7 +766,7 @@ local steps = {
     local x = p[s.a]
     if not x then return end
     p[s.to] = {x[1]:clone(), model.map(x[2].type, function(v) return v end,
-      x[2]), own = true}
+      x[2])}
   end,
   sum = function(p, s)
     local x = p[s.a]

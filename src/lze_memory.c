@@ -304,10 +304,17 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
+/* Whether closing a buffer ends its storage. */
+static bool buffer_ends(const lze_Buffer *b) {
+  return b->storage != NULL && !b->view && b->storage->imports == 0;
+}
+
+/* Expressions that have yet to read what ends are evaluated first; that runs
+   Lua code, which may close the buffer, or import it. */
 static int buffer_close(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
-  lze_Storage *s = b->storage;
-  if (s != NULL && !b->view && s->imports == 0) lze_close(&s->o);
+  if (buffer_ends(b)) lze_buffer_settle(L, 1);
+  if (buffer_ends(b)) lze_close(&b->storage->o);
   return buffer_gc(L);
 }
 
