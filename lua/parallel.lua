@@ -82,9 +82,9 @@ local function slices_of(job)
       if not count then
         fail("argument %d: the buffer of the slice is closed", i)
       end
-      if job.total > count // size then
+      if job.offset + job.total > count // size then
         fail("argument %d: %d work-items of %d elements each are more than " ..
-          "the %d of the slice", i, job.total, size, count)
+          "the %d of the slice", i, job.offset + job.total, size, count)
       end
       slices[i] = {buffer = buffer, size = size}
     end
@@ -95,7 +95,8 @@ end
 -- The range of a part, from its own work-items on unless it has buffers of its
 -- own.
 local function range_of(job, part)
-  local offset = not next(job.slices) and part.first > 0 and part.first or nil
+  local first = job.offset + part.first
+  local offset = not next(job.slices) and first > 0 and first or nil
   return {part.count, offset = offset}
 end
 
@@ -119,7 +120,7 @@ end
 -- reached, a copy, which is also the second result.
 local function place_slice(job, part, i, context, queue)
   local x, size = job.slices[i].buffer, job.slices[i].size
-  local from = part.first * size + 1
+  local from = (job.offset + part.first) * size + 1
   local to = from + part.count * size - 1
   if C.reaches(queue, x) then return C.call(x, "view", from, to) end
   local copy = C.buffer(x.type, to - from + 1, {usage = "device",
@@ -146,7 +147,7 @@ local function start(job, part)
     if copies[i] and C.writes(job.variant, i) then
       local size = job.slices[i].size
       part.copied = C.call(queue, "copy", job.slices[i].buffer, copies[i], 1,
-        part.count * size, part.first * size + 1)
+        part.count * size, (job.offset + part.first) * size + 1)
     end
   end
 end
@@ -154,7 +155,7 @@ end
 -- Wait for a part; what it came to.  The first launch of a kernel may have been
 -- compiled: it is not measured.  Later ones are smoothed, because a machine has
 -- other work too.
-local function finish(part, speed)
+local function finish(job, part, speed)
   local ns = 0
   if part.launched then
     C.call(part.launched, "wait")
@@ -166,24 +167,39 @@ local function finish(part, speed)
     local now = part.measured and ns > 0 and part.count / ns or before
     speed[part.device] = before > 0 and (before + now) / 2 or now
   end
-  return {device = part.device, first = part.first + 1, count = part.count,
-    kernel_ns = ns}
+  return {device = part.device, first = job.offset + part.first + 1,
+    count = part.count, kernel_ns = ns}
+end
+
+local function whole(v, name, most)
+  local n = type(v) == "number" and math.tointeger(v)
+  if not n then fail("%s: integer expected, got %s", name, C.describe(v)) end
+  if n < 0 or n > most then fail("%s: %d is outside 0..%d", name, n, most) end
+  return n
+end
+
+-- How many work-items, and before which there are none.
+local function range_read(n)
+  if type(n) ~= "table" then return whole(n, "n", MOST_ITEMS), 0 end
+  for key in next, n do
+    if key ~= 1 and key ~= "offset" then
+      fail("n: unknown key %s (known: 1, offset)", C.describe(key))
+    end
+  end
+  local count = whole(rawget(n, 1), "n[1]", MOST_ITEMS)
+  local offset = rawget(n, "offset")
+  return count, offset and whole(offset, "n.offset", MOST_ITEMS - count) or 0
 end
 
 local function run(devices, n, k, ...)
   devices = devices_of(devices)
-  if math.type(n) ~= "integer" then
-    local whole = type(n) == "number" and math.tointeger(n)
-    if not whole then fail("n: integer expected, got %s", C.describe(n)) end
-    n = whole
-  end
-  if n < 0 or n > MOST_ITEMS then
-    fail("n: %d is outside 0..%d", n, MOST_ITEMS)
-  end
+  local offset
+  n, offset = range_read(n)
   if not C.is_open(k) then
     fail("k: an open kernel expected, got %s", C.describe(k))
   end
-  local job = {kernel = k, total = n, n = select("#", ...), arguments = {...}}
+  local job = {kernel = k, total = n, offset = offset, n = select("#", ...),
+    arguments = {...}}
   if C.is_lua(k) then
     job.variant = C.variant(k, n, ...)
   else
@@ -194,7 +210,8 @@ local function run(devices, n, k, ...)
     end
   end
   job.slices = slices_of(job)
-  if not next(job.slices) and #devices > 1 and not C.splits(job.variant) then
+  if not next(job.slices) and (#devices > 1 or offset > 0) and
+      not C.splits(job.variant) then
     fail("%s: it uses more than its global id, or the driver has no global " ..
       "offsets, so its range cannot be split: use lze.slice", tostring(k))
   end
@@ -207,7 +224,7 @@ local function run(devices, n, k, ...)
   for _, part in ipairs(parts) do
     if part.count > 0 then start(job, part) end
   end
-  for i, part in ipairs(parts) do results[i] = finish(part, speed) end
+  for i, part in ipairs(parts) do results[i] = finish(job, part, speed) end
   return results
 end
 

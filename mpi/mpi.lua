@@ -460,6 +460,15 @@ local function meet(c)
   C.post("barrier", true, c.handle, c.rank, c.size, nil, nil, nil, false)
 end
 
+-- A communicator of the same ranks for messages that are not the program's.
+local function inner(c)
+  if not c.inner then
+    meet(c)
+    c.inner = C.dup(c.handle)
+  end
+  return c.inner
+end
+
 local function new(c)
   c.rank, c.size = C.place(c.handle)
   c.node_rank, c.node_size = C.node(c.handle)
@@ -664,11 +673,7 @@ function methods.halo(self, u, options)
     end
   end
   local h = {u = pointed(u), shape = sizes, width = width, parts = {}}
-  if not c.halos then
-    meet(c)
-    c.halos = C.dup(c.handle)
-  end
-  h.comm, h.rank, h.size = c.halos, c.rank, c.size
+  h.comm, h.rank, h.size = inner(c), c.rank, c.size
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
     local rest, other = code, false
@@ -749,6 +754,130 @@ halo_meta.__close = halo_methods.close
 halo_meta.__name = "halo"
 halo_meta.__metatable = "an object of lze.mpi"
 
+-- --- one range over all ranks ------------------------------------------------
+
+local slice_meta = {__name = "slice", __metatable = "an object of lze.mpi"}
+local MOST_ITEMS = (1 << 32) - 1
+local SLICE_TAG = 32 -- above those of halos
+
+function slice_meta.__tostring(self)
+  local s = C.state(self, slice_meta)
+  return format("slice of %d: %s", s.size, tostring(s.x))
+end
+
+local function positive(v, n, fname, name)
+  local i = integer(v, n, fname, name)
+  if i < 1 then argument(n, fname, "%s: %d is not positive", name, i) end
+  return i
+end
+
+-- mpi.slice(x [, size [, width]]) -> an argument of world:parallel
+local function slice(x, size, width)
+  local b, _, count = buffer(x, 1, "slice")
+  return C.object(slice_meta, {x = pointed(b), count = count,
+    size = size == nil and 1 or positive(size, 2, "slice", "size"),
+    width = width and positive(width, 3, "slice", "width")})
+end
+
+-- The work-items of a rank: the first and the last.
+local function part_of(n, rank, size)
+  return n * rank // size + 1, n * (rank + 1) // size
+end
+
+local function range_of(n, fname)
+  n = integer(n, 1, fname, "n")
+  if n < 0 or n > MOST_ITEMS then
+    argument(1, fname, "n: %d is outside 0..%d", n, MOST_ITEMS)
+  end
+  return n
+end
+
+-- world:part(n [, rank]) -> first, last
+function methods.part(self, n, rank)
+  local c = open(self, "part")
+  n = range_of(n, "part")
+  rank = rank == nil and c.rank or check_rank(c, rank, 2, "part", "rank")
+  return part_of(n, rank, c.size)
+end
+
+-- Post the messages after which each rank has what it needs of a slice: of
+-- `width` work-items on both sides of its own, or of all.
+local function spread(c, s, n, events)
+  local function needed(rank)
+    local first, last = part_of(n, rank, c.size)
+    if not s.width then return 1, n end
+    if last < first then return 1, 0 end
+    return math.max(1, first - s.width), math.min(n, last + s.width)
+  end
+  -- What `to` needs of what `from` has.
+  local function post(name, from, to)
+    local first, last = part_of(n, from, c.size)
+    local low, high = needed(to)
+    first, last = math.max(first, low), math.min(last, high)
+    if first > last then return end
+    local x = s.x:view((first - 1) * s.size + 1, last * s.size)
+    local sends = name == "send"
+    events[#events + 1] = with_host_memory(sends and x or nil,
+      not sends and x or nil, false, false, function(out, into)
+        return C.post(name, false, inner(c), c.rank, c.size,
+          sends and to or from, SLICE_TAG, nil, false, out, into)
+      end)
+  end
+  for rank = 0, c.size - 1 do
+    if rank ~= c.rank then post("recv", rank, c.rank) end
+  end
+  for rank = 0, c.size - 1 do
+    if rank ~= c.rank then post("send", c.rank, rank) end
+  end
+end
+
+-- world:parallel(n, k, ...) -> what lze.parallel returns for this rank's part
+function methods.parallel(self, n, k, ...)
+  local c = open(self, "parallel")
+  n = range_of(n, "parallel")
+  if lze.type(k) ~= "kernel" then
+    argument(2, "parallel", "k: kernel expected, got %s", describe(k))
+  end
+  local arguments = {n = select("#", ...), ...}
+  local slices, is_sliced = {}, {}
+  for i = 1, arguments.n do
+    local s = C.state(arguments[i], slice_meta)
+    if s then
+      if n > s.count // s.size then
+        argument(i + 2, "parallel", "%d work-items of %d elements each are " ..
+          "more than the %d of the slice", n, s.size, s.count)
+      end
+      slices[#slices + 1] = s
+      arguments[i] = s.x
+      is_sliced[i] = true
+    end
+  end
+  if #slices == 0 then
+    fail("parallel: none of the arguments is a slice, so what the kernel " ..
+      "computes would stay on its rank")
+  end
+  local known = k:variant(n, table.unpack(arguments, 1, arguments.n)).args
+  for i = 1, arguments.n do
+    if not is_sliced[i] and is_buffer[lze.type(arguments[i])] and known[i] and
+        known[i].access ~= "read" then
+      argument(i + 2, "parallel", "the kernel writes to it: mpi.slice says " ..
+        "which elements belong to which work-item")
+    end
+  end
+  local first, last = part_of(n, c.rank, c.size)
+  local done = {}
+  inner(c)                                  -- all ranks have it from here on
+  if last >= first then
+    done = lze.parallel({slices[1].x.device},
+      {last - first + 1, offset = first - 1}, k,
+      table.unpack(arguments, 1, arguments.n))
+  end
+  local events = {}
+  for _, s in ipairs(slices) do spread(c, s, n, events) end
+  for _, event in ipairs(events) do event:wait() end
+  return done
+end
+
 -- --- the end of communicators ------------------------------------------------
 
 function methods.close(self)
@@ -762,7 +891,7 @@ function methods.close(self)
   if not c.world then
     C.free(c.handle)
     C.free(c.values)
-    if c.halos then C.free(c.halos) end
+    if c.inner then C.free(c.inner) end
   end
 end
 
@@ -815,7 +944,7 @@ meta.__close = methods.close
 meta.__name = "communicator"
 meta.__metatable = "an object of lze.mpi"
 
-local mpi, world = {}, nil
+local mpi, world = {slice = slice}, nil
 
 -- mpi.world() -> the communicator of all ranks, the same each time
 function mpi.world()

@@ -294,8 +294,10 @@ describe("lze.kernel", function()
     assert.equal("float*", k.args[1].type)
     v(1, x)
     assert.equal(1.0, x[1])
-    assert.matches("is not made of a Lua function",
-      said(v.variant, v, 1, x))
+    assert.equal(v, v:variant(1, x))           -- an ordinary kernel is its own
+    assert.matches("is not made of a Lua function", said(v.spirv, v, 1, x))
+    k:close()
+    assert.matches("late is closed", said(k.variant, k, 1, x))
   end)
 
   it("gives its SPIR-V", function()

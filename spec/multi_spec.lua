@@ -344,6 +344,21 @@ describe("lze.parallel", function()
       print(table.concat(x:read(), " "))]]))
   end)
 
+  it("leaves out what is before an offset", function()
+    local add = lze.load "kernels/spec.spv".add
+    local x = lze.buffer("int", 5)
+    local parts = lze.parallel({1}, {2, offset = 1}, add, x, 7)
+    assert.same({2, 2}, {parts[1].first, parts[1].count})
+    assert.same({0, 7, 7, 0, 0}, x:read())
+    lze.parallel({1}, {2, offset = 3}, add, lze.slice(x), 1)
+    assert.same({0, 7, 7, 1, 1}, x:read())
+    assert.equal("0 0 1 1 1 1\n", run({ZOCL_ROOT_DEVICES = 3}, [[
+      local x = lze.buffer("int", 6)
+      lze.parallel(lze.devices(), {4, offset = 2},
+        lze.load "kernels/spec.spv".add, lze.slice(x), 1)
+      print(table.concat(x:read(), " "))]]))
+  end)
+
   it("says what is wrong, and where", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)
@@ -363,6 +378,11 @@ describe("lze.parallel", function()
       misuse({1}, 1.5, add, x, 1))
     assert.equal("lze.parallel: n: -1 is outside 0..4294967295",
       misuse({1}, -1, add, x, 1))
+    assert.equal(
+      "lze.parallel: n: unknown key string 'offst' (known: 1, offset)",
+      misuse({1}, {1, offst = 1}, add, x, 1))
+    assert.equal("lze.parallel: n.offset: 4294967295 is outside 0..4294967294",
+      misuse({1}, {1, offset = 4294967295}, add, x, 1))
     assert.equal("lze.parallel: k: an open kernel expected, got integer 5",
       misuse({1}, 1, 5))
     assert.equal("lze.parallel: 2 arguments of the kernel expected, got 1",

@@ -980,7 +980,7 @@ function lze.gc(options) end
 
 ---n work-items over several devices, by their measured speed; waits for all.
 ---@param devices lze.Device | (lze.Device | lze.Selector)[]
----@param n integer
+---@param n integer | {[1]: integer, offset?: integer}
 ---@param k lze.Kernel
 ---@param ... any its arguments, or slices
 ---@return lze.Part[]
@@ -2025,6 +2025,18 @@ function Communicator:shift(dimension, by) end
 ---@param options? {width?: integer, shape?: integer[]}
 ---@return lze.Halo
 function Communicator:halo(u, options) end
+
+---@param n integer
+---@param k lze.Kernel
+---@param ... any its arguments, or slices by mpi.slice
+---@return lze.Part[]
+function Communicator:parallel(n, k, ...) end
+
+---@param n integer
+---@param rank? integer
+---@return integer first
+---@return integer last
+function Communicator:part(n, rank) end
 
 function Communicator:close() end
 

@@ -451,6 +451,86 @@ function tests.errors()
   raises("on bad self", world.send, {}, x, 0)
 end
 
+-- One range over all ranks gives what one process has: slices, their
+-- neighbours' elements, buffers of which all is read.
+function tests.parallel()
+  local twice = lze.kernel(function(i, x, y, all)
+    y[i] = x[i] * 2 + all[#all] + i
+  end)
+  local step = lze.kernel(function(i, n, u, v)
+    if i > 1 and i < n then
+      v[i] = u[i - 1] + 3 * u[i] + 5 * u[i + 1] & 0xffff
+    else
+      v[i] = u[i]
+    end
+  end)
+  local pair = lze.kernel(function(i, z) z[2 * i] = z[2 * i - 1] + i end)
+  for _, usage in ipairs(usages) do
+    local options = {usage = usage}
+    for _, n in ipairs {1, 2, 3, 1000} do
+      local x = lze.buffer("int", list(n, function(i) return i end), options)
+      local y = lze.buffer("int", n, options)
+      local parts = world:parallel(n, twice, x, mpi.slice(y), x)
+      same(list(n, function(i) return 3 * i + n end), y:read(), "slices")
+      local first, last = world:part(n)
+      assert(#parts == (first <= last and 1 or 0))
+      if parts[1] then
+        assert(parts[1].first == first and parts[1].count == last - first + 1)
+      end
+      local z = lze.buffer("int", 2 * n + 1, options)
+      z:write(list(2 * n + 1, function(i) return 10 * i end))
+      world:parallel(n, pair, mpi.slice(z, 2))
+      same(list(2 * n + 1, function(i)
+        return i % 2 == 1 and 10 * i or 10 * (i - 1) + i // 2
+      end), z:read(), "pairs")
+    end
+    local n, expected = 50, list(50, function(i) return i * i end)
+    local u = lze.buffer("int", expected, options)
+    local v = lze.buffer("int", n, options)
+    for round = 1, 7 do
+      local width = round % 3 == 0 and 20 or 1
+      local last = round == 7
+      world:parallel(n, step, n, u, last and mpi.slice(v) or
+        mpi.slice(v, 1, width))
+      u, v = v, u
+      local before = expected
+      expected = list(n, function(i)
+        if i == 1 or i == n then return before[i] end
+        return before[i - 1] + 3 * before[i] + 5 * before[i + 1] & 0xffff
+      end)
+      local first, last_one = world:part(n)
+      first = math.max(1, first - width)
+      last_one = math.min(n, last_one + width)
+      if last then first, last_one = 1, n end
+      same({table.unpack(expected, first, last_one)},
+        u:read(first, last_one), "neighbours")
+    end
+  end
+  local covered = 0
+  for r = 0, size - 1 do
+    local first, last = world:part(10, r)
+    assert(first == covered + 1)
+    covered = last
+  end
+  assert(covered == 10)
+  local x = lze.buffer("int", 4)
+  local k = m.square
+  raises("argument #4 to 'parallel' %(the kernel writes to it: mpi.slice",
+    world.parallel, world, 4, k, mpi.slice(x), x)
+  raises("none of the arguments is a slice", world.parallel, world, 4, k, x, x)
+  raises("argument #3 to 'parallel' %(5 work%-items of 1 elements each",
+    world.parallel, world, 5, k, mpi.slice(x), mpi.slice(x))
+  raises("argument #2 to 'parallel' %(k: kernel expected, got nil",
+    world.parallel, world, 5)
+  raises("argument #1 to 'parallel' %(n: %-1 is outside", world.parallel, world,
+    -1, k)
+  raises("argument #2 to 'slice' %(size: 0 is not positive", mpi.slice, x, 0)
+  raises("argument #3 to 'slice' %(width: integer expected", mpi.slice, x, 1,
+    "a")
+  raises("rank: %d is outside", world.part, world, 10, size)
+  assert(tostring(mpi.slice(x)):find "^slice of 1: buffer")
+end
+
 -- Random messages of known contents to random ranks, many in flight.
 function tests.storm()
   local random = 12345

@@ -1091,11 +1091,13 @@ static LuaKernel *check_lua_kernel(lua_State *L) {
 }
 
 /* k:variant(range | launch_table, ...) -> the ordinary kernel that a launch of
-   these would run, compiled now if it was not */
+   these would run, compiled now if it was not; that is itself for one that is
+   not made of a Lua function */
 static int kernel_variant(lua_State *L) {
-  const LuaKernel *k = check_lua_kernel(L);
+  const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   int count = lua_gettop(L) - 2;
-  if (count < 0) return luaL_error(L, "%s: no global size", k->head.name);
+  if (!lze_kernel_is_open(L, 1)) return luaL_error(L, "%s is closed", b->name);
+  if (count < 0) return luaL_error(L, "%s: no global size", b->name);
   lze_kernel_resolve(L, 1, NULL, 2, &count);
   lua_settop(L, 1);
   return 1;
