@@ -9,7 +9,7 @@ local function done(kind, where)
     "(%q, %q))"):format(kind, where), {seconds = 300})
   local guarded, inside, acts = out:match "^(%d+)\t(%d+)\t(%d+)\n$"
   assert.is_string(guarded, out)
-  assert.is_true(tonumber(guarded) >= 39, guarded)
+  assert.is_true(tonumber(guarded) >= 82, guarded)
   return tonumber(inside), tonumber(acts)
 end
 

@@ -112,7 +112,6 @@ static int kernel_group(lua_State *L) {
     lua_replace(L, 2);
   }
   lua_settop(L, 2);
-  kernel_check(L); /* the table may have run finalisers */
   lze_launch_read(L, k, 2, &l);
   if (l.empty) {
     for (int i = 0; i < 3; i++) lua_pushinteger(L, 1);
@@ -338,8 +337,8 @@ static int field_kernel_handle(lua_State *L) {
 
 static const lze_Method kernel_methods[] = {
     {"launch", kernel_launch, LZE_HOT},
-    {"group", kernel_group, LZE_HOT},
-    {"prepare", kernel_prepare, LZE_HOT},
+    {"group", kernel_group, LZE_COLD},
+    {"prepare", kernel_prepare, LZE_COLD},
     {"close", kernel_close, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 
@@ -348,7 +347,7 @@ static const lze_Method kernel_metamethods[] = {
     {"__newindex", kernel_newindex, LZE_HOT},
     {"__gc", kernel_gc, LZE_HOT},
     {"__close", kernel_close, LZE_HOT},
-    {"__tostring", kernel_tostring, LZE_HOT},
+    {"__tostring", kernel_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field kernel_fields[] = {

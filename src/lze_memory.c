@@ -37,19 +37,9 @@ static int buffer_read(lua_State *L) {
     lze_argexpected(L, lua_istable(L, 4), 4, "table");
   if (lua_isnil(L, 4)) /* only a hint, which is an int */
     lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
-  lze_check_buffer(L, 1); /* a finaliser may have closed it */
   const char *p = lze_buffer_bytes(L, 1, b, first, n);
   lua_pushvalue(L, lua_isnil(L, 4) ? 5 : 4);
-  /* In pieces, because growing the table may run a finaliser that closes
-     the buffer. */
-  char piece[4096];
-  size_t step = sizeof piece / b->type->bytes;
-  for (size_t i = 0; i < n; i += step) {
-    if (step > n - i) step = n - i;
-    if (!lze_buffer_is_open(b)) lze_closed(L, 1, lze_buffer_kind);
-    memcpy(piece, p + i * b->type->bytes, step * b->type->bytes);
-    lze_type_push_table(L, b->type, -1, (lua_Integer)i + 1, step, piece);
-  }
+  lze_type_push_table(L, b->type, -1, 1, n, p);
   return 1;
 }
 
@@ -426,18 +416,14 @@ static int buffer_tostring(lua_State *L) {
                     (LUAI_UACINT)count);
     return 1;
   }
-  /* All that the text needs is taken here: making it may run a finaliser that
-     closes the buffer. */
-  char elements[SHOWN_BYTES];
   size_t n = SHOWN_BYTES / type->bytes < SHOWN ? SHOWN_BYTES / type->bytes
                                                : SHOWN;
   if ((size_t)count < n) n = (size_t)count;
-  size_t bytes = n * type->bytes;
   lze_Usage usage = b->storage->usage;
   bool values = usage != LZE_DEVICE && n > 0;
-  bool busy = values && lze_storage_pending(NULL, b->storage, b->offset,
-                                            b->offset + bytes, false);
-  if (values && !busy) memcpy(elements, lze_buffer_data(b), bytes);
+  bool busy = values &&
+              lze_storage_pending(NULL, b->storage, b->offset,
+                                  b->offset + n * type->bytes, false);
   luaL_Buffer text;
   luaL_buffinit(L, &text);
   lua_pushfstring(L, "buffer: %s[%I] %s%s%s", type->name, (LUAI_UACINT)count,
@@ -451,7 +437,7 @@ static int buffer_tostring(lua_State *L) {
   luaL_addstring(&text, " {");
   for (size_t i = 0; i < n; i++) {
     if (i > 0) luaL_addstring(&text, ", ");
-    lze_type_add(L, &text, type, elements + i * type->bytes);
+    lze_type_add(L, &text, type, lze_buffer_data(b) + i * type->bytes);
   }
   luaL_addstring(&text, (size_t)count > n ? ", ...}" : "}");
   luaL_pushresult(&text);
@@ -507,7 +493,7 @@ static int buffer_display(lua_State *L) {
 }
 
 static const lze_Method buffer_methods[] = {
-    {"read", buffer_read, LZE_HOT},
+    {"read", buffer_read, LZE_COLD},
     {"write", buffer_write, LZE_COLD},
     {"string", buffer_string, LZE_COLD},
     {"fill", buffer_fill, LZE_COLD},
@@ -529,7 +515,7 @@ static const lze_Method buffer_metamethods[] = {
     {"__pairs", buffer_pairs, LZE_HOT},
     {"__gc", buffer_gc, LZE_HOT},
     {"__close", buffer_close, LZE_HOT},
-    {"__tostring", buffer_tostring, LZE_HOT},
+    {"__tostring", buffer_tostring, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Field buffer_fields[] = {
@@ -553,7 +539,7 @@ static int device_memory(lua_State *L) {
 }
 
 static const lze_Method device_methods[] = {
-    {"memory", device_memory, LZE_HOT},
+    {"memory", device_memory, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 static const lze_Method queue_methods[] = {

@@ -37,7 +37,8 @@ static int embed_call(lua_State *L) {
 /* raise(e) */
 static int embed_raise(lua_State *L) {
   lua_settop(L, 1);
-  return lze_raise_again(L, LUA_ERRRUN, LZE_AS_IT_IS);
+  lze_keep_error(L);
+  return lua_error(L);
 }
 
 /* where() -> "file:line: " of the function written in Lua, not

@@ -155,11 +155,16 @@ int lze_call_back(lua_State *L, int arguments, int results) {
   return status;
 }
 
+void lze_keep_error(lua_State *L) {
+  lze_State *S = lze_find_state(L);
+  if (S != NULL && S->protection != NULL)
+    S->protection->argument = LZE_AS_IT_IS;
+}
+
 int lze_raise_again(lua_State *L, int status, int arg) {
-  const lze_State *S = lze_find_state(L);
   if (arg > 0) lze_argerror(L, arg, lua_tostring(L, -1));
   if (arg == LZE_AS_IT_IS) {
-    if (S != NULL && S->protection != NULL) S->protection->argument = arg;
+    lze_keep_error(L);
     lua_error(L);
   }
   if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING) {

@@ -66,6 +66,8 @@ enum { LZE_AS_IT_IS = -1 };
 int lze_protected(lua_State *L, int arguments, int results, int *arg);
 /* The same inside a guard. */
 int lze_protected_guarded(lua_State *L, int arguments, int results, int *arg);
+/* The error that is raised next is to stay as it is. */
+void lze_keep_error(lua_State *L);
 /* Raise the error on the top of the stack, which such a call has returned, as
    one of the function that calls this: an argument error with that function's
    name, another message, unless it is to stay as it is, with the position of

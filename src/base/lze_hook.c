@@ -39,5 +39,6 @@ int lze_run_hook(lua_State *L) {
   lze_Pause pause = lze_guard_pause(L);
   int status = run_hook(L);
   lze_guard_resume(L, pause);
+  if (status != LUA_OK) lze_keep_error(L);
   return status;
 }

@@ -529,7 +529,7 @@ void lze_opt_place(lua_State *L, int told, int t,
                    const lze_DeviceInfo **device, lze_Context **context) {
   const lze_ContextBox *b = lze_opt_box(L, t, "context", lze_context_kind);
   lze_Context *c = b != NULL ? b->context : NULL;
-  if (b != NULL && c == NULL)
+  if (b != NULL && (c == NULL || c->o.closed))
     luaL_error(L, "option context: the context is closed");
   if (told != 0 && !lua_isnil(L, told))
     *device = lze_device_at(L, told, "device");
@@ -541,8 +541,6 @@ void lze_opt_place(lua_State *L, int told, int t,
     *device = lze_push_default_device(L);
   if (c == NULL)
     c = lze_push_device_context(L, *device);
-  else if (c->o.closed)
-    luaL_error(L, "option context: the context is closed");
   else if (c->driver != (*device)->driver)
     luaL_error(L, "option context: it is of another driver than the device");
   *context = c;

@@ -373,7 +373,7 @@ static bool is_cacheable(lua_State *L, const char *source,
 /* `tool` is what scripts know it as, whatever its file is called. */
 static int compile_fail(lua_State *L, const char *name, const char *tool,
                         const Work *w, const char *message) {
-  if (w->interrupted) return lua_error(L);
+  if (w->interrupted) lua_error(L);
   return lze_fail_word(L, name, tool, "COMPILE_FAILED",
                        w->log.text != NULL ? w->log.text : "", "%s", message);
 }
@@ -633,7 +633,7 @@ static int core_cache(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"cache", core_cache, LZE_HOT},
+    {"cache", core_cache, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_compile(lua_State *L) {

@@ -61,10 +61,7 @@ static const char *module_log(lua_State *L, lze_Module *m) {
           ZE_RESULT_SUCCESS || size == 0)
     return lua_pushliteral(L, "");
   char *text = lua_newuserdatauv(L, size, 0);
-  text[0] = '\0';
-  /* A finaliser may have closed the context, and this with it. */
-  if (m->log == NULL || ZE(zeModuleBuildLogGetString, m->log, &size, text) !=
-                            ZE_RESULT_SUCCESS)
+  if (ZE(zeModuleBuildLogGetString, m->log, &size, text) != ZE_RESULT_SUCCESS)
     text[0] = '\0';
   text[size - 1] = '\0';
   lua_pushstring(L, text);
@@ -411,6 +408,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     lze_compile(L, o.bytes, t, name, device);
     o.said = lua_gettop(L);
     o.bytes = o.said - 1;
+    /* A hook may run while a compiler does. */
+    if (context->o.closed) luaL_error(L, "the context is closed");
   }
   size_t size;
   const char *data = lua_tolstring(L, o.bytes, &size);
@@ -422,7 +421,6 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   lua_newtable(L);
   lua_rawseti(L, -2, 1);
   lua_setiuservalue(L, box, 1);
-  if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Module *m = lze_object_new(&module_class, sizeof *m, context);
   if (m == NULL) lze_no_memory(L);
   b->module = m;
@@ -455,7 +453,6 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     module_constants(L, lua_gettop(L), m, &constants);
   }
   module_keep_options(L, box, t);
-  if (m->o.closed) luaL_error(L, "the context is closed");
   m->key = module_key(m, data, size, o.flags, &constants);
   ze_result_t r;
   bool cached = false;
@@ -491,9 +488,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
   m->log = NULL;
   lua_settop(L, box);
-  /* A finaliser may have closed the context, and this with it. */
-  lze_State *S = m->o.closed ? NULL : m->o.context->state;
-  if (S != NULL && S->recorder != NULL)
+  lze_State *S = context->state;
+  if (S->recorder != NULL)
     lze_record_host(L, S, LZE_RECORD_BUILD, m->name, start, size);
   return 1;
 }
@@ -524,7 +520,6 @@ static int module_on(lua_State *L) {
   lua_rawget(L, 4);
   ModuleBox *b = lze_test_box(L, 5, lze_module_kind);
   if (b != NULL && b->module != NULL && !b->module->o.closed) return 1;
-  m = module_check(L, 1);
   lua_settop(L, 4);
   lua_pushlstring(L, (const char *)m->spirv->words,
                   m->spirv->word_count * sizeof *m->spirv->words);
@@ -538,12 +533,10 @@ static int module_on(lua_State *L) {
   lua_pushliteral(L, "device");
   lua_pushvalue(L, 2);
   lua_rawset(L, 6);
-  m = module_check(L, 1);
   if (m->o.context->driver == d->driver) {
     lze_push_context(L, m->o.context);
     lua_setfield(L, 6, "context");
   }
-  m = module_check(L, 1);
   /* "module NAME", without the first word, which is put back. */
   lua_pushstring(L, m->name + strlen("module "));
   module_new(L, 5, 6, lua_tostring(L, -1), FORM_SPIRV);
@@ -677,13 +670,23 @@ static const char *module_list(lua_State *L, const lze_Module *m) {
   return lua_tostring(L, -1);
 }
 
-/* Push the kernel named by the string at 2 of the module at 1. */
-static int module_get(lua_State *L) {
-  lze_Module *m = module_check(L, 1);
+/* Push the kernel named by the string at 2 of the module at 1 if there is one
+   already. */
+static bool module_get(lua_State *L) {
+  module_check(L, 1);
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   lua_pushvalue(L, 2);
-  if (lua_rawget(L, 3) != LUA_TNIL && lze_kernel_is_open(L, -1)) return 1;
+  return lua_rawget(L, 3) != LUA_TNIL && lze_kernel_is_open(L, -1);
+}
+
+/* mod:kernel(name) -> kernel, the same object each time */
+static int module_kernel(lua_State *L) {
+  lze_Module *m = module_check(L, 1);
+  if (lua_type(L, 2) != LUA_TSTRING)
+    lze_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
+                                        lze_describe(L, 2)));
+  if (module_get(L)) return 1;
   lua_settop(L, 3);
   const spirv_kernel *info =
       lze_has_zero(L, 2) ? NULL : spirv_find(m->spirv, lua_tostring(L, 2));
@@ -697,15 +700,6 @@ static int module_get(lua_State *L) {
   lua_pushvalue(L, -2);
   lua_rawset(L, 3);
   return 1;
-}
-
-/* mod:kernel(name) -> kernel, the same object each time */
-static int module_kernel(lua_State *L) {
-  lze_check_box(L, 1, lze_module_kind);
-  if (lua_type(L, 2) != LUA_TSTRING)
-    lze_argerror(L, 2, lua_pushfstring(L, "name: string expected, got %s",
-                                        lze_describe(L, 2)));
-  return module_get(L);
 }
 
 /* mod:kernels() -> array of names */
@@ -732,7 +726,12 @@ static int module_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
     return luaL_error(L, "a module has kernels by name, got %s",
                       lze_describe(L, 2));
-  return module_get(L);
+  if (module_get(L)) return 1;
+  lua_settop(L, 2);
+  lua_pushcfunction(L, module_kernel);
+  lua_insert(L, 1);
+  lze_call_guarded(L, 2, 1);
+  return 1;
 }
 
 /* A native binary without its SPIR-V could not be taken back. */
@@ -759,7 +758,6 @@ static int module_native(lua_State *L) {
   ze_result_t r = ZE(zeModuleGetNativeBinary, m->handle, &size, NULL);
   if (r == ZE_RESULT_SUCCESS) {
     uint8_t *bytes = lua_newuserdatauv(L, size + 1, 0);
-    m = module_check(L, 1); /* a finaliser may have closed it */
     r = ZE(zeModuleGetNativeBinary, m->handle, &size, bytes);
     if (r == ZE_RESULT_SUCCESS) {
       lua_pushlstring(L, (const char *)bytes, size);
@@ -791,7 +789,8 @@ static int field_module_log(lua_State *L) {
   return 1;
 }
 
-/* The struct stays until __gc, for a call that a finaliser closes it in. */
+/* The struct stays until __gc: a hook may close it while its kernel is
+   launched. */
 static int module_close(lua_State *L) {
   ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
   lze_Module *m = b->module;
@@ -831,11 +830,11 @@ static int field_module_handle(lua_State *L) {
 }
 
 static const lze_Method module_methods[] = {
-    {"kernel", module_kernel, LZE_HOT},
-    {"kernels", module_kernels, LZE_HOT},
-    {"spirv", module_spirv, LZE_HOT},
-    {"native", module_native, LZE_HOT},
-    {"on", module_on, LZE_HOT},
+    {"kernel", module_kernel, LZE_COLD},
+    {"kernels", module_kernels, LZE_COLD},
+    {"spirv", module_spirv, LZE_COLD},
+    {"native", module_native, LZE_COLD},
+    {"on", module_on, LZE_COLD},
     {"close", module_close, LZE_HOT},
     {NULL, NULL, LZE_HOT}};
 
@@ -853,9 +852,9 @@ static const lze_Field module_fields[] = {{"device", field_module_device},
                                           {NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"load", core_load, LZE_HOT},
-    {"module", core_module, LZE_HOT},
-    {"compile", core_compile, LZE_HOT},
+    {"load", core_load, LZE_COLD},
+    {"module", core_module, LZE_COLD},
+    {"compile", core_compile, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_module(lua_State *L) {

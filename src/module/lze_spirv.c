@@ -269,7 +269,7 @@ static int spirv_lua_optimize(lua_State *L) {
   w->output = tool_run((char *const *)arguments, words, count * sizeof *words,
                        SECONDS, optimize_goes_on, L, &size, &w->said);
   lze_progress_end(&progress);
-  if (lua_gettop(L) > top) return lua_error(L); /* what a hook raised */
+  if (lua_gettop(L) > top) lua_error(L); /* what a hook raised */
   if (w->output == NULL) {
     static const char prefix[] = "error: line 0: ";
     const char *said = w->said.text != NULL ? w->said.text : "it failed";
@@ -434,11 +434,11 @@ static int spirv_lua_reflect(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"validate", spirv_lua_validate, LZE_HOT},
-    {"assemble", spirv_lua_assemble, LZE_HOT},
-    {"disassemble", spirv_lua_disassemble, LZE_HOT},
-    {"optimize", spirv_lua_optimize, LZE_HOT},
-    {"reflect", spirv_lua_reflect, LZE_HOT},
+    {"validate", spirv_lua_validate, LZE_COLD},
+    {"assemble", spirv_lua_assemble, LZE_COLD},
+    {"disassemble", spirv_lua_disassemble, LZE_COLD},
+    {"optimize", spirv_lua_optimize, LZE_COLD},
+    {"reflect", spirv_lua_reflect, LZE_COLD},
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_spirv(lua_State *L) {

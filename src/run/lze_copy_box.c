@@ -285,8 +285,7 @@ int lze_copy_box(lua_State *L) {
   }
   const Side from_side = box_side(L, 3, "src", true, size, src);
   const Side to_side = box_side(L, 3, "dst", false, size, dst);
-  /* Reading the table may have run a finaliser: from here on nothing of Lua's
-     runs, but for hooks while it waits. */
+  /* Lua code may run while it waits. */
   lze_Queue *q = lze_buffer_queue(L, 1);
   lze_check_buffer(L, 2);
   const size_t es = dst->type->bytes;

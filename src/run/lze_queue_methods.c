@@ -36,7 +36,6 @@ void lze_push_foreign_queue(lua_State *L, lze_Context *context,
                             ze_command_list_handle_t list,
                             uint32_t ordinal) {
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
-  if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Queue *q = lze_queue_new(L, context, device);
   b->queue = q;
   q->list = list;
@@ -96,7 +95,6 @@ static int core_queue(lua_State *L) {
   int priority = lze_opt_word(L, 2, "priority", priority_words, 0);
   bool hazards = lze_opt_boolean(L, 2, "hazards", true);
   QueueBox *b = lze_push_box(L, lze_queue_kind, sizeof *b);
-  if (context->o.closed) luaL_error(L, "the context is closed");
   lze_Queue *q = lze_queue_new(L, context, device);
   b->queue = q;
   q->batched = mode == 1;

@@ -42,7 +42,10 @@ static void failure_raise(lua_State *L, lze_Command *c) {
   if (error != 0) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, error);
     luaL_unref(L, LUA_REGISTRYINDEX, error);
-    if (raise) lua_error(L);
+    if (raise) {
+      lze_keep_error(L); /* of a script's function */
+      lua_error(L);
+    }
     lua_pop(L, 1);
   }
   if (raise && is_told) lze_raise_work(L, &told, name);
