@@ -210,6 +210,7 @@ local core = {A = A, C = C, beside = beside, check = check, define = define,
   types = types}
 C.core = core
 local X = C.part("array_expression", core)
+core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
 local same_shape = X.same_shape
 

@@ -25,6 +25,7 @@ local concat, format, max, unpack = table.concat, string.format, math.max,
 local DEPTH <const> = 16         -- of a tree of operations
 local NODES <const> = 48         -- of it, the operands among them
 local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
+local LANES <const> = 60         -- those that a reduction needs besides
 local LARGE <const> = 1 << 28    -- elements times operations
 local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
 
@@ -195,7 +196,7 @@ local function leave_walk(w)
   for k = 1, w.count do w.slots[k], w.flat[k] = nil, nil end
   for k = 1, w.kept do w.args[k] = nil end
   for v in next, w.seen do w.seen[v] = nil end
-  w.into, w.shape = nil, nil
+  w.into, w.shape, w.entry = nil, nil, nil
   spare = w
 end
 
@@ -243,13 +244,13 @@ function visit(w, at, v, above)
 end
 
 -- What is known of an operation on operands into an array; real is whether its
--- numbers are taken as reals.
-local function walk(into, op, x, y, z, real)
+-- numbers are taken as reals, root what it is for besides.
+local function walk(into, op, x, y, z, real, root)
   local w = take_walk(into.shape)
   w.into, w.real = into, real
   if not rawget(into, "flat") then w.strided = 1 end
   if known_count > MOST_KNOWN then known, known_count = {}, 0 end
-  local at = step(known, (w.strided == 0 and flat_keys or
+  local at = step(known, root or (w.strided == 0 and flat_keys or
     strided_keys)[into.type])
   at = visit_operation(w, at, op, x, y, z)
   if w.strided > 0 then at = step(at, max(#into.shape, 1)) end
@@ -357,10 +358,11 @@ local function add_strides(list, n, a, shape)
   return n + rank
 end
 
--- The arguments of the kernel of a walk, and how many there are.
-local function arguments(w)
+-- The arguments of the kernel of a walk, and how many there are; the first is
+-- `out`, or what the walk is into.
+local function arguments(w, out)
   local into, slots, list, n = w.into, w.slots, w.args, w.count + 1
-  list[1] = rawget(into, "flat") or into.base
+  list[1] = out or rawget(into, "flat") or into.base
   for k = 1, w.count do
     local v = slots[k]
     list[k + 1] = mathtype(v) and v or w.flat[k] and v.flat or v.base
@@ -586,12 +588,20 @@ local function cut(v, op, shape)
   end
 end
 
+local function cut_operands(a)
+  if not rawget(a, "cuts") then return end
+  cut(a.x, a.op, a.shape)
+  cut(rawget(a, "y"), a.op, a.shape)
+  cut(rawget(a, "z"), a.op, a.shape)
+end
+
 -- Whether one kernel is to compute a tree, and why; how is "fuse" or "apart",
--- or nil.
-local function fuses(w, entry, size, how)
+-- or nil; names are those that the kernel can have.
+local function fuses(w, entry, size, how, names)
   local rank = max(#w.shape, 1)
   if how == "apart" or mode == "never" then return false, "LZE_FUSE=never" end
-  if w.count * 2 + w.steps + (w.strided + 2) * (rank + 1) > NAMES then
+  if w.count * 2 + w.steps + (w.strided + 2) * (rank + 1) >
+      (names or NAMES) then
     return false, "too many operands with strides for one kernel"
   elseif how == "fuse" or mode == "always" then
     return true, "LZE_FUSE=always"
@@ -607,11 +617,7 @@ end
 -- launched.
 local function plan(a, into, how)
   local op = a.op
-  if rawget(a, "cuts") then
-    cut(a.x, op, a.shape)
-    cut(rawget(a, "y"), op, a.shape)
-    cut(rawget(a, "z"), op, a.shape)
-  end
+  cut_operands(a)
   local w, entry = walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
   if w.steps == 1 then return w, entry end
   local fused = fuses(w, entry, a.size, how)
@@ -654,6 +660,71 @@ function evaluate(a, how)
   rawset(a, "flat", into.flat)
   each_parent(a, add_reader)
   return a
+end
+
+-- --- operands of reductions --------------------------------------------------
+
+local as_result = {flat = true}
+
+-- The walk of an expression for a reduction that is called `name` and whose
+-- first kernel writes elements of a type.
+local function walk_reduction(a, name, kind)
+  local op = rawget(a, "op")
+  if op.apart or op.reals and reals[kind] and op.reals ~= reals[kind] then
+    return nil, nil, format("%s elements are computed apart from %s", a.type,
+      kind)
+  end
+  as_result.type, as_result.shape = a.type, a.shape
+  local w, entry = walk(as_result, op, a.x, rawget(a, "y"), rawget(a, "z"),
+    nil, name)
+  w.entry = entry
+  return w, entry
+end
+
+-- What a reduction reads of an expression as it computes it: a walk, to be left
+-- by `leave`; nil where the elements are to be there first.  how is "fuse" if
+-- one operation on arrays that are there is always computed so.  An expression
+-- that is reduced again is computed: others may follow.
+local function operand(a, name, kind, how)
+  local op = rawget(a, "op")
+  if not op or rawget(a, "reduced") then return nil end
+  cut_operands(a)
+  local w, entry = walk_reduction(a, name, kind)
+  if not w then return nil end
+  if how ~= "fuse" or w.steps > 1 then
+    local fused = fuses(w, entry, a.size, nil, NAMES - LANES)
+    entry.times = entry.times + 1
+    if not fused then
+      leave_walk(w)
+      if how ~= "fuse" then return nil end
+      evaluate_operand(a.x)
+      evaluate_operand(rawget(a, "y"))
+      return operand(a, name, kind, how)
+    end
+    counts.fused = counts.fused + 1
+  end
+  if not entry.element then
+    local parameters, lines, value = write_tree(w, op, a.x, rawget(a, "y"),
+      rawget(a, "z"))
+    if wraps[a.type] then value = format(wraps[a.type], value) end
+    parameters = concat(parameters, ", ")
+    entry.element = C.text(format("%sreturn function(i, %s)\n  %s\n  " ..
+      "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
+      "operand")(math, C.work.fma)
+    entry.parameters, entry.real, entry.kernels = parameters, op.reals, {}
+  end
+  rawset(a, "reduced", true)
+  return w
+end
+
+-- The arguments of a kernel that reduces such an operand into `out`, and how
+-- many there are.
+local function operand_arguments(w, out, ...)
+  local list, n = arguments(w, out)
+  local more = select("#", ...)
+  for k = 1, more do list[n + k] = select(k, ...) end
+  w.kept = n + more
+  return list, n + more
 end
 
 -- The addresses of the first byte of an array and of that behind its last.
@@ -882,9 +953,30 @@ local function explain(a, lines)
   add("  result[i] = %s", text)
 end
 
-core.define("explain", function(a)
+-- How a reduction of an expression would read it.
+local function explain_reduction(a, name, lines)
+  local kind = core.first_type(a, name)
+  local w, entry, why = nil, nil, "its elements are there"
+  if rawget(a, "op") then
+    if rawget(a, "reduced") then why = "it is reduced again"
+    else w, entry, why = walk_reduction(a, name, kind) end
+  end
+  local fused
+  if w then
+    fused, why = fuses(w, entry, a.size, nil, NAMES - LANES)
+    leave_walk(w)
+  end
+  lines[#lines + 1] = format("a:%s(): %s: %s", name, fused and
+    "computes the elements itself" or "reads elements that are computed first",
+    why)
+end
+
+-- a:explain([reduction]): how a is evaluated, or a reduction of it.
+core.define("explain", function(a, name)
   local lines = {}
-  explain(core.check(a, 1, "a", "explain"), lines)
+  core.check(a, 1, "a", "explain")
+  explain(a, lines)
+  if name ~= nil then explain_reduction(a, name, lines) end
   return concat(lines, "\n")
 end)
 
@@ -921,4 +1013,5 @@ end
 
 return {compute = compute, express = express, evaluate = evaluate,
   record = record, settle = settle, write = write, same_shape = same_shape,
-  overlap = overlap}
+  overlap = overlap, operand = operand, arguments = operand_arguments,
+  leave = leave_walk}

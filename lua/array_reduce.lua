@@ -8,8 +8,8 @@
 -- same in groups of any size and in each run.
 
 local core = ...
-local A, C, new, ready, define = core.A, core.C, core.new, core.ready,
-  core.define
+local A, C, X, new, ready, define = core.A, core.C, core.X, core.new,
+  core.ready, core.define
 local check, fail, options, types = core.check, core.fail, core.options,
   core.types
 local reductions, shape_text = core.reductions, core.shape_text
@@ -25,11 +25,11 @@ local STEPS <const> = 8    -- elements of a scan
 
 -- --- kernels -----------------------------------------------------------------
 
--- An operation has a map of an element X (Y is the other array's, C the value
--- of its row or column), a merge of two results A and B, the result of no
--- elements, and a finish of the last result V.
+-- An operation has a map of an element X (C is the value of its row or column),
+-- a merge of two results A and B, the result of no elements, and a finish of
+-- the last result V.
 local prelude = [[
-local math, f = ...
+local math, f, element = ...
 local function square(x) return x * x end
 local function real(x)
   return x >= 0 and x + 0.0 or (x >> 1 | x & 1) * 2.0
@@ -61,18 +61,26 @@ local function each_lane(add, text, lanes)
   for l = 1, lanes do add("%s", (text:gsub("@", l))) end
 end
 
+-- The element of x at a place; x is a buffer, or an expression that is computed
+-- as it is read: what X.operand gives.
+local function read(x, place)
+  if type(x) ~= "table" then return format("x[%s]", place) end
+  return format("element(%s, %s)", place, x.entry.parameters)
+end
+
+local function parameters_of(x)
+  return type(x) == "table" and x.entry.parameters or "x"
+end
+
 -- Put elements behind the places `place` into a1 .. aN.
-local function step(add, op, place, centre, lanes)
-  local element = fill_in(op.map, {X = "x@", Y = "y@", C = centre})
-  each_lane(add, format("local x@ = x[%s + @]", place), lanes)
-  if op.second then
-    each_lane(add, format("local y@ = y[%s + @]", place), lanes)
-  end
+local function step(add, op, x, place, centre, lanes)
+  local element = fill_in(op.map, {X = "x@", C = centre})
+  each_lane(add, "local x@ = " .. read(x, place .. " + @"), lanes)
   each_lane(add, "a@ = " .. merge(op, "a@", element), lanes)
 end
 
 -- i is a chunk of a row.
-local function row_text(op)
+local function row_text(op, x)
   local lines, add = writer()
   add("local row = (i - 1) // chunks")
   add("local j = row * n + (i - 1 - row * chunks) * %d", CHUNK)
@@ -82,11 +90,11 @@ local function row_text(op)
   add("local stop = math.min(j + %d, last)", BLOCK)
   each_lane(add, "local a@ = " .. op.none, LANES)
   add("while j + %d <= stop do", LANES)
-  step(add, op, "j", "c[row + 1]", LANES)
+  step(add, op, x, "j", "c[row + 1]", LANES)
   add("j = j + %d", LANES)
   add("end")
   add("while j < stop do")
-  step(add, op, "j", "c[row + 1]", 1)
+  step(add, op, x, "j", "c[row + 1]", 1)
   add("j = j + 1")
   add("end")
   local width = LANES // 2
@@ -122,13 +130,13 @@ local function each_column(add, columns)
   add("end")
 end
 
-local function column_text(op)
+local function column_text(op, x)
   local lines, add = writer()
   local function columns(lanes)
     each_lane(add, "local a@ = " .. op.none, lanes)
     add("local k = j")
     add("for _ = 1, rows do")
-    step(add, op, "k", "c[column + @]", lanes)
+    step(add, op, x, "k", "c[column + @]", lanes)
     add("k = k + inner")
     add("end")
     each_lane(add, "out[to + @] = " .. fill_in(op.finish, {V = "a@"}), lanes)
@@ -142,21 +150,34 @@ end
 local kernels = {}
 local own = setmetatable({}, {__mode = "k"})
 
--- The kernel of a key; make_text(op) is its body where there is none yet.
-local function kernel_of(name, key, parameters, make_text, op)
-  local list = kernels
-  if op.f then
+-- The kernel of a key; make_text(op, x) is its body where there is none yet.
+local function kernel_of(name, key, parameters, make_text, op, x)
+  local list, entry = kernels, type(x) == "table" and x.entry
+  if entry then
+    list = entry.kernels
+  elseif op.f then
     list = own[op.f] or {}
     own[op.f] = list
   end
   local k = list[key]
   if not k then
     local text = format("%sreturn function(i, %s)\n%s\nend", prelude,
-      parameters, make_text(op))
-    k = C.kernel(C.text(text, name)(math, op.f), {name = "array_" .. name})
+      parameters, make_text(op, x))
+    k = C.kernel(C.text(text, name)(math, op.f, entry and entry.element),
+      {name = "array_" .. name, real = entry and entry.real or nil})
     list[key] = k
   end
   return k
+end
+
+-- Launch a kernel that writes `out`, reads x and has other arguments.
+local function launch(k, items, x, out, ...)
+  if type(x) ~= "table" then
+    k(items, out, x, ...)
+    return
+  end
+  local list, n = X.arguments(x, out, ...)
+  k(items, unpack(list, 1, n))
 end
 
 -- --- reductions --------------------------------------------------------------
@@ -184,37 +205,40 @@ local function items_of(inner)
   return inner == 1 and 1 or (inner + LANES - 1) // LANES
 end
 
--- Reduce the chunks of x, a buffer of outer * n * inner elements, into out.
--- y is op's second buffer or that of its centres; count is for its finish.
-local function reduce_chunks(op, x, outer, n, inner, out, count, y)
+-- Reduce the chunks of x, outer * n * inner elements, into out.  centres are of
+-- rows or columns; count is for op's finish.
+local function reduce_chunks(op, x, outer, n, inner, out, count, centres)
   local chunks = chunks_of(n, inner)
   local key = concat({inner == 1 and "r" or "c", op.map, op.merge, op.none,
-    op.finish, x.type, out.type, y and y.type or ""}, " ")
-  local k = kernel_of(op.name, key, "x, out, n, inner, chunks, count" ..
-    (not y and "" or op.second and ", y" or ", c"),
-    inner == 1 and row_text or column_text, op)
+    op.finish, x.type or "", out.type, centres and centres.type or ""}, " ")
+  local k = kernel_of(op.name, key, format(
+    "out, %s, n, inner, chunks, count%s", parameters_of(x),
+    centres and ", c" or ""), inner == 1 and row_text or column_text, op, x)
   local items = outer * chunks * items_of(inner)
-  if y then k(items, x, out, n, inner, chunks, count, y)
-  else k(items, x, out, n, inner, chunks, count) end
+  if centres then
+    launch(k, items, x, out, n, inner, chunks, count, centres)
+  else
+    launch(k, items, x, out, n, inner, chunks, count)
+  end
 end
 
 -- Reduce x into a buffer; what is in between is of type `kind`.
-local function fold(op, x, outer, n, inner, into, kind, y)
+local function fold(op, x, outer, n, inner, into, kind, centres)
   local count = n
   local finishes = op.finish ~= "V" or into.type ~= kind
   local middle = like(op, {finish = "V"})
-  local rest = like(op, {map = "X", second = false})
+  local rest = like(op, {map = "X"})
   if chunks_of(n, inner) > 1 or finishes then
     repeat
       local chunks = chunks_of(n, inner)
       local out = scratch(kind, outer * chunks * inner, into.device)
-      reduce_chunks(middle, x, outer, n, inner, out, count, y)
-      x, n, y = out, chunks, nil
+      reduce_chunks(middle, x, outer, n, inner, out, count, centres)
+      x, n, centres = out, chunks, nil
       middle = like(rest, {finish = "V"})
     until chunks == 1 or chunks_of(chunks, inner) == 1
     op = rest
   end
-  reduce_chunks(op, x, outer, n, inner, into, count, y)
+  reduce_chunks(op, x, outer, n, inner, into, count, centres)
 end
 
 -- What a reduction is over: the sizes before, of and behind the dimension, and
@@ -260,16 +284,37 @@ local function real(kind) return types[kind].real and kind or "float" end
 -- X as a real; only those of ulong are not what a kernel takes them for.
 local function real_of(kind) return kind == "ulong" and "real(X)" or "X" end
 
--- Reduce an array as its options say.  result is the type of the result, kind
--- that of results in between.
-local function reduce(op, a, o, result, kind, mask, y)
+-- The type of the results in between, by name of the reduction and the array.
+local middle_types = {}
+
+function core.first_type(a, name)
+  local middle = middle_types[name]
+  if not middle then
+    fail("explain: no reduction %s", C.describe(name))
+  end
+  return middle(a.type, a)
+end
+
+-- Call f with an array's elements: a buffer, or what is computed as it is read;
+-- how is as X.operand has it.
+local function with_elements(a, name, how, f)
+  local x = X.operand(a, name, core.first_type(a, name), how)
+  if not x then return f(ready(a)) end
+  f(x)
+  X.leave(x)
+end
+
+-- Reduce an array as its options say; result is the type of the result.
+local function reduce(op, a, o, result, mask, how)
   core.needs_double(op.name, a.type, a)
   local outer, n, inner, shape = extent(a, o, op.name)
   local into = new(result, shape, mask, a.device)
   if n == 0 or into.size == 0 then
     return nothing(into, op.empty, op.name, a)
   end
-  fold(op, ready(a), outer, n, inner, into.flat, kind, y)
+  with_elements(a, op.name, how, function(x)
+    fold(op, x, outer, n, inner, into.flat, core.first_type(a, op.name))
+  end)
   return into
 end
 
@@ -278,16 +323,18 @@ local sum = {name = "sum", map = "X", merge = "A + B", none = "0", finish = "V",
 local prod = like(sum, {name = "prod", merge = "A * B", none = "1", empty = 1})
 
 for _, op in ipairs {sum, prod} do
+  middle_types[op.name] = wide
   define(op.name, function(a, o)
     check(a, 1, "a", op.name)
-    local kind = wide(a.type)
-    return reduce(op, a, o, types[a.type].real and a.type or kind, kind)
+    return reduce(op, a, o, types[a.type].real and a.type or wide(a.type))
   end)
 end
 
 local counts = like(sum, {name = "count", map = "(X ~= 0 and 1 or 0)"})
+local function long() return "long" end
+middle_types.count = long
 define("count", function(a, o)
-  return reduce(counts, check(a, 1, "a", "count"), o, "long", "long")
+  return reduce(counts, check(a, 1, "a", "count"), o, "long")
 end)
 
 for name, op in next, {
@@ -295,8 +342,9 @@ for name, op in next, {
     empty = 1}),
   any = like(counts, {name = "any", finish = "V > 0 and 1 or 0"})
 } do
+  middle_types[name] = long
   define(name, function(a, o)
-    return reduce(op, check(a, 1, "a", name), o, "uchar", "long", true)
+    return reduce(op, check(a, 1, "a", name), o, "uchar", true)
   end)
 end
 
@@ -309,33 +357,38 @@ local function mean_kind(kind)
   return kind == "ulong" and "float" or wide(kind)
 end
 
+middle_types.mean = mean_kind
 define("mean", function(a, o)
   check(a, 1, "a", "mean")
   local op = like(sum, {name = "mean", map = real_of(a.type),
     finish = "V / count", empty = nan})
-  return reduce(op, a, o, real(a.type), mean_kind(a.type))
+  return reduce(op, a, o, real(a.type))
 end)
 
 -- The mean of the squares of what elements are off their mean.
 for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
+  middle_types[name] = function(kind) return wide(real(kind)) end
   define(name, function(a, o)
     check(a, 1, "a", name)
-    local op = like(sum, {name = name, finish = finish, empty = nan})
+    core.needs_double(name, a.type, a)
+    local element = real_of(a.type)
+    local op = like(sum, {name = name, finish = finish,
+      map = format("square(%s - C)", element)})
     local exact = not types[a.type].real and a.type ~= "ulong"
-    local outer, n, inner = extent(a, o, name)
-    local centres
-    if a.size > 0 then
-      core.needs_double(name, a.type, a)
+    -- The centre is a sum of integers here.
+    if exact then op.map = "square(X - C // count - C % count / count)" end
+    local outer, n, inner, shape = extent(a, o, name)
+    local into = new(real(a.type), shape, nil, a.device)
+    if n == 0 or into.size == 0 then return nothing(into, nan, name, a) end
+    with_elements(a, name, nil, function(x)
       local kind = mean_kind(a.type)
-      centres = scratch(kind, outer * inner, a.device)
-      fold(like(sum, {name = name, map = real_of(a.type),
-        finish = exact and "V" or "V / count"}), ready(a), outer, n, inner,
-        centres, kind)
-      op.map = format("square(%s - C)", real_of(a.type))
-      -- The centre is a sum of integers here.
-      if exact then op.map = "square(X - C // count - C % count / count)" end
-    end
-    return reduce(op, a, o, real(a.type), wide(real(a.type)), nil, centres)
+      local centres = scratch(kind, outer * inner, a.device)
+      fold(like(sum, {name = name, map = element,
+        finish = exact and "V" or "V / count"}), x, outer, n, inner, centres,
+        kind)
+      fold(op, x, outer, n, inner, into.flat, wide(real(a.type)), centres)
+    end)
+    return into
   end)
 end
 
@@ -364,63 +417,76 @@ local function extreme(name, kind)
   return op
 end
 
+local function same(kind) return kind end
+
 for _, name in ipairs {"min", "max"} do
+  middle_types[name] = same
   reductions[name] = function(a, o)
     check(a, 1, "a", name)
-    return reduce(extreme(name, a.type), a, o, a.type, a.type, a.mask)
+    return reduce(extreme(name, a.type), a, o, a.type, a.mask)
   end
 end
 
 -- i is a result: where the first element is that the best of its chunk came
 -- from.  NaN is before all others.
-local function place_text(op)
+local function place_text(op, x)
   return (([[
 local o = (i - 1) // inner
 local first = i - o * inner
-local best, chunk = x[o * chunks * inner + first], 0
+local best, chunk = bests[o * chunks * inner + first], 0
 for c = 1, chunks - 1 do
-  local v = x[(o * chunks + c) * inner + first]
+  local v = bests[(o * chunks + c) * inner + first]
   if best == best and (v ~= v or BETTER) then best, chunk = v, c end
 end
 local j = chunk * size
 local k = o * n * inner + first
 while j < n - 1 do
-  local v = y[k + j * inner]
+  local v = ELEMENT
   if v == best or v ~= v then break end
   j = j + 1
 end
-out[i] = j + 1]]):gsub("BETTER", op.better))
+out[i] = j + 1]]):gsub("BETTER", op.better):gsub("ELEMENT",
+    read(x, "k + j * inner")))
 end
 
 for _, name in ipairs {"argmin", "argmax"} do
+  middle_types[name] = same
   define(name, function(a, o)
     check(a, 1, "a", name)
     core.needs_double(name, a.type, a)
     local outer, n, inner, shape = extent(a, o, name)
     local into = new("long", shape, nil, a.device)
     if n == 0 or into.size == 0 then return nothing(into, nil, name, a) end
-    local x, chunks = ready(a), chunks_of(n, inner)
+    local chunks = chunks_of(n, inner)
     local best = scratch(a.type, outer * chunks * inner, a.device)
     local op = extreme(name:sub(4), a.type)
-    reduce_chunks(op, x, outer, n, inner, best, n)
-    local k = kernel_of(name, name .. " " .. a.type,
-      "x, y, out, n, inner, chunks, size", place_text, op)
-    k(outer * inner, best, x, into.flat, n, inner, chunks,
-      inner == 1 and CHUNK or ROWS)
+    with_elements(a, name, nil, function(x)
+      reduce_chunks(op, x, outer, n, inner, best, n)
+      local k = kernel_of(name, name .. " " .. a.type, format(
+        "out, %s, n, inner, chunks, size, bests", parameters_of(x)),
+        place_text, op, x)
+      launch(k, outer * inner, x, into.flat, n, inner, chunks,
+        inner == 1 and CHUNK or ROWS, best)
+    end)
     return into
   end)
 end
 
 -- --- products ----------------------------------------------------------------
 
+function middle_types.norm(kind, a)
+  return a.device.fp64 and "double" or wide(real(kind))
+end
 define("norm", function(a, o)
   check(a, 1, "a", "norm")
   local op = like(sum, {name = "norm", finish = "math.sqrt(V)",
     map = format("square(%s + 0.0)", real_of(a.type))})
-  local kind = a.device.fp64 and "double" or wide(real(a.type))
-  return reduce(op, a, o, real(a.type), kind)
+  return reduce(op, a, o, real(a.type))
 end)
 
+-- The sum of a product that is not rounded in between.
+local dot = like(sum, {name = "dot"})
+middle_types.dot = wide
 define("dot", function(a, b)
   check(a, 1, "a", "dot")
   check(b, 2, "b", "dot")
@@ -431,9 +497,8 @@ define("dot", function(a, b)
   local kind, why = core.promote(a.type, b.type)
   if not kind then fail("dot: %s", why) end
   core.needs_double("dot", kind, a)
-  local op = like(sum, {name = "dot", map = "X * Y", second = true})
-  local result = types[kind].real and kind or wide(kind)
-  return reduce(op, a, nil, result, wide(kind), nil, (ready(b)))
+  return reduce(dot, X.express("mul", wide(kind), a.shape, nil, a, b), nil,
+    types[kind].real and kind or wide(kind), nil, "fuse")
 end)
 
 -- --- scans -------------------------------------------------------------------

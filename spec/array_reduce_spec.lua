@@ -578,3 +578,120 @@ describe("a reduction's bits", function()
     assert.equal(sums[1], A("float", t, {n, 1}):sum({dim = 1}):item())
   end)
 end)
+
+describe("a reduction of an expression", function()
+  local whole = {"sum", "prod", "mean", "min", "max", "argmin", "argmax", "all",
+    "any", "count", "var", "std", "norm"}
+  local never = os.getenv "LZE_FUSE" == "never"
+
+  local function launched(f)
+    local before = lze.stats().launches
+    local result = f()
+    return lze.stats().launches - before, result
+  end
+
+  -- What f(e) gives when e is computed first, and as the reduction computes it;
+  -- make() makes e, and launches is what the second takes.
+  local function compare(make, f, what, launches)
+    local expected = f(make():eval())
+    for _ = 1, 2 do assert.same(expected:read(), f(make()):read(), what) end
+    local n, got = launched(function() return f(make()) end)
+    assert.same(expected:read(), got:read(), what)
+    assert.equal(expected.type, got.type, what)
+    if not never then assert.equal(launches, n, what) end
+  end
+
+  local n = 9001
+  local x = A("float", n):set(A.randn({n}))
+  local y = A.rand({n})
+
+  for _, name in ipairs(whole) do
+    it("computes what it adds up: " .. name, function()
+      local launches = name:match "var" and 4 or name:match "std" and 4 or 2
+      if name == "norm" and lze.device().fp64 then launches = 3 end
+      compare(name:match "a[nl][yl]" and function() return x:gt(y) end or
+        function() return (x * x + y * y):sqrt() end, A[name], name, launches)
+    end)
+  end
+
+  it("is of rows and columns", function()
+    local a, row = x[{{1, 9000}}]:reshape {90, 100}, y[{{1, 100}}]
+    local d
+    local function over(name)
+      return function(e) return e[name](e, {dim = d}) end
+    end
+    for k = 2, 1, -1 do
+      d = k
+      local function make() return a * 2 - row end
+      compare(make, over "sum", "sum " .. d, d == 1 and 2 or 1)
+      compare(make, over "argmax", "argmax " .. d, 2)
+    end
+    compare(function() return a:t() * a:t() end, over "max", "max", 2)
+  end)
+
+  it("rounds to the types of its operations", function()
+    local u = A("uchar", 300):set((A.arange(300) % 256):to "uchar")
+    local i = A("int", {2147483647, 5, -7, 2147483600})
+    compare(function() return u * 3 end, A.sum, "uchar", 1)
+    compare(function() return i + i end, A.sum, "int", 1)
+    compare(function() return (x * 100):to "short" * 300 end, A.sum, "short", 2)
+    compare(function() return u / 7 end, A.mean, "uchar / 7", 2)
+    compare(function() return i * 3 end, A.var, "int * 3", 3)
+    -- Halves are rounded by being stored.
+    compare(function() return x:to "half" * 3 end, A.sum, "half", 4)
+    if not lze.device().fp64 then return end
+    local d = x:to "double":eval()
+    compare(function() return d * d / 3 end, A.norm, "double", 2)
+    compare(function() return (d * 100):to "int" end, A.sum, "to int", 2)
+  end)
+
+  it("multiplies expressions", function()
+    local function dot(f)
+      local expected = f(x):eval():dot(f(y):eval())
+      for _ = 1, 2 do f(x):dot(f(y)) end
+      local k, got = launched(function() return f(x):dot(f(y)) end)
+      assert.equal(expected:item(), got:item())
+      assert.equal(never and 4 or 2, k)
+    end
+    dot(function(a) return a * 2 - 1 end)
+    assert.equal(2, (launched(function() return x:dot(y) end)))
+    assert.equal(x:dot(y):item(), (x * y):sum():item())
+    assert.equal(3000000000, A("int", {50000, 10000}):dot(A("int",
+      {50000, 50000})):item())
+  end)
+
+  it("comes first by one operation after the other, and is explained",
+  function()
+    local function make() return (x - y) * (x + y) * 0.5 end
+    local text = make():explain "sum"
+    assert.matches("\na:sum%(%): reads elements that are computed first: its" ..
+      " like has not been evaluated before$", never and text:gsub("LZE.*",
+      "its like has not been evaluated before") or text)
+    assert.equal(6, (launched(function() return make():sum() end)))
+    if never then return end
+    assert.matches("\na:sum%(%): computes the elements itself: its like has " ..
+      "been evaluated before$", make():explain "sum")
+    assert.matches("its like has not", make():explain "max":match "a:max.*")
+    local e = make()
+    assert.equal(2, (launched(function() return e:sum() end)))
+    assert.matches("reads elements that are computed first: it is reduced " ..
+      "again$", e:explain "sum")
+    -- The elements are there from the second one on.
+    assert.equal(3, (launched(function() return e:sum() end)))
+    assert.equal(2, (launched(function() return e:sum() end)))
+    assert.matches("its elements are there$", e:explain "sum")
+    assert.equal("explain: no reduction string 'plus'", said(A.explain, e, "plus"))
+    assert.equal("explain: no reduction integer 3", said(A.explain, e, 3))
+  end)
+
+  it("means what its operands were", function()
+    local a = A("float", {1, 2, 3})
+    for _ = 1, 3 do
+      local e = a * 2 + 1
+      assert.equal(15, e:sum():item())
+      a:fill(0)
+      assert.same({3, 5, 7}, e:read())
+      a:set {1, 2, 3}
+    end
+  end)
+end)

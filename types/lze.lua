@@ -1560,9 +1560,11 @@ array.histogram = Array.histogram
 function Array:eval() end
 array.eval = Array.eval
 
----How an expression would be computed, and why.
+---How an expression would be computed, and why; also what a reduction of it
+---would do.
+---@param reduction? string
 ---@return string
-function Array:explain() end
+function Array:explain(reduction) end
 array.explain = Array.explain
 
 ---f, whose results are each computed by one kernel.
