@@ -27,6 +27,7 @@ local NODES <const> = 48         -- of it, the operands among them
 local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
 local LANES <const> = 60         -- those that a reduction needs besides
 local LARGE <const> = 1 << 28    -- elements times operations
+local FRESH <const> = 3          -- fused kernels, before one of its own
 local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
 
 -- --- operations --------------------------------------------------------------
@@ -105,8 +106,9 @@ local wraps = {
 }
 
 -- Operations by name, type of result, and reals: {name =, type =, reals =,
--- apart = whether its results are rounded by nothing but a store}.  There is
--- one table for each.
+-- apart = whether its results are rounded by nothing but a store, fresh = how
+-- many kernels of several operations it may still be in before it is taken to
+-- have one of its own}.  There is one table for each.
 local operations = {}
 
 local function operation(name, kind, width)
@@ -122,7 +124,7 @@ local function operation(name, kind, width)
   end
   local op = by_width[width or "none"]
   if not op then
-    op = {name = name, type = kind, reals = width,
+    op = {name = name, type = kind, reals = width, fresh = FRESH,
       apart = kind == "half" or kind == "bfloat16"}
     by_width[width or "none"] = op
   end
@@ -189,6 +191,7 @@ local function take_walk(shape)
   local w = spare or {slots = {}, flat = {}, seen = {}, args = {}}
   spare = nil
   w.shape, w.count, w.steps, w.strided, w.kept = shape, 0, 0, 0, 0
+  w.fresh = 0
   return w
 end
 
@@ -204,6 +207,7 @@ local visit
 
 local function visit_operation(w, at, op, x, y, z)
   w.steps = w.steps + 1
+  if op.fresh > 0 then w.fresh = w.fresh + 1 end
   at = visit(w, step(at, op), x, op)
   if y ~= nil then at = visit(w, at, y, op) end
   if z ~= nil then at = visit(w, at, z, op) end
@@ -334,8 +338,21 @@ local function write_tree(w, op, x, y, z)
   return parameters, lines, text, result
 end
 
+-- Note that there is a kernel for the operations of a walk.
+local function use_operations(w, op)
+  if w.steps == 1 then
+    op.fresh = 0
+    return
+  end
+  op.fresh = max(op.fresh - 1, 0)
+  for v, n in next, w.seen do
+    if n < 0 then v.op.fresh = max(v.op.fresh - 1, 0) end
+  end
+end
+
 local function make_kernel(w, op, x, y, z)
   local parameters, lines, value, place = write_tree(w, op, x, y, z)
+  use_operations(w, op)
   local name = w.steps == 1 and op.name or "expression"
   local text = format("%sreturn function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
     prelude, concat(parameters, ", "), concat(lines, "\n  "), place, value)
@@ -609,6 +626,8 @@ local function fuses(w, entry, size, how, names)
     return true, "it is large"
   elseif entry.times > 0 then
     return true, "its like has been evaluated before"
+  elseif w.fresh > 1 then
+    return true, "its operations have no kernels of their own yet"
   end
   return false, "its like has not been evaluated before"
 end
@@ -708,6 +727,7 @@ local function operand(a, name, kind, how)
       rawget(a, "z"))
     if wraps[a.type] then value = format(wraps[a.type], value) end
     parameters = concat(parameters, ", ")
+    use_operations(w, op)
     entry.element = C.text(format("%sreturn function(i, %s)\n  %s\n  " ..
       "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
       "operand")(math, C.work.fma)

@@ -651,7 +651,7 @@ describe("a reduction of an expression", function()
       for _ = 1, 2 do f(x):dot(f(y)) end
       local k, got = launched(function() return f(x):dot(f(y)) end)
       assert.equal(expected:item(), got:item())
-      assert.equal(never and 4 or 2, k)
+      assert.equal(never and 6 or 2, k)
     end
     dot(function(a) return a * 2 - 1 end)
     assert.equal(2, (launched(function() return x:dot(y) end)))
@@ -662,16 +662,17 @@ describe("a reduction of an expression", function()
 
   it("comes first by one operation after the other, and is explained",
   function()
+    if os.getenv "LZE_FUSE" then return end
+    -- Operations that are in kernels of others get their own.
+    for _, e in ipairs {x - y, x + y, x * y, x * 0.5} do e:eval() end
     local function make() return (x - y) * (x + y) * 0.5 end
     local text = make():explain "sum"
     assert.matches("\na:sum%(%): reads elements that are computed first: its" ..
-      " like has not been evaluated before$", never and text:gsub("LZE.*",
-      "its like has not been evaluated before") or text)
+      " like has not been evaluated before$", text)
     assert.equal(6, (launched(function() return make():sum() end)))
-    if never then return end
     assert.matches("\na:sum%(%): computes the elements itself: its like has " ..
       "been evaluated before$", make():explain "sum")
-    assert.matches("its like has not", make():explain "max":match "a:max.*")
+    assert.matches("its like has not", (make():explain "max":match "a:max.*"))
     local e = make()
     assert.equal(2, (launched(function() return e:sum() end)))
     assert.matches("reads elements that are computed first: it is reduced " ..
@@ -680,7 +681,8 @@ describe("a reduction of an expression", function()
     assert.equal(3, (launched(function() return e:sum() end)))
     assert.equal(2, (launched(function() return e:sum() end)))
     assert.matches("its elements are there$", e:explain "sum")
-    assert.equal("explain: no reduction string 'plus'", said(A.explain, e, "plus"))
+    assert.equal("explain: no reduction string 'plus'", said(A.explain, e,
+      "plus"))
     assert.equal("explain: no reduction integer 3", said(A.explain, e, 3))
   end)
 
