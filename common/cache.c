@@ -257,7 +257,8 @@ void cache_write(const char *kind, const cache_key *key, const void *bytes,
 
 /* One byte of one file for each key, so that no files are left; a lock ends
    with its process, however that ends. */
-int cache_lock(const cache_key *key, int seconds) {
+int cache_lock(const cache_key *key, int seconds, bool (*watch)(void *of),
+               void *of) {
   struct flock byte = {.l_type = F_WRLCK,
                        .l_whence = SEEK_SET,
                        .l_start = (off_t)(key->h[0] >> 2),
@@ -274,6 +275,7 @@ int cache_lock(const cache_key *key, int seconds) {
          (errno == EAGAIN || errno == EACCES || errno == EINTR)) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec - start.tv_sec > seconds) break;
+    if (watch != NULL && !watch(of)) break;
     nanosleep(&nap, NULL);
     if (nap.tv_nsec < 16000000) nap.tv_nsec *= 2;
   }

@@ -11,6 +11,7 @@
 #ifndef LZE_CACHE_H
 #define LZE_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,10 +36,11 @@ void cache_write(const char *kind, const cache_key *key, const void *bytes,
                  size_t size);
 
 /* Keep other processes and threads from making what the key stands for until
-   cache_unlock(), or wait for those that do, `seconds` at most.  Returns what
-   cache_unlock() takes, also where it is in vain: without a cache, or when it
-   took too long. */
-int cache_lock(const cache_key *key, int seconds);
+   cache_unlock(), or wait for those that do, `seconds` at most, and as long as
+   `watch`, if it is not NULL, returns true.  Returns what cache_unlock() takes,
+   also where it is in vain: without a cache, or when it took too long. */
+int cache_lock(const cache_key *key, int seconds, bool (*watch)(void *of),
+               void *of);
 void cache_unlock(int lock);
 
 /* The directory in use, malloc'ed, or NULL where there is none. */

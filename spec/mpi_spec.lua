@@ -288,6 +288,21 @@ for _, launcher in ipairs(once and launchers or {}) do
       end
     end)
 
+    it("compiles once what all ranks want", function()
+      process.with_directory(function(dir)
+        local output = run(3, [[-e '
+          local lze, world = require "lze", require "lze.mpi".world()
+          world:barrier()
+          lze.compile("kernel void once(global int *x) { x[0] = 3; }")']],
+          "LZE_LOG=builds XDG_CACHE_HOME=" .. dir)
+        for _, what in ipairs {"SPIR%-V of", "module"} do
+          local each = "build " .. what .. " [^\n]*: "
+          assert.equal(1, count(output, each .. "compiled"), output)
+          assert.equal(2, count(output, each .. "from the cache"), output)
+        end
+      end)
+    end)
+
     it("gives each rank's profile a name of its own", function()
       process.with_directory(function(dir)
         run(2, [[-e '

@@ -347,7 +347,8 @@ static bool build_first(zocl_module *module, const cache_key *key, int limit,
   static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&building);
   int lock = cache_lock(key,
-                        TOOL_WAITING * (limit > 0 ? limit : DEFAULT_LIMIT));
+                        TOOL_WAITING * (limit > 0 ? limit : DEFAULT_LIMIT),
+                        NULL, NULL);
   bool built = (limit == 0 || good_has(key) ||
                 try_once(module, key, limit, log)) &&
                zocl_build_here(module, log);

@@ -51,18 +51,25 @@ typedef struct Work {
   Way way;
   char clang[256], translator[256];
   void *ocloc;                  /* the library */
+  int lock;                     /* of what is compiled, for the cache */
   tool_text log;
   unsigned char *bitcode, *spirv, *kept_log;
 } Work;
 
+static void work_unlock(Work *w) {
+  cache_unlock(w->lock);
+  w->lock = -1;
+}
+
 static int work_gc(lua_State *L) {
   Work *w = lua_touserdata(L, 1);
   if (w->ocloc != NULL) dlclose(w->ocloc);
+  work_unlock(w);
   free(w->log.text);
   free(w->bitcode);
   free(w->spirv);
   free(w->kept_log);
-  memset(w, 0, sizeof *w);
+  *w = (Work){.lock = -1};
   return 0;
 }
 
@@ -372,7 +379,8 @@ static bool is_cacheable(lua_State *L, const char *source,
 
 /* `tool` is what scripts know it as, whatever its file is called. */
 static int compile_fail(lua_State *L, const char *name, const char *tool,
-                        const Work *w, const char *message) {
+                        Work *w, const char *message) {
+  work_unlock(w);
   if (w->interrupted) lua_error(L);
   return lze_fail_word(L, name, tool, "COMPILE_FAILED",
                        w->log.text != NULL ? w->log.text : "", "%s", message);
@@ -549,8 +557,7 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
   size_t source_size;
   const char *source = lua_tolstring(L, source_index, &source_size);
   Work *w = lua_newuserdatauv(L, sizeof *w, 0);
-  memset(w, 0, sizeof *w);
-  w->L = L;
+  *w = (Work){.L = L, .lock = -1};
   lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
   lua_setmetatable(L, -2);
   int top = lua_gettop(L);
@@ -574,6 +581,12 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
   const uint64_t start = lze_now_ns();
   size_t size = 0, log_size;
   if (cacheable) w->spirv = cache_read("spv", &key, &size);
+  if (cacheable && w->spirv == NULL) {
+    /* One of the processes that want it compiles it, the others wait. */
+    w->lock = cache_lock(&key, TOOL_WAITING * TOOL_SECONDS, work_watch, w);
+    if (w->interrupted) compile_fail(L, name, "clang", w, broken);
+    w->spirv = cache_read("spv", &key, &size);
+  }
   const bool found = w->spirv != NULL;
   if (found) {
     w->kept_log = cache_read("log", &key, &log_size);
@@ -592,6 +605,7 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
       cache_write("log", &key, w->log.text, w->log.size);
     if (cacheable) cache_write("spv", &key, w->spirv, size);
   }
+  work_unlock(w);
   if (lze_log_builds)
     lze_log_build(lua_pushfstring(L, "SPIR-V of %s", name), start, size,
                   found ? "from the cache" : "compiled");
