@@ -133,10 +133,9 @@ local function new(kind, shape, mask, device)
   return a
 end
 
--- An array of any contents where the elements of another one are.
-local function beside(other, kind, shape)
-  local base = made(C.beside, other.base, kind, count_of(shape))
-  return array_over(base, 0, shape, packed_strides(shape))
+-- A buffer of any contents where the elements of another array are.
+local function beside(other, kind, size)
+  return made(C.beside, other.base, kind, size)
 end
 
 local function check_shape(shape, fname)
@@ -212,7 +211,7 @@ C.core = core
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
-local same_shape = X.same_shape
+local node, operation_of, same_shape = X.node, X.operation_of, X.same_shape
 
 -- The shape that two broadcast to.
 local function broadcast(what, a, b)
@@ -283,8 +282,28 @@ end
 
 local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
 
--- An operation on two, elementwise.
-local function binary(op, what, x, y, rule)
+-- Operations on two operands by their name, and by what the operands are: the
+-- type of an array, or whether a number is an integer.
+local known_binaries = {}
+local number_keys = {integer = 1, float = 2}
+
+local function key_of(v)
+  local number = mathtype(v)
+  if number then return number_keys[number] end
+  return getmetatable(v) == meta and v.type or nil
+end
+
+local function know_binary(name, x, y, op)
+  local by_first = known_binaries[name] or {}
+  known_binaries[name] = by_first
+  local key = key_of(x)
+  local by_second = by_first[key] or {}
+  by_first[key] = by_second
+  by_second[key_of(y)] = op
+end
+
+-- An operation on two, elementwise, where it is not known.
+local function new_binary(op, what, x, y, rule)
   kind_of(x, what)
   kind_of(y, what)
   local kind = result_type(what, x, y)
@@ -300,14 +319,31 @@ local function binary(op, what, x, y, rule)
   if rule == "mask" then kind, mask = "uchar", true end
   local shape = is(x) and is(y) and broadcast(what, x.shape, y.shape) or
     first_array(x, y).shape
-  return express(op, kind, shape, mask, x, y)
+  local o = operation_of(op, kind, x, y)
+  -- Those of integers ask their operands for more, and double the device.
+  if o.reals == "float" and rule ~= "bits" then know_binary(op, x, y, o) end
+  return node(o, shape, mask, x, y)
+end
+
+local function binary(op, what, x, y, rule)
+  local o = known_binaries[op]
+  o = o and o[key_of(x)]
+  o = o and o[key_of(y)]
+  if not o then return new_binary(op, what, x, y, rule) end
+  local shape = mathtype(x) and y.shape or x.shape
+  if not mathtype(x) and not mathtype(y) and not same_shape(shape, y.shape) then
+    shape = broadcast(what, shape, y.shape)
+  end
+  return node(o, shape, rule == "mask", x, y)
 end
 
 local function unary(op, what, x, rule)
-  needs_numbers(what, x)
   local kind, mask = x.type, nil
-  needs_double(what, kind, x)
-  if rule == "real" and not types[kind].real then kind = "float" end
+  if kind ~= "float" then
+    needs_numbers(what, x)
+    needs_double(what, kind, x)
+    if rule == "real" and not types[kind].real then kind = "float" end
+  end
   if rule == "mask" then kind, mask = "uchar", true end
   return express(op, kind, x.shape, mask, x)
 end
@@ -889,10 +925,15 @@ local fields = {
   buffer = function(a) return a.flat or a.base end
 }
 -- What an expression has not got yet.
-for _, name in ipairs {"base", "from", "strides", "flat"} do
+for _, name in ipairs {"base", "from", "flat"} do
   fields[name] = function(a)
     if rawget(a, "op") then return rawget(evaluate(a), name) end
   end
+end
+-- Its elements are contiguous.
+function fields.strides(a)
+  rawset(evaluate(a), "strides", packed_strides(a.shape))
+  return rawget(a, "strides")
 end
 
 function meta.__index(a, key)

@@ -196,9 +196,10 @@ local function take_walk(shape)
 end
 
 local function leave_walk(w)
-  for k = 1, w.count do w.slots[k], w.flat[k] = nil, nil end
-  for k = 1, w.kept do w.args[k] = nil end
-  for v in next, w.seen do w.seen[v] = nil end
+  local slots, flat, args, seen = w.slots, w.flat, w.args, w.seen
+  for k = 1, w.count do slots[k], flat[k] = nil, nil end
+  for k = 1, w.kept do args[k] = nil end
+  for v in next, seen do seen[v] = nil end
   w.into, w.shape, w.entry = nil, nil, nil
   spare = w
 end
@@ -208,7 +209,7 @@ local visit
 local function visit_operation(w, at, op, x, y, z)
   w.steps = w.steps + 1
   if op.fresh > 0 then w.fresh = w.fresh + 1 end
-  at = visit(w, step(at, op), x, op)
+  at = visit(w, at[op] or step(at, op), x, op)
   if y ~= nil then at = visit(w, at, y, op) end
   if z ~= nil then at = visit(w, at, z, op) end
   return at
@@ -216,35 +217,42 @@ end
 
 -- Whether an operand is computed along with an operation of a shape.
 local function joins(v, op, shape)
-  local own = rawget(v, "op")
+  local own = v.op
   return not own.apart and (not own.reals or own.reals == op.reals) and
-    same_shape(v.shape, shape)
+    (v.shape == shape or same_shape(v.shape, shape))
 end
 
 -- An expression that is a leaf will be flat when it is evaluated.
 local function is_flat(w, v)
-  return (rawget(v, "flat") or rawget(v, "op")) and same_shape(v.shape, w.shape)
+  return (rawget(v, "flat") or rawget(v, "op")) and
+    (v.shape == w.shape or same_shape(v.shape, w.shape))
 end
 
 -- v is an operand of an operation, above.
 function visit(w, at, v, above)
-  if mathtype(v) then
-    if w.real then v = v + 0.0 end
+  local number = mathtype(v)
+  if number then
+    if w.real then v, number = v + 0.0, "float" end
     local n = w.count + 1
     w.count, w.slots[n] = n, v
-    return step(at, mathtype(v))
+    return at[number] or step(at, number)
   end
-  local ref = w.seen[v]
-  if ref then return step(at, ref) end
+  local seen = w.seen
+  local ref = seen[v]
+  if ref then return at[ref] or step(at, ref) end
   local op = rawget(v, "op")
   if op and joins(v, above, w.shape) then
-    w.seen[v] = -w.steps - 1
+    seen[v] = -w.steps - 1
     return visit_operation(w, at, op, v.x, rawget(v, "y"), rawget(v, "z"))
   end
-  local n, flat = w.count + 1, is_flat(w, v)
-  w.count, w.slots[n], w.seen[v] = n, v, n
-  if flat then w.flat[n] = true else w.strided = w.strided + 1 end
-  return step(at, (flat and flat_keys or strided_keys)[v.type])
+  local n, key = w.count + 1, flat_keys[v.type]
+  w.count, w.slots[n], seen[v] = n, v, n
+  if is_flat(w, v) then
+    w.flat[n] = true
+  else
+    w.strided, key = w.strided + 1, strided_keys[v.type]
+  end
+  return at[key] or step(at, key)
 end
 
 -- What is known of an operation on operands into an array; real is whether its
@@ -494,51 +502,78 @@ end
 -- Note that an expression is to read an operand.
 local function reads(a, v)
   if v == nil or mathtype(v) then return end
-  if rawget(v, "op") then add_parent(v, a) else add_reader(v, a) end
+  if rawget(v, "op") then
+    add_parent(v, a)
+    return
+  end
+  local s = rawget(v, "store")
+  if s and s.awaited then s.readers[a] = true else add_reader(v, a) end
 end
 
 local evaluate
-
--- How an operand adds to what there is of the tree: depth, nodes, and whether
--- some expression in it is not computed along with the others.
-local function add_operand(depth, nodes, cuts, v, op, shape)
-  if v == nil then return depth, nodes, cuts end
-  if mathtype(v) or not rawget(v, "op") then return depth, nodes + 1, cuts end
-  return max(depth, v.depth), nodes + v.nodes,
-    cuts or rawget(v, "cuts") or not joins(v, op, shape)
-end
 
 local function evaluate_operand(v)
   if type(v) == "table" then evaluate(v) end
 end
 
--- An operation on arrays, expressions and numbers, whose results are of a type
--- and shape: an expression.
-local function express(name, kind, shape, mask, x, y, z)
-  local op = operation(name, kind, reals_of(kind, x, y, z))
-  local depth, nodes, cuts = add_operand(0, 1, false, x, op, shape)
-  depth, nodes, cuts = add_operand(depth, nodes, cuts, y, op, shape)
-  depth, nodes, cuts = add_operand(depth, nodes, cuts, z, op, shape)
+-- What a tree has with an operand more: depth, nodes, cuts.
+local function add_operand(depth, nodes, cuts, v, op, shape)
+  local own = v.depth
+  return own > depth and own or depth, nodes + v.nodes,
+    cuts or rawget(v, "cuts") or not joins(v, op, shape)
+end
+
+-- The operation of a name whose results are of a type, on operands.
+local function operation_of(name, kind, x, y, z)
+  return operation(name, kind, reals_of(kind, x, y, z))
+end
+
+-- An operation on arrays, expressions and numbers, whose results have a shape:
+-- an expression.  Its depth and nodes are those of its tree; cuts is whether
+-- something in that is not computed along with the rest.
+local function node(op, shape, mask, x, y, z)
+  local depth, nodes, cuts = 0, 2, nil
+  if not mathtype(x) and rawget(x, "op") then
+    depth, nodes, cuts = add_operand(0, 1, nil, x, op, shape)
+  end
+  if y ~= nil then
+    if mathtype(y) or not rawget(y, "op") then
+      nodes = nodes + 1
+    else
+      depth, nodes, cuts = add_operand(depth, nodes, cuts, y, op, shape)
+    end
+  end
+  if z ~= nil then
+    if mathtype(z) or not rawget(z, "op") then
+      nodes = nodes + 1
+    else
+      depth, nodes, cuts = add_operand(depth, nodes, cuts, z, op, shape)
+    end
+  end
   if depth >= DEPTH or nodes > NODES then
     evaluate_operand(x)
     evaluate_operand(y)
     evaluate_operand(z)
-    return express(name, kind, shape, mask, x, y, z)
+    return node(op, shape, mask, x, y, z)
   end
   local size = 1
   for d = 1, #shape do size = size * shape[d] end
   -- Eight fields, which is what a table of that size has.
-  local a = {type = kind, shape = shape, size = size, op = op, x = x, y = y,
+  local a = {type = op.type, shape = shape, size = size, op = op, x = x, y = y,
     depth = depth + 1, nodes = nodes}
   if mask then a.mask = true end
   if z ~= nil then a.z = z end
   if cuts then a.cuts = true end
   setmetatable(a, core.meta)
   reads(a, x)
-  reads(a, y)
+  if y ~= x then reads(a, y) end
   reads(a, z)
   counts.operations = counts.operations + 1
   return a
+end
+
+local function express(name, kind, shape, mask, x, y, z)
+  return node(operation_of(name, kind, x, y, z), shape, mask, x, y, z)
 end
 
 -- Forget how an expression is computed, and what it reads.
@@ -605,6 +640,15 @@ local function cut(v, op, shape)
   end
 end
 
+-- An expression's result as a walk needs it, until the next one: contiguous, in
+-- a buffer.
+local result = {}
+
+local function flat_result(a, base)
+  result.type, result.shape, result.flat = a.type, a.shape, base
+  return result
+end
+
 local function cut_operands(a)
   if not rawget(a, "cuts") then return end
   cut(a.x, a.op, a.shape)
@@ -632,12 +676,13 @@ local function fuses(w, entry, size, how, names)
   return false, "its like has not been evaluated before"
 end
 
--- The walk of an expression whose elements go into an array, ready to be
--- launched.
-local function plan(a, into, how)
+-- The walk of an expression whose elements go into an array, or into what
+-- `flat_result` makes of a buffer, ready to be launched.
+local function plan(a, into, base, how)
   local op = a.op
   cut_operands(a)
-  local w, entry = walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  local w, entry = walk(into or flat_result(a, base), op, a.x, rawget(a, "y"),
+    rawget(a, "z"))
   if w.steps == 1 then return w, entry end
   local fused = fuses(w, entry, a.size, how)
   if how ~= "apart" then entry.times = entry.times + 1 end
@@ -650,7 +695,8 @@ local function plan(a, into, how)
     local v = rawget(a, name)
     if type(v) == "table" then evaluate(v, "apart") end
   end
-  return walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  return walk(into or flat_result(a, base), op, a.x, rawget(a, "y"),
+    rawget(a, "z"))
 end
 
 local function first_array(a)
@@ -666,24 +712,21 @@ function evaluate(a, how)
   if not rawget(a, "op") then return a end
   local leaf = a
   repeat leaf = first_array(leaf) until not rawget(leaf, "op")
-  local into = core.beside(leaf, a.type, a.shape)
+  local base = core.beside(leaf, a.type, a.size)
   if a.size > 0 then
-    local w, entry = plan(a, into, how)
+    local w, entry = plan(a, nil, base, how)
     launch(w, entry, a.size, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
     counts.evaluations = counts.evaluations + 1
   end
   if rawget(a, "op") then detach(a) end
-  rawset(a, "base", into.base)
+  rawset(a, "base", base)
   rawset(a, "from", 0)
-  rawset(a, "strides", into.strides)
-  rawset(a, "flat", into.flat)
+  rawset(a, "flat", base)
   each_parent(a, add_reader)
   return a
 end
 
 -- --- operands of reductions --------------------------------------------------
-
-local as_result = {flat = true}
 
 -- The walk of an expression for a reduction that is called `name` and whose
 -- first kernel writes elements of a type.
@@ -693,9 +736,8 @@ local function walk_reduction(a, name, kind)
     return nil, nil, format("%s elements are computed apart from %s", a.type,
       kind)
   end
-  as_result.type, as_result.shape = a.type, a.shape
-  local w, entry = walk(as_result, op, a.x, rawget(a, "y"), rawget(a, "z"),
-    nil, name)
+  local w, entry = walk(flat_result(a, true), op, a.x, rawget(a, "y"),
+    rawget(a, "z"), nil, name)
   w.entry = entry
   return w, entry
 end
@@ -950,8 +992,8 @@ local function explain(a, lines)
     add("%s: computed", name_of(a))
     return
   end
-  local into = {type = a.type, shape = a.shape, flat = true}
-  local w, entry = walk(into, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  local w, entry = walk(flat_result(a, true), op, a.x, rawget(a, "y"),
+    rawget(a, "z"))
   local slots, count = {unpack(w.slots, 1, w.count)}, w.count
   local _, steps, text = write_tree(w, op, a.x, rawget(a, "y"), rawget(a, "z"))
   local number, fused, why = w.steps, true, "it is one operation"
@@ -1031,7 +1073,8 @@ function core.A.stats()
   return t
 end
 
-return {compute = compute, express = express, evaluate = evaluate,
+return {compute = compute, express = express, node = node,
+  operation_of = operation_of, evaluate = evaluate,
   record = record, settle = settle, write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
   leave = leave_walk}
