@@ -842,3 +842,59 @@ describe("examples/digits.lua", function()
     assert.matches("^image 100 was read as [01]$", noticed("digits.lua", "100"))
   end)
 end)
+
+describe("examples/arrays:", function()
+  -- A function of lze.array whose results have a wrong last element.
+  local function noticed_array(name, example, ...)
+    local A = lze.array
+    local function spoil(...)
+      local a = A[name](...):clone()
+      local flat = a:view {-1}
+      flat[#flat] = flat[#flat] + 9
+      return a
+    end
+    local wrong = setmetatable({[name] = spoil}, {__index = A,
+      __call = function(_, ...) return A(...) end})
+    local fake = setmetatable({array = wrong}, {__index = lze})
+    local ok, err = pcall(run_with, {require = function(module)
+      return module == "lze" and fake or require(module)
+    end}, example, ...)
+    assert.is_false(ok)
+    return tostring(err)
+  end
+
+  it("kmeans.lua agrees with plain Lua", function()
+    for n, k in pairs {[3] = 3, [1009] = 5} do
+      assert.matches("\n  every point and centre is where plain Lua says$",
+        run("arrays/kmeans.lua", tostring(n), tostring(k)))
+    end
+    assert.matches("^centre 3 is at ",
+      noticed_array("stack", "arrays/kmeans.lua", "30", "3"))
+    assert.matches("^usage: ", refusal("arrays/kmeans.lua", "3", "4"))
+  end)
+
+  it("conjugate_gradient.lua solves what plain Lua finds solved", function()
+    local out = run("arrays/conjugate_gradient.lua", "24")
+    assert.matches("^576 equations, on ", out)
+    assert.matches("\n  hottest, at 13, 9, by ", out)
+    assert.matches("^usage: ", refusal("arrays/conjugate_gradient.lua", "2"))
+  end)
+
+  it("digits.lua learns", function()
+    local out = run("arrays/digits.lua", "12")
+    local now, first = out:match "off by ([%d.]+), at first by ([%d.]+)"
+    assert.is_true(tonumber(now) < tonumber(first), out)
+    assert.matches("^usage: ", refusal("arrays/digits.lua", "0"))
+  end)
+
+  it("blur.lua blurs as plain Lua does, and writes a picture", function()
+    process.with_directory(function(dir)
+      assert.matches("\n  200 points differ from plain Lua's by at most ",
+        run("arrays/blur.lua", "32", dir .. "/rings.png"))
+      assert.equal("\137PNG", read(dir .. "/rings.png"):sub(1, 4))
+    end)
+    assert.matches("^a point is off by ",
+      noticed_array("cat", "arrays/blur.lua", "16"))
+    assert.matches("^usage: ", refusal("arrays/blur.lua", "15"))
+  end)
+end)
