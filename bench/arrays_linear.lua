@@ -1,13 +1,15 @@
--- arrays_linear.lua - products of matrices beside a plain kernel and NumPy's.
+-- arrays_linear.lua - products of matrices beside a plain kernel, OpenBLAS's
+-- and NumPy's.
 -- SPDX-License-Identifier: MIT
 --
 -- Run by bench/clocks.c, which has the clock.  The ways that are compared take
 -- turns, round by round; medians are shown, in milliseconds, with what must be
--- waited for, but without the first time.  NumPy, which is called in a process
+-- waited for, but without the first time.  OpenBLAS is the system's, on all
+-- cores, and left out where there is none.  NumPy, which is called in a process
 -- of its own and times itself, is left out where python3 does not have it.
 
 local lze = require "lze"
-local now = _G.now -- luacheck: ignore
+local now, gemm = _G.now, _G.gemm -- luacheck: ignore
 local A = lze.array
 
 local rounds = tonumber((...)) or 9
@@ -50,8 +52,9 @@ local function median(t)
   return t[(#t + 1) // 2]
 end
 
-print "| product | mm, ms | Gflop/s | plain kernel, ms | NumPy, ms |"
-print "|---|---|---|---|---|"
+print("| product | mm, ms | Gflop/s | plain kernel, ms | OpenBLAS, ms | " ..
+  "NumPy, ms |")
+print "|---|---|---|---|---|---|"
 for _, case in ipairs {
   {"float", 256, 256, 256}, {"float", 1024, 1024, 1024},
   {"float", 1021, 1031, 1019}, {"float", 2048, 2048, 2048},
@@ -60,9 +63,22 @@ for _, case in ipairs {
   local kind, m, k, n = table.unpack(case)
   local a, b = A.rand({m, k}, {type = kind}), A.rand({k, n}, {type = kind})
   local c = lze.buffer(kind, m * n)
-  local own, plain, other = {}, {}, {}
+  local own, plain, blas, other = {}, {}, {}, {}
+  a:eval() b:eval()
+  lze.wait()
   for round = 0, rounds do
-    own[round] = timed(function() a:mm(b) end)
+    local product, there
+    own[round] = timed(function() product = a:mm(b) end)
+    local t = timed(function()
+      there = gemm(kind, m, n, k, a.buffer.pointer, b.buffer.pointer, c.pointer)
+    end)
+    if there then
+      blas[round] = t
+      local far = (product - A(kind, c, {m, n})):abs():max():item()
+      if far > 1e-3 * k then
+        error(("OpenBLAS's product differs by %g"):format(far), 0)
+      end
+    end
     if round < 2 and m * k * n <= 1 << 30 then -- it is slow
       plain[round] = timed(function()
         naive({n, m}, a.buffer, b.buffer, c, n, k)
@@ -71,6 +87,7 @@ for _, case in ipairs {
     other[round] = numpy(m, k, n, kind == "float" and "f4" or "f8")
   end
   local function text(t) return t[1] and ("%.3g"):format(median(t)) or "-" end
-  print(("| %s %dx%dx%d | %s | %.0f | %s | %s |"):format(kind, m, k, n,
-    text(own), 2 * m * k * n / median(own) / 1e6, text(plain), text(other)))
+  print(("| %s %dx%dx%d | %s | %.0f | %s | %s | %s |"):format(kind, m, k, n,
+    text(own), 2 * m * k * n / median(own) / 1e6, text(plain), text(blas),
+    text(other)))
 end

@@ -1,15 +1,20 @@
 /*
- * clocks.c - runs a benchmark in Lua with two clocks that Lua lacks.
+ * clocks.c - runs a benchmark in Lua with two clocks that Lua lacks, and with
+ * OpenBLAS's products of matrices where the system has that.
  * SPDX-License-Identifier: MIT
  *
  *   clocks FILE [ARGUMENT...]
  */
+#include <dlfcn.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int clock_read(lua_State *L, clockid_t id) {
@@ -27,6 +32,41 @@ static int bench_cpu(lua_State *L) {
 /* now() -> microseconds */
 static int bench_now(lua_State *L) { return clock_read(L, CLOCK_MONOTONIC); }
 
+/* As cblas.h has them: the order, whether either is transposed, rows of a and
+   columns of b, columns of a, a number, a, b, another number, c. */
+typedef void Sgemm(int, int, int, int, int, int, float, const void *, int,
+                   const void *, int, float, void *, int);
+typedef void Dgemm(int, int, int, int, int, int, double, const void *, int,
+                   const void *, int, double, void *, int);
+
+enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
+
+/* gemm(type, m, n, k, a, b, c) -> whether there is an OpenBLAS, which has put
+   the product of the matrices at the addresses a and b at c */
+static int bench_gemm(lua_State *L) {
+  void *blas = dlopen("libopenblas.so.0", RTLD_NOW);
+  bool is_double = strcmp(luaL_checkstring(L, 1), "double") == 0;
+  void *found =
+      blas == NULL ? NULL : dlsym(blas, is_double ? "cblas_dgemm"
+                                                  : "cblas_sgemm");
+  int m = (int)luaL_checkinteger(L, 2), n = (int)luaL_checkinteger(L, 3);
+  int k = (int)luaL_checkinteger(L, 4);
+  const void *a = (const void *)(uintptr_t)luaL_checkinteger(L, 5);
+  const void *b = (const void *)(uintptr_t)luaL_checkinteger(L, 6);
+  void *c = (void *)(uintptr_t)luaL_checkinteger(L, 7);
+  if (found != NULL && is_double) {
+    Dgemm *gemm;
+    memcpy(&gemm, &found, sizeof gemm);
+    gemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1, a, k, b, n, 0, c, n);
+  } else if (found != NULL) {
+    Sgemm *gemm;
+    memcpy(&gemm, &found, sizeof gemm);
+    gemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1, a, k, b, n, 0, c, n);
+  }
+  lua_pushboolean(L, found != NULL);
+  return 1;
+}
+
 int main(int argc, char **argv) {
   lua_State *L = argc > 1 ? luaL_newstate() : NULL;
   if (L == NULL) {
@@ -36,6 +76,7 @@ int main(int argc, char **argv) {
   luaL_openlibs(L);
   lua_register(L, "cpu", bench_cpu);
   lua_register(L, "now", bench_now);
+  lua_register(L, "gemm", bench_gemm);
   lua_pushstring(L, argv[0]);
   lua_setglobal(L, "clocks"); /* for what starts itself again */
   int status = luaL_loadfile(L, argv[1]);

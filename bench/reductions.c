@@ -5,6 +5,7 @@
  * A Lua module, `require "bench.reductions"`.  Its functions take addresses
  * and a count and return what they compute.
  */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -41,6 +42,17 @@ static int reductions_sum(lua_State *L) {
   return 1;
 }
 
+/* lengths(x, y, n) -> the sum of sqrt(x * x + y * y), in a double */
+static int reductions_lengths(lua_State *L) {
+  const float *x = address(L, 1), *y = address(L, 2);
+  size_t n = (size_t)luaL_checkinteger(L, 3);
+  double s = 0;
+  for (size_t i = 0; i < n; i++)
+    s += (double)sqrtf(x[i] * x[i] + y[i] * y[i]);
+  lua_pushnumber(L, s);
+  return 1;
+}
+
 /* min(x, n) -> number */
 static int reductions_min(lua_State *L) {
   const float *x = address(L, 1);
@@ -74,6 +86,7 @@ int luaopen_bench_reductions(lua_State *L) {
   static const luaL_Reg functions[] = {{"now", reductions_now},
                                        {"copy", reductions_copy},
                                        {"sum", reductions_sum},
+                                       {"lengths", reductions_lengths},
                                        {"min", reductions_min},
                                        {"argmax", reductions_argmax},
                                        {"cumsum", reductions_cumsum},
