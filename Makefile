@@ -445,7 +445,7 @@ $(MISUSE): $(BUILD)/obj/spec/support/misuse.o
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader
 
-# The kernels' own OpenCL C is compiled as C, with what is no C defined away.
+# The kernels' own OpenCL C is compiled as C, with what is not C defined away.
 $(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  CC   $@"

@@ -36,7 +36,7 @@ local function start_of(process)
   end
 end
 
--- What a page says, or nil where it is none, or being written.
+-- What a page says, or nil where it is not one, or is being written.
 local function parse(page)
   if not page or #page < 4096 then return nil end
   local launches, bytes, peak, updated, version =

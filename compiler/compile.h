@@ -37,7 +37,7 @@ enum {
 #define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
-/* What is no less than LEAST_OF(t), but where the computation wrapped. */
+/* What is at least LEAST_OF(t), but where the computation wrapped. */
 #define FROM 0x400000u
 #define LEAST_LIMIT 0x10000
 #define KIND(t) ((t) & 0xff)
@@ -196,7 +196,7 @@ val v_int(compiler *c, int64_t n);
 val v_real(compiler *c, double n);
 val v_bool(uint32_t id);
 bool constant_of(const compiler *c, type t, int64_t *n);
-/* An integer's type where it is no less than n, and whether it is. */
+/* An integer's type where it is at least n, and whether it is. */
 type type_from(int64_t n);
 bool least_of(const compiler *c, type t, int64_t *n);
 val to_real(compiler *c, val v);

@@ -306,7 +306,7 @@ static val to_whole(compiler *c, val v) {
   return (val){T_INT, whole(c, v.id), 0};
 }
 
-/* The type of an integer result: what it is no less than, where that is known.
+/* The type of an integer result: what it is at least, where that is known.
  */
 static type least_result(const compiler *c, opcode op, type a, type b) {
   int64_t x, y, n;

@@ -255,7 +255,7 @@ local function needs_numbers(what, a)
 end
 
 -- Types of operands that may be numbers: of arrays, then whether a number that
--- is no integer is among them.
+-- is not an integer is among them.
 local function result_type(what, ...)
   local kind, real
   for _, v in ipairs {...} do

@@ -116,7 +116,7 @@ local function understand(path, text)
   local t, at = literal(text, 1)
   local keys = type(t) == "table" and t.keys
   if not keys or text:find("[^%s%z]", at) then
-    damaged(path, "the header is no dictionary of Python's")
+    damaged(path, "the header is not a dictionary of Python's")
   end
   for _, name in ipairs {"descr", "fortran_order", "shape"} do
     if keys[name] == nil then damaged(path, "the header lacks %s", name) end
@@ -131,11 +131,11 @@ local function understand(path, text)
   end
   local shape = keys.shape
   if type(shape) ~= "table" or shape.keys then
-    damaged(path, "the shape is no tuple")
+    damaged(path, "the shape is not a tuple")
   end
   for i, n in ipairs(shape) do
     if mathtype(n) ~= "integer" then
-      damaged(path, "dimension %d of the shape is no size", i)
+      damaged(path, "dimension %d of the shape is not a size", i)
     end
   end
   if #shape > 8 then
@@ -159,7 +159,7 @@ local function understand(path, text)
     swap = order == ">" and element[2] > 1}, shape, keys.fortran_order
 end
 
--- How many elements a shape has; nil where that is no integer.
+-- How many elements a shape has; nil where that is not an integer.
 local function count(shape)
   local n = 1
   for _, size in ipairs(shape) do

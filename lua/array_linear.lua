@@ -5,7 +5,7 @@
 -- stay in registers; there are no barriers and no local memory.  Both operands
 -- are first laid out in panels: for each index of the sum the ROWS or COLUMNS
 -- elements that a tile needs lie side by side, filled up with zeros.  Where the
--- result's sizes are no multiples of a tile's, it is cut from a larger one.
+-- result's sizes are not multiples of a tile's, it is cut from a larger one.
 -- Every element sums in the order of the indices.
 
 local core = ...

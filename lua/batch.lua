@@ -11,7 +11,7 @@ local function range(task, refuse)
   if type(r) ~= "table" then return r end
   if #r ~= 1 then refuse(task, "its range has more than one dimension") end
   if r.offset ~= nil or r.uses ~= nil then
-    refuse(task, "it has an offset, or uses buffers that are no arguments")
+    refuse(task, "it has an offset, or uses buffers that are not arguments")
   end
   return r[1]
 end
@@ -43,8 +43,8 @@ local function add_shares(shares, task, items, refuse)
       local write = C.writes(task[1], i, task.access and task.access[i])
       local even = count > 0 and count % items == 0
       if write and not even then
-        refuse(task, format("argument %d: %d elements that are written are no "
-          .. "equal shares of %d items", i, count, items))
+        refuse(task, format("argument %d: the %d elements that are "
+          .. "written are not equal shares of %d items", i, count, items))
       end
       local share = shares[x]
       if not share then

@@ -256,7 +256,7 @@ local function sizes(range)
   return n, from
 end
 
--- What a work-item died of; what the driver refused is no matter of the
+-- What a work-item died of; what the driver refused does not concern the
 -- function.
 local function died(run, who, message)
   if type(message) == "table" then C.raise(message) end

@@ -194,8 +194,8 @@ describe("A.load", function()
       "'fortran_order': False, 'shape': (1,), 'order': 1}", "1234"))
     says("fortran_order is neither True nor False", npy("{'descr': '<i4', " ..
       "'fortran_order': 1, 'shape': (1,)}", "1234"))
-    says("the shape is no tuple", npy(header("<i4", "3"), "1234"))
-    says("dimension 2 of the shape is no size",
+    says("the shape is not a tuple", npy(header("<i4", "3"), "1234"))
+    says("dimension 2 of the shape is not a size",
       npy(header("<i4", "(1, 1.5)"):gsub("1%.5", "'a'"), "1234"))
     says("a shape of more elements than any memory has",
       npy(header("<i4", "(4611686018427387904, 2)"), "1234"))
@@ -250,7 +250,7 @@ describe("A.load", function()
     assert.matches("zero byte", expect.misuse(function() A.load "a\0b" end))
   end)
 
-  it("reads what is no plain file to its end", function()
+  it("reads what is not a plain file to its end", function()
     local bytes = npy(header("<i4", "(3,)"), "123456789012")
     with(bytes, function(path, directory)
       local pipe, short = directory .. "/pipe", directory .. "/short"
@@ -326,7 +326,7 @@ describe("a:save", function()
     end)
   end)
 
-  it("keeps links and permissions, and writes to what is no file", function()
+  it("keeps links and permissions, and writes to what is not a file", function()
     with("old", function(path, directory)
       os.execute(("chmod 640 '%s'; ln -s x.npy '%s/link'"):format(path,
         directory))
@@ -476,7 +476,7 @@ describe("a:save of a picture", function()
     end)
   end)
 
-  it("refuses what is no picture", function()
+  it("refuses what is not a picture", function()
     with(nil, function(_, directory)
       local path = directory .. "/x.png"
       local function says(text, a)

@@ -304,7 +304,7 @@ describe("lze.array", function()
     same_numbers({1, 5}, x:searchsorted {0, 9}:read())
     same_numbers({2, 4}, x[{{-1, 1, -1}}]:sort()
       :searchsorted(A("float", {2.5, 4})):read())
-    if fp64 then -- 2^24 + 1 is no float
+    if fp64 then -- 2^24 + 1 is not a float
       same_numbers({1}, A("int", {(1 << 24) + 1})
         :searchsorted(A("float", {1 << 24})):read())
     end

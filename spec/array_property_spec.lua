@@ -574,7 +574,7 @@ describe("reductions of arrays, against plain Lua:", function()
     end)
   end
 
-  it("min and max of what is no number", function()
+  it("min and max of what is not a number", function()
     if not A.sum then return pending "reductions" end
     for _, name in ipairs {"min", "max"} do
       for n = 1, 40 do

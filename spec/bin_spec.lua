@@ -230,7 +230,7 @@ describe("lze dis", function()
     assert.is_true(spirv.validate(spirv.assemble(text)))
   end)
 
-  it("exits 1 for what is no SPIR-V", function()
+  it("exits 1 for what is not SPIR-V", function()
     local code, text = run("dis", "kernels/saxpy.cl")
     assert.equal(1, code)
     assert.matches("^lze dis: kernels/saxpy%.cl: ", text)

@@ -102,7 +102,7 @@ describe("lze.buffer", function()
     end
   end)
 
-  it("refuses what is no contents", function()
+  it("refuses what is not contents", function()
     assert.equal("bad argument #2 to 'buffer' (count: -1 is negative)",
       expect.misuse(function() lze.buffer("int", -1) end))
     assert.equal("bad argument #2 to 'buffer' (count: integer expected, got " ..

@@ -29,7 +29,7 @@ describe("lze.compile", function()
                                             N = "TWICE(6)"}}))
   end)
 
-  it("refuses what is no macro", function()
+  it("refuses what is not a macro", function()
     for _, name in ipairs {"", "A B", "1", "A-B", "A=1", "A(x", "A(x)y"} do
       assert.equal(("option defines: the name of a macro expected, got " ..
         "string '%s'"):format(name), expect.misuse(function()

@@ -93,8 +93,8 @@ describe("batches", function()
       why(graph():task("q", mod.square, {10, 100}, x, 10)))
     assert.equal("task b: its range is not that of the others",
       why(graph():task("b", mod.add, n - 1, x, 1)))
-    assert.equal("task o: argument 1: 1500 elements that are written are no " ..
-      "equal shares of 1000 items",
+    assert.equal("task o: argument 1: the 1500 elements that are written " ..
+      "are not equal shares of 1000 items",
       why(graph():task("o", mod.add, n, lze.buffer("int", 1500), 1)))
     local closed = lze.buffer("int", n)
     local g = graph():task("c", mod.add, n, closed, 1)

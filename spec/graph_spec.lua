@@ -263,7 +263,7 @@ describe("task graphs", function()
       end))
   end)
 
-  it("order what uses transient buffers that are no arguments", function()
+  it("order what uses transient buffers that are not arguments", function()
     local x = lze.buffer("int", 10)
     local g = lze.graph "g"
     local s, t = g:buffer("int", 10), g:buffer("int", 10)

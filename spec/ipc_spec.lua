@@ -167,7 +167,7 @@ describe("x:export 'process'", function()
     assert.matches("the token is of this process, for which x:export%(%)",
       expect.misuse(function() lze.import(token) end))
     local function refused(text)
-      assert.matches("that is no token of x:export \"process\", or not all",
+      assert.matches("that is not a token of x:export \"process\", or not all",
         expect.misuse(function() lze.import(text) end))
     end
     refused ""

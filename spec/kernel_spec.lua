@@ -168,14 +168,14 @@ describe("lze.load", function()
       err.call .. " " .. err.code .. " " .. err.message)
   end)
 
-  it("refuses what is no path", function()
+  it("refuses what is not a path", function()
     assert.equal("bad argument #1 to 'load' (path: string expected, got nil)",
       expect.misuse(function() lze.load() end))
     assert.equal("bad argument #1 to 'load' (path: string expected, got " ..
       "integer 1)", expect.misuse(function() lze.load(1) end))
   end)
 
-  it("names a file that is no SPIR-V", function()
+  it("names a file that is not SPIR-V", function()
     process.with_directory(function(dir)
       for name, bytes in pairs {empty = "", short = "\3\2\35\7", text = "hello",
                                 zeros = ("\0"):rep(64)} do
@@ -234,7 +234,7 @@ describe("lze.module", function()
     end
   end)
 
-  it("refuses what are no bytes", function()
+  it("refuses what are not bytes", function()
     assert.equal("bad argument #1 to 'module' (bytes: string expected, got " ..
       "table)", expect.misuse(function() lze.module {} end))
   end)
@@ -615,7 +615,7 @@ describe("a pointer argument", function()
       end))
   end)
 
-  it("is no other value", function()
+  it("is not another value", function()
     local out = lze.buffer("int", 1)
     local known = "kernel square: argument 1 (a): int* expected (a buffer, " ..
       "or nil), got "

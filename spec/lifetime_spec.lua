@@ -640,7 +640,7 @@ describe("a process that ends with work in flight", function()
   -- One ending may be lucky.
   local function ends(last, code, output)
     for _ = 1, 5 do
-      -- What os.exit leaves is no leak to tell of (scripts/check-lifetime).
+      -- What os.exit leaves is not a leak to report (scripts/check-lifetime).
       local r = process.run(busy .. last, {env = {LZE_LEAKS = "/dev/null"}})
       assert.equal(("exit %d: %s"):format(code, output or ""),
         ("%s %d: %s"):format(r.how, r.code, r.output))
@@ -865,7 +865,7 @@ describe("Ctrl-C", function()
     await = "ev:await()", ["await in a coroutine"] =
       "local co = coroutine.wrap(function() ev:await() end) " ..
       "while true do co() end",
-    ["a yield that is no yield"] =
+    ["a yield that is not one"] =
       "coroutine.wrap(function() ev:await(function() end) end)()",
     ["a queue that is full"] = "while true do q:barrier() end",
     ["plan:run"] = "lze.graph():task('t', mod.add, 1, x, 1):compile():run()",

@@ -18,7 +18,7 @@ local first_use = [[
   end]]
 
 describe("without a loader", function()
-  -- A directory that shadows it with a file that is none.
+  -- A directory that shadows it with a file that is not one.
   local function run(script, contents)
     local out
     process.with_directory(function(dir)

@@ -49,7 +49,7 @@ describe("k:check", function()
       {name = "shift"})
     assert.same({"kernel shift: v[4] is outside 1..3 (work-item 3)"},
       found(shift:check(3, y, x)))
-    -- What asks first is no mistake.
+    -- What asks first is not a mistake.
     local ask = lze.kernel(function(i, src, dst)
       dst[i] = (src[i - 1] or 0) + (src[i + 1] == nil and 5 or 7)
     end)
@@ -89,7 +89,7 @@ describe("k:check", function()
     local one = lze.kernel(function(i, z) z[1] = i end, {name = "one"})
     assert.same({"kernel one: race: z[1] is used by work-items 1 and 2, "
       .. "one writes, and no barrier is between"}, found(one:check(2, out)))
-    -- The same value from all is no race; nor are atomics.
+    -- The same value from all is not a race; nor are atomics.
     local same = lze.kernel(function(z) z[1] = 3 end)
     assert.is_true(same:check(8, out).ok)
     local h = lze.buffer("uint", 4)

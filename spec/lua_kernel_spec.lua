@@ -209,7 +209,7 @@ describe("lze.kernel", function()
     assert.matches("option name: a name", said(lze.kernel, f, {name = "a b"}))
   end)
 
-  it("refuses what is no Lua function", function()
+  it("refuses what is not a Lua function", function()
     assert.matches("bad argument #1 to '.-' %(f: a Lua function expected, got "
       .. "one of C%)", said(lze.kernel, print))
     assert.matches("a Lua function expected, got nil", said(lze.kernel))

@@ -77,7 +77,8 @@ describe("x:export", function()
     local token = x:export()
     assert.equal("integer", math.type(token))
     lze.import(token)
-    assert.matches(token .. " is no token of x:export, or was imported already",
+    assert.matches(token ..
+      " is not a token of x:export, or was imported already",
       expect.misuse(function() lze.import(token) end))
     assert.matches("token: integer expected, got boolean",
       expect.misuse(function() lze.import(true) end))

@@ -87,7 +87,7 @@ describe("strides", function()
       at "%i")
     check({0, 0, 0}, {1, 0, 0}, "%i = OpShiftLeftLogical %ulong %x %l100\n" ..
       at "%i")
-    -- Counting down is as good as up; what cancels out is no stride.
+    -- Counting down is as good as up; what cancels out is not a stride.
     check({1, 0, 0}, {0, 0, 0}, "%i = OpIMul %ulong %x %lm1\n" .. at "%i")
     check({0, 0, 0}, {0, 0, 0}, "%i = OpISub %ulong %x %x\n" .. at "%i")
   end)

@@ -303,7 +303,7 @@ describe("a wrapped buffer", function()
       local function misuse(t)
         return expect.misuse(function() lze.wrap(t) end)
       end
-      assert.matches("is no unified shared memory %(USM%) of this context",
+      assert.matches("is not unified shared memory %(USM%) of this context",
         misuse {buffer = native.offset(native.null(), 4096), type = "int",
           count = 1, device = d})
       assert.matches("no unified shared memory",

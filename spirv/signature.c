@@ -96,7 +96,7 @@ static void type_add(stub *s, const char *line)
 }
 
 /* The SPIR-V name of an element type, declared: "i32", "v4float"; NULL for
-   what is none. Signs live in the strings alone. */
+   what is not one.  Signs live in the strings alone. */
 static const char *element_type(stub *s, const char *name)
 {
   static const struct {

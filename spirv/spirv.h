@@ -258,7 +258,7 @@ uint32_t *spirv_defined(const spirv_module *module, size_t *size);
  * Why neither SPIRV-Tools' validator nor its optimiser is to be asked about a
  * module, or NULL: newer ones visit the members of a struct once for each way
  * to them, of which nested structs have more than can be waited for.  The words
- * are in the order of the machine; what is no module is left to the tools.
+ * are in the order of the machine; what is not a module is left to the tools.
  */
 const char *spirv_too_nested(const uint32_t *words, size_t count);
 

@@ -103,7 +103,7 @@ static size_t bytes_of(const reader *r, uint32_t type)
 }
 
 /* The pointer that a chain makes; where it goes into a struct, the start of
-   that, which is no further. */
+   that, which is not further. */
 static place chain(const extent_walk *w, const spirv_instruction *i,
                    bool element)
 {
@@ -208,8 +208,8 @@ static place call(const extent_walk *w, const spirv_instruction *i)
   return id_of(d);
 }
 
-/* A choice that is none: newer compilers make one of each work-item function,
-   between its value and 0 for dimensions that there are not. */
+/* A choice that a constant decides: newer compilers make one of each work-item
+   function, between its value and 0 for dimensions that there are not. */
 static place chosen(const extent_walk *w, const spirv_instruction *i)
 {
   const spirv_instruction *condition = def_of(w->r, word(i, 3));

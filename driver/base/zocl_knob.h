@@ -29,7 +29,7 @@ extern zocl_knobs zocl_knob;
    reason in zocl_last_error. */
 bool zocl_knobs_read(void);
 
-/* Queues of a group: more than there are is no loss, for they share the device
+/* Queues of a group: more than there are do no harm, as they share the device
    in any case. */
 enum { ZOCL_MAX_QUEUES = 16 };
 

@@ -121,7 +121,7 @@ ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
 /* An integer may be given by fewer bytes than it has, the others being zeros,
    or by up to 8 where nothing is lost.  The specification does not say so, but
    Intel's driver takes it, and programs give an int for a size_t and a size_t
-   for an int.  Of anything else a part would be no value. */
+   for an int.  Of anything else a part would not be a value. */
 static bool takes_size(const zocl_kernel *kernel, uint32_t index, size_t size,
                        const unsigned char *value)
 {

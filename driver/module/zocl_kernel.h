@@ -46,7 +46,7 @@ struct _ze_kernel_handle_t {
   zocl_shape *shapes;
 };
 
-/* Whether so many groups are none. */
+/* Whether that means no groups at all. */
 static inline bool zocl_are_none(const ze_group_count_t *groups)
 {
   return groups->groupCountX == 0 || groups->groupCountY == 0 ||

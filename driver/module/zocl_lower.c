@@ -308,7 +308,7 @@ static unsigned float_bits(const lowering *l, uint32_t pointer_type)
 }
 
 /* What an operation makes of the number that was there and its operand; what
-   is no number gives way to what is one. */
+   is not a number gives way to what is one. */
 static uint32_t float_combine(lowering *l, unsigned opcode, uint32_t type,
                               uint32_t old, uint32_t value)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The times of some signals, or the time at which it is asked for where there
-   is no signal, on their way to memory; `size` bytes each. */
+   is not a signal, on their way to memory; `size` bytes each. */
 typedef struct report_args {
   char *to;
   size_t size;

@@ -602,7 +602,7 @@ static void test_access(void)
                "%u = OpLoad %struct %v\n"
                "%t = OpCompositeExtract %gp %u 1\n"
                "%s = OpLoad %float %t\n", "-r--");
-  /* Comparing is no access and makes no pointer. */
+  /* Comparing is not an access and makes no pointer. */
   CHECK_ACCESS("%a = OpConvertPtrToU %ulong %p1\n"
                "%b = OpConvertPtrToU %ulong %p2\n"
                "%c = OpIEqual %bool %a %b\n"

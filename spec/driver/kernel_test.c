@@ -140,7 +140,7 @@ static void test_values(ze_module_handle_t module)
   launch(k, 1, 1, 1);
   CHECK(out[1] == 0);
   CHECK(out[2] == 4000000000.0);
-  /* More are no harm where they say nothing else. */
+  /* More do no harm where they say nothing else. */
   wide = -7;
   MUST(zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
   wide = 77;

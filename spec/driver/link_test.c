@@ -247,7 +247,7 @@ static void test_linking(void)
   EQUAL(out[0], 5 * 17 + 3000 + 100000);
   MUST(zeModuleDestroy(importer));
 
-  /* Two that export the same are no answer. */
+  /* Two that export the same are not an answer. */
   all[0] = module_load(s, KERNELS "importer.spv");
   all[1] = module_load(s, KERNELS "exporter.spv");
   link(ZE_RESULT_ERROR_MODULE_LINK_FAILURE, 4, all, "more than one");

@@ -159,7 +159,7 @@ static void test_same(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* What is no flag of any compiler's is an error, and named. */
+/* What is not a flag of any compiler's is an error, and named. */
 static void test_unknown_flags(void)
 {
   size_t size;

@@ -429,7 +429,7 @@ static void descriptors_at_most(int pid, int count)
          "process %d has %d descriptors, had %d", pid, n, count);
 }
 
-/* KB that are no growth: ASan keeps what is freed for a while. */
+/* KB that are not growth: ASan keeps what is freed for a while. */
 #ifdef __SANITIZE_ADDRESS__
 enum { MOST_GROWTH = 1 << 16 };
 #else

@@ -10,7 +10,7 @@ describe("a test after which both ways are the same", function()
     x[i] = x[i] + 1
   end)
 
-  it("is no branch of two ways", function()
+  it("is not a branch of two ways", function()
     local text = lze.spirv.disassemble(k:spirv("int *x"))
     local ways = 0
     for yes, no in text:gmatch "OpBranchConditional %S+ (%S+) (%S+)" do

@@ -67,7 +67,7 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
-  it("sees through choices that are none", function()
+  it("sees through choices that a constant decides", function()
     -- As Debian 13's clang and translator write y[get_global_id(0)] = 1.
     local text = [[
       OpCapability Addresses

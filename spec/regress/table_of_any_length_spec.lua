@@ -18,7 +18,7 @@ end
 
 describe("a table that says it is huge", function()
   for _, n in ipairs {1 << 50, math.maxinteger} do
-    it("is no buffer: " .. n, function()
+    it("is not a buffer: " .. n, function()
       local t = endless(n)
       assert.matches("its length is " .. n .. "; %d+ float fit the device",
         expect.misuse(function() lze.buffer("float", t) end))

@@ -1,4 +1,4 @@
--- table_with_far_index_spec.lua - a table's highest index is no count.
+-- table_with_far_index_spec.lua - a table's highest index is not a count.
 -- SPDX-License-Identifier: MIT
 --
 -- The bytes of so many elements overflowed to none, and the first element was

@@ -61,7 +61,7 @@ local function kind_of(v)
   return math.type(v) or type(v)
 end
 
--- Call f, which may close or set something: that is no matter.
+-- Call f, which may close or set something: that does not matter.
 local calls, faults = 0, {}
 local function try(must, name, f, ...)
   calls = calls + 1

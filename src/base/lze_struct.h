@@ -13,7 +13,7 @@ enum { LZE_STRUCT_BYTES = LZE_ELEMENT_BYTES, LZE_STRUCT_FIELDS = 64 };
 typedef struct lze_StructField {
   const char *name;
   const lze_Type *type;
-  uint32_t count;       /* of an array; 0 where it is none */
+  uint32_t count;       /* of an array; 0 where it is not an array */
   uint32_t offset;
 } lze_StructField;
 

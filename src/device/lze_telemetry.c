@@ -73,7 +73,7 @@ static bool functions_find(void) {
 }
 
 /* The handles of a loader that opens sysman by itself: devices are recognised
-   by their UUIDs.  False where it is no such loader. */
+   by their UUIDs.  False where it is not such a loader. */
 static bool handles_by_init(const lze_System *s) {
   ze_result_t (*init)(uint32_t);
   ze_result_t (*driver_get)(uint32_t *, zes_driver_handle_t *);

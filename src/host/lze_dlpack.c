@@ -82,7 +82,7 @@ static void export_check(lua_State *L, const int64_t *shape, int rank,
   lua_Integer n = 1;
   for (int d = 0; d < rank; d++) {
     if (shape[d] < 0 || (n > 0 && shape[d] > LUA_MAXINTEGER / n))
-      luaL_error(L, "dimension %d of the shape is no size", d + 1);
+      luaL_error(L, "dimension %d of the shape is not a size", d + 1);
     n *= (lua_Integer)shape[d];
   }
   if (n != count)
@@ -100,7 +100,7 @@ void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
   }
   export_check(L, shape, rank, b->count);
   if (b->type->fields != NULL)
-    luaL_error(L, "a buffer of structs is no tensor");
+    luaL_error(L, "a buffer of structs is not a tensor");
   if (b->type->lanes == 3)
     luaL_error(L, "elements of %s occupy %d bytes: DLPack has no such type",
                b->type->name, (int)b->type->bytes);
@@ -162,7 +162,7 @@ static const lze_Type *tensor_type(lua_State *L, const Tensor *t) {
   return NULL;
 }
 
-/* How many elements; raises for a shape that is none. */
+/* How many elements; raises for what is not a shape. */
 static size_t tensor_count(lua_State *L, const Tensor *t, size_t bytes) {
   if (t->rank < 0 || t->rank > TENSOR_RANK)
     luaL_error(L, "a tensor of %d dimensions (8 at most)", (int)t->rank);
@@ -256,7 +256,7 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
   bool usm = r == ZE_RESULT_SUCCESS && props.type != ZE_MEMORY_TYPE_UNKNOWN;
   bool host = t->device_type == ON_CPU;
   if (!usm && !host)
-    luaL_error(L, "the tensor's memory is no unified shared memory (USM) of "
+    luaL_error(L, "the tensor's memory is not unified shared memory (USM) of "
                   "this context");
   const char *why = !tensor_is_packed(t) ? "do not lie one behind the other"
                     : (t->flags & FLAG_READ_ONLY) != 0 ? "must not be written"

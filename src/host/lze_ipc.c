@@ -99,7 +99,7 @@ static int digit(char c) {
                                                                : -1;
 }
 
-/* False where that is no token. */
+/* False where that is not a token. */
 static bool token_read(const char *text, size_t length, Token *p) {
   const size_t prefix = sizeof PREFIX - 1;
   if (length != prefix + DIGITS || memcmp(text, PREFIX, prefix) != 0)
@@ -181,7 +181,7 @@ int lze_push_process_import(lua_State *L, int arg, int options) {
   size_t length;
   const char *text = lua_tolstring(L, arg, &length);
   if (!token_read(text, length, &p))
-    lze_argerror(L, arg, "that is no token of x:export \"process\", or not "
+    lze_argerror(L, arg, "that is not a token of x:export \"process\", or not "
                           "all of it");
   if (p.origin.process == lze_process_id())
     lze_argerror(L, arg, "the token is of this process, for which x:export() "

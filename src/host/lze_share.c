@@ -100,7 +100,7 @@ void lze_push_import(lua_State *L, uint64_t token) {
   luaL_checkstack(L, 4, NULL);
   Token *t = token_take(token);
   if (t == NULL)
-    luaL_error(L, "%I is no token of x:export, or was imported already",
+    luaL_error(L, "%I is not a token of x:export, or was imported already",
                (LUAI_UACINT)token);
   lua_pushcfunction(L, token_import);
   lua_pushlightuserdata(L, t);

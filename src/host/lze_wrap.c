@@ -4,7 +4,7 @@
  *
  * Nothing that is wrapped is ever destroyed here: the host must keep it until
  * lze has let go of it.  What Level Zero says of a handle is checked;
- * a handle that is no handle at all cannot be told from a good one.
+ * a pointer that is not a handle at all cannot be told from a good one.
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
@@ -168,7 +168,7 @@ void lze_push_usm(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     case ZE_MEMORY_TYPE_DEVICE: memory.usage = LZE_DEVICE; break;
     case ZE_MEMORY_TYPE_SHARED: memory.usage = LZE_SHARED; break;
     default:
-      luaL_error(L, "option buffer: %p is no unified shared memory (USM) of "
+      luaL_error(L, "option buffer: %p is not unified shared memory (USM) of "
                     "this context", pointer);
   }
   if (memory.usage == LZE_DEVICE && device != d->handle)

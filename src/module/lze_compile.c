@@ -306,7 +306,7 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
 
 /* --- what can be kept ---------------------------------------------------- */
 
-/* The bytes of a line's end that is no end for the preprocessor, or 0. */
+/* The bytes of a line's end that the preprocessor joins, or 0. */
 static size_t splice_at(const char *p) {
   size_t n = *p == '\\' ? 1 : strncmp(p, "?\?/", 3) == 0 ? 3 : 0;
   if (n == 0) return 0;

@@ -274,8 +274,8 @@ static int index_count(lua_State *L, const LuaKernel *k, int dims, int count) {
   return indices;
 }
 
-/* Where the buffer at `index` says that a launch runs. False for what is no
-   open buffer. */
+/* Where the buffer at `index` says that a launch runs. False for what is not
+   an open buffer. */
 static bool place_of(lua_State *L, int index, lze_Place *place) {
   const lze_Buffer *b = lze_test_buffer(L, index);
   if (b == NULL || !lze_buffer_is_open(b)) return false;

@@ -93,7 +93,7 @@ static const uint32_t *check_words(lua_State *L, int arg, const char *call,
   const char *bytes = check_bytes(L, arg, &size);
   if (size % 4 != 0 || size < 20)
     lze_fail_word(L, NULL, call, "INVALID_SPIRV", NULL,
-                  "%I bytes are no SPIR-V module", (LUAI_UACINT)size);
+                  "%I bytes are not a SPIR-V module", (LUAI_UACINT)size);
   uint32_t *words = lua_newuserdatauv(L, size, 0);
   memcpy(words, bytes, size);
   *count = size / 4;
@@ -139,7 +139,7 @@ static int spirv_lua_validate(lua_State *L) {
                                   lze_describe(L, 2)));
   if (size % 4 != 0 || size < 20) {
     lua_pushnil(L);
-    lua_pushfstring(L, "%I bytes are no SPIR-V module", (LUAI_UACINT)size);
+    lua_pushfstring(L, "%I bytes are not a SPIR-V module", (LUAI_UACINT)size);
     return 2;
   }
   size_t count;

@@ -152,7 +152,7 @@ static void push_step(lua_State *L, const lze_Plan *p, const Totals *t,
   lua_setfield(L, -2, "critical");
 }
 
-/* What becomes of the inputs or outputs that are no steps. The plan's table is
+/* What becomes of the inputs or outputs that are not steps. The plan's table is
    at 2; what is pushed is appended to the table on the top of the stack. */
 static void add_transfers(lua_State *L, const char *key) {
   bool input = strcmp(key, "inputs") == 0;

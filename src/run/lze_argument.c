@@ -131,8 +131,8 @@ static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
   if (s->usage == LZE_DEVICE && s->device != k->module->device)
     argument_problem(L, k, i, "a device buffer of another device");
   a->buffer = b;
-  /* An empty view may begin where its memory ends, which is no address of this
-     memory: a driver refuses it. */
+  /* An empty view may begin where its memory ends, which is not an address of
+     this memory: a driver refuses it. */
   if (s->pointer != NULL)
     a->pointer = s->pointer + (b->offset < s->bytes ? b->offset : 0);
 }
@@ -188,7 +188,7 @@ static void argument_take_window(lua_State *L, const lze_Kernel *k,
   a->pointer = s->image != NULL ? (void *)s->image : (void *)s->sampler;
 }
 
-/* Raise what is wrong with a value that is no image, or no sampler, at
+/* Raise what is wrong with a value that is not an image, or not a sampler, at
    `index`. */
 static void argument_lacks(lua_State *L, const lze_Kernel *k, uint32_t i,
                            int index, const char *expected) {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Read "16x16" up to `end`. False where it is no size. */
+/* Read "16x16" up to `end`. False where it is not a size. */
 static bool read_size(const char *s, const char *end, uint32_t size[3]) {
   size[0] = size[1] = size[2] = 1;
   for (int d = 0; d < 3; d++) {

@@ -126,7 +126,7 @@ void lze_push_foreign_queue(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device,
                             ze_command_list_handle_t list, uint32_t ordinal);
 /* Give what a batched queue has collected to the device; nothing to do for
-   any other.  A failure becomes that of the commands, so it is no result. */
+   any other.  A failure becomes that of the commands, so it is not a result. */
 void lze_queue_flush(lze_Queue *q);
 /* See that a queue has a list to append to; false with the outcome. */
 bool lze_queue_open(lze_Queue *q, lze_Outcome *out);
