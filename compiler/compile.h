@@ -282,7 +282,6 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
 /* --- types.c, emit.c */
 instance *instance_new(compiler *c, instance *parent, const proto *p,
                        const void *function, const char *name);
-bool join_into(type *into, type t);
 void analyse_instance(compiler *c, instance *in);
 /* FORPREP and FORLOOP: the condition under which the body runs (again). */
 uint32_t loop_prepare(compiler *c, size_t pc);

@@ -44,7 +44,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
 
 /* The join of two types: an integer and a real are a real, a number and nil a
    number that may be missing.  True if *into changed. */
-bool join_into(type *into, type t) {
+static bool join_into(type *into, type t) {
   type a = *into, r;
   if (a == t || KIND(t) == T_NONE || KIND(a) == T_CONFLICT) return false;
   unsigned x = KIND(a), y = KIND(t);

@@ -4,6 +4,8 @@
  */
 #include "lze_mpi.h"
 
+#include "lua_where.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -355,19 +357,6 @@ static int mpi_lua_state(lua_State *L) {
   return 1;
 }
 
-/* where() -> "file:line: " of the function that the program called last */
-static int mpi_lua_where(lua_State *L) {
-  lua_Debug ar;
-  for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
-    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-    return 1;
-  }
-  lua_pushliteral(L, "");
-  return 1;
-}
-
 static const luaL_Reg primitives[] = {
     {"open", mpi_lua_open},     {"thread", mpi_lua_thread},
     {"place", mpi_lua_place},   {"node", mpi_lua_node},
@@ -377,7 +366,7 @@ static const luaL_Reg primitives[] = {
     {"rank", mpi_lua_rank},
     {"buffer", mpi_lua_buffer}, {"post", mpi_lua_post},
     {"object", mpi_lua_object}, {"state", mpi_lua_state},
-    {"where", mpi_lua_where},   {NULL, NULL}};
+    {"where", lua_where},   {NULL, NULL}};
 
 static const unsigned char text[] = {
 #include "mpi/mpi.h"

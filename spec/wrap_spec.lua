@@ -306,7 +306,7 @@ describe("a wrapped buffer", function()
       assert.matches("is not unified shared memory %(USM%) of this context",
         misuse {buffer = native.offset(native.null(), 4096), type = "int",
           count = 1, device = d})
-      assert.matches("no unified shared memory",
+      assert.matches("not unified shared memory",
         misuse {buffer = native.offset(p, -64), type = "int", count = 1,
           device = d})
       assert.matches("option type: the name of an element type expected",
@@ -318,7 +318,7 @@ describe("a wrapped buffer", function()
       assert.matches("option event: of no use where a buffer is wrapped",
         misuse {buffer = p, type = "int", count = 1, event = p})
       native.free(context, p)
-      assert.matches("no unified shared memory",
+      assert.matches("not unified shared memory",
         misuse {buffer = p, type = "int", count = 1, device = d})
     end)
   end)

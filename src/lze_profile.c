@@ -528,7 +528,7 @@ static void ending_complain(const char *reason) {
 }
 
 static void ending_write(struct lze_Ending *e) {
-  static const char no_memory[] = "not enough memory";
+  static const char no_memory[] = LZE_NO_MEMORY_TEXT;
   lua_State *L = lze_profile_stop(&e->profile) ? luaL_newstate() : NULL;
   if (L == NULL) {
     ending_complain(no_memory);

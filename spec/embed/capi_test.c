@@ -187,7 +187,7 @@ static void test_buffers(void) {
   spec.count = 1;
   float here = 0;
   spec.pointer = &here;
-  REFUSED(LZE_EMISUSE, "no unified shared memory",
+  REFUSED(LZE_EMISUSE, "not unified shared memory",
           lze->push_buffer(L, &spec, &error));
   spec.pointer = NULL;
   REFUSED(LZE_EMISUSE, "null", lze->push_buffer(L, &spec, &error));

@@ -249,7 +249,7 @@ static void test_refused(void) {
   t.device_type = 2;
   REFUSED("device type 2", IMPORT(&t));
   t.device_type = 14;
-  REFUSED("no unified shared memory", IMPORT(&t));
+  REFUSED("not unified shared memory", IMPORT(&t));
   t.device_type = 1;
   t.rank = 9;
   REFUSED("9 dimensions", IMPORT(&t));

@@ -6,6 +6,8 @@
 #include "base/lze_error.h"
 #include "base/lze_state.h"
 
+#include "lua_where.h"
+
 #include <lualib.h>
 #include <string.h>
 
@@ -39,20 +41,6 @@ static int embed_raise(lua_State *L) {
   lua_settop(L, 1);
   lze_keep_error(L);
   return lua_error(L);
-}
-
-/* where() -> "file:line: " of the function written in Lua, not
-   of lze, that is called last */
-static int embed_where(lua_State *L) {
-  lua_Debug ar;
-  for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
-    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-    return 1;
-  }
-  lua_pushliteral(L, "");
-  return 1;
 }
 
 /* lze() -> what require "lze" returns */
@@ -162,7 +150,7 @@ static void embed_push(lua_State *L, const lze_Script *s) {
                                    {"call", embed_call, LZE_HOT},
                                    {"raise", embed_raise, LZE_HOT},
                                    {"lze", embed_lze, LZE_HOT},
-                                   {"where", embed_where, LZE_HOT},
+                                   {"where", lua_where, LZE_HOT},
                                    {"describe", embed_describe, LZE_HOT},
                                    {NULL, NULL, LZE_HOT}};
   luaL_checkstack(L, 6, NULL);

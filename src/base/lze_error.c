@@ -75,7 +75,7 @@ int lze_raise_error(lua_State *L, const char *object, const char *call,
 }
 
 int lze_no_memory(lua_State *L) {
-  luaL_error(L, "not enough memory");
+  luaL_error(L, LZE_NO_MEMORY_TEXT);
   __builtin_unreachable();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/lze_base.h"
 
+#define LZE_NO_MEMORY_TEXT "not enough memory"
 /* Raise "not enough memory": what malloc has not, not the device. */
 int lze_no_memory(lua_State *L) __attribute__((noreturn));
 /* The same unless `good`. */

@@ -121,6 +121,21 @@ int lze_opt_word(lua_State *L, int t, const char *key,
   return found;
 }
 
+const char *lze_opt_string(lua_State *L, int t, const char *key) {
+  int type = option_get(L, t, key);
+  if (type != LUA_TNIL && type != LUA_TSTRING)
+    lze_opt_expected(L, key, "string");
+  if (type == LUA_TSTRING && lze_has_zero(L, -1))
+    luaL_error(L, "option %s: it contains a zero byte", key);
+  return lua_tostring(L, -1);
+}
+
+bool lze_opt_table(lua_State *L, int t, const char *key) {
+  int type = option_get(L, t, key);
+  if (type != LUA_TNIL && type != LUA_TTABLE) lze_opt_expected(L, key, "table");
+  return type == LUA_TTABLE;
+}
+
 void *lze_opt_box(lua_State *L, int t, const char *key, const char *kind) {
   int type = option_get(L, t, key);
   void *box = lze_test_box(L, -1, kind);

@@ -39,6 +39,11 @@ bool lze_opt_boolean(lua_State *L, int t, const char *key, bool otherwise);
 int lze_opt_word(lua_State *L, int t, const char *key,
                  const char *const *words, int otherwise);
 
+/* The string, without a zero in it, pushed to keep it alive; nil and NULL where
+   the key is not there. [-0, +1] */
+const char *lze_opt_string(lua_State *L, int t, const char *key);
+/* Whether there is a table, which is pushed, else nil. [-0, +1] */
+bool lze_opt_table(lua_State *L, int t, const char *key);
 /* A userdata of that kind, pushed to keep it alive; nil and NULL where the key
    is not there. [-0, +1] */
 void *lze_opt_box(lua_State *L, int t, const char *key, const char *kind);

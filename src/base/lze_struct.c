@@ -219,12 +219,12 @@ static const lze_Type *struct_read(Reader *r, bool braces) {
   uint64_t end = 0;
   bool good = k != NULL && names != NULL;
   if (!good) {
-    reader_fails(r, "not enough memory");
+    reader_fails(r, LZE_NO_MEMORY_TEXT);
   } else if (!fields_read(r, k, braces, names, &end)) {
     k->layout.count = 0;
     good = false;
   } else if (!known_name(k, names)) {
-    good = reader_fails(r, "not enough memory");
+    good = reader_fails(r, LZE_NO_MEMORY_TEXT);
   }
   free(names);
   if (!good) {

@@ -286,7 +286,7 @@ static void set_number(lua_State *L, const char *key, double value) {
   lua_setfield(L, -2, key);
 }
 
-/* The growth of `a` against that of `b`; false where b stood still. */
+/* How much a grew for each unit of b; false where b stood still. */
 static bool rate(uint64_t a0, uint64_t a1, uint64_t b0, uint64_t b1,
                  double *r) {
   if (a1 < a0 || b1 <= b0) return false;

@@ -481,7 +481,7 @@ static int keep_plan_body(lua_State *L) {
 static int api_keep_plan(lua_State *L, int index, lze_PlanRef **plan,
                          lze_ErrorInfo *e) {
   lze_PlanRef *p = calloc(1, sizeof *p);
-  if (p == NULL) return error_set(e, LZE_EMEMORY, "not enough memory");
+  if (p == NULL) return error_set(e, LZE_EMEMORY, LZE_NO_MEMORY_TEXT);
   int code = api_call(L, keep_plan_body, p, index, 0, e);
   *plan = code == LZE_OK ? p : NULL;
   if (code != LZE_OK) free(p);

@@ -201,10 +201,7 @@ static Arguments arguments_new(lua_State *L) {
    front of it. */
 static void options_add(lua_State *L, int t, const char *key, Arguments *a,
                         const char *before) {
-  if (lze_getoption(L, t, key) == LUA_TNIL) return;
-  if (!lua_istable(L, -1))
-    luaL_error(L, "option %s: table expected, got %s", key,
-               lze_describe(L, -1));
+  if (!lze_opt_table(L, t, key)) return;
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   luaL_checkstack(L, 2 * (int)(n < 1000 ? n : 1000) + 10, "too many options");
@@ -257,10 +254,7 @@ static void number_text(lua_State *L, int index, char text[NUMBER_BYTES]) {
 /* {NAME = value, ...}: -DNAME=value, in the order of the names so that equal
    tables are equal to the cache. */
 static void defines_add(lua_State *L, int t, Arguments *a) {
-  if (lze_getoption(L, t, "defines") == LUA_TNIL) return;
-  if (!lua_istable(L, -1))
-    luaL_error(L, "option defines: table expected, got %s",
-               lze_describe(L, -1));
+  if (!lze_opt_table(L, t, "defines")) return;
   int table = lua_gettop(L);
   size_t first = a->n;
   for (lua_pushnil(L); lua_next(L, table);) {
@@ -524,20 +518,12 @@ static void compile_ocloc(lua_State *L, Work *w, const char *name,
    neither the table nor `standard` says. [-0, +n] keep the strings alive. */
 static const char *options_read(lua_State *L, int t, const char *standard,
                                 Arguments *options) {
-  if (t != 0 && lze_getoption(L, t, "std") != LUA_TNIL) {
-    if (lua_type(L, -1) != LUA_TSTRING)
-      luaL_error(L, "option std: string expected, got %s",
-                 lze_describe(L, -1));
-    if (lze_has_zero(L, -1))
-      luaL_error(L, "option std: it contains a zero byte");
-    standard = lua_tostring(L, -1);
-  }
+  const char *given = lze_opt_string(L, t, "std");
+  if (given != NULL) standard = given;
   if (standard != NULL) standard = lua_pushfstring(L, "-cl-std=%s", standard);
-  if (t != 0) {
-    defines_add(L, t, options);
-    options_add(L, t, "include", options, "-I");
-    options_add(L, t, "flags", options, "");
-  }
+  defines_add(L, t, options);
+  options_add(L, t, "include", options, "-I");
+  options_add(L, t, "flags", options, "");
   return standard != NULL ? standard : "";
 }
 

@@ -300,22 +300,10 @@ typedef struct Options {
   int said;                     /* of what compilers said, or 0 */
 } Options;
 
-/* The string at option `key` of the table at t, or NULL; it stays on the
-   stack. */
-static const char *option_string(lua_State *L, int t, const char *key) {
-  int type = lze_getoption(L, t, key);
-  if (type != LUA_TNIL && type != LUA_TSTRING)
-    luaL_error(L, "option %s: string expected, got %s", key,
-               lze_describe(L, -1));
-  if (type == LUA_TSTRING && lze_has_zero(L, -1))
-    luaL_error(L, "option %s: it contains a zero byte", key);
-  return lua_tostring(L, -1);
-}
-
 /* format = "source" and signature, which go together. */
 static void options_read_source(lua_State *L, int t, Options *o) {
-  const char *format = option_string(L, t, "format");
-  o->signature = option_string(L, t, "signature");
+  const char *format = lze_opt_string(L, t, "format");
+  o->signature = lze_opt_string(L, t, "signature");
   if (format != NULL && strcmp(format, "source") != 0)
     luaL_error(L, "option format: \"source\" expected, got string '%s'",
                format);
@@ -338,18 +326,15 @@ static void options_read(lua_State *L, int t, Form form, Options *o) {
   lze_argexpected(L, lua_istable(L, t), t, "table");
   lze_check_keys(L, t, "a module's options",
                  form == FORM_SOURCE ? all_keys : all_keys + 6);
-  o->flags = option_string(L, t, "options");
+  o->flags = lze_opt_string(L, t, "options");
   if (lze_getoption(L, t, "validate") != LUA_TNIL) {
     o->strict = lua_type(L, -1) == LUA_TSTRING &&
                 strcmp(lua_tostring(L, -1), "strict") == 0;
-    if (!o->strict)
-      luaL_error(L, "option validate: \"strict\" expected, got %s",
-                 lze_describe(L, -1));
+    if (!o->strict) lze_opt_expected(L, "validate", "\"strict\"");
   }
   if (lze_getoption(L, t, "spirv") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TSTRING || form == FORM_SOURCE)
-      luaL_error(L, "option spirv: the SPIR-V of a native binary as a "
-                    "string expected, got %s", lze_describe(L, -1));
+      lze_opt_expected(L, "spirv", "the SPIR-V of a native binary as a string");
     o->native = o->bytes;
     o->bytes = lua_gettop(L);
   }
@@ -446,12 +431,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     module_warn(L, box);
   }
   ze_module_constants_t constants = {0};
-  if (t != 0 && lze_getoption(L, t, "constants") != LUA_TNIL) {
-    if (!lua_istable(L, -1))
-      luaL_error(L, "option constants: table expected, got %s",
-                 lze_describe(L, -1));
+  if (lze_opt_table(L, t, "constants"))
     module_constants(L, lua_gettop(L), m, &constants);
-  }
   module_keep_options(L, box, t);
   m->key = module_key(m, data, size, o.flags, &constants);
   ze_result_t r;

@@ -625,7 +625,7 @@ static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
 typedef struct Change {
   lze_Plan *p;
   uint32_t i;
-  bool looked;                  /* it is right for the step alone */
+  bool fits;                    /* it is right for the step alone */
   bool back;                    /* it was not, and is put back */
 } Change;
 
@@ -644,7 +644,7 @@ static int change_apply(lua_State *L) {
   if (lze_swap_splits(p, node->accesses, node->access_count))
     luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name,
                lze_swap_problem);
-  c->looked = true;
+  c->fits = true;
   p->steps[c->i].version++;
   p->stale = true;
   p->broken = true; /* should it neither fit nor be as it was */
@@ -752,7 +752,7 @@ static int plan_set(lua_State *L) {
   if (plan_change(L, &change, table, step, at) != LUA_OK) {
     int error = lua_gettop(L);
     if (p->o.closed) return lua_error(L); /* while room was made for it */
-    change.back = !change.looked;
+    change.back = !change.fits;
     set_lengths(L, step, at, old);
     lua_settop(L, error);
     lua_pushvalue(L, old);

@@ -221,8 +221,8 @@ void lze_open_scratch(lua_State *L) {
 
 /* --- kernels with hidden arguments ---------------------------------------- */
 
-/* Of the values from stack index `first` on, those of a launch of a variant,
-   which are lengths of others. [-0, +1] */
+/* Of `count` values of a launch of the Lua kernel at `lua`, those that
+   are lengths of others. [-0, +1] */
 static void push_lengths(lua_State *L, int lua, int count) {
   lua_newtable(L);
   for (int i = 1; i <= count; i++) {

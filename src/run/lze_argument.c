@@ -167,8 +167,8 @@ static void argument_take_local(lua_State *L, const lze_Kernel *k, uint32_t i,
                                      (LUAI_UACINT)limit));
 }
 
-/* Check that a launch of k may use the storage of the window at `index`, which
-   is one of a kind, and keep it. */
+/* Check that a launch of k may use the storage of `window`, that of an object
+   of `kind`, as its argument i, and keep it. */
 static void argument_take_window(lua_State *L, const lze_Kernel *k,
                                  uint32_t i, const lze_Buffer *window,
                                  const char *kind) {

@@ -219,7 +219,7 @@ lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
 lze_Queue *lze_buffer_queue(lua_State *L, int arg);
 /* One to three positive integers at field `key` of the table at t; what is
    not given is 1. */
-void lze_box_triple(lua_State *L, int t, const char *key, bool needed,
+void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
                     size_t out[3]);
 /* x:copy_box(src, box) */
 int lze_copy_box(lua_State *L);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_command.h"
+#include "base/lze_array.h"
 #include "base/lze_error.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
@@ -220,31 +221,13 @@ lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out) {
   return lze_command_mark(c, out) ? c : NULL;
 }
 
-/* Make room for more than `count` items of `size`; false without memory.
-   `items` starts as the inline array, or as NULL.  Seldom called, and kept out
-   of what every launch runs. */
-__attribute__((noinline)) static bool
-command_grow(void **items, const void *inline_items, uint32_t count,
-             uint32_t *capacity, size_t size) {
-  uint32_t wanted = *capacity < 8 ? 8 : 2 * *capacity;
-  bool is_inline = *items == inline_items && inline_items != NULL;
-  void *p = realloc(is_inline ? NULL : *items, wanted * size);
-  if (p == NULL) return false;
-  if (is_inline) memcpy(p, inline_items, count * size);
-  *items = p;
-  *capacity = wanted;
-  return true;
-}
-
 lze_Command *lze_reserve(lze_State *S, uint32_t uses, uint32_t pins) {
   lze_Command *c = command_take(S);
   bool good = c != NULL;
-  while (good && c->use_capacity < uses)
-    good = command_grow((void **)&c->uses, c->inline_uses, 0,
-                        &c->use_capacity, sizeof *c->uses);
-  while (good && c->object_capacity < pins)
-    good = command_grow((void **)&c->objects, c->inline_pins, 0,
-                        &c->object_capacity, sizeof *c->objects);
+  good = good && lze_array_reserve(&c->uses, c->inline_uses, 0, uses,
+                                   &c->use_capacity, sizeof *c->uses);
+  good = good && lze_array_reserve(&c->objects, c->inline_pins, 0, pins,
+                                   &c->object_capacity, sizeof *c->objects);
   if (good) return c;
   lze_unreserve(c);
   return NULL;
@@ -263,8 +246,9 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
                      size_t first, size_t last, bool write) {
   /* Nothing is linked before lze_end, so the array may still move. */
   if (c->use_count == c->use_capacity &&
-      !command_grow((void **)&c->uses, c->inline_uses, c->use_count,
-                    &c->use_capacity, sizeof *c->uses))
+      !lze_array_reserve(&c->uses, c->inline_uses, c->use_count,
+                         c->use_count + 1, &c->use_capacity,
+                         sizeof *c->uses))
     command_no_memory(L, c);
   lze_Use *u = &c->uses[c->use_count++]; /* lze_use_link() sets the rest */
   u->storage = storage;
@@ -278,8 +262,9 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
 
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
   if (c->object_count == c->object_capacity &&
-      !command_grow((void **)&c->objects, c->inline_pins, c->object_count,
-                    &c->object_capacity, sizeof *c->objects))
+      !lze_array_reserve(&c->objects, c->inline_pins, c->object_count,
+                         c->object_count + 1, &c->object_capacity,
+                         sizeof *c->objects))
     command_no_memory(L, c);
   c->objects[c->object_count++] = object;
   lze_pin(object);
@@ -306,14 +291,12 @@ bool lze_command_wait_for(lze_Command *c, lze_Command *other,
   for (uint32_t i = 0; i < c->wait_count; i++)
     if (c->waits[i] == other) return true;
   if (c->wait_count == c->wait_capacity) {
-    uint32_t wanted = c->wait_capacity == 0 ? 4 : 2 * c->wait_capacity;
-    void *waits = realloc(c->waits, wanted * sizeof *c->waits);
-    if (waits != NULL) c->waits = waits;
-    void *handles = realloc(c->wait_handles, wanted * sizeof *c->wait_handles);
-    if (handles != NULL) c->wait_handles = handles;
+    uint32_t waits = c->wait_capacity, handles = waits;
     *out = LZE_NO_MEMORY;
-    if (waits == NULL || handles == NULL) return false;
-    c->wait_capacity = wanted;
+    if (!LZE_ARRAY_GROW(c->waits, c->wait_count, waits) ||
+        !LZE_ARRAY_GROW(c->wait_handles, c->wait_count, handles))
+      return false;
+    c->wait_capacity = handles;
   }
   c->waits[c->wait_count] = other;
   c->wait_handles[c->wait_count++] = other->event->handle;

@@ -23,7 +23,7 @@ typedef struct Side {
   size_t row, slice;            /* elements from one row, slice, to the next */
 } Side;
 
-void lze_box_triple(lua_State *L, int t, const char *key, bool needed,
+void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
                     size_t out[3]) {
   out[0] = out[1] = out[2] = 1;
   int type = lze_getoption(L, t, key);
@@ -68,7 +68,7 @@ static size_t box_number(lua_State *L, int t, const char *key,
 static Side box_side(lua_State *L, int t, const char *which, bool is_src,
                      const size_t size[3], const lze_Buffer *b) {
   size_t at[3];
-  lze_box_triple(L, t, which, false, at);
+  lze_copy_box_triple(L, t, which, false, at);
   size_t width = box_number(L, t, is_src ? "src_width" : "dst_width",
                             at[0] - 1 + size[0]);
   size_t height = box_number(L, t, is_src ? "src_height" : "dst_height",
@@ -202,7 +202,7 @@ static lze_ImageEnd image_end(lua_State *L, int arg, const char *which,
       luaL_error(L, "box: %s: an image has its own", own[i]);
     lua_pop(L, 1);
   }
-  lze_box_triple(L, 3, which, false, e.part.origin);
+  lze_copy_box_triple(L, 3, which, false, e.part.origin);
   for (int i = 0; i < 3; i++) {
     e.part.origin[i]--;
     e.part.size[i] = size[i];
@@ -277,7 +277,7 @@ int lze_copy_box(lua_State *L) {
   lze_argexpected(L, lua_istable(L, 3), 3, "table");
   lze_check_keys(L, 3, "a box", keys);
   size_t size[3];
-  lze_box_triple(L, 3, "size", true, size);
+  lze_copy_box_triple(L, 3, "size", true, size);
   if (images) {
     image_copy_box(L, size);
     lua_settop(L, 1);

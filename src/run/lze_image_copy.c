@@ -68,10 +68,10 @@ lze_Part lze_image_part(lua_State *L, const lze_Image *m, int arg) {
   lze_argexpected(L, lua_istable(L, arg), arg, "table");
   lze_check_keys(L, arg, "an image's box", keys);
   size_t at[3];
-  lze_box_triple(L, arg, "at", false, at);
+  lze_copy_box_triple(L, arg, "at", false, at);
   bool sized = lze_getoption(L, arg, "size") != LUA_TNIL;
   lua_pop(L, 1);
-  if (sized) lze_box_triple(L, arg, "size", true, p.size);
+  if (sized) lze_copy_box_triple(L, arg, "size", true, p.size);
   for (int i = 0; i < 3; i++) {
     p.origin[i] = at[i] - 1;
     if (!sized && p.origin[i] < m->size[i])

@@ -140,7 +140,7 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
   }
 }
 
-/* Check the buffers of `uses`, one or an array of them. */
+/* Check the buffers of `uses` at `index`, one or an array of them. */
 static void launch_check_uses(lua_State *L, const lze_Kernel *k, int index) {
   if (!lua_istable(L, index)) {
     launch_check_used(L, k, index);
