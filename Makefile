@@ -106,6 +106,7 @@ all: $(TARGETS) ## build the module, the driver and its helper (the default)
 $(BUILD)/lze.so: $(SRC) $(COMMON) src/lze.map
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete \
+	  -Wl,-z,pack-relative-relocs \
 	  -Wl,--version-script=src/lze.map $(LDFLAGS) \
 	  -o $@ $(filter %.o,$^) $(LIBS)
 
@@ -151,7 +152,8 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/found
 	@echo "  CC   $<"
 	$(Q)$(CC) $(COMPILE) $(INCLUDES) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# Lua and the manual, which are parts of the module, as the bytes of C arrays.
+# Lua and the manual, which are parts of the module, as the bytes of C arrays;
+# of comments in Lua the line is kept.
 $(SRC): | $(EMBEDDED)
 $(BUILD)/obj/doc/manual.h: doc/manual.md
 $(filter $(BUILD)/obj/lua/%,$(EMBEDDED)): $(BUILD)/obj/lua/%.h: lua/%.lua
@@ -160,7 +162,8 @@ $(MPI_TEXT): mpi/mpi.lua
 $(EMBEDDED) $(MPI_TEXT):
 	@mkdir -p $(@D)
 	@echo "  TEXT $<"
-	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' >$@
+	$(Q)sed '$(if $(filter %.lua,$<),s/^ *--$$//; s/^ *-- .*//)' $< | \
+	  od -An -v -tu1 | sed 's/[0-9][0-9]*/&,/g' >$@
 
 # Objects are compiled anew when the flags change.
 $(BUILD)/flags: FORCE

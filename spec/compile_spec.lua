@@ -54,6 +54,29 @@ describe("lze.compile", function()
     end)
   end)
 
+  -- __DATE__ keeps the result out of the cache, so that a compiler runs.
+  it("notices that a hook closes the context while a compiler runs", function()
+    if ocloc then return end -- which is a library
+    local _, inner = debug.getupvalue(lze.compile, 1)
+    local context, closed = lze.context(), 0
+    debug.sethook(function()
+      for level = 2, math.huge do
+        local info = debug.getinfo(level, "f")
+        if not info then return end
+        if info.func == inner then
+          closed = closed + 1
+          context:close()
+        end
+      end
+    end, "c")
+    local ok, err = pcall(lze.compile, "kernel void f() {} /* __DATE__ */",
+      {context = context})
+    debug.sethook()
+    assert.is_false(ok)
+    assert.equal("the context is closed", err)
+    assert.is_true(closed > 0)
+  end)
+
   it("takes flags and a version of the language", function()
     assert.equal(3, one(store, {flags = {"-DN=3"}}))
     local version = [[

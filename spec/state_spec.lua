@@ -383,6 +383,7 @@ describe("device memory", function()
         end))
     end
     assert.is_false(pcall(lze.gc, {growth = 0.5}))
+    assert.is_false(pcall(lze.gc, {growth = 0 / 0}))
     assert.is_false(pcall(lze.gc, {groth = 2}))
     assert.is_false(pcall(lze.gc, 1))
     assert.same(before, lze.gc())
