@@ -886,6 +886,10 @@ describe("copy_box", function()
       dst:copy_box(dst, {size = {2, 2}, src_width = 3, dst = {2, 1},
                          dst_width = 3})
     end))
+    assert.matches("box: rows and slices are limited to 4 GiB each",
+      expect.misuse(function()
+        dst:copy_box(src, {size = {1}, src_width = 1 << 30})
+      end))
     assert.equal(("\0"):rep(48), dst:string())
   end)
 end)

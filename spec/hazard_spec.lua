@@ -75,6 +75,36 @@ describe("a command that uses a part of what an older one does", function()
   end)
 end)
 
+describe("a command", function()
+  it("waits for another of its queue, which keeps no order", function()
+    gated(function(d, gate, open)
+      local add = lze.load("kernels/spec.spv", {device = d}).add
+      local q = lze.queue(d, {order = "out"})
+      local x = lze.buffer("int", {7, 7, 7, 7}, {device = d})
+      local y = lze.buffer("int", 4, {device = d})
+      add({4, queue = q, after = gate}, x, 5)
+      local ev = q:copy(y, x)
+      assert.is_false(ev:wait(0.1))
+      open()
+      assert.same({12, 12, 12, 12}, y:read())
+    end)
+  end)
+
+  it("may use any number of buffers", function()
+    gated(function(d, gate, open)
+      local add = lze.load("kernels/spec.spv", {device = d}).add
+      local x, uses = lze.buffer("int", 4, {device = d}), {}
+      for i = 1, 40 do uses[i] = lze.buffer("int", 4, {device = d}) end
+      local ev = add:launch({4, after = gate, uses = uses}, x, 1)
+      for i, b in ipairs(uses) do assert.is_true(b:pending(), i) end
+      open()
+      assert.is_true(ev:wait(60))
+      for i, b in ipairs(uses) do assert.is_false(b:pending(), i) end
+      assert.same({1, 1, 1, 1}, x:read())
+    end)
+  end)
+end)
+
 describe("commands that need no event of their own", function()
   it("are let go of while the script only enqueues", function()
     -- One in 64 has an event, which is looked at now and then.

@@ -191,6 +191,7 @@ static void test_parameters(void)
     ze_bool_t cooperative;
   } extension = {0x00020036, NULL, 1};
   ze_group_count_t one = {1, 1, 1}, two = {2, 1, 1};
+  ze_group_count_t high = {1, 2, 1}, deep = {1, 1, 2};
   reset_all();
   MUST(zeKernelSetGroupSize(count, 1, 1, 1));
   RETURNS(ZE_RESULT_SUCCESS, launch(list, count, &two, NULL, NULL, 0, NULL));
@@ -198,6 +199,10 @@ static void test_parameters(void)
           launch(list, count, &one, &extension, NULL, 0, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           launch(list, count, &two, &extension, NULL, 0, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          launch(list, count, &high, &extension, NULL, 0, NULL));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          launch(list, count, &deep, &extension, NULL, 0, NULL));
   extension.cooperative = 0;
   RETURNS(ZE_RESULT_SUCCESS,
           launch(list, count, &two, &extension, NULL, 0, NULL));

@@ -294,6 +294,10 @@ static void test_names(ze_module_handle_t module)
   RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
           zeKernelSetGroupSize(k, 0, 1, 1));
   RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+          zeKernelSetGroupSize(k, 1, 0, 1));
+  RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
+          zeKernelSetGroupSize(k, 1, 1, 0));
+  RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
           zeKernelSetGroupSize(k, 1u << 20, 1, 1));
   RETURNS(ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
           zeKernelSetGroupSize(k, 65536, 65536, 65536));
