@@ -78,7 +78,8 @@ MAP := $(wildcard driver/libze_opencl.map)
 
 # Parts without Lua and without a driver; the C tests outside spec/driver link
 # with these.
-PURE := $(COMMON) $(COMPILER) $(call objects,src/run/lze_group.c)
+PURE := $(COMMON) $(COMPILER) \
+  $(call objects,src/run/lze_group.c src/run/lze_learn.c)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/*/*_test.c))
 HOST := $(BUILD)/spec/host
