@@ -33,6 +33,52 @@ describe("lze.kernel", function()
     assert.equal("kernel", lze.type(k))
   end)
 
+  it("looks at each launch's buffers, wherever they are in memory", function()
+    local a = 0.0
+    local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + y[i] end)
+    local y = lze.buffer("double", 3)
+    local function round(n)
+      local x = lze.buffer(n % 2 == 0 and "float" or "int", {1, 2, 3})
+      y:fill(10)
+      a = n + 0.0
+      k(3, x, y)
+      k(3, x, y)
+      assert.same({10.0 + 2 * n, 10.0 + 4 * n, 10.0 + 6 * n}, y:read())
+      if n % 3 == 0 then
+        x:close()
+        assert.matches("closed", said(k, 3, x, y))
+      end
+    end
+    for n = 1, 40 do
+      round(n)
+      collectgarbage() -- then the next buffer mostly stands where this stood
+      collectgarbage()
+    end
+  end)
+
+  it("looks at what is captured at each launch", function()
+    local a, x, y = 2, floats(1, 2), floats(0, 0)
+    local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + #x end)
+    local function runs(value)
+      a = value
+      k(2, x, y)
+      return y:read()
+    end
+    assert.same({4.0, 6.0}, runs(2))
+    assert.same({5.0, 8.0}, runs(3))
+    assert.same({4.5, 7.0}, runs(2.5))
+    assert.same({5.0, 8.0}, runs(3))
+    assert.matches("this is nil %(a%)", said(runs, nil))
+    assert.matches("this is a string", said(runs, "3"))
+    assert.same({3.0, 4.0}, runs(1))
+    x = floats(1, 2, 3)
+    y = floats(0, 0, 0)
+    k(3, x, y)
+    assert.same({4.0, 5.0, 6.0}, y:read())
+    k:close()
+    assert.matches("is closed", said(k, 3, x, y))
+  end)
+
   it("gives as many indices as the range has dimensions, or none", function()
     local z = lze.buffer("int", 24)
     local three = lze.kernel(function(i, j, k, z)

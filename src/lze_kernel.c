@@ -40,13 +40,13 @@ static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
   if (!b->is_lua && (b->kernel == NULL || b->kernel->o.closed))
     luaL_error(L, "%s is closed", b->name);
   if (*count < 0) luaL_error(L, "%s: no global size", b->name);
-  lze_arrays_evaluate(L, arg + 1, arg + 1 + *count);
+  if (b->state->arrays) lze_arrays_evaluate(L, arg + 1, arg + 1 + *count);
   if (!b->is_lua) {
     if (b->kernel->info->size_count != 0)
       lze_push_sizes(L, b->kernel, arg + 1, count);
     return b->kernel;
   }
-  if (lze_lua_kernel_is_checked(b)) {
+  if (b->checked) {
     lua_pushvalue(L, arg);
     lua_insert(L, 1);
     *below = 1;
@@ -149,12 +149,11 @@ static int kernel_prepare(lua_State *L) {
     if (lze_opt_boolean(L, 3, "background", false)) how = LZE_PREPARE_START;
     lua_remove(L, 3);
   }
-  int count, below = 0;
+  int count = 0, below = 0;
   lze_Kernel *k = lua_gettop(L) == 2
                       ? kernel_check(L)
                       : launched(L, 1, NULL, &count, &below);
   if (below != 0) lua_remove(L, 1);
-  count = lua_gettop(L) - 2;
   lze_Launch l = {.policy = k->o.context->state->policy};
   lze_launch_read(L, k, 2, &l);
   const lze_GroupChoice *choice =

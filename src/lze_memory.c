@@ -289,6 +289,8 @@ static int buffer_gc(lua_State *L) {
   lze_Storage *s = b->storage;
   b->storage = NULL;
   if (s == NULL) return 0;
+  lze_State *S = lze_find_state(L);
+  if (S != NULL) S->buffers_gone++;
   if (b->imported) s->imports--;
   lze_disown(&s->o);
   return 0;

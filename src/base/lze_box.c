@@ -54,7 +54,12 @@ static void box_is_late(lua_State *L) {
 }
 
 void *lze_push_box(lua_State *L, const char *kind, size_t size) {
-  lze_Box *box = lua_newuserdatauv(L, size, 1);
+  return lze_push_box_with(L, kind, size, 1);
+}
+
+void *lze_push_box_with(lua_State *L, const char *kind, size_t size,
+                        int values) {
+  lze_Box *box = lua_newuserdatauv(L, size, values);
   memset(box, 0, size);
   box->kind = kind;
   lua_rawgetp(L, LUA_REGISTRYINDEX, kind);

@@ -27,6 +27,9 @@ extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */
 void *lze_push_box(lua_State *L, const char *kind, size_t size);
+/* The same with so many user values. */
+void *lze_push_box_with(lua_State *L, const char *kind, size_t size,
+                        int values);
 /* At the beginning of a state; and at its end: finalise what finalisers have
    made, which Lua does not once it closes the state. [-0, +0] */
 void lze_boxes_open(lua_State *L);

@@ -74,6 +74,8 @@ struct lze_State {
   size_t soft_limit;            /* the least the limit is */
   size_t peak;                  /* of bytes */
   uint64_t launches, collections, storages;
+  uint64_t buffers_gone;        /* closed or collected: while it stays, a
+                                   buffer's address is that buffer's */
   lua_State *main;
   uint64_t serial;              /* of the newest command */
   struct lze_Recorder *recorder; /* while a profile records, or NULL */

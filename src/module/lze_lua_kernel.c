@@ -2,10 +2,11 @@
  * lze_lua_kernel.c - kernels made of Lua functions.
  * SPDX-License-Identifier: MIT
  *
- * The userdata's user value is a table that keeps what C points to: the
+ * The userdata's first user value is a table that keeps what C points to: the
  * function at 1, the signature at 0 if it has one, the variants' kernels from
  * FIRST_SLOT on, and by lightuserdata the strings that are captured and the
- * functions that are reached through captures.
+ * functions that are reached through captures.  For launches the function is
+ * the second, too, and the third is the kernel of the last variant.
  */
 #include "module/lze_lua_kernel.h"
 #include "base/lze_array.h"
@@ -31,7 +32,10 @@
 /* So many variants are kept; the one that was not used for longest goes. */
 enum { MOST_VARIANTS = 16 };
 enum { AT_SIGNATURE = 0, AT_FUNCTION = 1, FIRST_SLOT = 2 };
+enum { OWN_VALUE = 1, FUNCTION_VALUE, LAST_VALUE };
 enum { MOST_ARGUMENTS = 250 };
+/* What a plain launch runs, in as few instructions as can be. */
+#define NOINLINE __attribute__((noinline))
 
 typedef struct Variant {
   lze_KernelBox *box;           /* kept by the kernel's table, at `slot` */
@@ -40,6 +44,9 @@ typedef struct Variant {
   int count;                    /* of arguments */
   lzc_kind *kinds;              /* theirs: a buffer, array, integer or real */
   const lze_Type **types;       /* of buffers and arrays */
+  const void **seen;            /* buffers that it took, and when that was, as
+                                   the state's buffers_gone counts */
+  uint64_t seen_at;
   unsigned *ranks;              /* likewise */
   bool checked;                 /* its accesses, which it reports */
   lzc_result *result;           /* hidden arguments, and what was compiled in */
@@ -50,8 +57,8 @@ typedef struct Variant {
 
 typedef struct LuaKernel {
   lze_KernelBox head;           /* without a kernel */
-  const lze_State *state;
   Variant *last;                /* the one that was used last, or NULL */
+  Variant *plain;               /* the same where it is plain, or NULL */
   Variant **variants;
   uint32_t count, capacity;
   Variant *pending;             /* that is being made, or NULL */
@@ -84,6 +91,7 @@ static void variant_free(Variant *v) {
   free(v->checks);
   free(v->kinds);
   free(v->types);
+  free(v->seen);
   free(v->ranks);
   free(v);
 }
@@ -573,7 +581,7 @@ static uint32_t make_room(lua_State *L, LuaKernel *k, int own) {
   for (uint32_t i = 1; i < k->count; i++)
     if (k->variants[i]->used < k->variants[oldest]->used) oldest = i;
   Variant *v = k->variants[oldest];
-  if (k->last == v) k->last = NULL;
+  if (k->last == v) k->last = k->plain = NULL;
   lua_pushnil(L);
   lua_rawseti(L, own, v->slot);
   k->variants[oldest] = k->variants[--k->count];
@@ -599,7 +607,7 @@ static int compile_variant(lua_State *L) {
   const Request *r = lua_touserdata(L, 1);
   LuaKernel *k = r->kernel;
   luaL_checkstack(L, 24, NULL);
-  lua_getiuservalue(L, 2, 1);
+  lua_getiuservalue(L, 2, OWN_VALUE);
   int own = lua_gettop(L);
   size_t n = (size_t)r->count + 1;
   lzc_value *values = lua_newuserdatauv(L, n * sizeof *values, 0);
@@ -609,9 +617,11 @@ static int compile_variant(lua_State *L) {
   Variant *v = k->pending;
   v->kinds = calloc(n, sizeof *v->kinds);
   v->types = calloc(n, sizeof *v->types);
+  v->seen = calloc(n, sizeof *v->seen);
   v->ranks = calloc(n, sizeof *v->ranks);
   lze_check_memory(L, v->kinds != NULL && v->types != NULL &&
-                          v->ranks != NULL && variant_find_checks(v));
+                          v->seen != NULL && v->ranks != NULL &&
+                          variant_find_checks(v));
   for (int i = 0; i < r->count; i++) {
     const lze_Buffer *b = lze_test_buffer(L, 3 + i);
     v->kinds[i] = k->declared_count >= 0 ? LZC_SCALAR : values[i].kind;
@@ -639,38 +649,6 @@ static int compile_variant(lua_State *L) {
   return 0;
 }
 
-/* The last variant, where it is plain that a launch runs it: it goes where all
-   its buffers are, and the function's table, at `own`, has what it captures as
-   it was.  Its hidden arguments are pushed. */
-static bool runs_last(lua_State *L, const LuaKernel *k, bool checked, int own,
-                      int range, int count) {
-  const Variant *v = k->last;
-  const lze_Kernel *last = v->box->kernel;
-  bool placed = false;
-  if (last == NULL || last->o.closed || v->count != count ||
-      v->checked != checked ||
-      (v->dims != 1 && v->dims != 0) || lua_type(L, range) != LUA_TNUMBER)
-    return false;
-  for (int i = 0; i < count; i++) {
-    int at = range + 1 + i;
-    if (v->kinds[i] == LZC_INTEGER ? !lua_isinteger(L, at)
-                                   : v->kinds[i] == LZC_REAL &&
-                                         lua_type(L, at) != LUA_TNUMBER)
-      return false;
-    if (v->kinds[i] != LZC_BUFFER && v->kinds[i] != LZC_ARRAY) continue;
-    const lze_Buffer *b = lze_test_box(L, at, lze_buffer_kind);
-    unsigned rank = 1;
-    if (b == NULL && (b = lze_test_buffer(L, at)) != NULL)
-      rank = rank_of(L, at, b);
-    if (b == NULL || b->type != v->types[i] || !lze_buffer_is_open(b) ||
-        rank != v->ranks[i] || b->storage->o.context != last->o.context ||
-        b->storage->device != last->module->device)
-      return false;
-    placed = true;
-  }
-  return placed && push_all_hidden(L, own, v, range);
-}
-
 /* The variant for a launch: found, or compiled; its hidden arguments are
    pushed. */
 static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
@@ -696,6 +674,41 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
   return v;
 }
 
+/* Whether a launch of it is plain: its range is a number, its arguments are
+   buffers, at least one, and numbers, nothing that was compiled in is to be
+   looked at, and a hidden argument is a number in an upvalue of the function or
+   the length of an argument. */
+static bool variant_is_plain(const LuaKernel *k, const Variant *v) {
+  const lzc_result *r = v->result;
+  const lze_State *state = k->head.state;
+  bool plain = k->declared_count < 0 && !v->checked && !state->check_lua &&
+               v->dims < 2 && v->check_count == 0 && r->hidden_count <= 4;
+  bool placed = false;
+  for (int i = 0; i < v->count; i++) {
+    plain &= v->kinds[i] != LZC_ARRAY;
+    placed |= v->kinds[i] == LZC_BUFFER;
+  }
+  for (size_t i = 0; i < r->hidden_count; i++) {
+    const lzc_hidden *h = &r->hidden[i];
+    plain &= h->argument != 0 ? h->kind == LZC_HIDDEN_LENGTH
+                              : h->kind == LZC_HIDDEN_NUMBER &&
+                                    h->path->function == NULL &&
+                                    h->path->count == 0;
+  }
+  return plain && placed;
+}
+
+/* Remember a variant as the last of the kernel at `kernel`. [-0, +0] */
+static void set_last(lua_State *L, LuaKernel *k, int kernel, Variant *v) {
+  if (k->last == v) return;
+  lua_getiuservalue(L, kernel, OWN_VALUE);
+  lua_rawgeti(L, -1, v->slot);
+  lua_setiuservalue(L, kernel, LAST_VALUE);
+  lua_pop(L, 1);
+  k->last = v;
+  k->plain = variant_is_plain(k, v) ? v : NULL;
+}
+
 /* Raise where argument i of a kernel, from 1, is indexed as an array of other
    dimensions than it has, or as a buffer and is an array. */
 static void check_rank(lua_State *L, const char *kernel, const char *name,
@@ -719,36 +732,94 @@ static void check_declared(lua_State *L, const LuaKernel *k, const Variant *v,
   }
 }
 
-bool lze_lua_kernel_is_checked(const lze_KernelBox *box) {
-  const LuaKernel *k = (const LuaKernel *)(const void *)box;
-  return k->options.bounds || k->state->check;
+/* Whether a plain variant takes the i-th argument, from 0, at `at`. */
+static bool takes_argument(lua_State *L, const Variant *v, int at, int i) {
+  const lze_Kernel *k = v->box->kernel;
+  if (v->kinds[i] == LZC_INTEGER) return lua_isinteger(L, at);
+  if (v->kinds[i] == LZC_REAL) return lua_type(L, at) == LUA_TNUMBER;
+  const lze_Buffer *b = lze_test_box(L, at, lze_buffer_kind);
+  return b != NULL && b->type == v->types[i] && lze_buffer_is_open(b) &&
+         b->storage->o.context == k->o.context &&
+         b->storage->device == k->module->device;
+}
+
+/* Whether the last variant, a plain one, takes the arguments between `range`
+   and `top`: its launch goes where all its buffers are. */
+static NOINLINE bool plain_takes(lua_State *L, Variant *v, int range,
+                                 int top) {
+  const lze_Kernel *k = v->box->kernel;
+  if (k == NULL || k->o.closed || v->count != top - range - 1 ||
+      lua_type(L, range) != LUA_TNUMBER)
+    return false;
+  const uint64_t now = v->box->state->buffers_gone;
+  const bool same = v->seen_at == now;
+  const void **seen = v->seen;
+  for (int at = range + 1; at < top; at++, seen++) {
+    const void *b = lua_touserdata(L, at);
+    if (b != NULL && b == *seen && same) continue;
+    if (!takes_argument(L, v, at, at - range - 1)) return false;
+    *seen = b;
+  }
+  v->seen_at = now;
+  return true;
+}
+
+/* Push the hidden arguments of a plain variant that takes the arguments.
+   False, and some values, where a number is no longer of the type that was
+   compiled. */
+static bool plain_push(lua_State *L, int kernel, const Variant *v,
+                                int range, int top) {
+  const lzc_hidden *h = v->result->hidden;
+  const lzc_hidden *end = h + v->result->hidden_count;
+  int at = top;
+  lua_getiuservalue(L, kernel, FUNCTION_VALUE);
+  for (; h < end; h++) {
+    if (h->argument != 0) {
+      const lze_Buffer *b = lua_touserdata(L, range + (int)h->argument);
+      lua_pushinteger(L, b->count);
+    } else if (lua_getupvalue(L, top, (int)h->path->upvalue) == NULL ||
+               (h->element >= LZC_HALF ? lua_type(L, -1) != LUA_TNUMBER
+                                       : !lua_isinteger(L, -1))) {
+      return false;
+    }
+  }
+  for (h = v->result->hidden; h < end; h++, at++) lua_copy(L, at + 1, at);
+  return true;
+}
+
+/* lze_lua_kernel_resolve for launches that are not plain. */
+static NOINLINE lze_Kernel *resolve_any(lua_State *L, LuaKernel *k, int kernel,
+                                        const lze_Place *place, bool checked,
+                                        int range, int *count) {
+  if (k->head.closed) luaL_error(L, "%s is closed", k->head.name);
+  if (k->head.state->check_lua && k->head.state->lua_checks == 0)
+    lze_lua_check_launch(L, kernel, range, *count);
+  int own = range + *count + 1;
+  lua_settop(L, own - 1);
+  lua_getiuservalue(L, kernel, OWN_VALUE);
+  Variant *v =
+      choose_variant(L, k, kernel, place, checked, own, range, *count);
+  if (k->declared_count >= 0) check_declared(L, k, v, range);
+  v->used = ++k->uses;
+  set_last(L, k, kernel, v);
+  *count += (int)v->result->hidden_count;
+  lua_rawgeti(L, own, v->slot);
+  lua_remove(L, own); /* the hidden arguments follow the others */
+  return v->box->kernel;
 }
 
 lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
                                    int kernel, const lze_Place *place,
                                    bool checked, int range, int *count) {
   LuaKernel *k = (LuaKernel *)(void *)box;
-  if (box->closed) luaL_error(L, "%s is closed", box->name);
-  if (k->state->check_lua && k->state->lua_checks == 0)
-    lze_lua_check_launch(L, kernel, range, *count);
-  int own = lua_gettop(L) + 1;
-  lua_getiuservalue(L, kernel, 1);
-  Variant *v = k->last;
-  if (place != NULL || v == NULL ||
-      !runs_last(L, k, checked, own, range, *count)) {
-    lua_settop(L, own);
-    v = choose_variant(L, k, kernel, place, checked, own, range, *count);
-  }
-  if (k->declared_count >= 0) check_declared(L, k, v, range);
+  Variant *v = k->plain;
+  int top = range + *count + 1;
+  if (v == NULL || place != NULL || !plain_takes(L, v, range, top) ||
+      !plain_push(L, kernel, v, range, top))
+    return resolve_any(L, k, kernel, place, checked, range, count);
+  lua_getiuservalue(L, kernel, LAST_VALUE);
   v->used = ++k->uses;
-  k->last = v;
-  int hidden = (int)v->result->hidden_count;
-  *count += hidden;
-  lua_rawgeti(L, own, v->slot);
-  lua_replace(L, kernel);
-  /* The hidden arguments follow the others. */
-  if (hidden == 1) lua_replace(L, own);
-  else lua_remove(L, own);
+  *count += (int)v->result->hidden_count;
   return v->box->kernel;
 }
 
@@ -778,8 +849,13 @@ lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
                                int *count) {
   lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
   luaL_checkstack(L, 12, NULL);
-  if (b->is_lua)
-    return lze_lua_kernel_resolve(L, b, kernel, place, false, range, count);
+  if (b->is_lua) {
+    lze_Kernel *v =
+        lze_lua_kernel_resolve(L, b, kernel, place, false, range, count);
+    lua_replace(L, kernel);
+    lua_settop(L, range + *count);
+    return v;
+  }
   lze_Kernel *k = lze_kernel_last(L, kernel);
   if (k->info->size_count != 0) lze_push_sizes(L, k, range, count);
   return k;
@@ -1000,6 +1076,7 @@ static void take_options(lua_State *L, LuaKernel *k, int t) {
   k->options.int32 = lze_opt_word(L, t, "int", ints, 0) == 1;
   k->options.fast = lze_opt_boolean(L, t, "fast", false);
   k->options.bounds = lze_opt_boolean(L, t, "bounds", false);
+  k->head.checked = k->options.bounds || k->head.state->check;
 }
 
 /* The signature at the top of the stack: it is compiled for now, where there is
@@ -1021,8 +1098,8 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
   lua_pushvalue(L, kernel);
   for (int i = 0; i < count; i++) lua_pushnil(L);
   lua_call(L, count + 2, 0);
-  k->last = k->variants[0];
-  lua_getiuservalue(L, kernel, 1);
+  set_last(L, k, kernel, k->variants[0]);
+  lua_getiuservalue(L, kernel, OWN_VALUE);
   lua_pushvalue(L, -3);
   lua_rawseti(L, -2, AT_SIGNATURE);
 }
@@ -1053,14 +1130,17 @@ static int core_kernel(lua_State *L) {
   if (lua_istable(L, -2) && lua_rawget(L, -2) == LUA_TTABLE)
     lze_add_builtins(L, "math.");
   lua_settop(L, 2);
-  LuaKernel *k = lze_push_box(L, lze_kernel_kind, sizeof *k);
+  LuaKernel *k =
+      lze_push_box_with(L, lze_kernel_kind, sizeof *k, LAST_VALUE);
   k->head.is_lua = true;
-  k->state = lze_state(L);
+  k->head.state = lze_state(L);
   k->declared_count = -1;
   lua_createtable(L, 2, 0);
   lua_pushvalue(L, 1);
   lua_rawseti(L, -2, AT_FUNCTION);
-  lua_setiuservalue(L, 3, 1);
+  lua_setiuservalue(L, 3, OWN_VALUE);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 3, FUNCTION_VALUE);
   lua_pushvalue(L, 1);
   size_t size;
   char message[200];
@@ -1109,7 +1189,7 @@ static int spirv_of_signature(lua_State *L) {
   int count;
   const lzc_value *values = push_declared(L, lua_tostring(L, 2), &count);
   int dims = declared_dims(L, k, count);
-  lua_getiuservalue(L, 1, 1);
+  lua_getiuservalue(L, 1, OWN_VALUE);
   compile(L, k, lua_gettop(L), values, dims, count, false,
           lze_default_device(L));
   const lzc_result *r = k->pending->result;
@@ -1148,6 +1228,7 @@ void lze_lua_kernel_close(lua_State *L, int kernel) {
     if (v != NULL) lze_close(&v->o);
   }
   k->head.closed = true;
+  k->plain = NULL;
 }
 
 /* The variants' kernels have finalisers of their own. */
@@ -1159,7 +1240,7 @@ void lze_lua_kernel_release(lua_State *L, int kernel) {
   free(k->declared);
   lzc_summary_free(k->summary);
   k->variants = NULL;
-  k->last = k->pending = NULL;
+  k->last = k->plain = k->pending = NULL;
   k->count = 0;
   k->declared = NULL;
   k->summary = NULL;
@@ -1181,7 +1262,7 @@ void lze_lua_kernel_tostring(lua_State *L, int kernel) {
                   lua_tostring(L, -1), source, s->line, (int)k->count,
                   k->count == 1 ? "" : "s");
   lua_remove(L, -2);
-  lua_getiuservalue(L, kernel, 1);
+  lua_getiuservalue(L, kernel, OWN_VALUE);
   int own = lua_gettop(L);
   const char *between = "; captures ";
   for (size_t i = 0; i < s->path_count; i++) {
@@ -1215,7 +1296,7 @@ void lze_lua_kernel_about(lua_State *L, int kernel, int count) {
   const lzc_summary *s = k->summary;
   const Variant *v = k->last;
   luaL_checkstack(L, 12, NULL);
-  lua_getiuservalue(L, kernel, 1);
+  lua_getiuservalue(L, kernel, OWN_VALUE);
   int own = lua_gettop(L);
   lua_createtable(L, 0, 8);
   lua_rawgeti(L, own, AT_FUNCTION);

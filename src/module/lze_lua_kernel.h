@@ -31,13 +31,12 @@ lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
    arguments behind the range at `range` are all of the others. [-0, +sizes] */
 void lze_push_sizes(lua_State *L, const lze_Kernel *k, int range, int *count);
 /* The same for a Lua kernel, whose box is known, with room for 12 values on
-   the stack; `checked`: a variant that reports accesses outside. */
+   the stack; `checked`: a variant that reports accesses outside.  Behind
+   the hidden arguments the variant's kernel is pushed, to be kept there.
+   [-0, +hidden +1] */
 lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
                                    int kernel, const lze_Place *place,
                                    bool checked, int range, int *count);
-/* Whether a launch of the Lua kernel is to be checked: by its option, or
-   LZE_CHECK=1. */
-bool lze_lua_kernel_is_checked(const lze_KernelBox *box);
 /* After a checked launch of `run`, a variant of the Lua kernel at `kernel`,
    with the range at `range`: waits for it, and raises what it reports. */
 void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,

@@ -177,6 +177,7 @@ uint64_t lze_kernel_local_bytes(const lze_Kernel *k) {
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   lze_KernelBox *b = lze_push_box(L, lze_kernel_kind, sizeof *b);
   snprintf(b->name, sizeof b->name, "kernel %s", info->name);
+  b->state = lze_state(L);
   lze_Kernel *k = lze_object_new(&kernel_class, sizeof *k, m->o.context);
   if (k == NULL) return lze_no_memory(L);
   b->kernel = k;

@@ -64,9 +64,11 @@ typedef struct lze_Launch {
 
 typedef struct lze_KernelBox {
   lze_Box box;
+  const lze_State *state;
   lze_Kernel *kernel;           /* NULL once closed, and of a Lua kernel */
   bool is_lua, closed;          /* begins one of module/lze_lua_kernel.c, which
                                    is closed */
+  bool checked;                 /* its launches: by option, or LZE_CHECK=1 */
   char name[64];
 } lze_KernelBox;
 
