@@ -64,6 +64,12 @@ known *buffer_of(compiler *c, val v) {
 uint32_t offset_of(compiler *c, val index) {
   int64_t n;
   if (constant_of(c, index.type, &n)) return k_int(c, 64, n - 1);
+  /* As wide as the index: `i - 1` of the global id is the id again, which
+     drivers see is a row of elements. */
+  if (c->int_bits == 32)
+    return c->emit ? op1(c, SpvOpSConvert, t_int(c, 64),
+                         op2(c, SpvOpISub, t_int(c, 32), index.id,
+                             k_int(c, 32, 1))) : 0;
   return op2(c, SpvOpISub, t_int(c, 64), to_index(c, index), k_int(c, 64, 1));
 }
 

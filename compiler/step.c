@@ -251,7 +251,10 @@ static known *place(compiler *c, val v, val index, spot *at) {
   if (!at->asked || !c->emit) return k;
   at->index[0] = to_index(c, index);
   at->size[0] = known_length(c, k);
-  at->there = logical(c, SpvOpULessThan, at->offset, at->size[0]);
+  /* In 64 bits: that of 32 may have wrapped. */
+  uint32_t offset = op2(c, SpvOpISub, t_int(c, 64), at->index[0],
+                        k_int(c, 64, 1));
+  at->there = logical(c, SpvOpULessThan, offset, at->size[0]);
   return k;
 }
 

@@ -79,6 +79,23 @@ describe("lze.kernel", function()
     assert.matches("is closed", said(k, 3, x, y))
   end)
 
+  it("finds elements with integers of 32 bits", function()
+    local x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
+    local k = lze.kernel(function(i, x, y, n)
+      y[i] = (x[i - 1] or 10) + (x[i + n] or 20) + x[5 - i]
+    end, {int = "int"})
+    k(4, x, y, 1)
+    assert.same({10.0 + 2 + 4, 1.0 + 3 + 3, 2.0 + 4 + 2, 3.0 + 20 + 1},
+      y:read())
+    k(4, x, y, 0x7ffffffe)
+    assert.same({34.0, 24.0, 24.0, 24.0}, y:read())
+    -- A row of elements stays one for the driver.
+    local sums = lze.kernel(function(i, x, y) y[i] = x[i] + y[i] end,
+      {int = "int"})
+    local text = lze.spirv.disassemble(sums:spirv "const float *x, float *y")
+    assert.is_nil(text:find("OpISub %ulong", 1, true))
+  end)
+
   it("gives as many indices as the range has dimensions, or none", function()
     local z = lze.buffer("int", 24)
     local three = lze.kernel(function(i, j, k, z)
