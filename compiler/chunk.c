@@ -362,6 +362,12 @@ proto *chunk_read(arena *a, const void *bytes, size_t size,
   reader r = {a, bytes, (const unsigned char *)bytes + size, NULL};
   const unsigned char *at = take(&r, 23);
   double sample = real(&r);
+  if (at != NULL && memcmp(at, head, 4) == 0 && at[4] != head[4]) {
+    *message = arena_text(a, "a chunk of Lua %d.%d; those of Lua 5.4 are read",
+                          at[4] >> 4, at[4] & 15);
+    if (*message == NULL) *message = "out of memory";
+    return NULL;
+  }
   if (at == NULL || memcmp(at, head, 23) != 0 || sample != 370.5) {
     *message = "not a chunk of Lua 5.4 as this machine writes them";
     return NULL;

@@ -255,6 +255,14 @@ int main(int argc, char **argv) {
     lzc_result_free(r);
     free(bytes);
   }
+  /* The head of a chunk of Lua 5.5. */
+  static const unsigned char newer[] =
+      "\x1bLua\x55\x00\x19\x93\r\n\x1a\n"
+      "\x04\x88\xa9\xff\xff\x04\x78\x56\x34\x12";
+  lzc_summary *s = lzc_analyse(newer, sizeof newer, message, sizeof message);
+  check(s == NULL && strcmp(message, "a chunk of Lua 5.5; those of Lua 5.4 are "
+                                     "read") == 0, "5.5", message);
+  lzc_summary_free(s);
   damage(argc > 1 ? atol(argv[1]) : 4000);
   free(twice);
   return failures != 0;
