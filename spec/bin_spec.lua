@@ -105,19 +105,39 @@ describe("lze compile", function()
         local function make(n)
           return lze.kernel(function(i, x) x[i] = n end, "int *x")
         end
-        return {a = make(1), b = make(2)}]])
-      assert.same({0, ""}, {run("compile", dir .. "/two.lua")})
+        local w, f = lze.work, 0.5
+        return {a = make(1), b = make(2),
+          sum = lze.kernel(function(i, y, x)
+            local t = w.local_array("float", 4)
+            t[w.local_id()] = x[i] * f
+            w.barrier()
+            y[i] = t[1] + t[4] + #x
+          end, "float *y, const float *x"),
+          root = lze.kernel(function(i, y) y[i] = math.sqrt(y[i]) + i end,
+            "double *y"),
+          say = lze.kernel(function(i) w.print("100% of \"%m1\" %d", i) end,
+            "")}]])
+      assert.same({0, ""}, {run("compile", dir .. "/two.lua", "-o",
+        dir .. "/c.spv")})
+      local m = lze.load(dir .. "/c.spv")
+      assert.same({"a", "b", "root", "say", "sum"}, m:kernels())
       for name, n in pairs {a = 1, b = 2} do
-        local m = lze.load(dir .. "/" .. name .. ".spv")
-        local k = m:kernel(m:kernels()[1])
-        assert.equal("n", k.args[2].name)
+        local k = m:kernel(name)
+        assert.same({"x", "n"}, {k.args[1].name, k.args[2].name})
+        assert.matches("its function captures n", select(2, pcall(k, 2, x)))
         k(2, x, 7 * n)
         assert.same({7 * n, 7 * n}, x:read())
       end
-      local code, text = run("compile", dir .. "/two.lua", "-o", dir .. "/c")
-      local hint = "lze help lists what there is\n"
-      assert.same({2, "lze compile: -o is for one kernel, " .. dir ..
-        "/two.lua returns 2\n" .. hint}, {code, text})
+      local y, v = lze.buffer("float", 4), lze.buffer("float", {1, 2, 3, 4})
+      m.sum({4, group = 4}, y, v, 0.5)
+      assert.same({6.5, 6.5, 6.5, 6.5}, y:read())
+      local d = lze.buffer("double", {4, 9})
+      m.root(2, d)
+      assert.same({3.0, 5.0}, d:read())
+      assert.is_true(lze.spirv.validate(m:spirv()))
+      assert.same({0, ""}, {run("compile", dir .. "/two.lua")})
+      assert.is_true(read(dir .. "/two.spv") == read(dir .. "/c.spv"))
+      local code, text
       process.write(dir .. "/bad.lua", [[
         return require "lze".kernel(function(i, x) x[i] = {} end, "int *x")]])
       code, text = run("compile", dir .. "/bad.lua")

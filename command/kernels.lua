@@ -1,0 +1,100 @@
+-- kernels.lua - `lze compile FILE.lua`: kernels in Lua, as one module.
+-- SPDX-License-Identifier: MIT
+--
+-- Modules are joined as text.  An id gets a new name in each, but for what
+-- stands once in a module: types, constants, imports and built-in variables.
+
+local kernels = {}
+
+-- Sections of a module, in order, by the instructions that stand in them; what
+-- is in none is a type, a constant or a variable or, behind the first
+-- OpFunction, code.
+local sections = {
+  {"OpCapability"}, {"OpExtension"}, {"OpExtInstImport"}, {"OpMemoryModel"},
+  {"OpEntryPoint"}, {"OpExecutionMode"}, {"OpString", "OpSource"},
+  {"OpName", "OpMemberName"},
+  {"OpDecorate", "OpMemberDecorate", "OpDecorationGroup", "OpGroupDecorate"},
+}
+local GLOBAL <const>, CODE <const> = #sections + 1, #sections + 2
+local section_of = {}
+for n, names in ipairs(sections) do
+  for _, name in ipairs(names) do section_of[name] = n end
+end
+
+-- A line with its ids renamed; what is quoted stays.
+local function renamed(line, rename)
+  local parts, at = {}, 1
+  while true do
+    local quote = line:find('"', at, true)
+    parts[#parts + 1] = line:sub(at, (quote or 0) - 1):gsub("%%[%w_]+", rename)
+    if not quote then return table.concat(parts) end
+    local close = quote + 1
+    while line:sub(close, close) ~= '"' do
+      close = close + (line:sub(close, close) == "\\" and 2 or 1)
+    end
+    parts[#parts + 1] = line:sub(quote, close)
+    at = close + 1
+  end
+end
+
+local function lines_of(text)
+  local lines, code = {}, false
+  for line in text:gmatch "[^\n]+" do
+    line = line:match "^%s*(.*)$"
+    local op = line:match "^%%[%w_]+ = (Op%w+)" or line:match "^Op%w+"
+    code = code or op == "OpFunction"
+    if op then
+      lines[#lines + 1] = {text = line, op = op,
+        section = code and CODE or section_of[op] or GLOBAL}
+    end
+  end
+  return lines
+end
+
+-- list: {{name = , old = , bytes = }, ...}, valid modules of one kernel, which
+-- is called `old` there and is to be called `name`.  Returns the module of all.
+function kernels.join(spirv, list)
+  local out, known = {}, {}
+  for n = 1, CODE do out[n] = {} end
+  for n, module in ipairs(list) do
+    local lines = lines_of(spirv.disassemble(module.bytes))
+    local ids = {}
+    local function rename(id)
+      ids[id] = ids[id] or ("%%m%d_%s"):format(n, id:sub(2))
+      return ids[id]
+    end
+    for _, l in ipairs(lines) do
+      local id, rest = l.text:match "^(%%[%w_]+) = (.*)$"
+      if id and (l.op:find "^OpType" or l.op:find "^OpConstant" or
+        l.op == "OpExtInstImport" or rest:find "^OpVariable %S+ Input$")
+      then
+        local key = renamed(rest, rename)
+        if l.op == "OpVariable" then key = key .. id end
+        known[key] = known[key] or rename(id)
+        ids[id] = known[key]
+      end
+    end
+    local kernel
+    for _, l in ipairs(lines) do
+      local text = renamed(l.text, rename)
+      if l.op == "OpEntryPoint" then
+        kernel = text:match "%%[%w_]+"
+        text = text:gsub('"[^"]*"', '"' .. module.name .. '"', 1)
+      elseif l.op == "OpName" and text:match "%%[%w_]+" == kernel then
+        text = ('OpName %s "%s"'):format(kernel, module.name)
+      elseif l.op == "OpString" then
+        text = text:gsub('"(kernel_arg_type[%w_]*%.)' .. module.old .. "%.",
+          '"%1' .. module.name .. ".")
+      end
+      local section = out[l.section]
+      if l.section == CODE or not section[text] then
+        section[#section + 1] = text
+        section[text] = true
+      end
+    end
+  end
+  for n = 1, CODE do out[n] = table.concat(out[n], "\n") end
+  return spirv.assemble(table.concat(out, "\n"))
+end
+
+return kernels
