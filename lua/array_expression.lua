@@ -774,6 +774,7 @@ local function operand(a, name, kind, how)
       "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
       "operand")(math, C.work.fma)
     entry.parameters, entry.real, entry.kernels = parameters, op.reals, {}
+    entry.type = a.type
   end
   rawset(a, "reduced", true)
   return w

@@ -22,6 +22,8 @@ local BLOCK <const> = 512  -- elements that become LANES results
 local CHUNK <const> = 4096 -- elements of a row
 local ROWS <const> = 64    -- elements of a column
 local STEPS <const> = 8    -- elements of a scan
+local AHEAD <const> = 64   -- elements of an expression that are computed before
+                           -- they are put together: compilers vectorise that
 
 -- --- kernels -----------------------------------------------------------------
 
@@ -29,7 +31,7 @@ local STEPS <const> = 8    -- elements of a scan
 -- a merge of two results A and B, the result of no elements, and a finish of
 -- the last result V.
 local prelude = [[
-local math, f, element = ...
+local math, f, element, private_array = ...
 local function square(x) return x * x end
 local function real(x)
   return x >= 0 and x + 0.0 or (x >> 1 | x & 1) * 2.0
@@ -61,9 +63,10 @@ local function each_lane(add, text, lanes)
   for l = 1, lanes do add("%s", (text:gsub("@", l))) end
 end
 
--- The element of x at a place; x is a buffer, or an expression that is computed
--- as it is read: what X.operand gives.
+-- The element of x at a place; x is a buffer, the name of an array, or an
+-- expression that is computed as it is read: what X.operand gives.
 local function read(x, place)
+  if type(x) == "string" then return format("%s[%s]", x, place) end
   if type(x) ~= "table" then return format("x[%s]", place) end
   return format("element(%s, %s)", place, x.entry.parameters)
 end
@@ -79,6 +82,12 @@ local function step(add, op, x, place, centre, lanes)
   each_lane(add, "a@ = " .. merge(op, "a@", element), lanes)
 end
 
+local function declare_ahead(add, x, n)
+  if type(x) == "table" then
+    add("local ahead = private_array('%s', %d)", x.entry.type, n)
+  end
+end
+
 -- i is a chunk of a row.
 local function row_text(op, x)
   local lines, add = writer()
@@ -86,9 +95,19 @@ local function row_text(op, x)
   add("local j = row * n + (i - 1 - row * chunks) * %d", CHUNK)
   add("local last = math.min(j + %d, row * n + n)", CHUNK)
   add("local v = %s", op.none)
+  declare_ahead(add, x, AHEAD)
   add("while j < last do")
   add("local stop = math.min(j + %d, last)", BLOCK)
   each_lane(add, "local a@ = " .. op.none, LANES)
+  if type(x) == "table" then
+    add("while j + %d <= stop do", AHEAD)
+    add("for l = 1, %d do ahead[l] = %s end", AHEAD, read(x, "j + l"))
+    add("for l = 0, %d, %d do", AHEAD - LANES, LANES)
+    step(add, op, "ahead", "l", "c[row + 1]", LANES)
+    add("end")
+    add("j = j + %d", AHEAD)
+    add("end")
+  end
   add("while j + %d <= stop do", LANES)
   step(add, op, x, "j", "c[row + 1]", LANES)
   add("j = j + %d", LANES)
@@ -136,11 +155,17 @@ local function column_text(op, x)
     each_lane(add, "local a@ = " .. op.none, lanes)
     add("local k = j")
     add("for _ = 1, rows do")
-    step(add, op, x, "k", "c[column + @]", lanes)
+    if lanes > 1 and type(x) == "table" then
+      add("for l = 1, %d do ahead[l] = %s end", lanes, read(x, "k + l"))
+      step(add, op, "ahead", "0", "c[column + @]", lanes)
+    else
+      step(add, op, x, "k", "c[column + @]", lanes)
+    end
     add("k = k + inner")
     add("end")
     each_lane(add, "out[to + @] = " .. fill_in(op.finish, {V = "a@"}), lanes)
   end
+  declare_ahead(add, x, LANES)
   each_column(add, columns)
   return concat(lines, "\n")
 end
@@ -163,7 +188,8 @@ local function kernel_of(name, key, parameters, make_text, op, x)
   if not k then
     local text = format("%sreturn function(i, %s)\n%s\nend", prelude,
       parameters, make_text(op, x))
-    k = C.kernel(C.text(text, name)(math, op.f, entry and entry.element),
+    k = C.kernel(C.text(text, name)(math, op.f, entry and entry.element,
+      C.work.private_array),
       {name = "array_" .. name, real = entry and entry.real or nil})
     list[key] = k
   end
