@@ -303,6 +303,17 @@ function tests.exchanges()
   local a = lze.array("int", {{1, 2}, {3, rank}})
   world:allreduce(a, "sum")
   same({size, 2 * size, 3 * size, size * (size - 1) // 2}, a:read(), "array")
+  -- Rows of an array.
+  local rows = lze.array("int", list(2 * size, function(i) return {i, -i} end))
+  local own = lze.array("int", {{0, 0}, {0, 0}})
+  world:scatter(rank == 0 and rows or nil, own, 0)
+  same({2 * rank + 1, -2 * rank - 1, 2 * rank + 2, -2 * rank - 2}, own:read(),
+    "rows")
+  own[{1, 2}] = rank
+  world:gather(own, rank == 0 and rows or nil, 0)
+  if rank == 0 then
+    for r = 1, size do assert(rows[{2 * r - 1, 2}] == r - 1, "rows") end
+  end
   local b = lze.array("int", {1, 2})
   local twice = b * 2                        -- of what b has now
   world:allreduce(b, "sum")
