@@ -353,6 +353,11 @@ bench-arrays-order: all $(BUILD)/bench/order ## sorting arrays beside C
 bench-arrays-linear: all $(BUILD)/bench/clocks ## products of matrices
 	$(WITH) $(BUILD)/bench/clocks bench/arrays_linear.lua $(ROUNDS)
 
+MPICC ?= mpicc
+MPIRUN ?= mpirun
+bench-mpi: all $(BUILD)/bench/mpi_raw.so ## lze.mpi beside MPI; MPICC= MPIRUN=
+	LZE_BENCH_BUILD=$(BUILD) $(WITH) $(MPIRUN) -n 2 $(LUA) bench/mpi.lua $(ROUNDS)
+
 bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
 
@@ -449,6 +454,12 @@ $(MISUSE): $(BUILD)/obj/spec/support/misuse.o
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader
 
+# Only here does anything need MPI's header.
+$(BUILD)/bench/mpi_raw.so: bench/mpi_raw.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  MPICC $<"
+	$(Q)$(MPICC) -shared -fPIC -O2 -I$(LUA_INCDIR) -o $@ $<
+
 # The kernels' own OpenCL C is compiled as C, with what is not C defined away.
 $(BUILD)/bench/baseline.so: bench/baseline.c $(KERNEL_SOURCES) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -538,6 +549,6 @@ FORCE:
   check-debian13 check-memory check-lifetime check-exports check-docs \
   check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-compile bench-costs bench-driver bench-dist \
-  bench-first bench-graph bench-instructions bench-lua-kernels \
+  bench-first bench-graph bench-instructions bench-lua-kernels bench-mpi \
   install uninstall \
   clean help FORCE
