@@ -89,9 +89,10 @@ OCLOC := $(BUILD)/spec/libocloc.so
 LZC := $(BUILD)/spec/lzc.so
 FAKE := $(BUILD)/spec/mpi_fake.so
 OPEN := $(BUILD)/spec/ze_open.so
+GPU := $(BUILD)/spec/libpocl_gpu.so
 MISUSE := $(BUILD)/spec/misuse
 # What specs load.
-LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC) $(FAKE)
+LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC) $(FAKE) $(GPU)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
@@ -445,6 +446,11 @@ $(FAKE): $(BUILD)/obj/spec/support/mpi_fake.o
 	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^
 
 $(OPEN): $(BUILD)/obj/spec/support/ze_open.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^ -ldl
+
+$(GPU): $(BUILD)/obj/spec/support/cl_gpu.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) $(DEFS) $(LDFLAGS) -o $@ $^ -ldl

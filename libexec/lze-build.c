@@ -18,7 +18,8 @@
  * As a server it is two processes.  The first one, without any OpenCL, ends
  * the second when the driver's process has ended; the second one loads OpenCL
  * and its library of built-ins and forks for each module, while it has one
- * thread only.
+ * thread only.  Where a device is no CPU there is no server: what the OpenCL has
+ * there is not a fork's, though it may have no thread.
  */
 #include "device/zocl_driver.h"
 #include "module/zocl_module.h"
@@ -225,10 +226,19 @@ static int64_t now_ms(void)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* Whether these drivers have no other devices than CPUs. */
+static bool are_cpus(zocl_driver *const *drivers, uint32_t count)
+{
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t j = 0; j < drivers[i]->root_count; j++)
+      if (!(drivers[i]->roots[j]->type & CL_DEVICE_TYPE_CPU)) return false;
+  return true;
+}
+
 /* Have PoCL load its library of built-ins, with a program that cannot be
    linked, so that it is not kept in PoCL's cache and does the same each
-   time. */
-static void warm_up(void)
+   time.  False where this process may not fork. */
+static bool warm_up(void)
 {
   static const char text[] =
     "OpCapability Addresses\n"
@@ -256,7 +266,8 @@ static void warm_up(void)
     "OpFunctionEnd\n";
   zocl_driver *drivers[16];
   uint32_t count = 16;
-  if (zocl_drivers(&count, drivers) != ZE_RESULT_SUCCESS) return;
+  if (zocl_drivers(&count, drivers) != ZE_RESULT_SUCCESS) return true;
+  if (!are_cpus(drivers, count)) return false;
   spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_0);
   spv_binary binary = NULL;
   if (spvTextToBinary(context, text, sizeof text - 1, &binary, NULL) ==
@@ -270,6 +281,7 @@ static void warm_up(void)
     }
   spvBinaryDestroy(binary);
   spvContextDestroy(context);
+  return is_single();
 }
 
 static void job_answer(struct job *job, zocl_outcome what, int status)
@@ -388,8 +400,7 @@ static _Noreturn void serve(void)
   sigset_t awaited;
   serving = true;
   volunteer();
-  warm_up();
-  if (!is_single()) _exit(1);
+  if (!warm_up()) _exit(1);
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
   sigaddset(&awaited, SIGTERM);

@@ -79,6 +79,20 @@ static void subgroups_find(zocl_device *device, const char *extensions)
   "neither takes pointers of the host, nor has unified shared memory, " \
   "nor fine-grained shared virtual memory (ZOCL_MEMORY may leave only one " \
   "of these)"
+#define LACKS_THREADS                                                \
+  "does not tell when commands end (set POCL_CUDA_DISABLE_QUEUE_THREADS=0)"
+
+/* Whether it is PoCL's CUDA device with its queues' threads off, as they are
+   where nothing is said.  Then PoCL looks whether a command has ended only where
+   somebody waits for it, so that no callback ever comes, and ends the process
+   where a command waits for an event of the host. */
+static bool is_without_threads(const zocl_device *device)
+{
+  enum { VENDOR_NVIDIA = 0x10de };
+  const char *off = getenv("POCL_CUDA_DISABLE_QUEUE_THREADS");
+  return device->driver->pocl != 0 && device->vendor_id == VENDOR_NVIDIA &&
+         (off == NULL || *off == '1');
+}
 
 bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       cl_device_id id)
@@ -146,6 +160,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   const char *lacks = !compiler                    ? "has no compiler"
                       : device->address_bits != 64 ? "is not a 64-bit device"
                       : !device->takes_il && !spir ? "takes no SPIR-V"
+                      : is_without_threads(device) ? LACKS_THREADS
                       : !driver->memory->fits(driver, id) ? LACKS_MEMORY
                                                           : NULL;
   if (lacks == NULL) return true;

@@ -12,6 +12,7 @@
 #include "prepare.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -493,6 +494,30 @@ static void case_ahead(void)
   MUST(zeModuleDestroy(module));
 }
 
+/* PoCL's CUDA device is left out where it does not tell when commands end. */
+static void threads_are_missed(void)
+{
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, zeInit(0));
+}
+
+/* What an OpenCL has of a GPU is not a fork's, so that there is no server. */
+static void case_gpu(void)
+{
+  const char *build = getenv("LZE_TEST_BUILD");
+  char path[8192];
+  if (dlopen("libpocl.so.2", RTLD_LAZY) == NULL) return; /* another OpenCL */
+  snprintf(path, sizeof path, "%s/spec/libpocl_gpu.so",
+           build != NULL ? build : "build");
+  setenv("OCL_ICD_VENDORS", path, 1);
+  unsetenv("POCL_CUDA_DISABLE_QUEUE_THREADS");
+  EQUAL(in_child(threads_are_missed), 0);
+  setenv("POCL_CUDA_DISABLE_QUEUE_THREADS", "0", 1);
+  setup s = setup_new();
+  built(s);
+  built(s);
+  left(0, "--serve");
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
@@ -504,6 +529,7 @@ static const struct {
   {"crash", case_crash},       {"orphaned", case_orphaned},
   {"killed", case_killed},     {"threads", case_threads},
   {"many", case_many},         {"ahead", case_ahead},
+  {"gpu", case_gpu},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
