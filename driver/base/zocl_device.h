@@ -26,6 +26,8 @@ struct _ze_driver_handle_t {
   cl_context context;
   unsigned pocl;         /* the major version of PoCL, whose habits are known
                             (zocl_opencl.c), or 0: it is another */
+  bool no_offsets;       /* it has a device that launches at 0 always */
+  bool keeps_queues;     /* a queue must never be released: zocl_stream.c */
   const zocl_memory *memory; /* how its devices have memory */
   zocl_usm usm;
   unsigned llvm;         /* the LLVM version it says it has, or 0 */

@@ -82,16 +82,20 @@ static void subgroups_find(zocl_device *device, const char *extensions)
 #define LACKS_THREADS                                                \
   "does not tell when commands end (set POCL_CUDA_DISABLE_QUEUE_THREADS=0)"
 
+static bool is_cuda_by_pocl(const zocl_device *device)
+{
+  enum { VENDOR_NVIDIA = 0x10de };
+  return device->driver->pocl != 0 && device->vendor_id == VENDOR_NVIDIA;
+}
+
 /* Whether it is PoCL's CUDA device with its queues' threads off, as they are
    where nothing is said.  Then PoCL looks whether a command has ended only where
    somebody waits for it, so that no callback ever comes, and ends the process
    where a command waits for an event of the host. */
 static bool is_without_threads(const zocl_device *device)
 {
-  enum { VENDOR_NVIDIA = 0x10de };
   const char *off = getenv("POCL_CUDA_DISABLE_QUEUE_THREADS");
-  return device->driver->pocl != 0 && device->vendor_id == VENDOR_NVIDIA &&
-         (off == NULL || *off == '1');
+  return is_cuda_by_pocl(device) && (off == NULL || *off == '1');
 }
 
 bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
@@ -163,6 +167,11 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       : is_without_threads(device) ? LACKS_THREADS
                       : !driver->memory->fits(driver, id) ? LACKS_MEMORY
                                                           : NULL;
+  if (is_cuda_by_pocl(device)) {
+    driver->keeps_queues = true;
+    /* PoCL 6.0 gives the offset to the launch and not to the kernel. */
+    if (driver->pocl < 8) driver->no_offsets = true;
+  }
   if (lacks == NULL) return true;
   zocl_fail(0, "OpenCL device %s is left out: it %s", device->name, lacks);
   return false;

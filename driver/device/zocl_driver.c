@@ -183,11 +183,13 @@ ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
    that are answered with UNSUPPORTED_FEATURE. */
 #define API_VERSION ZE_MAKE_VERSION(1, 17)
 
+#define GLOBAL_OFFSET_NAME "ZE_experimental_global_offset"
+
 static const struct {
   const char *name;
   uint32_t version;
 } extensions[] = {
-  {"ZE_experimental_global_offset", ZE_MAKE_VERSION(1, 0)},
+  {GLOBAL_OFFSET_NAME, ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_command_list_clone", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_event_pool_counter_based", ZE_MAKE_VERSION(1, 0)},
   {"ZE_experimental_event_query_timestamps", ZE_MAKE_VERSION(1, 0)},
@@ -206,8 +208,16 @@ static const struct {
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_virtual_mem_readonly_properties", ZE_MAKE_VERSION(1, 0)},
-  {PREPARE_COMPILES_NAME, ZE_MAKE_VERSION(1, 0)}, /* last: PoCL's alone */
+  {PREPARE_COMPILES_NAME, ZE_MAKE_VERSION(1, 0)},
 };
+enum { EXTENSIONS = sizeof extensions / sizeof *extensions };
+
+static bool extension_is_there(const zocl_driver *driver, const char *name)
+{
+  if (strcmp(name, GLOBAL_OFFSET_NAME) == 0) return !driver->no_offsets;
+  if (strcmp(name, PREPARE_COMPILES_NAME) == 0) return driver->pocl != 0;
+  return true;
+}
 
 ze_result_t zocl_DriverGetApiVersion(ze_driver_handle_t driver,
                                      ze_api_version_t *version)
@@ -263,15 +273,16 @@ ze_result_t zocl_DriverGetExtensionProperties(
 {
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(count);
-  uint32_t all = sizeof extensions / sizeof *extensions;
-  if (driver->pocl == 0) all--;
+  uint32_t there[EXTENSIONS], all = 0;
+  for (uint32_t i = 0; i < EXTENSIONS; i++)
+    if (extension_is_there(driver, extensions[i].name)) there[all++] = i;
   if (zocl_is_query(count, all)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(properties);
   for (uint32_t i = 0; i < *count; i++) {
     memset(properties[i].name, 0, sizeof properties[i].name);
-    strncpy(properties[i].name, extensions[i].name,
+    strncpy(properties[i].name, extensions[there[i]].name,
             sizeof properties[i].name - 1);
-    properties[i].version = extensions[i].version;
+    properties[i].version = extensions[there[i]].version;
   }
   return ZE_RESULT_SUCCESS;
 }

@@ -245,6 +245,9 @@ static ze_result_t change(const zocl_list *list, const ze_base_desc_t *changes,
     return ZE_RESULT_SUCCESS;
   case OFFSET_DESC:
     result = launch_find(list, triple->id, GLOBAL_OFFSET, &r);
+    if (result == ZE_RESULT_SUCCESS)
+      result = zocl_kernel_check_offset(r->launch.kernel, triple->value[0],
+                                        triple->value[1], triple->value[2]);
     if (result != ZE_RESULT_SUCCESS || !make) return result;
     for (int d = 0; d < 3; d++) r->launch.offset[d] = triple->value[d];
     return ZE_RESULT_SUCCESS;

@@ -272,10 +272,22 @@ ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t zocl_kernel_check_offset(const zocl_kernel *kernel, uint32_t x,
+                                     uint32_t y, uint32_t z)
+{
+  if ((x | y | z) == 0 || !kernel->module->device->driver->no_offsets)
+    return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                   "an offset of %ux%ux%u: this OpenCL launches at 0 always", x,
+                   y, z);
+}
+
 ze_result_t zocl_KernelSetGlobalOffsetExp(ze_kernel_handle_t kernel,
                                           uint32_t x, uint32_t y, uint32_t z)
 {
   ZOCL_NEED_HANDLE(kernel);
+  ze_result_t result = zocl_kernel_check_offset(kernel, x, y, z);
+  if (result != ZE_RESULT_SUCCESS) return result;
   kernel->offset[0] = x;
   kernel->offset[1] = y;
   kernel->offset[2] = z;

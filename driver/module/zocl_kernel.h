@@ -77,6 +77,10 @@ void zocl_kernel_keep(const zocl_kernel *kernel, uint32_t index,
 ze_result_t zocl_kernel_check_group(const zocl_kernel *kernel, uint32_t x,
                                     uint32_t y, uint32_t z);
 
+/* Whether its launches may begin there. */
+ze_result_t zocl_kernel_check_offset(const zocl_kernel *kernel, uint32_t x,
+                                     uint32_t y, uint32_t z);
+
 /* Whether there is so much local memory for a group of the kernel.  Each launch
    asks. */
 static inline bool zocl_kernel_fits(const zocl_kernel *kernel, uint64_t bytes)

@@ -40,10 +40,86 @@ struct zocl_stream {
 
 static const zocl_work_kind work_kind;
 
+/* With the last reference to a queue, PoCL's CUDA device waits for the threads
+   of that queue.  A command that ends has a reference, which one of them lets
+   go: where that is the last one, it waits for itself, and PoCL ends the
+   process.  So such queues stay, and serve again once all in them is done. */
+typedef struct spare {
+  struct spare *next;
+  cl_device_id id;
+  bool timed;
+  int rank;
+  cl_command_queue queue;
+  cl_event last;
+} spare;
+
+static struct {
+  pthread_mutex_t lock;
+  spare *first;
+} spares = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool event_is_done(zocl_cl *cl, cl_event event)
+{
+  cl_int status = CL_QUEUED;
+  return cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                            sizeof status, &status, NULL) == CL_SUCCESS &&
+         status <= CL_COMPLETE;
+}
+
+/* One that is kept and fits, or NULL. */
+static cl_command_queue queue_kept(const zocl_stream *stream, bool timed)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  cl_command_queue queue = NULL;
+  pthread_mutex_lock(&spares.lock);
+  for (spare **p = &spares.first; *p != NULL && queue == NULL;) {
+    spare *s = *p;
+    if (s->id == stream->device->queue_id && s->timed == timed &&
+        s->rank == zocl_stream_rank(stream) && event_is_done(cl, s->last)) {
+      *p = s->next;
+      cl->clReleaseEvent(s->last);
+      queue = s->queue;
+      free(s);
+    } else
+      p = &s->next;
+  }
+  pthread_mutex_unlock(&spares.lock);
+  return queue;
+}
+
+static void queue_free(const zocl_stream *stream, cl_command_queue queue,
+                       bool timed)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  if (!stream->device->driver->keeps_queues) {
+    cl->clReleaseCommandQueue(queue);
+    return;
+  }
+  spare *s = malloc(sizeof *s);
+  if (s == NULL) return; /* it stays, and serves nobody */
+  *s = (spare){.id = stream->device->queue_id,
+               .timed = timed,
+               .rank = zocl_stream_rank(stream),
+               .queue = queue};
+  if (cl->clEnqueueMarkerWithWaitList(queue, 0, NULL, &s->last) !=
+      CL_SUCCESS) {
+    free(s);
+    return;
+  }
+  cl->clFlush(queue);
+  pthread_mutex_lock(&spares.lock);
+  s->next = spares.first;
+  spares.first = s;
+  pthread_mutex_unlock(&spares.lock);
+}
+
 static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
                                   cl_int *error)
 {
   const zocl_device *device = stream->device;
+  cl_command_queue kept =
+      device->driver->keeps_queues ? queue_kept(stream, timed) : NULL;
+  if (kept != NULL) return kept;
   cl_queue_properties properties[5] = {
     CL_QUEUE_PROPERTIES, timed ? CL_QUEUE_PROFILING_ENABLE : 0};
   if (device->priorities && zocl_stream_rank(stream) != 0) {
@@ -118,9 +194,8 @@ void zocl_stream_close(zocl_stream *stream)
   zocl_feeder_stop(stream->feeder);
   zocl_work_remove(&stream->work);
   pthread_mutex_lock(&stream->lock);
-  stream->device->driver->cl->clReleaseCommandQueue(stream->queue);
-  if (stream->side != NULL)
-    stream->device->driver->cl->clReleaseCommandQueue(stream->side);
+  queue_free(stream, stream->queue, stream->timed);
+  if (stream->side != NULL) queue_free(stream, stream->side, true);
   if (stream->block != NULL)
     stream->device->driver->cl->clReleaseEvent(stream->block);
   stream->queue = stream->side = NULL;
@@ -194,11 +269,11 @@ static ze_result_t stream_time(zocl_stream *stream)
     error = cl->clEnqueueBarrierWithWaitList(queue, 1, &last, NULL);
   if (last != NULL) cl->clReleaseEvent(last);
   if (error != CL_SUCCESS) {
-    cl->clReleaseCommandQueue(queue);
+    queue_free(stream, queue, true);
     return zocl_cl_error(error, "clEnqueueBarrierWithWaitList");
   }
   cl->clFlush(stream->queue);
-  cl->clReleaseCommandQueue(stream->queue);
+  queue_free(stream, stream->queue, false);
   stream->queue = queue;
   stream->timed = true;
   return ZE_RESULT_SUCCESS;

@@ -500,6 +500,39 @@ static void threads_are_missed(void)
   RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, zeInit(0));
 }
 
+/* The queues of lists that are gone, with and without timestamps. */
+static void queues_serve_again(setup s, const int *made)
+{
+  ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
+  ze_event_pool_desc_t pool_desc = {
+    .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+    .flags = ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, .count = 1};
+  ze_event_desc_t event_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC};
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t event;
+  int first = 0;
+  void *x;
+  ze_device_mem_alloc_desc_t memory = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  MUST(zeMemAllocDevice(s.context, &memory, 4096, 64, s.device, &x));
+  MUST(zeEventPoolCreate(s.context, &pool_desc, 1, &s.device, &pool));
+  MUST(zeEventCreate(pool, &event_desc, &event));
+  for (int i = 0; i < 50; i++) {
+    ze_command_list_handle_t list;
+    MUST(zeCommandListCreateImmediate(s.context, s.device, &desc, &list));
+    MUST(zeCommandListAppendMemoryFill(list, x, "1", 1, 4096, NULL, 0, NULL));
+    MUST(zeCommandListAppendMemoryFill(list, x, "2", 1, 4096, event, 0, NULL));
+    MUST(zeEventHostSynchronize(event, UINT64_MAX));
+    MUST(zeEventHostReset(event));
+    MUST(zeCommandListDestroy(list));
+    if (i == 9) first = *made;
+  }
+  CHECK(first > 0 && *made <= first + 2); /* a marker may still be to end */
+  MUST(zeEventDestroy(event));
+  MUST(zeEventPoolDestroy(pool));
+  MUST(zeMemFree(s.context, x));
+}
+
 /* What an OpenCL has of a GPU is not a fork's, so that there is no server. */
 static void case_gpu(void)
 {
@@ -509,6 +542,7 @@ static void case_gpu(void)
   snprintf(path, sizeof path, "%s/spec/libpocl_gpu.so",
            build != NULL ? build : "build");
   setenv("OCL_ICD_VENDORS", path, 1);
+  void *opencl = dlopen(path, RTLD_NOW);
   unsetenv("POCL_CUDA_DISABLE_QUEUE_THREADS");
   EQUAL(in_child(threads_are_missed), 0);
   setenv("POCL_CUDA_DISABLE_QUEUE_THREADS", "0", 1);
@@ -516,6 +550,12 @@ static void case_gpu(void)
   built(s);
   built(s);
   left(0, "--serve");
+  ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
+  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+  RETURNS(ZE_RESULT_SUCCESS, zeKernelSetGlobalOffsetExp(kernel, 0, 0, 0));
+  RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+          zeKernelSetGlobalOffsetExp(kernel, 1, 0, 0));
+  queues_serve_again(s, dlsym(opencl, "lze_gpu_queues"));
 }
 
 static const struct {

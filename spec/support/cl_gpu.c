@@ -5,12 +5,16 @@
  *
  * It stands for PoCL's CUDA device, of which the driver has to know more than
  * OpenCL tells: OCL_ICD_VENDORS names this library in place of PoCL's own.
+ * It ends the process where the last reference to a queue is released, as that
+ * device may, and counts the queues that are made in lze_gpu_queues.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static cl_icd_dispatch real, table;
@@ -27,6 +31,30 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info name,
   return error;
 }
 
+extern int lze_gpu_queues;
+__attribute__((visibility("default"))) int lze_gpu_queues;
+
+static cl_command_queue CL_API_CALL queue_new(cl_context context,
+                                              cl_device_id device,
+                                              const cl_queue_properties *p,
+                                              cl_int *error)
+{
+  lze_gpu_queues++;
+  return real.clCreateCommandQueueWithProperties(context, device, p, error);
+}
+
+static cl_int CL_API_CALL queue_release(cl_command_queue queue)
+{
+  cl_uint count = 0;
+  real.clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof count,
+                             &count, NULL);
+  if (count <= 1) {
+    fputs("the last reference to a queue is released\n", stderr);
+    abort();
+  }
+  return real.clReleaseCommandQueue(queue);
+}
+
 static cl_int (*platforms_get)(cl_uint, cl_platform_id *, cl_uint *);
 
 /* Every object starts with the address of its functions; the driver takes
@@ -40,6 +68,8 @@ static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
   if (*first == &table) return error;
   real = table = **first;
   table.clGetDeviceInfo = device_info;
+  table.clCreateCommandQueueWithProperties = queue_new;
+  table.clReleaseCommandQueue = queue_release;
   *first = &table;
   if (count != NULL) *count = 1;
   return error;
