@@ -358,7 +358,13 @@ static double gpu_group(const Rule *r, const uint32_t g[3],
 static double part_cost(const Rule *r, const uint32_t g[3],
                         const uint32_t count[3], const Load *load) {
   double groups = (double)count[0] * count[1] * count[2];
-  if (!r->in->software) return groups * gpu_group(r, g, load) / r->units;
+  if (!r->in->software) {
+    /* Where there are fewer groups than cores, some cores have none. */
+    double cores = r->in->core_units > 0 ? r->units / r->in->core_units
+                                         : r->units;
+    if (groups < cores) groups = cores;
+    return groups * gpu_group(r, g, load) / r->units;
+  }
   /* Cores take group after group; the last ones leave some idle, for half a
      group on average where work-items differ in length. */
   if (groups == 1) return cpu_group(r, g, load);
