@@ -324,7 +324,7 @@ local function measure(case)
     local max = {properties.max_group_size_x or device.max_group_size,
       properties.max_group_size_y or device.max_group_size,
       properties.max_group_size_z or device.max_group_size}
-    local splits = pcall(k.group, k, {range[1] + 1, group = 2})
+    local splits = pcall(k.group, k, {2 * range[1] + 1, group = 2})
     local tried = search.groups(range, k.max_group_size, max, not splits,
       search_limit)
     for _, g in ipairs(tried) do
