@@ -265,8 +265,11 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
   p->maxCommandQueuePriority = 0;
   p->numThreadsPerEU = 1;
   p->physicalEUSimdWidth = device->vector_width > 0 ? device->vector_width : 1;
-  p->numEUsPerSubslice = device->units;
-  p->numSubslicesPerSlice = 1;
+  /* What OpenCL counts is cores: of a GPU, sub-slices, each with its own local
+     memory. */
+  bool cpu = device->type & CL_DEVICE_TYPE_CPU;
+  p->numEUsPerSubslice = cpu ? device->units : 1;
+  p->numSubslicesPerSlice = cpu ? 1 : device->units;
   p->numSlices = 1;
   p->timerResolution =
       p->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1000000000u : 1;

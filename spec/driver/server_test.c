@@ -555,6 +555,9 @@ static void case_gpu(void)
   RETURNS(ZE_RESULT_SUCCESS, zeKernelSetGlobalOffsetExp(kernel, 0, 0, 0));
   RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
           zeKernelSetGlobalOffsetExp(kernel, 1, 0, 0));
+  ze_device_properties_t p = {.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES};
+  MUST(zeDeviceGetProperties(s.device, &p));
+  EQUAL(p.numEUsPerSubslice, 1);
   queues_serve_again(s, dlsym(opencl, "lze_gpu_queues"));
 }
 
