@@ -108,7 +108,6 @@ all: $(TARGETS) ## build the module, the driver and its helper (the default)
 $(BUILD)/lze.so: $(SRC) $(COMMON) src/lze.map
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared $(LINK) -Wl,-z,nodelete \
-	  -Wl,-z,pack-relative-relocs \
 	  -Wl,--version-script=src/lze.map $(LDFLAGS) \
 	  -o $@ $(filter %.o,$^) $(LIBS)
 
