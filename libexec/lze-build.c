@@ -18,8 +18,8 @@
  * As a server it is two processes.  The first one, without any OpenCL, ends
  * the second when the driver's process has ended; the second one loads OpenCL
  * and its library of built-ins and forks for each module, while it has one
- * thread only.  Where a device is no CPU there is no server: what the OpenCL has
- * there is not a fork's, though it may have no thread.
+ * thread only.  Where a device is no CPU there is no server: what the OpenCL
+ * has there is not a fork's, though it may have no thread.
  */
 #include "device/zocl_driver.h"
 #include "module/zocl_module.h"

@@ -89,9 +89,9 @@ static bool is_cuda_by_pocl(const zocl_device *device)
 }
 
 /* Whether it is PoCL's CUDA device with its queues' threads off, as they are
-   where nothing is said.  Then PoCL looks whether a command has ended only where
-   somebody waits for it, so that no callback ever comes, and ends the process
-   where a command waits for an event of the host. */
+   where nothing is said.  Then PoCL looks whether a command has ended only
+   where somebody waits for it, so that no callback ever comes, and ends the
+   process where a command waits for an event of the host. */
 static bool is_without_threads(const zocl_device *device)
 {
   const char *off = getenv("POCL_CUDA_DISABLE_QUEUE_THREADS");

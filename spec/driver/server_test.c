@@ -503,7 +503,8 @@ static void threads_are_missed(void)
 /* The queues of lists that are gone, with and without timestamps. */
 static void queues_serve_again(setup s, const int *made)
 {
-  ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
+  ze_command_queue_desc_t desc = {
+    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
   ze_event_pool_desc_t pool_desc = {
     .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
     .flags = ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, .count = 1};
