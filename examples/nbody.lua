@@ -1,5 +1,5 @@
--- nbody.lua - a cloud of bodies that attract each other, by a task graph whose
--- buffers take turns; checked against plain Lua.
+-- nbody.lua - a cloud of bodies that attract each other: one function in Lua is
+-- a kernel, in a task graph whose buffers take turns, and checks it.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/nbody.lua [BODIES [STEPS]]
@@ -16,7 +16,27 @@ if arg[3] or not n or not steps or n < 1 or n > 65536 or steps < 2
     "BODIES are 1 to 65536, STEPS an even number", "\n")
   os.exit(1)
 end
-local softening, dt = 0.01, 1 / 512
+local softening, dt, sqrt = 0.01, 1 / 512, math.sqrt
+
+-- One step of body i of `from`, where x, y, z and mass of each stand one behind
+-- the other: it is kicked by the force of all for the whole step, then drifts.
+-- Softened, so that bodies may meet.
+local function step(i, from, to, velocity)
+  local at = 4 * i - 3
+  local x, y, z = from[at], from[at + 1], from[at + 2]
+  local ax, ay, az = 0, 0, 0
+  for j = 1, #from, 4 do
+    local dx, dy, dz = from[j] - x, from[j + 1] - y, from[j + 2] - z
+    local r2 = dx * dx + dy * dy + dz * dz + softening
+    local pull = from[j + 3] / (r2 * sqrt(r2))
+    ax, ay, az = ax + dx * pull, ay + dy * pull, az + dz * pull
+  end
+  local u, v = velocity[at] + dt * ax, velocity[at + 1] + dt * ay
+  local w = velocity[at + 2] + dt * az
+  velocity[at], velocity[at + 1], velocity[at + 2] = u, v, w
+  to[at], to[at + 1], to[at + 2] = x + dt * u, y + dt * v, z + dt * w
+  to[at + 3] = from[at + 3]
+end
 
 -- A disc that turns, thinner outwards; the same one each time.
 local bodies, velocities, seed = {}, {}, 1
@@ -24,22 +44,21 @@ local function random()
   seed = seed * 16807 % 2147483647
   return seed / 2147483647
 end
-for i = 1, n do
+for i = 1, 4 * n, 4 do
   local radius, angle = random() ^ 0.5, 2 * math.pi * random()
   local x, y = radius * math.cos(angle), radius * math.sin(angle)
-  bodies[i] = {x, y, 0.1 * (random() - 0.5), 1 / n}
-  velocities[i] = {-0.6 * y, 0.6 * x, 0, 0}
+  table.move({x, y, 0.1 * (random() - 0.5), 1 / n}, 1, 4, i, bodies)
+  table.move({-0.6 * y, 0.6 * x, 0, 0}, 1, 4, i, velocities)
 end
 
-local now <close> = lze.buffer("float4", bodies)
-local later <close> = lze.buffer("float4", n)
-local velocity <close> = lze.buffer("float4", velocities)
-local step = lze.load "nbody".step
+local now <close> = lze.buffer("float", bodies)
+local later <close> = lze.buffer("float", 4 * n)
+local velocity <close> = lze.buffer("float", velocities)
 
 -- From one iteration to the next `now` and `later` change places, so after an
 -- even number of them the bodies are in `now` again.
 local g = lze.graph "cloud"
-g:task("step", step, n, now, later, velocity, n, softening, dt)
+g:task("step", lze.kernel(step), n, now, later, velocity)
 g:swap(now, later)
 g:output(now, "every"):output(velocity, "every")
 local plan <close> = g:compile()
@@ -48,10 +67,10 @@ local plan <close> = g:compile()
 local function momentum_and_energy()
   local p, v = now:read(), velocity:read()
   local px, py, kinetic = 0, 0, 0
-  for i = 1, n do
-    local m, u = p[i][4], v[i]
-    px, py = px + m * u[1], py + m * u[2]
-    kinetic = kinetic + m * (u[1] ^ 2 + u[2] ^ 2 + u[3] ^ 2) / 2
+  for i = 1, 4 * n, 4 do
+    local m = p[i + 3]
+    px, py = px + m * v[i], py + m * v[i + 1]
+    kinetic = kinetic + m * (v[i] ^ 2 + v[i + 1] ^ 2 + v[i + 2] ^ 2) / 2
   end
   return px, py, kinetic
 end
@@ -59,37 +78,21 @@ end
 -- The first two steps of some bodies, in plain Lua.
 local checked = math.min(n, 16)
 local start = os.clock()
-local function accelerate(at, i)
-  local here, ax, ay, az = at[i], 0, 0, 0
-  for j = 1, n do
-    local there = at[j]
-    local dx, dy = there[1] - here[1], there[2] - here[2]
-    local dz = there[3] - here[3]
-    local r2 = dx * dx + dy * dy + dz * dz + softening
-    local pull = there[4] / (r2 * math.sqrt(r2))
-    ax, ay, az = ax + dx * pull, ay + dy * pull, az + dz * pull
-  end
-  return ax, ay, az
-end
 local px, py = momentum_and_energy()
 plan:run {iterations = 2}
 local first, second = later:read(), now:read() -- after one step and after two
-local expected = {}
+local once, expected = {}, {}
 for i = 1, checked do
-  local v, here = {table.unpack(velocities[i])}, bodies[i]
-  for _, at in ipairs {bodies, first} do
-    local ax, ay, az = accelerate(at, i)
-    v[1], v[2], v[3] = v[1] + dt * ax, v[2] + dt * ay, v[3] + dt * az
-    here = {here[1] + dt * v[1], here[2] + dt * v[2], here[3] + dt * v[3]}
-  end
-  expected[i] = here
+  step(i, bodies, once, velocities)
+  step(i, first, expected, velocities)
 end
 local lua_ms = (os.clock() - start) * 1e3 * n / checked / 2
 for i = 1, checked do
-  for axis = 1, 3 do
-    if math.abs(second[i][axis] - expected[i][axis]) > 1e-5 then
-      error(("body %d, axis %d: %.9g, not %.9g"):format(i, axis,
-        second[i][axis], expected[i][axis]), 0)
+  for part, name in ipairs {"x", "y", "z", "mass"} do
+    local k = 4 * i - 4 + part
+    if math.abs(second[k] - expected[k]) > 1e-5 then
+      error(("body %d, %s: %.9g, not %.9g"):format(i, name, second[k],
+        expected[k]), 0)
     end
   end
 end

@@ -732,7 +732,7 @@ describe("examples/nbody.lua", function()
   end)
 
   it("notices a body in a wrong place", function()
-    assert.matches("^body 4, axis 1: ", noticed("nbody.lua", "4", "2"))
+    assert.matches("^body 4, mass: ", noticed("nbody.lua", "4", "2"))
   end)
 end)
 
