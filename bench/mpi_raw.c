@@ -2,9 +2,9 @@
  * mpi_raw.c - what bench/mpi.lua compares lze.mpi with: MPI itself.
  * SPDX-License-Identifier: MIT
  *
- * A module for Lua, so that both work on the same buffers, in one process and in
- * turns.  Each function does its work `rounds` times between two barriers, and
- * returns the seconds that one took.
+ * A module for Lua, so that both work on the same buffers, in one process and
+ * in turns.  Each function does its work `rounds` times between two barriers,
+ * and returns the seconds that one took.
  */
 #include <lauxlib.h>
 #include <lua.h>

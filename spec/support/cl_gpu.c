@@ -78,7 +78,8 @@ static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
 __attribute__((visibility("default"))) void *CL_API_CALL
 clGetExtensionFunctionAddress(const char *name)
 {
-  void *pocl = dlopen("libpocl.so.2", RTLD_NOW | RTLD_LOCAL);
+  static void *pocl; /* it stays */
+  if (pocl == NULL) pocl = dlopen("libpocl.so.2", RTLD_NOW | RTLD_LOCAL);
   void *(*find)(const char *);
   void *address = NULL;
   if (pocl == NULL || strcmp(name, "clIcdGetPlatformIDsKHR") != 0) return NULL;
