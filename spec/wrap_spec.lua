@@ -203,6 +203,23 @@ describe("lze.wrap where the host's context is closed", function()
 end)
 
 describe("a wrapped buffer", function()
+  it("bounds the range that a kernel writes", function()
+    with_context(function(d, context)
+      local p = native.alloc("shared", context, dev.handle, 64)
+      local x = lze.wrap {buffer = p, type = "int", count = 4, device = d}
+      x:write {1, 2, 3, 4}
+      local add = lze.load(spec, {device = d}).add
+      assert.matches("global size 5: argument 1 %(%w+%) has 4 elements and " ..
+        "is accessed at every index", expect.misuse(function()
+          add(5, x, 1)
+        end))
+      add(4, x, 1)
+      assert.same({2, 3, 4, 5}, x:read())
+      x:close()
+      native.free(context, p)
+    end)
+  end)
+
   for _, usage in ipairs {"shared", "device", "host"} do
     it("is the host's memory: " .. usage, function()
       with_context(function(d, context)

@@ -160,6 +160,20 @@ describe("a range larger than a buffer", function()
     end)
   end)
 
+  it("is refused by plan:set, and the plan is as it was", function()
+    local x, y = lze.buffer("float", 128):fill(1), lze.buffer("float", 128)
+    local small = lze.buffer("float", 127)
+    local g = lze.graph "g"
+    g:task("t", module:kernel "saxpy", 128, 2, x, y)
+    local plan = g:compile()
+    refused("task g.t: a buffer of at least 128 float expected, got buffer " ..
+      "of float, 127", plan.set, plan, "t", "x", small)
+    refused("a buffer of at least 128 float", plan.set, plan, "t", 3,
+      x:view(1, 127))
+    plan:run()
+    assert.same({2.0, 2.0}, {y[1], y[128]})
+  end)
+
   it("is refused for views", function()
     local x = lze.buffer("float", 100)
     refused("has 10 elements", module:kernel "saxpy", 11, 2,
