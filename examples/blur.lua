@@ -3,9 +3,9 @@
 --
 --   lua5.4 examples/blur.lua [IN OUT [SIGMA]]
 --
--- IN and OUT are binary PPM (P6, colour) or PGM (P5, grey) files, which
--- ImageMagick, GIMP and ffmpeg read and write.  With no arguments it makes a
--- picture itself and writes before.ppm and after.ppm.
+-- IN is a binary PPM (P6, colour) or PGM (P5, grey) file, which ImageMagick,
+-- GIMP and ffmpeg write; OUT is one, too, or NAME.png.  With no arguments it
+-- makes a picture itself and writes before.png and after.png.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
@@ -45,13 +45,13 @@ local function gaussian(radius)
   return weight
 end
 
-local path = arg[2] or "after.ppm"
+local path = arg[2] or "after.png"
 local picture
 if arg[1] then
   picture = pnm.read(arg[1])
 else
   picture = pnm.make(480, 320)
-  pnm.write("before.ppm", picture)
+  pnm.write("before.png", picture)
 end
 local width, height = picture.width, picture.height
 local channels = picture.channels
@@ -127,7 +127,7 @@ pnm.write(path, picture)
 
 local _, _, _, why = module.blur_rows:group(range)
 print(("blur of %s, %dx%d pixels of %d bytes, sigma %g, on %s")
-  :format(arg[1] or "before.ppm", width, height, channels, sigma,
+  :format(arg[1] or "before.png", width, height, channels, sigma,
     lze.device().name))
 print(("  %8.1f ms  two launches (the first time %.1f ms)"):format(ms, first))
 print(("  %8.1f ms  plain Lua%s: %.1f times as long"):format(lua_ms,

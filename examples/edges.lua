@@ -5,8 +5,8 @@
 --   lua5.4 examples/edges.lua [IN OUT]
 --
 -- IN is a binary PPM (P6) or PGM (P5) file, of which the green or only channel
--- counts; OUT becomes a PGM file.  With no arguments it makes a picture itself
--- and writes edges.pgm.
+-- counts; OUT becomes a PGM file, or a PNG if its name says so.  With no
+-- arguments it makes a picture itself and writes shapes.png and edges.png.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
@@ -18,8 +18,26 @@ if #arg == 1 or arg[3] then
 end
 local pnm = dofile(here .. "lib/pnm.lua")
 
-local picture = arg[1] and pnm.read(arg[1]) or pnm.make(480, 320)
-local path = arg[2] or "edges.pgm"
+-- A disc, a square and a triangle before a slope that has no edges.
+local function shapes(width, height)
+  local pixels = {}
+  for y = 0, height - 1 do
+    for x = 0, width - 1 do
+      local grey = 100 * x // width
+      if (x - 120) ^ 2 + (y - 160) ^ 2 < 70 ^ 2 then grey = 220 end
+      if x // 100 == 2 and y // 100 == 1 then grey = 160 end
+      if y < 240 and 2 * math.abs(x - 390) < y - 80 then grey = 250 end
+      pixels[#pixels + 1] = string.char(grey)
+    end
+  end
+  local picture = {kind = "P5", channels = 1, width = width, height = height,
+    most = 255, bytes = table.concat(pixels)}
+  pnm.write("shapes.png", picture)
+  return picture
+end
+
+local picture = arg[1] and pnm.read(arg[1]) or shapes(480, 320)
+local path = arg[2] or "edges.png"
 local width, height = picture.width, picture.height
 local n = width * height
 local grey = picture.bytes
@@ -116,11 +134,11 @@ for value, count in pairs(expected) do
 end
 local lua_ms = (os.clock() - start) * 1e3
 
-pnm.write(path, {kind = "P5", width = width, height = height, most = 255,
-  bytes = edges})
+pnm.write(path, {kind = "P5", channels = 1, width = width, height = height,
+  most = 255, bytes = edges})
 
 local flat = counts[1] + counts[2] + counts[3] + counts[4]
-print(("edges of %s, %dx%d pixels, on %s"):format(arg[1] or "a made picture",
+print(("edges of %s, %dx%d pixels, on %s"):format(arg[1] or "shapes.png",
   width, height, lze.device().name))
 print(("  %8.1f ms  a run of the plan"):format(ms))
 print(("  %8.1f ms  plain Lua: %.1f times as long"):format(lua_ms,

@@ -396,17 +396,27 @@ describe("examples/blur.lua", function()
       return io.open(path_of(name), mode)
     end
     local out = run_with({ io = { open = open } }, "blur.lua")
-    assert.matches("^blur of before.ppm, 480x320 pixels of 3 bytes, sigma 3,",
+    assert.matches("^blur of before.png, 480x320 pixels of 3 bytes, sigma 3,",
       out)
     assert.matches("\n  every byte of 1440 of 1440 columns is", out)
-    assert.matches("\n  written to after.ppm$", out)
-    local before, after = read(path_of "before.ppm"), read(path_of "after.ppm")
-    local header = "P6\n480 320\n255\n"
-    assert.equal(#header + 480 * 320 * 3, #before)
+    assert.matches("\n  written to after.png$", out)
+    local before, after = read(path_of "before.png"), read(path_of "after.png")
+    local header = "\x89PNG\r\n\x1a\n" ..
+      (">I4c4I4I4BBBBB"):pack(13, "IHDR", 480, 320, 8, 2, 0, 0, 0)
+    assert.is_true(#before > #header + 480 * 320 * 3)
     assert.equal(#before, #after)
     assert.equal(header, before:sub(1, #header))
     assert.equal(header, after:sub(1, #header))
     assert.are_not.equal(before, after)
+  end)
+
+  it("writes a PNG where the name asks for one", function()
+    run("blur.lua", file_of "P5\n2 1\n100\nd\0", path_of "grey.png", "0.01")
+    local file = read(path_of "grey.png")
+    assert.equal((">c4I4I4BB"):pack("IHDR", 2, 1, 8, 3), file:sub(13, 26))
+    -- Filter 0, then entries 255 and 0 of a palette of greys.
+    assert.truthy(file:find("\0\255\0", 1, true))
+    assert.truthy(file:find("PLTE\0\0\0\1\1\1\2\2\2", 1, true))
   end)
 
   it("says what is wrong with a picture", function()
@@ -696,6 +706,15 @@ describe("examples/edges.lua", function()
       assert.matches("\nedges.slopes +task ", out)
     end
     assert.equal("P5\n2 2\n255\n", read(path_of "out"):sub(1, 11))
+  end)
+
+  it("makes a picture itself", function()
+    local function open(name, mode) return io.open(path_of(name), mode) end
+    assert.matches("^edges of shapes.png, 480x320 pixels, on ",
+      run_with({io = {open = open}}, "edges.lua"))
+    for _, name in ipairs {"shapes.png", "edges.png"} do
+      assert.equal("\x89PNG", read(path_of(name)):sub(1, 4))
+    end
   end)
 
   it("finds the one edge that there is", function()

@@ -1,5 +1,9 @@
--- pnm.lua - pictures as binary PPM and PGM files, for the other examples.
+-- pnm.lua - pictures as binary PPM and PGM files, read and written, and as PNG,
+-- written, for the other examples.
 -- SPDX-License-Identifier: MIT
+
+local here = debug.getinfo(1, "S").source:match "^@(.-)[^/]*$"
+local png = dofile(here .. "png.lua")
 
 local pnm = {}
 
@@ -45,7 +49,22 @@ function pnm.read(path)
   return p
 end
 
+-- By its name the file is a PNG or, else, what pnm.read takes.
 function pnm.write(path, p)
+  if path:find "%.png$" then
+    local bytes, palette = p.bytes, nil
+    if p.most < 255 then
+      bytes = bytes:gsub(".", function(c)
+        return string.char(c:byte() * 255 // p.most)
+      end)
+    end
+    if p.channels == 1 then
+      palette = {}
+      for i = 0, 255 do palette[i + 1] = string.char(i):rep(3) end
+      palette = table.concat(palette)
+    end
+    return png.write(path, p.width, p.height, bytes, palette)
+  end
   local file <close> = assert(io.open(path, "wb"))
   assert(file:write(("%s\n%d %d\n%d\n")
     :format(p.kind, p.width, p.height, p.most), p.bytes))
