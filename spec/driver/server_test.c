@@ -561,6 +561,8 @@ static void case_gpu(void)
   ze_device_properties_t p = {.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES};
   MUST(zeDeviceGetProperties(s.device, &p));
   EQUAL(p.numEUsPerSubslice, 1);
+  MUST(zeKernelDestroy(kernel));
+  MUST(zeModuleDestroy(module));
   queues_serve_again(s, dlsym(opencl, "lze_gpu_queues"));
 }
 

@@ -639,23 +639,21 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
                        lze_Queue *q, int event) {
   /* Making the event may have run finalisers. */
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
-  lze_Launch l = {.policy = k->o.context->state->policy,
-                  .learning = LZE_LEARN_RUN,
-                  .queue = q};
+  lze_State *const S = k->o.context->state;
+  lze_Launch l = {
+      .policy = S->policy, .learning = LZE_LEARN_RUN, .queue = q};
   lze_launch_read(L, k, range, &l);
   /* What errors begin with: making it may run a finaliser. */
   const char *after = NULL, *signals = NULL;
   if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
   if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
+  if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   lze_Queue *const given = l.queue;
-  if (k->o.context->state->arrays)
-    launch_settle(L, k, range + 1, count, l.uses);
+  if (S->arrays) launch_settle(L, k, range + 1, count, l.uses);
   l.queue = launch_queue(L, k, given);
   const struct lze_Outside *outside = NULL;
-  if (k->o.context->state->check && count >= 0 &&
-      (uint32_t)count == k->info->arg_count) {
-    if (launch_keep_outside(L, k, range + 1, l.uses))
-      outside = k->o.context->state->outside;
+  if (S->check && count >= 0 && (uint32_t)count == k->info->arg_count) {
+    if (launch_keep_outside(L, k, range + 1, l.uses)) outside = S->outside;
     l.queue = launch_queue(L, k, given); /* that may have waited */
   }
   /* From here on nothing of Lua's runs. */
