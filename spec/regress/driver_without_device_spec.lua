@@ -6,7 +6,7 @@
 local process = require "spec.support.process"
 
 describe("a driver beside one that finds no device", function()
-  it("says why a module cannot be built", function()
+  it("says why a module of source cannot be built", function()
     local build = os.getenv "LZE_TEST_BUILD" or "build"
     local out = process.output([[
       local lze = require "lze"
