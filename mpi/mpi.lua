@@ -36,6 +36,12 @@ local function integer(v, n, fname, name)
   return i
 end
 
+local function positive(v, n, fname, name)
+  local i = integer(v, n, fname, name)
+  if i < 1 then argument(n, fname, "%s: %d is not positive", name, i) end
+  return i
+end
+
 local function check_keys(t, known, n, fname, what)
   if type(t) ~= "table" then
     argument(n, fname, "%s: table expected, got %s", what, describe(t))
@@ -644,10 +650,7 @@ function methods.halo(self, u, options)
   options = options == nil and {} or options
   check_keys(options, halo_keys, 2, "halo", "options")
   local width = options.width
-  width = width == nil and 1 or integer(width, 2, "halo", "width")
-  if width < 1 then
-    argument(2, "halo", "width: %d is not positive", width)
-  end
+  width = width == nil and 1 or positive(width, 2, "halo", "width")
   local shape, product = options.shape, 1
   if shape == nil and lze.type(u) == "array" then shape = u.shape end
   if type(shape) ~= "table" then
@@ -765,18 +768,12 @@ function slice_meta.__tostring(self)
   return format("slice of %d: %s", s.size, tostring(s.x))
 end
 
-local function positive(v, n, fname, name)
-  local i = integer(v, n, fname, name)
-  if i < 1 then argument(n, fname, "%s: %d is not positive", name, i) end
-  return i
-end
-
 -- mpi.slice(x [, size [, width]]) -> an argument of world:parallel
 local function slice(x, size, width)
   local b, _, count = buffer(x, 1, "slice")
   return C.object(slice_meta, {x = pointed(b), count = count,
     size = size == nil and 1 or positive(size, 2, "slice", "size"),
-    width = width and positive(width, 3, "slice", "width")})
+    width = width ~= nil and positive(width, 3, "slice", "width") or nil})
 end
 
 -- The work-items of a rank: the first and the last.
