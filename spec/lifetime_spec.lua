@@ -771,6 +771,8 @@ end)
 
 describe("the default queue of a context", function()
   it("stays as long as somebody holds it, and its context with it", function()
+    lze.wait()
+    collectgarbage() collectgarbage()
     local before = lze.stats().objects.context
     local _, old = lze.default()
     local kept = {}

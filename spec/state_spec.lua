@@ -261,6 +261,8 @@ describe("lze.stats", function()
   end)
 
   it("counts bytes by usage", function()
+    collectgarbage() collectgarbage()
+    lze.wait()
     local before = lze.stats()
     local kept = {}
     for usage, n in pairs {shared = 1000, device = 2000, host = 4000} do

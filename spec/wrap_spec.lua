@@ -244,6 +244,8 @@ describe("a wrapped buffer", function()
 
   it("costs no device memory of the state's", function()
     with_context(function(d, context)
+      collectgarbage() collectgarbage()
+      assert(lze.wait(limit))
       local before = lze.stats().bytes
       local p = native.alloc("shared", context, dev.handle, 1 << 20)
       local x = lze.wrap {buffer = p, type = "char", count = 1 << 20,
