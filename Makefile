@@ -96,8 +96,10 @@ LIBRARIES := $(FAULT) $(NATIVE) $(OCLOC) $(LZC) $(FAKE) $(GPU)
 FUZZ := $(BUILD)/spec/common/spirv_fuzz
 
 HELPER := $(BUILD)/libexec/lze/lze-build
+# For editors.
+TYPES := $(BUILD)/types/lze.lua
 TARGETS := $(BUILD)/lze.so $(BUILD)/lze/mpi.so $(BUILD)/liblze.a \
-  $(BUILD)/libze_opencl.so $(HELPER)
+  $(BUILD)/libze_opencl.so $(HELPER) $(TYPES)
 # Programs that embed Lua and lze, for users to copy.
 EMBED := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/embed/*.c))
 
@@ -166,6 +168,11 @@ $(EMBEDDED) $(MPI_TEXT):
 	$(Q)sed '$(if $(filter %.lua,$<),s/^ *--$$//; s/^ *-- .*//)' $< | \
 	  od -An -v -tu1 | sed 's/[0-9][0-9]*/&,/g' >$@
 
+$(TYPES): doc/manual.md scripts/annotations | $(BUILD)/found
+	@mkdir -p $(@D)
+	@echo "  TEXT $@"
+	$(Q)$(LUA) scripts/annotations $< >$@.new && mv $@.new $@
+
 # Objects are compiled anew when the flags change.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
@@ -178,7 +185,7 @@ $(BUILD)/flags: export FLAGS = $(CC) $(COMPILE) $(CPPFLAGS) $(CFLAGS)
 # What is needed to compile was found; `make` alone installs nothing.
 $(BUILD)/found: scripts/check-needs
 	@mkdir -p $(@D)
-	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" \
+	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" LUA="$(LUA)" \
 	  sh scripts/check-needs
 	@touch $@
 
@@ -320,7 +327,7 @@ conformance: all ## Intel's level-zero-tests, as installed in LZT=dir
 check-exports: all ## nothing but the documented names is exported
 	sh scripts/check-exports $(BUILD)
 
-check-docs: all ## the manual and the annotations say what there is, no more
+check-docs: all ## the manual says what there is, no more
 	$(WITH) $(LUA) scripts/check-docs
 	sh scripts/check-ze
 
@@ -493,7 +500,7 @@ HEADERS := $(wildcard include/*.h)
 # share/doc/lze/. The suite's own kernels stay.
 SHARED := $(wildcard command/*.lua) \
   $(filter-out kernels/spec.%,$(wildcard kernels/*.cl kernels/*.spv)) \
-  $(wildcard examples/*.lua examples/*/*.lua examples/embed/*.c) types/lze.lua
+  $(wildcard examples/*.lua examples/*/*.lua examples/embed/*.c)
 DOCS := doc/manual.md doc/timeline.png README.md CHANGELOG.md LICENSE
 
 install: all ## install below $(DESTDIR)$(PREFIX)
@@ -518,6 +525,7 @@ endif
 	for file in $(SHARED); do \
 	  $(INSTALL) -D -m 644 $$file $(DESTDIR)$(DATADIR)/lze/$$file || exit; \
 	done
+	$(INSTALL) -D -m 644 $(TYPES) $(DESTDIR)$(DATADIR)/lze/types/lze.lua
 	for file in $(DOCS); do $(INSTALL) -D -m 644 $$file \
 	  $(DESTDIR)$(DATADIR)/doc/lze/$${file##*/} || exit; done
 	if command -v cmark-gfm >/dev/null; then \

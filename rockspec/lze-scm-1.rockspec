@@ -23,6 +23,7 @@ build = {
     BUILD = "build/luarocks",
     CC = "$(CC)",
     CFLAGS = "$(CFLAGS)",
+    LUA = "$(LUA)",
     LUA_INCDIR = "$(LUA_INCDIR)",
   },
   install_variables = {

@@ -13,7 +13,7 @@ end
 
 describe("lze.help", function()
   it("has the manual's section on a function or method", function()
-    local title = "lze.type(v) -> string | nil"
+    local title = "lze.type(v: any) -> kind | nil"
     assert.equal(title .. "\n\n" .. section(title),
       (lze.help(lze.type):match "^[^\n]+\n\n[^\n]+"))
     title = "x:pending() -> boolean"
@@ -50,8 +50,8 @@ describe("lze.help", function()
 
   it("searches for a word in headings, tables and the text", function()
     local text = lze.help "group"
-    assert.matches("^k:group%(nx", text)
-    assert.matches("\nk:launch%b() %-> event\n  `group`  number or", text)
+    assert.matches("^k:group%(range", text)
+    assert.matches("\nk:launch%b() %-> event\n  `group`  `integer` or", text)
     assert.matches("\nnamed in\n", text)
     text = lze.help "close"
     for _, name in ipairs {"x:close()", "mod:close()", "p:close()"} do
@@ -64,8 +64,8 @@ describe("lze.help", function()
   end)
 
   it("says so of other words, and names what is written alike", function()
-    assert.matches("^the manual has nothing on 'bufer'; near: buffer, ",
-      lze.help "bufer")
+    assert.matches("^the manual has nothing on 'bufer'; near: a%.buffer, " ..
+      "buffer, ", lze.help "bufer")
     assert.matches("^the manual has nothing on 'lze.compil'; near: .*lze%." ..
       "compile", lze.help "lze.compil")
     assert.equal("the manual has nothing on 'qwxyzz'; lze.help() lists its " ..
