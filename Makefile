@@ -42,8 +42,8 @@ endif
 COMPILE := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread \
   $(WARNINGS) -DLZE_VERSION='"$(VERSION)"' -Iinclude -Icommon -Ispirv -Icompiler
 LINK := -pthread
-# The archive's symbols stay inside; its C++ runtime is the system's, which needs
-# no compiler of C++.
+# The archive's symbols stay inside; its C++ runtime is the system's, which
+# needs no compiler of C++.
 LIBS := -Wl,--exclude-libs,ALL -lSPIRV-Tools \
   -l:libstdc++.so.6 -ldl -lpthread -lm
 
@@ -206,7 +206,8 @@ test: ## install what is missing, build and run the whole suite
 	@sh scripts/packages build run test
 	@$(MAKE) --no-print-directory check
 
-build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) $(OPEN) $(MISUSE) ## build the suite's C programs
+build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) $(OPEN) $(MISUSE)
+build-tests: ## build the suite's C programs
 
 check: all $(TESTS) $(EMBED) $(LIBRARIES) ## run the suite, installing nothing
 	$(WITH) sh scripts/run-tests $(BUSTED)
@@ -216,7 +217,8 @@ FAST_SPECS := $(patsubst %,spec/%_spec.lua,access await buffer core error \
   event graph guard kernel layers module_spirv pin queue share stride types)
 FAST_TESTS := $(patsubst %,spec/driver/%_test,saxpy memory event kernel list) \
   spec/common/*_test spec/compiler/*_test
-check-fast: all $(TESTS) $(LIBRARIES) ## a part of the suite, in less than a minute
+check-fast: all $(TESTS) $(LIBRARIES)
+check-fast: ## a part of the suite, in less than a minute
 	LZE_TEST_CACHE=kept LZE_TEST_C="$(FAST_TESTS)" \
 	  $(WITH) sh scripts/run-tests $(BUSTED) $(FAST_SPECS)
 
@@ -234,9 +236,9 @@ check-page: build-tests ## the page of a profile, in a browser; BROWSER=chromium
 	  $(WITH) sh scripts/run-tests $(BUSTED) spec/timeline_spec.lua
 
 SUPPRESSIONS := $(CURDIR)/spec/support/lsan.supp
-# LLVM gives threads signal stacks that ASan would unmap as if they were its own.
-# GCC 12's LeakSanitizer takes what stands before a library's thread-local memory
-# for its place and size, which is no longer so, and sometimes dies of it.
+# LLVM gives threads signal stacks that ASan would unmap as if they were its
+# own.  GCC 12's LeakSanitizer takes what stands before a library's thread-local
+# memory for its place and size, which is no longer so, and may die of it.
 check-asan: ## most of the suite, and damaged SPIR-V, under ASan and UBSan
 	ASAN_OPTIONS="use_sigaltstack=0 intercept_tls_get_addr=0" \
 	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" \
@@ -247,7 +249,8 @@ check-asan: ## most of the suite, and damaged SPIR-V, under ASan and UBSan
 SECONDS ?= 120
 SEED ?= 1
 RULES := $(abspath $(BUILD))/fuzz.rules
-check-fuzz: all $(FUZZ) $(HOST) $(LIBRARIES) ## damaged SPIR-V, random calls; SECONDS, SEED
+check-fuzz: all $(FUZZ) $(HOST) $(LIBRARIES)
+check-fuzz: ## damaged SPIR-V, random calls; SECONDS, SEED
 	$(FUZZ) $(SEED) 10000 kernels/*.spv
 	$(WITH) $(HOST) --script spec/fuzz/modules.lua $$(($(SECONDS) / 3)) $(SEED)
 	$(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) / 3)) $(SEED)
@@ -284,7 +287,8 @@ check-valgrind: all build-tests ## some specs under valgrind
 	  $(VALGRIND) $(HOST) --exclude-tags=undefined $(VALGRIND_SPECS)
 
 # Without the sweep of failing calls, a quarter of their time.
-check-gc: check-incremental check-generational ## most of the suite, always collecting
+check-gc: check-incremental check-generational
+check-gc: ## most of the suite, always collecting
 check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
 	LZE_TEST_GC=$* $(WITH) timeout 1800 $(BUSTED) \
 	  $(filter-out spec/fault_spec.lua,$(MOST_SPECS))
@@ -294,7 +298,8 @@ check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
 # The layer of loader 1.8 refuses flags and formats that are newer than it.
 NEWER := $(patsubst %,spec/driver/%_test,counter graph kernel link mutable \
   virtual)
-check-validation: all $(TESTS) $(EMBED) $(LIBRARIES) ## most of the suite under the loader's validation layer
+check-validation: all $(TESTS) $(EMBED) $(LIBRARIES)
+check-validation: ## most of the suite under the loader's validation layer
 	LZE_TEST_C="$(filter-out $(NEWER),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
 	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(MOST_SPECS)
@@ -311,7 +316,8 @@ WAY ?= svm
 WAY_SPECS ?= $(filter-out $(addprefix spec/,fault_spec.lua \
   environment_spec.lua examples_spec.lua),$(wildcard spec/*_spec.lua \
   spec/regress/*_spec.lua))
-check-memory: all $(TESTS) $(EMBED) $(LIBRARIES) ## the driver's tests and most specs, memory by WAY=svm or usm
+check-memory: all $(TESTS) $(EMBED) $(LIBRARIES)
+check-memory: ## the driver's tests and most specs, memory by WAY=svm or usm
 	LZE_TEST_C="spec/driver/*_test" ZOCL_MEMORY=$(WAY) \
 	  ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
@@ -331,7 +337,8 @@ check-docs: all ## the manual says what there is, no more
 	$(WITH) $(LUA) scripts/check-docs
 	sh scripts/check-ze
 
-check-lint: all ## luacheck, cppcheck, shellcheck, the storeys of src/ and driver/
+check-lint: all
+check-lint: ## luacheck, cppcheck, shellcheck, the storeys of src/ and driver/
 	sh scripts/check-lint
 	sh scripts/check-layers $(BUILD)
 
@@ -375,7 +382,8 @@ bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(BUILD)/bench/driver $(ROUNDS)
 
-bench-instructions: all $(BUILD)/bench/launch $(BUILD)/bench/plan ## our instructions
+bench-instructions: all $(BUILD)/bench/launch $(BUILD)/bench/plan
+bench-instructions: ## our instructions
 	$(WITH) sh bench/instructions $(BUILD) $(LUA)
 
 # What is linked as a program with lze.pc would be.
