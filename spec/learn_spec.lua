@@ -60,6 +60,29 @@ describe("a range that is new to a kernel", function()
     assert.is_true(tonumber(n) >= 20, n .. " kernels were compiled")
   end)
 
+  it("never gets its own size where that is asked for", function()
+    local script = [[
+      local all = right(777777)
+      local before, first = compiled(), saxpy:group(777777)
+      for _ = 1, 400 do saxpy(777777, 0, x, y) end
+      lze.wait()
+      all = right(777777) and all
+      print(all, first, compiled() - before)
+      saxpy:prepare(777777)
+      print(saxpy:group(777777) ~= first, compiled() > before)]]
+    -- Nothing is compiled beside the launches without a build server.
+    local env = {LZE_GROUP_LEARN = "never", LZE_BUILD_SECONDS = "0"}
+    assert.equal("true\t64\t0\ntrue\ttrue\n", with_caches(script, env))
+  end)
+
+  it("has no other word for that", function()
+    for name, word in pairs {LZE_GROUP_LEARN = "never", LZE_CHECK = "lua"} do
+      local out = process.run('require "lze".buffer("int", 1)',
+        {env = {[name] = "often"}}).output
+      assert.matches(name .. "=often: 0, 1 or " .. word .. " expected", out)
+    end
+  end)
+
   it("gets its own size in the end", function()
     assert.equal("first\nsecond\nown\n", with_caches [[
       for _, n in ipairs {48, 40} do right(n) end

@@ -62,14 +62,24 @@ static void state_new(lua_State *L) {
   lze_keep_state(L);
 }
 
-/* A variable that is 0 or 1; `otherwise` where it is not set. */
-static bool environment_flag(lua_State *L, const char *name, bool otherwise) {
+enum { OFF, ON, WORD };
+
+/* A variable that is 0, 1 or, where that is not NULL, `word`; `otherwise` where
+   it is not set. */
+static int environment_word(lua_State *L, const char *name, const char *word,
+                            int otherwise) {
   const char *value = getenv(name);
   if (value == NULL || *value == '\0') return otherwise;
-  if (strcmp(value, "0") == 0) return false;
-  if (strcmp(value, "1") != 0)
-    luaL_error(L, "%s=%s: 0 or 1 expected", name, value);
-  return true;
+  if (strcmp(value, "0") == 0) return OFF;
+  if (strcmp(value, "1") == 0) return ON;
+  if (word != NULL && strcmp(value, word) == 0) return WORD;
+  if (word != NULL)
+    luaL_error(L, "%s=%s: 0, 1 or %s expected", name, value, word);
+  return luaL_error(L, "%s=%s: 0 or 1 expected", name, value);
+}
+
+static bool environment_flag(lua_State *L, const char *name, bool otherwise) {
+  return environment_word(L, name, NULL, otherwise) == ON;
 }
 
 /* The variables that say how a state works. */
@@ -84,12 +94,13 @@ static void state_configure(lua_State *L, lze_State *S) {
     if (S->groups == NULL) lze_no_memory(L);
   }
   if (environment_flag(L, "LZE_TOP", true)) lze_top_open(S);
-  const char *checks = getenv("LZE_CHECK");
-  S->check_lua = checks != NULL && strcmp(checks, "lua") == 0;
-  bool check = S->check_lua || environment_flag(L, "LZE_CHECK", false);
-  S->sync = environment_flag(L, "LZE_SYNC", false) || check;
-  S->learn = environment_flag(L, "LZE_GROUP_LEARN", true);
-  S->check = check;
+  int check = environment_word(L, "LZE_CHECK", "lua", OFF);
+  S->sync = environment_flag(L, "LZE_SYNC", false) || check != OFF;
+  int learn = environment_word(L, "LZE_GROUP_LEARN", "never", ON);
+  S->learn = learn != OFF;
+  S->learn_never = learn == WORD;
+  S->check_lua = check == WORD;
+  S->check = check != OFF;
   const char *progress = getenv("LZE_PROGRESS");
   if (progress != NULL && *progress != '\0')
     lze_progress_switch(environment_flag(L, "LZE_PROGRESS", false));

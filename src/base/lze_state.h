@@ -64,6 +64,7 @@ struct lze_State {
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
   bool learn;                   /* not LZE_GROUP_LEARN=0 */
+  bool learn_never;             /* LZE_GROUP_LEARN=never: no range's own size */
   bool check;                   /* LZE_CHECK=1: canaries round storages */
   bool check_lua;               /* LZE_CHECK=lua: k:check before launches */
   bool arrays;                  /* lze.array is in use */

@@ -943,15 +943,16 @@ static void list_frugal(const Rule *r, CutList *l, int d,
 }
 
 bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
-                      const lze_GroupChoice *best, lze_GroupChoice *out,
-                      lze_Thrift *thrift) {
+                      bool never, const lze_GroupChoice *best,
+                      lze_GroupChoice *out, lze_Thrift *thrift) {
   Rule r;
   CutList l[3];
   lze_GroupChoice tried;
   Words w = {out->why, sizeof out->why};
   double least_cost = -1;
   *thrift = (lze_Thrift){.unknown = count_unknown(known, best)};
-  thrift->price = thrift->unknown * COMPILATION_COST;
+  thrift->price = never ? INFINITY : thrift->unknown * COMPILATION_COST;
+  double each = never ? 0 : COMPILATION_COST;
   if (thrift->unknown == 0 || !rule_init(&r, in, &w)) return false;
   rule_fit(&r);
   double best_cost = choice_cost(&r, best);
@@ -967,7 +968,7 @@ bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
           continue;
         write_parts(&r, l, cut, &tried);
         double run = plan_cost(&r, l, cut);
-        double cost = run + COMPILATION_COST * count_unknown(known, &tried);
+        double cost = run + each * count_unknown(known, &tried);
         if (least_cost >= 0 && cost >= least_cost) continue;
         least_cost = cost;
         thrift->cost = run;
@@ -977,7 +978,8 @@ bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
   thrift->loss = thrift->cost > best_cost ? thrift->cost - best_cost : 0;
   if (least_cost < 0) return false;
   start_words(&r, out, &w);
-  add(&w, "in sizes that are compiled, as this range is new");
+  add(&w, "in sizes that are compiled, as %s",
+      never ? "LZE_GROUP_LEARN is never" : "this range is new");
   if (out->count > 1) add_rest(&w, in->dims, out);
   return true;
 }

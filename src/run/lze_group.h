@@ -93,11 +93,12 @@ typedef struct lze_Thrift {
    cut, on a CPU: what lze_group_frugal is for. */
 bool lze_group_learns(const lze_GroupInput *in);
 /* The cut that costs least by the rule, compilations included, in sizes that
-   are known and a few that serve any range.  False where the best one compiles
+   are known and a few that serve any range; where the best one is `never` to be
+   compiled, by what the launch costs.  False where the best one compiles
    nothing or no more. */
 bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
-                      const lze_GroupChoice *best, lze_GroupChoice *out,
-                      lze_Thrift *thrift);
+                      bool never, const lze_GroupChoice *best,
+                      lze_GroupChoice *out, lze_Thrift *thrift);
 
 /* Whether a range may be split into a body and tails without the kernel
    noticing: nothing but GlobalInvocationId is used and the driver has

@@ -124,13 +124,15 @@ void lze_learn_cut(lze_Cut *c, lze_Learning learning, const lze_Kernel *k,
   }
   lze_GroupChoice frugal;
   lze_Thrift thrift;
-  bool cheaper =
-      lze_group_frugal(&c->in, &s->known, &c->choice, &frugal, &thrift);
+  bool never = k->o.context->state->learn_never;
+  bool cheaper = lze_group_frugal(&c->in, &s->known, never, &c->choice, &frugal,
+                                  &thrift);
   c->loss = thrift.loss;
   c->cost = thrift.cost;
   c->price = thrift.price;
-  bool first = (s->given == 0 && thrift.unknown <= FIRST_MOST) ||
-               (s->given == 1 && thrift.unknown <= SECOND_MOST);
+  bool first = !never &&
+               ((s->given == 0 && thrift.unknown <= FIRST_MOST) ||
+                (s->given == 1 && thrift.unknown <= SECOND_MOST));
   if (learning == LZE_LEARN_RUN && s->given < 2) s->given++;
   if (!cheaper || first) {
     if (learning == LZE_LEARN_RUN) settle(c, r);
