@@ -16,8 +16,14 @@
 /* Scripts may make up any number of names; past so many all others are one. */
 enum { MOST_NAMES = 1 << 16, MANY_NAMES = 1, FIRST_NAMES = 64 };
 
+/* What a string is of; records in a row mostly have the same. */
+typedef enum Role {
+  ROLE_COMMAND, ROLE_DEVICE, ROLE_SOURCE, ROLE_KERNEL, ROLE_WHY, ROLES
+} Role;
+
 struct lze_Names {
   uint32_t owners;
+  uint32_t last[ROLES];         /* what names_number() found last */
   uint32_t count, capacity;     /* of strings; slots are twice as many */
   char **strings;
   uint32_t *slots;              /* numbers by hash, 0: free */
@@ -88,6 +94,13 @@ static uint32_t names_add(lze_Names *n, const char *s) {
   n->strings[n->count] = copy;
   *slot = n->count;
   return n->count++;
+}
+
+/* The same, quicker for the string that this was last called with. */
+static uint32_t names_number(lze_Names *n, Role role, const char *s) {
+  const char *last = n->strings[n->last[role]];
+  if (last == NULL || strcmp(last, s) != 0) n->last[role] = names_add(n, s);
+  return n->last[role];
 }
 
 static lze_Names *names_new(void) {
@@ -177,9 +190,12 @@ static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
-    record->source = names_add(S->recorder->names, ar.short_src);
+    lua_getinfo(L, "l", &ar); /* it is a function in C that has none */
+    if (ar.currentline < 0) continue;
+    lua_getinfo(L, "S", &ar);
+    if (strncmp(ar.source, "=lze ", 5) == 0) continue;
+    record->source =
+        names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
     record->line = (uint32_t)ar.currentline;
     return;
   }
@@ -290,8 +306,8 @@ void lze_record_begin(lua_State *L, lze_Command *c) {
   lze_Names *names = S->recorder->names;
   c->record = S->records;
   record->queued_ns = c->queued_ns;
-  record->name = names_add(names, c->name);
-  record->device = names_add(names, c->device->props.name);
+  record->name = names_number(names, ROLE_COMMAND, c->name);
+  record->device = names_number(names, ROLE_DEVICE, c->device->props.name);
   record->queue = c->queue->number;
   record_where(L, S, record);
 }
@@ -313,8 +329,9 @@ void lze_record_launch(const lze_Command *c, int dims,
   lze_Names *names = c->state->recorder->names;
   record->kind = LZE_RECORD_KERNEL;
   if (strncmp(c->name, prefix, sizeof prefix - 1) == 0)
-    record->name = names_add(names, c->name + sizeof prefix - 1);
-  record->why = names_add(names, choice->why);
+    record->name =
+        names_number(names, ROLE_KERNEL, c->name + sizeof prefix - 1);
+  record->why = names_number(names, ROLE_WHY, choice->why);
   record->dims = (uint32_t)dims;
   record->bytes = bytes;
   memcpy(record->global, global, sizeof record->global);
