@@ -113,7 +113,10 @@ bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
                      uint64_t *start_ns, uint64_t *kernel_ns) {
   ze_kernel_timestamp_result_t begin, end;
   if (ZE(zeEventQueryKernelTimestamp, last->handle, &end) !=
-          ZE_RESULT_SUCCESS ||
+      ZE_RESULT_SUCCESS)
+    return false;
+  begin = end;
+  if (first != last &&
       ZE(zeEventQueryKernelTimestamp, first->handle, &begin) !=
           ZE_RESULT_SUCCESS)
     return false;
