@@ -1,8 +1,8 @@
 /*
  * launch.c - what a launch costs: from Lua, from C through Level Zero, and
  * from C through OpenCL, in interleaved rounds of one process; of a kernel that
- * is a Lua function, whose factor is captured; and from Lua through MoonCL,
- * where MOONCL is the path of its mooncl.so.
+ * is a Lua function, whose factor is captured; with a profile that records; and
+ * from Lua through MoonCL, where MOONCL is the path of its mooncl.so.
  * SPDX-License-Identifier: MIT
  *
  *   launch [ROUNDS [LAUNCHES]]   times, medians and their ratios
@@ -11,6 +11,10 @@
  * A round is LAUNCHES launches of saxpy over 64 floats, its three arguments
  * given anew each time, and one wait at its end; "set once" gives them at the
  * first launch of a round only.  Results are checked: y counts the launches.
+ * "Recorded" is while a profile records, which is started and stopped outside
+ * the round.  Then the device times every launch, as it does those with events:
+ * beside these, recorded or not, stands what the recorder itself takes.  What
+ * recorded launches leave in Lua is counted, too.
  * Level Zero's are those of the first device of the first driver, OpenCL's of
  * the first platform.
  */
@@ -85,16 +89,38 @@ static const char lua_setup[] =
   "local function check(expected)\n"
   "  for i = 1, items do assert(y[i] == expected, y[i]) end\n"
   "end\n"
-  "return round, check, (saxpy:group(items))\n";
+  "local function timed(launches)\n"
+  "  for _ = 1, launches do saxpy:launch(items, 1.0, x, y) end\n"
+  "  lze.wait()\n"
+  "end\n"
+  "local profile\n"
+  "local function record(on)\n"
+  "  if on == 0 then profile:stop() else profile = lze.profile() end\n"
+  "end\n"
+  "local function garbage(launches)\n"
+  "  collectgarbage() collectgarbage 'stop'\n"
+  "  local before = collectgarbage 'count'\n"
+  "  for _ = 1, launches do saxpy(items, 1.0, x, y) end\n"
+  "  local bytes = (collectgarbage 'count' - before) * 1024\n"
+  "  collectgarbage 'restart'\n"
+  "  lze.wait()\n"
+  "  return bytes\n"
+  "end\n"
+  "return round, check, timed, record, garbage, (saxpy:group(items))\n";
 
-static int lua_round_ref, lua_check_ref;
+static int further_rounds;      /* of the same buffers, with events, recorded */
+static int lua_round_ref, lua_check_ref, lua_timed_ref, lua_record_ref,
+    lua_garbage_ref;
 static unsigned group;  /* the group lze chose; the C ways use it too */
 
-static void lua_call_with(int ref, lua_Integer n) {
+static double lua_call_with(int ref, lua_Integer n) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
   lua_pushinteger(L, n);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK)
     die("%s", luaL_tolstring(L, -1, NULL));
+  double result = lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  return result;
 }
 
 static void lua_start(void) {
@@ -103,9 +129,12 @@ static void lua_start(void) {
   luaL_openlibs(L);
   if (luaL_loadstring(L, lua_setup) != LUA_OK) die("%s", lua_tostring(L, -1));
   lua_pushinteger(L, ITEMS);
-  if (lua_pcall(L, 1, 3, 0) != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
+  if (lua_pcall(L, 1, 6, 0) != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
   group = (unsigned)lua_tointeger(L, -1);
   lua_pop(L, 1);
+  lua_garbage_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_record_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_timed_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_check_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_round_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
@@ -115,8 +144,39 @@ static void lua_round(void) {
 }
 
 static void lua_finish(int rounds) {
-  lua_call_with(lua_check_ref, (lua_Integer)rounds * launches);
+  lua_call_with(lua_check_ref,
+                (lua_Integer)(rounds + further_rounds) * launches);
   lua_close(L);
+}
+
+/* ------------------------------------------------------------------------ */
+/* The same with an event each, and while a profile records. */
+
+static void recorded_before(void) {
+  lua_call_with(lua_record_ref, 1);
+}
+
+static void recorded_round(void) {
+  further_rounds++;
+  lua_round();
+}
+
+static void timed_round(void) {
+  further_rounds++;
+  lua_call_with(lua_timed_ref, launches);
+}
+
+static void recorded_after(void) {
+  lua_call_with(lua_record_ref, 0);
+}
+
+/* Bytes of Lua that a round's launches leave while a profile records. */
+static double recorded_garbage(void) {
+  recorded_before();
+  further_rounds++;
+  double bytes = lua_call_with(lua_garbage_ref, launches);
+  recorded_after();
+  return bytes;
 }
 
 /* ------------------------------------------------------------------------ */
@@ -430,7 +490,10 @@ static void nothing_after(int rounds) {
   (void)rounds;
 }
 
-enum { LUA, ZE_SET, ZE_KEPT, OPENCL, KERNEL, MOONCL, WAYS };
+enum {
+  LUA, ZE_SET, ZE_KEPT, OPENCL, KERNEL, RECORDED, TIMED, TIMED_RECORDED,
+  MOONCL, WAYS
+};
 
 static const struct {
   const char *word, *name;
@@ -443,12 +506,15 @@ static const struct {
   {"", "C, set once", nothing, kept_round, nothing_after},
   {"cl", "C, OpenCL", cl_start, cl_round, cl_finish},
   {"kernel", "Lua, in Lua", kernel_start, kernel_round, kernel_finish},
+  {"", "Lua, recorded", nothing, recorded_round, nothing_after},
+  {"", "Lua, events", nothing, timed_round, nothing_after},
+  {"", "both", nothing, timed_round, nothing_after},
   {"", "Lua, MoonCL", mooncl_start, mooncl_round, mooncl_finish}
 };
 
-static double now_us(void) {
+static double now_us(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
@@ -496,16 +562,24 @@ int main(int argc, char **argv) {
     die("too many rounds: a float must count every launch");
 
   static double us[WAYS][MAX_ROUNDS];
+  static double own[WAYS][MAX_ROUNDS]; /* of the calling thread's processor */
   const int count = getenv("MOONCL") != NULL ? WAYS : MOONCL;
   for (int w = 0; w < count; w++) ways[w].start();
   for (int r = -WARM_UP; r < rounds; r++)
     for (int i = 0; i < count; i++) {
       int w = (i + r + WARM_UP) % count;  /* each goes first in its turn */
-      double start = now_us();
+      const bool recorded = w == RECORDED || w == TIMED_RECORDED;
+      if (recorded) recorded_before();
+      double start = now_us(CLOCK_MONOTONIC);
+      double own_start = now_us(CLOCK_THREAD_CPUTIME_ID);
       ways[w].round();
-      double end = now_us();
+      double own_end = now_us(CLOCK_THREAD_CPUTIME_ID);
+      double end = now_us(CLOCK_MONOTONIC);
+      if (recorded) recorded_after();
       if (r >= 0) us[w][r] = (end - start) / launches;
+      if (r >= 0) own[w][r] = (own_end - own_start) / launches;
     }
+  double garbage = recorded_garbage();
   for (int w = count - 1; w >= 0; w--) ways[w].finish(rounds + WARM_UP);
 
   printf("%d rounds of %d launches and a wait, groups of %u; us a launch\n",
@@ -514,6 +588,7 @@ int main(int argc, char **argv) {
   double median[WAYS] = {0};
   for (int w = 0; w < count; w++) {
     qsort(us[w], (size_t)rounds, sizeof **us, compare);
+    qsort(own[w], (size_t)rounds, sizeof **own, compare);
     median[w] = us[w][rounds / 2];
     printf("%-16s %8.2f %8.2f %8.2f\n", ways[w].name, us[w][rounds / 4],
            median[w], us[w][3 * rounds / 4]);
@@ -522,6 +597,17 @@ int main(int argc, char **argv) {
   printf("Lua / C, set once             %.2f\n", median[LUA] / median[ZE_KEPT]);
   printf("C, Level Zero / C, OpenCL     %.2f\n",
          median[ZE_SET] / median[OPENCL]);
+  printf("recorded / Lua                %.2f\n",
+         median[RECORDED] / median[LUA]);
+  printf("recorded / not, with events   %.2f\n",
+         median[TIMED_RECORDED] / median[TIMED]);
+  const int middle = rounds / 2;
+  puts("of the calling thread's processor, ns a launch:");
+  printf("  the recorder itself         %.0f\n",
+         (own[TIMED_RECORDED][middle] - own[TIMED][middle]) * 1e3);
+  printf("  that and the device's times %.0f\n",
+         (own[RECORDED][middle] - own[LUA][middle]) * 1e3);
+  printf("garbage of %d recorded      %.0f bytes\n", launches, garbage);
   if (count > MOONCL)
     printf("Lua / Lua, MoonCL             %.2f\n",
            median[LUA] / median[MOONCL]);

@@ -36,6 +36,21 @@ end
 describe("lze.profile", function()
   before_each(collect)
 
+  it("leaves no garbage for a launch", function()
+    local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+    local square <const> = m.square
+    local p <close> = lze.profile()
+    square(64, x, y)
+    collect()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    for _ = 1, 3000 do square(64, x, y) end
+    local after = collectgarbage "count"
+    collectgarbage "restart"
+    assert.equal(before, after)
+    assert.equal(3001, #of(p, "kernel"))
+  end)
+
   it("records what the script has the device do, with its lines", function()
     local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
     local p = lze.profile()
