@@ -73,15 +73,20 @@ local function radix_functions(key)
     end
   end
 
-  local function move(i, counts, totals, out, from, n, pieces, length, shift,
-                      high, inf, flip)
-    local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces,
-      (i - 1) % pieces
+  -- Counts of a piece and of its row to where its elements go.
+  local function place(counts, block, totals, row, n)
     local sum = row * n + 1
     for d = 0, DIGITS - 1 do
       counts[block + d] = counts[block + d] + sum
       sum = sum + totals[row * DIGITS + d + 1]
     end
+  end
+
+  local function move(i, counts, totals, out, from, n, pieces, length, shift,
+                      high, inf, flip)
+    local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces,
+      (i - 1) % pieces
+    place(counts, block, totals, row, n)
     row = row * n
     for p = row + piece * length + 1, row + min((piece + 1) * length, n) do
       local x = from[p]
@@ -97,20 +102,16 @@ local function radix_functions(key)
                            shift, high, inf, flip, out_at, from_at, is_first)
     local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces,
       (i - 1) % pieces
-    local sum = row * n + 1
-    for d = 0, DIGITS - 1 do
-      counts[block + d] = counts[block + d] + sum
-      sum = sum + totals[row * DIGITS + d + 1]
-    end
+    place(counts, block, totals, row, n)
     row = row * n
     for p = row + piece * length + 1, row + min((piece + 1) * length, n) do
-      local x, place = from[p], p - row
-      if is_first == 0 then place = from_at[p] end
+      local x, at = from[p], p - row
+      if is_first == 0 then at = from_at[p] end
       local d = block + (key(x, high, inf, flip) >> shift & DIGITS - 1)
       local to = counts[d]
       counts[d] = to + 1
       out[to] = x
-      out_at[to] = place
+      out_at[to] = at
     end
   end
 

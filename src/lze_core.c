@@ -42,11 +42,7 @@ static void state_new(lua_State *L) {
   S->main = lua_tothread(L, -1);
   lua_pop(L, 1);
   lze_gc_init(S);
-  lua_createtable(L, 0, 2);
-  lua_pushcfunction(L, state_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, "an object of lze");
-  lua_setfield(L, -2, "__metatable");
+  lze_new_hidden(L, state_gc);
   lua_setmetatable(L, -2);
   static const char hooked[] = "for _ = 1, ... do end";
   if (luaL_loadbufferx(L, hooked, sizeof hooked - 1, "=lze", "t") != LUA_OK)

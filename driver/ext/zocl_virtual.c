@@ -89,10 +89,12 @@ static int reservation_order(const void *left, const void *right)
 }
 
 /* Lock, and find the reservation that a range is in, or unlock again. */
-static ze_result_t range_lock(const void *pointer, size_t size,
-                              reservation **found)
+static ze_result_t range_lock(ze_context_handle_t context, const void *pointer,
+                              size_t size, reservation **found)
 {
   reservation key = {.size = 1};
+  ZOCL_NEED_HANDLE(context);
+  ZOCL_NEED_POINTER(pointer);
   ze_result_t result = size_check(size);
   if (result == ZE_RESULT_SUCCESS)
     result = place_check("address", (uintptr_t)pointer);
@@ -193,9 +195,7 @@ ze_result_t zocl_VirtualMemFree(ze_context_handle_t context,
                                 const void *pointer, size_t size)
 {
   reservation *r;
-  ZOCL_NEED_HANDLE(context);
-  ZOCL_NEED_POINTER(pointer);
-  ze_result_t result = range_lock(pointer, size, &r);
+  ze_result_t result = range_lock(context, pointer, size, &r);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (r->base != pointer || r->size != size) {
     pthread_mutex_unlock(&space.lock);
@@ -239,7 +239,7 @@ ze_result_t zocl_VirtualMemMap(ze_context_handle_t context,
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
   ze_result_t result = place_check("offset", offset);
   if (result != ZE_RESULT_SUCCESS) return result;
-  result = range_lock(pointer, size, &r);
+  result = range_lock(context, pointer, size, &r);
   if (result != ZE_RESULT_SUCCESS) return result;
   char *base = r->base + ((const char *)pointer - r->base);
   mapping **link = &r->first, *made = NULL;
@@ -288,9 +288,7 @@ ze_result_t zocl_VirtualMemUnmap(ze_context_handle_t context,
                                  const void *pointer, size_t size)
 {
   reservation *r;
-  ZOCL_NEED_HANDLE(context);
-  ZOCL_NEED_POINTER(pointer);
-  ze_result_t result = range_lock(pointer, size, &r);
+  ze_result_t result = range_lock(context, pointer, size, &r);
   if (result != ZE_RESULT_SUCCESS) return result;
   char *base = r->base + ((const char *)pointer - r->base);
   result = range_cut(r, base, size);
@@ -333,11 +331,9 @@ ze_result_t zocl_VirtualMemSetAccessAttribute(
     ze_memory_access_attribute_t access)
 {
   reservation *r;
-  ZOCL_NEED_HANDLE(context);
-  ZOCL_NEED_POINTER(pointer);
   if ((unsigned)access > ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  ze_result_t result = range_lock(pointer, size, &r);
+  ze_result_t result = range_lock(context, pointer, size, &r);
   if (result != ZE_RESULT_SUCCESS) return result;
   char *base = r->base + ((const char *)pointer - r->base);
   result = range_cut(r, base, size);
@@ -358,11 +354,9 @@ ze_result_t zocl_VirtualMemGetAccessAttribute(
     ze_memory_access_attribute_t *access, size_t *same)
 {
   reservation *r;
-  ZOCL_NEED_HANDLE(context);
-  ZOCL_NEED_POINTER(pointer);
   ZOCL_NEED_POINTER(access);
   ZOCL_NEED_POINTER(same);
-  ze_result_t result = range_lock(pointer, size, &r);
+  ze_result_t result = range_lock(context, pointer, size, &r);
   if (result != ZE_RESULT_SUCCESS) return result;
   *same = access_run(r, pointer, size, access);
   pthread_mutex_unlock(&space.lock);

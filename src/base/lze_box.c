@@ -226,6 +226,14 @@ static void box_set_fields(lua_State *L, const lze_Field *fields) {
   }
 }
 
+void lze_new_hidden(lua_State *L, lua_CFunction gc) {
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushliteral(L, "an object of lze");
+  lua_setfield(L, -2, "__metatable");
+}
+
 void lze_new_kind(lua_State *L, const char *kind,
                   const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields) {

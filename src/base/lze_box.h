@@ -62,6 +62,8 @@ typedef struct lze_Field {
 void lze_new_kind(lua_State *L, const char *kind,
                   const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields);
+/* A metatable for userdata that no script sees, with that __gc. [-0, +1] */
+void lze_new_hidden(lua_State *L, lua_CFunction gc);
 /* Methods and fields of a kind that a storey above adds. [-0, +0] */
 void lze_add_methods(lua_State *L, const char *kind,
                      const lze_Method *methods);

@@ -442,11 +442,7 @@ static const lze_Method functions[] = {
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_spirv(lua_State *L) {
-  lua_createtable(L, 0, 2);
-  lua_pushcfunction(L, work_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, "an object of lze");
-  lua_setfield(L, -2, "__metatable");
+  lze_new_hidden(L, work_gc);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &work_key);
   lua_newtable(L);
   lze_set_methods(L, functions, 0);
