@@ -93,7 +93,8 @@ static int check_thread(lua_State *L) {
   return 1;
 }
 
-/* go(thread, ...) -> where it waits at a barrier | nil, what it raised | nil */
+/* go(thread, ...) -> where it waits at a barrier | nil, what it raised | nil.
+   That memory ran out is no finding about the function: it is raised. */
 static int check_go(lua_State *L) {
   lua_State *L1 = lua_tothread(L, 1);
   int count = lua_gettop(L) - 1, results, status;
@@ -111,6 +112,7 @@ static int check_go(lua_State *L) {
   lua_pushnil(L);
   if (status == LUA_OK) return 1;
   lua_xmove(L1, L, 1);
+  if (status == LUA_ERRMEM) return lua_error(L);
   return 2;
 }
 

@@ -111,7 +111,7 @@ bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock) {
 bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
                      const lze_EventSlot *first, const lze_EventSlot *last,
                      uint64_t *start_ns, uint64_t *kernel_ns) {
-  ze_kernel_timestamp_result_t begin, end;
+  ze_kernel_timestamp_result_t begin, end = {.global = {0}};
   if (ZE(zeEventQueryKernelTimestamp, last->handle, &end) !=
       ZE_RESULT_SUCCESS)
     return false;
