@@ -20,8 +20,7 @@
 
 enum {
   RANGES = 32,      /* whose losses are remembered; the oldest goes */
-  MANY = 16,        /* launches that show a loop */
-  SERVED = 200      /* launches that sizes for any range are to serve */
+  MANY = 16         /* launches that show a loop */
 };
 
 /* Nanoseconds a launch that nobody notices. */
@@ -127,9 +126,9 @@ void lze_learn_cut(lze_Cut *c, lze_Learning learning, const lze_Kernel *k,
   }
   lze_GroupChoice frugal;
   lze_Thrift thrift;
-  /* At least so many, and as many again as there have been. */
+  /* What serves any range is worth what as many launches again would lose. */
   launches = k->o.context->state->learn_never ? LZE_LAUNCHES_EVER
-                                              : launches + SERVED;
+                                              : launches + MANY;
   bool cheaper = lze_group_frugal(&c->in, &s->known, launches, &c->choice,
                                   &frugal, &thrift);
   c->loss = thrift.loss;
