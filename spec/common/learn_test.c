@@ -18,6 +18,9 @@ static int checks, failures;
                                                       #condition)))
 
 static bool compiles;           /* beside the program */
+static lze_State state;
+static lze_Context context = {.state = &state};
+static const lze_Kernel kernel = {.o.context = &context};
 
 static bool ahead(const lze_Kernel *k, const lze_GroupChoice *choice) {
   (void)k;
@@ -49,7 +52,7 @@ static lze_Cut cut_new(void) {
 static void cut(lze_Cut *c, uint64_t n) {
   c->in.global[0] = n;
   CHECK(lze_group_choose(&c->in, &c->choice));
-  lze_learn_cut(c, LZE_LEARN_RUN, NULL, ahead);
+  lze_learn_cut(c, LZE_LEARN_RUN, &kernel, ahead);
 }
 
 /* How many launches of a third range run in sizes that are there, `most` at
@@ -66,7 +69,7 @@ static int frugal_launches(double loss, double cost, int most) {
   CHECK(!c.settled && c.frugal);
   c.loss = loss * c.price;
   c.cost = cost * c.price;
-  while (n < most && lze_learn_again(&c, NULL, ahead)) n++;
+  while (n < most && lze_learn_again(&c, &kernel, ahead)) n++;
   free(c.learn);
   return n;
 }
@@ -84,6 +87,15 @@ int main(void) {
   /* While they are compiled. */
   compiles = true;
   CHECK(frugal_launches(0.6, 1, 50) == 50);
+  /* Where none is ever to be compiled, the first one's, too. */
+  compiles = false;
+  state.learn_never = true;
+  lze_Cut c = cut_new();
+  for (int i = 0; i < 1000; i++) {
+    cut(&c, 777777);
+    CHECK(!c.settled && c.frugal);
+  }
+  free(c.learn);
   printf("learn: %d checks, %d failed\n", checks, failures);
   return failures != 0;
 }
