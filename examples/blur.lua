@@ -18,15 +18,7 @@ if #arg == 1 or arg[4] or not sigma or not (sigma > 0 and sigma <= 100) then
   os.exit(1)
 end
 local pnm = dofile(here .. "lib/pnm.lua")
-
--- What takes longer than a second says once a second how far it is.
-local began, shown = os.time(), nil
-local function progress(format, ...)
-  if os.time() > (shown or began + 1) then
-    shown = os.time()
-    io.stderr:write("\r  ", format:format(...), " ")
-  end
-end
+local progress = dofile(here .. "lib/progress.lua")
 
 -- Half of the curve, in 65536ths that come to 65536 for the whole one: rounded
 -- sums of its tail, so that no error adds up.
@@ -72,9 +64,6 @@ local function blur()
     width, channels)
   local last = module.blur_columns:launch(range, sums, to, weights, radius,
     height, row_bytes)
-  while not last:wait(1) do
-    progress("%d s: on the device", os.time() - began)
-  end
   return (last:time().end_ns - first:time().queued_ns) / 1e6
 end
 
@@ -120,7 +109,7 @@ for i = 0, checked - 1 do
   progress("plain Lua: column %d of %d", column + 1, row_bytes)
 end
 local lua_ms = (os.clock() - start) * 1e3 * row_bytes / checked
-if shown then io.stderr:write "\n" end
+progress()
 
 picture.bytes = blurred
 pnm.write(path, picture)

@@ -7,6 +7,7 @@
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
+local progress = dofile(here .. "lib/progress.lua")
 
 local images = math.tointeger(tonumber(arg[1] or 20000))
 if arg[2] or not images or images < 100 or images > 1000000 then
@@ -103,16 +104,13 @@ local function learn(image, digit, rate)
   end
 end
 
-local began, shown = os.time(), nil
 local lessons = 10000
 for i = 1, lessons do
   local digit = i % DIGITS
   learn(write_digit(digit), digit, 0.08 * (1 - i / lessons) + 0.005)
-  if i % 100 == 0 and os.time() > (shown or began + 1) then
-    shown = os.time()
-    io.stderr:write(("\r  learning: %d of %d "):format(i, lessons))
-  end
+  if i % 100 == 0 then progress("learning: %d of %d", i, lessons) end
 end
+progress()
 
 -- Reading.
 local module = lze.load "network"
@@ -129,7 +127,6 @@ for i = 1, math.min(images, 1000) do some[i] = write_digit(i % DIGITS) end
 for i = 1, images do
   input:write(some[(i - 1) % #some + 1], (i - 1) * INPUTS + 1)
 end
-if shown then io.stderr:write "\n" end
 
 local g = lze.graph "digits"
 local hidden = g:buffer("float", images * HIDDEN)

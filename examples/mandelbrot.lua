@@ -11,6 +11,7 @@ local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
 local png = dofile(here .. "lib/png.lua")
+local progress = dofile(here .. "lib/progress.lua")
 
 local path = arg[1] or "mandelbrot.png"
 local width = math.tointeger(tonumber(arg[2] or 720))
@@ -21,15 +22,6 @@ if not is_size(width) or not is_size(height) or #arg == 2 or arg[4] then
     "usage: lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]\n" ..
     "each size is a whole number from 1 to 16384", "\n")
   os.exit(1)
-end
-
--- What takes longer than a second says once a second how far it is.
-local began, shown = os.time(), nil
-local function progress(format, ...)
-  if os.time() > (shown or began + 1) then
-    shown = os.time()
-    io.stderr:write("\r  ", format:format(...), " ")
-  end
 end
 
 -- The picture shows 3.5 x 2.5 around the point -0.75, or what of that has its
@@ -72,9 +64,8 @@ local first = launch(0):time()
 local events = {}
 for y = 0, height - 1, rows do events[#events + 1] = launch(y) end
 for i, ev in ipairs(events) do
-  while not ev:wait(1) do
-    progress("device: %d of %d bands", i - 1, #events)
-  end
+  ev:wait()
+  progress("device: %d of %d bands", i, #events)
 end
 local ms = (events[#events]:time().end_ns - events[1]:time().queued_ns) / 1e6
 
@@ -95,7 +86,7 @@ for i = 0, checked - 1 do
   progress("plain Lua: row %d of %d", y + 1, height)
 end
 local lua_ms = (os.clock() - start) * 1e3 * height / checked
-if shown then io.stderr:write "\n" end
+progress()
 
 -- Pixels are entries of a palette: 0 is the set, black, the rest a circle of
 -- colours that deep blue begins.

@@ -9,6 +9,7 @@
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
+local progress = dofile(here .. "lib/progress.lua")
 
 local sizes = { 400, 400, 400 }
 for i = 1, #arg > 0 and 3 or 0 do
@@ -45,23 +46,11 @@ local whole = {
   (columns + tile - 1) // tile * tile, (rows + tile - 1) // tile * tile,
 }
 
--- What takes longer than a second says once a second how far it is.
-local began, shown = os.time(), nil
-local function progress(format, ...)
-  if os.time() > (shown or began + 1) then
-    shown = os.time()
-    io.stderr:write("\r  ", format:format(...), " ")
-  end
-end
-
 -- The second of two launches, since the device compiles a kernel at its first
 -- one: from the call to the end, in milliseconds.
 local function elapsed(kernel, ...)
   kernel:launch(...):wait()
   local ev = kernel:launch(...)
-  while not ev:wait(1) do
-    progress("%d s: %s on the device", os.time() - began, kernel.name)
-  end
   local t = ev:time()
   return (t.end_ns - t.queued_ns) / 1e6
 end
@@ -91,7 +80,7 @@ for i = 0, checked - 1 do
   progress("plain Lua: row %d of %d", y + 1, rows)
 end
 local lua_ms = (os.clock() - start) * 1e3 * rows / checked
-if shown then io.stderr:write "\n" end
+progress()
 
 if c_tiled:string() ~= c:string() then
   error("the tiled kernel gives another product than the plain one", 0)

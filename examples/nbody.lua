@@ -7,6 +7,7 @@
 local folder = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. folder .. "../build/?.so"
 local lze = require "lze"
+local progress = dofile(folder .. "lib/progress.lua")
 
 local n = math.tointeger(tonumber(arg[1] or 2048))
 local steps = math.tointeger(tonumber(arg[2] or 200))
@@ -100,18 +101,14 @@ end
 -- The rest, a second's work or so at a time.
 local done, ms = 2, 0
 local chunk = math.max(2, (1 << 28) // (n * n) // 2 * 2)
-local began, shown = os.time(), nil
 while done < steps do
   local count = math.min(chunk, steps - done)
   local one, last = plan:start(), plan:start {iterations = count - 1}
   ms = ms + (last:time().end_ns - one:time().queued_ns) / 1e6
   done = done + count
-  if os.time() > (shown or began + 1) then
-    shown = os.time()
-    io.stderr:write(("\r  step %d of %d "):format(done, steps))
-  end
+  progress("step %d of %d", done, steps)
 end
-if shown then io.stderr:write "\n" end
+progress()
 local qx, qy, kinetic = momentum_and_energy()
 local drift = math.sqrt((qx - px) ^ 2 + (qy - py) ^ 2)
 if not (drift < 1e-4 and kinetic > 0 and kinetic < 10) then

@@ -5,13 +5,19 @@ local lze = require "lze"
 local process = require "spec.support.process"
 
 -- Runs an example in this process, so that it uses the build under test
--- whatever program runs the suite.  Returns what it printed, and what it wrote
--- to stderr.  `globals` are those that it sees instead of ours.
+-- whatever program runs the suite.  Returns what it printed; it must write
+-- nothing to stderr, which is not a terminal to it.  `globals` are those that
+-- it sees instead of ours.
 local function run_with(globals, name, ...)
-  local out, progress = {}, {}
+  local out, complaint = {}, ""
   local stderr = {
-    write = function(_, ...) progress[#progress + 1] = table.concat { ... } end,
+    write = function(_, ...) complaint = complaint .. table.concat { ... } end,
   }
+  local function require_quietly(module)
+    local m = (globals.require or require)(module)
+    return module ~= "lze" and m or
+      setmetatable({ progress = function() return false end }, { __index = m })
+  end
   local env = setmetatable({
     arg = { [0] = "examples/" .. name, ... },
     print = function(...)
@@ -26,8 +32,9 @@ local function run_with(globals, name, ...)
     end,
     io = setmetatable({ stderr = stderr }, { __index = globals.io or io }),
     os = setmetatable({
-      exit = function() error((progress[#progress]:gsub("\n$", "")), 0) end,
-    }, { __index = globals.os or os }),
+      exit = function() error((complaint:gsub("\n$", "")), 0) end,
+    }, { __index = os }),
+    require = require_quietly,
   }, { __index = function(_, key) return globals[key] or _G[key] end })
   function env.dofile(path) return assert(loadfile(path, "t", env))() end
   local start = os.time()
@@ -38,7 +45,8 @@ local function run_with(globals, name, ...)
   for ms in text:gmatch "([%d.]+) ms" do
     assert.is_true(tonumber(ms) <= most, text)
   end
-  return text, table.concat(progress)
+  assert.equal("", complaint)
+  return text
 end
 
 local function run(...) return run_with({}, ...) end
@@ -665,26 +673,6 @@ describe("an example", function()
     wrong("blur", "in", "out", "1", "2")
   end)
 
-  it("says how far it is when it takes long", function()
-    local now = 0
-    local function slowly(...) -- a second passes whenever it looks
-      local function time()
-        now = now + 1
-        return now
-      end
-      local _, progress = run_with({
-        os = setmetatable({ time = time }, { __index = os }),
-      }, ...)
-      return progress
-    end
-    assert.matches("\r  plain Lua: row 8 of 9 .*\n$",
-      slowly("matmul.lua", "9", "2", "2"))
-    assert.matches("\r  plain Lua: row 8 of 9 .*\n$",
-      slowly("mandelbrot.lua", path_of "m.png", "2", "9"))
-    assert.matches("\r  plain Lua: column 8 of 9 .*\n$",
-      slowly("blur.lua", file_of "P5 9 1 255 123456789", path_of "out"))
-  end)
-
   it("fails as a program when it says so", function()
     local r = process.run [[
       arg = { [0] = "examples/scan.lua", "0" }
@@ -692,6 +680,75 @@ describe("an example", function()
     ]]
     assert.equal("exit 1", r.how .. " " .. r.code)
     assert.matches("usage: lua5.4 examples/scan.lua %[n%]\n", r.output)
+  end)
+end)
+
+-- Examples to which two seconds pass whenever they look.
+local slowly = [[
+  local now = 0
+  function os.time() now = now + 2 return now end
+  arg = load("return " .. arg[1])()
+  dofile(arg[0])
+]]
+
+-- The shell's words for a process that runs such an example: an expression of
+-- Lua, its `arg`.
+local function slow_command(words)
+  process.write(path_of "slowly.lua", slowly)
+  return ("%s '%s' '%s'"):format(process.runner, path_of "slowly.lua", words)
+end
+
+describe("stderr", function()
+  -- What an example writes to a terminal that is its standard error.
+  local function on_terminal(words, progress)
+    process.write(path_of "command", "exec " .. slow_command(words) ..
+      " >'" .. path_of "out" .. "'")
+    return process.output("", { before = ([[
+      export LZE_PROGRESS=%s
+      exec script -qec 'sh %s' /dev/null </dev/null
+    ]]):format(progress or "", path_of "command") })
+  end
+
+  it("shows on a terminal how far an example is, and then no more", function()
+    local picture = file_of "P5 9 1 255 123456789"
+    for words, last in pairs {
+      ['[0] = "examples/matmul.lua", "9", "2", "2"'] = "plain Lua: row 9 of 9",
+      ['[0] = "examples/mandelbrot.lua", "' .. path_of "m.png" ..
+        '", "2", "9"'] = "plain Lua: row 9 of 9",
+      ['[0] = "examples/blur.lua", "' .. picture .. '", "' ..
+        path_of "blurred" .. '"'] = "plain Lua: column 9 of 9",
+      ['[0] = "examples/nbody.lua", "4", "6"'] = "step 6 of 6",
+      ['[0] = "examples/digits.lua", "100"'] = "learning: 10000 of 10000",
+    } do
+      local out = on_terminal("{" .. words .. "}")
+      local line = "\r\27[K  " .. last .. " \r\27[K"
+      assert.is_truthy(out:find(line, 1, true), out)
+      assert.equal("\27[K", out:sub(-3))
+    end
+    assert.equal("", on_terminal(
+      '{[0] = "examples/matmul.lua", "9", "2", "2"}', "0"))
+  end)
+
+  it("stays empty where it is not a terminal", function()
+    local small = {
+      blur = '"IN", "OUT"', edges = '"IN", "OUT"', histogram = '"IN"',
+      digits = '"100"', kmeans = '"7", "7"', mandelbrot = '"OUT", "2", "9"',
+      matmul = '"9", "2", "2"', nbody = '"4", "6"', life = '"1", "8", "8"',
+      rays = '"OUT", "4", "3"', conjugate_gradient = '"3"',
+      ["arrays/blur"] = '"16", "OUT"', ["arrays/digits"] = '"2"',
+      ["arrays/kmeans"] = '"7", "3"', ["arrays/conjugate_gradient"] = '"4"',
+      reduction = '"2"', saxpy = '"7"', scan = '"2"', vector_add = '"2"',
+    }
+    local of = { IN = file_of "P5 9 1 255 123456789", OUT = path_of "some.out" }
+    local pipe = assert(io.popen "cd examples && ls *.lua arrays/*.lua")
+    for name in pipe:lines() do
+      local words = assert(small[name:match "(.*)%.lua$"], name)
+      local r = process.run("", { before = ("exec %s 2>&1 >/dev/null"):format(
+        slow_command(('{[0] = "examples/%s", %s}'):format(name,
+          (words:gsub("%u+", of))))), env = { LZE_PROGRESS = "1" } })
+      assert.equal("exit 0: ", ("%s %d: %s"):format(r.how, r.code, r.output))
+    end
+    pipe:close()
   end)
 end)
 
