@@ -554,6 +554,8 @@ uninstall: ## remove what install put there
 	  $(DESTDIR)$(LIBDIR)/pkgconfig/lze.pc \
 	  $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(HEADERS))
 	rm -rf $(DESTDIR)$(DATADIR)/lze $(DESTDIR)$(DATADIR)/doc/lze
+	for dir in $(DESTDIR)$(LIBEXECDIR)/lze $(DESTDIR)$(LUA_CMOD)/lze; do \
+	  [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)

@@ -56,6 +56,7 @@ describe("make install", function()
       end
       make("uninstall PREFIX=" .. root)
       assert.same({}, lines("find " .. root .. " -type f"))
+      assert.same({}, lines("find " .. root .. "/* -name '*lze*'"))
     end)
   end)
 
