@@ -223,6 +223,17 @@ describe("the fields of a buffer", function()
 end)
 
 describe("an element", function()
+  it("that is a vector is read as a copy, which writes nothing", function()
+    local x = lze.buffer("float4", {{1, 2, 3, 4}, {5, 6, 7, 8}})
+    local copy = x[1]
+    copy[2] = 99
+    x[2][3] = 99
+    assert.same({1, 99, 3, 4}, copy)
+    assert.same({{1, 2, 3, 4}, {5, 6, 7, 8}}, x:read())
+    x[1] = copy
+    assert.same({1, 99, 3, 4}, x[1])
+  end)
+
   it("is read and written by a 1-based index", function()
     for _, usage in ipairs {"shared", "host"} do
       local x = lze.buffer("int", 3, {usage = usage})
