@@ -45,7 +45,7 @@ describe("lze", function()
     local code, text = run "help"
     assert.equal(0, code)
     for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
-      "version", "repl", "top", "trace"} do
+      "version", "repl", "top", "trace", "run", "help"} do
       assert.matches("lze " .. command, text)
     end
     assert.equal(text, select(2, run "--help"))
@@ -53,7 +53,7 @@ describe("lze", function()
 
   it("COMMAND --help has that command", function()
     for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
-      "version", "repl", "top", "trace"} do
+      "version", "repl", "top", "trace", "run", "help"} do
       local code, text = run(command, "--help")
       assert.equal(0, code)
       assert.matches("^usage:\n  lze " .. command .. "[ \n]", text)
