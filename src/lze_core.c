@@ -58,24 +58,23 @@ static void state_new(lua_State *L) {
   lze_keep_state(L);
 }
 
-enum { OFF, ON, WORD };
-
 /* A variable that is 0, 1 or, where that is not NULL, `word`; `otherwise` where
    it is not set. */
-static int environment_word(lua_State *L, const char *name, const char *word,
-                            int otherwise) {
+static lze_Setting environment_word(lua_State *L, const char *name,
+                                    const char *word, lze_Setting otherwise) {
   const char *value = getenv(name);
   if (value == NULL || *value == '\0') return otherwise;
-  if (strcmp(value, "0") == 0) return OFF;
-  if (strcmp(value, "1") == 0) return ON;
-  if (word != NULL && strcmp(value, word) == 0) return WORD;
+  if (strcmp(value, "0") == 0) return LZE_SETTING_OFF;
+  if (strcmp(value, "1") == 0) return LZE_SETTING_ON;
+  if (word != NULL && strcmp(value, word) == 0) return LZE_SETTING_WORD;
   if (word != NULL)
     luaL_error(L, "%s=%s: 0, 1 or %s expected", name, value, word);
-  return luaL_error(L, "%s=%s: 0 or 1 expected", name, value);
+  luaL_error(L, "%s=%s: 0 or 1 expected", name, value);
+  return otherwise;
 }
 
 static bool environment_flag(lua_State *L, const char *name, bool otherwise) {
-  return environment_word(L, name, NULL, otherwise) == ON;
+  return environment_word(L, name, NULL, otherwise) == LZE_SETTING_ON;
 }
 
 /* The variables that say how a state works. */
@@ -90,13 +89,9 @@ static void state_configure(lua_State *L, lze_State *S) {
     if (S->groups == NULL) lze_no_memory(L);
   }
   if (environment_flag(L, "LZE_TOP", true)) lze_top_open(S);
-  int check = environment_word(L, "LZE_CHECK", "lua", OFF);
-  S->sync = environment_flag(L, "LZE_SYNC", false) || check != OFF;
-  int learn = environment_word(L, "LZE_GROUP_LEARN", "never", ON);
-  S->learn = learn != OFF;
-  S->learn_never = learn == WORD;
-  S->check_lua = check == WORD;
-  S->check = check != OFF;
+  S->check = environment_word(L, "LZE_CHECK", "lua", LZE_SETTING_OFF);
+  S->sync = environment_flag(L, "LZE_SYNC", false) || S->check;
+  S->learn = environment_word(L, "LZE_GROUP_LEARN", "never", LZE_SETTING_ON);
   const char *progress = getenv("LZE_PROGRESS");
   if (progress != NULL && *progress != '\0')
     lze_progress_switch(environment_flag(L, "LZE_PROGRESS", false));

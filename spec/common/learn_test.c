@@ -89,7 +89,7 @@ int main(void) {
   CHECK(frugal_launches(0.6, 1, 50) == 50);
   /* Where none is ever to be compiled, the first one's, too. */
   compiles = false;
-  state.learn_never = true;
+  state.learn = LZE_SETTING_WORD;
   lze_Cut c = cut_new();
   for (int i = 0; i < 1000; i++) {
     cut(&c, 777777);

@@ -16,6 +16,13 @@ typedef enum lze_Policy {
   LZE_POLICY_TUNED    /* what lze.tune has found, else the heuristic */
 } lze_Policy;
 
+/* What a variable of the environment says. */
+typedef enum lze_Setting {
+  LZE_SETTING_OFF, /* 0 */
+  LZE_SETTING_ON,  /* 1 */
+  LZE_SETTING_WORD /* the word that it takes besides */
+} lze_Setting;
+
 /* What waits need of runs that have parts on the host (plan/lze_run.c, which
    says what each does).  Called only while the state has runs. */
 typedef struct lze_HostedRuns {
@@ -63,10 +70,9 @@ struct lze_State {
   char *groups;                 /* LZE_GROUP, malloc'ed, or NULL */
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
-  bool learn;                   /* not LZE_GROUP_LEARN=0 */
-  bool learn_never;             /* LZE_GROUP_LEARN=never: no range's own size */
-  bool check;                   /* LZE_CHECK=1: canaries round storages */
-  bool check_lua;               /* LZE_CHECK=lua: k:check before launches */
+  lze_Setting learn;            /* LZE_GROUP_LEARN; never: no own sizes */
+  lze_Setting check;            /* LZE_CHECK: canaries round storages; lua:
+                                   k:check before launches, too */
   bool arrays;                  /* lze.array is in use */
   bool work_item;               /* a kernel's function runs on the host */
   int lua_checks;               /* that go on, one in another */

@@ -681,7 +681,8 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
 static bool variant_is_plain(const LuaKernel *k, const Variant *v) {
   const lzc_result *r = v->result;
   const lze_State *state = k->head.state;
-  bool plain = k->declared_count < 0 && !v->checked && !state->check_lua &&
+  bool plain = k->declared_count < 0 && !v->checked &&
+               state->check != LZE_SETTING_WORD &&
                v->dims < 2 && v->check_count == 0 && r->hidden_count <= 4;
   bool placed = false;
   for (int i = 0; i < v->count; i++) {
@@ -792,7 +793,8 @@ static NOINLINE lze_Kernel *resolve_any(lua_State *L, LuaKernel *k, int kernel,
                                         const lze_Place *place, bool checked,
                                         int range, int *count) {
   if (k->head.closed) luaL_error(L, "%s is closed", k->head.name);
-  if (k->head.state->check_lua && k->head.state->lua_checks == 0)
+  if (k->head.state->check == LZE_SETTING_WORD &&
+      k->head.state->lua_checks == 0)
     lze_lua_check_launch(L, kernel, range, *count);
   int own = range + *count + 1;
   lua_settop(L, own - 1);

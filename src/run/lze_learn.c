@@ -124,7 +124,7 @@ void lze_learn_cut(lze_Cut *c, lze_Learning learning, const lze_Kernel *k,
   }
   lze_GroupChoice frugal;
   lze_Thrift thrift;
-  bool never = k->o.context->state->learn_never;
+  bool never = k->o.context->state->learn == LZE_SETTING_WORD;
   bool cheaper = lze_group_frugal(&c->in, &s->known, never, &c->choice, &frugal,
                                   &thrift);
   c->loss = thrift.loss;
