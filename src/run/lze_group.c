@@ -861,8 +861,10 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
 
 /* --- sizes that are there ------------------------------------------------ */
 
-/* A compilation, in nanoseconds: 30 to 60 ms. */
+/* A compilation, in nanoseconds: 30 to 60 ms, and 60 to 600 for groups of more
+   than a row. */
 static const double COMPILATION_COST = 40e6;
+static const double ROWS_COMPILATION_COST = 120e6;
 
 static struct lze_Variant variant_of(const lze_GroupPart *p) {
   struct lze_Variant v = {{p->group[0], p->group[1], p->group[2]}, 0, 0};
@@ -896,15 +898,20 @@ void lze_variant_add(lze_Variants *known, const lze_GroupPart *part) {
   known->list[known->count++] = v;
 }
 
-/* How many variants these parts need that are not there. */
-static int count_unknown(const lze_Variants *known,
-                         const lze_GroupChoice *choice) {
+/* What compiling the variants takes that these parts need and lack. */
+static double price_unknown(const lze_Variants *known,
+                            const lze_GroupChoice *choice) {
   lze_Variants more = {0};
+  double price = 0;
   for (int i = 0; i < choice->count; i++) {
     struct lze_Variant v = variant_of(&choice->parts[i]);
     if (!variant_is_known(known, &v)) lze_variant_add(&more, &choice->parts[i]);
   }
-  return more.count;
+  for (int i = 0; i < more.count; i++)
+    price += more.list[i].group[1] * more.list[i].group[2] > 1
+                 ? ROWS_COMPILATION_COST
+                 : COMPILATION_COST;
+  return price;
 }
 
 /* What the launches of these parts take, as plan_cost has it. */
@@ -926,13 +933,14 @@ bool lze_group_learns(const lze_GroupInput *in) {
 }
 
 /* Bodies of whole vectors or of one work-item, and of the sizes that are
-   there. */
+   there; `row`: of a whole row, too. */
 static void list_frugal(const Rule *r, CutList *l, int d,
-                        const lze_Variants *known) {
-  uint32_t sizes[2 + sizeof known->list / sizeof *known->list];
+                        const lze_Variants *known, bool row) {
+  uint32_t sizes[3 + sizeof known->list / sizeof *known->list];
   int n = 0;
   sizes[n++] = 1;
   if (d == 0) sizes[n++] = ROW_SIZE;
+  if (d == 0 && row) sizes[n++] = r->n[0];
   for (int i = 0; i < known->count; i++) sizes[n++] = known->list[i].group[d];
   l->n = 0;
   for (int i = 0; i < n; i++) {
@@ -943,20 +951,20 @@ static void list_frugal(const Rule *r, CutList *l, int d,
 }
 
 bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
-                      bool never, const lze_GroupChoice *best,
+                      uint64_t launches, const lze_GroupChoice *best,
                       lze_GroupChoice *out, lze_Thrift *thrift) {
   Rule r;
   CutList l[3];
   lze_GroupChoice tried;
   Words w = {out->why, sizeof out->why};
-  double least_cost = -1;
-  *thrift = (lze_Thrift){.unknown = count_unknown(known, best)};
-  thrift->price = never ? INFINITY : thrift->unknown * COMPILATION_COST;
-  double each = never ? 0 : COMPILATION_COST;
-  if (thrift->unknown == 0 || !rule_init(&r, in, &w)) return false;
+  double least_cost = -1, price = price_unknown(known, best);
+  bool never = launches == LZE_LAUNCHES_EVER;
+  *thrift = (lze_Thrift){.price = never ? INFINITY : price};
+  if (price == 0 || !rule_init(&r, in, &w)) return false;
   rule_fit(&r);
   double best_cost = choice_cost(&r, best);
-  for (int d = 0; d < 3; d++) list_frugal(&r, &l[d], d, known);
+  bool row = !never && in->dims > 1 && known->count == 0;
+  for (int d = 0; d < 3; d++) list_frugal(&r, &l[d], d, known, row);
   for (int x = 0; x < l[0].n; x++)
     for (int y = 0; y < l[1].n; y++)
       for (int z = 0; z < l[2].n; z++) {
@@ -968,10 +976,12 @@ bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
           continue;
         write_parts(&r, l, cut, &tried);
         double run = plan_cost(&r, l, cut);
-        double cost = run + each * count_unknown(known, &tried);
+        double paid = never ? 0 : price_unknown(known, &tried);
+        double cost = run * (double)launches + paid;
         if (least_cost >= 0 && cost >= least_cost) continue;
         least_cost = cost;
         thrift->cost = run;
+        thrift->paid = paid;
         out->count = tried.count;
         memcpy(out->parts, tried.parts, sizeof tried.parts);
       }

@@ -84,20 +84,23 @@ typedef struct lze_Variants {
 void lze_variant_add(lze_Variants *known, const lze_GroupPart *part);
 
 typedef struct lze_Thrift {
-  int unknown;       /* variants that the best choice lacks */
   double loss, cost; /* of the frugal choice against the best one, and in all */
-  double price;      /* of those variants; nanoseconds all */
+  double price;      /* of compiling what the best choice lacks, */
+  double paid;       /* and what the frugal one does; nanoseconds all */
 } lze_Thrift;
 
 /* Whether only the rule decides and the kernel cannot tell how its range is
    cut, on a CPU: what lze_group_frugal is for. */
 bool lze_group_learns(const lze_GroupInput *in);
-/* The cut that costs least by the rule, compilations included, in sizes that
-   are known and a few that serve any range; where the best one is `never` to be
-   compiled, by what the launch costs.  False where the best one compiles
-   nothing or no more. */
+
+/* So many that compiling is worth nothing, and the best choice infinite. */
+#define LZE_LAUNCHES_EVER UINT64_MAX
+
+/* The cut that costs least by the rule, in so many launches with what it has
+   to compile, in sizes that are known and a few that serve any range.  False
+   where the best one compiles nothing. */
 bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
-                      bool never, const lze_GroupChoice *best,
+                      uint64_t launches, const lze_GroupChoice *best,
                       lze_GroupChoice *out, lze_Thrift *thrift);
 
 /* Whether a range may be split into a body and tails without the kernel

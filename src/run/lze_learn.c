@@ -4,8 +4,9 @@
  *
  * Where the driver compiles a kernel for each group size, that takes longer
  * than most launches.  A kernel that cannot tell how its range is cut gets the
- * best sizes for the first range; further ranges run in sizes that are there,
- * until what that has lost for a range is what compiling its own would cost.
+ * best sizes for the first range where others take as long to compile; further
+ * ranges run in sizes that are there or serve any range, until what that has
+ * lost for a range is what compiling its own would cost.
  * Where the driver can compile beside the program, launches go on in the sizes
  * that are there until it has.  What changes a range's sizes is looked at after
  * a launch, so that whoever asks before the next one is told what it uses.
@@ -19,10 +20,12 @@
 
 enum {
   RANGES = 32,      /* whose losses are remembered; the oldest goes */
-  FIRST_MOST = 3,   /* sizes to compile for the first range, */
-  SECOND_MOST = 1,  /* and for the second: two that alternate are common */
-  MANY = 16         /* launches that show a loop */
+  MANY = 16,        /* launches that show a loop */
+  SERVED = 200      /* launches that sizes for any range are to serve */
 };
+
+/* Nanoseconds a launch that nobody notices. */
+static const double SMALL = 5000;
 
 /* What a loop must gain for its own sizes, of what it takes. */
 static const double WORTH = 0.02;
@@ -41,7 +44,6 @@ struct lze_Learn {
   Range ranges[RANGES];
   int count;
   uint64_t clock;
-  int given;        /* ranges that got their own sizes at once */
 };
 
 static Range *range_find(lze_Learn *s, const lze_GroupInput *in) {
@@ -114,9 +116,10 @@ void lze_learn_cut(lze_Cut *c, lze_Learning learning, const lze_Kernel *k,
   if (c->settled) return;
   lze_Learn *s = c->learn;
   Range *r = range_find(s, &c->in);
+  uint64_t launches = s->clock + 1;
   if (learning != LZE_LEARN_ASK) {
     if (r == NULL) r = range_new(s, &c->in);
-    r->used = ++s->clock;
+    r->used = s->clock = launches;
   }
   if (learning == LZE_LEARN_NOT || (r != NULL && r->own)) {
     settle(c, r);
@@ -124,16 +127,17 @@ void lze_learn_cut(lze_Cut *c, lze_Learning learning, const lze_Kernel *k,
   }
   lze_GroupChoice frugal;
   lze_Thrift thrift;
-  bool never = k->o.context->state->learn == LZE_SETTING_WORD;
-  bool cheaper = lze_group_frugal(&c->in, &s->known, never, &c->choice, &frugal,
-                                  &thrift);
+  /* At least so many, and as many again as there have been. */
+  launches = k->o.context->state->learn == LZE_SETTING_WORD
+                 ? LZE_LAUNCHES_EVER
+                 : launches + SERVED;
+  bool cheaper = lze_group_frugal(&c->in, &s->known, launches, &c->choice,
+                                  &frugal, &thrift);
   c->loss = thrift.loss;
   c->cost = thrift.cost;
   c->price = thrift.price;
-  bool first = !never &&
-               ((s->given == 0 && thrift.unknown <= FIRST_MOST) ||
-                (s->given == 1 && thrift.unknown <= SECOND_MOST));
-  if (learning == LZE_LEARN_RUN && s->given < 2) s->given++;
+  bool first = s->known.count == 0 && thrift.price <= thrift.paid &&
+               thrift.loss > SMALL;
   if (!cheaper || first) {
     if (learning == LZE_LEARN_RUN) settle(c, r);
     return;
