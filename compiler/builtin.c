@@ -105,7 +105,7 @@ static val id_of(compiler *c, const struct builtin *f, unsigned base,
     id = op2(c, SpvOpIAdd, t, id, k_int(c, 64, 1));
   if (c->emit && c->int_bits == 32)
     id = op1(c, SpvOpUConvert, t_int(c, 32), id);
-  return (val){type_from(1), id, 0};
+  return (val){type_range(c, 1, INT64_MAX), id, 0};
 }
 
 /* --- arrays --------------------------------------------------------------- */

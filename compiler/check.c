@@ -16,8 +16,8 @@ static const char *label_of(const compiler *c, const known *k) {
 static size_t access_add(compiler *c, const char *name, const char *element) {
   const char *file = c->at->p->source;
   if (file != NULL && (*file == '@' || *file == '=')) file++;
-  c->accesses = grow(c, c->accesses, c->access_count, &c->access_room,
-                     sizeof *c->accesses);
+  c->accesses = arena_grow(c->a, c->accesses, c->access_count, &c->access_room,
+                           sizeof *c->accesses);
   if (c->a->failed) return 0;
   c->accesses[c->access_count] = (lzc_access){
       file != NULL ? arena_text(c->a, "%s", file) : NULL, c->line,

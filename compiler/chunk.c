@@ -43,6 +43,16 @@ void *arena_new(arena *a, size_t count, size_t size) {
   return memset(at, 0, bytes);
 }
 
+void *arena_grow(arena *a, void *at, size_t count, size_t *room, size_t size) {
+  if (count < *room) return at;
+  size_t larger = *room * 2 + 16;
+  void *now = arena_new(a, larger, size);
+  if (now == NULL) return at;
+  if (count > 0) memcpy(now, at, count * size);
+  *room = larger;
+  return now;
+}
+
 char *arena_text(arena *a, const char *format, ...) {
   char text[600];
   va_list list;

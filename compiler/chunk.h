@@ -18,6 +18,8 @@ typedef struct arena {
 
 /* Zeroed; NULL when memory ran out, which the arena remembers. */
 void *arena_new(arena *a, size_t count, size_t size);
+/* Room for one more than `count`, at `at` or copied from there. */
+void *arena_grow(arena *a, void *at, size_t count, size_t *room, size_t size);
 char *arena_text(arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void arena_free(arena *a);

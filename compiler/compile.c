@@ -215,7 +215,7 @@ static void compile(compiler *c, lzc_element *types) {
   if (c->finding_count > 0) return;
   c->emit = false;
   for (unsigned r = 0; r < p->parameters; r++)
-    in->arguments[r] = r < input->dimensions ? type_from(1)
+    in->arguments[r] = r < input->dimensions ? type_range(c, 1, INT64_MAX)
         : argument_type(&input->arguments[r - input->dimensions],
                         r - input->dimensions);
   analyse_instance(c, in);

@@ -23,8 +23,8 @@ enum {
   T_NONE,       /* never written */
   T_NIL,        /* NIL_OF and the index of a captured value, or 0 */
   T_BOOL,       /* a constant's value plus 1, or 0 */
-  T_INT,        /* a constant's number plus 1, CAPTURED and the index of a
-                   captured value, FROM and a least value, or 0 */
+  T_INT,        /* the number of its range plus 1, CAPTURED and the index of a
+                   captured value, or 0 */
   T_REAL,       /* 1 above it: whole */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
@@ -37,13 +37,16 @@ enum {
 #define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
-/* What is at least LEAST_OF(t), but where the computation wrapped. */
-#define FROM 0x400000u
-#define LEAST_LIMIT 0x10000
 #define KIND(t) ((t) & 0xff)
 #define DATA(t) ((t) >> 8)
 #define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
 #define IS_NUMBER(t) (KIND(t) == T_INT || KIND(t) == T_REAL)
+
+/* Between which values an integer is; INT64_MIN and INT64_MAX: nothing is
+   known.  Where most is INT64_MAX, least holds unless a computation wrapped. */
+typedef struct range {
+  int64_t least, most;
+} range;
 
 /* A value of the program: its type and, when code is written, its id. */
 typedef struct val {
@@ -129,10 +132,10 @@ typedef struct compiler {
   tuple **tuples;
   size_t tuple_count, tuple_room;
   size_t instances;
-  int64_t *numbers;          /* constants that types name */
-  size_t number_count, number_room;
-  uint32_t *number_index;    /* a hash of them: 0, or one from 1 on */
-  size_t number_slots;
+  range *ranges;             /* that types name */
+  size_t range_count, range_room;
+  uint32_t *range_index;     /* a hash of them: 0, or one from 1 on */
+  size_t range_slots;
   known **knowns;
   size_t known_count, known_room;
   parameter *parameters;
@@ -158,7 +161,6 @@ typedef struct compiler {
 /* --- known.c */
 void finding(compiler *c, const char *variable, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void *grow(compiler *c, void *at, size_t count, size_t *room, size_t size);
 size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
                  unsigned argument);
 /* A constant string, which is the same value wherever it stands. */
@@ -175,6 +177,17 @@ uint32_t report_add(compiler *c);
 const char *known_name(compiler *c, const known *k);
 uint32_t known_number(compiler *c, known *k);
 type known_type(compiler *c, size_t index);
+
+/* --- range.c: between which values integers are */
+type type_range(compiler *c, int64_t least, int64_t most);
+range range_of(const compiler *c, type t);
+bool constant_of(const compiler *c, type t, int64_t *n);
+/* Whether both ends hold whatever was computed. */
+bool range_is_sure(range r);
+bool range_fits(range r, unsigned bits);
+/* The types of a result, and of either of two integers. */
+type range_result(compiler *c, opcode op, type a, type b);
+type range_join(compiler *c, type a, type b);
 
 /* --- number.c: numbers and their code */
 uint32_t t_void(compiler *c), t_bool(compiler *c);
@@ -195,10 +208,6 @@ uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
 val v_int(compiler *c, int64_t n);
 val v_real(compiler *c, double n);
 val v_bool(uint32_t id);
-bool constant_of(const compiler *c, type t, int64_t *n);
-/* An integer's type where it is at least n, and whether it is. */
-type type_from(int64_t n);
-bool least_of(const compiler *c, type t, int64_t *n);
 val to_real(compiler *c, val v);
 uint32_t to_index(compiler *c, val v);       /* 64 bits */
 val arithmetic(compiler *c, opcode op, val a, val b);
@@ -286,6 +295,8 @@ void analyse_instance(compiler *c, instance *in);
 /* FORPREP and FORLOOP: the condition under which the body runs (again). */
 uint32_t loop_prepare(compiler *c, size_t pc);
 uint32_t loop_next(compiler *c, size_t pc);
+/* What is known of the index at R[A] holds in the body only. */
+void loop_leave(compiler *c, unsigned a);
 void emit_instance(compiler *c, instance *in);
 
 #endif

@@ -62,6 +62,20 @@ static uint32_t integer_limit(compiler *c, val limit, uint32_t up,
   return whole(c, op3(c, SpvOpSelect, t, up, f, g));
 }
 
+/* An index that counts upwards from a start, or where it is now, to a limit;
+   T_INT: one that is not known. */
+static type index_type(compiler *c, type start, type limit) {
+  range x = range_of(c, start), y = range_of(c, limit);
+  if (x.least == INT64_MIN) return T_INT;
+  if (!range_is_sure(x)) return type_range(c, x.least, INT64_MAX);
+  return type_range(c, x.least, y.most > x.least ? y.most : x.least);
+}
+
+void loop_leave(compiler *c, unsigned a) {
+  if (KIND(c->state[a]) == T_INT) c->state[a] = T_INT;
+  if (KIND(c->state[a + 3]) == T_INT) c->state[a + 3] = T_INT;
+}
+
 uint32_t loop_prepare(compiler *c, size_t pc) {
   unsigned a = GET_A(c->at->p->code[pc]);
   val i = loop_number(c, a), limit = loop_number(c, a + 1);
@@ -80,12 +94,13 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
   bool one = step_of(c->at->p, pc, &n) && n == 1;
   if (constant_of(c, by.type, &n) && n == 0)
     finding(c, NULL, "`for` has the step 0");
-  type first = T_INT;
-  if (constant_of(c, by.type, &n) && n > 0 && least_of(c, i.type, &n))
-    first = type_from(n);
+  bool upwards = constant_of(c, by.type, &n) && n > 0;
+  i.type = upwards ? index_type(c, i.type, one ? limit.type : T_INT) : T_INT;
+  type last = one && KIND(limit.type) == T_INT ? limit.type : T_INT;
   if (!c->emit) {
-    c->state[a] = c->state[a + 3] = first;
-    c->state[a + 1] = c->state[a + 2] = T_INT;
+    c->state[a] = c->state[a + 3] = i.type;
+    c->state[a + 1] = last;
+    c->state[a + 2] = T_INT;
     return 0;
   }
   uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0), ok;
@@ -109,10 +124,9 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     end = op2(c, SpvOpUDiv, t, far, width);
   }
   if (ok != 0) runs = logical(c, SpvOpLogicalAnd, runs, ok);
-  i.type = first;
   by.type = T_INT;
   set(c, a, i);
-  set(c, a + 1, (val){T_INT, end, 0});
+  set(c, a + 1, (val){last, end, 0});
   set(c, a + 2, by);
   set(c, a + 3, i);
   return runs;
@@ -144,11 +158,13 @@ uint32_t loop_next(compiler *c, size_t pc) {
                     step_of(p, prepare, &n);
   bool one = step_known && n == 1;
   /* What counts upwards does not fall below its start. */
-  v.type = step_known && n > 0 ? i.type : T_INT;
+  v.type = step_known && n > 0
+               ? index_type(c, i.type, one ? end.type : T_INT) : T_INT;
   uint32_t again = 0;
   if (c->emit) {
     uint32_t t = t_of(c, T_INT);
-    v.id = op2(c, SpvOpIAdd, t, i.id, by.id);
+    v.id = op2(c, SpvOpIAdd, t, i.id,
+               one ? k_int(c, c->int_bits, 1) : by.id);
     if (one) {
       again = logical(c, SpvOpSLessThan, i.id, end.id);
     } else {

@@ -47,16 +47,6 @@ bool lzc_same_key(const lzc_fixed *f, const lzc_value *v) {
          (v->size == 0 || memcmp(v->bytes, f->value.bytes, v->size) == 0);
 }
 
-void *grow(compiler *c, void *at, size_t count, size_t *room, size_t size) {
-  if (count < *room) return at;
-  size_t larger = *room * 2 + 16;
-  void *now = arena_new(c->a, larger, size);
-  if (now == NULL) return at;
-  if (count > 0) memcpy(now, at, count * size);
-  *room = larger;
-  return now;
-}
-
 void finding(compiler *c, const char *variable, const char *format, ...) {
   if (!c->emit) return;
   char text[400];
@@ -75,8 +65,8 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
                variable != NULL ? variable : "") == 0 &&
         strcmp(c->findings[i].message, text) == 0)
       return;
-  c->findings = grow(c, c->findings, c->finding_count, &c->finding_room,
-                     sizeof *c->findings);
+  c->findings = arena_grow(c->a, c->findings, c->finding_count,
+                           &c->finding_room, sizeof *c->findings);
   char *message = arena_text(c->a, "%s", text);
   if (c->a->failed) return;
   c->findings[c->finding_count++] = (lzc_finding){
@@ -87,8 +77,8 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
 
 size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
                  unsigned argument) {
-  c->knowns = grow(c, c->knowns, c->known_count, &c->known_room,
-                   sizeof *c->knowns);
+  c->knowns = arena_grow(c->a, c->knowns, c->known_count, &c->known_room,
+                         sizeof *c->knowns);
   known *k = arena_new(c->a, 1, sizeof *k);
   if (k == NULL) return 0;
   *k = (known){.value = *value, .path = path, .argument = argument};
@@ -111,8 +101,8 @@ val v_string(compiler *c, const char *bytes, size_t size) {
 
 uint32_t parameter_add(compiler *c, uint32_t t, const char *name,
                        const char *source, const char *qualifier) {
-  c->parameters = grow(c, c->parameters, c->parameter_count,
-                       &c->parameter_room, sizeof *c->parameters);
+  c->parameters = arena_grow(c->a, c->parameters, c->parameter_count,
+                             &c->parameter_room, sizeof *c->parameters);
   if (c->a->failed) return 1;
   uint32_t id = writer_id(&c->w);
   c->parameters[c->parameter_count++] =
@@ -128,8 +118,8 @@ static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
   const char *source =
       arena_text(c->a, "%s%s", lzc_element_name(e),
                  kind == LZC_HIDDEN_BUFFER ? "*" : "");
-  c->hidden = grow(c, c->hidden, c->hidden_count, &c->hidden_room,
-                   sizeof *c->hidden);
+  c->hidden = arena_grow(c->a, c->hidden, c->hidden_count, &c->hidden_room,
+                         sizeof *c->hidden);
   if (c->a->failed) return 1;
   c->hidden[c->hidden_count++] =
       (lzc_hidden){kind, e, k->argument, dimension, k->value.rank, k->path,
@@ -142,8 +132,8 @@ static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
 }
 
 uint32_t report_add(compiler *c) {
-  c->hidden = grow(c, c->hidden, c->hidden_count, &c->hidden_room,
-                   sizeof *c->hidden);
+  c->hidden = arena_grow(c->a, c->hidden, c->hidden_count, &c->hidden_room,
+                         sizeof *c->hidden);
   if (c->a->failed) return 1;
   c->hidden[c->hidden_count++] = (lzc_hidden){
       LZC_HIDDEN_REPORT, LZC_LONG, 0, 1, 1, NULL, "lze.report"};

@@ -82,9 +82,18 @@ uint32_t address(compiler *c, known *k, uint32_t offset) {
              t, known_pointer(c, k), offset);
 }
 
+/* The integers that elements hold. */
+static type element_type(compiler *c, lzc_element e) {
+  unsigned bits = lzc_element_bytes(e) * 8;
+  bool positive = is_unsigned(e);
+  if (bits + positive > c->int_bits || bits == 64) return T_INT;
+  int64_t most = ((int64_t)1 << (bits - !positive)) - 1;
+  return type_range(c, positive ? 0 : -most - 1, most);
+}
+
 val load(compiler *c, known *k, uint32_t offset) {
   lzc_element e = k->value.element;
-  val v = {is_real(e) ? T_REAL : T_INT, 0, 0};
+  val v = {is_real(e) ? T_REAL : element_type(c, e), 0, 0};
   if (!c->emit) return v;
   unsigned bits = lzc_element_bytes(e) * 8, want = c->int_bits;
   if (e == LZC_HALF && k->storage == 0) {

@@ -103,66 +103,14 @@ uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b) {
 
 /* --- values --------------------------------------------------------------- */
 
-/* Where the index of constants has n, or would have it. */
-static uint32_t *number_slot(compiler *c, int64_t n) {
-  size_t mask = c->number_slots - 1;
-  size_t at = (uint64_t)n * 0x9e3779b97f4a7c15u >> 32 & mask;
-  while (c->number_index[at] != 0 &&
-         c->numbers[c->number_index[at] - 1] != n)
-    at = (at + 1) & mask;
-  return &c->number_index[at];
-}
-
-/* The number of a constant, from 1; 0 when memory ran out. */
-static uint32_t number_of(compiler *c, int64_t n) {
-  if (c->number_count * 2 >= c->number_slots) {
-    size_t size = c->number_slots == 0 ? 64 : c->number_slots * 2;
-    uint32_t *index = arena_new(c->a, size, sizeof *index);
-    if (index == NULL) return 0;
-    c->number_index = index;
-    c->number_slots = size;
-    for (size_t i = 0; i < c->number_count; i++)
-      *number_slot(c, c->numbers[i]) = (uint32_t)i + 1;
-  }
-  uint32_t *slot = number_slot(c, n);
-  if (*slot != 0) return *slot;
-  c->numbers = grow(c, c->numbers, c->number_count, &c->number_room,
-                    sizeof *c->numbers);
-  if (c->a->failed) return 0;
-  c->numbers[c->number_count++] = n;
-  *slot = (uint32_t)c->number_count;
-  return *slot;
-}
-
 val v_int(compiler *c, int64_t n) {
-  uint32_t i = number_of(c, n);
-  return (val){TYPE(T_INT, i < 0xfffff ? i : 0),
-               c->emit ? k_int(c, c->int_bits, n) : 0, 0};
+  return (val){type_range(c, n, n), c->emit ? k_int(c, c->int_bits, n) : 0, 0};
 }
 val v_real(compiler *c, double n) {
   bool is_whole = n == floor(n) && fabs(n) < 0x1p63;
   return (val){TYPE(T_REAL, is_whole), c->emit ? k_real(c, n) : 0, 0};
 }
 val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
-
-bool constant_of(const compiler *c, type t, int64_t *n) {
-  if (KIND(t) != T_INT || DATA(t) == 0 || (DATA(t) & (CAPTURED | FROM)))
-    return false;
-  *n = c->numbers[DATA(t) - 1];
-  return true;
-}
-
-type type_from(int64_t n) {
-  if (n <= -LEAST_LIMIT || n >= LEAST_LIMIT) return T_INT;
-  return TYPE(T_INT, FROM | (uint32_t)(n + LEAST_LIMIT));
-}
-
-bool least_of(const compiler *c, type t, int64_t *n) {
-  if (constant_of(c, t, n)) return true;
-  if (KIND(t) != T_INT || (DATA(t) & (CAPTURED | FROM)) != FROM) return false;
-  *n = (int64_t)(DATA(t) & ~FROM) - LEAST_LIMIT;
-  return true;
-}
 
 val to_real(compiler *c, val v) {
   int64_t n;
@@ -205,6 +153,15 @@ static uint32_t pick(compiler *c, uint32_t t, uint32_t yes, uint32_t a,
   return op3(c, SpvOpSelect, t, yes, a, b);
 }
 
+/* An integer's lower 32 bits, as which it is computed where the ranges of all
+   that is computed fit: drivers do not know the ranges, and processors divide
+   64 bits many times slower. */
+static uint32_t narrowed(compiler *c, val v) {
+  int64_t n;
+  return constant_of(c, v.type, &n) ? k_int(c, 32, n)
+                                    : op1(c, SpvOpSConvert, t_int(c, 32), v.id);
+}
+
 /* Floor division and modulo; by zero they give 0. */
 static uint32_t divide(compiler *c, bool modulo, val a, val b) {
   uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0);
@@ -219,23 +176,42 @@ static uint32_t divide(compiler *c, bool modulo, val a, val b) {
                   : op2(c, SpvOpShiftRightArithmetic, t, a.id,
                         k_int(c, c->int_bits, shift));
   }
+  range x = range_of(c, a.type), y = range_of(c, b.type);
+  bool narrow = c->int_bits == 64 && range_fits(x, 32) && range_fits(y, 32);
+  unsigned bits = narrow ? 32 : c->int_bits;
+  uint32_t w = t_int(c, bits), none = k_int(c, bits, 0);
   uint32_t d = b.id, is_zero = 0, is_minus = 0;
-  if (!fixed || n == -1) {
+  bool safe = range_is_sure(y) && (y.least > 0 || y.most < -1);
+  if (!safe) {
     is_zero = icompare(c, SpvOpIEqual, b.id, 0);
     is_minus = icompare(c, SpvOpIEqual, b.id, -1);
     d = pick(c, t, logical(c, SpvOpLogicalOr, is_zero, is_minus),
              k_int(c, c->int_bits, 1), b.id);
   }
-  uint32_t r = op2(c, SpvOpSRem, t, a.id, d);
-  uint32_t wrong = logical(
-      c, SpvOpLogicalAnd, icompare(c, SpvOpINotEqual, r, 0),
-      icompare(c, SpvOpSLessThan, op2(c, SpvOpBitwiseXor, t, r, d), 0));
-  if (modulo)
-    return op2(c, SpvOpIAdd, t, r, pick(c, t, wrong, d, zero));
-  uint32_t q = op2(c, SpvOpSDiv, t, a.id, d);
-  q = op2(c, SpvOpISub, t, q,
-          pick(c, t, wrong, k_int(c, c->int_bits, 1), zero));
-  if (is_zero == 0) return q;
+  bool above = safe && y.least > 0;
+  bool positive = above && range_is_sure(x) && x.least >= 0;
+  unsigned widen = positive ? SpvOpUConvert : SpvOpSConvert;
+  uint32_t p = narrow ? narrowed(c, a) : a.id, r = 0, wrong = 0;
+  if (narrow) d = narrowed(c, (val){safe ? b.type : T_INT, d, 0});
+  if (modulo || !positive)
+    r = op2(c, positive ? SpvOpUMod : SpvOpSRem, w, p, d);
+  if (above && !positive)
+    wrong = logical(c, SpvOpSLessThan, r, none);
+  else if (!above)
+    wrong = logical(c, SpvOpLogicalAnd,
+                    logical(c, SpvOpINotEqual, r, none),
+                    logical(c, SpvOpSLessThan,
+                            op2(c, SpvOpBitwiseXor, w, r, d), none));
+  if (modulo) {
+    if (!positive)
+      r = op2(c, SpvOpIAdd, w, r, pick(c, w, wrong, d, none));
+    return narrow ? op1(c, widen, t, r) : r;
+  }
+  uint32_t q = op2(c, positive ? SpvOpUDiv : SpvOpSDiv, w, p, d);
+  if (!positive)
+    q = op2(c, SpvOpISub, w, q, pick(c, w, wrong, k_int(c, bits, 1), none));
+  if (narrow) q = op1(c, widen, t, q);
+  if (safe) return q;
   q = pick(c, t, is_minus, op2(c, SpvOpISub, t, zero, a.id), q);
   return pick(c, t, is_zero, zero, q);
 }
@@ -306,22 +282,6 @@ static val to_whole(compiler *c, val v) {
   return (val){T_INT, whole(c, v.id), 0};
 }
 
-/* The type of an integer result: what it is at least, where that is known.
- */
-static type least_result(const compiler *c, opcode op, type a, type b) {
-  int64_t x, y, n;
-  if (op == OP_MOD && constant_of(c, b, &n) && n > 0) return type_from(0);
-  if (!least_of(c, a, &x) || !least_of(c, b, &y) || x <= -LEAST_LIMIT ||
-      x >= LEAST_LIMIT || y <= -LEAST_LIMIT || y >= LEAST_LIMIT)
-    return T_INT;
-  bool fixed = constant_of(c, b, &n);
-  if (op == OP_ADD) return type_from(x + y);
-  if (op == OP_SUB && fixed) return type_from(x - y);
-  if (op == OP_MUL && x >= 0 && y >= 0) return type_from(x * y);
-  if (op == OP_IDIV && fixed && x >= 0 && y > 0) return type_from(0);
-  return T_INT;
-}
-
 val arithmetic(compiler *c, opcode op, val a, val b) {
   bool bits = op >= OP_BAND && op <= OP_SHR;
   if (bits) {
@@ -339,7 +299,7 @@ val arithmetic(compiler *c, opcode op, val a, val b) {
     return v_int(c, (int64_t)(op == OP_ADD ? p + q
                               : op == OP_SUB ? p - q : p * q));
   }
-  v.type = least_result(c, op, a.type, b.type);
+  v.type = range_result(c, op, a.type, b.type);
   if (!c->emit) return v;
   uint32_t t = t_of(c, T_INT);
   switch (op) {
@@ -361,7 +321,8 @@ val negate(compiler *c, val a) {
   if (constant_of(c, a.type, &n))
     return v_int(c, (int64_t)(0 - (uint64_t)n));
   bool real = KIND(a.type) == T_REAL;
-  return (val){real ? a.type : T_INT,
+  return (val){real ? a.type
+                    : range_result(c, OP_SUB, type_range(c, 0, 0), a.type),
                c->emit ? op1(c, real ? SpvOpFNegate : SpvOpSNegate,
                              t_of(c, a.type), a.id) : 0, 0};
 }

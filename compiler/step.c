@@ -322,8 +322,8 @@ static void length_of(compiler *c, unsigned to, unsigned reg) {
     set(c, to, v_int(c, k->count));
     return;
   }
-  val v = {type_from(0), is_array ? known_shape(c, k, 1) : known_length(c, k),
-           0};
+  val v = {type_range(c, 0, INT64_MAX),
+           is_array ? known_shape(c, k, 1) : known_length(c, k), 0};
   if (c->emit && c->int_bits == 32)
     v.id = op1(c, SpvOpSConvert, t_int(c, 32), v.id);
   set(c, to, v);

@@ -33,8 +33,8 @@ static tuple *tuple_at(compiler *c, size_t pc, size_t *index) {
     if (c->tuples[*index]->made_in == c->at &&
         c->tuples[*index]->made_at == pc)
       return c->tuples[*index];
-  c->tuples = grow(c, c->tuples, c->tuple_count, &c->tuple_room,
-                   sizeof *c->tuples);
+  c->tuples = arena_grow(c->a, c->tuples, c->tuple_count, &c->tuple_room,
+                         sizeof *c->tuples);
   tuple *t = arena_new(c->a, 1, sizeof *t);
   if (t == NULL || c->tuple_count >= 0xfffffe) return NULL;
   t->made_in = c->at;
@@ -109,7 +109,7 @@ static uint32_t index_of(compiler *c, known *k, const tuple *t, unsigned d,
   val v = {T_INT, op1(c, SpvOpLoad, t_of(c, T_INT), t->variables[d]), 0};
   uint32_t i = *as_given = to_index(c, v);
   uint32_t from0 = op2(c, SpvOpISub, w, i, one);
-  if (least_of(c, t->types[d], &n) && n >= 0) return from0;
+  if (range_of(c, t->types[d]).least >= 0) return from0;
   return op3(c, SpvOpSelect, w,
              logical(c, SpvOpSLessThan, i, k_int(c, 64, 0)),
              op2(c, SpvOpIAdd, w, i, known_shape(c, k, d + 1)), from0);

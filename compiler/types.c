@@ -44,7 +44,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
 
 /* The join of two types: an integer and a real are a real, a number and nil a
    number that may be missing.  True if *into changed. */
-static bool join_into(type *into, type t) {
+static bool join_into(compiler *c, type *into, type t) {
   type a = *into, r;
   if (a == t || KIND(t) == T_NONE || KIND(a) == T_CONFLICT) return false;
   unsigned x = KIND(a), y = KIND(t);
@@ -57,7 +57,7 @@ static bool join_into(type *into, type t) {
   if (x == T_NONE) r = t;
   else if (x == T_NIL && y == T_NIL) r = T_NIL;
   else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
-  else if (numbers) r = real ? T_REAL : T_INT;
+  else if (numbers) r = real ? T_REAL : range_join(c, a, t);
   else if (x == T_BOOL && y == T_BOOL) r = T_BOOL;
   else r = T_CONFLICT;
   if (r == a) return false;
@@ -73,15 +73,15 @@ static void flow_into(compiler *c, instance *in, int b) {
   for (unsigned r = 0; r < in->p->width; r++) {
     type was = entry[r], now = c->state[r];
     if (was == T_NONE) where[r] = c->where[r];
-    if (!join_into(&entry[r], now)) continue;
+    if (!join_into(c, &entry[r], now)) continue;
     changed = true;
     if (KIND(entry[r]) != T_CONFLICT) continue;
     if (KIND(now) == T_CONFLICT) {
       entry[r] = now;
       continue;
     }
-    c->conflicts = grow(c, c->conflicts, c->conflict_count, &c->conflict_room,
-                        sizeof *c->conflicts);
+    c->conflicts = arena_grow(c->a, c->conflicts, c->conflict_count,
+                              &c->conflict_room, sizeof *c->conflicts);
     if (c->a->failed || c->conflict_count >= 0xffffff) return;
     c->conflicts[c->conflict_count++] =
         (conflict){{was, now}, {where[r], c->where[r]}};
@@ -94,8 +94,8 @@ static void flow_into(compiler *c, instance *in, int b) {
 static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
   unsigned had = in->result_count, most = n > had ? n : had;
   for (unsigned k = 0; k < most && k < 255; k++) {
-    if (k >= had && in->returns) join_into(&in->results[k], T_NIL);
-    join_into(&in->results[k], k < n ? c->state[base + k] : T_NIL);
+    if (k >= had && in->returns) join_into(c, &in->results[k], T_NIL);
+    join_into(c, &in->results[k], k < n ? c->state[base + k] : T_NIL);
   }
   in->returns = true;
   in->result_count = most;
@@ -148,11 +148,13 @@ static void walk(compiler *c, instance *in, int number) {
     case OP_FORPREP:
       loop_prepare(c, pc);
       flow_into(c, in, b->next[0]);
+      loop_leave(c, a);
       flow_into(c, in, b->next[1]);
       return;
     case OP_FORLOOP:
       loop_next(c, pc);
       flow_into(c, in, b->next[0]);
+      loop_leave(c, a);
       flow_into(c, in, b->next[1]);
       return;
     case OP_RETURN0: returned(c, in, a, 0); return;
@@ -247,7 +249,7 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
   if (!c->emit) {
     bool changed = child->dirty[0] == 0;
     for (unsigned n = 0; n < child->p->parameters; n++)
-      changed |= join_into(&child->arguments[n],
+      changed |= join_into(c, &child->arguments[n],
                            n < count ? c->state[base + n] : T_NIL);
     if (changed) analyse_instance(c, child);
   }
