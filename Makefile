@@ -330,6 +330,21 @@ conformance: all ## Intel's level-zero-tests, as installed in LZT=dir
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(LUA) scripts/conformance "$(LZT)" $(LZT_TESTS)
 
+# What is tried in hours instead of samples of it: each call and allocation that
+# may fail, and random functions, arrays and graphs.
+MANY ?= 20
+check-long: all build-tests
+check-long: ## what takes hours: MANY times what is random, from SEED on
+	$(WITH) $(BUILD)/spec/compiler/lzc_test 1000000
+	LZE_BUILD_SECONDS=0 LZE_ORACLE=$(SEED):$$(($(MANY) * 100)) \
+	  $(WITH) $(BUSTED) --filter=random spec/compiler/oracle_spec.lua
+	LZE_ARRAY_CASES=$(MANY) LZE_ARRAY_SEED=$(SEED) \
+	  $(WITH) $(BUSTED) spec/array_property_spec.lua
+	LZE_TEST_GRAPHS=$$(($(MANY) * 100)) LZE_TEST_SEED=$(SEED) \
+	  $(WITH) $(BUSTED) spec/graph_random_spec.lua
+	LZE_SWEEP=full $(WITH) $(BUSTED) spec/fault_spec.lua
+	$(WITH) $(BUILD)/spec/states/memory_test 0
+
 check-exports: all ## nothing but the documented names is exported
 	sh scripts/check-exports $(BUILD)
 
@@ -567,11 +582,10 @@ help: ## this list
 FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-fast check-host check-page \
-  check-asan check-fuzz check-c check-tsan check-exit check-valgrind \
-  check-gc check-incremental check-generational check-validation \
-  check-debian13 check-memory check-lifetime check-exports check-docs \
-  check-lint conformance bench bench-arrays bench-arrays-linear \
+  check-long check-asan check-fuzz check-c check-tsan check-exit \
+  check-valgrind check-gc check-incremental check-generational \
+  check-validation check-debian13 check-memory check-lifetime check-exports \
+  check-docs check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-compile bench-costs bench-driver bench-dist \
   bench-first bench-graph bench-instructions bench-lua-kernels bench-mpi \
-  install uninstall \
-  clean help FORCE
+  install uninstall clean help FORCE
