@@ -251,7 +251,8 @@ static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
 
 enum {
   POST_KIND = 1, POST_WAIT, POST_COMM, POST_RANK, POST_SIZE, POST_PEER,
-  POST_TAG, POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD, POST_TOP
+  POST_TAG, POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
+  POST_COUNTS, POST_RECEIVED, POST_TOP
 };
 
 /* A buffer of the operation at `index`, nil for none. */
@@ -264,15 +265,32 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   spec->buffers[spec->count] = index;
   spec->writes[spec->count++] = write;
   o->bytes = info.bytes / parts;
+  if (info.count > 0) o->element = info.bytes / info.count;
   op_set_scalar(o, &info);
   return info.pointer;
 }
 
+/* The counts at `index`, one for each rank, and where each block begins. */
+static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
+  int *counts = malloc(2 * (size_t)o->size * sizeof *counts), place = 0;
+  if (counts == NULL) luaL_error(L, "not enough memory");
+  for (int i = 0; i < o->size; i++) {
+    lua_rawgeti(L, index, i + 1);
+    counts[i] = (int)lua_tointeger(L, -1);
+    counts[o->size + i] = place;
+    place += counts[i];
+    lua_pop(L, 1);
+  }
+  return counts;
+}
+
 /* post(kind, wait, comm, rank, size, peer, tag, operator, by_rank, x, y,
-   payload) -> event or, after waiting: source, tag, bytes of a receive;
-   source, tag, payload of that of a value; nil, nil, payload of a bcast of one.
+   payload, counts, received) -> event or, after waiting: source, tag, bytes of
+   a receive; source, tag, payload of that of a value; nil, nil, payload of a
+   bcast of one.
    x is what is read, y what is written; `payload` a string, or true for a
-   value that comes. */
+   value that comes.  `counts` are those of blocks that differ, `received` of
+   those that come in an alltoall. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
@@ -314,6 +332,9 @@ static int mpi_lua_post(lua_State *L) {
     if (o->payload == NULL) return luaL_error(L, "not enough memory");
     memcpy(o->payload, text, o->payload_bytes);
   }
+  if (!lua_isnil(L, POST_COUNTS)) o->counts = op_counts(L, o, POST_COUNTS);
+  if (!lua_isnil(L, POST_RECEIVED))
+    o->received = op_counts(L, o, POST_RECEIVED);
   /* The last one says how long a block is: that of one rank. */
   size_t size = (size_t)o->size;
   bool gathers = kind == MPI_GATHER || kind == MPI_ALLGATHER;

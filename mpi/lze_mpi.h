@@ -75,7 +75,16 @@ typedef void *mpi_Out;
   F(Iallgather, (mpi_In, int, mpi_Handle, mpi_Out, int, mpi_Handle,            \
                  mpi_Handle, mpi_Handle *))                                    \
   F(Ialltoall, (mpi_In, int, mpi_Handle, mpi_Out, int, mpi_Handle,             \
-                mpi_Handle, mpi_Handle *))
+                mpi_Handle, mpi_Handle *))                                     \
+  F(Igatherv, (mpi_In, int, mpi_Handle, mpi_Out, const int *, const int *,     \
+               mpi_Handle, int, mpi_Handle, mpi_Handle *))                     \
+  F(Iscatterv, (mpi_In, const int *, const int *, mpi_Handle, mpi_Out, int,    \
+                mpi_Handle, int, mpi_Handle, mpi_Handle *))                    \
+  F(Iallgatherv, (mpi_In, int, mpi_Handle, mpi_Out, const int *, const int *,  \
+                  mpi_Handle, mpi_Handle, mpi_Handle *))                       \
+  F(Ialltoallv, (mpi_In, const int *, const int *, mpi_Handle, mpi_Out,        \
+                 const int *, const int *, mpi_Handle, mpi_Handle,             \
+                 mpi_Handle *))
 
 /* The scalars of lze that reductions take, and the operators. */
 typedef enum mpi_Scalar {
@@ -149,13 +158,17 @@ typedef struct mpi_Op {
   const char *in;
   char *out;
   size_t bytes;                 /* of a rank's block */
+  /* Of blocks that differ, in elements: for each rank how long its block is,
+     then where each begins.  NULL where all are `bytes` long. */
+  int *counts, *received;       /* the latter in an alltoall, what comes */
+  size_t element;               /* its bytes, 0 where there is none */
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
   int phase;
   mpi_Handle *requests;
   size_t request_count;
-  mpi_Handle type;              /* made for a large block, or 0 */
+  mpi_Handle type;              /* made for this operation, or 0 */
   mpi_Handle message;           /* probed */
   char *scratch;
   uint64_t length, looked_ns, idle_ns;

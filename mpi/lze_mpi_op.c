@@ -53,11 +53,16 @@ void mpi_op_disown(mpi_Op *o) {
   free(o->requests);
   free(o->scratch);
   free(o->payload);
+  free(o->counts);
+  free(o->received);
   free(o);
 }
 
 static int op_error(const mpi_Op *o, int code, lze_WorkFailure *f) {
-  mpi_failed(o->m, code, calls[o->kind][o->wait], f);
+  char call[32];
+  snprintf(call, sizeof call, "%s%s", calls[o->kind][o->wait],
+           o->counts != NULL ? "v" : "");
+  mpi_failed(o->m, code, call, f);
   return LZE_WORK_FAILED;
 }
 
@@ -175,6 +180,37 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
   }
 }
 
+/* Blocks whose lengths differ: counted in elements. */
+static int post_counted(mpi_Op *o, mpi_Handle *r) {
+  const mpi_Library *m = o->m;
+  const int *counts = o->counts, *places = counts + o->size;
+  int n = counts[o->rank];
+  size_t own = (size_t)places[o->rank] * o->element;
+  mpi_In in = o->in;
+  mpi_Out out = o->out;
+  int error = m->Type_contiguous(o->element > 0 ? (int)o->element : 1,
+                                 m->c.byte, &o->type);
+  if (error == 0) error = m->Type_commit(&o->type);
+  if (error != 0) return error;
+  mpi_Handle t = o->type;
+  bool root = o->rank == o->peer;
+  switch (o->kind) {
+    case MPI_GATHER:
+      if (root && n > 0 && o->in == o->out + own) in = (mpi_In)m->c.in_place;
+      return m->Igatherv(in, n, t, out, counts, places, t, o->peer, o->comm, r);
+    case MPI_SCATTER:
+      if (root && n > 0 && o->out == o->in + own) out = (mpi_Out)m->c.in_place;
+      return m->Iscatterv(in, counts, places, t, out, n, t, o->peer, o->comm,
+                          r);
+    case MPI_ALLGATHER:
+      if (n > 0 && o->in == o->out + own) in = (mpi_In)m->c.in_place;
+      return m->Iallgatherv(in, n, t, out, counts, places, t, o->comm, r);
+    default:
+      return m->Ialltoallv(in, counts, places, t, out, o->received,
+                           o->received + o->size, t, o->comm, r);
+  }
+}
+
 /* Post the one request of a phase, as `error` says that it was. */
 static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
   if (error != 0) return op_error(o, error, f);
@@ -257,7 +293,8 @@ static int post(mpi_Op *o, lze_WorkFailure *f) {
     if (o->scratch == NULL) return op_no_memory(o, f);
   }
   if (!one_request(o)) return op_no_memory(o, f);
-  return posted(o, post_bytes(o, o->requests), f);
+  return posted(o, o->counts != NULL ? post_counted(o, o->requests)
+                                     : post_bytes(o, o->requests), f);
 }
 
 /* --- looking ------------------------------------------------------------ */

@@ -429,6 +429,34 @@ static int self_Ialltoall(mpi_In from, int count, mpi_Handle type, mpi_Out to,
   return collect(from, to, got, got_type, 0, request);
 }
 
+static int self_Igatherv(mpi_In from, int count, mpi_Handle type, mpi_Out to,
+                         const int *got, const int *places,
+                         mpi_Handle got_type, int root, mpi_Handle comm,
+                         mpi_Handle *request) {
+  return collect(from, to, got[0], got_type, root, request);
+}
+
+static int self_Iscatterv(mpi_In from, const int *counts, const int *places,
+                          mpi_Handle type, mpi_Out to, int got,
+                          mpi_Handle got_type, int root, mpi_Handle comm,
+                          mpi_Handle *request) {
+  return collect(from, to, counts[0], type, root, request);
+}
+
+static int self_Iallgatherv(mpi_In from, int count, mpi_Handle type, mpi_Out to,
+                            const int *got, const int *places,
+                            mpi_Handle got_type, mpi_Handle comm,
+                            mpi_Handle *request) {
+  return collect(from, to, got[0], got_type, 0, request);
+}
+
+static int self_Ialltoallv(mpi_In from, const int *counts, const int *places,
+                           mpi_Handle type, mpi_Out to, const int *got,
+                           const int *got_places, mpi_Handle got_type,
+                           mpi_Handle comm, mpi_Handle *request) {
+  return collect(from, to, got[0], got_type, 0, request);
+}
+
 #pragma GCC diagnostic pop
 
 void mpi_open_self(mpi_Library *m) {

@@ -401,7 +401,92 @@ local exchanges = {
   alltoall = {x = "size", y = "size"}
 }
 
-local function check_blocks(c, e, x, y, fname)
+local exchange_keys = {
+  gather = keys("counts", "rows"), scatter = keys("counts", "rows"),
+  allgather = keys("counts", "rows"), alltoall = keys("counts", "received")
+}
+
+-- Counts of MPI are ints, and so are the places of blocks that differ.
+local MOST_COUNTED = 2 ^ 31 - 1
+
+-- A copy of an option's counts, one for each rank, with their sum.
+local function check_counts(c, t, n, fname, name)
+  if type(t) ~= "table" then
+    argument(n, fname, "%s: table expected, got %s", name, describe(t))
+  elseif #t ~= c.size then
+    argument(n, fname, "%s: %d number%s expected, one for each rank, got %d",
+      name, c.size, c.size == 1 and "" or "s", #t)
+  end
+  local counts = {sum = 0, name = name}
+  for i = 1, c.size do
+    local count = integer(t[i], n, fname, format("%s[%d]", name, i))
+    if count < 0 then
+      argument(n, fname, "%s[%d]: %d is negative", name, i, count)
+    elseif count > MOST_COUNTED - counts.sum then
+      argument(n, fname, "%s: more than %d elements in all; exchange them " ..
+        "in several calls", name, MOST_COUNTED)
+    end
+    counts[i], counts.sum = count, counts.sum + count
+  end
+  return counts
+end
+
+-- The counts of so many rows, divided as world:part divides work-items.
+local function counts_of_rows(c, rows, x, n, fname)
+  rows = integer(rows, n, fname, "rows")
+  if rows < 0 or rows > MOST_COUNTED then
+    argument(n, fname, "rows: %d is outside 0..%d", rows, MOST_COUNTED)
+  elseif lze.type(x) ~= "array" then
+    argument(n, fname, "rows: they are those of arrays, got %s", describe(x))
+  end
+  local elements, counts = 1, {}
+  for i = 2, #x.shape do elements = elements * x.shape[i] end
+  for rank = 0, c.size - 1 do
+    counts[rank + 1] =
+      (rows * (rank + 1) // c.size - rows * rank // c.size) * elements
+  end
+  return check_counts(c, counts, n, fname, "rows")
+end
+
+-- The counts of what is sent and of what comes that the options say; `x` is
+-- this rank's block.
+local function exchange_counts(c, name, options, x, n, fname)
+  if options == nil then return nil end
+  check_keys(options, exchange_keys[name], n, fname, "options")
+  local counts, received = options.counts, options.received
+  if options.rows ~= nil then
+    if counts ~= nil then argument(n, fname, "rows: not with counts") end
+    return counts_of_rows(c, options.rows, x, n, fname)
+  elseif counts == nil and received == nil then
+    return nil
+  end
+  counts = check_counts(c, counts, n, fname, "counts")
+  if name ~= "alltoall" then return counts end
+  received = check_counts(c, received, n, fname, "received")
+  local mine = c.rank + 1
+  if counts[mine] ~= received[mine] then
+    argument(n, fname, "received[%d]: rank %d sends itself %d elements, as " ..
+      "counts[%d] says, got %d", mine, c.rank, counts[mine], mine,
+      received[mine])
+  end
+  return counts, received
+end
+
+-- Whether a buffer has room for what the counts say.
+local function check_counted(c, x, n, fname, blocks, counts)
+  local _, _, count = buffer(x, n, fname)
+  local mine = counts[c.rank + 1]
+  if blocks == 1 and count ~= mine then
+    argument(n, fname, "a buffer of %d elements expected for rank %d by " ..
+      "%s, got one of %d", mine, c.rank, counts.name, count)
+  elseif blocks ~= 1 and count < counts.sum then
+    argument(n, fname, "a buffer of %d elements or more expected by %s, " ..
+      "got one of %d", counts.sum, counts.name, count)
+  end
+end
+
+-- Two buffers of one call: the same type, no overlap but this rank's block.
+local function check_blocks(c, e, x, y, fname, counts)
   local _, xkind, xcount, _, _, xcontext = buffer(x, 1, fname)
   local _, ykind, ycount, _, _, ycontext = buffer(y, 2, fname)
   if xkind ~= ykind then
@@ -411,7 +496,9 @@ local function check_blocks(c, e, x, y, fname)
   end
   local xblocks = e.x == "size" and c.size or e.x
   local yblocks = e.y == "size" and c.size or e.y
-  if xcount % xblocks ~= 0 then
+  if counts then                                -- check_counted has seen them
+    if xcount == 0 or ycount == 0 then return end
+  elseif xcount % xblocks ~= 0 then
     argument(1, fname, "%d elements are not the same number for each of %d " ..
       "ranks", xcount, xblocks)
   elseif ycount ~= xcount // xblocks * yblocks then
@@ -421,10 +508,15 @@ local function check_blocks(c, e, x, y, fname)
   local first, last = x.pointer, y.pointer
   if first and last and first < last + y.bytes and last < first + x.bytes then
     -- In place: the block that this rank would copy.
-    local block = x.bytes // xblocks
+    local place = c.rank * (x.bytes // xblocks)
+    if counts then
+      place = 0
+      for i = 1, c.rank do place = place + counts[i] end
+      place = place * (x.bytes // xcount)
+    end
     local inner, outer = first, last
     if e.x == "size" then inner, outer = last, first end
-    if e.x == e.y or inner ~= outer + c.rank * block then
+    if e.x == e.y or inner ~= outer + place then
       argument(2, fname, "it overlaps the other buffer, and not as rank " ..
         "%d's own block", c.rank)
     end
@@ -436,21 +528,30 @@ local function pointed(x) return lze.type(x) == "array" and x.buffer or x end
 local function define_exchange(name, fname, wait)
   local e = exchanges[name]
   local rooted = e.x_on_root or e.y_on_root
-  methods[fname] = function(self, x, y, root)
+  methods[fname] = function(self, x, y, root, options)
     local c = open(self, fname)
+    if not rooted then root, options = nil, root end
     root = rooted and root_of(c, root, 3, fname) or 0
     if e.x_on_root and c.rank ~= root then
       x, y = nil, buffer(y, 2, fname)
     elseif e.y_on_root and c.rank ~= root then
       x, y = buffer(x, 1, fname), nil
     else
-      x, y = pointed(buffer(x, 1, fname)), pointed(buffer(y, 2, fname))
-      check_blocks(c, e, x, y, fname)
+      x, y = buffer(x, 1, fname), buffer(y, 2, fname)
     end
-    local event = with_host_memory(x, y, wait, false, function(from, to)
-      return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil, false,
-        from, to)
-    end)
+    local counts, received = exchange_counts(c, name, options,
+      e.x == 1 and x or y, rooted and 4 or 3, fname)
+    x, y = x and pointed(x), y and pointed(y)
+    if counts and x then check_counted(c, x, 1, fname, e.x, counts) end
+    if counts and y then
+      check_counted(c, y, 2, fname, e.y, received or counts)
+    end
+    if x and y then check_blocks(c, e, x, y, fname, counts) end
+    local event = with_host_memory(x, y, wait, counts ~= nil,
+      function(from, to)
+        return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil,
+          false, from, to, nil, counts, received)
+      end)
     return event or y
   end
 end

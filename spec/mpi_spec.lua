@@ -52,6 +52,62 @@ describe("lze.mpi without a launcher", function()
     assert.equal("exit 0", how .. " " .. code)
   end)
 
+  it("says what is wrong with counts", function()
+    local x, y = lze.buffer("int", 3), lze.buffer("int", 5)
+    local a = lze.array("int", {{1, 2}})
+    local function raises(message, name, ...)
+      local ok, err = pcall(world[name], world, ...)
+      assert.is_false(ok)
+      assert.equal(message, (tostring(err):gsub("^.-:%d+: ", "")))
+    end
+    raises("bad argument #3 to 'allgather' (counts: table expected, got " ..
+      "integer 3)", "allgather", x, y, {counts = 3})
+    raises("bad argument #4 to 'gather' (counts: 1 number expected, one for " ..
+      "each rank, got 2)", "gather", x, y, 0, {counts = {3, 1}})
+    raises("bad argument #4 to 'iscatter' (counts[1]: integer expected, got " ..
+      "string 'a')", "iscatter", x, y, 0, {counts = {"a"}})
+    raises("bad argument #4 to 'scatter' (counts[1]: -1 is negative)",
+      "scatter", x, y, 0, {counts = {-1}})
+    raises("bad argument #3 to 'iallgather' (counts: more than 2147483647 " ..
+      "elements in all; exchange them in several calls)", "iallgather", x, y,
+      {counts = {math.maxinteger}})
+    raises("bad argument #1 to 'gather' (a buffer of 2 elements expected " ..
+      "for rank 0 by counts, got one of 3)", "gather", x, y, 0, {counts = {2}})
+    raises("bad argument #2 to 'scatter' (a buffer of 3 elements expected " ..
+      "for rank 0 by counts, got one of 5)", "scatter", x, y, 0,
+      {counts = {3}})
+    raises("bad argument #2 to 'gather' (a buffer of 5 elements or more " ..
+      "expected by counts, got one of 3)", "gather", y, x, 0, {counts = {5}})
+    raises("bad argument #1 to 'alltoall' (a buffer of 4 elements or more " ..
+      "expected by counts, got one of 3)", "alltoall", x, y,
+      {counts = {4}, received = {4}})
+    raises("bad argument #2 to 'ialltoall' (a buffer of 4 elements or more " ..
+      "expected by received, got one of 3)", "ialltoall", y, x,
+      {counts = {4}, received = {4}})
+    raises("bad argument #3 to 'alltoall' (received: table expected, got " ..
+      "nil)", "alltoall", x, y, {counts = {3}})
+    raises("bad argument #3 to 'alltoall' (received[1]: rank 0 sends itself " ..
+      "3 elements, as counts[1] says, got 2)", "alltoall", x, y,
+      {counts = {3}, received = {2}})
+    raises("bad argument #2 to 'allgather' (buffer of int expected, got " ..
+      "buffer of float)", "allgather", x, lze.buffer("float", 3),
+      {counts = {3}})
+    raises("bad argument #2 to 'allgather' (it overlaps the other buffer, " ..
+      "and not as rank 0's own block)", "allgather", y:view(2, 4), y,
+      {counts = {3}})
+    raises("bad argument #4 to 'gather' (options: unknown key 'received' " ..
+      "(known: counts, rows))", "gather", x, y, 0, {received = {3}})
+    raises("bad argument #3 to 'allgather' (rows: they are those of arrays, " ..
+      "got buffer)", "allgather", x, y, {rows = 3})
+    raises("bad argument #3 to 'allgather' (rows: not with counts)",
+      "allgather", a, a, {rows = 1, counts = {2}})
+    raises("bad argument #3 to 'allgather' (rows: -1 is outside " ..
+      "0..2147483647)", "allgather", a, a, {rows = -1})
+    raises("bad argument #1 to 'allgather' (a buffer of 4 elements expected " ..
+      "for rank 0 by rows, got one of 2)", "allgather", a,
+      lze.array("int", {{1, 2}, {3, 4}}), {rows = 2})
+  end)
+
   it("lets a debug hook end a wait, after which the work goes on", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
     local function interrupted(f, ...)
@@ -212,6 +268,13 @@ describe("a library of MPI", function()
           world:alltoall(x, y)
           world:barrier()
         end,
+        counts = function()
+          local options = {counts = {2}}
+          world:gather(x, y, 0, options)
+          world:scatter(x, y, 0, options)
+          world:allgather(x, y, options)
+          world:alltoall(x, y, {counts = {2}, received = {2}})
+        end,
         halo = function()
           local cart <close> = world:cart({1}, {periodic = true})
           local u = buffer {0, 5, 0}
@@ -220,7 +283,7 @@ describe("a library of MPI", function()
         end,
         split = function() world:split(1, 0):close() end
       }
-      local failures = 0
+      local failures, calls = 0, {}
       for name, f in pairs(list) do
         local k = 0
         repeat
@@ -233,6 +296,7 @@ describe("a library of MPI", function()
             assert(type(err) == "table" and err.call:find "^MPI_", err)
             assert(err.code == "MPI_ERR_INTERN", err.code)
             assert(err.message == "the library was told to fail")
+            calls[err.call] = true
           end
           control "none 0"
           -- What is still under way, or was left behind, ends.
@@ -240,6 +304,9 @@ describe("a library of MPI", function()
           collectgarbage()
         until ok and k > 40
         x:write {1, 2}
+      end
+      for _, name in ipairs {"Gather", "Scatter", "Allgather", "Alltoall"} do
+        assert(calls["MPI_" .. name] and calls["MPI_" .. name .. "v"], name)
       end
       print(failures > 50, failures)]]
     assert.matches("^true\t%d+\n$", output)

@@ -65,6 +65,11 @@ static bool fails(void) {
   FN(n, (A a, B b, C c, D d, E e, F f, G g, H h, I i),                         \
      (a, b, c, d, e, f, g, h, i))
 
+#define F10(n, A, B, C, D, E, F, G, H, I, J)                                   \
+  FN(n, (A a, B b, C c, D d, E e, F f, G g, H h, I i, J j),                    \
+     (a, b, c, d, e, f, g, h, i, j))
+
+typedef const int *N;
 typedef mpi_Handle M;
 typedef mpi_Handle *R;
 
@@ -105,6 +110,10 @@ F8(Iallgather, mpi_In, int, M, mpi_Out, int, M, M, R)
 F8(Ialltoall, mpi_In, int, M, mpi_Out, int, M, M, R)
 F9(Igather, mpi_In, int, M, mpi_Out, int, M, int, M, R)
 F9(Iscatter, mpi_In, int, M, mpi_Out, int, M, int, M, R)
+F9(Iallgatherv, mpi_In, int, M, mpi_Out, N, N, M, M, R)
+F10(Igatherv, mpi_In, int, M, mpi_Out, N, N, M, int, M, R)
+F10(Iscatterv, mpi_In, N, N, M, mpi_Out, int, M, int, M, R)
+F10(Ialltoallv, mpi_In, N, N, M, mpi_Out, N, N, M, M, R)
 
 /* What an error is about is asked for whatever fails. */
 API int MPI_Error_class(int code, int *class);

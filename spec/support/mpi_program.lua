@@ -332,6 +332,101 @@ function tests.exchanges()
   raises("buffer expected, got nil", world.allreduce, world, nil, "sum")
 end
 
+-- Blocks whose lengths differ, some of them empty, against a model; what
+-- stands behind them stays.
+function tests.counts()
+  local spare = 3
+  for round = 0, 2 do
+    -- What rank `from` has for rank `to`, and the lengths of blocks.
+    local function length(from, to)
+      return (from * 5 + to * 3 + round * 2) % 7
+    end
+    local counts, whole = {}, {}
+    for r = 0, size - 1 do
+      counts[r + 1] = length(r, 0)
+      for i = 1, counts[r + 1] do whole[#whole + 1] = r * 100 + i end
+    end
+    local own = list(counts[rank + 1], function(i) return rank * 100 + i end)
+    local behind = {table.unpack(whole)}
+    for _ = 1, spare do behind[#behind + 1] = -1 end
+    local sent, received, from, to = {}, {}, {}, {}
+    for r = 0, size - 1 do
+      sent[r + 1], received[r + 1] = length(rank, r), length(r, rank)
+      for i = 1, sent[r + 1] do from[#from + 1] = rank * 100 + r * 10 + i end
+      for i = 1, received[r + 1] do to[#to + 1] = r * 100 + rank * 10 + i end
+    end
+    for _, usage in ipairs(usages) do
+      for _, kind in ipairs {"int", "short", "double"} do
+        local what = kind .. " " .. usage
+        local function fresh(t)
+          return lze.buffer(kind, t, {usage = usage})
+        end
+        local function room() return fresh(#whole + spare):fill(-1) end
+        local options = {counts = counts}
+        local x, y = fresh(own), room()
+        assert(world:allgather(x, y, options) == y)
+        same(behind, y:read(), "allgather " .. what)
+        y:fill(-1)
+        assert(world:iallgather(x, y, options):wait())
+        same(behind, y:read(), "iallgather " .. what)
+        for root = 0, size - 1 do
+          y = room()
+          world:gather(x, rank == root and y or nil, root, options)
+          local none = list(#behind, function() return -1 end)
+          same(rank == root and behind or none, y:read(), "gather " .. what)
+          if rank == root then y:write(behind) end
+          x:fill(0)
+          world:iscatter(rank == root and y or nil, x, root, options):wait()
+          same(own, x:read(), "scatter " .. what)
+        end
+        x, y = fresh(from), fresh(to):fill(0)
+        options = {counts = sent, received = received}
+        world:alltoall(x, y, options)
+        same(to, y:read(), "alltoall " .. what)
+        y:fill(0)
+        assert(world:ialltoall(x, y, options):wait())
+        same(to, y:read(), "ialltoall " .. what)
+      end
+    end
+    -- This rank's own block in place.
+    local y = lze.buffer("int", #whole + spare):fill(-1)
+    local first = 1
+    for r = 1, rank do first = first + counts[r] end
+    local mine = #own > 0 and y:view(first, first + #own - 1):write(own) or
+      lze.buffer("int", 0)
+    world:allgather(mine, y, {counts = counts})
+    same(behind, y:read(), "in place")
+    for root = 0, size - 1 do
+      y:fill(-1)
+      if #own > 0 then mine:write(own) end
+      world:gather(mine, y, root, {counts = counts})
+      if rank == root then same(behind, y:read(), "gather in place") end
+      if rank ~= root then mine:fill(0) end
+      world:scatter(y, mine, root, {counts = counts})
+      same(own, mine:read(), "scatter in place")
+    end
+  end
+  -- Rows of an array, as world:part divides them.
+  for rows = 0, 2 * size + 1 do
+    local first, last = world:part(rows)
+    local function row(i) return {i, -i, i * i} end
+    local all = lze.array.zeros({rows, 3}, {type = "int"})
+    local own = lze.array.zeros({last - first + 1, 3}, {type = "int"})
+    local model, part = {}, {}
+    for i = 1, rows do table.move(row(i), 1, 3, #model + 1, model) end
+    for i = first, last do table.move(row(i), 1, 3, #part + 1, part) end
+    if rank == size - 1 and rows > 0 then all.buffer:write(model) end
+    local options = {rows = rows}
+    world:scatter(rank == size - 1 and all or nil, own, size - 1, options)
+    same(part, own:read(), "rows to all")
+    all = lze.array.zeros({rows, 3}, {type = "int"})
+    world:gather(own, rank == 0 and all or nil, 0, options)
+    if rank == 0 then same(model, all:read(), "rows of all") end
+    world:allgather(own, all, options)
+    same(model, all:read(), "rows of all, for all")
+  end
+end
+
 function tests.communicators()
   local half = world:split(rank % 2, -rank)
   local members = (size + 1 - rank % 2) // 2
