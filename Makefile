@@ -209,7 +209,8 @@ test: ## install what is missing, build and run the whole suite
 build-tests: $(TESTS) $(EMBED) $(HOST) $(FUZZ) $(LIBRARIES) $(OPEN) $(MISUSE)
 build-tests: ## build the suite's C programs
 
-check: all $(TESTS) $(EMBED) $(LIBRARIES) ## run the suite, installing nothing
+check: all $(TESTS) $(EMBED) $(HOST) $(LIBRARIES)
+check: ## run the suite, installing nothing
 	$(WITH) sh scripts/run-tests $(BUSTED)
 
 # A part of each area, for whoever is about to commit.

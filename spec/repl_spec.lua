@@ -153,6 +153,30 @@ x = lze.buffer("int", 1)
       end
     end)
   end)
+
+  -- Debian's lua5.4 needs readline itself, the host program does not.
+  it("does so with libedit where there is no readline", function()
+    local build = os.getenv "LZE_TEST_BUILD"
+    if process.hosted or not os.execute "command -v script >/dev/null" or
+        not os.execute("test -x " .. build .. "/spec/host") or
+        not package.loadlib("libedit.so.2", "*") then
+      pending "needs script, libedit, and an interpreter of its own"
+      return
+    end
+    process.with_directory(function(dir)
+      process.write(dir .. "/libreadline.so.8", "")
+      process.write(dir .. "/libreadline.so.7", "")
+      local pipe = assert(io.popen(("{ printf 'x = lze.buffer(\"int\", 2)\\n" ..
+        "x:fil\\t(5)\\nx:\\t\\tfill(7)\\nx[1] * 11\\nos.exit()\\n'; } | " ..
+        "XDG_STATE_HOME='%s' TERM=xterm LD_LIBRARY_PATH='%s' script -qec " ..
+        "'%s/spec/host --script bin/lze repl' /dev/null"):format(dir, dir,
+        build)))
+      local text = pipe:read "a"
+      pipe:close()
+      assert.matches("\n77\r?\n", text)
+      assert.matches("x:copy +x:export", text) -- both, which are listed
+    end)
+  end)
 end)
 
 describe("completion", function()
