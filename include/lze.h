@@ -123,6 +123,9 @@ typedef struct lze_WorkSpec {
   void (*hold)(void *userdata);
   void (*release)(void *userdata, int left);
   void *userdata;
+  /* NULL, or called when it is over and a profile records: what comes after its
+     name in the profile, such as " to rank 1", and how many bytes it moved. */
+  void (*describe)(void *userdata, char *text, size_t size, size_t *bytes);
 } lze_WorkSpec;
 
 /* A tensor of DLPack, as dlpack.h declares it. */

@@ -481,6 +481,12 @@ local function to_text(events, about)
       tostring(g.bytes), g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-",
       g.first.name, at(g.first)}
   end)
+  add_table(lines, "messages", group_by(of_kind(events, "message"), by_line),
+    {"  total ms", "   count", "       bytes", "   mean us", "name", "line"},
+    function(g)
+      return {milli(g.ns), tostring(g.n), tostring(g.bytes),
+        micro(g.ns / g.n), short(g.first.name), at(g.first)}
+    end)
   local function host(g)
     return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
       short(g.first.name), at(g.first)}
@@ -531,6 +537,15 @@ end
 -- Rows of the host, which is process 1 of a trace; the devices' are queues.
 local host_rows = {"script", "waits", "builds"}
 local row_of = {mark = 1, wait = 2, build = 3}
+local MESSAGES = #host_rows + 1 -- the first row of theirs
+
+-- The row of a message, from 0: the first in which it overlaps no other.
+local function message_lane(e, ends)
+  local lane = 1
+  while ends[lane] and ends[lane] > e.start_ns do lane = lane + 1 end
+  ends[lane] = e.end_ns
+  return lane - 1, lane == 1 and "messages" or format("messages %d", lane)
+end
 
 -- For Perfetto: host and devices as processes, their rows as threads.
 local function to_json(events, about)
@@ -567,7 +582,7 @@ local function to_json(events, about)
     return pid, e.queue
   end
   local function ts(ns) return micros(max(0, ns - about.start_ns)) end
-  local alive = 0
+  local alive, ends = 0, {}
   for _, e in ipairs(events) do
     if e.kind == "alloc" or e.kind == "free" then
       alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
@@ -575,7 +590,12 @@ local function to_json(events, about)
         ts(e.start_ns), alive)
     elseif e.end_ns then
       local pid, tid = 1, row_of[e.kind]
-      if not tid then
+      if e.kind == "message" then
+        local lane, name = message_lane(e, ends)
+        tid = MESSAGES + lane
+        if not rows[name] then name_row(1, tid, name) end
+        rows[name] = true
+      elseif not tid then
         pid, tid = place(e)
         places[e] = pid
       end
@@ -657,7 +677,7 @@ local function to_html(events, about)
       format("device %d, ", devices[e.device]) or "", e.queue,
       copies and " copies" or ""))
   end
-  local alive = 0
+  local alive, ends = 0, {}
   for i, e in ipairs(events) do
     if e.kind == "alloc" or e.kind == "free" then
       alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
@@ -665,6 +685,7 @@ local function to_html(events, about)
         max(0, e.start_ns - about.start_ns), alive)
     elseif e.end_ns then
       local host = host_rows[row_of[e.kind]]
+      if e.kind == "message" then host = select(2, message_lane(e, ends)) end
       local r = host and row(host) or device_row(e)
       r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
         max(0, e.start_ns - about.start_ns), length(e), number(e.name),

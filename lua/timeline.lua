@@ -91,7 +91,7 @@ function intern(s) {
   return numbers.get(s);
 }
 const string = i => i < 0 ? "" : strings[i];
-const isHost = new Set(["wait", "build", "mark"]);
+const isHost = new Set(["wait", "build", "mark", "message"]);
 
 // Events of one row that overlap go to lanes below each other, so that in a
 // lane both the starts and the ends rise.

@@ -265,6 +265,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   spec->buffers[spec->count] = index;
   spec->writes[spec->count++] = write;
   o->bytes = info.bytes / parts;
+  if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
   op_set_scalar(o, &info);
   return info.pointer;
@@ -314,6 +315,7 @@ static int mpi_lua_post(lua_State *L) {
                        .step = mpi_op_step,
                        .hold = mpi_op_hold,
                        .release = mpi_op_release,
+                       .describe = mpi_op_describe,
                        .userdata = o};
   if (kind == MPI_RECV) spec.cancel = mpi_op_cancel;
   o->kind = kind;
@@ -325,6 +327,8 @@ static int mpi_lua_post(lua_State *L) {
   o->size = (int)luaL_checkinteger(L, POST_SIZE);
   o->peer = (int)luaL_optinteger(L, POST_PEER, m->c.any_source);
   o->tag = (int)luaL_optinteger(L, POST_TAG, m->c.any_tag);
+  o->source = o->peer; /* until one is known */
+  o->got_tag = o->tag;
   o->value = !lua_isnil(L, POST_PAYLOAD);
   if (lua_isstring(L, POST_PAYLOAD)) {
     const char *text = lua_tolstring(L, POST_PAYLOAD, &o->payload_bytes);

@@ -162,6 +162,7 @@ typedef struct mpi_Op {
      then where each begins.  NULL where all are `bytes` long. */
   int *counts, *received;       /* the latter in an alltoall, what comes */
   size_t element;               /* its bytes, 0 where there is none */
+  size_t most;                  /* bytes of the larger buffer */
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
@@ -184,6 +185,7 @@ void mpi_op_hold(void *op);
 void mpi_op_release(void *op, int left);
 int mpi_op_step(void *op, lze_WorkFailure *failure);
 int mpi_op_cancel(void *op);
+void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
 
 /* lze_mpi_combine.c: accumulate n scalars: to = to `op` from. */
 void mpi_combine(mpi_Operator op, mpi_Scalar scalar, size_t n, void *to,

@@ -336,23 +336,34 @@ static bool op_is_late(mpi_Op *o) {
   return (double)o->idle_ns > o->m->timeout * 1e9;
 }
 
-static int op_late(mpi_Op *o, lze_WorkFailure *f) {
-  char text[200], peer[48] = "", tag[32] = "";
-  bool any = o->peer == o->m->c.any_source;
+/* Between whom it is: ", root 1" and so on; "" where it is between all. */
+void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes) {
+  const mpi_Op *o = op;
+  const mpi_Constants *k = &o->m->c;
+  char peer[48] = "", tag[32] = "";
+  bool receives = o->kind == MPI_RECV;
+  int number = receives ? o->got_tag : o->tag;
   if (o->kind == MPI_SEND) snprintf(peer, sizeof peer, " to rank %d", o->peer);
-  if (o->kind == MPI_RECV && !any)
-    snprintf(peer, sizeof peer, " from rank %d", o->peer);
-  if (o->kind == MPI_RECV && any) strcpy(peer, " from any rank");
+  if (receives && o->source != k->any_source)
+    snprintf(peer, sizeof peer, " from rank %d", o->source);
+  if (receives && o->source == k->any_source) strcpy(peer, " from any rank");
   if (o->kind > MPI_RECV && o->kind != MPI_BARRIER &&
       o->kind != MPI_ALLREDUCE && o->kind < MPI_ALLGATHER &&
       o->kind != MPI_SCAN)
     snprintf(peer, sizeof peer, ", root %d", o->peer);
-  if (o->kind <= MPI_RECV && o->tag != o->m->c.any_tag)
-    snprintf(tag, sizeof tag, ", tag %d", o->tag);
+  if (o->kind <= MPI_RECV && number != k->any_tag)
+    snprintf(tag, sizeof tag, ", tag %d", number);
+  snprintf(text, size, "%s%s", peer, tag);
+  *bytes = o->value ? o->payload_bytes : receives ? o->got : o->most;
+}
+
+static int op_late(mpi_Op *o, lze_WorkFailure *f) {
+  char text[200], between[96];
+  size_t unused;
+  mpi_op_describe(o, between, sizeof between, &unused);
   snprintf(text, sizeof text,
-           "%s%s%s: rank %d of %d has waited for %g s (LZE_MPI_TIMEOUT)",
-           mpi_kind_names[o->kind], peer, tag, o->rank, o->size,
-           o->m->timeout);
+           "%s%s: rank %d of %d has waited for %g s (LZE_MPI_TIMEOUT)",
+           mpi_kind_names[o->kind], between, o->rank, o->size, o->m->timeout);
   op_say(o, f, "TIMEOUT", text);
   return mpi_op_cancel(o) ? LZE_WORK_FAILED : LZE_WORK_LEFT;
 }

@@ -162,6 +162,58 @@ describe("lze.mpi without a launcher", function()
     assert.is_true(ev:wait())
   end)
 
+  it("is shown by profiles, a row for each message", function()
+    local x, y = lze.buffer("int", 100), lze.buffer("int", 200)
+    local p <close> = lze.profile()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local got = world:irecv(y, nil)                   -- its tag is known later
+    local late = world:irecv(lze.buffer("int", 100), 0, {tag = 9})
+    local k = tostring(p)                             -- while they are pending
+    world:send(x, 0, {tag = 7, last = 60})
+    got:wait()
+    world:isend(x, 0, {tag = 9}):wait()
+    late:wait()
+    world:send({1}, 0)
+    world:recv(nil, 0)
+    world:bcast(x, 0)
+    world:barrier()
+    p:stop()
+    assert.matches("\nmessages\n", k)
+    local said, lines = {}, {}
+    for _, e in ipairs(p.events) do
+      if e.kind == "message" then
+        said[#said + 1] = e.name .. ": " .. (e.bytes or 0)
+        lines[#lines + 1] = tonumber(e.where:match ":(%d+)$") - line
+        assert.is_true(e.queued_ns <= e.start_ns and e.start_ns <= e.end_ns)
+        assert.is_nil(e.failed)
+      end
+    end
+    assert.same({"irecv from rank 0, tag 7: 240",
+      "irecv from rank 0, tag 9: 400", "send to rank 0, tag 7: 240",
+      "isend to rank 0, tag 9: 400", "send to rank 0, tag 0: 27",
+      "recv from rank 0, tag 0: 27", "bcast, root 0: 400", "barrier: 0"}, said)
+    assert.same({0, 1, 3, 5, 7, 8, 9, 10}, lines)
+    process.with_directory(function(dir)
+      for ending, pattern in pairs {txt = "messages\n.-barrier",
+          csv = "\nmessage,\"irecv from rank 0, tag 7\"",
+          html = '"name":"messages 2"', json = '"messages 2"'} do
+        p:save(dir .. "/p." .. ending)
+        local file <close> = io.open(dir .. "/p." .. ending)
+        assert.matches(pattern, file:read "a")
+      end
+    end)
+    -- Receives that overlap are in rows of their own; one that fails says so.
+    local q <close> = lze.profile()
+    assert.is_false(pcall(world.recv, world, lze.buffer("int", 1), 0,
+      {tag = world:isend(x, 0, {tag = 3}) and 3}))
+    q:stop()
+    for _, e in ipairs(q.events) do
+      if e.kind == "message" then
+        assert.equal(e.name:find "^recv" ~= nil, e.failed == true)
+      end
+    end
+  end)
+
   it("is closed like other objects", function()
     do
       local w <close> = world

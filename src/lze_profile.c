@@ -47,7 +47,8 @@ static const char *const kind_names[] = {
     [LZE_RECORD_FILL] = "fill",     [LZE_RECORD_GRAPH] = "graph",
     [LZE_RECORD_COMMAND] = "command", [LZE_RECORD_WAIT] = "wait",
     [LZE_RECORD_BUILD] = "build",   [LZE_RECORD_ALLOC] = "alloc",
-    [LZE_RECORD_FREE] = "free",     [LZE_RECORD_MARK] = "mark"};
+    [LZE_RECORD_FREE] = "free",     [LZE_RECORD_MARK] = "mark",
+    [LZE_RECORD_MESSAGE] = "message"};
 
 static void set_integer(lua_State *L, const char *key, uint64_t value) {
   lua_pushinteger(L, (lua_Integer)value);

@@ -10,7 +10,9 @@
 #include "device/lze_object.h"
 #include "run/lze_buffer.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -26,6 +28,8 @@
 struct lze_HostWork {
   struct lze_HostWork *next;
   lze_Command *command;         /* owned; NULL if it uses nothing of lze's */
+  lze_State *state;
+  uint64_t record, start_ns;    /* of a profile, 0 where none records */
   bool begun;
   bool awaited;                 /* by who frees it */
   int status;
@@ -44,9 +48,21 @@ static bool work_is_free(const struct lze_HostWork *w) {
 }
 
 static void work_step(struct lze_HostWork *w) {
+  if (w->record != 0 && !w->begun) w->start_ns = lze_now_ns();
   if (!w->begun && w->command != NULL) w->command->start_ns = lze_now_ns();
   w->begun = true;
   w->status = w->spec.step(w->spec.userdata, &w->failure);
+}
+
+/* It is over: its record says what it was. */
+static void work_record(const struct lze_HostWork *w) {
+  char text[96] = "", name[128];
+  size_t bytes = 0;
+  if (w->spec.describe != NULL)
+    w->spec.describe(w->spec.userdata, text, sizeof text, &bytes);
+  snprintf(name, sizeof name, "%.30s%s", w->spec.name, text);
+  lze_record_work_over(w->state, w->record, name, w->start_ns, bytes,
+                       w->status != LZE_WORK_DONE);
 }
 
 /* What it uses is used for ever. */
@@ -75,6 +91,7 @@ static void work_end(struct lze_HostWork *w) {
   }
   if (c != NULL) lze_command_disown(c);
   w->command = NULL;
+  if (w->record != 0) work_record(w);
   w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
   if (!w->awaited) free(w);
 }
@@ -207,6 +224,7 @@ static void work_forget(struct lze_HostWork *w) {
   if (w->command != NULL && w->status == LZE_WORK_LEFT) work_leak(w->command);
   if (w->command != NULL) lze_abort(w->command);
   w->command = NULL;
+  if (w->record != 0) work_record(w);
   w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
 }
 
@@ -230,6 +248,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   struct lze_HostWork *w = calloc(1, sizeof *w);
   lze_check_memory(L, w != NULL);
   w->spec = *spec;
+  w->state = S;
   lze_Outcome out;
   if (q != NULL && !work_begin(w, q, b, &out)) {
     free(w);
@@ -237,6 +256,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   }
   lua_settop(L, top);
   spec->hold(spec->userdata);
+  if (S->recorder != NULL) w->record = lze_record_work(L, S, spec->name);
   works_advance(S);
   struct lze_HostWork **end = &S->works;
   bool first = true; /* nothing before it has still to begin */

@@ -177,13 +177,15 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   return record;
 }
 
-/* The record of a command that is still there, or NULL. */
-static lze_Record *record_of(const lze_Command *c) {
-  const lze_State *S = c->state;
-  if (c->record == 0 || S->recorder == NULL ||
-      c->record < recorder_oldest(S))
+/* A record that is still there, or NULL. */
+static lze_Record *record_find(const lze_State *S, uint64_t number) {
+  if (number == 0 || S->recorder == NULL || number < recorder_oldest(S))
     return NULL;
-  return recorder_at(S->recorder, c->record);
+  return recorder_at(S->recorder, number);
+}
+
+static lze_Record *record_of(const lze_Command *c) {
+  return record_find(c->state, c->record);
 }
 
 static void record_where(lua_State *L, const lze_State *S,
@@ -448,6 +450,25 @@ void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
   record->bytes = bytes;
   record->name = names_add(S->recorder->names, name);
   record_where(L, S, record);
+}
+
+uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name) {
+  lze_Record *record = record_new(S, LZE_RECORD_MESSAGE);
+  record->queued_ns = lze_now_ns();
+  record->name = names_add(S->recorder->names, name);
+  record_where(L, S, record);
+  return S->records;
+}
+
+void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
+                          uint64_t start_ns, size_t bytes, bool failed) {
+  lze_Record *record = record_find(S, number);
+  if (record == NULL) return;
+  record->end_ns = lze_now_ns();
+  record->start_ns = start_ns != 0 ? start_ns : record->end_ns;
+  record->bytes = bytes;
+  record->failed = failed;
+  record->name = names_add(S->recorder->names, name);
 }
 
 void lze_record_memory(lua_State *L, const lze_Storage *s) {

@@ -25,7 +25,8 @@ typedef enum lze_RecordKind {
   LZE_RECORD_BUILD,
   LZE_RECORD_ALLOC,
   LZE_RECORD_FREE,
-  LZE_RECORD_MARK
+  LZE_RECORD_MARK,
+  LZE_RECORD_MESSAGE            /* work of the host's, as lze.mpi's */
 } lze_RecordKind;
 
 typedef struct lze_Record {
@@ -94,6 +95,10 @@ void lze_record_over(const lze_Command *c);
    is now. `S->recorder` is not NULL. */
 void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
                      const char *name, uint64_t start_ns, size_t bytes);
+/* Work of the host's is issued: its number, to say later that it is over. */
+uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name);
+void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
+                          uint64_t start_ns, size_t bytes, bool failed);
 /* A storage has been allocated (`L` is not NULL) or freed. */
 void lze_record_memory(lua_State *L, const lze_Storage *s);
 
