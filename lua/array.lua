@@ -24,14 +24,17 @@ local function is(v) return getmetatable(v) == meta end
 
 -- --- types -------------------------------------------------------------------
 
--- Rank among its kind, whether it is real, and whether it is signed.
+-- Its bits, whether it is real or signed, and from where on finite numbers
+-- would become infinity.
 local types = {
   char = {bits = 8, signed = true}, uchar = {bits = 8},
   short = {bits = 16, signed = true}, ushort = {bits = 16},
   int = {bits = 32, signed = true}, uint = {bits = 32},
   long = {bits = 64, signed = true}, ulong = {bits = 64},
-  half = {bits = 16, real = true}, bfloat16 = {bits = 16, real = true},
-  float = {bits = 32, real = true}, double = {bits = 64, real = true}
+  half = {bits = 16, real = true, limit = 65520},
+  bfloat16 = {bits = 16, real = true, limit = 0x1.ffp127},
+  float = {bits = 32, real = true, limit = 0x1.ffffffp127},
+  double = {bits = 64, real = true, limit = math.huge}
 }
 local aliases = {i8 = "char", u8 = "uchar", i16 = "short", u16 = "ushort",
   i32 = "int", u32 = "uint", i64 = "long", u64 = "ulong", f16 = "half",
@@ -116,11 +119,11 @@ local function array_over(base, from, shape, strides, mask)
   return setmetatable(a, meta)
 end
 
--- A buffer that f makes; what it raises is about the script's line.
+-- What f gives, such as a buffer; what it raises is about the script's line.
 local function made(f, ...)
   local ok, b = C.pcall(f, ...)
   if ok then return b end
-  if type(b) == "string" then fail("%s", b) end
+  if type(b) == "string" then fail("%s", (b:gsub("^lze %S+:%d+: ", ""))) end
   if type(b) == "table" then b.where = C.where():match "^(.*): $" end
   C.raise(b)
 end
@@ -244,6 +247,27 @@ local function kind_of(v, what)
   if is(v) then return v.type end
   if type(v) == "number" then return mathtype(v) end
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
+end
+
+-- Elements of kind hold the number v, as those of buffers do.
+local function check_fits(what, kind, v)
+  local t, n = types[kind], math.tointeger(v)
+  if t.real then
+    local size = v < 0 and -v or v
+    if size >= t.limit and size < math.huge then
+      fail("%s: %s does not fit %s", what, C.describe(v), kind)
+    end
+    return
+  end
+  local least, most = math.mininteger, math.maxinteger
+  if t.bits < 64 then
+    least = t.signed and -1 << (t.bits - 1) or 0
+    most = least + (1 << t.bits) - 1
+  end
+  if not n or n < least or n > most then
+    fail("%s: %s expected (an integer from %d to %d), got %s", what, kind,
+      least, most, C.describe(v))
+  end
 end
 
 -- Complex numbers are stored, and transformed by fft.
@@ -505,6 +529,7 @@ function A.full(shape, value, o)
       C.describe(value))
   end
   local kind, device = option_type(o, "full", "float")
+  check_fits("full", kind, value)
   return filled(kind, check_shape(shape, "full"), value, device)
 end
 
@@ -906,13 +931,19 @@ local function element(a, place)
   return a.base[place]
 end
 
+local function store(base, place, v)
+  if base.usage == "device" then base:write({v}, place)
+  else base[place] = v end
+end
+
 local function put(a, place, v)
   if type(v) == "table" and is(v) then v = v:item() end
-  if type(v) ~= "number" and types[a.type] then
+  if not types[a.type] then return made(store, a.base, place, v) end
+  if type(v) ~= "number" then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
   end
-  if a.base.usage == "device" then a.base:write({v}, place)
-  else a.base[place] = v end
+  check_fits("a[i] = v", a.type, v)
+  store(a.base, place, v)
 end
 
 local fields = {
@@ -974,6 +1005,7 @@ local function set(a, v, fname)
     fail("%s: a real cannot go into elements of %s; use :to", fname, a.type)
   end
   if not is(v) then
+    check_fits(fname, a.type, v)
     if a.flat and a.size > 0 then a.flat:fill(v)
     else compute("copy", a, v) end
     return a
@@ -1015,6 +1047,7 @@ function meta.__newindex(a, key, v)
     if not types[a.type].real and types[chosen.type].real then
       fail("a[m] = v: a real cannot go into elements of %s; use :to", a.type)
     end
+    if not is(v) then check_fits("a[m] = v", a.type, v) end
     set(a, chosen, "a[m] = v")
   elseif kind == "table" then
     local part, place = at(a, key)

@@ -219,4 +219,53 @@ describe("lze.array", function()
     assert.same({0}, A.zeros({3}):nonzero().shape)
     same_numbers({1, 3}, A("float", {0 / 0, -0.0, 1e-45}):nonzero():read())
   end)
+
+  it("writes only numbers that fit, and says so at the script's line",
+    function()
+      local char = "char expected (an integer from -128 to 127), got "
+      for _, case in ipairs {{"char", 300, char .. "integer 300"},
+        {"char", -129, char .. "integer -129"},
+        {"uchar", -1, "uchar expected (an integer from 0 to 255), got " ..
+          "integer -1"}, {"half", 65520.0, "number 65520.0 does not fit half"},
+        {"half", -65520, "integer -65520 does not fit half"},
+        {"bfloat16", 0x1.ffp127, ("number %s does not fit bfloat16"):format(
+          0x1.ffp127)},
+        {"float", 1e300, "number 1e+300 does not fit float"}} do
+        local kind, v, problem = table.unpack(case)
+        local a = A(kind, {1, 2, 3, 4})
+        local square = a:reshape {2, 2}
+        for what, write in pairs {
+          ["a[i] = v"] = function() a[2] = v end,
+          ["a[{...}] = v"] = function() a[{{1, 4, 2}}] = v end,
+          ["a[m] = v"] = function() a[a:gt(1)] = v end,
+          fill = function() a:fill(v) end,
+          set = function() a:flip():set(v) end,
+          full = function() A.full({2}, v, {type = kind}) end
+        } do
+          assert.equal(what .. ": " .. problem, said(write))
+        end
+        assert.equal("a[i] = v: " .. problem,
+          said(function() square[{2, -1}] = v end))
+        assert.equal("a[i] = v: " .. problem,
+          said(function() square[2] = v end))
+        same_numbers({1, 2, 3, 4}, a:read())
+      end
+      local a = A("int", {1, 2})
+      assert.equal("a[i] = v: int expected (an integer from -2147483648 to " ..
+        "2147483647), got number 1.5", said(function() a[1] = 1.5 end))
+      a[1] = 2.0
+      same_numbers({2, 2}, a:read())
+      local edge = A("half", {1, 2})
+      edge[{{1, 2, 2}}] = 65519
+      edge[edge:lt(3)] = -math.huge
+      same_numbers({65504.0, -math.huge}, edge:read())
+      local long = A("ulong", {1, 2})
+      long[long:eq(1)] = -1
+      same_numbers({-1, 2}, long:read())
+      assert.equal("a[i] = v: long expected (an integer from " ..
+        "-9223372036854775808 to 9223372036854775807), got number 1e+30",
+        said(function() A("long", {1})[1] = 1e30 end))
+      assert.matches("^index 1: float2 expected",
+        said(function() A("float2", {{1, 2}})[1] = 5 end))
+    end)
 end)
