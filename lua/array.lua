@@ -192,6 +192,15 @@ local function options(t, allowed, fname)
   return t
 end
 
+-- Refuse what follows the n arguments that fname takes: options, mostly, which
+-- would be ignored.
+local function no_more(fname, n, ...)
+  if select("#", ...) > 0 then
+    fail("%s: argument %d: nothing more expected, got %s", fname, n + 1,
+      C.describe((...)))
+  end
+end
+
 -- A dimension, from the end where it is negative.
 local function dimension(a, d, fname)
   local rank = #a.shape
@@ -1118,8 +1127,9 @@ end)
 
 -- What the other files of arrays use.
 for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
-  promote = promote, options = options, dimension = dimension,
-  type_of = type_of, check_shape = check_shape, array_over = array_over,
+  promote = promote, options = options, no_more = no_more,
+  dimension = dimension, type_of = type_of, check_shape = check_shape,
+  array_over = array_over,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   reductions = reductions, binary = binary, needs_double = needs_double,
   element = element, result_type = result_type} do

@@ -16,6 +16,10 @@ local gives = {
     mask = true}
 }
 
+-- What the compiler says of line 3 of a kernel below where f gives no value,
+-- which the last way above would take for false.
+local nothing = "^lze array map:3:[^\n]* this is nil"
+
 -- Kernels by function, and by what the operands are: a letter each, c for an
 -- array and n for a number.
 local kernels = setmetatable({}, {__mode = "k"})
@@ -80,6 +84,10 @@ function A.map(f, ...)
         unpack(arguments, 1, n))
       if ok then return into end
       problem = problem or err
+      if type(err) == "table" and (err.log or ""):find(nothing) then
+        fail("map: argument 1 (f): a function that gives a number or a "
+          .. "boolean expected; it gives nothing")
+      end
       if type(err) ~= "table" or err.code ~= "NOT_COMPILED" then break end
     end
   end

@@ -29,9 +29,11 @@ local AHEAD <const> = 64   -- elements of an expression that are computed before
 
 -- An operation has a map of an element X (C is the value of its row or column),
 -- a merge of two results A and B, the result of no elements, and a finish of
--- the last result V.
+-- the last result V.  f is a script's function; times 1 needs a number, so that
+-- one that gives something else is refused.
 local prelude = [[
-local math, f, element, private_array = ...
+local math, given, element, private_array = ...
+local function f(a, b) return given(a, b) * 1 end
 local function square(x) return x * x end
 local function real(x)
   return x >= 0 and x + 0.0 or (x >> 1 | x & 1) * 2.0
@@ -719,6 +721,12 @@ local function located(op, x, g)
       fail("%s: f gives a real for elements of %s: argument 2 (init) must be "
         .. "one, such as 0.0", op.name, x.type)
     end
+    local got = ("\n" .. (err.log or "")):match(
+      "\nlze array [^\n]* an operator needs a number, this is ([^\n]+)")
+    if got then
+      fail("%s: argument 1 (f): a function that gives a number expected, it "
+        .. "gives %s", op.name, got)
+    end
     err.where = C.where():match "^(.*): $"
   end
   C.raise(err)
@@ -743,7 +751,8 @@ function A.reduce(f, init, x, o)
 end
 
 -- A.scan(f, init, x): f of all elements so far, from init on.
-function A.scan(f, init, x)
+function A.scan(f, init, x, ...)
+  core.no_more("scan", 3, ...)
   local op, result, kind = own_operation("scan", f, init, x)
   local into = new(result, {x.size}, nil, x.device)
   if x.size == 0 then return into end

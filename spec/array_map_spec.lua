@@ -58,6 +58,9 @@ describe("A.map", function()
       message(A.map, 3, x), 1, true)
     assert.matches("map: argument 3: an array or a number expected, got " ..
       "string 'y'", message(A.map, math.abs, x, "y"), 1, true)
+    assert.matches("map: argument 1 (f): a function that gives a number or " ..
+      "a boolean expected; it gives nothing",
+      message(A.map, function(a) local _ = a * 2 end, x), 1, true)
     assert.matches("map: no array among the arguments",
       message(A.map, math.abs, 1), 1, true)
     assert.matches("map: shapes {2} and {3} do not broadcast",

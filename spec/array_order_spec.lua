@@ -408,6 +408,8 @@ describe("lze.array", function()
       said(A.filter, x, above))
     assert.equal("filter: argument 2 (x): array expected, got nil",
       said(A.filter, above))
+    assert.equal("filter: argument 3: nothing more expected, got table",
+      said(A.filter, above, x, {dim = 1}))
     assert.matches("a table is made here",
       said(A.filter, function(v) return #{v} == 1 end, x))
   end)

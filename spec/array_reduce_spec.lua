@@ -519,6 +519,29 @@ describe("a reduction or scan by a function", function()
     assert.equal(20, A.reduce(clip, 0, x):item())
   end)
 
+  it("refuses functions that give no number", function()
+    local x = A("int", {1, 2, 3})
+    local function none(_, _) end
+    local function lost(a, b) local _ = a + b end
+    local function order(a, b) return a < b end
+    for name, f in next, {reduce = A.reduce, scan = A.scan} do
+      for got, bad in next, {["nil"] = none, ["a boolean"] = order} do
+        local ok, err = pcall(f, bad, 0, x)
+        assert.is_false(ok)
+        assert.matches(name .. ": argument 1 (f): a function that gives a " ..
+          "number expected, it gives " .. got, err, 1, true)
+      end
+      assert.is_false((pcall(f, lost, 0, x)))
+    end
+  end)
+
+  it("scans without options", function()
+    local ok, err = pcall(A.scan, add, 0, A.ones {2, 2}, {dim = 1})
+    assert.is_false(ok)
+    assert.matches("scan: argument 4: nothing more expected, got table", err,
+      1, true)
+  end)
+
   it("says what is wrong, with the line of the function", function()
     local x = A.zeros {3}
     local function bad(a, b) return a .. b end
