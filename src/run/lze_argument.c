@@ -25,7 +25,7 @@
 
 /* "2 (x)", as every message about an argument names it. */
 const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
-                                 uint32_t i) {
+                              uint32_t i) {
   const char *name = k->info->args[i].name;
   return name != NULL ? lua_pushfstring(L, "%d (%s)", (int)i + 1, name)
                       : lua_pushfstring(L, "%d", (int)i + 1);
@@ -287,7 +287,7 @@ void lze_arguments_reach(lua_State *L, const lze_Kernel *k) {
 
 /* Take all arguments, the first at `index`. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
-                           int count) {
+                        int count) {
   uint32_t expected = k->info->arg_count;
   if (count < 0 || (uint32_t)count != expected) {
     luaL_Buffer b;

@@ -51,7 +51,7 @@ static lua_Integer buffer_from_end(const lze_Buffer *b, lua_Integer i) {
 
 /* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
 lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
-                             const char *name) {
+                          const char *name) {
   lua_Integer given = lze_check_integer_or(L, arg, name, 1);
   lua_Integer at = buffer_from_end(b, given);
   if (at < 1 || at > b->count + 1)
@@ -64,7 +64,7 @@ lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
 /* Elements [*first, *first + *n), counted from 0, that the arguments i and j
    name: 1-based, inclusive, negative from the end, nothing clamped. */
 void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
-                         size_t *first, size_t *n) {
+                      size_t *first, size_t *n) {
   const lua_Integer given_i = lze_check_integer_or(L, arg, "i", 1);
   const lua_Integer given_j = lze_check_integer_or(L, arg + 1, "j", b->count);
   lua_Integer i = buffer_from_end(b, given_i);
@@ -91,7 +91,7 @@ void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
 /* Wait until the host may read, or write, n elements from `first` on.  A
    hook may run meanwhile: what is at `arg` must still be open after it. */
 void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
-                        size_t first, size_t n, bool write) {
+                     size_t first, size_t n, bool write) {
   size_t from = b->offset + first * b->type->bytes;
   if (n == 0) return;
   lze_storage_wait(L, b->storage, from, from + n * b->type->bytes, write);

@@ -140,15 +140,15 @@ static inline char *lze_buffer_data(const lze_Buffer *b) {
 }
 /* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
 lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
-                             const char *name);
+                          const char *name);
 /* Elements [*first, *first + *n), counted from 0, that the arguments i and j
    name: 1-based, inclusive, negative from the end, nothing clamped. */
 void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
-                         size_t *first, size_t *n);
+                      size_t *first, size_t *n);
 /* Wait until the host may read, or write, n elements from `first` on.  A hook
    may run meanwhile: what is at `arg` must still be open after it. */
 void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
-                        size_t first, size_t n, bool write);
+                     size_t first, size_t n, bool write);
 /* The default queue of its device and context. */
 lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b);
 /* The queue at 1 if the buffer at `arg` is not, else its default one. */
@@ -220,7 +220,7 @@ lze_Queue *lze_buffer_queue(lua_State *L, int arg);
 /* One to three positive integers at field `key` of the table at t; what is
    not given is 1. */
 void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
-                    size_t out[3]);
+                         size_t out[3]);
 /* x:copy_box(src, box) */
 int lze_copy_box(lua_State *L);
 
@@ -247,16 +247,16 @@ void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
    for as long as nothing of Lua runs, or a copy of device memory. [-0, +1]
    keeps that alive. */
 const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
-                                size_t first, size_t n);
+                             size_t first, size_t n);
 /* Put bytes from the host into elements from `first` on. */
 void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
-                       size_t first, const char *bytes, size_t n);
+                    size_t first, const char *bytes, size_t n);
 /* Raise that n elements from position `at` (from 1) on are too many. */
 void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
-                            lua_Integer n, lua_Integer at);
+                         lua_Integer n, lua_Integer at);
 /* Enqueue a fill; the command. */
 lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
-                                const lze_Fill *f);
+                             const lze_Fill *f);
 /* Check x, v, i, j from stack index `arg` on and fill on the default queue, or
    on the one at 1 if `arg` is 2. */
 lze_Command *lze_fill_on(lua_State *L, int arg);
@@ -264,10 +264,10 @@ lze_Command *lze_fill_on(lua_State *L, int arg);
    that of `dst_arg` (lze_buffer_queue_at); NULL for a caller that waits for it.
    Returns the last command, or NULL when there is nothing to copy. */
 lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
-                                         bool timed, int dst_arg,
-                                         lze_Buffer *dst, int src_arg,
-                                         lze_Buffer *src, size_t first,
-                                         size_t n, lua_Integer at);
+                               bool timed, int dst_arg,
+                               lze_Buffer *dst, int src_arg,
+                               lze_Buffer *src, size_t first,
+                               size_t n, lua_Integer at);
 /* Check dst, src, i, j, at from stack index `arg` on and copy on the default
    queue, or on the one at 1 if `arg` is 2. */
 lze_Command *lze_copy_on(lua_State *L, int arg);
@@ -285,7 +285,7 @@ void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                   const void *p);
 /* lze_buffer_new.c: what tables come to. */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
-                        size_t n);
+                     size_t n);
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type);
 lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
                           lua_Integer most);

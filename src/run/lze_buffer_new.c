@@ -20,7 +20,7 @@ const char *const lze_usage_names[] = {"shared", "device", "host", NULL};
 
 /* Pack the table at `arg` into new memory. [-0, +1] */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
-                        size_t n) {
+                     size_t n) {
   char *packed = lua_newuserdatauv(L, n * type->bytes, 0);
   size_t stored = lze_type_store_table(L, type, arg, 1, n, packed);
   if (stored != n)

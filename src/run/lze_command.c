@@ -272,7 +272,7 @@ void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
 
 /* What a command needs, or another for its sake, cannot be had. */
 void lze_command_refuse(lua_State *L, lze_Command *c,
-                           const lze_Outcome *out) {
+                        const lze_Outcome *out) {
   const lze_Driver *driver = c->device->driver;
   lze_abort(c);
   lze_fail(L, driver, out->result, NULL, out->call, NULL, NULL);
@@ -280,7 +280,7 @@ void lze_command_refuse(lua_State *L, lze_Command *c,
 
 /* Make c wait for another; false where that needs what cannot be had. */
 bool lze_command_wait_for(lze_Command *c, lze_Command *other,
-                             lze_Outcome *out) {
+                          lze_Outcome *out) {
   if (other->status != LZE_PENDING) return true;
   if (other->queue == c->queue && c->queue->native_order) return true;
   if (!other->submitted && other->queue != c->queue)
@@ -572,7 +572,7 @@ bool lze_command_poll(lze_Command *c) {
 
 /* Raise that the driver does not tell whether a command is over. */
 _Noreturn void lze_command_untold(lua_State *L, const lze_Command *c,
-                                     const lze_Outcome *out) {
+                                  const lze_Outcome *out) {
   lze_fail(L, c->device->driver, out->result, c->name, out->call, NULL, NULL);
 }
 

@@ -96,7 +96,7 @@ static const char *buffer_copy_bytes(lua_State *L, int arg,
    wait, for as long as nothing of Lua runs, or a copy of device memory.
    [-0, +1] keeps that alive. */
 const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
-                                size_t first, size_t n) {
+                             size_t first, size_t n) {
   if (b->storage->usage == LZE_DEVICE)
     return buffer_copy_bytes(L, arg, b, first, n);
   lze_buffer_wait(L, arg, b, first, n, false);
@@ -106,7 +106,7 @@ const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
 
 /* Put bytes from the host into elements from `first` on. */
 void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
-                       size_t first, const char *bytes, size_t n) {
+                    size_t first, const char *bytes, size_t n) {
   size_t size = n * b->type->bytes;
   if (n == 0) return;
   if (b->storage->usage == LZE_DEVICE) {
@@ -123,7 +123,7 @@ void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
 
 /* Raise that n elements from position `at` (from 1) on are too many. */
 void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
-                            lua_Integer n, lua_Integer at) {
+                         lua_Integer n, lua_Integer at) {
   lze_argerror(L, arg,
                 lua_pushfstring(L, "%I element%s from position %I on do not "
                                    "fit a buffer of %I",
@@ -134,7 +134,7 @@ void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
 
 /* Enqueue a fill; NULL when there is nothing to fill. */
 lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
-                                const lze_Fill *f) {
+                             const lze_Fill *f) {
   if (f->bytes == 0) return NULL;
   lze_Command *c = lze_begin(L, q, "fill", timed, NULL);
   lze_record_kind(c, LZE_RECORD_FILL, f->bytes);
@@ -210,10 +210,10 @@ static lze_Command *copy_append_near(lua_State *L, lze_Queue *q, bool timed,
    that of `dst_arg` (lze_buffer_queue_at); NULL for a caller that waits for it.
    Returns the last command, or NULL when there is nothing to copy. */
 lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
-                                         bool timed, int dst_arg,
-                                         lze_Buffer *dst, int src_arg,
-                                         lze_Buffer *src, size_t first,
-                                         size_t n, lua_Integer at) {
+                               bool timed, int dst_arg,
+                               lze_Buffer *dst, int src_arg,
+                               lze_Buffer *src, size_t first,
+                               size_t n, lua_Integer at) {
   buffer_check_copy_types(L, src_arg, dst, src);
   if (n == 0) return NULL;
   size_t size = dst->type->bytes, bytes = n * size;

@@ -24,7 +24,7 @@ typedef struct Side {
 } Side;
 
 void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
-                    size_t out[3]) {
+                         size_t out[3]) {
   out[0] = out[1] = out[2] = 1;
   int type = lze_getoption(L, t, key);
   if (type == LUA_TNIL && !needed) {

@@ -45,8 +45,8 @@ static lua_Integer range_number(lua_State *L, const lze_Kernel *k, int index,
 
 /* A number, or an array of one to three, at `index`. Returns how many. */
 int lze_range_triple(lua_State *L, const lze_Kernel *k, int index,
-                        const char *what, lua_Integer low,
-                        lua_Integer out[3]) {
+                     const char *what, lua_Integer low,
+                     lua_Integer out[3]) {
   if (lua_type(L, index) != LUA_TTABLE) {
     out[0] = range_number(L, k, index, what, low);
     return 1;
@@ -88,7 +88,7 @@ static const char *const launch_keys[] = {"after",  "group", "offset",
                                           "uses",   NULL};
 
 void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
-                               const lze_Queue *q) {
+                            const lze_Queue *q) {
   if (q->o.context != k->o.context || q->device != k->module->device)
     luaL_error(L, "%s: queue: a queue of another device or context than the "
                   "kernel", k->name);
@@ -181,7 +181,7 @@ static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
 /* Read the range, or launch table, at stack index `index`, without running
    anything of the script. [-0, +4] keep what a hook may take out of it. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
-                        lze_Launch *l) {
+                     lze_Launch *l) {
   lua_Integer global[3] = {1, 1, 1};
   if (lua_type(L, index) != LUA_TTABLE) {
     l->dims = 1;
@@ -260,8 +260,8 @@ static bool launch_ahead(const lze_Kernel *k, const lze_GroupChoice *choice) {
 /* How the range is to be cut, the same as last time where it comes again.
    Raises where a given or required group cannot be met. */
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
-                                         const lze_Launch *l,
-                                         uint64_t local_bytes) {
+                                      const lze_Launch *l,
+                                      uint64_t local_bytes) {
   lze_Cut *c = k->cut;
   lze_GroupInput *in = &c->in;
   if (c->valid && in->dims == l->dims && in->policy == l->policy &&
@@ -308,8 +308,8 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
 /* Check and keep what a launch uses and its `count` arguments, the first at
    `first`, and say how its range is cut; NULL where it is empty. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
-                                           const lze_Launch *l, int first,
-                                           int count) {
+                                        const lze_Launch *l, int first,
+                                        int count) {
   if (l->uses != 0) launch_check_uses(L, k, l->uses);
   lze_arguments_take(L, k, first, count);
   /* Plans move what a task's device does not reach. */
@@ -329,7 +329,7 @@ const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
 }
 
 int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
-                       const char *call) {
+                    const char *call) {
   return lze_fail(L, k->module->device->driver, r, k->name, call, NULL, NULL);
 }
 
@@ -636,7 +636,7 @@ static void launch_settle(lua_State *L, const lze_Kernel *k, int first,
    at stack index `range`, `count` arguments follow; `q` is NULL for the
    default queue; an event is at `event`, or 0. */
 void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
-                       lze_Queue *q, int event) {
+                    lze_Queue *q, int event) {
   /* Making the event may have run finalisers. */
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   lze_State *const S = k->o.context->state;

@@ -87,43 +87,43 @@ const lze_Type *lze_argument_type(const spirv_type *t, bool is_unsigned);
 /* lze_argument.c: "2 (x)", as every message about an argument names it.
    [-0, +1] */
 const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
-                                 uint32_t i);
+                              uint32_t i);
 /* The type of an argument as a script reads it in k.args. [-0, +1] */
 const char *lze_argument_type_name(lua_State *L, const spirv_arg *a);
 /* Raise where one is memory that the device does not reach. */
 void lze_arguments_reach(lua_State *L, const lze_Kernel *k);
 /* Take all arguments, the first at `index`; raises. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
-                           int count);
+                        int count);
 
 /* lze_launch.c: a number, or an array of one to three, at `index`; how many. */
 int lze_range_triple(lua_State *L, const lze_Kernel *k, int index,
-                        const char *what, lua_Integer low,
-                        lua_Integer out[3]);
+                     const char *what, lua_Integer low,
+                     lua_Integer out[3]);
 /* Raise unless the queue can run the kernel. */
 void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
-                               const lze_Queue *q);
+                            const lze_Queue *q);
 /* Read the range, or launch table, at stack index `index`, without running
    anything of the script. [-0, +4] keep what a hook may take out of it. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
-                        lze_Launch *l);
+                     lze_Launch *l);
 /* How the range is to be cut, the same as last time where it comes again.
    Raises where a given or required group cannot be met. */
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
-                                         const lze_Launch *l,
-                                         uint64_t local_bytes);
+                                      const lze_Launch *l,
+                                      uint64_t local_bytes);
 /* Check and keep what a launch uses and its `count` arguments, the first at
    `first`, and say how its range is cut; NULL where it is empty. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
-                                           const lze_Launch *l, int first,
-                                           int count);
+                                        const lze_Launch *l, int first,
+                                        int count);
 /* Raise what a call of the driver for a launch came to. */
 int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
-                       const char *call);
+                    const char *call);
 /* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
    at stack index `range`, `count` arguments follow; `q` is NULL for the default
    queue; an event is at `event`, or 0. */
 void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
-                       lze_Queue *q, int event);
+                    lze_Queue *q, int event);
 
 #endif

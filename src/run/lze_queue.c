@@ -150,7 +150,7 @@ void lze_queue_use_copy_engine(lze_Queue *q) {
 
 /* A queue with what everybody gets who asks for nothing. */
 lze_Queue *lze_queue_new(lua_State *L, lze_Context *context,
-                            const lze_DeviceInfo *device) {
+                         const lze_DeviceInfo *device) {
   lze_Queue *q = lze_object_new(&queue_class, sizeof *q, context);
   if (q == NULL) lze_no_memory(L);
   q->device = device;
@@ -175,7 +175,7 @@ lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
    keeps immediate lists in order by itself; on older ones each command waits
    for an event of the one before, and is handed over alone. */
 bool lze_queue_batched_by_default(lua_State *L,
-                                     const lze_DeviceInfo *device) {
+                                  const lze_DeviceInfo *device) {
   const char *v = getenv("LZE_USE_IMMEDIATE_COMMANDLISTS");
   if (v == NULL || *v == '\0') return device->driver->api < API_IN_ORDER;
   if (strcmp(v, "0") != 0 && strcmp(v, "1") != 0)

@@ -40,7 +40,7 @@ void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
 
 /* Whether it can be read again. */
 bool lze_tuned_keep(const lze_Kernel *k, const lze_GroupInput *in,
-                        const uint32_t size[3]) {
+                    const uint32_t size[3]) {
   cache_key key = tuned_key(k, in);
   uint32_t back[3];
   cache_write("tuned", &key, size, 3 * sizeof *size);
