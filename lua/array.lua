@@ -976,16 +976,21 @@ function fields.strides(a)
   return rawget(a, "strides")
 end
 
+-- What not each array has, and lze asks for.
+local lacking = {mask = true, op = true, x = true, y = true, z = true}
+
 function meta.__index(a, key)
   local kind = type(key)
   if kind == "string" then
     local f = fields[key]
     if f then return f(a) end
-    return methods[key]
+    if methods[key] or lacking[key] then return methods[key] end
   elseif kind == "number" then
-    local n = a.shape[1]
-    local i = math.tointeger(key)
-    if not n or not i or i < 1 or i > n then return nil end
+    local n, i = a.shape[1], math.tointeger(key)
+    if not i then
+      fail("an array's index is an integer, got %s", C.describe(key))
+    end
+    if not n or i < 1 or i > n then return nil end
     if #a.shape == 1 then return element(a, a.from + 1 + (i - 1) * a.strides[1])
     end
     return view(a, a.from + (i - 1) * a.strides[1], {unpack(a.shape, 2)},
@@ -997,7 +1002,9 @@ function meta.__index(a, key)
     if v then return v end
     return element(a, place)
   end
-  return nil
+  fail("no field %s in an array (known: buffer, device, shape, strides, " ..
+    "type and the functions of lze.array)",
+    kind == "string" and format("'%s'", key) or C.describe(key))
 end
 
 -- Write a number, a table or an array into the elements of a view.

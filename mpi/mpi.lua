@@ -135,12 +135,16 @@ end
 
 local is_buffer = {buffer = true, array = true}
 
--- The buffer at argument n, with its type, count, bytes, usage and context.
+-- The buffer at argument n, or of the array there, with its type, count, bytes,
+-- usage and context.
 local function buffer(x, n, fname)
-  if lze.type(x) == "array" and x.eval then x = x:eval() end
+  local is_array = lze.type(x) == "array"
+  if is_array then x = x:eval() end
   local kind, count, bytes, usage, context = C.buffer(x)
-  if kind then return x, kind, count, bytes, usage, context end
-  if lze.type(x) == "array" then
+  if kind then
+    return is_array and x.buffer or x, kind, count, bytes, usage, context
+  end
+  if is_array then
     argument(n, fname, "an array that is not contiguous; x:clone() is")
   end
   argument(n, fname, "%s", count)
@@ -239,7 +243,6 @@ local function message(x, count, options, fname)
       argument(3, fname, "last: %d is outside %d..%d", last, i - 1, count)
     end
   end
-  if lze.type(x) == "array" then x = x.buffer end
   return x:view(i, j), tag
 end
 
@@ -523,8 +526,6 @@ local function check_blocks(c, e, x, y, fname, counts)
   end
 end
 
-local function pointed(x) return lze.type(x) == "array" and x.buffer or x end
-
 local function define_exchange(name, fname, wait)
   local e = exchanges[name]
   local rooted = e.x_on_root or e.y_on_root
@@ -532,6 +533,7 @@ local function define_exchange(name, fname, wait)
     local c = open(self, fname)
     if not rooted then root, options = nil, root end
     root = rooted and root_of(c, root, 3, fname) or 0
+    local block, into = e.x == 1 and x or y, y
     if e.x_on_root and c.rank ~= root then
       x, y = nil, buffer(y, 2, fname)
     elseif e.y_on_root and c.rank ~= root then
@@ -539,9 +541,8 @@ local function define_exchange(name, fname, wait)
     else
       x, y = buffer(x, 1, fname), buffer(y, 2, fname)
     end
-    local counts, received = exchange_counts(c, name, options,
-      e.x == 1 and x or y, rooted and 4 or 3, fname)
-    x, y = x and pointed(x), y and pointed(y)
+    local counts, received = exchange_counts(c, name, options, block,
+      rooted and 4 or 3, fname)
     if counts and x then check_counted(c, x, 1, fname, e.x, counts) end
     if counts and y then
       check_counted(c, y, 2, fname, e.y, received or counts)
@@ -552,7 +553,7 @@ local function define_exchange(name, fname, wait)
         return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil,
           false, from, to, nil, counts, received)
       end)
-    return event or y
+    return event or y and into
   end
 end
 for name in pairs(exchanges) do
@@ -747,7 +748,7 @@ local halo_keys = keys("width", "shape")
 function methods.halo(self, u, options)
   local c = open(self, "halo")
   if not c.dims then fail("halo: a Cartesian communicator expected") end
-  local _, _, count = buffer(u, 1, "halo")
+  local memory, _, count = buffer(u, 1, "halo")
   options = options == nil and {} or options
   check_keys(options, halo_keys, 2, "halo", "options")
   local width = options.width
@@ -776,7 +777,7 @@ function methods.halo(self, u, options)
         "%d on both sides and as much between", i, sizes[i], width)
     end
   end
-  local h = {u = pointed(u), shape = sizes, width = width, parts = {}}
+  local h = {u = memory, shape = sizes, width = width, parts = {}}
   h.comm, h.rank, h.size = inner(c), c.rank, c.size
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
@@ -872,7 +873,7 @@ end
 -- mpi.slice(x [, size [, width]]) -> an argument of world:parallel
 local function slice(x, size, width)
   local b, _, count = buffer(x, 1, "slice")
-  return C.object(slice_meta, {x = pointed(b), count = count,
+  return C.object(slice_meta, {x = b, count = count,
     size = size == nil and 1 or positive(size, 2, "slice", "size"),
     width = width ~= nil and positive(width, 3, "slice", "width") or nil})
 end

@@ -220,6 +220,26 @@ describe("lze.array", function()
     same_numbers({1, 3}, A("float", {0 / 0, -0.0, 1e-45}):nonzero():read())
   end)
 
+  it("has no other fields than it says", function()
+    local a = A("int", {1, 2, 3})
+    for _, x in ipairs {a, a + 1, a[{{1, 2}}], A("int", 3):sum()} do
+      for key, name in pairs {shapes = "'shapes'", [true] = "boolean",
+        [print] = "function"} do
+        local ok, message = pcall(function() return x[key] end)
+        assert.is_false(ok)
+        assert.matches("^%S+array_index_spec.lua:%d+: no field " .. name ..
+          " in an array %(known: buffer, device, shape, strides, type and",
+          message)
+      end
+      local ok, message = pcall(function() return x[1.5] end)
+      assert.is_false(ok)
+      assert.matches("an array's index is an integer, got number 1.5", message,
+        1, true)
+      assert.is_nil(x[4])
+      assert.is_nil(x[0])
+    end
+  end)
+
   it("writes only numbers that fit, and says so at the script's line",
     function()
       local char = "char expected (an integer from -128 to 127), got "

@@ -422,7 +422,7 @@ function tests.counts()
     all = lze.array.zeros({rows, 3}, {type = "int"})
     world:gather(own, rank == 0 and all or nil, 0, options)
     if rank == 0 then same(model, all:read(), "rows of all") end
-    world:allgather(own, all, options)
+    assert(rawequal(world:allgather(own, all, options), all))
     same(model, all:read(), "rows of all, for all")
   end
 end
