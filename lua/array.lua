@@ -24,17 +24,14 @@ local function is(v) return getmetatable(v) == meta end
 
 -- --- types -------------------------------------------------------------------
 
--- Its bits, whether it is real or signed, and from where on finite numbers
--- would become infinity.
+-- Rank among its kind, whether it is real, and whether it is signed.
 local types = {
   char = {bits = 8, signed = true}, uchar = {bits = 8},
   short = {bits = 16, signed = true}, ushort = {bits = 16},
   int = {bits = 32, signed = true}, uint = {bits = 32},
   long = {bits = 64, signed = true}, ulong = {bits = 64},
-  half = {bits = 16, real = true, limit = 65520},
-  bfloat16 = {bits = 16, real = true, limit = 0x1.ffp127},
-  float = {bits = 32, real = true, limit = 0x1.ffffffp127},
-  double = {bits = 64, real = true, limit = math.huge}
+  half = {bits = 16, real = true}, bfloat16 = {bits = 16, real = true},
+  float = {bits = 32, real = true}, double = {bits = 64, real = true}
 }
 local aliases = {i8 = "char", u8 = "uchar", i16 = "short", u16 = "ushort",
   i32 = "int", u32 = "uint", i64 = "long", u64 = "ulong", f16 = "half",
@@ -260,23 +257,8 @@ end
 
 -- Elements of kind hold the number v, as those of buffers do.
 local function check_fits(what, kind, v)
-  local t, n = types[kind], math.tointeger(v)
-  if t.real then
-    local size = v < 0 and -v or v
-    if size >= t.limit and size < math.huge then
-      fail("%s: %s does not fit %s", what, C.describe(v), kind)
-    end
-    return
-  end
-  local least, most = math.mininteger, math.maxinteger
-  if t.bits < 64 then
-    least = t.signed and -1 << (t.bits - 1) or 0
-    most = least + (1 << t.bits) - 1
-  end
-  if not n or n < least or n > most then
-    fail("%s: %s expected (an integer from %d to %d), got %s", what, kind,
-      least, most, C.describe(v))
-  end
+  local problem = C.misfit(kind, v)
+  if problem then fail("%s: %s", what, problem) end
 end
 
 -- Complex numbers are stored, and transformed by fft.

@@ -9,6 +9,7 @@
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_show.h"
+#include "base/lze_types.h"
 #include "lze_open.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
@@ -184,6 +185,12 @@ static int array_fuse(lua_State *L) {
   return luaL_error(L, "LZE_FUSE=%s: auto, always or never expected", value);
 }
 
+/* misfit(type, v) -> why elements of a type of numbers do not hold v, or nil */
+static int array_misfit(lua_State *L) {
+  uint64_t element;
+  return lze_type_store(L, lze_check_type(L, 1), 2, &element) ? 0 : 1;
+}
+
 static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"storage", array_storage, LZE_HOT},
                                         {"address", array_address, LZE_HOT},
@@ -191,6 +198,7 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"beside", array_beside, LZE_HOT},
                                         {"collect", array_collect, LZE_HOT},
                                         {"heap", array_heap, LZE_HOT},
+                                        {"misfit", array_misfit, LZE_HOT},
                                         {"now", array_now, LZE_HOT},
                                         {"fuse", array_fuse, LZE_HOT},
                                         {"printed", array_printed, LZE_HOT},
