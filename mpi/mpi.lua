@@ -434,6 +434,11 @@ local function check_counts(c, t, n, fname, name)
   return counts
 end
 
+-- The work-items of a rank: the first and the last.
+local function part_of(n, rank, size)
+  return n * rank // size + 1, n * (rank + 1) // size
+end
+
 -- The counts of so many rows, divided as world:part divides work-items.
 local function counts_of_rows(c, rows, x, n, fname)
   rows = integer(rows, n, fname, "rows")
@@ -445,8 +450,8 @@ local function counts_of_rows(c, rows, x, n, fname)
   local elements, counts = 1, {}
   for i = 2, #x.shape do elements = elements * x.shape[i] end
   for rank = 0, c.size - 1 do
-    counts[rank + 1] =
-      (rows * (rank + 1) // c.size - rows * rank // c.size) * elements
+    local first, last = part_of(rows, rank, c.size)
+    counts[rank + 1] = (last - first + 1) * elements
   end
   return check_counts(c, counts, n, fname, "rows")
 end
@@ -477,8 +482,7 @@ end
 
 -- Whether a buffer has room for what the counts say.
 local function check_counted(c, x, n, fname, blocks, counts)
-  local _, _, count = buffer(x, n, fname)
-  local mine = counts[c.rank + 1]
+  local count, mine = #x, counts[c.rank + 1]
   if blocks == 1 and count ~= mine then
     argument(n, fname, "a buffer of %d elements expected for rank %d by " ..
       "%s, got one of %d", mine, c.rank, counts.name, count)
@@ -876,11 +880,6 @@ local function slice(x, size, width)
   return C.object(slice_meta, {x = b, count = count,
     size = size == nil and 1 or positive(size, 2, "slice", "size"),
     width = width ~= nil and positive(width, 3, "slice", "width") or nil})
-end
-
--- The work-items of a rank: the first and the last.
-local function part_of(n, rank, size)
-  return n * rank // size + 1, n * (rank + 1) // size
 end
 
 local function range_of(n, fname)
