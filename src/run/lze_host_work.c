@@ -29,7 +29,8 @@ struct lze_HostWork {
   struct lze_HostWork *next;
   lze_Command *command;         /* owned; NULL if it uses nothing of lze's */
   lze_State *state;
-  uint64_t record, start_ns;    /* of a profile, 0 where none records */
+  uint64_t record;              /* of a profile; 0: none records */
+  uint64_t start_ns;            /* 0 until it has begun */
   bool begun;
   bool awaited;                 /* by who frees it */
   int status;
@@ -48,8 +49,10 @@ static bool work_is_free(const struct lze_HostWork *w) {
 }
 
 static void work_step(struct lze_HostWork *w) {
-  if (w->record != 0 && !w->begun) w->start_ns = lze_now_ns();
-  if (!w->begun && w->command != NULL) w->command->start_ns = lze_now_ns();
+  if (!w->begun) {
+    w->start_ns = lze_now_ns();
+    if (w->command != NULL) w->command->start_ns = w->start_ns;
+  }
   w->begun = true;
   w->status = w->spec.step(w->spec.userdata, &w->failure);
 }
