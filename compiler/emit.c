@@ -92,9 +92,8 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     return c->emit ? real_runs(c, true, i.id, limit.id, by.id) : 0;
   }
   bool one = step_of(c->at->p, pc, &n) && n == 1;
-  if (constant_of(c, by.type, &n) && n == 0)
-    finding(c, NULL, "`for` has the step 0");
-  bool upwards = constant_of(c, by.type, &n) && n > 0;
+  bool fixed = constant_of(c, by.type, &n), upwards = fixed && n > 0;
+  if (fixed && n == 0) finding(c, NULL, "`for` has the step 0");
   i.type = upwards ? index_type(c, i.type, one ? limit.type : T_INT) : T_INT;
   type last = one && KIND(limit.type) == T_INT ? limit.type : T_INT;
   if (!c->emit) {
