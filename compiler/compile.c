@@ -188,7 +188,18 @@ static void write_module(compiler *c, instance *in,
   write_head(c, name);
 }
 
-static void compile(compiler *c, lzc_element *types) {
+/* What a function with these results gives. */
+static void tell_result(compiler *c, const instance *in, lzc_result *r) {
+  type t = in->result_count > 0 ? in->results[0] : T_NIL;
+  r->given = KIND(t) == T_CONFLICT ? "values of several types" : what(c, t);
+  r->gives = KIND(t) == T_NIL    ? LZC_NIL
+             : KIND(t) == T_BOOL ? LZC_BOOLEAN
+             : KIND(t) == T_INT  ? LZC_INTEGER
+             : KIND(t) == T_REAL ? LZC_REAL
+                                 : LZC_OTHER;
+}
+
+static void compile(compiler *c, lzc_element *types, lzc_result *result) {
   const lzc_input *input = c->input;
   const char *message;
   const proto *p = chunk_read(c->a, input->bytes, input->size, &message);
@@ -220,6 +231,7 @@ static void compile(compiler *c, lzc_element *types) {
                         r - input->dimensions);
   analyse_instance(c, in);
   if (c->a->failed) return;
+  tell_result(c, in, result);
   choose_real(c, types);
   c->emit = true;
   write_module(c, in, types);
@@ -234,7 +246,7 @@ lzc_result *lzc_compile(const lzc_input *input) {
   writer_init(&c.w);
   lzc_element *types = arena_new(c.a, input->argument_count + 1,
                                  sizeof *types);
-  if (types != NULL) compile(&c, types);
+  if (types != NULL) compile(&c, types, r);
   unsigned *ranks = arena_new(c.a, input->argument_count + 1, sizeof *ranks);
   lzc_fixed *fixed = arena_new(c.a, c.known_count + 1, sizeof *fixed);
   for (size_t i = 0; i < c.known_count && ranks != NULL; i++)

@@ -199,6 +199,9 @@ typedef struct lzc_result {
   const uint32_t *words;      /* NULL: see the findings */
   size_t word_count;
   lzc_element real;           /* the kernel's real width */
+  lzc_kind gives;             /* what its first return value is: LZC_INTEGER,
+                                 LZC_REAL, LZC_BOOLEAN, LZC_NIL, LZC_OTHER */
+  const char *given;          /* the same in words, for messages */
   size_t hidden_count;
   const lzc_hidden *hidden;
   size_t fixed_count;

@@ -116,14 +116,16 @@ local function array_over(base, from, shape, strides, mask)
   return setmetatable(a, meta)
 end
 
--- What f gives, such as a buffer; what it raises is about the script's line.
-local function made(f, ...)
-  local ok, b = C.pcall(f, ...)
-  if ok then return b end
-  if type(b) == "string" then fail("%s", (b:gsub("^lze %S+:%d+: ", ""))) end
-  if type(b) == "table" then b.where = C.where():match "^(.*): $" end
-  C.raise(b)
+local function passed(ok, ...)
+  if ok then return ... end
+  local e = ...
+  if type(e) == "string" then fail("%s", (e:gsub("^lze %S+:%d+: ", ""))) end
+  if type(e) == "table" then e.where = C.where():match "^(.*): $" end
+  C.raise(e)
 end
+
+-- What f gives, such as a buffer; what it raises is about the script's line.
+local function made(f, ...) return passed(C.pcall(f, ...)) end
 
 local function buffer(...) return made(C.buffer, ...) end
 
@@ -1121,7 +1123,7 @@ for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
   array_over = array_over,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  element = element, result_type = result_type} do
+  element = element, result_type = result_type, made = made} do
   core[key] = v
 end
 

@@ -257,12 +257,7 @@ end
 
 -- f, where what it raises is located at the script's line.
 local function located(f)
-  return function(...)
-    local ok, v = core.C.pcall(f, ...)
-    if ok then return v end
-    if type(v) == "table" then v.where = core.C.where():match "^(.*): $" end
-    core.C.raise(v)
-  end
+  return function(...) return core.made(f, ...) end
 end
 
 local function check_path(path, n, fname)

@@ -5,42 +5,51 @@ local core = ...
 local A, C, is, new, fail = core.A, core.C, core.is, core.new, core.fail
 local format, concat, unpack = string.format, table.concat, table.unpack
 
--- What f gives, from the likeliest on: numbers of the operands' type, reals of
--- integers, and whether something is true.
-local gives = {
-  {value = "f(%s)", type = function(kind) return kind end},
-  {value = "f(%s)", type = function(kind)
-    return not core.types[kind].real and "float" or nil
-  end},
-  {value = "f(%s) and 1 or 0", type = function() return "uchar" end,
-    mask = true}
-}
-
--- What the compiler says of line 3 of a kernel below where f gives no value,
--- which the last way above would take for false.
-local nothing = "^lze array map:3:[^\n]* this is nil"
-
--- Kernels by function, and by what the operands are: a letter each, c for an
--- array and n for a number.
-local kernels = setmetatable({}, {__mode = "k"})
-
-local function kernel_of(f, letters, give)
-  local own = kernels[f] or {}
-  kernels[f] = own
-  local key = letters .. give.value
-  if not own[key] then
-    local names, places = {}, {}
-    for k = 1, #letters do
-      names[k] = "x" .. k
-      places[k] = letters:sub(k, k) == "c" and format("x%d[i]", k) or names[k]
+-- Kernels of functions, by these and by a key.
+local function cache(text)
+  local kernels = setmetatable({}, {__mode = "k"})
+  return function(name, f, key, ...)
+    local own = kernels[f] or {}
+    kernels[f] = own
+    if not own[key] then
+      own[key] = C.kernel(C.text(text(key, ...), name)(f),
+        {name = "array_" .. name})
     end
-    own[key] = C.kernel(C.text(format(
-      "local f = ...\nreturn function(i, result, %s)\n  result[i] = %s\nend",
-      concat(names, ", "), format(give.value, concat(places, ", "))), "map")(f),
-      {name = "array_map"})
+    return own[key]
   end
-  return own[key]
 end
+
+-- "x1, x2, x3"
+local function numbered(n)
+  local names = {}
+  for k = 1, n do names[k] = "x" .. k end
+  return concat(names, ", ")
+end
+
+local probe = cache(function(_, n)
+  return format("local f = ...\nreturn function(%s) return f(%s) end",
+    numbered(n), numbered(n))
+end)
+
+-- What a function of a script gives for such numbers on a device: "integer",
+-- "real", "boolean", "nil", or nil for something else; and that in words.
+-- Asked at each call, as what f captures may have changed.
+function core.gives(name, f, device, ...)
+  local n = select("#", ...)
+  return core.made(C.gives, probe(name, f, name .. n, n), device, ...)
+end
+
+-- Operands are a letter each, c for an array and n for a number.  A mask is
+-- 1 where f gives true.
+local kernel_of = cache(function(_, letters, mask)
+  local places = {}
+  for k = 1, #letters do
+    places[k] = letters:sub(k, k) == "c" and format("x%d[i]", k) or "x" .. k
+  end
+  return format("local f = ...\nreturn function(i, result, %s)\n"
+    .. "  result[i] = f(%s)%s\nend", numbered(#letters),
+    concat(places, ", "), mask and " and 1 or 0" or "")
+end)
 
 -- A.map(f, x, ...): f of the elements of arrays that broadcast, and of numbers.
 -- f is a Lua function, compiled; what it captures is read at each call.  The
@@ -48,7 +57,7 @@ end
 -- real, and is a mask where f gives booleans.
 function A.map(f, ...)
   local n = select("#", ...)
-  local given, arguments, letters, shape = {...}, {}, {}, {}
+  local given, arguments, letters, samples, shape = {...}, {}, {}, {}, {}
   local first, kind
   if type(f) ~= "function" then
     fail("map: argument 1 (f): function expected, got %s", C.describe(f))
@@ -70,29 +79,26 @@ function A.map(f, ...)
   kind = core.result_type("map", unpack(given))
   core.needs_double("map", kind, first)
   for k, x in ipairs(given) do
-    letters[k] = is(x) and "c" or "n"
+    local array = is(x)
+    letters[k] = array and "c" or "n"
     -- Each operand is read in the order of the result.
-    arguments[k] = is(x) and core.ready(x:expand(shape)) or x
+    arguments[k] = array and core.ready(x:expand(shape)) or x
+    samples[k] = not array and x or core.types[x.type].real and 0.0 or 0
   end
   letters = concat(letters)
-  local problem
-  for _, give in ipairs(gives) do
-    local t = give.type(kind)
-    if t then
-      local into = new(t, {unpack(shape)}, give.mask, first.device)
-      local ok, err = C.pcall(kernel_of(f, letters, give), into.size, into.flat,
-        unpack(arguments, 1, n))
-      if ok then return into end
-      problem = problem or err
-      if type(err) == "table" and (err.log or ""):find(nothing) then
-        fail("map: argument 1 (f): a function that gives a number or a "
-          .. "boolean expected; it gives nothing")
-      end
-      if type(err) ~= "table" or err.code ~= "NOT_COMPILED" then break end
-    end
+  local gives, words = core.gives("map", f, first.device, unpack(samples, 1, n))
+  local mask = gives == "boolean"
+  if not mask and gives ~= "integer" and gives ~= "real" then
+    fail("map: argument 1 (f): a function that gives a number or a boolean "
+      .. "expected, it gives %s", words)
   end
-  if type(problem) == "table" then
-    problem.where = C.where():match "^(.*): $"
+  if mask then
+    kind = "uchar"
+  elseif gives == "real" and not core.types[kind].real then
+    kind = "float"
   end
-  C.raise(problem)
+  local into = new(kind, {unpack(shape)}, mask, first.device)
+  core.made(kernel_of("map", f, letters .. (mask and "?" or ""), letters, mask),
+    into.size, into.flat, unpack(arguments, 1, n))
+  return into
 end

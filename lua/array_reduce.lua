@@ -708,28 +708,19 @@ local function own_operation(name, f, init, x)
     if mathtype(init) == "float" then kind = "float" end
     result = kind
   end
+  local sample = types[kind].real and 0.0 or 0
+  local gives, words = core.gives(name, f, x.device, sample,
+    types[x.type].real and 0.0 or 0)
+  if gives ~= "integer" and gives ~= "real" then
+    fail("%s: argument 1 (f): a function that gives a number expected, it "
+      .. "gives %s", name, words)
+  end
+  if gives == "real" and not types[kind].real then
+    fail("%s: f gives a real for elements of %s: argument 2 (init) must be "
+      .. "one, such as 0.0", name, x.type)
+  end
   return {name = name, f = f, init = init, none = "init", merge = "f(A, B)"},
     result, kind
-end
-
--- Run g, which may compile op's f: what is raised is about the script's line.
-local function located(op, x, g)
-  local ok, err = C.pcall(g)
-  if ok then return end
-  if type(err) == "table" then
-    if (err.log or ""):find("a real is stored", 1, true) then
-      fail("%s: f gives a real for elements of %s: argument 2 (init) must be "
-        .. "one, such as 0.0", op.name, x.type)
-    end
-    local got = ("\n" .. (err.log or "")):match(
-      "\nlze array [^\n]* an operator needs a number, this is ([^\n]+)")
-    if got then
-      fail("%s: argument 1 (f): a function that gives a number expected, it "
-        .. "gives %s", op.name, got)
-    end
-    err.where = C.where():match "^(.*): $"
-  end
-  C.raise(err)
 end
 
 -- A.reduce(f, init, x [, options]): f(a, b) is associative.
@@ -738,15 +729,13 @@ function A.reduce(f, init, x, o)
   local outer, n, inner, shape = extent(x, o, "reduce")
   local into = new(result, shape, nil, x.device)
   if n == 0 or into.size == 0 then return nothing(into, init, "reduce", x) end
-  located(op, x, function()
-    local from, chunks = ready(x), chunks_of(n, inner)
-    while chunks > 1 do
-      local out = scratch(kind, outer * chunks * inner, x.device)
-      fold_chunks(op, from, outer, n, inner, out)
-      from, n, chunks = out, chunks, chunks_of(chunks, inner)
-    end
-    fold_chunks(op, from, outer, n, inner, into.flat, true)
-  end)
+  local from, chunks = ready(x), chunks_of(n, inner)
+  while chunks > 1 do
+    local out = scratch(kind, outer * chunks * inner, x.device)
+    fold_chunks(op, from, outer, n, inner, out)
+    from, n, chunks = out, chunks, chunks_of(chunks, inner)
+  end
+  fold_chunks(op, from, outer, n, inner, into.flat, true)
   return into
 end
 
@@ -756,8 +745,6 @@ function A.scan(f, init, x, ...)
   local op, result, kind = own_operation("scan", f, init, x)
   local into = new(result, {x.size}, nil, x.device)
   if x.size == 0 then return into end
-  located(op, x, function()
-    scan(op, ready(x), 1, x.size, 1, into.flat, kind)
-  end)
+  scan(op, ready(x), 1, x.size, 1, into.flat, kind)
   return into
 end

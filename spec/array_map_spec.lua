@@ -42,6 +42,23 @@ describe("A.map", function()
     assert.same({5.0, 10.0}, A.map(f, x):table())
   end)
 
+  it("asks again what f gives when what it captures has changed", function()
+    local x, k = A("int", {1, 2}), 3
+    local function f(a) return k and a * k end
+    assert.same({"int", {3, 6}}, {A.map(f, x).type, A.map(f, x):read()})
+    k = 0.5
+    assert.same({"float", {0.5, 1.0}}, {A.map(f, x).type, A.map(f, x):read()})
+    k = 4
+    assert.same({"int", {4, 8}}, {A.map(f, x).type, A.map(f, x):read()})
+    k = false
+    assert.same({"uchar", {0, 0}}, {A.map(f, x).type, A.map(f, x):read()})
+  end)
+
+  it("takes functions of math", function()
+    assert.same({1.0, 2.0}, A.map(math.sqrt, A("float", {1, 4})):read())
+    assert.same({1, 4}, A.map(math.abs, A("int", {1, -4})):read())
+  end)
+
   it("takes empty arrays and those without dimensions", function()
     local function f(a) return a + 1 end
     assert.same({0, 3}, A.map(f, A.zeros {0, 3}).shape)
@@ -58,9 +75,19 @@ describe("A.map", function()
       message(A.map, 3, x), 1, true)
     assert.matches("map: argument 3: an array or a number expected, got " ..
       "string 'y'", message(A.map, math.abs, x, "y"), 1, true)
-    assert.matches("map: argument 1 (f): a function that gives a number or " ..
-      "a boolean expected; it gives nothing",
-      message(A.map, function(a) local _ = a * 2 end, x), 1, true)
+    for given, f in next, {
+      ["nil"] = function(a) local _ = a * 2 end,
+      ["a number or nil"] = function(a) if a > 1 then return a end end,
+      ["a string"] = function() return "x" end,
+      ["values of several types"] = function(a)
+        if a > 1 then return a end
+        return true
+      end
+    } do
+      assert.matches("map: argument 1 (f): a function that gives a number or "
+        .. "a boolean expected, it gives " .. given .. "\n",
+        message(A.map, f, x) .. "\n", 1, true)
+    end
     assert.matches("map: no array among the arguments",
       message(A.map, math.abs, 1), 1, true)
     assert.matches("map: shapes {2} and {3} do not broadcast",

@@ -523,9 +523,11 @@ describe("a reduction or scan by a function", function()
     local x = A("int", {1, 2, 3})
     local function none(_, _) end
     local function lost(a, b) local _ = a + b end
+    local function some(a, b) if a < b then return a end end
     local function order(a, b) return a < b end
     for name, f in next, {reduce = A.reduce, scan = A.scan} do
-      for got, bad in next, {["nil"] = none, ["a boolean"] = order} do
+      for got, bad in next, {["nil"] = none, ["a boolean"] = order,
+        ["a number or nil"] = some} do
         local ok, err = pcall(f, bad, 0, x)
         assert.is_false(ok)
         assert.matches(name .. ": argument 1 (f): a function that gives a " ..

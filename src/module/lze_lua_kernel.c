@@ -601,14 +601,10 @@ static int free_slot(lua_State *L, int own) {
   return slot;
 }
 
-/* Called guarded, with a Request, the kernel and the arguments: compiles a
-   variant and adds it. */
-static int compile_variant(lua_State *L) {
-  const Request *r = lua_touserdata(L, 1);
+/* Compile the pending variant, for the arguments from stack index 3 on.
+   [-0, +some] what must be kept until its result has been used. */
+static Variant *make_variant(lua_State *L, const Request *r, int own) {
   LuaKernel *k = r->kernel;
-  luaL_checkstack(L, 24, NULL);
-  lua_getiuservalue(L, 2, OWN_VALUE);
-  int own = lua_gettop(L);
   size_t n = (size_t)r->count + 1;
   lzc_value *values = lua_newuserdatauv(L, n * sizeof *values, 0);
   for (int i = 0; i < r->count; i++)
@@ -629,6 +625,18 @@ static int compile_variant(lua_State *L) {
     v->ranks[i] = v->result->ranks[i];
     if (k->declared_count < 0) v->ranks[i] = values[i].rank;
   }
+  return v;
+}
+
+/* Called guarded, with a Request, the kernel and the arguments: compiles a
+   variant and adds it. */
+static int compile_variant(lua_State *L) {
+  const Request *r = lua_touserdata(L, 1);
+  LuaKernel *k = r->kernel;
+  luaL_checkstack(L, 24, NULL);
+  lua_getiuservalue(L, 2, OWN_VALUE);
+  int own = lua_gettop(L);
+  Variant *v = make_variant(L, r, own);
   lua_pushlstring(L, (const char *)v->result->words,
                   v->result->word_count * sizeof *v->result->words);
   int bytes = lua_gettop(L);
@@ -647,6 +655,45 @@ static int compile_variant(lua_State *L) {
   k->count = at + 1;
   k->pending = NULL;
   return 0;
+}
+
+/* Whether a variant was made for the numbers behind `range` and what is
+   captured now.  More exact than for a launch, where integers go into a real's
+   place. [-0, +some] */
+static bool variant_is_of(lua_State *L, const Variant *v, int own, int range,
+                          int count) {
+  const lzc_result *r = v->result;
+  bool same = v->count == count;
+  for (int i = 0; i < count && same; i++)
+    same = lua_isinteger(L, range + 1 + i) == (v->kinds[i] == LZC_INTEGER);
+  int top = lua_gettop(L);
+  same = same && push_all_hidden(L, own, v, range);
+  for (size_t i = 0; i < r->hidden_count && same; i++)
+    same = r->hidden[i].kind != LZC_HIDDEN_NUMBER ||
+           lua_isinteger(L, top + 1 + (int)i) ==
+               (r->hidden[i].element < LZC_HALF);
+  return same;
+}
+
+int lze_lua_kernel_gives(lua_State *L) {
+  static const char *const kinds[LZC_OTHER] = {
+      [LZC_INTEGER] = "integer", [LZC_REAL] = "real",
+      [LZC_BOOLEAN] = "boolean", [LZC_NIL] = "nil"};
+  enum { RANGE = 2 }; /* none, and the arguments are behind it */
+  LuaKernel *k = lua_kernel_test(L, 1);
+  Request r = {k, {NULL, lze_test_device(L, RANGE)}, 0, lua_gettop(L) - RANGE,
+               false};
+  luaL_checkstack(L, 24, NULL);
+  lua_getiuservalue(L, 1, OWN_VALUE);
+  int own = lua_gettop(L);
+  const Variant *v = k->pending;
+  if (v == NULL || v->checks == NULL ||
+      !variant_is_of(L, v, own, RANGE, r.count))
+    v = make_variant(L, &r, own);
+  lzc_kind gives = v->result->gives;
+  lua_pushstring(L, gives < LZC_OTHER ? kinds[gives] : NULL);
+  lua_pushstring(L, v->result->given);
+  return 2;
 }
 
 /* The variant for a launch: found, or compiled; its hidden arguments are

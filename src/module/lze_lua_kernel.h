@@ -54,6 +54,11 @@ lze_Kernel *lze_kernel_last(lua_State *L, int kernel);
    argument), captures ({name, value} of each buffer), and double: the options
    of a kernel of the same function in double. [-0, +1] */
 void lze_lua_kernel_about(lua_State *L, int kernel, int count);
+/* For lze_call_guarded: (kernel, device, number...) -> what the function of a
+   Lua kernel gives for such numbers, with no range: "integer", "real",
+   "boolean", "nil", or nil for something else; and that in words.  Raises what
+   a launch would that compiles it. */
+int lze_lua_kernel_gives(lua_State *L);
 /* lua_dump of the function on the top of the stack. [-0, +1] */
 const char *lze_push_chunk(lua_State *L, size_t *size);
 

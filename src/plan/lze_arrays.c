@@ -8,9 +8,11 @@
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
+#include "base/lze_guard.h"
 #include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "lze_open.h"
+#include "module/lze_lua_kernel.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_file.h"
@@ -93,6 +95,14 @@ static int array_load_text(lua_State *L) {
   lua_pushnil(L);
   if (lua_setupvalue(L, -2, 1) == NULL) lua_pop(L, 1);
   return 1;
+}
+
+/* gives(kernel, device, number...): see lze_lua_kernel_gives */
+static int array_gives(lua_State *L) {
+  lua_pushcfunction(L, lze_lua_kernel_gives);
+  lua_insert(L, 1);
+  lze_call_guarded(L, lua_gettop(L) - 1, 2);
+  return 2;
 }
 
 /* display(a): show it in a notebook, or print it */
@@ -204,6 +214,7 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"printed", array_printed, LZE_HOT},
                                         {"part", array_part, LZE_HOT},
                                         {"text", array_load_text, LZE_HOT},
+                                        {"gives", array_gives, LZE_HOT},
                                         {"keep", array_keep, LZE_HOT},
                                         {"display", array_display, LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};
