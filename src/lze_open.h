@@ -7,8 +7,7 @@
 
 #include "base/lze_base.h"
 
-/* Each area's part of the module table. [-0, +0], the table on top.
- */
+/* Each adds to the table on the top of the stack. [-0, +0] */
 void lze_open_context(lua_State *L);
 void lze_open_device(lua_State *L);
 void lze_open_info(lua_State *L);

@@ -102,7 +102,8 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
                                 const ze_group_count_t *groups,
                                 zocl_launch *launch);
 
-/* Compile the kernel for some launches ahead of them, as prepare.h says. */
+/* These as prepare.h says: how many dimensions launches have, and compiling the
+   kernel for some launches ahead of them. */
 ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions);
 ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,
                                const prepare_launch *launches);

@@ -60,13 +60,13 @@ typedef struct zocl_end {
   ino_t inode;
 } zocl_end;
 
-/* Whether a server has answered this process and is still there. */
-bool zocl_server_is_up(void);
 /* The same without waiting for the answer; false where no work was begun. */
 bool zocl_server_start(const char *path, const void *task, size_t size,
                        int seconds, zocl_end *answer);
 /* Whether that is over; then *fine says whether it went well, and the end is
    closed. */
 bool zocl_server_is_done(zocl_end *answer, bool *fine);
+/* Whether a server has answered this process and is still there. */
+bool zocl_server_is_up(void);
 
 #endif

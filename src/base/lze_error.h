@@ -53,9 +53,8 @@ lua_Integer lze_check_integer_or(lua_State *L, int arg, const char *name,
 uint64_t lze_check_deadline(lua_State *L, int arg);
 
 /* Let a pending debug hook run (Ctrl-C in lua5.4 sets one), the main thread's
-   for a coroutine that has none.  Returns LUA_OK,
-   or the status of an error that is then on the stack, to be raised with
-   lua_error after cleaning up. */
+   for a coroutine that has none.  Returns LUA_OK, or the status of an error
+   that is then on the stack, to be raised with lua_error after cleaning up. */
 int lze_run_hook(lua_State *L);
 
 /* The metatable of error objects. [-0, +0] */

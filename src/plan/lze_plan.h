@@ -161,7 +161,6 @@ typedef struct lze_PlanBox {
 
 /* --- lze_flatten.c -------------------------------------------------------- */
 
-/* Graphs in graphs in graphs; more are taken for a circle. */
 /* Fill an empty plan with the steps of the graph whose table is at `graph`, and
    that of the plan at `table`.  Raises all that is wrong with them in one
    message. */
@@ -280,9 +279,9 @@ void lze_run_drop(lze_State *S, struct lze_Run *r);
 int lze_plan_report(lua_State *L);
 int lze_plan_json(lua_State *L);
 int lze_plan_trace(lua_State *L);
+int lze_plan_dot(lua_State *L);
 /* The functions of lua/json.lua. [-0, +1], and returns 1. */
 int lze_push_json(lua_State *L);
-int lze_plan_dot(lua_State *L);
 void lze_open_report(lua_State *L);
 
 /* The open plan at 1; raises for anything else, and while it is changed. */

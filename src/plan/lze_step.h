@@ -29,7 +29,7 @@
  *   swaps     array of {a, b}
  */
 
-/* How deep graphs may be nested. */
+/* How deep graphs may be nested; what is deeper is taken for a circle. */
 enum { LZE_MAX_DEPTH = 16 };
 
 typedef enum lze_StepKind {

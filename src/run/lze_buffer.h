@@ -24,7 +24,6 @@ static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
 
-/* One USM allocation, or an image or a sampler: what commands use. */
 /* A recorded command that has read or written a storage, and where. */
 typedef struct lze_Touch {
   uint64_t record;
@@ -33,6 +32,7 @@ typedef struct lze_Touch {
 
 enum { LZE_TOUCHES = 4 };
 
+/* One USM allocation, or an image or a sampler: what commands use. */
 struct lze_Storage {
   lze_Object o;
   lze_Usage usage;
@@ -283,10 +283,15 @@ bool lze_element_store(lua_State *L, const lze_Type *type, int index, void *p);
 /* Add the text of the value at p. [-0, +0] but for the buffer's */
 void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                   const void *p);
-/* lze_buffer_new.c: what tables come to. */
+/* lze_buffer_new.c: pack n elements of the table at `arg` into new memory.
+   Raises where one does not fit. [-0, +1] keeps it */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
                      size_t n);
+/* The length of the table at `arg`; raises where there is a hole. */
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type);
+/* The same of one that says itself what its length is: a plain table of what it
+   gives takes its place, unless that is more than `most`.  Its metamethods may
+   run anything. */
 lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
                           lua_Integer most);
 

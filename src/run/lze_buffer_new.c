@@ -30,9 +30,18 @@ char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
   return packed;
 }
 
-/* lua_next after the key at 2 of the table at 1, for a protected call. */
+/* For a protected call: whether lua_next, after the key at 3 of the table at 2,
+   was asked and has answered, told to what is at 1.  A debug hook may raise
+   before and after that. */
+typedef struct NextAnswer {
+  bool asked, answered;
+} NextAnswer;
 static int table_next(lua_State *L) {
-  return lua_next(L, 1) ? 1 : 0;
+  NextAnswer *a = lua_touserdata(L, 1);
+  a->asked = true;
+  lua_next(L, 2);
+  a->answered = true;
+  return 0;
 }
 
 /* Raise that the table at `arg` has nothing at an index. */
@@ -53,14 +62,13 @@ static void table_lacks(lua_State *L, int arg, const lze_Type *type,
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type) {
   lua_Integer border = (lua_Integer)lua_rawlen(L, arg), last = border;
   int top = lua_gettop(L);
+  NextAnswer next = {false, false};
   lua_pushcfunction(L, table_next);
+  lua_pushlightuserdata(L, &next);
   lua_pushvalue(L, arg);
   lua_pushinteger(L, border + 1);
-  bool array = lua_pcall(L, 2, 0, 0) == LUA_OK;
-  /* A debug hook may have run, and raised an error of its own. */
-  if (!array && (lua_type(L, -1) != LUA_TSTRING ||
-                 strstr(lua_tostring(L, -1), "to 'next'") == NULL))
-    lua_error(L);
+  bool array = lua_pcall(L, 3, 0, 0) == LUA_OK;
+  if (!array && (!next.asked || next.answered)) lua_error(L);
   lua_settop(L, top);
   if (array && border > 0) lua_pushinteger(L, border);
   else lua_pushnil(L);

@@ -264,10 +264,11 @@ bool lze_each_queue(lze_State *S, bool (*f)(lze_Queue *q, uint64_t number),
 /* Retire what is done on every queue of the state, without waiting. */
 void lze_reap(lze_State *S);
 
+/* The limits that a state begins with. */
+void lze_gc_init(lze_State *S);
 /* Before `bytes` are allocated: reap, and let the collector work as much as
    device memory asks for.  After an allocation failed: reap, collect fully,
    reap.  Both may run Lua finalisers and respect a stopped collector. */
-void lze_gc_init(lze_State *S);
 void lze_pressure(lua_State *L, size_t bytes);
 void lze_make_room(lua_State *L);
 

@@ -47,8 +47,7 @@ struct lze_Kernel {
   bool task_indirect;           /* by the launch that was checked last */
 };
 
-/* A kernel's launch that a graph records: the kernel at `index`, or NULL (it
-   may be closed). */
+/* The kernel at `index`, or NULL; also where it is closed. */
 lze_Kernel *lze_test_kernel(lua_State *L, int index);
 /* What is called for each buffer of a launch: of argument `argument`, from 0,
    or of `uses` where that is -1. */
