@@ -104,6 +104,7 @@ uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b) {
 /* --- values --------------------------------------------------------------- */
 
 val v_int(compiler *c, int64_t n) {
+  if (c->int_bits == 32) n = (int32_t)n;
   return (val){type_range(c, n, n), c->emit ? k_int(c, c->int_bits, n) : 0, 0};
 }
 val v_real(compiler *c, double n) {
@@ -294,7 +295,7 @@ val arithmetic(compiler *c, opcode op, val a, val b) {
   val v = {T_INT, 0, 0};
   int64_t x, y;
   if (constant_of(c, a.type, &x) && constant_of(c, b.type, &y) &&
-      c->int_bits == 64 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
+      (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
     uint64_t p = (uint64_t)x, q = (uint64_t)y;
     return v_int(c, (int64_t)(op == OP_ADD ? p + q
                               : op == OP_SUB ? p - q : p * q));

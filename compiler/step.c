@@ -26,9 +26,18 @@ static val number(compiler *c, unsigned reg, const char *purpose) {
   return v_int(c, 0);
 }
 
+/* An integer of the source.  One of 32 bits without a sign is taken modulo
+   2^32, as hashes have them. */
+static val written(compiler *c, int64_t n) {
+  if (c->int_bits == 32 && (n < INT32_MIN || n > UINT32_MAX))
+    finding(c, NULL, "%lld does not fit integers of 32 bits (int = \"int\")",
+            (long long)n);
+  return v_int(c, n);
+}
+
 static val constant_value(compiler *c, const constant *k) {
   switch (k->kind) {
-    case CONSTANT_INTEGER: return v_int(c, k->integer);
+    case CONSTANT_INTEGER: return written(c, k->integer);
     case CONSTANT_REAL: return v_real(c, k->real);
     case CONSTANT_NIL: return (val){T_NIL, 0, 0};
     case CONSTANT_STRING: return v_string(c, k->string, k->size);
@@ -88,7 +97,7 @@ static val capture(compiler *c, const lzc_path *path) {
       is_constant(path, &k->value)) {
     k->fixed = k->by_value = true;
     return k->value.kind == LZC_REAL ? v_real(c, k->value.real)
-                                     : v_int(c, k->value.integer);
+                                     : written(c, k->value.integer);
   }
   switch (k->value.kind) {
     case LZC_INTEGER:

@@ -96,6 +96,32 @@ describe("lze.kernel", function()
     assert.is_nil(text:find("OpISub %ulong", 1, true))
   end)
 
+  it("takes constants of 32 bits modulo 2^32, and no larger ones", function()
+    local y = lze.buffer("double", 3)
+    lze.kernel(function(_, y)
+      local n = 0x85ebca6b
+      y[1] = n
+      y[2] = n * 3
+      y[3] = n + 0x7fffffff > 0 and 1 or 2
+    end, {int = "int"})(1, y)
+    local function cut(n)
+      return ("<i4"):unpack(("<I4"):pack(n & 0xffffffff)) + 0.0
+    end
+    assert.same({cut(0x85ebca6b), cut(0x85ebca6b * 3), 1.0}, y:read())
+    for text, f in next, {
+      ["4294967296 does not"] = function(_, y) y[1] = 4294967296 end,
+      ["-2147483649 does not"] = function(_, y) y[1] = -2147483649 end,
+      ["9223372036854775807 does not"] = function(i, y)
+        y[1] = i < math.maxinteger and 1 or 2
+      end
+    } do
+      local ok, err = pcall(lze.kernel(f, {int = "int"}), 1, y)
+      assert.is_false(ok)
+      assert.matches(text .. " fit integers of 32 bits (int = \"int\")",
+        tostring(err), 1, true)
+    end
+  end)
+
   it("gives as many indices as the range has dimensions, or none", function()
     local z = lze.buffer("int", 24)
     local three = lze.kernel(function(i, j, k, z)
