@@ -291,7 +291,8 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
    bcast of one.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
-   those that come in an alltoall. */
+   those that come in an alltoall.  `wait` may be "later": an operation of the
+   form that waits, of which this is a piece; it returns the event. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
@@ -306,12 +307,13 @@ static int mpi_lua_post(lua_State *L) {
       {"ialltoall", "alltoall"}};
   mpi_Kind kind = (mpi_Kind)luaL_checkoption(L, POST_KIND, NULL,
                                              mpi_kind_names);
-  bool wait = lua_toboolean(L, POST_WAIT) != 0;
+  bool waits = lua_toboolean(L, POST_WAIT) != 0;
+  bool wait = waits && !lua_isstring(L, POST_WAIT);
   mpi_Operator op = (mpi_Operator)luaL_checkoption(L, POST_OPERATOR, "sum",
                                                    operators);
   mpi_Op *o = op_push(L);
   lze_WorkSpec spec = {.size = sizeof spec,
-                       .name = names[kind][wait],
+                       .name = names[kind][waits],
                        .step = mpi_op_step,
                        .hold = mpi_op_hold,
                        .release = mpi_op_release,
@@ -319,7 +321,7 @@ static int mpi_lua_post(lua_State *L) {
                        .userdata = o};
   if (kind == MPI_RECV) spec.cancel = mpi_op_cancel;
   o->kind = kind;
-  o->wait = wait;
+  o->wait = waits;
   o->op = op;
   o->by_rank = lua_toboolean(L, POST_BY_RANK);
   o->comm = handle_at(L, POST_COMM);
@@ -432,6 +434,8 @@ API int luaopen_lze_mpi(lua_State *L) {
   push_globals(L);
   lua_setupvalue(L, -2, 1);
   luaL_newlib(L, primitives);
+  lua_pushinteger(L, (lua_Integer)MPI_PIECE);
+  lua_setfield(L, -2, "piece");
   lua_pushvalue(L, lze);
   lua_call(L, 2, 1);
   return 1;

@@ -86,6 +86,11 @@ typedef void *mpi_Out;
                  const int *, const int *, mpi_Handle, mpi_Handle,             \
                  mpi_Handle *))
 
+/* Broadcasts and reductions are made in pieces of so many bytes, whatever
+   memory a rank has: ranks with memory of a device need no more of the
+   host's. */
+#define MPI_PIECE ((size_t)1 << 22)
+
 /* The scalars of lze that reductions take, and the operators. */
 typedef enum mpi_Scalar {
   MPI_I8, MPI_U8, MPI_I16, MPI_U16, MPI_I32, MPI_U32, MPI_I64, MPI_U64,

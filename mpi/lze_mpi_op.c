@@ -12,9 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Counts of MPI are ints.  A longer block is one element of a type made for it;
-   a longer reduction is several, as its operators know no such types. */
-#define PIECE ((size_t)1 << 30)
+/* Counts of MPI are ints.  A longer block is one element of a type made for it,
+   of so many bytes and the rest. */
+#define UNIT ((size_t)1 << 30)
 
 /* A look that comes later than this after the one before shows a script that
    did something else, not a wait. */
@@ -86,46 +86,79 @@ static int op_type(mpi_Op *o, size_t bytes, int *count, mpi_Handle *type) {
   *count = (int)bytes;
   *type = m->c.byte;
   if (bytes <= INT_MAX) return 0;
-  mpi_Handle piece = 0, many = 0;
-  const int lengths[] = {1, (int)(bytes % PIECE)};
-  const intptr_t places[] = {0, (intptr_t)(bytes - bytes % PIECE)};
-  int error = m->Type_contiguous((int)PIECE, m->c.byte, &piece);
+  mpi_Handle unit = 0, many = 0;
+  const int lengths[] = {1, (int)(bytes % UNIT)};
+  const intptr_t places[] = {0, (intptr_t)(bytes - bytes % UNIT)};
+  int error = m->Type_contiguous((int)UNIT, m->c.byte, &unit);
   if (error == 0)
-    error = m->Type_contiguous((int)(bytes / PIECE), piece, &many);
+    error = m->Type_contiguous((int)(bytes / UNIT), unit, &many);
   const mpi_Handle types[] = {many, m->c.byte};
   if (error == 0)
     error = m->Type_create_struct(2, lengths, places, types, &o->type);
   if (error == 0) error = m->Type_commit(&o->type);
   if (many != 0) m->Type_free(&many);
-  if (piece != 0) m->Type_free(&piece);
+  if (unit != 0) m->Type_free(&unit);
   *count = 1;
   *type = o->type;
   return error;
 }
 
-/* A reduction's piece of n scalars, from scalar `at` on. */
-static int op_reduce(mpi_Op *o, size_t at, size_t n, mpi_Handle *request) {
+/* The bytes of a scalar of a reduction. */
+static size_t scalar_bytes(const mpi_Op *o) {
+  return o->count > 0 ? o->bytes / o->count : 1;
+}
+
+/* A piece of a reduction. */
+static int op_reduce(const mpi_Op *o, size_t at, size_t bytes, mpi_Handle *r) {
   const mpi_Library *m = o->m;
-  size_t each = o->count > 0 ? o->bytes / o->count : 0;
-  char *x = o->out + at * each;
+  char *x = o->out + at;
+  int n = (int)(bytes / scalar_bytes(o));
   mpi_Handle type = m->c.scalars[o->scalar], op = m->c.operators[o->op];
   mpi_In in = (mpi_In)m->c.in_place;
   if (o->kind == MPI_ALLREDUCE)
-    return m->Iallreduce(in, x, (int)n, type, op, o->comm, request);
-  if (o->kind == MPI_SCAN)
-    return m->Iscan(in, x, (int)n, type, op, o->comm, request);
+    return m->Iallreduce(in, x, n, type, op, o->comm, r);
+  if (o->kind == MPI_SCAN) return m->Iscan(in, x, n, type, op, o->comm, r);
   bool root = o->rank == o->peer;
-  return m->Ireduce(root ? in : x, root ? x : NULL, (int)n, type, op, o->peer,
-                    o->comm, request);
+  return m->Ireduce(root ? in : x, root ? x : NULL, n, type, op, o->peer,
+                    o->comm, r);
 }
 
-static int post_reduction(mpi_Op *o, lze_WorkFailure *f) {
-  size_t pieces = o->count / PIECE + 1;
+/* The same piece of all ranks into `scratch`, of which finish_by_rank makes the
+   result. */
+static int op_collect(const mpi_Op *o, size_t at, size_t bytes, mpi_Handle *r) {
+  const mpi_Library *m = o->m;
+  int n = (int)bytes;
+  mpi_Handle t = m->c.byte;
+  char *x = o->out + at;
+  char *all = o->scratch != NULL ? o->scratch + at * (size_t)o->size : NULL;
+  if (o->kind == MPI_REDUCE)
+    return m->Igather(x, n, t, all, n, t, o->peer, o->comm, r);
+  return m->Iallgather(x, n, t, all, n, t, o->comm, r);
+}
+
+static bool is_reduction(const mpi_Op *o) {
+  return o->kind == MPI_REDUCE || o->kind == MPI_ALLREDUCE ||
+         o->kind == MPI_SCAN;
+}
+
+/* One request for each piece, all at once: the next collective of the
+   communicator must come after them on each rank. */
+static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
+  size_t pieces = o->bytes > 0 ? (o->bytes - 1) / MPI_PIECE + 1 : 1;
+  if (o->by_rank && (o->kind != MPI_REDUCE || o->rank == o->peer)) {
+    o->scratch = malloc(o->bytes * (size_t)o->size + 1);
+    if (o->scratch == NULL) return op_no_memory(o, f);
+  }
   o->requests = calloc(pieces, sizeof *o->requests);
   if (o->requests == NULL) return op_no_memory(o, f);
-  for (size_t i = 0; i < pieces; i++) {
-    size_t n = i + 1 < pieces ? PIECE : o->count - i * PIECE;
-    int error = op_reduce(o, i * PIECE, n, &o->requests[i]);
+  for (size_t at = 0; o->request_count < pieces; at += MPI_PIECE) {
+    size_t n = o->bytes - at < MPI_PIECE ? o->bytes - at : MPI_PIECE;
+    mpi_Handle *r = &o->requests[o->request_count];
+    int error = !is_reduction(o) ? o->m->Ibcast(o->out + at, (int)n,
+                                                o->m->c.byte, o->peer, o->comm,
+                                                r)
+                : o->by_rank     ? op_collect(o, at, n, r)
+                                 : op_reduce(o, at, n, r);
     if (error != 0) {
       op_error(o, error, f);
       return o->request_count > 0 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
@@ -133,17 +166,6 @@ static int post_reduction(mpi_Op *o, lze_WorkFailure *f) {
     o->request_count++;
   }
   return LZE_WORK_PENDING;
-}
-
-/* All ranks' blocks in `scratch`, of which finish_by_rank makes the result. */
-static int post_by_rank(mpi_Op *o, int count, mpi_Handle type,
-                        mpi_Handle *request) {
-  const mpi_Library *m = o->m;
-  if (o->kind == MPI_REDUCE)
-    return m->Igather(o->out, count, type, o->scratch, count, type, o->peer,
-                      o->comm, request);
-  return m->Iallgather(o->out, count, type, o->scratch, count, type, o->comm,
-                       request);
 }
 
 static int post_bytes(mpi_Op *o, mpi_Handle *r) {
@@ -162,7 +184,6 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
     case MPI_RECV:
       return m->Irecv(o->out, n, type, o->peer, o->tag, o->comm, r);
     case MPI_BARRIER: return m->Ibarrier(o->comm, r);
-    case MPI_BCAST: return m->Ibcast(o->out, n, type, o->peer, o->comm, r);
     case MPI_GATHER:
       if (root && o->bytes > 0 && o->in == o->out + own) in = same;
       return m->Igather(in, n, type, o->out, n, type, o->peer, o->comm, r);
@@ -174,9 +195,7 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
     case MPI_ALLGATHER:
       if (o->bytes > 0 && o->in == o->out + own) in = same;
       return m->Iallgather(in, n, type, o->out, n, type, o->comm, r);
-    case MPI_ALLTOALL:
-      return m->Ialltoall(in, n, type, o->out, n, type, o->comm, r);
-    default: return post_by_rank(o, n, type, r);
+    default: return m->Ialltoall(in, n, type, o->out, n, type, o->comm, r);
   }
 }
 
@@ -277,21 +296,12 @@ static int post_value(mpi_Op *o, lze_WorkFailure *f) {
                                : post_bcast_value(o, f);
 }
 
-static bool is_reduction(const mpi_Op *o) {
-  return o->kind == MPI_REDUCE || o->kind == MPI_ALLREDUCE ||
-         o->kind == MPI_SCAN;
-}
-
 /* What comes next; LZE_WORK_DONE where nothing does. */
 static int post(mpi_Op *o, lze_WorkFailure *f) {
   o->request_count = 0;
   if (o->value) return one_request(o) ? post_value(o, f) : op_no_memory(o, f);
   if (o->phase > 0) return LZE_WORK_DONE;
-  if (is_reduction(o) && !o->by_rank) return post_reduction(o, f);
-  if (o->by_rank && (o->kind != MPI_REDUCE || o->rank == o->peer)) {
-    o->scratch = malloc(o->bytes * (size_t)o->size + 1);
-    if (o->scratch == NULL) return op_no_memory(o, f);
-  }
+  if (is_reduction(o) || o->kind == MPI_BCAST) return post_pieces(o, f);
   if (!one_request(o)) return op_no_memory(o, f);
   return posted(o, o->counts != NULL ? post_counted(o, o->requests)
                                      : post_bytes(o, o->requests), f);
@@ -303,10 +313,14 @@ static int post(mpi_Op *o, lze_WorkFailure *f) {
 static void finish_by_rank(mpi_Op *o) {
   int last = o->kind == MPI_SCAN ? o->rank : o->size - 1;
   if (o->kind == MPI_REDUCE && o->rank != o->peer) return;
-  memcpy(o->out, o->scratch, o->bytes);
-  for (int i = 1; i <= last; i++)
-    mpi_combine(o->op, o->scalar, o->count, o->out,
-                o->scratch + (size_t)i * o->bytes);
+  for (size_t at = 0; at < o->bytes; at += MPI_PIECE) {
+    size_t n = o->bytes - at < MPI_PIECE ? o->bytes - at : MPI_PIECE;
+    const char *all = o->scratch + at * (size_t)o->size;
+    memcpy(o->out + at, all, n);
+    for (int i = 1; i <= last; i++)
+      mpi_combine(o->op, o->scalar, n / scalar_bytes(o), o->out + at,
+                  all + (size_t)i * n);
+  }
 }
 
 static int finish_receive(mpi_Op *o, const mpi_Status *status,

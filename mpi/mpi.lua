@@ -150,8 +150,7 @@ local function buffer(x, n, fname)
   argument(n, fname, "%s", count)
 end
 
--- Elements of device memory go through host memory: `copy` is what MPI is given
--- instead.
+-- A copy in host memory, which MPI is given in place of x.
 local function stage(x, reads)
   local copy = lze.buffer(x.type, #x,
     {usage = "host", zero = false, device = x.device})
@@ -173,18 +172,69 @@ end
 
 -- Do f(x, y), which posts an operation, with memory that MPI can use for what
 -- is read and what is written; `keeps`: of the latter a part may stay as it is.
+-- A message has one length for MPI, so it is staged as a whole.
 local function with_host_memory(x, y, wait, keeps, f)
   local from, to = x, y
   if x and x.usage == "device" then from = stage(x, true) end
-  if y and y.usage == "device" then to = x == y and from or stage(y, keeps) end
-  if to == y then return f(from, to) end
-  if wait then
-    local a, b, c = f(from, to)
-    y:copy(to)
-    return a, b, c
+  if y and y.usage == "device" then to = stage(y, keeps) end
+  local a, b, c = f(from, to)
+  if to ~= y then
+    if wait then y:copy(to) else a = side(y.device):copy(y, to) end
+    to:close()                              -- once it has been copied
   end
-  f(from, to)
-  return side(y.device):copy(y, to)
+  if from ~= x then from:close() end
+  return a, b, c
+end
+
+-- Two host buffers by context, through which device memory goes in pieces.
+local halves = setmetatable({}, {__mode = "k"})
+
+local function halves_of(device)
+  local context = device.context
+  if not halves[context] then
+    local options = {usage = "host", zero = false, device = device}
+    halves[context] = {lze.buffer("uchar", C.piece, options),
+      lze.buffer("uchar", C.piece, options)}
+  end
+  return halves[context]
+end
+
+-- Do f(part) for each piece of device memory, with host memory that has its
+-- elements if they are read, and goes back if they are written: f posts an
+-- operation and returns its event. One piece is copied while another travels.
+-- Waits for all; what comes later could not begin before the last piece has.
+local function by_pieces(x, kind, reads, writes, f)
+  local q, hosts = side(x.device), halves_of(x.device)
+  local all, events = x:view(1, #x, "uchar"), {}
+  for first = 1, math.max(1, x.bytes), C.piece do
+    local last = math.min(first + C.piece - 1, x.bytes)
+    local part = all:view(first, last)
+    local host = hosts[#events % 2 + 1]:view(1, #part)
+    if reads then q:copy(host, part) end
+    events[#events + 1] = f(kind and host:view(1, #part, kind) or host)
+    if writes then q:copy(part, host) end
+  end
+  for _, event in ipairs(events) do event:wait() end
+end
+
+-- Post a broadcast or, with an operator, a reduction of x, which this rank
+-- reads, writes, or both.
+local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
+  local function post(how, part)
+    return C.post(name, how, c.handle, c.rank, c.size, root, nil, op, by_rank,
+      not writes and part or nil, writes and part or nil)
+  end
+  if x.usage ~= "device" then return post(wait, x) end
+  if wait then
+    return by_pieces(x, op and x.type, reads, writes, function(part)
+      return post("later", part)
+    end)
+  end
+  local copy = stage(x, reads)
+  local event = post(false, copy)
+  if writes then event = side(x.device):copy(x, copy) end
+  copy:close()
+  return event
 end
 
 -- --- communicators -----------------------------------------------------------
@@ -312,12 +362,8 @@ local function define_bcast(fname, wait)
     if is_buffer[lze.type(x)] then
       local b = buffer(x, 1, fname)
       local gives = c.rank == root
-      local event = with_host_memory(gives and b or nil,
-        not gives and b or nil, wait, false, function(from, to)
-          return C.post("bcast", wait, c.handle, c.rank, c.size, root, nil,
-            nil, false, from, to)
-        end)
-      return event or x
+      return post_combined(c, "bcast", wait, root, nil, false, b, gives,
+        not gives) or x
     end
     if not wait then
       argument(1, fname, "buffer expected, got %s; bcast takes values",
@@ -372,20 +418,8 @@ local function define_reduction(name, fname, wait, rooted)
     root = rooted and root_of(c, root, 3, fname) or 0
     local b, kind = buffer(x, 1, fname)
     local by_rank = check_reduction(kind, op, options, rooted and 4 or 3, fname)
-    local gives = rooted and c.rank ~= root and b or nil
-    if not gives and b.usage == "device" then -- it is read as well
-      local copy = stage(b, true)
-      local event = C.post(name, wait, c.handle, c.rank, c.size, root, nil, op,
-        by_rank, nil, copy)
-      if wait then b:copy(copy) end
-      return event and side(b.device):copy(b, copy) or x
-    end
-    local event = with_host_memory(gives, not gives and b or nil, wait, true,
-      function(from, to)
-        return C.post(name, wait, c.handle, c.rank, c.size, root, nil, op,
-          by_rank, from, to)
-      end)
-    return event or x
+    return post_combined(c, name, wait, root, op, by_rank, b, true,
+      not rooted or c.rank == root) or x
   end
 end
 for _, name in ipairs {"allreduce", "scan"} do

@@ -214,6 +214,36 @@ describe("lze.mpi without a launcher", function()
     end
   end)
 
+  it("takes little of the host's memory for a device's", function()
+    assert.equal("true\t8\nallreduce\t4194304\t8\nfalse\t8\n", process.output [[
+      local lze, world = require "lze", require "lze.mpi".world()
+      collectgarbage "stop"
+      local x = lze.buffer("int", 1 << 23, {usage = "device"}):fill(3)
+      local y = lze.buffer("int", 1 << 20, {usage = "device"})
+      local before = lze.stats().peak_bytes
+      local p = lze.profile()
+      world:allreduce(x, "sum")
+      p:stop()
+      world:bcast(x, 0)
+      lze.wait()
+      local s = lze.stats()
+      print(s.peak_bytes - before <= 9 << 20, s.host_bytes >> 20)
+      local first, count = nil, 0
+      for _, e in ipairs(p.events) do
+        if e.kind == "message" then first, count = first or e, count + 1 end
+      end
+      print(first.name, first.bytes, count)
+      for i = 1, 20 do                        -- messages are staged as a whole
+        world:isend(x, 0, {last = #y})
+        world:irecv(y, 0)
+        world:isend(y, 0)
+        world:recv(y, 0)
+        world:iallreduce(y, "max")
+        lze.wait()
+      end
+      print(y:pending(), lze.stats().host_bytes >> 20)]])
+  end)
+
   it("is closed like other objects", function()
     do
       local w <close> = world
@@ -332,6 +362,16 @@ describe("a library of MPI", function()
           local u = buffer {0, 5, 0}
           cart:halo(u, {shape = {3}}):start():wait()
           assert(u[1] == 5 and u[3] == 5)
+        end,
+        device = function()
+          local d = lze.buffer("int", 2, {usage = "device"}):fill(7)
+          local e = lze.buffer("int", (1 << 20) + 10, {usage = "device"})
+          world:send(d, 0, {tag = 9})           -- what is left fits any receive
+          world:recv(e, 0, {tag = 9})
+          world:allreduce(e, "sum")
+          world:bcast(e, 0)
+          assert(e:read(2, 2)[1] == 7)
+          world:iallreduce(e, "max"):wait()
         end,
         split = function() world:split(1, 0):close() end
       }

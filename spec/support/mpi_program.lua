@@ -332,6 +332,57 @@ function tests.exchanges()
   raises("buffer expected, got nil", world.allreduce, world, nil, "sum")
 end
 
+-- What is longer than a piece, in memory of a kind that differs by rank.
+function tests.pieces()
+  local n = (1 << 21) + 10
+  local set = lze.kernel(function(i, x, r) x[i] = (i & 0xffff) * 3 + r end)
+  local x = lze.buffer("int", n, {usage = usages[rank % 3 + 1]})
+  -- That each element is its number's part, so many times, and a number.
+  local function check(times, plus, what)
+    for _, first in ipairs {1, (1 << 20) - 5, n - 20} do
+      same(list(20, function(i)
+        return ((i + first - 1) & 0xffff) * 3 * times + plus
+      end), x:read(first, first + 19), what)
+    end
+  end
+  for _, i in ipairs {"", "i"} do
+    local function call(name, ...)
+      if name ~= "bcast" then set(n, x, rank) end
+      local got = world[i .. name](world, x, ...)
+      assert(i == "" and got == x or got:wait())
+    end
+    call("allreduce", "sum")
+    check(size, size * (size - 1) // 2, "allreduce")
+    call("scan", "sum")
+    check(rank + 1, rank * (rank + 1) // 2, "scan")
+    call("reduce", "max", size - 1)
+    check(1, rank, "reduce")
+    call("bcast", size - 1)
+    check(1, size - 1, "bcast")
+    if size <= 3 then
+      call("allreduce", "sum", {order = "rank"})
+      check(size, size * (size - 1) // 2, "allreduce in order")
+      call("reduce", "min", 0, {order = "rank"})
+      check(1, rank == 0 and 0 or rank, "reduce in order")
+    end
+  end
+  -- What is no multiple of an element.
+  local s = lze.struct "int a, b, c"
+  local y = lze.buffer(s, (1 << 22) // 12 + 5, {usage = usages[rank % 3 + 1]})
+  if rank == 0 then y:write({{a = 1, b = 2, c = 3}}, #y - 5) end
+  world:bcast(y, 0)
+  assert(y:read(#y - 5, #y - 5)[1].b == 2)
+  -- A message is not held up by a collective that the other has yet to begin.
+  set(n, x, rank)
+  local small = lze.buffer("int", {5})
+  if rank == 1 then world:recv(small, 0) end
+  local ev = world:iallreduce(x, "max")
+  if rank == 0 and size > 1 then world:send(small, 1) end
+  world:barrier()
+  assert(ev:wait())
+  check(1, size - 1, "iallreduce")
+end
+
 -- Blocks whose lengths differ, some of them empty, against a model; what
 -- stands behind them stays.
 function tests.counts()
