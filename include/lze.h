@@ -238,7 +238,7 @@ typedef struct lze_Api {
   int (*import_dlpack)(lua_State *L, struct DLManagedTensorVersioned *tensor,
                        int device, lze_ErrorInfo *error);
 
-  /* The last two raise, and so are for functions that Lua calls.
+  /* The last three raise, and so are for functions that Lua calls.
 
      Issue work of the host's.  [+1] its event or, with `wait`, nothing once it
      is done: then its failure is raised here.  Debug hooks may end the wait by
@@ -247,6 +247,9 @@ typedef struct lze_Api {
 
   /* Raise an error object with these fields and the position of the script. */
   void (*raise)(lua_State *L, const lze_WorkFailure *failure);
+
+  /* Add a line to lze.info(), behind "note: "; LZE_LOG=notes prints it, too. */
+  void (*note)(lua_State *L, const char *text);
 } lze_Api;
 
 /* Whether a table has a function: LZE_API_HAS(api, import_buffer). */

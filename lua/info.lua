@@ -45,6 +45,7 @@ function functions.text(t)
   end
   if #t.devices + #t.left_out == 0 then add "no device\n" end
   for note in gmatch(t.missing, "[^\n]+") do add("note: %s\n", note) end
+  for _, note in ipairs(t.notes) do add("note: %s\n", note) end
   if t.allowed and t.allowed < t.processors then
     add("note: affinity: this process may use %d of %s\n", t.allowed,
       count(t.processors, "processor"))

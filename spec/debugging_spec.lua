@@ -208,8 +208,10 @@ describe("LZE_LOG=calls", function()
     assert.matches("\n7\nnil\n", out)
     for _, list in ipairs {"yes", "calls,yes", "yes,calls"} do
       out = process.output(script, {env = {LZE_LOG = list}})
-      assert.equal("LZE_LOG: unknown word 'yes' (known: calls, builds)\n" ..
-        "problem: LZE_LOG: unknown word 'yes' (known: calls, builds)\n", out)
+      assert.equal("LZE_LOG: unknown word 'yes' (known: calls, builds, " ..
+        "notes)\n" ..
+        "problem: LZE_LOG: unknown word 'yes' (known: calls, builds, " ..
+        "notes)\n", out)
     end
     out = process.output(script, {env = {LZE_LOG = ("x"):rep(20000)}})
     assert.is_true(#out < 400, #out)

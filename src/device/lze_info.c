@@ -119,6 +119,8 @@ static int core_info(lua_State *L) {
   static const lze_System nothing;
   if (s == NULL) s = &nothing;
   info_string(L, "missing", s->missing);
+  lze_push_notes(L);
+  lua_setfield(L, -2, "notes");
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
     info_integer(L, "allowed", (uint64_t)CPU_COUNT(&allowed));

@@ -23,7 +23,7 @@ static lze_System loader_system;
 static enum { UNTRIED, READY, FAILED } loader_state;
 static lze_Outcome loader_outcome; /* of what failed */
 
-bool lze_log_calls, lze_log_builds;
+bool lze_log_calls, lze_log_builds, lze_log_notes;
 
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns) {
   uint64_t now = lze_now_ns();
@@ -86,8 +86,27 @@ bool lze_set_environment(bool keep) {
 static void loader_note(lze_System *s, const char *format, const char *a) {
   size_t used = strlen(s->missing);
   if (used != 0 && used + 1 < sizeof s->missing) s->missing[used++] = '\n';
-  if (used + 1 < sizeof s->missing)
-    snprintf(s->missing + used, sizeof s->missing - used, format, a);
+  if (used + 1 >= sizeof s->missing) return;
+  snprintf(s->missing + used, sizeof s->missing - used, format, a);
+  if (lze_log_notes) fprintf(stderr, "lze: note: %s\n", s->missing + used);
+}
+
+static const char notes_key; /* the registry has this state's */
+
+void lze_push_notes(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &notes_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &notes_key);
+}
+
+void lze_note(lua_State *L, const char *text) {
+  if (lze_log_notes) fprintf(stderr, "lze: note: %s\n", text);
+  lze_push_notes(L);
+  lua_pushstring(L, text);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
 }
 
 /* The path of the software driver: where the host says; beside this module, as
@@ -608,7 +627,9 @@ static bool loader_read_log(char *unknown, size_t size) {
   static const struct {
     const char *word;
     bool *on;
-  } words[] = {{"calls", &lze_log_calls}, {"builds", &lze_log_builds}};
+  } words[] = {{"calls", &lze_log_calls},
+               {"builds", &lze_log_builds},
+               {"notes", &lze_log_notes}};
   enum { WORDS = sizeof words / sizeof *words };
   const char *list = getenv("LZE_LOG");
   bool on[WORDS] = {false};
@@ -673,7 +694,8 @@ const lze_System *lze_system(lua_State *L) {
   }
   pthread_mutex_unlock(&loader_lock);
   if (unknown[0] != '\0')
-    luaL_error(L, "LZE_LOG: unknown word '%s' (known: calls, builds)", unknown);
+    luaL_error(L, "LZE_LOG: unknown word '%s' (known: calls, builds, notes)",
+               unknown);
   if (problem[0] != '\0')
     lze_fail_word(L, NULL, "libze_loader.so.1", "NOT_FOUND", NULL, "%s",
                   problem);

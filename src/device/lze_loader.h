@@ -93,10 +93,15 @@ static inline bool lze_outcome(lze_Outcome *out, const char *call,
 
 extern bool lze_log_calls; /* set once, when the loader is opened */
 extern bool lze_log_builds; /* likewise */
+extern bool lze_log_notes;
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns);
 /* Something of so many bytes was built; `origin` is how it came. */
 void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
                    const char *origin);
+/* Add a line to what this state's lze.info() says; raises without memory. */
+void lze_note(lua_State *L, const char *text);
+/* [+1] the table of those lines. */
+void lze_push_notes(lua_State *L);
 
 struct lze_Driver {
   ze_driver_handle_t handle;

@@ -598,6 +598,7 @@ static const lze_Api api_table = {
     .import_dlpack = api_import_dlpack,
     .work = api_work,
     .raise = api_raise,
+    .note = lze_note,
 };
 
 API const lze_Api *lze_api(unsigned version) {
