@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -362,6 +363,81 @@ static int mpi_lua_post(lua_State *L) {
   return 3;
 }
 
+/* --- memory of devices --------------------------------------------------- */
+
+/* gpu() -> whether MPI shall have device memory, and why it cannot, or nil */
+static int mpi_lua_gpu(lua_State *L) {
+  lua_pushboolean(L, library()->gpu);
+  lua_pushstring(L, library()->gpu_lacks);
+  return 2;
+}
+
+/* Send x to y on a communicator of this rank alone, and wait. */
+static int exchange(const mpi_Library *m, mpi_Handle comm,
+                    const lze_BufferInfo *x, const lze_BufferInfo *y,
+                    const char **call, bool *over) {
+  const struct timespec pause = {.tv_nsec = 100000};
+  enum { PAUSES = 100000 }; /* 10 s */
+  mpi_Handle requests[2];
+  mpi_Status status;
+  *call = "MPI_Irecv";
+  int error = m->Irecv(y->pointer, (int)y->bytes, m->c.byte, 0, 0, comm,
+                       &requests[0]);
+  if (error != 0) return error;
+  *call = "MPI_Isend";
+  error = m->Isend(x->pointer, (int)x->bytes, m->c.byte, 0, 0, comm,
+                   &requests[1]);
+  if (error != 0) return error;
+  int done = 0;
+  *call = "MPI_Test";
+  for (int i = 0; error == 0 && done < 2 && i < PAUSES; i++) {
+    int flag = 0;
+    error = m->Test(&requests[done], &flag, &status);
+    if (error == 0 && flag) done++;
+    else nanosleep(&pause, NULL);
+  }
+  *over = done == 2;
+  return error;
+}
+
+/* try(x, y) -> nil once MPI has sent x to y, both memory of a device; or why it
+   could not: it may use both for ever then */
+static int mpi_lua_try(lua_State *L) {
+  const mpi_Library *m = library();
+  const lze_Api *api = api_of(L);
+  lze_BufferInfo x = {.size = sizeof x}, y = {.size = sizeof y};
+  lze_ErrorInfo e;
+  if (api->get_buffer(L, 1, &x, &e) != LZE_OK ||
+      api->get_buffer(L, 2, &y, &e) != LZE_OK ||
+      api->wait_buffer(L, 1, 0, &e) != LZE_OK ||
+      api->wait_buffer(L, 2, 1, &e) != LZE_OK)
+    return luaL_error(L, "%s", e.message);
+  mpi_Handle comm = 0;
+  const char *call = "MPI_Comm_dup";
+  bool over = false;
+  int error = m->Comm_dup(m->c.self, &comm);
+  if (error == 0) {
+    m->Comm_set_errhandler(comm, m->c.errors_return);
+    error = exchange(m, comm, &x, &y, &call, &over);
+  }
+  if (over) m->Comm_free(&comm);
+  if (over && error == 0) return 0;
+  lze_WorkFailure f;
+  if (error == 0) {
+    lua_pushliteral(L, "a message to itself took longer than 10 s");
+    return 1;
+  }
+  mpi_failed(m, error, call, &f);
+  lua_pushfstring(L, "%s: %s: %s", f.call, f.code, f.message);
+  return 1;
+}
+
+/* note(text) */
+static int mpi_lua_note(lua_State *L) {
+  api_of(L)->note(L, luaL_checkstring(L, 1));
+  return 0;
+}
+
 /* --- objects and errors ------------------------------------------------- */
 
 /* object(metatable, state) -> userdata */
@@ -392,6 +468,8 @@ static const luaL_Reg primitives[] = {
     {"coords", mpi_lua_coords}, {"shift", mpi_lua_shift},
     {"rank", mpi_lua_rank},
     {"buffer", mpi_lua_buffer}, {"post", mpi_lua_post},
+    {"gpu", mpi_lua_gpu},       {"try", mpi_lua_try},
+    {"note", mpi_lua_note},
     {"object", mpi_lua_object}, {"state", mpi_lua_state},
     {"where", lua_where},   {NULL, NULL}};
 
@@ -424,7 +502,7 @@ API int luaopen_lze_mpi(lua_State *L) {
   lua_call(L, 1, 1);
   int lze = lua_gettop(L);
   const lze_Api *api = lze_find_api(L);
-  if (api == NULL || !LZE_API_HAS(api, raise))
+  if (api == NULL || !LZE_API_HAS(api, note))
     return luaL_error(L, "lze.mpi: lze is of another version");
   lua_pushlightuserdata(L, (void *)api);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);

@@ -124,6 +124,8 @@ typedef struct mpi_Library {
   mpi_Handle world, values;     /* copies of MPI_COMM_WORLD for lze alone */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
+  bool gpu;                     /* LZE_MPI_GPU: it shall have device memory */
+  const char *gpu_lacks;        /* why it cannot, as far as it says; or NULL */
 } mpi_Library;
 
 /* lze_mpi_library.c: open MPI and begin it, at the first call; NULL with the

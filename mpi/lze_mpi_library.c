@@ -289,6 +289,33 @@ static bool check_size(lze_WorkFailure *f) {
   return false;
 }
 
+/* Why the library cannot use memory of Level Zero's devices, by what it says
+   itself; NULL where it can.  What it does not know it would touch as the
+   host's, which ends the process. */
+static const char *find_gpu(const mpi_Library *m, void *handle, bool none) {
+  int (*query)(void);
+  if (none) return "there is one rank, without a library of MPI";
+  *(void **)&query = dlsym(handle, "MPIX_Query_ze_support");
+  if (query != NULL && query() == 1) return NULL;
+  if (strncmp(m->version, "Intel(R) MPI", 12) == 0) {
+    const char *offload = getenv("I_MPI_OFFLOAD");
+    if (offload != NULL && atoi(offload) > 0) return NULL;
+    return "Intel MPI needs I_MPI_OFFLOAD=1";
+  }
+  return query != NULL ? "the library says that it cannot use it"
+                       : "the library does not say that it can use it";
+}
+
+static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {
+  const char *value = getenv("LZE_MPI_GPU");
+  if (value == NULL || *value == '\0' || strcmp(value, "0") == 0) return true;
+  m->gpu = strcmp(value, "1") == 0;
+  if (!m->gpu)
+    open_fail(f, "lze.mpi", "WRONG_VARIABLE",
+              "LZE_MPI_GPU: 0 or 1 expected, got", value);
+  return m->gpu;
+}
+
 static const mpi_Library *open_locked(lze_WorkFailure *f) {
   mpi_Library *m = &library;
   bool none;
@@ -314,7 +341,8 @@ static const mpi_Library *open_locked(lze_WorkFailure *f) {
                        "LZE_MPI_TIMEOUT: a number of seconds expected, got",
                        seconds);
   }
-  if (!begin(none, f)) return NULL;
+  if (!read_gpu(m, f) || !begin(none, f)) return NULL;
+  if (m->gpu) m->gpu_lacks = find_gpu(m, handle, none);
   if (!check_size(f)) return NULL;
   opened = true;
   return m;

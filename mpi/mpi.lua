@@ -150,6 +150,50 @@ local function buffer(x, n, fname)
   argument(n, fname, "%s", count)
 end
 
+-- Whether MPI is given the memory of a device, by its handle.
+local direct = {}
+local kept = {}                             -- what MPI may use for ever
+
+-- Why MPI cannot be given a device's memory, by a short message and a long one
+-- to this rank itself.
+local function try(device)
+  local options = {usage = "device", device = device}
+  local letters = "the bytes of a message from a rank to itself; "
+  for _, bytes in ipairs {64, 1 << 20} do
+    local x = lze.buffer("uchar", bytes, options)
+    local y = lze.buffer("uchar", bytes, options)
+    x:write(string.rep(letters, bytes // #letters + 1):sub(1, bytes))
+    local why = C.try(x, y)
+    if why then
+      kept[#kept + 1] = {x, y}
+      return why
+    elseif x:string() ~= y:string() then
+      return format("of a message of %d bytes others came", bytes)
+    end
+    x:close()
+    y:close()
+  end
+end
+
+-- Whether MPI is given x itself: memory of a device only with LZE_MPI_GPU=1,
+-- where the library says that it can use it, and does.
+local function is_given(x)
+  if x.usage ~= "device" then return true end
+  local device = x.device
+  local handle = device.handle
+  if direct[handle] == nil then
+    local asked, why = C.gpu()
+    if asked then
+      why = why or try(device)
+      C.note(format("LZE_MPI_GPU=1: memory of %s %s", device.name,
+        why and "goes through the host's all the same: " .. why or
+        "is given to MPI as it is"))
+    end
+    direct[handle] = asked and not why
+  end
+  return direct[handle]
+end
+
 -- A copy in host memory, which MPI is given in place of x.
 local function stage(x, reads)
   local copy = lze.buffer(x.type, #x,
@@ -175,8 +219,8 @@ end
 -- A message has one length for MPI, so it is staged as a whole.
 local function with_host_memory(x, y, wait, keeps, f)
   local from, to = x, y
-  if x and x.usage == "device" then from = stage(x, true) end
-  if y and y.usage == "device" then to = stage(y, keeps) end
+  if x and not is_given(x) then from = stage(x, true) end
+  if y and not is_given(y) then to = stage(y, keeps) end
   local a, b, c = f(from, to)
   if to ~= y then
     if wait then y:copy(to) else a = side(y.device):copy(y, to) end
@@ -218,13 +262,16 @@ local function by_pieces(x, kind, reads, writes, f)
 end
 
 -- Post a broadcast or, with an operator, a reduction of x, which this rank
--- reads, writes, or both.
+-- reads, writes, or both. MPI computes with the host's memory only: what one
+-- rank can try beforehand shows nothing of that.
 local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
   local function post(how, part)
     return C.post(name, how, c.handle, c.rank, c.size, root, nil, op, by_rank,
       not writes and part or nil, writes and part or nil)
   end
-  if x.usage ~= "device" then return post(wait, x) end
+  if x.usage ~= "device" or (not op and is_given(x)) then
+    return post(wait, x)
+  end
   if wait then
     return by_pieces(x, op and x.type, reads, writes, function(part)
       return post("later", part)

@@ -256,7 +256,7 @@ describe("lze.mpi without a launcher", function()
     world:barrier()
   end)
 
-  it("says what is wrong with LZE_MPI and LZE_MPI_TIMEOUT", function()
+  it("says what is wrong with its variables", function()
     local script = [[
       local ok, err = pcall(require "lze.mpi".world)
       print(ok, type(err), err.call, err.code, err.message)]]
@@ -265,6 +265,22 @@ describe("lze.mpi without a launcher", function()
         {env = {LZE_MPI = "/nowhere/libmpi.so"}}))
     assert.matches("LZE_MPI_TIMEOUT: a number of seconds expected, got: soon",
       process.output(script, {env = {LZE_MPI_TIMEOUT = "soon"}}))
+    assert.equal("false\ttable\tlze.mpi\tWRONG_VARIABLE\tLZE_MPI_GPU: 0 or " ..
+      "1 expected, got: yes\n",
+      process.output(script, {env = {LZE_MPI_GPU = "yes"}}))
+  end)
+
+  it("says once what becomes of LZE_MPI_GPU", function()
+    local said = process.output([[
+      local lze, world = require "lze", require "lze.mpi".world()
+      local x = lze.buffer("int", {1, 2}, {usage = "device"})
+      print(world:bcast(x, 0):read()[2])
+      collectgarbage()
+      world:bcast(x, 0)]], {env = {LZE_MPI_GPU = "1", LZE_LOG = "notes",
+        ZOCL_DEVICE_MEMORY_PRIVATE = "1"}})
+    assert.matches("^lze: note: LZE_MPI_GPU=1: memory of [^\n]* goes " ..
+      "through the host's all the same: there is one rank, without a " ..
+      "library of MPI\n2\n$", said)
   end)
 
   it("ends a wait after LZE_MPI_TIMEOUT, naming what it waits for", function()
@@ -304,9 +320,11 @@ describe("a library of MPI", function()
   if not fake:find "^/" then fake = "./" .. fake end
 
   -- Run a script with control(line) of what the library does.
-  local function with_fake(script)
+  local function with_fake(script, env)
+    env = env or {}
     local output
     process.with_directory(function(dir)
+      env.LZE_MPI, env.MPI_FAKE_CONTROL = fake, dir .. "/control"
       output = process.output([[
         local lze, mpi = require "lze", require "lze.mpi"
         local serial = 0
@@ -317,8 +335,7 @@ describe("a library of MPI", function()
         end
         control "none 0"
         local world = mpi.world()
-        ]] .. script, {env = {LZE_MPI = fake,
-          MPI_FAKE_CONTROL = dir .. "/control"}})
+        ]] .. script, {env = env})
     end)
     return output
   end
@@ -402,6 +419,91 @@ describe("a library of MPI", function()
       end
       print(failures > 50, failures)]]
     assert.matches("^true\t%d+\n$", output)
+  end)
+
+  -- How often messages in memory of a device are copied, what becomes of them,
+  -- and what lze.info says; the library does what `line` says until it is known
+  -- whether it is given such memory.
+  local function device_memory(env, line)
+    env.LZE_MPI_GPU = env.LZE_MPI_GPU or "1"
+    return with_fake(("control '%s'\n"):format(line or "none 0") .. [[
+      local function device(t)
+        return lze.buffer("int", t, {usage = "device"})
+      end
+      local x, y = device {1, 2, 3}, device {0, 0, 0}
+      world:bcast(x, 0)
+      control "none 0"
+      local cart = world:cart({1}, {periodic = true})
+      local u = device {0, 5, 0}
+      local halo = cart:halo(u, {shape = {3}})
+      local list = {
+        {"bcast", function() world:bcast(x, 0) end},
+        {"send", function()
+          local sent = world:isend(x, 0, {first = 2})
+          world:recv(y, 0)
+          sent:wait()
+        end},
+        {"allgather", function() world:iallgather(x, y):wait() end},
+        {"halo", function() halo:start():wait() end},
+        {"allreduce", function() world:allreduce(x, "sum") end},
+        {"in order", function()
+          world:iallreduce(x, "sum", {order = "rank"}):wait()
+        end}}
+      for _, item in ipairs(list) do
+        local name, f = table.unpack(item)
+        local p <close> = lze.profile()
+        f()
+        p:stop()
+        local copies = 0
+        for _, e in ipairs(p.events) do
+          if e.kind == "copy" then copies = copies + 1 end
+        end
+        print(name, copies, table.concat(y:read(), " "))
+      end
+      print(table.concat(x:read(), " "), table.concat(u:read(), " "))
+      print(lze.info():match "note: LZE_MPI_GPU[^\n]*")]], env)
+  end
+
+  -- With copies through host memory, and without.
+  local HOSTED = "bcast\t1\t0 0 0\nsend\t3\t2 3 0\nallgather\t2\t1 2 3\n" ..
+    "halo\t8\t1 2 3\nallreduce\t2\t1 2 3\nin order\t2\t1 2 3\n" ..
+    "1 2 3\t5 5 5\n"
+  local GIVEN = "bcast\t0\t0 0 0\nsend\t0\t2 3 0\nallgather\t0\t1 2 3\n" ..
+    "halo\t4\t1 2 3\nallreduce\t2\t1 2 3\nin order\t2\t1 2 3\n" ..
+    "1 2 3\t5 5 5\n"
+
+  it("is given memory of devices only with LZE_MPI_GPU=1", function()
+    assert.equal(HOSTED .. "nil\n",
+      device_memory {LZE_MPI_GPU = "0", MPI_FAKE_GPU = "1"})
+    local said = device_memory {MPI_FAKE_GPU = "1"}
+    assert.equal(GIVEN, said:match "^(.*)note: ")
+    assert.matches("note: LZE_MPI_GPU=1: memory of [^\n]* is given to MPI " ..
+      "as it is\n$", said)
+  end)
+
+  it("is not given it where it says that it cannot use it", function()
+    local said = device_memory {ZOCL_DEVICE_MEMORY_PRIVATE = "1"}
+    assert.equal(HOSTED, said:match "^(.*)note: ")
+    assert.matches("goes through the host's all the same: the library says " ..
+      "that it cannot use it\n$", said)
+  end)
+
+  it("is not given it where it shows that it cannot use it", function()
+    local said = device_memory({MPI_FAKE_GPU = "1"}, "halve 1")
+    assert.equal(HOSTED, said:match "^(.*)note: ")
+    assert.matches("goes through the host's all the same: of a message of " ..
+      "64 bytes others came\n$", said)
+    for k, call in ipairs {"Comm_dup", "Comm_set_errhandler", "Irecv", "Isend",
+        "Test", "Test"} do
+      said = device_memory({MPI_FAKE_GPU = "1"}, "fail " .. k)
+      if call == "Comm_set_errhandler" then
+        assert.equal(GIVEN, said:match "^(.*)note: ")
+      else
+        assert.equal(HOSTED, said:match "^(.*)note: ")
+        assert.matches("all the same: MPI_" .. call .. ": MPI_ERR_INTERN: " ..
+          "the library was told to fail\n$", said)
+      end
+    end
   end)
 
   it("may take long for each request", function()

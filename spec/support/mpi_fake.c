@@ -7,7 +7,9 @@
  * and may be changed while it is used, which starts the counting again:
  *   N fail K      the K-th call from now on fails, once
  *   N delay K     each request is done at the K-th look
- * with a number N that no line before has had.
+ *   N halve 1     of each message half is sent
+ * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
+ * that it can use memory of devices.
  */
 #include "../../mpi/lze_mpi_self.c"
 
@@ -19,7 +21,7 @@
 
 enum { ERR_INTERN = 17 };
 
-static int serial, fail_at, delay, calls, looks;
+static int serial, fail_at, delay, halve, calls, looks;
 
 static void control_read(void) {
   const char *path = getenv("MPI_FAKE_CONTROL");
@@ -32,6 +34,7 @@ static void control_read(void) {
     calls = looks = 0;
     fail_at = strcmp(word, "fail") == 0 ? k : 0;
     delay = strcmp(word, "delay") == 0 ? k : 0;
+    halve = strcmp(word, "halve") == 0 ? k : 0;
   }
   fclose(file);
 }
@@ -101,7 +104,8 @@ F5(Imrecv, mpi_Out, int, M, R, R)
 F6(Cart_create, M, int, const int *, const int *, int, R)
 F6(Improbe, int, int, M, int *, R, mpi_Status *)
 F6(Ibcast, mpi_Out, int, M, int, M, R)
-F7(Isend, mpi_In, int, M, int, int, M, R)
+FN(Isend, (mpi_In a, int n, M t, int b, int c, M d, R e),
+   (a, n >> halve, t, b, c, d, e))
 F7(Irecv, mpi_Out, int, M, int, int, M, R)
 F7(Iallreduce, mpi_In, mpi_Out, int, M, M, M, R)
 F7(Iscan, mpi_In, mpi_Out, int, M, M, M, R)
@@ -133,6 +137,12 @@ API int MPI_Abi_get_version(int *major, int *minor) {
   *major = 1;
   *minor = 0;
   return 0;
+}
+
+API int MPIX_Query_ze_support(void);
+API int MPIX_Query_ze_support(void) {
+  const char *says = getenv("MPI_FAKE_GPU");
+  return says != NULL && strcmp(says, "1") == 0;
 }
 
 /* Only for a request that is over. */
