@@ -2,7 +2,9 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A profile comes here as the array of its events, in the order of the calls,
--- and a table about all of it: start_ns, end_ns, dropped, recording.
+-- and a table about all of it: start_ns, end_ns, dropped, recording. Tasks are
+-- parts of the runs of plans, whose time they are in: sums and findings are of
+-- other events.
 
 local C = ...
 
@@ -446,11 +448,9 @@ local function to_text(events, about)
       "")}
 
   local limits = {} -- of devices that were measured
-  add_table(lines, "kernels", group_by(select_events(events, function(e)
-    return e.kind == "kernel" or e.kind == "graph"
-  end), by_line), {"      %", "  total ms", "   count", "   mean us",
-    "    min us", "    max us", "   GB/s", "  of copy", "group", "name",
-    "line"}, function(g)
+  local work = {"      %", "  total ms", "   count", "   mean us",
+    "    min us", "    max us", "   GB/s", "  of copy", "group", "name", "line"}
+  local function work_row(g)
     local e = g.first
     local rate = e.bytes and g.ns > 0 and g.bytes / g.ns
     if e.device and limits[e.device] == nil then
@@ -462,7 +462,12 @@ local function to_text(events, about)
       rate and format("%.2f", rate) or "-",
       rate and copy and percent(rate, copy) or "-", size_of(e.group),
       short(e.name), at(e)}
-  end)
+  end
+  add_table(lines, "kernels", group_by(select_events(events, function(e)
+    return e.kind == "kernel" or e.kind == "graph"
+  end), by_line), work, work_row)
+  add_table(lines, "tasks, in the runs of their plans",
+    group_by(of_kind(events, "task"), by_line), work, work_row)
   if next(limits) ~= nil then
     lines[#lines + 1] = "  GB/s if each work-item reads or writes one " ..
       "element of each buffer, at least; arithmetic is not counted"
@@ -520,7 +525,7 @@ end
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
-    "collected", "failed"}
+    "collected", "failed", "parent"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
     local cells = {}
@@ -538,20 +543,42 @@ end
 local host_rows = {"script", "waits", "builds"}
 local row_of = {mark = 1, wait = 2, build = 3}
 local MESSAGES = #host_rows + 1 -- the first row of theirs
+local LANE_ROWS = 1000000 -- from a lane of a queue's tasks to the next
 
--- The row of a message, from 0: the first in which it overlaps no other.
-local function message_lane(e, ends)
+-- The first lane, from 1, in which an event overlaps no other that was put
+-- there before.
+local function free_lane(e, ends)
   local lane = 1
   while ends[lane] and ends[lane] > e.start_ns do lane = lane + 1 end
   ends[lane] = e.end_ns
+  return lane
+end
+
+-- The row of a message, from 0, and its name.
+local function message_lane(e, ends)
+  local lane = free_lane(e, ends)
   return lane - 1, lane == 1 and "messages" or format("messages %d", lane)
 end
 
--- For Perfetto: host and devices as processes, their rows as threads.
+-- The lanes of tasks, by event; those of a queue that overlap have several.
+local function task_lanes(events)
+  local tasks, lanes, ends = of_kind(events, "task"), {}, {}
+  sort(tasks, function(a, b) return a.start_ns < b.start_ns end)
+  for _, e in ipairs(tasks) do
+    local key = e.device .. " " .. e.queue
+    ends[key] = ends[key] or {}
+    lanes[e] = free_lane(e, ends[key])
+  end
+  return lanes
+end
+
+-- For Perfetto: host and devices as processes, their rows as threads, where
+-- what is within a time of another is shown below it.
 local function to_json(events, about)
   local quoted, micros = to.quoted, to.micro
   local lines, rows, processes, count = {}, {}, {}, 1
-  local places = {} -- of the events of devices
+  local places = {} -- of the events of devices: process and row
+  local lanes = task_lanes(events)
   local function add(...) lines[#lines + 1] = format(...) end
   local function name_process(pid, name)
     add('{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}', pid,
@@ -574,12 +601,15 @@ local function to_json(events, about)
       processes[e.device] = pid
       name_process(pid, e.device)
     end
-    local key = pid .. " " .. e.queue
+    local lane = lanes[e] or 1
+    local tid = (lane - 1) * LANE_ROWS + e.queue
+    local key = pid .. " " .. tid
     if not rows[key] then
       rows[key] = true
-      name_row(pid, e.queue, "queue " .. e.queue)
+      name_row(pid, tid, format("queue %d%s", e.queue, lane > 1 and
+        format(", tasks %d", lane) or ""))
     end
-    return pid, e.queue
+    return pid, tid
   end
   local function ts(ns) return micros(max(0, ns - about.start_ns)) end
   local alive, ends = 0, {}
@@ -597,7 +627,7 @@ local function to_json(events, about)
         rows[name] = true
       elseif not tid then
         pid, tid = place(e)
-        places[e] = pid
+        places[e] = {pid, tid}
       end
       local args = {where = e.where, bytes = e.bytes, why = e.why,
         global = e.global and size_of(e.global),
@@ -618,10 +648,11 @@ local function to_json(events, about)
     local before = e.after and events[e.after]
     if places[e] and before and places[before] then
       add('{"ph":"s","id":%d,"cat":"after","name":"after","pid":%d,' ..
-        '"tid":%d,"ts":%s}', i, places[before], before.queue,
+        '"tid":%d,"ts":%s}', i, places[before][1], places[before][2],
         ts(max(before.start_ns, before.end_ns - 1)))
       add('{"ph":"f","bp":"e","id":%d,"cat":"after","name":"after",' ..
-        '"pid":%d,"tid":%d,"ts":%s}', i, places[e], e.queue, ts(e.start_ns))
+        '"pid":%d,"tid":%d,"ts":%s}', i, places[e][1], places[e][2],
+        ts(e.start_ns))
     end
   end
   return format('{"displayTimeUnit":"ns","otherData":%s,"traceEvents":[\n' ..
@@ -687,11 +718,11 @@ local function to_html(events, about)
       local host = host_rows[row_of[e.kind]]
       if e.kind == "message" then host = select(2, message_lane(e, ends)) end
       local r = host and row(host) or device_row(e)
-      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
+      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
         max(0, e.start_ns - about.start_ns), length(e), number(e.name),
         line_of(e.where), e.bytes or 0, number(size_of(e.group)),
         number(size_of(e.global)), number(e.why), number(e.kind), i,
-        e.after or 0)
+        e.after or 0, e.parent or 0)
     end
   end
   local texts = {}

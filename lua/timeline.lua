@@ -4,11 +4,12 @@
 -- The page needs nothing but itself. @TITLE@, @TEXT@ and @DATA@ are put in.
 -- Data is {process, boot, start, epoch, end, devices, strings, lines, memory:
 -- [[time, bytes], ...], rows: [{name, events: [[start, length, name, where,
--- bytes, group, global, why, kind, number, after], ...]}]}, times in
+-- bytes, group, global, why, kind, number, after, parent], ...]}]}, times in
 -- nanoseconds from the beginning; name, where, group, global, why and kind
 -- count from 0 in strings, -1 for none; lines has the text of the line of the
--- script by the number of a where; after is the number of an event, or 0. Start
--- is the machine's clock at the beginning, epoch the time since 1970, as text.
+-- script by the number of a where; after and parent are numbers of events, or
+-- 0. Start is the machine's clock at the beginning, epoch the time since 1970,
+-- as text.
 -- `lze trace merge` puts in the data of several processes, with commas between.
 
 return [==[
@@ -73,7 +74,8 @@ const search = document.getElementById("search");
 const pathBox = document.getElementById("path");
 const draw2d = canvas.getContext("2d");
 const START = 0, LENGTH = 1, NAME = 2, WHERE = 3, BYTES = 4, GROUP = 5,
-  GLOBAL = 6, WHY = 7, KIND = 8, NUMBER = 9, AFTER = 10;
+  GLOBAL = 6, WHY = 7, KIND = 8, NUMBER = 9, AFTER = 10,
+  PARENT = 11;
 const LABEL = 150, LANE = 20, GAP = 8, AXIS = 24, PLOT = 44;
 
 // Processes of one run of a machine share its clock; else 1970 is common.
@@ -94,7 +96,8 @@ const string = i => i < 0 ? "" : strings[i];
 const isHost = new Set(["wait", "build", "mark", "message"]);
 
 // Events of one row that overlap go to lanes below each other, so that in a
-// lane both the starts and the ends rise.
+// lane both the starts and the ends rise. So tasks are below the run that they
+// are parts of.
 const lanes = [], labels = [], plots = [];
 let height = AXIS, last = 1;
 for (const set of sets) {
@@ -114,7 +117,8 @@ for (const set of sets) {
         e[field] = of(e[field]);
       set.byNumber.set(e[NUMBER], e);
     }
-    row.events.sort((a, b) => a[START] - b[START] || b[LENGTH] - a[LENGTH]);
+    row.events.sort((a, b) => a[START] - b[START] || b[LENGTH] - a[LENGTH] ||
+      a[NUMBER] - b[NUMBER]);
     for (const e of row.events) {
       let lane = own.find(l => l.end <= e[START]);
       if (!lane) {
@@ -154,6 +158,9 @@ function setOf(e) {
 function before(e) {
   return e[AFTER] ? setOf(e).byNumber.get(e[AFTER]) : undefined;
 }
+function runOf(e) {
+  return e[PARENT] ? setOf(e).byNumber.get(e[PARENT]) : undefined;
+}
 function afterThat(e) {
   const list = [], set = setOf(e);
   for (const lane of lanes)
@@ -190,10 +197,12 @@ function first(list, is) {
 
 // From the command that ends last back to what each had to wait for: what it
 // depends on, or what was before it in its row, whichever ended later; or else
-// whatever ended last before it, as the script waited for that.
+// whatever ended last before it, as the script waited for that. Runs are in it,
+// their tasks are not.
 function findPath() {
   const path = new Set();
-  const rows = lanes.filter(l => string(l.events[0][KIND]) !== "mark");
+  const rows = lanes.filter(l =>
+    !["mark", "task"].includes(string(l.events[0][KIND])));
   let e = null;
   for (const lane of rows)
     if (!isHost.has(string(lane.events[0][KIND])))
@@ -408,9 +417,10 @@ function show(e) {
   chosen = e;
   selection = null;
   if (!e) return showTable([]);
-  const set = setOf(e), waited = before(e);
+  const set = setOf(e), waited = before(e), part = runOf(e);
   const rows = [["name", string(e[NAME])], ["what", string(e[KIND])],
     ["process", sets.length > 1 ? set.process : ""],
+    ["part of", part && string(part[NAME])],
     ["line", string(e[WHERE])], ["source", (lines.get(e[WHERE]) || "").trim()],
     ["start", timeText(e[START])], ["time", timeText(e[LENGTH])],
     ["range", string(e[GLOBAL])], ["group", string(e[GROUP])],
@@ -535,7 +545,8 @@ search.addEventListener("input", () => {
     for (const lane of lanes)
       for (const e of lane.events) if (matches(e)) found.push(e);
   found.sort((a, b) => a[START] - b[START]);
-  const sum = found.reduce((ns, e) => ns + e[LENGTH], 0);
+  const within = e => runOf(e) && matches(runOf(e)); // its time is in that
+  const sum = found.reduce((ns, e) => ns + (within(e) ? 0 : e[LENGTH]), 0);
   document.getElementById("found").textContent =
     wanted ? `${found.length} found, ${timeText(sum)} in all` : "";
   redraw();

@@ -199,6 +199,207 @@ describe("lze.profile", function()
     assert.is_not_nil(mod)
   end)
 
+  describe("of a plan whose tasks are measured", function()
+    local n = 4096
+    local sizes = {["sums.zero"] = 4 * n, ["sums.one"] = 8 * n,
+      ["sums.two"] = 8 * n}
+    local x, y
+
+    local function a_plan(options)
+      x, y = lze.buffer("int", n), lze.buffer("int", n)
+      return lze.graph "sums":fill("zero", x, 3)
+        :task("one", m.add, n, x, 1):task("two", m.square, n, x, y)
+        :compile(options)
+    end
+
+    -- The tasks of the event at that place, which are in its time.
+    local function tasks_of(p, place)
+      local list, run = {}, p.events[place]
+      for i, e in ipairs(p.events) do
+        if e.parent == place then
+          assert.equal("task", e.kind)
+          assert.is_true(i > place and run.start_ns <= e.start_ns and
+            e.start_ns < e.end_ns and e.end_ns <= run.end_ns, e.name)
+          assert.same({run.where, run.queue, run.device, run.queued_ns},
+            {e.where, e.queue, e.device, e.queued_ns})
+          list[#list + 1] = e
+        end
+      end
+      return list
+    end
+
+    local function place_of(p, event)
+      for i, e in ipairs(p.events) do if e == event then return i end end
+    end
+
+    it("has them within the run", function()
+      local plan <close> = a_plan {profile = true}
+      plan:run()
+      local where
+      local p <close> = lze.profile(function()
+        where = line(1)
+        plan:run()
+        plan:run()
+      end)
+      assert.equal(16, y[n])
+      local runs = of(p, "graph")
+      assert.equal(2, #runs)
+      assert.equal(where, runs[1].where)
+      for _, run in ipairs(runs) do
+        local tasks = tasks_of(p, place_of(p, run))
+        assert.equal(3, #tasks)
+        local at
+        for i, name in ipairs {"sums.zero", "sums.one", "sums.two"} do
+          local e = tasks[i]
+          assert.same({name, sizes[name]}, {e.name, e.bytes})
+          assert.equal(at, e.after)
+          assert.is_true(at == nil or p.events[at].end_ns <= e.start_ns)
+          at = place_of(p, e)
+          assert.is_nil(e.call_ns)
+        end
+        assert.is_nil(tasks[1].group)
+        assert.is_true(n % tasks[2].group[1] == 0 and tasks[2].why ~= nil)
+        assert.same({n, 1, 1}, {n, tasks[2].group[2] or 1,
+          tasks[2].group[3] or 1})
+      end
+      -- What the report says of the last run is the same.
+      for i, task in ipairs(plan:report().tasks) do
+        local e = tasks_of(p, place_of(p, runs[2]))[i]
+        assert.equal(task.name, e.name)
+        assert.is_true(math.abs(task.ns - (e.end_ns - e.start_ns)) <= 1)
+        assert.same(task.why, e.why)
+      end
+    end)
+
+    it("counts their time once", function()
+      local plan <close> = a_plan {profile = true}
+      local p <close> = lze.profile(function() plan:run() end)
+      local run, text = of(p, "graph")[1], tostring(p)
+      assert.equal(3, #of(p, "task"))
+      local busy = 100 * (run.end_ns - run.start_ns) / (p.end_ns - p.start_ns)
+      assert.equal(("%.0f"):format(busy), text:match "device busy (%d+) %%")
+      local kernels, tasks = text:match
+        "kernels\n(.-)\n\ntasks, in the runs of their plans\n(.-)\n\n"
+      assert.matches("graph sums", kernels)
+      assert.is_nil(kernels:find("sums.one", 1, true))
+      for name in pairs(sizes) do
+        assert.is_truthy(tasks:find(name, 1, true), name)
+      end
+      -- Findings are those of the same events without tasks.
+      local texts = {}
+      for i, f in ipairs(p.findings) do texts[i] = f.text end
+      assert.is_nil(table.concat(texts):find("sums.", 1, true))
+    end)
+
+    it("writes them into the run's row", function()
+      local plan <close> = a_plan {profile = true}
+      local p <close> = lze.profile(function() plan:run() end)
+      process.with_directory(function(dir)
+        p:save(dir .. "/p.json"):save(dir .. "/p.csv")
+        local run, seen = nil, {}
+        for _, e in ipairs(json.decode(read(dir .. "/p.json")).traceEvents) do
+          if e.cat == "graph" then run = e end
+          if e.cat == "task" then
+            assert.same({run.pid, run.tid}, {e.pid, e.tid})
+            assert.is_true(run.ts <= e.ts and
+              e.ts + e.dur <= run.ts + run.dur + 0.0005)
+            assert.equal(sizes[e.name], e.args.bytes)
+            seen[#seen + 1] = e.name
+          end
+        end
+        assert.same({"sums.zero", "sums.one", "sums.two"}, seen)
+        local rows, parents = {}, {}
+        for row in read(dir .. "/p.csv"):gmatch "[^\n]+" do
+          rows[#rows + 1] = row
+          if row:find "^task," then
+            parents[#parents + 1] = row:match "%d*$"
+          end
+        end
+        assert.matches(",parent$", rows[1])
+        assert.equal(3, #parents)
+        for _, parent in ipairs(parents) do
+          assert.matches("^graph,", rows[1 + tonumber(parent)])
+        end
+      end)
+    end)
+
+    it("has those of tasks side by side in rows of their own", function()
+      local big = 1 << 20
+      local a, b = lze.buffer("int", big), lze.buffer("int", big)
+      local plan <close> = lze.graph "wide":task("one", m.add, big, a, 1)
+        :task("two", m.add, big, b, 1):compile {profile = true}
+      plan:run()
+      local p <close> = lze.profile(function() plan:run() end)
+      local one, two = table.unpack(of(p, "task"))
+      local overlap = one.start_ns < two.end_ns and two.start_ns < one.end_ns
+      process.with_directory(function(dir)
+        p:save(dir .. "/p.json")
+        local rows, tids = {}, {}
+        for _, e in ipairs(json.decode(read(dir .. "/p.json")).traceEvents) do
+          if e.name == "thread_name" then rows[e.tid] = e.args.name end
+          if e.cat == "task" then tids[#tids + 1] = e.tid end
+        end
+        assert.equal(overlap, tids[1] ~= tids[2])
+        assert.equal("queue " .. one.queue, rows[math.min(table.unpack(tids))])
+        if overlap then
+          assert.equal(("queue %d, tasks 2"):format(one.queue),
+            rows[math.max(table.unpack(tids))])
+        end
+      end)
+    end)
+
+    it("has the tasks of the newest of several runs in flight", function()
+      local plan <close> = a_plan {profile = true}
+      local p <close> = lze.profile(function()
+        plan:run {iterations = 5}
+      end)
+      local runs = of(p, "graph")
+      assert.equal(5, #runs)
+      for i, run in ipairs(runs) do
+        local count = #tasks_of(p, place_of(p, run))
+        assert.is_true(count == 3 or i < 5 and count == 0)
+      end
+    end)
+
+    it("has none of a plan that is not measured", function()
+      local plan <close> = a_plan()
+      local p <close> = lze.profile(function() plan:run() end)
+      assert.same({1, 0}, {#of(p, "graph"), #of(p, "task")})
+    end)
+
+    it("has none of a run that is not in the profile", function()
+      local plan <close> = a_plan {profile = true}
+      local outer <close> = lze.profile()
+      plan:start()
+      local inner <close> = lze.profile()
+      lze.wait()
+      assert.same({1, 3}, {#of(outer, "graph"), #of(outer, "task")})
+      assert.same({0, 0}, {#of(inner, "graph"), #of(inner, "task")})
+      -- Nor of one that there was no room for.
+      local few <close> = lze.profile({events = 2}, function() plan:run() end)
+      assert.same({}, of(few, "task"))
+    end)
+
+    it("has none of one that was changed, or collected, meanwhile", function()
+      local plan <close> = a_plan {profile = true}
+      local p <close> = lze.profile()
+      plan:start()
+      plan:set("one", 2, 7)
+      plan:start()
+      lze.wait()
+      a_plan {profile = true}:start()
+      collect()
+      p:stop()
+      local runs = of(p, "graph")
+      assert.equal(3, #runs)
+      assert.equal(3, #tasks_of(p, place_of(p, runs[2])))
+      for _, e in ipairs(of(p, "task")) do
+        assert.is_truthy(sizes[e.name], e.name)
+      end
+      assert.equal(3, x[n] - 1)
+    end)
+  end)
+
   it("knows what a command depends on", function()
     local n = 1000
     local x, y = lze.buffer("int", n), lze.buffer("int", n)

@@ -128,6 +128,51 @@ describe("the page of a profile", function()
     end)
   end)
 
+  it("has the tasks of a plan below its run", function()
+    if not a_browser() then return end
+    local n = 1 << 16
+    local x, y = lze.buffer("int", n), lze.buffer("int", n)
+    local plan <close> = lze.graph "sums":task("one", m.add, n, x, 1)
+      :task("square", m.square, n, x, y):compile {profile = true}
+    plan:run()
+    process.with_directory(function(dir)
+      local p <close> = lze.profile(function()
+        plan:run()
+        plan:run()
+      end)
+      p:save(dir .. "/run.html")
+      local seen = look(dir .. "/run.html")
+      assert.same({}, seen.errors)
+      local queue = "queue " .. of_kind(p, "graph").queue
+      assert.same({"waits", queue}, seen.rows)
+      local of_lane = {}
+      for _, e in ipairs(seen.events) do
+        assert.same({e.name, true, true}, {e.name, e.placed, e.chosen})
+        if e.table.what ~= "wait" then
+          local list = of_lane[e.lane] or {}
+          of_lane[e.lane] = list
+          list[#list + 1] = e.table.what .. " " .. e.name
+        end
+        assert.equal(e.table.what == "task" and "graph sums" or nil,
+          e.table["part of"])
+      end
+      assert.same({[2] = {"graph graph sums", "graph graph sums"},
+        [3] = {"task sums.one", "task sums.square", "task sums.one",
+          "task sums.square"}}, of_lane)
+      -- The search, for "square", finds two; what it sums up is in no other.
+      assert.matches("^2 found, ", seen.found)
+      assert.is_true(#seen.path > 0)
+      for _, name in ipairs(seen.path) do assert.equal("graph sums", name) end
+      local took = 0 -- of runs, and of waits for them
+      for _, e in ipairs(p.events) do
+        if e.kind ~= "task" then took = took + e.end_ns - e.start_ns end
+      end
+      assert.equal(("%d found, %s in all"):format(#p.events, took < 1e6 and
+        ("%.3f us"):format(took / 1e3) or ("%.3f ms"):format(took / 1e6)),
+        seen.runs)
+    end)
+  end)
+
   it("has several processes, and is dark where the system is", function()
     if not a_browser() then return end
     process.with_directory(function(dir)

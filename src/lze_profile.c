@@ -45,10 +45,10 @@ static ProfileBox *profile_check(lua_State *L) {
 static const char *const kind_names[] = {
     [LZE_RECORD_KERNEL] = "kernel", [LZE_RECORD_COPY] = "copy",
     [LZE_RECORD_FILL] = "fill",     [LZE_RECORD_GRAPH] = "graph",
-    [LZE_RECORD_COMMAND] = "command", [LZE_RECORD_WAIT] = "wait",
-    [LZE_RECORD_BUILD] = "build",   [LZE_RECORD_ALLOC] = "alloc",
-    [LZE_RECORD_FREE] = "free",     [LZE_RECORD_MARK] = "mark",
-    [LZE_RECORD_MESSAGE] = "message"};
+    [LZE_RECORD_TASK] = "task",     [LZE_RECORD_COMMAND] = "command",
+    [LZE_RECORD_WAIT] = "wait",     [LZE_RECORD_BUILD] = "build",
+    [LZE_RECORD_ALLOC] = "alloc",   [LZE_RECORD_FREE] = "free",
+    [LZE_RECORD_MARK] = "mark",     [LZE_RECORD_MESSAGE] = "message"};
 
 static void set_integer(lua_State *L, const char *key, uint64_t value) {
   lua_pushinteger(L, (lua_Integer)value);
@@ -67,23 +67,22 @@ static void set_true(lua_State *L, const char *key, bool value) {
   lua_setfield(L, -2, key);
 }
 
-/* What a launch was: its range and its group. */
-static void set_range(lua_State *L, const lze_Record *r) {
-  lua_createtable(L, (int)r->dims, 0);
-  lua_createtable(L, (int)r->dims, 0);
-  for (uint32_t i = 0; i < r->dims; i++) {
-    lua_pushinteger(L, (lua_Integer)r->global[i]);
-    lua_rawseti(L, -3, (lua_Integer)i + 1);
-    lua_pushinteger(L, r->group[i]);
+/* The size of a range or a group, where it is known. */
+static void set_size(lua_State *L, const char *key, uint32_t dims,
+                     const uint64_t size[3]) {
+  if (dims == 0 || size[0] == 0) return;
+  lua_createtable(L, (int)dims, 0);
+  for (uint32_t i = 0; i < dims; i++) {
+    lua_pushinteger(L, (lua_Integer)size[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  lua_setfield(L, -3, "group");
-  lua_setfield(L, -2, "global");
+  lua_setfield(L, -2, key);
 }
 
-/* `after` is the place among the events of what it waits for, or 0. */
+/* `after` and `parent` are the places among the events of what it waits for and
+   of the run that it is a part of, or 0. */
 static void push_event(lua_State *L, const lze_Names *names,
-                       const lze_Record *r, uint32_t after) {
+                       const lze_Record *r, uint32_t after, uint32_t parent) {
   lua_createtable(L, 0, 12);
   set_string(L, "kind", kind_names[r->kind]);
   set_string(L, "name", lze_name(names, r->name));
@@ -98,17 +97,26 @@ static void push_event(lua_State *L, const lze_Names *names,
     set_integer(L, "start_ns", r->start_ns);
     set_integer(L, "end_ns", r->end_ns);
   }
-  if (r->queue != 0) {
-    set_integer(L, "queue", r->queue);
-    set_integer(L, "call_ns", r->call_ns);
-  }
+  if (r->queue != 0) set_integer(L, "queue", r->queue);
+  if (r->queue != 0 && parent == 0) set_integer(L, "call_ns", r->call_ns);
   if (after != 0) set_integer(L, "after", after);
+  if (parent != 0) set_integer(L, "parent", parent);
   if (r->bytes != 0) set_integer(L, "bytes", r->bytes);
   if (r->storage != 0) set_integer(L, "storage", r->storage);
-  if (r->kind == LZE_RECORD_KERNEL) set_range(L, r);
+  set_size(L, "global", r->dims, r->global);
+  set_size(L, "group", r->dims,
+           (uint64_t[]){r->group[0], r->group[1], r->group[2]});
   set_true(L, "failed", r->failed);
   set_true(L, "again", r->again);
   set_true(L, "collected", r->collected);
+}
+
+/* The place of the event of a record, where that is one of the first `before`;
+   0 where there is none. */
+static uint32_t place_of(const lze_Profile *p, const uint32_t *places,
+                         size_t before, uint64_t number) {
+  uint64_t i = number - p->first;
+  return number >= p->first && i < before ? places[i] : 0;
 }
 
 /* An array of events in the order of the calls. [-0, +1] */
@@ -122,8 +130,10 @@ static void push_events(lua_State *L, const lze_Profile *p) {
     const lze_Record *r = &p->records[i];
     places[i] = 0;
     if (r->kind == LZE_RECORD_NONE) continue;
-    uint64_t before = r->after >= p->first ? r->after - p->first : i;
-    push_event(L, p->names, r, before < i ? places[before] : 0);
+    uint32_t parent = place_of(p, places, i, r->parent);
+    /* Tasks are looked at as parts of a run. */
+    if (r->parent != 0 && parent == 0) continue;
+    push_event(L, p->names, r, place_of(p, places, i, r->after), parent);
     places[i] = ++n;
     lua_rawseti(L, -2, n);
   }

@@ -45,7 +45,8 @@ try {
     const own = rgb(e[LENGTH] ? colour(e) :
       getComputedStyle(document.documentElement).getPropertyValue("--mark"));
     click(middle, lane.y + 5);
-    seen.events.push({name: string(e[NAME]), placed: same(inside, own),
+    seen.events.push({name: string(e[NAME]), lane: lanes.indexOf(lane) + 1,
+      placed: same(inside, own),
       chosen: chosen === e, table: Object.fromEntries(cells())});
   }
 
@@ -115,6 +116,9 @@ try {
   seen.found = document.getElementById("found").textContent;
   search.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
   seen.next = chosen && string(chosen[NAME]);
+  search.value = "sums";
+  search.dispatchEvent(new Event("input"));
+  seen.runs = document.getElementById("found").textContent;
   search.value = "";
   search.dispatchEvent(new Event("input"));
   key("c");

@@ -82,6 +82,7 @@ typedef struct lze_Step {
   uint64_t bytes;               /* that its accesses span */
   lze_EventSlot *event;         /* if awaited, or profiled */
   lze_EventSlot *first;         /* of several parts that are profiled */
+  uint64_t record;              /* number of that of its last run, or 0 */
   /* measured in the last run */
   uint64_t start_ns, ns, wait_ns;
   bool critical;
@@ -146,6 +147,7 @@ struct lze_Plan {
                                    engine's device */
   size_t transient_bytes;       /* the sum of their sizes */
   lze_Command *last;            /* the newest run, owned; or NULL */
+  bool as_run;                  /* the steps are those of that run */
   struct lze_Run *next_run;     /* allocated for the next run, or NULL */
   lze_Command *reserve;         /* for one that is begun at once, or NULL */
   struct lze_Swap {
@@ -275,6 +277,9 @@ void lze_run_drop(lze_State *S, struct lze_Run *r);
 
 /* --- lze_report.c, lze_plan.c --------------------------------------------- */
 
+/* A run is over that is recorded: record its tasks, where they are measured and
+   their events are not those of a newer run already. */
+void lze_plan_record_tasks(const lze_Command *c);
 /* plan:report(), plan:json(), plan:trace() and plan:dot() */
 int lze_plan_report(lua_State *L);
 int lze_plan_json(lua_State *L);

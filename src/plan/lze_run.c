@@ -238,7 +238,7 @@ static void runs_abandon(lze_State *S, uint64_t deadline) {
 
 void lze_open_run(lua_State *L) {
   static const lze_HostedRuns hosted = {runs_advance, runs_wait,
-                                        runs_abandon};
+                                        runs_abandon, lze_plan_record_tasks};
   lze_state(L)->hosted = &hosted;
 }
 
@@ -250,7 +250,7 @@ void lze_run_drop(lze_State *S, struct lze_Run *r) {
 
 /* --- starting ----------------------------------------------------------- */
 
-/* Everything that the command of a run uses. */
+/* Everything that the command of a run uses; the plan is the first. */
 static void run_use(lua_State *L, lze_Plan *p, lze_Command *c) {
   lze_command_pin(L, c, &p->o);
   for (uint32_t i = 0; i < p->recording->list_count; i++)
@@ -323,6 +323,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   if (!good) lze_plan_fail(L, p, &out);
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = c;
+  p->as_run = true;
   lze_command_own(c);
   uint32_t parity = p->parity;
   run_count(p);

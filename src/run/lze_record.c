@@ -437,6 +437,32 @@ void lze_record_over(const lze_Command *c) {
   record->start_ns = c->start_ns;
   record->end_ns = c->end_ns;
   record->failed = c->status == LZE_FAILED;
+  if (record->kind == LZE_RECORD_GRAPH && c->end_ns != 0)
+    c->state->hosted->over(c);
+}
+
+lze_Record *lze_record_task(const lze_Command *c, const char *name,
+                            const lze_DeviceInfo *device, const char *why,
+                            uint64_t *number) {
+  lze_State *S = c->state;
+  if (record_of(c) == NULL) return NULL;
+  lze_Record *record = record_new(S, LZE_RECORD_TASK);
+  const lze_Record *run = record_of(c);
+  if (run == NULL) { /* this is in its place */
+    record->kind = LZE_RECORD_NONE;
+    return NULL;
+  }
+  lze_Names *names = S->recorder->names;
+  record->queued_ns = run->queued_ns;
+  record->source = run->source;
+  record->line = run->line;
+  record->queue = run->queue;
+  record->parent = c->record;
+  record->name = names_add(names, name);
+  record->device = names_number(names, ROLE_DEVICE, device->props.name);
+  if (why != NULL) record->why = names_number(names, ROLE_WHY, why);
+  *number = S->records;
+  return record;
 }
 
 /* --- the host ------------------------------------------------------------- */

@@ -20,6 +20,7 @@ typedef enum lze_RecordKind {
   LZE_RECORD_COPY,
   LZE_RECORD_FILL,
   LZE_RECORD_GRAPH,             /* one run of a plan */
+  LZE_RECORD_TASK,              /* a part of such a run: its time is in that */
   LZE_RECORD_COMMAND,           /* any other of the device */
   LZE_RECORD_WAIT,
   LZE_RECORD_BUILD,
@@ -36,6 +37,7 @@ typedef struct lze_Record {
   uint64_t bytes;
   uint64_t storage;             /* its serial, of memory and copies into it */
   uint64_t after;               /* number of what it depends on, 0: nothing */
+  uint64_t parent;              /* of a task: number of its run; else 0 */
   uint64_t global[3];
   uint32_t group[3];
   uint32_t dims;
@@ -90,6 +92,12 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind, size_t bytes);
 void lze_record_end(const lze_Command *c);
 void lze_record_abort(const lze_Command *c);
 void lze_record_over(const lze_Command *c);
+/* A task of the run c, which is over: its record, of which the caller sets what
+   it knows before the next one is made, and the number of that; NULL where that
+   of the run is not there any more. */
+lze_Record *lze_record_task(const lze_Command *c, const char *name,
+                            const lze_DeviceInfo *device, const char *why,
+                            uint64_t *number);
 
 /* What the host has done from `start_ns` until now: a wait, a build, a mark; 0
    is now. `S->recorder` is not NULL. */
