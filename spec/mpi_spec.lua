@@ -3,6 +3,7 @@
 
 local lze = require "lze"
 local mpi = require "lze.mpi"
+local json = require "bench.lib.json"
 local process = require "spec.support.process"
 
 -- Many processes on few cores.
@@ -29,6 +30,11 @@ end
 
 local function count(text, pattern)
   return select(2, text:gsub(pattern, ""))
+end
+
+local function read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
 end
 
 describe("lze.mpi without a launcher", function()
@@ -573,6 +579,63 @@ for _, launcher in ipairs(once and launchers or {}) do
         for rank = 0, 1 do
           local file <close> = io.open(dir .. "/run." .. rank .. ".csv")
           assert.matches("fill", file:read "a")
+        end
+      end)
+    end)
+
+    it("has the messages of all ranks in merged profiles", function()
+      process.with_directory(function(dir)
+        for _, ending in ipairs {".json", ".html"} do
+          run(2, [[-e '
+            local lze, world = require "lze", require "lze.mpi".world()
+            local x, y = lze.buffer("int", 100):fill(1), lze.buffer("int", 100)
+            local other = 1 - world.rank
+            local got = world:irecv(y, other, {tag = 7})
+            world:barrier()
+            world:send(x, other, {tag = 7})
+            got:wait()']], "LZE_PROFILE=" .. dir .. "/run" .. ending)
+        end
+        local function merged(ending)
+          return assert(dofile "command/trace.lua".merge({dir .. "/run.0" ..
+            ending, dir .. "/run.1" .. ending}, read))
+        end
+        -- By rank, what the trace has of it; times are of one clock.
+        local ranks, at = {}, {}
+        for _, e in ipairs(json.decode(merged ".json").traceEvents) do
+          if e.name == "process_name" then
+            local rank, device = e.args.name:match "^rank (%d)(.*)$"
+            ranks[e.pid] = device == "" and tonumber(rank) or nil
+          elseif e.name == "thread_name" and e.args.name:find "^messages" then
+            assert.is_true(ranks[e.pid] ~= nil and e.tid >= 4)
+          elseif e.cat == "message" then
+            local rank = ranks[e.pid]
+            at[rank .. " " .. e.name] = {e.ts, e.ts + e.dur, e.args.bytes}
+          end
+        end
+        for rank = 0, 1 do
+          local sent = at[("%d send to rank %d, tag 7"):format(rank, 1 - rank)]
+          local got = at[("%d irecv from rank %d, tag 7"):format(1 - rank,
+            rank)]
+          assert.same({400, 400}, {sent[3], got[3]})
+          assert.is_true(sent[1] <= got[2])
+        end
+        -- Neither leaves a barrier before the other enters it.
+        local a, b = at["0 barrier"], at["1 barrier"]
+        assert.is_true(a[1] <= b[2] and b[1] <= a[2])
+        local data = json.decode(merged ".html":match
+          '<script type="application/json" id="data">(.-)</script>')
+        for i, set in ipairs(data) do
+          assert.equal("rank " .. i - 1, set.process)
+          local names = {}
+          for _, row in ipairs(set.rows) do
+            for _, e in ipairs(row.name:find "^messages" and row.events or {})
+            do
+              names[#names + 1] = set.strings[e[3] + 1]
+            end
+          end
+          table.sort(names)
+          assert.same({"barrier", ("irecv from rank %d, tag 7"):format(2 - i),
+            ("send to rank %d, tag 7"):format(2 - i)}, names)
         end
       end)
     end)
