@@ -492,6 +492,18 @@ local function to_text(events, about)
       return {milli(g.ns), tostring(g.n), tostring(g.bytes),
         micro(g.ns / g.n), short(g.first.name), at(g.first)}
     end)
+  add_table(lines, "power", group_by(of_kind(events, "power"), function(e)
+    return e.device
+  end), {"  measured ms", "    joules", "  mean W", "   max W", "device"},
+    function(g)
+      local joules, most = 0, 0
+      for _, e in ipairs(g) do
+        joules = joules + e.watts * length(e) / 1e9
+        most = max(most, e.watts)
+      end
+      return {milli(g.ns), format("%.3f", joules), format("%.1f", joules /
+        max(1, g.ns) * 1e9), format("%.1f", most), g.first.device}
+    end)
   local function host(g)
     return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
       short(g.first.name), at(g.first)}
@@ -525,7 +537,7 @@ end
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
-    "collected", "failed", "parent"}
+    "collected", "failed", "watts", "parent"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
     local cells = {}
@@ -572,6 +584,47 @@ local function task_lanes(events)
   return lanes
 end
 
+-- What is a value at a time, or for some time.
+local counted = {alloc = true, free = true, power = true}
+
+-- The values over time, each {name, unit, device, points = {{ns, value}, ...}}:
+-- the memory in use, and what devices took, which ends where it was last looked
+-- at.
+local function counters(events)
+  local list, by_key, alive = {}, {}, 0
+  local function add(name, unit, device, ns, value)
+    local key = name .. (device or "")
+    local c = by_key[key]
+    if not c then
+      c = {name = name, unit = unit, device = device, points = {}}
+      by_key[key] = c
+      list[#list + 1] = c
+    end
+    c.points[#c.points + 1] = {ns, value}
+  end
+  for _, e in ipairs(events) do
+    if e.kind == "power" then
+      add("power", "watts", e.device, e.start_ns, e.watts)
+    elseif counted[e.kind] then
+      alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
+      add("memory", "bytes", nil, e.start_ns, alive)
+    end
+  end
+  for i = #events, 1, -1 do
+    local e = events[i]
+    local c = e.kind == "power" and by_key["power" .. e.device]
+    if c and not c.over then
+      c.over = true
+      c.points[#c.points + 1] = {e.end_ns, 0}
+    end
+  end
+  return list
+end
+
+local function value_text(value)
+  return format(math.type(value) == "integer" and "%d" or "%.3f", value)
+end
+
 -- For Perfetto: host and devices as processes, their rows as threads, where
 -- what is within a time of another is shown below it.
 local function to_json(events, about)
@@ -592,15 +645,17 @@ local function to_json(events, about)
   end
   name_process(1, about.process or "host")
   for tid, name in ipairs(host_rows) do name_row(1, tid, name) end
+  local function process_of(device)
+    if not processes[device] then
+      count = count + 1
+      processes[device] = count
+      name_process(count, device)
+    end
+    return processes[device]
+  end
   -- The process and the row of an event of a device.
   local function place(e)
-    local pid = processes[e.device]
-    if not pid then
-      count = count + 1
-      pid = count
-      processes[e.device] = pid
-      name_process(pid, e.device)
-    end
+    local pid = process_of(e.device)
     local lane = lanes[e] or 1
     local tid = (lane - 1) * LANE_ROWS + e.queue
     local key = pid .. " " .. tid
@@ -612,13 +667,16 @@ local function to_json(events, about)
     return pid, tid
   end
   local function ts(ns) return micros(max(0, ns - about.start_ns)) end
-  local alive, ends = 0, {}
+  for _, c in ipairs(counters(events)) do
+    local pid = c.device and process_of(c.device) or 1
+    for _, point in ipairs(c.points) do
+      add('{"ph":"C","pid":%d,"name":"%s","ts":%s,"args":{"%s":%s}}', pid,
+        c.name, ts(point[1]), c.unit, value_text(point[2]))
+    end
+  end
+  local ends = {}
   for _, e in ipairs(events) do
-    if e.kind == "alloc" or e.kind == "free" then
-      alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
-      add('{"ph":"C","pid":1,"name":"memory","ts":%s,"args":{"bytes":%d}}',
-        ts(e.start_ns), alive)
-    elseif e.end_ns then
+    if e.end_ns and not counted[e.kind] then
       local pid, tid = 1, row_of[e.kind]
       if e.kind == "message" then
         local lane, name = message_lane(e, ends)
@@ -688,7 +746,7 @@ local function to_html(events, about)
     end
     return n
   end
-  local rows, by_name, memory = {}, {}, {}
+  local rows, by_name = {}, {}
   local function row(name)
     if not by_name[name] then
       by_name[name] = {name = name}
@@ -698,23 +756,23 @@ local function to_html(events, about)
   end
   for _, name in ipairs(host_rows) do row(name) end
   local devices = {}
-  local function device_row(e)
-    if not devices[e.device] then
-      devices[#devices + 1] = e.device
-      devices[e.device] = #devices
+  -- The name of something of a device; the first goes without saying.
+  local function of_device(device, name)
+    if not devices[device] then
+      devices[#devices + 1] = device
+      devices[device] = #devices
     end
-    local copies = e.kind == "copy" or e.kind == "fill"
-    return row(format("%squeue %d%s", devices[e.device] > 1 and
-      format("device %d, ", devices[e.device]) or "", e.queue,
-      copies and " copies" or ""))
+    return devices[device] == 1 and name or
+      format("device %d, %s", devices[device], name)
   end
-  local alive, ends = 0, {}
+  local function device_row(e)
+    local copies = e.kind == "copy" or e.kind == "fill"
+    return row(of_device(e.device, format("queue %d%s", e.queue,
+      copies and " copies" or "")))
+  end
+  local ends = {}
   for i, e in ipairs(events) do
-    if e.kind == "alloc" or e.kind == "free" then
-      alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
-      memory[#memory + 1] = format("[%d,%d]",
-        max(0, e.start_ns - about.start_ns), alive)
-    elseif e.end_ns then
+    if e.end_ns and not counted[e.kind] then
       local host = host_rows[row_of[e.kind]]
       if e.kind == "message" then host = select(2, message_lane(e, ends)) end
       local r = host and row(host) or device_row(e)
@@ -733,6 +791,17 @@ local function to_html(events, about)
     rows[i] = format('{"name":%s,"events":[%s]}', to.quoted(r.name),
       concat(r, ",\n"))
   end
+  local plots = {}
+  for i, c in ipairs(counters(events)) do
+    local points = {}
+    for k, point in ipairs(c.points) do
+      points[k] = format("[%d,%s]", max(0, point[1] - about.start_ns),
+        value_text(point[2]))
+    end
+    plots[i] = format('{"name":%s,"unit":"%s","points":[%s]}', to.quoted(
+      c.device and of_device(c.device, c.name) or c.name), c.unit,
+      concat(points, ","))
+  end
   for i, name in ipairs(devices) do devices[i] = to.quoted(name) end
   local values = {
     TITLE = format("lze: %s, %d events", time_text(about.end_ns -
@@ -741,10 +810,10 @@ local function to_html(events, about)
     -- Nothing in it ends the element that it is in.
     DATA = string.gsub(format('{"process":%s,"boot":%s,"start":"%d",' ..
       '"epoch":"%d","end":%d,"devices":[%s],"strings":[%s],' ..
-      '"lines":{%s},\n"memory":[%s],\n"rows":[%s]}', to.quoted(about.process or
+      '"lines":{%s},\n"plots":[%s],\n"rows":[%s]}', to.quoted(about.process or
       ""), to.quoted(about.boot or ""), about.start_ns, about.epoch_ns or 0,
       about.end_ns - about.start_ns, concat(devices, ","),
-      concat(strings, ","), concat(texts, ","), concat(memory, ","),
+      concat(strings, ","), concat(texts, ","), concat(plots, ",\n"),
       concat(rows, ",\n")), "<", "\\u003c"),
   }
   return (string.gsub(C.page(), "@(%u+)@", values))

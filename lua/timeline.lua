@@ -2,14 +2,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The page needs nothing but itself. @TITLE@, @TEXT@ and @DATA@ are put in.
--- Data is {process, boot, start, epoch, end, devices, strings, lines, memory:
--- [[time, bytes], ...], rows: [{name, events: [[start, length, name, where,
--- bytes, group, global, why, kind, number, after, parent], ...]}]}, times in
--- nanoseconds from the beginning; name, where, group, global, why and kind
--- count from 0 in strings, -1 for none; lines has the text of the line of the
--- script by the number of a where; after and parent are numbers of events, or
--- 0. Start is the machine's clock at the beginning, epoch the time since 1970,
--- as text.
+-- Data is {process, boot, start, epoch, end, devices, strings, lines, plots:
+-- [{name, unit, points: [[time, value], ...]}], rows: [{name, events: [[start,
+-- length, name, where, bytes, group, global, why, kind, number, after, parent],
+-- ...]}]}, times in nanoseconds from the beginning; name, where, group, global,
+-- why and kind count from 0 in strings, -1 for none; lines has the text of the
+-- line of the script by the number of a where; after and parent are numbers of
+-- events, or 0. Start is the machine's clock at the beginning, epoch the time
+-- since 1970, as text.
 -- `lze trace merge` puts in the data of several processes, with commas between.
 
 return [==[
@@ -139,11 +139,11 @@ for (const set of sets) {
     }
     height += GAP;
   }
-  if (set.memory.length) {
-    for (const p of set.memory) p[0] += shift;
-    labels.push({name: before + "memory", y: height, height: PLOT});
-    plots.push({y: height, points: set.memory,
-      most: set.memory.reduce((m, p) => Math.max(m, p[1]), 1)});
+  for (const {name, unit, points} of set.plots) {
+    for (const p of points) p[0] += shift;
+    labels.push({name: before + name, y: height, height: PLOT});
+    plots.push({y: height, points, unit,
+      most: points.reduce((m, p) => Math.max(m, p[1]), 1)});
     height += PLOT + GAP;
   }
 }
@@ -371,7 +371,8 @@ function draw() {
     draw2d.fillText(label.name, 8, label.y + LANE / 2, LABEL - 16);
   draw2d.fillStyle = style.getPropertyValue("--faint");
   for (const plot of plots)
-    draw2d.fillText("to " + sizeText(plot.most), 8, plot.y + LANE * 1.5);
+    draw2d.fillText("to " + (plot.unit === "bytes" ? sizeText(plot.most) :
+      plot.most.toFixed(1) + " " + plot.unit), 8, plot.y + LANE * 1.5);
 }
 let asked = false;
 function redraw() {

@@ -986,7 +986,7 @@ describe("p:save", function()
       assert.same({"square"}, rows["queue " .. of(p, "kernel")[1].queue])
       assert.same({"copy"}, rows["queue " .. of(p, "copy")[1].queue ..
         " copies"])
-      assert.equal(2, #data.memory)
+      assert.equal(2, #data.plots[1].points)
     end)
   end)
 

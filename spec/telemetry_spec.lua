@@ -2,6 +2,7 @@
 -- of a driver that makes it up.
 -- SPDX-License-Identifier: MIT
 
+local json = require "bench.lib.json"
 local process = require "spec.support.process"
 local lze = require "lze"
 
@@ -84,6 +85,76 @@ describe("dev:telemetry", function()
       "memory_total_bytes=17179869184 memory_used_bytes=3221225472 " ..
       "power_watts=100 temperature_celsius=70.5",
       (telemetry "tiles":match "^(.-)\n"))
+  end)
+
+  -- The power that profiles look at when a script waits.
+  local function powers(mode)
+    local output, files = nil, {}
+    process.with_directory(function(dir)
+      output = process.output(([[
+        local lze = require "lze"
+        local m = lze.load "kernels/spec.spv"
+        local x = lze.buffer("int", 1 << 18)
+        local p = lze.profile()
+        local list, began
+        repeat
+          for _ = 1, 20 do m.add(#x, x, 1) end
+          lze.wait()
+          list = {}
+          for _, e in ipairs(p.events) do
+            if e.kind == "power" then list[#list + 1] = e end
+            began = began or e.kind == "wait" and e.start_ns
+          end
+        until #list >= 3 or p.end_ns > began + 400000000
+        p:stop()
+        local before = began
+        for _, e in ipairs(list) do
+          print(e.name, e.watts, e.device == lze.device().name,
+            e.end_ns - e.start_ns >= 50000000, e.start_ns <= before)
+          before = e.end_ns
+        end
+        print((tostring(p):match
+          "\npower\n.-\n *%%S+ +%%S+ +(%%S+ +%%S+)"))
+        p:save "%s/p.json" p:save "%s/p.html" p:save "%s/p.csv"]]):format(dir,
+        dir, dir), {env = {
+        ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+        ZE_FAULT_DRIVER = build .. "/libze_opencl.so", ZE_FAULT_SYSMAN = mode,
+        ZES_ENABLE_SYSMAN = "1"}})
+      for _, ending in ipairs {"json", "html", "csv"} do
+        local file <close> = assert(io.open(dir .. "/p." .. ending))
+        files[ending] = file:read "a"
+      end
+    end)
+    return output, files
+  end
+
+  it("is in profiles, where a device tells its energy", function()
+    local output, files = powers "whole"
+    local n = select(2, output:gsub("power", ""))
+    assert.is_true(n >= 3)
+    assert.matches("^" .. ("power\t50.0\ttrue\ttrue\ttrue\n"):rep(n) ..
+      "50.0 +50.0\n$", output)
+    local watts, pids, expected = {}, {}, {}
+    for i = 1, n do expected[i] = 50 end
+    expected[n + 1] = 0
+    for _, e in ipairs(json.decode(files.json).traceEvents) do
+      if e.ph == "C" and e.name == "power" then
+        watts[#watts + 1] = e.args.watts
+        assert.equal(2, e.pid)
+      elseif e.cat == "kernel" then
+        pids[e.pid] = true
+      end
+    end
+    assert.same({expected, {[2] = true}}, {watts, pids})
+    local data = json.decode(files.html:match
+      '<script type="application/json" id="data">%[(.-)%]</script>')
+    local plot = data.plots[#data.plots]
+    assert.same({"power", "watts", n + 1}, {plot.name, plot.unit, #plot.points})
+    assert.same({50, 0}, {plot.points[n][2], plot.points[n + 1][2]})
+    assert.equal(n, select(2, files.csv:gsub("\npower,power,.-,50%.0", "")))
+    output, files = powers "broken"
+    assert.equal("nil\n", output)
+    assert.is_nil(files.csv:find("power", 1, true))
   end)
 
   it("has nothing of sensors that cannot be read", function()

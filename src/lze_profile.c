@@ -48,7 +48,8 @@ static const char *const kind_names[] = {
     [LZE_RECORD_TASK] = "task",     [LZE_RECORD_COMMAND] = "command",
     [LZE_RECORD_WAIT] = "wait",     [LZE_RECORD_BUILD] = "build",
     [LZE_RECORD_ALLOC] = "alloc",   [LZE_RECORD_FREE] = "free",
-    [LZE_RECORD_MARK] = "mark",     [LZE_RECORD_MESSAGE] = "message"};
+    [LZE_RECORD_MARK] = "mark",     [LZE_RECORD_MESSAGE] = "message",
+    [LZE_RECORD_POWER] = "power"};
 
 static void set_integer(lua_State *L, const char *key, uint64_t value) {
   lua_pushinteger(L, (lua_Integer)value);
@@ -103,6 +104,10 @@ static void push_event(lua_State *L, const lze_Names *names,
   if (parent != 0) set_integer(L, "parent", parent);
   if (r->bytes != 0) set_integer(L, "bytes", r->bytes);
   if (r->storage != 0) set_integer(L, "storage", r->storage);
+  if (r->kind == LZE_RECORD_POWER) {
+    lua_pushnumber(L, r->watts);
+    lua_setfield(L, -2, "watts");
+  }
   set_size(L, "global", r->dims, r->global);
   set_size(L, "group", r->dims,
            (uint64_t[]){r->group[0], r->group[1], r->group[2]});

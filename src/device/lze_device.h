@@ -86,6 +86,10 @@ lze_Context *lze_push_borrowed_device(lua_State *L,
 
 /* [-0, +1] a table of what there is to be had. */
 void lze_push_telemetry(lua_State *L, const lze_DeviceInfo *device);
+/* How much energy it has taken since whenever, in microjoules, and at what time
+   of its own, in microseconds; false where it does not say. */
+bool lze_energy_read(lua_State *L, const lze_DeviceInfo *device,
+                     uint64_t *energy, uint64_t *time);
 
 /* Push an array of the devices that the selector at `arg` (nil: all)
    matches, in order. [-0, +1] Raises for a bad selector, which is `what`. */

@@ -323,11 +323,31 @@ static Reading gauge_read(Gauge *g, Filter f) {
   return r;
 }
 
+static Filter filter_for(const lze_DeviceInfo *d) {
+  const lze_DeviceInfo *root = d->parent;
+  return (Filter){.is_tile = root != NULL,
+                  .tile = root != NULL ? (uint32_t)(d->base - root->tiles)
+                                       : 0};
+}
+
+bool lze_energy_read(lua_State *L, const lze_DeviceInfo *d, uint64_t *energy,
+                     uint64_t *time) {
+  const lze_System *s = lze_system(L);
+  Filter f = filter_for(d);
+  Counters c = {false};
+  pthread_mutex_lock(&telemetry_lock);
+  if (gauges == NULL) telemetry_open(s);
+  zes_device_handle_t device = gauges != NULL ? gauges[d->index].device : NULL;
+  if (device != NULL) READ(c.has_energy, f, read_energy(device, &f, &c));
+  pthread_mutex_unlock(&telemetry_lock);
+  *energy = c.energy;
+  *time = c.energy_time;
+  return c.has_energy;
+}
+
 void lze_push_telemetry(lua_State *L, const lze_DeviceInfo *d) {
   const lze_System *s = lze_system(L);
-  const lze_DeviceInfo *root = d->parent;
-  Filter f = {.is_tile = root != NULL,
-              .tile = root != NULL ? (uint32_t)(d->base - root->tiles) : 0};
+  Filter f = filter_for(d);
   Reading r = {false};
   pthread_mutex_lock(&telemetry_lock);
   if (gauges == NULL) telemetry_open(s);

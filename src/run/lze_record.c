@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_record.h"
+#include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "run/lze_command.h"
@@ -129,7 +130,17 @@ typedef struct Copied {
   uint64_t version;             /* of the storage after that copy */
 } Copied;
 
-enum { COPIES = 1024, FIRST_RECORDS = 1024 };
+/* A device that was used, and its energy when it was last asked. */
+typedef struct Meter {
+  const lze_DeviceInfo *device;
+  uint64_t ns;                  /* when that was, or 0 */
+  uint64_t energy, time;        /* as of lze_energy_read */
+} Meter;
+
+enum { COPIES = 1024, FIRST_RECORDS = 1024, METERS = 8 };
+
+/* Devices are asked for their energy this often at most. */
+#define METER_NS 50000000u
 
 struct lze_Recorder {
   lze_Record *ring;
@@ -138,6 +149,8 @@ struct lze_Recorder {
   lze_Profile *profiles;
   lze_Names *names;
   Copied copies[COPIES];
+  Meter meters[METERS];         /* of the first devices that were used */
+  uint64_t metered_ns;          /* when they were last asked */
 };
 
 /* Records are numbered from 1 on, through all recorders of a state. */
@@ -300,6 +313,39 @@ void lze_profile_free(lze_Profile *p) {
   p->names = NULL;
 }
 
+/* --- power ---------------------------------------------------------------- */
+
+static void meter_use(struct lze_Recorder *r, const lze_DeviceInfo *device) {
+  for (Meter *m = r->meters; m < r->meters + METERS; m++) {
+    if (m->device == device) return;
+    if (m->device != NULL) continue;
+    m->device = device;
+    return;
+  }
+}
+
+void lze_record_power(lua_State *L, lze_State *S) {
+  struct lze_Recorder *r = S->recorder;
+  uint64_t now = lze_now_ns();
+  if (now - r->metered_ns < METER_NS) return;
+  for (Meter *m = r->meters; m < r->meters + METERS; m++) {
+    if (m->device == NULL) break;
+    Meter before = *m;
+    if (!lze_energy_read(L, m->device, &m->energy, &m->time)) continue;
+    m->ns = now = lze_now_ns();
+    if (before.ns == 0 || m->energy < before.energy || m->time <= before.time)
+      continue;
+    lze_Record *record = record_new(S, LZE_RECORD_POWER);
+    record->queued_ns = record->start_ns = before.ns;
+    record->end_ns = m->ns;
+    record->watts = (double)(m->energy - before.energy) /
+                    (double)(m->time - before.time);
+    record->name = names_add(r->names, "power");
+    record->device = names_add(r->names, m->device->props.name);
+  }
+  r->metered_ns = now;
+}
+
 /* --- commands ------------------------------------------------------------- */
 
 void lze_record_begin(lua_State *L, lze_Command *c) {
@@ -312,6 +358,7 @@ void lze_record_begin(lua_State *L, lze_Command *c) {
   record->device = names_number(names, ROLE_DEVICE, c->device->props.name);
   record->queue = c->queue->number;
   record_where(L, S, record);
+  meter_use(S->recorder, c->device);
 }
 
 void lze_record_kind(const lze_Command *c, lze_RecordKind kind,

@@ -27,7 +27,8 @@ typedef enum lze_RecordKind {
   LZE_RECORD_ALLOC,
   LZE_RECORD_FREE,
   LZE_RECORD_MARK,
-  LZE_RECORD_MESSAGE            /* work of the host's, as lze.mpi's */
+  LZE_RECORD_MESSAGE,           /* work of the host's, as lze.mpi's */
+  LZE_RECORD_POWER              /* of a device, in that time */
 } lze_RecordKind;
 
 typedef struct lze_Record {
@@ -38,6 +39,7 @@ typedef struct lze_Record {
   uint64_t storage;             /* its serial, of memory and copies into it */
   uint64_t after;               /* number of what it depends on, 0: nothing */
   uint64_t parent;              /* of a task: number of its run; else 0 */
+  double watts;                 /* of power */
   uint64_t global[3];
   uint32_t group[3];
   uint32_t dims;
@@ -107,6 +109,9 @@ void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
 uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name);
 void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
                           uint64_t start_ns, size_t bytes, bool failed);
+/* The script waits, or has waited: look how much power the devices that were
+   used take, unless that was a moment ago. */
+void lze_record_power(lua_State *L, lze_State *S);
 /* A storage has been allocated (`L` is not NULL) or freed. */
 void lze_record_memory(lua_State *L, const lze_Storage *s);
 

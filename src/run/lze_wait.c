@@ -115,13 +115,16 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
 /* The same, recorded. */
 static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
   bool recorded = c->state->recorder != NULL && c->status == LZE_PENDING;
+  if (recorded) lze_record_power(L, c->state); /* while the device works */
   uint64_t start = recorded ? lze_now_ns() : 0;
   lze_Progress progress;
   lze_progress_begin(&progress, "waiting for", c->name);
   int done = command_finish(L, c, deadline);
   lze_progress_end(&progress);
-  if (recorded && c->state->recorder != NULL)
+  if (recorded && c->state->recorder != NULL) {
     lze_record_host(L, c->state, LZE_RECORD_WAIT, c->name, start, 0);
+    lze_record_power(L, c->state);
+  }
   if (c->state->shown != NULL) c->state->shown(c->state);
   return done;
 }
