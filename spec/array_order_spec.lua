@@ -214,6 +214,36 @@ describe("lze.array", function()
       {by = function(p, q) return {p} < {q} end}))
   end)
 
+  it("refuses functions that do not say which comes first", function()
+    local expected = ": option by: a Lua function of x and y that gives true "
+      .. "where x comes before y, else false, expected; this one "
+    for by, what in pairs {
+      [function(x, y) return x - y end] = "gives a number",
+      [function(x) return -x end] = "gives a number",
+      [function() end] = "gives nothing",
+      [function(x, y) if x < y then return true end end] =
+        "gives something else",
+      [print] = "is not written in Lua"
+    } do
+      for _, kind in ipairs {"int", "float"} do
+        for _, name in ipairs {"sort", "argsort"} do
+          local x = A(kind, {3, 1, 2})
+          assert.equal(name .. expected .. what, said(x[name], x, {by = by}))
+        end
+      end
+    end
+  end)
+
+  it("puts NaN where the program's function says", function()
+    local x = A("float", {3, 0 / 0, 1, 0 / 0, 2})
+    assert.same({3, 5, 1, 2, 4}, x:argsort {by = function(p, q)
+      return p < q or p == p and q ~= q
+    end}:read())
+    assert.same({2, 4, 1, 5, 3}, x:argsort {by = function(p, q)
+      return p > q or p ~= p and q == q
+    end}:read())
+  end)
+
   it("gives the largest and the smallest", function()
     for _, kind in ipairs(kinds) do
       local list = numbers(kind, 60)
