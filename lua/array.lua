@@ -257,10 +257,12 @@ local function kind_of(v, what)
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
 end
 
--- Elements of kind hold the number v, as those of buffers do.
-local function check_fits(what, kind, v)
+-- The number v as elements of kind hold it, by the rule of buffers: a float
+-- that is whole goes into integers.
+local function fitting(what, kind, v)
   local problem = C.misfit(kind, v)
   if problem then fail("%s: %s", what, problem) end
+  return types[kind].real and v or math.tointeger(v)
 end
 
 -- Complex numbers are stored, and transformed by fft.
@@ -522,8 +524,13 @@ function A.full(shape, value, o)
       C.describe(value))
   end
   local kind, device = option_type(o, "full", "float")
-  check_fits("full", kind, value)
+  value = fitting("full", kind, value)
   return filled(kind, check_shape(shape, "full"), value, device)
+end
+
+-- What elements of kind are counted from, or by: whole where they are.
+local function counted(what, kind, v)
+  return not types[kind].real and math.tointeger(v) or fitting(what, kind, v)
 end
 
 -- A.arange(n | first, last [, step] [, options]): ends included.
@@ -545,6 +552,7 @@ function A.arange(first, last, step, o)
     (last - first) / step // 1 + 1
   if n ~= n or n < 1 then n = 0 end
   n = check_shape({n}, "arange")[1]
+  first, step = counted("arange", kind, first), counted("arange", kind, step)
   local a = new(kind, {n}, nil, device)
   return compute("range", a, first, step)
 end
@@ -558,7 +566,8 @@ function A.linspace(first, last, n, o)
   local kind, device = option_type(o, "linspace", "float")
   n = check_shape({n}, "linspace")[1]
   local a = new(kind, {n}, nil, device)
-  compute("range", a, first, (last - first) / max(n - 1, 1))
+  compute("range", a, counted("linspace", kind, first),
+    counted("linspace", kind, (last - first) / max(n - 1, 1)))
   if n > 1 then a[n] = last end
   return a
 end
@@ -935,8 +944,7 @@ local function put(a, place, v)
   if type(v) ~= "number" then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
   end
-  check_fits("a[i] = v", a.type, v)
-  store(a.base, place, v)
+  store(a.base, place, fitting("a[i] = v", a.type, v))
 end
 
 local fields = {
@@ -1000,12 +1008,11 @@ local function set(a, v, fname)
     if kind ~= a.type then
       fail("%s: elements of %s expected, got %s", fname, a.type, kind)
     end
-  elseif not types[a.type].real and (kind == "float" and not is(v) or
-      is(v) and types[v.type].real) then
+  elseif is(v) and types[kind].real and not types[a.type].real then
     fail("%s: a real cannot go into elements of %s; use :to", fname, a.type)
   end
   if not is(v) then
-    check_fits(fname, a.type, v)
+    v = fitting(fname, a.type, v)
     if a.flat and a.size > 0 then a.flat:fill(v)
     else compute("copy", a, v) end
     return a
@@ -1043,12 +1050,10 @@ function meta.__newindex(a, key, v)
         shape_text(a.shape), key.mask and "a mask" or key.type,
         shape_text(key.shape))
     end
-    local chosen = A.where(key, v, a)
-    if not types[a.type].real and types[chosen.type].real then
-      fail("a[m] = v: a real cannot go into elements of %s; use :to", a.type)
+    if type(v) == "number" and types[a.type] then
+      v = fitting("a[m] = v", a.type, v)
     end
-    if not is(v) then check_fits("a[m] = v", a.type, v) end
-    set(a, chosen, "a[m] = v")
+    set(a, A.where(key, v, a), "a[m] = v")
   elseif kind == "table" then
     local part, place = at(a, key)
     if part then set(part, v, "a[{...}] = v") else put(a, place, v) end

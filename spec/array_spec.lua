@@ -198,6 +198,40 @@ describe("lze.array", function()
       said(function() y:set(A.ones {5}) end))
   end)
 
+  it("takes floats that are whole for integers, wherever it is written",
+  function()
+    local x = A.zeros({2, 3}, {type = "int"})
+    local column = x[{ {}, 1 }]
+    x:set(2.0)
+    assert.same({2, 2, 2, 2, 2, 2}, x:read())
+    x:fill(3.0)
+    x[{ {}, 2 }] = 4.0
+    x[{1, 3}] = 5.0
+    x[x:eq(5)] = 6.0
+    column:fill(7.0)
+    assert.same({7, 4, 6, 7, 4, 3}, x:read())
+    assert.same({7, 8}, column:scatter({2}, 8.0):read())
+    assert.same({1, 2, 3}, A.arange(1.0, 3.0, {type = "int"}):read())
+    assert.same({1, 3, 5}, A.linspace(1, 5, 3, {type = "int"}):read())
+    assert.same({3, 2, 1}, A.arange(3, 1, -1, {type = "uint"}):read())
+    local expected = "int expected %%(an integer from %%-2147483648 to "
+      .. "2147483647%%), got number 2.5"
+    for name, f in pairs {
+      set = function() x:set(2.5) end,
+      fill = function() x:fill(2.5) end,
+      ["a%[i%] = v"] = function() x[1] = 2.5 end,
+      ["a%[{%.%.%.}%] = v"] = function() x[{ {}, 1 }] = 2.5 end,
+      ["a%[m%] = v"] = function() x[x:eq(1)] = 2.5 end,
+      scatter = function() column:scatter({1}, 2.5) end,
+      arange = function() A.arange(0, 5, 2.5, {type = "int"}) end,
+      linspace = function() A.linspace(0, 5, 3, {type = "int"}) end,
+      full = function() A.full({1}, 2.5, {type = "int"}) end
+    } do
+      assert.matches("^" .. name .. ": " .. expected:gsub("%%%%", "%%"),
+        said(f))
+    end
+  end)
+
   it("writes with set, fill and copy only", function()
     local x = A("float", {1, 2, 3})
     x:set(0.5 * x + x)
