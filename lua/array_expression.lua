@@ -64,12 +64,12 @@ local prelude = [[
 local math, fma = ...
 local function log1p(x)
   local u = 1.0 + x
-  if u == 1.0 or u == math.huge then return x + 0.0 end
+  if u == 1.0 or u == math.huge then return x * 1.0 end
   return math.log(u) * x / (u - 1.0)
 end
 local function expm1(x)
   local u = math.exp(x)
-  if u == 1.0 or u == math.huge then return u == 1.0 and x + 0.0 or u end
+  if u == 1.0 or u == math.huge then return u == 1.0 and x * 1.0 or u end
   local v = u - 1.0
   if v == -1.0 then return -1.0 end
   return v * x / math.log(u)
@@ -87,9 +87,8 @@ end
 local function round(x)
   local f = x // 1
   local d = x - f
-  if d > 0.5 then return f + 1 elseif d < 0.5 then return f end
-  if d ~= d then return x // 1 end
-  return f % 2 == 0 and f or f + 1
+  if d < 0.5 or d ~= d or d == 0.5 and f % 2 == 0 then return f end
+  return -(-f - 1) -- -0.0 where f is -1
 end
 ]]
 
@@ -232,7 +231,7 @@ end
 function visit(w, at, v, above)
   local number = mathtype(v)
   if number then
-    if w.real then v, number = v + 0.0, "float" end
+    if w.real then v, number = v * 1.0, "float" end
     local n = w.count + 1
     w.count, w.slots[n] = n, v
     return at[number] or step(at, number)

@@ -232,6 +232,29 @@ describe("lze.array", function()
     end
   end)
 
+  it("keeps the sign of zero", function()
+    local x = A("float", {-0.0, -0.4, -0.5, 0.4})
+    local function signs(a)
+      local list = {}
+      for i, v in ipairs(a:read()) do list[i] = 1 / v end
+      return list
+    end
+    local least = -math.huge
+    local fused = A.fuse(function(a)
+      return a:round() * 1, a:ceil() * 1, a:trunc() * 1
+    end)
+    for _, list in ipairs {{x:round(), x:ceil(), x:trunc()},
+      {fused(x)}}
+    do
+      assert.same({least, least, least, math.huge}, signs(list[1]))
+      assert.same({least, least, least, 1}, signs(list[2]))
+      assert.same({least, least, least, math.huge}, signs(list[3]))
+    end
+    assert.equal(least, signs(x:log1p())[1])
+    assert.equal(least, signs(x:expm1())[1])
+    assert.equal(least, signs(x:tanh())[1])
+  end)
+
   it("writes with set, fill and copy only", function()
     local x = A("float", {1, 2, 3})
     x:set(0.5 * x + x)
