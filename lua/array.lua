@@ -299,6 +299,13 @@ local function needs_double(what, kind, a)
   end
 end
 
+-- An array for a kernel that computes in a type: those of reals would take what
+-- ulong has from 2^63 on for negative.
+local function operand_in(a, kind)
+  if a.type ~= "ulong" or not types[kind].real then return a end
+  return a:to(kind == "double" and kind or "float")
+end
+
 local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
 
 -- Operations on two operands by their name, and by what the operands are: the
@@ -1128,7 +1135,8 @@ for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
   array_over = array_over,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  element = element, result_type = result_type, made = made} do
+  element = element, operand_in = operand_in, result_type = result_type,
+  made = made} do
   core[key] = v
 end
 

@@ -59,6 +59,20 @@ local texts = {
   to_integer = "X < 0 and math.ceil(X) or math.floor(X)"
 }
 
+-- Those of ulong: a kernel takes its elements from 2^63 on for negative ones.
+local unsigned_texts = {
+  idiv = "udiv(X, Y)", mod = "umod(X, Y)",
+  lt = "math.ult(X, Y) and 1 or 0", le = "math.ult(Y, X) and 0 or 1",
+  gt = "math.ult(Y, X) and 1 or 0", ge = "math.ult(X, Y) and 0 or 1",
+  abs = "X", sign = "X ~= 0 and 1 or 0", least = "umin(X, Y)",
+  greatest = "umax(X, Y)", clamp = "umin(umax(X, Y), Z)",
+  to_integer = "X >= 0x1p63 and math.floor(X - 0x1p63) ~ math.mininteger or "
+    .. "(X < 0 and math.ceil(X) or math.floor(X))"
+}
+
+local comparisons = {eq = true, ne = true, lt = true, le = true, gt = true,
+  ge = true}
+
 -- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
 local prelude = [[
 local math, fma = ...
@@ -90,6 +104,24 @@ local function round(x)
   if d < 0.5 or d ~= d or d == 0.5 and f % 2 == 0 then return f end
   return -(-f - 1) -- -0.0 where f is -1
 end
+local function umin(x, y) return math.ult(y, x) and y or x end
+local function umax(x, y) return math.ult(x, y) and y or x end
+local function udiv(x, y)
+  if y < 0 then return math.ult(x, y) and 0 or 1 end
+  if x >= 0 then return x // y end
+  local q = (x >> 1) // y << 1
+  if y ~= 0 and not math.ult(x - q * y, y) then q = q + 1 end
+  return q
+end
+local function umod(x, y)
+  if y == 0 then return x % y end
+  return x - udiv(x, y) * y
+end
+-- Half of an element of ulong from 2^63 on, which rounds and compares with the
+-- halves of reals as all of it would; and what reals are multiplied by for it.
+local function low(x) return x >= 0 and x or x >> 1 | x & 1 end
+local function scale(x) return x >= 0 and 1.0 or 0.5 end
+local function real(x) return x >= 0 and x + 0.0 or low(x) * 2.0 end
 ]]
 
 -- The reals that a type is computed in.
@@ -273,14 +305,39 @@ local function walk(into, op, x, y, z, real, root)
   return w, entry
 end
 
--- The text of an operation with its operands' names in it.
-local function fill_in(op, names)
-  return (texts[op.name]:gsub("[XYZ]", names))
-end
-
 local function is_real(v)
+  if v == nil then return false end
   if mathtype(v) then return mathtype(v) == "float" end
   return reals[v.type] ~= nil
+end
+
+local function is_ulong(v) return type(v) == "table" and v.type == "ulong" end
+
+-- The text of an operation on x, y and z, whose names are X, Y and Z.
+local function fill_in(op, x, y, z, X, Y, Z)
+  local name, text = op.name, texts[op.name]
+  if comparisons[name] then
+    if is_real(x) or is_real(y) then -- exact, as Lua's are
+      if is_ulong(x) then
+        X, Y = format("low(%s)", X), format("(%s * scale(%s))", Y, X)
+      elseif is_ulong(y) then
+        X, Y = format("(%s * scale(%s))", X, Y), format("low(%s)", Y)
+      end
+    elseif is_ulong(x) or is_ulong(y) then
+      text = unsigned_texts[name] or text
+    end
+  elseif reals[op.type] then
+    if is_ulong(x) then X = format("real(%s)", X) end
+    if is_ulong(y) then Y = format("real(%s)", Y) end
+    if is_ulong(z) then Z = format("real(%s)", Z) end
+  elseif op.type == "ulong" then
+    text = unsigned_texts[name] or text
+  end
+  text = text:gsub("[XYZ]", {X = X, Y = Y, Z = Z})
+  if reals[op.type] and not (is_real(x) or is_real(y) or is_real(z)) then
+    text = "(" .. text .. ") * 1.0" -- of integers
+  end
+  return text
 end
 
 -- What a kernel computes, for the walk of a tree: its parameters, its lines,
@@ -333,12 +390,8 @@ local function write_tree(w, op, x, y, z)
     return name
   end
   function value(o, a, b, c)
-    local text = fill_in(o, {X = operand(a), Y = operand(b), Z = operand(c)})
-    if reals[o.type] and not (is_real(a) or b ~= nil and is_real(b) or
-        c ~= nil and is_real(c)) then
-      text = "(" .. text .. ") * 1.0" -- of integers
-    end
-    return text
+    local X, Y, Z = operand(a), operand(b), operand(c)
+    return fill_in(o, a, b, c, X, Y, Z)
   end
   local text = value(op, x, y, z)
   for _, name in next, layout do parameters[#parameters + 1] = name end

@@ -142,6 +142,7 @@ define("mm", function(a, b)
   local batch = core.broadcast("mm: the dimensions before the last two",
     {unpack(a.shape, 1, #a.shape - 2)}, {unpack(b.shape, 1, #b.shape - 2)})
   local sums, kind = product_types("mm", a, b)
+  a, b = core.operand_in(a, sums), core.operand_in(b, sums)
   local shape, padded, count = {unpack(batch)}, {unpack(batch)}, 1
   for _, size in ipairs(batch) do count = count * size end
   shape[#shape + 1], shape[#shape + 2] = m, n
@@ -199,6 +200,7 @@ define("mv", function(a, x)
       shape_text(a.shape), shape_text(x.shape), depth, x.shape[1])
   end
   local sums, kind = product_types("mv", a, x)
+  a, x = core.operand_in(a, sums), core.operand_in(x, sums)
   local into = new(kind, {rows}, nil, a.device)
   if rows == 0 then return into end
   if depth == 0 then return into:fill(0) end

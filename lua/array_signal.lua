@@ -95,6 +95,7 @@ local function convolve(a, k, o, fname, rank)
   local kind, why = core.promote(a.type, k.type)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
+  a, k = core.operand_in(a, kind), core.operand_in(k, kind)
   local whole = not types[kind].real
   if whole then kind = "long" end
   local last = #a.shape

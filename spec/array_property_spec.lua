@@ -52,7 +52,7 @@ local function difference(a, m, exact)
   end
   for i, w in ipairs(want) do
     local g = got[i]
-    local same = g == w or g ~= g and w ~= w
+    local same = g == w and (g ~= 0 or 1 / g == 1 / w) or g ~= g and w ~= w
     if not same and not exact and model.is_real(m.type) and g == g then
       same = math.abs(g - w) <= tolerance[m.type] * math.max(math.abs(w), 1e-3)
     end
@@ -95,13 +95,18 @@ end
 local extremes = {
   char = {-128, 127}, uchar = {255}, short = {-32768, 32767},
   ushort = {65535}, int = {-2147483648, 2147483647}, uint = {4294967295},
-  long = {math.mininteger, math.maxinteger}, ulong = {-1, math.mininteger},
+  long = {math.mininteger, math.maxinteger},
+  ulong = {-1, math.mininteger, math.maxinteger},
 }
 local specials = {0 / 0, 1 / 0, -1 / 0, -0.0}
 
 -- A value of a type: small, and of reals a multiple of 1/4, so that sums are
--- exact; with `wild` now and then one at an end of the range.
+-- exact; with `wild` now and then one at an end of the range.  Those of ulong
+-- are often from 2^63 on.
 local function value(kind, wild)
+  if kind == "ulong" and random(3) == 1 then
+    return random(4) == 1 and pick(extremes.ulong) or random(0)
+  end
   if model.is_real(kind) then
     if wild and random(8) == 1 then return pick(specials) end
     return random(-16, 16) / 4
@@ -223,11 +228,20 @@ local function wide(kind)
   return (kind == "half" or kind == "bfloat16") and "float" or kind
 end
 
+-- What differs for elements of ulong.
+local unsigned = {
+  [floor_divide] = function(x, y) return (model.divide(x, y)) end,
+  [modulo] = function(x, y) return select(2, model.divide(x, y)) end,
+  [larger] = function(x, y) return math.ult(x, y) and y or x end,
+  [smaller] = function(x, y) return math.ult(y, x) and y or x end,
+}
+
 -- The model of a binary operation of two models of one shape.
 local function binary(kind, f, m, n)
   local in_kind = wide(kind)
+  f = kind == "ulong" and unsigned[f] or f
   return model.map(kind, function(x, y)
-    x, y = model.round(in_kind, x), model.round(in_kind, y)
+    x, y = model.round(in_kind, x, m.type), model.round(in_kind, y, n.type)
     return model.round(in_kind, f(x, y))
   end, m, n)
 end
@@ -307,14 +321,13 @@ describe("arrays, against plain Lua:", function()
         local b, n = pair(l, partner(shape), true)
         local kind = wide(model.promote(k, l))
         local f = comparisons[name]
-        local unsigned = kind == "ulong"
+        if kind == "ulong" then f = model.flipped(f) end
         return ("%s%s:%s(%s%s)"):format(k, text(m.shape), name, l,
             text(n.shape)),
           function() return a[name](a, b) end,
           model.map("uchar", function(x, y)
-            x, y = model.round(kind, x), model.round(kind, y)
-            if unsigned then x, y = x ~ math.mininteger, y ~ math.mininteger end
-            return f(x, y) and 1 or 0
+            x = model.round(kind, x, m.type)
+            return f(x, model.round(kind, y, n.type)) and 1 or 0
           end, m, model.expand(n, shape)), true
       end)
     end)
@@ -330,10 +343,16 @@ describe("arrays, against plain Lua:", function()
     neg = {any, function(x) return -x end, true},
     abs = {any, math.abs, true},
     sign = {any, sign, true},
-    floor = {any, function(x) return x - x % 1 end, true},
-    ceil = {any, function(x) return x + -x % 1 end, true},
+    floor = {any, function(x) return x // 1 end, true},
+    ceil = {any, function(x) return -(-x // 1) end, true},
     trunc = {any, function(x)
-      return x < 0 and x + -x % 1 or x - x % 1
+      return x < 0 and -(-x // 1) or x // 1
+    end, true},
+    round = {any, function(x)
+      local n = math.abs(x) // 1
+      local rest = math.abs(x) - n
+      if rest > 0.5 or rest == 0.5 and n % 2 == 1 then n = n + 1 end
+      return (x < 0 or 1 / x < 0) and -n or n
     end, true},
     sqrt = {positive, math.sqrt},
     rsqrt = {positive, function(x) return 1 / math.sqrt(x) end},
@@ -370,11 +389,12 @@ describe("arrays, against plain Lua:", function()
       local kind, shape = pick(integers), shape_of(size)
       local a, m = pair(kind, shape, true)
       local name = pick {"neg", "abs", "sign", "~"}
-      local unsigned = model.is_unsigned(kind)
+      local positive_only = model.is_unsigned(kind)
       local f = ({
         neg = function(x) return -x end,
-        abs = function(x) return unsigned and x or math.abs(x) end,
-        sign = function(x) return unsigned and (x ~= 0 and 1 or 0) or sign(x)
+        abs = function(x) return positive_only and x or math.abs(x) end,
+        sign = function(x)
+          return positive_only and (x ~= 0 and 1 or 0) or sign(x)
         end,
         ["~"] = function(x) return ~x end
       })[name]
@@ -388,7 +408,6 @@ describe("arrays, against plain Lua:", function()
   it("a:min(b), a:max(b)", function()
     property(2 * cases, function(size)
       local k, l = two_kinds()
-      if k == "ulong" or l == "ulong" then return nil end
       local shape = shape_of(size)
       local a, m = pair(k, shape, true)
       local b, n = pair(l, partner(shape), true)
@@ -413,7 +432,8 @@ describe("arrays, against plain Lua:", function()
           text(n.shape)),
         function() return A.where(c:gt(0), a, b) end,
         model.map(kind, function(v, x, y)
-          return model.round(kind, v > 0 and x or y)
+          if v > 0 then return model.round(kind, x, k) end
+          return model.round(kind, y, l)
         end, q, m, n), true
     end)
   end)
@@ -424,14 +444,42 @@ describe("arrays, against plain Lua:", function()
       -- What does not fit is the device's own.
       local a, m = pair(k, shape, false, function(kind)
         local v = random(0, 100)
+        if kind == "ulong" and (l == kind or model.is_real(l)) then
+          return value(kind)
+        elseif l == "ulong" and (kind == "float" or kind == "double") and
+          v > 50
+        then
+          return 2.0 ^ 63 + v * 2.0 ^ 40
+        end
         return model.is_real(kind) and v / 4 or v
       end)
       return ("%s%s:to %s"):format(k, text(shape), l),
         function() return a:to(l) end,
         model.map(l, function(v)
-          if not model.is_real(l) then v = math.tointeger(v // 1) end
-          return v
+          if model.is_real(l) then return model.round(l, v, k) end
+          if v >= 2.0 ^ 63 then
+            return math.tointeger(v - 2.0 ^ 63) ~ math.mininteger
+          end
+          return math.tointeger(v // 1)
         end, m), true
+    end)
+  end)
+
+  it("clamp of integers, fma and sqrt of ulong", function()
+    property(3 * cases, function(size)
+      local kind, shape = pick {"ulong", "uint", "ulong"}, shape_of(size)
+      local a, m = pair(kind, shape, true)
+      local what = pick {"clamp", "fma", "sqrt"}
+      return ("%s%s:%s"):format(kind, text(shape), what), function()
+        if what == "clamp" then return a:clamp(3, math.maxinteger)
+        elseif what == "fma" then return a:fma(0.5, 2) end
+        return a:sqrt()
+      end, model.map(what == "clamp" and kind or "float", function(v)
+        local x = model.round("double", v, kind)
+        if what == "fma" then return x * 0.5 + 2
+        elseif what == "sqrt" then return math.sqrt(x) end
+        return x < 3 and 3 or x >= 2.0 ^ 63 and math.maxinteger or v
+      end, m), what == "clamp"
     end)
   end)
 
@@ -507,6 +555,18 @@ local function real_kind(kind)
 end
 local function always(kind) return function() return kind end end
 
+-- The model of a reduction or scan of ulong, where f is that of others.
+local function of_ulong(name, f, kind_of)
+  if kind_of == real_kind then
+    return function(list) return f(model.reals(list)) end
+  elseif not name:find "m[ia][nx]$" then
+    return f
+  end
+  local flipped, flip = model.flipped(f)
+  if kind_of ~= same_kind then return flipped end
+  return function(list) return flip(flipped(list)) end
+end
+
 -- {the result's type, f, whether bits agree, whether nothing has a result}
 local reductions = {
   sum = {sum_kind, fold(add, 0), true, true},
@@ -544,7 +604,8 @@ describe("reductions of arrays, against plain Lua:", function()
         table.unpack(reductions[name], 1, 5)
       property(3 * cases, function(size)
         local kind = pick(kinds)
-        if kind == "ulong" and kind_of ~= sum_kind then kind = "long" end
+        local f = f
+        if kind == "ulong" then f = of_ulong(name, f, kind_of) end
         local shape = shape_of(size)
         if random(6) == 1 then shape = {random(2000)} end
         if random(10) == 1 then shape = {3, random(700)} end
@@ -615,9 +676,9 @@ describe("scans of arrays, against plain Lua:", function()
       local kind_of, f, draw = table.unpack(scans[name], 1, 3)
       property(3 * cases, function(size)
         local kind, shape = pick(kinds), shape_of(size, 1)
-        if kind == "ulong" or kind == "half" or kind == "bfloat16" then
-          kind = "int"
-        end
+        local f = f
+        if kind == "half" or kind == "bfloat16" then kind = "int" end
+        if kind == "ulong" then f = of_ulong(name, f, kind_of) end
         if random(5) == 1 then shape = {random(3000)} end
         local a, m = pair(kind, shape, false, draw)
         local d = random(#shape)
@@ -843,7 +904,7 @@ local function shrink(program)
 end
 
 -- Trees of operations, which `each` is called with all results of.
-local unaries = {"neg", "abs", "sign", "floor", "round", "trunc", "sqrt",
+local unaries = {"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt",
   "exp", "tanh", "isnan"}
 local binaries = {"+", "-", "*", "/", "//", "%"}
 
@@ -882,7 +943,8 @@ describe("an expression", function()
       results[2] = values(A.fuse(random_tree), function(a) return a end)
       for i, v in ipairs(results[1]) do
         local w = results[2][i]
-        if v ~= w and (v == v or w == w) then
+        local zeros = v == 0 and w == 0 and 1 / v ~= 1 / w
+        if zeros or v ~= w and (v == v or w == w) then
           error(("seed %d: value %d is %s one by one, %s fused"):format(seed,
             i - 2, v, w), 0)
         end

@@ -34,9 +34,17 @@ local function few_bits(v, bits, low, high)
   return r
 end
 
--- What an element of a type holds after v is stored into it.
-function model.round(kind, v)
+-- The real that an element of ulong is; reads give those from 2^63 on as
+-- negative integers.
+local function real_of(v)
+  return v >= 0 and v + 0.0 or (v >> 1 | v & 1) * 2.0
+end
+
+-- What an element of a type holds after v is stored into it, which was an
+-- element of the type `from`.
+function model.round(kind, v, from)
   local n = widths[kind]
+  if from == "ulong" and not n then v = real_of(v) end
   if n then
     if math.type(v) ~= "integer" then
       error("a real for " .. kind .. ": " .. tostring(v), 2)
@@ -46,7 +54,7 @@ function model.round(kind, v)
     if not model.is_unsigned(kind) and v >> n - 1 == 1 then v = v - (1 << n) end
     return v
   end
-  v = v + 0.0
+  v = v * 1.0 -- keeps -0.0
   if kind == "double" then return v end
   if kind == "float" then return single(v) end
   if kind == "half" then return few_bits(v, mantissas.half, -14, 15) end
@@ -179,6 +187,39 @@ function model.index(m, list)
   return v
 end
 
+-- The order of ulong is that of long with the highest bit changed: f as a
+-- function of what such a list, or such numbers, are then.
+function model.flipped(f)
+  local function flip(v, ...)
+    if type(v) == "table" then
+      local t = {}
+      for i, x in ipairs(v) do t[i] = x ~ math.mininteger end
+      return t
+    end
+    if v ~= nil then return v ~ math.mininteger, flip(...) end
+  end
+  return function(...) return f(flip(...)) end, flip
+end
+
+-- Quotient and remainder of elements of ulong, bit by bit; 0 by zero.
+function model.divide(x, y)
+  local q, r = 0, 0
+  if y == 0 then return 0, 0 end
+  for bit = 63, 0, -1 do
+    local carried = r < 0
+    r = r << 1 | x >> bit & 1
+    if carried or not math.ult(r, y) then q, r = q | 1 << bit, r - y end
+  end
+  return q, r
+end
+
+-- A list of elements of ulong as reals.
+function model.reals(list)
+  local t = {}
+  for i, v in ipairs(list) do t[i] = real_of(v) end
+  return t
+end
+
 -- f of the elements of models of one shape, as a new model.
 function model.map(kind, f, ...)
   local first, lists, out = ..., {}, {}
@@ -196,7 +237,7 @@ function model.write(m, from)
   local list, i = model.read(model.expand(from, m.shape)), 0
   model.each(m, function(place)
     i = i + 1
-    m.data[place] = model.round(m.type, list[i])
+    m.data[place] = model.round(m.type, list[i], from.type)
   end)
 end
 
