@@ -288,39 +288,13 @@ local mergers = {
 -- Those of functions of the program's live as long as these do.
 local own_mergers = setmetatable({}, {__mode = "k"})
 
--- What is no boolean does not compile: numbers are true, so that a difference,
--- or a key, would say nothing.
 local function own_merger(f)
   local own = own_mergers[f]
   if not own then
-    own = both_ways(function(x, y)
-      local is_before = f(x, y)
-      if mathtype(is_before) then return is_before.is_a_number end
-      if is_before == nil then return is_before.is_nil end
-      return is_before
-    end)
+    own = both_ways(function(x, y) return f(x, y) end)
     own_mergers[f] = own
   end
   return own
-end
-
--- Run g, which compiles a program's function: where the kernels of this file
--- cannot be compiled, it gives what they cannot have.
-local function with_order(fname, g)
-  local ok, v = C.pcall(g)
-  if ok then return v end
-  if type(v) ~= "table" then C.raise(v) end
-  local log = "\n" .. (v.log or "")
-  if v.code == "NOT_COMPILED" and log:find("\nlze array_order", 1, true) then
-    local gives = log:find("a C function", 1, true) and "is not written in Lua"
-      or log:find("'is_a_number'", 1, true) and "gives a number"
-      or log:find("'is_nil'", 1, true) and "gives nothing"
-      or "gives something else"
-    fail("%s: option by: a Lua function of x and y that gives true where x "
-      .. "comes before y, else false, expected; this one %s", fname, gives)
-  end
-  v.where = C.where():match "^(.*): $"
-  C.raise(v)
 end
 local own_kernels = setmetatable({}, {__mode = "k"})
 
@@ -389,7 +363,18 @@ local function check_function(f, what)
   if type(f) ~= "function" then
     fail("%s: function expected, got %s", what, C.describe(f))
   end
-  return f
+end
+
+-- Whether f says something of n elements of a.  A number, such as a difference
+-- or a key, is true to Lua whatever it is.
+local function check_says(f, what, fname, a, n)
+  local sample = types[a.type].real and 0.0 or 0
+  local gives, words = core.gives(fname, f, a.device,
+    unpack({sample, sample}, 1, n))
+  if gives ~= "boolean" then
+    fail("%s: a function that gives true or false expected, it gives %s", what,
+      words)
+  end
 end
 
 -- Elements with dimension d as the last, and the way back.
@@ -406,18 +391,14 @@ local function as_rows(a, d)
 end
 
 -- Rows, each sorted: the elements, or their indices.
-local function sorted_rows(rows, by, descending, as_indices, fname)
+local function sorted_rows(rows, by, descending, as_indices)
   local n = rows.shape[#rows.shape]
   if rows.size == 0 then
     return new(as_indices and "long" or rows.type, {unpack(rows.shape)},
       not as_indices and rows.mask or nil, rows.device)
   end
-  if by then
-    return with_order(fname, function()
-      return sort_by_merging(rows, n, by, descending, as_indices)
-    end)
-  elseif n < LONG then
-    return sort_by_merging(rows, n, nil, descending, as_indices)
+  if by or n < LONG then
+    return sort_by_merging(rows, n, by, descending, as_indices)
   end
   return sort_by_digits(rows, n, descending, as_indices)
 end
@@ -434,13 +415,13 @@ local function sort_with(fname, as_indices)
       if descending ~= nil then
         fail("%s: options by and descending: by says the order", fname)
       end
+      check_says(by, fname .. ": option by", fname, a, 2)
     end
     if #a.shape == 0 and o.dim == nil then
-      return sorted_rows(a:reshape {1}, by, descending, as_indices,
-        fname):reshape {}
+      return sorted_rows(a:reshape {1}, by, descending, as_indices):reshape {}
     end
     local rows, back = as_rows(a, dimension(a, o.dim or -1, fname))
-    return back(sorted_rows(rows, by, descending, as_indices, fname))
+    return back(sorted_rows(rows, by, descending, as_indices))
   end)
 end
 
@@ -733,6 +714,7 @@ function A.filter(f, x, ...)
   check_function(f, "filter: argument 1 (f)")
   check(x, 2, "x", "filter")
   check_type(x, "filter")
+  check_says(f, "filter: argument 1 (f)", "filter", x, 1)
   local k = filters[f]
   if not k then
     k = C.kernel(function(i, mask, from)

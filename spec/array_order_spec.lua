@@ -215,21 +215,24 @@ describe("lze.array", function()
   end)
 
   it("refuses functions that do not say which comes first", function()
-    local expected = ": option by: a Lua function of x and y that gives true "
-      .. "where x comes before y, else false, expected; this one "
-    for by, what in pairs {
-      [function(x, y) return x - y end] = "gives a number",
-      [function(x) return -x end] = "gives a number",
-      [function() end] = "gives nothing",
-      [function(x, y) if x < y then return true end end] =
-        "gives something else",
-      [print] = "is not written in Lua"
+    local expected = ": option by: a function that gives true or false "
+      .. "expected, it gives "
+    for what, by in pairs {
+      ["a number"] = function(x, y) return x - y end,
+      ["nil"] = function() end,
+      ["values of several types"] = function(x, y) if x < y then return true end end,
+      ["a string"] = function() return "yes" end,
     } do
       for _, kind in ipairs {"int", "float"} do
-        for _, name in ipairs {"sort", "argsort"} do
-          local x = A(kind, {3, 1, 2})
-          assert.equal(name .. expected .. what, said(x[name], x, {by = by}))
-        end
+        local x = A(kind, {3, 1, 2})
+        local gives = what ~= "a number" and what or
+          kind == "int" and "an integer" or "a real"
+        assert.equal("sort" .. expected .. gives, said(x.sort, x, {by = by}))
+        assert.equal("argsort" .. expected .. gives,
+          said(x.argsort, x, {by = by}))
+        assert.equal("filter: argument 1 (f): a function that gives true or "
+          .. "false expected, it gives an integer",
+          said(A.filter, function(v) return v // 1 | 0 end, x))
       end
     end
   end)

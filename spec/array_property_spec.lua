@@ -904,8 +904,8 @@ local function shrink(program)
 end
 
 -- Trees of operations, which `each` is called with all results of.
-local unaries = {"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt",
-  "exp", "tanh", "isnan"}
+local unaries = {"neg", "abs", "sign", "floor", "ceil", "round", "trunc",
+  "sqrt", "exp", "tanh", "isnan"}
 local binaries = {"+", "-", "*", "/", "//", "%"}
 
 local function random_tree(leaves, depth, each)
