@@ -220,7 +220,9 @@ describe("lze.array", function()
     for what, by in pairs {
       ["a number"] = function(x, y) return x - y end,
       ["nil"] = function() end,
-      ["values of several types"] = function(x, y) if x < y then return true end end,
+      ["values of several types"] = function(x, y)
+        if x < y then return true end
+      end,
       ["a string"] = function() return "yes" end,
     } do
       for _, kind in ipairs {"int", "float"} do
