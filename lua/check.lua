@@ -174,7 +174,12 @@ local function cells_new(name, kind, count, data, overlap, shape)
       return
     end
     if v == nil then
-      find(item.run, item.missed, "outside " .. name, item.missing, item)
+      if item.missed then
+        find(item.run, item.missed, "outside " .. name, item.missing, item)
+      else
+        find(item.run, C.where(), "nil " .. name, format("%s = nil: a number "
+          .. "is needed", element(name, shape, i)), item)
+      end
       return
     end
     if whole and mathtype(v) ~= "integer" then

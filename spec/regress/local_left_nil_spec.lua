@@ -142,4 +142,17 @@ describe("a local that may be nil", function()
       assert.same({1, 2, 3}, run(f))
     end
   end)
+
+  it("is found by k:check where it is nil after all", function()
+    local count, y = 0, lze.buffer("float", 2)
+    local report = lze.kernel(function(i, z)
+      local best
+      for k = 1, count do if best == nil or k > best then best = k end end
+      z[i] = best
+    end, {name = "k"}):check(2, y)
+    assert.is_false(report.ok)
+    assert.equal(1, #report.findings)
+    assert.matches("local_left_nil_spec.lua:%d+: kernel k: z%[1%] = nil: a "
+      .. "number is needed %(work%-item 1%)", report.findings[1])
+  end)
 end)
