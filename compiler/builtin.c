@@ -84,7 +84,7 @@ static val lane(compiler *c, unsigned which) {
 static val id_of(compiler *c, const struct builtin *f, unsigned base,
                  unsigned count) {
   int64_t n = 1;
-  val d = count > 0 ? assigned(c, base + 1) : v_int(c, 1);
+  val d = count > 0 ? surely(get(c, base + 1)) : v_int(c, 1);
   bool fixed = constant_of(c, d.type, &n);
   if (n < 1 || n > 3 ||
       (KIND(d.type) != T_INT && (d.type != T_NONE || c->emit))) {
@@ -226,9 +226,9 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
     return v_int(c, 0);
   }
   known *k = buffer_of(c, get(c, base + 1));
-  val i = assigned(c, base + 2);
-  val v = assigned(c, base + 2 + (swap ? 2 : 1));
-  val expected = swap ? assigned(c, base + 3) : v;
+  val i = surely(get(c, base + 2));
+  val v = surely(get(c, base + 2 + (swap ? 2 : 1)));
+  val expected = swap ? surely(get(c, base + 3)) : v;
   if (k == NULL) return v_int(c, 0);
   lzc_element e = k->value.element;
   bool real = is_real(e);
@@ -475,7 +475,7 @@ static void print(compiler *c, const struct builtin *f, unsigned base,
   size_t n = 0, used = 5;
   if (count > MOST) finding(c, f->name, "takes %d arguments at most", MOST);
   for (unsigned i = 0; i < count && i < MOST && n < ROOM; i++) {
-    val v = assigned(c, base + 1 + i);
+    val v = surely(get(c, base + 1 + i));
     const lzc_value *text =
         KIND(v.type) == T_VALUE ? &c->knowns[DATA(v.type)]->value : NULL;
     if (i > 0) format[n++] = '\t';
@@ -563,7 +563,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   if (f->kind == B_RANDOM) {
     v[0] = v[1] = v_int(c, 0);
     for (unsigned i = 0; i < 2 && i < count; i++)
-      v[i] = assigned(c, base + 1 + i);
+      v[i] = surely(get(c, base + 1 + i));
     bool none = v[0].type == T_NONE || v[1].type == T_NONE;
     if (count != 2 || KIND(v[0].type) != T_INT || KIND(v[1].type) != T_INT) {
       if (!none || c->emit)
@@ -582,7 +582,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     return 1;
   }
   for (unsigned i = 0; i < count; i++) {
-    v[i] = assigned(c, base + 1 + i);
+    v[i] = surely(get(c, base + 1 + i));
     if (IS_NUMBER(v[i].type)) continue;
     if (v[i].type != T_NONE || c->emit)
       finding(c, f->name, "needs a number as argument %u", i + 1);

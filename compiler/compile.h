@@ -26,8 +26,7 @@ enum {
   T_INT,        /* the number of its range plus 1, CAPTURED and the index of a
                    captured value, or 0 */
   T_REAL,       /* 1 above it: whole */
-  T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil; UNSET: nil where nothing was
-                                assigned, and is not looked for */
+  T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_TUPLE,      /* index of a tuple */
   T_CONFLICT    /* index of a conflict plus 1, or 0 */
@@ -35,10 +34,7 @@ enum {
 /* Nil that a finding was about: what() says TOLD of it, and no finding is made
    that says this again. */
 #define T_TOLD TYPE(T_NIL, 1)
-/* Nil that the function looks for. */
-#define T_NIL_MEANT TYPE(T_NIL, 2)
-#define NIL_OF 3
-#define UNSET 1
+#define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
 #define KIND(t) ((t) & 0xff)
@@ -233,8 +229,6 @@ void set(compiler *c, unsigned reg, val v);
 bool is_maybe(type t);
 /* A number that may be missing as one that is there. */
 val surely(val v);
-/* What is in a register, likewise; with a finding where it is UNSET. */
-val assigned(compiler *c, unsigned reg);
 /* A new variable of the kernel. */
 uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);

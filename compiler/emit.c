@@ -35,7 +35,7 @@ static uint32_t real_runs(compiler *c, bool first, uint32_t i, uint32_t limit,
 }
 
 static val loop_number(compiler *c, unsigned reg) {
-  val v = assigned(c, reg);
+  val v = surely(get(c, reg));
   if (IS_NUMBER(v.type)) return v;
   if (v.type != T_TOLD && (v.type != T_NONE || c->emit))
     finding(c, NULL, "`for` needs numbers for its start, limit and step");

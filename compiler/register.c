@@ -96,32 +96,6 @@ val surely(val v) {
   return (val){KIND(v.type) == T_MAYBE_INT ? T_INT : T_REAL, v.id, 0};
 }
 
-/* The name of what is in a register, or of what was copied there; or NULL. */
-static const char *name_in(const compiler *c, unsigned reg) {
-  const proto *p = c->at->p;
-  size_t at = c->at->pc;
-  const char *name = chunk_local(p, reg, at);
-  if (name != NULL && *name != '(') return name; /* as "(for state)" */
-  while (at > 0 && !writes(p->code[--at], reg)) continue;
-  bool copied = GET_OP(p->code[at]) == OP_MOVE && GET_A(p->code[at]) == reg;
-  return copied ? chunk_local(p, GET_B(p->code[at]), at) : NULL;
-}
-
-val assigned(compiler *c, unsigned reg) {
-  val v = get(c, reg);
-  if (is_maybe(v.type) && DATA(v.type) == UNSET) {
-    const char *name = name_in(c, reg);
-    if (name != NULL)
-      finding(c, name, "may be nil here; give it a value on all ways to this "
-              "line, or say what nil stands for (%s or 0)", name);
-    else
-      finding(c, NULL, "a number is needed here, this may be nil; say what nil "
-              "stands for (as f(x) or 0)");
-    c->state[reg] = surely(v).type;
-  }
-  return surely(v);
-}
-
 uint32_t truth(compiler *c, bool b) {
   return writer_once(&c->w, b ? SpvOpConstantTrue : SpvOpConstantFalse, 1, 1,
                      (uint32_t[]){t_bool(c)});

@@ -16,7 +16,7 @@ static const char *name_of(compiler *c, unsigned reg) {
 /* The number in a register, or 0 with a finding.  What may be nil is a number
    from here on: were it nil, Lua would raise here, and k:check does. */
 static val number(compiler *c, unsigned reg, const char *purpose) {
-  val v = assigned(c, reg);
+  val v = surely(get(c, reg));
   c->state[reg] = v.type;
   if (IS_NUMBER(v.type)) return v;
   const char *name = name_of(c, reg);
@@ -209,12 +209,13 @@ static bool tests(const proto *p, uint32_t i, unsigned reg) {
   }
 }
 
-/* Whether what instruction pc writes into a register is looked at for nil
+/* Whether what instruction pc loads into a register is looked at for nil
    before the register is written again. */
-static bool find_test(compiler *c, size_t pc, unsigned reg) {
+static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   instance *in = c->at;
   const proto *p = in->p;
-  bool found = false;
+  if (in->tested[pc] != 0) return in->tested[pc] == 2;
+  in->tested[pc] = 1;
   char *seen = arena_new(c->a, (size_t)in->f->count + 1, 1);
   int *stack = arena_new(c->a, (size_t)in->f->count * 2 + 2, sizeof *stack);
   if (seen == NULL || stack == NULL) return false;
@@ -223,25 +224,21 @@ static bool find_test(compiler *c, size_t pc, unsigned reg) {
   for (size_t at = pc + 1;;) {
     const block *now = &in->f->blocks[b];
     for (; at < now->end && !writes(p->code[at], reg); at++)
-      if (tests(p, p->code[at], reg)) return true;
+      if (tests(p, p->code[at], reg)) {
+        in->tested[pc] = 2;
+        return true;
+      }
     /* NOT and TESTSET may read what they write. */
-    found |= at < now->end && tests(p, p->code[at], reg);
+    if (at < now->end && tests(p, p->code[at], reg)) in->tested[pc] = 2;
     for (int k = 0; at == now->end && k < 2; k++)
       if (now->next[k] >= 0 && !seen[now->next[k]]) {
         seen[now->next[k]] = 1;
         stack[top++] = now->next[k];
       }
-    if (top == 0) return found;
+    if (top == 0) return in->tested[pc] == 2;
     b = stack[--top];
     at = in->f->blocks[b].first;
   }
-}
-
-/* The same of a load, which has one register. */
-static bool tested_later(compiler *c, size_t pc, unsigned reg) {
-  char *tested = &c->at->tested[pc];
-  if (*tested == 0) *tested = find_test(c, pc, reg) ? 2 : 1;
-  return *tested == 2;
 }
 
 /* What is indexed, by an integer or a tuple, and where.  NULL with a finding
@@ -345,7 +342,7 @@ static void length_of(compiler *c, unsigned to, unsigned reg) {
 
 static val rk(compiler *c, uint32_t i) {
   return GET_K(i) ? constant_value(c, &c->at->p->constants[GET_C(i)])
-                  : assigned(c, GET_C(i));
+                  : get(c, GET_C(i));
 }
 
 static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
@@ -414,8 +411,7 @@ void step(compiler *c, size_t pc) {
       break;
     case OP_LOADTRUE: set(c, a, v_truth(c, true)); break;
     case OP_LOADNIL:
-      for (unsigned r = a; r <= a + b; r++)
-        c->state[r] = find_test(c, pc, r) ? T_NIL_MEANT : T_NIL;
+      for (unsigned r = a; r <= a + b; r++) c->state[r] = T_NIL;
       break;
     case OP_GETUPVAL: get_upvalue(c, a, b); break;
     case OP_GETTABUP:
@@ -425,15 +421,11 @@ void step(compiler *c, size_t pc) {
     case OP_GETFIELD:
       get_field(c, a, get(c, b).type, ks[GET_C(i)].string);
       break;
-    case OP_GETTABLE:
-      get_element(c, pc, a, get(c, b), assigned(c, GET_C(i)));
-      break;
+    case OP_GETTABLE: get_element(c, pc, a, get(c, b), get(c, GET_C(i))); break;
     case OP_GETI:
       get_element(c, pc, a, get(c, b), v_int(c, GET_C(i)));
       break;
-    case OP_SETTABLE:
-      set_element(c, get(c, a), assigned(c, b), rk(c, i));
-      break;
+    case OP_SETTABLE: set_element(c, get(c, a), get(c, b), rk(c, i)); break;
     case OP_SETI: set_element(c, get(c, a), v_int(c, b), rk(c, i)); break;
     case OP_ADDI:
       binary(c, OP_ADD, a, number(c, b, "+"), v_int(c, GET_SC(i)));
@@ -548,7 +540,7 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
                  constant_value(c, &c->at->p->constants[GET_B(i)]), outcome);
       if (is_maybe(t) &&
           c->at->p->constants[GET_B(i)].kind == CONSTANT_NIL) {
-        *yes = T_NIL_MEANT;
+        *yes = T_NIL;
         *no = surely((val){t, 0, 0}).type;
       }
       break;
@@ -571,7 +563,7 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
       id = is_maybe(v.type) ? v.flag : v.id;
       if (is_maybe(v.type)) {
         *yes = surely((val){t, 0, 0}).type;
-        *no = T_NIL_MEANT;
+        *no = T_NIL;
       } else if (KIND(v.type) != T_BOOL) {
         id = truth(c, *outcome != 0);
       }

@@ -57,7 +57,7 @@ void tuple_set(compiler *c, size_t pc) {
   }
   t->count = count;
   for (unsigned k = 0; k < count; k++) {
-    val v = assigned(c, a + 1 + k);
+    val v = surely(get(c, a + 1 + k));
     int64_t n;
     t->types[k] = v.type;
     if (KIND(v.type) != T_INT && v.type != T_NONE)

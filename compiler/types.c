@@ -42,11 +42,6 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   return c->a->failed ? NULL : in;
 }
 
-/* Whether it may be nil that the function does not look for. */
-static bool unset(type t) {
-  return is_maybe(t) ? DATA(t) == UNSET : KIND(t) == T_NIL && t != T_NIL_MEANT;
-}
-
 /* The join of two types: an integer and a real are a real, a number and nil a
    number that may be missing.  True if *into changed. */
 static bool join_into(compiler *c, type *into, type t) {
@@ -61,8 +56,7 @@ static bool join_into(compiler *c, type *into, type t) {
               y == T_MAYBE_REAL;
   if (x == T_NONE) r = t;
   else if (x == T_NIL && y == T_NIL) r = T_NIL;
-  else if (numbers && nil)
-    r = TYPE(real ? T_MAYBE_REAL : T_MAYBE_INT, unset(a) || unset(t));
+  else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
   else if (numbers) r = real ? T_REAL : range_join(c, a, t);
   else if (x == T_BOOL && y == T_BOOL) r = T_BOOL;
   else r = T_CONFLICT;
