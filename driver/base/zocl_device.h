@@ -8,7 +8,7 @@
 #include "base/zocl_base.h"
 #include "base/zocl_knob.h"
 
-/* Those of its extension for unified shared memory, or NULLs. */
+/* The functions of OpenCL's extension for unified shared memory, or NULLs. */
 typedef struct zocl_usm {
   clHostMemAllocINTEL_fn host_alloc;
   clDeviceMemAllocINTEL_fn device_alloc;

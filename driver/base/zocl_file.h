@@ -5,7 +5,7 @@
  * A file without a name, which lives as long as anybody has it open or mapped,
  * in whatever process.  It cannot be cut short, so that what is mapped of it
  * is there.  Its last page says what it is.
-  */
+ */
 #ifndef ZOCL_FILE_H
 #define ZOCL_FILE_H
 

@@ -1,17 +1,14 @@
 /*
- * zocl_hook.h - what the core asks of ext/, which is all that a launch does not
- * need.  The core names no function of it: each file there enters its own.
+ * zocl_hook.h - what the core asks of ext/.
  * SPDX-License-Identifier: MIT
+ *
+ * There is all that a launch does not need.  The core names no function of it:
+ * each file there enters its own here.
  */
 #ifndef ZOCL_HOOK_H
 #define ZOCL_HOOK_H
 
 #include "base/zocl_base.h"
-
-/* ------------------------------------------------------------------------
- * What the core asks of ext/, which is all that a launch does not need.  The
- * core names no function of it: each file there enters its own here.
- */
 
 typedef struct zocl_hook {
   /* zocl_sysman.c: zeInit is called. */
