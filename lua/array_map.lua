@@ -31,12 +31,18 @@ local probe = cache(function(_, n)
     numbered(n), numbered(n))
 end)
 
--- What a function of a script gives for such numbers on a device: "integer",
--- "real", "boolean", "nil", or nil for something else; and that in words.
--- Asked at each call, as what f captures may have changed.
+-- What a function of a script gives on a device for such arguments, numbers or
+-- the types of elements: "integer", "real", "boolean", "nil", or nil for
+-- something else; and that in words.  Asked at each call, as what f captures
+-- may have changed.
 function core.gives(name, f, device, ...)
-  local n = select("#", ...)
-  return core.made(C.gives, probe(name, f, name .. n, n), device, ...)
+  local samples = {...}
+  for k, v in ipairs(samples) do
+    local t = core.types[v]
+    if t then samples[k] = t.real and 0.0 or 0 end
+  end
+  return core.made(C.gives, probe(name, f, name .. #samples, #samples), device,
+    unpack(samples))
 end
 
 -- Operands are a letter each, c for an array and n for a number.  A mask is
@@ -83,7 +89,7 @@ function A.map(f, ...)
     letters[k] = array and "c" or "n"
     -- Each operand is read in the order of the result.
     arguments[k] = array and core.ready(x:expand(shape)) or x
-    samples[k] = not array and x or core.types[x.type].real and 0.0 or 0
+    samples[k] = array and x.type or x
   end
   letters = concat(letters)
   local gives, words = core.gives("map", f, first.device, unpack(samples, 1, n))

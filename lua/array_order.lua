@@ -365,12 +365,11 @@ local function check_function(f, what)
   end
 end
 
--- Whether f says something of n elements of a.  A number, such as a difference
--- or a key, is true to Lua whatever it is.
-local function check_says(f, what, fname, a, n)
-  local sample = types[a.type].real and 0.0 or 0
-  local gives, words = core.gives(fname, f, a.device,
-    unpack({sample, sample}, 1, n))
+-- Raise unless f says whether something is so, of elements of these types on
+-- the device of a.  A number, such as a difference or a key, is true to Lua
+-- whatever it is.
+local function check_says(f, what, fname, a, ...)
+  local gives, words = core.gives(fname, f, a.device, ...)
   if gives ~= "boolean" then
     fail("%s: a function that gives true or false expected, it gives %s", what,
       words)
@@ -415,7 +414,7 @@ local function sort_with(fname, as_indices)
       if descending ~= nil then
         fail("%s: options by and descending: by says the order", fname)
       end
-      check_says(by, fname .. ": option by", fname, a, 2)
+      check_says(by, fname .. ": option by", fname, a, a.type, a.type)
     end
     if #a.shape == 0 and o.dim == nil then
       return sorted_rows(a:reshape {1}, by, descending, as_indices):reshape {}
@@ -714,7 +713,7 @@ function A.filter(f, x, ...)
   check_function(f, "filter: argument 1 (f)")
   check(x, 2, "x", "filter")
   check_type(x, "filter")
-  check_says(f, "filter: argument 1 (f)", "filter", x, 1)
+  check_says(f, "filter: argument 1 (f)", "filter", x, x.type)
   local k = filters[f]
   if not k then
     k = C.kernel(function(i, mask, from)

@@ -708,9 +708,7 @@ local function own_operation(name, f, init, x)
     if mathtype(init) == "float" then kind = "float" end
     result = kind
   end
-  local sample = types[kind].real and 0.0 or 0
-  local gives, words = core.gives(name, f, x.device, sample,
-    types[x.type].real and 0.0 or 0)
+  local gives, words = core.gives(name, f, x.device, kind, x.type)
   if gives ~= "integer" and gives ~= "real" then
     fail("%s: argument 1 (f): a function that gives a number expected, it "
       .. "gives %s", name, words)
