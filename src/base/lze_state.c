@@ -22,3 +22,11 @@ lze_State *lze_state(lua_State *L) {
 void lze_keep_state(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
+
+void lze_push_kept_table(lua_State *L, const void *key) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}

@@ -114,5 +114,7 @@ lze_State *lze_state(lua_State *L);
 lze_State *lze_find_state(lua_State *L);
 /* Keep it in the registry. [-1, +0] */
 void lze_keep_state(lua_State *L);
+/* The table that the registry has for an address, empty at first. [-0, +1] */
+void lze_push_kept_table(lua_State *L, const void *key);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "device/lze_loader.h"
 #include "base/lze_error.h"
+#include "base/lze_state.h"
 #include "run/lze_group.h"
 
 #include <dlfcn.h>
@@ -91,14 +92,9 @@ static void loader_note(lze_System *s, const char *format, const char *a) {
   if (lze_log_notes) fprintf(stderr, "lze: note: %s\n", s->missing + used);
 }
 
-static const char notes_key; /* the registry has this state's */
-
 void lze_push_notes(lua_State *L) {
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &notes_key) == LUA_TTABLE) return;
-  lua_pop(L, 1);
-  lua_newtable(L);
-  lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &notes_key);
+  static const char key;
+  lze_push_kept_table(L, &key);
 }
 
 void lze_note(lua_State *L, const char *text) {

@@ -10,6 +10,7 @@
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_state.h"
 #include "lze_open.h"
 #include "module/lze_lua_check.h"
 #include "run/lze_buffer.h"
@@ -23,11 +24,7 @@
 /* [-0, +1] {function = the number by which the compiler knows it} */
 static void push_builtins(lua_State *L) {
   static const char key;
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return;
-  lua_pop(L, 1);
-  lua_newtable(L);
-  lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+  lze_push_kept_table(L, &key);
 }
 
 void lze_add_builtins(lua_State *L, const char *prefix) {
