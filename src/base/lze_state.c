@@ -4,6 +4,9 @@
  */
 #include "base/lze_state.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 static const char state_key;
 
 lze_State *lze_find_state(lua_State *L) {
@@ -29,4 +32,17 @@ void lze_push_kept_table(lua_State *L, const void *key) {
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}
+
+void lze_leave(void *memory) {
+  struct Left {
+    struct Left *next;
+    void *memory;
+  };
+  static _Atomic(struct Left *) all;
+  struct Left *left = malloc(sizeof *left);
+  if (left == NULL) return; /* it is a leak then */
+  left->memory = memory;
+  left->next = atomic_load(&all);
+  while (!atomic_compare_exchange_weak(&all, &left->next, left)) continue;
 }

@@ -116,5 +116,8 @@ lze_State *lze_find_state(lua_State *L);
 void lze_keep_state(lua_State *L);
 /* The table that the registry has for an address, empty at first. [-0, +1] */
 void lze_push_kept_table(lua_State *L, const void *key);
+/* Memory that is never freed, as something may use it for ever: leak checkers
+   find it here. */
+void lze_leave(void *memory);
 
 #endif

@@ -69,17 +69,21 @@ static void work_record(const struct lze_HostWork *w) {
 }
 
 /* What it uses is used for ever. */
-static void work_leak(lze_Command *c) {
+static void work_leave(const struct lze_HostWork *w) {
+  const lze_Command *c = w->command;
+  lze_leave(w->spec.userdata);
+  if (c == NULL) return;
   c->state->stranded = true;
   lze_pin(&c->context->o);
   for (uint32_t i = 0; i < c->use_count; i++) lze_pin(&c->uses[i].storage->o);
+  lze_leave(c->context);
 }
 
 /* It is over, and on no list any more. */
 static void work_end(struct lze_HostWork *w) {
   lze_Command *c = w->command;
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
-  if (w->status == LZE_WORK_LEFT && c != NULL) work_leak(c);
+  if (w->status == LZE_WORK_LEFT) work_leave(w);
   if (c != NULL && c->status == LZE_PENDING) {
     c->end_ns = lze_now_ns();
     c->kernel_ns = c->end_ns - c->start_ns;
@@ -224,7 +228,7 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
 
 /* What was done at once needs no command. */
 static void work_forget(struct lze_HostWork *w) {
-  if (w->command != NULL && w->status == LZE_WORK_LEFT) work_leak(w->command);
+  if (w->status == LZE_WORK_LEFT) work_leave(w);
   if (w->command != NULL) lze_abort(w->command);
   w->command = NULL;
   if (w->record != 0) work_record(w);
