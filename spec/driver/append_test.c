@@ -341,12 +341,15 @@ static bool priorities_count(bool recorded)
 }
 
 /* It is the order in which the host's threads are given them, but one of these
-   may be stopped just then. */
+   may be stopped just then, often on a busy machine.  Without priorities no
+   thread that is stopped brings one of them so far forward. */
 static void test_priorities(bool recorded)
 {
-  int good = 0;
-  for (int i = 0; i < 7; i++) good += priorities_count(recorded);
-  check_(__FILE__, __LINE__, good >= 4, "by priority %d times of 7", good);
+  enum { WANTED = 4, TRIES = 100 };
+  int good = 0, tries = 0;
+  while (good < WANTED && tries++ < TRIES) good += priorities_count(recorded);
+  check_(__FILE__, __LINE__, good == WANTED, "by priority %d times of %d",
+         good, tries);
 }
 
 /* Closed lists run in an immediate one, between what is before and after. */
