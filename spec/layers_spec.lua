@@ -7,8 +7,9 @@ local here = assert(io.popen "pwd"):read "l"
 
 -- Check folders of files that define and use functions: {["low/a"] = "b c"}
 -- is a file with a function a that calls b and c.  The source of `gone` is
--- removed again.  The storeys are low, middle and high unless they are given.
-local function check(files, gone, storeys)
+-- removed again.  The storeys are low, middle and high unless they are given;
+-- `also` is done before them.
+local function check(files, gone, storeys, also)
   local output, good
   process.with_directory(function(dir)
     local lines = {"cd " .. dir}
@@ -22,6 +23,7 @@ local function check(files, gone, storeys)
       lines[#lines + 1] = ("cc -c -o build/obj/%s.o %s.c"):format(path, path)
     end
     if gone then lines[#lines + 1] = "rm " .. gone .. ".c" end
+    lines[#lines + 1] = also
     lines[#lines + 1] = ("sh %s/scripts/check-layers build %s")
       :format(here, storeys or "low middle high")
     local pipe = assert(io.popen("exec 2>&1; " .. table.concat(lines, "\n")))
@@ -82,6 +84,19 @@ describe("scripts/check-layers", function()
       ["driver/run/c"] = "d", ["driver/run/d"] = "a"}, nil, "")
     assert.is_false(good)
     assert.matches("4 files use each other in a circle", output, 1, true)
+  end)
+
+  it("finds a header of a storey above", function()
+    local files = {["src/base/a"] = "", ["src/run/b"] = ""}
+    local good, output = check(files, nil, "",
+      "echo 'int b(void);' >src/run/b.h; " ..
+      "echo '#include \"run/b.h\"' >>src/base/a.c")
+    assert.is_false(good)
+    assert.matches("src/base/a.c includes run/b.h of src/run, above it",
+      output, 1, true)
+    assert.is_true((check(files, nil, "",
+      "echo 'int a(void);' >src/base/a.h; " ..
+      "echo '#include \"base/a.h\"' >>src/run/b.c")))
   end)
 
   it("leaves no folder of C out", function()

@@ -8,12 +8,12 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_show.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"

@@ -4,7 +4,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
-#include "lze_open.h"
+#include "base/lze_open.h"
 #include "run/lze_buffer.h"
 
 static const unsigned char manual[] = {

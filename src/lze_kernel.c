@@ -5,13 +5,13 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_progress.h"
 #include "base/lze_state.h"
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "lze_open.h"
 #include "module/lze_lua_kernel.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
@@ -162,13 +162,12 @@ static int kernel_prepare(lua_State *L) {
                   : NULL;
   ze_result_t r = ZE_RESULT_SUCCESS;
   const uint64_t start = lze_now_ns();
-  const lze_Driver *driver = k->module->device->driver;
   lze_Progress progress;
   lze_progress_begin(&progress, "compiling", k->name);
-  if (!l.empty) r = lze_prepare(driver, k->handle, choice, how);
+  if (!l.empty) r = lze_launch_prepare(k, choice, how);
   if (r == ZE_RESULT_ERROR_NOT_AVAILABLE) {
     how = LZE_PREPARE_WAIT;
-    r = lze_prepare(driver, k->handle, choice, how);
+    r = lze_launch_prepare(k, choice, how);
   }
   lze_progress_end(&progress);
   lze_State *S = k->o.context->state;

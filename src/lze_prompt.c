@@ -8,7 +8,7 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_guard.h"
-#include "lze_open.h"
+#include "base/lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_limits.h"
 

@@ -6,11 +6,11 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_native.h"
 #include "device/lze_object.h"
-#include "lze_open.h"
 
 #include <stdlib.h>
 

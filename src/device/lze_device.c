@@ -6,13 +6,13 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_show.h"
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_native.h"
 #include "device/lze_object.h"
-#include "lze_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

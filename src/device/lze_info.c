@@ -6,8 +6,8 @@
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "device/lze_loader.h"
-#include "lze_open.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "device/lze_loader.h"
 #include "base/lze_error.h"
 #include "base/lze_state.h"
-#include "run/lze_group.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -390,19 +389,12 @@ void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
 }
 
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
-                        const lze_GroupChoice *choice, lze_Prepare how) {
+                        uint32_t count, const prepare_launch *launches,
+                        lze_Prepare how) {
   const bool start = how != LZE_PREPARE_WAIT;
   const bool can = start ? d->prepare_start != NULL : d->prepare != NULL;
   void *raw = can ? handle_raw(HANDLE_KERNEL, kernel) : NULL;
   if (raw == NULL) return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
-  prepare_launch launches[LZE_MAX_PARTS];
-  for (int i = 0; i < choice->count; i++) {
-    const lze_GroupPart *p = &choice->parts[i];
-    memcpy(launches[i].group, p->group, sizeof p->group);
-    memcpy(launches[i].count, p->count, sizeof p->count);
-    memcpy(launches[i].offset, p->offset, sizeof p->offset);
-  }
-  const uint32_t count = (uint32_t)choice->count;
   uint64_t begin = lze_log_calls ? lze_now_ns() : 0;
   ze_result_t r =
       start ? d->prepare_start(raw, count, launches,

@@ -189,6 +189,24 @@ ze_result_t lze_append_lists(const lze_Driver *d,
                              ze_event_handle_t signal, uint32_t wait_count,
                              ze_event_handle_t *waits);
 
+/* Tell a driver that wants to know how many dimensions launches have. */
+void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
+                        uint32_t dimensions);
+
+typedef enum lze_Prepare {
+  LZE_PREPARE_WAIT,   /* until it is done */
+  LZE_PREPARE_START,  /* and go on: NOT_READY until it is done */
+  LZE_PREPARE_CHEAPLY /* as prepare.h says; NOT_AVAILABLE where it is not */
+} lze_Prepare;
+
+/* Have the driver compile what such launches need, without running them.
+   UNSUPPORTED_FEATURE where the driver cannot be asked. */
+ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
+                        uint32_t count, const prepare_launch *launches,
+                        lze_Prepare how);
+/* What that calls. */
+const char *lze_prepare_name(lze_Prepare how);
+
 /* Where the code of a module came from, in words; `cached`: lze found a native
    binary of it. */
 const char *lze_module_origin(const lze_Driver *d, ze_module_handle_t module,

@@ -8,6 +8,7 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "base/lze_types.h"
@@ -15,7 +16,6 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "host/lze_host.h"
-#include "lze_open.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_queue.h"

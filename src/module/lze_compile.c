@@ -5,10 +5,10 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_progress.h"
 #include "device/lze_loader.h"
-#include "lze_open.h"
 #include "module/lze_module.h"
 
 #include "cache.h"

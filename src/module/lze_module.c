@@ -6,6 +6,7 @@
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_progress.h"
 #include "base/lze_show.h"
@@ -13,7 +14,6 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "lze_open.h"
 #include "run/lze_kernel.h"
 #include "run/lze_record.h"
 

@@ -4,8 +4,8 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_progress.h"
-#include "lze_open.h"
 #include "module/lze_module.h"
 #include "run/lze_kernel.h"
 

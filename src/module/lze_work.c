@@ -10,8 +10,8 @@
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_state.h"
-#include "lze_open.h"
 #include "module/lze_lua_check.h"
 #include "run/lze_buffer.h"
 

@@ -5,8 +5,8 @@
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
+#include "base/lze_open.h"
 #include "base/lze_struct.h"
-#include "lze_open.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 

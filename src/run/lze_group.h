@@ -44,9 +44,7 @@ typedef struct lze_GroupInput {
 } lze_GroupInput;
 
 /* One launch: count groups of that size, from that offset on. */
-typedef struct lze_GroupPart {
-  uint32_t group[3], count[3], offset[3];
-} lze_GroupPart;
+typedef prepare_launch lze_GroupPart;
 
 enum { LZE_MAX_PARTS = 16 };
 
@@ -107,21 +105,5 @@ bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
    noticing: nothing but GlobalInvocationId is used and the driver has
    offsets. */
 bool lze_group_splits(const lze_GroupInput *in);
-
-/* Tell a driver that wants to know how many dimensions launches have. */
-void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
-                        uint32_t dimensions);
-typedef enum lze_Prepare {
-  LZE_PREPARE_WAIT,   /* until it is done */
-  LZE_PREPARE_START,  /* and go on: NOT_READY until it is done */
-  LZE_PREPARE_CHEAPLY /* as prepare.h says; NOT_AVAILABLE where it is not */
-} lze_Prepare;
-
-/* Have the driver compile what a launch of these parts needs, without running
-   it. UNSUPPORTED_FEATURE where the driver cannot be asked. */
-ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
-                        const lze_GroupChoice *choice, lze_Prepare how);
-/* What that calls. */
-const char *lze_prepare_name(lze_Prepare how);
 
 #endif

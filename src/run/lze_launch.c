@@ -252,9 +252,15 @@ static inline void launch_check_reach(lua_State *L, const lze_Kernel *k,
       launch_refuse_reach(L, k, l, i);
 }
 
+ze_result_t lze_launch_prepare(const lze_Kernel *k,
+                               const lze_GroupChoice *choice, lze_Prepare how) {
+  return lze_prepare(k->module->device->driver, k->handle,
+                     (uint32_t)choice->count, choice->parts, how);
+}
+
 static bool launch_ahead(const lze_Kernel *k, const lze_GroupChoice *choice) {
-  return lze_prepare(k->module->device->driver, k->handle, choice,
-                     LZE_PREPARE_CHEAPLY) == ZE_RESULT_NOT_READY;
+  return lze_launch_prepare(k, choice, LZE_PREPARE_CHEAPLY) ==
+         ZE_RESULT_NOT_READY;
 }
 
 /* How the range is to be cut, the same as last time where it comes again.

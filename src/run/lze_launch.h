@@ -112,6 +112,9 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
                                       const lze_Launch *l,
                                       uint64_t local_bytes);
+/* Have the driver compile what a launch that is cut so needs. */
+ze_result_t lze_launch_prepare(const lze_Kernel *k,
+                               const lze_GroupChoice *choice, lze_Prepare how);
 /* Check and keep what a launch uses and its `count` arguments, the first at
    `first`, and say how its range is cut; NULL where it is empty. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
