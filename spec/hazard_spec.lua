@@ -27,7 +27,8 @@ local function gated(f)
   assert.is_true(over)
 end
 
--- How often a script calls entry points of the driver.
+-- How often a script calls entry points of the driver, and in `waits` for how
+-- many events its commands wait.
 local function calls(script)
   local build = os.getenv "LZE_TEST_BUILD"
   local count = setmetatable({}, {__index = function() return 0 end})
@@ -36,11 +37,13 @@ local function calls(script)
     process.output(script, {env = {ZE_FAULT_REPORT = report,
       ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
       ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+      ZE_FAULT_CONTROL = directory .. "/rules",
       -- The layer's own calls would be counted, too.
       ZE_ENABLE_VALIDATION_LAYER = false}})
     for line in io.lines(report) do
       local name, n = line:match "^(ze%w+): (%d+) calls"
       if name then count[name] = tonumber(n) end
+      count.waits = tonumber(line:match "^waits: (%d+)") or count.waits
     end
   end)
   return count
@@ -88,6 +91,36 @@ describe("a command", function()
       open()
       assert.same({12, 12, 12, 12}, y:read())
     end)
+  end)
+
+  -- A device may keep an order that it was not asked for, so what counts is how
+  -- many events a driver is told to wait for.
+  it("is told to wait for each that conflicts, and no other", function()
+    local function waits(script)
+      return calls([[
+        local lze = require "lze"
+        local m = lze.load "kernels/spec.spv"
+        local function queue(hazards)
+          return lze.queue(nil, {order = "out", hazards = hazards})
+        end
+        local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
+        local function rule(text)
+          local file <close> = io.open(os.getenv "ZE_FAULT_CONTROL", "w")
+          file:write(text)
+        end
+        rule "hang"
+      ]] .. script .. [[
+        rule ""
+        lze.wait()]]).waits
+    end
+    assert.equal(0, waits [[local q = queue(true)
+      m.add({4, queue = q}, x, 5) m.add({4, queue = q}, y, 5)]])
+    assert.equal(1, waits [[local q = queue(true)
+      m.add({4, queue = q}, x, 5) m.add({4, queue = q}, x, 5)]])
+    -- Neither stands for the other to what comes in another queue.
+    assert.equal(2, waits [[local q = queue(false)
+      m.add({4, queue = q}, x, 5) m.add({4, queue = q}, x, 5)
+      m.add(4, x, 5)]])
   end)
 
   it("may use any number of buffers", function()

@@ -132,7 +132,7 @@
   X(APPEND, CommandList, command_list, AppendBarrier,                         \
     zeCommandListAppendBarrier,                                               \
     (ze_command_list_handle_t l, ze_event_handle_t e, uint32_t n,             \
-     ze_event_handle_t *w), (l, e, n, w), e, 0)                               \
+     ze_event_handle_t *w), (l, e, n, w), e, n, 0)                            \
   X(PLAIN, CommandList, command_list, AppendEventReset,                       \
     zeCommandListAppendEventReset,                                            \
     (ze_command_list_handle_t l, ze_event_handle_t e), (l, e), 0)             \
@@ -140,12 +140,12 @@
     zeCommandListAppendMemoryCopy,                                            \
     (ze_command_list_handle_t l, void *to, const void *from, size_t size,     \
      ze_event_handle_t e, uint32_t n, ze_event_handle_t *w),                  \
-    (l, to, from, size, e, n, w), e, size)                                    \
+    (l, to, from, size, e, n, w), e, n, size)                                 \
   X(APPEND, CommandList, command_list, AppendMemoryFill,                      \
     zeCommandListAppendMemoryFill,                                            \
     (ze_command_list_handle_t l, void *to, const void *p, size_t p_size,      \
      size_t size, ze_event_handle_t e, uint32_t n, ze_event_handle_t *w),     \
-    (l, to, p, p_size, size, e, n, w), e, 0)                                  \
+    (l, to, p, p_size, size, e, n, w), e, n, 0)                               \
   X(APPEND, CommandList, command_list, AppendMemoryCopyRegion,                \
     zeCommandListAppendMemoryCopyRegion,                                      \
     (ze_command_list_handle_t l, void *to, const ze_copy_region_t *to_box,    \
@@ -153,20 +153,21 @@
      const ze_copy_region_t *box, uint32_t pitch, uint32_t slice,             \
      ze_event_handle_t e, uint32_t n, ze_event_handle_t *w),                  \
     (l, to, to_box, to_pitch, to_slice, from, box, pitch, slice, e, n, w), e, \
-    (uint64_t)box->width * box->height * (box->depth == 0 ? 1 : box->depth))  \
+    n, (uint64_t)box->width * box->height * (box->depth == 0 ? 1              \
+                                                             : box->depth))   \
   X(APPEND, CommandList, command_list, AppendMemoryPrefetch,                  \
     zeCommandListAppendMemoryPrefetch,                                        \
     (ze_command_list_handle_t l, const void *p, size_t size), (l, p, size),   \
-    NULL, 0)                                                                  \
+    NULL, 0, 0)                                                               \
   X(APPEND, CommandList, command_list, AppendMemAdvise,                       \
     zeCommandListAppendMemAdvise,                                             \
     (ze_command_list_handle_t l, ze_device_handle_t d, const void *p,         \
-     size_t size, ze_memory_advice_t a), (l, d, p, size, a), NULL, 0)         \
+     size_t size, ze_memory_advice_t a), (l, d, p, size, a), NULL, 0, 0)      \
   X(APPEND, CommandList, command_list, AppendLaunchKernel,                    \
     zeCommandListAppendLaunchKernel,                                          \
     (ze_command_list_handle_t l, ze_kernel_handle_t k,                        \
      const ze_group_count_t *g, ze_event_handle_t e, uint32_t n,              \
-     ze_event_handle_t *w), (l, k, g, e, n, w), e, 0)                         \
+     ze_event_handle_t *w), (l, k, g, e, n, w), e, n, 0)                      \
   X(MAKE, Mem, mem, AllocShared, zeMemAllocShared,                            \
     (ze_context_handle_t c, const ze_device_mem_alloc_desc_t *d,              \
      const ze_host_mem_alloc_desc_t *o, size_t size, size_t align,            \
@@ -219,17 +220,17 @@
     (ze_command_list_handle_t l, ze_image_handle_t to,                        \
      ze_image_handle_t from, const ze_image_region_t *there,                  \
      const ze_image_region_t *here, ze_event_handle_t e, uint32_t n,          \
-     ze_event_handle_t *w), (l, to, from, there, here, e, n, w), e, 0)        \
+     ze_event_handle_t *w), (l, to, from, there, here, e, n, w), e, n, 0)     \
   X(APPEND, CommandList, command_list, AppendImageCopyToMemory,               \
     zeCommandListAppendImageCopyToMemory,                                     \
     (ze_command_list_handle_t l, void *to, ze_image_handle_t from,            \
      const ze_image_region_t *here, ze_event_handle_t e, uint32_t n,          \
-     ze_event_handle_t *w), (l, to, from, here, e, n, w), e, 0)               \
+     ze_event_handle_t *w), (l, to, from, here, e, n, w), e, n, 0)            \
   X(APPEND, CommandList, command_list, AppendImageCopyFromMemory,             \
     zeCommandListAppendImageCopyFromMemory,                                   \
     (ze_command_list_handle_t l, ze_image_handle_t to, const void *from,      \
      const ze_image_region_t *there, ze_event_handle_t e, uint32_t n,         \
-     ze_event_handle_t *w), (l, to, from, there, e, n, w), e, 0)              \
+     ze_event_handle_t *w), (l, to, from, there, e, n, w), e, n, 0)           \
   X(MAKE, Fence, fence, Create, zeFenceCreate,                                \
     (ze_command_queue_handle_t q, const ze_fence_desc_t *d,                   \
      ze_fence_handle_t *h), (q, d, h), FENCE, q, 0)                           \
@@ -324,7 +325,7 @@ ENTRIES(X)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t calls[ENTRY_COUNT], failures[ENTRY_COUNT];
-static uint64_t copies, copied_bytes;
+static uint64_t copies, copied_bytes, waited;
 
 enum kind {
   CONTEXT, QUEUE, LIST, POOL, EVENT, FENCE, MODULE, LOG, KERNEL, MEMORY,
@@ -685,12 +686,12 @@ static append_lists_function *real_append_lists, fault_append_lists;
     return real_##name args;                                                  \
   }
 
-#define APPEND(name, params, args, event, size)                               \
+#define APPEND(name, params, args, event, waits, size)                        \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
     if (enter(E_##name, &r)) return r;                                        \
     if (device_lost()) return ZE_RESULT_ERROR_DEVICE_LOST;                    \
-    count_copy(size);                                                         \
+    count_append(waits, size);                                                \
     if (event != NULL) event_delay(event);                                    \
     if (!rule_holds(NOTHING)) return real_##name args;                        \
     return event != NULL ? real_zeEventHostSignal(event) : ZE_RESULT_SUCCESS; \
@@ -727,10 +728,10 @@ static append_lists_function *real_append_lists, fault_append_lists;
   }
 #define LOST_NS 5000000000u
 
-static void count_copy(uint64_t bytes) {
-  if (bytes == 0) return;
+static void count_append(uint32_t waits, uint64_t bytes) {
   pthread_mutex_lock(&lock);
-  copies++;
+  waited += waits;
+  copies += bytes > 0;
   copied_bytes += bytes;
   pthread_mutex_unlock(&lock);
 }
@@ -953,6 +954,7 @@ bool ze_fault_report(const char *path) {
   }
   fprintf(f, "copies: %llu copies, %llu bytes\n", (unsigned long long)copies,
           (unsigned long long)copied_bytes);
+  fprintf(f, "waits: %llu events\n", (unsigned long long)waited);
   pthread_mutex_unlock(&lock);
   return fclose(f) == 0;
 }
