@@ -328,6 +328,12 @@ static void unlock_arm(zocl_signal *signal)
   pthread_mutex_unlock(&signal->lock);
 }
 
+void zocl_signal_arm(zocl_signal *signal)
+{
+  pthread_mutex_lock(&signal->lock);
+  unlock_arm(signal);
+}
+
 /* ------------------------------------------------------------------------
  * The host's side.
  */

@@ -44,6 +44,9 @@ ze_result_t zocl_signal_query(zocl_signal *signal);
 /* Wait at most `timeout` ns; UINT64_MAX is forever. */
 ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout);
 
+/* Learn from OpenCL when what was attached is done, even if nobody waits. */
+void zocl_signal_arm(zocl_signal *signal);
+
 /* Release its waiters if it is set by now; whether it still has some. */
 bool zocl_signal_watch(zocl_signal *signal);
 

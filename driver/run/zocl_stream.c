@@ -25,7 +25,7 @@ struct zocl_stream {
   zocl_device *device;
   ze_command_queue_priority_t priority;
   zocl_feeder *feeder;
-  pthread_mutex_t lock;      /* of all below but `done` and `failed` */
+  pthread_mutex_t lock;      /* of all below that is not atomic */
   cl_command_queue queue;
   cl_command_queue side;     /* of indirect launches, or NULL: none yet */
   bool timed;                /* the queue takes timestamps */
@@ -33,12 +33,16 @@ struct zocl_stream {
   cl_event block;            /* of the last one that waited for others, or
                                 NULL: nothing that does is to come */
   _Atomic uint64_t done;     /* this one and all before are known done */
+  _Atomic uint64_t last;     /* the one after which a closed stream goes, or
+                                UINT64_MAX */
+  atomic_bool gone;          /* it went */
   atomic_int failed;         /* an OpenCL error that was not reported yet */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
 };
 
 static const zocl_work_kind work_kind;
+static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail);
 
 /* With the last reference to a queue, PoCL's CUDA device waits for the threads
    of that queue.  A command that ends has a reference, which one of them lets
@@ -161,6 +165,7 @@ ze_result_t zocl_stream_new(zocl_device *device,
     return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
   }
   atomic_init(&made->refs, 1);
+  atomic_init(&made->last, UINT64_MAX);
   pthread_mutex_init(&made->lock, NULL);
   made->work.kind = &work_kind;
   made->work.device = device;
@@ -183,27 +188,49 @@ void zocl_stream_unref(zocl_stream *stream)
 {
   if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1)
     return;
+  zocl_signal_unref(stream->tail);
   zocl_feeder_free(stream->feeder);
   pthread_mutex_destroy(&stream->lock);
   free(stream);
+}
+
+/* A closed stream is work until its last command is over. */
+static void stream_leave(zocl_stream *stream)
+{
+  if (atomic_load(&stream->done) < atomic_load(&stream->last) ||
+      atomic_exchange(&stream->gone, true))
+    return;
+  zocl_work_remove(&stream->work);
+  zocl_stream_unref(stream);
 }
 
 void zocl_stream_close(zocl_stream *stream)
 {
   if (zocl_forked()) return;
   zocl_feeder_stop(stream->feeder);
-  zocl_work_remove(&stream->work);
   pthread_mutex_lock(&stream->lock);
+  zocl_signal *tail = NULL, *old = NULL;
+  /* Without a tail, nobody would learn when it is over. */
+  if (atomic_load(&stream->done) != stream->submitted &&
+      stream_tail(stream, &tail) != ZE_RESULT_SUCCESS)
+    atomic_store(&stream->done, stream->submitted);
+  if (tail == NULL) {
+    old = stream->tail;
+    stream->tail = NULL;
+  }
   queue_free(stream, stream->queue, stream->timed);
   if (stream->side != NULL) queue_free(stream, stream->side, true);
   if (stream->block != NULL)
     stream->device->driver->cl->clReleaseEvent(stream->block);
   stream->queue = stream->side = NULL;
   stream->block = NULL;
-  zocl_signal *tail = stream->tail;
-  stream->tail = NULL;
+  zocl_stream_ref(stream);
+  atomic_store(&stream->last, stream->submitted);
   pthread_mutex_unlock(&stream->lock);
+  zocl_signal_unref(old);
+  if (tail != NULL) zocl_signal_arm(tail);
   zocl_signal_unref(tail);
+  stream_leave(stream);
   zocl_stream_unref(stream);
 }
 
@@ -215,6 +242,7 @@ void zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
     ;
   if (status < 0) atomic_store(&stream->failed, status);
   zocl_opencl_compiled();
+  stream_leave(stream);
 }
 
 /* ------------------------------------------------------------------------
@@ -585,13 +613,13 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
     if (fed != ZE_RESULT_SUCCESS) return fed;
   }
   pthread_mutex_lock(&stream->lock);
-  if (stream->queue == NULL ||
-      atomic_load_explicit(&stream->done, memory_order_acquire) ==
-          stream->submitted) {
+  if (atomic_load_explicit(&stream->done, memory_order_acquire) ==
+      stream->submitted) {
     pthread_mutex_unlock(&stream->lock);
     return stream_result(stream);
   }
-  if (timeout == UINT64_MAX) return stream_finish(stream);
+  if (timeout == UINT64_MAX && stream->queue != NULL)
+    return stream_finish(stream);
   zocl_signal *tail = NULL;
   ze_result_t result = stream_tail(stream, &tail);
   pthread_mutex_unlock(&stream->lock);
@@ -611,8 +639,7 @@ static bool work_is_idle(zocl_work *work)
   zocl_signal *tail = NULL;
   if (zocl_feeder_wait(stream->feeder, 0) != ZE_RESULT_SUCCESS) return false;
   pthread_mutex_lock(&stream->lock);
-  bool idle = stream->queue == NULL ||
-              atomic_load(&stream->done) == stream->submitted;
+  bool idle = atomic_load(&stream->done) == stream->submitted;
   if (!idle && stream_tail(stream, &tail) != ZE_RESULT_SUCCESS) tail = NULL;
   pthread_mutex_unlock(&stream->lock);
   if (tail != NULL) idle = zocl_signal_query(tail) != ZE_RESULT_NOT_READY;

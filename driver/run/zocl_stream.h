@@ -55,7 +55,8 @@ zocl_feeder *zocl_stream_feeder(const zocl_stream *stream);
 void zocl_stream_ref(zocl_stream *stream);
 void zocl_stream_unref(zocl_stream *stream);
 /* The owner's last call: the OpenCL queue is released, what is still in it
-   runs to its end.  References of others keep only the memory. */
+   runs to its end and is waited for by those who wait for a device's work.
+   References of others keep only the memory. */
 void zocl_stream_close(zocl_stream *stream);
 
 /* Submit without waiting for anything.  Nothing of `command` is used after

@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+/* What the device has, see main. */
+enum { DEVICE_BYTES = 64 << 20 };
 static setup s;
 static const ze_device_mem_alloc_desc_t device_desc = {
   .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
@@ -232,6 +234,49 @@ static void test_deferred(ze_command_list_handle_t list)
   MUST(zeEventPoolDestroy(pool));
 }
 
+/* What a queue or an immediate list has not done when it is destroyed is waited
+   for like anything else.  Only one of the blocks fits into the device. */
+static void test_destroyed(bool immediate)
+{
+  enum { BLOCK = DEVICE_BYTES / 2 + 1, SIZE = 1 << 16 };
+  ze_event_pool_handle_t pool = pool_new(s, 0, 2);
+  ze_event_handle_t go = event_new(pool, 0), done = event_new(pool, 1);
+  ze_command_queue_handle_t queue = immediate ? NULL : queue_new(s);
+  ze_command_list_handle_t list =
+      immediate ? immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS)
+                : list_new(s);
+  ze_memory_free_ext_desc_t how = {
+    .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
+    .freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE};
+  unsigned char *from = shared_new(s, BLOCK), *to = shared_new(s, SIZE);
+  void *other, *unused = shared_new(s, SIZE);
+  memset(from, 0x5a, SIZE);
+  MUST(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 1, &go));
+  if (!immediate) {
+    MUST(zeCommandListClose(list));
+    MUST(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
+    MUST(zeCommandQueueDestroy(queue));
+  }
+  MUST(zeCommandListDestroy(list));
+  MUST(zeMemFreeExt(s.context, &how, from));
+  RETURNS(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+          zeMemAllocShared(s.context, &device_desc, &host_desc, BLOCK, 0,
+                           s.device, &other));
+  MUST(zeEventHostSignal(go));
+  how.freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE;
+  MUST(zeMemFreeExt(s.context, &how, unused));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(done));
+  CHECK(to[0] == 0x5a && memcmp(to, to + 1, SIZE - 1) == 0);
+  RETURNS(ZE_RESULT_SUCCESS,
+          zeMemAllocShared(s.context, &device_desc, &host_desc, BLOCK, 0,
+                           s.device, &other));
+  MUST(zeMemFree(s.context, other));
+  MUST(zeMemFree(s.context, to));
+  MUST(zeEventDestroy(go));
+  MUST(zeEventDestroy(done));
+  MUST(zeEventPoolDestroy(pool));
+}
+
 /* A pattern larger than any type of OpenCL. */
 static void test_large_pattern(ze_command_list_handle_t list)
 {
@@ -328,6 +373,9 @@ static void test_atomic_access(void)
 
 int main(void)
 {
+  char bytes[20];
+  snprintf(bytes, sizeof bytes, "%d", DEVICE_BYTES);
+  setenv("ZOCL_MEMORY_BYTES", bytes, 1);
   s = setup_new();
   test_allocation();
   test_reuse();
@@ -338,6 +386,8 @@ int main(void)
   test_copies(list, 1000003);
   test_deferred(list);
   MUST(zeCommandListDestroy(list));
+  test_destroyed(true);
+  test_destroyed(false);
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_region(list);
   test_large_pattern(list);
