@@ -177,6 +177,16 @@ describe("lze.profile", function()
     assert.equal(2506, few.dropped)
     assert.same({2500, 0}, {#more.events, more.dropped})
     assert.equal("g1", more.events[1].name)
+    -- Of what it has then, some is before the place of its newest, some after.
+    few = lze.profile {events = 4}
+    for i = 1, 6 do lze.mark("h" .. i) end
+    more = lze.profile {events = 3000}
+    lze.mark "h7"
+    few:stop()
+    more:stop()
+    local names = {}
+    for i, e in ipairs(few.events) do names[i] = e.name end
+    assert.same({"h4", "h5", "h6", "h7"}, names)
   end)
 
   it("knows builds, memory and runs of plans", function()

@@ -142,10 +142,12 @@ enum { COPIES = 1024, FIRST_RECORDS = 1024, METERS = 8 };
 /* Devices are asked for their energy this often at most. */
 #define METER_NS 50000000u
 
+/* Records are numbered from 1 on, through all recorders of a state. */
 struct lze_Recorder {
   lze_Record *ring;
   size_t capacity, most;
-  uint64_t base;                /* number of the record at 0 */
+  uint64_t oldest;              /* number of the oldest that is there */
+  uint64_t lap;                 /* of that at 0; older ones are at the end */
   lze_Profile *profiles;
   lze_Names *names;
   Copied copies[COPIES];
@@ -153,47 +155,38 @@ struct lze_Recorder {
   uint64_t metered_ns;          /* when they were last asked */
 };
 
-/* Records are numbered from 1 on, through all recorders of a state. */
-static uint64_t recorder_oldest(const lze_State *S) {
-  const struct lze_Recorder *r = S->recorder;
-  uint64_t next = S->records + 1;
-  return next - r->base > r->capacity ? next - r->capacity : r->base;
-}
-
+/* A division would take longer than the rest of this. */
 static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
-  return &r->ring[(number - r->base) % r->capacity];
+  return &r->ring[number - r->lap + (number < r->lap ? r->capacity : 0)];
 }
 
-static bool recorder_grow(lze_State *S, size_t capacity) {
-  struct lze_Recorder *r = S->recorder;
-  lze_Record *ring = malloc(capacity * sizeof *ring);
+static bool recorder_grow(struct lze_Recorder *r, size_t capacity) {
+  lze_Record *ring = realloc(r->ring, capacity * sizeof *ring);
   if (ring == NULL) return false;
-  uint64_t oldest = r->capacity == 0 ? S->records + 1 : recorder_oldest(S);
-  for (uint64_t i = oldest; i <= S->records; i++)
-    ring[i - oldest] = *recorder_at(r, i);
-  free(r->ring);
+  size_t before = (size_t)(r->lap - r->oldest);
+  memmove(ring + capacity - before, ring + r->capacity - before,
+          before * sizeof *ring);
   r->ring = ring;
   r->capacity = capacity;
-  r->base = oldest;
   return true;
 }
 
 static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   struct lze_Recorder *r = S->recorder;
-  if (S->records + 1 - r->base >= r->capacity && r->capacity < r->most) {
-    size_t wanted = 2 * r->capacity;
-    recorder_grow(S, wanted < r->most ? wanted : r->most);
+  uint64_t number = ++S->records;
+  if (number - r->oldest == r->capacity) {
+    size_t wanted = 2 * r->capacity < r->most ? 2 * r->capacity : r->most;
+    if (wanted <= r->capacity || !recorder_grow(r, wanted)) r->oldest++;
   }
-  lze_Record *record = recorder_at(r, ++S->records);
-  memset(record, 0, sizeof *record);
-  record->kind = (uint8_t)kind;
+  if (number - r->lap == r->capacity) r->lap = number;
+  lze_Record *record = recorder_at(r, number);
+  *record = (lze_Record){.kind = (uint8_t)kind};
   return record;
 }
 
 /* A record that is still there, or NULL. */
 static lze_Record *record_find(const lze_State *S, uint64_t number) {
-  if (number == 0 || S->recorder == NULL || number < recorder_oldest(S))
-    return NULL;
+  if (S->recorder == NULL || number < S->recorder->oldest) return NULL;
   return recorder_at(S->recorder, number);
 }
 
@@ -234,8 +227,9 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
     if (r == NULL) return false;
     r->names = names_new();
     r->most = most;
+    r->oldest = r->lap = S->records + 1;
     size_t first = most < FIRST_RECORDS ? most : FIRST_RECORDS;
-    if (r->names == NULL || !recorder_grow(S, first)) {
+    if (r->names == NULL || !recorder_grow(r, first)) {
       recorder_free(S);
       return false;
     }
@@ -250,7 +244,7 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
 /* The number of the oldest record that a profile which records has still. */
 static uint64_t profile_oldest(const lze_Profile *p) {
   const lze_State *S = p->state;
-  uint64_t oldest = recorder_oldest(S);
+  uint64_t oldest = S->recorder->oldest;
   if (oldest < p->first) oldest = p->first;
   return S->records + 1 - oldest > p->most ? S->records + 1 - p->most : oldest;
 }
