@@ -446,6 +446,22 @@ describe("lze.profile", function()
       e = of(p, "copy")
       assert.same({1, 1}, {e[1].after, e[2].after})
     end
+    -- Each of several parts, in whatever order they are written again.
+    local z = lze.buffer("int", 40)
+    lze.wait()
+    p = lze.profile(function()
+      for _, part in ipairs {1, 2, 3, 4, 2, 1, 3, 3} do
+        z:fill(part, 10 * part - 9, 10 * part)
+      end
+    end)
+    if not os.getenv "ZE_ENABLE_VALIDATION_LAYER" then
+      local fills, places, befores = of(p, "fill"), {}, {}
+      for i, fill in ipairs(fills) do
+        befores[i] = fill.after and places[p.events[fill.after]] or 0
+        places[fill] = i
+      end
+      assert.same({0, 0, 0, 0, 2, 1, 3, 7}, befores)
+    end
     p:close()
     other:close()
   end)

@@ -50,7 +50,7 @@ struct lze_Storage {
                                    told of its end; else NULL */
   uint64_t serial;              /* unlike its address, never used again */
   uint64_t version;             /* writes of commands that were recorded */
-  lze_Touch touched[2][LZE_TOUCHES]; /* read, written: by the newest */
+  lze_Touch touched[2][LZE_TOUCHES]; /* read, written: the newest first */
   lze_Use *uses;                /* what commands in flight touch */
   lze_Command *failed;          /* an unreported failure */
 };

@@ -433,25 +433,23 @@ static uint64_t depends_on(const lze_Command *c) {
     for (int write = !u->write; write < 2; write++)
       for (int n = 0; n < LZE_TOUCHES; n++) {
         const lze_Touch *t = &u->storage->touched[write][n];
-        if (t->record > newest && t->first < u->last && u->first < t->last)
-          newest = t->record;
+        if (t->record <= newest) break; /* as are those after it */
+        if (t->first < u->last && u->first < t->last) newest = t->record;
       }
   }
   return newest;
 }
 
-/* Remember what a command has touched, in the place of one that this covers, or
-   of the oldest. */
+/* Remember what a command has touched, before what others have, in the place of
+   one that this covers, or of the last. */
 static void touch(uint64_t record, const lze_Use *u) {
-  lze_Touch *list = u->storage->touched[u->write], *place = list;
-  for (lze_Touch *t = list; t < list + LZE_TOUCHES; t++) {
-    if (u->first <= t->first && t->last <= u->last) {
-      place = t;
-      break;
-    }
-    if (t->record < place->record) place = t;
-  }
-  *place = (lze_Touch){record, u->first, u->last};
+  lze_Touch *list = u->storage->touched[u->write];
+  int i = 0;
+  while (i < LZE_TOUCHES - 1 &&
+         (list[i].first < u->first || u->last < list[i].last))
+    i++;
+  for (; i > 0; i--) list[i] = list[i - 1];
+  list[0] = (lze_Touch){record, u->first, u->last};
 }
 
 void lze_record_end(const lze_Command *c) {
