@@ -89,6 +89,58 @@ describe("lze.profile", function()
     p:close()
   end)
 
+  it("finds the script's line through whatever is called on the way", function()
+    local x = lze.buffer("int", 16)
+    local text = "local add, x = ...\n\nadd(16, x, 1)\nreturn nil"
+    local p <close> = lze.profile()
+    local wanted = {}
+    local function next_is(where) wanted[#wanted + 1] = where end
+
+    next_is(line(1))
+    pcall(m.add, 16, x, 1)
+    local co = coroutine.wrap(function()
+      next_is(line(1))
+      m.add(16, x, 1)
+      coroutine.yield()
+      next_is(line(1))
+      pcall(pcall, m.add, 16, x, 1)
+    end)
+    co()
+    co()
+    -- Functions come and go, maybe at the same address.
+    for i = 1, 20 do
+      next_is("chunk" .. i % 3 .. ".lua:3")
+      load(text, "@chunk" .. i % 3 .. ".lua")(m.add, x)
+      collect()
+    end
+    next_is('[string "local add, x = ......"]:3')
+    load(text)(m.add, x)
+    next_is "of mine:3"
+    load(text, "=of mine")(m.add, x)
+    -- One without lines is passed over, as is what lze has written in Lua.
+    local stripped = load(string.dump(load(text), true), "=stripped", "b")
+    next_is(line(1))
+    stripped(m.add, x)
+    local lines_of_lze = load(text, "=lze part.lua")
+    next_is(line(1))
+    lines_of_lze(m.add, x)
+    local hooked
+    local function hook()
+      debug.sethook()
+      hooked = line(1)
+      m.add(16, x, 1)
+    end
+    debug.sethook(hook, "l")
+    local _ = hooked
+    debug.sethook()
+    next_is(hooked)
+
+    local found = {}
+    for _, e in ipairs(of(p, "kernel")) do found[#found + 1] = e.where end
+    assert.same(wanted, found)
+    assert.equal(#wanted, x[16])
+  end)
+
   it("records only while it goes on, and changes nothing else", function()
     local x = lze.buffer("int", 16)
     m.add(16, x, 1)

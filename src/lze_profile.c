@@ -80,13 +80,22 @@ static void set_size(lua_State *L, const char *key, uint32_t dims,
   lua_setfield(L, -2, key);
 }
 
+/* A kernel's command is "kernel saxpy", which its kind says already. */
+static const char *event_name(const lze_Names *names, const lze_Record *r) {
+  static const char prefix[] = "kernel ";
+  const char *name = lze_name(names, r->name);
+  bool known = r->kind == LZE_RECORD_KERNEL &&
+               strncmp(name, prefix, sizeof prefix - 1) == 0;
+  return known ? name + sizeof prefix - 1 : name;
+}
+
 /* `after` and `parent` are the places among the events of what it waits for and
    of the run that it is a part of, or 0. */
 static void push_event(lua_State *L, const lze_Names *names,
                        const lze_Record *r, uint32_t after, uint32_t parent) {
   lua_createtable(L, 0, 12);
   set_string(L, "kind", kind_names[r->kind]);
-  set_string(L, "name", lze_name(names, r->name));
+  set_string(L, "name", event_name(names, r));
   set_string(L, "device", lze_name(names, r->device));
   set_string(L, "why", lze_name(names, r->why));
   if (r->line != 0) {

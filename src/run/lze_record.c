@@ -19,7 +19,7 @@ enum { MOST_NAMES = 1 << 16, MANY_NAMES = 1, FIRST_NAMES = 64 };
 
 /* What a string is of; records in a row mostly have the same. */
 typedef enum Role {
-  ROLE_COMMAND, ROLE_DEVICE, ROLE_SOURCE, ROLE_KERNEL, ROLE_WHY, ROLES
+  ROLE_COMMAND, ROLE_DEVICE, ROLE_SOURCE, ROLE_WHY, ROLES
 } Role;
 
 struct lze_Names {
@@ -133,6 +133,7 @@ typedef struct Copied {
 /* A device that was used, and its energy when it was last asked. */
 typedef struct Meter {
   const lze_DeviceInfo *device;
+  uint32_t name;                /* a string by number */
   uint64_t ns;                  /* when that was, or 0 */
   uint64_t energy, time;        /* as of lze_energy_read */
 } Meter;
@@ -194,14 +195,14 @@ static lze_Record *record_of(const lze_Command *c) {
   return record_find(c->state, c->record);
 }
 
+/* Level 0 is the function in C that does this. */
 static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "l", &ar); /* it is a function in C that has none */
-    if (ar.currentline < 0) continue;
-    lua_getinfo(L, "S", &ar);
-    if (strncmp(ar.source, "=lze ", 5) == 0) continue;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    /* Functions in C have no line, nor have those without debug information. */
+    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
     record->source =
         names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
     record->line = (uint32_t)ar.currentline;
@@ -309,13 +310,16 @@ void lze_profile_free(lze_Profile *p) {
 
 /* --- power ---------------------------------------------------------------- */
 
-static void meter_use(struct lze_Recorder *r, const lze_DeviceInfo *device) {
+/* The number of a device's name; it has a meter from now on. */
+static uint32_t meter_use(struct lze_Recorder *r,
+                          const lze_DeviceInfo *device) {
   for (Meter *m = r->meters; m < r->meters + METERS; m++) {
-    if (m->device == device) return;
+    if (m->device == device) return m->name;
     if (m->device != NULL) continue;
     m->device = device;
-    return;
+    return m->name = names_add(r->names, device->props.name);
   }
+  return names_add(r->names, device->props.name);
 }
 
 void lze_record_power(lua_State *L, lze_State *S) {
@@ -335,7 +339,7 @@ void lze_record_power(lua_State *L, lze_State *S) {
     record->watts = (double)(m->energy - before.energy) /
                     (double)(m->time - before.time);
     record->name = names_add(r->names, "power");
-    record->device = names_add(r->names, m->device->props.name);
+    record->device = m->name;
   }
   r->metered_ns = now;
 }
@@ -345,14 +349,12 @@ void lze_record_power(lua_State *L, lze_State *S) {
 void lze_record_begin(lua_State *L, lze_Command *c) {
   lze_State *S = c->state;
   lze_Record *record = record_new(S, LZE_RECORD_COMMAND);
-  lze_Names *names = S->recorder->names;
   c->record = S->records;
   record->queued_ns = c->queued_ns;
-  record->name = names_number(names, ROLE_COMMAND, c->name);
-  record->device = names_number(names, ROLE_DEVICE, c->device->props.name);
+  record->name = names_number(S->recorder->names, ROLE_COMMAND, c->name);
+  record->device = meter_use(S->recorder, c->device);
   record->queue = c->queue->number;
   record_where(L, S, record);
-  meter_use(S->recorder, c->device);
 }
 
 void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
@@ -366,15 +368,11 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
 void lze_record_launch(const lze_Command *c, int dims,
                        const uint64_t global[3],
                        const lze_GroupChoice *choice, uint64_t bytes) {
-  static const char prefix[] = "kernel ";
   lze_Record *record = record_of(c);
   if (record == NULL) return;
-  lze_Names *names = c->state->recorder->names;
   record->kind = LZE_RECORD_KERNEL;
-  if (strncmp(c->name, prefix, sizeof prefix - 1) == 0)
-    record->name =
-        names_number(names, ROLE_KERNEL, c->name + sizeof prefix - 1);
-  record->why = names_number(names, ROLE_WHY, choice->why);
+  record->why =
+      names_number(c->state->recorder->names, ROLE_WHY, choice->why);
   record->dims = (uint32_t)dims;
   record->bytes = bytes;
   memcpy(record->global, global, sizeof record->global);
