@@ -4,7 +4,8 @@
 -- An array is a table: type, shape, strides (in elements), mask (whether it is
 -- the result of a comparison), and what only these files use: base (the buffer
 -- its elements lie in), from (elements before the first), size (how many there
--- are), flat (a buffer of exactly its elements, where they are contiguous).
+-- are), flat (a buffer of exactly its elements, where they are contiguous), and
+-- what array_expression.lua notes.
 
 local C = ...
 local lze = C.lze()
@@ -79,7 +80,7 @@ end
 
 local function count_of(shape)
   local n = 1
-  for _, s in ipairs(shape) do n = n * s end
+  for d = 1, #shape do n = n * shape[d] end
   return n
 end
 
@@ -108,7 +109,8 @@ end
 -- An array over elements of a buffer.
 local function array_over(base, from, shape, strides, mask)
   local a = {type = base.type, shape = shape, strides = strides, base = base,
-    from = from, size = count_of(shape), mask = mask}
+    from = from, size = count_of(shape), mask = mask, op = false, depth = 0,
+    nodes = 1, seen = 0, store = false}
   if is_packed(shape, strides) then
     a.flat = from == 0 and a.size == #base and base or
       base:view(from + 1, from + a.size)
@@ -222,7 +224,8 @@ C.core = core
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
-local node, operation_of, same_shape = X.node, X.operation_of, X.same_shape
+local node, operation_of = X.node, X.operation_of
+local alike, same_shape = X.alike, X.same_shape
 
 -- The shape that two broadcast to.
 local function broadcast(what, a, b)
@@ -308,70 +311,72 @@ end
 
 local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
 
--- Operations on two operands by their name, and by what the operands are: the
--- type of an array, or whether a number is an integer.
-local known_binaries = {}
+-- Keys of what operands are: the type of an array, or of a number one of these.
 local number_keys = {integer = 1, float = 2}
 
-local function key_of(v)
-  local number = mathtype(v)
-  if number then return number_keys[number] end
-  return getmetatable(v) == meta and v.type or nil
-end
-
-local function know_binary(name, x, y, op)
-  local by_first = known_binaries[name] or {}
-  known_binaries[name] = by_first
-  local key = key_of(x)
-  local by_second = by_first[key] or {}
-  by_first[key] = by_second
-  by_second[key_of(y)] = op
-end
-
--- An operation on two, elementwise, where it is not known.
-local function new_binary(op, what, x, y, rule)
+-- The operation that name is on two operands, and whether it is on all of their
+-- types.
+local function new_binary(name, what, rule, x, y)
   kind_of(x, what)
   kind_of(y, what)
   local kind = result_type(what, x, y)
-  local mask
   if rule == "real" and not types[kind].real then kind = "float" end
-  if rule == "bits" then
-    if types[kind].real then
-      fail("%s: integers expected, got %s", what, kind)
-    end
-    mask = is(x) and x.mask and is(y) and y.mask
+  if rule == "bits" and types[kind].real then
+    fail("%s: integers expected, got %s", what, kind)
   end
   needs_double(what, kind, first_array(x, y))
-  if rule == "mask" then kind, mask = "uchar", true end
-  local shape = is(x) and is(y) and broadcast(what, x.shape, y.shape) or
-    first_array(x, y).shape
-  local o = operation_of(op, kind, x, y)
-  -- Those of integers ask their operands for more, and double the device.
-  if o.reals == "float" and rule ~= "bits" then know_binary(op, x, y, o) end
-  return node(o, shape, mask, x, y)
+  local asks = kind == "double"
+  if rule == "mask" then kind = "uchar" end
+  local op, follows = operation_of(name, kind, x, y)
+  return op, follows and not asks
 end
 
-local function binary(op, what, x, y, rule)
-  local o = known_binaries[op]
-  o = o and o[key_of(x)]
-  o = o and o[key_of(y)]
-  if not o then return new_binary(op, what, x, y, rule) end
-  local shape = mathtype(x) and y.shape or x.shape
-  if not mathtype(x) and not mathtype(y) and not same_shape(shape, y.shape) then
-    shape = broadcast(what, shape, y.shape)
+-- A function for operations on two operands, elementwise.
+local function binary(name, what, rule)
+  local known = {}
+  return function(x, y)
+    local first = getmetatable(x) == meta and x.type or
+      number_keys[mathtype(x)]
+    local second = getmetatable(y) == meta and y.type or
+      number_keys[mathtype(y)]
+    local by_second = known[first]
+    local op = by_second and by_second[second]
+    if not op then
+      local all
+      op, all = new_binary(name, what, rule, x, y)
+      if all then
+        known[first] = by_second or {}
+        known[first][second] = op
+      end
+    end
+    local shape = (op.x and y or x).shape
+    if not (op.x or op.y) and shape ~= y.shape and not alike(x, y) then
+      shape = broadcast(what, shape, y.shape)
+    end
+    local mask = rule == "mask" or
+      rule == "bits" and not (op.x or op.y) and x.mask and y.mask
+    return node(op, shape, mask, x, y)
   end
-  return node(o, shape, rule == "mask", x, y)
 end
 
-local function unary(op, what, x, rule)
-  local kind, mask = x.type, nil
-  if kind ~= "float" then
-    needs_numbers(what, x)
-    needs_double(what, kind, x)
-    if rule == "real" and not types[kind].real then kind = "float" end
+-- One for operations on one; those of integers are called `whole`.
+local function unary(name, what, rule, whole)
+  local known = {}
+  return function(x)
+    local kind = x.type
+    local op = known[kind]
+    if not op then
+      needs_numbers(what, x)
+      needs_double(what, kind, x)
+      local all
+      op = types[kind].real and name or whole or name
+      if rule == "real" and not types[kind].real then kind = "float" end
+      if rule == "mask" then kind = "uchar" end
+      op, all = operation_of(op, kind, x)
+      if all and x.type ~= "double" then known[x.type] = op end
+    end
+    return node(op, x.shape, rule == "mask", x)
   end
-  if rule == "mask" then kind, mask = "uchar", true end
-  return express(op, kind, x.shape, mask, x)
 end
 
 local operators = {
@@ -383,10 +388,10 @@ local operators = {
   __shr = {"shr", "a >> b", "bits"}
 }
 for event, o in next, operators do
-  meta[event] = function(x, y) return binary(o[1], o[2], x, y, o[3]) end
+  meta[event] = binary(o[1], o[2], o[3])
 end
 
-function meta.__unm(x) return unary("neg", "-a", x) end
+meta.__unm = unary("neg", "-a")
 
 function meta.__bnot(x)
   needs_numbers("~a", x)
@@ -407,44 +412,31 @@ function meta.__concat()
 end
 
 for _, name in ipairs {"eq", "ne", "lt", "le", "gt", "ge"} do
-  define(name, function(x, y)
-    return binary(name, "a:" .. name .. "(b)", x, y, "mask")
-  end)
+  define(name, binary(name, "a:" .. name .. "(b)", "mask"))
 end
 
 -- The wider type is compared where one is real; results of these are masks.
-define("isnan", function(x)
-  return unary("isnan", "isnan", check(x, 1, "a", "isnan"), "mask")
-end)
-define("isfinite", function(x)
-  return unary("isfinite", "isfinite", check(x, 1, "a", "isfinite"), "mask")
-end)
-
-for name, rule in next, {neg = "same", abs = "same", sign = "same",
-  sqrt = "real", rsqrt = "real", exp = "real", log = "real", log2 = "real",
-  log10 = "real", log1p = "real", expm1 = "real", sin = "real", cos = "real",
-  tan = "real", asin = "real", acos = "real", atan = "real", sinh = "real",
-  cosh = "real", tanh = "real", sigmoid = "real", floor = "same",
-  ceil = "same", round = "same", trunc = "same"} do
+-- Integers are whole.
+for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
+  abs = "same", sign = "same", sqrt = "real", rsqrt = "real", exp = "real",
+  log = "real", log2 = "real", log10 = "real", log1p = "real", expm1 = "real",
+  sin = "real", cos = "real", tan = "real", asin = "real", acos = "real",
+  atan = "real", sinh = "real", cosh = "real", tanh = "real", sigmoid = "real",
+  floor = "same", ceil = "same", round = "same", trunc = "same"} do
   local steps = {floor = true, ceil = true, round = true, trunc = true}
-  define(name, function(x)
-    check(x, 1, "a", name)
-    -- Integers are whole.
-    local op = steps[name] and not types[x.type].real and "copy" or name
-    return unary(op, name, x, rule)
-  end)
+  local f = unary(name, name, rule, steps[name] and "copy")
+  define(name, function(x) return f(check(x, 1, "a", name)) end)
 end
 
-define("atan2", function(x, y)
-  return binary("atan2", "atan2", x, y, "real")
-end)
+define("atan2", binary("atan2", "atan2", "real"))
 
 -- Elementwise ones that are reductions, too, where nothing or options follow.
 local reductions = {}
 for name, op in next, {min = "least", max = "greatest"} do
+  local f = binary(op, name)
   define(name, function(x, y, ...)
     if is(y) or type(y) == "number" or type(x) == "number" then
-      return binary(op, name, x, y)
+      return f(x, y)
     end
     return reductions[name](x, y, ...)
   end)
@@ -956,9 +948,7 @@ end
 
 local fields = {
   device = function(a)
-    while rawget(a, "op") do
-      a = first_array(a.x, rawget(a, "y"), rawget(a, "z"))
-    end
+    while a.op do a = X.first_array(a) end
     return a.base.device
   end,
   buffer = function(a) return a.flat or a.base end
@@ -966,9 +956,10 @@ local fields = {
 -- What an expression has not got yet.
 for _, name in ipairs {"base", "from", "flat"} do
   fields[name] = function(a)
-    if rawget(a, "op") then return rawget(evaluate(a), name) end
+    if a.op then return rawget(evaluate(a), name) end
   end
 end
+function fields.size(a) return count_of(a.shape) end
 -- Its elements are contiguous.
 function fields.strides(a)
   rawset(evaluate(a), "strides", packed_strides(a.shape))
@@ -976,7 +967,7 @@ function fields.strides(a)
 end
 
 -- What not each array has, and lze asks for.
-local lacking = {mask = true, op = true, x = true, y = true, z = true}
+local lacking = {mask = true}
 
 function meta.__index(a, key)
   local kind = type(key)
@@ -1024,13 +1015,13 @@ local function set(a, v, fname)
     else compute("copy", a, v) end
     return a
   end
-  local shape = broadcast(fname, a.shape, v.shape)
-  if not same_shape(a.shape, shape) then
+  if not alike(a, v) and
+      not same_shape(a.shape, broadcast(fname, a.shape, v.shape)) then
     fail("%s: shape %s does not go into %s", fname, shape_text(v.shape),
       shape_text(a.shape))
   end
   if a.size == 0 then return a end
-  if rawget(v, "op") and v.type == a.type and same_shape(v.shape, a.shape) and
+  if v.op and v.type == a.type and same_shape(v.shape, a.shape) and
       X.write(a, v) then
     return a
   end

@@ -2,10 +2,11 @@
 -- SPDX-License-Identifier: MIT
 --
 -- An expression is an array whose elements are not there yet.  In place of
--- base, from, strides and flat it has the operation op and its operands x, y
--- and z (arrays, expressions, numbers), and of the tree of these its depth and
--- its nodes, operands included.  What an expression lacks is computed when it
--- is asked for, after which it is an array like any other.
+-- base, from, strides and flat it has the operation op, which is false in other
+-- arrays, and its operands x, y and z (arrays, expressions, numbers), and of
+-- the tree of these its depth and its nodes, operands included.  What an
+-- expression lacks is computed when it is asked for, after which it is an array
+-- like any other.
 --
 -- Expressions are evaluated one operation after the other, or by one kernel of
 -- them all.  Either way each result is rounded to the type of its operation, so
@@ -15,7 +16,8 @@
 -- that are alive are evaluated before the storage is written.
 
 local core = ...
-local C, is, types = core.C, core.is, core.types
+local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
+  core.types
 local ipairs, mathtype, next, rawget = ipairs, math.type, next, rawget
 local rawset, select, setmetatable = rawset, select, setmetatable
 local tostring, type = tostring, type
@@ -136,30 +138,44 @@ local wraps = {
   uint = "(%s) & 4294967295"
 }
 
--- Operations by name, type of result, and reals: {name =, type =, reals =,
--- apart = whether its results are rounded by nothing but a store, fresh = how
--- many kernels of several operations it may still be in before it is taken to
--- have one of its own}.  There is one table for each.
+local function step(at, key)
+  local to = at[key]
+  if not to then
+    to = {}
+    at[key] = to
+  end
+  return to
+end
+
+-- Operations: {name =, type = of results, reals =, apart = whether results are
+-- rounded by nothing but a store, arity =, x =, y =, z = of each operand that
+-- is a number what math.type says, nodes = 1 and one for each of these, trial =
+-- {left = how many kernels of several operations it may still be in before it
+-- is taken to have one of its own}}.  There is one table for each; those that
+-- differ in which operands are numbers share a trial.
 local operations = {}
 
-local function operation(name, kind, width)
-  local by_kind = operations[name]
-  if not by_kind then
-    by_kind = {}
-    operations[name] = by_kind
-  end
-  local by_width = by_kind[kind]
-  if not by_width then
-    by_width = {}
-    by_kind[kind] = by_width
-  end
-  local op = by_width[width or "none"]
-  if not op then
-    op = {name = name, type = kind, reals = width, fresh = FRESH,
-      apart = kind == "half" or kind == "bfloat16"}
-    by_width[width or "none"] = op
+local function operation(name, kind, width, x, y, z)
+  local at = step(step(step(operations, name), kind), width or "none")
+  local trial = step(at, "trial")
+  trial.left = trial.left or FRESH
+  local arity = z ~= nil and 3 or y ~= nil and 2 or 1
+  x, y, z = mathtype(x), y ~= nil and mathtype(y), z ~= nil and mathtype(z)
+  local op = step(step(step(step(at, arity), x or "array"), y or "array"),
+    z or "array")
+  if not op.name then
+    op.name, op.type, op.reals, op.trial = name, kind, width, trial
+    op.apart = kind == "half" or kind == "bfloat16"
+    op.arity, op.x, op.y, op.z = arity, x, y, z
+    op.nodes = 1 + (x and 1 or 0) + (y and 1 or 0) + (z and 1 or 0)
   end
   return op
+end
+
+-- The operands of an expression.
+local function operands(a)
+  local arity = a.op.arity
+  return a.x, arity > 1 and a.y or nil, arity > 2 and a.z or nil
 end
 
 local function wider(width, v)
@@ -169,15 +185,17 @@ local function wider(width, v)
 end
 
 local function inherited(v)
-  local op = type(v) == "table" and rawget(v, "op")
+  local op = type(v) == "table" and v.op
   return op and op.reals
 end
 
--- The reals in which an operation computes: nil where it has none, and neither
--- have its operands.
-local function reals_of(kind, x, y, z)
-  return wider(wider(wider(reals[kind], x), y), z) or inherited(x) or
-    inherited(y) or inherited(z) or nil
+-- The operation of a name whose results are of a type, on operands, and whether
+-- it follows from their types alone.  Where these have no reals it computes in
+-- those of the operations that its operands come from.
+local function operation_of(name, kind, x, y, z)
+  local width = wider(wider(wider(reals[kind], x), y), z)
+  return operation(name, kind, width or inherited(x) or inherited(y) or
+    inherited(z) or nil, x, y, z), width ~= nil and width ~= false
 end
 
 -- --- kernels -----------------------------------------------------------------
@@ -188,20 +206,10 @@ local known = {}
 
 local known_count, MOST_KNOWN <const> = 0, 4096
 
-local function step(at, key)
-  local to = at[key]
-  if not to then
-    to = {}
-    at[key] = to
-  end
-  return to
-end
-
--- Layouts: contiguous and of the result's shape, or with strides.
-local flat_keys, strided_keys = {}, {}
-for name in next, types do
-  flat_keys[name], strided_keys[name] = "flat " .. name, "strided " .. name
-end
+-- Keys of operands: the type of what is contiguous and of the result's shape,
+-- or one of these.
+local strided_keys = {}
+for name in next, types do strided_keys[name] = "strided " .. name end
 
 local function same_shape(a, b)
   if a == b then return true end
@@ -212,91 +220,111 @@ local function same_shape(a, b)
   return true
 end
 
--- What a walk through a tree notes: the leaves and numbers in their order
--- (slots), of the leaves whether they are flat, and for each array and
--- expression the number of its slot or, negative, of its step.  One is kept for
--- the next walk.
+-- Whether two arrays have one shape: they share its table from then on.
+local function alike(a, b)
+  local shape = a.shape
+  if not same_shape(shape, b.shape) then return false end
+  b.shape = shape
+  return true
+end
+
+-- What a walk through a tree notes: the array that the results are for (into),
+-- its buffer if they lie in their order there (out), the leaves and numbers in
+-- their order (slots), the kernel's arguments (args), its operations (ops), and
+-- whether some leaf is an expression (pending).  It marks what it has seen of
+-- the tree: `seen` of a leaf is the walk's id and the number of its slot, of an
+-- expression the id, STEPS and the number of its step.  One is kept for the
+-- next walk.
 local spare
+local walks = 0
+local STEPS <const> = 1 << 8
+local NEXT_WALK <const> = 1 << 10
 
 local function take_walk(shape)
-  local w = spare or {slots = {}, flat = {}, seen = {}, args = {}}
+  local w = spare or {slots = {}, args = {}, ops = {}}
   spare = nil
-  w.shape, w.count, w.steps, w.strided, w.kept = shape, 0, 0, 0, 0
-  w.fresh = 0
+  walks = walks + NEXT_WALK
+  w.id, w.shape, w.count, w.steps, w.strided, w.kept = walks, shape, 0, 0, 0, 0
+  w.pending = false
   return w
 end
 
 local function leave_walk(w)
-  local slots, flat, args, seen = w.slots, w.flat, w.args, w.seen
-  for k = 1, w.count do slots[k], flat[k] = nil, nil end
-  for k = 1, w.kept do args[k] = nil end
-  for v in next, seen do seen[v] = nil end
-  w.into, w.shape, w.entry = nil, nil, nil
+  local slots, args, count = w.slots, w.args, w.count
+  for k = 1, count do slots[k], args[k] = nil, nil end
+  for k = count + 1, max(count + 1, w.kept) do args[k] = nil end
+  w.into, w.out, w.shape, w.entry = nil, nil, nil, nil
   spare = w
 end
 
 local visit
 
+local function visit_number(w, v)
+  local n = w.count + 1
+  if w.real then v = v * 1.0 end
+  w.count, w.slots[n], w.args[n + 1] = n, v, v
+end
+
 local function visit_operation(w, at, op, x, y, z)
-  w.steps = w.steps + 1
-  if op.fresh > 0 then w.fresh = w.fresh + 1 end
-  at = visit(w, at[op] or step(at, op), x, op)
-  if y ~= nil then at = visit(w, at, y, op) end
-  if z ~= nil then at = visit(w, at, z, op) end
+  local steps = w.steps + 1
+  w.steps, w.ops[steps] = steps, op
+  at = at[op] or step(at, op)
+  if op.x then visit_number(w, x) else at = visit(w, at, x, op) end
+  if op.y then visit_number(w, y)
+  elseif y ~= nil then at = visit(w, at, y, op) end
+  if op.z then visit_number(w, z)
+  elseif z ~= nil then at = visit(w, at, z, op) end
   return at
 end
 
 -- Whether an operand is computed along with an operation of a shape.
 local function joins(v, op, shape)
   local own = v.op
-  return not own.apart and (not own.reals or own.reals == op.reals) and
+  return (own.reals == op.reals or not own.reals) and not own.apart and
     (v.shape == shape or same_shape(v.shape, shape))
 end
 
--- An expression that is a leaf will be flat when it is evaluated.
+-- Whether a leaf is read in the order of the result.  One that is an expression
+-- will be flat when it is evaluated.
 local function is_flat(w, v)
-  return (rawget(v, "flat") or rawget(v, "op")) and
-    (v.shape == w.shape or same_shape(v.shape, w.shape))
+  return (v.shape == w.shape or same_shape(v.shape, w.shape)) and
+    (v.op or v.flat)
 end
 
 -- v is an operand of an operation, above.
 function visit(w, at, v, above)
-  local number = mathtype(v)
-  if number then
-    if w.real then v, number = v * 1.0, "float" end
-    local n = w.count + 1
-    w.count, w.slots[n] = n, v
-    return at[number] or step(at, number)
-  end
-  local seen = w.seen
-  local ref = seen[v]
-  if ref then return at[ref] or step(at, ref) end
-  local op = rawget(v, "op")
+  local id, op = w.id, v.op
+  local ref = v.seen - id
+  if ref > 0 then return at[ref] or step(at, ref) end
   if op and joins(v, above, w.shape) then
-    seen[v] = -w.steps - 1
-    return visit_operation(w, at, op, v.x, rawget(v, "y"), rawget(v, "z"))
+    v.seen = id + STEPS + w.steps + 1
+    return visit_operation(w, at, op, operands(v))
   end
-  local n, key = w.count + 1, flat_keys[v.type]
-  w.count, w.slots[n], seen[v] = n, v, n
-  if is_flat(w, v) then
-    w.flat[n] = true
-  else
-    w.strided, key = w.strided + 1, strided_keys[v.type]
+  local n, key, data = w.count + 1, v.type, is_flat(w, v)
+  if not data then
+    w.strided, key = w.strided + 1, strided_keys[key]
+    data = op or v.base
   end
+  if op then w.pending = true end
+  w.count, w.slots[n], w.args[n + 1], v.seen = n, v, data, id + n
   return at[key] or step(at, key)
 end
 
 -- What is known of an operation on operands into an array; real is whether its
 -- numbers are taken as reals, root what it is for besides.
 local function walk(into, op, x, y, z, real, root)
-  local w = take_walk(into.shape)
-  w.into, w.real = into, real
-  if not rawget(into, "flat") then w.strided = 1 end
-  if known_count > MOST_KNOWN then known, known_count = {}, 0 end
-  local at = step(known, root or (w.strided == 0 and flat_keys or
-    strided_keys)[into.type])
-  at = visit_operation(w, at, op, x, y, z)
-  if w.strided > 0 then at = step(at, max(#into.shape, 1)) end
+  local shape, flat, kind = into.shape, into.flat, into.type
+  local w, at
+  repeat -- again where a finalizer has walked, and marked what is its own
+    w = take_walk(shape)
+    w.into, w.out, w.real = into, flat, real
+    if not flat then w.strided = 1 end
+    if known_count > MOST_KNOWN then known, known_count = {}, 0 end
+    at = step(known, root or flat and kind or strided_keys[kind])
+    if real then at = step(at, "real") end
+    at = visit_operation(w, at, op, x, y, z)
+    if w.strided > 0 then at = step(at, max(#shape, 1)) end
+  until walks == w.id
   local entry = at[0]
   if not entry then
     entry = {times = 0}
@@ -364,19 +392,19 @@ local function write_tree(w, op, x, y, z)
     end
     add "local i1 = q"
   end
-  local result = place("r", rawget(w.into, "flat"))
+  local result = place("r", w.out)
   local value
-  local function operand(v)
+  local function operand(v, above)
     if v == nil then return nil end
     if mathtype(v) then
       slot = slot + 1
       parameters[slot] = "s" .. slot
       return parameters[slot]
     end
-    local name, own = names[v], rawget(v, "op")
+    local name, own = names[v], v.op
     if name then return name end
-    if own and w.seen[v] < 0 then
-      local text = value(own, v.x, rawget(v, "y"), rawget(v, "z"))
+    if own and joins(v, above, w.shape) then
+      local text = value(own, operands(v))
       if wraps[own.type] then text = format(wraps[own.type], text) end
       steps = steps + 1
       name = "t" .. steps
@@ -384,13 +412,13 @@ local function write_tree(w, op, x, y, z)
     else
       slot = slot + 1
       name, parameters[slot] = "v" .. slot, "s" .. slot
-      add("local v%d = s%d[%s]", slot, slot, place("s" .. slot, w.flat[slot]))
+      add("local v%d = s%d[%s]", slot, slot, place("s" .. slot, is_flat(w, v)))
     end
     names[v] = name
     return name
   end
   function value(o, a, b, c)
-    local X, Y, Z = operand(a), operand(b), operand(c)
+    local X, Y, Z = operand(a, o), operand(b, o), operand(c, o)
     return fill_in(o, a, b, c, X, Y, Z)
   end
   local text = value(op, x, y, z)
@@ -399,20 +427,25 @@ local function write_tree(w, op, x, y, z)
 end
 
 -- Note that there is a kernel for the operations of a walk.
-local function use_operations(w, op)
-  if w.steps == 1 then
-    op.fresh = 0
-    return
+local function use_operations(w)
+  for k = 1, w.steps do
+    local trial = w.ops[k].trial
+    trial.left = w.steps > 1 and max(trial.left - 1, 0) or 0
   end
-  op.fresh = max(op.fresh - 1, 0)
-  for v, n in next, w.seen do
-    if n < 0 then v.op.fresh = max(v.op.fresh - 1, 0) end
+end
+
+-- Whether several operations of a walk have no kernels of their own.
+local function is_fresh(w)
+  local fresh = 0
+  for k = 1, w.steps do
+    if w.ops[k].trial.left > 0 then fresh = fresh + 1 end
   end
+  return fresh > 1
 end
 
 local function make_kernel(w, op, x, y, z)
   local parameters, lines, value, place = write_tree(w, op, x, y, z)
-  use_operations(w, op)
+  use_operations(w)
   local name = w.steps == 1 and op.name or "expression"
   local text = format("%sreturn function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
     prelude, concat(parameters, ", "), concat(lines, "\n  "), place, value)
@@ -439,11 +472,7 @@ end
 -- `out`, or what the walk is into.
 local function arguments(w, out)
   local into, slots, list, n = w.into, w.slots, w.args, w.count + 1
-  list[1] = out or rawget(into, "flat") or into.base
-  for k = 1, w.count do
-    local v = slots[k]
-    list[k + 1] = mathtype(v) and v or w.flat[k] and v.flat or v.base
-  end
+  list[1] = out or w.out or into.base
   if w.strided > 0 then
     local shape = w.shape
     for d = #shape, 2, -1 do
@@ -452,8 +481,8 @@ local function arguments(w, out)
     end
     for k = 0, w.count do
       local v = k == 0 and into or slots[k]
-      if k == 0 and not rawget(into, "flat") or
-          k > 0 and not w.flat[k] and not mathtype(v) then
+      if k == 0 and not w.out or
+          k > 0 and not mathtype(v) and not is_flat(w, v) then
         list[n + 1] = v.from + 1
         n = add_strides(list, n + 1, v, shape)
       end
@@ -467,26 +496,24 @@ local mode = C.fuse()
 local counts = {operations = 0, evaluations = 0, fused = 0, hits = 0,
   builds = 0, build_ms = 0.0}
 
--- Nothing of the walk is kept while the kernel is launched: that may evaluate
--- others.
-local function run(w, entry, ...)
-  leave_walk(w)
+-- Launch the kernel of a walk, which is left.
+local function run(w, entry, size, list, n)
   if entry.runs then
-    entry.kernel(...)
+    entry.kernel(size, unpack(list, 1, n))
     counts.hits = counts.hits + 1
-    return
+  else
+    local start = C.now()
+    entry.kernel(size, unpack(list, 1, n))
+    entry.runs = true
+    counts.builds = counts.builds + 1
+    counts.build_ms = counts.build_ms + (C.now() - start) * 1e3
   end
-  local start = C.now()
-  entry.kernel(...)
-  entry.runs = true
-  counts.builds = counts.builds + 1
-  counts.build_ms = counts.build_ms + (C.now() - start) * 1e3
+  leave_walk(w)
 end
 
 local function launch(w, entry, size, op, x, y, z)
   if not entry.kernel then entry.kernel = make_kernel(w, op, x, y, z) end
-  local list, n = arguments(w)
-  run(w, entry, size, unpack(list, 1, n))
+  run(w, entry, size, arguments(w))
 end
 
 -- --- expressions -------------------------------------------------------------
@@ -496,7 +523,7 @@ local stores = setmetatable({}, {__mode = "v"}) -- by the storage's number
 -- What is known of the storage that an array lies in: its readers, and whether
 -- lze is to ask for them before it is written.
 local function store_of(a)
-  local s = rawget(a, "store")
+  local s = a.store
   if s then return s end
   local number = C.storage(a.base)
   s = stores[number]
@@ -504,7 +531,7 @@ local function store_of(a)
     s = {readers = setmetatable({}, {__mode = "kv"}), awaited = false}
     stores[number] = s
   end
-  rawset(a, "store", s)
+  a.store = s
   return s
 end
 
@@ -518,7 +545,7 @@ local function add_reader(v, reader)
 end
 
 local function remove_reader(v, reader)
-  local s = type(v) == "table" and rawget(v, "store")
+  local s = not v.op and v.store
   if s then s.readers[reader] = nil end
 end
 
@@ -543,83 +570,62 @@ end
 -- Call f with an operand and each expression that has yet to read it.
 local function each_parent(v, f)
   local parent, others = parents[v], families[v]
-  if parent and rawget(parent, "op") then f(v, parent) end
+  if parent and parent.op then f(v, parent) end
   if others then
     for other in next, others do
-      if rawget(other, "op") then f(v, other) end
+      if other.op then f(v, other) end
     end
   end
 end
 
 -- Note that an expression is to read an operand.
 local function reads(a, v)
-  if v == nil or mathtype(v) then return end
-  if rawget(v, "op") then
+  if v.op then
     add_parent(v, a)
     return
   end
-  local s = rawget(v, "store")
+  local s = v.store
   if s and s.awaited then s.readers[a] = true else add_reader(v, a) end
 end
 
 local evaluate
 
-local function evaluate_operand(v)
-  if type(v) == "table" then evaluate(v) end
+local function evaluate_operands(x, y, z)
+  if type(x) == "table" then evaluate(x) end
+  if type(y) == "table" then evaluate(y) end
+  if type(z) == "table" then evaluate(z) end
 end
 
--- What a tree has with an operand more: depth, nodes, cuts.
-local function add_operand(depth, nodes, cuts, v, op, shape)
+-- The depth and nodes of a tree with an operand more.
+local function with_operand(depth, nodes, v)
   local own = v.depth
-  return own > depth and own or depth, nodes + v.nodes,
-    cuts or rawget(v, "cuts") or not joins(v, op, shape)
-end
-
--- The operation of a name whose results are of a type, on operands.
-local function operation_of(name, kind, x, y, z)
-  return operation(name, kind, reals_of(kind, x, y, z))
+  return own > depth and own or depth, nodes + v.nodes
 end
 
 -- An operation on arrays, expressions and numbers, whose results have a shape:
--- an expression.  Its depth and nodes are those of its tree; cuts is whether
--- something in that is not computed along with the rest.
+-- an expression.  Its depth and nodes are those of its tree.
 local function node(op, shape, mask, x, y, z)
-  local depth, nodes, cuts = 0, 2, nil
-  if not mathtype(x) and rawget(x, "op") then
-    depth, nodes, cuts = add_operand(0, 1, nil, x, op, shape)
+  local depth, nodes = 0, op.nodes
+  if not op.x then depth, nodes = x.depth, nodes + x.nodes end
+  if y ~= nil and not op.y then
+    depth, nodes = with_operand(depth, nodes, y)
   end
-  if y ~= nil then
-    if mathtype(y) or not rawget(y, "op") then
-      nodes = nodes + 1
-    else
-      depth, nodes, cuts = add_operand(depth, nodes, cuts, y, op, shape)
-    end
-  end
-  if z ~= nil then
-    if mathtype(z) or not rawget(z, "op") then
-      nodes = nodes + 1
-    else
-      depth, nodes, cuts = add_operand(depth, nodes, cuts, z, op, shape)
-    end
+  if z ~= nil and not op.z then
+    depth, nodes = with_operand(depth, nodes, z)
   end
   if depth >= DEPTH or nodes > NODES then
-    evaluate_operand(x)
-    evaluate_operand(y)
-    evaluate_operand(z)
+    evaluate_operands(x, y, z)
     return node(op, shape, mask, x, y, z)
   end
-  local size = 1
-  for d = 1, #shape do size = size * shape[d] end
   -- Eight fields, which is what a table of that size has.
-  local a = {type = op.type, shape = shape, size = size, op = op, x = x, y = y,
-    depth = depth + 1, nodes = nodes}
+  local a = {type = op.type, shape = shape, op = op, x = x, y = y,
+    depth = depth + 1, nodes = nodes, seen = 0}
   if mask then a.mask = true end
   if z ~= nil then a.z = z end
-  if cuts then a.cuts = true end
-  setmetatable(a, core.meta)
-  reads(a, x)
-  if y ~= x then reads(a, y) end
-  reads(a, z)
+  setmetatable(a, meta)
+  if not op.x then reads(a, x) end
+  if y ~= nil and y ~= x and not op.y then reads(a, y) end
+  if z ~= nil and not op.z then reads(a, z) end
   counts.operations = counts.operations + 1
   return a
 end
@@ -630,41 +636,43 @@ end
 
 -- Forget how an expression is computed, and what it reads.
 local function detach(a)
-  local x, y, z = a.x, rawget(a, "y"), rawget(a, "z")
-  remove_reader(x, a)
-  remove_reader(y, a)
-  remove_reader(z, a)
-  a.op, a.x, a.depth, a.nodes = nil, nil, nil, nil
-  if y ~= nil then a.y = nil end
-  if z ~= nil then a.z = nil end
-  if rawget(a, "cuts") then a.cuts = nil end
+  local op = a.op
+  local arity = op.arity
+  if not op.x then remove_reader(a.x, a) end
+  if arity > 1 then
+    if not op.y then remove_reader(a.y, a) end
+    a.y = false
+    if arity > 2 then
+      if not op.z then remove_reader(a.z, a) end
+      a.z = false
+    end
+  end
+  a.op, a.x, a.depth, a.nodes = false, false, 0, 1
 end
 
 -- Say how an array that has no elements is computed.
 local function attach(a, op, x, y, z, depth, nodes)
-  rawset(a, "op", op)
-  rawset(a, "x", x)
+  a.op, a.x, a.depth, a.nodes = op, x, depth, nodes
   rawset(a, "y", y)
   rawset(a, "z", z)
-  rawset(a, "depth", depth)
-  rawset(a, "nodes", nodes)
-  reads(a, x)
-  reads(a, y)
-  reads(a, z)
+  if not op.x then reads(a, x) end
+  if y ~= nil and not op.y then reads(a, y) end
+  if z ~= nil and not op.z then reads(a, z) end
 end
 
 -- Put what an operand is into a list behind place n, without the expressions
 -- in it: what nothing else refers to can be collected.
 local function note(list, n, v)
-  local op = type(v) == "table" and rawget(v, "op")
+  local op = type(v) == "table" and v.op
   if not op then
     list[n + 1] = v == nil and false or v
     return n + 1
   end
   list[n + 1], list[n + 2], list[n + 3] = op, v.shape, rawget(v, "mask")
-  n = note(list, n + 3, v.x)
-  n = note(list, n, rawget(v, "y"))
-  return note(list, n, rawget(v, "z"))
+  local x, y, z = operands(v)
+  n = note(list, n + 3, x)
+  n = note(list, n, y)
+  return note(list, n, z)
 end
 
 -- The operand behind place n of such a list, and where the next one is.
@@ -678,22 +686,7 @@ local function noted(list, n)
   return express(v.name, v.type, shape, mask, x, y, z), n
 end
 
--- Evaluate what is not computed along with an operation on v.
-local function cut(v, op, shape)
-  if type(v) ~= "table" then return end
-  local own = rawget(v, "op")
-  if not own then return end
-  if not joins(v, op, shape) then
-    evaluate(v)
-  elseif rawget(v, "cuts") then
-    cut(v.x, own, shape)
-    cut(rawget(v, "y"), own, shape)
-    cut(rawget(v, "z"), own, shape)
-  end
-end
-
--- An expression's result as a walk needs it, until the next one: contiguous, in
--- a buffer.
+-- An expression's result as a walk takes it: contiguous, in a buffer.
 local result = {}
 
 local function flat_result(a, base)
@@ -701,11 +694,15 @@ local function flat_result(a, base)
   return result
 end
 
-local function cut_operands(a)
-  if not rawget(a, "cuts") then return end
-  cut(a.x, a.op, a.shape)
-  cut(rawget(a, "y"), a.op, a.shape)
-  cut(rawget(a, "z"), a.op, a.shape)
+-- Evaluate the expressions among the leaves of a walk, which is left.
+local function evaluate_leaves(w)
+  local list = {}
+  for k = 1, w.count do
+    local v = w.slots[k]
+    if type(v) == "table" and v.op then list[#list + 1] = v end
+  end
+  leave_walk(w)
+  for k = 1, #list do evaluate(list[k]) end
 end
 
 -- Whether one kernel is to compute a tree, and why; how is "fuse" or "apart",
@@ -722,7 +719,7 @@ local function fuses(w, entry, size, how, names)
     return true, "it is large"
   elseif entry.times > 0 then
     return true, "its like has been evaluated before"
-  elseif w.fresh > 1 then
+  elseif is_fresh(w) then
     return true, "its operations have no kernels of their own yet"
   end
   return false, "its like has not been evaluated before"
@@ -731,49 +728,52 @@ end
 -- The walk of an expression whose elements go into an array, or into what
 -- `flat_result` makes of a buffer, ready to be launched.
 local function plan(a, into, base, how)
-  local op = a.op
-  cut_operands(a)
-  local w, entry = walk(into or flat_result(a, base), op, a.x, rawget(a, "y"),
-    rawget(a, "z"))
-  if w.steps == 1 then return w, entry end
-  local fused = fuses(w, entry, a.size, how)
+  local w, entry = walk(into or flat_result(a, base), a.op, operands(a))
+  if w.pending then
+    evaluate_leaves(w)
+    return plan(a, into, base, how)
+  elseif w.steps == 1 then
+    return w, entry
+  end
+  local fused = how ~= "apart" and
+    (entry.fused or fuses(w, entry, a.size, how))
   if how ~= "apart" then entry.times = entry.times + 1 end
   if fused then
+    entry.fused = true
     counts.fused = counts.fused + 1
     return w, entry
   end
   leave_walk(w)
-  for _, name in next, {"x", "y", "z"} do
-    local v = rawget(a, name)
+  for _, v in next, {operands(a)} do
     if type(v) == "table" then evaluate(v, "apart") end
   end
-  return walk(into or flat_result(a, base), op, a.x, rawget(a, "y"),
-    rawget(a, "z"))
+  return walk(into or flat_result(a, base), a.op, operands(a))
 end
 
 local function first_array(a)
-  local x = a.x
-  if type(x) == "table" then return x end
-  local y = rawget(a, "y")
-  return type(y) == "table" and y or a.z
+  local op = a.op
+  return op.x and (op.y and a.z or a.y) or a.x
 end
 
 -- Compute the elements of an array, if it is an expression; how is "fuse" or
 -- "apart" where that does not follow from what it is.
 function evaluate(a, how)
-  if not rawget(a, "op") then return a end
+  if not a.op then return a end
   local leaf = a
-  repeat leaf = first_array(leaf) until not rawget(leaf, "op")
-  local base = core.beside(leaf, a.type, a.size)
-  if a.size > 0 then
+  repeat leaf = first_array(leaf) until not leaf.op
+  local size = leaf.shape == a.shape and leaf.size or a.size
+  local base = beside(leaf, a.type, size)
+  if size > 0 then
     local w, entry = plan(a, nil, base, how)
-    launch(w, entry, a.size, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
+    launch(w, entry, size, a.op, operands(a))
     counts.evaluations = counts.evaluations + 1
   end
-  if rawget(a, "op") then detach(a) end
+  if a.op then detach(a) end
   rawset(a, "base", base)
   rawset(a, "from", 0)
   rawset(a, "flat", base)
+  rawset(a, "size", size)
+  rawset(a, "store", false)
   each_parent(a, add_reader)
   return a
 end
@@ -783,13 +783,13 @@ end
 -- The walk of an expression for a reduction that is called `name` and whose
 -- first kernel writes elements of a type.
 local function walk_reduction(a, name, kind)
-  local op = rawget(a, "op")
+  local op = a.op
   if op.apart or op.reals and reals[kind] and op.reals ~= reals[kind] then
     return nil, nil, format("%s elements are computed apart from %s", a.type,
       kind)
   end
-  local w, entry = walk(flat_result(a, true), op, a.x, rawget(a, "y"),
-    rawget(a, "z"), nil, name)
+  local x, y, z = operands(a)
+  local w, entry = walk(flat_result(a, true), op, x, y, z, nil, name)
   w.entry = entry
   return w, entry
 end
@@ -799,29 +799,30 @@ end
 -- one operation on arrays that are there is always computed so.  An expression
 -- that is reduced again is computed: others may follow.
 local function operand(a, name, kind, how)
-  local op = rawget(a, "op")
+  local op = a.op
   if not op or rawget(a, "reduced") then return nil end
-  cut_operands(a)
   local w, entry = walk_reduction(a, name, kind)
   if not w then return nil end
+  if w.pending then
+    evaluate_leaves(w)
+    return operand(a, name, kind, how)
+  end
   if how ~= "fuse" or w.steps > 1 then
     local fused = fuses(w, entry, a.size, nil, NAMES - LANES)
     entry.times = entry.times + 1
     if not fused then
       leave_walk(w)
       if how ~= "fuse" then return nil end
-      evaluate_operand(a.x)
-      evaluate_operand(rawget(a, "y"))
+      evaluate_operands(operands(a))
       return operand(a, name, kind, how)
     end
     counts.fused = counts.fused + 1
   end
   if not entry.element then
-    local parameters, lines, value = write_tree(w, op, a.x, rawget(a, "y"),
-      rawget(a, "z"))
+    local parameters, lines, value = write_tree(w, op, operands(a))
     if wraps[a.type] then value = format(wraps[a.type], value) end
     parameters = concat(parameters, ", ")
-    use_operations(w, op)
+    use_operations(w)
     entry.element = C.text(format("%sreturn function(i, %s)\n  %s\n  " ..
       "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
       "operand")(math, C.work.fma)
@@ -889,25 +890,26 @@ local function write(into, a)
   end
   counts.evaluations = counts.evaluations + 1
   if not own then
-    launch(w, entry, a.size, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
+    launch(w, entry, a.size, a.op, operands(a))
     return true
   end
   if not entry.kernel then
-    entry.kernel = make_kernel(w, a.op, a.x, rawget(a, "y"), rawget(a, "z"))
+    entry.kernel = make_kernel(w, a.op, operands(a))
   end
   local tree, list, n = {}, arguments(w)
   note(tree, 0, a)
   -- The launch evaluates what else reads the array, and is to find out what of
   -- that is still needed.
   detach(a)
-  local ok, err = C.pcall(run, w, entry, a.size, unpack(list, 1, n))
+  local ok, err = C.pcall(run, w, entry, a.size, list, n)
   if not ok then
     local e = noted(tree, 0)
-    attach(a, e.op, e.x, rawget(e, "y"), rawget(e, "z"), e.depth, e.nodes)
-    if rawget(e, "cuts") then rawset(a, "cuts", true) end
+    local x, y, z = operands(e)
+    attach(a, e.op, x, y, z, e.depth, e.nodes)
     C.raise(err)
   end
-  attach(a, operation("copy", a.type, reals[a.type]), into, nil, nil, 1, 2)
+  attach(a, operation("copy", a.type, reals[a.type], into), into, nil, nil, 1,
+    2)
   return true
 end
 
@@ -918,10 +920,8 @@ local function compute(name, into, x, y, z)
     compute(name, core.parts(into), core.parts(x))
     return into
   end
-  evaluate_operand(x)
-  evaluate_operand(y)
-  evaluate_operand(z)
-  local op = operation(name, into.type, reals_of(into.type, x, y, z))
+  evaluate_operands(x, y, z)
+  local op = operation_of(name, into.type, x, y, z)
   local w, entry = walk(into, op, x, y, z)
   launch(w, entry, into.size, op, x, y, z)
   return into
@@ -933,7 +933,7 @@ end
 local function work_of(s)
   local work = 0
   for reader in next, s.readers do
-    if rawget(reader, "op") then work = work + max(reader.size, 1) end
+    if reader.op then work = work + max(reader.size, 1) end
   end
   return work
 end
@@ -941,7 +941,7 @@ end
 local function evaluate_readers(s)
   local list = {}
   for reader in next, s.readers do
-    if rawget(reader, "op") then list[#list + 1] = reader end
+    if reader.op then list[#list + 1] = reader end
   end
   for k = 1, #list do evaluate(list[k]) end
 end
@@ -960,18 +960,13 @@ end
 
 -- --- graphs ------------------------------------------------------------------
 
-local function each_operand(a, f)
-  for _, name in ipairs {"x", "y", "z"} do
-    local v = rawget(a, name)
-    if type(v) == "table" then f(v) end
-  end
-end
-
 -- Whether all arrays in a tree are real.
 local function all_real(a)
   local all = reals[a.type] ~= nil
-  if rawget(a, "op") then
-    each_operand(a, function(v) all = all and all_real(v) end)
+  if a.op then
+    for _, v in next, {operands(a)} do
+      all = all and (mathtype(v) or all_real(v))
+    end
   end
   return all
 end
@@ -983,7 +978,7 @@ local function record(g, name, dst, e)
   local function fail(...) core.fail("%s: " .. format(...), what) end
   core.check(dst, 3, "dst", what)
   core.check(e, 4, "expression", what)
-  if rawget(dst, "op") then
+  if dst.op then
     fail("argument 3 (dst): an array expected, got an expression")
   elseif not types[dst.type] or not types[e.type] then
     fail("%s has no arithmetic", types[dst.type] and e.type or dst.type)
@@ -994,15 +989,15 @@ local function record(g, name, dst, e)
     fail("shape %s does not go into %s", core.shape_text(e.shape),
       core.shape_text(dst.shape))
   end
-  if not rawget(e, "op") or e.type ~= dst.type then
+  if not e.op or e.type ~= dst.type then
     e = express("copy", dst.type, dst.shape, nil, e)
   end
-  local w, entry = walk(dst, e.op, e.x, rawget(e, "y"), rawget(e, "z"),
-    all_real(e))
+  local x, y, z = operands(e)
+  local w, entry = walk(dst, e.op, x, y, z, all_real(e))
   local problem
   for k = 1, w.count do
     local v = w.slots[k]
-    if type(v) == "table" and rawget(v, "op") then
+    if type(v) == "table" and v.op then
       problem = format("an operand, %s %s, is of another shape, or not "
         .. "computed as %s is: record it as a task of its own, or a:eval() it",
         v.type, core.shape_text(v.shape), e.type)
@@ -1017,7 +1012,7 @@ local function record(g, name, dst, e)
     fail("%s", problem)
   end
   if not entry.kernel then
-    entry.kernel = make_kernel(w, e.op, e.x, rawget(e, "y"), rawget(e, "z"))
+    entry.kernel = make_kernel(w, e.op, x, y, z)
   end
   local list, n = arguments(w)
   list = {unpack(list, 1, n)}
@@ -1039,21 +1034,20 @@ local function name_of(v) return format("%s %s", v.type,
 -- How an expression would be evaluated, in lines; apart are the expressions
 -- that are evaluated before it.
 local function explain(a, lines)
-  local op = rawget(a, "op")
+  local op = a.op
   local function add(...) lines[#lines + 1] = format(...) end
   if not op then
     add("%s: computed", name_of(a))
     return
   end
-  local w, entry = walk(flat_result(a, true), op, a.x, rawget(a, "y"),
-    rawget(a, "z"))
+  local w, entry = walk(flat_result(a, true), op, operands(a))
   local slots, count = {unpack(w.slots, 1, w.count)}, w.count
-  local _, steps, text = write_tree(w, op, a.x, rawget(a, "y"), rawget(a, "z"))
+  local _, steps, text = write_tree(w, op, operands(a))
   local number, fused, why = w.steps, true, "it is one operation"
   if number > 1 then fused, why = fuses(w, entry, a.size) end
   leave_walk(w)
   for k = 1, count do
-    if type(slots[k]) == "table" and rawget(slots[k], "op") then
+    if type(slots[k]) == "table" and slots[k].op then
       explain(slots[k], lines)
     end
   end
@@ -1072,7 +1066,7 @@ end
 local function explain_reduction(a, name, lines)
   local kind = core.first_type(a, name)
   local w, entry, why = nil, nil, "its elements are there"
-  if rawget(a, "op") then
+  if a.op then
     if rawget(a, "reduced") then why = "it is reduced again"
     else w, entry, why = walk_reduction(a, name, kind) end
   end
@@ -1127,7 +1121,8 @@ function core.A.stats()
 end
 
 return {compute = compute, express = express, node = node,
-  operation_of = operation_of, evaluate = evaluate,
+  operation_of = operation_of, evaluate = evaluate, operands = operands,
+  first_array = first_array, alike = alike,
   record = record, settle = settle, write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
   leave = leave_walk}

@@ -211,11 +211,13 @@ define("mv", function(a, x)
   return into
 end)
 
+local product = core.binary("mul", "outer")
+
 -- a:outer(b): the products of each element of a with each of b.
 define("outer", function(a, b)
   check_rank(a, 1, "a", "outer", 1)
   check_rank(b, 2, "b", "outer", 1)
-  return core.binary("mul", "outer", a:reshape {-1, 1}, b)
+  return product(a:reshape {-1, 1}, b)
 end)
 
 local function trace_text()

@@ -208,7 +208,7 @@ core.meta.__tostring = function(a)
   local head = format("array: %s%s %s", a.type, a.mask and " mask" or "",
     core.shape_text(a.shape))
   local body
-  if rawget(a, "op") then
+  if a.op then
     if not core.C.printed() then return head .. " (not computed)" end
     a:eval()
   end

@@ -92,6 +92,42 @@ describe("an expression", function()
       "fuse: argument 1 (f): function expected, got integer 3")
   end)
 
+  -- In a process of its own: the fewer objects there are, the more often
+  -- finalizers run.
+  it("is right where a finalizer computes another meanwhile", function()
+    assert.equal("0 wrong\n", process.output [[
+      local A = require "lze".array
+      local u, v = A("float", {1, 2, 3}), A("float", {4, 5, 6})
+      local busy, others, wrong = false, 0, 0
+      local function again()
+        setmetatable({}, {__gc = function()
+          if not busy then
+            busy = true
+            assert(((v * 2 + v) - u):eval()[1] == 11)
+            busy, others = false, others + 1
+          end
+          again()
+        end})
+      end
+      again()
+      collectgarbage("incremental", 10, 10000, 0)
+      for i = 1, 200 do
+        -- Each i has a tree of its own, of which nothing is known.
+        local e, first, rest = u, 1, i
+        while rest > 0 do
+          local w, n = rest % 3 == 0 and u or v, rest % 3 == 0 and 1 or 4
+          e = rest % 3 == 2 and e - w or e + w
+          first = rest % 3 == 2 and first - n or first + n
+          rest = rest // 3
+        end
+        if e:read()[1] ~= first then wrong = wrong + 1 end
+      end
+      busy = true
+      assert(others > 0)
+      print(wrong .. " wrong")
+    ]])
+  end)
+
   it("says how it would be computed", function()
     local x = floats {1, 2}
     for _, e in ipairs {x * 3, x + x, x:exp()} do e:eval() end

@@ -37,7 +37,8 @@ void lze_array_evaluate(lua_State *L, int index) {
   index = lua_absindex(L, index);
   if (!lze_is_array(L, index)) return;
   lua_pushliteral(L, "op");
-  bool expression = lua_rawget(L, index) != LUA_TNIL;
+  lua_rawget(L, index);
+  bool expression = lua_toboolean(L, -1);
   lua_pop(L, 1);
   if (!expression) return;
   array_push_function(L, "evaluate");
