@@ -250,6 +250,33 @@ cat kernels/saxpy.spv
     end)
   end)
 
+  -- scripts/check-clang has one.
+  it("can be a clang that loses what pointers point to", function()
+    process.with_directory(function(dir)
+      local lines = with_compiler(dir, {LZE_COMPILER = "clang"}, [[
+        local lze = require "lze"
+        local ok, mod = pcall(lze.compile, [=[
+          kernel void reverse(global const long *from, global long *to,
+                              local long *t, uint n) {
+            uint i = get_local_id(0);
+            t[i] = from[i];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            to[i] = t[n - 1 - i];
+          }]=])
+        if not ok then print(mod.code) os.exit() end
+        local k = mod.reverse
+        for _, a in ipairs(k.args) do print(a.name, a.space, a.access) end
+        local x, y = lze.buffer("long", {1, 2, 3, 4}), lze.buffer("long", 4)
+        print(select(2, pcall(k, {4, group = 4}, x, y, 4, 4)))
+        k({4, group = 4}, x, y, lze.local_bytes(32), 4)
+        print(table.concat(y:read(), " "))]])
+      if lines[1] == "NOT_FOUND" then return pending "no such clang is here" end
+      assert.same({"from\tglobal\tread", "to\tglobal\twrite", "t\tlocal\tnil",
+        "n\tnil\tnil", "kernel reverse: argument 3 (t): the module does not " ..
+        "state the element type: lze.local_bytes expected", "4 3 2 1"}, lines)
+    end)
+  end)
+
   it("is called clang in errors, whatever its file is", function()
     process.with_directory(function(dir)
       local clang = dir .. "/my-compiler-99"
