@@ -6,7 +6,8 @@
  * SPDX-License-Identifier: MIT
  *
  *   launch [ROUNDS [LAUNCHES]]   times, medians and their ratios
- *   launch lua|kernel|ze|cl LAUNCHES   one round after a warm-up, for callgrind
+ *   launch lua|timed|kernel|ze|cl LAUNCHES   one round after a warm-up, for
+ *                                callgrind; "timed" are those with events
  *
  * A round is LAUNCHES launches of saxpy over 64 floats, its three arguments
  * given anew each time, and one wait at its end; "set once" gives them at the
@@ -507,7 +508,7 @@ static const struct {
   {"cl", "C, OpenCL", cl_start, cl_round, cl_finish},
   {"kernel", "Lua, in Lua", kernel_start, kernel_round, kernel_finish},
   {"", "Lua, recorded", nothing, recorded_round, nothing_after},
-  {"", "Lua, events", nothing, timed_round, nothing_after},
+  {"timed", "Lua, events", nothing, timed_round, nothing_after},
   {"", "both", nothing, timed_round, nothing_after},
   {"", "Lua, MoonCL", mooncl_start, mooncl_round, mooncl_finish}
 };
