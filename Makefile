@@ -388,6 +388,8 @@ MPICC ?= mpicc
 MPIRUN ?= mpirun
 bench-mpi: all $(BUILD)/bench/mpi_raw.so ## lze.mpi beside MPI; MPICC= MPIRUN=
 	LZE_BENCH_BUILD=$(BUILD) $(WITH) $(MPIRUN) -n 2 $(LUA) bench/mpi.lua $(ROUNDS)
+bench-mpi-weak: all $(BUILD)/bench/clocks ## more ranks, by a model of messages
+	$(WITH) $(BUILD)/bench/clocks bench/mpi_weak.lua $(ROUNDS)
 
 bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
@@ -590,4 +592,5 @@ FORCE:
   check-docs check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-compile bench-costs bench-driver bench-dist \
   bench-first bench-graph bench-instructions bench-lua-kernels bench-mpi \
+  bench-mpi-weak \
   install uninstall clean help FORCE

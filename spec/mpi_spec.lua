@@ -512,6 +512,36 @@ describe("a library of MPI", function()
     end
   end)
 
+  -- The messages of a halo are under way before the inside is computed, and
+  -- after it.
+  it("may take long while the inside of a halo is computed", function()
+    assert.equal("true\ttrue\t4\t6\n", with_fake [[
+      local cart = world:cart({1}, {periodic = true})
+      local u, v = lze.buffer("int", {0, 5, 6, 7, 0}), lze.buffer("int", 5)
+      local inside = lze.kernel(function(i, u, v) v[i + 2] = u[i + 2] end)
+      local halo = cart:halo(u, {shape = {5}})
+      local p <close> = lze.profile()
+      control "delay 1000000"
+      halo:start()
+      inside:launch(1, u, v):wait()
+      control "none 0"
+      halo:wait()
+      p:stop()
+      local messages, before, after = 0, true, true
+      local kernel
+      for _, e in ipairs(p.events) do
+        if e.kind == "kernel" then kernel = e end
+      end
+      for _, e in ipairs(p.events) do
+        if e.kind == "message" then
+          messages = messages + 1
+          before = before and e.start_ns < kernel.start_ns
+          after = after and e.end_ns > kernel.end_ns
+        end
+      end
+      print(before, after, messages, v[3])]])
+  end)
+
   it("may take long for each request", function()
     assert.equal("2\t1\t9\n", with_fake [[
       control "delay 50"
@@ -544,6 +574,27 @@ for _, launcher in ipairs(once and launchers or {}) do
         assert.equal("exit 0", how .. " " .. code)
       end)
     end
+
+    it("gives each rank a device of its own, and the same results", function()
+      local devices = "ZOCL_ROOT_DEVICES=4 ZOCL_PEER_ACCESS=0 " ..
+        "ZOCL_DEVICE_MEMORY_PRIVATE=1"
+      local output = run(4, [[-e 'local lze = require "lze"
+        local world = require "lze.mpi".world()
+        for i, d in ipairs(lze.devices()) do
+          if d == world:device() then
+            print(("rank %d has device %d of %d"):format(world.rank, i,
+              #lze.devices()))
+          end
+        end']], devices)
+      for rank = 0, 3 do
+        assert.matches(("rank %d has device %d of 4"):format(rank, rank + 1),
+          output)
+      end
+      output = run(4, "spec/support/mpi_program.lua 4", devices)
+      assert.equal(4, count(output, "rank %d of 4 is right"), output)
+      output = run(4, "examples/mpi/heat.lua", devices)
+      assert.matches("cells is that of one process\n$", output)
+    end)
 
     it("runs the examples, which check themselves", function()
       for name, said in pairs {heat = "cells is that of one process",
