@@ -211,10 +211,15 @@ describe("LZE_COMPILER", function()
 
   it("that is not there is an error that says what to install", function()
     process.with_directory(function(dir)
-      local lines = with_compiler(dir, {LZE_COMPILER = "ocloc",
-        LD_LIBRARY_PATH = false}, use)
-      assert.matches("^ocloc\tNOT_FOUND\tLZE_COMPILER is 'ocloc', which is " ..
-        "not there%. .*apt install clang%-15 llvm%-spirv%-15", lines[1])
+      -- The system may have it.
+      local env = {LZE_COMPILER = "ocloc", LD_LIBRARY_PATH = false}
+      local lines = with_compiler(dir, env, [[
+        print(package.loadlib("libocloc.so", "*"))]])
+      if lines[1]:find "^nil" then
+        lines = with_compiler(dir, env, use)
+        assert.matches("^ocloc\tNOT_FOUND\tLZE_COMPILER is 'ocloc', which " ..
+          "is not there%. .*apt install clang%-15 llvm%-spirv%-15", lines[1])
+      end
       lines = with_compiler(dir, {LZE_COMPILER = "clang",
         LZE_CLANG = "/bin/true"}, use)
       assert.matches("^clang\tNOT_FOUND\t", lines[1])
