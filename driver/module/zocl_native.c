@@ -17,8 +17,8 @@ typedef struct container {
   uint64_t flags_size, spirv_size;
 } container;
 
-static const char container_magic[8] = "lzezocl1";
-static const char source_magic[8] = "lzezoclc";
+static const char container_magic[] = "lzezocl1";
+static const char source_magic[] = "lzezoclc";
 
 void *zocl_module_pack(const zocl_module *module, const void *spirv,
                        size_t spirv_size, size_t *size)
