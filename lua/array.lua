@@ -359,21 +359,29 @@ local function binary(name, what, rule)
   end
 end
 
--- One for operations on one; those of integers are called `whole`.
-local function unary(name, what, rule, whole)
+-- The operation that name is on one operand, and whether it is on all of its
+-- type.
+local function new_unary(name, what, rule, x)
+  local kind = x.type
+  needs_numbers(what, x)
+  needs_double(what, kind, x)
+  local asks, real = kind == "double", types[kind].real
+  if rule == "whole" and not real then name = "copy" end
+  if rule == "real" and not real then kind = "float" end
+  if rule == "mask" then kind = "uchar" end
+  local op, follows = operation_of(name, kind, x)
+  return op, follows and not asks
+end
+
+-- A function for operations on one.
+local function unary(name, what, rule)
   local known = {}
   return function(x)
-    local kind = x.type
-    local op = known[kind]
+    local op = known[x.type]
     if not op then
-      needs_numbers(what, x)
-      needs_double(what, kind, x)
       local all
-      op = types[kind].real and name or whole or name
-      if rule == "real" and not types[kind].real then kind = "float" end
-      if rule == "mask" then kind = "uchar" end
-      op, all = operation_of(op, kind, x)
-      if all and x.type ~= "double" then known[x.type] = op end
+      op, all = new_unary(name, what, rule, x)
+      if all then known[x.type] = op end
     end
     return node(op, x.shape, rule == "mask", x)
   end
@@ -416,15 +424,13 @@ for _, name in ipairs {"eq", "ne", "lt", "le", "gt", "ge"} do
 end
 
 -- The wider type is compared where one is real; results of these are masks.
--- Integers are whole.
 for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   abs = "same", sign = "same", sqrt = "real", rsqrt = "real", exp = "real",
   log = "real", log2 = "real", log10 = "real", log1p = "real", expm1 = "real",
   sin = "real", cos = "real", tan = "real", asin = "real", acos = "real",
   atan = "real", sinh = "real", cosh = "real", tanh = "real", sigmoid = "real",
-  floor = "same", ceil = "same", round = "same", trunc = "same"} do
-  local steps = {floor = true, ceil = true, round = true, trunc = true}
-  local f = unary(name, name, rule, steps[name] and "copy")
+  floor = "whole", ceil = "whole", round = "whole", trunc = "whole"} do
+  local f = unary(name, name, rule)
   define(name, function(x) return f(check(x, 1, "a", name)) end)
 end
 
