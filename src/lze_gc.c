@@ -143,9 +143,10 @@ void lze_state_close(lua_State *L, lze_State *S) {
     S->free_commands = c->next;
     lze_command_free(c);
   }
-  if (hung || S->stranded)
-    lua_warning(L, "lze: the device is still busy; what it uses is leaked "
-                   "rather than freed under it", 0);
+  if (!hung && !S->stranded) return;
+  for (lze_Context *c = S->contexts; c != NULL; c = c->next) lze_leave(c);
+  lua_warning(L, "lze: the device is still busy; what it uses is leaked "
+                 "rather than freed under it", 0);
 }
 
 /* Milliseconds of collecting are cheap beside running out of memory; these

@@ -76,7 +76,6 @@ static void work_leave(const struct lze_HostWork *w) {
   c->state->stranded = true;
   lze_pin(&c->context->o);
   for (uint32_t i = 0; i < c->use_count; i++) lze_pin(&c->uses[i].storage->o);
-  lze_leave(c->context);
 }
 
 /* It is over, and on no list any more. */
