@@ -33,9 +33,8 @@ struct zocl_stream {
   cl_event block;            /* of the last one that waited for others, or
                                 NULL: nothing that does is to come */
   _Atomic uint64_t done;     /* this one and all before are known done */
-  _Atomic uint64_t last;     /* the one after which a closed stream goes, or
-                                UINT64_MAX */
-  atomic_bool gone;          /* it went */
+  _Atomic uint64_t last;     /* the one after which a closed stream goes;
+                                UINT64_MAX before it is closed and after */
   atomic_int failed;         /* an OpenCL error that was not reported yet */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
@@ -197,8 +196,9 @@ void zocl_stream_unref(zocl_stream *stream)
 /* A closed stream is work until its last command is over. */
 static void stream_leave(zocl_stream *stream)
 {
-  if (atomic_load(&stream->done) < atomic_load(&stream->last) ||
-      atomic_exchange(&stream->gone, true))
+  uint64_t last = atomic_load(&stream->last);
+  if (atomic_load(&stream->done) < last ||
+      !atomic_compare_exchange_strong(&stream->last, &last, UINT64_MAX))
     return;
   zocl_work_remove(&stream->work);
   zocl_stream_unref(stream);
@@ -209,13 +209,13 @@ void zocl_stream_close(zocl_stream *stream)
   if (zocl_forked()) return;
   zocl_feeder_stop(stream->feeder);
   pthread_mutex_lock(&stream->lock);
-  zocl_signal *tail = NULL, *old = NULL;
+  zocl_signal *tail = NULL;
   /* Without a tail, nobody would learn when it is over. */
   if (atomic_load(&stream->done) != stream->submitted &&
       stream_tail(stream, &tail) != ZE_RESULT_SUCCESS)
     atomic_store(&stream->done, stream->submitted);
   if (tail == NULL) {
-    old = stream->tail;
+    tail = stream->tail;
     stream->tail = NULL;
   }
   queue_free(stream, stream->queue, stream->timed);
@@ -227,7 +227,6 @@ void zocl_stream_close(zocl_stream *stream)
   zocl_stream_ref(stream);
   atomic_store(&stream->last, stream->submitted);
   pthread_mutex_unlock(&stream->lock);
-  zocl_signal_unref(old);
   if (tail != NULL) zocl_signal_arm(tail);
   zocl_signal_unref(tail);
   stream_leave(stream);
