@@ -12,14 +12,16 @@
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* A wait asks again at once for so long, then sleeps from step to step, longer
-   the longer nothing happens. */
-#define SPIN_NS 20000u
-#define SLEEP_LEAST_NS 50000u
+/* A wait asks again at once for so long, as what another process copies takes
+   less than waking up does; then it sleeps from step to step, a part of the
+   time that nothing has happened, so that it is late by no more. */
+#define SPIN_NS 1000000u
+#define SLEEP_PART 16
 #define SLEEP_MOST_NS 500000u
 
 /* A step that takes longer than a look has moved something. */
@@ -129,9 +131,11 @@ static uint64_t works_pause(lze_State *S, uint64_t *since) {
   uint64_t now = lze_now_ns();
   if (moved || *since == 0) *since = now;
   uint64_t idle = now - *since;
-  if (idle < SPIN_NS) return 0;
-  if (idle < 4 * SLEEP_LEAST_NS) return SLEEP_LEAST_NS;
-  return idle / 4 < SLEEP_MOST_NS ? idle / 4 : SLEEP_MOST_NS;
+  if (idle < SPIN_NS) {
+    sched_yield(); /* it may be that what is waited for has no core */
+    return 0;
+  }
+  return idle / SLEEP_PART < SLEEP_MOST_NS ? idle / SLEEP_PART : SLEEP_MOST_NS;
 }
 
 static void works_sleep(uint64_t ns) {
