@@ -62,6 +62,7 @@ typedef void *mpi_Out;
   F(Imrecv, (mpi_Out, int, mpi_Handle, mpi_Handle *, mpi_Handle *))            \
   F(Ibarrier, (mpi_Handle, mpi_Handle *))                                      \
   F(Ibcast, (mpi_Out, int, mpi_Handle, int, mpi_Handle, mpi_Handle *))         \
+  F(Allreduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, mpi_Handle))     \
   F(Ireduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, int, mpi_Handle,   \
               mpi_Handle *))                                                   \
   F(Iallreduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, mpi_Handle,     \
@@ -173,7 +174,7 @@ typedef struct mpi_Op {
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
-  int phase;
+  size_t phase;
   mpi_Handle *requests;
   size_t request_count;
   mpi_Handle type;              /* made for this operation, or 0 */

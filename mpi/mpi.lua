@@ -245,20 +245,22 @@ end
 
 -- Do f(part) for each piece of device memory, with host memory that has its
 -- elements if they are read, and goes back if they are written: f posts an
--- operation and returns its event. One piece is copied while another travels.
--- Waits for all; what comes later could not begin before the last piece has.
+-- operation and returns its event. One piece is copied while another travels;
+-- the other ranks may have none of it, and post one piece after the other.
 local function by_pieces(x, kind, reads, writes, f)
   local q, hosts = side(x.device), halves_of(x.device)
-  local all, events = x:view(1, #x, "uchar"), {}
+  local all, number, event = x:view(1, #x, "uchar"), 0, nil
   for first = 1, math.max(1, x.bytes), C.piece do
     local last = math.min(first + C.piece - 1, x.bytes)
     local part = all:view(first, last)
-    local host = hosts[#events % 2 + 1]:view(1, #part)
+    local host = hosts[number % 2 + 1]:view(1, #part)
     if reads then q:copy(host, part) end
-    events[#events + 1] = f(kind and host:view(1, #part, kind) or host)
+    if event then event:wait() end
+    event = f(kind and host:view(1, #part, kind) or host)
     if writes then q:copy(part, host) end
+    number = number + 1
   end
-  for _, event in ipairs(events) do event:wait() end
+  event:wait()
 end
 
 -- Post a broadcast or, with an operator, a reduction of x, which this rank

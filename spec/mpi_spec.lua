@@ -427,6 +427,29 @@ describe("a library of MPI", function()
     assert.matches("^true\t%d+\n$", output)
   end)
 
+  it("has all ranks come before a long allreduce that waits", function()
+    -- How many calls of the library each makes: one more when they come first.
+    assert.equal("2\t2\t3\t2\t2\t5\t6\n", with_fake [[
+      local function calls(bytes, f)
+        local x, k = lze.buffer("uchar", bytes), 0
+        repeat
+          k = k + 1
+          control("fail " .. k)
+        until pcall(f, x)
+        return k - 1
+      end
+      local function wait(x) world:allreduce(x, "sum") end
+      local function later(x) world:iallreduce(x, "sum"):wait() end
+      local function in_order(x)
+        world:allreduce(x, "sum", {order = "rank"})
+      end
+      local function root(x) world:reduce(x, "sum") end
+      local long, piece = 1 << 15, 1 << 22
+      print(calls(long - 1, wait), calls(long, later), calls(long, wait),
+        calls(long, in_order), calls(long, root), calls(piece + 8, wait),
+        calls(piece + long, wait))]])
+  end)
+
   -- How often messages in memory of a device are copied, what becomes of them,
   -- and what lze.info says; the library does what `line` says until it is known
   -- whether it is given such memory.

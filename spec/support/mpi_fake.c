@@ -103,6 +103,7 @@ F5(Type_create_struct, int, const int *, const intptr_t *, const M *, R)
 F5(Imrecv, mpi_Out, int, M, R, R)
 F6(Cart_create, M, int, const int *, const int *, int, R)
 F6(Improbe, int, int, M, int *, R, mpi_Status *)
+F6(Allreduce, mpi_In, mpi_Out, int, M, M, M)
 F6(Ibcast, mpi_Out, int, M, int, M, R)
 FN(Isend, (mpi_In a, int n, M t, int b, int c, M d, R e),
    (a, n >> halve, t, b, c, d, e))
