@@ -105,16 +105,12 @@ static cl_program program_new(zocl_module *module, tool_text *log)
                     (int)error);
     return program;
   }
-  size_t size;
-  unsigned char *bitcode =
-      zocl_translate(module, device->driver->llvm, &size, log);
-  if (bitcode == NULL) return NULL;
-  const unsigned char *binary = bitcode;
+  if (!zocl_translate(module, log)) return NULL;
+  const unsigned char *binary = module->bitcode;
   cl_int status;
   program = cl->clCreateProgramWithBinary(device->driver->context, 1,
-                                          &device->id, &size, &binary, &status,
-                                          &error);
-  free(bitcode);
+                                          &device->id, &module->bitcode_size,
+                                          &binary, &status, &error);
   if (program == NULL)
     tool_text_add(log, "clCreateProgramWithBinary: OpenCL error %d\n",
                   (int)error);
@@ -325,13 +321,24 @@ static bool helper_run(const zocl_module *module, const char *shapes,
   return served == ZOCL_SERVED_FINE;
 }
 
+/* What the server would begin with is done here while it starts. */
+static bool translate_ahead(zocl_module *module, tool_text *log)
+{
+  char path[PATH_MAX];
+  if (!helper_find(path, log)) return false;
+  zocl_server_prepare(path);
+  return module->source || module->device->takes_il ||
+         (zocl_lower(module, log) && zocl_translate(module, log));
+}
+
 /* Build the module in a process of its own, unless that went well before. */
 static bool try_once(zocl_module *module, const cache_key *key, int limit,
                      tool_text *log)
 {
   size_t size;
   unsigned char *entry = cache_read("ok", key, &size);
-  bool fine = entry != NULL || helper_run(module, NULL, limit, log);
+  bool fine = entry != NULL || (translate_ahead(module, log) &&
+                                helper_run(module, NULL, limit, log));
   if (fine && entry == NULL) cache_write("ok", key, "", 0);
   if (entry != NULL) module->found = PREPARE_CACHED;
   free(entry);
@@ -480,6 +487,8 @@ bool zocl_build(zocl_module *module, tool_text *log)
   if (built) program_offer(module, &key, &own);
   tool_text_append(log, &own);
   free(own.text);
+  free(module->bitcode);
+  module->bitcode = NULL;
   return built;
 }
 

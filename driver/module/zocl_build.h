@@ -66,10 +66,9 @@ ze_result_t zocl_build_shapes_start(const zocl_module *module,
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.
  */
 
-/* Translate module->code with llvm-spirv, of LLVM `llvm` where that is
-   installed, or take what was translated before from the cache.  Returns
-   malloc'ed bitcode, or NULL with the reason in log. */
-unsigned char *zocl_translate(const zocl_module *module, unsigned llvm,
-                              size_t *size, tool_text *log);
+/* Have module->bitcode: translate module->code with llvm-spirv, of the OpenCL's
+   version of LLVM where that is installed, or take what was translated before
+   from the cache.  False with the reason in log. */
+bool zocl_translate(zocl_module *module, tool_text *log);
 
 #endif

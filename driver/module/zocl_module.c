@@ -80,6 +80,7 @@ void zocl_module_unref(zocl_module *module)
   spirv_free(module->spirv);
   free(module->flags);
   if (module->code != module->words) free(module->code);
+  free(module->bitcode);
   for (uint32_t i = 0; i < module->held_count; i++)
     zocl_storage_unref(module->held[i]);
   free(module->held);

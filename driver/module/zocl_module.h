@@ -38,6 +38,8 @@ struct _ze_module_handle_t {
   prepare_origin found;  /* where that came from */
   uint32_t *code;        /* what is built: words, or made of them */
   size_t code_size;
+  unsigned char *bitcode; /* the code translated, while it is built */
+  size_t bitcode_size;
   zocl_global *globals;
   uint32_t global_count;
   zocl_storage *storage; /* of its own globals, or NULL */
