@@ -468,6 +468,13 @@ local function to_text(events, about)
   end), by_line), work, work_row)
   add_table(lines, "tasks, in the runs of their plans",
     group_by(of_kind(events, "task"), by_line), work, work_row)
+  local runs = of_kind(events, "graph")
+  for _, g in ipairs(group_by(select_events(runs, function(e)
+    return e.untimed
+  end), function(e) return e.untimed end)) do
+    lines[#lines + 1] = format("  %d of %d runs of plans without all their " ..
+      "tasks: %s", g.n, #runs, g.first.untimed)
+  end
   if next(limits) ~= nil then
     lines[#lines + 1] = "  GB/s if each work-item reads or writes one " ..
       "element of each buffer, at least; arithmetic is not counted"
@@ -537,7 +544,7 @@ end
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
-    "collected", "failed", "watts", "parent"}
+    "collected", "failed", "watts", "untimed", "parent"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
     local cells = {}
@@ -689,7 +696,8 @@ local function to_json(events, about)
       end
       local args = {where = e.where, bytes = e.bytes, why = e.why,
         global = e.global and size_of(e.global),
-        group = e.group and size_of(e.group), again = e.again}
+        group = e.group and size_of(e.group), again = e.again,
+        untimed = e.untimed}
       local text = next(args) and to.json(args) or "{}"
       if e.kind == "mark" and e.start_ns == e.end_ns then
         add('{"ph":"i","s":"g","pid":%d,"tid":%d,"name":%s,"cat":"mark",' ..

@@ -27,6 +27,27 @@ local function of(p, kind)
   return list
 end
 
+local native = assert(package.loadlib(
+  os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
+
+-- f gets a device of a context of its own, an event of the host's to wait for,
+-- and a function that signals it.
+local function gated(f)
+  local dev = lze.device()
+  local context = native.context(dev.driver.handle)
+  local event, pool = native.event(context)
+  local d = lze.wrap {device = dev, context = context}
+  local function open() native.signal(event) end
+  local ok, err = pcall(f, d, lze.wrap {event = event, device = d}, open)
+  open()
+  local over = lze.wait(60)
+  d.context:close()
+  native.event_destroy(event, pool)
+  native.context_destroy(context)
+  assert(ok, err)
+  assert.is_true(over)
+end
+
 -- What earlier specs have dropped is not freed in later ones.
 local function collect()
   collectgarbage()
@@ -410,17 +431,118 @@ describe("lze.profile", function()
       end)
     end)
 
-    it("has the tasks of the newest of several runs in flight", function()
-      local plan <close> = a_plan {profile = true}
-      local p <close> = lze.profile(function()
-        plan:run {iterations = 5}
+    it("has those of each of several runs in flight", function()
+      gated(function(d, gate, open)
+        local k = lze.load("kernels/spec.spv", {device = d})
+        local a = lze.buffer("int", n, {device = d})
+        local b = lze.buffer("int", n, {device = d})
+        local plan <close> = lze.graph "sums":fill("zero", a, 3)
+          :task("one", k.add, n, a, 1):task("two", k.square, n, a, b)
+          :compile {profile = true, device = d}
+        local other <close> = lze.graph "other":task("one", k.add, n, b, 1)
+          :compile {profile = true, device = d}
+        local q = lze.queue(d)
+        local p <close> = lze.profile()
+        q:barrier(gate)
+        q:fill(a, 7)
+        plan:start()
+        plan:start()
+        other:start()
+        local last, behind = plan:start(), other:start()
+        assert.same({false, false}, {last:done(), behind:done()})
+        assert.same({}, of(p, "task"))
+        open()
+        lze.wait()
+        assert.same({16, 17}, {b[1] - 1, b[n]})
+        p:stop()
+        local names, ends = {}, 0
+        for i, run in ipairs(of(p, "graph")) do
+          assert.is_nil(run.untimed)
+          for _, e in ipairs(tasks_of(p, place_of(p, run))) do
+            names[#names + 1] = i .. " " .. e.name
+            assert.is_true(ends <= e.start_ns)
+            ends = e.end_ns
+          end
+        end
+        assert.same({"1 sums.zero", "1 sums.one", "1 sums.two", "2 sums.zero",
+          "2 sums.one", "2 sums.two", "3 other.one", "4 sums.zero",
+          "4 sums.one", "4 sums.two", "5 other.one"}, names)
+        assert.is_nil(tostring(p):find("without all their", 1, true))
+        -- With nothing that records nothing is kept.
+        plan:run {iterations = 3}
+        assert.equal(11, #of(p, "task"))
+        local after <close> = lze.profile(plan.run, plan)
+        assert.same({1, 3}, {#of(after, "graph"), #of(after, "task")})
       end)
-      local runs = of(p, "graph")
-      assert.equal(5, #runs)
-      for i, run in ipairs(runs) do
-        local count = #tasks_of(p, place_of(p, run))
-        assert.is_true(count == 3 or i < 5 and count == 0)
+    end)
+
+    it("has those of runs with calls", function()
+      local calls = 0
+      x, y = lze.buffer("int", n), lze.buffer("int", n)
+      local plan <close> = lze.graph "sums":fill("zero", x, 3)
+        :task("one", m.add, n, x, 1):call("count", function()
+          calls = calls + 1
+        end):task("two", m.square, n, x, y):compile {profile = true}
+      local p <close> = lze.profile(function()
+        plan:run {iterations = 3}
+      end)
+      assert.same({3, 3, 9}, {calls, #of(p, "graph"), #of(p, "task")})
+      for _, run in ipairs(of(p, "graph")) do
+        assert.equal(3, #tasks_of(p, place_of(p, run)))
       end
+    end)
+
+    -- What a script prints about three runs in flight together, on a driver
+    -- with those rules while they are begun.
+    local function in_flight(rules)
+      local out
+      process.with_directory(function(dir)
+        local build = os.getenv "LZE_TEST_BUILD"
+        process.write(dir .. "/rules", rules)
+        out = process.output([[
+          local lze = require "lze"
+          local m = lze.load "kernels/spec.spv"
+          local x = lze.buffer("int", 64)
+          local plan = lze.graph "g":task("a", m.add, 64, x, 1)
+            :compile {profile = true}
+          local p = lze.profile()
+          local path = os.getenv "ZE_FAULT_CONTROL"
+          local before <close> = io.open(path)
+          local text = before:read "a"
+          local function rules(more)
+            local file <close> = io.open(path, "w")
+            file:write(text, more)
+          end
+          rules "\nhang"
+          for _ = 1, 3 do plan:start() end
+          rules ""
+          p:stop()
+          print(tostring(p):match "\n(  %d of [^\n]*)")
+          for i, e in ipairs(p.events) do
+            if e.kind == "graph" or e.kind == "task" then
+              print(i, e.name, e.parent, e.untimed)
+            end
+          end
+          print(x[1])]], {env = {ZE_FAULT_CONTROL = dir .. "/rules",
+          ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+          ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+          ZE_ENABLE_VALIDATION_LAYER = false}})
+      end)
+      return out
+    end
+
+    it("says of which runs it has none, and why", function()
+      local why = "zeCommandListAppendQueryKernelTimestamps: ERROR_UNKNOWN"
+      assert.equal("  2 of 3 runs of plans without all their tasks: " .. why ..
+        "\n1\tgraph g\tnil\t" .. why .. "\n2\tgraph g\tnil\t" .. why ..
+        "\n3\tgraph g\tnil\tnil\n4\tg.a\t3\tnil\n3\n", in_flight(
+          "fail zeCommandListAppendQueryKernelTimestamps 0 " .. 0x7ffffffe))
+    end)
+
+    it("has them on a driver that keeps no order by itself", function()
+      assert.equal("nil\n1\tgraph g\tnil\tnil\n2\tg.a\t1\tnil\n" ..
+        "3\tgraph g\tnil\tnil\n4\tg.a\t3\tnil\n5\tgraph g\tnil\tnil\n" ..
+        "6\tg.a\t5\tnil\n3\n", in_flight "api 1 4")
     end)
 
     it("has none of a plan that is not measured", function()
@@ -442,7 +564,7 @@ describe("lze.profile", function()
       assert.same({}, of(few, "task"))
     end)
 
-    it("has none of one that was changed, or collected, meanwhile", function()
+    it("has those of one that was changed, or collected, meanwhile", function()
       local plan <close> = a_plan {profile = true}
       local p <close> = lze.profile()
       plan:start()
@@ -454,9 +576,10 @@ describe("lze.profile", function()
       p:stop()
       local runs = of(p, "graph")
       assert.equal(3, #runs)
-      assert.equal(3, #tasks_of(p, place_of(p, runs[2])))
-      for _, e in ipairs(of(p, "task")) do
-        assert.is_truthy(sizes[e.name], e.name)
+      for _, run in ipairs(runs) do
+        local tasks = tasks_of(p, place_of(p, run))
+        assert.equal(3, #tasks)
+        for _, e in ipairs(tasks) do assert.equal(sizes[e.name], e.bytes) end
       end
       assert.equal(3, x[n] - 1)
     end)

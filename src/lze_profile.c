@@ -98,6 +98,7 @@ static void push_event(lua_State *L, const lze_Names *names,
   set_string(L, "name", event_name(names, r));
   set_string(L, "device", lze_name(names, r->device));
   set_string(L, "why", lze_name(names, r->why));
+  set_string(L, "untimed", lze_name(names, r->untimed));
   if (r->line != 0) {
     lua_pushfstring(L, "%s:%d", lze_name(names, r->source), (int)r->line);
     lua_setfield(L, -2, "where");

@@ -792,6 +792,7 @@ if control then
     "zeCommandListAppendLaunchKernel", "zeCommandListAppendMemoryCopy",
     "zeCommandListAppendMemoryFill", "zeCommandListAppendMemoryPrefetch",
     "zeCommandListAppendMemAdvise", "zeCommandListAppendEventReset",
+    "zeCommandListAppendQueryKernelTimestamps",
     "zeCommandListAppendMemoryCopyRegion", "zeCommandListAppendBarrier",
     "zeCommandListImmediateAppendCommandListsExp", "zeKernelSetGlobalOffsetExp",
     "zeCommandListClose", "zeCommandListReset", "zeCommandQueueCreate",

@@ -687,8 +687,15 @@ part("profiles", function()
   lze.graph():task("add", spec().add, 4, x, 1):compile():display()
   _G.ilua = nil
   p:stop():close()
+  local plan <close> = lze.graph():task("add", spec().add, 4, x, 1)
+    :compile {profile = true}
   local q <close> = lze.profile()
   assert(q.recording)
+  plan:run {iterations = 3}
+  for _, e in ipairs(q:stop().events) do
+    local call, code = (e.untimed or ""):match "(ze%w+): ([%w_]+)"
+    if call then error {call = call, code = code} end
+  end
 end)
 
 part("housekeeping", function()

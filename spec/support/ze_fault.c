@@ -136,6 +136,11 @@
   X(PLAIN, CommandList, command_list, AppendEventReset,                       \
     zeCommandListAppendEventReset,                                            \
     (ze_command_list_handle_t l, ze_event_handle_t e), (l, e), 0)             \
+  X(APPEND, CommandList, command_list, AppendQueryKernelTimestamps,           \
+    zeCommandListAppendQueryKernelTimestamps,                                 \
+    (ze_command_list_handle_t l, uint32_t count, ze_event_handle_t *of,       \
+     void *to, const size_t *offsets, ze_event_handle_t e, uint32_t n,        \
+     ze_event_handle_t *w), (l, count, of, to, offsets, e, n, w), e, n, 0)    \
   X(APPEND, CommandList, command_list, AppendMemoryCopy,                      \
     zeCommandListAppendMemoryCopy,                                            \
     (ze_command_list_handle_t l, void *to, const void *from, size_t size,     \

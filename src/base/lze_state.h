@@ -25,12 +25,12 @@ typedef enum lze_Setting {
 
 /* What waits need of runs that have parts on the host (plan/lze_run.c, which
    says what each does).  Called only while the state has runs; `over` for each
-   run that is recorded and has its times. */
+   run whose tasks are recorded. */
 typedef struct lze_HostedRuns {
   void (*advance)(lua_State *L);
   int (*wait)(lua_State *L, lze_Command *c, uint64_t ns);
   void (*abandon)(lze_State *S, uint64_t deadline);
-  void (*over)(const lze_Command *c);
+  void (*over)(lze_Command *c);
 } lze_HostedRuns;
 
 /* The same of work of the host's (run/lze_host_work.h), while there is any.

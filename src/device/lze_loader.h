@@ -40,6 +40,7 @@
   X(zeEventHostSignal)                                                       \
   X(zeEventHostSynchronize) X(zeEventQueryStatus)                            \
   X(zeEventQueryKernelTimestamp)                                             \
+  X(zeCommandListAppendQueryKernelTimestamps)                                \
   X(zeMemAllocShared) X(zeMemAllocDevice) X(zeMemAllocHost) X(zeMemFree)     \
   X(zeMemGetAllocProperties) X(zeMemGetAddressRange)                         \
   X(zeMemGetIpcHandle) X(zeMemOpenIpcHandle) X(zeMemCloseIpcHandle)          \

@@ -647,7 +647,6 @@ static int change_apply(lua_State *L) {
   c->fits = true;
   p->steps[c->i].version++;
   p->stale = true;
-  p->as_run = false;
   p->broken = true; /* should it neither fit nor be as it was */
   lze_plan_skip_copies(L, p, 2);
   plan_order(L, p);
@@ -813,9 +812,7 @@ static int plan_gc(lua_State *L) {
   lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
   lze_Plan *p = b->plan;
   b->plan = NULL;
-  if (p == NULL) return 0;
-  p->as_run = false; /* names of steps are those of its table */
-  lze_disown(&p->o);
+  if (p != NULL) lze_disown(&p->o);
   return 0;
 }
 

@@ -13,7 +13,8 @@
  * steps of graphs, lze_transfer.c leaves out copies between devices,
  * lze_replay.c records and submits command lists, lze_io.c copies inputs and
  * outputs, lze_run.c starts runs and calls functions of the script,
- * lze_report.c measures, lze_plan.c compiles and has the methods.
+ * lze_tasks.c records their tasks, lze_report.c measures the last one,
+ * lze_plan.c compiles and has the methods.
  */
 #ifndef LZE_PLAN_H
 #define LZE_PLAN_H
@@ -82,7 +83,7 @@ typedef struct lze_Step {
   uint64_t bytes;               /* that its accesses span */
   lze_EventSlot *event;         /* if awaited, or profiled */
   lze_EventSlot *first;         /* of several parts that are profiled */
-  uint64_t record;              /* number of that of its last run, or 0 */
+  uint64_t record;              /* number of that of its newest run, or 0 */
   /* measured in the last run */
   uint64_t start_ns, ns, wait_ns;
   bool critical;
@@ -147,7 +148,10 @@ struct lze_Plan {
                                    engine's device */
   size_t transient_bytes;       /* the sum of their sizes */
   lze_Command *last;            /* the newest run, owned; or NULL */
-  bool as_run;                  /* the steps are those of that run */
+  struct lze_Tasks *running;    /* of runs that are recorded, oldest first */
+  struct lze_Tasks *timed;      /* those of which the steps' events tell; NULL
+                                   where that run is not recorded */
+  struct lze_Tasks *spare;      /* for runs to come */
   struct lze_Run *next_run;     /* allocated for the next run, or NULL */
   lze_Command *reserve;         /* for one that is begun at once, or NULL */
   struct lze_Swap {
@@ -217,6 +221,7 @@ void lze_recording_disown(lze_Recording *r);
 typedef struct lze_RunEvents {
   ze_event_handle_t end, first, *waits;
   uint32_t wait_count;
+  struct lze_Tasks *tasks;      /* its command's */
 } lze_RunEvents;
 /* Submit the lists of a segment; with `last` the end event is signalled when
    they are done.  False with the outcome; then nothing runs, and an event that
@@ -275,11 +280,26 @@ void lze_open_run(lua_State *L);
 /* Free a run that was not started; NULL is allowed. */
 void lze_run_drop(lze_State *S, struct lze_Run *r);
 
+/* --- lze_tasks.c ---------------------------------------------------------- */
+
+/* What signals the beginning of a step, of which `event` signals the end. */
+lze_EventSlot *lze_step_first(const lze_Step *s);
+/* A run that is recorded begins, of a plan that measures its tasks: record
+   these.  Needs no memory to go on: without, the record says so. */
+void lze_tasks_begin(lze_Plan *p, lze_Command *c);
+/* The run was refused. */
+void lze_tasks_refuse(const lze_Command *c);
+/* From now on the events of steps are those of the run that `next` is of, which
+   may be NULL: what is appended to the plan's queue next resets them.  Those of
+   the run before are kept elsewhere first. */
+void lze_tasks_replace(lze_Plan *p, struct lze_Tasks *next);
+/* The run c, which has tasks, is over. */
+void lze_tasks_over(lze_Command *c);
+/* Free all of a plan that goes. */
+void lze_tasks_free(lze_Plan *p);
+
 /* --- lze_report.c, lze_plan.c --------------------------------------------- */
 
-/* A run is over that is recorded: record its tasks, where they are measured and
-   their events are not those of a newer run already. */
-void lze_plan_record_tasks(const lze_Command *c);
 /* plan:report(), plan:json(), plan:trace() and plan:dot() */
 int lze_plan_report(lua_State *L);
 int lze_plan_json(lua_State *L);

@@ -108,6 +108,7 @@ void lze_recording_disown(lze_Recording *s) {
 }
 
 void lze_plan_strip(lze_Plan *p) {
+  lze_tasks_free(p);
   lze_recording_disown(p->recording);
   p->recording = NULL;
   lists_drop(p->lists.items, &p->lists.count);
@@ -559,6 +560,8 @@ bool lze_plan_submit(lze_Plan *p, const lze_Recording *s,
                   events->waits);
     count = 0;
   }
+  if (p->timed != events->tasks && segment == 0)
+    lze_tasks_replace(p, events->tasks);
   /* What waits for `done`, the queue or the host, must not see it as it was
      signalled before. */
   if (good && !last)

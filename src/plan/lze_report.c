@@ -11,7 +11,6 @@
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_queue.h"
-#include "run/lze_record.h"
 
 #include <string.h>
 
@@ -41,8 +40,7 @@ static bool step_times(const lze_Plan *p, uint32_t i, lze_Clock *clock,
   const lze_DeviceInfo *d = p->engines[p->nodes[i].engine].device;
   if (*known != d->base && !lze_clock_read(d, clock)) return false;
   *known = d->base;
-  return lze_event_times(d, clock, s->first != NULL ? s->first : s->event,
-                         s->event, start_ns, ns);
+  return lze_event_times(d, clock, lze_step_first(s), s->event, start_ns, ns);
 }
 
 /* The last run is over: read what its steps took. */
@@ -56,58 +54,6 @@ static bool steps_measure(lze_Plan *p) {
     if (!step_times(p, i, &clock, &known, &s->start_ns, &s->ns)) return false;
   }
   return true;
-}
-
-/* Set a clock of the run's device by the times that the run was given: two
-   readings of it differ a bit. */
-static bool clock_adjust(const lze_Command *c, lze_Clock *clock) {
-  uint64_t start, ns;
-  if (!lze_clock_read(c->device, clock) ||
-      !lze_event_times(c->device, clock, c->first != NULL ? c->first : c->event,
-                       c->event, &start, &ns))
-    return false;
-  clock->host += c->start_ns - start;
-  return true;
-}
-
-static uint64_t clamp(uint64_t ns, const lze_Command *c) {
-  return ns < c->start_ns ? c->start_ns : ns > c->end_ns ? c->end_ns : ns;
-}
-
-/* Step i of the run c took so long. */
-static bool record_task(lze_Plan *p, const lze_Command *c, uint32_t i,
-                        uint64_t start_ns, uint64_t ns) {
-  lze_Step *s = &p->steps[i];
-  lze_Record *r = lze_record_task(
-      c, s->name, p->engines[p->nodes[i].engine].device, s->why, &s->record);
-  if (r == NULL) return false;
-  r->start_ns = clamp(start_ns, c);
-  r->end_ns = clamp(start_ns + ns, c);
-  r->bytes = s->bytes;
-  if (s->why != NULL) {
-    memcpy(r->group, s->group, sizeof r->group);
-    r->dims = r->group[2] > 1 ? 3 : r->group[1] > 1 ? 2 : 1;
-  }
-  const lze_Numbers *deps = &p->nodes[i].deps;
-  for (uint32_t d = 0; d < deps->count; d++) {
-    uint64_t before = p->steps[deps->items[d]].record;
-    if (before > r->after) r->after = before;
-  }
-  return true;
-}
-
-void lze_plan_record_tasks(const lze_Command *c) {
-  lze_Plan *p = (lze_Plan *)c->objects[0];
-  if (!p->profile || p->last != c || !p->as_run) return;
-  const lze_DeviceInfo *known = c->device;
-  lze_Clock clock;
-  if (!clock_adjust(c, &clock)) return;
-  for (uint32_t i = 0; i < p->count; i++) p->steps[i].record = 0;
-  for (uint32_t i = 0; i < p->count; i++) {
-    uint64_t start, ns;
-    if (!step_times(p, i, &clock, &known, &start, &ns)) return;
-    if (start != 0 && !record_task(p, c, i, start, ns)) return;
-  }
 }
 
 /* The longest chain of steps that wait for each other, by what they took. */

@@ -107,7 +107,8 @@ static lze_RunEvents run_events(const lze_Command *c) {
   return (lze_RunEvents){.end = lze_command_event(c),
                     .first = c->first != NULL ? c->first->handle : NULL,
                     .waits = c->wait_handles,
-                    .wait_count = c->wait_count};
+                    .wait_count = c->wait_count,
+                    .tasks = c->tasks};
 }
 
 /* Give the run's segment to the device; false when the run is over. */
@@ -120,6 +121,7 @@ static bool run_submit(struct lze_Run *r) {
     r->submitted = true;
     return true;
   }
+  lze_tasks_refuse(r->command);
   if (p->lost) {
     /* What the device may still use is leaked. */
     r->command->state->stranded = true;
@@ -238,7 +240,7 @@ static void runs_abandon(lze_State *S, uint64_t deadline) {
 
 void lze_open_run(lua_State *L) {
   static const lze_HostedRuns hosted = {runs_advance, runs_wait,
-                                        runs_abandon, lze_plan_record_tasks};
+                                        runs_abandon, lze_tasks_over};
   lze_state(L)->hosted = &hosted;
 }
 
@@ -268,6 +270,7 @@ static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
   run_use(L, p, c);
   lze_command_order(L, c);
   if (timed) lze_command_time_first(L, c);
+  if (c->record != 0 && p->profile) lze_tasks_begin(p, c);
   return c;
 }
 
@@ -316,6 +319,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
     lze_RunEvents events = run_events(c);
     good = lze_plan_submit(p, p->recording, &events, 0, p->parity, true, &out);
   }
+  if (!good) lze_tasks_refuse(c);
   if (p->lost) /* it holds what it uses for ever */
     c->state->stranded = true;
   else
@@ -323,7 +327,6 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   if (!good) lze_plan_fail(L, p, &out);
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = c;
-  p->as_run = true;
   lze_command_own(c);
   uint32_t parity = p->parity;
   run_count(p);

@@ -36,6 +36,8 @@ struct lze_Command {
   int error_ref;                /* what to raise instead of it, or 0 */
   uint64_t serial;              /* counts up in the order of issue */
   uint64_t record;              /* number of its record, or 0 */
+  struct lze_Tasks *tasks;      /* of a run that is recorded, until it is over:
+                                   those of its plan; or NULL */
   bool timed;
   bool submitted;               /* given to the device */
   lze_Outcome failure;          /* why, of a failed one, or one that will have

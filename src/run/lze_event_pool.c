@@ -108,6 +108,18 @@ bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock) {
   return true;
 }
 
+void lze_stamp_times(const lze_DeviceInfo *d, const lze_Clock *clock,
+                     const ze_kernel_timestamp_result_t *first,
+                     const ze_kernel_timestamp_result_t *last,
+                     uint64_t *start_ns, uint64_t *kernel_ns) {
+  uint64_t mask = ticks_mask(d), start = first->global.kernelStart;
+  uint64_t start_age = (clock->ticks - start) & mask;
+  uint64_t length = (last->global.kernelEnd - start) & mask;
+  if (start_age > mask / 2) start_age = length; /* a clock that lags a bit */
+  *kernel_ns = ticks_ns(d, length);
+  *start_ns = clock->host - ticks_ns(d, start_age);
+}
+
 bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
                      const lze_EventSlot *first, const lze_EventSlot *last,
                      uint64_t *start_ns, uint64_t *kernel_ns) {
@@ -120,12 +132,7 @@ bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
       ZE(zeEventQueryKernelTimestamp, first->handle, &begin) !=
           ZE_RESULT_SUCCESS)
     return false;
-  uint64_t mask = ticks_mask(d);
-  uint64_t start_age = (clock->ticks - begin.global.kernelStart) & mask;
-  uint64_t length = (end.global.kernelEnd - begin.global.kernelStart) & mask;
-  if (start_age > mask / 2) start_age = length; /* a clock that lags a bit */
-  *kernel_ns = ticks_ns(d, length);
-  *start_ns = clock->host - ticks_ns(d, start_age);
+  lze_stamp_times(d, clock, &begin, &end, start_ns, kernel_ns);
   return true;
 }
 

@@ -142,6 +142,11 @@ bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock);
 bool lze_event_times(const lze_DeviceInfo *device, const lze_Clock *clock,
                      const lze_EventSlot *first, const lze_EventSlot *last,
                      uint64_t *start_ns, uint64_t *kernel_ns);
+/* The same of what the driver said of the two. */
+void lze_stamp_times(const lze_DeviceInfo *device, const lze_Clock *clock,
+                     const ze_kernel_timestamp_result_t *first,
+                     const ze_kernel_timestamp_result_t *last,
+                     uint64_t *start_ns, uint64_t *kernel_ns);
 /* Measured start, end and duration of a done, timed command. */
 void lze_command_read_times(lze_Command *c);
 

@@ -468,14 +468,14 @@ void lze_record_abort(const lze_Command *c) {
   if (record != NULL) record->kind = LZE_RECORD_NONE;
 }
 
-void lze_record_over(const lze_Command *c) {
+void lze_record_over(lze_Command *c) {
   lze_Record *record = record_of(c);
-  if (record == NULL) return;
-  record->start_ns = c->start_ns;
-  record->end_ns = c->end_ns;
-  record->failed = c->status == LZE_FAILED;
-  if (record->kind == LZE_RECORD_GRAPH && c->end_ns != 0)
-    c->state->hosted->over(c);
+  if (record != NULL) {
+    record->start_ns = c->start_ns;
+    record->end_ns = c->end_ns;
+    record->failed = c->status == LZE_FAILED;
+  }
+  if (c->tasks != NULL) c->state->hosted->over(c);
 }
 
 lze_Record *lze_record_task(const lze_Command *c, const char *name,
@@ -483,12 +483,9 @@ lze_Record *lze_record_task(const lze_Command *c, const char *name,
                             uint64_t *number) {
   lze_State *S = c->state;
   if (record_of(c) == NULL) return NULL;
-  lze_Record *record = record_new(S, LZE_RECORD_TASK);
+  lze_Record *record = record_new(S, LZE_RECORD_NONE);
   const lze_Record *run = record_of(c);
-  if (run == NULL) { /* this is in its place */
-    record->kind = LZE_RECORD_NONE;
-    return NULL;
-  }
+  if (run == NULL) return NULL; /* this is in its place */
   lze_Names *names = S->recorder->names;
   record->queued_ns = run->queued_ns;
   record->source = run->source;
@@ -500,6 +497,20 @@ lze_Record *lze_record_task(const lze_Command *c, const char *name,
   if (why != NULL) record->why = names_number(names, ROLE_WHY, why);
   *number = S->records;
   return record;
+}
+
+void lze_record_timed(const lze_State *S, uint64_t number, uint64_t start_ns,
+                      uint64_t end_ns) {
+  lze_Record *record = record_find(S, number);
+  if (record == NULL) return;
+  record->kind = LZE_RECORD_TASK;
+  record->start_ns = start_ns;
+  record->end_ns = end_ns;
+}
+
+void lze_record_untimed(lze_State *S, uint64_t run, const char *why) {
+  lze_Record *record = record_find(S, run);
+  if (record != NULL) record->untimed = names_add(S->recorder->names, why);
 }
 
 /* --- the host ------------------------------------------------------------- */

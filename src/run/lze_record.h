@@ -45,6 +45,7 @@ typedef struct lze_Record {
   uint32_t dims;
   uint32_t name, source, line;  /* strings by number; line 0: not known */
   uint32_t device, why;         /* strings, 0 for none */
+  uint32_t untimed;             /* likewise: why a run has not all its tasks */
   uint32_t queue;
   uint8_t kind;
   bool failed;
@@ -93,13 +94,18 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind, size_t bytes);
 /* It is enqueued, it never will be, it is over and its times are known. */
 void lze_record_end(const lze_Command *c);
 void lze_record_abort(const lze_Command *c);
-void lze_record_over(const lze_Command *c);
-/* A task of the run c, which is over: its record, of which the caller sets what
+void lze_record_over(lze_Command *c);
+/* A task of the run c, which begins: its record, of which the caller sets what
    it knows before the next one is made, and the number of that; NULL where that
-   of the run is not there any more. */
+   of the run is not there any more.  Nobody sees it before lze_record_timed. */
 lze_Record *lze_record_task(const lze_Command *c, const char *name,
                             const lze_DeviceInfo *device, const char *why,
                             uint64_t *number);
+/* That task took from then till then. */
+void lze_record_timed(const lze_State *S, uint64_t number, uint64_t start_ns,
+                      uint64_t end_ns);
+/* Why the tasks of the run of that record are not known. */
+void lze_record_untimed(lze_State *S, uint64_t run, const char *why);
 
 /* What the host has done from `start_ns` until now: a wait, a build, a mark; 0
    is now. `S->recorder` is not NULL. */

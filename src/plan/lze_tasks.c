@@ -1,0 +1,261 @@
+/*
+ * lze_tasks.c - the tasks of runs, as profiles record them.
+ * SPDX-License-Identifier: MIT
+ *
+ * All runs of a plan signal the same events, which each run resets at its
+ * beginning.  Before that, the device copies the times of the run before to
+ * memory of that run's own.  A run that no other follows is read from the
+ * events themselves.
+ */
+#include "device/lze_loader.h"
+#include "plan/lze_plan.h"
+#include "run/lze_command.h"
+#include "run/lze_queue.h"
+#include "run/lze_record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Task {
+  uint64_t record;              /* its number */
+  const lze_DeviceInfo *device;
+  lze_EventSlot *first, *last;  /* of the step */
+} Task;
+
+/* Of one run. */
+typedef struct lze_Tasks {
+  struct lze_Tasks *next;       /* of its plan */
+  uint64_t run;                 /* number of its record */
+  bool over;                    /* the run is, and these are known of it: */
+  uint64_t start_ns, end_ns;
+  lze_Clock clock;              /* of this device, when it ended: */
+  const lze_DeviceInfo *device;
+  bool unknown;                 /* the times of its tasks will not be known */
+  lze_EventSlot *saved;         /* signalled when they have been copied to: */
+  ze_kernel_timestamp_result_t *times; /* two of each; or NULL */
+  uint32_t count;
+  Task tasks[];                 /* room for all of the plan's steps */
+} lze_Tasks;
+
+lze_EventSlot *lze_step_first(const lze_Step *s) {
+  return s->parts > 1 && s->first != NULL ? s->first : s->event;
+}
+
+/* --- a run begins --------------------------------------------------------- */
+
+static lze_Tasks *tasks_take(lze_Plan *p) {
+  lze_Tasks *t = p->spare;
+  if (t != NULL) p->spare = t->next;
+  else t = calloc(1, sizeof *t + p->count * sizeof *t->tasks);
+  if (t == NULL) return NULL;
+  t->next = NULL;
+  t->over = t->unknown = false;
+  t->count = 0;
+  return t;
+}
+
+void lze_tasks_begin(lze_Plan *p, lze_Command *c) {
+  lze_Tasks *t = tasks_take(p);
+  if (t == NULL) {
+    lze_record_untimed(c->state, c->record, "no memory");
+    return;
+  }
+  t->run = c->record;
+  for (uint32_t i = 0; i < p->count; i++) {
+    lze_Step *s = &p->steps[i];
+    const lze_Node *n = &p->nodes[i];
+    s->record = 0;
+    if (s->event == NULL || s->empty) continue;
+    const lze_DeviceInfo *device = p->engines[n->engine].device;
+    lze_Record *r =
+        lze_record_task(c, s->name, device, s->why, &s->record);
+    if (r == NULL) break;
+    r->bytes = s->bytes;
+    if (s->why != NULL) {
+      memcpy(r->group, s->group, sizeof r->group);
+      r->dims = r->group[2] > 1 ? 3 : r->group[1] > 1 ? 2 : 1;
+    }
+    for (uint32_t d = 0; d < n->deps.count; d++) {
+      uint64_t before = p->steps[n->deps.items[d]].record;
+      if (before > r->after) r->after = before;
+    }
+    t->tasks[t->count++] =
+        (Task){s->record, device, lze_step_first(s), s->event};
+  }
+  lze_Tasks **end = &p->running;
+  while (*end != NULL) end = &(*end)->next;
+  *end = t;
+  c->tasks = t;
+}
+
+void lze_tasks_refuse(const lze_Command *c) {
+  if (c->tasks != NULL) c->tasks->unknown = true;
+}
+
+/* --- the next one begins -------------------------------------------------- */
+
+/* Append to the plan's queue that the times are copied; false with the
+   outcome. */
+static bool tasks_copy(const lze_Plan *p, lze_Tasks *t, lze_Outcome *out) {
+  ze_host_mem_alloc_desc_t desc = {
+      .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  void *memory = t->times;
+  if (memory == NULL &&
+      !ZE_TRY(out, zeMemAllocHost, p->o.context->handle, &desc,
+              2 * (size_t)p->count * sizeof *t->times, sizeof *t->times,
+              &memory))
+    return false;
+  t->times = memory;
+  ze_event_handle_t *events = malloc(2 * t->count * sizeof *events);
+  *out = LZE_NO_MEMORY;
+  if (events == NULL) return false;
+  for (uint32_t i = 0; i < t->count; i++) {
+    events[2 * i] = t->tasks[i].first->handle;
+    events[2 * i + 1] = t->tasks[i].last->handle;
+  }
+  t->saved = lze_event_take(p->o.context, false, out);
+  bool good =
+      t->saved != NULL &&
+      ZE_TRY(out, zeCommandListAppendQueryKernelTimestamps, p->queue->list,
+             2 * t->count, events, t->times, NULL, t->saved->handle, 0, NULL);
+  free(events);
+  if (!good && t->saved != NULL) {
+    lze_event_give(p->o.context, t->saved);
+    t->saved = NULL;
+  }
+  return good && (p->queue->native_order ||
+                  ZE_TRY(out, zeCommandListAppendBarrier, p->queue->list, NULL,
+                         0, NULL));
+}
+
+void lze_tasks_replace(lze_Plan *p, lze_Tasks *next) {
+  lze_Tasks *t = p->timed;
+  lze_Outcome out;
+  p->timed = next;
+  if (t == NULL || t->unknown || t->count == 0 || tasks_copy(p, t, &out))
+    return;
+  char why[128];
+  t->unknown = true;
+  snprintf(why, sizeof why, "%s%s%s", out.call != NULL ? out.call : "no memory",
+           out.call != NULL ? ": " : "",
+           out.call != NULL ? lze_result_name(out.result) : "");
+  lze_record_untimed(p->o.context->state, t->run, why);
+}
+
+/* --- a run is over -------------------------------------------------------- */
+
+/* When task i of the run began and how long it took.  The clock is that of
+   *known, a base device. */
+static bool task_times(const lze_Tasks *t, uint32_t i, lze_Clock *clock,
+                       const lze_DeviceInfo **known, uint64_t *start_ns,
+                       uint64_t *ns) {
+  const Task *k = &t->tasks[i];
+  if (*known != k->device->base && !lze_clock_read(k->device, clock))
+    return false;
+  *known = k->device->base;
+  if (t->saved == NULL)
+    return lze_event_times(k->device, clock, k->first, k->last, start_ns, ns);
+  lze_stamp_times(k->device, clock, &t->times[2 * i], &t->times[2 * i + 1],
+                  start_ns, ns);
+  return true;
+}
+
+static uint64_t clamp(uint64_t ns, const lze_Tasks *t) {
+  return ns < t->start_ns ? t->start_ns : ns > t->end_ns ? t->end_ns : ns;
+}
+
+static const char untold[] = "the driver does not say when they ran";
+
+static void tasks_record(lze_State *S, const lze_Tasks *t) {
+  const lze_DeviceInfo *known = t->device;
+  lze_Clock clock = t->clock;
+  for (uint32_t i = 0; i < t->count; i++) {
+    uint64_t start, ns;
+    if (!task_times(t, i, &clock, &known, &start, &ns)) {
+      lze_record_untimed(S, t->run, untold);
+      return;
+    }
+    lze_record_timed(S, t->tasks[i].record, clamp(start, t),
+                     clamp(start + ns, t));
+  }
+}
+
+/* Whether the device is done with what it copies times to.  Where `surely` the
+   next run is over and so it must be, but may be seen to be a bit later. */
+static bool tasks_saved(const lze_Tasks *t, bool surely) {
+  return t->saved == NULL ||
+         ZE(zeEventHostSynchronize, t->saved->handle,
+            surely ? LZE_SLICE_NS : 0) == ZE_RESULT_SUCCESS;
+}
+
+/* The run of the newest of these is over: record those of all runs that are,
+   and saved where another has begun. */
+static void tasks_settle(lze_Plan *p, const lze_Tasks *newest) {
+  lze_Tasks **link = &p->running, *t;
+  bool surely = true;
+  while ((t = *link) != NULL) {
+    surely = surely && t != newest;
+    if (!t->over || !tasks_saved(t, surely)) {
+      link = &t->next;
+      continue;
+    }
+    if (!t->unknown) tasks_record(p->o.context->state, t);
+    if (t->saved != NULL) lze_event_give(p->o.context, t->saved);
+    t->saved = NULL;
+    if (p->timed == t) p->timed = NULL;
+    *link = t->next;
+    t->next = p->spare;
+    p->spare = t;
+  }
+}
+
+/* Set a clock of the run's device by the times that the run was given: two
+   readings of it differ a bit. */
+static bool clock_adjust(const lze_Command *c, lze_Clock *clock) {
+  uint64_t start, ns;
+  if (c->end_ns == 0 || !lze_clock_read(c->device, clock) ||
+      !lze_event_times(c->device, clock, c->first != NULL ? c->first : c->event,
+                       c->event, &start, &ns))
+    return false;
+  clock->host += c->start_ns - start;
+  return true;
+}
+
+void lze_tasks_over(lze_Command *c) {
+  lze_Tasks *t = c->tasks;
+  lze_Plan *p = (lze_Plan *)c->objects[0];
+  c->tasks = NULL;
+  t->over = true;
+  t->start_ns = c->start_ns;
+  t->end_ns = c->end_ns;
+  t->device = c->device;
+  if (c->status == LZE_FAILED) {
+    t->unknown = true;
+  } else if (!t->unknown && !clock_adjust(c, &t->clock)) {
+    t->unknown = true;
+    lze_record_untimed(c->state, t->run, untold);
+  }
+  tasks_settle(p, t);
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static void tasks_free_all(lze_Context *context, lze_Tasks **list) {
+  lze_Tasks *t;
+  while ((t = *list) != NULL) {
+    *list = t->next;
+    /* What the device may still use is leaked. */
+    if (tasks_saved(t, true)) {
+      if (t->saved != NULL) lze_event_give(context, t->saved);
+      if (t->times != NULL) ZE(zeMemFree, context->handle, t->times);
+    }
+    free(t);
+  }
+}
+
+void lze_tasks_free(lze_Plan *p) {
+  tasks_free_all(p->o.context, &p->running);
+  tasks_free_all(p->o.context, &p->spare);
+  p->timed = NULL;
+}
