@@ -16,8 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Waits that need no memory. */
-enum { FEW_WAITS = 8 };
+enum {
+  /* Waits that need no memory. */
+  FEW_WAITS = 8,
+  /* So many events are kept at most. */
+  HELD_EVENTS = 1024,
+  /* After so many commands that need no timestamps, a stream goes back to a
+     queue without them, which costs as much as some of them do. */
+  UNTIMED_COMMANDS = 16
+};
 
 struct zocl_stream {
   zocl_work work;            /* what others wait for; the first member */
@@ -29,6 +36,9 @@ struct zocl_stream {
   cl_command_queue queue;
   cl_command_queue side;     /* of indirect launches, or NULL: none yet */
   bool timed;                /* the queue takes timestamps */
+  cl_command_queue other;    /* the one that does where that does not and does
+                                not where that does, or NULL: none yet */
+  uint32_t untimed;          /* commands in a row that need no timestamps */
   uint64_t submitted;        /* number of the last command */
   cl_event block;            /* of the last one that waited for others, or
                                 NULL: nothing that does is to come */
@@ -38,6 +48,9 @@ struct zocl_stream {
   atomic_int failed;         /* an OpenCL error that was not reported yet */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
+  cl_event *held;            /* room for HELD_EVENTS, or NULL: none yet */
+  uint32_t held_count;
+  uint32_t held_old;         /* the first, which were there when nothing ran */
 };
 
 static const zocl_work_kind work_kind;
@@ -134,6 +147,50 @@ static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
       device->driver->context, device->queue_id, properties, error);
 }
 
+/* PoCL's CUDA device has an event of CUDA for each command, and frees it in one
+   thread while it makes the next in another.  The two get in each other's way,
+   so that a launch takes twice as long; with timestamps, it takes twice as long
+   again.  So events are kept while there is work, and queues have timestamps
+   only where these are asked for. */
+static bool is_thrifty(const zocl_stream *stream)
+{
+  return stream->device->driver->keeps_queues;
+}
+
+/* Let go of the first `count` that are kept. */
+static void held_release(zocl_stream *stream, uint32_t count)
+{
+  zocl_cl *cl = stream->device->driver->cl;
+  for (uint32_t i = 0; i < count; i++) cl->clReleaseEvent(stream->held[i]);
+  stream->held_count -= count;
+  if (stream->held_count > 0)
+    memmove(stream->held, stream->held + count,
+            stream->held_count * sizeof *stream->held);
+}
+
+/* Nothing runs.  What ended last PoCL may still be busy with: where an event of
+   one queue waits for one of another, it looks at both in two threads, also
+   when nobody has them any more.  So it stays until nothing runs again. */
+static void held_idle(zocl_stream *stream)
+{
+  held_release(stream, stream->held_old);
+  stream->held_old = stream->held_count;
+}
+
+/* Keep an event, with a reference of its own, where there is memory. */
+static void held_add(zocl_stream *stream, cl_event event)
+{
+  if (stream->held == NULL)
+    stream->held = malloc(HELD_EVENTS * sizeof *stream->held);
+  if (stream->held == NULL) return;
+  if (stream->held_count == HELD_EVENTS) {
+    held_release(stream, HELD_EVENTS / 2);
+    stream->held_old = 0;
+  }
+  stream->device->driver->cl->clRetainEvent(event);
+  stream->held[stream->held_count++] = event;
+}
+
 int zocl_stream_rank(const zocl_stream *stream)
 {
   switch (stream->priority) {
@@ -190,7 +247,15 @@ void zocl_stream_unref(zocl_stream *stream)
   zocl_signal_unref(stream->tail);
   zocl_feeder_free(stream->feeder);
   pthread_mutex_destroy(&stream->lock);
+  free(stream->held);
   free(stream);
+}
+
+/* Whether all that was submitted is known to be done. */
+static bool stream_is_idle(const zocl_stream *stream)
+{
+  return atomic_load_explicit(&stream->done, memory_order_acquire) ==
+         stream->submitted;
 }
 
 /* A closed stream is work until its last command is over. */
@@ -211,7 +276,7 @@ void zocl_stream_close(zocl_stream *stream)
   pthread_mutex_lock(&stream->lock);
   zocl_signal *tail = NULL;
   /* Without a tail, nobody would learn when it is over. */
-  if (atomic_load(&stream->done) != stream->submitted &&
+  if (!stream_is_idle(stream) &&
       stream_tail(stream, &tail) != ZE_RESULT_SUCCESS)
     atomic_store(&stream->done, stream->submitted);
   if (tail == NULL) {
@@ -219,11 +284,13 @@ void zocl_stream_close(zocl_stream *stream)
     stream->tail = NULL;
   }
   queue_free(stream, stream->queue, stream->timed);
+  if (stream->other != NULL) queue_free(stream, stream->other, !stream->timed);
   if (stream->side != NULL) queue_free(stream, stream->side, true);
   if (stream->block != NULL)
     stream->device->driver->cl->clReleaseEvent(stream->block);
-  stream->queue = stream->side = NULL;
+  stream->queue = stream->other = stream->side = NULL;
   stream->block = NULL;
+  held_release(stream, stream->held_count);
   zocl_stream_ref(stream);
   atomic_store(&stream->last, stream->submitted);
   pthread_mutex_unlock(&stream->lock);
@@ -280,29 +347,58 @@ static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
   pthread_mutex_unlock(&lock);
 }
 
-/* Go over to a queue that takes timestamps, behind what is in the other. */
-static ze_result_t stream_time(zocl_stream *stream)
+/* Have `queue` begin when what is in the stream's is done. */
+static cl_int queue_follow(zocl_stream *stream, cl_command_queue queue)
 {
-  zocl_driver *driver = stream->device->driver;
-  zocl_cl *cl = driver->cl;
-  cl_int error;
-  cl_event last = NULL;
-  cl_command_queue queue = queue_new(stream, true, &error);
-  if (queue == NULL)
-    return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
-  clock_calibrate(driver, queue);
-  error = cl->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &last);
+  zocl_cl *cl = stream->device->driver->cl;
+  cl_event events[2] = {NULL, NULL};
+  cl_int error =
+      cl->clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &events[0]);
   if (error == CL_SUCCESS)
-    error = cl->clEnqueueBarrierWithWaitList(queue, 1, &last, NULL);
-  if (last != NULL) cl->clReleaseEvent(last);
-  if (error != CL_SUCCESS) {
-    queue_free(stream, queue, true);
-    return zocl_cl_error(error, "clEnqueueBarrierWithWaitList");
+    error = cl->clEnqueueBarrierWithWaitList(queue, 1, events, &events[1]);
+  for (int i = 0; i < 2; i++) {
+    if (events[i] == NULL) continue;
+    if (is_thrifty(stream)) held_add(stream, events[i]);
+    cl->clReleaseEvent(events[i]);
   }
   cl->clFlush(stream->queue);
-  queue_free(stream, stream->queue, false);
+  return error;
+}
+
+/* Go over to a queue that takes timestamps, or back, behind what is in the
+   other. */
+static ze_result_t stream_turn(zocl_stream *stream)
+{
+  bool timed = !stream->timed;
+  cl_int error = CL_SUCCESS;
+  cl_command_queue queue = stream->other;
+  if (queue == NULL) queue = queue_new(stream, timed, &error);
+  if (queue == NULL)
+    return zocl_cl_error(error, "clCreateCommandQueueWithProperties");
+  if (timed) clock_calibrate(stream->device->driver, queue);
+  if (!stream_is_idle(stream)) error = queue_follow(stream, queue);
+  if (error != CL_SUCCESS) {
+    if (stream->other == NULL) queue_free(stream, queue, timed);
+    return zocl_cl_error(error, "clEnqueueBarrierWithWaitList");
+  }
+  stream->other = is_thrifty(stream) ? stream->queue : NULL;
+  if (stream->other == NULL) queue_free(stream, stream->queue, !timed);
   stream->queue = queue;
-  stream->timed = true;
+  stream->timed = timed;
+  stream->untimed = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+/* The next command needs timestamps, or does not. */
+static ze_result_t stream_time(zocl_stream *stream, bool needed)
+{
+  if (needed) {
+    stream->untimed = 0;
+    return stream->timed ? ZE_RESULT_SUCCESS : stream_turn(stream);
+  }
+  if (stream->timed && is_thrifty(stream) &&
+      ++stream->untimed > UNTIMED_COMMANDS)
+    return stream_turn(stream);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -405,10 +501,7 @@ static ze_result_t waits_resolve(zocl_stream *stream,
 /* Do it here and now, where that is as good as in the stream. */
 static bool command_run(zocl_stream *stream, const zocl_command *command)
 {
-  if (zocl_knob.slow ||
-      atomic_load_explicit(&stream->done, memory_order_acquire) !=
-          stream->submitted)
-    return false;
+  if (zocl_knob.slow || !stream_is_idle(stream)) return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       command->kind == ZOCL_COMMAND_INDIRECT ||
       command->kind == ZOCL_COMMAND_TRANSFER ||
@@ -513,23 +606,23 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
       goto done;
     if (command_run(stream, command)) goto done;
   }
+  if (stream->held_count > 0 && stream_is_idle(stream)) held_idle(stream);
   /* An indirect launch sees to its signal itself. */
   zocl_signal *signal =
       command->kind != ZOCL_COMMAND_INDIRECT ? command->signal : NULL;
-  if (signal != NULL && !stream->timed && zocl_signal_timed(signal)) {
-    result = stream_time(stream);
-    if (result != ZE_RESULT_SUCCESS) goto done;
-  }
+  result = stream_time(stream, signal != NULL && zocl_signal_timed(signal));
+  if (result != ZE_RESULT_SUCCESS) goto done;
   if (command->keep != NULL) command->keep(command->args);
   result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
       stream, command, count, waits,
-      signal != NULL || count > 0 ? &event : NULL);
+      signal != NULL || count > 0 || is_thrifty(stream) ? &event : NULL);
   if (result != ZE_RESULT_SUCCESS) {
     if (command->drop != NULL) command->drop(command->args);
     goto done;
   }
   stream->submitted++;
   if (count > 0) stream_block(stream, event != NULL ? event : waits[count - 1]);
+  if (event != NULL && is_thrifty(stream)) held_add(stream, event);
   if (signal == NULL && event != NULL) cl->clReleaseEvent(event);
   if (signal != NULL) {
     result = zocl_signal_attach(signal, stream, stream->submitted, event);
@@ -612,8 +705,7 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
     if (fed != ZE_RESULT_SUCCESS) return fed;
   }
   pthread_mutex_lock(&stream->lock);
-  if (atomic_load_explicit(&stream->done, memory_order_acquire) ==
-      stream->submitted) {
+  if (stream_is_idle(stream)) {
     pthread_mutex_unlock(&stream->lock);
     return stream_result(stream);
   }
@@ -638,7 +730,7 @@ static bool work_is_idle(zocl_work *work)
   zocl_signal *tail = NULL;
   if (zocl_feeder_wait(stream->feeder, 0) != ZE_RESULT_SUCCESS) return false;
   pthread_mutex_lock(&stream->lock);
-  bool idle = atomic_load(&stream->done) == stream->submitted;
+  bool idle = stream_is_idle(stream);
   if (!idle && stream_tail(stream, &tail) != ZE_RESULT_SUCCESS) tail = NULL;
   pthread_mutex_unlock(&stream->lock);
   if (tail != NULL) idle = zocl_signal_query(tail) != ZE_RESULT_NOT_READY;

@@ -539,6 +539,97 @@ static void queues_serve_again(setup s, const int *made)
   MUST(zeMemFree(s.context, x));
 }
 
+/* Events are kept until a command has found nothing in flight twice, and
+   timestamps are taken of few commands that nobody asks them of. */
+static void launches_are_thrifty(setup s, void *opencl)
+{
+  enum { ITEMS = 64, FEW = 5, MANY = 20, UNTIMED = 16 };
+  const int *timed = dlsym(opencl, "lze_gpu_timed");
+  const int *events = dlsym(opencl, "lze_gpu_events");
+  ze_command_queue_desc_t desc = {
+    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+    .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
+  ze_event_pool_desc_t pool_desc = {
+    .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+    .flags = ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, .count = 2};
+  ze_device_mem_alloc_desc_t memory = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t host = {
+    .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t event[2];
+  ze_command_list_handle_t list;
+  ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
+  ze_group_count_t groups = {ITEMS / 16, 1, 1};
+  float *x, *y, one = 1;
+  MUST(zeMemAllocShared(s.context, &memory, &host, 2 * ITEMS * sizeof *x, 64,
+                        s.device, (void **)&x));
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeCommandListHostSynchronize", (void **)&synchronize));
+  y = x + ITEMS;
+  for (int i = 0; i < ITEMS; i++) {
+    x[i] = 1;
+    y[i] = 0;
+  }
+  MUST(zeEventPoolCreate(s.context, &pool_desc, 1, &s.device, &pool));
+  for (uint32_t i = 0; i < 2; i++) {
+    ze_event_desc_t event_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
+                                  .index = i};
+    MUST(zeEventCreate(pool, &event_desc, &event[i]));
+  }
+  ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
+  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+  MUST(zeKernelSetGroupSize(kernel, 16, 1, 1));
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof one, &one));
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
+  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  MUST(zeCommandListCreateImmediate(s.context, s.device, &desc, &list));
+#define LAUNCH(signal) \
+  MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, signal, 0, NULL))
+#define FINISH() MUST(synchronize(list, UINT64_MAX))
+
+  for (int i = 0; i < 3; i++) {
+    LAUNCH(NULL);
+    FINISH();
+  }
+  const int before = *events, taken = *timed;
+  for (int i = 0; i < FEW; i++) LAUNCH(NULL);
+  EQUAL(*events - before, FEW - 1); /* and one of those before less */
+  FINISH();
+  LAUNCH(NULL);
+  EQUAL(*events - before, FEW - 1);
+  FINISH();
+  LAUNCH(NULL);
+  EQUAL(*events - before, 0);
+  FINISH();
+  EQUAL(*timed - taken, 0);
+
+  LAUNCH(event[0]);
+  EQUAL(*timed - taken, 1);
+  for (int i = 0; i < MANY; i++) LAUNCH(NULL);
+  EQUAL(*timed - taken, 1 + UNTIMED);
+  LAUNCH(event[1]);
+  EQUAL(*timed - taken, 2 + UNTIMED);
+  LAUNCH(NULL);
+  EQUAL(*timed - taken, 3 + UNTIMED);
+  FINISH();
+  EQUAL(y[0], 8 + FEW + MANY);
+  EQUAL(y[ITEMS - 1], 8 + FEW + MANY);
+  for (int i = 0; i < 2; i++) {
+    ze_kernel_timestamp_result_t t;
+    MUST(zeEventQueryKernelTimestamp(event[i], &t));
+    CHECK(t.context.kernelStart < t.context.kernelEnd);
+    MUST(zeEventDestroy(event[i]));
+  }
+#undef FINISH
+#undef LAUNCH
+  MUST(zeCommandListDestroy(list));
+  MUST(zeKernelDestroy(kernel));
+  MUST(zeModuleDestroy(module));
+  MUST(zeEventPoolDestroy(pool));
+  MUST(zeMemFree(s.context, x));
+}
+
 /* What an OpenCL has of a GPU is not a fork's, so that there is no server. */
 static void case_gpu(void)
 {
@@ -569,6 +660,7 @@ static void case_gpu(void)
   MUST(zeKernelDestroy(kernel));
   MUST(zeModuleDestroy(module));
   queues_serve_again(s, dlsym(opencl, "lze_gpu_queues"));
+  launches_are_thrifty(s, opencl);
 }
 
 static const struct {

@@ -6,7 +6,9 @@
  * It stands for PoCL's CUDA device, of which the driver has to know more than
  * OpenCL tells: OCL_ICD_VENDORS names this library in place of PoCL's own.
  * It ends the process where the last reference to a queue is released, as that
- * device may, and counts the queues that are made in lze_gpu_queues.
+ * device may.  It counts the queues that are made in lze_gpu_queues, the
+ * kernels that queues with timestamps are given in lze_gpu_timed, and the
+ * references to events of kernels in lze_gpu_events.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
@@ -55,6 +57,36 @@ static cl_int CL_API_CALL queue_release(cl_command_queue queue)
   return real.clReleaseCommandQueue(queue);
 }
 
+extern int lze_gpu_timed, lze_gpu_events;
+__attribute__((visibility("default"))) int lze_gpu_timed, lze_gpu_events;
+
+static cl_int CL_API_CALL kernel_enqueue(cl_command_queue queue,
+                                         cl_kernel kernel, cl_uint dims,
+                                         const size_t *offset,
+                                         const size_t *global,
+                                         const size_t *local, cl_uint count,
+                                         const cl_event *waits, cl_event *event)
+{
+  cl_command_queue_properties p = 0;
+  real.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof p, &p, NULL);
+  if (p & CL_QUEUE_PROFILING_ENABLE) lze_gpu_timed++;
+  if (event != NULL) lze_gpu_events++;
+  return real.clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local,
+                                     count, waits, event);
+}
+
+static cl_int CL_API_CALL event_retain(cl_event event)
+{
+  lze_gpu_events++;
+  return real.clRetainEvent(event);
+}
+
+static cl_int CL_API_CALL event_release(cl_event event)
+{
+  lze_gpu_events--;
+  return real.clReleaseEvent(event);
+}
+
 static cl_int (*platforms_get)(cl_uint, cl_platform_id *, cl_uint *);
 
 /* Every object starts with the address of its functions; the driver takes
@@ -70,6 +102,9 @@ static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
   table.clGetDeviceInfo = device_info;
   table.clCreateCommandQueueWithProperties = queue_new;
   table.clReleaseCommandQueue = queue_release;
+  table.clEnqueueNDRangeKernel = kernel_enqueue;
+  table.clRetainEvent = event_retain;
+  table.clReleaseEvent = event_release;
   *first = &table;
   if (count != NULL) *count = 1;
   return error;
