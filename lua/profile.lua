@@ -430,6 +430,65 @@ local function add_table(lines, title, groups, titles, row)
   end
 end
 
+-- What the launches of a group compute in all, and whether that is all; nil
+-- where it is not known.
+local function flops_of(g)
+  local sum = {half = 0, float = 0, double = 0, more = false}
+  for _, e in ipairs(g) do
+    if not e.float_flops then return nil end
+    sum.half = sum.half + (e.half_flops or 0)
+    sum.float = sum.float + e.float_flops
+    sum.double = sum.double + (e.double_flops or 0)
+    sum.more = sum.more or e.more_flops or false
+  end
+  sum.all = sum.half + sum.float + sum.double
+  return sum
+end
+
+-- What a table has of that.
+local function flops_cell(g)
+  local sum = g.ns > 0 and flops_of(g)
+  if not sum or sum.all == 0 then return sum and sum.more and "?" or "-" end
+  return (sum.more and ">" or "") .. format("%.2f", sum.all / g.ns)
+end
+
+-- Which part of what a device was measured to do a kernel reached: of its
+-- arithmetic and of its bandwidth, and which is nearer.
+local function reached(g, limits)
+  local sum, least = flops_of(g), ""
+  local parts, share, memory = {}, 0, 0
+  if sum and sum.more then least = "at least " end
+  if sum and sum.all > 0 then
+    local kind = "float"
+    share = sum.float / g.ns / limits.float
+    if limits.double and sum.double / g.ns / limits.double > share then
+      kind, share = "double", sum.double / g.ns / limits.double
+    end
+    parts[1] = format("%s%.2f GFLOP/s", least, sum.all / g.ns)
+    if share > 0 then
+      parts[2] = format("%s%s of the device's %.1f GFLOP/s of %s", least,
+        percent(share, 1), limits[kind], kind)
+    end
+  elseif sum and sum.more then
+    parts[1] = "its arithmetic is in branches or loops that are not counted"
+  else
+    parts[1] = sum and "no arithmetic of floats" or
+      "its arithmetic is not known"
+  end
+  if g.bytes > 0 then
+    memory = g.bytes / g.ns / limits.copy
+    parts[#parts + 1] = format("%.2f GB/s, %s of a copy's %.1f", g.bytes / g.ns,
+      percent(memory, 1), limits.copy)
+  end
+  local text = concat(parts, ", ")
+  if max(share, memory) > 0 then
+    text = text .. (share >= memory and ": arithmetic" or ": memory") ..
+      " is nearer" .. ((not sum or sum.more) and share < memory and
+      ", of what is counted" or "")
+  end
+  return text
+end
+
 local function milli(ns) return format("%.3f", ns / 1e6) end
 local function micro(ns) return format("%.1f", ns / 1e3) end
 
@@ -449,7 +508,9 @@ local function to_text(events, about)
 
   local limits = {} -- of devices that were measured
   local work = {"      %", "  total ms", "   count", "   mean us",
-    "    min us", "    max us", "   GB/s", "  of copy", "group", "name", "line"}
+    "    min us", "    max us", "   GB/s", "  of copy", "  GFLOP/s", "group",
+    "name", "line"}
+  local compared = {} -- with what their device can do
   local function work_row(g)
     local e = g.first
     local rate = e.bytes and g.ns > 0 and g.bytes / g.ns
@@ -457,10 +518,15 @@ local function to_text(events, about)
       limits[e.device] = C.limits(e.device) or false
     end
     local copy = limits[e.device] and limits[e.device].copy
+    if copy and g.ns > 0 and e.group then
+      compared[#compared + 1] = format("  %s: %s", short(e.name),
+        reached(g, limits[e.device]))
+    end
     return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
       micro(g.ns / g.n), micro(g.least), micro(g.most),
       rate and format("%.2f", rate) or "-",
-      rate and copy and percent(rate, copy) or "-", size_of(e.group),
+      rate and copy and percent(rate, copy) or "-", flops_cell(g),
+      size_of(e.group),
       short(e.name), at(e)}
   end
   add_table(lines, "kernels", group_by(select_events(events, function(e)
@@ -477,13 +543,20 @@ local function to_text(events, about)
   end
   if next(limits) ~= nil then
     lines[#lines + 1] = "  GB/s if each work-item reads or writes one " ..
-      "element of each buffer, at least; arithmetic is not counted"
+      "element of each buffer, at least"
+    lines[#lines + 1] = "  GFLOP/s of what the source says; >: at least, " ..
+      "without branches and loops that only arguments or data decide"
   end
   for name, l in next, limits do
     lines[#lines + 1] = l and format("  %s was measured: a copy %.1f GB/s " ..
       "(more is from caches), float %.1f GFLOP/s%s", name, l.copy, l.float,
       l.double and format(", double %.1f GFLOP/s", l.double) or "") or
       format("  %s was not measured: lze bench --device does", name)
+  end
+  if #compared > 0 then
+    lines[#lines + 1] = ""
+    lines[#lines + 1] = "compared with what the device can do"
+    for _, line in ipairs(compared) do lines[#lines + 1] = line end
   end
   add_table(lines, "copies and fills", group_by(select_events(events,
     function(e) return e.kind == "copy" or e.kind == "fill" end), by_line),
@@ -544,7 +617,8 @@ end
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
-    "collected", "failed", "watts", "untimed", "parent"}
+    "collected", "failed", "watts", "untimed",
+    "half_flops", "float_flops", "double_flops", "more_flops", "parent"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
     local cells = {}
@@ -697,7 +771,9 @@ local function to_json(events, about)
       local args = {where = e.where, bytes = e.bytes, why = e.why,
         global = e.global and size_of(e.global),
         group = e.group and size_of(e.group), again = e.again,
-        untimed = e.untimed}
+        untimed = e.untimed, half_flops = e.half_flops,
+        float_flops = e.float_flops, double_flops = e.double_flops,
+        more_flops = e.more_flops}
       local text = next(args) and to.json(args) or "{}"
       if e.kind == "mark" and e.start_ns == e.end_ns then
         add('{"ph":"i","s":"g","pid":%d,"tid":%d,"name":%s,"cat":"mark",' ..

@@ -1081,8 +1081,8 @@ describe("tostring of a profile", function()
     local text = tostring(p)
     local e = launches[1]
     local rate = e.bytes / (e.end_ns - e.start_ns)
-    assert.matches((" %.2f +%.0f %% +%d +square "):format(rate, rate * 1e5,
-      e.group[1]):gsub("%%", "%%%%"), text)
+    assert.matches((" %.2f +%.0f %% +%%- +%d +square "):format(rate, rate * 1e5,
+      e.group[1]):gsub("%% ", "%%%% "), text)
     assert.is_truthy(text:find(name .. " was measured: a copy 0.0 GB/s " ..
       "(more is from caches), float 3.2 GFLOP/s\n", 1, true))
     prompt.limits(name, before or {})

@@ -249,6 +249,19 @@ const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
    where memory has run out. */
 bool spirv_undefined(const spirv_module *module, const char **names);
 
+/* Floating-point operations of one work-item, by what they compute with; those
+   of a vector are one for each lane, fma and mad two. */
+typedef struct spirv_flops {
+  uint64_t of_half, of_float, of_double;
+  bool whole;                /* each work-item does these; else at least */
+} spirv_flops;
+
+/* What the source has each work-item of a kernel do, whatever its arguments
+   are; a compiler may leave some of it out.  Walks through the kernel: some
+   milliseconds at most.  False where memory has run out. */
+bool spirv_count_flops(const spirv_module *module, const spirv_kernel *kernel,
+                       spirv_flops *flops);
+
 /* The module without the functions, kernels among them, that reach such a
    function: words for the caller to free, `*size` bytes, or NULL where memory
    has run out. */

@@ -5,9 +5,10 @@
  * spirv_decode.c decodes a module and finds its functions; spirv_access.c
  * follows pointers; spirv_stride.c tells how addresses depend on the place of a
  * work-item; spirv_extent.c proves what all of them access; spirv_kernel.c sums
- * up kernels; spirv_defined.c leaves out what calls undefined functions.  Every
- * step is linear in the size of the module, nothing recurses, and no table is
- * larger than the module warrants, because the bytes may be anybody's.
+ * up kernels; spirv_defined.c leaves out what calls undefined functions;
+ * spirv_flops.c counts arithmetic.  Every step is linear in the size of the
+ * module, nothing recurses, and no table is larger than the module warrants,
+ * because the bytes may be anybody's.
  */
 #ifndef LZE_SPIRV_READER_H
 #define LZE_SPIRV_READER_H

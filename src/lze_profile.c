@@ -113,6 +113,10 @@ static void push_event(lua_State *L, const lze_Names *names,
   if (after != 0) set_integer(L, "after", after);
   if (parent != 0) set_integer(L, "parent", parent);
   if (r->bytes != 0) set_integer(L, "bytes", r->bytes);
+  if (r->counted) set_integer(L, "float_flops", r->flops[1]);
+  if (r->flops[0] != 0) set_integer(L, "half_flops", r->flops[0]);
+  if (r->flops[2] != 0) set_integer(L, "double_flops", r->flops[2]);
+  set_true(L, "more_flops", r->more);
   if (r->storage != 0) set_integer(L, "storage", r->storage);
   if (r->kind == LZE_RECORD_POWER) {
     lua_pushnumber(L, r->watts);

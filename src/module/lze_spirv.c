@@ -339,7 +339,20 @@ static void push_type(lua_State *L, const spirv_type *t) {
   set_integer(L, "bytes", t->bytes);
 }
 
-static void push_kernel(lua_State *L, const spirv_kernel *k) {
+/* What its work-items compute, into the table on the top. */
+static void set_flops(lua_State *L, const spirv_module *m,
+                      const spirv_kernel *k) {
+  spirv_flops flops;
+  lze_check_memory(L, spirv_count_flops(m, k, &flops));
+  set_integer(L, "half_flops", flops.of_half);
+  set_integer(L, "float_flops", flops.of_float);
+  set_integer(L, "double_flops", flops.of_double);
+  lua_pushboolean(L, !flops.whole);
+  lua_setfield(L, -2, "more_flops");
+}
+
+static void push_kernel(lua_State *L, const spirv_module *m,
+                        const spirv_kernel *k) {
   static const char *const builtins[] = {
       "GlobalInvocationId", "GlobalSize", "GlobalOffset", "GlobalLinearId",
       "LocalInvocationId", "LocalInvocationIndex", "WorkgroupId",
@@ -351,8 +364,9 @@ static void push_kernel(lua_State *L, const spirv_kernel *k) {
       "loops", "long maths", "sweeps local memory", NULL};
   static const char *const classes[] = {"value", "pointer", "local", "image",
                                         "sampler", "other"};
-  lua_createtable(L, 0, 12);
+  lua_createtable(L, 0, 16);
   set_string(L, "name", k->name);
+  set_flops(L, m, k);
   set_triple(L, "required_group_size", k->required_group);
   set_triple(L, "group_size_hint", k->group_hint);
   if (k->required_subgroup != 0)
@@ -415,7 +429,7 @@ static int spirv_lua_reflect(lua_State *L) {
   lua_setfield(L, -2, "capabilities");
   lua_createtable(L, (int)m->kernel_count, 0);
   for (size_t i = 0; i < m->kernel_count; i++) {
-    push_kernel(L, &m->kernels[i]);
+    push_kernel(L, m, &m->kernels[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   lua_setfield(L, -2, "kernels");

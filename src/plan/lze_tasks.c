@@ -10,6 +10,7 @@
 #include "device/lze_loader.h"
 #include "plan/lze_plan.h"
 #include "run/lze_command.h"
+#include "run/lze_kernel.h"
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
@@ -75,6 +76,7 @@ void lze_tasks_begin(lze_Plan *p, lze_Command *c) {
     if (s->why != NULL) {
       memcpy(r->group, s->group, sizeof r->group);
       r->dims = r->group[2] > 1 ? 3 : r->group[1] > 1 ? 2 : 1;
+      lze_record_flops(r, lze_kernel_flops(s->kernel), s->items);
     }
     for (uint32_t d = 0; d < n->deps.count; d++) {
       uint64_t before = p->steps[n->deps.items[d]].record;

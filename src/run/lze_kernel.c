@@ -174,6 +174,16 @@ uint64_t lze_kernel_local_bytes(const lze_Kernel *k) {
                                     : k->info->local_bytes;
 }
 
+const spirv_flops *lze_kernel_flops(lze_Kernel *k) {
+  const lze_Module *m = k->module;
+  if (!k->counted) {
+    k->counted = true;
+    k->countable =
+        !m->source && spirv_count_flops(m->spirv, k->info, &k->flops);
+  }
+  return k->countable ? &k->flops : NULL;
+}
+
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   lze_KernelBox *b = lze_push_box(L, lze_kernel_kind, sizeof *b);
   snprintf(b->name, sizeof b->name, "kernel %s", info->name);

@@ -45,6 +45,9 @@ struct lze_Kernel {
   int dims;
   bool indirect;
   bool task_indirect;           /* by the launch that was checked last */
+  bool counted;                 /* its arithmetic, if it can be: */
+  bool countable;
+  spirv_flops flops;
 };
 
 /* The kernel at `index`, or NULL; also where it is closed. */
@@ -70,6 +73,9 @@ bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                      ze_event_handle_t first, uint32_t wait_count,
                      ze_event_handle_t *waits, lze_Outcome *out);
 
+/* What each work-item computes, as the source says; NULL where the driver has
+   compiled that, or without memory.  Counts when it is first asked. */
+const spirv_flops *lze_kernel_flops(lze_Kernel *k);
 /* What the rule was asked for the launch that was checked last. */
 const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
 /* Ask it again when that comes again. */

@@ -367,7 +367,8 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
 
 void lze_record_launch(const lze_Command *c, int dims,
                        const uint64_t global[3],
-                       const lze_GroupChoice *choice, uint64_t bytes) {
+                       const lze_GroupChoice *choice, uint64_t bytes,
+                       const spirv_flops *flops) {
   lze_Record *record = record_of(c);
   if (record == NULL) return;
   record->kind = LZE_RECORD_KERNEL;
@@ -377,6 +378,17 @@ void lze_record_launch(const lze_Command *c, int dims,
   record->bytes = bytes;
   memcpy(record->global, global, sizeof record->global);
   memcpy(record->group, choice->parts[0].group, sizeof record->group);
+  lze_record_flops(record, flops, global[0] * global[1] * global[2]);
+}
+
+void lze_record_flops(lze_Record *record, const spirv_flops *flops,
+                      uint64_t items) {
+  if (flops == NULL) return;
+  record->counted = true;
+  record->more = !flops->whole;
+  record->flops[0] = items * flops->of_half;
+  record->flops[1] = items * flops->of_float;
+  record->flops[2] = items * flops->of_double;
 }
 
 /* What identifies bytes of a storage: a hash of them, where the host sees them

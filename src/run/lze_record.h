@@ -13,6 +13,7 @@
 #include "base/lze_state.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
+#include "spirv.h"
 
 typedef enum lze_RecordKind {
   LZE_RECORD_NONE,              /* of a command that was not enqueued */
@@ -41,6 +42,7 @@ typedef struct lze_Record {
   uint64_t parent;              /* of a task: number of its run; else 0 */
   double watts;                 /* of power */
   uint64_t global[3];
+  uint64_t flops[3];            /* of half, float and double, of all items */
   uint32_t group[3];
   uint32_t dims;
   uint32_t name, source, line;  /* strings by number; line 0: not known */
@@ -48,6 +50,8 @@ typedef struct lze_Record {
   uint32_t untimed;             /* likewise: why a run has not all its tasks */
   uint32_t queue;
   uint8_t kind;
+  bool counted;                 /* these flops are known; */
+  bool more;                    /* but there may be more */
   bool failed;
   bool again;                   /* a copy: these bytes were there already */
   bool collected;               /* memory: freed by the collector */
@@ -86,7 +90,11 @@ void lze_profile_free(lze_Profile *p);
 void lze_record_begin(lua_State *L, lze_Command *c);
 void lze_record_launch(const lze_Command *c, int dims,
                        const uint64_t global[3],
-                       const lze_GroupChoice *choice, uint64_t bytes);
+                       const lze_GroupChoice *choice, uint64_t bytes,
+                       const spirv_flops *flops);
+/* So many work-items each compute that; NULL where it is not known. */
+void lze_record_flops(lze_Record *record, const spirv_flops *flops,
+                      uint64_t items);
 /* Settled are bytes that no pending command writes. */
 void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
                      bool from_settled, bool to_settled);
