@@ -235,9 +235,10 @@ echo "$*" >>DIR/calls
 case $1 in
   -print-targets) echo "    spirv64 - SPIR-V 64-bit"; exit ;;
 esac
-cat >DIR/source
-echo "a warning" >&2
-cat kernels/saxpy.spv
+case "$*" in
+  *"-x cl"*) cat >DIR/source; echo "a warning" >&2; echo LLVM ;;
+  *"-x ir"*) cat >DIR/llvm; cat kernels/saxpy.spv ;;
+esac
 ]]):gsub("DIR", dir))
       assert(os.execute("chmod +x " .. clang))
       local env = {LZE_COMPILER = "clang", LZE_CLANG = clang}
@@ -245,40 +246,111 @@ cat kernels/saxpy.spv
         assert.same({"5.0\t8.0", "a warning"}, with_compiler(dir, env, use))
       end
       local calls <close> = assert(io.open(dir .. "/calls"))
-      assert.same({"-print-targets",
-        "-x cl -c -O0 -Xclang -disable-O0-optnone -cl-kernel-arg-info " ..
+      local both = "-O0 -Xclang -disable-O0-optnone -cl-kernel-arg-info " ..
         "-fno-discard-value-names -target spirv64v1.2-unknown-unknown " ..
-        "-fintegrated-objemitter -cl-std=CL1.2 -DN=1 - -o -"},
-        {calls:read "l", calls:read "l", calls:read "l"})
+        "-cl-std=CL1.2 -DN=1 "
+      assert.same({"-print-targets", both .. "-S -emit-llvm -x cl - -o -",
+        both .. "-c -fintegrated-objemitter -Qunused-arguments -x ir - -o -"},
+        {calls:read "l", calls:read "l", calls:read "l", calls:read "l"})
       local source <close> = assert(io.open(dir .. "/source"))
       assert.equal('#line 1 "source"\nkernel void f() {}', source:read "a")
+      local llvm <close> = assert(io.open(dir .. "/llvm"))
+      assert.equal("LLVM\n", llvm:read "a")
     end)
   end)
 
   -- scripts/check-clang has one.
-  it("can be a clang that loses what pointers point to", function()
+  it("has what clang says of arguments, where its SPIR-V does not", function()
+    process.with_directory(function(dir)
+      process.write(dir .. "/made.spv", lze.spirv.assemble [[
+        OpCapability Addresses
+        OpCapability Kernel
+        OpCapability Int8
+        OpMemoryModel Physical64 OpenCL
+        OpEntryPoint Kernel %f "f"
+        OpSource OpenCL_C 102000
+        OpName %x "x"
+        OpName %t "t"
+        OpName %n "n"
+        %void = OpTypeVoid
+        %uchar = OpTypeInt 8 0
+        %uint = OpTypeInt 32 0
+        %global = OpTypePointer CrossWorkgroup %uchar
+        %local = OpTypePointer Workgroup %uchar
+        %type = OpTypeFunction %void %global %local %uint
+        %f = OpFunction %void None %type
+        %x = OpFunctionParameter %global
+        %t = OpFunctionParameter %local
+        %n = OpFunctionParameter %uint
+        %l = OpLabel
+        OpReturn
+        OpFunctionEnd]])
+      local clang = dir .. "/clang"
+      process.write(clang, ([[
+#!/bin/sh
+case "$*" in
+  -print-targets) echo spirv64 ;;
+  *"-x cl"*)
+    echo 'define spir_kernel void @f() !kernel_arg_base_type !2 {'
+    echo '!2 = !{!"ulong*", !"double*", !"int"}' ;;
+  *) cat DIR/made.spv ;;
+esac
+]]):gsub("DIR", dir))
+      assert(os.execute("chmod +x " .. clang))
+      local lines = with_compiler(dir, {LZE_COMPILER = "clang",
+        LZE_CLANG = clang}, [[
+        local lze = require "lze"
+        local mod = lze.compile "kernel void f() {}"
+        print(mod.f, mod:spirv() == lze.compile "kernel void f() {}":spirv())
+        local x = lze.buffer("ulong", 1)
+        mod.f({1, group = 1}, x, 4, -1)
+        print(select(2, pcall(mod.f, {1, group = 1}, x, 1e6, 1)))
+        print(select(2, pcall(mod.f, 1, lze.buffer("float", 1), 4, 1)))]])
+      assert.equal("kernel f(ulong *x, local double *t, int n)\ttrue",
+        lines[1])
+      assert.matches("^kernel f: argument 2 %(t%): more local memory than ",
+        lines[2])
+      assert.equal("kernel f: argument 1 (x): ulong* expected, got buffer " ..
+        "of float", lines[3])
+    end)
+  end)
+
+  -- scripts/check-clang has one.
+  it("can be a clang as it is", function()
     process.with_directory(function(dir)
       local lines = with_compiler(dir, {LZE_COMPILER = "clang"}, [[
         local lze = require "lze"
         local ok, mod = pcall(lze.compile, [=[
+          typedef struct { float a, b; } pair;
+          typedef short number;
           kernel void reverse(global const long *from, global long *to,
                               local long *t, uint n) {
             uint i = get_local_id(0);
             t[i] = from[i];
             barrier(CLK_LOCAL_MEM_FENCE);
             to[i] = t[n - 1 - i];
+          }
+          kernel void other(constant number *x, local uint4 *t, global pair *p,
+                            char c, unsigned char u) {
+            p[0].a = x[0] + t[0].x + c + u;
           }]=])
         if not ok then print(mod.code) os.exit() end
+        print(mod.reverse)
+        print(mod.other)
+        for _, a in ipairs(mod.reverse.args) do print(a.space, a.access) end
         local k = mod.reverse
-        for _, a in ipairs(k.args) do print(a.name, a.space, a.access) end
         local x, y = lze.buffer("long", {1, 2, 3, 4}), lze.buffer("long", 4)
-        print(select(2, pcall(k, {4, group = 4}, x, y, 4, 4)))
-        k({4, group = 4}, x, y, lze.local_bytes(32), 4)
-        print(table.concat(y:read(), " "))]])
+        k({4, group = 4}, x, y, 4, 4)
+        print(table.concat(y:read(), " "))
+        print(select(2, pcall(k, 4, lze.buffer("float", 4), y, 4, 4)))]])
       if lines[1] == "NOT_FOUND" then return pending "no such clang is here" end
-      assert.same({"from\tglobal\tread", "to\tglobal\twrite", "t\tlocal\tnil",
-        "n\tnil\tnil", "kernel reverse: argument 3 (t): the module does not " ..
-        "state the element type: lze.local_bytes expected", "4 3 2 1"}, lines)
+      assert.same({
+        "kernel reverse(const long *from, long *to, local long *t, uint n)",
+        "kernel other(const short *x, local uint4 *t, pair *p, char c, " ..
+          "uchar u)",
+        "global\tread", "global\twrite", "local\tnil", "nil\tnil", "4 3 2 1",
+        "kernel reverse: argument 1 (from): long* expected, got buffer of " ..
+          "float"}, lines)
     end)
   end)
 

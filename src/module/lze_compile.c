@@ -11,6 +11,7 @@
 #include "device/lze_loader.h"
 #include "module/lze_module.h"
 
+#include "argument_text.h"
 #include "cache.h"
 #include "tool.h"
 
@@ -30,8 +31,9 @@ static const char install[] =
     "Debian 13: apt install clang-18 llvm-spirv-18). A clang with a SPIR-V "
     "back end of its own, or Intel's libocloc, will do as well";
 
-/* The ways from OpenCL C to SPIR-V, the best first: llvm-spirv writes what
-   arguments are in the source, the others lose some of it. */
+/* The ways from OpenCL C to SPIR-V, the best first: drivers are made for what
+   llvm-spirv writes, and libocloc may lose what the source says of
+   arguments. */
 typedef enum Way { WAY_TRANSLATOR, WAY_CLANG, WAY_OCLOC, WAY_NONE } Way;
 
 /* The words of LZE_COMPILER, in that order. */
@@ -53,7 +55,7 @@ typedef struct Work {
   void *ocloc;                  /* the library */
   int lock;                     /* of what is compiled, for the cache */
   tool_text log;
-  unsigned char *bitcode, *spirv, *kept_log;
+  unsigned char *llvm, *spirv, *kept_log;
 } Work;
 
 static void work_unlock(Work *w) {
@@ -66,7 +68,7 @@ static int work_gc(lua_State *L) {
   if (w->ocloc != NULL) dlclose(w->ocloc);
   work_unlock(w);
   free(w->log.text);
-  free(w->bitcode);
+  free(w->llvm);
   free(w->spirv);
   free(w->kept_log);
   *w = (Work){.lock = -1};
@@ -386,52 +388,63 @@ static const char broken[] = "the source does not compile";
 static const char untranslated[] =
     "the compiler's result cannot be translated";
 
-/* The command line of clang: -O0 without optnone, as optimised code is what
-   llvm-spirv cannot always translate, and the device's own compiler
-   optimises. */
+/* The command line of clang, but for what goes in and out: -O0 without optnone,
+   as optimised code is what llvm-spirv cannot always translate, and the
+   device's own compiler optimises. */
 static void clang_arguments(lua_State *L, Work *w, const char *standard,
                             Arguments *a) {
-  static const char *const fixed[] = {"-x", "cl", "-c", "-O0", "-Xclang",
-                                      "-disable-O0-optnone",
+  static const char *const fixed[] = {"-O0", "-Xclang", "-disable-O0-optnone",
                                       "-cl-kernel-arg-info",
-                                      "-fno-discard-value-names", NULL};
+                                      "-fno-discard-value-names", "-target",
+                                      NULL};
   arguments_add(L, a, w->clang);
   for (int i = 0; fixed[i] != NULL; i++) arguments_add(L, a, fixed[i]);
-  arguments_add(L, a, "-target");
-  if (w->way == WAY_TRANSLATOR) {
-    arguments_add(L, a, "spir64");
-    arguments_add(L, a, "-emit-llvm");
-  } else {
-    arguments_add(L, a, "spirv64v1.2-unknown-unknown");
-    arguments_add(L, a, "-fintegrated-objemitter");
-  }
+  arguments_add(L, a, w->way == WAY_TRANSLATOR ? "spir64"
+                                               : "spirv64v1.2-unknown-unknown");
   arguments_add(L, a, standard);
 }
 
+/* Run clang with these arguments and, for this time, those. */
+static unsigned char *run_clang(lua_State *L, Work *w, Arguments *a,
+                                const char *const *more, const void *input,
+                                size_t input_size, size_t *size) {
+  const size_t before = a->n;
+  while (*more != NULL) arguments_add(L, a, *more++);
+  unsigned char *made = work_run(w, a->v, input, input_size, size, &w->log);
+  a->v[a->n = before] = NULL;
+  return made;
+}
+
+/* LLVM's own writer drops what arguments are, so what clang says of them is
+   read between the two halves of its work. */
 static void compile_clang(lua_State *L, Work *w, const char *name,
                           Arguments *a, const char *input, size_t input_size,
                           size_t *size) {
-  size_t bitcode_size;
-  arguments_add(L, a, "-");
-  arguments_add(L, a, "-o");
-  arguments_add(L, a, "-");
-  unsigned char *made =
-      work_run(w, a->v, input, input_size, &bitcode_size, &w->log);
-  if (made == NULL) compile_fail(L, name, "clang", w, broken);
-  if (w->way == WAY_CLANG) {
-    w->spirv = made;
-    *size = bitcode_size;
-    return;
-  }
-  w->bitcode = made;
+  static const char *const bitcode[] = {"-c", "-emit-llvm", "-x", "cl", "-",
+                                        "-o", "-", NULL};
+  static const char *const text[] = {"-S", "-emit-llvm", "-x", "cl", "-",
+                                     "-o", "-", NULL};
+  static const char *const rest[] = {"-c", "-fintegrated-objemitter",
+                                     "-Qunused-arguments", "-x", "ir", "-",
+                                     "-o", "-", NULL};
   char *const translate[] = {
       w->translator, "--spirv-max-version=1.2",
       "--preserve-ocl-kernel-arg-type-metadata-through-string",
       "/proc/self/fd/0", "-o", "/proc/self/fd/1", NULL};
-  w->spirv =
-      work_run(w, translate, w->bitcode, bitcode_size, size, &w->log);
+  const bool translated = w->way == WAY_TRANSLATOR;
+  size_t llvm_size;
+  w->llvm = run_clang(L, w, a, translated ? bitcode : text, input, input_size,
+                      &llvm_size);
+  if (w->llvm == NULL) compile_fail(L, name, "clang", w, broken);
+  w->spirv = translated
+                 ? work_run(w, translate, w->llvm, llvm_size, size, &w->log)
+                 : run_clang(L, w, a, rest, w->llvm, llvm_size, size);
   if (w->spirv == NULL)
-    compile_fail(L, name, "llvm-spirv", w, untranslated);
+    compile_fail(L, name, translated ? "llvm-spirv" : "clang", w,
+                 untranslated);
+  if (!translated)
+    lze_check_memory(L, argument_text_add((const char *)w->llvm, &w->spirv,
+                                          size));
 }
 
 /* All options as one string, " -DA=1 -I/b", for who cuts it at blanks.
