@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: MIT
  *
  * zeDriverGetExtensionFunctionAddress gives these under the names
- * "zoclKernelPrepare", "zoclKernelPrepareStart", "zoclKernelSetDimensions" and
- * "zoclModuleGetOrigin", to be called with the driver's own handle of a kernel
- * or module, not one that a loader has wrapped.
+ * "zoclKernelPrepare", "zoclKernelPrepareStart", "zoclKernelSetDimensions",
+ * "zoclModuleGetOrigin" and "zoclDriverExpectModule", to be called with the
+ * driver's own handle of a kernel, module or driver, not one that a loader has
+ * wrapped.
  *
  * A driver that has the extension PREPARE_COMPILES_NAME compiles a kernel, in
  * some 40 ms, at the first launch of each group size, apart for launches with
@@ -60,5 +61,9 @@ typedef enum prepare_origin {
 
 typedef ze_result_t (*origin_function)(ze_module_handle_t module,
                                        prepare_origin *origin);
+
+/* A module that is new to the machine will be created soon: start the process
+   that builds it, without waiting. */
+typedef ze_result_t (*expect_function)(ze_driver_handle_t driver);
 
 #endif

@@ -77,6 +77,8 @@ static const struct entry {
   {NONE, 0, 0, "zoclKernelPrepareStart",
    (entry_function)zocl_KernelPrepareStart},
   {NONE, 0, 0, "zoclModuleGetOrigin", (entry_function)zocl_ModuleGetOrigin},
+  {NONE, 0, 0, "zoclDriverExpectModule",
+   (entry_function)zocl_DriverExpectModule},
   {NONE, 0, 0, "zoclKernelSetDimensions",
    (entry_function)zocl_KernelSetDimensions},
 };

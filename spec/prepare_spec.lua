@@ -115,6 +115,25 @@ describe("k:prepare", function()
     assert.is_true(mod.add:prepare(0, {background = true}))
   end)
 
+  it("has started what builds modules when a new source is compiled", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local source = ("kernel void k(global int *x) { *x = %d; }"):format(
+        os.time())
+      for i = 1, 2 do
+        lze.compile(source)
+        io.stderr:write("compiled\n")
+      end]], {env = {LZE_LOG = "calls"}})
+    local order = {}
+    for line in out:gmatch "[^\n]+" do
+      local name = line == "compiled" and line or
+        line:match "zoclDriverExpectModule" or line:match "zeModuleCreate"
+      if name then order[#order + 1] = name end
+    end
+    assert.equal("zoclDriverExpectModule zeModuleCreate compiled " ..
+      "zeModuleCreate compiled", table.concat(order, " "))
+  end)
+
   it("fails for the reason that a launch gives", function()
     local out = process.output([[
       local lze = require "lze"

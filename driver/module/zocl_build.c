@@ -321,6 +321,18 @@ static bool helper_run(const zocl_module *module, const char *shapes,
   return served == ZOCL_SERVED_FINE;
 }
 
+ze_result_t zocl_DriverExpectModule(zocl_driver *driver)
+{
+  ZOCL_NEED_HANDLE(driver);
+  char path[PATH_MAX];
+  tool_text ignored = {0};
+  if (helper_limit(&ignored) > 0 && zocl_opencl_may_compile(driver) &&
+      helper_find(path, &ignored))
+    zocl_server_prepare(path);
+  free(ignored.text);
+  return ZE_RESULT_SUCCESS;
+}
+
 /* What the server would begin with is done here while it starts. */
 static bool translate_ahead(zocl_module *module, tool_text *log)
 {

@@ -55,6 +55,7 @@ struct _ze_module_build_log_handle_t {
 
 /* Where its code came from, as prepare.h says. */
 ze_result_t zocl_ModuleGetOrigin(zocl_module *module, prepare_origin *origin);
+ze_result_t zocl_DriverExpectModule(zocl_driver *driver);
 
 void zocl_module_ref(zocl_module *module);
 void zocl_module_unref(zocl_module *module);

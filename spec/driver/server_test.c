@@ -495,6 +495,30 @@ static void case_ahead(void)
   MUST(zeModuleDestroy(module));
 }
 
+/* It is there before the module that it was started for. */
+static void case_expected(void)
+{
+  int first[2], second[2];
+  setup s = setup_new();
+  expect_function expect;
+  void *address;
+  MUST(zeDriverGetExtensionFunctionAddress(s.driver, "zoclDriverExpectModule",
+                                           &address));
+  memcpy(&expect, &address, sizeof expect);
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, expect(NULL));
+  setenv("LZE_BUILD_SECONDS", "0", 1); /* none is wanted */
+  MUST(expect(s.driver));
+  EQUAL(processes(first, 2, "--serve"), 0);
+  unsetenv("LZE_BUILD_SECONDS");
+  MUST(expect(s.driver));
+  servers(first);
+  MUST(expect(s.driver));
+  built(s);
+  servers(second);
+  EQUAL(second[0], first[0]);
+  EQUAL(second[1], first[1]);
+}
+
 /* PoCL's CUDA device is left out where it does not tell when commands end. */
 static void threads_are_missed(void)
 {
@@ -674,7 +698,7 @@ static const struct {
   {"crash", case_crash},       {"orphaned", case_orphaned},
   {"killed", case_killed},     {"threads", case_threads},
   {"many", case_many},         {"ahead", case_ahead},
-  {"gpu", case_gpu},
+  {"expected", case_expected}, {"gpu", case_gpu},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -369,6 +369,9 @@ static void driver_find_prepare(lze_Driver *d) {
   if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
          "zoclKernelSetDimensions", &function) == ZE_RESULT_SUCCESS)
     *(void **)&d->dimensions = function;
+  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
+         "zoclDriverExpectModule", &function) == ZE_RESULT_SUCCESS)
+    *(void **)&d->expect_module = function;
 }
 
 const char *lze_module_origin(const lze_Driver *d, ze_module_handle_t module,
@@ -386,6 +389,15 @@ void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
                         uint32_t dimensions) {
   void *raw = d->dimensions != NULL ? handle_raw(HANDLE_KERNEL, kernel) : NULL;
   if (raw != NULL) (void)d->dimensions(raw, dimensions);
+}
+
+void lze_expect_module(const lze_Driver *d) {
+  void *raw = d->expect_module != NULL ? handle_raw(HANDLE_DRIVER, d->handle)
+                                       : NULL;
+  if (raw == NULL) return;
+  uint64_t start = lze_log_calls ? lze_now_ns() : 0;
+  ze_result_t r = d->expect_module(raw);
+  if (lze_log_calls) lze_log_call("zoclDriverExpectModule", r, start);
 }
 
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,

@@ -121,6 +121,7 @@ struct lze_Driver {
   prepare_start_function prepare_start; /* likewise */
   origin_function module_origin;
   dimensions_function dimensions; /* likewise */
+  expect_function expect_module;  /* likewise */
   /* What a native list or event can be asked, since 1.9; NULL where it cannot
      be.  They take the handles that the loader gives out. */
   ze_result_t (*list_device)(ze_command_list_handle_t, ze_device_handle_t *);
@@ -207,6 +208,8 @@ ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
                         lze_Prepare how);
 /* What that calls. */
 const char *lze_prepare_name(lze_Prepare how);
+/* Tell it that a module will be created that may be new to the machine. */
+void lze_expect_module(const lze_Driver *d);
 
 /* Where the code of a module came from, in words; `cached`: lze found a native
    binary of it. */

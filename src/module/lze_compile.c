@@ -592,6 +592,7 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
     if (w->kept_log != NULL)
       tool_text_add(&w->log, "%.*s", (int)log_size, (char *)w->kept_log);
   } else {
+    lze_expect_module(device->driver);
     /* Diagnostics then count the user's lines, under the user's name. */
     lua_pushfstring(L, "#line 1 \"%s\"\n", name);
     lua_pushvalue(L, source_index);
