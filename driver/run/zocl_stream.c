@@ -56,6 +56,13 @@ struct zocl_stream {
 static const zocl_work_kind work_kind;
 static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail);
 
+/* Whether all that was submitted is known to be done. */
+static bool stream_is_idle(const zocl_stream *stream)
+{
+  return atomic_load_explicit(&stream->done, memory_order_acquire) ==
+         stream->submitted;
+}
+
 /* With the last reference to a queue, PoCL's CUDA device waits for the threads
    of that queue.  A command that ends has a reference, which one of them lets
    go: where that is the last one, it waits for itself, and PoCL ends the
@@ -66,7 +73,7 @@ typedef struct spare {
   bool timed;
   int rank;
   cl_command_queue queue;
-  cl_event last;
+  cl_event last;         /* or NULL: nothing was left in it */
 } spare;
 
 static struct {
@@ -91,9 +98,10 @@ static cl_command_queue queue_kept(const zocl_stream *stream, bool timed)
   for (spare **p = &spares.first; *p != NULL && queue == NULL;) {
     spare *s = *p;
     if (s->id == stream->device->queue_id && s->timed == timed &&
-        s->rank == zocl_stream_rank(stream) && event_is_done(cl, s->last)) {
+        s->rank == zocl_stream_rank(stream) &&
+        (s->last == NULL || event_is_done(cl, s->last))) {
       *p = s->next;
-      cl->clReleaseEvent(s->last);
+      if (s->last != NULL) cl->clReleaseEvent(s->last);
       queue = s->queue;
       free(s);
     } else
@@ -117,12 +125,15 @@ static void queue_free(const zocl_stream *stream, cl_command_queue queue,
                .timed = timed,
                .rank = zocl_stream_rank(stream),
                .queue = queue};
-  if (cl->clEnqueueMarkerWithWaitList(queue, 0, NULL, &s->last) !=
-      CL_SUCCESS) {
-    free(s);
-    return;
+  /* At exit nobody waits for such a marker, and CUDA may end before it. */
+  if (!stream_is_idle(stream)) {
+    if (cl->clEnqueueMarkerWithWaitList(queue, 0, NULL, &s->last) !=
+        CL_SUCCESS) {
+      free(s);
+      return;
+    }
+    cl->clFlush(queue);
   }
-  cl->clFlush(queue);
   pthread_mutex_lock(&spares.lock);
   s->next = spares.first;
   spares.first = s;
@@ -249,13 +260,6 @@ void zocl_stream_unref(zocl_stream *stream)
   pthread_mutex_destroy(&stream->lock);
   free(stream->held);
   free(stream);
-}
-
-/* Whether all that was submitted is known to be done. */
-static bool stream_is_idle(const zocl_stream *stream)
-{
-  return atomic_load_explicit(&stream->done, memory_order_acquire) ==
-         stream->submitted;
 }
 
 /* A closed stream is work until its last command is over. */
