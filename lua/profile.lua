@@ -810,6 +810,17 @@ local function plain(s)
   }))
 end
 
+-- The floating-point operations of an event, where it has any.
+local function flops_text(e)
+  local parts = {}
+  for _, kind in ipairs {"half", "float", "double"} do
+    local n = e[kind .. "_flops"] or 0
+    if n > 0 then parts[#parts + 1] = format("%d of %s", n, kind) end
+  end
+  return #parts > 0 and (e.more_flops and "at least " or "") ..
+    concat(parts, ", ") or nil
+end
+
 -- A page with all events; lua/timeline.lua says how.
 local function to_html(events, about)
   local numbers, strings, sources = {}, {}, {}
@@ -860,11 +871,11 @@ local function to_html(events, about)
       local host = host_rows[row_of[e.kind]]
       if e.kind == "message" then host = select(2, message_lane(e, ends)) end
       local r = host and row(host) or device_row(e)
-      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
+      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
         max(0, e.start_ns - about.start_ns), length(e), number(e.name),
         line_of(e.where), e.bytes or 0, number(size_of(e.group)),
         number(size_of(e.global)), number(e.why), number(e.kind), i,
-        e.after or 0, e.parent or 0)
+        e.after or 0, e.parent or 0, number(flops_text(e)))
     end
   end
   local texts = {}

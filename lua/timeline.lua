@@ -4,12 +4,12 @@
 -- The page needs nothing but itself. @TITLE@, @TEXT@ and @DATA@ are put in.
 -- Data is {process, boot, start, epoch, end, devices, strings, lines, plots:
 -- [{name, unit, points: [[time, value], ...]}], rows: [{name, events: [[start,
--- length, name, where, bytes, group, global, why, kind, number, after, parent],
--- ...]}]}, times in nanoseconds from the beginning; name, where, group, global,
--- why and kind count from 0 in strings, -1 for none; lines has the text of the
--- line of the script by the number of a where; after and parent are numbers of
--- events, or 0. Start is the machine's clock at the beginning, epoch the time
--- since 1970, as text.
+-- length, name, where, bytes, group, global, why, kind, number, after, parent,
+-- flops], ...]}]}, times in nanoseconds from the beginning; name, where, group,
+-- global, why, kind and flops count from 0 in strings, -1 for none; lines has
+-- the text of the line of the script by the number of a where; after and parent
+-- are numbers of events, or 0. Start is the machine's clock at the beginning,
+-- epoch the time since 1970, as text.
 -- `lze trace merge` puts in the data of several processes, with commas between.
 
 return [==[
@@ -75,7 +75,7 @@ const pathBox = document.getElementById("path");
 const draw2d = canvas.getContext("2d");
 const START = 0, LENGTH = 1, NAME = 2, WHERE = 3, BYTES = 4, GROUP = 5,
   GLOBAL = 6, WHY = 7, KIND = 8, NUMBER = 9, AFTER = 10,
-  PARENT = 11;
+  PARENT = 11, FLOPS = 12;
 const LABEL = 150, LANE = 20, GAP = 8, AXIS = 24, PLOT = 44;
 
 // Processes of one run of a machine share its clock; else 1970 is common.
@@ -113,7 +113,7 @@ for (const set of sets) {
     const own = [];
     for (const e of row.events) {
       e[START] += shift;
-      for (const field of [NAME, WHERE, GROUP, GLOBAL, WHY, KIND])
+      for (const field of [NAME, WHERE, GROUP, GLOBAL, WHY, KIND, FLOPS])
         e[field] = of(e[field]);
       set.byNumber.set(e[NUMBER], e);
     }
@@ -428,6 +428,7 @@ function show(e) {
     ["why", string(e[WHY])],
     ["bytes", e[BYTES] && `${e[BYTES]} (${sizeText(e[BYTES])}` +
       (e[LENGTH] ? `, ${(e[BYTES] / e[LENGTH]).toFixed(2)} GB/s)` : ")")],
+    ["operations", string(e[FLOPS])],
     ["after", waited && `${string(waited[NAME])}, which ended ` +
       `${timeText(e[START] - end(waited))} before`]];
   showTable(rows.filter(row => row[1]));

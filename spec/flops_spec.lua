@@ -1,7 +1,9 @@
 -- flops_spec.lua - how much arithmetic a work-item is known to do.
 -- SPDX-License-Identifier: MIT
 
+local json = require "bench.lib.json"
 local lze = require "lze"
+local process = require "spec.support.process"
 
 -- {half, float, double, whether there may be more} of a kernel of a module.
 local function counts(bytes, name)
@@ -180,6 +182,36 @@ describe("arithmetic in a profile", function()
     end
     assert.same({"kernel 2000", "fill nil", "graph nil", "task nil",
       "task 1000"}, seen)
+  end)
+
+  it("is in what it writes", function()
+    local x, y = lze.buffer("float", 1000), lze.buffer("float", 1000)
+    local saxpy <const> = lze.load("saxpy").saxpy
+    local p <close> = lze.profile(function()
+      saxpy(1000, 2, x, y)
+      y:fill(1)
+    end)
+    process.with_directory(function(dir)
+      local function read(ending)
+        p:save(dir .. "/p." .. ending)
+        local file <close> = assert(io.open(dir .. "/p." .. ending, "rb"))
+        return file:read "a"
+      end
+      local data = json.decode(read "html":match
+        '<script type="application/json" id="data">(.-)</script>')[1]
+      local texts = {}
+      for _, row in ipairs(data.rows) do
+        for _, e in ipairs(row.events) do
+          texts[data.strings[e[3] + 1]] = data.strings[e[13] + 1] or "none"
+        end
+      end
+      assert.same({"2000 of float", "none"}, {texts.saxpy, texts.fill})
+      assert.matches("\nkernel,saxpy,.*,,2000,,,\n", read "csv")
+      for _, e in ipairs(json.decode(read "json").traceEvents) do
+        if e.cat == "kernel" then assert.equal(2000, e.args.float_flops) end
+        if e.cat == "fill" then assert.is_nil(e.args.float_flops) end
+      end
+    end)
   end)
 
   it("is compared with what the device can do", function()

@@ -107,6 +107,7 @@ describe("the page of a profile", function()
       assert.equal('m.square(#x, x, y) -- <first> & "this"', square.source)
       assert.equal("1000", square.range)
       assert.equal(by_name.kernelsquare.why, square.why)
+      assert.is_nil(square.operations)
       assert.matches("^40 %(40 bytes", table_of.copycopy.bytes)
       assert.matches("^square, which ended ", table_of.kerneladd.after)
 
