@@ -240,8 +240,8 @@ typedef struct lze_Fill {
 void lze_copy_check(lua_State *L, int arg, lze_Copy *c);
 void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
 
-/* Device buffers are read and written through host memory in pieces of this
-   size: large enough for the bandwidth of any bus, small beside the data. */
+/* What is not read or written at once goes through host memory in pieces of
+   this size: large enough for the bandwidth of any bus, small beside it. */
 #define LZE_STAGING_BYTES ((size_t)4 << 20)
 /* Host memory with the bytes of n elements: the storage itself, after a wait,
    for as long as nothing of Lua runs, or a copy of device memory. [-0, +1]

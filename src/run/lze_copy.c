@@ -13,7 +13,9 @@
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static bool is_settled(lze_Storage *s, size_t first, size_t bytes) {
   return lze_storage_conflict(s, first, first + bytes, false) == NULL;
@@ -45,16 +47,54 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
   return c;
 }
 
-/* Move bytes between a device storage and host memory at `host`, through a
-   staging buffer. [-0, +2] */
-static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
-                        size_t offset, char *host, size_t bytes, bool write) {
+/* Copy between a device storage and memory of the host in one go.  Nothing of
+   Lua runs until it is over, so that this memory stays; that is fair where the
+   device has nothing to do before it.  False where it has, or where the driver
+   does not take such memory. */
+static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
+                        char *host, size_t bytes, bool write) {
+  lze_Context *context = s->o.context;
+  const lze_State *S = context->state;
+  lze_Queue *q = lze_default_queue(L, context, s->device);
+  while (q->tail != NULL && lze_command_poll(q->tail))
+    ;
+  if (q->tail != NULL || q->foreign || q->batched || s->uses != NULL ||
+      s->failed != NULL || S->recorder != NULL || S->runs != NULL ||
+      S->works != NULL || S->calling != NULL)
+    return false;
+  lze_Outcome out;
+  lze_EventSlot *slot = lze_event_take(context, false, &out);
+  if (slot == NULL) return false;
+  char *there = s->pointer + offset;
+  if (!ZE_TRY(&out, zeCommandListAppendMemoryCopy, q->list,
+              write ? there : host, write ? host : there, bytes, slot->handle,
+              0, NULL)) {
+    lze_event_give(context, slot);
+    return false;
+  }
+  bool good;
+  do good = ZE_TRY(&out, zeEventHostSynchronize, slot->handle, LZE_SLICE_NS);
+  while (!good && out.result == ZE_RESULT_NOT_READY);
+  if (!good)
+    lze_fail(L, s->device->driver, out.result, NULL, out.call, NULL, NULL);
+  lze_event_give(context, slot);
+  return true;
+}
+
+/* Move bytes between a device storage and host memory at `host`: through a
+   staging buffer, piece by piece, while that cannot be done at once. */
+static void host_move(lua_State *L, int arg, const lze_Buffer *b,
+                      size_t offset, char *host, size_t bytes, bool write) {
+  int top = lua_gettop(L);
   size_t piece = bytes < LZE_STAGING_BYTES ? bytes : LZE_STAGING_BYTES;
-  const lze_Buffer *staging = lze_push_beside(L, arg, LZE_HOST, piece);
+  const lze_Buffer *staging = NULL;
   lze_Storage *s = b->storage;
   for (size_t done = 0; done < bytes; done += piece) {
     if (!lze_buffer_is_open(b))
       lze_argerror(L, arg, "the buffer was closed during the wait");
+    if (direct_move(L, s, offset + done, host + done, bytes - done, write))
+      break;
+    if (staging == NULL) staging = lze_push_beside(L, arg, LZE_HOST, piece);
     if (piece > bytes - done) piece = bytes - done;
     lze_Storage *st = staging->storage;
     lze_Copy copy = {.to = st, .from = s, .from_offset = offset + done,
@@ -71,6 +111,16 @@ static void staged_move(lua_State *L, int arg, const lze_Buffer *b,
       lze_argerror(L, arg, "the buffer was closed during the wait");
     if (!write) memcpy(host + done, st->pointer, piece);
   }
+  lua_settop(L, top);
+}
+
+/* Have memory that was never used come in large pages: where each of the small
+   ones has to be made first, that takes longer than the copy. */
+static void pages_advise(char *memory, size_t bytes) {
+  enum { LARGE = 2 << 20 };
+  uintptr_t from = ((uintptr_t)memory + LARGE - 1) & ~(uintptr_t)(LARGE - 1);
+  uintptr_t to = ((uintptr_t)memory + bytes) & ~(uintptr_t)(LARGE - 1);
+  if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
 /* A copy of the bytes of n elements. [-0, +1] */
@@ -82,9 +132,9 @@ static const char *buffer_copy_bytes(lua_State *L, int arg,
   lze_check_buffer(L, arg); /* a finaliser may have closed it */
   if (n == 0) return copy;
   if (b->storage->usage == LZE_DEVICE) {
-    staged_move(L, arg, b, b->offset + first * b->type->bytes, copy, bytes,
-                false);
-    lua_pop(L, 2);
+    pages_advise(copy, bytes);
+    host_move(L, arg, b, b->offset + first * b->type->bytes, copy, bytes,
+              false);
   } else {
     lze_buffer_wait(L, arg, b, first, n, false);
     memcpy(copy, lze_buffer_data(b) + first * b->type->bytes, bytes);
@@ -112,9 +162,8 @@ void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
   if (b->storage->usage == LZE_DEVICE) {
     lze_storage_settle(L, b->storage);
     lze_check_buffer(L, arg);
-    staged_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
-                size, true);
-    lua_pop(L, 2);
+    host_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
+              size, true);
     return;
   }
   lze_buffer_wait(L, arg, b, first, n, true);

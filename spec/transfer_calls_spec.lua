@@ -1,0 +1,48 @@
+-- transfer_calls_spec.lua - how device buffers are read and written.
+-- SPDX-License-Identifier: MIT
+
+local process = require "spec.support.process"
+
+local build = os.getenv "LZE_TEST_BUILD" or "build"
+
+-- How often which entry point was called by a process that wrote 12 MiB to a
+-- device buffer and read them again, with a driver under such rules.
+local function calls(rules)
+  local list = {}
+  process.with_directory(function(dir)
+    process.output([[
+      local lze = require "lze"
+      local text = string.pack("<i4i4", 1, 2):rep(3 << 19)
+      local x = lze.buffer("int", 3 << 20, {usage = "device", zero = false})
+      x:write(text)
+      assert(x:string() == text)
+      assert(x:string(2, 3) == string.pack("<i4i4", 2, 1))
+    ]], {env = {
+      ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+      ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+      ZE_FAULT = rules,
+      ZE_FAULT_REPORT = dir .. "/report",
+      ZE_ENABLE_VALIDATION_LAYER = false,
+    }})
+    for line in io.lines(dir .. "/report") do
+      local name, n = line:match "^(ze%w+): (%d+) calls"
+      if name then list[name] = tonumber(n) end
+    end
+  end)
+  return list
+end
+
+describe("a device buffer", function()
+  it("is written and read in one copy each, without host memory", function()
+    local list = calls ""
+    assert.equal(3, list.zeCommandListAppendMemoryCopy)
+    assert.is_nil(list.zeMemAllocHost)
+  end)
+
+  it("goes through host memory where the driver refuses other", function()
+    -- The first of three pieces; the others are copied at once.
+    local list = calls "fail zeCommandListAppendMemoryCopy 1 0x78000004"
+    assert.equal(5, list.zeCommandListAppendMemoryCopy)
+    assert.equal(1, list.zeMemAllocHost)
+  end)
+end)
