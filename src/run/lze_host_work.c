@@ -21,6 +21,7 @@
    less than waking up does; then it sleeps from step to step, a part of the
    time that nothing has happened, so that it is late by no more. */
 #define SPIN_NS 1000000u
+#define ALONE_NS 20000u /* so long before others are let in between */
 #define SLEEP_PART 16
 #define SLEEP_MOST_NS 500000u
 
@@ -132,7 +133,7 @@ static uint64_t works_pause(lze_State *S, uint64_t *since) {
   if (moved || *since == 0) *since = now;
   uint64_t idle = now - *since;
   if (idle < SPIN_NS) {
-    sched_yield(); /* it may be that what is waited for has no core */
+    if (idle > ALONE_NS) sched_yield(); /* who is waited for may have no core */
     return 0;
   }
   return idle / SLEEP_PART < SLEEP_MOST_NS ? idle / SLEEP_PART : SLEEP_MOST_NS;
