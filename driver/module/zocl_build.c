@@ -338,8 +338,8 @@ static bool translate_ahead(zocl_module *module, tool_text *log)
 {
   char path[PATH_MAX];
   if (!helper_find(path, log)) return false;
-  zocl_server_prepare(path);
-  return module->source || module->device->takes_il ||
+  return !zocl_server_prepare(path) || module->source ||
+         module->device->takes_il ||
          (zocl_lower(module, log) && zocl_translate(module, log));
 }
 

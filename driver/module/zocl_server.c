@@ -237,13 +237,14 @@ static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
   return answered;
 }
 
-void zocl_server_prepare(const char *path)
+bool zocl_server_prepare(const char *path)
 {
   tool_text ignored = {0};
   pthread_mutex_lock(&server.lock);
-  server_ready(path, &ignored);
+  bool ready = server_ready(path, &ignored);
   pthread_mutex_unlock(&server.lock);
   free(ignored.text);
+  return ready;
 }
 
 bool zocl_server_is_up(void)

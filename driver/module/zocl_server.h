@@ -45,8 +45,9 @@ typedef enum zocl_served {
   ZOCL_SERVED_BADLY /* with the reason in log */
 } zocl_served;
 
-/* Start the server from the program at `path`, if there is none. */
-void zocl_server_prepare(const char *path);
+/* Start the server from the program at `path`, if there is none; false where
+   none can be had. */
+bool zocl_server_prepare(const char *path);
 /* Have the server, started if need be from the program at `path`, do a piece of
    work, which is laid out as above. */
 zocl_served zocl_server_build(const char *path, const void *task, size_t size,
