@@ -1,39 +1,21 @@
 -- graph_calls_spec.lua - a run costs as many driver calls whatever it does.
 -- SPDX-License-Identifier: MIT
 
-local process = require "spec.support.process"
-
-local build = os.getenv "LZE_TEST_BUILD" or "build"
+local driver_calls = require "spec.support.driver_calls"
 
 -- A driver that takes no closed lists in an immediate one.
 local old = "api 1 8;fail zeDriverGetExtensionFunctionAddress 0 0x78000003"
 
--- How often which entry point was called by a process that ran a plan of so
--- many tasks so often, with a driver under such rules.
+-- The calls of a process that ran a plan of so many tasks so often.
 local function calls(tasks, runs, rules)
-  local list = {}
-  process.with_directory(function(dir)
-    process.output(([[
-      local lze = require "lze"
-      local m, x = lze.load "kernels/spec.spv", lze.buffer("int", 64)
-      local g = lze.graph()
-      for i = 1, %d do g:task("t" .. i, m.add, 64, x, 1) end
-      local plan <close> = g:compile()
-      for _ = 1, %d do plan:run() end
-      assert(x[64] == %d)
-    ]]):format(tasks, runs, tasks * runs), {env = {
-      ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
-      ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
-      ZE_FAULT = rules,
-      ZE_FAULT_REPORT = dir .. "/report",
-      ZE_ENABLE_VALIDATION_LAYER = false,
-    }, seconds = 300})
-    for line in io.lines(dir .. "/report") do
-      local name, n = line:match "^(ze%w+): (%d+) calls"
-      if name then list[name] = tonumber(n) end
-    end
-  end)
-  return list
+  return (driver_calls(([[
+    local lze = require "lze"
+    local m, x = lze.load "kernels/spec.spv", lze.buffer("int", 64)
+    local g = lze.graph()
+    for i = 1, %d do g:task("t" .. i, m.add, 64, x, 1) end
+    local plan <close> = g:compile()
+    for _ = 1, %d do plan:run() end
+    assert(x[64] == %d)]]):format(tasks, runs, tasks * runs), rules))
 end
 
 describe("the driver calls of a run", function()

@@ -3,50 +3,19 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
-local process = require "spec.support.process"
+local driver_calls = require "spec.support.driver_calls"
+local gated = require "spec.support.gate"
 
 local native = assert(package.loadlib(
   os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
 local mod = lze.load "kernels/spec.spv"
 
--- f gets a device of a context of its own, an event of the host's to wait for,
--- and a function that signals it.
-local function gated(f)
-  local dev = lze.device()
-  local context = native.context(dev.driver.handle)
-  local event, pool = native.event(context)
-  local d = lze.wrap {device = dev, context = context}
-  local open = function() native.signal(event) end
-  local ok, err = pcall(f, d, lze.wrap {event = event, device = d}, open)
-  open()
-  local over = lze.wait(60)
-  d.context:close()
-  native.event_destroy(event, pool)
-  native.context_destroy(context)
-  assert(ok, err)
-  assert.is_true(over)
-end
-
 -- How often a script calls entry points of the driver, and in `waits` for how
 -- many events its commands wait.
 local function calls(script)
-  local build = os.getenv "LZE_TEST_BUILD"
-  local count = setmetatable({}, {__index = function() return 0 end})
-  process.with_directory(function(directory)
-    local report = directory .. "/report"
-    process.output(script, {env = {ZE_FAULT_REPORT = report,
-      ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
-      ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
-      ZE_FAULT_CONTROL = directory .. "/rules",
-      -- The layer's own calls would be counted, too.
-      ZE_ENABLE_VALIDATION_LAYER = false}})
-    for line in io.lines(report) do
-      local name, n = line:match "^(ze%w+): (%d+) calls"
-      if name then count[name] = tonumber(n) end
-      count.waits = tonumber(line:match "^waits: (%d+)") or count.waits
-    end
-  end)
-  return count
+  local count, waits = driver_calls(script)
+  count.waits = waits
+  return setmetatable(count, {__index = function() return 0 end})
 end
 
 describe("a command that uses a part of what an older one does", function()

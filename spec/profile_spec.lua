@@ -3,6 +3,7 @@
 
 local lze = require "lze"
 local json = require "bench.lib.json"
+local gated = require "spec.support.gate"
 local process = require "spec.support.process"
 
 local m = lze.load "kernels/spec.spv"
@@ -25,27 +26,6 @@ local function of(p, kind)
     if e.kind == kind then list[#list + 1] = e end
   end
   return list
-end
-
-local native = assert(package.loadlib(
-  os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
-
--- f gets a device of a context of its own, an event of the host's to wait for,
--- and a function that signals it.
-local function gated(f)
-  local dev = lze.device()
-  local context = native.context(dev.driver.handle)
-  local event, pool = native.event(context)
-  local d = lze.wrap {device = dev, context = context}
-  local function open() native.signal(event) end
-  local ok, err = pcall(f, d, lze.wrap {event = event, device = d}, open)
-  open()
-  local over = lze.wait(60)
-  d.context:close()
-  native.event_destroy(event, pool)
-  native.context_destroy(context)
-  assert(ok, err)
-  assert.is_true(over)
 end
 
 -- What earlier specs have dropped is not freed in later ones.

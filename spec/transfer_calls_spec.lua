@@ -1,35 +1,18 @@
 -- transfer_calls_spec.lua - how device buffers are read and written.
 -- SPDX-License-Identifier: MIT
 
-local process = require "spec.support.process"
+local driver_calls = require "spec.support.driver_calls"
 
-local build = os.getenv "LZE_TEST_BUILD" or "build"
-
--- How often which entry point was called by a process that wrote 12 MiB to a
--- device buffer and read them again, with a driver under such rules.
+-- The calls of a process that wrote 12 MiB to a device buffer and read them
+-- again.
 local function calls(rules)
-  local list = {}
-  process.with_directory(function(dir)
-    process.output([[
-      local lze = require "lze"
-      local text = string.pack("<i4i4", 1, 2):rep(3 << 19)
-      local x = lze.buffer("int", 3 << 20, {usage = "device", zero = false})
-      x:write(text)
-      assert(x:string() == text)
-      assert(x:string(2, 3) == string.pack("<i4i4", 2, 1))
-    ]], {env = {
-      ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
-      ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
-      ZE_FAULT = rules,
-      ZE_FAULT_REPORT = dir .. "/report",
-      ZE_ENABLE_VALIDATION_LAYER = false,
-    }})
-    for line in io.lines(dir .. "/report") do
-      local name, n = line:match "^(ze%w+): (%d+) calls"
-      if name then list[name] = tonumber(n) end
-    end
-  end)
-  return list
+  return (driver_calls([[
+    local lze = require "lze"
+    local text = string.pack("<i4i4", 1, 2):rep(3 << 19)
+    local x = lze.buffer("int", 3 << 20, {usage = "device", zero = false})
+    x:write(text)
+    assert(x:string() == text)
+    assert(x:string(2, 3) == string.pack("<i4i4", 2, 1))]], rules))
 end
 
 describe("a device buffer", function()

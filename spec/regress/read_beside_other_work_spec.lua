@@ -3,32 +3,24 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local gate = require "spec.support.gate"
 local process = require "spec.support.process"
 
 local native = assert(package.loadlib(
   os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
 
 local dev = lze.device()
-local limit = 60
 
 -- In a context of its own, with a default queue of those options: f gets the
 -- device, a gate that holds up what waits for it, and a way to open it.
 local function gated(options, f)
-  local before = {lze.default()}
-  local context = native.context(dev.driver.handle)
-  local event, pool = native.event(context)
-  local d = lze.wrap {device = dev, context = context}
-  lze.default(options and lze.queue(d, options) or d.context)
-  local open = function() native.signal(event) end
-  local ok, err = pcall(f, d, lze.wrap {event = event, device = d}, open)
-  open()
-  local over = lze.wait(limit)
-  for _, v in ipairs(before) do lze.default(v) end
-  d.context:close()
-  native.event_destroy(event, pool)
-  native.context_destroy(context)
-  assert(ok, err)
-  assert.is_true(over)
+  gate(function(d, ...)
+    local before = {lze.default()}
+    lze.default(options and lze.queue(d, options) or d.context)
+    local ok, err = pcall(f, d, ...)
+    for _, v in ipairs(before) do lze.default(v) end
+    if not ok then error(err, 0) end
+  end)
 end
 
 -- Whether f waited for so many twentieths of a second, after which `otherwise`
