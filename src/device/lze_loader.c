@@ -355,23 +355,22 @@ static void driver_find_last_error(lze_Driver *d) {
   d->raw = raw;
 }
 
+/* What prepare.h has; NULL where it is not our own driver. */
 static void driver_find_prepare(lze_Driver *d) {
-  void *function = NULL;
-  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle, "zoclKernelPrepare",
-         &function) == ZE_RESULT_SUCCESS)
-    *(void **)&d->prepare = function;
-  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
-         "zoclKernelPrepareStart", &function) == ZE_RESULT_SUCCESS)
-    *(void **)&d->prepare_start = function;
-  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle, "zoclModuleGetOrigin",
-         &function) == ZE_RESULT_SUCCESS)
-    *(void **)&d->module_origin = function;
-  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
-         "zoclKernelSetDimensions", &function) == ZE_RESULT_SUCCESS)
-    *(void **)&d->dimensions = function;
-  if (ZE(zeDriverGetExtensionFunctionAddress, d->handle,
-         "zoclDriverExpectModule", &function) == ZE_RESULT_SUCCESS)
-    *(void **)&d->expect_module = function;
+  const struct {
+    const char *name;
+    void **function;
+  } own[] = {{"zoclKernelPrepare", (void **)&d->prepare},
+             {"zoclKernelPrepareStart", (void **)&d->prepare_start},
+             {"zoclModuleGetOrigin", (void **)&d->module_origin},
+             {"zoclKernelSetDimensions", (void **)&d->dimensions},
+             {"zoclDriverExpectModule", (void **)&d->expect_module}};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    void *function = NULL;
+    if (ZE(zeDriverGetExtensionFunctionAddress, d->handle, own[i].name,
+           &function) == ZE_RESULT_SUCCESS)
+      *own[i].function = function;
+  }
 }
 
 const char *lze_module_origin(const lze_Driver *d, ze_module_handle_t module,

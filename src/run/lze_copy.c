@@ -47,6 +47,15 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
   return c;
 }
 
+/* Whether nothing is under way that a copy on the queue comes behind, that goes
+   on in waits alone, or that is to be told of it. */
+static bool has_nothing_else(const lze_State *S, const lze_Queue *q,
+                             const lze_Storage *s) {
+  return q->tail == NULL && !q->foreign && !q->batched && s->uses == NULL &&
+         s->failed == NULL && S->recorder == NULL && S->runs == NULL &&
+         S->works == NULL && S->calling == NULL;
+}
+
 /* Copy between a device storage and memory of the host in one go.  Nothing of
    Lua runs until it is over, so that this memory stays; that is fair where the
    device has nothing to do before it.  False where it has, or where the driver
@@ -54,14 +63,10 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
 static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
                         char *host, size_t bytes, bool write) {
   lze_Context *context = s->o.context;
-  const lze_State *S = context->state;
   lze_Queue *q = lze_default_queue(L, context, s->device);
   while (q->tail != NULL && lze_command_poll(q->tail))
     ;
-  if (q->tail != NULL || q->foreign || q->batched || s->uses != NULL ||
-      s->failed != NULL || S->recorder != NULL || S->runs != NULL ||
-      S->works != NULL || S->calling != NULL)
-    return false;
+  if (!has_nothing_else(context->state, q, s)) return false;
   lze_Outcome out;
   lze_EventSlot *slot = lze_event_take(context, false, &out);
   if (slot == NULL) return false;
