@@ -102,14 +102,21 @@ end
 
 local function raise_outside(bad, index, size, fname)
   local place = bad[1]
-  if place ~= math.maxinteger then
+  if place <= index.size then
     fail("%s: index %d: %d is outside 1..%d", fname, place,
       index:reshape {-1}[place], size)
   end
 end
 
-local function nothing_bad(device)
-  return C.buffer("long", {math.maxinteger}, {device = device})
+-- What places among indices are kept in.  Not all devices have atomics of 64
+-- bits.
+local function places(index, n_or_list, device)
+  return C.buffer(index.size < 0x7fffffff and "int" or "long", n_or_list,
+    {device = device})
+end
+
+local function nothing_bad(index, device)
+  return places(index, {index.size + 1}, device)
 end
 
 -- Into a result of outer x m x inner, from elements of outer x size x inner.
@@ -120,7 +127,7 @@ local function choose(a, index, into, d, along, fname)
   local m = into.size // (outer * inner)
   local so, sj, si = 0, 1, 0
   if along then so, sj, si = m * inner, inner, 1 end
-  local bad = nothing_bad(a.device)
+  local bad = nothing_bad(index, a.device)
   local range, swap = range_of(inner, m, outer)
   program(pick, fname, fname .. index.type)(range, swap, bits(into, fname),
     bits(a, fname), (ready(index)), m, size, inner, so, sj, si, bad)
@@ -197,9 +204,8 @@ define("scatter", function(a, index, values, d)
   if index.size == 0 then return a:clone() end
   if size == 0 then fail("scatter: dimension %d has no elements", d) end
   local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
-  local owner = C.buffer(index.size < 1 << 31 and "int" or "long", a.size,
-    {device = a.device})
-  local bad = nothing_bad(a.device)
+  local owner = places(index, a.size, a.device)
+  local bad = nothing_bad(index, a.device)
   local m = index.shape[d]
   local range, swap = range_of(inner, m, outer)
   program(own, "scatter", index.type)(range, swap, owner, (ready(index)), m,

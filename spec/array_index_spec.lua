@@ -2,6 +2,7 @@
 -- plain Lua loops.
 -- SPDX-License-Identifier: MIT
 
+local process = require "spec.support.process"
 local lze = require "lze"
 local A = lze.array
 
@@ -111,6 +112,25 @@ describe("lze.array", function()
       said(x.scatter, x, {{1, 2}, {1, 2}}, {1, 2, 3}))
     assert.matches("a real cannot go into elements of int",
       said(A.scatter, A("int", {1, 2}), {1}, A("float", {0.5})))
+  end)
+
+  it("does so on a device without atomics of 64 bits", function()
+    assert.equal([[
+false	true
+4	1
+false	stdin:6: take: index 2: -5 is outside 1..4
+1	2	3	9
+false	stdin:8: scatter: index 1: 5 is outside 1..4
+]], process.output([[
+      local lze = require "lze"
+      local x = lze.array("int", {1, 2, 3, 4})
+      print(lze.device():properties().int64_atomics,
+        lze.info():match ", no 64%-bit atomics" ~= nil)
+      print(table.unpack(x:take({4, 1}):read()))
+      print(pcall(function() return x:take {4, -5, 7} end))
+      print(table.unpack(x:scatter({4, 4}, {8, 9}):read()))
+      print(pcall(function() return x:scatter({5, 6}, 0) end))]],
+      {env = {ZOCL_INT64_ATOMICS = 0}}))
   end)
 
   it("gathers and scatters along a dimension", function()

@@ -15,7 +15,7 @@
 
 zocl_knobs zocl_knob = {
   .root_devices = 1, .memory_bytes = UINT64_MAX, .peer_access = 1,
-  .native_kernels = 1, .queues = ZOCL_MAX_QUEUES};
+  .native_kernels = 1, .int64_atomics = 1, .queues = ZOCL_MAX_QUEUES};
 
 static bool root_read(const char *text)
 {
@@ -54,6 +54,7 @@ static const struct {
   {"ZOCL_DEVICE_MEMORY_PRIVATE", 0, 1, &zocl_knob.device_memory_private, NULL},
   {"ZOCL_GPU", 0, 1, &zocl_knob.gpu, NULL},
   {"ZOCL_NATIVE_KERNELS", 0, 1, &zocl_knob.native_kernels, NULL},
+  {"ZOCL_INT64_ATOMICS", 0, 1, &zocl_knob.int64_atomics, NULL},
   {"ZOCL_COPY_ENGINE", 0, 1, &zocl_knob.copy_engine, NULL},
   {"ZOCL_QUEUES", 1, ZOCL_MAX_QUEUES, &zocl_knob.queues, NULL},
   {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us, NULL},

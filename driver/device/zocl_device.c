@@ -362,7 +362,8 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   /* Where OpenCL has no arithmetic of half, zocl_lower.c makes it float's. */
   p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
   if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
-  const bool atomics64 = has_word(extensions, "cl_khr_int64_base_atomics");
+  const bool atomics64 = zocl_knob.int64_atomics &&
+                         has_word(extensions, "cl_khr_int64_base_atomics");
   if (atomics64) p->flags |= ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
   free(extensions);
   p->fp16flags = fp_flags(device, device->fp16 ? CL_DEVICE_HALF_FP_CONFIG

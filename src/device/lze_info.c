@@ -54,7 +54,7 @@ static void info_string(lua_State *L, const char *key, const char *text) {
 /* Add what is said of a device to the array on the top. */
 static void info_device(lua_State *L, const lze_DeviceInfo *d,
                         const lze_DeviceInfo *standard) {
-  lua_createtable(L, 0, 12);
+  lua_createtable(L, 0, 13);
   info_string(L, "name", d->props.name);
   info_string(L, "type", d->type);
   info_boolean(L, "tile", d->parent != NULL);
@@ -65,6 +65,8 @@ static void info_device(lua_State *L, const lze_DeviceInfo *d,
   info_integer(L, "memory_bytes", d->memory_bytes);
   info_boolean(L, "fp64", d->module.flags & ZE_DEVICE_MODULE_FLAG_FP64);
   info_boolean(L, "fp16", d->module.flags & ZE_DEVICE_MODULE_FLAG_FP16);
+  info_boolean(L, "int64_atomics",
+               d->module.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS);
   info_boolean(L, "offsets", d->driver->offsets);
   info_integer(L, "tiles", d->tile_count);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
