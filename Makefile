@@ -8,14 +8,17 @@
 #   WERROR=1          warnings are errors
 #   V=1               show the commands that compile and link
 #   PREFIX, DESTDIR   as usual, for install and uninstall
-#   CC, CFLAGS, CPPFLAGS, LDFLAGS, LUA, LUA_INCDIR
+#   LUA=lua5.5        the interpreter of the Lua that is built for
+#   CC, CFLAGS, CPPFLAGS, LDFLAGS, LUA_INCDIR
 
 VERSION := 0.1.0
 
 BUILD ?= build
 CFLAGS ?= -O2 -g
 LUA ?= lua5.4
-LUA_INCDIR ?= /usr/include/lua5.4
+LUA_V ?= $(or $(patsubst lua%,%,$(filter lua5.%,$(notdir $(LUA)))),$(shell \
+  $(LUA) -e 'io.write(_VERSION:match "[%d.]+")' 2>/dev/null),5.4)
+LUA_INCDIR ?= /usr/include/lua$(LUA_V)
 # By its path: some of the suite's own processes have another PATH.
 BUSTED ?= busted --lua=$(shell command -v $(LUA))
 
@@ -23,7 +26,7 @@ PREFIX ?= /usr/local
 # Not every shell knows that a ~ stands there for the home directory.
 override PREFIX := $(PREFIX:~/%=$(HOME)/%)
 LIBDIR ?= $(PREFIX)/lib
-LUA_CMOD ?= $(LIBDIR)/lua/5.4
+LUA_CMOD ?= $(LIBDIR)/lua/$(LUA_V)
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DATADIR ?= $(PREFIX)/share
@@ -147,7 +150,8 @@ $(HELPER): $(BUILD)/obj/libexec/lze-build.o $(DRIVER) $(COMMON) \
 $(BUILD)/obj/driver/%.o $(BUILD)/obj/libexec/%.o: INCLUDES = -Idriver
 $(BUILD)/obj/src/%.o: INCLUDES = -Isrc -I$(BUILD)/obj -I$(LUA_INCDIR)
 $(BUILD)/obj/mpi/%.o: INCLUDES = -I$(BUILD)/obj -I$(LUA_INCDIR)
-$(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR)
+$(BUILD)/obj/spec/%.o: INCLUDES = -Isrc -Idriver -I$(LUA_INCDIR) \
+  -DLUA_COMMAND='"$(LUA)"'
 $(BUILD)/obj/bench/%.o: INCLUDES = -Iinclude -I$(LUA_INCDIR)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/found
@@ -180,12 +184,13 @@ $(BUILD)/flags: FORCE
 	if [ "$$new" != "`cat $@ 2>/dev/null`" ]; then \
 	  printf '%s\n' "$$new" >$@; \
 	fi
-$(BUILD)/flags: export FLAGS = $(CC) $(COMPILE) $(CPPFLAGS) $(CFLAGS)
+$(BUILD)/flags: export FLAGS = $(CC) $(COMPILE) -I$(LUA_INCDIR) $(CPPFLAGS) \
+  $(CFLAGS)
 
 # What is needed to compile was found; `make` alone installs nothing.
 $(BUILD)/found: scripts/check-needs
 	@mkdir -p $(@D)
-	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" LUA="$(LUA)" \
+	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" LUA="$(LUA)" LUA_V="$(LUA_V)" \
 	  sh scripts/check-needs
 	@touch $@
 
@@ -408,7 +413,7 @@ bench-instructions: ## our instructions
 # What is linked as a program with lze.pc would be.
 $(BUILD)/obj/examples/%.o: INCLUDES = -I$(LUA_INCDIR)
 LINK_EMBED = $(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $(filter %.o,$^) \
-  $(BUILD)/liblze.a $(LIBS) -llua5.4 -lze_loader
+  $(BUILD)/liblze.a $(LIBS) -llua$(LUA_V) -lze_loader
 $(BUILD)/spec/embed/%_test: $(BUILD)/obj/spec/embed/%_test.o $(BUILD)/liblze.a
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
@@ -440,7 +445,7 @@ $(BUILD)/spec/driver/mutant_test: $(BUILD)/obj/spec/driver/mutant_test.o \
 $(BUILD)/spec/states/%_test: $(BUILD)/obj/spec/states/%_test.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua5.4 -ldl -lm
+	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua$(LUA_V) -ldl -lm
 
 # It includes the reader rather than being linked with it.
 $(FUZZ): $(BUILD)/obj/spec/common/spirv_fuzz.o
@@ -451,7 +456,7 @@ $(FUZZ): $(BUILD)/obj/spec/common/spirv_fuzz.o
 $(HOST): $(BUILD)/obj/spec/support/host.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua5.4 -ldl -lm
+	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -llua$(LUA_V) -ldl -lm
 
 $(FAULT): $(patsubst %,$(BUILD)/obj/spec/support/%.o,ze_fault ze_sysman)
 	@mkdir -p $(@D)
@@ -517,7 +522,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) -rdynamic $(LDFLAGS) -o $@ $^ -lze_loader -l:libOpenCL.so.1 \
-	  -llua5.4 -ldl -lm
+	  -llua$(LUA_V) -ldl -lm
 
 # ---------------------------------------------------------------------------
 # Installing
@@ -533,7 +538,8 @@ DOCS := doc/manual.md doc/timeline.png README.md CHANGELOG.md LICENSE
 install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LUA_CMOD) \
 	  $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 755 bin/lze $(DESTDIR)$(BINDIR)/lze
+	sed '1s|lua5\.4|lua$(LUA_V)|' bin/lze >$(DESTDIR)$(BINDIR)/lze
+	chmod 755 $(DESTDIR)$(BINDIR)/lze
 	$(INSTALL) -m 755 $(BUILD)/lze.so $(DESTDIR)$(LUA_CMOD)/lze.so
 	$(INSTALL) -D -m 755 $(BUILD)/lze/mpi.so $(DESTDIR)$(LUA_CMOD)/lze/mpi.so
 	$(INSTALL) -m 755 $(BUILD)/libze_opencl.so \
@@ -541,7 +547,8 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -m 644 $(BUILD)/liblze.a $(DESTDIR)$(LIBDIR)/liblze.a
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
-	  -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' lze.pc.in \
+	  -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+	  -e 's|@LUA@|$(LUA_V)|' lze.pc.in \
 	  >$(DESTDIR)$(LIBDIR)/pkgconfig/lze.pc
 	$(INSTALL) -d $(DESTDIR)$(LIBEXECDIR)/lze
 	$(INSTALL) -m 755 $(HELPER) $(DESTDIR)$(LIBEXECDIR)/lze/lze-build
@@ -559,7 +566,7 @@ endif
 	  { echo '<!doctype html><meta charset="utf-8"><title>lze</title>'; \
 	    cmark-gfm --extension table doc/manual.md; } \
 	    >$(DESTDIR)$(DATADIR)/doc/lze/manual.html; fi
-	@case "`env -u LUA_CPATH -u LUA_CPATH_5_4 $(LUA) \
+	@case "`env -u LUA_CPATH -u LUA_CPATH_$(subst .,_,$(LUA_V)) $(LUA) \
 	    -e 'print(package.cpath)' 2>/dev/null`" in \
 	  *'$(LUA_CMOD)/?.so'*) ;; \
 	  *) echo 'Lua does not look there by itself. Set in your shell:'; \

@@ -39,8 +39,7 @@ end
 
 local function lines_of(text)
   local lines, code = {}, false
-  for line in text:gmatch "[^\n]+" do
-    line = line:match "^%s*(.*)$"
+  for line in text:gmatch "%s*([^\n]+)" do
     local op = line:match "^%%[%w_]+ = (Op%w+)" or line:match "^Op%w+"
     code = code or op == "OpFunction"
     if op then

@@ -43,8 +43,8 @@ local function merge_json(files)
   local lines, pids, ids = {}, 0, 0
   for _, f in ipairs(files) do
     local most_pid, most_id = 0, 0
-    for line in (f.events .. ",\n"):gmatch "(.-),\n" do
-      line = line:gsub('"pid":(%d+)', function(n)
+    for event in (f.events .. ",\n"):gmatch "(.-),\n" do
+      local line = event:gsub('"pid":(%d+)', function(n)
         most_pid = math.max(most_pid, tonumber(n))
         return ('"pid":%d'):format(pids + n)
       end, 1)

@@ -225,17 +225,18 @@ end
 -- So few work-items are not worth a larger group.
 local FEW_ITEMS = 64
 
+-- `global` is a word of its own to some builds of Lua 5.5.
 function rules.groups_of_one(events, about, add)
   local ones = select_events(events, function(e)
     return e.kind == "kernel" and product(e.group) == 1 and
-      product(e.global) >= FEW_ITEMS
+      product(e["global"]) >= FEW_ITEMS
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first
     add(at(e), max(0.01, g.ns / about.ns), "%s runs in groups of one " ..
       "work-item (%s): give it a range that small numbers divide, and let " ..
       "the kernel skip what is beyond the data", e.name,
-      e.why or size_of(e.global))
+      e.why or size_of(e["global"]))
   end
 end
 
@@ -769,7 +770,7 @@ local function to_json(events, about)
         places[e] = {pid, tid}
       end
       local args = {where = e.where, bytes = e.bytes, why = e.why,
-        global = e.global and size_of(e.global),
+        ["global"] = e["global"] and size_of(e["global"]),
         group = e.group and size_of(e.group), again = e.again,
         untimed = e.untimed, half_flops = e.half_flops,
         float_flops = e.float_flops, double_flops = e.double_flops,
@@ -874,7 +875,7 @@ local function to_html(events, about)
       r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
         max(0, e.start_ns - about.start_ns), length(e), number(e.name),
         line_of(e.where), e.bytes or 0, number(size_of(e.group)),
-        number(size_of(e.global)), number(e.why), number(e.kind), i,
+        number(size_of(e["global"])), number(e.why), number(e.kind), i,
         e.after or 0, e.parent or 0, number(flops_text(e)))
     end
   end

@@ -53,7 +53,9 @@ describe("a guarded call", function()
     end
   end)
 
-  it("costs no more cycles than one without a guard", function()
+  -- Lua 5.5 makes a step after each guarded call (common/lua_versions.h).
+  local exact = _VERSION == "Lua 5.4" and it or pending
+  exact("costs no more cycles than one without a guard", function()
     for _, mode in ipairs(modes) do
       local function cycles(name)
         return tonumber(process.output(functions .. ([[

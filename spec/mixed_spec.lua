@@ -261,7 +261,8 @@ describe("a script with", function()
         local kept, slow = {}, lze.buffer("uint", 1)
         local sum = lze.buffer("int", 8)
         slowly(slow)
-        for i = 1, 60 do
+        for number = 1, 60 do
+          local i = number
           local x = lze.buffer("int", filled(8, i))
           local q = lze.queue()
           local plan = lze.graph():task("t", mod.add, 8, x, 1):compile()

@@ -7,6 +7,7 @@
  */
 #include "../driver/check.h"
 
+#include "lua_versions.h"
 #include "lze.h"
 
 #include <lualib.h>
@@ -418,7 +419,7 @@ static void *allocator(void *userdata, void *p, size_t old, size_t size) {
 }
 
 static void test_no_memory(void) {
-  lua_State *L = lua_newstate(allocator, NULL);
+  lua_State *L = lua_state_of(allocator, NULL);
   lua_atpanic(L, panic);
   refuse = true;
   CODE(LZE_EMEMORY, lze->open(L, &error));

@@ -83,13 +83,17 @@ void lze_check_memory(lua_State *L, bool good) {
   if (!good) lze_no_memory(L);
 }
 
+void lze_push_text(lua_State *L, const char *format, va_list arguments) {
+  if (lua_pushvfstring(L, format, arguments) == NULL) lze_no_memory(L);
+}
+
 int lze_fail_word(lua_State *L, const char *object, const char *call,
                   const char *code, const char *log, const char *format,
                   ...) {
   luaL_checkstack(L, 8, NULL);
   va_list arguments;
   va_start(arguments, format);
-  lua_pushvfstring(L, format, arguments);
+  lze_push_text(L, format, arguments);
   va_end(arguments);
   lze_raise_error(L, object, call, code, 0, log);
 }

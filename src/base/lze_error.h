@@ -7,9 +7,14 @@
 
 #include "base/lze_base.h"
 
+#include <stdarg.h>
+
 #define LZE_NO_MEMORY_TEXT "not enough memory"
 /* Raise "not enough memory": what malloc has not, not the device. */
 int lze_no_memory(lua_State *L) __attribute__((noreturn));
+/* As lua_pushvfstring, which in Lua 5.5 answers NULL where memory runs out,
+   and has pushed nothing. [-0, +1] */
+void lze_push_text(lua_State *L, const char *format, va_list arguments);
 /* The same unless `good`. */
 void lze_check_memory(lua_State *L, bool good);
 

@@ -5,10 +5,12 @@
 #include "base/lze_guard.h"
 #include "base/lze_error.h"
 #include "base/lze_state.h"
+#include "lua_versions.h"
 
 typedef struct lze_Guard {
   bool collects;                /* the collector ran, and is held back */
   bool paused;
+  lua_Held held;
   lua_Hook hook;                /* put off, or NULL */
   int mask, count;
 } lze_Guard;
@@ -19,16 +21,10 @@ typedef struct lze_Protection {
                                    LZE_AS_IT_IS */
 } lze_Protection;
 
-/* So many KB the collector believes to have in reserve: it makes no step, and
-   what is allocated meanwhile still counts afterwards.  LUA_GCSTOP and
-   LUA_GCRESTART would forget the debt instead: a program whose allocations are
-   all guarded would never collect. */
-enum { RESERVE_KB = 1 << 30 };
-
 /* A stopped collector stays as it is; in a finaliser it cannot run anyway. */
 static void guard_hold(lua_State *L, lze_Guard *g) {
   g->collects = lua_gc(L, LUA_GCISRUNNING) == 1;
-  if (g->collects) lua_gc(L, LUA_GCSTEP, -RESERVE_KB);
+  if (g->collects) lua_hold(L, &g->held);
   g->hook = lua_gethook(L);
   if (g->hook != NULL) {
     g->mask = lua_gethookmask(L);
@@ -38,7 +34,8 @@ static void guard_hold(lua_State *L, lze_Guard *g) {
 }
 
 /* A hook that a signal has set meanwhile (Ctrl-C in lua5.4) stays. */
-static void guard_release(lua_State *L, const lze_Guard *g, bool starved) {
+static void guard_release(lua_State *L, lze_State *S, const lze_Guard *g,
+                          bool starved) {
   if (g->hook != NULL && lua_gethook(L) == NULL)
     lua_sethook(L, g->hook, g->mask, g->count);
   if (!g->collects) return;
@@ -47,7 +44,7 @@ static void guard_release(lua_State *L, const lze_Guard *g, bool starved) {
   if (starved)
     lua_gc(L, LUA_GCRESTART);
   else
-    lua_gc(L, LUA_GCSTEP, RESERVE_KB);
+    lua_let_go(L, &g->held, &S->owed);
 }
 
 lze_Pause lze_guard_pause(lua_State *L) {
@@ -58,7 +55,7 @@ lze_Pause lze_guard_pause(lua_State *L) {
   S->protection = NULL;
   if (pause.guard != NULL) {
     pause.guard->paused = true;
-    guard_release(L, pause.guard, false);
+    guard_release(L, S, pause.guard, false);
   }
   return pause;
 }
@@ -74,16 +71,28 @@ void lze_guard_resume(lua_State *L, lze_Pause pause) {
   S->protection = pause.protection;
 }
 
+bool lze_collector_runs(lua_State *L) {
+  const lze_State *S = lze_find_state(L);
+  if (S != NULL && S->guard != NULL) return S->guard->collects;
+  return lua_gc(L, LUA_GCISRUNNING) == 1;
+}
+
 int lze_protected_guarded(lua_State *L, int arguments, int results,
                           int *arg) {
   lze_State *S = lze_find_state(L);
   if (S == NULL) return lze_protected(L, arguments, results, arg);
   lze_Guard g = {.paused = false}, *outer = S->guard;
+  if (outer != NULL) { /* it holds; what raised in a pause left it paused */
+    int inner = lze_protected(L, arguments, results, arg);
+    if (outer->paused)
+      lze_guard_resume(L, (lze_Pause){outer, S->protection});
+    return inner;
+  }
   guard_hold(L, &g);
   S->guard = &g;
   int status = lze_protected(L, arguments, results, arg);
-  S->guard = outer;
-  if (!g.paused) guard_release(L, &g, status == LUA_ERRMEM);
+  S->guard = NULL;
+  if (!g.paused) guard_release(L, S, &g, status == LUA_ERRMEM);
   return status;
 }
 

@@ -46,6 +46,10 @@ typedef struct lze_Pause {
 lze_Pause lze_guard_pause(lua_State *L);
 void lze_guard_resume(lua_State *L, lze_Pause pause);
 
+/* Whether the collector runs, or will when the guard is paused: not where a
+   script has stopped it, nor in a finaliser, where lua_gc answers -1. */
+bool lze_collector_runs(lua_State *L);
+
 /* As luaL_argerror, which names the function that the script called: this one
    does so inside a guard, too.  luaL_error and lze_fail give the position of
    the script's call there. */

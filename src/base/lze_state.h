@@ -57,6 +57,7 @@ struct lze_State {
   bool closed;
   struct lze_Guard *guard;      /* that is in force, or NULL: lze_guard.h */
   struct lze_Protection *protection; /* the innermost, or NULL */
+  size_t owed;                  /* to the collector: lua_versions.h */
   const lze_System *system;     /* NULL before the first context */
   const lze_ContextHooks *context_hooks;
   lze_Context *contexts;        /* all that are alive */

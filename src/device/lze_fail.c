@@ -105,7 +105,7 @@ int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
   if (format != NULL) {
     va_list arguments;
     va_start(arguments, format);
-    lua_pushvfstring(L, format, arguments);
+    lze_push_text(L, format, arguments);
     va_end(arguments);
     if (own != NULL) {
       lua_pushfstring(L, " (%s)", own);

@@ -175,23 +175,36 @@ static void describe(lua_State *L, lzc_value *out) {
 }
 
 typedef struct Chunk {
+  int at;                       /* on the stack, where it is put */
   bool begun;
   luaL_Buffer b;
 } Chunk;
 
+static void chunk_end(lua_State *L, Chunk *c) {
+  luaL_pushresult(&c->b);
+  lua_replace(L, c->at);
+}
+
+/* Lua 5.5 says with NULL that it is done, before it takes from the stack what
+   has come there since; 5.4 leaves that. */
 static int chunk_add(lua_State *L, const void *bytes, size_t size,
                      void *data) {
   Chunk *c = data;
   if (!c->begun) luaL_buffinit(L, &c->b);
   c->begun = true;
-  luaL_addlstring(&c->b, bytes, size);
+  if (bytes != NULL) luaL_addlstring(&c->b, bytes, size);
+  else chunk_end(L, c);
   return 0;
 }
 
 const char *lze_push_chunk(lua_State *L, size_t *size) {
-  Chunk c = {.begun = false};
+  Chunk c = {.at = lua_gettop(L) + 1};
+  luaL_checkstack(L, 2, NULL);
+  lua_pushnil(L);
+  lua_pushvalue(L, -2);
   lua_dump(L, chunk_add, &c, 0);
-  luaL_pushresult(&c.b);
+  if (lua_isnil(L, c.at)) chunk_end(L, &c);
+  lua_settop(L, c.at);
   return lua_tolstring(L, -1, size);
 }
 

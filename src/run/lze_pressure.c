@@ -9,6 +9,7 @@
 #include "base/lze_state.h"
 #include "device/lze_object.h"
 #include "run/lze_queue.h"
+#include "lua_versions.h"
 
 bool lze_each_queue(lze_State *S, bool (*f)(lze_Queue *q, uint64_t number),
                     uint64_t number) {
@@ -44,29 +45,28 @@ void lze_reap(lze_State *S) { lze_each_queue(S, queue_reap, 0); }
 
 #define STEP_USED_PART 32
 
-/* Whether the collector may be called: not where a script has stopped it, nor
-   in a finaliser, where lua_gc answers -1. */
-static bool collector_runs(lua_State *L) {
-  return lua_gc(L, LUA_GCISRUNNING) == 1;
-}
-
 /* Finalisers may run here. */
-static void collect(lua_State *L, lze_State *S, int what) {
+static void collect_all(lua_State *L, lze_State *S) {
   lze_Pause pause = lze_guard_pause(L);
-  lua_gc(L, what, 0);
+  lua_gc(L, LUA_GCCOLLECT);
   lze_guard_resume(L, pause);
-  if (what != LUA_GCCOLLECT) return;
   S->collections++;
   lze_reap(S);
+}
+
+static void collect_some(lua_State *L) {
+  lze_Pause pause = lze_guard_pause(L);
+  lua_step(L);
+  lze_guard_resume(L, pause);
 }
 
 void lze_pressure(lua_State *L, size_t bytes) {
   lze_State *S = lze_state(L);
   lze_reap(S);
-  if (!collector_runs(L)) return;
+  if (!lze_collector_runs(L)) return;
   S->debt += bytes;
   if (S->bytes + bytes > S->limit) {
-    collect(L, S, LUA_GCCOLLECT);
+    collect_all(L, S);
     double next = (double)(S->bytes + bytes) * S->growth;
     if (next < (double)S->soft_limit)
       S->limit = S->soft_limit;
@@ -75,7 +75,7 @@ void lze_pressure(lua_State *L, size_t bytes) {
   } else if (S->debt >= STEP_BYTES &&
              S->debt >= S->soft_limit / STEP_SOFT_PART &&
              S->debt >= S->bytes / STEP_USED_PART) {
-    collect(L, S, LUA_GCSTEP);
+    collect_some(L);
   } else {
     return;
   }
@@ -85,5 +85,5 @@ void lze_pressure(lua_State *L, size_t bytes) {
 void lze_make_room(lua_State *L) {
   lze_State *S = lze_state(L);
   lze_reap(S);
-  if (collector_runs(L)) collect(L, S, LUA_GCCOLLECT);
+  if (lze_collector_runs(L)) collect_all(L, S);
 }
