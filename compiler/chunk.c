@@ -2,7 +2,8 @@
  * chunk.c - functions as lua_dump writes them, read and checked.
  * SPDX-License-Identifier: MIT
  *
- * The format of Lua 5.4.0 to 5.4.8.  Nothing in a chunk is trusted.
+ * The formats of Lua 5.4 and 5.5; what is read of 5.5's becomes what 5.4 would
+ * have written.  Nothing in a chunk is trusted.
  */
 #include "chunk.h"
 
@@ -73,10 +74,18 @@ void arena_free(arena *a) {
 
 /* --- bytes ---------------------------------------------------------------- */
 
+typedef struct saved_string {
+  const char *text;
+  size_t size;
+} saved_string;
+
 typedef struct reader {
   arena *a;
-  const unsigned char *at, *end;
+  const unsigned char *start, *at, *end;
   const char *error;
+  bool is_55;
+  saved_string *strings;        /* of 5.5, which names those it wrote before */
+  size_t string_count, string_room;
 } reader;
 
 static size_t left(const reader *r) { return (size_t)(r->end - r->at); }
@@ -96,8 +105,10 @@ static unsigned byte(reader *r) {
   return at == NULL ? 0 : *at;
 }
 
-static size_t number(reader *r, size_t limit) {
-  size_t n = 0;
+/* In groups of 7 bits, the most significant first.  Bit 7 marks the last one
+   in 5.4, all others in 5.5. */
+static uint64_t number(reader *r, uint64_t limit) {
+  uint64_t n = 0;
   for (;;) {
     unsigned b = byte(r);
     if (r->error != NULL) return 0;
@@ -106,33 +117,59 @@ static size_t number(reader *r, size_t limit) {
       return 0;
     }
     n = n << 7 | (b & 0x7f);
-    if (b & 0x80) return n;
+    if ((b >> 7 != 0) != r->is_55) return n;
   }
 }
 
 /* How many of what takes at least `size` bytes each follow. */
 static size_t count_of(reader *r, size_t size) {
-  size_t n = number(r, INT32_MAX);
+  size_t n = (size_t)number(r, INT32_MAX);
   if (r->error == NULL && n > left(r) / size)
     r->error = "the chunk is cut off";
   return r->error != NULL ? 0 : n;
 }
 
+/* In 5.5 zeros stand before what is an array. */
+static void align(reader *r, size_t size) {
+  size_t over = (size_t)(r->at - r->start) % size;
+  if (r->is_55 && over != 0) take(r, size - over);
+}
+
+static const char *saved(reader *r, size_t *length) {
+  uint64_t n = number(r, UINT64_MAX);
+  if (n == 0) return NULL;
+  if (n > r->string_count) {
+    if (r->error == NULL) r->error = "a string of the chunk is not there";
+    return NULL;
+  }
+  *length = r->strings[n - 1].size;
+  return r->strings[n - 1].text;
+}
+
 static const char *string(reader *r, size_t *length) {
-  size_t size = number(r, SIZE_MAX >> 1);
+  size_t size = (size_t)number(r, SIZE_MAX >> 1);
   *length = 0;
-  if (size == 0) return NULL;
-  const unsigned char *at = take(r, size - 1);
+  if (size == 0) return r->is_55 && r->error == NULL ? saved(r, length) : NULL;
+  const unsigned char *at = take(r, r->is_55 ? size : size - 1);
   if (at == NULL) return NULL;
   char *copy = arena_new(r->a, size, 1);
   if (copy == NULL) return NULL;
   memcpy(copy, at, size - 1);
   *length = size - 1;
+  if (!r->is_55) return copy;
+  r->strings = arena_grow(r->a, r->strings, r->string_count, &r->string_room,
+                          sizeof *r->strings);
+  if (r->string_count < r->string_room)
+    r->strings[r->string_count++] = (saved_string){copy, size - 1};
   return copy;
 }
 
 static int64_t integer(reader *r) {
   int64_t n = 0;
+  if (r->is_55) {
+    uint64_t code = number(r, UINT64_MAX);
+    return (int64_t)(code & 1 ? ~(code >> 1) : code >> 1);
+  }
   const unsigned char *at = take(r, 8);
   if (at != NULL) memcpy(&n, at, 8);
   return n;
@@ -170,11 +207,19 @@ static void read_constant(reader *r, constant *k) {
   }
 }
 
+static uint32_t word(reader *r) {
+  uint32_t n = 0;
+  const unsigned char *at = take(r, 4);
+  if (at != NULL) memcpy(&n, at, 4);
+  return n;
+}
+
 /* Lines as differences, with absolute ones where these do not fit. */
 static void read_lines(reader *r, proto *p) {
   size_t count = count_of(r, 1);
   const unsigned char *steps = take(r, count);
-  size_t marks = count_of(r, 2);
+  size_t marks = count_of(r, r->is_55 ? 8 : 2);
+  if (marks > 0) align(r, 4);
   bool has = count == p->code_count && count > 0;
   if (has) p->lines = arena_new(r->a, count, sizeof *p->lines);
   if (p->lines == NULL || steps == NULL) has = false;
@@ -184,8 +229,8 @@ static void read_lines(reader *r, proto *p) {
     size_t pc = count;
     int64_t mark = 0;
     if (i < marks) {
-      pc = number(r, INT32_MAX);
-      mark = (int64_t)number(r, INT32_MAX);
+      pc = r->is_55 ? word(r) : (size_t)number(r, INT32_MAX);
+      mark = r->is_55 ? word(r) : (int64_t)number(r, INT32_MAX);
     }
     for (; has && done < count && done < pc; done++) {
       line += (signed char)steps[done];
@@ -198,6 +243,30 @@ static void read_lines(reader *r, proto *p) {
   }
 }
 
+/* An instruction of 5.5 as 5.4 would have it; UINT32_MAX is none. */
+static uint32_t translated(uint32_t i) {
+  enum { SHLI = 32, SHRI, GETVARG = 81, ERRNNIL, VARARGPREP, EXTRAARG };
+  unsigned op = GET_OP(i), size;
+  uint32_t rest = i & ~(uint32_t)0x7f;
+  switch (op) {
+    case SHLI: return rest | OP_SHLI;
+    case SHRI: return rest | OP_SHRI;
+    case GETVARG: return rest | OP_VARARG;
+    /* Of `global x = 1`; the assignment that follows is what is refused. */
+    case ERRNNIL: return rest | OP_CLOSE;
+    case VARARGPREP: return rest | OP_VARARGPREP;
+    case EXTRAARG: return rest | OP_EXTRAARG;
+    case OP_SELF: return i | 1u << 15; /* its name always is a constant */
+    case OP_NEWTABLE: case OP_SETLIST:
+      /* 6 and 10 bits for B and C; more than 255 stay more than is asked. */
+      size = i >> 22 > 255 ? 255 : i >> 22;
+      return (i & 0xffff) | (i >> 16 & 0x3f) << 16 | size << 24;
+    default: return op > EXTRAARG ? UINT32_MAX : i;
+  }
+}
+
+static const loop_form loops[] = {{0, 1, 2, 3, 3}, {2, 0, 1, 2, 2}};
+
 /* A function, or with p == NULL only its bytes; functions nest 200 deep, as
    Lua's own do. */
 static void read_function(reader *r, proto *p, int depth) {
@@ -207,18 +276,22 @@ static void read_function(reader *r, proto *p, int depth) {
   if (!keep) p = &other;
   if (depth > 200) r->error = "functions nest too deep";
   if (r->error != NULL) return;
-  p->source = string(r, &length);
+  p->loop = loops[r->is_55];
+  if (!r->is_55) p->source = string(r, &length);
   p->line = (int)number(r, INT32_MAX);
   number(r, INT32_MAX);
   p->parameters = byte(r);
-  p->is_vararg = byte(r) != 0;
+  p->is_vararg = (byte(r) & 3) != 0;
   p->width = byte(r);
   p->code_count = count_of(r, 4);
+  align(r, 4);
   const unsigned char *code = take(r, p->code_count * 4);
   if (keep && code != NULL) {
     p->code = arena_new(r->a, p->code_count + 1, 4);
     if (p->code == NULL) return;
     memcpy(p->code, code, p->code_count * 4);
+    for (size_t i = 0; r->is_55 && i < p->code_count; i++)
+      p->code[i] = translated(p->code[i]);
   }
   p->constant_count = count_of(r, 1);
   if (keep)
@@ -236,6 +309,7 @@ static void read_function(reader *r, proto *p, int depth) {
   size_t inner = count_of(r, 10);
   for (size_t i = 0; i < inner && r->error == NULL; i++)
     read_function(r, NULL, depth + 1);
+  if (r->is_55) p->source = string(r, &length);
   read_lines(r, p);
   size_t locals = count_of(r, 3);
   if (keep) p->locals = arena_new(r->a, locals + 1, sizeof(local_name));
@@ -258,7 +332,8 @@ static void read_function(reader *r, proto *p, int depth) {
 
 bool op_is_test(opcode op) { return op >= OP_EQ && op <= OP_TESTSET; }
 
-bool writes(uint32_t i, unsigned reg) {
+bool writes(const proto *p, size_t pc, unsigned reg) {
+  uint32_t i = p->code[pc];
   opcode op = GET_OP(i);
   unsigned a = GET_A(i);
   if (op == OP_SETUPVAL || (op >= OP_SETTABUP && op <= OP_SETFIELD) ||
@@ -268,12 +343,13 @@ bool writes(uint32_t i, unsigned reg) {
     return false;
   if (op == OP_LOADNIL) return reg >= a && reg <= a + GET_B(i);
   if (op == OP_CALL || op == OP_TAILCALL) return reg >= a;
-  if (op == OP_FORLOOP || op == OP_FORPREP) return reg >= a && reg <= a + 3;
+  if (op == OP_FORLOOP || op == OP_FORPREP)
+    return reg >= a && reg <= a + p->loop.last;
   return reg == a;
 }
 
 /* What A, B and C of an opcode are: r a register, A likewise or, of what gives
-   none, the one behind the last, R two, F four (a loop), k a constant, s a
+   none, the one behind the last, R two, F those of a loop, k a constant, s a
    constant string, u an upvalue, K a constant where the bit k is set, else a
    register, . anything. */
 static const char operands[OP_COUNT][4] = {
@@ -311,7 +387,7 @@ static bool operand_sound(const proto *p, uint32_t i, char kind, unsigned v) {
     case 'r': return v < p->width;
     case 'A': return v < p->width || (v == p->width && GET_B(i) == 1);
     case 'R': return v + 1 < p->width;
-    case 'F': return v + 3 < p->width;
+    case 'F': return v + p->loop.last < p->width;
     case 'n': return GET_A(i) + v < p->width;
     case 'c': return v == 0 || GET_A(i) + v - 1 <= p->width;
     case 'u': return v < p->upvalue_count;
@@ -367,19 +443,28 @@ static const char *check(const proto *p) {
 
 proto *chunk_read(arena *a, const void *bytes, size_t size,
                   const char **message) {
-  static const unsigned char head[] =
+  static const unsigned char head_54[23] =
       "\x1bLua\x54\x00\x19\x93\r\n\x1a\n\x04\x08\x08\x78\x56\0\0\0\0\0";
-  reader r = {a, bytes, (const unsigned char *)bytes + size, NULL};
-  const unsigned char *at = take(&r, 23);
-  double sample = real(&r);
-  if (at != NULL && memcmp(at, head, 4) == 0 && at[4] != head[4]) {
-    *message = arena_text(a, "a chunk of Lua %d.%d; those of Lua 5.4 are read",
-                          at[4] >> 4, at[4] & 15);
+  static const unsigned char head_55[32] =
+      "\x1bLua\x55\x00\x19\x93\r\n\x1a\n\x04\x88\xa9\xff\xff\x04\x78\x56\x34"
+      "\x12\x08\x88\xa9\xff\xff\xff\xff\xff\xff\x08";
+  reader r = {.a = a, .start = bytes, .at = bytes,
+              .end = (const unsigned char *)bytes + size};
+  unsigned version = size > 4 ? r.at[4] : 0;
+  if (size > 4 && memcmp(bytes, head_54, 4) == 0 && version != 0x54 &&
+      version != 0x55) {
+    *message = arena_text(a, "a chunk of Lua %d.%d; those of Lua 5.4 and 5.5 "
+                          "are read", version >> 4, version & 15);
     if (*message == NULL) *message = "out of memory";
     return NULL;
   }
-  if (at == NULL || memcmp(at, head, 23) != 0 || sample != 370.5) {
-    *message = "not a chunk of Lua 5.4 as this machine writes them";
+  r.is_55 = version == 0x55;
+  size_t length = r.is_55 ? sizeof head_55 : sizeof head_54;
+  const unsigned char *at = take(&r, length);
+  double sample = real(&r);
+  if (at == NULL || memcmp(at, r.is_55 ? head_55 : head_54, length) != 0 ||
+      sample != (r.is_55 ? -370.5 : 370.5)) {
+    *message = "not a chunk of Lua as this machine writes them";
     return NULL;
   }
   byte(&r);

@@ -69,7 +69,16 @@ typedef struct local_name {
   uint32_t first, end;        /* instructions where it lives */
 } local_name;
 
+/* Where a numeric `for` keeps what it needs, from its register A on.  Before
+   FORPREP these are the start, the limit and the step. */
+typedef struct loop_form {
+  unsigned char index, limit, step, variable, last;
+} loop_form;
+
+/* Instructions are as 5.4 has them, whichever version wrote the chunk, but for
+   the registers of loops. */
 typedef struct proto {
+  loop_form loop;
   const char *source;         /* NULL when stripped */
   int line;
   unsigned parameters, width; /* width: registers */
@@ -85,9 +94,9 @@ typedef struct proto {
   size_t local_count;
 } proto;
 
-/* Reads and checks a chunk: every register, constant, upvalue and jump of its
-   main function's code is in range, a comparison has its jump, the last
-   instruction returns.  NULL with a message when it is unsound. */
+/* Reads and checks a chunk of Lua 5.4 or 5.5: every register, constant, upvalue
+   and jump of its main function's code is in range, a comparison has its jump,
+   the last instruction returns.  NULL with a message when it is unsound. */
 proto *chunk_read(arena *a, const void *bytes, size_t size,
                   const char **message);
 
@@ -116,7 +125,7 @@ typedef struct flow {
 flow *flow_make(arena *a, const proto *p, long *irreducible);
 
 bool op_is_test(opcode op);
-/* Whether an instruction writes a register. */
-bool writes(uint32_t instruction, unsigned reg);
+/* Whether the instruction at pc writes a register. */
+bool writes(const proto *p, size_t pc, unsigned reg);
 
 #endif

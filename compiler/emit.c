@@ -72,12 +72,21 @@ static type index_type(compiler *c, type start, type limit) {
 }
 
 void loop_leave(compiler *c, unsigned a) {
-  if (KIND(c->state[a]) == T_INT) c->state[a] = T_INT;
-  if (KIND(c->state[a + 3]) == T_INT) c->state[a + 3] = T_INT;
+  loop_form at = c->at->p->loop;
+  type *index = &c->state[a + at.index], *own = &c->state[a + at.variable];
+  if (KIND(*index) == T_INT) *index = T_INT;
+  if (KIND(*own) == T_INT) *own = T_INT;
+}
+
+static void set_index(compiler *c, unsigned a, val v) {
+  loop_form at = c->at->p->loop;
+  set(c, a + at.index, v);
+  if (at.variable != at.index) set(c, a + at.variable, v);
 }
 
 uint32_t loop_prepare(compiler *c, size_t pc) {
   unsigned a = GET_A(c->at->p->code[pc]);
+  loop_form at = c->at->p->loop;
   val i = loop_number(c, a), limit = loop_number(c, a + 1);
   val by = loop_number(c, a + 2);
   int64_t n = 0;
@@ -85,10 +94,9 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     i = to_real(c, i);
     limit = to_real(c, limit);
     by = to_real(c, by);
-    set(c, a, i);
-    set(c, a + 1, limit);
-    set(c, a + 2, by);
-    set(c, a + 3, i);
+    set(c, a + at.limit, limit);
+    set(c, a + at.step, by);
+    set_index(c, a, i);
     return c->emit ? real_runs(c, true, i.id, limit.id, by.id) : 0;
   }
   bool one = step_of(c->at->p, pc, &n) && n == 1;
@@ -97,9 +105,9 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
   i.type = upwards ? index_type(c, i.type, one ? limit.type : T_INT) : T_INT;
   type last = one && KIND(limit.type) == T_INT ? limit.type : T_INT;
   if (!c->emit) {
-    c->state[a] = c->state[a + 3] = i.type;
-    c->state[a + 1] = last;
-    c->state[a + 2] = T_INT;
+    c->state[a + at.limit] = last;
+    c->state[a + at.step] = T_INT;
+    c->state[a + at.index] = c->state[a + at.variable] = i.type;
     return 0;
   }
   uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0), ok;
@@ -124,10 +132,9 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
   }
   if (ok != 0) runs = logical(c, SpvOpLogicalAnd, runs, ok);
   by.type = T_INT;
-  set(c, a, i);
-  set(c, a + 1, (val){last, end, 0});
-  set(c, a + 2, by);
-  set(c, a + 3, i);
+  set(c, a + at.limit, (val){last, end, 0});
+  set(c, a + at.step, by);
+  set_index(c, a, i);
   return runs;
 }
 
@@ -135,16 +142,16 @@ uint32_t loop_next(compiler *c, size_t pc) {
   const proto *p = c->at->p;
   unsigned a = GET_A(p->code[pc]);
   size_t prepare = pc - GET_BX(p->code[pc]);
+  loop_form at = p->loop;
   int64_t n = 0;
-  val i = loop_number(c, a), end = loop_number(c, a + 1);
-  val by = loop_number(c, a + 2), v = {i.type, 0, 0};
+  val i = loop_number(c, a + at.index), end = loop_number(c, a + at.limit);
+  val by = loop_number(c, a + at.step), v = {i.type, 0, 0};
   if (KIND(i.type) == T_REAL) {
     end = to_real(c, end);
     by = to_real(c, by);
     v.id = op2(c, SpvOpFAdd, t_of(c, T_REAL), i.id, by.id);
     v.type = T_REAL;
-    set(c, a, v);
-    set(c, a + 3, v);
+    set_index(c, a, v);
     return c->emit ? real_runs(c, false, v.id, end.id, by.id) : 0;
   }
   if (KIND(end.type) != T_INT || KIND(by.type) != T_INT) {
@@ -169,11 +176,10 @@ uint32_t loop_next(compiler *c, size_t pc) {
     } else {
       again = logical(c, SpvOpINotEqual, end.id, k_int(c, c->int_bits, 0));
       uint32_t left = op2(c, SpvOpISub, t, end.id, k_int(c, c->int_bits, 1));
-      set(c, a + 1, (val){T_INT, left, 0});
+      set(c, a + at.limit, (val){T_INT, left, 0});
     }
   }
-  set(c, a, v);
-  set(c, a + 3, v);
+  set_index(c, a, v);
   return again;
 }
 

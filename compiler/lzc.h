@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Needs neither a Lua state nor a driver.  A function is given as the bytes of
- * lua_dump (Lua 5.4, stripped or not); what it captures is described by a
- * callback.  Chunks are not trusted: a damaged one is an error, never a crash.
+ * lua_dump (Lua 5.4 or 5.5, stripped or not); what it captures is described by
+ * a callback.  Chunks are not trusted: a damaged one is an error, never a crash.
  * Nothing here keeps state between calls; any number of threads may compile.
  *
  *   1. lzc_analyse tells what a function takes and which captures it reads.
@@ -97,7 +97,7 @@ typedef struct lzc_summary {
   const lzc_path *paths;
 } lzc_summary;
 
-/* Returns NULL when the bytes are not a sound chunk of Lua 5.4, or memory ran
+/* Returns NULL when the bytes are not a sound chunk of Lua, or memory ran
    out, and says why in message (at most cap bytes).  Free with
    lzc_summary_free. */
 lzc_summary *lzc_analyse(const void *bytes, size_t size, char *message,

@@ -223,7 +223,7 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   while (in->f->blocks[b].end <= pc) b++;
   for (size_t at = pc + 1;;) {
     const block *now = &in->f->blocks[b];
-    for (; at < now->end && !writes(p->code[at], reg); at++)
+    for (; at < now->end && !writes(p, at, reg); at++)
       if (tests(p, p->code[at], reg)) {
         in->tested[pc] = 2;
         return true;

@@ -21,7 +21,7 @@ bool tuple_is_made(const proto *p, size_t pc) {
                    (op == OP_SETTABLE && GET_B(i) == reg)))
       return chunk_local(p, reg, n) == NULL;
     bool lists = op == OP_SETLIST && GET_A(i) == reg;
-    if (lists ? listed : writes(i, reg)) return false;
+    if (lists ? listed : writes(p, n, reg)) return false;
     listed |= lists;
   }
   return false;

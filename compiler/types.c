@@ -106,7 +106,7 @@ static void analyse_step(compiler *c, const proto *p, size_t pc) {
   step(c, pc);
   if (p->lines == NULL) return;
   for (unsigned r = GET_A(p->code[pc]); r < p->width; r++) {
-    if (!writes(p->code[pc], r)) break;
+    if (!writes(p, pc, r)) break;
     c->where[r] = p->lines[pc];
   }
 }

@@ -25,14 +25,14 @@ static void check(bool ok, const char *what, const char *detail) {
 /* The chunk of what Lua text returns; the caller frees it. */
 static unsigned char *dump_as(const char *text, const char *strip,
                               size_t *size) {
-  char name[] = "/tmp/lzc_testXXXXXX", command[200];
+  char name[] = "/tmp/lzc_testXXXXXX", command[400];
   int fd = mkstemp(name);
   FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
   if (f == NULL) exit(1);
   fputs(text, f);
   fclose(f);
   snprintf(command, sizeof command,
-           "lua5.4 -e 'io.write(string.dump(dofile(\"%s\"), %s))'", name,
+           LUA_COMMAND " -e 'io.write(string.dump(dofile(\"%s\"), %s))'", name,
            strip);
   FILE *p = popen(command, "r");
   unsigned char *bytes = malloc(1 << 20);
@@ -140,6 +140,37 @@ static const char *const good[][2] = {
   {"return function(i, a) a[{i, 1}] = a[{1, i}] end", "id uchar*"},
 };
 
+/* What Lua 5.5.1 makes of functions as these, for those who have 5.4. */
+static const char *const newer[][2] = {
+  {"1b4c7561550019930d0a1a0a0488a9ffff04785634120888a9ffffffffffff0800000000"
+   "002877c0000101020007170001810480810100800102fe7f4a0104009c0204003002000c"
+   "99020501b00201090c030104a2020506ae02060690000005498104000281ff7f82010080"
+   "030201004a0102008c02010095020580af02800690000005498102004701010003030603"
+   "0a13000000000000d03f0000033d6b001700000000000000000000000000000000000000"
+   "000000000008026900001702780000170c28666f722073746174652900030d0004030d02"
+   "6a00040c0004101600041016027400111500",
+   "id long*"},
+  {"1b4c7561550019930d0a1a0a0488a9ffff04785634120888a9ffffffffffff0800000000"
+   "002877c000010103000a1300b4010200010200808102ff7fca8106001303c00054000000"
+   "800305000c0402058104ff7f4e0303008c030205c0038400b8000080c383050038000080"
+   "b103050090000607c9010700c7010100000000000000000000",
+   "id half*3 const-int*"},
+  {"1b4c7561550019930d0a1a0a0488a9ffff04785634120888a9ffffffffffff0800000000"
+   "002877c00001810d0300091b8181ff7f0102008080020200010300804a820900ac030600"
+   "2e030010a2030307ae010706210400812f008111a2030708ae030806200406842f838410"
+   "a2010708ae03080683030000ba030300b8000080b80100803600010097010301b0010107"
+   "49020a009000000347020100020387adf3a262038f500000033d6b001b00000000000000"
+   "000000000000000000000000000000800080800003000000160000008d00000018000000"
+   "01000000190000008d00000007026900001b027800001b026e00001b027300011b0c2866"
+   "6f722073746174652900041900060419026a00051800",
+   "id uint* long"},
+  {"1b4c7561550019930d0a1a0a0488a9ffff04785634120888a9ffffffffffff0800000000"
+   "002877c00001010200040c000c0101003c01000038000080038100004081810038010080"
+   "83010100c2810000380000808001020090000003c7010100030003bfffffffffff7e03f5"
+   "deb4290000000000000000",
+   "id bfloat16*"},
+};
+
 static const struct {
   const char *text, *types, *says;
 } bad[] = {
@@ -164,18 +195,32 @@ static const struct {
    "a table is made here"},
 };
 
+static unsigned char *bytes_of(const char *digits, size_t *size) {
+  *size = strlen(digits) / 2;
+  unsigned char *bytes = malloc(*size + 1);
+  if (bytes == NULL) exit(1);
+  for (size_t i = 0; i < *size; i++) {
+    char two[] = {digits[2 * i], digits[2 * i + 1], 0};
+    bytes[i] = (unsigned char)strtoul(two, NULL, 16);
+  }
+  return bytes;
+}
+
 /* A stripped chunk is little but code: what is damaged there gets further.
    What is compiled none the less must be valid. */
 static void damage(long count) {
   uint64_t seed = 12345;
   size_t rows = sizeof good / sizeof *good;
+  size_t chunks = 2 * rows + sizeof newer / sizeof *newer;
   long compiled = 0;
-  for (size_t g = 0; g < 2 * rows; g++) {
+  for (size_t g = 0; g < chunks; g++) {
     size_t size;
-    const char *const *row = good[g / 2];
-    unsigned char *bytes = dump_as(row[0], g % 2 ? "true" : "false", &size);
+    const char *const *row = g < 2 * rows ? good[g / 2] : newer[g - 2 * rows];
+    unsigned char *bytes =
+        g < 2 * rows ? dump_as(row[0], g % 2 ? "true" : "false", &size)
+                     : bytes_of(row[0], &size);
     unsigned char *copy = malloc(size + 1);
-    for (long n = 0; n < count / (2 * (long)rows); n++) {
+    for (long n = 0; n < count / (long)chunks; n++) {
       memcpy(copy, bytes, size);
       for (int k = 0; k < 1 + (int)(n % 3); k++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -198,6 +243,26 @@ static void damage(long count) {
   }
   check(compiled > count / 20, "of the damaged chunks",
         "hardly one is a function still");
+}
+
+static void is_kernel(const char *what, const void *bytes, size_t size,
+                      const char *types) {
+  char message[400];
+  lzc_result *r = compile(bytes, size, types);
+  if (r == NULL || r->words == NULL) {
+    check(false, what, r == NULL ? "out of memory" : r->findings[0].message);
+  } else {
+    check(spirv_validate(r->words, r->word_count * 4, message, sizeof message),
+          what, message);
+    spirv_module *m =
+        spirv_parse(r->words, r->word_count * 4, message, sizeof message);
+    check(m != NULL && m->kernel_count == 1, what, "reflection");
+    if (m != NULL)
+      check(m->kernels[0].builtins == SPIRV_BUILTIN_GLOBAL_ID, what,
+            "uses more than the global id");
+    spirv_free(m);
+  }
+  lzc_result_free(r);
 }
 
 int main(int argc, char **argv) {
@@ -223,29 +288,18 @@ int main(int argc, char **argv) {
     free(twice);
     return 0;
   }
-  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-    size_t size;
+  size_t size, rows = sizeof good / sizeof *good;
+  for (size_t i = 0; i < rows; i++) {
     unsigned char *bytes = dump(good[i][0], &size);
-    lzc_result *r = compile(bytes, size, good[i][1]);
-    if (r == NULL || r->words == NULL) {
-      check(false, good[i][0],
-            r == NULL ? "out of memory" : r->findings[0].message);
-    } else {
-      check(spirv_validate(r->words, r->word_count * 4, message,
-                           sizeof message), good[i][0], message);
-      spirv_module *m =
-          spirv_parse(r->words, r->word_count * 4, message, sizeof message);
-      check(m != NULL && m->kernel_count == 1, good[i][0], "reflection");
-      if (m != NULL)
-        check(m->kernels[0].builtins == SPIRV_BUILTIN_GLOBAL_ID, good[i][0],
-              "uses more than the global id");
-      spirv_free(m);
-    }
-    lzc_result_free(r);
+    is_kernel(good[i][0], bytes, size, good[i][1]);
+    free(bytes);
+  }
+  for (size_t i = 0; i < sizeof newer / sizeof *newer; i++) {
+    unsigned char *bytes = bytes_of(newer[i][0], &size);
+    is_kernel(newer[i][1], bytes, size, newer[i][1]);
     free(bytes);
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    size_t size;
     unsigned char *bytes = dump(bad[i].text, &size);
     lzc_result *r = compile(bytes, size, bad[i].types);
     const char *says = r != NULL && r->finding_count > 0
@@ -255,13 +309,13 @@ int main(int argc, char **argv) {
     lzc_result_free(r);
     free(bytes);
   }
-  /* The head of a chunk of Lua 5.5. */
-  static const unsigned char newer[] =
-      "\x1bLua\x55\x00\x19\x93\r\n\x1a\n"
+  /* The head of a chunk of a later Lua. */
+  static const unsigned char later[] =
+      "\x1bLua\x56\x00\x19\x93\r\n\x1a\n"
       "\x04\x88\xa9\xff\xff\x04\x78\x56\x34\x12";
-  lzc_summary *s = lzc_analyse(newer, sizeof newer, message, sizeof message);
-  check(s == NULL && strcmp(message, "a chunk of Lua 5.5; those of Lua 5.4 are "
-                                     "read") == 0, "5.5", message);
+  lzc_summary *s = lzc_analyse(later, sizeof later, message, sizeof message);
+  check(s == NULL && strcmp(message, "a chunk of Lua 5.6; those of Lua 5.4 and "
+                                     "5.5 are read") == 0, "5.6", message);
   lzc_summary_free(s);
   damage(argc > 1 ? atol(argv[1]) : 4000);
   free(twice);
