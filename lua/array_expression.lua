@@ -726,8 +726,10 @@ local function fuses(w, entry, size, how, names)
 end
 
 -- The walk of an expression whose elements go into an array, or into what
--- `flat_result` makes of a buffer, ready to be launched.
+-- `flat_result` makes of a buffer, ready to be launched.  Nil where a finalizer
+-- has evaluated it.
 local function plan(a, into, base, how)
+  if not a.op then return nil end
   local w, entry = walk(into or flat_result(a, base), a.op, operands(a))
   if w.pending then
     evaluate_leaves(w)
@@ -747,6 +749,7 @@ local function plan(a, into, base, how)
   for _, v in next, {operands(a)} do
     if type(v) == "table" then evaluate(v, "apart") end
   end
+  if not a.op then return nil end
   return walk(into or flat_result(a, base), a.op, operands(a))
 end
 
@@ -765,6 +768,10 @@ function evaluate(a, how)
   local base = beside(leaf, a.type, size)
   if size > 0 then
     local w, entry = plan(a, nil, base, how)
+    if not a.op then
+      if w then leave_walk(w) end
+      return a
+    end
     launch(w, entry, size, a.op, operands(a))
     counts.evaluations = counts.evaluations + 1
   end
@@ -876,6 +883,7 @@ end
 -- what it reads would be overwritten too early, or others have yet to read it.
 local function write(into, a)
   local w, entry = plan(a, into)
+  if not w then return false end
   local own, apart = false, true
   for k = 1, w.count do
     local v = w.slots[k]

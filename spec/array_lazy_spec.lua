@@ -128,6 +128,29 @@ describe("an expression", function()
     ]])
   end)
 
+  it("is right where a finalizer writes an operand meanwhile", function()
+    assert.equal("0 wrong\n", process.output [[
+      local A = require "lze".array
+      local u, runs, wrong = A.ones {4}, 0, 0
+      collectgarbage "stop"
+      for i = 1, 200 do
+        u:fill(i)
+        local e = i % 2 == 0 and u + 1 or (u + 1) * 2
+        setmetatable({}, {__gc = function()
+          runs = runs + 1
+          u:fill(-5)
+        end})
+        collectgarbage "restart"
+        collectgarbage("incremental", 100, 1000, 6 + i % 10)
+        e:eval()
+        collectgarbage "stop"
+        if e[1] ~= (i + 1) * (i % 2 + 1) then wrong = wrong + 1 end
+      end
+      assert(runs > 0)
+      print(wrong .. " wrong")
+    ]])
+  end)
+
   it("says how it would be computed", function()
     local x = floats {1, 2}
     for _, e in ipairs {x * 3, x + x, x:exp()} do e:eval() end
