@@ -319,6 +319,7 @@ local number_keys = {integer = 1, float = 2}
 local function new_binary(name, what, rule, x, y)
   kind_of(x, what)
   kind_of(y, what)
+  if not is(y) then check(x, 1, "a", what) end
   local kind = result_type(what, x, y)
   if rule == "real" and not types[kind].real then kind = "float" end
   if rule == "bits" and types[kind].real then

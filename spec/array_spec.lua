@@ -132,6 +132,8 @@ describe("lze.array", function()
     assert.is_true(math.abs(A("double", {1e-9}):log1p():item() -
       (1e-9 - 0.5e-18)) < 1e-24)
     close({math.pi / 4}, A.atan2(A.ones {1}, A.ones {1}):read())
+    assert.equal("atan2: argument 1 (a): array expected, got integer 1",
+      said(A.atan2, 1, 2))
     assert.same({-2, 0, 0, 2, 2}, A("float", {-1.5, -0.5, 0.5, 1.5, 2.5})
       :round():read())
     assert.same({0, 0.5, 1}, A("float", {-3, 0.5, 9}):clamp(0, 1):read())
