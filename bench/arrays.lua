@@ -8,7 +8,10 @@
 -- compared.  lze's time is from the call until its result is there, allocation
 -- included.  Then z:set(a * x + y) beside a kernel in Lua that does the same,
 -- and what it costs to write and launch an expression of five operations on few
--- elements whose kernel is there, beside a launch and a buffer.
+-- elements whose kernel is there, beside a launch and a buffer: as they come,
+-- and behind a kernel that keeps the device busy.  There no thread is woken,
+-- which may take longer than either: PoCL's threads sleep where launches come
+-- slower than they end.
 
 local lze = require "lze"
 local c = require "bench.reductions"
@@ -114,24 +117,52 @@ local function plain()
   five(few, t, u, v)
   return t
 end
-for _ = 1, 3 do expression() plain() end
-local function cost(f)
+local holding = lze.kernel(function(i, t, count)
+  local root = t[i]
+  for _ = 1, count do root = root * 0.5 + 1.0 / root end
+  t[i] = root
+end)
+local held = lze.buffer("float", 1):fill(1)
+local holds = 1000
+local function hold()
+  holding(1, held, holds)
   lze.wait()
-  local took = timed(function() for _ = 1, times do f() end end)
+end
+for _ = 1, 3 do expression() plain() hold() end
+repeat holds = holds * 2 until timed(hold) > 0.02
+
+local function cost(f, count, behind)
   lze.wait()
+  collectgarbage()
+  if behind then holding(1, held, holds) end
+  local took = timed(function() for _ = 1, count do f() end end)
+  lze.wait()
+  return took / count
+end
+
+local function bytes_of(f)
   collectgarbage()
   collectgarbage "stop"
   local before = collectgarbage "count"
   for _ = 1, times do f() end
   local bytes = (collectgarbage "count" - before) * 1024 / times
   collectgarbage "restart"
-  return took / times * 1e6, bytes
+  lze.wait()
+  return bytes
 end
-local e, p, bytes, plain_bytes = {}, {}, nil, nil
-for round = 1, rounds do
-  e[round], bytes = cost(expression)
-  p[round], plain_bytes = cost(plain)
+
+local function compare(what, count, behind)
+  local e, p, more = {}, {}, {}
+  for r = 1, rounds do
+    e[r], p[r] = cost(expression, count, behind), cost(plain, count, behind)
+    more[r] = e[r] - p[r]
+  end
+  local between = median(more) * 1e3
+  print(("%-24s %6.2f us, launch and buffer %6.2f us: %.2f more; least %.2f, "
+    .. "%.2f"):format(what, median(e) * 1e3, median(p) * 1e3, between,
+    e[1] * 1e6, p[1] * 1e6))
 end
-e, p = median(e) / 1e3, median(p) / 1e3
-print(("%-20s %8.2f us, launch and buffer %8.2f us: %.2f more; %.0f bytes of "
-  .. "Lua, %.0f"):format("five operations", e, p, e - p, bytes, plain_bytes))
+compare("five operations", times, false)
+compare("behind a busy device", times // 5, true)
+print(("bytes of Lua: %.0f, launch and buffer %.0f"):format(
+  bytes_of(expression), bytes_of(plain)))
