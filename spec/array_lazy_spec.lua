@@ -168,10 +168,11 @@ describe("an expression", function()
   it("rounds to the type of each operation, fused or not", function()
     local x = A("uchar", {200, 100, 7})
     local d = A("float", {1e-8, 16777217, 0.1})
+    local real = lze.device().fp64 and "double" or "half"
     local f = A.fuse(function()
       return (x + x) // 3, (x - 8):to "float" / 2,
         (A("int", {16777217}):to "float" // 2),
-        d:to "double" + 1, ((d * 3):to "half" * 3):to "float",
+        d:to(real) + 1, ((d * 3):to "half" * 3):to "float",
         ((x * 2):gt(100) & d:gt(0.5)):eq(1)
     end)
     local function values(...)
@@ -182,7 +183,7 @@ describe("an expression", function()
     local function plain()
       local sum, less = (x + x):eval(), (x - 8):eval():to "float"
       local whole = A("int", {16777217}):to "float":eval()
-      local wide = d:to "double":eval()
+      local wide = d:to(real):eval()
       local half = ((d * 3):eval():to "half":eval() * 3):eval()
       local mask = ((x * 2):eval():gt(100):eval() & d:gt(0.5):eval()):eval()
       return sum // 3, less:eval() / 2, whole // 2, wide + 1,

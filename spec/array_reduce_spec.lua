@@ -263,7 +263,10 @@ describe("a reduction of an array", function()
     assert.equal(math.mininteger + 11, x:sum():item())
     assert.equal("long", x:sum().type)
     same((2.0 ^ 64 + 2.0 ^ 63 + 11) / 4, x:mean():item(), 1e-6, "mean")
-    same(2.0 ^ 64, A("ulong", {-1}):norm():item(), 1e-6, "norm")
+    -- The squares of these are no floats.
+    if lze.device().fp64 then
+      same(2.0 ^ 64, A("ulong", {-1}):norm():item(), 1e-6, "norm")
+    end
     assert.equal(math.mininteger,
       A("long", {math.maxinteger, math.mininteger}):min():item())
   end)

@@ -159,6 +159,17 @@ describe("LZE_CHECK=1", function()
 
   it("refuses nil for a pointer that a kernel follows without looking",
     function()
+      -- Mesa's llvmpipe reads what all work-items would read, even where none
+      -- does.
+      if process.run([[
+          local k = require "lze".compile [=[
+            kernel void k(global int *x, global int *y) {
+              if (x) y[0] = x[0];
+            }]=].k
+          k(1, nil, require "lze".buffer("int", 1))
+          require "lze".wait()]]).how == "signal" then
+        return pending "the device reads through pointers before it looks"
+      end
       assert.equal(("stdin:2: kernel follow: argument 1 (x): nil, a null " ..
         "pointer, which the kernel follows (LZE_CHECK=1)\n7 8\n"),
         process.output([[

@@ -137,7 +137,9 @@ describe("arithmetic in Lua", function()
   it("is counted", function()
     local function saxpy(i, x, y, a) y[i] = a * x[i] + y[i] end
     assert.same({0, 2, 0, false}, of_lua(saxpy))
-    assert.same({0, 0, 2, false}, of_lua(saxpy, "double"))
+    if lze.device().fp64 then
+      assert.same({0, 0, 2, false}, of_lua(saxpy, "double"))
+    end
     assert.same({0, 49, 0, false}, of_lua(function(i, x, y, a)
       local s = x[i]
       for _ = 1, 16 do s = s * 1.5 + y[i] * s end

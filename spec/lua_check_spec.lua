@@ -27,8 +27,9 @@ describe("k:check", function()
       local r = k:check(3, x, y)
       assert.is_true(r.ok)
       assert.equal(0, r.worst)
-      assert.equal("kernel saxpy: ok: 3 work-items in Lua, on the device in "
-        .. "double and as asked", tostring(r))
+      assert.equal(("kernel saxpy: ok: 3 work-items in Lua%s and as asked")
+        :format(lze.device().fp64 and ", on the device in double" or ""),
+        tostring(r))
       assert.same({10, 20, 30}, y:read())
     end)
 
@@ -162,7 +163,8 @@ describe("k:check", function()
   end)
 
   it("compares what is captured, and puts it back", function()
-    local box = {x = lze.buffer("double", {1, 2, 3}), by = 3}
+    local real = lze.device().fp64 and "double" or "float"
+    local box = {x = lze.buffer(real, {1, 2, 3}), by = 3}
     local k = lze.kernel(function(i) box.x[i] = box.x[i] ^ 2 * box.by end)
     local r = k:check(3)
     assert.same({}, found(r))

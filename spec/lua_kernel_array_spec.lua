@@ -49,7 +49,8 @@ describe("an array in a Lua kernel", function()
 
   it("means what it means on the host", function()
     local function make()
-      return {A("double", {{1, 2, 3}, {4, 5, 6}}),
+      local real = lze.device().fp64 and "double" or "float"
+      return {A(real, {{1, 2, 3}, {4, 5, 6}}),
         A.zeros({2, 3}, {type = "long"})}
     end
     local half = 2

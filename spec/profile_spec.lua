@@ -1106,8 +1106,8 @@ describe("p:save", function()
       assert.matches('\nmark,"""a, <b> \\ c""\n",', text)
       local e = of(p, "kernel")[1]
       assert.is_truthy(text:find(("\nkernel,square,%s,%s,%d,%d,%d,%d,"):format(
-        e.where, e.device, e.queue, e.queued_ns, e.start_ns, e.end_ns), 1,
-        true))
+        e.where, (e.device:gsub(".*,.*", '"%0"')), e.queue, e.queued_ns,
+        e.start_ns, e.end_ns), 1, true))
       p:save(dir .. "/run.txt")
       assert.equal(tostring(p) .. "\n", read(dir .. "/run.txt"))
     end)

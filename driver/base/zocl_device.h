@@ -26,12 +26,14 @@ struct _ze_driver_handle_t {
   cl_context context;
   unsigned pocl;         /* the major version of PoCL, whose habits are known
                             (zocl_opencl.c), or 0: it is another */
+  bool asking_waits;     /* what asks for an event may have to wait for it */
   bool no_offsets;       /* it has a device that launches at 0 always */
   bool keeps_queues;     /* a queue must never be released: zocl_stream.c */
   const zocl_memory *memory; /* how its devices have memory */
   zocl_usm usm;
   unsigned llvm;         /* the LLVM version it says it has, or 0 */
   char version[256];     /* CL_PLATFORM_VERSION */
+  char name[64];         /* CL_PLATFORM_NAME */
   bool clock_known;      /* under a lock of zocl_stream.c */
   uint64_t clock_offset; /* from OpenCL's profiling clock to zocl_clock */
   zocl_context *default_context;

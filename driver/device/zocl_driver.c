@@ -50,6 +50,12 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_VERSION,
                                   sizeof driver->version - 1, driver->version,
                                   NULL);
+  platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_NAME,
+                                  sizeof driver->name - 1, driver->name, NULL);
+  /* Mesa's keeps an event locked while its work is begun, and that is where
+     llvmpipe runs kernels. */
+  const bool mesa = strcmp(driver->name, "rusticl") == 0;
+  driver->asking_waits = mesa;
   const char *pocl = strcasestr(driver->version, "pocl");
   if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
   if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* it does not say */
@@ -57,7 +63,9 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   if (llvm != NULL) driver->llvm = (unsigned)strtoul(llvm + 5, NULL, 10);
   if (platform->cl->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, 64, ids,
                                    &count) != CL_SUCCESS || count == 0) {
-    zocl_fail(0, "%s has no device", driver->version);
+    zocl_fail(0, "%s has no device%s", driver->name,
+              mesa ? "; RUSTICL_ENABLE says which it shows, such as llvmpipe"
+                   : "");
     goto fail;
   }
   if (count > 64) count = 64;

@@ -5,7 +5,10 @@
  * A signal is set by the host, or by the completion of a command attached to
  * it, which is looked for when somebody asks.  A callback is set on such a
  * command only where somebody sleeps or a command waits; plain launches pay
- * nothing for it.
+ * nothing for it.  Where OpenCL may keep who asks until the command has ended,
+ * all have one, and are not looked for before it comes; commands of other
+ * streams wait for the signal then and not for the command, or they could end
+ * before it is set.
  *
  * Several commands may be attached at once: a list that resets an event, and
  * sets it again, may be submitted many times before it first runs.  Each of
@@ -53,6 +56,7 @@ typedef struct pending {
   zocl_stream *stream;
   uint64_t number; /* its number in the stream */
   bool armed;      /* it has a callback */
+  bool told;       /* which has come */
 } pending;
 
 typedef struct waiter {
@@ -259,6 +263,9 @@ static bool command_look(zocl_signal *signal, uint32_t i, deferred *d)
   zocl_cl *cl = signal->driver->cl;
   const pending *p = &signal->commands[i];
   cl_int status;
+  if (signal->driver->asking_waits && p->armed && !p->told &&
+      !zocl_stream_passed(p->stream, p->number))
+    return false;
   if (cl->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
                          sizeof status, &status, NULL) != CL_SUCCESS)
     status = CL_INVALID_EVENT;
@@ -297,6 +304,8 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
   deferred d = {.count = 0};
   (void)status;
   pthread_mutex_lock(&signal->lock);
+  for (uint32_t i = 0; i < signal->command_count; i++)
+    if (signal->commands[i].event == event) signal->commands[i].told = true;
   look_locked(signal, &d);
   unlock_release(signal, &d);
   signal->driver->cl->clReleaseEvent(event);
@@ -554,7 +563,8 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
     look_locked(signal, &d);
     if (atomic_load(&signal->state->set))
       ; /* just now */
-    else if (signal->command_count > 0) {
+    else if (signal->command_count > 0 &&
+             (signal->counted || !signal->driver->asking_waits)) {
       *wait = ZOCL_WAIT_EVENT;
       *event = signal->commands[0].event;
       signal->driver->cl->clRetainEvent(*event);
@@ -647,11 +657,12 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
   }
   promise_drop(signal);
   signal->commands[signal->command_count++] =
-      (pending){event, stream, number, false};
+      (pending){.event = event, .stream = stream, .number = number};
   zocl_stream_ref(stream);
   signal->after_reset = true;
   /* Whether another process waits is not known. */
   if (signal->waiter_count > 0 || signal->shared != NULL ||
+      signal->driver->asking_waits ||
       atomic_load_explicit(&signal->state->sleepers, memory_order_relaxed) >
           0) {
     const void *word = &signal->state->set;

@@ -315,6 +315,11 @@ void zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
   stream_leave(stream);
 }
 
+bool zocl_stream_passed(const zocl_stream *stream, uint64_t number)
+{
+  return atomic_load_explicit(&stream->done, memory_order_acquire) >= number;
+}
+
 /* ------------------------------------------------------------------------
  * Timestamps.
  */
@@ -672,9 +677,9 @@ static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail)
       zocl_signal_unref(made);
       return zocl_cl_error(error, "clEnqueueMarkerWithWaitList");
     }
-    driver->cl->clFlush(stream->queue);
     /* A new signal has room for one command. */
     zocl_signal_attach(made, stream, ++stream->submitted, event);
+    driver->cl->clFlush(stream->queue);
     zocl_signal_unref(stream->tail);
     stream->tail = made;
     stream->tail_number = stream->submitted;

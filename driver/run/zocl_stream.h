@@ -71,4 +71,7 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
    is negative where it failed. */
 void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
 
+/* Whether the command of that number is known to have ended. */
+bool zocl_stream_passed(const zocl_stream *stream, uint64_t number);
+
 #endif
