@@ -123,3 +123,20 @@ describe("lze.spirv.optimize", function()
     assert.same({false, "INVALID_SPIRV"}, {ok, err.code})
   end)
 end)
+
+describe("a module with pointers of any address space", function()
+  it("runs, or is refused where the device has none", function()
+    local ok, mod = pcall(lze.load, "spec/driver/kernels/generic.spv")
+    if not ok then
+      assert.equal("ERROR_MODULE_BUILD_FAILURE", mod.code)
+      assert.matches("the module has pointers of any address space " ..
+        "%(GenericPointer%), and .* has none", mod.log or mod.message)
+      return
+    end
+    for in_local = 0, 1 do
+      local out = lze.buffer("int", 2)
+      mod.count({64, group = 64}, out, in_local)
+      assert.same({64 | 1 << 20, 64 | 1 << 20}, out:read())
+    end
+  end)
+end)

@@ -5,9 +5,12 @@ local expect = require "spec.support.expect"
 local lze = require "lze"
 local process = require "spec.support.process"
 
+local compiles = lze.load "kernels/saxpy.spv".saxpy:prepare(64)
+
 -- Runs a script in a process with caches of its own: `check` counts what is
 -- compiled when it is called.
 local function with_caches(script)
+  if not compiles then pending "nothing is compiled for a group size" end
   local output
   process.with_directory(function(dir)
     output = process.output(([[
@@ -106,6 +109,7 @@ describe("k:prepare", function()
     local mod = lze.load "kernels/spec.spv"
     local x = lze.buffer("int", {1, 2, 3})
     local launches = lze.stats().launches
+    if not compiles then pending "nothing is compiled for a group size" end
     assert.is_true(mod.add:prepare(3, x, 10))
     assert.is_true(mod.add:prepare({3, group = 3}, x, 10))
     assert.is_false(x:pending())
@@ -135,6 +139,7 @@ describe("k:prepare", function()
   end)
 
   it("fails for the reason that a launch gives", function()
+    if not compiles then pending "nothing is compiled for a group size" end
     local out = process.output([[
       local lze = require "lze"
       local saxpy = lze.load "saxpy".saxpy

@@ -76,6 +76,7 @@ struct _ze_device_handle_t {
   cl_device_id id;       /* what kernels are built for: the root's */
   cl_device_id queue_id; /* what commands run on: a part of that */
   bool takes_il;         /* SPIR-V through clCreateProgramWithIL */
+  bool generics;         /* pointers of any address space */
   bool fp64, fp16;
   bool priorities;       /* its queues have them: cl_khr_priority_hints */
   bool native;           /* functions of ours are commands of its queues */

@@ -118,11 +118,16 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   snprintf(device->name, sizeof device->name, "%s", name);
 
   cl_device_exec_capabilities exec = 0;
-  cl_bool compiler = CL_FALSE;
+  cl_bool compiler = CL_FALSE, generics = CL_TRUE;
   cl_device_fp_config half = 0, dbl = 0;
   info(device, CL_DEVICE_TYPE, &device->type, sizeof device->type);
   info(device, CL_DEVICE_EXECUTION_CAPABILITIES, &exec, sizeof exec);
   info(device, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler);
+  /* PoCL has them, whatever a device of its says. */
+  if (device->driver->pocl == 0)
+    info(device, CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, &generics,
+         sizeof generics);
+  device->generics = generics;
   info(device, CL_DEVICE_ADDRESS_BITS, &device->address_bits,
        sizeof device->address_bits);
   info(device, CL_DEVICE_VENDOR_ID, &device->vendor_id,

@@ -699,6 +699,48 @@ static void module_lower(lowering *l)
   }
 }
 
+/* Whether what kind of memory a pointer leads to is not to be seen. */
+static bool is_generic(const lowering *l, uint32_t id)
+{
+  /* A damaged module may go round in a circle. */
+  for (size_t steps = 0; steps < l->m->instruction_count; steps++) {
+    const spirv_instruction *in = definition(l, id), *type = type_of(l, id);
+    if (type == NULL || type->opcode != SpvOpTypePointer ||
+        type->words[2] != SpvStorageClassGeneric)
+      return false;
+    switch (in->opcode) {
+    case SpvOpPtrCastToGeneric: return false;
+    case SpvOpAccessChain:
+    case SpvOpInBoundsAccessChain:
+    case SpvOpPtrAccessChain:
+    case SpvOpInBoundsPtrAccessChain:
+    case SpvOpBitcast:
+    case SpvOpCopyObject: id = in->words[3]; break;
+    default: return true;
+    }
+  }
+  return true;
+}
+
+/* Whether memory is read or written through such a pointer. */
+static bool generic_touched(const lowering *l)
+{
+  for (size_t i = 0; i < l->m->instruction_count; i++) {
+    const spirv_instruction *in = &l->m->instructions[i];
+    unsigned first = atomic_pointer(in), second = 0;
+    if (in->opcode == SpvOpLoad) first = 3;
+    if (in->opcode == SpvOpStore) first = 1;
+    if (in->opcode == SpvOpCopyMemory || in->opcode == SpvOpCopyMemorySized) {
+      first = 1;
+      second = 2;
+    }
+    if ((first > 0 && is_generic(l, in->words[first])) ||
+        (second > 0 && is_generic(l, in->words[second])))
+      return true;
+  }
+  return false;
+}
+
 bool zocl_lower(zocl_module *module, tool_text *log)
 {
   const zocl_device *device = module->device;
@@ -714,6 +756,12 @@ bool zocl_lower(zocl_module *module, tool_text *log)
                              : NULL;
   l.m = parsed != NULL ? parsed : module->spirv;
   if (module->code != module->words && parsed == NULL) goto memory;
+  if (!device->generics && generic_touched(&l)) {
+    tool_text_add(log, "the module has pointers of any address space "
+                       "(GenericPointer), and %s has none\n", device->name);
+    l.failed = true;
+    goto done;
+  }
   l.bound = l.m->bound;
   module_lower(&l);
   if (l.failed) goto memory;
