@@ -14,7 +14,7 @@ Zero driver on top of OpenCL for machines that have no other.]],
   license = "MIT",
 }
 dependencies = {
-  "lua >= 5.4, < 5.5",
+  "lua >= 5.4, < 5.6",
 }
 supported_platforms = { "linux" }
 build = {
