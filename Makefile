@@ -329,6 +329,9 @@ check-memory: ## the driver's tests and most specs, memory by WAY=svm or usm
 	  ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
 
+check-rusticl: ## specs on Mesa's rusticl, in a chroot; SPECS=spec for all
+	SPECS="$(SPECS)" sh scripts/check-rusticl
+
 check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
 	sh scripts/check-debian13
 
@@ -595,7 +598,7 @@ FORCE:
 .PHONY: all demo test build-tests check check-fast check-host check-page \
   check-long check-asan check-fuzz check-c check-tsan check-exit \
   check-valgrind check-gc check-incremental check-generational \
-  check-validation check-debian13 check-memory check-lifetime check-exports \
+  check-validation check-debian13 check-rusticl check-memory check-lifetime check-exports \
   check-docs check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-compile bench-costs bench-driver bench-dist \
   bench-first bench-graph bench-instructions bench-lua-kernels bench-mpi \

@@ -257,13 +257,14 @@ static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
   zocl_ext.states_announce(signal->shared);
 }
 
-/* If command i is done, set the signal and forget it.  The lock is held. */
-static bool command_look(zocl_signal *signal, uint32_t i, deferred *d)
+/* If command i is done, set the signal and forget it; `ask` OpenCL even where
+   that may have to wait.  The lock is held. */
+static bool command_look(zocl_signal *signal, uint32_t i, bool ask, deferred *d)
 {
   zocl_cl *cl = signal->driver->cl;
   const pending *p = &signal->commands[i];
   cl_int status;
-  if (signal->driver->asking_waits && p->armed && !p->told &&
+  if (signal->driver->asking_waits && !ask && p->armed && !p->told &&
       !zocl_stream_passed(p->stream, p->number))
     return false;
   if (cl->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -287,11 +288,11 @@ static bool command_look(zocl_signal *signal, uint32_t i, deferred *d)
 
 /* See which commands are done.  The lock is held.  Behind one that is not
    done, none of the same stream is. */
-static void look_locked(zocl_signal *signal, deferred *d)
+static void look_locked(zocl_signal *signal, bool ask, deferred *d)
 {
   const zocl_stream *busy = NULL;
   for (uint32_t i = 0; i < signal->command_count;) {
-    if (signal->commands[i].stream != busy && command_look(signal, i, d))
+    if (signal->commands[i].stream != busy && command_look(signal, i, ask, d))
       continue;
     busy = signal->commands[i++].stream;
   }
@@ -306,7 +307,7 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
   pthread_mutex_lock(&signal->lock);
   for (uint32_t i = 0; i < signal->command_count; i++)
     if (signal->commands[i].event == event) signal->commands[i].told = true;
-  look_locked(signal, &d);
+  look_locked(signal, false, &d);
   unlock_release(signal, &d);
   signal->driver->cl->clReleaseEvent(event);
   zocl_signal_unref(signal);
@@ -364,10 +365,11 @@ void zocl_signal_fail(zocl_signal *signal)
   unlock_release(signal, &d);
 }
 
-/* What completed before belongs to the past; the waiters it releases too. */
+/* What completed before belongs to the past, told or not; the waiters it
+   releases too. */
 static void reset_locked(zocl_signal *signal, deferred *d)
 {
-  look_locked(signal, d);
+  look_locked(signal, true, d);
   signal->state->status = CL_COMPLETE;
   atomic_store(&signal->state->set, 0);
 }
@@ -394,7 +396,7 @@ ze_result_t zocl_signal_query(zocl_signal *signal)
   if (!atomic_load_explicit(&signal->state->set, memory_order_acquire)) {
     if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
     pthread_mutex_lock(&signal->lock);
-    look_locked(signal, &d);
+    look_locked(signal, false, &d);
     bool set = atomic_load(&signal->state->set);
     unlock_release(signal, &d);
     if (!set) return ZE_RESULT_NOT_READY;
@@ -478,7 +480,7 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
   deferred d = {.count = 0};
   if (zocl_forked()) return false;
   pthread_mutex_lock(&signal->lock);
-  look_locked(signal, &d);
+  look_locked(signal, false, &d);
   bool set = atomic_load(&signal->state->set);
   *start = signal->state->start;
   *end = signal->state->end;
@@ -560,7 +562,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
   else if (!signal->counted && (signal->resets > 0 || blocked))
     *wait = ZOCL_WAIT_LATER;
   else if (!atomic_load(&signal->state->set)) {
-    look_locked(signal, &d);
+    look_locked(signal, false, &d);
     if (atomic_load(&signal->state->set))
       ; /* just now */
     else if (signal->command_count > 0 &&
@@ -581,7 +583,7 @@ void zocl_signal_complete(zocl_signal *signal, int rank, cl_event event)
 {
   deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
-  look_locked(signal, &d);
+  look_locked(signal, false, &d);
   bool set = atomic_load(&signal->state->set);
   if (!set && waiter_add(signal, (waiter){event, rank})) {
     unlock_arm(signal);
@@ -639,7 +641,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
   if (signal->command_count == signal->command_room) {
     /* First see whether the oldest are done, so that a signal that no caller
        asks for does not collect them. */
-    while (signal->command_count > 0 && command_look(signal, 0, &d))
+    while (signal->command_count > 0 && command_look(signal, 0, false, &d))
       ;
     if (signal->command_count == signal->command_room) {
       uint32_t room = 2 * signal->command_room;
