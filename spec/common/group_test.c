@@ -590,8 +590,12 @@ static void check_memory(void) {
   in = input(false, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);
-
-  /* The same in two pages' distance, of which a core has half as many at
+  /* Of x and z: whole planes of the result lie between neighbours along x. */
+  in = input(true, 256, 256, 64);
+  in.beside[0] = in.beside[2] = in.apart[0] = in.apart[2] = 1;
+  in.apart[1] = 2;
+  EXPECT(in, 1, 4, 4, 64, NULL);
+  /* Of x and y in two pages' distance, of which a core has half as many at
      hand. */
   in = input(true, 2039, 2053, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;

@@ -240,11 +240,12 @@ static double cut_lines(const Rule *r, const uint32_t g[3]) {
 }
 
 /* How many lines stay in the first-level cache that lie n floats apart. */
-static uint32_t lines_kept(uint32_t n) {
-  uint32_t apart = n * 4 % PAGE_BYTES, places = PAGE_BYTES;
+static uint32_t lines_kept(uint64_t n) {
+  uint32_t apart = (uint32_t)(n * 4 % PAGE_BYTES), places = PAGE_BYTES;
   while (apart % places != 0) places /= 2; /* the largest that divides it */
   uint32_t kept = WAYS * least(PAGE_BYTES / places, PAGE_BYTES / LINE_BYTES);
-  uint32_t pages = n / (PAGE_BYTES / 4), at_hand = PAGES;
+  uint64_t pages = n / (PAGE_BYTES / 4);
+  uint32_t at_hand = PAGES;
   while (pages > 0 && pages % 2 == 0 && at_hand > PAGE_WAYS) {
     at_hand /= 2;
     pages /= 2;
@@ -265,7 +266,11 @@ static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
       other = d;
   if (other < 0 || in->apart[inner] == 0) return 0;
   double waits = LINE_COST * least(in->apart[inner], r->beside[other]);
-  if (g[inner] > lines_kept(r->n[other])) return waits;
+  /* In the array that runs along the other, a row, or a plane, lies between. */
+  uint64_t apart = 1;
+  for (int d = other; d != inner; d += other < inner ? 1 : -1)
+    apart *= r->n[d];
+  if (g[inner] > lines_kept(apart)) return waits;
   /* Only whole lines are not shared with the next group, which comes late. */
   bool whole = g[other] % LINE_FLOATS == 0 && r->n[other] % LINE_FLOATS == 0;
   double lines = (g[other] - (whole ? 0 : 1)) / LINE_FLOATS + !whole;
