@@ -190,8 +190,8 @@ $(BUILD)/flags: export FLAGS = $(CC) $(COMPILE) -I$(LUA_INCDIR) $(CPPFLAGS) \
 # What is needed to compile was found; `make` alone installs nothing.
 $(BUILD)/found: scripts/check-needs
 	@mkdir -p $(@D)
-	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" LUA="$(LUA)" LUA_V="$(LUA_V)" \
-	  sh scripts/check-needs
+	@CC="$(CC)" CPPFLAGS="$(CPPFLAGS) -I$(LUA_INCDIR)" LUA="$(LUA)" \
+	  LUA_V="$(LUA_V)" sh scripts/check-needs
 	@touch $@
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

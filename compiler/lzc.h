@@ -4,7 +4,7 @@
  *
  * Needs neither a Lua state nor a driver.  A function is given as the bytes of
  * lua_dump (Lua 5.4 or 5.5, stripped or not); what it captures is described by
- * a callback.  Chunks are not trusted: a damaged one is an error, never a crash.
+ * a callback.  Chunks are not trusted: damaged ones are errors, never crashes.
  * Nothing here keeps state between calls; any number of threads may compile.
  *
  *   1. lzc_analyse tells what a function takes and which captures it reads.
