@@ -595,6 +595,11 @@ static void check_memory(void) {
   in.beside[0] = in.beside[2] = in.apart[0] = in.apart[2] = 1;
   in.apart[1] = 2;
   EXPECT(in, 1, 4, 4, 64, NULL);
+  /* Planes of another size fall on other places of the cache. */
+  in.global[0] = 17;
+  in.global[1] = 1021;
+  in.global[2] = 129;
+  EXPECT(in, 1, 17, 1, 129, NULL);
   /* Of x and y in two pages' distance, of which a core has half as many at
      hand. */
   in = input(true, 2039, 2053, 0);

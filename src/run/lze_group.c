@@ -145,6 +145,14 @@ typedef struct Rule {
   double resident;     /* work-items that a core of a GPU keeps going */
   bool again;          /* loops read what other rows read, too */
   bool tiles;          /* so groups are to be wide in two dimensions */
+  /* On a CPU, where the innermost loop runs along each dimension: which other
+     one shares the lines that it goes across, how many of those stay, and what
+     one is waited for. */
+  struct {
+    int other;
+    uint32_t kept;
+    double wait;
+  } lines[3];
 } Rule;
 
 /* An index into the cuts of each dimension. */
@@ -239,18 +247,40 @@ static double cut_lines(const Rule *r, const uint32_t g[3]) {
   return 2 * runs;
 }
 
-/* How many lines stay in the first-level cache that lie n floats apart. */
+/* How many lines that lie n floats apart stay in the first-level cache, and
+   their pages' addresses at hand, before one of either has no place. */
 static uint32_t lines_kept(uint64_t n) {
-  uint32_t apart = (uint32_t)(n * 4 % PAGE_BYTES), places = PAGE_BYTES;
-  while (apart % places != 0) places /= 2; /* the largest that divides it */
-  uint32_t kept = WAYS * least(PAGE_BYTES / places, PAGE_BYTES / LINE_BYTES);
-  uint64_t pages = n / (PAGE_BYTES / 4);
-  uint32_t at_hand = PAGES;
-  while (pages > 0 && pages % 2 == 0 && at_hand > PAGE_WAYS) {
-    at_hand /= 2;
-    pages /= 2;
+  uint8_t lines[PAGE_BYTES / LINE_BYTES] = {0}, pages[PAGES / PAGE_WAYS] = {0};
+  uint64_t line = UINT64_MAX, page = UINT64_MAX;
+  for (uint32_t k = 0; k < MOST_SEARCHED; k++) {
+    uint64_t at = k * n * 4;
+    if (at / LINE_BYTES != line) {
+      line = at / LINE_BYTES;
+      if (lines[line % (PAGE_BYTES / LINE_BYTES)]++ == WAYS) return k;
+    }
+    if (at / PAGE_BYTES != page) {
+      page = at / PAGE_BYTES;
+      if (pages[page % (PAGES / PAGE_WAYS)]++ == PAGE_WAYS) return k;
+    }
   }
-  return pages > 0 ? least(kept, at_hand) : kept;
+  return MOST_SEARCHED;
+}
+
+/* What is known of lines where the innermost loop runs along d. */
+static void rule_lines(Rule *r, int d) {
+  const lze_GroupInput *in = r->in;
+  int other = -1;
+  for (int e = 0; e < in->dims; e++)
+    if (e != d && r->beside[e] > 0 &&
+        (other < 0 || r->beside[e] > r->beside[other]))
+      other = e;
+  if (other < 0 || in->apart[d] == 0) return;
+  /* In the array that runs along the other, a row, or a plane, lies between. */
+  uint64_t apart = 1;
+  for (int e = other; e != d; e += other < d ? 1 : -1) apart *= r->n[e];
+  r->lines[d].other = other;
+  r->lines[d].kept = lines_kept(apart);
+  r->lines[d].wait = LINE_COST * least(in->apart[d], r->beside[other]);
 }
 
 /* What a work-item waits for lines that its neighbours in the innermost loop
@@ -258,23 +288,13 @@ static uint32_t lines_kept(uint64_t n) {
    in that too, and the lines are still there when it gets to them, they are
    shared by as many work-items. */
 static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
-  const lze_GroupInput *in = r->in;
-  int other = -1;
-  for (int d = 0; d < in->dims; d++)
-    if (d != inner && r->beside[d] > 0 &&
-        (other < 0 || r->beside[d] > r->beside[other]))
-      other = d;
-  if (other < 0 || in->apart[inner] == 0) return 0;
-  double waits = LINE_COST * least(in->apart[inner], r->beside[other]);
-  /* In the array that runs along the other, a row, or a plane, lies between. */
-  uint64_t apart = 1;
-  for (int d = other; d != inner; d += other < inner ? 1 : -1)
-    apart *= r->n[d];
-  if (g[inner] > lines_kept(apart)) return waits;
+  double wait = r->lines[inner].wait;
+  int other = r->lines[inner].other;
+  if (wait == 0 || g[inner] > r->lines[inner].kept) return wait;
   /* Only whole lines are not shared with the next group, which comes late. */
   bool whole = g[other] % LINE_FLOATS == 0 && r->n[other] % LINE_FLOATS == 0;
   double lines = (g[other] - (whole ? 0 : 1)) / LINE_FLOATS + !whole;
-  return waits * lines / g[other];
+  return wait * lines / g[other];
 }
 
 /* What a light step of a work-item waits for what its loops read at other
@@ -818,6 +838,7 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
     r->size[d] = limit(in->max_size[d]);
     r->count[d] = limit(in->max_count[d]);
   }
+  for (int d = 0; in->software && d < in->dims; d++) rule_lines(r, d);
   return true;
 }
 
