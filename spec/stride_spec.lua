@@ -189,6 +189,15 @@ OpBranchConditional %%e %%top %%out
       "long maths"))
   end)
 
+  it("tell the widest step", function()
+    local k = kernel("%d = OpIMul %ulong %x %l3\n" .. at "%d" ..
+      "%e = OpIMul %ulong %y %l100\n%b = OpInBoundsPtrAccessChain %gp %p %e\n" ..
+      "%w = OpLoad %float %b\n%f = OpInBoundsPtrAccessChain %gp %p %x\n" ..
+      "%u = OpLoad %float %f\n")
+    assert.same({2, 0, 0}, k.beside)
+    assert.same({12, 0, 0}, k.spacing)
+  end)
+
   it("of real kernels are as their authors meant", function()
     local function of(file)
       local f <close> = assert(io.open("kernels/" .. file .. ".spv", "rb"))
@@ -200,5 +209,6 @@ OpBranchConditional %%e %%top %%out
     assert.same({0, 9, 0}, of "matmul"[1].apart)
     assert.same({0, 0, 0}, of "saxpy"[1].again)
     assert.same({0, 8, 8}, of "matmul"[1].again)
+    assert.same({4, 0, 0}, of "saxpy"[1].spacing)
   end)
 end)

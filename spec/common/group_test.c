@@ -238,6 +238,7 @@ static lze_GroupInput draw_input(void) {
     in.beside[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.apart[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.again[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
+    in.spacing[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.local_fit[d] = draw(8) ? 0 : draw_limit();
   }
   in.local_items = draw(8) ? 0 : draw_limit();
@@ -600,6 +601,14 @@ static void check_memory(void) {
   in.global[1] = 1021;
   in.global[2] = 129;
   EXPECT(in, 1, 17, 1, 129, NULL);
+  /* Of x and y, of doubles: half as many rows stay as of floats. */
+  in = input(true, 256, 256, 64);
+  in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
+  in.apart[2] = 2;
+  in.spacing[0] = in.spacing[1] = 4;
+  EXPECT(in, 1, 32, 128, 1, NULL);
+  in.spacing[0] = in.spacing[1] = 8;
+  EXPECT(in, 1, 16, 256, 1, NULL);
   /* Of x and y in two pages' distance, of which a core has half as many at
      hand. */
   in = input(true, 2039, 2053, 0);

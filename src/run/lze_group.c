@@ -146,11 +146,11 @@ typedef struct Rule {
   bool again;          /* loops read what other rows read, too */
   bool tiles;          /* so groups are to be wide in two dimensions */
   /* On a CPU, where the innermost loop runs along each dimension: which other
-     one shares the lines that it goes across, how many of those stay, and what
-     one is waited for. */
+     one shares the lines that it goes across, how many of its work-items one
+     has, how many lines stay, and what one is waited for. */
   struct {
     int other;
-    uint32_t kept;
+    uint32_t items, kept;
     double wait;
   } lines[3];
 } Rule;
@@ -247,13 +247,13 @@ static double cut_lines(const Rule *r, const uint32_t g[3]) {
   return 2 * runs;
 }
 
-/* How many lines that lie n floats apart stay in the first-level cache, and
+/* How many lines that lie n bytes apart stay in the first-level cache, and
    their pages' addresses at hand, before one of either has no place. */
 static uint32_t lines_kept(uint64_t n) {
   uint8_t lines[PAGE_BYTES / LINE_BYTES] = {0}, pages[PAGES / PAGE_WAYS] = {0};
   uint64_t line = UINT64_MAX, page = UINT64_MAX;
   for (uint32_t k = 0; k < MOST_SEARCHED; k++) {
-    uint64_t at = k * n * 4;
+    uint64_t at = k * n;
     if (at / LINE_BYTES != line) {
       line = at / LINE_BYTES;
       if (lines[line % (PAGE_BYTES / LINE_BYTES)]++ == WAYS) return k;
@@ -276,7 +276,10 @@ static void rule_lines(Rule *r, int d) {
       other = e;
   if (other < 0 || in->apart[d] == 0) return;
   /* In the array that runs along the other, a row, or a plane, lies between. */
-  uint64_t apart = 1;
+  uint32_t spacing = in->spacing[other];
+  if (spacing < sizeof(float)) spacing = sizeof(float); /* as was measured */
+  uint64_t apart = spacing;
+  r->lines[d].items = spacing < LINE_BYTES ? LINE_BYTES / spacing : 1;
   for (int e = other; e != d; e += other < d ? 1 : -1) apart *= r->n[e];
   r->lines[d].other = other;
   r->lines[d].kept = lines_kept(apart);
@@ -292,8 +295,9 @@ static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
   int other = r->lines[inner].other;
   if (wait == 0 || g[inner] > r->lines[inner].kept) return wait;
   /* Only whole lines are not shared with the next group, which comes late. */
-  bool whole = g[other] % LINE_FLOATS == 0 && r->n[other] % LINE_FLOATS == 0;
-  double lines = (g[other] - (whole ? 0 : 1)) / LINE_FLOATS + !whole;
+  uint32_t items = r->lines[inner].items;
+  bool whole = g[other] % items == 0 && r->n[other] % items == 0;
+  double lines = (g[other] - (whole ? 0 : 1)) / items + !whole;
   return wait * lines / g[other];
 }
 
