@@ -270,7 +270,7 @@ check-c: all build-tests ## the C tests alone
 	$(WITH) sh scripts/run-tests true
 
 # Where threads meet: those of the driver, of programs, of Lua states.
-THREADED := $(patsubst %,spec/driver/%_test,append counter event graph \
+THREADED := $(patsubst %,spec/driver/%_test,append asking counter event graph \
   hierarchy ipc kernel link list memory module mutable pointer) \
   spec/embed/capi_test spec/states/states_test
 check-tsan: ## the C tests in which threads meet, under TSan

@@ -55,6 +55,7 @@ static const struct {
   {"ZOCL_GPU", 0, 1, &zocl_knob.gpu, NULL},
   {"ZOCL_NATIVE_KERNELS", 0, 1, &zocl_knob.native_kernels, NULL},
   {"ZOCL_INT64_ATOMICS", 0, 1, &zocl_knob.int64_atomics, NULL},
+  {"ZOCL_ASKING_WAITS", 0, 1, &zocl_knob.asking_waits, NULL},
   {"ZOCL_COPY_ENGINE", 0, 1, &zocl_knob.copy_engine, NULL},
   {"ZOCL_QUEUES", 1, ZOCL_MAX_QUEUES, &zocl_knob.queues, NULL},
   {"ZOCL_DELAY_START_US", 0, 10000000, &zocl_knob.delay_start_us, NULL},

@@ -16,6 +16,7 @@ typedef struct zocl_knobs {
   uint64_t gpu;                   /* every device says that it is one */
   uint64_t native_kernels;        /* used where the device has them */
   uint64_t int64_atomics;         /* reported where the device has them */
+  uint64_t asking_waits;          /* OpenCL may keep who asks for an event */
   uint64_t memory;                /* 0, or 1 + host, usm, svm */
   uint64_t copy_engine;           /* a second group, of queues that only copy */
   uint64_t queues;                /* of each group */

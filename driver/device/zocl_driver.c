@@ -55,7 +55,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   /* Mesa's keeps an event locked while its work is begun, and that is where
      llvmpipe runs kernels. */
   const bool mesa = strcmp(driver->name, "rusticl") == 0;
-  driver->asking_waits = mesa;
+  driver->asking_waits = mesa || zocl_knob.asking_waits;
   const char *pocl = strcasestr(driver->version, "pocl");
   if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
   if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* it does not say */

@@ -1,0 +1,37 @@
+/*
+ * asking_test.c - events where who asks OpenCL for one may have to wait.
+ * SPDX-License-Identifier: MIT
+ *
+ * On PoCL nobody has to; the driver is told otherwise.  It reads that when it
+ * is initialised, so that the tests of events are run again.
+ */
+#include "check.h"
+
+#include <limits.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+  static const char *const tests[] = {"append", "counter", "event", "graph"};
+  (void)argc;
+  setenv("ZOCL_ASKING_WAITS", "1", 1);
+  for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+    char path[PATH_MAX];
+    const char *end = strrchr(argv[0], '/');
+    snprintf(path, sizeof path, "%.*s%s_test",
+             end == NULL ? 0 : (int)(end + 1 - argv[0]), argv[0], tests[i]);
+    printf("# %s\n", path);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      execl(path, path, NULL);
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    check_(__FILE__, __LINE__, status == 0, "%s: status 0x%x", tests[i],
+           (unsigned)status);
+  }
+  CHECK_DONE();
+}
