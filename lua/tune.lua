@@ -10,7 +10,8 @@ local concat, format, sort, unpack = table.concat, string.format, table.sort,
 -- after the budget has cut it.
 local ROUNDS, LEAST_ROUNDS = 11, 5
 local BUDGET_NS = 10000000000 -- for all rounds together
--- A size whose first time is so many times the best's is not timed again.
+-- A size whose first time is so many times the best's is not timed again, but
+-- for the heuristic's own: no single time may make it the best.
 local HOPELESS = 2
 -- The heuristic's size stays unless another one is better by this much, which
 -- medians of so few rounds cannot tell from chance.
@@ -114,7 +115,9 @@ local function measure(t, launch, saved, all)
     if round == 1 then
       local best = math.maxinteger
       for _, c in ipairs(all) do best = math.min(best, c.times[1]) end
-      for _, c in ipairs(all) do c.live = c.times[1] // HOPELESS <= best end
+      for i, c in ipairs(all) do
+        c.live = i == 1 or c.times[1] // HOPELESS <= best
+      end
     end
   end
 end

@@ -191,7 +191,8 @@ OpBranchConditional %%e %%top %%out
 
   it("tell the widest step", function()
     local k = kernel("%d = OpIMul %ulong %x %l3\n" .. at "%d" ..
-      "%e = OpIMul %ulong %y %l100\n%b = OpInBoundsPtrAccessChain %gp %p %e\n" ..
+      "%e = OpIMul %ulong %y %l100\n" ..
+      "%b = OpInBoundsPtrAccessChain %gp %p %e\n" ..
       "%w = OpLoad %float %b\n%f = OpInBoundsPtrAccessChain %gp %p %x\n" ..
       "%u = OpLoad %float %f\n")
     assert.same({2, 0, 0}, k.beside)
