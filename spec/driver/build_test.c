@@ -30,17 +30,8 @@ static ze_result_t create(setup s, char *text, size_t cap)
 {
   size_t size;
   void *bytes = file_read("kernels/saxpy.spv", &size);
-  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-                           .format = ZE_MODULE_FORMAT_IL_SPIRV,
-                           .inputSize = size,
-                           .pInputModule = bytes};
   ze_module_handle_t module;
-  ze_module_build_log_handle_t log;
-  ze_result_t result =
-      zeModuleCreate(s.context, s.device, &desc, &module, &log);
-  *text = '\0';
-  MUST(zeModuleBuildLogGetString(log, &cap, text));
-  MUST(zeModuleBuildLogDestroy(log));
+  ze_result_t result = module_try(s, bytes, size, &module, text, cap);
   if (result == ZE_RESULT_SUCCESS) {
     ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
     MUST(zeKernelDestroy(kernel));

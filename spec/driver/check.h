@@ -140,26 +140,38 @@ __attribute__((unused)) static void *file_read(const char *path, size_t *size)
   return bytes;
 }
 
-/* A module made of SPIR-V; `name` is what a failure says. */
-__attribute__((unused)) static ze_module_handle_t
-module_new(setup s, const char *name, const void *bytes, size_t size)
+/* Try to make a module of SPIR-V; the log goes to text. */
+__attribute__((unused)) static ze_result_t
+module_try(setup s, const void *bytes, size_t size, ze_module_handle_t *module,
+           char *text, size_t cap)
 {
   ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
                            .format = ZE_MODULE_FORMAT_IL_SPIRV,
                            .inputSize = size,
                            .pInputModule = bytes};
+  ze_module_build_log_handle_t log = NULL;
+  ze_result_t result = zeModuleCreate(s.context, s.device, &desc, module, &log);
+  if (log == NULL) {
+    printf("not ok - a module without a log: 0x%x\n", (unsigned)result);
+    exit(1);
+  }
+  MUST(zeModuleBuildLogGetString(log, &cap, text));
+  MUST(zeModuleBuildLogDestroy(log));
+  return result;
+}
+
+/* A module made of SPIR-V; `name` is what a failure says. */
+__attribute__((unused)) static ze_module_handle_t
+module_new(setup s, const char *name, const void *bytes, size_t size)
+{
+  char text[65536];
   ze_module_handle_t module;
-  ze_module_build_log_handle_t log;
   ze_result_t result =
-      zeModuleCreate(s.context, s.device, &desc, &module, &log);
+      module_try(s, bytes, size, &module, text, sizeof text);
   if (result != ZE_RESULT_SUCCESS) {
-    char text[4096] = "";
-    size_t n = sizeof text;
-    if (log != NULL) zeModuleBuildLogGetString(log, &n, text);
     printf("not ok - %s: 0x%x\n%s\n", name, (unsigned)result, text);
     exit(1);
   }
-  zeModuleBuildLogDestroy(log);
   return module;
 }
 

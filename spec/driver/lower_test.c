@@ -97,25 +97,16 @@ static void test_halves(void)
 /* Where there are none, the driver must say so: kernels would crash. */
 static bool has_generics(void)
 {
-  size_t size, n = 0;
-  char log[512] = "";
+  size_t size;
+  char log[65536];
   void *bytes = file_read(KERNELS "generic.spv", &size);
-  const ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-                                 .format = ZE_MODULE_FORMAT_IL_SPIRV,
-                                 .inputSize = size,
-                                 .pInputModule = bytes};
   ze_module_handle_t module;
-  ze_module_build_log_handle_t said;
   ze_result_t result =
-      zeModuleCreate(s.context, s.device, &desc, &module, &said);
+      module_try(s, bytes, size, &module, log, sizeof log);
   free(bytes);
   if (result == ZE_RESULT_SUCCESS)
     MUST(zeModuleDestroy(module));
-  else if (zeModuleBuildLogGetString(said, &n, NULL) == ZE_RESULT_SUCCESS &&
-           n <= sizeof log)
-    MUST(zeModuleBuildLogGetString(said, &n, log));
-  MUST(zeModuleBuildLogDestroy(said));
-  if (result != ZE_RESULT_SUCCESS)
+  else
     CHECK(strstr(log, "(GenericPointer)") != NULL);
   return result == ZE_RESULT_SUCCESS;
 }

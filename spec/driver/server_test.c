@@ -34,17 +34,8 @@ static ze_result_t create(setup s, char *text, size_t cap)
   snprintf(name, sizeof name, "k%04d", ++serial % 10000);
   for (size_t i = 0; i + 5 <= size; i++)
     if (memcmp(bytes + i, "saxpy", 5) == 0) memcpy(bytes + i, name, 5);
-  ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-                           .format = ZE_MODULE_FORMAT_IL_SPIRV,
-                           .inputSize = size,
-                           .pInputModule = (uint8_t *)bytes};
   ze_module_handle_t module;
-  ze_module_build_log_handle_t log;
-  ze_result_t result =
-      zeModuleCreate(s.context, s.device, &desc, &module, &log);
-  *text = '\0';
-  MUST(zeModuleBuildLogGetString(log, &cap, text));
-  MUST(zeModuleBuildLogDestroy(log));
+  ze_result_t result = module_try(s, bytes, size, &module, text, cap);
   if (result == ZE_RESULT_SUCCESS) {
     MUST(zeKernelDestroy(kernel_new(module, name)));
     MUST(zeModuleDestroy(module));
