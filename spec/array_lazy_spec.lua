@@ -110,7 +110,7 @@ describe("an expression", function()
         end})
       end
       again()
-      collectgarbage("incremental", 10, 10000, 0)
+      require "spec.support.collector" ("incremental", 10, 10000, 0)
       for i = 1, 200 do
         -- Each i has a tree of its own, of which nothing is known.
         local e, first, rest = u, 1, i
@@ -141,7 +141,7 @@ describe("an expression", function()
           u:fill(-5)
         end})
         collectgarbage "restart"
-        collectgarbage("incremental", 100, 1000, 6 + i % 10)
+        require "spec.support.collector" ("incremental", 100, 1000, 6 + i % 10)
         e:eval()
         collectgarbage "stop"
         if e[1] ~= (i + 1) * (i % 2 + 1) then wrong = wrong + 1 end

@@ -344,11 +344,11 @@ describe("the collector", function()
       collectgarbage() collectgarbage()
       collectgarbage "stop"
       setmetatable({}, mt)
-      collectgarbage("incremental", 1, 1000, 30)
+      require "spec.support.collector" ("incremental", 1, 1000, 30)
       collectgarbage "restart"
       local ok, err = pcall(call)
       collectgarbage "stop"
-      collectgarbage("incremental", 200, 100, 13)
+      require "spec.support.collector" ("incremental", 200, 100, 13)
       collectgarbage "restart"
       if not ok and not tostring(err):find("closed", 1, true) then
         print(err)
@@ -364,6 +364,10 @@ describe("the collector", function()
         if left ~= 0 then print(name, n, left) end
       until not closed
       return n - 1
+    end
+    -- A call that is guarded seldom makes a step at its end in 5.5.
+    local function enough(closes, least)
+      return closes > (_VERSION == "Lua 5.4" and least or least // 2)
     end
   ]]
 
@@ -448,7 +452,7 @@ describe("the collector", function()
           end)
         end
       end
-      print(closes > 150)]], {seconds = 300})
+      print(enough(closes, 150))]], {seconds = 300})
     assert.equal("true\n", out)
   end)
 
@@ -489,7 +493,7 @@ describe("the collector", function()
           end)
         end
       end
-      print(closes > 60)]], {seconds = 300})
+      print(enough(closes, 60))]], {seconds = 300})
     assert.equal("true\n", out)
   end)
 
@@ -552,7 +556,7 @@ describe("the collector", function()
           lze.default(base)
         end
       end
-      print(changes > 100)
+      print(enough(changes, 100))
       bytes()
       native.context_destroy(context)]], {seconds = 300})
     assert.equal("true\n", out)

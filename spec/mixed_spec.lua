@@ -211,7 +211,8 @@ describe("a script with", function()
       end
       what = nil
       assert.is_false(pcall(outer.run, outer))
-      assert.equal("nil", seen[#seen])
+      local _, none = pcall(error) -- nil, or what 5.5 makes of it
+      assert.equal(tostring(none), seen[#seen])
       assert.equal("text", seen[1])
       assert.same(filled(4, 2 * 19), x:read())
     end)

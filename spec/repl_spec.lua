@@ -60,7 +60,7 @@ setmetatable({}, {__tostring = function() error "bad" end})
 for]], function(path)
       local text = typed(path)
       assert.matches("^stdin:1: boom\nstack traceback:\n\t%[C%]: in " ..
-        "function 'error'\n\tstdin:1: in main chunk\n", text)
+        "%l+ 'error'\n\tstdin:1: in main chunk\n", text)
       assert.matches("\n%(error object is a table value%)\n", text)
       assert.matches("\nstdin:1: bad argument #2 to 'buffer' ", text)
       assert.matches("\nstdin:1: lze.load: ENOENT: nowhere.spv: ", text)

@@ -21,7 +21,7 @@ local meanwhile = [[
   local function meanwhile(n, f, ...)
     act = f
     for _ = 1, 300 do setmetatable({}, mt) end
-    collectgarbage("incremental", 10, 1000, 1)
+    require "spec.support.collector" ("incremental", 10, 1000, 1)
     armed, left = true, n
     local results = table.pack(pcall(...))
     armed = false

@@ -182,7 +182,7 @@ describe("a finaliser that closes", function()
       local mod = lze.load "kernels/spec.spv"
       local x = lze.buffer("int", 1)
       local closed, launched = 0, 0
-      collectgarbage("incremental", 1, 1000, 5)
+      require "spec.support.collector" ("incremental", 1, 1000, 5)
       while closed < 200 do
         local k = mod.add
         setmetatable({}, {__gc = function() k:close() end})
@@ -206,7 +206,7 @@ describe("a finaliser that closes", function()
       local spv = io.open("kernels/saxpy.spv", "rb"):read "a"
       local mod = lze.load "kernels/spec.spv"
       local x = lze.buffer("int", 4)
-      collectgarbage("incremental", 1, 1000, 5)
+      require "spec.support.collector" ("incremental", 1, 1000, 5)
       local calls = {
         function(o) return o:launch(mod.add, 1, x, 1) end,
         function(o) return o:fill(x, 1) end,
@@ -257,7 +257,7 @@ describe("a finaliser that closes", function()
     -- It runs where the text, or the table of a vector, is made.
     assert.equal("buffer: int4[2] (closed)\n", process.output [[
       local lze = require "lze"
-      collectgarbage("incremental", 1, 1000, 5)
+      require "spec.support.collector" ("incremental", 1, 1000, 5)
       local text
       for _ = 1, 500 do
         local x = lze.buffer("int4", 2)
@@ -279,7 +279,7 @@ describe("a finaliser that closes", function()
     assert.equal("true\ttrue\n", process.output [[
       local lze = require "lze"
       local spv = io.open("kernels/saxpy.spv", "rb"):read "a"
-      collectgarbage("incremental", 1, 1000, 5)
+      require "spec.support.collector" ("incremental", 1, 1000, 30)
       local closed = 0
       local calls = {
         function(o) return lze.buffer("int", {1, 2}, o) end,

@@ -19,7 +19,7 @@ it("a launch that has begun to take its arguments runs no finaliser", function()
         act()
       end
     end}
-    collectgarbage("incremental", 10, 1000, 1)
+    require "spec.support.collector" ("incremental", 10, 1000, 1)
     for _, what in ipairs {"launch", "close", "close the kernel"} do
       for n = 1, 60 do
         local x, y, add = lze.buffer("int", 4), lze.buffer("int", 4), mod.add

@@ -26,7 +26,7 @@ it("a plan that is being changed is used by nobody else", function()
       setmetatable({}, mt)
     end
     setmetatable({}, mt)
-    collectgarbage("incremental", 10, 1000)
+    require "spec.support.collector" ("incremental", 10, 1000)
     local second = 1
     local uses = {
       run = function() plan:run() end,

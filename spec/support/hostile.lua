@@ -128,7 +128,8 @@ end
 
 return function(a_kind, a_where)
   kind, where = a_kind, a_where
-  collectgarbage("incremental", 10, 1000, 1) -- finalisers come at once
+  -- Finalisers come at once.
+  require "spec.support.collector" ("incremental", 10, 1000, 1)
   local everything = require "spec.support.everything"
   local registry = debug.getregistry()
   local metatables = {}
