@@ -44,6 +44,9 @@ void lze_error_locate(lua_State *L);
 /* A number of errno as its name, "ENOENT", for such a code. */
 const char *lze_errno_name(int error);
 
+/* The registry has the metatable of arrays under its address. */
+extern const char lze_array_key;
+
 /* "integer", "string "abc"", "buffer of float" ...: what came, for messages.
    [-0, +1] and returns the string. */
 const char *lze_describe(lua_State *L, int index);

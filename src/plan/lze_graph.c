@@ -397,15 +397,15 @@ static int graph_io(lua_State *L, const char *key) {
   bool input = strcmp(key, "inputs") == 0;
   lua_settop(L, 4);
   lze_push_graph_table(L, 1);
-  const lze_Buffer *b = lze_check_buffer(L, 2);
+  const lze_Buffer *b = lze_take_buffer(L, 2);
   if (lua_isnil(L, 3)) {
     lua_pushliteral(L, "every");
     lua_replace(L, 3);
   }
   check_when(L, 3, input ? input_words : output_words);
-  const lze_Buffer *other = lze_test_buffer(L, 4);
-  if (other != NULL) {
-    lze_check_buffer(L, 4);
+  const lze_Buffer *other = NULL;
+  if (lze_test_buffer(L, 4) != NULL || lze_is_array(L, 4)) {
+    other = lze_take_buffer(L, 4);
     const lze_Buffer *dst = input ? b : other, *src = input ? other : b;
     if (dst->type != src->type || src->count > dst->count)
       lze_argerror(L, 4, lua_pushfstring(L, "a buffer of %s%I %s expected, "

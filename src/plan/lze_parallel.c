@@ -28,7 +28,7 @@ typedef struct Slice {
    each work-item (1) a device sees those of its own work-items only. */
 static int core_slice(lua_State *L) {
   lua_settop(L, 2);
-  lze_check_buffer(L, 1);
+  lze_take_buffer(L, 1);
   lua_Integer size = lze_check_integer_or(L, 2, "size", 1);
   if (size < 1)
     lze_argerror(L, 2, lua_pushfstring(L, "size: a positive integer "

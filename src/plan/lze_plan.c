@@ -770,35 +770,37 @@ static int plan_set(lua_State *L) {
 static int plan_fetch(lua_State *L) {
   lua_settop(L, 2);
   lze_Plan *p = lze_check_plan(L);
-  lze_check_buffer(L, 2);
   lua_getiuservalue(L, 1, 1);
   lze_getoption(L, 3, "outputs");
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1), found = 0;
+  lua_pushvalue(L, 2);
+  lze_take_buffer(L, 2);
+  lua_insert(L, 1); /* y as it was given, to be returned */
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 5), found = 0;
   for (lua_Integer i = 1; i <= n && found == 0; i++) {
-    lua_rawgeti(L, 4, i);
+    lua_rawgeti(L, 5, i);
     lua_rawgeti(L, -1, 1);
-    if (lua_rawequal(L, -1, 2)) found = i;
-    lua_settop(L, 4);
+    if (lua_rawequal(L, -1, 3)) found = i;
+    lua_settop(L, 5);
   }
   if (found == 0)
     lze_argerror(L, 2, lua_pushfstring(L, "%s has no such output", p->name));
   uint32_t parity = lze_plan_parity(p, false);
-  lua_rawgeti(L, 4, found);
-  lua_rawgeti(L, 5, 3);
-  lze_plan_swapped(L, p, 3, 2, parity);
-  lze_plan_swapped(L, p, 3, 6, parity);
-  const lze_Buffer *b = lze_test_buffer(L, 7);
+  lua_rawgeti(L, 5, found);
+  lua_rawgeti(L, 6, 3);
+  lze_plan_swapped(L, p, 4, 3, parity);
+  lze_plan_swapped(L, p, 4, 7, parity);
+  const lze_Buffer *b = lze_test_buffer(L, 8);
   if (!lze_buffer_is_open(b))
     lze_argerror(L, 2, "what plays its part is closed");
   lze_storage_wait(L, b->storage, b->offset,
                    b->offset + (size_t)b->count * b->type->bytes, false);
   uint64_t since = lze_now_ns();
-  if (lua_istable(L, 8))
-    lze_io_read(L, 7, 8);
-  else if (lze_test_buffer(L, 8) != NULL)
-    lze_io_write(L, 8, 7);
-  if (!lua_isnil(L, 6)) lze_io_took(L, p, 5, since);
-  lua_settop(L, 2);
+  if (lua_istable(L, 9))
+    lze_io_read(L, 8, 9);
+  else if (lze_test_buffer(L, 9) != NULL)
+    lze_io_write(L, 9, 8);
+  if (!lua_isnil(L, 7)) lze_io_took(L, p, 6, since);
+  lua_settop(L, 1);
   return 1;
 }
 

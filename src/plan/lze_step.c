@@ -131,7 +131,7 @@ static void launch_resolve(lua_State *L, int index, int map,
     return;
   }
   int uses = lua_gettop(L);
-  if (lua_istable(L, uses)) {
+  if (lua_istable(L, uses) && !lze_is_array(L, uses)) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
     lua_createtable(L, (int)n, 0);
     for (lua_Integer i = 1; i <= n; i++) {
@@ -338,7 +338,8 @@ void lze_copy_value(lua_State *L, int arg, int depth) {
   luaL_checkstack(L, 5, NULL);
   if (lze_is_array(L, arg)) {
     lze_push_array_buffer(L, arg);
-    lua_replace(L, arg);
+    if (lua_isnil(L, -1)) lua_pop(L, 1); /* not contiguous: refused by use */
+    else lua_replace(L, arg);
     return;
   }
   lua_createtable(L, (int)lua_rawlen(L, arg), 0);

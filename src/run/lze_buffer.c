@@ -35,6 +35,14 @@ lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
   return b;
 }
 
+lze_Buffer *lze_take_buffer(lua_State *L, int arg) {
+  lze_Buffer *b = lze_check_buffer(L, arg);
+  if (!lua_istable(L, arg)) return b;
+  lze_push_array_buffer(L, arg);
+  lua_replace(L, arg);
+  return b;
+}
+
 void lze_buffer_settle(lua_State *L, int index) {
   const lze_Buffer *b = lze_test_buffer(L, index);
   if (b != NULL && lze_buffer_is_open(b)) lze_storage_settle(L, b->storage);

@@ -129,6 +129,8 @@ const char *lze_push_shape(lua_State *L, int index);
 /* The open buffer at `arg`, or that of a contiguous array, which is computed if
    it is an expression; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
+/* The same, for what is kept: an array at `arg` gives way to its buffer. */
+lze_Buffer *lze_take_buffer(lua_State *L, int arg);
 /* The buffer at `index`, open or not, or NULL. */
 lze_Buffer *lze_test_buffer(lua_State *L, int index);
 static inline bool lze_buffer_is_open(const lze_Buffer *b) {

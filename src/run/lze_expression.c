@@ -9,16 +9,14 @@
 #include "device/lze_object.h"
 #include "run/lze_buffer.h"
 
-static const char array_key; /* the registry has the metatable of arrays */
-
 void lze_keep_array_metatable(lua_State *L) {
   lze_state(L)->arrays = true;
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &array_key);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &lze_array_key);
 }
 
 bool lze_is_array(lua_State *L, int index) {
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
   bool same = lua_rawequal(L, -1, -2);
   lua_pop(L, 2);
   return same;
@@ -27,7 +25,7 @@ bool lze_is_array(lua_State *L, int index) {
 /* Push a function of the arrays' metatable. [-0, +1] */
 static void array_push_function(lua_State *L, const char *name) {
   luaL_checkstack(L, 6, NULL);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
   lua_pushstring(L, name);
   lua_rawget(L, -2);
   lua_remove(L, -2);

@@ -137,12 +137,16 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
   } else {
     l->uses = kept + 2;
     lua_copy(L, value, l->uses);
+    if (lze_is_array(L, value) && lze_test_buffer(L, value) != NULL) {
+      lze_push_array_buffer(L, value);
+      lua_replace(L, l->uses);
+    }
   }
 }
 
 /* Check the buffers of `uses` at `index`, one or an array of them. */
 static void launch_check_uses(lua_State *L, const lze_Kernel *k, int index) {
-  if (!lua_istable(L, index)) {
+  if (!lua_istable(L, index) || lze_is_array(L, index)) {
     launch_check_used(L, k, index);
     return;
   }
