@@ -55,13 +55,11 @@ local function missing(source, output)
   end
 end
 
--- A library that the block requires and that is not there, or nil.
+-- A library of others that the block requires and that does not load, or nil:
+-- its part in Lua may be there without that in C.
 local function absent(source)
   for name in source:gmatch "require%s*%(?%s*[\"']([%w_.]+)[\"']" do
-    if not package.searchpath(name, package.path) and
-      not package.searchpath(name, package.cpath) then
-      return name
-    end
+    if not name:find "^lze" and not pcall(require, name) then return name end
   end
 end
 

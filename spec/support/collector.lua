@@ -20,7 +20,10 @@ return function(mode, first, second, stepsize)
     return
   end
   set("pause", first)
-  -- Steps of 5.5 end at some 2^18 bytes; with 0, each is a whole cycle.
-  set("stepmul", stepsize and stepsize > 18 and 0 or second)
-  set("stepsize", stepsize and 1 << stepsize)
+  set("stepmul", second)
+  if not stepsize then return end
+  -- No step of 5.5 is above some 2^18 bytes, but at speed 0 each is a whole
+  -- cycle; so is one of less than a word.
+  if stepsize > 18 then set("stepmul", 0) end
+  set("stepsize", 1 << math.max(stepsize, 5))
 end
