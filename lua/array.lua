@@ -202,9 +202,8 @@ local function no_more(fname, n, ...)
   end
 end
 
--- A dimension, from the end where it is negative.
-local function dimension(a, d, fname)
-  local rank = #a.shape
+-- A dimension of so many, from the end where it is negative.
+local function dimension(rank, d, fname)
   if mathtype(d) ~= "integer" or d == 0 or d > rank or d < -rank then
     fail("%s: dim: a dimension of 1 to %d expected, got %s", fname, rank,
       type(d) == "number" and tostring(d) or C.describe(d))
@@ -696,7 +695,7 @@ define("permute", function(a, ...)
   local order = type(...) == "table" and ... or {...}
   local shape, strides, seen = {}, {}, {}
   for i = 1, #a.shape do
-    local d = dimension(a, order[i], "permute")
+    local d = dimension(#a.shape, order[i], "permute")
     if seen[d] then fail("permute: dimension %d is named twice", d) end
     seen[d] = true
     shape[i], strides[i] = a.shape[d], a.strides[d]
@@ -738,7 +737,7 @@ end)
 define("squeeze", function(a, d)
   check(a, 1, "a", "squeeze")
   if d ~= nil then
-    d = dimension(a, d, "squeeze")
+    d = dimension(#a.shape, d, "squeeze")
     if a.shape[d] ~= 1 then
       fail("squeeze: dimension %d has %d elements, not 1", d, a.shape[d])
     end
@@ -757,7 +756,7 @@ define("flip", function(a, ...)
   local given = select("#", ...) > 0
   local strides, from = {unpack(a.strides)}, a.from
   local chosen = {}
-  for _, d in ipairs {...} do chosen[dimension(a, d, "flip")] = true end
+  for _, d in ipairs {...} do chosen[dimension(#a.shape, d, "flip")] = true end
   for d = 1, #a.shape do
     if chosen[d] or not given then
       from = from + max(a.shape[d] - 1, 0) * strides[d]
@@ -785,7 +784,7 @@ define("roll", function(a, n, d)
   if not d and #a.shape ~= 1 then
     return a:reshape {a.size}:roll(n, 1):reshape(a.shape)
   end
-  d = dimension(a, d or 1, "roll")
+  d = dimension(#a.shape, d or 1, "roll")
   local size = a.shape[d]
   local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
   if into.size == 0 then return into end
@@ -804,7 +803,7 @@ function A.cat(list, d)
     fail("cat: an array of arrays expected, got %s", C.describe(list))
   end
   local first, total = check(list[1], 1, "list", "cat"), 0
-  d = dimension(first, d or 1, "cat")
+  d = dimension(#first.shape, d or 1, "cat")
   local kind, mask = first.type, first.mask
   for i, a in ipairs(list) do
     if not is(a) then
@@ -838,16 +837,12 @@ function A.stack(list, d)
     fail("stack: an array of arrays expected, got %s", C.describe(list))
   end
   local rows = {}
-  d = d or 1
   for i, a in ipairs(list) do
     if not is(a) then
       fail("stack: element %d: array expected, got %s", i, C.describe(a))
     end
     local shape = {unpack(a.shape)}
-    if mathtype(d) ~= "integer" or d < 1 or d > #shape + 1 then
-      fail("stack: dim: a dimension of 1 to %d expected, got %s", #shape + 1,
-        tostring(d))
-    end
+    d = dimension(#shape + 1, d or 1, "stack")
     table.insert(shape, d, 1)
     rows[i] = a:reshape(shape)
   end

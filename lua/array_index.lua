@@ -143,7 +143,7 @@ define("take", function(a, index, d)
     return choose(a:reshape {a.size}, index,
       new(a.type, {unpack(index.shape)}, a.mask, a.device), 1, false, "take")
   end
-  d = core.dimension(a, d, "take")
+  d = core.dimension(#a.shape, d, "take")
   local shape = {unpack(a.shape, 1, d - 1)}
   for _, s in ipairs(index.shape) do shape[#shape + 1] = s end
   for e = d + 1, #a.shape do shape[#shape + 1] = a.shape[e] end
@@ -156,7 +156,7 @@ end)
 local function along(a, index, d, fname)
   check(a, 1, "a", fname)
   index = indices(index, 2, fname)
-  d = core.dimension(a, d or -1, fname)
+  d = core.dimension(#a.shape, d or -1, fname)
   for e = 1, max(#a.shape, #index.shape) do
     if #a.shape ~= #index.shape or
       e ~= d and a.shape[e] ~= index.shape[e]

@@ -419,7 +419,7 @@ local function sort_with(fname, as_indices)
     if #a.shape == 0 and o.dim == nil then
       return sorted_rows(a:reshape {1}, by, descending, as_indices):reshape {}
     end
-    local rows, back = as_rows(a, dimension(a, o.dim or -1, fname))
+    local rows, back = as_rows(a, dimension(#a.shape, o.dim or -1, fname))
     return back(sorted_rows(rows, by, descending, as_indices))
   end)
 end
@@ -435,7 +435,7 @@ define("topk", function(a, k, o)
   check_type(a, "topk")
   o = core.options(o, {"dim", "largest"}, "topk")
   local largest = check_flag(o, "largest", "topk") ~= false
-  local d = dimension(a, o.dim or -1, "topk")
+  local d = dimension(#a.shape, o.dim or -1, "topk")
   if mathtype(k) ~= "integer" or k < 0 or k > a.shape[d] then
     fail("topk: argument 2 (k): an integer of 0 to %d expected, got %s",
       a.shape[d], type(k) == "number" and tostring(k) or C.describe(k))

@@ -281,7 +281,7 @@ local function extent(a, o, name)
     if o.keep then for d = 1, #a.shape do shape[d] = 1 end end
     return 1, a.size, 1, shape
   end
-  local dim = core.dimension(a, o.dim, name)
+  local dim = core.dimension(#a.shape, o.dim, name)
   local outer, inner, shape = 1, 1, {}
   for d, s in ipairs(a.shape) do
     if d < dim then outer = outer * s elseif d > dim then inner = inner * s end

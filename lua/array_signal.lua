@@ -395,7 +395,7 @@ local function turned(a, o, fname)
   if rank == 0 then
     fail("%s: an array with dimensions expected, got shape {}", fname)
   end
-  local d = core.dimension(a, o.dim or -1, fname)
+  local d = core.dimension(#a.shape, o.dim or -1, fname)
   if d == rank then return a, d end
   local order = {}
   for e = 1, rank do order[e] = e end

@@ -296,6 +296,11 @@ describe("lze.array", function()
         :table())
     assert.same({{1, 1}, {2, 2}},
       A.stack({A.arange(2), A.arange(2)}, 2):table())
+    assert.same({{1, 1}, {2, 2}},
+      A.stack({A.arange(2), A.arange(2)}, -1):table())
+    assert.same({2, 1, 3}, A.stack({A.zeros {2, 3}}, -2).shape)
+    assert.matches("stack: dim: a dimension of 1 to 2 expected, got %-3",
+      said(A.stack, {A.arange(2)}, -3))
     assert.matches("differ in more than dimension 1",
       said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
   end)
