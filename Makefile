@@ -237,6 +237,10 @@ MOST_SPECS ?= $(filter-out $(patsubst %,spec/array_%_spec.lua, \
 check-host: all build-tests ## most of the suite inside a minimal C host program
 	$(WITH) sh scripts/run-tests $(HOST) $(MOST_SPECS)
 
+PYTHON ?= /usr/bin/python3
+check-numpy: all ## arrays beside NumPy's; LZE_NUMPY=types, PYTHON=python3
+	PYTHON=$(PYTHON) $(WITH) $(BUSTED) spec/numpy.lua spec/array_file_spec.lua
+
 check-page: build-tests ## the page of a profile, in a browser; BROWSER=chromium
 	LZE_TEST_C=none LZE_TEST_BROWSER=$(or $(BROWSER),chromium) \
 	  $(WITH) sh scripts/run-tests $(BUSTED) spec/timeline_spec.lua
@@ -351,6 +355,9 @@ check-long: ## what takes hours: MANY times what is random, from SEED on
 	  $(WITH) $(BUSTED) --filter=random spec/compiler/oracle_spec.lua
 	LZE_ARRAY_CASES=$(MANY) LZE_ARRAY_SEED=$(SEED) \
 	  $(WITH) $(BUSTED) spec/array_property_spec.lua
+	PYTHON=$(PYTHON) \
+	LZE_NUMPY="half float double char uchar short ushort int uint long ulong" \
+	  $(WITH) $(BUSTED) spec/numpy.lua
 	LZE_TEST_GRAPHS=$$(($(MANY) * 100)) LZE_TEST_SEED=$(SEED) \
 	  $(WITH) $(BUSTED) spec/graph_random_spec.lua
 	LZE_SWEEP=full $(WITH) $(BUSTED) spec/fault_spec.lua
@@ -596,12 +603,12 @@ help: ## this list
 
 FORCE:
 .SECONDARY:
-.PHONY: all demo test build-tests check check-fast check-host check-page \
-  check-long check-asan check-fuzz check-c check-tsan check-exit \
+.PHONY: all demo test build-tests check check-fast check-host check-numpy \
+  check-page check-long check-asan check-fuzz check-c check-tsan check-exit \
   check-valgrind check-gc check-incremental check-generational \
-  check-validation check-debian13 check-rusticl check-memory check-lifetime check-exports \
-  check-docs check-lint conformance bench bench-arrays bench-arrays-linear \
-  bench-arrays-order bench-compile bench-costs bench-driver bench-dist \
-  bench-first bench-graph bench-instructions bench-lua-kernels bench-mpi \
-  bench-mpi-weak \
-  install uninstall clean help FORCE
+  check-validation check-debian13 check-rusticl check-memory check-lifetime \
+  check-exports check-docs check-lint conformance bench bench-arrays \
+  bench-arrays-linear bench-arrays-order bench-compile \
+  bench-costs bench-driver bench-dist bench-first bench-graph \
+  bench-instructions bench-lua-kernels bench-mpi bench-mpi-weak install \
+  uninstall clean help FORCE

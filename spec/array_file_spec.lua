@@ -345,7 +345,8 @@ describe("a:save", function()
 end)
 
 describe("NumPy", function()
-  local pipe = io.popen "python3 -c 'import numpy; print(1)' 2>/dev/null"
+  local python3 = os.getenv "PYTHON" or "python3"
+  local pipe = io.popen(python3 .. " -c 'import numpy; print(1)' 2>/dev/null")
   local there = pipe:read "a" == "1\n"
   pipe:close()
   local check = there and it or pending
@@ -368,7 +369,8 @@ for kind in 'b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8'.split():
           format.write_array(f, a, version=version)
 print(n)
 ]])
-      local python = io.popen(("python3 '%s' '%s'"):format(script, directory))
+      local python = io.popen(("%s '%s' '%s'"):format(python3, script,
+        directory))
       local n = python:read "n"
       python:close()
       for i = 1, n do
@@ -385,8 +387,8 @@ for i in range(1, int(sys.argv[2]) + 1):
   assert a.shape == b.shape and (a == b).all() and a.flags.c_contiguous
 print('same')
 ]])
-      python = io.popen(("python3 '%s' '%s' %d 2>&1"):format(script, directory,
-        n))
+      python = io.popen(("%s '%s' '%s' %d 2>&1"):format(python3, script,
+        directory, n))
       assert.equal("same\n", python:read "a")
       python:close()
     end)
