@@ -395,6 +395,8 @@ bench-lua-kernels: all ## kernels in Lua beside the same in OpenCL C
 
 bench-arrays: all $(BUILD)/bench/reductions.so ## reductions beside memcpy and C
 	$(WITH) $(LUA) bench/arrays.lua $(ROUNDS)
+bench-arrays-peers: all $(BUILD)/bench/reductions.so ## NumPy's, pyopencl's
+	PYTHON=$(PYTHON) $(WITH) $(LUA) bench/arrays_peers.lua $(ROUNDS)
 bench-arrays-order: all $(BUILD)/bench/order ## sorting arrays beside C
 	$(WITH) $(BUILD)/bench/order bench/arrays_order.lua $(ROUNDS)
 bench-arrays-linear: all $(BUILD)/bench/clocks ## products of matrices
@@ -608,7 +610,7 @@ FORCE:
   check-valgrind check-gc check-incremental check-generational \
   check-validation check-debian13 check-rusticl check-memory check-lifetime \
   check-exports check-docs check-lint conformance bench bench-arrays \
-  bench-arrays-linear bench-arrays-order bench-compile \
+  bench-arrays-linear bench-arrays-order bench-arrays-peers bench-compile \
   bench-costs bench-driver bench-dist bench-first bench-graph \
   bench-instructions bench-lua-kernels bench-mpi bench-mpi-weak install \
   uninstall clean help FORCE
