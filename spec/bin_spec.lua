@@ -106,6 +106,7 @@ describe("lze compile", function()
           return lze.kernel(function(i, x) x[i] = n end, "int *x")
         end
         local w, f = lze.work, 0.5
+        local real = lze.device().fp64 and "double" or "float"
         return {a = make(1), b = make(2),
           sum = lze.kernel(function(i, y, x)
             local t = w.local_array("float", 4)
@@ -114,7 +115,7 @@ describe("lze compile", function()
             y[i] = t[1] + t[4] + #x
           end, "float *y, const float *x"),
           root = lze.kernel(function(i, y) y[i] = math.sqrt(y[i]) + i end,
-            "double *y"),
+            {signature = real .. " *y", real = real}),
           say = lze.kernel(function(i) w.print("100% of \"%m1\" %d", i) end,
             "")}]])
       assert.same({0, ""}, {run("compile", dir .. "/two.lua", "-o",
@@ -131,7 +132,7 @@ describe("lze compile", function()
       local y, v = lze.buffer("float", 4), lze.buffer("float", {1, 2, 3, 4})
       m.sum({4, group = 4}, y, v, 0.5)
       assert.same({6.5, 6.5, 6.5, 6.5}, y:read())
-      local d = lze.buffer("double", {4, 9})
+      local d = lze.buffer(lze.device().fp64 and "double" or "float", {4, 9})
       m.root(2, d)
       assert.same({3.0, 5.0}, d:read())
       assert.is_true(lze.spirv.validate(m:spirv()))

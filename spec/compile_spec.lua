@@ -432,8 +432,10 @@ compile
 source.cl
 -device
 tgllp
+]] .. (lze.device().fp64 and [[
 -internal_options
 -cl-ext=+cl_khr_fp64
+]] or "") .. [[
 -options
 -cl-std=CL1.2 -cl-kernel-arg-info -DN=1
 source.cl:
