@@ -10,6 +10,9 @@ local function said(f, ...)
   return (tostring(err):gsub("^%S*array_random_spec.lua:%d+: ", ""))
 end
 
+local fp64 = lze.device().fp64
+local reals = {"half", "bfloat16", "float", fp64 and "double" or nil}
+
 describe("random arrays", function()
   before_each(function() A.seed(0) end)
   after_each(function() A.seed(0) end)
@@ -20,10 +23,12 @@ describe("random arrays", function()
     for i, word in ipairs(words) do
       assert.equal((word >> 8) * 2.0 ^ -24, x[i])
     end
-    A.seed(0)
-    local y = A.rand({2}, {type = "double"}):read()
-    assert.equal((words[1] << 21 | words[2] >> 11) * 2.0 ^ -53, y[1])
-    assert.equal((words[3] << 21 | words[4] >> 11) * 2.0 ^ -53, y[2])
+    if fp64 then
+      A.seed(0)
+      local y = A.rand({2}, {type = "double"}):read()
+      assert.equal((words[1] << 21 | words[2] >> 11) * 2.0 ^ -53, y[1])
+      assert.equal((words[3] << 21 | words[4] >> 11) * 2.0 ^ -53, y[2])
+    end
     A.seed(0)
     local z = A.rand({4}, {type = "half"}):read()
     assert.equal((words[1] >> 21) * 2.0 ^ -11, z[1])
@@ -49,7 +54,7 @@ describe("random arrays", function()
   end)
 
   it("are at least 0 and below 1 in every type", function()
-    for _, kind in ipairs {"half", "bfloat16", "float", "double"} do
+    for _, kind in ipairs(reals) do
       local x = A.rand({20, 100}, {type = kind})
       assert.equal(kind, x.type)
       assert.same({20, 100}, x.shape)
@@ -63,8 +68,8 @@ describe("random arrays", function()
   end)
 
   it("are normal by Box and Muller", function()
-    local x = A.randn({2000}, {type = "double"}):read()
-    for i = 1, 1999, 2 do
+    local x = fp64 and A.randn({2000}, {type = "double"}):read() or {}
+    for i = 1, #x, 2 do
       local a, b, c, d = random(0, i // 2)
       local u = ((a << 21 | b >> 11) + 1) * 2.0 ^ -53
       local t = (c << 21 | d >> 11) * 2.0 ^ -53 * 2 * math.pi
@@ -72,7 +77,7 @@ describe("random arrays", function()
       assert.is_true(math.abs(x[i] - r * math.cos(t)) < 1e-12)
       assert.is_true(math.abs(x[i + 1] - r * math.sin(t)) < 1e-12)
     end
-    for _, kind in ipairs {"half", "bfloat16", "float", "double"} do
+    for _, kind in ipairs(reals) do
       A.seed(1)
       local sum, squares = 0, 0
       for _, v in ipairs(A.randn({4001}, {type = kind}):read()) do
@@ -99,7 +104,8 @@ describe("random arrays", function()
     assert.is_nil(count[4])
     assert.equal("long", A.randint({2}, 1, 2).type)
     for _, kind in ipairs {"char", "uchar", "short", "ushort", "int", "uint",
-                           "long", "ulong", "half", "float", "double"} do
+                           "long", "ulong", "half", "float",
+                           fp64 and "double" or nil} do
       local x = A.randint({2, 50}, 1, 3.0, {type = kind})
       assert.equal(kind, x.type)
       for _, v in ipairs(x:read()) do
