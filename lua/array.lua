@@ -121,8 +121,12 @@ end
 local function passed(ok, ...)
   if ok then return ... end
   local e = ...
-  if type(e) == "string" then fail("%s", (e:gsub("^lze %S+:%d+: ", ""))) end
-  if type(e) == "table" then e.where = C.where():match "^(.*): $" end
+  local where = C.where()
+  if type(e) == "string" then
+    if e:sub(1, #where) == where then error(e, 0) end -- by `fail`
+    fail("%s", (e:gsub("^lze %S+:%d+: ", "")))
+  end
+  if type(e) == "table" then e.where = where:match "^(.*): $" end
   C.raise(e)
 end
 
@@ -542,11 +546,14 @@ end
 function A.arange(first, last, step, o)
   if type(last) == "table" then last, o = nil, last end
   if type(step) == "table" then step, o = nil, step end
-  if last == nil then first, last = 1, first end
+  local one = last == nil
+  if one then first, last = 1, first end
   step = step or 1
-  for i, v in ipairs {first, last, step} do
+  for i = 1, 3 do
+    local v = select(i, first, last, step)
     if type(v) ~= "number" then
-      fail("arange: argument %d: a number expected, got %s", i, C.describe(v))
+      fail("arange: argument %d: a number expected, got %s", one and 1 or i,
+        C.describe(v))
     end
   end
   if step == 0 then fail("arange: step is 0") end
@@ -568,6 +575,9 @@ function A.linspace(first, last, n, o)
     fail("linspace: two numbers expected, got %s and %s", C.describe(first),
       C.describe(last))
   end
+  if type(n) ~= "number" then
+    fail("linspace: argument 3 (n): an integer expected, got %s", C.describe(n))
+  end
   local kind, device = option_type(o, "linspace", "float")
   n = check_shape({n}, "linspace")[1]
   local a = new(kind, {n}, nil, device)
@@ -580,6 +590,9 @@ end
 -- A.eye(n [, m] [, options]): 1 on the diagonal, else 0.
 function A.eye(n, m, o)
   if type(m) == "table" then m, o = nil, m end
+  if type(n) ~= "number" then
+    fail("eye: argument 1 (n): an integer expected, got %s", C.describe(n))
+  end
   local kind, device = option_type(o, "eye", "float")
   local a = filled(kind, check_shape({n, m or n}, "eye"), 0, device)
   local least = math.min(a.shape[1], a.shape[2])
@@ -624,33 +637,6 @@ local function flatten(source)
   return shape, list
 end
 
--- A(type, source [, shape])
-setmetatable(A, {__call = function(_, kind, source, shape)
-  local scalar = C.core.scalars[kind]
-  if not scalar then kind = type_of(kind, "array") end
-  local a
-  if mathtype(source) == "integer" then
-    a = filled(kind, check_shape({source}, "array"), scalar and {0, 0} or 0)
-  elseif type(source) == "table" and not is(source) then
-    local own, list = flatten(source)
-    local base = buffer(scalar or kind, list)
-    a = array_over(base, 0, own, packed_strides(own))
-  elseif is(source) then
-    a = (types[source.type] and source or C.core.parts(source)):to(
-      scalar or kind)
-  elseif C.type(source) == "buffer" then
-    if source.type ~= kind then
-      fail("array: a buffer of %s expected, got one of %s", kind, source.type)
-    end
-    a = array_over(source, 0, {#source}, {1})
-  else
-    fail("array: argument 2 (source): numbers in tables, a count or a buffer "
-      .. "expected, got %s", C.describe(source))
-  end
-  if scalar and types[a.type] then a = C.core.join(a) end
-  return shape and a:reshape(shape) or a
-end})
-
 -- --- shapes ------------------------------------------------------------------
 
 local function view(a, from, shape, strides)
@@ -676,12 +662,57 @@ local function resolve_shape(a, shape, fname)
   return copy
 end
 
-define("reshape", function(a, shape)
-  check(a, 1, "a", "reshape")
-  shape = resolve_shape(a, shape, "reshape")
+local function reshaped(a, shape, fname)
+  shape = resolve_shape(a, shape, fname)
   a = contiguous(a)
   return view(a, a.from, shape, packed_strides(shape))
+end
+
+define("reshape", function(a, shape)
+  return reshaped(check(a, 1, "a", "reshape"), shape, "reshape")
 end)
+
+-- A buffer of the numbers of nested tables of that shape.
+local function from_list(kind, list, shape)
+  local ok, base = C.pcall(C.buffer, kind, list)
+  local place, why
+  if type(base) == "string" then
+    place, why = base:match "%(index (%d+): (.*)%)$"
+  end
+  if not place then return passed(ok, base) end
+  local index, n = {}, place - 1
+  for d = #shape, 1, -1 do
+    index[d], n = n % shape[d] + 1, n // shape[d]
+  end
+  fail("array: element %s: %s", concat(index, ", "), why)
+end
+
+-- A(type, source [, shape])
+setmetatable(A, {__call = function(_, kind, source, shape)
+  local scalar = C.core.scalars[kind]
+  if not scalar then kind = type_of(kind, "array") end
+  local a
+  if mathtype(source) == "integer" then
+    a = filled(kind, check_shape({source}, "array"), scalar and {0, 0} or 0)
+  elseif type(source) == "table" and not is(source) then
+    local own, list = flatten(source)
+    local base = from_list(scalar or kind, list, own)
+    a = array_over(base, 0, own, packed_strides(own))
+  elseif is(source) then
+    a = (types[source.type] and source or C.core.parts(source)):to(
+      scalar or kind)
+  elseif C.type(source) == "buffer" then
+    if source.type ~= kind then
+      fail("array: a buffer of %s expected, got one of %s", kind, source.type)
+    end
+    a = array_over(source, 0, {#source}, {1})
+  else
+    fail("array: argument 2 (source): numbers in tables, a count or a buffer "
+      .. "expected, got %s", C.describe(source))
+  end
+  if scalar and types[a.type] then a = C.core.join(a) end
+  return shape and reshaped(a, shape, "array") or a
+end})
 
 define("view", function(a, shape)
   check(a, 1, "a", "view")
@@ -797,20 +828,25 @@ define("roll", function(a, n, d)
   return into
 end)
 
--- A.cat(list [, dim]): arrays one behind the other.
-function A.cat(list, d)
+-- The list of A.cat and A.stack, whose first element is returned.
+local function first_of(list, fname)
   if type(list) ~= "table" or is(list) or #list == 0 then
-    fail("cat: an array of arrays expected, got %s", C.describe(list))
+    fail("%s: an array of arrays expected, got %s", fname, C.describe(list))
   end
-  local first, total = check(list[1], 1, "list", "cat"), 0
-  d = dimension(#first.shape, d or 1, "cat")
-  local kind, mask = first.type, first.mask
   for i, a in ipairs(list) do
     if not is(a) then
-      fail("cat: element %d: array expected, got %s", i, C.describe(a))
+      fail("%s: element %d: array expected, got %s", fname, i, C.describe(a))
     end
+  end
+  return list[1]
+end
+
+local function join(list, d, fname)
+  local first, total = list[1], 0
+  local kind, mask = first.type, first.mask
+  for _, a in ipairs(list) do
     local t, why = promote(kind, a.type)
-    if not t then fail("cat: %s", why) end
+    if not t then fail("%s: %s", fname, why) end
     kind, mask = t, mask and a.mask
     for e = 1, max(#first.shape, #a.shape) do
       if e ~= d and first.shape[e] ~= a.shape[e] or #a.shape ~= #first.shape
@@ -831,22 +867,30 @@ function A.cat(list, d)
   return into
 end
 
+-- A.cat(list [, dim]): arrays one behind the other.
+function A.cat(list, d)
+  local first = first_of(list, "cat")
+  return join(list, dimension(#first.shape, d or 1, "cat"), "cat")
+end
+
 -- A.stack(list [, dim]): arrays of one shape as rows of a new dimension.
 function A.stack(list, d)
-  if type(list) ~= "table" or is(list) or #list == 0 then
-    fail("stack: an array of arrays expected, got %s", C.describe(list))
+  local first, rows = first_of(list, "stack"), {}
+  local rank = #first.shape + 1
+  d = dimension(rank, d or 1, "stack")
+  if rank > MOST_DIMENSIONS then
+    fail("stack: %d dimensions; arrays have at most %d", rank, MOST_DIMENSIONS)
   end
-  local rows = {}
   for i, a in ipairs(list) do
-    if not is(a) then
-      fail("stack: element %d: array expected, got %s", i, C.describe(a))
+    if not same_shape(a.shape, first.shape) then
+      fail("stack: element %d: shape %s expected, got %s", i,
+        shape_text(first.shape), shape_text(a.shape))
     end
     local shape = {unpack(a.shape)}
-    d = dimension(#shape + 1, d or 1, "stack")
     table.insert(shape, d, 1)
     rows[i] = a:reshape(shape)
   end
-  return A.cat(rows, d)
+  return join(rows, d, "stack")
 end
 
 define("tile", function(a, times)
@@ -896,12 +940,14 @@ local function range_of(r, d, size)
     fail("index %d: step: an integer other than 0 expected, got %s", d,
       tostring(step))
   end
-  if not (step > 0 and last == first - 1 or step < 0 and last == first + 1) then
-    if first < 1 or first > size or last < 1 or last > size then
-      fail("index %d: {%d, %d} is outside 1..%d", d, r[1], r[2], size)
-    end
-  elseif first < 1 or first > size + 1 then
+  local ahead = step > 0 and last - first or first - last
+  if ahead == -1 and (first < 1 or first > size + 1) or
+      ahead ~= -1 and max(first, last) > size or
+      ahead ~= -1 and (first < 1 or last < 1) then
     fail("index %d: {%d, %d} is outside 1..%d", d, r[1], r[2], size)
+  elseif ahead < -1 then
+    fail("index %d: {%d, %d} with a step of %d has the last before the first",
+      d, r[1], r[2], step)
   end
   return first, last, step, true
 end
@@ -1052,6 +1098,10 @@ function meta.__newindex(a, key, v)
     end
     if type(v) == "number" and types[a.type] then
       v = fitting("a[m] = v", a.type, v)
+    elseif is(v) then
+      broadcast("a[m] = v", a.shape, v.shape)
+    else
+      kind_of(v, "a[m] = v")
     end
     set(a, A.where(key, v, a), "a[m] = v")
   elseif kind == "table" then

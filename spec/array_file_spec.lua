@@ -245,7 +245,7 @@ describe("A.load", function()
       err = expect.failure(function() A.load(directory) end)
       assert.equal("EISDIR", err.code)
     end)
-    assert.matches("load: argument 1 %(path%): string expected, got nil",
+    assert.matches("^load: argument 1 %(path%): string expected, got nil",
       expect.misuse(function() A.load() end))
     assert.matches("zero byte", expect.misuse(function() A.load "a\0b" end))
   end)

@@ -169,6 +169,34 @@ describe("lze.array", function()
     assert.same({1, 0, 0}, x:read())
     assert.matches("a mask of shape {3} expected",
       said(function() x[A.zeros {2}] = 1 end))
+    assert.equal("a[m] = v: shapes {3} and {2} do not broadcast " ..
+      "(dimension 1: 3 and 2)", said(function() x[m] = A.zeros {2} end))
+    assert.equal("a[m] = v: an array or a number expected, got table",
+      said(function() x[m] = {1, 2} end))
+  end)
+
+  it("names the argument or the element that it cannot be made of", function()
+    for text, f in pairs {
+      ["arange: argument 1: a number expected, got nil"] =
+        function() A.arange() end,
+      ["arange: argument 1: a number expected, got string 'a'"] =
+        function() A.arange "a" end,
+      ["arange: argument 2: a number expected, got string 'a'"] =
+        function() A.arange(1, "a") end,
+      ["linspace: argument 3 (n): an integer expected, got nil"] =
+        function() A.linspace(0, 1) end,
+      ["eye: argument 1 (n): an integer expected, got nil"] =
+        function() A.eye() end,
+      ["array: element 2: int expected (an integer from -2147483648 to " ..
+        "2147483647), got number 2.5"] =
+        function() A("int", {1, 2.5}) end,
+      ["array: element 2, 1: char expected (an integer from -128 to 127), " ..
+        "got integer 128"] = function() A("char", {{1, 2}, {128, 3}}) end,
+      ["array: shape {2, 2} has 4 elements, the array has 3"] =
+        function() A("float", {1, 2, 3}, {2, 2}) end,
+    } do
+      assert.equal(text, said(f))
+    end
   end)
 
   it("is indexed by rows, elements and ranges with steps", function()
@@ -185,6 +213,14 @@ describe("lze.array", function()
     assert.same({}, A.arange(3)[{ {2, 1} }]:read())
     assert.equal("index 1: {2, 9} is outside 1..3",
       said(function() return A.arange(3)[{ {2, 9} }] end))
+    assert.same({}, A.arange(3)[{ {4, 3, 2} }]:read())
+    assert.same({}, A.arange(3)[{ {3, 4, -2} }]:read())
+    assert.equal("index 1: {3, 1} with a step of 1 has the last before the " ..
+      "first", said(function() return A.arange(3)[{ {3, 1} }] end))
+    assert.equal("index 2: {1, -1} with a step of -2 has the last before " ..
+      "the first", said(function() return x[{ 1, {1, -1, -2} }] end))
+    assert.equal("index 1: {1, -9} is outside 1..3",
+      said(function() return A.arange(3)[{ {1, -9} }] end))
     assert.equal("index 2: 5 is outside 1..4",
       said(function() return x[1][{1, 5}] end))
     x[{ {}, 1, 1 }] = 0
@@ -303,6 +339,15 @@ describe("lze.array", function()
       said(A.stack, {A.arange(2)}, -3))
     assert.matches("differ in more than dimension 1",
       said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
+    assert.same({{1, 1}, {2, 2}},
+      A.stack({A.arange(2), A.arange(2)}, -1):table())
+    assert.equal("stack: element 2: shape {2} expected, got {3}",
+      said(A.stack, {A.zeros {2}, A.zeros {3}}))
+    assert.equal("stack: dim: a dimension of 1 to 2 expected, got 3",
+      said(A.stack, {A.zeros {2}}, 3))
+    local most = A.zeros {1, 1, 1, 1, 1, 1, 1, 1}
+    assert.equal("stack: 9 dimensions; arrays have at most 8",
+      said(A.stack, {most, most}))
   end)
 
   it("goes where a buffer goes, if it is contiguous", function()
