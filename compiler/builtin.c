@@ -577,8 +577,10 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                    : f->kind == B_FMOD || f->kind == B_ULT ? 2 : 1;
   r[0] = v_int(c, 0);
   if (count < least || count > 8) {
-    finding(c, f->name, "takes at least %u arguments and 8 at most, these are "
-            "%u", least, count);
+    bool few = count < least;
+    finding(c, f->name, "takes at %s %u argument%s, not %u",
+            few ? "least" : "most", few ? least : 8,
+            few && least == 1 ? "" : "s", count);
     return 1;
   }
   for (unsigned i = 0; i < count; i++) {

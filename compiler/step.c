@@ -26,6 +26,12 @@ static val number(compiler *c, unsigned reg, const char *purpose) {
   return v_int(c, 0);
 }
 
+static const char *symbol_of(opcode op) {
+  static const char *const symbols[] = {"+", "-", "*", "%", "^", "/", "//",
+                                        "&", "|", "~", "<<", ">>"};
+  return symbols[op - OP_ADD];
+}
+
 /* An integer of the source.  One of 32 bits without a sign is taken modulo
    2^32, as hashes have them. */
 static val written(compiler *c, int64_t n) {
@@ -166,38 +172,6 @@ static const char *did_you_mean(compiler *c, const lzc_path *path) {
   return best;
 }
 
-/* A field of a captured table. */
-static void get_field(compiler *c, unsigned to, type t, const char *field) {
-  known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
-  if (k == NULL || k->value.kind != LZC_TABLE || k->path == NULL) {
-    finding(c, NULL, "field '%s' of %s; kernels read fields of captured "
-            "tables only", field, what(c, t));
-    c->state[to] = T_TOLD;
-    return;
-  }
-  lzc_path path = *k->path;
-  const char **fields = arena_new(c->a, path.count + 1, sizeof *fields);
-  if (fields == NULL) return;
-  for (size_t i = 0; i < path.count; i++) fields[i] = k->path->fields[i];
-  fields[path.count++] = field;
-  path.fields = fields;
-  bool global = path.count == 1 && strcmp(k->path->text, "_ENV") == 0;
-  path.text = global ? field : arena_text(c->a, "%s.%s", k->path->text, field);
-  val v = capture(c, &path);
-  if (KIND(v.type) == T_NIL && c->emit && c->input->resolve != NULL) {
-    const char *meant = did_you_mean(c, &path);
-    if (meant != NULL)
-      finding(c, path.text, "is nil; did you mean %s?", meant);
-    else
-      finding(c, path.text, "is nil%s; set it before the kernel is compiled",
-              global ? " (a global)" : "");
-    v.type = T_TOLD;
-  }
-  set(c, to, v);
-}
-
-/* --- memory --------------------------------------------------------------- */
-
 static bool tests(const proto *p, uint32_t i, unsigned reg) {
   switch (GET_OP(i)) {
     case OP_TEST: return GET_A(i) == reg;
@@ -240,6 +214,40 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
     at = in->f->blocks[b].first;
   }
 }
+
+/* A field of a captured table.  One that is nil is an error, most likely a
+   wrong name, unless it is only asked whether it is. */
+static void get_field(compiler *c, unsigned to, type t, const char *field) {
+  known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
+  if (k == NULL || k->value.kind != LZC_TABLE || k->path == NULL) {
+    finding(c, NULL, "field '%s' of %s; kernels read fields of captured "
+            "tables only", field, what(c, t));
+    c->state[to] = T_TOLD;
+    return;
+  }
+  lzc_path path = *k->path;
+  const char **fields = arena_new(c->a, path.count + 1, sizeof *fields);
+  if (fields == NULL) return;
+  for (size_t i = 0; i < path.count; i++) fields[i] = k->path->fields[i];
+  fields[path.count++] = field;
+  path.fields = fields;
+  bool global = path.count == 1 && strcmp(k->path->text, "_ENV") == 0;
+  path.text = global ? field : arena_text(c->a, "%s.%s", k->path->text, field);
+  val v = capture(c, &path);
+  if (KIND(v.type) == T_NIL && c->emit && c->input->resolve != NULL &&
+      !tested_later(c, c->at->pc, to)) {
+    const char *meant = did_you_mean(c, &path);
+    if (meant != NULL)
+      finding(c, path.text, "is nil; did you mean %s?", meant);
+    else
+      finding(c, path.text, "is nil%s; set it before the kernel is compiled",
+              global ? " (a global)" : "");
+    v.type = T_TOLD;
+  }
+  set(c, to, v);
+}
+
+/* --- memory --------------------------------------------------------------- */
 
 /* What is indexed, by an integer or a tuple, and where.  NULL with a finding
    where it cannot be. */
@@ -434,8 +442,8 @@ void step(compiler *c, size_t pc) {
     case OP_DIVK: case OP_IDIVK: case OP_BANDK: case OP_BORK: case OP_BXORK: {
       val k = constant_value(c, &ks[GET_C(i)]);
       if (!IS_NUMBER(k.type)) k = v_int(c, 0);
-      binary(c, (opcode)(op - OP_ADDK + OP_ADD), a,
-             number(c, b, "an operator"), k);
+      opcode of = (opcode)(op - OP_ADDK + OP_ADD);
+      binary(c, of, a, number(c, b, symbol_of(of)), k);
       break;
     }
     case OP_SHRI:
@@ -447,8 +455,8 @@ void step(compiler *c, size_t pc) {
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_MOD: case OP_POW:
     case OP_DIV: case OP_IDIV: case OP_BAND: case OP_BOR: case OP_BXOR:
     case OP_SHL: case OP_SHR: {
-      val x = number(c, b, "an operator");
-      binary(c, op, a, x, number(c, GET_C(i), "an operator"));
+      val x = number(c, b, symbol_of(op));
+      binary(c, op, a, x, number(c, GET_C(i), symbol_of(op)));
       break;
     }
     case OP_UNM: set(c, a, negate(c, number(c, b, "-"))); break;

@@ -69,7 +69,9 @@ describe("lze.kernel", function()
     assert.same({4.5, 7.0}, runs(2.5))
     assert.same({5.0, 8.0}, runs(3))
     assert.matches("this is nil %(a%)", said(runs, nil))
-    assert.matches("this is a string", said(runs, "3"))
+    assert.matches("%* needs a number, this is a string %(a%)",
+      said(runs, "3"))
+    assert.matches("%* needs a number, this is a table %(a%)", said(runs, {}))
     assert.same({3.0, 4.0}, runs(1))
     x = floats(1, 2, 3)
     y = floats(0, 0, 0)
@@ -331,6 +333,32 @@ describe("lze.kernel", function()
     assert.equal(3, lines, err.log)
   end)
 
+  it("takes nil for false where a field of a table is only tested", function()
+    local set, y = {}, lze.buffer("int", 5)
+    local k = lze.kernel(function(_, y)
+      if set.on then y[1] = 1 else y[1] = 2 end
+      y[2] = set.size or 7
+      y[3] = (not set.on and set.other == nil) and 3 or 4
+      local on = set.on
+      while y[4] < 5 and not on do y[4] = y[4] + 1 end
+      y[5] = missing and 1 or 0 -- luacheck: ignore
+    end)
+    k(1, y)
+    assert.same({2, 7, 3, 5, 0}, y:read())
+    set.on, set.size = true, 30
+    k(1, y)
+    assert.same({1, 30, 4, 5, 0}, y:read())
+    local used = lze.kernel(function(_, y)
+      local size = set.none
+      if size then y[1] = 1 end
+      y[2] = size
+    end)
+    assert.matches("y?x?%[i%] = v needs a number, this is nil %(set.none%)",
+      said(used, 1, y))
+    assert.matches("set.none is nil; set it before the kernel is compiled",
+      said(lze.kernel(function(_, y) y[1] = set.none end), 1, y))
+  end)
+
   it("names what does not go as an argument", function()
     local k = lze.kernel(function(i, x, flag) x[i] = flag end)
     local x = floats(1)
@@ -378,6 +406,7 @@ describe("lze.kernel", function()
       said(k.group, k, 100))
     local x = floats(0)
     local v = k:variant(1, x)
+    assert.equal("late", k.name)
     assert.equal("late", v.name)
     assert.equal(v, k:variant(1, x))
     assert.equal("number", type(k:group(100)))
@@ -388,6 +417,7 @@ describe("lze.kernel", function()
     assert.matches("is not made of a Lua function", said(v.spirv, v, 1, x))
     k:close()
     assert.matches("late is closed", said(k.variant, k, 1, x))
+    assert.matches("late is closed", said(function() return k.name end))
   end)
 
   it("gives its SPIR-V", function()

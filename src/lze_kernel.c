@@ -233,7 +233,11 @@ static int kernel_tostring(lua_State *L) {
 }
 
 static int field_name(lua_State *L) {
-  lua_pushstring(L, kernel_check(L)->info->name);
+  const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
+  if (b->is_lua && !b->closed) /* it has one before it is compiled */
+    lua_pushstring(L, strchr(b->name, ' ') + 1);
+  else
+    lua_pushstring(L, kernel_check(L)->info->name);
   return 1;
 }
 

@@ -214,6 +214,25 @@ describe("a finding", function()
     return select(2, lzc.compile(f, {"id", ...}))
   end
 
+  it("names operators, and counts arguments", function()
+    for text, f in pairs {
+      ["//"] = function(_, x) x[1] = x // 2 end,
+      ["-"] = function(_, x) x[1] = 2.5 - x end,
+      ["<<"] = function(i, x) x[1] = i << x end,
+      ["~"] = function(i, x) x[1] = x ~ i end,
+    } do
+      assert.matches(text:gsub("%p", "%%%0") .. " needs a number, x is a buffer",
+        why(f, "int*"))
+    end
+    assert.matches("math.sqrt: takes at least 1 argument, not 0",
+      why(function(_, x) x[1] = math.sqrt() end, "float*"))
+    assert.matches("math.ult: takes at least 2 arguments, not 1",
+      why(function(i, x) if math.ult(i) then x[1] = 1 end end, "float*"))
+    assert.matches("math.max: takes at most 8 arguments, not 9",
+      why(function(i, x) x[1] = math.max(i, 2, 3, 4, 5, 6, 7, 8, 9) end,
+        "float*"))
+  end)
+
   it("names the function it is in", function()
     local function half(v) return v / nothing end -- luacheck: ignore
     assert.matches("^%d+: half nothing: is nil %(a global%)",
