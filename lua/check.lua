@@ -670,8 +670,13 @@ local function checked(...)
   C.within(1)
   local ok, result = C.pcall(check, ...)
   C.within(-1)
-  if not ok then C.raise(result) end
-  return result
+  if ok then return result end
+  if type(result) == "string" then
+    -- What a call of this file's raised is about the script's line.
+    local text, own = result:gsub("^lze %S+:%d+: ", "")
+    if own > 0 then result = C.where() .. text end
+  end
+  C.raise(result)
 end
 
 return {

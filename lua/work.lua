@@ -58,6 +58,15 @@ local function cell(name, x, i, v)
   return kind
 end
 
+-- The element there.
+local function held(x, i)
+  local old = x[i]
+  if old == nil then
+    C.argument(2, format("i: %d is outside 1..%d", i, #x))
+  end
+  return old
+end
+
 local work = {}
 
 for name, f in next, change do
@@ -68,7 +77,7 @@ for name, f in next, change do
     if whole and not bits[kind] then
       error(format("%s needs integers, these are of %s", name, kind), 0)
     end
-    local old = x[i]
+    local old = held(x, i)
     x[i] = wrap(kind, f(kind, old, v))
     return old
   end
@@ -77,7 +86,7 @@ end
 -- The value expected comes before the new one; returns the old one.
 function work.atomic_compare_exchange(x, i, expected, v)
   local kind = cell("atomic_compare_exchange", x, i, v)
-  local old = x[i]
+  local old = held(x, i)
   if old == expected then x[i] = wrap(kind, v) end
   return old
 end

@@ -230,6 +230,23 @@ describe("k:check", function()
   end)
 end)
 
+describe("misuse of k:check", function()
+  it("is about the script's line", function()
+    local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "one"})
+    local x = lze.buffer("int", 4)
+    for _, case in ipairs {
+      {function() return (k:check({4, grp = 1}, x)) end,
+        "kernel one: unknown key string 'grp' in a launch table"},
+      {function() return (k:check(4)) end,
+        "kernel one: a range of 1 dimension and 0 arguments"},
+    } do
+      local ok, err = pcall(case[1])
+      assert.is_false(ok)
+      assert.matches("^%S*lua_check_spec.lua:%d+: " .. case[2], err)
+    end
+  end)
+end)
+
 describe("LZE_CHECK=lua", function()
   it("checks kernels in Lua before they run", function()
     assert.equal("false\tx.lua:3: kernel x_3: x[4] is outside 1..3 "

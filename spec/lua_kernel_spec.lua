@@ -596,6 +596,14 @@ describe("lze.work on the host", function()
       said(w.atomic_add))
     assert.matches("bad argument #3 .-integer expected, got number",
       said(w.atomic_add, x, 1, 0.5))
+    for name, call in pairs(w) do
+      if name:match "^atomic_" then
+        for _, i in ipairs {0, 4} do
+          assert.matches("%(i: " .. i .. " is outside 1%.%.3%)",
+            said(call, x, i, 1, 1))
+        end
+      end
+    end
   end)
 
   it("gives the same random numbers as a device", function()

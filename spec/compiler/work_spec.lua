@@ -221,8 +221,8 @@ describe("a finding", function()
       ["<<"] = function(i, x) x[1] = i << x end,
       ["~"] = function(i, x) x[1] = x ~ i end,
     } do
-      assert.matches(text:gsub("%p", "%%%0") .. " needs a number, x is a buffer",
-        why(f, "int*"))
+      assert.matches(text:gsub("%p", "%%%0") .. " needs a number, x is a " ..
+        "buffer", why(f, "int*"))
     end
     assert.matches("math.sqrt: takes at least 1 argument, not 0",
       why(function(_, x) x[1] = math.sqrt() end, "float*"))
