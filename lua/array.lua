@@ -283,7 +283,8 @@ end
 -- is not an integer is among them.
 local function result_type(what, ...)
   local kind, real
-  for _, v in ipairs {...} do
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
     if is(v) then
       needs_numbers(what, v)
       local t, why = v.type, nil
@@ -452,10 +453,11 @@ for name, op in next, {min = "least", max = "greatest"} do
   end)
 end
 
-local function ternary(op, what, x, y, z, kind)
+local function ternary(op, what, x, y, z, kind, as_real)
   local a = first_array(x, y, z)
   if not is(a) then fail("%s: no array among the arguments", what) end
   kind = kind or result_type(what, x, y, z)
+  if as_real and not types[kind].real then kind = "float" end
   needs_double(what, kind, a)
   local shape = {}
   for _, v in ipairs {x, y, z} do
@@ -472,9 +474,7 @@ define("clamp", function(x, low, high)
 end)
 for _, name in ipairs {"fma", "lerp"} do
   define(name, function(x, y, z)
-    local kind = result_type(name, x, y, z)
-    if not types[kind].real then kind = "float" end
-    return ternary(name, name, x, y, z, kind)
+    return ternary(name, name, x, y, z, nil, true)
   end)
 end
 
@@ -1124,7 +1124,7 @@ define("fill", function(a, v)
 end)
 define("copy", function(a, v)
   check(a, 1, "a", "copy")
-  if C.type(v) == "buffer" then v = A(v.type, v):reshape(a.shape) end
+  if C.type(v) == "buffer" then v = reshaped(A(v.type, v), a.shape, "copy") end
   return set(a, check(v, 2, "src", "copy"), "copy")
 end)
 define("clone", function(a)
@@ -1178,7 +1178,8 @@ for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
   array_over = array_over,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  element = element, operand_in = operand_in, result_type = result_type,
+  element = element, operand_in = operand_in, needs_numbers = needs_numbers,
+  result_type = result_type,
   made = made} do
   core[key] = v
 end

@@ -288,7 +288,7 @@ end
 -- nonzero(a): the indices of what is not 0: a list of them, with a row for each
 -- element where the array has not one dimension.
 define("nonzero", function(a)
-  check(a, 1, "a", "nonzero")
+  core.needs_numbers("nonzero", check(a, 1, "a", "nonzero"))
   local rank = #a.shape
   local function result(count)
     return new("long", rank == 1 and {count} or {count, rank}, nil, a.device)

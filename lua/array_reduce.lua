@@ -10,8 +10,7 @@
 local core = ...
 local A, C, X, new, ready, define = core.A, core.C, core.X, core.new,
   core.ready, core.define
-local check, fail, options, types = core.check, core.fail, core.options,
-  core.types
+local fail, options, types = core.fail, core.options, core.types
 local reductions, shape_text = core.reductions, core.shape_text
 local ipairs, next, type = ipairs, next, type
 local concat, unpack = table.concat, table.unpack
@@ -24,6 +23,11 @@ local ROWS <const> = 64    -- elements of a column
 local STEPS <const> = 8    -- elements of a scan
 local AHEAD <const> = 64   -- elements of an expression that are computed before
                            -- they are put together: compilers vectorise that
+
+local function check(a, n, name, fname)
+  core.needs_numbers(fname, core.check(a, n, name, fname))
+  return a
+end
 
 -- --- kernels -----------------------------------------------------------------
 

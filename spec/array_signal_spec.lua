@@ -222,6 +222,11 @@ describe("complex arrays", function()
       assert.equal(what .. ': float2 has no arithmetic; lze.array("float", a) '
         .. "has its parts", said(f))
     end
+    for _, name in ipairs {"sum", "prod", "mean", "var", "norm", "min",
+      "argmax", "count", "all", "cumsum", "cummax", "nonzero"} do
+      assert.equal(name .. ': float2 has no arithmetic; lze.array("float", a) '
+        .. "has its parts", said(z[name], z))
+    end
     assert.equal("set: elements of float2 expected, got float",
       said(z.set, z, A.ones{1}))
     assert.equal("fill: elements of float2 expected, got integer",

@@ -175,6 +175,20 @@ describe("lze.array", function()
       said(function() x[m] = {1, 2} end))
   end)
 
+  it("takes no operand for one that is missing", function()
+    local x = A.ones {2}
+    for name, count in pairs {clamp = 2, fma = 2, lerp = 2, where = 2,
+      atan2 = 1} do
+      for given = 0, count - 1 do
+        assert.equal(name .. ": an array or a number expected, got nil",
+          said(A[name], x, table.unpack({1}, 1, given)))
+      end
+    end
+    assert.equal("fma: no array among the arguments", said(A.fma, 1, 2, 3))
+    assert.equal("copy: shape {2} has 2 elements, the array has 3",
+      said(x.copy, x, lze.buffer("float", 3)))
+  end)
+
   it("names the argument or the element that it cannot be made of", function()
     for text, f in pairs {
       ["arange: argument 1: a number expected, got nil"] =
