@@ -529,6 +529,28 @@ describe("a Lua kernel in a graph", function()
     assert.equal(4, y[1])
     assert.equal(4, y[n])
   end)
+
+  it("keeps as many indices when its range is changed", function()
+    local y = lze.buffer("int", 12)
+    local k = lze.kernel(function(i, j, y)
+      y[(j - 1) * 3 + i] = y[(j - 1) * 3 + i] + 1
+    end)
+    local free = lze.kernel(function(y)
+      local w = lze.work
+      w.atomic_add(y, w.global_id(1), w.global_size(2))
+    end)
+    local plan = lze.graph "g":task("t", k, {3, 4}, y)
+      :task("free", free, 2, y):compile()
+    for _, range in ipairs {{3, 4, 2}, 12, {12}} do
+      local ok, said = pcall(plan.set, plan, "t", 0, range)
+      assert.is_false(ok)
+      assert.matches("graph g: task g.t: a global size of 2 numbers " ..
+        "expected, one for each index of the function, got " ..
+        (type(range) == "table" and #range or 1), said)
+    end
+    plan:set("t", 0, {3, 2}):set("free", 0, {1, 5}):run()
+    assert.same({26, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0}, y:read())
+  end)
 end)
 
 describe("a Lua kernel on several devices", function()

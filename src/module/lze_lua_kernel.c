@@ -1017,6 +1017,11 @@ int lze_length_of(lua_State *L, int kernel, int i) {
   return 0;
 }
 
+int lze_dimensions_of(lua_State *L, int kernel, int count) {
+  const LuaKernel *k = lua_kernel_test(L, kernel);
+  return k == NULL ? 0 : (int)k->summary->parameters - count;
+}
+
 lze_Kernel *lze_kernel_last(lua_State *L, int kernel) {
   const lze_KernelBox *b = lze_check_box(L, kernel, lze_kernel_kind);
   if (b->is_lua) {

@@ -44,6 +44,9 @@ void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,
 /* Of which argument the i-th argument of the kernel at `kernel`, or of the
    variant that it resolved to last, is the length, both from 1; else 0. */
 int lze_length_of(lua_State *L, int kernel, int i);
+/* How many dimensions ranges have that go with so many arguments of the Lua
+   kernel at `kernel`; 0 where any will do, as for other kernels. */
+int lze_dimensions_of(lua_State *L, int kernel, int count);
 /* The kernel at `kernel` itself or, of a Lua kernel, the variant that was
    launched last; raises where there is none yet. */
 lze_Kernel *lze_kernel_last(lua_State *L, int kernel);

@@ -477,7 +477,7 @@ static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
 static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
                           int depth) {
   static const char *const kept[] = {"n", "access", "device", "lengths",
-                                     "shapes"};
+                                     "shapes", "dimensions"};
   int graph = lua_gettop(L);
   luaL_checkstack(L, 20, NULL);
   if (depth > LZE_MAX_DEPTH)

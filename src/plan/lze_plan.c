@@ -611,14 +611,25 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
                                       lze_describe(L, 4), (LUAI_UACINT)count));
 }
 
-/* What was recorded beside the range stays, so nothing may be given with it. */
-static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i) {
-  if (!lua_istable(L, 4)) return;
-  for (lua_pushnil(L); lua_next(L, 4); lua_pop(L, 1))
+/* What was recorded beside the range stays, so nothing may be given with it;
+   nor do the indices of a Lua kernel change. */
+static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i,
+                            int step) {
+  const char *task = p->steps[i].name;
+  bool table = lua_istable(L, 4);
+  if (!table && !lua_isnumber(L, 4)) return;
+  for (lua_pushnil(L); table && lua_next(L, 4); lua_pop(L, 1))
     if (!lua_isinteger(L, -2))
       luaL_error(L, "%s: task %s: unknown key %s in a global size (the rest of "
                     "the launch table stays as it was recorded)",
-                 p->name, p->steps[i].name, lze_describe(L, -2));
+                 p->name, task, lze_describe(L, -2));
+  int n = table ? (int)lua_rawlen(L, 4) : 1;
+  lze_getoption(L, step, "dimensions");
+  int expected = (int)lua_tointeger(L, -1);
+  if (expected > 0 && n != expected)
+    luaL_error(L, "%s: task %s: a global size of %d number%s expected, one for "
+                  "each index of the function, got %d",
+               p->name, task, expected, expected == 1 ? "" : "s", n);
 }
 
 /* A value of step i is another. */
@@ -725,8 +736,9 @@ static int plan_set(lua_State *L) {
   int old = lua_gettop(L);
   set_check_buffer(L, &p->steps[i], step, at, old);
   set_check_shape(L, &p->steps[i], step, at, given);
-  if (at == 2 && p->steps[i].kind == LZE_STEP_TASK) set_check_range(L, p, i);
-  if (at == 2 && p->steps[i].kind == LZE_STEP_TASK && lua_istable(L, old)) {
+  bool range = at == 2 && p->steps[i].kind == LZE_STEP_TASK;
+  if (range) set_check_range(L, p, i, step);
+  if (range && lua_istable(L, old)) {
     /* The range changes, the rest of the launch table stays. */
     lua_newtable(L);
     for (lua_pushnil(L); lua_next(L, old); lua_pop(L, 1)) {

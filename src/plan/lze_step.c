@@ -290,6 +290,8 @@ void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
   lze_kernel_resolve(L, first, &place, first + 1, &count);
   push_lengths(L, lua, count);
   lua_setfield(L, entry, "lengths");
+  lua_pushinteger(L, lze_dimensions_of(L, lua, given - 2));
+  lua_setfield(L, entry, "dimensions");
   push_shapes(L, first, count + 2);
   lua_setfield(L, entry, "shapes");
   while (lua_gettop(L) > first - 1 + given) {
