@@ -650,7 +650,11 @@ local function resolve_shape(a, shape, fname)
   local copy, known, open = {}, 1, nil
   for d = 1, #shape do
     copy[d] = shape[d]
-    if copy[d] == -1 and not open then open = d
+    if copy[d] == -1 then
+      if open then
+        fail("%s: shape: dimensions %d and %d are both -1", fname, open, d)
+      end
+      open = d
     elseif mathtype(copy[d]) == "integer" then known = known * copy[d] end
   end
   if open then copy[open] = known ~= 0 and a.size // known or 0 end

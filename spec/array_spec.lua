@@ -351,6 +351,8 @@ describe("lze.array", function()
     assert.same({2, 1, 3}, A.stack({A.zeros {2, 3}}, -2).shape)
     assert.matches("stack: dim: a dimension of 1 to 2 expected, got %-3",
       said(A.stack, {A.arange(2)}, -3))
+    assert.matches("reshape: shape: dimensions 1 and 3 are both %-1",
+      said(A.reshape, A.zeros {6}, {-1, 2, -1}))
     assert.matches("differ in more than dimension 1",
       said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
     assert.same({{1, 1}, {2, 2}},
