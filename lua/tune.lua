@@ -3,6 +3,7 @@
 
 local C = ...
 
+local setmetatable = setmetatable
 local concat, format, sort, unpack = table.concat, string.format, table.sort,
   table.unpack
 
@@ -134,6 +135,22 @@ local function is_before(a, b)
   return a.ns < b.ns
 end
 
+-- What a report of a kernel is printed as.
+local function printed(name)
+  return {__name = "lze tune", __tostring = function(r)
+    local lines = {
+      format("%s: %s, %.1f us%s", name, concat(r.group, "x"), r.ns / 1e3,
+        r.stored and "" or "; not kept: there is no cache"),
+      "group               us   times  rounds"
+    }
+    for _, c in ipairs(r.results) do
+      lines[#lines + 1] = format("%-12s %9.1f %7.2f %7d", concat(c.group, "x"),
+        c.ns / 1e3, c.ns / r.ns, c.rounds)
+    end
+    return concat(lines, "\n")
+  end}
+end
+
 local functions = {}
 
 -- lze.tune(k, range | launch_table, ...)
@@ -161,7 +178,7 @@ function functions.tune(k, range, ...)
   report.stored = C.keep(t.kernel, t.input, best.group)
   report.results = {}
   for i, c in ipairs(all) do report.results[i] = result(c) end
-  return report
+  return setmetatable(report, printed(t.name))
 end
 
 return functions

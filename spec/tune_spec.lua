@@ -58,6 +58,11 @@ describe("lze.tune", function()
     end
     local r = assert(loadfile "lua/tune.lua")(core).tune("kernel", 8)
     assert.same({1, 1, 1}, r.group)
+    assert.equal([[
+f: 1x1x1, 0.1 us
+group               us   times  rounds
+1x1x1              0.1    1.00      11
+2x1x1              0.1    1.00      11]], tostring(r))
     assert.same({100, 11}, {r.ns, r.rounds})
   end)
 
