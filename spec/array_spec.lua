@@ -366,6 +366,18 @@ describe("lze.array", function()
       said(A.stack, {most, most}))
   end)
 
+  it("takes integers as they are, and wraps results", function()
+    local x = A("uchar", {1, 200, 255})
+    assert.same({1, 1, 1}, x:lt(300):read())
+    assert.same({1, 1, 1}, x:gt(-1):read())
+    assert.same({0, 0, 0}, x:eq(300):read())
+    assert.same({0, 0, 0}, (x // 300):read())
+    assert.same({45, 244, 43}, (x + 300):read())
+    assert.same({44, 44, 44}, x:max(300):read())
+    assert.same({1, 200, 255}, x:clamp(-5, 300):read())
+    assert.same({1.0}, A("int", {1}):lt(2.0 ^ 70):to "float":read())
+  end)
+
   it("goes where a buffer goes, if it is contiguous", function()
     local x, y = A.ones {4}, A.arange(4):to "float"
     lze.load("kernels/saxpy.spv").saxpy(4, 2, x, y)
