@@ -426,6 +426,18 @@ end
 
 -- --- least and greatest ------------------------------------------------------
 
+-- The least or greatest integer of a type, as text: what elements hold.
+local function bound(kind, greatest)
+  local t = types[kind]
+  if not t.signed then
+    return greatest and format("%d", (1 << t.bits) - 1) or "0"
+  elseif t.bits == 64 then
+    return greatest and "math.maxinteger" or "math.mininteger"
+  end
+  local half = 1 << t.bits - 1
+  return format("%d", greatest and half - 1 or -half)
+end
+
 -- min or max of a type; better is whether v comes before best.
 local function extreme(name, kind)
   local greatest = name == "max"
@@ -435,16 +447,15 @@ local function extreme(name, kind)
   if types[kind].real then
     op.merge = format("%s(A, B)", name)
     op.none = greatest and "-math.huge" or "math.huge"
-  elseif kind == "ulong" then
+    return op
+  end
+  op.none = bound(kind, not greatest)
+  if kind == "ulong" then
     op.better = greatest and "math.ult(best, v)" or "math.ult(v, best)"
     op.merge = greatest and "(math.ult(A, B) and B or A)" or
       "(math.ult(B, A) and B or A)"
-    op.none = greatest and "0" or "-1"
-  else
-    if kind == "long" then -- the faster of two ways
-      op.merge = greatest and "(B > A and B or A)" or "(B < A and B or A)"
-    end
-    op.none = greatest and "math.mininteger" or "math.maxinteger"
+  elseif kind == "long" then -- the faster of two ways
+    op.merge = greatest and "(B > A and B or A)" or "(B < A and B or A)"
   end
   return op
 end

@@ -442,6 +442,22 @@ describe("a scan of an array", function()
     same(n * A.full({}, 0.1):item(), y[n], 1e-6, "cumsum")
   end)
 
+  it("of the greatest and the least begins with the first element", function()
+    for _, kind in ipairs {"char", "int", "long", "uchar", "float"} do
+      local lists = {cummin = {}, cummax = {}}
+      for i = 1, 5000 do
+        lists.cummin[i] = 100 - (i * 7919) % 90
+        lists.cummax[i] = kind:find "^u" and (i * 7919) % 90 or
+          -100 + (i * 7919) % 90
+      end
+      for name, list in pairs(lists) do
+        local x = A(kind, list)
+        compare_scan(name, x)
+        compare_scan(name, x:reshape {2500, 2}, 1)
+      end
+    end
+  end)
+
   it("propagates NaN, and compares ulong without a sign", function()
     local nan = 0 / 0
     for _, name in ipairs {"cummax", "cummin", "cumsum", "cumprod"} do
