@@ -16,7 +16,8 @@ local python = os.getenv "PYTHON" or "python3"
 -- Reals are computed in double by NumPy and rounded at the end.
 -- x, y, z {3, 5, 4}, of few values; p likewise, from 1 on; q likewise, without
 -- 0; b {5, 1}; v, w {4}; m {5, 4}; n {4, 6}; k {4, 5, 6}; i {3, 2, 4}, of 1 to
--- 5; of reals s {8}, infinities and NaN among them.
+-- 5; large {300007}; wide {257, 611}; tall {9001, 5}; picks {9000}, of 1 to
+-- 9000; of reals s {8}, infinities and NaN among them.
 local of_all = {
   {"-x", "-x"}, {"x + y", "x + y"}, {"x - y", "x - y"}, {"x * y", "x * y"},
   {"x + b", "x + b"}, {"b - x", "b - x"}, {"x * v", "x * v"},
@@ -124,12 +125,85 @@ local of_all = {
     "long(np.convolve(x.ravel(), v, 'valid'))"},
   {"x:conv2d(n[{{1, 2}, {1, 3}}], {padding = {1, 2}, stride = {2, 1}})",
     "long(correlate(x, n[:2, :3], (1, 2), (2, 1)))"},
-  {"x:fft()", "np.fft.fft(real(x))"}, {"x:fft {dim = 2}",
-    "np.fft.fft(real(x), axis=1)"},
+  {"x:fft()", "np.fft.fft(real(x))"},
+  {"x:fft {dim = 2}", "np.fft.fft(real(x), axis=1)"},
   {"x:reshape {-1}:rfft()", "np.fft.rfft(real(x).ravel())"},
   {"x:reshape {-1}:fft():ifft()", "np.fft.ifft(np.fft.fft(real(x).ravel()))"},
   {"x:rfft {dim = 2}:irfft {dim = 2, n = 5}",
     "real(x).astype('f8' if dtype == 'f8' else 'f4')"}
+}
+
+local of_many = {
+  {"large:sum()", "long(large.sum())"}, {"large:max()", "large.max()"},
+  {"large:argmin()", "large.argmin() + 1"},
+  {"large:count()", "np.array(np.count_nonzero(large))"},
+  {"large:mean()", "real(large).mean()"}, {"large:std()", "real(large).std()"},
+  {"large:clamp(0, 1):cumsum()", "long(np.clip(large, 0, 1).cumsum())"},
+  {"large:cummax()", "np.maximum.accumulate(large)"},
+  {"large:sort()", "np.sort(large)"},
+  {"large:argsort()", "np.argsort(large, kind='stable') + 1"},
+  {"select(2, large:unique {counts = true})",
+    "np.unique(large, return_counts=True)[1]"},
+  {"large[large:gt(2)]", "large[large > 2]"},
+  {"large:eq(3):nonzero()", "np.flatnonzero(large == 3) + 1"},
+  {"(large:histogram(5))", "np.histogram(large, 5)[0]"},
+  {"large:flip():roll(1000)", "np.roll(large[::-1], 1000)"},
+  {"tall:sum {dim = 1}", "long(tall.sum(0))"},
+  {"tall:max {dim = 1}", "tall.max(0)"},
+  {"tall:argmax {dim = 1}", "tall.argmax(0) + 1"},
+  {"tall:argmin {dim = 2}", "tall.argmin(1) + 1"},
+  {"tall:var {dim = 1}", "real(tall).var(0)"},
+  {"tall:all {dim = 1}", "tall.all(0)"},
+  {"tall:any {dim = 2}", "tall.any(1)"},
+  {"tall:count {dim = 1}", "np.count_nonzero(tall, 0)"},
+  {"tall:norm {dim = 1}", "np.linalg.norm(real(tall), axis=0)"},
+  {"tall:norm()", "np.linalg.norm(real(tall))"},
+  {"tall:cummin(1)", "np.minimum.accumulate(tall, 0)"},
+  {"tall:cummax(1)", "np.maximum.accumulate(tall, 0)"},
+  {"tall:cummax(2)", "np.maximum.accumulate(tall, 1)"},
+  {"tall:sort {dim = 1}", "np.sort(tall, 0)"},
+  {"tall:argsort {dim = 1}", "np.argsort(tall, 0, kind='stable') + 1"},
+  {"(tall:topk(5, {dim = 1}))", "np.sort(tall, 0)[:-6:-1]"},
+  {"(tall:topk(2, {largest = false}))", "np.sort(tall, 1)[:, :2]"},
+  {"tall:t():argsort()", "np.argsort(tall.T, 1, kind='stable') + 1"},
+  {"tall:t():argmax()", "tall.T.argmax() + 1"},
+  {"tall[{{-1, 1, -3}}]:sum {dim = 2}", "long(tall[::-3].sum(1))"},
+  {"tall[{{-1, 1, -3}, {2, 4}}]:max()", "tall[::-3, 1:4].max()"},
+  {"tall[{{-1, 1, -3}, {2, 4}}]:cumsum(1)", "long(tall[::-3, 1:4].cumsum(0))"},
+  {"tall:take(picks, 1)", "tall[picks - 1]"},
+  {"large:take(picks)", "large[picks - 1]"},
+  {"large:scatter(picks, -large[{{1, 9000}}])",
+    "spread(large, picks - 1, -large[:9000])"},
+  {"large:sort():searchsorted(tall)",
+    "np.searchsorted(np.sort(large), tall) + 1"},
+  {"tall:t():mm(tall)", "long(tall.T) @ long(tall)"},
+  {"large:conv1d(p:reshape {-1})",
+    "long(np.correlate(real(large), real(p).ravel(), 'valid'))"},
+  {"large:fft()", "np.fft.fft(real(large))"},
+  {"large:rfft()", "np.fft.rfft(real(large))"},
+  {"tall:fft {dim = 1}", "np.fft.fft(real(tall), axis=0)"},
+  {"tall:nonzero()", "np.argwhere(tall) + 1"},
+  {"A.where(tall:gt(0), tall, -tall):sum()",
+    "long(np.where(tall > 0, tall, -tall).astype(tall.dtype).sum())"},
+  {"tall:tile {1, 3}",
+    "np.tile(tall, (1, 3))"},
+  {"tall:roll(-5, 1)", "np.roll(tall, -5, 0)"},
+  {"tall:roll(12345)", "np.roll(tall, 12345)"},
+  {"tall:lt(0):sum {dim = 1}", "(tall < 0).sum(0)"},
+  {"(tall - tall:mean {dim = 1, keep = true}):abs():max {dim = 1}",
+    "np.abs(real(tall) - real(tall).mean(0, keepdims=True)).max(0)"},
+  {"wide:t():sum {dim = 1}", "long(wide.T.sum(0))"},
+  {"wide:sum {dim = 1}", "long(wide.sum(0))"},
+  {"wide:argmax {dim = 2}", "wide.argmax(1) + 1"},
+  {"wide:cumsum(1)", "long(wide.cumsum(0))"},
+  {"wide:sort {dim = 1}", "np.sort(wide, 0)"},
+  {"wide:t():sort()", "np.sort(wide.T)"},
+  {"wide:mm(wide:t())", "long(wide) @ long(wide.T)"},
+  {"wide:t():mm(wide[{{}, {1, -1, 3}}])", "long(wide.T) @ long(wide[:, ::3])"},
+  {"wide:mv(wide[7])", "long(wide) @ long(wide[6])"},
+  {"wide:fft()", "np.fft.fft(real(wide))"},
+  {"wide:rfft {dim = 1}", "np.fft.rfft(real(wide), axis=0)"},
+  {"wide:t():reshape {-1}:roll(3)", "np.roll(wide.T.ravel(), 3)"}
 }
 
 local of_reals = {
@@ -191,6 +265,10 @@ def put_along(a, places, values):
   for at in np.ndindex(*places.shape):
     a[at[0], places[at], at[2]] = values[at]
   return a
+def spread(a, at, v):
+  a = a.copy()
+  for i, k in enumerate(at): a[k] = v[i]
+  return a
 def correlate(a, kernel, padding, stride):
   p, q = padding
   a = np.pad(a, ((0, 0), (p, p), (q, q)))
@@ -200,7 +278,10 @@ def correlate(a, kernel, padding, stride):
 
 given = dict(x=data(3, 5, 4), y=data(3, 5, 4), z=data(3, 5, 4),
   p=data(3, 5, 4, least=1), b=data(5, 1), v=data(4), w=data(4), m=data(5, 4),
-  n=data(4, 6), k=data(4, 5, 6), i=random.integers(1, 6, (3, 2, 4)))
+  n=data(4, 6), k=data(4, 5, 6), large=data(300007), wide=data(257, 611),
+  tall=data(9001, 5),
+  picks=random.integers(1, 9001, 9000),
+  i=random.integers(1, 6, (3, 2, 4)))
 q = data(3, 5, 4)
 q[q == 0] = 3
 given['q'] = q
@@ -215,9 +296,9 @@ for name, value in given.items():
     stored = value
   np.save('%s/%s.npy' % (directory, name), stored)
 names = dict(np=np, real=real, long=long, whole=whole, dtype=dtype,
-  put_along=put_along, correlate=correlate)
+  put_along=put_along, spread=spread, correlate=correlate)
 for name, value in given.items():
-  names[name] = value if whole or name == 'i' else value.astype('f8')
+  names[name] = value if whole or name in ('i', 'picks') else value.astype('f8')
 for number, line in enumerate(open(directory + '/rows')):
   value = np.asarray(eval(line, names))
   if value.dtype == 'f8' and dtype != 'f8':
@@ -263,7 +344,8 @@ local function compare(kind, form)
   local dtype, tolerance = table.unpack(kinds[kind])
   local is_real = dtype:sub(1, 1) == "f"
   local rows = {}
-  for _, list in ipairs {of_all, is_real and of_reals or of_integers} do
+  local own = is_real and of_reals or of_integers
+  for _, list in ipairs {of_all, of_many, own} do
     table.move(list, 1, #list, #rows + 1, rows)
   end
   process.with_directory(function(directory)
