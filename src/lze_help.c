@@ -4,8 +4,8 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
+#include "base/lze_error.h"
 #include "base/lze_open.h"
-#include "run/lze_buffer.h"
 
 static const unsigned char manual[] = {
 #include "doc/manual.h"

@@ -133,29 +133,30 @@ const char *lze_errno_name(int error) {
 
 const char lze_array_key;
 
-/* "array of float", or why it passes for no buffer; of other tables "table".
-   [-0, +1] */
-static const char *describe_table(lua_State *L, int index) {
+bool lze_is_array(lua_State *L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
+  bool same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+/* "array of float", or why it passes for no buffer. [-0, +1] */
+static const char *describe_array(lua_State *L, int index) {
   int top = lua_gettop(L);
-  lua_pushliteral(L, "table");
-  if (lua_getmetatable(L, index)) {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
-    if (lua_rawequal(L, -1, -2)) {
-      lua_pushliteral(L, "flat");
-      bool apart = lua_rawget(L, index) == LUA_TNIL;
-      lua_pushliteral(L, "op");
-      lua_rawget(L, index);
-      apart &= !lua_toboolean(L, -1);
-      lua_pushliteral(L, "type");
-      lua_rawget(L, index);
-      if (apart)
-        lua_pushliteral(L, "an array that is not contiguous (a:clone() is)");
-      else
-        lua_pushfstring(L, "array of %s", lua_tostring(L, -1));
-      lua_replace(L, top + 1);
-    }
-    lua_settop(L, top + 1);
-  }
+  lua_pushliteral(L, "flat");
+  bool apart = lua_rawget(L, index) == LUA_TNIL;
+  lua_pushliteral(L, "op");
+  lua_rawget(L, index);
+  apart &= !lua_toboolean(L, -1);
+  lua_pushliteral(L, "type");
+  lua_rawget(L, index);
+  if (apart)
+    lua_pushliteral(L, "an array that is not contiguous (a:clone() is)");
+  else
+    lua_pushfstring(L, "array of %s", lua_tostring(L, -1));
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
   return lua_tostring(L, -1);
 }
 
@@ -187,7 +188,9 @@ const char *lze_describe(lua_State *L, int index) {
         return lua_tostring(L, -1);
       return lua_pushliteral(L, "userdata");
     }
-    case LUA_TTABLE: return describe_table(L, index);
+    case LUA_TTABLE:
+      if (lze_is_array(L, index)) return describe_array(L, index);
+      return lua_pushliteral(L, "table");
     default: return lua_pushstring(L, luaL_typename(L, index));
   }
 }

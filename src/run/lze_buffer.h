@@ -117,8 +117,6 @@ void lze_storage_settle(lua_State *L, lze_Storage *s);
 /* The same before work that may write to the buffer at `index`, if it is one
    and open. */
 void lze_buffer_settle(lua_State *L, int index);
-/* Whether an array of lze.array is at `index`. */
-bool lze_is_array(lua_State *L, int index);
 /* Push the buffer of exactly an array's elements; nil where they are not
    contiguous. [-0, +1] */
 void lze_push_array_buffer(lua_State *L, int index);

@@ -14,14 +14,6 @@ void lze_keep_array_metatable(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lze_array_key);
 }
 
-bool lze_is_array(lua_State *L, int index) {
-  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
-  bool same = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
-  return same;
-}
-
 /* Push a function of the arrays' metatable. [-0, +1] */
 static void array_push_function(lua_State *L, const char *name) {
   luaL_checkstack(L, 6, NULL);
