@@ -8,7 +8,9 @@
 -- cores, and left out where there is none.  NumPy, which is called in a process
 -- of its own and times itself, is left out where python3 does not have it.
 
+package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
+local median = require "stats".median
 local now, gemm = _G.now, _G.gemm -- luacheck: ignore
 local A = lze.array
 
@@ -45,11 +47,6 @@ local function timed(f)
   f()
   lze.wait()
   return (now() - t) / 1e3
-end
-
-local function median(t)
-  table.sort(t)
-  return t[(#t + 1) // 2]
 end
 
 print("| product | mm, ms | Gflop/s | plain kernel, ms | OpenBLAS, ms | " ..

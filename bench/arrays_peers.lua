@@ -9,7 +9,9 @@
 -- process of its own, and times itself.  What it lacks is left out: pyopencl,
 -- or an operation.
 
+package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
+local median = require "stats".median
 local c = require "bench.reductions"
 local A = lze.array
 local rounds = tonumber(arg and arg[1]) or 9
@@ -93,11 +95,6 @@ local function timed(f)
   f()
   lze.wait()
   return (c.now() - start) * 1e3
-end
-
-local function median(t)
-  table.sort(t)
-  return t[(#t + 1) // 2]
 end
 
 local function text(t, own)
