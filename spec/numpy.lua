@@ -325,8 +325,8 @@ local function difference(got, want, tolerance)
   end
   local g, w = got:read(), want:read()
   local scale = 1
-  for _, v in ipairs(w) do
-    if complex then scale = math.max(scale, math.abs(v)) end
+  if complex then
+    for _, v in ipairs(w) do scale = math.max(scale, math.abs(v)) end
   end
   for at, v in ipairs(w) do
     local near = g[at] == v or g[at] ~= g[at] and v ~= v
