@@ -177,6 +177,9 @@ local function own_waits(events)
   return list
 end
 
+-- A wait after so many commands costs each of them next to nothing.
+local MANY_COMMANDS = 10
+
 function rules.waits(events, about, add)
   local number = {} -- of commands enqueued before each wait
   local commands = 0
@@ -186,9 +189,10 @@ function rules.waits(events, about, add)
   end
   local waits = own_waits(events)
   for _, g in ipairs(group_by(waits, function(e) return e.where or "" end)) do
-    local between = 0 -- waits with work enqueued since the one before
+    local between = 0 -- waits with some work enqueued since the one before
     for i = 2, g.n do
-      if number[g[i]] > number[g[i - 1]] then between = between + 1 end
+      local work = number[g[i]] - number[g[i - 1]]
+      if work > 0 and work < MANY_COMMANDS then between = between + 1 end
     end
     local share = g.ns / about.ns
     if between >= 9 and share >= 0.1 then
@@ -225,11 +229,17 @@ end
 -- So few work-items are not worth a larger group.
 local FEW_ITEMS = 64
 
+-- lze launches a new range in a size that is compiled, where compiling another
+-- would take longer than the launch.
+local function is_for_now(e)
+  return e.why and e.why:find("in sizes that are compiled", 1, true)
+end
+
 -- `global` is a word of its own to some builds of Lua 5.5.
 function rules.groups_of_one(events, about, add)
   local ones = select_events(events, function(e)
     return e.kind == "kernel" and product(e.group) == 1 and
-      product(e["global"]) >= FEW_ITEMS
+      product(e["global"]) >= FEW_ITEMS and not is_for_now(e)
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first

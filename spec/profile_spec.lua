@@ -791,6 +791,18 @@ describe("findings", function()
   local n = 1 << 16
   local x, y = lze.buffer("int", n), lze.buffer("int", n)
 
+  -- Events by hand, where only the times matter.
+  local function launch(queue, from, to, name)
+    return {kind = "kernel", name = name or "k", where = "a.lua:" .. queue,
+      queue = queue, device = "d", queued_ns = from * ms, call_ns = us,
+      start_ns = from * ms, end_ns = to * ms, global = {64}, group = {32}}
+  end
+
+  local function found(events, to)
+    return rules.findings(events, {start_ns = 0, end_ns = to * ms,
+      dropped = 0})
+  end
+
   it("of a good script are none", function()
     assert.same({}, findings(function()
       x:fill(1)
@@ -812,6 +824,13 @@ describe("findings", function()
         d:copy(x)
       end
     end, {kernel = 1000, copy = 500}))
+    -- A look at the result now and then.
+    assert.same({}, findings(function()
+      for _ = 1, 12 do
+        for _ = 1, 10 do m.add(n, x, 1) end
+        x:read(1, 1)
+      end
+    end, {kernel = 1000, wait = 9000}))
     -- A few short launches, and a few waits, are nothing.
     assert.same({}, findings(function()
       for _ = 1, 5 do m.add:launch(64, x, 1):wait() end
@@ -893,6 +912,13 @@ describe("findings", function()
     local where = line(2)
     leads_to("groups_of_one", "count_groups runs in groups of one work%-item",
       where, function() m.count_groups(1000003, seen, sizes) end)
+    -- Not of a range that is launched once, in a size that is compiled.
+    local new = launch(1, 0, 1)
+    new["global"], new.group = {1009}, {1}
+    new.why = "1 of 1009: no other size divides it"
+    assert.equal("groups_of_one", found({new}, 1)[1].rule)
+    new.why = "1 of 1009: in sizes that are compiled, as this range is new"
+    assert.same({}, found({new}, 1))
   end)
 
   it("builds inside the measured time", function()
@@ -932,18 +958,6 @@ describe("findings", function()
       end
     end, {}))
   end)
-
-  -- Events by hand, where only the times matter.
-  local function launch(queue, from, to, name)
-    return {kind = "kernel", name = name or "k", where = "a.lua:" .. queue,
-      queue = queue, device = "d", queued_ns = from * ms, call_ns = us,
-      start_ns = from * ms, end_ns = to * ms, global = {64}, group = {32}}
-  end
-
-  local function found(events, to)
-    return rules.findings(events, {start_ns = 0, end_ns = to * ms,
-      dropped = 0})
-  end
 
   it("a device idle while the host computes", function()
     local list = found({launch(1, 0, 10), launch(2, 90, 100)}, 100)
