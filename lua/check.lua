@@ -80,7 +80,7 @@ end
 -- Who used what last: tables by element or, where buffers overlap, by address.
 local function track_new()
   return {writer = {}, wrote = {}, reader = {}, read = {}, also = {},
-    atomic = {}}
+    also_read = {}, atomic = {}}
 end
 
 local function touch_read(cells, i)
@@ -90,11 +90,12 @@ local function touch_read(cells, i)
     race(cells, i, C.where(), w)
   end
   local r = t.reader[k]
+  local epoch = item.group.epoch
   if not r or r.group == item.group then
-    t.reader[k], t.read[k] = item, item.group.epoch
-    if r and r ~= item then t.also[k] = r end
+    if r and r ~= item then t.also[k], t.also_read[k] = r, t.read[k] end
+    t.reader[k], t.read[k] = item, epoch
   else
-    t.also[k] = item
+    t.also[k], t.also_read[k] = item, epoch
   end
 end
 
@@ -107,7 +108,7 @@ local function touch_write(cells, i, same)
       race(cells, i, C.where(), w)
     elseif not item.atomic and meets(r, t.read[k]) then
       race(cells, i, C.where(), r)
-    elseif not item.atomic and meets(also, t.read[k]) then
+    elseif not item.atomic and meets(also, t.also_read[k]) then
       race(cells, i, C.where(), also)
     end
   end

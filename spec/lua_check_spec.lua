@@ -108,6 +108,37 @@ describe("k:check", function()
       found(other:check({8, group = 2}, out))[1])
   end)
 
+  it("takes what was read before a barrier for no race", function()
+    -- Each cell is read by its neighbour, then by its own work-item.
+    local scan = lze.kernel(function(i, x)
+      local t, l = w.local_array("int", 8), w.local_id()
+      t[l] = x[i]
+      w.barrier()
+      local d = 1
+      repeat
+        local before = l > d and t[l - d] or 0
+        w.barrier()
+        t[l] = t[l] + before
+        w.barrier()
+        d = d * 2
+      until d >= 8
+      x[i] = t[l]
+    end)
+    local x = lze.buffer("int", 16):fill(1)
+    assert.same({}, found(scan:check({16, group = 8}, x)))
+    local early = lze.kernel(function(z)
+      local t, l = w.local_array("int", 4), w.local_id()
+      t[l] = l
+      w.barrier()
+      local before = t[l % 4 + 1]
+      t[l] = t[l] + before
+      z[l] = t[l]
+    end, {name = "early"})
+    assert.equal("kernel early: race: local array[2] is used by work-items "
+      .. "1 and 2, one writes, and no barrier is between",
+      found(early:check({4, group = 4}, x))[1])
+  end)
+
   it("knows what depends on the order of atomics", function()
     local n, out = lze.buffer("int", 1), lze.buffer("int", 64)
     local k = lze.kernel(function(i, n, out)
