@@ -643,6 +643,10 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                         v_real(c, 3.141592653589793 / 180.0));
       break;
     default:
+      if (!integers || KIND(v[1].type) != T_INT) {
+        finding(c, f->name, "takes two integers");
+        v[0] = v[1] = v_int(c, 0);
+      }
       r[0] = v_bool(logical(c, SpvOpULessThan, v[0].id, v[1].id));
   }
   return 1;

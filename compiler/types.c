@@ -287,6 +287,8 @@ unsigned call(compiler *c, size_t pc) {
         emit_instance(c, child);
       }
       for (unsigned r = 0; r < n; r++) c->state[a + r] = child->results[r];
+    } else {
+      missing = T_TOLD;
     }
   } else if (t != T_NONE || c->emit) {
     const char *name = k != NULL && k->path != NULL ? k->path->text : NULL;

@@ -136,6 +136,21 @@ describe("a finding", function()
     end)
     assert.matches("mth is nil %(a global%)", err)
     assert.matches("1 thing in the function", err)
+    local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
+    err = refused(function(i, x) x[i] = fib(i) end)
+    assert.matches("fib calls itself %(fib calls fib%)", err)
+    assert.matches("1 thing in the function", err)
+    local function last(n) if n > 0 then return last(n - 1) end return 0 end
+    err = refused(function(i, x) x[i] = last(i) + last(i + 1) end)
+    assert.matches("last calls itself", err)
+    assert.matches("1 thing in the function", err)
+  end)
+
+  it("compares integers alone by math.ult", function()
+    assert.matches("k: math.ult takes two integers",
+      refused(function(i, x, a) x[i] = math.ult(a, i) and 1 or 2 end, 1.5))
+    assert.matches("k: math.ult takes two integers",
+      refused(function(i, x) x[i] = math.ult(i, 1.0) and 1 or 2 end))
   end)
 
   it("names the function of C that is called", function()
