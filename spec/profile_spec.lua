@@ -1244,6 +1244,19 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
+  it("writes to what cannot be cut, too", function()
+    process.with_directory(function(dir)
+      for device, said in pairs {["/dev/null"] = "", ["/dev/full"] =
+        "lze: LZE_PROFILE: the profile is not written: No space left on " ..
+        "device\n"} do
+        local path = dir .. device:gsub("/", ".") .. ".csv"
+        assert(os.execute(("ln -s %s '%s'"):format(device, path)))
+        assert.equal(said, process.run(script, {env = {LZE_PROFILE = path}})
+          .output)
+      end
+    end)
+  end)
+
   it("shows text, and refuses early what it cannot write", function()
     assert.matches("\nkernels\n", process.output(script,
       {env = {LZE_PROFILE = "-"}}))

@@ -572,8 +572,10 @@ static void ending_write(struct lze_Ending *e) {
   if (status != LUA_OK) {
     ending_complain(text != NULL ? text : no_memory);
   } else {
-    /* A program started by this one may have written there, too. */
-    bool cut = e->file == stderr || ftruncate(fileno(e->file), 0) == 0;
+    /* A program started by this one may have written there, too: not where a
+       pipe or a device has nothing to cut. */
+    bool cut = e->file == stderr || ftruncate(fileno(e->file), 0) == 0 ||
+               errno == EINVAL;
     if (!cut || fwrite(text, 1, size, e->file) != size ||
         fflush(e->file) != 0)
       ending_complain(strerror(errno));
