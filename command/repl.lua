@@ -172,14 +172,16 @@ local function traced(err)
   return (text:gsub("\nstack traceback:$", ""))
 end
 
--- A chunk of an expression or of statements; nil, the message, and whether it
--- only lacks its end.
+-- A chunk of an expression, after another value, as a tail call would have no
+-- line, or of statements; the place of its first value.  Or nil, the message,
+-- and whether it only lacks its end.
 local function compile(text)
-  local f, wanting = load("return " .. text, "=stdin")
-  if f then return f end
+  local f, wanting = load("return nil, " .. text, "=stdin")
+  if f then return f, 2 end
   local err
   f, err = load(text, "=stdin")
-  return f, err, err and (err .. "\n" .. wanting):find "<eof>%f[\0\n]" ~= nil
+  if f then return f, 1 end
+  return nil, err, (err .. "\n" .. wanting):find "<eof>%f[\0\n]" ~= nil
 end
 
 local function milli(ns) return ("%.3f ms"):format(ns / 1e6) end
@@ -240,7 +242,7 @@ end
 -- at the end; show(text) and complain(text) write.
 function repl.run(read, show, complain)
   local last
-  local function evaluate(f)
+  local function evaluate(f, first)
     if last then last.profile:close() end
     last = {profile = lze.profile()}
     local bytes = lze.stats().bytes
@@ -251,10 +253,11 @@ function repl.run(read, show, complain)
     last.lua_bytes = math.floor((collectgarbage "count" - lua_bytes) * 1024)
     if not r[1] then
       complain(tostring(r[2]))
-    elseif r.n > 1 then
-      _G._ = r[2]
-      r = table.pack(prompt.call(function() print(table.unpack(r, 2, r.n)) end,
-        traced))
+    elseif r.n > first then
+      _G._ = r[1 + first]
+      r = table.pack(prompt.call(function()
+        print(table.unpack(r, 1 + first, r.n))
+      end, traced))
       if not r[1] then complain("error calling 'print': " .. tostring(r[2])) end
     end
   end
@@ -278,11 +281,11 @@ function repl.run(read, show, complain)
       if ok then show(said) else complain(tostring(said)) end
     else
       text = text and text .. "\n" .. line or line
-      local f, err, unfinished = compile(text)
+      local f, said, unfinished = compile(text)
       if not unfinished then
         if text:find "%S" then prompt.remember(text) end
         text = nil
-        if f then evaluate(f) else complain(err) end
+        if f then evaluate(f, said) else complain(said) end
       end
     end
   end

@@ -98,6 +98,17 @@ lze.buffer("int", 1000)
     end)
   end)
 
+  it("has the line of what ends an expression", function()
+    with_lines([[
+lze.array.ones {4, 2}:sum():item()
+:profile]], function(path)
+      local text = typed(path)
+      assert.matches("^8%.0\n", text)
+      assert.matches(" array_%w+ +stdin:1\n", text)
+      assert.not_matches("repl.lua", text, 1, true)
+    end)
+  end)
+
   it("has the manual, and says what it does not know", function()
     with_lines([[
 x = lze.buffer("int", 1)
