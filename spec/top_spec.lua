@@ -37,11 +37,14 @@ describe("lze top", function()
     process.with_directory(function(dir)
       local env = {env = {XDG_RUNTIME_DIR = dir}}
       local text = process.output(work .. "io.stdout:setvbuf 'no'\n" ..
-        command "--json" .. command "--once" .. command "" .. [[
+        command "--json" .. command "--once" .. command "" ..
+        command "--once --json" .. [[
           os.execute("stat -c '%a %s' " .. os.getenv "XDG_RUNTIME_DIR" ..
             "/lze " .. os.getenv "XDG_RUNTIME_DIR" .. "/lze/*")]], env)
       local now = json.decode(text:match "^[^\n]+")
       assert.equal(1, #now.programs)
+      local again = json.decode(text:match "\n({[^\n]+)")
+      assert.same(now.programs, again.programs)
       local p = now.programs[1]
       assert.same({5000, 4000, 1000, 0, 5000, 7, 0}, {p.bytes, p.shared_bytes,
         p.device_bytes, p.host_bytes, p.peak_bytes, p.launches, p.in_flight})
