@@ -131,5 +131,18 @@ describe("option bounds of a Lua kernel", function()
       print(x[4], pcall(k, 1, x, 5))]], {env = {LZE_CHECK = "1"}})
     assert.matches("^1\tfalse\t.*kernel k: x%[5%] is outside 1%.%.4 "
       .. "%(work%-item 1%)", out)
+    -- Of kernels that were made before anything else, too.
+    out = process.output([[
+      local lze = require "lze"
+      local none = lze.kernel(function(i)
+        local t = lze.work.private_array("int", 2)
+        t[i + 2] = i
+      end, {name = "none"})
+      local k = lze.kernel(function(i, x) x[i + 1] = i end, {name = "k"})
+      print(pcall(none, 1))
+      print(pcall(k, 4, lze.buffer("int", 4)))]], {env = {LZE_CHECK = "1"}})
+    assert.matches("^false\t.*kernel none: private array%[3%] is outside "
+      .. "1%.%.2 %(work%-item 1%)\nfalse\t.*kernel k: x%[5%] is outside "
+      .. "1%.%.4 %(work%-item 4%)", out)
   end)
 end)

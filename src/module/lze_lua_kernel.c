@@ -1143,7 +1143,7 @@ static void take_options(lua_State *L, LuaKernel *k, int t) {
   k->options.int32 = lze_opt_word(L, t, "int", ints, 0) == 1;
   k->options.fast = lze_opt_boolean(L, t, "fast", false);
   k->options.bounds = lze_opt_boolean(L, t, "bounds", false);
-  k->head.checked = k->options.bounds || k->head.state->check;
+  k->head.checked = k->options.bounds;
 }
 
 /* The signature at the top of the stack: it is compiled for now, where there is

@@ -68,7 +68,7 @@ typedef struct lze_KernelBox {
   lze_Kernel *kernel;           /* NULL once closed, and of a Lua kernel */
   bool is_lua, closed;          /* begins one of module/lze_lua_kernel.c, which
                                    is closed */
-  bool checked;                 /* its launches: by option, or LZE_CHECK=1 */
+  bool checked;                 /* its launches: by option */
   char name[64];
 } lze_KernelBox;
 
