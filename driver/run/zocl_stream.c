@@ -326,7 +326,8 @@ bool zocl_stream_passed(const zocl_stream *stream, uint64_t number)
 
 /* What to add to OpenCL's profiling clock to get zocl_clock.  The time at
    which a command was queued lies between two readings of ours; the closest
-   pair of a few decides. */
+   pair of a few decides.  Intel's OpenCL for CPUs does not say when a marker
+   was queued, but when it was submitted. */
 static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -343,6 +344,11 @@ static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
     cl->clWaitForEvents(1, &event);
     cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED,
                                 sizeof queued, &queued, NULL);
+    if (queued == 0) {
+      after = zocl_clock();
+      cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_SUBMIT,
+                                  sizeof queued, &queued, NULL);
+    }
     cl->clReleaseEvent(event);
     if (after - before < best) {
       best = after - before;
