@@ -211,6 +211,10 @@ describe("lze.module", function()
     for _, n in ipairs {4, 8, 20, 24, 2000, #spv - 4, #spv - 8} do
       assert.is_false((pcall(lze.module, spv:sub(1, n))))
     end
+    local err = expect.failure(function() lze.module(spv:sub(1, -5)) end)
+    assert.equal("INVALID_SPIRV", err.code)
+    assert.matches("cut short: its last function has no end", err.message, 1,
+      true)
   end)
 
   it("refuses a module whose words are damaged", function()

@@ -439,6 +439,11 @@ bool spirv_survey(reader *r)
     if (i->opcode == SpvOpFunctionEnd)
       f = NULL;
   }
+  if (f != NULL) { /* not all compilers notice */
+    spirv_say(r->message, r->cap, "the module was cut short: its last function "
+              "has no end");
+    return false;
+  }
   r->function_count = (uint32_t)pub->function_count;
   return publish_layouts(r);
 }
