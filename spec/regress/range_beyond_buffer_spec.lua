@@ -58,8 +58,8 @@ describe("a range larger than a buffer", function()
   it("is refused before the launch", function()
     local saxpy = module:kernel "saxpy"
     local x, y = lze.buffer("float", 100), lze.buffer("float", 100000)
-    refused("kernel saxpy: global size 128: argument 2 (x) has 100 elements " ..
-      "and is accessed at every index", saxpy, 128, 2, x, y)
+    refused("kernel saxpy: global size 128: argument 2 (x) has 100 " ..
+      "elements, and element 128 is accessed", saxpy, 128, 2, x, y)
     refused("argument 3 (y) has 100 elements", saxpy, 100000, 2, y, x)
     refused("argument 2 (x) has 100 elements", saxpy, 101, 2, x, y)
     saxpy(100, 2, x, y)
@@ -123,7 +123,8 @@ describe("a range larger than a buffer", function()
   it("compares bytes", function()
     local words = lze.buffer("int", 4)
     module:kernel "bytes"(16, words)
-    refused("argument 1 (y) has 4 elements", module:kernel "bytes", 17, words)
+    refused("argument 1 (y) has 4 elements, and element 5 is accessed",
+      module:kernel "bytes", 17, words)
     local floats = lze.buffer("float", 16)
     module:kernel "four"(4, floats)
     refused("has 16 elements", module:kernel "four", 5, floats)
@@ -133,13 +134,21 @@ describe("a range larger than a buffer", function()
   it("knows strides, constants and dimensions", function()
     local y = lze.buffer("int", 64)
     module:kernel "steps"(31, y)
-    refused("has 64 elements", module:kernel "steps", 32, y)
+    refused("has 64 elements, and element 66 is accessed",
+      module:kernel "steps", 32, y)
     module:kernel "both"({16, 4}, y)
     refused("kernel both: global size 16x5: argument 1 (y) has 64 elements",
       module:kernel "both", {16, 5}, y)
     module:kernel "back"({64, offset = 5}, y)
     refused("has 64 elements", module:kernel "back", {65, offset = 5}, y)
     lze.wait()
+  end)
+
+  it("is said of a kernel in Lua that looks at its neighbour", function()
+    local k = lze.kernel(function(i, x, y) y[i] = x[i + 1] end, {name = "k"})
+    local x, y = lze.buffer("float", 4), lze.buffer("float", 4)
+    refused("kernel k: global size 4: argument 1 (x) has 4 elements, and " ..
+      "element 5 is accessed", k, 4, x, y)
   end)
 
   it("is not refused where a path is not proved", function()

@@ -241,10 +241,12 @@ launch_refuse_reach(lua_State *L, const lze_Kernel *k, const lze_Launch *l,
     lua_concat(L, 2);
   }
   const char *size = lua_tostring(L, -1);
-  luaL_error(L, "%s: global size %s: argument %s has %I elements and is "
-                "accessed at every index", k->name, size,
-             lze_argument_name(L, k, i),
-             (LUAI_UACINT)k->arguments[i].buffer->count);
+  const lze_Argument *a = &k->arguments[i];
+  const uint64_t bytes = a->buffer->type->bytes;
+  luaL_error(L, "%s: global size %s: argument %s has %I elements, and element "
+                "%I is accessed", k->name, size, lze_argument_name(L, k, i),
+             (LUAI_UACINT)a->buffer->count,
+             (LUAI_UACINT)((a->reach - 1) / bytes + 1));
 }
 
 static inline void launch_check_reach(lua_State *L, const lze_Kernel *k,
