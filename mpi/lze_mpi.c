@@ -353,6 +353,9 @@ static int mpi_lua_post(lua_State *L) {
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;
+  if (m->unsigned_wrong && (op == MPI_OP_MIN || op == MPI_OP_MAX) &&
+      mpi_is_unsigned(o->scalar))
+    o->by_rank = true; /* lze's own: their order does not matter */
   api_of(L)->work(L, &spec, wait);
   if (!wait) return 1;
   if (kind != MPI_RECV && !(kind == MPI_BCAST && o->value)) return 0;

@@ -306,6 +306,18 @@ static const char *find_gpu(const mpi_Library *m, void *handle, bool none) {
                        : "the library does not say that it can use it";
 }
 
+/* Whether the least and the greatest of unsigned numbers are right: MPICH 4.0
+   compares them as signed ones. */
+static bool compares_unsigned(const mpi_Library *m, void *handle, bool none) {
+  int (*reduce)(mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle);
+  if (none) return true;
+  *(void **)&reduce = dlsym(handle, "MPI_Reduce_local");
+  if (reduce == NULL) return true;
+  uint64_t most = UINT64_MAX, greatest = 1;
+  return reduce(&most, &greatest, 1, m->c.scalars[MPI_U64],
+                m->c.operators[MPI_OP_MAX]) == 0 && greatest == most;
+}
+
 static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {
   const char *value = getenv("LZE_MPI_GPU");
   if (value == NULL || *value == '\0' || strcmp(value, "0") == 0) return true;
@@ -342,6 +354,7 @@ static const mpi_Library *open_locked(lze_WorkFailure *f) {
                        seconds);
   }
   if (!read_gpu(m, f) || !begin(none, f)) return NULL;
+  m->unsigned_wrong = !compares_unsigned(m, handle, none);
   if (m->gpu) m->gpu_lacks = find_gpu(m, handle, none);
   if (!check_size(f)) return NULL;
   opened = true;

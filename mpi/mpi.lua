@@ -63,45 +63,68 @@ end
 
 -- --- values ------------------------------------------------------------------
 
--- A value as bytes, which string.unpack takes apart: a letter for each, then
--- what it needs.
-local function write(v, out, path, inside, fname)
-  local kind = type(v)
-  if kind == "nil" then
-    out[#out + 1] = "n"
-  elseif kind == "boolean" then
-    out[#out + 1] = v and "t" or "f"
-  elseif kind == "number" then
-    out[#out + 1] = mathtype(v) == "integer" and pack("<c1i8", "i", v) or
-      pack("<c1d", "d", v)
-  elseif kind == "string" then
-    out[#out + 1] = pack("<c1s8", "s", v)
-  elseif kind == "table" and not lze.type(v) then
-    if inside[v] then argument(1, fname, "%s: a table inside itself", path) end
-    inside[v] = true
-    local count, at = 0, #out + 1
-    out[at] = ""
-    for key, value in next, v do
-      count = count + 1
-      local name = type(key) == "string" and "." .. key or
-        "[" .. tostring(key) .. "]"
-      write(key, out, path .. name, inside, fname)
-      write(value, out, path .. name, inside, fname)
-    end
-    out[at] = pack("<c1i8", "{", count)
-    inside[v] = nil
-  else
-    argument(1, fname,
-      "%s: numbers, strings, booleans and tables of them can be sent, got %s",
-      path, describe(v))
-  end
-end
-
 local MOST_BYTES = 2 ^ 31 - 1
 
-local function to_bytes(v, fname)
-  local out = {}
-  write(v, out, "value", {}, fname)
+-- A value as bytes, which string.unpack takes apart: a letter for each, then
+-- what it needs. A table is a number there, and what the tables have follows in
+-- the order of their numbers: one that is met again is the same when it comes.
+local function to_bytes(whole, fname)
+  local out, tables, numbers = {}, {}, {}
+  local owners, places = {}, {}             -- in which table a table was met
+
+  local function path(owner, place)
+    local names = {}
+    while owner do
+      names[#names + 1] = type(place) == "string" and "." .. place or
+        "[" .. tostring(place) .. "]"
+      owner, place = owners[owner], places[owner]
+    end
+    names[#names + 1] = "value"
+    for i = 1, #names // 2 do
+      names[i], names[#names + 1 - i] = names[#names + 1 - i], names[i]
+    end
+    return concat(names)
+  end
+
+  local function put(v, owner, place)
+    local kind = type(v)
+    if kind == "nil" then
+      out[#out + 1] = "n"
+    elseif kind == "boolean" then
+      out[#out + 1] = v and "t" or "f"
+    elseif kind == "number" then
+      out[#out + 1] = mathtype(v) == "integer" and pack("<c1i8", "i", v) or
+        pack("<c1d", "d", v)
+    elseif kind == "string" then
+      out[#out + 1] = pack("<c1s8", "s", v)
+    elseif kind == "table" and not lze.type(v) then
+      local number = numbers[v]
+      if not number then
+        number = #tables + 1
+        tables[number], numbers[v] = v, number
+        owners[number], places[number] = owner, place
+      end
+      out[#out + 1] = pack("<c1i8", "{", number)
+    else
+      argument(1, fname,
+        "%s: numbers, strings, booleans and tables of them can be sent, got %s",
+        path(owner, place), describe(v))
+    end
+  end
+
+  put(whole)
+  local number = 1
+  while tables[number] do                   -- put() finds more
+    local count, at = 0, #out + 1
+    out[at] = ""
+    for key, value in next, tables[number] do
+      count = count + 1
+      put(key, number, key)
+      put(value, number, key)
+    end
+    out[at] = pack("<i8", count)
+    number = number + 1
+  end
   local bytes = concat(out)
   if #bytes > MOST_BYTES then
     argument(1, fname, "value: %d bytes; a buffer may have more than 2^31",
@@ -110,25 +133,39 @@ local function to_bytes(v, fname)
   return bytes
 end
 
-local function read(s, at)
-  local letter
-  letter, at = unpack("c1", s, at)
-  if letter == "n" then return nil, at
-  elseif letter == "t" then return true, at
-  elseif letter == "f" then return false, at
-  elseif letter == "i" then return unpack("<i8", s, at)
-  elseif letter == "d" then return unpack("<d", s, at)
-  elseif letter == "s" then return unpack("<s8", s, at)
+local function from_bytes(s)
+  local tables, at = {}, 1
+
+  local function take()
+    local letter, v
+    letter, at = unpack("c1", s, at)
+    if letter == "n" then return nil
+    elseif letter == "t" then return true
+    elseif letter == "f" then return false
+    elseif letter == "i" then v, at = unpack("<i8", s, at)
+    elseif letter == "d" then v, at = unpack("<d", s, at)
+    elseif letter == "s" then v, at = unpack("<s8", s, at)
+    else
+      local number
+      number, at = unpack("<i8", s, at)
+      v = tables[number] or {}
+      tables[number] = v
+    end
+    return v
   end
-  local t = {}
-  local count, place = unpack("<i8", s, at)
-  for _ = 1, count do
-    local key, value
-    key, place = read(s, place)
-    value, place = read(s, place)
-    t[key] = value
+
+  local v = take()
+  local number = 1
+  while tables[number] do
+    local count
+    count, at = unpack("<i8", s, at)
+    for _ = 1, count do
+      local key = take()
+      tables[number][key] = take()
+    end
+    number = number + 1
   end
-  return t, place
+  return v
 end
 
 -- --- buffers -----------------------------------------------------------------
@@ -194,36 +231,41 @@ local function is_given(x)
   return direct[handle]
 end
 
+-- Queues for copies of messages, by context: those that wait for messages have
+-- one, and those that wait for none. On the default queue all that comes later
+-- would wait for messages with them, and they for what came before.
+local function queues()
+  local known = setmetatable({}, {__mode = "k"})
+  return function(device)
+    local context = device.context
+    if not known[context] then
+      known[context] = lze.queue(device, {order = "out"})
+    end
+    return known[context]
+  end
+end
+local behind, before = queues(), queues()
+
 -- A copy in host memory, which MPI is given in place of x.
 local function stage(x, reads)
   local copy = lze.buffer(x.type, #x,
     {usage = "host", zero = false, device = x.device})
-  if reads then copy:copy(x) end
+  if reads then before(x.device):copy(copy, x) end
   return copy
 end
 
--- Queues for copies that wait for messages, by context: on the default queue
--- all that comes later would wait with them.
-local sides = setmetatable({}, {__mode = "k"})
-
-local function side(device)
-  local context = device.context
-  if not sides[context] then
-    sides[context] = lze.queue(device, {order = "out"})
-  end
-  return sides[context]
-end
-
 -- Do f(x, y), which posts an operation, with memory that MPI can use for what
--- is read and what is written; `keeps`: of the latter a part may stay as it is.
--- A message has one length for MPI, so it is staged as a whole.
+-- is read and what is written; `keeps`: of the latter a part may stay as it
+-- is. A message has one length for MPI, so it is staged as a whole. The event
+-- is the operation's, which knows what has failed: who uses y waits for the
+-- copy.
 local function with_host_memory(x, y, wait, keeps, f)
   local from, to = x, y
   if x and not is_given(x) then from = stage(x, true) end
   if y and not is_given(y) then to = stage(y, keeps) end
   local a, b, c = f(from, to)
   if to ~= y then
-    if wait then y:copy(to) else a = side(y.device):copy(y, to) end
+    if wait then y:copy(to) else behind(y.device):copy(y, to) end
     to:close()                              -- once it has been copied
   end
   if from ~= x then from:close() end
@@ -248,7 +290,7 @@ end
 -- operation and returns its event. One piece is copied while another travels;
 -- the other ranks may have none of it, and post one piece after the other.
 local function by_pieces(x, kind, reads, writes, f)
-  local q, hosts = side(x.device), halves_of(x.device)
+  local q, hosts = before(x.device), halves_of(x.device)
   local all, number, event = x:view(1, #x, "uchar"), 0, nil
   for first = 1, math.max(1, x.bytes), C.piece do
     local last = math.min(first + C.piece - 1, x.bytes)
@@ -281,7 +323,7 @@ local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
   end
   local copy = stage(x, reads)
   local event = post(false, copy)
-  if writes then event = side(x.device):copy(x, copy) end
+  if writes then behind(x.device):copy(x, copy) end
   copy:close()
   return event
 end
@@ -373,7 +415,7 @@ local function define_recv(fname, wait)
       local _, tag = message(nil, 0, options, fname)
       local source, got, bytes = C.post("recv", true, c.values, c.rank, c.size,
         from, tag, nil, false, nil, nil, true)
-      return (read(bytes)), source, got
+      return from_bytes(bytes), source, got
     end
     local b, _, count, bytes = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
@@ -421,7 +463,7 @@ local function define_bcast(fname, wait)
     local mine = c.rank == root and to_bytes(x, fname)
     local _, _, bytes = C.post("bcast", true, c.values, c.rank, c.size, root,
       nil, nil, false, nil, nil, mine or true)
-    return (read(bytes))
+    return from_bytes(bytes)
   end
 end
 define_bcast("bcast", true)

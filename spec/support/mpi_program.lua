@@ -117,6 +117,18 @@ function tests.events()
   assert(y[1] == before + 40)
 end
 
+-- What is sent waits for nothing but what it needs.
+function tests.ahead()
+  for _, usage in ipairs(usages) do
+    local x = lze.buffer("int", 100, {usage = usage}):fill(rank)
+    local y, z = lze.buffer("int", 100), lze.buffer("int", 100)
+    local got = world:irecv(y, before)
+    m.square(100, y, z)                       -- waits for it
+    local sent = world:isend(x, after)
+    assert(got:wait() and sent:wait() and z[100] == before * before)
+  end
+end
+
 function tests.values()
   local deep = {}
   for i = 1, 100 do deep = {deep, i} end
@@ -139,11 +151,22 @@ function tests.values()
     assert(v.from == root and v.n == root)
     assert(world:bcast(rank == root and "text" or nil, root) == "text")
   end
-  raises("a table inside itself", function()
-    local t = {}
-    t.a = {t}
-    world:send(t, rank)
-  end)
+  -- A table that is met again is the same one, and may be inside itself.
+  local shared = {7}
+  local t = {a = shared, b = shared, [shared] = "key"}
+  t.t = t
+  local got = world:bcast(t, 0)
+  assert(got.t == got and got.a == got.b and got.a[1] == 7)
+  assert(got[got.a] == "key" and (rank ~= 0 or got ~= t))
+  -- However deep they are.
+  local chain = {}
+  for _ = 1, 100000 do chain = {chain} end
+  local links = 0
+  got = world:bcast(chain, size - 1)[1]
+  while got do links, got = links + 1, got[1] end
+  assert(links == 100000)
+  raises("value%.a%[1%]%.f: .* got function", world.send, world,
+    {a = {{f = print}}}, rank)
   raises("value%.f: .* got function", world.send, world, {f = print}, rank)
 end
 
@@ -225,6 +248,22 @@ function tests.reductions()
   end
   world:allreduce(x, "sum", {order = "rank"})
   assert(x:string() == sum:string())
+  -- Unsigned numbers beyond the signed ones.
+  local highest = {uchar = 255, ushort = 65535, uint = 2 ^ 32 - 1, ulong = -1}
+  for _, kind in ipairs(sorted(highest)) do
+    local most = highest[kind]
+    for _, order in ipairs {false, {order = "rank"}} do
+      local high = lze.buffer(kind, {rank == size - 1 and most or 1, most})
+      world:allreduce(high, "max", order or nil)
+      same({most, most}, high:read(), kind .. " max")
+      high:write {most, rank == size - 1 and most or 2}
+      world:scan(high, "min", order or nil)
+      same({most, size > 1 and 2 or most}, high:read(), kind .. " min")
+      high:write {rank == 0 and most or 1, rank}
+      world:reduce(high, "max", 0, order or nil)
+      same(rank == 0 and {most, size - 1} or {1, rank}, high:read(), kind)
+    end
+  end
   -- Vectors are so many numbers; device memory; what has to come first.
   for _, usage in ipairs(usages) do
     local v = lze.buffer("int", 1000, {usage = usage})
@@ -585,16 +624,16 @@ function tests.errors()
   assert(err.call == "MPI_Recv" and err.code == "MPI_ERR_TRUNCATE")
   assert(#err.message > 0 and err.where:find "mpi_program.lua:%d")
   ev:wait()
-  ev = world:isend(x, after, {tag = 3})
-  local got = world:irecv(y, before)
-  err = raises("irecv: MPI_Irecv: MPI_ERR_TRUNCATE", function()
-    got:wait()
-    y:read()
-  end)
-  assert(err.code == "MPI_ERR_TRUNCATE")
-  ev:wait()
-  y:fill(1)                                  -- it can be used again
-  assert(y[5] == 1)
+  for _, usage in ipairs(usages) do
+    ev = world:isend(x, after, {tag = 3})
+    local short = lze.buffer("int", 5, {usage = usage})
+    local got = world:irecv(short, before)
+    err = raises("irecv: MPI_Irecv: MPI_ERR_TRUNCATE", got.wait, got)
+    assert(err.code == "MPI_ERR_TRUNCATE")
+    ev:wait()
+    short:fill(1)                             -- it can be used again
+    assert(short:read()[5] == 1)
+  end
   raises("rank: %d+ is outside 0%.%.%d", world.send, world, x, size)
   raises("rank: integer expected, got string 'a'", world.send, world, x, "a")
   raises("first: 0 is outside 1..10", world.send, world, x, 0, {first = 0})
