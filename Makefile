@@ -337,6 +337,9 @@ check-memory: ## the driver's tests and most specs, memory by WAY=svm or usm
 check-rusticl: ## specs on Mesa's rusticl, in a chroot; SPECS=spec for all
 	SPECS="$(SPECS)" sh scripts/check-rusticl
 
+check-intel: all build-tests ## specs on Intel's OpenCL for CPUs; SPECS=spec for all
+	SPECS="$(SPECS)" sh scripts/check-intel
+
 check-debian13: ## build and test a copy of the tree in a Debian 13 chroot
 	sh scripts/check-debian13
 
@@ -608,7 +611,8 @@ FORCE:
 .PHONY: all demo test build-tests check check-fast check-host check-numpy \
   check-page check-long check-asan check-fuzz check-c check-tsan check-exit \
   check-valgrind check-gc check-incremental check-generational \
-  check-validation check-debian13 check-rusticl check-memory check-lifetime \
+  check-validation check-debian13 check-intel check-rusticl check-memory \
+  check-lifetime \
   check-exports check-docs check-lint conformance bench bench-arrays \
   bench-arrays-linear bench-arrays-order bench-arrays-peers bench-compile \
   bench-costs bench-driver bench-dist bench-first bench-graph \
