@@ -212,7 +212,7 @@ function rules.copies(events, about, add)
   end)
   for _, g in ipairs(groups) do
     if g.n >= 2 then
-      local share = max(0.01, g.ns / about.ns)
+      local share = max(0.01, max(g.ns, g.call_ns) / about.ns)
       if g.first.name == "read" then
         add(at(g.first), share, "a buffer was read %d more times and had " ..
           "not changed, %s in all: read it once, and keep what it gave", g.n,

@@ -669,6 +669,31 @@ describe("lze.profile", function()
     end))
   end)
 
+  it("has all the time of reads and writes, with what they wait for", function()
+    local x = lze.buffer("int", 4, {usage = "device"})
+    lze.wait()
+    local t = setmetatable({}, {__len = function() return 4 end,
+      __index = function(_, i)
+        lze.mark "converted"
+        return i
+      end})
+    local p = lze.profile(function()
+      x:write(t)
+      assert.same({1, 2, 3, 4}, x:read())
+    end)
+    local copies, marks, waits = of(p, "copy"), of(p, "mark"), of(p, "wait")
+    assert.same({"write", "read"}, {copies[1].name, copies[2].name})
+    for _, mark in ipairs(marks) do
+      assert.is_true(copies[1].queued_ns <= mark.start_ns)
+    end
+    for i, copy in ipairs(copies) do
+      assert.equal(copy.name, waits[i].name)
+      assert.is_true(copy.queued_ns <= waits[i].start_ns)
+      assert.is_true(copy.queued_ns + copy.call_ns >= waits[i].end_ns)
+    end
+    p:close()
+  end)
+
   it("says what is wrong with its arguments, and once it is closed", function()
     local p <close> = lze.profile()
     for message, f in pairs {
@@ -903,6 +928,20 @@ describe("findings", function()
         m.square(n, d, y)
       end
     end)
+  end)
+
+  it("the same bytes, which take the script longer than the device", function()
+    local list = {}
+    for i = 0, 3 do
+      list[#list + 1] = {kind = "copy", name = "write", where = "a.lua:1",
+        device = "d", queue = 1, storage = 1, bytes = 4, again = i > 0 or nil,
+        queued_ns = i * 10 * ms, call_ns = 9 * ms,
+        start_ns = (i * 10 + 7) * ms, end_ns = (i * 10 + 8) * ms}
+    end
+    list = found(list, 40)
+    assert.equal(1, #list)
+    assert.equal("copies", list[1].rule)
+    assert.equal(27 / 40, list[1].share)
   end)
 
   it("groups of one", function()

@@ -19,6 +19,7 @@
 #include "run/lze_image.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -35,11 +36,13 @@ static int buffer_read(lua_State *L) {
   lze_buffer_range(L, b, 2, &first, &n);
   if (!lua_isnil(L, 4))
     lze_argexpected(L, lua_istable(L, 4), 4, "table");
+  const lze_Transfer t = lze_record_transfer(lze_state(L));
   if (lua_isnil(L, 4)) /* only a hint, which is an int */
     lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
   const char *p = lze_buffer_bytes(L, 1, b, first, n);
   lua_pushvalue(L, lua_isnil(L, 4) ? 5 : 4);
   lze_type_push_table(L, b->type, -1, 1, n, p);
+  lze_record_transferred(lze_state(L), t);
   return 1;
 }
 
@@ -48,8 +51,10 @@ static int buffer_string(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   size_t first, n;
   lze_buffer_range(L, b, 2, &first, &n);
+  const lze_Transfer t = lze_record_transfer(lze_state(L));
   const char *p = lze_buffer_bytes(L, 1, b, first, n);
   lua_pushlstring(L, p, n * b->type->bytes);
+  lze_record_transferred(lze_state(L), t);
   return 1;
 }
 
@@ -60,6 +65,7 @@ static int buffer_write(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_Integer at = lze_buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
+  const lze_Transfer t = lze_record_transfer(lze_state(L));
   if (lua_istable(L, 2)) {
     lua_Integer n = lze_table_ask(L, 2, b->type, room);
     b = lze_check_buffer(L, 1);
@@ -96,6 +102,7 @@ static int buffer_write(lua_State *L) {
                                            "expected, got %s",
                                         lze_describe(L, 2)));
   }
+  lze_record_transferred(lze_state(L), t);
   lua_settop(L, 1);
   return 1;
 }

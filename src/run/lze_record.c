@@ -432,6 +432,21 @@ void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
                                to_settled, read);
 }
 
+lze_Transfer lze_record_transfer(const lze_State *S) {
+  return (lze_Transfer){S->records, S->recorder != NULL ? lze_now_ns() : 0};
+}
+
+void lze_record_transferred(const lze_State *S, lze_Transfer t) {
+  if (t.start_ns == 0) return;
+  for (uint64_t i = t.records + 1; i <= S->records; i++) {
+    lze_Record *record = record_find(S, i);
+    if (record == NULL || record->kind != LZE_RECORD_COPY) continue;
+    record->queued_ns = t.start_ns;
+    record->call_ns = lze_now_ns() - t.start_ns;
+    return;
+  }
+}
+
 /* What a command depends on, done or not: the newest that wrote what it uses,
    or used what it writes, or that it was told to come after. */
 static uint64_t depends_on(const lze_Command *c) {

@@ -99,6 +99,13 @@ void lze_record_flops(lze_Record *record, const spirv_flops *flops,
 void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
                      bool from_settled, bool to_settled);
 void lze_record_kind(const lze_Command *c, lze_RecordKind kind, size_t bytes);
+/* A call that reads or writes elements begins, and it ends: its copy's record
+   has all of its time, with the wait and the conversion. */
+typedef struct lze_Transfer {
+  uint64_t records, start_ns;   /* 0: nothing records */
+} lze_Transfer;
+lze_Transfer lze_record_transfer(const lze_State *S);
+void lze_record_transferred(const lze_State *S, lze_Transfer t);
 /* It is enqueued, it never will be, it is over and its times are known. */
 void lze_record_end(const lze_Command *c);
 void lze_record_abort(const lze_Command *c);
