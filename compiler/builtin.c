@@ -129,11 +129,13 @@ static val array(compiler *c, const struct builtin *f, unsigned base,
   lzc_value v = {.kind = LZC_BUFFER, .element = LZC_FLOAT, .rank = 1};
   const lzc_value *name =
       KIND(t) == T_VALUE ? &c->knowns[DATA(t)]->value : NULL;
-  if (name == NULL || name->kind != LZC_STRING ||
-      !lzc_element_find(name->bytes, name->size, &v.element) ||
+  const bool named = name != NULL && name->kind == LZC_STRING;
+  if (!named || !lzc_element_find(name->bytes, name->size, &v.element) ||
       v.element == LZC_HALF) {
     finding(c, f->name, "takes the name of a type (\"float\", \"int\", ...; "
-            "not half) as a constant string, and a size");
+            "not half) as a constant string, and a size%s%.*s%s",
+            named ? ", got \"" : "", named ? (int)name->size : 0,
+            named ? (const char *)name->bytes : "", named ? "\"" : "");
     v.element = LZC_FLOAT;
   } else if (!size_of(c, c->state[base + 2], &n) || n < 1 || n > 1 << 24) {
     finding(c, f->name, "needs a size that is known when compiling: a "

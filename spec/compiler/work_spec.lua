@@ -45,7 +45,7 @@ describe("local arrays", function()
       local t = w.private_array("flot", 4)
       t[1] = x[i]
     end, {"id", "float*"})
-    assert.matches("takes the name of a type", why)
+    assert.matches('takes the name of a type .* a size, got "flot"', why)
   end)
 end)
 
