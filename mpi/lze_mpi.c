@@ -253,7 +253,7 @@ static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
 enum {
   POST_KIND = 1, POST_WAIT, POST_COMM, POST_RANK, POST_SIZE, POST_PEER,
   POST_TAG, POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
-  POST_COUNTS, POST_RECEIVED, POST_TOP
+  POST_COUNTS, POST_RECEIVED, POST_INTO, POST_TOP
 };
 
 /* A buffer of the operation at `index`, nil for none. */
@@ -287,12 +287,13 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
 }
 
 /* post(kind, wait, comm, rank, size, peer, tag, operator, by_rank, x, y,
-   payload, counts, received) -> event or, after waiting: source, tag, bytes of
-   a receive; source, tag, payload of that of a value; nil, nil, payload of a
-   bcast of one.
+   payload, counts, received, into) -> event or, after waiting: source, tag,
+   bytes of a receive; source, tag, payload of that of a value; nil, nil,
+   payload of a bcast of one.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
-   those that come in an alltoall.  `wait` may be "later": an operation of the
+   those that come in an alltoall.  y is copied into `into` afterwards, whose
+   readers are told of a failure.  `wait` may be "later": an operation of the
    form that waits, of which this is a piece; it returns the event. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
@@ -350,6 +351,10 @@ static int mpi_lua_post(lua_State *L) {
                  kind == MPI_SCATTER || kind == MPI_ALLTOALL ? size : 1);
   if (!gathers) o->out = op_use(L, o, &spec, POST_Y, true,
                                 kind == MPI_ALLTOALL ? size : 1);
+  if (!lua_isnil(L, POST_INTO)) {
+    spec.buffers[spec.count] = POST_INTO;
+    spec.writes[spec.count++] = true;
+  }
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;

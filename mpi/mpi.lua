@@ -254,16 +254,16 @@ local function stage(x, reads)
   return copy
 end
 
--- Do f(x, y), which posts an operation, with memory that MPI can use for what
--- is read and what is written; `keeps`: of the latter a part may stay as it
--- is. A message has one length for MPI, so it is staged as a whole. The event
--- is the operation's, which knows what has failed: who uses y waits for the
--- copy.
+-- Do f(x, y, into), which posts an operation, with memory that MPI can use for
+-- what is read and what is written; `into` is what the latter is copied into,
+-- if it is a copy. `keeps`: of what is written a part may stay as it is. A
+-- message has one length for MPI, so it is staged as a whole. The event is the
+-- operation's, which knows what has failed: who uses y waits for the copy.
 local function with_host_memory(x, y, wait, keeps, f)
   local from, to = x, y
   if x and not is_given(x) then from = stage(x, true) end
   if y and not is_given(y) then to = stage(y, keeps) end
-  local a, b, c = f(from, to)
+  local a, b, c = f(from, to, to ~= y and y or nil)
   if to ~= y then
     if wait then y:copy(to) else behind(y.device):copy(y, to) end
     to:close()                              -- once it has been copied
@@ -421,9 +421,9 @@ local function define_recv(fname, wait)
     local element = count > 0 and bytes // count or 1
     local part, tag = message(b, count, options, fname)
     local source, got, length = with_host_memory(nil, part, wait, true,
-      function(_, to)
+      function(_, to, into)
         return C.post("recv", wait, c.handle, c.rank, c.size, from, tag, nil,
-          false, nil, to)
+          false, nil, to, nil, nil, nil, into)
       end)
     if not wait then return source end
     if length % element ~= 0 then
@@ -678,9 +678,9 @@ local function define_exchange(name, fname, wait)
     end
     if x and y then check_blocks(c, e, x, y, fname, counts) end
     local event = with_host_memory(x, y, wait, counts ~= nil,
-      function(from, to)
+      function(from, to, behind_it)
         return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil,
-          false, from, to, nil, counts, received)
+          false, from, to, nil, counts, received, behind_it)
       end)
     return event or y and into
   end
@@ -930,9 +930,9 @@ function halo_methods.start(self)
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(h.parts) do
     h.arrived[i] = with_host_memory(nil, part.into, false, false,
-      function(_, to)
+      function(_, to, into)
         return C.post("recv", false, h.comm, h.rank, h.size, part.rank,
-          part.back, nil, false, nil, to)
+          part.back, nil, false, nil, to, nil, nil, nil, into)
       end)
   end
   for i, part in ipairs(h.parts) do
@@ -1041,9 +1041,10 @@ local function spread(c, s, n, events)
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
     local sends = name == "send"
     events[#events + 1] = with_host_memory(sends and x or nil,
-      not sends and x or nil, false, false, function(out, into)
+      not sends and x or nil, false, false, function(out, host, into)
         return C.post(name, false, inner(c), c.rank, c.size,
-          sends and to or from, SLICE_TAG, nil, false, out, into)
+          sends and to or from, SLICE_TAG, nil, false, out, host, nil, nil, nil,
+          into)
       end)
   end
   for rank = 0, c.size - 1 do

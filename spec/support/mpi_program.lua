@@ -633,6 +633,10 @@ function tests.errors()
     ev:wait()
     short:fill(1)                             -- it can be used again
     assert(short:read()[5] == 1)
+    ev = world:isend(x, after, {tag = 3})
+    world:irecv(short, before)
+    raises("irecv: MPI_Irecv: MPI_ERR_TRUNCATE", short.read, short)
+    ev:wait()
   end
   raises("rank: %d+ is outside 0%.%.%d", world.send, world, x, size)
   raises("rank: integer expected, got string 'a'", world.send, world, x, "a")

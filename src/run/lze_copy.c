@@ -117,6 +117,8 @@ static void host_move(lua_State *L, int arg, const lze_Buffer *b,
     if (!write) memcpy(host + done, st->pointer, piece);
   }
   lua_settop(L, top);
+  /* What wrote this is over, and may have failed. */
+  if (!write) lze_storage_wait(L, s, offset, offset + bytes, false);
 }
 
 /* Have memory that was never used come in large pages: where each of the small
