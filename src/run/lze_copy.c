@@ -118,7 +118,8 @@ static void host_move(lua_State *L, int arg, const lze_Buffer *b,
   }
   lua_settop(L, top);
   /* What wrote this is over, and may have failed. */
-  if (!write) lze_storage_wait(L, s, offset, offset + bytes, false);
+  if (!write && lze_buffer_is_open(b))
+    lze_storage_wait(L, s, offset, offset + bytes, false);
 }
 
 /* Have memory that was never used come in large pages: where each of the small
