@@ -4,7 +4,9 @@
 -- Run by bench/clocks.c, which has the clocks.  The ways that are compared take
 -- turns, round by round, in one process; medians are shown, in microseconds.
 
+package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
+local median = require "stats".median
 local cpu, now = _G.cpu, _G.now -- luacheck: ignore
 
 local rounds = tonumber((...)) or 101
@@ -16,11 +18,6 @@ local mod = lze.compile [[
     float v = x[i];
     for (int k = 0; k < n; k++) v = v * 0.999f + 0.5f;
     x[i] = v; }]]
-
-local function median(t)
-  table.sort(t)
-  return t[(#t + 1) // 2]
-end
 
 -- Medians of what each of the functions answers, in turns.
 local function compare(count, ...)

@@ -8,7 +8,9 @@
 -- medians are compared.  Integers of the OpenCL C are int, as people write it;
 -- those of Lua are 64 bits wide.
 
+package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
+local median = require "stats".median
 local w = lze.work
 local sqrt, exp, log, abs, floor = math.sqrt, math.exp, math.log, math.abs,
   math.floor
@@ -221,11 +223,6 @@ case("spmv", [==[kernel void k(global const int *first,
   end, rows, {lze.buffer("int", first), lze.buffer("int", columns),
     random("float", rows * each, 0, 1), random("float", rows, 0, 1),
     lze.buffer("float", rows)})
-
-local function median(t)
-  table.sort(t)
-  return t[(#t + 1) // 2]
-end
 
 -- What both leave in the last argument is the same, or nearly so.
 local function check(name, a, b)
