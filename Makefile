@@ -612,9 +612,8 @@ FORCE:
   check-page check-long check-asan check-fuzz check-c check-tsan check-exit \
   check-valgrind check-gc check-incremental check-generational \
   check-validation check-debian13 check-intel check-rusticl check-memory \
-  check-lifetime \
-  check-exports check-docs check-lint conformance bench bench-arrays \
-  bench-arrays-linear bench-arrays-order bench-arrays-peers bench-compile \
-  bench-costs bench-driver bench-dist bench-first bench-graph \
+  check-lifetime check-exports check-docs check-lint conformance bench \
+  bench-arrays bench-arrays-linear bench-arrays-order bench-arrays-peers \
+  bench-compile bench-costs bench-driver bench-dist bench-first bench-graph \
   bench-instructions bench-lua-kernels bench-mpi bench-mpi-weak install \
   uninstall clean help FORCE
