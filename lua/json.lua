@@ -1,12 +1,41 @@
 -- json.lua - text for programs: JSON, whatever the locale.
 -- SPDX-License-Identifier: MIT
 
-local concat, format, gsub, match = table.concat, string.format, string.gsub,
-  string.match
+local concat, find, format, gsub, match, sub = table.concat, string.find,
+  string.format, string.gsub, string.match, string.sub
+
+-- What a character of several bytes is in UTF-8, which has none for halves of
+-- pairs, none beyond U+10FFFF and none in more bytes than it takes.
+local forms = {
+  "^[\xC2-\xDF][\x80-\xBF]",
+  "^\xE0[\xA0-\xBF][\x80-\xBF]",
+  "^[\xE1-\xEC\xEE\xEF][\x80-\xBF][\x80-\xBF]",
+  "^\xED[\x80-\x9F][\x80-\xBF]",
+  "^\xF0[\x90-\xBF][\x80-\xBF][\x80-\xBF]",
+  "^[\xF1-\xF3][\x80-\xBF][\x80-\xBF][\x80-\xBF]",
+  "^\xF4[\x80-\x8F][\x80-\xBF][\x80-\xBF]",
+}
+
+-- Bytes beyond ASCII, with U+FFFD for each that is in no character.
+local function characters(bytes)
+  local parts, at = {}, 1
+  while at <= #bytes do
+    local last
+    for i = 1, #forms do
+      last = last or select(2, find(bytes, forms[i], at))
+    end
+    parts[#parts + 1] = last and sub(bytes, at, last) or "\u{FFFD}"
+    at = (last or at) + 1
+  end
+  return concat(parts)
+end
+
+-- A string as UTF-8, which texts that others read have to be.
+local function utf(s) return (gsub(s, "[\x80-\xFF]+", characters)) end
 
 -- A string as JSON, or as Graphviz has them, which is the same here.
 local function quoted(s)
-  s = gsub(s, '["\\]', "\\%0")
+  s = gsub(utf(s), '["\\]', "\\%0")
   s = gsub(s, "[\0-\31]", function(c)
     return format("\\u%04x", string.byte(c))
   end)
@@ -51,4 +80,4 @@ end
 -- Nanoseconds as microseconds, exactly.
 local function micro(ns) return format("%d.%03d", ns // 1000, ns % 1000) end
 
-return {quoted = quoted, point = point, json = json, micro = micro}
+return {quoted = quoted, point = point, json = json, micro = micro, utf = utf}

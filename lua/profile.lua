@@ -8,8 +8,9 @@
 
 local C = ...
 
-local concat, format, match, rep, sort, sub = table.concat, string.format,
-  string.match, string.rep, table.sort, string.sub
+local concat, find, format, gsub, match, rep, sort, sub = table.concat,
+  string.find, string.format, string.gsub, string.match, string.rep,
+  table.sort, string.sub
 local max, min = math.max, math.min
 
 -- --- sums ------------------------------------------------------------------
@@ -403,29 +404,37 @@ end
 
 local MOST_ROWS = 20
 
+-- How many characters a text in UTF-8 has.
+local function width(s) return #s - select(2, gsub(s, "[\x80-\xBF]", "")) end
+
+local function short(name)
+  if #name <= 32 then return name end
+  local cut = sub(name, 1, 29)
+  if find(name, "^[\x80-\xBF]", 30) then
+    cut = gsub(cut, "[\xC2-\xF4]?[\x80-\xBF]*$", "")
+  end
+  return cut .. "..."
+end
+
 -- Lines of a table of columns; those of which the title begins with a blank
 -- are of numbers, and the last one is as long as it is.
 local function columns(titles, rows)
   local widths = {}
   for c, title in ipairs(titles) do
     widths[c] = #title
-    for _, row in ipairs(rows) do widths[c] = max(widths[c], #row[c]) end
+    for _, row in ipairs(rows) do widths[c] = max(widths[c], width(row[c])) end
   end
   local lines = {}
   for r = 0, #rows do
     local cells = {}
     for c, cell in ipairs(rows[r] or titles) do
-      local blank = rep(" ", widths[c] - #cell)
+      local blank = rep(" ", widths[c] - width(cell))
       cells[c] = sub(titles[c], 1, 1) == " " and blank .. cell or
         c == #titles and cell or cell .. blank
     end
     lines[#lines + 1] = "  " .. match(concat(cells, "  "), "^(.-)%s*$")
   end
   return lines
-end
-
-local function short(name)
-  return #name <= 32 and name or sub(name, 1, 29) .. "..."
 end
 
 -- A table of groups, with a line on those that it has no room for.
@@ -621,7 +630,7 @@ local to = C.json()
 local function field(v)
   v = v == nil and "" or tostring(v)
   if not match(v, '[",\r\n]') then return v end
-  return '"' .. string.gsub(v, '"', '""') .. '"'
+  return '"' .. gsub(v, '"', '""') .. '"'
 end
 
 -- A table of all events, a line each.
@@ -816,7 +825,7 @@ end
 
 -- What HTML would take for its own.
 local function plain(s)
-  return (string.gsub(s, "[&<>]", {
+  return (gsub(to.utf(s), "[&<>]", {
     ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
   }))
 end
@@ -914,7 +923,7 @@ local function to_html(events, about)
       about.start_ns), #events),
     TEXT = plain(to_text(events, about)),
     -- Nothing in it ends the element that it is in.
-    DATA = string.gsub(format('{"process":%s,"boot":%s,"start":"%d",' ..
+    DATA = gsub(format('{"process":%s,"boot":%s,"start":"%d",' ..
       '"epoch":"%d","end":%d,"devices":[%s],"strings":[%s],' ..
       '"lines":{%s},\n"plots":[%s],\n"rows":[%s]}', to.quoted(about.process or
       ""), to.quoted(about.boot or ""), about.start_ns, about.epoch_ns or 0,
@@ -922,7 +931,7 @@ local function to_html(events, about)
       concat(strings, ","), concat(texts, ","), concat(plots, ",\n"),
       concat(rows, ",\n")), "<", "\\u003c"),
   }
-  return (string.gsub(C.page(), "@(%u+)@", values))
+  return (gsub(C.page(), "@(%u+)@", values))
 end
 
 -- By what the name of a file ends in.
@@ -951,7 +960,7 @@ end
 
 -- The page as a part of another.
 local function frame(events, about)
-  local page = string.gsub(to_html(events, about), '[&"]', {
+  local page = gsub(to_html(events, about), '[&"]', {
     ["&"] = "&amp;", ['"'] = "&quot;",
   })
   return '<iframe style="width: 100%; height: 600px; border: 0" srcdoc="' ..

@@ -1224,6 +1224,55 @@ describe("p:save", function()
     end)
   end)
 
+  it("writes UTF-8, whatever names are", function()
+    local lost, good = "\u{FFFD}", "A\u{7FF}\u{800}\u{D7FF}\u{E000}" ..
+      "\u{FFFD}\u{10000}\u{10FFFF}\"\t"
+    local names = {[good] = good, ["a\xFFb"] = "a" .. lost .. "b",
+      ["\x80\xBF"] = lost .. lost,
+      ["\xC3\xC3\xA4\xC3"] = lost .. "\u{E4}" .. lost,
+      ["\xC0\x80"] = lost .. lost, ["\xE0\x9F\xBF"] = lost:rep(3),
+      ["\xED\xA0\x80z"] = lost:rep(3) .. "z",
+      ["\xF0\x8F\xBF\xBF"] = lost:rep(4),
+      ["\xF4\x90\x80\x80"] = lost:rep(4),
+      ["\xE2\x82"] = lost .. lost, ["\xF8"] = lost}
+    local marked = {}
+    local p = lze.profile(function()
+      for name in pairs(names) do
+        marked[#marked + 1] = name
+        lze.mark(name)
+      end
+    end)
+    process.with_directory(function(dir)
+      p:save(dir .. "/run.json"):save(dir .. "/run.html")
+      local text, page = read(dir .. "/run.json"), read(dir .. "/run.html")
+      assert.is_truthy(utf8.len(text))
+      assert.is_truthy(utf8.len(page))
+      local found, wanted = {}, {}
+      for _, e in ipairs(json.decode(text).traceEvents) do
+        if e.cat == "mark" then found[#found + 1] = e.name end
+      end
+      for i, name in ipairs(marked) do wanted[i] = names[name] end
+      assert.same(wanted, found)
+      local data = json.decode(page:match
+        '<script type="application/json" id="data">(.-)</script>')[1]
+      for i, e in ipairs(data.rows[1].events) do
+        assert.equal(wanted[i], data.strings[e[3] + 1])
+      end
+    end)
+  end)
+
+  it("counts characters in tables, and cuts none", function()
+    local p = lze.profile(function()
+      lze.mark(("\u{E4}"):rep(20))
+      lze.mark "short"
+    end)
+    local cut = ("\u{E4}"):rep(14) .. "..."
+    local text = tostring(p)
+    assert.is_truthy(text:find("  " .. cut .. "  " .. here .. ":", 1, true))
+    assert.is_truthy(text:find("  short" .. (" "):rep(utf8.len(cut) - 5) ..
+      "  " .. here .. ":", 1, true))
+  end)
+
   it("writes points in a locale with commas", function()
     local script = [[
       local lze = require "lze"
