@@ -58,15 +58,20 @@ local function parse(page)
   return p.lze and p.started and p or nil
 end
 
--- A page that its program is not just writing.
+-- What the page of a file says that its program is not just writing, or nil;
+-- and whether it is a file.
 local function page_of(path)
+  local first
   for _ = 1, 20 do
-    local first = read(path)
+    first = prompt.page(path)
     local p = parse(first)
-    local again = p and read(path)
-    if again and string.unpack("=I8", again, 33) == p.version then return p end
-    if not first then return nil end
+    local again = p and prompt.page(path)
+    if again and string.unpack("=I8", again, 33) == p.version then
+      return p, true
+    end
+    if not first then break end
   end
+  return nil, first ~= nil
 end
 
 -- What a process was called with, without the interpreter.
@@ -90,11 +95,12 @@ local function programs(directory)
   do
     local process = name:match "^(%d+)%.?%d*$"
     local path = process and directory .. "/" .. name
-    local p = process and process ~= own and page_of(path)
+    local p, is_file
+    if process and process ~= own then p, is_file = page_of(path) end
     if p and start_of(process) == tostring(p.started) then
       p.process, p.name = math.tointeger(tonumber(process)), name_of(process)
       found[name] = p
-    elseif process and (p or not start_of(process)) then
+    elseif is_file and (p or not start_of(process)) then
       os.remove(path)
     end
   end

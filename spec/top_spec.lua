@@ -103,6 +103,23 @@ describe("lze top", function()
     end)
   end)
 
+  it("opens nothing but files among its pages", function()
+    process.with_directory(function(dir)
+      process.write(dir .. "/page", "short")
+      assert(os.execute(("cd %s && mkdir lze lze/999999996 && " ..
+        "mkfifo lze/999999999 lze/1 && ln -s ../page lze/999999998 && " ..
+        "ln -s /dev/zero lze/999999995"):format(quoted(dir))))
+      local r = process.run(("os.exit(select(3, os.execute [[timeout 60 %s " ..
+        "bin/lze top --once]]))"):format(process.lua),
+        {env = {XDG_RUNTIME_DIR = dir}})
+      assert.equal(0, r.code)
+      assert.matches("\nno program that uses lze is running\n", r.output)
+      -- They are no pages that programs have left.
+      assert.equal("1\n999999995\n999999996\n999999998\n999999999\n",
+        list(dir .. "/lze"))
+    end)
+  end)
+
   it("ends well where there is nothing to see", function()
     process.with_directory(function(dir)
       local text = process.output(command "", {env = {XDG_RUNTIME_DIR = dir}})

@@ -13,11 +13,13 @@
 #include "run/lze_limits.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
@@ -39,7 +41,7 @@ typedef struct Editor {
   int *append, *over;
 } Editor;
 
-enum { MOST_HISTORY = 2000 };
+enum { MOST_HISTORY = 2000, PAGE_BYTES = 4096 };
 
 static Editor editor;
 
@@ -239,6 +241,23 @@ static int prompt_limits(lua_State *L) {
   return 1;
 }
 
+/* page(path) -> the first bytes of a regular file, or nil.  Opening it does not
+   wait, as that of a FIFO would for its writer. */
+static int prompt_page(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  char bytes[PAGE_BYTES];
+  struct stat about;
+  ssize_t size = -1;
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return 0;
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+    size = pread(fd, bytes, sizeof bytes, 0);
+  close(fd);
+  if (size < 0) return 0;
+  lua_pushlstring(L, bytes, (size_t)size);
+  return 1;
+}
+
 /* json() -> functions that write JSON: lua/json.lua
    kinds() -> the methods and fields of each kind of object, by name */
 static const luaL_Reg functions[] = {
@@ -246,6 +265,7 @@ static const luaL_Reg functions[] = {
     {"history", prompt_history},   {"terminal", prompt_terminal},
     {"call", prompt_call},         {"kinds", prompt_kinds},
     {"json", lze_push_json},       {"limits", prompt_limits},
+    {"page", prompt_page},
     {NULL, NULL}};
 
 API int luaopen_lze_prompt(lua_State *L);
