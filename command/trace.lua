@@ -21,20 +21,109 @@ local function shifts(files)
   for _, f in ipairs(files) do f.shift = f[key] - first end
 end
 
+-- --- what files hold -------------------------------------------------------
+
+-- Raise what is wrong with a text, and where if that is known.
+local function wrong(at, ...) error({at = at, what = string.format(...)}, 0) end
+
+-- The place behind a string that begins at `at`.
+local function skip_string(text, at)
+  local to = at + 1
+  while true do
+    to = text:match('^[^"\\\0-\31]*()', to)
+    if text:sub(to, to) == '"' then return to + 1 end
+    to = text:match('^\\["\\/bfnrt]()', to) or
+      text:match("^\\u%x%x%x%x()", to) or wrong(to, "the end of a string")
+  end
+end
+
+-- A number, and the place behind it.
+local function number(text, at)
+  local digits, stop = text:match("^(%-?%d+%.?%d*[eE]?[-+]?%d*)()", at)
+  local n = digits and not digits:find "^%-?0%d" and tonumber(digits)
+  if not n then wrong(at, "a value") end
+  return n, stop
+end
+
+local words = {["true"] = true, ["false"] = false}
+local MOST_DEEP <const> = 16
+
+-- A value of JSON that begins at `at`, and the place behind it. Strings are as
+-- they are written. Raises where and what is expected.
+local function decode(text, at, deep)
+  local c = text:sub(at, at)
+  if c == '"' then
+    local stop = skip_string(text, at)
+    return text:sub(at + 1, stop - 2), stop
+  elseif c ~= "[" and c ~= "{" then
+    local word, stop = text:match("^(%l+)()", at)
+    if words[word] ~= nil then return words[word], stop end
+    return number(text, at)
+  end
+  deep = (deep or 0) + 1
+  if deep > MOST_DEEP then wrong(at, "less depth") end
+  local list, close = {}, c == "[" and "]" or "}"
+  at = text:match("^\n?()", at + 1)
+  if text:sub(at, at) == close then return list, at + 1 end
+  while true do
+    local key = #list + 1
+    if c == "{" then
+      if text:sub(at, at) ~= '"' then wrong(at, "a name") end
+      local stop = skip_string(text, at)
+      key, at = text:sub(at + 1, stop - 2), text:match("^:()", stop) or
+        wrong(stop, "a colon")
+    end
+    list[key], at = decode(text, at, deep)
+    local sign = text:sub(at, at)
+    if sign == close then return list, at + 1 end
+    at = text:match("^,\n?()", at) or wrong(at, "a comma or %s", close)
+  end
+end
+
+-- Raise unless a table has those fields, each of a type or of a form.
+local function check(t, at, fields)
+  if type(t) ~= "table" then wrong(at, "{") end
+  for name, form in pairs(fields) do
+    local v = t[name]
+    if math.type(v) ~= form and type(v) ~= form and
+      not (form:find "^%^" and type(v) == "string" and v:find(form))
+    then
+      wrong(at, "%s", name)
+    end
+  end
+end
+
 -- --- traces ----------------------------------------------------------------
 
-local json_form = '^{"displayTimeUnit":"ns","otherData":(%b{}),' ..
-  '"traceEvents":%[\n(.*)\n%]}%s*$'
+-- What events of each kind have.
+local events_have = {
+  M = {args = "table"}, C = {ts = "number", args = "table"},
+  X = {ts = "number", dur = "number", tid = "integer"},
+  i = {ts = "number", tid = "integer"},
+  s = {ts = "number", tid = "integer", id = "integer"},
+  f = {ts = "number", tid = "integer", id = "integer"},
+}
 
 local function parse_json(text)
-  local about, events = text:match(json_form)
-  if not about then return nil end
-  local function number(name)
-    return math.tointeger(tonumber(about:match('"' .. name .. '":(%d+)')))
+  local at = text:match '^{"displayTimeUnit":"ns","otherData":(){'
+  if not at then wrong(nil, "not a profile that lze has written") end
+  local about, stop = decode(text, at)
+  check(about, at, {process = "string", boot = "string", start_ns = "integer",
+    epoch_ns = "integer"})
+  at = text:match('^,"traceEvents":%[\n()', stop) or wrong(stop, "traceEvents")
+  local lines = {}
+  while true do
+    local e
+    e, stop = decode(text, at)
+    check(e, at, {ph = "string", pid = "integer", name = "string"})
+    check(e, at, events_have[e.ph] or wrong(at, "ph"))
+    lines[#lines + 1] = text:sub(at, stop - 1)
+    at = text:match("^,\n()", stop)
+    if not at then break end
   end
-  return {events = events, process = about:match '"process":"([^"]*)"' or "",
-    boot = about:match '"boot":"([^"]*)"' or "", start = number "start_ns",
-    epoch = number "epoch_ns"}
+  if not text:find("^\n%]}%s*$", stop) then wrong(stop, "a comma or ]") end
+  return {lines = lines, process = about.process, boot = about.boot,
+    start = about.start_ns, epoch = about.epoch_ns}
 end
 
 -- One trace: numbers of processes and arrows are made unlike, times are moved.
@@ -43,7 +132,7 @@ local function merge_json(files)
   local lines, pids, ids = {}, 0, 0
   for _, f in ipairs(files) do
     local most_pid, most_id = 0, 0
-    for event in (f.events .. ",\n"):gmatch "(.-),\n" do
+    for _, event in ipairs(f.lines) do
       local line = event:gsub('"pid":(%d+)', function(n)
         most_pid = math.max(most_pid, tonumber(n))
         return ('"pid":%d'):format(pids + n)
@@ -82,14 +171,63 @@ end
 
 -- --- pages -----------------------------------------------------------------
 
-local data_form = '^(.*<script type="application/json" id="data">%[)' ..
-  "(.*)(%]</script>.*)$"
+-- Put `new` where a pattern has its place, between its two captures.
+local function put(text, pattern, new)
+  return (text:gsub(pattern, function(before, after)
+    return before .. new .. after
+  end))
+end
+
+local function put_all(head, title, text)
+  head = put(head, "(<title>)[^<]*(</title>)", title)
+  head = put(head, "(<h1>)[^<]*(</h1>)", title)
+  return put(head, "(<pre>).*(</pre>)", text)
+end
+
+local EVENT_FIELDS <const> = 13
+-- Which of them are numbers of strings, from 0 on.
+local string_fields <const> = {3, 4, 6, 7, 8, 9, 13}
+
+-- What the page of a process is given; lua/timeline.lua says what.
+local function check_set(set, at)
+  check(set, at, {process = "string", boot = "string", start = "^%d+$",
+    epoch = "^%d+$", ["end"] = "integer", devices = "table",
+    strings = "table", lines = "table", plots = "table", rows = "table"})
+  for _, plot in ipairs(set.plots) do
+    check(plot, at, {name = "string", unit = "string", points = "table"})
+  end
+  for _, row in ipairs(set.rows) do
+    check(row, at, {name = "string", events = "table"})
+    for i, e in ipairs(row.events) do
+      local good = type(e) == "table" and #e == EVENT_FIELDS
+      for n = 1, good and EVENT_FIELDS or 0 do
+        good = good and math.type(e[n]) == "integer"
+      end
+      for _, n in ipairs(good and string_fields or {}) do
+        good = good and e[n] < #set.strings
+      end
+      if not good then wrong(at, "an event at %d of %s", i, row.name) end
+    end
+  end
+end
 
 local function parse_html(text)
-  local head, data, rest = text:match(data_form)
-  if not head or not head:find("<title>lze: ", 1, true) then return nil end
-  return {head = head, data = data, rest = rest,
-    text = head:match "<pre>(.*)</pre>"}
+  local head, at = text:match
+    '^(.*<script type="application/json" id="data">)()%['
+  local own = head and head:find "<title>lze: "
+  if not own and not text:find "<title>lze: [^<]*</title>.*<style>" then
+    wrong(nil, "not a profile that lze has written")
+  end
+  local shown = own and head:match "<pre>(.*)</pre>"
+  if not shown then wrong(#text + 1, "data") end
+  local sets, stop = decode(text, at)
+  for _, set in ipairs(sets) do check_set(set, at) end
+  local rest = text:sub(stop)
+  if not rest:find "^</script>" then wrong(stop, "</script>") end
+  if not rest:find "</html>%s*$" then wrong(#text + 1, "</html>") end
+  if #sets == 0 then wrong(at, "a process") end
+  return {head = head .. "[", data = text:sub(at + 1, stop - 2),
+    rest = "]" .. rest, sets = sets, text = shown}
 end
 
 -- One page: it puts the data of all processes beside each other itself.
@@ -97,25 +235,38 @@ local function merge_html(files)
   local data, texts, count = {}, {}, 0
   for i, f in ipairs(files) do
     data[i] = f.data
+    count = count + #f.sets
     -- A page that was merged already has several.
-    local names = {}
-    for name in f.data:gmatch '{"process":"([^"]*)","boot":' do
-      names[#names + 1] = name
-    end
-    count = count + #names
-    texts[i] = (#names == 1 and names[1] .. "\n\n" or "") .. f.text
+    texts[i] = (#f.sets == 1 and f.sets[1].process .. "\n\n" or "") .. f.text
   end
-  local function put(text, pattern, new)
-    return (text:gsub(pattern, function(before, after)
-      return before .. new .. after
-    end))
-  end
-  local title = ("lze: %d processes"):format(count)
-  local head = put(files[1].head, "(<title>)[^<]*(</title>)", title)
-  head = put(head, "(<h1>)[^<]*(</h1>)", title)
-  head = put(head, "(<pre>).*(</pre>)", table.concat(texts, "\n\n"))
-  return head .. table.concat(data, ",\n") .. files[1].rest
+  return put_all(files[1].head, ("lze: %d processes"):format(count),
+    table.concat(texts, "\n\n")) .. table.concat(data, ",\n") .. files[1].rest
 end
+
+-- Pages of several versions do not understand each other's data.
+local function check_alike(files)
+  local function frame(f) return put_all(f.head, "", "") .. f.rest end
+  local first = frame(files[1])
+  for i = 2, #files do
+    if frame(files[i]) ~= first then
+      return ("%s: its page is not that of %s: another version of lze has " ..
+        "written it, or one of them is damaged"):format(files[i].path,
+        files[1].path)
+    end
+  end
+end
+
+-- What is wrong with a file, from an error of its parser.
+local function reason(path, text, err)
+  if type(err) ~= "table" then error(err, 0) end
+  if not err.at then return ("%s: %s"):format(path, err.what) end
+  local line = 1 + select(2, text:sub(1, err.at - 1):gsub("\n", ""))
+  return (text:find("^[\\%w]*%s*$", err.at) and
+    "%s: it is cut: it ends in line %d, where there should be %s" or
+    "%s: it is damaged: line %d: %s expected"):format(path, line, err.what)
+end
+
+local parsers = {json = parse_json, html = parse_html}
 
 -- What the files named in `paths` are together; read(path) gives their bytes.
 -- Nil and a reason where they are something else.
@@ -123,19 +274,29 @@ function trace.merge(paths, read)
   local ending, files = nil, {}
   for i, path in ipairs(paths) do
     local own = path:match "%.(%l+)$"
-    if own ~= "json" and own ~= "html" then
+    if not parsers[own or ""] then
       return nil, path .. ": a name that ends in .json or .html expected"
     end
     if ending and own ~= ending then
       return nil, path .. ": all of them .json or all .html expected"
     end
     ending = own
-    files[i] = (own == "json" and parse_json or parse_html)(read(path))
-    if not files[i] then
-      return nil, path .. ": not a profile that lze has written"
-    end
+    local text = read(path)
+    local ok, file = pcall(function()
+      local parsed = parsers[own](text)
+      local length, at = utf8.len(text)
+      if not length then wrong(at, "UTF-8") end
+      return parsed
+    end)
+    if not ok then return nil, reason(path, text, file) end
+    file.path = path
+    files[i] = file
   end
-  if ending == "html" then return merge_html(files) end
+  if ending == "html" then
+    local unlike = check_alike(files)
+    if unlike then return nil, unlike end
+    return merge_html(files)
+  end
   shifts(files)
   return merge_json(files)
 end

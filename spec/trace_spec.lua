@@ -111,6 +111,73 @@ describe("lze trace merge", function()
     end)
   end)
 
+  it("refuses what is cut, and says where", function()
+    process.with_directory(function(dir)
+      for _, ending in ipairs {".json", ".html"} do
+        local whole, other = table.unpack(profiles(dir, ending))
+        local text = read(whole)
+        local trace = dofile "command/trace.lua"
+        assert.is_string(trace.merge({whole, other}, read))
+        -- It ends in a line end, which is not missed.
+        for n = 0, #text - 2, 23 do
+          local merged, reason = trace.merge({other, "cut" .. ending},
+            function(path)
+              return path == other and read(other) or text:sub(1, n)
+            end)
+          assert.is_nil(merged)
+          local line = 1 + select(2, text:sub(1, n):gsub("\n", ""))
+          if n > 600 then
+            assert.equal(("cut%s: it is cut: it ends in line %d, where " ..
+              "there should be "):format(ending, line),
+              reason:match "^(.- be ).")
+          else -- of a page, that is its style
+            assert.matches("^cut%.", reason)
+          end
+        end
+      end
+    end)
+  end)
+
+  it("refuses what is damaged, and says what is wrong", function()
+    process.with_directory(function(dir)
+      local pages, traces = profiles(dir, ".html"), profiles(dir, ".json")
+      local function refused(paths, pattern, new, reason)
+        local text, n = read(paths[1]):gsub(pattern, new, 1)
+        assert.equal(1, n, pattern)
+        local bad = dir .. "/bad" .. paths[1]:match "%.%l+$"
+        process.write(bad, text)
+        local output, code = run(("'merge', %q, %q"):format(paths[2], bad))
+        assert.same({1, "lze trace: " .. bad .. ": " .. reason .. "\n"},
+          {code, (output:gsub("line %d+", "line N"))})
+      end
+      local function damaged(what)
+        return "it is damaged: line N: " .. what .. " expected"
+      end
+      refused(traces, '"name":"add"', '"name":add', damaged "a value")
+      refused(traces, '"add"', '"add\xFF"', damaged "UTF-8")
+      refused(traces, '"add"', '"add\\"', damaged "a comma or }")
+      refused(traces, '"add"', '"a\0d"', damaged "the end of a string")
+      refused(traces, '"dur":', '"dur"', damaged "a colon")
+      refused(traces, '"dur":', '"du":', damaged "dur")
+      refused(traces, '"ph":"X"', '"ph":"Y"', damaged "ph")
+      refused(traces, '"pid":2', '"pid":02', damaged "a value")
+      refused(traces, '"pid":2', '"pid":[2]', damaged "pid")
+      refused(traces, ',\n{"ph"', '\n{"ph"', damaged "a comma or ]")
+      refused(traces, '"epoch_ns":', '"epoch":', damaged "epoch_ns")
+      refused(traces, '"args":{"name"', '"args":' .. ("["):rep(99),
+        damaged "less depth")
+      refused(pages, '"rows":', '"row":', damaged "rows")
+      refused(pages, '"boot":"', '"boot":7,"', damaged "a colon")
+      refused(pages, '("name":"script","events":%[%[%d+)', "%1.5",
+        damaged "an event at 1 of script")
+      refused(pages, '("name":"script","events":%[%[%d+,%d+,)', "%1999",
+        damaged "an event at 1 of script")
+      refused(pages, "const sets", "const set", "its page is not that of " ..
+        pages[2] .. ": another version of lze has written it, or one of " ..
+        "them is damaged")
+    end)
+  end)
+
   it("refuses what is not such a file", function()
     process.with_directory(function(dir)
       process.write(dir .. "/a.json", "{}")
