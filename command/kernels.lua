@@ -51,7 +51,8 @@ local function lines_of(text)
 end
 
 -- list: {{name = , old = , bytes = }, ...}, valid modules of one kernel, which
--- is called `old` there and is to be called `name`.  Returns the module of all.
+-- is called `old` there and is to be called `name`; the entry points' names end
+-- in these.  Returns the module of all.
 function kernels.join(spirv, list)
   local out, known = {}, {}
   for n = 1, CODE do out[n] = {} end
@@ -73,17 +74,18 @@ function kernels.join(spirv, list)
         ids[id] = known[key]
       end
     end
-    local kernel
+    local kernel, entry, renamed_entry
     for _, l in ipairs(lines) do
       local text = renamed(l.text, rename)
       if l.op == "OpEntryPoint" then
-        kernel = text:match "%%[%w_]+"
-        text = text:gsub('"[^"]*"', '"' .. module.name .. '"', 1)
+        kernel, entry = text:match '(%%[%w_]+) "([^"]*)"'
+        renamed_entry = entry:sub(1, -1 - #module.old) .. module.name
+        text = text:gsub('"[^"]*"', '"' .. renamed_entry .. '"', 1)
       elseif l.op == "OpName" and text:match "%%[%w_]+" == kernel then
-        text = ('OpName %s "%s"'):format(kernel, module.name)
+        text = ('OpName %s "%s"'):format(kernel, renamed_entry)
       elseif l.op == "OpString" then
-        text = text:gsub('"(kernel_arg_type[%w_]*%.)' .. module.old .. "%.",
-          '"%1' .. module.name .. ".")
+        text = text:gsub('"(kernel_arg_type[%w_]*%.)' .. entry .. "%.",
+          '"%1' .. renamed_entry .. ".")
       end
       local section = out[l.section]
       if l.section == CODE or not section[text] then

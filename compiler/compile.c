@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "compile.h"
+#include "spirv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void enter(compiler *c, instance *in, const lzc_element *types) {
     uint32_t t = t_element(c, types[k]);
     bool pointer = v->kind == LZC_BUFFER || v->kind == LZC_ARRAY;
     if (pointer) t = t_pointer(c, SpvStorageClassCrossWorkgroup, t);
-    const char *source = arena_text(c->a, "%s%s", lzc_element_name(types[k]),
+    const char *source = arena_text(c->a, "%s%s", lzc_element_c(types[k]),
                                     pointer ? "*" : "");
     uint32_t id = parameter_add(c, t, name, source,
                                 v->is_const ? "const" : "");
@@ -122,7 +123,8 @@ static void order_hidden(compiler *c) {
 }
 
 /* What stands before the body, now that all parameters are known. */
-static void write_head(compiler *c, const char *name) {
+static void write_head(compiler *c) {
+  const char *name = c->entry;
   uint32_t words[260] = {t_void(c)};
   uint32_t n = 1, kernel = c->kernel;
   char types[4000], qualifiers[4000];
@@ -170,8 +172,6 @@ static void write_head(compiler *c, const char *name) {
 
 static void write_module(compiler *c, instance *in,
                          const lzc_element *types) {
-  const char *name = c->input->options.name;
-  if (name == NULL) name = "kernel";
   static const uint32_t needs[] = {SpvCapabilityAddresses,
       SpvCapabilityLinkage, SpvCapabilityKernel, SpvCapabilityInt64};
   for (size_t i = 0; i < 4; i++) writer_capability(&c->w, needs[i]);
@@ -185,7 +185,7 @@ static void write_module(compiler *c, instance *in,
   emit_instance(c, in);
   writer_op(&c->w, WRITER_BODY, SpvOpReturn, 0, NULL);
   writer_op(&c->w, WRITER_BODY, SpvOpFunctionEnd, 0, NULL);
-  write_head(c, name);
+  write_head(c);
 }
 
 /* What a function with these results gives. */
@@ -234,7 +234,10 @@ static void compile(compiler *c, lzc_element *types, lzc_result *result) {
   tell_result(c, in, result);
   choose_real(c, types);
   c->emit = true;
-  write_module(c, in, types);
+  const char *name = input->options.name;
+  c->entry = arena_text(c->a, SPIRV_LUA_ENTRY "%s",
+                        name != NULL ? name : "kernel");
+  if (c->entry != NULL) write_module(c, in, types);
 }
 
 lzc_result *lzc_compile(const lzc_input *input) {

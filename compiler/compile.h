@@ -122,6 +122,7 @@ typedef struct compiler {
   spirv_writer w;
   bool emit;
   bool open;                 /* the current block has no end yet */
+  const char *entry;         /* the name of the kernel's entry point */
   lzc_element real;
   unsigned int_bits;
   instance *at;

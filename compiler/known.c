@@ -20,7 +20,8 @@ static const struct {
   {"float", "f32", "float", 4}, {"double", "f64", "double", 8}
 };
 
-const char *lzc_element_name(lzc_element e) { return elements[e].c; }
+const char *lzc_element_name(lzc_element e) { return elements[e].name; }
+const char *lzc_element_c(lzc_element e) { return elements[e].c; }
 unsigned lzc_element_bytes(lzc_element e) { return elements[e].bytes; }
 
 bool lzc_element_find(const char *name, size_t size, lzc_element *element) {
@@ -116,7 +117,7 @@ static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
                    : c->parameters[k->argument - 1].name;
   const char *name = arena_text(c->a, "%s%s", of, suffix);
   const char *source =
-      arena_text(c->a, "%s%s", lzc_element_name(e),
+      arena_text(c->a, "%s%s", lzc_element_c(e),
                  kind == LZC_HIDDEN_BUFFER ? "*" : "");
   c->hidden = arena_grow(c->a, c->hidden, c->hidden_count, &c->hidden_room,
                          sizeof *c->hidden);
@@ -156,9 +157,7 @@ static uint32_t make_array(compiler *c, known *k) {
   if (local) {
     /* PoCL 3.1 knows a kernel's local variables by this form of name. */
     const char *name =
-        arena_text(c->a, "%s.array%u",
-                   c->input->options.name ? c->input->options.name : "kernel",
-                   id);
+        arena_text(c->a, "%s.array%u", c->entry, id);
     if (name != NULL)
       writer_string(&c->w, WRITER_NAME, SpvOpName, 1, &id, name, 0, NULL);
     c->local_bytes += (size_t)k->count * bytes;

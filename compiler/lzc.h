@@ -26,8 +26,10 @@ typedef enum lzc_element {
   LZC_ULONG, LZC_HALF, LZC_BFLOAT16, LZC_FLOAT, LZC_DOUBLE, LZC_ELEMENTS
 } lzc_element;
 
-/* The name in OpenCL C ("uchar"; "ushort" for bfloat16), and the bytes. */
+/* The name as lze has it ("uchar", "bfloat16"), that in OpenCL C ("ushort" for
+   bfloat16), and the bytes. */
 const char *lzc_element_name(lzc_element element);
+const char *lzc_element_c(lzc_element element);
 unsigned lzc_element_bytes(lzc_element element);
 /* The element of a name as lze has them, aliases included; false if none. */
 bool lzc_element_find(const char *name, size_t size, lzc_element *element);

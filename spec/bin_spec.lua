@@ -107,7 +107,7 @@ describe("lze compile", function()
         end
         local w, f = lze.work, 0.5
         local real = lze.device().fp64 and "double" or "float"
-        return {a = make(1), b = make(2),
+        return {a = make(1), b = make(2), printf = make(3),
           sum = lze.kernel(function(i, y, x)
             local t = w.local_array("float", 4)
             t[w.local_id()] = x[i] * f
@@ -121,8 +121,8 @@ describe("lze compile", function()
       assert.same({0, ""}, {run("compile", dir .. "/two.lua", "-o",
         dir .. "/c.spv")})
       local m = lze.load(dir .. "/c.spv")
-      assert.same({"a", "b", "root", "say", "sum"}, m:kernels())
-      for name, n in pairs {a = 1, b = 2} do
+      assert.same({"a", "b", "printf", "root", "say", "sum"}, m:kernels())
+      for name, n in pairs {a = 1, b = 2, printf = 3} do
         local k = m:kernel(name)
         assert.same({"x", "n"}, {k.args[1].name, k.args[2].name})
         assert.matches("its function captures n", select(2, pcall(k, 2, x)))

@@ -400,6 +400,31 @@ describe("lze.kernel", function()
       tostring(lze.kernel(text)))
   end)
 
+  it("may have a name that C or OpenCL has", function()
+    for _, name in ipairs {"printf", "main", "memcpy", "sin", "barrier",
+        "get_global_id", "abort", "kernel", "float", "lze_kernel_"} do
+      local k = lze.kernel(function(i, x)
+        local t = w.local_array("int", 2)
+        t[w.local_id()] = i
+        w.barrier()
+        x[i] = x[i] + t[1]
+        if i > 2 then w.print("never", i) end
+      end, {name = name, signature = "int *x"})
+      local x = lze.buffer("int", {10, 20})
+      local ev = k:launch({2, group = 2}, x)
+      assert.same({11, 21}, x:read())
+      assert.equal("kernel " .. name, ev.command)
+      assert.equal(name, k:variant({2, group = 2}, x).name)
+      local found = lze.spirv.reflect(k:spirv()).kernels[1]
+      assert.same({name, "lze_kernel_" .. name}, {found.name, found.entry})
+      local m = lze.module(k:spirv())
+      assert.same({name}, m:kernels())
+      assert.matches("^kernel " .. name .. "%(int %*x%)", tostring(
+        m:kernel(name)))
+      assert.matches("^kernel " .. name .. ": ", said(m:kernel(name), 2))
+    end
+  end)
+
   it("says what is missing before its first variant", function()
     local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "late"})
     assert.matches("kernel late: nothing is compiled yet: k:variant",

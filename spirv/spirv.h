@@ -136,8 +136,13 @@ enum {
                                       group, whatever its size */
 };
 
+/* What stands before the name of a kernel in Lua in its entry point's: by
+   itself such a name may be one that OpenCL or C has, as printf is. */
+#define SPIRV_LUA_ENTRY "lze_kernel_"
+
 typedef struct spirv_kernel {
-  const char *name;
+  const char *name;          /* its entry point's */
+  const char *label;         /* what people call it: of Lua's, as there */
   uint32_t function;         /* index into spirv_module.functions */
   uint32_t arg_count;
   const spirv_arg *args;
@@ -242,7 +247,7 @@ spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
 
 void spirv_free(spirv_module *module); /* NULL is allowed */
 
-/* The kernel of that name, or NULL. */
+/* The kernel whose entry point has that name, or NULL. */
 const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
 
 /* For each of the module's kernels the name of a function that it reaches by

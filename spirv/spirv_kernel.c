@@ -473,6 +473,9 @@ bool spirv_read_kernels(reader *r)
       spirv_reach(r, kernel, todo);
       more->kernel = (uint32_t)pub->kernel_count + 1;
     }
+    size_t mark = sizeof SPIRV_LUA_ENTRY - 1;
+    bool marked = strncmp(name, SPIRV_LUA_ENTRY, mark) == 0;
+    kernel->label = name + (marked ? mark : 0);
     pub->kernel_count++;
   }
   return true;

@@ -239,7 +239,7 @@ static int field_name(lua_State *L) {
   if (b->is_lua && !b->closed) /* it has one before it is compiled */
     lua_pushstring(L, strchr(b->name, ' ') + 1);
   else
-    lua_pushstring(L, kernel_check(L)->info->name);
+    lua_pushstring(L, kernel_check(L)->info->label);
   return 1;
 }
 

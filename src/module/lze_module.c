@@ -247,7 +247,7 @@ static void module_warn_undefined(lua_State *L, int box, const lze_Module *m) {
     undefined++;
     last = names[i];
     lua_pushfstring(L, "kernel %s calls %s, which is not defined",
-                    m->spirv->kernels[i].name, last);
+                    m->spirv->kernels[i].label, last);
     module_warn(L, box);
   }
   if (undefined > 0 && undefined == n)
@@ -560,7 +560,7 @@ void lze_push_kernel_for(lua_State *L, int kernel,
                k->name);
   lze_push_device(L, device);
   lua_call(L, 2, 1);
-  lua_pushstring(L, k->info->name);
+  lua_pushstring(L, k->info->label);
   lua_call(L, 2, 1);
 }
 
@@ -644,11 +644,18 @@ static const char *module_list(lua_State *L, const lze_Module *m) {
   luaL_buffinit(L, &b);
   for (size_t i = 0; i < m->spirv->kernel_count; i++) {
     if (i > 0) luaL_addstring(&b, ", ");
-    luaL_addstring(&b, m->spirv->kernels[i].name);
+    luaL_addstring(&b, m->spirv->kernels[i].label);
   }
   if (m->spirv->kernel_count == 0) luaL_addstring(&b, "none");
   luaL_pushresult(&b);
   return lua_tostring(L, -1);
+}
+
+static const spirv_kernel *module_find(const lze_Module *m, const char *name) {
+  for (size_t i = 0; i < m->spirv->kernel_count; i++)
+    if (strcmp(m->spirv->kernels[i].label, name) == 0)
+      return &m->spirv->kernels[i];
+  return NULL;
 }
 
 /* Push the kernel named by the string at 2 of the module at 1 if there is one
@@ -670,7 +677,7 @@ static int module_kernel(lua_State *L) {
   if (module_get(L)) return 1;
   lua_settop(L, 3);
   const spirv_kernel *info =
-      lze_has_zero(L, 2) ? NULL : spirv_find(m->spirv, lua_tostring(L, 2));
+      lze_has_zero(L, 2) ? NULL : module_find(m, lua_tostring(L, 2));
   if (info == NULL)
     return luaL_error(L, "%s has no kernel '%s' (there is: %s)", m->name,
                       lua_tostring(L, 2), module_list(L, m));
@@ -688,7 +695,7 @@ static int module_kernels(lua_State *L) {
   const lze_Module *m = module_check(L, 1);
   lua_createtable(L, (int)m->spirv->kernel_count, 0);
   for (size_t i = 0; i < m->spirv->kernel_count; i++) {
-    lua_pushstring(L, m->spirv->kernels[i].name);
+    lua_pushstring(L, m->spirv->kernels[i].label);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   lze_show_table(L);

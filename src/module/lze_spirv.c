@@ -365,7 +365,8 @@ static void push_kernel(lua_State *L, const spirv_module *m,
   static const char *const classes[] = {"value", "pointer", "local", "image",
                                         "sampler", "other"};
   lua_createtable(L, 0, 16);
-  set_string(L, "name", k->name);
+  set_string(L, "name", k->label);
+  set_string(L, "entry", k->name);
   set_flops(L, m, k);
   set_triple(L, "required_group_size", k->required_group);
   set_triple(L, "group_size_hint", k->group_hint);

@@ -70,7 +70,7 @@ const char *lze_pinned_group(const lze_Kernel *k, const char *task,
                              uint32_t size[3]) {
   const char *list = k->o.context->state->groups;
   if (list != NULL && ((task != NULL && find_group(list, task, size)) ||
-                       find_group(list, k->info->name, size)))
+                       find_group(list, k->info->label, size)))
     return "the group of LZE_GROUP";
   if (k->group_hint[0] == 0) return NULL;
   memcpy(size, k->group_hint, sizeof k->group_hint);

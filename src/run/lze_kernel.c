@@ -187,7 +187,7 @@ const spirv_flops *lze_kernel_flops(lze_Kernel *k) {
 
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   lze_KernelBox *b = lze_push_box(L, lze_kernel_kind, sizeof *b);
-  snprintf(b->name, sizeof b->name, "kernel %s", info->name);
+  snprintf(b->name, sizeof b->name, "kernel %s", info->label);
   b->state = lze_state(L);
   lze_Kernel *k = lze_object_new(&kernel_class, sizeof *k, m->o.context);
   if (k == NULL) return lze_no_memory(L);

@@ -12,7 +12,7 @@
    binary digits each, or, where the size must divide it, the very range. */
 static cache_key tuned_key(const lze_Kernel *k, const lze_GroupInput *in) {
   cache_key key = k->module->key;
-  cache_key_add(&key, k->info->name, strlen(k->info->name));
+  cache_key_add(&key, k->info->label, strlen(k->info->label));
   cache_key_add(&key, &in->dims, sizeof in->dims);
   for (int d = 0; d < in->dims; d++) {
     uint64_t n = in->global[d];
