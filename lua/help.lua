@@ -255,6 +255,7 @@ local function add_titles(lines, title, list)
   end
 end
 
+-- The text of a word, and whether the manual has it.
 local function of_word(asked)
   local word = lower((gsub(trim(asked), "%(%)$", "")))
   local named, titled, rows, elsewhere = {}, {}, {}, {}
@@ -287,7 +288,7 @@ local function of_word(asked)
     local names = near(word)
     return format("the manual has nothing on '%s'; %s", trim(asked),
       #names > 0 and "near: " .. concat(names, ", ") or
-      "lze.help() lists its chapters")
+      "lze.help() lists its chapters"), false
   end
   local lines = {}
   if #named > MOST_SHOWN then
@@ -315,7 +316,7 @@ local function of_word(asked)
     add_titles(lines, #lines > 0 and "named in" or format("'%s' is named in",
       trim(asked)), elsewhere)
   end
-  return concat(lines, "\n")
+  return concat(lines, "\n"), true
 end
 
 -- --- values ----------------------------------------------------------------
@@ -386,12 +387,13 @@ local function name_of(value)
   end
 end
 
--- lze.help(x): x is of a kind, or nothing of lze's.
+-- lze.help(x): x is of a kind, or nothing of lze's. Of a word also whether the
+-- manual has it.
 local function help(x, kind)
   sections = sections or read_manual()
   if x == nil then return contents() end
   if type(x) == "string" then
-    if trim(x) == "" then return contents() end
+    if trim(x) == "" then return contents(), true end
     return of_word(x)
   end
   if kind then return of_object(kind) end

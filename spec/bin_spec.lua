@@ -64,6 +64,23 @@ describe("lze", function()
       run("validate", "--help")))
   end)
 
+  it("help has commands, and words of the manual, or neither", function()
+    assert.same({0, lze.help "lze.mark" .. "\n"}, {run("help", "lze.mark")})
+    assert.same({0, lze.help() .. "\n"}, {run("help", "")})
+    for _, command in ipairs {"validate", "trace", "top", "help"} do
+      assert.same({0, select(2, run(command, "--help")) .. "\n" ..
+        lze.help(command) .. "\n"}, {run("help", command)})
+    end
+    for word, near in pairs {bufer = "near: a.buffer, ",
+      ["-x-"] = "lze.help() "} do
+      local code, text = run("help", "--", word)
+      assert.equal(2, code)
+      local said = "lze help: the manual has nothing on '%s'; %s"
+      assert.is_truthy(text:find(said:format(word, near), 1, true), text)
+      assert.matches("\nlze help lists what there is\n$", text)
+    end
+  end)
+
   it("version and info say what the module says", function()
     assert.same({0, lze._VERSION .. "\n"}, {run "version"})
     local code, text = run "info"

@@ -44,6 +44,13 @@ static int core_help(lua_State *L) {
   return 1;
 }
 
+int lze_push_help(lua_State *L) {
+  luaL_checkstring(L, 1);
+  lua_settop(L, 1);
+  lze_script_call(L, &script, "help", 1, 2);
+  return 2;
+}
+
 static const lze_Method functions[] = {{"help", core_help, LZE_HOT},
                                        {NULL, NULL, LZE_HOT}};
 

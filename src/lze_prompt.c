@@ -259,13 +259,14 @@ static int prompt_page(lua_State *L) {
 }
 
 /* json() -> functions that write JSON: lua/json.lua
-   kinds() -> the methods and fields of each kind of object, by name */
+   kinds() -> the methods and fields of each kind of object, by name
+   help(word) -> what lze.help says of it, whether the manual has it */
 static const luaL_Reg functions[] = {
     {"read", prompt_read},         {"remember", prompt_remember},
     {"history", prompt_history},   {"terminal", prompt_terminal},
     {"call", prompt_call},         {"kinds", prompt_kinds},
     {"json", lze_push_json},       {"limits", prompt_limits},
-    {"page", prompt_page},
+    {"page", prompt_page},         {"help", lze_push_help},
     {NULL, NULL}};
 
 API int luaopen_lze_prompt(lua_State *L);

@@ -34,6 +34,8 @@ void lze_open_arrays(lua_State *L);
 void lze_open_capi(lua_State *L);
 void lze_open_profile(lua_State *L);
 void lze_open_help(lua_State *L);
+/* help(word) -> what lze.help says of it, whether the manual has it */
+int lze_push_help(lua_State *L);
 /* The end of a state: write what LZE_PROFILE asks for. */
 void lze_profile_end(lze_State *S);
 /* The end of a state: what C has kept of it is not to be used any more. */
