@@ -230,17 +230,11 @@ end
 -- So few work-items are not worth a larger group.
 local FEW_ITEMS = 64
 
--- lze launches a new range in a size that is compiled, where compiling another
--- would take longer than the launch.
-local function is_for_now(e)
-  return e.why and e.why:find("in sizes that are compiled", 1, true)
-end
-
 -- `global` is a word of its own to some builds of Lua 5.5.
 function rules.groups_of_one(events, about, add)
   local ones = select_events(events, function(e)
     return e.kind == "kernel" and product(e.group) == 1 and
-      product(e["global"]) >= FEW_ITEMS and not is_for_now(e)
+      product(e["global"]) >= FEW_ITEMS and not e.provisional
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first

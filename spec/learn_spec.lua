@@ -57,6 +57,23 @@ describe("a range that is new to a kernel", function()
     assert.is_true(tonumber(n) <= 6, n .. " kernels were compiled")
   end)
 
+  it("is said to be in profiles", function()
+    assert.equal("true nil nil\n", (with_caches([[
+      saxpy:prepare(640)
+      local p = lze.profile(function()
+        saxpy(777777, 3, x, y)
+        saxpy({777777, group = 1}, 3, x, y)
+        saxpy(640, 3, x, y)
+      end)
+      local seen = {}
+      for _, e in ipairs(p.events) do
+        if e.kind == "kernel" then
+          seen[#seen + 1] = tostring(e.provisional)
+        end
+      end
+      print(table.concat(seen, " "))]])))
+  end)
+
   it("is not where that is switched off", function()
     local all, n = with_caches(ranges,
       {LZE_GROUP_LEARN = "0"}):match "(%w+)\t(%d+)"

@@ -125,6 +125,7 @@ static void push_event(lua_State *L, const lze_Names *names,
   set_size(L, "global", r->dims, r->global);
   set_size(L, "group", r->dims,
            (uint64_t[]){r->group[0], r->group[1], r->group[2]});
+  set_true(L, "provisional", r->provisional);
   set_true(L, "failed", r->failed);
   set_true(L, "again", r->again);
   set_true(L, "collected", r->collected);

@@ -7,6 +7,7 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "run/lze_command.h"
+#include "run/lze_launch.h"
 #include "run/lze_queue.h"
 
 #include <stdlib.h>
@@ -365,19 +366,19 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
   record->bytes = bytes;
 }
 
-void lze_record_launch(const lze_Command *c, int dims,
-                       const uint64_t global[3],
-                       const lze_GroupChoice *choice, uint64_t bytes,
-                       const spirv_flops *flops) {
+void lze_record_launch(const lze_Command *c, const lze_Cut *cut,
+                       uint64_t bytes, const spirv_flops *flops) {
+  const uint64_t *global = cut->in.global;
   lze_Record *record = record_of(c);
   if (record == NULL) return;
   record->kind = LZE_RECORD_KERNEL;
   record->why =
-      names_number(c->state->recorder->names, ROLE_WHY, choice->why);
-  record->dims = (uint32_t)dims;
+      names_number(c->state->recorder->names, ROLE_WHY, cut->choice.why);
+  record->provisional = cut->frugal;
+  record->dims = (uint32_t)cut->in.dims;
   record->bytes = bytes;
   memcpy(record->global, global, sizeof record->global);
-  memcpy(record->group, choice->parts[0].group, sizeof record->group);
+  memcpy(record->group, cut->choice.parts[0].group, sizeof record->group);
   lze_record_flops(record, flops, global[0] * global[1] * global[2]);
 }
 

@@ -53,6 +53,7 @@ typedef struct lze_Record {
   bool counted;                 /* these flops are known; */
   bool more;                    /* but there may be more */
   bool failed;
+  bool provisional;             /* its group is one that is compiled already */
   bool again;                   /* a copy: these bytes were there already */
   bool collected;               /* memory: freed by the collector */
 } lze_Record;
@@ -86,12 +87,12 @@ bool lze_profile_stop(lze_Profile *p);
 /* Stop where need be, and free what it has. */
 void lze_profile_free(lze_Profile *p);
 
+struct lze_Cut;
+
 /* A command begins; its record gets more from what knows what it is. */
 void lze_record_begin(lua_State *L, lze_Command *c);
-void lze_record_launch(const lze_Command *c, int dims,
-                       const uint64_t global[3],
-                       const lze_GroupChoice *choice, uint64_t bytes,
-                       const spirv_flops *flops);
+void lze_record_launch(const lze_Command *c, const struct lze_Cut *cut,
+                       uint64_t bytes, const spirv_flops *flops);
 /* So many work-items each compute that; NULL where it is not known. */
 void lze_record_flops(lze_Record *record, const spirv_flops *flops,
                       uint64_t items);
