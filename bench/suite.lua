@@ -388,18 +388,17 @@ local function measure(case)
     return count
   end
 
-  -- Rounds of those that may be the best, then of the nearest.  The fastest of
-  -- many is partly so by chance: what is compared comes from new rounds, of the
-  -- first four and the policies' choices.
+  -- Rounds of those that may be the best, then of the nearest, and the fastest
+  -- of these is the search's.  It is so partly by chance: what is compared
+  -- comes from new rounds, of it and the policies' choices alone.
   drop(3, #kept)
   rounds(3, options.quick and 0 or 3)
   drop(1.2, #kept)
   rounds(most_rounds - 3, options.quick and 0 or 3)
-  drop(1.2, 4)
+  drop(1, 1)
+  local fastest = kept[1]
   for _, config in ipairs(kept) do config.times = {} end
   local final_rounds = rounds(most_rounds, 3)
-  table.sort(kept, by_median)
-  local fastest = kept[1]
 
   -- Plain Lua, on the slice.
   run(work, fastest.with)
@@ -429,10 +428,7 @@ local function measure(case)
   if not case.fixed then
     result.ratio, result.low, result.high, result.least = {}, {}, {}, {}
     result.group, result.ms = first_group, {}
-    local least = math.huge
-    for _, config in ipairs(kept) do
-      least = math.min(least, table.unpack(config.times))
-    end
+    local least = math.min(table.unpack(fastest.times))
     for policy, config in pairs(chosen) do
       local ratio, low, high = stats.ratio(fastest.times, config.times)
       result.ratio[policy], result.low[policy], result.high[policy] =
@@ -571,8 +567,8 @@ local function summaries(field, title)
       function(r) return r.judged == judged and r.best_ms > 0.2 end)
   end
 end
--- What else runs on a machine only adds to a time.  On a busy one, the fastest
--- of many medians is so by chance; the least times say what a group can do.
+-- What else runs on a machine only adds to a time: the least times say what a
+-- group can do.
 summaries("ratio", "geometric mean of best / policy (and its worst)")
 summaries("least", "the same by the least times of the rounds")
 
