@@ -16,8 +16,35 @@ end
 -- check-page says which it is.
 local browser = os.getenv "LZE_TEST_BROWSER"
 
+local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+-- Firefox writes no page as text, but what a page dumps; it stays until it has
+-- taken a picture.
+local preferences = [[
+user_pref("browser.dom.window.dump.enabled", true);
+user_pref("browser.shell.checkDefaultBrowser", false);
+user_pref("ui.systemUsesDarkTheme", %d);
+]]
+
+-- The command that shows a file in the browser and prints what it sees.
+local function command_of(path, dark)
+  local file = quoted("file://" .. path)
+  if not browser:find "firefox" then
+    return browser .. " --headless --no-sandbox --disable-gpu " ..
+      "--disable-dev-shm-usage --window-size=1200,900 " ..
+      "--virtual-time-budget=10000 --dump-dom " ..
+      (dark and "--blink-settings=preferredColorScheme=0 " or "") .. file
+  end
+  local profile = path .. ".profile"
+  assert(os.execute("mkdir -p " .. quoted(profile)))
+  process.write(profile .. "/user.js", preferences:format(dark and 1 or 0))
+  return browser .. " --headless --no-remote --window-size=1200,900 " ..
+    "--profile " .. quoted(profile) .. " --screenshot " ..
+    quoted(path .. ".png") .. " " .. file
+end
+
 -- What spec/support/timeline_check.js sees in a page; nil without a browser.
-local function look(path, flags)
+local function look(path, dark)
   local page = read(path)
   local script = read "spec/support/timeline_check.js"
   page = page:gsub("<head>", function()
@@ -29,11 +56,9 @@ local function look(path, flags)
     return "<script>" .. script .. "</script></body>"
   end)
   process.write(path .. ".check.html", page)
-  local pipe <close> = io.popen(("HOME='%s' timeout 120 %s --headless " ..
-    "--no-sandbox --disable-gpu --disable-dev-shm-usage " ..
-    "--window-size=1200,900 %s --virtual-time-budget=10000 --dump-dom " ..
-    "'file://%s.check.html' 2>'%s.log'")
-    :format(path:match "^(.*)/", browser, flags or "", path, path))
+  local pipe <close> = io.popen(("HOME=%s timeout 120 %s 2>%s"):format(
+    quoted(path:match "^(.*)/"), command_of(path .. ".check.html", dark),
+    quoted(path .. ".log")))
   local text = pipe:read "a":match '<pre id="check">(.-)</pre>'
   assert(text, "the browser says nothing: " .. read(path .. ".log"))
   return json.decode((text:gsub("&lt;", "<"):gsub("&gt;", ">"):gsub("&amp;",
@@ -186,8 +211,7 @@ describe("the page of a profile", function()
         function(before, start)
           return ('%s"%d"'):format(before, start + 1000000000)
         end)))
-      local seen = look(dir .. "/all.html",
-        "--blink-settings=preferredColorScheme=0")
+      local seen = look(dir .. "/all.html", true)
       assert.same({}, seen.errors)
       assert.equal("rgb(23, 23, 27)", seen.background)
       local name = text:match '"process":"(process %d+)"'

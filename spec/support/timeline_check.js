@@ -133,3 +133,4 @@ const check = document.createElement("pre");
 check.id = "check";
 check.textContent = JSON.stringify(seen);
 document.body.append(check);
+if (window.dump) dump(check.outerHTML + "\n"); // Firefox has it, on stdout
