@@ -982,6 +982,56 @@ describe("findings", function()
       end, {build = 1000, kernel = 1000})
   end)
 
+  it("builds of a whole program, where they take long", function()
+    local function build(to)
+      return {kind = "build", name = "module a", where = "a.lua:1",
+        queued_ns = 0, start_ns = 0, end_ns = to * ms}
+    end
+    local function of_program(events, to)
+      return rules.findings(events, {start_ns = 0, end_ns = to * ms,
+        dropped = 0, program = true})
+    end
+    -- The device waits, too, until its first kernel begins.
+    local late = launch(1, 0, 1900)
+    late.start_ns = 900 * ms
+    assert.equal("builds", found({build(900)}, 1000)[1].rule)
+    assert.same({}, of_program({build(900)}, 1000))
+    assert.same("first_launches", found({late}, 1900)[1].rule)
+    assert.same({}, of_program({late}, 1900))
+    local list = of_program({build(1200)}, 3000)
+    assert.equal("40 % of the program's time, 1.20 s, is building (module " ..
+      "a): a further run may find it in a cache", list[1].text)
+    late.start_ns = 1100 * ms
+    assert.same("first_launches", of_program({late}, 1900)[1].rule)
+    -- What is built again and again is a mistake in any case.
+    assert.equal("builds", of_program({build(1), build(1), build(1)},
+      100)[1].rule)
+    assert.is_nil(process.output([[
+      local lze = require "lze"
+      lze.load "kernels/saxpy.spv"]], {env = {LZE_PROFILE = "-"}})
+      :find("measured time", 1, true))
+  end)
+
+  it("garbage behind what takes time", function()
+    local list = {}
+    for i = 0, 19 do
+      local from = i * 100
+      list[#list + 1] = {kind = "alloc", name = "shared", bytes = 16 << 20,
+        storage = i, where = "a.lua:1", queued_ns = from * ms,
+        start_ns = from * ms, end_ns = from * ms}
+      list[#list + 1] = launch(1, from, from + 90)
+      list[#list + 1] = {kind = "wait", name = "kernel", where = "a.lua:2",
+        queued_ns = (from + 80) * ms, start_ns = (from + 80) * ms,
+        end_ns = (from + 91) * ms}
+      list[#list + 1] = {kind = "free", name = "shared", bytes = 16 << 20,
+        storage = i, collected = true, queued_ns = (from + 99) * ms,
+        start_ns = (from + 99) * ms, end_ns = (from + 99) * ms}
+    end
+    local rows = {}
+    for i, f in ipairs(found(list, 2000)) do rows[i] = f.rule end
+    assert.same({"waits", "garbage"}, rows)
+  end)
+
   it("memory held by garbage", function()
     local where = line(3)
     leads_to("garbage", "6 buffers that were made here, 96.0 MiB, were " ..

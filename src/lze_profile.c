@@ -548,6 +548,7 @@ static int ending_text(lua_State *L) {
   lua_pushstring(L, e->format);
   push_events(L, &e->profile);
   push_about(L, &e->profile);
+  set_true(L, "program", true);
   lua_call(L, 3, 1);
   return 1;
 }
