@@ -132,6 +132,15 @@ local function at(e)
   return e.where or "an unknown line"
 end
 
+-- What devices are called; those of one name are told apart.
+local function device_of(e)
+  local tile = e.tile and " tile " .. e.tile or ""
+  return e.device_number and "device " .. e.device_number .. tile or
+    "device" .. tile
+end
+
+local function device_name(e) return device_of(e) .. ": " .. e.device end
+
 local function size_of(numbers)
   return numbers and concat(numbers, "x") or ""
 end
@@ -284,8 +293,9 @@ function rules.first_launches(events, about, add)
   local seen, ends, late = {}, {}, {}
   for _, e in ipairs(events) do
     if on_device[e.kind] and e.end_ns then
-      local free = max(e.queued_ns, ends[e.device] or 0)
-      ends[e.device] = max(e.end_ns, ends[e.device] or 0)
+      local device = device_name(e)
+      local free = max(e.queued_ns, ends[device] or 0)
+      ends[device] = max(e.end_ns, ends[device] or 0)
       local key = e.name .. " " .. size_of(e.group)
       if e.kind == "kernel" and not seen[key] then
         seen[key] = true
@@ -596,9 +606,8 @@ local function to_text(events, about)
       return {milli(g.ns), tostring(g.n), tostring(g.bytes),
         micro(g.ns / g.n), short(g.first.name), at(g.first)}
     end)
-  add_table(lines, "power", group_by(of_kind(events, "power"), function(e)
-    return e.device
-  end), {"  measured ms", "    joules", "  mean W", "   max W", "device"},
+  add_table(lines, "power", group_by(of_kind(events, "power"), device_name),
+    {"  measured ms", "    joules", "  mean W", "   max W", "device"},
     function(g)
       local joules, most = 0, 0
       for _, e in ipairs(g) do
@@ -606,7 +615,7 @@ local function to_text(events, about)
         most = max(most, e.watts)
       end
       return {milli(g.ns), format("%.3f", joules), format("%.1f", joules /
-        max(1, g.ns) * 1e9), format("%.1f", most), g.first.device}
+        max(1, g.ns) * 1e9), format("%.1f", most), device_name(g.first)}
     end)
   local function host(g)
     return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
@@ -641,7 +650,7 @@ end
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
-    "collected", "failed", "watts", "untimed",
+    "collected", "failed", "watts", "untimed", "device_number", "tile",
     "half_flops", "float_flops", "double_flops", "more_flops", "parent"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
@@ -682,7 +691,7 @@ local function task_lanes(events)
   local tasks, lanes, ends = of_kind(events, "task"), {}, {}
   sort(tasks, function(a, b) return a.start_ns < b.start_ns end)
   for _, e in ipairs(tasks) do
-    local key = e.device .. " " .. e.queue
+    local key = device_name(e) .. " " .. e.queue
     ends[key] = ends[key] or {}
     lanes[e] = free_lane(e, ends[key])
   end
@@ -692,16 +701,17 @@ end
 -- What is a value at a time, or for some time.
 local counted = {alloc = true, free = true, power = true}
 
--- The values over time, each {name, unit, device, points = {{ns, value}, ...}}:
+-- The values over time, each {name, unit, first, points = {{ns, value}, ...}},
+-- of a device that of its first event:
 -- the memory in use, and what devices took, which ends where it was last looked
 -- at.
 local function counters(events)
   local list, by_key, alive = {}, {}, 0
-  local function add(name, unit, device, ns, value)
-    local key = name .. (device or "")
+  local function add(name, unit, first, ns, value)
+    local key = name .. (first and device_name(first) or "")
     local c = by_key[key]
     if not c then
-      c = {name = name, unit = unit, device = device, points = {}}
+      c = {name = name, unit = unit, first = first, points = {}}
       by_key[key] = c
       list[#list + 1] = c
     end
@@ -709,7 +719,7 @@ local function counters(events)
   end
   for _, e in ipairs(events) do
     if e.kind == "power" then
-      add("power", "watts", e.device, e.start_ns, e.watts)
+      add("power", "watts", e, e.start_ns, e.watts)
     elseif counted[e.kind] then
       alive = max(0, alive + (e.kind == "alloc" and e.bytes or -e.bytes))
       add("memory", "bytes", nil, e.start_ns, alive)
@@ -717,7 +727,7 @@ local function counters(events)
   end
   for i = #events, 1, -1 do
     local e = events[i]
-    local c = e.kind == "power" and by_key["power" .. e.device]
+    local c = e.kind == "power" and by_key["power" .. device_name(e)]
     if c and not c.over then
       c.over = true
       c.points[#c.points + 1] = {e.end_ns, 0}
@@ -750,7 +760,8 @@ local function to_json(events, about)
   end
   name_process(1, about.process or "host")
   for tid, name in ipairs(host_rows) do name_row(1, tid, name) end
-  local function process_of(device)
+  local function process_of(e)
+    local device = device_name(e)
     if not processes[device] then
       count = count + 1
       processes[device] = count
@@ -760,7 +771,7 @@ local function to_json(events, about)
   end
   -- The process and the row of an event of a device.
   local function place(e)
-    local pid = process_of(e.device)
+    local pid = process_of(e)
     local lane = lanes[e] or 1
     local tid = (lane - 1) * LANE_ROWS + e.queue
     local key = pid .. " " .. tid
@@ -773,7 +784,7 @@ local function to_json(events, about)
   end
   local function ts(ns) return micros(max(0, ns - about.start_ns)) end
   for _, c in ipairs(counters(events)) do
-    local pid = c.device and process_of(c.device) or 1
+    local pid = c.first and process_of(c.first) or 1
     for _, point in ipairs(c.points) do
       add('{"ph":"C","pid":%d,"name":"%s","ts":%s,"args":{"%s":%s}}', pid,
         c.name, ts(point[1]), c.unit, value_text(point[2]))
@@ -875,18 +886,20 @@ local function to_html(events, about)
   end
   for _, name in ipairs(host_rows) do row(name) end
   local devices = {}
-  -- The name of something of a device; the first goes without saying.
-  local function of_device(device, name)
-    if not devices[device] then
+  for _, e in ipairs(events) do
+    local device = (e.queue or e.watts) and device_name(e)
+    if device and not devices[device] then
+      devices[device] = true
       devices[#devices + 1] = device
-      devices[device] = #devices
     end
-    return devices[device] == 1 and name or
-      format("device %d, %s", devices[device], name)
+  end
+  -- The name of something of a device, which goes without saying if it is one.
+  local function of_device(e, name)
+    return #devices > 1 and device_of(e) .. ", " .. name or name
   end
   local function device_row(e)
     local copies = e.kind == "copy" or e.kind == "fill"
-    return row(of_device(e.device, format("queue %d%s", e.queue,
+    return row(of_device(e, format("queue %d%s", e.queue,
       copies and " copies" or "")))
   end
   local ends = {}
@@ -918,7 +931,7 @@ local function to_html(events, about)
         value_text(point[2]))
     end
     plots[i] = format('{"name":%s,"unit":"%s","points":[%s]}', to.quoted(
-      c.device and of_device(c.device, c.name) or c.name), c.unit,
+      c.first and of_device(c.first, c.name) or c.name), c.unit,
       concat(points, ","))
   end
   for i, name in ipairs(devices) do devices[i] = to.quoted(name) end

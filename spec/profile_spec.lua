@@ -1323,6 +1323,86 @@ describe("p:save", function()
       "  " .. here .. ":", 1, true))
   end)
 
+  -- The first of what matches in each process's or row's name, in order.
+  local function of_devices(script, env)
+    local found
+    process.with_directory(function(dir)
+      env.SPEC_DIR = dir
+      local output = process.output([[
+        local lze = require "lze"
+        local seen = {}
+        local function launch(d)
+          local k = lze.load("kernels/spec.spv", {device = d}).add
+          local x = lze.buffer("int", 64, {device = d})
+          k(64, x, 1)
+          assert(x[64] == 1)
+        end
+        local p = lze.profile(function() ]] .. script .. [[ end)
+        for _, e in ipairs(p.events) do
+          if e.kind == "kernel" or e.kind == "alloc" then
+            seen[#seen + 1] = ("%s %s.%s"):format(e.kind, e.device_number,
+              e.tile)
+          end
+        end
+        p:save(os.getenv "SPEC_DIR" .. "/p.json")
+        p:save(os.getenv "SPEC_DIR" .. "/p.html")
+        print(table.concat(seen, "\n"))]], {env = env})
+      local data = json.decode(read(dir .. "/p.html"):match
+        '<script type="application/json" id="data">(.-)</script>')[1]
+      found = {events = output, processes = {}, rows = {},
+        devices = data.devices}
+      for _, e in ipairs(json.decode(read(dir .. "/p.json")).traceEvents) do
+        if e.name == "process_name" and e.pid > 1 then
+          found.processes[#found.processes + 1] = e.args.name
+        end
+      end
+      for i = 4, #data.rows do
+        found.rows[#found.rows + 1] = data.rows[i].name:gsub(" %d+$", "")
+      end
+    end)
+    return found
+  end
+
+  it("tells devices of one name apart, as lze.devices() numbers them",
+    function()
+      local name = lze.device().name
+      local seen = of_devices("launch(lze.devices()[2]) launch(1)",
+        {ZOCL_ROOT_DEVICES = "2"})
+      assert.equal("alloc 2.nil\nkernel 2.nil\nalloc 1.nil\nkernel 1.nil\n",
+        seen.events)
+      local names = {"device 2: " .. name, "device 1: " .. name}
+      assert.same({names, names}, {seen.processes, seen.devices})
+      assert.same({"device 2, queue", "device 1, queue"}, seen.rows)
+
+      seen = of_devices("launch(1) launch(lze.device():subdevices()[2])",
+        {ZOCL_SUB_DEVICES = "2"})
+      assert.equal("alloc 1.nil\nkernel 1.nil\nalloc 1.2\nkernel 1.2\n",
+        seen.events)
+      assert.same({"device 1, queue", "device 1 tile 2, queue"}, seen.rows)
+      -- Numbers are those of what is to be seen.
+      seen = of_devices("launch(1) launch(2)", {ZOCL_SUB_DEVICES = "2",
+        ONEAPI_DEVICE_SELECTOR = "*:0.*"})
+      assert.equal("alloc 1.nil\nkernel 1.nil\nalloc 2.nil\nkernel 2.nil\n",
+        seen.events)
+      -- Where there is one device, rows are not crowded with it.
+      seen = of_devices("launch(1)", {})
+      assert.same({{"queue"}, {"device 1: " .. name}},
+        {seen.rows, seen.processes})
+    end)
+
+  it("numbers devices at the program's end, too", function()
+    process.with_directory(function(dir)
+      process.output([[
+        local lze = require "lze"
+        lze.buffer("int", 16, {device = lze.devices()[2]}):fill(1)
+        lze.wait()]], {env = {LZE_PROFILE = dir .. "/p.csv",
+        ZOCL_ROOT_DEVICES = "2"}})
+      local head, fill = read(dir .. "/p.csv"):match "^(.-)\n.-\n(fill,.-)\n"
+      assert.matches(",untimed,device_number,tile,", head)
+      assert.matches(",2,,[^,]*,[^,]*,[^,]*,[^,]*,$", fill)
+    end)
+  end)
+
   it("writes points in a locale with commas", function()
     local script = [[
       local lze = require "lze"

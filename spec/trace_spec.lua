@@ -67,7 +67,7 @@ describe("lze trace merge", function()
         if e.ph == "s" then ids[#ids + 1] = e.id end
         if e.name == "process_name" then names[#names + 1] = e.args.name end
       end
-      local device = require "lze".device().name
+      local device = "device 1: " .. require "lze".device().name
       assert.same({"rank 0", "rank 0: " .. device, "rank 1",
         "rank 1: " .. device}, names)
       assert.is_true(#ids == 2 and ids[1] ~= ids[2])

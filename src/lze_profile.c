@@ -92,11 +92,17 @@ static const char *event_name(const lze_Names *names, const lze_Record *r) {
 /* `after` and `parent` are the places among the events of what it waits for and
    of the run that it is a part of, or 0. */
 static void push_event(lua_State *L, const lze_Names *names,
-                       const lze_Record *r, uint32_t after, uint32_t parent) {
+                       const lze_DeviceNumber *numbers, const lze_Record *r,
+                       uint32_t after, uint32_t parent) {
   lua_createtable(L, 0, 12);
   set_string(L, "kind", kind_names[r->kind]);
   set_string(L, "name", event_name(names, r));
   set_string(L, "device", lze_name(names, r->device));
+  if (r->place != 0) {
+    const lze_DeviceNumber *n = &numbers[r->place - 1];
+    if (n->number != 0) set_integer(L, "device_number", n->number);
+    if (n->tile != 0) set_integer(L, "tile", n->tile);
+  }
   set_string(L, "why", lze_name(names, r->why));
   set_string(L, "untimed", lze_name(names, r->untimed));
   if (r->line != 0) {
@@ -142,9 +148,12 @@ static uint32_t place_of(const lze_Profile *p, const uint32_t *places,
 /* An array of events in the order of the calls. [-0, +1] */
 static void push_events(lua_State *L, const lze_Profile *p) {
   luaL_checkstack(L, 6, NULL);
-  lua_createtable(L, p->count < 1 << 26 ? (int)p->count : 0, 0);
+  const lze_DeviceNumber *numbers = NULL;
+  for (size_t i = 0; i < p->count && numbers == NULL; i++)
+    if (p->records[i].place != 0) numbers = lze_number_devices(L);
+  if (numbers == NULL) lua_pushnil(L);
   uint32_t *places = lua_newuserdatauv(L, p->count * sizeof *places + 1, 0);
-  lua_insert(L, -2);
+  lua_createtable(L, p->count < 1 << 26 ? (int)p->count : 0, 0);
   uint32_t n = 0;
   for (size_t i = 0; i < p->count; i++) {
     const lze_Record *r = &p->records[i];
@@ -153,11 +162,13 @@ static void push_events(lua_State *L, const lze_Profile *p) {
     uint32_t parent = place_of(p, places, i, r->parent);
     /* Tasks are looked at as parts of a run. */
     if (r->parent != 0 && parent == 0) continue;
-    push_event(L, p->names, r, place_of(p, places, i, r->after), parent);
+    push_event(L, p->names, numbers, r, place_of(p, places, i, r->after),
+               parent);
     places[i] = ++n;
     lua_rawseti(L, -2, n);
   }
-  lua_remove(L, -2);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
 }
 
 /* Called guarded, with a profile's box: what it has recorded so far. */

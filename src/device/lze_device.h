@@ -94,6 +94,13 @@ bool lze_energy_read(lua_State *L, const lze_DeviceInfo *device,
 /* Push an array of the devices that the selector at `arg` (nil: all)
    matches, in order. [-0, +1] Raises for a bad selector, which is `what`. */
 void lze_select(lua_State *L, int arg, const char *what);
+/* How scripts number the devices of the process: each place in lze.devices(),
+   or 0; of a tile that is not there, its root's, and which of its tiles it is.
+   [-0, +1] an array by .index, of total_devices. */
+typedef struct lze_DeviceNumber {
+  uint32_t number, tile;
+} lze_DeviceNumber;
+const lze_DeviceNumber *lze_number_devices(lua_State *L);
 /* Raise that no device matches the selector at `arg`, nil for none, which was
    found `where`, "" in an argument; it lists what there is. */
 int lze_select_none(lua_State *L, int arg, const char *where);

@@ -9,6 +9,7 @@
 #include "device/lze_loader.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const unsigned char select_text[] = {
 #include "lua/select.h"
@@ -68,6 +69,43 @@ void lze_select(lua_State *L, int arg, const char *what) {
     lze_push_device(L, system_device(s, place - 1));
     lua_rawseti(L, -2, i);
   }
+}
+
+const lze_DeviceNumber *lze_number_devices(lua_State *L) {
+  const lze_System *s = lze_system(L);
+  const lze_DeviceInfo *d;
+  size_t count = (size_t)s->total_devices;
+  luaL_checkstack(L, 10, NULL);
+  lze_DeviceNumber *numbers =
+      lua_newuserdatauv(L, count * sizeof *numbers + 1, 0);
+  memset(numbers, 0, count * sizeof *numbers);
+  /* In a state of LZE_PROFILE's, too, where nothing is but the script. */
+  lua_newtable(L);
+  lze_script_part(L, &select_script);
+  lua_getfield(L, -1, "select");
+  lua_createtable(L, s->total_devices, 0);
+  for (int k = 0; (d = system_device(s, k)) != NULL; k++)
+    select_add(L, k + 1, d);
+  lua_pushnil(L);
+  lua_pushliteral(L, "selector");
+  lua_pushstring(L, getenv("ONEAPI_DEVICE_SELECTOR"));
+  lua_call(L, 4, 1);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    d = system_device(s, (int)lua_tointeger(L, -1) - 1);
+    numbers[d->index].number = (uint32_t)i;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+  for (int k = 0; (d = system_device(s, k)) != NULL; k++) {
+    lze_DeviceNumber *own = &numbers[d->index];
+    if (own->number == 0 && d->parent != NULL) {
+      own->number = numbers[d->parent->index].number;
+      own->tile = (uint32_t)(d - d->parent->tiles) + 1;
+    }
+  }
+  return numbers;
 }
 
 int lze_select_none(lua_State *L, int arg, const char *where) {

@@ -311,6 +311,12 @@ void lze_profile_free(lze_Profile *p) {
 
 /* --- power ---------------------------------------------------------------- */
 
+static void record_device(lze_Record *record, const lze_DeviceInfo *device,
+                          uint32_t name) {
+  record->device = name;
+  record->place = (uint32_t)device->base->index + 1;
+}
+
 /* The number of a device's name; it has a meter from now on. */
 static uint32_t meter_use(struct lze_Recorder *r,
                           const lze_DeviceInfo *device) {
@@ -340,7 +346,7 @@ void lze_record_power(lua_State *L, lze_State *S) {
     record->watts = (double)(m->energy - before.energy) /
                     (double)(m->time - before.time);
     record->name = names_add(r->names, "power");
-    record->device = m->name;
+    record_device(record, m->device, m->name);
   }
   r->metered_ns = now;
 }
@@ -353,7 +359,7 @@ void lze_record_begin(lua_State *L, lze_Command *c) {
   c->record = S->records;
   record->queued_ns = c->queued_ns;
   record->name = names_number(S->recorder->names, ROLE_COMMAND, c->name);
-  record->device = meter_use(S->recorder, c->device);
+  record_device(record, c->device, meter_use(S->recorder, c->device));
   record->queue = c->queue->number;
   record_where(L, S, record);
 }
@@ -521,7 +527,8 @@ lze_Record *lze_record_task(const lze_Command *c, const char *name,
   record->queue = run->queue;
   record->parent = c->record;
   record->name = names_add(names, name);
-  record->device = names_number(names, ROLE_DEVICE, device->props.name);
+  record_device(record, device,
+                names_number(names, ROLE_DEVICE, device->props.name));
   if (why != NULL) record->why = names_number(names, ROLE_WHY, why);
   *number = S->records;
   return record;
@@ -582,7 +589,8 @@ void lze_record_memory(lua_State *L, const lze_Storage *s) {
   record->bytes = s->bytes;
   record->storage = s->serial;
   record->name = names_add(S->recorder->names, names[s->usage]);
-  record->device = names_add(S->recorder->names, s->device->props.name);
+  record_device(record, s->device,
+                names_add(S->recorder->names, s->device->props.name));
   record->collected = L == NULL && !s->o.closed;
   if (L != NULL) record_where(L, S, record);
 }

@@ -47,6 +47,7 @@ typedef struct lze_Record {
   uint32_t dims;
   uint32_t name, source, line;  /* strings by number; line 0: not known */
   uint32_t device, why;         /* strings, 0 for none */
+  uint32_t place;               /* of the device: its index + 1, 0 for none */
   uint32_t untimed;             /* likewise: why a run has not all its tasks */
   uint32_t queue;
   uint8_t kind;
