@@ -153,6 +153,14 @@ end
 
 -- --- findings --------------------------------------------------------------
 
+-- Its start and the first builds are parts of a whole program, and no mistakes;
+-- they are worth a word where a person notices them.
+local NOTICED_NS = 1000000000
+
+local function is_worth(ns, about, share)
+  return ns / about.ns >= share and (not about.program or ns >= NOTICED_NS)
+end
+
 -- Each rule is given the events, what is known of all of them, and `add`, for
 -- a finding: where, what share of the time it costs (a tenth of that of memory,
 -- for memory: time is what is felt), and what is wrong and what to do.
@@ -254,14 +262,6 @@ function rules.groups_of_one(events, about, add)
   end
 end
 
--- Of a whole program the first builds are a part, and no mistake; these are
--- worth a word where a person notices them.
-local NOTICED_NS = 1000000000
-
-local function is_worth(ns, about, share)
-  return ns / about.ns >= share and (not about.program or ns >= NOTICED_NS)
-end
-
 function rules.builds(events, about, add)
   local builds = of_kind(events, "build")
   local repeated = {}
@@ -360,7 +360,7 @@ function rules.idle(events, about, add)
   end
   local busy = intervals(known, about)
   local idle = about.ns - total(busy)
-  if idle / about.ns < 0.5 or idle < 10000000 then return end
+  if not is_worth(idle, about, 0.5) or idle < 10000000 then return end
   local before, longest, first = about.start_ns, 0, device[1]
   for _, i in ipairs(busy) do
     if i[1] - before > longest then

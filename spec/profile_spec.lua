@@ -960,6 +960,19 @@ describe("findings", function()
     assert.same({}, found({new}, 1))
   end)
 
+  it("print themselves", function()
+    local p <close> = lze.profile(function()
+      for _ = 1, 3 do lze.load "kernels/saxpy.spv":close() end
+    end)
+    local lines = {}
+    for i, f in ipairs(p.findings) do
+      lines[i] = ("%d: {rule = %s, share = %s, text = %s, where = %s}"):format(
+        i, f.rule, f.share, f.text, f.where)
+    end
+    assert.is_true(#lines > 0)
+    assert.equal(table.concat(lines, "\n"), tostring(p.findings))
+  end)
+
   it("builds inside the measured time", function()
     local where = line(3)
     leads_to("builds", "module kernels/saxpy.spv is built 3 times", where,
@@ -982,7 +995,7 @@ describe("findings", function()
       end, {build = 1000, kernel = 1000})
   end)
 
-  it("builds of a whole program, where they take long", function()
+  it("what a whole program begins with, where that takes long", function()
     local function build(to)
       return {kind = "build", name = "module a", where = "a.lua:1",
         queued_ns = 0, start_ns = 0, end_ns = to * ms}
@@ -1003,6 +1016,10 @@ describe("findings", function()
       "a): a further run may find it in a cache", list[1].text)
     late.start_ns = 1100 * ms
     assert.same("first_launches", of_program({late}, 1900)[1].rule)
+    -- Until the first command there is the start of the program.
+    assert.equal("idle", found({launch(1, 900, 910)}, 910)[1].rule)
+    assert.same({}, of_program({launch(1, 900, 910)}, 910))
+    assert.equal("idle", of_program({launch(1, 1100, 1110)}, 1110)[1].rule)
     -- What is built again and again is a mistake in any case.
     assert.equal("builds", of_program({build(1), build(1), build(1)},
       100)[1].rule)

@@ -354,6 +354,7 @@ static int field_findings(lua_State *L) {
   lua_settop(L, 1);
   push_all(L);
   lze_script_call(L, &script, "findings", 2, 1);
+  lze_show_table(L);
   return 1;
 }
 
