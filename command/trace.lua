@@ -197,7 +197,7 @@ local function check_set(set, at)
     check(plot, at, {name = "string", unit = "string", points = "table"})
   end
   for _, row in ipairs(set.rows) do
-    check(row, at, {name = "string", events = "table"})
+    check(row, at, {name = "string", device = "integer", events = "table"})
     for i, e in ipairs(row.events) do
       local good = type(e) == "table" and #e == EVENT_FIELDS
       for n = 1, good and EVENT_FIELDS or 0 do
@@ -223,7 +223,9 @@ local function parse_html(text)
   local sets, stop = decode(text, at)
   for _, set in ipairs(sets) do check_set(set, at) end
   local rest = text:sub(stop)
-  if not rest:find "^</script>" then wrong(stop, "</script>") end
+  if not rest:find "^</script>" then
+    wrong(#rest < #"</script>" and #text + 1 or stop, "</script>")
+  end
   if not rest:find "</html>%s*$" then wrong(#text + 1, "</html>") end
   if #sets == 0 then wrong(at, "a process") end
   return {head = head .. "[", data = text:sub(at + 1, stop - 2),
@@ -260,10 +262,12 @@ end
 local function reason(path, text, err)
   if type(err) ~= "table" then error(err, 0) end
   if not err.at then return ("%s: %s"):format(path, err.what) end
-  local line = 1 + select(2, text:sub(1, err.at - 1):gsub("\n", ""))
-  return (text:find("^[\\%w]*%s*$", err.at) and
+  local cut = text:find("^[\\%w%s.,%]-]*$", err.at)
+  local before = cut and text or text:sub(1, err.at - 1)
+  return (cut and
     "%s: it is cut: it ends in line %d, where there should be %s" or
-    "%s: it is damaged: line %d: %s expected"):format(path, line, err.what)
+    "%s: it is damaged: line %d: %s expected"):format(path,
+      1 + select(2, before:gsub("\n", "")), err.what)
 end
 
 local parsers = {json = parse_json, html = parse_html}

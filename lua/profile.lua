@@ -877,19 +877,19 @@ local function to_html(events, about)
     return n
   end
   local rows, by_name = {}, {}
-  local function row(name)
+  local function row(name, device)
     if not by_name[name] then
-      by_name[name] = {name = name}
+      by_name[name] = {name = name, device = device or -1}
       rows[#rows + 1] = by_name[name]
     end
     return by_name[name]
   end
   for _, name in ipairs(host_rows) do row(name) end
-  local devices = {}
+  local devices, places = {}, {}
   for _, e in ipairs(events) do
     local device = (e.queue or e.watts) and device_name(e)
-    if device and not devices[device] then
-      devices[device] = true
+    if device and not places[device] then
+      places[device] = #devices
       devices[#devices + 1] = device
     end
   end
@@ -900,7 +900,7 @@ local function to_html(events, about)
   local function device_row(e)
     local copies = e.kind == "copy" or e.kind == "fill"
     return row(of_device(e, format("queue %d%s", e.queue,
-      copies and " copies" or "")))
+      copies and " copies" or "")), places[device_name(e)])
   end
   local ends = {}
   for i, e in ipairs(events) do
@@ -920,8 +920,8 @@ local function to_html(events, about)
     if sources[n] then texts[#texts + 1] = sources[n] end
   end
   for i, r in ipairs(rows) do
-    rows[i] = format('{"name":%s,"events":[%s]}', to.quoted(r.name),
-      concat(r, ",\n"))
+    rows[i] = format('{"name":%s,"device":%d,"events":[%s]}',
+      to.quoted(r.name), r.device, concat(r, ",\n"))
   end
   local plots = {}
   for i, c in ipairs(counters(events)) do

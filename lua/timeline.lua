@@ -3,13 +3,13 @@
 --
 -- The page needs nothing but itself. @TITLE@, @TEXT@ and @DATA@ are put in.
 -- Data is {process, boot, start, epoch, end, devices, strings, lines, plots:
--- [{name, unit, points: [[time, value], ...]}], rows: [{name, events: [[start,
--- length, name, where, bytes, group, global, why, kind, number, after, parent,
--- flops], ...]}]}, times in nanoseconds from the beginning; name, where, group,
--- global, why, kind and flops count from 0 in strings, -1 for none; lines has
--- the text of the line of the script by the number of a where; after and parent
--- are numbers of events, or 0. Start is the machine's clock at the beginning,
--- epoch the time since 1970, as text.
+-- [{name, unit, points: [[time, value], ...]}], rows: [{name, device, events:
+-- [[start, length, name, where, bytes, group, global, why, kind, number, after,
+-- parent, flops], ...]}]}, times in nanoseconds from the beginning; device
+-- counts from 0 in devices, and name, where, group, global, why, kind and flops
+-- in strings, -1 for none; lines has the text of the line of the script by the
+-- number of a where; after and parent are numbers of events, or 0. Start is the
+-- machine's clock at the beginning, epoch the time since 1970, as text.
 -- `lze trace merge` puts in the data of several processes, with commas between.
 
 return [==[
@@ -123,7 +123,8 @@ for (const set of sets) {
       let lane = own.find(l => l.end <= e[START]);
       if (!lane) {
         if (own.length < 12)
-          own.push(lane = {events: [], end: 0, set, name: before + row.name});
+          own.push(lane = {events: [], end: 0, set, name: before + row.name,
+            device: set.devices[row.device]});
         else lane = own[own.length - 1];
       }
       lane.events.push(e);
@@ -421,6 +422,7 @@ function show(e) {
   const set = setOf(e), waited = before(e), part = runOf(e);
   const rows = [["name", string(e[NAME])], ["what", string(e[KIND])],
     ["process", sets.length > 1 ? set.process : ""],
+    ["device", laneOf(e).device],
     ["part of", part && string(part[NAME])],
     ["line", string(e[WHERE])], ["source", (lines.get(e[WHERE]) || "").trim()],
     ["start", timeText(e[START])], ["time", timeText(e[LENGTH])],

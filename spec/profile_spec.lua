@@ -1374,7 +1374,9 @@ describe("p:save", function()
         end
       end
       for i = 4, #data.rows do
-        found.rows[#found.rows + 1] = data.rows[i].name:gsub(" %d+$", "")
+        local row = data.rows[i]
+        found.rows[#found.rows + 1] = row.name:gsub(" %d+$", "")
+        found[#found + 1] = data.devices[row.device + 1]
       end
     end)
     return found
@@ -1389,6 +1391,7 @@ describe("p:save", function()
         seen.events)
       local names = {"device 2: " .. name, "device 1: " .. name}
       assert.same({names, names}, {seen.processes, seen.devices})
+      assert.same(names, {seen[1], seen[2]})
       assert.same({"device 2, queue", "device 1, queue"}, seen.rows)
 
       seen = of_devices("launch(1) launch(lze.device():subdevices()[2])",

@@ -131,6 +131,8 @@ describe("the page of a profile", function()
       local square = table_of.kernelsquare
       assert.equal('m.square(#x, x, y) -- <first> & "this"', square.source)
       assert.equal("1000", square.range)
+      assert.equal("device 1: " .. lze.device().name, square.device)
+      assert.is_nil(table_of["marka mark"].device)
       assert.equal(by_name.kernelsquare.why, square.why)
       assert.is_nil(square.operations)
       assert.matches("^40 %(40 bytes", table_of.copycopy.bytes)
