@@ -206,6 +206,12 @@ describe("k:check", function()
       found(k:check(3, floats(0, 0, 0))))
   end)
 
+  it("has nil for what is captured and nil", function()
+    local none = nil
+    local k = lze.kernel(function(i, x) x[i] = none == nil and 2 or 3 end)
+    assert.same({}, found(k:check(2, lze.buffer("int", 2))))
+  end)
+
   it("says how far the run as asked is from double", function()
     local x = lze.buffer("float", 100)
     local r = lze.kernel(function(i, x) x[i] = math.sin(i) / 3 + i ^ 1.5 end)
