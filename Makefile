@@ -366,6 +366,9 @@ check-long: ## what takes hours: MANY times what is random, from SEED on
 	LZE_SWEEP=full $(WITH) $(BUSTED) spec/fault_spec.lua
 	$(WITH) $(BUILD)/spec/states/memory_test 0
 
+check-lua54: all build-tests ## kernels in Lua in other interpreters: LUAS="..."
+	$(WITH) sh scripts/check-lua54 $(LUAS)
+
 check-exports: all ## nothing but the documented names is exported
 	sh scripts/check-exports $(BUILD)
 
@@ -612,7 +615,7 @@ FORCE:
   check-page check-long check-asan check-fuzz check-c check-tsan check-exit \
   check-valgrind check-gc check-incremental check-generational \
   check-validation check-debian13 check-intel check-rusticl check-memory \
-  check-lifetime check-exports check-docs check-lint conformance bench \
+  check-lifetime check-lua54 check-exports check-docs check-lint conformance bench \
   bench-arrays bench-arrays-linear bench-arrays-order bench-arrays-peers \
   bench-compile bench-costs bench-driver bench-dist bench-first bench-graph \
   bench-instructions bench-lua-kernels bench-mpi bench-mpi-weak install \

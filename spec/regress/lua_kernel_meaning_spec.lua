@@ -118,16 +118,17 @@ describe("a finding", function()
   end)
 
   it("has the line of a loop with two entries", function()
-    local at = debug.getinfo(1, "l").currentline + 6
-    assert.matches("_spec.lua:" .. at .. ": kernel k: a loop has two entries",
-      refused(function(i, x)
-        local c = i
-        if c > 2 then goto b end
-        ::a:: c = c + 1
-        ::b:: c = c + 2
-        if c < 10 then goto a end
-        x[i] = c
-      end))
+    local at = debug.getinfo(1, "l").currentline
+    local line = refused(function(i, x)
+      local c = i
+      if c > 2 then goto b end
+      ::a:: c = c + 1
+      ::b:: c = c + 2
+      if c < 10 then goto a end
+      x[i] = c
+    end):match "_spec.lua:(%d+): kernel k: a loop has two entries"
+    -- That of one of them: the order of the jumps differs in Lua 5.4.0.
+    assert.truthy(line == tostring(at + 4) or line == tostring(at + 5), line)
   end)
 
   it("does not say what follows from another one", function()
