@@ -76,7 +76,8 @@ const draw2d = canvas.getContext("2d");
 const START = 0, LENGTH = 1, NAME = 2, WHERE = 3, BYTES = 4, GROUP = 5,
   GLOBAL = 6, WHY = 7, KIND = 8, NUMBER = 9, AFTER = 10,
   PARENT = 11, FLOPS = 12;
-const LABEL = 150, LANE = 20, GAP = 8, AXIS = 24, PLOT = 44;
+const LANE = 20, GAP = 8, AXIS = 24, PLOT = 44;
+const FONT = "12px system-ui, sans-serif";
 
 // Processes of one run of a machine share its clock; else 1970 is common.
 const oneClock = sets.every(s => s.boot && s.boot === sets[0].boot);
@@ -148,6 +149,10 @@ for (const set of sets) {
     height += PLOT + GAP;
   }
 }
+// As wide as the longest name of a row, if that leaves room for the rest.
+draw2d.font = FONT;
+const LABEL = labels.reduce((w, l) => Math.max(w,
+  Math.min(300, Math.ceil(draw2d.measureText(l.name).width) + 16)), 150);
 const whole = last;
 let from = 0, to = whole, chosen = null, wanted = "", width = 0;
 let selection = null, critical = new Set();
@@ -268,7 +273,7 @@ function drawLane(lane, style) {
   let i = first(list, e => end(e) >= from);
   while (i < list.length && list[i][START] <= to) {
     const e = list[i];
-    const x = Math.max(LABEL, xOf(e[START]));
+    const x = Math.max(LABEL, Math.round(xOf(e[START]))); // not blurred
     const right = Math.min(width, xOf(end(e)));
     const w = Math.max(1, right - x);
     draw2d.globalAlpha = wanted && !matches(e) ? .2 : 1;
@@ -345,7 +350,7 @@ function draw() {
   canvas.style.width = width + "px";
   canvas.style.height = height + "px";
   draw2d.setTransform(scale, 0, 0, scale, 0, 0);
-  draw2d.font = "12px system-ui, sans-serif";
+  draw2d.font = FONT;
   draw2d.textBaseline = "middle";
   draw2d.clearRect(0, 0, width, height);
   for (const label of labels) {

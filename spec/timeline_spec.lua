@@ -215,6 +215,7 @@ describe("the page of a profile", function()
         end)))
       local seen = look(dir .. "/all.html", true)
       assert.same({}, seen.errors)
+      assert.is_true(seen.named)
       assert.equal("rgb(23, 23, 27)", seen.background)
       local name = text:match '"process":"(process %d+)"'
       local queue = "queue " .. of_kind(p, "kernel").queue

@@ -27,6 +27,8 @@ try {
   seen.rows = labels.map(l => l.name);
   seen.names = all.map(({e}) => string(e[NAME]));
   draw();
+  seen.named = labels.every(l =>
+    draw2d.measureText(l.name).width <= LABEL - 16);
   seen.fits = all.length >= drawn && drawn > 0;
 
   // Each event alone fills the middle third of the width, in its colour; a
