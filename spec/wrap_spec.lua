@@ -72,6 +72,25 @@ describe("a wrapped context", function()
     end)
   end)
 
+  it("is in profiles, with no number where lze.devices() raises", function()
+    assert.equal("fill nil false\n", process.output([[
+      local lze = require "lze"
+      local native = assert(package.loadlib(os.getenv "LZE_TEST_BUILD" ..
+        "/spec/native.so", "luaopen_native"))()
+      local driver = lze.drivers()[1].handle
+      local d = lze.wrap {driver = driver, device = native.device(driver),
+        context = native.context(driver)}
+      local p = lze.profile(function()
+        lze.buffer("int", 16, {device = d}):fill(1)
+      end)
+      for _, e in ipairs(p.events) do
+        if e.kind == "fill" then
+          print(("%s %s %s"):format(e.kind, e.device_number,
+            (pcall(lze.devices))))
+        end
+      end]], {env = {ONEAPI_DEVICE_SELECTOR = "gpu"}}))
+  end)
+
   it("does not mix with another", function()
     with_context(function(d)
       local mod = lze.load(spec, {device = d})

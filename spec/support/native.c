@@ -26,6 +26,15 @@ static void *handle(lua_State *L, int arg) {
   return lua_touserdata(L, arg);
 }
 
+/* device(driver): the first */
+static int device(lua_State *L) {
+  uint32_t count = 1;
+  ze_device_handle_t d = NULL;
+  check(L, zeDeviceGet(handle(L, 1), &count, &d));
+  lua_pushlightuserdata(L, d);
+  return 1;
+}
+
 /* context(driver) */
 static int context(lua_State *L) {
   ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
@@ -233,6 +242,7 @@ static int signal_at(lua_State *L) {
 int luaopen_native(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"context", context}, {"context_destroy", context_destroy},
+      {"device", device},
       {"list", list},       {"list_destroy", list_destroy},
       {"fill", fill},       {"alloc", alloc},
       {"free", mem_free},   {"peek", peek},

@@ -95,7 +95,8 @@ bool lze_energy_read(lua_State *L, const lze_DeviceInfo *device,
    matches, in order. [-0, +1] Raises for a bad selector, which is `what`. */
 void lze_select(lua_State *L, int arg, const char *what);
 /* How scripts number the devices of the process: each place in lze.devices(),
-   or 0; of a tile that is not there, its root's, and which of its tiles it is.
+   or 0, as where that raises; of a tile that is not there, its root's, and
+   which of its tiles it is.
    [-0, +1] an array by .index, of total_devices. */
 typedef struct lze_DeviceNumber {
   uint32_t number, tile;

@@ -89,8 +89,10 @@ const lze_DeviceNumber *lze_number_devices(lua_State *L) {
   lua_pushnil(L);
   lua_pushliteral(L, "selector");
   lua_pushstring(L, getenv("ONEAPI_DEVICE_SELECTOR"));
-  lua_call(L, 4, 1);
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  /* A device that a host has lent needs no selector, and so no good one. */
+  int status = lua_pcall(L, 4, 1, 0);
+  if (status != LUA_OK && status != LUA_ERRRUN) lua_error(L);
+  lua_Integer n = status == LUA_OK ? (lua_Integer)lua_rawlen(L, -1) : 0;
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
     d = system_device(s, (int)lua_tointeger(L, -1) - 1);
