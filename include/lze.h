@@ -128,6 +128,10 @@ typedef struct lze_WorkSpec {
   void (*describe)(void *userdata, char *text, size_t size, size_t *bytes);
 } lze_WorkSpec;
 
+/* A list of a device to which steps append copies, and a copy on it. */
+typedef struct lze_Queue lze_Copies;
+typedef struct lze_EventSlot lze_OneCopy;
+
 /* A tensor of DLPack, as dlpack.h declares it. */
 struct DLManagedTensorVersioned;
 
@@ -238,7 +242,8 @@ typedef struct lze_Api {
   int (*import_dlpack)(lua_State *L, struct DLManagedTensorVersioned *tensor,
                        int device, lze_ErrorInfo *error);
 
-  /* The last three raise, and so are for functions that Lua calls.
+  /* Those from here on raise, if nothing else is said, and so are for functions
+     that Lua calls.
 
      Issue work of the host's.  [+1] its event or, with `wait`, nothing once it
      is done: then its failure is raised here.  Debug hooks may end the wait by
@@ -250,6 +255,15 @@ typedef struct lze_Api {
 
   /* Add a line to lze.info(), behind "note: "; LZE_LOG=notes prints it, too. */
   void (*note)(lua_State *L, const char *text);
+
+  /* For steps of work, to and from memory that the host may not use.  The
+     first raises: what copies the elements of a buffer, there for as long as
+     work that uses the buffer goes on.  The second, for steps only: where *copy
+     is NULL, begin a copy between these elements and memory of the host; else
+     ask for the one that has begun.  The answer is that of a step. */
+  lze_Copies *(*find_copies)(lua_State *L, int index);
+  int (*copy)(lze_Copies *copies, lze_OneCopy **copy, void *to,
+              const void *from, size_t bytes, lze_WorkFailure *failure);
 } lze_Api;
 
 /* Whether a table has a function: LZE_API_HAS(api, import_buffer). */

@@ -266,6 +266,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   spec->buffers[spec->count] = index;
   spec->writes[spec->count++] = write;
   o->bytes = info.bytes / parts;
+  if (write) o->written = info.bytes;
   if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
   op_set_scalar(o, &info);
@@ -292,8 +293,8 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
    payload of a bcast of one.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
-   those that come in an alltoall.  y is copied into `into` afterwards, whose
-   readers are told of a failure.  `wait` may be "later": an operation of the
+   those that come in an alltoall.  y is copied into `into`, memory of a
+   device, once it has all.  `wait` may be "later": an operation of the
    form that waits, of which this is a piece; it returns the event. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
@@ -352,8 +353,13 @@ static int mpi_lua_post(lua_State *L) {
   if (!gathers) o->out = op_use(L, o, &spec, POST_Y, true,
                                 kind == MPI_ALLTOALL ? size : 1);
   if (!lua_isnil(L, POST_INTO)) {
+    lze_BufferInfo info = {.size = sizeof info};
+    api_of(L)->get_buffer(L, POST_INTO, &info, NULL);
     spec.buffers[spec.count] = POST_INTO;
     spec.writes[spec.count++] = true;
+    o->into = info.pointer;
+    o->api = api_of(L);
+    o->copies = o->api->find_copies(L, POST_INTO);
   }
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
@@ -510,7 +516,7 @@ API int luaopen_lze_mpi(lua_State *L) {
   lua_call(L, 1, 1);
   int lze = lua_gettop(L);
   const lze_Api *api = lze_find_api(L);
-  if (api == NULL || !LZE_API_HAS(api, note))
+  if (api == NULL || !LZE_API_HAS(api, copy))
     return luaL_error(L, "lze.mpi: lze is of another version");
   lua_pushlightuserdata(L, (void *)api);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);

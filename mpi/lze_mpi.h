@@ -175,7 +175,13 @@ typedef struct mpi_Op {
      then where each begins.  NULL where all are `bytes` long. */
   int *counts, *received;       /* the latter in an alltoall, what comes */
   size_t element;               /* its bytes, 0 where there is none */
-  size_t most;                  /* bytes of the larger buffer */
+  size_t written;               /* bytes of the buffer at `out` */
+  size_t most;                  /* of the larger buffer */
+  /* Where `out` is a copy in host memory of memory of a device: of this, into
+     which it is copied at the end.  Else NULL. */
+  char *into;
+  const lze_Api *api;
+  lze_Copies *copies;
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
@@ -184,6 +190,8 @@ typedef struct mpi_Op {
   size_t request_count;
   mpi_Handle type;              /* made for this operation, or 0 */
   mpi_Handle message;           /* probed */
+  bool posted;                  /* all of it is over for MPI */
+  lze_OneCopy *copy;
   char *scratch;
   uint64_t length, looked_ns, idle_ns;
   /* What a receive got. */

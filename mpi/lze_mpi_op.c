@@ -436,26 +436,38 @@ static int look(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_DONE;
 }
 
-int mpi_op_step(void *op, lze_WorkFailure *f) {
-  mpi_Op *o = op;
-  int status = LZE_WORK_PENDING;
+/* Post what is to be posted, until all of it is over. */
+static int exchange(mpi_Op *o, lze_WorkFailure *f) {
   for (;;) {
     if (o->request_count == 0) {
-      status = post(o, f);
+      int status = post(o, f);
       if (status != LZE_WORK_PENDING) return status;
     }
-    if (o->request_count == 0) break; /* no message yet */
-    status = look(o, f);
-    if (status != LZE_WORK_DONE) break;
+    if (o->request_count == 0) return LZE_WORK_PENDING; /* no message yet */
+    int status = look(o, f);
+    if (status != LZE_WORK_DONE) return status;
     o->phase++;
   }
-  if (status == LZE_WORK_PENDING && op_is_late(o)) return op_late(o, f);
-  return status;
+}
+
+/* What has come is copied by the operation itself: a command that the device
+   keeps until then would hold up others there. */
+int mpi_op_step(void *op, lze_WorkFailure *f) {
+  mpi_Op *o = op;
+  if (!o->posted) {
+    int status = exchange(o, f);
+    if (status == LZE_WORK_PENDING && op_is_late(o)) return op_late(o, f);
+    if (status != LZE_WORK_DONE) return status;
+    o->posted = true;
+  }
+  if (o->into == NULL) return LZE_WORK_DONE;
+  return o->api->copy(o->copies, &o->copy, o->into, o->out,
+                      o->kind == MPI_RECV ? o->got : o->written, f);
 }
 
 int mpi_op_cancel(void *op) {
   mpi_Op *o = op;
-  if (o->kind != MPI_RECV) return 0;
+  if (o->kind != MPI_RECV || o->posted) return 0;
   if (o->request_count == 0) return 1; /* nothing was posted */
   mpi_Status status;
   if (o->m->Cancel(o->requests) != 0) return 0;

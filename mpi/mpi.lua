@@ -231,43 +231,36 @@ local function is_given(x)
   return direct[handle]
 end
 
--- Queues for copies of messages, by context: those that wait for messages have
--- one, and those that wait for none. On the default queue all that comes later
--- would wait for messages with them, and they for what came before.
-local function queues()
-  local known = setmetatable({}, {__mode = "k"})
-  return function(device)
-    local context = device.context
-    if not known[context] then
-      known[context] = lze.queue(device, {order = "out"})
-    end
-    return known[context]
+-- A queue for copies of what is sent, by context: on the default one they would
+-- wait for what came before.
+local before = setmetatable({}, {__mode = "k"})
+
+local function queue_before(device)
+  local context = device.context
+  if not before[context] then
+    before[context] = lze.queue(device, {order = "out"})
   end
+  return before[context]
 end
-local behind, before = queues(), queues()
 
 -- A copy in host memory, which MPI is given in place of x.
 local function stage(x, reads)
   local copy = lze.buffer(x.type, #x,
     {usage = "host", zero = false, device = x.device})
-  if reads then before(x.device):copy(copy, x) end
+  if reads then queue_before(x.device):copy(copy, x) end
   return copy
 end
 
 -- Do f(x, y, into), which posts an operation, with memory that MPI can use for
--- what is read and what is written; `into` is what the latter is copied into,
--- if it is a copy. `keeps`: of what is written a part may stay as it is. A
--- message has one length for MPI, so it is staged as a whole. The event is the
--- operation's, which knows what has failed: who uses y waits for the copy.
-local function with_host_memory(x, y, wait, keeps, f)
+-- what is read and what is written; `into` is what the operation copies the
+-- latter into, if it is a copy. `keeps`: of what is written a part may stay as
+-- it is. A message has one length for MPI, so it is staged as a whole.
+local function with_host_memory(x, y, keeps, f)
   local from, to = x, y
   if x and not is_given(x) then from = stage(x, true) end
   if y and not is_given(y) then to = stage(y, keeps) end
   local a, b, c = f(from, to, to ~= y and y or nil)
-  if to ~= y then
-    if wait then y:copy(to) else behind(y.device):copy(y, to) end
-    to:close()                              -- once it has been copied
-  end
+  if to ~= y then to:close() end              -- once it is used no more
   if from ~= x then from:close() end
   return a, b, c
 end
@@ -290,7 +283,7 @@ end
 -- operation and returns its event. One piece is copied while another travels;
 -- the other ranks may have none of it, and post one piece after the other.
 local function by_pieces(x, kind, reads, writes, f)
-  local q, hosts = before(x.device), halves_of(x.device)
+  local q, hosts = queue_before(x.device), halves_of(x.device)
   local all, number, event = x:view(1, #x, "uchar"), 0, nil
   for first = 1, math.max(1, x.bytes), C.piece do
     local last = math.min(first + C.piece - 1, x.bytes)
@@ -309,9 +302,9 @@ end
 -- reads, writes, or both. MPI computes with the host's memory only: what one
 -- rank can try beforehand shows nothing of that.
 local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
-  local function post(how, part)
+  local function post(how, part, into)
     return C.post(name, how, c.handle, c.rank, c.size, root, nil, op, by_rank,
-      not writes and part or nil, writes and part or nil)
+      not writes and part or nil, writes and part or nil, nil, nil, nil, into)
   end
   if x.usage ~= "device" or (not op and is_given(x)) then
     return post(wait, x)
@@ -322,8 +315,7 @@ local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
     end)
   end
   local copy = stage(x, reads)
-  local event = post(false, copy)
-  if writes then behind(x.device):copy(x, copy) end
+  local event = post(false, copy, writes and x or nil)
   copy:close()
   return event
 end
@@ -398,7 +390,7 @@ local function define_send(fname, wait)
     end
     local b, _, count = buffer(x, 1, fname)
     local part, tag = message(b, count, options, fname)
-    return with_host_memory(part, nil, wait, false, function(from)
+    return with_host_memory(part, nil, false, function(from)
       return C.post("send", wait, c.handle, c.rank, c.size, to, tag or 0, nil,
         false, from)
     end)
@@ -420,7 +412,7 @@ local function define_recv(fname, wait)
     local b, _, count, bytes = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
     local part, tag = message(b, count, options, fname)
-    local source, got, length = with_host_memory(nil, part, wait, true,
+    local source, got, length = with_host_memory(nil, part, false,
       function(_, to, into)
         return C.post("recv", wait, c.handle, c.rank, c.size, from, tag, nil,
           false, nil, to, nil, nil, nil, into)
@@ -677,7 +669,7 @@ local function define_exchange(name, fname, wait)
       check_counted(c, y, 2, fname, e.y, received or counts)
     end
     if x and y then check_blocks(c, e, x, y, fname, counts) end
-    local event = with_host_memory(x, y, wait, counts ~= nil,
+    local event = with_host_memory(x, y, counts ~= nil,
       function(from, to, behind_it)
         return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil,
           false, from, to, nil, counts, received, behind_it)
@@ -929,7 +921,7 @@ function halo_methods.start(self)
   h.started = true
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(h.parts) do
-    h.arrived[i] = with_host_memory(nil, part.into, false, false,
+    h.arrived[i] = with_host_memory(nil, part.into, false,
       function(_, to, into)
         return C.post("recv", false, h.comm, h.rank, h.size, part.rank,
           part.back, nil, false, nil, to, nil, nil, nil, into)
@@ -937,7 +929,7 @@ function halo_methods.start(self)
   end
   for i, part in ipairs(h.parts) do
     part.out:copy_box(h.u, part.pack)
-    h.sent[i] = with_host_memory(part.out, nil, false, false, function(from)
+    h.sent[i] = with_host_memory(part.out, nil, false, function(from)
       return C.post("send", false, h.comm, h.rank, h.size, part.rank, part.tag,
         nil, false, from)
     end)
@@ -1041,7 +1033,7 @@ local function spread(c, s, n, events)
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
     local sends = name == "send"
     events[#events + 1] = with_host_memory(sends and x or nil,
-      not sends and x or nil, false, false, function(out, host, into)
+      not sends and x or nil, false, function(out, host, into)
         return C.post(name, false, inner(c), c.rank, c.size,
           sends and to or from, SLICE_TAG, nil, false, out, host, nil, nil, nil,
           into)

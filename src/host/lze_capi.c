@@ -569,6 +569,13 @@ static void api_raise(lua_State *L, const lze_WorkFailure *failure) {
   lze_raise_work(L, failure, NULL);
 }
 
+static lze_Copies *api_find_copies(lua_State *L, int index) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b == NULL || !lze_buffer_is_open(b))
+    luaL_error(L, "an open buffer expected, got %s", lze_describe(L, index));
+  return lze_host_queue(L, b->storage->o.context, b->storage->device);
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 static const lze_Api api_table = {
@@ -599,6 +606,8 @@ static const lze_Api api_table = {
     .work = api_work,
     .raise = api_raise,
     .note = lze_note,
+    .find_copies = api_find_copies,
+    .copy = lze_host_copy,
 };
 
 API const lze_Api *lze_api(unsigned version) {

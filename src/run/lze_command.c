@@ -508,11 +508,15 @@ void lze_queue_release(lze_Queue *q) {
   lze_unpin(&context->o);
 }
 
-bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out) {
+bool lze_is_over(const lze_DeviceInfo *device, const lze_Outcome *out) {
   if (out->result == ZE_RESULT_SUCCESS) return true;
   return (out->result == ZE_RESULT_ERROR_DEVICE_LOST ||
           out->result == ZE_RESULT_ERROR_DEVICE_REQUIRES_RESET) &&
-         ZE(zeDeviceGetStatus, c->device->handle) != ZE_RESULT_SUCCESS;
+         ZE(zeDeviceGetStatus, device->handle) != ZE_RESULT_SUCCESS;
+}
+
+bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out) {
+  return lze_is_over(c->device, out);
 }
 
 /* Retire `c`, of which that outcome is final.  What was issued before it on a

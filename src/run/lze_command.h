@@ -165,6 +165,8 @@ void lze_command_disown(lze_Command *c);
    still run; that the device is lost is believed when the device says so, too:
    what it may use must not be freed, nor its event be used again, before. */
 bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out);
+/* The same of any event, signalled by that device. */
+bool lze_is_over(const lze_DeviceInfo *device, const lze_Outcome *out);
 
 /* Ask the device, without waiting, and retire what is done.  True when the
    command is done or failed. */

@@ -6,6 +6,7 @@
 #include "base/lze_error.h"
 #include "base/lze_state.h"
 #include "device/lze_device.h"
+#include "device/lze_fail.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "run/lze_buffer.h"
@@ -164,6 +165,41 @@ void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
     w->status = w->begun ? LZE_WORK_LEFT : LZE_WORK_FAILED;
     work_end(w);
   }
+}
+
+/* --- copies ------------------------------------------------------------- */
+
+static int copy_fail(const lze_Outcome *out, lze_WorkFailure *f) {
+  const char *name = lze_result_name(out->result);
+  snprintf(f->call, sizeof f->call, "%s",
+           out->call != NULL ? out->call : "malloc");
+  if (name != NULL) snprintf(f->code, sizeof f->code, "%s", name);
+  else snprintf(f->code, sizeof f->code, "0x%x", (unsigned)out->result);
+  snprintf(f->message, sizeof f->message,
+           "memory of a device was not copied: %s", f->code);
+  return LZE_WORK_FAILED;
+}
+
+int lze_host_copy(lze_Queue *q, lze_EventSlot **slot, void *to,
+                  const void *from, size_t bytes, lze_WorkFailure *failure) {
+  lze_Context *context = q->o.context;
+  lze_Outcome out;
+  if (*slot == NULL) {
+    if (bytes == 0) return LZE_WORK_DONE;
+    *slot = lze_event_take(context, false, &out);
+    if (*slot == NULL) return copy_fail(&out, failure);
+    if (!ZE_TRY(&out, zeCommandListAppendMemoryCopy, q->list, to, from, bytes,
+                (*slot)->handle, 0, NULL)) {
+      lze_event_give(context, *slot);
+      *slot = NULL;
+      return copy_fail(&out, failure);
+    }
+  }
+  bool good = ZE_TRY(&out, zeEventQueryStatus, (*slot)->handle);
+  if (!lze_is_over(q->device, &out)) return LZE_WORK_PENDING;
+  lze_event_give(context, *slot);
+  *slot = NULL;
+  return good ? LZE_WORK_DONE : copy_fail(&out, failure);
 }
 
 /* --- issue -------------------------------------------------------------- */

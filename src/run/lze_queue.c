@@ -207,7 +207,7 @@ static lze_Queue *queue_new_part(lua_State *L, lze_Context *context,
   q->batched = batched;
   q->transfers = part == PART_TRANSFERS;
   q->works = part == PART_WORKS;
-  if (q->transfers) lze_queue_use_copy_engine(q);
+  if (q->transfers || q->works) lze_queue_use_copy_engine(q);
   if (q->works) q->ordered = false;
   lze_Outcome out;
   if (lze_queue_create(q, &out)) return q;
@@ -231,10 +231,10 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
 
 lze_Queue *lze_host_queue(lua_State *L, lze_Context *context,
                           const lze_DeviceInfo *device) {
+  device = lze_device_in(L, context, device);
   for (lze_Queue *q = context->queues; q != NULL; q = q->next)
-    if (q->works && !q->o.closed) return q;
-  return queue_new_part(L, context, lze_device_in(L, context, device),
-                        PART_WORKS);
+    if (q->works && q->device == device && !q->o.closed) return q;
+  return queue_new_part(L, context, device, PART_WORKS);
 }
 
 /* Reads that were given up stay on the queues that they wait on. */

@@ -107,9 +107,9 @@ lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
    first use and kept by the context.  May raise. */
 lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
                               const lze_Copy *copy);
-/* The queue of the commands that stand for work of the host's, which keeps no
-   order and whose list stays empty; made at first use, kept by the context. May
-   raise. */
+/* The queue of the commands that stand for work of the host's with memory of a
+   device, which keeps no order and whose list has only what steps copy; made at
+   first use, kept by the context.  May raise. */
 lze_Queue *lze_host_queue(lua_State *L, lze_Context *context,
                           const lze_DeviceInfo *device);
 /* One owner more, or less; may destroy it. */
