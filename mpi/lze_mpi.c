@@ -44,7 +44,8 @@ static void push_handle(lua_State *L, mpi_Handle h) {
 
 /* --- communicators ------------------------------------------------------ */
 
-/* open() -> what the library says it is, communicator, that of values */
+/* open() -> what the library says it is, communicator, that of values, that of
+   pieces */
 static int mpi_lua_open(lua_State *L) {
   lze_WorkFailure f;
   const mpi_Library *m = mpi_open(&f);
@@ -52,7 +53,8 @@ static int mpi_lua_open(lua_State *L) {
   lua_pushstring(L, m->version);
   push_handle(L, m->world);
   push_handle(L, m->values);
-  return 3;
+  push_handle(L, m->pieces);
+  return 4;
 }
 
 /* thread() -> whether this thread may call MPI */
@@ -253,7 +255,7 @@ static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
 enum {
   POST_KIND = 1, POST_WAIT, POST_COMM, POST_RANK, POST_SIZE, POST_PEER,
   POST_TAG, POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
-  POST_COUNTS, POST_RECEIVED, POST_INTO, POST_TOP
+  POST_COUNTS, POST_RECEIVED, POST_INTO, POST_PIECES, POST_STAGE, POST_TOP
 };
 
 /* A buffer of the operation at `index`, nil for none. */
@@ -267,9 +269,20 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   spec->writes[spec->count++] = write;
   o->bytes = info.bytes / parts;
   if (write) o->written = info.bytes;
+  o->of_device = strcmp(info.usage, "device") == 0;
   if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
   op_set_scalar(o, &info);
+  return info.pointer;
+}
+
+/* One more that it writes, nil for none. */
+static void *op_use_more(lua_State *L, lze_WorkSpec *spec, int index) {
+  lze_BufferInfo info = {.size = sizeof info};
+  if (lua_isnil(L, index)) return NULL;
+  api_of(L)->get_buffer(L, index, &info, NULL);
+  spec->buffers[spec->count] = index;
+  spec->writes[spec->count++] = true;
   return info.pointer;
 }
 
@@ -288,14 +301,16 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
 }
 
 /* post(kind, wait, comm, rank, size, peer, tag, operator, by_rank, x, y,
-   payload, counts, received, into) -> event or, after waiting: source, tag,
-   bytes of a receive; source, tag, payload of that of a value; nil, nil,
-   payload of a bcast of one.
+   payload, counts, received, into, pieces, stage) -> event or, after waiting:
+   source, tag, bytes of a receive; source, tag, payload of that of a value;
+   nil, nil, payload of a bcast of one.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
-   those that come in an alltoall.  y is copied into `into`, memory of a
-   device, once it has all.  `wait` may be "later": an operation of the
-   form that waits, of which this is a piece; it returns the event. */
+   those that come in an alltoall.  y is copied into `into`, memory of a device,
+   once it has all.  `pieces` is the communicator of a message's pieces, and
+   `stage` what memory of a device goes through, or nil.  `wait` may be "later":
+   an operation of the form that waits, of which this is a piece; it returns the
+   event. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
@@ -352,14 +367,13 @@ static int mpi_lua_post(lua_State *L) {
                  kind == MPI_SCATTER || kind == MPI_ALLTOALL ? size : 1);
   if (!gathers) o->out = op_use(L, o, &spec, POST_Y, true,
                                 kind == MPI_ALLTOALL ? size : 1);
-  if (!lua_isnil(L, POST_INTO)) {
-    lze_BufferInfo info = {.size = sizeof info};
-    api_of(L)->get_buffer(L, POST_INTO, &info, NULL);
-    spec.buffers[spec.count] = POST_INTO;
-    spec.writes[spec.count++] = true;
-    o->into = info.pointer;
-    o->api = api_of(L);
-    o->copies = o->api->find_copies(L, POST_INTO);
+  o->api = api_of(L);
+  o->into = op_use_more(L, &spec, POST_INTO);
+  o->stage = op_use_more(L, &spec, POST_STAGE);
+  if (o->into != NULL) o->copies = o->api->find_copies(L, POST_INTO);
+  if (!lua_isnil(L, POST_PIECES)) {
+    o->pieces = handle_at(L, POST_PIECES);
+    if (o->of_device) o->copies = o->api->find_copies(L, spec.buffers[0]);
   }
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
@@ -528,6 +542,10 @@ API int luaopen_lze_mpi(lua_State *L) {
   luaL_newlib(L, primitives);
   lua_pushinteger(L, (lua_Integer)MPI_PIECE);
   lua_setfield(L, -2, "piece");
+  lua_pushinteger(L, MPI_STAGED);
+  lua_setfield(L, -2, "staged");
+  lua_pushinteger(L, MPI_HEAD);
+  lua_setfield(L, -2, "head");
   lua_pushvalue(L, lze);
   lua_call(L, 2, 1);
   return 1;

@@ -87,10 +87,27 @@ typedef void *mpi_Out;
                  const int *, const int *, mpi_Handle, mpi_Handle,             \
                  mpi_Handle *))
 
-/* Broadcasts and reductions are made in pieces of so many bytes, whatever
-   memory a rank has: ranks with memory of a device need no more of the
+/* Broadcasts, reductions and messages are made in pieces of so many bytes,
+   whatever memory a rank has: ranks with memory of a device need no more of the
    host's. */
 #define MPI_PIECE ((size_t)1 << 22)
+
+/* So many of a message are under way at once, and so many of memory of a
+   device, which take as much of the host's. */
+enum { MPI_FLIGHT = 16, MPI_STAGED = 2 };
+
+/* A message of so many bytes announces one in pieces: no block of a sensible
+   type has them. */
+enum { MPI_HEAD = 13 };
+
+/* A piece of a message. */
+typedef struct mpi_Piece {
+  enum {
+    PIECE_READY, PIECE_COPIED, PIECE_MOVES, PIECE_MOVED, PIECE_OVER
+  } state;
+  mpi_Handle request;
+  lze_OneCopy *copy;
+} mpi_Piece;
 
 /* The scalars of lze that reductions take, and the operators. */
 typedef enum mpi_Scalar {
@@ -126,7 +143,7 @@ typedef struct mpi_Library {
 #undef FIELD
   mpi_Constants c;
   char version[128];            /* what it says it is */
-  mpi_Handle world, values;     /* copies of MPI_COMM_WORLD for lze alone */
+  mpi_Handle world, values, pieces; /* copies of MPI_COMM_WORLD for lze alone */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
   bool unsigned_wrong;          /* min and max of unsigned numbers are wrong */
@@ -175,13 +192,18 @@ typedef struct mpi_Op {
      then where each begins.  NULL where all are `bytes` long. */
   int *counts, *received;       /* the latter in an alltoall, what comes */
   size_t element;               /* its bytes, 0 where there is none */
+  bool of_device;               /* the memory of the last one */
   size_t written;               /* bytes of the buffer at `out` */
   size_t most;                  /* of the larger buffer */
-  /* Where `out` is a copy in host memory of memory of a device: of this, into
-     which it is copied at the end.  Else NULL. */
-  char *into;
   const lze_Api *api;
-  lze_Copies *copies;
+  lze_Copies *copies;           /* of memory of a device, or NULL */
+  /* Where `out` of a collective is a copy in host memory of memory of a device:
+     of this, into which it is copied at the end.  Else NULL. */
+  char *into;
+  /* Of a message: memory of the host's through which that of a device goes, or
+     NULL, and the communicator of pieces. */
+  char *stage;
+  mpi_Handle pieces;
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
@@ -194,6 +216,13 @@ typedef struct mpi_Op {
   lze_OneCopy *copy;
   char *scratch;
   uint64_t length, looked_ns, idle_ns;
+  /* Of a message. */
+  char *first;                  /* what the first message of MPI goes into */
+  bool announced;               /* it comes in pieces, with this number */
+  uint32_t number;
+  size_t begun, moving, ended;  /* how many pieces are */
+  mpi_Piece flight[MPI_FLIGHT];
+  char head[MPI_HEAD];
   /* What a receive got. */
   int source, got_tag;
   size_t got;
@@ -207,6 +236,13 @@ void mpi_op_release(void *op, int left);
 int mpi_op_step(void *op, lze_WorkFailure *failure);
 int mpi_op_cancel(void *op);
 void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
+
+/* What op says of a failure; both return LZE_WORK_FAILED. */
+int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *failure);
+int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *failure);
+
+/* lze_mpi_message.c: a step of what sends or receives a buffer. */
+int mpi_message_step(mpi_Op *o, lze_WorkFailure *failure);
 
 /* lze_mpi_combine.c: accumulate n scalars: to = to `op` from. */
 void mpi_combine(mpi_Operator op, mpi_Scalar scalar, size_t n, void *to,

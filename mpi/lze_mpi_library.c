@@ -262,11 +262,13 @@ static bool begin(bool alone, lze_WorkFailure *f) {
   thread = pthread_self();
   if (!begin_call(m->Comm_dup(m->c.world, &m->world), "MPI_Comm_dup", f) ||
       !begin_call(m->Comm_dup(m->c.world, &m->values), "MPI_Comm_dup", f) ||
+      !begin_call(m->Comm_dup(m->c.world, &m->pieces), "MPI_Comm_dup", f) ||
       !begin_call(m->Comm_rank(m->world, &world_rank), "MPI_Comm_rank", f) ||
       !begin_call(m->Comm_size(m->world, &world_size), "MPI_Comm_size", f))
     return false;
   m->Comm_set_errhandler(m->world, m->c.errors_return);
   m->Comm_set_errhandler(m->values, m->c.errors_return);
+  m->Comm_set_errhandler(m->pieces, m->c.errors_return);
   /* Errors of what is over belong to one of these. */
   if (ours) m->Comm_set_errhandler(m->c.world, m->c.errors_return);
   if (ours) m->Comm_set_errhandler(m->c.self, m->c.errors_return);

@@ -61,7 +61,7 @@ void mpi_op_disown(mpi_Op *o) {
   free(o);
 }
 
-static int op_error(const mpi_Op *o, int code, lze_WorkFailure *f) {
+int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *f) {
   char call[32];
   snprintf(call, sizeof call, "%s%s", calls[o->kind][o->wait],
            o->counts != NULL ? "v" : "");
@@ -77,7 +77,7 @@ static int op_say(const mpi_Op *o, lze_WorkFailure *f, const char *code,
   return LZE_WORK_FAILED;
 }
 
-static int op_no_memory(const mpi_Op *o, lze_WorkFailure *f) {
+int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *f) {
   return op_say(o, f, "ENOMEM", "not enough memory");
 }
 
@@ -156,10 +156,10 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
   size_t pieces = o->bytes > 0 ? (o->bytes - 1) / MPI_PIECE + 1 : 1;
   if (o->by_rank && (o->kind != MPI_REDUCE || o->rank == o->peer)) {
     o->scratch = malloc(o->bytes * (size_t)o->size + 1);
-    if (o->scratch == NULL) return op_no_memory(o, f);
+    if (o->scratch == NULL) return mpi_op_no_memory(o, f);
   }
   o->requests = calloc(pieces, sizeof *o->requests);
-  if (o->requests == NULL) return op_no_memory(o, f);
+  if (o->requests == NULL) return mpi_op_no_memory(o, f);
   for (size_t at = 0; o->request_count < pieces; at += MPI_PIECE) {
     size_t n = piece_bytes(o, at);
     mpi_Handle *r = &o->requests[o->request_count];
@@ -169,7 +169,7 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
                 : o->by_rank     ? op_collect(o, at, n, r)
                                  : op_reduce(o, at, n, r);
     if (error != 0) {
-      op_error(o, error, f);
+      mpi_op_error(o, error, f);
       return o->request_count > 0 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
     }
     o->request_count++;
@@ -179,7 +179,7 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
 
 /* Post the one request of a phase, as `error` says that it was. */
 static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
-  if (error != 0) return op_error(o, error, f);
+  if (error != 0) return mpi_op_error(o, error, f);
   o->request_count = 1;
   return LZE_WORK_PENDING;
 }
@@ -200,12 +200,12 @@ static bool op_meets(const mpi_Op *o) {
 
 /* One piece after the other. */
 static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
-  if (!one_request(o)) return op_no_memory(o, f);
+  if (!one_request(o)) return mpi_op_no_memory(o, f);
   size_t at = o->phase * MPI_PIECE;
   if (o->phase > 0) {
     size_t before = at - MPI_PIECE, n = piece_bytes(o, before);
     int error = n < MEETING ? 0 : op_reduce(o, before, n, NULL);
-    if (error != 0) return op_error(o, error, f);
+    if (error != 0) return mpi_op_error(o, error, f);
     if (at >= o->bytes) return LZE_WORK_DONE;
   }
   size_t n = piece_bytes(o, at);
@@ -224,10 +224,6 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
   bool root = o->rank == o->peer;
   size_t own = (size_t)o->rank * o->bytes;
   switch (o->kind) {
-    case MPI_SEND:
-      return m->Isend(o->in, n, type, o->peer, o->tag, o->comm, r);
-    case MPI_RECV:
-      return m->Irecv(o->out, n, type, o->peer, o->tag, o->comm, r);
     case MPI_BARRIER: return m->Ibarrier(o->comm, r);
     case MPI_GATHER:
       if (root && o->bytes > 0 && o->in == o->out + own) in = same;
@@ -279,7 +275,7 @@ static int post_counted(mpi_Op *o, mpi_Handle *r) {
 static bool value_room(mpi_Op *o, lze_WorkFailure *f) {
   o->payload = malloc(o->length + 1);
   o->payload_bytes = o->length;
-  if (o->payload == NULL) op_no_memory(o, f);
+  if (o->payload == NULL) mpi_op_no_memory(o, f);
   return o->payload != NULL;
 }
 
@@ -313,7 +309,7 @@ static int post_received_value(mpi_Op *o, lze_WorkFailure *f) {
   int error = m->Improbe(o->peer, o->tag, o->comm, &flag, &o->message, &status);
   if (error == 0 && flag)
     error = m->Get_elements_x(&status, m->c.byte, &bytes);
-  if (error != 0) return op_error(o, error, f);
+  if (error != 0) return mpi_op_error(o, error, f);
   if (!flag) return LZE_WORK_PENDING;
   o->source = status.words[m->c.source_at];
   o->got_tag = status.words[m->c.tag_at];
@@ -332,11 +328,12 @@ static int post_value(mpi_Op *o, lze_WorkFailure *f) {
 /* What comes next; LZE_WORK_DONE where nothing does. */
 static int post(mpi_Op *o, lze_WorkFailure *f) {
   o->request_count = 0;
-  if (o->value) return one_request(o) ? post_value(o, f) : op_no_memory(o, f);
+  if (o->value)
+    return one_request(o) ? post_value(o, f) : mpi_op_no_memory(o, f);
   if (op_meets(o)) return post_meeting(o, f);
   if (o->phase > 0) return LZE_WORK_DONE;
   if (is_reduction(o) || o->kind == MPI_BCAST) return post_pieces(o, f);
-  if (!one_request(o)) return op_no_memory(o, f);
+  if (!one_request(o)) return mpi_op_no_memory(o, f);
   return posted(o, o->counts != NULL ? post_counted(o, o->requests)
                                      : post_bytes(o, o->requests), f);
 }
@@ -355,18 +352,6 @@ static void finish_by_rank(mpi_Op *o) {
       mpi_combine(o->op, o->scalar, n / scalar_bytes(o), o->out + at,
                   all + (size_t)i * n);
   }
-}
-
-static int finish_receive(mpi_Op *o, const mpi_Status *status,
-                          lze_WorkFailure *f) {
-  const mpi_Library *m = o->m;
-  int64_t bytes = 0;
-  o->source = status->words[m->c.source_at];
-  o->got_tag = status->words[m->c.tag_at];
-  int error = m->Get_elements_x(status, m->c.byte, &bytes);
-  if (error != 0) return op_error(o, error, f);
-  o->got = (size_t)bytes;
-  return LZE_WORK_DONE;
 }
 
 static uint64_t now_ns(void) {
@@ -425,12 +410,11 @@ static int look(mpi_Op *o, lze_WorkFailure *f) {
     mpi_Handle *r = &o->requests[o->request_count - 1];
     int error = m->Test(r, &flag, &status);
     if (error != 0) {
-      op_error(o, error, f);
+      mpi_op_error(o, error, f);
       return o->request_count > 1 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
     }
     if (!flag) return LZE_WORK_PENDING;
-    if (--o->request_count == 0 && o->kind == MPI_RECV && !o->value)
-      return finish_receive(o, &status, f);
+    o->request_count--;
   }
   if (o->by_rank) finish_by_rank(o);
   return LZE_WORK_DONE;
@@ -455,19 +439,19 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
 int mpi_op_step(void *op, lze_WorkFailure *f) {
   mpi_Op *o = op;
   if (!o->posted) {
-    int status = exchange(o, f);
+    bool message = o->kind <= MPI_RECV && !o->value;
+    int status = message ? mpi_message_step(o, f) : exchange(o, f);
     if (status == LZE_WORK_PENDING && op_is_late(o)) return op_late(o, f);
     if (status != LZE_WORK_DONE) return status;
     o->posted = true;
   }
   if (o->into == NULL) return LZE_WORK_DONE;
-  return o->api->copy(o->copies, &o->copy, o->into, o->out,
-                      o->kind == MPI_RECV ? o->got : o->written, f);
+  return o->api->copy(o->copies, &o->copy, o->into, o->out, o->written, f);
 }
 
 int mpi_op_cancel(void *op) {
   mpi_Op *o = op;
-  if (o->kind != MPI_RECV || o->posted) return 0;
+  if (o->kind != MPI_RECV || o->announced || o->copy != NULL) return 0;
   if (o->request_count == 0) return 1; /* nothing was posted */
   mpi_Status status;
   if (o->m->Cancel(o->requests) != 0) return 0;

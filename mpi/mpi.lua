@@ -244,7 +244,7 @@ local function queue_before(device)
 end
 
 -- A copy in host memory, which MPI is given in place of x.
-local function stage(x, reads)
+local function stage_of(x, reads)
   local copy = lze.buffer(x.type, #x,
     {usage = "host", zero = false, device = x.device})
   if reads then queue_before(x.device):copy(copy, x) end
@@ -254,15 +254,38 @@ end
 -- Do f(x, y, into), which posts an operation, with memory that MPI can use for
 -- what is read and what is written; `into` is what the operation copies the
 -- latter into, if it is a copy. `keeps`: of what is written a part may stay as
--- it is. A message has one length for MPI, so it is staged as a whole.
+-- it is. What all ranks exchange is staged as a whole.
 local function with_host_memory(x, y, keeps, f)
   local from, to = x, y
-  if x and not is_given(x) then from = stage(x, true) end
-  if y and not is_given(y) then to = stage(y, keeps) end
+  if x and not is_given(x) then from = stage_of(x, true) end
+  if y and not is_given(y) then to = stage_of(y, keeps) end
   local a, b, c = f(from, to, to ~= y and y or nil)
   if to ~= y then to:close() end              -- once it is used no more
   if from ~= x then from:close() end
   return a, b, c
+end
+
+-- Post a message of x to or from a rank. Memory of a device goes through a few
+-- pieces of the host's; what is no longer than one is there when it is sent.
+local function post_message(c, name, wait, comm, peer, tag, x)
+  local sends, stage, whole = name == "send", nil, nil
+  if sends and x.bytes <= C.piece and not is_given(x) then
+    x = stage_of(x, true)
+    whole = x
+  elseif not is_given(x) then
+    local bytes = math.max(x.bytes, C.head)
+    if bytes > C.piece then
+      bytes = math.min((bytes - 1) // C.piece + 1, C.staged) * C.piece
+    end
+    stage = lze.buffer("uchar", bytes,
+      {usage = "host", zero = false, device = x.device})
+  end
+  local a, b, d = C.post(name, wait, comm, c.rank, c.size, peer, tag, nil,
+    false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
+    c.pieces, stage)
+  if stage then stage:close() end             -- once it is used no more
+  if whole then whole:close() end
+  return a, b, d
 end
 
 -- Two host buffers by context, through which device memory goes in pieces.
@@ -314,7 +337,7 @@ local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
       return post("later", part)
     end)
   end
-  local copy = stage(x, reads)
+  local copy = stage_of(x, reads)
   local event = post(false, copy, writes and x or nil)
   copy:close()
   return event
@@ -390,10 +413,7 @@ local function define_send(fname, wait)
     end
     local b, _, count = buffer(x, 1, fname)
     local part, tag = message(b, count, options, fname)
-    return with_host_memory(part, nil, false, function(from)
-      return C.post("send", wait, c.handle, c.rank, c.size, to, tag or 0, nil,
-        false, from)
-    end)
+    return post_message(c, "send", wait, c.handle, to, tag or 0, part)
   end
 end
 define_send("send", true)
@@ -412,11 +432,8 @@ local function define_recv(fname, wait)
     local b, _, count, bytes = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
     local part, tag = message(b, count, options, fname)
-    local source, got, length = with_host_memory(nil, part, false,
-      function(_, to, into)
-        return C.post("recv", wait, c.handle, c.rank, c.size, from, tag, nil,
-          false, nil, to, nil, nil, nil, into)
-      end)
+    local source, got, length = post_message(c, "recv", wait, c.handle, from,
+      tag, part)
     if not wait then return source end
     if length % element ~= 0 then
       fail("%s: %d bytes came from rank %d, not a number of elements of %d " ..
@@ -720,8 +737,9 @@ function methods.split(self, color, key)
   meet(c)
   local handle = C.split(c.handle, color, key)
   local values = C.split(c.values, color, key)
-  return handle and new {handle = handle, values = values, world = c.world,
-    library = c.library} or nil
+  local pieces = C.split(c.pieces, color, key)
+  return handle and new {handle = handle, values = values, pieces = pieces,
+    world = c.world, library = c.library} or nil
 end
 
 local cart_keys = keys("periodic", "reorder")
@@ -769,7 +787,8 @@ function methods.cart(self, dims, options)
   local belongs = c.rank < product
   local handle = C.cart(c.handle, copy, periodic, reorder or false, belongs)
   if not handle then return nil end
-  local cart = {handle = handle, values = C.dup(handle), dims = copy,
+  local cart = {handle = handle, values = C.dup(handle),
+    pieces = C.dup(handle), dims = copy,
     periodic = periodic, library = c.library}
   local object = new(cart)
   cart.coords = C.coords(handle, cart.rank, #copy)
@@ -899,7 +918,7 @@ function methods.halo(self, u, options)
     end
   end
   local h = {u = memory, shape = sizes, width = width, parts = {}}
-  h.comm, h.rank, h.size = inner(c), c.rank, c.size
+  h.comm, h.pieces, h.rank, h.size = inner(c), c.pieces, c.rank, c.size
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
     local rest, other = code, false
@@ -921,18 +940,13 @@ function halo_methods.start(self)
   h.started = true
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(h.parts) do
-    h.arrived[i] = with_host_memory(nil, part.into, false,
-      function(_, to, into)
-        return C.post("recv", false, h.comm, h.rank, h.size, part.rank,
-          part.back, nil, false, nil, to, nil, nil, nil, into)
-      end)
+    h.arrived[i] = post_message(h, "recv", false, h.comm, part.rank, part.back,
+      part.into)
   end
   for i, part in ipairs(h.parts) do
     part.out:copy_box(h.u, part.pack)
-    h.sent[i] = with_host_memory(part.out, nil, false, function(from)
-      return C.post("send", false, h.comm, h.rank, h.size, part.rank, part.tag,
-        nil, false, from)
-    end)
+    h.sent[i] = post_message(h, "send", false, h.comm, part.rank, part.tag,
+      part.out)
   end
   return self
 end
@@ -1031,13 +1045,8 @@ local function spread(c, s, n, events)
     first, last = math.max(first, low), math.min(last, high)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
-    local sends = name == "send"
-    events[#events + 1] = with_host_memory(sends and x or nil,
-      not sends and x or nil, false, function(out, host, into)
-        return C.post(name, false, inner(c), c.rank, c.size,
-          sends and to or from, SLICE_TAG, nil, false, out, host, nil, nil, nil,
-          into)
-      end)
+    events[#events + 1] = post_message(c, name, false, inner(c),
+      name == "send" and to or from, SLICE_TAG, x)
   end
   for rank = 0, c.size - 1 do
     if rank ~= c.rank then post("recv", rank, c.rank) end
@@ -1107,6 +1116,7 @@ function methods.close(self)
   if not c.world then
     C.free(c.handle)
     C.free(c.values)
+    C.free(c.pieces)
     if c.inner then C.free(c.inner) end
   end
 end
@@ -1167,12 +1177,12 @@ function mpi.world()
   if world and not C.state(world, meta).closed then return world end
   -- A loader that MPI opens first would not be set up as lze does it.
   pcall(lze.devices)
-  local library, handle, values = C.open()
+  local library, handle, values, pieces = C.open()
   if not C.thread() then
     fail("world: MPI was begun on another thread, and for one thread only")
   end
-  world = new {handle = handle, values = values, world = true,
-    library = library}
+  world = new {handle = handle, values = values, pieces = pieces,
+    world = true, library = library}
   return world
 end
 

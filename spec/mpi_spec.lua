@@ -284,7 +284,8 @@ describe("lze.mpi without a launcher", function()
   end)
 
   it("takes little of the host's memory for a device's", function()
-    assert.equal("true\t8\nallreduce\t4194304\t8\nfalse\t8\n", process.output [[
+    assert.equal("true\t8\nallreduce\t4194304\t8\ntrue\t8\t3\nfalse\t8\n",
+      process.output [[
       local lze, world = require "lze", require "lze.mpi".world()
       collectgarbage "stop"
       local x = lze.buffer("int", 1 << 23, {usage = "device"}):fill(3)
@@ -302,7 +303,15 @@ describe("lze.mpi without a launcher", function()
         if e.kind == "message" then first, count = first or e, count + 1 end
       end
       print(first.name, first.bytes, count)
-      for i = 1, 20 do                        -- messages are staged as a whole
+      local z = lze.buffer("int", #x, {usage = "device"})
+      before = lze.stats().peak_bytes
+      world:irecv(z, 0)
+      world:send(x, 0)                        -- 8 MiB on each side
+      lze.wait()
+      s = lze.stats()
+      print(s.peak_bytes - before <= 17 << 20, s.host_bytes >> 20,
+        z:read(#z)[1])
+      for i = 1, 20 do
         world:isend(x, 0, {last = #y})
         world:irecv(y, 0)
         world:isend(y, 0)
@@ -535,6 +544,21 @@ describe("a library of MPI", function()
           world:recv(y, 0)
           sent:wait()
         end},
+        {"long", function()
+          local n = (1 << 20) + 1
+          local long, got = device(n):fill(7), device(n)
+          world:irecv(got, 0)
+          world:send(long, 0)
+          assert(got:read(n)[1] == 7)
+        end},
+        {"announced", function()
+          local bytes = lze.buffer("uchar", 13, {usage = "device"})
+          bytes:write "1234567890123"
+          local got = lze.buffer("uchar", 13, {usage = "device"})
+          world:irecv(got, 0)
+          world:send(bytes, 0)
+          assert(got:string() == "1234567890123")
+        end},
         {"allgather", function() world:iallgather(x, y):wait() end},
         {"halo", function() halo:start():wait() end},
         {"allreduce", function() world:allreduce(x, "sum") end},
@@ -557,10 +581,12 @@ describe("a library of MPI", function()
   end
 
   -- With copies through host memory, and without.
-  local HOSTED = "bcast\t1\t0 0 0\nsend\t1\t2 3 0\nallgather\t1\t1 2 3\n" ..
+  local HOSTED = "bcast\t1\t0 0 0\nsend\t1\t2 3 0\nlong\t1\t2 3 0\n" ..
+    "announced\t3\t2 3 0\nallgather\t1\t1 2 3\n" ..
     "halo\t6\t1 2 3\nallreduce\t2\t1 2 3\nin order\t1\t1 2 3\n" ..
     "1 2 3\t5 5 5\n"
-  local GIVEN = "bcast\t0\t0 0 0\nsend\t0\t2 3 0\nallgather\t0\t1 2 3\n" ..
+  local GIVEN = "bcast\t0\t0 0 0\nsend\t0\t2 3 0\nlong\t1\t2 3 0\n" ..
+    "announced\t2\t2 3 0\nallgather\t0\t1 2 3\n" ..
     "halo\t4\t1 2 3\nallreduce\t2\t1 2 3\nin order\t1\t1 2 3\n" ..
     "1 2 3\t5 5 5\n"
 

@@ -424,6 +424,58 @@ end
 
 -- Blocks whose lengths differ, some of them empty, against a model; what
 -- stands behind them stays.
+-- Messages that are announced, among others; what there is no room for.
+function tests.lengths()
+  local piece = 1 << 22
+  local function bytes(n, from)
+    local letters = ("%d of 251 bytes, and so on; "):format(from):rep(20)
+    letters = letters:sub(1, 251)
+    return letters:rep(n // 251 + 1):sub(1, n)
+  end
+  local function buffer(usage, text)
+    return lze.buffer("uchar", #text, {usage = usage}):write(text)
+  end
+  local turn = 0
+  for _, sent in ipairs(usages) do
+    for _, got in ipairs(usages) do
+      turn = turn + 1
+      local n = ({piece + 1, 2 * piece + 13, piece})[turn % 3 + 1]
+      local lengths = {13, n, 0, 12, 13}
+      local xs, ys, events = {}, {}, {}
+      for i, length in ipairs(lengths) do
+        xs[i] = buffer(sent, bytes(length, rank + i))
+        ys[i] = buffer(got, ("."):rep(length + i % 2 * 3))
+        -- Some are received before they are sent.
+        if i < turn % 4 then events[i] = world:irecv(ys[i], before) end
+      end
+      for i, x in ipairs(xs) do
+        events[#events + 1] = world:isend(x, after, {tag = i % 2})
+      end
+      for i, length in ipairs(lengths) do
+        local source, tag, count = before, i % 2, length
+        if i >= turn % 4 then source, tag, count = world:recv(ys[i]) end
+        assert(source == before and tag == i % 2 and count == length)
+        local text = bytes(length, before + i) .. ("..."):rep(i % 2)
+        assert(ys[i]:string() == text, sent .. " " .. got .. " " .. length)
+      end
+      for _, ev in ipairs(events) do assert(ev:wait()) end
+    end
+    local x, last = buffer(sent, bytes(2 * piece + 1, 1)), buffer(sent, "last")
+    for _, room in ipairs {0, 5, 12, 13, piece, piece + 1} do
+      local first = world:isend(x, after)
+      local second = world:isend(last, after)
+      local y = lze.buffer("uchar", room, {usage = sent})
+      local err = raises("MPI_Recv: MPI_ERR_TRUNCATE", world.recv, world, y)
+      assert(err.code == "MPI_ERR_TRUNCATE" and #err.message > 0)
+      y = lze.buffer("uchar", 6, {usage = sent})
+      assert(select(3, world:recv(y, before)) == 4)
+      assert(y:string(1, 4) == "last")
+      assert(first:wait() and second:wait())
+    end
+    collectgarbage()
+  end
+end
+
 function tests.counts()
   local spare = 3
   for round = 0, 2 do

@@ -1,0 +1,203 @@
+/*
+ * lze_mpi_message.c - messages of buffers: in one, or announced and in pieces.
+ * SPDX-License-Identifier: MIT
+ *
+ * What is no longer than a piece is one message of MPI.  Else that message,
+ * which has its place among those with its tag, only says how long it is, and a
+ * number; the pieces follow on a communicator of their own, with the number for
+ * their tag.  So memory of a device needs two pieces of the host's, and one is
+ * copied while another travels.  The receiver need not know beforehand: an
+ * announcement has a length that no other message has.
+ */
+#include "lze_mpi.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool sends(const mpi_Op *o) { return o->kind == MPI_SEND; }
+
+/* Whether MPI cannot be told to use it as the host's. */
+static bool is_of_device(const mpi_Op *o) { return o->copies != NULL; }
+
+/* Whether more comes than there is room for. */
+static bool is_too_long(const mpi_Op *o) {
+  return !sends(o) && o->length > o->bytes;
+}
+
+static int truncated(const mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Constants *k = &o->m->c;
+  int class = 1;
+  while (class < k->class_count &&
+         strcmp(k->classes[class - 1], "TRUNCATE") != 0)
+    class++;
+  return mpi_op_error(o, class, f);
+}
+
+/* --- the first message of MPI -------------------------------------------- */
+
+static void announce(mpi_Op *o) {
+  static atomic_uint numbers;
+  o->number = atomic_fetch_add(&numbers, 1) & SHRT_MAX;
+  o->length = o->bytes;
+  o->announced = true;
+  memcpy(o->head, &o->length, sizeof o->length);
+  memcpy(o->head + sizeof o->length, &o->number, sizeof o->number);
+}
+
+static int post_first(mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  int error;
+  if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
+  if (o->requests == NULL) return mpi_op_no_memory(o, f);
+  if (sends(o)) {
+    if (o->bytes > MPI_PIECE || o->bytes == MPI_HEAD) announce(o);
+    error = m->Isend(o->announced ? o->head : o->in,
+                     o->announced ? MPI_HEAD : (int)o->bytes, m->c.byte,
+                     o->peer, o->tag, o->comm, o->requests);
+  } else {
+    size_t room = o->bytes < MPI_PIECE ? o->bytes : MPI_PIECE;
+    o->first = o->stage != NULL ? o->stage : o->out;
+    if (room < MPI_HEAD) {
+      room = MPI_HEAD;
+      o->first = o->head;
+    }
+    error = m->Irecv(o->first, (int)room, m->c.byte, o->peer, o->tag, o->comm,
+                     o->requests);
+  }
+  if (error != 0) return mpi_op_error(o, error, f);
+  o->request_count = 1;
+  return LZE_WORK_DONE;
+}
+
+static int look_first(mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  mpi_Status status;
+  int flag = 0;
+  int64_t bytes = 0;
+  int error = m->Test(o->requests, &flag, &status);
+  if (error == 0 && !flag) return LZE_WORK_PENDING;
+  o->request_count = 0;
+  if (error == 0 && !sends(o)) {
+    o->source = status.words[m->c.source_at];
+    o->got_tag = status.words[m->c.tag_at];
+    error = m->Get_elements_x(&status, m->c.byte, &bytes);
+    o->got = (size_t)bytes;
+  }
+  return error != 0 ? mpi_op_error(o, error, f) : LZE_WORK_DONE;
+}
+
+/* What has come: all of it, which goes to its place, or an announcement. */
+static int take_first(mpi_Op *o, lze_WorkFailure *f) {
+  if (sends(o)) return LZE_WORK_DONE;
+  if (o->got != MPI_HEAD) {
+    if (o->got > o->bytes) return truncated(o, f);
+    if (o->first == o->out) return LZE_WORK_DONE;
+    if (is_of_device(o))
+      return o->api->copy(o->copies, &o->copy, o->out, o->first, o->got, f);
+    memcpy(o->out, o->first, o->got);
+    return LZE_WORK_DONE;
+  }
+  if (is_of_device(o) && o->first == o->out) {
+    int status = o->api->copy(o->copies, &o->copy, o->head, o->out, MPI_HEAD,
+                              f);
+    if (status != LZE_WORK_DONE) return status;
+  } else if (o->first != o->head) {
+    memcpy(o->head, o->first, MPI_HEAD);
+  }
+  memcpy(&o->length, o->head, sizeof o->length);
+  memcpy(&o->number, o->head + sizeof o->length, sizeof o->number);
+  o->announced = true;
+  o->got = (size_t)o->length;
+  return LZE_WORK_DONE;
+}
+
+/* --- pieces -------------------------------------------------------------- */
+
+static int piece_post(mpi_Op *o, mpi_Piece *p, char *at, size_t bytes) {
+  const mpi_Library *m = o->m;
+  int tag = (int)o->number;
+  return sends(o) ? m->Isend(at, (int)bytes, m->c.byte, o->peer, tag,
+                             o->pieces, &p->request)
+                  : m->Irecv(at, (int)bytes, m->c.byte, o->source, tag,
+                             o->pieces, &p->request);
+}
+
+/* Go on with the k-th piece. */
+static int piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
+  mpi_Piece *p = &o->flight[k % MPI_FLIGHT];
+  size_t offset = k * MPI_PIECE, left = (size_t)o->length - offset;
+  size_t bytes = left < MPI_PIECE ? left : MPI_PIECE;
+  char *place = (sends(o) ? (char *)o->in : o->out) + offset, *at = place;
+  if (o->stage != NULL) at = o->stage + k % MPI_STAGED * MPI_PIECE;
+  bool staged = at != place;
+  if (is_too_long(o)) at = o->scratch;
+  mpi_Status unused;
+  int error = 0, flag = 0;
+  switch (p->state) {
+    case PIECE_READY:
+      if (sends(o) && staged) {
+        int status = o->api->copy(o->copies, &p->copy, at, place, bytes, f);
+        if (status != LZE_WORK_DONE) return status;
+      }
+      p->state = PIECE_COPIED;
+      /* fallthrough */
+    case PIECE_COPIED:
+      if (k != o->moving) return LZE_WORK_PENDING; /* they stay in order */
+      error = piece_post(o, p, at, bytes);
+      if (error != 0) return mpi_op_error(o, error, f);
+      o->moving++;
+      p->state = PIECE_MOVES;
+      /* fallthrough */
+    case PIECE_MOVES:
+      error = o->m->Test(&p->request, &flag, &unused);
+      if (error != 0) return mpi_op_error(o, error, f);
+      if (!flag) return LZE_WORK_PENDING;
+      p->state = PIECE_MOVED;
+      /* fallthrough */
+    case PIECE_MOVED:
+      if (!sends(o) && staged && !is_too_long(o)) {
+        int status = o->api->copy(o->copies, &p->copy, place, at, bytes, f);
+        if (status != LZE_WORK_DONE) return status;
+      }
+      p->state = PIECE_OVER;
+      /* fallthrough */
+    default: return LZE_WORK_DONE;
+  }
+}
+
+/* Go on with those that have begun, and begin as many as may. */
+static int pieces_step(mpi_Op *o, lze_WorkFailure *f) {
+  size_t count = ((size_t)o->length + MPI_PIECE - 1) / MPI_PIECE;
+  size_t most = is_too_long(o) ? 1 : o->stage != NULL ? MPI_STAGED : MPI_FLIGHT;
+  size_t last = o->ended + most;
+  if (is_too_long(o) && o->scratch == NULL) {
+    o->scratch = malloc(MPI_PIECE);
+    if (o->scratch == NULL) return mpi_op_no_memory(o, f);
+  }
+  for (size_t k = o->ended; k < count && k < last; k++) {
+    if (k == o->begun) o->flight[o->begun++ % MPI_FLIGHT] = (mpi_Piece){0};
+    int status = piece_step(o, k, f);
+    if (status == LZE_WORK_FAILED && o->begun - o->ended > 1)
+      return LZE_WORK_LEFT;
+    if (status == LZE_WORK_FAILED || status == LZE_WORK_LEFT) return status;
+    if (status == LZE_WORK_DONE && k == o->ended) {
+      o->ended++;
+      o->idle_ns = 0;
+    }
+  }
+  if (o->ended < count) return LZE_WORK_PENDING;
+  return is_too_long(o) ? truncated(o, f) : LZE_WORK_DONE;
+}
+
+int mpi_message_step(mpi_Op *o, lze_WorkFailure *f) {
+  static int (*const first[])(mpi_Op *, lze_WorkFailure *) = {
+      post_first, look_first, take_first};
+  while (o->phase < sizeof first / sizeof *first) {
+    int status = first[o->phase](o, f);
+    if (status != LZE_WORK_DONE) return status;
+    o->phase++;
+  }
+  return o->announced ? pieces_step(o, f) : LZE_WORK_DONE;
+}
