@@ -63,6 +63,7 @@ typedef void *mpi_Out;
   F(Ibarrier, (mpi_Handle, mpi_Handle *))                                      \
   F(Ibcast, (mpi_Out, int, mpi_Handle, int, mpi_Handle, mpi_Handle *))         \
   F(Allreduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, mpi_Handle))     \
+  F(Reduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, int, mpi_Handle))   \
   F(Ireduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, int, mpi_Handle,   \
               mpi_Handle *))                                                   \
   F(Iallreduce, (mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle, mpi_Handle,     \
@@ -132,6 +133,7 @@ typedef struct mpi_Constants {
   intptr_t in_place;
   int any_source, any_tag, proc_null, undefined, shared, funneled, multiple;
   int source_at, tag_at;        /* in the words of a status */
+  bool meets;                   /* reductions that wait are the faster ones */
   const char *const *classes;   /* names of the error classes from 1 on */
   int class_count;
 } mpi_Constants;

@@ -52,7 +52,7 @@ static const mpi_Constants constants_standard = {
     .in_place = 1,
     .any_source = -1, .any_tag = -2, .proc_null = -3, .undefined = -32766,
     .shared = 221, .funneled = 1024, .multiple = 4096,
-    .source_at = 0, .tag_at = 1,
+    .source_at = 0, .tag_at = 1, .meets = true,
     .classes = classes_standard, .class_count = 19};
 
 /* Handles of Open MPI are addresses of its variables. */
@@ -61,7 +61,7 @@ static const mpi_Constants constants_open = {
     .in_place = 1,
     .any_source = -1, .any_tag = -1, .proc_null = -2, .undefined = -32766,
     .shared = 0, .funneled = 1, .multiple = 3,
-    .source_at = 0, .tag_at = 1,
+    .source_at = 0, .tag_at = 1, .meets = true,
     .classes = classes_open, .class_count = 19};
 
 static mpi_Library library;

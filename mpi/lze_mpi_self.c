@@ -394,6 +394,12 @@ static int self_Allreduce(mpi_In from, mpi_Out to, int count, mpi_Handle type,
   return collect(from, to, count, type, 0, &unused);
 }
 
+static int self_Reduce(mpi_In from, mpi_Out to, int count, mpi_Handle type,
+                       mpi_Handle op, int root, mpi_Handle comm) {
+  mpi_Handle unused;
+  return collect(from, to, count, type, root, &unused);
+}
+
 static int self_Ireduce(mpi_In from, mpi_Out to, int count, mpi_Handle type,
                         mpi_Handle op, int root, mpi_Handle comm,
                         mpi_Handle *request) {

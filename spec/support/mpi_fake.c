@@ -110,6 +110,7 @@ FN(Isend, (mpi_In a, int n, M t, int b, int c, M d, R e),
 F7(Irecv, mpi_Out, int, M, int, int, M, R)
 F7(Iallreduce, mpi_In, mpi_Out, int, M, M, M, R)
 F7(Iscan, mpi_In, mpi_Out, int, M, M, M, R)
+F7(Reduce, mpi_In, mpi_Out, int, M, M, int, M)
 F8(Ireduce, mpi_In, mpi_Out, int, M, M, int, M, R)
 F8(Iallgather, mpi_In, int, M, mpi_Out, int, M, M, R)
 F8(Ialltoall, mpi_In, int, M, mpi_Out, int, M, M, R)
