@@ -489,8 +489,9 @@ static void print(compiler *c, const struct builtin *f, unsigned base,
       }
     } else if (IS_NUMBER(v.type)) {
       bool real = KIND(v.type) == T_REAL;
+      /* Without the l PoCL rounds doubles to float. */
       strcpy(format + n, !real                ? "%ld"
-                         : real_bits(c) == 64 ? "%.14g" : "%.7g");
+                         : real_bits(c) == 64 ? "%.14lg" : "%.7g");
       n += strlen(format + n);
       if (!c->emit) continue;
       words[used++] = real ? v.id : to_index(c, v);

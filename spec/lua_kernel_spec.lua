@@ -682,6 +682,24 @@ describe("lze.work on the host", function()
     assert.equal(-2.0 ^ -54, w.fma(1 + 2.0 ^ -27, 1 - 2.0 ^ -27, -1))
   end)
 
+  it("prints on the device, reals as exactly as it computes", function()
+    local double = lze.device().fp64
+    local text = process.output([[
+      local lze = require "lze"
+      local w, most = lze.work, math.mininteger
+      local k = lze.kernel(function(i, x)
+        if i == 2 then w.print("100%", i, x[i], x[i] / 3, most, 1e30) end
+      end)
+      k(3, lze.buffer("float", {1, 2.5, 4}))
+      lze.wait()
+      if not lze.device().fp64 then return end
+      k(3, lze.buffer("double", {1, 2.5, 4}))
+      lze.wait()]])
+    assert.equal("100%\t2\t2.5\t0.8333333\t-9223372036854775808\t1e+30\n" ..
+      (double and "100%\t2\t2.5\t0.83333333333333\t-9223372036854775808\t" ..
+      "1e+30\n" or ""), text)
+  end)
+
   it("prints as Lua does", function()
     assert.equal("1\t2.5\ttrue\tx\n", process.output [[
       require "lze".work.print(1, 2.5, true, "x")]])
