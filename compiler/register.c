@@ -52,6 +52,7 @@ val get(compiler *c, unsigned reg) {
   val v = {c->state[reg], 0, 0};
   if (KIND(v.type) == T_CONFLICT) {
     const char *name = chunk_local(in->p, reg, in->pc);
+    if (name == NULL) name = "a value here";
     const conflict *two = DATA(v.type) == 0 ? NULL
                           : &c->conflicts[DATA(v.type) - 1];
     if (two != NULL && two->lines[0] != 0 && two->lines[1] != 0)
@@ -59,8 +60,8 @@ val get(compiler *c, unsigned reg) {
               "type on all ways to this line", what(c, two->types[0]),
               two->lines[0], what(c, two->types[1]), two->lines[1]);
     else
-      finding(c, name, "a value here has different types on different ways to "
-              "this line; give it one type on all of them");
+      finding(c, name, "has different types on different ways to this line; "
+              "give it one type on all of them");
     v.type = T_TOLD;
   }
   if (!c->emit) return v;
