@@ -183,35 +183,56 @@ static bool tests(const proto *p, uint32_t i, unsigned reg) {
   }
 }
 
-/* Whether what instruction pc loads into a register is looked at for nil
-   before the register is written again. */
+/* Where a value is: in a register before an instruction of a block. */
+typedef struct whereabouts {
+  size_t at;
+  int block;
+  unsigned reg;
+} whereabouts;
+
+/* Whether what instruction pc loads into a register is looked at for nil, there
+   or where it is moved, before it is written over. */
 static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   instance *in = c->at;
   const proto *p = in->p;
   if (in->tested[pc] != 0) return in->tested[pc] == 2;
   in->tested[pc] = 1;
-  char *seen = arena_new(c->a, (size_t)in->f->count + 1, 1);
-  int *stack = arena_new(c->a, (size_t)in->f->count * 2 + 2, sizeof *stack);
-  if (seen == NULL || stack == NULL) return false;
-  int top = 0, b = 0;
-  while (in->f->blocks[b].end <= pc) b++;
-  for (size_t at = pc + 1;;) {
-    const block *now = &in->f->blocks[b];
-    for (; at < now->end && !writes(p, at, reg); at++)
-      if (tests(p, p->code[at], reg)) {
+  size_t room = 0, top = 0, sets = ((size_t)p->width + 7) / 8;
+  unsigned char *seen = arena_new(c->a, (size_t)in->f->count * sets + 1, 1);
+  unsigned char *moved = arena_new(c->a, p->code_count / 8 + 1, 1);
+  whereabouts *stack = NULL, now = {pc + 1, 0, reg};
+  if (seen == NULL || moved == NULL) return false;
+  while (in->f->blocks[now.block].end <= pc) now.block++;
+  for (;;) {
+    const block *b = &in->f->blocks[now.block];
+    bool gone = false;
+    for (size_t at = now.at; at < b->end && !gone; at++) {
+      uint32_t i = p->code[at];
+      if (tests(p, i, now.reg)) {
         in->tested[pc] = 2;
         return true;
       }
-    /* NOT and TESTSET may read what they write. */
-    if (at < now->end && tests(p, p->code[at], reg)) in->tested[pc] = 2;
-    for (int k = 0; at == now->end && k < 2; k++)
-      if (now->next[k] >= 0 && !seen[now->next[k]]) {
-        seen[now->next[k]] = 1;
-        stack[top++] = now->next[k];
+      if (GET_OP(i) == OP_MOVE && GET_B(i) == now.reg &&
+          !(moved[at / 8] >> at % 8 & 1)) {
+        moved[at / 8] |= (unsigned char)(1 << at % 8);
+        stack = arena_grow(c->a, stack, top, &room, sizeof *stack);
+        if (c->a->failed) return false;
+        stack[top++] = (whereabouts){at + 1, now.block, GET_A(i)};
       }
-    if (top == 0) return in->tested[pc] == 2;
-    b = stack[--top];
-    at = in->f->blocks[b].first;
+      gone = writes(p, at, now.reg);
+    }
+    for (int k = 0; !gone && k < 2; k++) {
+      int next = b->next[k];
+      if (next < 0) continue;
+      unsigned char *set = &seen[(size_t)next * sets + now.reg / 8];
+      if (*set >> now.reg % 8 & 1) continue;
+      *set |= (unsigned char)(1 << now.reg % 8);
+      stack = arena_grow(c->a, stack, top, &room, sizeof *stack);
+      if (c->a->failed) return false;
+      stack[top++] = (whereabouts){in->f->blocks[next].first, next, now.reg};
+    }
+    if (top == 0) return false;
+    now = stack[--top];
   }
 }
 

@@ -67,6 +67,38 @@ describe("a kernel in Lua", function()
     end
   end)
 
+  it("has nil for what is outside, wherever it is assigned on", function()
+    local cases = {
+      function(i, x, y)
+        local a, b
+        a, b = x[i - 1], x[i + 1]
+        if a then y[i] = a else y[i] = -1 end
+        y[i] = y[i] + (b or 100)
+      end,
+      function(i, x, y)
+        local a = x[i + 1]
+        local b = a
+        if i > 1 then a = 5 end
+        y[i] = b == nil and 3 or a
+      end,
+      function(i, x, y)
+        local last
+        for j = i - 1, i + 1 do
+          local v = x[j]
+          if last then y[i] = y[i] * 10 + last end
+          last = v
+        end
+      end
+    }
+    for n, f in ipairs(cases) do
+      local x, y = lze.buffer("int", {4, 3, 2}), lze.buffer("int", 3)
+      lze.kernel(f)(3, x, y)
+      local want = {0, 0, 0}
+      for i = 1, 3 do f(i, {4, 3, 2}, want) end
+      assert.same(want, y:read(), "case " .. n)
+    end
+  end)
+
   it("is compiled again where a captured string has changed", function()
     local kind = "uchar"
     local k = lze.kernel(function(i, x)
@@ -115,6 +147,16 @@ describe("a finding", function()
     -- luacheck: ignore
     local err = refused(function(i, x) x[i] = here + there end)
     assert.matches("here is nil %(a global%).*there is nil %(a global%)", err)
+  end)
+
+  it("says once what has different types", function()
+    assert.matches(": a has different types on different ways to this line;",
+      refused(function(i, x)
+        local a = i > 1 and x or nil
+        a[i] = 1
+      end))
+    assert.matches(": a value here is a boolean from line %d+ and an integer",
+      refused(function(i, x) x[i] = (i > 2 or i) + 1 end))
   end)
 
   it("has the line of a loop with two entries", function()
