@@ -229,7 +229,7 @@ static void compile(compiler *c, lzc_element *types, lzc_result *result) {
     in->arguments[r] = r < input->dimensions ? type_range(c, 1, INT64_MAX)
         : argument_type(&input->arguments[r - input->dimensions],
                         r - input->dimensions);
-  analyse_instance(c, in);
+  analyse_all(c, in);
   if (c->a->failed) return;
   tell_result(c, in, result);
   choose_real(c, types);

@@ -102,6 +102,11 @@ typedef struct instance {
   char *dirty;
   char *tested;              /* by instruction, of loads: 0 not asked yet, 1
                                 not looked at for nil, 2 looked at */
+  /* Of the last question where a value goes: blocks and registers it is in at
+     their start, moves it took, results it was. */
+  unsigned char *seen, *moved, given[32];
+  size_t question;
+  size_t site;               /* where the parent calls it */
   type *arguments;
   type *results;
   unsigned result_count;     /* of the return with most */
@@ -132,7 +137,7 @@ typedef struct compiler {
   size_t conflict_count, conflict_room;
   tuple **tuples;
   size_t tuple_count, tuple_room;
-  size_t instances;
+  size_t instances, question;
   range *ranges;             /* that types name */
   size_t range_count, range_room;
   uint32_t *range_index;     /* a hash of them: 0, or one from 1 on */
@@ -293,6 +298,8 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
 instance *instance_new(compiler *c, instance *parent, const proto *p,
                        const void *function, const char *name);
 void analyse_instance(compiler *c, instance *in);
+/* Of the kernel and all that it calls. */
+void analyse_all(compiler *c, instance *in);
 /* FORPREP and FORLOOP: the condition under which the body runs (again). */
 uint32_t loop_prepare(compiler *c, size_t pc);
 uint32_t loop_next(compiler *c, size_t pc);

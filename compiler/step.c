@@ -185,55 +185,123 @@ static bool tests(const proto *p, uint32_t i, unsigned reg) {
 
 /* Where a value is: in a register before an instruction of a block. */
 typedef struct whereabouts {
+  instance *in;
   size_t at;
-  int block;
+  int home;                  /* the block */
   unsigned reg;
 } whereabouts;
 
+typedef struct trail {
+  whereabouts *stack;
+  size_t top, room;
+} trail;
+
+static void follow(compiler *c, trail *t, instance *in, size_t at, int home,
+                   unsigned reg) {
+  t->stack = arena_grow(c->a, t->stack, t->top, &t->room, sizeof *t->stack);
+  if (!c->a->failed) t->stack[t->top++] = (whereabouts){in, at, home, reg};
+}
+
+static bool first_time(unsigned char *set, size_t bit) {
+  bool is = !(set[bit / 8] >> bit % 8 & 1);
+  set[bit / 8] |= (unsigned char)(1 << bit % 8);
+  return is;
+}
+
+/* An instance's own notes, clean for this question; false without memory. */
+static bool notes(compiler *c, instance *in) {
+  if (in->question == c->question) return true;
+  size_t n = (size_t)in->f->count * in->p->width / 8 + 1;
+  size_t m = in->p->code_count / 8 + 1;
+  if (in->seen == NULL) in->seen = arena_new(c->a, n, 1);
+  if (in->moved == NULL) in->moved = arena_new(c->a, m, 1);
+  if (c->a->failed) return false;
+  memset(in->seen, 0, n);
+  memset(in->moved, 0, m);
+  memset(in->given, 0, sizeof in->given);
+  in->question = c->question;
+  return true;
+}
+
+static void follow_block(compiler *c, trail *t, instance *in, int home,
+                         unsigned reg) {
+  if (notes(c, in) &&
+      first_time(in->seen, (size_t)home * in->p->width + reg))
+    follow(c, t, in, in->f->blocks[home].first, home, reg);
+}
+
+/* The n-th result of a function, from 0 on, goes to who called it. */
+static void follow_result(compiler *c, trail *t, instance *in, unsigned n) {
+  for (; in->parent != NULL && n < 255; in = in->parent) {
+    instance *to = in->parent;
+    uint32_t i = to->p->code[in->site];
+    if (!notes(c, in) || !first_time(in->given, n)) return;
+    if (GET_OP(i) == OP_TAILCALL) continue;
+    if ((GET_C(i) != 0 && n + 1 >= GET_C(i)) || GET_A(i) + n >= to->p->width)
+      return;
+    int b = 0;
+    while (to->f->blocks[b].end <= in->site) b++;
+    follow(c, t, to, in->site + 1, b, GET_A(i) + n);
+    return;
+  }
+}
+
+/* Where what is in a register goes at an instruction, besides to the next. */
+static void follow_step(compiler *c, trail *t, const whereabouts *w,
+                        size_t at) {
+  instance *in = w->in, *child = in->children[at];
+  uint32_t i = in->p->code[at];
+  unsigned a = GET_A(i), b = GET_B(i), reg = w->reg;
+  switch (GET_OP(i)) {
+    case OP_MOVE:
+      if (b == reg && notes(c, in) && first_time(in->moved, at))
+        follow(c, t, in, at + 1, w->home, a);
+      break;
+    case OP_CALL: case OP_TAILCALL:
+      if (child != NULL && reg > a && (b == 0 || reg < a + b) &&
+          reg - a - 1 < child->p->parameters)
+        follow_block(c, t, child, 0, reg - a - 1);
+      break;
+    case OP_RETURN1:
+      if (reg == a) follow_result(c, t, in, 0);
+      break;
+    case OP_RETURN:
+      if (reg >= a && (b == 0 || reg - a + 1 < b))
+        follow_result(c, t, in, reg - a);
+      break;
+    default: break;
+  }
+}
+
 /* Whether what instruction pc loads into a register is looked at for nil, there
-   or where it is moved, before it is written over. */
+   or wherever it is moved, given and returned. */
 static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   instance *in = c->at;
-  const proto *p = in->p;
   if (in->tested[pc] != 0) return in->tested[pc] == 2;
   in->tested[pc] = 1;
-  size_t room = 0, top = 0, sets = ((size_t)p->width + 7) / 8;
-  unsigned char *seen = arena_new(c->a, (size_t)in->f->count * sets + 1, 1);
-  unsigned char *moved = arena_new(c->a, p->code_count / 8 + 1, 1);
-  whereabouts *stack = NULL, now = {pc + 1, 0, reg};
-  if (seen == NULL || moved == NULL) return false;
-  while (in->f->blocks[now.block].end <= pc) now.block++;
-  for (;;) {
-    const block *b = &in->f->blocks[now.block];
+  trail t = {0};
+  int first = 0;
+  while (in->f->blocks[first].end <= pc) first++;
+  c->question++;
+  follow(c, &t, in, pc + 1, first, reg);
+  while (t.top > 0 && !c->a->failed) {
+    whereabouts now = t.stack[--t.top];
+    const proto *p = now.in->p;
+    const block *b = &now.in->f->blocks[now.home];
     bool gone = false;
     for (size_t at = now.at; at < b->end && !gone; at++) {
-      uint32_t i = p->code[at];
-      if (tests(p, i, now.reg)) {
+      if (tests(p, p->code[at], now.reg)) {
         in->tested[pc] = 2;
         return true;
       }
-      if (GET_OP(i) == OP_MOVE && GET_B(i) == now.reg &&
-          !(moved[at / 8] >> at % 8 & 1)) {
-        moved[at / 8] |= (unsigned char)(1 << at % 8);
-        stack = arena_grow(c->a, stack, top, &room, sizeof *stack);
-        if (c->a->failed) return false;
-        stack[top++] = (whereabouts){at + 1, now.block, GET_A(i)};
-      }
+      follow_step(c, &t, &now, at);
       gone = writes(p, at, now.reg);
     }
-    for (int k = 0; !gone && k < 2; k++) {
-      int next = b->next[k];
-      if (next < 0) continue;
-      unsigned char *set = &seen[(size_t)next * sets + now.reg / 8];
-      if (*set >> now.reg % 8 & 1) continue;
-      *set |= (unsigned char)(1 << now.reg % 8);
-      stack = arena_grow(c->a, stack, top, &room, sizeof *stack);
-      if (c->a->failed) return false;
-      stack[top++] = (whereabouts){in->f->blocks[next].first, next, now.reg};
-    }
-    if (top == 0) return false;
-    now = stack[--top];
+    for (int k = 0; !gone && k < 2; k++)
+      if (b->next[k] >= 0)
+        follow_block(c, &t, now.in, b->next[k], now.reg);
   }
+  return false;
 }
 
 /* A field of a captured table.  One that is nil is an error, most likely a

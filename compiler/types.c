@@ -172,6 +172,26 @@ static void walk(compiler *c, instance *in, int number) {
   flow_into(c, in, b->next[0]);
 }
 
+/* Makes all of an instance be looked at again. */
+static void forget(instance *in) {
+  for (int b = 0; b < in->f->count; b++)
+    if (in->dirty[b] != 0) in->dirty[b] = 2;
+  for (size_t pc = 0; pc < in->p->code_count; pc++) {
+    if (in->tested[pc] == 1) in->tested[pc] = 0;
+    if (in->children[pc] != NULL) forget(in->children[pc]);
+  }
+}
+
+void analyse_all(compiler *c, instance *in) {
+  analyse_instance(c, in);
+  /* Which reads are looked at for nil depends on the functions they go to. */
+  for (size_t had = 1; c->instances > had && !c->a->failed;) {
+    had = c->instances;
+    forget(in);
+    analyse_instance(c, in);
+  }
+}
+
 void analyse_instance(compiler *c, instance *in) {
   instance *was = c->at;
   type *state = c->state, here[256] = {0};
@@ -244,10 +264,11 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
     child = instance_new(c, in, p, k->value.identity,
                          k->path != NULL ? k->path->text : NULL);
     if (child == NULL) return NULL;
+    child->site = pc;
     in->children[pc] = child;
   }
   if (!c->emit) {
-    bool changed = child->dirty[0] == 0;
+    bool changed = child->dirty[0] != 1;
     for (unsigned n = 0; n < child->p->parameters; n++)
       changed |= join_into(c, &child->arguments[n],
                            n < count ? c->state[base + n] : T_NIL);

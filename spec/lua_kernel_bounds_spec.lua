@@ -52,7 +52,8 @@ describe("option bounds of a Lua kernel", function()
       end, 8, x)
       assert.same({0, 1, 1, 1, 1, 1, 1, 1}, x:read())
       finds("cap[4] is outside 1..3 (work-item 4)", function(i, x)
-        x[i] = (x[i + 1] or 0) + (i == 4 and get(i) or 0)
+        x[i] = x[i + 1] or 0
+        if i == 4 then x[i] = x[i] + get(i) end
       end, 8, x)
       finds("private array[4] is outside 1..3 (work-item 4)", function(i, x)
         local t = w.private_array("int", 3)

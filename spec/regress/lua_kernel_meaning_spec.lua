@@ -67,8 +67,30 @@ describe("a kernel in Lua", function()
     end
   end)
 
-  it("has nil for what is outside, wherever it is assigned on", function()
+  it("has nil for what is outside, wherever that goes", function()
+    local function get(x, i) return x[i] end
+    local function deeper(x, i) return get(x, i) end
+    local function second(x, i) local v = deeper(x, i) return 1, v end
+    local function or0(v) return v or 0 end
+    local function swap(v, u) return u, v end
     local cases = {
+      function(i, x, y) y[i] = deeper(x, i - 1) or 100 end,
+      function(i, x, y) y[i] = or0(x[i - 1]) * 10 + or0(x[i + 1]) end,
+      function(i, x, y)
+        local one, v = second(x, i + 1)
+        y[i] = v == nil and one or v
+      end,
+      function(i, x, y)
+        local u, v = swap(x[i - 1], x[i + 1])
+        y[i] = or0(u) * 10 + (v or 3)
+      end,
+      function(i, x, y)
+        local last
+        for j = i - 1, i + 1 do
+          y[i] = y[i] * 10 + or0(last)
+          last = get(x, j)
+        end
+      end,
       function(i, x, y)
         local a, b
         a, b = x[i - 1], x[i + 1]
