@@ -1,11 +1,13 @@
 -- array.lua - lze.array: arrays of any rank over buffers.
 -- SPDX-License-Identifier: MIT
 --
--- An array is a table: type, shape, strides (in elements), mask (whether it is
--- the result of a comparison), and what only these files use: base (the buffer
--- its elements lie in), from (elements before the first), size (how many there
--- are), flat (a buffer of exactly its elements, where they are contiguous), and
--- what array_expression.lua notes.
+-- An array is a table of what only these files use: kind (the type of its
+-- elements), dims (its shape), stride (in elements, of each dimension), mask
+-- (whether it is the result of a comparison), base (the buffer its elements lie
+-- in), from (elements before the first), size (how many there are), flat (a
+-- buffer of exactly its elements, where they are contiguous), and what
+-- array_expression.lua notes.  Arrays share tables of dims, so that what a
+-- script gets of it is a copy.
 
 local C = ...
 local lze = C.lze()
@@ -108,7 +110,7 @@ end
 
 -- An array over elements of a buffer.
 local function array_over(base, from, shape, strides, mask)
-  local a = {type = base.type, shape = shape, strides = strides, base = base,
+  local a = {kind = base.type, dims = shape, stride = strides, base = base,
     from = from, size = count_of(shape), mask = mask, op = false, depth = 0,
     nodes = 1, seen = 0, store = false}
   if is_packed(shape, strides) then
@@ -247,7 +249,7 @@ end
 
 local function contiguous(a)
   if a.flat then return a end
-  return compute("copy", new(a.type, a.shape, a.mask, a.device), a)
+  return compute("copy", new(a.kind, a.dims, a.mask, a.device), a)
 end
 
 local function ready(a)
@@ -258,7 +260,7 @@ end
 -- --- operators ---------------------------------------------------------------
 
 local function kind_of(v, what)
-  if is(v) then return v.type end
+  if is(v) then return v.kind end
   if type(v) == "number" then return mathtype(v) end
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
 end
@@ -273,9 +275,9 @@ end
 
 -- Complex numbers are stored, and transformed by fft.
 local function needs_numbers(what, a)
-  if not types[a.type] then
+  if not types[a.kind] then
     fail('%s: %s has no arithmetic; lze.array("%s", a) has its parts', what,
-      a.type, C.core.scalars[a.type])
+      a.kind, C.core.scalars[a.kind])
   end
 end
 
@@ -287,7 +289,7 @@ local function result_type(what, ...)
     local v = select(i, ...)
     if is(v) then
       needs_numbers(what, v)
-      local t, why = v.type, nil
+      local t, why = v.kind, nil
       if kind then t, why = promote(kind, t) end
       if not t then fail("%s: %s", what, why) end
       kind = t
@@ -309,7 +311,7 @@ end
 -- An array for a kernel that computes in a type: those of reals would take what
 -- ulong has from 2^63 on for negative.
 local function operand_in(a, kind)
-  if a.type ~= "ulong" or not types[kind].real then return a end
+  if a.kind ~= "ulong" or not types[kind].real then return a end
   return a:to(kind == "double" and kind or "float")
 end
 
@@ -340,9 +342,9 @@ end
 local function binary(name, what, rule)
   local known = {}
   return function(x, y)
-    local first = getmetatable(x) == meta and x.type or
+    local first = getmetatable(x) == meta and x.kind or
       number_keys[mathtype(x)]
-    local second = getmetatable(y) == meta and y.type or
+    local second = getmetatable(y) == meta and y.kind or
       number_keys[mathtype(y)]
     local by_second = known[first]
     local op = by_second and by_second[second]
@@ -354,9 +356,9 @@ local function binary(name, what, rule)
         known[first][second] = op
       end
     end
-    local shape = (op.x and y or x).shape
-    if not (op.x or op.y) and shape ~= y.shape and not alike(x, y) then
-      shape = broadcast(what, shape, y.shape)
+    local shape = (op.x and y or x).dims
+    if not (op.x or op.y) and shape ~= y.dims and not alike(x, y) then
+      shape = broadcast(what, shape, y.dims)
     end
     local mask = rule == "mask" or
       rule == "bits" and not (op.x or op.y) and x.mask and y.mask
@@ -367,7 +369,7 @@ end
 -- The operation that name is on one operand, and whether it is on all of its
 -- type.
 local function new_unary(name, what, rule, x)
-  local kind = x.type
+  local kind = x.kind
   needs_numbers(what, x)
   needs_double(what, kind, x)
   local asks, real = kind == "double", types[kind].real
@@ -382,13 +384,13 @@ end
 local function unary(name, what, rule)
   local known = {}
   return function(x)
-    local op = known[x.type]
+    local op = known[x.kind]
     if not op then
       local all
       op, all = new_unary(name, what, rule, x)
-      if all then known[x.type] = op end
+      if all then known[x.kind] = op end
     end
-    return node(op, x.shape, rule == "mask", x)
+    return node(op, x.dims, rule == "mask", x)
   end
 end
 
@@ -408,8 +410,8 @@ meta.__unm = unary("neg", "-a")
 
 function meta.__bnot(x)
   needs_numbers("~a", x)
-  if types[x.type].real then fail("~a: integers expected, got %s", x.type) end
-  return express(x.mask and "lnot" or "bnot", x.type, x.shape, x.mask, x)
+  if types[x.kind].real then fail("~a: integers expected, got %s", x.kind) end
+  return express(x.mask and "lnot" or "bnot", x.kind, x.dims, x.mask, x)
 end
 
 local function no_order(sign, method)
@@ -463,7 +465,7 @@ local function ternary(op, what, x, y, z, kind, as_real)
   for _, v in ipairs {x, y, z} do
     if is(v) then
       needs_numbers(what, v)
-      shape = broadcast(what, shape, v.shape)
+      shape = broadcast(what, shape, v.dims)
     end
   end
   return express(op, kind, shape, nil, x, y, z)
@@ -499,8 +501,8 @@ define("to", function(x, kind)
   needs_numbers("to", x)
   kind = type_of(kind, "to")
   needs_double("to", kind, x)
-  local cuts = types[x.type].real and not types[kind].real
-  return express(cuts and "to_integer" or "copy", kind, x.shape, nil, x)
+  local cuts = types[x.kind].real and not types[kind].real
+  return express(cuts and "to_integer" or "copy", kind, x.dims, nil, x)
 end)
 
 -- --- construction ------------------------------------------------------------
@@ -595,9 +597,9 @@ function A.eye(n, m, o)
   end
   local kind, device = option_type(o, "eye", "float")
   local a = filled(kind, check_shape({n, m or n}, "eye"), 0, device)
-  local least = math.min(a.shape[1], a.shape[2])
+  local least = math.min(a.dims[1], a.dims[2])
   if least > 0 then
-    local diagonal = array_over(a.base, 0, {least}, {a.shape[2] + 1})
+    local diagonal = array_over(a.base, 0, {least}, {a.dims[2] + 1})
     compute("copy", diagonal, 1)
   end
   return a
@@ -714,7 +716,7 @@ setmetatable(A, {__call = function(_, kind, source, shape)
     fail("array: argument 2 (source): numbers in tables, a count or a buffer "
       .. "expected, got %s", C.describe(source))
   end
-  if scalar and types[a.type] then a = C.core.join(a) end
+  if scalar and types[a.kind] then a = C.core.join(a) end
   return shape and reshaped(a, shape, "array") or a
 end})
 
@@ -729,24 +731,24 @@ define("permute", function(a, ...)
   check(a, 1, "a", "permute")
   local order = type(...) == "table" and ... or {...}
   local shape, strides, seen = {}, {}, {}
-  for i = 1, #a.shape do
-    local d = dimension(#a.shape, order[i], "permute")
+  for i = 1, #a.dims do
+    local d = dimension(#a.dims, order[i], "permute")
     if seen[d] then fail("permute: dimension %d is named twice", d) end
     seen[d] = true
-    shape[i], strides[i] = a.shape[d], a.strides[d]
+    shape[i], strides[i] = a.dims[d], a.stride[d]
   end
-  if #order > #a.shape then
-    fail("permute: %d dimensions expected, got %d", #a.shape, #order)
+  if #order > #a.dims then
+    fail("permute: %d dimensions expected, got %d", #a.dims, #order)
   end
   return view(a, a.from, shape, strides)
 end)
 
 define("t", function(a)
   check(a, 1, "a", "t")
-  if #a.shape > 2 then
-    fail("t: an array of 2 dimensions expected, got %d; use permute", #a.shape)
+  if #a.dims > 2 then
+    fail("t: an array of 2 dimensions expected, got %d; use permute", #a.dims)
   end
-  if #a.shape < 2 then return a end
+  if #a.dims < 2 then return a end
   return a:permute(2, 1)
 end)
 
@@ -754,17 +756,17 @@ define("expand", function(a, shape)
   check(a, 1, "a", "expand")
   shape = check_shape(shape, "expand")
   local strides = {}
-  if #shape < #a.shape then
+  if #shape < #a.dims then
     fail("expand: shape %s has fewer dimensions than %s", shape_text(shape),
-      shape_text(a.shape))
+      shape_text(a.dims))
   end
   for d = 1, #shape do
-    local e = d - #shape + #a.shape
-    local s = e >= 1 and a.shape[e] or 1
+    local e = d - #shape + #a.dims
+    local s = e >= 1 and a.dims[e] or 1
     if s ~= 1 and s ~= shape[d] then
       fail("expand: dimension %d: %d cannot become %d", d, s, shape[d])
     end
-    strides[d] = s ~= 1 and a.strides[e] or 0
+    strides[d] = s ~= 1 and a.stride[e] or 0
   end
   return view(a, a.from, shape, strides)
 end)
@@ -772,15 +774,15 @@ end)
 define("squeeze", function(a, d)
   check(a, 1, "a", "squeeze")
   if d ~= nil then
-    d = dimension(#a.shape, d, "squeeze")
-    if a.shape[d] ~= 1 then
-      fail("squeeze: dimension %d has %d elements, not 1", d, a.shape[d])
+    d = dimension(#a.dims, d, "squeeze")
+    if a.dims[d] ~= 1 then
+      fail("squeeze: dimension %d has %d elements, not 1", d, a.dims[d])
     end
   end
   local shape, strides = {}, {}
-  for e = 1, #a.shape do
-    if a.shape[e] ~= 1 or d and d ~= e then
-      shape[#shape + 1], strides[#strides + 1] = a.shape[e], a.strides[e]
+  for e = 1, #a.dims do
+    if a.dims[e] ~= 1 or d and d ~= e then
+      shape[#shape + 1], strides[#strides + 1] = a.dims[e], a.stride[e]
     end
   end
   return view(a, a.from, shape, strides)
@@ -789,25 +791,25 @@ end)
 define("flip", function(a, ...)
   check(a, 1, "a", "flip")
   local given = select("#", ...) > 0
-  local strides, from = {unpack(a.strides)}, a.from
+  local strides, from = {unpack(a.stride)}, a.from
   local chosen = {}
-  for _, d in ipairs {...} do chosen[dimension(#a.shape, d, "flip")] = true end
-  for d = 1, #a.shape do
+  for _, d in ipairs {...} do chosen[dimension(#a.dims, d, "flip")] = true end
+  for d = 1, #a.dims do
     if chosen[d] or not given then
-      from = from + max(a.shape[d] - 1, 0) * strides[d]
+      from = from + max(a.dims[d] - 1, 0) * strides[d]
       strides[d] = -strides[d]
     end
   end
-  return view(a, from, {unpack(a.shape)}, strides)
+  return view(a, from, {unpack(a.dims)}, strides)
 end)
 
 -- Elements first..last of a dimension, each step-th.
 local function narrow(a, d, first, last, step)
-  local shape, strides = {unpack(a.shape)}, {unpack(a.strides)}
+  local shape, strides = {unpack(a.dims)}, {unpack(a.stride)}
   local n = (last - first) // step + 1
   shape[d] = max(n, 0)
   strides[d] = strides[d] * step
-  return view(a, n > 0 and a.from + (first - 1) * a.strides[d] or a.from, shape,
+  return view(a, n > 0 and a.from + (first - 1) * a.stride[d] or a.from, shape,
     strides)
 end
 
@@ -816,12 +818,12 @@ define("roll", function(a, n, d)
   if mathtype(n) ~= "integer" then
     fail("roll: argument 2 (n): an integer expected, got %s", C.describe(n))
   end
-  if not d and #a.shape ~= 1 then
-    return a:reshape {a.size}:roll(n, 1):reshape(a.shape)
+  if not d and #a.dims ~= 1 then
+    return a:reshape {a.size}:roll(n, 1):reshape(a.dims)
   end
-  d = dimension(#a.shape, d or 1, "roll")
-  local size = a.shape[d]
-  local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
+  d = dimension(#a.dims, d or 1, "roll")
+  local size = a.dims[d]
+  local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
   if into.size == 0 then return into end
   n = n % size
   compute("copy", narrow(into, d, n + 1, size, 1), narrow(a, d, 1, size - n, 1))
@@ -847,26 +849,26 @@ end
 
 local function join(list, d, fname)
   local first, total = list[1], 0
-  local kind, mask = first.type, first.mask
+  local kind, mask = first.kind, first.mask
   for _, a in ipairs(list) do
-    local t, why = promote(kind, a.type)
+    local t, why = promote(kind, a.kind)
     if not t then fail("%s: %s", fname, why) end
     kind, mask = t, mask and a.mask
-    for e = 1, max(#first.shape, #a.shape) do
-      if e ~= d and first.shape[e] ~= a.shape[e] or #a.shape ~= #first.shape
+    for e = 1, max(#first.dims, #a.dims) do
+      if e ~= d and first.dims[e] ~= a.dims[e] or #a.dims ~= #first.dims
       then
         fail("cat: shapes %s and %s differ in more than dimension %d",
-          shape_text(first.shape), shape_text(a.shape), d)
+          shape_text(first.dims), shape_text(a.dims), d)
       end
     end
-    total = total + a.shape[d]
+    total = total + a.dims[d]
   end
-  local shape = {unpack(first.shape)}
+  local shape = {unpack(first.dims)}
   shape[d] = total
   local into, at = new(kind, shape, mask, first.device), 0
   for _, a in ipairs(list) do
-    compute("copy", narrow(into, d, at + 1, at + a.shape[d], 1), a)
-    at = at + a.shape[d]
+    compute("copy", narrow(into, d, at + 1, at + a.dims[d], 1), a)
+    at = at + a.dims[d]
   end
   return into
 end
@@ -874,23 +876,23 @@ end
 -- A.cat(list [, dim]): arrays one behind the other.
 function A.cat(list, d)
   local first = first_of(list, "cat")
-  return join(list, dimension(#first.shape, d or 1, "cat"), "cat")
+  return join(list, dimension(#first.dims, d or 1, "cat"), "cat")
 end
 
 -- A.stack(list [, dim]): arrays of one shape as rows of a new dimension.
 function A.stack(list, d)
   local first, rows = first_of(list, "stack"), {}
-  local rank = #first.shape + 1
+  local rank = #first.dims + 1
   d = dimension(rank, d or 1, "stack")
   if rank > MOST_DIMENSIONS then
     fail("stack: %d dimensions; arrays have at most %d", rank, MOST_DIMENSIONS)
   end
   for i, a in ipairs(list) do
-    if not same_shape(a.shape, first.shape) then
+    if not same_shape(a.dims, first.dims) then
       fail("stack: element %d: shape %s expected, got %s", i,
-        shape_text(first.shape), shape_text(a.shape))
+        shape_text(first.dims), shape_text(a.dims))
     end
-    local shape = {unpack(a.shape)}
+    local shape = {unpack(a.dims)}
     table.insert(shape, d, 1)
     rows[i] = a:reshape(shape)
   end
@@ -900,10 +902,10 @@ end
 define("tile", function(a, times)
   check(a, 1, "a", "tile")
   times = check_shape(times, "tile")
-  local rank = max(#times, #a.shape)
+  local rank = max(#times, #a.dims)
   local own, wide, shape = {}, {}, {}
   for d = 1, rank do
-    local s = a.shape[d - rank + #a.shape] or 1
+    local s = a.dims[d - rank + #a.dims] or 1
     local n = times[d - rank + #times] or 1
     own[#own + 1], own[#own + 2] = 1, s
     wide[#wide + 1], wide[#wide + 2] = n, s
@@ -958,21 +960,21 @@ end
 
 -- What an index table names: a view, or the place of one element.
 local function at(a, index)
-  if #index > #a.shape then
-    fail("%d indices for an array of %d dimensions", #index, #a.shape)
+  if #index > #a.dims then
+    fail("%d indices for an array of %d dimensions", #index, #a.dims)
   end
   local from, shape, strides, full = a.from, {}, {}, true
-  for d = 1, #a.shape do
+  for d = 1, #a.dims do
     local r = index[d]
     if d > #index then r = {} end
-    local first, last, step, stays = range_of(r, d, a.shape[d])
+    local first, last, step, stays = range_of(r, d, a.dims[d])
     if stays then
       local n = (last - first) // step + 1
       shape[#shape + 1] = max(n, 0)
-      strides[#strides + 1] = a.strides[d] * step
+      strides[#strides + 1] = a.stride[d] * step
       full = false
     end
-    if first <= a.shape[d] then from = from + (first - 1) * a.strides[d] end
+    if first <= a.dims[d] then from = from + (first - 1) * a.stride[d] end
   end
   if full then return nil, from + 1 end
   if count_of(shape) == 0 then from = a.from end
@@ -991,11 +993,11 @@ end
 
 local function put(a, place, v)
   if type(v) == "table" and is(v) then v = v:item() end
-  if not types[a.type] then return made(store, a.base, place, v) end
+  if not types[a.kind] then return made(store, a.base, place, v) end
   if type(v) ~= "number" then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
   end
-  store(a.base, place, fitting("a[i] = v", a.type, v))
+  store(a.base, place, fitting("a[i] = v", a.kind, v))
 end
 
 local fields = {
@@ -1011,12 +1013,15 @@ for _, name in ipairs {"base", "from", "flat"} do
     if a.op then return rawget(evaluate(a), name) end
   end
 end
-function fields.size(a) return count_of(a.shape) end
+function fields.size(a) return count_of(a.dims) end
 -- Its elements are contiguous.
-function fields.strides(a)
-  rawset(evaluate(a), "strides", packed_strides(a.shape))
-  return rawget(a, "strides")
+function fields.stride(a)
+  rawset(evaluate(a), "stride", packed_strides(a.dims))
+  return rawget(a, "stride")
 end
+function fields.type(a) return a.kind end
+function fields.shape(a) return {unpack(a.dims)} end
+function fields.strides(a) return {unpack(a.stride)} end
 
 -- What not each array has, and lze asks for.
 local lacking = {mask = true}
@@ -1028,15 +1033,15 @@ function meta.__index(a, key)
     if f then return f(a) end
     if methods[key] or lacking[key] then return methods[key] end
   elseif kind == "number" then
-    local n, i = a.shape[1], math.tointeger(key)
+    local n, i = a.dims[1], math.tointeger(key)
     if not i then
       fail("an array's index is an integer, got %s", C.describe(key))
     end
     if not n or i < 1 or i > n then return nil end
-    if #a.shape == 1 then return element(a, a.from + 1 + (i - 1) * a.strides[1])
+    if #a.dims == 1 then return element(a, a.from + 1 + (i - 1) * a.stride[1])
     end
-    return view(a, a.from + (i - 1) * a.strides[1], {unpack(a.shape, 2)},
-      {unpack(a.strides, 2)})
+    return view(a, a.from + (i - 1) * a.stride[1], {unpack(a.dims, 2)},
+      {unpack(a.stride, 2)})
   elseif is(key) then
     return C.core.compact(a, key)
   elseif kind == "table" then
@@ -1052,34 +1057,34 @@ end
 -- Write a number, a table or an array into the elements of a view.
 local function set(a, v, fname)
   evaluate(a)
-  if type(v) == "table" and not is(v) then v = A(a.type, v) end
+  if type(v) == "table" and not is(v) then v = A(a.kind, v) end
   local kind = kind_of(v, fname)
-  if not types[a.type] or not types[kind] and is(v) then
-    if kind ~= a.type then
-      fail("%s: elements of %s expected, got %s", fname, a.type, kind)
+  if not types[a.kind] or not types[kind] and is(v) then
+    if kind ~= a.kind then
+      fail("%s: elements of %s expected, got %s", fname, a.kind, kind)
     end
-  elseif is(v) and types[kind].real and not types[a.type].real then
-    fail("%s: a real cannot go into elements of %s; use :to", fname, a.type)
+  elseif is(v) and types[kind].real and not types[a.kind].real then
+    fail("%s: a real cannot go into elements of %s; use :to", fname, a.kind)
   end
   if not is(v) then
-    v = fitting(fname, a.type, v)
+    v = fitting(fname, a.kind, v)
     if a.flat and a.size > 0 then a.flat:fill(v)
     else compute("copy", a, v) end
     return a
   end
   if not alike(a, v) and
-      not same_shape(a.shape, broadcast(fname, a.shape, v.shape)) then
-    fail("%s: shape %s does not go into %s", fname, shape_text(v.shape),
-      shape_text(a.shape))
+      not same_shape(a.dims, broadcast(fname, a.dims, v.dims)) then
+    fail("%s: shape %s does not go into %s", fname, shape_text(v.dims),
+      shape_text(a.dims))
   end
   if a.size == 0 then return a end
-  if v.op and v.type == a.type and same_shape(v.shape, a.shape) and
+  if v.op and v.kind == a.kind and same_shape(v.dims, a.dims) and
       X.write(a, v) then
     return a
   end
   if X.overlap(evaluate(v), a) then
     -- What is read must not have been written.
-    v = compute("copy", new(v.type, v.shape, v.mask, v.device), v)
+    v = compute("copy", new(v.kind, v.dims, v.mask, v.device), v)
   end
   return compute("copy", a, v)
 end
@@ -1087,23 +1092,23 @@ end
 function meta.__newindex(a, key, v)
   local kind = type(key)
   if kind == "number" then
-    local n, i = a.shape[1] or 0, math.tointeger(key)
+    local n, i = a.dims[1] or 0, math.tointeger(key)
     if not i or i < 1 or i > n then
       fail("a[i] = v: %s is outside 1..%d", tostring(key), n)
     end
-    if #a.shape == 1 then return put(a, a.from + 1 + (i - 1) * a.strides[1], v)
+    if #a.dims == 1 then return put(a, a.from + 1 + (i - 1) * a.stride[1], v)
     end
     set(meta.__index(a, i), v, "a[i] = v")
   elseif is(key) then
-    if not same_shape(a.shape, key.shape) or not key.mask then
+    if not same_shape(a.dims, key.dims) or not key.mask then
       fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
-        shape_text(a.shape), key.mask and "a mask" or key.type,
-        shape_text(key.shape))
+        shape_text(a.dims), key.mask and "a mask" or key.kind,
+        shape_text(key.dims))
     end
-    if type(v) == "number" and types[a.type] then
-      v = fitting("a[m] = v", a.type, v)
+    if type(v) == "number" and types[a.kind] then
+      v = fitting("a[m] = v", a.kind, v)
     elseif is(v) then
-      broadcast("a[m] = v", a.shape, v.shape)
+      broadcast("a[m] = v", a.dims, v.dims)
     else
       kind_of(v, "a[m] = v")
     end
@@ -1112,11 +1117,11 @@ function meta.__newindex(a, key, v)
     local part, place = at(a, key)
     if part then set(part, v, "a[{...}] = v") else put(a, place, v) end
   else
-    fail("arrays have no field %s that can be set", tostring(key))
+    fail("an array has no field that can be set (%s)", C.describe(key))
   end
 end
 
-function meta.__len(a) return a.shape[1] or 0 end
+function meta.__len(a) return a.dims[1] or 0 end
 
 define("set", function(a, v) return set(check(a, 1, "a", "set"), v, "set") end)
 define("fill", function(a, v)
@@ -1128,12 +1133,12 @@ define("fill", function(a, v)
 end)
 define("copy", function(a, v)
   check(a, 1, "a", "copy")
-  if C.type(v) == "buffer" then v = reshaped(A(v.type, v), a.shape, "copy") end
+  if C.type(v) == "buffer" then v = reshaped(A(v.type, v), a.dims, "copy") end
   return set(a, check(v, 2, "src", "copy"), "copy")
 end)
 define("clone", function(a)
   check(a, 1, "a", "clone")
-  return compute("copy", new(a.type, {unpack(a.shape)}, a.mask, a.device), a)
+  return compute("copy", new(a.kind, {unpack(a.dims)}, a.mask, a.device), a)
 end)
 
 -- --- reads -------------------------------------------------------------------
@@ -1155,7 +1160,7 @@ define("item", function(a)
   check(a, 1, "a", "item")
   if a.size ~= 1 then
     fail("item: an array of one element expected, got shape %s",
-      shape_text(a.shape))
+      shape_text(a.dims))
   end
   return element(a, a.from + 1)
 end)
@@ -1164,12 +1169,12 @@ define("table", function(a)
   check(a, 1, "a", "table")
   local list, i = a:read(), 0
   local function nest(d)
-    if d > #a.shape then
+    if d > #a.dims then
       i = i + 1
       return list[i]
     end
     local t = {}
-    for n = 1, a.shape[d] do t[n] = nest(d + 1) end
+    for n = 1, a.dims[d] do t[n] = nest(d + 1) end
     return t
   end
   return nest(1)

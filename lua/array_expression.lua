@@ -181,7 +181,7 @@ end
 local function wider(width, v)
   if width == "double" or v == nil then return width end
   if mathtype(v) then return width or mathtype(v) == "float" and "float" end
-  return reals[v.type] or width
+  return reals[v.kind] or width
 end
 
 local function inherited(v)
@@ -222,9 +222,9 @@ end
 
 -- Whether two arrays have one shape: they share its table from then on.
 local function alike(a, b)
-  local shape = a.shape
-  if not same_shape(shape, b.shape) then return false end
-  b.shape = shape
+  local shape = a.dims
+  if not same_shape(shape, b.dims) then return false end
+  b.dims = shape
   return true
 end
 
@@ -244,7 +244,7 @@ local function take_walk(shape)
   local w = spare or {slots = {}, args = {}, ops = {}}
   spare = nil
   walks = walks + NEXT_WALK
-  w.id, w.shape, w.count, w.steps, w.strided, w.kept = walks, shape, 0, 0, 0, 0
+  w.id, w.dims, w.count, w.steps, w.strided, w.kept = walks, shape, 0, 0, 0, 0
   w.pending = false
   return w
 end
@@ -253,7 +253,7 @@ local function leave_walk(w)
   local slots, args, count = w.slots, w.args, w.count
   for k = 1, count do slots[k], args[k] = nil, nil end
   for k = count + 1, max(count + 1, w.kept) do args[k] = nil end
-  w.into, w.out, w.shape, w.entry = nil, nil, nil, nil
+  w.into, w.out, w.dims, w.entry = nil, nil, nil, nil
   spare = w
 end
 
@@ -281,13 +281,13 @@ end
 local function joins(v, op, shape)
   local own = v.op
   return (own.reals == op.reals or not own.reals) and not own.apart and
-    (v.shape == shape or same_shape(v.shape, shape))
+    (v.dims == shape or same_shape(v.dims, shape))
 end
 
 -- Whether a leaf is read in the order of the result.  One that is an expression
 -- will be flat when it is evaluated.
 local function is_flat(w, v)
-  return (v.shape == w.shape or same_shape(v.shape, w.shape)) and
+  return (v.dims == w.dims or same_shape(v.dims, w.dims)) and
     (v.op or v.flat)
 end
 
@@ -296,11 +296,11 @@ function visit(w, at, v, above)
   local id, op = w.id, v.op
   local ref = v.seen - id
   if ref > 0 then return at[ref] or step(at, ref) end
-  if op and joins(v, above, w.shape) then
+  if op and joins(v, above, w.dims) then
     v.seen = id + STEPS + w.steps + 1
     return visit_operation(w, at, op, operands(v))
   end
-  local n, key, data = w.count + 1, v.type, is_flat(w, v)
+  local n, key, data = w.count + 1, v.kind, is_flat(w, v)
   if not data then
     w.strided, key = w.strided + 1, strided_keys[key]
     data = op or v.base
@@ -313,7 +313,7 @@ end
 -- What is known of an operation on operands into an array; real is whether its
 -- numbers are taken as reals, root what it is for besides.
 local function walk(into, op, x, y, z, real, root)
-  local shape, flat, kind = into.shape, into.flat, into.type
+  local shape, flat, kind = into.dims, into.flat, into.kind
   local w, at
   repeat -- again where a finalizer has walked, and marked what is its own
     w = take_walk(shape)
@@ -336,10 +336,10 @@ end
 local function is_real(v)
   if v == nil then return false end
   if mathtype(v) then return mathtype(v) == "float" end
-  return reals[v.type] ~= nil
+  return reals[v.kind] ~= nil
 end
 
-local function is_ulong(v) return type(v) == "table" and v.type == "ulong" end
+local function is_ulong(v) return type(v) == "table" and v.kind == "ulong" end
 
 -- The text of an operation on x, y and z, whose names are X, Y and Z.
 local function fill_in(op, x, y, z, X, Y, Z)
@@ -372,7 +372,7 @@ end
 -- and the text of the result.
 local function write_tree(w, op, x, y, z)
   local parameters, lines, names, slot, steps = {}, {}, {}, 0, 0
-  local layout, rank = {}, max(#w.shape, 1)
+  local layout, rank = {}, max(#w.dims, 1)
   local function add(...) lines[#lines + 1] = format(...) end
   local function place(name, flat)
     if flat then return "i" end
@@ -403,7 +403,7 @@ local function write_tree(w, op, x, y, z)
     end
     local name, own = names[v], v.op
     if name then return name end
-    if own and joins(v, above, w.shape) then
+    if own and joins(v, above, w.dims) then
       local text = value(own, operands(v))
       if wraps[own.type] then text = format(wraps[own.type], text) end
       steps = steps + 1
@@ -456,14 +456,14 @@ end
 -- The strides with which an array is read as one of a larger shape, into a list
 -- behind place n.
 local function add_strides(list, n, a, shape)
-  local rank, own = #shape, #a.shape
+  local rank, own = #shape, #a.dims
   if rank == 0 then
     list[n + 1] = 0
     return n + 1
   end
   for d = 1, rank do
     local e = d - rank + own
-    list[n + d] = e >= 1 and a.shape[e] ~= 1 and a.strides[e] or 0
+    list[n + d] = e >= 1 and a.dims[e] ~= 1 and a.stride[e] or 0
   end
   return n + rank
 end
@@ -474,7 +474,7 @@ local function arguments(w, out)
   local into, slots, list, n = w.into, w.slots, w.args, w.count + 1
   list[1] = out or w.out or into.base
   if w.strided > 0 then
-    local shape = w.shape
+    local shape = w.dims
     for d = #shape, 2, -1 do
       n = n + 1
       list[n] = shape[d]
@@ -618,7 +618,7 @@ local function node(op, shape, mask, x, y, z)
     return node(op, shape, mask, x, y, z)
   end
   -- Eight fields, which is what a table of that size has.
-  local a = {type = op.type, shape = shape, op = op, x = x, y = y,
+  local a = {kind = op.type, dims = shape, op = op, x = x, y = y,
     depth = depth + 1, nodes = nodes, seen = 0}
   if mask then a.mask = true end
   if z ~= nil then a.z = z end
@@ -668,7 +668,7 @@ local function note(list, n, v)
     list[n + 1] = v == nil and false or v
     return n + 1
   end
-  list[n + 1], list[n + 2], list[n + 3] = op, v.shape, rawget(v, "mask")
+  list[n + 1], list[n + 2], list[n + 3] = op, v.dims, rawget(v, "mask")
   local x, y, z = operands(v)
   n = note(list, n + 3, x)
   n = note(list, n, y)
@@ -690,7 +690,7 @@ end
 local result = {}
 
 local function flat_result(a, base)
-  result.type, result.shape, result.flat = a.type, a.shape, base
+  result.kind, result.dims, result.flat = a.kind, a.dims, base
   return result
 end
 
@@ -708,7 +708,7 @@ end
 -- Whether one kernel is to compute a tree, and why; how is "fuse" or "apart",
 -- or nil; names are those that the kernel can have.
 local function fuses(w, entry, size, how, names)
-  local rank = max(#w.shape, 1)
+  local rank = max(#w.dims, 1)
   if how == "apart" or mode == "never" then return false, "LZE_FUSE=never" end
   if w.count * 2 + w.steps + (w.strided + 2) * (rank + 1) >
       (names or NAMES) then
@@ -764,8 +764,8 @@ function evaluate(a, how)
   if not a.op then return a end
   local leaf = a
   repeat leaf = first_array(leaf) until not leaf.op
-  local size = leaf.shape == a.shape and leaf.size or a.size
-  local base = beside(leaf, a.type, size)
+  local size = leaf.dims == a.dims and leaf.size or a.size
+  local base = beside(leaf, a.kind, size)
   if size > 0 then
     local w, entry = plan(a, nil, base, how)
     if not a.op then
@@ -792,7 +792,7 @@ end
 local function walk_reduction(a, name, kind)
   local op = a.op
   if op.apart or op.reals and reals[kind] and op.reals ~= reals[kind] then
-    return nil, nil, format("%s elements are computed apart from %s", a.type,
+    return nil, nil, format("%s elements are computed apart from %s", a.kind,
       kind)
   end
   local x, y, z = operands(a)
@@ -827,14 +827,14 @@ local function operand(a, name, kind, how)
   end
   if not entry.element then
     local parameters, lines, value = write_tree(w, op, operands(a))
-    if wraps[a.type] then value = format(wraps[a.type], value) end
+    if wraps[a.kind] then value = format(wraps[a.kind], value) end
     parameters = concat(parameters, ", ")
     use_operations(w)
     entry.element = C.text(format("%sreturn function(i, %s)\n  %s\n  " ..
       "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
       "operand")(math, C.work.fma)
     entry.parameters, entry.real, entry.kernels = parameters, op.reals, {}
-    entry.type = a.type
+    entry.type = a.kind
   end
   rawset(a, "reduced", true)
   return w
@@ -853,8 +853,8 @@ end
 -- The addresses of the first byte of an array and of that behind its last.
 local function extent(a)
   local first, last = a.from, a.from
-  for d = 1, #a.shape do
-    local span = (a.shape[d] - 1) * a.strides[d]
+  for d = 1, #a.dims do
+    local span = (a.dims[d] - 1) * a.stride[d]
     if span < 0 then first = first + span else last = last + span end
   end
   local base = a.base
@@ -872,10 +872,10 @@ end
 
 -- Whether each element of two arrays of one shape is in the same place.
 local function same_places(a, b)
-  return a.type == b.type and same_shape(a.shape, b.shape) and
+  return a.kind == b.kind and same_shape(a.dims, b.dims) and
     C.address(a.base) + a.from * (a.base.bytes // #a.base) ==
     C.address(b.base) + b.from * (b.base.bytes // #b.base) and
-    same_shape(a.strides, b.strides)
+    same_shape(a.stride, b.stride)
 end
 
 -- Compute an expression into an array of its type and shape.  One that reads
@@ -916,7 +916,7 @@ local function write(into, a)
     attach(a, e.op, x, y, z, e.depth, e.nodes)
     C.raise(err)
   end
-  attach(a, operation("copy", a.type, reals[a.type], into), into, nil, nil, 1,
+  attach(a, operation("copy", a.kind, reals[a.kind], into), into, nil, nil, 1,
     2)
   return true
 end
@@ -924,12 +924,12 @@ end
 -- An operation of operands, computed now, into an array.
 local function compute(name, into, x, y, z)
   if into.size == 0 then return into end
-  if not types[into.type] then -- complex numbers, which are only copied
+  if not types[into.kind] then -- complex numbers, which are only copied
     compute(name, core.parts(into), core.parts(x))
     return into
   end
   evaluate_operands(x, y, z)
-  local op = operation_of(name, into.type, x, y, z)
+  local op = operation_of(name, into.kind, x, y, z)
   local w, entry = walk(into, op, x, y, z)
   launch(w, entry, into.size, op, x, y, z)
   return into
@@ -970,7 +970,7 @@ end
 
 -- Whether all arrays in a tree are real.
 local function all_real(a)
-  local all = reals[a.type] ~= nil
+  local all = reals[a.kind] ~= nil
   if a.op then
     for _, v in next, {operands(a)} do
       all = all and (mathtype(v) or all_real(v))
@@ -988,17 +988,17 @@ local function record(g, name, dst, e)
   core.check(e, 4, "expression", what)
   if dst.op then
     fail("argument 3 (dst): an array expected, got an expression")
-  elseif not types[dst.type] or not types[e.type] then
-    fail("%s has no arithmetic", types[dst.type] and e.type or dst.type)
-  elseif reals[e.type] and not reals[dst.type] then
-    fail("a real cannot go into elements of %s; use :to", dst.type)
-  elseif not same_shape(core.broadcast(what, dst.shape, e.shape), dst.shape)
+  elseif not types[dst.kind] or not types[e.kind] then
+    fail("%s has no arithmetic", types[dst.kind] and e.kind or dst.kind)
+  elseif reals[e.kind] and not reals[dst.kind] then
+    fail("a real cannot go into elements of %s; use :to", dst.kind)
+  elseif not same_shape(core.broadcast(what, dst.dims, e.dims), dst.dims)
   then
-    fail("shape %s does not go into %s", core.shape_text(e.shape),
-      core.shape_text(dst.shape))
+    fail("shape %s does not go into %s", core.shape_text(e.dims),
+      core.shape_text(dst.dims))
   end
-  if not e.op or e.type ~= dst.type then
-    e = express("copy", dst.type, dst.shape, nil, e)
+  if not e.op or e.kind ~= dst.kind then
+    e = express("copy", dst.kind, dst.dims, nil, e)
   end
   local x, y, z = operands(e)
   local w, entry = walk(dst, e.op, x, y, z, all_real(e))
@@ -1008,7 +1008,7 @@ local function record(g, name, dst, e)
     if type(v) == "table" and v.op then
       problem = format("an operand, %s %s, is of another shape, or not "
         .. "computed as %s is: record it as a task of its own, or a:eval() it",
-        v.type, core.shape_text(v.shape), e.type)
+        v.kind, core.shape_text(v.dims), e.kind)
     elseif type(v) == "table" and overlap(v, dst) and
         not same_places(v, dst) then
       problem = "the expression reads elements of dst in other places than it "
@@ -1036,8 +1036,8 @@ end
 
 -- --- what is said of it ------------------------------------------------------
 
-local function name_of(v) return format("%s %s", v.type,
-  core.shape_text(v.shape)) end
+local function name_of(v) return format("%s %s", v.kind,
+  core.shape_text(v.dims)) end
 
 -- How an expression would be evaluated, in lines; apart are the expressions
 -- that are evaluated before it.

@@ -219,14 +219,14 @@ end
 
 -- The elements of an array, row by row, into a file of NumPy's.
 local function save(a, path)
-  local descr = a.mask and "|b1" or kinds[a.type]
+  local descr = a.mask and "|b1" or kinds[a.kind]
   if not descr then
-    fail("save: elements of %s have no dtype in .npy files%s", a.type,
-      a.type == "bfloat16" and '; a:to "float" has one' or "")
+    fail("save: elements of %s have no dtype in .npy files%s", a.kind,
+      a.kind == "bfloat16" and '; a:to "float" has one' or "")
   end
   local buffer = core.ready(a)
-  local sizes = concat(a.shape, ", ")
-  if #a.shape == 1 then sizes = sizes .. "," end
+  local sizes = concat(a.dims, ", ")
+  if #a.dims == 1 then sizes = sizes .. "," end
   local text = format("{'descr': '%s', 'fortran_order': False, "
     .. "'shape': (%s), }", descr, sizes)
   text = text .. (" "):rep(-(10 + #text + 1) % 64) .. "\n"
@@ -238,12 +238,12 @@ end
 
 -- A picture: rows of bytes, with 3 or 4 a pixel or, of rank 2, one.
 local function picture(a, path, compress)
-  local shape = a.shape
+  local shape = a.dims
   local channels = #shape == 2 and 1 or shape[3]
-  if a.type ~= "uchar" or #shape < 2 or #shape > 3 or
+  if a.kind ~= "uchar" or #shape < 2 or #shape > 3 or
       #shape == 3 and channels ~= 3 and channels ~= 4 then
     fail("save: a picture is of uchar and of shape {h, w}, {h, w, 3} or "
-      .. "{h, w, 4}; this is %s %s", a.type, core.shape_text(shape))
+      .. "{h, w, 4}; this is %s %s", a.kind, core.shape_text(shape))
   end
   local height, width = shape[1], shape[2]
   if height < 1 or width < 1 or height > 0x7fffffff or width > 0x7fffffff then

@@ -19,7 +19,7 @@ local carriers = {"uchar", "ushort", [4] = "uint", [8] = "ulong"}
 local function bits(a, fname)
   local b, n = ready(a)
   local carrier = carriers[b.bytes // max(n, 1)]
-  if not carrier then fail("%s: elements of %s are too wide", fname, a.type) end
+  if not carrier then fail("%s: elements of %s are too wide", fname, a.kind) end
   return b:view(1, n, carrier)
 end
 
@@ -63,8 +63,8 @@ local function indices(v, n, fname)
   if type(v) == "table" and not is(v) then return A("long", v) end
   check(v, n, "indices", fname)
   if v.mask then fail("%s: integers expected, got a mask; use a[m]", fname) end
-  if not types[v.type] or types[v.type].real then
-    fail("%s: indices: integers expected, got %s", fname, v.type)
+  if not types[v.kind] or types[v.kind].real then
+    fail("%s: indices: integers expected, got %s", fname, v.kind)
   end
   return v
 end
@@ -122,14 +122,14 @@ end
 -- Into a result of outer x m x inner, from elements of outer x size x inner.
 local function choose(a, index, into, d, along, fname)
   if into.size == 0 then return into end
-  local outer, size, inner = around(a.shape, d)
+  local outer, size, inner = around(a.dims, d)
   if size == 0 then fail("%s: dimension %d has no elements", fname, d) end
   local m = into.size // (outer * inner)
   local so, sj, si = 0, 1, 0
   if along then so, sj, si = m * inner, inner, 1 end
   local bad = nothing_bad(index, a.device)
   local range, swap = range_of(inner, m, outer)
-  program(pick, fname, fname .. index.type)(range, swap, bits(into, fname),
+  program(pick, fname, fname .. index.kind)(range, swap, bits(into, fname),
     bits(a, fname), (ready(index)), m, size, inner, so, sj, si, bad)
   raise_outside(bad, index, size, fname)
   return into
@@ -141,14 +141,14 @@ define("take", function(a, index, d)
   index = indices(index, 2, "take")
   if d == nil then
     return choose(a:reshape {a.size}, index,
-      new(a.type, {unpack(index.shape)}, a.mask, a.device), 1, false, "take")
+      new(a.kind, {unpack(index.dims)}, a.mask, a.device), 1, false, "take")
   end
-  d = core.dimension(#a.shape, d, "take")
-  local shape = {unpack(a.shape, 1, d - 1)}
-  for _, s in ipairs(index.shape) do shape[#shape + 1] = s end
-  for e = d + 1, #a.shape do shape[#shape + 1] = a.shape[e] end
+  d = core.dimension(#a.dims, d, "take")
+  local shape = {unpack(a.dims, 1, d - 1)}
+  for _, s in ipairs(index.dims) do shape[#shape + 1] = s end
+  for e = d + 1, #a.dims do shape[#shape + 1] = a.dims[e] end
   return choose(a, index,
-    new(a.type, core.check_shape(shape, "take"), a.mask, a.device), d, false,
+    new(a.kind, core.check_shape(shape, "take"), a.mask, a.device), d, false,
     "take")
 end)
 
@@ -156,13 +156,13 @@ end)
 local function along(a, index, d, fname)
   check(a, 1, "a", fname)
   index = indices(index, 2, fname)
-  d = core.dimension(#a.shape, d or -1, fname)
-  for e = 1, max(#a.shape, #index.shape) do
-    if #a.shape ~= #index.shape or
-      e ~= d and a.shape[e] ~= index.shape[e]
+  d = core.dimension(#a.dims, d or -1, fname)
+  for e = 1, max(#a.dims, #index.dims) do
+    if #a.dims ~= #index.dims or
+      e ~= d and a.dims[e] ~= index.dims[e]
     then
       fail("%s: indices of shape %s do not go with shape %s along dimension %d",
-        fname, shape_text(index.shape), shape_text(a.shape), d)
+        fname, shape_text(index.dims), shape_text(a.dims), d)
     end
   end
   return index, d
@@ -173,7 +173,7 @@ end
 define("gather", function(a, index, d)
   index, d = along(a, index, d, "gather")
   return choose(a, index,
-    new(a.type, {unpack(index.shape)}, a.mask, a.device), d, true, "gather")
+    new(a.kind, {unpack(index.dims)}, a.mask, a.device), d, true, "gather")
 end)
 
 -- Where an element is written several times, the last index has it.
@@ -198,17 +198,17 @@ end
 -- broadcasts to the indices, a table, or a number) are at the indices.
 define("scatter", function(a, index, values, d)
   index, d = along(a, index, d, "scatter")
-  values = core.set(new(a.type, {unpack(index.shape)}, a.mask, a.device),
+  values = core.set(new(a.kind, {unpack(index.dims)}, a.mask, a.device),
     values, "scatter")
-  local outer, size, inner = around(a.shape, d)
+  local outer, size, inner = around(a.dims, d)
   if index.size == 0 then return a:clone() end
   if size == 0 then fail("scatter: dimension %d has no elements", d) end
-  local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
+  local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
   local owner = places(index, a.size, a.device)
   local bad = nothing_bad(index, a.device)
-  local m = index.shape[d]
+  local m = index.dims[d]
   local range, swap = range_of(inner, m, outer)
-  program(own, "scatter", index.type)(range, swap, owner, (ready(index)), m,
+  program(own, "scatter", index.kind)(range, swap, owner, (ready(index)), m,
     size, inner, bad)
   raise_outside(bad, index, size, "scatter")
   program(place_owned, "scatter_values")(a.size, bits(into, "scatter"),
@@ -253,15 +253,15 @@ end
 -- a[m]: the elements where a mask is 1, in their order.
 local function compact(a, m)
   if not m.mask then
-    fail("a[m]: a mask expected, got %s; a:take(i) takes indices", m.type)
+    fail("a[m]: a mask expected, got %s; a:take(i) takes indices", m.kind)
   end
-  if shape_text(m.shape) ~= shape_text(a.shape) then
-    fail("a[m]: a mask of shape %s expected, got %s", shape_text(a.shape),
-      shape_text(m.shape))
+  if shape_text(m.dims) ~= shape_text(a.dims) then
+    fail("a[m]: a mask of shape %s expected, got %s", shape_text(a.dims),
+      shape_text(m.dims))
   end
-  if a.size == 0 then return new(a.type, {0}, a.mask, a.device) end
+  if a.size == 0 then return new(a.kind, {0}, a.mask, a.device) end
   local count, range, starts, mask, n, length = chosen(m)
-  local into = new(a.type, {count}, a.mask, a.device)
+  local into = new(a.kind, {count}, a.mask, a.device)
   if count > 0 then
     program(keep_chosen, "compact")(range, starts, mask, n, length,
       bits(into, "a[m]"), bits(a, "a[m]"))
@@ -289,7 +289,7 @@ end
 -- element where the array has not one dimension.
 define("nonzero", function(a)
   core.needs_numbers("nonzero", check(a, 1, "a", "nonzero"))
-  local rank = #a.shape
+  local rank = #a.dims
   local function result(count)
     return new("long", rank == 1 and {count} or {count, rank}, nil, a.device)
   end
@@ -298,7 +298,7 @@ define("nonzero", function(a)
   local into = result(count)
   if into.size > 0 then
     program(write_places, "nonzero")(range, starts, mask, n, length,
-      (ready(into)), C.buffer("long", a.shape, {device = a.device}), rank)
+      (ready(into)), C.buffer("long", a.dims, {device = a.device}), rank)
   end
   return into
 end)

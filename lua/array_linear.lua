@@ -30,25 +30,25 @@ end
 
 local function check_rank(a, n, name, fname, rank)
   core.check(a, n, name, fname)
-  if #a.shape ~= rank then
+  if #a.dims ~= rank then
     fail("%s: argument %d (%s): %d dimension%s expected, got shape %s", fname,
-      n, name, rank, rank == 1 and "" or "s", shape_text(a.shape))
+      n, name, rank, rank == 1 and "" or "s", shape_text(a.dims))
   end
   return a
 end
 
 local function check_matrices(a, n, name, fname)
   core.check(a, n, name, fname)
-  if #a.shape < 2 then
+  if #a.dims < 2 then
     fail("%s: argument %d (%s): 2 dimensions or more expected, got shape %s",
-      fname, n, name, shape_text(a.shape))
+      fname, n, name, shape_text(a.dims))
   end
   return a
 end
 
 -- The types of a product's sums and of its result.
 local function product_types(fname, a, b)
-  local kind, why = core.promote(a.type, b.type)
+  local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
   if not types[kind].real then return "long", "long" end
@@ -103,11 +103,11 @@ local function real_tile() return tile_text("0.0", "fma(aR, bS, cR_S)") end
 
 -- An array of matrices as one of rank 3; a single one serves every batch.
 local function matrices(a, batch)
-  local rank = #a.shape
-  local rows, columns = a.shape[rank - 1], a.shape[rank]
+  local rank = #a.dims
+  local rows, columns = a.dims[rank - 1], a.dims[rank]
   if a.size == rows * columns then
     return core.array_over(a.base, a.from, {1, rows, columns},
-      {0, a.strides[rank - 1], a.strides[rank]})
+      {0, a.stride[rank - 1], a.stride[rank]})
   end
   local shape = {unpack(batch)}
   shape[#shape + 1], shape[#shape + 2] = rows, columns
@@ -118,13 +118,13 @@ end
 -- from one matrix to the next.
 local function pack(a, d, width, kind)
   local along = d == 2 and 3 or 2
-  local rows, depth = a.shape[d], a.shape[along]
+  local rows, depth = a.dims[d], a.dims[along]
   local panels = (rows + width - 1) // width
-  local out = new(kind, {a.shape[1], panels, depth, width}, nil, a.device)
-  kernel_for("pack", pack_text, math)({depth, panels, a.shape[1]}, out.flat,
-    a.base, a.from + 1, a.strides[1], a.strides[d], a.strides[along], rows,
+  local out = new(kind, {a.dims[1], panels, depth, width}, nil, a.device)
+  kernel_for("pack", pack_text, math)({depth, panels, a.dims[1]}, out.flat,
+    a.base, a.from + 1, a.stride[1], a.stride[d], a.stride[along], rows,
     width, panels, depth)
-  return out.flat, a.shape[1] > 1 and panels * depth * width or 0
+  return out.flat, a.dims[1] > 1 and panels * depth * width or 0
 end
 
 local function up(n, step) return (n + step - 1) // step * step end
@@ -133,14 +133,14 @@ local function up(n, step) return (n + step - 1) // step * step end
 define("mm", function(a, b)
   check_matrices(a, 1, "a", "mm")
   check_matrices(b, 2, "b", "mm")
-  local m, k = a.shape[#a.shape - 1], a.shape[#a.shape]
-  local n = b.shape[#b.shape]
-  if b.shape[#b.shape - 1] ~= k then
+  local m, k = a.dims[#a.dims - 1], a.dims[#a.dims]
+  local n = b.dims[#b.dims]
+  if b.dims[#b.dims - 1] ~= k then
     fail("mm: shapes %s and %s do not fit (%d columns, %d rows)",
-      shape_text(a.shape), shape_text(b.shape), k, b.shape[#b.shape - 1])
+      shape_text(a.dims), shape_text(b.dims), k, b.dims[#b.dims - 1])
   end
   local batch = core.broadcast("mm: the dimensions before the last two",
-    {unpack(a.shape, 1, #a.shape - 2)}, {unpack(b.shape, 1, #b.shape - 2)})
+    {unpack(a.dims, 1, #a.dims - 2)}, {unpack(b.dims, 1, #b.dims - 2)})
   local sums, kind = product_types("mm", a, b)
   a, b = core.operand_in(a, sums), core.operand_in(b, sums)
   local shape, padded, count = {unpack(batch)}, {unpack(batch)}, 1
@@ -161,7 +161,7 @@ define("mm", function(a, b)
       xbatch, ybatch, rows, columns, k)
   end
   if rows == m and columns == n then return into end
-  return core.contiguous(core.array_over(into.base, 0, shape, into.strides))
+  return core.contiguous(core.array_over(into.base, 0, shape, into.stride))
 end)
 
 -- --- mv, outer, trace --------------------------------------------------------
@@ -194,10 +194,10 @@ local function real_rows() return rows_text("0.0", "fma(A, B, C)") end
 define("mv", function(a, x)
   check_rank(a, 1, "a", "mv", 2)
   check_rank(x, 2, "x", "mv", 1)
-  local rows, depth = a.shape[1], a.shape[2]
-  if x.shape[1] ~= depth then
+  local rows, depth = a.dims[1], a.dims[2]
+  if x.dims[1] ~= depth then
     fail("mv: shapes %s and %s do not fit (%d columns, %d elements)",
-      shape_text(a.shape), shape_text(x.shape), depth, x.shape[1])
+      shape_text(a.dims), shape_text(x.dims), depth, x.dims[1])
   end
   local sums, kind = product_types("mv", a, x)
   a, x = core.operand_in(a, sums), core.operand_in(x, sums)
@@ -232,13 +232,13 @@ end
 -- a:trace(): the sum of the diagonal.
 define("trace", function(a)
   check_rank(a, 1, "a", "trace", 2)
-  core.needs_double("trace", a.type, a)
-  local kind = types[a.type].real and a.type or "long"
+  core.needs_double("trace", a.kind, a)
+  local kind = types[a.kind].real and a.kind or "long"
   local into = new(kind, {}, nil, a.device)
-  local n = math.min(a.shape[1], a.shape[2])
+  local n = math.min(a.dims[1], a.dims[2])
   if n == 0 then return into:fill(0) end
   kernel_for("trace", trace_text)(1, into.flat, a.base, a.from + 1,
-    a.strides[1] + a.strides[2], n)
+    a.stride[1] + a.stride[2], n)
   return into
 end)
 
@@ -257,15 +257,15 @@ end
 -- diagonal (0, the main one, when not given; 1 is above it); 0 elsewhere.
 for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
   define(name, function(a, k)
-    local rank = #check_matrices(a, 1, "a", name).shape
+    local rank = #check_matrices(a, 1, "a", name).dims
     if k ~= nil and mathtype(k) ~= "integer" then
       fail("%s: argument 2 (k): an integer expected, got %s", name,
         mathtype(k) and tostring(k) or C.describe(k))
     end
-    core.needs_double(name, a.type, a)
-    local into = new(a.type, {unpack(a.shape)}, a.mask, a.device)
+    core.needs_double(name, a.kind, a)
+    local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
     if a.size == 0 then return into end
-    local rows, columns = a.shape[rank - 1], a.shape[rank]
+    local rows, columns = a.dims[rank - 1], a.dims[rank]
     kernel_for(name, function() return triangle_text(condition) end)(
       {columns, rows, a.size // (rows * columns)}, into.flat,
       core.contiguous(a).flat, rows, columns, k or 0)

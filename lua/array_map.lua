@@ -71,10 +71,10 @@ function A.map(f, ...)
   for k = 1, n do
     local x = given[k]
     if is(x) then
-      if not core.types[x.type] then
-        fail("map: argument %d: %s has no arithmetic", k + 1, x.type)
+      if not core.types[x.kind] then
+        fail("map: argument %d: %s has no arithmetic", k + 1, x.kind)
       end
-      shape = core.broadcast("map", shape, x.shape)
+      shape = core.broadcast("map", shape, x.dims)
       first = first or x
     elseif type(x) ~= "number" then
       fail("map: argument %d: an array or a number expected, got %s", k + 1,
@@ -89,7 +89,7 @@ function A.map(f, ...)
     letters[k] = array and "c" or "n"
     -- Each operand is read in the order of the result.
     arguments[k] = array and core.ready(x:expand(shape)) or x
-    samples[k] = array and x.type or x
+    samples[k] = array and x.kind or x
   end
   letters = concat(letters)
   local gives, words = core.gives("map", f, first.device, unpack(samples, 1, n))

@@ -135,7 +135,7 @@ end
 
 -- The shifts of the digits in which not all keys agree.
 local function shifts_of(f, from, count, a, ...)
-  local list, width, seen = {}, types[a.type].bits, -1
+  local list, width, seen = {}, types[a.kind].bits, -1
   if width > 16 then
     local pieces, length = cut(count, a.device, 4096)
     local found = C.buffer("long", pieces, {device = a.device})
@@ -154,8 +154,8 @@ end
 -- Sort rows of n elements of a, which is contiguous, into a new array: the
 -- elements, or their indices.
 local function sort_by_digits(a, n, descending, as_indices)
-  local f = types[a.type].real and radix.reals or radix.integers
-  local high, inf, flip = key_arguments(a.type, descending)
+  local f = types[a.kind].real and radix.reals or radix.integers
+  local high, inf, flip = key_arguments(a.kind, descending)
   local device, rows = a.device, a.size // n
   local from = bits(a, "sort")
   local pieces, length = cut(n, device, 4096)
@@ -166,11 +166,11 @@ local function sort_by_digits(a, n, descending, as_indices)
   local totals = C.buffer(width, rows * DIGITS, {device = device, zero = false})
   local shifts = shifts_of(f, from, a.size, a, high, inf, flip)
   local function another(kind, mask)
-    return new(kind, {unpack(a.shape)}, mask, device)
+    return new(kind, {unpack(a.dims)}, mask, device)
   end
-  local into = another(a.type, a.mask)
+  local into = another(a.kind, a.mask)
   local out, spare, places, spare_places = bits(into, "sort"), nil, nil, nil
-  if as_indices or #shifts > 1 then spare = bits(another(a.type), "sort") end
+  if as_indices or #shifts > 1 then spare = bits(another(a.kind), "sort") end
   if as_indices then places, spare_places = another "long", another "long" end
   -- The last pass writes into `out`.
   if #shifts % 2 == 0 then out, spare = spare, out end
@@ -311,12 +311,12 @@ end
 local function sort_by_merging(a, n, by, descending, as_indices)
   local device = a.device
   local how = by and own_merger(by) or
-    types[a.type].real and mergers.reals or mergers.integers
+    types[a.kind].real and mergers.reals or mergers.integers
   how = as_indices and how.places or how.values
-  local high, inf, flip = key_arguments(a.type, descending)
-  local kind = as_indices and "long" or a.type
+  local high, inf, flip = key_arguments(a.kind, descending)
+  local kind = as_indices and "long" or a.kind
   local function another()
-    return new(kind, {unpack(a.shape)}, not as_indices and a.mask or nil,
+    return new(kind, {unpack(a.dims)}, not as_indices and a.mask or nil,
       device)
   end
   local into = another()
@@ -346,8 +346,8 @@ end
 -- --- sort, argsort, topk -----------------------------------------------------
 
 local function check_type(a, fname)
-  if not types[a.type] then
-    fail("%s: numbers expected, got %s", fname, a.type)
+  if not types[a.kind] then
+    fail("%s: numbers expected, got %s", fname, a.kind)
   end
 end
 
@@ -379,7 +379,7 @@ end
 -- Elements with dimension d as the last, and the way back.
 local function as_rows(a, d)
   local there, back = {}, {}
-  for e = 1, #a.shape do
+  for e = 1, #a.dims do
     if e ~= d then there[#there + 1] = e end
   end
   there[#there + 1] = d
@@ -391,9 +391,9 @@ end
 
 -- Rows, each sorted: the elements, or their indices.
 local function sorted_rows(rows, by, descending, as_indices)
-  local n = rows.shape[#rows.shape]
+  local n = rows.dims[#rows.dims]
   if rows.size == 0 then
-    return new(as_indices and "long" or rows.type, {unpack(rows.shape)},
+    return new(as_indices and "long" or rows.kind, {unpack(rows.dims)},
       not as_indices and rows.mask or nil, rows.device)
   end
   if by or n < LONG then
@@ -414,12 +414,12 @@ local function sort_with(fname, as_indices)
       if descending ~= nil then
         fail("%s: options by and descending: by says the order", fname)
       end
-      check_says(by, fname .. ": option by", fname, a, a.type, a.type)
+      check_says(by, fname .. ": option by", fname, a, a.kind, a.kind)
     end
-    if #a.shape == 0 and o.dim == nil then
+    if #a.dims == 0 and o.dim == nil then
       return sorted_rows(a:reshape {1}, by, descending, as_indices):reshape {}
     end
-    local rows, back = as_rows(a, dimension(#a.shape, o.dim or -1, fname))
+    local rows, back = as_rows(a, dimension(#a.dims, o.dim or -1, fname))
     return back(sorted_rows(rows, by, descending, as_indices))
   end)
 end
@@ -435,14 +435,14 @@ define("topk", function(a, k, o)
   check_type(a, "topk")
   o = core.options(o, {"dim", "largest"}, "topk")
   local largest = check_flag(o, "largest", "topk") ~= false
-  local d = dimension(#a.shape, o.dim or -1, "topk")
-  if mathtype(k) ~= "integer" or k < 0 or k > a.shape[d] then
+  local d = dimension(#a.dims, o.dim or -1, "topk")
+  if mathtype(k) ~= "integer" or k < 0 or k > a.dims[d] then
     fail("topk: argument 2 (k): an integer of 0 to %d expected, got %s",
-      a.shape[d], type(k) == "number" and tostring(k) or C.describe(k))
+      a.dims[d], type(k) == "number" and tostring(k) or C.describe(k))
   end
   local rows, back = as_rows(a, d)
   local part = {}
-  for e = 1, #a.shape do part[e] = {} end
+  for e = 1, #a.dims do part[e] = {} end
   part[#part] = {1, k}
   local places = core.contiguous(
     sorted_rows(rows, nil, largest, true)[part])
@@ -472,7 +472,7 @@ define("unique", function(a, o)
     if count then return sorted, new("long", {0}, nil, a.device) end
     return sorted
   end
-  local marks = new("uchar", sorted.shape, true, a.device)
+  local marks = new("uchar", sorted.dims, true, a.device)
   program(mark_new, "unique")(a.size, marks.buffer, sorted.buffer)
   local values = core.compact(sorted, marks)
   if not count then return values end
@@ -506,13 +506,13 @@ local search = {real = search_function(less_real),
 
 -- The type in which elements are compared: exact where the device can.
 local function common_type(a, kind, fname)
-  local s, t = types[a.type], types[kind]
+  local s, t = types[a.kind], types[kind]
   if not s.real ~= not t.real and a.device.fp64 and
     (s.real and t or s).bits >= 32
   then
     return "double"
   end
-  local both, why = core.promote(a.type, kind)
+  local both, why = core.promote(a.kind, kind)
   if not both then fail("%s: %s", fname, why) end
   return both
 end
@@ -524,25 +524,25 @@ define("searchsorted", function(a, values, o)
   check_type(a, "searchsorted")
   o = core.options(o, {"right"}, "searchsorted")
   local right = check_flag(o, "right", "searchsorted")
-  if #a.shape ~= 1 then
+  if #a.dims ~= 1 then
     fail("searchsorted: argument 1 (a): one dimension expected, got %d",
-      #a.shape)
+      #a.dims)
   end
   if type(values) == "number" then
     local kind = mathtype(values) == "float" and
-      (types[a.type].real and a.type or a.device.fp64 and "double" or "float")
-      or a.type == "ulong" and "ulong" or "long"
+      (types[a.kind].real and a.kind or a.device.fp64 and "double" or "float")
+      or a.kind == "ulong" and "ulong" or "long"
     values = A.full({}, values, {type = kind, device = a.device})
   elseif type(values) == "table" and not is(values) then
-    values = A(a.type, values)
+    values = A(a.kind, values)
   end
   check(values, 2, "values", "searchsorted")
   check_type(values, "searchsorted")
-  local kind = common_type(a, values.type, "searchsorted")
-  local into = new("long", {unpack(values.shape)}, nil, a.device)
+  local kind = common_type(a, values.kind, "searchsorted")
+  local into = new("long", {unpack(values.dims)}, nil, a.device)
   if into.size == 0 then return into end
   local function as_kind(x)
-    return (ready(x.type == kind and x or x:to(kind)))
+    return (ready(x.kind == kind and x or x:to(kind)))
   end
   local f = kind == "ulong" and "ulong" or types[kind].real and "real" or
     "integer"
@@ -624,8 +624,8 @@ local function bounds_of(a)
   local pieces = (n + length - 1) // length -- each has an element
   local lows = C.buffer(wide, pieces, {device = a.device})
   local highs = C.buffer(wide, pieces, {device = a.device})
-  program(find_bounds, "bounds", a.type)(items(pieces, a.device), lows, highs,
-    from, n, length, a.type == "ulong" and 1 or 0)
+  program(find_bounds, "bounds", a.kind)(items(pieces, a.device), lows, highs,
+    from, n, length, a.kind == "ulong" and 1 or 0)
   local low, high = math.huge, -math.huge
   for _, v in ipairs(lows:read()) do
     if v < low or v ~= v then low = v end
@@ -642,8 +642,8 @@ end
 -- The type of edges: one in which they are far enough from each other.
 local function edge_type(a, bins, low, high)
   local far = max(-low, low, -high, high) * bins
-  local t = types[a.type]
-  local wide = a.device.fp64 and (a.type == "double" or
+  local t = types[a.kind]
+  local wide = a.device.fp64 and (a.kind == "double" or
     not t.real and t.bits >= 32 or high - low > 0x1p127)
   if not wide and far <= (high - low) * 0x1p20 then return "float" end
   if a.device.fp64 and far <= (high - low) * 0x1p49 then return "double" end
@@ -691,11 +691,11 @@ define("histogram", function(a, bins, o)
   local private = C.buffer(n < 1 << 31 and "int" or "long",
     pieces * (bins + 2), {device = a.device})
   -- Integers of 32 bits are faster, where elements and places fit.
-  local t = types[a.type]
+  local t = types[a.kind]
   local int = max(n, pieces * (bins + 2)) < 1 << 30 and
-    (t.real or t.bits < 32 or a.type == "int") and "int" or "long"
-  program(a.type == "ulong" and count_unsigned or count_bins, "histogram",
-    kind .. int .. a.type, {real = kind, int = int})(items(pieces, a.device),
+    (t.real or t.bits < 32 or a.kind == "int") and "int" or "long"
+  program(a.kind == "ulong" and count_unsigned or count_bins, "histogram",
+    kind .. int .. a.kind, {real = kind, int = int})(items(pieces, a.device),
     private, from, n, length, bins, low, high, bins / (high - low),
     (high - low) / bins)
   program(add_pieces, "histogram_sum")(bins, counts.buffer, private, pieces,
@@ -713,7 +713,7 @@ function A.filter(f, x, ...)
   check_function(f, "filter: argument 1 (f)")
   check(x, 2, "x", "filter")
   check_type(x, "filter")
-  check_says(f, "filter: argument 1 (f)", "filter", x, x.type)
+  check_says(f, "filter: argument 1 (f)", "filter", x, x.kind)
   local k = filters[f]
   if not k then
     k = C.kernel(function(i, mask, from)
@@ -721,7 +721,7 @@ function A.filter(f, x, ...)
     end, {name = "array_filter"})
     filters[f] = k
   end
-  local mask = new("uchar", {unpack(x.shape)}, true, x.device)
+  local mask = new("uchar", {unpack(x.dims)}, true, x.device)
   if x.size > 0 then k(x.size, mask.buffer, (ready(x))) end
   return core.compact(x, mask)
 end

@@ -116,7 +116,7 @@ end
 -- A.rand(shape [, options]): from 0 on, below 1.
 function A.rand(shape, o)
   local a, width = reals("rand", shape, o)
-  local bits = mantissa[a.type]
+  local bits = mantissa[a.kind]
   return draw("rand", width, a, 32 - bits, 2.0 ^ -bits)
 end
 

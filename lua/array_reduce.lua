@@ -282,24 +282,24 @@ local function extent(a, o, name)
   end
   if o.dim == nil then
     local shape = {}
-    if o.keep then for d = 1, #a.shape do shape[d] = 1 end end
+    if o.keep then for d = 1, #a.dims do shape[d] = 1 end end
     return 1, a.size, 1, shape
   end
-  local dim = core.dimension(#a.shape, o.dim, name)
+  local dim = core.dimension(#a.dims, o.dim, name)
   local outer, inner, shape = 1, 1, {}
-  for d, s in ipairs(a.shape) do
+  for d, s in ipairs(a.dims) do
     if d < dim then outer = outer * s elseif d > dim then inner = inner * s end
     if d ~= dim then shape[#shape + 1] = s
     elseif o.keep then shape[#shape + 1] = 1 end
   end
-  return outer, a.shape[dim], inner, shape
+  return outer, a.dims[dim], inner, shape
 end
 
 -- The result of no elements, where there is one.
 local function nothing(into, value, name, a)
   if value == nil and into.size > 0 then
     fail("%s: shape %s has no elements to choose from", name,
-      shape_text(a.shape))
+      shape_text(a.dims))
   end
   if into.size > 0 then into.flat:fill(value) end
   return into
@@ -324,7 +324,7 @@ function core.first_type(a, name)
   if not middle then
     fail("explain: no reduction %s", C.describe(name))
   end
-  return middle(a.type, a)
+  return middle(a.kind, a)
 end
 
 -- Call f with an array's elements: a buffer, or what is computed as it is read;
@@ -338,7 +338,7 @@ end
 
 -- Reduce an array as its options say; result is the type of the result.
 local function reduce(op, a, o, result, mask, how)
-  core.needs_double(op.name, a.type, a)
+  core.needs_double(op.name, a.kind, a)
   local outer, n, inner, shape = extent(a, o, op.name)
   local into = new(result, shape, mask, a.device)
   if n == 0 or into.size == 0 then
@@ -358,7 +358,7 @@ for _, op in ipairs {sum, prod} do
   middle_types[op.name] = wide
   define(op.name, function(a, o)
     check(a, 1, "a", op.name)
-    return reduce(op, a, o, types[a.type].real and a.type or wide(a.type))
+    return reduce(op, a, o, types[a.kind].real and a.kind or wide(a.kind))
   end)
 end
 
@@ -392,9 +392,9 @@ end
 middle_types.mean = mean_kind
 define("mean", function(a, o)
   check(a, 1, "a", "mean")
-  local op = like(sum, {name = "mean", map = real_of(a.type),
+  local op = like(sum, {name = "mean", map = real_of(a.kind),
     finish = "V / count", empty = nan})
-  return reduce(op, a, o, real(a.type))
+  return reduce(op, a, o, real(a.kind))
 end)
 
 -- The mean of the squares of what elements are off their mean.
@@ -402,23 +402,23 @@ for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
   middle_types[name] = function(kind) return wide(real(kind)) end
   define(name, function(a, o)
     check(a, 1, "a", name)
-    core.needs_double(name, a.type, a)
-    local element = real_of(a.type)
+    core.needs_double(name, a.kind, a)
+    local element = real_of(a.kind)
     local op = like(sum, {name = name, finish = finish,
       map = format("square(%s - C)", element)})
-    local exact = not types[a.type].real and a.type ~= "ulong"
+    local exact = not types[a.kind].real and a.kind ~= "ulong"
     -- The centre is a sum of integers here.
     if exact then op.map = "square(X - C // count - C % count / count)" end
     local outer, n, inner, shape = extent(a, o, name)
-    local into = new(real(a.type), shape, nil, a.device)
+    local into = new(real(a.kind), shape, nil, a.device)
     if n == 0 or into.size == 0 then return nothing(into, nan, name, a) end
     with_elements(a, name, nil, function(x)
-      local kind = mean_kind(a.type)
+      local kind = mean_kind(a.kind)
       local centres = scratch(kind, outer * inner, a.device)
       fold(like(sum, {name = name, map = element,
         finish = exact and "V" or "V / count"}), x, outer, n, inner, centres,
         kind)
-      fold(op, x, outer, n, inner, into.flat, wide(real(a.type)), centres)
+      fold(op, x, outer, n, inner, into.flat, wide(real(a.kind)), centres)
     end)
     return into
   end)
@@ -466,7 +466,7 @@ for _, name in ipairs {"min", "max"} do
   middle_types[name] = same
   reductions[name] = function(a, o)
     check(a, 1, "a", name)
-    return reduce(extreme(name, a.type), a, o, a.type, a.mask)
+    return reduce(extreme(name, a.kind), a, o, a.kind, a.mask)
   end
 end
 
@@ -496,16 +496,16 @@ for _, name in ipairs {"argmin", "argmax"} do
   middle_types[name] = same
   define(name, function(a, o)
     check(a, 1, "a", name)
-    core.needs_double(name, a.type, a)
+    core.needs_double(name, a.kind, a)
     local outer, n, inner, shape = extent(a, o, name)
     local into = new("long", shape, nil, a.device)
     if n == 0 or into.size == 0 then return nothing(into, nil, name, a) end
     local chunks = chunks_of(n, inner)
-    local best = scratch(a.type, outer * chunks * inner, a.device)
-    local op = extreme(name:sub(4), a.type)
+    local best = scratch(a.kind, outer * chunks * inner, a.device)
+    local op = extreme(name:sub(4), a.kind)
     with_elements(a, name, nil, function(x)
       reduce_chunks(op, x, outer, n, inner, best, n)
-      local k = kernel_of(name, name .. " " .. a.type, format(
+      local k = kernel_of(name, name .. " " .. a.kind, format(
         "out, %s, n, inner, chunks, size, bests", parameters_of(x)),
         place_text, op, x)
       launch(k, outer * inner, x, into.flat, n, inner, chunks,
@@ -523,8 +523,8 @@ end
 define("norm", function(a, o)
   check(a, 1, "a", "norm")
   local op = like(sum, {name = "norm", finish = "math.sqrt(V)",
-    map = format("square(%s + 0.0)", real_of(a.type))})
-  return reduce(op, a, o, real(a.type))
+    map = format("square(%s + 0.0)", real_of(a.kind))})
+  return reduce(op, a, o, real(a.kind))
 end)
 
 -- The sum of a product that is not rounded in between.
@@ -533,14 +533,14 @@ middle_types.dot = wide
 define("dot", function(a, b)
   check(a, 1, "a", "dot")
   check(b, 2, "b", "dot")
-  if #a.shape ~= 1 or #b.shape ~= 1 or a.size ~= b.size then
+  if #a.dims ~= 1 or #b.dims ~= 1 or a.size ~= b.size then
     fail("dot: two arrays of one dimension and size expected, got shapes %s "
-      .. "and %s", shape_text(a.shape), shape_text(b.shape))
+      .. "and %s", shape_text(a.dims), shape_text(b.dims))
   end
-  local kind, why = core.promote(a.type, b.type)
+  local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("dot: %s", why) end
   core.needs_double("dot", kind, a)
-  return reduce(dot, X.express("mul", wide(kind), a.shape, nil, a, b), nil,
+  return reduce(dot, X.express("mul", wide(kind), a.dims, nil, a, b), nil,
     types[kind].real and kind or wide(kind), nil, "fuse")
 end)
 
@@ -674,11 +674,11 @@ end
 local function scan_of(name, op, a, o, result, kind, mask)
   if mathtype(o) == "integer" then o = {dim = o} end
   o = options(o, {"dim"}, name)
-  core.needs_double(name, a.type, a)
+  core.needs_double(name, a.kind, a)
   local outer, n, inner, shape = 1, a.size, 1, {a.size}
   if o.dim ~= nil then
     outer, n, inner = extent(a, o, name)
-    shape = {unpack(a.shape)}
+    shape = {unpack(a.dims)}
   end
   local into = new(result, shape, mask, a.device)
   if into.size > 0 then
@@ -691,16 +691,16 @@ for name, op in next, {cumsum = sum, cumprod = prod} do
   op = like(op, {name = name})
   define(name, function(a, o)
     check(a, 1, "a", name)
-    local kind = wide(a.type)
-    return scan_of(name, op, a, o, types[a.type].real and a.type or kind, kind)
+    local kind = wide(a.kind)
+    return scan_of(name, op, a, o, types[a.kind].real and a.kind or kind, kind)
   end)
 end
 
 for name, chosen in next, {cummax = "max", cummin = "min"} do
   define(name, function(a, o)
     check(a, 1, "a", name)
-    local op = like(extreme(chosen, a.type), {name = name})
-    return scan_of(name, op, a, o, a.type, a.type, a.mask)
+    local op = like(extreme(chosen, a.kind), {name = name})
+    return scan_of(name, op, a, o, a.kind, a.kind, a.mask)
   end)
 end
 
@@ -717,20 +717,20 @@ local function own_operation(name, f, init, x)
       C.describe(init))
   end
   check(x, 3, "x", name)
-  core.needs_double(name, x.type, x)
-  local kind, result = wide(x.type), x.type
-  if not types[x.type].real then
+  core.needs_double(name, x.kind, x)
+  local kind, result = wide(x.kind), x.kind
+  if not types[x.kind].real then
     if mathtype(init) == "float" then kind = "float" end
     result = kind
   end
-  local gives, words = core.gives(name, f, x.device, kind, x.type)
+  local gives, words = core.gives(name, f, x.device, kind, x.kind)
   if gives ~= "integer" and gives ~= "real" then
     fail("%s: argument 1 (f): a function that gives a number expected, it "
       .. "gives %s", name, words)
   end
   if gives == "real" and not types[kind].real then
     fail("%s: f gives a real for elements of %s: argument 2 (init) must be "
-      .. "one, such as 0.0", name, x.type)
+      .. "one, such as 0.0", name, x.kind)
   end
   return {name = name, f = f, init = init, none = "init", merge = "f(A, B)"},
     result, kind

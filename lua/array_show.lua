@@ -199,14 +199,14 @@ end
 
 local function text(a)
   local function read(place) return core.element(a, a.from + place + 1) end
-  return elements(a.type, a.shape, a.strides, read)
+  return elements(a.kind, a.dims, a.stride, read)
 end
 
 -- tostring of an array.  print waits for the elements; anything else shows what
 -- is there already, and never raises.
 core.meta.__tostring = function(a)
-  local head = format("array: %s%s %s", a.type, a.mask and " mask" or "",
-    core.shape_text(a.shape))
+  local head = format("array: %s%s %s", a.kind, a.mask and " mask" or "",
+    core.shape_text(a.dims))
   local body
   if a.op then
     if not core.C.printed() then return head .. " (not computed)" end
@@ -225,6 +225,6 @@ core.meta.__tostring = function(a)
     if not ok then return head .. " (failed)" end
     body = said
   end
-  return head .. (#a.shape < 2 and #body < width - #head and " " or "\n") ..
+  return head .. (#a.dims < 2 and #body < width - #head and " " or "\n") ..
     body
 end

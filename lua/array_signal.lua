@@ -83,37 +83,37 @@ end
 local function convolve(a, k, o, fname, rank)
   for n, v in ipairs {core.check(a, 1, "a", fname),
                       core.check(k, 2, "kernel", fname)} do
-    if #v.shape < rank or n == 2 and #v.shape > rank then
+    if #v.dims < rank or n == 2 and #v.dims > rank then
       fail("%s: argument %d (%s): %d dimension%s%s expected, got shape %s",
         fname, n, n == 1 and "a" or "kernel", rank, rank > 1 and "s" or "",
-        n == 1 and " or more" or "", shape_text(v.shape))
+        n == 1 and " or more" or "", shape_text(v.dims))
     end
   end
   o = core.options(o, {"stride", "padding"}, fname)
   local down, step = pair(o.stride, 1, 1, "stride", fname, rank)
   local above, before = pair(o.padding, 0, 0, "padding", fname, rank)
-  local kind, why = core.promote(a.type, k.type)
+  local kind, why = core.promote(a.kind, k.kind)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
   a, k = core.operand_in(a, kind), core.operand_in(k, kind)
   local whole = not types[kind].real
   if whole then kind = "long" end
-  local last = #a.shape
-  local width, kcolumns = a.shape[last], k.shape[rank]
-  local height = rank == 2 and a.shape[last - 1] or 1
-  local krows = rank == 2 and k.shape[1] or 1
+  local last = #a.dims
+  local width, kcolumns = a.dims[last], k.dims[rank]
+  local height = rank == 2 and a.dims[last - 1] or 1
+  local krows = rank == 2 and k.dims[1] or 1
   if k.size == 0 then
     fail("%s: argument 2 (kernel): has no elements", fname)
   elseif krows > height + 2 * above or kcolumns > width + 2 * before then
     fail("%s: a kernel of shape %s does not fit into shape %s with its padding",
-      fname, shape_text(k.shape), shape_text {unpack(a.shape, last - rank + 1)})
+      fname, shape_text(k.dims), shape_text {unpack(a.dims, last - rank + 1)})
   end
   local rows = (height + 2 * above - krows) // down + 1
   local columns = (width + 2 * before - kcolumns) // step + 1
-  local shape = {unpack(a.shape)}
+  local shape = {unpack(a.dims)}
   shape[last] = columns
   if rank == 2 then shape[last - 1] = rows end
-  local lead = {unpack(a.shape, 1, last - rank)}
+  local lead = {unpack(a.dims, 1, last - rank)}
   local count = product(lead)
   if count == 0 then return new(kind, shape, nil, a.device) end
   -- Tiles are full: what they read behind the last column is there, too.
@@ -122,7 +122,7 @@ local function convolve(a, k, o, fname, rank)
   local x = a
   if wide > width or above > 0 then
     x = A.zeros({count, height + 2 * above, wide},
-      {type = a.type, device = a.device})
+      {type = a.kind, device = a.device})
     if a.size > 0 then
       core.set(x[{{}, {above + 1, above + height}, {before + 1,
         before + width}}], a:reshape {count, height, width}, fname)
@@ -149,21 +149,21 @@ local scalars = {float2 = "float", double2 = "double"}
 
 -- The parts of a complex array, in a further dimension, sharing its elements.
 local function parts(z)
-  local shape, strides = {unpack(z.shape)}, {}
-  for d = 1, #shape do strides[d] = z.strides[d] * 2 end
+  local shape, strides = {unpack(z.dims)}, {}
+  for d = 1, #shape do strides[d] = z.stride[d] * 2 end
   shape[#shape + 1], strides[#strides + 1] = 2, 1
-  return array_over(z.base:view(1, #z.base, scalars[z.type]), z.from * 2, shape,
+  return array_over(z.base:view(1, #z.base, scalars[z.kind]), z.from * 2, shape,
     strides)
 end
 
 -- A new array whose last dimension holds the parts as a complex one.
 local function join(x)
-  local kind = x.type .. "2"
-  if x.shape[#x.shape] ~= 2 then
+  local kind = x.kind .. "2"
+  if x.dims[#x.dims] ~= 2 then
     fail("array: %s: a last dimension of 2, the real and the imaginary parts, "
-      .. "expected, got shape %s", kind, shape_text(x.shape))
+      .. "expected, got shape %s", kind, shape_text(x.dims))
   end
-  local shape = {unpack(x.shape, 1, #x.shape - 1)}
+  local shape = {unpack(x.dims, 1, #x.dims - 1)}
   if x.size == 0 then return new(kind, shape, nil, x.device) end
   return array_over(x.flat:view(1, x.size, kind), 0, shape,
     core.packed_strides(shape))
@@ -391,11 +391,11 @@ end
 
 -- The array with the dimension to transform as its last, and which that is.
 local function turned(a, o, fname)
-  local rank = #core.check(a, 1, "a", fname).shape
+  local rank = #core.check(a, 1, "a", fname).dims
   if rank == 0 then
     fail("%s: an array with dimensions expected, got shape {}", fname)
   end
-  local d = core.dimension(#a.shape, o.dim or -1, fname)
+  local d = core.dimension(#a.dims, o.dim or -1, fname)
   if d == rank then return a, d end
   local order = {}
   for e = 1, rank do order[e] = e end
@@ -405,7 +405,7 @@ local function turned(a, o, fname)
 end
 
 local function turned_back(a, d)
-  local rank = #a.shape
+  local rank = #a.dims
   if d == rank then return a end
   local order = {}
   for e = 1, rank - 1 do order[e] = e end
@@ -415,14 +415,14 @@ end
 
 -- The numbers of a real or complex array as pairs of float or double.
 local function pairs_of(a, fname)
-  local kind = scalars[a.type]
-  if not kind and not types[a.type] then
-    fail("%s: numbers or float2 expected, got %s", fname, a.type)
+  local kind = scalars[a.kind]
+  if not kind and not types[a.kind] then
+    fail("%s: numbers or float2 expected, got %s", fname, a.kind)
   end
-  if not kind then kind = a.type == "double" and "double" or "float" end
+  if not kind then kind = a.kind == "double" and "double" or "float" end
   core.needs_double(fname, kind, a)
   local x
-  if scalars[a.type] then
+  if scalars[a.kind] then
     x = core.contiguous(parts(a))
   else
     x = A.zeros({a.size, 2}, {type = kind, device = a.device})
@@ -437,7 +437,7 @@ end
 local function input(a, o, fname)
   local d
   a, d = turned(a, o, fname)
-  local n = a.shape[#a.shape]
+  local n = a.dims[#a.dims]
   if n == 0 then fail("%s: dimension %d has no elements", fname, d) end
   return a, n, d
 end
@@ -455,9 +455,9 @@ end
 
 -- The first elements of the lines of a contiguous array.
 local function cut(a, size)
-  local shape = {unpack(a.shape)}
+  local shape = {unpack(a.dims)}
   shape[#shape] = size
-  return array_over(a.base, 0, shape, a.strides)
+  return array_over(a.base, 0, shape, a.stride)
 end
 
 -- a:fft([options]), a:ifft([options]): of real or complex numbers, along the
@@ -468,7 +468,7 @@ for name, sign in next, {fft = 1, ifft = -1} do
     local n, d, x, kind
     a, n, d = input(a, o, name)
     x, kind = pairs_of(a, name)
-    return turned_back(fourier(x, kind, {unpack(a.shape)}, n, sign, a.device),
+    return turned_back(fourier(x, kind, {unpack(a.dims)}, n, sign, a.device),
       d)
   end)
 end
@@ -479,11 +479,11 @@ define("rfft", function(a, o)
   o = core.options(o, {"dim"}, "rfft")
   local n, d, x, kind
   a, n, d = input(a, o, "rfft")
-  if not types[a.type] then
-    fail("rfft: numbers expected, got %s; fft takes them", a.type)
+  if not types[a.kind] then
+    fail("rfft: numbers expected, got %s; fft takes them", a.kind)
   end
   x, kind = pairs_of(a, "rfft")
-  local y = fourier(x, kind, {unpack(a.shape)}, n, 1, a.device)
+  local y = fourier(x, kind, {unpack(a.dims)}, n, 1, a.device)
   return core.contiguous(turned_back(cut(y, n // 2 + 1), d))
 end)
 
@@ -499,7 +499,7 @@ define("irfft", function(a, o)
       mathtype(n) and tostring(n) or C.describe(n))
   end
   x, kind = pairs_of(a, "irfft")
-  local shape, lines = {unpack(a.shape)}, a.size // half
+  local shape, lines = {unpack(a.dims)}, a.size // half
   shape[#shape] = n
   if a.size == 0 then
     return turned_back(new(kind, shape, nil, a.device), d)
@@ -507,7 +507,7 @@ define("irfft", function(a, o)
   local whole = scratch(kind, lines * n, a.device)
   kernel_for("fft_mirror", mirror_text)({n, lines}, whole, x, n, half)
   local y = parts(fourier(whole, kind, shape, n, -1, a.device))
-  local strides = {unpack(y.strides, 1, #shape)}
+  local strides = {unpack(y.stride, 1, #shape)}
   return core.contiguous(turned_back(array_over(y.base, 0, shape, strides), d))
 end)
 

@@ -49,6 +49,24 @@ describe("lze.array", function()
       said(A.zeros, {2}, {typ = "int"}))
   end)
 
+  it("keep their fields from scripts", function()
+    local x, y = A.ones {2, 3}, A.ones {2, 3}
+    local sum = x + y
+    local shape, strides = x.shape, x.strides
+    shape[1], strides[1] = 1000, 1000
+    assert.same({2, 3}, x.shape)
+    assert.same({3, 1}, x.strides)
+    assert.same({2, 3}, sum.shape)
+    assert.equal(2, #x)
+    assert.equal(12.0, sum:sum():item())
+    for name, value in pairs {shape = {3, 2}, strides = {1, 2},
+      type = "double", other = 1} do
+      assert.equal(("an array has no field that can be set (string '%s')")
+        :format(name), said(function() x[name] = value end))
+    end
+    assert.equal("float", x.type)
+  end)
+
   it("counts and spaces numbers", function()
     assert.same({1, 2, 3}, A.arange(3):read())
     assert.equal("long", A.arange(3).type)

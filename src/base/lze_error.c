@@ -149,7 +149,7 @@ static const char *describe_array(lua_State *L, int index) {
   lua_pushliteral(L, "op");
   lua_rawget(L, index);
   apart &= !lua_toboolean(L, -1);
-  lua_pushliteral(L, "type");
+  lua_pushliteral(L, "kind");
   lua_rawget(L, index);
   if (apart)
     lua_pushliteral(L, "an array that is not contiguous (a:clone() is)");

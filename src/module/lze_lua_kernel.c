@@ -107,7 +107,7 @@ static bool element_of(const lze_Type *t, lzc_element *element) {
 static unsigned rank_of(lua_State *L, int index, const lze_Buffer *b) {
   if (lua_type(L, index) != LUA_TTABLE) return 1;
   index = lua_absindex(L, index);
-  lua_pushliteral(L, "shape");
+  lua_pushliteral(L, "dims");
   lua_Integer rank = lua_rawget(L, index) == LUA_TTABLE
                          ? (lua_Integer)lua_rawlen(L, -1) : 9, left = b->count;
   for (lua_Integer d = 1; d <= rank && rank <= LZC_MOST_RANK; d++) {
@@ -372,7 +372,7 @@ static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
     lua_pushinteger(L, b->count);
     return;
   }
-  lua_pushliteral(L, "shape");
+  lua_pushliteral(L, "dims");
   lua_rawget(L, -2);
   lua_rawgeti(L, -1, dimension);
   lua_replace(L, -2);

@@ -249,7 +249,7 @@ static void push_shapes(lua_State *L, int first, int count) {
   lua_newtable(L);
   for (int i = 3; i <= count; i++) {
     if (!lze_is_array(L, first + i - 1)) continue;
-    lua_pushliteral(L, "shape");
+    lua_pushliteral(L, "dims");
     lua_rawget(L, first + i - 1);
     bool several = lua_rawlen(L, -1) > 1;
     lua_pop(L, 1);

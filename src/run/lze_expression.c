@@ -81,7 +81,7 @@ const char *lze_push_shape(lua_State *L, int index) {
   luaL_Buffer b;
   if (!lze_is_array(L, index)) return lze_describe(L, index);
   index = lua_absindex(L, index);
-  lua_pushliteral(L, "shape");
+  lua_pushliteral(L, "dims");
   if (lua_rawget(L, index) != LUA_TTABLE) return lua_pushliteral(L, "array");
   int shape = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, shape);
