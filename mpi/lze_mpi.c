@@ -118,10 +118,9 @@ static int mpi_lua_split(lua_State *L) {
   return none ? 0 : comm_made(L, part);
 }
 
-/* free(comm) */
+/* free(comm), once it is used no more */
 static int mpi_lua_free(lua_State *L) {
-  mpi_Handle comm = handle_at(L, 1);
-  check(L, library()->Comm_free(&comm), "MPI_Comm_free");
+  check(L, mpi_comm_free(library(), handle_at(L, 1)), "MPI_Comm_free");
   return 0;
 }
 

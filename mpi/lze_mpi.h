@@ -243,6 +243,10 @@ void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
 int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *failure);
 int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *failure);
 
+/* Free a communicator, once no operation that lze has taken over uses it: such
+   may be posted later. */
+int mpi_comm_free(const mpi_Library *m, mpi_Handle comm);
+
 /* lze_mpi_message.c: a step of what sends or receives a buffer. */
 int mpi_message_step(mpi_Op *o, lze_WorkFailure *failure);
 

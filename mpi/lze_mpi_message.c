@@ -129,10 +129,10 @@ static int piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   mpi_Piece *p = &o->flight[k % MPI_FLIGHT];
   size_t offset = k * MPI_PIECE, left = (size_t)o->length - offset;
   size_t bytes = left < MPI_PIECE ? left : MPI_PIECE;
-  char *place = (sends(o) ? (char *)o->in : o->out) + offset, *at = place;
-  if (o->stage != NULL) at = o->stage + k % MPI_STAGED * MPI_PIECE;
-  bool staged = at != place;
-  if (is_too_long(o)) at = o->scratch;
+  char *place = is_too_long(o) ? o->scratch
+                               : (sends(o) ? (char *)o->in : o->out) + offset;
+  bool staged = o->stage != NULL && !is_too_long(o);
+  char *at = staged ? o->stage + k % MPI_STAGED * MPI_PIECE : place;
   mpi_Status unused;
   int error = 0, flag = 0;
   switch (p->state) {
@@ -157,7 +157,7 @@ static int piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
-      if (!sends(o) && staged && !is_too_long(o)) {
+      if (!sends(o) && staged) {
         int status = o->api->copy(o->copies, &p->copy, place, at, bytes, f);
         if (status != LZE_WORK_DONE) return status;
       }

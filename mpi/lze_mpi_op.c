@@ -7,6 +7,7 @@
 #include "lze_mpi.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,11 +44,72 @@ mpi_Op *mpi_op_new(const mpi_Library *m) {
   return o;
 }
 
-void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
+/* A communicator that operations use. */
+typedef struct Used {
+  struct Used *next;
+  mpi_Handle comm;
+  size_t uses;
+  bool closed;
+} Used;
+
+static Used *used;
+static pthread_mutex_t used_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static Used **used_find(mpi_Handle comm) {
+  Used **link = &used;
+  while (*link != NULL && (*link)->comm != comm) link = &(*link)->next;
+  return link;
+}
+
+/* Without memory for it, it may be freed too early. */
+static void comm_use(mpi_Handle comm) {
+  if (comm == 0) return;
+  pthread_mutex_lock(&used_lock);
+  Used **link = used_find(comm);
+  if (*link == NULL) *link = calloc(1, sizeof **link);
+  if (*link != NULL) {
+    (*link)->comm = comm;
+    (*link)->uses++;
+  }
+  pthread_mutex_unlock(&used_lock);
+}
+
+static void comm_leave(const mpi_Library *m, mpi_Handle comm) {
+  if (comm == 0) return;
+  pthread_mutex_lock(&used_lock);
+  Used **link = used_find(comm), *u = *link;
+  bool last = u != NULL && --u->uses == 0;
+  bool closed = last && u->closed;
+  if (last) {
+    *link = u->next;
+    free(u);
+  }
+  pthread_mutex_unlock(&used_lock);
+  if (closed) m->Comm_free(&comm);
+}
+
+int mpi_comm_free(const mpi_Library *m, mpi_Handle comm) {
+  pthread_mutex_lock(&used_lock);
+  Used *u = *used_find(comm);
+  if (u != NULL) u->closed = true;
+  pthread_mutex_unlock(&used_lock);
+  return u != NULL ? 0 : m->Comm_free(&comm);
+}
+
+void mpi_op_hold(void *op) {
+  mpi_Op *o = op;
+  o->owners++;
+  comm_use(o->comm);
+  comm_use(o->pieces);
+}
 
 /* What goes on is never freed. */
 void mpi_op_release(void *op, int left) {
-  if (!left) mpi_op_disown(op);
+  mpi_Op *o = op;
+  if (left) return;
+  comm_leave(o->m, o->comm);
+  comm_leave(o->m, o->pieces);
+  mpi_op_disown(o);
 }
 
 void mpi_op_disown(mpi_Op *o) {

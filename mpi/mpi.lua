@@ -739,7 +739,7 @@ function methods.split(self, color, key)
   local values = C.split(c.values, color, key)
   local pieces = C.split(c.pieces, color, key)
   return handle and new {handle = handle, values = values, pieces = pieces,
-    world = c.world, library = c.library} or nil
+    library = c.library} or nil
 end
 
 local cart_keys = keys("periodic", "reorder")
@@ -917,7 +917,7 @@ function methods.halo(self, u, options)
         "%d on both sides and as much between", i, sizes[i], width)
     end
   end
-  local h = {u = memory, shape = sizes, width = width, parts = {}}
+  local h = {u = memory, shape = sizes, width = width, parts = {}, of = c}
   h.comm, h.pieces, h.rank, h.size = inner(c), c.pieces, c.rank, c.size
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
@@ -937,6 +937,7 @@ end
 function halo_methods.start(self)
   local h = open_halo(self, "start")
   if h.started then fail("start: the halo has been started, wait first") end
+  if h.of.closed then fail("start: the communicator is closed") end
   h.started = true
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(h.parts) do

@@ -687,6 +687,17 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end
 
+    it("gives back what closed communicators had", function()
+      local output = run(1, [[-e '
+        local world = require "lze.mpi".world()
+        for i = 1, 1000 do                     -- MPICH has 2048 at most
+          world:split(0):close()
+          world:cart({1}):close()
+        end
+        print "over"']])
+      assert.equal("over\n", output)
+    end)
+
     it("gives each rank a device of its own, and the same results", function()
       local devices = "ZOCL_ROOT_DEVICES=4 ZOCL_PEER_ACCESS=0 " ..
         "ZOCL_DEVICE_MEMORY_PRIVATE=1"

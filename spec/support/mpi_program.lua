@@ -610,6 +610,29 @@ function tests.communicators()
   raises("more than the %d rank", world.cart, world, {size, 2})
 end
 
+-- Messages under way outlive their communicator, also those in pieces and those
+-- that have still to begin.
+function tests.closing()
+  local n = (1 << 20) + 1
+  local part = world:split(0)
+  local x, y = lze.buffer("int", n):fill(rank + 1), lze.buffer("int", n)
+  local z = lze.buffer("int", n)
+  local got = part:irecv(y, before)
+  m.square(n, x, z)
+  local sent = part:isend(z, after)
+  part:close()
+  assert(got:wait() and sent:wait() and y[n] == (before + 1) ^ 2)
+
+  local cart = world:cart({size}, {periodic = true})
+  local u = lze.buffer("int", 3):fill(rank)
+  local halo = cart:halo(u, {shape = {3}})
+  halo:start()
+  cart:close()
+  halo:wait()
+  same({before, rank, after}, u:read(), "halo")
+  raises("start: the communicator is closed", halo.start, halo)
+end
+
 -- Borders are what the neighbours have beside theirs, corners too.
 function tests.halos()
   local dims = size == 4 and {2, 2} or {size, 1}
