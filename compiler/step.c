@@ -635,11 +635,8 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
     case OP_EQK:
       id = equal(c, get(c, a),
                  constant_value(c, &c->at->p->constants[GET_B(i)]), outcome);
-      if (is_maybe(t) &&
-          c->at->p->constants[GET_B(i)].kind == CONSTANT_NIL) {
-        *yes = T_NIL;
+      if (c->at->p->constants[GET_B(i)].kind == CONSTANT_NIL)
         *no = surely((val){t, 0, 0}).type;
-      }
       break;
     case OP_EQI: id = equal(c, get(c, a), v_int(c, s), outcome); break;
     case OP_LT: case OP_LE:
@@ -658,12 +655,9 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
       val v = get(c, *reg);
       *outcome = truth_of(v.type);
       id = is_maybe(v.type) ? v.flag : v.id;
-      if (is_maybe(v.type)) {
-        *yes = surely((val){t, 0, 0}).type;
-        *no = T_NIL;
-      } else if (KIND(v.type) != T_BOOL) {
+      *yes = surely((val){t, 0, 0}).type;
+      if (!is_maybe(v.type) && KIND(v.type) != T_BOOL)
         id = truth(c, *outcome != 0);
-      }
     }
   }
   if (!GET_K(i)) {

@@ -121,6 +121,23 @@ describe("a kernel in Lua", function()
     end
   end)
 
+  it("takes arithmetic that only nil would meet for what never runs", function()
+    local clamped = true
+    local function either(v) return clamped and v or 1 - v end
+    local function never(v) if not v then return 1 - v end return v end
+    local x = lze.buffer("int", {3, -4})
+    for _, f in ipairs {
+      function(i, y) local v = x[i] y[i] = clamped and v or 1 - v end,
+      function(i, y) local v = x[i] if v == nil then v = v + 1 end y[i] = v end,
+      function(i, y) y[i] = either(x[i]) end,
+      function(i, y) y[i] = never(x[i]) end,
+    } do
+      local y = lze.buffer("int", 2)
+      lze.kernel(f)(2, y)
+      assert.same({3, -4}, y:read())
+    end
+  end)
+
   it("is compiled again where a captured string has changed", function()
     local kind = "uchar"
     local k = lze.kernel(function(i, x)
