@@ -78,8 +78,9 @@ describe("a wrapped context", function()
       local native = assert(package.loadlib(os.getenv "LZE_TEST_BUILD" ..
         "/spec/native.so", "luaopen_native"))()
       local driver = lze.drivers()[1].handle
+      local context = native.context(driver)
       local d = lze.wrap {driver = driver, device = native.device(driver),
-        context = native.context(driver)}
+        context = context}
       local p = lze.profile(function()
         lze.buffer("int", 16, {device = d}):fill(1)
       end)
@@ -88,7 +89,10 @@ describe("a wrapped context", function()
           print(("%s %s %s"):format(e.kind, e.device_number,
             (pcall(lze.devices))))
         end
-      end]], {env = {ONEAPI_DEVICE_SELECTOR = "gpu"}}))
+      end
+      d.context:close()
+      native.context_destroy(context)
+    ]], {env = {ONEAPI_DEVICE_SELECTOR = "gpu"}}))
   end)
 
   it("does not mix with another", function()
