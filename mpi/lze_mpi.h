@@ -97,8 +97,8 @@ typedef void *mpi_Out;
    device, which take as much of the host's. */
 enum { MPI_FLIGHT = 16, MPI_STAGED = 2 };
 
-/* A message of so many bytes announces one in pieces: no block of a sensible
-   type has them. */
+/* A message of so many bytes announces one in pieces.  One of data that is as
+   long is announced, too. */
 enum { MPI_HEAD = 13 };
 
 /* A piece of a message. */
