@@ -581,8 +581,8 @@ local function counts_of_rows(c, rows, x, n, fname)
   elseif lze.type(x) ~= "array" then
     argument(n, fname, "rows: they are those of arrays, got %s", describe(x))
   end
-  local elements, counts = 1, {}
-  for i = 2, #x.shape do elements = elements * x.shape[i] end
+  local elements, counts, shape = 1, {}, x.shape
+  for i = 2, #shape do elements = elements * shape[i] end
   for rank = 0, c.size - 1 do
     local first, last = part_of(rows, rank, c.size)
     counts[rank + 1] = (last - first + 1) * elements
