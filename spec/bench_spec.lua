@@ -99,9 +99,11 @@ describe("bench/suite.lua", function()
     for _, n in ipairs {1, 2, 64, 3, 96, 5, 80, 127} do
       assert.is_true(tried[n .. "x1x1"] > 0)
     end
+    -- Above 1 where a policy's group does better in the rounds that are
+    -- compared than the one that the search named before them.
+    assert.near(tried[case.best_group], case.best_ms, 1e-6)
     for policy, ratio in pairs(case.ratio) do
       assert.near(case.best_ms / case.ms[policy], ratio, 1e-6)
-      assert.is_true(ratio > 0 and ratio <= 1)
     end
     local file <close> = assert(io.open(directory .. "/plot.svg"))
     assert.matches("stencil 127", file:read "a")
