@@ -301,8 +301,11 @@ check-valgrind: all build-tests ## some specs under valgrind
 UNSWEPT := $(filter-out spec/fault_spec.lua,$(MOST_SPECS))
 check-gc: check-incremental check-generational
 check-gc: ## most of the suite, always collecting
+# The collector is that of the runner: specs whose programs are all processes
+# of their own would meet the usual one.
 check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
-	LZE_TEST_GC=$* $(WITH) timeout 1800 $(BUSTED) $(UNSWEPT)
+	LZE_TEST_GC=$* $(WITH) timeout 1800 $(BUSTED) $$(grep -l \
+	  '^local lze = require' $(UNSWEPT))
 
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
