@@ -468,53 +468,131 @@ static uint32_t text_pointer(compiler *c, const char *text) {
   return at;
 }
 
-/* print(...): numbers and constant strings, one call of OpenCL's printf. */
-static void print(compiler *c, const struct builtin *f, unsigned base,
-                  unsigned count) {
-  enum { MOST = 24, ROOM = 1000 };
-  char format[ROOM + 32] = "";
-  uint32_t words[MOST + 5];
-  size_t n = 0, used = 5;
-  if (count > MOST) finding(c, f->name, "takes %d arguments at most", MOST);
-  for (unsigned i = 0; i < count && i < MOST && n < ROOM; i++) {
-    val v = surely(get(c, base + 1 + i));
+/* A line to print, as far as it is known. */
+enum { MOST_PRINTED = 24, MOST_FORKS = 6, LINE_ROOM = 1000 };
+typedef struct line {
+  const struct builtin *f;
+  unsigned base, count, next; /* the arguments; the one that comes */
+  int forks;                  /* how many reals may still fork the line */
+  uint32_t used;              /* of words, printf's operands */
+  uint32_t words[MOST_PRINTED + 5];
+  size_t n;
+  char format[LINE_ROOM + 32];
+} line;
+
+static void line_text(line *l, const char *bytes, size_t size) {
+  for (size_t k = 0; k < size && l->n < LINE_ROOM; k++) {
+    if (bytes[k] == '%') l->format[l->n++] = '%';
+    l->format[l->n++] = bytes[k];
+  }
+}
+
+static void line_number(compiler *c, line *l, val v, const char *conversion) {
+  strcpy(l->format + l->n, conversion);
+  l->n += strlen(conversion);
+  if (!c->emit) return;
+  bool real = KIND(v.type) == T_REAL;
+  uint32_t id = real ? v.id : to_index(c, v);
+  if (real && real_bits(c) == 32 && c->input->device.fp64) {
+    writer_capability(&c->w, SpvCapabilityFloat64);
+    id = op1(c, SpvOpFConvert, t_float(c, 64), id);
+  }
+  l->words[l->used++] = id;
+}
+
+/* Whether Lua prints this real with all its digits and ".0". */
+static uint32_t prints_whole(compiler *c, uint32_t real) {
+  uint32_t t = t_of(c, T_REAL);
+  return logical(
+      c, SpvOpLogicalAnd,
+      logical(c, SpvOpFOrdEqual, real, ext(c, OpenCLstd_Trunc, t, 1, real,
+                                           0, 0)),
+      logical(c, SpvOpFOrdLessThan, ext(c, OpenCLstd_Fabs, t, 1, real, 0, 0),
+              k_real(c, 1e14)));
+}
+
+static void print_from(compiler *c, line *l, uint32_t end);
+
+/* The line goes on with one text or conversion where `yes` holds, and with
+   another where not.  Each has a printf of its own, for formats are constant,
+   and a line in pieces could be torn by other work-items. */
+static void print_either(compiler *c, const line *l, uint32_t end,
+                         uint32_t yes, val v, const char *const texts[2]) {
+  uint32_t at[2] = {writer_id(&c->w), writer_id(&c->w)};
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, yes, at[0], at[1]);
+  for (int i = 0; i < 2; i++) {
+    line way = *l;
+    label(c, at[i]);
+    if (KIND(v.type) == T_REAL) line_number(c, &way, v, texts[i]);
+    else line_text(&way, texts[i], strlen(texts[i]));
+    print_from(c, &way, end);
+  }
+}
+
+/* The arguments from l->next on, printf, and a branch to `end`. */
+static void print_from(compiler *c, line *l, uint32_t end) {
+  bool wide = real_bits(c) == 64;
+  while (l->next < l->count && l->n < LINE_ROOM) {
+    if (l->next > 0) line_text(l, "\t", 1);
+    val v = surely(get(c, l->base + 1 + l->next++));
     const lzc_value *text =
         KIND(v.type) == T_VALUE ? &c->knowns[DATA(v.type)]->value : NULL;
-    if (i > 0) format[n++] = '\t';
     if (text != NULL && text->kind == LZC_STRING) {
-      const char *bytes = text->bytes;
-      for (size_t k = 0; k < text->size && n < ROOM; k++) {
-        if (bytes[k] == '%') format[n++] = '%';
-        format[n++] = bytes[k];
-      }
-    } else if (IS_NUMBER(v.type)) {
-      bool real = KIND(v.type) == T_REAL;
+      line_text(l, text->bytes, text->size);
+      if (memchr(text->bytes, 0, text->size) != NULL)
+        finding(c, l->f->name, "cannot print the byte 0");
+    } else if (KIND(v.type) == T_NIL) {
+      line_text(l, "nil", 3);
+    } else if (KIND(v.type) == T_INT) {
+      line_number(c, l, v, "%ld");
+    } else if (KIND(v.type) == T_REAL) {
       /* Without the l PoCL rounds doubles to float. */
-      strcpy(format + n, !real                ? "%ld"
-                         : real_bits(c) == 64 ? "%.14lg" : "%.7g");
-      n += strlen(format + n);
-      if (!c->emit) continue;
-      words[used++] = real ? v.id : to_index(c, v);
-      if (real && real_bits(c) == 32 && c->input->device.fp64) {
-        writer_capability(&c->w, SpvCapabilityFloat64);
-        words[used - 1] =
-            op1(c, SpvOpFConvert, t_float(c, 64), words[used - 1]);
+      const char *const texts[] = {wide ? "%.1lf" : "%.1f",
+                                   wide ? "%.14lg" : "%.7g"};
+      if (c->emit && l->forks-- > 0) {
+        print_either(c, l, end, prints_whole(c, v.id), v, texts);
+        return;
+      }
+      line_number(c, l, v, texts[1]);
+    } else if (KIND(v.type) == T_BOOL) {
+      if (c->emit) {
+        print_either(c, l, end, v.id, v, (const char *[]){"true", "false"});
+        return;
       }
     } else if (v.type != T_NONE || c->emit) {
-      finding(c, f->name, "prints numbers and constant strings, this is %s",
-              what(c, v.type));
+      finding(c, l->f->name, "prints numbers, booleans, nil and constant "
+              "strings, this is %s", what(c, v.type));
     }
   }
-  if (n >= ROOM) finding(c, f->name, "takes %d bytes of text at most", ROOM);
+  if (l->n >= LINE_ROOM)
+    finding(c, l->f->name, "takes %d bytes of text at most", LINE_ROOM);
   if (!c->emit) return;
-  format[n++] = '\n';
-  format[n] = '\0';
-  words[0] = t_int(c, 32);
-  words[4] = text_pointer(c, format);
-  words[1] = writer_id(&c->w);
-  words[2] = c->import;
-  words[3] = OpenCLstd_Printf;
-  writer_op(&c->w, WRITER_BODY, SpvOpExtInst, used, words);
+  l->format[l->n++] = '\n';
+  l->format[l->n] = '\0';
+  l->words[0] = t_int(c, 32);
+  l->words[4] = text_pointer(c, l->format);
+  l->words[1] = writer_id(&c->w);
+  l->words[2] = c->import;
+  l->words[3] = OpenCLstd_Printf;
+  writer_op(&c->w, WRITER_BODY, SpvOpExtInst, l->used, l->words);
+  branch(c, end);
+}
+
+/* print(...): a line by one call of OpenCL's printf.  Each boolean doubles
+   the calls that there are to choose from, and so do the first reals. */
+static void print(compiler *c, const struct builtin *f, unsigned base,
+                  unsigned count) {
+  line l = {.f = f, .base = base, .used = 5, .forks = MOST_FORKS};
+  if (count > MOST_PRINTED)
+    finding(c, f->name, "takes %d arguments at most", MOST_PRINTED);
+  l.count = count < MOST_PRINTED ? count : MOST_PRINTED;
+  for (unsigned i = 0; i < l.count; i++)
+    if (KIND(get(c, base + 1 + i).type) == T_BOOL) l.forks--;
+  if (l.forks < 0)
+    finding(c, f->name, "takes %d booleans at most", MOST_FORKS);
+  uint32_t end = c->emit ? writer_id(&c->w) : 0;
+  print_from(c, &l, end);
+  if (c->emit) label(c, end);
 }
 
 unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,

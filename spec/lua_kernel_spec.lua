@@ -700,6 +700,51 @@ describe("lze.work on the host", function()
       "1e+30\n" or ""), text)
   end)
 
+  it("prints on the device as Lua does", function()
+    local text = process.output [[
+      local lze = require "lze"
+      local w, double = lze.work, lze.device().fp64
+      local f = function(i, x)
+        w.print(x[1], x[2], x[3], x[4], i + 6, "100%d%%")
+        w.print(x[5], x[6], x[7], 3.0, -2.0)
+        w.print(i == 1, i > 1, nil, true, x[1] < 0, x[3], 1)
+        w.print()
+        w.print("", "")
+      end
+      local x = lze.buffer(double and "double" or "float", {1 / 0, -1 / 0,
+        -0.0, 0.5, 99999, double and 1e15 or 1, double and -1e300 or 2})
+      lze.kernel(f)(1, x)
+      lze.wait()
+      f(1, x)]]
+    local half = #text // 2
+    assert.equal(text:sub(half + 1), text:sub(1, half))
+    assert.equal("inf\t-inf\t-0.0\t0.5\t7\t100%d%%\n" ..
+      (lze.device().fp64 and "99999.0\t1e+15\t-1e+300\t3.0\t-2.0\n"
+       or "99999.0\t1.0\t2.0\t3.0\t-2.0\n") ..
+      "true\tfalse\tnil\ttrue\tfalse\t-0.0\t1\n\n\t\n", text:sub(1, half))
+  end)
+
+  it("prints six booleans or whole reals of a line as Lua does", function()
+    local text = process.output [[
+      local lze = require "lze"
+      local w = lze.work
+      lze.kernel(function(i, x)
+        w.print(x[1], x[1], x[1], x[1], x[1], x[1], x[1], x[1])
+        w.print(x[1], x[1], i == 1, i == 2, i == 3, i == 4, x[1])
+      end)(1, lze.buffer("float", 1))
+      lze.wait()]]
+    assert.equal(("0.0\t"):rep(6) .. "0\t0\n" ..
+                 "0.0\t0.0\ttrue\tfalse\tfalse\tfalse\t0\n", text)
+    local k = lze.kernel(function(i)
+      w.print(i == 1, i == 2, i == 3, i == 4, i == 5, i == 6, i == 7)
+      w.print("a\0b")
+    end)
+    local ok, e = pcall(k, 1)
+    assert.is_false(ok)
+    assert.truthy(e.log:find("work.print takes 6 booleans at most", 1, true))
+    assert.truthy(e.log:find("work.print cannot print the byte 0", 1, true))
+  end)
+
   it("prints as Lua does", function()
     assert.equal("1\t2.5\ttrue\tx\n", process.output [[
       require "lze".work.print(1, 2.5, true, "x")]])
