@@ -441,6 +441,15 @@ static const char *check(const proto *p) {
   return NULL;
 }
 
+/* Whether a call gives all results of another, or they are returned. */
+static bool has_open_call(const proto *p) {
+  for (size_t pc = 0; pc < p->code_count; pc++)
+    if (GET_OP(p->code[pc]) == OP_TAILCALL ||
+        (GET_OP(p->code[pc]) == OP_CALL && GET_C(p->code[pc]) == 0))
+      return true;
+  return false;
+}
+
 proto *chunk_read(arena *a, const void *bytes, size_t size,
                   const char **message) {
   static const unsigned char head_54[23] =
@@ -472,6 +481,9 @@ proto *chunk_read(arena *a, const void *bytes, size_t size,
   if (p != NULL) read_function(&r, p, 0);
   if (a->failed) r.error = "out of memory";
   if (r.error == NULL) r.error = check(p);
+  /* The results of an open call may need more registers than the function's
+     own: Lua has them on its stack. */
+  if (r.error == NULL && has_open_call(p)) p->width = 255;
   *message = r.error;
   return r.error != NULL ? NULL : p;
 }
