@@ -4,14 +4,6 @@
  */
 #include "compile.h"
 
-/* What a report calls it. */
-static const char *label_of(const compiler *c, const known *k) {
-  return k->path != NULL     ? k->path->text
-         : k->argument != 0 ? c->parameters[k->argument - 1].name
-         : k->storage == SpvStorageClassWorkgroup ? "local array"
-                                                  : "private array";
-}
-
 /* The number of an access to what has a name, at the line that is written. */
 static size_t access_add(compiler *c, const char *name, const char *element) {
   const char *file = c->at->p->source;
@@ -67,7 +59,7 @@ uint32_t check_begin(compiler *c, known *k, const spot *at) {
   uint32_t after = writer_id(&c->w);
   WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, at->there, yes, no);
   label(c, no);
-  fault(c, label_of(c, k), NULL, at);
+  fault(c, known_label(c, k), NULL, at);
   branch(c, after);
   label(c, yes);
   return after;
@@ -110,7 +102,7 @@ void check_fit(compiler *c, known *k, const spot *at, val v) {
   label(c, no);
   spot stored = *at;
   stored.size[0] = to_index(c, (val){T_INT, v.id, 0});
-  fault(c, label_of(c, k), lzc_element_name(e), &stored);
+  fault(c, known_label(c, k), lzc_element_name(e), &stored);
   branch(c, after);
   label(c, after);
 }

@@ -179,7 +179,9 @@ uint32_t known_length(compiler *c, known *k);
 uint32_t known_shape(compiler *c, known *k, unsigned dimension);
 /* A hidden argument that is not about a value. */
 uint32_t report_add(compiler *c);
-/* How a finding names it: "argument 2 (x)". */
+/* Its name, once code is made; and as findings about arguments have it,
+   "argument 2 (x)". */
+const char *known_label(const compiler *c, const known *k);
 const char *known_name(compiler *c, const known *k);
 uint32_t known_number(compiler *c, known *k);
 type known_type(compiler *c, size_t index);

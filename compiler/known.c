@@ -193,12 +193,18 @@ uint32_t known_shape(compiler *c, known *k, unsigned dimension) {
   return *id;
 }
 
-const char *known_name(compiler *c, const known *k) {
+const char *known_label(const compiler *c, const known *k) {
   if (k->path != NULL) return k->path->text;
   if (!c->emit) return "";
-  if (k->argument == 0) return "an array of lze.work";
-  return arena_text(c->a, "argument %u (%s)", k->argument,
-                    c->parameters[k->argument - 1].name);
+  return k->argument != 0 ? c->parameters[k->argument - 1].name
+         : k->storage == SpvStorageClassWorkgroup ? "local array"
+                                                  : "private array";
+}
+
+const char *known_name(compiler *c, const known *k) {
+  const char *label = known_label(c, k);
+  if (!c->emit || k->argument == 0) return label;
+  return arena_text(c->a, "argument %u (%s)", k->argument, label);
 }
 
 uint32_t known_number(compiler *c, known *k) {

@@ -146,13 +146,11 @@ static uint32_t to_bfloat16(compiler *c, uint32_t f) {
 void store(compiler *c, known *k, uint32_t offset, val v) {
   lzc_element e = k->value.element;
   if (k->value.is_const)
-    finding(c, k->path != NULL                          ? k->path->text
-               : c->emit && k->argument != 0
-                   ? c->parameters[k->argument - 1].name : "this",
-            "is a const buffer, and is written here");
+    finding(c, known_label(c, k), "is a const buffer, and is written here");
   if (!is_real(e) && KIND(v.type) == T_REAL && DATA(v.type) == 0) {
-    finding(c, NULL, "a real is stored into a buffer of %s; math.floor, "
-            "math.ceil, `//` or `| 0` make it whole", lzc_element_name(e));
+    finding(c, known_label(c, k), "holds %s, and a real is stored; "
+            "math.floor, math.ceil, `//` or `| 0` make it whole",
+            lzc_element_name(e));
     return;
   }
   if (!c->emit) return;

@@ -348,8 +348,8 @@ static known *place(compiler *c, val v, val index, spot *at) {
   if (k == NULL) return NULL;
   if (KIND(index.type) != T_INT) {
     if (index.type != T_NONE)
-      finding(c, NULL, "an index must be an integer, this is %s (`//` and "
-              "math.floor give integers)", what(c, index.type));
+      finding(c, known_label(c, k), "needs an integer as index, this is %s "
+              "(`//` and math.floor give integers)", what(c, index.type));
     return NULL;
   }
   at->count = 1;
@@ -404,7 +404,8 @@ static void set_element(compiler *c, val into, val index, val v) {
   if (k == NULL) return;
   v = surely(v);
   if (!IS_NUMBER(v.type)) {
-    finding(c, NULL, "x[i] = v needs a number, this is %s", what(c, v.type));
+    finding(c, known_label(c, k), "needs a number to hold, this is %s",
+            what(c, v.type));
     return;
   }
   uint32_t after = check_begin(c, k, &at);
@@ -575,9 +576,14 @@ void step(compiler *c, size_t pc) {
     case OP_CALL: call(c, pc); break;
     case OP_MMBIN: case OP_MMBINI: case OP_MMBINK: case OP_CLOSE:
     case OP_EXTRAARG: break;
-    case OP_SELF: case OP_CONCAT: case OP_CLOSURE: case OP_VARARG:
+    case OP_SELF: case OP_CONCAT: case OP_CLOSURE:
       refuse(c, op);
       c->state[a] = T_TOLD;
+      break;
+    case OP_VARARG: case OP_TFORPREP: case OP_TFORCALL: case OP_TFORLOOP:
+      refuse(c, op);
+      for (unsigned r = op == OP_VARARG ? a : a + 3; r < p->width; r++)
+        c->state[r] = T_TOLD;
       break;
     default: refuse(c, op);
   }

@@ -333,6 +333,33 @@ describe("lze.kernel", function()
     assert.equal(3, lines, err.log)
   end)
 
+  it("names in each finding what is indexed or stored into", function()
+    local held = lze.buffer("int", 1)
+    local ok, err = pcall(lze.kernel(function(i, x, y)
+      local s = lze.work.local_array("uint", 4)
+      x[i] = y[i] / 2
+      held[1] = 0.5
+      s[1] = 1.5
+      y[i / 2] = x[i > 1]
+      y[i] = i > 1
+      for _, v in 1, x do y[i] = v + 1 end
+    end, {name = "k"}), 1, held, floats(1))
+    assert.is_false(ok)
+    local real = "holds %s, and a real is stored; math.floor, math.ceil, " ..
+                 "`//` or `| 0` make it whole"
+    local index = "needs an integer as index, this is %s (`//` and " ..
+                  "math.floor give integers)"
+    local findings = {}
+    for text in err.log:gmatch "[^\n]+" do
+      findings[#findings + 1] = text:match "^.-:%d+: kernel k: (.*)$"
+    end
+    assert.same({"x " .. real:format "int", "held " .. real:format "int",
+      "local array " .. real:format "uint", "x " .. index:format "a boolean",
+      "y " .. index:format "a real",
+      "y needs a number to hold, this is a boolean",
+      "kernels have no `for ... in`; write `for i = 1, #x do`"}, findings)
+  end)
+
   it("takes nil for false where a field of a table is only tested", function()
     local set, y = {}, lze.buffer("int", 5)
     local k = lze.kernel(function(_, y)
@@ -353,7 +380,7 @@ describe("lze.kernel", function()
       if size then y[1] = 1 end
       y[2] = size
     end)
-    assert.matches("y?x?%[i%] = v needs a number, this is nil %(set.none%)",
+    assert.matches("y needs a number to hold, this is nil %(set.none%)",
       said(used, 1, y))
     assert.matches("set.none is nil; set it before the kernel is compiled",
       said(lze.kernel(function(_, y) y[1] = set.none end), 1, y))
