@@ -1,13 +1,14 @@
 -- instructions.lua - which of a callgrind profile's instructions are our own.
 -- SPDX-License-Identifier: MIT
 --
---   lua5.4 bench/instructions.lua own|beyond|ratio COUNT TITLE FILE \
+--   lua5.4 bench/instructions.lua own|beyond|records|ratio COUNT TITLE FILE \
 --     [TITLE FILE]...
 --
 -- A library's own instructions are those of its functions and of what they
 -- call elsewhere (libc, liblua), without what lies below it: the driver under
 -- lze.so, OpenCL under the driver.  Beyond the driver is all that the thread
 -- does but for the calls of the driver: the host's program and Lua, too.
+-- Records are the recorder's functions with all that they call.
 
 local ours = {
   { name = "lze.so", below = { "libze_loader", "libze_opencl" } },
@@ -25,18 +26,27 @@ local function is_below(library, object)
   return false
 end
 
--- own[name], the total and what is beyond the driver, of a profile.
-local function read(path)
-  local names = {}  -- callgrind writes a name once and then its number
-  local function object_of(text)
+-- callgrind writes a name once and then its number.
+local function numbered()
+  local names = {}
+  return function(text)
     local id, name = text:match "^(%(%d+%))%s*(.*)$"
     if name ~= "" then names[id] = base(name) end
     return names[id]
   end
+end
 
-  local own, total, driver = {}, 0, 0
+local function is_record(name)
+  return name:find "^lze_record_" ~= nil
+end
+
+-- own[name], the total, what is beyond the driver, and the records.
+local function read(path)
+  local object_of, function_of = numbered(), numbered()
+  local own, total, driver, records = {}, 0, 0, 0
   for _, library in ipairs(ours) do own[library.name] = 0 end
   local object, callee, in_call = "", nil, false
+  local name, called = "", ""
   for line in io.lines(path) do
     local cost = line:match "^[%d+*-]%S* (%d+)$"
     if cost then
@@ -52,16 +62,23 @@ local function read(path)
       if in_call and object == "lze.so" and is_below(ours[1], callee) then
         driver = driver + cost
       end
+      if in_call and is_record(called) and not is_record(name) then
+        records = records + cost
+      end
       in_call, callee = false, nil
     elseif line:find "^ob=" then
       object = object_of(line:sub(4))
     elseif line:find "^cob=" then
       callee = object_of(line:sub(5))
+    elseif line:find "^fn=" then
+      name = function_of(line:sub(4))
+    elseif line:find "^cfn=" then
+      called = function_of(line:sub(5))
     elseif line:find "^calls=" then
       in_call, callee = true, callee or object
     end
   end
-  return own, total, total - driver
+  return own, total, total - driver, records
 end
 
 if arg[1] == "ratio" then
@@ -73,10 +90,12 @@ end
 
 local count = math.tointeger(arg[2])
 for i = 3, #arg, 2 do
-  local own, total, beyond = read(arg[i + 1])
+  local own, total, beyond, records = read(arg[i + 1])
   local parts = {}
   if arg[1] == "beyond" then
     parts[1] = ("%d beyond the driver"):format(beyond // count)
+  elseif arg[1] == "records" then
+    parts[1] = ("%d"):format(records // count)
   else
     for _, library in ipairs(ours) do
       if own[library.name] > 0 then

@@ -128,7 +128,9 @@ static void lua_start(void) {
   L = luaL_newstate();
   if (L == NULL) die("no memory for a Lua state");
   luaL_openlibs(L);
-  if (luaL_loadstring(L, lua_setup) != LUA_OK) die("%s", lua_tostring(L, -1));
+  /* Named as a file, as scripts are: a record has the name. */
+  if (luaL_loadbuffer(L, lua_setup, strlen(lua_setup), "@launch.lua") != LUA_OK)
+    die("%s", lua_tostring(L, -1));
   lua_pushinteger(L, ITEMS);
   if (lua_pcall(L, 1, 6, 0) != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
   group = (unsigned)lua_tointeger(L, -1);

@@ -116,8 +116,25 @@ describe("lze.profile", function()
     end
     next_is('[string "local add, x = ......"]:3')
     load(text)(m.add, x)
-    next_is "of mine:3"
-    load(text, "=of mine")(m.add, x)
+    for _, name in ipairs {"of mine", "lze", "lzelike"} do
+      next_is(name .. ":3")
+      load(text, "=" .. name)(m.add, x)
+    end
+    -- A file that was changed, and loaded again.
+    next_is "chunk1.lua:4"
+    load("\n" .. text, "@chunk1.lua")(m.add, x)
+    -- By a tail call, by functions in C, and where there is nothing else.
+    local tail = load("local add, x = ...\nreturn add(16, x, 1)", "@tail.lua")
+    next_is "tail.lua:2"
+    tail(m.add, x);
+    (function() return tail(m.add, x) end)()
+    next_is "tail.lua:2"
+    next_is(line(1))
+    string.gsub("a", "a", function() m.add(16, x, 1) end)
+    next_is(line(1))
+    table.sort({1, 2}, function() return m.add(16, x, 1) ~= nil end)
+    next_is "no line"
+    coroutine.wrap(m.add.launch)(m.add, 16, x, 1)
     -- One without lines is passed over, as is what lze has written in Lua.
     local stripped = load(string.dump(load(text), true), "=stripped", "b")
     next_is(line(1))
@@ -137,7 +154,9 @@ describe("lze.profile", function()
     next_is(hooked)
 
     local found = {}
-    for _, e in ipairs(of(p, "kernel")) do found[#found + 1] = e.where end
+    for _, e in ipairs(of(p, "kernel")) do
+      found[#found + 1] = e.where or "no line"
+    end
     assert.same(wanted, found)
     assert.equal(#wanted, x[16])
   end)

@@ -196,14 +196,16 @@ static lze_Record *record_of(const lze_Command *c) {
   return record_find(c->state, c->record);
 }
 
-/* Level 0 is the function in C that does this. */
+/* Level 0 is the function in C that does this.  Asking for the function instead
+   of its source, and whether that is still the last one, takes longer. */
 static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
     /* Functions in C have no line, nor have those without debug information. */
-    if (ar.currentline < 0 || strncmp(ar.source, "=lze ", 5) == 0) continue;
+    if (ar.currentline < 0) continue;
+    if (*ar.source == '=' && strncmp(ar.source, "=lze ", 5) == 0) continue;
     record->source =
         names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
     record->line = (uint32_t)ar.currentline;
@@ -454,6 +456,15 @@ void lze_record_transferred(const lze_State *S, lze_Transfer t) {
   }
 }
 
+/* The newest of a list that touched these bytes, or `than` if none is newer. */
+static uint64_t newest_touch(const lze_Touch list[LZE_TOUCHES],
+                             const lze_Use *u, uint64_t than) {
+  for (int i = 0; i < LZE_TOUCHES && list[i].record > than; i++)
+    if (list[i].first < u->last && u->first < list[i].last)
+      return list[i].record;
+  return than;
+}
+
 /* What a command depends on, done or not: the newest that wrote what it uses,
    or used what it writes, or that it was told to come after. */
 static uint64_t depends_on(const lze_Command *c) {
@@ -462,12 +473,8 @@ static uint64_t depends_on(const lze_Command *c) {
     if (c->waits[i]->record > newest) newest = c->waits[i]->record;
   for (uint32_t i = 0; i < c->use_count; i++) {
     const lze_Use *u = &c->uses[i];
-    for (int write = !u->write; write < 2; write++)
-      for (int n = 0; n < LZE_TOUCHES; n++) {
-        const lze_Touch *t = &u->storage->touched[write][n];
-        if (t->record <= newest) break; /* as are those after it */
-        if (t->first < u->last && u->first < t->last) newest = t->record;
-      }
+    newest = newest_touch(u->storage->touched[true], u, newest);
+    if (u->write) newest = newest_touch(u->storage->touched[false], u, newest);
   }
   return newest;
 }
