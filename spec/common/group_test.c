@@ -601,6 +601,13 @@ static void check_memory(void) {
   in.global[1] = 1021;
   in.global[2] = 129;
   EXPECT(in, 1, 17, 1, 129, NULL);
+  /* Neither 16 nor 8 rows leave as little as 15. */
+  in.global[0] = 211;
+  in.global[1] = 127;
+  in.global[2] = 103;
+  in.spacing[0] = in.spacing[2] = 4;
+  EXPECT(in, 2, 15, 1, 103, "15x1x103 of 211x127x103: 1778 groups for 2 cores; "
+         "13081 left over as 127 of 1x1x103");
   /* Of x and y, of doubles: half as many rows stay as of floats. */
   in = input(true, 256, 256, 64);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
@@ -609,6 +616,14 @@ static void check_memory(void) {
   EXPECT(in, 1, 32, 128, 1, NULL);
   in.spacing[0] = in.spacing[1] = 8;
   EXPECT(in, 1, 16, 256, 1, NULL);
+  /* A line more is cut by each run along y, so that long ones are better; with
+     102 rows of 1021 nearly nothing is left. */
+  in.global[0] = 17;
+  in.global[1] = 1021;
+  in.global[2] = 129;
+  in.spacing[0] = in.spacing[1] = 4;
+  EXPECT(in, 2, 17, 102, 1, "17x102x1 of 17x1021x129: 1290 groups for 2 cores; "
+         "2193 left over as 129 of 17x1x1");
   /* Of x and y in two pages' distance, of which a core has half as many at
      hand. */
   in = input(true, 2039, 2053, 0);

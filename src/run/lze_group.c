@@ -297,7 +297,7 @@ static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
   /* Only whole lines are not shared with the next group, which comes late. */
   uint32_t items = r->lines[inner].items;
   bool whole = g[other] % items == 0 && r->n[other] % items == 0;
-  double lines = (g[other] - (whole ? 0 : 1)) / items + !whole;
+  double lines = (double)(g[other] - !whole) / items + !whole;
   return wait * lines / g[other];
 }
 
@@ -434,24 +434,33 @@ static void add_cut(const Rule *r, CutList *l, int d, uint32_t g) {
 }
 
 /* The cuts worth judging: of each octave of sizes (there are 13) the largest
-   divisor, the power of two and, along the first dimension, the largest that
-   is whole vectors; the smallest divisor that keeps to the limit of groups;
-   and where a rest is allowed a few sizes that waste nothing by themselves. */
+   that leaves least, which is a divisor where nothing may be left, the power of
+   two and, along the first dimension, the largest divisor that is whole
+   vectors; the smallest divisor that keeps to the limit of groups; and where a
+   rest is allowed a few sizes that waste nothing by themselves. */
 static void list_cuts(const Rule *r, CutList *l, int d) {
   uint32_t n = r->n[d], most = least(least(n, r->size[d]), r->most);
   uint32_t fewest = smallest_size(n, r->count[d]), best = 0, whole = 0;
+  /* Groups that are to be wide in two dimensions are worth a compilation of
+     their own where that leaves less. */
+  bool leaves = r->splits && r->in->software && r->tiles && !r->again;
+  uint32_t spare = leaves ? n / REST_PART : 0, rest = spare + 1;
   l->n = 0;
   if (n <= most) add_cut(r, l, d, n);
   for (uint32_t g = least(most, MOST_SEARCHED); g >= 1; g--) {
-    if (n % g == 0) {
-      if (best == 0) best = g;
-      if (whole == 0 && d == 0 && g % r->lanes == 0) whole = g;
+    if (n % g < rest) {
+      best = g;
+      rest = n % g;
     }
+    if (whole == 0 && d == 0 && n % g == 0 && g % r->lanes == 0) whole = g;
     if ((g & (g - 1)) != 0) continue;
-    if (best != 0) add_cut(r, l, d, best); /* the end of an octave */
+    /* The end of an octave. */
+    if (rest != 0 && n % g <= spare) best = g; /* its loop is unrolled */
+    if (best != 0) add_cut(r, l, d, best);
     if (whole != 0 && whole != best) add_cut(r, l, d, whole);
     if (g != best && g != whole && n % g == 0) add_cut(r, l, d, g);
     best = whole = 0;
+    rest = spare + 1;
   }
   if (fewest <= most) add_cut(r, l, d, fewest);
   if (!r->splits) return;
