@@ -9,11 +9,10 @@ bool is_unsigned(lzc_element e) {
   return e < LZC_HALF && ((unsigned)e & 1) != 0;
 }
 
-/* What a value is, and what it was captured as. */
-static const char *captured(compiler *c, type t, const char *kind) {
-  const lzc_path *path = c->knowns[DATA(t)]->path;
-  if (path == NULL || path->text == NULL) return kind;
-  return arena_text(c->a, "%s (%s)", kind, path->text);
+/* What a value is, and its name. */
+static const char *named(compiler *c, type t, const char *kind) {
+  const char *name = known_label(c, c->knowns[DATA(t)]);
+  return *name == '\0' ? kind : arena_text(c->a, "%s (%s)", kind, name);
 }
 
 const char *what(compiler *c, type t) {
@@ -31,12 +30,12 @@ const char *what(compiler *c, type t) {
     case T_TUPLE: return "a table";
     case T_VALUE:
       switch (c->knowns[DATA(t)]->value.kind) {
-        case LZC_STRING: return captured(c, t, "a string");
-        case LZC_BUFFER: return captured(c, t, "a buffer");
-        case LZC_ARRAY: return captured(c, t, "an array");
-        case LZC_TABLE: return captured(c, t, "a table");
+        case LZC_STRING: return named(c, t, "a string");
+        case LZC_BUFFER: return named(c, t, "a buffer");
+        case LZC_ARRAY: return named(c, t, "an array");
+        case LZC_TABLE: return named(c, t, "a table");
         case LZC_BUILTIN: case LZC_FUNCTION:
-          return captured(c, t, "a function");
+          return named(c, t, "a function");
         case LZC_OTHER:
           if (c->knowns[DATA(t)]->value.bytes != NULL)
             return c->knowns[DATA(t)]->value.bytes;

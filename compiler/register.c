@@ -56,9 +56,12 @@ val get(compiler *c, unsigned reg) {
     const conflict *two = DATA(v.type) == 0 ? NULL
                           : &c->conflicts[DATA(v.type) - 1];
     if (two != NULL && two->lines[0] != 0 && two->lines[1] != 0)
-      finding(c, name, "is %s from line %d and %s from line %d; give it one "
-              "type on all ways to this line", what(c, two->types[0]),
-              two->lines[0], what(c, two->types[1]), two->lines[1]);
+      finding(c, name, "is %s from line %d and %s from line %d; %s",
+              what(c, two->types[0]), two->lines[0], what(c, two->types[1]),
+              two->lines[1], KIND(two->types[0]) == T_VALUE &&
+                             KIND(two->types[1]) == T_VALUE
+                  ? "kernels cannot choose between such, only between numbers"
+                  : "give it one type on all ways to this line");
     else
       finding(c, name, "has different types on different ways to this line; "
               "give it one type on all of them");
