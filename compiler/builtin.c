@@ -227,7 +227,7 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
                              : "takes a buffer, an index and a value");
     return v_int(c, 0);
   }
-  known *k = buffer_of(c, get(c, base + 1));
+  known *k = buffer_of(c, base + 1);
   val i = surely(get(c, base + 2));
   val v = surely(get(c, base + 2 + (swap ? 2 : 1)));
   val expected = swap ? surely(get(c, base + 3)) : v;

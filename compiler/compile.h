@@ -253,8 +253,10 @@ uint32_t offset_of(compiler *c, val index);
 val load(compiler *c, known *k, uint32_t offset);
 void store(compiler *c, known *k, uint32_t offset, val v);
 uint32_t address(compiler *c, known *k, uint32_t offset);
+/* The finding that what a register holds cannot be indexed. */
+void not_indexed(compiler *c, unsigned reg, type t);
 /* What is indexed by one integer. */
-known *buffer_of(compiler *c, val v);
+known *buffer_of(compiler *c, unsigned reg);
 
 /* --- input.c */
 /* The variable of a built-in, of type t. */
@@ -286,7 +288,7 @@ bool tuple_is_made(const proto *p, size_t pc);
 void tuple_set(compiler *c, size_t pc);
 /* What a tuple indexes, and where.  NULL with a finding where there is no such
    element. */
-known *tuple_index(compiler *c, val v, type index, spot *at);
+known *tuple_index(compiler *c, unsigned reg, type index, spot *at);
 
 /* --- types.c */
 unsigned call(compiler *c, size_t pc);

@@ -48,7 +48,15 @@ const char *what(compiler *c, type t) {
 
 /* --- memory --------------------------------------------------------------- */
 
-known *buffer_of(compiler *c, val v) {
+void not_indexed(compiler *c, unsigned reg, type t) {
+  const char *name = chunk_local(c->at->p, reg, c->at->pc);
+  if (t == T_NONE && !c->emit) return;
+  finding(c, name, "%s%s%s indexed here; kernels index buffers and arrays",
+          name != NULL ? "is " : "", what(c, t), name != NULL ? " and" : " is");
+}
+
+known *buffer_of(compiler *c, unsigned reg) {
+  val v = get(c, reg);
   if (KIND(v.type) == T_VALUE) {
     known *k = c->knowns[DATA(v.type)];
     if (k->value.kind == LZC_BUFFER) {
@@ -62,9 +70,7 @@ known *buffer_of(compiler *c, val v) {
       return NULL;
     }
   }
-  if (v.type != T_NONE || c->emit)
-    finding(c, NULL, "%s is indexed here; kernels index buffers and arrays",
-            what(c, v.type));
+  not_indexed(c, reg, v.type);
   return NULL;
 }
 

@@ -340,10 +340,10 @@ static void get_field(compiler *c, unsigned to, type t, const char *field) {
 
 /* What is indexed, by an integer or a tuple, and where.  NULL with a finding
    where it cannot be. */
-static known *place(compiler *c, val v, val index, spot *at) {
+static known *place(compiler *c, unsigned reg, val index, spot *at) {
   at->asked |= c->input->options.bounds;
-  if (KIND(index.type) == T_TUPLE) return tuple_index(c, v, index.type, at);
-  known *k = index.type != T_TOLD ? buffer_of(c, v) : NULL;
+  if (KIND(index.type) == T_TUPLE) return tuple_index(c, reg, index.type, at);
+  known *k = index.type != T_TOLD ? buffer_of(c, reg) : NULL;
   index = surely(index);
   if (k == NULL) return NULL;
   if (KIND(index.type) != T_INT) {
@@ -364,7 +364,7 @@ static known *place(compiler *c, val v, val index, spot *at) {
   return k;
 }
 
-static void get_element(compiler *c, size_t pc, unsigned to, val from,
+static void get_element(compiler *c, size_t pc, unsigned to, unsigned from,
                         val index) {
   bool tested = tested_later(c, pc, to);
   spot at = {.asked = tested};
@@ -398,7 +398,7 @@ static void get_element(compiler *c, size_t pc, unsigned to, val from,
   c->state[to] = t;
 }
 
-static void set_element(compiler *c, val into, val index, val v) {
+static void set_element(compiler *c, unsigned into, val index, val v) {
   spot at = {.asked = false};
   known *k = place(c, into, index, &at);
   if (k == NULL) return;
@@ -519,12 +519,10 @@ void step(compiler *c, size_t pc) {
     case OP_GETFIELD:
       get_field(c, a, get(c, b).type, ks[GET_C(i)].string);
       break;
-    case OP_GETTABLE: get_element(c, pc, a, get(c, b), get(c, GET_C(i))); break;
-    case OP_GETI:
-      get_element(c, pc, a, get(c, b), v_int(c, GET_C(i)));
-      break;
-    case OP_SETTABLE: set_element(c, get(c, a), get(c, b), rk(c, i)); break;
-    case OP_SETI: set_element(c, get(c, a), v_int(c, b), rk(c, i)); break;
+    case OP_GETTABLE: get_element(c, pc, a, b, get(c, GET_C(i))); break;
+    case OP_GETI: get_element(c, pc, a, b, v_int(c, GET_C(i))); break;
+    case OP_SETTABLE: set_element(c, a, get(c, b), rk(c, i)); break;
+    case OP_SETI: set_element(c, a, v_int(c, b), rk(c, i)); break;
     case OP_ADDI:
       binary(c, OP_ADD, a, number(c, b, "+"), v_int(c, GET_SC(i)));
       break;

@@ -72,13 +72,12 @@ void tuple_set(compiler *c, size_t pc) {
 }
 
 /* The array that a tuple of so many numbers indexes. */
-static known *array_of(compiler *c, val v, unsigned count) {
+static known *array_of(compiler *c, unsigned reg, unsigned count) {
+  val v = get(c, reg);
   known *k = KIND(v.type) == T_VALUE ? c->knowns[DATA(v.type)] : NULL;
   bool is_array = k != NULL && k->value.kind == LZC_ARRAY;
   if (k == NULL || (!is_array && k->value.kind != LZC_BUFFER)) {
-    if (v.type != T_NONE)
-      finding(c, NULL, "%s is indexed here; kernels index buffers and arrays",
-              what(c, v.type));
+    not_indexed(c, reg, v.type);
     return NULL;
   }
   if (k->value.kind == LZC_BUFFER && k->value.rank == 0) {
@@ -115,10 +114,10 @@ static uint32_t index_of(compiler *c, known *k, const tuple *t, unsigned d,
              op2(c, SpvOpIAdd, w, i, known_shape(c, k, d + 1)), from0);
 }
 
-known *tuple_index(compiler *c, val v, type index, spot *at) {
+known *tuple_index(compiler *c, unsigned reg, type index, spot *at) {
   if (DATA(index) == 0) return NULL;
   const tuple *t = c->tuples[DATA(index) - 1];
-  known *k = array_of(c, v, t->count);
+  known *k = array_of(c, reg, t->count);
   if (!c->emit || k == NULL) return k;
   uint32_t w = t_int(c, 64);
   at->count = t->count;

@@ -358,6 +358,11 @@ describe("lze.kernel", function()
       "y " .. index:format "a real",
       "y needs a number to hold, this is a boolean",
       "kernels have no `for ... in`; write `for i = 1, #x do`"}, findings)
+    ok, err = pcall(lze.kernel(function(i, x, n) x[i] = n[i] end,
+      {name = "k"}), 1, held, 3)
+    assert.is_false(ok)
+    assert.matches("k: n is an integer and indexed here; kernels index buff",
+      err.log)
   end)
 
   it("takes nil for false where a field of a table is only tested", function()
