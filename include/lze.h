@@ -113,7 +113,8 @@ typedef struct lze_WorkSpec {
   int writes[LZE_WORK_BUFFERS];
   /* Begin, then go on; called until the answer is not LZE_WORK_PENDING.  On the
      thread that uses the state, maybe in the middle of a collection: none of
-     the functions here may use the state. */
+     the functions here may use the state.  The failure is the same struct each
+     time, and counts once the answer says so. */
   int (*step)(void *userdata, lze_WorkFailure *failure);
   /* NULL, or it need not be done once the state ends: then this is called if it
      has begun, to end it at once.  Nonzero where nothing is used any more. */

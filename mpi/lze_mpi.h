@@ -222,6 +222,7 @@ typedef struct mpi_Op {
   char *first;                  /* what the first message of MPI goes into */
   bool announced;               /* it comes in pieces, with this number */
   uint32_t number;
+  bool failed;                  /* since then: what is left is empty */
   size_t begun, moving, ended;  /* how many pieces are */
   mpi_Piece flight[MPI_FLIGHT];
   char head[MPI_HEAD];

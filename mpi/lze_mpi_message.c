@@ -2,12 +2,16 @@
  * lze_mpi_message.c - messages of buffers: in one, or announced and in pieces.
  * SPDX-License-Identifier: MIT
  *
- * What is no longer than a piece is one message of MPI.  Else that message,
- * which has its place among those with its tag, only says how long it is, and a
- * number; the pieces follow on a communicator of their own, with the number for
- * their tag.  So memory of a device needs two pieces of the host's, and one is
- * copied while another travels.  The receiver need not know beforehand: an
- * announcement has a length that no other message has.
+ * A short one is one message of MPI.  Else that, which has its place among
+ * those with its tag, only announces how long it is, and a number; the pieces
+ * follow on a communicator of their own, with the number for their tag.  So
+ * memory of a device needs two pieces of the host's, and one is copied while
+ * another travels.  The receiver need not know beforehand: an announcement has
+ * a length that no other message has.
+ *
+ * Where one side fails after that, both come to the end all the same: what is
+ * left is sent empty, by which the receiver learns of it, or received and
+ * dropped.
  */
 #include "lze_mpi.h"
 
@@ -33,6 +37,12 @@ static int truncated(const mpi_Op *o, lze_WorkFailure *f) {
          strcmp(k->classes[class - 1], "TRUNCATE") != 0)
     class++;
   return mpi_op_error(o, class, f);
+}
+
+/* An error after the announcement: the message fails with the first one. */
+static void fail(mpi_Op *o, int error, lze_WorkFailure *f) {
+  if (!o->failed) mpi_op_error(o, error, f);
+  o->failed = true;
 }
 
 /* --- the first message of MPI -------------------------------------------- */
@@ -85,7 +95,10 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
     error = m->Get_elements_x(&status, m->c.byte, &bytes);
     o->got = (size_t)bytes;
   }
-  return error != 0 ? mpi_op_error(o, error, f) : LZE_WORK_DONE;
+  if (error == 0) return LZE_WORK_DONE;
+  if (!o->announced) return mpi_op_error(o, error, f);
+  fail(o, error, f);
+  return LZE_WORK_DONE;
 }
 
 /* What has come: all of it, which goes to its place, or an announcement. */
@@ -110,60 +123,91 @@ static int take_first(mpi_Op *o, lze_WorkFailure *f) {
   memcpy(&o->number, o->head + sizeof o->length, sizeof o->number);
   o->announced = true;
   o->got = (size_t)o->length;
+  if (is_too_long(o)) {
+    truncated(o, f);
+    o->failed = true;
+    o->scratch = malloc(MPI_PIECE);
+  }
   return LZE_WORK_DONE;
 }
 
 /* --- pieces -------------------------------------------------------------- */
 
+/* It is not received with less room: Open MPI 4.1.4 ignores that where it reads
+   from the other process. */
 static int piece_post(mpi_Op *o, mpi_Piece *p, char *at, size_t bytes) {
   const mpi_Library *m = o->m;
   int tag = (int)o->number;
+  if ((sends(o) && o->failed) || at == NULL) bytes = 0;
   return sends(o) ? m->Isend(at, (int)bytes, m->c.byte, o->peer, tag,
                              o->pieces, &p->request)
                   : m->Irecv(at, (int)bytes, m->c.byte, o->source, tag,
                              o->pieces, &p->request);
 }
 
+/* Copy it between its place and the stage, if its bytes are still wanted;
+   whether that goes on. */
+static bool piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
+                         size_t bytes, lze_WorkFailure *f) {
+  lze_WorkFailure later;
+  if (o->failed && p->copy == NULL) return false;
+  int status = o->api->copy(o->copies, &p->copy, to, from, bytes,
+                            o->failed ? &later : f);
+  if (status == LZE_WORK_FAILED) o->failed = true;
+  return status == LZE_WORK_PENDING;
+}
+
+/* Whether it has come whole, or an error. */
+static void piece_check(mpi_Op *o, const mpi_Status *status, size_t bytes,
+                        lze_WorkFailure *f) {
+  int64_t came = 0;
+  int error = o->m->Get_elements_x(status, o->m->c.byte, &came);
+  if (error != 0) fail(o, error, f);
+  if (o->failed || (size_t)came == bytes) return;
+  truncated(o, f);
+  o->failed = true;
+}
+
 /* Go on with the k-th piece. */
-static int piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
+static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   mpi_Piece *p = &o->flight[k % MPI_FLIGHT];
   size_t offset = k * MPI_PIECE, left = (size_t)o->length - offset;
   size_t bytes = left < MPI_PIECE ? left : MPI_PIECE;
-  char *place = is_too_long(o) ? o->scratch
-                               : (sends(o) ? (char *)o->in : o->out) + offset;
-  bool staged = o->stage != NULL && !is_too_long(o);
+  bool drops = is_too_long(o), staged = o->stage != NULL && !drops;
+  char *place = drops ? o->scratch
+                      : (sends(o) ? (char *)o->in : o->out) + offset;
   char *at = staged ? o->stage + k % MPI_STAGED * MPI_PIECE : place;
-  mpi_Status unused;
+  mpi_Status status;
   int error = 0, flag = 0;
   switch (p->state) {
     case PIECE_READY:
-      if (sends(o) && staged) {
-        int status = o->api->copy(o->copies, &p->copy, at, place, bytes, f);
-        if (status != LZE_WORK_DONE) return status;
-      }
+      if (sends(o) && staged && piece_copies(o, p, at, place, bytes, f)) return;
       p->state = PIECE_COPIED;
       /* fallthrough */
     case PIECE_COPIED:
-      if (k != o->moving) return LZE_WORK_PENDING; /* they stay in order */
-      error = piece_post(o, p, at, bytes);
-      if (error != 0) return mpi_op_error(o, error, f);
+      if (k != o->moving) return; /* they stay in order */
       o->moving++;
-      p->state = PIECE_MOVES;
+      error = piece_post(o, p, at, bytes);
+      if (error != 0) {
+        fail(o, error, f);
+        error = piece_post(o, p, at, bytes);
+      }
+      p->state = error != 0 ? PIECE_OVER : PIECE_MOVES;
+      if (error != 0) return;
       /* fallthrough */
     case PIECE_MOVES:
-      error = o->m->Test(&p->request, &flag, &unused);
-      if (error != 0) return mpi_op_error(o, error, f);
-      if (!flag) return LZE_WORK_PENDING;
+      error = o->m->Test(&p->request, &flag, &status);
+      if (error != 0) fail(o, error, f);
+      else if (!flag) return;
+      else if (!sends(o)) piece_check(o, &status, bytes, f);
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
-      if (!sends(o) && staged) {
-        int status = o->api->copy(o->copies, &p->copy, place, at, bytes, f);
-        if (status != LZE_WORK_DONE) return status;
-      }
+      if (!sends(o) && staged && piece_copies(o, p, place, at, bytes, f))
+        return;
       p->state = PIECE_OVER;
       /* fallthrough */
-    default: return LZE_WORK_DONE;
+    default: return;
   }
 }
 
@@ -172,23 +216,20 @@ static int pieces_step(mpi_Op *o, lze_WorkFailure *f) {
   size_t count = ((size_t)o->length + MPI_PIECE - 1) / MPI_PIECE;
   size_t most = is_too_long(o) ? 1 : o->stage != NULL ? MPI_STAGED : MPI_FLIGHT;
   size_t last = o->ended + most;
-  if (is_too_long(o) && o->scratch == NULL) {
-    o->scratch = malloc(MPI_PIECE);
-    if (o->scratch == NULL) return mpi_op_no_memory(o, f);
-  }
   for (size_t k = o->ended; k < count && k < last; k++) {
-    if (k == o->begun) o->flight[o->begun++ % MPI_FLIGHT] = (mpi_Piece){0};
-    int status = piece_step(o, k, f);
-    if (status == LZE_WORK_FAILED && o->begun - o->ended > 1)
-      return LZE_WORK_LEFT;
-    if (status == LZE_WORK_FAILED || status == LZE_WORK_LEFT) return status;
-    if (status == LZE_WORK_DONE && k == o->ended) {
+    mpi_Piece *p = &o->flight[k % MPI_FLIGHT];
+    if (k == o->begun) {
+      *p = (mpi_Piece){0};
+      o->begun++;
+    }
+    piece_step(o, k, f);
+    if (p->state == PIECE_OVER && k == o->ended) {
       o->ended++;
       o->idle_ns = 0;
     }
   }
   if (o->ended < count) return LZE_WORK_PENDING;
-  return is_too_long(o) ? truncated(o, f) : LZE_WORK_DONE;
+  return o->failed ? LZE_WORK_FAILED : LZE_WORK_DONE;
 }
 
 int mpi_message_step(mpi_Op *o, lze_WorkFailure *f) {

@@ -499,6 +499,82 @@ describe("a library of MPI", function()
     assert.matches("^true\t%d+\n$", output)
   end)
 
+  -- The announcement and three pieces: 4 MPI_Isend with an MPI_Test each, then
+  -- 4 MPI_Irecv with an MPI_Test and an MPI_Get_elements_x. What becomes of the
+  -- two sides: "." done, "e" the library's error, "t" truncated, "-" not tried.
+  it("may fail in any call of a message in pieces, and works again", function()
+    local fails = "fail\te- et et et et et et e. " ..
+      (".e "):rep(12) .. "..\n"
+    local halves = "halve\t.t .t .t ..\n"
+    local breaks = "break\te- e- e- .e .e .e\n"
+    local one = fails .. halves .. breaks .. "0\n"
+    assert.equal(one .. one, with_fake [[
+      local n = 2 * (4 << 20) + 5
+      local tag = 0
+      local function try(fname, f, ...)
+        local ok, err = pcall(f, ...)
+        if ok then return "." end
+        assert(err.call == "MPI_" .. fname, err)
+        if err.code == "MPI_ERR_TRUNCATE" then
+          assert(err.message == "the message is longer than the buffer", err)
+          return "t"
+        end
+        assert(err.code == "MPI_ERR_INTERN", err)
+        assert(err.message == "the library was told to fail")
+        return "e"
+      end
+      local function memory()
+        collectgarbage()
+        local s = lze.stats()
+        assert(s.in_flight == 0)
+        return s.shared_bytes + s.device_bytes + s.host_bytes
+      end
+      for _, usage in ipairs {"shared", "device"} do
+        local before = memory()
+        local options = {usage = usage}
+        local x = lze.buffer("uchar", n, options):fill(7)
+        local y = lze.buffer("uchar", n + 1, options)
+        local function send()
+          return try("Send", world.send, world, x, 0, {tag = tag})
+        end
+        local function recv()
+          return try("Recv", world.recv, world, y, 0, {tag = tag})
+        end
+        local function run(how, first, last)
+          local row = {}
+          for k = first, last do
+            tag = tag + 1
+            y:fill(0)
+            control(how .. " " .. k)
+            local sent = send()
+            local got = sent == "e" and k == 1 and "-" or recv()
+            control "none 0"
+            if sent .. got == ".." then
+              assert(y:read(1)[1] == 7 and y:read(n)[1] == 7)
+              assert(y:read(n + 1)[1] == 0)
+            end
+            row[#row + 1] = sent .. got
+          end
+          print(how, table.concat(row, " "))
+        end
+        run("fail", 1, 21)
+        run("halve", 2, 5)
+        local row = {}
+        for i, k in ipairs {1, 4, 7, 1, 5, 9} do
+          tag = tag + 1
+          lze.wait()
+          if i > 3 then send() end
+          control("break " .. k)
+          row[i] = i > 3 and "." .. recv() or send() .. "-"
+          control "none 0"
+        end
+        print("break", table.concat(row, " "))
+        x:close()
+        y:close()
+        print(memory() - before)
+      end]])
+  end)
+
   it("has all ranks come before a long reduction that waits", function()
     -- How many calls of the library each makes: one more when they come first.
     assert.equal("2\t2\t3\t2\t3\t5\t6\n", with_fake [[
@@ -619,7 +695,7 @@ describe("a library of MPI", function()
       else
         assert.equal(HOSTED, said:match "^(.*)note: ")
         assert.matches("all the same: MPI_" .. call .. ": MPI_ERR_INTERN: " ..
-          "the library was told to fail\n$", said)
+          "the library was told to fail\n", said)
       end
     end
   end)
@@ -664,6 +740,12 @@ describe("a library of MPI", function()
       x:fill(9)                                    -- once it has been sent
       got:wait()
       world:allreduce(x, "sum")
+      local long = lze.buffer("uchar", 2 * (4 << 20) + 5)
+      local into = lze.buffer("uchar", #long, {usage = "device"})
+      got = world:irecv(into, 0)
+      world:send(long:fill(7), 0)
+      got:wait()
+      assert(into:read(#into)[1] == 7)
       print(z[2], y[1], x[1])]])
   end)
 end)
@@ -848,6 +930,28 @@ for _, launcher in ipairs(once and launchers or {}) do
       -- MPICH 4.2's mpirun says 0, and nothing else, one time in eight.
       assert.is_true(launcher == "mpirun.mpich" or how ~= "exit" or code ~= 0,
         output)
+    end)
+
+    it("ends a long message with the rank that ends or fails", function()
+      for _, first in ipairs {0, 1} do           -- who sends is 0
+        for _, how in ipairs {"os.exit(0, true)", "error 'fails'"} do
+          local output, _, code = run(2, ([[-e '
+            local lze, world = require "lze", require "lze.mpi".world()
+            local x = lze.buffer("uchar", 50 << 20, {usage = "device"})
+            local ev = world.rank == 0 and world:isend(x, 1) or
+              world:irecv(x, 0)
+            world:barrier()
+            if world.rank == %d then
+              world:close()
+              x:close()
+              %s
+            end
+            ev:wait()
+            print "over"']]):format(first, how:gsub("'", '"')))
+          assert.equal(how:find "exit" and 0 or 1, code, output)
+          if code == 0 then assert.equal("over\n", output) end
+        end
+      end
     end)
 
     it("is not mixed up with another MPI", function()

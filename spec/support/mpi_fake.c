@@ -6,10 +6,12 @@
  * names it.  The file named by MPI_FAKE_CONTROL says what it does, in one line,
  * and may be changed while it is used, which starts the counting again:
  *   N fail K      the K-th call from now on fails, once
+ *   N break K     and so do all from there on
  *   N delay K     each request is done at the K-th look
- *   N halve 1     of each message half is sent
+ *   N halve K     of the K-th message half is sent
  * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
- * that it can use memory of devices.
+ * that it can use memory of devices.  At its end it says how many requests are
+ * still under way.
  */
 #include "../../mpi/lze_mpi_self.c"
 
@@ -21,7 +23,8 @@
 
 enum { ERR_INTERN = 17 };
 
-static int serial, fail_at, delay, halve, calls, looks;
+static int serial, fail_at, break_at, delay, halve_at;
+static int calls, looks, sent, under_way;
 
 static void control_read(void) {
   const char *path = getenv("MPI_FAKE_CONTROL");
@@ -31,17 +34,25 @@ static void control_read(void) {
   if (file == NULL) return;
   if (fscanf(file, "%d %15s %d", &number, word, &k) == 3 && number != serial) {
     serial = number;
-    calls = looks = 0;
+    calls = looks = sent = 0;
     fail_at = strcmp(word, "fail") == 0 ? k : 0;
+    break_at = strcmp(word, "break") == 0 ? k : 0;
     delay = strcmp(word, "delay") == 0 ? k : 0;
-    halve = strcmp(word, "halve") == 0 ? k : 0;
+    halve_at = strcmp(word, "halve") == 0 ? k : 0;
   }
   fclose(file);
 }
 
 static bool fails(void) {
   control_read();
-  return ++calls == fail_at;
+  calls++;
+  return calls == fail_at || (break_at > 0 && calls >= break_at);
+}
+
+/* Count a request that a call has made. */
+static int made(int error, const mpi_Handle *request) {
+  if (error == 0 && *request != REQUEST_NULL) under_way++;
+  return error;
 }
 
 #define F0(name)                                                               \
@@ -76,7 +87,6 @@ typedef const int *N;
 typedef mpi_Handle M;
 typedef mpi_Handle *R;
 
-F0(Finalize)
 F1(Initialized, int *)
 F1(Finalized, int *)
 F1(Query_thread, int *)
@@ -100,14 +110,10 @@ F4(Cart_coords, M, int, int, int *)
 F5(Comm_split_type, M, int, int, M, R)
 F5(Cart_shift, M, int, int, int *, int *)
 F5(Type_create_struct, int, const int *, const intptr_t *, const M *, R)
-F5(Imrecv, mpi_Out, int, M, R, R)
 F6(Cart_create, M, int, const int *, const int *, int, R)
 F6(Improbe, int, int, M, int *, R, mpi_Status *)
 F6(Allreduce, mpi_In, mpi_Out, int, M, M, M)
 F6(Ibcast, mpi_Out, int, M, int, M, R)
-FN(Isend, (mpi_In a, int n, M t, int b, int c, M d, R e),
-   (a, n >> halve, t, b, c, d, e))
-F7(Irecv, mpi_Out, int, M, int, int, M, R)
 F7(Iallreduce, mpi_In, mpi_Out, int, M, M, M, R)
 F7(Iscan, mpi_In, mpi_Out, int, M, M, M, R)
 F7(Reduce, mpi_In, mpi_Out, int, M, M, int, M)
@@ -120,6 +126,33 @@ F9(Iallgatherv, mpi_In, int, M, mpi_Out, N, N, M, M, R)
 F10(Igatherv, mpi_In, int, M, mpi_Out, N, N, M, int, M, R)
 F10(Iscatterv, mpi_In, N, N, M, mpi_Out, int, M, int, M, R)
 F10(Ialltoallv, mpi_In, N, N, M, mpi_Out, N, N, M, M, R)
+
+API int MPI_Isend(mpi_In, int, M, int, int, M, R);
+API int MPI_Isend(mpi_In from, int n, M type, int peer, int tag, M comm,
+                  R request) {
+  if (fails()) return ERR_INTERN;
+  if (++sent == halve_at) n /= 2;
+  return made(self_Isend(from, n, type, peer, tag, comm, request), request);
+}
+
+API int MPI_Irecv(mpi_Out, int, M, int, int, M, R);
+API int MPI_Irecv(mpi_Out to, int n, M type, int peer, int tag, M comm,
+                  R request) {
+  if (fails()) return ERR_INTERN;
+  return made(self_Irecv(to, n, type, peer, tag, comm, request), request);
+}
+
+API int MPI_Imrecv(mpi_Out, int, M, R, R);
+API int MPI_Imrecv(mpi_Out to, int n, M type, R message, R request) {
+  if (fails()) return ERR_INTERN;
+  return made(self_Imrecv(to, n, type, message, request), request);
+}
+
+API int MPI_Finalize(void);
+API int MPI_Finalize(void) {
+  if (under_way > 0) fprintf(stderr, "%d requests under way\n", under_way);
+  return self_Finalize();
+}
 
 /* What an error is about is asked for whatever fails. */
 API int MPI_Error_class(int code, int *class);
@@ -153,7 +186,9 @@ API int MPI_Test(mpi_Handle *request, int *flag, mpi_Status *status) {
   bool failed = fails();
   *flag = 0;
   if (delay > 0 && ++looks % delay != 0) return 0;
+  bool counts = *request != REQUEST_NULL;
   int error = self_Test(request, flag, status);
+  if (*flag && counts) under_way--;
   return failed && *flag ? ERR_INTERN : error;
 }
 
