@@ -98,7 +98,7 @@ typedef void *mpi_Out;
 enum { MPI_FLIGHT = 16, MPI_STAGED = 2 };
 
 /* A message of so many bytes announces one in pieces.  One of data that is as
-   long is announced, too. */
+   long is announced, too, and all that are longer than the library's limit. */
 enum { MPI_HEAD = 13 };
 
 /* A piece of a message. */
@@ -146,6 +146,7 @@ typedef struct mpi_Library {
   mpi_Constants c;
   char version[128];            /* what it says it is */
   mpi_Handle world, values, pieces; /* copies of MPI_COMM_WORLD for lze alone */
+  size_t most_whole;            /* longer messages are announced */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
   bool unsigned_wrong;          /* min and max of unsigned numbers are wrong */

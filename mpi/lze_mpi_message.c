@@ -62,7 +62,7 @@ static int post_first(mpi_Op *o, lze_WorkFailure *f) {
   if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
   if (o->requests == NULL) return mpi_op_no_memory(o, f);
   if (sends(o)) {
-    if (o->bytes > MPI_PIECE || o->bytes == MPI_HEAD) announce(o);
+    if (o->bytes > m->most_whole || o->bytes == MPI_HEAD) announce(o);
     error = m->Isend(o->announced ? o->head : o->in,
                      o->announced ? MPI_HEAD : (int)o->bytes, m->c.byte,
                      o->peer, o->tag, o->comm, o->requests);

@@ -713,6 +713,22 @@ function tests.errors()
     raises("irecv: MPI_Irecv: MPI_ERR_TRUNCATE", short.read, short)
     ev:wait()
   end
+  -- Whatever its length, what is too long does not come behind the buffer.
+  for _, usage in ipairs(usages) do
+    for _, n in ipairs {600, 1500, 5000, 300000, 1 << 22, 9 << 20} do
+      for to = 0, 1 do                         -- to itself, to another
+        local long = lze.buffer("uchar", n, {usage = usage}):fill(7)
+        local behind = lze.buffer("uchar", 12 << 20, {usage = usage})
+        ev = world:isend(long, to == 0 and rank or after)
+        local room = n // 2
+        err = raises("MPI_ERR_TRUNCATE", world.recv, world,
+          behind:view(1, room), to == 0 and rank or before)
+        assert(err.call == "MPI_Recv")
+        ev:wait()
+        assert(not behind:string():find("\7", room + 1, true), n)
+      end
+    end
+  end
   raises("rank: %d+ is outside 0%.%.%d", world.send, world, x, size)
   raises("rank: integer expected, got string 'a'", world.send, world, x, "a")
   raises("first: 0 is outside 1..10", world.send, world, x, 0, {first = 0})
