@@ -751,7 +751,7 @@ function methods.cart(self, dims, options)
     argument(1, "cart", "dims: a table of 1 to 8 integers expected, got %s",
       type(dims) == "table" and format("one of %d", #dims) or describe(dims))
   end
-  local product, copy = 1, {}
+  local product, copy = 1.0, {}             -- a real does not wrap
   for i, d in ipairs(dims) do
     copy[i] = integer(d, 1, "cart", format("dims[%d]", i))
     if copy[i] < 1 then
@@ -804,6 +804,8 @@ function methods.shift(self, dimension, by)
     argument(1, "shift", "dimension: %d is outside 1..%d", d, #c.dims)
   end
   by = by == nil and 1 or integer(by, 2, "shift", "by")
+  local n = c.dims[d]                       -- as far, in 32 bits
+  by = c.periodic[d] and by % n or math.max(-n, math.min(n, by))
   return C.shift(c.handle, d - 1, by)
 end
 
@@ -893,7 +895,7 @@ function methods.halo(self, u, options)
   check_keys(options, halo_keys, 2, "halo", "options")
   local width = options.width
   width = width == nil and 1 or positive(width, 2, "halo", "width")
-  local shape, product = options.shape, 1
+  local shape, product = options.shape, 1.0 -- a real does not wrap
   if shape == nil and lze.type(u) == "array" then shape = u.shape end
   if type(shape) ~= "table" then
     argument(2, "halo", "shape: the sizes of the buffer's dimensions " ..
@@ -912,7 +914,7 @@ function methods.halo(self, u, options)
       concat(sizes, ", "), count)
   end
   for i = 1, #c.dims do
-    if sizes[i] < 3 * width then
+    if sizes[i] // 3 < width then
       argument(2, "halo", "shape[%d]: %d has no room for borders of width " ..
         "%d on both sides and as much between", i, sizes[i], width)
     end

@@ -689,6 +689,19 @@ function tests.halos()
     {shape = {2, 2}})
   raises("shape: {3} is not 4 elements", line.halo, line,
     lze.buffer("int", 4), {shape = {3}})
+  -- What does not fit 32 bits, or wraps in 64.
+  raises("shape: {%d+, 4} is not 0 elements", line.halo, line,
+    lze.buffer("int", 0), {shape = {1 << 62, 4}})
+  raises("room for borders of width %d+", line.halo, line, a, {width = 1 << 62})
+  raises("dims: .* is more than the", world.cart, world, {size, 1 << 62, 4})
+  for _, by in ipairs {1 << 40, math.mininteger, math.maxinteger} do
+    local source, to = line:shift(1, by)
+    assert(source == (rank - by % size) % size)
+    assert(to == (rank + by % size) % size)
+  end
+  local open = world:cart {size}
+  assert(not open:shift(1, 1 << 40) and not open:shift(1, math.mininteger))
+  open:close()
   raises("a Cartesian communicator expected", world.halo, world, a)
 end
 
