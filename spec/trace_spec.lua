@@ -189,6 +189,8 @@ describe("lze trace merge", function()
           "a.html: not a profile that lze has written\n",
         ["'merge', 'a.csv'"] = "a.csv: a name that ends in .json or .html " ..
           "expected\n",
+        [("'merge', '-o', %q, %q"):format(dir .. "/b.html", dir .. "/a.json")] =
+          "b.html: a name that ends in .json expected\n",
         ["'merge', '/nowhere/a.json'"] = "/nowhere/a.json: No such file or " ..
           "directory\n",
       } do
