@@ -215,7 +215,7 @@ function directive.help(rest)
     return [[
 :help X          what the manual has on a value or a word
 :time            wall, device, waits and memory of the last line
-:profile [FILE]  the profile of the last line, or save it (.html, .json, .csv)
+:profile [FILE]  the last line's profile, or save it (.html, .json, .csv, .txt)
 :quit            the end, as Ctrl-D
 _ is the last value; Tab completes names, fields, methods and what kernels take.
 ]] .. lze.help()
@@ -234,8 +234,9 @@ function directive.profile(rest, last)
   if not last then return "nothing has run yet" end
   last.profile:stop()
   if rest == "" then return tostring(last.profile) end
-  last.profile:save(rest)
-  return "written: " .. rest
+  local ok, err = pcall(last.profile.save, last.profile, rest)
+  if ok then return "written: " .. rest end
+  error((tostring(err):gsub("^bad argument .-%(path: (.*)%)$", "%1")), 0)
 end
 
 -- Run a prompt: read(first) gives a line, false for one that was given up, nil

@@ -81,6 +81,7 @@ for _ = 1, 3 do k(#x, 1, x, x) end
 :time
 :profile
 :profile run.csv
+:profile run.xyz
 lze.buffer("int", 1000)
 :time
 ]], function(path)
@@ -92,7 +93,8 @@ lze.buffer("int", 1000)
         "bytes of devices and [+-]%d+ of Lua\n", text)
       assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ +3 .* saxpy +" ..
         "stdin:1\n", text)
-      assert.matches("\nwritten: /", text)
+      assert.matches("\nwritten: /[^\n]+\na name that ends in .csv, .html, " ..
+        '.json or .txt expected, got "run.xyz"\n', text)
       assert.matches("memory %+4000 bytes of devices", text)
       assert.matches("\nkernel,saxpy,stdin:1,", io.open(file):read "a")
     end)
