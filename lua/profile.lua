@@ -421,7 +421,10 @@ local MOST_ROWS = 20
 -- How many characters a text in UTF-8 has.
 local function width(s) return #s - select(2, gsub(s, "[\x80-\xBF]", "")) end
 
+-- A name as a table has it: on one line, nothing in it steers a terminal, and
+-- no longer than its column.
 local function short(name)
+  name = gsub(name, "%c", " ")
   if #name <= 32 then return name end
   local cut = sub(name, 1, 29)
   if find(name, "^[\x80-\xBF]", 30) then
@@ -968,6 +971,8 @@ local function save(path, events, about)
   if not writers[ending or ""] then
     C.argument(2, format("path: a name that ends in .csv, .html, .json " ..
       "or .txt expected, got \"%s\"", path))
+  elseif find(path, "\0", 1, true) then
+    C.argument(2, "path: it contains a zero byte")
   end
   local text, files = write(ending, events, about), C.files()
   local file <close> = files.create(path)

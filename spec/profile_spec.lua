@@ -732,6 +732,8 @@ describe("lze.profile", function()
         function() p:save() end,
       ["path: a name that ends in .csv, .html, .json or .txt expected, " ..
         'got "run"'] = function() p:save "run" end,
+      ["bad argument #1 to 'save' %(path: it contains a zero byte%)"] =
+        function() p:save "a\0b.csv" end,
       ["no field 'event' in a profile"] = function() return p.event end,
     } do
       local ok, err = pcall(f)
@@ -1357,6 +1359,12 @@ describe("p:save", function()
     assert.is_truthy(text:find("  " .. cut .. "  " .. here .. ":", 1, true))
     assert.is_truthy(text:find("  short" .. (" "):rep(utf8.len(cut) - 5) ..
       "  " .. here .. ":", 1, true))
+  end)
+
+  it("keeps names on their lines, whatever is in them", function()
+    local p = lze.profile(function() lze.mark "a\n  b\27[2J\u{E4}" end)
+    assert.is_truthy(tostring(p):find("  a   b [2J\u{E4}  " .. here ..
+      ":", 1, true))
   end)
 
   -- The first of what matches in each process's or row's name, in order.
