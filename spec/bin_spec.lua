@@ -303,3 +303,35 @@ describe("lze bench", function()
       text)
   end)
 end)
+
+describe("lze run", function()
+  local test = process.hosted and pending or it -- lua5.4 has to load it
+  test("runs a script as Lua does, and says where its time went", function()
+    process.with_directory(function(dir)
+      local script, table_of = dir .. "/script.lua", dir .. "/of.csv"
+      process.write(script, [[
+        require "lze".mark "here"
+        print(#arg, arg[0] == ..., select(2, ...))
+        os.exit(7)]])
+      assert.same({7, "3\ttrue\t--profile\tb c\n"},
+        {run("run", script, script, "--profile", "b c")})
+      assert.same({7, "1\ttrue\n"},
+        {run("run", "--profile=" .. table_of, script, script)})
+      assert.matches("\nmark,here,[^\n]*script.lua:1,", read(table_of))
+      local code, text = run("run", "--profile", script, script)
+      assert.equal(7, code)
+      assert.matches("^1\ttrue\nprofile: .*  here  ", text)
+    end)
+  end)
+
+  it("exits 2 for options that there are not, wherever they are", function()
+    local hint = "\nlze help lists what there is\n"
+    assert.same({2, "lze run: FILE.lua expected" .. hint}, {run "run"})
+    assert.same({2, "lze run: FILE.lua expected" .. hint},
+      {run("run", "--profile")})
+    assert.same({2, "lze run: unknown option --frob" .. hint},
+      {run("run", "--frob", "a.lua")})
+    assert.same({2, "lze run: unknown option -e" .. hint},
+      {run("run", "--profile", "-e", "print(1)")})
+  end)
+end)
