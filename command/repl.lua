@@ -4,6 +4,11 @@
 local lze = require "lze"
 local prompt = require "lze.prompt"
 
+-- What is typed may set any global: this file has its own.
+local globals <const>, next <const> = _G, next
+local _ENV <const> = {} -- luacheck: ignore
+for name, value in next, globals do _ENV[name] = value end
+
 local repl = {}
 
 -- --- completion ------------------------------------------------------------
@@ -112,7 +117,7 @@ end
 
 -- Words for what begins at `start` of a line that ends at the cursor.
 function repl.complete(line, start, env)
-  env = env or _G
+  env = env or globals
   local word = line:sub(start)
   local directive = line:match "^:(%l*)$"
   local list, names = {}, {}
@@ -220,7 +225,7 @@ function directive.help(rest)
 _ is the last value; Tab completes names, fields, methods and what kernels take.
 ]] .. lze.help()
   end
-  local value = rest:find "^[%a_][%w_.:]*$" and value_of(rest, _G)
+  local value = rest:find "^[%a_][%w_.:]*$" and value_of(rest, globals)
   if value == nil or lze.type(value) == nil and type(value) ~= "function" then
     value = rest
   end
@@ -255,9 +260,9 @@ function repl.run(read, show, complain)
     if not r[1] then
       complain(tostring(r[2]))
     elseif r.n > first then
-      _G._ = r[1 + first]
+      rawset(globals, "_", r[1 + first]) -- a strict table would refuse it
       r = table.pack(prompt.call(function()
-        print(table.unpack(r, 1 + first, r.n))
+        globals.print(table.unpack(r, 1 + first, r.n))
       end, traced))
       if not r[1] then complain("error calling 'print': " .. tostring(r[2])) end
     end
@@ -310,7 +315,7 @@ end
 
 -- The command: the words are a file to run first, and its arguments.
 function repl.main(words)
-  _G.lze = lze
+  globals.lze = lze
   local terminal = prompt.terminal(0) and prompt.terminal(1)
   local function show(text) io.stdout:write(text, "\n") end
   local function complain(text)
@@ -318,7 +323,7 @@ function repl.main(words)
     io.stderr:write(text, "\n")
   end
   if words[1] then
-    _G.arg = {[0] = words[1], table.unpack(words, 2)}
+    globals.arg = {[0] = words[1], table.unpack(words, 2)}
     local f, err = loadfile(words[1])
     if f then
       local ok

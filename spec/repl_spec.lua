@@ -45,6 +45,29 @@ setmetatable({}, {__tostring = function() return "shown" end})
     end)
   end)
 
+  it("goes on whatever becomes of the globals", function()
+    with_lines([[
+table, string, type, next, pcall, tostring, math = {}
+6 * 7
+_
+:time
+setmetatable(_ENV, {__newindex = function(_, k) error("set " .. k) end})
+_ENV._ = nil
+"strict"
+_
+was, print = print, function(...) was("<", ...) end
+rawset(_ENV, "print", nil)
+_G, select, require = nil
+1
+]], function(path)
+      local text = typed(path)
+      assert.matches("^42\n42\nwall [^\n]+\n", text)
+      assert.matches("\nstrict\nstrict\n", text)
+      assert.matches("\nerror calling 'print': [^\n]*a nil value[^\n]*\n$",
+        text)
+    end)
+  end)
+
   it("goes on after errors, which it shows with lines", function()
     with_lines([[
 error "boom"
