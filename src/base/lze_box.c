@@ -7,6 +7,8 @@
 #include "base/lze_state.h"
 #include "base/lze_guard.h"
 
+#include "lua_where.h"
+
 #include <string.h>
 
 const char lze_buffer_kind[] = "buffer";
@@ -112,8 +114,25 @@ void *lze_check_box(lua_State *L, int arg, const char *kind) {
   return box;
 }
 
+/* Whether Lua code of lze's runs, such as that of arrays: a message then has
+   the script's line, and no argument's number. */
+static bool asked_by_lze(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline >= 0) return strncmp(ar.source, "=lze ", 5) == 0;
+  }
+  return false;
+}
+
 int lze_closed(lua_State *L, int arg, const char *kind) {
   lua_Debug call;
+  if (asked_by_lze(L)) {
+    lua_where(L);
+    lua_pushfstring(L, "%sthe %s is closed", lua_tostring(L, -1), kind);
+    lze_keep_error(L);
+    lua_error(L);
+  }
   bool metamethod = lua_getstack(L, lze_call_level(L), &call) &&
                     lua_getinfo(L, "n", &call) &&
                     strcmp(call.namewhat, "metamethod") == 0;

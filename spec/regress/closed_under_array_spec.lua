@@ -1,0 +1,42 @@
+-- closed_under_array_spec.lua - the buffer of an array is closed: errors named
+-- a line of lze's own Lua code in place of the script's.
+-- SPDX-License-Identifier: MIT
+
+local lze = require "lze"
+local A = lze.array
+
+describe("an array whose buffer is closed", function()
+  local function closed(shape)
+    local a = A.zeros(shape)
+    a.buffer:close()
+    return a
+  end
+
+  it("is an error of the script's line, whatever asks", function()
+    local x, y = closed {2}, closed {2, 2}
+    for name, f in pairs {
+      read = function() x:read() end,
+      table = function() y:table() end,
+      element = function() return x[1] end,
+      index = function() return y[{1, 2}] end,
+      row = function() return y[1] end,
+      assignment = function() x[1] = 1 end,
+      set = function() x:set(1) end,
+      fill = function() x:fill(1) end,
+      source = function() A.zeros({2}):copy(x) end,
+      operand = function() return (x + 1):read() end,
+      reduction = function() x:sum() end,
+      sort = function() x:sort() end,
+      product = function() y:mm(y) end,
+      map = function() A.map(function(v) return v end, x) end,
+      device = function() return x.device end
+    } do
+      local ok, message = pcall(f)
+      assert.is_false(ok)
+      local line = debug.getinfo(f, "S").linedefined
+      assert.equal(("spec/regress/closed_under_array_spec.lua:%d: the " ..
+        "buffer is closed"):format(line), message, name)
+    end
+    assert.equal("array: float {2} (closed)", tostring(x))
+  end)
+end)
