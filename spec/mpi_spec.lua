@@ -949,7 +949,8 @@ for _, launcher in ipairs(once and launchers or {}) do
             ev:wait()
             print "over"']]):format(first, how:gsub("'", '"')))
           assert.equal(how:find "exit" and 0 or 1, code, output)
-          if code == 0 then assert.equal("over\n", output) end
+          -- Open MPI 5 may have warnings of its own.
+          if code == 0 then assert.matches("over\n", output) end
         end
       end
     end)
