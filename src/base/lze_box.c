@@ -120,7 +120,7 @@ static bool asked_by_lze(lua_State *L) {
   lua_Debug ar;
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline >= 0) return strncmp(ar.source, "=lze ", 5) == 0;
+    if (ar.currentline >= 0) return lua_is_embedded(&ar);
   }
   return false;
 }

@@ -6,10 +6,10 @@
 #include "base/lze_box.h"
 #include "base/lze_guard.h"
 #include "base/lze_state.h"
+#include "lua_where.h"
 #include "lze.h"
 
 #include <stdarg.h>
-#include <string.h>
 #include <time.h>
 
 #define ERROR_TNAME "lze.error"
@@ -20,8 +20,7 @@ static void error_locate(lua_State *L, int level) {
   lua_Debug ar;
   bool own = false;
   while (lua_getstack(L, level, &ar) && lua_getinfo(L, "Sl", &ar) &&
-         (strncmp(ar.source, "=lze ", 5) == 0 ||
-          (own && ar.currentline < 0))) {
+         (lua_is_embedded(&ar) || (own && ar.currentline < 0))) {
     own = true;
     level++;
   }

@@ -5,8 +5,7 @@
 #include "base/lze_show.h"
 #include "base/lze_embed.h"
 #include "base/lze_guard.h"
-
-#include <string.h>
+#include "lua_where.h"
 
 static const unsigned char show_text[] = {
 #include "lua/show.h"
@@ -114,7 +113,7 @@ bool lze_is_printed(lua_State *L) {
     lua_getinfo(L, "Sf", &frame);
     found = lua_iscfunction(L, -1) && lua_rawequal(L, -1, -2);
     lua_pop(L, 1);
-    if (*frame.what != 'C' && strncmp(frame.source, "=lze ", 5) != 0) break;
+    if (*frame.what != 'C' && !lua_is_embedded(&frame)) break;
   }
   lua_settop(L, top);
   return found;

@@ -6,6 +6,7 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "lua_where.h"
 #include "run/lze_command.h"
 #include "run/lze_launch.h"
 #include "run/lze_queue.h"
@@ -196,21 +197,14 @@ static lze_Record *record_of(const lze_Command *c) {
   return record_find(c->state, c->record);
 }
 
-/* Level 0 is the function in C that does this.  Asking for the function instead
-   of its source, and whether that is still the last one, takes longer. */
+/* Asking for the function instead of its source, and whether that is still the
+   last one, takes longer. */
 static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
-  for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    /* Functions in C have no line, nor have those without debug information. */
-    if (ar.currentline < 0) continue;
-    if (*ar.source == '=' && strncmp(ar.source, "=lze ", 5) == 0) continue;
-    record->source =
-        names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
-    record->line = (uint32_t)ar.currentline;
-    return;
-  }
+  if (!lua_caller(L, &ar)) return;
+  record->source = names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
+  record->line = (uint32_t)ar.currentline;
 }
 
 /* --- profiles ------------------------------------------------------------- */
