@@ -30,13 +30,14 @@ static bool is_too_long(const mpi_Op *o) {
   return !sends(o) && o->length > o->bytes;
 }
 
-static int truncated(const mpi_Op *o, lze_WorkFailure *f) {
+/* The error that a message has whose length is not what was expected. */
+static int truncated(const mpi_Op *o) {
   const mpi_Constants *k = &o->m->c;
   int class = 1;
   while (class < k->class_count &&
          strcmp(k->classes[class - 1], "TRUNCATE") != 0)
     class++;
-  return mpi_op_error(o, class, f);
+  return class;
 }
 
 /* An error after the announcement: the message fails with the first one. */
@@ -105,7 +106,7 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
 static int take_first(mpi_Op *o, lze_WorkFailure *f) {
   if (sends(o)) return LZE_WORK_DONE;
   if (o->got != MPI_HEAD) {
-    if (o->got > o->bytes) return truncated(o, f);
+    if (o->got > o->bytes) return mpi_op_error(o, truncated(o), f);
     if (o->first == o->out) return LZE_WORK_DONE;
     if (is_of_device(o))
       return o->api->copy(o->copies, &o->copy, o->out, o->first, o->got, f);
@@ -124,8 +125,7 @@ static int take_first(mpi_Op *o, lze_WorkFailure *f) {
   o->announced = true;
   o->got = (size_t)o->length;
   if (is_too_long(o)) {
-    truncated(o, f);
-    o->failed = true;
+    fail(o, truncated(o), f);
     o->scratch = malloc(MPI_PIECE);
   }
   return LZE_WORK_DONE;
@@ -157,15 +157,13 @@ static bool piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
   return status == LZE_WORK_PENDING;
 }
 
-/* Whether it has come whole, or an error. */
+/* A piece that has not come whole is an error. */
 static void piece_check(mpi_Op *o, const mpi_Status *status, size_t bytes,
                         lze_WorkFailure *f) {
   int64_t came = 0;
   int error = o->m->Get_elements_x(status, o->m->c.byte, &came);
+  if (error == 0 && (size_t)came != bytes) error = truncated(o);
   if (error != 0) fail(o, error, f);
-  if (o->failed || (size_t)came == bytes) return;
-  truncated(o, f);
-  o->failed = true;
 }
 
 /* Go on with the k-th piece. */
