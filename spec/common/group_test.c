@@ -324,6 +324,14 @@ static lze_GroupInput with_barrier(lze_GroupInput in) {
   return in;
 }
 
+static lze_GroupInput with_range(lze_GroupInput in, uint64_t x, uint64_t y,
+                                 uint64_t z) {
+  in.global[0] = x;
+  in.global[1] = y;
+  in.global[2] = z;
+  return in;
+}
+
 static lze_GroupInput with_given(lze_GroupInput in, uint32_t x, uint32_t y,
                                  uint32_t z) {
   in.given[0] = x;
@@ -597,14 +605,10 @@ static void check_memory(void) {
   in.apart[1] = 2;
   EXPECT(in, 1, 4, 4, 64, NULL);
   /* Planes of another size fall on other places of the cache. */
-  in.global[0] = 17;
-  in.global[1] = 1021;
-  in.global[2] = 129;
+  in = with_range(in, 17, 1021, 129);
   EXPECT(in, 1, 17, 1, 129, NULL);
   /* Neither 16 nor 8 rows leave as little as 15. */
-  in.global[0] = 211;
-  in.global[1] = 127;
-  in.global[2] = 103;
+  in = with_range(in, 211, 127, 103);
   in.spacing[0] = in.spacing[2] = 4;
   EXPECT(in, 2, 15, 1, 103, "15x1x103 of 211x127x103: 1778 groups for 2 cores; "
          "13081 left over as 127 of 1x1x103");
@@ -618,9 +622,7 @@ static void check_memory(void) {
   EXPECT(in, 1, 16, 256, 1, NULL);
   /* A line more is cut by each run along y, so that long ones are better; with
      102 rows of 1021 nearly nothing is left. */
-  in.global[0] = 17;
-  in.global[1] = 1021;
-  in.global[2] = 129;
+  in = with_range(in, 17, 1021, 129);
   in.spacing[0] = in.spacing[1] = 4;
   EXPECT(in, 2, 17, 102, 1, "17x102x1 of 17x1021x129: 1290 groups for 2 cores; "
          "2193 left over as 129 of 17x1x1");

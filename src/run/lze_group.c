@@ -454,8 +454,9 @@ static void list_cuts(const Rule *r, CutList *l, int d) {
     }
     if (whole == 0 && d == 0 && n % g == 0 && g % r->lanes == 0) whole = g;
     if ((g & (g - 1)) != 0) continue;
-    /* The end of an octave. */
-    if (rest != 0 && n % g <= spare) best = g; /* its loop is unrolled */
+    /* The end of an octave.  A power of two that leaves as little as may be is
+       better than another size: compilers unroll its loops. */
+    if (rest != 0 && n % g <= spare) best = g;
     if (best != 0) add_cut(r, l, d, best);
     if (whole != 0 && whole != best) add_cut(r, l, d, whole);
     if (g != best && g != whole && n % g == 0) add_cut(r, l, d, g);
