@@ -481,9 +481,7 @@ proto *chunk_read(arena *a, const void *bytes, size_t size,
   if (p != NULL) read_function(&r, p, 0);
   if (a->failed) r.error = "out of memory";
   if (r.error == NULL) r.error = check(p);
-  /* The results of an open call may need more registers than the function's
-     own: Lua has them on its stack. */
-  if (r.error == NULL && has_open_call(p)) p->width = 255;
+  if (r.error == NULL) p->room = has_open_call(p) ? 255 : p->width;
   *message = r.error;
   return r.error != NULL ? NULL : p;
 }

@@ -82,6 +82,8 @@ typedef struct proto {
   const char *source;         /* NULL when stripped */
   int line;
   unsigned parameters, width; /* width: registers */
+  unsigned room;              /* with those that all results of a call may take
+                                 until the next instruction; at most 255 */
   bool is_vararg;
   uint32_t *code;
   size_t code_count;

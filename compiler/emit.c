@@ -248,7 +248,7 @@ static void fork(compiler *c, instance *in, const block *b, uint32_t how,
 static void give(compiler *c, instance *in, unsigned base, unsigned n) {
   if (in->parent != NULL)
     for (unsigned k = 0; k < in->result_count; k++) {
-      if (in->base + k >= in->parent->p->width) break;
+      if (in->base + k >= in->parent->p->room) break;
       val v = k < n ? get(c, base + k) : (val){T_NIL, 0, 0};
       move_to(c, in->parent, in->base + k, v, in->results[k]);
     }
@@ -260,6 +260,7 @@ static void emit_block(compiler *c, instance *in, int number) {
   const proto *p = in->p;
   memcpy(c->state, in->entry + (size_t)number * p->width,
          p->width * sizeof(type));
+  memset(c->state + p->width, 0, (p->room - p->width) * sizeof(type));
   label(c, in->labels[number]);
   c->quotient_for = 0;
   int line = -1;

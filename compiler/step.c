@@ -225,7 +225,7 @@ static bool notes(compiler *c, instance *in) {
 
 static void follow_block(compiler *c, trail *t, instance *in, int home,
                          unsigned reg) {
-  if (notes(c, in) &&
+  if (reg < in->p->width && notes(c, in) &&
       first_time(in->seen, (size_t)home * in->p->width + reg))
     follow(c, t, in, in->f->blocks[home].first, home, reg);
 }
@@ -237,7 +237,7 @@ static void follow_result(compiler *c, trail *t, instance *in, unsigned n) {
     uint32_t i = to->p->code[in->site];
     if (!notes(c, in) || !first_time(in->given, n)) return;
     if (GET_OP(i) == OP_TAILCALL) continue;
-    if ((GET_C(i) != 0 && n + 1 >= GET_C(i)) || GET_A(i) + n >= to->p->width)
+    if ((GET_C(i) != 0 && n + 1 >= GET_C(i)) || GET_A(i) + n >= to->p->room)
       return;
     int b = 0;
     while (to->f->blocks[b].end <= in->site) b++;

@@ -35,7 +35,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   in->tested = arena_new(c->a, p->code_count, 1);
   in->arguments = arena_new(c->a, p->parameters + 1, sizeof(type));
   in->results = arena_new(c->a, 256, sizeof(type));
-  in->variables = arena_new(c->a, (size_t)p->width * 4 + 4, sizeof(uint32_t));
+  in->variables = arena_new(c->a, (size_t)p->room * 4 + 4, sizeof(uint32_t));
   in->labels = arena_new(c->a, n + 1, sizeof(uint32_t));
   in->children = arena_new(c->a, p->code_count, sizeof(instance *));
   c->instances++;
@@ -116,6 +116,7 @@ static void walk(compiler *c, instance *in, int number) {
   const proto *p = in->p;
   memcpy(c->state, in->entry + (size_t)number * p->width,
          p->width * sizeof(type));
+  memset(c->state + p->width, 0, (p->room - p->width) * sizeof(type));
   memcpy(c->where, in->where + (size_t)number * p->width,
          p->width * sizeof(int));
   size_t pc = b->first;
@@ -291,13 +292,13 @@ unsigned call(compiler *c, size_t pc) {
   val results[8];
   if (k != NULL && k->value.kind == LZC_BUILTIN) {
     n = call_builtin(c, k->value.builtin, a, count, results);
-    if (a + n > in->p->width) n = in->p->width - a;
+    if (a + n > in->p->room) n = in->p->room - a;
     for (unsigned r = 0; r < n; r++) set(c, a + r, results[r]);
   } else if (k != NULL && k->value.kind == LZC_FUNCTION) {
     instance *child = child_of(c, pc, k, a + 1, count);
     if (child != NULL) {
       n = child->result_count;
-      if (a + n > in->p->width) n = in->p->width - a;
+      if (a + n > in->p->room) n = in->p->room - a;
       child->base = a;
       child->top = n;
       if (c->emit) {
