@@ -413,7 +413,8 @@ local function define_send(fname, wait)
     end
     local b, _, count = buffer(x, 1, fname)
     local part, tag = message(b, count, options, fname)
-    return post_message(c, "send", wait, c.handle, to, tag or 0, part)
+    local event = post_message(c, "send", wait, c.handle, to, tag or 0, part)
+    if not wait then return event end
   end
 end
 define_send("send", true)

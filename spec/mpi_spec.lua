@@ -58,6 +58,20 @@ describe("lze.mpi without a launcher", function()
     assert.equal("exit 0", how .. " " .. code)
   end)
 
+  it("returns an event or nothing, to be one argument more", function()
+    local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
+    local events = {}
+    table.insert(events, world:isend(x, 0))
+    table.insert(events, world:irecv(y, 0))
+    table.insert(events, world:isend("value", 0))
+    assert.equal(0, select("#", world:send(x, 0)))
+    assert.equal(0, select("#", world:send("other", 0)))
+    assert.equal(3, select("#", world:recv(y, 0)))
+    assert.equal(3, select("#", world:recv(nil, 0)))
+    assert.equal("other", (world:recv(nil, 0)))
+    for _, event in ipairs(events) do assert.is_true(event:wait()) end
+  end)
+
   it("says what is wrong with counts", function()
     local x, y = lze.buffer("int", 3), lze.buffer("int", 5)
     local a = lze.array("int", {{1, 2}})
