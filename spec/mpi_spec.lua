@@ -72,6 +72,19 @@ describe("lze.mpi without a launcher", function()
     for _, event in ipairs(events) do assert.is_true(event:wait()) end
   end)
 
+  it("says what has failed, be it at once or later", function()
+    local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 2)
+    local where = debug.getinfo(1, "S").short_src .. ":%d+: "
+    local said = "MPI_ERR_TRUNCATE: the message is longer than the buffer$"
+    world:isend(x, 0)
+    local _, err = pcall(function() world:recv(y, 0) end)
+    assert.matches("^" .. where .. "recv: MPI_Recv: " .. said, tostring(err))
+    local got = world:irecv(y, 0)
+    world:send(x, 0)
+    _, err = pcall(function() got:wait() end)
+    assert.matches("^" .. where .. "irecv: MPI_Irecv: " .. said, tostring(err))
+  end)
+
   it("says what is wrong with counts", function()
     local x, y = lze.buffer("int", 3), lze.buffer("int", 5)
     local a = lze.array("int", {{1, 2}})
@@ -130,12 +143,14 @@ describe("lze.mpi without a launcher", function()
 
   it("lets a debug hook end a wait, after which the work goes on", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
+    local ending
     local function interrupted(f, ...)
       local calls = 0
       debug.sethook(function()
         calls = calls + 1
         if calls > 20 then
           debug.sethook()
+          if ending then ending() end
           error("interrupted!", 0)
         end
       end, "", 1000)
@@ -153,6 +168,13 @@ describe("lze.mpi without a launcher", function()
     local ev = world:isend("kept", 0)
     assert.equal("kept", (world:recv(nil, 0)))
     assert.is_true(ev:wait())
+    ending = function()                    -- it has come, and is lost
+      ev = world:isend("lost", 0)
+      assert.is_true(ev:wait())
+    end
+    interrupted(world.recv, world, nil, 0)
+    world:isend("kept", 0)
+    assert.equal("kept", (world:recv(nil, 0)))
   end)
 
   it("keeps what messages use, whatever the script drops", function()
@@ -376,14 +398,18 @@ describe("lze.mpi without a launcher", function()
   end)
 
   it("ends a wait after LZE_MPI_TIMEOUT, naming what it waits for", function()
-    assert.equal("false\ttable\tMPI_Recv\tTIMEOUT\trecv from rank 0, tag 7: " ..
-      "rank 0 of 1 has waited for 0.05 s (LZE_MPI_TIMEOUT)\n1\n",
-      process.output([[
+    local late = "recv from rank 0, tag 7: rank 0 of 1 has waited for " ..
+      "0.05 s (LZE_MPI_TIMEOUT)\n"
+    assert.equal("false\ttable\tMPI_Recv\tTIMEOUT\t" .. late .. "1\n" ..
+      "recv: MPI_Recv: TIMEOUT: " .. late, process.output([[
         local lze, world = require "lze", require "lze.mpi".world()
         local x = lze.buffer("int", {1})
         local ok, err = pcall(world.recv, world, x, 0, {tag = 7})
         print(ok, type(err), err.call, err.code, err.message)
-        print(x[1])]], {env = {LZE_MPI_TIMEOUT = "0.05"}}))
+        print(x[1])
+        ok, err = pcall(world.recv, world, nil, 0, {tag = 7})
+        print((tostring(err):gsub("^.-: ", "")))]],
+        {env = {LZE_MPI_TIMEOUT = "0.05"}}))
   end)
 
   it("can be seen in lze.info(), and so can affinity", function()

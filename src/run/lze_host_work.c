@@ -216,11 +216,12 @@ static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
     status = lze_run_hook(L);
   }
   w->awaited = false;
-  if (status != LUA_OK) lua_error(L); /* it goes on without */
   int over = w->status;
+  const char *name = w->spec.name;
   lze_WorkFailure failure = w->failure;
-  free(w);
-  if (over != LZE_WORK_DONE) lze_raise_work(L, &failure, NULL);
+  if (over != LZE_WORK_PENDING) free(w);
+  if (status != LUA_OK) lua_error(L); /* what is pending goes on without */
+  if (over != LZE_WORK_DONE) lze_raise_work(L, &failure, name);
 }
 
 /* The open buffers that the work uses, all of one context; raises. */
@@ -314,7 +315,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
     int status = w->status;
     lze_WorkFailure failure = w->failure;
     free(w);
-    if (status != LZE_WORK_DONE) lze_raise_work(L, &failure, NULL);
+    if (status != LZE_WORK_DONE) lze_raise_work(L, &failure, spec->name);
     if (e != NULL) e->command = lze_command_done(L, device, spec->name);
     return;
   }
