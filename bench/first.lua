@@ -27,6 +27,34 @@ local function timed_module(lze, bytes, name)
   return (now() - before) / 1e3, kernel
 end
 
+-- To the first element of a result, from a function of Lua and from the module
+-- that another has become; a name makes either new.
+local function results(lze)
+  local x = lze.buffer("float", 1024):fill(1)
+  local y = lze.buffer("float", 1024)
+  local function saxpy(name)
+    return lze.kernel(function(i, a, from, to) to[i] = a * from[i] + 7.0 end,
+      {name = name})
+  end
+  local function timed(way, get, name)
+    y:fill(0)
+    lze.wait()
+    local before = now()
+    get(name)(1024, 2.0, x, y)
+    local first = y[1]
+    print(way, (now() - before) / 1e3)
+    assert(first == 9.0)
+  end
+  local bytes = saxpy "saxpy":spirv(1024, 2.0, x, y)
+  local function module(name)
+    return lze.module((bytes:gsub("saxpy", name)))[name]
+  end
+  for _, letter in ipairs {"a", "b", "c"} do
+    timed("module", module, "mod" .. letter .. "_")
+    timed("lua", saxpy, "lua" .. letter .. "_")
+  end
+end
+
 local function modules(first)
   local lze = require "lze"
   lze.info()
@@ -36,6 +64,7 @@ local function modules(first)
     print("warm", (timed_module(lze, bytes, name)))
   end
   print("again", (timed_module(lze, bytes, "other")))
+  results(lze)
 end
 
 local traces = {
@@ -141,29 +170,41 @@ end
 -- A trace takes up to half a minute where every range is compiled.
 local trace_rounds = math.min(rounds, 3)
 
-local all = {first = {}, second = {}, warm = {}, again = {}, known = {}}
+local all = {first = {}, second = {}, warm = {}, again = {}, known = {},
+  module = {}, lua = {}, module_known = {}, lua_known = {}}
 local function keep(name, times)
   table.move(times, 1, #times, #all[name] + 1, all[name])
 end
 for _ = 1, rounds do
   with_directory(function(directory)
     local new = run(directory, "modules first", "")
-    for _, name in ipairs {"first", "warm", "again"} do
+    for _, name in ipairs {"first", "warm", "again", "module", "lua"} do
       keep(name, new[name])
     end
-    keep("known", run(directory, "modules first", "").first)
+    local known = run(directory, "modules first", "")
+    keep("known", known.first)
+    keep("module_known", known.module)
+    keep("lua_known", known.lua)
     keep("second", run(directory, "modules sixth", "").first)
   end)
 end
-print("a module, from bytes to a kernel: medians of " .. rounds .. " rounds")
-for _, row in ipairs {
+local function show(title, rows)
+  print(title)
+  for _, row in ipairs(rows) do
+    print(("%-40s %10.2f"):format(row[1], stats.median(all[row[2]])))
+  end
+end
+show("a module, from bytes to a kernel: medians of " .. rounds .. " rounds", {
   {"new, the first of the machine", "first"},
   {"new, the first of a process", "second"}, {"new, later", "warm"},
   {"known, in the same process", "again"},
   {"known, the first of a process", "known"},
-} do
-  print(("%-40s %10.2f"):format(row[1], stats.median(all[row[2]])))
-end
+})
+show("\nto the first element of a result", {
+  {"a new module", "module"}, {"a new function of Lua", "lua"},
+  {"a known module, in a new process", "module_known"},
+  {"a known function of Lua, the same", "lua_known"},
+})
 
 local ways = {"1", "0", "never"}
 print(("\n%-34s %12s %12s %12s %8s"):format("100 launches: medians, and worst",
