@@ -377,8 +377,7 @@ static int mpi_lua_post(lua_State *L) {
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;
-  if (m->unsigned_wrong && (op == MPI_OP_MIN || op == MPI_OP_MAX) &&
-      mpi_is_unsigned(o->scalar))
+  if (!lua_isnil(L, POST_OPERATOR) && (m->wrong[o->scalar] >> op & 1) != 0)
     o->by_rank = true; /* lze's own: their order does not matter */
   api_of(L)->work(L, &spec, wait);
   if (!wait) return 1;

@@ -116,10 +116,6 @@ typedef enum mpi_Scalar {
   MPI_F32, MPI_F64, MPI_SCALARS
 } mpi_Scalar;
 
-static inline bool mpi_is_unsigned(mpi_Scalar s) {
-  return s == MPI_U8 || s == MPI_U16 || s == MPI_U32 || s == MPI_U64;
-}
-
 typedef enum mpi_Operator {
   MPI_OP_SUM, MPI_OP_PROD, MPI_OP_MIN, MPI_OP_MAX, MPI_OP_BAND, MPI_OP_BOR,
   MPI_OP_BXOR, MPI_OPERATORS
@@ -149,7 +145,7 @@ typedef struct mpi_Library {
   size_t most_whole;            /* longer messages are announced */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
-  bool unsigned_wrong;          /* min and max of unsigned numbers are wrong */
+  int32_t wrong[MPI_SCALARS];   /* a bit for each operator that is wrong */
   bool gpu;                     /* LZE_MPI_GPU: it shall have device memory */
   const char *gpu_lacks;        /* why it cannot, as far as it says; or NULL */
 } mpi_Library;

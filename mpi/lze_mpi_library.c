@@ -308,16 +308,34 @@ static const char *find_gpu(const mpi_Library *m, void *handle, bool none) {
                        : "the library does not say that it can use it";
 }
 
-/* Whether the least and the greatest of unsigned numbers are right: MPICH 4.0
-   compares them as signed ones. */
-static bool compares_unsigned(const mpi_Library *m, void *handle, bool none) {
+/* Which reductions of integers are wrong: MPICH 4.0 compares unsigned numbers
+   as signed ones; sums of 8 and 16 bits end at the greatest number instead of
+   wrapping in Open MPI 4.1, on processors with AVX.  All ranks find the same,
+   though their processors may differ. */
+static bool find_wrong(mpi_Library *m, void *handle, lze_WorkFailure *f) {
+  enum { WORDS = 50 };
   int (*reduce)(mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle);
-  if (none) return true;
+  uint64_t from[WORDS], to[WORDS], good[WORDS], random = 1;
   *(void **)&reduce = dlsym(handle, "MPI_Reduce_local");
   if (reduce == NULL) return true;
-  uint64_t most = UINT64_MAX, greatest = 1;
-  return reduce(&most, &greatest, 1, m->c.scalars[MPI_U64],
-                m->c.operators[MPI_OP_MAX]) == 0 && greatest == most;
+  for (int s = MPI_I8; s <= MPI_U64; s++) {
+    int n = (int)(sizeof from >> s / 2); /* 8 bits twice, 16 bits twice, ... */
+    for (int op = 0; op < MPI_OPERATORS; op++) {
+      for (int i = 0; i < WORDS; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        from[i] = random ^ random >> 32;
+        to[i] = good[i] = ~from[i] + random;
+      }
+      mpi_combine((mpi_Operator)op, (mpi_Scalar)s, (size_t)n, good, from);
+      if (reduce(from, to, n, m->c.scalars[s], m->c.operators[op]) != 0 ||
+          memcmp(to, good, sizeof good) != 0)
+        m->wrong[s] |= 1 << op;
+    }
+  }
+  return begin_call(m->Allreduce((mpi_In)m->c.in_place, m->wrong, MPI_SCALARS,
+                                 m->c.scalars[MPI_I32],
+                                 m->c.operators[MPI_OP_BOR], m->world),
+                    "MPI_Allreduce", f);
 }
 
 static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {
@@ -364,7 +382,7 @@ static const mpi_Library *open_locked(lze_WorkFailure *f) {
   }
   if (!read_gpu(m, f) || !begin(none, f)) return NULL;
   m->most_whole = find_most_whole(m);
-  m->unsigned_wrong = !compares_unsigned(m, handle, none);
+  if (!none && !find_wrong(m, handle, f)) return NULL;
   if (m->gpu) m->gpu_lacks = find_gpu(m, handle, none);
   if (!check_size(f)) return NULL;
   opened = true;

@@ -264,6 +264,24 @@ function tests.reductions()
       same(rank == 0 and {most, size - 1} or {1, rank}, high:read(), kind)
     end
   end
+  -- Integers wrap.
+  local bits_of = {char = 8, uchar = 8, short = 16, ushort = 16, int = 32,
+    uint = 32}
+  for _, kind in ipairs(sorted(bits_of)) do
+    local bits = bits_of[kind]
+    local lowest = kind:find "^u" and 0 or -1 << bits - 1
+    local most = lowest + (1 << bits) - 1
+    local function wrapped(v) return (v - lowest) % (1 << bits) + lowest end
+    for _, order in ipairs {false, {order = "rank"}} do
+      local high = lze.buffer(kind, 100):fill(most)
+      world:allreduce(high, "sum", order or nil)
+      local all = wrapped(most * size)
+      same(list(100, function() return all end), high:read(), kind .. " sum")
+      world:iscan(high:fill(lowest), "sum", order or nil):wait()
+      all = wrapped(lowest * (rank + 1))
+      same(list(100, function() return all end), high:read(), kind .. " scan")
+    end
+  end
   -- Vectors are so many numbers; device memory; what has to come first.
   for _, usage in ipairs(usages) do
     local v = lze.buffer("int", 1000, {usage = usage})
