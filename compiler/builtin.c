@@ -88,7 +88,7 @@ static val id_of(compiler *c, const struct builtin *f, unsigned base,
   bool fixed = constant_of(c, d.type, &n);
   if (n < 1 || n > 3 ||
       (KIND(d.type) != T_INT && (d.type != T_NONE || c->emit))) {
-    finding(c, f->name, "needs 1, 2 or 3 as dimension");
+    if (d.type != T_TOLD) finding(c, f->name, "needs 1, 2 or 3 as dimension");
     fixed = true;
     n = 1;
   }
@@ -392,6 +392,16 @@ static val extreme(compiler *c, bool max, val a, val b) {
                           : 0, 0};
 }
 
+/* What math.max or math.min makes of `best` and `v`, which is not looked at
+   where it is missing: a function may have given fewer results. */
+static val better(compiler *c, bool max, val best, val v, uint32_t there) {
+  val r = extreme(c, max, best, v);
+  if (there == 0) return r;
+  if (KIND(r.type) == T_REAL) best = to_real(c, best);
+  r.id = op3(c, SpvOpSelect, t_of(c, r.type), there, r.id, best.id);
+  return r;
+}
+
 /* Whether the only argument, in register `reg`, is a quotient of integers that
    was made just before. */
 static bool is_quotient(const compiler *c, unsigned reg) {
@@ -474,6 +484,7 @@ typedef struct line {
   const struct builtin *f;
   unsigned base, count, next; /* the arguments; the one that comes */
   int forks;                  /* how many reals may still fork the line */
+  bool there;                 /* that comes: it is not nil */
   uint32_t used;              /* of words, printf's operands */
   uint32_t words[MOST_PRINTED + 5];
   size_t n;
@@ -529,12 +540,34 @@ static void print_either(compiler *c, const line *l, uint32_t end,
   }
 }
 
+/* The line goes on with the number that comes next or, where `there` does not
+   hold, with nil. */
+static void print_maybe(compiler *c, const line *l, uint32_t end,
+                        uint32_t there) {
+  line yes = *l, no = *l;
+  uint32_t at[2] = {writer_id(&c->w), writer_id(&c->w)};
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, there, at[0], at[1]);
+  label(c, at[0]);
+  yes.there = true;
+  print_from(c, &yes, end);
+  label(c, at[1]);
+  if (no.next++ > 0) line_text(&no, "\t", 1);
+  line_text(&no, "nil", 3);
+  print_from(c, &no, end);
+}
+
 /* The arguments from l->next on, printf, and a branch to `end`. */
 static void print_from(compiler *c, line *l, uint32_t end) {
   bool wide = real_bits(c) == 64;
   while (l->next < l->count && l->n < LINE_ROOM) {
-    if (l->next > 0) line_text(l, "\t", 1);
-    val v = surely(get(c, l->base + 1 + l->next++));
+    val v = get(c, l->base + 1 + l->next);
+    if (is_maybe(v.type) && c->emit && !l->there) {
+      print_maybe(c, l, end, v.flag);
+      return;
+    }
+    l->there = false;
+    v = surely(v);
+    if (l->next++ > 0) line_text(l, "\t", 1);
     const lzc_value *text =
         KIND(v.type) == T_VALUE ? &c->knowns[DATA(v.type)]->value : NULL;
     if (text != NULL && text->kind == LZC_STRING) {
@@ -586,10 +619,13 @@ static void print(compiler *c, const struct builtin *f, unsigned base,
   if (count > MOST_PRINTED)
     finding(c, f->name, "takes %d arguments at most", MOST_PRINTED);
   l.count = count < MOST_PRINTED ? count : MOST_PRINTED;
-  for (unsigned i = 0; i < l.count; i++)
-    if (KIND(get(c, base + 1 + i).type) == T_BOOL) l.forks--;
+  for (unsigned i = 0; i < l.count; i++) {
+    type t = get(c, base + 1 + i).type;
+    if (KIND(t) == T_BOOL || is_maybe(t)) l.forks--;
+  }
   if (l.forks < 0)
-    finding(c, f->name, "takes %d booleans at most", MOST_FORKS);
+    finding(c, f->name, "takes %d booleans and numbers that may be nil at "
+            "most", MOST_FORKS);
   uint32_t end = c->emit ? writer_id(&c->w) : 0;
   print_from(c, &l, end);
   if (c->emit) label(c, end);
@@ -599,6 +635,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                       unsigned count, val *results) {
   const struct builtin *f = &builtins[builtin - 1];
   val v[8], *r = results;
+  uint32_t there[8]; /* of what may be nil, else 0 */
   if (f->kind == B_NONE) {
     finding(c, f->name, "has a state that work-items cannot share; "
             "lze.work.random(seed, counter) has none");
@@ -665,10 +702,13 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     return 1;
   }
   for (unsigned i = 0; i < count; i++) {
-    v[i] = surely(get(c, base + 1 + i));
+    v[i] = get(c, base + 1 + i);
+    there[i] = v[i].flag;
+    v[i] = surely(v[i]);
     if (IS_NUMBER(v[i].type)) continue;
     if (v[i].type != T_NONE || c->emit)
-      finding(c, f->name, "needs a number as argument %u", i + 1);
+      finding(c, f->name, "needs a number as argument %u, this is %s", i + 1,
+              what(c, v[i].type));
     v[i] = v_int(c, 0);
   }
   bool integers = KIND(v[0].type) == T_INT;
@@ -702,7 +742,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     case B_MAX: case B_MIN:
       r[0] = v[0];
       for (unsigned i = 1; i < count; i++)
-        r[0] = extreme(c, f->kind == B_MAX, r[0], v[i]);
+        r[0] = better(c, f->kind == B_MAX, r[0], v[i], there[i]);
       break;
     case B_ATAN:
       r[0] = count > 1 ? real_of(c, OpenCLstd_Atan2, 2, v)

@@ -196,7 +196,8 @@ uint32_t known_shape(compiler *c, known *k, unsigned dimension) {
 const char *known_label(const compiler *c, const known *k) {
   if (k->path != NULL) return k->path->text;
   if (!c->emit) return "";
-  return k->argument != 0 ? c->parameters[k->argument - 1].name
+  return k->argument != 0  ? c->parameters[k->argument - 1].name
+         : k->storage == 0 ? ""
          : k->storage == SpvStorageClassWorkgroup ? "local array"
                                                   : "private array";
 }

@@ -24,7 +24,11 @@ const char *what(compiler *c, type t) {
                  : arena_text(c->a, "nil (%s)",
                               c->knowns[DATA(t) - NIL_OF]->path->text);
     case T_BOOL: return "a boolean";
-    case T_INT: return "an integer";
+    case T_INT:
+      return DATA(t) & CAPTURED
+                 ? arena_text(c->a, "an integer (%s)",
+                              c->knowns[DATA(t) & ~CAPTURED]->path->text)
+                 : "an integer";
     case T_REAL: return "a real";
     case T_MAYBE_INT: case T_MAYBE_REAL: return "a number or nil";
     case T_TUPLE: return "a table";
@@ -38,7 +42,7 @@ const char *what(compiler *c, type t) {
           return named(c, t, "a function");
         case LZC_OTHER:
           if (c->knowns[DATA(t)]->value.bytes != NULL)
-            return c->knowns[DATA(t)]->value.bytes;
+            return named(c, t, c->knowns[DATA(t)]->value.bytes);
           /* fallthrough */
         default: return "a value that kernels do not have";
       }

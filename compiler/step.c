@@ -306,11 +306,18 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
 
 /* A field of a captured table.  One that is nil is an error, most likely a
    wrong name, unless it is only asked whether it is. */
-static void get_field(compiler *c, unsigned to, type t, const char *field) {
+static void get_field(compiler *c, unsigned to, type t, const constant *name) {
+  const char *field = name->string;
   known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
   if (k == NULL || k->value.kind != LZC_TABLE || k->path == NULL) {
     finding(c, NULL, "field '%s' of %s; kernels read fields of captured "
             "tables only", field, what(c, t));
+    c->state[to] = T_TOLD;
+    return;
+  }
+  if (strlen(field) != name->size) {
+    finding(c, NULL, "a field of %s has a zero byte in its name; kernels do "
+            "not read such", what(c, t));
     c->state[to] = T_TOLD;
     return;
   }
@@ -371,6 +378,7 @@ static void get_element(compiler *c, size_t pc, unsigned to, unsigned from,
   known *k = place(c, from, index, &at);
   if (k == NULL) {
     set(c, to, v_int(c, 0));
+    if (c->emit) c->state[to] = T_TOLD;
     return;
   }
   bool real = is_real(k->value.element);
@@ -514,10 +522,10 @@ void step(compiler *c, size_t pc) {
     case OP_GETUPVAL: get_upvalue(c, a, b); break;
     case OP_GETTABUP:
       get_upvalue(c, a, b);
-      get_field(c, a, c->state[a], ks[GET_C(i)].string);
+      get_field(c, a, c->state[a], &ks[GET_C(i)]);
       break;
     case OP_GETFIELD:
-      get_field(c, a, get(c, b).type, ks[GET_C(i)].string);
+      get_field(c, a, get(c, b).type, &ks[GET_C(i)]);
       break;
     case OP_GETTABLE: get_element(c, pc, a, b, get(c, GET_C(i))); break;
     case OP_GETI: get_element(c, pc, a, b, v_int(c, GET_C(i))); break;
@@ -589,12 +597,20 @@ void step(compiler *c, size_t pc) {
 
 /* --- tests ---------------------------------------------------------------- */
 
-static bool same_string(const compiler *c, type a, type b) {
-  if (KIND(a) != T_VALUE || KIND(b) != T_VALUE) return false;
-  const lzc_value *x = &c->knowns[DATA(a)]->value;
-  const lzc_value *y = &c->knowns[DATA(b)]->value;
-  return x->kind == LZC_STRING && y->kind == LZC_STRING &&
-         x->size == y->size && memcmp(x->bytes, y->bytes, x->size) == 0;
+/* Whether two values that are not numbers are one; -1 where this is not known:
+   what is captured or passed twice may be the same. */
+static int same_value(const compiler *c, type a, type b) {
+  if (KIND(a) != KIND(b)) return 0;
+  if (KIND(a) == T_NIL || DATA(a) == DATA(b)) return 1;
+  if (KIND(a) != T_VALUE) return 0;
+  const known *k = c->knowns[DATA(a)], *n = c->knowns[DATA(b)];
+  const lzc_value *x = &k->value, *y = &n->value;
+  if (x->identity != NULL || y->identity != NULL)
+    return x->identity == y->identity;
+  if (x->kind != y->kind || k->storage != n->storage) return 0;
+  if (x->kind == LZC_STRING)
+    return x->size == y->size && memcmp(x->bytes, y->bytes, x->size) == 0;
+  return k->storage != 0 ? 0 : -1;
 }
 
 /* Equality of what need not be numbers. */
@@ -617,9 +633,13 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
     return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), a.flag) : 0;
   if (is_maybe(b.type) && KIND(a.type) == T_NIL)
     return c->emit ? op1(c, SpvOpLogicalNot, t_bool(c), b.flag) : 0;
-  *outcome = KIND(a.type) == KIND(b.type) &&
-             (KIND(a.type) == T_NIL || DATA(a.type) == DATA(b.type) ||
-              same_string(c, a.type, b.type));
+  *outcome = same_value(c, a.type, b.type);
+  if (*outcome < 0) {
+    finding(c, NULL, "%s is compared with %s; kernels compare numbers, "
+            "booleans, strings and functions", what(c, a.type),
+            what(c, b.type));
+    *outcome = 0;
+  }
   return truth(c, *outcome != 0);
 }
 

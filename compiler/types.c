@@ -313,11 +313,8 @@ unsigned call(compiler *c, size_t pc) {
       missing = T_TOLD;
     }
   } else if (t != T_NONE || c->emit) {
-    const char *name = k != NULL && k->path != NULL ? k->path->text : NULL;
-    finding(c, NULL, "%s%s%s%s is called here; kernels call functions of math, "
-            "of lze.work, and those that are written in Lua", what(c, t),
-            name != NULL ? " (" : "", name != NULL ? name : "",
-            name != NULL ? ")" : "");
+    finding(c, NULL, "%s is called here; kernels call functions of math, of "
+            "lze.work, and those that are written in Lua", what(c, t));
     missing = T_TOLD;
   }
   if (all) in->top = a + n;

@@ -773,8 +773,28 @@ describe("lze.work on the host", function()
     end)
     local ok, e = pcall(k, 1)
     assert.is_false(ok)
-    assert.truthy(e.log:find("work.print takes 6 booleans at most", 1, true))
+    assert.truthy(e.log:find("work.print takes 6 booleans and numbers that "
+      .. "may be nil at most", 1, true))
     assert.truthy(e.log:find("work.print cannot print the byte 0", 1, true))
+  end)
+
+  it("prints nil where a number is missing", function()
+    local text = process.output [[
+      local lze = require "lze"
+      local w = lze.work
+      local function two(v) if v > 1 then return v, v / 2 end return v, nil end
+      local f = function(i)
+        local a
+        if i > 1 then a = i end
+        w.print(a, i > 1, two(i))
+      end
+      lze.kernel(f)(2)
+      lze.wait()
+      f(1)
+      f(2)]]
+    local half = #text // 2
+    assert.equal("nil\tfalse\t1\tnil\n2\ttrue\t2\t1.0\n", text:sub(1, half))
+    assert.equal(text:sub(1, half), text:sub(half + 1))
   end)
 
   it("prints as Lua does", function()

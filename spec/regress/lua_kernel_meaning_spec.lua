@@ -153,6 +153,50 @@ describe("a kernel in Lua", function()
     assert.equal(300, x[1])
   end)
 
+  it("knows that two captures are one function", function()
+    local function one(v) return v end
+    local function two(v) return v end
+    local held = {one = one, sqrt = math.sqrt, error = error}
+    local sqrt = math.sqrt
+    local x = lze.buffer("int", 6)
+    lze.kernel(function(_, x)
+      x[1] = one == held.one and 1 or 0
+      x[2] = one ~= held.one and 1 or 0
+      x[3] = one == two and 1 or 0
+      x[4] = sqrt == math.sqrt and held.sqrt == sqrt and 1 or 0
+      x[5] = error == held.error and x == x and 1 or 0
+      x[6] = one == sqrt and 1 or 0
+    end)(1, x)
+    assert.same({1, 0, 0, 1, 1, 0}, x:read())
+    local all = {x = x}
+    assert.matches("k: a buffer %(x%) is compared with a buffer %(all%.x%); "
+      .. "kernels compare numbers, booleans, strings and functions",
+      refused(function(_, x) x[1] = x == all.x and 1 or 0 end))
+    assert.matches("k: a buffer %(x%) is compared with a buffer %(y%)",
+      refused(function(_, x, y) x[1] = x == y and 1 or 0 end, x))
+  end)
+
+  it("takes as many arguments of math.max as a function gives", function()
+    local function some(v)
+      if v > 1 then return v, v * 2 elseif v < 0 then return v end
+      return v, 0.5, 9
+    end
+    local x, y = lze.buffer("int", {-7, 3, 0}), lze.buffer("float", 3)
+    local f = function(i, x, y)
+      y[i] = math.max(some(x[i])) * 100 + math.min(5, some(-x[i]))
+    end
+    lze.kernel(f)(3, x, y)
+    local want = {}
+    for i = 1, 3 do f(i, x, want) end
+    assert.same({want[1] + 0.0, want[2] + 0.0, want[3] + 0.0}, y:read())
+  end)
+
+  it("reads no field whose name has a zero byte", function()
+    local held = {a = 1, ["a\0b"] = 2}
+    assert.matches("k: a field of a table %(held%) has a zero byte in its name",
+      refused(function(i, x) x[i] = held["a\0b"] end))
+  end)
+
   it("takes any integer as a dimension", function()
     local x = lze.buffer("int", 1)
     lze.kernel(function(x)
@@ -226,6 +270,12 @@ describe("a finding", function()
     err = refused(function(i, x) x[i] = last(i) + last(i + 1) end)
     assert.matches("last calls itself", err)
     assert.matches("1 thing in the function", err)
+    local pairs = lze.buffer("float2", 4) -- luacheck: ignore
+    err = refused(function(i, x)
+      x[i] = math.abs(pairs[i].x) + w.global_id(pairs[i])
+    end)
+    assert.matches("vectors or structs .*%(pairs%) is indexed here", err)
+    assert.matches("1 thing in the function", err)
   end)
 
   it("compares integers alone by math.ult", function()
@@ -233,6 +283,23 @@ describe("a finding", function()
       refused(function(i, x, a) x[i] = math.ult(a, i) and 1 or 2 end, 1.5))
     assert.matches("k: math.ult takes two integers",
       refused(function(i, x) x[i] = math.ult(i, 1.0) and 1 or 2 end))
+  end)
+
+  it("names what is captured", function()
+    local n, held = 3, {}
+    local err = refused(function(i, x)
+      x[i] = n[i] + n()
+      x[i] = held()
+      x[i] = error + i
+      x[i] = "a" + i -- luacheck: ignore
+    end)
+    for _, text in ipairs {"an integer (n) is indexed here",
+        "an integer (n) is called here", "k: a table (held) is called here",
+        "+ needs a number, this is a C function (error)\n",
+        "+ needs a number, this is a string"} do
+      assert.truthy(err:find(text, 1, true), text)
+    end
+    assert.not_matches("private array", err)
   end)
 
   it("names the function of C that is called", function()
