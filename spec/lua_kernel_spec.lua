@@ -248,6 +248,26 @@ describe("lze.kernel", function()
     assert.matches(": function at .* 16 variants", tostring(k))
   end)
 
+  it("keeps the functions of these only", function()
+    local f
+    local k = lze.kernel(function(i, x) x[i] = f(x[i]) end)
+    local x = lze.buffer("int", 1)
+    local made = setmetatable({}, {__mode = "k"})
+    local function round(n)
+      f = load "return function(v) return v + 1 end"()
+      made[f] = true
+      k(1, x)
+      assert.equal(n, x[1])
+    end
+    for n = 1, 20 do round(n) end
+    f = nil
+    collectgarbage()
+    collectgarbage()
+    local left = 0
+    for _ in pairs(made) do left = left + 1 end
+    assert.equal(16, left)
+  end)
+
   it("tells Lua's own functions from what has taken their place", function()
     local out = process.output [[
       local lze = require "lze"
@@ -272,6 +292,12 @@ describe("lze.kernel", function()
       said(k, 2, y, lze.buffer("int", 2), 1))
     assert.matches("x is a const buffer, and is written here",
       said(lze.kernel, function(i, x) x[i] = 1 end, "const float *x"))
+    for _, text in ipairs {"float *y); f(", "float *y); f(float *x"} do
+      assert.matches("declarations of the arguments, as in C, expected",
+        said(lze.kernel, f, text))
+    end
+    assert.matches("signature: it contains a zero byte",
+      said(lze.kernel, f, "float *y\0"))
     assert.matches("argument 1: a number, or a pointer", said(lze.kernel, f,
       "local float *y, const float *x, float a"))
     assert.matches("4 arguments, but the function has 3 parameters",
@@ -424,6 +450,11 @@ describe("lze.kernel", function()
     local k = lze.kernel(function(i, x) x[i] = a end)
     assert.matches("^kernel lua_kernel_spec_%d+%(i, x%): function at .-"
       .. "lua_kernel_spec.lua:%d+, 0 variants; captures a = 1$", tostring(k))
+    local held = {size = 2}
+    k = lze.kernel(function(i, x) x[i] = held.size end)
+    assert.matches("; captures held.size = 2$", tostring(k))
+    held = 3
+    assert.matches("; captures held.size = nil$", tostring(k))
     local stripped = load(string.dump(function(_, x) x[1] = 1 end, true))
     assert.matches("^kernel kernel_%d+%(%?, %?%): function at %?:",
       tostring(lze.kernel(stripped)))

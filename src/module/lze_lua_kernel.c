@@ -3,10 +3,11 @@
  * SPDX-License-Identifier: MIT
  *
  * The userdata's first user value is a table that keeps what C points to: the
- * function at 1, the signature at 0 if it has one, the variants' kernels from
- * FIRST_SLOT on, and by lightuserdata the strings that are captured and the
- * functions that are reached through captures.  For launches the function is
- * the second, too, and the third is the kernel of the last variant.
+ * function at 1, the signature at 0 if it has one, and for each variant, at a
+ * slot from FIRST_SLOT on, its kernel.  At the slot's negative is a table, by
+ * lightuserdata, of the strings that the variant captures and of the functions
+ * that it reaches through captures.  For launches the function is the second,
+ * too, and the third is the kernel of the last variant.
  */
 #include "module/lze_lua_kernel.h"
 #include "base/lze_array.h"
@@ -31,7 +32,7 @@
 
 /* So many variants are kept; the one that was not used for longest goes. */
 enum { MOST_VARIANTS = 16 };
-enum { AT_SIGNATURE = 0, AT_FUNCTION = 1, FIRST_SLOT = 2 };
+enum { AT_SIGNATURE = 0, AT_FUNCTION = 1, PENDING_SLOT = 1, FIRST_SLOT = 2 };
 enum { OWN_VALUE = 1, FUNCTION_VALUE, LAST_VALUE };
 enum { MOST_ARGUMENTS = 250 };
 /* What a plain launch runs, in as few instructions as can be. */
@@ -208,15 +209,22 @@ const char *lze_push_chunk(lua_State *L, size_t *size) {
   return lua_tolstring(L, -1, size);
 }
 
-/* Push what a path reads now; false where there is nothing to read it of.
-   [-0, +1] */
-static bool push_path(lua_State *L, int own, const lzc_path *p) {
-  if (p->function == NULL) lua_rawgeti(L, own, AT_FUNCTION);
-  else lua_rawgetp(L, own, p->function);
+/* Push what a path of the variant at `slot` reads now; nil and false where
+   there is nothing to read it of. [-0, +1] */
+static bool push_path(lua_State *L, int own, int slot, const lzc_path *p) {
+  lua_rawgeti(L, own, p->function == NULL ? AT_FUNCTION : -slot);
+  if (p->function != NULL) {
+    lua_rawgetp(L, -1, p->function);
+    lua_replace(L, -2);
+  }
   if (lua_getupvalue(L, -1, (int)p->upvalue) == NULL) lua_pushnil(L);
   lua_replace(L, -2);
   for (size_t i = 0; i < p->count; i++) {
-    if (!lua_istable(L, -1)) return false;
+    if (!lua_istable(L, -1)) {
+      lua_pushnil(L);
+      lua_replace(L, -2);
+      return false;
+    }
     lua_pushstring(L, p->fields[i]);
     lua_rawget(L, -2);
     lua_replace(L, -2);
@@ -228,25 +236,28 @@ static bool push_path(lua_State *L, int own, const lzc_path *p) {
 typedef struct Sources {
   lua_State *L;
   int own;                      /* the kernel's table */
+  int kept;                     /* that of the pending variant in it */
   int chunks;                   /* a table of the chunks that are read */
 } Sources;
 
 /* For lzc_compile. What is read stays alive: functions and strings as long as
-   the kernel, chunks as long as the compilation. */
+   the variant, chunks as long as the compilation. */
 static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
   const Sources *s = data;
   lua_State *L = s->L;
-  bool found = push_path(L, s->own, path);
+  bool found = push_path(L, s->own, PENDING_SLOT, path);
   if (found) describe(L, out);
-  if (found && out->kind == LZC_FUNCTION) {
+  if (found && out->identity != NULL) {
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, s->own, out->identity);
-    out->bytes = lze_push_chunk(L, &out->size);
-    lua_rawseti(L, s->chunks, (lua_Integer)lua_rawlen(L, s->chunks) + 1);
+    lua_rawsetp(L, s->kept, out->identity);
   } else if (found && out->kind == LZC_STRING) {
     /* Not as a key: of two equal strings a table keeps one. */
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, s->own, out->bytes);
+    lua_rawsetp(L, s->kept, out->bytes);
+  }
+  if (found && out->kind == LZC_FUNCTION) {
+    out->bytes = lze_push_chunk(L, &out->size);
+    lua_rawseti(L, s->chunks, (lua_Integer)lua_rawlen(L, s->chunks) + 1);
   }
   lua_pop(L, 1);
   return found;
@@ -325,7 +336,7 @@ static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
   for (int i = range + 1; i <= range + count; i++)
     found = place_of(L, i, &p) || found;
   for (size_t i = 0; i < k->summary->path_count && !found; i++) {
-    push_path(L, own, &k->summary->paths[i]);
+    push_path(L, own, 0, &k->summary->paths[i]);
     found = place_of(L, -1, &p);
     lua_pop(L, 1);
   }
@@ -394,7 +405,7 @@ static bool push_hidden(lua_State *L, int own, const Variant *v,
   }
   if (h->argument != 0)
     lua_pushvalue(L, range + (int)h->argument);
-  else if (!push_path(L, own, h->path))
+  else if (!push_path(L, own, v->slot, h->path))
     return false;
   if (h->kind == LZC_HIDDEN_NUMBER)
     return lua_type(L, -1) == LUA_TNUMBER &&
@@ -420,7 +431,7 @@ static bool push_all_hidden(lua_State *L, int own, const Variant *v,
     luaL_checkstack(L, (int)r->hidden_count + 8, NULL);
   for (size_t i = 0; i < v->check_count; i++) {
     lzc_value value;
-    bool same = push_path(L, own, v->checks[i]->path);
+    bool same = push_path(L, own, v->slot, v->checks[i]->path);
     if (same) describe(L, &value);
     lua_settop(L, top);
     if (!same || !lzc_same_key(v->checks[i], &value)) return false;
@@ -529,10 +540,14 @@ static bool has_sub_groups(const lze_DeviceInfo *device) {
 static void compile(lua_State *L, LuaKernel *k, int own,
                     const lzc_value *values, int dims, int count, bool checked,
                     const lze_DeviceInfo *device) {
-  Sources sources = {L, own, 0};
+  Sources sources = {L, own, 0, 0};
   size_t size;
   uint32_t flags = device->module.flags;
   uint32_t version = device->module.spirvVersionSupported;
+  lua_newtable(L);
+  sources.kept = lua_gettop(L);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, own, -PENDING_SLOT);
   lua_newtable(L);
   sources.chunks = lua_gettop(L);
   lua_rawgeti(L, own, AT_FUNCTION);
@@ -560,6 +575,7 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   k->pending = calloc(1, sizeof *k->pending);
   lze_check_memory(L, k->pending != NULL);
   Variant *v = k->pending;
+  v->slot = PENDING_SLOT;
   v->dims = dims;
   v->count = count;
   v->checked = in.options.bounds = checked;
@@ -597,6 +613,8 @@ static uint32_t make_room(lua_State *L, LuaKernel *k, int own) {
   if (k->last == v) k->last = k->plain = NULL;
   lua_pushnil(L);
   lua_rawseti(L, own, v->slot);
+  lua_pushnil(L);
+  lua_rawseti(L, own, -v->slot);
   k->variants[oldest] = k->variants[--k->count];
   k->variants[k->count] = NULL;
   variant_free(v);
@@ -661,9 +679,14 @@ static int compile_variant(lua_State *L) {
   lze_push_module(L, bytes, bytes + 1, k->name);
   lze_push_module_kernel(L, bytes + 2, k->name);
   uint32_t at = make_room(L, k, own);
-  v->slot = free_slot(L, own);
+  int slot = free_slot(L, own);
+  lua_rawgeti(L, own, -PENDING_SLOT);
+  lua_rawseti(L, own, -slot);
   v->box = lze_test_box(L, -1, lze_kernel_kind);
-  lua_rawseti(L, own, v->slot);
+  lua_rawseti(L, own, slot);
+  v->slot = slot;
+  lua_pushnil(L);
+  lua_rawseti(L, own, -PENDING_SLOT);
   k->variants[at] = v;
   k->count = at + 1;
   k->pending = NULL;
@@ -1039,12 +1062,14 @@ lze_Kernel *lze_kernel_last(lua_State *L, int kernel) {
 
 /* --- lze.kernel ----------------------------------------------------------- */
 
-/* What the C declarations of a signature's arguments say.  An array of values
-   is left on the stack. [-0, +1] */
-static lzc_value *push_declared(lua_State *L, const char *signature,
-                                int *count) {
+/* What the C declarations of arguments say that the signature at `index` is.
+   An array of values is left on the stack. [-0, +1] */
+static lzc_value *push_declared(lua_State *L, int index, int *count) {
   char message[256];
   size_t size;
+  const char *signature = lua_tolstring(L, index, &size);
+  if (strlen(signature) != size)
+    luaL_error(L, "signature: it contains a zero byte");
   const char *text = lua_pushfstring(L, "k(%s)", signature);
   void *stubs = signature_spirv(text, 64, &size, message, sizeof message);
   spirv_module *m =
@@ -1053,6 +1078,11 @@ static lzc_value *push_declared(lua_State *L, const char *signature,
   if (m == NULL) lze_check_spirv_memory(L, message);
   if (m == NULL)
     luaL_error(L, "signature \"%s\": %s", signature, message);
+  if (m->kernel_count != 1) {
+    spirv_free(m);
+    luaL_error(L, "signature \"%s\": declarations of the arguments, as in C, "
+                  "expected, without parentheses", signature);
+  }
   const spirv_kernel *s = &m->kernels[0];
   lzc_value values[MOST_ARGUMENTS] = {{.kind = LZC_NIL}};
   uint32_t n = s->arg_count, bad = UINT32_MAX;
@@ -1152,7 +1182,7 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
   if (lua_type(L, -1) != LUA_TSTRING)
     lze_opt_expected(L, "signature", "declarations of the arguments, as in C");
   int count;
-  const lzc_value *values = push_declared(L, lua_tostring(L, -1), &count);
+  const lzc_value *values = push_declared(L, lua_gettop(L), &count);
   int dims = declared_dims(L, k, count);
   k->declared = malloc((size_t)count * sizeof *values + 1);
   lze_check_memory(L, k->declared != NULL);
@@ -1254,7 +1284,7 @@ static int kernel_variant(lua_State *L) {
 static int spirv_of_signature(lua_State *L) {
   LuaKernel *k = check_lua_kernel(L);
   int count;
-  const lzc_value *values = push_declared(L, lua_tostring(L, 2), &count);
+  const lzc_value *values = push_declared(L, 2, &count);
   int dims = declared_dims(L, k, count);
   lua_getiuservalue(L, 1, OWN_VALUE);
   compile(L, k, lua_gettop(L), values, dims, count, false,
@@ -1335,8 +1365,7 @@ void lze_lua_kernel_tostring(lua_State *L, int kernel) {
   for (size_t i = 0; i < s->path_count; i++) {
     const lzc_path *p = &s->paths[i];
     lzc_value v;
-    if (!push_path(L, own, p)) lua_pushnil(L);
-    lua_settop(L, own + 1);
+    push_path(L, own, 0, p);
     describe(L, &v);
     if (v.kind == LZC_TABLE || v.kind == LZC_BUILTIN) {
       lua_settop(L, own);
@@ -1391,7 +1420,7 @@ void lze_lua_kernel_about(lua_State *L, int kernel, int count) {
   lua_setfield(L, -2, "scalars");
   lua_newtable(L);
   for (size_t i = 0, n = 0; i < s->path_count; i++) {
-    bool found = push_path(L, own, &s->paths[i]);
+    bool found = push_path(L, own, 0, &s->paths[i]);
     if (found && lze_test_buffer(L, -1) != NULL) {
       lua_createtable(L, 0, 2);
       lua_insert(L, -2);
