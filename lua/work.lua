@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local C = ...
-local error, ipairs, type = error, ipairs, type
+local error, ipairs, rawget, type = error, ipairs, rawget, type
 local format, mathtype = string.format, math.type
 
 -- What a cell of so many bits holds after an integer is stored into it.
@@ -43,6 +43,11 @@ local function cell(name, x, i, v)
   if not kind then
     C.argument(1, format("x: buffer expected, got %s", C.describe(x)))
   end
+  local dims = type(x) == "table" and rawget(x, "dims")
+  if dims and #dims > 1 then
+    C.argument(1, format("x: a buffer or an array of one dimension expected, "
+      .. "got one of %d", #dims))
+  end
   if mathtype(i) ~= "integer" then
     C.argument(2, format("i: integer expected, got %s", C.describe(i)))
   end
@@ -60,7 +65,7 @@ end
 
 -- The element there.
 local function held(x, i)
-  local old = x[i]
+  local old = C.get(x, i)
   if old == nil then
     C.argument(2, format("i: %d is outside 1..%d", i, #x))
   end
@@ -78,7 +83,7 @@ for name, f in next, change do
       error(format("%s needs integers, these are of %s", name, kind), 0)
     end
     local old = held(x, i)
-    x[i] = wrap(kind, f(kind, old, v))
+    C.set(x, i, wrap(kind, f(kind, old, v)))
     return old
   end
 end
@@ -87,7 +92,7 @@ end
 function work.atomic_compare_exchange(x, i, expected, v)
   local kind = cell("atomic_compare_exchange", x, i, v)
   local old = held(x, i)
-  if old == expected then x[i] = wrap(kind, v) end
+  if old == expected then C.set(x, i, wrap(kind, v)) end
   return old
 end
 

@@ -706,6 +706,13 @@ describe("lze.work on the host", function()
       said(w.atomic_add))
     assert.matches("bad argument #3 .-integer expected, got number",
       said(w.atomic_add, x, 1, 0.5))
+    assert.matches("^a device buffer has no elements on the host",
+      said(w.atomic_add, lze.buffer("int", 1, {usage = "device"}), 1, 1))
+    assert.matches("an array of one dimension expected, got one of 2",
+      said(w.atomic_add, lze.array.zeros({2, 2}, {type = "int"}), 1, 1))
+    local a = lze.array("int", {1, 2})
+    assert.equal(2, w.atomic_add(a, 2, 1))
+    assert.equal(3, a[2])
     for name, call in pairs(w) do
       if name:match "^atomic_" then
         for _, i in ipairs {0, 4} do

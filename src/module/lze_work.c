@@ -69,7 +69,21 @@ static int work_type(lua_State *L) {
   return 1;
 }
 
+/* get(x, i) -> x[i], and set(x, i, v): what these raise has no position of
+   work.lua */
+static int work_get(lua_State *L) {
+  lua_gettable(L, 1);
+  return 1;
+}
+
+static int work_set(lua_State *L) {
+  lua_settable(L, 1);
+  return 0;
+}
+
 static const lze_Method primitives[] = {{"type", work_type, LZE_HOT},
+                                        {"get", work_get, LZE_HOT},
+                                        {"set", work_set, LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};
 
 static const unsigned char work_text[] = {
