@@ -171,6 +171,12 @@ describe("lze compile", function()
       assert.equal(1, code)
       assert.matches("late.lua: kernel late_1%(i, x%).-: give it a signature: "
         .. "without one", text)
+      process.write(dir .. "/closed.lua", [[
+        local k = require "lze".kernel(function(i, x) x[i] = 1 end, "int *x")
+        k:close()
+        return k]])
+      assert.same({1, "lze compile: " .. dir .. "/closed.lua: kernel closed_1 "
+        .. "is closed\n"}, {run("compile", dir .. "/closed.lua")})
     end)
   end)
 
