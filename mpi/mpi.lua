@@ -941,17 +941,17 @@ function halo_methods.start(self)
   local h = open_halo(self, "start")
   if h.started then fail("start: the halo has been started, wait first") end
   if h.of.closed then fail("start: the communicator is closed") end
-  h.started = true
+  for _, part in ipairs(h.parts) do part.out:copy_box(h.u, part.pack) end
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(h.parts) do
     h.arrived[i] = post_message(h, "recv", false, h.comm, part.rank, part.back,
       part.into)
   end
   for i, part in ipairs(h.parts) do
-    part.out:copy_box(h.u, part.pack)
     h.sent[i] = post_message(h, "send", false, h.comm, part.rank, part.tag,
       part.out)
   end
+  h.started = true
   return self
 end
 

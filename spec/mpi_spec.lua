@@ -370,6 +370,22 @@ describe("lze.mpi without a launcher", function()
     world:barrier()
   end)
 
+  it("does not start a halo whose buffer is closed", function()
+    local cart <close> = world:cart({1}, {periodic = true})
+    local u = lze.buffer("int", {0, 5, 0})
+    local halo = cart:halo(u, {shape = {3}})
+    halo:start():wait()
+    assert.same({5, 5, 5}, u:read())
+    u:close()
+    local before = lze.stats().in_flight
+    for _ = 1, 2 do
+      assert.error_matches(function() halo:start() end, "the buffer is closed")
+      assert.error_matches(function() halo:wait() end,
+        "wait: the halo has not been started")
+    end
+    assert.equal(before, lze.stats().in_flight)
+  end)
+
   it("says what is wrong with its variables", function()
     local script = [[
       local ok, err = pcall(require "lze.mpi".world)
