@@ -988,6 +988,35 @@ for _, launcher in ipairs(once and launchers or {}) do
         output)
     end)
 
+    it("leaves no files of ranks that wait for one that is killed", function()
+      process.with_directory(function(dir)
+        local output, how, code = run(3, [[-e '
+          local lze, world = require "lze", require "lze.mpi".world()
+          if world.rank == 2 then
+            world:allreduce(lze.buffer("int", 3 << 20), "sum")
+          else
+            local x = lze.buffer("uchar", 50 << 20, {usage = "device"})
+            local other = 1 - world.rank
+            local ev = other == 1 and world:irecv(x, 1) or world:isend(x, 0)
+            world:send("begun", other)
+            world:recv(nil, other)
+            if world.rank == 1 then
+              os.execute("kill -9 " .. io.open("/proc/self/stat"):read "n")
+            end
+            ev:wait()
+            world:barrier()
+          end
+          print "over"']], "TMPDIR=" .. dir)
+        assert.not_equal(124, code)             -- not by the time limit
+        assert.not_matches("over", output)
+        -- MPICH's mpirun: as above.
+        assert.is_true(launcher == "mpirun.mpich" or how ~= "exit" or
+          code ~= 0, output)
+        local files = shell("find " .. dir .. " -mindepth 1")
+        assert.equal("", files)
+      end)
+    end)
+
     it("ends a long message with the rank that ends or fails", function()
       for _, first in ipairs {0, 1} do           -- who sends is 0
         for _, how in ipairs {"os.exit(0, true)", "error 'fails'"} do
