@@ -515,6 +515,9 @@ local function host_run(run, about, arguments, n, names, all, backwards)
   local proxy, copy, overlap = {}, copies_of(all)
   local function proxy_of(v, name)
     local x, shape = C.flat(v)
+    if not C.elements(x) then
+      error(format("%s: %s: the buffer is closed", about.name, name), 0)
+    end
     if not copy[x] then
       -- Reached through a function: not named by the kernel's own captures.
       local one, place = copies_of({x})
@@ -530,7 +533,9 @@ local function host_run(run, about, arguments, n, names, all, backwards)
   local given = {}
   for i = 1, n do
     local v = arguments[i]
-    if C.flat(v) then v = proxy_of(v) end
+    if C.flat(v) then
+      v = proxy_of(v, about.parameters[about.indices + i] or "argument " .. i)
+    end
     given[i] = v
     local scalar = about.scalars[i]
     if scalar and type(v) == "number" and slack[scalar] then

@@ -18,6 +18,21 @@ local function found(report)
 end
 
 describe("k:check", function()
+  it("names a buffer that is closed", function()
+    local held, x = lze.buffer("int", 1), lze.buffer("int", 1)
+    local k = lze.kernel(function(i, x) x[i] = held[i] end, {name = "k"})
+    k(1, x)
+    held:close()
+    local ok, err = pcall(k.check, k, 1, x)
+    assert.is_false(ok)
+    assert.matches("kernel k: held: the buffer is closed", err)
+    held = lze.buffer("int", 1)
+    x:close()
+    ok, err = pcall(k.check, k, 1, x)
+    assert.is_false(ok)
+    assert.matches("kernel k: x: the buffer is closed", err)
+  end)
+
   it("runs the function in Lua and on the device, and changes nothing",
     function()
       local a = 2.5
