@@ -354,7 +354,7 @@ static known *place(compiler *c, unsigned reg, val index, spot *at) {
   index = surely(index);
   if (k == NULL) return NULL;
   if (KIND(index.type) != T_INT) {
-    if (index.type != T_NONE)
+    if (index.type != T_NONE || c->emit)
       finding(c, known_label(c, k), "needs an integer as index, this is %s "
               "(`//` and math.floor give integers)", what(c, index.type));
     return NULL;

@@ -60,7 +60,7 @@ void tuple_set(compiler *c, size_t pc) {
     val v = surely(get(c, a + 1 + k));
     int64_t n;
     t->types[k] = v.type;
-    if (KIND(v.type) != T_INT && v.type != T_NONE)
+    if (KIND(v.type) != T_INT && (v.type != T_NONE || c->emit))
       finding(c, NULL, "index %u must be an integer, this is %s (`//` and "
               "math.floor give integers)", k + 1, what(c, v.type));
     if (!c->emit || KIND(v.type) != T_INT || constant_of(c, v.type, &n))
