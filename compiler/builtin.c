@@ -732,11 +732,17 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
       if (!integers) {
         r[0] = real_of(c, OpenCLstd_Fabs, 1, v);
       } else {
-        val n = negate(c, v[0]);
-        uint32_t minus = compare(c, OP_LT, v[0], v_int(c, 0));
-        r[0] = (val){T_INT,
-                     c->emit ? op3(c, SpvOpSelect, t_of(c, T_INT), minus, n.id,
-                                   v[0].id) : 0, 0};
+        /* v - 2 min(v, 0): LLVM 14 takes the other forms for its own abs, whose
+           negative it gets wrong in loops. */
+        val zero = v_int(c, 0);
+        uint32_t minus = compare(c, OP_LT, v[0], zero);
+        r[0] = (val){T_INT, 0, 0};
+        if (c->emit) {
+          uint32_t t = t_of(c, T_INT);
+          uint32_t low = op3(c, SpvOpSelect, t, minus, v[0].id, zero.id);
+          r[0].id = op2(c, SpvOpISub, t, op2(c, SpvOpISub, t, v[0].id, low),
+                        low);
+        }
       }
       break;
     case B_MAX: case B_MIN:
