@@ -392,6 +392,17 @@ static val extreme(compiler *c, bool max, val a, val b) {
                           : 0, 0};
 }
 
+/* The integer n - 2 min(n, 0).  LLVM 14 takes other forms for its own abs, whose
+   negative it gets wrong in loops. */
+static val absolute(compiler *c, val n) {
+  val zero = v_int(c, 0);
+  uint32_t minus = compare(c, OP_LT, n, zero);
+  if (!c->emit) return (val){T_INT, 0, 0};
+  uint32_t t = t_of(c, T_INT), low = op3(c, SpvOpSelect, t, minus, n.id, zero.id);
+  uint32_t high = op2(c, SpvOpISub, t, n.id, low);
+  return (val){T_INT, op2(c, SpvOpISub, t, high, low), 0};
+}
+
 /* What math.max or math.min makes of `best` and `v`, which is not looked at
    where it is missing: a function may have given fewer results. */
 static val better(compiler *c, bool max, val best, val v, uint32_t there) {
@@ -729,21 +740,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
       }
       break;
     case B_ABS:
-      if (!integers) {
-        r[0] = real_of(c, OpenCLstd_Fabs, 1, v);
-      } else {
-        /* v - 2 min(v, 0): LLVM 14 takes the other forms for its own abs, whose
-           negative it gets wrong in loops. */
-        val zero = v_int(c, 0);
-        uint32_t minus = compare(c, OP_LT, v[0], zero);
-        r[0] = (val){T_INT, 0, 0};
-        if (c->emit) {
-          uint32_t t = t_of(c, T_INT);
-          uint32_t low = op3(c, SpvOpSelect, t, minus, v[0].id, zero.id);
-          r[0].id = op2(c, SpvOpISub, t, op2(c, SpvOpISub, t, v[0].id, low),
-                        low);
-        }
-      }
+      r[0] = integers ? absolute(c, v[0]) : real_of(c, OpenCLstd_Fabs, 1, v);
       break;
     case B_MAX: case B_MIN:
       r[0] = v[0];

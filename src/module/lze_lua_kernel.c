@@ -336,7 +336,7 @@ static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
   for (int i = range + 1; i <= range + count; i++)
     found = place_of(L, i, &p) || found;
   for (size_t i = 0; i < k->summary->path_count && !found; i++) {
-    push_path(L, own, 0, &k->summary->paths[i]);
+    push_path(L, own, 0, &k->summary->paths[i]); /* all of the function's own */
     found = place_of(L, -1, &p);
     lua_pop(L, 1);
   }
