@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
+static int checks, failures;
 
 static void check(bool ok, const char *what, const char *detail) {
+  checks++;
   if (ok) return;
   fprintf(stderr, "lzc_test: %s: %s\n", what, detail);
   failures++;
@@ -319,5 +320,6 @@ int main(int argc, char **argv) {
   lzc_summary_free(s);
   damage(argc > 1 ? atol(argv[1]) : 4000);
   free(twice);
+  printf("lzc: %d checks, %d failed\n", checks, failures);
   return failures != 0;
 }
