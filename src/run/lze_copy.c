@@ -6,6 +6,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
+#include "base/lze_pages.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -15,7 +16,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static bool is_settled(lze_Storage *s, size_t first, size_t bytes) {
   return lze_storage_conflict(s, first, first + bytes, false) == NULL;
@@ -122,15 +122,6 @@ static void host_move(lua_State *L, int arg, const lze_Buffer *b,
     lze_storage_wait(L, s, offset, offset + bytes, false);
 }
 
-/* Have memory that was never used come in large pages: where each of the small
-   ones has to be made first, that takes longer than the copy. */
-static void pages_advise(char *memory, size_t bytes) {
-  enum { LARGE = 2 << 20 };
-  uintptr_t from = ((uintptr_t)memory + LARGE - 1) & ~(uintptr_t)(LARGE - 1);
-  uintptr_t to = ((uintptr_t)memory + bytes) & ~(uintptr_t)(LARGE - 1);
-  if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE);
-}
-
 /* A copy of the bytes of n elements. [-0, +1] */
 static const char *buffer_copy_bytes(lua_State *L, int arg,
                                      const lze_Buffer *b, size_t first,
@@ -140,7 +131,7 @@ static const char *buffer_copy_bytes(lua_State *L, int arg,
   lze_check_buffer(L, arg); /* a finaliser may have closed it */
   if (n == 0) return copy;
   if (b->storage->usage == LZE_DEVICE) {
-    pages_advise(copy, bytes);
+    lze_pages_advise(copy, bytes);
     host_move(L, arg, b, b->offset + first * b->type->bytes, copy, bytes,
               false);
   } else {

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_record.h"
+#include "base/lze_pages.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -140,7 +141,7 @@ typedef struct Meter {
   uint64_t energy, time;        /* as of lze_energy_read */
 } Meter;
 
-enum { COPIES = 1024, FIRST_RECORDS = 1024, METERS = 8 };
+enum { COPIES = 1024, METERS = 8 };
 
 /* Devices are asked for their energy this often at most. */
 #define METER_NS 50000000u
@@ -148,7 +149,7 @@ enum { COPIES = 1024, FIRST_RECORDS = 1024, METERS = 8 };
 /* Records are numbered from 1 on, through all recorders of a state. */
 struct lze_Recorder {
   lze_Record *ring;
-  size_t capacity, most;
+  size_t most;                  /* how many the ring has room for */
   uint64_t oldest;              /* number of the oldest that is there */
   uint64_t lap;                 /* of that at 0; older ones are at the end */
   lze_Profile *profiles;
@@ -160,28 +161,34 @@ struct lze_Recorder {
 
 /* A division would take longer than the rest of this. */
 static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
-  return &r->ring[number - r->lap + (number < r->lap ? r->capacity : 0)];
+  return &r->ring[number - r->lap + (number < r->lap ? r->most : 0)];
 }
 
-static bool recorder_grow(struct lze_Recorder *r, size_t capacity) {
-  lze_Record *ring = realloc(r->ring, capacity * sizeof *ring);
+/* Room for so many records.  Memory that was never used comes in large pages:
+   making the small ones takes longer than the records. */
+static bool recorder_resize(struct lze_Recorder *r, size_t most) {
+  size_t bytes = (most * sizeof *r->ring + LZE_LARGE_PAGE - 1) &
+                 ~(size_t)(LZE_LARGE_PAGE - 1);
+  lze_Record *ring = aligned_alloc(LZE_LARGE_PAGE, bytes);
   if (ring == NULL) return false;
-  size_t before = (size_t)(r->lap - r->oldest);
-  memmove(ring + capacity - before, ring + r->capacity - before,
-          before * sizeof *ring);
+  lze_pages_advise(ring, bytes);
+  if (r->ring != NULL) {
+    size_t before = (size_t)(r->lap - r->oldest);
+    memcpy(ring, r->ring, (r->most - before) * sizeof *ring);
+    memcpy(ring + most - before, r->ring + r->most - before,
+           before * sizeof *ring);
+    free(r->ring);
+  }
   r->ring = ring;
-  r->capacity = capacity;
+  r->most = most;
   return true;
 }
 
 static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   struct lze_Recorder *r = S->recorder;
   uint64_t number = ++S->records;
-  if (number - r->oldest == r->capacity) {
-    size_t wanted = 2 * r->capacity < r->most ? 2 * r->capacity : r->most;
-    if (wanted <= r->capacity || !recorder_grow(r, wanted)) r->oldest++;
-  }
-  if (number - r->lap == r->capacity) r->lap = number;
+  if (number - r->oldest == r->most) r->oldest++;
+  if (number - r->lap == r->most) r->lap = number;
   lze_Record *record = recorder_at(r, number);
   *record = (lze_Record){.kind = (uint8_t)kind};
   return record;
@@ -224,15 +231,12 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
     r = S->recorder = calloc(1, sizeof *r);
     if (r == NULL) return false;
     r->names = names_new();
-    r->most = most;
     r->oldest = r->lap = S->records + 1;
-    size_t first = most < FIRST_RECORDS ? most : FIRST_RECORDS;
-    if (r->names == NULL || !recorder_grow(r, first)) {
-      recorder_free(S);
-      return false;
-    }
   }
-  if (most > r->most) r->most = most;
+  if (r->names == NULL || (most > r->most && !recorder_resize(r, most))) {
+    if (r->profiles == NULL) recorder_free(S);
+    return false;
+  }
   *p = (lze_Profile){.next = r->profiles, .state = S, .most = most,
                      .first = S->records + 1, .start_ns = lze_now_ns()};
   r->profiles = p;
