@@ -225,7 +225,7 @@ FAST_TESTS := $(patsubst %,spec/driver/%_test,saxpy memory event kernel list) \
   spec/common/*_test spec/compiler/*_test
 check-fast: all $(TESTS) $(LIBRARIES)
 check-fast: ## a part of the suite, in less than a minute
-	LZE_TEST_CACHE=kept LZE_TEST_C="$(FAST_TESTS)" \
+	LZE_TEST_CACHE=$(BUILD)/cache.kept LZE_TEST_C="$(FAST_TESTS)" \
 	  $(WITH) sh scripts/run-tests $(BUSTED) $(FAST_SPECS)
 
 # Not those that build hundreds of kernels and whose code is all Lua;
