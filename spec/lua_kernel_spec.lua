@@ -490,7 +490,7 @@ describe("lze.kernel", function()
 
   it("says what is missing before its first variant", function()
     local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "late"})
-    assert.matches("kernel late: nothing is compiled yet: k:variant",
+    assert.matches("kernel late: nothing is compiled yet: the types of its",
       said(k.group, k, 100))
     local x = floats(0)
     local v = k:variant(1, x)

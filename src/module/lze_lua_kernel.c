@@ -1051,8 +1051,9 @@ lze_Kernel *lze_kernel_last(lua_State *L, int kernel) {
     const LuaKernel *k = lua_kernel_test(L, kernel);
     if (k->head.closed) luaL_error(L, "%s is closed", b->name);
     if (k->last == NULL)
-      luaL_error(L, "%s: nothing is compiled yet: k:variant(range, ...) "
-                    "compiles it for arguments", b->name);
+      luaL_error(L, "%s: nothing is compiled yet: the types of its arguments "
+                    "are not known before a signature, a launch or "
+                    "k:variant(range, ...)", b->name);
     b = k->last->box;
   }
   if (b->kernel == NULL || b->kernel->o.closed)
