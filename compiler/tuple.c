@@ -7,6 +7,8 @@
  */
 #include "compile.h"
 
+#define WRONG_COUNT "an index has 1 to %d numbers"
+
 bool tuple_is_made(const proto *p, size_t pc) {
   uint32_t made = p->code[pc];
   unsigned reg = GET_A(made);
@@ -51,7 +53,7 @@ void tuple_set(compiler *c, size_t pc) {
   tuple *t = tuple_at(c, pc, &index);
   if (t == NULL) return;
   if (GET_C(i) != 0 || GET_K(i) || count < 1 || count > LZC_MOST_RANK) {
-    finding(c, NULL, "an index has 1 to %d numbers", LZC_MOST_RANK);
+    finding(c, NULL, WRONG_COUNT, LZC_MOST_RANK);
     c->state[a] = T_TOLD;
     return;
   }
@@ -115,7 +117,10 @@ static uint32_t index_of(compiler *c, known *k, const tuple *t, unsigned d,
 }
 
 known *tuple_index(compiler *c, unsigned reg, type index, spot *at) {
-  if (DATA(index) == 0) return NULL;
+  if (DATA(index) == 0) { /* its list is jumped over, in a damaged chunk */
+    if (c->emit) finding(c, NULL, WRONG_COUNT, LZC_MOST_RANK);
+    return NULL;
+  }
   const tuple *t = c->tuples[DATA(index) - 1];
   known *k = array_of(c, reg, t->count);
   if (!c->emit || k == NULL) return k;

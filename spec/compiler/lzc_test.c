@@ -246,6 +246,28 @@ static void damage(long count) {
         "hardly one is a function still");
 }
 
+/* A damaged chunk, in which the jump over an instruction leaves a table without
+   what an index is made of. */
+static void skipped(void) {
+  static const unsigned char load[] = {0x01, 0x82, 0x00, 0x80}, skip = 0x06;
+  size_t size, at = 0;
+  unsigned char *bytes =
+      dump("return function(i, a) a[{i, 2}] = 1 end", &size);
+  while (at + sizeof load <= size && memcmp(bytes + at, load, sizeof load) != 0)
+    at++;
+  check(at + sizeof load <= size, "skipped", "there is no LOADI 4 2");
+  if (at + sizeof load <= size) {
+    bytes[at] = (unsigned char)((load[0] & 0x80) | skip);
+    lzc_result *r = compile(bytes, size, "id int*2");
+    check(r != NULL && r->words == NULL && r->finding_count == 1 &&
+          strcmp(r->findings[0].message, "an index has 1 to 8 numbers") == 0,
+          "skipped", r != NULL && r->finding_count > 0
+                         ? r->findings[0].message : "nothing is said");
+    lzc_result_free(r);
+  }
+  free(bytes);
+}
+
 static void is_kernel(const char *what, const void *bytes, size_t size,
                       const char *types) {
   char message[400];
@@ -318,6 +340,7 @@ int main(int argc, char **argv) {
   check(s == NULL && strcmp(message, "a chunk of Lua 5.6; those of Lua 5.4 and "
                                      "5.5 are read") == 0, "5.6", message);
   lzc_summary_free(s);
+  skipped();
   damage(argc > 1 ? atol(argv[1]) : 4000);
   free(twice);
   printf("lzc: %d checks, %d failed\n", checks, failures);
