@@ -548,12 +548,17 @@ static void check_gpu(void) {
     in.global[1] = 1080;
     EXPECT(in, 1, 128, 1, 1, NULL);
   }
-  /* Few work-items that may take long go to as many cores as there are. */
+  /* Few work-items that may take long go to as many cores as there are, a
+     sub-group of 16 each; in smaller ones where each reads its own lines. */
   in = input(false, 4096, 0, 0);
   in.units = 132;
   in.features = SPIRV_HAS_LOOPS;
-  EXPECT(in, 1, 32, 1, 1, NULL);
-  in.global[0] = 8192;
+  EXPECT(in, 1, 16, 1, 1, NULL);
+  in.beside[0] = 1;
+  in.apart[0] = 8;
+  EXPECT(in, 1, 8, 1, 1, NULL);
+  /* No more groups than have places at a time. */
+  in.global[0] = 131072;
   EXPECT(in, 1, 64, 1, 1, NULL);
   /* A core of few threads is filled by smaller ones. */
   in = input(false, 1048576, 0, 0);

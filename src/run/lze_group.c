@@ -143,6 +143,7 @@ typedef struct Rule {
   const Load *loads;
   int load_count;
   double resident;     /* work-items that a core of a GPU keeps going */
+  double alone;        /* accesses that no work-items have side by side */
   bool again;          /* loops read what other rows read, too */
   bool tiles;          /* so groups are to be wide in two dimensions */
   /* On a CPU, where the innermost loop runs along each dimension: which other
@@ -353,7 +354,7 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
    core's own cache, or is put together there. Which of the two holds a kernel
    up is not known: the mean of them is taken. */
 static double gpu_lines(const Rule *r, const uint32_t g[3]) {
-  double moved = 0, accesses = 0;
+  double moved = r->alone, accesses = moved;
   uint32_t before = 1; /* work-items that lie between two neighbours */
   for (int d = 0; d < 3; d++) {
     double line = least(GPU_LINE, r->n[d]), weight = r->beside[d];
@@ -366,13 +367,30 @@ static double gpu_lines(const Rule *r, const uint32_t g[3]) {
   return moved / accesses;
 }
 
-/* What one group takes of a GPU: the work-items whose place it holds. */
-static double gpu_group(const Rule *r, const uint32_t g[3],
-                        const Load *load) {
+/* How many times as long a sub-group of a GPU waits for what its loops read:
+   lines that its work-items do not share come one after the other, those of a
+   whole sub-group in about the time of the first. */
+static double gpu_wait(const Rule *r, const uint32_t g[3]) {
+  double accesses = r->alone;
+  for (int d = 0; d < 3; d++) accesses += r->beside[d];
+  return 1 + r->alone / accesses * least(g[0], r->lanes) / r->lanes;
+}
+
+/* What all groups take of a GPU: the work-items whose places they hold. */
+static double gpu_cost(const Rule *r, const uint32_t g[3], double groups,
+                       const Load *load) {
+  double cores = r->in->core_units > 0 ? r->units / r->in->core_units
+                                       : r->units;
   double items = (double)g[0] * g[1] * g[2];
   double held = round_up(items, r->lanes);
-  double least_held = load->item <= 1 ? GPU_START : r->resident / GPU_GROUPS;
-  if (held < least_held) held = least_held;
+  double place = load->item <= 1 ? GPU_START : r->resident / GPU_GROUPS;
+  if (held < place && (load->item <= 1 || groups > cores * GPU_GROUPS))
+    held = place;
+  held *= groups;
+  /* A core that has less to do is no sooner done, but has nothing to do while
+     it waits. */
+  if (held < cores * place)
+    held = cores * place * (load->item <= 1 ? 1 : gpu_wait(r, g));
   held *= (1 + items / (2 * r->resident)) * gpu_lines(r, g);
   /* Fewer groups fit where their local memory fills the core first. */
   if (r->in->device_local_bytes != 0) {
@@ -380,20 +398,14 @@ static double gpu_group(const Rule *r, const uint32_t g[3],
     double there = (double)r->in->device_local_bytes;
     if (wanted > there) held *= wanted / there;
   }
-  return (held * load->item + shared_cost(r)) / r->lanes;
+  return (held * load->item + groups * shared_cost(r)) / r->lanes / r->units;
 }
 
 /* What one launch takes on the device. */
 static double part_cost(const Rule *r, const uint32_t g[3],
                         const uint32_t count[3], const Load *load) {
   double groups = (double)count[0] * count[1] * count[2];
-  if (!r->in->software) {
-    /* Where there are fewer groups than cores, some cores have none. */
-    double cores = r->in->core_units > 0 ? r->units / r->in->core_units
-                                         : r->units;
-    if (groups < cores) groups = cores;
-    return groups * gpu_group(r, g, load) / r->units;
-  }
+  if (!r->in->software) return gpu_cost(r, g, groups, load);
   /* Cores take group after group; the last ones leave some idle, for half a
      group on average where work-items differ in length. */
   if (groups == 1) return cpu_group(r, g, load);
@@ -827,6 +839,9 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
     beside += in->beside[d] != 0;
   }
   r->tiles = r->again || beside > 1;
+  /* Those along another dimension are apart along the first. */
+  r->alone = (double)in->apart[0] - r->beside[1] - r->beside[2];
+  if (r->alone < 0) r->alone = 0;
   bool is_heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
                                   SPIRV_USES_UNKNOWN_CALL);
   r->loads = is_heavy ? heavy : light;
