@@ -164,14 +164,15 @@ static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
   return &r->ring[number - r->lap + (number < r->lap ? r->most : 0)];
 }
 
-/* Room for so many records.  Memory that was never used comes in large pages:
-   making the small ones takes longer than the records. */
+/* Room for so many records.  Memory that was never used comes in large pages,
+   the first of them now: making small ones takes longer than the records. */
 static bool recorder_resize(struct lze_Recorder *r, size_t most) {
   size_t bytes = (most * sizeof *r->ring + LZE_LARGE_PAGE - 1) &
                  ~(size_t)(LZE_LARGE_PAGE - 1);
   lze_Record *ring = aligned_alloc(LZE_LARGE_PAGE, bytes);
   if (ring == NULL) return false;
   lze_pages_advise(ring, bytes);
+  memset(ring, 0, LZE_LARGE_PAGE);
   if (r->ring != NULL) {
     size_t before = (size_t)(r->lap - r->oldest);
     memcpy(ring, r->ring, (r->most - before) * sizeof *ring);
@@ -191,6 +192,9 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   if (number - r->lap == r->most) r->lap = number;
   lze_Record *record = recorder_at(r, number);
   *record = (lze_Record){.kind = (uint8_t)kind};
+  /* The next one's lines come while this command is made. */
+  for (size_t i = 0; i < sizeof *record; i += 64)
+    __builtin_prefetch((char *)(record + 1) + i, 1);
   return record;
 }
 
