@@ -370,10 +370,10 @@ static double gpu_lines(const Rule *r, const uint32_t g[3]) {
 /* How many times as long a sub-group of a GPU waits for what its loops read:
    lines that its work-items do not share come one after the other, those of a
    whole sub-group in about the time of the first. */
-static double gpu_wait(const Rule *r, const uint32_t g[3]) {
+static double gpu_wait(const Rule *r, double items) {
   double accesses = r->alone;
   for (int d = 0; d < 3; d++) accesses += r->beside[d];
-  return 1 + r->alone / accesses * least(g[0], r->lanes) / r->lanes;
+  return 1 + r->alone / accesses * fmin(items / r->lanes, 1);
 }
 
 /* What all groups take of a GPU: the work-items whose places they hold. */
@@ -390,7 +390,7 @@ static double gpu_cost(const Rule *r, const uint32_t g[3], double groups,
   /* A core that has less to do is no sooner done, but has nothing to do while
      it waits. */
   if (held < cores * place)
-    held = cores * place * (load->item <= 1 ? 1 : gpu_wait(r, g));
+    held = cores * place * (load->item <= 1 ? 1 : gpu_wait(r, items));
   held *= (1 + items / (2 * r->resident)) * gpu_lines(r, g);
   /* Fewer groups fit where their local memory fills the core first. */
   if (r->in->device_local_bytes != 0) {
