@@ -573,13 +573,19 @@ static void check_gpu(void) {
   in.units = 2;
   EXPECT(in, 2, 127, 1, 2, "127x1x2 of 127x131x137: 8908 groups for 2 "
          "execution units; 16637 left over as 131 of 127x1x1");
-  /* What every group does once is better done by fewer, larger ones. */
+  /* What every group does once is better done by fewer, larger ones, unless
+     cores have none then. */
   in = with_barrier(input(false, 1048576, 0, 0));
   in.features |= SPIRV_USES_LOCAL | SPIRV_HAS_LOOPS | SPIRV_SWEEPS_LOCAL;
   in.local_bytes = 1024;
   EXPECT(in, 1, 256, 1, 1, NULL);
   in.local_bytes = 16384;
   EXPECT(in, 1, 1024, 1, 1, NULL);
+  in.units = 132;
+  in.global[0] = 65536;
+  EXPECT(in, 1, 512, 1, 1, NULL);
+  in.global[0] = 4096;
+  EXPECT(in, 1, 128, 1, 1, NULL);
 }
 
 /* What is known of a kernel's memory. */

@@ -352,7 +352,8 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
    A sub-group, which is a row of work-items, asks for each of its lines once;
    what the sub-groups of a group share is asked for again but comes out of the
    core's own cache, or is put together there. Which of the two holds a kernel
-   up is not known: the mean of them is taken. */
+   up is not known: the mean of them is taken. Accesses that no work-items have
+   side by side move what they need. */
 static double gpu_lines(const Rule *r, const uint32_t g[3]) {
   double moved = r->alone, accesses = moved;
   uint32_t before = 1; /* work-items that lie between two neighbours */
@@ -367,8 +368,8 @@ static double gpu_lines(const Rule *r, const uint32_t g[3]) {
   return moved / accesses;
 }
 
-/* How many times as long a sub-group of a GPU waits for what its loops read:
-   lines that its work-items do not share come one after the other, those of a
+/* How many times as long a sub-group of a GPU waits for what it reads as one
+   whose work-items share all lines: others come one after the other, those of a
    whole sub-group in about the time of the first. */
 static double gpu_wait(const Rule *r, double items) {
   double accesses = r->alone;
@@ -386,11 +387,13 @@ static double gpu_cost(const Rule *r, const uint32_t g[3], double groups,
   double place = load->item <= 1 ? GPU_START : r->resident / GPU_GROUPS;
   if (held < place && (load->item <= 1 || groups > cores * GPU_GROUPS))
     held = place;
-  held *= groups;
-  /* A core that has less to do is no sooner done, but has nothing to do while
-     it waits. */
-  if (held < cores * place)
-    held = cores * place * (load->item <= 1 ? 1 : gpu_wait(r, items));
+  /* Cores with less work than this take as long, and cannot hide what their
+     sub-groups wait for. */
+  double least_held = cores * place;
+  bool hides = held * groups >= least_held || load->item <= 1;
+  /* Where there are fewer groups than cores, some cores have none. */
+  if (groups < cores) groups = cores;
+  held = fmax(held * groups, least_held) * (hides ? 1 : gpu_wait(r, items));
   held *= (1 + items / (2 * r->resident)) * gpu_lines(r, g);
   /* Fewer groups fit where their local memory fills the core first. */
   if (r->in->device_local_bytes != 0) {
