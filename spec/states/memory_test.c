@@ -99,7 +99,7 @@ static bool native_fails(const void *caller) {
 /* What the whole process calls, but for the C library itself. */
 #pragma GCC visibility push(default)
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t),
-    *__libc_realloc(void *, size_t);
+    *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
 
 void *malloc(size_t size) {
   return native_fails(__builtin_return_address(0)) ? NULL
@@ -114,6 +114,11 @@ void *calloc(size_t count, size_t size) {
 void *realloc(void *p, size_t size) {
   return native_fails(__builtin_return_address(0)) ? NULL
                                                    : __libc_realloc(p, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+  return native_fails(__builtin_return_address(0))
+             ? NULL : __libc_memalign(alignment, size);
 }
 #pragma GCC visibility pop
 #endif

@@ -166,7 +166,8 @@ static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
 
 /* Room for so many records.  Memory that was never used comes in large pages,
    the first of them now: making small ones takes longer than the records. */
-static bool recorder_resize(struct lze_Recorder *r, size_t most) {
+static bool recorder_resize(lze_State *S, size_t most) {
+  struct lze_Recorder *r = S->recorder;
   size_t bytes = (most * sizeof *r->ring + LZE_LARGE_PAGE - 1) &
                  ~(size_t)(LZE_LARGE_PAGE - 1);
   lze_Record *ring = aligned_alloc(LZE_LARGE_PAGE, bytes);
@@ -175,7 +176,7 @@ static bool recorder_resize(struct lze_Recorder *r, size_t most) {
   memset(ring, 0, LZE_LARGE_PAGE);
   if (r->ring != NULL) {
     size_t before = (size_t)(r->lap - r->oldest);
-    memcpy(ring, r->ring, (r->most - before) * sizeof *ring);
+    memcpy(ring, r->ring, (size_t)(S->records + 1 - r->lap) * sizeof *ring);
     memcpy(ring + most - before, r->ring + r->most - before,
            before * sizeof *ring);
     free(r->ring);
@@ -192,7 +193,7 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   if (number - r->lap == r->most) r->lap = number;
   lze_Record *record = recorder_at(r, number);
   *record = (lze_Record){.kind = (uint8_t)kind};
-  /* The next one's lines come while this command is made. */
+  /* Most of the next one's lines come while this command is made. */
   for (size_t i = 0; i < sizeof *record; i += 64)
     __builtin_prefetch((char *)(record + 1) + i, 1);
   return record;
@@ -237,7 +238,7 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
     r->names = names_new();
     r->oldest = r->lap = S->records + 1;
   }
-  if (r->names == NULL || (most > r->most && !recorder_resize(r, most))) {
+  if (r->names == NULL || (most > r->most && !recorder_resize(S, most))) {
     if (r->profiles == NULL) recorder_free(S);
     return false;
   }
