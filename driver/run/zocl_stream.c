@@ -161,8 +161,10 @@ static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
 /* PoCL's CUDA device has an event of CUDA for each command, and frees it in one
    thread while it makes the next in another.  The two get in each other's way,
    so that a launch takes twice as long; with timestamps, it takes twice as long
-   again.  So events are kept while there is work, and queues have timestamps
-   only where these are asked for. */
+   again.  A command that waits for an event of the host has memory of CUDA for
+   that.  To free it is to wait for all that runs: for ever, where some of that
+   waits for an event which the same thread is to set.  So events are kept while
+   there is work, and queues have timestamps only where these are asked for. */
 static bool is_thrifty(const zocl_stream *stream)
 {
   return stream->device->driver->keeps_queues;
@@ -447,7 +449,7 @@ static zocl_place stream_place(const zocl_stream *stream, cl_uint count,
                       count > 0 ? waits : NULL, event};
 }
 
-/* A event that opens once the stream has come here and `signal` is set. */
+/* An event that opens once the stream has come here and `signal` is set. */
 static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
                               cl_event *event)
 {
@@ -458,8 +460,14 @@ static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
   later_args args = {signal, zocl_stream_rank(stream), *event};
   driver->cl->clRetainEvent(*event);
   zocl_signal_ref(signal);
-  const zocl_place place = stream_place(stream, 0, NULL, NULL);
+  cl_event here = NULL;
+  const zocl_place place =
+      stream_place(stream, 0, NULL, is_thrifty(stream) ? &here : NULL);
   error = zocl_call_enqueue(&place, run_later, &args, sizeof args);
+  if (here != NULL) {
+    held_add(stream, here);
+    driver->cl->clReleaseEvent(here);
+  }
   if (error == CL_SUCCESS) {
     stream->submitted++;
     return ZE_RESULT_SUCCESS;
