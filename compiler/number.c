@@ -204,8 +204,9 @@ static uint32_t divide(compiler *c, bool modulo, val a, val b) {
                     logical(c, SpvOpSLessThan,
                             op2(c, SpvOpBitwiseXor, w, r, d), none));
   if (modulo) {
-    if (!positive)
-      r = op2(c, SpvOpIAdd, w, r, pick(c, w, wrong, d, none));
+    /* Not r + (wrong ? d : 0): where d is 2^k - 1, LLVM 15 for NVIDIA adds one
+       bit of it only. */
+    if (!positive) r = pick(c, w, wrong, op2(c, SpvOpIAdd, w, r, d), r);
     return narrow ? op1(c, widen, t, r) : r;
   }
   uint32_t q = op2(c, positive ? SpvOpUDiv : SpvOpSDiv, w, p, d);
