@@ -117,7 +117,7 @@ static uint32_t index_of(compiler *c, known *k, const tuple *t, unsigned d,
 }
 
 known *tuple_index(compiler *c, unsigned reg, type index, spot *at) {
-  if (DATA(index) == 0) { /* its list is jumped over, in a damaged chunk */
+  if (DATA(index) == 0) { /* no SETLIST was reached: a damaged chunk */
     if (c->emit) finding(c, NULL, WRONG_COUNT, LZC_MOST_RANK);
     return NULL;
   }
