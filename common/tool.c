@@ -104,6 +104,12 @@ typedef struct ending {
   int status;     /* of waitpid */
 } ending;
 
+/* End a forked process.  Not by _exit, before which sanitizers take locks that
+   another thread may have held at the fork. */
+static _Noreturn void leave(int status) {
+  for (;;) syscall(SYS_exit_group, status);
+}
+
 /* Have this process sent a signal when the thread that forked it ends; false
    where that was over before. */
 static bool outlive_not(pid_t parent, int signal) {
@@ -164,14 +170,14 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
   sigaddset(&awaited, SIGCHLD);
   sigaddset(&awaited, SIGTERM);
   setpgid(0, 0);
-  if (!outlive_not(parent, SIGTERM)) _exit(1);
+  if (!outlive_not(parent, SIGTERM)) leave(1);
   ending end = {0, 0};
   int failed[2];
-  if (pipe2(failed, O_CLOEXEC) != 0) _exit(1);
+  if (pipe2(failed, O_CLOEXEC) != 0) leave(1);
   pid_t own = getpid(), child = _Fork();
   if (child == 0) {
     setpgid(0, 0);
-    if (!outlive_not(own, SIGKILL)) _exit(127);
+    if (!outlive_not(own, SIGKILL)) leave(127);
     sigprocmask(SIG_SETMASK, &none, NULL);
     tool_limit(seconds);
     int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 100);
@@ -179,7 +185,7 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
     execve(arguments[0], arguments, environ);
     int error = errno;
     io_write_all(high, &error, sizeof error);
-    _exit(127);
+    leave(127);
   }
   close(failed[1]);
   if (child < 0)
@@ -194,7 +200,7 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
       end.exec_error = 0;
   }
   io_write_all(report, &end, sizeof end);
-  _exit(0);
+  leave(0);
 }
 
 void tool_late(const char *name, int seconds, tool_text *log) {
@@ -337,13 +343,13 @@ static _Noreturn void start_between(char *const *arguments, int socket,
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0) _exit(127);
+    if (null < 0) leave(127);
     descriptors_set((const int[]){null, null, null, socket}, 4);
     execve(arguments[0], arguments, environ);
-    _exit(127);
+    leave(127);
   }
   io_write_all(report, &child, sizeof child);
-  _exit(0);
+  leave(0);
 }
 
 int tool_start(char *const *arguments, pid_t *pid, tool_text *log) {
