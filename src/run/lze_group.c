@@ -143,7 +143,7 @@ typedef struct Rule {
   const Load *loads;
   int load_count;
   double resident;     /* work-items that a core of a GPU keeps going */
-  double alone;        /* accesses that no work-items have side by side */
+  double alone;        /* part of all accesses that no neighbours share */
   bool again;          /* loops read what other rows read, too */
   bool tiles;          /* so groups are to be wide in two dimensions */
   /* On a CPU, where the innermost loop runs along each dimension: which other
@@ -355,7 +355,7 @@ static double cpu_group(const Rule *r, const uint32_t g[3],
    up is not known: the mean of them is taken. Accesses that no work-items have
    side by side move what they need. */
 static double gpu_lines(const Rule *r, const uint32_t g[3]) {
-  double moved = r->alone, accesses = moved;
+  double moved = 0, accesses = 0;
   uint32_t before = 1; /* work-items that lie between two neighbours */
   for (int d = 0; d < 3; d++) {
     double line = least(GPU_LINE, r->n[d]), weight = r->beside[d];
@@ -365,16 +365,14 @@ static double gpu_lines(const Rule *r, const uint32_t g[3]) {
     accesses += weight;
     before = (uint64_t)before * g[d] > r->lanes ? r->lanes : before * g[d];
   }
-  return moved / accesses;
+  return r->alone + (1 - r->alone) * moved / accesses;
 }
 
 /* How many times as long a sub-group of a GPU waits for what it reads as one
    whose work-items share all lines: others come one after the other, those of a
    whole sub-group in about the time of the first. */
 static double gpu_wait(const Rule *r, double items) {
-  double accesses = r->alone;
-  for (int d = 0; d < 3; d++) accesses += r->beside[d];
-  return 1 + r->alone / accesses * fmin(items / r->lanes, 1);
+  return 1 + r->alone * fmin(items / r->lanes, 1);
 }
 
 /* What all groups take of a GPU: the work-items whose places they hold. */
@@ -384,13 +382,14 @@ static double gpu_cost(const Rule *r, const uint32_t g[3], double groups,
                                        : r->units;
   double items = (double)g[0] * g[1] * g[2];
   double held = round_up(items, r->lanes);
-  double place = load->item <= 1 ? GPU_START : r->resident / GPU_GROUPS;
-  if (held < place && (load->item <= 1 || groups > cores * GPU_GROUPS))
+  bool is_light = load->item <= 1;
+  double place = is_light ? GPU_START : r->resident / GPU_GROUPS;
+  if (held < place && (is_light || groups > cores * GPU_GROUPS))
     held = place;
   /* Cores with less work than this take as long, and cannot hide what their
      sub-groups wait for. */
   double least_held = cores * place;
-  bool hides = held * groups >= least_held || load->item <= 1;
+  bool hides = is_light || held * groups >= least_held;
   /* Where there are fewer groups than cores, some cores have none. */
   if (groups < cores) groups = cores;
   held = fmax(held * groups, least_held) * (hides ? 1 : gpu_wait(r, items));
@@ -843,8 +842,9 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
   }
   r->tiles = r->again || beside > 1;
   /* Those along another dimension are apart along the first. */
-  r->alone = (double)in->apart[0] - r->beside[1] - r->beside[2];
-  if (r->alone < 0) r->alone = 0;
+  double alone = fmax(
+      (double)in->apart[0] - r->beside[1] - r->beside[2], 0);
+  r->alone = alone / (alone + r->beside[0] + r->beside[1] + r->beside[2]);
   bool is_heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
                                   SPIRV_USES_UNKNOWN_CALL);
   r->loads = is_heavy ? heavy : light;
