@@ -193,9 +193,6 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   if (number - r->lap == r->most) r->lap = number;
   lze_Record *record = recorder_at(r, number);
   *record = (lze_Record){.kind = (uint8_t)kind};
-  /* Most of the next one's lines come while this command is made. */
-  for (size_t i = 0; i < sizeof *record; i += 64)
-    __builtin_prefetch((char *)(record + 1) + i, 1);
   return record;
 }
 
