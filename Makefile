@@ -259,16 +259,17 @@ check-asan: ## most of the suite, and damaged SPIR-V, under ASan and UBSan
 SECONDS ?= 120
 SEED ?= 1
 RULES := $(abspath $(BUILD))/fuzz.rules
+check-fuzz: export LZE_TEST_CACHE =
 check-fuzz: all $(FUZZ) $(HOST) $(LIBRARIES)
 check-fuzz: ## damaged SPIR-V, random calls; SECONDS, SEED
 	$(FUZZ) $(SEED) 10000 kernels/*.spv
-	LZE_TEST_CACHE= $(WITH) $(HOST) --script spec/fuzz/modules.lua $$(($(SECONDS) / 3)) $(SEED)
-	LZE_TEST_CACHE= $(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) / 3)) $(SEED)
+	$(WITH) $(HOST) --script spec/fuzz/modules.lua $$(($(SECONDS) / 3)) $(SEED)
+	$(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) / 3)) $(SEED)
 	: >$(RULES)
 	ZE_ENABLE_ALT_DRIVERS=$(abspath $(BUILD))/spec/ze_fault.so \
 	  ZE_FAULT_DRIVER=$(abspath $(BUILD))/libze_opencl.so \
 	  ZE_FAULT_CONTROL=$(RULES) \
-	  LZE_TEST_CACHE= $(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) / 3)) $(SEED)
+	  $(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) / 3)) $(SEED)
 
 check-c: all build-tests ## the C tests alone
 	$(WITH) sh scripts/run-tests true

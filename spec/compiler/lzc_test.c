@@ -257,7 +257,7 @@ static void skipped(void) {
     at++;
   check(at + sizeof load <= size, "skipped", "there is no LOADI 4 2");
   if (at + sizeof load <= size) {
-    bytes[at] = (unsigned char)((load[0] & 0x80) | skip);
+    bytes[at] = skip;
     lzc_result *r = compile(bytes, size, "id int*2");
     check(r != NULL && r->words == NULL && r->finding_count == 1 &&
           strcmp(r->findings[0].message, "an index has 1 to 8 numbers") == 0,
