@@ -108,14 +108,15 @@ local function is_packed(shape, strides)
   return true
 end
 
--- An array over elements of a buffer.
+-- An array over elements of a buffer.  Without elements it begins anywhere.
 local function array_over(base, from, shape, strides, mask)
+  local size = count_of(shape)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
-    from = from, size = count_of(shape), mask = mask, op = false, depth = 0,
-    nodes = 1, seen = 0, store = false}
+    from = size > 0 and from or 0, size = size, mask = mask, op = false,
+    depth = 0, nodes = 1, seen = 0, store = false}
   if is_packed(shape, strides) then
-    a.flat = from == 0 and a.size == #base and base or
-      base:view(from + 1, from + a.size)
+    a.flat = a.from == 0 and size == #base and base or
+      base:view(a.from + 1, a.from + size)
   end
   return setmetatable(a, meta)
 end
@@ -796,7 +797,7 @@ define("flip", function(a, ...)
   for _, d in ipairs {...} do chosen[dimension(#a.dims, d, "flip")] = true end
   for d = 1, #a.dims do
     if chosen[d] or not given then
-      from = from + max(a.dims[d] - 1, 0) * strides[d]
+      from = from + (a.dims[d] - 1) * strides[d]
       strides[d] = -strides[d]
     end
   end
@@ -809,8 +810,7 @@ local function narrow(a, d, first, last, step)
   local n = (last - first) // step + 1
   shape[d] = max(n, 0)
   strides[d] = strides[d] * step
-  return view(a, n > 0 and a.from + (first - 1) * a.stride[d] or a.from, shape,
-    strides)
+  return view(a, a.from + (first - 1) * a.stride[d], shape, strides)
 end
 
 define("roll", function(a, n, d)
@@ -837,7 +837,9 @@ end)
 -- The list of A.cat and A.stack, whose first element is returned.
 local function first_of(list, fname)
   if type(list) ~= "table" or is(list) or #list == 0 then
-    fail("%s: an array of arrays expected, got %s", fname, C.describe(list))
+    fail("%s: a table of arrays expected, got %s", fname,
+      type(list) == "table" and not is(list) and "an empty one" or
+      C.describe(list))
   end
   for i, a in ipairs(list) do
     if not is(a) then
@@ -974,10 +976,9 @@ local function at(a, index)
       strides[#strides + 1] = a.stride[d] * step
       full = false
     end
-    if first <= a.dims[d] then from = from + (first - 1) * a.stride[d] end
+    from = from + (first - 1) * a.stride[d]
   end
   if full then return nil, from + 1 end
-  if count_of(shape) == 0 then from = a.from end
   return view(a, from, shape, strides)
 end
 

@@ -379,9 +379,25 @@ describe("lze.array", function()
       said(A.stack, {A.zeros {2}, A.zeros {3}}))
     assert.equal("stack: dim: a dimension of 1 to 2 expected, got 3",
       said(A.stack, {A.zeros {2}}, 3))
+    assert.equal("cat: a table of arrays expected, got an empty one",
+      said(A.cat, {}))
+    assert.matches("^stack: a table of arrays expected, got array of float",
+      said(A.stack, A.zeros {2}))
     local most = A.zeros {1, 1, 1, 1, 1, 1, 1, 1}
     assert.equal("stack: 9 dimensions; arrays have at most 8",
       said(A.stack, {most, most}))
+  end)
+
+  it("has views without elements, wherever they begin", function()
+    local x = A.zeros {3, 0}
+    assert.same({0}, x[3].shape)
+    assert.same({3, 0}, x:flip().shape)
+    assert.same({0, 2}, A.ones {2, 3}[{{3, 2}, {2, 3}}].shape)
+    assert.same({0}, A.ones {2, 3}[{2, {4, 3}}].shape)
+    assert.same({0, 5}, A.cat({A.zeros {0, 2}, A.zeros {0, 3}}, 2).shape)
+    assert.same({2, 0}, A.stack({A.zeros(0), A.zeros(0)}).shape)
+    x[3] = 1
+    x[{{2, 3}}] = 1
   end)
 
   it("takes integers as they are, and wraps results", function()
