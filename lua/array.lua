@@ -472,11 +472,25 @@ local function ternary(op, what, x, y, z, kind, as_real)
   return express(op, kind, shape, nil, x, y, z)
 end
 
+-- The operands of functions of three.
+local function check_operands(fname, list, ...)
+  for i, name in ipairs(list) do
+    local v = select(i, ...)
+    if not is(v) and type(v) ~= "number" then
+      fail("%s: argument %d (%s): an array or a number expected, got %s",
+        fname, i, name, C.describe(v))
+    end
+  end
+end
+
 define("clamp", function(x, low, high)
-  return ternary("clamp", "clamp", check(x, 1, "a", "clamp"), low, high)
+  check(x, 1, "a", "clamp")
+  check_operands("clamp", {"a", "low", "high"}, x, low, high)
+  return ternary("clamp", "clamp", x, low, high)
 end)
-for _, name in ipairs {"fma", "lerp"} do
+for name, operands in next, {fma = {"a", "b", "c"}, lerp = {"a", "b", "t"}} do
   define(name, function(x, y, z)
+    check_operands(name, operands, x, y, z)
     return ternary(name, name, x, y, z, nil, true)
   end)
 end
@@ -484,8 +498,7 @@ end
 -- where(c, a, b): a where c is not 0, else b.
 define("where", function(c, x, y)
   check(c, 1, "c", "where")
-  kind_of(x, "where")
-  kind_of(y, "where")
+  check_operands("where", {"c", "a", "b"}, c, x, y)
   local kind
   if is(x) or is(y) then
     kind = result_type("where", is(x) and x or y, is(x) and y or x)
@@ -549,16 +562,16 @@ end
 function A.arange(first, last, step, o)
   if type(last) == "table" then last, o = nil, last end
   if type(step) == "table" then step, o = nil, step end
-  local one = last == nil
-  if one then first, last = 1, first end
   step = step or 1
-  for i = 1, 3 do
+  local words = last == nil and {"n"} or {"first", "last", "step"}
+  for i, word in ipairs(words) do
     local v = select(i, first, last, step)
-    if type(v) ~= "number" then
-      fail("arange: argument %d: a number expected, got %s", one and 1 or i,
-        C.describe(v))
+    if type(v) ~= "number" or v - v ~= 0 then
+      fail("arange: argument %d (%s): a finite number expected, got %s", i,
+        word, C.describe(v))
     end
   end
+  if last == nil then first, last = 1, first end
   if step == 0 then fail("arange: step is 0") end
   local whole = mathtype(first) == "integer" and mathtype(last) == "integer" and
     mathtype(step) == "integer"
@@ -568,6 +581,10 @@ function A.arange(first, last, step, o)
   if n ~= n or n < 1 then n = 0 end
   n = check_shape({n}, "arange")[1]
   first, step = counted("arange", kind, first), counted("arange", kind, step)
+  if n > 0 then
+    fitting("arange", kind, first)
+    fitting("arange", kind, first + (n - 1) * step)
+  end
   local a = new(kind, {n}, nil, device)
   return compute("range", a, first, step)
 end
@@ -583,6 +600,8 @@ function A.linspace(first, last, n, o)
   end
   local kind, device = option_type(o, "linspace", "float")
   n = check_shape({n}, "linspace")[1]
+  fitting("linspace", kind, first)
+  fitting("linspace", kind, last)
   local a = new(kind, {n}, nil, device)
   compute("range", a, counted("linspace", kind, first),
     counted("linspace", kind, (last - first) / max(n - 1, 1)))
@@ -607,7 +626,7 @@ function A.eye(n, m, o)
 end
 
 -- The shape of nested tables, and their numbers in a list.
-local function flatten(source)
+local function flatten(source, what)
   local shape, list = {}, {}
   local level = source
   while type(level) == "table" and not is(level) do
@@ -615,20 +634,20 @@ local function flatten(source)
     level = level[1]
   end
   if #shape > MOST_DIMENSIONS then
-    fail("array: %d dimensions; arrays have at most %d", #shape,
+    fail("%s: %d dimensions; arrays have at most %d", what, #shape,
       MOST_DIMENSIONS)
   end
   local function walk(t, d, where)
     if d > #shape then
       if type(t) ~= "number" then
-        fail("array: element %s: a number expected, got %s", where,
+        fail("%s: element %s: a number expected, got %s", what, where,
           C.describe(t))
       end
       list[#list + 1] = t
       return
     end
     if type(t) ~= "table" or #t ~= shape[d] then
-      fail("array: %s: %d elements expected, got %s",
+      fail("%s: %s: %d elements expected, got %s", what,
         where == "" and "source" or "element " .. where, shape[d],
         type(t) == "table" and tostring(#t) or C.describe(t))
     end
@@ -675,12 +694,14 @@ local function reshaped(a, shape, fname)
   return view(a, a.from, shape, packed_strides(shape))
 end
 
-define("reshape", function(a, shape)
-  return reshaped(check(a, 1, "a", "reshape"), shape, "reshape")
+define("reshape", function(a, shape, ...)
+  check(a, 1, "a", "reshape")
+  no_more("reshape", 2, ...)
+  return reshaped(a, shape, "reshape")
 end)
 
 -- A buffer of the numbers of nested tables of that shape.
-local function from_list(kind, list, shape)
+local function from_list(kind, list, shape, what)
   local ok, base = C.pcall(C.buffer, kind, list)
   local place, why
   if type(base) == "string" then
@@ -691,7 +712,14 @@ local function from_list(kind, list, shape)
   for d = #shape, 1, -1 do
     index[d], n = n % shape[d] + 1, n // shape[d]
   end
-  fail("array: element %s: %s", concat(index, ", "), why)
+  fail("%s: element %s: %s", what, concat(index, ", "), why)
+end
+
+-- An array of nested tables; `what` begins errors.
+local function from_tables(kind, source, what)
+  local shape, list = flatten(source, what)
+  local base = from_list(C.core.scalars[kind] or kind, list, shape, what)
+  return array_over(base, 0, shape, packed_strides(shape))
 end
 
 -- A(type, source [, shape])
@@ -702,9 +730,7 @@ setmetatable(A, {__call = function(_, kind, source, shape)
   if mathtype(source) == "integer" then
     a = filled(kind, check_shape({source}, "array"), scalar and {0, 0} or 0)
   elseif type(source) == "table" and not is(source) then
-    local own, list = flatten(source)
-    local base = from_list(scalar or kind, list, own)
-    a = array_over(base, 0, own, packed_strides(own))
+    a = from_tables(kind, source, "array")
   elseif is(source) then
     a = (types[source.type] and source or C.core.parts(source)):to(
       scalar or kind)
@@ -721,8 +747,9 @@ setmetatable(A, {__call = function(_, kind, source, shape)
   return shape and reshaped(a, shape, "array") or a
 end})
 
-define("view", function(a, shape)
+define("view", function(a, shape, ...)
   check(a, 1, "a", "view")
+  no_more("view", 2, ...)
   if not a.flat then fail("view: the array is not contiguous; use reshape") end
   shape = resolve_shape(a, shape, "view")
   return view(a, a.from, shape, packed_strides(shape))
@@ -730,7 +757,8 @@ end)
 
 define("permute", function(a, ...)
   check(a, 1, "a", "permute")
-  local order = type(...) == "table" and ... or {...}
+  local order = ...
+  if type(order) ~= "table" then order = {...} end
   local shape, strides, seen = {}, {}, {}
   for i = 1, #a.dims do
     local d = dimension(#a.dims, order[i], "permute")
@@ -753,8 +781,9 @@ define("t", function(a)
   return a:permute(2, 1)
 end)
 
-define("expand", function(a, shape)
+define("expand", function(a, shape, ...)
   check(a, 1, "a", "expand")
+  no_more("expand", 2, ...)
   shape = check_shape(shape, "expand")
   local strides = {}
   if #shape < #a.dims then
@@ -901,22 +930,28 @@ function A.stack(list, d)
   return join(rows, d, "stack")
 end
 
-define("tile", function(a, times)
+define("tile", function(a, times, ...)
   check(a, 1, "a", "tile")
+  no_more("tile", 2, ...)
   times = check_shape(times, "tile")
   local rank = max(#times, #a.dims)
-  local own, wide, shape = {}, {}, {}
-  for d = 1, rank do
-    local s = a.dims[d - rank + #a.dims] or 1
+  local shape, tiled = {}, a
+  for d = 1, rank do shape[d] = a.dims[d - rank + #a.dims] or 1 end
+  for d = rank, 1, -1 do
     local n = times[d - rank + #times] or 1
-    own[#own + 1], own[#own + 2] = 1, s
-    wide[#wide + 1], wide[#wide + 2] = n, s
-    shape[d] = n * s
+    if n ~= 1 then
+      local outer, inner = 1, 1
+      for e = 1, rank do
+        if e < d then outer = outer * shape[e] else inner = inner * shape[e] end
+      end
+      shape[d] = shape[d] * n
+      check_shape(shape, "tile")
+      tiled = tiled:reshape {outer, 1, inner}:expand {outer, n, inner}
+        :reshape {outer * n * inner}
+    end
   end
-  if rank * 2 > MOST_DIMENSIONS then
-    fail("tile: arrays of at most %d dimensions can be", MOST_DIMENSIONS // 2)
-  end
-  return a:reshape(own):expand(wide):reshape(shape)
+  if tiled == a then tiled = a:clone() end
+  return tiled:reshape(shape)
 end)
 
 -- --- indices -----------------------------------------------------------------
@@ -939,6 +974,12 @@ local function range_of(r, d, size)
     return i, i, 1, false
   end
   if is(r) then fail("index %d: an array cannot be one", d) end
+  for key in next, r do
+    if mathtype(key) ~= "integer" then
+      fail("index %d: {first, last [, step]} expected, got a field %s", d,
+        C.describe(key))
+    end
+  end
   if #r == 0 then return 1, size, 1, true end
   if #r > 3 or #r < 2 then
     fail("index %d: {first, last [, step]} expected, got %d numbers", d, #r)
@@ -993,7 +1034,12 @@ local function store(base, place, v)
 end
 
 local function put(a, place, v)
-  if type(v) == "table" and is(v) then v = v:item() end
+  if type(v) == "table" and is(v) then
+    if v.size ~= 1 then
+      fail("a[i] = v: one element expected, got shape %s", shape_text(v.dims))
+    end
+    v = v:item()
+  end
   if not types[a.kind] then return made(store, a.base, place, v) end
   if type(v) ~= "number" then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
@@ -1055,10 +1101,24 @@ function meta.__index(a, key)
     kind == "string" and format("'%s'", key) or C.describe(key))
 end
 
+-- Refuse to write an array where several indices are one element: which of its
+-- elements would stay is not defined.
+local function check_places(a, fname)
+  for d = 1, #a.dims do
+    if a.stride[d] == 0 and a.dims[d] > 1 then
+      fail("%s: the indices of dimension %d, which was expanded, are one " ..
+        "element; a:clone() has one for each", fname, d)
+    end
+  end
+end
+
 -- Write a number, a table or an array into the elements of a view.
 local function set(a, v, fname)
   evaluate(a)
-  if type(v) == "table" and not is(v) then v = A(a.kind, v) end
+  if type(v) == "table" and not is(v) then
+    v = from_tables(a.kind, v, fname)
+    if not types[a.kind] then v = C.core.join(v) end
+  end
   local kind = kind_of(v, fname)
   if not types[a.kind] or not types[kind] and is(v) then
     if kind ~= a.kind then
@@ -1079,6 +1139,7 @@ local function set(a, v, fname)
       shape_text(a.dims))
   end
   if a.size == 0 then return a end
+  check_places(a, fname)
   if v.op and v.kind == a.kind and same_shape(v.dims, a.dims) and
       X.write(a, v) then
     return a
@@ -1110,6 +1171,10 @@ function meta.__newindex(a, key, v)
       v = fitting("a[m] = v", a.kind, v)
     elseif is(v) then
       broadcast("a[m] = v", a.dims, v.dims)
+      if v.kind ~= a.kind and types[v.kind] and types[a.kind] and
+          (types[a.kind].real or not types[v.kind].real) then
+        v = v:to(a.kind)
+      end
     else
       kind_of(v, "a[m] = v")
     end
@@ -1185,8 +1250,9 @@ end)
 for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
   promote = promote, options = options, no_more = no_more,
   dimension = dimension, type_of = type_of, check_shape = check_shape,
-  array_over = array_over,
+  array_over = array_over, from_tables = from_tables,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
+  check_places = check_places,
   reductions = reductions, binary = binary, needs_double = needs_double,
   element = element, operand_in = operand_in, needs_numbers = needs_numbers,
   result_type = result_type,

@@ -997,6 +997,7 @@ local function record(g, name, dst, e)
     fail("shape %s does not go into %s", core.shape_text(e.dims),
       core.shape_text(dst.dims))
   end
+  core.check_places(dst, what)
   if not e.op or e.kind ~= dst.kind then
     e = express("copy", dst.kind, dst.dims, nil, e)
   end

@@ -60,7 +60,9 @@ end
 -- Integers as an array: an array, a number, or tables of them.
 local function indices(v, n, fname)
   if mathtype(v) == "integer" then return A("long", {v}):reshape {} end
-  if type(v) == "table" and not is(v) then return A("long", v) end
+  if type(v) == "table" and not is(v) then
+    return core.from_tables("long", v, fname .. ": indices")
+  end
   check(v, n, "indices", fname)
   if v.mask then fail("%s: integers expected, got a mask; use a[m]", fname) end
   if not types[v.kind] or types[v.kind].real then

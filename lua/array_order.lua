@@ -534,7 +534,7 @@ define("searchsorted", function(a, values, o)
       or a.kind == "ulong" and "ulong" or "long"
     values = A.full({}, values, {type = kind, device = a.device})
   elseif type(values) == "table" and not is(values) then
-    values = A(a.kind, values)
+    values = core.from_tables(a.kind, values, "searchsorted: values")
   end
   check(values, 2, "values", "searchsorted")
   check_type(values, "searchsorted")

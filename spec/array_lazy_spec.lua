@@ -459,6 +459,8 @@ describe("g:array", function()
       "expression", misuse("t", x + 1, x))
     assert.matches("shapes {3} and {2} do not broadcast",
       misuse("t", x, A.zeros {2}))
+    assert.matches("g:array: the indices of dimension 1, which was expanded",
+      misuse("t", floats {1}:expand {3}, x))
     assert.matches("name: string expected", misuse(3, x, x))
   end)
 end)

@@ -195,13 +195,16 @@ describe("lze.array", function()
 
   it("takes no operand for one that is missing", function()
     local x = A.ones {2}
-    for name, count in pairs {clamp = 2, fma = 2, lerp = 2, where = 2,
-      atan2 = 1} do
-      for given = 0, count - 1 do
-        assert.equal(name .. ": an array or a number expected, got nil",
-          said(A[name], x, table.unpack({1}, 1, given)))
+    for name, operands in pairs {clamp = {"low", "high"}, fma = {"b", "c"},
+      lerp = {"b", "t"}, where = {"a", "b"}} do
+      for given, operand in ipairs(operands) do
+        assert.equal(("%s: argument %d (%s): an array or a number expected, " ..
+          "got nil"):format(name, given + 1, operand),
+          said(A[name], x, table.unpack({1}, 1, given - 1)))
       end
     end
+    assert.equal("atan2: an array or a number expected, got nil",
+      said(A.atan2, x))
     assert.equal("fma: no array among the arguments", said(A.fma, 1, 2, 3))
     assert.equal("copy: shape {2} has 2 elements, the array has 3",
       said(x.copy, x, lze.buffer("float", 3)))
@@ -209,12 +212,45 @@ describe("lze.array", function()
 
   it("names the argument or the element that it cannot be made of", function()
     for text, f in pairs {
-      ["arange: argument 1: a number expected, got nil"] =
+      ["arange: argument 1 (n): a finite number expected, got nil"] =
         function() A.arange() end,
-      ["arange: argument 1: a number expected, got string 'a'"] =
+      ["arange: argument 1 (n): a finite number expected, got string 'a'"] =
         function() A.arange "a" end,
-      ["arange: argument 2: a number expected, got string 'a'"] =
-        function() A.arange(1, "a") end,
+      ["arange: argument 2 (last): a finite number expected, got string " ..
+        "'a'"] = function() A.arange(1, "a") end,
+      ["arange: argument 2 (last): a finite number expected, got number " ..
+        "inf"] = function() A.arange(1, math.huge) end,
+      ["arange: uchar expected (an integer from 0 to 255), got integer 256"] =
+        function() A.arange(250, 256, 1, {type = "uchar"}) end,
+      ["linspace: uchar expected (an integer from 0 to 255), got integer 256"] =
+        function() A.linspace(0, 256, 2, {type = "uchar"}) end,
+      ["permute: dim: a dimension of 1 to 1 expected, got nil"] =
+        function() A.zeros(1):permute() end,
+      ["reshape: argument 3: nothing more expected, got integer 2"] =
+        function() A.zeros(6):reshape(6, 2) end,
+      ["view: argument 3: nothing more expected, got integer 2"] =
+        function() A.zeros(6):view(6, 2) end,
+      ["expand: argument 3: nothing more expected, got integer 2"] =
+        function() A.zeros(1):expand(6, 2) end,
+      ["tile: argument 3: nothing more expected, got integer 2"] =
+        function() A.zeros(1):tile(6, 2) end,
+      ["index 1: {first, last [, step]} expected, got a field string 'step'"] =
+        function() return A.zeros(6)[{{1, 6, step = 2}}] end,
+      ["a[i] = v: one element expected, got shape {6}"] =
+        function() A.zeros(6)[1] = A.zeros(6) end,
+      ["a[i] = v: element 2: a number expected, got string 'a'"] =
+        function() A.zeros {1, 2}[1] = {1, "a"} end,
+      ["take: indices: element 1: long expected (an integer from " ..
+        "-9223372036854775808 to 9223372036854775807), got number 1.5"] =
+        function() A.zeros(6):take {1.5} end,
+      ["searchsorted: values: element 1: a number expected, got string 'a'"] =
+        function() A.zeros(6):searchsorted {"a"} end,
+      ["clamp: argument 3 (high): an array or a number expected, got nil"] =
+        function() A.zeros(6):clamp(1) end,
+      ["where: argument 3 (b): an array or a number expected, got nil"] =
+        function() A.zeros(6):where(1) end,
+      ["lerp: argument 1 (a): an array or a number expected, got string 'a'"] =
+        function() A.lerp("a", A.zeros(6), 1) end,
       ["linspace: argument 3 (n): an integer expected, got nil"] =
         function() A.linspace(0, 1) end,
       ["eye: argument 1 (n): an integer expected, got nil"] =
@@ -338,6 +374,21 @@ describe("lze.array", function()
     x:fill(0)
     assert.same({7, 8, 9}, y:read())
     assert.same({{7, 8, 9}, {7, 8, 9}}, A.zeros {2, 3}:set(y):table())
+    local wide = A.zeros {2, 1}:expand {2, 3}
+    assert.equal("set: the indices of dimension 2, which was expanded, are " ..
+      "one element; a:clone() has one for each", said(wide.set, wide, y))
+    assert.same({{3, 3, 3}, {3, 3, 3}}, wide:fill(3):table())
+  end)
+
+  it("writes elements of the array's own type where a mask is 1", function()
+    local u = A("ulong", {1, 2, 3})
+    u[u:gt(1)] = A("long", {4, 5, 6})
+    assert.same({1, 5, 6}, u:read())
+    local c = A("uchar", {1, 2, 3})
+    c[c:gt(1)] = A("int", {4, 261, 6})
+    assert.same({1, 5, 6}, c:read())
+    assert.equal("a[m] = v: a real cannot go into elements of uchar; use :to",
+      said(function() c[c:gt(1)] = A.ones(3) end))
   end)
 
   it("changes shapes without copies where it can", function()
@@ -358,6 +409,15 @@ describe("lze.array", function()
     assert.same({{2, 1}, {4, 3}}, A.arange(4):reshape {2, 2}:roll(1, 2):table())
     assert.same({1, 2, 1, 2}, A.arange(2):tile(2):read())
     assert.same({{1, 2}, {1, 2}}, A.arange(2):tile {2, 1}:table())
+    assert.same({{{1, 2, 1, 2}}, {{1, 2, 1, 2}}},
+      A.arange(2):tile {2, 1, 2}:table())
+    local many = A.arange(4):reshape {1, 2, 1, 1, 1, 1, 1, 2}
+    assert.same({1, 4, 1, 3, 1, 1, 2, 2},
+      many:tile {1, 2, 1, 3, 1, 1, 2, 1}.shape)
+    assert.same({0, 4}, A.zeros {2, 2}:tile {0, 2}.shape)
+    local one = A.arange(2)
+    one:tile(1)[1] = 7
+    assert.equal(1, one[1])
     assert.same({1, 2, 1, 2, 3}, A.cat({A.arange(2), A.arange(3)}):read())
     assert.same({{1, 2, 1}, {1, 2, 1}},
       A.cat({A.arange(2):expand {2, 2}, A.ones({2, 1}, {type = "int"})}, 2)
