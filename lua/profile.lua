@@ -265,8 +265,11 @@ end
 function rules.builds(events, about, add)
   local builds = of_kind(events, "build")
   local repeated = {}
-  for _, g in ipairs(group_by(builds, by_line)) do
-    if g.n >= 3 then
+  -- Of the same, for the same device: kernels in Lua are built for each type.
+  for _, g in ipairs(group_by(builds, function(e)
+    return by_line(e) .. "\0" .. (e.storage or "")
+  end)) do
+    if g.n >= 3 and g.first.storage then
       repeated[g.first.name] = true
       add(at(g.first), max(0.01, g.ns / about.ns), "%s is built %d times: " ..
         "build it once, outside the loop, and keep it", g.first.name, g.n)

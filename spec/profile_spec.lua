@@ -1008,6 +1008,14 @@ describe("findings", function()
         k(8, x)
       end
     end, {build = 1})
+    -- Not the same each time, or not built again.
+    assert.same({}, findings(function()
+      local double <close> = lze.kernel(function(i, a) a[i] = a[i] + a[i] end)
+      for _, kind in ipairs {"short", "int", "long", "float"} do
+        double(8, lze.buffer(kind, 8))
+      end
+      for i = 1, 4 do m.square:prepare(1000 * i) end
+    end, {build = 1, kernel = 1000}))
     where = line(3)
     leads_to("builds", "50 %% of the measured time, 1.0 ms, is building", where,
       function()

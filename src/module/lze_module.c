@@ -471,7 +471,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   lua_settop(L, box);
   lze_State *S = context->state;
   if (S->recorder != NULL)
-    lze_record_host(L, S, LZE_RECORD_BUILD, m->name, start, size);
+    lze_record_host(L, S, LZE_RECORD_BUILD, m->name, start, size)->storage =
+        (m->key.h[0] + device->index) >> 1;
   return 1;
 }
 

@@ -557,8 +557,9 @@ void lze_record_untimed(lze_State *S, uint64_t run, const char *why) {
 
 /* --- the host ------------------------------------------------------------- */
 
-void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
-                     const char *name, uint64_t start_ns, size_t bytes) {
+lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
+                            const char *name, uint64_t start_ns,
+                            size_t bytes) {
   lze_Record *record = record_new(S, kind);
   record->end_ns = lze_now_ns();
   if (start_ns == 0) start_ns = record->end_ns;
@@ -566,6 +567,7 @@ void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
   record->bytes = bytes;
   record->name = names_add(S->recorder->names, name);
   record_where(L, S, record);
+  return record;
 }
 
 uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name) {

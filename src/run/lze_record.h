@@ -37,7 +37,8 @@ typedef struct lze_Record {
   uint64_t call_ns;             /* how long that call was busy with it */
   uint64_t start_ns, end_ns;    /* 0 before it is over */
   uint64_t bytes;
-  uint64_t storage;             /* its serial, of memory and copies into it */
+  uint64_t storage;             /* its serial, of memory and copies into it; of
+                                   a build a hash of what and for what */
   uint64_t after;               /* number of what it depends on, 0: nothing */
   uint64_t parent;              /* of a task: number of its run; else 0 */
   double watts;                 /* of power */
@@ -125,9 +126,9 @@ void lze_record_timed(const lze_State *S, uint64_t number, uint64_t start_ns,
 void lze_record_untimed(lze_State *S, uint64_t run, const char *why);
 
 /* What the host has done from `start_ns` until now: a wait, a build, a mark; 0
-   is now. `S->recorder` is not NULL. */
-void lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
-                     const char *name, uint64_t start_ns, size_t bytes);
+   is now. `S->recorder` is not NULL. The record is there until the next one. */
+lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
+                            const char *name, uint64_t start_ns, size_t bytes);
 /* Work of the host's is issued: its number, to say later that it is over. */
 uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name);
 void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
