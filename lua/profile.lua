@@ -8,9 +8,9 @@
 
 local C = ...
 
-local concat, find, format, gsub, match, rep, sort, sub = table.concat,
-  string.find, string.format, string.gsub, string.match, string.rep,
-  table.sort, string.sub
+local concat, find, format, gsub, insert, match, rep, sort, sub = table.concat,
+  string.find, string.format, string.gsub, table.insert, string.match,
+  string.rep, table.sort, string.sub
 local max, min = math.max, math.min
 
 -- --- sums ------------------------------------------------------------------
@@ -546,34 +546,47 @@ local function to_text(events, about)
     about.dropped > 0 and format(" (%d older ones dropped)", about.dropped) or
       "")}
 
-  local limits = {} -- of devices that were measured
-  local work = {"      %", "  total ms", "   count", "   mean us",
+  -- Rows have their device where there are several.
+  local several = false
+  for _, e in ipairs(device) do
+    several = several or device_name(e) ~= device_name(device[1])
+  end
+  local function by_device(e)
+    return several and by_line(e) .. "\0" .. device_name(e) or by_line(e)
+  end
+  local function with_device(row, word)
+    if several then insert(row, #row - 1, word) end
+    return row
+  end
+
+  local limits, names = {}, {} -- of devices that were measured
+  local work = with_device({"      %", "  total ms", "   count", "   mean us",
     "    min us", "    max us", "   GB/s", "  of copy", "  GFLOP/s", "group",
-    "name", "line"}
+    "name", "line"}, "device")
   local compared = {} -- with what their device can do
   local function work_row(g)
     local e = g.first
     local rate = e.bytes and g.ns > 0 and g.bytes / g.ns
     if e.device and limits[e.device] == nil then
       limits[e.device] = C.limits(e.device) or false
+      names[#names + 1] = e.device
     end
     local copy = limits[e.device] and limits[e.device].copy
     if copy and g.ns > 0 and e.group then
-      compared[#compared + 1] = format("  %s: %s", short(e.name),
-        reached(g, limits[e.device]))
+      compared[#compared + 1] = format("  %s%s: %s", short(e.name),
+        several and " on " .. device_of(e) or "", reached(g, limits[e.device]))
     end
-    return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
-      micro(g.ns / g.n), micro(g.least), micro(g.most),
+    return with_device({format("%.1f", 100 * g.ns / about.ns), milli(g.ns),
+      tostring(g.n), micro(g.ns / g.n), micro(g.least), micro(g.most),
       rate and format("%.2f", rate) or "-",
       rate and copy and percent(rate, copy) or "-", flops_cell(g),
-      size_of(e.group),
-      short(e.name), at(e)}
+      size_of(e.group), short(e.name), at(e)}, device_of(e))
   end
   add_table(lines, "kernels", group_by(select_events(events, function(e)
     return e.kind == "kernel" or e.kind == "graph"
-  end), by_line), work, work_row)
+  end), by_device), work, work_row)
   add_table(lines, "tasks, in the runs of their plans",
-    group_by(of_kind(events, "task"), by_line), work, work_row)
+    group_by(of_kind(events, "task"), by_device), work, work_row)
   local runs = of_kind(events, "graph")
   for _, g in ipairs(group_by(select_events(runs, function(e)
     return e.untimed
@@ -581,13 +594,14 @@ local function to_text(events, about)
     lines[#lines + 1] = format("  %d of %d runs of plans without all their " ..
       "tasks: %s", g.n, #runs, g.first.untimed)
   end
-  if next(limits) ~= nil then
+  if #names > 0 then
     lines[#lines + 1] = "  GB/s if each work-item reads or writes one " ..
       "element of each buffer, at least"
     lines[#lines + 1] = "  GFLOP/s of what the source says; >: at least, " ..
       "without branches and loops that only arguments or data decide"
   end
-  for name, l in next, limits do
+  for _, name in ipairs(names) do
+    local l = limits[name]
     lines[#lines + 1] = l and format("  %s was measured: a copy %.1f GB/s " ..
       "(more is from caches), float %.1f GFLOP/s%s", name, l.copy, l.float,
       l.double and format(", double %.1f GFLOP/s", l.double) or "") or
@@ -599,12 +613,13 @@ local function to_text(events, about)
     for _, line in ipairs(compared) do lines[#lines + 1] = line end
   end
   add_table(lines, "copies and fills", group_by(select_events(events,
-    function(e) return e.kind == "copy" or e.kind == "fill" end), by_line),
-    {"      %", "  total ms", "   count", "       bytes", "   GB/s", "name",
-    "line"}, function(g)
-    return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
-      tostring(g.bytes), g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-",
-      g.first.name, at(g.first)}
+    function(e) return e.kind == "copy" or e.kind == "fill" end), by_device),
+    with_device({"      %", "  total ms", "   count", "       bytes",
+    "   GB/s", "name", "line"}, "device"), function(g)
+    return with_device({format("%.1f", 100 * g.ns / about.ns), milli(g.ns),
+      tostring(g.n), tostring(g.bytes),
+      g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-", g.first.name,
+      at(g.first)}, device_of(g.first))
   end)
   add_table(lines, "messages", group_by(of_kind(events, "message"), by_line),
     {"  total ms", "   count", "       bytes", "   mean us", "name", "line"},

@@ -1027,7 +1027,7 @@ describe("findings", function()
   it("what a whole program begins with, where that takes long", function()
     local function build(to)
       return {kind = "build", name = "module a", where = "a.lua:1",
-        queued_ns = 0, start_ns = 0, end_ns = to * ms}
+        storage = 1, queued_ns = 0, start_ns = 0, end_ns = to * ms}
     end
     local function of_program(events, to)
       return rules.findings(events, {start_ns = 0, end_ns = to * ms,
@@ -1444,6 +1444,35 @@ describe("p:save", function()
       assert.same({{"queue"}, {"device 1: " .. name}},
         {seen.rows, seen.processes})
     end)
+
+  it("has rows of its own for each of several devices", function()
+    local text = process.output([[
+      local lze = require "lze"
+      local prompt = require "lze.prompt"
+      local before = prompt.limits(lze.device().name)
+      prompt.limits(lze.device().name, {copy = 1, float = 1})
+      print(lze.profile(function()
+        for i, d in ipairs(lze.devices()) do
+          local k = lze.load("saxpy", {device = d}).saxpy
+          local x = lze.buffer("float", 16, {device = d})
+          for _ = 1, i do k(16, 2, x, x) x:fill(1) end
+        end
+      end))
+      prompt.limits(lze.device().name, before or {})]],
+      {env = {ZOCL_ROOT_DEVICES = "2"}})
+    local rows = {}
+    for count, device, name in text:gmatch
+      "\n +[%d.]+ +[%d.]+ +(%d+) [^\n]* (device %d) +(%a+)  stdin:"
+    do
+      rows[#rows + 1] = ("%s %s %s"):format(device, count, name)
+    end
+    table.sort(rows)
+    assert.same({"device 1 1 fill", "device 1 1 saxpy", "device 2 2 fill",
+      "device 2 2 saxpy"}, rows)
+    for i = 1, 2 do
+      assert.matches(("\n  saxpy on device %d: [^\n]*GFLOP"):format(i), text)
+    end
+  end)
 
   it("numbers devices at the program's end, too", function()
     process.with_directory(function(dir)
