@@ -286,8 +286,23 @@ end
 
 -- --- on a terminal ---------------------------------------------------------
 
+-- A file; once it is closed, also by the end of this process, whatever ends it,
+-- the terminal is what it was.
+local function restoring()
+  return io.popen(("trap '' HUP INT TERM TSTP TTOU; read -r _; " ..
+    "printf '\\033[?25h\\033[?1049l'; stty %s <&1"):format(
+    lines_of "stty -g"[1]), "w")
+end
+
+-- As much of a line as there is room for.
+local function cut(line, columns)
+  local long = utf8.len(line)
+  if (long or #line) <= columns then return line end
+  return line:sub(1, long and utf8.offset(line, columns + 1) - 1 or columns)
+end
+
 local function watch(take)
-  local saved = lines_of "stty -g"[1]
+  local terminal <close> = restoring() -- luacheck: ignore
   local view = {order = 1, kernels = true, history = {}}
   local sample = take()
   local function draw()
@@ -298,15 +313,11 @@ local function watch(take)
     local lines = top.lines(sample, view)
     local text = {"\27[H"}
     for i = 1, math.min(#lines, rows - 2) do
-      local line = lines[i]
-      local cut = utf8.len(line) or 0
-      if cut > columns then
-        line = line:sub(1, utf8.offset(line, columns + 1) - 1)
-      end
-      text[#text + 1] = line .. "\27[K\n"
+      text[#text + 1] = cut(lines[i], columns) .. "\27[K\n"
     end
-    text[#text + 1] = ("\27[J\27[%d;1Hq: quit  s: sort (%s)  k: kernels")
-      :format(rows, orders[view.order][1])
+    text[#text + 1] = ("\27[J\27[%d;1H%s"):format(rows,
+      cut(("q: quit  s: sort (%s)  k: kernels"):format(
+        orders[view.order][1]), columns))
     io.write(table.concat(text))
     io.flush()
   end
@@ -334,13 +345,12 @@ local function watch(take)
       end
     end
   end)
-  io.write "\27[?25h\27[?1049l"
   io.flush()
-  os.execute("stty " .. saved)
   if not ok and not tostring(err):find "interrupted!$" then error(err, 0) end
 end
 
--- The command; how: "once", "json" or nil, which watches where it can.
+-- The command; how: "once", "json" or nil, which watches where it can. Returns
+-- the text to write, unless it has watched.
 function top.main(how)
   local runtime = os.getenv "XDG_RUNTIME_DIR"
   local directory = runtime and runtime:find "^/" and runtime .. "/lze" or nil
@@ -349,18 +359,17 @@ function top.main(how)
     now.directory = directory
     return now
   end
-  if not how and prompt.terminal(0) and prompt.terminal(1) then
+  local terminal = prompt.terminal(0) and prompt.terminal(1) and
+    os.getenv "TERM" ~= "dumb"
+  if not how and terminal then
     watch(take)
-    return
+    return nil
   end
   local first = take()
   os.execute "sleep 0.5"
   local now = take(first)
-  if how == "json" then
-    print(to_json(now))
-  else
-    print(table.concat(top.lines(now, {order = 1, kernels = true}), "\n"))
-  end
+  if how == "json" then return to_json(now) .. "\n" end
+  return table.concat(top.lines(now, {order = 1, kernels = true}), "\n") .. "\n"
 end
 
 return top

@@ -149,6 +149,42 @@ describe("lze top", function()
       assert.matches(" icanon ", text:gsub("%-icanon", ""))
     end)
   end)
+
+  it("leaves the terminal as it was, however it ends, and is no wider",
+    function()
+      if not os.execute "command -v script >/dev/null" then
+        pending "needs script"
+        return
+      end
+      process.with_directory(function(dir)
+        -- Killed once it has drawn; then the terminal is looked at.
+        process.write(dir .. "/watch", ([[
+          stty cols 20 rows 24
+          sh -c '{ until grep -q "q: quit" "$0"; do sleep 0.02; done
+            kill -TERM $$; } & exec "%s" bin/lze top' "$1"
+          until stty -a | grep -q " icanon"; do sleep 0.02; done
+          echo restored]]):format(process.lua))
+        assert.is_true((os.execute(("XDG_RUNTIME_DIR='%s' TERM=vt100 " ..
+          "timeout 60 script -qefc 'sh %s/watch %s/seen' %s/seen " ..
+          "</dev/null >/dev/null 2>&1"):format(dir, dir, dir, dir))))
+        local seen = read(dir .. "/seen")
+        assert.matches("\27%[%?1049h.*\27%[%?25h\27%[%?1049l.*restored", seen)
+        assert.matches("\27%[24;1Hq: quit  s: sort %(la%f[^%a]", seen)
+      end)
+    end)
+
+  it("draws nothing on a terminal that cannot", function()
+    if not os.execute "command -v script >/dev/null" then
+      pending "needs script"
+      return
+    end
+    local pipe = io.popen(("printf q | XDG_RUNTIME_DIR= TERM=dumb " ..
+      "timeout 60 script -qec '%s bin/lze top' /dev/null"):format(process.lua))
+    local text = pipe:read "a"
+    assert.is_true((pipe:close()))
+    assert.matches("device 1: .-\nprograms are not seen", (text:gsub("\r", "")))
+    assert.is_nil(text:find("\27", 1, true))
+  end)
 end)
 
 describe("a program", function()
