@@ -31,6 +31,8 @@ describe("lze", function()
     assert.same({2, "lze dis: FILE.spv expected\n" .. hint}, {run "dis"})
     assert.same({2, "lze dis: one FILE.spv expected, got a b\n" .. hint},
       {run("dis", "a", "b")})
+    assert.same({2, "lze compile: FILE.cl or FILE.lua expected\n" .. hint},
+      {run "compile"})
     assert.same({2, "lze compile: -o expects a value\n" .. hint},
       {run("compile", "a.cl", "-o")})
     assert.same({2, "lze compile: -o is given twice\n" .. hint},
@@ -39,6 +41,18 @@ describe("lze", function()
       "expected, got a.c\n" .. hint}, {run("compile", "a.c")})
     assert.same({2, "lze compile: -D expects NAME or NAME=VALUE, got 1=2\n" ..
       hint}, {run("compile", "a.cl", "-D1=2")})
+  end)
+
+  it("exits 1 where what it says cannot be written", function()
+    for command, to in pairs {version = ">&-", bench = ">/dev/full",
+      ["validate kernels/saxpy.spv"] = ">/dev/full",
+      ["top --json"] = ">/dev/full"} do
+      local r = process.run(("os.exit(select(3, " ..
+        "os.execute '%s bin/lze %s %s'))"):format(process.runner, command, to))
+      assert.same({1, ("lze %s: stdout: %s\n"):format(command:match "^%a+",
+        to == ">&-" and "Bad file descriptor" or "No space left on device")},
+        {r.code, r.output})
+    end
   end)
 
   it("help has every command", function()
