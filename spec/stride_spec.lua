@@ -210,6 +210,8 @@ OpBranchConditional %%e %%top %%out
     assert.same({0, 9, 0}, of "matmul"[1].apart)
     assert.same({0, 0, 0}, of "saxpy"[1].again)
     assert.same({0, 8, 8}, of "matmul"[1].again)
+    assert.same({1, 0, 0}, of "saxpy"[1].stores)
+    assert.same({1, 0, 0}, of "matmul"[1].stores)
     assert.same({4, 0, 0}, of "saxpy"[1].spacing)
   end)
 end)

@@ -157,10 +157,10 @@ typedef struct spirv_kernel {
      apart, or at unknown places; those in loops count more.  What has the
      same address for both is in neither.  `again` are those of them in loops
      that go through memory, each work-item along that dimension where its
-     neighbour has been, side by side with others.  `spacing` are the most
-     bytes from one of those side by side to the next.  A good guess, not a
-     proof. */
-  uint32_t beside[3], apart[3], again[3], spacing[3];
+     neighbour has been, side by side with others.  `stores` are those side by
+     side that write, and `spacing` the most bytes from one of them all to the
+     next.  A good guess, not a proof. */
+  uint32_t beside[3], apart[3], again[3], stores[3], spacing[3];
   /* The most work-items along x, y and z, and in all, for which its arrays in
      local memory have a place each; 0 where they do not tell.  A group that is
      larger may well write past their ends. */

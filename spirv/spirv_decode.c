@@ -790,6 +790,7 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
         kernel->beside[d] = add_counts(kernel->beside[d], more->beside[d]);
         kernel->apart[d] = add_counts(kernel->apart[d], more->apart[d]);
         kernel->again[d] = add_counts(kernel->again[d], more->again[d]);
+        kernel->stores[d] = add_counts(kernel->stores[d], more->stores[d]);
         if (more->spacing[d] > kernel->spacing[d])
           kernel->spacing[d] = more->spacing[d];
         spirv_fit(&kernel->local_fit[d], more->local_fit[d]);

@@ -84,7 +84,7 @@ typedef struct function_info {
   uint32_t kernel;           /* 1 + index of the first kernel it is */
   uint32_t local_size[3], local_hint[3], subgroup;
   /* Of its own body, as in spirv_kernel. */
-  uint32_t beside[3], apart[3], again[3], spacing[3];
+  uint32_t beside[3], apart[3], again[3], stores[3], spacing[3];
   uint32_t local_fit[3], local_items;
   spirv_extent *reach;        /* of a kernel's parameters, or NULL */
   uint8_t *summary;          /* a byte for each parameter */

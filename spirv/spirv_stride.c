@@ -630,6 +630,8 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
       bool near = p.by[d] <= LINE && p.by[d] >= -LINE;
       if (p.by[d] != 0)
         more_of(near ? &more->beside[d] : &more->apart[d], weight);
+      if (p.by[d] != 0 && near && store)
+        more_of(&more->stores[d], weight);
       if (near && (uint32_t)abs(p.by[d]) > more->spacing[d])
         more->spacing[d] = (uint32_t)abs(p.by[d]);
       beside = beside || (p.by[d] != 0 && near);

@@ -536,17 +536,17 @@ static void check_gpu(void) {
     in.simd = in.kernel_subgroup = told[k];
     EXPECT(in, 1, 256, 1, 1, NULL);
     in.features = SPIRV_HAS_LOOPS;
-    EXPECT(in, 1, 128, 1, 1, NULL);
+    EXPECT(in, 1, 256, 1, 1, NULL);
     in.dims = 2;
     in.global[0] = 1000;
     in.global[1] = 1000;
     if (told[k] == 8) /* which leaves no lane idle */
-      EXPECT(in, 1, 40, 4, 1, NULL);
+      EXPECT(in, 1, 40, 8, 1, NULL);
     else
-      EXPECT(in, 1, 125, 1, 1, NULL);
+      EXPECT(in, 1, 250, 1, 1, NULL);
     in.global[0] = 1920;
     in.global[1] = 1080;
-    EXPECT(in, 1, 128, 1, 1, NULL);
+    EXPECT(in, 1, 128, 2, 1, NULL);
   }
   /* Few work-items that may take long go to as many cores as there are, a
      sub-group of 16 each; in smaller ones where each reads its own lines. */
@@ -565,9 +565,9 @@ static void check_gpu(void) {
   in.features = SPIRV_HAS_LOOPS;
   EXPECT(in, 1, 128, 1, 1, NULL);
   in.core_units = 8;
-  EXPECT(in, 1, 64, 1, 1, NULL);
-  in.threads_per_unit = 1;
   EXPECT(in, 1, 128, 1, 1, NULL);
+  in.threads_per_unit = 1;
+  EXPECT(in, 1, 256, 1, 1, NULL);
   /* A few rows where nothing divides their number. */
   in = input(false, 127, 131, 137);
   in.units = 2;
@@ -610,6 +610,13 @@ static void check_memory(void) {
   in = input(false, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);
+  /* Where it can be but in one, what it writes is side by side. */
+  in = with_range(in, 211, 127, 103);
+  in.stores[1] = 1;
+  EXPECT(in, 1, 1, 127, 1, NULL);
+  in.stores[0] = 1;
+  in.stores[1] = 0;
+  EXPECT(in, 1, 211, 1, 1, NULL);
   /* Of x and z: whole planes of the result lie between neighbours along x. */
   in = input(true, 256, 256, 64);
   in.beside[0] = in.beside[2] = in.apart[0] = in.apart[2] = 1;
@@ -656,7 +663,7 @@ static void check_memory(void) {
   EXPECT(in, 2, 16, 29, 1, NULL);
   in.software = false;
   in.global[0] = in.global[1] = 512;
-  EXPECT(in, 1, 128, 1, 1, NULL);
+  EXPECT(in, 1, 256, 1, 1, NULL);
 
   /* A sum by halves: through its barriers in registers. */
   in = with_barrier(input(true, 1048576, 0, 0));

@@ -378,6 +378,7 @@ static void push_kernel(lua_State *L, const spirv_module *m,
   set_counts(L, "beside", k->beside);
   set_counts(L, "apart", k->apart);
   set_counts(L, "again", k->again);
+  set_counts(L, "stores", k->stores);
   set_counts(L, "spacing", k->spacing);
   set_counts(L, "local_fit", k->local_fit);
   set_integer(L, "local_items", k->local_items);

@@ -148,6 +148,7 @@ static void kernel_init_cut(lze_Kernel *k) {
   memcpy(in->beside, k->info->beside, sizeof in->beside);
   memcpy(in->apart, k->info->apart, sizeof in->apart);
   memcpy(in->again, k->info->again, sizeof in->again);
+  memcpy(in->stores, k->info->stores, sizeof in->stores);
   memcpy(in->spacing, k->info->spacing, sizeof in->spacing);
   memcpy(in->local_fit, k->info->local_fit, sizeof in->local_fit);
   in->local_items = k->info->local_items;
