@@ -29,6 +29,7 @@ struct _ze_driver_handle_t {
   bool asking_waits;     /* what asks for an event may have to wait for it */
   bool no_offsets;       /* it has a device that launches at 0 always */
   bool keeps_queues;     /* a queue must never be released: zocl_stream.c */
+  bool narrow_fills;     /* patterns of 4 bytes at most: zocl_transfer.c */
   const zocl_memory *memory; /* how its devices have memory */
   zocl_usm usm;
   unsigned llvm;         /* the LLVM version it says it has, or 0 */

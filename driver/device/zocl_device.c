@@ -173,7 +173,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       : !driver->memory->fits(driver, id) ? LACKS_MEMORY
                                                           : NULL;
   if (is_cuda_by_pocl(device)) {
-    driver->keeps_queues = true;
+    driver->keeps_queues = driver->narrow_fills = true;
     /* PoCL 6.0 gives the offset to the launch and not to the kernel. */
     if (driver->pocl < 8) driver->no_offsets = true;
   }

@@ -27,13 +27,16 @@ static bool is_uniform(const unsigned char *bytes, size_t size)
 }
 
 /* OpenCL fills what is aligned to the pattern.  What is not begins and ends
-   with smaller patterns, and has a rotated one between them. */
+   with smaller patterns, and has a rotated one between them.  Where it takes no
+   pattern as large, what has been filled is copied to what follows. */
 cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
                           size_t args_size)
 {
   const zocl_fill *f = args;
   const zocl_memory *memory = place->device->driver->memory;
   ze_memory_type_t type;
+  const size_t most =
+      place->device->driver->narrow_fills ? 4 : ZOCL_OPENCL_PATTERN;
   size_t whole = f->pattern_size;
   if (f->size == 0) return zocl_place_wait(place, place->event);
   /* Not for OpenCL, but memory of the host, perhaps. */
@@ -45,12 +48,15 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
     unsigned char pattern[ZOCL_OPENCL_PATTERN];
     char *to = (char *)f->to + at;
     size_t left = f->size - at, unit = whole;
-    while (unit > left || unit > sizeof pattern || (uintptr_t)to % unit != 0)
-      unit /= 2;
+    size_t there = whole > most ? at - at % whole : 0; /* to be copied */
+    while (unit > left || unit > most || (uintptr_t)to % unit != 0) unit /= 2;
     for (size_t i = 0; i < unit; i++) pattern[i] = f->pattern[(at + i) % whole];
-    n = unit == whole ? left / unit * unit : unit;
+    n = there > 0       ? there < left ? there : left
+        : unit == whole ? left / unit * unit
+                        : unit;
     const zocl_place step = zocl_place_step(place, at == 0, n == left);
-    error = memory->fill(&step, to, pattern, unit, n);
+    error = there > 0 ? memory->copy(&step, to, to - there, n)
+                      : memory->fill(&step, to, pattern, unit, n);
   }
   return error;
 }

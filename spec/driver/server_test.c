@@ -650,6 +650,41 @@ static void launches_are_thrifty(setup s, void *opencl)
   MUST(zeMemFree(s.context, x));
 }
 
+/* Patterns that it does not fill with are copied. */
+static void fills_are_right(setup s)
+{
+  enum { ROOM = 4096 };
+  static const size_t patterns[] = {4, 8, 16, 128};
+  ze_command_queue_desc_t desc = {
+    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+    .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS};
+  ze_device_mem_alloc_desc_t memory = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t host = {
+    .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  ze_command_list_handle_t list;
+  unsigned char *x, pattern[128];
+  for (int i = 0; i < 128; i++) pattern[i] = (unsigned char)(3 * i + 1);
+  MUST(zeMemAllocShared(s.context, &memory, &host, ROOM, 64, s.device,
+                        (void **)&x));
+  MUST(zeCommandListCreateImmediate(s.context, s.device, &desc, &list));
+  for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++)
+    for (size_t from = 0; from < 10; from++)
+      for (size_t times = 1; times < 20; times += 3) {
+        const size_t n = patterns[k], size = n * times;
+        size_t wrong = 0;
+        memset(x, 0, ROOM);
+        MUST(zeCommandListAppendMemoryFill(list, x + from, pattern, n, size,
+                                           NULL, 0, NULL));
+        for (size_t i = 0; i < ROOM; i++)
+          wrong += x[i] != (i >= from && i < from + size
+                                ? pattern[(i - from) % n] : 0);
+        EQUAL(wrong, 0);
+      }
+  MUST(zeCommandListDestroy(list));
+  MUST(zeMemFree(s.context, x));
+}
+
 /* What an OpenCL has of a GPU is not a fork's, so that there is no server. */
 static void case_gpu(void)
 {
@@ -681,6 +716,7 @@ static void case_gpu(void)
   MUST(zeModuleDestroy(module));
   queues_serve_again(s, dlsym(opencl, "lze_gpu_queues"));
   launches_are_thrifty(s, opencl);
+  fills_are_right(s);
 }
 
 static const struct {

@@ -5,12 +5,12 @@
  *
  * It stands for PoCL's CUDA device, of which the driver has to know more than
  * OpenCL tells: OCL_ICD_VENDORS names this library in place of PoCL's own.
- * It ends the process where the last reference to a queue is released, as that
- * device may.  It counts the queues that are made in lze_gpu_queues, the
- * kernels that queues with timestamps are given in lze_gpu_timed, and the
- * references to events of kernels in lze_gpu_events.  Its clock is 1000 s
- * behind, and like Intel's OpenCL for CPUs it does not say when markers were
- * queued.
+ * It ends the process where the last reference to a queue is released, or SVM
+ * memory is filled with a pattern of eight bytes or more, as that device may.
+ * It counts the queues that are made in lze_gpu_queues, the kernels that queues
+ * with timestamps are given in lze_gpu_timed, and the references to events of
+ * kernels in lze_gpu_events.  Its clock is 1000 s behind, and like Intel's
+ * OpenCL for CPUs it does not say when markers were queued.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
@@ -57,6 +57,19 @@ static cl_int CL_API_CALL queue_release(cl_command_queue queue)
     abort();
   }
   return real.clReleaseCommandQueue(queue);
+}
+
+static cl_int CL_API_CALL svm_fill(cl_command_queue queue, void *to,
+                                   const void *pattern, size_t pattern_size,
+                                   size_t size, cl_uint count,
+                                   const cl_event *waits, cl_event *event)
+{
+  if (pattern_size >= 8) {
+    fputs("a pattern of eight bytes is not implemented\n", stderr);
+    abort();
+  }
+  return real.clEnqueueSVMMemFill(queue, to, pattern, pattern_size, size, count,
+                                  waits, event);
 }
 
 extern int lze_gpu_timed, lze_gpu_events;
@@ -121,6 +134,7 @@ static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
   table.clCreateCommandQueueWithProperties = queue_new;
   table.clReleaseCommandQueue = queue_release;
   table.clEnqueueNDRangeKernel = kernel_enqueue;
+  table.clEnqueueSVMMemFill = svm_fill;
   table.clRetainEvent = event_retain;
   table.clReleaseEvent = event_release;
   table.clGetEventProfilingInfo = event_time;
