@@ -115,6 +115,17 @@ describe("LZE_SOFTWARE", function()
   end)
 end)
 
+describe("a variable of the whole process", function()
+  it("that has another value is an error", function()
+    for name, known in pairs {LZE_SOFTWARE = "0 or 1", LZE_CACHE = "off or on"}
+    do
+      assert.equal(("stdin:1: %s=no: %s expected\n"):format(name, known),
+        process.output("print(select(2, pcall(function() " ..
+          "return require 'lze'.devices() end)))", {env = {[name] = "no"}}))
+    end
+  end)
+end)
+
 describe("the environment", function()
   it("is as it was after first use", function()
     local out = process.output [[

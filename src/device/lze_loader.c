@@ -621,8 +621,8 @@ static const char *loader_resolve(void *library) {
   return NULL;
 }
 
-/* Read LZE_LOG, words between commas, or give the first one that is unknown. */
-static bool loader_read_log(char *unknown, size_t size) {
+/* Read LZE_LOG, words between commas; or say what is wrong with it. */
+static bool loader_read_log(char *wrong, size_t size) {
   static const struct {
     const char *word;
     bool *on;
@@ -640,20 +640,41 @@ static bool loader_read_log(char *unknown, size_t size) {
       i++;
     if (i < WORDS) on[i] = true;
     if (i < WORDS || n == 0) continue;
-    snprintf(unknown, size, "%.*s", (int)(n < size ? n : size), list);
+    snprintf(wrong, size,
+             "LZE_LOG: unknown word '%.*s' (known: calls, builds, notes)",
+             (int)(n < 64 ? n : 64), list);
     return false;
   }
   for (size_t i = 0; i < WORDS; i++) *words[i].on = on[i];
   return true;
 }
 
+/* Whether a variable is not set, empty, or one of two words; or say so. */
+static bool loader_check_word(const char *name, const char *one,
+                              const char *other, char *wrong, size_t size) {
+  const char *value = getenv(name);
+  if (value == NULL || *value == '\0' || strcmp(value, one) == 0 ||
+      strcmp(value, other) == 0)
+    return true;
+  snprintf(wrong, size, "%s=%.64s: %s or %s expected", name, value, one, other);
+  return false;
+}
+
+/* Read what is for the whole process; or say what is wrong with it. */
+static bool loader_read_environment(char *wrong, size_t size) {
+  return loader_check_word("LZE_SOFTWARE", "0", "1", wrong, size) &&
+         loader_check_word("LZE_CACHE", "off", "on", wrong, size) &&
+         loader_read_log(wrong, size);
+}
+
 const lze_System *lze_system(lua_State *L) {
   static const char install[] =
       "install the Level Zero loader (Debian: apt install libze1)";
   char problem[256] = "";
-  char unknown[64] = "";
+  char wrong[160] = "";
   pthread_mutex_lock(&loader_lock);
-  if (loader_state == UNTRIED && loader_read_log(unknown, sizeof unknown)) {
+  if (loader_state == UNTRIED &&
+      loader_read_environment(wrong, sizeof wrong)) {
     void *loaded = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
     bool before = loaded != NULL;
     if (before) dlclose(loaded); /* that only counted it once more */
@@ -692,9 +713,7 @@ const lze_System *lze_system(lua_State *L) {
     }
   }
   pthread_mutex_unlock(&loader_lock);
-  if (unknown[0] != '\0')
-    luaL_error(L, "LZE_LOG: unknown word '%s' (known: calls, builds, notes)",
-               unknown);
+  if (wrong[0] != '\0') luaL_error(L, "%s", wrong);
   if (problem[0] != '\0')
     lze_fail_word(L, NULL, "libze_loader.so.1", "NOT_FOUND", NULL, "%s",
                   problem);
