@@ -61,6 +61,8 @@ local function read_manual()
         section.names[#section.names + 1] = receiver .. sign .. name
       end
       list[#list + 1] = section
+    elseif section and not code and find(line, "^!%[") then
+      section.lines[#section.lines] = nil -- a picture, and the empty line
     elseif section then
       section.lines[#section.lines + 1] = line
       if not code and find(line, "^| ") then

@@ -81,6 +81,12 @@ describe("lze.help", function()
     assert.is_nil(lze.help "lze.mark":find "```")
   end)
 
+  it("leaves pictures out", function()
+    local text = lze.help "p:save"
+    assert.matches("as the system\nis%.\n\nProfiles of several", text)
+    assert.is_nil(text:find("A page of a profile", 1, true))
+  end)
+
   it("takes nothing else", function()
     for _, v in ipairs {3, print, {}, false} do
       local ok, err = pcall(lze.help, v)
