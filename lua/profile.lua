@@ -670,9 +670,10 @@ end
 -- A table of all events, a line each.
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
-    "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "again",
-    "collected", "failed", "watts", "untimed", "device_number", "tile",
-    "half_flops", "float_flops", "double_flops", "more_flops", "parent"}
+    "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "why",
+    "provisional", "after", "storage", "again", "collected", "failed", "watts",
+    "untimed", "device_number", "tile", "half_flops", "float_flops",
+    "double_flops", "more_flops", "parent"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
     local cells = {}

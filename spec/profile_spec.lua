@@ -726,6 +726,8 @@ describe("lze.profile", function()
         function() lze.profile {events = 0} end,
       ["bad argument #1 to 'mark' %(name: string expected, got no value%)"] =
         function() lze.mark() end,
+      ["bad argument #1 to 'mark' %(name: it contains a zero byte%)"] =
+        function() lze.mark "a\0b" end,
       ["bad argument #2 to 'mark' %(function expected, got integer 7%)"] =
         function() lze.mark("a", 7) end,
       ["bad argument #1 to 'save' %(path: string expected, got no value%)"] =
@@ -756,6 +758,9 @@ describe("lze.profile", function()
       assert.is_false(ok)
       assert.matches("closed", err)
     end
+    ok, err = pcall(function() return other.findings end)
+    assert.is_false(ok)
+    assert.matches("field 'findings': the profile is closed$", err)
   end)
 end)
 
@@ -1257,6 +1262,14 @@ describe("p:save", function()
       assert.is_truthy(text:find(("\nkernel,square,%s,%s,%d,%d,%d,%d,"):format(
         e.where, (e.device:gsub(".*,.*", '"%0"')), e.queue, e.queued_ns,
         e.start_ns, e.end_ns), 1, true))
+      -- It has a column for whatever events have.
+      local columns = {}
+      for column in text:match "^[^\n]*":gmatch "[^,]+" do
+        columns[column] = true
+      end
+      for _, event in ipairs(p.events) do
+        for key in pairs(event) do assert.is_true(columns[key], key) end
+      end
       p:save(dir .. "/run.txt")
       assert.equal(tostring(p) .. "\n", read(dir .. "/run.txt"))
     end)

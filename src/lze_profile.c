@@ -351,6 +351,7 @@ static int profile_tostring(lua_State *L) {
 
 /* p.findings -> array of {rule, where, share, text}, the worst first */
 static int field_findings(lua_State *L) {
+  profile_check(L);
   lua_settop(L, 1);
   push_all(L);
   lze_script_call(L, &script, "findings", 2, 1);
@@ -507,6 +508,8 @@ static int core_mark(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
     lze_argerror(L, 1, lua_pushfstring(L, "name: string expected, got %s",
                                        lze_describe(L, 1)));
+  if (strlen(lua_tostring(L, 1)) != lua_rawlen(L, 1))
+    lze_argerror(L, 1, "name: it contains a zero byte");
   lze_State *S = lze_state(L);
   if (lua_gettop(L) == 1) {
     if (S->recorder != NULL)
