@@ -55,6 +55,17 @@ describe("lze", function()
     end
   end)
 
+  it("finds what is installed with it from a symbolic link, too", function()
+    process.with_directory(function(dir)
+      local r = process.run(("os.execute 'ln -s $PWD/bin/lze %s/it'\n" ..
+        "os.exit(select(3, os.execute 'LUA_CPATH=\";;\" " ..
+        "LUA_CPATH_5_4=\";;\" %s %s/it trace merge x.csv'))"):format(dir,
+        process.runner, dir))
+      assert.same({1, "lze trace: x.csv: a name that ends in .json or " ..
+        ".html expected\n"}, {r.code, r.output})
+    end)
+  end)
+
   it("help has every command", function()
     local code, text = run "help"
     assert.equal(0, code)
