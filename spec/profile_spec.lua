@@ -1549,6 +1549,19 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
+  it("writes nothing else into it where standard streams are closed", function()
+    process.with_directory(function(dir)
+      local path = dir .. "/run.csv"
+      for closed, write in pairs {["1>&-"] = "print 'this'",
+        ["2>&-"] = "io.stderr:write 'this'"} do
+        local r = process.run("local lze = require 'lze'\n" .. write,
+          {env = {LZE_PROFILE = path}, before = "exec " .. closed})
+        assert.equal(0, r.code)
+        assert.matches("^kind,name,where,[^\n]*\n$", read(path))
+      end
+    end)
+  end)
+
   it("has the process and the rank in the name", function()
     process.with_directory(function(dir)
       local r = process.run(script, {env = {LZE_PROFILE = dir .. "/a.%p.csv",

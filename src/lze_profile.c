@@ -17,6 +17,7 @@
 #include "run/lze_record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -657,6 +658,18 @@ static const char *push_path(lua_State *L, const char *name,
   return luaL_gsub(L, lua_tostring(L, -1), "%p", process);
 }
 
+/* A file that does not take the place of a standard stream that is closed: what
+   the program writes there is not for it. NULL where it cannot be made. */
+static FILE *ending_create(const char *path) {
+  FILE *file = fopen(path, "wbe");
+  if (file == NULL || fileno(file) > STDERR_FILENO) return file;
+  int apart = fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  fclose(file);
+  file = apart >= 0 ? fdopen(apart, "wb") : NULL;
+  if (file == NULL && apart >= 0) close(apart);
+  return file;
+}
+
 /* Begin to record the whole program if LZE_PROFILE says so. [-0, +0] */
 static void ending_open(lua_State *L, lze_State *S) {
   static const char *const formats[] = {"csv", "html", "json", "txt"};
@@ -679,7 +692,7 @@ static void ending_open(lua_State *L, lze_State *S) {
   FILE *file = stderr;
   if (!shown) {
     const char *path = push_path(L, name, ending, number);
-    file = fopen(path, "wbe");
+    file = ending_create(path);
     if (file == NULL)
       luaL_error(L, "LZE_PROFILE=%s: %s: %s", name, path, strerror(errno));
   }
