@@ -133,7 +133,8 @@ static bool clang_writes_spirv(Work *w) {
    back end is young. */
 static bool find_clang(Work *w) {
   const char *given = secure_getenv("LZE_CLANG");
-  if (given != NULL && *given == '/' && strlen(given) < sizeof w->clang) {
+  if (given != NULL && *given != '\0') {
+    if (*given != '/' || strlen(given) >= sizeof w->clang) return false;
     strcpy(w->clang, given);
     return clang_writes_spirv(w);
   }
@@ -169,6 +170,11 @@ static void tools_find(lua_State *L, Work *w, const char *name) {
     if (!any && strcmp(word, way_words[w->way]) != 0) continue;
     if (find[w->way](w)) return;
     if (w->interrupted) lua_error(L);
+    const char *clang = secure_getenv("LZE_CLANG");
+    if (!any && w->way == WAY_CLANG && clang != NULL && *clang != '\0')
+      lze_fail_word(L, name, word, "NOT_FOUND", NULL, "LZE_CLANG is '%s', not "
+                    "the absolute path of a clang that has the target spirv64. "
+                    "%s", clang, install);
     if (!any)
       lze_fail_word(L, name, word, "NOT_FOUND", NULL,
                     "LZE_COMPILER is '%s', which is not there. %s", word,
