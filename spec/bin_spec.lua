@@ -263,6 +263,18 @@ describe("lze compile", function()
     assert.same({1, "lze compile: /dev/full: No space left on device\n"},
       {run("compile", "kernels/saxpy.cl", "-o", "/dev/full")})
   end)
+
+  it("leaves no part of a file behind", function()
+    process.with_directory(function(dir)
+      local r = process.run(("os.exit(select(3, os.execute [[" ..
+        "%s bin/lze dis kernels/nbody.spv -o '%s/a b']]))"):format(
+        process.runner, dir), {before = "trap '' XFSZ; ulimit -f 1"})
+      assert.same({1, ("lze dis: %s/a b: File too large\n"):format(dir)},
+        {r.code, r.output})
+      assert.is_nil(io.open(dir .. "/a b"))
+      assert.is_not_nil(io.open("/dev/full"))
+    end)
+  end)
 end)
 
 describe("lze validate", function()
