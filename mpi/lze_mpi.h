@@ -146,6 +146,7 @@ typedef struct mpi_Library {
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
   int32_t wrong[MPI_SCALARS];   /* a bit for each operator that is wrong */
+  bool meets;                   /* c.meets, unless a rank has a timeout */
   bool gpu;                     /* LZE_MPI_GPU: it shall have device memory */
   const char *gpu_lacks;        /* why it cannot, as far as it says; or NULL */
 } mpi_Library;

@@ -310,14 +310,13 @@ static const char *find_gpu(const mpi_Library *m, void *handle, bool none) {
 
 /* Which reductions of integers are wrong: MPICH 4.0 compares unsigned numbers
    as signed ones; sums of 8 and 16 bits end at the greatest number instead of
-   wrapping in Open MPI 4.1, on processors with AVX.  All ranks find the same,
-   though their processors may differ. */
-static bool find_wrong(mpi_Library *m, void *handle, lze_WorkFailure *f) {
+   wrapping in Open MPI 4.1, on processors with AVX. */
+static void find_wrong(mpi_Library *m, void *handle) {
   enum { WORDS = 50 };
   int (*reduce)(mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle);
   uint64_t from[WORDS], to[WORDS], good[WORDS], random = 1;
   *(void **)&reduce = dlsym(handle, "MPI_Reduce_local");
-  if (reduce == NULL) return true;
+  if (reduce == NULL) return;
   for (int s = MPI_I8; s <= MPI_U64; s++) {
     int n = (int)(sizeof from >> s / 2); /* 8 bits twice, 16 bits twice, ... */
     for (int op = 0; op < MPI_OPERATORS; op++) {
@@ -332,10 +331,22 @@ static bool find_wrong(mpi_Library *m, void *handle, lze_WorkFailure *f) {
         m->wrong[s] |= 1 << op;
     }
   }
-  return begin_call(m->Allreduce((mpi_In)m->c.in_place, m->wrong, MPI_SCALARS,
-                                 m->c.scalars[MPI_I32],
-                                 m->c.operators[MPI_OP_BOR], m->world),
-                    "MPI_Allreduce", f);
+}
+
+/* What all ranks have to do alike, though their processors and variables may
+   differ. */
+static bool agree(mpi_Library *m, lze_WorkFailure *f) {
+  int32_t all[MPI_SCALARS + 1];
+  memcpy(all, m->wrong, sizeof m->wrong);
+  all[MPI_SCALARS] = m->timeout > 0;
+  if (!begin_call(m->Allreduce((mpi_In)m->c.in_place, all, MPI_SCALARS + 1,
+                               m->c.scalars[MPI_I32],
+                               m->c.operators[MPI_OP_BOR], m->world),
+                  "MPI_Allreduce", f))
+    return false;
+  memcpy(m->wrong, all, sizeof m->wrong);
+  m->meets = m->c.meets && all[MPI_SCALARS] == 0;
+  return true;
 }
 
 static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {
@@ -382,7 +393,8 @@ static const mpi_Library *open_locked(lze_WorkFailure *f) {
   }
   if (!read_gpu(m, f) || !begin(none, f)) return NULL;
   m->most_whole = find_most_whole(m);
-  if (!none && !find_wrong(m, handle, f)) return NULL;
+  if (!none) find_wrong(m, handle);
+  if (!agree(m, f)) return NULL;
   if (m->gpu) m->gpu_lacks = find_gpu(m, handle, none);
   if (!check_size(f)) return NULL;
   opened = true;

@@ -633,7 +633,8 @@ describe("a library of MPI", function()
 
   it("has all ranks come before a long reduction that waits", function()
     -- How many calls of the library each makes: one more when they come first.
-    assert.equal("2\t2\t3\t2\t3\t5\t6\n", with_fake [[
+    -- LZE_MPI_TIMEOUT could not end what they do then.
+    local script = [[
       local function calls(bytes, f)
         local x, k = lze.buffer("uchar", bytes), 0
         repeat
@@ -651,7 +652,10 @@ describe("a library of MPI", function()
       local long, piece = 1 << 15, 1 << 22
       print(calls(long - 1, wait), calls(long, later), calls(long, wait),
         calls(long, in_order), calls(long, root), calls(piece + 8, wait),
-        calls(piece + long, wait))]])
+        calls(piece + long, wait))]]
+    assert.equal("2\t2\t3\t2\t3\t5\t6\n", with_fake(script))
+    assert.equal("2\t2\t2\t2\t2\t4\t4\n",
+      with_fake(script, {LZE_MPI_TIMEOUT = "9"}))
   end)
 
   -- How often messages in memory of a device are copied, what becomes of them,
@@ -986,6 +990,49 @@ for _, launcher in ipairs(once and launchers or {}) do
       -- MPICH 4.2's mpirun says 0, and nothing else, one time in eight.
       assert.is_true(launcher == "mpirun.mpich" or how ~= "exit" or code ~= 0,
         output)
+    end)
+
+    it("lets LZE_MPI_TIMEOUT end a long reduction, one rank being elsewhere",
+      function()
+      process.with_directory(function(dir)
+        process.write(dir .. "/late.lua", [[
+          local lze, world = require "lze", require "lze.mpi".world()
+          lze.gc {close_seconds = 0}            -- the sum is never over
+          local dir = arg[0]:match ".*/"
+          local function say(name) io.open(dir .. name, "w"):close() end
+          local function comes(name)
+            local last = os.time() + 20
+            repeat
+              local file = io.open(dir .. name)
+              if file then file:close() end
+            until file or os.time() > last
+            return os.time() <= last
+          end
+          local x = lze.buffer("int", 1 << 16):fill(world.rank + 1)
+          if world.rank == 0 then
+            local calls = 0
+            debug.sethook(function()
+              calls = calls + 1
+              if calls > 20 then error("interrupted", 0) end
+            end, "", 1000)
+            local _, err = pcall(world.allreduce, world, x, "sum")
+            debug.sethook()
+            say "begun"
+            print(err, comes "over")            -- without a call of lze
+          else
+            comes "begun"
+            local _, err = pcall(world.allreduce, world, x, "sum")
+            say "over"
+            print(err.call, err.code)
+          end]])
+        local file = dir .. "/late.lua"
+        local output, how, code = run(1, ("%s : -n 1 env " ..
+          "LZE_MPI_TIMEOUT=0.5 %s %s"):format(file, process.lua, file))
+        -- UCX may have warnings of its own.
+        assert.matches("interrupted\ttrue\n", output)
+        assert.matches("MPI_Allreduce\tTIMEOUT\n", output)
+        assert.equal("exit 0", how .. " " .. code)
+      end)
     end)
 
     it("leaves no files of ranks that wait for one that is killed", function()
