@@ -66,21 +66,21 @@ static int buffer_write(lua_State *L) {
   lua_Integer at = lze_buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
   const lze_Transfer t = lze_record_transfer(lze_state(L));
-  if (lua_istable(L, 2)) {
+  const bool table = lua_istable(L, 2) && !lze_is_array(L, 2);
+  if (table) {
     lua_Integer n = lze_table_ask(L, 2, b->type, room);
     b = lze_check_buffer(L, 1);
     if (n > room) lze_buffer_too_many(L, b, 2, n, at);
   }
   size_t first = (size_t)at - 1;
-  lze_Buffer *src = lze_test_buffer(L, 2);
-  if (src != NULL) {
-    lze_check_buffer(L, 2);
+  if (lze_is_array(L, 2) || lze_test_buffer(L, 2) != NULL) {
+    lze_Buffer *src = lze_check_buffer(L, 2);
     if (src->count > room) lze_buffer_too_many(L, b, 2, src->count, at);
     lze_Command *c =
         lze_copy_elements(L, NULL, false, 1, b, 2, src, 0,
                              (size_t)src->count, at);
     if (c != NULL) lze_command_wait(L, c, UINT64_MAX);
-  } else if (lua_istable(L, 2)) {
+  } else if (table) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
     lze_table_length(L, 2, b->type);
     char *packed = lze_table_pack(L, b->type, 2, (size_t)n);
