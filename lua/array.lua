@@ -1033,6 +1033,9 @@ local function store(base, place, v)
   else base[place] = v end
 end
 
+-- A mask holds 1 for what is not 0.
+local function truth(v) return v ~= 0 and 1 or 0 end
+
 local function put(a, place, v)
   if type(v) == "table" and is(v) then
     if v.size ~= 1 then
@@ -1044,7 +1047,8 @@ local function put(a, place, v)
   if type(v) ~= "number" then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
   end
-  store(a.base, place, fitting("a[i] = v", a.kind, v))
+  v = fitting("a[i] = v", a.kind, v)
+  store(a.base, place, a.mask and truth(v) or v)
 end
 
 local fields = {
@@ -1129,6 +1133,7 @@ local function set(a, v, fname)
   end
   if not is(v) then
     v = fitting(fname, a.kind, v)
+    if a.mask then v = truth(v) end
     if a.flat and a.size > 0 then a.flat:fill(v)
     else compute("copy", a, v) end
     return a
@@ -1140,6 +1145,7 @@ local function set(a, v, fname)
   end
   if a.size == 0 then return a end
   check_places(a, fname)
+  if a.mask and not v.mask then v = v:ne(0) end
   if v.op and v.kind == a.kind and same_shape(v.dims, a.dims) and
       X.write(a, v) then
     return a

@@ -998,6 +998,7 @@ local function record(g, name, dst, e)
       core.shape_text(dst.dims))
   end
   core.check_places(dst, what)
+  if dst.mask and not e.mask then e = e:ne(0) end
   if not e.op or e.kind ~= dst.kind then
     e = express("copy", dst.kind, dst.dims, nil, e)
   end

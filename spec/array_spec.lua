@@ -193,6 +193,25 @@ describe("lze.array", function()
       said(function() x[m] = {1, 2} end))
   end)
 
+  it("keeps masks at 0 and 1, whatever is written", function()
+    local x = A("float", {1, 2, 3})
+    local m = x:gt(1):eval()
+    m[1] = 4
+    assert.same({0, 0, 0}, (~m):read())
+    assert.same({1, 2, 3}, x[m]:read())
+    m:set(A("int", {0, 256, 2}))
+    assert.same({0, 1, 1}, m:read())
+    m:set {3, 0, 0}
+    assert.same({1, 0, 0}, m:read())
+    m:fill(2)
+    assert.same({1, 1, 1}, m:read())
+    m[m] = A("uchar", {0, 7, 0})
+    assert.same({0, 1, 0}, m:read())
+    m[{{2, 3}}] = 8
+    assert.same({0, 1, 1}, m:read())
+    assert.same({1, 1, 1}, m:scatter({1}, 5):read())
+  end)
+
   it("takes no operand for one that is missing", function()
     local x = A.ones {2}
     for name, operands in pairs {clamp = {"low", "high"}, fma = {"b", "c"},
