@@ -1,5 +1,5 @@
--- buffer_of_array_spec.lua - lze.buffer and x:write took an array for a table of
--- elements.
+-- buffer_of_array_spec.lua - lze.buffer and x:write took an array for a table
+-- of elements.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
