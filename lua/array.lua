@@ -108,12 +108,13 @@ local function is_packed(shape, strides)
   return true
 end
 
--- An array over elements of a buffer.  Without elements it begins anywhere.
-local function array_over(base, from, shape, strides, mask)
+-- An array over elements of a buffer, which was made for it if it is the owner.
+-- Without elements it begins anywhere.
+local function array_over(base, from, shape, strides, mask, owner)
   local size = count_of(shape)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
     from = size > 0 and from or 0, size = size, mask = mask, op = false,
-    depth = 0, nodes = 1, seen = 0, store = false}
+    owner = owner, depth = 0, nodes = 1, seen = 0, store = false}
   if is_packed(shape, strides) then
     a.flat = a.from == 0 and size == #base and base or
       base:view(a.from + 1, a.from + size)
@@ -140,8 +141,7 @@ local function buffer(...) return made(C.buffer, ...) end
 
 local function new(kind, shape, mask, device)
   local base = buffer(kind, count_of(shape), {zero = false, device = device})
-  local a = array_over(base, 0, shape, packed_strides(shape), mask)
-  return a
+  return array_over(base, 0, shape, packed_strides(shape), mask, true)
 end
 
 -- A buffer of any contents where the elements of another array are.
@@ -719,7 +719,7 @@ end
 local function from_tables(kind, source, what)
   local shape, list = flatten(source, what)
   local base = from_list(C.core.scalars[kind] or kind, list, shape, what)
-  return array_over(base, 0, shape, packed_strides(shape))
+  return array_over(base, 0, shape, packed_strides(shape), nil, true)
 end
 
 -- A(type, source [, shape])
@@ -1075,7 +1075,7 @@ function fields.shape(a) return {unpack(a.dims)} end
 function fields.strides(a) return {unpack(a.stride)} end
 
 -- What not each array has, and lze asks for.
-local lacking = {mask = true}
+local lacking = {mask = true, owner = true}
 
 function meta.__index(a, key)
   local kind = type(key)
@@ -1135,7 +1135,10 @@ local function set(a, v, fname)
     v = fitting(fname, a.kind, v)
     if a.mask then v = truth(v) end
     if a.flat and a.size > 0 then a.flat:fill(v)
-    else compute("copy", a, v) end
+    else
+      made(C.storage, a.base) -- It is open.
+      compute("copy", a, v)
+    end
     return a
   end
   if not alike(a, v) and
@@ -1213,6 +1216,23 @@ define("clone", function(a)
   return compute("copy", new(a.kind, {unpack(a.dims)}, a.mask, a.device), a)
 end)
 
+-- Closing an array closes the buffer that was made for it, and so its views; a
+-- view, an expression's result and an array over a buffer are closed alone.
+-- What is still to be computed from the elements is computed before.
+local function close(a)
+  evaluate(a)
+  local open, storage = C.pcall(C.storage, a.base)
+  if not open then return end
+  if a.owner then return a.base:close() end
+  X.settle(storage)
+  local gone = a.base:view(1, 0)
+  gone:close()
+  a.base, a.store = gone, false
+  if a.flat then a.flat = gone end
+end
+
+define("close", function(a) close(check(a, 1, "a", "close")) end)
+
 -- --- reads -------------------------------------------------------------------
 
 define("read", function(a)
@@ -1267,6 +1287,7 @@ for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
 end
 
 meta.__name = "array"
+meta.__close = close
 meta.evaluate, meta.settle = evaluate, X.settle
 C.keep(meta)
 C.part("array_file", core)

@@ -399,6 +399,41 @@ describe("lze.array", function()
     assert.same({{3, 3, 3}, {3, 3, 3}}, wide:fill(3):table())
   end)
 
+  it("is closed with its views, and a view alone", function()
+    local x = A("float", {{1, 2}, {3, 4}})
+    local row, column, sum, e = x[1], x[{{}, 1}], x:sum(), x + 1
+    column:close()
+    column:close()
+    assert.equal("array: float {2} (closed)", tostring(column))
+    assert.equal("the buffer is closed", said(column.set, column, 1))
+    assert.equal("the buffer is closed", said(column.read, column))
+    assert.same({1, 2}, row:read())
+    do
+      local y <close> = x
+      assert.same({2, 2}, y.shape)
+    end
+    x:close()
+    for _, a in ipairs {x, row} do
+      assert.equal("the buffer is closed", said(a.read, a))
+    end
+    assert.same({2, 3, 4, 5}, e:read())
+    assert.equal(10, sum:item())
+    local twice = e * 2
+    e:close()
+    assert.equal("the buffer is closed", said(e.read, e))
+    assert.same({4, 6, 8, 10}, twice:read())
+    local b = lze.buffer("float", {5, 6})
+    local over = A("float", b)
+    over:close()
+    assert.equal("the buffer is closed", said(over.read, over))
+    assert.same({5, 6}, b:read())
+    local into = A.zeros(2)
+    local what = A.ones(2) + 1
+    into:set(what)
+    what:close()
+    assert.same({2, 2}, into:read())
+  end)
+
   it("writes elements of the array's own type where a mask is 1", function()
     local u = A("ulong", {1, 2, 3})
     u[u:gt(1)] = A("long", {4, 5, 6})
