@@ -12,15 +12,6 @@
 
 /* --- numeric for ---------------------------------------------------------- */
 
-/* The step, where the instruction before FORPREP loads it. */
-static bool step_of(const proto *p, size_t prepare, int64_t *n) {
-  if (prepare == 0) return false;
-  uint32_t i = p->code[prepare - 1], f = p->code[prepare];
-  if (GET_OP(i) != OP_LOADI || GET_A(i) != GET_A(f) + 2u) return false;
-  *n = GET_SBX(i);
-  return true;
-}
-
 /* Whether the body runs: at first unless the start lies beyond the limit, then
    while the index does not; so Lua tells them apart where one is a NaN. */
 static uint32_t real_runs(compiler *c, bool first, uint32_t i, uint32_t limit,
@@ -99,14 +90,15 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     set_index(c, a, i);
     return c->emit ? real_runs(c, true, i.id, limit.id, by.id) : 0;
   }
-  bool one = step_of(c->at->p, pc, &n) && n == 1;
   bool fixed = constant_of(c, by.type, &n), upwards = fixed && n > 0;
+  bool one = fixed && n == 1;
+  if (!fixed) by.type = T_INT;
   if (fixed && n == 0) finding(c, NULL, "`for` has the step 0");
   i.type = upwards ? index_type(c, i.type, one ? limit.type : T_INT) : T_INT;
   type last = one && KIND(limit.type) == T_INT ? limit.type : T_INT;
   if (!c->emit) {
     c->state[a + at.limit] = last;
-    c->state[a + at.step] = T_INT;
+    c->state[a + at.step] = by.type;
     c->state[a + at.index] = c->state[a + at.variable] = i.type;
     return 0;
   }
@@ -131,7 +123,6 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     end = op2(c, SpvOpUDiv, t, far, width);
   }
   if (ok != 0) runs = logical(c, SpvOpLogicalAnd, runs, ok);
-  by.type = T_INT;
   set(c, a + at.limit, (val){last, end, 0});
   set(c, a + at.step, by);
   set_index(c, a, i);
@@ -141,7 +132,6 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
 uint32_t loop_next(compiler *c, size_t pc) {
   const proto *p = c->at->p;
   unsigned a = GET_A(p->code[pc]);
-  size_t prepare = pc - GET_BX(p->code[pc]);
   loop_form at = p->loop;
   int64_t n = 0;
   val i = loop_number(c, a + at.index), end = loop_number(c, a + at.limit);
@@ -159,13 +149,10 @@ uint32_t loop_next(compiler *c, size_t pc) {
     finding(c, NULL, "a loop counts by an integer and by a real");
     end = by = v_int(c, 1);
   }
-  bool step_known = prepare < p->code_count &&
-                    GET_OP(p->code[prepare]) == OP_FORPREP &&
-                    step_of(p, prepare, &n);
-  bool one = step_known && n == 1;
+  bool fixed = constant_of(c, by.type, &n), one = fixed && n == 1;
   /* What counts upwards does not fall below its start. */
-  v.type = step_known && n > 0
-               ? index_type(c, i.type, one ? end.type : T_INT) : T_INT;
+  v.type = fixed && n > 0 ? index_type(c, i.type, one ? end.type : T_INT)
+                          : T_INT;
   uint32_t again = 0;
   if (c->emit) {
     uint32_t t = t_of(c, T_INT);

@@ -336,6 +336,9 @@ local function generator(seed)
       local n = fresh()
       local from, to, by = random(9) - 5, random(9) - 5, one {1, 1, 2, -1, -3}
       if random(4) == 1 then from = "(" .. leaf_int() .. ") % 5" end
+      if random(6) == 1 then
+        by = "(" .. cond(1) .. ") and " .. by .. " or " .. one {1, 2, -1}
+      end
       local head = ("for %s = %s, %s%s do\n"):format(n, from, to,
         by == 1 and "" or ", " .. by)
       names.int[#names.int + 1] = n

@@ -50,6 +50,13 @@ describe("a kernel in Lua", function()
           x[i] = -(i * 2.5 // 1)
         end
       end,
+      -- The step of a loop is chosen, and 1 is what it may be last.
+      function(i, x)
+        local s = 0
+        for j = 1, 10, i < 2 and 2 or 1 do s = s + j end
+        for j = 10, 1, i < 2 and -3 or 1 do s = s * 2 + j end
+        x[i] = s
+      end,
       -- The same code is not the same function.
       chain(chain(nil))
     }
