@@ -83,7 +83,7 @@ for name, f in next, change do
       error(format("%s needs integers, these are of %s", name, kind), 0)
     end
     local old = held(x, i)
-    C.set(x, i, wrap(kind, f(kind, old, v)))
+    C.set(x, i, wrap(kind, f(kind, old, wrap(kind, v))))
     return old
   end
 end
@@ -92,7 +92,7 @@ end
 function work.atomic_compare_exchange(x, i, expected, v)
   local kind = cell("atomic_compare_exchange", x, i, v)
   local old = held(x, i)
-  if old == expected then C.set(x, i, wrap(kind, v)) end
+  if old == wrap(kind, expected) then C.set(x, i, wrap(kind, v)) end
   return old
 end
 

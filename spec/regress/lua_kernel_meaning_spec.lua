@@ -74,6 +74,20 @@ describe("a kernel in Lua", function()
     end
   end)
 
+  it("takes integers for atomics as their cells hold them", function()
+    local function f(i, x, y)
+      w.atomic_min(x, i, -1)
+      w.atomic_max(x, i + 1, 1 << 32)
+      w.atomic_max(y, i, 1 << 31)
+      w.atomic_compare_exchange(y, i + 1, (1 << 32) + 5, 9)
+    end
+    for _, run in ipairs {lze.kernel(f), f} do
+      local x, y = lze.buffer("uint", {5, 5}), lze.buffer("int", {5, 5})
+      run(1, x, y)
+      assert.same({5, 5, 5, 9}, {x[1], x[2], y[1], y[2]})
+    end
+  end)
+
   it("has nil for what is outside, wherever that goes", function()
     local function get(x, i) return x[i] end
     local function deeper(x, i) return get(x, i) end
