@@ -125,9 +125,8 @@ local function place_slice(job, part, i, context, queue)
   if C.reaches(queue, x) then return C.call(x, "view", from, to) end
   local copy = C.buffer(x.type, to - from + 1, {usage = "device",
     context = context, device = part.device, zero = false})
-  if C.reads(job.variant, i) or not C.writes(job.variant, i) then
-    C.call(queue, "copy", copy, x, from, to, 1)
-  end
+  -- What is only written need not be written everywhere.
+  C.call(queue, "copy", copy, x, from, to, 1)
   return copy, copy
 end
 

@@ -298,6 +298,22 @@ describe("lze.parallel", function()
       print "ok"]]))
   end)
 
+  it("leaves what a slice has where nothing is written", function()
+    assert.equal("true\n", run({ZOCL_ROOT_DEVICES = 2, ZOCL_PEER_ACCESS = 0}, [[
+      local k = lze.compile([=[
+        kernel void odd(global int *y) {
+          size_t i = get_global_id(0);
+          if (i % 2) y[i] = 1;
+        }]=]).odd
+      local y = lze.buffer("int", 1000, {usage = "device"}):fill(7)
+      lze.parallel(lze.devices(), 1000, k, lze.slice(y))
+      local wrong = 0
+      for i, v in ipairs(y:read()) do
+        if v ~= (i % 2 == 0 and 1 or 7) then wrong = wrong + 1 end
+      end
+      print(wrong == 0)]]))
+  end)
+
   it("splits by measured speed", function()
     local out = run({ZOCL_SUB_DEVICES = 2}, [[
       local k = lze.compile([=[

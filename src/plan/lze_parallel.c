@@ -111,12 +111,6 @@ static int parallel_splits(lua_State *L) {
   return 1;
 }
 
-/* reads(k, i) -> whether it may read argument i */
-static int parallel_reads(lua_State *L) {
-  lua_pushboolean(L, lze_kernel_reads(L, 1, (uint32_t)lua_tointeger(L, 2) - 1));
-  return 1;
-}
-
 /* writes(k, i) -> whether it may write to argument i */
 static int parallel_writes(lua_State *L) {
   lua_pushboolean(L,
@@ -192,7 +186,6 @@ static const lze_Method primitives[] = {{"slice", parallel_slice, LZE_HOT},
                                         {"expected", parallel_expected,
                                          LZE_HOT},
                                         {"splits", parallel_splits, LZE_HOT},
-                                        {"reads", parallel_reads, LZE_HOT},
                                         {"writes", parallel_writes, LZE_HOT},
                                         {"place", parallel_place, LZE_HOT},
                                         {"reaches", parallel_reaches, LZE_HOT},

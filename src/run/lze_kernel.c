@@ -58,11 +58,6 @@ bool lze_kernel_splits(lua_State *L, int index) {
   return lze_group_splits(&b->kernel->cut->in);
 }
 
-bool lze_kernel_reads(lua_State *L, int index, uint32_t i) {
-  const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
-  return (b->kernel->info->args[i].access & SPIRV_ACCESS_READ) != 0;
-}
-
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i) {
   const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
   return b->kernel->arguments[i].write;

@@ -101,9 +101,8 @@ extern const char *const lze_space_names[], *const lze_access_names[];
 /* [-0, +1] a new kernel of a module. */
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
 /* Whether the open kernel at `index` may be launched in parts, each with an
-   offset, without noticing; its argument i, from 0, may be read, written. */
+   offset, without noticing; its argument i, from 0, may be written. */
 bool lze_kernel_splits(lua_State *L, int index);
-bool lze_kernel_reads(lua_State *L, int index, uint32_t i);
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
 /* The context of the kernel whose stack index is `index`; raises where it is
    closed. */
