@@ -122,6 +122,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
     lze_each_queue(S, queue_stop_watches, 0);
     lze_each_queue(S, queue_join_watches, 0);
   }
+  lze_outside_forget(S);
   lze_profile_end(S);
   lze_top_close(S);
   lze_set_default_queue(S, NULL);
@@ -136,7 +137,6 @@ void lze_state_close(lua_State *L, lze_State *S) {
   lze_plans_forget(S);
   free(S->groups);
   S->groups = NULL;
-  lze_outside_forget(S);
   S->closed = true;
   while (S->free_commands != NULL) {
     lze_Command *c = S->free_commands;

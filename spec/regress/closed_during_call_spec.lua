@@ -161,6 +161,25 @@ describe("a hook in a wait that closes", function()
   end
 end)
 
+describe("a hook in the wait of a launch that is checked", function()
+  it("may close what a view is of", function()
+    assert.equal("buffer: uint[4096] (closed)\n", process.output([[
+      local lze = require "lze"
+      local spin = lze.load "kernels/spec.spv".spin
+      local x = lze.buffer("uint", 4096)
+      local v, calls = x:view(11, 14), 0
+      debug.sethook(function()
+        calls = calls + 1
+        if calls < 2 then return end
+        debug.sethook()
+        x:close()
+        collectgarbage()
+      end, "c")
+      spin(4, v, 20000000)
+      print(x)]], {env = {LZE_CHECK = "1"}}))
+  end)
+end)
+
 describe("a metamethod of a launch table", function()
   it("is never called", function()
     assert.equal("true\n1\n", process.output [[

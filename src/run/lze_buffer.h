@@ -172,6 +172,9 @@ void lze_outside_begin(lua_State *L, lze_State *S);
 void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument);
 bool lze_outside_take(lua_State *L, lze_State *S);
+/* Before a wait, in which a hook may close them: keep the storages, until all
+   is forgotten. */
+void lze_outside_pin(lze_State *S);
 /* After the launch: whether it has been overwritten; then where is pushed, "4
    bytes after its end", with the argument that is next to that. */
 bool lze_outside_damaged(lua_State *L, lze_State *S, int *argument);

@@ -67,13 +67,22 @@ typedef struct Kept {
 
 struct lze_Outside {
   Kept *kept;
+  bool pinned;
   size_t count;
   Named named[];
 };
 
+void lze_outside_pin(lze_State *S) {
+  struct lze_Outside *o = S->outside;
+  for (size_t i = 0; i < o->count; i++) lze_pin(&o->named[i].storage->o);
+  o->pinned = true;
+}
+
 void lze_outside_forget(lze_State *S) {
   struct lze_Outside *o = S->outside;
   if (o == NULL) return;
+  for (size_t i = 0; i < o->count && o->pinned; i++)
+    lze_unpin(&o->named[i].storage->o);
   while (o->kept != NULL) {
     Kept *next = o->kept->next;
     free(o->kept);

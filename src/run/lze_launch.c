@@ -550,35 +550,49 @@ static lze_Queue *launch_queue(lua_State *L, const lze_Kernel *k,
   return q;
 }
 
-/* With LZE_CHECK=1, name the buffer at `index`, if it is one, after a wait for
-   what works on its storage. */
-static void launch_keep(lua_State *L, const lze_Kernel *k, int index,
-                        int argument) {
-  const lze_Buffer *b = lze_test_buffer(L, index);
-  if (b == NULL || !lze_buffer_is_open(b)) return;
+typedef void each_given(lua_State *L, lze_State *S, const lze_Buffer *b,
+                        int argument);
+
+static void given_wait(lua_State *L, lze_State *S, const lze_Buffer *b,
+                       int argument) {
+  (void)S;
+  (void)argument;
   lze_Storage *s = b->storage;
   if (s->uses != NULL) lze_storage_wait(L, s, 0, s->bytes, true);
-  if (lze_buffer_is_open(b)) /* a hook may have run */
-    lze_outside_name(L, k->o.context->state, b, argument);
 }
 
-/* With LZE_CHECK=1, before a launch: keep what lies outside of the views that
-   it is given.  Whether there is any. */
-static bool launch_keep_outside(lua_State *L, const lze_Kernel *k, int first,
-                                int uses) {
-  lze_State *S = k->o.context->state;
-  lze_outside_begin(L, S);
+/* Call `each` with the open buffer at `index`, if it is one. */
+static void launch_keep(lua_State *L, const lze_Kernel *k, each_given *each,
+                        int index, int argument) {
+  const lze_Buffer *b = lze_test_buffer(L, index);
+  if (b != NULL && lze_buffer_is_open(b))
+    each(L, k->o.context->state, b, argument);
+}
+
+static void launch_keep_all(lua_State *L, const lze_Kernel *k, each_given *each,
+                            int first, int uses) {
   for (uint32_t i = 0; i < k->info->arg_count; i++)
-    launch_keep(L, k, first + (int)i, (int)i);
+    launch_keep(L, k, each, first + (int)i, (int)i);
   if (uses != 0 && lua_istable(L, uses)) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
     for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
       lua_rawgeti(L, uses, i);
-      launch_keep(L, k, lua_gettop(L), -1);
+      launch_keep(L, k, each, lua_gettop(L), -1);
     }
   } else if (uses != 0) {
-    launch_keep(L, k, uses, -1);
+    launch_keep(L, k, each, uses, -1);
   }
+}
+
+/* With LZE_CHECK=1, before a launch: keep what lies outside of the views that
+   it is given.  Whether there is any.  A hook in a wait may close any of them,
+   so that all waits come first. */
+static bool launch_keep_outside(lua_State *L, const lze_Kernel *k, int first,
+                                int uses) {
+  lze_State *S = k->o.context->state;
+  launch_keep_all(L, k, given_wait, first, uses);
+  lze_outside_begin(L, S);
+  launch_keep_all(L, k, lze_outside_name, first, uses);
   return lze_outside_take(L, S);
 }
 
@@ -723,6 +737,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     lze_command_own(c);
   }
   if (!k->o.context->state->sync) return;
+  if (outside != NULL) lze_outside_pin(S);
   lze_command_wait(L, c, UINT64_MAX);
   if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */
     launch_check_guards(L, k, range + 1, l.uses, outside);
