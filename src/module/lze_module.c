@@ -472,7 +472,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   lze_State *S = context->state;
   if (S->recorder != NULL)
     lze_record_host(L, S, LZE_RECORD_BUILD, m->name, start, size)->storage =
-        (m->key.h[0] + device->index) >> 1;
+        (m->key.h[0] + (uint64_t)device->index) >> 1;
   return 1;
 }
 
