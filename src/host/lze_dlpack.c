@@ -215,15 +215,16 @@ static void import_release(void *userdata, void *pointer) {
   if (t->deleter != NULL) t->deleter(t);
 }
 
-/* [-0, +1] a tensor of this library's, of any state. */
+/* [-0, +1] a tensor of this library's, of any state: it has a reference to its
+   memory itself, of which the buffer takes another. */
 static void import_own(lua_State *L, const Export *e) {
   int top = lua_gettop(L);
   lze_Context *c = lze_push_borrowed_device(
       L, e->like.device, lze_memory_context(e->like.memory));
   lze_Storage like = e->like;
   like.device = lze_device_in(L, c, e->like.device);
-  lze_memory_ref(e->like.memory);
   lze_push_shared(L, c, &like, e->type, e->offset, e->count);
+  lze_memory_ref(e->like.memory);
   lua_replace(L, top + 1);
   lua_settop(L, top + 1);
 }

@@ -305,6 +305,8 @@ int lze_copy_box(lua_State *L) {
   for (size_t i = 0; i < sizeof pitches / sizeof *pitches; i++)
     if (pitches[i] > UINT32_MAX / es)
       lze_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
+  if (size[2] > UINT32_MAX)
+    lze_argerror(L, 3, "box: it is limited to 4,294,967,295 slices");
   if (src->storage->o.context != dst->storage->o.context)
     box_stage(L, &to, &from, size);
   else
