@@ -238,29 +238,54 @@ typedef struct Sources {
   int own;                      /* the kernel's table */
   int kept;                     /* that of the pending variant in it */
   int chunks;                   /* a table of the chunks that are read */
+  int failed;                   /* an error that was raised meanwhile, or 0 */
 } Sources;
 
-/* For lzc_compile. What is read stays alive: functions and strings as long as
-   the variant, chunks as long as the compilation. */
-static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
-  const Sources *s = data;
-  lua_State *L = s->L;
-  bool found = push_path(L, s->own, PENDING_SLOT, path);
+/* What is asked for now. */
+typedef struct Question {
+  const lzc_path *path;
+  lzc_value *out;
+  bool found;
+} Question;
+
+/* Called protected, with the question and what sources name. What is read stays
+   alive: functions and strings as long as the variant, chunks as long as the
+   compilation. */
+static int answer(lua_State *L) {
+  enum { OWN = 2, KEPT, CHUNKS };
+  Question *q = lua_touserdata(L, 1);
+  lzc_value *out = q->out;
+  bool found = push_path(L, OWN, PENDING_SLOT, q->path);
   if (found) describe(L, out);
   if (found && out->identity != NULL) {
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, s->kept, out->identity);
+    lua_rawsetp(L, KEPT, out->identity);
   } else if (found && out->kind == LZC_STRING) {
     /* Not as a key: of two equal strings a table keeps one. */
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, s->kept, out->bytes);
+    lua_rawsetp(L, KEPT, out->bytes);
   }
   if (found && out->kind == LZC_FUNCTION) {
     out->bytes = lze_push_chunk(L, &out->size);
-    lua_rawseti(L, s->chunks, (lua_Integer)lua_rawlen(L, s->chunks) + 1);
+    lua_rawseti(L, CHUNKS, (lua_Integer)lua_rawlen(L, CHUNKS) + 1);
   }
-  lua_pop(L, 1);
-  return found;
+  q->found = found;
+  return 0;
+}
+
+/* For lzc_compile, which has memory of its own: no error passes through it. */
+static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
+  Sources *s = data;
+  lua_State *L = s->L;
+  Question q = {path, out, false};
+  if (s->failed != 0) return false;
+  lua_pushcfunction(L, answer);
+  lua_pushlightuserdata(L, &q);
+  lua_pushvalue(L, s->own);
+  lua_pushvalue(L, s->kept);
+  lua_pushvalue(L, s->chunks);
+  if (lua_pcall(L, 4, 0, 0) != LUA_OK) s->failed = lua_gettop(L);
+  return s->failed == 0 && q.found;
 }
 
 /* --- launches ------------------------------------------------------------- */
@@ -540,7 +565,7 @@ static bool has_sub_groups(const lze_DeviceInfo *device) {
 static void compile(lua_State *L, LuaKernel *k, int own,
                     const lzc_value *values, int dims, int count, bool checked,
                     const lze_DeviceInfo *device) {
-  Sources sources = {L, own, 0, 0};
+  Sources sources = {L, own, 0, 0, 0};
   size_t size;
   uint32_t flags = device->module.flags;
   uint32_t version = device->module.spirvVersionSupported;
@@ -580,6 +605,10 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   v->count = count;
   v->checked = in.options.bounds = checked;
   v->result = lzc_compile(&in);
+  if (sources.failed != 0) {
+    lua_settop(L, sources.failed);
+    lua_error(L);
+  }
   lze_check_memory(L, v->result != NULL);
   if (v->result->words == NULL) raise_findings(L, k, v->result);
 }
