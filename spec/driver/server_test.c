@@ -561,27 +561,18 @@ static void launches_are_thrifty(setup s, void *opencl)
   enum { ITEMS = 64, FEW = 5, MANY = 20, UNTIMED = 16 };
   const int *timed = dlsym(opencl, "lze_gpu_timed");
   const int *events = dlsym(opencl, "lze_gpu_events");
-  ze_command_queue_desc_t desc = {
-    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-    .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
   ze_event_pool_desc_t pool_desc = {
     .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
     .flags = ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, .count = 2};
-  ze_device_mem_alloc_desc_t memory = {
-    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
-  ze_host_mem_alloc_desc_t host = {
-    .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
   ze_event_pool_handle_t pool;
   ze_event_handle_t event[2];
-  ze_command_list_handle_t list;
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
   ze_group_count_t groups = {ITEMS / 16, 1, 1};
-  float *x, *y, one = 1;
-  MUST(zeMemAllocShared(s.context, &memory, &host, 2 * ITEMS * sizeof *x, 64,
-                        s.device, (void **)&x));
+  float *x = shared_new(s, 2 * ITEMS * sizeof *x), *y = x + ITEMS, one = 1;
   MUST(zeDriverGetExtensionFunctionAddress(
       s.driver, "zeCommandListHostSynchronize", (void **)&synchronize));
-  y = x + ITEMS;
   for (int i = 0; i < ITEMS; i++) {
     x[i] = 1;
     y[i] = 0;
@@ -598,7 +589,6 @@ static void launches_are_thrifty(setup s, void *opencl)
   MUST(zeKernelSetArgumentValue(kernel, 0, sizeof one, &one));
   MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
   MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
-  MUST(zeCommandListCreateImmediate(s.context, s.device, &desc, &list));
 #define LAUNCH(signal) \
   MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, signal, 0, NULL))
 #define FINISH() MUST(synchronize(list, UINT64_MAX))
@@ -655,19 +645,10 @@ static void fills_are_right(setup s)
 {
   enum { ROOM = 4096 };
   static const size_t patterns[] = {4, 8, 16, 128};
-  ze_command_queue_desc_t desc = {
-    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-    .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS};
-  ze_device_mem_alloc_desc_t memory = {
-    .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
-  ze_host_mem_alloc_desc_t host = {
-    .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
-  ze_command_list_handle_t list;
-  unsigned char *x, pattern[128];
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  unsigned char *x = shared_new(s, ROOM), pattern[128];
   for (int i = 0; i < 128; i++) pattern[i] = (unsigned char)(3 * i + 1);
-  MUST(zeMemAllocShared(s.context, &memory, &host, ROOM, 64, s.device,
-                        (void **)&x));
-  MUST(zeCommandListCreateImmediate(s.context, s.device, &desc, &list));
   for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++)
     for (size_t from = 0; from < 10; from++)
       for (size_t times = 1; times < 20; times += 3) {
