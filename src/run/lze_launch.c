@@ -562,25 +562,26 @@ static void given_wait(lua_State *L, lze_State *S, const lze_Buffer *b,
 }
 
 /* Call `each` with the open buffer at `index`, if it is one. */
-static void launch_keep(lua_State *L, const lze_Kernel *k, each_given *each,
-                        int index, int argument) {
+static void launch_visit(lua_State *L, const lze_Kernel *k, each_given *each,
+                         int index, int argument) {
   const lze_Buffer *b = lze_test_buffer(L, index);
   if (b != NULL && lze_buffer_is_open(b))
     each(L, k->o.context->state, b, argument);
 }
 
-static void launch_keep_all(lua_State *L, const lze_Kernel *k, each_given *each,
-                            int first, int uses) {
+/* The same with all that a launch is given. */
+static void launch_visit_all(lua_State *L, const lze_Kernel *k,
+                             each_given *each, int first, int uses) {
   for (uint32_t i = 0; i < k->info->arg_count; i++)
-    launch_keep(L, k, each, first + (int)i, (int)i);
+    launch_visit(L, k, each, first + (int)i, (int)i);
   if (uses != 0 && lua_istable(L, uses)) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
     for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
       lua_rawgeti(L, uses, i);
-      launch_keep(L, k, each, lua_gettop(L), -1);
+      launch_visit(L, k, each, lua_gettop(L), -1);
     }
   } else if (uses != 0) {
-    launch_keep(L, k, each, uses, -1);
+    launch_visit(L, k, each, uses, -1);
   }
 }
 
@@ -590,9 +591,9 @@ static void launch_keep_all(lua_State *L, const lze_Kernel *k, each_given *each,
 static bool launch_keep_outside(lua_State *L, const lze_Kernel *k, int first,
                                 int uses) {
   lze_State *S = k->o.context->state;
-  launch_keep_all(L, k, given_wait, first, uses);
+  launch_visit_all(L, k, given_wait, first, uses);
   lze_outside_begin(L, S);
-  launch_keep_all(L, k, lze_outside_name, first, uses);
+  launch_visit_all(L, k, lze_outside_name, first, uses);
   return lze_outside_take(L, S);
 }
 
