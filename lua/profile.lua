@@ -299,22 +299,25 @@ function rules.first_launches(events, about, add)
       local device = device_name(e)
       local free = max(e.queued_ns, ends[device] or 0)
       ends[device] = max(e.end_ns, ends[device] or 0)
-      local key = e.name .. " " .. size_of(e.group)
+      local key = device .. " " .. e.name .. " " .. size_of(e.group)
       if e.kind == "kernel" and not seen[key] then
         seen[key] = true
         if e.start_ns - free >= COMPILE_NS then
           late[#late + 1] = {name = e.name, where = e.where, start_ns = free,
-            end_ns = e.start_ns}
+            end_ns = e.start_ns, device = device, on = device_of(e)}
         end
       end
     end
   end
   local ns = total(intervals(late, about))
   if is_worth(ns, about, 0.2) then
-    local longest = group_by(late, by_line)[1]
-    add(at(longest.first), ns / about.ns, "the device waited %s until %s " ..
-      "began for the first time, which drivers do to compile it: k:prepare " ..
-      "has that done earlier", time_text(longest.ns), longest.first.name)
+    local longest = group_by(late, function(e)
+      return by_line(e) .. "\0" .. e.device
+    end)[1]
+    add(at(longest.first), ns / about.ns, "%s waited %s until %s began for " ..
+      "the first time, which drivers do to compile it: k:prepare has that " ..
+      "done earlier", next(ends, next(ends)) and longest.first.on or
+      "the device", time_text(longest.ns), longest.first.name)
   end
 end
 

@@ -1150,6 +1150,14 @@ describe("findings", function()
     assert.matches("60.0 ms until k began for the first time", list[1].text)
     -- Not where the device was busy meanwhile.
     assert.same({}, found({launch(1, 0, 60, "other"), late}, 100))
+    -- Each device compiles for itself.
+    local first, second = launch(1, 0, 10), launch(2, 0, 100)
+    second.start_ns = 60 * ms
+    first.device_number, second.device_number = 1, 2
+    list = found({first, second}, 100)
+    assert.equal("first_launches", list[1].rule)
+    assert.matches("^device 2 waited 60.0 ms until k began for the first time",
+      list[1].text)
   end)
 
   it("are in the order of what they cost", function()
