@@ -313,7 +313,8 @@ local function history_path()
     directory .. "/history" or nil
 end
 
--- The command: the words are a file to run first, and its arguments.
+-- The command: the words are a file to run first, and its arguments. Returns
+-- why that cannot be run, or nil at the end.
 function repl.main(words)
   globals.lze = lze
   local terminal = prompt.terminal(0) and prompt.terminal(1)
@@ -325,16 +326,14 @@ function repl.main(words)
   if words[1] then
     globals.arg = {[0] = words[1], table.unpack(words, 2)}
     local f, err = loadfile(words[1])
-    if f then
-      local ok
-      ok, err = prompt.call(function() f(table.unpack(words, 2)) end, traced)
-      if ok then err = nil end
-    end
-    if err then complain(err) end
+    if not f then return err end
+    local ok
+    ok, err = prompt.call(function() f(table.unpack(words, 2)) end, traced)
+    if not ok then complain(err) end
   end
   if not terminal then
     repl.run(function() return io.read "l" end, show, complain)
-    return
+    return nil
   end
   local path = history_path()
   if path then prompt.history(path) end
@@ -343,6 +342,7 @@ function repl.main(words)
     return prompt.read(first and "> " or ">> ", repl.complete)
   end, show, complain)
   if path then prompt.history(path, true) end
+  return nil
 end
 
 return repl

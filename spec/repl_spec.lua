@@ -5,11 +5,16 @@ local lze = require "lze"
 local process = require "spec.support.process"
 local repl = dofile "command/repl.lua"
 
--- What the prompt writes to both streams for these lines, piped.
-local function typed(lines, words)
-  local r = process.run(("arg = {[0] = 'bin/lze', 'repl', %s}\n" ..
+-- What the prompt writes to both streams for these lines, piped, and how it
+-- ends.
+local function run(lines, words)
+  return process.run(("arg = {[0] = 'bin/lze', 'repl', %s}\n" ..
     "io.stdout:setvbuf 'no'\nio.input(%q)\ndofile 'bin/lze'"):format(
     words or "", lines))
+end
+
+local function typed(...)
+  local r = run(...)
   assert(r.how == "exit" and r.code == 0, r.output)
   return r.output
 end
@@ -163,10 +168,21 @@ x = lze.buffer("int", 1)
         process.write(script, "value = 7 error 'stop'")
         assert.matches("a.lua:1: stop\n.*7\t", typed(path, ("%q"):format(
           script)))
-        assert.matches("cannot open /nowhere/a.lua.*\nnil\t/nowhere/a.lua\n$",
-          typed(path, "'/nowhere/a.lua'"))
       end)
     end)
+
+  it("ends where there is no script to run, as lua -i does", function()
+    with_lines("'not reached'", function(path, dir)
+      local r = run(path, "'/nowhere/a.lua'")
+      assert.same({"exit", 1, "lze repl: cannot open /nowhere/a.lua: No " ..
+        "such file or directory\n"}, {r.how, r.code, r.output})
+      process.write(dir .. "/a.lua", "x = = 1")
+      r = run(path, ("%q"):format(dir .. "/a.lua"))
+      assert.same({"exit", 1}, {r.how, r.code})
+      assert.matches("^lze repl: [^\n]*a.lua:1: unexpected symbol near '='\n$",
+        r.output)
+    end)
+  end)
 
   it("edits lines on a terminal, completes them and outlives Ctrl-C", function()
     if process.hosted or not os.execute "command -v script >/dev/null" then
