@@ -1570,6 +1570,24 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
+  it("leaves no file where a signal ends the program", function()
+    process.with_directory(function(dir)
+      process.write(dir .. "/old.csv", "of an earlier run")
+      assert(os.execute(("ln -s old.csv '%s/link.csv'"):format(dir)))
+      for _, name in ipairs {"new", "old", "link"} do
+        local r = process.run(script .. "os.execute 'kill -TERM $PPID'" ..
+          "while true do end", {env = {LZE_PROFILE = dir .. "/" .. name ..
+          ".csv"}})
+        assert.same({"signal", 15}, {r.how, r.code})
+      end
+      local list <close> = io.popen(("ls '%s'"):format(dir))
+      assert.equal("link.csv\n", list:read "a")
+      -- The link goes on pointing to its file.
+      process.output(script, {env = {LZE_PROFILE = dir .. "/link.csv"}})
+      assert.matches("^kind,name,", read(dir .. "/old.csv"))
+    end)
+  end)
+
   it("has the process and the rank in the name", function()
     process.with_directory(function(dir)
       local r = process.run(script, {env = {LZE_PROFILE = dir .. "/a.%p.csv",

@@ -533,7 +533,8 @@ static int core_mark(lua_State *L) {
 /* The profile of a whole program, and where it goes at the end. */
 struct lze_Ending {
   lze_Profile profile;
-  FILE *file;
+  FILE *file;                   /* stderr, a device or a pipe; else NULL */
+  char *path;                   /* of what is made at the end; else NULL */
   char format[8];
   pid_t process;                /* a forked one leaves the file alone */
   pthread_t thread;
@@ -575,6 +576,31 @@ static void ending_complain(const char *reason) {
           reason);
 }
 
+/* A file that does not take the place of a standard stream that is closed: what
+   the program writes there is not for it. NULL where it cannot be made. */
+static FILE *ending_create(const char *path) {
+  FILE *file = fopen(path, "wbe");
+  if (file == NULL || fileno(file) > STDERR_FILENO) return file;
+  int apart = fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  fclose(file);
+  file = apart >= 0 ? fdopen(apart, "wb") : NULL;
+  if (file == NULL && apart >= 0) close(apart);
+  return file;
+}
+
+/* The profile's text into its file; errno says why not. */
+static bool ending_put(const struct lze_Ending *e, const char *text,
+                       size_t size) {
+  FILE *file = e->path != NULL ? ending_create(e->path) : e->file;
+  if (file == NULL) return false;
+  bool done = fwrite(text, 1, size, file) == size && fflush(file) == 0;
+  int error = errno;
+  if (e->path != NULL) fclose(file);
+  if (e->path != NULL && !done) unlink(e->path);
+  errno = error;
+  return done;
+}
+
 static void ending_write(struct lze_Ending *e) {
   static const char no_memory[] = LZE_NO_MEMORY_TEXT;
   lua_State *L = lze_profile_stop(&e->profile) ? luaL_newstate() : NULL;
@@ -587,26 +613,24 @@ static void ending_write(struct lze_Ending *e) {
   lua_pushlightuserdata(L, e);
   int status = lua_pcall(L, 1, 1, 0);
   const char *text = lua_tolstring(L, -1, &size);
-  if (status != LUA_OK) {
+  if (status != LUA_OK)
     ending_complain(text != NULL ? text : no_memory);
-  } else {
-    /* A program started by this one may have written there, too: not where a
-       pipe or a device has nothing to cut. */
-    bool cut = e->file == stderr || ftruncate(fileno(e->file), 0) == 0 ||
-               errno == EINVAL;
-    if (!cut || fwrite(text, 1, size, e->file) != size ||
-        fflush(e->file) != 0)
-      ending_complain(strerror(errno));
-  }
+  else if (!ending_put(e, text, size))
+    ending_complain(strerror(errno));
   lua_close(L);
+}
+
+static void ending_free(struct lze_Ending *e) {
+  if (e->file != NULL && e->file != stderr) fclose(e->file);
+  lze_profile_free(&e->profile);
+  free(e->path);
+  free(e);
 }
 
 /* Write what is to be written, and forget it. */
 static void ending_finish(struct lze_Ending *e) {
   if (e->process == getpid()) ending_write(e);
-  if (e->file != stderr) fclose(e->file);
-  lze_profile_free(&e->profile);
-  free(e);
+  ending_free(e);
 }
 
 /* Take out of the list: `which`, or any of this thread where that is NULL. */
@@ -658,16 +682,21 @@ static const char *push_path(lua_State *L, const char *name,
   return luaL_gsub(L, lua_tostring(L, -1), "%p", process);
 }
 
-/* A file that does not take the place of a standard stream that is closed: what
-   the program writes there is not for it. NULL where it cannot be made. */
-static FILE *ending_create(const char *path) {
-  FILE *file = fopen(path, "wbe");
-  if (file == NULL || fileno(file) > STDERR_FILENO) return file;
-  int apart = fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  fclose(file);
-  file = apart >= 0 ? fdopen(apart, "wb") : NULL;
-  if (file == NULL && apart >= 0) close(apart);
-  return file;
+/* Try to make the file. It is made again when it is written, so that a program
+   that is killed leaves none, and nothing of an earlier one; what is not a
+   file, but a device or a pipe, stays open. Where it fails, errno says why. */
+static bool ending_begin(struct lze_Ending *e, const char *path) {
+  struct stat about;
+  e->file = ending_create(path);
+  if (e->file == NULL) return false;
+  if (fstat(fileno(e->file), &about) != 0 || !S_ISREG(about.st_mode))
+    return true;
+  e->path = realpath(path, NULL);
+  if (e->path == NULL) return true;
+  unlink(e->path);
+  fclose(e->file);
+  e->file = NULL;
+  return true;
 }
 
 /* Begin to record the whole program if LZE_PROFILE says so. [-0, +0] */
@@ -689,20 +718,20 @@ static void ending_open(lua_State *L, lze_State *S) {
   pthread_mutex_lock(&ending_lock);
   unsigned number = ++ending_count;
   pthread_mutex_unlock(&ending_lock);
-  FILE *file = stderr;
-  if (!shown) {
-    const char *path = push_path(L, name, ending, number);
-    file = ending_create(path);
-    if (file == NULL)
-      luaL_error(L, "LZE_PROFILE=%s: %s: %s", name, path, strerror(errno));
-  }
+  const char *path = shown ? NULL : push_path(L, name, ending, number);
   struct lze_Ending *e = calloc(1, sizeof *e);
-  if (e == NULL || !lze_profile_start(&e->profile, S, MOST_RECORDS)) {
+  if (e == NULL) lze_no_memory(L);
+  if (shown) {
+    e->file = stderr;
+  } else if (!ending_begin(e, path)) {
+    int error = errno;
     free(e);
-    if (!shown) fclose(file);
+    luaL_error(L, "LZE_PROFILE=%s: %s: %s", name, path, strerror(error));
+  }
+  if (!lze_profile_start(&e->profile, S, MOST_RECORDS)) {
+    ending_free(e);
     lze_no_memory(L);
   }
-  e->file = file;
   strcpy(e->format, format);
   e->process = getpid();
   e->thread = pthread_self();
