@@ -367,6 +367,20 @@ describe("lze run", function()
     end)
   end)
 
+  test("says that there is no profile where the script never loads lze",
+    function()
+      process.with_directory(function(dir)
+        local script, table_of = dir .. "/script.lua", dir .. "/of.csv"
+        process.write(script, "print 'done' os.exit(3)")
+        local said = "done\nlze run: no profile: " .. script ..
+          " did not load lze\n"
+        assert.same({3, said}, {run("run", "--profile", script)})
+        assert.same({3, said}, {run("run", "--profile=" .. table_of, script)})
+        assert.is_nil(io.open(table_of))
+        assert.same({3, "done\n"}, {run("run", script)})
+      end)
+    end)
+
   it("exits 2 for options that there are not, wherever they are", function()
     local hint = "\nlze help lists what there is\n"
     assert.same({2, "lze run: FILE.lua expected" .. hint}, {run "run"})

@@ -740,6 +740,8 @@ static void ending_open(lua_State *L, lze_State *S) {
   endings = e;
   pthread_mutex_unlock(&ending_lock);
   S->ending = e;
+  const char *begun = getenv("LZE_PROFILE_BEGUN");
+  if (begun != NULL) unlink(begun);
   lua_settop(L, top);
 }
 
