@@ -135,7 +135,9 @@ local function devices(before, now)
     end
     list[i] = d
   end
-  return list, not ok and tostring(found) or nil
+  local why = found
+  if ok and #found == 0 then why = select(2, pcall(lze.device)) end
+  return list, #list == 0 and tostring(why) or nil
 end
 
 -- --- samples ---------------------------------------------------------------
@@ -236,7 +238,6 @@ function top.lines(now, view)
     add("device %d: %s (%s)  %s", i, d.name, d.type, table.concat(parts, ", "))
   end
   if now.problem then add("no devices: %s", now.problem) end
-  if #now.devices == 0 and not now.problem then add "no devices" end
   add ""
   if not now.directory then
     add "programs are not seen: XDG_RUNTIME_DIR is not set"
@@ -281,7 +282,8 @@ local function to_json(now)
       launches = p.launches, launches_per_second = p.launches_per_second,
       devices = p.devices, kernels = p.kernels}
   end
-  return prompt.json().json {devices = now.devices, programs = list}
+  return prompt.json().json {devices = now.devices, problem = now.problem,
+    programs = list}
 end
 
 -- --- on a terminal ---------------------------------------------------------

@@ -85,6 +85,16 @@ describe("lze top", function()
     end)
   end)
 
+  it("says why there is no device", function()
+    for words, said in pairs {["--once"] = "^no devices: ", ["--json"] =
+      '^{.*"problem":"'} do
+      assert.matches(said .. "there is no device; the drivers show: .*; " ..
+        "ONEAPI_DEVICE_SELECTOR=opencl:gpu", process.output(command(words),
+        {env = {ONEAPI_DEVICE_SELECTOR = "opencl:gpu"}}))
+    end
+    assert.not_matches("problem", process.output(command "--json"))
+  end)
+
   it("removes what killed programs left, and nothing else", function()
     process.with_directory(function(dir)
       process.output(work .. [[
