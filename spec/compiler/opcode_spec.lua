@@ -99,6 +99,9 @@ local rows = {
   {"LEN", "x[1] = #x + #d"},
   {"EQ LT LE", "x[1] = a == i and 1 or 2 x[2] = a < i and 1 or 2 " ..
     "x[3] = a <= i and 1 or 2 x[4] = u == a and 1 or 2"},
+  {"EQ", "local v, w, z = x[a] or nil, x[99] or nil, d[98] or nil " ..
+    "x[1] = v == w and 1 or 2 x[2] = w == z and 1 or 2 " ..
+    "x[3] = w ~= z and 1 or 2 x[4] = v == x[a] and 1 or 2"},
   {"EQK EQI", "x[1] = a == 1 << 40 and 1 or 2 x[2] = a == 3 and 1 or 2 " ..
     "x[3] = u == 2.25 and 1 or 2 x[4] = x[99] == nil and 1 or 2"},
   {"LTI LEI GTI GEI", "x[1] = a < 3 and 1 or 2 x[2] = a <= 3 and 1 or 2 " ..
