@@ -215,11 +215,19 @@ local function generator(seed)
   end
   local function one(list) return list[random(#list)] end
   local int, flt, names
+  -- An element of a captured buffer; outside of it there is a default.
+  local function element(list, value)
+    return random(3) > 1 and ("%s[(%s & 7) + 1]"):format(one(list), int(0)) or
+      ("(%s[%s] or %s)"):format(one(list), int(0), value(0))
+  end
   local function leaf_int()
     local r = random(10)
     if r <= 6 then return one(names.int) end
     if r == 7 then return "(" .. tostring(random(2000) - 1000) .. ")" end
     if r == 8 then return "captured" end
+    if r == 9 then
+      return element({"bytes", "shorts", "words", "counts"}, int)
+    end
     return tostring(one {0, 1, 2, 3, 5, 8, 16, 63, 64, 255, 65535,
                          0x7fffffff, 0x7fffffffffffffff})
   end
@@ -227,12 +235,14 @@ local function generator(seed)
     local r = random(10)
     if r <= 6 then return one(names.flt) end
     if r == 7 then return "captures.real" end
+    if r == 8 then return element({"singles"}, flt) end
     return one {"0.5", "1.0", "2.25", "(-3.0)", "0.1", "1e10", "100.0"}
   end
   local function cond(d)
-    local r = random(9)
+    local r = random(10)
     local op = one {"<", "<=", ">", ">=", "==", "~="}
     if r == 8 then return "yes" end
+    if r == 10 then return "shorts[" .. int(d - 1) .. "] == nil" end
     if r == 9 then return "ult(" .. int(d - 1) .. ", " .. int(d - 1) .. ")" end
     if d <= 0 or r <= 2 then
       return int(d - 1) .. " " .. op .. " " .. int(d - 1)
@@ -326,6 +336,13 @@ local function generator(seed)
       return ("do local %s = %s if %s == (%s) then %s = %s end end\n"):format(n,
         cond(2), n, cond(1), one(names.vi), int(1))
     end
+    if r == 5 and random(3) == 1 then
+      local n, m = fresh(), fresh()
+      return ("do local %s, %s if %s then %s = %s end if %s then %s = %s " ..
+        "end if %s %s %s then %s = %s end end\n"):format(n, m, cond(1), n,
+        int(1), cond(1), m, one {int, flt}(1), n, one {"==", "~="}, m,
+        one(names.vi), int(1))
+    end
     if r == 5 then
       return ("%s, %s = %s, %s\n"):format(names.vi[1], names.vi[2], int(1),
         int(1))
@@ -402,12 +419,22 @@ end
 
 local FUNCTIONS, ITEMS = 24, 16
 
+-- Buffers of eight elements that random functions read.
+local function captured()
+  return {lze.buffer("char", {0, 1, -1, 127, -128, 64, 10, -77}),
+    lze.buffer("ushort", {0, 1, 0xffff, 0x7fff, 0x8000, 255, 1000, 13}),
+    lze.buffer("int", {0, 1, -1, 0x7fffffff, -0x80000000, 46341, 9, -65536}),
+    lze.buffer("uint", {0, 1, 0xffffffff, 0x80000000, 65536, 31, 7, 1 << 30}),
+    lze.buffer("float", {0.0, -0.0, 1.5, -1e30, 0.1, 1e-40, 16777216.0, -3.0})}
+end
+
 local function random_kernel(seed)
   local g = generator(seed)
   local parts = {"local floor, ceil, max, min, abs, sqrt = math.floor, " ..
     "math.ceil, math.max, math.min, math.abs, math.sqrt\n" ..
     "local fmod, ult, tointeger = math.fmod, math.ult, math.tointeger\n" ..
-    "local captured, captures, yes = -3, {real = 0.75}, true\n"}
+    "local captured, captures, yes = -3, {real = 0.75}, true\n" ..
+    "local bytes, shorts, words, counts, singles = ...\n"}
   for n = 1, 3 do
     parts[#parts + 1] = g.body(1, ("local function h%d(a, u) " ..
       "local b, s, v, r = a, 0, u, 1.5\n"):format(n), true)
@@ -420,27 +447,30 @@ local function random_kernel(seed)
   local calls = {}
   for n = 1, FUNCTIONS do
     calls[n] = ("do local s, r = f%d(A[i], B[i], U[i], V[i]) " ..
-      "P[(i - 1) * %d + %d] = s Q[(i - 1) * %d + %d] = r end\n"):format(n,
-      FUNCTIONS, n, FUNCTIONS, n)
+      "local k = (i - 1) * %d + %d P[k], Q[k], R[k] = s, r, s end\n"):format(n,
+      FUNCTIONS, n)
   end
   local text = table.concat(parts) ..
-    "return function(i, A, B, U, V, P, Q)\n" .. table.concat(calls) .. "end"
-  local f = assert(load(text, "=random"))()
+    "return function(i, A, B, U, V, P, Q, R)\n" .. table.concat(calls) ..
+    "end"
+  local f = assert(load(text, "=random"))(table.unpack(captured()))
   local A, B, U, V = {}, {}, {}, {}
   for i = 1, ITEMS do
     A[i], B[i] = whole[i], whole[(i * 7 + seed) % 16 + 1]
     U[i], V[i] = real[i], real[(i * 5 + seed) % 16 + 1]
   end
   local wantP, wantQ = {}, {}
-  for i = 1, ITEMS do f(i, A, B, U, V, wantP, wantQ) end
+  for i = 1, ITEMS do f(i, A, B, U, V, wantP, wantQ, {}) end
   local P = lze.buffer("long", FUNCTIONS * ITEMS)
   local Q = lze.buffer("double", FUNCTIONS * ITEMS)
+  local R = lze.buffer("short", FUNCTIONS * ITEMS)
   local run = lze.kernel(f)
   run(ITEMS, lze.buffer("long", A), lze.buffer("long", B),
-    lze.buffer("double", U), lze.buffer("double", V), P, Q)
+    lze.buffer("double", U), lze.buffer("double", V), P, Q, R)
   assert(lze.spirv.validate(run:spirv()))
   for k = 1, FUNCTIONS * ITEMS do
-    if not same(wantP[k], P[k]) or not same(wantQ[k], Q[k]) then
+    if not same(wantP[k], P[k]) or not same(wantQ[k], Q[k]) or
+       R[k] & 0xffff ~= P[k] & 0xffff then
       local n, i = (k - 1) % FUNCTIONS + 1, (k - 1) // FUNCTIONS + 1
       error(("seed %d, f%d(%s, %s, %s, %s) is %s %s, not %s %s:\n%s\n%s")
         :format(seed, n, A[i], B[i], shown(U[i]), shown(V[i]), shown(P[k]),
