@@ -600,7 +600,8 @@ local function bin_counter(value)
   end
 end
 
-local count_bins = bin_counter(function(v) return v end)
+-- Bounds are reals: an integer beyond 2^53 may be outside of those it made.
+local count_bins = bin_counter(function(v) return v + 0.0 end)
 local count_unsigned = bin_counter(as_real)
 
 local function add_pieces(i, out, counts, pieces, bins)

@@ -395,6 +395,7 @@ describe("lze.array", function()
     check(A("float", {nan, inf, -inf, 1, 2}), 2, {low = 0, high = 2})
     same_numbers({0, 2}, A("int", {3, 3}):histogram(2):read())
     same_numbers({0, 0}, A.zeros({0}):histogram(2):read())
+    same_numbers({1, 1}, A("long", {5, (1 << 60) + 1}):histogram(2):read())
     check(A("uint", {0, 5, (1 << 32) - 1, 1 << 31}), 3)
     check(A("int", {-1 << 31, 5, (1 << 31) - 1}), 3)
     if fp64 then
