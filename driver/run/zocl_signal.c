@@ -557,9 +557,11 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
   deferred d = {.count = 0};
   *wait = ZOCL_WAIT_NONE;
   pthread_mutex_lock(&signal->lock);
-  if (stream_sets(signal, stream))
+  if (blocked && !signal->counted)
+    *wait = ZOCL_WAIT_LATER;
+  else if (stream_sets(signal, stream))
     ; /* the stream's own order is enough */
-  else if (!signal->counted && (signal->resets > 0 || blocked))
+  else if (!signal->counted && signal->resets > 0)
     *wait = ZOCL_WAIT_LATER;
   else if (!atomic_load(&signal->state->set)) {
     look_locked(signal, false, &d);

@@ -397,20 +397,26 @@ static void test_threads(void)
   MUST(zeMemFree(s.context, memory));
 }
 
-/* What a list finds set when it is told to wait may be taken back before the
-   list gets there, by a command that comes later and lets it go on. */
+/* What a list finds set when it is told to wait, by the host or by itself, may
+   be taken back before the list gets there, by a command that comes later and
+   lets it go on. */
 static void test_taken_back(ze_command_list_handle_t a,
                             ze_command_list_handle_t b)
 {
-  reset_all();
-  MUST(zeEventHostSignal(e[1]));
-  MUST(zeCommandListAppendBarrier(b, NULL, 1, &e[0]));
-  MUST(zeCommandListAppendBarrier(b, e[2], 1, &e[1]));
-  MUST(zeCommandListAppendEventReset(a, e[1]));
-  MUST(zeCommandListAppendSignalEvent(a, e[0]));
-  RETURNS(ZE_RESULT_NOT_READY, zeEventHostSynchronize(e[2], 20000000));
-  MUST(zeCommandListAppendSignalEvent(a, e[1]));
-  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[2], UINT64_MAX));
+  for (int itself = 0; itself < 2; itself++) {
+    reset_all();
+    if (itself)
+      chain_append(b, 1, e[1], 0, NULL);
+    else
+      MUST(zeEventHostSignal(e[1]));
+    MUST(zeCommandListAppendBarrier(b, NULL, 1, &e[0]));
+    MUST(zeCommandListAppendBarrier(b, e[2], 1, &e[1]));
+    MUST(zeCommandListAppendEventReset(a, e[1]));
+    MUST(zeCommandListAppendSignalEvent(a, e[0]));
+    RETURNS(ZE_RESULT_NOT_READY, zeEventHostSynchronize(e[2], 20000000));
+    MUST(zeCommandListAppendSignalEvent(a, e[1]));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[2], UINT64_MAX));
+  }
 }
 
 int main(void)
