@@ -405,9 +405,11 @@ static void test_taken_back(ze_command_list_handle_t a,
 {
   for (int itself = 0; itself < 2; itself++) {
     reset_all();
-    if (itself)
+    if (itself) {
       chain_append(b, 1, e[1], 0, NULL);
-    else
+      MUST(zeCommandListAppendBarrier(b, e[3], 0, NULL));
+      RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[3], UINT64_MAX));
+    } else
       MUST(zeEventHostSignal(e[1]));
     MUST(zeCommandListAppendBarrier(b, NULL, 1, &e[0]));
     MUST(zeCommandListAppendBarrier(b, e[2], 1, &e[1]));
