@@ -295,7 +295,8 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
         return true;
       }
       follow_step(c, &t, &now, at);
-      gone = writes(p, at, now.reg);
+      /* One of the ways that go on from a TESTSET leaves it as it was. */
+      gone = writes(p, at, now.reg) && GET_OP(p->code[at]) != OP_TESTSET;
     }
     for (int k = 0; !gone && k < 2; k++)
       if (b->next[k] >= 0)

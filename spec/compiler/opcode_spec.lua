@@ -109,6 +109,7 @@ local rows = {
   {"TEST JMP", "local v = x[99] if v then x[1] = 1 else x[1] = 2 end"},
   {"TESTSET", "local v = x[99] local w = v or a local z = w and u x[1] = w " ..
     "d[1] = z"},
+  {"TESTSET", "local v, w = x[99], x[98] w = v or w x[1] = w or 5"},
   {"CALL", "x[1], x[2] = two(a, i) x[3] = two(two(a, i)) + one(two(i, 2)) " ..
     "none()"},
   {"TAILCALL", "if a > 2 then x[1] = 3 return none() end x[1] = 4"},
