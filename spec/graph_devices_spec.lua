@@ -63,6 +63,16 @@ local script = [[
   lanes = {}
   for i, t in ipairs(p:report().tasks) do lanes[i] = t.lane end
   print("fork", y[n], z[n], table.concat(lanes, " "))
+  -- Steps stay with memory that not all the devices reach.
+  x = lze.buffer("int", n, {device = second})
+  y = lze.buffer("int", n, {usage = "device", device = second})
+  z = lze.buffer("int", n, {device = second})
+  local w = lze.buffer("int", n)
+  for i, devices in ipairs {{first}, {first, second}, {second, first}} do
+    lze.graph():task("x", m.add, n, x, 1):task("y", m.add, n, y, 10)
+      :fill("z", z, i):copy("w", w, z):compile {devices = devices}:run()
+  end
+  print("stay", x[n], y:read()[n], z[n], w[n])
   print(select(2, pcall(g.compile, g, {devices = {first}, device = second})))
 ]]
 
@@ -77,6 +87,7 @@ moved	22	122	5
 set	43	143
 spread	42	%d	0
 fork	1	1	%s
+stay	3	30	3	3
 options device and devices: one or the other
 ]]):format(transfers, lanes, fork), output)
 end

@@ -171,9 +171,27 @@ static void plan_order(lua_State *L, lze_Plan *p) {
                                    &p->schedule));
 }
 
-/* Spread tasks over n devices.  A task that uses a device's own memory stays
-   there, one that continues a chain goes where the chain is, and any other to
-   the device with the least to do. */
+/* The number of a device among n; n for others. */
+static uint32_t device_number(const lze_DeviceInfo *device,
+                              const lze_DeviceInfo *const *devices,
+                              uint32_t n) {
+  uint32_t d = 0;
+  while (d < n && devices[d] != device) d++;
+  return d;
+}
+
+/* Whether all n devices reach memory of that storage. */
+static bool storage_is_common(const lze_Storage *s,
+                              const lze_DeviceInfo *const *devices,
+                              uint32_t n) {
+  for (uint32_t d = 0; d < n; d++)
+    if (!lze_device_reaches(devices[d], s)) return false;
+  return s->usage != LZE_DEVICE;
+}
+
+/* Spread tasks over n devices.  A task that uses a device's own memory, or a
+   copy made there, stays there, one that continues a chain goes where the chain
+   is, and any other to the device with the least to do. */
 static void plan_spread(lua_State *L, lze_Plan *p, int table,
                         const lze_DeviceInfo *const *devices, uint32_t n) {
   plan_order(L, p);
@@ -181,10 +199,6 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
   bool *continued = lua_newuserdatauv(L, p->count + 1, 0);
   memset(load, 0, n * sizeof *load);
   memset(continued, 0, p->count + 1);
-  bool peers = true;
-  for (uint32_t a = 0; a < n; a++)
-    for (uint32_t b = 0; b < n; b++)
-      peers = peers && lze_device_peers(devices[a], devices[b]);
   lze_getoption(L, table, "steps");
   int steps = lua_gettop(L);
   for (uint32_t i = 0; i < p->count; i++) {
@@ -192,16 +206,20 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
     const lze_DeviceInfo *chosen = NULL;
     if (s->kind == LZE_STEP_CALL) continue;
     lua_rawgeti(L, steps, (lua_Integer)i + 1);
-    bool given = lze_getoption(L, -1, "device") != LUA_TNIL;
+    bool given = lze_getoption(L, -1, "device") != LUA_TNIL ||
+                 s->copy != LZE_COPY_NONE ||
+                 (i > 0 && p->steps[i - 1].copy == LZE_COPY_IN);
     lua_pop(L, 1);
     const lze_Node *node = &p->nodes[i];
     for (uint32_t a = 0; a < node->access_count; a++)
-      given = given || node->accesses[a].storage->usage == LZE_DEVICE ||
-              (node->accesses[a].storage->usage == LZE_SHARED && !peers);
+      given = given ||
+              !storage_is_common(node->accesses[a].storage, devices, n);
     if (given) chosen = s->device;
     for (uint32_t d = node->deps.count; d-- > 0 && chosen == NULL;) {
       uint32_t j = node->deps.items[d];
-      if (continued[j] || p->steps[j].kind == LZE_STEP_CALL) continue;
+      if (continued[j] || p->steps[j].kind == LZE_STEP_CALL ||
+          device_number(p->steps[j].device, devices, n) == n)
+        continue;
       continued[j] = true;
       chosen = p->steps[j].device;
     }
@@ -209,8 +227,8 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
     for (uint32_t d = 1; d < n; d++)
       if (load[d] < load[least]) least = d;
     if (chosen == NULL) chosen = devices[least];
-    for (uint32_t d = 0; d < n; d++)
-      if (devices[d] == chosen) load[d] += s->bytes + 1;
+    uint32_t number = device_number(chosen, devices, n);
+    if (number < n) load[number] += s->bytes + 1;
     if (chosen != s->device) {
       s->device = chosen;
       p->spread = true;
