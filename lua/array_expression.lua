@@ -725,17 +725,36 @@ local function fuses(w, entry, size, how, names)
   return false, "its like has not been evaluated before"
 end
 
+local plan
+
+-- What `plan` returns of a walk: its kernel and its arguments are there.  A
+-- finalizer that has walked meanwhile may have evaluated a part of the tree:
+-- then all begins again.
+local function planned(w, entry, a, ...)
+  local kernel = entry.kernel
+  if not kernel and walks == w.id then
+    kernel = make_kernel(w, a.op, operands(a))
+  end
+  arguments(w)
+  if walks ~= w.id then
+    leave_walk(w)
+    return plan(a, ...)
+  end
+  entry.kernel = kernel
+  return w, entry
+end
+
 -- The walk of an expression whose elements go into an array, or into what
 -- `flat_result` makes of a buffer, ready to be launched.  Nil where a finalizer
 -- has evaluated it.
-local function plan(a, into, base, how)
+function plan(a, into, base, how)
   if not a.op then return nil end
   local w, entry = walk(into or flat_result(a, base), a.op, operands(a))
   if w.pending then
     evaluate_leaves(w)
     return plan(a, into, base, how)
   elseif w.steps == 1 then
-    return w, entry
+    return planned(w, entry, a, into, base, how)
   end
   local fused = how ~= "apart" and
     (entry.fused or fuses(w, entry, a.size, how))
@@ -743,14 +762,15 @@ local function plan(a, into, base, how)
   if fused then
     entry.fused = true
     counts.fused = counts.fused + 1
-    return w, entry
+    return planned(w, entry, a, into, base, how)
   end
   leave_walk(w)
   for _, v in next, {operands(a)} do
     if type(v) == "table" then evaluate(v, "apart") end
   end
   if not a.op then return nil end
-  return walk(into or flat_result(a, base), a.op, operands(a))
+  w, entry = walk(into or flat_result(a, base), a.op, operands(a))
+  return planned(w, entry, a, into, base, how)
 end
 
 local function first_array(a)
@@ -768,11 +788,8 @@ function evaluate(a, how)
   local base = beside(leaf, a.kind, size)
   if size > 0 then
     local w, entry = plan(a, nil, base, how)
-    if not a.op then
-      if w then leave_walk(w) end
-      return a
-    end
-    launch(w, entry, size, a.op, operands(a))
+    if not w then return a end
+    run(w, entry, size, w.args, w.kept)
     counts.evaluations = counts.evaluations + 1
   end
   if a.op then detach(a) end
@@ -829,6 +846,10 @@ local function operand(a, name, kind, how)
     local parameters, lines, value = write_tree(w, op, operands(a))
     if wraps[a.kind] then value = format(wraps[a.kind], value) end
     parameters = concat(parameters, ", ")
+    if walks ~= w.id then -- a finalizer may have evaluated a part of the tree
+      leave_walk(w)
+      return operand(a, name, kind, how)
+    end
     use_operations(w)
     entry.element = C.text(format("%sreturn function(i, %s)\n  %s\n  " ..
       "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
@@ -898,13 +919,10 @@ local function write(into, a)
   end
   counts.evaluations = counts.evaluations + 1
   if not own then
-    launch(w, entry, a.size, a.op, operands(a))
+    run(w, entry, a.size, w.args, w.kept)
     return true
   end
-  if not entry.kernel then
-    entry.kernel = make_kernel(w, a.op, operands(a))
-  end
-  local tree, list, n = {}, arguments(w)
+  local tree, list, n = {}, w.args, w.kept
   note(tree, 0, a)
   -- The launch evaluates what else reads the array, and is to find out what of
   -- that is still needed.
