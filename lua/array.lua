@@ -339,9 +339,13 @@ local function new_binary(name, what, rule, x, y)
   return op, follows and not asks
 end
 
+-- Results that are masks where both operands are.
+local logical = {band = true, bor = true, bxor = true, least = true,
+  greatest = true}
+
 -- A function for operations on two operands, elementwise.
 local function binary(name, what, rule)
-  local known = {}
+  local known, both = {}, logical[name]
   return function(x, y)
     local first = getmetatable(x) == meta and x.kind or
       number_keys[mathtype(x)]
@@ -362,7 +366,7 @@ local function binary(name, what, rule)
       shape = broadcast(what, shape, y.dims)
     end
     local mask = rule == "mask" or
-      rule == "bits" and not (op.x or op.y) and x.mask and y.mask
+      both and not (op.x or op.y) and x.mask and y.mask
     return node(op, shape, mask, x, y)
   end
 end
@@ -456,7 +460,7 @@ for name, op in next, {min = "least", max = "greatest"} do
   end)
 end
 
-local function ternary(op, what, x, y, z, kind, as_real)
+local function ternary(op, what, x, y, z, kind, as_real, mask)
   local a = first_array(x, y, z)
   if not is(a) then fail("%s: no array among the arguments", what) end
   kind = kind or result_type(what, x, y, z)
@@ -469,7 +473,7 @@ local function ternary(op, what, x, y, z, kind, as_real)
       shape = broadcast(what, shape, v.dims)
     end
   end
-  return express(op, kind, shape, nil, x, y, z)
+  return express(op, kind, shape, mask, x, y, z)
 end
 
 -- The operands of functions of three.
@@ -506,7 +510,8 @@ define("where", function(c, x, y)
     kind = mathtype(x) == "integer" and mathtype(y) == "integer" and "long" or
       "float"
   end
-  return ternary("where", "where", c, x, y, kind)
+  return ternary("where", "where", c, x, y, kind, false,
+    is(x) and is(y) and x.mask and y.mask)
 end)
 
 -- a:to(type): reals to integers by cutting off what is behind the point.

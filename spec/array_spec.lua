@@ -193,6 +193,21 @@ describe("lze.array", function()
       said(function() x[m] = {1, 2} end))
   end)
 
+  it("has masks of what chooses among masks", function()
+    local x = A("int", {1, 2, 3})
+    local m, n = x:gt(1), x:lt(2)
+    assert.same({1, 3}, x[A.where(x:eq(3), m, n)]:read())
+    assert.same({1, 2, 3}, x[m:max(n)]:read())
+    assert.same({2, 3}, x[n:min(m) | m]:read())
+    assert.same({2, 3}, x[A.cat {m, n}[{ {1, 3} }]]:read())
+    -- Not of what may be another number.
+    for _, made in ipairs {A.where(m, n, 5), A.where(m, n, x), m:max(2),
+      m << n, m >> n, m + n} do
+      assert.is_falsy(made.mask)
+    end
+    assert.same({0, 2, 2}, (m << A("int", {1, 1, 1}):gt(0)):read())
+  end)
+
   it("keeps masks at 0 and 1, whatever is written", function()
     local x = A("float", {1, 2, 3})
     local m = x:gt(1):eval()
