@@ -155,6 +155,12 @@ local function check_shape(shape, fname)
     fail("%s: shape: a table of sizes expected, got %s", fname,
       C.describe(shape))
   end
+  for key in next, shape do
+    if mathtype(key) ~= "integer" then
+      fail("%s: shape: sizes expected, got a field %s; options are a table of "
+        .. "their own", fname, C.describe(key))
+    end
+  end
   local copy, n = {}, 1
   if #shape > MOST_DIMENSIONS then
     fail("%s: shape: %d dimensions; arrays have at most %d", fname, #shape,
@@ -194,14 +200,13 @@ local function options(t, allowed, fname)
     for _, name in ipairs(allowed) do known = known or name == key end
     if not known then
       fail("%s: unknown option %s; there are %s", fname, tostring(key),
-        concat(allowed, ", "))
+        #allowed > 0 and concat(allowed, ", ") or "none")
     end
   end
   return t
 end
 
--- Refuse what follows the n arguments that fname takes: options, mostly, which
--- would be ignored.
+-- Refuse what follows the n arguments that fname takes.
 local function no_more(fname, n, ...)
   if select("#", ...) > 0 then
     fail("%s: argument %d: nothing more expected, got %s", fname, n + 1,
@@ -266,6 +271,17 @@ local function kind_of(v, what)
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
 end
 
+-- The operands of a function, by their names.
+local function check_operands(fname, list, ...)
+  for i, name in ipairs(list) do
+    local v = select(i, ...)
+    if not is(v) and type(v) ~= "number" then
+      fail("%s: argument %d (%s): an array or a number expected, got %s",
+        fname, i, name, C.describe(v))
+    end
+  end
+end
+
 -- The number v as elements of kind hold it, by the rule of buffers: a float
 -- that is whole goes into integers.
 local function fitting(what, kind, v)
@@ -323,9 +339,13 @@ local number_keys = {integer = 1, float = 2}
 
 -- The operation that name is on two operands, and whether it is on all of their
 -- types.
-local function new_binary(name, what, rule, x, y)
-  kind_of(x, what)
-  kind_of(y, what)
+local function new_binary(name, what, rule, fname, x, y)
+  if fname then
+    check_operands(fname, {"a", "b"}, x, y)
+  else
+    kind_of(x, what)
+    kind_of(y, what)
+  end
   if not is(y) then check(x, 1, "a", what) end
   local kind = result_type(what, x, y)
   if rule == "real" and not types[kind].real then kind = "float" end
@@ -343,8 +363,9 @@ end
 local logical = {band = true, bor = true, bxor = true, least = true,
   greatest = true}
 
--- A function for operations on two operands, elementwise.
-local function binary(name, what, rule)
+-- A function for operations on two operands, elementwise; fname is its name
+-- where it is not an operator.
+local function binary(name, what, rule, fname)
   local known, both = {}, logical[name]
   return function(x, y)
     local first = getmetatable(x) == meta and x.kind or
@@ -355,7 +376,7 @@ local function binary(name, what, rule)
     local op = by_second and by_second[second]
     if not op then
       local all
-      op, all = new_binary(name, what, rule, x, y)
+      op, all = new_binary(name, what, rule, fname, x, y)
       if all then
         known[first] = by_second or {}
         known[first][second] = op
@@ -432,7 +453,7 @@ function meta.__concat()
 end
 
 for _, name in ipairs {"eq", "ne", "lt", "le", "gt", "ge"} do
-  define(name, binary(name, "a:" .. name .. "(b)", "mask"))
+  define(name, binary(name, "a:" .. name .. "(b)", "mask", name))
 end
 
 -- The wider type is compared where one is real; results of these are masks.
@@ -446,17 +467,17 @@ for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   define(name, function(x) return f(check(x, 1, "a", name)) end)
 end
 
-define("atan2", binary("atan2", "atan2", "real"))
+define("atan2", binary("atan2", "atan2", "real", "atan2"))
 
 -- Elementwise ones that are reductions, too, where nothing or options follow.
 local reductions = {}
 for name, op in next, {min = "least", max = "greatest"} do
-  local f = binary(op, name)
-  define(name, function(x, y, ...)
+  local f = binary(op, name, nil, name)
+  define(name, function(x, y)
     if is(y) or type(y) == "number" or type(x) == "number" then
       return f(x, y)
     end
-    return reductions[name](x, y, ...)
+    return reductions[name](x, y)
   end)
 end
 
@@ -474,17 +495,6 @@ local function ternary(op, what, x, y, z, kind, as_real, mask)
     end
   end
   return express(op, kind, shape, mask, x, y, z)
-end
-
--- The operands of functions of three.
-local function check_operands(fname, list, ...)
-  for i, name in ipairs(list) do
-    local v = select(i, ...)
-    if not is(v) and type(v) ~= "number" then
-      fail("%s: argument %d (%s): an array or a number expected, got %s",
-        fname, i, name, C.describe(v))
-    end
-  end
 end
 
 define("clamp", function(x, low, high)
@@ -567,16 +577,17 @@ end
 function A.arange(first, last, step, o)
   if type(last) == "table" then last, o = nil, last end
   if type(step) == "table" then step, o = nil, step end
-  step = step or 1
-  local words = last == nil and {"n"} or {"first", "last", "step"}
+  local words = last == nil and step == nil and {"n"} or
+    {"first", "last", "step"}
   for i, word in ipairs(words) do
-    local v = select(i, first, last, step)
+    local v = select(i, first, last, step or 1)
     if type(v) ~= "number" or v - v ~= 0 then
       fail("arange: argument %d (%s): a finite number expected, got %s", i,
         word, C.describe(v))
     end
   end
   if last == nil then first, last = 1, first end
+  step = step or 1
   if step == 0 then fail("arange: step is 0") end
   local whole = mathtype(first) == "integer" and mathtype(last) == "integer" and
     mathtype(step) == "integer"
@@ -674,21 +685,27 @@ end
 local function resolve_shape(a, shape, fname)
   if mathtype(shape) == "integer" then shape = {shape} end
   if type(shape) ~= "table" or is(shape) then check_shape(shape, fname) end
-  local copy, known, open = {}, 1, nil
-  for d = 1, #shape do
-    copy[d] = shape[d]
-    if copy[d] == -1 then
+  local copy, open = {}, nil
+  for d, size in next, shape do
+    copy[d] = size
+    if size == -1 then
       if open then
         fail("%s: shape: dimensions %d and %d are both -1", fname, open, d)
       end
-      open = d
-    elseif mathtype(copy[d]) == "integer" then known = known * copy[d] end
+      open, copy[d] = d, 1
+    end
   end
-  if open then copy[open] = known ~= 0 and a.size // known or 0 end
   copy = check_shape(copy, fname)
+  local known = count_of(copy)
+  if open and known == 0 then
+    fail("%s: shape %s: dimension %d, beside one of no elements, can have any "
+      .. "size", fname, shape_text(shape), open)
+  elseif open then
+    copy[open] = a.size // known
+  end
   if count_of(copy) ~= a.size then
-    fail("%s: shape %s has %d elements, the array has %d", fname,
-      shape_text(shape), count_of(copy), a.size)
+    fail("%s: shape %s has %s%d elements, the array has %d", fname,
+      shape_text(shape), open and "a multiple of " or "", known, a.size)
   end
   return copy
 end
@@ -699,9 +716,8 @@ local function reshaped(a, shape, fname)
   return view(a, a.from, shape, packed_strides(shape))
 end
 
-define("reshape", function(a, shape, ...)
+define("reshape", function(a, shape)
   check(a, 1, "a", "reshape")
-  no_more("reshape", 2, ...)
   return reshaped(a, shape, "reshape")
 end)
 
@@ -728,7 +744,8 @@ local function from_tables(kind, source, what)
 end
 
 -- A(type, source [, shape])
-setmetatable(A, {__call = function(_, kind, source, shape)
+setmetatable(A, {__call = function(_, kind, source, shape, ...)
+  no_more("array", 3, ...)
   local scalar = C.core.scalars[kind]
   if not scalar then kind = type_of(kind, "array") end
   local a
@@ -752,9 +769,8 @@ setmetatable(A, {__call = function(_, kind, source, shape)
   return shape and reshaped(a, shape, "array") or a
 end})
 
-define("view", function(a, shape, ...)
+define("view", function(a, shape)
   check(a, 1, "a", "view")
-  no_more("view", 2, ...)
   if not a.flat then fail("view: the array is not contiguous; use reshape") end
   shape = resolve_shape(a, shape, "view")
   return view(a, a.from, shape, packed_strides(shape))
@@ -763,7 +779,8 @@ end)
 define("permute", function(a, ...)
   check(a, 1, "a", "permute")
   local order = ...
-  if type(order) ~= "table" then order = {...} end
+  if type(order) ~= "table" then order = {...}
+  else no_more("permute", 2, select(2, ...)) end
   local shape, strides, seen = {}, {}, {}
   for i = 1, #a.dims do
     local d = dimension(#a.dims, order[i], "permute")
@@ -786,9 +803,8 @@ define("t", function(a)
   return a:permute(2, 1)
 end)
 
-define("expand", function(a, shape, ...)
+define("expand", function(a, shape)
   check(a, 1, "a", "expand")
-  no_more("expand", 2, ...)
   shape = check_shape(shape, "expand")
   local strides = {}
   if #shape < #a.dims then
@@ -828,7 +844,9 @@ define("flip", function(a, ...)
   local given = select("#", ...) > 0
   local strides, from = {unpack(a.stride)}, a.from
   local chosen = {}
-  for _, d in ipairs {...} do chosen[dimension(#a.dims, d, "flip")] = true end
+  for i = 1, select("#", ...) do
+    chosen[dimension(#a.dims, (select(i, ...)), "flip")] = true
+  end
   for d = 1, #a.dims do
     if chosen[d] or not given then
       from = from + (a.dims[d] - 1) * strides[d]
@@ -935,9 +953,8 @@ function A.stack(list, d)
   return join(rows, d, "stack")
 end
 
-define("tile", function(a, times, ...)
+define("tile", function(a, times)
   check(a, 1, "a", "tile")
-  no_more("tile", 2, ...)
   times = check_shape(times, "tile")
   local rank = max(#times, #a.dims)
   local shape, tiled = {}, a
@@ -1203,7 +1220,14 @@ end
 
 function meta.__len(a) return a.dims[1] or 0 end
 
-define("set", function(a, v) return set(check(a, 1, "a", "set"), v, "set") end)
+define("set", function(a, v)
+  check(a, 1, "a", "set")
+  if type(v) ~= "number" and type(v) ~= "table" then
+    fail("set: argument 2 (v): an array, a number or tables of numbers "
+      .. "expected, got %s", C.describe(v))
+  end
+  return set(a, v, "set")
+end)
 define("fill", function(a, v)
   check(a, 1, "a", "fill")
   if type(v) ~= "number" then
@@ -1279,7 +1303,7 @@ end)
 
 -- What the other files of arrays use.
 for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
-  promote = promote, options = options, no_more = no_more,
+  promote = promote, options = options,
   dimension = dimension, type_of = type_of, check_shape = check_shape,
   array_over = array_over, from_tables = from_tables,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
@@ -1304,6 +1328,20 @@ C.part("array_show", core)
 C.part("array_index", core)
 C.part("array_order", core)
 C.part("array_signal", core)
+
+-- What follows the arguments of a function, such as options of one that has
+-- none, would be ignored.
+for name, f in next, A do
+  local n = C.parameters(f)
+  local function exact(...)
+    if select("#", ...) > n then no_more(name, n, select(n + 1, ...)) end
+    return f(...)
+  end
+  if n then
+    A[name] = exact
+    if methods[name] then methods[name] = exact end
+  end
+end
 
 return {
   open = function() return A end,

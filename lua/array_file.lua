@@ -255,11 +255,6 @@ local function picture(a, path, compress)
   C.commit(file)
 end
 
--- f, where what it raises is located at the script's line.
-local function located(f)
-  return function(...) return core.made(f, ...) end
-end
-
 local function check_path(path, n, fname)
   if type(path) ~= "string" then
     fail("%s: argument %d (path): string expected, got %s", fname, n,
@@ -270,24 +265,24 @@ local function check_path(path, n, fname)
 end
 
 -- A.load(path) -> the array in a file of NumPy's.
-A.load = located(function(path)
+function A.load(path)
   check_path(path, 1, "load")
-  return load(path)
-end)
+  return core.made(load, path)
+end
 
 -- a:save(path [, options]): a file of NumPy's, or a picture.
-core.define("save", located(function(a, path, options)
+core.define("save", function(a, path, o)
   core.check(a, 1, "a", "save")
   check_path(path, 2, "save")
   if path:lower():match "%.png$" then
-    local o = core.options(options, {"compress"}, "save")
+    o = core.options(o, {"compress"}, "save")
     if o.compress ~= nil and type(o.compress) ~= "boolean" then
       fail("save: option compress: boolean expected, got %s",
         core.C.describe(o.compress))
     end
-    picture(a, path, o.compress ~= false)
+    core.made(picture, a, path, o.compress ~= false)
   else
-    core.options(options, {}, "save")
-    save(a, path)
+    core.options(o, {}, "save")
+    core.made(save, a, path)
   end
-end))
+end)

@@ -709,8 +709,7 @@ end)
 local filters = setmetatable({}, {__mode = "k"})
 
 -- A.filter(f, x): the elements for which f(element) is true, in their order.
-function A.filter(f, x, ...)
-  core.no_more("filter", 2, ...)
+function A.filter(f, x)
   check_function(f, "filter: argument 1 (f)")
   check(x, 2, "x", "filter")
   check_type(x, "filter")

@@ -761,8 +761,7 @@ function A.reduce(f, init, x, o)
 end
 
 -- A.scan(f, init, x): f of all elements so far, from init on.
-function A.scan(f, init, x, ...)
-  core.no_more("scan", 3, ...)
+function A.scan(f, init, x)
   local op, result, kind = own_operation("scan", f, init, x)
   local into = new(result, {x.size}, nil, x.device)
   if x.size == 0 then return into end

@@ -237,8 +237,8 @@ describe("lze.array", function()
           said(A[name], x, table.unpack({1}, 1, given - 1)))
       end
     end
-    assert.equal("atan2: an array or a number expected, got nil",
-      said(A.atan2, x))
+    assert.equal("atan2: argument 2 (b): an array or a number expected, " ..
+      "got nil", said(A.atan2, x))
     assert.equal("fma: no array among the arguments", said(A.fma, 1, 2, 3))
     assert.equal("copy: shape {2} has 2 elements, the array has 3",
       said(x.copy, x, lze.buffer("float", 3)))
@@ -260,6 +260,29 @@ describe("lze.array", function()
         function() A.linspace(0, 256, 2, {type = "uchar"}) end,
       ["permute: dim: a dimension of 1 to 1 expected, got nil"] =
         function() A.zeros(1):permute() end,
+      ["arange: argument 2 (last): a finite number expected, got nil"] =
+        function() A.arange(3, nil, 2) end,
+      ["atan2: argument 2 (b): an array or a number expected, got string " ..
+        "'a'"] = function() A.atan2(A.zeros(1), "a") end,
+      ["lt: argument 1 (a): an array or a number expected, got nil"] =
+        function() A.lt(nil, A.zeros(1)) end,
+      ["set: argument 2 (v): an array, a number or tables of numbers " ..
+        "expected, got string 'a'"] = function() A.zeros(1):set "a" end,
+      ["zeros: shape: sizes expected, got a field string 'type'; options " ..
+        "are a table of their own"] =
+        function() A.zeros {2, type = "int"} end,
+      ["reshape: shape {0, -1}: dimension 2, beside one of no elements, can " ..
+        "have any size"] = function() A.zeros {3, 0}:reshape {0, -1} end,
+      ["reshape: shape {4, -1} has a multiple of 4 elements, the array has " ..
+        "6"] = function() A.zeros(6):reshape {4, -1} end,
+      ["flip: dim: a dimension of 1 to 1 expected, got nil"] =
+        function() A.zeros(6):flip(nil, 1) end,
+      ["permute: argument 3: nothing more expected, got integer 1"] =
+        function() A.zeros(6):permute({1}, 1) end,
+      ["array: argument 4: nothing more expected, got table"] =
+        function() A("float", 6, {2, 3}, {}) end,
+      ["save: unknown option type; there are none"] =
+        function() A.zeros(1):save("a.npy", {type = "int"}) end,
       ["reshape: argument 3: nothing more expected, got integer 2"] =
         function() A.zeros(6):reshape(6, 2) end,
       ["view: argument 3: nothing more expected, got integer 2"] =
@@ -268,6 +291,10 @@ describe("lze.array", function()
         function() A.zeros(1):expand(6, 2) end,
       ["tile: argument 3: nothing more expected, got integer 2"] =
         function() A.zeros(1):tile(6, 2) end,
+      ["sqrt: argument 2: nothing more expected, got table"] =
+        function() A.zeros(6):sqrt {type = "double"} end,
+      ["max: argument 3: nothing more expected, got nil"] =
+        function() A.zeros(6):max(1, nil) end,
       ["index 1: {first, last [, step]} expected, got a field string 'step'"] =
         function() return A.zeros(6)[{{1, 6, step = 2}}] end,
       ["a[i] = v: one element expected, got shape {6}"] =

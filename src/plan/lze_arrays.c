@@ -97,6 +97,17 @@ static int array_load_text(lua_State *L) {
   return 1;
 }
 
+/* parameters(f) -> how many arguments f takes; nil where that varies */
+static int array_parameters(lua_State *L) {
+  lua_Debug ar;
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_getinfo(L, ">u", &ar);
+  if (ar.isvararg) return 0;
+  lua_pushinteger(L, ar.nparams);
+  return 1;
+}
+
 /* gives(kernel, device, number...): see lze_lua_kernel_gives */
 static int array_gives(lua_State *L) {
   lua_pushcfunction(L, lze_lua_kernel_gives);
@@ -212,6 +223,8 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"now", array_now, LZE_HOT},
                                         {"fuse", array_fuse, LZE_HOT},
                                         {"printed", array_printed, LZE_HOT},
+                                        {"parameters", array_parameters,
+                                         LZE_HOT},
                                         {"part", array_part, LZE_HOT},
                                         {"text", array_load_text, LZE_HOT},
                                         {"gives", array_gives, LZE_HOT},
