@@ -107,6 +107,36 @@ describe("a plan on several devices", function()
       {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
   end)
 
+  it("is set to memory that the step's device reaches", function()
+    local said = process.output([[
+      local lze = require "lze"
+      local first, second = table.unpack(lze.devices())
+      local add = lze.load "kernels/spec.spv".add
+      local here, last = lze.buffer("int", 4), lze.buffer("int", 4)
+      local plan = lze.graph "g":task("add", add, 4, here, 1)
+        :fill("fill", last, 5):copy("copy", last, here):compile()
+      for _, usage in ipairs {"shared", "device"} do
+        local far = lze.buffer("int", 4, {device = second, usage = usage})
+        for argument, task in ipairs {"add", "fill", "copy", "copy"} do
+          local _, why = pcall(plan.set, plan, task, argument == 4 and 2 or 1,
+            far)
+          print(tostring(why):match "%((.*)%)")
+        end
+      end
+      plan:set("copy", 1, lze.buffer("int", 4, {device = second,
+        usage = "host"})):run()
+      print(here[4], last[4])]], {env = {ZOCL_ROOT_DEVICES = "2",
+        ZOCL_DEVICE_MEMORY_PRIVATE = "1"}})
+    local expected = {}
+    for _ = 1, 2 do
+      for _, task in ipairs {"add", "fill", "copy", "copy"} do
+        expected[#expected + 1] = ("task g.%s: a buffer of another device, " ..
+          "whose memory this one cannot reach\n"):format(task)
+      end
+    end
+    assert.equal(table.concat(expected) .. "1\t5\n", said)
+  end)
+
   it("runs on tiles", function()
     check(0, 6, "1 1 2",
       {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})

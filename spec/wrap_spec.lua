@@ -101,6 +101,10 @@ describe("a wrapped context", function()
       local x = lze.buffer("int", 3)
       assert.matches("another context",
         expect.misuse(function() mod.square(3, x, x) end))
+      local plan = lze.graph():fill("f", lze.buffer("int", 3, {device = d}), 1)
+        :compile()
+      assert.matches("task graph.f: a buffer of another context",
+        expect.misuse(function() plan:set("f", 1, x) end))
     end)
   end)
 

@@ -629,6 +629,20 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
                                       lze_describe(L, 4), (LUAI_UACINT)count));
 }
 
+/* The step's device reaches a buffer: a set puts in no copies from others. */
+static void set_check_reach(lua_State *L, const lze_Plan *p,
+                            const lze_Step *s) {
+  const lze_Buffer *b = lze_test_buffer(L, 4);
+  if (b == NULL || !lze_buffer_is_open(b)) return;
+  const char *problem =
+      b->storage->o.context != p->o.context ? "a buffer of another context"
+      : !lze_device_reaches(s->device, b->storage)
+          ? "a buffer of another device, whose memory this one cannot reach"
+          : NULL;
+  if (problem != NULL)
+    lze_argerror(L, 4, lua_pushfstring(L, "task %s: %s", s->name, problem));
+}
+
 /* What was recorded beside the range stays, so nothing may be given with it;
    nor do the indices of a Lua kernel change. */
 static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i,
@@ -753,6 +767,7 @@ static int plan_set(lua_State *L) {
   lua_rawgeti(L, step, at);
   int old = lua_gettop(L);
   set_check_buffer(L, &p->steps[i], step, at, old);
+  set_check_reach(L, p, &p->steps[i]);
   set_check_shape(L, &p->steps[i], step, at, given);
   bool range = at == 2 && p->steps[i].kind == LZE_STEP_TASK;
   if (range) set_check_range(L, p, i, step);
