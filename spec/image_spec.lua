@@ -179,6 +179,8 @@ describe("lze.image", function()
       ["format: string expected, got nil"] = image(),
       ["format: unknown format string 'rgba8'"] = image("rgba8", {1}),
       ["format: unknown format string 'r8float'"] = image("r8float", {1}),
+      ["format: unknown format a string of 8 bytes"] =
+        image("r8uint\0x", {1}),
       ["size: a table of one to three integers expected, got nil"] =
         image("r8uint"),
       ["size: a table of one to three integers expected, got table"] =

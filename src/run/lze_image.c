@@ -88,7 +88,8 @@ static lze_Format check_format(lua_State *L, int arg) {
     size_t length = strlen(orders[o].name);
     for (int c = 0; c < CHANNELS; c++)
       if (strncmp(name, orders[o].name, length) == 0 &&
-          strcmp(name + length, channels[c].name) == 0)
+          strcmp(name + length, channels[c].name) == 0 &&
+          !lze_has_zero(L, arg))
         return format_of(&orders[o], &channels[c]);
   }
   luaL_Buffer b;
