@@ -127,10 +127,9 @@ ze_result_t zocl_list_append_all(zocl_list *list, uint32_t count,
                                  ze_event_handle_t *waits)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
-  if (wait_count > 0)
+  if (signal != NULL) result = zocl_event_check(list, signal);
+  if (result == ZE_RESULT_SUCCESS && wait_count > 0)
     result = append_barrier(list, NULL, wait_count, waits);
-  if (result == ZE_RESULT_SUCCESS && signal != NULL)
-    result = zocl_event_check(list, signal);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (list->graph != NULL) {
     result = zocl_ext.graph_append_all(list, count, all);

@@ -390,6 +390,21 @@ static void test_errors(void)
           zeCommandListAppendSignalEvent(ordered, regular));
   RETURNS(ZE_RESULT_SUCCESS,
           zeCommandListAppendSignalEvent(recorded, regular));
+  /* Of a refused call nothing stays, its wait neither. */
+  ze_command_list_handle_t closed = list_new(s);
+  MUST(zeCommandListClose(closed));
+  MUST(zeEventHostReset(held));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          append_lists(immediate, 1, &closed, event, 1, &held));
+  pool = pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 1);
+  ze_event_handle_t done = event_new(pool, 0);
+  MUST(zeCommandListAppendSignalEvent(immediate, done));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(done, 1000000000));
+  MUST(zeEventHostSignal(held));
+  MUST(zeEventHostSynchronize(done, UINT64_MAX));
+  MUST(zeEventDestroy(done));
+  MUST(zeEventPoolDestroy(pool));
+  MUST(zeCommandListDestroy(closed));
   /* Any list may wait. */
   RETURNS(ZE_RESULT_SUCCESS,
           zeCommandListAppendWaitOnEvents(immediate, 1, &event));
