@@ -214,7 +214,7 @@ local function generator(seed)
     return (state >> 33) % n + 1
   end
   local function one(list) return list[random(#list)] end
-  local int, flt, names
+  local int, flt, names, read
   -- An element of a captured buffer; outside of it there is a default.
   local function element(list, value)
     return random(3) > 1 and ("%s[(%s & 7) + 1]"):format(one(list), int(0)) or
@@ -225,9 +225,7 @@ local function generator(seed)
     if r <= 6 then return one(names.int) end
     if r == 7 then return "(" .. tostring(random(2000) - 1000) .. ")" end
     if r == 8 then return "captured" end
-    if r == 9 then
-      return element({"bytes", "shorts", "words", "counts"}, int)
-    end
+    if r == 9 then return element(read, int) end
     return tostring(one {0, 1, 2, 3, 5, 8, 16, 63, 64, 255, 65535,
                          0x7fffffff, 0x7fffffffffffffff})
   end
@@ -242,7 +240,7 @@ local function generator(seed)
     local r = random(10)
     local op = one {"<", "<=", ">", ">=", "==", "~="}
     if r == 8 then return "yes" end
-    if r == 10 then return "shorts[" .. int(d - 1) .. "] == nil" end
+    if r == 10 then return read[1] .. "[" .. int(d - 1) .. "] == nil" end
     if r == 9 then return "ult(" .. int(d - 1) .. ", " .. int(d - 1) .. ")" end
     if d <= 0 or r <= 2 then
       return int(d - 1) .. " " .. op .. " " .. int(d - 1)
@@ -410,6 +408,8 @@ local function generator(seed)
     count = 0
     names = {int = {"a", "b", "s"}, flt = {"u", "v", "r"},
              vi = {"a", "b", "s"}, vf = {"u", "v", "r"}}
+    -- Not all: a kernel has 250 arguments and captures at most.
+    read = {one {"bytes", "shorts"}, one {"words", "counts"}}
     local early = random(3) == 1 and "if " .. cond(1) .. " then return s end\n"
     return head .. block(d) .. (partial and early or "") .. block(d) ..
       "return s + a, r + u\nend\n"
