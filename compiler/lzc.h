@@ -62,6 +62,8 @@ typedef struct lzc_value {
   const void *bytes;
   size_t size;
   const void *identity;   /* equal for the same Lua object: lua_topointer */
+  const void *variable;   /* of a path without fields: equal for the same local,
+                             which functions may share: lua_upvalueid */
 } lzc_value;
 
 /* Functions known by identity.  Returns the number of "math.sqrt" or

@@ -81,17 +81,23 @@ static bool is_constant(const lzc_path *path, const lzc_value *v) {
   return false;
 }
 
-/* What a path reads, as a value of the program. */
+/* What a path reads, as a value of the program.  Functions that capture the
+   same local share it. */
 static val capture(compiler *c, const lzc_path *path) {
   size_t i = 0;
   while (i < c->known_count && (c->knowns[i]->path == NULL ||
                                 !same_path(c->knowns[i]->path, path)))
     i++;
+  lzc_value v = {.kind = LZC_NIL};
   if (i == c->known_count) {
-    lzc_value v = {.kind = LZC_NIL};
     if (c->input->resolve == NULL ||
         !c->input->resolve(c->input->context, path, &v))
       v.kind = LZC_OTHER;
+    for (i = 0; i < c->known_count; i++)
+      if (v.variable != NULL && c->knowns[i]->value.variable == v.variable)
+        break;
+  }
+  if (i == c->known_count) {
     lzc_path *copy = arena_new(c->a, 1, sizeof *copy);
     if (copy == NULL) return v_int(c, 0);
     *copy = *path;

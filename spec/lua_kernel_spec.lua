@@ -594,6 +594,39 @@ describe("a Lua kernel in a graph", function()
     assert.same({10.0, 17.0, 24.0}, y:read())
   end)
 
+  it("has a local that several functions capture once", function()
+    local a, set = 2, {b = 3}
+    local function g(x) return x * a + set.b end
+    local function h(x)
+      local d <const> = 1
+      return x * a + set.b * d
+    end
+    local x, y = floats(1, 2, 3), floats(0, 0, 0)
+    local k = lze.kernel(function(i, x, y)
+      y[i] = a + g(x[i]) + h(x[i]) * set.b
+    end, {name = "k"})
+    local plan = lze.graph():task("t", k, 3, x, y):compile()
+    assert.equal(4, #k.args)
+    plan:set("t", "a", 5):set("t", "set.b", 1):run()
+    assert.same({17.0, 27.0, 37.0}, y:read())
+    a, set.b = 1, 0
+    k(3, x, y)
+    assert.same({2.0, 3.0, 4.0}, y:read())
+
+    local function other()
+      local a = 4
+      return function(x) return x + a end
+    end
+    local f = other()
+    local both = lze.kernel(function(i, x, y) y[i] = f(x[i]) + a end)
+    plan = lze.graph():task("t", both, 3, x, y):compile()
+    plan:run()
+    assert.same({6.0, 7.0, 8.0}, y:read())
+    local ok, why = pcall(plan.set, plan, "t", "a", 7)
+    assert.is_false(ok)
+    assert.matches("has more than one argument 'a'", why)
+  end)
+
   it("works on transient buffers, and in graphs in graphs", function()
     local inc = lze.kernel(function(i, x, y) y[i] = x[i] + 1 end)
     local x, y = floats(1, 2, 3), floats(0, 0, 0)

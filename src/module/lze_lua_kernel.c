@@ -209,14 +209,19 @@ const char *lze_push_chunk(lua_State *L, size_t *size) {
   return lua_tolstring(L, -1, size);
 }
 
+/* Push the function whose capture a path of the variant at `slot` begins with.
+   [-0, +1] */
+static void push_capturer(lua_State *L, int own, int slot, const lzc_path *p) {
+  lua_rawgeti(L, own, p->function == NULL ? AT_FUNCTION : -slot);
+  if (p->function == NULL) return;
+  lua_rawgetp(L, -1, p->function);
+  lua_replace(L, -2);
+}
+
 /* Push what a path of the variant at `slot` reads now; nil and false where
    there is nothing to read it of. [-0, +1] */
 static bool push_path(lua_State *L, int own, int slot, const lzc_path *p) {
-  lua_rawgeti(L, own, p->function == NULL ? AT_FUNCTION : -slot);
-  if (p->function != NULL) {
-    lua_rawgetp(L, -1, p->function);
-    lua_replace(L, -2);
-  }
+  push_capturer(L, own, slot, p);
   if (lua_getupvalue(L, -1, (int)p->upvalue) == NULL) lua_pushnil(L);
   lua_replace(L, -2);
   for (size_t i = 0; i < p->count; i++) {
@@ -257,6 +262,11 @@ static int answer(lua_State *L) {
   lzc_value *out = q->out;
   bool found = push_path(L, OWN, PENDING_SLOT, q->path);
   if (found) describe(L, out);
+  if (q->path->count == 0) {
+    push_capturer(L, OWN, PENDING_SLOT, q->path);
+    out->variable = lua_upvalueid(L, -1, (int)q->path->upvalue);
+    lua_pop(L, 1);
+  }
   if (found && out->identity != NULL) {
     lua_pushvalue(L, -1);
     lua_rawsetp(L, KEPT, out->identity);

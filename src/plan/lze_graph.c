@@ -162,7 +162,7 @@ static void entry_push(lua_State *L, int last) {
 }
 
 /* The argument of a kernel, from 1, that the key at stack index `key` means, a
-   number or name; 0 where it has none. */
+   number or name; 0 where it has none, -1 where it has several. */
 static lua_Integer task_argument(lua_State *L, const lze_Kernel *k,
                                  int key) {
   if (lua_type(L, key) == LUA_TSTRING)
@@ -185,9 +185,10 @@ static void task_access(lua_State *L, int table, const char *name,
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, given); lua_pop(L, 1)) {
     lua_Integer i = task_argument(L, k, -2);
-    if (i == 0)
-      luaL_error(L, "graph %s: task %s: access: %s has no argument %s",
-                 graph_name(L, table), name, k->name, lze_describe(L, -2));
+    if (i <= 0)
+      luaL_error(L, "graph %s: task %s: access: %s has %s argument %s",
+                 graph_name(L, table), name, k->name,
+                 i == 0 ? "no" : "more than one", lze_describe(L, -2));
     const char *word =
         lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
     int a = 1;

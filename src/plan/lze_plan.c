@@ -574,8 +574,10 @@ static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
     const char *name = lua_tostring(L, arg);
     int number = lze_named_argument(s->kernel, name);
     if (number > 0) return before + number;
-    lze_argerror(L, arg, lua_pushfstring(L, "task %s: %s has no argument '%s'",
-                                          s->name, s->kernel->name, name));
+    lze_argerror(L, arg, lua_pushfstring(L, "task %s: %s has %s argument '%s'",
+                                          s->name, s->kernel->name,
+                                          number == 0 ? "no" : "more than one",
+                                          name));
   }
   lua_Integer i = lze_check_integer(L, arg, "argument");
   if (i < 1 - (before > 0) || i > count - before)

@@ -79,11 +79,16 @@ int lze_step_check(lua_State *L, int first, int count, lze_Checked *out) {
 }
 
 int lze_named_argument(const lze_Kernel *k, const char *name) {
-  for (uint32_t i = 0; i < k->info->arg_count; i++)
-    if (k->info->args[i].name != NULL &&
-        strcmp(k->info->args[i].name, name) == 0)
-      return (int)i + 1;
-  return 0;
+  int found = 0;
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    if (k->info->args[i].name == NULL ||
+        strcmp(k->info->args[i].name, name) != 0)
+      continue;
+    if (found > 0) return -1;
+    found = (int)i + 1;
+    if (!k->info->args[i].is_capture) break;
+  }
+  return found;
 }
 
 void lze_use_nothing(void *data, int argument, const lze_Access *access) {

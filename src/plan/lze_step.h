@@ -66,7 +66,8 @@ void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
 /* The same for all tasks of the graph whose table is at `graph`. */
 void lze_graph_resolve(lua_State *L, int graph, lze_Context *context,
                        const lze_DeviceInfo *device, int depth);
-/* The argument of that name of a kernel, from 1; 0 where there is none. */
+/* The argument of that name of a kernel, from 1; 0 where there is none, -1
+   where several variables of that name are captured. */
 int lze_named_argument(const lze_Kernel *k, const char *name);
 /* A lze_TaskUse that does nothing. */
 void lze_use_nothing(void *data, int argument, const lze_Access *access);
