@@ -654,7 +654,10 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     return 1;
   }
   if (f->kind == B_TYPE && count > 0) {
-    type t = surely(get(c, base + 1)).type;
+    val a = get(c, base + 1);
+    type t = surely(a).type;
+    if (is_maybe(a.type))
+      finding(c, f->name, "takes no number that may be nil; test that first");
     r[0] = t == T_NONE             ? (val){T_NONE, 0, 0}
            : KIND(t) == T_INT      ? v_string(c, "integer", 7)
            : KIND(t) == T_REAL     ? v_string(c, "float", 5)

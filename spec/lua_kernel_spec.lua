@@ -384,6 +384,12 @@ describe("lze.kernel", function()
       "y " .. index:format "a real",
       "y needs a number to hold, this is a boolean",
       "kernels have no `for ... in`; write `for i = 1, #x do`"}, findings)
+    ok, err = pcall(lze.kernel(function(i, x)
+      local v = x[i + 1]
+      if math.type(v) == "integer" then x[i] = v and 1 or 2 end
+    end, {name = "k"}), 1, held)
+    assert.is_false(ok)
+    assert.matches("math.type takes no number that may be nil", err.log)
     ok, err = pcall(lze.kernel(function(i, x, n) x[i] = n[i] end,
       {name = "k"}), 1, held, 3)
     assert.is_false(ok)
