@@ -628,10 +628,9 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
     a.type = x;
     b.type = y;
     uint32_t id = compare(c, OP_EQ, a, b);
-    if (fa == 0 || fb == 0) {
-      if (fa + fb != 0) id = logical(c, SpvOpLogicalAnd, id, fa + fb);
-      return id;
-    }
+    if (fa == 0 && fb == 0) return id;
+    if (fa == 0 || fb == 0)
+      return logical(c, SpvOpLogicalAnd, id, fa != 0 ? fa : fb);
     /* Both are there and equal, or neither is there. */
     id = logical(c, SpvOpLogicalOr, id, op1(c, SpvOpLogicalNot, t_bool(c), fa));
     return logical(c, SpvOpLogicalAnd, id,
