@@ -779,8 +779,11 @@ end)
 define("permute", function(a, ...)
   check(a, 1, "a", "permute")
   local order = ...
-  if type(order) ~= "table" then order = {...}
-  else no_more("permute", 2, select(2, ...)) end
+  if type(order) == "table" then
+    no_more("permute", 2, select(2, ...))
+  else
+    order = {...}
+  end
   local shape, strides, seen = {}, {}, {}
   for i = 1, #a.dims do
     local d = dimension(#a.dims, order[i], "permute")
@@ -1333,11 +1336,11 @@ C.part("array_signal", core)
 -- none, would be ignored.
 for name, f in next, A do
   local n = C.parameters(f)
-  local function exact(...)
-    if select("#", ...) > n then no_more(name, n, select(n + 1, ...)) end
-    return f(...)
-  end
   if n then
+    local function exact(...)
+      if select("#", ...) > n then no_more(name, n, select(n + 1, ...)) end
+      return f(...)
+    end
     A[name] = exact
     if methods[name] then methods[name] = exact end
   end
