@@ -287,6 +287,8 @@ describe("a driver that fails", function()
       zeDeviceCanAccessPeer = true,
       -- Only where the device is said to be lost: see below.
       zeDeviceGetStatus = true,
+      -- Only where a function is missing: see below.
+      zeModuleGetProperties = true,
       -- Only where another process has made something: see below.
       zeMemOpenIpcHandle = true,
       zeMemCloseIpcHandle = true,
@@ -299,9 +301,10 @@ describe("a driver that fails", function()
     assert.equal("", table.concat(missing, " "))
   end)
 
-  local function fails_well(sweep)
+  -- Without a pattern of entry points, all.
+  local function fails_well(sweep, pattern)
     for _, name in ipairs(sweep.names) do
-      if not is_start(name) then
+      if not is_start(name) and name:find(pattern or "") then
         it("at " .. name, function()
           local found = {}
           for _, n in ipairs(chosen(sweep.calls[name])) do
@@ -316,6 +319,17 @@ describe("a driver that fails", function()
   end
 
   fails_well(everything)
+
+  -- Such a module is in no cache, so every process builds it.
+  describe("and does not find a function", function()
+    fails_well(new_sweep [[
+      step("build what can be", function()
+        local m <close> = require "lze".compile [=[
+          int other(int); kernel void calls(global int *x) { x[0] = other(1); }
+          kernel void fine(global int *x) { x[0] = 7; }]=]
+        assert(#m.warnings == 1)
+      end)]], "^zeModule[CG]")
+  end)
 
   describe("beside another device", function()
     fails_well(new_sweep([[
