@@ -298,29 +298,20 @@ check-valgrind: all build-tests ## some specs under valgrind
 	HWLOC_COMPONENTS=-x86 LZE_BUILD_SECONDS=0 $(WITH) timeout 900 \
 	  $(VALGRIND) $(HOST) --exclude-tags=undefined $(VALGRIND_SPECS)
 
-# The sweep of failing calls is a quarter of their time, and runs without the
-# validation layer.
-UNSWEPT := $(filter-out spec/fault_spec.lua,$(MOST_SPECS))
-check-gc: check-incremental check-generational
-check-gc: ## most of the suite, always collecting
-# The collector is that of the runner: specs whose programs are all processes
-# of their own would meet the usual one.  The oracle makes garbage for minutes.
-check-incremental check-generational: check-%: all $(EMBED) $(LIBRARIES)
-	LZE_TEST_GC=$* LZE_TEST_C=none $(WITH) sh scripts/run-tests $(BUSTED) \
-	  $$(grep -l '^local lze = require' \
-	  $(filter-out spec/compiler/oracle_spec.lua,$(UNSWEPT)))
-
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
 # The layer of loader 1.8 refuses flags and formats that are newer than it;
-# asking_test runs tests that use them.
+# asking_test runs tests that use them.  Left out are the sweep of failing
+# calls, which runs without the layer, and the oracle, which makes garbage for
+# minutes where the collector runs all the time.
 NEWER := $(patsubst %,spec/driver/%_test,asking counter graph kernel link \
   mutable virtual)
 check-validation: all $(TESTS) $(EMBED) $(LIBRARIES)
 check-validation: ## most of the suite under the loader's validation layer
 	LZE_TEST_C="$(filter-out $(NEWER),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
-	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(UNSWEPT)
+	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(filter-out \
+	  spec/fault_spec.lua spec/compiler/oracle_spec.lua,$(MOST_SPECS))
 
 # LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
 # in a Debian 13 chroot.
@@ -619,10 +610,10 @@ FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-fast check-host check-numpy \
   check-page check-long check-asan check-fuzz check-c check-tsan check-exit \
-  check-valgrind check-gc check-incremental check-generational \
-  check-validation check-debian13 check-intel check-rusticl check-memory \
-  check-lifetime check-lua54 check-exports check-docs check-lint conformance bench \
-  bench-arrays bench-arrays-linear bench-arrays-order bench-arrays-peers \
-  bench-compile bench-costs bench-driver bench-dist bench-first bench-graph \
-  bench-instructions bench-lua-kernels bench-mpi bench-mpi-weak install \
-  uninstall clean help FORCE
+  check-valgrind check-validation check-debian13 check-intel check-rusticl \
+  check-memory check-lifetime check-lua54 check-exports check-docs \
+  check-lint conformance bench bench-arrays bench-arrays-linear \
+  bench-arrays-order bench-arrays-peers bench-compile bench-costs \
+  bench-driver bench-dist bench-first bench-graph bench-instructions \
+  bench-lua-kernels bench-mpi bench-mpi-weak install uninstall clean help \
+  FORCE
