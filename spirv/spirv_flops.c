@@ -246,7 +246,7 @@ static bool join_blocks(const walk *w, blocks *b, uint32_t done)
   for (uint32_t n = 0; n <= b->count; n++)
     b->join[n] = NO_LABEL;
   b->join[b->count] = b->count;
-  for (int pass = 0; changed && pass < MOST_PASSES; pass++) {
+  for (uint32_t pass = 0; changed && pass < MOST_PASSES; pass++) {
     changed = false;
     for (uint32_t o = done - 1; o-- > 0;) {
       uint32_t n = b->order[o], join = NO_LABEL, next;
