@@ -689,6 +689,8 @@ describe("format = \"source\"", function()
       ["f(int **p)"] = "kernel f: parameter 1: a pointer to a pointer",
       ["f(int a, *)"] = "kernel f: parameter 2: a type expected",
       ["f() f()"] = "kernel f is declared twice",
+      ["f(" .. ("int,"):rep(255) .. "int)"] =
+        "kernel f: more than 255 parameters",
       ["3f()"] = "the name of a kernel expected, got 3f",
     } do
       is("option signature: " .. message, with(text))

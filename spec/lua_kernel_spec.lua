@@ -288,6 +288,11 @@ describe("lze.kernel", function()
     assert.same({3.0, 6.0}, y:read())
     k(2, y, x, 0.5)
     assert.same({0.5, 1.0}, y:read())
+    local counts = lze.kernel(function(i, y, n, m) y[i] = n + m end,
+      "unsigned char *y, unsigned n, signed m").args
+    assert.same({"uchar*", "uint", "int"},
+      {counts[1].type, counts[2].type, counts[3].type})
+    assert.same({"n", "m"}, {counts[2].name, counts[3].name})
     assert.matches("argument 2 %(x%): float%* expected, got buffer of int",
       said(k, 2, y, lze.buffer("int", 2), 1))
     assert.matches("x is a const buffer, and is written here",

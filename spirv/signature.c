@@ -4,25 +4,26 @@
  */
 #include "signature.h"
 
-#include "spirv_tools.h"
+#include "spirv_writer.h"
 #include "tool.h"
 
 #include <ctype.h>
+#include <spirv/unified1/spirv.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = 128 };
+enum { NAME_SIZE = 128, MOST_PARAMETERS = 255 /* SPIR-V's limit */ };
 
-/* A module's sections, in the order that SPIR-V demands. */
 typedef struct stub {
   const char *at;            /* what is still to be read */
   char token[NAME_SIZE];     /* the next word or character, "" at the end */
-  char vector[16];           /* the last vector type */
-  unsigned address_bits, kernels;
-  tool_text entries, modes, strings, names, types, bodies;
+  spirv_writer w;
+  uint32_t nothing, ids, local_id; /* void, the type of ids, where it stands */
+  unsigned kernels;
+  tool_text seen;            /* the kernels' names, in quotes */
   char *message;
   size_t cap;
 } stub;
@@ -88,74 +89,79 @@ static bool expect(stub *s, const char *token)
 
 /* --- types -------------------------------------------------------------- */
 
-/* Declare a type, once. */
-static void type_add(stub *s, const char *line)
+static uint32_t integer_type(stub *s, uint32_t bits)
 {
-  if (s->types.text == NULL || strstr(s->types.text, line) == NULL)
-    tool_text_add(&s->types, "%s", line);
+  return writer_once(&s->w, SpvOpTypeInt, 0, 2, (uint32_t[]){bits, 0});
 }
 
-/* The SPIR-V name of an element type, declared: "i32", "v4float"; NULL for
-   what is not one.  Signs live in the strings alone. */
-static const char *element_type(stub *s, const char *name)
+static uint32_t pointer_type(stub *s, uint32_t storage, uint32_t element)
+{
+  return writer_once(&s->w, SpvOpTypePointer, 0, 2,
+                     (uint32_t[]){storage, element});
+}
+
+/* The type of elements with that name, "uchar" or "float4"; 0 for what is not
+   one.  Signs live in the strings alone. */
+static uint32_t element_type(stub *s, const char *name)
 {
   static const struct {
-    const char *name, *spirv;
+    const char *name;
+    uint32_t bits;
+    bool real;
   } known[] = {
-    {"char", "i8"}, {"uchar", "i8"}, {"short", "i16"}, {"ushort", "i16"},
-    {"int", "i32"}, {"uint", "i32"}, {"long", "i64"}, {"ulong", "i64"},
-    {"half", "half"}, {"float", "float"}, {"double", "double"}};
-  static const char *const widths[] = {"2", "3", "4", "8", "16"};
+    {"char", 8, false}, {"uchar", 8, false}, {"short", 16, false},
+    {"ushort", 16, false}, {"int", 32, false}, {"uint", 32, false},
+    {"long", 64, false}, {"ulong", 64, false}, {"half", 16, true},
+    {"float", 32, true}, {"double", 64, true}};
+  static const char *const widths[] = {"", "2", "3", "4", "8", "16"};
   size_t stem = strcspn(name, "0123456789");
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i].name) != stem ||
         memcmp(known[i].name, name, stem) != 0)
       continue;
-    if (name[stem] == '\0') return known[i].spirv;
-    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-      if (strcmp(widths[w], name + stem) != 0) continue;
-      char line[64];
-      snprintf(s->vector, sizeof s->vector, "v%s%s", widths[w],
-               known[i].spirv);
-      snprintf(line, sizeof line, "%%%s = OpTypeVector %%%s %s\n", s->vector,
-               known[i].spirv, widths[w]);
-      type_add(s, line);
-      return s->vector;
+    for (size_t n = 0; n < sizeof widths / sizeof *widths; n++) {
+      if (strcmp(widths[n], name + stem) != 0) continue;
+      uint32_t scalar = !known[i].real
+          ? integer_type(s, known[i].bits)
+          : writer_once(&s->w, SpvOpTypeFloat, 0, 1, &known[i].bits);
+      if (n == 0) return scalar;
+      uint32_t width = (uint32_t)strtoul(widths[n], NULL, 10);
+      return writer_once(&s->w, SpvOpTypeVector, 0, 2,
+                         (uint32_t[]){scalar, width});
     }
   }
-  return NULL;
-}
-
-/* Declare a pointer: "%CrossWorkgroup_i32". */
-static void pointer_type(stub *s, const char *storage, const char *element)
-{
-  char line[96];
-  snprintf(line, sizeof line, "%%%s_%s = OpTypePointer %s %%%s\n", storage,
-           element, storage, element);
-  type_add(s, line);
+  return 0;
 }
 
 /* --- declarations ------------------------------------------------------- */
 
-/* The sections of the kernel that is being read. */
+/* The kernel that is being read. */
 typedef struct declaration {
   char name[NAME_SIZE];
-  unsigned number, parameters;
-  tool_text types, strings, quals, params, body;
+  uint32_t id, parameters;
+  struct {
+    uint32_t id, type, element; /* an element that is read, or 0 */
+    bool is_const;
+  } parameter[MOST_PARAMETERS];
+  tool_text types, qualifiers;
 } declaration;
 
 static bool parameter(stub *s, declaration *d)
 {
-  const char *storage = NULL, *sign = "";
+  const uint32_t none = UINT32_MAX;
+  uint32_t storage = none;
+  const char *sign = NULL;
   bool is_const = false, pointer = false;
   char type[NAME_SIZE] = "", name[NAME_SIZE] = "", full[2 * NAME_SIZE];
   for (; *s->token != '\0' && !is(s, ",") && !is(s, ")"); next(s)) {
-    if (is_keyword(s, "global")) storage = "CrossWorkgroup";
-    else if (is_keyword(s, "constant")) storage = "UniformConstant";
-    else if (is_keyword(s, "local")) storage = "Workgroup";
+    if (is_keyword(s, "global")) storage = SpvStorageClassCrossWorkgroup;
+    else if (is_keyword(s, "constant"))
+      storage = SpvStorageClassUniformConstant;
+    else if (is_keyword(s, "local")) storage = SpvStorageClassWorkgroup;
     else if (is(s, "const")) is_const = is_const || !pointer;
     else if (is_keyword(s, "private") || is_keyword(s, "restrict") ||
-             is(s, "volatile") || is(s, "struct") || is(s, "signed")) continue;
+             is(s, "volatile") || is(s, "struct")) continue;
+    else if (is(s, "signed")) sign = "";
     else if (is(s, "unsigned")) sign = "u";
     else if (is(s, "*")) {
       if (pointer)
@@ -171,44 +177,43 @@ static bool parameter(stub *s, declaration *d)
       return wrong(s, "kernel %s: parameter %u: unexpected '%s'", d->name,
                    d->parameters + 1, s->token);
   }
-  if (*type == '\0' && *sign != '\0') strcpy(type, "int");
-  if (*type == '\0')
+  snprintf(full, sizeof full, "%s%s", sign != NULL ? sign : "", type);
+  if (sign != NULL && *name == '\0' && element_type(s, full) == 0) {
+    strcpy(name, type); /* "unsigned", "unsigned n" */
+    snprintf(full, sizeof full, "%sint", sign);
+  }
+  if (*full == '\0')
     return wrong(s, "kernel %s: parameter %u: a type expected", d->name,
                  d->parameters + 1);
-  snprintf(full, sizeof full, "%s%s", sign, type);
-  const char *element = element_type(s, full);
-  if (!pointer && (element == NULL || storage != NULL))
+  uint32_t element = element_type(s, full);
+  if (!pointer && (element == 0 || storage != none))
     return wrong(s, "kernel %s: parameter %u: a value of a scalar or vector "
                     "type, or a pointer, expected, got '%s'", d->name,
                  d->parameters + 1, full);
-  if (element == NULL) element = "i8"; /* the string says what it is */
-  if (storage == NULL) storage = "CrossWorkgroup";
-  if (strcmp(storage, "UniformConstant") == 0) is_const = true;
-  unsigned p = d->parameters++;
-  tool_text_add(&d->strings, "%s%s,", full, pointer ? "*" : "");
-  tool_text_add(&d->quals, "%s,", pointer && is_const ? "const" : "");
+  if (d->parameters == MOST_PARAMETERS)
+    return wrong(s, "kernel %s: more than %d parameters", d->name,
+                 MOST_PARAMETERS);
+  if (element == 0) element = integer_type(s, 8); /* the string says what */
+  if (storage == none) storage = SpvStorageClassCrossWorkgroup;
+  if (storage == SpvStorageClassUniformConstant) is_const = true;
+  uint32_t id = writer_id(&s->w), p = d->parameters++;
+  d->parameter[p].id = id;
+  d->parameter[p].type =
+      pointer ? pointer_type(s, storage, element) : element;
+  d->parameter[p].element =
+      pointer && storage != SpvStorageClassWorkgroup ? element : 0;
+  d->parameter[p].is_const = is_const;
+  tool_text_add(&d->types, "%s%s,", full, pointer ? "*" : "");
+  tool_text_add(&d->qualifiers, "%s,", pointer && is_const ? "const" : "");
   if (*name != '\0')
-    tool_text_add(&s->names, "OpName %%k%u_%u \"%s\"\n", d->number, p, name);
-  char given[64];
-  snprintf(given, sizeof given, "%s%s%s", pointer ? storage : "",
-           pointer ? "_" : "", element);
-  if (pointer) pointer_type(s, storage, element);
-  tool_text_add(&d->types, " %%%s", given);
-  tool_text_add(&d->params, "%%k%u_%u = OpFunctionParameter %%%s\n",
-                d->number, p, given);
-  if (!pointer || strcmp(storage, "Workgroup") == 0) return true;
-  tool_text_add(&d->body, "%%k%u_%u_v = OpLoad %%%s %%k%u_%u Aligned 1\n",
-                d->number, p, element, d->number, p);
-  if (!is_const)
-    tool_text_add(&d->body, "OpStore %%k%u_%u %%k%u_%u_v Aligned 1\n",
-                  d->number, p, d->number, p);
+    writer_string(&s->w, WRITER_NAME, SpvOpName, 1, &id, name, 0, NULL);
   return true;
 }
 
 /* reqd_work_group_size(x, y, z), with the name already taken. */
-static bool required_size(stub *s, unsigned number)
+static bool required_size(stub *s, uint32_t kernel)
 {
-  unsigned size[3];
+  uint32_t size[3];
   for (int i = 0; i < 3; i++) {
     char *end;
     if (!expect(s, i == 0 ? "(" : ",")) return false;
@@ -216,18 +221,18 @@ static bool required_size(stub *s, unsigned number)
     if (*s->token == '\0' || *end != '\0' || n < 1 || n > 1u << 30)
       return wrong(s, "reqd_work_group_size: a size expected, got '%s'",
                    s->token);
-    size[i] = (unsigned)n;
+    size[i] = (uint32_t)n;
     next(s);
   }
-  tool_text_add(&s->modes, "OpExecutionMode %%k%u LocalSize %u %u %u\n",
-                number, size[0], size[1], size[2]);
+  WRITE(&s->w, WRITER_MODE, SpvOpExecutionMode, kernel,
+        SpvExecutionModeLocalSize, size[0], size[1], size[2]);
   return expect(s, ")");
 }
 
 static bool declaration_read(stub *s, declaration *d)
 {
   bool sized = false;
-  d->number = s->kernels;
+  d->id = writer_id(&s->w);
   for (;; next(s)) {
     if (is_keyword(s, "kernel") || is(s, "void") || is(s, "extern")) continue;
     if (!is(s, "__attribute__")) break;
@@ -237,17 +242,18 @@ static bool declaration_read(stub *s, declaration *d)
       return wrong(s, "unexpected attribute '%s'", s->token);
     sized = true;
     next(s);
-    if (!required_size(s, d->number) || !expect(s, ")")) return false;
+    if (!required_size(s, d->id) || !expect(s, ")")) return false;
     if (!is(s, ")")) return expect(s, ")");
   }
   if (!is_word((unsigned char)*s->token) || isdigit((unsigned char)*s->token))
     return wrong(s, "the name of a kernel expected, got %s",
                  *s->token ? s->token : "the end");
   strcpy(d->name, s->token);
-  char entry[NAME_SIZE + 8];
-  snprintf(entry, sizeof entry, " \"%s\" ", d->name);
-  if (s->entries.text != NULL && strstr(s->entries.text, entry) != NULL)
+  char quoted[NAME_SIZE + 2];
+  snprintf(quoted, sizeof quoted, "\"%s\"", d->name);
+  if (s->seen.text != NULL && strstr(s->seen.text, quoted) != NULL)
     return wrong(s, "kernel %s is declared twice", d->name);
+  tool_text_add(&s->seen, "%s", quoted);
   next(s);
   if (!expect(s, "(")) return false;
   const char *before = s->at;
@@ -266,27 +272,54 @@ static bool declaration_read(stub *s, declaration *d)
   return expect(s, ")");
 }
 
+/* Write "kernel_arg_type.NAME.TEXT". */
+static void write_string(stub *s, const char *key, const declaration *d,
+                         const tool_text *text)
+{
+  tool_text whole = {0};
+  tool_text_add(&whole, "%s.%s.", key, d->name);
+  tool_text_append(&whole, text);
+  s->w.failed = s->w.failed || text->lost || whole.lost;
+  uint32_t id = writer_id(&s->w);
+  if (!whole.lost)
+    writer_string(&s->w, WRITER_STRING, SpvOpString, 1, &id, whole.text, 0,
+                  NULL);
+  free(whole.text);
+}
+
 /* Add what was read to the module. */
 static void declaration_add(stub *s, const declaration *d)
 {
-  unsigned n = s->kernels++;
-  static const char empty[] = "";
-  tool_text_add(&s->entries, "OpEntryPoint Kernel %%k%u \"%s\" %%lid\n", n,
-                d->name);
-  tool_text_add(&s->strings, "%%s%u = OpString \"kernel_arg_type.%s.%s\"\n", n,
-                d->name, d->strings.text ? d->strings.text : empty);
-  tool_text_add(&s->strings,
-                "%%q%u = OpString \"kernel_arg_type_qual.%s.%s\"\n", n,
-                d->name, d->quals.text ? d->quals.text : empty);
-  tool_text_add(&s->types, "%%t%u = OpTypeFunction %%void%s\n", n,
-                d->types.text ? d->types.text : empty);
-  tool_text_add(&s->bodies,
-                "%%k%u = OpFunction %%void None %%t%u\n%s%%l%u = OpLabel\n"
-                "%%i%u = OpLoad %%v3i%u %%lid\n%sOpReturn\nOpFunctionEnd\n",
-                n, n, d->params.text ? d->params.text : empty, n, n,
-                s->address_bits, d->body.text ? d->body.text : empty);
-  s->bodies.lost = s->bodies.lost || d->strings.lost || d->quals.lost ||
-                   d->types.lost || d->params.lost || d->body.lost;
+  spirv_writer *w = &s->w;
+  s->kernels++;
+  writer_string(w, WRITER_ENTRY, SpvOpEntryPoint, 2,
+                (uint32_t[]){SpvExecutionModelKernel, d->id}, d->name, 1,
+                &s->local_id);
+  write_string(s, "kernel_arg_type", d, &d->types);
+  write_string(s, "kernel_arg_type_qual", d, &d->qualifiers);
+  uint32_t words[1 + MOST_PARAMETERS] = {s->nothing};
+  for (uint32_t i = 0; i < d->parameters; i++)
+    words[1 + i] = d->parameter[i].type;
+  uint32_t type =
+      writer_once(w, SpvOpTypeFunction, 0, 1 + d->parameters, words);
+  WRITE(w, WRITER_BODY, SpvOpFunction, s->nothing, d->id, 0, type);
+  for (uint32_t i = 0; i < d->parameters; i++)
+    WRITE(w, WRITER_BODY, SpvOpFunctionParameter, d->parameter[i].type,
+          d->parameter[i].id);
+  WRITE(w, WRITER_BODY, SpvOpLabel, writer_id(w));
+  WRITE(w, WRITER_BODY, SpvOpLoad, s->ids, writer_id(w), s->local_id);
+  for (uint32_t i = 0; i < d->parameters; i++) {
+    uint32_t element = d->parameter[i].element;
+    if (element == 0) continue;
+    uint32_t value = writer_id(w);
+    WRITE(w, WRITER_BODY, SpvOpLoad, element, value, d->parameter[i].id,
+          SpvMemoryAccessAlignedMask, 1);
+    if (!d->parameter[i].is_const)
+      WRITE(w, WRITER_BODY, SpvOpStore, d->parameter[i].id, value,
+            SpvMemoryAccessAlignedMask, 1);
+  }
+  writer_op(w, WRITER_BODY, SpvOpReturn, 0, NULL);
+  writer_op(w, WRITER_BODY, SpvOpFunctionEnd, 0, NULL);
 }
 
 static bool read_all(stub *s)
@@ -297,8 +330,8 @@ static bool read_all(stub *s)
     memset(&d, 0, sizeof d);
     ok = declaration_read(s, &d);
     if (ok) declaration_add(s, &d);
-    tool_text *own[] = {&d.types, &d.strings, &d.quals, &d.params, &d.body};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]->text);
+    free(d.types.text);
+    free(d.qualifiers.text);
     while (ok && take(s, ";"))
       ;
   }
@@ -307,50 +340,30 @@ static bool read_all(stub *s)
 
 /* --- the module --------------------------------------------------------- */
 
-static void *assemble(stub *s, size_t *size)
+/* What stands before all kernels; they read a local id of `address_bits`. */
+static void write_head(stub *s, uint32_t address_bits)
 {
-  static const char head[] =
-    "OpCapability Addresses\nOpCapability Kernel\n"
-    "OpCapability Int8\nOpCapability Int16\nOpCapability Int64\n"
-    "OpCapability Float16Buffer\n"
-    "OpCapability Float64\nOpCapability Vector16\n";
-  static const char types[] =
-    "OpDecorate %lid BuiltIn LocalInvocationId\n"
-    "OpDecorate %lid Constant\n"
-    "%void = OpTypeVoid\n%i8 = OpTypeInt 8 0\n%i16 = OpTypeInt 16 0\n"
-    "%i32 = OpTypeInt 32 0\n%i64 = OpTypeInt 64 0\n%half = OpTypeFloat 16\n"
-    "%float = OpTypeFloat 32\n%double = OpTypeFloat 64\n";
-  tool_text text = {0};
-  tool_text_add(&text, "%sOpMemoryModel Physical%u OpenCL\n", head,
-                s->address_bits);
-  tool_text *const parts[] = {&s->entries, &s->modes, &s->strings, &s->names};
-  /* One by one, as tool_text_add takes so much at once only. */
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    tool_text_append(&text, parts[i]);
-  tool_text_add(&text, "%s", types);
-  tool_text_append(&text, &s->types);
-  tool_text_add(&text, "%%ids = OpTypePointer Input %%v3i%u\n"
-                       "%%lid = OpVariable %%ids Input\n",
-                s->address_bits);
-  tool_text_append(&text, &s->bodies);
-  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_2);
-  spv_binary binary = NULL;
-  spv_diagnostic diagnostic = NULL;
-  void *bytes = NULL;
-  if (!text.lost &&
-      spvTextToBinary(context, text.text, text.size, &binary, &diagnostic) ==
-          SPV_SUCCESS) {
-    *size = binary->wordCount * sizeof *binary->code;
-    bytes = malloc(*size);
-    if (bytes != NULL) memcpy(bytes, binary->code, *size);
-  }
-  if (bytes == NULL)
-    wrong(s, "%s", diagnostic != NULL ? diagnostic->error : "out of memory");
-  spvDiagnosticDestroy(diagnostic);
-  spvBinaryDestroy(binary);
-  spvContextDestroy(context);
-  free(text.text);
-  return bytes;
+  static const uint32_t needs[] = {SpvCapabilityAddresses,
+    SpvCapabilityKernel, SpvCapabilityInt8, SpvCapabilityInt16,
+    SpvCapabilityInt64, SpvCapabilityFloat16Buffer, SpvCapabilityFloat64,
+    SpvCapabilityVector16};
+  spirv_writer *w = &s->w;
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    writer_capability(w, needs[i]);
+  WRITE(w, WRITER_MODEL, SpvOpMemoryModel,
+        address_bits == 32 ? SpvAddressingModelPhysical32
+                           : SpvAddressingModelPhysical64,
+        SpvMemoryModelOpenCL);
+  s->nothing = writer_once(w, SpvOpTypeVoid, 0, 0, NULL);
+  s->ids = element_type(s, address_bits == 32 ? "uint3" : "ulong3");
+  s->local_id = writer_id(w);
+  WRITE(w, WRITER_DECORATION, SpvOpDecorate, s->local_id, SpvDecorationBuiltIn,
+        SpvBuiltInLocalInvocationId);
+  WRITE(w, WRITER_DECORATION, SpvOpDecorate, s->local_id,
+        SpvDecorationConstant);
+  WRITE(w, WRITER_GLOBAL, SpvOpVariable,
+        pointer_type(s, SpvStorageClassInput, s->ids), s->local_id,
+        SpvStorageClassInput);
 }
 
 void *signature_spirv(const char *text, unsigned address_bits, size_t *size,
@@ -359,13 +372,18 @@ void *signature_spirv(const char *text, unsigned address_bits, size_t *size,
   stub s;
   memset(&s, 0, sizeof s);
   s.at = text;
-  s.address_bits = address_bits;
   s.message = message;
   s.cap = cap;
-  element_type(&s, address_bits == 32 ? "uint3" : "ulong3"); /* of ids */
-  void *bytes = read_all(&s) ? assemble(&s, size) : NULL;
-  tool_text *own[] = {&s.entries, &s.modes, &s.strings,
-                      &s.names,   &s.types, &s.bodies};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]->text);
-  return bytes;
+  writer_init(&s.w);
+  write_head(&s, address_bits);
+  uint32_t *words = NULL;
+  if (read_all(&s)) {
+    size_t count;
+    words = s.seen.lost ? NULL : writer_finish(&s.w, 0x10200, &count);
+    if (words == NULL) wrong(&s, "out of memory");
+    else *size = count * sizeof *words;
+  }
+  writer_free(&s.w);
+  free(s.seen.text);
+  return words;
 }
