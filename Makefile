@@ -228,10 +228,11 @@ check-fast: ## a part of the suite, in less than a minute
 	LZE_TEST_CACHE=$(BUILD)/cache.kept LZE_TEST_C="$(FAST_TESTS)" \
 	  $(WITH) sh scripts/run-tests $(BUSTED) $(FAST_SPECS)
 
-# Not those that build hundreds of kernels and whose code is all Lua;
-# MOST_SPECS=spec is all of them.
-MOST_SPECS ?= $(filter-out $(patsubst %,spec/array_%_spec.lua, \
-  index linear order property random reduce signal),$(wildcard spec/*_spec.lua \
+# Not those that build hundreds of kernels and whose code is all Lua, nor what
+# runs the examples and the manual; MOST_SPECS=spec is all of them.
+MOST_SPECS ?= $(filter-out $(patsubst %,spec/%_spec.lua, \
+  array_index array_linear array_order array_property array_random \
+  array_reduce array_signal examples manual),$(wildcard spec/*_spec.lua \
   spec/*/*_spec.lua))
 
 check-host: all build-tests ## most of the suite inside a minimal C host program
@@ -338,8 +339,9 @@ check-intel: all build-tests ## specs on Intel's OpenCL for CPUs; SPECS=spec for
 	SPECS="$(SPECS)" sh scripts/check-intel
 
 check-debian13: ## build and test a copy of the tree in Debian 13; SPECS=spec for all
-	sh scripts/check-debian13 "make test SPECS='$(or $(SPECS),$(filter-out \
-	  spec/fault_spec.lua spec/hostile_spec.lua,$(MOST_SPECS)))' && \
+	sh scripts/check-debian13 "make test SPECS='$(or $(SPECS), \
+	  spec/examples_spec.lua $(filter-out spec/fault_spec.lua \
+	  spec/hostile_spec.lua,$(MOST_SPECS)))' && \
 	  make check-kernels && sh scripts/check-clang"
 
 # LZT_TESTS are some of the parts that scripts/conformance lists.
