@@ -303,8 +303,8 @@ check-valgrind: all build-tests ## some specs under valgrind
 # takes immediate command lists for closed ones in 1.20 and 1.32.
 # The layer of loader 1.8 refuses flags and formats that are newer than it;
 # asking_test runs tests that use them.  Left out are the sweep of failing
-# calls, which runs without the layer, and the oracle, which makes garbage for
-# minutes where the collector runs all the time.
+# calls, which runs without the layer, and the oracle and the reader of traces,
+# which make garbage for minutes where the collector runs all the time.
 NEWER := $(patsubst %,spec/driver/%_test,asking counter graph kernel link \
   mutable virtual)
 check-validation: all $(TESTS) $(EMBED) $(LIBRARIES)
@@ -312,7 +312,7 @@ check-validation: ## most of the suite under the loader's validation layer
 	LZE_TEST_C="$(filter-out $(NEWER),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
 	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(filter-out \
-	  spec/fault_spec.lua spec/compiler/oracle_spec.lua,$(MOST_SPECS))
+	  $(patsubst %,spec/%_spec.lua,fault trace compiler/oracle),$(MOST_SPECS))
 
 # LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
 # in a Debian 13 chroot.
