@@ -302,17 +302,20 @@ check-valgrind: all build-tests ## some specs under valgrind
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
 # The layer of loader 1.8 refuses flags and formats that are newer than it;
-# asking_test runs tests that use them.  Left out are the sweep of failing
-# calls, which runs without the layer, and the oracle and the reader of traces,
-# which make garbage for minutes where the collector runs all the time.
+# asking_test runs tests that use them.  Left out are, too: the sweep of failing
+# calls, which runs without the layer; the oracle and the reader of traces,
+# which make garbage for minutes where the collector runs all the time; and
+# what takes long to give the driver the same calls again.
 NEWER := $(patsubst %,spec/driver/%_test,asking counter graph kernel link \
   mutable virtual)
+AGAIN := spec/driver/server_test spec/states/memory_test spec/hostile_spec.lua
 check-validation: all $(TESTS) $(EMBED) $(LIBRARIES)
 check-validation: ## most of the suite under the loader's validation layer
-	LZE_TEST_C="$(filter-out $(NEWER),$(TESTS:$(BUILD)/%=%))" \
+	LZE_TEST_C="$(filter-out $(NEWER) $(AGAIN),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
 	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(filter-out \
-	  $(patsubst %,spec/%_spec.lua,fault trace compiler/oracle),$(MOST_SPECS))
+	  $(patsubst %,spec/%_spec.lua,fault trace compiler/oracle) $(AGAIN), \
+	  $(MOST_SPECS))
 
 # LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
 # in a Debian 13 chroot.
