@@ -326,13 +326,15 @@ static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
   }
   for (uint32_t i = 0; i < wait_count; i++)
     if (waits[i]->captured.capture != graph->capture)
-      kept[recorded.wait_count++] = waits[i]->signal;
+      kept[recorded.wait_count++] = zocl_event_signal(waits[i]);
   for (uint32_t i = 0; i < wait_count && result == ZE_RESULT_SUCCESS; i++)
     if (waits[i]->captured.capture == graph->capture &&
         waits[i]->captured.branch != list->branch)
       result = edge_add(graph, waits[i]->captured.node, node);
   if (result == ZE_RESULT_SUCCESS)
     result = zocl_commands_record(graph->commands, &recorded, &(zocl_next){0});
+  for (uint32_t i = 0; i < recorded.wait_count; i++)
+    zocl_signal_unref(kept[i]);
   if (recorded.signal != NULL)
     zocl_event_end(signal, recorded.signal, result == ZE_RESULT_SUCCESS);
   if (result == ZE_RESULT_SUCCESS) result = node_add(graph, list->branch);

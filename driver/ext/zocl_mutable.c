@@ -313,8 +313,10 @@ ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
   uint32_t n = 0;
   for (uint32_t i = 0; i < count; i++)
     if (events[i] != NULL) {
-      zocl_commands_use(list->commands, events[i]->signal);
-      signal_replace(&r->waits[n++], events[i]->signal);
+      zocl_signal *signal = zocl_event_signal(events[i]);
+      zocl_commands_use(list->commands, signal);
+      signal_replace(&r->waits[n++], signal);
+      zocl_signal_unref(signal);
     }
   r->command.wait_count = n;
   while (n < r->wait_room) signal_replace(&r->waits[n++], NULL);

@@ -140,14 +140,6 @@ ze_result_t zocl_EventHostReset(ze_event_handle_t event)
   return ZE_RESULT_SUCCESS;
 }
 
-/* The event's signal, with a reference for the caller. */
-static zocl_signal *event_signal(zocl_event *event)
-{
-  if (event->counter_modes != 0) return zocl_ext.counter_signal(event);
-  zocl_signal_ref(event->signal);
-  return event->signal;
-}
-
 /* Whether the host may wait for it: not for what is captured. */
 static ze_result_t event_check_wait(const zocl_event *event)
 {
@@ -161,7 +153,7 @@ ze_result_t zocl_EventHostSynchronize(ze_event_handle_t event,
   ZOCL_NEED_HANDLE(event);
   ze_result_t result = event_check_wait(event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_signal *signal = event_signal(event);
+  zocl_signal *signal = zocl_event_signal(event);
   result = zocl_signal_wait(signal, timeout);
   zocl_signal_unref(signal);
   return result;
@@ -172,7 +164,7 @@ ze_result_t zocl_EventQueryStatus(ze_event_handle_t event)
   ZOCL_NEED_HANDLE(event);
   ze_result_t result = event_check_wait(event);
   if (result != ZE_RESULT_SUCCESS) return result;
-  zocl_signal *signal = event_signal(event);
+  zocl_signal *signal = zocl_event_signal(event);
   result = zocl_signal_query(signal);
   zocl_signal_unref(signal);
   return result;
@@ -194,7 +186,7 @@ ze_result_t zocl_EventQueryKernelTimestamp(
 {
   ZOCL_NEED_HANDLE(event);
   ZOCL_NEED_POINTER(result);
-  zocl_signal *signal = event_signal(event);
+  zocl_signal *signal = zocl_event_signal(event);
   bool timed = zocl_signal_timed(signal);
   bool known = timed && zocl_event_timestamps(signal, result);
   zocl_signal_unref(signal);

@@ -49,6 +49,15 @@ static inline ze_result_t zocl_event_check(const zocl_list *list,
                                    : zocl_ext.counter_check(list, event);
 }
 
+/* The event's signal, with a reference: other threads may give one that is
+   counter-based another signal. */
+static inline zocl_signal *zocl_event_signal(zocl_event *event)
+{
+  if (event->counter_modes != 0) return zocl_ext.counter_signal(event);
+  zocl_signal_ref(event->signal);
+  return event->signal;
+}
+
 /* The signal of a command of `list` that is to signal the event, with a
    reference: a new one where that is counter-based, which becomes the event's
    with `given`.  NULL: out of memory. */

@@ -95,7 +95,8 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
     signals = malloc(wait_count * sizeof(zocl_signal *));
     if (signals == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  for (uint32_t i = 0; i < wait_count; i++) signals[i] = waits[i]->signal;
+  for (uint32_t i = 0; i < wait_count; i++)
+    signals[i] = zocl_event_signal(waits[i]);
   command->signal = signal != NULL ? zocl_event_begin(list, signal) : NULL;
   command->wait_count = wait_count;
   command->waits = signals;
@@ -106,6 +107,7 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
                                   : list_record(list, command);
   if (command->signal != NULL)
     zocl_event_end(signal, command->signal, result == ZE_RESULT_SUCCESS);
+  for (uint32_t i = 0; i < wait_count; i++) zocl_signal_unref(signals[i]);
   if (signals != few) free(signals);
   if (result == ZE_RESULT_SUCCESS &&
       list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)

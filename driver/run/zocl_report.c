@@ -121,7 +121,8 @@ static ze_result_t append_report(zocl_list *list, void *to, size_t size,
   report->size = size;
   report->count = count;
   for (uint32_t i = 0; i < count; i++) {
-    if (events != NULL) report->parts[i].signal = events[i]->signal;
+    if (events != NULL)
+      report->parts[i].signal = zocl_event_signal(events[i]);
     report->parts[i].offset = offsets != NULL ? offsets[i] : i * size;
   }
   zocl_command command = zocl_list_command(list, report_deliver,
@@ -131,6 +132,8 @@ static ze_result_t append_report(zocl_list *list, void *to, size_t size,
   command.drop = report_drop;
   ze_result_t result =
       zocl_list_append(list, &command, signal, wait_count, waits);
+  for (uint32_t i = 0; events != NULL && i < count; i++)
+    zocl_signal_unref(report->parts[i].signal);
   free(report);
   return result;
 }

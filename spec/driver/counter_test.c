@@ -8,6 +8,8 @@
  */
 #include "check.h"
 
+#include <pthread.h>
+
 /* As in the specification since 1.7, 1.9 and 1.15. */
 enum {
   LIST_IN_ORDER = 0x8,
@@ -497,6 +499,41 @@ static void test_pool(void)
   MUST(zeEventPoolDestroy(pool));
 }
 
+/* A thread appends waits for an event that another gives new signals. */
+static ze_event_handle_t given;
+static void *give_signals(void *list)
+{
+  bool ok = true;
+  for (int i = 0; i < 500000 && ok; i++)
+    ok = zeCommandListAppendSignalEvent(list, given) == ZE_RESULT_SUCCESS;
+  return ok ? list : NULL;
+}
+
+static void test_threads(void)
+{
+  ze_command_list_handle_t giving = ordered_immediate();
+  ze_command_list_handle_t waiting = ordered_immediate();
+  given = counter_new(IMMEDIATE);
+  MUST(zeCommandListAppendSignalEvent(giving, given));
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, give_signals, giving) != 0) abort();
+  bool ok = true;
+  for (int i = 0; i < 500000 && ok; i++)
+    ok = zeCommandListAppendWaitOnEvents(waiting, 1, &given) ==
+         ZE_RESULT_SUCCESS;
+  void *gave;
+  pthread_join(thread, &gave);
+  CHECK(ok && gave != NULL);
+  ze_event_handle_t done = counter_new(IMMEDIATE);
+  MUST(zeCommandListAppendSignalEvent(waiting, done));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(done, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(given, UINT64_MAX));
+  MUST(zeEventDestroy(done));
+  MUST(zeEventDestroy(given));
+  MUST(zeCommandListDestroy(giving));
+  MUST(zeCommandListDestroy(waiting));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -520,6 +557,7 @@ int main(void)
   test_timestamps();
   test_errors();
   test_pool();
+  test_threads();
 
   MUST(zeEventDestroy(held));
   MUST(zeEventPoolDestroy(pool));
