@@ -48,6 +48,8 @@ end
 
 -- The types of a product's sums and of its result.
 local function product_types(fname, a, b)
+  core.needs_numbers(fname, a)
+  core.needs_numbers(fname, b)
   local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
@@ -232,6 +234,7 @@ end
 -- a:trace(): the sum of the diagonal.
 define("trace", function(a)
   check_rank(a, 1, "a", "trace", 2)
+  core.needs_numbers("trace", a)
   core.needs_double("trace", a.kind, a)
   local kind = types[a.kind].real and a.kind or "long"
   local into = new(kind, {}, nil, a.device)
@@ -262,6 +265,7 @@ for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
       fail("%s: argument 2 (k): an integer expected, got %s", name,
         mathtype(k) and tostring(k) or C.describe(k))
     end
+    core.needs_numbers(name, a)
     core.needs_double(name, a.kind, a)
     local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
     if a.size == 0 then return into end

@@ -75,6 +75,8 @@ local function pair(v, least, otherwise, name, fname, rank)
       fail("%s: %s: an integer of %d or more%s expected, got %s", fname, name,
         least, rank == 2 and " or two of them" or "",
         mathtype(v) and tostring(v) or C.describe(v))
+    elseif given[d] > 1 << 31 then
+      fail("%s: %s: %d is too much", fname, name, given[d])
     end
   end
   return given[1], given[2]
@@ -92,6 +94,8 @@ local function convolve(a, k, o, fname, rank)
   o = core.options(o, {"stride", "padding"}, fname)
   local down, step = pair(o.stride, 1, 1, "stride", fname, rank)
   local above, before = pair(o.padding, 0, 0, "padding", fname, rank)
+  core.needs_numbers(fname, a)
+  core.needs_numbers(fname, k)
   local kind, why = core.promote(a.kind, k.kind)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
@@ -110,6 +114,7 @@ local function convolve(a, k, o, fname, rank)
   end
   local rows = (height + 2 * above - krows) // down + 1
   local columns = (width + 2 * before - kcolumns) // step + 1
+  if columns == 1 then step = 1 end
   local shape = {unpack(a.dims)}
   shape[last] = columns
   if rank == 2 then shape[last - 1] = rows end

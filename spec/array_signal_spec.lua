@@ -99,6 +99,10 @@ describe("conv1d", function()
       said(x.conv1d, x, x, {stride = 0}))
     assert.equal("conv1d: padding: an integer of 0 or more expected, got table",
       said(x.conv1d, x, x, {padding = {1}}))
+    assert.equal(("conv1d: padding: %d is too much"):format(math.maxinteger),
+      said(x.conv1d, x, x, {padding = math.maxinteger}))
+    assert.same({3.0}, A.ones {10}:conv1d(A.ones {3}, {stride = 1 << 30})
+      :read())
     assert.equal("conv1d: unknown option pad; there are stride, padding",
       said(x.conv1d, x, x, {pad = 0}))
   end)
@@ -226,6 +230,18 @@ describe("complex arrays", function()
       "argmax", "count", "all", "cumsum", "cummax", "nonzero"} do
       assert.equal(name .. ': float2 has no arithmetic; lze.array("float", a) '
         .. "has its parts", said(z[name], z))
+    end
+    local m, one = A("float2", {{{1, 2}}}), A("float2", {{1, 2}})
+    for name, f in pairs {
+      mm = function() return m:mm(m) end, mv = function() return m:mv(one) end,
+      trace = function() return m:trace() end,
+      tril = function() return m:tril() end,
+      triu = function() return m:triu() end,
+      conv1d = function() return one:conv1d(one) end,
+      conv2d = function() return m:conv2d(m) end
+    } do
+      assert.equal(name .. ': float2 has no arithmetic; lze.array("float", a) '
+        .. "has its parts", said(f))
     end
     assert.equal("set: elements of float2 expected, got float",
       said(z.set, z, A.ones{1}))

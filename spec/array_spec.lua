@@ -72,6 +72,7 @@ describe("lze.array", function()
     assert.equal("long", A.arange(3).type)
     assert.same({5, 3, 1}, A.arange(5, 1, -2):read())
     assert.same({}, A.arange(3, 1):read())
+    assert.same({}, A.arange(math.maxinteger, math.mininteger):read())
     assert.same({0, 0.25, 0.5, 0.75, 1}, A.arange(0, 1, 0.25):read())
     assert.same({0, 0.5, 1}, A.linspace(0, 1, 3):read())
     assert.same({{1, 0, 0}, {0, 1, 0}}, A.eye(2, 3):table())
@@ -246,6 +247,9 @@ describe("lze.array", function()
 
   it("names the argument or the element that it cannot be made of", function()
     for text, f in pairs {
+      [("arange: from %d to 0 is further than integers reach"):format(
+        math.mininteger)] =
+        function() A.arange(math.mininteger, 0, 1 << 62) end,
       ["arange: argument 1 (n): a finite number expected, got nil"] =
         function() A.arange() end,
       ["arange: argument 1 (n): a finite number expected, got string 'a'"] =
