@@ -592,14 +592,13 @@ function A.arange(first, last, step, o)
   local whole = mathtype(first) == "integer" and mathtype(last) == "integer" and
     mathtype(step) == "integer"
   local kind, device = option_type(o, "arange", whole and "long" or "float")
-  local n = whole and (last - first) // step + 1 or
-    (last - first) / step // 1 + 1
-  if whole and last ~= first and (last < first) ~= (step < 0) then
-    n = 0
-  elseif whole and (last - first < 0) ~= (last < first) then
-    fail("arange: from %d to %d is further than integers reach", first, last)
+  local n = 0
+  if last == first or (last < first) == (step < 0) then
+    if whole and (last - first < 0) ~= (last < first) then
+      fail("arange: from %d to %d is further than integers reach", first, last)
+    end
+    n = (whole and (last - first) // step or (last - first) / step // 1) + 1
   end
-  if n ~= n or n < 1 then n = 0 end
   n = check_shape({n}, "arange")[1]
   first, step = counted("arange", kind, first), counted("arange", kind, step)
   if n > 0 then

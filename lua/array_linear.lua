@@ -29,7 +29,7 @@ local function kernel_for(name, text, ...)
 end
 
 local function check_rank(a, n, name, fname, rank)
-  core.check(a, n, name, fname)
+  core.needs_numbers(fname, core.check(a, n, name, fname))
   if #a.dims ~= rank then
     fail("%s: argument %d (%s): %d dimension%s expected, got shape %s", fname,
       n, name, rank, rank == 1 and "" or "s", shape_text(a.dims))
@@ -38,7 +38,7 @@ local function check_rank(a, n, name, fname, rank)
 end
 
 local function check_matrices(a, n, name, fname)
-  core.check(a, n, name, fname)
+  core.needs_numbers(fname, core.check(a, n, name, fname))
   if #a.dims < 2 then
     fail("%s: argument %d (%s): 2 dimensions or more expected, got shape %s",
       fname, n, name, shape_text(a.dims))
@@ -48,8 +48,6 @@ end
 
 -- The types of a product's sums and of its result.
 local function product_types(fname, a, b)
-  core.needs_numbers(fname, a)
-  core.needs_numbers(fname, b)
   local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
@@ -234,7 +232,6 @@ end
 -- a:trace(): the sum of the diagonal.
 define("trace", function(a)
   check_rank(a, 1, "a", "trace", 2)
-  core.needs_numbers("trace", a)
   core.needs_double("trace", a.kind, a)
   local kind = types[a.kind].real and a.kind or "long"
   local into = new(kind, {}, nil, a.device)
@@ -265,7 +262,6 @@ for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
       fail("%s: argument 2 (k): an integer expected, got %s", name,
         mathtype(k) and tostring(k) or C.describe(k))
     end
-    core.needs_numbers(name, a)
     core.needs_double(name, a.kind, a)
     local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
     if a.size == 0 then return into end

@@ -114,7 +114,7 @@ local function convolve(a, k, o, fname, rank)
   end
   local rows = (height + 2 * above - krows) // down + 1
   local columns = (width + 2 * before - kcolumns) // step + 1
-  if columns == 1 then step = 1 end
+  if columns == 1 then step = 1 end -- nothing is read behind it
   local shape = {unpack(a.dims)}
   shape[last] = columns
   if rank == 2 then shape[last - 1] = rows end
