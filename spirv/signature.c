@@ -22,7 +22,6 @@ typedef struct stub {
   char token[NAME_SIZE];     /* the next word or character, "" at the end */
   spirv_writer w;
   uint32_t nothing, ids, local_id; /* void, the type of ids, where it stands */
-  unsigned kernels;
   tool_text seen;            /* the kernels' names, in quotes */
   char *message;
   size_t cap;
@@ -291,7 +290,6 @@ static void write_string(stub *s, const char *key, const declaration *d,
 static void declaration_add(stub *s, const declaration *d)
 {
   spirv_writer *w = &s->w;
-  s->kernels++;
   writer_string(w, WRITER_ENTRY, SpvOpEntryPoint, 2,
                 (uint32_t[]){SpvExecutionModelKernel, d->id}, d->name, 1,
                 &s->local_id);
@@ -324,8 +322,10 @@ static void declaration_add(stub *s, const declaration *d)
 
 static bool read_all(stub *s)
 {
+  next(s);
+  if (*s->token == '\0') return wrong(s, "no kernel is declared");
   bool ok = true;
-  for (next(s); ok && *s->token != '\0';) {
+  while (ok && *s->token != '\0') {
     declaration d;
     memset(&d, 0, sizeof d);
     ok = declaration_read(s, &d);
@@ -335,7 +335,7 @@ static bool read_all(stub *s)
     while (ok && take(s, ";"))
       ;
   }
-  return ok && (s->kernels > 0 || wrong(s, "no kernel is declared"));
+  return ok;
 }
 
 /* --- the module --------------------------------------------------------- */
