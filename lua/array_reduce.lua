@@ -31,7 +31,7 @@ end
 
 -- --- kernels -----------------------------------------------------------------
 
--- An operation has a map of an element X (C is the value of its row or column),
+-- An operation has a map of an element X (P is the place of its row or column),
 -- a merge of two results A and B, the result of no elements, and a finish of
 -- the last result V.  f is a script's function; times 1 needs a number, so that
 -- one that gives something else is refused.
@@ -41,6 +41,9 @@ local function f(a, b) return given(a, b) * 1 end
 local function square(x) return x * x end
 local function real(x)
   return x >= 0 and x + 0.0 or (x >> 1 | x & 1) * 2.0
+end
+local function difference(x, y)
+  return math.ult(x, y) and -real(y - x) or real(x - y)
 end
 local function min(a, b)
   if b ~= b then return b end
@@ -82,8 +85,8 @@ local function parameters_of(x)
 end
 
 -- Put elements behind the places `place` into a1 .. aN.
-local function step(add, op, x, place, centre, lanes)
-  local element = fill_in(op.map, {X = "x@", C = centre})
+local function step(add, op, x, place, list, lanes)
+  local element = fill_in(op.map, {X = "x@", P = list})
   each_lane(add, "local x@ = " .. read(x, place .. " + @"), lanes)
   each_lane(add, "a@ = " .. merge(op, "a@", element), lanes)
 end
@@ -109,17 +112,17 @@ local function row_text(op, x)
     add("while j + %d <= stop do", AHEAD)
     add("for l = 1, %d do ahead[l] = %s end", AHEAD, read(x, "j + l"))
     add("for l = 0, %d, %d do", AHEAD - LANES, LANES)
-    step(add, op, "ahead", "l", "c[row + 1]", LANES)
+    step(add, op, "ahead", "l", "(row + 1)", LANES)
     add("end")
     add("j = j + %d", AHEAD)
     add("end")
   end
   add("while j + %d <= stop do", LANES)
-  step(add, op, x, "j", "c[row + 1]", LANES)
+  step(add, op, x, "j", "(row + 1)", LANES)
   add("j = j + %d", LANES)
   add("end")
   add("while j < stop do")
-  step(add, op, x, "j", "c[row + 1]", 1)
+  step(add, op, x, "j", "(row + 1)", 1)
   add("j = j + 1")
   add("end")
   local width = LANES // 2
@@ -163,9 +166,9 @@ local function column_text(op, x)
     add("for _ = 1, rows do")
     if lanes > 1 and type(x) == "table" then
       add("for l = 1, %d do ahead[l] = %s end", lanes, read(x, "k + l"))
-      step(add, op, "ahead", "0", "c[column + @]", lanes)
+      step(add, op, "ahead", "0", "(column + @)", lanes)
     else
-      step(add, op, x, "k", "c[column + @]", lanes)
+      step(add, op, x, "k", "(column + @)", lanes)
     end
     add("k = k + inner")
     add("end")
@@ -336,8 +339,9 @@ local function with_elements(a, name, how, f)
   X.leave(x)
 end
 
--- Reduce an array as its options say; result is the type of the result.
-local function reduce(op, a, o, result, mask, how)
+-- Reduce an array as its options say; result is the type of the result, and by
+-- what reduces its elements into a buffer.
+local function reduce_by(by, op, a, o, result, mask, how)
   core.needs_double(op.name, a.kind, a)
   local outer, n, inner, shape = extent(a, o, op.name)
   local into = new(result, shape, mask, a.device)
@@ -345,10 +349,12 @@ local function reduce(op, a, o, result, mask, how)
     return nothing(into, op.empty, op.name, a)
   end
   with_elements(a, op.name, how, function(x)
-    fold(op, x, outer, n, inner, into.flat, core.first_type(a, op.name))
+    by(op, x, outer, n, inner, into.flat, core.first_type(a, op.name))
   end)
   return into
 end
+
+local function reduce(...) return reduce_by(fold, ...) end
 
 local sum = {name = "sum", map = "X", merge = "A + B", none = "0", finish = "V",
   empty = 0}
@@ -384,43 +390,75 @@ end
 
 local nan = 0.0 / 0.0
 
--- Integers are summed exactly, but those of ulong.
-local function mean_kind(kind)
-  return kind == "ulong" and "float" or wide(kind)
+-- Sums of integers of 64 bits may need more: those of their upper and of their
+-- lower halves do not.  F makes them integers without a sign.
+local function needs_halves(kind)
+  return not types[kind].real and types[kind].bits == 64
 end
 
-middle_types.mean = mean_kind
+local function flip_of(kind) return kind == "long" and "(1 << 63)" or "0" end
+
+-- The mean of list i is whole + rest / count, where rest is at most a half of
+-- count.
+local function halves_text(op)
+  return fill_in([[
+local h, l = high[i] + (low[i] >> 32), low[i] & 0xffffffff
+l = (h % count << 32) + l + count // 2
+local whole = (h // count << 32) + l // count ~ F
+local rest = l % count - count // 2
+]], {F = op.flip}) .. op.result
+end
+
+-- Write op's result for the means of integers of 64 bits into a buffer.
+local function fold_halves(op, x, outer, n, inner, into)
+  local function half(map)
+    local sums = scratch("long", outer * inner, into.device)
+    fold(like(sum, {name = op.name, map = fill_in(map, {F = op.flip})}), x,
+      outer, n, inner, sums, "long")
+    return sums
+  end
+  local high, low = half "((X ~ F) >> 32)", half "(X & 0xffffffff)"
+  kernel_of(op.name, concat({"h", op.result, op.flip}, " "),
+    "out, high, low, count", halves_text, op)(outer * inner, into, high, low, n)
+end
+
+middle_types.mean = wide
 define("mean", function(a, o)
   check(a, 1, "a", "mean")
-  local op = like(sum, {name = "mean", map = real_of(a.kind),
-    finish = "V / count", empty = nan})
-  return reduce(op, a, o, real(a.kind))
+  local halves = needs_halves(a.kind)
+  return reduce_by(halves and fold_halves or fold, like(sum, {name = "mean",
+    finish = "V / count", empty = nan, flip = flip_of(a.kind),
+    result = fill_in("out[i] = R + rest / count",
+      {R = fill_in(real_of(a.kind), {X = "whole"})})}), a, o, real(a.kind))
 end)
 
 -- The mean of the squares of what elements are off their mean.
+local function fold_squares(op, x, outer, n, inner, into, kind)
+  local halves = op.centre.flip
+  local centres = scratch(op.centre.kind, outer * inner * (halves and 2 or 1),
+    into.device)
+  local by = halves and fold_halves or fold
+  by(op.centre, x, outer, n, inner, centres, op.centre.kind)
+  fold(op, x, outer, n, inner, into, kind, centres)
+end
+
 for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
   middle_types[name] = function(kind) return wide(real(kind)) end
   define(name, function(a, o)
     check(a, 1, "a", name)
-    core.needs_double(name, a.kind, a)
-    local element = real_of(a.kind)
-    local op = like(sum, {name = name, finish = finish,
-      map = format("square(%s - C)", element)})
-    local exact = not types[a.kind].real and a.kind ~= "ulong"
-    -- The centre is a sum of integers here.
-    if exact then op.map = "square(X - C // count - C % count / count)" end
-    local outer, n, inner, shape = extent(a, o, name)
-    local into = new(real(a.kind), shape, nil, a.device)
-    if n == 0 or into.size == 0 then return nothing(into, nan, name, a) end
-    with_elements(a, name, nil, function(x)
-      local kind = mean_kind(a.kind)
-      local centres = scratch(kind, outer * inner, a.device)
-      fold(like(sum, {name = name, map = element,
-        finish = exact and "V" or "V / count"}), x, outer, n, inner, centres,
-        kind)
-      fold(op, x, outer, n, inner, into.flat, wide(real(a.kind)), centres)
-    end)
-    return into
+    local op = like(sum, {name = name, finish = finish, empty = nan})
+    op.centre = like(sum, {name = name, kind = wide(a.kind)})
+    if types[a.kind].real then
+      op.map, op.centre.finish = "square(X - c[P])", "V / count"
+    elseif needs_halves(a.kind) then
+      op.centre.flip = flip_of(a.kind)
+      op.centre.result = "out[2 * i - 1], out[2 * i] = whole, rest"
+      op.map = fill_in("square(difference(X ~ F, c[2 * P - 1] ~ F) - " ..
+        "c[2 * P] / count)", {F = op.centre.flip})
+    else -- the centre is a sum
+      op.map = "square(X - c[P] // count - c[P] % count / count)"
+    end
+    return reduce_by(fold_squares, op, a, o, real(a.kind))
   end)
 end
 

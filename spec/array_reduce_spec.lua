@@ -287,6 +287,38 @@ describe("a reduction of an array", function()
     same(2 / 3, A("float", {1e6, 1e6 + 1, 1e6 + 2}):var():item(), 1e-6, "var")
   end)
 
+  it("has means of 64-bit integers whose sums need more bits", function()
+    local base = 1700000000 * 10 ^ 9 // 1 | 0
+    local function check(kind, list, mean, var)
+      local a = A(kind, list)
+      same(mean, a:mean():item(), 1e-6, kind)
+      same(var, a:var():item(), 1e-6, kind)
+      same(var ^ 0.5, a:std():item(), 1e-6, kind)
+    end
+    for _, kind in ipairs {"long", "ulong"} do
+      local list = {}
+      for i = 1, 1000 do list[i] = base + (i - 500) * 1000 end
+      check(kind, list, 1.7e18, (1000 * 1000 - 1) / 12 * 1e6)
+      check(kind, {base, base + 1}, 1.7e18, 0.25)
+      local a = A(kind, {list, list})
+      same(1.7e18, a:mean({dim = 1})[7], 1e-6, kind)
+      assert.equal(0, a:var({dim = 1})[7])
+      same((1000 * 1000 - 1) / 12 * 1e6, a:var({dim = 2, keep = true})[{2, 1}],
+        1e-6, kind)
+    end
+    local least, most = math.mininteger, math.maxinteger
+    check("long", {least, most}, -0.5, 0x1p126)
+    check("long", {most, most, most}, 0x1p63, 0)
+    check("long", {least, least, least, 0}, -0x1.8p62, 3 * 0x1p122)
+    check("ulong", {0, -1, -1, -1}, 0x1.8p63, 3 * 0x1p124)
+    check("ulong", {-1, -2}, 0x1p64, 0.25)
+    -- One of many: what is left of the mean is small, and exact.
+    local a = A.zeros({2 ^ 20 | 0}, {type = "long"})
+    a[1] = -1
+    assert.equal(-0x1p-20, a:mean():item())
+    same(1, a:var():item() * 0x1p20, 1e-5, "small")
+  end)
+
   it("of nothing is defined, or an error that says so", function()
     local x = A.zeros {0}
     assert.equal(0, x:sum():item())
