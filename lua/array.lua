@@ -622,10 +622,14 @@ function A.linspace(first, last, n, o)
   n = check_shape({n}, "linspace")[1]
   fitting("linspace", kind, first)
   fitting("linspace", kind, last)
-  local a = new(kind, {n}, nil, device)
-  compute("range", a, counted("linspace", kind, first),
-    counted("linspace", kind, (last - first) / max(n - 1, 1)))
-  if n > 1 then a[n] = last end
+  -- A half of how far the ends are from each other, which may be too far.
+  local half = types[kind].real and last / 2 - first / 2 or (last - first) / 2
+  local step = counted("linspace", kind, n > 2 and half / (n - 1) * 2 or 0)
+  local a, back = new(kind, {n}, nil, device), n // 2
+  compute("range", array_over(a.base, 0, {n - back}, {1}),
+    counted("linspace", kind, first), step)
+  compute("range", array_over(a.base, n - 1, {back}, {-1}),
+    counted("linspace", kind, last), -step)
   return a
 end
 

@@ -75,6 +75,24 @@ describe("lze.array", function()
     assert.same({}, A.arange(math.maxinteger, math.mininteger):read())
     assert.same({0, 0.25, 0.5, 0.75, 1}, A.arange(0, 1, 0.25):read())
     assert.same({0, 0.5, 1}, A.linspace(0, 1, 3):read())
+    assert.same({}, A.linspace(0, 1, 0):read())
+    assert.same({2}, A.linspace(2, 5, 1):read())
+    for n = 2, 9 do -- both ends as they are given
+      local t = A.linspace(0.1, -0.7, n, {type = "float"}):read()
+      assert.same(A("float", {0.1, -0.7}):read(), {t[1], t[n]})
+    end
+    -- The ends may be further from each other than reals reach.
+    for kind, most in pairs {float = 0x1.8p127,
+        double = lze.device().fp64 and 0x1.8p1023 or nil} do
+      for n, expected in pairs {[2] = {-1, 1}, [3] = {-1, 0, 1},
+          [5] = {-1, -0.5, 0, 0.5, 1}} do
+        for i, v in ipairs(expected) do expected[i] = v * most end
+        assert.same(expected,
+          A.linspace(-most, most, n, {type = kind}):read())
+      end
+    end
+    assert.same({-0x1p63, 0, 0x1p63},
+      A.linspace(math.mininteger, math.maxinteger, 3):read())
     assert.same({{1, 0, 0}, {0, 1, 0}}, A.eye(2, 3):table())
   end)
 
