@@ -10,6 +10,7 @@ local ipairs, tonumber, type = ipairs, tonumber, type
 local concat, format, mathtype = table.concat, string.format, math.type
 
 local most = 1 << 20 -- bytes of a header; NumPy's are shorter than 10000
+local deepest = 100 -- literals in each other
 
 -- Element types by what follows the order of bytes in descr, and the number of
 -- bytes whose order it is.
@@ -27,19 +28,20 @@ end
 
 local escapes = {n = "\n", t = "\t", r = "\r"}
 
--- The value of Python's literal at position i of a text, and where it ends; nil
--- where there is none.  Tuples and lists are arrays, dictionaries tables of
--- `keys`.  None and what has None in it is not told apart from nothing.
+-- The value of Python's literal at position i of a text, in `depth` others, and
+-- where it ends; nil where there is none or it is too deep.  Tuples and lists
+-- are arrays, dictionaries tables of `keys`.  None and what has None in it is
+-- not told apart from nothing.
 local literal
 
-local function sequence(text, i, last)
+local function sequence(text, i, last, depth)
   local list, comma = {}, true
   while true do
     i = text:match("^%s*()", i)
     if text:sub(i, i) == last then return list, i + 1 end
     if not comma then return nil end
     local v
-    v, i = literal(text, i)
+    v, i = literal(text, i, depth)
     if v == nil then return nil end
     list[#list + 1] = v
     i, comma = text:match("^%s*()(,?)", i)
@@ -48,18 +50,18 @@ local function sequence(text, i, last)
   end
 end
 
-local function dictionary(text, i)
+local function dictionary(text, i, depth)
   local t, comma = {}, true
   while true do
     i = text:match("^%s*()", i)
     if text:sub(i, i) == "}" then return {keys = t}, i + 1 end
     if not comma then return nil end
     local key, v
-    key, i = literal(text, i)
+    key, i = literal(text, i, depth)
     if type(key) ~= "string" or t[key] ~= nil then return nil end
     i = text:match("^%s*:()", i)
     if not i then return nil end
-    v, i = literal(text, i)
+    v, i = literal(text, i, depth)
     if v == nil then return nil end
     t[key] = v
     i, comma = text:match("^%s*()(,?)", i)
@@ -88,12 +90,13 @@ local function quoted(text, i, mark)
   end
 end
 
-function literal(text, i)
+function literal(text, i, depth)
+  if depth == deepest then return nil end
   i = text:match("^%s*()", i)
   local c = text:sub(i, i)
-  if c == "{" then return dictionary(text, i + 1) end
-  if c == "(" then return sequence(text, i + 1, ")") end
-  if c == "[" then return sequence(text, i + 1, "]") end
+  if c == "{" then return dictionary(text, i + 1, depth + 1) end
+  if c == "(" then return sequence(text, i + 1, ")", depth + 1) end
+  if c == "[" then return sequence(text, i + 1, "]", depth + 1) end
   local prefix, mark = text:match("^([bu]?)(['\"])", i)
   if mark then return quoted(text, i + #prefix + 1, mark) end
   local digits, after = text:match("^(%d+)L?()", i) -- Python 2 wrote 3L
@@ -113,7 +116,7 @@ local function damaged(path, ...) failure(path, "INVALID_FILE", ...) end
 -- What a header says: {type, bytes of a part of an element whose order counts,
 -- swap =, mask =}, the shape, and whether it counts columns first.
 local function understand(path, text)
-  local t, at = literal(text, 1)
+  local t, at = literal(text, 1, 0)
   local keys = type(t) == "table" and t.keys
   if not keys or text:find("[^%s%z]", at) then
     damaged(path, "the header is not a dictionary of Python's")

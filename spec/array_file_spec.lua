@@ -192,6 +192,10 @@ describe("A.load", function()
       "'fortran_order': False}", ""))
     says("the header has an unknown key, 'order'", npy("{'descr': '<i4', " ..
       "'fortran_order': False, 'shape': (1,), 'order': 1}", "1234"))
+    for _, open in ipairs {"(", "[", "{'a': "} do
+      says("the header is not a dictionary of Python's",
+        npy(open:rep(1000000 // #open), "", 2))
+    end
     says("fortran_order is neither True nor False", npy("{'descr': '<i4', " ..
       "'fortran_order': 1, 'shape': (1,)}", "1234"))
     says("the shape is not a tuple", npy(header("<i4", "3"), "1234"))
