@@ -340,6 +340,19 @@ describe("a:save", function()
         path, directory))
       assert.equal("640\nx.npy\n", pipe:read "a")
       pipe:close()
+      -- Neither need the file of a link be there, nor of one to a link.
+      os.execute(("cd '%s'; mkdir d; ln -s ../new d/to; "
+        .. "ln -s \"$PWD/d/to\" far"):format(directory))
+      A("int", {7}):save(directory .. "/far")
+      assert.equal("d\nfar\nlink\nnew\nx.npy\n", files(directory))
+      assert.same({7}, A.load(directory .. "/new"):read())
+      assert.same({7}, A.load(directory .. "/far"):read())
+      os.execute(("cd '%s'; ln -s round round"):format(directory))
+      assert.equal("ELOOP", expect.failure(function()
+        A("int", {1}):save(directory .. "/round")
+      end).code)
+      os.remove(directory .. "/d/to")
+      os.remove(directory .. "/d")
       A("int", {1}):save "/dev/null"
       pipe = io.popen "stat -c %F /dev/null"
       assert.equal("character special file\n", pipe:read "a")

@@ -108,6 +108,22 @@ static void file_open_temporary(lua_State *L, File *f, const struct stat *old) {
     file_fail(L, "fchmod", f->path, errno);
 }
 
+/* Make the path that of what its links point to, which need not be there. */
+static void file_follow(lua_State *L, File *f) {
+  for (int i = 0; i < 40; i++) { /* as Linux does */
+    char target[PATH_MAX];
+    ssize_t n = readlink(f->path, target, sizeof target);
+    if (n < 0) return;
+    const char *slash = target[0] == '/' ? NULL : strrchr(f->path, '/');
+    size_t kept = slash == NULL ? 0 : (size_t)(slash - f->path) + 1;
+    if (kept + (size_t)n >= sizeof f->path)
+      file_fail(L, "open", f->path, ENAMETOOLONG);
+    memcpy(f->path + kept, target, (size_t)n);
+    f->path[kept + (size_t)n] = '\0';
+  }
+  file_fail(L, "open", f->path, ELOOP);
+}
+
 static int file_create(lua_State *L) {
   File *f = file_new(L);
   struct stat st;
@@ -119,9 +135,7 @@ static int file_create(lua_State *L) {
     if (f->descriptor < 0) return file_fail(L, "open", f->path, errno);
     return 1;
   }
-  char target[PATH_MAX]; /* a link goes on pointing to its file */
-  if (there && realpath(f->path, target) != NULL)
-    memcpy(f->path, target, strlen(target) + 1);
+  file_follow(L, f);
   file_open_temporary(L, f, there ? &st : NULL);
   return 1;
 }
