@@ -34,24 +34,31 @@ end
 -- A work-item has so many sums of a row, side by side, in registers.
 local TILE <const> = 8
 
--- step: the text of how far these are from each other in what is read.
+-- step: whether these are apart in what is read.  Those behind the last column
+-- are it once more.
 local function conv_text(zero, sum, step)
-  local lines = {"local _, fma = ...",
+  local lines = {"local math, fma = ...",
     "return function(j, i, z, r, x, k, rows, columns, height, width, down, "
-      .. "step, krows, kcolumns)",
-    format("  local p = ((z - 1) * height + (i - 1) * down) * width + "
-      .. "(j - 1) * %d * %s", TILE, step)}
+      .. "step, last, krows, kcolumns)",
+    "  local p = ((z - 1) * height + (i - 1) * down) * width",
+    format("  local first = (j - 1) * %d", TILE)}
   local function add(...) lines[#lines + 1] = format(...) end
-  for s = 1, TILE do add("  local c%d = %s", s, zero) end
+  for s = 1, TILE do
+    add("  local c%d = %s", s, zero)
+    if step then
+      add("  local p%d = math.min(first + %d, last) * step", s, s - 1)
+    end
+  end
+  if not step then add "  p = p + first" end
   add "  for u = 0, krows - 1 do"
   add "    for v = 1, kcolumns do"
   add "      local w, q = k[u * kcolumns + v], p + u * width + v"
   for s = 1, TILE do
     add("      c%d = %s", s, (sum:gsub("%u", {S = "c" .. s,
-      X = format("x[q + %d * %s]", s - 1, step)})))
+      X = format(step and "x[q + p%d]" or "x[q + %d]", step and s or s - 1)})))
   end
   add "    end\n  end"
-  add("  local at = ((z - 1) * rows + i - 1) * columns + (j - 1) * %d", TILE)
+  add("  local at = ((z - 1) * rows + i - 1) * columns + first")
   for s = 1, TILE do add("  r[at + %d] = c%d", s, s) end
   add "end"
   return concat(lines, "\n")
@@ -60,7 +67,7 @@ end
 local function conv_kernel(whole, step)
   local name = (whole and "conv_long" or "conv") .. (step and "_step" or "")
   return kernels[name] or kernel_for(name, conv_text(whole and "0" or "0.0",
-    whole and "S + w * X" or "fma(w, X, S)", step and "step" or "1"))
+    whole and "S + w * X" or "fma(w, X, S)", step))
 end
 
 -- Numbers for rows and columns: one number is for both, or of conv1d, whose
@@ -114,16 +121,16 @@ local function convolve(a, k, o, fname, rank)
   end
   local rows = (height + 2 * above - krows) // down + 1
   local columns = (width + 2 * before - kcolumns) // step + 1
-  if columns == 1 then step = 1 end -- nothing is read behind it
   local shape = {unpack(a.dims)}
   shape[last] = columns
   if rank == 2 then shape[last - 1] = rows end
   local lead = {unpack(a.dims, 1, last - rank)}
   local count = product(lead)
   if count == 0 then return new(kind, shape, nil, a.device) end
-  -- Tiles are full: what they read behind the last column is there, too.
-  local wide = max(width + 2 * before,
-    (up(columns, TILE) - 1) * step + kcolumns)
+  -- Tiles are full: what those of adjacent sums read behind the last column is
+  -- there, too.
+  local wide = step > 1 and width + 2 * before or
+    up(columns, TILE) - 1 + kcolumns
   local x = a
   if wide > width or above > 0 then
     x = A.zeros({count, height + 2 * above, wide},
@@ -138,7 +145,7 @@ local function convolve(a, k, o, fname, rank)
   local into = new(kind, padded, nil, a.device)
   conv_kernel(whole, step > 1)({padded[3] // TILE, rows, count}, into.flat,
     core.contiguous(x).flat, core.contiguous(k).flat, rows, padded[3], height,
-    width, down, step, krows, kcolumns)
+    width, down, step, columns - 1, krows, kcolumns)
   return into[{{}, {}, {1, columns}}]:reshape(shape)
 end
 

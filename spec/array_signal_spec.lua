@@ -103,6 +103,15 @@ describe("conv1d", function()
       said(x.conv1d, x, x, {padding = math.maxinteger}))
     assert.same({3.0}, A.ones {10}:conv1d(A.ones {3}, {stride = 1 << 30})
       :read())
+    -- Long strides take no more memory than what is read.
+    local long = A.ones {16, 50003}
+    collectgarbage "stop"
+    local bytes = lze.stats().bytes
+    local sums = long:conv1d(A("float", {1, 2, 3}), {stride = 50000}):read()
+    bytes = lze.stats().bytes - bytes
+    collectgarbage "restart"
+    assert.same(A.full({32}, 6.0):read(), sums)
+    assert.is_true(bytes < 4 * long.size)
     assert.equal("conv1d: unknown option pad; there are stride, padding",
       said(x.conv1d, x, x, {pad = 0}))
   end)
