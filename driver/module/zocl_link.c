@@ -715,7 +715,9 @@ bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
     if (needed[i]) {
       ok = part_new(&l, others[i], false) &&
            zocl_globals_hold(module, others[i]);
-      cache_key_add(&module->origin, others[i]->words, others[i]->size);
+      /* With what it was linked with before. */
+      cache_key_add(&module->origin, &others[i]->origin,
+                    sizeof others[i]->origin);
     }
   ok = ok && part_new(&l, module, true);
   if (!ok)

@@ -273,6 +273,43 @@ static void test_linking(void)
   MUST(zeMemFree(s.context, pair));
 }
 
+/* helper.spv, but `twice` multiplies by `factor`. */
+static ze_module_handle_t helper_new(uint32_t factor)
+{
+  size_t size;
+  uint32_t *words = file_read(KERNELS "helper.spv", &size);
+  for (size_t at = 5; at < size / 4; at += words[at] >> 16)
+    if ((words[at] & 0xffff) == 43) words[at + 3] = factor; /* OpConstant */
+  ze_module_handle_t module = module_new(s, "helper", words, size);
+  free(words);
+  return module;
+}
+
+/* What caller.cl finds where relay.cl was linked with that helper before. */
+static int32_t call_through(ze_module_handle_t helper)
+{
+  ze_module_handle_t relay = module_load(s, KERNELS "relay.spv");
+  ze_module_handle_t caller = module_load(s, KERNELS "caller.spv");
+  int32_t *out = shared_new(s, 64);
+  link(ZE_RESULT_SUCCESS, 2, (ze_module_handle_t[]){relay, helper}, "");
+  link(ZE_RESULT_SUCCESS, 2, (ze_module_handle_t[]){caller, relay}, "");
+  run_pointer(caller, "call", out);
+  int32_t got = *out;
+  MUST(zeModuleDestroy(caller));
+  MUST(zeModuleDestroy(relay));
+  MUST(zeModuleDestroy(helper));
+  MUST(zeMemFree(s.context, out));
+  return got;
+}
+
+/* Programs are shared by modules that are the same with all they need. */
+static void test_chains(void)
+{
+  EQUAL(call_through(helper_new(2)), 110);
+  EQUAL(call_through(helper_new(3)), 115);
+  EQUAL(call_through(helper_new(2)), 110);
+}
+
 /* A module of several inputs, or the error.  The last is made one of a later
    version of SPIR-V unless that is nought. */
 static ze_result_t join(uint32_t count, const char *const *paths,
@@ -380,6 +417,7 @@ int main(void)
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_globals();
   test_linking();
+  test_chains();
   test_program();
   MUST(zeCommandListDestroy(list));
   MUST(zeContextDestroy(s.context));
