@@ -607,8 +607,18 @@ ze_result_t zocl_ModuleDynamicLink(uint32_t count, ze_module_handle_t *modules,
   ze_result_t result = modules_check(count, modules);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_UNINITIALIZED);
+  zocl_module **once = malloc((count + 1u) * sizeof *once);
+  if (once == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  uint32_t distinct = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t j = 0;
+    while (j < distinct && once[j] != modules[i]) j++;
+    once[j] = modules[i];
+    if (j == distinct) distinct++;
+  }
   tool_text log = {0};
-  result = modules_link(count, modules, &log);
+  result = modules_link(distinct, once, &log);
+  free(once);
   return log_give(result, &log, link_log);
 }
 

@@ -310,6 +310,24 @@ static void test_chains(void)
   EQUAL(call_through(helper_new(2)), 110);
 }
 
+/* A module named twice is one. */
+static void test_twice(void)
+{
+  ze_module_handle_t relay = module_load(s, KERNELS "relay.spv");
+  ze_module_handle_t helper = helper_new(4);
+  int32_t *out = shared_new(s, 64);
+  ze_module_handle_t caller = module_load(s, KERNELS "caller.spv");
+  link(ZE_RESULT_SUCCESS, 6,
+       (ze_module_handle_t[]){helper, caller, relay, helper, caller, relay},
+       "");
+  run_pointer(caller, "call", out);
+  EQUAL(*out, 120);
+  MUST(zeModuleDestroy(caller));
+  MUST(zeModuleDestroy(relay));
+  MUST(zeModuleDestroy(helper));
+  MUST(zeMemFree(s.context, out));
+}
+
 /* A module of several inputs, or the error.  The last is made one of a later
    version of SPIR-V unless that is nought. */
 static ze_result_t join(uint32_t count, const char *const *paths,
@@ -418,6 +436,7 @@ int main(void)
   test_globals();
   test_linking();
   test_chains();
+  test_twice();
   test_program();
   MUST(zeCommandListDestroy(list));
   MUST(zeContextDestroy(s.context));
