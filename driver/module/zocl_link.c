@@ -645,10 +645,10 @@ static uint32_t *linker_write(linker *l, size_t *size)
   *size = count * sizeof *code;
   char message[1024];
   bool valid = spirv_validate(code, *size, message, sizeof message), was = true;
-  for (uint32_t i = 0; i < l->part_count && was && !valid; i++)
-    was = !l->parts[i].is_main ||
-          spirv_validate(l->parts[i].module->words, l->parts[i].module->size,
-                         NULL, 0);
+  for (uint32_t i = 0; i < l->part_count && was && !valid; i++) {
+    const spirv_module *m = l->parts[i].spirv;
+    was = spirv_validate(m->words, m->word_count * sizeof *m->words, NULL, 0);
+  }
   if (valid || !was) return code;
   tool_text_add(l->log, "the modules do not fit together: %s\n", message);
   free(code);
