@@ -42,6 +42,7 @@ struct _ze_module_handle_t {
   size_t bitcode_size;
   zocl_global *globals;
   uint32_t global_count;
+  bool filled;           /* they have had their initial values */
   zocl_storage *storage; /* of its own globals, or NULL */
   zocl_storage **held;   /* of others, whose addresses are in the code */
   uint32_t held_count;
@@ -113,8 +114,9 @@ bool zocl_globals_place(zocl_module *module, tool_text *log);
    those in log that none does. */
 bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
                          uint32_t count, tool_text *log);
-/* Write their initial values, once the imported ones have their addresses. */
-bool zocl_globals_fill(const zocl_module *module, tool_text *log);
+/* Write their initial values, unless that was done: once the imported ones have
+   their addresses. */
+bool zocl_globals_fill(zocl_module *module, tool_text *log);
 /* By name, or NULL. */
 zocl_global *zocl_global_find(const zocl_module *module, const char *name);
 

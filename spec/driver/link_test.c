@@ -346,6 +346,25 @@ static void test_lenient(void)
   MUST(zeModuleDestroy(helper));
 }
 
+/* What the host writes to a variable before the link stays. */
+static void test_filled(void)
+{
+  ze_module_handle_t exporter = module_load(s, KERNELS "exporter.spv");
+  ze_module_handle_t importer = module_load(s, KERNELS "importer.spv");
+  ze_module_handle_t helper = module_load(s, KERNELS "helper.spv");
+  int32_t *shared = NULL;
+  MUST(zeModuleGetGlobalPointer(exporter, "shared_count", NULL,
+                                (void **)&shared));
+  EQUAL(*shared, 7);
+  *shared = 70;
+  link(ZE_RESULT_SUCCESS, 3,
+       (ze_module_handle_t[]){importer, exporter, helper}, "");
+  EQUAL(*shared, 70);
+  MUST(zeModuleDestroy(importer));
+  MUST(zeModuleDestroy(exporter));
+  MUST(zeModuleDestroy(helper));
+}
+
 /* A module of several inputs, or the error.  The last is made one of a later
    version of SPIR-V unless that is nought. */
 static ze_result_t join(uint32_t count, const char *const *paths,
@@ -456,6 +475,7 @@ int main(void)
   test_chains();
   test_twice();
   test_lenient();
+  test_filled();
   test_program();
   MUST(zeCommandListDestroy(list));
   MUST(zeContextDestroy(s.context));
