@@ -339,8 +339,11 @@ static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
   const bool half = bits == 16, load = opcode == SpvOpAtomicLoad;
   const uint32_t int32 = TYPE(SpvOpTypeInt, 32, 0);
   const uint32_t whole = bits == 64 ? TYPE(SpvOpTypeInt, 64, 0) : int32;
-  const uint32_t whole_pointer =
-      TYPE(SpvOpTypePointer, pointer->words[2], whole);
+  const bool generic =
+      l->generics && pointer->words[2] == SpvStorageClassGeneric;
+  const uint32_t storage =
+      generic ? SpvStorageClassCrossWorkgroup : pointer->words[2];
+  const uint32_t whole_pointer = TYPE(SpvOpTypePointer, storage, whole);
   const uint32_t scope = CONSTANT(int32, SpvScopeDevice);
   const uint32_t order =
       CONSTANT(int32, SpvMemorySemanticsSequentiallyConsistentMask);
@@ -355,7 +358,7 @@ static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
 
   const uint32_t function = RESULT(w, SpvOpFunction, type,
                                    SpvFunctionControlMaskNone, function_type);
-  const uint32_t to = l->bound++;
+  uint32_t to = l->bound++;
   emit(l, w, SpvOpFunctionParameter, WORDS(pointer_type, to));
   if (!load) {
     value = l->bound++;
@@ -363,6 +366,9 @@ static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
   }
   const uint32_t entry = l->bound++, loop = l->bound++, done = l->bound++;
   emit(l, w, SpvOpLabel, WORDS(entry));
+  if (generic)
+    to = RESULT(w, SpvOpGenericCastToPtr,
+                TYPE(SpvOpTypePointer, storage, type), to);
   if (half) {
     /* Half of a word of 32 bits. */
     const bool wide = l->m->address_bits == 64;

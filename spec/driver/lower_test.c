@@ -121,6 +121,15 @@ static void test_generic(void)
     EQUAL(out[0], 64 | 1 << 20);
     EQUAL(out[1], 64 | 1 << 20);
   }
+  float *traded = shared_new(s, 3 * sizeof *traded);
+  for (int in_local = 0; in_local < 2; in_local++) {
+    launch(module, "trade", 1, 1, traded, sizeof in_local, &in_local);
+    CHECK(traded[1] == 2.5f);
+    CHECK(traded[2] == 4.5f);
+    CHECK(in_local || traded[0] == 4.5f);
+    memset(traded, 0, 3 * sizeof *traded);
+  }
+  MUST(zeMemFree(s.context, traded));
   MUST(zeModuleDestroy(module));
   MUST(zeMemFree(s.context, out));
 }

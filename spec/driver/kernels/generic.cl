@@ -18,3 +18,13 @@ kernel void count(global int *out, int in_local)
     out[1] = atomic_load(p);
   }
 }
+
+kernel void trade(global float *out, int in_local)
+{
+  local float there[1];
+  volatile atomic_float *p =
+      in_local ? (volatile atomic_float *)there : (volatile atomic_float *)out;
+  atomic_store(p, 2.5f);
+  out[1] = atomic_exchange(p, 4.5f);
+  out[2] = atomic_load(p);
+}
