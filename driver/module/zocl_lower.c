@@ -195,7 +195,23 @@ static void convert_emit(lowering *l, unsigned opcode,
   }
 }
 
-/* A conversion of vectors from or to halves. */
+/* What decorates a value, or NULL. */
+static const uint32_t *decoration_of(const lowering *l, uint32_t id,
+                                     SpvDecoration decoration)
+{
+  for (size_t i = 0; i < l->m->instruction_count; i++) {
+    const spirv_instruction *in = &l->m->instructions[i];
+    if (in->opcode == SpvOpFunction) break;
+    if (in->opcode == SpvOpDecorate && in->words[1] == id &&
+        in->words[2] == (uint32_t)decoration)
+      return in->words;
+  }
+  return NULL;
+}
+
+/* A conversion from or to halves, of vectors or with a decoration, which make
+   it a function of the library.  One that rounds otherwise than to the nearest
+   half stays, and does not build. */
 static bool conversion_lower(lowering *l, const spirv_instruction *in)
 {
   switch (in->opcode) {
@@ -208,11 +224,31 @@ static bool conversion_lower(lowering *l, const spirv_instruction *in)
   }
   const spirv_instruction *to = definition(l, in->result_type);
   const spirv_instruction *from = type_of(l, in->words[3]);
-  if (to == NULL || from == NULL || to->opcode != SpvOpTypeVector ||
-      from->opcode != SpvOpTypeVector || to->words[3] != from->words[3] ||
-      to->words[3] > MAX_OPERANDS ||
-      (wide_type(l, to) == 0 && wide_type(l, from) == 0))
+  if (to == NULL || from == NULL ||
+      (to->opcode == SpvOpTypeVector) != (from->opcode == SpvOpTypeVector) ||
+      (to->opcode == SpvOpTypeVector &&
+       (to->words[3] != from->words[3] || to->words[3] > MAX_OPERANDS)))
     return false;
+  const uint32_t wide = wide_type(l, from);
+  const bool to_half = wide_type(l, to) != 0;
+  const uint32_t *mode =
+      decoration_of(l, in->result, SpvDecorationFPRoundingMode);
+  if ((wide == 0 && !to_half) ||
+      (to_half && mode != NULL && mode[3] != SpvFPRoundingModeRTE))
+    return false;
+  /* To floats nothing is lost, whatever the mode. */
+  if (wide != 0 && in->opcode != SpvOpFConvert &&
+      (mode != NULL ||
+       decoration_of(l, in->result, SpvDecorationSaturatedConversion) !=
+           NULL)) {
+    uint32_t value = l->bound++;
+    convert_emit(l, SpvOpFConvert, from, wide, TYPE(SpvOpTypeFloat, 32),
+                 lane_type(from), value, in->words[3]);
+    emit(l, &l->body, in->opcode,
+         WORDS(in->result_type, in->result, value));
+    return true;
+  }
+  if (to->opcode != SpvOpTypeVector) return false;
   convert_emit(l, in->opcode, to, to->result, lane_type(to), lane_type(from),
                in->result, in->words[3]);
   return true;

@@ -94,6 +94,25 @@ static void test_halves(void)
   MUST(zeMemFree(s.context, out));
 }
 
+/* Conversions that saturate and round. */
+static void test_conversions(void)
+{
+  static const double in[4] = {3, -2, 2.5, 3.5};
+  static const int wanted[20] = {3, -2, 3, 4, 255, 0, 250, 255, 3, -2,
+                                 2, 4, 127, -128, 127, 127, 6, -4, 5, 7};
+  uint16_t *x = shared_new(s, 4 * sizeof *x);
+  int *out = shared_new(s, sizeof wanted);
+  for (int i = 0; i < 4; i++) put(x, 2, i, in[i]);
+  ze_module_handle_t module = module_load(s, KERNELS "half.spv");
+  launch(module, "convert", 1, 1, out, sizeof x, &x);
+  for (int i = 0; i < 20; i++)
+    check_(__FILE__, __LINE__, out[i] == wanted[i],
+           "conversion %d gives %d, wanted %d", i, out[i], wanted[i]);
+  MUST(zeModuleDestroy(module));
+  MUST(zeMemFree(s.context, x));
+  MUST(zeMemFree(s.context, out));
+}
+
 /* Where there are none, the driver must say so: kernels would crash. */
 static bool has_generics(void)
 {
@@ -182,6 +201,7 @@ int main(void)
   s = setup_new();
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_halves();
+  test_conversions();
   if (has_generics()) test_generic();
   test_floats();
   MUST(zeCommandListDestroy(list));

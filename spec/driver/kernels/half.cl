@@ -20,3 +20,18 @@ kernel void maths(global half *out, global const half *in)
   *(global half4 *)(out + 8) = sqrt(v * v);
   *(global half4 *)(out + 12) = convert_half4(convert_float4(v) * 2);
 }
+
+kernel void convert(global int *out, global const half *in)
+{
+  const half4 v = *(global const half4 *)in;
+  const int4 up = convert_int4_rtp(v);
+  const uchar4 narrow = convert_uchar4_sat(v * 100.0h);
+  const half4 back = convert_half4_rte(convert_float4_rtz(v));
+  for (int i = 0; i < 4; i++) {
+    out[i] = ((const int *)&up)[i];
+    out[4 + i] = ((const uchar *)&narrow)[i];
+    out[8 + i] = convert_int_rte(in[i]);
+    out[12 + i] = convert_char_sat(in[i] * 100.0h);
+    out[16 + i] = ((const half *)&back)[i] * 2;
+  }
+}
