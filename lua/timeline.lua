@@ -122,14 +122,11 @@ for (const set of sets) {
       a[NUMBER] - b[NUMBER]);
     for (const e of row.events) {
       let lane = own.find(l => l.end <= e[START]);
-      if (!lane) {
-        if (own.length < 12)
-          own.push(lane = {events: [], end: 0, set, name: before + row.name,
-            device: set.devices[row.device]});
-        else lane = own[own.length - 1];
-      }
+      if (!lane)
+        own.push(lane = {events: [], end: 0, set, name: before + row.name,
+          device: set.devices[row.device]});
       lane.events.push(e);
-      lane.end = Math.max(lane.end, e[START] + e[LENGTH]);
+      lane.end = e[START] + e[LENGTH];
     }
     if (!own.length) continue;
     labels.push({name: before + row.name, y: height,

@@ -201,6 +201,28 @@ describe("the page of a profile", function()
     end)
   end)
 
+  it("has a lane for each mark inside another", function()
+    if not a_browser() then return end
+    local function deep(n)
+      lze.mark("mark " .. n, function()
+        if n < 16 then return deep(n + 1) end
+        for i = 1, 3 do lze.mark("leaf " .. i, function() end) end
+      end)
+    end
+    process.with_directory(function(dir)
+      local p <close> = lze.profile(function() deep(1) end)
+      p:save(dir .. "/run.html")
+      local seen = look(dir .. "/run.html")
+      assert.same({}, seen.errors)
+      assert.equal(19, #seen.events)
+      for _, e in ipairs(seen.events) do
+        local depth = tonumber(e.name:match "^mark (%d+)$") or 17
+        assert.same({e.name, depth, true, true},
+          {e.name, e.lane, e.placed, e.chosen})
+      end
+    end)
+  end)
+
   it("has several processes, and is dark where the system is", function()
     if not a_browser() then return end
     process.with_directory(function(dir)
