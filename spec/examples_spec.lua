@@ -735,8 +735,8 @@ describe("stderr", function()
       digits = '"100"', kmeans = '"7", "7"', mandelbrot = '"OUT", "2", "9"',
       matmul = '"9", "2", "2"', nbody = '"4", "6"', life = '"1", "8", "8"',
       rays = '"OUT", "4", "3"', conjugate_gradient = '"3"',
-      ["arrays/blur"] = '"16", "OUT"', ["arrays/digits"] = '"2"',
-      ["arrays/kmeans"] = '"7", "3"', ["arrays/conjugate_gradient"] = '"4"',
+      ["arrays/blur"] = '"32", "OUT"', ["arrays/digits"] = '"12"',
+      ["arrays/kmeans"] = '"3", "3"', ["arrays/conjugate_gradient"] = '"24"',
       reduction = '"2"', saxpy = '"7"', scan = '"2"', vector_add = '"2"',
     }
     local of = { IN = file_of "P5 9 1 255 123456789", OUT = path_of "some.out" }

@@ -1,6 +1,8 @@
 -- hostile_spec.lua - finalisers and debug hooks that close, change and drop
 -- what each function of lze is called with, while it is called.
 -- SPDX-License-Identifier: MIT
+--
+-- With LZE_SWEEP=first they come at the safe points only.
 
 local process = require "spec.support.process"
 
@@ -23,7 +25,8 @@ describe("finalisers and hooks against the call they come in", function()
     end
   end)
 
-  for _, kind in ipairs {"gc", "c", "r", "l", "i"} do
+  local kinds = {"gc", "c", "r", "l", "i"}
+  for _, kind in ipairs(os.getenv "LZE_SWEEP" ~= "first" and kinds or {}) do
     it("break nothing (" .. kind .. ")", function()
       local _, acts = done(kind, "anywhere")
       assert.is_true(acts > 50, acts)

@@ -22,7 +22,7 @@ enum { THREADS = 4 };
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define SANITIZED 1           /* which keeps freed memory for a while */
-enum { DEFAULT_STATES = 20 };
+enum { DEFAULT_STATES = 10 };
 #ifdef __SANITIZE_THREAD__
 /* TSan's record of the order of locks has a lock that a fork may find held, by
    a thread that the child has not; the other tests have that record. */
