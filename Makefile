@@ -228,12 +228,12 @@ check-fast: ## a part of the suite, in less than a minute
 	LZE_TEST_CACHE=$(BUILD)/cache.kept LZE_TEST_C="$(FAST_TESTS)" \
 	  $(WITH) sh scripts/run-tests $(BUSTED) $(FAST_SPECS)
 
-# Not those that build hundreds of kernels and whose code is all Lua, nor what
-# runs the examples and the manual; MOST_SPECS=spec is all of them.
+# Not those that take longest: they build hundreds of kernels and their code is
+# all Lua, or they start hundreds of processes.  MOST_SPECS=spec is all of them.
 MOST_SPECS ?= $(filter-out $(patsubst %,spec/%_spec.lua, \
   array_index array_linear array_order array_property array_random \
-  array_reduce array_signal examples manual),$(wildcard spec/*_spec.lua \
-  spec/*/*_spec.lua))
+  array_reduce array_signal compiler/oracle environment examples fault hostile \
+  manual mpi),$(wildcard spec/*_spec.lua spec/*/*_spec.lua))
 
 check-host: all build-tests ## most of the suite inside a minimal C host program
 	$(WITH) sh scripts/run-tests $(HOST) $(MOST_SPECS)
@@ -251,9 +251,11 @@ SUPPRESSIONS := $(CURDIR)/spec/support/lsan.supp
 # own.  GCC 12's LeakSanitizer takes what stands before a library's thread-local
 # memory for its place and size, which is no longer so, and may die of it.
 check-asan: ## most of the suite, and damaged SPIR-V, under ASan and UBSan
+	LZE_SWEEP=first \
 	ASAN_OPTIONS="use_sigaltstack=0 intercept_tls_get_addr=0" \
 	LSAN_OPTIONS="print_suppressions=0 suppressions=$(SUPPRESSIONS)" \
 	  $(MAKE) check-host check-fuzz SECONDS=60 BUILD=build/asan \
+	  MOST_SPECS="$(MOST_SPECS) spec/fault_spec.lua spec/hostile_spec.lua" \
 	  SANITIZE=address,undefined CFLAGS="-O1 -g"
 
 # How long, and from which seed on.
@@ -302,25 +304,23 @@ check-valgrind: all build-tests ## some specs under valgrind
 # Parameters only: the handle-lifetime checker does nothing in loader 1.8 and
 # takes immediate command lists for closed ones in 1.20 and 1.32.
 # The layer of loader 1.8 refuses flags and formats that are newer than it;
-# asking_test runs tests that use them.  Left out are, too: the sweep of failing
-# calls, which runs without the layer; the oracle and the reader of traces,
-# which make garbage for minutes where the collector runs all the time; and
-# what takes long to give the driver the same calls again.
+# asking_test runs tests that use them.  Left out is, too, what makes garbage for
+# minutes where the collector runs all the time, or takes long to give the driver
+# the same calls again.
 NEWER := $(patsubst %,spec/driver/%_test,asking counter graph kernel link \
   mutable virtual)
-AGAIN := spec/driver/server_test spec/states/memory_test spec/hostile_spec.lua
+AGAIN := spec/driver/server_test spec/states/memory_test \
+  $(patsubst %,spec/%_spec.lua,array_file bin compile compiler/opcode debugging \
+  regress/plan_given_in_part telemetry trace)
 check-validation: all $(TESTS) $(EMBED) $(LIBRARIES)
 check-validation: ## most of the suite under the loader's validation layer
 	LZE_TEST_C="$(filter-out $(NEWER) $(AGAIN),$(TESTS:$(BUILD)/%=%))" \
 	ZE_ENABLE_VALIDATION_LAYER=1 ZE_ENABLE_PARAMETER_VALIDATION=1 \
-	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source $(filter-out \
-	  $(patsubst %,spec/%_spec.lua,fault trace compiler/oracle) $(AGAIN), \
-	  $(MOST_SPECS))
+	$(WITH) sh scripts/run-tests $(BUSTED) --filter-out=source \
+	  $(filter-out $(AGAIN),$(MOST_SPECS))
 
-# LOADER is a directory with a loader of 1.32 or so; without it, Debian 14's
-# in a Debian 13 chroot.
-check-lifetime: ## specs under a current loader's checkers; LOADER=dir
-	BUSTED="$(BUSTED)" sh scripts/check-lifetime $(LOADER)
+check-lifetime: ## specs under the checkers of a loader of 1.32 in LOADER=dir
+	BUSTED="$(BUSTED)" sh scripts/check-lifetime "$(LOADER)"
 
 # A CPU stands for a device whose memory only its OpenCL may touch.  Left out
 # are specs that take minutes and are about something else: failing drivers,
@@ -335,16 +335,15 @@ check-memory: ## the driver's tests and most specs, memory by WAY=svm or usm
 	  ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
 
-check-rusticl: ## specs on Mesa's rusticl, in a chroot; SPECS=spec for all
-	SPECS="$(SPECS)" sh scripts/check-rusticl
+CHECKS ?= ocloc rusticl lifetime lua55
+check-testing: ## specs with what Debian testing has; CHECKS, SPECS=spec for all
+	SPECS="$(SPECS)" sh scripts/in-testing $(CHECKS)
 
 check-intel: all build-tests ## specs on Intel's OpenCL for CPUs; SPECS=spec for all
 	SPECS="$(SPECS)" sh scripts/check-intel
 
 check-debian13: ## build and test a copy of the tree in Debian 13; SPECS=spec for all
-	SPECS="$(or $(SPECS),spec/examples_spec.lua $(filter-out \
-	  spec/fault_spec.lua spec/hostile_spec.lua,$(MOST_SPECS)))" \
-	  sh scripts/check-debian13
+	SPECS="$(or $(SPECS),$(MOST_SPECS))" sh scripts/check-debian13
 
 # LZT_TESTS are some of the parts that scripts/conformance lists.
 conformance: all ## Intel's level-zero-tests, as installed in LZT=dir
@@ -617,7 +616,7 @@ FORCE:
 .SECONDARY:
 .PHONY: all demo test build-tests check check-fast check-host check-numpy \
   check-page check-long check-asan check-fuzz check-c check-tsan check-exit \
-  check-valgrind check-validation check-debian13 check-intel check-rusticl \
+  check-valgrind check-validation check-debian13 check-intel check-testing \
   check-memory check-lifetime check-lua54 check-exports check-docs \
   check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-arrays-peers bench-compile bench-costs \
