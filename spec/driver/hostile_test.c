@@ -161,21 +161,22 @@ static int case_own_cache(void)
   return check_failed;
 }
 
-/* Damaged entries of it are ignored. */
+/* Damaged entries of it are ignored; it is not the one that others share. */
 static int case_damaged(void)
 {
-  const char *cache = getenv("XDG_CACHE_HOME");
+  const char *cache = getenv("POCL_CACHE_DIR");
   char pattern[4096];
   glob_t files = {.gl_pathc = 0};
+  setenv("XDG_CACHE_HOME", cache, 1);
   setup s = setup_new();
   RETURNS(ZE_RESULT_SUCCESS, run(s, 4, NULL));
-  snprintf(pattern, sizeof pattern, "%s/lze/*", cache != NULL ? cache : "");
-  if (glob(pattern, 0, NULL, &files) == 0)
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-      int fd = open(files.gl_pathv[i], O_WRONLY | O_CLOEXEC);
-      CHECK(pwrite(fd, "damaged", 7, 100) == 7);
-      close(fd);
-    }
+  snprintf(pattern, sizeof pattern, "%s/lze/*", cache);
+  CHECK(glob(pattern, 0, NULL, &files) == 0 && files.gl_pathc > 0);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    int fd = open(files.gl_pathv[i], O_WRONLY | O_CLOEXEC);
+    CHECK(pwrite(fd, "damaged", 7, 100) == 7);
+    close(fd);
+  }
   globfree(&files);
   RETURNS(ZE_RESULT_SUCCESS, run(s, 4, NULL));
   return check_failed;
