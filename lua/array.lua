@@ -573,6 +573,12 @@ local function counted(what, kind, v)
   return not types[kind].real and math.tointeger(v) or fitting(what, kind, v)
 end
 
+local function check_reach(fname, first, last)
+  if (last - first < 0) ~= (last < first) then
+    fail("%s: from %d to %d is further than integers reach", fname, first, last)
+  end
+end
+
 -- A.arange(n | first, last [, step] [, options]): ends included.
 function A.arange(first, last, step, o)
   if type(last) == "table" then last, o = nil, last end
@@ -594,9 +600,7 @@ function A.arange(first, last, step, o)
   local kind, device = option_type(o, "arange", whole and "long" or "float")
   local n = 0
   if last == first or (last < first) == (step < 0) then
-    if whole and (last - first < 0) ~= (last < first) then
-      fail("arange: from %d to %d is further than integers reach", first, last)
-    end
+    check_reach("arange", first, last)
     n = (whole and (last - first) // step or (last - first) / step // 1) + 1
   end
   n = check_shape({n}, "arange")[1]
@@ -622,6 +626,7 @@ function A.linspace(first, last, n, o)
   n = check_shape({n}, "linspace")[1]
   fitting("linspace", kind, first)
   fitting("linspace", kind, last)
+  if not types[kind].real then check_reach("linspace", first, last) end
   -- A half of how far the ends are from each other, which may be too far.
   local half = types[kind].real and last / 2 - first / 2 or (last - first) / 2
   local step = counted("linspace", kind, n > 2 and half / (n - 1) * 2 or 0)

@@ -280,6 +280,10 @@ describe("lze.array", function()
         function() A.arange(250, 256, 1, {type = "uchar"}) end,
       ["linspace: uchar expected (an integer from 0 to 255), got integer 256"] =
         function() A.linspace(0, 256, 2, {type = "uchar"}) end,
+      [("linspace: from %d to %d is further than integers reach"):format(
+        math.mininteger, math.maxinteger)] = function()
+          A.linspace(math.mininteger, math.maxinteger, 4, {type = "long"})
+        end,
       ["permute: dim: a dimension of 1 to 1 expected, got nil"] =
         function() A.zeros(1):permute() end,
       ["arange: argument 2 (last): a finite number expected, got nil"] =
