@@ -277,11 +277,10 @@ check-fuzz: ## damaged SPIR-V, random calls; SECONDS, SEED
 check-c: all build-tests ## the C tests alone
 	$(WITH) sh scripts/run-tests true
 
-# Where threads meet: those of the driver, of programs, of Lua states.  The
-# first two take minutes.
+# Where threads meet: those of the driver, of programs, of Lua states.
 THREADED := spec/states/states_test $(patsubst %,spec/driver/%_test,module \
-  append asking counter event graph hierarchy ipc kernel link list memory \
-  mutable pointer) spec/embed/capi_test
+  append asking counter event graph hierarchy ipc kernel list memory mutable \
+  pointer) spec/embed/capi_test
 check-tsan: ## the C tests in which threads meet, under TSan
 	LZE_TEST_C="$(THREADED)" \
 	$(MAKE) check-c BUILD=build/tsan SANITIZE=thread CFLAGS="-O1 -g"

@@ -30,10 +30,8 @@ static ze_result_t create(setup s, char *text, size_t cap)
   static _Atomic int serial; /* of threads, too */
   size_t size;
   char name[16];
-  char *bytes = file_read("kernels/saxpy.spv", &size);
   snprintf(name, sizeof name, "k%04d", ++serial % 10000);
-  for (size_t i = 0; i + 5 <= size; i++)
-    if (memcmp(bytes + i, "saxpy", 5) == 0) memcpy(bytes + i, name, 5);
+  char *bytes = saxpy_named(name, &size);
   ze_module_handle_t module;
   ze_result_t result = module_try(s, bytes, size, &module, text, cap);
   if (result == ZE_RESULT_SUCCESS) {
