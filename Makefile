@@ -321,17 +321,16 @@ check-validation: ## most of the suite under the loader's validation layer
 check-lifetime: ## specs under the checkers of a loader of 1.32 in LOADER=dir
 	BUSTED="$(BUSTED)" sh scripts/check-lifetime "$(LOADER)"
 
-# A CPU stands for a device whose memory only its OpenCL may touch.  Left out
-# are specs that take minutes and are about something else: failing drivers,
-# environments, and the examples.  WAY_SPECS=spec is all of them.
+# A CPU stands for a device whose memory only its OpenCL may touch.  Not the
+# tests of builds, for which memory is no matter; WAY_SPECS=spec is all specs.
 WAY ?= svm
-WAY_SPECS ?= $(filter-out $(addprefix spec/,fault_spec.lua \
-  environment_spec.lua examples_spec.lua),$(wildcard spec/*_spec.lua \
-  spec/regress/*_spec.lua))
+WAY_SPECS ?= $(patsubst %,spec/%_spec.lua,buffer event graph graph_transfer \
+  kernel queue wrap)
 check-memory: all $(TESTS) $(EMBED) $(LIBRARIES)
-check-memory: ## the driver's tests and most specs, memory by WAY=svm or usm
-	LZE_TEST_C="spec/driver/*_test" ZOCL_MEMORY=$(WAY) \
-	  ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
+check-memory: ## the driver's tests and some specs, memory by WAY=svm or usm
+	LZE_TEST_C="$(filter-out %/build_test %/server_test,$(filter \
+	  spec/driver/%,$(TESTS:$(BUILD)/%=%)))" \
+	ZOCL_MEMORY=$(WAY) ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
 
 CHECKS ?= ocloc rusticl lifetime lua55
