@@ -25,7 +25,7 @@ describe("finalisers and hooks against the call they come in", function()
     end
   end)
 
-  local kinds = {"gc", "c", "r", "l", "i"}
+  local kinds = {"gc", "cr", "li"}
   for _, kind in ipairs(os.getenv "LZE_SWEEP" ~= "first" and kinds or {}) do
     it("break nothing (" .. kind .. ")", function()
       local _, acts = done(kind, "anywhere")

@@ -4,12 +4,12 @@
 --   LUA SCRIPT: require "spec.support.hostile" (kind, where)
 --
 -- Everything is done (spec.support.everything), with each function and method
--- of lze wrapped: before it is called, finalisers or hooks of one kind ("gc",
--- "call", "return", "line", "count") become due that close, change and drop
--- what it is called with.  They act where it is said: "inside" a function that
--- is guarded only, or "anywhere".  Prints how often a function was called, how
--- many acts there were, and how many parts failed for what they closed; other
--- failures are errors.
+-- of lze wrapped: before it is called, finalisers ("gc") or hooks (the letters
+-- of debug.sethook, "i" for each instruction) become due that close, change and
+-- drop what it is called with.  They act where it is said: "inside" a function
+-- that is guarded only, or "anywhere".  Prints how often a function was called,
+-- how many acts there were, and how many parts failed for what they closed;
+-- other failures are errors.
 
 local lze = require "lze"
 
