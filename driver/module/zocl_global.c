@@ -361,7 +361,8 @@ static bool value_write(evaluation *e, uint32_t id, int depth, char *place,
 
 bool zocl_globals_fill(zocl_module *module, tool_text *log)
 {
-  for (uint32_t i = 0; i < module->global_count && !module->filled; i++) {
+  if (module->filled) return true;
+  for (uint32_t i = 0; i < module->global_count; i++) {
     const zocl_global *g = &module->globals[i];
     const spirv_instruction *in = &module->spirv->instructions[g->at];
     if (g->imported || in->word_count < 5) continue;
