@@ -216,6 +216,22 @@ describe("memory that a device does not reach", function()
       print(pcall(add, 128, buffer(d[2], "host"), x))]]))
   end)
 
+  it("is copied from and to through host memory, boxes too", function()
+    assert.equal(("2 2 9 9 2 2 9 9 "):rep(4), run(env, [[
+      local d = lze.devices()
+      for _, usages in ipairs {{"shared", "device"}, {"device", "shared"}} do
+        for i = 1, 2 do
+          local x = lze.buffer("int", 4, {device = d[i], usage = usages[i]})
+          local y = lze.buffer("int", 8,
+            {device = d[3 - i], usage = usages[3 - i]}):fill(9)
+          x:fill(2)
+          y:copy_box(x, {size = {2, 2}, dst_width = 4})
+          x:fill(3) -- comes after
+          io.write(table.concat(y:read(), " "), " ")
+        end
+      end]]))
+  end)
+
   it("is refused by lze.parallel before any part runs", function()
     local function refused(what)
       return "false\tlze.parallel: kernel add: argument 1 (x): " .. what ..

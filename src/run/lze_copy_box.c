@@ -104,26 +104,30 @@ static size_t side_row(const Side *s, const size_t size[3], size_t i) {
   return i / size[1] * s->slice + i % size[1] * s->row;
 }
 
-/* Whether two boxes that begin at these elements share one: the rows of each
-   are in order and apart, so that both are gone through side by side. */
-static bool boxes_meet(const Side *a, size_t a_at, const Side *b, size_t b_at,
-                       const size_t size[3]) {
-  size_t rows = size[1] * size[2], width = size[0];
-  for (size_t i = 0, j = 0; i < rows && j < rows;) {
-    size_t x = a_at + side_row(a, size, i), y = b_at + side_row(b, size, j);
-    if (x < y + width && y < x + width) return true;
-    if (x < y) i++;
-    else j++;
-  }
-  return false;
-}
-
 /* One end of the copy of a box: elements of `bytes` in a storage. */
 typedef struct End {
   lze_Storage *storage;
   size_t offset, bytes;
   Side side;
 } End;
+
+/* The byte of the storage that row `i` begins at. */
+static size_t end_row(const End *e, const size_t size[3], size_t i) {
+  return e->offset + (e->side.first + side_row(&e->side, size, i)) * e->bytes;
+}
+
+/* Whether two boxes share a byte of a storage: the rows of each are in order
+   and apart, so that both are gone through side by side. */
+static bool boxes_meet(const End *a, const End *b, const size_t size[3]) {
+  size_t rows = size[1] * size[2], width = size[0] * a->bytes;
+  for (size_t i = 0, j = 0; i < rows && j < rows;) {
+    size_t x = end_row(a, size, i), y = end_row(b, size, j);
+    if (x < y + width && y < x + width) return true;
+    if (x < y) i++;
+    else j++;
+  }
+  return false;
+}
 
 /* Enqueue the copy of a box. */
 static void box_append(lua_State *L, lze_Queue *q, const End *to,
@@ -153,25 +157,29 @@ static void box_append(lua_State *L, lze_Queue *q, const End *to,
   lze_end(c);
 }
 
-/* The same between contexts, which no queue reaches: through host memory.  The
-   buffers at 1 and 2 are looked at again after whatever may close them. */
+/* The same where no queue reaches both ends: through host memory, and between
+   contexts not only enqueued.  The buffers at 1 and 2 are looked at again after
+   whatever may close them. */
 static void box_stage(lua_State *L, const End *to, const End *from,
                       const size_t size[3]) {
   size_t n = size[0] * size[1] * size[2], bytes = n * to->bytes;
   End tight = {NULL, 0, to->bytes, {0, n, size[0], size[0] * size[1]}};
   const lze_Buffer *there = lze_push_beside(L, 2, LZE_HOST, bytes);
   const lze_Storage *end = lze_check_buffer(L, 2)->storage;
+  lze_Context *context = lze_check_buffer(L, 1)->storage->o.context;
   lze_Queue *q = lze_default_queue(L, end->o.context, end->device);
   tight.storage = there->storage;
   box_append(L, q, &tight, from, size);
-  lze_storage_wait(L, there->storage, 0, bytes, false);
-  lze_check_buffer(L, 1);
-  const lze_Buffer *here = lze_push_beside(L, 1, LZE_HOST, bytes);
+  if (context != end->o.context) {
+    lze_storage_wait(L, there->storage, 0, bytes, false);
+    lze_check_buffer(L, 1);
+    const lze_Buffer *here = lze_push_beside(L, 1, LZE_HOST, bytes);
+    if (!lze_buffer_is_open(there)) luaL_error(L, "the context is closed");
+    memcpy(here->storage->pointer, there->storage->pointer, bytes);
+    tight.storage = here->storage;
+  }
   end = lze_check_buffer(L, 1)->storage;
   q = lze_default_queue(L, end->o.context, end->device);
-  if (!lze_buffer_is_open(there)) luaL_error(L, "the context is closed");
-  memcpy(here->storage->pointer, there->storage->pointer, bytes);
-  tight.storage = here->storage;
   box_append(L, q, to, &tight, size);
 }
 
@@ -295,10 +303,7 @@ int lze_copy_box(lua_State *L) {
     lze_argerror(L, 2, lua_pushfstring(L, "buffer of %s expected, got buffer "
                                            "of %s", dst->type->name,
                                         src->type->name));
-  size_t s0 = src->offset / es + from.side.first;
-  size_t d0 = dst->offset / es + to.side.first;
-  if (src->storage == dst->storage &&
-      boxes_meet(&from.side, s0, &to.side, d0, size))
+  if (src->storage == dst->storage && boxes_meet(&from, &to, size))
     lze_argerror(L, 3, "box: source and destination overlap");
   size_t pitches[] = {from.side.row, from.side.slice, to.side.row,
                       to.side.slice, size[0], size[0] * size[1]};
@@ -307,7 +312,8 @@ int lze_copy_box(lua_State *L) {
       lze_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
   if (size[2] > UINT32_MAX)
     lze_argerror(L, 3, "box: it is limited to 4,294,967,295 slices");
-  if (src->storage->o.context != dst->storage->o.context)
+  if (src->storage->o.context != dst->storage->o.context ||
+      !lze_device_reaches(q->device, src->storage))
     box_stage(L, &to, &from, size);
   else
     box_append(L, q, &to, &from, size);
