@@ -216,6 +216,16 @@ describe("a buffer of structs", function()
       assert.equal("\1\2\3\0\0\0", x:view(4, 5):string())
       assert.same({1, 2, 3}, x:view(2, 2, "uchar"):read())
     end
+    local bytes = lze.buffer("uchar", "x\1\2\3\4\5\6") -- behind a header
+    local b = bytes:view(2, 7, s)
+    assert.same({{r = 1, g = 2, b = 3}, {r = 4, g = 5, b = 6}}, b:read())
+    assert.matches("source and destination overlap", expect.misuse(function()
+      b:copy_box(bytes:view(3, 5, s), {size = {1}})
+    end))
+    assert.matches("6 bytes from byte 2 on are not whole elements",
+      expect.misuse(function()
+        lze.buffer("uchar", 8):view(3, 8, lze.struct "int i; short s")
+      end))
     local q, x = lze.default().queue, lze.buffer(s, 2)
     assert.equal("bad argument #1 to 'fill' (queues and graphs do not fill " ..
       "structs: x:fill, or a copy)",

@@ -307,6 +307,14 @@ describe("a wrapped buffer", function()
         expect.misuse(function() wrap(2, 1) end))
       assert.matches("is not aligned for float4",
         expect.misuse(function() wrap(8, 1, "float4") end))
+      local three = lze.struct "int a, b, c" -- aligned as its fields are
+      for at = 0, 8, 4 do
+        local z <close> = wrap(at, 1, three)
+        assert.equal(x[at // 4 + 2], z[1].b)
+      end
+      assert.matches("is not aligned for struct", expect.misuse(function()
+        wrap(2, 1, three)
+      end))
       lze.wait()
       native.free(context, p)
     end)

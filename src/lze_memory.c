@@ -255,7 +255,7 @@ static int buffer_view(lua_State *L) {
   const lze_Type *type = lua_isnil(L, 4) ? b->type : lze_check_type(L, 4);
   size_t offset = b->offset + first * b->type->bytes;
   size_t bytes = n * b->type->bytes;
-  if (bytes % type->bytes != 0 || offset % type->bytes != 0)
+  if (bytes % type->bytes != 0 || offset % lze_type_align(type) != 0)
     lze_argerror(L, 4,
                   lua_pushfstring(L, "%I bytes from byte %I on are not whole "
                                      "elements of %s (%d bytes each)",

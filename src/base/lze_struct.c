@@ -90,7 +90,7 @@ static const char *reader_here(const Reader *r) {
 
 static const lze_Type *struct_read(Reader *r, bool braces);
 
-static uint32_t type_align(const lze_Type *t) {
+uint32_t lze_type_align(const lze_Type *t) {
   return t->fields != NULL ? t->fields->align : t->bytes;
 }
 
@@ -136,7 +136,7 @@ static bool field_read(Reader *r, Known *k, const lze_Type *type,
     if (!reader_takes(r, ']'))
       return reader_fails(r, "] expected at '%.40s'", reader_here(r));
   }
-  uint32_t align = type_align(type);
+  uint32_t align = lze_type_align(type);
   uint64_t offset = (*end + align - 1) / align * align;
   *end = offset + (uint64_t)type->bytes * (count > 0 ? count : 1);
   if (*end > LZE_STRUCT_BYTES)

@@ -31,6 +31,9 @@ const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes);
 const lze_Type *lze_to_type(lua_State *L, int index);
 /* The type at `arg`, or raise and list what there is. */
 const lze_Type *lze_check_type(lua_State *L, int arg);
+/* What addresses of its elements are multiples of: of a struct what its largest
+   field needs, of others the size. */
+uint32_t lze_type_align(const lze_Type *t);
 /* Push the element at p. [-0, +1] */
 void lze_type_push(lua_State *L, const lze_Type *t, const void *p);
 /* Store the value at `index` into p, or leave that and return false.  Nothing

@@ -179,9 +179,9 @@ void lze_push_usm(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     lze_fail(L, d->driver, r, NULL, "zeMemGetAddressRange", NULL, NULL);
   memory.base = base;
   size_t room = memory.bytes - (size_t)((char *)pointer - memory.base);
-  if ((uintptr_t)pointer % type->bytes != 0)
-    luaL_error(L, "option buffer: %p is not aligned for %s (%d bytes each)",
-               pointer, type->name, type->bytes);
+  if ((uintptr_t)pointer % lze_type_align(type) != 0)
+    luaL_error(L, "option buffer: %p is not aligned for %s (to %d bytes)",
+               pointer, type->name, (int)lze_type_align(type));
   if (count < 0) luaL_error(L, "option count: %I is negative",
                             (LUAI_UACINT)count);
   if ((size_t)count > room / type->bytes)
