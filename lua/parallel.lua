@@ -130,22 +130,30 @@ local function place_slice(job, part, i, context, queue)
   return copy, copy
 end
 
--- Enqueue a part.
+-- Enqueue a part.  `part.copies` has what stands for slices in memory of its
+-- own.
 local function start(job, part)
   local kernel, context, queue = C.place(job.kernel, job.variant, part.device)
-  local arguments, copies = {}, {}
+  local arguments = {}
+  part.copies = {}
   for i = 1, job.n do
     arguments[i] = job.arguments[i]
     if job.slices[i] then
-      arguments[i], copies[i] = place_slice(job, part, i, context, queue)
+      arguments[i], part.copies[i] = place_slice(job, part, i, context, queue)
     end
   end
   part.launched = C.call(queue, "launch", kernel, range_of(job, part),
     unpack(arguments, 1, job.n))
+end
+
+-- Enqueue that what a part has written comes back, or wait for it where that
+-- is in another context: once all parts have been enqueued.
+local function bring_back(job, part, copied)
   for i = 1, job.n do
-    if copies[i] and C.writes(job.variant, i) then
-      local size = job.slices[i].size
-      part.copied = C.call(queue, "copy", job.slices[i].buffer, copies[i], 1,
+    local copy = part.copies[i]
+    if copy and C.writes(job.variant, i) then
+      local x, size = job.slices[i].buffer, job.slices[i].size
+      copied[#copied + 1] = C.call(C.queue(x), "copy", x, copy, 1,
         part.count * size, (job.offset + part.first) * size + 1)
     end
   end
@@ -160,7 +168,6 @@ local function finish(job, part, speed)
     C.call(part.launched, "wait")
     ns = C.call(part.launched, "time").kernel_ns
   end
-  if part.copied then C.call(part.copied, "wait") end
   if part.count > 0 then
     local before = speed[part.device] or 0
     local now = part.measured and ns > 0 and part.count / ns or before
@@ -216,14 +223,18 @@ local function run(devices, n, k, ...)
   end
   local speed = speeds[k] or {}
   speeds[k] = speed
-  local parts, results = split(n, devices, speed), {}
+  local parts, results, copied = split(n, devices, speed), {}, {}
   for _, part in ipairs(parts) do
     if part.count > 0 then check(job, part) end
   end
   for _, part in ipairs(parts) do
     if part.count > 0 then start(job, part) end
   end
+  for _, part in ipairs(parts) do
+    if part.count > 0 then bring_back(job, part, copied) end
+  end
   for i, part in ipairs(parts) do results[i] = finish(job, part, speed) end
+  for _, ev in ipairs(copied) do C.call(ev, "wait") end
   return results
 end
 

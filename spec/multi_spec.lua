@@ -299,6 +299,15 @@ describe("lze.parallel", function()
     end
   end)
 
+  it("takes slices of buffers of another context", function()
+    local square = lze.load "kernels/spec.spv".square
+    local context <close> = lze.context(lze.device())
+    local x = lze.buffer("int", {1, 2, 3, 4}, {context = context})
+    local y = lze.buffer("int", 4, {context = context, usage = "device"})
+    lze.parallel({1}, 4, square, lze.slice(x), lze.slice(y))
+    assert.same({1, 4, 9, 16}, y:read())
+  end)
+
   it("cuts slices of several elements", function()
     assert.equal("ok\n", run({ZOCL_ROOT_DEVICES = 3}, [[
       local k = lze.compile([=[

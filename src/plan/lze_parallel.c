@@ -155,6 +155,13 @@ static int parallel_reaches(lua_State *L) {
   return 1;
 }
 
+/* queue(x) -> the default queue of the buffer's device, in its context */
+static int parallel_queue(lua_State *L) {
+  const lze_Storage *s = lze_check_buffer(L, 1)->storage;
+  lze_push_cached_queue(L, s->o.context, s->device);
+  return 1;
+}
+
 /* stub(queue, device, x, count) -> what stands for elements of the buffer until
    it is known that all parts will do */
 static int parallel_stub(lua_State *L) {
@@ -189,6 +196,7 @@ static const lze_Method primitives[] = {{"slice", parallel_slice, LZE_HOT},
                                         {"writes", parallel_writes, LZE_HOT},
                                         {"place", parallel_place, LZE_HOT},
                                         {"reaches", parallel_reaches, LZE_HOT},
+                                        {"queue", parallel_queue, LZE_HOT},
                                         {"stub", parallel_stub, LZE_HOT},
                                         {"check", parallel_check, LZE_HOT},
                                         {"buffer", lze_buffer_new, LZE_HOT},
