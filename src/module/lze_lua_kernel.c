@@ -771,12 +771,30 @@ int lze_lua_kernel_gives(lua_State *L) {
   return 2;
 }
 
+/* Raise where a signature states other arguments than are given: null, which
+   ordinary kernels take for a buffer, has no elements and no length. */
+static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
+                        int count) {
+  if (count != k->declared_count)
+    luaL_error(L, "%s: %d argument%s expected, got %d", k->head.name,
+               k->declared_count, k->declared_count == 1 ? "" : "s", count);
+  for (int i = 1; i <= count; i++)
+    if (k->declared[i - 1].kind == LZC_BUFFER &&
+        lze_test_buffer(L, range + i) == NULL) {
+      const char *name = k->summary->names[dims + i - 1];
+      luaL_error(L, "%s: argument %d (%s): a buffer or an array expected, got "
+                    "%s", k->head.name, i, name != NULL ? name : "?",
+                 lze_describe(L, range + i));
+    }
+}
+
 /* The variant for a launch: found, or compiled; its hidden arguments are
    pushed. */
 static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
                                const lze_Place *place, bool checked, int own,
                                int range, int count) {
   int indices = index_count(L, k, range_dims(L, k, range), count);
+  if (k->declared_count >= 0) check_given(L, k, indices, range, count);
   Request r = {k, find_place(L, k, own, place, range, count), indices, count,
                checked};
   Variant *v =
