@@ -216,6 +216,17 @@ describe("memory that a device does not reach", function()
       print(pcall(add, 128, buffer(d[2], "host"), x))]]))
   end)
 
+  it("is refused by arrays, with the script's line", function()
+    assert.equal("false\tstdin:4: kernel array_add: argument 3 (s2): a " ..
+      "buffer of another device, whose memory this one cannot reach\n",
+      run(env, [[
+      local A, d = lze.array, lze.devices()
+      local a = A.ones({3}, {device = d[1]})
+      print(pcall(function()
+        return (a + A.ones({3}, {device = d[2]})):eval()
+      end))]]))
+  end)
+
   it("is copied from and to through host memory, boxes too", function()
     assert.equal(("2 2 9 9 2 2 9 9 "):rep(4), run(env, [[
       local d = lze.devices()

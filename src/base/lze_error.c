@@ -86,6 +86,22 @@ void lze_push_text(lua_State *L, const char *format, va_list arguments) {
   if (lua_pushvfstring(L, format, arguments) == NULL) lze_no_memory(L);
 }
 
+int lze_misuse(lua_State *L, const char *format, ...) {
+  lua_Debug ar;
+  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) &&
+      lua_is_embedded(&ar))
+    lua_where(L);
+  else
+    luaL_where(L, 1);
+  va_list arguments;
+  va_start(arguments, format);
+  lze_push_text(L, format, arguments);
+  va_end(arguments);
+  lua_concat(L, 2);
+  lua_error(L);
+  __builtin_unreachable(); /* lua_error does not return, nor says so */
+}
+
 int lze_fail_word(lua_State *L, const char *object, const char *call,
                   const char *code, const char *log, const char *format,
                   ...) {

@@ -37,6 +37,10 @@ struct lze_WorkFailure;
 int lze_raise_work(lua_State *L, const struct lze_WorkFailure *failure,
                    const char *object) __attribute__((noreturn));
 
+/* As luaL_error, with the script's position where Lua code of lze's calls. */
+int lze_misuse(lua_State *L, const char *format, ...)
+    __attribute__((noreturn));
+
 /* Where the value on the top of the stack is an error object without a
    position, give it that of the running function's call. */
 void lze_error_locate(lua_State *L);

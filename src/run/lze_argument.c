@@ -59,14 +59,14 @@ static int argument_error(lua_State *L, const lze_Kernel *k, uint32_t i,
                           int index, const char *expected) {
   const char *name = lze_argument_name(L, k, i);
   const char *type = lze_argument_type_name(L, &k->info->args[i]);
-  return luaL_error(L, "%s: argument %s: %s expected%s, got %s", k->name,
-                    name, type, expected, lze_describe(L, index));
+  lze_misuse(L, "%s: argument %s: %s expected%s, got %s", k->name, name, type,
+             expected, lze_describe(L, index));
 }
 
 static int argument_problem(lua_State *L, const lze_Kernel *k, uint32_t i,
                             const char *problem) {
-  return luaL_error(L, "%s: argument %s: %s", k->name,
-                    lze_argument_name(L, k, i), problem);
+  lze_misuse(L, "%s: argument %s: %s", k->name, lze_argument_name(L, k, i),
+             problem);
 }
 
 /* Whether a pointer whose source type is known takes a buffer of type t: the
