@@ -65,6 +65,26 @@ describe("k:check", function()
       {name = "shift"})
     assert.same({"kernel shift: v[4] is outside 1..3 (work-item 3)"},
       found(shift:check(3, y, x)))
+    -- Once a line and side, of the first work-item, with the index that began.
+    assert.same({"kernel blur: src[0] is outside 1..3 (work-item 1)",
+      "kernel blur: src[4] is outside 1..3 (work-item 3)"},
+      found(blur:check(9, x, lze.buffer("float", 9))))
+    local chain = lze.kernel(function(i, z, v) z[i] = v[v[i + 1]] end,
+      {name = "chain"})
+    assert.same({"kernel chain: v[4] is outside 1..3 (work-item 3)"},
+      found(chain:check(3, y, lze.buffer("int", {1, 2, 3}))))
+    -- Lua compares nil, and leaves what is not used.
+    for name, f in pairs {
+      equal = function(i, z, v) z[i] = v[i + 1] == 5 and 1 or 2 end,
+      unused = function(i, z, v) local _ = v[i + 1] z[i] = 1 end,
+      branch = function(i, z, v)
+        if v[math.floor(z[i]) + 4] ~= 0 then z[i] = 1 end
+      end
+    } do
+      assert.matches("^kernel " .. name .. ": v%[4%] is outside 1%.%.3 " ..
+        "%(work%-item %d%)$",
+        found(lze.kernel(f, {name = name}):check(3, y, x))[1])
+    end
     -- What asks first is not a mistake.
     local ask = lze.kernel(function(i, src, dst)
       dst[i] = (src[i - 1] or 0) + (src[i + 1] == nil and 5 or 7)

@@ -1490,7 +1490,7 @@ void lze_lua_kernel_about(lua_State *L, int kernel, int count) {
     lua_settop(L, own + 2);
   }
   lua_setfield(L, -2, "captures");
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   lua_pushstring(L, k->name);
   lua_setfield(L, -2, "name");
   lua_pushliteral(L, "double");
@@ -1499,7 +1499,9 @@ void lze_lua_kernel_about(lua_State *L, int kernel, int count) {
   lua_setfield(L, -2, "int");
   lua_rawgeti(L, own, AT_SIGNATURE);
   lua_setfield(L, -2, "signature");
-  lua_setfield(L, -2, "double");
+  lua_pushboolean(L, true);
+  lua_setfield(L, -2, "bounds");
+  lua_setfield(L, -2, "twin");
   lua_remove(L, own);
 }
 

@@ -54,8 +54,8 @@ lze_Kernel *lze_kernel_last(lua_State *L, int kernel);
 /* Push a table that says what a check of the Lua kernel at `kernel` needs,
    which has a variant for `count` arguments: f, name, indices (how many
    parameters are), where, parameters (their names), scalars (declared types by
-   argument), captures ({name, value} of each buffer), and double: the options
-   of a kernel of the same function in double. [-0, +1] */
+   argument), captures ({name, value} of each buffer), and twin: the options
+   of a checked kernel of the same function in double. [-0, +1] */
 void lze_lua_kernel_about(lua_State *L, int kernel, int count);
 /* For lze_call_guarded: (kernel, device, number...) -> what the function of a
    Lua kernel gives for such numbers, with no range: "integer", "real",
