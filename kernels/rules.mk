@@ -13,7 +13,8 @@ KERNEL_DIRS := kernels bench/kernels spec/driver/kernels
 KERNEL_NAMES := $(basename $(wildcard $(KERNEL_DIRS:%=%/*.cl)))
 ASM_NAMES := $(basename $(wildcard $(KERNEL_DIRS:%=%/*.spvasm)))
 # Of these, in another OpenCL C than 1.2.
-KERNEL_NAMES_20 := $(addprefix spec/driver/kernels/,globals importer exporter generic)
+KERNEL_NAMES_20 := $(addprefix spec/driver/kernels/,globals importer exporter \
+  address generic)
 KERNEL_LLVM := 15
 
 # A clang and an llvm-spirv of one LLVM; an old pair is preferred because its

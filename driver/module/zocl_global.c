@@ -146,6 +146,7 @@ bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
         return false;
       }
       g->address = from->address;
+      g->ready = true;
       g->bytes = from->bytes;
     }
     if (g->address == NULL) {
@@ -361,17 +362,20 @@ static bool value_write(evaluation *e, uint32_t id, int depth, char *place,
 
 bool zocl_globals_fill(zocl_module *module, tool_text *log)
 {
-  if (module->filled) return true;
+  bool all = true;
   for (uint32_t i = 0; i < module->global_count; i++) {
-    const zocl_global *g = &module->globals[i];
+    zocl_global *g = &module->globals[i];
     const spirv_instruction *in = &module->spirv->instructions[g->at];
-    if (g->imported || in->word_count < 5) continue;
     evaluation e = {module, 64 * (uint64_t)g->bytes + 4096};
-    if (value_write(&e, in->words[4], 0, g->address, g->bytes)) continue;
-    tool_text_add(log, "the initial value of the program-scope variable %s is "
-                       "made in a way that is not supported\n",
-                  g->name != NULL ? g->name : "");
-    return false;
+    if (g->ready || g->imported) continue;
+    g->ready = in->word_count < 5 ||
+               value_write(&e, in->words[4], 0, g->address, g->bytes);
+    if (g->ready) continue;
+    all = false;
+    if (log != NULL)
+      tool_text_add(log, "the initial value of the program-scope variable %s "
+                         "is made in a way that is not supported\n",
+                    g->name != NULL ? g->name : "");
   }
-  return module->filled = true;
+  return all;
 }

@@ -293,7 +293,10 @@ static ze_result_t module_finish(zocl_module *module, tool_text *log)
   if (!zocl_globals_place(module, log))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   for (uint32_t i = 0; i < module->global_count; i++)
-    if (module->globals[i].imported) return ZE_RESULT_SUCCESS;
+    if (module->globals[i].imported) {
+      zocl_globals_fill(module, NULL);
+      return ZE_RESULT_SUCCESS;
+    }
   if (module->global_count > 0 &&
       !(zocl_globals_fill(module, log) && zocl_link(module, NULL, 0, log)))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
@@ -522,10 +525,10 @@ ze_result_t zocl_ModuleGetGlobalPointer(ze_module_handle_t module,
     return zocl_fail(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
                      "the module has no program-scope variable %s in global "
                      "memory", name);
-  if (global->address == NULL)
+  if (!global->ready)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
-                     "the variable %s is imported, and the module is not "
-                     "linked yet", name);
+                     "the variable %s, or the address in its initial value, is "
+                     "imported, and the module is not linked yet", name);
   if (size != NULL) *size = global->bytes;
   if (pointer != NULL) *pointer = global->address;
   return ZE_RESULT_SUCCESS;

@@ -18,6 +18,7 @@ typedef struct zocl_global {
   const char *name;      /* NULL where it has none */
   uint32_t at;           /* its instruction in module->spirv */
   bool imported, exported;
+  bool ready;            /* it has its address and had its initial value */
   size_t bytes, offset;
   void *address;         /* of an imported one, once it is linked */
 } zocl_global;
@@ -42,7 +43,6 @@ struct _ze_module_handle_t {
   size_t bitcode_size;
   zocl_global *globals;
   uint32_t global_count;
-  bool filled;           /* they have had their initial values */
   zocl_storage *storage; /* of its own globals, or NULL */
   zocl_storage **held;   /* of others, whose addresses are in the code */
   uint32_t held_count;
@@ -114,8 +114,9 @@ bool zocl_globals_place(zocl_module *module, tool_text *log);
    those in log that none does. */
 bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
                          uint32_t count, tool_text *log);
-/* Write their initial values, unless that was done: once the imported ones have
-   their addresses. */
+/* Write the initial values of those that had none yet, since what is there is
+   the program's from then on.  False with those in log, unless that is NULL,
+   that have none still: before the link, those made of imported addresses. */
 bool zocl_globals_fill(zocl_module *module, tool_text *log);
 /* By name, or NULL. */
 zocl_global *zocl_global_find(const zocl_module *module, const char *name);

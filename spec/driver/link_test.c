@@ -346,20 +346,35 @@ static void test_lenient(void)
   MUST(zeModuleDestroy(helper));
 }
 
-/* What the host writes to a variable before the link stays. */
+/* What the host writes to a variable before the link stays; one whose initial
+   value is not known by then is not to be had. */
 static void test_filled(void)
 {
   ze_module_handle_t exporter = module_load(s, KERNELS "exporter.spv");
   ze_module_handle_t importer = module_load(s, KERNELS "importer.spv");
   ze_module_handle_t helper = module_load(s, KERNELS "helper.spv");
-  int32_t *shared = NULL;
+  ze_module_handle_t address = module_load(s, KERNELS "address.spv");
+  int32_t *shared = NULL, *own = NULL, **where = NULL;
   MUST(zeModuleGetGlobalPointer(exporter, "shared_count", NULL,
                                 (void **)&shared));
   EQUAL(*shared, 7);
   *shared = 70;
-  link(ZE_RESULT_SUCCESS, 3,
-       (ze_module_handle_t[]){importer, exporter, helper}, "");
+  MUST(zeModuleGetGlobalPointer(address, "own", NULL, (void **)&own));
+  EQUAL(*own, 5);
+  *own = 50;
+  RETURNS(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME,
+          zeModuleGetGlobalPointer(address, "where", NULL, (void **)&where));
+  link(ZE_RESULT_SUCCESS, 4,
+       (ze_module_handle_t[]){importer, exporter, helper, address}, "");
   EQUAL(*shared, 70);
+  EQUAL(*own, 50);
+  MUST(zeModuleGetGlobalPointer(address, "where", NULL, (void **)&where));
+  CHECK(*where == shared);
+  int32_t *out = shared_new(s, 64);
+  run_pointer(address, "add", out);
+  EQUAL(*out, 120);
+  MUST(zeMemFree(s.context, out));
+  MUST(zeModuleDestroy(address));
   MUST(zeModuleDestroy(importer));
   MUST(zeModuleDestroy(exporter));
   MUST(zeModuleDestroy(helper));
