@@ -3,6 +3,7 @@
 
 local expect = require "spec.support.expect"
 local lze = require "lze"
+local process = require "spec.support.process"
 
 local mod = lze.load "kernels/spec.spv"
 
@@ -95,6 +96,19 @@ describe("an event", function()
       assert.equal(t.end_ns - t.start_ns, t.kernel_ns)
       last = t.queued_ns
     end
+  end)
+
+  it("has times in order where a reading of the clocks is held up", function()
+    local build = os.getenv "LZE_TEST_BUILD" or "build"
+    assert.equal("true\n", process.output([[
+      local lze = require "lze"
+      local q, x = lze.queue(), lze.buffer("int", 4)
+      local first, second = q:fill(x, 1), q:fill(x, 2)
+      print(first:time().end_ns <= second:time().start_ns)]], {env = {
+        ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
+        ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
+        ZE_FAULT = "late zeDeviceGetGlobalTimestamps 1 20000",
+        ZE_ENABLE_VALIDATION_LAYER = false}}))
   end)
 
   it("times long work as long", function()

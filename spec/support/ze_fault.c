@@ -14,6 +14,7 @@
  * when the rules were set; N = 0 means all of them.
  *
  *   fail ENTRY N CODE   the N-th call of ENTRY returns CODE and does nothing
+ *   late ENTRY N US     the N-th call of ENTRY returns US microseconds late
  *   lost ENTRY N        from the N-th call of ENTRY on the device is lost
  *   hang                no event is seen to be signalled
  *   delay FIRST LAST    an event is seen so many microseconds after its
@@ -430,7 +431,7 @@ static void object_spared(enum kind kind, const void *handle) {
 /* --- rules -------------------------------------------------------------- */
 
 static struct rule {
-  enum { FAIL, LOST, HANG, DELAY, NOTHING, API } what;
+  enum { FAIL, LATE, LOST, HANG, DELAY, NOTHING, API } what;
   enum entry entry;
   uint64_t n, last, calls;
   ze_result_t code;
@@ -456,9 +457,10 @@ static void rules_set(const char *text) {
     struct rule r = {.what = FAIL};
     char word[16] = "", name[64] = "", a[24] = "0", b[24] = "0";
     if (sscanf(line, "%15s", word) != 1) continue;
-    if (strcmp(word, "fail") == 0 || strcmp(word, "lost") == 0) {
+    bool fail = strcmp(word, "fail") == 0, late = strcmp(word, "late") == 0;
+    if (fail || late || strcmp(word, "lost") == 0) {
       sscanf(line, "%*s %63s %23s %23s", name, a, b);
-      r.what = *word == 'f' ? FAIL : LOST;
+      r.what = fail ? FAIL : late ? LATE : LOST;
       r.entry = entry_find(name);
     } else if (strcmp(word, "delay") == 0) {
       sscanf(line, "%*s %23s %23s", a, b);
@@ -587,12 +589,28 @@ static bool event_hidden(const void *event) {
   return hidden;
 }
 
+/* The real call of an entry is over: where it is to be late, return later. */
+static void leave(enum entry e) {
+  uint64_t until = 0;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < rule_count; i++) {
+    struct rule *r = &rules[i];
+    if (r->what == LATE && r->entry == e && ++r->calls == r->n)
+      until = later_ns(1000 * r->last);
+  }
+  pthread_mutex_unlock(&lock);
+  while (sleep_until(until)) continue;
+}
+
 /* --- the wrappers ------------------------------------------------------- */
 
 #define PLAIN(name, params, args, unused)                                     \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
-    return enter(E_##name, &r) ? r : real_##name args;                        \
+    if (enter(E_##name, &r)) return r;                                        \
+    r = real_##name args;                                                     \
+    leave(E_##name);                                                          \
+    return r;                                                                 \
   }
 
 /* The version is the real one unless a rule says another. */

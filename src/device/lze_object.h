@@ -63,6 +63,11 @@ struct lze_Context {
   lze_Command *foreign;         /* those that show events of the host */
   struct lze_EventPool *pools;
   struct lze_EventSlot *free_events[2]; /* plain; with timestamps */
+  struct {
+    const lze_DeviceInfo *base; /* NULL before any was asked for */
+    uint64_t host, ticks;
+  } clock;                      /* a moment in CLOCK_MONOTONIC and in the time
+                                   of the device that was asked for it last */
   lze_Context *next;            /* of the state */
   uint32_t device_count;        /* 0: it is for all of the driver's */
   const lze_DeviceInfo *only[]; /* these, and their tiles */

@@ -29,29 +29,24 @@ typedef struct Totals {
 } Totals;
 
 /* When step i of the last run, which is over, began and how long it took; no
-   start where it is not measured.  *clock is that of *known, a base device.
-   False where the driver does not tell. */
-static bool step_times(const lze_Plan *p, uint32_t i, lze_Clock *clock,
-                       const lze_DeviceInfo **known, uint64_t *start_ns,
+   start where it is not measured.  False where the driver does not tell. */
+static bool step_times(const lze_Plan *p, uint32_t i, uint64_t *start_ns,
                        uint64_t *ns) {
   const lze_Step *s = &p->steps[i];
   *start_ns = *ns = 0;
   if (s->event == NULL || s->empty) return true;
   const lze_DeviceInfo *d = p->engines[p->nodes[i].engine].device;
-  if (*known != d->base && !lze_clock_read(d, clock)) return false;
-  *known = d->base;
-  return lze_event_times(d, clock, lze_step_first(s), s->event, start_ns, ns);
+  return lze_event_times(p->o.context, d, lze_step_first(s), s->event, start_ns,
+                         ns);
 }
 
 /* The last run is over: read what its steps took. */
 static bool steps_measure(lze_Plan *p) {
-  const lze_DeviceInfo *known = NULL;
-  lze_Clock clock = {0, 0};
   for (uint32_t i = 0; i < p->count; i++) {
     lze_Step *s = &p->steps[i];
     s->wait_ns = 0;
     s->critical = false;
-    if (!step_times(p, i, &clock, &known, &s->start_ns, &s->ns)) return false;
+    if (!step_times(p, i, &s->start_ns, &s->ns)) return false;
   }
   return true;
 }

@@ -30,8 +30,6 @@ typedef struct lze_Tasks {
   uint64_t run;                 /* number of its record */
   bool over;                    /* the run is, and these are known of it: */
   uint64_t start_ns, end_ns;
-  lze_Clock clock;              /* of this device, when it ended: */
-  const lze_DeviceInfo *device;
   bool unknown;                 /* the times of its tasks will not be known */
   lze_EventSlot *saved;         /* signalled when they have been copied to: */
   ze_kernel_timestamp_result_t *times; /* two of each; or NULL */
@@ -147,20 +145,15 @@ void lze_tasks_replace(lze_Plan *p, lze_Tasks *next) {
 
 /* --- a run is over -------------------------------------------------------- */
 
-/* When task i of the run began and how long it took.  The clock is that of
-   *known, a base device. */
-static bool task_times(const lze_Tasks *t, uint32_t i, lze_Clock *clock,
-                       const lze_DeviceInfo **known, uint64_t *start_ns,
-                       uint64_t *ns) {
+/* When task i of the run began and how long it took. */
+static bool task_times(const lze_Plan *p, const lze_Tasks *t, uint32_t i,
+                       uint64_t *start_ns, uint64_t *ns) {
   const Task *k = &t->tasks[i];
-  if (*known != k->device->base && !lze_clock_read(k->device, clock))
-    return false;
-  *known = k->device->base;
   if (t->saved == NULL)
-    return lze_event_times(k->device, clock, k->first, k->last, start_ns, ns);
-  lze_stamp_times(k->device, clock, &t->times[2 * i], &t->times[2 * i + 1],
-                  start_ns, ns);
-  return true;
+    return lze_event_times(p->o.context, k->device, k->first, k->last, start_ns,
+                           ns);
+  return lze_stamp_times(p->o.context, k->device, &t->times[2 * i],
+                         &t->times[2 * i + 1], start_ns, ns);
 }
 
 static uint64_t clamp(uint64_t ns, const lze_Tasks *t) {
@@ -169,12 +162,11 @@ static uint64_t clamp(uint64_t ns, const lze_Tasks *t) {
 
 static const char untold[] = "the driver does not say when they ran";
 
-static void tasks_record(lze_State *S, const lze_Tasks *t) {
-  const lze_DeviceInfo *known = t->device;
-  lze_Clock clock = t->clock;
+static void tasks_record(const lze_Plan *p, const lze_Tasks *t) {
+  lze_State *S = p->o.context->state;
   for (uint32_t i = 0; i < t->count; i++) {
     uint64_t start, ns;
-    if (!task_times(t, i, &clock, &known, &start, &ns)) {
+    if (!task_times(p, t, i, &start, &ns)) {
       lze_record_untimed(S, t->run, untold);
       return;
     }
@@ -202,7 +194,7 @@ static void tasks_settle(lze_Plan *p, const lze_Tasks *newest) {
       link = &t->next;
       continue;
     }
-    if (!t->unknown) tasks_record(p->o.context->state, t);
+    if (!t->unknown) tasks_record(p, t);
     if (t->saved != NULL) lze_event_give(p->o.context, t->saved);
     t->saved = NULL;
     if (p->timed == t) p->timed = NULL;
@@ -212,18 +204,6 @@ static void tasks_settle(lze_Plan *p, const lze_Tasks *newest) {
   }
 }
 
-/* Set a clock of the run's device by the times that the run was given: two
-   readings of it differ a bit. */
-static bool clock_adjust(const lze_Command *c, lze_Clock *clock) {
-  uint64_t start, ns;
-  if (c->end_ns == 0 || !lze_clock_read(c->device, clock) ||
-      !lze_event_times(c->device, clock, c->first != NULL ? c->first : c->event,
-                       c->event, &start, &ns))
-    return false;
-  clock->host += c->start_ns - start;
-  return true;
-}
-
 void lze_tasks_over(lze_Command *c) {
   lze_Tasks *t = c->tasks;
   lze_Plan *p = (lze_Plan *)c->objects[0];
@@ -231,10 +211,9 @@ void lze_tasks_over(lze_Command *c) {
   t->over = true;
   t->start_ns = c->start_ns;
   t->end_ns = c->end_ns;
-  t->device = c->device;
   if (c->status == LZE_FAILED) {
     t->unknown = true;
-  } else if (!t->unknown && !clock_adjust(c, &t->clock)) {
+  } else if (!t->unknown && c->end_ns == 0) {
     t->unknown = true;
     lze_record_untimed(c->state, t->run, untold);
   }

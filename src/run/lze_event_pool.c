@@ -99,28 +99,47 @@ static uint64_t ticks_mask(const lze_DeviceInfo *d) {
   return bits == 0 || bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock) {
-  uint64_t host;
-  if (ZE(zeDeviceGetGlobalTimestamps, device->handle, &host, &clock->ticks) !=
-      ZE_RESULT_SUCCESS)
-    return false;
-  clock->host = lze_now_ns(); /* the driver's host clock may be another one */
+/* See that the context's clock is that of a device, and no older than the time
+   in which clocks run apart by what matters.  Between the two readings that
+   are one moment a busy machine may do something else: of three such pairs the
+   closest counts. */
+static bool clock_read(lze_Context *context, const lze_DeviceInfo *device) {
+  enum { AGE_NS = 10000000, CLOSE_NS = 2000 };
+  uint64_t before = lze_now_ns(), after, ticks, unused;
+  if (context->clock.base == device->base &&
+      before - context->clock.host < AGE_NS)
+    return true;
+  uint64_t closest = UINT64_MAX;
+  for (int i = 0; i < 3 && closest > CLOSE_NS; i++, before = after) {
+    /* The driver's host clock may be another one. */
+    if (ZE(zeDeviceGetGlobalTimestamps, device->handle, &unused, &ticks) !=
+        ZE_RESULT_SUCCESS)
+      return false;
+    after = lze_now_ns();
+    if (after - before >= closest) continue;
+    closest = after - before;
+    context->clock.base = device->base;
+    context->clock.host = before + closest / 2;
+    context->clock.ticks = ticks;
+  }
   return true;
 }
 
-void lze_stamp_times(const lze_DeviceInfo *d, const lze_Clock *clock,
+bool lze_stamp_times(lze_Context *context, const lze_DeviceInfo *d,
                      const ze_kernel_timestamp_result_t *first,
                      const ze_kernel_timestamp_result_t *last,
                      uint64_t *start_ns, uint64_t *kernel_ns) {
+  if (!clock_read(context, d)) return false;
   uint64_t mask = ticks_mask(d), start = first->global.kernelStart;
-  uint64_t start_age = (clock->ticks - start) & mask;
-  uint64_t length = (last->global.kernelEnd - start) & mask;
-  if (start_age > mask / 2) start_age = length; /* a clock that lags a bit */
-  *kernel_ns = ticks_ns(d, length);
-  *start_ns = clock->host - ticks_ns(d, start_age);
+  uint64_t since = (start - context->clock.ticks) & mask;
+  uint64_t before = (context->clock.ticks - start) & mask;
+  *kernel_ns = ticks_ns(d, (last->global.kernelEnd - start) & mask);
+  *start_ns = since < before ? context->clock.host + ticks_ns(d, since)
+                             : context->clock.host - ticks_ns(d, before);
+  return true;
 }
 
-bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
+bool lze_event_times(lze_Context *context, const lze_DeviceInfo *d,
                      const lze_EventSlot *first, const lze_EventSlot *last,
                      uint64_t *start_ns, uint64_t *kernel_ns) {
   ze_kernel_timestamp_result_t begin, end = {.global = {0}};
@@ -132,16 +151,12 @@ bool lze_event_times(const lze_DeviceInfo *d, const lze_Clock *clock,
       ZE(zeEventQueryKernelTimestamp, first->handle, &begin) !=
           ZE_RESULT_SUCCESS)
     return false;
-  lze_stamp_times(d, clock, &begin, &end, start_ns, kernel_ns);
-  return true;
+  return lze_stamp_times(context, d, &begin, &end, start_ns, kernel_ns);
 }
 
 void lze_command_read_times(lze_Command *c) {
-  lze_Clock clock;
-  if (!lze_clock_read(c->device, &clock) ||
-      !lze_event_times(c->device, &clock, c->first != NULL ? c->first
-                                                           : c->event,
-                       c->event, &c->start_ns, &c->kernel_ns))
-    return;
-  c->end_ns = c->start_ns + c->kernel_ns;
+  if (lze_event_times(c->context, c->device,
+                      c->first != NULL ? c->first : c->event, c->event,
+                      &c->start_ns, &c->kernel_ns))
+    c->end_ns = c->start_ns + c->kernel_ns;
 }

@@ -132,18 +132,14 @@ void lze_queue_flush(lze_Queue *q);
 bool lze_queue_open(lze_Queue *q, lze_Outcome *out);
 /* The end of the default queues, with that of their context. */
 void lze_queues_drop(lze_Context *context);
-/* A moment in CLOCK_MONOTONIC and in a device's own time. */
-typedef struct lze_Clock {
-  uint64_t host, ticks;
-} lze_Clock;
-bool lze_clock_read(const lze_DeviceInfo *device, lze_Clock *clock);
-/* When what signalled the first of two events began, and how long it was until
-   what signalled the last ended; false where the driver cannot tell. */
-bool lze_event_times(const lze_DeviceInfo *device, const lze_Clock *clock,
+/* When in CLOCK_MONOTONIC what signalled the first of two events began, and
+   how long it was until what signalled the last ended; false where the driver
+   cannot tell. */
+bool lze_event_times(lze_Context *context, const lze_DeviceInfo *device,
                      const lze_EventSlot *first, const lze_EventSlot *last,
                      uint64_t *start_ns, uint64_t *kernel_ns);
 /* The same of what the driver said of the two. */
-void lze_stamp_times(const lze_DeviceInfo *device, const lze_Clock *clock,
+bool lze_stamp_times(lze_Context *context, const lze_DeviceInfo *device,
                      const ze_kernel_timestamp_result_t *first,
                      const ze_kernel_timestamp_result_t *last,
                      uint64_t *start_ns, uint64_t *kernel_ns);
