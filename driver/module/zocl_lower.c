@@ -170,25 +170,67 @@ static uint32_t lane_type(const spirv_instruction *type)
   return type->opcode == SpvOpTypeVector ? type->words[2] : type->result;
 }
 
+/* Convert a number as its compiler does, or to the half that a mode says: the
+   nearest, or where that is on the wrong side, the one before it. */
+static void lane_emit(lowering *l, unsigned opcode, uint32_t to, uint32_t from,
+                      uint32_t mode, uint32_t result, uint32_t value)
+{
+  words *w = &l->body;
+  if (mode == SpvFPRoundingModeRTE) {
+    emit(l, w, opcode, WORDS(to, result, value));
+    return;
+  }
+  /* Integers that a float does not have are far from all halves. */
+  if (opcode != SpvOpFConvert) {
+    from = TYPE(SpvOpTypeFloat, 32);
+    value = RESULT(w, opcode, from, value);
+  }
+  const uint32_t boolean = declared(l, SpvOpTypeBool, 1, 0, NULL);
+  const uint32_t bits = TYPE(SpvOpTypeInt, 16, 0), zero = CONSTANT(bits, 0);
+  const uint32_t up = CONSTANT(bits, 1), down = CONSTANT(bits, 0xffff);
+  capability_need(l, SpvCapabilityInt16);
+  uint32_t nearest = RESULT(w, SpvOpFConvert, to, value);
+  uint32_t back = RESULT(w, SpvOpFConvert, from, nearest);
+  uint32_t high = RESULT(w, SpvOpFOrdGreaterThan, boolean, back, value);
+  uint32_t low = RESULT(w, SpvOpFOrdLessThan, boolean, back, value);
+  uint32_t number = RESULT(w, SpvOpBitcast, bits, nearest);
+  uint32_t negative = RESULT(w, SpvOpSLessThan, boolean, number, zero);
+  uint32_t wrong = high, step = down;
+  switch (mode) {
+  case SpvFPRoundingModeRTZ:
+    wrong = RESULT(w, SpvOpSelect, boolean, negative, low, high);
+    break;
+  case SpvFPRoundingModeRTP:
+    wrong = low;
+    step = RESULT(w, SpvOpSelect, bits, negative, down, up);
+    break;
+  default: step = RESULT(w, SpvOpSelect, bits, negative, up, down);
+  }
+  number = RESULT(w, SpvOpIAdd, bits, number, step);
+  uint32_t other = RESULT(w, SpvOpBitcast, to, number);
+  emit(l, w, SpvOpSelect, WORDS(to, result, wrong, other, nearest));
+}
+
 /* Convert a value lane by lane, since conversions of vectors are functions of
    the library, too; scalars are converted by the compiler itself.  `shape` is
    a type of as many lanes. */
 static void convert_emit(lowering *l, unsigned opcode,
                          const spirv_instruction *shape, uint32_t to,
-                         uint32_t to_lane, uint32_t from_lane, uint32_t result,
-                         uint32_t value)
+                         uint32_t to_lane, uint32_t from_lane, uint32_t mode,
+                         uint32_t result, uint32_t value)
 {
   words *w = &l->body;
   if (shape->opcode != SpvOpTypeVector) {
-    emit(l, w, opcode, WORDS(to, result, value));
+    lane_emit(l, opcode, to, from_lane, mode, result, value);
     return;
   }
   /* llvm-spirv 15 ends at an OpCompositeConstruct of such. */
   uint32_t made = l->bound++, lanes = shape->words[3];
   emit(l, w, SpvOpUndef, WORDS(to, made));
   for (uint32_t i = 0; i < lanes; i++) {
-    uint32_t lane = RESULT(w, SpvOpCompositeExtract, from_lane, value, i);
-    lane = RESULT(w, opcode, to_lane, lane);
+    uint32_t from = RESULT(w, SpvOpCompositeExtract, from_lane, value, i);
+    uint32_t lane = l->bound++;
+    lane_emit(l, opcode, to_lane, from_lane, mode, lane, from);
     uint32_t next = i + 1 < lanes ? l->bound++ : result;
     emit(l, w, SpvOpCompositeInsert, WORDS(to, next, lane, made, i));
     made = next;
@@ -210,10 +252,13 @@ static const uint32_t *decoration_of(const lowering *l, uint32_t id,
 }
 
 /* A conversion from or to halves, of vectors or with a decoration, which make
-   it a function of the library.  One that rounds otherwise than to the nearest
-   half stays, and does not build. */
+   it a function of the library, or how one of numbers rounds. */
 static bool conversion_lower(lowering *l, const spirv_instruction *in)
 {
+  const bool decorates = in->opcode == SpvOpDecorate &&
+                         in->words[2] == SpvDecorationFPRoundingMode;
+  if (decorates) in = definition(l, in->words[1]);
+  if (in == NULL) return false;
   switch (in->opcode) {
   case SpvOpConvertFToU:
   case SpvOpConvertFToS:
@@ -231,25 +276,26 @@ static bool conversion_lower(lowering *l, const spirv_instruction *in)
     return false;
   const uint32_t wide = wide_type(l, from);
   const bool to_half = wide_type(l, to) != 0;
+  if (wide == 0 && !to_half) return false;
+  const bool is_float = to_half || in->opcode == SpvOpFConvert;
+  if (decorates) return is_float;
   const uint32_t *mode =
       decoration_of(l, in->result, SpvDecorationFPRoundingMode);
-  if ((wide == 0 && !to_half) ||
-      (to_half && mode != NULL && mode[3] != SpvFPRoundingModeRTE))
-    return false;
-  /* To floats nothing is lost, whatever the mode. */
-  if (wide != 0 && in->opcode != SpvOpFConvert &&
+  if (!is_float &&
       (mode != NULL ||
        decoration_of(l, in->result, SpvDecorationSaturatedConversion) !=
            NULL)) {
     uint32_t value = l->bound++;
     convert_emit(l, SpvOpFConvert, from, wide, TYPE(SpvOpTypeFloat, 32),
-                 lane_type(from), value, in->words[3]);
+                 lane_type(from), SpvFPRoundingModeRTE, value, in->words[3]);
     emit(l, &l->body, in->opcode,
          WORDS(in->result_type, in->result, value));
     return true;
   }
-  if (to->opcode != SpvOpTypeVector) return false;
+  if (to->opcode != SpvOpTypeVector && mode == NULL) return false;
+  /* To floats nothing is lost, whatever the mode. */
   convert_emit(l, in->opcode, to, to->result, lane_type(to), lane_type(from),
+               to_half && mode != NULL ? mode[3] : SpvFPRoundingModeRTE,
                in->result, in->words[3]);
   return true;
 }
@@ -300,8 +346,8 @@ static bool half_lower(lowering *l, const spirv_instruction *in)
     uint32_t to = wide_type(l, from), value = all[k];
     if (to == 0) continue;
     all[k] = l->bound++;
-    convert_emit(l, SpvOpFConvert, from, to, single, lane_type(from), all[k],
-                 value);
+    convert_emit(l, SpvOpFConvert, from, to, single, lane_type(from),
+                 SpvFPRoundingModeRTE, all[k], value);
   }
   if (wide != 0) {
     all[1] = wide;
@@ -310,7 +356,7 @@ static bool half_lower(lowering *l, const spirv_instruction *in)
   emit(l, &l->body, in->opcode, in->word_count - 1u, all + 1);
   if (wide != 0)
     convert_emit(l, SpvOpFConvert, type, type->result, lane_type(type), single,
-                 in->result, all[2]);
+                 SpvFPRoundingModeRTE, in->result, all[2]);
   return true;
 }
 

@@ -113,6 +113,35 @@ static void test_conversions(void)
   MUST(zeMemFree(s.context, out));
 }
 
+/* Conversions to halves that do not round to the nearest. */
+static void test_rounding(void)
+{
+  const float e = 1.0f / 1024;
+  const float in[8] = {1 + e / 4, 1 + 3 * e / 4, -1 - e / 4, -1 - 3 * e / 4,
+                       1e-9f, -1e-9f, 70000, 2049};
+  static const uint16_t wanted[8][8] = {
+    {0x3c00, 0x3c00, 0x3c01, 0x3c00, 0xbc00, 0x3c00, 0x3c00, 0x3c00},
+    {0x3c01, 0x3c00, 0x3c01, 0x3c00, 0xbc00, 0x3c00, 0x3c01, 0x3c00},
+    {0xbc00, 0xbc00, 0xbc00, 0xbc01, 0x3c00, 0xbc00, 0xbc00, 0xbc01},
+    {0xbc01, 0xbc00, 0xbc00, 0xbc01, 0x3c00, 0xbc00, 0xbc01, 0xbc01},
+    {0x0000, 0x0000, 0x0001, 0x0000, 0x8000, 0x0000, 0x0000, 0x0000},
+    {0x8000, 0x8000, 0x8000, 0x8001, 0x0000, 0x0000, 0x8000, 0x8001},
+    {0x7c00, 0x7bff, 0x7c00, 0x7bff, 0xfbff, 0x7c00, 0x7c00, 0x7bff},
+    {0x6800, 0x6800, 0x6801, 0x6800, 0xe800, 0x6801, 0x6800, 0x6800}};
+  float *x = shared_new(s, sizeof in);
+  uint16_t *out = shared_new(s, 64 * sizeof *out);
+  memcpy(x, in, sizeof in);
+  ze_module_handle_t module = module_load(s, KERNELS "half.spv");
+  launch(module, "narrow", 1, 1, out, sizeof x, &x);
+  for (int i = 0; i < 64; i++)
+    check_(__FILE__, __LINE__, out[i] == wanted[i / 8][i % 8],
+           "%a is converted to half, way %d: 0x%x, wanted 0x%x",
+           (double)in[i / 8], i % 8, out[i], wanted[i / 8][i % 8]);
+  MUST(zeModuleDestroy(module));
+  MUST(zeMemFree(s.context, x));
+  MUST(zeMemFree(s.context, out));
+}
+
 /* Where there are none, the driver must say so: kernels would crash. */
 static bool has_generics(void)
 {
@@ -202,6 +231,7 @@ int main(void)
   list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   test_halves();
   test_conversions();
+  test_rounding();
   if (has_generics()) test_generic();
   test_floats();
   MUST(zeCommandListDestroy(list));

@@ -35,3 +35,19 @@ kernel void convert(global int *out, global const half *in)
     out[16 + i] = ((const half *)&back)[i] * 2;
   }
 }
+
+/* Numbers that lie between halves, and one beyond them all. */
+kernel void narrow(global half *out, global const float *in)
+{
+  for (int i = 0; i < 8; i++, out += 8) {
+    const float x = in[i];
+    out[0] = convert_half_rte(x);
+    out[1] = convert_half_rtz(x);
+    out[2] = convert_half_rtp(x);
+    out[3] = convert_half_rtn(x);
+    out[4] = convert_half2_rtz((float2)(x, -x)).y;
+    out[5] = convert_half_rtp((int)x);
+    out[6] = convert_float_rtp(out[0]);
+    out[7] = convert_half_rtn((double)x);
+  }
+}
