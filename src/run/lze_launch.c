@@ -529,9 +529,11 @@ static void launch_nothing(lua_State *L, lze_Kernel *k, const lze_Launch *l,
   bool signalled = lze_command_signal(c, signal, &out);
   lze_end(c);
   if (!signalled) lze_launch_fail(L, k, out.result, out.call);
-  if (event == 0) return;
-  lze_test_event(L, event)->command = c;
-  lze_command_own(c);
+  if (event != 0) {
+    lze_test_event(L, event)->command = c;
+    lze_command_own(c);
+  }
+  lze_queue_flush(q);
 }
 
 /* The queue for a launch of k, which must be open: `given`, or the default one
@@ -737,7 +739,11 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     lze_test_event(L, event)->command = c;
     lze_command_own(c);
   }
-  if (!k->o.context->state->sync) return;
+  if (!k->o.context->state->sync) {
+    /* What waits for that event asks for no flush. */
+    if (signal != NULL) lze_queue_flush(l.queue);
+    return;
+  }
   if (outside != NULL) lze_outside_pin(S);
   lze_command_wait(L, c, UINT64_MAX);
   if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */

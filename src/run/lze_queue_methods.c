@@ -175,6 +175,7 @@ static int queue_signal(lua_State *L) {
     lze_fail(L, q->device->driver, out.result, NULL, out.call, NULL, NULL);
   e->command = c;
   lze_command_own(c);
+  lze_queue_flush(q);
   return 1;
 }
 
