@@ -684,8 +684,13 @@ describe("format = \"source\"", function()
       [""] = "no kernel is declared",
       ["f"] = "'(' expected, got the end",
       ["f(int"] = "')' expected, got the end",
-      ["f(pair p)"] = "kernel f: parameter 1: a value of a scalar or vector " ..
-        "type, or a pointer, expected, got 'pair'",
+      ["f(pair p)"] = "kernel f: parameter 1: a scalar, vector, image or " ..
+        "sampler type, struct(SIZE), or a pointer expected, got 'pair'",
+      ["f(struct() p)"] = "struct: a size expected, got ')'",
+      ["f(struct(4 p)"] = "')' expected, got 'p'",
+      ["f(image2d_depth_t i)"] = "kernel f: parameter 1: a scalar, vector, " ..
+        "image or sampler type, struct(SIZE), or a pointer expected, got " ..
+        "'image2d_depth_t'",
       ["f(int **p)"] = "kernel f: parameter 1: a pointer to a pointer",
       ["f(int a, *)"] = "kernel f: parameter 2: a type expected",
       ["f() f()"] = "kernel f is declared twice",
@@ -713,6 +718,81 @@ describe("format = \"source\"", function()
     -- Where a loader wraps handles, they are in the message.
     assert.matches("use of undeclared identifier 'oops'",
       err.log or err.message)
+  end)
+
+  it("takes types of the source's own", function()
+    local types = [[
+      typedef struct { float mass; int kind; float4 by; } body;
+      struct triple { char x[3]; };
+      union both { int i; float f; };
+      enum color { RED, GREEN = 7 };
+      typedef enum color shade;
+      typedef float real;
+      typedef float4 vec;
+      typedef struct { int x[100]; } big;
+    ]]
+    local mod <close> = lze.compile(types .. [[
+      kernel void f(global float *out, body b, struct triple t, union both u,
+                    enum color c, shade s, real r, vec v, big many,
+                    global body *p, local struct triple *q) {
+        out[0] = b.mass; out[1] = b.kind; out[2] = b.by.w; out[3] = t.x[2];
+        out[4] = u.f; out[5] = c; out[6] = s; out[7] = r; out[8] = v.z;
+        out[9] = many.x[99]; out[10] = p->kind;
+      }
+      kernel void g(global int *out, struct triple t) { out[0] = t.x[0]; } //]],
+      {format = "source", signature = [[
+        f(float *out, struct(32) b, struct(3) t, struct(4) u, int c, uint s,
+          float r, float4 v, struct(400) many, struct body *p,
+          local char *q);
+        g(int *out, struct(3) t)]]})
+    local out, p = lze.buffer("float", 11), lze.buffer("uchar", 32)
+    local body = string.pack("!16 f i4 Xi16 ffff", 2, 7, 1, 2, 3, 4)
+    p:write(body)
+    mod.f({1, group = 1}, out, body, "\1\2\3", string.pack("f", 2.5), 7, 8, 1.5,
+          {1, 2, 3, 4}, string.rep("\0", 396) .. string.pack("i4", 99), p, 1)
+    assert.same({2, 7, 4, 3, 2.5, 7, 8, 1.5, 3, 99, 7}, out:read())
+    local i = lze.buffer("int", 1)
+    mod.g(1, i, "\9\0\0")
+    assert.equal(9, i[1])
+    assert.matches("argument 2 %(t%): a string of 3 bytes expected, got one",
+      expect.misuse(function() mod.g(1, i, "1234") end))
+    local wrong <close> = lze.compile(
+      "typedef struct { int x[2]; } two;\n" ..
+      "kernel void h(global int *out, two t) { out[0] = t.x[1]; }",
+      {format = "source", signature = "h(int *out, struct(4) t)"})
+    assert.matches("argument 1 of kernel h has 8 bytes, not 4",
+      expect.failure(function() wrong.h(1, i, "1234") end).message)
+  end)
+
+  it("takes images and samplers", function()
+    if #lze.device():image_formats() == 0 then return pending "no images" end
+    local f = "f(read_only image2d_t from, write_only image2d_t to, " ..
+      "sampler_t how)"
+    local mod <close> = lze.compile("kernel void " .. f .. [[ {
+      int2 p = (int2)(get_global_id(0), get_global_id(1));
+      write_imagef(to, p, 2 * read_imagef(from, how, p));
+    }]], {format = "source", signature = f})
+    assert.same({"read", "write"}, {mod.f.args[1].access, mod.f.args[2].access})
+    local from = lze.image("r32float", {2, 2})
+    local to = lze.image("r32float", {2, 2})
+    from:write {1, 2, 3, 4}
+    mod.f({2, 2}, from, to, lze.sampler {filter = "nearest"})
+    assert.same({2, 4, 6, 8}, to:read())
+  end)
+
+  it("names an argument whose size OpenCL does not say", function()
+    for declared, said in pairs {
+      ["struct { int x; } p"] = "kernel f: parameter p: OpenCL does not say " ..
+        "what size '",
+      ["smp p"] = "kernel f: parameter p: OpenCL does not say what size 'smp'",
+    } do
+      local err = expect.failure(function()
+        lze.compile("typedef sampler_t smp; kernel void f(" .. declared ..
+          ") {}", {format = "source", signature = "f(struct(4) p)"})
+      end)
+      assert.equal("ERROR_MODULE_BUILD_FAILURE", err.code)
+      assert.matches(said, err.log or err.message, 1, true)
+    end
   end)
 
   it("takes every scalar and vector, and pointers of each space", function()

@@ -132,6 +132,38 @@ static uint32_t element_type(stub *s, const char *name)
   return 0;
 }
 
+/* A struct of so many bytes. */
+static uint32_t struct_type(stub *s, uint32_t bytes)
+{
+  uint32_t word = integer_type(s, 32), byte = integer_type(s, 8);
+  uint32_t length =
+      writer_once(&s->w, SpvOpConstant, 1, 2, (uint32_t[]){word, bytes});
+  uint32_t array =
+      writer_once(&s->w, SpvOpTypeArray, 0, 2, (uint32_t[]){byte, length});
+  return writer_once(&s->w, SpvOpTypeStruct, 0, 1, &array);
+}
+
+/* The type of images or samplers with that name; 0 for what is not one. */
+static uint32_t opaque_type(stub *s, const char *name, uint32_t access)
+{
+  static const struct {
+    const char *name;
+    uint32_t dim, arrayed;
+  } known[] = {
+    {"image1d_t", SpvDim1D, 0}, {"image1d_array_t", SpvDim1D, 1},
+    {"image2d_t", SpvDim2D, 0}, {"image2d_array_t", SpvDim2D, 1},
+    {"image3d_t", SpvDim3D, 0}};
+  if (strcmp(name, "sampler_t") == 0)
+    return writer_once(&s->w, SpvOpTypeSampler, 0, 0, NULL);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(known[i].name, name) == 0)
+      return writer_once(&s->w, SpvOpTypeImage, 0, 8,
+                         (uint32_t[]){s->nothing, known[i].dim, 0,
+                                      known[i].arrayed, 0, 0,
+                                      SpvImageFormatUnknown, access});
+  return 0;
+}
+
 /* --- declarations ------------------------------------------------------- */
 
 /* The kernel that is being read. */
@@ -145,12 +177,24 @@ typedef struct declaration {
   tool_text types, qualifiers;
 } declaration;
 
+/* A number from 1 on, and what comes behind it. */
+static bool number(stub *s, const char *what, uint32_t *n, const char *behind)
+{
+  char *end;
+  unsigned long value = strtoul(s->token, &end, 10);
+  if (*s->token == '\0' || *end != '\0' || value < 1 || value > 1u << 30)
+    return wrong(s, "%s: a size expected, got '%s'", what, s->token);
+  *n = (uint32_t)value;
+  next(s);
+  return is(s, behind) || expect(s, behind);
+}
+
 static bool parameter(stub *s, declaration *d)
 {
   const uint32_t none = UINT32_MAX;
-  uint32_t storage = none;
+  uint32_t storage = none, access = SpvAccessQualifierReadOnly, bytes = 0;
   const char *sign = NULL;
-  bool is_const = false, pointer = false;
+  bool is_const = false, pointer = false, tagged = false;
   char type[NAME_SIZE] = "", name[NAME_SIZE] = "", full[2 * NAME_SIZE];
   for (; *s->token != '\0' && !is(s, ",") && !is(s, ")"); next(s)) {
     if (is_keyword(s, "global")) storage = SpvStorageClassCrossWorkgroup;
@@ -159,7 +203,11 @@ static bool parameter(stub *s, declaration *d)
     else if (is_keyword(s, "local")) storage = SpvStorageClassWorkgroup;
     else if (is(s, "const")) is_const = is_const || !pointer;
     else if (is_keyword(s, "private") || is_keyword(s, "restrict") ||
-             is(s, "volatile") || is(s, "struct")) continue;
+             is(s, "volatile")) continue;
+    else if (is(s, "struct") || is(s, "union") || is(s, "enum")) tagged = true;
+    else if (is_keyword(s, "read_only")) access = SpvAccessQualifierReadOnly;
+    else if (is_keyword(s, "write_only")) access = SpvAccessQualifierWriteOnly;
+    else if (is_keyword(s, "read_write")) access = SpvAccessQualifierReadWrite;
     else if (is(s, "signed")) sign = "";
     else if (is(s, "unsigned")) sign = "u";
     else if (is(s, "*")) {
@@ -167,6 +215,10 @@ static bool parameter(stub *s, declaration *d)
         return wrong(s, "kernel %s: parameter %u: a pointer to a pointer",
                      d->name, d->parameters + 1);
       pointer = true;
+    } else if (is(s, "(") && tagged && *type == '\0') {
+      next(s);
+      if (!number(s, "struct", &bytes, ")")) return false;
+      strcpy(type, "struct");
     } else if (!is_word((unsigned char)*s->token))
       return wrong(s, "kernel %s: parameter %u: unexpected '%s'", d->name,
                    d->parameters + 1, s->token);
@@ -184,11 +236,13 @@ static bool parameter(stub *s, declaration *d)
   if (*full == '\0')
     return wrong(s, "kernel %s: parameter %u: a type expected", d->name,
                  d->parameters + 1);
-  uint32_t element = element_type(s, full);
-  if (!pointer && (element == 0 || storage != none))
-    return wrong(s, "kernel %s: parameter %u: a value of a scalar or vector "
-                    "type, or a pointer, expected, got '%s'", d->name,
-                 d->parameters + 1, full);
+  uint32_t element =
+      bytes > 0 ? struct_type(s, bytes) : element_type(s, full);
+  uint32_t opaque = pointer ? 0 : opaque_type(s, full, access);
+  if (!pointer && opaque == 0 && (element == 0 || storage != none))
+    return wrong(s, "kernel %s: parameter %u: a scalar, vector, image or "
+                    "sampler type, struct(SIZE), or a pointer expected, got "
+                    "'%s'", d->name, d->parameters + 1, full);
   if (d->parameters == MOST_PARAMETERS)
     return wrong(s, "kernel %s: more than %d parameters", d->name,
                  MOST_PARAMETERS);
@@ -198,7 +252,9 @@ static bool parameter(stub *s, declaration *d)
   uint32_t id = writer_id(&s->w), p = d->parameters++;
   d->parameter[p].id = id;
   d->parameter[p].type =
-      pointer ? pointer_type(s, storage, element) : element;
+      pointer       ? pointer_type(s, storage, element)
+      : opaque != 0 ? opaque
+                    : element;
   d->parameter[p].element =
       pointer && storage != SpvStorageClassWorkgroup ? element : 0;
   d->parameter[p].is_const = is_const;
@@ -213,19 +269,15 @@ static bool parameter(stub *s, declaration *d)
 static bool required_size(stub *s, uint32_t kernel)
 {
   uint32_t size[3];
+  if (!expect(s, "(")) return false;
   for (int i = 0; i < 3; i++) {
-    char *end;
-    if (!expect(s, i == 0 ? "(" : ",")) return false;
-    unsigned long n = strtoul(s->token, &end, 10);
-    if (*s->token == '\0' || *end != '\0' || n < 1 || n > 1u << 30)
-      return wrong(s, "reqd_work_group_size: a size expected, got '%s'",
-                   s->token);
-    size[i] = (uint32_t)n;
+    if (!number(s, "reqd_work_group_size", &size[i], i < 2 ? "," : ")"))
+      return false;
     next(s);
   }
   WRITE(&s->w, WRITER_MODE, SpvOpExecutionMode, kernel,
         SpvExecutionModeLocalSize, size[0], size[1], size[2]);
-  return expect(s, ")");
+  return true;
 }
 
 static bool declaration_read(stub *s, declaration *d)
@@ -346,7 +398,8 @@ static void write_head(stub *s, uint32_t address_bits)
   static const uint32_t needs[] = {SpvCapabilityAddresses,
     SpvCapabilityKernel, SpvCapabilityInt8, SpvCapabilityInt16,
     SpvCapabilityInt64, SpvCapabilityFloat16Buffer, SpvCapabilityFloat64,
-    SpvCapabilityVector16};
+    SpvCapabilityVector16, SpvCapabilityImageBasic,
+    SpvCapabilityImageReadWrite, SpvCapabilitySampled1D};
   spirv_writer *w = &s->w;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     writer_capability(w, needs[i]);

@@ -17,8 +17,10 @@
  * The module, malloc'ed and *size bytes long, for declarations such as
  *   saxpy(float a, global const float *x, global float *y); f(local int *t)
  * with or without "kernel void" and parameters' names; a pointer without an
- * address space is to global memory; reqd_work_group_size(x, y, z) may come
- * before a name.  NULL, with what is wrong in message, for anything else.
+ * address space is to global memory; a struct by value is struct(24), with its
+ * size; an image without a qualifier is read only; reqd_work_group_size(x, y,
+ * z) may come before a name.  NULL, with what is wrong in message, for anything
+ * else.
  */
 void *signature_spirv(const char *text, unsigned address_bits, size_t *size,
                       char *message, size_t cap);

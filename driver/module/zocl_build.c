@@ -136,7 +136,6 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
                      ? CL_OUT_OF_HOST_MEMORY
                      : cl->clBuildProgram(module->program, 1, &device->id,
                                           options.text, NULL, NULL);
-  free(options.text);
   size_t size = 0;
   cl->clGetProgramBuildInfo(module->program, device->id, CL_PROGRAM_BUILD_LOG,
                             0, NULL, &size);
@@ -150,9 +149,11 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   }
   if (error != CL_SUCCESS)
     tool_text_add(log, "clBuildProgram: OpenCL error %d\n", (int)error);
-  if (error == CL_SUCCESS &&
-      (!module->source || zocl_source_describe(module, log)))
-    return true;
+  bool ok = error == CL_SUCCESS &&
+            (!module->source ||
+             zocl_source_describe(module, options.text, log));
+  free(options.text);
+  if (ok) return true;
   cl->clReleaseProgram(module->program);
   module->program = NULL;
   return false;

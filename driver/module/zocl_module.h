@@ -65,9 +65,10 @@ void zocl_module_unref(zocl_module *module);
    built and described. */
 ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
                             const char *flags, zocl_module **module);
-/* Make module->spirv of what OpenCL says of the kernels; false with the reason
-   in log. */
-bool zocl_source_describe(zocl_module *module, tool_text *log);
+/* Make module->spirv of what OpenCL says of the kernels, which were built with
+   these options; false with the reason in log. */
+bool zocl_source_describe(zocl_module *module, const char *options,
+                          tool_text *log);
 
 /* A native binary, malloc'ed, of the module's flags and that SPIR-V. */
 void *zocl_module_pack(const zocl_module *module, const void *spirv,

@@ -9,6 +9,7 @@
  */
 #include "module/zocl_module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,80 +30,196 @@
     }                                                                        \
   } while (0)
 
-/* Add the declaration of an argument: "global const float* x". */
-static bool argument_add(zocl_cl *cl, cl_kernel kernel, cl_uint i,
-                         tool_text *declaration)
+/* The kernels' declarations.  What size a type has that only the source knows,
+   the OpenCL is asked by kernels behind that source, whose groups are required
+   to have it: nothing is launched. */
+typedef struct description {
+  zocl_module *module;
+  tool_text declarations;
+  tool_text askers;      /* those kernels */
+  tool_text unknown;     /* whose arguments they are for, in words */
+  unsigned count;        /* of them, so far */
+  cl_program sizes;      /* made of them; NULL while they are collected */
+} description;
+
+/* Whether a signature may have that type. */
+static bool is_known(const char *type)
 {
+  tool_text text = {0};
+  size_t size;
+  char message[256];
+  tool_text_add(&text, "f(%s)", type);
+  void *stubs =
+      text.lost ? NULL : signature_spirv(text.text, 64, &size, message,
+                                         sizeof message);
+  free(text.text);
+  free(stubs);
+  return stubs != NULL;
+}
+
+/* The size of the groups that a kernel requires, or zeros. */
+static void group_of(const description *d, cl_program program,
+                     const char *name, size_t group[3])
+{
+  zocl_cl *cl = d->module->device->driver->cl;
+  cl_int error;
+  cl_kernel kernel = cl->clCreateKernel(program, name, &error);
+  memset(group, 0, 3 * sizeof *group);
+  if (kernel == NULL) return;
+  cl->clGetKernelWorkGroupInfo(kernel, d->module->device->id,
+                               CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                               3 * sizeof *group, group, NULL);
+  cl->clReleaseKernel(kernel);
+}
+
+/* Add a value of a type that only the source knows. */
+static void value_add(description *d, const char *kernel, const char *type,
+                      const char *name)
+{
+  char asker[32];
+  size_t group[3] = {0};
+  snprintf(asker, sizeof asker, "lze_size_%u", d->count++);
+  if (d->sizes != NULL) {
+    group_of(d, d->sizes, asker, group);
+  } else {
+    /* Of samplers there are no arrays. */
+    tool_text_add(&d->askers, "__kernel __attribute__((reqd_work_group_size("
+                              "sizeof(%s[1]), 1, 1))) void %s(void) {}\n",
+                  type, asker);
+    tool_text_add(&d->unknown, "kernel %s: parameter %s: OpenCL does not say "
+                               "what size '%s' has: declare a type of its own "
+                               "before the kernels, or pass a pointer\n",
+                  kernel, name, type);
+  }
+  tool_text_add(&d->declarations, "struct(%zu)", group[0]);
+}
+
+/* Add the declaration of an argument: "global const float* x". */
+static bool argument_add(description *d, const char *kernel_name,
+                         cl_kernel kernel, cl_uint i)
+{
+  zocl_cl *cl = d->module->device->driver->cl;
+  tool_text *to = &d->declarations;
   cl_kernel_arg_address_qualifier space = CL_KERNEL_ARG_ADDRESS_PRIVATE;
+  cl_kernel_arg_access_qualifier access = CL_KERNEL_ARG_ACCESS_NONE;
   cl_kernel_arg_type_qualifier qualifiers = 0;
   char *type, *name;
   cl->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
                          sizeof space, &space, NULL);
+  cl->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ACCESS_QUALIFIER,
+                         sizeof access, &access, NULL);
   cl->clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER,
                          sizeof qualifiers, &qualifiers, NULL);
   QUERY(type, cl->clGetKernelArgInfo, kernel, i, CL_KERNEL_ARG_TYPE_NAME);
   QUERY(name, cl->clGetKernelArgInfo, kernel, i, CL_KERNEL_ARG_NAME);
-  bool known = type != NULL;
-  if (known)
-    tool_text_add(declaration, "%s%s%s%s %s", i > 0 ? ", " : "",
-                  space == CL_KERNEL_ARG_ADDRESS_GLOBAL     ? "global "
-                  : space == CL_KERNEL_ARG_ADDRESS_CONSTANT ? "constant "
-                  : space == CL_KERNEL_ARG_ADDRESS_LOCAL    ? "local "
-                                                            : "",
-                  qualifiers & CL_KERNEL_ARG_TYPE_CONST ? "const " : "", type,
-                  name != NULL ? name : "");
+  const char *called = name != NULL ? name : "";
+  if (type != NULL) {
+    tool_text_add(to, "%s%s%s", i > 0 ? ", " : "",
+                  access == CL_KERNEL_ARG_ACCESS_READ_ONLY    ? "read_only "
+                  : access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY ? "write_only "
+                  : access == CL_KERNEL_ARG_ACCESS_READ_WRITE ? "read_write "
+                  : space == CL_KERNEL_ARG_ADDRESS_GLOBAL     ? "global "
+                  : space == CL_KERNEL_ARG_ADDRESS_CONSTANT   ? "constant "
+                  : space == CL_KERNEL_ARG_ADDRESS_LOCAL      ? "local "
+                                                              : "",
+                  qualifiers & CL_KERNEL_ARG_TYPE_CONST ? "const " : "");
+    if (access != CL_KERNEL_ARG_ACCESS_NONE || is_known(type))
+      tool_text_add(to, "%s", type);
+    else if (space != CL_KERNEL_ARG_ADDRESS_PRIVATE)
+      tool_text_add(to, "void*");
+    else
+      value_add(d, kernel_name, type, called);
+    tool_text_add(to, " %s", called);
+  }
+  bool told = type != NULL;
   free(type);
   free(name);
-  return known;
+  return told;
 }
 
 /* Add the declaration of a kernel. */
-static bool kernel_add(const zocl_module *module, const char *name,
-                       tool_text *declarations)
+static bool kernel_add(description *d, const char *name)
 {
+  const zocl_module *module = d->module;
   zocl_cl *cl = module->device->driver->cl;
+  tool_text *to = &d->declarations;
   cl_int error;
   cl_uint count = 0;
-  size_t group[3] = {0, 0, 0};
+  size_t group[3];
+  group_of(d, module->program, name, group);
+  if (group[0] != 0)
+    tool_text_add(to, "__attribute__((reqd_work_group_size(%zu, %zu, %zu))) ",
+                  group[0], group[1], group[2]);
+  tool_text_add(to, "%s(", name);
   cl_kernel kernel = cl->clCreateKernel(module->program, name, &error);
   if (kernel == NULL) return false;
   cl->clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
-  cl->clGetKernelWorkGroupInfo(kernel, module->device->id,
-                               CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof group,
-                               group, NULL);
-  if (group[0] != 0)
-    tool_text_add(declarations,
-                  "__attribute__((reqd_work_group_size(%zu, %zu, %zu))) ",
-                  group[0], group[1], group[2]);
-  tool_text_add(declarations, "%s(", name);
   bool ok = true;
   for (cl_uint i = 0; i < count && ok; i++)
-    ok = argument_add(cl, kernel, i, declarations);
-  tool_text_add(declarations, ");\n");
+    ok = argument_add(d, name, kernel, i);
+  tool_text_add(to, ");\n");
   cl->clReleaseKernel(kernel);
   return ok;
 }
 
-bool zocl_source_describe(zocl_module *module, tool_text *log)
+/* Declare all kernels. */
+static bool declarations_make(description *d)
 {
-  zocl_cl *cl = module->device->driver->cl;
-  char message[512] = "OpenCL does not say what arguments kernels have";
-  tool_text declarations = {0};
+  zocl_cl *cl = d->module->device->driver->cl;
   char *names, *rest = NULL;
-  QUERY(names, cl->clGetProgramInfo, module->program,
+  free(d->declarations.text);
+  d->declarations = (tool_text){0};
+  d->count = 0;
+  QUERY(names, cl->clGetProgramInfo, d->module->program,
         CL_PROGRAM_KERNEL_NAMES);
   bool ok = names != NULL;
   for (char *name = ok ? strtok_r(names, ";", &rest) : NULL;
        name != NULL && ok; name = strtok_r(NULL, ";", &rest))
-    ok = kernel_add(module, name, &declarations);
+    ok = kernel_add(d, name);
   free(names);
+  return ok && !d->declarations.lost;
+}
+
+/* Build the kernels that know sizes. */
+static bool sizes_build(description *d, const char *options, char *message,
+                        size_t cap)
+{
+  const zocl_device *device = d->module->device;
+  zocl_cl *cl = device->driver->cl;
+  const char *text[] = {(const char *)d->module->code, "\n\n",
+                        d->askers.text};
+  const size_t sizes[] = {d->module->code_size, 2, d->askers.size};
+  cl_int error;
+  d->sizes = cl->clCreateProgramWithSource(device->driver->context, 3, text,
+                                           sizes, &error);
+  if (d->sizes != NULL &&
+      cl->clBuildProgram(d->sizes, 1, &device->id, options, NULL, NULL) ==
+          CL_SUCCESS)
+    return true;
+  snprintf(message, cap, "%s", d->unknown.text);
+  return false;
+}
+
+bool zocl_source_describe(zocl_module *module, const char *options,
+                          tool_text *log)
+{
+  description d = {.module = module};
+  char message[512] = "OpenCL does not say what arguments kernels have";
   size_t size;
-  void *stubs = ok ? signature_spirv(declarations.text != NULL
-                                         ? declarations.text : "",
-                                     module->device->address_bits, &size,
-                                     message, sizeof message)
-                   : NULL;
-  free(declarations.text);
+  void *stubs = NULL;
+  bool ok = declarations_make(&d);
+  if (ok && d.count > 0)
+    ok = sizes_build(&d, options, message, sizeof message) &&
+         declarations_make(&d);
+  if (ok)
+    stubs = signature_spirv(d.declarations.text != NULL ? d.declarations.text
+                                                        : "",
+                            module->device->address_bits, &size, message,
+                            sizeof message);
+  if (d.sizes != NULL) module->device->driver->cl->clReleaseProgram(d.sizes);
+  free(d.declarations.text);
+  free(d.askers.text);
+  free(d.unknown.text);
   if (stubs != NULL) {
     spirv_free(module->spirv);
     module->spirv = spirv_parse(stubs, size, message, sizeof message);
