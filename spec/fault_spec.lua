@@ -724,7 +724,7 @@ event: kernel add, failed	device 1
       repeat
         os.execute "sleep 0.02"
       until x[1] == 2 or os.time() > limit]])
-    assert.matches("^false\tgraph g: zeEventQueryStatus: " ..
+    assert.matches("^false\t%S+ graph g: zeEventQueryStatus: " ..
       "ERROR_DEVICE_LOST[^\n]*\ntrue\n$", result.output)
     assert.is_nil(unclean(result, report))
   end)

@@ -14,24 +14,13 @@
 
 #define ERROR_TNAME "lze.error"
 
-/* Give the error object on the top of the stack that level's position, or that
-   of who called what is written in Lua there and is lze's own. */
+/* Give the error object on the top of the stack the position of the function
+   written in Lua, not of lze, that was called last from that level on. */
 static void error_locate(lua_State *L, int level) {
   lua_Debug ar;
-  bool own = false;
-  while (lua_getstack(L, level, &ar) && lua_getinfo(L, "Sl", &ar) &&
-         (lua_is_embedded(&ar) || (own && ar.currentline < 0))) {
-    own = true;
-    level++;
-  }
-  luaL_where(L, level);
-  size_t length;
-  const char *where = lua_tolstring(L, -1, &length);
-  if (length >= 2) { /* luaL_where ends in ": " */
-    lua_pushlstring(L, where, length - 2);
-    lua_setfield(L, -3, "where");
-  }
-  lua_pop(L, 1);
+  if (!lua_caller(L, &ar, level)) return;
+  lua_pushfstring(L, "%s:%d", ar.short_src, ar.currentline);
+  lua_setfield(L, -2, "where");
 }
 
 void lze_error_locate(lua_State *L) {

@@ -211,7 +211,7 @@ static lze_Record *record_of(const lze_Command *c) {
 static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
-  if (!lua_caller(L, &ar)) return;
+  if (!lua_caller(L, &ar, 1)) return;
   record->source = names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
   record->line = (uint32_t)ar.currentline;
 }
