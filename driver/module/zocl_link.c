@@ -52,6 +52,7 @@ typedef struct part {
   spirv_module *parsed;  /* ours, where spirv is not the module's own */
   bool has_forward;      /* pointers that are mentioned before their type */
   bool is_main;          /* its kernels and exports there will be */
+  bool has_globals;      /* they are in the result */
   uint32_t *map;         /* its ids in the result */
   uint8_t *fate;         /* by id */
 } part;
@@ -298,36 +299,6 @@ static const zocl_global *global_at(const part *p, uint32_t at)
   return NULL;
 }
 
-/* Types, constants, variables: first of all, because they decide which ids
-   there are. */
-static void part_globals(linker *l, part *p)
-{
-  const spirv_module *m = p->spirv;
-  for (uint32_t i = 0; i < m->instruction_count; i++) {
-    const spirv_instruction *in = &m->instructions[i];
-    if (in->opcode == SpvOpFunction) return;
-    if (section_of(in) != SECTION_GLOBALS ||
-        (in->result != 0 && p->fate[in->result] == GONE))
-      continue;
-    const zocl_global *global =
-        in->opcode == SpvOpVariable ? global_at(p, i) : NULL;
-    if (global != NULL) {
-      place(l, p, global, in);
-      continue;
-    }
-    uint32_t *to = copy(l, p, SECTION_GLOBALS, in);
-    if (to == NULL) return;
-    p->has_forward |= in->opcode == SpvOpTypeForwardPointer;
-    /* Within one module two structs may be alike and differ in name. */
-    bool only_remember = in->opcode == SpvOpTypeStruct && p == l->parts;
-    uint32_t same = may_be_same(p, in) ? same_find(l, to, only_remember) : 0;
-    if (same != 0) {
-      p->map[in->result] = same;
-      p->fate[in->result] = GONE;
-    }
-  }
-}
-
 /* Whether a section has these words already. */
 static bool section_has(const words *w, const spirv_instruction *in,
                         unsigned from)
@@ -518,9 +489,7 @@ static bool part_resolve(linker *l, part *p)
       const spirv_symbol *there = symbol_export(other->spirv, import->name);
       const spirv_instruction *target =
           there != NULL ? &other->spirv->instructions[there->at] : NULL;
-      bool function = in->opcode == SpvOpFunction;
-      if (target == NULL || target->opcode != in->opcode ||
-          (!function && other > p && !l->join)) {
+      if (target == NULL || target->opcode != in->opcode) {
         tool_text_add(l->log, "%s is imported as what it is not\n",
                       import->name);
         return false;
@@ -548,6 +517,46 @@ static bool part_resolve(linker *l, part *p)
       p->fate[in->result] = GONE;
   }
   return true;
+}
+
+/* Types, constants, variables: first of all, because they decide which ids
+   there are, and those of a part behind those that it imports variables of. */
+static void part_globals(linker *l, part *p)
+{
+  const spirv_module *m = p->spirv;
+  if (p->has_globals) return;
+  p->has_globals = true;
+  for (size_t i = 0; i < m->symbol_count; i++) {
+    const spirv_symbol *import = &m->symbols[i];
+    part *other = import->imported && m->instructions[import->at].opcode ==
+                                          SpvOpVariable
+                      ? exporter_of(l, p, import->name) : NULL;
+    if (other != NULL) part_globals(l, other);
+  }
+  const bool is_first = l->out[SECTION_GLOBALS].count == 0;
+  for (uint32_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    if (in->opcode == SpvOpFunction) return;
+    if (section_of(in) != SECTION_GLOBALS ||
+        (in->result != 0 && p->fate[in->result] == GONE))
+      continue;
+    const zocl_global *global =
+        in->opcode == SpvOpVariable ? global_at(p, i) : NULL;
+    if (global != NULL) {
+      place(l, p, global, in);
+      continue;
+    }
+    uint32_t *to = copy(l, p, SECTION_GLOBALS, in);
+    if (to == NULL) return;
+    p->has_forward |= in->opcode == SpvOpTypeForwardPointer;
+    /* Within one module two structs may be alike and differ in name. */
+    bool only_remember = in->opcode == SpvOpTypeStruct && is_first;
+    uint32_t same = may_be_same(p, in) ? same_find(l, to, only_remember) : 0;
+    if (same != 0) {
+      p->map[in->result] = same;
+      p->fate[in->result] = GONE;
+    }
+  }
 }
 
 /* ------------------------------------------------------------------------

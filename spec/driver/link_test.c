@@ -467,6 +467,17 @@ static void test_program(void)
   MUST(zeModuleDestroy(module));
   MUST(zeModuleDestroy(both[1]));
 
+  /* An initial value may be the address of a later one's variable. */
+  static const char *const address[2] = {KERNELS "address.spv",
+                                         KERNELS "exporter.spv"};
+  RETURNS(ZE_RESULT_SUCCESS, join(2, address, 0, &module, ""));
+  ze_module_handle_t all[3] = {module, module_load(s, KERNELS "importer.spv"),
+                               module_load(s, KERNELS "helper.spv")};
+  link(ZE_RESULT_SUCCESS, 3, all, "");
+  run_pointer(module, "add", out);
+  EQUAL(out[0], 12);
+  for (int i = 0; i < 3; i++) MUST(zeModuleDestroy(all[i]));
+
   /* A later version wants more of what the others' kernels say. */
   RETURNS(ZE_RESULT_SUCCESS, join(3, paths, 0x10400, &module, ""));
   run_pointer(module, "back", out);
