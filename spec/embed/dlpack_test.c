@@ -244,6 +244,17 @@ static void test_round(void) {
   script(L, "a:fill(7, 1, 1) return a[1] + a[2]");
   EQUAL(lua_tointeger(L, 1), 27);
   lua_close(L);
+  /* Into the context that is asked for. */
+  L = state_open();
+  t = exported(L, "lze = require 'lze' "
+                  "x = lze.buffer('int', {1, 2, 3}, "
+                  "{context = lze.context(lze.device())}) return x");
+  CODE(LZE_OK, IMPORT(t));
+  lua_setglobal(L, "a");
+  script(L, "a:fill(4) lze.wait() x:close() "
+            "return a.context == lze.device().context and a[3]");
+  EQUAL(lua_tointeger(L, 1), 4);
+  lua_close(L);
 }
 
 static void test_refused(void) {

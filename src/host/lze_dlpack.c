@@ -215,8 +215,9 @@ static void import_release(void *userdata, void *pointer) {
   if (t->deleter != NULL) t->deleter(t);
 }
 
-/* [-0, +1] a tensor of this library's, of any state: it has a reference to its
-   memory itself, of which the buffer takes another. */
+/* [-0, +1] a tensor of this library's, of any state, in the context that is
+   asked for: it has a reference to its memory itself, of which the buffer takes
+   another. */
 static void import_own(lua_State *L, const Export *e) {
   int top = lua_gettop(L);
   lze_Context *c = lze_push_borrowed_device(
@@ -245,8 +246,9 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     lze_push_buffer(L, c, d, LZE_SHARED, type, 0);
     return true;
   }
-  if (t->deleter == export_delete) {
-    import_own(L, t->manager);
+  const Export *own = t->deleter == export_delete ? t->manager : NULL;
+  if (own != NULL && lze_memory_context(own->like.memory) == c->handle) {
+    import_own(L, own);
     return true;
   }
   char *data = (char *)t->data + t->byte_offset;
@@ -271,8 +273,7 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
   }
   lze_push_usm(L, c, d, data, type, (lua_Integer)count, NULL, NULL);
   /* A storage of this state's own that came back keeps its memory itself. */
-  bool own = !lze_check_buffer(L, -1)->storage->borrowed;
-  if (own) return true;
+  if (!lze_check_buffer(L, -1)->storage->borrowed) return true;
   /* Last, as nothing may fail once the tensor is to be released here. */
   lze_push_usm(L, c, d, data, type, (lua_Integer)count, import_release, t);
   lua_pop(L, 1);
