@@ -703,6 +703,12 @@ return {
   before_launch = function(kernel, range, ...)
     local n = sizes(range)
     if n[1] * n[2] * n[3] > 4096 then return end
+    for i = 1, select("#", ...) do
+      local x = C.flat((select(i, ...)))
+      -- Of a transient buffer, or a slice before its part begins, there is
+      -- nothing to copy yet.
+      if C.elements(x) and #x > 0 and x.pointer == 0 then return end
+    end
     local report = checked(kernel, range, ...)
     if not report.ok then error(concat(report.findings, "\n"), 0) end
   end,

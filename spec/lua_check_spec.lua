@@ -336,4 +336,23 @@ describe("LZE_CHECK=lua", function()
       y[3] = 3
       print(table.unpack(y:read()))]], {env = {LZE_CHECK = "lua"}})))
   end)
+
+  it("leaves what has no memory yet", function()
+    assert.equal("3 4 5\n3 4 5\nfalse\tx[4] is outside 1..3 (work-item 3)\n",
+      (process.output([[
+      local lze = require "lze"
+      local k = lze.kernel(function(i, x, y) y[i] = x[i] + 1 end)
+      local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
+      local g = lze.graph()
+      local t = g:buffer("int", 3)
+      g:task("a", k, 3, x, t):task("b", k, 3, t, y):compile():run()
+      print(table.concat(y:read(), " "))
+      x:write {2, 3, 4}
+      lze.parallel(lze.devices(), 3, k, lze.slice(x), lze.slice(y))
+      print(table.concat(y:read(), " "))
+      k = lze.kernel(function(i, x, y) y[i] = x[i + 1] end)
+      local ok, why = pcall(lze.parallel, lze.devices(), 3, k, lze.slice(x),
+        lze.slice(y))
+      print(ok, (why:gsub("^.*: ", "")))]], {env = {LZE_CHECK = "lua"}})))
+  end)
 end)
