@@ -179,8 +179,10 @@ end
 
 -- A chunk of an expression, after another value, as a tail call would have no
 -- line, or of statements; the place of its first value.  Or nil, the message,
--- and whether it only lacks its end.
+-- and whether it only lacks its end.  A `=` before an expression is for those
+-- who are used to it, as in lua -i.
 local function compile(text)
+  text = text:gsub("^=", "")
   local f, wanting = load("return nil, " .. text, "=stdin")
   if f then return f, 2 end
   local err

@@ -36,7 +36,7 @@ y * _
 for i = 1, 2 do
   y = y + i
 end
-y
+= y
 print "printed"
 10 //
  3
