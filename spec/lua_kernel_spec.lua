@@ -604,6 +604,8 @@ describe("a Lua kernel in a graph", function()
     plan:set("t", "x", floats(1, 2, 3, 4)):run()
     assert.same({14.0, 24.0, 34.0}, y:read())
     assert.has_error(function() plan:set("t", "x", floats(1)) end)
+    assert.matches("task g.t: a buffer of float expected, got nil",
+      said(plan.set, plan, "t", "x", nil))
     plan:run()
     assert.same({14.0, 24.0, 34.0}, y:read())
     g:compile():run()

@@ -771,6 +771,13 @@ int lze_lua_kernel_gives(lua_State *L) {
   return 2;
 }
 
+/* Raise for what is at `index`, argument i of a kernel, from 1. */
+static void refuse_buffer(lua_State *L, const char *kernel, int i,
+                          const char *name, int index) {
+  luaL_error(L, "%s: argument %d (%s): a buffer or an array expected, got %s",
+             kernel, i, name != NULL ? name : "?", lze_describe(L, index));
+}
+
 /* Raise where a signature states other arguments than are given: null, which
    ordinary kernels take for a buffer, has no elements and no length. */
 static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
@@ -780,12 +787,9 @@ static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
                k->declared_count, k->declared_count == 1 ? "" : "s", count);
   for (int i = 1; i <= count; i++)
     if (k->declared[i - 1].kind == LZC_BUFFER &&
-        lze_test_buffer(L, range + i) == NULL) {
-      const char *name = k->summary->names[dims + i - 1];
-      luaL_error(L, "%s: argument %d (%s): a buffer or an array expected, got "
-                    "%s", k->head.name, i, name != NULL ? name : "?",
-                 lze_describe(L, range + i));
-    }
+        lze_test_buffer(L, range + i) == NULL)
+      refuse_buffer(L, k->head.name, i, k->summary->names[dims + i - 1],
+                    range + i);
 }
 
 /* The variant for a launch: found, or compiled; its hidden arguments are
@@ -973,14 +977,12 @@ void lze_push_sizes(lua_State *L, const lze_Kernel *k, int range, int *count) {
   for (uint32_t i = given; i < s->arg_count; i++) {
     int at = range + (int)s->args[i].size_of;
     const lze_Buffer *b = lze_test_buffer(L, at);
+    const char *name = s->args[at - range - 1].name;
+    if (b == NULL) refuse_buffer(L, k->name, at - range, name, at);
     lua_pushvalue(L, at);
-    if (b != NULL) {
-      check_rank(L, k->name, k->info->args[at - range - 1].name, at - range,
-                 s->args[i].rank, rank_of(L, -1, b));
-      push_size(L, b, (int)s->args[i].dimension);
-    } else {
-      lua_pushnil(L); /* the argument itself will be refused */
-    }
+    check_rank(L, k->name, name, at - range, s->args[i].rank,
+               rank_of(L, -1, b));
+    push_size(L, b, (int)s->args[i].dimension);
     lua_replace(L, -2);
   }
   *count = (int)s->arg_count;

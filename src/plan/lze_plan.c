@@ -620,6 +620,11 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
     type = value_extent(L, -1, &least);
   }
   lua_settop(L, old);
+  if (type != NULL && lua_isnil(L, 4) &&
+      lze_getoption(L, step, "lengths") != LUA_TNIL) /* a kernel in Lua */
+    lze_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of %s expected, "
+                                          "got nil", s->name, type->name));
+  lua_settop(L, old);
   const lze_Buffer *b = lze_test_buffer(L, 4);
   const lze_Type *given = value_extent(L, 4, &count);
   if (type == NULL || given == NULL ||
