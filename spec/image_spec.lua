@@ -897,4 +897,15 @@ describe("a device without images", function()
       "kernel image: argument 1 (m): device D has no images\n0\n",
       (out:gsub("[^:\n]*:%d+: ", "")))
   end)
+
+  it("is a part of one of PoCL's, which cannot copy them there", function()
+    assert.equal("true\t4\n", process.output([[
+      local lze = require "lze"
+      local tile = lze.device():subdevices()[1]
+      local ok, m = pcall(lze.image, "r8uint", {2, 2}, {device = tile})
+      -- A device of one core has parts in name only.
+      print(ok and #m:read() == 4 or m:find "has no images" ~= nil,
+        #lze.image("r8uint", {2, 2}):read())]],
+      {env = {ZOCL_SUB_DEVICES = "2"}}))
+  end)
 end)

@@ -201,9 +201,11 @@ static uint32_t device_count(const zocl_device *device, cl_device_info what)
   return n;
 }
 
+/* PoCL 3.1 ends the process when an image is copied on a part of a device. */
 static bool device_has_images(const zocl_device *device)
 {
-  return device_count(device, CL_DEVICE_IMAGE_SUPPORT) != CL_FALSE;
+  bool copies = device->queue_id == device->id || !device->driver->pocl;
+  return copies && device_count(device, CL_DEVICE_IMAGE_SUPPORT) != CL_FALSE;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -742,6 +744,9 @@ static ze_result_t region_take(const zocl_image *image, const char *which,
 /* Whether a list may use an image. */
 static ze_result_t image_check(const zocl_list *list, const zocl_image *image)
 {
+  if (!device_has_images(list->device))
+    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                     "device %s has no images", list->device->name);
   if (zocl_device_reaches(list->device, image->device))
     return ZE_RESULT_SUCCESS;
   return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
