@@ -5,12 +5,13 @@
  *
  * A rewriting of SPIR-V before it is built.  Maths of halves becomes maths of
  * floats, which are exact enough, where the device says nothing of halves;
- * atomic operations on generic pointers become such on global ones, where all
- * memory has one address space; and atomic operations on floating-point
- * numbers, which only extensions of OpenCL have, become loops around an
- * exchange of integers.  Fences call PoCL's library by the name that it has
- * for them, and copies by a group become loops.  What is written to images of
- * slices loses its sign where PoCL has the function for unsigned numbers alone.
+ * atomic operations on generic pointers, which not every library has, become
+ * such on global ones, where all memory has one address space; and atomic
+ * operations on floating-point numbers, which only extensions of OpenCL have,
+ * become loops around an exchange of integers.  Fences call PoCL's library by
+ * the name that it has for them, and copies by a group become loops.  What is
+ * written to images of slices loses its sign where PoCL has the function for
+ * unsigned numbers alone.
  */
 #include "module/zocl_build.h"
 
@@ -834,8 +835,8 @@ bool zocl_lower(zocl_module *module, tool_text *log)
   const zocl_device *device = module->device;
   lowering l = {
     .halves = !device->fp16,
-    /* PoCL forgets address spaces before it makes code. */
-    .generics = device->driver->pocl && !device->takes_il,
+    /* A CPU has one address space. */
+    .generics = device->type & CL_DEVICE_TYPE_CPU,
     .groups = device->driver->pocl && !device->takes_il,
     .images = device->driver->pocl > 0 && device->driver->pocl < 7};
   spirv_module *parsed = module->code != module->words
