@@ -333,19 +333,20 @@ check-memory: ## the driver's tests and some specs, memory by WAY=svm or usm
 	  $(BUSTED) $(WAY_SPECS)
 
 CHECKS ?= ocloc rusticl lifetime lua55
+# What is most about the OpenCL below, where no SPECS are named.
+export OPENCL_SPECS := $(patsubst %,spec/%_spec.lua,array await buffer core \
+  event graph graph_transfer hazard image kernel lua_kernel mixed module_spirv \
+  multi profile queue struct types)
 check-testing: ## specs with what Debian testing has; CHECKS, SPECS=spec for all
 	SPECS="$(SPECS)" sh scripts/in-testing $(CHECKS)
 
 check-intel: all build-tests ## specs on Intel's OpenCL for CPUs; SPECS=spec for all
 	SPECS="$(SPECS)" sh scripts/check-intel
 
-# What is most about the OpenCL below, where no SPECS are named.
-OPENCL_SPECS := $(patsubst %,spec/%_spec.lua,array await buffer compile core \
-  event graph graph_transfer hazard image kernel lua_kernel mixed module_spirv \
-  multi profile queue struct types)
 check-debian13: ## the demo and specs in a chroot of Debian 13; SPECS=spec for all
 	$(if $(SPECS),,LZE_TEST_C="$(filter-out $(AGAIN),$(TESTS:$(BUILD)/%=%))") \
-	SPECS="$(or $(SPECS),$(OPENCL_SPECS))" sh scripts/check-debian13
+	SPECS="$(or $(SPECS),$(OPENCL_SPECS) spec/compile_spec.lua)" \
+	  sh scripts/check-debian13
 
 # LZT_TESTS are some of the parts that scripts/conformance lists.
 conformance: all ## Intel's level-zero-tests, as installed in LZT=dir
