@@ -30,8 +30,11 @@ end
 -- --- cells: what a kernel indexes --------------------------------------------
 
 local bits = {char = 8, uchar = 8, short = 16, ushort = 16, int = 32, uint = 32}
+-- What rounds to infinity.
+local infinite = {half = 65520, bfloat16 = 0x1.ffp127, float = 0x1.ffffffp127}
 
--- What a cell holds after a number is stored, as a function.
+-- What a cell holds after a number is stored, as a function; of reals that do
+-- not fit, nil.
 local function rounding(kind)
   local n = bits[kind]
   if n then
@@ -44,8 +47,11 @@ local function rounding(kind)
   elseif kind == "double" or kind == "long" or kind == "ulong" then
     return function(v) return v end
   end
+  local most = infinite[kind]
   local one = C.lze().buffer(kind, 1, {usage = "host"})
   return function(v)
+    local size = abs(v + 0.0)
+    if size >= most and size < huge then return nil end
     one[1] = v
     return one[1]
   end
@@ -197,9 +203,10 @@ local function cells_new(name, kind, count, data, overlap, shape)
       v = n
     end
     local stored = round(v)
-    if whole and stored ~= v then
-      find(item.run, C.where(), "fits " .. name, format("%s = %d does not fit "
-        .. "%s", element(name, shape, i), v, kind), item)
+    if stored == nil or whole and stored ~= v then
+      find(item.run, C.where(), "fits " .. name, format("%s = %s does not fit "
+        .. "%s", element(name, shape, i), tostring(v), kind), item)
+      if stored == nil then return end
     end
     v = stored
     if item.atomic then item.run.atomics = true end
@@ -543,7 +550,7 @@ local function host_run(run, about, arguments, n, names, all, backwards)
     given[i] = v
     local scalar = about.scalars[i]
     if scalar and type(v) == "number" and slack[scalar] then
-      given[i] = rounding(scalar)(v)
+      given[i] = rounding(scalar)(v) or v -- which the launch refuses
     end
   end
   run.f = replaced(about.f, proxy_of)

@@ -228,6 +228,24 @@ describe("k:check", function()
     assert.same({}, found(k:check(2, x)))
   end)
 
+  it("finds reals that are infinite in their elements", function()
+    local k = lze.kernel(function(i, x, v, n) x[i] = v[i] * n end,
+      {name = "large"})
+    for _, t in ipairs {{"half", 65519.9, 65520.0}, {"float", 3.4e38, 1e39},
+        {"bfloat16", 3.39e38, 3.4e38}} do
+      local x, v = lze.buffer(t[1], 2), lze.buffer("double", {t[2], t[3]})
+      assert.same({"kernel large: x[2] = " .. t[3] * -1 .. " does not fit " ..
+        t[1] .. " (work-item 2)"}, found(k:check(2, x, v, -1)))
+      assert.same({}, found(k:check(1, x, v, 1)))
+      v[1] = math.huge
+      assert.same({}, found(k:check(1, x, v, 1)))
+    end
+    local given = lze.kernel(function(i, x, n) x[i] = n * 0 end,
+      "float *x, float n")
+    assert.matches("argument 2 %(n%): number 1e%+300 does not fit float",
+      select(2, pcall(given.check, given, 1, floats(0), 1e300)))
+  end)
+
   it("compares what is captured, and puts it back", function()
     local real = lze.device().fp64 and "double" or "float"
     local box = {x = lze.buffer(real, {1, 2, 3}), by = 3}
