@@ -231,10 +231,10 @@ describe("lze compile", function()
         assert.same({2 + 9 + 40, 2 + 18 + 4}, y:read())
         assert.matches("argument 2 %(m%): an array of 2 dimensions expected, "
           .. "got a buffer", said(k, 2, y, b, 3, b))
-        assert.matches("argument 2 %(m%): a buffer or an array expected, got "
-          .. "integer 7", said(k, 2, y, 7, 3, b))
-        assert.matches("argument 1 %(y%): a buffer or an array expected, got "
-          .. "nil", said(k, 2, nil, m, 3, b))
+        assert.matches("argument 2 %(m%): a buffer of numbers or an array "
+          .. "expected, got integer 7", said(k, 2, y, 7, 3, b))
+        assert.matches("argument 1 %(y%): a buffer of numbers or an array "
+          .. "expected, got nil", said(k, 2, nil, m, 3, b))
         local plan <close> = lze.graph():task("t", k, 2, y, m, 3, b):compile()
         plan:set("t", "b", lze.buffer("int", {1, 2, 3}))
         plan:run()

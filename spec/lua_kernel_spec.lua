@@ -295,10 +295,12 @@ describe("lze.kernel", function()
     assert.same({"n", "m"}, {counts[2].name, counts[3].name})
     assert.matches("argument 2 %(x%): float%* expected, got buffer of int",
       said(k, 2, y, lze.buffer("int", 2), 1))
-    assert.matches("argument 2 %(x%): a buffer or an array expected, got nil",
+    assert.matches("argument 2 %(x%): a buffer of numbers or .-, got nil",
       said(k, 2, y, nil, 1))
-    assert.matches("argument 1 %(y%): a buffer or an array expected, got nil",
+    assert.matches("argument 1 %(y%): a buffer of numbers or .-, got nil",
       said(lze.kernel(function(i, y) y[i] = #y end, "float *y"), 2, nil))
+    assert.matches("argument 2 %(x%): .-, got buffer of float4",
+      said(k, 2, y, lze.buffer("float4", 2), 1))
     assert.matches("3 arguments expected, got 4", said(k, 2, y, x, 1, 1))
     assert.matches("x is a const buffer, and is written here",
       said(lze.kernel, function(i, x) x[i] = 1 end, "const float *x"))

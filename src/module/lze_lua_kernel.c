@@ -774,22 +774,26 @@ int lze_lua_kernel_gives(lua_State *L) {
 /* Raise for what is at `index`, argument i of a kernel, from 1. */
 static void refuse_buffer(lua_State *L, const char *kernel, int i,
                           const char *name, int index) {
-  luaL_error(L, "%s: argument %d (%s): a buffer or an array expected, got %s",
+  luaL_error(L, "%s: argument %d (%s): a buffer of numbers or an array "
+                "expected, got %s",
              kernel, i, name != NULL ? name : "?", lze_describe(L, index));
 }
 
 /* Raise where a signature states other arguments than are given: null, which
-   ordinary kernels take for a buffer, has no elements and no length. */
+   ordinary kernels take for a buffer, has no elements and no length; the length
+   of a buffer of vectors is not that of their numbers. */
 static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
                         int count) {
   if (count != k->declared_count)
     luaL_error(L, "%s: %d argument%s expected, got %d", k->head.name,
                k->declared_count, k->declared_count == 1 ? "" : "s", count);
-  for (int i = 1; i <= count; i++)
+  for (int i = 1; i <= count; i++) {
+    const lze_Buffer *b = lze_test_buffer(L, range + i);
     if (k->declared[i - 1].kind == LZC_BUFFER &&
-        lze_test_buffer(L, range + i) == NULL)
+        (b == NULL || b->type->lanes > 1))
       refuse_buffer(L, k->head.name, i, k->summary->names[dims + i - 1],
                     range + i);
+  }
 }
 
 /* The variant for a launch: found, or compiled; its hidden arguments are
