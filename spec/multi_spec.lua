@@ -216,6 +216,27 @@ describe("memory that a device does not reach", function()
       print(pcall(add, 128, buffer(d[2], "host"), x))]]))
   end)
 
+  it("is refused where a swap would bring it to a task", function()
+    local why = "its device cannot reach the memory of a buffer that is swapped"
+    assert.equal("false\tstdin:8: graph g: task g.t: " .. why .. "\ntrue\n" ..
+      "false\tgraph g: task g.t: " .. why .. "\n3\t2\t2\n", run(env, here .. [[
+      local function compiled(x, y, z)
+        return lze.graph "g":task("t", add, 128, x, y):swap(y, z):compile {
+          device = d[1]}
+      end
+      local x, y, z = buffer(d[1]), buffer(d[1]), buffer(d[2])
+      print(pcall(compiled, x, y, z))
+      print((pcall(compiled, x, y, buffer(d[2], "host"))))
+      local far = buffer(d[2], "host")
+      local plan = lze.graph "g":task("t", add, 128, x, y)
+        :task("u", add, {128, device = d[2]}, far, far)
+        :swap(far, z):compile {device = d[1]}
+      print(pcall(plan.set, plan, "t", 1, far))
+      plan:run()
+      plan:run()
+      print(y[1], far[1], z[1])]]))
+  end)
+
   it("is refused by arrays, with the script's line", function()
     assert.equal("false\tstdin:4: kernel array_add: argument 3 (s2): a " ..
       "buffer of another device, whose memory this one cannot reach\n",

@@ -37,15 +37,17 @@ bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *split) {
   return false;
 }
 
-const char lze_swap_problem[] = "it uses more than the buffer that is swapped";
-
-bool lze_swap_splits(const lze_Plan *p, const lze_Access *all, uint32_t count) {
-  bool split = false;
-  for (uint32_t a = 0; a < count && !split; a++) {
+const char *lze_swap_problem(const lze_Plan *p, const lze_DeviceInfo *device,
+                             const lze_Access *all, uint32_t count) {
+  for (uint32_t a = 0; a < count; a++) {
     lze_Access moved = all[a];
-    lze_swap_access(p, &moved, &split);
+    bool split;
+    if (!lze_swap_access(p, &moved, &split)) continue;
+    if (split) return "it uses more than the buffer that is swapped";
+    if (device != NULL && !lze_device_reaches(device, moved.storage))
+      return "its device cannot reach the memory of a buffer that is swapped";
   }
-  return split;
+  return NULL;
 }
 
 /* Push what the value at stack index `value` is replaced by when places are

@@ -670,12 +670,12 @@ static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
   return true;
 }
 
-/* Whether the value at `index` is a buffer that a swap would tear. */
-static bool value_is_split(lua_State *L, const lze_Plan *p, int index) {
+/* Why the host may not use the value at `index` when places are changed. */
+static const char *value_problem(lua_State *L, const lze_Plan *p, int index) {
   const lze_Buffer *b = lze_test_buffer(L, index);
-  if (b == NULL || !lze_buffer_is_open(b)) return false;
+  if (b == NULL || !lze_buffer_is_open(b)) return NULL;
   lze_Access span = lze_buffer_span(b);
-  return lze_swap_splits(p, &span, 1);
+  return lze_swap_problem(p, NULL, &span, 1);
 }
 
 /* See that what goes between the host and buffers tears no swap; in the first
@@ -687,11 +687,12 @@ static void io_check(lua_State *L, const Compiler *c, const char *key) {
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, top + 1, i);
     for (int v = 1; v <= 4; v++) lua_rawgeti(L, top + 2, v);
-    if (!lua_isnil(L, top + 5) &&
-        strcmp(lua_tostring(L, top + 4), "first") != 0 &&
-        (value_is_split(L, c->p, top + 3) ||
-         value_is_split(L, c->p, top + 5))) {
-      lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6), lze_swap_problem);
+    bool moves = !lua_isnil(L, top + 5) &&
+                 strcmp(lua_tostring(L, top + 4), "first") != 0;
+    const char *problem = moves ? value_problem(L, c->p, top + 3) : NULL;
+    if (moves && problem == NULL) problem = value_problem(L, c->p, top + 5);
+    if (problem != NULL) {
+      lua_pushfstring(L, "%s: %s", lua_tostring(L, top + 6), problem);
       problem_add(L, c);
     }
     lua_settop(L, top + 1);
@@ -699,7 +700,7 @@ static void io_check(lua_State *L, const Compiler *c, const char *key) {
   lua_settop(L, top);
 }
 
-/* Read the swaps, and see that nothing uses only a part of one. */
+/* Read the swaps, and see that all that use a buffer may use the other. */
 static void compile_swaps(lua_State *L, const Compiler *c) {
   lze_Plan *p = c->p;
   int top = lua_gettop(L);
@@ -730,8 +731,10 @@ static void compile_swaps(lua_State *L, const Compiler *c) {
   p->parities = 2;
   for (uint32_t i = 0; i < p->count; i++) {
     const lze_Node *node = &p->nodes[i];
-    if (!lze_swap_splits(p, node->accesses, node->access_count)) continue;
-    lua_pushstring(L, lze_swap_problem);
+    const char *problem = lze_swap_problem(p, p->steps[i].device,
+                                           node->accesses, node->access_count);
+    if (problem == NULL) continue;
+    lua_pushstring(L, problem);
     compile_problem(L, c, &p->steps[i]);
   }
   io_check(L, c, "inputs");

@@ -691,9 +691,10 @@ static int change_apply(lua_State *L) {
                       lua_tostring(L, -1));
   }
   if (c->back) return 0;
-  if (lze_swap_splits(p, node->accesses, node->access_count))
-    luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name,
-               lze_swap_problem);
+  const char *problem = lze_swap_problem(p, p->steps[c->i].device,
+                                         node->accesses, node->access_count);
+  if (problem != NULL)
+    luaL_error(L, "%s: task %s: %s", p->name, p->steps[c->i].name, problem);
   c->fits = true;
   p->steps[c->i].version++;
   p->stale = true;

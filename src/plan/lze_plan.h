@@ -196,10 +196,12 @@ bool lze_swap_access(const lze_Plan *p, lze_Access *a, bool *split);
    where s is what these are in. */
 bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
                     const lze_Storage *s);
-/* Whether any of these accesses is to a part of a swapped buffer and to
-   something else, which is refused with these words. */
-bool lze_swap_splits(const lze_Plan *p, const lze_Access *all, uint32_t count);
-extern const char lze_swap_problem[];
+/* Why a step on that device, or on the host (NULL), may not make these accesses
+   when places are changed: one of them is to a part of a swapped buffer and to
+   something else, or the device does not reach what takes its place.  NULL if
+   it may. */
+const char *lze_swap_problem(const lze_Plan *p, const lze_DeviceInfo *device,
+                             const lze_Access *all, uint32_t count);
 /* [-0, +1] the buffer that stands for the one at `index` in runs of that
    parity; the plan's table is at `table`. */
 void lze_plan_swapped(lua_State *L, const lze_Plan *p, int table, int index,
