@@ -236,6 +236,31 @@ describe("lze.kernel", function()
     assert.matches("4 variants", tostring(k))
   end)
 
+  it("has private arrays of any size, or says they are too large", function()
+    local out = process.output [[
+      local lze = require "lze"
+      local function last(n)
+        return lze.kernel(function(i, x)
+          local t = lze.work.private_array("int", n)
+          for j = 1, n do t[j] = i + j end
+          for j = 2, n do t[j] = t[j] + t[t[j - 1] % n + 1] end
+          x[i] = t[n]
+        end)
+      end
+      local k, n = last(1024), 8192
+      local x = lze.buffer("int", n)
+      k(n, x)
+      local own, most = x:read(), k.max_group_size
+      x:fill(0)
+      print(pcall(k, {n // most * most, group = most}, x))
+      for i = 1, n // most * most do assert(x[i] == own[i]) end
+      print(k.private_bytes >= 4096)
+      local ok, err = pcall(last(1 << 24), 1, x)
+      print(ok or err.code == "ERROR_OUT_OF_DEVICE_MEMORY" or
+        err.code == "ERROR_MODULE_BUILD_FAILURE")]]
+    assert.equal("true\ntrue\ntrue\n", out)
+  end)
+
   it("keeps a bounded number of variants", function()
     local f
     local k = lze.kernel(function(i, x) x[i] = f(x[i]) end)

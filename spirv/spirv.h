@@ -152,6 +152,8 @@ typedef struct spirv_kernel {
   uint32_t required_subgroup;   /* SubgroupSize; 0 likewise */
   uint32_t builtins, features;  /* through the whole call graph */
   size_t local_bytes;           /* static Workgroup variables it reaches */
+  size_t private_bytes;         /* arrays and structs of a work-item in the
+                                   functions it reaches, once each */
   /* Accesses to global memory that work-items which are neighbours along x, y
      or z make side by side, within 64 bytes, and those they make further
      apart, or at unknown places; those in loops count more.  What has the

@@ -617,6 +617,34 @@ uint32_t spirv_features_of(const reader *r, const spirv_instruction *i)
   }
 }
 
+/* The type of what a variable is, or NULL. */
+static const spirv_instruction *variable_type(const reader *r,
+                                              const spirv_instruction *i)
+{
+  const spirv_instruction *type = def_of(r, i->result_type);
+  return type == NULL ? NULL :
+    def_of(r, type->opcode == SpvOpTypePointer ? word(type, 3) : word(i, 4));
+}
+
+/* The size of a variable.  At most MAX_BYTES, of which no module has enough to
+   overflow a 64-bit sum. */
+static size_t variable_size(const reader *r, const spirv_instruction *i)
+{
+  const spirv_instruction *type = variable_type(r, i);
+  return type == NULL ? 0 : r->info[type - r->ins].bytes;
+}
+
+/* Whether it is a variable of a work-item that a compiler may have to keep in
+   memory. */
+static bool is_private_array(const reader *r, const spirv_instruction *i)
+{
+  const spirv_instruction *type =
+    (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
+    word(i, 3) == SpvStorageClassFunction ? variable_type(r, i) : NULL;
+  return type != NULL && (type->opcode == SpvOpTypeArray ||
+                          type->opcode == SpvOpTypeStruct);
+}
+
 /* What each function calls, mentions and does itself. */
 bool spirv_study_functions(reader *r)
 {
@@ -639,6 +667,8 @@ bool spirv_study_functions(reader *r)
       const spirv_instruction *i = &r->ins[k];
       body = body || i->opcode == SpvOpLabel;
       more->features |= spirv_features_of(r, i);
+      if (is_private_array(r, i))
+        more->private_bytes += variable_size(r, i);
       for (unsigned w = 1; w < i->word_count; w++) {
         if (!is_use(r, i, w))
           continue;
@@ -738,18 +768,6 @@ static bool is_local(const spirv_instruction *i)
          word(i, 3) == SpvStorageClassWorkgroup;
 }
 
-/* The size of a variable of local memory.  At most MAX_BYTES, of which no
-   module has enough to overflow a 64-bit sum. */
-static size_t local_size(const reader *r, const spirv_instruction *i)
-{
-  const spirv_instruction *type = def_of(r, i->result_type);
-  if (type == NULL)
-    return 0;
-  const id_info *pointee = info_of(r, type->opcode == SpvOpTypePointer ?
-                                        word(type, 3) : word(i, 4));
-  return pointee == NULL ? 0 : pointee->bytes;
-}
-
 /* Whether what a kernel reaches mentions instruction d for the first time. */
 static bool reach_mark(reader *r, int64_t d)
 {
@@ -786,6 +804,7 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
       const function_info *more = &r->more[info->owner - 1];
       kernel->builtins |= more->builtins;
       kernel->features |= more->features;
+      kernel->private_bytes += more->private_bytes;
       for (int d = 0; d < 3; d++) {
         kernel->beside[d] = add_counts(kernel->beside[d], more->beside[d]);
         kernel->apart[d] = add_counts(kernel->apart[d], more->apart[d]);
@@ -806,7 +825,7 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
       kernel->builtins |= builtin_bit(info->builtin);
     if (is_local(i)) {
       kernel->features |= SPIRV_USES_LOCAL;
-      kernel->local_bytes += local_size(r, i);
+      kernel->local_bytes += variable_size(r, i);
     }
     r->visits += i->word_count;
     if (i->result_type == 0)

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <spirv/unified1/spirv.h>
 
@@ -29,6 +30,18 @@ static void kernel_free(zocl_kernel *kernel)
   free(kernel->images);
   free(kernel->args);
   free(kernel);
+}
+
+/* How many bytes the private arrays of a group may have.  PoCL has them on the
+   stack of the thread that runs the group, which has the system's size (glibc's
+   where that is unlimited: 2 MiB), and does not look whether it suffices. */
+static uint64_t array_room(const zocl_device *device)
+{
+  struct rlimit stack;
+  if (!device->driver->pocl || !(device->type & CL_DEVICE_TYPE_CPU) ||
+      getrlimit(RLIMIT_STACK, &stack) != 0)
+    return UINT64_MAX;
+  return (stack.rlim_cur == RLIM_INFINITY ? 2 << 20 : stack.rlim_cur) / 4 * 3;
 }
 
 ze_result_t zocl_KernelCreate(ze_module_handle_t module,
@@ -95,6 +108,16 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
   cl->clGetKernelWorkGroupInfo(made->id, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                sizeof max, &max, NULL);
   if (max == 0 || max > device->max_group) max = device->max_group;
+  const uint64_t room = array_room(device), each = info->private_bytes;
+  if (each > room) {
+    kernel_free(made);
+    return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+                     "kernel %s has private arrays of %llu bytes, there are "
+                     "%llu: three quarters of a thread's stack (ulimit -s)",
+                     info->name, (unsigned long long)each,
+                     (unsigned long long)room);
+  }
+  if (each > 0 && max > room / each) max = room / each;
   made->max_group = zocl_clamp(max);
   made->local_bytes = info->local_bytes;
   for (int d = 0; d < 3; d++)
@@ -589,6 +612,8 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   p->maxSubgroupSize = widest;
   p->maxNumSubgroups = (kernel->max_group + widest - 1) / widest;
   p->localMemSize = zocl_clamp(kernel->info->local_bytes);
+  if (private_bytes < kernel->info->private_bytes)
+    private_bytes = kernel->info->private_bytes; /* PoCL does not know */
   p->privateMemSize = zocl_clamp(private_bytes);
   p->spillMemSize = 0; /* a CPU spills into the stack, and does not say */
   /* The same kernel of the same module gets the same UUIDs. */
