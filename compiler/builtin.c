@@ -130,10 +130,9 @@ static val array(compiler *c, const struct builtin *f, unsigned base,
   const lzc_value *name =
       KIND(t) == T_VALUE ? &c->knowns[DATA(t)]->value : NULL;
   const bool named = name != NULL && name->kind == LZC_STRING;
-  if (!named || !lzc_element_find(name->bytes, name->size, &v.element) ||
-      v.element == LZC_HALF) {
-    finding(c, f->name, "takes the name of a type (\"float\", \"int\", ...; "
-            "not half) as a constant string, and a size%s%.*s%s",
+  if (!named || !lzc_element_find(name->bytes, name->size, &v.element)) {
+    finding(c, f->name, "takes the name of a type (\"float\", \"int\", ...) "
+            "as a constant string, and a size%s%.*s%s",
             named ? ", got \"" : "", named ? (int)name->size : 0,
             named ? (const char *)name->bytes : "", named ? "\"" : "");
     v.element = LZC_FLOAT;

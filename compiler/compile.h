@@ -202,6 +202,7 @@ uint32_t t_void(compiler *c), t_bool(compiler *c);
 uint32_t t_int(compiler *c, unsigned bits), t_float(compiler *c, unsigned bits);
 uint32_t t_pointer(compiler *c, uint32_t storage, uint32_t to);
 uint32_t t_element(compiler *c, lzc_element element);
+uint32_t t_cell(compiler *c, lzc_element element);
 uint32_t t_of(compiler *c, type t);
 uint32_t k_int(compiler *c, unsigned bits, int64_t n);
 uint32_t k_real(compiler *c, double n);

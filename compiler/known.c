@@ -146,7 +146,7 @@ uint32_t report_add(compiler *c) {
 static uint32_t make_array(compiler *c, known *k) {
   uint32_t id = writer_id(&c->w);
   uint32_t t = writer_once(&c->w, SpvOpTypeArray, 0, 2,
-                           (uint32_t[]){t_element(c, k->value.element),
+                           (uint32_t[]){t_cell(c, k->value.element),
                                         k_int(c, 32, k->count)});
   bool local = k->storage == SpvStorageClassWorkgroup;
   WRITE(&c->w, local ? WRITER_GLOBAL : WRITER_VARIABLES, SpvOpVariable,

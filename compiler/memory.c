@@ -90,10 +90,11 @@ uint32_t offset_of(compiler *c, val index) {
   return op2(c, SpvOpISub, t_int(c, 64), to_index(c, index), k_int(c, 64, 1));
 }
 
-/* The address of an element; half elements are addressed by their offset. */
+/* The address of an element; halves in buffers are addressed by their
+   offset. */
 uint32_t address(compiler *c, known *k, uint32_t offset) {
   uint32_t storage = k->storage ? k->storage : SpvStorageClassCrossWorkgroup;
-  uint32_t t = t_pointer(c, storage, t_element(c, k->value.element));
+  uint32_t t = t_pointer(c, storage, t_cell(c, k->value.element));
   return op2(c, k->storage != 0 ? SpvOpInBoundsAccessChain
                                 : SpvOpInBoundsPtrAccessChain,
              t, known_pointer(c, k), offset);
@@ -108,14 +109,22 @@ static type element_type(compiler *c, lzc_element e) {
   return type_range(c, positive ? 0 : -most - 1, most);
 }
 
+/* Where vload_half and vstore_half find an element, with its offset there. */
+static uint32_t half_at(compiler *c, known *k, uint32_t *offset) {
+  if (k->storage == 0) return known_pointer(c, k);
+  uint32_t at = address(c, k, *offset);
+  *offset = k_int(c, 64, 0);
+  return op1(c, SpvOpBitcast, t_pointer(c, k->storage, t_float(c, 16)), at);
+}
+
 val load(compiler *c, known *k, uint32_t offset) {
   lzc_element e = k->value.element;
   val v = {is_real(e) ? T_REAL : element_type(c, e), 0, 0};
   if (!c->emit) return v;
   unsigned bits = lzc_element_bytes(e) * 8, want = c->int_bits;
-  if (e == LZC_HALF && k->storage == 0) {
-    v.id = ext(c, OpenCLstd_Vload_half, t_float(c, 32), 2, offset,
-               known_pointer(c, k), 0);
+  if (e == LZC_HALF) {
+    uint32_t from = half_at(c, k, &offset);
+    v.id = ext(c, OpenCLstd_Vload_half, t_float(c, 32), 2, offset, from, 0);
     bits = 32;
   } else {
     uint32_t at = address(c, k, offset), id = writer_id(&c->w);
@@ -166,10 +175,10 @@ void store(compiler *c, known *k, uint32_t offset, val v) {
   unsigned bits = lzc_element_bytes(e) * 8;
   if (is_real(e)) {
     v = to_real(c, v);
-    if (e == LZC_HALF && k->storage == 0) {
-      uint32_t id = writer_id(&c->w);
+    if (e == LZC_HALF) {
+      uint32_t to = half_at(c, k, &offset), id = writer_id(&c->w);
       WRITE(&c->w, WRITER_BODY, SpvOpExtInst, t_void(c), id, c->import,
-            OpenCLstd_Vstore_half, v.id, offset, known_pointer(c, k));
+            OpenCLstd_Vstore_half, v.id, offset, to);
       return;
     }
     unsigned to = e == LZC_BFLOAT16 ? 32 : bits;

@@ -39,6 +39,11 @@ uint32_t t_element(compiler *c, lzc_element element) {
   return element >= LZC_HALF && element != LZC_BFLOAT16 ? t_float(c, bits)
                                                         : t_int(c, bits);
 }
+/* The type of an element of an array.  Where a device has no half arithmetic
+   nothing but a pointer leads to halves: arrays hold their bits. */
+uint32_t t_cell(compiler *c, lzc_element e) {
+  return e == LZC_HALF ? t_int(c, 16) : t_element(c, e);
+}
 unsigned real_bits(const compiler *c) {
   return c->real == LZC_DOUBLE ? 64 : 32;
 }

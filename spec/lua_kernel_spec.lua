@@ -236,6 +236,25 @@ describe("lze.kernel", function()
     assert.matches("4 variants", tostring(k))
   end)
 
+  it("has arrays of halves, which round what they hold", function()
+    local k = lze.kernel(function(i, x, y)
+      local t, p = w.local_array("half", 64), w.private_array("half", 3)
+      local id = w.local_id()
+      t[id] = x[i]
+      p[2], p[3] = x[i], -x[i]
+      w.barrier()
+      y[i] = t[65 - id] * 3 + p[3]
+    end)
+    local x, y = lze.buffer("float", 64), lze.buffer("float", 64)
+    for i = 1, 64 do x[i] = 1000.3 + i * 0.7 end
+    local rounded = lze.buffer("half", x:read())
+    k({64, group = 64}, x, y)
+    for i = 1, 64 do
+      assert.equal(rounded[65 - i] * 3 - rounded[i], y[i])
+    end
+    assert.is_true(k:check({64, group = 64}, x, y).ok)
+  end)
+
   it("has private arrays of any size, or says they are too large", function()
     local out = process.output [[
       local lze = require "lze"
