@@ -614,7 +614,7 @@ local function check(kernel, range, ...)
   local twin = C.lze().kernel(about.f, about.twin)
   local ran, left =
     C.pcall(device_run, twin, range, arguments, n, buffers, captured)
-  local to_the_bit = is_exact(twin)
+  local to_the_bit = ran and is_exact(twin)
   twin:close()
   if not ran then
     -- Lua has compared an element outside, or read it for nothing.
