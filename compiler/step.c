@@ -474,13 +474,24 @@ static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
   set(c, to, v);
 }
 
+/* Whether what is assigned in an upvalue is a global. */
+static bool sets_global(const proto *p, uint32_t i) {
+  const char *name = p->upvalues[GET_A(i)];
+  return name == NULL || strcmp(name, "_ENV") == 0;
+}
+
 static void refuse(compiler *c, opcode op) {
   const char *why = "this is not something that kernels can do";
   switch (op) {
     case OP_SETUPVAL: why = "a captured local is assigned; kernels only read "
                             "captures (write to a buffer)"; break;
-    case OP_SETTABUP: why = "a global is assigned; kernels only read captures "
-                            "(write to a buffer)"; break;
+    case OP_SETTABUP:
+      if (sets_global(c->at->p, c->at->p->code[c->at->pc])) {
+        why = "a global is assigned; kernels only read captures (write to a "
+              "buffer)";
+        break;
+      }
+      /* fallthrough */
     case OP_SETFIELD: why = "a field is assigned; kernels write to buffers "
                             "only"; break;
     case OP_NEWTABLE: case OP_SETLIST:

@@ -179,6 +179,8 @@ static const struct {
   {"return function(i, x) local t = {} x[i] = 1 end", "id int*",
    "a table is made here"},
   {"return function(i, x) a = 1 end", "id int*", "a global is assigned"},
+  {"local t = {} return function(i, x) t.a = 1 end", "id int*",
+   "a field is assigned"},
   {"return function(i, x) x[i] = nothing end", "id int*", "is nil"},
   {"return function(i, x) x[i] = 1 end", "id const-int*", "const buffer"},
   {"return function(i, x, y) end", "id int*", "has 3 parameters"},
