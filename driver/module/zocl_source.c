@@ -177,7 +177,7 @@ static bool declarations_make(description *d)
        name != NULL && ok; name = strtok_r(NULL, ";", &rest))
     ok = kernel_add(d, name);
   free(names);
-  return ok && !d->declarations.lost;
+  return ok && !d->declarations.lost && !d->askers.lost;
 }
 
 /* Build the kernels that know sizes. */
@@ -196,7 +196,8 @@ static bool sizes_build(description *d, const char *options, char *message,
       cl->clBuildProgram(d->sizes, 1, &device->id, options, NULL, NULL) ==
           CL_SUCCESS)
     return true;
-  snprintf(message, cap, "%s", d->unknown.text);
+  snprintf(message, cap, "%s",
+           d->unknown.lost ? "out of memory" : d->unknown.text);
   return false;
 }
 
