@@ -332,11 +332,6 @@ check-memory: ## the driver's tests and some specs, memory by WAY=svm or usm
 	ZOCL_MEMORY=$(WAY) ZOCL_NATIVE_KERNELS=0 $(WITH) sh scripts/run-tests \
 	  $(BUSTED) $(WAY_SPECS)
 
-CHECKS ?= ocloc rusticl lifetime lua55
-# What is most about the OpenCL below, where no SPECS are named.
-export OPENCL_SPECS := $(patsubst %,spec/%_spec.lua,array await buffer core \
-  event graph graph_transfer hazard image kernel lua_kernel mixed module_spirv \
-  multi profile queue struct types)
 check-testing: ## specs with what Debian testing has; CHECKS, SPECS=spec for all
 	SPECS="$(SPECS)" sh scripts/in-testing $(CHECKS)
 
@@ -345,7 +340,7 @@ check-intel: all build-tests ## specs on Intel's OpenCL for CPUs; SPECS=spec for
 
 check-debian13: ## the demo and specs in a chroot of Debian 13; SPECS=spec for all
 	$(if $(SPECS),,LZE_TEST_C="$(filter-out $(AGAIN),$(TESTS:$(BUILD)/%=%))") \
-	SPECS="$(or $(SPECS),$(OPENCL_SPECS) spec/compile_spec.lua)" \
+	SPECS="$(or $(SPECS),$$(sh scripts/opencl-specs) spec/compile_spec.lua)" \
 	  sh scripts/check-debian13
 
 # LZT_TESTS are some of the parts that scripts/conformance lists.
