@@ -237,6 +237,9 @@ describe("lze.kernel", function()
   end)
 
   it("has arrays of halves, which round what they hold", function()
+    if lze.device().name:find "llvmpipe" then
+      return pending "Mesa gives back what was stored before it was rounded"
+    end
     local k = lze.kernel(function(i, x, y)
       local t, p = w.local_array("half", 64), w.private_array("half", 3)
       local id = w.local_id()
@@ -274,7 +277,9 @@ describe("lze.kernel", function()
       print(pcall(k, {n // most * most, group = most}, x))
       for i = 1, n // most * most do assert(x[i] == own[i]) end
       print(k.private_bytes >= 4096)
-      local ok, err = pcall(last(1 << 24), 1, x)
+      -- llvmpipe ends the process for 1 << 24.
+      local large = lze.device().name:find "llvmpipe" and 1 << 12 or 1 << 24
+      local ok, err = pcall(last(large), 1, x)
       print(ok or err.code == "ERROR_OUT_OF_DEVICE_MEMORY" or
         err.code == "ERROR_MODULE_BUILD_FAILURE")]]
     assert.equal("true\ntrue\ntrue\n", out)
