@@ -639,8 +639,7 @@ static size_t variable_size(const reader *r, const spirv_instruction *i)
 static bool is_private_array(const reader *r, const spirv_instruction *i)
 {
   const spirv_instruction *type =
-    (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
-    word(i, 3) == SpvStorageClassFunction ? variable_type(r, i) : NULL;
+    is_variable_in(i, SpvStorageClassFunction) ? variable_type(r, i) : NULL;
   return type != NULL && (type->opcode == SpvOpTypeArray ||
                           type->opcode == SpvOpTypeStruct);
 }
@@ -762,12 +761,6 @@ bool spirv_read_symbols(reader *r)
   return true;
 }
 
-static bool is_local(const spirv_instruction *i)
-{
-  return (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
-         word(i, 3) == SpvStorageClassWorkgroup;
-}
-
 /* Whether what a kernel reaches mentions instruction d for the first time. */
 static bool reach_mark(reader *r, int64_t d)
 {
@@ -823,7 +816,7 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
     }
     if (info->flags & ID_BUILTIN)
       kernel->builtins |= builtin_bit(info->builtin);
-    if (is_local(i)) {
+    if (is_variable_in(i, SpvStorageClassWorkgroup)) {
       kernel->features |= SPIRV_USES_LOCAL;
       kernel->local_bytes += variable_size(r, i);
     }

@@ -171,6 +171,14 @@ static inline uint32_t word(const spirv_instruction *i, unsigned k)
   return k < i->word_count ? i->words[k] : 0;
 }
 
+/* Whether it is a variable of that storage class. */
+static inline bool is_variable_in(const spirv_instruction *i,
+                                  SpvStorageClass storage)
+{
+  return (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
+         word(i, 3) == (uint32_t)storage;
+}
+
 /* The value of an integer constant; a spec constant's default. */
 static inline bool constant_of(const reader *r, uint32_t id, uint64_t *value)
 {

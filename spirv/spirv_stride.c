@@ -539,9 +539,7 @@ static void find_loops(strides *s)
 /* Whether an instruction is a variable in local memory. */
 static bool is_array(const reader *r, uint32_t at)
 {
-  const spirv_instruction *i = &r->ins[at];
-  return (i->opcode == SpvOpVariable || i->opcode == OP_UNTYPED_VARIABLE) &&
-         word(i, 3) == SpvStorageClassWorkgroup;
+  return is_variable_in(&r->ins[at], SpvStorageClassWorkgroup);
 }
 
 static uint32_t space_of(const reader *r, uint32_t pointer)
