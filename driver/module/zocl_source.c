@@ -58,29 +58,30 @@ static bool is_known(const char *type)
 }
 
 /* The size of the groups that a kernel requires, or zeros. */
-static void group_of(const description *d, cl_program program,
-                     const char *name, size_t group[3])
+static void group_of(const description *d, cl_kernel kernel, size_t group[3])
 {
   zocl_cl *cl = d->module->device->driver->cl;
-  cl_int error;
-  cl_kernel kernel = cl->clCreateKernel(program, name, &error);
   memset(group, 0, 3 * sizeof *group);
-  if (kernel == NULL) return;
   cl->clGetKernelWorkGroupInfo(kernel, d->module->device->id,
                                CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                3 * sizeof *group, group, NULL);
-  cl->clReleaseKernel(kernel);
 }
 
 /* Add a value of a type that only the source knows. */
 static void value_add(description *d, const char *kernel, const char *type,
                       const char *name)
 {
+  zocl_cl *cl = d->module->device->driver->cl;
   char asker[32];
   size_t group[3] = {0};
   snprintf(asker, sizeof asker, "lze_size_%u", d->count++);
   if (d->sizes != NULL) {
-    group_of(d, d->sizes, asker, group);
+    cl_int error;
+    cl_kernel of = cl->clCreateKernel(d->sizes, asker, &error);
+    if (of != NULL) {
+      group_of(d, of, group);
+      cl->clReleaseKernel(of);
+    }
   } else {
     /* Of samplers there are no arrays. */
     tool_text_add(&d->askers, "__kernel __attribute__((reqd_work_group_size("
@@ -146,13 +147,13 @@ static bool kernel_add(description *d, const char *name)
   cl_int error;
   cl_uint count = 0;
   size_t group[3];
-  group_of(d, module->program, name, group);
+  cl_kernel kernel = cl->clCreateKernel(module->program, name, &error);
+  if (kernel == NULL) return false;
+  group_of(d, kernel, group);
   if (group[0] != 0)
     tool_text_add(to, "__attribute__((reqd_work_group_size(%zu, %zu, %zu))) ",
                   group[0], group[1], group[2]);
   tool_text_add(to, "%s(", name);
-  cl_kernel kernel = cl->clCreateKernel(module->program, name, &error);
-  if (kernel == NULL) return false;
   cl->clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
   bool ok = true;
   for (cl_uint i = 0; i < count && ok; i++)
