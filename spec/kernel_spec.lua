@@ -238,6 +238,29 @@ describe("lze.module", function()
     end
   end)
 
+  it("sets all specialization constants of a number, not those of a name",
+    function()
+      local file <close> = io.open "spec/driver/kernels/constants.spvasm"
+      local same = file:read "a":gsub("SpecId 8", "SpecId 7")
+        :gsub("(%%wide = OpSpecConstant) %%ulong", "%1 %%uint")
+        :gsub("OpStore %%second %%wide", "%%w = OpUConvert %%ulong %%wide\n" ..
+          "OpStore %%second %%w")
+        :gsub("OpDecorate", 'OpName %%number "c"\nOpName %%wide "c"\n%0', 1)
+      local x = lze.buffer("ulong", 2)
+      for _, key in ipairs {7, "c"} do
+        lze.module(lze.spirv.assemble(same), {constants = {[key] = 5}})
+          .constants(1, x)
+        assert.same({5, 5}, x:read())
+      end
+      local other = lze.spirv.assemble((same:gsub("SpecId 7", "SpecId 8", 1)))
+      lze.module(other, {constants = {[7] = 6}}).constants(1, x)
+      assert.same({11, 6}, x:read())
+      assert.equal("option constants: 8 and 7 are both c",
+        expect.misuse(function()
+          lze.module(other, {constants = {c = 1}})
+        end))
+    end)
+
   it("refuses what are not bytes", function()
     assert.equal("bad argument #1 to 'module' (bytes: string expected, got " ..
       "table)", expect.misuse(function() lze.module {} end))

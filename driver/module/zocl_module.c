@@ -90,8 +90,32 @@ void zocl_module_unref(zocl_module *module)
   free(module);
 }
 
-/* Write the given values over the defaults of the specialization constants,
-   which makes them constants like any other to the compiler. */
+/* Write a value over the default of a specialization constant, which makes it a
+   constant like any other to the compiler. */
+static void constant_write(zocl_module *module, const spirv_spec_constant *c,
+                           const void *value)
+{
+  const spirv_module *spirv = module->spirv;
+  for (size_t j = 0; j < spirv->instruction_count; j++) {
+    const spirv_instruction *in = &spirv->instructions[j];
+    if (in->result != c->id) continue;
+    uint32_t *words = module->words + (in->words - spirv->words);
+    if (in->opcode == SpvOpSpecConstant) {
+      /* The literal; the high bits of a narrow one are zero. */
+      size_t bytes = c->type.bits / 8;
+      memset(words + 3, 0, (in->word_count - 3u) * sizeof *words);
+      if (bytes <= (in->word_count - 3u) * sizeof *words)
+        memcpy(words + 3, value, bytes);
+    } else if (in->opcode == SpvOpSpecConstantTrue ||
+               in->opcode == SpvOpSpecConstantFalse)
+      words[0] = (uint32_t)in->word_count << 16 |
+                 (*(const uint8_t *)value != 0 ? SpvOpSpecConstantTrue
+                                               : SpvOpSpecConstantFalse);
+  }
+}
+
+/* The same for all that have the numbers given: a compiler makes one for each
+   use.  What the module does not have is not set. */
 static ze_result_t constants_write(zocl_module *module,
                                    const ze_module_constants_t *constants)
 {
@@ -99,31 +123,14 @@ static ze_result_t constants_write(zocl_module *module,
   if (constants->numConstants == 0) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(constants->pConstantIds);
   ZOCL_NEED_POINTER(constants->pConstantValues);
-  for (uint32_t i = 0; i < constants->numConstants; i++) {
-    const spirv_spec_constant *found = NULL;
-    for (size_t j = 0; j < spirv->spec_constant_count; j++)
-      if (spirv->spec_constants[j].spec_id == constants->pConstantIds[i])
-        found = &spirv->spec_constants[j];
-    if (found == NULL) continue; /* the module does not have it to set */
-    const void *value = constants->pConstantValues[i];
-    ZOCL_NEED_POINTER(value);
-    for (size_t j = 0; j < spirv->instruction_count; j++) {
-      const spirv_instruction *in = &spirv->instructions[j];
-      if (in->result != found->id) continue;
-      uint32_t *words = module->words + (in->words - spirv->words);
-      if (in->opcode == SpvOpSpecConstant) {
-        /* The literal; the high bits of a narrow one are zero. */
-        size_t bytes = found->type.bits / 8;
-        memset(words + 3, 0, (in->word_count - 3u) * sizeof *words);
-        if (bytes <= (in->word_count - 3u) * sizeof *words)
-          memcpy(words + 3, value, bytes);
-      } else if (in->opcode == SpvOpSpecConstantTrue ||
-                 in->opcode == SpvOpSpecConstantFalse)
-        words[0] = (uint32_t)in->word_count << 16 |
-                   (*(const uint8_t *)value != 0 ? SpvOpSpecConstantTrue
-                                                 : SpvOpSpecConstantFalse);
+  for (uint32_t i = 0; i < constants->numConstants; i++)
+    for (size_t j = 0; j < spirv->spec_constant_count; j++) {
+      if (spirv->spec_constants[j].spec_id != constants->pConstantIds[i])
+        continue;
+      ZOCL_NEED_POINTER(constants->pConstantValues[i]);
+      constant_write(module, &spirv->spec_constants[j],
+                     constants->pConstantValues[i]);
     }
-  }
   return ZE_RESULT_SUCCESS;
 }
 

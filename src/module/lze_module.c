@@ -85,14 +85,19 @@ static void module_constants(lua_State *L, int t, const lze_Module *m,
   uint32_t count = 0;
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     const spirv_spec_constant *c = NULL;
-    for (size_t i = 0; i < n && c == NULL; i++) {
+    for (size_t i = 0; i < n; i++) {
       const spirv_spec_constant *each = &s->spec_constants[i];
-      if (lua_isinteger(L, -2) ? lua_tointeger(L, -2) == each->spec_id
-                               : lua_type(L, -2) == LUA_TSTRING &&
-                                     each->name != NULL &&
+      if (lua_isinteger(L, -2) ? lua_tointeger(L, -2) != each->spec_id
+                               : lua_type(L, -2) != LUA_TSTRING ||
+                                     each->name == NULL ||
                                      strcmp(lua_tostring(L, -2),
-                                            each->name) == 0)
-        c = each;
+                                            each->name) != 0)
+        continue;
+      if (c == NULL) c = each;
+      if (each->spec_id != c->spec_id)
+        luaL_error(L, "option constants: %I and %I are both %s",
+                   (LUAI_UACINT)c->spec_id, (LUAI_UACINT)each->spec_id,
+                   c->name);
     }
     if (c == NULL) {
       const char *key = lze_describe(L, -2);
