@@ -366,6 +366,26 @@ describe("lze.kernel", function()
         "int a, int b, int c, int d"))
   end)
 
+  it("takes a signature that has bfloat16", function()
+    local f = function(i, y, x, a) y[i] = a * x[i] end
+    local signature = "bfloat16 *y, const bfloat16 *x, float a"
+    local x = lze.buffer("bfloat16", {1, 2, 1.0078125})
+    local y, z = lze.buffer("bfloat16", 3), lze.buffer("bfloat16", 3)
+    local k = lze.kernel(f, signature)
+    k(3, y, x, 3)
+    assert.same({3.0, 6.0, 3.03125}, y:read())
+    local bytes = lze.kernel(f, {name = "scale"}):spirv(signature)
+    lze.module(bytes).scale(3, z, x, 0.5)
+    assert.same({0.5, 1.0, 0.50390625}, z:read())
+    assert.is_true(k:check(3, y, x, 3).ok)
+    assert.matches("argument 2 %(x%): bfloat16%* expected, got buffer of int",
+      said(k, 3, y, lze.buffer("int", 3), 1))
+    assert.matches("got buffer of ushort",
+      said(k, 3, y, lze.buffer("ushort", 3), 1))
+    assert.matches("a scalar, .- expected, got 'bfloat16'",
+      said(lze.kernel, f, "bfloat16 *y, bfloat16 *x, bfloat16 a"))
+  end)
+
   it("takes its reals' and integers' width from options", function()
     local x = lze.buffer("long", 2)
     local f = function(i, x) x[i] = 0x7fffffff + i end

@@ -781,7 +781,8 @@ static void refuse_buffer(lua_State *L, const char *kernel, int i,
 
 /* Raise where a signature states other arguments than are given: null, which
    ordinary kernels take for a buffer, has no elements and no length; the length
-   of a buffer of vectors is not that of their numbers. */
+   of a buffer of vectors is not that of their numbers; bfloat16 is ushort to
+   the kernel behind. */
 static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
                         int count) {
   if (count != k->declared_count)
@@ -789,10 +790,15 @@ static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
                k->declared_count, k->declared_count == 1 ? "" : "s", count);
   for (int i = 1; i <= count; i++) {
     const lze_Buffer *b = lze_test_buffer(L, range + i);
-    if (k->declared[i - 1].kind == LZC_BUFFER &&
-        (b == NULL || b->type->lanes > 1))
-      refuse_buffer(L, k->head.name, i, k->summary->names[dims + i - 1],
-                    range + i);
+    if (k->declared[i - 1].kind != LZC_BUFFER) continue;
+    const char *name = k->summary->names[dims + i - 1];
+    if (b == NULL || b->type->lanes > 1)
+      refuse_buffer(L, k->head.name, i, name, range + i);
+    if (k->declared[i - 1].element == LZC_BFLOAT16 &&
+        b->type->scalar != LZE_BF16)
+      luaL_error(L, "%s: argument %d (%s): bfloat16* expected, got %s",
+                 k->head.name, i, name != NULL ? name : "?",
+                 lze_describe(L, range + i));
   }
 }
 
@@ -1152,14 +1158,13 @@ static lzc_value *push_declared(lua_State *L, int index, int *count) {
   uint32_t n = s->arg_count, bad = UINT32_MAX;
   for (uint32_t i = 0; i < n && i < MOST_ARGUMENTS && bad == UINT32_MAX; i++) {
     const spirv_arg *a = &s->args[i];
-    const lze_Type *t = lze_argument_type(
-        &a->type, a->type.sign == SPIRV_SIGN_UNSIGNED);
     bool pointer = a->cls == SPIRV_ARG_POINTER &&
                    a->space == SPIRV_SPACE_GLOBAL;
     values[i] = (lzc_value){.kind = pointer ? LZC_BUFFER : LZC_SCALAR,
                             .is_const = a->is_const};
-    if ((!pointer && a->cls != SPIRV_ARG_VALUE) || t == NULL ||
-        !element_of(t, &values[i].element))
+    if ((!pointer && a->cls != SPIRV_ARG_VALUE) ||
+        !lzc_element_find(a->source_type, strlen(a->source_type) - pointer,
+                          &values[i].element))
       bad = i;
   }
   spirv_free(m);
