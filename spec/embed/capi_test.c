@@ -497,6 +497,17 @@ static void test_plans(void) {
   EQUAL(out[1], 49);
   lze->drop_plan(other);
   lze->drop_plan(NULL);
+
+  /* By a state that has a plan of its own. */
+  lua_State *M = state_open();
+  script(M, "return require 'lze'.graph():call('c', function() n = 1 end)"
+            ":compile()");
+  CODE(LZE_OK, lze->keep_plan(M, 1, &other, &error));
+  REFUSED(LZE_EMISUSE, "another state", lze->run_plan(M, plan, &error));
+  REFUSED(LZE_EMISUSE, "another state", lze->start_plan(M, plan, &error));
+  EQUAL(lua_getglobal(M, "n"), LUA_TNIL);
+  CODE(LZE_OK, lze->close(M, &error));
+  lze->drop_plan(other);
   script(L, "x:close()");
   REFUSED(LZE_EMISUSE, "graph squares: a buffer that it uses is closed",
           lze->run_plan(L, plan, &error));

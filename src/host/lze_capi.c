@@ -503,8 +503,14 @@ static void api_drop_plan(lze_PlanRef *p) {
   free(p);
 }
 
-static int plan_gone(lze_ErrorInfo *e) {
-  return error_set(e, LZE_EMISUSE, "the state of the plan is closed");
+/* Report that a plan is not to be run by a state, or LZE_OK. */
+static int plan_check(lua_State *L, const lze_PlanRef *p, lze_ErrorInfo *e) {
+  if (p == NULL || p->state == NULL)
+    return error_set(e, LZE_EMISUSE, "the state of the plan is closed");
+  if (lua_topointer(L, LUA_REGISTRYINDEX) !=
+      lua_topointer(p->main, LUA_REGISTRYINDEX))
+    return error_set(e, LZE_EMISUSE, "the plan is of another state");
+  return LZE_OK;
 }
 
 static int plan_call(lua_State *L, const lze_PlanRef *p, lua_CFunction method,
@@ -530,7 +536,8 @@ static int rest_body(lua_State *L) {
 }
 
 static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
-  if (p == NULL || p->state == NULL) return plan_gone(e);
+  int code = plan_check(L, p, e);
+  if (code != LZE_OK) return code;
   lze_Plan *plan = p->box->plan;
   lze_Attempt attempt;
   if (plan == NULL || !lze_plan_attempt(plan, &attempt))
@@ -539,7 +546,6 @@ static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
   Rest rest = {plan, attempt};
   /* A hook may wait for it first. */
   if (attempt.command != NULL) lze_command_own(attempt.command);
-  int code;
   if (lua_checkstack(L, LUA_MINSTACK)) { /* no guard: it allocates nothing */
     lua_pushcfunction(L, rest_body);
     lua_pushlightuserdata(L, &rest);
@@ -553,8 +559,8 @@ static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
 }
 
 static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
-  if (p == NULL || p->state == NULL) return plan_gone(e);
-  return plan_call(L, p, p->start, 1, e);
+  int code = plan_check(L, p, e);
+  return code != LZE_OK ? code : plan_call(L, p, p->start, 1, e);
 }
 
 /* --- work of the host's -------------------------------------------------- */
