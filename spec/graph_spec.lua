@@ -445,6 +445,19 @@ describe("task graphs", function()
     assert.equal(36, x[1])
   end)
 
+  it("are waited for by what reads, also between two of them", function()
+    local x, u, called = lze.buffer("int", 1), lze.buffer("uint", 1), 0
+    local spin = lze.load "kernels/spec.spv".spin
+    local plan = lze.graph "g":task("add", mod.add, 1, x, 1)
+      :task("spin", spin, 1, u, 10000000)
+      :call("c", function() called = called + 1 end):compile()
+    plan:start {iterations = 3}
+    local last = plan:start()
+    while called == 0 do last:done() end
+    assert.equal(4, x[1])
+    assert.equal(4, called)
+  end)
+
   it("let callbacks enqueue work, but not wait for themselves", function()
     local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
     local message

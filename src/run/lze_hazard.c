@@ -25,10 +25,12 @@ static bool use_conflicts(const lze_Use *u, size_t first, size_t last,
   return (write || u->write) && u->first < last && first < u->last;
 }
 
-/* Whatever waits for `newer` has waited for `older` too. */
+/* Whatever waits for `newer` has waited for `older` too.  A run that goes on
+   after a callback is linked again, behind later ones. */
 static bool use_covers(const lze_Use *newer, const lze_Use *older) {
   return newer->command->queue == older->command->queue &&
          newer->command->queue->ordered &&
+         newer->command->serial >= older->command->serial &&
          newer->first <= older->first && newer->last >= older->last &&
          (newer->write || !older->write);
 }
