@@ -41,6 +41,28 @@ typedef struct Tensor {
   uint64_t byte_offset;
 } Tensor;
 
+/* How many elements a tensor or a shape has; raises for what is not a shape, or
+   has more than `most`. */
+static size_t shape_count(lua_State *L, const char *what, const int64_t *shape,
+                          int rank, size_t most) {
+  if (rank < 0 || rank > TENSOR_RANK)
+    luaL_error(L, "a %s of %d dimensions (0 to 8 expected)", what, rank);
+  if (rank > 0 && shape == NULL) luaL_error(L, "a %s without sizes", what);
+  bool none = false;
+  for (int d = 0; d < rank; d++) {
+    if (shape[d] < 0)
+      luaL_error(L, "dimension %d of the %s is negative", d + 1, what);
+    none = none || shape[d] == 0;
+  }
+  size_t n = 1;
+  for (int d = 0; d < rank && !none; d++) {
+    if ((size_t)shape[d] > most / n)
+      luaL_error(L, "the %s is larger than any memory", what);
+    n *= (size_t)shape[d];
+  }
+  return none ? 0 : n;
+}
+
 /* --- out ---------------------------------------------------------------- */
 
 /* A tensor of lze's: it keeps the memory, and nothing of a state. */
@@ -74,22 +96,6 @@ static bool on_host(const lze_Storage *s) {
   return s->usage != LZE_DEVICE && strcmp(root->type, "cpu") == 0;
 }
 
-/* Raise unless it is the shape of so many elements. */
-static void export_check(lua_State *L, const int64_t *shape, int rank,
-                         lua_Integer count) {
-  if (rank < 0 || rank > TENSOR_RANK)
-    luaL_error(L, "%d dimensions (0 to 8 expected)", rank);
-  lua_Integer n = 1;
-  for (int d = 0; d < rank; d++) {
-    if (shape[d] < 0 || (n > 0 && shape[d] > LUA_MAXINTEGER / n))
-      luaL_error(L, "dimension %d of the shape is not a size", d + 1);
-    n *= (lua_Integer)shape[d];
-  }
-  if (n != count)
-    luaL_error(L, "a shape of %I elements for a buffer of %I",
-               (LUAI_UACINT)n, (LUAI_UACINT)count);
-}
-
 void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
                         int rank) {
   lze_Buffer *b = lze_check_buffer(L, index);
@@ -98,7 +104,10 @@ void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
     shape = &count;
     rank = 1;
   }
-  export_check(L, shape, rank, b->count);
+  size_t wanted = shape_count(L, "shape", shape, rank, PTRDIFF_MAX);
+  if (wanted != (size_t)b->count)
+    luaL_error(L, "a shape of %I elements for a buffer of %I",
+               (LUAI_UACINT)wanted, (LUAI_UACINT)b->count);
   if (b->type->fields != NULL)
     luaL_error(L, "a buffer of structs is not a tensor");
   if (b->type->lanes == 3)
@@ -136,7 +145,7 @@ void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
   for (int d = rank - 1; d >= 0; d--) {
     e->shape[d] = shape[d];
     e->strides[d] = step;
-    step *= shape[d] > 0 ? shape[d] : 1;
+    if (bytes > 0) step *= shape[d];
   }
   return &e->tensor;
 }
@@ -160,27 +169,6 @@ static const lze_Type *tensor_type(lua_State *L, const Tensor *t) {
   luaL_error(L, "elements of kind %d, %d bits and %d lanes are not known",
              (int)t->kind, (int)bits, (int)lanes);
   return NULL;
-}
-
-/* How many elements; raises for what is not a shape. */
-static size_t tensor_count(lua_State *L, const Tensor *t, size_t bytes) {
-  if (t->rank < 0 || t->rank > TENSOR_RANK)
-    luaL_error(L, "a tensor of %d dimensions (8 at most)", (int)t->rank);
-  if (t->rank > 0 && t->shape == NULL)
-    luaL_error(L, "a tensor without a shape");
-  size_t n = 1, most = PTRDIFF_MAX / bytes;
-  bool none = false;
-  for (int d = 0; d < t->rank; d++) {
-    if (t->shape[d] < 0)
-      luaL_error(L, "dimension %d of the tensor is negative", d + 1);
-    none = none || t->shape[d] == 0;
-  }
-  for (int d = 0; d < t->rank && !none; d++) {
-    if ((size_t)t->shape[d] > most / n)
-      luaL_error(L, "the tensor is larger than any memory");
-    n *= (size_t)t->shape[d];
-  }
-  return none ? 0 : n;
 }
 
 /* Whether its elements lie one behind the other, the last index first. */
@@ -238,7 +226,8 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     luaL_error(L, "a tensor of DLPack %d.%d (1 expected)", (int)t->major,
                (int)t->minor);
   const lze_Type *type = tensor_type(L, t);
-  size_t count = tensor_count(L, t, type->bytes);
+  size_t count = shape_count(L, "tensor", t->shape, t->rank,
+                             PTRDIFF_MAX / type->bytes);
   if (t->device_type != ON_CPU && t->device_type != ON_ONEAPI)
     luaL_error(L, "a tensor of DLPack's device type %d (1, a CPU, or 14, "
                   "oneAPI, expected)", (int)t->device_type);
