@@ -517,6 +517,8 @@ describe("lze.kernel", function()
     assert.matches("no global size", said(k.launch, k))
     assert.matches("one to three numbers expected, got 4",
       said(k, {1, 1, 1, 1}, x, 1))
+    assert.matches("global size: integer expected, got buffer of float",
+      said(k, {1, x}, 1))
   end)
 
   it("has sub-groups of one work-item where the device has no others",

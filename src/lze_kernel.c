@@ -307,7 +307,7 @@ static int kernel_newindex(lua_State *L) {
   lua_Integer size[3] = {0, 0, 0};
   if (!lua_isnil(L, 3)) {
     size[1] = size[2] = 1;
-    lze_range_triple(L, k, 3, "group_hint", 1, size);
+    lze_range_triple(L, k->name, 3, "group_hint", 1, size);
   }
   for (int i = 0; i < 3; i++) k->group_hint[i] = (uint32_t)size[i];
   return 0;

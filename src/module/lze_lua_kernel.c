@@ -300,19 +300,6 @@ static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
 
 /* --- launches ------------------------------------------------------------- */
 
-/* How many dimensions the range at stack index `range` has. */
-static int range_dims(lua_State *L, const LuaKernel *k, int range) {
-  if (lua_type(L, range) == LUA_TNUMBER) return 1;
-  lua_Unsigned n = lua_istable(L, range) ? lua_rawlen(L, range) : 0;
-  if (!lua_istable(L, range))
-    luaL_error(L, "%s: global size: integer expected, got %s", k->head.name,
-               lze_describe(L, range));
-  if (n < 1 || n > 3)
-    luaL_error(L, "%s: global size: one to three numbers expected, got %d",
-               k->head.name, (int)n);
-  return (int)n;
-}
-
 /* The function's parameters, "i, x, y". [-0, +1] */
 static const char *push_parameters(lua_State *L, const LuaKernel *k) {
   luaL_Buffer b;
@@ -807,7 +794,9 @@ static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
 static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
                                const lze_Place *place, bool checked, int own,
                                int range, int count) {
-  int indices = index_count(L, k, range_dims(L, k, range), count);
+  lua_Integer size[3];
+  int dims = lze_range_triple(L, k->head.name, range, "global size", 0, size);
+  int indices = index_count(L, k, dims, count);
   if (k->declared_count >= 0) check_given(L, k, indices, range, count);
   Request r = {k, find_place(L, k, own, place, range, count), indices, count,
                checked};

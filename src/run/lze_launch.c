@@ -30,34 +30,34 @@ static const char *const policy_names[] = {"lze", "driver", "largest",
 static const lua_Integer DIMENSION_MAX = UINT32_MAX;
 
 /* A number of work-items, or an offset or group, in one dimension. */
-static lua_Integer range_number(lua_State *L, const lze_Kernel *k, int index,
+static lua_Integer range_number(lua_State *L, const char *kernel, int index,
                                 const char *what, lua_Integer low) {
   int exact;
   lua_Integer n = lua_tointegerx(L, index, &exact);
   if (!exact || lua_type(L, index) != LUA_TNUMBER)
-    luaL_error(L, "%s: %s: integer expected, got %s", k->name, what,
+    luaL_error(L, "%s: %s: integer expected, got %s", kernel, what,
                lze_describe(L, index));
   if (n < low || n > DIMENSION_MAX)
-    luaL_error(L, "%s: %s: %I is outside %I..4294967295", k->name, what,
+    luaL_error(L, "%s: %s: %I is outside %I..4294967295", kernel, what,
                (LUAI_UACINT)n, (LUAI_UACINT)low);
   return n;
 }
 
 /* A number, or an array of one to three, at `index`. Returns how many. */
-int lze_range_triple(lua_State *L, const lze_Kernel *k, int index,
+int lze_range_triple(lua_State *L, const char *kernel, int index,
                      const char *what, lua_Integer low,
                      lua_Integer out[3]) {
   if (lua_type(L, index) != LUA_TTABLE) {
-    out[0] = range_number(L, k, index, what, low);
+    out[0] = range_number(L, kernel, index, what, low);
     return 1;
   }
   lua_Unsigned n = lua_rawlen(L, index);
   if (n < 1 || n > 3)
-    luaL_error(L, "%s: %s: one to three numbers expected, got %d", k->name,
+    luaL_error(L, "%s: %s: one to three numbers expected, got %d", kernel,
                what, (int)n);
   for (int i = 0; i < (int)n; i++) {
     lua_rawgeti(L, index, i + 1);
-    out[i] = range_number(L, k, -1, what, low);
+    out[i] = range_number(L, kernel, -1, what, low);
     lua_pop(L, 1);
   }
   return (int)n;
@@ -103,11 +103,11 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
   int value = lua_gettop(L);
   lua_Integer numbers[3] = {1, 1, 1};
   if (strcmp(key, "group") == 0) {
-    lze_range_triple(L, k, value, key, 1, numbers);
+    lze_range_triple(L, k->name, value, key, 1, numbers);
     for (int i = 0; i < 3; i++) l->group[i] = (uint32_t)numbers[i];
   } else if (strcmp(key, "offset") == 0) {
     numbers[0] = numbers[1] = numbers[2] = 0;
-    lze_range_triple(L, k, value, key, 0, numbers);
+    lze_range_triple(L, k->name, value, key, 0, numbers);
     for (int i = 0; i < 3; i++) l->offset[i] = (uint64_t)numbers[i];
   } else if (strcmp(key, "policy") == 0) {
     if (lua_type(L, value) != LUA_TSTRING)
@@ -190,13 +190,13 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
   if (lua_type(L, index) != LUA_TTABLE) {
     l->dims = 1;
     l->global[0] =
-        (uint64_t)range_number(L, k, index, "global size", 0);
+        (uint64_t)range_number(L, k->name, index, "global size", 0);
     l->global[1] = l->global[2] = 1;
     l->empty = l->global[0] == 0;
     l->given_by = lze_pinned_group(k, l->task, l->group);
     return;
   }
-  l->dims = lze_range_triple(L, k, index, "global size", 0, global);
+  l->dims = lze_range_triple(L, k->name, index, "global size", 0, global);
   for (int i = 0; i < 3; i++) l->global[i] = (uint64_t)global[i];
   l->empty = global[0] == 0 || global[1] == 0 || global[2] == 0;
   int kept = lua_gettop(L) + 1;

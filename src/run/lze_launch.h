@@ -97,7 +97,7 @@ void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                         int count);
 
 /* lze_launch.c: a number, or an array of one to three, at `index`; how many. */
-int lze_range_triple(lua_State *L, const lze_Kernel *k, int index,
+int lze_range_triple(lua_State *L, const char *kernel, int index,
                      const char *what, lua_Integer low,
                      lua_Integer out[3]);
 /* Raise unless the queue can run the kernel. */
