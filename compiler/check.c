@@ -6,8 +6,7 @@
 
 /* The number of an access to what has a name, at the line that is written. */
 static size_t access_add(compiler *c, const char *name, const char *element) {
-  const char *file = c->at->p->source;
-  if (file != NULL && (*file == '@' || *file == '=')) file++;
+  const char *file = c->at->p->file;
   c->accesses = arena_grow(c->a, c->accesses, c->access_count, &c->access_room,
                            sizeof *c->accesses);
   if (c->a->failed) return 0;

@@ -450,6 +450,16 @@ static bool has_open_call(const proto *p) {
   return false;
 }
 
+/* A source as Lua's own messages have it: of a text, how it begins. */
+static const char *shown(arena *a, const char *source) {
+  enum { MOST = 45 };
+  if (*source == '@' || *source == '=') return source + 1;
+  size_t size = strlen(source), line = strcspn(source, "\n");
+  bool cut = line < size || size >= MOST;
+  return arena_text(a, "[string \"%.*s%s\"]", (int)(line < MOST ? line : MOST),
+                    source, cut ? "..." : "");
+}
+
 proto *chunk_read(arena *a, const void *bytes, size_t size,
                   const char **message) {
   static const unsigned char head_54[23] =
@@ -479,6 +489,7 @@ proto *chunk_read(arena *a, const void *bytes, size_t size,
   byte(&r);
   proto *p = arena_new(a, 1, sizeof *p);
   if (p != NULL) read_function(&r, p, 0);
+  if (p != NULL && p->source != NULL) p->file = shown(a, p->source);
   if (a->failed) r.error = "out of memory";
   if (r.error == NULL) r.error = check(p);
   if (r.error == NULL) p->room = has_open_call(p) ? 255 : p->width;

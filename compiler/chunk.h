@@ -80,6 +80,7 @@ typedef struct loop_form {
 typedef struct proto {
   loop_form loop;
   const char *source;         /* NULL when stripped */
+  const char *file;           /* likewise: the source as messages have it */
   int line;
   unsigned parameters, width; /* width: registers */
   unsigned room;              /* with those that all results of a call may take

@@ -208,7 +208,6 @@ static void compile(compiler *c, lzc_element *types, lzc_result *result) {
     finding(c, NULL, "%s", message);
     return;
   }
-  c->file = p->source;
   c->line = p->line;
   c->emit = false;
   for (size_t k = 0; k < input->argument_count; k++)

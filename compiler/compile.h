@@ -156,7 +156,6 @@ typedef struct compiler {
   lzc_access *accesses;
   size_t access_count, access_room;
   int line;
-  const char *file;
   size_t local_bytes;
   /* The operands of a quotient of integers that the instruction before a call
      made in this block, and that call's pc; 0: none. */

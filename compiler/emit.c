@@ -311,15 +311,15 @@ void emit_instance(compiler *c, instance *in) {
   c->at = in;
   c->state = here;
   in->after = writer_id(&c->w);
-  const char *source = in->p->source;
+  const char *file = in->p->file;
   if (in->parent != NULL && in->parent->file != 0 &&
-      in->parent->p->source != NULL && source != NULL &&
-      strcmp(in->parent->p->source, source) == 0) {
+      in->parent->p->file != NULL && file != NULL &&
+      strcmp(in->parent->p->file, file) == 0) {
     in->file = in->parent->file;
-  } else if (source != NULL) {
+  } else if (file != NULL) {
     in->file = writer_id(&c->w);
     writer_string(&c->w, WRITER_STRING, SpvOpString, 1, &in->file,
-                  source + (*source == '@' || *source == '='), 0, NULL);
+                  file, 0, NULL);
   }
   for (int b = 0; b < in->f->count; b++) in->labels[b] = writer_id(&c->w);
   branch(c, in->labels[0]);

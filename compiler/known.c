@@ -57,8 +57,7 @@ void finding(compiler *c, const char *variable, const char *format, ...) {
   va_end(list);
   if (strstr(text, TOLD) != NULL) return;
   const proto *p = c->at != NULL ? c->at->p : NULL;
-  const char *file = p != NULL ? p->source : NULL;
-  if (file != NULL && (*file == '@' || *file == '=')) file++;
+  const char *file = p != NULL ? p->file : NULL;
   const char *in = c->at != NULL && c->at->name != NULL ? c->at->name : "";
   for (size_t i = 0; i < c->finding_count; i++)
     if (c->findings[i].line == c->line &&

@@ -197,7 +197,6 @@ void analyse_instance(compiler *c, instance *in) {
   instance *was = c->at;
   type *state = c->state, here[256] = {0};
   int line = c->line, *where = c->where, set_in[256] = {0};
-  const char *file = c->file;
   c->at = in;
   c->state = here;
   c->where = set_in;
@@ -217,7 +216,6 @@ void analyse_instance(compiler *c, instance *in) {
   c->state = state;
   c->where = where;
   c->line = line;
-  c->file = file;
 }
 
 /* --- calls ---------------------------------------------------------------- */

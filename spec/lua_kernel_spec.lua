@@ -552,6 +552,26 @@ describe("lze.kernel", function()
       tostring(lze.kernel(text)))
   end)
 
+  it("names a string's lines as Lua does", function()
+    local text = "local a = 1\nreturn function(i, x)\n  x[i] = x[i + 1]"
+    local short = '%[string "local a = 1%.%.%."%]:3: kernel string_2: '
+    local outside = load(text .. "\nend")()
+    assert.matches("^" .. short .. "x%[2%] is outside",
+      said(lze.kernel(outside, {bounds = true}), 1, floats(1)))
+    local ok, err = pcall(lze.kernel(load(text .. " .. a\nend")()), 1,
+      floats(1))
+    assert.is_false(ok)
+    assert.matches("^" .. short .. "strings are joined", err.log)
+    local long = "return function(i, x) x[i] = {}" .. (" "):rep(20) .. "end"
+    for _, name in ipairs {long, long:sub(1, 45), long:sub(1, 44), "=here",
+        "return function()\nend"} do
+      local f = load(long, name)()
+      err = select(2, pcall(lze.kernel(f), 1, floats(1)))
+      assert.equal(1, err.log:find(debug.getinfo(f, "S").short_src .. ":1: ", 1,
+        true))
+    end
+  end)
+
   it("may have a name that C or OpenCL has", function()
     for _, name in ipairs {"printf", "main", "memcpy", "sin", "barrier",
         "get_global_id", "abort", "kernel", "float", "lze_kernel_"} do
