@@ -47,6 +47,20 @@ describe("lze.default", function()
     assert.same({2, 3}, x:read())
   end)
 
+  it("takes no queue of a copy engine", function()
+    local said = process.output([[
+      local lze = require "lze"
+      local q = lze.queue {engine = "copy"}
+      if q.engine ~= "copy" then return end -- a driver without one
+      local before = lze.device().queue
+      print(select(2, pcall(lze.default, q)):match "%(.*%)")
+      print(lze.device().queue == before, lze.array("int", {1, 2}):sum())
+    ]], {env = {ZOCL_COPY_ENGINE = "1"}})
+    if said == "" then return end
+    assert.equal("(a queue of a copy engine, which runs no kernels)\n" ..
+      "true\tarray: long {} 3\n", said)
+  end)
+
   it("takes a queue with its context", function()
     local mine <close> = lze.context {device}
     local q = lze.queue {context = mine}

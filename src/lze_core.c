@@ -125,6 +125,8 @@ static int core_default(lua_State *L) {
   lze_Queue *q = lze_test_queue(L, 1);
   if (lze_box_kind(L, 1) == lze_queue_kind) {
     q = lze_check_queue(L, 1);
+    if (q->copy_engine)
+      lze_argerror(L, 1, "a queue of a copy engine, which runs no kernels");
     S->device = q->device->base;
     lze_set_default_context(S, q->o.context);
     lze_set_default_queue(S, q);
