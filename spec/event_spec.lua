@@ -234,6 +234,12 @@ describe("after", function()
       call(x))
     assert.equal("kernel add: after: event expected, got string 'x'",
       call {mod.nothing:launch(1), "x"})
+    assert.equal("kernel add: after: array expected, got a table with the " ..
+      "key string 'a'", call {mod.nothing:launch(1), a = mod.nothing:launch(1)})
+    assert.equal("kernel add: uses: array expected, got a table with the " ..
+      "key string 'a'", expect.misuse(function()
+        mod.add({1, uses = {a = x}}, x, 1)
+      end))
     assert.equal(0, x[1])
   end)
 end)

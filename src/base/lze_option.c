@@ -38,6 +38,17 @@ void lze_check_keys(lua_State *L, int t, const char *what,
   }
 }
 
+lua_Integer lze_list_length(lua_State *L, int index) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  for (lua_pushnil(L); lua_next(L, index);) {
+    lua_pop(L, 1);
+    if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 ||
+        lua_tointeger(L, -1) > n)
+      return -1;
+  }
+  return n;
+}
+
 int lze_getoption(lua_State *L, int t, const char *key) {
   t = lua_absindex(L, t);
   lua_pushstring(L, key);

@@ -16,6 +16,10 @@
 void lze_check_keys(lua_State *L, int t, const char *what,
                     const char *const *known);
 
+/* The length of the array at `index`.  Where it has another key than its
+   numbers, that is pushed and the length is -1. */
+lua_Integer lze_list_length(lua_State *L, int index);
+
 /* Whether the string at `index` has a zero within, where C would take the text
    for complete. */
 bool lze_has_zero(lua_State *L, int index);

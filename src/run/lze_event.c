@@ -7,6 +7,7 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
+#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_object.h"
 #include "run/lze_command.h"
@@ -46,7 +47,10 @@ void lze_check_after(lua_State *L, int index, const lze_Queue *q,
     after_check(L, index, q, what);
     return;
   }
-  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  lua_Integer n = lze_list_length(L, index);
+  if (n < 0)
+    luaL_error(L, "%s: array expected, got a table with the key %s", what,
+               lze_describe(L, -1));
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, index, i);
     after_check(L, -1, q, what);

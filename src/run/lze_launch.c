@@ -150,7 +150,10 @@ static void launch_check_uses(lua_State *L, const lze_Kernel *k, int index) {
     launch_check_used(L, k, index);
     return;
   }
-  lua_Integer n = (lua_Integer)lua_rawlen(L, index);
+  lua_Integer n = lze_list_length(L, index);
+  if (n < 0)
+    luaL_error(L, "%s: uses: array expected, got a table with the key %s",
+               k->name, lze_describe(L, -1));
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, index, i);
     launch_check_used(L, k, -1);
