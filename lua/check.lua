@@ -282,9 +282,11 @@ local function died(run, who, message)
   if at and text:find("^[^\n]*:%d+: ") then
     where, text = text:match("^([^\n]*:%d+: )(.*)$")
   end
-  if who.missing and text:find("nil", 1, true) then
+  if who.missing and
+     (text:find("nil", 1, true) or text:find("is outside", 1, true)) then
     where, text, kind = who.missed, who.missing, who.missed_kind
-  elseif text:find("zero", 1, true) or text:find("'n[/%%]") then
+  elseif text:find("by zero", 1, true) or text:find("(zero)", 1, true) or
+         text:find("'n[/%%]") then
     text = "an integer is divided by zero"
   end
   find(run, where, kind or text, text, who)

@@ -220,6 +220,20 @@ describe("k:check", function()
         found(k:check(3, floats(1, 2.5, 3), z))[1])
     end)
 
+  it("finds atomics outside, where they are, and steps of zero", function()
+    local h = lze.buffer("int", {1, 0, 2})
+    local k = lze.kernel(function(i, h) w.atomic_add(h, i + 1, 1) end,
+      {name = "count"})
+    local text = k:check(3, h).findings[1]
+    assert.matches("^.*lua_check_spec%.lua:%d+: kernel count: h%[4%] is outside"
+      .. " 1%.%.3 %(work%-item 3%)$", text)
+    k = lze.kernel(function(i, h)
+      for n = 1, 3, h[i] do h[i] = n end
+    end, {name = "step"})
+    assert.same({"kernel step: 'for' step is zero (work-item 2)"},
+      found(k:check(3, h)))
+  end)
+
   it("finds integers that wrap in their elements", function()
     local x = lze.buffer("uchar", 3)
     local k = lze.kernel(function(i, x) x[i] = 100 * i end, {name = "wide"})
