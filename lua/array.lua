@@ -139,14 +139,55 @@ local function made(f, ...) return passed(C.pcall(f, ...)) end
 
 local function buffer(...) return made(C.buffer, ...) end
 
-local function new(kind, shape, mask, device)
-  local base = buffer(kind, count_of(shape), {zero = false, device = device})
+-- The native context of the first array, and whether there are others.
+local context, several = nil, false
+
+-- A buffer that no array gave its place.
+local function placed(base)
+  local handle = base.context.handle
+  context = context or handle
+  several = several or handle ~= context
+  return base
+end
+
+-- A buffer of any contents in the context and on the device of another.
+local function beside(home, kind, size)
+  return made(C.beside, home, kind, size)
+end
+
+-- A buffer of n zeros, or of the numbers of a list, there.
+local function filled_beside(home, kind, n_or_list)
+  return C.buffer(kind, n_or_list,
+    {device = home.device, context = home.context})
+end
+
+-- An array of any elements where a buffer is.
+local function new(kind, shape, mask, home)
+  return array_over(beside(home, kind, count_of(shape)), 0, shape,
+    packed_strides(shape), mask, true)
+end
+
+-- One on a device, or the default one.
+local function new_on(device, kind, shape, mask)
+  local base = placed(buffer(kind, count_of(shape),
+    {zero = false, device = device}))
   return array_over(base, 0, shape, packed_strides(shape), mask, true)
 end
 
--- A buffer of any contents where the elements of another array are.
-local function beside(other, kind, size)
-  return made(C.beside, other.base, kind, size)
+-- Refuse operands in different contexts; words are theirs.
+local function together(what, words, ...)
+  if not several then return end
+  local first, where
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    if is(v) then
+      first, where = first or i, where or v.home.context
+      if v.home.context ~= where then
+        fail("%s: %s and %s are in different contexts", what, words[first],
+          words[i])
+      end
+    end
+  end
 end
 
 local function check_shape(shape, fname)
@@ -229,8 +270,8 @@ end
 local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
-  fail = fail, is = is, meta = meta, new = new, shape_text = shape_text,
-  types = types}
+  fail = fail, is = is, meta = meta, new = new, new_on = new_on,
+  shape_text = shape_text, types = types}
 C.core = core
 local X = C.part("array_expression", core)
 core.X = X
@@ -255,7 +296,7 @@ end
 
 local function contiguous(a)
   if a.flat then return a end
-  return compute("copy", new(a.kind, a.dims, a.mask, a.device), a)
+  return compute("copy", new(a.kind, a.dims, a.mask, a.home), a)
 end
 
 local function ready(a)
@@ -337,11 +378,13 @@ local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
 -- Keys of what operands are: the type of an array, or of a number one of these.
 local number_keys = {integer = 1, float = 2}
 
+local pair <const> = {"a", "b"} -- names of two operands
+
 -- The operation that name is on two operands, and whether it is on all of their
 -- types.
 local function new_binary(name, what, rule, fname, x, y)
   if fname then
-    check_operands(fname, {"a", "b"}, x, y)
+    check_operands(fname, pair, x, y)
   else
     kind_of(x, what)
     kind_of(y, what)
@@ -382,6 +425,7 @@ local function binary(name, what, rule, fname)
         known[first][second] = op
       end
     end
+    if several then together(what, pair, x, y) end
     local shape = (op.x and y or x).dims
     if not (op.x or op.y) and shape ~= y.dims and not alike(x, y) then
       shape = broadcast(what, shape, y.dims)
@@ -481,9 +525,10 @@ for name, op in next, {min = "least", max = "greatest"} do
   end)
 end
 
-local function ternary(op, what, x, y, z, kind, as_real, mask)
-  local a = first_array(x, y, z)
+local function ternary(op, words, x, y, z, kind, as_real, mask)
+  local a, what = first_array(x, y, z), op
   if not is(a) then fail("%s: no array among the arguments", what) end
+  together(what, words, x, y, z)
   kind = kind or result_type(what, x, y, z)
   if as_real and not types[kind].real then kind = "float" end
   needs_double(what, kind, a)
@@ -499,20 +544,22 @@ end
 
 define("clamp", function(x, low, high)
   check(x, 1, "a", "clamp")
-  check_operands("clamp", {"a", "low", "high"}, x, low, high)
-  return ternary("clamp", "clamp", x, low, high)
+  local words = {"a", "low", "high"}
+  check_operands("clamp", words, x, low, high)
+  return ternary("clamp", words, x, low, high)
 end)
 for name, operands in next, {fma = {"a", "b", "c"}, lerp = {"a", "b", "t"}} do
   define(name, function(x, y, z)
     check_operands(name, operands, x, y, z)
-    return ternary(name, name, x, y, z, nil, true)
+    return ternary(name, operands, x, y, z, nil, true)
   end)
 end
 
 -- where(c, a, b): a where c is not 0, else b.
 define("where", function(c, x, y)
   check(c, 1, "c", "where")
-  check_operands("where", {"c", "a", "b"}, c, x, y)
+  local words = {"c", "a", "b"}
+  check_operands("where", words, c, x, y)
   local kind
   if is(x) or is(y) then
     kind = result_type("where", is(x) and x or y, is(x) and y or x)
@@ -520,7 +567,7 @@ define("where", function(c, x, y)
     kind = mathtype(x) == "integer" and mathtype(y) == "integer" and "long" or
       "float"
   end
-  return ternary("where", "where", c, x, y, kind, false,
+  return ternary("where", words, c, x, y, kind, false,
     is(x) and is(y) and x.mask and y.mask)
 end)
 
@@ -542,20 +589,19 @@ local function option_type(t, fname, otherwise)
   return kind, o.device
 end
 
-local function filled(kind, shape, value, device, mask)
-  local a = new(kind, shape, mask, device)
+local function filled(a, value)
   if a.size > 0 then a.base:fill(value) end
   return a
 end
 
 function A.zeros(shape, o)
   local kind, device = option_type(o, "zeros", "float")
-  return filled(kind, check_shape(shape, "zeros"), 0, device)
+  return filled(new_on(device, kind, check_shape(shape, "zeros")), 0)
 end
 
 function A.ones(shape, o)
   local kind, device = option_type(o, "ones", "float")
-  return filled(kind, check_shape(shape, "ones"), 1, device)
+  return filled(new_on(device, kind, check_shape(shape, "ones")), 1)
 end
 
 function A.full(shape, value, o)
@@ -565,7 +611,7 @@ function A.full(shape, value, o)
   end
   local kind, device = option_type(o, "full", "float")
   value = fitting("full", kind, value)
-  return filled(kind, check_shape(shape, "full"), value, device)
+  return filled(new_on(device, kind, check_shape(shape, "full")), value)
 end
 
 -- What elements of kind are counted from, or by: whole where they are.
@@ -609,8 +655,23 @@ function A.arange(first, last, step, o)
     fitting("arange", kind, first)
     fitting("arange", kind, first + (n - 1) * step)
   end
-  local a = new(kind, {n}, nil, device)
+  local a = new_on(device, kind, {n})
   return compute("range", a, first, step)
+end
+
+-- Fill an array of one dimension with numbers of equal steps.
+local function spaced(a, first, last)
+  local kind, n = a.kind, a.size
+  if not types[kind].real then check_reach("linspace", first, last) end
+  -- A half of how far the ends are from each other, which may be too far.
+  local half = types[kind].real and last / 2 - first / 2 or (last - first) / 2
+  local step = counted("linspace", kind, n > 2 and half / (n - 1) * 2 or 0)
+  local back = n // 2
+  compute("range", array_over(a.base, 0, {n - back}, {1}),
+    counted("linspace", kind, first), step)
+  compute("range", array_over(a.base, n - 1, {back}, {-1}),
+    counted("linspace", kind, last), -step)
+  return a
 end
 
 -- A.linspace(first, last, n [, options]): n numbers, both ends among them.
@@ -626,16 +687,7 @@ function A.linspace(first, last, n, o)
   n = check_shape({n}, "linspace")[1]
   fitting("linspace", kind, first)
   fitting("linspace", kind, last)
-  if not types[kind].real then check_reach("linspace", first, last) end
-  -- A half of how far the ends are from each other, which may be too far.
-  local half = types[kind].real and last / 2 - first / 2 or (last - first) / 2
-  local step = counted("linspace", kind, n > 2 and half / (n - 1) * 2 or 0)
-  local a, back = new(kind, {n}, nil, device), n // 2
-  compute("range", array_over(a.base, 0, {n - back}, {1}),
-    counted("linspace", kind, first), step)
-  compute("range", array_over(a.base, n - 1, {back}, {-1}),
-    counted("linspace", kind, last), -step)
-  return a
+  return spaced(new_on(device, kind, {n}), first, last)
 end
 
 -- A.eye(n [, m] [, options]): 1 on the diagonal, else 0.
@@ -645,7 +697,7 @@ function A.eye(n, m, o)
     fail("eye: argument 1 (n): an integer expected, got %s", C.describe(n))
   end
   local kind, device = option_type(o, "eye", "float")
-  local a = filled(kind, check_shape({n, m or n}, "eye"), 0, device)
+  local a = filled(new_on(device, kind, check_shape({n, m or n}, "eye")), 0)
   local least = math.min(a.dims[1], a.dims[2])
   if least > 0 then
     local diagonal = array_over(a.base, 0, {least}, {a.dims[2] + 1})
@@ -735,13 +787,15 @@ define("reshape", function(a, shape)
 end)
 
 -- A buffer of the numbers of nested tables of that shape.
-local function from_list(kind, list, shape, what)
-  local ok, base = C.pcall(C.buffer, kind, list)
+local function from_list(kind, list, shape, what, home)
+  local ok, base
+  if home then ok, base = C.pcall(filled_beside, home, kind, list)
+  else ok, base = C.pcall(C.buffer, kind, list) end
   local place, why
   if type(base) == "string" then
     place, why = base:match "%(index (%d+): (.*)%)$"
   end
-  if not place then return passed(ok, base) end
+  if not place then return placed(passed(ok, base)) end
   local index, n = {}, place - 1
   for d = #shape, 1, -1 do
     index[d], n = n % shape[d] + 1, n // shape[d]
@@ -749,10 +803,12 @@ local function from_list(kind, list, shape, what)
   fail("%s: element %s: %s", what, concat(index, ", "), why)
 end
 
--- An array of nested tables; `what` begins errors.
-local function from_tables(kind, source, what)
+-- An array of nested tables, where a buffer is if one is given; `what` begins
+-- errors.
+local function from_tables(kind, source, what, home)
   local shape, list = flatten(source, what)
-  local base = from_list(C.core.scalars[kind] or kind, list, shape, what)
+  local base = from_list(C.core.scalars[kind] or kind, list, shape, what,
+    home)
   return array_over(base, 0, shape, packed_strides(shape), nil, true)
 end
 
@@ -763,7 +819,8 @@ setmetatable(A, {__call = function(_, kind, source, shape, ...)
   if not scalar then kind = type_of(kind, "array") end
   local a
   if mathtype(source) == "integer" then
-    a = filled(kind, check_shape({source}, "array"), scalar and {0, 0} or 0)
+    a = filled(new_on(nil, kind, check_shape({source}, "array")),
+      scalar and {0, 0} or 0)
   elseif type(source) == "table" and not is(source) then
     a = from_tables(kind, source, "array")
   elseif is(source) then
@@ -773,7 +830,7 @@ setmetatable(A, {__call = function(_, kind, source, shape, ...)
     if source.type ~= kind then
       fail("array: a buffer of %s expected, got one of %s", kind, source.type)
     end
-    a = array_over(source, 0, {#source}, {1})
+    a = array_over(placed(source), 0, {#source}, {1})
   else
     fail("array: argument 2 (source): numbers in tables, a count or a buffer "
       .. "expected, got %s", C.describe(source))
@@ -891,7 +948,7 @@ define("roll", function(a, n, d)
   end
   d = dimension(#a.dims, d or 1, "roll")
   local size = a.dims[d]
-  local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
+  local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
   if into.size == 0 then return into end
   n = n % size
   compute("copy", narrow(into, d, n + 1, size, 1), narrow(a, d, 1, size - n, 1))
@@ -909,11 +966,14 @@ local function first_of(list, fname)
       type(list) == "table" and not is(list) and "an empty one" or
       C.describe(list))
   end
+  local words = {}
   for i, a in ipairs(list) do
     if not is(a) then
       fail("%s: element %d: array expected, got %s", fname, i, C.describe(a))
     end
+    words[i] = "element " .. i
   end
+  together(fname, words, unpack(list))
   return list[1]
 end
 
@@ -935,7 +995,7 @@ local function join(list, d, fname)
   end
   local shape = {unpack(first.dims)}
   shape[d] = total
-  local into, at = new(kind, shape, mask, first.device), 0
+  local into, at = new(kind, shape, mask, first.home), 0
   for _, a in ipairs(list) do
     compute("copy", narrow(into, d, at + 1, at + a.dims[d], 1), a)
     at = at + a.dims[d]
@@ -1090,9 +1150,11 @@ local function put(a, place, v)
 end
 
 local fields = {
-  device = function(a)
+  device = function(a) return a.home.device end,
+  -- The buffer whose context and device are its own.
+  home = function(a)
     while a.op do a = X.first_array(a) end
-    return a.base.device
+    return a.base
   end,
   buffer = function(a) return a.flat or a.base end
 }
@@ -1154,11 +1216,13 @@ local function check_places(a, fname)
   end
 end
 
+local ends <const> = {"the array", "what is put into it"}
+
 -- Write a number, a table or an array into the elements of a view.
 local function set(a, v, fname)
   evaluate(a)
   if type(v) == "table" and not is(v) then
-    v = from_tables(a.kind, v, fname)
+    v = from_tables(a.kind, v, fname, a.home)
     if not types[a.kind] then v = C.core.join(v) end
   end
   local kind = kind_of(v, fname)
@@ -1179,6 +1243,7 @@ local function set(a, v, fname)
     end
     return a
   end
+  together(fname, ends, a, v)
   if not alike(a, v) and
       not same_shape(a.dims, broadcast(fname, a.dims, v.dims)) then
     fail("%s: shape %s does not go into %s", fname, shape_text(v.dims),
@@ -1193,7 +1258,7 @@ local function set(a, v, fname)
   end
   if X.overlap(evaluate(v), a) then
     -- What is read must not have been written.
-    v = compute("copy", new(v.kind, v.dims, v.mask, v.device), v)
+    v = compute("copy", new(v.kind, v.dims, v.mask, v.home), v)
   end
   return compute("copy", a, v)
 end
@@ -1214,6 +1279,7 @@ function meta.__newindex(a, key, v)
         shape_text(a.dims), key.mask and "a mask" or key.kind,
         shape_text(key.dims))
     end
+    together("a[m] = v", {"a", "m", "v"}, a, key, v)
     if type(v) == "number" and types[a.kind] then
       v = fitting("a[m] = v", a.kind, v)
     elseif is(v) then
@@ -1258,7 +1324,7 @@ define("copy", function(a, v)
 end)
 define("clone", function(a)
   check(a, 1, "a", "clone")
-  return compute("copy", new(a.kind, {unpack(a.dims)}, a.mask, a.device), a)
+  return compute("copy", new(a.kind, {unpack(a.dims)}, a.mask, a.home), a)
 end)
 
 -- Closing an array closes the buffer that was made for it, and so its views; a
@@ -1321,7 +1387,8 @@ end)
 for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
   promote = promote, options = options,
   dimension = dimension, type_of = type_of, check_shape = check_shape,
-  array_over = array_over, from_tables = from_tables,
+  array_over = array_over, from_tables = from_tables, together = together,
+  filled = filled, filled_beside = filled_beside, spaced = spaced,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   check_places = check_places,
   reductions = reductions, binary = binary, needs_double = needs_double,

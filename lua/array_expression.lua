@@ -785,7 +785,7 @@ function evaluate(a, how)
   local leaf = a
   repeat leaf = first_array(leaf) until not leaf.op
   local size = leaf.dims == a.dims and leaf.size or a.size
-  local base = beside(leaf, a.kind, size)
+  local base = beside(leaf.base, a.kind, size)
   if size > 0 then
     local w, entry = plan(a, nil, base, how)
     if not w then return a end
@@ -1015,6 +1015,7 @@ local function record(g, name, dst, e)
     fail("shape %s does not go into %s", core.shape_text(e.dims),
       core.shape_text(dst.dims))
   end
+  core.together(what, {"dst", "the expression"}, dst, e)
   core.check_places(dst, what)
   if dst.mask and not e.mask then e = e:ne(0) end
   if not e.op or e.kind ~= dst.kind then

@@ -210,7 +210,7 @@ local function load(path)
     stored = {}
     for d = 1, #shape do stored[d] = shape[#shape + 1 - d] end
   end
-  local a = core.new(element[1], stored, element.mask)
+  local a = core.new_on(nil, element[1], stored, element.mask)
   local lacks = C.load(file, a.flat, element.swap and element[2] or 1,
     element.mask or false)
   if lacks > 0 then damaged(path, "%d bytes of elements are missing", lacks) end

@@ -5,7 +5,7 @@
 -- see them as unsigned integers of the same width, whatever their type is.
 
 local core = ...
-local C, A, fail, is = core.C, core.A, core.fail, core.is
+local C, fail, is = core.C, core.fail, core.is
 local new, ready, types = core.new, core.ready, core.types
 local shape_text, define, check = core.shape_text, core.define, core.check
 local atomic_max, atomic_min = C.work.atomic_max, C.work.atomic_min
@@ -57,17 +57,20 @@ end
 
 -- --- by indices --------------------------------------------------------------
 
--- Integers as an array: an array, a number, or tables of them.
-local function indices(v, n, fname)
-  if mathtype(v) == "integer" then return A("long", {v}):reshape {} end
-  if type(v) == "table" and not is(v) then
-    return core.from_tables("long", v, fname .. ": indices")
+-- Integers as an array for a: an array, a number, or tables of them.
+local function indices(a, v, fname)
+  if mathtype(v) == "integer" then
+    return core.filled(new("long", {}, nil, a.home), v)
   end
-  check(v, n, "indices", fname)
+  if type(v) == "table" and not is(v) then
+    return core.from_tables("long", v, fname .. ": indices", a.home)
+  end
+  check(v, 2, "indices", fname)
   if v.mask then fail("%s: integers expected, got a mask; use a[m]", fname) end
   if not types[v.kind] or types[v.kind].real then
     fail("%s: indices: integers expected, got %s", fname, v.kind)
   end
+  core.together(fname, {"a", "the indices"}, a, v)
   return v
 end
 
@@ -112,14 +115,12 @@ end
 
 -- What places among indices are kept in.  Not all devices have atomics of 64
 -- bits.
-local function places(index, n_or_list, device)
-  return C.buffer(index.size < 0x7fffffff and "int" or "long", n_or_list,
-    {device = device})
+local function places(index, n_or_list)
+  return core.filled_beside(index.home,
+    index.size < 0x7fffffff and "int" or "long", n_or_list)
 end
 
-local function nothing_bad(index, device)
-  return places(index, {index.size + 1}, device)
-end
+local function nothing_bad(index) return places(index, {index.size + 1}) end
 
 -- Into a result of outer x m x inner, from elements of outer x size x inner.
 local function choose(a, index, into, d, along, fname)
@@ -129,7 +130,7 @@ local function choose(a, index, into, d, along, fname)
   local m = into.size // (outer * inner)
   local so, sj, si = 0, 1, 0
   if along then so, sj, si = m * inner, inner, 1 end
-  local bad = nothing_bad(index, a.device)
+  local bad = nothing_bad(index)
   local range, swap = range_of(inner, m, outer)
   program(pick, fname, fname .. index.kind)(range, swap, bits(into, fname),
     bits(a, fname), (ready(index)), m, size, inner, so, sj, si, bad)
@@ -140,24 +141,24 @@ end
 -- take(a, indices [, dim]): elements, or rows of a dimension, by their indices.
 define("take", function(a, index, d)
   check(a, 1, "a", "take")
-  index = indices(index, 2, "take")
+  index = indices(a, index, "take")
   if d == nil then
     return choose(a:reshape {a.size}, index,
-      new(a.kind, {unpack(index.dims)}, a.mask, a.device), 1, false, "take")
+      new(a.kind, {unpack(index.dims)}, a.mask, a.home), 1, false, "take")
   end
   d = core.dimension(#a.dims, d, "take")
   local shape = {unpack(a.dims, 1, d - 1)}
   for _, s in ipairs(index.dims) do shape[#shape + 1] = s end
   for e = d + 1, #a.dims do shape[#shape + 1] = a.dims[e] end
   return choose(a, index,
-    new(a.kind, core.check_shape(shape, "take"), a.mask, a.device), d, false,
+    new(a.kind, core.check_shape(shape, "take"), a.mask, a.home), d, false,
     "take")
 end)
 
 -- The indices and the dimension of a call, whose shapes agree but for it.
 local function along(a, index, d, fname)
   check(a, 1, "a", fname)
-  index = indices(index, 2, fname)
+  index = indices(a, index, fname)
   d = core.dimension(#a.dims, d or -1, fname)
   for e = 1, max(#a.dims, #index.dims) do
     if #a.dims ~= #index.dims or
@@ -175,7 +176,7 @@ end
 define("gather", function(a, index, d)
   index, d = along(a, index, d, "gather")
   return choose(a, index,
-    new(a.kind, {unpack(index.dims)}, a.mask, a.device), d, true, "gather")
+    new(a.kind, {unpack(index.dims)}, a.mask, a.home), d, true, "gather")
 end)
 
 -- Where an element is written several times, the last index has it.
@@ -200,14 +201,14 @@ end
 -- broadcasts to the indices, a table, or a number) are at the indices.
 define("scatter", function(a, index, values, d)
   index, d = along(a, index, d, "scatter")
-  values = core.set(new(a.kind, {unpack(index.dims)}, a.mask, a.device),
+  values = core.set(new(a.kind, {unpack(index.dims)}, a.mask, a.home),
     values, "scatter")
   local outer, size, inner = around(a.dims, d)
   if index.size == 0 then return a:clone() end
   if size == 0 then fail("scatter: dimension %d has no elements", d) end
-  local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
-  local owner = places(index, a.size, a.device)
-  local bad = nothing_bad(index, a.device)
+  local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
+  local owner = places(index, a.size)
+  local bad = nothing_bad(index)
   local m = index.dims[d]
   local range, swap = range_of(inner, m, outer)
   program(own, "scatter", index.kind)(range, swap, owner, (ready(index)), m,
@@ -233,7 +234,7 @@ end
 local function chosen(m)
   local mask, n = ready(m)
   local pieces, length = cut(n, m.device, 4096)
-  local starts = C.buffer("long", pieces, {device = m.device})
+  local starts = core.beside(m.home, "long", pieces)
   local range = items(pieces, m.device)
   program(count_chosen, "count")(range, starts, mask, n, length)
   local list, sum = starts:read(), 0
@@ -261,9 +262,10 @@ local function compact(a, m)
     fail("a[m]: a mask of shape %s expected, got %s", shape_text(a.dims),
       shape_text(m.dims))
   end
-  if a.size == 0 then return new(a.kind, {0}, a.mask, a.device) end
+  core.together("a[m]", {"a", "m"}, a, m)
+  if a.size == 0 then return new(a.kind, {0}, a.mask, a.home) end
   local count, range, starts, mask, n, length = chosen(m)
-  local into = new(a.kind, {count}, a.mask, a.device)
+  local into = new(a.kind, {count}, a.mask, a.home)
   if count > 0 then
     program(keep_chosen, "compact")(range, starts, mask, n, length,
       bits(into, "a[m]"), bits(a, "a[m]"))
@@ -293,14 +295,14 @@ define("nonzero", function(a)
   core.needs_numbers("nonzero", check(a, 1, "a", "nonzero"))
   local rank = #a.dims
   local function result(count)
-    return new("long", rank == 1 and {count} or {count, rank}, nil, a.device)
+    return new("long", rank == 1 and {count} or {count, rank}, nil, a.home)
   end
   if a.size == 0 then return result(0) end
   local count, range, starts, mask, n, length = chosen(a)
   local into = result(count)
   if into.size > 0 then
     program(write_places, "nonzero")(range, starts, mask, n, length,
-      (ready(into)), C.buffer("long", a.dims, {device = a.device}), rank)
+      (ready(into)), core.filled_beside(a.home, "long", a.dims), rank)
   end
   return into
 end)

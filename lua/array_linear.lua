@@ -120,7 +120,7 @@ local function pack(a, d, width, kind)
   local along = d == 2 and 3 or 2
   local rows, depth = a.dims[d], a.dims[along]
   local panels = (rows + width - 1) // width
-  local out = new(kind, {a.dims[1], panels, depth, width}, nil, a.device)
+  local out = new(kind, {a.dims[1], panels, depth, width}, nil, a.home)
   kernel_for("pack", pack_text, math)({depth, panels, a.dims[1]}, out.flat,
     a.base, a.from + 1, a.stride[1], a.stride[d], a.stride[along], rows,
     width, panels, depth)
@@ -141,6 +141,7 @@ define("mm", function(a, b)
   end
   local batch = core.broadcast("mm: the dimensions before the last two",
     {unpack(a.dims, 1, #a.dims - 2)}, {unpack(b.dims, 1, #b.dims - 2)})
+  core.together("mm", {"a", "b"}, a, b)
   local sums, kind = product_types("mm", a, b)
   a, b = core.operand_in(a, sums), core.operand_in(b, sums)
   local shape, padded, count = {unpack(batch)}, {unpack(batch)}, 1
@@ -148,8 +149,8 @@ define("mm", function(a, b)
   shape[#shape + 1], shape[#shape + 2] = m, n
   local rows, columns = up(m, ROWS), up(n, COLUMNS)
   padded[#padded + 1], padded[#padded + 2] = rows, columns
-  if count * m * n == 0 then return new(kind, shape, nil, a.device) end
-  local into = new(kind, padded, nil, a.device)
+  if count * m * n == 0 then return new(kind, shape, nil, a.home) end
+  local into = new(kind, padded, nil, a.home)
   if k == 0 then
     into:fill(0)
   else
@@ -199,9 +200,10 @@ define("mv", function(a, x)
     fail("mv: shapes %s and %s do not fit (%d columns, %d elements)",
       shape_text(a.dims), shape_text(x.dims), depth, x.dims[1])
   end
+  core.together("mv", {"a", "x"}, a, x)
   local sums, kind = product_types("mv", a, x)
   a, x = core.operand_in(a, sums), core.operand_in(x, sums)
-  local into = new(kind, {rows}, nil, a.device)
+  local into = new(kind, {rows}, nil, a.home)
   if rows == 0 then return into end
   if depth == 0 then return into:fill(0) end
   local whole = sums == "long"
@@ -234,7 +236,7 @@ define("trace", function(a)
   check_rank(a, 1, "a", "trace", 2)
   core.needs_double("trace", a.kind, a)
   local kind = types[a.kind].real and a.kind or "long"
-  local into = new(kind, {}, nil, a.device)
+  local into = new(kind, {}, nil, a.home)
   local n = math.min(a.dims[1], a.dims[2])
   if n == 0 then return into:fill(0) end
   kernel_for("trace", trace_text)(1, into.flat, a.base, a.from + 1,
@@ -263,7 +265,7 @@ for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
         mathtype(k) and tostring(k) or C.describe(k))
     end
     core.needs_double(name, a.kind, a)
-    local into = new(a.kind, {unpack(a.dims)}, a.mask, a.device)
+    local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
     if a.size == 0 then return into end
     local rows, columns = a.dims[rank - 1], a.dims[rank]
     kernel_for(name, function() return triangle_text(condition) end)(

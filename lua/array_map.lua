@@ -65,6 +65,7 @@ function A.map(f, ...)
   local n = select("#", ...)
   local given, arguments, letters, samples, shape = {...}, {}, {}, {}, {}
   local first, kind
+  local names = {}
   if type(f) ~= "function" then
     fail("map: argument 1 (f): function expected, got %s", C.describe(f))
   end
@@ -80,7 +81,9 @@ function A.map(f, ...)
       fail("map: argument %d: an array or a number expected, got %s", k + 1,
         C.describe(x))
     end
+    names[k] = "argument " .. k + 1
   end
+  core.together("map", names, unpack(given, 1, n))
   if not first then fail("map: no array among the arguments") end
   kind = core.result_type("map", unpack(given))
   core.needs_double("map", kind, first)
@@ -103,7 +106,7 @@ function A.map(f, ...)
   elseif gives == "real" and not core.types[kind].real then
     kind = "float"
   end
-  local into = new(kind, {unpack(shape)}, mask, first.device)
+  local into = new(kind, {unpack(shape)}, mask, first.home)
   core.made(kernel_of("map", f, letters .. (mask and "?" or ""), letters, mask),
     into.size, into.flat, unpack(arguments, 1, n))
   return into

@@ -138,7 +138,7 @@ local function shifts_of(f, from, count, a, ...)
   local list, width, seen = {}, types[a.kind].bits, -1
   if width > 16 then
     local pieces, length = cut(count, a.device, 4096)
-    local found = C.buffer("long", pieces, {device = a.device})
+    local found = core.beside(a.home, "long", pieces)
     program(f.spread, "sort_bits")(items(pieces, a.device), found, from, count,
       length, ...)
     seen = 0
@@ -161,12 +161,11 @@ local function sort_by_digits(a, n, descending, as_indices)
   local pieces, length = cut(n, device, 4096)
   local range = items(rows * pieces, device)
   local width = n < 1 << 31 and a.size < 1 << 31 and "int" or "long"
-  local counts = C.buffer(width, rows * pieces * DIGITS,
-    {device = device, zero = false})
-  local totals = C.buffer(width, rows * DIGITS, {device = device, zero = false})
+  local counts = core.beside(a.home, width, rows * pieces * DIGITS)
+  local totals = core.beside(a.home, width, rows * DIGITS)
   local shifts = shifts_of(f, from, a.size, a, high, inf, flip)
   local function another(kind, mask)
-    return new(kind, {unpack(a.dims)}, mask, device)
+    return new(kind, {unpack(a.dims)}, mask, a.home)
   end
   local into = another(a.kind, a.mask)
   local out, spare, places, spare_places = bits(into, "sort"), nil, nil, nil
@@ -317,7 +316,7 @@ local function sort_by_merging(a, n, by, descending, as_indices)
   local kind = as_indices and "long" or a.kind
   local function another()
     return new(kind, {unpack(a.dims)}, not as_indices and a.mask or nil,
-      device)
+      a.home)
   end
   local into = another()
   local length = device.software and LONG or 8 * RUN
@@ -394,7 +393,7 @@ local function sorted_rows(rows, by, descending, as_indices)
   local n = rows.dims[#rows.dims]
   if rows.size == 0 then
     return new(as_indices and "long" or rows.kind, {unpack(rows.dims)},
-      not as_indices and rows.mask or nil, rows.device)
+      not as_indices and rows.mask or nil, rows.home)
   end
   if by or n < LONG then
     return sort_by_merging(rows, n, by, descending, as_indices)
@@ -469,15 +468,15 @@ define("unique", function(a, o)
   local count = check_flag(o, "counts", "unique")
   local sorted = sorted_rows(core.contiguous(a):reshape {a.size})
   if a.size == 0 then
-    if count then return sorted, new("long", {0}, nil, a.device) end
+    if count then return sorted, new("long", {0}, nil, a.home) end
     return sorted
   end
-  local marks = new("uchar", sorted.dims, true, a.device)
+  local marks = new("uchar", sorted.dims, true, a.home)
   program(mark_new, "unique")(a.size, marks.buffer, sorted.buffer)
   local values = core.compact(sorted, marks)
   if not count then return values end
   local first = marks:nonzero()
-  local behind = A.full({1}, a.size + 1, {type = "long", device = a.device})
+  local behind = core.filled(new("long", {1}, nil, a.home), a.size + 1)
   return values, A.cat {first[{ {2, -1} }], behind} - first
 end)
 
@@ -532,14 +531,16 @@ define("searchsorted", function(a, values, o)
     local kind = mathtype(values) == "float" and
       (types[a.kind].real and a.kind or a.device.fp64 and "double" or "float")
       or a.kind == "ulong" and "ulong" or "long"
-    values = A.full({}, values, {type = kind, device = a.device})
+    values = core.filled(new(kind, {}, nil, a.home), values)
   elseif type(values) == "table" and not is(values) then
-    values = core.from_tables(a.kind, values, "searchsorted: values")
+    values = core.from_tables(a.kind, values, "searchsorted: values",
+      a.home)
   end
   check(values, 2, "values", "searchsorted")
   check_type(values, "searchsorted")
+  core.together("searchsorted", {"a", "values"}, a, values)
   local kind = common_type(a, values.kind, "searchsorted")
-  local into = new("long", {unpack(values.dims)}, nil, a.device)
+  local into = new("long", {unpack(values.dims)}, nil, a.home)
   if into.size == 0 then return into end
   local function as_kind(x)
     return (ready(x.kind == kind and x or x:to(kind)))
@@ -623,8 +624,8 @@ local function bounds_of(a)
   local from, n = ready(a)
   local _, length = cut(n, a.device, 4096)
   local pieces = (n + length - 1) // length -- each has an element
-  local lows = C.buffer(wide, pieces, {device = a.device})
-  local highs = C.buffer(wide, pieces, {device = a.device})
+  local lows = core.beside(a.home, wide, pieces)
+  local highs = core.beside(a.home, wide, pieces)
   program(find_bounds, "bounds", a.kind)(items(pieces, a.device), lows, highs,
     from, n, length, a.kind == "ulong" and 1 or 0)
   local low, high = math.huge, -math.huge
@@ -680,17 +681,16 @@ define("histogram", function(a, bins, o)
   -- Elements are compared with edges as these are returned.
   local ends = C.buffer(kind, {low, high}):read()
   low, high = ends[1], ends[2]
-  local edges = A.linspace(low, high, bins + 1,
-    {type = kind, device = a.device})
-  local counts = new("long", {bins}, nil, a.device)
+  local edges = core.spaced(new(kind, {bins + 1}, nil, a.home), low, high)
+  local counts = new("long", {bins}, nil, a.home)
   local from, n = ready(a)
   if n == 0 then
     counts:fill(0)
     return counts, edges
   end
   local pieces, length = cut(n, a.device, max(4096, bins))
-  local private = C.buffer(n < 1 << 31 and "int" or "long",
-    pieces * (bins + 2), {device = a.device})
+  local private = core.filled_beside(a.home,
+    n < 1 << 31 and "int" or "long", pieces * (bins + 2))
   -- Integers of 32 bits are faster, where elements and places fit.
   local t = types[a.kind]
   local int = max(n, pieces * (bins + 2)) < 1 << 30 and
@@ -721,7 +721,7 @@ function A.filter(f, x)
     end, {name = "array_filter"})
     filters[f] = k
   end
-  local mask = new("uchar", {unpack(x.dims)}, true, x.device)
+  local mask = new("uchar", {unpack(x.dims)}, true, x.home)
   if x.size > 0 then k(x.size, mask.buffer, (ready(x))) end
   return core.compact(x, mask)
 end

@@ -108,7 +108,7 @@ local function reals(op, shape, o)
     fail("%s: type: half, bfloat16, float or double expected, got %s; randint "
       .. "gives integers", op, kind)
   end
-  local a = core.new(kind, shape, nil, o.device)
+  local a = core.new_on(o.device, kind, shape)
   core.needs_double(op, kind, a)
   return a, kind == "double" and "wide" or "narrow"
 end
@@ -159,7 +159,7 @@ function A.randint(shape, low, high, o)
   if low > high then
     fail("randint: low, %d, is greater than high, %d", low, high)
   end
-  local a = core.new(kind, shape, nil, o.device)
+  local a = core.new_on(o.device, kind, shape)
   core.needs_double("randint", kind, a)
   return draw("randint", "wide", a, low, high - low + 1)
 end

@@ -11,7 +11,8 @@ local core = ...
 local A, C, X, new, ready, define = core.A, core.C, core.X, core.new,
   core.ready, core.define
 local fail, options, types = core.fail, core.options, core.types
-local reductions, shape_text = core.reductions, core.shape_text
+local beside, reductions, shape_text = core.beside, core.reductions,
+  core.shape_text
 local ipairs, next, type = ipairs, next, type
 local concat, unpack = table.concat, table.unpack
 local format, mathtype = string.format, math.type
@@ -217,10 +218,6 @@ end
 
 -- --- reductions --------------------------------------------------------------
 
-local function scratch(kind, n, device)
-  return new(kind, {n}, nil, device).flat
-end
-
 -- An operation like another.
 local function like(op, changes)
   for key, v in next, op do
@@ -266,7 +263,7 @@ local function fold(op, x, outer, n, inner, into, kind, centres)
   if chunks_of(n, inner) > 1 or finishes then
     repeat
       local chunks = chunks_of(n, inner)
-      local out = scratch(kind, outer * chunks * inner, into.device)
+      local out = beside(into, kind, outer * chunks * inner)
       reduce_chunks(middle, x, outer, n, inner, out, count, centres)
       x, n, centres = out, chunks, nil
       middle = like(rest, {finish = "V"})
@@ -344,7 +341,7 @@ end
 local function reduce_by(by, op, a, o, result, mask, how)
   core.needs_double(op.name, a.kind, a)
   local outer, n, inner, shape = extent(a, o, op.name)
-  local into = new(result, shape, mask, a.device)
+  local into = new(result, shape, mask, a.home)
   if n == 0 or into.size == 0 then
     return nothing(into, op.empty, op.name, a)
   end
@@ -412,7 +409,7 @@ end
 -- Write op's result for the means of integers of 64 bits into a buffer.
 local function fold_halves(op, x, outer, n, inner, into)
   local function half(map)
-    local sums = scratch("long", outer * inner, into.device)
+    local sums = beside(into, "long", outer * inner)
     fold(like(sum, {name = op.name, map = fill_in(map, {F = op.flip})}), x,
       outer, n, inner, sums, "long")
     return sums
@@ -435,8 +432,8 @@ end)
 -- The mean of the squares of what elements are off their mean.
 local function fold_squares(op, x, outer, n, inner, into, kind)
   local halves = op.centre.flip
-  local centres = scratch(op.centre.kind, outer * inner * (halves and 2 or 1),
-    into.device)
+  local centres = beside(into, op.centre.kind,
+    outer * inner * (halves and 2 or 1))
   local by = halves and fold_halves or fold
   by(op.centre, x, outer, n, inner, centres, op.centre.kind)
   fold(op, x, outer, n, inner, into, kind, centres)
@@ -536,10 +533,10 @@ for _, name in ipairs {"argmin", "argmax"} do
     check(a, 1, "a", name)
     core.needs_double(name, a.kind, a)
     local outer, n, inner, shape = extent(a, o, name)
-    local into = new("long", shape, nil, a.device)
+    local into = new("long", shape, nil, a.home)
     if n == 0 or into.size == 0 then return nothing(into, nil, name, a) end
     local chunks = chunks_of(n, inner)
-    local best = scratch(a.kind, outer * chunks * inner, a.device)
+    local best = beside(a.home, a.kind, outer * chunks * inner)
     local op = extreme(name:sub(4), a.kind)
     with_elements(a, name, nil, function(x)
       reduce_chunks(op, x, outer, n, inner, best, n)
@@ -575,6 +572,7 @@ define("dot", function(a, b)
     fail("dot: two arrays of one dimension and size expected, got shapes %s "
       .. "and %s", shape_text(a.dims), shape_text(b.dims))
   end
+  core.together("dot", {"a", "b"}, a, b)
   local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("dot: %s", why) end
   core.needs_double("dot", kind, a)
@@ -701,10 +699,9 @@ end
 -- between is of type `kind`.
 local function scan(op, x, outer, n, inner, into, kind)
   local chunks, init = chunks_of(n, inner), op.init or 0
-  local off = scratch(kind, chunks > 1 and outer * chunks * inner or 1,
-    into.device)
+  local off = beside(into, kind, chunks > 1 and outer * chunks * inner or 1)
   if chunks > 1 then
-    local totals = scratch(kind, outer * chunks * inner, into.device)
+    local totals = beside(into, kind, outer * chunks * inner)
     if op.f then fold_chunks(op, x, outer, n, inner, totals)
     else reduce_chunks(op, x, outer, n, inner, totals, n) end
     local k = kernel_of(op.name, concat({"o", op.merge, kind}, " "),
@@ -726,7 +723,7 @@ local function scan_of(name, op, a, o, result, kind, mask)
     outer, n, inner = extent(a, o, name)
     shape = {unpack(a.dims)}
   end
-  local into = new(result, shape, mask, a.device)
+  local into = new(result, shape, mask, a.home)
   if into.size > 0 then
     scan(op, ready(a), outer, n, inner, into.flat, kind)
   end
@@ -786,11 +783,11 @@ end
 function A.reduce(f, init, x, o)
   local op, result, kind = own_operation("reduce", f, init, x)
   local outer, n, inner, shape = extent(x, o, "reduce")
-  local into = new(result, shape, nil, x.device)
+  local into = new(result, shape, nil, x.home)
   if n == 0 or into.size == 0 then return nothing(into, init, "reduce", x) end
   local from, chunks = ready(x), chunks_of(n, inner)
   while chunks > 1 do
-    local out = scratch(kind, outer * chunks * inner, x.device)
+    local out = beside(x.home, kind, outer * chunks * inner)
     fold_chunks(op, from, outer, n, inner, out)
     from, n, chunks = out, chunks, chunks_of(chunks, inner)
   end
@@ -801,7 +798,7 @@ end
 -- A.scan(f, init, x): f of all elements so far, from init on.
 function A.scan(f, init, x)
   local op, result, kind = own_operation("scan", f, init, x)
-  local into = new(result, {x.size}, nil, x.device)
+  local into = new(result, {x.size}, nil, x.home)
   if x.size == 0 then return into end
   scan(op, ready(x), 1, x.size, 1, into.flat, kind)
   return into

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local core = ...
-local A, fail, types = core.A, core.fail, core.types
+local fail, types = core.fail, core.types
 local C, new, define = core.C, core.new, core.define
 local shape_text, array_over = core.shape_text, core.array_over
 local ipairs, mathtype, tostring, type = ipairs, math.type, tostring, type
@@ -98,6 +98,7 @@ local function convolve(a, k, o, fname, rank)
         n == 1 and " or more" or "", shape_text(v.dims))
     end
   end
+  core.together(fname, {"a", "kernel"}, a, k)
   o = core.options(o, {"stride", "padding"}, fname)
   local down, step = pair(o.stride, 1, 1, "stride", fname, rank)
   local above, before = pair(o.padding, 0, 0, "padding", fname, rank)
@@ -126,15 +127,15 @@ local function convolve(a, k, o, fname, rank)
   if rank == 2 then shape[last - 1] = rows end
   local lead = {unpack(a.dims, 1, last - rank)}
   local count = product(lead)
-  if count == 0 then return new(kind, shape, nil, a.device) end
+  if count == 0 then return new(kind, shape, nil, a.home) end
   -- Tiles are full: what those of adjacent sums read behind the last column is
   -- there, too.
   local wide = step > 1 and width + 2 * before or
     up(columns, TILE) - 1 + kcolumns
   local x = a
   if wide > width or above > 0 then
-    x = A.zeros({count, height + 2 * above, wide},
-      {type = a.kind, device = a.device})
+    x = core.filled(new(a.kind, {count, height + 2 * above, wide}, nil,
+      a.home), 0)
     if a.size > 0 then
       core.set(x[{{}, {above + 1, above + height}, {before + 1,
         before + width}}], a:reshape {count, height, width}, fname)
@@ -142,7 +143,7 @@ local function convolve(a, k, o, fname, rank)
     height, width = height + 2 * above, wide
   end
   local padded = {count, rows, up(columns, TILE)}
-  local into = new(kind, padded, nil, a.device)
+  local into = new(kind, padded, nil, a.home)
   conv_kernel(whole, step > 1)({padded[3] // TILE, rows, count}, into.flat,
     core.contiguous(x).flat, core.contiguous(k).flat, rows, padded[3], height,
     width, down, step, columns - 1, krows, kcolumns)
@@ -176,7 +177,7 @@ local function join(x)
       .. "expected, got shape %s", kind, shape_text(x.dims))
   end
   local shape = {unpack(x.dims, 1, #x.dims - 1)}
-  if x.size == 0 then return new(kind, shape, nil, x.device) end
+  if x.size == 0 then return new(kind, shape, nil, x.home) end
   return array_over(x.flat:view(1, x.size, kind), 0, shape,
     core.packed_strides(shape))
 end
@@ -305,11 +306,11 @@ local function pass_kernel(radix)
   return kernels[name] or kernel_for(name, pass_text(radix))
 end
 
-local function scratch(kind, n, device)
-  return new(kind, {n * 2}, nil, device).flat
+local function scratch(home, kind, n)
+  return core.beside(home, kind, n * 2)
 end
 
-local function roots(kind, n, device)
+local function roots(home, kind, n)
   local size = math.ceil(math.sqrt(n))
   local coarse, fine = {}, {}
   for q = 0, size - 1 do
@@ -319,10 +320,10 @@ local function roots(kind, n, device)
     fine[q * 2 + 1] = -2 * math.sin(angle / 2) ^ 2
     fine[q * 2 + 2] = math.sin(angle)
   end
-  local out = scratch(kind, n, device)
-  local o = {device = device}
-  kernel_for("fft_table", table_text)(n, out, C.buffer(kind, coarse, o),
-    C.buffer(kind, fine, o), size)
+  local out = scratch(home, kind, n)
+  kernel_for("fft_table", table_text)(n, out,
+    core.filled_beside(home, kind, coarse),
+    core.filled_beside(home, kind, fine), size)
   return out
 end
 
@@ -330,8 +331,9 @@ local transform
 
 -- What transforms of a length need: the radices and a table, or the power of
 -- two of Bluestein's convolution and the spectrum that it multiplies with.
-local function make_plan(kind, n, device)
-  local plan = {kind = kind, n = n, device = device, radices = {}}
+local function make_plan(home, kind, n)
+  local plan = {kind = kind, n = n, device = home.device,
+    context = home.context, radices = {}}
   local rest = n
   for _, radix in ipairs(radices) do
     while rest % radix == 0 do
@@ -340,16 +342,16 @@ local function make_plan(kind, n, device)
     end
   end
   if rest == 1 then
-    plan.table = roots(kind, n, device)
+    plan.table = roots(home, kind, n)
     return plan
   end
   local size = 1
   while size < n * 2 - 1 do size = size * 2 end
-  plan.inner = make_plan(kind, size, device)
-  plan.chirp = scratch(kind, size, device)
+  plan.inner = make_plan(home, kind, size)
+  plan.chirp = scratch(home, kind, size)
   kernel_for("fft_chirp", with_math(chirp_text))(size, plan.chirp,
-    roots(kind, n * 2, device), n, size)
-  plan.spectrum = scratch(kind, size, device)
+    roots(home, kind, n * 2), n, size)
+  plan.spectrum = scratch(home, kind, size)
   transform(plan.inner, plan.spectrum, plan.chirp, 1, 1, 1)
   return plan
 end
@@ -358,7 +360,8 @@ end
 local plans, MOST_PLANS <const> = {}, 8
 
 -- That of a context which was closed is not found again.
-local function plan_for(kind, n, device, context)
+local function plan_for(home, kind, n)
+  local device, context = home.device, home.context
   for i, plan in ipairs(plans) do
     if plan.n == n and plan.kind == kind and plan.device == device and
       plan.context == context
@@ -367,8 +370,7 @@ local function plan_for(kind, n, device, context)
       return plan
     end
   end
-  local plan = make_plan(kind, n, device)
-  plan.context = context
+  local plan = make_plan(home, kind, n)
   table.insert(plans, 1, plan)
   plans[MOST_PLANS + 1] = nil
   return plan
@@ -380,8 +382,8 @@ function transform(plan, y, x, lines, sign, scale)
   local count = #plan.radices
   if plan.inner then
     local size, times = plan.inner.n, kernel_for("fft_times", times_text)
-    local a = scratch(kind, lines * size, plan.device)
-    local b = scratch(kind, lines * size, plan.device)
+    local a = scratch(x, kind, lines * size)
+    local b = scratch(x, kind, lines * size)
     times({size, lines}, a, x, plan.chirp, n, size, n, -sign)
     transform(plan.inner, b, a, lines, 1, 1)
     times({size, lines}, a, b, plan.spectrum, size, size, size, sign)
@@ -390,7 +392,7 @@ function transform(plan, y, x, lines, sign, scale)
   elseif count == 0 then
     y:copy(x)
   else
-    local other = count > 1 and scratch(kind, lines * n, plan.device)
+    local other = count > 1 and scratch(x, kind, lines * n)
     local m = 1
     for i, radix in ipairs(plan.radices) do
       local into = (count - i) % 2 == 0 and y or other
@@ -437,7 +439,7 @@ local function pairs_of(a, fname)
   if scalars[a.kind] then
     x = core.contiguous(parts(a))
   else
-    x = A.zeros({a.size, 2}, {type = kind, device = a.device})
+    x = core.filled(new(kind, {a.size, 2}, nil, a.home), 0)
     if a.size > 0 then
       core.set(x[{{}, 1}], a:reshape {a.size}, fname)
     end
@@ -455,12 +457,11 @@ local function input(a, o, fname)
 end
 
 -- Transform pairs in lines of n into such of an array of a shape.
-local function fourier(x, kind, shape, n, sign, device)
-  local y = new(kind .. "2", shape, nil, device)
+local function fourier(x, kind, shape, n, sign)
+  local y = new(kind .. "2", shape, nil, x)
   if y.size > 0 then
-    transform(plan_for(kind, n, device, y.flat.context),
-      y.flat:view(1, y.size, kind), x, y.size // n, sign,
-      sign < 0 and 1 / n or 1)
+    transform(plan_for(x, kind, n), y.flat:view(1, y.size, kind), x,
+      y.size // n, sign, sign < 0 and 1 / n or 1)
   end
   return y
 end
@@ -480,8 +481,7 @@ for name, sign in next, {fft = 1, ifft = -1} do
     local n, d, x, kind
     a, n, d = input(a, o, name)
     x, kind = pairs_of(a, name)
-    return turned_back(fourier(x, kind, {unpack(a.dims)}, n, sign, a.device),
-      d)
+    return turned_back(fourier(x, kind, {unpack(a.dims)}, n, sign), d)
   end)
 end
 
@@ -495,7 +495,7 @@ define("rfft", function(a, o)
     fail("rfft: numbers expected, got %s; fft takes them", a.kind)
   end
   x, kind = pairs_of(a, "rfft")
-  local y = fourier(x, kind, {unpack(a.dims)}, n, 1, a.device)
+  local y = fourier(x, kind, {unpack(a.dims)}, n, 1)
   return core.contiguous(turned_back(cut(y, n // 2 + 1), d))
 end)
 
@@ -514,11 +514,11 @@ define("irfft", function(a, o)
   local shape, lines = {unpack(a.dims)}, a.size // half
   shape[#shape] = n
   if a.size == 0 then
-    return turned_back(new(kind, shape, nil, a.device), d)
+    return turned_back(new(kind, shape, nil, a.home), d)
   end
-  local whole = scratch(kind, lines * n, a.device)
+  local whole = scratch(x, kind, lines * n)
   kernel_for("fft_mirror", mirror_text)({n, lines}, whole, x, n, half)
-  local y = parts(fourier(whole, kind, shape, n, -1, a.device))
+  local y = parts(fourier(whole, kind, shape, n, -1))
   local strides = {unpack(y.stride, 1, #shape)}
   return core.contiguous(turned_back(array_over(y.base, 0, shape, strides), d))
 end)

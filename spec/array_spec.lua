@@ -627,3 +627,221 @@ describe("lze.array", function()
       said(A.zeros, {1, 1, 1, 1, 1, 1, 1, 1, 1}))
   end)
 end)
+
+describe("arrays in a context of a script's", function()
+  local process = require "spec.support.process"
+
+  -- Each is called with arrays of numbers and indices, and a function that
+  -- makes arrays where these are.
+  local operations = {
+    elementwise = function(x) return (x * x + 1):sqrt():floor() end,
+    comparison = function(x) return x:gt(2) & ~x:eq(3) end,
+    conversion = function(x) return x:to "int" // 2 end,
+    where = function(x) return A.where(x:gt(2), x, 0):clamp(0, x * 0 + 3) end,
+    broadcast = function(x) return x + x[{ {}, {1, 1} }] end,
+    sum = function(x) return x:sum() end,
+    sums = function(x) return (x + 1):sum {dim = 1} end,
+    large_sum = function(x) return x:expand {3000, 2, 3}:clone():mean() end,
+    whole_mean = function(_, i) return i:mean() end,
+    std = function(x) return x:std() end,
+    norm = function(x) return x:norm() end,
+    dot = function(x) return x[1]:dot(x[2]) end,
+    argmax = function(x) return x:argmax {dim = 2} end,
+    cumsum = function(x) return x:cumsum {dim = 2} end,
+    large_cumsum = function(x)
+      return x:expand {1000, 2, 3}:clone():cumsum()
+    end,
+    sort = function(x) return x:sort() end,
+    large_sort = function(x)
+      return x:expand {4000, 2, 3}:clone():reshape {-1}:sort()
+    end,
+    argsort = function(x) return x:argsort() end,
+    topk = function(x) return (x:topk(2)) end,
+    unique = function(x) return select(2, x:unique {counts = true}) end,
+    searchsorted = function(x)
+      return x:reshape {6}:sort():searchsorted {2, 3.5}
+    end,
+    histogram = function(x) return (x:histogram(3)) end,
+    edges = function(x) return select(2, x:histogram(3)) end,
+    mm = function(x) return x:mm(x:permute(2, 1)) end,
+    mv = function(x) return x:mv(x[1]) end,
+    outer = function(x) return x[1]:outer(x[2]) end,
+    tril = function(x) return x:tril() end,
+    fft = function(x) return A("float", x:fft():ifft()):round() end,
+    long_fft = function(x)
+      return A("float", x:reshape {6}[{ {1, 5} }]:fft()):round()
+    end,
+    prime_fft = function(x)
+      return A("float", x:expand {11, 2, 3}:reshape {-1, 11}:fft()):round()
+    end,
+    irfft = function(x) return x:rfft():irfft {n = 3}:round() end,
+    conv1d = function(x) return x:conv1d(x[1], {padding = 1}) end,
+    conv2d = function(x) return x:conv2d(x) end,
+    take = function(x, i) return x:take(i) end,
+    take_numbers = function(x) return x:take {1, -1} end,
+    take_rows = function(x) return x:take(-1, 1) end,
+    gather = function(x) return x:gather {{1, 2}, {3, 1}} end,
+    scatter = function(x) return x:scatter({{1}, {3}}, {{9}, {8}}) end,
+    mask = function(x) return x[x:gt(2)] end,
+    nonzero = function(x) return x:gt(2):nonzero() end,
+    cat = function(x) return A.cat {x, A.stack {x[1], x[2]}} end,
+    roll = function(x) return x:roll(1) end,
+    writes = function(x)
+      local y = x:clone()
+      y[{ {}, 2 }] = {7, 8}
+      y[y:gt(7)] = 0
+      y[1] = y[2]
+      return y
+    end,
+    map = function(x)
+      return A.map(function(v, w) return v * 2 + w end, x, x[1])
+    end,
+    filter = function(x) return A.filter(function(v) return v > 2 end, x) end,
+    reduce = function(x)
+      return A.reduce(function(v, w) return v + w end, 0.0, x)
+    end,
+    scan = function(x)
+      return A.scan(function(v, w) return v + w end, 0.0, x)
+    end,
+    sort_by = function(x)
+      return x:sort {by = function(v, w) return v > w end}
+    end
+  }
+
+  local numbers, places = {4, 1, 3, 2, 6, 5}, {6, 1, 3}
+  local c, x, i
+
+  before_each(function()
+    c = lze.context(lze.device())
+    x = A("float", lze.buffer("float", numbers, {context = c}), {2, 3})
+    i = A("long", lze.buffer("long", places, {context = c}))
+  end)
+
+  for name, f in next, operations do
+    it("computes there: " .. name, function()
+      local y = f(x, i)
+      assert.equal(c, y.buffer.context)
+      local z = f(A("float", numbers):reshape {2, 3}, A("long", places))
+      assert.equal(lze.device().context, z.buffer.context)
+      assert.same(z.shape, y.shape)
+      assert.same(z:read(), y:read())
+    end)
+  end
+
+  it("has the values that it is to have", function()
+    assert.same({9, 3, 7, 5, 13, 11}, (x * 2 + 1):read())
+    assert.equal(21, x:sum():item())
+    assert.same({4, 5, 8, 10, 16, 21}, x:cumsum():read())
+    assert.same({1, 3, 4, 2, 5, 6}, x:sort():read())
+    assert.same({{26, 29}, {29, 65}}, x:mm(x:permute(2, 1)):table())
+    assert.same({5, 4, 3}, x:take(i):read())
+    assert.matches("%[%[4%.0 1%.0 3%.0%]", tostring(x:eval()))
+    assert.same({4, 1, 3, 2, 6, 5}, x:clone():read())
+  end)
+
+  it("computes there, fused and unfused", function()
+    for _, word in ipairs {"always", "never"} do
+      assert.equal("9.0 3.0 7.0 33.0 true\n", process.output([[
+        local lze = require "lze"
+        local c = lze.context(lze.device())
+        local b = lze.buffer("float", {4, 1, 3}, {context = c})
+        local x = lze.array("float", b)
+        local y = (x + x) * 1 + 1
+        print(y[1] .. " " .. y[2] .. " " .. y[3] .. " " ..
+          ((x * x + x) - 1):sum():item() + 2 .. " " ..
+          tostring(y.buffer.context == c))
+      ]], {env = {LZE_FUSE = word}}))
+    end
+  end)
+
+  it("are made there where it is the default one", function()
+    assert.equal("2.0 true true true true 3.0\n", process.output([[
+      local lze = require "lze"
+      local A = lze.array
+      local path = os.tmpname() .. ".npy"
+      A("float", {1, 2}):save(path)
+      local x = A("float", {1, 2})
+      local c = lze.context(lze.device())
+      local b = lze.buffer("float", {1, 1}, {context = c})
+      local old = lze.device().context
+      lze.default(c)
+      local y = A("float", b) + A.ones {2}
+      local function there(a) return tostring(a.buffer.context == c) end
+      print(y[1] .. " " .. there(y) .. " " .. there(A.load(path)) .. " " ..
+        there(A.rand {2}) .. " " .. tostring((x + 1).buffer.context == old) ..
+        " " .. (A("float", {1, 2}) + y)[1])
+      os.remove(path)
+      os.remove(path:sub(1, -5))
+    ]]))
+  end)
+
+  it("are not mixed with those of another", function()
+    local y = A.ones {2, 3}
+    local function said(f)
+      local ok, err = pcall(f)
+      assert.is_false(ok)
+      return (tostring(err):gsub("^%S*array_spec.lua:%d+: ", ""))
+    end
+    for text, f in next, {
+      ["a + b: a and b are in different contexts"] = function()
+        return x + y
+      end,
+      ["a / b: a and b are in different contexts"] = function()
+        return (x + 1) / (y * 2)
+      end,
+      ["a:gt(b): a and b are in different contexts"] = function()
+        return y:gt(x)
+      end,
+      ["clamp: a and high are in different contexts"] = function()
+        return x:clamp(0, y)
+      end,
+      ["where: c and b are in different contexts"] = function()
+        return A.where(x:gt(2), 1, y)
+      end,
+      ["mm: a and b are in different contexts"] = function()
+        return y:mm(x:permute(2, 1))
+      end,
+      ["mv: a and x are in different contexts"] = function()
+        return y:mv(x[1])
+      end,
+      ["dot: a and b are in different contexts"] = function()
+        return x[1]:dot(y[1])
+      end,
+      ["conv1d: a and kernel are in different contexts"] = function()
+        return y:conv1d(x[1])
+      end,
+      ["take: a and the indices are in different contexts"] = function()
+        return y:take(i)
+      end,
+      ["searchsorted: a and values are in different contexts"] = function()
+        return y[1]:searchsorted(x)
+      end,
+      ["a[m]: a and m are in different contexts"] = function()
+        return y[x:gt(2)]
+      end,
+      ["a[m] = v: a and m are in different contexts"] = function()
+        y[x:gt(2)] = 0
+      end,
+      ["cat: element 1 and element 3 are in different contexts"] = function()
+        return A.cat {y, y, x}
+      end,
+      ["map: argument 2 and argument 4 are in different contexts"] = function()
+        return A.map(function(u, v, w) return u + v + w end, x, 1, y)
+      end,
+      ["copy: the array and what is put into it are in different contexts"] =
+        function() y:copy(x) end,
+      ["g:array: dst and the expression are in different contexts"] = function()
+        lze.graph():array("t", y, x + 1)
+      end
+    } do
+      assert.equal(text, said(f))
+    end
+    assert.same({1, 1, 1, 1, 1, 1}, y:read())
+  end)
+
+  it("take elements from another by a buffer's copy", function()
+    local y = A.arange(6):to "float"
+    x.buffer:copy(y.buffer)
+    assert.same({2, 4, 6, 8, 10, 12}, (x + x):read())
+  end)
+end)
