@@ -441,12 +441,14 @@ static const char *check(const proto *p) {
   return NULL;
 }
 
-/* Whether a call gives all results of another, or they are returned. */
+/* Whether all results of a call, or all of ..., are given or returned. */
 static bool has_open_call(const proto *p) {
-  for (size_t pc = 0; pc < p->code_count; pc++)
-    if (GET_OP(p->code[pc]) == OP_TAILCALL ||
-        (GET_OP(p->code[pc]) == OP_CALL && GET_C(p->code[pc]) == 0))
+  for (size_t pc = 0; pc < p->code_count; pc++) {
+    opcode op = GET_OP(p->code[pc]);
+    if (op == OP_TAILCALL || ((op == OP_CALL || op == OP_VARARG) &&
+                              GET_C(p->code[pc]) == 0))
       return true;
+  }
   return false;
 }
 

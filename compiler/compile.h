@@ -109,6 +109,7 @@ typedef struct instance {
   size_t site;               /* where the parent calls it */
   type *arguments;
   type *results;
+  int *result_where;         /* likewise: the line of the first return */
   unsigned result_count;     /* of the return with most */
   bool returns;
   struct instance **children; /* by instruction */

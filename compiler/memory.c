@@ -55,8 +55,11 @@ const char *what(compiler *c, type t) {
 void not_indexed(compiler *c, unsigned reg, type t) {
   const char *name = chunk_local(c->at->p, reg, c->at->pc);
   if (t == T_NONE && !c->emit) return;
-  finding(c, name, "%s%s%s indexed here; kernels index buffers and arrays",
-          name != NULL ? "is " : "", what(c, t), name != NULL ? " and" : " is");
+  bool is_table = KIND(t) == T_VALUE &&
+                  c->knowns[DATA(t)]->value.kind == LZC_TABLE;
+  finding(c, name, "%s%s%s indexed here; kernels index buffers and arrays%s",
+          name != NULL ? "is " : "", what(c, t), name != NULL ? " and" : " is",
+          is_table ? ", and read fields of captured tables by name" : "");
 }
 
 known *buffer_of(compiler *c, unsigned reg) {

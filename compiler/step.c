@@ -481,35 +481,48 @@ static bool sets_global(const proto *p, uint32_t i) {
 }
 
 static void refuse(compiler *c, opcode op) {
-  const char *why = "this is not something that kernels can do";
+  const proto *p = c->at->p;
+  uint32_t i = p->code[c->at->pc];
+  const char *what = "this", *name = NULL;
+  const char *why = "is not something that kernels can do";
   switch (op) {
-    case OP_SETUPVAL: why = "a captured local is assigned; kernels only read "
-                            "captures (write to a buffer)"; break;
-    case OP_SETTABUP:
-      if (sets_global(c->at->p, c->at->p->code[c->at->pc])) {
-        why = "a global is assigned; kernels only read captures (write to a "
-              "buffer)";
-        break;
-      }
-      /* fallthrough */
-    case OP_SETFIELD: why = "a field is assigned; kernels write to buffers "
-                            "only"; break;
-    case OP_NEWTABLE: case OP_SETLIST:
-      why = "a table is made here; kernels have none (w.local_array and "
-            "w.private_array make arrays)"; break;
-    case OP_SELF: why = "a method is called; kernels have none"; break;
-    case OP_CONCAT: why = "strings are joined; kernels have none"; break;
-    case OP_CLOSURE: why = "a function is made here; make it outside and "
-                           "capture it"; break;
-    case OP_VARARG: case OP_VARARGPREP:
-      why = "a kernel's functions take a fixed number of arguments, not ...";
+    case OP_SETUPVAL: case OP_SETTABUP:
+      what = op == OP_SETUPVAL  ? "a captured local"
+             : sets_global(p, i) ? "a global" : "a field";
+      name = op == OP_SETUPVAL ? p->upvalues[GET_B(i)]
+                               : p->constants[GET_B(i)].string;
+      why = "is assigned; kernels only read captures (write to a buffer)";
       break;
+    case OP_SETFIELD:
+      what = "a field";
+      name = p->constants[GET_B(i)].string;
+      why = "is assigned; kernels write to buffers only"; break;
+    case OP_NEWTABLE: case OP_SETLIST:
+      what = "a table";
+      why = "is made here; kernels have none (w.local_array and "
+            "w.private_array make arrays)"; break;
+    case OP_SELF:
+      what = "a method";
+      if (GET_K(i) && p->constants[GET_C(i)].kind == CONSTANT_STRING)
+        name = p->constants[GET_C(i)].string;
+      why = "is called; kernels have none"; break;
+    case OP_CONCAT:
+      what = "strings"; why = "are joined; kernels have none"; break;
+    case OP_CLOSURE:
+      what = "a function";
+      why = "is made here; make it outside and capture it"; break;
+    case OP_VARARG: case OP_VARARGPREP:
+      what = "a kernel's functions";
+      why = "take a fixed number of arguments, not ..."; break;
     case OP_TFORPREP: case OP_TFORCALL: case OP_TFORLOOP:
-      why = "kernels have no `for ... in`; write `for i = 1, #x do`"; break;
-    case OP_TBC: why = "kernels have no <close> variables"; break;
+      what = "kernels";
+      why = "have no `for ... in`; write `for i = 1, #x do`"; break;
+    case OP_TBC:
+      what = "kernels"; why = "have no <close> variables"; break;
     default: break;
   }
-  finding(c, NULL, "%s", why);
+  if (name != NULL) finding(c, NULL, "%s (%s) %s", what, name, why);
+  else finding(c, NULL, "%s %s", what, why);
 }
 
 void step(compiler *c, size_t pc) {
@@ -606,8 +619,10 @@ void step(compiler *c, size_t pc) {
       break;
     case OP_VARARG: case OP_TFORPREP: case OP_TFORCALL: case OP_TFORLOOP:
       refuse(c, op);
-      for (unsigned r = op == OP_VARARG ? a : a + 3; r < p->width; r++)
+      for (unsigned r = op == OP_VARARG ? a : a + 3; r < p->room; r++)
         c->state[r] = T_TOLD;
+      /* So many that functions miss none, and have none too many. */
+      if (op == OP_VARARG) c->at->top = a + 6 < p->room ? a + 6 : p->room;
       break;
     default: refuse(c, op);
   }

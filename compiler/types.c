@@ -35,6 +35,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   in->tested = arena_new(c->a, p->code_count, 1);
   in->arguments = arena_new(c->a, p->parameters + 1, sizeof(type));
   in->results = arena_new(c->a, 256, sizeof(type));
+  in->result_where = arena_new(c->a, 256, sizeof(int));
   in->variables = arena_new(c->a, (size_t)p->room * 4 + 4, sizeof(uint32_t));
   in->labels = arena_new(c->a, n + 1, sizeof(uint32_t));
   in->children = arena_new(c->a, p->code_count, sizeof(instance *));
@@ -43,10 +44,12 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
 }
 
 /* The join of two types: an integer and a real are a real, a number and nil a
-   number that may be missing.  True if *into changed. */
+   number that may be missing; what a finding was about stays so.  True if *into
+   changed. */
 static bool join_into(compiler *c, type *into, type t) {
   type a = *into, r;
-  if (a == t || KIND(t) == T_NONE || KIND(a) == T_CONFLICT) return false;
+  if (a == t || KIND(t) == T_NONE || KIND(a) == T_CONFLICT || a == T_TOLD)
+    return false;
   unsigned x = KIND(a), y = KIND(t);
   bool nil = x == T_NIL || y == T_NIL || x == T_MAYBE_INT ||
              y == T_MAYBE_INT || x == T_MAYBE_REAL || y == T_MAYBE_REAL;
@@ -54,7 +57,7 @@ static bool join_into(compiler *c, type *into, type t) {
                  y >= T_NIL && y != T_BOOL && y <= T_MAYBE_REAL;
   bool real = x == T_REAL || y == T_REAL || x == T_MAYBE_REAL ||
               y == T_MAYBE_REAL;
-  if (x == T_NONE) r = t;
+  if (x == T_NONE || t == T_TOLD) r = t;
   else if (x == T_NIL && y == T_NIL) r = T_NIL;
   else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
   else if (numbers) r = real ? T_REAL : range_join(c, a, t);
@@ -65,37 +68,44 @@ static bool join_into(compiler *c, type *into, type t) {
   return true;
 }
 
+/* The same, with the line that each comes from: of two that have no join, both
+   lines are kept. */
+static bool join_at(compiler *c, type *into, int *where, type t, int line) {
+  type was = *into;
+  if (was == T_NONE) *where = line;
+  if (!join_into(c, into, t)) return false;
+  if (KIND(*into) != T_CONFLICT) return true;
+  if (KIND(t) == T_CONFLICT) {
+    *into = t;
+    return true;
+  }
+  c->conflicts = arena_grow(c->a, c->conflicts, c->conflict_count,
+                            &c->conflict_room, sizeof *c->conflicts);
+  if (c->a->failed || c->conflict_count >= 0xffffff) return true;
+  c->conflicts[c->conflict_count++] = (conflict){{was, t}, {*where, line}};
+  *into = TYPE(T_CONFLICT, c->conflict_count);
+  return true;
+}
+
 static void flow_into(compiler *c, instance *in, int b) {
   if (b < 0) return;
   type *entry = in->entry + (size_t)b * in->p->width;
   int *where = in->where + (size_t)b * in->p->width;
   bool changed = in->dirty[b] == 0;
-  for (unsigned r = 0; r < in->p->width; r++) {
-    type was = entry[r], now = c->state[r];
-    if (was == T_NONE) where[r] = c->where[r];
-    if (!join_into(c, &entry[r], now)) continue;
-    changed = true;
-    if (KIND(entry[r]) != T_CONFLICT) continue;
-    if (KIND(now) == T_CONFLICT) {
-      entry[r] = now;
-      continue;
-    }
-    c->conflicts = arena_grow(c->a, c->conflicts, c->conflict_count,
-                              &c->conflict_room, sizeof *c->conflicts);
-    if (c->a->failed || c->conflict_count >= 0xffffff) return;
-    c->conflicts[c->conflict_count++] =
-        (conflict){{was, now}, {where[r], c->where[r]}};
-    entry[r] = TYPE(T_CONFLICT, c->conflict_count);
-  }
+  for (unsigned r = 0; r < in->p->width; r++)
+    changed |= join_at(c, &entry[r], &where[r], c->state[r], c->where[r]);
   if (changed) in->dirty[b] = 2;
 }
 
 /* What one return gives fewer of than another is nil there. */
 static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
   unsigned had = in->result_count, most = n > had ? n : had;
+  int line = in->p->lines != NULL ? in->p->lines[in->pc] : 0;
   for (unsigned k = 0; k < most && k < 255; k++) {
-    if (k >= had && in->returns) join_into(c, &in->results[k], T_NIL);
-    join_into(c, &in->results[k], k < n ? c->state[base + k] : T_NIL);
+    type *into = &in->results[k];
+    int *where = &in->result_where[k];
+    if (k >= had && in->returns) join_at(c, into, where, T_NIL, line);
+    join_at(c, into, where, k < n ? c->state[base + k] : T_NIL, line);
   }
   in->returns = true;
   in->result_count = most;
@@ -238,6 +248,15 @@ static void recursion(compiler *c, const instance *from, const known *k) {
           "kernels have no recursion, write a loop", called(c, from), cycle);
 }
 
+/* The function of lze.work of the same name, or NULL. */
+static const char *own_name(compiler *c, const known *k) {
+  if (k->path == NULL || k->path->text == NULL) return NULL;
+  const char *dot = strrchr(k->path->text, '.');
+  const char *name = arena_text(c->a, "work.%s",
+                                dot != NULL ? dot + 1 : k->path->text);
+  return name != NULL ? lzc_builtin_name(lzc_builtin_find(name)) : NULL;
+}
+
 static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
                           unsigned count) {
   instance *in = c->at, *child = in->children[pc];
@@ -311,10 +330,16 @@ unsigned call(compiler *c, size_t pc) {
       missing = T_TOLD;
     }
   } else if (t != T_NONE || c->emit) {
-    finding(c, NULL, "%s is called here; kernels call functions of math, of "
-            "lze.work, and those that are written in Lua", what(c, t));
+    const char *own = k != NULL ? own_name(c, k) : NULL;
+    if (own != NULL)
+      finding(c, NULL, "%s is called here; kernels call lze.%s", what(c, t),
+              own);
+    else
+      finding(c, NULL, "%s is called here; kernels call functions of math, of "
+              "lze.work, and those that are written in Lua", what(c, t));
     missing = T_TOLD;
   }
+  if (all && missing == T_TOLD) c->state[a + n++] = T_TOLD;
   if (all) in->top = a + n;
   for (unsigned r = n; r < wanted; r++) c->state[a + r] = missing;
   return n;

@@ -440,6 +440,57 @@ describe("lze.kernel", function()
     assert.equal(3, lines, err.log)
   end)
 
+  it("names what it refuses, and says nothing that follows from it", function()
+    local total, settings, objects, print = 0, {n = 1}, {}, print
+    local even, odd
+    function even(n) return n == 0 or odd(n - 1) end
+    function odd(n) if n == 0 then return false end return even(n - 1) end
+    local function product(a, b) return a * b end
+    local function of_any(...) return product(...) + math.max(...) end
+    local function choose(first, x, y)
+      if first then
+        return x
+      end
+      return y
+    end
+    local function both(p) if p then return 1 end return true end
+    local k = lze.kernel(function(i, x, y)
+      if even(i) then x[i] = 1 end
+      x[i] = of_any(i, 2)
+      choose(i > 3, x, y)[i] = 1
+      x[i] = both(i > 2)
+      total = total + i
+      _ENV.missing = i
+      settings.n = i
+      objects:update(i)
+      x[i] = settings[1]
+      print(x[i])
+    end, {name = "k"})
+    local _, err = pcall(k, 1, floats(1), floats(1))
+    local findings = {}
+    for text in err.log:gmatch "[^\n]+" do
+      local finding = text:match "^.-:%d+: kernel k: (.*)$"
+      findings[#findings + 1] = finding:gsub("line %d+", "line N")
+    end
+    local reads = "; kernels only read captures (write to a buffer)"
+    assert.same({
+      "odd: even calls itself (even calls odd calls even); kernels have no " ..
+        "recursion, write a loop",
+      "of_any: a kernel's functions take a fixed number of arguments, not ...",
+      "a value here is a buffer (y) from line N and a buffer (x) from line " ..
+        "N; kernels cannot choose between such, only between numbers",
+      "a value here is a boolean from line N and an integer from line N; " ..
+        "give it one type on all ways to this line",
+      "a captured local (total) is assigned" .. reads,
+      "a global (missing) is assigned" .. reads,
+      "a field (n) is assigned" .. reads,
+      "a method (update) is called; kernels have none",
+      "a table (settings) is indexed here; kernels index buffers and " ..
+        "arrays, and read fields of captured tables by name",
+      "a C function (print) is called here; kernels call lze.work.print"},
+      findings)
+  end)
+
   it("names in each finding what is indexed or stored into", function()
     local held = lze.buffer("int", 1)
     local ok, err = pcall(lze.kernel(function(i, x, y)

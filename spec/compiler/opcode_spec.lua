@@ -120,11 +120,11 @@ local rows = {
   {"CLOSE", "while true do local v <const> = a goto out end ::out:: x[1] = 1",
     none = true},
   {"LOADKX EXTRAARG", long},
-  {"SETUPVAL", "one = a", says = "a captured local is assigned"},
-  {"SETTABUP", "global = a", says = "a global is assigned"},
-  {"SETFIELD", "local t = cfg t.n = a", says = "a field is assigned"},
+  {"SETUPVAL", "one = a", says = "a captured local (one) is assigned"},
+  {"SETTABUP", "global = a", says = "a global (global) is assigned"},
+  {"SETFIELD", "local t = cfg t.n = a", says = "a field (n) is assigned"},
   {"NEWTABLE SETLIST", "local t = {a, u}", says = "a table is made here"},
-  {"SELF", "x:fill(a)", says = "a method is called"},
+  {"SELF", "x:fill(a)", says = "a method (fill) is called"},
   {"CONCAT", "local s = a .. u", says = "strings are joined"},
   {"TBC", "local v <close> = nil", says = "no <close> variables"},
   {"TFORPREP TFORCALL TFORLOOP", "for k in one, a do x[k] = 1 end",
@@ -135,7 +135,8 @@ local rows = {
 }
 
 if newer then
-  rows[#rows + 1] = {"ERRNNIL", "global v = a", says = "a global is assigned"}
+  rows[#rows + 1] = {"ERRNNIL", "global v = a",
+    says = "a global (v) is assigned"}
 end
 
 local types = {"id", "long", "double", "long*", "double*"}
