@@ -157,9 +157,10 @@ static void descriptors_set(const int *files, int count) {
 /* In the forked process: run the program with these files as 0, 1 and 2, wait
    for it and say how it ended; SIGTERM, which comes too when our parent ends,
    ends the program and all that it has started.  Only what is safe after fork
-   in a threaded process is used.  It is a process between because our own may
-   ignore SIGCHLD or wait for anybody's children, and then never learns the
-   status. */
+   in a threaded process is used; so pipe2 itself, for which ThreadSanitizer
+   takes a lock that another thread of our parent may have held.  It is a
+   process between because our own may ignore SIGCHLD or wait for anybody's
+   children, and then never learns the status. */
 static _Noreturn void run_between(char *const *arguments, int in, int out,
                                   int err, int seconds, int report,
                                   pid_t parent) {
@@ -173,7 +174,7 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
   if (!outlive_not(parent, SIGTERM)) leave(1);
   ending end = {0, 0};
   int failed[2];
-  if (pipe2(failed, O_CLOEXEC) != 0) leave(1);
+  if (syscall(SYS_pipe2, failed, O_CLOEXEC) != 0) leave(1);
   pid_t own = getpid(), child = _Fork();
   if (child == 0) {
     setpgid(0, 0);
