@@ -481,48 +481,63 @@ static bool sets_global(const proto *p, uint32_t i) {
 }
 
 static void refuse(compiler *c, opcode op) {
+  static const char reads_only[] =
+      "is assigned; kernels only read captures (write to a buffer)";
   const proto *p = c->at->p;
   uint32_t i = p->code[c->at->pc];
-  const char *what = "this", *name = NULL;
+  const char *thing = "this", *name = NULL;
   const char *why = "is not something that kernels can do";
   switch (op) {
-    case OP_SETUPVAL: case OP_SETTABUP:
-      what = op == OP_SETUPVAL  ? "a captured local"
-             : sets_global(p, i) ? "a global" : "a field";
-      name = op == OP_SETUPVAL ? p->upvalues[GET_B(i)]
-                               : p->constants[GET_B(i)].string;
-      why = "is assigned; kernels only read captures (write to a buffer)";
+    case OP_SETUPVAL:
+      thing = "a captured local";
+      name = p->upvalues[GET_B(i)];
+      why = reads_only;
+      break;
+    case OP_SETTABUP:
+      thing = sets_global(p, i) ? "a global" : "a field";
+      name = p->constants[GET_B(i)].string;
+      why = reads_only;
       break;
     case OP_SETFIELD:
-      what = "a field";
+      thing = "a field";
       name = p->constants[GET_B(i)].string;
-      why = "is assigned; kernels write to buffers only"; break;
+      why = "is assigned; kernels write to buffers only";
+      break;
     case OP_NEWTABLE: case OP_SETLIST:
-      what = "a table";
+      thing = "a table";
       why = "is made here; kernels have none (w.local_array and "
-            "w.private_array make arrays)"; break;
+            "w.private_array make arrays)";
+      break;
     case OP_SELF:
-      what = "a method";
+      thing = "a method";
       if (GET_K(i) && p->constants[GET_C(i)].kind == CONSTANT_STRING)
         name = p->constants[GET_C(i)].string;
-      why = "is called; kernels have none"; break;
+      why = "is called; kernels have none";
+      break;
     case OP_CONCAT:
-      what = "strings"; why = "are joined; kernels have none"; break;
+      thing = "strings";
+      why = "are joined; kernels have none";
+      break;
     case OP_CLOSURE:
-      what = "a function";
-      why = "is made here; make it outside and capture it"; break;
+      thing = "a function";
+      why = "is made here; make it outside and capture it";
+      break;
     case OP_VARARG: case OP_VARARGPREP:
-      what = "a kernel's functions";
-      why = "take a fixed number of arguments, not ..."; break;
+      thing = "a kernel's functions";
+      why = "take a fixed number of arguments, not ...";
+      break;
     case OP_TFORPREP: case OP_TFORCALL: case OP_TFORLOOP:
-      what = "kernels";
-      why = "have no `for ... in`; write `for i = 1, #x do`"; break;
+      thing = "kernels";
+      why = "have no `for ... in`; write `for i = 1, #x do`";
+      break;
     case OP_TBC:
-      what = "kernels"; why = "have no <close> variables"; break;
+      thing = "kernels";
+      why = "have no <close> variables";
+      break;
     default: break;
   }
-  if (name != NULL) finding(c, NULL, "%s (%s) %s", what, name, why);
-  else finding(c, NULL, "%s %s", what, why);
+  if (name != NULL) finding(c, NULL, "%s (%s) %s", thing, name, why);
+  else finding(c, NULL, "%s %s", thing, why);
 }
 
 void step(compiler *c, size_t pc) {
