@@ -155,10 +155,11 @@ local function beside(home, kind, size)
   return made(C.beside, home, kind, size)
 end
 
--- A buffer of n zeros, or of the numbers of a list, there.
+-- A buffer of n zeros, or of the numbers of a list, there; without a home, on
+-- the default device.
 local function filled_beside(home, kind, n_or_list)
   return C.buffer(kind, n_or_list,
-    {device = home.device, context = home.context})
+    home and {device = home.device, context = home.context})
 end
 
 -- An array of any elements where a buffer is.
@@ -174,7 +175,8 @@ local function new_on(device, kind, shape, mask)
   return array_over(base, 0, shape, packed_strides(shape), mask, true)
 end
 
--- Refuse operands in different contexts; words are theirs.
+-- Refuse operands in different contexts; words are theirs, or what makes one of
+-- their numbers.
 local function together(what, words, ...)
   if not several then return end
   local first, where
@@ -183,8 +185,10 @@ local function together(what, words, ...)
     if is(v) then
       first, where = first or i, where or v.home.context
       if v.home.context ~= where then
-        fail("%s: %s and %s are in different contexts", what, words[first],
-          words[i])
+        local numbered = type(words) == "string"
+        fail("%s: %s and %s are in different contexts", what,
+          numbered and format(words, first) or words[first],
+          numbered and format(words, i) or words[i])
       end
     end
   end
@@ -788,9 +792,7 @@ end)
 
 -- A buffer of the numbers of nested tables of that shape.
 local function from_list(kind, list, shape, what, home)
-  local ok, base
-  if home then ok, base = C.pcall(filled_beside, home, kind, list)
-  else ok, base = C.pcall(C.buffer, kind, list) end
+  local ok, base = C.pcall(filled_beside, home, kind, list)
   local place, why
   if type(base) == "string" then
     place, why = base:match "%(index (%d+): (.*)%)$"
@@ -966,14 +968,12 @@ local function first_of(list, fname)
       type(list) == "table" and not is(list) and "an empty one" or
       C.describe(list))
   end
-  local words = {}
   for i, a in ipairs(list) do
     if not is(a) then
       fail("%s: element %d: array expected, got %s", fname, i, C.describe(a))
     end
-    words[i] = "element " .. i
   end
-  together(fname, words, unpack(list))
+  if several then together(fname, "element %d", unpack(list)) end
   return list[1]
 end
 

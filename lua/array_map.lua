@@ -65,7 +65,6 @@ function A.map(f, ...)
   local n = select("#", ...)
   local given, arguments, letters, samples, shape = {...}, {}, {}, {}, {}
   local first, kind
-  local names = {}
   if type(f) ~= "function" then
     fail("map: argument 1 (f): function expected, got %s", C.describe(f))
   end
@@ -81,9 +80,8 @@ function A.map(f, ...)
       fail("map: argument %d: an array or a number expected, got %s", k + 1,
         C.describe(x))
     end
-    names[k] = "argument " .. k + 1
   end
-  core.together("map", names, unpack(given, 1, n))
+  core.together("map", "argument %d", f, ...)
   if not first then fail("map: no array among the arguments") end
   kind = core.result_type("map", unpack(given))
   core.needs_double("map", kind, first)
