@@ -92,7 +92,7 @@ void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
   if (q->o.context != k->o.context || q->device != k->module->device)
     luaL_error(L, "%s: queue: a queue of another device or context than the "
                   "kernel", k->name);
-  if (q->ordinal != q->device->ordinal)
+  if (q->copy_engine)
     luaL_error(L, "%s: queue: a copy engine runs no kernels", k->name);
 }
 
