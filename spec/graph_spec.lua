@@ -339,6 +339,13 @@ describe("task graphs", function()
       " been recorded before it", expect.misuse(function()
         g:task("u", mod.add, {4, after = "v"}, x, 1)
       end))
+    for key, what in pairs {after = "", uses = "kernel add: "} do
+      assert.equal("graph g: task u: " .. what .. key .. ": array expected, " ..
+        "got a table with the key string 'a'", expect.misuse(function()
+          g:task("u", mod.add, {4, [key] = {a = key == "uses" and x or "t"}},
+            x, 1)
+        end))
+    end
     assert.equal("graph g: task u: access: kernel add has no argument " ..
       "string 'z'", expect.misuse(function()
         g:task("u", mod.add, {4, access = {z = "read"}}, x, 1)

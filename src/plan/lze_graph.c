@@ -215,7 +215,11 @@ static void task_after(lua_State *L, int table, const char *name) {
     luaL_error(L, "graph %s: task %s: after: a task's name or an array of "
                   "them expected, got %s",
                graph_name(L, table), name, lze_describe(L, given));
-  lua_Integer n = one ? 1 : (lua_Integer)lua_rawlen(L, given);
+  lua_Integer n = one ? 1 : lze_list_length(L, given);
+  if (n < 0)
+    luaL_error(L, "graph %s: task %s: after: array expected, got a table with "
+                  "the key %s",
+               graph_name(L, table), name, lze_describe(L, -1));
   lze_getoption(L, table, "names");
   for (lua_Integer i = 1; i <= n; i++) {
     if (one) lua_pushvalue(L, given);

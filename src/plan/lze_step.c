@@ -137,13 +137,11 @@ static void launch_resolve(lua_State *L, int index, int map,
   }
   int uses = lua_gettop(L);
   if (lua_istable(L, uses) && !lze_is_array(L, uses)) {
-    lua_Integer n = (lua_Integer)lua_rawlen(L, uses);
-    lua_createtable(L, (int)n, 0);
-    for (lua_Integer i = 1; i <= n; i++) {
-      lua_rawgeti(L, uses, i);
-      value_resolve(L, -1, map, context, device);
-      lua_rawseti(L, uses + 1, i);
-      lua_pop(L, 1);
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, uses); lua_pop(L, 1)) {
+      lua_pushvalue(L, -2);
+      value_resolve(L, -2, map, context, device);
+      lua_rawset(L, uses + 1);
     }
   } else {
     value_resolve(L, uses, map, context, device);
