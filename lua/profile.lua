@@ -182,13 +182,15 @@ function rules.short_launches(events, about, add)
   end
 end
 
--- The waits that are a part of a copy that was not needed are that copy's.
+-- The waits that are a part of a copy that was not needed are that copy's, and
+-- those at whose end a device still has work cost it nothing.
 local function own_waits(events)
-  local again, list = false, {}
+  local again, last_ns, list = false, 0, {}
   for _, e in ipairs(events) do
     if e.kind == "copy" then again = e.again end
+    if on_device[e.kind] then last_ns = max(last_ns, e.end_ns or 0) end
     if e.kind == "wait" then
-      if not again then list[#list + 1] = e end
+      if not again and last_ns <= e.end_ns then list[#list + 1] = e end
       again = false
     end
   end

@@ -883,6 +883,18 @@ describe("findings", function()
         x:read(1, 1)
       end
     end, {kernel = 1000, wait = 9000}))
+    -- A window of commands in flight: the device always has the next.
+    local window = {}
+    for i = 0, 19 do
+      window[#window + 1] = launch(1, i, i + 1)
+      window[#window].queued_ns = math.max(0, i - 2) * ms
+      if i >= 2 then
+        window[#window + 1] = {kind = "wait", name = "k", where = "a.lua:9",
+          queued_ns = (i - 2) * ms, start_ns = (i - 2) * ms,
+          end_ns = (i - 1) * ms}
+      end
+    end
+    assert.same({}, found(window, 20))
     -- A few short launches, and a few waits, are nothing.
     assert.same({}, findings(function()
       for _ = 1, 5 do m.add:launch(64, x, 1):wait() end
