@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local process = require "spec.support.process"
 
 describe("a function that nothing defines", function()
   local source = [[
@@ -32,6 +33,21 @@ describe("a function that nothing defines", function()
       assert.equal(2, #mod.warnings)
       mod:close()
     end
+  end)
+
+  it("is looked for once, not in each process", function()
+    local new = os.time() % 1000000 -- to any cache
+    local program = ([[
+      local lze = require "lze"
+      local mod, x = lze.compile [=[%s]=], lze.buffer("int", 1)
+      mod.fine(1, x)
+      assert(x[1] == 2 * %d and #mod.warnings == 2)]]):format(
+      (source:gsub("21", new)), new)
+    local function builds()
+      local log = process.output(program, {env = {LZE_LOG = "calls"}})
+      return select(2, log:gsub("zeModuleCreate", ""))
+    end
+    assert.same({2, 1}, {builds(), builds()})
   end)
 
   it("is an error where no kernel can do without", function()

@@ -261,25 +261,54 @@ static void module_warn_undefined(lua_State *L, int box, const lze_Module *m) {
              lua_pushfstring(L, "%s is called and not defined", last), NULL);
 }
 
-/* Where the driver has found no definition of a function, build the kernels
-   that do not need it.  What is in the cache is the whole module. */
-static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
-                                        const char *flags,
-                                        const ze_module_constants_t *c) {
+/* Whether the driver has found no definition of a function. */
+static bool module_lacks(lua_State *L, const lze_Module *m) {
   ze_module_properties_t p = {.stype = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES};
   ze_result_t r = ZE(zeModuleGetProperties, m->handle, &p);
   if (r != ZE_RESULT_SUCCESS)
     lze_fail(L, m->device->driver, r, m->name, "zeModuleGetProperties", NULL,
              NULL);
-  if (!(p.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS)) return r;
+  return p.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS;
+}
+
+/* Build the kernels that need no function which the driver has not found. */
+static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
+                                        const char *flags,
+                                        const ze_module_constants_t *c) {
   module_warn_undefined(L, box, m);
   size_t size;
   uint32_t *words = spirv_defined(m->spirv, &size);
   if (words == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  ZE(zeModuleDestroy, m->handle);
+  if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
   m->handle = NULL;
-  r = module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words, size, flags, c);
+  ze_result_t r =
+      module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words, size, flags, c);
   free(words);
+  return r;
+}
+
+/* Build SPIR-V, or what of it can be.  That it lacks a function takes a build
+   to find out, so it is kept, once it is known that what is left can be. */
+static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
+                                      const void *bytes, size_t size,
+                                      const char *flags,
+                                      const ze_module_constants_t *c,
+                                      bool *cached) {
+  static const char kind[] = "lacks";
+  size_t ignored;
+  unsigned char *entry =
+      m->spirv->has_imports ? cache_read(kind, &m->key, &ignored) : NULL;
+  const bool known = entry != NULL;
+  free(entry);
+  if (!known) {
+    ze_result_t r = module_build_cached(m, bytes, size, flags, c, cached);
+    if (r != ZE_RESULT_SUCCESS || !m->spirv->has_imports ||
+        !module_lacks(L, m))
+      return r;
+  }
+  *cached = known;
+  ze_result_t r = module_build_defined(L, box, m, flags, c);
+  if (r == ZE_RESULT_SUCCESS && !known) cache_write(kind, &m->key, "", 0);
   return r;
 }
 
@@ -451,9 +480,8 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, o.flags,
                      &constants);
   } else {
-    r = module_build_cached(m, data, size, o.flags, &constants, &cached);
-    if (r == ZE_RESULT_SUCCESS && m->spirv->has_imports)
-      r = module_build_defined(L, box, m, o.flags, &constants);
+    r = module_build_spirv(L, box, m, data, size, o.flags, &constants,
+                           &cached);
   }
   if (lze_log_builds)
     lze_log_build(m->name, build, size,
