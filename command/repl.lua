@@ -142,7 +142,7 @@ function repl.complete(line, start, env)
     end
   end
   local before, sign, last = word:match "^(.-)([.:]?)([%a_]?[%w_]*)$"
-  if not before or sign == "" and before ~= "" then return list end
+  if not before or (sign == "") ~= (before == "") then return list end
   if sign == "" then
     add_names(names, env)
     for _, k in ipairs(keywords) do names[k] = true end
@@ -243,7 +243,8 @@ function directive.profile(rest, last)
   if rest == "" then return tostring(last.profile) end
   local ok, err = pcall(last.profile.save, last.profile, rest)
   if ok then return "written: " .. rest end
-  error((tostring(err):gsub("^bad argument .-%(path: (.*)%)$", "%1")), 0)
+  err = type(err) == "table" and err.message or tostring(err)
+  error((err:gsub("^bad argument .-%(path: (.*)%)$", "%1")), 0)
 end
 
 -- Run a prompt: read(first) gives a line, false for one that was given up, nil

@@ -110,6 +110,7 @@ for _ = 1, 3 do k(#x, 1, x, x) end
 :profile
 :profile run.csv
 :profile run.xyz
+:profile /nowhere/run.csv
 lze.buffer("int", 1000)
 :time
 ]], function(path)
@@ -122,7 +123,8 @@ lze.buffer("int", 1000)
       assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ +3 .* saxpy +" ..
         "stdin:1\n", text)
       assert.matches("\nwritten: /[^\n]+\na name that ends in .csv, .html, " ..
-        '.json or .txt expected, got "run.xyz"\n', text)
+        '.json or .txt expected, got "run.xyz"\n/nowhere/run.csv: No such ' ..
+        "file or directory\n", text)
       assert.matches("memory %+4000 bytes of devices", text)
       assert.matches("\nkernel,saxpy,stdin:1,", io.open(file):read "a")
     end)
@@ -259,6 +261,8 @@ describe("completion", function()
     assert.equal("", complete "late.")
     assert.equal("", complete "nothing.at")
     assert.equal("", complete "late.further.")
+    assert.equal("", complete "f(1).")
+    assert.equal("", complete "t[1]:")
     assert.equal(":help", complete ":h")
   end)
 

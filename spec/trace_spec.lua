@@ -191,6 +191,8 @@ describe("lze trace merge", function()
           "expected\n",
         [("'merge', '-o', %q, %q"):format(dir .. "/b.html", dir .. "/a.json")] =
           "b.html: a name that ends in .json expected\n",
+        ["'merge', '-o', 'b.json', '.'"] = ".: a name that ends in .json " ..
+          "or .html expected\n",
         ["'merge', '/nowhere/a.json'"] = "/nowhere/a.json: No such file or " ..
           "directory\n",
       } do
