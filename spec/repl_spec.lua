@@ -110,7 +110,7 @@ for _ = 1, 3 do k(#x, 1, x, x) end
 :profile
 :profile run.csv
 :profile run.xyz
-:profile /nowhere/run.csv
+:profile /nowhere/it.csv
 lze.buffer("int", 1000)
 :time
 ]], function(path)
@@ -123,7 +123,7 @@ lze.buffer("int", 1000)
       assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ +3 .* saxpy +" ..
         "stdin:1\n", text)
       assert.matches("\nwritten: /[^\n]+\na name that ends in .csv, .html, " ..
-        '.json or .txt expected, got "run.xyz"\n/nowhere/run.csv: No such ' ..
+        '.json or .txt expected, got "run.xyz"\n/nowhere/it.csv: No such ' ..
         "file or directory\n", text)
       assert.matches("memory %+4000 bytes of devices", text)
       assert.matches("\nkernel,saxpy,stdin:1,", io.open(file):read "a")
