@@ -422,6 +422,9 @@ bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 bench-first: all $(BUILD)/bench/clocks ## how long one waits at first
 	$(WITH) $(BUILD)/bench/clocks bench/first.lua $(ROUNDS)
 
+bench-page: ## a page of a million events; BROWSER=chromium
+	$(LUA) bench/page.lua 1000000 $(BROWSER)
+
 bench-driver: all $(BUILD)/bench/driver ## what the driver costs
 	ZE_ENABLE_ALT_DRIVERS="$(abspath $(BUILD))/libze_opencl.so" \
 	  $(WITH) $(BUILD)/bench/driver $(ROUNDS)
@@ -619,5 +622,5 @@ FORCE:
   check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-arrays-peers bench-compile bench-costs \
   bench-driver bench-dist bench-first bench-graph bench-instructions \
-  bench-lua-kernels bench-mpi bench-mpi-weak install uninstall clean help \
-  FORCE
+  bench-lua-kernels bench-mpi bench-mpi-weak bench-page install uninstall \
+  clean help FORCE
