@@ -34,7 +34,10 @@ static void check(lua_State *L, int code, const char *call) {
     api_of(L)->raise(L, &f);
 }
 
+/* What a call is about; raises once MPI has been ended. */
 static mpi_Handle handle_at(lua_State *L, int index) {
+  lze_WorkFailure f;
+  if (mpi_ended(library(), &f)) api_of(L)->raise(L, &f);
   return (mpi_Handle)luaL_checkinteger(L, index);
 }
 
@@ -120,7 +123,8 @@ static int mpi_lua_split(lua_State *L) {
 
 /* free(comm), once it is used no more */
 static int mpi_lua_free(lua_State *L) {
-  check(L, mpi_comm_free(library(), handle_at(L, 1)), "MPI_Comm_free");
+  mpi_Handle comm = (mpi_Handle)luaL_checkinteger(L, 1);
+  check(L, mpi_comm_free(library(), comm), "MPI_Comm_free");
   return 0;
 }
 

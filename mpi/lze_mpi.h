@@ -157,6 +157,9 @@ typedef struct mpi_Library {
 const mpi_Library *mpi_open(lze_WorkFailure *failure);
 /* Whether the running thread may call MPI. */
 bool mpi_thread_is_good(const mpi_Library *m);
+/* Whether it has been ended, by the program that began it or with the process,
+   and the failure: but for this question, a call would end the process. */
+bool mpi_ended(const mpi_Library *m, lze_WorkFailure *failure);
 /* Say what an error code of a call means; returns false. */
 bool mpi_failed(const mpi_Library *m, int code, const char *call,
                 lze_WorkFailure *failure);

@@ -97,6 +97,13 @@ bool mpi_failed(const mpi_Library *m, int code, const char *call,
   return false;
 }
 
+bool mpi_ended(const mpi_Library *m, lze_WorkFailure *f) {
+  int over = 0;
+  if (m->Finalized(&over) != 0 || !over) return false;
+  open_fail(f, "MPI_Finalized", "ENDED", "MPI has been ended", NULL);
+  return true;
+}
+
 bool mpi_thread_is_good(const mpi_Library *m) {
   return m->threads || pthread_equal(pthread_self(), thread);
 }
@@ -222,10 +229,9 @@ static void *find_library(bool *none, lze_WorkFailure *f) {
 /* At the end of the process: all ranks end together.  A child that was forked
    is not a rank. */
 static void finish(int status, void *unused) {
-  int over = 1;
+  lze_WorkFailure f;
   (void)unused;
-  if (getpid() != process) return;
-  if (library.Finalized(&over) != 0 || over) return;
+  if (getpid() != process || mpi_ended(&library, &f)) return;
   if (status == 0) {
     library.Finalize();
     return;
@@ -247,6 +253,7 @@ static bool begin(bool alone, lze_WorkFailure *f) {
   int begun = 0, level = 0, length = 0;
   char version[8192] = "";
   if (!begin_call(m->Initialized(&begun), "MPI_Initialized", f)) return false;
+  if (begun && mpi_ended(m, f)) return false;
   if (!begun) {
     if (!begin_call(m->Init_thread(NULL, NULL, m->c.funneled, &level),
                     "MPI_Init_thread", f))

@@ -74,6 +74,12 @@ static void comm_use(mpi_Handle comm) {
   pthread_mutex_unlock(&used_lock);
 }
 
+/* What MPI has at its end is no longer there. */
+static int comm_free(const mpi_Library *m, mpi_Handle comm) {
+  lze_WorkFailure f;
+  return mpi_ended(m, &f) ? 0 : m->Comm_free(&comm);
+}
+
 static void comm_leave(const mpi_Library *m, mpi_Handle comm) {
   if (comm == 0) return;
   pthread_mutex_lock(&used_lock);
@@ -85,7 +91,7 @@ static void comm_leave(const mpi_Library *m, mpi_Handle comm) {
     free(u);
   }
   pthread_mutex_unlock(&used_lock);
-  if (closed) m->Comm_free(&comm);
+  if (closed) comm_free(m, comm);
 }
 
 int mpi_comm_free(const mpi_Library *m, mpi_Handle comm) {
@@ -93,7 +99,7 @@ int mpi_comm_free(const mpi_Library *m, mpi_Handle comm) {
   Used *u = *used_find(comm);
   if (u != NULL) u->closed = true;
   pthread_mutex_unlock(&used_lock);
-  return u != NULL ? 0 : m->Comm_free(&comm);
+  return u != NULL ? 0 : comm_free(m, comm);
 }
 
 void mpi_op_hold(void *op) {
@@ -113,8 +119,9 @@ void mpi_op_release(void *op, int left) {
 }
 
 void mpi_op_disown(mpi_Op *o) {
+  lze_WorkFailure f;
   if (--o->owners > 0) return;
-  if (o->type != 0) o->m->Type_free(&o->type);
+  if (o->type != 0 && !mpi_ended(o->m, &f)) o->m->Type_free(&o->type);
   free(o->requests);
   free(o->scratch);
   free(o->payload);
@@ -137,6 +144,12 @@ static int op_say(const mpi_Op *o, lze_WorkFailure *f, const char *code,
   snprintf(f->code, sizeof f->code, "%s", code);
   snprintf(f->message, sizeof f->message, "%s", message);
   return LZE_WORK_FAILED;
+}
+
+/* Its memory may still be copied. */
+static int op_ended(const mpi_Op *o, lze_WorkFailure *f) {
+  snprintf(f->call, sizeof f->call, "%s", calls[o->kind][o->wait]);
+  return o->copies != NULL ? LZE_WORK_LEFT : LZE_WORK_FAILED;
 }
 
 int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *f) {
@@ -514,6 +527,7 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
 int mpi_op_step(void *op, lze_WorkFailure *f) {
   mpi_Op *o = op;
   if (!o->posted) {
+    if (mpi_ended(o->m, f)) return op_ended(o, f);
     bool message = o->kind <= MPI_RECV && !o->value;
     int status = message ? mpi_message_step(o, f) : exchange(o, f);
     if (status == LZE_WORK_PENDING && op_is_late(o)) return op_late(o, f);
@@ -529,6 +543,8 @@ int mpi_op_cancel(void *op) {
   if (o->kind != MPI_RECV || o->announced || o->copy != NULL) return 0;
   if (o->request_count == 0) return 1; /* nothing was posted */
   mpi_Status status;
+  lze_WorkFailure f;
+  if (mpi_ended(o->m, &f)) return 1;
   if (o->m->Cancel(o->requests) != 0) return 0;
   for (int i = 0; i < 1000; i++) {
     int flag = 0;

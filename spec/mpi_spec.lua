@@ -474,6 +474,36 @@ describe("a library of MPI", function()
     return output
   end
 
+  it("is called no more once the program has ended it", function()
+    local output = with_fake([[
+      local x, y = lze.buffer("int", 2), lze.buffer("int", 2 << 20)
+      local z = lze.buffer("int", 2 << 20, {usage = "device"})
+      local part, cart = world:split(0), world:cart({1}, {periodic = true})
+      local halo = cart:halo(lze.buffer("int", 3), {shape = {3}})
+      local got, late = world:irecv(x, 0), part:irecv(z, 0, {tag = 1})
+      control "end 0"
+      print(pcall(got.wait, got))
+      local function ends(f, ...)
+        local ok, err = pcall(f, ...)
+        assert(not ok and err.call == "MPI_Finalized" and
+          tostring(err):find "MPI has been ended$", err)
+      end
+      ends(world.isend, world, y, 0)
+      ends(world.send, world, "text", 0)
+      ends(world.allreduce, world, z, "sum")
+      ends(world.allgather, world, y, lze.buffer("int", #y))
+      ends(world.barrier, world)
+      ends(world.split, world, 0)
+      ends(cart.shift, cart, 1)
+      ends(halo.start, halo)
+      part:close()
+      world:close()
+      ends(mpi.world)
+      print "over"]])
+    assert.matches("^false\t[^\n]*irecv: MPI_Irecv: ENDED: MPI has been " ..
+      "ended\n.*over\n$", output)
+  end)
+
   it("may fail in any call, and works again", function()
     local output = with_fake [[
       local function buffer(t) return lze.buffer("int", t) end

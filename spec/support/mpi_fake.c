@@ -9,6 +9,7 @@
  *   N break K     and so do all from there on
  *   N delay K     each request is done at the K-th look
  *   N halve K     of the K-th message half is sent
+ *   N end 0       MPI has been ended: a call ends the process
  * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
  * that it can use memory of devices.  At its end it says how many requests are
  * still under way.
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -25,6 +27,7 @@ enum { ERR_INTERN = 17 };
 
 static int serial, fail_at, break_at, delay, halve_at;
 static int calls, looks, sent, under_way;
+static bool ended;
 
 static void control_read(void) {
   const char *path = getenv("MPI_FAKE_CONTROL");
@@ -39,12 +42,17 @@ static void control_read(void) {
     break_at = strcmp(word, "break") == 0 ? k : 0;
     delay = strcmp(word, "delay") == 0 ? k : 0;
     halve_at = strcmp(word, "halve") == 0 ? k : 0;
+    ended = strcmp(word, "end") == 0;
   }
   fclose(file);
 }
 
 static bool fails(void) {
   control_read();
+  if (ended) {
+    fputs("called after MPI_Finalize\n", stderr);
+    _exit(EXIT_FAILURE);
+  }
   calls++;
   return calls == fail_at || (break_at > 0 && calls >= break_at);
 }
@@ -88,7 +96,6 @@ typedef mpi_Handle M;
 typedef mpi_Handle *R;
 
 F1(Initialized, int *)
-F1(Finalized, int *)
 F1(Query_thread, int *)
 F1(Comm_free, R)
 F1(Type_commit, R)
@@ -154,7 +161,14 @@ API int MPI_Finalize(void) {
   return self_Finalize();
 }
 
-/* What an error is about is asked for whatever fails. */
+/* These may be asked for whatever fails. */
+API int MPI_Finalized(int *flag);
+API int MPI_Finalized(int *flag) {
+  control_read();
+  *flag = ended;
+  return 0;
+}
+
 API int MPI_Error_class(int code, int *class);
 API int MPI_Error_class(int code, int *class) {
   return self_Error_class(code, class);
