@@ -714,6 +714,22 @@ describe("lze.profile", function()
     p:close()
   end)
 
+  it("has no garbage of reads and writes", function()
+    local d = lze.buffer("int", 1 << 16, {usage = "device"})
+    local t = lze.buffer("int", 1 << 16):read()
+    local p <close> = lze.profile(function()
+      m.add(1 << 16, d, 1)
+      d:write(t)
+      d:write(("abcd"):rep(1 << 16))
+      d:read()
+      d:string()
+      collectgarbage()
+      collectgarbage()
+    end)
+    assert.equal(#of(p, "alloc"), #of(p, "free"))
+    for _, e in ipairs(of(p, "free")) do assert.is_nil(e.collected) end
+  end)
+
   it("says what is wrong with its arguments, and once it is closed", function()
     local p <close> = lze.profile()
     for message, f in pairs {

@@ -116,6 +116,7 @@ static void host_move(lua_State *L, int arg, const lze_Buffer *b,
       lze_argerror(L, arg, "the buffer was closed during the wait");
     if (!write) memcpy(host + done, st->pointer, piece);
   }
+  if (staging != NULL) lze_close(&staging->storage->o); /* not garbage */
   lua_settop(L, top);
   /* What wrote this is over, and may have failed. */
   if (!write && lze_buffer_is_open(b))
