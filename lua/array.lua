@@ -384,6 +384,8 @@ local number_keys = {integer = 1, float = 2}
 
 local pair <const> = {"a", "b"} -- names of two operands
 
+local TOO_LARGE <const> = 0x1.ffffffp127 -- for a float
+
 -- The operation that name is on two operands, and whether it is on all of their
 -- types.
 local function new_binary(name, what, rule, fname, x, y)
@@ -430,6 +432,10 @@ local function binary(name, what, rule, fname)
       end
     end
     if several then together(what, pair, x, y) end
+    local number = op.x and x or op.y and y
+    if number and (number >= TOO_LARGE or number <= -TOO_LARGE) then
+      fitting(what, op.reals, number)
+    end
     local shape = (op.x and y or x).dims
     if not (op.x or op.y) and shape ~= y.dims and not alike(x, y) then
       shape = broadcast(what, shape, y.dims)
@@ -541,6 +547,8 @@ local function ternary(op, words, x, y, z, kind, as_real, mask)
     if is(v) then
       needs_numbers(what, v)
       shape = broadcast(what, shape, v.dims)
+    elseif types[kind].real then
+      fitting(what, kind == "double" and kind or "float", v)
     end
   end
   return express(op, kind, shape, mask, x, y, z)

@@ -45,6 +45,22 @@ describe("an expression", function()
     assert.is_false(ok)
     assert.matches("^spec/array_lazy_spec.lua:%d+: a %+ b: shapes {3, 4} " ..
       "and {5} do not broadcast %(dimension 2: 4 and 5%)$", err)
+    local problem = ": number 1e+300 does not fit float"
+    for what, f in pairs {
+      ["a * b"] = function() return x * 1e300 end,
+      ["a - b"] = function() return 1e300 - A("half", 1) end,
+      ["a:lt(b)"] = function() return A("int", 1):lt(1e300) end,
+      clamp = function() return x:clamp(0, 1e300) end,
+      where = function() return A.where(A("double", 1), 1e300, x) end
+    } do
+      ok, err = pcall(f)
+      assert.is_false(ok)
+      assert.equal(what .. problem, (err:gsub("^.-:%d+: ", "")))
+    end
+    assert.same({1}, A("float", {5}):lt(math.huge):read())
+    if x.device.fp64 then
+      assert.same({1e300}, (A("double", {1}) * 1e300):read())
+    end
   end)
 
   it("is the same kernel when its like comes again", function()
