@@ -450,8 +450,10 @@ for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
     elseif needs_halves(a.kind) then
       op.centre.flip = flip_of(a.kind)
       op.centre.result = "out[2 * i - 1], out[2 * i] = whole, rest"
-      op.map = fill_in("square(difference(X ~ F, c[2 * P - 1] ~ F) - " ..
-        "c[2 * P] / count)", {F = op.centre.flip})
+      -- Sums of these squares may be more than a float has.
+      op.map = fill_in("square((difference(X ~ F, c[2 * P - 1] ~ F) - " ..
+        "c[2 * P] / count) * 0x1p-32)", {F = op.centre.flip})
+      op.finish = finish .. (name == "var" and " * 0x1p64" or " * 0x1p32")
     else -- the centre is a sum
       op.map = "square(X - c[P] // count - c[P] % count / count)"
     end

@@ -321,6 +321,9 @@ describe("a reduction of an array", function()
     check("long", {least, least, least, 0}, -0x1.8p62, 3 * 0x1p122)
     check("ulong", {0, -1, -1, -1}, 0x1.8p63, 3 * 0x1p124)
     check("ulong", {-1, -2}, 0x1p64, 0.25)
+    local ends = {} -- the sum of the squares is more than a float has
+    for i = 1, 100 do ends[i] = i % 2 == 0 and least or most end
+    check("long", ends, -0.5, 0x1p126)
     -- One of many: what is left of the mean is small, and exact.
     local a = A.zeros({2 ^ 20 | 0}, {type = "long"})
     a[1] = -1
