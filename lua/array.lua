@@ -235,10 +235,12 @@ local function check(v, n, name, fname)
   return v
 end
 
-local function options(t, allowed, fname)
+-- The options that are argument n.
+local function options(t, allowed, fname, n)
   if t == nil then return {} end
   if type(t) ~= "table" or is(t) then
-    fail("%s: a table of options expected, got %s", fname, C.describe(t))
+    fail("%s: argument %d (options): a table expected, got %s", fname, n,
+      C.describe(t))
   end
   for key in next, t do
     local known = false
@@ -595,8 +597,8 @@ end)
 
 -- --- construction ------------------------------------------------------------
 
-local function option_type(t, fname, otherwise)
-  local o = options(t, {"type", "device"}, fname)
+local function option_type(t, fname, n, otherwise)
+  local o = options(t, {"type", "device"}, fname, n)
   local kind = o.type and type_of(o.type, fname) or otherwise
   return kind, o.device
 end
@@ -607,12 +609,12 @@ local function filled(a, value)
 end
 
 function A.zeros(shape, o)
-  local kind, device = option_type(o, "zeros", "float")
+  local kind, device = option_type(o, "zeros", 2, "float")
   return filled(new_on(device, kind, check_shape(shape, "zeros")), 0)
 end
 
 function A.ones(shape, o)
-  local kind, device = option_type(o, "ones", "float")
+  local kind, device = option_type(o, "ones", 2, "float")
   return filled(new_on(device, kind, check_shape(shape, "ones")), 1)
 end
 
@@ -621,7 +623,7 @@ function A.full(shape, value, o)
     fail("full: argument 2 (value): a number expected, got %s",
       C.describe(value))
   end
-  local kind, device = option_type(o, "full", "float")
+  local kind, device = option_type(o, "full", 3, "float")
   value = fitting("full", kind, value)
   return filled(new_on(device, kind, check_shape(shape, "full")), value)
 end
@@ -655,7 +657,8 @@ function A.arange(first, last, step, o)
   if step == 0 then fail("arange: step is 0") end
   local whole = mathtype(first) == "integer" and mathtype(last) == "integer" and
     mathtype(step) == "integer"
-  local kind, device = option_type(o, "arange", whole and "long" or "float")
+  local kind, device = option_type(o, "arange", 4,
+    whole and "long" or "float")
   local n = 0
   if last == first or (last < first) == (step < 0) then
     check_reach("arange", first, last)
@@ -695,7 +698,7 @@ function A.linspace(first, last, n, o)
   if type(n) ~= "number" then
     fail("linspace: argument 3 (n): an integer expected, got %s", C.describe(n))
   end
-  local kind, device = option_type(o, "linspace", "float")
+  local kind, device = option_type(o, "linspace", 4, "float")
   n = check_shape({n}, "linspace")[1]
   fitting("linspace", kind, first)
   fitting("linspace", kind, last)
@@ -708,7 +711,7 @@ function A.eye(n, m, o)
   if type(n) ~= "number" then
     fail("eye: argument 1 (n): an integer expected, got %s", C.describe(n))
   end
-  local kind, device = option_type(o, "eye", "float")
+  local kind, device = option_type(o, "eye", 3, "float")
   local a = filled(new_on(device, kind, check_shape({n, m or n}, "eye")), 0)
   local least = math.min(a.dims[1], a.dims[2])
   if least > 0 then
@@ -1398,7 +1401,7 @@ for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
   array_over = array_over, from_tables = from_tables, together = together,
   filled = filled, filled_beside = filled_beside, spaced = spaced,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
-  check_places = check_places,
+  check_places = check_places, fitting = fitting,
   reductions = reductions, binary = binary, needs_double = needs_double,
   element = element, operand_in = operand_in, needs_numbers = needs_numbers,
   result_type = result_type,

@@ -278,14 +278,14 @@ core.define("save", function(a, path, o)
   core.check(a, 1, "a", "save")
   check_path(path, 2, "save")
   if path:lower():match "%.png$" then
-    o = core.options(o, {"compress"}, "save")
+    o = core.options(o, {"compress"}, "save", 3)
     if o.compress ~= nil and type(o.compress) ~= "boolean" then
       fail("save: option compress: boolean expected, got %s",
         core.C.describe(o.compress))
     end
     core.made(picture, a, path, o.compress ~= false)
   else
-    core.options(o, {}, "save")
+    core.options(o, {}, "save", 3)
     core.made(save, a, path)
   end
 end)

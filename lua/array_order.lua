@@ -405,7 +405,7 @@ local function sort_with(fname, as_indices)
   define(fname, function(a, o)
     check(a, 1, "a", fname)
     check_type(a, fname)
-    o = core.options(o, {"dim", "descending", "by"}, fname)
+    o = core.options(o, {"dim", "descending", "by"}, fname, 2)
     local descending = check_flag(o, "descending", fname)
     local by = o.by
     if by ~= nil then
@@ -432,7 +432,7 @@ sort_with("argsort", true)
 define("topk", function(a, k, o)
   check(a, 1, "a", "topk")
   check_type(a, "topk")
-  o = core.options(o, {"dim", "largest"}, "topk")
+  o = core.options(o, {"dim", "largest"}, "topk", 3)
   local largest = check_flag(o, "largest", "topk") ~= false
   local d = dimension(#a.dims, o.dim or -1, "topk")
   if mathtype(k) ~= "integer" or k < 0 or k > a.dims[d] then
@@ -464,7 +464,7 @@ end
 define("unique", function(a, o)
   check(a, 1, "a", "unique")
   check_type(a, "unique")
-  o = core.options(o, {"counts"}, "unique")
+  o = core.options(o, {"counts"}, "unique", 2)
   local count = check_flag(o, "counts", "unique")
   local sorted = sorted_rows(core.contiguous(a):reshape {a.size})
   if a.size == 0 then
@@ -521,7 +521,7 @@ end
 define("searchsorted", function(a, values, o)
   check(a, 1, "a", "searchsorted")
   check_type(a, "searchsorted")
-  o = core.options(o, {"right"}, "searchsorted")
+  o = core.options(o, {"right"}, "searchsorted", 3)
   local right = check_flag(o, "right", "searchsorted")
   if #a.dims ~= 1 then
     fail("searchsorted: argument 1 (a): one dimension expected, got %d",
@@ -531,7 +531,8 @@ define("searchsorted", function(a, values, o)
     local kind = mathtype(values) == "float" and
       (types[a.kind].real and a.kind or a.device.fp64 and "double" or "float")
       or a.kind == "ulong" and "ulong" or "long"
-    values = core.filled(new(kind, {}, nil, a.home), values)
+    values = core.filled(new(kind, {}, nil, a.home),
+      core.fitting("searchsorted", kind, values))
   elseif type(values) == "table" and not is(values) then
     values = core.from_tables(a.kind, values, "searchsorted: values",
       a.home)
@@ -661,7 +662,7 @@ define("histogram", function(a, bins, o)
     fail("histogram: argument 2 (bins): a positive integer expected, got %s",
       type(bins) == "number" and tostring(bins) or C.describe(bins))
   end
-  o = core.options(o, {"low", "high"}, "histogram")
+  o = core.options(o, {"low", "high"}, "histogram", 3)
   for _, name in ipairs {"low", "high"} do
     local v = o[name]
     if v ~= nil and (type(v) ~= "number" or not finite(v)) then

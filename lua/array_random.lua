@@ -102,7 +102,7 @@ end
 
 local function reals(op, shape, o)
   shape = core.check_shape(shape, op)
-  o = core.options(o, {"type", "device"}, op)
+  o = core.options(o, {"type", "device"}, op, 2)
   local kind = o.type and core.type_of(o.type, op) or "float"
   if not types[kind].real then
     fail("%s: type: half, bfloat16, float or double expected, got %s; randint "
@@ -141,7 +141,7 @@ end
 -- A.randint(shape, low, high [, options]): integers, both ends among them.
 function A.randint(shape, low, high, o)
   shape = core.check_shape(shape, "randint")
-  o = core.options(o, {"type", "device"}, "randint")
+  o = core.options(o, {"type", "device"}, "randint", 4)
   local kind = o.type and core.type_of(o.type, "randint") or "long"
   local least, most = range_of(kind)
   local function bound(v, n, name)

@@ -274,9 +274,9 @@ local function fold(op, x, outer, n, inner, into, kind, centres)
 end
 
 -- What a reduction is over: the sizes before, of and behind the dimension, and
--- the shape of the result.
-local function extent(a, o, name)
-  o = options(o, {"dim", "keep"}, name)
+-- the shape of the result.  Its options are argument 2, if no place is given.
+local function extent(a, o, name, place)
+  o = options(o, {"dim", "keep"}, name, place or 2)
   if o.keep ~= nil and type(o.keep) ~= "boolean" then
     fail("%s: keep: boolean expected, got %s", name, C.describe(o.keep))
   end
@@ -718,7 +718,7 @@ end
 
 local function scan_of(name, op, a, o, result, kind, mask)
   if mathtype(o) == "integer" then o = {dim = o} end
-  o = options(o, {"dim"}, name)
+  o = options(o, {"dim"}, name, 2)
   core.needs_double(name, a.kind, a)
   local outer, n, inner, shape = 1, a.size, 1, {a.size}
   if o.dim ~= nil then
@@ -784,7 +784,7 @@ end
 -- A.reduce(f, init, x [, options]): f(a, b) is associative.
 function A.reduce(f, init, x, o)
   local op, result, kind = own_operation("reduce", f, init, x)
-  local outer, n, inner, shape = extent(x, o, "reduce")
+  local outer, n, inner, shape = extent(x, o, "reduce", 4)
   local into = new(result, shape, nil, x.home)
   if n == 0 or into.size == 0 then return nothing(into, init, "reduce", x) end
   local from, chunks = ready(x), chunks_of(n, inner)

@@ -99,7 +99,7 @@ local function convolve(a, k, o, fname, rank)
     end
   end
   core.together(fname, {"a", "kernel"}, a, k)
-  o = core.options(o, {"stride", "padding"}, fname)
+  o = core.options(o, {"stride", "padding"}, fname, 3)
   local down, step = pair(o.stride, 1, 1, "stride", fname, rank)
   local above, before = pair(o.padding, 0, 0, "padding", fname, rank)
   core.needs_numbers(fname, a)
@@ -477,7 +477,7 @@ end
 -- last dimension or dim; fft has no factor, ifft 1 / n.
 for name, sign in next, {fft = 1, ifft = -1} do
   define(name, function(a, o)
-    o = core.options(o, {"dim"}, name)
+    o = core.options(o, {"dim"}, name, 2)
     local n, d, x, kind
     a, n, d = input(a, o, name)
     x, kind = pairs_of(a, name)
@@ -488,7 +488,7 @@ end
 -- a:rfft([options]): the first n // 2 + 1 elements of the transform of reals,
 -- of which the others are mirror images.
 define("rfft", function(a, o)
-  o = core.options(o, {"dim"}, "rfft")
+  o = core.options(o, {"dim"}, "rfft", 2)
   local n, d, x, kind
   a, n, d = input(a, o, "rfft")
   if not types[a.kind] then
@@ -501,7 +501,7 @@ end)
 
 -- a:irfft([options]): the n reals whose rfft it is; n is even when not given.
 define("irfft", function(a, o)
-  o = core.options(o, {"dim", "n"}, "irfft")
+  o = core.options(o, {"dim", "n"}, "irfft", 2)
   local half, d, x, kind
   a, half, d = input(a, o, "irfft")
   local n = o.n or max(half * 2 - 2, 1)

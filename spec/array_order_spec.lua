@@ -459,6 +459,11 @@ describe("lze.array", function()
       said(x.sort, x, {dim = 3}))
     assert.equal("argsort: option descending: true or false expected, got "
       .. "string 'yes'", said(x.argsort, x, {descending = "yes"}))
-    assert.matches("^sort: a table of options expected", said(x.sort, x, 1))
+    assert.equal("sort: argument 2 (options): a table expected, got integer 1",
+      said(x.sort, x, 1))
+    assert.equal("topk: argument 3 (options): a table expected, got integer 2",
+      said(x.topk, x, 1, 2))
+    assert.equal("searchsorted: number 1e+300 does not fit float",
+      said(A.searchsorted, A("float", {1, 2}), 1e300))
   end)
 end)

@@ -47,6 +47,8 @@ describe("lze.array", function()
     assert.matches("type: one of char, uchar", said(A, "string", 3))
     assert.equal("zeros: unknown option typ; there are type, device",
       said(A.zeros, {2}, {typ = "int"}))
+    assert.equal("zeros: argument 2 (options): a table expected, got integer 3",
+      said(A.zeros, 2, 3))
   end)
 
   it("keep their fields from scripts", function()
