@@ -263,6 +263,9 @@ end
 
 -- A dimension of so many, from the end where it is negative.
 local function dimension(rank, d, fname)
+  if rank == 0 then
+    fail("%s: dim: an array of shape {} has no dimensions", fname)
+  end
   if mathtype(d) ~= "integer" or d == 0 or d > rank or d < -rank then
     fail("%s: dim: a dimension of 1 to %d expected, got %s", fname, rank,
       type(d) == "number" and tostring(d) or C.describe(d))
@@ -867,15 +870,16 @@ define("permute", function(a, ...)
   else
     order = {...}
   end
+  if #order ~= #a.dims then
+    fail("permute: the order of %d dimensions expected, got %d", #a.dims,
+      #order)
+  end
   local shape, strides, seen = {}, {}, {}
   for i = 1, #a.dims do
     local d = dimension(#a.dims, order[i], "permute")
     if seen[d] then fail("permute: dimension %d is named twice", d) end
     seen[d] = true
     shape[i], strides[i] = a.dims[d], a.stride[d]
-  end
-  if #order > #a.dims then
-    fail("permute: %d dimensions expected, got %d", #a.dims, #order)
   end
   return view(a, a.from, shape, strides)
 end)
@@ -1112,17 +1116,23 @@ end
 
 -- What an index table names: a view, or the place of one element.
 local function at(a, index)
-  if #index > #a.dims then
-    fail("%d indices for an array of %d dimensions", #index, #a.dims)
+  local n = #index
+  if n > #a.dims then
+    fail("%d indices for an array of %d dimensions", n, #a.dims)
+  end
+  for key in next, index do
+    if mathtype(key) ~= "integer" or key < 1 or key > n then
+      fail("a[{...}]: a list of indices expected, got a field %s",
+        C.describe(key))
+    end
   end
   local from, shape, strides, full = a.from, {}, {}, true
   for d = 1, #a.dims do
     local r = index[d]
-    if d > #index then r = {} end
+    if d > n then r = {} end
     local first, last, step, stays = range_of(r, d, a.dims[d])
     if stays then
-      local n = (last - first) // step + 1
-      shape[#shape + 1] = max(n, 0)
+      shape[#shape + 1] = max((last - first) // step + 1, 0)
       strides[#strides + 1] = a.stride[d] * step
       full = false
     end
@@ -1210,6 +1220,10 @@ function meta.__index(a, key)
     local v, place = at(a, key)
     if v then return v end
     return element(a, place)
+  end
+  if kind == "string" and A[key] then
+    fail("no function '%s' of an array; lze.array.%s is called with a point",
+      key, key)
   end
   fail("no field %s in an array (known: buffer, device, shape, strides, " ..
     "type and the functions of lze.array)",

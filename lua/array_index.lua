@@ -10,7 +10,7 @@ local new, ready, types = core.new, core.ready, core.types
 local shape_text, define, check = core.shape_text, core.define, core.check
 local atomic_max, atomic_min = C.work.atomic_max, C.work.atomic_min
 local ipairs, math, type = ipairs, math, type
-local max, min, mathtype = math.max, math.min, math.type
+local max, min = math.max, math.min
 local unpack = table.unpack
 
 local carriers = {"uchar", "ushort", [4] = "uint", [8] = "ulong"}
@@ -59,13 +59,17 @@ end
 
 -- Integers as an array for a: an array, a number, or tables of them.
 local function indices(a, v, fname)
-  if mathtype(v) == "integer" then
-    return core.filled(new("long", {}, nil, a.home), v)
+  if type(v) == "number" then
+    return core.filled(new("long", {}, nil, a.home),
+      core.fitting(fname .. ": indices", "long", v))
   end
   if type(v) == "table" and not is(v) then
     return core.from_tables("long", v, fname .. ": indices", a.home)
   end
-  check(v, 2, "indices", fname)
+  if not is(v) then
+    fail("%s: argument 2 (indices): integers expected, got %s", fname,
+      C.describe(v))
+  end
   if v.mask then fail("%s: integers expected, got a mask; use a[m]", fname) end
   if not types[v.kind] or types[v.kind].real then
     fail("%s: indices: integers expected, got %s", fname, v.kind)

@@ -99,8 +99,9 @@ describe("lze.array", function()
       said(x.take, x, x))
     assert.equal("take: integers expected, got a mask; use a[m]",
       said(x.take, x, x:gt(1)))
-    assert.equal("take: argument 2 (indices): array expected, got nil",
+    assert.equal("take: argument 2 (indices): integers expected, got nil",
       said(x.take, x))
+    assert.equal(x[{1, 3}], x:take(3.0):item())
     assert.equal("gather: argument 1 (a): array expected, got nil",
       said(A.gather))
     assert.equal("take: dim: a dimension of 1 to 2 expected, got 3",
@@ -251,6 +252,8 @@ false	stdin:8: scatter: index 1: 5 is outside 1..4
           " in an array %(known: buffer, device, shape, strides, type and",
           message)
       end
+      assert.equal("no function 'map' of an array; lze.array.map is called "
+        .. "with a point", said(function() return x:map(math.sqrt) end))
       local ok, message = pcall(function() return x[1.5] end)
       assert.is_false(ok)
       assert.matches("an array's index is an integer, got number 1.5", message,

@@ -286,7 +286,7 @@ describe("lze.array", function()
         math.mininteger, math.maxinteger)] = function()
           A.linspace(math.mininteger, math.maxinteger, 4, {type = "long"})
         end,
-      ["permute: dim: a dimension of 1 to 1 expected, got nil"] =
+      ["permute: the order of 1 dimensions expected, got 0"] =
         function() A.zeros(1):permute() end,
       ["arange: argument 2 (last): a finite number expected, got nil"] =
         function() A.arange(3, nil, 2) end,
@@ -380,6 +380,12 @@ describe("lze.array", function()
       said(function() return A.arange(3)[{ {1, -9} }] end))
     assert.equal("index 2: 5 is outside 1..4",
       said(function() return x[1][{1, 5}] end))
+    for key, index in pairs {["string 'n'"] = {{}, n = 1}, ["integer 3"] =
+      {[3] = 1}, ["number 1.5"] = {1, [1.5] = 2}} do
+      local text = "a[{...}]: a list of indices expected, got a field " .. key
+      assert.equal(text, said(function() return x[index] end))
+      assert.equal(text, said(function() x[index] = 0 end))
+    end
     x[{ {}, 1, 1 }] = 0
     assert.equal(0, x[{2, 1, 1}])
     x[1][2] = A("long", {-1, -2, -3, -4})
