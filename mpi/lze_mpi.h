@@ -49,8 +49,8 @@ typedef void *mpi_Out;
   F(Cart_rank, (mpi_Handle, const int *, int *))                               \
   F(Cart_shift, (mpi_Handle, int, int, int *, int *))                          \
   F(Type_contiguous, (int, mpi_Handle, mpi_Handle *))                          \
-  F(Type_create_struct, (int, const int *, const intptr_t *,                   \
-                         const mpi_Handle *, mpi_Handle *))                    \
+  F(Type_create_struct, (int, const int *, const intptr_t *, mpi_In,           \
+                         mpi_Handle *))                                        \
   F(Type_commit, (mpi_Handle *))                                               \
   F(Type_free, (mpi_Handle *))                                                 \
   F(Test, (mpi_Handle *, int *, mpi_Status *))                                 \
@@ -130,6 +130,7 @@ typedef struct mpi_Constants {
   int any_source, any_tag, proc_null, undefined, shared, funneled, multiple;
   int source_at, tag_at;        /* in the words of a status */
   bool meets;                   /* reductions that wait are the faster ones */
+  bool ints;                    /* handles are, which arrays of them show */
   const char *const *classes;   /* names of the error classes from 1 on */
   int class_count;
 } mpi_Constants;

@@ -39,7 +39,7 @@ static const mpi_Constants constants_mpich = {
     .in_place = -1,
     .any_source = -2, .any_tag = -1, .proc_null = -1, .undefined = -32766,
     .shared = 1, .funneled = 1, .multiple = 3,
-    .source_at = 2, .tag_at = 3,
+    .source_at = 2, .tag_at = 3, .ints = true,
     .classes = classes_mpich, .class_count = 19};
 
 static const mpi_Constants constants_standard = {

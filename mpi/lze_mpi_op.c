@@ -171,8 +171,10 @@ static int op_type(mpi_Op *o, size_t bytes, int *count, mpi_Handle *type) {
   if (error == 0)
     error = m->Type_contiguous((int)(bytes / UNIT), unit, &many);
   const mpi_Handle types[] = {many, m->c.byte};
+  const int ints[] = {(int)many, (int)m->c.byte};
   if (error == 0)
-    error = m->Type_create_struct(2, lengths, places, types, &o->type);
+    error = m->Type_create_struct(2, lengths, places,
+                                  m->c.ints ? (mpi_In)ints : types, &o->type);
   if (error == 0) error = m->Type_commit(&o->type);
   if (many != 0) m->Type_free(&many);
   if (unit != 0) m->Type_free(&unit);

@@ -195,8 +195,9 @@ static int self_Type_contiguous(int count, mpi_Handle old, mpi_Handle *type) {
 }
 
 static int self_Type_create_struct(int count, const int *lengths,
-                                   const intptr_t *places,
-                                   const mpi_Handle *types, mpi_Handle *type) {
+                                   const intptr_t *places, mpi_In of,
+                                   mpi_Handle *type) {
+  const mpi_Handle *types = of;
   (void)places;
   *type = DERIVED;
   for (int i = 0; i < count; i++)

@@ -870,6 +870,16 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal("over\n", output)
     end)
 
+    it("exchanges blocks that are longer than its counts", function()
+      local output = run(1, [[-e '
+        local lze, world = require "lze", require "lze.mpi".world()
+        local made, x = pcall(lze.buffer, "uchar", 1 << 31, {zero = false})
+        -- In place: nothing is copied.
+        if made then assert(world:allgather(x, x) == x) end
+        print "over"']])
+      assert.equal("over\n", output)
+    end)
+
     it("gives each rank a device of its own, and the same results", function()
       local devices = "ZOCL_ROOT_DEVICES=4 ZOCL_PEER_ACCESS=0 " ..
         "ZOCL_DEVICE_MEMORY_PRIVATE=1"
