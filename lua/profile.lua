@@ -128,8 +128,9 @@ local function percent(part, whole)
   return format("%.0f %%", 100 * part / whole)
 end
 
+-- A chunk may have any name; it is shown on one line.
 local function at(e)
-  return e.where or "an unknown line"
+  return (gsub(e.where or "an unknown line", "%c", " "))
 end
 
 -- What devices are called; those of one name are told apart.

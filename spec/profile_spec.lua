@@ -1420,9 +1420,13 @@ describe("p:save", function()
   end)
 
   it("keeps names on their lines, whatever is in them", function()
-    local p = lze.profile(function() lze.mark "a\n  b\27[2J\u{E4}" end)
-    assert.is_truthy(tostring(p):find("  a   b [2J\u{E4}  " .. here ..
-      ":", 1, true))
+    local p = lze.profile(function()
+      lze.mark "a\n  b\27[2J\u{E4}"
+      assert(load("require('lze').mark 'x'", "=c\n\27[2Jd"))()
+    end)
+    local text = tostring(p)
+    assert.is_truthy(text:find("  a   b [2J\u{E4}  " .. here .. ":", 1, true))
+    assert.is_truthy(text:find("  c  [2Jd:1\n", 1, true))
   end)
 
   -- The first of what matches in each process's or row's name, in order.
