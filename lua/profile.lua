@@ -191,7 +191,9 @@ local function own_waits(events)
     if e.kind == "copy" then again = e.again end
     if on_device[e.kind] then last_ns = max(last_ns, e.end_ns or 0) end
     if e.kind == "wait" then
-      if not again and last_ns <= e.end_ns then list[#list + 1] = e end
+      if not again and last_ns < e.end_ns + LAUNCH_NS then
+        list[#list + 1] = e
+      end
       again = false
     end
   end
