@@ -400,6 +400,27 @@ describe("lze.mpi without a launcher", function()
       process.output(script, {env = {LZE_MPI_GPU = "yes"}}))
   end)
 
+  it("says what to install where that of the launcher is missing", function()
+    process.with_directory(function(dir)
+      for _, name in ipairs {"libmpi.so", "libmpi.so.12", "libmpi.so.40",
+          "libmpi_abi.so.0", "libmpich.so.12"} do
+        process.write(dir .. "/" .. name, "not a library")
+      end
+      local path = os.getenv "LD_LIBRARY_PATH"
+      for variable, package in pairs {OMPI_COMM_WORLD_RANK = "libopenmpi3",
+          PMI_RANK = "libmpich12", PMIX_RANK = "libopenmpi3"} do
+        local said = process.output([[
+          local ok, err = pcall(require "lze.mpi".world)
+          print(ok, type(err), err.call, err.code, err.message)]], {env = {
+            [variable] = "0", LZE_MPI = false,
+            LD_LIBRARY_PATH = dir .. (path and ":" .. path or "")}})
+        assert.matches("^false\ttable\tdlopen\tLIBRARY_NOT_FOUND\ta " ..
+          "launcher of [^\n]* install it, on Debian " .. package ..
+          "[^\n]*, or name one with LZE_MPI: " .. dir, said)
+      end
+    end)
+  end)
+
   it("says once what becomes of LZE_MPI_GPU", function()
     local said = process.output([[
       local lze, world = require "lze", require "lze.mpi".world()

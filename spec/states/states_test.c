@@ -248,6 +248,37 @@ static void test_opening(void) {
     check(true, "opened twice, and in a coroutine that is gone", "");
 }
 
+/* --- MPI ---------------------------------------------------------------- */
+
+/* It is the process's: what one state has sent another receives, and it is
+   there for those that come later. */
+static void test_mpi(void) {
+  static const char sends[] =
+      "local lze, world = require 'lze', require 'lze.mpi'.world()\n"
+      "world:send(lze.buffer('int', {1, 2, 3}), 0, {tag = 7})\n"
+      "world:send({name = 'first'}, 0)\n"
+      "pending = world:irecv(lze.buffer('int', 1), 0, {tag = 8})\n";
+  static const char receives[] =
+      "local lze, world = require 'lze', require 'lze.mpi'.world()\n"
+      "local x = lze.buffer('int', 3)\n"
+      "local source, tag, count = world:recv(x, 0)\n"
+      "assert(source == 0 and tag == 7 and count == 3 and x[3] == 3)\n"
+      "assert(world:recv(nil, 0).name == 'first')\n"
+      "world:close()\n"
+      "assert(require 'lze.mpi'.world():allreduce(x, 'sum')[2] == 2)\n";
+  int before = failures;
+  lua_State *first = state_new(), *second = state_new();
+  state_run(first, "MPI in one state", sends, 0);
+  state_run(second, "MPI in another state", receives, 0);
+  state_run(first, "MPI in one state again", sends, 0);
+  lua_close(first);
+  state_run(second, "MPI after a state has ended", receives, 0);
+  lua_close(second);
+  states_run("MPI after all states have ended", sends, 1);
+  states_run("MPI in later states", receives, 1);
+  if (failures == before) check(true, "states share MPI", "");
+}
+
 int main(int argc, char **argv) {
   int states = argc > 1 ? atoi(argv[1]) : DEFAULT_STATES;
   /* First, so that the threads meet where the drivers are opened. */
@@ -256,6 +287,7 @@ int main(int argc, char **argv) {
   at_once("states come and go at once", little, 10);
   test_hand_over();
   test_opening();
+  test_mpi();
   test_growth("states that only open lze", "require 'lze'", states);
   test_growth("states that work", little, states);
   test_growth("states with finalisers that work", late, states);
