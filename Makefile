@@ -242,7 +242,7 @@ PYTHON ?= /usr/bin/python3
 check-numpy: all ## arrays beside NumPy's; LZE_NUMPY=types, PYTHON=python3
 	PYTHON=$(PYTHON) $(WITH) $(BUSTED) spec/numpy.lua spec/array_file_spec.lua
 
-check-page: build-tests ## the page of a profile, in a browser; BROWSER=chromium
+check-page: all build-tests ## a profile's page in a browser; BROWSER=chromium
 	LZE_TEST_C=none LZE_TEST_BROWSER=$(or $(BROWSER),chromium) \
 	  $(WITH) sh scripts/run-tests $(BUSTED) spec/timeline_spec.lua
 
