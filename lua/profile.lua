@@ -39,14 +39,17 @@ end
 
 -- The times of events as disjoint intervals, in order, inside the profile.
 local function intervals(events, about)
-  local list = {}
+  local list, last_ns, ordered = {}, 0, true
   for _, e in ipairs(events) do
     if e.end_ns and e.end_ns > about.start_ns and e.start_ns < about.end_ns then
-      list[#list + 1] = {max(e.start_ns, about.start_ns),
-        min(e.end_ns, about.end_ns), e}
+      local start_ns = max(e.start_ns, about.start_ns)
+      list[#list + 1] = {start_ns, min(e.end_ns, about.end_ns), e}
+      ordered, last_ns = ordered and start_ns >= last_ns, start_ns
     end
   end
-  sort(list, function(a, b) return a[1] < b[1] end)
+  if not ordered then -- most are, and sorting takes longer than the rest
+    sort(list, function(a, b) return a[1] < b[1] end)
+  end
   local joined = {}
   for _, i in ipairs(list) do
     local last = joined[#joined]
