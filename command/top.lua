@@ -240,7 +240,7 @@ function top.lines(now, view)
   if now.problem then add("no devices: %s", now.problem) end
   add ""
   if not now.directory then
-    add "programs are not seen: XDG_RUNTIME_DIR is not set"
+    add "programs are not seen: XDG_RUNTIME_DIR names no directory"
     return lines
   end
   if #now.programs == 0 then
@@ -355,7 +355,8 @@ end
 -- the text to write, unless it has watched.
 function top.main(how)
   local runtime = os.getenv "XDG_RUNTIME_DIR"
-  local directory = runtime and runtime:find "^/" and runtime .. "/lze" or nil
+  local there <close> = runtime and runtime:find "^/" and io.open(runtime)
+  local directory = there and runtime .. "/lze" or nil
   local function take(before)
     local now = top.sample(directory, before)
     now.directory = directory

@@ -134,8 +134,10 @@ describe("lze top", function()
     process.with_directory(function(dir)
       local text = process.output(command "", {env = {XDG_RUNTIME_DIR = dir}})
       assert.matches("\nno program that uses lze is running\n", text)
-      text = process.output(command "", {env = {XDG_RUNTIME_DIR = false}})
-      assert.matches("not seen: XDG_RUNTIME_DIR is not set\n", text)
+      for _, missing in ipairs {false, dir .. "/nowhere"} do
+        text = process.output(command "", {env = {XDG_RUNTIME_DIR = missing}})
+        assert.matches("not seen: XDG_RUNTIME_DIR names no directory\n", text)
+      end
       local r = process.run("os.exit(select(3, " .. command "--twice" .. "))",
         {env = {XDG_RUNTIME_DIR = dir}})
       assert.equal(2, r.code)
