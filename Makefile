@@ -202,7 +202,7 @@ $(BUILD)/found: scripts/check-needs
 
 WITH := sh scripts/with-build $(BUILD)
 
-demo: ## install what is missing, build, list the devices, run two examples
+demo: ## install what is missing, build, list the devices, run three examples
 	@sh scripts/packages build run
 	@$(MAKE) --no-print-directory all
 	@$(WITH) sh scripts/demo $(LUA)
