@@ -315,6 +315,19 @@ function()
     assert.same({2, 3, 4}, a:read())
   end)
 
+  it("what each run of a plan writes", function()
+    local x = floats {1, 2, 3}
+    local plan <close> = lze.graph():fill("f", x.buffer, 9):compile()
+    plan:run()
+    for i = 1, 3 do
+      x.buffer:write {i, 2, 3}
+      local y = x + 1
+      plan:run()
+      assert.same({9, 9, 9}, x.buffer:read())
+      assert.same({i + 1, 3, 4}, y:read())
+    end
+  end)
+
   it("a buffer that is closed", function()
     local x, y = floats {1, 2, 3}, floats {4, 5, 6}
     local z, w = x + y, (x * 2):sqrt() * 2

@@ -358,8 +358,11 @@ static bool run_is_free(const lze_Plan *p) {
   if (p->checked != S->closes || S->runs != NULL || S->works != NULL ||
       S->calling != NULL || S->recorder != NULL)
     return false;
-  for (uint32_t i = 0; i < p->captured_count; i++)
-    if (p->captured[i].storage->uses != NULL) return false;
+  for (uint32_t i = 0; i < p->captured_count; i++) {
+    const lze_Access *a = &p->captured[i];
+    if (a->storage->uses != NULL || (a->write && a->storage->awaited))
+      return false;
+  }
   return true;
 }
 
