@@ -328,6 +328,25 @@ function()
     end
   end)
 
+  it("what a run writes after the callback that made it", function()
+    local m <close> = lze.load "kernels/spec.spv"
+    local x, made = A("int", {1, 2}), {}
+    local function add(g, name) g:task(name, m.add, 2, x.buffer, 10) end
+    local function make() made[#made + 1] = x * 1 end
+    local g <close> = lze.graph()
+    add(g, "a")
+    g:call("b", make)
+    add(g, "c")
+    g:call("d", make)
+    local plan <close> = g:compile()
+    plan:start()
+    plan:start():wait()
+    assert.same({41, 42}, x:read())
+    for i = 1, 4 do
+      assert.same({1 + 10 * i, 2 + 10 * i}, made[i]:read())
+    end
+  end)
+
   it("a buffer that is closed", function()
     local x, y = floats {1, 2, 3}, floats {4, 5, 6}
     local z, w = x + y, (x * 2):sqrt() * 2

@@ -48,6 +48,11 @@ static int run_call(lua_State *L) {
   }
   if (r->segment + 1 == s->segment_count)
     lze_plan_get_outputs(L, r->plan, 2, r->parity);
+  /* Expressions made here read what is there now, before what comes next
+     writes it: another segment, or a run behind this one. */
+  const lze_Command *c = r->command;
+  for (uint32_t i = 0; i < c->use_count; i++)
+    if (c->uses[i].write) lze_storage_settle(L, c->uses[i].storage);
   return 0;
 }
 
