@@ -16,9 +16,19 @@ local function range(task, refuse)
   return r[1]
 end
 
+-- The share of a buffer's elements, which other buffers may have, too.
+local function share_of(shares, x, address, count)
+  for _, s in ipairs(shares) do
+    if s.address == address and s.count == count and s[1].type == x.type then
+      return s
+    end
+  end
+end
+
 -- Add the buffers of a task of so many items to the shares: an array, and by
 -- buffer, of {buffer, elements = of an item, nil where it is used whole,
--- write =, bytes = of an element}.
+-- write =, bytes = of an element, address =, count =, task =, argument = of its
+-- first use}.
 local function add_shares(shares, task, items, refuse)
   local arguments = C.splits(task[1])
   if arguments == nil then
@@ -28,7 +38,7 @@ local function add_shares(shares, task, items, refuse)
   end
   for i = 1, arguments do
     local x = task[i + 2]
-    local kind, count, bytes = C.extent(x)
+    local kind, count, bytes, address = C.extent(x)
     if task.shapes and task.shapes[i + 2] then
       refuse(task, format("argument %d: its kernel knows the array's shape", i))
     end
@@ -46,12 +56,29 @@ local function add_shares(shares, task, items, refuse)
         refuse(task, format("argument %d: the %d elements that are "
           .. "written are not equal shares of %d items", i, count, items))
       end
-      local share = shares[x]
+      local share = shares[x] or share_of(shares, x, address, count)
       if not share then
-        share = {x, elements = even and count // items or nil, bytes = bytes}
-        shares[x], shares[#shares + 1] = share, share
+        share = {x, elements = even and count // items or nil, bytes = bytes,
+          address = address, count = count, task = task, argument = i}
+        shares[#shares + 1] = share
       end
+      shares[x] = share
       share.write = share.write or write
+    end
+  end
+end
+
+-- Each share has a copy of its own: what is written is in one only.
+local function check_overlap(shares, refuse)
+  for i, a in ipairs(shares) do
+    for k = 1, i - 1 do
+      local b = shares[k]
+      if (a.write or b.write) and a.address < b.address + b.count * b.bytes and
+        b.address < a.address + a.count * a.bytes then
+        refuse(a.task, format("argument %d: it overlaps argument %d of task %s"
+          .. ", and is not the same elements", a.argument, b.argument,
+          b.task.name))
+      end
     end
   end
 end
@@ -59,7 +86,7 @@ end
 -- The tasks of a graph for the items from `first` on, from 0, between copies to
 -- transient buffers and back.
 local function steps(tasks, shares, prefix, first, items, device)
-  local list, map = {}, {}
+  local list = {}
   local function copy(what, i, dst, src)
     list[#list + 1] = {kind = "copy", n = 5, dst, src,
       name = format("%s: buffer %d %s", prefix, i, what)}
@@ -69,13 +96,15 @@ local function steps(tasks, shares, prefix, first, items, device)
       local n = items * s.elements
       s.view = C.view(s[1], first * s.elements, n)
       s.own = C.scratch(s[1], n, device)
-      map[s[1]] = s.own
       copy("in", i, s.own, s.view)
     end
   end
   for _, task in ipairs(tasks) do
     local part, launch = {}, {}
-    for key, v in next, task do part[key] = map[v] or v end
+    for key, v in next, task do
+      local s = type(v) == "userdata" and shares[v]
+      part[key] = s and s.own or v
+    end
     for i, of in next, task.lengths or {} do
       local s = shares[task[of]]
       if s and s.elements then part[i] = items * s.elements end
@@ -108,6 +137,7 @@ local function batches(what, prefix, graph, limit, alignment, device)
   for _, task in ipairs(graph.entries) do
     if task.kind ~= "task" then refuse(task, "only launches can be split") end
     if task.device then refuse(task, "it has a device of its own") end
+    if task.after then refuse(task, "it is put after others by name") end
     local n = range(task, refuse)
     if items and n ~= items then
       refuse(task, "its range is not that of the others")
@@ -118,6 +148,7 @@ local function batches(what, prefix, graph, limit, alignment, device)
   local bytes = 0 -- an item's
   for _, s in ipairs(shares) do bytes = bytes + (s.elements or 0) * s.bytes end
   if bytes == 0 or bytes <= limit // items then return nil end
+  check_overlap(shares, refuse)
   local padding = #shares * alignment
   local most = math.max((limit // 2 - padding) // bytes, 0)
   if most > 64 then most = most - most % 64 end -- even groups, aligned shares

@@ -68,6 +68,15 @@ describe("batches", function()
     assert.same({6, 6, 9, 9}, {c[1], c[n], d[1], d[n]})
   end)
 
+  it("have one copy of the elements that several buffers are of", function()
+    local n = 1000
+    local x, y = lze.buffer("int", n):fill(3), lze.buffer("int", n)
+    lze.graph "g":task("a", mod.add, n, x:view(1, n), 1)
+      :task("b", mod.sum, n, x:view(1, n), x, y)
+      :compile {batch_bytes = 4000}:run()
+    assert.same({4, 4, 8, 8}, {x[1], x[n], y[1], y[n]})
+  end)
+
   it("leave alone what fits", function()
     local x = lze.buffer("int", 100)
     local plan = lze.graph():task("add", mod.add, 100, x, 1)
@@ -96,6 +105,13 @@ describe("batches", function()
     assert.equal("task o: argument 1: the 1500 elements that are written " ..
       "are not equal shares of 1000 items",
       why(graph():task("o", mod.add, n, lze.buffer("int", 1500), 1)))
+    assert.equal("task p: it is put after others by name",
+      why(graph():task("p", mod.add, {n, after = "a"}, x, 1)))
+    local long = lze.buffer("int", n + 1)
+    assert.equal("task w: argument 1: it overlaps argument 1 of task v, " ..
+      "and is not the same elements",
+      why(graph():task("v", mod.add, n, long:view(1, n), 1)
+        :task("w", mod.add, n, long:view(2, n + 1), 1)))
     local closed = lze.buffer("int", n)
     local g = graph():task("c", mod.add, n, closed, 1)
     closed:close()

@@ -564,8 +564,8 @@ static int batch_writes(lua_State *L) {
   return 1;
 }
 
-/* extent(value) -> its kind, and of an open buffer the count of its elements
-   and the bytes of each */
+/* extent(value) -> its kind, and of an open buffer the count of its elements,
+   the bytes of each and the address of the first */
 static int batch_extent(lua_State *L) {
   const char *kind = lze_box_kind(L, 1);
   const lze_Buffer *b = lze_test_buffer(L, 1);
@@ -574,7 +574,8 @@ static int batch_extent(lua_State *L) {
   if (b == NULL || !lze_buffer_is_open(b)) return 1;
   lua_pushinteger(L, b->count);
   lua_pushinteger(L, b->type->bytes);
-  return 3;
+  lua_pushinteger(L, (lua_Integer)(uintptr_t)(b->storage->pointer + b->offset));
+  return 4;
 }
 
 /* view(buffer, first, count) -> those elements, from 0 */
