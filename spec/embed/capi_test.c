@@ -592,6 +592,32 @@ static void test_runs(void) {
   lze->drop_plan(outer);
 }
 
+/* With LZE_CHECK=1 each run is looked after, not the first alone. */
+static void test_checked_runs(void) {
+  setenv("LZE_CHECK", "1", 1);
+  lua_State *L = state_open();
+  script(L, "local lze = require 'lze' m = lze.load 'kernels/spec.spv' "
+            "x = lze.buffer('int', 4) "
+            "return lze.graph 'over':task('add', m.add, 4, x, 1):compile()");
+  lze_PlanRef *plan;
+  CODE(LZE_OK, lze->keep_plan(L, 1, &plan, &error));
+  unsetenv("LZE_CHECK");
+  lua_settop(L, 0);
+  for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  lua_getglobal(L, "x");
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
+  for (int i = 0; i < 2; i++) {
+    ((int *)info.pointer)[4]++;
+    REFUSED(LZE_EMISUSE, "memory outside a buffer was written",
+            lze->run_plan(L, plan, &error));
+  }
+  CODE(LZE_OK, lze->run_plan(L, plan, &error));
+  EQUAL(((int *)info.pointer)[3], 6);
+  CODE(LZE_OK, lze->close(L, &error));
+  lze->drop_plan(plan);
+}
+
 /* --- states and threads ------------------------------------------------- */
 
 typedef struct Shared {
@@ -694,6 +720,7 @@ int main(void) {
   test_failure();
   test_plans();
   test_runs();
+  test_checked_runs();
   test_share();
   test_share_release();
   MUST(zeContextDestroy(context));

@@ -354,14 +354,15 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
 
 /* --- at once ------------------------------------------------------------ */
 
-/* Whether a run would find nothing to do or to wait for before it. */
+/* Whether a run would find nothing to do or to wait for before it, nor
+   afterwards. */
 static bool run_is_free(const lze_Plan *p) {
   if (p->o.closed || p->changing || p->stale || p->broken ||
       p->reserve == NULL || p->queue->tail != NULL)
     return false;
   const lze_State *S = p->o.context->state;
   if (p->checked != S->closes || S->runs != NULL || S->works != NULL ||
-      S->calling != NULL || S->recorder != NULL)
+      S->calling != NULL || S->recorder != NULL || S->check)
     return false;
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
