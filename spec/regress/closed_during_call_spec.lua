@@ -361,3 +361,28 @@ describe("a context closed while its default queue works", function()
     end
   end)
 end)
+
+describe("a hook in an expression that is computed", function()
+  for _, method in ipairs {"current", "fetch"} do
+    it("closes the plan whose " .. method .. " is given it", function()
+      local out = process.output(([[
+        local lze = require "lze"
+        local m = lze.load "kernels/spec.spv"
+        for n = 1, 12 do
+          local a, b = lze.buffer("int", 2), lze.buffer("int", 2)
+          local plan = lze.graph "g":task("t", m.add, 2, a, 1):swap(a, b)
+            :compile()
+          local e, calls = lze.array("int", {1, 2}) * 1, 0
+          debug.sethook(function()
+            calls = calls + 1
+            if calls == n then plan:close() end
+          end, "c")
+          local ok, err = pcall(plan.%s, plan, e)
+          debug.sethook()
+          assert(not ok and err:find("plan is closed", 1, true), err)
+        end
+        print "right"]]):format(method))
+      assert.equal("right\n", out)
+    end)
+  end
+end)

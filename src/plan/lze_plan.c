@@ -518,8 +518,9 @@ static int plan_start(lua_State *L) {
    changes places with; of a view of one of them, a view of the other. */
 static int plan_current(lua_State *L) {
   lua_settop(L, 2);
+  lze_check_plan(L);
+  lze_check_buffer(L, 2); /* which may close the plan */
   lze_Plan *p = lze_check_plan(L);
-  lze_check_buffer(L, 2);
   lua_getiuservalue(L, 1, 1);
   lze_plan_swapped(L, p, 3, 2, lze_plan_parity(p, true));
   return 1;
@@ -822,12 +823,13 @@ static int plan_set(lua_State *L) {
    or, in a callback, of the run that this is a part of. */
 static int plan_fetch(lua_State *L) {
   lua_settop(L, 2);
-  lze_Plan *p = lze_check_plan(L);
-  lua_getiuservalue(L, 1, 1);
-  lze_getoption(L, 3, "outputs");
+  lze_check_plan(L);
   lua_pushvalue(L, 2);
-  lze_take_buffer(L, 2);
+  lze_take_buffer(L, 2); /* which may close the plan */
+  lze_Plan *p = lze_check_plan(L);
   lua_insert(L, 1); /* y as it was given, to be returned */
+  lua_getiuservalue(L, 2, 1);
+  lze_getoption(L, 4, "outputs");
   lua_Integer n = (lua_Integer)lua_rawlen(L, 5), found = 0;
   for (lua_Integer i = 1; i <= n && found == 0; i++) {
     lua_rawgeti(L, 5, i);
