@@ -366,7 +366,12 @@ void lze_plan_place(lua_State *L, lze_Plan *p, int table) {
     lua_settop(L, key + 1);
   }
   if (p->parities == 2) plan_swap_values(L, p, table, arenas + 3);
-  p->placement = lze_hash(0, p->arenas, sizeof p->arenas);
+  p->placement = 0;
+  for (uint32_t place = 0; place < LZE_MAX_PLACES; place++) {
+    const lze_Storage *s = p->arenas[place];
+    uint64_t serial = s != NULL ? s->serial : 0;
+    p->placement = lze_hash(p->placement, &serial, sizeof serial);
+  }
   for (uint32_t i = 0; i < n; i++)
     p->placement = lze_hash(p->placement, &items[i], sizeof items[i]);
   lua_settop(L, top);
