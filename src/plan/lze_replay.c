@@ -343,8 +343,10 @@ static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
   h = lze_hash(h, &first, sizeof first);
   h = lze_hash(h, &last, sizeof last);
   for (uint32_t i = 0; first && r->lane == 0 && i < p->count; i++)
-    if (p->nodes[i].segment == r->segment)
+    if (p->nodes[i].segment == r->segment) {
       h = lze_hash(h, &p->steps[i].event, sizeof p->steps[i].event);
+      h = lze_hash(h, &p->steps[i].first, sizeof p->steps[i].first);
+    }
   for (uint32_t k = 0; k < count; k++) {
     uint32_t i = steps[k];
     const lze_Step *s = &p->steps[i];
