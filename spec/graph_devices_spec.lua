@@ -137,6 +137,20 @@ describe("a plan on several devices", function()
     assert.equal(table.concat(expected) .. "1\t5\n", said)
   end)
 
+  it("refuses a device that the context of its buffers is not for", function()
+    local out = process.output([[
+      local lze = require "lze"
+      local first, second = table.unpack(lze.devices())
+      local x = lze.buffer("int", 4, {context = lze.context(first)})
+      local g = lze.graph():fill("f", x, 1)
+      print(pcall(g.compile, g, {device = second}))
+      print(pcall(g.compile, g, {devices = {first, second}}))
+      g:compile {device = first}:run()
+      print(x[4])]], {env = {ZOCL_ROOT_DEVICES = "2"}})
+    local refused = "false\tthe context was made without this device: [^\n]*\n"
+    assert.matches("^" .. refused:rep(2) .. "1\n$", out)
+  end)
+
   it("runs on tiles", function()
     check(0, 6, "1 1 2",
       {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})

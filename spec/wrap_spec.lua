@@ -153,6 +153,22 @@ describe("a wrapped context", function()
       native.context_destroy(context)]]):format(
         os.getenv "LZE_TEST_BUILD" .. "/spec/native.so")))
   end)
+
+  it("has the plan and the tasks of a device named by the system's", function()
+    with_context(function(d)
+      local mod <close> = lze.load(spec, {device = d})
+      local x <close> = lze.buffer("int", 4, {device = d, usage = "device"})
+      x:fill(0)
+      for _, options in ipairs {{device = dev}, {devices = {dev}}, {}} do
+        local plan <close> = lze.graph()
+          :task("t", mod.add, {4, device = dev}, x, 1):compile(options)
+        plan:run()
+        assert.equal(d, plan.device)
+        assert.equal(1, #plan:report().tasks)
+      end
+      assert.same({3, 3, 3, 3}, x:read())
+    end)
+  end)
 end)
 
 describe("lze.wrap of a context", function()

@@ -371,6 +371,7 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
     lua_settop(L, step - 1);
     return;
   }
+  device = lze_device_in(L, c->p->o.context, device);
   if (kind == LZE_STEP_TASK) {
     compile_task(L, c, device);
     return;

@@ -283,6 +283,9 @@ int lze_plan_compile(lua_State *L) {
   if (batch > 0 && spread.count > 0)
     luaL_error(L, "options batch_bytes and devices: one or the other");
   lze_Context *context = lze_push_context(L, plan_context(L, &place));
+  place.device = lze_device_in(L, context, place.device);
+  for (uint32_t i = 0; i < spread.count; i++)
+    devices[i] = lze_device_in(L, context, devices[i]);
   lze_PlanBox *box = lze_push_box(L, lze_plan_kind, sizeof *box);
   int plan = lua_gettop(L);
   lze_Plan *p = lze_object_new(&plan_class, sizeof *p, context);
