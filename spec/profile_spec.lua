@@ -7,7 +7,7 @@ local gated = require "spec.support.gate"
 local process = require "spec.support.process"
 
 local m = lze.load "kernels/spec.spv"
-local here = debug.getinfo(1, "S").short_src
+local here = debug.getinfo(1, "S").source:sub(2)
 
 local function read(path)
   local file <close> = assert(io.open(path, "rb"))
@@ -159,6 +159,21 @@ describe("lze.profile", function()
     end
     assert.same(wanted, found)
     assert.equal(#wanted, x[16])
+  end)
+
+  -- Lua's messages leave out where such a name begins.
+  it("names a script of any name whole, and shows its lines", function()
+    process.with_directory(function(dir)
+      local path = dir .. "/" .. ("long"):rep(20) .. ".lua"
+      process.write(path, 'local lze = require "lze"\nlze.mark "here" -- line')
+      local p <close> = lze.profile(assert(loadfile(path)))
+      assert.equal(path .. ":2", of(p, "mark")[1].where)
+      p:save(dir .. "/run.html")
+      local page = read(dir .. "/run.html")
+      assert.is_truthy(page:find('lze.mark \\"here\\" -- line', 1, true))
+      p:save(dir .. "/run.csv")
+      assert.is_truthy(read(dir .. "/run.csv"):find(path .. ":2", 1, true))
+    end)
   end)
 
   it("records only while it goes on, and changes nothing else", function()

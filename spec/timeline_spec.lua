@@ -85,8 +85,9 @@ require "lze".wait()]]
 describe("the page of a profile", function()
   local function profile(dir)
     local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
-    process.write(dir .. "/a.lua", source)
-    local script = assert(loadfile(dir .. "/a.lua"))
+    local path = dir .. "/" .. ("a"):rep(60) .. ".lua"
+    process.write(path, source)
+    local script = assert(loadfile(path))
     lze.wait()
     return (lze.profile(function()
       lze.mark("a mark", script, m, x, y)

@@ -207,12 +207,13 @@ static lze_Record *record_of(const lze_Command *c) {
 }
 
 /* Asking for the function instead of its source, and whether that is still the
-   last one, takes longer. */
+   last one, takes longer.  The name of a file is whole, to be read by it. */
 static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
   if (!lua_caller(L, &ar, 1)) return;
-  record->source = names_number(S->recorder->names, ROLE_SOURCE, ar.short_src);
+  const char *source = ar.source[0] == '@' ? ar.source + 1 : ar.short_src;
+  record->source = names_number(S->recorder->names, ROLE_SOURCE, source);
   record->line = (uint32_t)ar.currentline;
 }
 
