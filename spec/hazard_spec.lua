@@ -120,6 +120,28 @@ describe("commands that need no event of their own", function()
     assert.equal(6400, count.zeCommandListAppendLaunchKernel)
     assert.is_true(count.zeEventQueryStatus >= 50, count.zeEventQueryStatus)
   end)
+
+  it("are most of those whose buffers the next ones use", function()
+    -- Nothing is over before the end, so no event is used twice.
+    local function events(launches)
+      return calls(([[
+        local lze = require "lze"
+        local mod = lze.load "kernels/spec.spv"
+        local x = lze.buffer("int", 4)
+        local function rule(text)
+          local file <close> = io.open(os.getenv "ZE_FAULT_CONTROL", "w")
+          file:write(text)
+        end
+        rule "hang"
+        for _ = 1, %d do
+          mod.add(4, x, 1)
+          mod.square(4, x, x)
+        end
+        rule ""
+        lze.wait()]]):format(launches)).zeEventCreate
+    end
+    assert.is_true(events(500) - events(10) <= 20)
+  end)
 end)
 
 describe("a kernel", function()

@@ -150,6 +150,8 @@ static void command_attach(lze_Command *c, lze_Queue *q, const char *name) {
   c->queue = q;
   lze_pin(&q->o);
   c->device = q->device->base; /* it may outlive a context of the host */
+  lze_State *S = c->state;
+  c->serial = S->calling != NULL ? S->calling->serial : ++S->serial;
   command_set_name(c, name);
 }
 
@@ -336,8 +338,6 @@ void lze_end(lze_Command *c) {
   c->batch = q->open;
   if (c->batch != NULL) c->batch->pending++;
   if (c->record != 0) lze_record_end(c);
-  lze_State *S = c->state;
-  c->serial = S->calling != NULL ? S->calling->serial : ++S->serial;
 }
 
 lze_Command *lze_extensible(const lze_Queue *q, const bool *lazy) {
