@@ -231,23 +231,43 @@ local function is_given(x)
   return direct[handle]
 end
 
--- A queue for copies of what is sent, by context: on the default one they would
--- wait for what came before.
+-- Host memory of x's context.
+local function host_buffer(x, kind, count)
+  return lze.buffer(kind, count,
+    {usage = "host", zero = false, device = x.device, context = x.context})
+end
+
+-- What serves copies of device memory, by context and device: a queue, as on
+-- the default one they would wait for what came before, and, once asked for,
+-- two host buffers, through which such memory goes in pieces.
 local before = setmetatable({}, {__mode = "k"})
 
-local function queue_before(device)
-  local context = device.context
-  if not before[context] then
-    before[context] = lze.queue(device, {order = "out"})
+local function copies_of(x)
+  local context, device = x.context, x.device
+  local devices = before[context] or {}
+  before[context] = devices
+  local handle = device.handle
+  if not devices[handle] then
+    devices[handle] = {
+      queue = lze.queue(device, {order = "out", context = context})
+    }
   end
-  return before[context]
+  return devices[handle]
+end
+
+local function halves_of(x)
+  local copies = copies_of(x)
+  if not copies.halves then
+    copies.halves = {host_buffer(x, "uchar", C.piece),
+      host_buffer(x, "uchar", C.piece)}
+  end
+  return copies.halves
 end
 
 -- A copy in host memory, which MPI is given in place of x.
 local function stage_of(x, reads)
-  local copy = lze.buffer(x.type, #x,
-    {usage = "host", zero = false, device = x.device})
-  if reads then queue_before(x.device):copy(copy, x) end
+  local copy = host_buffer(x, x.type, #x)
+  if reads then copies_of(x).queue:copy(copy, x) end
   return copy
 end
 
@@ -277,8 +297,7 @@ local function post_message(c, name, wait, comm, peer, tag, x)
     if bytes > C.piece then
       bytes = math.min((bytes - 1) // C.piece + 1, C.staged) * C.piece
     end
-    stage = lze.buffer("uchar", bytes,
-      {usage = "host", zero = false, device = x.device})
+    stage = host_buffer(x, "uchar", bytes)
   end
   local a, b, d = C.post(name, wait, comm, c.rank, c.size, peer, tag, nil,
     false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
@@ -288,25 +307,12 @@ local function post_message(c, name, wait, comm, peer, tag, x)
   return a, b, d
 end
 
--- Two host buffers by context, through which device memory goes in pieces.
-local halves = setmetatable({}, {__mode = "k"})
-
-local function halves_of(device)
-  local context = device.context
-  if not halves[context] then
-    local options = {usage = "host", zero = false, device = device}
-    halves[context] = {lze.buffer("uchar", C.piece, options),
-      lze.buffer("uchar", C.piece, options)}
-  end
-  return halves[context]
-end
-
 -- Do f(part) for each piece of device memory, with host memory that has its
 -- elements if they are read, and goes back if they are written: f posts an
 -- operation and returns its event. One piece is copied while another travels;
 -- the other ranks may have none of it, and post one piece after the other.
 local function by_pieces(x, kind, reads, writes, f)
-  local q, hosts = queue_before(x.device), halves_of(x.device)
+  local q, hosts = copies_of(x).queue, halves_of(x)
   local all, number, event = x:view(1, #x, "uchar"), 0, nil
   for first = 1, math.max(1, x.bytes), C.piece do
     local last = math.min(first + C.piece - 1, x.bytes)
@@ -876,7 +882,7 @@ local function halo_part(h, c, direction)
     tag = tag * 3 + direction[i] + 1
     back = back * 3 - direction[i] + 1
   end
-  local options = {zero = false, device = h.u.device,
+  local options = {zero = false, device = h.u.device, context = h.u.context,
     usage = h.u.usage == "device" and "device" or nil}
   return {rank = C.rank(c.handle, coords), tag = tag, back = back,
     out = lze.buffer(h.u.type, elements, options),

@@ -358,6 +358,27 @@ describe("lze.mpi without a launcher", function()
       print(y:pending(), lze.stats().host_bytes >> 20)]])
   end)
 
+  it("takes a device's memory of a context of one's own", function()
+    local context <close> = lze.context(lze.device())
+    local options = {usage = "device", context = context}
+    local x, y = lze.buffer("int", {1, 2, 3}, options),
+      lze.buffer("int", 3, options)
+    world:isend(x, 0)
+    world:recv(y, 0)
+    assert.same({1, 2, 3}, y:read())
+    world:allgather(x:fill(4), y)
+    assert.same({4, 4, 4}, y:read())
+    world:allreduce(x:fill(5), "sum")
+    assert.same({5, 5, 5}, x:read())
+    world:iallreduce(x:fill(6), "sum"):wait()
+    assert.same({6, 6, 6}, x:read())
+    local long = lze.buffer("int", (1 << 20) + 1, options):fill(7)
+    local got = lze.buffer("int", #long, options)
+    world:irecv(got, 0)
+    world:send(long, 0)
+    assert.equal(7, got:read(-1)[1])
+  end)
+
   it("is closed like other objects", function()
     do
       local w <close> = world
