@@ -216,6 +216,13 @@ describe("memory that a device does not reach", function()
       print(pcall(add, 128, buffer(d[2], "host"), x))]]))
   end)
 
+  it("is filled on a queue of its own device", function()
+    assert.equal("true\t7\ttrue\n", run(env, here .. [[
+      local x, q = buffer(d[2], "device"), lze.queue(d[1])
+      local ev = q:fill(x, 7, 2)
+      print(ev:wait(60), x:read()[2], x:read()[1] == 1)]]))
+  end)
+
   it("is refused where a swap would bring it to a task", function()
     local why = "its device cannot reach the memory of a buffer that is swapped"
     assert.equal("false\tstdin:8: graph g: task g.t: " .. why .. "\ntrue\n" ..

@@ -226,6 +226,8 @@ lze_Command *lze_fill_on(lua_State *L, int arg) {
   lze_fill_check(L, arg, &f);
   if (q->o.context != f.to->o.context)
     lze_argerror(L, arg, "a buffer of another context than the queue");
+  if (!lze_device_reaches(q->device, f.to))
+    q = lze_default_queue(L, f.to->o.context, f.to->device);
   return lze_fill_append(L, q, arg > 1, &f);
 }
 
