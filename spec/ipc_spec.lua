@@ -161,6 +161,26 @@ describe("x:export 'process'", function()
     ]], x:export "process"))
   end)
 
+  it("makes it for the device of the wrapped context that is the default",
+    function()
+    local x = lze.buffer("int", {4, 5}, {usage = "device"})
+    assert.equal("true\t5\n", other(([[
+      local native = assert(package.loadlib(%q, "luaopen_native"))()
+      local system = lze.device()
+      local context = native.context(system.driver.handle)
+      local d = lze.wrap {device = system, context = context}
+      lze.default(d)
+      local x = lze.import(token)
+      print(x.device == d, lze.buffer("int", 2):copy(x)[2])
+      lze.load("kernels/spec.spv", {device = d}).square(2, x, x)
+      lze.wait()
+      d.context:close()
+      native.context_destroy(context)
+    ]]):format(os.getenv "LZE_TEST_BUILD" .. "/spec/native.so"),
+      x:export "process"))
+    assert.same({16, 25}, x:read())
+  end)
+
   it("says what is wrong with a token", function()
     local x = lze.buffer("int", {4, 5})
     local token = x:export "process"
@@ -193,6 +213,13 @@ describe("x:export 'process'", function()
     x:close()
     assert.matches("the buffer is closed",
       expect.misuse(function() x:export "process" end))
+  end)
+
+  it("computes first what has yet to read it", function()
+    local a = lze.array("int", {1, 2, 3})
+    local b = a + 1
+    other("lze.import(token):fill(100) lze.wait()", a.buffer:export "process")
+    assert.same({2, 3, 4}, b:table())
   end)
 
   it("waits for what is pending", function()

@@ -56,6 +56,7 @@ int lze_push_process_token(lua_State *L, int arg) {
   if (strlen(b->type->name) >= sizeof ((Token *)NULL)->type)
     lze_argerror(L, arg, "a token for processes has no place for a struct: "
                          "export a view of uchar, and view that");
+  lze_storage_settle(L, b->storage);
   /* A driver may have to move the memory, while nothing runs. */
   lze_state_drain(L, UINT64_MAX);
   b = lze_check_buffer(L, arg); /* a hook may have closed it */
@@ -196,6 +197,7 @@ int lze_push_process_import(lua_State *L, int arg, int options) {
     lze_opt_place(L, 0, options, &i.device, &i.context);
   } else if (i.device != NULL) {
     i.context = lze_push_device_context(L, i.device);
+    i.device = lze_device_in(L, i.context, i.device);
   } else {
     lze_opt_place(L, 0, 0, &i.device, &i.context);
   }
