@@ -328,11 +328,11 @@ static int file_picture(lua_State *L) {
   size_t width = (size_t)luaL_checkinteger(L, 3);
   size_t height = (size_t)luaL_checkinteger(L, 4);
   size_t channels = (size_t)luaL_checkinteger(L, 5);
-  const lze_Buffer *b = lze_check_buffer(L, 2);
   size_t row = width * channels, bytes = height * (row + 1);
   size_t room = bytes + bytes / 1000 + 5 * (bytes / 65535 + 1) + 64;
   unsigned char *lines = lua_newuserdatauv(L, bytes, 0);
   unsigned char *packed = lua_newuserdatauv(L, room, 0);
+  const lze_Buffer *b = lze_check_buffer(L, 2);
   const char *p = lze_buffer_bytes(L, 2, b, 0, (size_t)b->count);
   for (size_t y = 0; y < height; y++) { /* each begins with its filter: none */
     lines[y * (row + 1)] = 0;
