@@ -1426,6 +1426,7 @@ end
 meta.__name = "array"
 meta.__close = close
 meta.evaluate, meta.settle = evaluate, X.settle
+meta.aside, meta.back = X.aside, X.back
 C.keep(meta)
 C.part("array_file", core)
 C.part("array_map", core)

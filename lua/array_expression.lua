@@ -984,6 +984,33 @@ local function settle(number)
   evaluate_readers(s)
 end
 
+-- While a callback of a run is running: what was to read a storage after the
+-- run is put aside, into a list, and is back after the callback.
+local function aside(number, list)
+  local s = stores[number]
+  if not s then return end
+  local fresh, n = setmetatable({}, {__mode = "kv"}), #list
+  list[n + 1], list[n + 2] = s, s.readers
+  s.readers, s.awaited = fresh, false
+end
+
+local function back(list)
+  for k = 1, #list, 2 do
+    local s, readers = list[k], list[k + 1]
+    for reader in next, s.readers do
+      if reader.op then readers[reader] = true end
+    end
+    s.readers = readers
+    for reader in next, readers do
+      for _, v in next, reader.op and {operands(reader)} or {} do
+        if type(v) == "table" and v.store == s then
+          s.awaited = C.pcall(C.await, v.base) or s.awaited
+        end
+      end
+    end
+  end
+end
+
 -- --- graphs ------------------------------------------------------------------
 
 -- Whether all arrays in a tree are real.
@@ -1152,6 +1179,7 @@ end
 return {compute = compute, express = express, node = node,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
-  record = record, settle = settle, write = write, same_shape = same_shape,
+  record = record, settle = settle, aside = aside, back = back,
+  write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
   leave = leave_walk}

@@ -347,6 +347,58 @@ function()
     end
   end)
 
+  it("what comes after a run writes of what the run reads", function()
+    local m <close> = lze.load "kernels/spec.spv"
+    local x, y = A("int", {1, 2}), lze.buffer("int", 2)
+    local inside
+    local g <close> = lze.graph():task("a", m.square, 2, x.buffer, y)
+      :call("b", function() inside = x * 1 end)
+      :task("c", m.square, 2, x.buffer, y)
+    local plan <close> = g:compile()
+    plan:start()
+    x:fill(7)
+    local after = x * 1
+    lze.wait()
+    assert.same({1, 2}, inside:read())
+    assert.same({7, 7}, after:read())
+  end)
+
+  -- Those that are there when the callback begins come after the run.
+  it("what a callback of a run writes, and what is read after the run",
+    function()
+      local m <close> = lze.load "kernels/spec.spv"
+      local x, inside = A("int", {1, 2}), {}
+      local function add(g, name) g:task(name, m.add, 2, x.buffer, 10) end
+      local g <close> = lze.graph()
+      add(g, "a")
+      g:call("b", function()
+        inside[1], inside[2] = x * 1, x * 2
+        x:fill(100)
+      end)
+      add(g, "c")
+      local plan <close> = g:compile()
+      plan:start()
+      local after = x * 1
+      lze.wait()
+      x:fill(0)
+      assert.same({110, 110}, after:read())
+      assert.same({11, 12}, inside[1]:read())
+      assert.same({22, 24}, inside[2]:read())
+    end)
+
+  it("what is read after a run whose callback fails", function()
+    local m <close> = lze.load "kernels/spec.spv"
+    local x = A("int", {1, 2})
+    local g <close> = lze.graph():task("a", m.add, 2, x.buffer, 10)
+      :call("b", function() error "no" end)
+    local plan <close> = g:compile()
+    plan:start()
+    local after = x * 1
+    assert.has_error(lze.wait)
+    x:fill(0)
+    assert.same({11, 12}, after:read())
+  end)
+
   it("a buffer that is closed", function()
     local x, y = floats {1, 2, 3}, floats {4, 5, 6}
     local z, w = x + y, (x * 2):sqrt() * 2

@@ -33,11 +33,16 @@ struct lze_Run {
 
 /* --- parts on the host -------------------------------------------------- */
 
-/* In a protected call outside of any guard: the run, its plan's table.  Call
-   the functions that come after the segment that is done. */
-static int run_call(lua_State *L) {
+/* The run, its plan's table, a list.  Call the functions that come after the
+   segment that is done.  Expressions from before have yet to read what the run,
+   or what is behind it, will have written: they are put into the list. */
+static int run_functions(lua_State *L) {
   struct lze_Run *r = lua_touserdata(L, 1);
   const lze_Recording *s = r->recording;
+  const lze_Command *c = r->command;
+  for (uint32_t i = 0; i < c->use_count; i++)
+    lze_storage_aside(L, c->uses[i].storage, 3);
+  lua_settop(L, 2);
   lze_getoption(L, 2, "steps");
   for (uint32_t i = 0; i < s->host_count; i++) {
     if (s->hosts[i].segment != r->segment) continue;
@@ -49,11 +54,20 @@ static int run_call(lua_State *L) {
   if (r->segment + 1 == s->segment_count)
     lze_plan_get_outputs(L, r->plan, 2, r->parity);
   /* Expressions made here read what is there now, before what comes next
-     writes it: another segment, or a run behind this one. */
-  const lze_Command *c = r->command;
+     writes it: another segment, or what is behind this run. */
   for (uint32_t i = 0; i < c->use_count; i++)
-    if (c->uses[i].write) lze_storage_settle(L, c->uses[i].storage);
+    lze_storage_settle(L, c->uses[i].storage);
   return 0;
+}
+
+/* In a protected call outside of any guard: the run, its plan's table. */
+static int run_call(lua_State *L) {
+  lua_newtable(L);
+  lua_pushcfunction(L, run_functions);
+  for (int i = 1; i <= 3; i++) lua_pushvalue(L, i);
+  int status = lua_pcall(L, 3, 0, 0);
+  lze_storages_back(L, 3);
+  return status == LUA_OK ? 0 : lua_error(L);
 }
 
 /* Take a run off the list. */

@@ -103,7 +103,8 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 /* The table on the top of the stack is the metatable of arrays from now on.
    Of an array whose elements are not computed yet, the expression, it has a
    function `evaluate(array)`, and `settle(serial)`, which evaluates those that
-   read the storage with that serial number. [-1, +0] */
+   read the storage with that serial number; `aside(serial, list)` puts these
+   into a list, and `back(list)` undoes that. [-1, +0] */
 void lze_keep_array_metatable(lua_State *L);
 /* Compute the elements of the expression at `index`, if it is one.  Runs what
    a launch does. */
@@ -114,8 +115,12 @@ void lze_arrays_evaluate(lua_State *L, int first, int last);
 /* Before a storage is written: evaluate the expressions that have yet to read
    it.  A safe point like a wait, afterwards buffers may be closed. */
 void lze_storage_settle(lua_State *L, lze_Storage *s);
-/* The same before work that may write to the buffer at `index`, if it is one
-   and open. */
+/* Put expressions that have yet to read a storage into the list at `index`, as
+   what comes now is before them; and all of a list back where they were. */
+void lze_storage_aside(lua_State *L, lze_Storage *s, int index);
+void lze_storages_back(lua_State *L, int index);
+/* As lze_storage_settle, before work that may write to the buffer at `index`,
+   if it is one and open. */
 void lze_buffer_settle(lua_State *L, int index);
 /* Push the buffer of exactly an array's elements; nil where they are not
    contiguous. [-0, +1] */

@@ -71,6 +71,24 @@ void lze_storage_settle(lua_State *L, lze_Storage *s) {
   lze_guard_resume(L, pause);
 }
 
+void lze_storage_aside(lua_State *L, lze_Storage *s, int index) {
+  if (!s->awaited) return;
+  index = lua_absindex(L, index);
+  array_push_function(L, "aside");
+  lua_pushinteger(L, (lua_Integer)s->serial);
+  lua_pushvalue(L, index);
+  lua_call(L, 2, 0);
+  s->awaited = false;
+}
+
+void lze_storages_back(lua_State *L, int index) {
+  if (lua_rawlen(L, index) == 0) return;
+  index = lua_absindex(L, index);
+  array_push_function(L, "back");
+  lua_pushvalue(L, index);
+  lua_call(L, 1, 0);
+}
+
 void lze_push_array_buffer(lua_State *L, int index) {
   index = lua_absindex(L, index);
   lua_pushliteral(L, "flat");
