@@ -513,6 +513,45 @@ describe("task graphs", function()
     assert.same({103, 103, 103, 103}, x:read())
   end)
 
+  it("fail when a callback does in one of several iterations", function()
+    for failing = 1, 3 do
+      local x, called = lze.buffer("int", 4), 0
+      local plan <close> = lze.graph():task("add", mod.add, 4, x, 1)
+        :call("c", function()
+          called = called + 1
+          if called == failing then error("no", 0) end
+        end):compile()
+      for _, fails in ipairs {
+        function() plan:run {iterations = 3} end,
+        function() plan:start {iterations = 3}:wait() end,
+        function() plan:start {iterations = 3} lze.wait() end,
+        function() plan:start {iterations = 3} return x[1] end,
+      } do
+        called = 0
+        x:fill(0)
+        assert.same({false, "no"}, {pcall(fails)})
+        assert.equal(failing, called)
+        assert.same({failing, failing, failing, failing}, x:read())
+        assert.is_true(lze.wait())
+        assert.is_true(plan:start():wait())
+        assert.equal(failing + 1, x[4])
+      end
+    end
+  end)
+
+  it("do not fail with another start", function()
+    local x, called = lze.buffer("int", 4), 0
+    local plan <close> = lze.graph():task("add", mod.add, 4, x, 1)
+      :call("c", function()
+        called = called + 1
+        if called == 1 then error("no", 0) end
+      end):compile()
+    local first, second = plan:start {iterations = 2}, plan:start()
+    assert.is_true(second:wait())
+    assert.same({false, "no"}, {pcall(first.wait, first)})
+    assert.same({2, 2}, {called, x[1]})
+  end)
+
   it("tell of each failure, whatever was heard before", function()
     local x, n = lze.buffer("int", 4), 0
     local plan = lze.graph():task("add", mod.add, 4, x, 1)

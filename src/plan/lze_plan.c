@@ -362,8 +362,9 @@ static lze_Storage *plan_awaited(const lze_Plan *p) {
   return NULL;
 }
 
-/* Get the plan at 1 ready and start it. Its table is at stack index 3. */
-static lze_Command *plan_begin(lua_State *L, bool timed) {
+/* Get the plan at 1 ready and start it, once more in the same call where it is
+   joined to the run before. Its table is at stack index 3. */
+static lze_Command *plan_begin(lua_State *L, bool joined, bool timed) {
   lze_Plan *p = lze_check_plan(L);
   lze_plan_check_calling(L, p);
   while (!lze_queue_ready(L, p->queue)) p = lze_check_plan(L);
@@ -388,15 +389,15 @@ static lze_Command *plan_begin(lua_State *L, bool timed) {
     }
   } while (awaited != NULL);
   plan_check_captured(L, p);
-  return lze_plan_start(L, p, 3, timed);
+  return lze_plan_start(L, p, 3, joined, timed);
 }
 
 /* Begin `n` runs, of which the last may be timed, but none behind one that has
    failed: that one says why.  Returns the last that was begun. */
 static lze_Command *plan_begin_all(lua_State *L, lua_Integer n, bool timed) {
-  lze_Command *c;
-  do c = plan_begin(L, timed && n == 1);
-  while (--n > 0 && !lze_check_plan(L)->broken);
+  lze_Command *c = plan_begin(L, false, timed && n == 1);
+  while (--n > 0 && c->status != LZE_FAILED && !lze_check_plan(L)->broken)
+    c = plan_begin(L, true, timed && n == 1);
   return c;
 }
 

@@ -257,9 +257,11 @@ void lze_plan_get_outputs(lua_State *L, const lze_Plan *p, int table,
 
 /* --- lze_run.c ------------------------------------------------------------ */
 
-/* Enqueue one run; raises.  The plan's table is at stack index `table`.  The
-   command belongs to the plan. */
-lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool timed);
+/* Enqueue one run; raises.  The plan's table is at stack index `table`.  One
+   that is joined to the run before it fails with that.  The command belongs to
+   the plan. */
+lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table, bool joined,
+                            bool timed);
 /* Raise where a callback of the plan is running: a run that it started would
    come after the one that waits for it, and its callback would start the
    next. */

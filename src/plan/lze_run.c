@@ -26,6 +26,8 @@ struct lze_Run {
   lze_Recording *recording;     /* owned; the plan may be recorded again */
   int table;                    /* registry reference of the plan's table */
   uint32_t segment, parity;
+  bool joined;                  /* an iteration more of one call, right behind
+                                   that before it */
   bool submitted;               /* the segment */
   bool calling;                 /* its callback is running */
   struct lze_Run *next;
@@ -81,10 +83,24 @@ static void run_end(lze_State *S, struct lze_Run *r) {
   free(r);
 }
 
+/* The iteration of the same call that comes after a run, or NULL. */
+static struct lze_Run *run_joined(const struct lze_Run *r) {
+  struct lze_Run *o = r->next;
+  while (o != NULL && o->plan != r->plan) o = o->next;
+  return o != NULL && o->joined ? o : NULL;
+}
+
 /* The run has failed: with the value of a registry reference as its error or,
-   without one (0), that outcome. */
+   without one (0), that outcome.  Iterations of its call that come after it do
+   not begin; the last one tells of it. */
 static void run_fail(struct lze_Run *r, const lze_Outcome *out, int error) {
   lze_State *S = r->command->state;
+  for (struct lze_Run *next; (next = run_joined(r)) != NULL; r = next) {
+    r->command->raised = true;
+    if (r->command->status == LZE_PENDING)
+      lze_command_fail(r->command, out, 0);
+    run_end(S, r);
+  }
   if (r->command->status == LZE_PENDING)
     lze_command_fail(r->command, out, error);
   run_end(S, r);
@@ -319,7 +335,7 @@ void lze_plan_check_calling(lua_State *L, const lze_Plan *p) {
 }
 
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
-                            bool timed) {
+                            bool joined, bool timed) {
   if (p->hosted && p->next_run == NULL) {
     /* What is raised before the run has begun leaves it for the next. */
     p->next_run = calloc(1, sizeof *p->next_run);
@@ -344,6 +360,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   else
     lze_end(c);
   if (!good) lze_plan_fail(L, p, &out);
+  joined = joined && p->last != NULL && p->last->next == c;
   if (p->last != NULL) lze_command_disown(p->last);
   p->last = c;
   lze_command_own(c);
@@ -355,6 +372,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
     r->recording = p->recording;
     r->recording->owners++;
     r->parity = parity;
+    r->joined = joined;
     r->command = c;
     c->hosted = true;
     lze_command_own(c);
