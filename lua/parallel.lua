@@ -20,6 +20,14 @@ local speeds = setmetatable({}, {__mode = "k"})
 
 local function fail(...) error(format(...), 0) end
 
+-- The device that one of `devices` is or selects.
+local function device_of(v, i)
+  local ok, device = C.pcall(C.device, v)
+  if ok then return device end
+  if type(device) ~= "string" then error(device, 0) end
+  fail("devices[%d]: %s", i, device:match "%((selector: .*)%)$" or device)
+end
+
 -- A device, which stands for its tiles if it has any, or an array of devices
 -- and selectors.
 local function devices_of(given)
@@ -30,7 +38,12 @@ local function devices_of(given)
     if n > MOST_DEVICES then
       fail("devices: %d are more than %d", n, MOST_DEVICES)
     end
-    for i = 1, n do devices[i] = C.device(rawget(given, i)) end
+    for key in next, given do
+      if math.type(key) ~= "integer" or key < 1 or key > n then
+        fail("devices: unknown key %s", C.describe(key))
+      end
+    end
+    for i = 1, n do devices[i] = device_of(rawget(given, i), i) end
   else
     local device = C.device(given)
     local tiles = device:subdevices()
@@ -194,7 +207,8 @@ local function range_read(n)
   end
   local count = whole(rawget(n, 1), "n[1]", MOST_ITEMS)
   local offset = rawget(n, "offset")
-  return count, offset and whole(offset, "n.offset", MOST_ITEMS - count) or 0
+  if offset == nil then return count, 0 end
+  return count, whole(offset, "n.offset", MOST_ITEMS - count)
 end
 
 local function run(devices, n, k, ...)
@@ -210,10 +224,6 @@ local function run(devices, n, k, ...)
     job.variant = C.variant(k, n, ...)
   else
     job.variant = k
-    local expected = C.expected(k)
-    if job.n ~= expected then
-      fail("%d arguments of the kernel expected, got %d", expected, job.n)
-    end
   end
   job.slices = slices_of(job)
   if not next(job.slices) and (#devices > 1 or offset > 0) and
@@ -224,8 +234,8 @@ local function run(devices, n, k, ...)
   local speed = speeds[k] or {}
   speeds[k] = speed
   local parts, results, copied = split(n, devices, speed), {}, {}
-  for _, part in ipairs(parts) do
-    if part.count > 0 then check(job, part) end
+  for i, part in ipairs(parts) do
+    if part.count > 0 or n == 0 and i == 1 then check(job, part) end
   end
   for _, part in ipairs(parts) do
     if part.count > 0 then start(job, part) end

@@ -465,10 +465,19 @@ describe("lze.parallel", function()
       misuse({1}, {1, offset = 4294967295}, add, x, 1))
     assert.equal("lze.parallel: k: an open kernel expected, got integer 5",
       misuse({1}, 1, 5))
-    assert.equal("lze.parallel: 2 arguments of the kernel expected, got 1",
-      misuse({1}, 1, add, x))
-    assert.matches("^lze.parallel: kernel add: argument 2 %(%w+%): ",
-      misuse({1}, 1, add, x, "y"))
+    assert.equal("lze.parallel: n.offset: integer expected, got boolean",
+      misuse({1}, {1, offset = false}, add, x, 1))
+    assert.equal("lze.parallel: devices[2]: selector: integer expected, got " ..
+      "number 1.5", misuse({1, 1.5}, 1, add, x, 1))
+    assert.equal("lze.parallel: devices: unknown key string 'first'",
+      misuse({1, first = 1}, 1, add, x, 1))
+    for n = 0, 1 do
+      assert.matches(
+        "^lze.parallel: kernel add: 2 arguments %(.*%) expected, got 1$",
+        misuse({1}, n, add, x))
+      assert.matches("^lze.parallel: kernel add: argument 2 %(%w+%): ",
+        misuse({1}, n, add, x, "y"))
+    end
     assert.matches("argument 1: 4 work%-items of 1 elements each are more " ..
       "than the 3 of the slice", misuse({1}, 4, add, lze.slice(x), 1))
     assert.matches("size: a positive integer expected, got 0",

@@ -72,6 +72,8 @@ describe("lze.struct", function()
       ["float"] = "a field's name expected at 'the end'",
       ["float x; foo y"] = "unknown type 'foo'",
       ["float x; float x"] = "two fields are called x",
+      ["float " .. ("x"):rep(64)] = "field " .. ("x"):rep(40) ..
+        "...: its name has more than 63 letters",
       ["float x y"] = "; expected at 'y'",
       ["float x[0]"] = "field x: a length from 1 to 4096 expected",
       ["float x[3"] = "] expected at 'the end'",

@@ -73,14 +73,17 @@ static bool reader_takes(Reader *r, char c) {
   return true;
 }
 
-/* The next name, cut if it is longer than any that is known; "" for none. */
-static void reader_name(Reader *r, char name[64]) {
+enum { NAME_SIZE = 64 };
+
+/* The next name, cut where it is longer; "" for none.  Returns its length. */
+static size_t reader_name(Reader *r, char name[NAME_SIZE]) {
   size_t n = 0;
   reader_skip(r);
   if (!isdigit((unsigned char)*r->at))
-    for (; isalnum((unsigned char)*r->at) || *r->at == '_'; r->at++)
-      if (n < 63) name[n++] = *r->at;
-  name[n] = '\0';
+    while (isalnum((unsigned char)r->at[n]) || r->at[n] == '_') n++;
+  snprintf(name, NAME_SIZE, "%.*s", (int)n, r->at);
+  r->at += n;
+  return n;
 }
 
 /* What stands at the reader, for a message. */
@@ -95,7 +98,7 @@ uint32_t lze_type_align(const lze_Type *t) {
 }
 
 static bool field_type(Reader *r, const lze_Type **type) {
-  char word[64];
+  char word[NAME_SIZE];
   reader_name(r, word);
   if (strcmp(word, "struct") == 0) {
     if (!reader_takes(r, '{'))
@@ -113,14 +116,17 @@ static bool field_type(Reader *r, const lze_Type **type) {
 
 /* One field behind its type: "name" or "name[4]". */
 static bool field_read(Reader *r, Known *k, const lze_Type *type,
-                       char names[][64], uint64_t *end) {
+                       char names[][NAME_SIZE], uint64_t *end) {
   uint32_t i = k->layout.count;
   if (i == LZE_STRUCT_FIELDS)
     return reader_fails(r, "more than %d fields", LZE_STRUCT_FIELDS);
-  reader_name(r, names[i]);
-  if (*names[i] == '\0')
+  size_t length = reader_name(r, names[i]);
+  if (length == 0)
     return reader_fails(r, "a field's name expected at '%.40s'",
                         reader_here(r));
+  if (length >= NAME_SIZE)
+    return reader_fails(r, "field %.40s...: its name has more than %d letters",
+                        names[i], NAME_SIZE - 1);
   for (uint32_t j = 0; j < i; j++)
     if (strcmp(names[i], names[j]) == 0)
       return reader_fails(r, "two fields are called %.40s", names[i]);
@@ -241,7 +247,7 @@ static const lze_Type *struct_read(Reader *r, bool braces) {
 
 const lze_Type *lze_struct_type(const char *text, char problem[160]) {
   Reader r = {text, problem, 0};
-  char word[64];
+  char word[NAME_SIZE];
   reader_name(&r, word);
   bool braces = strcmp(word, "struct") == 0 && reader_takes(&r, '{');
   if (!braces) r.at = text;

@@ -78,15 +78,14 @@ const lze_Type *lze_to_type(lua_State *L, int index) {
   return strlen(name) == length ? lze_type_find(name) : NULL;
 }
 
-const lze_Type *lze_check_type(lua_State *L, int arg) {
-  const lze_Type *t = lze_to_type(L, arg);
-  if (t != NULL) return t;
-  const char *name = lua_type(L, arg) == LUA_TSTRING ? lua_tostring(L, arg)
-                                                     : "";
+const char *lze_push_untyped(lua_State *L, int index) {
+  const char *name = lua_type(L, index) == LUA_TSTRING
+                         ? lua_tostring(L, index)
+                         : "";
   char problem[160];
   if (type_is_struct(name) && lze_struct_type(name, problem) == NULL)
-    lze_argerror(L, arg, lua_pushfstring(L, "type: %s", problem));
-  const char *got = lze_describe(L, arg);
+    return lua_pushfstring(L, "type: %s", problem);
+  const char *got = lze_describe(L, index);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   luaL_addstring(&b, "type: one of");
@@ -97,8 +96,13 @@ const lze_Type *lze_check_type(lua_State *L, int arg) {
   luaL_addstring(&b, " (or a vector such as float4) expected, got ");
   luaL_addstring(&b, got);
   luaL_pushresult(&b);
-  lze_argerror(L, arg, lua_tostring(L, -1));
-  return NULL;
+  return lua_tostring(L, -1);
+}
+
+const lze_Type *lze_check_type(lua_State *L, int arg) {
+  const lze_Type *t = lze_to_type(L, arg);
+  if (t == NULL) lze_argerror(L, arg, lze_push_untyped(L, arg));
+  return t;
 }
 
 /* --- half precision ----------------------------------------------------- */

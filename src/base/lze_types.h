@@ -29,7 +29,9 @@ const lze_Type *lze_type_find(const char *name);
 const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes);
 /* The type at `index`: a name or a struct; or NULL. */
 const lze_Type *lze_to_type(lua_State *L, int index);
-/* The type at `arg`, or raise and list what there is. */
+/* Push what is wrong with what is no type, and list what there is. [-0, +n] */
+const char *lze_push_untyped(lua_State *L, int index);
+/* The type at `arg`, or raise that. */
 const lze_Type *lze_check_type(lua_State *L, int arg);
 /* What addresses of its elements are multiples of: of a struct what its largest
    field needs, of others the size. */

@@ -200,10 +200,7 @@ static int wrap_buffer(lua_State *L) {
   void *pointer = wrap_handle(L, "buffer");
   lze_getoption(L, 1, "type");
   const lze_Type *type = lze_to_type(L, -1);
-  if (type == NULL && lua_type(L, -1) != LUA_TSTRING)
-    lze_opt_expected(L, "type", "the name of an element type");
-  if (type == NULL)
-    luaL_error(L, "option type: unknown type '%s'", lua_tostring(L, -1));
+  if (type == NULL) luaL_error(L, "option %s", lze_push_untyped(L, -1));
   lze_getoption(L, 1, "count");
   int exact;
   lua_Integer count = lua_tointegerx(L, -1, &exact);

@@ -98,13 +98,6 @@ static int parallel_variant(lua_State *L) {
   return 1;
 }
 
-/* expected(k) -> how many arguments a launch of it has */
-static int parallel_expected(lua_State *L) {
-  const spirv_kernel *k = lze_kernel_last(L, 1)->info;
-  lua_pushinteger(L, k->arg_count - k->size_count);
-  return 1;
-}
-
 /* splits(k) -> whether its range may be launched in parts */
 static int parallel_splits(lua_State *L) {
   lua_pushboolean(L, lze_kernel_splits(L, 1));
@@ -190,8 +183,6 @@ static const lze_Method primitives[] = {{"slice", parallel_slice, LZE_HOT},
                                         {"is_open", parallel_is_open, LZE_HOT},
                                         {"is_lua", parallel_is_lua, LZE_HOT},
                                         {"variant", parallel_variant, LZE_HOT},
-                                        {"expected", parallel_expected,
-                                         LZE_HOT},
                                         {"splits", parallel_splits, LZE_HOT},
                                         {"writes", parallel_writes, LZE_HOT},
                                         {"place", parallel_place, LZE_HOT},
