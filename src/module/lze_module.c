@@ -271,6 +271,20 @@ static bool module_lacks(lua_State *L, const lze_Module *m) {
   return p.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS;
 }
 
+/* Whether the log of the build names a function that is not defined: a build
+   that was ended for another reason may do the next time. */
+static bool module_log_tells(lua_State *L, lze_Module *m) {
+  const size_t n = m->spirv->kernel_count;
+  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+  if (!spirv_undefined(m->spirv, names)) lze_no_memory(L);
+  const char *log = module_log(L, m);
+  bool tells = false;
+  for (size_t i = 0; i < n; i++)
+    tells = tells || (names[i] != NULL && strstr(log, names[i]) != NULL);
+  lua_pop(L, 2);
+  return tells;
+}
+
 /* Build the kernels that need no function which the driver has not found. */
 static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
                                         const char *flags,
@@ -288,7 +302,8 @@ static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
 }
 
 /* Build SPIR-V, or what of it can be.  That it lacks a function takes a build
-   to find out, so it is kept, once it is known that what is left can be. */
+   to find out, so it is kept, where the log tells of it and what is left can be
+   built. */
 static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
                                       const void *bytes, size_t size,
                                       const char *flags,
@@ -299,16 +314,18 @@ static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
   unsigned char *entry =
       m->spirv->has_imports ? cache_read(kind, &m->key, &ignored) : NULL;
   const bool known = entry != NULL;
+  bool found_out = false;
   free(entry);
   if (!known) {
     ze_result_t r = module_build_cached(m, bytes, size, flags, c, cached);
     if (r != ZE_RESULT_SUCCESS || !m->spirv->has_imports ||
         !module_lacks(L, m))
       return r;
+    found_out = module_log_tells(L, m);
   }
   *cached = known;
   ze_result_t r = module_build_defined(L, box, m, flags, c);
-  if (r == ZE_RESULT_SUCCESS && !known) cache_write(kind, &m->key, "", 0);
+  if (r == ZE_RESULT_SUCCESS && found_out) cache_write(kind, &m->key, "", 0);
   return r;
 }
 
