@@ -282,7 +282,7 @@ void lze_task_resolve(lua_State *L, int entry, lze_Context *context,
   lze_getoption(L, entry, "given");
   int given = (int)lua_tointeger(L, -1), count = given - 2;
   if (lze_getoption(L, entry, "device") != LUA_TNIL)
-    device = lze_test_device(L, -1);
+    device = lze_device_in(L, context, lze_test_device(L, -1));
   lua_newtable(L);
   int lua = top + 1, map = top + 4, first = top + 5;
   lze_push_values(L, entry, given, map, context, device);
