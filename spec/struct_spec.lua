@@ -43,8 +43,18 @@ describe("lze.struct", function()
     assert.same({one}, lze.buffer(x.type, x):read())
   end)
 
+  it("may begin with a struct", function()
+    local s = lze.struct "struct {float a; struct {int b;} c;} s, t"
+    assert.equal(lze.struct "struct {float a; struct {int b;} c;}",
+      lze.struct(s.fields[2].type))
+    assert.equal("struct {struct {float a; struct {int b;} c;} s; " ..
+      "struct {float a; struct {int b;} c;} t;}", s.name)
+    assert.equal(s, lze.struct(s.name))
+  end)
+
   it("lays fields out as OpenCL C does", function()
     local texts = {
+      "struct {char a; double b;} a; char b",
       "char a; double b; short c", "uchar3 a; char b", "char a; float3 b[2]",
       "char a; struct {char b; long c;} d[3]; half e", "double16 a; uchar b",
       "short a, b, c; float d[5]; ulong e; char2 f",
@@ -78,7 +88,10 @@ describe("lze.struct", function()
       ["float x[0]"] = "field x: a length from 1 to 4096 expected",
       ["float x[3"] = "] expected at 'the end'",
       ["float x}"] = "; expected at '}'",
-      ["struct {float x;} y"] = "nothing more expected, got 'y'",
+      ["struct {float x;} y z"] = "; expected at 'z'",
+      ["struct {float x;} struct {float x;}"] = "; expected at '{float x;}'",
+      ["struct {float x; };;"] = "a field's name expected at ';;'",
+      ["struct {float x; struct {int y;"] = "a type expected at 'the end'",
       ["struct float x"] = "{ expected after struct, at 'float x'",
       ["double x[512]; char y"] = "a struct of more than 4096 bytes",
       ["float x\0; int y"] = "a zero in the text",

@@ -154,7 +154,7 @@ static bool field_read(Reader *r, Known *k, const lze_Type *type,
   return true;
 }
 
-static bool fields_read(Reader *r, Known *k, bool braces, char names[][64],
+static bool fields_read(Reader *r, Known *k, bool braces, char names[][NAME_SIZE],
                         uint64_t *end) {
   while (reader_skip(r), *r->at != (braces ? '}' : '\0')) {
     const lze_Type *type = NULL;
@@ -173,7 +173,7 @@ static bool fields_read(Reader *r, Known *k, bool braces, char names[][64],
 
 /* Give the fields their names, and the type the text that is the same for all
    that are alike. */
-static bool known_name(Known *k, char names[][64]) {
+static bool known_name(Known *k, char names[][NAME_SIZE]) {
   char *text = NULL, *all = NULL;
   size_t length, names_length;
   FILE *out = open_memstream(&text, &length);
@@ -221,7 +221,7 @@ static const lze_Type *struct_read(Reader *r, bool braces) {
     return NULL;
   }
   Known *k = calloc(1, sizeof *k + LZE_STRUCT_FIELDS * sizeof(lze_StructField));
-  char(*names)[64] = calloc(LZE_STRUCT_FIELDS, sizeof *names);
+  char(*names)[NAME_SIZE] = calloc(LZE_STRUCT_FIELDS, sizeof *names);
   uint64_t end = 0;
   bool good = k != NULL && names != NULL;
   if (!good) {
@@ -245,12 +245,23 @@ static const lze_Type *struct_read(Reader *r, bool braces) {
   return known_keep(k);
 }
 
+/* Whether the first braces, behind "struct", hold all that is there: no field
+   of that type follows. */
+static bool reader_is_braced(Reader *r) {
+  char word[NAME_SIZE];
+  reader_name(r, word);
+  if (strcmp(word, "struct") != 0 || !reader_takes(r, '{')) return false;
+  for (int depth = 1; depth > 0 && *r->at != '\0'; r->at++)
+    depth += (*r->at == '{') - (*r->at == '}');
+  reader_takes(r, ';');
+  reader_skip(r);
+  return *r->at == '\0';
+}
+
 const lze_Type *lze_struct_type(const char *text, char problem[160]) {
   Reader r = {text, problem, 0};
-  char word[NAME_SIZE];
-  reader_name(&r, word);
-  bool braces = strcmp(word, "struct") == 0 && reader_takes(&r, '{');
-  if (!braces) r.at = text;
+  bool braces = reader_is_braced(&r);
+  r.at = braces ? strchr(text, '{') + 1 : text;
   const lze_Type *type = struct_read(&r, braces);
   reader_takes(&r, ';');
   reader_skip(&r);
