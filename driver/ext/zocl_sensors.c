@@ -216,15 +216,15 @@ bool zocl_sensors_temperature(zocl_temperature *temperature)
  * Power.
  */
 
-enum { PACKAGES = 64 };
+enum { ZONES = 256 };
 
-/* The counters of packages wrap round; what they have counted goes on. */
+/* The counters of zones wrap round; what they have counted goes on. */
 static struct {
   pthread_mutex_t lock;
-  struct package {
+  struct zone {
     bool seen;
     uint64_t last, whole;
-  } packages[PACKAGES];
+  } zones[ZONES];
 } energy = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void constraint_read(const char *zone, int number, zocl_power *p)
@@ -249,7 +249,8 @@ static void constraint_read(const char *zone, int number, zocl_power *p)
   }
 }
 
-/* Zones named package-N; others are parts of those, or more than CPUs. */
+/* Zones named package-N or, of one with several dies, package-N-die-M; others
+   are parts of those, or more than CPUs. */
 static void zone_read(const char *directory, const char *name, void *data)
 {
   zocl_power *p = data;
@@ -257,12 +258,13 @@ static void zone_read(const char *directory, const char *name, void *data)
   int64_t now, range = 0, enabled = 0;
   unsigned number;
   if (!path_join(zone, directory, name) || !file_word(zone, "name", what) ||
-      sscanf(what, "package-%u", &number) != 1 || number >= PACKAGES ||
+      strncmp(what, "package-", 8) != 0 ||
+      sscanf(name, "intel-rapl:%u", &number) != 1 || number >= ZONES ||
       !file_number(zone, "energy_uj", &now) || now < 0)
     return;
   if (!file_number(zone, "max_energy_range_uj", &range) || range < 0)
     range = 0;
-  struct package *k = &energy.packages[number];
+  struct zone *k = &energy.zones[number];
   if (k->seen && (uint64_t)now < k->last) k->whole += (uint64_t)range;
   k->seen = true;
   k->last = (uint64_t)now;

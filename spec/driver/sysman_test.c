@@ -93,6 +93,10 @@ static void machine_make(void)
   put(RAPL "1/max_energy_range_uj", "1000\n");
   put(RAPL "1/constraint_0_name", "long_term\n");
   put(RAPL "1/constraint_0_power_limit_uw", "65000000\n");
+  /* Another die of the first package. */
+  put(RAPL "3/name", "package-0-die-1\n");
+  put(RAPL "3/energy_uj", "20\n");
+  put(RAPL "3/max_energy_range_uj", "1000\n");
   /* A part of a package, and more than packages. */
   put(RAPL "0:0/name", "core\n");
   put(RAPL "0:0/energy_uj", "7777\n");
@@ -230,12 +234,14 @@ static void test_power(void)
   EQUAL(p.canControl, 0);
   zes_power_energy_counter_t before, after;
   MUST(zesPowerGetEnergyCounter(domain[0], &before));
-  EQUAL(before.energy, 950);
-  /* One counter wraps round, the other goes on. */
+  EQUAL(before.energy, 970);
+  MUST(zesPowerGetEnergyCounter(domain[0], &after));
+  EQUAL(after.energy, 970);
+  /* One counter wraps round, the others go on. */
   put(RAPL "0/energy_uj", "100\n");
   put(RAPL "1/energy_uj", "60\n");
   MUST(zesPowerGetEnergyCounter(domain[0], &after));
-  EQUAL(after.energy, 1160);
+  EQUAL(after.energy, 1180);
   CHECK(after.timestamp >= before.timestamp && after.timestamp > 0);
   zes_power_sustained_limit_t sustained;
   zes_power_burst_limit_t burst;
@@ -259,6 +265,7 @@ static void test_power(void)
   EQUAL(limits[1].limit, 81250);
   take(RAPL "0/energy_uj");
   take(RAPL "1/energy_uj");
+  take(RAPL "3/energy_uj");
   n = 0;
   MUST(zesDeviceEnumPowerDomains(device, &n, NULL));
   EQUAL(n, 0);
