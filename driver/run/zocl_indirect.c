@@ -36,6 +36,8 @@ typedef struct pending_launches {
   indirect_args *what;
   uint32_t count;        /* copies of what `what` points to, if needed */
   ze_group_count_t *groups;
+  uint32_t image_count;  /* that the kernels use, kept until they are done */
+  zocl_image **images;
 } pending_launches;
 
 static void pending_free(pending_launches *p)
@@ -45,6 +47,9 @@ static void pending_free(pending_launches *p)
   if (p->side != NULL) cl->clReleaseCommandQueue(p->side);
   if (p->user_event != NULL) cl->clReleaseEvent(p->user_event);
   zocl_signal_unref(p->signal);
+  for (uint32_t i = 0; i < p->image_count; i++)
+    zocl_ext.image_unref(p->images[i]);
+  free(p->images);
   free(p->groups);
   free(p->what);
   free(p);
@@ -165,13 +170,20 @@ static ze_result_t launches_enqueue(const zocl_place *place,
   zocl_cl *cl = driver->cl;
   cl_int error;
   pending_launches *p = calloc(1, sizeof *p);
-  if (p != NULL) p->what = malloc(command->args_size);
-  if (p == NULL || p->what == NULL) {
-    free(p);
+  const uint32_t images = command->image_count;
+  if (p == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  p->driver = driver;
+  p->what = malloc(command->args_size);
+  p->images = malloc((images + 1u) * sizeof(zocl_image *));
+  if (p->what == NULL || p->images == NULL) {
+    pending_free(p);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   memcpy(p->what, command->args, command->args_size);
-  p->driver = driver;
+  for (; p->image_count < images; p->image_count++) {
+    p->images[p->image_count] = command->images[p->image_count];
+    zocl_ext.image_ref(p->images[p->image_count]);
+  }
   p->user_event = cl->clCreateUserEvent(driver->context, &error);
   if (p->user_event == NULL) {
     pending_free(p);

@@ -483,8 +483,9 @@ static void test_halves(void)
 
 /* An image destroyed while it waits its turn is still there when that comes;
    and another one that takes its place is not mistaken for it. */
-static void test_in_flight(void)
+static void test_in_flight(bool indirect)
 {
+  ze_group_count_t *groups = shared_new(s, sizeof *groups);
   const uint32_t count = W * H;
   uint32_t *in = shared_new(s, count * 4), *out = shared_new(s, count * 4);
   uint32_t zero = 0, wrong = 0;
@@ -502,9 +503,20 @@ static void test_in_flight(void)
     MUST(zeCommandListAppendWaitOnEvents(now, 1, &go));
     MUST(zeCommandListAppendImageCopyFromMemory(now, from, in, NULL, NULL, 0,
                                                 NULL));
-    launch(now, kernel, W, H, 1);
+    if (indirect) {
+      *groups = (ze_group_count_t){W, H, 1};
+      MUST(zeKernelSetGroupSize(kernel, 1, 1, 1));
+      MUST(zeCommandListAppendLaunchKernelIndirect(now, kernel, groups, NULL,
+                                                   0, NULL));
+    } else
+      launch(now, kernel, W, H, 1);
     MUST(zeCommandListAppendImageCopyToMemory(now, out, to, NULL, NULL, 0,
                                               NULL));
+    /* The kernel has them no more, either. */
+    ze_image_handle_t spare = bytes_new(ZE_IMAGE_TYPE_2D);
+    MUST(zeKernelSetArgumentValue(kernel, 0, sizeof spare, &spare));
+    MUST(zeKernelSetArgumentValue(kernel, 1, sizeof spare, &spare));
+    MUST(zeImageDestroy(spare));
     MUST(zeImageDestroy(from));
     MUST(zeImageDestroy(to));
     MUST(zeEventHostSignal(go));
@@ -516,6 +528,7 @@ static void test_in_flight(void)
   MUST(zeKernelDestroy(kernel));
   MUST(zeEventDestroy(go));
   MUST(zeEventPoolDestroy(pool));
+  MUST(zeMemFree(s.context, groups));
   MUST(zeMemFree(s.context, out));
   MUST(zeMemFree(s.context, in));
 }
@@ -813,7 +826,8 @@ int main(void)
   test_writes();
   test_halves();
   test_list();
-  test_in_flight();
+  test_in_flight(false);
+  test_in_flight(true);
   test_samplers();
   test_queries();
   test_errors();
