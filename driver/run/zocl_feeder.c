@@ -183,10 +183,13 @@ ze_result_t zocl_feeder_result(zocl_feeder *feeder)
 
 void zocl_feeder_stop(zocl_feeder *feeder)
 {
+  /* Whoever waits for a job may be doing it, and would not wake the thread. */
+  zocl_feeder_begin(feeder);
   pthread_mutex_lock(&feeder->lock);
   bool started = feeder->started;
   feeder->quit = true;
-  feeder->started = false;
+  feeder->started = feeder->turn = false;
+  pthread_cond_broadcast(&feeder->idle);
   pthread_cond_signal(&feeder->work);
   pthread_mutex_unlock(&feeder->lock);
   if (started) pthread_join(feeder->thread, NULL);

@@ -215,6 +215,40 @@ static void test_threads(void)
   MUST(zeCommandQueueDestroy(shared_queue));
 }
 
+/* A queue is destroyed while another thread does its work instead of waiting
+   for it. */
+static void *wait_for_fence(void *fence)
+{
+  return zeFenceHostSynchronize(fence, UINT64_MAX) == ZE_RESULT_SUCCESS
+             ? fence : NULL;
+}
+
+static void test_helped(void)
+{
+  ze_fence_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_FENCE_DESC};
+  ze_command_list_handle_t list = chain_new(LONG, NULL, NULL);
+  uint32_t wanted = 0;
+  bool ok = true;
+  reset_all();
+  for (int i = 0; i < 200; i++) {
+    ze_command_queue_handle_t q = queue_new(s);
+    ze_fence_handle_t fence;
+    pthread_t thread;
+    MUST(zeFenceCreate(q, &desc, &fence));
+    MUST(zeCommandQueueExecuteCommandLists(q, 1, &list, fence));
+    pthread_create(&thread, NULL, wait_for_fence, fence);
+    MUST(zeCommandQueueDestroy(q));
+    void *waited;
+    pthread_join(thread, &waited);
+    ok = ok && waited == fence;
+    wanted = chained(wanted, LONG);
+    MUST(zeFenceDestroy(fence));
+  }
+  CHECK(ok);
+  EQUAL(out[0], wanted);
+  MUST(zeCommandListDestroy(list));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -232,6 +266,7 @@ int main(void)
   test_gone();
   test_failure();
   test_threads();
+  test_helped();
   for (int i = 0; i < 4; i++) MUST(zeEventDestroy(e[i]));
   MUST(zeEventPoolDestroy(pool));
   MUST(zeKernelDestroy(chain));
