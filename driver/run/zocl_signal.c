@@ -550,6 +550,15 @@ static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
   return false;
 }
 
+/* Whether one stream has all commands, so that the first of them is the first
+   to end.  Of several streams, any may be. */
+static bool is_of_one(const zocl_signal *signal)
+{
+  for (uint32_t i = 1; i < signal->command_count; i++)
+    if (signal->commands[i].stream != signal->commands[0].stream) return false;
+  return signal->command_count > 0;
+}
+
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 bool blocked, zocl_wait *wait, cl_event *event)
 {
@@ -567,7 +576,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
     look_locked(signal, false, &d);
     if (atomic_load(&signal->state->set))
       ; /* just now */
-    else if (signal->command_count > 0 &&
+    else if (is_of_one(signal) &&
              (signal->counted || !signal->driver->asking_waits)) {
       *wait = ZOCL_WAIT_EVENT;
       *event = signal->commands[0].event;
@@ -575,6 +584,8 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
     } else {
       *wait = ZOCL_WAIT_EVENT;
       result = waiter_new(signal, zocl_stream_rank(stream), event);
+      unlock_arm(signal);
+      return result;
     }
   }
   unlock_release(signal, &d);

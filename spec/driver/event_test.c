@@ -421,6 +421,31 @@ static void test_taken_back(ze_command_list_handle_t a,
   }
 }
 
+/* Of two lists that are to signal an event, the first to do so lets go on what
+   waits for it. */
+static void test_two_givers(ze_command_list_handle_t a,
+                            ze_command_list_handle_t b)
+{
+  ze_command_list_handle_t c =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  for (int second = 0; second < 2; second++) {
+    reset_all();
+    MUST(zeCommandListAppendBarrier(a, e[0], 1, &e[1]));
+    MUST(zeCommandListAppendBarrier(b, e[0], 1, &e[2]));
+    MUST(zeCommandListAppendBarrier(c, e[3], 1, &e[0]));
+    RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[3]));
+    MUST(zeEventHostSignal(e[1 + second]));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[3], UINT64_MAX));
+    MUST(zeEventHostSignal(e[2 - second]));
+    MUST(zeCommandListAppendSignalEvent(a, e[4]));
+    MUST(zeCommandListAppendSignalEvent(b, e[5]));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[4], UINT64_MAX));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[5], UINT64_MAX));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[3], UINT64_MAX));
+  }
+  MUST(zeCommandListDestroy(c));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -445,6 +470,7 @@ int main(void)
   test_gate(a);
   test_two_lists(a, b);
   test_taken_back(a, b);
+  test_two_givers(a, b);
   test_ping_pong();
   test_self_reset();
   test_fence();
