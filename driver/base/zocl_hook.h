@@ -59,6 +59,9 @@ typedef struct zocl_hook {
   ze_result_t (*graph_append)(zocl_list *list, const zocl_command *command,
                               ze_event_handle_t signal, uint32_t wait_count,
                               ze_event_handle_t *waits, bool *captured);
+  /* A reset of the event was appended to the list: if that captures, no command
+     of the capture signals it any more. */
+  void (*graph_reset)(const zocl_list *list, zocl_event *event);
   /* Capture copies of commands. */
   ze_result_t (*graph_append_all)(zocl_list *list, uint32_t count,
                                   zocl_commands *const *all);

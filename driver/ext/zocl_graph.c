@@ -388,6 +388,15 @@ static ze_result_t graph_append(zocl_list *list, const zocl_command *command,
   return result;
 }
 
+static void graph_reset(const zocl_list *list, zocl_event *event)
+{
+  pthread_mutex_lock(&lock);
+  if (list->graph != NULL &&
+      event->captured.capture == list->graph->capture)
+    event->captured.capture = 0;
+  pthread_mutex_unlock(&lock);
+}
+
 static ze_result_t graph_append_all(zocl_list *list, uint32_t count,
                                     zocl_commands *const *all)
 {
@@ -758,6 +767,7 @@ ze_result_t zocl_GraphDumpContentsExt(zocl_graph *graph, const char *path,
 void zocl_graph_hook(zocl_hook *hook)
 {
   hook->graph_append = graph_append;
+  hook->graph_reset = graph_reset;
   hook->graph_append_all = graph_append_all;
   hook->graph_leave = graph_leave;
   hook->graph_check_event = graph_check_event;

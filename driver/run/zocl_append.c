@@ -213,7 +213,10 @@ ze_result_t zocl_CommandListAppendEventReset(ze_command_list_handle_t list,
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_command command = {.kind = ZOCL_COMMAND_RESET,
                           .reset = event->signal};
-  return zocl_list_append(list, &command, NULL, 0, NULL);
+  result = zocl_list_append(list, &command, NULL, 0, NULL);
+  if (result == ZE_RESULT_SUCCESS && zocl_is_capturing())
+    zocl_ext.graph_reset(list, event);
+  return result;
 }
 
 /* ------------------------------------------------------------------------

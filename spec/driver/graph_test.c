@@ -422,6 +422,39 @@ static void test_events(void)
   MUST(zeCommandListDestroy(b));
 }
 
+/* A wait behind a reset is for whoever signals the event next, which is not the
+   graph. */
+static void test_reset(void)
+{
+  list a = immediate();
+  graph *g;
+  executable *x;
+  reset_events();
+  MUST(begin(a, NULL));
+  MUST(launch(a, out, 1, e[0], NULL));
+  MUST(zeCommandListAppendWaitOnEvents(a, 1, &e[0]));
+  MUST(zeCommandListAppendEventReset(a, e[0]));
+  MUST(zeCommandListAppendSignalEvent(a, e[1]));
+  MUST(launch(a, out, 2, e[2], e[0]));
+  MUST(end(a, NULL, &g));
+  MUST(instantiate(g, NULL, &x));
+  for (int i = 0; i < 2; i++) {
+    reset_events();
+    out[0] = 0;
+    MUST(append(a, x, NULL, NULL, 0, NULL));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[1], UINT64_MAX));
+    RETURNS(ZE_RESULT_NOT_READY, synchronize(a, 20000000));
+    EQUAL(out[0], 1);
+    MUST(zeEventHostSignal(e[0]));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[2], UINT64_MAX));
+    EQUAL(out[0], 5);
+    MUST(synchronize(a, UINT64_MAX));
+  }
+  MUST(destroy_executable(x));
+  MUST(destroy(g));
+  MUST(zeCommandListDestroy(a));
+}
+
 static int holds(const char *text, const char *part)
 {
   int n = 0;
@@ -510,6 +543,7 @@ int main(void)
   for (int i = 0; i < 4; i++) MUST(zeEventDestroy(counters[i]));
   test_parts();
   test_events();
+  test_reset();
   test_dump();
 
   for (int i = 0; i < 6; i++) MUST(zeEventDestroy(e[i]));
