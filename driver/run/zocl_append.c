@@ -369,8 +369,7 @@ static void call_host(void *args)
   a->function(a->data);
 }
 
-/* Not called in the thread that appends, which may hold locks, unless that
-   waits for it anyway. */
+/* Not called in the thread that appends, which may hold locks. */
 ze_result_t zocl_CommandListAppendHostFunction(
     ze_command_list_handle_t list, zocl_host_callback function, void *data,
     const void *extensions, ze_event_handle_t signal, uint32_t wait_count,

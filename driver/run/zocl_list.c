@@ -42,9 +42,11 @@ zocl_command zocl_list_command(const zocl_list *list,
                                zocl_transfer transfer, void *args,
                                size_t args_size, bool small)
 {
-  /* A caller that will wait for it runs it itself. */
+  /* A caller that will wait for it runs it itself, but not a function of the
+     program's: that may call us, and the stream's lock is held. */
   bool waits_anyway =
-      list->stream != NULL && list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+      list->stream != NULL &&
+      list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS && transfer != NULL;
   bool here = transfer == NULL || list->device->driver->memory->any_pointer;
   return (zocl_command){.kind = here ? ZOCL_COMMAND_HOST
                                      : ZOCL_COMMAND_TRANSFER,

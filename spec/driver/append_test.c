@@ -283,6 +283,30 @@ static void test_host_function(bool regular)
   MUST(zeCommandListDestroy(list));
 }
 
+static ze_result_t (*synchronize_list)(ze_command_list_handle_t, uint64_t);
+static ze_result_t seen_result;
+
+static void ask(void *list)
+{
+  seen_result = synchronize_list(list, 0);
+}
+
+/* A function may ask for its own list, also where the caller waits for it. */
+static void test_host_function_asks(void)
+{
+  ze_result_t (*append)(ze_command_list_handle_t, void (*)(void *), void *,
+                        const void *, ze_event_handle_t, uint32_t,
+                        ze_event_handle_t *);
+  *(void **)&append = find("zeCommandListAppendHostFunction");
+  *(void **)&synchronize_list = find("zeCommandListHostSynchronize");
+  ze_command_list_handle_t list =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  seen_result = ZE_RESULT_SUCCESS;
+  RETURNS(ZE_RESULT_SUCCESS, append(list, ask, list, NULL, NULL, 0, NULL));
+  EQUAL(seen_result, ZE_RESULT_NOT_READY);
+  MUST(zeCommandListDestroy(list));
+}
+
 static atomic_int turns;
 
 static void take_turn(void *data)
@@ -515,6 +539,7 @@ int main(void)
     test_host_function(i);
     test_priorities(i);
   }
+  test_host_function_asks();
   test_indirect_nothing();
   test_indirect_chain();
   test_parameters();
