@@ -94,27 +94,30 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
                                  const zocl_next *next)
 {
   const zocl_launch *launch = command->launch;
-  size_t wait_bytes = command->wait_count * sizeof *command->waits;
+  const uint32_t waits = command->wait_count;
+  const uint32_t wait_room = waits > next->wait_room ? waits : next->wait_room;
   size_t room = values_room(launch, next);
   /* A kernel that comes later has at most so many images. */
   uint32_t images = command->image_count;
   if (next->id != 0 && images < room / 16) images = (uint32_t)(room / 16);
   size_t waits_at = zocl_round_up(sizeof(zocl_recorded));
-  size_t images_at = waits_at + zocl_round_up(wait_bytes);
+  size_t images_at =
+      waits_at + zocl_round_up(wait_room * sizeof(zocl_signal *));
   size_t args_at = images_at + zocl_round_up(images * sizeof(zocl_image *));
   size_t values_at = args_at + zocl_round_up(command->args_size);
   zocl_recorded *r = malloc(values_at + room);
   if (r == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   *r = (zocl_recorded){.command = *command,
                        .waits = (zocl_signal **)((char *)r + waits_at),
-                       .wait_room = command->wait_count,
+                       .wait_room = wait_room,
                        .images = (zocl_image **)((char *)r + images_at),
                        .image_room = images,
                        .values_at = values_at,
                        .values_room = room,
                        .id = next->id,
                        .mutable_flags = next->flags};
-  if (wait_bytes > 0) memcpy(r->waits, command->waits, wait_bytes);
+  for (uint32_t i = 0; i < wait_room; i++)
+    r->waits[i] = i < waits ? command->waits[i] : NULL;
   r->command.waits = r->waits;
   r->command.images = r->images;
   r->command.image_count = images;
@@ -132,9 +135,9 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
     if (values > 0) memcpy((char *)r + values_at, launch->values, values);
     r->command.launch = &r->launch;
   }
-  for (uint32_t i = 0; i < command->wait_count; i++) {
-    zocl_signal_ref(command->waits[i]);
-    zocl_commands_use(commands, command->waits[i]);
+  for (uint32_t i = 0; i < waits; i++) {
+    zocl_signal_ref(r->waits[i]);
+    zocl_commands_use(commands, r->waits[i]);
   }
   if (command->signal != NULL) {
     zocl_signal_ref(command->signal);
@@ -219,7 +222,8 @@ zocl_commands *zocl_commands_clone(const zocl_commands *others)
       result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   for (const zocl_recorded *r = others->first;
        r != NULL && made != NULL && result == ZE_RESULT_SUCCESS; r = r->next) {
-    const zocl_next next = {r->id, r->mutable_flags, r->values_room};
+    const zocl_next next = {r->id, r->mutable_flags, r->values_room,
+                            r->wait_room};
     result = zocl_commands_record(made, &r->command, &next);
   }
   if (result == ZE_RESULT_SUCCESS) return made;

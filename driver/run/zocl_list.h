@@ -27,6 +27,7 @@ typedef struct zocl_next {
   uint64_t id;
   uint32_t flags;
   size_t values_room;
+  uint32_t wait_room;
 } zocl_next;
 
 struct _ze_command_list_handle_t {

@@ -300,6 +300,30 @@ static void test_clone(void)
   MUST(zeCommandListDestroy(plain));
 }
 
+/* A clone has room for as many waits as its source, not as are left there. */
+static void test_clone_waits(void)
+{
+  ze_command_list_handle_t list = mutable_new(), copy;
+  ze_event_handle_t both[2] = {e[1], e[2]};
+  for (int i = 0; i < 4; i++) MUST(zeEventHostReset(e[i]));
+  MUST(zeKernelSetGroupSize(count, 1, 1, 1));
+  uint64_t id = id_get(list, 0);
+  MUST(zeCommandListAppendLaunchKernel(list, count, &one, e[0], 2, both));
+  RETURNS(ZE_RESULT_SUCCESS, update_waits(list, id, 0, NULL));
+  MUST(zeCommandListClose(list));
+  RETURNS(ZE_RESULT_SUCCESS, clone(list, &copy));
+  RETURNS(ZE_RESULT_SUCCESS, update_waits(copy, id, 2, both));
+  MUST(zeCommandListClose(copy));
+  MUST(zeCommandQueueExecuteCommandLists(queue, 1, &copy, NULL));
+  MUST(zeEventHostSignal(e[1]));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[0]));
+  MUST(zeEventHostSignal(e[2]));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[0], UINT64_MAX));
+  MUST(zeCommandQueueSynchronize(queue, UINT64_MAX));
+  MUST(zeCommandListDestroy(copy));
+  MUST(zeCommandListDestroy(list));
+}
+
 static void test_errors(void)
 {
   ze_command_list_handle_t list = mutable_new(), plain = list_new(s);
@@ -363,6 +387,7 @@ int main(void)
   test_events();
   test_kernels();
   test_clone();
+  test_clone_waits();
   test_errors();
   for (int i = 0; i < 4; i++) MUST(zeEventDestroy(e[i]));
   MUST(zeEventPoolDestroy(pool));
