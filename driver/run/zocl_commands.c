@@ -178,16 +178,6 @@ static void commands_fail(const zocl_commands *commands)
   recorded_fail(commands->first);
 }
 
-/* Whether the command can have the signal that is wanted behind it, which
-   saves OpenCL a command. */
-static bool takes_signal(const zocl_command *command,
-                         const zocl_signal *signal)
-{
-  return signal != NULL && command->signal == NULL &&
-         !(command->kind == ZOCL_COMMAND_INDIRECT &&
-           zocl_signal_counted(signal));
-}
-
 /* Submit them, and `behind` to be set when they are done unless it is NULL.
    After an error with `fail`, the signals of those that were not submitted have
    failed. */
@@ -197,7 +187,8 @@ static ze_result_t commands_submit(const zocl_commands *commands,
 {
   for (const zocl_recorded *r = commands->first; r != NULL; r = r->next) {
     zocl_command command = r->command;
-    if (r->next == NULL && takes_signal(&command, behind)) {
+    if (r->next == NULL && command.signal == NULL) {
+      /* That saves OpenCL a command. */
       command.signal = behind;
       behind = NULL;
     }

@@ -77,15 +77,6 @@ ze_result_t zocl_list_append(zocl_list *list, zocl_command *command,
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (signal != NULL) result = zocl_event_check(list, signal);
   if (result != ZE_RESULT_SUCCESS) return result;
-  if (command->kind == ZOCL_COMMAND_INDIRECT && signal != NULL &&
-      signal->counter_modes != 0) {
-    /* It has no OpenCL event to stand for; what follows it has. */
-    zocl_command after = {.kind = ZOCL_COMMAND_NOTHING};
-    result = zocl_list_append(list, command, NULL, wait_count, waits);
-    return result == ZE_RESULT_SUCCESS
-               ? zocl_list_append(list, &after, signal, 0, NULL)
-               : result;
-  }
   if (zocl_is_capturing()) {
     bool captured;
     result = zocl_ext.graph_append(list, command, signal, wait_count, waits,

@@ -616,6 +616,17 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
   cl_event few[FEW_WAITS], *waits = few, event = NULL;
   cl_uint count = 0;
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
+  if (command->kind == ZOCL_COMMAND_INDIRECT && command->signal != NULL &&
+      zocl_signal_counted(command->signal)) {
+    /* It has no OpenCL event to stand for; what follows it has. */
+    zocl_command launches = *command;
+    zocl_command after = {.kind = ZOCL_COMMAND_NOTHING,
+                          .signal = command->signal};
+    launches.signal = NULL;
+    ze_result_t launched = zocl_stream_submit(stream, &launches);
+    return launched == ZE_RESULT_SUCCESS ? zocl_stream_submit(stream, &after)
+                                         : launched;
+  }
   if (command->wait_count > FEW_WAITS) {
     waits = malloc(command->wait_count * sizeof *waits);
     if (waits == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);

@@ -16,6 +16,8 @@ enum {
   QUEUE_IN_ORDER = 0x2,
   POOL_COUNTER = 0x20014,
   COUNTER = 0x2003a,
+  MUTABLE_LIST = 0x20016,
+  COMMAND_ID = 0x20017,
   EXTERNAL_SYNC = 0x2003b,
   EVENT_PROPERTIES = 0x2003e,
   IMMEDIATE = 0x1,
@@ -280,6 +282,58 @@ static void test_regular(void)
   MUST(zeCommandListDestroy(makes));
   MUST(zeCommandQueueDestroy(other));
   MUST(zeCommandQueueDestroy(queue));
+}
+
+/* An indirect launch, in a list whose signal is changed, executed again: the
+   event stands for the last execution. */
+static void test_indirect(void)
+{
+  struct {
+    int stype;
+    const void *next;
+    uint32_t flags;
+  } can_change = {.stype = MUTABLE_LIST}, id_desc = {.stype = COMMAND_ID};
+  ze_command_list_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
+                                 .pNext = &can_change,
+                                 .flags = LIST_IN_ORDER};
+  ze_result_t (*next_id)(ze_command_list_handle_t, const void *, uint64_t *);
+  ze_result_t (*update)(ze_command_list_handle_t, uint64_t, ze_event_handle_t);
+  find(&next_id, "zeCommandListGetNextCommandIdExp");
+  find(&update, "zeCommandListUpdateMutableCommandSignalEventExp");
+  ze_event_handle_t first = counter_new(REGULAR), other = counter_new(REGULAR);
+  ze_command_queue_handle_t queue = queue_new(s);
+  ze_group_count_t *groups = shared_new(s, sizeof *groups);
+  ze_command_list_handle_t list;
+  uint32_t add = 1;
+  uint64_t id;
+  *groups = one;
+  MUST(zeCommandListCreate(s.context, s.device, &desc, &list));
+  MUST(zeKernelSetArgumentValue(chain, 0, sizeof out, &out));
+  MUST(zeKernelSetArgumentValue(chain, 1, sizeof add, &add));
+  MUST(zeCommandListAppendWaitOnEvents(list, 1, &held));
+  MUST(next_id(list, &id_desc, &id));
+  MUST(zeCommandListAppendLaunchKernelIndirect(list, chain, groups, first, 0,
+                                               NULL));
+  MUST(zeCommandListClose(list));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(first));
+  RETURNS(ZE_RESULT_SUCCESS, update(list, id, other));
+  MUST(zeCommandListClose(list));
+  out[0] = 0;
+  for (uint32_t i = 1; i <= 3; i++) {
+    MUST(zeEventHostReset(held));
+    MUST(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
+    RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(other));
+    MUST(zeEventHostSignal(held));
+    RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(other, UINT64_MAX));
+    EQUAL(out[0], i == 1 ? 1 : i == 2 ? 4 : 13);
+  }
+  MUST(zeCommandQueueSynchronize(queue, UINT64_MAX));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(first));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeCommandQueueDestroy(queue));
+  MUST(zeMemFree(s.context, groups));
+  MUST(zeEventDestroy(first));
+  MUST(zeEventDestroy(other));
 }
 
 /* Regular and immediate lists by turns, each waiting for the one before by the
@@ -554,6 +608,7 @@ int main(void)
   test_reuse();
   test_regular();
   test_mixed();
+  test_indirect();
   test_timestamps();
   test_errors();
   test_pool();
