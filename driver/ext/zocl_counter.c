@@ -70,8 +70,10 @@ static zocl_signal *event_signal(zocl_event *event)
 static zocl_signal *counter_begin(const zocl_list *list,
                                   const zocl_event *event)
 {
-  zocl_signal *made = zocl_signal_counter(
-      list->device->driver, zocl_signal_timed(event->signal), false);
+  pthread_mutex_lock(&lock);
+  bool timed = zocl_signal_timed(event->signal);
+  pthread_mutex_unlock(&lock);
+  zocl_signal *made = zocl_signal_counter(list->device->driver, timed, false);
   if (made == NULL) zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   return made;
 }

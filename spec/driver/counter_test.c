@@ -588,6 +588,26 @@ static void test_threads(void)
   MUST(zeCommandListDestroy(waiting));
 }
 
+/* Threads give an event new signals on lists of their own. */
+static void test_givers(void)
+{
+  ze_command_list_handle_t lists[2] = {ordered_immediate(),
+                                       ordered_immediate()};
+  pthread_t threads[2];
+  given = counter_new(IMMEDIATE);
+  for (int i = 0; i < 2; i++)
+    if (pthread_create(&threads[i], NULL, give_signals, lists[i]) != 0)
+      abort();
+  for (int i = 0; i < 2; i++) {
+    void *gave;
+    pthread_join(threads[i], &gave);
+    CHECK(gave == lists[i]);
+  }
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(given, UINT64_MAX));
+  MUST(zeEventDestroy(given));
+  for (int i = 0; i < 2; i++) MUST(zeCommandListDestroy(lists[i]));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -613,6 +633,7 @@ int main(void)
   test_errors();
   test_pool();
   test_threads();
+  test_givers();
 
   MUST(zeEventDestroy(held));
   MUST(zeEventPoolDestroy(pool));
