@@ -58,7 +58,8 @@ uint64_t zocl_time_left(uint64_t timeout, uint64_t start)
   return timeout > spent ? timeout - spent : 0;
 }
 
-ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout)
+ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout,
+                           bool tell)
 {
   uint64_t start = zocl_clock();
   ze_result_t result = ZE_RESULT_SUCCESS;
@@ -68,7 +69,7 @@ ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout)
   if (list == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   for (size_t i = 0; i < count; i++) {
     ze_result_t one =
-        list[i]->kind->wait(list[i], zocl_time_left(timeout, start));
+        list[i]->kind->wait(list[i], zocl_time_left(timeout, start), tell);
     if (result == ZE_RESULT_SUCCESS) result = one;
     list[i]->kind->unref(list[i]);
   }

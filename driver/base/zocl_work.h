@@ -11,8 +11,9 @@ typedef struct zocl_work zocl_work;
 typedef struct zocl_work_kind {
   void (*ref)(zocl_work *work);
   void (*unref)(zocl_work *work);
-  /* Until all that there is to do is done, at most `timeout` ns. */
-  ze_result_t (*wait)(zocl_work *work, uint64_t timeout);
+  /* Until all that there is to do is done, at most `timeout` ns; then tell what
+     failed, or leave that to another wait. */
+  ze_result_t (*wait)(zocl_work *work, uint64_t timeout, bool tell);
   /* Waits for nothing and leaves failures for those who wait. */
   bool (*is_idle)(zocl_work *work);
 } zocl_work_kind;
@@ -26,7 +27,8 @@ void zocl_work_add(zocl_work *work);
 void zocl_work_remove(zocl_work *work);
 
 /* Wait for all work of a device, or of all devices where it is NULL. */
-ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout);
+ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout,
+                           bool tell);
 /* Whether no device has anything to do. */
 bool zocl_work_is_done(void);
 

@@ -529,5 +529,5 @@ ze_result_t zocl_DeviceGetGlobalTimestamps(ze_device_handle_t device,
 ze_result_t zocl_DeviceSynchronize(ze_device_handle_t device)
 {
   ZOCL_NEED_HANDLE(device);
-  return zocl_work_wait(device, UINT64_MAX);
+  return zocl_work_wait(device, UINT64_MAX, true);
 }

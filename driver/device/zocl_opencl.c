@@ -415,7 +415,7 @@ static void drain(void)
   static atomic_bool in_vain;
   if (zocl_forked()) return;
   if (!atomic_load(&in_vain) &&
-      zocl_work_wait(NULL, (uint64_t)EXIT_SECONDS * 1000000000u) ==
+      zocl_work_wait(NULL, (uint64_t)EXIT_SECONDS * 1000000000u, false) ==
           ZE_RESULT_NOT_READY)
     atomic_store(&in_vain, true);
   for (int ms = 0; ms < 1000 * COMPILE_SECONDS && compiles_now(); ms += 5)

@@ -22,6 +22,7 @@ typedef struct call {
   zocl_cl *cl;
   zocl_host_function function;
   cl_event user_event;     /* what the queue waits for */
+  cl_int status;           /* of what is in front of it */
   alignas(max_align_t) unsigned char args[];
 } call;
 
@@ -36,10 +37,11 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER,
           .last = &pool.first};
 
-static void call_end(call *c, cl_int status)
+/* It is called behind what failed, too: others may wait for what it does. */
+static void call_run(call *c)
 {
-  if (status == CL_COMPLETE) c->function(c->args);
-  c->cl->clSetUserEventStatus(c->user_event, status);
+  c->function(c->args);
+  c->cl->clSetUserEventStatus(c->user_event, c->status);
   c->cl->clReleaseEvent(c->user_event);
   free(c);
 }
@@ -57,7 +59,7 @@ static void *thread_run(void *unused)
     pool.first = c->next;
     if (pool.first == NULL) pool.last = &pool.first;
     pthread_mutex_unlock(&pool.lock);
-    call_end(c, CL_COMPLETE);
+    call_run(c);
     pthread_mutex_lock(&pool.lock);
   }
   pool.threads--;
@@ -69,10 +71,7 @@ static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
 {
   call *c = data;
   c->cl->clReleaseEvent(event);
-  if (status < 0) {
-    call_end(c, status);
-    return;
-  }
+  c->status = status;
   pthread_mutex_lock(&pool.lock);
   *pool.last = c;
   pool.last = &c->next;
@@ -93,7 +92,7 @@ static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
   }
   if (!here) pthread_cond_signal(&pool.work);
   pthread_mutex_unlock(&pool.lock);
-  if (here) call_end(c, CL_COMPLETE);
+  if (here) call_run(c);
 }
 
 cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
@@ -130,7 +129,7 @@ cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
     }
     cl->clReleaseEvent(ready);
   }
-  cl->clSetUserEventStatus(c->user_event, CL_INVALID_OPERATION);
+  cl->clSetUserEventStatus(c->user_event, CL_COMPLETE);
   cl->clReleaseEvent(c->user_event);
   free(c);
   return error;

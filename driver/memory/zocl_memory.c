@@ -587,8 +587,9 @@ ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
   return ZE_RESULT_SUCCESS;
 }
 
-/* BLOCKING_FREE waits for all commands, DEFER_FREE for none: that memory is
-   given back when something is allocated or freed while all is quiet. */
+/* BLOCKING_FREE waits for all commands, since pointers kept in memory are not
+   seen, DEFER_FREE for none: that memory is given back when something is
+   allocated or freed while all is quiet. */
 ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
                             const ze_memory_free_ext_desc_t *desc,
                             void *pointer)
@@ -601,7 +602,7 @@ ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
   if (desc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE) {
     allocation found;
     if (allocation_find(pointer, &found)) {
-      ze_result_t result = zocl_work_wait(NULL, UINT64_MAX);
+      ze_result_t result = zocl_work_wait(NULL, UINT64_MAX, false);
       if (result != ZE_RESULT_SUCCESS) return result;
     }
   } else if (desc->freePolicy != 0) {

@@ -31,11 +31,14 @@ typedef struct pending_launches {
   zocl_driver *driver;
   cl_command_queue side; /* where the kernels run; it keeps timestamps */
   cl_event user_event;   /* what the stream waits for */
+  zocl_stream *stream;   /* whose command of that number it is */
+  uint64_t number;
   zocl_signal *signal;   /* or NULL */
   cl_event first;        /* the kernel that was put there first, or NULL */
   indirect_args *what;
   uint32_t count;        /* copies of what `what` points to, if needed */
   ze_group_count_t *groups;
+  bool failed;           /* not all could be launched */
   uint32_t image_count;  /* that the kernels use, kept until they are done */
   zocl_image **images;
 } pending_launches;
@@ -47,6 +50,7 @@ static void pending_free(pending_launches *p)
   if (p->side != NULL) cl->clReleaseCommandQueue(p->side);
   if (p->user_event != NULL) cl->clReleaseEvent(p->user_event);
   zocl_signal_unref(p->signal);
+  if (p->stream != NULL) zocl_stream_unref(p->stream);
   for (uint32_t i = 0; i < p->image_count; i++)
     zocl_ext.image_unref(p->images[i]);
   free(p->images);
@@ -73,8 +77,8 @@ static void pending_end(pending_launches *p, bool ok, cl_event last)
                     end + p->driver->clock_offset);
   else if (p->signal != NULL)
     zocl_signal_fail(p->signal);
-  cl->clSetUserEventStatus(p->user_event,
-                           ok ? CL_COMPLETE : CL_INVALID_OPERATION);
+  if (!ok) zocl_stream_fail(p->stream, p->number, CL_INVALID_OPERATION);
+  cl->clSetUserEventStatus(p->user_event, CL_COMPLETE);
   pending_free(p);
 }
 
@@ -82,7 +86,7 @@ static void CL_CALLBACK launches_done(cl_event last, cl_int status, void *data)
 {
   pending_launches *p = data;
   zocl_cl *cl = p->driver->cl;
-  pending_end(p, status == CL_COMPLETE, last);
+  pending_end(p, status == CL_COMPLETE && !p->failed, last);
   cl->clReleaseEvent(last);
 }
 
@@ -119,8 +123,9 @@ static void launches_run(void *args)
     return;
   }
   cl->clFlush(p->side);
-  if (!ok || cl->clSetEventCallback(last, CL_COMPLETE, launches_done, p) !=
-                 CL_SUCCESS) {
+  p->failed = !ok;
+  if (cl->clSetEventCallback(last, CL_COMPLETE, launches_done, p) !=
+      CL_SUCCESS) {
     /* What was launched still runs, and nothing tells when it is done. */
     pending_end(p, false, NULL);
     cl->clReleaseEvent(last);
@@ -164,6 +169,7 @@ static cl_int counts_fetch(pending_launches *p, zocl_place *place)
 
 static ze_result_t launches_enqueue(const zocl_place *place,
                                     cl_command_queue side,
+                                    zocl_stream *stream, uint64_t number,
                                     const zocl_command *command)
 {
   zocl_driver *driver = place->device->driver;
@@ -189,6 +195,9 @@ static ze_result_t launches_enqueue(const zocl_place *place,
     pending_free(p);
     return zocl_cl_error(error, "clCreateUserEvent");
   }
+  p->stream = stream;
+  p->number = number;
+  zocl_stream_ref(stream);
   p->side = side;
   cl->clRetainCommandQueue(side);
   p->signal = command->signal;

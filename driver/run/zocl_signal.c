@@ -21,6 +21,11 @@
  * the signal to be set.  They are released by the priority of their queues,
  * then in the order of submission.
  *
+ * Where what was to set it failed, it is set with that error, and its waiters'
+ * streams are told.  They go on all the same: OpenCL does not run what depends
+ * on a failed event, nor the functions of ours behind it, and PoCL does not say
+ * that it has not.
+ *
  * A signal of a counter-based event is never reset: it stands for one command,
  * and where that is submitted again, for the last time.  What waits for it
  * waits for the command as it was last submitted then.
@@ -59,9 +64,11 @@ typedef struct pending {
   bool told;       /* which has come */
 } pending;
 
+/* Command `number` of a stream waits for `event`. */
 typedef struct waiter {
   cl_event event;
-  int rank;             /* of its stream, see zocl_stream_rank */
+  zocl_stream *stream;
+  uint64_t number;
 } waiter;
 
 struct zocl_signal {
@@ -133,12 +140,20 @@ void zocl_signal_ref(zocl_signal *signal)
   atomic_fetch_add_explicit(&signal->refs, 1, memory_order_relaxed);
 }
 
+/* Let go on what waits, though what it waits for may have failed. */
+static void waiter_release(const zocl_driver *driver, const waiter *w,
+                           cl_int status)
+{
+  if (status < 0) zocl_stream_fail(w->stream, w->number, status);
+  driver->cl->clSetUserEventStatus(w->event, CL_COMPLETE);
+  driver->cl->clReleaseEvent(w->event);
+  zocl_stream_unref(w->stream);
+}
+
 static void waiters_release(const zocl_driver *driver, const deferred *d)
 {
-  for (uint32_t i = 0; i < d->count; i++) {
-    driver->cl->clSetUserEventStatus(d->waiters[i].event, d->status);
-    driver->cl->clReleaseEvent(d->waiters[i].event);
-  }
+  for (uint32_t i = 0; i < d->count; i++)
+    waiter_release(driver, &d->waiters[i], d->status);
   free(d->waiters);
 }
 
@@ -183,7 +198,7 @@ void zocl_signal_unref(zocl_signal *signal)
   if (!zocl_forked()) {
     while (signal->command_count > 0)
       command_drop(signal, signal->command_count - 1);
-    /* Commands that wait for what will never come end with an error. */
+    /* What commands wait for will never come. */
     waiters_release(signal->driver,
                     &(deferred){.waiters = signal->waiters,
                                 .count = signal->waiter_count,
@@ -280,7 +295,7 @@ static bool command_look(zocl_signal *signal, uint32_t i, bool ask, deferred *d)
     start += signal->driver->clock_offset;
     end += signal->driver->clock_offset;
   }
-  zocl_stream_done(p->stream, p->number, status);
+  status = zocl_stream_done(p->stream, p->number, status);
   command_drop(signal, i);
   set_locked(signal, status, start, end, d);
   return true;
@@ -492,8 +507,10 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
  * The streams' side.
  */
 
+/* Its reference to the stream is taken over on success. */
 static bool waiter_add(zocl_signal *signal, waiter added)
 {
+  int rank = zocl_stream_rank(added.stream);
   if (signal->shared != NULL && !signal->watched) {
     signal->watched = zocl_ext.states_watch(signal->shared, signal);
     if (!signal->watched) return false;
@@ -506,7 +523,7 @@ static bool waiter_add(zocl_signal *signal, waiter added)
     signal->waiter_room = room;
   }
   uint32_t i = signal->waiter_count++;
-  for (; i > 0 && signal->waiters[i - 1].rank < added.rank; i--)
+  for (; i > 0 && zocl_stream_rank(signal->waiters[i - 1].stream) < rank; i--)
     signal->waiters[i] = signal->waiters[i - 1];
   signal->waiters[i] = added;
   return true;
@@ -523,13 +540,16 @@ bool zocl_signal_watch(zocl_signal *signal)
 }
 
 /* A waiter of the signal's own, with a reference for the caller. */
-static ze_result_t waiter_new(zocl_signal *signal, int rank, cl_event *event)
+static ze_result_t waiter_new(zocl_signal *signal, zocl_stream *stream,
+                              uint64_t number, cl_event *event)
 {
   zocl_cl *cl = signal->driver->cl;
   cl_int error;
   *event = cl->clCreateUserEvent(signal->driver->context, &error);
   if (*event == NULL) return zocl_cl_error(error, "clCreateUserEvent");
-  if (!waiter_add(signal, (waiter){*event, rank})) {
+  zocl_stream_ref(stream);
+  if (!waiter_add(signal, (waiter){*event, stream, number})) {
+    zocl_stream_unref(stream);
     cl->clReleaseEvent(*event);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
@@ -560,7 +580,8 @@ static bool is_of_one(const zocl_signal *signal)
 }
 
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
-                                bool blocked, zocl_wait *wait, cl_event *event)
+                                uint64_t number, bool blocked, zocl_wait *wait,
+                                cl_event *event)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
   deferred d = {.count = 0};
@@ -583,29 +604,33 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
       signal->driver->cl->clRetainEvent(*event);
     } else {
       *wait = ZOCL_WAIT_EVENT;
-      result = waiter_new(signal, zocl_stream_rank(stream), event);
+      result = waiter_new(signal, stream, number, event);
       unlock_arm(signal);
       return result;
     }
   }
+  if (*wait == ZOCL_WAIT_NONE && atomic_load(&signal->state->set) &&
+      signal->state->status < 0)
+    zocl_stream_fail(stream, number, signal->state->status);
   unlock_release(signal, &d);
   return result;
 }
 
-void zocl_signal_complete(zocl_signal *signal, int rank, cl_event event)
+void zocl_signal_complete(zocl_signal *signal, zocl_stream *stream,
+                          uint64_t number, cl_event event)
 {
+  const waiter w = {event, stream, number};
   deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, false, &d);
   bool set = atomic_load(&signal->state->set);
-  if (!set && waiter_add(signal, (waiter){event, rank})) {
+  if (!set && waiter_add(signal, w)) {
     unlock_arm(signal);
     return;
   }
   cl_int status = set ? signal->state->status : CL_OUT_OF_HOST_MEMORY;
   unlock_release(signal, &d);
-  signal->driver->cl->clSetUserEventStatus(event, status);
-  signal->driver->cl->clReleaseEvent(event);
+  waiter_release(signal->driver, &w, status);
 }
 
 static void CL_CALLBACK waiters_done(cl_event event, cl_int status, void *data)

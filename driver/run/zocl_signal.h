@@ -54,15 +54,17 @@ bool zocl_signal_watch(zocl_signal *signal);
    when it is not signalled. */
 bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end);
 
-/* What a command submitted to `stream` has to wait for.  Where the stream is
+/* What command `number` of `stream` has to wait for.  Where the stream is
    `blocked` by a wait for others, these may reset and set the signal before
    it gets there, in commands that are submitted only later. */
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
-                                bool blocked, zocl_wait *wait,
+                                uint64_t number, bool blocked, zocl_wait *wait,
                                 cl_event *event);
-/* Run in a stream of that rank for a wait that was LATER: complete `event`,
-   which it takes over, as soon as the signal is set. */
-void zocl_signal_complete(zocl_signal *signal, int rank, cl_event event);
+/* Run in the stream for a wait of that command that was LATER: complete `event`
+   as soon as the signal is set.  It and a reference to the stream are taken
+   over. */
+void zocl_signal_complete(zocl_signal *signal, zocl_stream *stream,
+                          uint64_t number, cl_event event);
 
 /* A feeder of `stream` is going to submit the command that will set it: a host
    that waits for it may submit it itself. */

@@ -45,7 +45,10 @@ struct zocl_stream {
   _Atomic uint64_t done;     /* this one and all before are known done */
   _Atomic uint64_t last;     /* the one after which a closed stream goes;
                                 UINT64_MAX before it is closed and after */
-  atomic_int failed;         /* an OpenCL error that was not reported yet */
+  atomic_int failed;         /* the last error of OpenCL, or 0: none yet */
+  atomic_bool untold;        /* it was not reported yet */
+  uint64_t failed_first, failed_last; /* commands that it is the error of; up
+                                to UINT64_MAX while untold; under `failures` */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
   cl_event *held;            /* room for HELD_EVENTS, or NULL: none yet */
@@ -306,15 +309,69 @@ void zocl_stream_close(zocl_stream *stream)
   zocl_stream_unref(stream);
 }
 
-void zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
+/* ------------------------------------------------------------------------
+ * Failures.
+ */
+
+/* Under this lock streams fail and tell. */
+static pthread_mutex_t failures = PTHREAD_MUTEX_INITIALIZER;
+
+static bool has_failed(const zocl_stream *stream, uint64_t number)
 {
+  return atomic_load(&stream->failed) != 0 && number >= stream->failed_first &&
+         number <= stream->failed_last;
+}
+
+void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status)
+{
+  pthread_mutex_lock(&failures);
+  if (!has_failed(stream, number)) {
+    stream->failed_first = number;
+    stream->failed_last = UINT64_MAX;
+    atomic_store(&stream->failed, status);
+    atomic_store(&stream->untold, true);
+  }
+  pthread_mutex_unlock(&failures);
+}
+
+/* A failed command may end before those in front of it, and they still run. */
+int zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
+{
+  if (status < 0) {
+    zocl_stream_fail(stream, number, status);
+    return status;
+  }
   uint64_t done = atomic_load_explicit(&stream->done, memory_order_relaxed);
   while (done < number && !atomic_compare_exchange_weak(&stream->done, &done,
                                                         number))
     ;
-  if (status < 0) atomic_store(&stream->failed, status);
+  if (atomic_load_explicit(&stream->failed, memory_order_relaxed) != 0) {
+    pthread_mutex_lock(&failures);
+    if (has_failed(stream, number)) status = atomic_load(&stream->failed);
+    pthread_mutex_unlock(&failures);
+  }
   zocl_opencl_compiled();
   stream_leave(stream);
+  return status;
+}
+
+/* The error that has not been reported yet, of commands up to `number`. */
+static ze_result_t stream_result(zocl_stream *stream, uint64_t number)
+{
+  ze_result_t result = zocl_feeder_result(stream->feeder);
+  if (result != ZE_RESULT_SUCCESS ||
+      !atomic_load_explicit(&stream->untold, memory_order_relaxed))
+    return result;
+  pthread_mutex_lock(&failures);
+  int status = CL_COMPLETE;
+  if (atomic_exchange(&stream->untold, false)) {
+    status = atomic_load(&stream->failed);
+    stream->failed_last = number;
+  }
+  pthread_mutex_unlock(&failures);
+  if (status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
+                   "a command failed with OpenCL error %d", status);
 }
 
 bool zocl_stream_passed(const zocl_stream *stream, uint64_t number)
@@ -425,14 +482,15 @@ static ze_result_t stream_time(zocl_stream *stream, bool needed)
 
 typedef struct later_args {
   zocl_signal *signal;
-  int rank;
+  zocl_stream *stream;
+  uint64_t number;
   cl_event event;
 } later_args;
 
 static void run_later(void *args)
 {
   const later_args *a = args;
-  zocl_signal_complete(a->signal, a->rank, a->event);
+  zocl_signal_complete(a->signal, a->stream, a->number, a->event);
   zocl_signal_unref(a->signal);
 }
 
@@ -457,9 +515,10 @@ static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
   cl_int error;
   *event = driver->cl->clCreateUserEvent(driver->context, &error);
   if (*event == NULL) return zocl_cl_error(error, "clCreateUserEvent");
-  later_args args = {signal, zocl_stream_rank(stream), *event};
+  later_args args = {signal, stream, stream->submitted + 1, *event};
   driver->cl->clRetainEvent(*event);
   zocl_signal_ref(signal);
+  zocl_stream_ref(stream);
   cl_event here = NULL;
   const zocl_place place =
       stream_place(stream, 0, NULL, is_thrifty(stream) ? &here : NULL);
@@ -472,6 +531,7 @@ static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
     stream->submitted++;
     return ZE_RESULT_SUCCESS;
   }
+  zocl_stream_unref(stream);
   zocl_signal_unref(signal);
   driver->cl->clReleaseEvent(*event);
   driver->cl->clReleaseEvent(*event);
@@ -511,7 +571,7 @@ static ze_result_t waits_resolve(zocl_stream *stream,
   for (uint32_t i = 0; i < command->wait_count; i++) {
     zocl_wait wait;
     ze_result_t result =
-        zocl_signal_resolve(command->waits[i], stream,
+        zocl_signal_resolve(command->waits[i], stream, stream->submitted + 1,
                             stream_is_blocked(stream), &wait, &waits[*count]);
     if (result == ZE_RESULT_SUCCESS && wait == ZOCL_WAIT_LATER)
       result = event_later(stream, command->waits[i], &waits[*count]);
@@ -524,7 +584,9 @@ static ze_result_t waits_resolve(zocl_stream *stream,
 /* Do it here and now, where that is as good as in the stream. */
 static bool command_run(zocl_stream *stream, const zocl_command *command)
 {
-  if (zocl_knob.slow || !stream_is_idle(stream)) return false;
+  if (zocl_knob.slow || !stream_is_idle(stream) ||
+      atomic_load_explicit(&stream->untold, memory_order_relaxed))
+    return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       command->kind == ZOCL_COMMAND_INDIRECT ||
       command->kind == ZOCL_COMMAND_TRANSFER ||
@@ -583,7 +645,8 @@ static ze_result_t command_enqueue(zocl_stream *stream,
       if (stream->side == NULL) break;
       clock_calibrate(stream->device->driver, stream->side);
     }
-    return command->indirect(&place, stream->side, command);
+    return command->indirect(&place, stream->side, stream,
+                             stream->submitted + 1, command);
   case ZOCL_COMMAND_NOTHING:
     error = zocl_place_wait(&place, event);
     break;
@@ -650,11 +713,12 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
   result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
       stream, command, count, waits,
       signal != NULL || count > 0 || is_thrifty(stream) ? &event : NULL);
+  /* Of what failed, a part may have been put into the queue. */
+  stream->submitted++;
   if (result != ZE_RESULT_SUCCESS) {
     if (command->drop != NULL) command->drop(command->args);
     goto done;
   }
-  stream->submitted++;
   if (count > 0) stream_block(stream, event != NULL ? event : waits[count - 1]);
   if (event != NULL && is_thrifty(stream)) held_add(stream, event);
   if (signal == NULL && event != NULL) cl->clReleaseEvent(event);
@@ -674,19 +738,6 @@ done:
 /* ------------------------------------------------------------------------
  * Waiting.
  */
-
-/* The error of a command that has not been reported yet. */
-static ze_result_t stream_result(zocl_stream *stream)
-{
-  ze_result_t result = zocl_feeder_result(stream->feeder);
-  if (result != ZE_RESULT_SUCCESS) return result;
-  if (atomic_load_explicit(&stream->failed, memory_order_relaxed) == 0)
-    return ZE_RESULT_SUCCESS;
-  int status = atomic_exchange(&stream->failed, 0);
-  if (status == 0) return ZE_RESULT_SUCCESS;
-  return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
-                   "a command failed with OpenCL error %d", status);
-}
 
 /* A signal behind all that is submitted, with a reference for the caller. */
 static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail)
@@ -727,10 +778,12 @@ static ze_result_t stream_finish(zocl_stream *stream)
   cl->clReleaseCommandQueue(queue);
   if (error != CL_SUCCESS) return zocl_cl_error(error, "clFinish");
   zocl_stream_done(stream, number, CL_COMPLETE);
-  return stream_result(stream);
+  return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
+/* Until all is done that was submitted, up to `*number`, failed or not. */
+static ze_result_t stream_end(zocl_stream *stream, uint64_t timeout,
+                              uint64_t *number)
 {
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
   uint64_t start = timeout == 0 || timeout == UINT64_MAX ? 0 : zocl_clock();
@@ -739,23 +792,31 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
     if (fed != ZE_RESULT_SUCCESS) return fed;
   }
   pthread_mutex_lock(&stream->lock);
+  *number = stream->submitted;
   if (stream_is_idle(stream)) {
     pthread_mutex_unlock(&stream->lock);
-    return stream_result(stream);
+    return ZE_RESULT_SUCCESS;
   }
   if (timeout == UINT64_MAX && stream->queue != NULL)
     return stream_finish(stream);
   zocl_signal *tail = NULL;
   ze_result_t result = stream_tail(stream, &tail);
+  *number = stream->submitted;
   pthread_mutex_unlock(&stream->lock);
   if (result != ZE_RESULT_SUCCESS) return result;
-  result = zocl_signal_wait(tail, zocl_time_left(timeout, start));
+  /* What failed is the stream's to tell. */
+  if (zocl_signal_wait(tail, zocl_time_left(timeout, start)) ==
+      ZE_RESULT_NOT_READY)
+    result = ZE_RESULT_NOT_READY;
   zocl_signal_unref(tail);
-  if (result != ZE_RESULT_SUCCESS) {
-    if (result != ZE_RESULT_NOT_READY) atomic_store(&stream->failed, 0);
-    return result;
-  }
-  return stream_result(stream);
+  return result;
+}
+
+ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout)
+{
+  uint64_t number;
+  ze_result_t result = stream_end(stream, timeout, &number);
+  return result == ZE_RESULT_SUCCESS ? stream_result(stream, number) : result;
 }
 
 static bool work_is_idle(zocl_work *work)
@@ -782,9 +843,12 @@ static void work_unref(zocl_work *work)
   zocl_stream_unref((zocl_stream *)work);
 }
 
-static ze_result_t work_wait(zocl_work *work, uint64_t timeout)
+static ze_result_t work_wait(zocl_work *work, uint64_t timeout, bool tell)
 {
-  return zocl_stream_wait((zocl_stream *)work, timeout);
+  uint64_t number;
+  zocl_stream *stream = (zocl_stream *)work;
+  return tell ? zocl_stream_wait(stream, timeout)
+              : stream_end(stream, timeout, &number);
 }
 
 static const zocl_work_kind work_kind = {work_ref, work_unref, work_wait,

@@ -22,6 +22,7 @@ typedef enum zocl_command_kind {
    its signal is set when they are done, before the stream goes on. */
 typedef ze_result_t (*zocl_indirect)(const zocl_place *place,
                                      cl_command_queue side,
+                                     zocl_stream *stream, uint64_t number,
                                      const zocl_command *command);
 
 struct zocl_command {
@@ -67,9 +68,13 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
 /* Wait until everything submitted is done, at most `timeout` ns. */
 ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
 
-/* Command `number` is known to be done, and so everything before it; `status`
-   is negative where it failed. */
-void zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
+/* Command `number` has ended with this status.  What it is to those who wait
+   for it: negative, too, where it is behind what failed. */
+int zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
+
+/* Command `number`, or what it waited for, failed with an error of OpenCL, and
+   so all that is behind it.  The next wait for the stream tells. */
+void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status);
 
 /* Whether the command of that number is known to have ended. */
 bool zocl_stream_passed(const zocl_stream *stream, uint64_t number);

@@ -16,6 +16,8 @@ static const ze_group_count_t one = {1, 1, 1};
 static ze_event_pool_handle_t pool;
 static ze_event_handle_t e[8];
 
+static ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
+
 static void chain_append(ze_command_list_handle_t list, uint32_t add,
                          ze_event_handle_t signal, uint32_t n,
                          ze_event_handle_t *waits)
@@ -446,9 +448,61 @@ static void test_two_givers(ze_command_list_handle_t a,
   MUST(zeCommandListDestroy(c));
 }
 
+/* A list waits for an event that is destroyed: what is behind is done in its
+   turn, fails, and nobody waits for ever. */
+static void test_failed(bool waits_first)
+{
+  ze_command_list_handle_t a =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  ze_command_list_handle_t b =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  ze_event_handle_t gone = event_new(pool, 8);
+  reset_all();
+  MUST(zeEventHostSignal(e[1]));
+  if (waits_first) MUST(zeCommandListAppendBarrier(b, e[3], 1, &e[2]));
+  MUST(zeCommandListAppendBarrier(a, e[0], 1, &e[4]));
+  MUST(zeCommandListAppendBarrier(a, NULL, 1, &gone));
+  MUST(zeCommandListAppendEventReset(a, e[1]));
+  MUST(zeCommandListAppendBarrier(a, NULL, 1, &e[5]));
+  chain_append(a, 7, e[2], 0, NULL);
+  MUST(zeEventDestroy(gone));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[2]));
+  RETURNS(ZE_RESULT_NOT_READY, synchronize(a, 0));
+  MUST(zeEventHostSignal(e[4]));
+  MUST(zeEventHostSignal(e[5]));
+  if (waits_first) {
+    RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+            zeEventHostSynchronize(e[3], UINT64_MAX));
+    RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
+  }
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(a, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(e[0]));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[1]));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, zeEventQueryStatus(e[2]));
+  /* Who waits for it only now fails, too, until it is reset. */
+  MUST(zeCommandListAppendBarrier(b, e[6], 1, &e[2]));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[6], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(b, 0));
+  MUST(zeEventHostReset(e[2]));
+  MUST(zeEventHostReset(e[6]));
+  chain_append(a, 8, e[2], 0, NULL);
+  chain_append(b, 9, e[6], 1, &e[2]);
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[6], UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(b, UINT64_MAX));
+  MUST(zeCommandListDestroy(a));
+  MUST(zeCommandListDestroy(b));
+}
+
 int main(void)
 {
   s = setup_new();
+  MUST(zeDriverGetExtensionFunctionAddress(s.driver,
+                                           "zeCommandListHostSynchronize",
+                                           (void **)&synchronize));
   ze_module_handle_t module = module_load(s, "spec/driver/kernels/probe.spv");
   spin = kernel_new(module, "spin");
   chain = kernel_new(module, "chain");
@@ -458,7 +512,7 @@ int main(void)
   MUST(zeKernelSetGroupSize(chain, N, 1, 1));
   MUST(zeKernelSetArgumentValue(chain, 0, sizeof out, &out));
   MUST(zeKernelSetArgumentValue(spin, 0, sizeof out, &out));
-  pool = pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 8);
+  pool = pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 9);
   for (uint32_t i = 0; i < 8; i++) e[i] = event_new(pool, i);
   ze_command_list_handle_t a =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
@@ -471,6 +525,8 @@ int main(void)
   test_two_lists(a, b);
   test_taken_back(a, b);
   test_two_givers(a, b);
+  test_failed(false);
+  test_failed(true);
   test_ping_pong();
   test_self_reset();
   test_fence();

@@ -234,6 +234,32 @@ static void test_deferred(ze_command_list_handle_t list)
   MUST(zeEventPoolDestroy(pool));
 }
 
+/* BLOCKING_FREE frees also where a command failed, and leaves that to be told
+   to whoever waits for it. */
+static void test_blocking(void)
+{
+  ze_memory_free_ext_desc_t blocking = {
+    .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
+    .freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE};
+  ze_event_pool_handle_t pool = pool_new(s, 0, 1);
+  ze_event_handle_t gone = event_new(pool, 0);
+  ze_command_queue_handle_t queue = queue_new(s);
+  ze_command_list_handle_t list = list_new(s);
+  void *memory = shared_new(s, 4096);
+  MUST(zeCommandListAppendWaitOnEvents(list, 1, &gone));
+  MUST(zeCommandListAppendBarrier(list, NULL, 0, NULL));
+  MUST(zeCommandListClose(list));
+  MUST(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeEventDestroy(gone));
+  RETURNS(ZE_RESULT_SUCCESS, zeMemFreeExt(s.context, &blocking, memory));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemFree(s.context, memory));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeCommandQueueSynchronize(queue, UINT64_MAX));
+  MUST(zeCommandQueueDestroy(queue));
+  MUST(zeEventPoolDestroy(pool));
+}
+
 /* What a queue or an immediate list has not done when it is destroyed is waited
    for like anything else.  Only one of the blocks fits into the device. */
 static void test_destroyed(bool immediate)
@@ -385,6 +411,7 @@ int main(void)
   test_copies(list, 1000);
   test_copies(list, 1000003);
   test_deferred(list);
+  test_blocking();
   MUST(zeCommandListDestroy(list));
   test_destroyed(true);
   test_destroyed(false);
