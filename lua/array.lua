@@ -18,6 +18,7 @@ local concat, unpack = table.concat, table.unpack
 local format, max, mathtype = string.format, math.max, math.type
 
 local MOST_DIMENSIONS <const> = 8
+local MOST_ELEMENTS <const> = 1 << 48
 
 local A, methods, meta = {}, {}, {}
 
@@ -84,6 +85,18 @@ local function count_of(shape)
   local n = 1
   for d = 1, #shape do n = n * shape[d] end
   return n
+end
+
+-- Whether a shape has more elements than an array may have.
+local function is_too_large(shape)
+  local n, large = 1, false
+  for d = 1, #shape do
+    local s = shape[d]
+    if s == 0 then return false end
+    large = large or n > MOST_ELEMENTS // s
+    n = n * s
+  end
+  return large
 end
 
 local function packed_strides(shape)
@@ -206,7 +219,7 @@ local function check_shape(shape, fname)
         .. "their own", fname, C.describe(key))
     end
   end
-  local copy, n = {}, 1
+  local copy = {}
   if #shape > MOST_DIMENSIONS then
     fail("%s: shape: %d dimensions; arrays have at most %d", fname, #shape,
       MOST_DIMENSIONS)
@@ -218,11 +231,10 @@ local function check_shape(shape, fname)
       fail("%s: shape: dimension %d: a size expected, got %s", fname, d,
         type(s) == "number" and tostring(s) or C.describe(s))
     end
-    if s > 0 and n > (1 << 48) // s then
-      fail("%s: shape %s has too many elements", fname, shape_text(shape))
-    end
-    n = n * s
     copy[d] = s
+  end
+  if is_too_large(copy) then
+    fail("%s: shape %s has too many elements", fname, shape_text(copy))
   end
   return copy
 end
@@ -299,6 +311,10 @@ local function broadcast(what, a, b)
         what, shape_text(a), shape_text(b), d, s, t)
     end
     shape[d] = s == 1 and t or s
+  end
+  if is_too_large(shape) then
+    fail("%s: shapes %s and %s broadcast to too many elements", what,
+      shape_text(a), shape_text(b))
   end
   return shape
 end
@@ -1010,6 +1026,7 @@ local function join(list, d, fname)
   end
   local shape = {unpack(first.dims)}
   shape[d] = total
+  check_shape(shape, fname)
   local into, at = new(kind, shape, mask, first.home), 0
   for _, a in ipairs(list) do
     compute("copy", narrow(into, d, at + 1, at + a.dims[d], 1), a)

@@ -147,6 +147,7 @@ define("mm", function(a, b)
   local shape, padded, count = {unpack(batch)}, {unpack(batch)}, 1
   for _, size in ipairs(batch) do count = count * size end
   shape[#shape + 1], shape[#shape + 2] = m, n
+  core.check_shape(shape, "mm")
   local rows, columns = up(m, ROWS), up(n, COLUMNS)
   padded[#padded + 1], padded[#padded + 2] = rows, columns
   if count * m * n == 0 then return new(kind, shape, nil, a.home) end

@@ -115,6 +115,34 @@ describe("lze.array", function()
       said(function() return x * true end))
   end)
 
+  it("refuses results of more elements than an array has", function()
+    local n = 1 << 32
+    local x, y = A.ones {1, 1}:expand {n, 1}, A.ones {1, 1}:expand {1, n + 1}
+    assert.equal("a + b: shapes {4294967296, 1} and {1, 4294967296} broadcast "
+      .. "to too many elements", said(function()
+        return x + A.ones {1, 1}:expand {1, n}
+      end))
+    local two = "shapes {4294967296, 1} and {1, 4294967297} broadcast to too "
+      .. "many elements"
+    assert.equal("a + b: " .. two, said(function() return x + y end))
+    assert.equal("a:lt(b): " .. two, said(A.lt, x, y))
+    assert.equal("clamp: " .. two, said(A.clamp, x, y, 1))
+    assert.equal("map: " .. two, said(A.map, math.max, x, y))
+    local shape = ": shape {4294967296, 4294967296} has too many elements"
+    assert.equal("mm" .. shape, said(A.mm, x, A.ones {1, 1}:expand {1, n}))
+    local half = (1 << 31) - 1
+    assert.equal("conv2d: shape {1, 4294967296, 4294967296} has too many "
+      .. "elements", said(A.conv2d, A.ones {2, 2}, A.ones {1, 1},
+        {padding = half}))
+    local most = A.ones {1}:expand {1 << 48}
+    assert.equal("cat: shape {562949953421312} has too many elements",
+      said(A.cat, {most, most}))
+    -- None are never too many.
+    local none = A.zeros {0, n, n}:permute(2, 3, 1) + 1
+    assert.same({n, n, 0}, none.shape)
+    assert.same({}, none:read())
+  end)
+
   it("has types for the results of each pair", function()
     local function kind(a, b)
       return (A.ones({1}, {type = a}) + A.ones({1}, {type = b})).type
