@@ -43,6 +43,11 @@ local function square(x) return x * x end
 local function real(x)
   return x >= 0 and x + 0.0 or (x >> 1 | x & 1) * 2.0
 end
+local function quotient(x, y) -- x has no sign, y is at least 1
+  local q = (x >> 1) // y << 1
+  if not math.ult(x - q * y, y) then q = q + 1 end
+  return q
+end
 local function difference(x, y)
   return math.ult(x, y) and -real(y - x) or real(x - y)
 end
@@ -387,55 +392,79 @@ end
 
 local nan = 0.0 / 0.0
 
--- Sums of integers of 64 bits may need more: those of their upper and of their
--- lower halves do not.  F makes them integers without a sign.
-local function needs_halves(kind)
-  return not types[kind].real and types[kind].bits == 64
+-- Sums of so many integers may need more than 64 bits: those of their upper and
+-- of their lower halves do not.
+local function needs_halves(kind, n)
+  return not types[kind].real and n > 1 << 63 - types[kind].bits
 end
 
-local function flip_of(kind) return kind == "long" and "(1 << 63)" or "0" end
+-- What makes elements integers without a sign, F in texts.
+local function flip_of(kind) return types[kind].signed and "(1 << 63)" or "0" end
 
 -- The mean of list i is whole + rest / count, where rest is at most a half of
 -- count.
 local function halves_text(op)
   return fill_in([[
 local h, l = high[i] + (low[i] >> 32), low[i] & 0xffffffff
-l = (h % count << 32) + l + count // 2
-local whole = (h // count << 32) + l // count ~ F
-local rest = l % count - count // 2
-]], {F = op.flip}) .. op.result
+local q = quotient(h, count)
+l = (h - q * count << 32) + l + count // 2
+local r = quotient(l, count)
+local whole = (q << 32) + r ~ F
+local rest = l - r * count - count // 2
+]], {F = flip_of(op.kind)}) .. op.result
 end
 
--- Write op's result for the means of integers of 64 bits into a buffer.
+-- Write op's result for the means of integers into a buffer, by halves.
 local function fold_halves(op, x, outer, n, inner, into)
+  local flip = flip_of(op.kind)
   local function half(map)
     local sums = beside(into, "long", outer * inner)
-    fold(like(sum, {name = op.name, map = fill_in(map, {F = op.flip})}), x,
-      outer, n, inner, sums, "long")
+    fold(like(sum, {name = op.name, map = fill_in(map, {F = flip})}), x, outer,
+      n, inner, sums, "long")
     return sums
   end
+  if n >= 1 << 32 then
+    fail("%s: %d elements of %s are too many to be exact; at most %d", op.name,
+      n, op.kind, (1 << 32) - 1)
+  end
   local high, low = half "((X ~ F) >> 32)", half "(X & 0xffffffff)"
-  kernel_of(op.name, concat({"h", op.result, op.flip}, " "),
+  kernel_of(op.name, concat({"h", op.result, flip}, " "),
     "out, high, low, count", halves_text, op)(outer * inner, into, high, low, n)
+end
+
+local function fold_mean(op, x, outer, n, inner, into, kind)
+  local by = needs_halves(op.kind, n) and fold_halves or fold
+  by(op, x, outer, n, inner, into, kind)
 end
 
 middle_types.mean = wide
 define("mean", function(a, o)
   check(a, 1, "a", "mean")
-  local halves = needs_halves(a.kind)
-  return reduce_by(halves and fold_halves or fold, like(sum, {name = "mean",
-    finish = "V / count", empty = nan, flip = flip_of(a.kind),
-    result = fill_in("out[i] = R + rest / count",
-      {R = fill_in(real_of(a.kind), {X = "whole"})})}), a, o, real(a.kind))
+  return reduce_by(fold_mean, like(sum, {name = "mean", kind = a.kind,
+    finish = "V / count", empty = nan, result = fill_in(
+      "out[i] = R + rest / count", {R = fill_in(real_of(a.kind),
+      {X = "whole"})})}), a, o, real(a.kind))
 end)
 
 -- The mean of the squares of what elements are off their mean.
 local function fold_squares(op, x, outer, n, inner, into, kind)
-  local halves = op.centre.flip
-  local centres = beside(into, op.centre.kind,
-    outer * inner * (halves and 2 or 1))
+  local halves = needs_halves(op.kind, n)
+  local centre = like(sum, {name = op.name, kind = op.kind})
+  if types[op.kind].real then
+    op.map, centre.finish = "square(X - c[P])", "V / count"
+  elseif halves then
+    centre.result = "out[2 * i - 1], out[2 * i] = whole, rest"
+    -- Sums of these squares may be more than a float has.
+    op.map = fill_in("square((difference(X ~ F, c[2 * P - 1] ~ F) - " ..
+      "c[2 * P] / count) * 0x1p-32)", {F = flip_of(op.kind)})
+    op.finish = op.finish .. (op.name == "var" and " * 0x1p64" or " * 0x1p32")
+  else -- the centre is a sum
+    op.map = "square(X - c[P] // count - c[P] % count / count)"
+  end
+  local wide_kind = wide(op.kind)
+  local centres = beside(into, wide_kind, outer * inner * (halves and 2 or 1))
   local by = halves and fold_halves or fold
-  by(op.centre, x, outer, n, inner, centres, op.centre.kind)
+  by(centre, x, outer, n, inner, centres, wide_kind)
   fold(op, x, outer, n, inner, into, kind, centres)
 end
 
@@ -443,21 +472,8 @@ for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
   middle_types[name] = function(kind) return wide(real(kind)) end
   define(name, function(a, o)
     check(a, 1, "a", name)
-    local op = like(sum, {name = name, finish = finish, empty = nan})
-    op.centre = like(sum, {name = name, kind = wide(a.kind)})
-    if types[a.kind].real then
-      op.map, op.centre.finish = "square(X - c[P])", "V / count"
-    elseif needs_halves(a.kind) then
-      op.centre.flip = flip_of(a.kind)
-      op.centre.result = "out[2 * i - 1], out[2 * i] = whole, rest"
-      -- Sums of these squares may be more than a float has.
-      op.map = fill_in("square((difference(X ~ F, c[2 * P - 1] ~ F) - " ..
-        "c[2 * P] / count) * 0x1p-32)", {F = op.centre.flip})
-      op.finish = finish .. (name == "var" and " * 0x1p64" or " * 0x1p32")
-    else -- the centre is a sum
-      op.map = "square(X - c[P] // count - c[P] % count / count)"
-    end
-    return reduce_by(fold_squares, op, a, o, real(a.kind))
+    return reduce_by(fold_squares, like(sum, {name = name, kind = a.kind,
+      finish = finish, empty = nan}), a, o, real(a.kind))
   end)
 end
 

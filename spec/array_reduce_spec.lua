@@ -331,6 +331,19 @@ describe("a reduction of an array", function()
     same(1, a:var():item() * 0x1p20, 1e-5, "small")
   end)
 
+  it("has means of so many integers that halves need 64 bits", function()
+    local n <const> = 1 << 31
+    local function many(kind, v, count)
+      return A.full({1}, v, {type = kind}):expand {count} + 0
+    end
+    assert.equal(0x1p63, many("long", math.maxinteger, n + 4096):mean():item())
+    assert.equal(0x1p32, many("uint", (1 << 32) - 1, n + 1):mean():item())
+    for _, name in ipairs {"mean", "var"} do
+      assert.equal(name .. ": 4294967296 elements of int are too many to be "
+        .. "exact; at most 4294967295", said(A[name], many("int", 1, n * 2)))
+    end
+  end)
+
   it("of nothing is defined, or an error that says so", function()
     local x = A.zeros {0}
     assert.equal(0, x:sum():item())
