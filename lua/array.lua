@@ -652,12 +652,6 @@ local function counted(what, kind, v)
   return not types[kind].real and math.tointeger(v) or fitting(what, kind, v)
 end
 
-local function check_reach(fname, first, last)
-  if (last - first < 0) ~= (last < first) then
-    fail("%s: from %d to %d is further than integers reach", fname, first, last)
-  end
-end
-
 -- A.arange(n | first, last [, step] [, options]): ends included.
 function A.arange(first, last, step, o)
   if type(last) == "table" then last, o = nil, last end
@@ -680,7 +674,9 @@ function A.arange(first, last, step, o)
     whole and "long" or "float")
   local n = 0
   if last == first or (last < first) == (step < 0) then
-    check_reach("arange", first, last)
+    if (last - first < 0) ~= (last < first) then
+      fail("arange: from %d to %d is further than integers reach", first, last)
+    end
     n = (whole and (last - first) // step or (last - first) / step // 1) + 1
   end
   n = check_shape({n}, "arange")[1]
@@ -693,18 +689,33 @@ function A.arange(first, last, step, o)
   return compute("range", a, first, step)
 end
 
+-- The step of n integers from first to last, ends included.  How far these are
+-- from each other has 64 bits and no sign.
+local function whole_step(kind, first, last, n)
+  local down = last < first
+  if kind == "ulong" then down = math.ult(last, first) end
+  local far, steps = down and first - last or last - first, n - 1
+  local step = (far >> 1) // steps << 1
+  if not math.ult(far - step * steps, steps) then step = step + 1 end
+  if step * steps ~= far then
+    fail("linspace: %d numbers of %s from %d to %d: the step is not whole", n,
+      kind, first, last)
+  end
+  return down and -step or step
+end
+
 -- Fill an array of one dimension with numbers of equal steps.
 local function spaced(a, first, last)
-  local kind, n = a.kind, a.size
-  if not types[kind].real then check_reach("linspace", first, last) end
-  -- A half of how far the ends are from each other, which may be too far.
-  local half = types[kind].real and last / 2 - first / 2 or (last - first) / 2
-  local step = counted("linspace", kind, n > 2 and half / (n - 1) * 2 or 0)
+  local kind, n, step = a.kind, a.size, 0
+  if not types[kind].real then
+    step = n > 1 and whole_step(kind, first, last, n) or 0
+  elseif n > 2 then
+    -- A half of how far the ends are from each other, which may be too far.
+    step = (last / 2 - first / 2) / (n - 1) * 2
+  end
   local back = n // 2
-  compute("range", array_over(a.base, 0, {n - back}, {1}),
-    counted("linspace", kind, first), step)
-  compute("range", array_over(a.base, n - 1, {back}, {-1}),
-    counted("linspace", kind, last), -step)
+  compute("range", array_over(a.base, 0, {n - back}, {1}), first, step)
+  compute("range", array_over(a.base, n - 1, {back}, {-1}), last, -step)
   return a
 end
 
@@ -719,8 +730,8 @@ function A.linspace(first, last, n, o)
   end
   local kind, device = option_type(o, "linspace", 4, "float")
   n = check_shape({n}, "linspace")[1]
-  fitting("linspace", kind, first)
-  fitting("linspace", kind, last)
+  first, last = fitting("linspace", kind, first), fitting("linspace", kind,
+    last)
   return spaced(new_on(device, kind, {n}), first, last)
 end
 

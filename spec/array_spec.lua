@@ -95,6 +95,16 @@ describe("lze.array", function()
     end
     assert.same({-0x1p63, 0, 0x1p63},
       A.linspace(math.mininteger, math.maxinteger, 3):read())
+    local least, most = math.mininteger, math.maxinteger
+    -- Integers are exact, however far from each other.
+    local third = (1 << 60) + 1
+    assert.same({0, third, third * 2, third * 3},
+      A.linspace(0, third * 3, 4, {type = "long"}):read())
+    third = most // 3 * 2 + 1
+    assert.same({least, least + third, most - third, most},
+      A.linspace(least, most, 4, {type = "long"}):read())
+    assert.same({-1, -1 - third, third, 0},
+      A.linspace(-1, 0, 4, {type = "ulong"}):read())
     assert.same({{1, 0, 0}, {0, 1, 0}}, A.eye(2, 3):table())
   end)
 
@@ -310,10 +320,13 @@ describe("lze.array", function()
         function() A.arange(250, 256, 1, {type = "uchar"}) end,
       ["linspace: uchar expected (an integer from 0 to 255), got integer 256"] =
         function() A.linspace(0, 256, 2, {type = "uchar"}) end,
-      [("linspace: from %d to %d is further than integers reach"):format(
-        math.mininteger, math.maxinteger)] = function()
-          A.linspace(math.mininteger, math.maxinteger, 4, {type = "long"})
+      [("linspace: 3 numbers of long from %d to %d: the step is not whole")
+        :format(math.mininteger, math.maxinteger)] = function()
+          A.linspace(math.mininteger, math.maxinteger, 3, {type = "long"})
         end,
+      ["linspace: 3 numbers of long from 0 to 9007199254740993: the step is "
+        .. "not whole"] =
+        function() A.linspace(0, (1 << 53) + 1, 3, {type = "long"}) end,
       ["permute: the order of 1 dimensions expected, got 0"] =
         function() A.zeros(1):permute() end,
       ["arange: argument 2 (last): a finite number expected, got nil"] =
@@ -455,7 +468,7 @@ describe("lze.array", function()
       ["a%[m%] = v"] = function() x[x:eq(1)] = 2.5 end,
       scatter = function() column:scatter({1}, 2.5) end,
       arange = function() A.arange(0, 5, 2.5, {type = "int"}) end,
-      linspace = function() A.linspace(0, 5, 3, {type = "int"}) end,
+      linspace = function() A.linspace(0, 2.5, 3, {type = "int"}) end,
       full = function() A.full({1}, 2.5, {type = "int"}) end
     } do
       assert.matches("^" .. name .. ": " .. expected:gsub("%%%%", "%%"),
