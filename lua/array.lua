@@ -110,11 +110,11 @@ end
 
 local function shape_text(shape) return "{" .. concat(shape, ", ") .. "}" end
 
--- Whether elements lie one behind the other in row-major order.
+-- Whether elements, if there are any, lie one behind the other in row-major
+-- order.
 local function is_packed(shape, strides)
   local n = 1
   for d = #shape, 1, -1 do
-    if shape[d] == 0 then return true end
     if shape[d] ~= 1 and strides[d] ~= n then return false end
     n = n * shape[d]
   end
@@ -128,7 +128,7 @@ local function array_over(base, from, shape, strides, mask, owner)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
     from = size > 0 and from or 0, size = size, mask = mask, op = false,
     owner = owner, depth = 0, nodes = 1, seen = 0, store = false}
-  if is_packed(shape, strides) then
+  if size == 0 or is_packed(shape, strides) then
     a.flat = a.from == 0 and size == #base and base or
       base:view(a.from + 1, a.from + size)
   end

@@ -629,6 +629,11 @@ describe("lze.array", function()
     assert.same({2, 0}, A.stack({A.zeros(0), A.zeros(0)}).shape)
     x[3] = 1
     x[{{2, 3}}] = 1
+    -- They go where a buffer goes, whatever the steps.
+    local none = A.zeros {4, 4}[{{1, 0}, {1, 4, 2}}]
+    assert.equal(0, #none.buffer)
+    assert.same({0, 3}, none:view({0, 3}).shape)
+    assert.equal(0, #lze.buffer("float", 0):copy(none))
   end)
 
   it("takes integers as they are, and wraps results", function()
