@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local C = ...
-local error, ipairs, rawget, type = error, ipairs, rawget, type
+local error, ipairs, rawget, select, type = error, ipairs, rawget, select, type
 local format, mathtype = string.format, math.type
 
 -- What a cell of so many bits holds after an integer is stored into it.
@@ -37,8 +37,9 @@ local change = {
   atomic_exchange = function(_, _, v) return v end
 }
 
--- The element type of what an atomic works on, checked as a kernel's is.
-local function cell(name, x, i, v)
+-- The element type of what an atomic works on, checked as a kernel's is; the
+-- arguments behind i are `v`, or `expected` and `v`.
+local function cell(name, x, i, ...)
   local kind = C.type(x)
   if not kind then
     C.argument(1, format("x: buffer expected, got %s", C.describe(x)))
@@ -56,9 +57,14 @@ local function cell(name, x, i, v)
     error(format("%s needs cells of 32 or 64 bits (int, uint, long, ulong, "
       .. "float, double), these are of %s", name, kind), 0)
   end
-  local wanted = width and "integer" or "number"
-  if type(v) ~= "number" or width and mathtype(v) ~= "integer" then
-    C.argument(3, format("v: %s expected, got %s", wanted, C.describe(v)))
+  local n = select("#", ...)
+  for k = 1, n do
+    local v = select(k, ...)
+    if not mathtype(v) or width and mathtype(v) ~= "integer" then
+      C.argument(k + 2, format("%s: %s expected, got %s",
+        k == n and "v" or "expected", width and "integer" or "number",
+        C.describe(v)))
+    end
   end
   return kind
 end
@@ -88,11 +94,18 @@ for name, f in next, change do
   end
 end
 
+-- Whether two numbers are the same bits in a cell.
+local function same(kind, a, b)
+  if bits[kind] then return a == wrap(kind, b) end
+  local text = kind == "float" and "f" or "d"
+  return string.pack(text, a) == string.pack(text, b)
+end
+
 -- The value expected comes before the new one; returns the old one.
 function work.atomic_compare_exchange(x, i, expected, v)
-  local kind = cell("atomic_compare_exchange", x, i, v)
+  local kind = cell("atomic_compare_exchange", x, i, expected, v)
   local old = held(x, i)
-  if old == wrap(kind, expected) then C.set(x, i, wrap(kind, v)) end
+  if same(kind, old, expected) then C.set(x, i, wrap(kind, v)) end
   return old
 end
 

@@ -901,6 +901,22 @@ describe("lze.work on the host", function()
       said(w.atomic_add))
     assert.matches("bad argument #3 .-integer expected, got number",
       said(w.atomic_add, x, 1, 0.5))
+    local swap = w.atomic_compare_exchange
+    assert.matches("bad argument #3 .-expected: integer expected, got string",
+      said(swap, x, 1, "1", 1))
+    assert.matches("bad argument #3 .-expected: integer expected, got number 1",
+      said(swap, x, 1, 1.0, 1))
+    assert.matches("bad argument #3 .-expected: number expected, got nil",
+      said(swap, f, 1, nil, 1))
+    assert.matches("bad argument #4 .-v: integer expected, got nil",
+      said(swap, x, 1, 1))
+    -- Cells of reals are compared by their bits, as a device does.
+    f[1] = 0.1
+    local tenth = f[1]
+    assert.equal(tenth, swap(f, 1, 0.1, -0.0))
+    assert.equal(0, swap(f, 1, 0, 1))
+    assert.equal(0, swap(f, 1, -0.0, 2))
+    assert.equal(2, f[1])
     assert.matches("^a device buffer has no elements on the host",
       said(w.atomic_add, lze.buffer("int", 1, {usage = "device"}), 1, 1))
     assert.matches("an array of one dimension expected, got one of 2",
