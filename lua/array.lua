@@ -207,31 +207,51 @@ local function together(what, words, ...)
   end
 end
 
-local function check_shape(shape, fname)
+-- A size, or nil where v is not one.
+local function size_of(v)
+  if mathtype(v) == "float" then v = math.tointeger(v) end
+  return mathtype(v) == "integer" and v >= 0 and v or nil
+end
+
+local function number_text(v)
+  return type(v) == "number" and tostring(v) or C.describe(v)
+end
+
+-- Argument n of a function as a size; word is its name.
+local function check_size(v, fname, n, word)
+  local size = size_of(v)
+  if not size then
+    fail("%s: argument %d (%s): a size expected, got %s", fname, n, word,
+      number_text(v))
+  end
+  return size
+end
+
+-- A copy of the shape of a result, or of one that is argument n.
+local function check_shape(shape, fname, n, word)
   if mathtype(shape) == "integer" then shape = {shape} end
+  local what = fname
+  if n then what = format("%s: argument %d (%s)", fname, n, word or "shape") end
   if type(shape) ~= "table" or is(shape) then
-    fail("%s: shape: a table of sizes expected, got %s", fname,
-      C.describe(shape))
+    fail("%s: a table of sizes expected, got %s", what, C.describe(shape))
   end
   for key in next, shape do
     if mathtype(key) ~= "integer" then
-      fail("%s: shape: sizes expected, got a field %s; options are a table of "
-        .. "their own", fname, C.describe(key))
+      fail("%s: sizes expected, got a field %s; options are a table of their "
+        .. "own", what, C.describe(key))
     end
   end
   local copy = {}
   if #shape > MOST_DIMENSIONS then
-    fail("%s: shape: %d dimensions; arrays have at most %d", fname, #shape,
+    fail("%s: %d dimensions; arrays have at most %d", what, #shape,
       MOST_DIMENSIONS)
   end
   for d = 1, #shape do
-    local s = shape[d]
-    if mathtype(s) == "float" then s = math.tointeger(s) or s end
-    if mathtype(s) ~= "integer" or s < 0 then
-      fail("%s: shape: dimension %d: a size expected, got %s", fname, d,
-        type(s) == "number" and tostring(s) or C.describe(s))
+    copy[d] = size_of(shape[d])
+    if not copy[d] then
+      fail("%s: dimension %d: a size expected, got %s", what, d,
+        number_text(shape[d]))
     end
-    copy[d] = s
   end
   if is_too_large(copy) then
     fail("%s: shape %s has too many elements", fname, shape_text(copy))
@@ -629,12 +649,12 @@ end
 
 function A.zeros(shape, o)
   local kind, device = option_type(o, "zeros", 2, "float")
-  return filled(new_on(device, kind, check_shape(shape, "zeros")), 0)
+  return filled(new_on(device, kind, check_shape(shape, "zeros", 1)), 0)
 end
 
 function A.ones(shape, o)
   local kind, device = option_type(o, "ones", 2, "float")
-  return filled(new_on(device, kind, check_shape(shape, "ones")), 1)
+  return filled(new_on(device, kind, check_shape(shape, "ones", 1)), 1)
 end
 
 function A.full(shape, value, o)
@@ -644,7 +664,7 @@ function A.full(shape, value, o)
   end
   local kind, device = option_type(o, "full", 3, "float")
   value = fitting("full", kind, value)
-  return filled(new_on(device, kind, check_shape(shape, "full")), value)
+  return filled(new_on(device, kind, check_shape(shape, "full", 1)), value)
 end
 
 -- What elements of kind are counted from, or by: whole where they are.
@@ -678,8 +698,10 @@ function A.arange(first, last, step, o)
       fail("arange: from %d to %d is further than integers reach", first, last)
     end
     n = (whole and (last - first) // step or (last - first) / step // 1) + 1
+    n = size_of(n) or
+      fail("arange: from %s to %s by %s are too many", first, last, step)
   end
-  n = check_shape({n}, "arange")[1]
+  check_shape({n}, "arange")
   first, step = counted("arange", kind, first), counted("arange", kind, step)
   if n > 0 then
     fitting("arange", kind, first)
@@ -725,11 +747,9 @@ function A.linspace(first, last, n, o)
     fail("linspace: two numbers expected, got %s and %s", C.describe(first),
       C.describe(last))
   end
-  if type(n) ~= "number" then
-    fail("linspace: argument 3 (n): an integer expected, got %s", C.describe(n))
-  end
   local kind, device = option_type(o, "linspace", 4, "float")
-  n = check_shape({n}, "linspace")[1]
+  n = check_size(n, "linspace", 3, "n")
+  check_shape({n}, "linspace")
   first, last = fitting("linspace", kind, first), fitting("linspace", kind,
     last)
   return spaced(new_on(device, kind, {n}), first, last)
@@ -738,11 +758,10 @@ end
 -- A.eye(n [, m] [, options]): 1 on the diagonal, else 0.
 function A.eye(n, m, o)
   if type(m) == "table" then m, o = nil, m end
-  if type(n) ~= "number" then
-    fail("eye: argument 1 (n): an integer expected, got %s", C.describe(n))
-  end
+  n = check_size(n, "eye", 1, "n")
+  m = m == nil and n or check_size(m, "eye", 2, "m")
   local kind, device = option_type(o, "eye", 3, "float")
-  local a = filled(new_on(device, kind, check_shape({n, m or n}, "eye")), 0)
+  local a = filled(new_on(device, kind, check_shape({n, m}, "eye")), 0)
   local least = math.min(a.dims[1], a.dims[2])
   if least > 0 then
     local diagonal = array_over(a.base, 0, {least}, {a.dims[2] + 1})
@@ -792,20 +811,21 @@ local function view(a, from, shape, strides)
 end
 
 -- A shape in which one size may be -1: what is left.
-local function resolve_shape(a, shape, fname)
+local function resolve_shape(a, shape, fname, n)
   if mathtype(shape) == "integer" then shape = {shape} end
-  if type(shape) ~= "table" or is(shape) then check_shape(shape, fname) end
+  if type(shape) ~= "table" or is(shape) then check_shape(shape, fname, n) end
   local copy, open = {}, nil
   for d, size in next, shape do
     copy[d] = size
     if size == -1 then
       if open then
-        fail("%s: shape: dimensions %d and %d are both -1", fname, open, d)
+        fail("%s: argument %d (shape): dimensions %d and %d are both -1",
+          fname, n, open, d)
       end
       open, copy[d] = d, 1
     end
   end
-  copy = check_shape(copy, fname)
+  copy = check_shape(copy, fname, n)
   local known = count_of(copy)
   if open and known == 0 then
     fail("%s: shape %s: dimension %d, beside one of no elements, can have any "
@@ -820,15 +840,15 @@ local function resolve_shape(a, shape, fname)
   return copy
 end
 
-local function reshaped(a, shape, fname)
-  shape = resolve_shape(a, shape, fname)
+local function reshaped(a, shape, fname, n)
+  shape = resolve_shape(a, shape, fname, n)
   a = contiguous(a)
   return view(a, a.from, shape, packed_strides(shape))
 end
 
 define("reshape", function(a, shape)
   check(a, 1, "a", "reshape")
-  return reshaped(a, shape, "reshape")
+  return reshaped(a, shape, "reshape", 2)
 end)
 
 -- A buffer of the numbers of nested tables of that shape.
@@ -862,7 +882,8 @@ setmetatable(A, {__call = function(_, kind, source, shape, ...)
   if not scalar then kind = type_of(kind, "array") end
   local a
   if mathtype(source) == "integer" then
-    a = filled(new_on(nil, kind, check_shape({source}, "array")),
+    local shape = {check_size(source, "array", 2, "source")}
+    a = filled(new_on(nil, kind, check_shape(shape, "array")),
       scalar and {0, 0} or 0)
   elseif type(source) == "table" and not is(source) then
     a = from_tables(kind, source, "array")
@@ -879,13 +900,13 @@ setmetatable(A, {__call = function(_, kind, source, shape, ...)
       .. "expected, got %s", C.describe(source))
   end
   if scalar and types[a.kind] then a = C.core.join(a) end
-  return shape and reshaped(a, shape, "array") or a
+  return shape and reshaped(a, shape, "array", 3) or a
 end})
 
 define("view", function(a, shape)
   check(a, 1, "a", "view")
   if not a.flat then fail("view: the array is not contiguous; use reshape") end
-  shape = resolve_shape(a, shape, "view")
+  shape = resolve_shape(a, shape, "view", 2)
   return view(a, a.from, shape, packed_strides(shape))
 end)
 
@@ -922,7 +943,7 @@ end)
 
 define("expand", function(a, shape)
   check(a, 1, "a", "expand")
-  shape = check_shape(shape, "expand")
+  shape = check_shape(shape, "expand", 2)
   local strides = {}
   if #shape < #a.dims then
     fail("expand: shape %s has fewer dimensions than %s", shape_text(shape),
@@ -1074,7 +1095,7 @@ end
 
 define("tile", function(a, times)
   check(a, 1, "a", "tile")
-  times = check_shape(times, "tile")
+  times = check_shape(times, "tile", 2, "times")
   local rank = max(#times, #a.dims)
   local shape, tiled = {}, a
   for d = 1, rank do shape[d] = a.dims[d - rank + #a.dims] or 1 end
@@ -1372,7 +1393,9 @@ define("fill", function(a, v)
 end)
 define("copy", function(a, v)
   check(a, 1, "a", "copy")
-  if C.type(v) == "buffer" then v = reshaped(A(v.type, v), a.dims, "copy") end
+  if C.type(v) == "buffer" then
+    v = reshaped(A(v.type, v), a.dims, "copy", 2)
+  end
   return set(a, check(v, 2, "src", "copy"), "copy")
 end)
 define("clone", function(a)

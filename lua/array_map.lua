@@ -4,6 +4,7 @@
 local core = ...
 local A, C, is, new, fail = core.A, core.C, core.is, core.new, core.fail
 local format, concat, unpack = string.format, table.concat, table.unpack
+local mathtype = math.type
 
 -- Kernels of functions, by these and by a key.
 local function cache(text)
@@ -87,6 +88,10 @@ function A.map(f, ...)
   core.needs_double("map", kind, first)
   for k, x in ipairs(given) do
     local array = is(x)
+    if mathtype(x) == "float" then
+      core.fitting(format("map: argument %d", k + 1),
+        kind == "double" and kind or "float", x)
+    end
     letters[k] = array and "c" or "n"
     -- Each operand is read in the order of the result.
     arguments[k] = array and core.ready(x:expand(shape)) or x

@@ -101,7 +101,7 @@ local function draw(op, width, a, ...)
 end
 
 local function reals(op, shape, o)
-  shape = core.check_shape(shape, op)
+  shape = core.check_shape(shape, op, 1)
   o = core.options(o, {"type", "device"}, op, 2)
   local kind = o.type and core.type_of(o.type, op) or "float"
   if not types[kind].real then
@@ -140,7 +140,7 @@ end
 
 -- A.randint(shape, low, high [, options]): integers, both ends among them.
 function A.randint(shape, low, high, o)
-  shape = core.check_shape(shape, "randint")
+  shape = core.check_shape(shape, "randint", 1)
   o = core.options(o, {"type", "device"}, "randint", 4)
   local kind = o.type and core.type_of(o.type, "randint") or "long"
   local least, most = range_of(kind)

@@ -398,8 +398,10 @@ local function needs_halves(kind, n)
   return not types[kind].real and n > 1 << 63 - types[kind].bits
 end
 
--- What makes elements integers without a sign, F in texts.
-local function flip_of(kind) return types[kind].signed and "(1 << 63)" or "0" end
+-- What makes elements integers without a sign: F in texts.
+local function flip_of(kind)
+  return types[kind].signed and "(1 << 63)" or "0"
+end
 
 -- The mean of list i is whole + rest / count, where rest is at most a half of
 -- count.

@@ -138,7 +138,7 @@ describe("random arrays", function()
   end)
 
   it("say which argument is wrong", function()
-    assert.equal("rand: shape: a table of sizes expected, got nil",
+    assert.equal("rand: argument 1 (shape): a table of sizes expected, got nil",
       said(A.rand))
     assert.equal("randn: type: half, bfloat16, float or double expected, got "
       .. "int; randint gives integers", said(A.randn, {2}, {type = "int"}))

@@ -337,7 +337,8 @@ describe("lze.array", function()
         function() A.lt(nil, A.zeros(1)) end,
       ["set: argument 2 (v): an array, a number or tables of numbers " ..
         "expected, got string 'a'"] = function() A.zeros(1):set "a" end,
-      ["zeros: shape: sizes expected, got a field string 'type'; options " ..
+      ["zeros: argument 1 (shape): sizes expected, got a field string " ..
+        "'type'; options " ..
         "are a table of their own"] =
         function() A.zeros {2, type = "int"} end,
       ["reshape: shape {0, -1}: dimension 2, beside one of no elements, can " ..
@@ -381,9 +382,22 @@ describe("lze.array", function()
         function() A.zeros(6):where(1) end,
       ["lerp: argument 1 (a): an array or a number expected, got string 'a'"] =
         function() A.lerp("a", A.zeros(6), 1) end,
-      ["linspace: argument 3 (n): an integer expected, got nil"] =
+      ["array: argument 2 (source): a size expected, got -1"] =
+        function() A("float", -1) end,
+      ["array: argument 3 (shape): dimension 1: a size expected, got -3"] =
+        function() A("float", {1, 2}, {-3}) end,
+      ["eye: argument 2 (m): a size expected, got 1.5"] =
+        function() A.eye(1, 1.5) end,
+      ["tile: argument 2 (times): dimension 1: a size expected, got string "
+        .. "'a'"] = function() A.zeros(2):tile {"a"} end,
+      ["arange: from 1 to 1e+30 by 1 are too many"] =
+        function() A.arange(1, 1e30) end,
+      ["map: argument 3: number 1e+300 does not fit float"] = function()
+        A.map(function(a, b) return a + b end, A.ones {3}, 1e300)
+      end,
+      ["linspace: argument 3 (n): a size expected, got nil"] =
         function() A.linspace(0, 1) end,
-      ["eye: argument 1 (n): an integer expected, got nil"] =
+      ["eye: argument 1 (n): a size expected, got nil"] =
         function() A.eye() end,
       ["array: element 2: int expected (an integer from -2147483648 to " ..
         "2147483647), got number 2.5"] =
@@ -600,7 +614,8 @@ describe("lze.array", function()
     assert.same({2, 1, 3}, A.stack({A.zeros {2, 3}}, -2).shape)
     assert.matches("stack: dim: a dimension of 1 to 2 expected, got %-3",
       said(A.stack, {A.arange(2)}, -3))
-    assert.matches("reshape: shape: dimensions 1 and 3 are both %-1",
+    assert.matches("reshape: argument 2 %(shape%): dimensions 1 and 3 are " ..
+      "both %-1",
       said(A.reshape, A.zeros {6}, {-1, 2, -1}))
     assert.matches("differ in more than dimension 1",
       said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
