@@ -83,6 +83,23 @@ describe("lze.compile", function()
     assert.is_true(closed > 0)
   end)
 
+  it("keeps no lock where it raises", function()
+    if ocloc then return end -- which is given all of them at once
+    local flags = {}
+    for i = 1, 240 do flags[i] = "-DA" .. i end
+    local function compile()
+      return select(2, pcall(lze.compile, store, {flags = flags}))
+    end
+    collectgarbage "stop" -- it would give the lock back
+    local first = compile()
+    debug.sethook(function() error("it waits", 0) end, "", 9000)
+    local second = compile()
+    debug.sethook()
+    collectgarbage "restart"
+    assert.equal("too many compiler options", first)
+    assert.equal("too many compiler options", second)
+  end)
+
   it("takes flags and a version of the language", function()
     assert.equal(3, one(store, {flags = {"-DN=3"}}))
     local version = [[

@@ -46,7 +46,8 @@ typedef int (*OclocInvoke)(unsigned, const char **, uint32_t, const uint8_t **,
                            uint32_t *, uint8_t ***, uint64_t **, char ***);
 typedef int (*OclocFree)(uint32_t *, uint8_t ***, uint64_t **, char ***);
 
-/* The tools found, and what has to be freed when Lua raises. */
+/* The tools found, and what has to be freed; at once when Lua raises, as who
+   compiles the same would wait for the lock. */
 typedef struct Work {
   lua_State *L;
   bool interrupted;             /* by an error, which is on the stack */
@@ -58,15 +59,10 @@ typedef struct Work {
   unsigned char *llvm, *spirv, *kept_log;
 } Work;
 
-static void work_unlock(Work *w) {
-  cache_unlock(w->lock);
-  w->lock = -1;
-}
-
-static int work_gc(lua_State *L) {
+static int work_close(lua_State *L) {
   Work *w = lua_touserdata(L, 1);
   if (w->ocloc != NULL) dlclose(w->ocloc);
-  work_unlock(w);
+  cache_unlock(w->lock);
   free(w->log.text);
   free(w->llvm);
   free(w->spirv);
@@ -382,7 +378,6 @@ static bool is_cacheable(lua_State *L, const char *source,
 /* `tool` is what scripts know it as, whatever its file is called. */
 static int compile_fail(lua_State *L, const char *name, const char *tool,
                         Work *w, const char *message) {
-  work_unlock(w);
   if (w->interrupted) lua_error(L);
   return lze_fail_word(L, name, tool, "COMPILE_FAILED",
                        w->log.text != NULL ? w->log.text : "", "%s", message);
@@ -561,11 +556,14 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
                  const lze_DeviceInfo *device) {
   size_t source_size;
   const char *source = lua_tolstring(L, source_index, &source_size);
+  lua_pushnil(L); /* for the results */
+  lua_pushnil(L);
+  int top = lua_gettop(L);
   Work *w = lua_newuserdatauv(L, sizeof *w, 0);
   *w = (Work){.L = L, .lock = -1};
   lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
   lua_setmetatable(L, -2);
-  int top = lua_gettop(L);
+  lua_toclose(L, -1);
   Arguments options = arguments_new(L), a = arguments_new(L);
   const char *standard = options_read(L, t, "CL1.2", &options);
   tools_find(L, w, name);
@@ -611,15 +609,14 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
       cache_write("log", &key, w->log.text, w->log.size);
     if (cacheable) cache_write("spv", &key, w->spirv, size);
   }
-  work_unlock(w);
   if (lze_log_builds)
     lze_log_build(lua_pushfstring(L, "SPIR-V of %s", name), start, size,
                   found ? "from the cache" : "compiled");
   lua_pushlstring(L, (const char *)w->spirv, size);
+  lua_replace(L, top - 1);
   lua_pushstring(L, w->log.text != NULL ? w->log.text : "");
-  lua_replace(L, top + 1);
   lua_replace(L, top);
-  lua_settop(L, top + 1);
+  lua_settop(L, top);
 }
 
 /* lze.cache([clear]) -> {directory, entries, bytes}
@@ -657,7 +654,9 @@ static const lze_Method functions[] = {
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_compile(lua_State *L) {
-  lze_new_hidden(L, work_gc);
+  lze_new_hidden(L, work_close);
+  lua_pushcfunction(L, work_close);
+  lua_setfield(L, -2, "__close");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &work_key);
   lze_set_methods(L, functions, 0);
 }
