@@ -539,8 +539,8 @@ local function add_reader(v, reader)
   local s = store_of(v)
   s.readers[reader] = true
   if not s.awaited then
-    s.awaited = true
     C.await(v.base)
+    s.awaited = true
   end
 end
 
@@ -652,12 +652,12 @@ end
 
 -- Say how an array that has no elements is computed.
 local function attach(a, op, x, y, z, depth, nodes)
-  a.op, a.x, a.depth, a.nodes = op, x, depth, nodes
   rawset(a, "y", y)
   rawset(a, "z", z)
   if not op.x then reads(a, x) end
   if y ~= nil and not op.y then reads(a, y) end
   if z ~= nil and not op.z then reads(a, z) end
+  a.op, a.x, a.depth, a.nodes = op, x, depth, nodes
 end
 
 -- Put what an operand is into a list behind place n, without the expressions
@@ -792,13 +792,14 @@ function evaluate(a, how)
     run(w, entry, size, w.args, w.kept)
     counts.evaluations = counts.evaluations + 1
   end
-  if a.op then detach(a) end
+  -- It is an expression until all of this is done: memory may run out.
   rawset(a, "base", base)
   rawset(a, "from", 0)
   rawset(a, "flat", base)
   rawset(a, "size", size)
   rawset(a, "store", false)
   each_parent(a, add_reader)
+  if a.op then detach(a) end
   return a
 end
 
@@ -899,9 +900,40 @@ local function same_places(a, b)
     same_shape(a.stride, b.stride)
 end
 
--- Compute an expression into an array of its type and shape.  One that reads
--- the array becomes a copy of it, which is made when it is needed.  False where
--- what it reads would be overwritten too early, or others have yet to read it.
+-- Launch the walk of an expression that reads the array which it is for, and
+-- make it a copy of that, to be made when it is needed.  False where a finalizer
+-- has walked meanwhile.
+local function replace(into, a, w, entry)
+  local tree, list, n = {}, w.args, w.kept
+  note(tree, 0, a)
+  local copy = operation("copy", a.kind, reals[a.kind], into)
+  local s = store_of(into)
+  -- The launch evaluates what else reads the array, and is to find out what of
+  -- that is still needed.  Behind it nothing may fail.
+  local function launch_detached()
+    detach(a)
+    s.readers[a] = true
+    run(w, entry, a.size, list, n)
+  end
+  if walks ~= w.id then
+    leave_walk(w)
+    return false
+  end
+  local ok, err = C.pcall(launch_detached)
+  if not ok then
+    local e = noted(tree, 0)
+    local x, y, z = operands(e)
+    attach(a, e.op, x, y, z, e.depth, e.nodes)
+    C.raise(err)
+  end
+  a.op, a.x, a.depth, a.nodes = copy, into, 1, 2
+  add_reader(into, a)
+  return true
+end
+
+-- Compute an expression into an array of its type and shape.  False where what
+-- it reads would be overwritten too early, others have yet to read it, or a
+-- finalizer has walked meanwhile and may have evaluated a part of it.
 local function write(into, a)
   local w, entry = plan(a, into)
   if not w then return false end
@@ -913,29 +945,13 @@ local function write(into, a)
     end
   end
   if own then each_parent(a, function() apart = false end) end
-  if not apart then
+  if not apart or walks ~= w.id then
     leave_walk(w)
     return false
   end
   counts.evaluations = counts.evaluations + 1
-  if not own then
-    run(w, entry, a.size, w.args, w.kept)
-    return true
-  end
-  local tree, list, n = {}, w.args, w.kept
-  note(tree, 0, a)
-  -- The launch evaluates what else reads the array, and is to find out what of
-  -- that is still needed.
-  detach(a)
-  local ok, err = C.pcall(run, w, entry, a.size, list, n)
-  if not ok then
-    local e = noted(tree, 0)
-    local x, y, z = operands(e)
-    attach(a, e.op, x, y, z, e.depth, e.nodes)
-    C.raise(err)
-  end
-  attach(a, operation("copy", a.kind, reals[a.kind], into), into, nil, nil, 1,
-    2)
+  if own then return replace(into, a, w, entry) end
+  run(w, entry, a.size, w.args, w.kept)
   return true
 end
 

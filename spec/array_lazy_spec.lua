@@ -167,6 +167,34 @@ describe("an expression", function()
     ]])
   end)
 
+  it("is right where a finalizer writes an operand of what is set", function()
+    assert.equal("0 wrong\n", process.output [[
+      local A = require "lze".array
+      local u, t, runs, wrong = A.ones {4}, A.ones {4}, 0, 0
+      collectgarbage "stop"
+      for i = 1, 300 do
+        u:fill(i)
+        local e = i % 2 == 0 and u + 1 or (u + 1) * 2
+        setmetatable({}, {__gc = function()
+          runs = runs + 1
+          u:fill(-5)
+        end})
+        local into = i % 3 == 0 and u or t
+        collectgarbage "restart"
+        require "spec.support.collector" ("incremental", 100, 1000, 4 + i % 10)
+        into:set(e)
+        collectgarbage "stop"
+        -- Either may be last.
+        local expected, got = (i + 1) * (i % 2 + 1), into[1]
+        if got ~= expected and (into ~= u or got ~= -5) or e[1] ~= expected then
+          wrong = wrong + 1
+        end
+      end
+      assert(runs > 0)
+      print(wrong .. " wrong")
+    ]])
+  end)
+
   it("says how it would be computed", function()
     local x = floats {1, 2}
     for _, e in ipairs {x * 3, x + x, x:exp()} do e:eval() end

@@ -263,6 +263,32 @@ part("arrays", function()
   assert(x[2][1] == 3 and #x == 2 and tostring(x) and lze.type(x) == "array")
 end)
 
+-- Where a write fails, what was to be computed before it still is.
+part("writes of what expressions read", function()
+  local A = lze.array
+  local x = A("float", {1, 2, 3})
+  local y = x + 1
+  local z, w = y * 2, x:sqrt() * 0 + y
+  local ok, err = pcall(x.fill, x, 0)
+  if not ok then x:fill(0) end
+  same({0, 0, 0}, x:read())
+  same({4, 6, 8}, z:read())
+  local done, why = pcall(y.fill, y, 7)
+  if not done then y:fill(7) end
+  same({7, 7, 7}, y:read())
+  same({2, 3, 4}, w:read())
+  same({4, 6, 8}, z:read())
+  local e = z / 2
+  local set, text = pcall(z.set, z, e)
+  if not set then z:set(e) end
+  same({2, 3, 4}, z:read())
+  z:fill(0)
+  same({2, 3, 4}, e:read())
+  if not ok then error(err, 0) end
+  if not done then error(why, 0) end
+  if not set then error(text, 0) end
+end)
+
 part("matrices", function()
   local A = lze.array
   local x = A("float", {{1, 2}, {3, 4}})

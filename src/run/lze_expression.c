@@ -59,10 +59,10 @@ void lze_arrays_evaluate(lua_State *L, int first, int last) {
    before. */
 void lze_storage_settle(lua_State *L, lze_Storage *s) {
   if (!s->awaited) return;
-  lze_own(&s->o);
-  s->awaited = false;
   array_push_function(L, "settle");
   lua_pushinteger(L, (lua_Integer)s->serial);
+  lze_own(&s->o);
+  s->awaited = false;
   lze_Pause pause = lze_guard_pause(L);
   int status = lua_pcall(L, 1, 0, 0);
   if (status != LUA_OK) s->awaited = true;
