@@ -131,6 +131,11 @@ describe("a hook in a wait that closes", function()
       local f = ev.wait
       closing(function() ev:close() ev = nil end)
       assert(f(ev) == true)]]},
+    ["the event whose times are read"] = {[[
+      local ev = mod.spin:launch(4, x, 50000000)
+      local f = ev.time
+      closing(function() ev:close() end)
+      f(ev)]], "bad argument #1 to 'f' (the event is closed)"},
     ["the queue that is waited for"] = {[[
       mod.spin({4, queue = q}, x, 50000000)
       local f = q.wait

@@ -129,10 +129,10 @@ static int event_wait(lua_State *L) {
 /* ev:time() -> {queued_ns, start_ns, end_ns, kernel_ns}, after a wait. The
    clock is CLOCK_MONOTONIC; of a split launch, first start to last end. */
 static int event_time(lua_State *L) {
-  lze_Command *c = event_check(L);
-  lze_command_wait(L, c, UINT64_MAX);
-  if (c->foreign) lze_command_read_times(c); /* if its pool has timestamps */
+  lze_command_wait(L, event_check(L), UINT64_MAX);
   lua_createtable(L, 0, 4);
+  lze_Command *c = event_check(L); /* a hook or a finaliser may close it */
+  if (c->foreign) lze_command_read_times(c); /* if its pool has timestamps */
   lua_pushinteger(L, (lua_Integer)c->queued_ns);
   lua_setfield(L, -2, "queued_ns");
   lua_pushinteger(L, (lua_Integer)c->start_ns);
