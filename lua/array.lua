@@ -313,7 +313,7 @@ local function define(name, f) A[name], methods[name] = f, f end
 local core = {A = A, C = C, beside = beside, check = check, define = define,
   fail = fail, is = is, meta = meta, new = new, new_on = new_on,
   shape_text = shape_text, types = types}
-C.core = core
+C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express

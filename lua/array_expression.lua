@@ -901,8 +901,8 @@ local function same_places(a, b)
 end
 
 -- Launch the walk of an expression that reads the array which it is for, and
--- make it a copy of that, to be made when it is needed.  False where a finalizer
--- has walked meanwhile.
+-- let it be a copy of that, which is made when it is needed.  False where a
+-- finalizer has walked meanwhile.
 local function replace(into, a, w, entry)
   local tree, list, n = {}, w.args, w.kept
   note(tree, 0, a)

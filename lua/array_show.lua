@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local core = ...
+local point = core.point
 local ipairs, type = ipairs, type
 local concat, format, mathtype, rep = table.concat, string.format, math.type,
   string.rep
@@ -24,9 +25,9 @@ end
 local function shortest(v, bits, most)
   for n = 0, most - 1 do
     local text = format("%." .. n .. "e", v)
-    if rounded(text + 0.0, bits) == v then return text end
+    if rounded(text + 0.0, bits) == v then return point(text) end
   end
-  return format("%." .. most .. "e", v)
+  return point(format("%." .. most .. "e", v))
 end
 
 -- The text of a real with a point: what is before and what is behind it.
@@ -36,7 +37,8 @@ local function positional(v, bits)
   local digits = #text:match "^[^e]*":gsub("%D", "")
   local n = digits - 1 - e
   if n < 1 then n = 1 elseif n > places then n = places end
-  local whole, part = format("%." .. n .. "f", v):match "^(%d+)%.(%d+)$"
+  local whole, part = point(format("%." .. n .. "f", v))
+    :match "^(%d+)%.(%d+)$"
   return whole, part:match "^(%d.-)0*$"
 end
 

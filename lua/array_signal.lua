@@ -237,7 +237,8 @@ local function pass_text(radix)
       for s = 1, radix // 2 do
         local angle = 2 * math.pi * (s * t % radix) / radix
         local function with(sum, name, by)
-          return format("%s + %s%d * (%.17g)", sum, name, s, by)
+          return format("%s + %s%d * (%s)", sum, name, s,
+            core.point(format("%.17g", by)))
         end
         ar = with(ar, "gr", math.cos(angle))
         ai = with(ai, "gi", math.cos(angle))

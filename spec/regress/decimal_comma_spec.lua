@@ -1,5 +1,6 @@
 -- decimal_comma_spec.lua - in a locale with a decimal comma, plan:json wrote
--- numbers with one, and 14 digits of them anywhere.
+-- numbers with one, and 14 digits of them anywhere; arrays of reals could not
+-- be printed, and fft wrote kernels with commas in their numbers.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -27,18 +28,51 @@ local script = [[
   assert(select(2, dot:gsub('xlabel="%d+%.%d us"', "")) == 3, dot)
   print "good"]]
 
+-- Arrays as text, and the kernels of fft, in which numbers stand.
+local arrays = [[
+  local A = require "lze".array
+  local locale = os.getenv "SPEC_LOCALE"
+  if locale then
+    assert(os.setlocale(locale), "no locale")
+    assert(tostring(0.5) == "0,5")
+  end
+  print(A("float", {1.5, -2, 0.1}))
+  print(A("float", {1e-5, 2, 1e9}))
+  for n = 3, 7, 2 do
+    local sums = A("float", A.arange(n):fft()):sum {dim = 1}
+    print(math.abs(sums[1] - n) < 1e-4 and math.abs(sums[2]) < 1e-4)
+  end]]
+
+local shown = "array: float {3} [ 1.5 -2.0  0.1]\n" ..
+  "array: float {3} [1.0e-05 2.0e+00 1.0e+09]\n" .. ("true\n"):rep(3)
+
+-- f with the environment of processes in a locale with a decimal comma.
+local function with_comma(f)
+  process.with_directory(function(dir)
+    local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
+      "-f UTF-8 '%s/de_DE.UTF-8'"):format(dir, dir))
+    if not made then pending "no localedef, or nothing to make one from" end
+    f {LOCPATH = dir, SPEC_LOCALE = "de_DE.UTF-8"}
+  end)
+end
+
 describe("what a plan says to programs", function()
   it("has every digit", function()
     assert.equal("good\n", process.output(script))
   end)
 
   it("has points in a locale with commas", function()
-    process.with_directory(function(dir)
-      local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
-        "-f UTF-8 '%s/de_DE.UTF-8'"):format(dir, dir))
-      if not made then pending "no localedef, or nothing to make one from" end
-      assert.equal("good\n", process.output(script,
-        {env = {LOCPATH = dir, SPEC_LOCALE = "de_DE.UTF-8"}}))
+    with_comma(function(env)
+      assert.equal("good\n", process.output(script, {env = env}))
+    end)
+  end)
+end)
+
+describe("arrays", function()
+  it("have points in any locale", function()
+    assert.equal(shown, process.output(arrays))
+    with_comma(function(env)
+      assert.equal(shown, process.output(arrays, {env = env}))
     end)
   end)
 end)

@@ -13,6 +13,7 @@
 #include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "module/lze_lua_kernel.h"
+#include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_file.h"
@@ -219,6 +220,7 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"beside", array_beside, LZE_HOT},
                                         {"collect", array_collect, LZE_HOT},
                                         {"heap", array_heap, LZE_HOT},
+                                        {"json", lze_push_json, LZE_HOT},
                                         {"misfit", array_misfit, LZE_HOT},
                                         {"now", array_now, LZE_HOT},
                                         {"fuse", array_fuse, LZE_HOT},
