@@ -882,8 +882,8 @@ setmetatable(A, {__call = function(_, kind, source, shape, ...)
   if not scalar then kind = type_of(kind, "array") end
   local a
   if mathtype(source) == "integer" then
-    local shape = {check_size(source, "array", 2, "source")}
-    a = filled(new_on(nil, kind, check_shape(shape, "array")),
+    local n = check_size(source, "array", 2, "source")
+    a = filled(new_on(nil, kind, check_shape({n}, "array")),
       scalar and {0, 0} or 0)
   elseif type(source) == "table" and not is(source) then
     a = from_tables(kind, source, "array")

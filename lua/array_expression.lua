@@ -31,6 +31,7 @@ local LANES <const> = 60         -- those that a reduction needs besides
 local LARGE <const> = 1 << 28    -- elements times operations
 local FRESH <const> = 3          -- fused kernels, before one of its own
 local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
+local MOST <const> = (1 << 32) - 1 -- elements of a launch
 
 -- --- operations --------------------------------------------------------------
 
@@ -496,8 +497,16 @@ local mode = C.fuse()
 local counts = {operations = 0, evaluations = 0, fused = 0, hits = 0,
   builds = 0, build_ms = 0.0}
 
+local function check_count(shape, size)
+  if size > MOST then
+    core.fail("shape %s: %d elements are too many to be computed at once; " ..
+      "at most %d", core.shape_text(shape), size, MOST)
+  end
+end
+
 -- Launch the kernel of a walk, which is left.
 local function run(w, entry, size, list, n)
+  check_count(w.dims, size)
   if entry.runs then
     entry.kernel(size, unpack(list, 1, n))
     counts.hits = counts.hits + 1
@@ -785,6 +794,7 @@ function evaluate(a, how)
   local leaf = a
   repeat leaf = first_array(leaf) until not leaf.op
   local size = leaf.dims == a.dims and leaf.size or a.size
+  check_count(a.dims, size)
   local base = beside(leaf.base, a.kind, size)
   if size > 0 then
     local w, entry = plan(a, nil, base, how)

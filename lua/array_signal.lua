@@ -134,8 +134,8 @@ local function convolve(a, k, o, fname, rank)
     up(columns, TILE) - 1 + kcolumns
   local x = a
   if wide > width or above > 0 then
-    local shape = {count, height + 2 * above, wide}
-    x = core.filled(new(a.kind, core.check_shape(shape, fname), nil, a.home), 0)
+    x = core.filled(new(a.kind, core.check_shape({count, height + 2 * above,
+      wide}, fname), nil, a.home), 0)
     if a.size > 0 then
       core.set(x[{{}, {above + 1, above + height}, {before + 1,
         before + width}}], a:reshape {count, height, width}, fname)

@@ -147,6 +147,11 @@ describe("lze.array", function()
     local most = A.ones {1}:expand {1 << 48}
     assert.equal("cat: shape {562949953421312} has too many elements",
       said(A.cat, {most, most}))
+    -- What one launch cannot compute.
+    local many = A.ones({1}, {type = "uchar"}):expand {n + 4}
+    assert.equal("shape {4294967300}: 4294967300 elements are too many to be "
+      .. "computed at once; at most 4294967295",
+      said(A.eval, many + 1))
     -- None are never too many.
     local none = A.zeros {0, n, n}:permute(2, 3, 1) + 1
     assert.same({n, n, 0}, none.shape)
