@@ -92,6 +92,28 @@ describe("a command", function()
       m.add(4, x, 5)]])
   end)
 
+  -- In a callback each is asked whether it waits for the run.
+  it("may wait for others in any number of ways", function()
+    gated(function(d, gate, open)
+      local nothing = lze.load("kernels/spec.spv", {device = d}).nothing
+      local q = lze.queue(d, {order = "out"})
+      local last, over
+      local plan = lze.graph():call("back", function()
+        local after = gate
+        for _ = 1, 64 do
+          local launch = {1, queue = q, after = after}
+          after = {nothing:launch(launch), nothing:launch(launch)}
+        end
+        last = after[1]
+        over = last:done()
+        open()
+      end):compile {device = d}
+      plan:run()
+      assert.is_false(over)
+      assert.is_true(last:wait(60))
+    end)
+  end)
+
   it("may use any number of buffers", function()
     gated(function(d, gate, open)
       local add = lze.load("kernels/spec.spv", {device = d}).add

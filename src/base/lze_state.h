@@ -88,6 +88,7 @@ struct lze_State {
                                    buffer's address is that buffer's */
   lua_State *main;
   uint64_t serial;              /* of the newest command */
+  uint64_t marks;               /* searches among commands so far */
   struct lze_Recorder *recorder; /* while a profile records, or NULL */
   struct lze_Page *page;        /* that `lze top` sees, or NULL */
   void (*shown)(lze_State *S);  /* what brings it up to date; or NULL */

@@ -72,6 +72,8 @@ struct lze_Command {
   bool exposed;                 /* its native event was given to the host */
   lze_Command *next;            /* in its queue, its context's foreign ones, or
                                    the free list */
+  uint64_t mark;                /* of the last search that has found it */
+  lze_Command *found;           /* before it, in that search */
 };
 
 /* --- commands: begin, append, end ---------------------------------------

@@ -48,20 +48,38 @@ void lze_use_link(lze_Use *u) {
   u->linked = true;
 }
 
+/* Add what a command waits for to what a search is to look at, once each. */
+static void command_find_waits(const lze_Command *c, uint64_t mark,
+                               lze_Command **found) {
+  for (uint32_t i = 0; i < c->wait_count; i++) {
+    lze_Command *w = c->waits[i];
+    if (w->mark == mark) continue;
+    w->mark = mark;
+    w->found = *found;
+    *found = w;
+  }
+}
+
 /* Whether a pending command waits for `first`, whatever lies in between. */
 static bool command_follows(const lze_Command *c, const lze_Command *first) {
-  if (c == first) return true;
-  if (c->status != LZE_PENDING || c->serial < first->serial) return false;
-  for (uint32_t i = 0; i < c->wait_count; i++)
-    if (command_follows(c->waits[i], first)) return true;
-  if (c->queue == NULL || !c->queue->ordered) return false;
-  for (const lze_Command *o = c->queue->head; o != NULL && o != c;
-       o = o->next) {
-    if (o == first) return true;
-    for (uint32_t i = 0; i < o->wait_count; i++)
-      if (command_follows(o->waits[i], first)) return true;
+  const uint64_t mark = ++c->state->marks;
+  lze_Command *found = NULL;
+  while (c != first) {
+    if (c->status == LZE_PENDING && c->serial >= first->serial) {
+      command_find_waits(c, mark, &found);
+      bool ordered = c->queue != NULL && c->queue->ordered;
+      for (lze_Command *o = ordered ? c->queue->head : NULL;
+           o != NULL && o != c; o = o->next) {
+        if (o == first) return true;
+        if (o->mark != mark) command_find_waits(o, mark, &found);
+        o->mark = mark;
+      }
+    }
+    if (found == NULL) return false;
+    c = found;
+    found = found->found;
   }
-  return false;
+  return true;
 }
 
 bool lze_command_is_later(const lze_Command *c) {
