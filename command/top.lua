@@ -120,15 +120,28 @@ local function processor_ticks()
   return {busy = all - idle, all = all}
 end
 
-local function devices(before, now)
+-- What programs have in a device's memory that use no other device.
+local function bytes_on(name, by_name)
+  local bytes = 0
+  for _, p in pairs(by_name) do
+    if #p.devices == 1 and p.devices[1] == name then bytes = bytes + p.bytes end
+  end
+  return bytes
+end
+
+local function devices(before, now, by_name)
   local list = {}
   local ok, found = pcall(lze.devices)
   for i, dev in ipairs(ok and found or {}) do
-    local known, free, total = pcall(dev.memory, dev)
+    local known, _, total = pcall(dev.memory, dev)
     local sensed, telemetry = pcall(dev.telemetry, dev)
     local d = sensed and telemetry or {}
     d.name, d.type = dev.name, dev.type
-    if known then d.memory_free_bytes, d.memory_total_bytes = free, total end
+    if known then
+      local used = d.memory_used_bytes or bytes_on(dev.name, by_name)
+      d.memory_total_bytes = total
+      d.memory_free_bytes = math.max(0, total - used)
+    end
     if dev.type == "cpu" and not d.activity and before then
       local all = now.all - before.all
       d.activity = all > 0 and (now.busy - before.busy) / all or 0
@@ -137,7 +150,7 @@ local function devices(before, now)
   end
   local why = found
   if ok and #found == 0 then why = select(2, pcall(lze.device)) end
-  return list, #list == 0 and tostring(why) or nil
+  return list, #list == 0 and tostring(why):gsub("^[^ ]+:%d+: ", "") or nil
 end
 
 -- --- samples ---------------------------------------------------------------
@@ -147,7 +160,8 @@ function top.sample(directory, before)
   local now = {at = tonumber(read "/proc/uptime":match "^%S+"),
     ticks = processor_ticks(), by_name = programs(directory),
     programs = {}}
-  now.devices, now.problem = devices(before and before.ticks, now.ticks)
+  now.devices, now.problem = devices(before and before.ticks, now.ticks,
+    now.by_name)
   for name, p in pairs(now.by_name) do
     local old = before and before.by_name[name]
     if old and old.started == p.started then

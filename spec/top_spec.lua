@@ -54,6 +54,11 @@ describe("lze top", function()
       assert.same({lze.device().name}, p.devices)
       assert.equal(#lze.devices(), #now.devices)
       assert.equal(lze.device().name, now.devices[1].name)
+      local d = now.devices[1]
+      if d.memory_used_bytes or #lze.devices() == 1 then
+        assert.equal(d.memory_used_bytes or p.bytes,
+          d.memory_total_bytes - d.memory_free_bytes)
+      end
       for _ = 1, 2 do
         assert.is_truthy(text:find(("\n%8d %10s %10s %9d %10s  "):format(
           p.process, "4.9 KiB", "4.9 KiB", 0, "0"), 1, true))
