@@ -202,6 +202,10 @@ describe("lze.image", function()
     } do
       assert.matches(what, expect.misuse(f), 1, true)
     end
+    local ok, large = pcall(lze.image, "rgba32float", {2048, 2048, 2048})
+    if ok then large:close() else
+      assert.not_equal("ERROR_UNKNOWN", large.code)
+    end
     -- PoCL has none of two channels.
     local has = {}
     for _, name in ipairs(lze.device():image_formats()) do has[name] = true end

@@ -70,6 +70,8 @@ describe("lze.queue", function()
   it("knows its options", function()
     assert.matches("^unknown key 'moed' in a queue's options %(known: ",
       expect.misuse(function() lze.queue {moed = "batched"} end))
+    assert.equal("option device: argument 1 is the device already",
+      expect.misuse(function() lze.queue(1, {device = 1}) end))
     assert.equal("option mode: immediate or batched expected, got string " ..
       "'fast'", expect.misuse(function() lze.queue {mode = "fast"} end))
     assert.equal("option order: in or out expected, got boolean",

@@ -85,6 +85,9 @@ static int core_queue(lua_State *L) {
   }
   lze_argexpected(L, lua_istable(L, 2), 2, "table");
   lze_check_keys(L, 2, "a queue's options", keys);
+  if (!lua_isnil(L, 1) && lze_getoption(L, 2, "device") != LUA_TNIL)
+    luaL_error(L, "option device: argument 1 is the device already");
+  lua_settop(L, 2);
   const lze_DeviceInfo *device;
   lze_Context *context;
   lze_opt_place(L, 1, 2, &device, &context);
