@@ -584,8 +584,30 @@ describe("kernels with images", function()
     mod.twice({2, 2}, m:write {1, 2, 3, 4}, m)
   end)
 
+  it("read what was written, in each format of reals", function()
+    local out = lze.buffer("float4", 1)
+    local places = {r = 1, g = 2, b = 3, a = 4}
+    for _, format in ipairs(lze.device():image_formats()) do
+      local channels, bits, kind = format:match "^(%a+)(%d+)(%a+)$"
+      bits = math.tointeger(tonumber(bits))
+      local most = kind == "unorm" and (1 << bits) - 1 or
+        kind == "snorm" and (1 << bits - 1) - 1 or kind == "float" and 1
+      if most and #channels ~= 2 then
+        local pixel = {}
+        for i = 1, #channels do pixel[i] = 10 + i end
+        local m <close> = lze.image(format, {1, 1})
+        m:write {#channels == 1 and pixel[1] or pixel}
+        mod.channels(1, m, out)
+        for i = 1, #channels do
+          local got = out[1][places[channels:sub(i, i)]]
+          assert.is_true(math.abs(got * most - pixel[i]) < 0.01,
+            format .. " " .. got)
+        end
+      end
+    end
+  end)
+
   it("write no image that is for reading only", function()
-    -- PoCL before 7.0 has some of one half a pixel.
     for _, format in ipairs(lze.device():image_formats()) do
       local m <close> = lze.image(format, {2, 2})
       if m.access == "read" then

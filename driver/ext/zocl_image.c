@@ -120,12 +120,11 @@ static bool format_is_supported(const zocl_driver *driver,
                all[i].image_channel_data_type ==
                    format->image_channel_data_type;
   free(all);
-  /* PoCL before 7.0 lists one half a pixel, where its kernels write nothing. */
-  if (desc->flags & ZE_IMAGE_FLAG_KERNEL_WRITE && driver->pocl > 0 &&
-      driver->pocl < 7 && format->image_channel_data_type == CL_HALF_FLOAT &&
-      desc->format.layout == ZE_IMAGE_FORMAT_LAYOUT_16)
-    return false;
-  return found;
+  /* PoCL before 7.0 lists one half a pixel, where its kernels read another
+     number and write nothing. */
+  return found && !(driver->pocl > 0 && driver->pocl < 7 &&
+                    format->image_channel_data_type == CL_HALF_FLOAT &&
+                    desc->format.layout == ZE_IMAGE_FORMAT_LAYOUT_16);
 }
 
 /* The format of OpenCL that is what the descriptor asks for, and the bytes of
