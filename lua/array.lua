@@ -20,11 +20,16 @@ local format, max, mathtype = string.format, math.max, math.type
 local MOST_DIMENSIONS <const> = 8
 local MOST_ELEMENTS <const> = 1 << 48
 
-local A, methods, meta = {}, {}, {}
+local A, methods = {}, {}
+
+-- What getmetatable says of an array, and of nothing else: of what has it for a
+-- metatable it says what it says of the other objects.
+local mark = {__metatable = "an object of lze"}
+local meta = {__metatable = mark}
 
 local function fail(...) error(C.where() .. format(...), 0) end
 
-local function is(v) return getmetatable(v) == meta end
+local function is(v) return getmetatable(v) == mark end
 
 -- --- types -------------------------------------------------------------------
 
@@ -458,9 +463,9 @@ local logical = {band = true, bor = true, bxor = true, least = true,
 local function binary(name, what, rule, fname)
   local known, both = {}, logical[name]
   return function(x, y)
-    local first = getmetatable(x) == meta and x.kind or
+    local first = getmetatable(x) == mark and x.kind or
       number_keys[mathtype(x)]
-    local second = getmetatable(y) == meta and y.kind or
+    local second = getmetatable(y) == mark and y.kind or
       number_keys[mathtype(y)]
     local by_second = known[first]
     local op = by_second and by_second[second]

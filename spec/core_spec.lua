@@ -171,6 +171,13 @@ describe("devices", function()
   it("protect their metatable", function()
     assert.equal("an object of lze", getmetatable(lze.device()))
     assert.is_false(pcall(setmetatable, lze.device(), {}))
+    local a = lze.array.zeros {1}
+    assert.is_false(pcall(setmetatable, a, {}))
+    -- What has that of an array is none.
+    local other = setmetatable({}, getmetatable(a))
+    assert.equal("an object of lze", getmetatable(other))
+    assert.is_nil(lze.type(other))
+    assert.matches("got table", expect.misuse(function() return a + other end))
   end)
 end)
 
