@@ -20,12 +20,13 @@ local speeds = setmetatable({}, {__mode = "k"})
 
 local function fail(...) error(format(...), 0) end
 
--- The device that one of `devices` is or selects.
-local function device_of(v, i)
+-- The device that what is called `name` is or selects.
+local function device_of(v, name)
   local ok, device = C.pcall(C.device, v)
   if ok then return device end
   if type(device) ~= "string" then error(device, 0) end
-  fail("devices[%d]: %s", i, device:match "%((selector: .*)%)$" or device)
+  fail("%s: %s", name, device:match "%((selector: .*)%)$" or
+    device:gsub("^devices: ", ""))
 end
 
 -- A device, which stands for its tiles if it has any, or an array of devices
@@ -43,9 +44,9 @@ local function devices_of(given)
         fail("devices: unknown key %s", C.describe(key))
       end
     end
-    for i = 1, n do devices[i] = device_of(rawget(given, i), i) end
+    for i = 1, n do devices[i] = device_of(rawget(given, i), format("devices[%d]", i)) end
   else
-    local device = C.device(given)
+    local device = device_of(given, "devices")
     local tiles = device:subdevices()
     for i = 1, math.min(#tiles, MOST_DEVICES) do devices[i] = tiles[i] end
     devices[1] = devices[1] or device
