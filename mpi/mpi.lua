@@ -42,6 +42,16 @@ local function positive(v, n, fname, name)
   return i
 end
 
+-- A copy of a list of sizes, and their product: a real, which does not wrap.
+local function sizes_of(list, n, fname, name)
+  local sizes, product = {}, 1.0
+  for i = 1, #list do
+    sizes[i] = positive(list[i], n, fname, format("%s[%d]", name, i))
+    product = product * sizes[i]
+  end
+  return sizes, product
+end
+
 local function check_keys(t, known, n, fname, what)
   if type(t) ~= "table" then
     argument(n, fname, "%s: table expected, got %s", what, describe(t))
@@ -722,10 +732,40 @@ local function inner(c)
   return c.inner
 end
 
-local function new(c)
+local handles = {"handle", "values", "pieces", "inner"}
+
+-- Free what MPI has for a communicator, all of it; the first error, or nil.
+local function free(c)
+  local why
+  for _, name in ipairs(handles) do
+    if c[name] then
+      local good, err = pcall(C.free, c[name])
+      if not good then why = why or err end
+    end
+  end
+  return why
+end
+
+local function object(c)
   c.rank, c.size = C.place(c.handle)
   c.node_rank, c.node_size = C.node(c.handle)
+  if c.dims then c.coords = C.coords(c.handle, c.rank, #c.dims) end
   return C.object(meta, c)
+end
+
+-- A communicator whose handles make(c) sets; nil where it sets none. Where that
+-- fails half-way they are freed.
+local function new(of, make)
+  -- The fields are there, so that setting them needs no memory.
+  local c = {handle = false, values = false, pieces = false, inner = false,
+    library = of.library}
+  local good, made = pcall(function()
+    make(c)
+    return c.handle and object(c) or nil
+  end)
+  if good then return made end
+  free(c)
+  error(made, 0)
 end
 
 -- world:split(color, key) -> communicator; nil where the color is nil
@@ -742,11 +782,11 @@ function methods.split(self, color, key)
     argument(2, "split", "key: %d does not fit 32 bits", key)
   end
   meet(c)
-  local handle = C.split(c.handle, color, key)
-  local values = C.split(c.values, color, key)
-  local pieces = C.split(c.pieces, color, key)
-  return handle and new {handle = handle, values = values, pieces = pieces,
-    library = c.library} or nil
+  return new(c, function(part)
+    for i = 1, 3 do
+      part[handles[i]] = C.split(c[handles[i]], color, key) or false
+    end
+  end)
 end
 
 local cart_keys = keys("periodic", "reorder")
@@ -758,17 +798,10 @@ function methods.cart(self, dims, options)
     argument(1, "cart", "dims: a table of 1 to 8 integers expected, got %s",
       type(dims) == "table" and format("one of %d", #dims) or describe(dims))
   end
-  local product, copy = 1.0, {}             -- a real does not wrap
-  for i, d in ipairs(dims) do
-    copy[i] = integer(d, 1, "cart", format("dims[%d]", i))
-    if copy[i] < 1 then
-      argument(1, "cart", "dims[%d]: %d is not positive", i, copy[i])
-    end
-    product = product * copy[i]
-    if product > c.size then
-      argument(1, "cart", "dims: {%s} is more than the %d rank%s",
-        concat(dims, ", "), c.size, c.size == 1 and "" or "s")
-    end
+  local copy, product = sizes_of(dims, 1, "cart", "dims")
+  if product > c.size then
+    argument(1, "cart", "dims: {%s} is more than the %d rank%s",
+      concat(copy, ", "), c.size, c.size == 1 and "" or "s")
   end
   options = options == nil and {} or options
   check_keys(options, cart_keys, 2, "cart", "options")
@@ -776,15 +809,18 @@ function methods.cart(self, dims, options)
   if given ~= nil and type(given) ~= "boolean" and type(given) ~= "table" then
     argument(2, "cart", "periodic: a boolean or a table of them expected, " ..
       "got %s", describe(given))
+  elseif type(given) == "table" and #given ~= #copy then
+    argument(2, "cart", "periodic: %d boolean%s expected, one for each " ..
+      "dimension, got %d", #copy, #copy == 1 and "" or "s", #given)
   end
   for i = 1, #copy do
-    local p = given
+    local p = given or false
     if type(given) == "table" then p = given[i] end
-    if p ~= nil and type(p) ~= "boolean" then
+    if type(p) ~= "boolean" then
       argument(2, "cart", "periodic[%d]: boolean expected, got %s", i,
         describe(p))
     end
-    periodic[i] = p or false
+    periodic[i] = p
   end
   local reorder = options.reorder
   if reorder ~= nil and type(reorder) ~= "boolean" then
@@ -792,14 +828,14 @@ function methods.cart(self, dims, options)
   end
   meet(c)
   local belongs = c.rank < product
-  local handle = C.cart(c.handle, copy, periodic, reorder or false, belongs)
-  if not handle then return nil end
-  local cart = {handle = handle, values = C.dup(handle),
-    pieces = C.dup(handle), dims = copy,
-    periodic = periodic, library = c.library}
-  local object = new(cart)
-  cart.coords = C.coords(handle, cart.rank, #copy)
-  return object
+  return new(c, function(cart)
+    cart.handle = C.cart(c.handle, copy, periodic, reorder or false, belongs)
+      or false
+    if not cart.handle then return end
+    cart.values = C.dup(cart.handle)
+    cart.pieces = C.dup(cart.handle)
+    cart.dims, cart.periodic = copy, periodic
+  end)
 end
 
 -- cart:shift(dimension [, by]) -> rank from which, rank to which; nil: none
@@ -897,26 +933,26 @@ local halo_keys = keys("width", "shape")
 function methods.halo(self, u, options)
   local c = open(self, "halo")
   if not c.dims then fail("halo: a Cartesian communicator expected") end
+  if #c.dims > 3 then
+    fail("halo: a grid of 1 to 3 dimensions expected, got one of %d", #c.dims)
+  end
   local memory, _, count = buffer(u, 1, "halo")
   options = options == nil and {} or options
   check_keys(options, halo_keys, 2, "halo", "options")
   local width = options.width
   width = width == nil and 1 or positive(width, 2, "halo", "width")
-  local shape, product = options.shape, 1.0 -- a real does not wrap
+  local shape = options.shape
   if shape == nil and lze.type(u) == "array" then shape = u.shape end
   if type(shape) ~= "table" then
     argument(2, "halo", "shape: the sizes of the buffer's dimensions " ..
       "expected, got %s", describe(shape))
   end
-  local sizes = {}
-  for i, n in ipairs(shape) do
-    sizes[i] = integer(n, 2, "halo", format("shape[%d]", i))
-    product = product * sizes[i]
-  end
-  if #sizes > 3 or #sizes < #c.dims then
+  if #shape > 3 or #shape < #c.dims then
     argument(2, "halo", "shape: %d to 3 dimensions expected, got %d", #c.dims,
-      #sizes)
-  elseif product ~= count then
+      #shape)
+  end
+  local sizes, product = sizes_of(shape, 2, "halo", "shape")
+  if product ~= count then
     argument(2, "halo", "shape: {%s} is not %d elements",
       concat(sizes, ", "), count)
   end
@@ -1124,10 +1160,8 @@ function methods.close(self)
   if c.closed then return end
   c.closed = true
   if not c.world then
-    C.free(c.handle)
-    C.free(c.values)
-    C.free(c.pieces)
-    if c.inner then C.free(c.inner) end
+    local why = free(c)
+    if why then error(why, 0) end
   end
 end
 
@@ -1191,8 +1225,8 @@ function mpi.world()
   if not C.thread() then
     fail("world: MPI was begun on another thread, and for one thread only")
   end
-  world = new {handle = handle, values = values, pieces = pieces,
-    world = true, library = library}
+  world = object {handle = handle, values = values, pieces = pieces,
+    inner = false, world = true, library = library}
   return world
 end
 

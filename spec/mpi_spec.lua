@@ -407,6 +407,41 @@ describe("lze.mpi without a launcher", function()
     assert.equal(before, lze.stats().in_flight)
   end)
 
+  it("says what is wrong with a grid", function()
+    local u = lze.buffer("int", 9)
+    local line <close> = world:cart {1}
+    local many <close> = world:cart({1, 1, 1, 1}, {periodic = true})
+    local function raises(message, f, ...)
+      local ok, err = pcall(f, ...)
+      assert.is_false(ok)
+      assert.equal(message, (tostring(err):gsub("^.-:%d+: ", "")))
+    end
+    local function cart(message, ...)
+      raises("bad argument " .. message, world.cart, world, ...)
+    end
+    cart("#1 to 'cart' (dims[2]: integer expected, got nil)", {1, nil, 1})
+    cart("#1 to 'cart' (dims[2]: integer expected, got table)", {2, {}})
+    cart("#1 to 'cart' (dims[1]: 0 is not positive)", {0, 2})
+    cart("#1 to 'cart' (dims: {2, 1} is more than the 1 rank)", {2, 1.0})
+    cart("#2 to 'cart' (periodic: 1 boolean expected, one for each " ..
+      "dimension, got 2)", {1}, {periodic = {true, false}})
+    cart("#2 to 'cart' (periodic: 2 booleans expected, one for each " ..
+      "dimension, got 1)", {1, 1}, {periodic = {true}})
+    cart("#2 to 'cart' (periodic[1]: boolean expected, got nil)", {1, 1},
+      {periodic = {nil, true}})
+    local function halo(message, options)
+      raises("bad argument #2 to 'halo' (shape" .. message .. ")", line.halo,
+        line, u, options)
+    end
+    halo("[2]: -1 is not positive", {shape = {9, -1, -1}})
+    halo("[2]: integer expected, got nil", {shape = {9, nil, 1}})
+    halo(": 1 to 3 dimensions expected, got 0", {shape = {}})
+    halo("[1]: 9 has no room for borders of width 4 on both sides and as " ..
+      "much between", {shape = {9}, width = 4})
+    raises("halo: a grid of 1 to 3 dimensions expected, got one of 4",
+      many.halo, many, u, {shape = {9}})
+  end)
+
   it("says what is wrong with its variables", function()
     local script = [[
       local ok, err = pcall(require "lze.mpi".world)
@@ -625,6 +660,29 @@ describe("a library of MPI", function()
       end
       print(failures > 50, failures)]]
     assert.matches("^true\t%d+\n$", output)
+  end)
+
+  it("has what communicators have back when making one fails", function()
+    -- Left are those of mpi.world.
+    assert.equal("true\ntrue\nover\n3 communicators left\n", with_fake([[
+      local function make(f)
+        local failures = 0
+        for k = 1, 30 do
+          control("fail " .. k)
+          local ok, made = pcall(f)
+          control "none 0"
+          if ok then made:close() else failures = failures + 1 end
+        end
+        print(failures > 7)
+      end
+      make(function() return world:split(0) end)
+      make(function() return world:cart({1}) end)
+      local part = world:split(0)
+      control "break 1"
+      assert(not pcall(part.close, part))
+      control "none 0"
+      part:close()
+      print "over"]], {MPI_FAKE_COMMUNICATORS = "1"}))
   end)
 
   -- The announcement and three pieces: 4 MPI_Isend with an MPI_Test each, then

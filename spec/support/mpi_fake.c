@@ -12,7 +12,8 @@
  *   N end 0       MPI has been ended: a call ends the process
  * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
  * that it can use memory of devices.  At its end it says how many requests are
- * still under way.
+ * still under way and, with MPI_FAKE_COMMUNICATORS=1, how many communicators
+ * have not been freed.
  */
 #include "../../mpi/lze_mpi_self.c"
 
@@ -26,7 +27,7 @@
 enum { ERR_INTERN = 17 };
 
 static int serial, fail_at, break_at, delay, halve_at;
-static int calls, looks, sent, under_way;
+static int calls, looks, sent, under_way, communicators;
 static bool ended;
 
 static void control_read(void) {
@@ -63,6 +64,12 @@ static int made(int error, const mpi_Handle *request) {
   return error;
 }
 
+/* Count a communicator that a call has made. */
+static int made_comm(int error, const mpi_Handle *comm) {
+  if (error == 0 && *comm != COMM_NULL) communicators++;
+  return error;
+}
+
 #define F0(name)                                                               \
   API int MPI_##name(void);                                                    \
   API int MPI_##name(void) { return fails() ? ERR_INTERN : self_##name(); }
@@ -70,6 +77,12 @@ static int made(int error, const mpi_Handle *request) {
   API int MPI_##name parameters;                                               \
   API int MPI_##name parameters {                                              \
     return fails() ? ERR_INTERN : self_##name arguments;                       \
+  }
+/* One that makes a communicator. */
+#define FC(name, parameters, arguments)                                        \
+  API int MPI_##name parameters;                                               \
+  API int MPI_##name parameters {                                              \
+    return fails() ? ERR_INTERN : made_comm(self_##name arguments, comm);      \
   }
 #define F1(n, A) FN(n, (A a), (a))
 #define F2(n, A, B) FN(n, (A a, B b), (a, b))
@@ -97,7 +110,6 @@ typedef mpi_Handle *R;
 
 F1(Initialized, int *)
 F1(Query_thread, int *)
-F1(Comm_free, R)
 F1(Type_commit, R)
 F1(Type_free, R)
 F1(Cancel, R)
@@ -105,19 +117,15 @@ F2(Abort, M, int)
 F2(Get_library_version, char *, int *)
 F2(Comm_rank, M, int *)
 F2(Comm_size, M, int *)
-F2(Comm_dup, M, R)
 F2(Comm_set_errhandler, M, M)
 F2(Ibarrier, M, R)
 F3(Cart_rank, M, const int *, int *)
 F3(Type_contiguous, int, M, R)
 F3(Get_elements_x, const mpi_Status *, M, int64_t *)
 F4(Init_thread, int *, char ***, int, int *)
-F4(Comm_split, M, int, int, R)
 F4(Cart_coords, M, int, int, int *)
-F5(Comm_split_type, M, int, int, M, R)
 F5(Cart_shift, M, int, int, int *, int *)
 F5(Type_create_struct, int, const int *, const intptr_t *, mpi_In, R)
-F6(Cart_create, M, int, const int *, const int *, int, R)
 F6(Improbe, int, int, M, int *, R, mpi_Status *)
 F6(Allreduce, mpi_In, mpi_Out, int, M, M, M)
 F6(Ibcast, mpi_Out, int, M, int, M, R)
@@ -133,6 +141,21 @@ F9(Iallgatherv, mpi_In, int, M, mpi_Out, N, N, M, M, R)
 F10(Igatherv, mpi_In, int, M, mpi_Out, N, N, M, int, M, R)
 F10(Iscatterv, mpi_In, N, N, M, mpi_Out, int, M, int, M, R)
 F10(Ialltoallv, mpi_In, N, N, M, mpi_Out, N, N, M, M, R)
+
+FC(Comm_dup, (M of, R comm), (of, comm))
+FC(Comm_split, (M of, int color, int key, R comm), (of, color, key, comm))
+FC(Comm_split_type, (M of, int type, int key, M info, R comm),
+   (of, type, key, info, comm))
+FC(Cart_create, (M of, int n, N dims, N periodic, int reorder, R comm),
+   (of, n, dims, periodic, reorder, comm))
+
+API int MPI_Comm_free(mpi_Handle *comm);
+API int MPI_Comm_free(mpi_Handle *comm) {
+  bool failed = fails();
+  communicators--;
+  int error = self_Comm_free(comm);
+  return failed ? ERR_INTERN : error;
+}
 
 API int MPI_Isend(mpi_In, int, M, int, int, M, R);
 API int MPI_Isend(mpi_In from, int n, M type, int peer, int tag, M comm,
@@ -157,7 +180,10 @@ API int MPI_Imrecv(mpi_Out to, int n, M type, R message, R request) {
 
 API int MPI_Finalize(void);
 API int MPI_Finalize(void) {
+  const char *says = getenv("MPI_FAKE_COMMUNICATORS");
   if (under_way > 0) fprintf(stderr, "%d requests under way\n", under_way);
+  if (says != NULL && strcmp(says, "1") == 0)
+    fprintf(stderr, "%d communicators left\n", communicators);
   return self_Finalize();
 }
 
