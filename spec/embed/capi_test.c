@@ -460,6 +460,23 @@ static void test_failure(void) {
   lua_close(L);
 }
 
+/* Work of so many buffers as the argument at 1 says. */
+static int work_with(lua_State *L) {
+  const lze_WorkSpec spec = {.size = sizeof spec, .name = "trial",
+                             .count = (int)lua_tointeger(L, 1)};
+  lze->work(L, &spec, 1);
+  return 0;
+}
+
+static void test_work_refused(void) {
+  lua_State *L = state_open();
+  lua_register(L, "work", work_with);
+  script(L, "return select(2, pcall(work, 5)), select(2, pcall(work, -1))");
+  CHECK(strstr(lua_tostring(L, 1), "trial: 5 buffers, 0 to 4 expected"));
+  CHECK(strstr(lua_tostring(L, 2), "trial: -1 buffers, 0 to 4 expected"));
+  lua_close(L);
+}
+
 /* --- plans -------------------------------------------------------------- */
 
 static void test_plans(void) {
@@ -718,6 +735,7 @@ int main(void) {
   test_watch();
   test_no_memory();
   test_failure();
+  test_work_refused();
   test_plans();
   test_runs();
   test_checked_runs();

@@ -566,8 +566,11 @@ static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
 /* --- work of the host's -------------------------------------------------- */
 
 static void api_work(lua_State *L, const lze_WorkSpec *spec, int wait) {
-  if (spec->size < sizeof *spec || spec->count > LZE_WORK_BUFFERS)
+  if (spec->size < sizeof *spec)
     luaL_error(L, "the size of the structure is not set");
+  if (spec->count < 0 || spec->count > LZE_WORK_BUFFERS)
+    luaL_error(L, "%s: %d buffers, 0 to %d expected", spec->name, spec->count,
+               (int)LZE_WORK_BUFFERS);
   lze_host_work(L, spec, wait != 0);
 }
 
