@@ -248,8 +248,9 @@ function directive.profile(rest, last)
 end
 
 -- Run a prompt: read(first) gives a line, false for one that was given up, nil
--- at the end; show(text) and complain(text) write.
-function repl.run(read, show, complain)
+-- at the end; show(text) and complain(text) write; remember(text) is given what
+-- is run.
+function repl.run(read, show, complain, remember)
   local last
   local function evaluate(f, first)
     if last then last.profile:close() end
@@ -292,7 +293,7 @@ function repl.run(read, show, complain)
       text = text and text .. "\n" .. line or line
       local f, said, unfinished = compile(text)
       if not unfinished then
-        if text:find "%S" then prompt.remember(text) end
+        if text:find "%S" then remember(text) end
         text = nil
         if f then evaluate(f, said) else complain(said) end
       end
@@ -317,7 +318,7 @@ local function history_path()
 end
 
 -- The command: the words are a file to run first, and its arguments. Returns
--- why that cannot be run, or nil at the end.
+-- why that cannot be run or, at the end, what it says not be written; or nil.
 function repl.main(words)
   globals.lze = lze
   local terminal = prompt.terminal(0) and prompt.terminal(1)
@@ -334,18 +335,22 @@ function repl.main(words)
     ok, err = prompt.call(function() f(table.unpack(words, 2)) end, traced)
     if not ok then complain(err) end
   end
-  if not terminal then
-    repl.run(function() return io.read "l" end, show, complain)
-    return nil
+  local function read() return io.read "l" end
+  local function remember() end
+  if terminal then
+    local path = history_path()
+    if path then prompt.history(path) end
+    function read(first)
+      return prompt.read(first and "> " or ">> ", repl.complete)
+    end
+    function remember(text) -- at once: the terminal may go, or the process
+      prompt.remember(text)
+      if path then prompt.history(path, true) end
+    end
+    show(lze._VERSION .. "  :help lists what there is, Ctrl-D ends")
   end
-  local path = history_path()
-  if path then prompt.history(path) end
-  show(lze._VERSION .. "  :help lists what there is, Ctrl-D ends")
-  repl.run(function(first)
-    return prompt.read(first and "> " or ">> ", repl.complete)
-  end, show, complain)
-  if path then prompt.history(path, true) end
-  return nil
+  repl.run(read, show, complain, remember)
+  return not prompt.written() and "stdout: write error" or nil
 end
 
 return repl

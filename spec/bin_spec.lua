@@ -53,6 +53,10 @@ describe("lze", function()
         to == ">&-" and "Bad file descriptor" or "No space left on device")},
         {r.code, r.output})
     end
+    local r = process.run(("os.exit(select(3, " ..
+      "os.execute 'echo 1 | %s bin/lze repl >/dev/full'))"):format(
+      process.runner))
+    assert.same({1, "lze repl: stdout: write error\n"}, {r.code, r.output})
   end)
 
   it("finds what is installed with it from a symbolic link, too", function()

@@ -208,6 +208,30 @@ x = lze.buffer("int", 1)
     end)
   end)
 
+  it("keeps its history when the terminal goes", function()
+    if process.hosted or not os.execute "command -v script >/dev/null" then
+      pending "needs script, and an interpreter of its own"
+      return
+    end
+    process.with_directory(function(dir)
+      -- The history after lines that are typed; nil without an editor of lines.
+      local function history(lines)
+        local pipe = assert(io.popen(("printf '%s' | XDG_STATE_HOME='%s' " ..
+          "TERM=dumb script -qec '%s bin/lze repl' /dev/null"):format(lines,
+          dir, process.lua)))
+        pipe:read "a"
+        pipe:close()
+        local file <close> = io.open(dir .. "/lze/history")
+        return file and file:read "a"
+      end
+      if not history "first = 1\\n\\004" then return end
+      local text = history("second = 2\\nos.execute(\"kill -HUP \" .. " ..
+        "io.open(\"/proc/self/stat\"):read \"n\")\\nlate = 1\\n")
+      assert.matches("first = 1\n.*second = 2\n.*kill %-HUP", text)
+      assert.not_matches("late", text)
+    end)
+  end)
+
   -- Debian's lua5.4 needs readline itself, the host program does not.
   it("does so with libedit where there is no readline", function()
     local build = os.getenv "LZE_TEST_BUILD"

@@ -188,6 +188,13 @@ static int prompt_history(lua_State *L) {
   return 0;
 }
 
+/* written() -> whether all that was said on stdout is; why an earlier write
+   failed nobody knows any more */
+static int prompt_written(lua_State *L) {
+  lua_pushboolean(L, fflush(stdout) == 0 && !ferror(stdout));
+  return 1;
+}
+
 /* terminal(fd) -> whether it is one */
 static int prompt_terminal(lua_State *L) {
   lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
@@ -267,7 +274,7 @@ static const luaL_Reg functions[] = {
     {"call", prompt_call},         {"kinds", prompt_kinds},
     {"json", lze_push_json},       {"limits", prompt_limits},
     {"page", prompt_page},         {"help", lze_push_help},
-    {NULL, NULL}};
+    {"written", prompt_written},   {NULL, NULL}};
 
 API int luaopen_lze_prompt(lua_State *L);
 
