@@ -84,6 +84,7 @@ struct lze_State {
   size_t soft_limit;            /* the least the limit is */
   size_t peak;                  /* of bytes */
   uint64_t launches, collections, storages;
+  uint64_t reports;             /* of accesses outside, that launches raised */
   uint64_t buffers_gone;        /* closed or collected: while it stays, a
                                    buffer's address is that buffer's */
   lua_State *main;

@@ -127,6 +127,12 @@ static int check_within(lua_State *L) {
   return 0;
 }
 
+/* reports() -> how many accesses outside launches have raised so far */
+static int check_reports(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)lze_state(L)->reports);
+  return 1;
+}
+
 /* has_double(kernel) -> whether its device computes in double */
 static int check_has_double(lua_State *L) {
   const lze_Kernel *k = lze_kernel_last(L, 1);
@@ -151,6 +157,7 @@ static const lze_Method primitives[] = {
     {"go", check_go, LZE_HOT},
     {"checking", check_checking, LZE_HOT},
     {"within", check_within, LZE_HOT},
+    {"reports", check_reports, LZE_HOT},
     {"has_double", check_has_double, LZE_HOT},
     {"about", check_about, LZE_HOT},
     {NULL, NULL, LZE_HOT}};

@@ -1079,6 +1079,7 @@ void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,
   push_fault(L, a, r);
   lua_concat(L, 2);
   add_item(L, r, dims);
+  lze_state(L)->reports++;
   lua_error(L);
 }
 
