@@ -59,12 +59,16 @@ void cache_key_add_file(cache_key *key, const char *path) {
 
 /* --- the directory ------------------------------------------------------ */
 
-static bool directory_path(char *path, size_t size) {
+static bool directory_is_wanted(void) {
   const char *off = getenv("LZE_CACHE");
+  return off == NULL || strcmp(off, "off") != 0;
+}
+
+static bool directory_path(char *path, size_t size) {
   const char *xdg = secure_getenv("XDG_CACHE_HOME");
   const char *home = secure_getenv("HOME");
   int n = -1;
-  if (off != NULL && strcmp(off, "off") == 0) return false;
+  if (!directory_is_wanted()) return false;
   if (xdg != NULL && *xdg == '/')
     n = snprintf(path, size, "%s/lze", xdg);
   else if (home != NULL && *home == '/')
@@ -99,6 +103,19 @@ char *cache_directory(void) {
   if (fd < 0) return NULL;
   close(fd);
   return directory_path(path, sizeof path) ? strdup(path) : NULL;
+}
+
+bool cache_problem(char *text, size_t size) {
+  char path[PATH_SIZE];
+  char *directory = cache_directory();
+  bool good = directory != NULL || !directory_is_wanted();
+  free(directory);
+  if (good) return false;
+  if (directory_path(path, sizeof path))
+    snprintf(text, size, "%s is no directory for this user alone", path);
+  else
+    snprintf(text, size, "neither XDG_CACHE_HOME nor HOME names a directory");
+  return true;
 }
 
 /* Whether a file's name is that of an entry: two hashes, a dot, a kind. */

@@ -45,6 +45,8 @@ void cache_unlock(int lock);
 
 /* The directory in use, malloc'ed, or NULL where there is none. */
 char *cache_directory(void);
+/* Why there is none although one is wanted, in words; false otherwise. */
+bool cache_problem(char *text, size_t size);
 /* The number and bytes of all entries; removes them first if `clear`. */
 void cache_count(int clear, size_t *entries, uint64_t *bytes);
 

@@ -47,6 +47,9 @@ function functions.text(t)
   if #t.devices + #t.left_out == 0 then add "no device\n" end
   for note in gmatch(t.missing, "[^\n]+") do add("note: %s\n", note) end
   for _, note in ipairs(t.notes) do add("note: %s\n", note) end
+  if t.uncached then
+    add("note: nothing is kept for the next process: %s\n", t.uncached)
+  end
   if t.allowed and t.allowed < t.processors then
     add("note: affinity: this process may use %d of %s\n", t.allowed,
       count(t.processors, "processor"))

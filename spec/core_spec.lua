@@ -485,6 +485,23 @@ describe("lze.info", function()
     assert.is_true(select(2, text:gsub("\n", "")) < 40)
   end)
 
+  it("says why nothing is kept for the next process", function()
+    local said = "note: nothing is kept for the next process: "
+    local function info(env)
+      return process.output("io.write(require'lze'.info())", {env = env})
+    end
+    assert.truthy(info {XDG_CACHE_HOME = "", HOME = ""}:find(said ..
+      "neither XDG_CACHE_HOME nor HOME names a directory\n", 1, true))
+    process.with_directory(function(dir)
+      assert.is_nil(info {XDG_CACHE_HOME = dir}:find(said, 1, true))
+      assert(os.execute(("chmod 755 '%s/lze'"):format(dir)))
+      assert.truthy(info {XDG_CACHE_HOME = dir}:find(said .. dir ..
+        "/lze is no directory for this user alone\n", 1, true))
+      assert.is_nil(info {XDG_CACHE_HOME = dir, LZE_CACHE = "off"}:find(said, 1,
+        true))
+    end)
+  end)
+
   it("says which variables are in force", function()
     local out = process.output("io.write(require'lze'.info())",
       {env = {LZE_DEVICE = "0", LZE_GROUP_POLICY = "largest", LZE_SYNC = "1",

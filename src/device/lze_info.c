@@ -7,8 +7,10 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
+#include "cache.h"
 #include "device/lze_loader.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -123,6 +125,9 @@ static int core_info(lua_State *L) {
   info_string(L, "missing", s->missing);
   lze_push_notes(L);
   lua_setfield(L, -2, "notes");
+  char uncached[PATH_MAX + 80];
+  if (cache_problem(uncached, sizeof uncached))
+    info_string(L, "uncached", uncached);
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
     info_integer(L, "allowed", (uint64_t)CPU_COUNT(&allowed));
