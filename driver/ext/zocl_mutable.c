@@ -205,6 +205,18 @@ static ze_result_t check_local(zocl_recorded *r, uint64_t id,
                                        : zocl_kernel_too_big(kernel, sum);
 }
 
+/* Whether the launch's device may touch what a new argument points to. */
+static ze_result_t check_pointer(const zocl_list *list,
+                                 const argument_desc *argument)
+{
+  const void *pointer = NULL;
+  if (argument->value != NULL)
+    memcpy(&pointer, argument->value, sizeof pointer);
+  return zocl_memory_usable(list->device, pointer)
+             ? ZE_RESULT_SUCCESS
+             : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+}
+
 /* Check one of these changes, or make it. */
 static ze_result_t change(const zocl_list *list, const ze_base_desc_t *changes,
                           const ze_base_desc_t *desc, bool make)
@@ -227,11 +239,16 @@ static ze_result_t change(const zocl_list *list, const ze_base_desc_t *changes,
                        r->images);
     else if (r->launch.kernel->args[argument->index].cls == SPIRV_ARG_LOCAL)
       return check_local(r, argument->id, changes);
+    else if (r->launch.kernel->args[argument->index].cls == SPIRV_ARG_POINTER)
+      return check_pointer(list, argument);
     return ZE_RESULT_SUCCESS;
   case COUNT_DESC:
     result = launch_find(list, count->id, GROUP_COUNT, &r);
     if (result != ZE_RESULT_SUCCESS) return result;
     ZOCL_NEED_POINTER(count->groups);
+    if (r->command.cooperative)
+      result = zocl_launch_cooperative(count->groups);
+    if (result != ZE_RESULT_SUCCESS) return result;
     if (make) launch_resize(r, count->groups);
     return ZE_RESULT_SUCCESS;
   case SIZE_DESC:
@@ -328,6 +345,7 @@ ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
 static void kernel_replace(zocl_recorded *r, zocl_kernel *kernel)
 {
   r->launch.kernel = kernel;
+  r->launch.dims = kernel->dims;
   memcpy(values_of(r), kernel->values, kernel->values_size);
   for (uint32_t i = 0; i < kernel->arg_count; i++)
     zocl_kernel_keep(kernel, i, values_of(r), r->images);
@@ -354,6 +372,8 @@ ze_result_t zocl_CommandListUpdateMutableCommandKernelsExp(
                          kernels[i]->info->name, (unsigned long long)ids[i]);
       if (!zocl_kernel_fits(kernels[i], kernels[i]->local_bytes))
         return zocl_kernel_too_big(kernels[i], kernels[i]->local_bytes);
+      result = zocl_launch_check(list, kernels[i], kernels[i]->values);
+      if (result != ZE_RESULT_SUCCESS) return result;
       if (make) kernel_replace(r, kernels[i]);
     }
   return ZE_RESULT_SUCCESS;

@@ -14,19 +14,32 @@ enum { SMALL_BYTES = 16384 };
  * Launches.
  */
 
-/* Whether the device may touch what the launch's arguments point to. */
+/* Whether the device may touch what the arguments point to. */
 static bool arguments_reachable(const zocl_device *device,
-                                const zocl_launch *launch)
+                                const zocl_kernel *kernel,
+                                const unsigned char *values)
 {
   if (zocl_knob.peer_access && device->driver->memory->any_pointer) return true;
-  for (uint32_t i = 0; i < launch->kernel->arg_count; i++) {
-    const zocl_arg *arg = &launch->kernel->args[i];
+  for (uint32_t i = 0; i < kernel->arg_count; i++) {
+    const zocl_arg *arg = &kernel->args[i];
     const void *pointer;
     if (arg->cls != SPIRV_ARG_POINTER) continue;
-    memcpy(&pointer, launch->values + arg->offset, sizeof pointer);
+    memcpy(&pointer, values + arg->offset, sizeof pointer);
     if (!zocl_memory_usable(device, pointer)) return false;
   }
   return true;
+}
+
+ze_result_t zocl_launch_check(const zocl_list *list, const zocl_kernel *kernel,
+                              const unsigned char *values)
+{
+  const zocl_device *made_for = kernel->module->device;
+  if (made_for != list->device && made_for != list->device->root)
+    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "the kernel was made for another device");
+  return arguments_reachable(list->device, kernel, values)
+             ? ZE_RESULT_SUCCESS
+             : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 
 ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
@@ -39,13 +52,41 @@ ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
                      list->ordinal);
   ze_result_t result = zocl_kernel_capture(kernel, groups, launch);
   if (result != ZE_RESULT_SUCCESS) return result;
-  const zocl_device *made_for = kernel->module->device;
-  if (made_for != list->device && made_for != list->device->root)
+  return zocl_launch_check(list, kernel, launch->values);
+}
+
+/* zeKernelSuggestMaxCooperativeGroupCount says 1: OpenCL promises nothing
+   about groups that wait for each other. */
+ze_result_t zocl_launch_cooperative(const ze_group_count_t *groups)
+{
+  if (groups->groupCountX > 1 || groups->groupCountY > 1 ||
+      groups->groupCountZ > 1)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "the kernel was made for another device");
-  return arguments_reachable(list->device, launch)
-             ? ZE_RESULT_SUCCESS
-             : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+                     "a cooperative launch may have one group here");
+  return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t append_launch(zocl_list *list, zocl_kernel *kernel,
+                                 const ze_group_count_t *groups,
+                                 bool cooperative, ze_event_handle_t signal,
+                                 uint32_t wait_count, ze_event_handle_t *waits)
+{
+  zocl_launch launch;
+  ze_result_t result =
+      cooperative ? zocl_launch_cooperative(groups) : ZE_RESULT_SUCCESS;
+  if (result == ZE_RESULT_SUCCESS)
+    result = zocl_launch_describe(list, kernel, groups, &launch);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  /* A count of zero launches nothing and is done in its turn. */
+  zocl_command command = {
+    .kind = zocl_are_none(groups) ? ZOCL_COMMAND_NOTHING
+                                  : ZOCL_COMMAND_LAUNCH,
+    .launch = &launch,
+    .groups = *groups,
+    .cooperative = cooperative,
+    .images = kernel->images,
+    .image_count = kernel->image_count};
+  return zocl_list_append(list, &command, signal, wait_count, waits);
 }
 
 ze_result_t zocl_CommandListAppendLaunchKernel(
@@ -56,29 +97,7 @@ ze_result_t zocl_CommandListAppendLaunchKernel(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(groups);
-  zocl_launch launch;
-  ze_result_t result = zocl_launch_describe(list, kernel, groups, &launch);
-  if (result != ZE_RESULT_SUCCESS) return result;
-  /* A count of zero launches nothing and is done in its turn. */
-  zocl_command command = {
-    .kind = zocl_are_none(groups) ? ZOCL_COMMAND_NOTHING
-                                  : ZOCL_COMMAND_LAUNCH,
-    .launch = &launch,
-    .groups = *groups,
-    .images = kernel->images,
-    .image_count = kernel->image_count};
-  return zocl_list_append(list, &command, signal, wait_count, waits);
-}
-
-/* zeKernelSuggestMaxCooperativeGroupCount says 1: OpenCL promises nothing
-   about groups that wait for each other. */
-static ze_result_t cooperative_check(const ze_group_count_t *groups)
-{
-  if (groups->groupCountX > 1 || groups->groupCountY > 1 ||
-      groups->groupCountZ > 1)
-    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "a cooperative launch may have one group here");
-  return ZE_RESULT_SUCCESS;
+  return append_launch(list, kernel, groups, false, signal, wait_count, waits);
 }
 
 ze_result_t zocl_CommandListAppendLaunchCooperativeKernel(
@@ -89,10 +108,7 @@ ze_result_t zocl_CommandListAppendLaunchCooperativeKernel(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(groups);
-  ze_result_t result = cooperative_check(groups);
-  if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_CommandListAppendLaunchKernel(list, kernel, groups, signal,
-                                            wait_count, waits);
+  return append_launch(list, kernel, groups, true, signal, wait_count, waits);
 }
 
 /* ze_command_list_append_launch_kernel_param_cooperative_desc_t (1.14), the
@@ -104,18 +120,16 @@ typedef struct cooperative_desc {
   ze_bool_t cooperative;
 } cooperative_desc;
 
-static ze_result_t extensions_check(const void *extensions,
-                                    const ze_group_count_t *groups)
+static ze_result_t extensions_read(const void *extensions, bool *cooperative)
 {
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  for (const ze_base_desc_t *e = extensions;
-       e != NULL && result == ZE_RESULT_SUCCESS; e = e->pNext)
+  *cooperative = false;
+  for (const ze_base_desc_t *e = extensions; e != NULL; e = e->pNext)
     if ((int)e->stype != COOPERATIVE_DESC)
-      result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-                         "an extension of type 0x%x", (unsigned)e->stype);
+      return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                       "an extension of type 0x%x", (unsigned)e->stype);
     else if (((const cooperative_desc *)e)->cooperative)
-      result = cooperative_check(groups);
-  return result;
+      *cooperative = true;
+  return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_CommandListAppendLaunchKernelWithParameters(
@@ -126,10 +140,11 @@ ze_result_t zocl_CommandListAppendLaunchKernelWithParameters(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(groups);
-  ze_result_t result = extensions_check(extensions, groups);
+  bool cooperative;
+  ze_result_t result = extensions_read(extensions, &cooperative);
   if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_CommandListAppendLaunchKernel(list, kernel, groups, signal,
-                                            wait_count, waits);
+  return append_launch(list, kernel, groups, cooperative, signal, wait_count,
+                       waits);
 }
 
 /* Each element of `arguments` points to a value; for local memory, to its size
@@ -143,7 +158,10 @@ ze_result_t zocl_CommandListAppendLaunchKernelWithArguments(
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(kernel);
   if (kernel->arg_count > 0) ZOCL_NEED_POINTER(arguments);
-  ze_result_t result = extensions_check(extensions, &groups);
+  bool cooperative;
+  ze_result_t result = extensions_read(extensions, &cooperative);
+  if (result == ZE_RESULT_SUCCESS && cooperative)
+    result = zocl_launch_cooperative(&groups);
   if (result == ZE_RESULT_SUCCESS)
     result = zocl_KernelSetGroupSize(kernel, sizes.x, sizes.y, sizes.z);
   for (uint32_t i = 0; i < kernel->arg_count && result == ZE_RESULT_SUCCESS;
@@ -157,8 +175,8 @@ ze_result_t zocl_CommandListAppendLaunchKernelWithArguments(
     result = zocl_KernelSetArgumentValue(kernel, i, size, value);
   }
   if (result != ZE_RESULT_SUCCESS) return result;
-  return zocl_CommandListAppendLaunchKernel(list, kernel, &groups, signal,
-                                            wait_count, waits);
+  return append_launch(list, kernel, &groups, cooperative, signal, wait_count,
+                       waits);
 }
 
 /* ------------------------------------------------------------------------

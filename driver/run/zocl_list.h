@@ -52,6 +52,13 @@ ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
                                  const ze_group_count_t *groups,
                                  zocl_launch *launch);
 
+/* Whether `list` may launch the kernel, with arguments of these values. */
+ze_result_t zocl_launch_check(const zocl_list *list, const zocl_kernel *kernel,
+                              const unsigned char *values);
+
+/* Whether so many groups may wait for each other. */
+ze_result_t zocl_launch_cooperative(const ze_group_count_t *groups);
+
 /* A function of ours; where that may not touch all memory, `transfer`, unless
    it is NULL. */
 zocl_command zocl_list_command(const zocl_list *list,

@@ -33,6 +33,7 @@ struct zocl_command {
   zocl_signal *signal, *reset; /* or NULL */
   const zocl_launch *launch; /* of no groups, perhaps, of kind NOTHING */
   ze_group_count_t groups;   /* of the launch */
+  bool cooperative;          /* these wait for each other */
   zocl_image *const *images; /* that it uses */
   uint32_t image_count;
   zocl_host_function function; /* what a TRANSFER stands for, too */

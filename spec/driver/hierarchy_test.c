@@ -317,6 +317,58 @@ static int case_peers(void)
   return check_failed;
 }
 
+/* A recorded launch is changed to one that could not have been appended:
+   another device's memory, or kernel. */
+static void changes_of_peers(setup s, ze_device_handle_t device,
+                             ze_kernel_handle_t kernel, void *memory)
+{
+  struct {
+    int stype;
+    const void *next;
+    uint32_t flags;
+  } extension = {.stype = 0x20016}, id_desc = {.stype = 0x20017, .flags = 0x41},
+    change = {.stype = 0x20018};
+  struct {
+    int stype;
+    const void *next;
+    uint64_t id;
+    uint32_t index;
+    size_t size;
+    const void *value;
+  } argument = {.stype = 0x20019, .size = sizeof memory, .value = &memory};
+  ze_result_t (*next_id)(ze_command_list_handle_t, const void *, uint32_t,
+                         ze_kernel_handle_t *, uint64_t *);
+  ze_result_t (*update)(ze_command_list_handle_t, const void *);
+  ze_result_t (*update_kernels)(ze_command_list_handle_t, uint32_t, uint64_t *,
+                                ze_kernel_handle_t *);
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeCommandListGetNextCommandIdWithKernelsExp",
+      (void **)&next_id));
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeCommandListUpdateMutableCommandsExp", (void **)&update));
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeCommandListUpdateMutableCommandKernelsExp",
+      (void **)&update_kernels));
+  ze_command_list_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
+                                 .pNext = &extension};
+  const ze_group_count_t one = {1, 1, 1};
+  setup there = {s.driver, device, s.context};
+  ze_kernel_handle_t foreign =
+      kernel_new(module_load(there, "spec/driver/kernels/probe.spv"), "count");
+  ze_command_list_handle_t list;
+  MUST(zeCommandListCreate(s.context, s.device, &desc, &list));
+  MUST(next_id(list, &id_desc, 1, &kernel, &argument.id));
+  MUST(zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL));
+  change.next = &argument;
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, update(list, &change));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          update_kernels(list, 1, &argument.id, &foreign));
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof memory, &memory));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          update_kernels(list, 1, &argument.id, &kernel));
+  MUST(zeCommandListDestroy(list));
+}
+
 static int case_no_peers(void)
 {
   setup s = setup_new();
@@ -359,6 +411,7 @@ static int case_no_peers(void)
   RETURNS(ZE_RESULT_SUCCESS,
           zeCommandListAppendMemoryCopy(list, &back, own, 4, NULL, 0, NULL));
   EQUAL(back, 8);
+  changes_of_peers(s, d.device[1], kernel, other);
   return check_failed;
 }
 

@@ -176,6 +176,21 @@ static void test_launch(void)
   MUST(zeCommandListDestroy(list));
 }
 
+/* A launch of one group because groups wait for each other keeps to it. */
+static void test_cooperative(void)
+{
+  ze_command_list_handle_t list = mutable_new();
+  ze_group_count_t groups = {2, 1, 1};
+  MUST(zeKernelSetGroupSize(count, 1, 1, 1));
+  uint64_t id = id_get(list, 0);
+  MUST(zeCommandListAppendLaunchCooperativeKernel(list, count, &one, NULL, 0,
+                                                  NULL));
+  group_count c = {COUNT_DESC, NULL, id, &groups};
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, change(list, &c));
+  runs(list, 1, 1, 0);
+  MUST(zeCommandListDestroy(list));
+}
+
 /* Local memory is counted as it is when all changes have been made. */
 static void test_local(ze_module_handle_t module)
 {
@@ -383,6 +398,7 @@ int main(void)
       pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 4);
   for (uint32_t i = 0; i < 4; i++) e[i] = event_new(pool, i);
   test_launch();
+  test_cooperative();
   test_local(module);
   test_events();
   test_kernels();
