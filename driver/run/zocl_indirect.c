@@ -72,12 +72,13 @@ static void pending_end(pending_launches *p, bool ok, cl_event last)
     cl->clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end,
                                 &end, NULL);
   }
+  if (!ok) zocl_stream_fail(p->stream, p->number, CL_INVALID_OPERATION);
+  ok = zocl_stream_status(p->stream, p->number) == CL_COMPLETE;
   if (p->signal != NULL && ok)
     zocl_signal_set(p->signal, start + p->driver->clock_offset,
                     end + p->driver->clock_offset);
   else if (p->signal != NULL)
     zocl_signal_fail(p->signal);
-  if (!ok) zocl_stream_fail(p->stream, p->number, CL_INVALID_OPERATION);
   cl->clSetUserEventStatus(p->user_event, CL_COMPLETE);
   pending_free(p);
 }

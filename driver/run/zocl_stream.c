@@ -334,6 +334,17 @@ void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status)
   pthread_mutex_unlock(&failures);
 }
 
+int zocl_stream_status(zocl_stream *stream, uint64_t number)
+{
+  int status = CL_COMPLETE;
+  if (atomic_load_explicit(&stream->failed, memory_order_relaxed) == 0)
+    return status;
+  pthread_mutex_lock(&failures);
+  if (has_failed(stream, number)) status = atomic_load(&stream->failed);
+  pthread_mutex_unlock(&failures);
+  return status;
+}
+
 /* A failed command may end before those in front of it, and they still run. */
 int zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
 {
@@ -345,11 +356,7 @@ int zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
   while (done < number && !atomic_compare_exchange_weak(&stream->done, &done,
                                                         number))
     ;
-  if (atomic_load_explicit(&stream->failed, memory_order_relaxed) != 0) {
-    pthread_mutex_lock(&failures);
-    if (has_failed(stream, number)) status = atomic_load(&stream->failed);
-    pthread_mutex_unlock(&failures);
-  }
+  status = zocl_stream_status(stream, number);
   zocl_opencl_compiled();
   stream_leave(stream);
   return status;

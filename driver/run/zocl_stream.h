@@ -73,6 +73,9 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
    for it: negative, too, where it is behind what failed. */
 int zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
 
+/* The error of command `number`, whose end is near, or CL_COMPLETE. */
+int zocl_stream_status(zocl_stream *stream, uint64_t number);
+
 /* Command `number`, or what it waited for, failed with an error of OpenCL, and
    so all that is behind it.  The next wait for the stream tells. */
 void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status);

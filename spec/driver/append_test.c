@@ -144,6 +144,26 @@ static void test_multiple(bool regular)
   MUST(zeMemFree(s.context, memory));
 }
 
+/* One that waits for an event that is destroyed has failed, and says so. */
+static void test_indirect_failed(void)
+{
+  ze_command_list_handle_t list = list_of(false);
+  ze_event_pool_handle_t own = pool_new(s, 0, 1);
+  ze_event_handle_t gone = event_new(own, 0);
+  ze_group_count_t *groups = shared_new(s, sizeof *groups);
+  *groups = (ze_group_count_t){1, 1, 1};
+  reset_all();
+  MUST(zeKernelSetGroupSize(count, N, 1, 1));
+  MUST(zeCommandListAppendLaunchKernelIndirect(list, count, groups, e[0], 1,
+                                               &gone));
+  MUST(zeEventDestroy(gone));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[0], UINT64_MAX));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeEventPoolDestroy(own));
+  MUST(zeMemFree(s.context, groups));
+}
+
 /* Lists with indirect launches one after the other, on two queues. */
 static void test_indirect_chain(void)
 {
@@ -541,6 +561,7 @@ int main(void)
   }
   test_host_function_asks();
   test_indirect_nothing();
+  test_indirect_failed();
   test_indirect_chain();
   test_parameters();
   test_arguments();
