@@ -44,7 +44,9 @@ local function devices_of(given)
         fail("devices: unknown key %s", C.describe(key))
       end
     end
-    for i = 1, n do devices[i] = device_of(rawget(given, i), format("devices[%d]", i)) end
+    for i = 1, n do
+      devices[i] = device_of(rawget(given, i), format("devices[%d]", i))
+    end
   else
     local device = device_of(given, "devices")
     local tiles = device:subdevices()

@@ -154,8 +154,8 @@ static bool field_read(Reader *r, Known *k, const lze_Type *type,
   return true;
 }
 
-static bool fields_read(Reader *r, Known *k, bool braces, char names[][NAME_SIZE],
-                        uint64_t *end) {
+static bool fields_read(Reader *r, Known *k, bool braces,
+                        char names[][NAME_SIZE], uint64_t *end) {
   while (reader_skip(r), *r->at != (braces ? '}' : '\0')) {
     const lze_Type *type = NULL;
     if (!field_type(r, &type)) return false;
