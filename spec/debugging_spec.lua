@@ -273,16 +273,17 @@ describe("LZE_PROGRESS", function()
 
   -- What comes to a terminal that is standard error, or, with another `to`,
   -- standard output.
-  local function shown(progress, word, to)
+  local function shown(progress, word, to, terminal)
     local output
     process.with_directory(function(dir)
       process.write(dir .. "/x.lua", script)
       output = process.run("", {before = ([[
-        export ZOCL_DELAY_START_US=2000000
+        export ZOCL_DELAY_START_US=2000000 TERM=%s
         %s
         exec script -qec '%s %s/x.lua %s %s' /dev/null </dev/null
-      ]]):format(progress and "export LZE_PROGRESS=" .. progress or
-        "unset LZE_PROGRESS", process.runner, dir, word or "", to or "")})
+      ]]):format(terminal or "xterm", progress and "export LZE_PROGRESS=" ..
+        progress or "unset LZE_PROGRESS", process.runner, dir, word or "",
+        to or "")})
         .output
     end)
     return output
@@ -290,7 +291,7 @@ describe("LZE_PROGRESS", function()
 
   it("shows what takes longer than half a second", function()
     local line = "\r\27%[Klze: waiting for kernel add, [0-9.]+ s"
-    for _, out in ipairs {shown "1", shown(false, "on")} do
+    for _, out in ipairs {shown "1", shown(false, "on"), shown("0", "on")} do
       assert.matches(line .. "\r\27%[K", out) -- and is gone
       assert.matches("\27%[K2\ttrue\r\n$", out)
     end
@@ -298,7 +299,10 @@ describe("LZE_PROGRESS", function()
 
   it("shows nothing otherwise", function()
     assert.equal("2\tfalse\r\n", shown(false))
-    assert.equal("false\r\n2\tfalse\r\n", shown("0", "off"))
+    for _, variable in ipairs {"0", "1"} do
+      assert.equal("false\r\n2\tfalse\r\n", shown(variable, "off"))
+    end
+    assert.equal("2\tfalse\r\n", shown("1", "", "", "dumb"))
     assert.equal("2\tfalse\r\n", shown("1", "", "2>/dev/null"))
     local out = process.run('require "lze".buffer("int", 1)',
       {env = {LZE_PROGRESS = "yes"}}).output

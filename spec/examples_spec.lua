@@ -704,7 +704,7 @@ describe("stderr", function()
     process.write(path_of "command", "exec " .. slow_command(words) ..
       " >'" .. path_of "out" .. "'")
     return process.output("", { before = ([[
-      export LZE_PROGRESS=%s
+      export TERM=xterm LZE_PROGRESS=%s
       exec script -qec 'sh %s' /dev/null </dev/null
     ]]):format(progress or "", path_of "command") })
   end

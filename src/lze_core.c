@@ -77,6 +77,12 @@ static bool environment_flag(lua_State *L, const char *name, bool otherwise) {
   return environment_word(L, name, NULL, otherwise) == LZE_SETTING_ON;
 }
 
+/* What LZE_PROGRESS says goes until lze.progress says otherwise. */
+static void progress_configure(lua_State *L) {
+  if (!lze_progress_is_said())
+    lze_progress_switch(environment_flag(L, "LZE_PROGRESS", false));
+}
+
 /* The variables that say how a state works. */
 static void state_configure(lua_State *L, lze_State *S) {
   const char *policy = getenv("LZE_GROUP_POLICY");
@@ -92,13 +98,12 @@ static void state_configure(lua_State *L, lze_State *S) {
   S->check = environment_word(L, "LZE_CHECK", "lua", LZE_SETTING_OFF);
   S->sync = environment_flag(L, "LZE_SYNC", false) || S->check;
   S->learn = environment_word(L, "LZE_GROUP_LEARN", "never", LZE_SETTING_ON);
-  const char *progress = getenv("LZE_PROGRESS");
-  if (progress != NULL && *progress != '\0')
-    lze_progress_switch(environment_flag(L, "LZE_PROGRESS", false));
+  progress_configure(L);
 }
 
 /* lze.progress([on]) -> whether what takes long is shown on the terminal */
 static int core_progress(lua_State *L) {
+  progress_configure(L);
   if (!lua_isnoneornil(L, 1)) {
     lze_argexpected(L, lua_isboolean(L, 1), 1, "boolean");
     lze_progress_switch(lua_toboolean(L, 1));

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +24,9 @@ enum {
   REDRAW_NS = 200000000
 };
 
-static atomic_bool progress_on;
+enum { UNSAID, OFF, ON };
+
+static atomic_int progress_is = UNSAID;
 
 static struct {
   pthread_mutex_t lock;
@@ -92,11 +95,16 @@ static bool thread_ready(void) {
 }
 
 bool lze_progress_on(void) {
-  return atomic_load_explicit(&progress_on, memory_order_relaxed);
+  return atomic_load_explicit(&progress_is, memory_order_relaxed) == ON;
 }
 
+bool lze_progress_is_said(void) { return atomic_load(&progress_is) != UNSAID; }
+
 void lze_progress_switch(bool on) {
-  atomic_store(&progress_on, on && isatty(STDERR_FILENO));
+  const char *terminal = getenv("TERM");
+  bool draws = isatty(STDERR_FILENO) &&
+               !(terminal != NULL && strcmp(terminal, "dumb") == 0);
+  atomic_store(&progress_is, on && draws ? ON : OFF);
 }
 
 void lze_progress_begin(lze_Progress *p, const char *doing, const char *name) {

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  *
  * A process shows one where it was switched on and standard error is a
- * terminal: after half a second, until it is over.
+ * terminal that can: after half a second, until it is over.
  */
 #ifndef LZE_PROGRESS_H
 #define LZE_PROGRESS_H
@@ -19,8 +19,10 @@ typedef struct lze_Progress {
   bool listed;
 } lze_Progress;
 
-/* Whether there is such a line; any thread may switch it. */
+/* Whether there is such a line, and whether anybody has said so; any thread may
+   switch it. */
 bool lze_progress_on(void);
+bool lze_progress_is_said(void);
 void lze_progress_switch(bool on);
 
 /* Nothing of a script may leave what is between these two by an error. */
