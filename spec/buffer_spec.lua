@@ -384,6 +384,9 @@ describe("read", function()
       "string '1')", expect.misuse(function() x:read("1") end))
     assert.equal("bad argument #2 to 'read' (j: integer expected, got " ..
       "number 2.5)", expect.misuse(function() x:read(1, 2.5) end))
+    assert.matches("table expected, got array", expect.misuse(function()
+      lze.buffer("int", 4):read(1, 4, lze.array.zeros {4})
+    end))
     assert.equal("bad argument #3 to 'read' (table expected, got boolean)",
       expect.misuse(function() x:read(1, 2, true) end))
     assert.equal("calling 'read' on bad self (buffer expected, got table)",

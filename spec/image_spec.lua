@@ -243,6 +243,9 @@ describe("lze.image", function()
       end,
       ["table expected, got number"] = function() m:read(1) end,
       ["table expected, got string"] = function() m:read(nil, "t") end,
+      ["table expected, got array"] = function()
+        m:read(nil, lze.array.zeros {12})
+      end,
       ["dimensions: 4 is outside 1..3"] = function()
         lze.device():image_formats(4)
       end,

@@ -16,7 +16,7 @@ static int image_read(lua_State *L) {
   lua_settop(L, 3);
   const lze_Image *m = lze_check_image(L, 1);
   const lze_Part part = lze_image_part(L, m, 2);
-  if (!lua_isnil(L, 3)) lze_argexpected(L, lua_istable(L, 3), 3, "table");
+  if (!lua_isnil(L, 3)) lze_argexpected(L, lze_is_table(L, 3), 3, "table");
   size_t n = lze_part_count(&part);
   const lze_Type *type = m->format.type;
   const char *pixels = lze_image_bytes(L, &part);

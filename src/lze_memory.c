@@ -35,7 +35,7 @@ static int buffer_read(lua_State *L) {
   size_t first, n;
   lze_buffer_range(L, b, 2, &first, &n);
   if (!lua_isnil(L, 4))
-    lze_argexpected(L, lua_istable(L, 4), 4, "table");
+    lze_argexpected(L, lze_is_table(L, 4), 4, "table");
   const lze_Transfer t = lze_record_transfer(lze_state(L));
   if (lua_isnil(L, 4)) /* only a hint, which is an int */
     lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
@@ -66,7 +66,7 @@ static int buffer_write(lua_State *L) {
   lua_Integer at = lze_buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
   const lze_Transfer t = lze_record_transfer(lze_state(L));
-  const bool table = lua_istable(L, 2) && !lze_is_array(L, 2);
+  const bool table = lze_is_table(L, 2);
   if (table) {
     lua_Integer n = lze_table_ask(L, 2, b->type, room);
     b = lze_check_buffer(L, 1);

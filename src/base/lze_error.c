@@ -145,6 +145,10 @@ bool lze_is_array(lua_State *L, int index) {
   return same;
 }
 
+bool lze_is_table(lua_State *L, int index) {
+  return lua_istable(L, index) && !lze_is_array(L, index);
+}
+
 /* "array of float", or why it passes for no buffer. [-0, +1] */
 static const char *describe_array(lua_State *L, int index) {
   int top = lua_gettop(L);

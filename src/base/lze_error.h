@@ -52,6 +52,8 @@ const char *lze_errno_name(int error);
 extern const char lze_array_key;
 /* Whether an array of lze.array is at `index`. */
 bool lze_is_array(lua_State *L, int index);
+/* Whether it is a table and no array. */
+bool lze_is_table(lua_State *L, int index);
 
 /* "integer", "string "abc"", "buffer of float" ...: what came, for messages.
    [-0, +1] and returns the string. */

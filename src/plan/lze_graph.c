@@ -419,7 +419,7 @@ static int graph_io(lua_State *L, const char *key) {
                                           (LUAI_UACINT)b->count, b->type->name,
                                           (LUAI_UACINT)other->count,
                                           other->type->name));
-  } else if (!lua_isnil(L, 4) && !lua_istable(L, 4) &&
+  } else if (!lua_isnil(L, 4) && !lze_is_table(L, 4) &&
              !(input && lua_type(L, 4) == LUA_TSTRING)) {
     lze_argerror(L, 4, lua_pushfstring(L, "%s expected, got %s",
                                         input ? "table, string or buffer"

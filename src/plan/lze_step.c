@@ -136,7 +136,7 @@ static void launch_resolve(lua_State *L, int index, int map,
     return;
   }
   int uses = lua_gettop(L);
-  if (lua_istable(L, uses) && !lze_is_array(L, uses)) {
+  if (lze_is_table(L, uses)) {
     lua_newtable(L);
     for (lua_pushnil(L); lua_next(L, uses); lua_pop(L, 1)) {
       lua_pushvalue(L, -2);
