@@ -585,9 +585,14 @@ endif
 	$(INSTALL) -D -m 644 $(TYPES) $(DESTDIR)$(DATADIR)/lze/types/lze.lua
 	for file in $(DOCS); do $(INSTALL) -D -m 644 $$file \
 	  $(DESTDIR)$(DATADIR)/doc/lze/$${file##*/} || exit; done
+	$(INSTALL) -D -m 644 driver/README.md \
+	  $(DESTDIR)$(DATADIR)/doc/lze/driver/README.md
+	sed 's|(\.\./driver/|(driver/|g' doc/manual.md \
+	  >$(DESTDIR)$(DATADIR)/doc/lze/manual.md
 	if command -v cmark-gfm >/dev/null; then \
 	  { echo '<!doctype html><meta charset="utf-8"><title>lze</title>'; \
-	    cmark-gfm --extension table doc/manual.md; } \
+	    cmark-gfm --extension table \
+	      $(DESTDIR)$(DATADIR)/doc/lze/manual.md; } \
 	    >$(DESTDIR)$(DATADIR)/doc/lze/manual.html; fi
 	@case "`env -u LUA_CPATH -u LUA_CPATH_$(subst .,_,$(LUA_V)) $(LUA) \
 	    -e 'print(package.cpath)' 2>/dev/null`" in \

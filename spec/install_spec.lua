@@ -40,6 +40,13 @@ describe("make install", function()
         assert.is_true(there(root .. "/" .. path), path)
       end
       assert.is_false(there(root .. "/share/lze/kernels/spec.spv"))
+      local docs = root .. "/share/doc/lze/"
+      local manual <close> = assert(io.open(docs .. "manual.md"))
+      for link in manual:read "a":gmatch "%]%(([^#%s)]+)[^)]*%)" do
+        if not link:find "^https?:" then
+          assert.is_true(there(docs .. link), link)
+        end
+      end
       if not process.hosted then -- not a build that needs a host
         local env = {LUA_CPATH = root .. "/lib/lua/5.4/?.so"}
         assert.equal("module saxpy: saxpy\n", process.output(
