@@ -6,7 +6,7 @@
  * decide: integers and conditions are computed, in Function variables too, and
  * loops gone round.  Where something else decides which way to go, the walk
  * goes on where all ways meet again; what lies between is not counted, and what
- * is stored there not known any more.  Specialisation constants decide nothing,
+ * is stored there not known any more.  Specialization constants decide nothing,
  * as a host may set them.  After so many steps the walk ends: all that it has
  * counted is done by every work-item.
  */

@@ -1,5 +1,5 @@
 /*
- * spirv_kernel.c - kernels, their arguments and specialisation constants.
+ * spirv_kernel.c - kernels, their arguments and specialization constants.
  * SPDX-License-Identifier: MIT
  */
 #include "spirv_reader.h"

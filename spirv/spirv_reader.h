@@ -236,7 +236,7 @@ bool spirv_find_extents(reader *r);
 /* Give a kernel's arguments, complete but for that, their access. */
 void spirv_take_access(const reader *r, uint32_t function, spirv_arg *args);
 
-/* Fill in what kernels and specialisation constants there are. */
+/* Fill in what kernels and specialization constants there are. */
 bool spirv_read_kernels(reader *r);
 bool spirv_read_spec_constants(reader *r);
 
