@@ -6,7 +6,6 @@
  * whatever a command on the device uses is pinned by that command until the
  * device has said that it is done.
  */
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_option.h"
@@ -14,7 +13,6 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_host_work.h"
@@ -23,7 +21,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* How long a closing state waits for its device, all queues together, when
    lze.gc was not told. Long enough for the work of an ordinary script, short

@@ -9,20 +9,16 @@
 #include "base/lze_option.h"
 #include "base/lze_progress.h"
 #include "base/lze_state.h"
-#include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "module/lze_lua_kernel.h"
 #include "run/lze_buffer.h"
-#include "run/lze_command.h"
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
 #include "run/lze_launch.h"
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The kernel at 1; of a Lua kernel the variant that was launched last. */

@@ -7,7 +7,6 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
-#include "base/lze_option.h"
 #include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
@@ -17,7 +16,6 @@
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_image.h"
-#include "run/lze_kernel.h"
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 

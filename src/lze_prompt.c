@@ -7,7 +7,6 @@
  * the first use; nothing is linked with it.
  */
 #include "base/lze_box.h"
-#include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_limits.h"

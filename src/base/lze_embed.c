@@ -9,7 +9,6 @@
 #include "lua_where.h"
 
 #include <lualib.h>
-#include <string.h>
 
 /* argument(n, message) */
 static int embed_argument(lua_State *L) {

@@ -4,7 +4,6 @@
  */
 #include "device/lze_device.h"
 #include "base/lze_embed.h"
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "cache.h"

@@ -14,8 +14,7 @@
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
-#include "base/lze_option.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"

@@ -6,7 +6,6 @@
  * lze has let go of it.  What Level Zero says of a handle is checked;
  * a pointer that is not a handle at all cannot be told from a good one.
  */
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_option.h"

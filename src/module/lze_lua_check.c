@@ -10,9 +10,7 @@
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_state.h"
-#include "device/lze_device.h"
 #include "module/lze_lua_kernel.h"
-#include "module/lze_module.h"
 #include "run/lze_buffer.h"
 #include "run/lze_kernel.h"
 

@@ -8,7 +8,6 @@
  */
 #include "module/lze_work.h"
 #include "base/lze_embed.h"
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_state.h"

@@ -7,7 +7,6 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_show.h"

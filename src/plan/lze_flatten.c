@@ -12,7 +12,6 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "plan/lze_plan.h"
-#include "module/lze_module.h"
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"

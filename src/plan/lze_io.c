@@ -3,7 +3,6 @@
  * after it.
  * SPDX-License-Identifier: MIT
  */
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "plan/lze_plan.h"

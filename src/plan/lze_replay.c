@@ -33,7 +33,6 @@
 #include "run/lze_queue.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* So many steps are in one list, which is recorded again as a whole. */
 enum { LIST_STEPS = 64 };

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_embed.h"
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "device/lze_loader.h"

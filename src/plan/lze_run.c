@@ -18,7 +18,6 @@
 #include "run/lze_record.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct lze_Run {
   lze_Plan *plan;               /* pinned by the command */

@@ -8,7 +8,6 @@
  * has.  Nothing is copied back that the task has not written, or that is copied
  * back once more before any step uses the home.
  */
-#include "base/lze_error.h"
 #include "base/lze_option.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"

@@ -5,7 +5,6 @@
 #include "run/lze_buffer.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
-#include "base/lze_option.h"
 #include "device/lze_device.h"
 #include "device/lze_object.h"
 #include "run/lze_command.h"

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
-#include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
@@ -11,9 +10,7 @@
 #include "device/lze_device.h"
 #include "device/lze_object.h"
 #include "run/lze_command.h"
-#include "run/lze_queue.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *const lze_usage_names[] = {"shared", "device", "host", NULL};

@@ -3,9 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
-#include "base/lze_option.h"
 #include "base/lze_pages.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -14,7 +12,6 @@
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static bool is_settled(lze_Storage *s, size_t first, size_t bytes) {

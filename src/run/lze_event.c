@@ -9,7 +9,6 @@
 #include "base/lze_open.h"
 #include "base/lze_option.h"
 #include "base/lze_state.h"
-#include "device/lze_object.h"
 #include "run/lze_command.h"
 
 #include <lualib.h>

@@ -8,8 +8,6 @@
 #include "run/lze_buffer.h"
 #include "run/lze_queue.h"
 
-#include <stdlib.h>
-
 void lze_use_unlink(lze_Use *u) {
   if (!u->linked) return;
   if (u->prev != NULL)

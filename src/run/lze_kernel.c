@@ -5,18 +5,13 @@
 #include "run/lze_launch.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
-#include "base/lze_guard.h"
-#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "base/lze_types.h"
-#include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "run/lze_buffer.h"
-#include "run/lze_command.h"
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
-#include "run/lze_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,13 +5,9 @@
 #include "run/lze_launch.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
-#include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "base/lze_state.h"
-#include "base/lze_types.h"
-#include "device/lze_device.h"
 #include "device/lze_loader.h"
-#include "device/lze_object.h"
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_group.h"
@@ -20,7 +16,6 @@
 #include "run/lze_record.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const policy_names[] = {"lze", "driver", "largest",

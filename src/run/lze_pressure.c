@@ -3,9 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_command.h"
-#include "base/lze_error.h"
 #include "base/lze_guard.h"
-#include "base/lze_option.h"
 #include "base/lze_state.h"
 #include "device/lze_object.h"
 #include "run/lze_queue.h"

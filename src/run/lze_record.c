@@ -6,11 +6,9 @@
 #include "base/lze_pages.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
-#include "device/lze_object.h"
 #include "lua_where.h"
 #include "run/lze_command.h"
 #include "run/lze_launch.h"
-#include "run/lze_queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Aligned for every element type: double16 is the largest. */
 #define ALIGNMENT 128
