@@ -664,6 +664,68 @@ static void fills_are_right(setup s)
   MUST(zeMemFree(s.context, x));
 }
 
+/* A command that failed is told to those who wait for its event, for what is
+   behind it, or for its list; the list then goes on. */
+static void failures_are_told(setup s, int *fails)
+{
+  ze_event_pool_desc_t pool_desc = {
+    .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, .count = 4};
+  ze_event_pool_handle_t pool;
+  ze_event_handle_t e[4];
+  ze_command_list_handle_t a =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  ze_command_list_handle_t b =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
+  ze_group_count_t groups = {1, 1, 1};
+  float *x = shared_new(s, 2 * sizeof *x), *y = x + 1, one = 1;
+  MUST(zeDriverGetExtensionFunctionAddress(
+      s.driver, "zeCommandListHostSynchronize", (void **)&synchronize));
+  MUST(zeEventPoolCreate(s.context, &pool_desc, 1, &s.device, &pool));
+  for (uint32_t i = 0; i < 4; i++) {
+    ze_event_desc_t event_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
+                                  .index = i};
+    MUST(zeEventCreate(pool, &event_desc, &e[i]));
+  }
+  ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
+  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+  MUST(zeKernelSetGroupSize(kernel, 1, 1, 1));
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof one, &one));
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
+  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  *x = 1;
+  *y = 0;
+  MUST(zeCommandListAppendBarrier(b, e[3], 1, &e[1]));
+  for (int i = 0; i < 3; i++) {
+    if (i == 1) *fails = 1;
+    MUST(zeCommandListAppendLaunchKernel(a, kernel, &groups, e[i], 0, NULL));
+  }
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[3], UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[0], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[1], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[2], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(a, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(b, UINT64_MAX));
+  for (int i = 0; i < 4; i++) MUST(zeEventHostReset(e[i]));
+  MUST(zeCommandListAppendLaunchKernel(a, kernel, &groups, e[0], 0, NULL));
+  MUST(zeCommandListAppendBarrier(b, e[1], 1, &e[0]));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[1], UINT64_MAX));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
+  EQUAL(*y, 4);
+  for (int i = 0; i < 4; i++) MUST(zeEventDestroy(e[i]));
+  MUST(zeEventPoolDestroy(pool));
+  MUST(zeCommandListDestroy(a));
+  MUST(zeCommandListDestroy(b));
+  MUST(zeKernelDestroy(kernel));
+  MUST(zeModuleDestroy(module));
+  MUST(zeMemFree(s.context, x));
+}
+
 /* What an OpenCL has of a GPU is not a fork's, so that there is no server. */
 static void case_gpu(void)
 {
@@ -696,6 +758,7 @@ static void case_gpu(void)
   queues_serve_again(s, dlsym(opencl, "lze_gpu_queues"));
   launches_are_thrifty(s, opencl);
   fills_are_right(s);
+  failures_are_told(s, dlsym(opencl, "lze_gpu_fails"));
 }
 
 static const struct {

@@ -9,7 +9,8 @@
  * memory is filled with a pattern of eight bytes or more, as that device may.
  * It counts the queues that are made in lze_gpu_queues, the kernels that queues
  * with timestamps are given in lze_gpu_timed, and the references to events of
- * kernels in lze_gpu_events.  Its clock is 1000 s behind, and like Intel's
+ * kernels in lze_gpu_events.  The next kernel that has an event, behind
+ * lze_gpu_fails being set, is said to have failed.  Its clock is 1000 s behind, and like Intel's
  * OpenCL for CPUs it does not say when markers were queued.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -74,6 +75,9 @@ static cl_int CL_API_CALL svm_fill(cl_command_queue queue, void *to,
 
 extern int lze_gpu_timed, lze_gpu_events;
 __attribute__((visibility("default"))) int lze_gpu_timed, lze_gpu_events;
+extern int lze_gpu_fails;
+__attribute__((visibility("default"))) int lze_gpu_fails;
+static cl_event failing;
 
 static cl_int CL_API_CALL kernel_enqueue(cl_command_queue queue,
                                          cl_kernel kernel, cl_uint dims,
@@ -86,8 +90,27 @@ static cl_int CL_API_CALL kernel_enqueue(cl_command_queue queue,
   real.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof p, &p, NULL);
   if (p & CL_QUEUE_PROFILING_ENABLE) lze_gpu_timed++;
   if (event != NULL) lze_gpu_events++;
-  return real.clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local,
-                                     count, waits, event);
+  cl_int error =
+      real.clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local,
+                                  count, waits, event);
+  if (error == CL_SUCCESS && event != NULL && lze_gpu_fails != 0) {
+    lze_gpu_fails = 0;
+    failing = *event;
+    real.clRetainEvent(failing); /* no other is to be taken for it */
+  }
+  return error;
+}
+
+static cl_int CL_API_CALL event_info(cl_event event, cl_event_info name,
+                                     size_t size, void *value, size_t *needed)
+{
+  cl_int error = real.clGetEventInfo(event, name, size, value, needed);
+  const cl_int failed = CL_OUT_OF_RESOURCES;
+  if (error == CL_SUCCESS && event == failing && value != NULL &&
+      name == CL_EVENT_COMMAND_EXECUTION_STATUS &&
+      memcmp(value, &(cl_int){CL_COMPLETE}, sizeof(cl_int)) == 0)
+    memcpy(value, &failed, sizeof failed);
+  return error;
 }
 
 static cl_int CL_API_CALL event_retain(cl_event event)
@@ -134,6 +157,7 @@ static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
   table.clCreateCommandQueueWithProperties = queue_new;
   table.clReleaseCommandQueue = queue_release;
   table.clEnqueueNDRangeKernel = kernel_enqueue;
+  table.clGetEventInfo = event_info;
   table.clEnqueueSVMMemFill = svm_fill;
   table.clRetainEvent = event_retain;
   table.clReleaseEvent = event_release;
