@@ -59,7 +59,8 @@ ze_result_t zocl_CommandQueueExecuteCommandLists(
 {
   ZOCL_NEED_HANDLE(queue);
   ZOCL_NEED_POINTER(lists);
-  if (fence != NULL && zocl_signal_query(fence->signal) == ZE_RESULT_SUCCESS)
+  if (fence != NULL && !zocl_forked() &&
+      zocl_signal_query(fence->signal) != ZE_RESULT_NOT_READY)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
                      "the fence is signalled; it has to be reset first");
   zocl_commands *few[ZOCL_FEW_LISTS], **all;

@@ -164,6 +164,8 @@ static void test_failure(void)
           zeCommandQueueSynchronize(q, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, zeCommandQueueSynchronize(q, UINT64_MAX));
   EQUAL(out[0], chained(0, LONG));
+  RETURNS(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
+          zeCommandQueueExecuteCommandLists(q, 1, &list, fence));
   /* The same list again, where it can be compiled. */
   reset_all();
   MUST(zeFenceReset(fence));
