@@ -21,12 +21,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <lauxlib.h>
-#include <lua.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include <lauxlib.h>
+#include <lua.h>
 
 /* Grows when something of the table or the structures changes its meaning.
    New functions are added at the end of the table without that: whether one is
@@ -150,7 +150,8 @@ typedef struct lze_Api {
   int (*open)(lua_State *L, lze_ErrorInfo *error);
 
   /* lua_close, but LZE_EMISUSE where the state is running: inside a function
-     that Lua called, or a release callback. */
+     that Lua called with this `L` or in its main thread, or a release callback.
+     A coroutine that C has resumed cannot be seen from another. */
   int (*close)(lua_State *L, lze_ErrorInfo *error);
 
   /* [+1] the first device that a selector matches; NULL: the default one. */

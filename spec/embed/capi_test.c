@@ -172,6 +172,16 @@ static void test_buffers(void) {
           lze->wait_buffer(L, 1, 1, &error));
   REFUSED(LZE_EMISUSE, "an object of lze expected",
           lze->get_handle(L, 1, &handle, &kind, &error));
+  REFUSED(LZE_EMISUSE, "the handle is null",
+          lze->get_handle(L, 1, NULL, &kind, &error));
+  REFUSED(LZE_EMISUSE, "the token is null",
+          lze->export_buffer(L, 1, NULL, &error));
+  REFUSED(LZE_EMISUSE, "the plan is null",
+          lze->keep_plan(L, 1, NULL, &error));
+  REFUSED(LZE_EMISUSE, "device: device or selector expected, got no value",
+          lze->make_buffer(L, "int", 4, "shared", 7, &error));
+  REFUSED(LZE_EMISUSE, "device: device or selector expected, got no value",
+          lze->push_queue(L, p, 7, &error));
   REFUSED(LZE_EMISUSE, "flaot",
           lze->make_buffer(L, "flaot", 8, "device", 0, &error));
   REFUSED(LZE_EMISUSE, "shared, device or host expected",
@@ -273,12 +283,13 @@ static void release_closing(void *userdata, void *pointer) {
    run, the end of the state. */
 static void test_close_in_release(void) {
   lua_State *L = closing = state_open();
+  int n;
   lend_context(L);
   lua_register(L, "close", close_inside);
   int *p = allocate(64);
   lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
                          .count = 4, .release = release_closing};
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
     lua_setglobal(L, "x");
     switch (i) {
@@ -296,9 +307,16 @@ static void test_close_in_release(void) {
         EQUAL(refusals, i);
         CODE(LZE_OK, lze->wait_all(L, 60, &error));
         break;
+      case 3: { /* where the main thread has no frames */
+        lua_State *co = lua_newthread(L);
+        CHECK(luaL_loadstring(co, "x:close()") == LUA_OK);
+        CHECK(lua_resume(co, L, 0, &n) == LUA_OK);
+        lua_settop(L, 0);
+        break;
+      }
       default: break;
     }
-    EQUAL(refusals, i < 3 ? i + 1 : i);
+    EQUAL(refusals, i < 4 ? i + 1 : i);
   }
   script(L, "local lze = require 'lze' local y = lze.buffer('int', 1) "
             "local r plan = lze.graph():call('c', function() r = close() end)"
@@ -310,7 +328,7 @@ static void test_close_in_release(void) {
   lua_settop(L, 0);
   CODE(LZE_OK, lze->run_plan(L, plan, &error));
   CODE(LZE_OK, lze->close(L, &error));
-  EQUAL(refusals, 4);
+  EQUAL(refusals, 5);
   lze->drop_plan(plan);
   MUST(zeMemFree(context, p));
 }
@@ -468,8 +486,36 @@ static int work_with(lua_State *L) {
   return 0;
 }
 
+/* Nothing to do, on the buffer at -1 alone or before its event. */
+static int step_over(void *userdata, lze_WorkFailure *failure) {
+  (void)userdata;
+  (void)failure;
+  return LZE_WORK_DONE;
+}
+
+static void work_held(void *userdata) { (void)userdata; }
+
+static void work_left(void *userdata, int left) {
+  (void)userdata;
+  (void)left;
+}
+
+static int work_on(lua_State *L) {
+  const lze_WorkSpec spec = {.size = sizeof spec, .name = "trial", .count = 1,
+                             .buffers = {-1}, .step = step_over,
+                             .hold = work_held, .release = work_left};
+  lua_settop(L, 1);
+  lze->work(L, &spec, 1);
+  lze->work(L, &spec, 0);
+  return 1;
+}
+
 static void test_work_refused(void) {
   lua_State *L = state_open();
+  lua_register(L, "work_on", work_on);
+  script(L, "return work_on(require 'lze'.buffer('int', 4)):wait()");
+  CHECK(lua_toboolean(L, 1));
+  lua_settop(L, 0);
   lua_register(L, "work", work_with);
   script(L, "return select(2, pcall(work, 5)), select(2, pcall(work, -1))");
   CHECK(strstr(lua_tostring(L, 1), "trial: 5 buffers, 0 to 4 expected"));

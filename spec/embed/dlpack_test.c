@@ -297,11 +297,16 @@ static void test_refused(void) {
   REFUSED("kind 3", IMPORT(&t));
   t.kind = 0;
   int64_t bad[2] = {-1, 3}, large[2] = {INT64_MAX, INT64_MAX}, none[2] = {0, 3};
+  t.data = NULL;
+  REFUSED("the tensor has no data", IMPORT(&t));
+  t.data = numbers;
   t.shape = bad;
   REFUSED("negative", IMPORT(&t));
   t.shape = large;
   REFUSED("larger than any memory", IMPORT(&t));
   REFUSED("null", IMPORT(NULL));
+  REFUSED("the tensor is null",
+          lze->export_dlpack(L, -1, NULL, 0, NULL, &error));
   EQUAL(lua_gettop(L), 0);
   EQUAL(deleted, 0);
   t.shape = none;

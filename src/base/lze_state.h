@@ -108,6 +108,7 @@ struct lze_State {
   size_t limit;                 /* where they force a collection */
   size_t debt;                  /* allocated since the last step for them */
   uint64_t closes;              /* how often anything was closed by hand */
+  uint32_t releasing;           /* memory of the host's, by its callbacks */
 };
 
 /* The one state of this lua_State, made by luaopen_lze.  Raises when it is

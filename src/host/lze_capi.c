@@ -104,6 +104,12 @@ static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
 
 /* --- what is asked and answered ----------------------------------------- */
 
+/* Raise unless there is nil, a device or a selector at 2. */
+static void body_check_device(lua_State *L) {
+  if (!lua_isnil(L, 2)) lze_device_at(L, 2, "device");
+  lua_settop(L, 2);
+}
+
 /* The device at 2, the default one for nil, and its context. */
 static lze_Context *body_place(lua_State *L, const lze_DeviceInfo **device) {
   *device = lua_isnil(L, 2) ? lze_push_default_device(L)
@@ -144,7 +150,9 @@ static int api_close(lua_State *L, lze_ErrorInfo *e) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   lua_State *main = lua_tothread(L, -1);
   lua_pop(L, 1);
-  if (lua_getstack(main, 0, &frame) || lua_getstack(L, 0, &frame))
+  const lze_State *S = lze_find_state(L);
+  if (lua_getstack(main, 0, &frame) || lua_getstack(L, 0, &frame) ||
+      (S != NULL && S->releasing != 0))
     return error_set(e, LZE_EMISUSE, "the state is running");
   lua_close(main);
   return error_none(e);
@@ -175,6 +183,7 @@ typedef struct Handles {
 
 static int wrap_body(lua_State *L) {
   const Handles *h = lua_touserdata(L, 1);
+  body_check_device(L);
   lua_createtable(L, 0, 4);
   for (int i = 0; i < 3 && h->names[i] != NULL; i++) {
     lua_pushlightuserdata(L, h->values[i]);
@@ -247,6 +256,7 @@ typedef struct MakeBuffer {
 
 static int make_buffer_body(lua_State *L) {
   const MakeBuffer *m = lua_touserdata(L, 1);
+  body_check_device(L);
   if (m->count > PTRDIFF_MAX) luaL_error(L, "the count is too large");
   lua_pushcfunction(L, lze_buffer_new);
   lua_pushstring(L, m->type);
@@ -360,6 +370,7 @@ static int get_handle_body(lua_State *L) {
 static int api_get_handle(lua_State *L, int index, void **handle,
                           const char **kind, lze_ErrorInfo *e) {
   Handle h = {NULL, NULL};
+  if (handle == NULL) return error_set(e, LZE_EMISUSE, "the handle is null");
   int code = api_call(L, get_handle_body, &h, index, 0, e);
   if (code != LZE_OK) return code;
   *handle = h.handle;
@@ -376,6 +387,7 @@ static int export_body(lua_State *L) {
 
 static int api_export_buffer(lua_State *L, int index, uint64_t *token,
                              lze_ErrorInfo *e) {
+  if (token == NULL) return error_set(e, LZE_EMISUSE, "the token is null");
   return api_call(L, export_body, token, index, 0, e);
 }
 
@@ -409,6 +421,7 @@ static int api_export_dlpack(lua_State *L, int index, const int64_t *shape,
                              int rank, struct DLManagedTensorVersioned **tensor,
                              lze_ErrorInfo *e) {
   Export x = {shape, shape != NULL ? rank : 1, NULL};
+  if (tensor == NULL) return error_set(e, LZE_EMISUSE, "the tensor is null");
   int code = api_call(L, export_dlpack_body, &x, index, 0, e);
   *tensor = x.tensor;
   return code;
@@ -480,6 +493,7 @@ static int keep_plan_body(lua_State *L) {
 
 static int api_keep_plan(lua_State *L, int index, lze_PlanRef **plan,
                          lze_ErrorInfo *e) {
+  if (plan == NULL) return error_set(e, LZE_EMISUSE, "the plan is null");
   lze_PlanRef *p = calloc(1, sizeof *p);
   if (p == NULL) return error_set(e, LZE_EMEMORY, LZE_NO_MEMORY_TEXT);
   int code = api_call(L, keep_plan_body, p, index, 0, e);

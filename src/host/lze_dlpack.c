@@ -234,6 +234,7 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     lze_push_buffer(L, c, d, LZE_SHARED, type, 0);
     return true;
   }
+  if (t->data == NULL) luaL_error(L, "the tensor has no data");
   const Export *own = t->deleter == export_delete ? t->manager : NULL;
   if (own != NULL && lze_memory_context(own->like.memory) == c->handle) {
     import_own(L, own);

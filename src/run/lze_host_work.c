@@ -279,6 +279,10 @@ static void work_forget(struct lze_HostWork *w) {
 void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   lze_State *S = lze_state(L);
   const lze_Buffer *b[LZE_WORK_BUFFERS];
+  lze_WorkSpec own = *spec;
+  for (int i = 0; i < own.count; i++)
+    own.buffers[i] = lua_absindex(L, own.buffers[i]);
+  spec = &own;
   lze_Event *e = wait ? NULL : lze_push_event(L);
   int top = lua_gettop(L);
   for (int i = 0; i < spec->count; i++)

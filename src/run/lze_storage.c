@@ -40,10 +40,13 @@ static void storage_destroy(lze_Object *o) {
   if (!s->borrowed && o->context->state->recorder != NULL)
     lze_record_memory(NULL, s);
   s->pointer = NULL;
+  lze_State *S = o->context->state;
+  S->releasing++;
   if (s->memory != NULL)
     lze_memory_unref(s->memory);
   else if (!s->borrowed)
     ZE(zeMemFree, o->context->handle, base);
+  S->releasing--;
 }
 
 static const lze_Class storage_class = {"storage", storage_destroy, NULL};
