@@ -10,8 +10,8 @@
  * It counts the queues that are made in lze_gpu_queues, the kernels that queues
  * with timestamps are given in lze_gpu_timed, and the references to events of
  * kernels in lze_gpu_events.  The next kernel that has an event, behind
- * lze_gpu_fails being set, is said to have failed.  Its clock is 1000 s behind, and like Intel's
- * OpenCL for CPUs it does not say when markers were queued.
+ * lze_gpu_fails being set, is said to have failed.  Its clock is 1000 s behind,
+ * and like Intel's OpenCL for CPUs it does not say when markers were queued.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
