@@ -570,13 +570,16 @@ static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
   return false;
 }
 
-/* Whether one stream has all commands, so that the first of them is the first
-   to end.  Of several streams, any may be. */
-static bool is_of_one(const zocl_signal *signal)
+/* Whether the first command will set it.  Of several streams, any may be the
+   first to do so; and before one that waits for others, the host may. */
+static bool is_set_by_first(const zocl_signal *signal)
 {
+  if (signal->command_count == 0) return false;
+  if (signal->counted) return true;
+  const zocl_stream *stream = signal->commands[0].stream;
   for (uint32_t i = 1; i < signal->command_count; i++)
-    if (signal->commands[i].stream != signal->commands[0].stream) return false;
-  return signal->command_count > 0;
+    if (signal->commands[i].stream != stream) return false;
+  return !signal->driver->asking_waits && !zocl_stream_waits(stream);
 }
 
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
@@ -597,8 +600,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
     look_locked(signal, false, &d);
     if (atomic_load(&signal->state->set))
       ; /* just now */
-    else if (is_of_one(signal) &&
-             (signal->counted || !signal->driver->asking_waits)) {
+    else if (is_set_by_first(signal)) {
       *wait = ZOCL_WAIT_EVENT;
       *event = signal->commands[0].event;
       signal->driver->cl->clRetainEvent(*event);

@@ -42,6 +42,7 @@ struct zocl_stream {
   uint64_t submitted;        /* number of the last command */
   cl_event block;            /* of the last one that waited for others, or
                                 NULL: nothing that does is to come */
+  _Atomic uint64_t waiting;  /* number of that one */
   _Atomic uint64_t done;     /* this one and all before are known done */
   _Atomic uint64_t last;     /* the one after which a closed stream goes;
                                 UINT64_MAX before it is closed and after */
@@ -386,6 +387,11 @@ bool zocl_stream_passed(const zocl_stream *stream, uint64_t number)
   return atomic_load_explicit(&stream->done, memory_order_acquire) >= number;
 }
 
+bool zocl_stream_waits(const zocl_stream *stream)
+{
+  return !zocl_stream_passed(stream, atomic_load(&stream->waiting));
+}
+
 /* ------------------------------------------------------------------------
  * Timestamps.
  */
@@ -568,6 +574,7 @@ static void stream_block(zocl_stream *stream, cl_event event)
   if (stream->block != NULL) cl->clReleaseEvent(stream->block);
   cl->clRetainEvent(event);
   stream->block = event;
+  atomic_store(&stream->waiting, stream->submitted);
 }
 
 /* The OpenCL events that `command` has to wait for. */

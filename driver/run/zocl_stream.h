@@ -83,4 +83,7 @@ void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status);
 /* Whether the command of that number is known to have ended. */
 bool zocl_stream_passed(const zocl_stream *stream, uint64_t number);
 
+/* Whether a command that waits for others is not known to have ended. */
+bool zocl_stream_waits(const zocl_stream *stream);
+
 #endif

@@ -448,6 +448,21 @@ static void test_two_givers(ze_command_list_handle_t a,
   MUST(zeCommandListDestroy(c));
 }
 
+/* The host signals an event before the list comes to it that is to do so: what
+   waits for it goes on. */
+static void test_overtaken(ze_command_list_handle_t a,
+                           ze_command_list_handle_t b)
+{
+  reset_all();
+  MUST(zeCommandListAppendBarrier(a, e[0], 1, &e[1]));
+  MUST(zeCommandListAppendBarrier(b, e[2], 1, &e[0]));
+  RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[2]));
+  MUST(zeEventHostSignal(e[0]));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[2], UINT64_MAX));
+  MUST(zeEventHostSignal(e[1]));
+  RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
+}
+
 /* A list waits for an event that is destroyed: what is behind is done in its
    turn, fails, and nobody waits for ever. */
 static void test_failed(bool waits_first)
@@ -465,16 +480,15 @@ static void test_failed(bool waits_first)
   MUST(zeCommandListAppendEventReset(a, e[1]));
   MUST(zeCommandListAppendBarrier(a, NULL, 1, &e[5]));
   chain_append(a, 7, e[2], 0, NULL);
+  if (!waits_first) MUST(zeCommandListAppendBarrier(b, e[3], 1, &e[2]));
   MUST(zeEventDestroy(gone));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[2]));
   RETURNS(ZE_RESULT_NOT_READY, synchronize(a, 0));
   MUST(zeEventHostSignal(e[4]));
   MUST(zeEventHostSignal(e[5]));
-  if (waits_first) {
-    RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
-            zeEventHostSynchronize(e[3], UINT64_MAX));
-    RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
-  }
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[3], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(a, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(e[0]));
@@ -525,6 +539,7 @@ int main(void)
   test_two_lists(a, b);
   test_taken_back(a, b);
   test_two_givers(a, b);
+  test_overtaken(a, b);
   test_failed(false);
   test_failed(true);
   test_ping_pong();
