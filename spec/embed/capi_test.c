@@ -469,6 +469,23 @@ static void test_no_memory(void) {
 static void test_failure(void) {
   lua_State *L = state_open();
   lze_ErrorInfo e;
+  lze_PlanRef *plan;
+  script(L, "return require 'lze'.graph():call('c', function() "
+            "error(setmetatable({result = 77}, {__tostring = function() "
+            "return 'mine' end})) end):compile()");
+  CODE(LZE_OK, lze->keep_plan(L, 1, &plan, &error));
+  EQUAL(lze->run_plan(L, plan, &e), LZE_EMISUSE);
+  EQUAL(e.result, 0);
+  CHECK(strcmp(e.message, "mine") == 0);
+  lze->drop_plan(plan);
+  lua_settop(L, 0);
+  /* What is called lze is another's. */
+  lua_State *M = luaL_newstate();
+  luaL_openlibs(M);
+  script(M, "package.loaded.lze = {}");
+  REFUSED(LZE_EMISUSE, "package.loaded.lze is not of this library",
+          lze->open(M, &error));
+  lua_close(M);
   EQUAL(lze->make_buffer(L, "char", (size_t)1 << 60, "shared", 0, &e),
         LZE_EFAILED);
   CHECK(e.result != 0 && strstr(e.message, "zeMemAllocShared"));

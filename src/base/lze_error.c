@@ -23,12 +23,16 @@ static void error_locate(lua_State *L, int level) {
   lua_setfield(L, -2, "where");
 }
 
-void lze_error_locate(lua_State *L) {
-  if (!lua_istable(L, -1) || !lua_getmetatable(L, -1)) return;
+bool lze_is_error(lua_State *L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
   luaL_getmetatable(L, ERROR_TNAME);
   bool ours = lua_rawequal(L, -1, -2);
   lua_pop(L, 2);
-  if (!ours) return;
+  return ours;
+}
+
+void lze_error_locate(lua_State *L) {
+  if (!lze_is_error(L, -1)) return;
   lua_pushliteral(L, "where");
   bool located = lua_rawget(L, -2) != LUA_TNIL;
   lua_pop(L, 1);

@@ -41,6 +41,8 @@ int lze_raise_work(lua_State *L, const struct lze_WorkFailure *failure,
 int lze_misuse(lua_State *L, const char *format, ...)
     __attribute__((noreturn));
 
+/* Whether an error object of lze is at `index`. */
+bool lze_is_error(lua_State *L, int index);
 /* Where the value on the top of the stack is an error object without a
    position, give it that of the running function's call. */
 void lze_error_locate(lua_State *L);

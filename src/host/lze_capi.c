@@ -47,23 +47,22 @@ static int error_none(lze_ErrorInfo *e) {
   return LZE_OK;
 }
 
-/* In a protected call: the text of an error object at 1 and its result. */
+/* In a protected call: the text of the error at 1, and false or, where it is an
+   object of lze's, its result or true. */
 static int error_read(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
-  if (lua_istable(L, 1)) {
+  bool ours = lze_is_error(L, 1);
+  if (ours) {
     lua_pushliteral(L, "result");
     lua_rawget(L, 1);
-  } else {
-    lua_pushnil(L);
   }
+  if (!ours || lua_isnil(L, -1)) lua_pushboolean(L, ours);
   return 2;
 }
 
 /* Turn the error on the top of the stack, which is popped, into a code. */
 static int error_take(lua_State *L, int status, lze_ErrorInfo *e) {
-  int code = status == LUA_ERRMEM ? LZE_EMEMORY
-             : lua_istable(L, -1) ? LZE_EFAILED
-                                  : LZE_EMISUSE;
+  int code = status == LUA_ERRMEM ? LZE_EMEMORY : LZE_EMISUSE;
   int top = lua_gettop(L) - 1;
   const char *message = "an error that has no text";
   lua_Integer result = 0;
@@ -72,6 +71,7 @@ static int error_take(lua_State *L, int status, lze_ErrorInfo *e) {
     lua_insert(L, -2);
     if (lua_pcall(L, 1, 2, 0) == LUA_OK) {
       if (lua_isstring(L, -2)) message = lua_tostring(L, -2);
+      if (code == LZE_EMISUSE && lua_toboolean(L, -1)) code = LZE_EFAILED;
       result = lua_tointeger(L, -1);
     }
   }
@@ -136,6 +136,8 @@ static lze_Buffer *body_buffer(lua_State *L) {
 
 static int open_body(lua_State *L) {
   luaL_requiref(L, "lze", luaopen_lze, 0);
+  if (lze_find_state(L) == NULL)
+    luaL_error(L, "package.loaded.lze is not of this library");
   return 0;
 }
 
