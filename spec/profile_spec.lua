@@ -827,6 +827,37 @@ describe("lze.mark", function()
     assert.equal(p.events[1].start_ns, p.events[1].end_ns)
   end)
 
+  it("has the line that it begins in, however it ends", function()
+    local wanted = {}
+    local function mark(further, ...)
+      wanted[#wanted + 1] = further
+      lze.mark(...)
+    end
+    local p = lze.profile()
+    local began = line(-3)
+    pcall(function() mark(began, "error", error, "why") end)
+    pcall(pcall, mark, began, "error", error)
+    lze.mark("outer", function()
+      pcall(mark, began, "inner", error)
+    end)
+    wanted[#wanted + 1] = line(-3)
+    local name = line(2)
+    local co = coroutine.create(function()
+      lze.mark("closed", coroutine.yield)
+    end)
+    coroutine.resume(co)
+    coroutine.close(co)
+    wanted[#wanted + 1] = name
+    co = coroutine.create(lze.mark)
+    coroutine.resume(co, "no line", coroutine.yield)
+    coroutine.close(co)
+    wanted[#wanted + 1] = "none"
+    p:stop()
+    local found = {}
+    for i, e in ipairs(of(p, "mark")) do found[i] = e.where or "none" end
+    assert.same(wanted, found)
+  end)
+
   it("calls the function also where nothing records", function()
     assert.equal(7, lze.mark("m", function(a, b) return a + b end, 3, 4))
     assert.equal(0, select("#", lze.mark "m"))

@@ -408,6 +408,7 @@ static int profile_close(lua_State *L) {
 /* The end of a scope that a script's function runs in. */
 typedef struct Scope {
   uint64_t start_ns;            /* of a mark; the name is user value 1 */
+  int line;                     /* and the line's source user value 2 */
 } Scope;
 
 static const char scope_key;
@@ -419,9 +420,12 @@ static int scope_close(lua_State *L) {
   bool raised = !lua_isnoneornil(L, 2);
   lua_getiuservalue(L, 1, 1);
   if (lua_type(L, -1) == LUA_TSTRING) {
-    if (S->recorder != NULL)
-      lze_record_host(L, S, LZE_RECORD_MARK, lua_tostring(L, -1), s->start_ns,
-                      0);
+    if (S->recorder == NULL) return 0;
+    lze_Record *r = lze_record_host(L, S, LZE_RECORD_MARK, lua_tostring(L, -1),
+                                    s->start_ns, 0);
+    r->line = 0;
+    if (lua_getiuservalue(L, 1, 2) == LUA_TSTRING)
+      lze_record_line(S, r, lua_tostring(L, -1), s->line);
   } else if (raised) {
     lua_replace(L, 1);
     profile_close(L);
@@ -430,10 +434,18 @@ static int scope_close(lua_State *L) {
 }
 
 /* Replace the value on the top, a mark's name or a profile, by a scope, which
-   the caller puts where it is to be closed. [-1, +1] */
+   the caller puts where it is to be closed.  By then the line is not known any
+   more: an error has left it.  [-1, +1] */
 static void push_scope(lua_State *L) {
-  Scope *s = lua_newuserdatauv(L, sizeof *s, 1);
+  lua_Debug ar;
+  Scope *s = lua_newuserdatauv(L, sizeof *s, 2);
   s->start_ns = lze_now_ns();
+  const char *source = lze_record_source(L, &ar);
+  if (source != NULL) {
+    s->line = ar.currentline;
+    lua_pushstring(L, source);
+    lua_setiuservalue(L, -2, 2);
+  }
   lua_insert(L, -2);
   lua_setiuservalue(L, -2, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);

@@ -204,15 +204,24 @@ static lze_Record *record_of(const lze_Command *c) {
   return record_find(c->state, c->record);
 }
 
+void lze_record_line(const lze_State *S, lze_Record *record,
+                     const char *source, int line) {
+  record->source = names_number(S->recorder->names, ROLE_SOURCE, source);
+  record->line = (uint32_t)line;
+}
+
 /* Asking for the function instead of its source, and whether that is still the
    last one, takes longer.  The name of a file is whole, to be read by it. */
+const char *lze_record_source(lua_State *L, lua_Debug *ar) {
+  if (!lua_caller(L, ar, 1)) return NULL;
+  return ar->source[0] == '@' ? ar->source + 1 : ar->short_src;
+}
+
 static void record_where(lua_State *L, const lze_State *S,
                          lze_Record *record) {
   lua_Debug ar;
-  if (!lua_caller(L, &ar, 1)) return;
-  const char *source = ar.source[0] == '@' ? ar.source + 1 : ar.short_src;
-  record->source = names_number(S->recorder->names, ROLE_SOURCE, source);
-  record->line = (uint32_t)ar.currentline;
+  const char *source = lze_record_source(L, &ar);
+  if (source != NULL) lze_record_line(S, record, source, ar.currentline);
 }
 
 /* --- profiles ------------------------------------------------------------- */

@@ -129,6 +129,11 @@ void lze_record_untimed(lze_State *S, uint64_t run, const char *why);
    is now. `S->recorder` is not NULL. The record is there until the next one. */
 lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
                             const char *name, uint64_t start_ns, size_t bytes);
+/* The line of the script now: its source, the line itself is in *ar; NULL where
+   there is none.  And that of a record, where it is not that of now. */
+const char *lze_record_source(lua_State *L, lua_Debug *ar);
+void lze_record_line(const lze_State *S, lze_Record *record,
+                     const char *source, int line);
 /* Work of the host's is issued: its number, to say later that it is over. */
 uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name);
 void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
