@@ -197,14 +197,12 @@ local function milli(ns) return ("%.3f ms"):format(ns / 1e6) end
 local function times(last)
   if not last then return "nothing has run yet" end
   local p = last.profile:stop()
-  local device, commands, waits, builds, other = 0, 0, 0, 0, {
-    wait = true, build = true, alloc = true, free = true, mark = true,
-  }
+  local device, commands, waits, builds = 0, 0, 0, 0
   for _, e in ipairs(p.events) do
     local ns = e.end_ns and e.end_ns - e.start_ns or 0
     if e.kind == "wait" then waits = waits + ns end
     if e.kind == "build" then builds = builds + ns end
-    if not other[e.kind] then
+    if e.call_ns then -- tasks are in the time of their run
       device, commands = device + ns, commands + 1
     end
   end

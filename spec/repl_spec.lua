@@ -113,6 +113,9 @@ for _ = 1, 3 do k(#x, 1, x, x) end
 :profile /nowhere/it.csv
 lze.buffer("int", 1000)
 :time
+plan = lze.graph():fill("a", x, 1):fill("b", x, 2):compile {profile = true}
+plan:run()
+:time
 ]], function(path)
       local file = path:gsub("lines$", "run.csv")
       process.write(path, (io.open(path):read "a":gsub("run.csv", file)))
@@ -126,6 +129,8 @@ lze.buffer("int", 1000)
         '.json or .txt expected, got "run.xyz"\n/nowhere/it.csv: No such ' ..
         "file or directory\n", text)
       assert.matches("memory %+4000 bytes of devices", text)
+      -- The tasks of a run are no commands of their own.
+      assert.matches(" ms in 1 command, waits [^\n]*\n$", text)
       assert.matches("\nkernel,saxpy,stdin:1,", io.open(file):read "a")
     end)
   end)
