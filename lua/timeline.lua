@@ -314,6 +314,7 @@ function drawPlot(plot, style) {
     draw2d.lineTo(x, yOf(i ? points[i - 1][1] : 0));
     draw2d.lineTo(x, yOf(n));
     i = Math.max(i + 1, first(points, p => p[0] >= t + pixel / 4));
+    draw2d.lineTo(x, yOf(points[i - 1][1]));
   }
   if (i) draw2d.lineTo(width, yOf(points[i - 1][1]));
   draw2d.strokeStyle = style.getPropertyValue("--text");

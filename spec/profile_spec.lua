@@ -1291,6 +1291,21 @@ describe("tostring of a profile", function()
     p:close()
   end)
 
+  it("counts for tasks the bytes that it counts for launches", function()
+    local n <const> = 100
+    local x, y = lze.buffer("int", 4 * n), lze.buffer("int", 5 * n)
+    local plan <close> = lze.graph():task("square", m.square, n, x, y)
+      :task("add", m.add, n, y, 1):compile {profile = true}
+    local p <close> = lze.profile(function()
+      m.square(n, x, y)
+      m.add(n, y, 1)
+      plan:run()
+    end)
+    local launches, tasks = of(p, "kernel"), of(p, "task")
+    assert.same({8 * n, 8 * n}, {launches[1].bytes, launches[2].bytes})
+    assert.same({8 * n, 8 * n}, {tasks[1].bytes, tasks[2].bytes})
+  end)
+
   it("compares kernels with what the device can do", function()
     local prompt = require "lze.prompt"
     local name = lze.device().name

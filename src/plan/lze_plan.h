@@ -82,6 +82,7 @@ typedef struct lze_Step {
   uint32_t version;             /* counts up when it is set */
   uint64_t bytes;               /* that its accesses span */
   uint64_t items;               /* of a task: its work-items */
+  uint64_t moved;               /* and lze_kernel_bytes */
   lze_EventSlot *event;         /* if awaited, or profiled */
   lze_EventSlot *first;         /* of several parts that are profiled */
   uint64_t record;              /* number of that of its newest run, or 0 */

@@ -72,6 +72,7 @@ void lze_tasks_begin(lze_Plan *p, lze_Command *c) {
     if (r == NULL) break;
     r->bytes = s->bytes;
     if (s->why != NULL) {
+      r->bytes = s->moved;
       memcpy(r->group, s->group, sizeof r->group);
       r->dims = r->group[2] > 1 ? 3 : r->group[1] > 1 ? 2 : 1;
       lze_record_flops(r, lze_kernel_flops(s->kernel), s->items);

@@ -462,10 +462,8 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
   return failed;
 }
 
-/* What a launch reads and writes if each work-item does so with an element of
-   each buffer, and no element is read or written twice. */
-static uint64_t launch_bytes(const lze_Kernel *k, const lze_Launch *l) {
-  uint64_t items = l->global[0] * l->global[1] * l->global[2], bytes = 0;
+uint64_t lze_kernel_bytes(const lze_Kernel *k, const uint64_t global[3]) {
+  uint64_t items = global[0] * global[1] * global[2], bytes = 0;
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Buffer *b = k->arguments[i].buffer;
     if (b == NULL || b->type == NULL ||
@@ -706,7 +704,8 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
                              event != 0 ? NULL : &k->lazy);
   if (recorded)
-    lze_record_launch(c, k->cut, launch_bytes(k, &l), lze_kernel_flops(k));
+    lze_record_launch(c, k->cut, lze_kernel_bytes(k, l.global),
+                      lze_kernel_flops(k));
   lze_command_pin(L, c, &k->o);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Argument *a = &k->arguments[i];
