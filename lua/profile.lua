@@ -614,7 +614,8 @@ local function to_text(events, about)
   for _, name in ipairs(names) do
     local l = limits[name]
     lines[#lines + 1] = l and format("  %s was measured: a copy %.1f GB/s " ..
-      "(more is from caches), float %.1f GFLOP/s%s", name, l.copy, l.float,
+      "(more: from caches, or with fewer stores than loads), float %.1f " ..
+      "GFLOP/s%s", name, l.copy, l.float,
       l.double and format(", double %.1f GFLOP/s", l.double) or "") or
       format("  %s was not measured: lze bench --device does", name)
   end

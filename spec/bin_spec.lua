@@ -346,6 +346,17 @@ describe("lze bench", function()
     assert.equal(lze.device().fp64, limits.double ~= nil)
   end)
 
+  it("keeps the best of what was measured", function()
+    local prompt, name = require "lze.prompt", lze.device().name
+    local before = prompt.limits(name)
+    prompt.limits(name, {copy = 123456, float = 0.001, double = 0.001})
+    assert.equal(0, (run("bench", "--device")))
+    local limits = prompt.limits(name)
+    prompt.limits(name, before)
+    assert.equal(123456, limits.copy)
+    assert.is_true(limits.float > 0.001)
+  end)
+
   it("exits 1 for a device that there is not", function()
     local code, text = run("bench", "--device", "no such device")
     assert.equal(1, code)
@@ -371,6 +382,17 @@ describe("lze run", function()
       local code, text = run("run", "--profile", script, script)
       assert.equal(7, code)
       assert.matches("^1\ttrue\nprofile: .*  here  ", text)
+    end)
+  end)
+
+  test("says what is wrong with the profile's file, and no more", function()
+    process.with_directory(function(dir)
+      local script = dir .. "/script.lua"
+      process.write(script, 'print(pcall(require, "lze")) os.exit(3)')
+      local code, text = run("run", "--profile=a.foo", script)
+      assert.equal(3, code)
+      assert.matches("^false\t.*LZE_PROFILE=a.foo: %-, or a name that ends in " ..
+        ".csv, .html, .json or .txt expected\n$", text)
     end)
   end)
 

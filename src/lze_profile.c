@@ -717,6 +717,8 @@ static void ending_open(lua_State *L, lze_State *S) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const char *name = getenv("LZE_PROFILE");
   if (name == NULL || *name == '\0') return;
+  const char *begun = getenv("LZE_PROFILE_BEGUN");
+  if (begun != NULL) unlink(begun); /* what is wrong now is said here */
   bool shown = strcmp(name, "-") == 0;
   const char *ending = strrchr(name, '.'), *format = NULL;
   for (size_t i = 0; i < 4 && ending != NULL; i++)
@@ -752,8 +754,6 @@ static void ending_open(lua_State *L, lze_State *S) {
   endings = e;
   pthread_mutex_unlock(&ending_lock);
   S->ending = e;
-  const char *begun = getenv("LZE_PROFILE_BEGUN");
-  if (begun != NULL) unlink(begun);
   lua_settop(L, top);
 }
 
