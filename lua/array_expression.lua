@@ -173,11 +173,17 @@ local function operation(name, kind, width, x, y, z)
   return op
 end
 
--- The operands of an expression.
-local function operands(a)
-  local arity = a.op.arity
-  return a.x, arity > 1 and a.y or nil, arity > 2 and a.z or nil
+-- The operation of an array, or false, and its operands.  Any call may run a
+-- finalizer, which may evaluate it: so these are read together.
+local function parts_of(a)
+  local op = a.op
+  if not op then return false end
+  local arity = op.arity
+  return op, a.x, arity > 1 and a.y or nil, arity > 2 and a.z or nil
 end
+
+-- The operands of an expression.
+local function operands(a) return select(2, parts_of(a)) end
 
 local function wider(width, v)
   if width == "double" or v == nil then return width end
@@ -250,12 +256,14 @@ local function take_walk(shape)
   return w
 end
 
+-- Whether nothing else has walked since is returned.
 local function leave_walk(w)
   local slots, args, count = w.slots, w.args, w.count
   for k = 1, count do slots[k], args[k] = nil, nil end
   for k = count + 1, max(count + 1, w.kept) do args[k] = nil end
   w.into, w.out, w.dims, w.entry = nil, nil, nil, nil
   spare = w
+  return walks == w.id
 end
 
 local visit
@@ -278,9 +286,9 @@ local function visit_operation(w, at, op, x, y, z)
   return at
 end
 
--- Whether an operand is computed along with an operation of a shape.
-local function joins(v, op, shape)
-  local own = v.op
+-- Whether an operand, whose operation is `own`, is computed along with one of a
+-- shape.
+local function joins(v, own, op, shape)
   return (own.reals == op.reals or not own.reals) and not own.apart and
     (v.dims == shape or same_shape(v.dims, shape))
 end
@@ -294,12 +302,13 @@ end
 
 -- v is an operand of an operation, above.
 function visit(w, at, v, above)
-  local id, op = w.id, v.op
+  local id, op, x, y, z = w.id, v.op, nil, nil, nil
   local ref = v.seen - id
   if ref > 0 then return at[ref] or step(at, ref) end
-  if op and joins(v, above, w.dims) then
+  if op then op, x, y, z = parts_of(v) end
+  if op and joins(v, op, above, w.dims) then
     v.seen = id + STEPS + w.steps + 1
-    return visit_operation(w, at, op, operands(v))
+    return visit_operation(w, at, op, x, y, z)
   end
   local n, key, data = w.count + 1, v.kind, is_flat(w, v)
   if not data then
@@ -402,10 +411,11 @@ local function write_tree(w, op, x, y, z)
       parameters[slot] = "s" .. slot
       return parameters[slot]
     end
-    local name, own = names[v], v.op
+    local name = names[v]
     if name then return name end
-    if own and joins(v, above, w.dims) then
-      local text = value(own, operands(v))
+    local own, a, b, c = parts_of(v)
+    if own and joins(v, own, above, w.dims) then
+      local text = value(own, a, b, c)
       if wraps[own.type] then text = format(wraps[own.type], text) end
       steps = steps + 1
       name = "t" .. steps
@@ -734,18 +744,31 @@ local function fuses(w, entry, size, how, names)
   return false, "its like has not been evaluated before"
 end
 
+-- The walk of an expression, if it is still one, into an array or a buffer.
+local function walk_into(into, a, base)
+  local op, x, y, z = parts_of(a)
+  if not op then return nil end
+  return walk(into or flat_result(a, base), op, x, y, z)
+end
+
 local plan
 
--- What `plan` returns of a walk: its kernel and its arguments are there.  A
--- finalizer that has walked meanwhile may have evaluated a part of the tree:
--- then all begins again.
+-- What `plan` returns of a walk: its kernel is compiled, and its arguments are
+-- there.  A finalizer that has walked meanwhile may have evaluated a part of
+-- the tree: then all begins again.
 local function planned(w, entry, a, ...)
   local kernel = entry.kernel
-  if not kernel and walks == w.id then
-    kernel = make_kernel(w, a.op, operands(a))
+  local op, x, y, z = parts_of(a)
+  if not kernel and op and walks == w.id then
+    kernel = make_kernel(w, op, x, y, z)
   end
-  arguments(w)
-  if walks ~= w.id then
+  local list, n = arguments(w)
+  if not entry.runs and op and walks == w.id then
+    local start = C.now()
+    kernel:variant(a.size, unpack(list, 1, n))
+    counts.build_ms = counts.build_ms + (C.now() - start) * 1e3
+  end
+  if walks ~= w.id or not a.op then
     leave_walk(w)
     return plan(a, ...)
   end
@@ -757,8 +780,8 @@ end
 -- `flat_result` makes of a buffer, ready to be launched.  Nil where a finalizer
 -- has evaluated it.
 function plan(a, into, base, how)
-  if not a.op then return nil end
-  local w, entry = walk(into or flat_result(a, base), a.op, operands(a))
+  local w, entry = walk_into(into, a, base)
+  if not w then return nil end
   if w.pending then
     evaluate_leaves(w)
     return plan(a, into, base, how)
@@ -777,8 +800,8 @@ function plan(a, into, base, how)
   for _, v in next, {operands(a)} do
     if type(v) == "table" then evaluate(v, "apart") end
   end
-  if not a.op then return nil end
-  w, entry = walk(into or flat_result(a, base), a.op, operands(a))
+  w, entry = walk_into(into, a, base)
+  if not w then return nil end
   return planned(w, entry, a, into, base, how)
 end
 
@@ -799,7 +822,9 @@ function evaluate(a, how)
   if size > 0 then
     local w, entry = plan(a, nil, base, how)
     if not w then return a end
+    local id = w.id
     run(w, entry, size, w.args, w.kept)
+    if walks ~= id then return evaluate(a, how) end
     counts.evaluations = counts.evaluations + 1
   end
   -- It is an expression until all of this is done: memory may run out.
@@ -818,12 +843,12 @@ end
 -- The walk of an expression for a reduction that is called `name` and whose
 -- first kernel writes elements of a type.
 local function walk_reduction(a, name, kind)
-  local op = a.op
+  local op, x, y, z = parts_of(a)
+  if not op then return nil end
   if op.apart or op.reals and reals[kind] and op.reals ~= reals[kind] then
     return nil, nil, format("%s elements are computed apart from %s", a.kind,
       kind)
   end
-  local x, y, z = operands(a)
   local w, entry = walk(flat_result(a, true), op, x, y, z, nil, name)
   w.entry = entry
   return w, entry
@@ -838,6 +863,10 @@ local function operand(a, name, kind, how)
   if not op or rawget(a, "reduced") then return nil end
   local w, entry = walk_reduction(a, name, kind)
   if not w then return nil end
+  if not a.op then -- by now, as a finalizer has evaluated it
+    leave_walk(w)
+    return nil
+  end
   if w.pending then
     evaluate_leaves(w)
     return operand(a, name, kind, how)

@@ -336,9 +336,12 @@ end
 -- how is as X.operand has it.
 local function with_elements(a, name, how, f)
   local x = X.operand(a, name, core.first_type(a, name), how)
-  if not x then return f(ready(a)) end
-  f(x)
-  X.leave(x)
+  if x then
+    f(x)
+    if X.leave(x) then return end
+    -- A finalizer may have written what x reads.
+  end
+  f(ready(a))
 end
 
 -- Reduce an array as its options say; result is the type of the result, and by

@@ -195,6 +195,43 @@ describe("an expression", function()
     ]])
   end)
 
+  it("is right where a finalizer writes an operand while it is compiled",
+  function()
+    assert.equal("0 wrong\n", process.output [[
+      local A = require "lze".array
+      local u, runs, wrong = A.ones {4}, 0, 0
+      local steps = {
+        {function(x) return x + 1 end, function(v) return v + 1 end},
+        {function(x) return x * 2 end, function(v) return v * 2 end},
+        {A.neg, function(v) return -v end},
+        {function(x) return x - 3 end, function(v) return v - 3 end},
+        {A.abs, math.abs}
+      }
+      collectgarbage "stop"
+      for i = 1, 60 do
+        u:fill(i)
+        local e, v, rest = u, i, i
+        repeat
+          local step = steps[rest % 5 + 1]
+          e, v, rest = step[1](e), step[2](v), rest // 5
+        until rest == 0
+        setmetatable({}, {__gc = function()
+          runs = runs + 1
+          u:fill(-50)
+        end})
+        collectgarbage "restart"
+        require "spec.support.collector" ("incremental", 100, 1000, 4 + i % 10)
+        local _, sum = pcall(function()
+          return i % 3 == 0 and e:sum():item() or e:eval()[1] * 4
+        end)
+        collectgarbage "stop"
+        if sum ~= v * 4 or e[1] ~= v then wrong = wrong + 1 end
+      end
+      assert(runs > 0)
+      print(wrong .. " wrong")
+    ]])
+  end)
+
   it("says how it would be computed", function()
     local x = floats {1, 2}
     for _, e in ipairs {x * 3, x + x, x:exp()} do e:eval() end
