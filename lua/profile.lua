@@ -263,10 +263,11 @@ function rules.groups_of_one(events, about, add)
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first
+    local given = find(e.why or "", "the given group", 1, true)
     add(at(e), max(0.01, g.ns / about.ns), "%s runs in groups of one " ..
-      "work-item (%s): give it a range that small numbers divide, and let " ..
-      "the kernel skip what is beyond the data", e.name,
-      e.why or size_of(e["global"]))
+      "work-item (%s): %s", e.name, e.why or size_of(e["global"]),
+      given and "leave `group` out" or "give it a range that small numbers " ..
+      "divide, and let the kernel skip what is beyond the data")
   end
 end
 

@@ -1067,6 +1067,8 @@ describe("findings", function()
     new["global"], new.group = {1009}, {1}
     new.why = "1 of 1009: in sizes that are compiled, or so"
     assert.equal("groups_of_one", found({new}, 1)[1].rule)
+    new.why = "1 of 1009: the given group"
+    assert.matches("given group%): leave `group` out$", found({new}, 1)[1].text)
     new.provisional = true
     assert.same({}, found({new}, 1))
   end)
