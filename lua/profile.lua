@@ -186,25 +186,62 @@ function rules.short_launches(events, about, add)
   end
 end
 
--- The waits that are a part of a copy that was not needed are that copy's, and
--- those at whose end a device still has work cost it nothing.
-local function own_waits(events)
-  local again, last_ns, list = false, 0, {}
+-- Drivers may compile a kernel when it is first launched with a group size.
+local COMPILE_NS = 20000000
+
+-- The launches before which a device waited so long, with no work, from then on
+-- that the call began. Of a profile that lacks its beginning nobody knows which
+-- are the first.
+local function late_launches(events, about)
+  local seen, ends, late = {}, {}, {}
+  if about.dropped > 0 then return late, ends end
   for _, e in ipairs(events) do
-    if e.kind == "copy" then again = e.again end
-    if on_device[e.kind] then last_ns = max(last_ns, e.end_ns or 0) end
-    if e.kind == "wait" then
-      if not again and last_ns < e.end_ns + LAUNCH_NS then
-        list[#list + 1] = e
+    if on_device[e.kind] and e.end_ns then
+      local device = device_name(e)
+      local free = max(e.queued_ns, ends[device] or 0)
+      ends[device] = max(e.end_ns, ends[device] or 0)
+      local key = device .. " " .. e.name .. " " .. size_of(e.group)
+      if e.kind == "kernel" and not seen[key] then
+        seen[key] = true
+        if e.start_ns - free >= COMPILE_NS then
+          late[#late + 1] = {name = e.name, where = e.where, start_ns = free,
+            end_ns = e.start_ns, device = device, on = device_of(e),
+            launch = e}
+        end
       end
-      again = false
     end
   end
-  return list
+  return late, ends
 end
 
--- A wait after so many commands costs each of them next to nothing.
-local MANY_COMMANDS = 10
+-- What each wait costs: how long no device had work in it, and then from the
+-- next call on until that began. What the script does in between is another
+-- matter, as are copies that were not needed and what late launches are late
+-- for. A write waits for its own copy, whatever a script does.
+local function own_waits(events, about)
+  local late, costs, list = {}, {}, {}
+  for _, e in ipairs(late_launches(events, about)) do late[e.launch] = true end
+  local copy, last, last_ns = nil, nil, 0
+  for _, e in ipairs(events) do
+    if on_device[e.kind] then
+      local begun_ns = late[e] and 0 or e.start_ns or 0
+      if last then
+        costs[last] = costs[last] +
+          max(0, begun_ns - max(e.queued_ns, last_ns))
+      end
+      copy, last = e.kind == "copy" and e, nil
+      last_ns = max(last_ns, e.end_ns or 0)
+    elseif e.kind == "wait" then
+      if not (copy and (copy.again or copy.name == "write")) then
+        costs[e] = max(0, e.end_ns - max(e.start_ns, last_ns))
+        last = e
+        list[#list + 1] = e
+      end
+      copy = nil
+    end
+  end
+  return list, costs
+end
 
 function rules.waits(events, about, add)
   local number = {} -- of commands enqueued before each wait
@@ -213,18 +250,18 @@ function rules.waits(events, about, add)
     if e.kind == "wait" then number[e] = commands end
     if on_device[e.kind] then commands = commands + 1 end
   end
-  local waits = own_waits(events)
+  local waits, costs = own_waits(events, about)
   for _, g in ipairs(group_by(waits, function(e) return e.where or "" end)) do
-    local between = 0 -- waits with some work enqueued since the one before
-    for i = 2, g.n do
-      local work = number[g[i]] - number[g[i - 1]]
-      if work > 0 and work < MANY_COMMANDS then between = between + 1 end
+    local times, ns, before = 0, 0, nil -- with work since the one before
+    for _, e in ipairs(g) do
+      if number[e] ~= before then times = times + 1 end
+      ns, before = ns + costs[e], number[e]
     end
-    local share = g.ns / about.ns
-    if between >= 9 and share >= 0.1 then
+    local share = ns / about.ns
+    if times >= 10 and share >= 0.1 then
       add(at(g.first), share, "the script waits here for the device %d " ..
-        "times, %s of the time: enqueue all of it and wait once, after the " ..
-        "loop", g.n, percent(g.ns, about.ns))
+        "times, which then has nothing to do, %s of the time: enqueue more " ..
+        "before each wait, at best all of it", times, percent(ns, about.ns))
     end
   end
 end
@@ -298,26 +335,8 @@ function rules.builds(events, about, add)
   end
 end
 
--- Drivers may compile a kernel when it is first launched with a group size.
-local COMPILE_NS = 20000000
-
 function rules.first_launches(events, about, add)
-  local seen, ends, late = {}, {}, {}
-  for _, e in ipairs(events) do
-    if on_device[e.kind] and e.end_ns then
-      local device = device_name(e)
-      local free = max(e.queued_ns, ends[device] or 0)
-      ends[device] = max(e.end_ns, ends[device] or 0)
-      local key = device .. " " .. e.name .. " " .. size_of(e.group)
-      if e.kind == "kernel" and not seen[key] then
-        seen[key] = true
-        if e.start_ns - free >= COMPILE_NS then
-          late[#late + 1] = {name = e.name, where = e.where, start_ns = free,
-            end_ns = e.start_ns, device = device, on = device_of(e)}
-        end
-      end
-    end
-  end
+  local late, ends = late_launches(events, about)
   local ns = total(intervals(late, about))
   if is_worth(ns, about, 0.2) then
     local longest = group_by(late, function(e)
