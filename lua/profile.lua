@@ -377,20 +377,40 @@ function rules.garbage(events, _, add)
   end
 end
 
+-- Of what is made once, nobody can make less.
+local MANY_BUFFERS = 3
+
+function rules.buffers(events, about, add)
+  local busy = intervals(select_events(events, function(e)
+    return on_device[e.kind]
+  end), about)
+  for _, g in ipairs(group_by(of_kind(events, "alloc"), by_line)) do
+    local made = intervals(g, about)
+    local ns = total(made) - overlap(made, busy)
+    if g.n >= MANY_BUFFERS and is_worth(ns, about, 0.1) then
+      add(at(g.first), ns / about.ns, "%d buffers are made here, and the " ..
+        "device has nothing to do meanwhile, %s of the time: make them " ..
+        "once, before the loop, and use them again", g.n, percent(ns,
+        about.ns))
+    end
+  end
+end
+
+-- What the host did in calls of lze, or had given the device to do.
+local function is_known(e)
+  return on_device[e.kind] or e.kind == "wait" or e.kind == "build" or
+    e.kind == "alloc"
+end
+
 function rules.idle(events, about, add)
   local device = select_events(events, function(e)
     return on_device[e.kind] and e.end_ns
   end)
   if #device == 0 then return end
-  local known = {} -- and what the script did in calls of lze
-  for _, e in ipairs(events) do
-    if on_device[e.kind] or e.kind == "wait" or e.kind == "build" then
-      known[#known + 1] = e
-    end
-    if e.call_ns then
-      known[#known + 1] = {start_ns = e.queued_ns,
-        end_ns = e.queued_ns + e.call_ns, where = e.where}
-    end
+  local known = {}
+  for i, e in ipairs(select_events(events, is_known)) do
+    known[i] = {start_ns = e.queued_ns, where = e.where, end_ns = max(
+      e.end_ns or 0, e.queued_ns + (e.call_ns or 0))}
   end
   local busy = intervals(known, about)
   local idle = about.ns - total(busy)
@@ -403,9 +423,9 @@ function rules.idle(events, about, add)
     before = i[2]
   end
   add(at(first), idle / about.ns, "the device had nothing to do for %s, %s " ..
-    "of the time, while the script computed (%s of it before this line): " ..
-    "let kernels do that work, or enqueue theirs first", time_text(idle),
-    percent(idle, about.ns), time_text(longest))
+    "of the time, while the script did other work (%s of it before this " ..
+    "line): let kernels do that work, or enqueue theirs first",
+    time_text(idle), percent(idle, about.ns), time_text(longest))
 end
 
 function rules.queues(events, about, add)
@@ -431,10 +451,30 @@ function rules.queues(events, about, add)
   end
 end
 
+-- The same, with the time that the events are of: without older ones that were
+-- dropped it begins where the first command does that is there, or else with
+-- the first event.
+local function measured(events, about)
+  local start_ns = about.start_ns
+  if about.dropped > 0 then
+    local first = events[1]
+    for _, e in ipairs(events) do
+      if on_device[e.kind] and e.end_ns then
+        first = e
+        break
+      end
+    end
+    start_ns = max(start_ns, first and (first.start_ns or first.queued_ns) or
+      0)
+  end
+  return setmetatable({start_ns = start_ns,
+    ns = max(1, about.end_ns - start_ns)}, {__index = about})
+end
+
 -- What is wrong, the worst first: {rule, where, share, text}.
 local function findings(events, about)
   local list = {}
-  about.ns = max(1, about.end_ns - about.start_ns)
+  about = measured(events, about)
   for name, rule in pairs(rules) do
     rule(events, about, function(where, share, ...)
       list[#list + 1] = {rule = name, where = where, share = min(1, share + .0),

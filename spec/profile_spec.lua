@@ -867,7 +867,7 @@ end)
 
 -- The rules are those that a profile uses, on events whose times are set.
 local rules = assert(loadfile "lua/profile.lua") {
-  json = assert(loadfile "lua/json.lua"), limits = function() end,
+  json = assert(loadfile "lua/json.lua"),
 }
 
 local us, ms = 1000, 1000000
@@ -1228,6 +1228,32 @@ describe("findings", function()
         assert(#b > 0)
       end
     end, {}))
+  end)
+
+  it("buffers made again and again", function()
+    local list = {}
+    for i = 0, 9 do
+      local from = i * 10
+      list[#list + 1] = {kind = "alloc", name = "shared", bytes = 4,
+        storage = i, where = "a.lua:3", queued_ns = from * ms,
+        start_ns = from * ms, end_ns = (from + 8) * ms}
+      list[#list + 1] = launch(1, from + 8, from + 10)
+    end
+    local made = found(list, 100)
+    assert.same({"buffers", "a.lua:3", .8, 1},
+      {made[1].rule, made[1].where, made[1].share, #made})
+    assert.matches("^10 buffers are made here, .* 80 %% of the time",
+      made[1].text)
+    -- Not where the device has work meanwhile.
+    for _, e in ipairs(list) do
+      if e.kind == "kernel" then e.end_ns = e.end_ns + 8 * ms end
+    end
+    assert.same({}, found(list, 110))
+    -- Nor of few: then nobody knows what the device should do.
+    assert.same({}, found({list[1], list[2]}, 16))
+    local p <close> = lze.profile(function() lze.buffer("int", n):close() end)
+    local e = of(p, "alloc")[1]
+    assert.is_true(e.start_ns < e.end_ns)
   end)
 
   it("a device idle while the host computes", function()

@@ -10,6 +10,7 @@
 #include "device/lze_device.h"
 #include "device/lze_object.h"
 #include "run/lze_command.h"
+#include "run/lze_record.h"
 
 #include <string.h>
 
@@ -202,10 +203,12 @@ int lze_buffer_new(lua_State *L) {
                               .bytes = b->storage->bytes,
                               .pattern_bytes =
                                   type->fields != NULL ? 1 : type->bytes};
-    if (usage == LZE_DEVICE)
+    if (usage == LZE_DEVICE) {
       lze_fill_append(L, lze_buffer_default_queue(L, b), false, &nothing);
-    else
+    } else {
       memset(b->storage->pointer, 0, b->storage->bytes);
+      lze_record_zeroed(b->storage);
+    }
   }
   return 1;
 }

@@ -597,12 +597,15 @@ void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
   record->name = names_add(S->recorder->names, name);
 }
 
-void lze_record_memory(lua_State *L, const lze_Storage *s) {
+void lze_record_memory(lua_State *L, const lze_Storage *s,
+                       uint64_t start_ns) {
   static const char *const names[] = {"shared", "device", "host"};
   lze_State *S = s->o.context->state;
   lze_Record *record =
       record_new(S, L != NULL ? LZE_RECORD_ALLOC : LZE_RECORD_FREE);
-  record->queued_ns = record->start_ns = record->end_ns = lze_now_ns();
+  record->end_ns = lze_now_ns();
+  record->queued_ns = record->start_ns = start_ns != 0 ? start_ns
+                                                       : record->end_ns;
   record->bytes = s->bytes;
   record->storage = s->serial;
   record->name = names_add(S->recorder->names, names[s->usage]);
@@ -610,4 +613,12 @@ void lze_record_memory(lua_State *L, const lze_Storage *s) {
                 names_add(S->recorder->names, s->device->props.name));
   record->collected = L == NULL && !s->o.closed;
   if (L != NULL) record_where(L, S, record);
+}
+
+void lze_record_zeroed(const lze_Storage *s) {
+  lze_State *S = s->o.context->state;
+  lze_Record *record = record_find(S, S->records);
+  if (record != NULL && record->kind == LZE_RECORD_ALLOC &&
+      record->storage == s->serial)
+    record->end_ns = lze_now_ns();
 }

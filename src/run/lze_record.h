@@ -141,7 +141,9 @@ void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
 /* The script waits, or has waited: look how much power the devices that were
    used take, unless that was a moment ago. */
 void lze_record_power(lua_State *L, lze_State *S);
-/* A storage has been allocated (`L` is not NULL) or freed. */
-void lze_record_memory(lua_State *L, const lze_Storage *s);
+/* A storage has been allocated since then (`L` is not NULL) or is freed. */
+void lze_record_memory(lua_State *L, const lze_Storage *s, uint64_t start_ns);
+/* One that has just been allocated is filled with zeros. */
+void lze_record_zeroed(const lze_Storage *s);
 
 #endif

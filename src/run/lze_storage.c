@@ -38,7 +38,7 @@ static void storage_destroy(lze_Object *o) {
   void *base = lze_storage_base(s);
   if (!s->borrowed) o->context->state->bytes -= s->bytes;
   if (!s->borrowed && o->context->state->recorder != NULL)
-    lze_record_memory(NULL, s);
+    lze_record_memory(NULL, s, 0);
   s->pointer = NULL;
   lze_State *S = o->context->state;
   S->releasing++;
@@ -160,6 +160,7 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
   lze_Storage *s = b->storage =
       lze_storage_new(L, context, device, usage, bytes);
   if (bytes == 0) return b;
+  uint64_t start = context->state->recorder != NULL ? lze_now_ns() : 0;
   ze_result_t r = storage_allocate(s, bytes);
   if (r == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
       r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY) {
@@ -168,7 +169,7 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
     r = storage_allocate(s, bytes);
   }
   if (r == ZE_RESULT_SUCCESS) {
-    if (context->state->recorder != NULL) lze_record_memory(L, s);
+    if (context->state->recorder != NULL) lze_record_memory(L, s, start);
     if (context->state->shown != NULL)
       context->state->shown(context->state);
     return b;
