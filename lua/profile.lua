@@ -606,6 +606,7 @@ local function micro(ns) return format("%.1f", ns / 1e3) end
 -- tostring(profile)
 local function to_text(events, about)
   local found = findings(events, about)
+  about = measured(events, about)
   local device = select_events(events, function(e) return on_device[e.kind] end)
   local waits, builds = of_kind(events, "wait"), of_kind(events, "build")
   local lines = {format("profile: %s%s, device busy %s, host waiting %s, " ..

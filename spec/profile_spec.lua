@@ -867,7 +867,7 @@ end)
 
 -- The rules are those that a profile uses, on events whose times are set.
 local rules = assert(loadfile "lua/profile.lua") {
-  json = assert(loadfile "lua/json.lua"),
+  json = assert(loadfile "lua/json.lua"), limits = function() end,
 }
 
 local us, ms = 1000, 1000000
@@ -1254,6 +1254,25 @@ describe("findings", function()
     local p <close> = lze.profile(function() lze.buffer("int", n):close() end)
     local e = of(p, "alloc")[1]
     assert.is_true(e.start_ns < e.end_ns)
+  end)
+
+  it("of a profile without its beginning are of what it has", function()
+    local list = {}
+    for i = 900, 999 do
+      list[#list + 1] = launch(1, i, i + 1)
+      list[#list].queued_ns = (i - 800) * ms -- behind what was dropped
+    end
+    local about = {start_ns = 0, end_ns = 1000 * ms, dropped = 4321}
+    assert.same({}, rules.findings(list, about))
+    assert.matches("^profile: 100.0 ms, device busy 100 %%",
+      rules.text(list, about))
+    -- It cannot know which launches are first.
+    local late = launch(1, 900, 1000)
+    late.start_ns = 960 * ms
+    assert.same({}, rules.findings({late}, about))
+    about.dropped = 0
+    late.queued_ns = 0
+    assert.equal("first_launches", rules.findings({late}, about)[1].rule)
   end)
 
   it("a device idle while the host computes", function()
