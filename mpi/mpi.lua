@@ -983,13 +983,14 @@ function halo_methods.start(self)
   local h = open_halo(self, "start")
   if h.started then fail("start: the halo has been started, wait first") end
   if h.of.closed then fail("start: the communicator is closed") end
-  for _, part in ipairs(h.parts) do part.out:copy_box(h.u, part.pack) end
+  local u, parts = h.u, h.parts             -- a hook may close the halo
+  for _, part in ipairs(parts) do part.out:copy_box(u, part.pack) end
   h.arrived, h.sent = {}, {}
-  for i, part in ipairs(h.parts) do
+  for i, part in ipairs(parts) do
     h.arrived[i] = post_message(h, "recv", false, h.comm, part.rank, part.back,
       part.into)
   end
-  for i, part in ipairs(h.parts) do
+  for i, part in ipairs(parts) do
     h.sent[i] = post_message(h, "send", false, h.comm, part.rank, part.tag,
       part.out)
   end
@@ -1003,10 +1004,11 @@ function halo_methods.wait(self)
   local h = open_halo(self, "wait")
   if not h.started then fail("wait: the halo has not been started") end
   h.started = nil
-  for i = 1, #h.parts do h.sent[i]:wait() end -- which tells what has failed
-  for i, part in ipairs(h.parts) do
+  local u, parts = h.u, h.parts             -- a hook may close the halo
+  for i = 1, #parts do h.sent[i]:wait() end -- which tells what has failed
+  for i, part in ipairs(parts) do
     h.arrived[i]:wait()
-    h.u:copy_box(part.into, part.unpack)
+    u:copy_box(part.into, part.unpack)
   end
   return self
 end
