@@ -211,10 +211,13 @@ static int mpi_lua_buffer(lua_State *L) {
   return 5;
 }
 
-static int op_gc(lua_State *L) {
-  mpi_Op **box = lua_touserdata(L, 1);
+static void op_drop(mpi_Op **box) {
   if (*box != NULL) mpi_op_disown(*box);
   *box = NULL;
+}
+
+static int op_gc(lua_State *L) {
+  op_drop(lua_touserdata(L, 1));
   return 0;
 }
 
@@ -256,8 +259,8 @@ static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
 }
 
 enum {
-  POST_KIND = 1, POST_WAIT, POST_COMM, POST_RANK, POST_SIZE, POST_PEER,
-  POST_TAG, POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
+  POST_KIND = 1, POST_WAIT, POST_COMM, POST_NAME, POST_PEER, POST_TAG,
+  POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
   POST_COUNTS, POST_RECEIVED, POST_INTO, POST_PIECES, POST_STAGE, POST_TOP
 };
 
@@ -303,14 +306,45 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
   return counts;
 }
 
-/* post(kind, wait, comm, rank, size, peer, tag, operator, by_rank, x, y,
+/* An integer of the communicator at POST_COMM. */
+static lua_Integer post_field(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  lua_rawget(L, POST_COMM);
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return n;
+}
+
+/* The communicator at POST_COMM, which is used from here on: what runs later
+   may close it. */
+static void post_comm(lua_State *L, mpi_Op *o) {
+  lze_WorkFailure f;
+  lua_pushliteral(L, "closed");
+  if (lua_rawget(L, POST_COMM) != LUA_TNIL) {
+    lua_where(L);
+    lua_pushfstring(L, "%s: the communicator is closed",
+                    mpi_kind_names[o->kind]);
+    lua_concat(L, 2);
+    lua_error(L);
+  }
+  lua_pop(L, 1);
+  if (mpi_ended(library(), &f)) api_of(L)->raise(L, &f);
+  o->rank = (int)post_field(L, "rank");
+  o->size = (int)post_field(L, "size");
+  mpi_Handle pieces = (mpi_Handle)post_field(L, "pieces");
+  mpi_op_use(o, (mpi_Handle)post_field(L, luaL_checkstring(L, POST_NAME)),
+             lua_toboolean(L, POST_PIECES) ? pieces : 0);
+}
+
+/* post(kind, wait, communicator, name, peer, tag, operator, by_rank, x, y,
    payload, counts, received, into, pieces, stage) -> event or, after waiting:
    source, tag, bytes of a receive; source, tag, payload of that of a value;
    nil, nil, payload of a bcast of one.
+   The communicator is mpi.lua's table, and `name` that of one of its handles.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
    those that come in an alltoall.  y is copied into `into`, memory of a device,
-   once it has all.  `pieces` is the communicator of a message's pieces, and
+   once it has all.  `pieces` is true for a message, which may have some, and
    `stage` what memory of a device goes through, or nil.  `wait` may be "later":
    an operation of the form that waits, of which this is a piece; it returns the
    event. */
@@ -345,9 +379,7 @@ static int mpi_lua_post(lua_State *L) {
   o->wait = waits;
   o->op = op;
   o->by_rank = lua_toboolean(L, POST_BY_RANK);
-  o->comm = handle_at(L, POST_COMM);
-  o->rank = (int)luaL_checkinteger(L, POST_RANK);
-  o->size = (int)luaL_checkinteger(L, POST_SIZE);
+  post_comm(L, o);
   o->peer = (int)luaL_optinteger(L, POST_PEER, m->c.any_source);
   o->tag = (int)luaL_optinteger(L, POST_TAG, m->c.any_tag);
   o->source = o->peer; /* until one is known */
@@ -374,23 +406,24 @@ static int mpi_lua_post(lua_State *L) {
   o->into = op_use_more(L, &spec, POST_INTO);
   o->stage = op_use_more(L, &spec, POST_STAGE);
   if (o->into != NULL) o->copies = o->api->find_copies(L, POST_INTO);
-  if (!lua_isnil(L, POST_PIECES)) {
-    o->pieces = handle_at(L, POST_PIECES);
-    if (o->of_device) o->copies = o->api->find_copies(L, spec.buffers[0]);
-  }
+  if (o->pieces != 0 && o->of_device)
+    o->copies = o->api->find_copies(L, spec.buffers[0]);
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;
   if (!lua_isnil(L, POST_OPERATOR) && (m->wrong[o->scalar] >> op & 1) != 0)
     o->by_rank = true; /* lze's own: their order does not matter */
   api_of(L)->work(L, &spec, wait);
-  if (!wait) return 1;
-  if (kind != MPI_RECV && !(kind == MPI_BCAST && o->value)) return 0;
-  lua_pushinteger(L, o->source);
-  lua_pushinteger(L, o->got_tag);
-  if (o->value) lua_pushlstring(L, o->payload, o->payload_bytes);
-  else lua_pushinteger(L, (lua_Integer)o->got);
-  return 3;
+  int results = 1;
+  if (wait) {
+    lua_pushinteger(L, o->source);
+    lua_pushinteger(L, o->got_tag);
+    if (o->value) lua_pushlstring(L, o->payload, o->payload_bytes);
+    else lua_pushinteger(L, (lua_Integer)o->got);
+    results = kind == MPI_RECV || (kind == MPI_BCAST && o->value) ? 3 : 0;
+  }
+  op_drop(lua_touserdata(L, POST_TOP)); /* not only when it is collected */
+  return results;
 }
 
 /* --- memory of devices --------------------------------------------------- */

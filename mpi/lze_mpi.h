@@ -235,6 +235,8 @@ typedef struct mpi_Op {
 
 mpi_Op *mpi_op_new(const mpi_Library *m); /* NULL without memory */
 void mpi_op_disown(mpi_Op *o);
+/* It uses these communicators, 0 for none, until it is no more. */
+void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
 /* For lze_WorkSpec. */
 void mpi_op_hold(void *op);
 void mpi_op_release(void *op, int left);

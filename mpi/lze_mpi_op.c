@@ -102,25 +102,25 @@ int mpi_comm_free(const mpi_Library *m, mpi_Handle comm) {
   return u != NULL ? 0 : comm_free(m, comm);
 }
 
-void mpi_op_hold(void *op) {
-  mpi_Op *o = op;
-  o->owners++;
-  comm_use(o->comm);
-  comm_use(o->pieces);
+void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces) {
+  o->comm = comm;
+  o->pieces = pieces;
+  comm_use(comm);
+  comm_use(pieces);
 }
+
+void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
 
 /* What goes on is never freed. */
 void mpi_op_release(void *op, int left) {
-  mpi_Op *o = op;
-  if (left) return;
-  comm_leave(o->m, o->comm);
-  comm_leave(o->m, o->pieces);
-  mpi_op_disown(o);
+  if (!left) mpi_op_disown(op);
 }
 
 void mpi_op_disown(mpi_Op *o) {
   lze_WorkFailure f;
   if (--o->owners > 0) return;
+  comm_leave(o->m, o->comm);
+  comm_leave(o->m, o->pieces);
   if (o->type != 0 && !mpi_ended(o->m, &f)) o->m->Type_free(&o->type);
   free(o->requests);
   free(o->scratch);

@@ -295,8 +295,9 @@ local function with_host_memory(x, y, keeps, f)
   return a, b, c
 end
 
--- Post a message of x to or from a rank. Memory of a device goes through a few
--- pieces of the host's; what is no longer than one is there when it is sent.
+-- Post a message of x to or from a rank, on the communicator that c has under
+-- the name `comm`. Memory of a device goes through a few pieces of the host's;
+-- what is no longer than one is there when it is sent.
 local function post_message(c, name, wait, comm, peer, tag, x)
   local sends, stage, whole = name == "send", nil, nil
   if sends and x.bytes <= C.piece and not is_given(x) then
@@ -309,9 +310,9 @@ local function post_message(c, name, wait, comm, peer, tag, x)
     end
     stage = host_buffer(x, "uchar", bytes)
   end
-  local a, b, d = C.post(name, wait, comm, c.rank, c.size, peer, tag, nil,
+  local a, b, d = C.post(name, wait, c, comm, peer, tag, nil,
     false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
-    c.pieces, stage)
+    true, stage)
   if stage then stage:close() end             -- once it is used no more
   if whole then whole:close() end
   return a, b, d
@@ -342,7 +343,7 @@ end
 -- rank can try beforehand shows nothing of that.
 local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
   local function post(how, part, into)
-    return C.post(name, how, c.handle, c.rank, c.size, root, nil, op, by_rank,
+    return C.post(name, how, c, "handle", root, nil, op, by_rank,
       not writes and part or nil, writes and part or nil, nil, nil, nil, into)
   end
   if x.usage ~= "device" or (not op and is_given(x)) then
@@ -424,12 +425,12 @@ local function define_send(fname, wait)
     local to = check_rank(c, rank, 2, fname, "rank")
     if not is_buffer[lze.type(x)] then
       local _, tag = message(nil, 0, options, fname)
-      return C.post("send", wait, c.values, c.rank, c.size, to, tag or 0, nil,
+      return C.post("send", wait, c, "values", to, tag or 0, nil,
         false, nil, nil, to_bytes(x, fname))
     end
     local b, _, count = buffer(x, 1, fname)
     local part, tag = message(b, count, options, fname)
-    local event = post_message(c, "send", wait, c.handle, to, tag or 0, part)
+    local event = post_message(c, "send", wait, "handle", to, tag or 0, part)
     if not wait then return event end
   end
 end
@@ -442,14 +443,14 @@ local function define_recv(fname, wait)
     local from = rank ~= nil and check_rank(c, rank, 2, fname, "rank") or nil
     if y == nil and wait then
       local _, tag = message(nil, 0, options, fname)
-      local source, got, bytes = C.post("recv", true, c.values, c.rank, c.size,
+      local source, got, bytes = C.post("recv", true, c, "values",
         from, tag, nil, false, nil, nil, true)
       return from_bytes(bytes), source, got
     end
     local b, _, count, bytes = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
     local part, tag = message(b, count, options, fname)
-    local source, got, length = post_message(c, "recv", wait, c.handle, from,
+    local source, got, length = post_message(c, "recv", wait, "handle", from,
       tag, part)
     if not wait then return source end
     if length % element ~= 0 then
@@ -465,7 +466,7 @@ define_recv("irecv", false)
 local function define_barrier(fname, wait)
   methods[fname] = function(self)
     local c = open(self, fname)
-    return C.post("barrier", wait, c.handle, c.rank, c.size, nil, nil, nil,
+    return C.post("barrier", wait, c, "handle", nil, nil, nil,
       false)
   end
 end
@@ -487,7 +488,7 @@ local function define_bcast(fname, wait)
         describe(x))
     end
     local mine = c.rank == root and to_bytes(x, fname)
-    local _, _, bytes = C.post("bcast", true, c.values, c.rank, c.size, root,
+    local _, _, bytes = C.post("bcast", true, c, "values", root,
       nil, nil, false, nil, nil, mine or true)
     return from_bytes(bytes)
   end
@@ -705,7 +706,7 @@ local function define_exchange(name, fname, wait)
     if x and y then check_blocks(c, e, x, y, fname, counts) end
     local event = with_host_memory(x, y, counts ~= nil,
       function(from, to, behind_it)
-        return C.post(name, wait, c.handle, c.rank, c.size, root, nil, nil,
+        return C.post(name, wait, c, "handle", root, nil, nil,
           false, from, to, nil, counts, received, behind_it)
       end)
     return event or y and into
@@ -720,7 +721,8 @@ end
 
 -- Ranks that come later are waited for as in any wait, not inside MPI.
 local function meet(c)
-  C.post("barrier", true, c.handle, c.rank, c.size, nil, nil, nil, false)
+  C.post("barrier", true, c, "handle", nil, nil, nil, false)
+  if c.closed then fail("the communicator was closed during the wait") end
 end
 
 -- A communicator of the same ranks for messages that are not the program's.
@@ -870,8 +872,9 @@ local function open_halo(self, fname)
     fail("calling '%s' on bad self (halo expected, got %s)", fname,
       describe(self))
   end
+  local u, parts = h.u, h.parts             -- a hook may close it later
   if h.closed then fail("%s: the halo is closed", fname) end
-  return h
+  return h, u, parts
 end
 
 -- The box of copy_box between a part of u, from 0 and of these sizes, and a
@@ -963,7 +966,7 @@ function methods.halo(self, u, options)
     end
   end
   local h = {u = memory, shape = sizes, width = width, parts = {}, of = c}
-  h.comm, h.pieces, h.rank, h.size = inner(c), c.pieces, c.rank, c.size
+  inner(c)
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
     local rest, other = code, false
@@ -980,19 +983,18 @@ end
 -- halo:start() -> halo: packs the elements beside the border and sends them;
 -- u may be read meanwhile, and its border is as it was.
 function halo_methods.start(self)
-  local h = open_halo(self, "start")
+  local h, u, parts = open_halo(self, "start")
   if h.started then fail("start: the halo has been started, wait first") end
   if h.of.closed then fail("start: the communicator is closed") end
-  local u, parts = h.u, h.parts             -- a hook may close the halo
   for _, part in ipairs(parts) do part.out:copy_box(u, part.pack) end
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(parts) do
-    h.arrived[i] = post_message(h, "recv", false, h.comm, part.rank, part.back,
-      part.into)
+    h.arrived[i] = post_message(h.of, "recv", false, "inner", part.rank,
+      part.back, part.into)
   end
   for i, part in ipairs(parts) do
-    h.sent[i] = post_message(h, "send", false, h.comm, part.rank, part.tag,
-      part.out)
+    h.sent[i] = post_message(h.of, "send", false, "inner", part.rank,
+      part.tag, part.out)
   end
   h.started = true
   return self
@@ -1001,10 +1003,9 @@ end
 -- halo:wait() -> halo: waits for what comes, and enqueues that it goes into the
 -- border.
 function halo_methods.wait(self)
-  local h = open_halo(self, "wait")
+  local h, u, parts = open_halo(self, "wait")
   if not h.started then fail("wait: the halo has not been started") end
   h.started = nil
-  local u, parts = h.u, h.parts             -- a hook may close the halo
   for i = 1, #parts do h.sent[i]:wait() end -- which tells what has failed
   for i, part in ipairs(parts) do
     h.arrived[i]:wait()
@@ -1093,7 +1094,7 @@ local function spread(c, s, n, events)
     first, last = math.max(first, low), math.min(last, high)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
-    events[#events + 1] = post_message(c, name, false, inner(c),
+    events[#events + 1] = post_message(c, name, false, "inner",
       name == "send" and to or from, SLICE_TAG, x)
   end
   for rank = 0, c.size - 1 do

@@ -407,6 +407,41 @@ describe("lze.mpi without a launcher", function()
     assert.equal(before, lze.stats().in_flight)
   end)
 
+  it("may be closed by a hook in the middle of a halo", function()
+    local sethook, pcall = debug.sethook, pcall -- busted looks up globals
+    local function try(n, name)
+      local cart = world:cart({1}, {periodic = true})
+      local u = lze.buffer("int", {0, 5, 0})
+      local halo = cart:halo(u, {shape = {3}})
+      local calls, armed = 0, true
+      sethook(function()
+        calls = calls + 1
+        if armed and calls == n then
+          armed = false
+          if name == "cart" then cart:close() else halo:close() end
+        end
+      end, "", 5)
+      local ok, err = pcall(function()
+        halo:start()
+        halo:wait()
+        armed = false
+      end)
+      sethook()
+      if ok then
+        assert.same({5, 5, 5}, u:read())
+      else
+        assert.matches(": %l+: the %l+ is closed$", err)
+      end
+      cart:close()
+      return calls >= n
+    end
+    for _, name in ipairs {"cart", "halo"} do
+      local n = 0
+      repeat n = n + 1 until not try(n, name)
+      assert.is_true(n > 20)
+    end
+  end)
+
   it("says what is wrong with a grid", function()
     local u = lze.buffer("int", 9)
     local line <close> = world:cart {1}
