@@ -78,6 +78,13 @@ local function overlap(a, b)
   return ns
 end
 
+-- When devices worked.
+local function busy_times(events, about)
+  return intervals(select_events(events, function(e)
+    return on_device[e.kind]
+  end), about)
+end
+
 -- Groups of events by what `key` makes of each; those of most time first.
 local function group_by(events, key)
   local groups, by_key = {}, {}
@@ -170,13 +177,20 @@ end
 -- for memory: time is what is felt), and what is wrong and what to do.
 local rules = {}
 
--- A launch costs the host what its call took; what it costs the device
--- cannot be measured, and is hardly ever less than this.
+-- A launch costs the host what its call took, but for what the device did
+-- meanwhile: that may be the kernel itself, on the same cores. What it costs
+-- the device cannot be measured, and is hardly ever less than this.
 local LAUNCH_NS = 5000
 
 function rules.short_launches(events, about, add)
+  local busy = busy_times(events, about)
   for _, g in ipairs(group_by(of_kind(events, "kernel"), by_line)) do
-    local cost = max(g.call_ns / g.n, LAUNCH_NS)
+    local calls = {}
+    for i, e in ipairs(g) do
+      calls[i] = {start_ns = e.queued_ns, end_ns = e.queued_ns + e.call_ns}
+    end
+    calls = intervals(calls, about)
+    local cost = max((total(calls) - overlap(calls, busy)) / g.n, LAUNCH_NS)
     local share = g.n * cost / about.ns
     if g.n >= 100 and g.ns / g.n < cost and share >= 0.05 then
       add(at(g.first), share, "%s was launched %d times for %s each, and a " ..
@@ -381,9 +395,7 @@ end
 local MANY_BUFFERS = 3
 
 function rules.buffers(events, about, add)
-  local busy = intervals(select_events(events, function(e)
-    return on_device[e.kind]
-  end), about)
+  local busy = busy_times(events, about)
   for _, g in ipairs(group_by(of_kind(events, "alloc"), by_line)) do
     local made = intervals(g, about)
     local ns = total(made) - overlap(made, busy)

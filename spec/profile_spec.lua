@@ -1051,6 +1051,21 @@ describe("findings", function()
     assert.same({"first_launches", 1}, {late[1].rule, #late})
   end)
 
+  it("a launch is not what the kernel takes on the same cores", function()
+    local list = {}
+    for i = 0, 299 do
+      list[#list + 1] = launch(1, i / 10, (i + .9) / 10)
+      list[#list].call_ns = .091 * ms
+    end
+    assert.same({}, found(list, 30))
+    for _, e in ipairs(list) do
+      e.start_ns, e.end_ns = e.start_ns + .06 * ms, e.start_ns + .09 * ms
+    end
+    local short = found(list, 30)[1]
+    assert.equal("short_launches", short.rule)
+    assert.matches("300 times for 30.0 us each, .* about 61.0 us", short.text)
+  end)
+
   it("launches of several kernels shorter than their cost", function()
     local where = line(4)
     leads_to("short_launches", "square was launched 150 times", where,
