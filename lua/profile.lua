@@ -200,6 +200,9 @@ function rules.short_launches(events, about, add)
   end
 end
 
+-- A script can neither change nor prepare the kernels of arrays.
+local function is_of_arrays(e) return find(e.name, "^array_") ~= nil end
+
 -- Drivers may compile a kernel when it is first launched with a group size.
 local COMPILE_NS = 20000000
 
@@ -310,7 +313,8 @@ local FEW_ITEMS = 64
 function rules.groups_of_one(events, about, add)
   local ones = select_events(events, function(e)
     return e.kind == "kernel" and product(e.group) == 1 and
-      product(e["global"]) >= FEW_ITEMS and not e.provisional
+      product(e["global"]) >= FEW_ITEMS and not e.provisional and
+      not is_of_arrays(e)
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first

@@ -1130,7 +1130,9 @@ describe("findings", function()
     assert.equal("groups_of_one", found({new}, 1)[1].rule)
     new.why = "1 of 1009: the given group"
     assert.matches("given group%): leave `group` out$", found({new}, 1)[1].text)
-    new.provisional = true
+    new.name = "array_sum" -- which no script can change
+    assert.same({}, found({new}, 1))
+    new.name, new.provisional = "k", true
     assert.same({}, found({new}, 1))
   end)
 
