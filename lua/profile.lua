@@ -207,26 +207,41 @@ local function is_of_arrays(e) return find(e.name, "^array_") ~= nil end
 local COMPILE_NS = 20000000
 
 -- The launches before which a device waited so long, with no work, from then on
--- that the call began. Of a profile that lacks its beginning nobody knows which
--- are the first.
+-- that the call began, and the runs of plans that took so much longer than any
+-- later one. Of a profile that lacks its beginning nobody knows which are the
+-- first.
 local function late_launches(events, about)
   local seen, ends, late = {}, {}, {}
   if about.dropped > 0 then return late, ends end
+  local function add(e, start_ns, end_ns)
+    if end_ns - start_ns >= COMPILE_NS then
+      late[#late + 1] = {name = e.name, where = e.where, start_ns = start_ns,
+        end_ns = end_ns, device = device_name(e), first = e}
+    end
+  end
+  local runs = {} -- of each plan: the first, and how long later ones took
   for _, e in ipairs(events) do
     if on_device[e.kind] and e.end_ns then
       local device = device_name(e)
       local free = max(e.queued_ns, ends[device] or 0)
       ends[device] = max(e.end_ns, ends[device] or 0)
       local key = device .. " " .. e.name .. " " .. size_of(e.group)
-      if e.kind == "kernel" and not seen[key] then
-        seen[key] = true
-        if e.start_ns - free >= COMPILE_NS then
-          late[#late + 1] = {name = e.name, where = e.where, start_ns = free,
-            end_ns = e.start_ns, device = device, on = device_of(e),
-            launch = e}
+      if e.kind == "graph" then
+        key = key .. " " .. (e.where or "")
+        if seen[key] then
+          seen[key].most = max(seen[key].most or 0, length(e))
+        else
+          seen[key] = {first = e}
+          runs[#runs + 1] = seen[key]
         end
+      elseif e.kind == "kernel" and not seen[key] then
+        seen[key] = true
+        add(e, free, e.start_ns)
       end
     end
+  end
+  for _, r in ipairs(runs) do
+    if r.most then add(r.first, r.first.start_ns, r.first.end_ns - r.most) end
   end
   return late, ends
 end
@@ -237,7 +252,7 @@ end
 -- for. A write waits for its own copy, whatever a script does.
 local function own_waits(events, about)
   local late, costs, list = {}, {}, {}
-  for _, e in ipairs(late_launches(events, about)) do late[e.launch] = true end
+  for _, e in ipairs(late_launches(events, about)) do late[e.first] = true end
   local copy, last, last_ns = nil, nil, 0
   for _, e in ipairs(events) do
     if on_device[e.kind] then
@@ -360,10 +375,24 @@ function rules.first_launches(events, about, add)
     local longest = group_by(late, function(e)
       return by_line(e) .. "\0" .. e.device
     end)[1]
-    add(at(longest.first), ns / about.ns, "%s waited %s until %s began for " ..
-      "the first time, which drivers do to compile it: k:prepare has that " ..
-      "done earlier", next(ends, next(ends)) and longest.first.on or
-      "the device", time_text(longest.ns), longest.first.name)
+    local e = longest.first.first
+    local device = next(ends, next(ends)) and device_of(e) or "the device"
+    local advice = "run it once before what is measured"
+    if e.kind == "kernel" and not is_of_arrays(e) then
+      advice = longest.n == 1 and "k:prepare has that done earlier" or
+        "launch it with fewer ranges, or have k:prepare do that earlier"
+    end
+    local time = time_text(longest.ns)
+    if e.kind == "graph" then
+      add(at(e), ns / about.ns, "the first run of %s on %s took %s more " ..
+        "than later ones, in which drivers compile its kernels: %s", e.name,
+        device, time, advice)
+    else
+      add(at(e), ns / about.ns, "%s waited %s until %s began for the first " ..
+        "time%s, which drivers do to compile it: %s", device, time, e.name,
+        longest.n > 1 and format(" in each of %d group sizes", longest.n) or
+        "", advice)
+    end
   end
 end
 

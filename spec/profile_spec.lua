@@ -1343,6 +1343,25 @@ describe("findings", function()
     assert.matches("60.0 ms until k began for the first time", list[1].text)
     -- Not where the device was busy meanwhile.
     assert.same({}, found({launch(1, 0, 60, "other"), late}, 100))
+    -- In several sizes of groups, and of what no script can prepare.
+    local again = launch(1, 100, 160)
+    again.start_ns, again.group = 150 * ms, {16}
+    list = found({late, again}, 160)
+    assert.matches("110.0 ms until k began for the first time in each of 2 " ..
+      "group sizes, .*: launch it with fewer ranges", list[1].text)
+    late.name = "array_add"
+    list = found({late}, 100)
+    assert.matches(": run it once before what is measured$", list[1].text)
+    late.name = "k"
+    -- A plan's first run, where a later one is shorter.
+    local runs = {launch(1, 0, 100, "graph g"), launch(1, 100, 110, "graph g")}
+    for _, e in ipairs(runs) do e.kind, e.group = "graph", nil end
+    list = found(runs, 110)
+    assert.equal("the first run of graph g on the device took 90.0 ms more " ..
+      "than later ones, in which drivers compile its kernels: run it once " ..
+      "before what is measured", list[1].text)
+    runs[2].end_ns = 190 * ms
+    assert.same({}, found(runs, 190))
     -- Each device compiles for itself.
     local first, second = launch(1, 0, 10), launch(2, 0, 100)
     second.start_ns = 60 * ms
