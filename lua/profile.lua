@@ -408,18 +408,35 @@ function rules.garbage(events, _, add)
       peak = max(peak, alive)
     elseif e.kind == "free" and made[e.storage] then
       alive = alive - e.bytes
-      if e.collected then collected[#collected + 1] = made[e.storage] end
+      if e.collected then collected[made[e.storage]] = true end
     end
   end
-  for _, g in ipairs(group_by(collected, function(e) return e.where or "" end))
-  do
-    if g.n >= GARBAGE_BUFFERS and g.bytes >= GARBAGE_BYTES and
-      g.bytes >= peak / 2
+  -- Those of each line that are there now, and the most that were.
+  local lines, by_where = {}, {}
+  for _, e in ipairs(events) do
+    local memory = e.kind == "alloc" or e.kind == "free"
+    local first = memory and made[e.storage]
+    if first and collected[first] then
+      local where = first.where or ""
+      local g = by_where[where]
+      if not g then
+        g = {first = first, n = 0, bytes = 0, most = 0, held = 0}
+        by_where[where] = g
+        lines[#lines + 1] = g
+      end
+      local sign = e == first and 1 or -1
+      g.n, g.bytes = g.n + sign, g.bytes + sign * e.bytes
+      if g.bytes > g.held then g.most, g.held = g.n, g.bytes end
+    end
+  end
+  for _, g in ipairs(lines) do
+    if g.most >= GARBAGE_BUFFERS and g.held >= GARBAGE_BYTES and
+      g.held >= peak / 2
     then
-      add(at(g.first), min(1, g.bytes / peak) / 10, "%d buffers that were " ..
-        "made here, %s, were freed by the collector, and the most in use " ..
-        "was %s: close them, or declare them <close>, or use one again", g.n,
-        size_text(g.bytes), size_text(peak))
+      add(at(g.first), min(1, g.held / peak) / 10, "%d buffers that were " ..
+        "made here, %s, were there at once until the collector freed them, " ..
+        "and the most in use was %s: close them, or declare them <close>, " ..
+        "or use one again", g.most, size_text(g.held), size_text(peak))
     end
   end
 end

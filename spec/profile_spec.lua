@@ -1223,19 +1223,21 @@ describe("findings", function()
       list[#list + 1] = launch(1, from, from + 60)
       list[#list + 1] = wait(from + 50, from + 91)
       list[#list + 1] = {kind = "free", name = "shared", bytes = 16 << 20,
-        storage = i, collected = true, queued_ns = (from + 99) * ms,
-        start_ns = (from + 99) * ms, end_ns = (from + 99) * ms}
+        storage = i, collected = true, queued_ns = 1999 * ms,
+        start_ns = 1999 * ms, end_ns = 1999 * ms}
     end
+    table.sort(list, function(a, b) return a.queued_ns < b.queued_ns end)
     local rows = {}
     for i, f in ipairs(found(list, 2000)) do rows[i] = f.rule end
     assert.same({"waits", "garbage"}, rows)
   end)
 
   it("memory held by garbage", function()
-    local where = line(3)
+    local kept, where = {}, line(3)
     leads_to("garbage", "6 buffers that were made here, 96.0 MiB, were " ..
-      "freed by the collector", where, function()
-      for _ = 1, 6 do lze.buffer("int", 1 << 22, {zero = false}) end
+      "there at once until the collector freed them", where, function()
+      for i = 1, 6 do kept[i] = lze.buffer("int", 1 << 22, {zero = false}) end
+      kept = nil
       collectgarbage()
       collectgarbage()
     end)
@@ -1245,6 +1247,17 @@ describe("findings", function()
         assert(#b > 0)
       end
     end, {}))
+    -- Many are made, and the collector keeps up.
+    local list = {}
+    for i = 0, 99 do
+      for _, kind in ipairs {"alloc", "free"} do
+        list[#list + 1] = {kind = kind, name = "shared", bytes = 16 << 20,
+          storage = i, where = kind == "alloc" and "a.lua:1" or nil,
+          collected = kind == "free" or nil, queued_ns = i * ms,
+          start_ns = i * ms, end_ns = i * ms}
+      end
+    end
+    assert.same({}, found(list, 100))
   end)
 
   it("buffers made again and again", function()
