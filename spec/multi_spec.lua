@@ -409,6 +409,21 @@ describe("lze.parallel", function()
     for i = 3, 4 do assert.is_true(rows[i][1] > 0 and rows[i][2] > 0) end
   end)
 
+  it("launches parts of any size in groups that are compiled", function()
+    assert.equal(("64\n"):rep(6), run({ZOCL_ROOT_DEVICES = 2,
+      LZE_GROUP_LEARN = "never"}, [[
+      local k = lze.load "kernels/saxpy.spv".saxpy
+      local x = lze.buffer("float", 100000)
+      local p <close> = lze.profile(function()
+        for i = 1, 3 do
+          lze.parallel(lze.devices(), #x - i, k, 2, lze.slice(x), lze.slice(x))
+        end
+      end)
+      for _, e in ipairs(p.events) do
+        if e.kind == "kernel" then print(e.group[1]) end
+      end]]))
+  end)
+
   it("does nothing over an empty range, and little over a small one", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)

@@ -10,7 +10,6 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "module/lze_lua_kernel.h"
-#include "plan/lze_step.h"
 #include "run/lze_buffer.h"
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
@@ -170,7 +169,7 @@ static int parallel_check(lua_State *L) {
   const lze_Place place = {q->o.context, q->device};
   int count = lua_gettop(L) - 3;
   lze_Kernel *k = lze_kernel_resolve(L, 1, &place, 3, &count);
-  lze_task_check(L, k, NULL, 3, count, lze_use_nothing, NULL);
+  lze_launch_try(L, k, 3, count);
   lze_kernel_forget(k);
   return 0;
 }

@@ -758,6 +758,14 @@ static void task_use(const lze_Buffer *b, int argument, spirv_access access,
   use(data, argument, &a);
 }
 
+void lze_launch_try(lua_State *L, lze_Kernel *k, int range, int count) {
+  if (k->o.closed) luaL_error(L, "%s is closed", k->name);
+  lze_Launch l = {.policy = k->o.context->state->policy,
+                  .learning = LZE_LEARN_ASK};
+  lze_launch_read(L, k, range, &l);
+  lze_launch_check(L, k, &l, range + 1, count);
+}
+
 const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
                                       const char *name, int range, int count,
                                       lze_TaskUse *use, void *data) {
