@@ -391,8 +391,8 @@ describe("lze run", function()
       process.write(script, 'print(pcall(require, "lze")) os.exit(3)')
       local code, text = run("run", "--profile=a.foo", script)
       assert.equal(3, code)
-      assert.matches("^false\t.*LZE_PROFILE=a.foo: %-, or a name that ends in " ..
-        ".csv, .html, .json or .txt expected\n$", text)
+      assert.matches("^false\t.*LZE_PROFILE=a.foo: %-, or a name that ends " ..
+        "in .csv, .html, .json or .txt expected\n$", text)
     end)
   end)
 

@@ -362,6 +362,26 @@ describe("task graphs", function()
       "closed", expect.misuse(function() g:compile() end))
   end)
 
+  it("give their own memory back when they are closed", function()
+    local x = lze.buffer("int", 4)
+    local g = lze.graph()
+    local t = g:buffer("int", 1 << 20)
+    g:fill("fill", t, 7):copy("copy", x, t, 1, 4)
+    lze.wait()
+    collectgarbage()
+    collectgarbage()
+    local before = lze.stats().bytes
+    for _, run in ipairs {"run", "start"} do
+      local plan = g:compile()
+      plan[run](plan)
+      assert.is_true(lze.stats().bytes >= before + (4 << 20))
+      plan:close()
+      lze.wait()
+      assert.equal(before, lze.stats().bytes)
+      assert.same({7, 7, 7, 7}, x:read())
+    end
+  end)
+
   it("keep what they captured, unless it is closed", function()
     local x = lze.buffer("int", 4)
     local plan

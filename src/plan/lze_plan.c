@@ -865,7 +865,11 @@ static int plan_fetch(lua_State *L) {
 
 static int plan_close(lua_State *L) {
   lze_PlanBox *b = lze_check_box(L, 1, lze_plan_kind);
-  if (b->plan != NULL) lze_close(&b->plan->o);
+  lze_Plan *p = b->plan;
+  if (p == NULL) return 0;
+  for (uint32_t i = 0; i < LZE_MAX_PLACES; i++)
+    if (p->arenas[i] != NULL) lze_close(&p->arenas[i]->o);
+  lze_close(&p->o);
   return 0;
 }
 
