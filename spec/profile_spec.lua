@@ -1237,6 +1237,7 @@ describe("findings", function()
     leads_to("garbage", "6 buffers that were made here, 96.0 MiB, were " ..
       "there at once until the collector freed them", where, function()
       for i = 1, 6 do kept[i] = lze.buffer("int", 1 << 22, {zero = false}) end
+      assert.equal(6, #kept)
       kept = nil
       collectgarbage()
       collectgarbage()
