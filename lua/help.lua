@@ -374,9 +374,8 @@ local function name_of(value)
   for _, part in ipairs {"spirv", "work", "array"} do
     local t = rawget(lze, part)
     for name, v in next, type(t) == "table" and t or {} do
-      -- Functions of arrays are told by their names alone.
-      if v == value then
-        return part == "array" and name or "lze." .. part .. "." .. name
+      if v == value then -- the manual has a:sum() and A.zeros()
+        return (part == "array" and "a" or "lze." .. part) .. "." .. name
       end
     end
   end

@@ -24,6 +24,16 @@ describe("lze.help", function()
     assert.equal(text, lze.help " X:pending() ")
     assert.matches("`lze.work.lane%(%)`", lze.help(lze.work.lane))
     assert.matches("`a:cumsum%(%[dim%]%)`", lze.help(lze.array.cumsum))
+    -- The names of many are those of other functions, too.
+    for name, f in pairs(lze.array) do
+      if type(f) == "function" then
+        assert.matches("[aA][.:]" .. name .. "%f[^%w_]", lze.help(f))
+      end
+    end
+    for name, heading in pairs {floor = "Operations", seed = "Random numbers",
+      sign = "Operations", trace = "Matrices and vectors"} do
+      assert.equal(heading, lze.help(lze.array[name]):match "^[^\n]*")
+    end
   end)
 
   it("has what there is of an object, and its chapter", function()
