@@ -207,9 +207,9 @@ local function is_of_arrays(e) return find(e.name, "^array_") ~= nil end
 local COMPILE_NS = 20000000
 
 -- The launches before which a device waited so long, with no work, from then on
--- that the call began, and the runs of plans that took so much longer than any
--- later one. Of a profile that lacks its beginning nobody knows which are the
--- first.
+-- that the call began and what they depend on was over; and the runs of plans
+-- that took so much longer than any later one. Of a profile that lacks its
+-- beginning nobody knows which are the first.
 local function late_launches(events, about)
   local seen, ends, late = {}, {}, {}
   if about.dropped > 0 then return late, ends end
@@ -223,7 +223,9 @@ local function late_launches(events, about)
   for _, e in ipairs(events) do
     if on_device[e.kind] and e.end_ns then
       local device = device_name(e)
-      local free = max(e.queued_ns, ends[device] or 0)
+      local before = e.after and events[e.after]
+      local free = max(e.queued_ns, ends[device] or 0,
+        before and before.end_ns or 0)
       ends[device] = max(e.end_ns, ends[device] or 0)
       local key = device .. " " .. e.name .. " " .. size_of(e.group)
       if e.kind == "graph" then

@@ -1357,6 +1357,13 @@ describe("findings", function()
     assert.matches("60.0 ms until k began for the first time", list[1].text)
     -- Not where the device was busy meanwhile.
     assert.same({}, found({launch(1, 0, 60, "other"), late}, 100))
+    -- Nor where what it depends on was not over.
+    local other, behind = launch(1, 0, 100, "other"), launch(2, 0, 150)
+    other.device_number, behind.device_number = 1, 2
+    behind.start_ns, behind.after = 110 * ms, 1
+    assert.same({}, found({other, behind}, 150))
+    behind.after = nil
+    assert.equal("first_launches", found({other, behind}, 150)[1].rule)
     -- In several sizes of groups, and of what no script can prepare.
     local again = launch(1, 100, 160)
     again.start_ns, again.group = 150 * ms, {16}
