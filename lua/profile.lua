@@ -168,6 +168,9 @@ end
 -- they are worth a word where a person notices them.
 local NOTICED_NS = 1000000000
 
+-- Less of the time is not worth a word.
+local LEAST = 0.01
+
 local function is_worth(ns, about, share)
   return ns / about.ns >= share and (not about.program or ns >= NOTICED_NS)
 end
@@ -308,8 +311,8 @@ function rules.copies(events, about, add)
     return by_line(e) .. "\0" .. e.storage
   end)
   for _, g in ipairs(groups) do
-    if g.n >= 2 then
-      local share = max(0.01, max(g.ns, g.call_ns) / about.ns)
+    local share = max(g.ns, g.call_ns) / about.ns
+    if g.n >= 2 and share >= LEAST then
       if g.first.name == "read" then
         add(at(g.first), share, "a buffer was read %d more times and had " ..
           "not changed, %s in all: read it once, and keep what it gave", g.n,
@@ -336,10 +339,13 @@ function rules.groups_of_one(events, about, add)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first
     local given = find(e.why or "", "the given group", 1, true)
-    add(at(e), max(0.01, g.ns / about.ns), "%s runs in groups of one " ..
-      "work-item (%s): %s", e.name, e.why or size_of(e["global"]),
-      given and "leave `group` out" or "give it a range that small numbers " ..
-      "divide, and let the kernel skip what is beyond the data")
+    local share = g.ns / about.ns
+    if share >= LEAST then
+      add(at(e), share, "%s runs in groups of one work-item (%s): %s", e.name,
+        e.why or size_of(e["global"]), given and "leave `group` out" or
+        "give it a range that small numbers divide, and let the kernel skip " ..
+        "what is beyond the data")
+    end
   end
 end
 
@@ -352,8 +358,11 @@ function rules.builds(events, about, add)
   end)) do
     if g.n >= 3 and g.first.storage then
       repeated[g.first.name] = true
-      add(at(g.first), max(0.01, g.ns / about.ns), "%s is built %d times: " ..
-        "build it once, outside the loop, and keep it", g.first.name, g.n)
+      local share = g.ns / about.ns
+      if share >= LEAST then
+        add(at(g.first), share, "%s is built %d times: build it once, " ..
+          "outside the loop, and keep it", g.first.name, g.n)
+      end
     end
   end
   local once = select_events(builds, function(e)

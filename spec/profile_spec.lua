@@ -1116,6 +1116,22 @@ describe("findings", function()
     assert.equal(27 / 40, list[1].share)
   end)
 
+  it("nothing that hardly costs any time", function()
+    local list = {launch(1, 0, 990)}
+    for i = 0, 2 do
+      local read = copy("read", 990 + i, 990 + i + .001)
+      read.again, read.storage = i > 0 or nil, 1
+      list[#list + 1] = read
+      list[#list + 1] = {kind = "build", name = "module a", where = "a.lua:1",
+        storage = 1, queued_ns = (993 + i) * ms, start_ns = (993 + i) * ms,
+        end_ns = (994 + i) * ms}
+    end
+    local one = launch(1, 996, 1000)
+    one.group = {1}
+    list[#list + 1] = one
+    assert.same({}, found(list, 1000))
+  end)
+
   it("groups of one", function()
     local seen, sizes = lze.buffer("int", 1009 * 1009 + 8),
       lze.buffer("int", 1009 * 1009 + 8)
