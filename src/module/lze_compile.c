@@ -59,8 +59,7 @@ typedef struct Work {
   unsigned char *llvm, *spirv, *kept_log;
 } Work;
 
-static int work_close(lua_State *L) {
-  Work *w = lua_touserdata(L, 1);
+static void work_free(Work *w) {
   if (w->ocloc != NULL) dlclose(w->ocloc);
   cache_unlock(w->lock);
   free(w->log.text);
@@ -68,6 +67,10 @@ static int work_close(lua_State *L) {
   free(w->spirv);
   free(w->kept_log);
   *w = (Work){.lock = -1};
+}
+
+static int work_gc(lua_State *L) {
+  work_free(lua_touserdata(L, 1));
   return 0;
 }
 
@@ -552,18 +555,16 @@ const char *lze_compile_flags(lua_State *L, int t) {
   return lua_tostring(L, -1);
 }
 
-void lze_compile(lua_State *L, int source_index, int t, const char *name,
-                 const lze_DeviceInfo *device) {
+/* In a protected call: the name, the device, the work, the source and nil or the
+   table of options.  Returns the SPIR-V and the log. */
+static int compile_body(lua_State *L) {
+  enum { NAME = 1, DEVICE, WORK, SOURCE, OPTIONS };
+  const char *name = lua_touserdata(L, NAME);
+  const lze_DeviceInfo *device = lua_touserdata(L, DEVICE);
+  Work *w = lua_touserdata(L, WORK);
+  const int t = lua_isnil(L, OPTIONS) ? 0 : OPTIONS;
   size_t source_size;
-  const char *source = lua_tolstring(L, source_index, &source_size);
-  lua_pushnil(L); /* for the results */
-  lua_pushnil(L);
-  int top = lua_gettop(L);
-  Work *w = lua_newuserdatauv(L, sizeof *w, 0);
-  *w = (Work){.L = L, .lock = -1};
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
-  lua_setmetatable(L, -2);
-  lua_toclose(L, -1);
+  const char *source = lua_tolstring(L, SOURCE, &source_size);
   Arguments options = arguments_new(L), a = arguments_new(L);
   const char *standard = options_read(L, t, "CL1.2", &options);
   tools_find(L, w, name);
@@ -599,7 +600,7 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
     lze_expect_module(device->driver);
     /* Diagnostics then count the user's lines, under the user's name. */
     lua_pushfstring(L, "#line 1 \"%s\"\n", name);
-    lua_pushvalue(L, source_index);
+    lua_pushvalue(L, SOURCE);
     lua_concat(L, 2);
     size_t input_size;
     const char *input = lua_tolstring(L, -1, &input_size);
@@ -613,10 +614,29 @@ void lze_compile(lua_State *L, int source_index, int t, const char *name,
     lze_log_build(lua_pushfstring(L, "SPIR-V of %s", name), start, size,
                   found ? "from the cache" : "compiled");
   lua_pushlstring(L, (const char *)w->spirv, size);
-  lua_replace(L, top - 1);
   lua_pushstring(L, w->log.text != NULL ? w->log.text : "");
-  lua_replace(L, top);
-  lua_settop(L, top);
+  return 2;
+}
+
+void lze_compile(lua_State *L, int source, int t, const char *name,
+                 const lze_DeviceInfo *device) {
+  luaL_checkstack(L, 8, NULL);
+  Work *w = lua_newuserdatauv(L, sizeof *w, 0);
+  int work = lua_gettop(L);
+  *w = (Work){.L = L, .lock = -1};
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &work_key);
+  lua_setmetatable(L, -2);
+  lua_pushcfunction(L, compile_body);
+  lua_pushlightuserdata(L, (void *)name);
+  lua_pushlightuserdata(L, (void *)device);
+  lua_pushvalue(L, work);
+  lua_pushvalue(L, source);
+  if (t != 0) lua_pushvalue(L, t);
+  else lua_pushnil(L);
+  int status = lua_pcall(L, 5, 2, 0);
+  work_free(w);
+  lua_remove(L, work);
+  if (status != LUA_OK) lua_error(L);
 }
 
 /* lze.cache([clear]) -> {directory, entries, bytes}
@@ -654,9 +674,7 @@ static const lze_Method functions[] = {
     {NULL, NULL, LZE_HOT}};
 
 void lze_open_compile(lua_State *L) {
-  lze_new_hidden(L, work_close);
-  lua_pushcfunction(L, work_close);
-  lua_setfield(L, -2, "__close");
+  lze_new_hidden(L, work_gc);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &work_key);
   lze_set_methods(L, functions, 0);
 }
