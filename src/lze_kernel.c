@@ -42,8 +42,7 @@ static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
       lze_push_sizes(L, b->kernel, arg + 1, count);
     return b->kernel;
   }
-  /* LZE_CHECK is read with the first context. */
-  if (!b->state->configured) lze_device_context(L, lze_default_device(L));
+  lze_configure(L); /* reads LZE_CHECK */
   if (b->checked || b->state->check) {
     lua_pushvalue(L, arg);
     lua_insert(L, 1);

@@ -466,6 +466,35 @@ static void test_no_memory(void) {
   MUST(zeMemFree(context, p));
 }
 
+/* A state whose first memory is another's, or whose context is the host's, reads
+   the variables too, and says what a build says. */
+static void test_configured(void) {
+  lua_State *L = state_open(), *M;
+  uint64_t token;
+  CODE(LZE_OK, lze->make_buffer(L, "int", 4, "shared", 0, &error));
+  CODE(LZE_OK, lze->export_buffer(L, 1, &token, &error));
+  M = state_open();
+  setenv("LZE_SYNC", "some", 1);
+  REFUSED(LZE_EMISUSE, "LZE_SYNC=some: 0 or 1 expected",
+          lze->import_buffer(M, token, &error));
+  unsetenv("LZE_SYNC");
+  lua_close(M);
+  CODE(LZE_OK, lze->export_buffer(L, 1, &token, &error));
+  M = state_open();
+  CODE(LZE_OK, lze->import_buffer(M, token, &error));
+  script(M, "return pcall(require 'lze'.load, 'kernels/spec.spv', "
+            "{options = '-cl-bogus'})");
+  CHECK(!lua_toboolean(M, 2));
+  lua_close(M);
+  M = state_open();
+  setenv("LZE_SYNC", "some", 1);
+  REFUSED(LZE_EMISUSE, "LZE_SYNC=some: 0 or 1 expected",
+          lze->push_wrapped_device(M, driver, device, context, &error));
+  unsetenv("LZE_SYNC");
+  lua_close(M);
+  lua_close(L);
+}
+
 static void test_failure(void) {
   lua_State *L = state_open();
   lze_ErrorInfo e;
@@ -797,6 +826,7 @@ int main(void) {
   test_events();
   test_watch();
   test_no_memory();
+  test_configured();
   test_failure();
   test_work_refused();
   test_plans();

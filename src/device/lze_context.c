@@ -43,7 +43,7 @@ static void context_release(lze_Object *o) {
 static const lze_Class context_class = {"context", context_destroy,
                                         context_release};
 
-static void context_configure(lua_State *L) {
+void lze_configure(lua_State *L) {
   lze_State *S = lze_state(L);
   if (S->configured) return;
   S->system = lze_system(L);
@@ -79,7 +79,7 @@ static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
 static lze_Context *context_new(lua_State *L, const lze_Driver *driver,
                                 const lze_DeviceInfo *const *devices,
                                 uint32_t count) {
-  context_configure(L);
+  lze_configure(L);
   lze_Outcome out;
   lze_Native *native = count == 0
                            ? lze_native_shared(driver, &out)

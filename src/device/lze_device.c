@@ -120,6 +120,7 @@ void lze_push_device(lua_State *L, const lze_DeviceInfo *info) {
 lze_Context *lze_push_borrowed_device(lua_State *L,
                                       const lze_DeviceInfo *info,
                                       ze_context_handle_t handle) {
+  lze_configure(L);
   /* It owns the context, which the device of a default one does not. */
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info->base;

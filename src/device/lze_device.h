@@ -17,6 +17,9 @@ typedef struct lze_ContextBox {
 
 /* [-0, +1] the userdata of a driver, the same each time. */
 void lze_push_driver(lua_State *L, const lze_Driver *driver);
+/* Read the variables that say how a state works, once; raises what is wrong with
+   them.  Before the first context. */
+void lze_configure(lua_State *L);
 /* The context over a native one, with one owner more; it takes over a reference
    to that.  Raises. */
 lze_Context *lze_adopt_context(lua_State *L, lze_Native *native);
