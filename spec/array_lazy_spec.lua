@@ -428,6 +428,17 @@ function()
     assert.same({7, 7}, after:read())
   end)
 
+  it("what a callback writes of what its run reads", function()
+    local m <close> = lze.load "kernels/spec.spv"
+    local x, y = A("int", {1, 2}), lze.buffer("int", 2)
+    local before = x + 1
+    local g <close> = lze.graph():task("a", m.square, 2, x.buffer, y)
+      :call("b", function() x:fill(9) end)
+    local plan <close> = g:compile()
+    plan:run()
+    assert.same({2, 3}, before:read())
+  end)
+
   -- Those that are there when the callback begins come after the run.
   it("what a callback of a run writes, and what is read after the run",
     function()

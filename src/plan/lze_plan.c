@@ -353,11 +353,11 @@ static int plan_record(lua_State *L) {
   return 0;
 }
 
-/* A storage that a run writes to and expressions of arrays have yet to read,
-   or NULL. */
+/* A storage that a run writes to, or a callback of it may, and expressions of
+   arrays have yet to read, or NULL. */
 static lze_Storage *plan_awaited(const lze_Plan *p) {
   for (uint32_t i = 0; i < p->captured_count; i++)
-    if (p->captured[i].write && p->captured[i].storage->awaited)
+    if ((p->captured[i].write || p->hosted) && p->captured[i].storage->awaited)
       return p->captured[i].storage;
   return NULL;
 }
