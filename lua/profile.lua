@@ -837,7 +837,7 @@ end
 local host_rows = {"script", "waits", "builds"}
 local row_of = {mark = 1, wait = 2, build = 3}
 local MESSAGES = #host_rows + 1 -- the first row of theirs
-local LANE_ROWS = 1000000 -- from a lane of a queue's tasks to the next
+local LANE_ROWS = 1000000 -- from a lane of tasks or marks to the next
 
 -- The first lane, from 1, in which an event overlaps no other that was put
 -- there before.
@@ -862,6 +862,28 @@ local function task_lanes(events)
     local key = device_name(e) .. " " .. e.queue
     ends[key] = ends[key] or {}
     lanes[e] = free_lane(e, ends[key])
+  end
+  return lanes
+end
+
+-- The lanes of marks, by event: in each they are apart or within each other.
+-- Those of coroutines may overlap otherwise.
+local function mark_lanes(events)
+  local marks, lanes, open = of_kind(events, "mark"), {}, {}
+  sort(marks, function(a, b)
+    if a.start_ns ~= b.start_ns then return a.start_ns < b.start_ns end
+    return a.end_ns > b.end_ns
+  end)
+  for _, e in ipairs(marks) do
+    local lane = 0
+    repeat
+      lane = lane + 1
+      local ends = open[lane] or {} -- of those that it may be within
+      open[lane] = ends
+      while #ends > 0 and ends[#ends] <= e.start_ns do ends[#ends] = nil end
+    until #ends == 0 or e.end_ns <= ends[#ends]
+    insert(open[lane], e.end_ns)
+    lanes[e] = lane
   end
   return lanes
 end
@@ -914,7 +936,7 @@ local function to_json(events, about)
   local quoted, micros = to.quoted, to.micro
   local lines, rows, processes, count = {}, {}, {}, 1
   local places = {} -- of the events of devices: process and row
-  local lanes = task_lanes(events)
+  local lanes, script_lanes = task_lanes(events), mark_lanes(events)
   local function add(...) lines[#lines + 1] = format(...) end
   local function name_process(pid, name)
     add('{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}', pid,
@@ -961,15 +983,20 @@ local function to_json(events, about)
   local ends = {}
   for _, e in ipairs(events) do
     if e.end_ns and not counted[e.kind] then
-      local pid, tid = 1, row_of[e.kind]
-      if e.kind == "message" then
-        local lane, name = message_lane(e, ends)
+      local pid, tid, name = 1, row_of[e.kind], nil
+      local lane = script_lanes[e] or 1
+      if lane > 1 then
+        tid, name = (lane - 1) * LANE_ROWS + tid, format("script %d", lane)
+      elseif e.kind == "message" then
+        lane, name = message_lane(e, ends)
         tid = MESSAGES + lane
-        if not rows[name] then name_row(1, tid, name) end
-        rows[name] = true
       elseif not tid then
         pid, tid = place(e)
         places[e] = {pid, tid}
+      end
+      if name and not rows[name] then
+        rows[name] = true
+        name_row(1, tid, name)
       end
       local args = {where = e.where, bytes = e.bytes, why = e.why,
         ["global"] = e["global"] and size_of(e["global"]),

@@ -1580,6 +1580,26 @@ describe("p:save", function()
     end)
   end)
 
+  it("writes marks that overlap into rows of their own", function()
+    local function mark(name, from, to)
+      return {kind = "mark", name = name, queued_ns = from, start_ns = from,
+        end_ns = to}
+    end
+    local trace = json.decode(rules.write("json", {mark("inner", 20, 30),
+      mark("outer", 10, 50), mark("other", 40, 70), mark("point", 45, 45),
+      mark("within", 55, 70), mark("after", 50, 60), mark("last", 70, 80)},
+      {start_ns = 0, end_ns = 100, dropped = 0}))
+    local names, found = {}, {}
+    for _, e in ipairs(trace.traceEvents) do
+      if e.name == "thread_name" then names[e.tid] = e.args.name end
+      if e.cat == "mark" then found[e.name] = e.tid end
+    end
+    for name, tid in pairs(found) do found[name] = names[tid] end
+    assert.same({inner = "script", outer = "script", other = "script 2",
+      point = "script", after = "script", within = "script 2",
+      last = "script"}, found)
+  end)
+
   it("writes a page that needs nothing else", function()
     process.with_directory(function(dir)
       local p = profile():save(dir .. "/run.html")
