@@ -665,10 +665,13 @@ local function reached(g, limits)
       percent(memory, 1), limits.copy)
   end
   local text = concat(parts, ", ")
-  if max(share, memory) > 0 then
-    text = text .. (share >= memory and ": arithmetic" or ": memory") ..
-      " is nearer" .. ((not sum or sum.more) and share < memory and
-      ", of what is counted" or "")
+  if share > 0 and share >= memory then
+    return text .. ": arithmetic is nearer"
+  end
+  local known = sum and not sum.more -- else memory has to be near by itself
+  if memory > 0 and known or memory >= 0.5 then
+    text = text .. ": memory is nearer" .. (known and "" or
+      ", of what is counted")
   end
   return text
 end

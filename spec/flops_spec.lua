@@ -274,14 +274,17 @@ describe("arithmetic in a profile", function()
     rate = n / ns.part
     assert.equal(("at least %.2f GFLOP/s, at least %.0f %% of the device's " ..
       "1000000.0 GFLOP/s of float, "):format(rate, 1e-4 * rate) ..
-      memory("part", 0.5) .. ": memory is nearer, of what is counted",
-      line("part", 0.5, 1e6))
+      memory("part", 1e-6) .. ": memory is nearer, of what is counted",
+      line("part", 1e-6, 1e6))
     assert.equal(("at least %.2f GFLOP/s, at least %.0f %% of the device's " ..
       "0.5 GFLOP/s of float, "):format(rate, 200 * rate) ..
       memory("part", 1e6) .. ": arithmetic is nearer", line("part", 1e6, 0.5))
     assert.equal("its arithmetic is in branches or loops that are not " ..
-      "counted, " .. memory("hidden", 0.5) ..
-      ": memory is nearer, of what is counted", line("hidden", 0.5, 1e6))
+      "counted, " .. memory("hidden", 1e-6) ..
+      ": memory is nearer, of what is counted", line("hidden", 1e-6, 1e6))
+    -- Memory that is far from its limit says nothing of what is not counted.
+    assert.equal("its arithmetic is in branches or loops that are not " ..
+      "counted, " .. memory("hidden", 1e6), line("hidden", 1e6, 1e6))
     assert.equal("no arithmetic of floats, " .. memory("none", 0.5) ..
       ": memory is nearer", line("none", 0.5, 1e6))
     local text = tostring(p)
