@@ -858,6 +858,17 @@ describe("lze.mark", function()
     assert.same(wanted, found)
   end)
 
+  it("may have any number of names, which leaves some to others", function()
+    local x = lze.buffer("int", 16)
+    local p <close> = lze.profile {events = 10}
+    for i = 1, 70000 do lze.mark("m" .. i) end
+    load("local add, x = ...\nadd(16, x, 1)", "=late")(m.add, x)
+    p:stop()
+    local e = of(p, "kernel")[1]
+    assert.same({"add", "late:2", x.device.name}, {e.name, e.where, e.device})
+    assert.equal("(further names)", of(p, "mark")[1].name)
+  end)
+
   it("calls the function also where nothing records", function()
     assert.equal(7, lze.mark("m", function(a, b) return a + b end, 3, 4))
     assert.equal(0, select("#", lze.mark "m"))

@@ -15,8 +15,14 @@
 
 /* --- strings -------------------------------------------------------------- */
 
-/* Scripts may make up any number of names; past so many all others are one. */
-enum { MOST_NAMES = 1 << 16, MANY_NAMES = 1, FIRST_NAMES = 64 };
+/* Scripts may make up any number of names; past so many all others are one.
+   Half of them are for what is not a mark, of which each may have its own. */
+enum {
+  MOST_NAMES = 1 << 16,
+  MOST_MARKS = MOST_NAMES / 2,
+  MANY_NAMES = 1,
+  FIRST_NAMES = 64
+};
 
 /* What a string is of; records in a row mostly have the same. */
 typedef enum Role {
@@ -82,11 +88,12 @@ static bool names_grow(lze_Names *n) {
   return true;
 }
 
-/* The number of a string; that of the last resort where there is no room. */
-static uint32_t names_add(lze_Names *n, const char *s) {
+/* The number of a string; that of the last resort where there are `most`, or
+   where there is no room. */
+static uint32_t names_add_most(lze_Names *n, const char *s, uint32_t most) {
   uint32_t *slot = names_slot(n, s);
   if (*slot != 0) return *slot;
-  if (n->count == MOST_NAMES) return MANY_NAMES;
+  if (n->count >= most) return MANY_NAMES;
   if (n->count == n->capacity) {
     if (!names_grow(n)) return MANY_NAMES;
     slot = names_slot(n, s);
@@ -96,6 +103,10 @@ static uint32_t names_add(lze_Names *n, const char *s) {
   n->strings[n->count] = copy;
   *slot = n->count;
   return n->count++;
+}
+
+static uint32_t names_add(lze_Names *n, const char *s) {
+  return names_add_most(n, s, MOST_NAMES);
 }
 
 /* The same, quicker for the string that this was last called with. */
@@ -573,7 +584,9 @@ lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
   if (start_ns == 0) start_ns = record->end_ns;
   record->queued_ns = record->start_ns = start_ns;
   record->bytes = bytes;
-  record->name = names_add(S->recorder->names, name);
+  record->name = names_add_most(S->recorder->names, name,
+                                kind == LZE_RECORD_MARK ? MOST_MARKS
+                                                        : MOST_NAMES);
   record_where(L, S, record);
   return record;
 }
