@@ -571,7 +571,8 @@ static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
 }
 
 /* Whether the first command will set it.  Of several streams, any may be the
-   first to do so; and before one that waits for others, the host may. */
+   first to do so; before one that waits for others, the host may; and that of
+   one that has failed is told by the stream. */
 static bool is_set_by_first(const zocl_signal *signal)
 {
   if (signal->command_count == 0) return false;
@@ -579,7 +580,9 @@ static bool is_set_by_first(const zocl_signal *signal)
   const zocl_stream *stream = signal->commands[0].stream;
   for (uint32_t i = 1; i < signal->command_count; i++)
     if (signal->commands[i].stream != stream) return false;
-  return !signal->driver->asking_waits && !zocl_stream_waits(stream);
+  return !signal->driver->asking_waits && !zocl_stream_waits(stream) &&
+         zocl_stream_status(signal->commands[0].stream,
+                            signal->commands[0].number) == CL_COMPLETE;
 }
 
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,

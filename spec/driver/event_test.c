@@ -463,6 +463,32 @@ static void test_overtaken(ze_command_list_handle_t a,
   RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
 }
 
+/* A list that had failed before: what waits for its next command while that runs
+   is told. */
+static void test_behind_failed(ze_command_list_handle_t a,
+                               ze_command_list_handle_t b)
+{
+  ze_command_list_handle_t c =
+      immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+  ze_event_handle_t gone = event_new(pool, 8);
+  reset_all();
+  MUST(zeCommandListAppendBarrier(a, e[0], 1, &gone));
+  MUST(zeEventDestroy(gone));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[0], UINT64_MAX));
+  MUST(zeCommandListAppendBarrier(c, NULL, 1, &e[0]));
+  MUST(zeCommandListAppendLaunchKernel(c, spin, &one, e[1], 0, NULL));
+  MUST(zeCommandListAppendBarrier(b, e[2], 1, &e[1]));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[2], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
+          zeEventHostSynchronize(e[1], UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(c, UINT64_MAX));
+  RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(a, UINT64_MAX));
+  MUST(zeCommandListDestroy(c));
+}
+
 /* A list waits for an event that is destroyed: what is behind is done in its
    turn, fails, and nobody waits for ever. */
 static void test_failed(bool waits_first)
@@ -542,6 +568,7 @@ int main(void)
   test_overtaken(a, b);
   test_failed(false);
   test_failed(true);
+  test_behind_failed(a, b);
   test_ping_pong();
   test_self_reset();
   test_fence();
