@@ -18,6 +18,12 @@ local receivers = {
   sampler = "sampler",
 }
 
+-- The chapters on what has one of another name.
+local chapters = {
+  array = "arrays", ["lze.array"] = "arrays", mpi = "several processes",
+  ["lze.mpi"] = "several processes",
+}
+
 -- --- the manual ------------------------------------------------------------
 
 local function trim(s) return match(s, "^%s*(.-)%s*$") end
@@ -335,7 +341,7 @@ end
 -- The beginning of the chapter on a kind of object, and what it has.
 local function of_object(kind)
   local receiver = receivers[kind]
-  if not receiver then return of_word(kind == "array" and "arrays" or kind) end
+  if not receiver then return of_word(chapters[kind] or kind) end
   local own, chapter = {}, nil
   for _, s in ipairs(sections) do
     for _, name in ipairs(s.names) do
@@ -394,7 +400,12 @@ local function help(x, kind)
   sections = sections or read_manual()
   if x == nil then return contents() end
   if type(x) == "string" then
-    if trim(x) == "" then return contents(), true end
+    local word = lower(trim(x))
+    if word == "" then return contents(), true end
+    if chapters[word] then return of_word(chapters[word]) end
+    if receivers[word] and not C.lze()[word] then
+      return of_object(word), true -- no function of lze makes one
+    end
     return of_word(x)
   end
   if kind then return of_object(kind) end
@@ -404,8 +415,7 @@ local function help(x, kind)
       "expected, got %s", C.describe(x)))
   end
   if name == "lze" then return contents() end
-  if name == "lze.array" then return of_word "arrays" end
-  return of_word(name)
+  return of_word(chapters[name] or name)
 end
 
 return {help = help, receivers = receivers}

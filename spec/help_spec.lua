@@ -46,6 +46,13 @@ describe("lze.help", function()
         lze.buffer("float", 1), lze.buffer("float", 1))))
     assert.matches("^18%. Arrays\n", lze.help(lze.array.zeros {2}))
     assert.matches("^12%. SPIR%-V", lze.help(lze.spirv))
+    -- Likewise of the words for those that no function of lze makes.
+    for word, wanted in pairs {event = "an event, ev in", array = "18%. Arrays",
+      plan = "a plan, plan in", mpi = "21%. Several processes",
+      ["lze.mpi"] = "21%. Several processes"} do
+      assert.matches("^" .. wanted, (lze.help(word)))
+    end
+    assert.matches("^lze%.buffer%(", lze.help "buffer")
   end)
 
   it("lists the chapters, and shows one by its title", function()
