@@ -388,7 +388,8 @@ function rules.first_launches(events, about, add)
     end)[1]
     local e = longest.first.first
     local device = next(ends, next(ends)) and device_of(e) or "the device"
-    local advice = "run it once before what is measured"
+    local advice = about.program and "a further run may find it in a cache" or
+      "run it once before what is measured"
     if e.kind == "kernel" and not is_of_arrays(e) then
       advice = longest.n == 1 and "k:prepare has that done earlier" or
         "launch it with fewer ranges, or have k:prepare do that earlier"
@@ -495,10 +496,14 @@ function rules.idle(events, about, add)
     end
     before = i[2]
   end
+  local side = "before"
+  if about.end_ns - before > longest then
+    longest, first, side = about.end_ns - before, known[#known], "after"
+  end
   add(at(first), idle / about.ns, "the device had nothing to do for %s, %s " ..
-    "of the time, while the script did other work (%s of it before this " ..
-    "line): let kernels do that work, or enqueue theirs first",
-    time_text(idle), percent(idle, about.ns), time_text(longest))
+    "of the time, while the script did other work (%s of it %s this line): " ..
+    "let kernels do that work, or enqueue theirs first", time_text(idle),
+    percent(idle, about.ns), time_text(longest), side)
 end
 
 function rules.queues(events, about, add)

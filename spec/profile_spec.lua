@@ -1227,6 +1227,10 @@ describe("findings", function()
       "a): a further run may find it in a cache", list[1].text)
     late.start_ns = 1100 * ms
     assert.same("first_launches", of_program({late}, 1900)[1].rule)
+    late.name = "array_add"
+    assert.matches(": a further run may find it in a cache$",
+      of_program({late}, 1900)[1].text)
+    late.name = "k"
     -- Until the first command there is the start of the program.
     assert.equal("idle", found({launch(1, 900, 910)}, 910)[1].rule)
     assert.same({}, of_program({launch(1, 900, 910)}, 910))
@@ -1337,7 +1341,12 @@ describe("findings", function()
     local list = found({launch(1, 0, 10), launch(2, 90, 100)}, 100)
     assert.equal("idle", list[1].rule)
     assert.equal("a.lua:2", list[1].where)
-    assert.matches("80.0 ms, 80 %% of the time", list[1].text)
+    assert.matches("80.0 ms, 80 %% of the time.*%(80.0 ms of it before this " ..
+      "line", list[1].text)
+    list = found({launch(1, 0, 10), launch(2, 40, 50)}, 100)
+    assert.equal("a.lua:2", list[1].where)
+    assert.matches("80.0 ms, 80 %% of the time.*%(50.0 ms of it after this " ..
+      "line", list[1].text)
     assert.same({}, found({launch(1, 0, 10), {kind = "wait", name = "k",
       queued_ns = 10 * ms, start_ns = 10 * ms, end_ns = 90 * ms},
       launch(2, 90, 100)}, 100))
