@@ -559,6 +559,24 @@ describe("task graphs", function()
     end
   end)
 
+  it("leave buffers that change places as by those that began", function()
+    for iterations = 1, 4 do
+      local x, y = lze.buffer("int", {1}), lze.buffer("int", 1)
+      local fails = true
+      local plan <close> = lze.graph():task("step", mod.sum, 1, x, x, y)
+        :call("c", function() if fails then error("no", 0) end end)
+        :task("one", mod.add, 1, y, 1):swap(x, y):compile()
+      local ev = plan:start {iterations = iterations}
+      local later = plan:start()
+      assert.is_false(pcall(ev.wait, ev))
+      fails = false
+      assert.is_true(later:wait())
+      plan:run()
+      -- 2 by the first, which was ended in its middle; then 5 and 11.
+      assert.equal(11, plan:current(x)[1], iterations)
+    end
+  end)
+
   it("do not fail with another start", function()
     local x, called = lze.buffer("int", 4), 0
     local plan <close> = lze.graph():task("add", mod.add, 4, x, 1)

@@ -89,20 +89,37 @@ static struct lze_Run *run_joined(const struct lze_Run *r) {
   return o != NULL && o->joined ? o : NULL;
 }
 
+static uint32_t parity_after(const lze_Plan *p, uint32_t parity) {
+  return parity + 1 == p->parities ? 0 : parity + 1;
+}
+
 /* The run has failed: with the value of a registry reference as its error or,
    without one (0), that outcome.  Iterations of its call that come after it do
-   not begin; the last one tells of it. */
+   not begin; the last one tells of it.  To the runs behind them they have never
+   been. */
 static void run_fail(struct lze_Run *r, const lze_Outcome *out, int error) {
   lze_State *S = r->command->state;
+  if (r->command->status != LZE_PENDING) { /* the plan may be gone */
+    run_end(S, r);
+    return;
+  }
+  lze_Plan *p = r->plan;
+  uint32_t parity = r->parity;
+  lze_pin(&p->o);
   for (struct lze_Run *next; (next = run_joined(r)) != NULL; r = next) {
     r->command->raised = true;
-    if (r->command->status == LZE_PENDING)
-      lze_command_fail(r->command, out, 0);
+    lze_command_fail(r->command, out, 0);
     run_end(S, r);
+    p->runs--;
+    S->launches -= p->tasks;
   }
-  if (r->command->status == LZE_PENDING)
-    lze_command_fail(r->command, out, error);
+  struct lze_Run *o = r->next;
+  lze_command_fail(r->command, out, error);
   run_end(S, r);
+  for (; o != NULL; o = o->next)
+    if (o->plan == p) o->parity = parity = parity_after(p, parity);
+  p->parity = parity_after(p, parity);
+  lze_unpin(&p->o);
 }
 
 /* Call back; false when the run is over because of that. */
@@ -310,7 +327,7 @@ static lze_Command *run_begin(lua_State *L, lze_Plan *p, bool timed) {
 
 static void run_count(lze_Plan *p) {
   p->runs++;
-  if (++p->parity == p->parities) p->parity = 0;
+  p->parity = parity_after(p, p->parity);
   p->o.context->state->launches += p->tasks;
 }
 
