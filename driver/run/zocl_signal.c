@@ -401,6 +401,7 @@ static ze_result_t result_of(const zocl_signal *signal)
 {
   cl_int status = signal->state->status;
   if (status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
+  zocl_failure_heard();
   return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
                    "the command failed with OpenCL error %d", (int)status);
 }

@@ -49,7 +49,9 @@ struct zocl_stream {
   atomic_int failed;         /* the last error of OpenCL, or 0: none yet */
   atomic_bool untold;        /* it was not reported yet */
   uint64_t failed_first, failed_last; /* commands that it is the error of; up
-                                to UINT64_MAX while untold; under `failures` */
+                                to UINT64_MAX while the host has not heard of
+                                it; under `failures` */
+  uint64_t failed_heard;     /* times_heard when it failed */
   zocl_signal *tail;         /* of a marker behind command `tail_number` */
   uint64_t tail_number;
   cl_event *held;            /* room for HELD_EVENTS, or NULL: none yet */
@@ -317,6 +319,22 @@ void zocl_stream_close(zocl_stream *stream)
 /* Under this lock streams fail and tell. */
 static pthread_mutex_t failures = PTHREAD_MUTEX_INITIALIZER;
 
+/* How often the host has heard of a failure, of any stream. */
+static _Atomic uint64_t times_heard;
+
+void zocl_failure_heard(void) { atomic_fetch_add(&times_heard, 1); }
+
+/* Before another command: it is not of a failure that was heard of before. */
+static void failure_end(zocl_stream *stream)
+{
+  if (atomic_load_explicit(&stream->failed, memory_order_relaxed) == 0) return;
+  pthread_mutex_lock(&failures);
+  if (stream->failed_last == UINT64_MAX &&
+      stream->failed_heard != atomic_load(&times_heard))
+    stream->failed_last = stream->submitted;
+  pthread_mutex_unlock(&failures);
+}
+
 static bool has_failed(const zocl_stream *stream, uint64_t number)
 {
   return atomic_load(&stream->failed) != 0 && number >= stream->failed_first &&
@@ -329,6 +347,7 @@ void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status)
   if (!has_failed(stream, number)) {
     stream->failed_first = number;
     stream->failed_last = UINT64_MAX;
+    stream->failed_heard = atomic_load(&times_heard);
     atomic_store(&stream->failed, status);
     atomic_store(&stream->untold, true);
   }
@@ -363,7 +382,8 @@ int zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
   return status;
 }
 
-/* The error that has not been reported yet, of commands up to `number`. */
+/* The error that has not been reported yet, of commands up to `number` and a
+   wait behind them. */
 static ze_result_t stream_result(zocl_stream *stream, uint64_t number)
 {
   ze_result_t result = zocl_feeder_result(stream->feeder);
@@ -372,9 +392,10 @@ static ze_result_t stream_result(zocl_stream *stream, uint64_t number)
     return result;
   pthread_mutex_lock(&failures);
   int status = CL_COMPLETE;
-  if (atomic_exchange(&stream->untold, false)) {
+  if (stream->failed_first <= number + 1 &&
+      atomic_exchange(&stream->untold, false)) {
     status = atomic_load(&stream->failed);
-    stream->failed_last = number;
+    if (stream->failed_last > number) stream->failed_last = number;
   }
   pthread_mutex_unlock(&failures);
   if (status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
@@ -709,6 +730,7 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     if (waits == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
   pthread_mutex_lock(&stream->lock);
+  failure_end(stream);
   ze_result_t result = waits_resolve(stream, command, waits, &count);
   if (result != ZE_RESULT_SUCCESS) goto done;
   if (count == 0) {

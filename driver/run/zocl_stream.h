@@ -79,6 +79,9 @@ int zocl_stream_status(zocl_stream *stream, uint64_t number);
 /* Command `number`, or what it waited for, failed with an error of OpenCL, and
    so all that is behind it.  The next wait for the stream tells. */
 void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status);
+/* The host has heard of a failed event: what comes later in a stream that
+   failed before is not of that failure. */
+void zocl_failure_heard(void);
 
 /* Whether the command of that number is known to have ended. */
 bool zocl_stream_passed(const zocl_stream *stream, uint64_t number);

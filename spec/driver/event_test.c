@@ -463,8 +463,8 @@ static void test_overtaken(ze_command_list_handle_t a,
   RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
 }
 
-/* A list that had failed before: what waits for its next command while that runs
-   is told. */
+/* A list that had failed before: what waits for its next command while that
+   runs is told. */
 static void test_behind_failed(ze_command_list_handle_t a,
                                ze_command_list_handle_t b)
 {

@@ -707,6 +707,10 @@ static void failures_are_told(setup s, int *fails)
           zeEventHostSynchronize(e[1], UINT64_MAX));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
           zeEventHostSynchronize(e[2], UINT64_MAX));
+  /* Who waits for events alone goes on. */
+  MUST(zeEventHostReset(e[0]));
+  MUST(zeCommandListAppendLaunchKernel(a, kernel, &groups, e[0], 0, NULL));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[0], UINT64_MAX));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(a, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, synchronize(b, UINT64_MAX));
@@ -716,7 +720,7 @@ static void failures_are_told(setup s, int *fails)
   MUST(zeCommandListAppendBarrier(b, e[1], 1, &e[0]));
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[1], UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
-  EQUAL(*y, 4);
+  EQUAL(*y, 5);
   for (int i = 0; i < 4; i++) MUST(zeEventDestroy(e[i]));
   MUST(zeEventPoolDestroy(pool));
   MUST(zeCommandListDestroy(a));
