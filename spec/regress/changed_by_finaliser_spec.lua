@@ -47,6 +47,22 @@ describe("a finaliser that changes", function()
       print(lze.wait())]]))
   end)
 
+  it("a buffer that is written is noticed", function()
+    assert.equal("true\n", process.output(meanwhile .. [[
+      local A = lze.array
+      local function set(x) x[1] = 3 end
+      local close = lze.buffer("int", 1).close
+      for n = 1, 60 do
+        local x = lze.buffer("int", 4)
+        -- Its storage is asked for readers, of which there are none any more.
+        local _ = (A("int", x) + 1)[1]
+        lze.wait()
+        meanwhile(n // 2, function() close(x) end, n % 2 == 0 and set or close,
+          x)
+      end
+      print(lze.wait())]]))
+  end)
+
   it("a graph's tasks gives no name twice", function()
     assert.equal("true\n", process.output(meanwhile .. [[
       for n = 1, 60 do

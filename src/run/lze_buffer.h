@@ -115,6 +115,8 @@ void lze_arrays_evaluate(lua_State *L, int first, int last);
 /* Before a storage is written: evaluate the expressions that have yet to read
    it.  A safe point like a wait, afterwards buffers may be closed. */
 void lze_storage_settle(lua_State *L, lze_Storage *s);
+/* The same; returns LUA_OK, or another status with the error on the stack. */
+int lze_storage_try_settle(lua_State *L, lze_Storage *s);
 /* Put expressions that have yet to read a storage into the list at `index`, as
    what comes now is before them; and all of a list back where they were. */
 void lze_storage_aside(lua_State *L, lze_Storage *s, int index);

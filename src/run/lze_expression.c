@@ -55,20 +55,33 @@ void lze_arrays_evaluate(lua_State *L, int first, int last) {
   }
 }
 
-/* Evaluation is asked for once; where it raises, the storage is awaited as
-   before. */
-void lze_storage_settle(lua_State *L, lze_Storage *s) {
-  if (!s->awaited) return;
+static int storage_settle(lua_State *L) {
+  const lze_Storage *s = lua_touserdata(L, 1);
   array_push_function(L, "settle");
   lua_pushinteger(L, (lua_Integer)s->serial);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+/* Evaluation is asked for once; where it raises, the storage is awaited as
+   before.  Anything that takes memory may run a finaliser that closes it. */
+int lze_storage_try_settle(lua_State *L, lze_Storage *s) {
+  if (!s->awaited) return LUA_OK;
+  luaL_checkstack(L, 3, NULL);
   lze_own(&s->o);
   s->awaited = false;
+  lua_pushcfunction(L, storage_settle);
+  lua_pushlightuserdata(L, s);
   lze_Pause pause = lze_guard_pause(L);
   int status = lua_pcall(L, 1, 0, 0);
   if (status != LUA_OK) s->awaited = true;
   lze_disown(&s->o);
-  if (status != LUA_OK) lua_error(L);
-  lze_guard_resume(L, pause);
+  if (status == LUA_OK) lze_guard_resume(L, pause);
+  return status;
+}
+
+void lze_storage_settle(lua_State *L, lze_Storage *s) {
+  if (lze_storage_try_settle(L, s) != LUA_OK) lua_error(L);
 }
 
 void lze_storage_aside(lua_State *L, lze_Storage *s, int index) {

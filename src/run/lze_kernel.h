@@ -52,8 +52,8 @@ struct lze_Kernel {
 
 /* The kernel at `index`, or NULL; also where it is closed. */
 lze_Kernel *lze_test_kernel(lua_State *L, int index);
-/* Raise what a launch would, of the range or launch table at stack index `range`
-   and `count` arguments after it; nothing is launched, nor learnt of it. */
+/* Raise what a launch would, of the range or launch table at stack index
+   `range` and `count` arguments after it; nothing is launched, nor learnt. */
 void lze_launch_try(lua_State *L, lze_Kernel *k, int range, int count);
 /* What is called for each buffer of a launch: of argument `argument`, from 0,
    or of `uses` where that is -1. */

@@ -145,8 +145,9 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
                       size_t last, bool write) {
   lze_Command *c, *failed = NULL;
   int done = 1;
-  if (write) lze_storage_settle(L, s);
-  lze_own(&s->o); /* a hook may close the buffer */
+  luaL_checkstack(L, 3, NULL);
+  lze_own(&s->o); /* a hook or a finaliser may close the buffer */
+  if (write && lze_storage_try_settle(L, s) != LUA_OK) done = -1;
   while (done == 1 &&
          (c = lze_storage_conflict(s, first, last, write)) != NULL) {
     lze_command_own(c);
