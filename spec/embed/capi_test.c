@@ -466,8 +466,8 @@ static void test_no_memory(void) {
   MUST(zeMemFree(context, p));
 }
 
-/* A state whose first memory is another's, or whose context is the host's, reads
-   the variables too, and says what a build says. */
+/* A state whose first memory is another's, or whose context is the host's,
+   reads the variables too, and says what a build says. */
 static void test_configured(void) {
   lua_State *L = state_open(), *M;
   uint64_t token;

@@ -17,8 +17,8 @@ typedef struct lze_ContextBox {
 
 /* [-0, +1] the userdata of a driver, the same each time. */
 void lze_push_driver(lua_State *L, const lze_Driver *driver);
-/* Read the variables that say how a state works, once; raises what is wrong with
-   them.  Before the first context. */
+/* Read the variables that say how a state works, once, before its first
+   context; raises what is wrong with them. */
 void lze_configure(lua_State *L);
 /* The context over a native one, with one owner more; it takes over a reference
    to that.  Raises. */

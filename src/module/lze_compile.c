@@ -555,8 +555,8 @@ const char *lze_compile_flags(lua_State *L, int t) {
   return lua_tostring(L, -1);
 }
 
-/* In a protected call: the name, the device, the work, the source and nil or the
-   table of options.  Returns the SPIR-V and the log. */
+/* In a protected call: the name, the device, the work, the source and nil or
+   the table of options.  Returns the SPIR-V and the log. */
 static int compile_body(lua_State *L) {
   enum { NAME = 1, DEVICE, WORK, SOURCE, OPTIONS };
   const char *name = lua_touserdata(L, NAME);
