@@ -507,7 +507,8 @@ describe("lze.mpi without a launcher", function()
             LD_LIBRARY_PATH = dir .. (path and ":" .. path or "")}})
         assert.matches("^false\ttable\tdlopen\tLIBRARY_NOT_FOUND\ta " ..
           "launcher of [^\n]* install it, on Debian " .. package ..
-          "[^\n]*, or name one with LZE_MPI: " .. dir, said)
+          "[^\n]*, or name one with LZE_MPI: " .. dir:gsub("%p", "%%%0"),
+          said)
       end
     end)
   end)
