@@ -129,6 +129,7 @@ typedef struct mpi_Constants {
   intptr_t in_place;
   int any_source, any_tag, proc_null, undefined, shared, funneled, multiple;
   int source_at, tag_at;        /* in the words of a status */
+  int tag_ub;                   /* MPI_TAG_UB */
   bool meets;                   /* reductions that wait are the faster ones */
   bool ints;                    /* handles are, which arrays of them show */
   const char *const *classes;   /* names of the error classes from 1 on */
@@ -143,7 +144,8 @@ typedef struct mpi_Library {
   mpi_Constants c;
   char version[128];            /* what it says it is */
   mpi_Handle world, values, pieces; /* copies of MPI_COMM_WORLD for lze alone */
-  size_t most_whole;            /* longer messages are announced */
+  size_t most_whole;            /* longer messages are announced, */
+  unsigned most_tag;            /* with numbers up to this */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
   int32_t wrong[MPI_SCALARS];   /* a bit for each operator that is wrong */

@@ -8,6 +8,7 @@
 #include "lze_mpi.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static const mpi_Constants constants_mpich = {
     .in_place = -1,
     .any_source = -2, .any_tag = -1, .proc_null = -1, .undefined = -32766,
     .shared = 1, .funneled = 1, .multiple = 3,
-    .source_at = 2, .tag_at = 3, .ints = true,
+    .source_at = 2, .tag_at = 3, .tag_ub = 0x64400001, .ints = true,
     .classes = classes_mpich, .class_count = 19};
 
 static const mpi_Constants constants_standard = {
@@ -52,7 +53,7 @@ static const mpi_Constants constants_standard = {
     .in_place = 1,
     .any_source = -1, .any_tag = -2, .proc_null = -3, .undefined = -32766,
     .shared = 221, .funneled = 1024, .multiple = 4096,
-    .source_at = 0, .tag_at = 1, .meets = true,
+    .source_at = 0, .tag_at = 1, .tag_ub = 501, .meets = true,
     .classes = classes_standard, .class_count = 19};
 
 /* Handles of Open MPI are addresses of its variables. */
@@ -61,7 +62,7 @@ static const mpi_Constants constants_open = {
     .in_place = 1,
     .any_source = -1, .any_tag = -1, .proc_null = -2, .undefined = -32766,
     .shared = 0, .funneled = 1, .multiple = 3,
-    .source_at = 0, .tag_at = 1, .meets = true,
+    .source_at = 0, .tag_at = 1, .tag_ub = 0, .meets = true,
     .classes = classes_open, .class_count = 19};
 
 static mpi_Library library;
@@ -373,6 +374,17 @@ static size_t find_most_whole(const mpi_Library *m) {
   return strstr(m->version, "Open MPI") != NULL ? 512 : MPI_PIECE;
 }
 
+/* The greatest tag that there may be; every MPI has those of 15 bits. */
+static unsigned find_most_tag(const mpi_Library *m, void *handle) {
+  int (*get)(mpi_Handle, int, void *, int *), *most = NULL, found = 0;
+  if (handle == NULL) return INT_MAX;
+  *(void **)&get = dlsym(handle, "MPI_Comm_get_attr");
+  if (get == NULL || get(m->world, m->c.tag_ub, &most, &found) != 0 ||
+      !found || most == NULL || *most < SHRT_MAX)
+    return SHRT_MAX;
+  return (unsigned)*most;
+}
+
 static const mpi_Library *open_locked(lze_WorkFailure *f) {
   mpi_Library *m = &library;
   bool none;
@@ -400,6 +412,7 @@ static const mpi_Library *open_locked(lze_WorkFailure *f) {
   }
   if (!read_gpu(m, f) || !begin(none, f)) return NULL;
   m->most_whole = find_most_whole(m);
+  m->most_tag = find_most_tag(m, none ? NULL : handle);
   if (!none) find_wrong(m, handle);
   if (!agree(m, f)) return NULL;
   if (m->gpu) m->gpu_lacks = find_gpu(m, handle, none);

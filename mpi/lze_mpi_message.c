@@ -15,7 +15,6 @@
  */
 #include "lze_mpi.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static void fail(mpi_Op *o, int error, lze_WorkFailure *f) {
 
 static void announce(mpi_Op *o) {
   static atomic_uint numbers;
-  o->number = atomic_fetch_add(&numbers, 1) & SHRT_MAX;
+  o->number = atomic_fetch_add(&numbers, 1) % (o->m->most_tag + 1u);
   o->length = o->bytes;
   o->announced = true;
   memcpy(o->head, &o->length, sizeof o->length);

@@ -51,6 +51,19 @@ describe("lze.mpi without a launcher", function()
     assert.equal(world, mpi.world())
   end)
 
+  it("keeps a message from what thousands of later ones send", function()
+    local function bytes(value) return lze.buffer("uchar", 13):fill(value) end
+    local first, other, to = bytes(1), bytes(2), bytes(0)
+    world:send(first, 0, {tag = 1})
+    for i = 1, 33000 do
+      world:send(other, 0, {tag = 2})
+      world:recv(to, 0, {tag = 2})
+      assert(to[1] == 2, i)
+    end
+    world:recv(to, 0, {tag = 1})
+    assert.equal(1, to[13])
+  end)
+
   it("does what it does with more", function()
     local output, how, code = shell(process.runner ..
       " spec/support/mpi_program.lua 1")
