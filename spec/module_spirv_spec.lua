@@ -86,6 +86,30 @@ describe("what the validator finds", function()
       out)
   end)
 
+  it("does no harm where a type makes no sense", function()
+    for _, type in ipairs {"%v 4", "%half 4096"} do
+      local said = process.output(([[
+        local lze = require "lze"
+        print(pcall(lze.module, lze.spirv.assemble %q))]]):format(([[
+          OpCapability Kernel
+          OpCapability Addresses
+          OpCapability Float16
+          OpMemoryModel Physical64 OpenCL
+          OpEntryPoint Kernel %%kernel "kernel"
+          %%void = OpTypeVoid
+          %%half = OpTypeFloat 16
+          %%v = OpTypeVector %s
+          %%type = OpTypeFunction %%void
+          %%u = OpUndef %%v
+          %%kernel = OpFunction %%void None %%type
+          %%begin = OpLabel
+          %%dot = OpDot %%half %%u %%u
+          OpReturn
+          OpFunctionEnd]]):format(type)))
+      assert.matches("^%a+\t", said)
+    end
+  end)
+
   it("refuses the module with validate = \"strict\"", function()
     local err = expect.failure(function()
       lze.module(bad, {validate = "strict"})

@@ -155,15 +155,18 @@ static void capability_need(lowering *l, SpvCapability capability)
  * Halves.
  */
 
-/* For half, or a vector of it, the type of as many floats; else 0. */
+/* For half, or a vector of it, the type of as many floats; else 0.  Nobody has
+   looked whether a vector is of numbers, and of at most 16. */
 static uint32_t wide_type(lowering *l, const spirv_instruction *type)
 {
-  if (type == NULL) return 0;
-  if (type->opcode == SpvOpTypeFloat)
-    return type->words[2] == 16 ? TYPE(SpvOpTypeFloat, 32) : 0;
-  if (type->opcode != SpvOpTypeVector) return 0;
-  uint32_t lane = wide_type(l, definition(l, type->words[2]));
-  return lane != 0 ? TYPE(SpvOpTypeVector, lane, type->words[3]) : 0;
+  const bool vector = type != NULL && type->opcode == SpvOpTypeVector;
+  const spirv_instruction *lane =
+      vector ? definition(l, type->words[2]) : type;
+  if (lane == NULL || lane->opcode != SpvOpTypeFloat || lane->words[2] != 16 ||
+      (vector && type->words[3] > 16))
+    return 0;
+  const uint32_t wide = TYPE(SpvOpTypeFloat, 32);
+  return vector ? TYPE(SpvOpTypeVector, wide, type->words[3]) : wide;
 }
 
 static uint32_t lane_type(const spirv_instruction *type)
