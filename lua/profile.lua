@@ -253,8 +253,9 @@ end
 
 -- What each wait costs: how long no device had work in it, and then from the
 -- next call on until that began. What the script does in between is another
--- matter, as are copies that were not needed and what late launches are late
--- for. A write waits for its own copy, whatever a script does.
+-- matter, as are copies that were not needed, what late launches are late for,
+-- and what other ranks have yet to send. A write waits for its own copy,
+-- whatever a script does.
 local function own_waits(events, about)
   local late, costs, list = {}, {}, {}
   for _, e in ipairs(late_launches(events, about)) do late[e.first] = true end
@@ -267,6 +268,8 @@ local function own_waits(events, about)
           max(0, begun_ns - max(e.queued_ns, last_ns))
       end
       copy, last = e.kind == "copy" and e, nil
+      last_ns = max(last_ns, e.end_ns or 0)
+    elseif e.kind == "message" then
       last_ns = max(last_ns, e.end_ns or 0)
     elseif e.kind == "wait" then
       if not (copy and (copy.again or copy.name == "write")) then
@@ -473,7 +476,7 @@ end
 -- What the host did in calls of lze, or had given the device to do.
 local function is_known(e)
   return on_device[e.kind] or e.kind == "wait" or e.kind == "build" or
-    e.kind == "alloc"
+    e.kind == "alloc" or e.kind == "message"
 end
 
 function rules.idle(events, about, add)

@@ -980,6 +980,16 @@ describe("findings", function()
       writes[#writes + 1] = launch(1, i + .5, i + 1)
     end
     assert.same({}, found(writes, 20))
+    -- What another rank sends late: a buffer, which is waited for, and a value.
+    local messages = {}
+    for i = 0, 19 do
+      messages[#messages + 1] = launch(1, i, i + .1)
+      messages[#messages + 1] = {kind = "message", name = "recv from rank 1",
+        where = "a.lua:8", queued_ns = i * ms, start_ns = i * ms,
+        end_ns = (i + 1) * ms, call_ns = us}
+      if i % 2 == 0 then messages[#messages + 1] = wait(i, i + 1, "recv") end
+    end
+    assert.same({}, found(messages, 20))
     -- A window of commands in flight: the device always has the next.
     local window = {}
     for i = 0, 19 do
