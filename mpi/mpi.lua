@@ -265,13 +265,12 @@ local function copies_of(x)
   return devices[handle]
 end
 
-local function halves_of(x)
-  local copies = copies_of(x)
-  if not copies.halves then
-    copies.halves = {host_buffer(x, "uchar", C.piece),
-      host_buffer(x, "uchar", C.piece)}
-  end
-  return copies.halves
+-- Host memory for two pieces, which nobody else has until it is given back.
+local function take_halves(x, copies)
+  local halves = copies.halves or {host_buffer(x, "uchar", C.piece),
+    host_buffer(x, "uchar", C.piece)}
+  copies.halves = nil
+  return halves
 end
 
 -- A copy in host memory, which MPI is given in place of x.
@@ -321,9 +320,11 @@ end
 -- Do f(part) for each piece of device memory, with host memory that has its
 -- elements if they are read, and goes back if they are written: f posts an
 -- operation and returns its event. One piece is copied while another travels;
--- the other ranks may have none of it, and post one piece after the other.
+-- the other ranks may have none of it, and post one piece after the other. What
+-- has failed may use the host's memory for ever.
 local function by_pieces(x, kind, reads, writes, f)
-  local q, hosts = copies_of(x).queue, halves_of(x)
+  local copies = copies_of(x)
+  local q, hosts = copies.queue, take_halves(x, copies)
   local all, number, event = x:view(1, #x, "uchar"), 0, nil
   for first = 1, math.max(1, x.bytes), C.piece do
     local last = math.min(first + C.piece - 1, x.bytes)
@@ -336,6 +337,7 @@ local function by_pieces(x, kind, reads, writes, f)
     number = number + 1
   end
   event:wait()
+  copies.halves = hosts
 end
 
 -- Post a broadcast or, with an operator, a reduction of x, which this rank
@@ -725,11 +727,17 @@ local function meet(c)
   if c.closed then fail("the communicator was closed during the wait") end
 end
 
+-- What the communicator of all ranks has, whose ranks and messages are the same
+-- each time that it is made: its place in its node, and `inner`.
+local of_world = {}
+
 -- A communicator of the same ranks for messages that are not the program's.
 local function inner(c)
+  if c.world then c.inner = of_world.inner or false end
   if not c.inner then
     meet(c)
     c.inner = C.dup(c.handle)
+    if c.world then of_world.inner = c.inner end
   end
   return c.inner
 end
@@ -750,7 +758,9 @@ end
 
 local function object(c)
   c.rank, c.size = C.place(c.handle)
-  c.node_rank, c.node_size = C.node(c.handle)
+  local node = c.world and of_world.node or {C.node(c.handle)}
+  if c.world then of_world.node = node end
+  c.node_rank, c.node_size = node[1], node[2]
   if c.dims then c.coords = C.coords(c.handle, c.rank, #c.dims) end
   return C.object(meta, c)
 end
@@ -874,6 +884,9 @@ local function open_halo(self, fname)
   end
   local u, parts = h.u, h.parts             -- a hook may close it later
   if h.closed then fail("%s: the halo is closed", fname) end
+  if h.failed then
+    fail("%s: an exchange of the halo has failed, make another", fname)
+  end
   return h, u, parts
 end
 
@@ -1005,12 +1018,13 @@ end
 function halo_methods.wait(self)
   local h, u, parts = open_halo(self, "wait")
   if not h.started then fail("wait: the halo has not been started") end
-  h.started = nil
+  h.started, h.failed = nil, true
   for i = 1, #parts do h.sent[i]:wait() end -- which tells what has failed
   for i, part in ipairs(parts) do
     h.arrived[i]:wait()
     u:copy_box(part.into, part.unpack)
   end
+  h.failed = nil
   return self
 end
 

@@ -420,6 +420,18 @@ describe("lze.mpi without a launcher", function()
     assert.equal(before, lze.stats().in_flight)
   end)
 
+  it("refuses a halo of which an exchange has failed", function()
+    local cart <close> = world:cart({1}, {periodic = true})
+    local u = lze.buffer("int", 3)
+    local halo = cart:halo(u, {shape = {3}}):start()
+    u:close()
+    assert.error_matches(function() halo:wait() end, "closed")
+    for _, name in ipairs {"start", "wait"} do
+      assert.error_matches(function() halo[name](halo) end,
+        name .. ": an exchange of the halo has failed, make another")
+    end
+  end)
+
   it("may be closed by a hook in the middle of a halo", function()
     local sethook, pcall = debug.sethook, pcall -- busted looks up globals
     local function try(n, name)
