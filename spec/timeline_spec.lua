@@ -56,7 +56,9 @@ local function look(path, dark)
     return "<script>" .. script .. "</script></body>"
   end)
   process.write(path .. ".check.html", page)
-  local pipe <close> = io.popen(("HOME=%s timeout 120 %s 2>%s"):format(
+  -- A browser makes sockets there, whose names must be short.
+  local pipe <close> = io.popen(("dir=$(mktemp -d /tmp/lze.XXXXXX) && " ..
+    "{ HOME=%s TMPDIR=$dir timeout 120 %s 2>%s; rm -rf \"$dir\"; }"):format(
     quoted(path:match "^(.*)/"), command_of(path .. ".check.html", dark),
     quoted(path .. ".log")))
   local text = pipe:read "a":match '<pre id="check">(.-)</pre>'
