@@ -523,10 +523,12 @@ function rules.queues(events, about, add)
       if a.n >= 2 and b.n >= 2 and less >= about.ns / 10 and
         overlap(busy, intervals(b, about)) < less / 100
       then
+        local one = device_name(a.first) == device_name(b.first)
         add(at(b.first), less / about.ns, "queues %d and %d never work at " ..
           "the same time, %s and %s: let their commands use different " ..
-          "buffers, or use one queue", min(a.first.queue, b.first.queue),
-          max(a.first.queue, b.first.queue), time_text(a.ns), time_text(b.ns))
+          "buffers%s", min(a.first.queue, b.first.queue),
+          max(a.first.queue, b.first.queue), time_text(a.ns), time_text(b.ns),
+          one and ", or use one queue" or "")
       end
     end
   end

@@ -104,7 +104,7 @@ describe("LZE_GROUP", function()
       local gx, gy = mod.count_groups3:group(64, 64)
       print(a, gx, gy)
       print((mod.count:group {1000, group = 40}))]],
-      "count=50;count_groups3=8x8,other=1"))
+      " count=50; count_groups3=8x8,  other=1; "))
   end)
 
   it("pins tasks of plans, before kernels", function()

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * LZE_GROUP is a list of NAME=X, NAME=XxY or NAME=XxYxZ, parted by semicolons
- * or commas; a name is a kernel's or, as graph.task, a task's.
+ * or commas, with blanks behind these; a name is a kernel's or, as graph.task,
+ * a task's.
  */
 #include "run/lze_kernel.h"
 
@@ -38,12 +39,17 @@ static bool read_entry(const char *s, const char **name_end, const char **end,
   return ok;
 }
 
+static const char *first_entry(const char *list) {
+  return list + strspn(list, " ");
+}
+
 static const char *next_entry(const char *end) {
-  return *end == '\0' ? end : end + 1;
+  return *end == '\0' ? end : first_entry(end + 1);
 }
 
 void lze_check_groups(lua_State *L, const char *list) {
-  for (const char *s = list, *name, *end; *s != '\0'; s = next_entry(end)) {
+  for (const char *s = first_entry(list), *name, *end; *s != '\0';
+       s = next_entry(end)) {
     uint32_t size[3];
     if (read_entry(s, &name, &end, size)) continue;
     lua_pushlstring(L, s, (size_t)(end - s));
@@ -54,7 +60,7 @@ void lze_check_groups(lua_State *L, const char *list) {
 
 static bool find_group(const char *list, const char *name, uint32_t size[3]) {
   size_t length = strlen(name);
-  for (const char *s = list, *name_end, *end; *s != '\0';
+  for (const char *s = first_entry(list), *name_end, *end; *s != '\0';
        s = next_entry(end)) {
     uint32_t read[3];
     if (!read_entry(s, &name_end, &end, read) ||
