@@ -191,18 +191,23 @@ x = lze.buffer("int", 1)
     end)
   end)
 
+  -- What the prompt says on a terminal where that, for printf, is typed; its
+  -- history is in dir.
+  local function typed(dir, lines)
+    local pipe <close> = assert(io.popen(("printf '%s' | " ..
+      "XDG_STATE_HOME='%s' TERM=dumb script -qec '%s bin/lze repl' " ..
+      "/dev/null"):format(lines, dir, process.lua)))
+    return pipe:read "a"
+  end
+
   it("edits lines on a terminal, completes them and outlives Ctrl-C", function()
     if process.hosted or not os.execute "command -v script >/dev/null" then
       pending "needs script, and an interpreter of its own"
       return
     end
     process.with_directory(function(dir)
-      local pipe = assert(io.popen(("{ printf 'x = lze.buffer(\"int\", 2)\\n" ..
-        "x:fil\\t(5)\\nx[1] * 11\\n'; printf '\\004'; } | " ..
-        "XDG_STATE_HOME='%s' TERM=dumb script -qec '%s bin/lze repl' " ..
-        "/dev/null"):format(dir, process.lua)))
-      local text = pipe:read "a"
-      pipe:close()
+      local text = typed(dir, "x = lze.buffer(\"int\", 2)\\nx:fil\\t(5)\\n" ..
+        "x[1] * 11\\n\\004")
       assert.matches("lze [%d.]+  :help lists", text)
       assert.matches("\n55\r?\n", text)
       local file = io.open(dir .. "/lze/history")
@@ -221,11 +226,7 @@ x = lze.buffer("int", 1)
     process.with_directory(function(dir)
       -- The history after lines that are typed; nil without an editor of lines.
       local function history(lines)
-        local pipe = assert(io.popen(("printf '%s' | XDG_STATE_HOME='%s' " ..
-          "TERM=dumb script -qec '%s bin/lze repl' /dev/null"):format(lines,
-          dir, process.lua)))
-        pipe:read "a"
-        pipe:close()
+        typed(dir, lines)
         local file <close> = io.open(dir .. "/lze/history")
         return file and file:read "a"
       end

@@ -552,6 +552,34 @@ static void queues_serve_again(setup s, const int *made)
   MUST(zeMemFree(s.context, x));
 }
 
+static ze_event_pool_handle_t events_new(setup s, ze_event_pool_flags_t flags,
+                                         uint32_t count,
+                                         ze_event_handle_t *events)
+{
+  ze_event_pool_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+                               .flags = flags, .count = count};
+  ze_event_pool_handle_t pool;
+  MUST(zeEventPoolCreate(s.context, &desc, 1, &s.device, &pool));
+  for (uint32_t i = 0; i < count; i++) {
+    ze_event_desc_t event = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC, .index = i};
+    MUST(zeEventCreate(pool, &event, &events[i]));
+  }
+  return pool;
+}
+
+/* The kernel that adds x to y, in groups of so many. */
+static ze_kernel_handle_t add_new(ze_module_handle_t module, uint32_t group,
+                                  float *x, float *y)
+{
+  const float one = 1;
+  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
+  MUST(zeKernelSetGroupSize(kernel, group, 1, 1));
+  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof one, &one));
+  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
+  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  return kernel;
+}
+
 /* Events are kept until a command has found nothing in flight twice, and
    timestamps are taken of few commands that nobody asks them of. */
 static void launches_are_thrifty(setup s, void *opencl)
@@ -559,34 +587,22 @@ static void launches_are_thrifty(setup s, void *opencl)
   enum { ITEMS = 64, FEW = 5, MANY = 20, UNTIMED = 16 };
   const int *timed = dlsym(opencl, "lze_gpu_timed");
   const int *events = dlsym(opencl, "lze_gpu_events");
-  ze_event_pool_desc_t pool_desc = {
-    .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-    .flags = ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, .count = 2};
-  ze_event_pool_handle_t pool;
   ze_event_handle_t event[2];
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
   ze_group_count_t groups = {ITEMS / 16, 1, 1};
-  float *x = shared_new(s, 2 * ITEMS * sizeof *x), *y = x + ITEMS, one = 1;
+  float *x = shared_new(s, 2 * ITEMS * sizeof *x), *y = x + ITEMS;
   MUST(zeDriverGetExtensionFunctionAddress(
       s.driver, "zeCommandListHostSynchronize", (void **)&synchronize));
   for (int i = 0; i < ITEMS; i++) {
     x[i] = 1;
     y[i] = 0;
   }
-  MUST(zeEventPoolCreate(s.context, &pool_desc, 1, &s.device, &pool));
-  for (uint32_t i = 0; i < 2; i++) {
-    ze_event_desc_t event_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
-                                  .index = i};
-    MUST(zeEventCreate(pool, &event_desc, &event[i]));
-  }
+  ze_event_pool_handle_t pool =
+      events_new(s, ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, 2, event);
   ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
-  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
-  MUST(zeKernelSetGroupSize(kernel, 16, 1, 1));
-  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof one, &one));
-  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
-  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  ze_kernel_handle_t kernel = add_new(module, 16, x, y);
 #define LAUNCH(signal) \
   MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, signal, 0, NULL))
 #define FINISH() MUST(synchronize(list, UINT64_MAX))
@@ -668,9 +684,6 @@ static void fills_are_right(setup s)
    behind it, or for its list; the list then goes on. */
 static void failures_are_told(setup s, int *fails)
 {
-  ze_event_pool_desc_t pool_desc = {
-    .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, .count = 4};
-  ze_event_pool_handle_t pool;
   ze_event_handle_t e[4];
   ze_command_list_handle_t a =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
@@ -678,21 +691,12 @@ static void failures_are_told(setup s, int *fails)
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   ze_result_t (*synchronize)(ze_command_list_handle_t, uint64_t);
   ze_group_count_t groups = {1, 1, 1};
-  float *x = shared_new(s, 2 * sizeof *x), *y = x + 1, one = 1;
+  float *x = shared_new(s, 2 * sizeof *x), *y = x + 1;
   MUST(zeDriverGetExtensionFunctionAddress(
       s.driver, "zeCommandListHostSynchronize", (void **)&synchronize));
-  MUST(zeEventPoolCreate(s.context, &pool_desc, 1, &s.device, &pool));
-  for (uint32_t i = 0; i < 4; i++) {
-    ze_event_desc_t event_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
-                                  .index = i};
-    MUST(zeEventCreate(pool, &event_desc, &e[i]));
-  }
+  ze_event_pool_handle_t pool = events_new(s, 0, 4, e);
   ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
-  ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
-  MUST(zeKernelSetGroupSize(kernel, 1, 1, 1));
-  MUST(zeKernelSetArgumentValue(kernel, 0, sizeof one, &one));
-  MUST(zeKernelSetArgumentValue(kernel, 1, sizeof x, &x));
-  MUST(zeKernelSetArgumentValue(kernel, 2, sizeof y, &y));
+  ze_kernel_handle_t kernel = add_new(module, 1, x, y);
   *x = 1;
   *y = 0;
   MUST(zeCommandListAppendBarrier(b, e[3], 1, &e[1]));
