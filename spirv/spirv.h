@@ -257,6 +257,11 @@ const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
    where memory has run out. */
 bool spirv_undefined(const spirv_module *module, const char **names);
 
+/* Whether the kernel, or what it calls, compares pointers or takes their
+   values, and so may look if one is null; true where memory has run out. */
+bool spirv_compares_pointers(const spirv_module *module,
+                             const spirv_kernel *kernel);
+
 /* Floating-point operations of one work-item, by what they compute with; those
    of a vector are one for each lane, fma and mad two. */
 typedef struct spirv_flops {

@@ -421,9 +421,8 @@ static int scope_close(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   if (lua_type(L, -1) == LUA_TSTRING) {
     if (S->recorder == NULL) return 0;
-    lze_Record *r = lze_record_host(L, S, LZE_RECORD_MARK, lua_tostring(L, -1),
-                                    s->start_ns, 0);
-    r->line = 0;
+    lze_Record *r = lze_record_host(NULL, S, LZE_RECORD_MARK,
+                                    lua_tostring(L, -1), s->start_ns, 0);
     if (lua_getiuservalue(L, 1, 2) == LUA_TSTRING)
       lze_record_line(S, r, lua_tostring(L, -1), s->line);
   } else if (raised) {

@@ -32,6 +32,7 @@ static void *failing_calloc(size_t count, size_t size)
 #include "../../spirv/spirv_stride.c"
 #include "../../spirv/spirv_extent.c"
 #include "../../spirv/spirv_defined.c"
+#include "../../spirv/spirv_compare.c"
 #undef calloc
 
 #include <time.h>
@@ -103,6 +104,8 @@ static void walk(const spirv_module *m)
   }
   if (names != NULL && spirv_undefined(m, names))
     for (size_t k = 0; k < m->kernel_count; k++) walk_text(names[k]);
+  for (size_t k = 0; k < m->kernel_count; k++)
+    sink += spirv_compares_pointers(m, &m->kernels[k]);
   free(defined);
   free(names);
 }

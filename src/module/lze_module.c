@@ -239,14 +239,21 @@ static void module_warn(lua_State *L, int box) {
   lua_pop(L, 3);
 }
 
+/* Push, for each kernel, the name of what it calls and nothing defines, or
+   NULL. [-0, +1] */
+static const char **module_push_undefined(lua_State *L, const lze_Module *m) {
+  const char **names = lua_newuserdatauv(
+      L, (m->spirv->kernel_count + 1) * sizeof *names, 0);
+  if (!spirv_undefined(m->spirv, names)) lze_no_memory(L);
+  return names;
+}
+
 /* Warn of each kernel that calls what nothing defines; raise where there is no
    other. */
 static void module_warn_undefined(lua_State *L, int box, const lze_Module *m) {
   const size_t n = m->spirv->kernel_count;
-  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
-  const char *last = NULL;
+  const char **names = module_push_undefined(L, m), *last = NULL;
   size_t undefined = 0;
-  if (!spirv_undefined(m->spirv, names)) lze_no_memory(L);
   for (size_t i = 0; i < n; i++) {
     if (names[i] == NULL) continue;
     undefined++;
@@ -274,12 +281,10 @@ static bool module_lacks(lua_State *L, const lze_Module *m) {
 /* Whether the log of the build names a function that is not defined: a build
    that was ended for another reason may do the next time. */
 static bool module_log_tells(lua_State *L, lze_Module *m) {
-  const size_t n = m->spirv->kernel_count;
-  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
-  if (!spirv_undefined(m->spirv, names)) lze_no_memory(L);
+  const char **names = module_push_undefined(L, m);
   const char *log = module_log(L, m);
   bool tells = false;
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < m->spirv->kernel_count; i++)
     tells = tells || (names[i] != NULL && strstr(log, names[i]) != NULL);
   lua_pop(L, 2);
   return tells;

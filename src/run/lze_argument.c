@@ -13,8 +13,6 @@
 #include "run/lze_image.h"
 #include "run/lze_kernel.h"
 
-#include <stdlib.h>
-
 /* "2 (x)", as every message about an argument names it. */
 const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
                               uint32_t i) {
@@ -79,48 +77,12 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
   }
 }
 
-static bool function_compares_pointers(const spirv_module *m,
-                                       const spirv_function *f) {
-  enum { CONVERT_PTR_TO_U = 117, PTR_EQUAL = 401, PTR_DIFF = 403 };
-  for (size_t i = f->first; i < (size_t)f->first + f->count; i++) {
-    uint16_t op = m->instructions[i].opcode;
-    if (op == CONVERT_PTR_TO_U || (op >= PTR_EQUAL && op <= PTR_DIFF))
-      return true;
-  }
-  return false;
-}
-
-/* Whether a kernel, or what it calls, may look if a pointer is null. */
-static bool kernel_compares_pointers(const spirv_module *m,
-                                     const spirv_kernel *k) {
-  uint32_t *todo = malloc((m->function_count + 1) * sizeof *todo);
-  bool *seen = calloc(m->function_count + 1, sizeof *seen);
-  bool compares = todo == NULL || seen == NULL;
-  size_t waiting = 0;
-  if (!compares) {
-    todo[waiting++] = k->function;
-    seen[k->function] = true;
-  }
-  while (waiting > 0 && !compares) {
-    const spirv_function *f = &m->functions[todo[--waiting]];
-    compares = function_compares_pointers(m, f);
-    for (uint32_t i = 0; i < f->callee_count; i++) {
-      uint32_t callee = f->callees[i];
-      if (!seen[callee]) todo[waiting++] = callee;
-      seen[callee] = true;
-    }
-  }
-  free(todo);
-  free(seen);
-  return compares;
-}
-
 /* A null pointer. On a CPU device following it ends this process, so that with
    LZE_CHECK=1 a kernel that can only follow it is not given it. */
 static void argument_take_null(lua_State *L, const lze_Kernel *k, uint32_t i) {
   if (k->o.context->state->check &&
       k->info->args[i].access != SPIRV_ACCESS_NONE &&
-      !kernel_compares_pointers(k->module->spirv, k->info))
+      !spirv_compares_pointers(k->module->spirv, k->info))
     argument_problem(L, k, i, "nil, a null pointer, which the kernel follows "
                               "(LZE_CHECK=1)");
 }

@@ -587,7 +587,7 @@ lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
   record->name = names_add_most(S->recorder->names, name,
                                 kind == LZE_RECORD_MARK ? MOST_MARKS
                                                         : MOST_NAMES);
-  record_where(L, S, record);
+  if (L != NULL) record_where(L, S, record);
   return record;
 }
 

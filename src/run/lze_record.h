@@ -126,7 +126,8 @@ void lze_record_timed(const lze_State *S, uint64_t number, uint64_t start_ns,
 void lze_record_untimed(lze_State *S, uint64_t run, const char *why);
 
 /* What the host has done from `start_ns` until now: a wait, a build, a mark; 0
-   is now. `S->recorder` is not NULL. The record is there until the next one. */
+   is now. `S->recorder` is not NULL. The record is there until the next one; it
+   has no line where L is NULL. */
 lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
                             const char *name, uint64_t start_ns, size_t bytes);
 /* The line of the script now: its source, the line itself is in *ar; NULL where
