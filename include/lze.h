@@ -127,6 +127,9 @@ typedef struct lze_WorkSpec {
   /* NULL, or called when it is over and a profile records: what comes after its
      name in the profile, such as " to rank 1", and how many bytes it moved. */
   void (*describe)(void *userdata, char *text, size_t size, size_t *bytes);
+  /* NULL, or called after a step that has left it pending, in a wait that
+     cannot end before it is over; answers as a step does. */
+  int (*awaited)(void *userdata, lze_WorkFailure *failure);
 } lze_WorkSpec;
 
 /* A list of a device to which steps append copies, and a copy on it. */

@@ -375,6 +375,7 @@ static int mpi_lua_post(lua_State *L) {
                        .describe = mpi_op_describe,
                        .userdata = o};
   if (kind == MPI_RECV) spec.cancel = mpi_op_cancel;
+  if (m->timeout > 0) spec.awaited = mpi_op_awaited;
   o->kind = kind;
   o->wait = waits;
   o->op = op;

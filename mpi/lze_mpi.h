@@ -244,6 +244,7 @@ void mpi_op_hold(void *op);
 void mpi_op_release(void *op, int left);
 int mpi_op_step(void *op, lze_WorkFailure *failure);
 int mpi_op_cancel(void *op);
+int mpi_op_awaited(void *op, lze_WorkFailure *failure); /* has a timeout */
 void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
 
 /* What op says of a failure; both return LZE_WORK_FAILED. */

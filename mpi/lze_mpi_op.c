@@ -450,9 +450,9 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* LZE_MPI_TIMEOUT: whether it has been waited for so long. */
+/* LZE_MPI_TIMEOUT: whether it has been waited for so long.  Asked in waits for
+   it only. */
 static bool op_is_late(mpi_Op *o) {
-  if (o->m->timeout <= 0) return false;
   uint64_t now = now_ns(), since = now - o->looked_ns;
   if (o->looked_ns != 0 && since < LOOK_NS) o->idle_ns += since;
   o->looked_ns = now;
@@ -532,12 +532,17 @@ int mpi_op_step(void *op, lze_WorkFailure *f) {
     if (mpi_ended(o->m, f)) return op_ended(o, f);
     bool message = o->kind <= MPI_RECV && !o->value;
     int status = message ? mpi_message_step(o, f) : exchange(o, f);
-    if (status == LZE_WORK_PENDING && op_is_late(o)) return op_late(o, f);
     if (status != LZE_WORK_DONE) return status;
     o->posted = true;
   }
   if (o->into == NULL) return LZE_WORK_DONE;
   return o->api->copy(o->copies, &o->copy, o->into, o->out, o->written, f);
+}
+
+int mpi_op_awaited(void *op, lze_WorkFailure *f) {
+  mpi_Op *o = op;
+  if (o->posted || !op_is_late(o)) return LZE_WORK_PENDING;
+  return op_late(o, f);
 }
 
 int mpi_op_cancel(void *op) {

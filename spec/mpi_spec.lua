@@ -566,6 +566,44 @@ describe("lze.mpi without a launcher", function()
         {env = {LZE_MPI_TIMEOUT = "0.05"}}))
   end)
 
+  it("ends what is waited for after LZE_MPI_TIMEOUT, nothing else", function()
+    assert.equal("recv 2\nrecv 3\ndone\trecv 4\nrecv 7\trecv 5\n" ..
+      "recv 8\nrecv 9\ndone\n5\t6\n", process.output([[
+        local lze, world = require "lze", require "lze.mpi".world()
+        local function int(n) return lze.buffer("int", {n}) end
+        local function irecv(y, tag) return world:irecv(y, 0, {tag = tag}) end
+        local function try(f, ...)
+          local ok, err = pcall(f, ...)
+          if ok then return "done" end
+          return (err.message:gsub(
+            "^(recv) from rank 0, tag (%d): rank 0 of 1 has .*$", "%1 %2"))
+        end
+        local a, b, c, d, e, y = int(0), int(0), int(0), int(0), int(0), int(0)
+        local idle, poll = irecv(a, 1), irecv(b, 6)
+        print(try(world.recv, world, y, 0, {tag = 2}))
+        print(try(world.recv, world, nil, 0, {tag = 3}))
+        -- What comes after a message waits for it.
+        local k = lze.kernel(function(i, x, y) y[i] = x[i] end)
+        local got = irecv(c, 4)
+        local after = k:launch(1, c, y)
+        print(try(after.wait, after), try(got.wait, got))
+        -- And so does what begins later, in the order of the calls.
+        got = irecv(d, 5)
+        world:isend(d, 0, {tag = 5})
+        print(try(world.recv, world, y, 0, {tag = 7}), try(got.wait, got))
+        got = irecv(e, 8)
+        local co = coroutine.wrap(function() return got:await() end)
+        print(try(function() repeat until co() == true end))
+        irecv(e, 9)
+        idle:done()
+        world:isend(int(5), 0, {tag = 1})
+        world:isend(int(6), 0, {tag = 6})
+        print(try(lze.wait))
+        print(try(lze.wait))
+        assert(idle:wait() and poll:wait())
+        print(a[1], b[1])]], {env = {LZE_MPI_TIMEOUT = "0.05"}}))
+  end)
+
   it("can be seen in lze.info(), and so can affinity", function()
     local list = io.open("/proc/self/status"):read "a"
       :match "Cpus_allowed_list:%s*(%S+)"

@@ -36,11 +36,12 @@ typedef struct lze_HostedRuns {
 /* The same of work of the host's (run/lze_host_work.h), while there is any.
    Neither raises or runs Lua code; both may retire commands. */
 typedef struct lze_WorkSteps {
-  /* Take a step of all that has begun, and begin what can. */
-  void (*advance)(lze_State *S);
+  /* Take a step of all that has begun, and begin what can; `awaited` is what is
+     waited for, or NULL. */
+  void (*advance)(lze_State *S, const lze_Command *awaited);
   /* The same in a wait, for which *since is 0 at first: how long the host may
      do without another, in ns. */
-  uint64_t (*pause)(lze_State *S, uint64_t *since);
+  uint64_t (*pause)(lze_State *S, const lze_Command *awaited, uint64_t *since);
 } lze_WorkSteps;
 
 /* What contexts ask of the storeys above. */

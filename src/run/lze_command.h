@@ -213,6 +213,9 @@ void lze_queue_release(lze_Queue *q);
    any. */
 lze_Command *lze_queue_last(const lze_Queue *q);
 
+/* Whether a pending command waits for `first`, whatever lies in between. */
+bool lze_command_follows(const lze_Command *c, const lze_Command *first);
+
 /* Whether a command waits for a run whose callback is running: then nothing in
    there waits for it. */
 bool lze_command_is_later(const lze_Command *c);

@@ -101,10 +101,10 @@ static lze_Command *event_submitted(lua_State *L) {
   return c;
 }
 
-/* Go on with what has parts on the host. */
-static void event_advance(lua_State *L) {
+/* Go on with what has parts on the host; `awaited` as for the steps. */
+static void event_advance(lua_State *L, const lze_Command *awaited) {
   lze_State *S = lze_state(L);
-  if (S->works != NULL) S->steps->advance(S);
+  if (S->works != NULL) S->steps->advance(S, awaited);
   if (S->runs != NULL) S->hosted->advance(L);
 }
 
@@ -112,7 +112,7 @@ static void event_advance(lua_State *L) {
    the driver says when it does not tell. */
 static int event_done(lua_State *L) {
   lze_Command *c = event_submitted(L);
-  event_advance(L);
+  event_advance(L, NULL);
   c = event_check(L);
   lua_pushboolean(L, lze_command_check(L, c));
   return 1;
@@ -162,7 +162,7 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
   lze_Command *c;
   event_submitted(L);
   for (;;) {
-    event_advance(L);
+    event_advance(L, event_check(L));
     c = event_check(L);
     if (lze_command_check(L, c)) break;
     /* A hook of this coroutine's own runs in the call. */

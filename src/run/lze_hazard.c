@@ -58,8 +58,7 @@ static void command_find_waits(const lze_Command *c, uint64_t mark,
   }
 }
 
-/* Whether a pending command waits for `first`, whatever lies in between. */
-static bool command_follows(const lze_Command *c, const lze_Command *first) {
+bool lze_command_follows(const lze_Command *c, const lze_Command *first) {
   const uint64_t mark = ++c->state->marks;
   lze_Command *found = NULL;
   while (c != first) {
@@ -82,7 +81,7 @@ static bool command_follows(const lze_Command *c, const lze_Command *first) {
 
 bool lze_command_is_later(const lze_Command *c) {
   const lze_Command *calling = c->state->calling;
-  while (calling != NULL && !command_follows(c, calling))
+  while (calling != NULL && !lze_command_follows(c, calling))
     calling = calling->caller;
   return calling != NULL;
 }
@@ -158,7 +157,7 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
       /* What was issued after the run comes after it. */
       if (use_conflicts(u, mine->first, mine->last, mine->write) &&
           u->command->serial <= c->serial &&
-          !command_follows(u->command, c))
+          !lze_command_follows(u->command, c))
         good = lze_command_wait_for(c, u->command, out);
     }
   }
@@ -180,7 +179,7 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
                          size_t last, bool write) {
   lze_Command *c;
   lze_State *S = s->o.context->state;
-  if (S->works != NULL) S->steps->advance(S);
+  if (S->works != NULL) S->steps->advance(S, NULL);
   while ((c = lze_storage_conflict(s, first, last, write)) != NULL) {
     if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay so */
     if (!(L != NULL ? lze_command_check(L, c) : lze_command_poll(c)))

@@ -126,10 +126,47 @@ static bool works_advance(lze_State *S) {
   return moved;
 }
 
-static void works_look(lze_State *S) { works_advance(S); }
+/* Whether a wait for `c`, NULL for none, waits for w. */
+static bool work_is_needed(const struct lze_HostWork *w, const lze_Command *c) {
+  if (c == NULL) return w->awaited;
+  return w->command != NULL && lze_command_follows(c, w->command);
+}
 
-static uint64_t works_pause(lze_State *S, uint64_t *since) {
+/* Tell those that have begun that a wait needs them: for `c` or, with NULL, for
+   the one that has no command.  What has not begun needs what the first such
+   one waits for. */
+static void works_tell(lze_State *S, const lze_Command *c) {
+  struct lze_HostWork **link = &S->works, *w, *first = S->works;
+  bool asked = false;
+  for (; first != NULL && first->begun; first = first->next)
+    asked = asked || first->spec.awaited != NULL;
+  if (!asked) return;
+  const struct lze_HostWork *later = first;
+  while (later != NULL && !work_is_needed(later, c)) later = later->next;
+  const lze_Command *before = later != NULL ? first->command : NULL;
+  while ((w = *link) != first) {
+    if (w->spec.awaited != NULL &&
+        (work_is_needed(w, c) ||
+         (before != NULL && work_is_needed(w, before))))
+      w->status = w->spec.awaited(w->spec.userdata, &w->failure);
+    if (w->status == LZE_WORK_PENDING) {
+      link = &w->next;
+    } else {
+      *link = w->next;
+      work_end(w);
+    }
+  }
+}
+
+static void works_look(lze_State *S, const lze_Command *awaited) {
+  works_advance(S);
+  if (awaited != NULL) works_tell(S, awaited);
+}
+
+static uint64_t works_pause(lze_State *S, const lze_Command *awaited,
+                            uint64_t *since) {
   bool moved = works_advance(S);
+  works_tell(S, awaited);
   uint64_t now = lze_now_ns();
   if (moved || *since == 0) *since = now;
   uint64_t idle = now - *since;
@@ -158,7 +195,7 @@ void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
     work_end(w);
   }
   while (S->works != NULL && lze_now_ns() < deadline)
-    works_sleep(works_pause(S, &since));
+    works_sleep(works_pause(S, NULL, &since));
   while (S->works != NULL) {
     struct lze_HostWork *w = S->works;
     S->works = w->next;
@@ -210,7 +247,7 @@ static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
   int status = LUA_OK;
   w->awaited = true;
   while (w->status == LZE_WORK_PENDING && status == LUA_OK) {
-    uint64_t pause = works_pause(S, &since);
+    uint64_t pause = works_pause(S, NULL, &since);
     if (w->status != LZE_WORK_PENDING) break;
     works_sleep(pause);
     status = lze_run_hook(L);

@@ -78,7 +78,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
     }
     bool last = slice == 0; /* the deadline has come */
     if (c->state->works != NULL) {
-      uint64_t pause = c->state->steps->pause(c->state, &since);
+      uint64_t pause = c->state->steps->pause(c->state, c, &since);
       if (c->status != LZE_PENDING) continue;
       if (slice > pause) slice = pause;
     }
