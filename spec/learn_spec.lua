@@ -129,6 +129,25 @@ describe("a range that is new to a kernel", function()
       end]==])
   end)
 
+  it("compiles nothing that serves only behind the first one's rows", function()
+    assert.equal("1\t3\t3\n", with_caches [==[
+      local f = lze.compile([[
+        kernel void f(global float *a) {
+          size_t x = get_global_id(0), y = get_global_id(1);
+          a[y * 1024 + x] += 1.0f;
+        }]]).f
+      x:fill(0) -- which compiles, too
+      lze.wait()
+      local before, n = compiled(), {}
+      -- A row; 64 and 1, not 645 and what 227 of a row are left over as.
+      for i, range in ipairs {{645, 899}, {872, 216}, {81, 912}} do
+        f(range, x)
+        lze.wait()
+        n[i] = compiled() - before
+      end
+      print(n[1], n[2], n[3])]==])
+  end)
+
   it("gets its own size in the end", function()
     assert.equal("first\nsecond\nown\n", with_caches [[
       for _, n in ipairs {48, 40} do right(n) end

@@ -980,6 +980,17 @@ static double price_unknown(const lze_Variants *known,
   return price;
 }
 
+/* Whether a tail lacks a size of more than 1, which would serve only behind
+   bodies such as this one. */
+static bool lacks_tail(const lze_Variants *known,
+                       const lze_GroupChoice *choice) {
+  for (int i = 1; i < choice->count; i++) {
+    struct lze_Variant v = variant_of(&choice->parts[i]);
+    if (v.group[0] > 1 && !variant_is_known(known, &v)) return true;
+  }
+  return false;
+}
+
 /* What the launches of these parts take, as plan_cost has it. */
 static double choice_cost(const Rule *r, const lze_GroupChoice *choice) {
   double product = 1;
@@ -1041,6 +1052,7 @@ bool lze_group_frugal(const lze_GroupInput *in, const lze_Variants *known,
             plan_parts(l, cut) > LZE_MAX_PARTS)
           continue;
         write_parts(&r, l, cut, &tried);
+        if (lacks_tail(known, &tried)) continue;
         double run = plan_cost(&r, l, cut);
         double paid = never ? 0 : price_unknown(known, &tried);
         double cost = run * (double)launches + paid;
