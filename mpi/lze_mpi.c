@@ -345,9 +345,7 @@ static void post_comm(lua_State *L, mpi_Op *o) {
    value that comes.  `counts` are those of blocks that differ, `received` of
    those that come in an alltoall.  y is copied into `into`, memory of a device,
    once it has all.  `pieces` is true for a message, which may have some, and
-   `stage` what memory of a device goes through, or nil.  `wait` may be "later":
-   an operation of the form that waits, of which this is a piece; it returns the
-   event. */
+   `stage` what memory of a device goes through, or nil. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
@@ -362,13 +360,12 @@ static int mpi_lua_post(lua_State *L) {
       {"ialltoall", "alltoall"}};
   mpi_Kind kind = (mpi_Kind)luaL_checkoption(L, POST_KIND, NULL,
                                              mpi_kind_names);
-  bool waits = lua_toboolean(L, POST_WAIT) != 0;
-  bool wait = waits && !lua_isstring(L, POST_WAIT);
+  bool wait = lua_toboolean(L, POST_WAIT) != 0;
   mpi_Operator op = (mpi_Operator)luaL_checkoption(L, POST_OPERATOR, "sum",
                                                    operators);
   mpi_Op *o = op_push(L);
   lze_WorkSpec spec = {.size = sizeof spec,
-                       .name = names[kind][waits],
+                       .name = names[kind][wait],
                        .step = mpi_op_step,
                        .hold = mpi_op_hold,
                        .release = mpi_op_release,
@@ -377,7 +374,7 @@ static int mpi_lua_post(lua_State *L) {
   if (kind == MPI_RECV) spec.cancel = mpi_op_cancel;
   if (m->timeout > 0) spec.awaited = mpi_op_awaited;
   o->kind = kind;
-  o->wait = waits;
+  o->wait = wait;
   o->op = op;
   o->by_rank = lua_toboolean(L, POST_BY_RANK);
   post_comm(L, o);
@@ -407,8 +404,9 @@ static int mpi_lua_post(lua_State *L) {
   o->into = op_use_more(L, &spec, POST_INTO);
   o->stage = op_use_more(L, &spec, POST_STAGE);
   if (o->into != NULL) o->copies = o->api->find_copies(L, POST_INTO);
-  if (o->pieces != 0 && o->of_device)
+  if (o->of_device && (o->pieces != 0 || o->stage != NULL))
     o->copies = o->api->find_copies(L, spec.buffers[0]);
+  o->writes = !lua_isnil(L, POST_Y);
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;

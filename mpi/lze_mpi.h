@@ -206,13 +206,15 @@ typedef struct mpi_Op {
   /* Where `out` of a collective is a copy in host memory of memory of a device:
      of this, into which it is copied at the end.  Else NULL. */
   char *into;
-  /* Of a message: memory of the host's through which that of a device goes, or
-     NULL, and the communicator of pieces. */
+  /* Memory of the host's through which that of a device goes in pieces, or
+     NULL. */
   char *stage;
-  mpi_Handle pieces;
+  bool writes;                  /* a broadcast or a reduction, to `out` */
+  mpi_Handle pieces;            /* of a message: the communicator of pieces */
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
+  bool has_turn, left;          /* it may post; what goes on is forgotten */
   size_t phase;
   mpi_Handle *requests;
   size_t request_count;
@@ -226,7 +228,8 @@ typedef struct mpi_Op {
   char *first;                  /* what the first message of MPI goes into */
   bool announced;               /* it comes in pieces, with this number */
   uint32_t number;
-  bool failed;                  /* since then: what is left is empty */
+  bool failed;                  /* since then: what is left is empty, or is
+                                   not posted */
   size_t begun, moving, ended;  /* how many pieces are */
   mpi_Piece flight[MPI_FLIGHT];
   char head[MPI_HEAD];

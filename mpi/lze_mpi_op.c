@@ -50,6 +50,8 @@ typedef struct Used {
   mpi_Handle comm;
   size_t uses;
   bool closed;
+  const mpi_Op *turn;           /* a collective that has still to post calls, or
+                                   NULL */
 } Used;
 
 static Used *used;
@@ -111,9 +113,16 @@ void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces) {
 
 void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
 
-/* What goes on is never freed. */
+/* What goes on is never freed, and has its turn for ever. */
 void mpi_op_release(void *op, int left) {
-  if (!left) mpi_op_disown(op);
+  mpi_Op *o = op;
+  o->left = left != 0;
+  if (left) return;
+  pthread_mutex_lock(&used_lock);
+  Used *u = *used_find(o->comm);
+  if (u != NULL && u->turn == o) u->turn = NULL;
+  pthread_mutex_unlock(&used_lock);
+  mpi_op_disown(o);
 }
 
 void mpi_op_disown(mpi_Op *o) {
@@ -193,12 +202,15 @@ static size_t piece_bytes(const mpi_Op *o, size_t at) {
   return o->bytes - at < MPI_PIECE ? o->bytes - at : MPI_PIECE;
 }
 
+static size_t piece_count(const mpi_Op *o) {
+  return o->bytes > 0 ? (o->bytes - 1) / MPI_PIECE + 1 : 1;
+}
+
 /* A piece of a reduction, with `r` NULL over on return.  Then the root gives a
    copy: in place, MPICH 4.0.2's MPI_Reduce ends the process at another root
    than rank 0. */
-static int op_reduce(const mpi_Op *o, size_t at, size_t bytes, mpi_Handle *r) {
+static int op_reduce(const mpi_Op *o, char *x, size_t bytes, mpi_Handle *r) {
   const mpi_Library *m = o->m;
-  char *x = o->out + at;
   int n = (int)(bytes / scalar_bytes(o));
   mpi_Handle type = m->c.scalars[o->scalar], op = m->c.operators[o->op];
   mpi_In in = (mpi_In)m->c.in_place;
@@ -215,61 +227,31 @@ static int op_reduce(const mpi_Op *o, size_t at, size_t bytes, mpi_Handle *r) {
                    o->comm);
 }
 
-/* The same piece of all ranks into `scratch`, of which finish_by_rank makes the
-   result. */
-static int op_collect(const mpi_Op *o, size_t at, size_t bytes, mpi_Handle *r) {
+/* The same piece of all ranks, of which finish_by_rank makes the result. */
+static int op_collect(const mpi_Op *o, char *x, char *all, size_t bytes,
+                      mpi_Handle *r) {
   const mpi_Library *m = o->m;
   int n = (int)bytes;
   mpi_Handle t = m->c.byte;
-  char *x = o->out + at;
-  char *all = o->scratch != NULL ? o->scratch + at * (size_t)o->size : NULL;
   if (o->kind == MPI_REDUCE)
     return m->Igather(x, n, t, all, n, t, o->peer, o->comm, r);
   return m->Iallgather(x, n, t, all, n, t, o->comm, r);
 }
 
+/* Rank 0's block, and so on to the last that counts, into the result. */
+static void finish_by_rank(const mpi_Op *o, char *x, const char *all,
+                           size_t bytes) {
+  int last = o->kind == MPI_SCAN ? o->rank : o->size - 1;
+  if (o->kind == MPI_REDUCE && o->rank != o->peer) return;
+  memcpy(x, all, bytes);
+  for (int i = 1; i <= last; i++)
+    mpi_combine(o->op, o->scalar, bytes / scalar_bytes(o), x,
+                all + (size_t)i * bytes);
+}
+
 static bool is_reduction(const mpi_Op *o) {
   return o->kind == MPI_REDUCE || o->kind == MPI_ALLREDUCE ||
          o->kind == MPI_SCAN;
-}
-
-/* One request for each piece, all at once: the next collective of the
-   communicator must come after them on each rank. */
-static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
-  size_t pieces = o->bytes > 0 ? (o->bytes - 1) / MPI_PIECE + 1 : 1;
-  if (o->by_rank && (o->kind != MPI_REDUCE || o->rank == o->peer)) {
-    o->scratch = malloc(o->bytes * (size_t)o->size + 1);
-    if (o->scratch == NULL) return mpi_op_no_memory(o, f);
-  }
-  o->requests = calloc(pieces, sizeof *o->requests);
-  if (o->requests == NULL) return mpi_op_no_memory(o, f);
-  for (size_t at = 0; o->request_count < pieces; at += MPI_PIECE) {
-    size_t n = piece_bytes(o, at);
-    mpi_Handle *r = &o->requests[o->request_count];
-    int error = !is_reduction(o) ? o->m->Ibcast(o->out + at, (int)n,
-                                                o->m->c.byte, o->peer, o->comm,
-                                                r)
-                : o->by_rank     ? op_collect(o, at, n, r)
-                                 : op_reduce(o, at, n, r);
-    if (error != 0) {
-      mpi_op_error(o, error, f);
-      return o->request_count > 0 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
-    }
-    o->request_count++;
-  }
-  return LZE_WORK_PENDING;
-}
-
-/* Post the one request of a phase, as `error` says that it was. */
-static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
-  if (error != 0) return mpi_op_error(o, error, f);
-  o->request_count = 1;
-  return LZE_WORK_PENDING;
-}
-
-static bool one_request(mpi_Op *o) {
-  if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
-  return o->requests != NULL;
 }
 
 /* Open MPI's MPI_Iallreduce takes 2.2 times as long as its MPI_Allreduce, and
@@ -284,23 +266,84 @@ static bool op_meets(const mpi_Op *o) {
          !o->by_rank && o->m->meets;
 }
 
-/* One piece after the other. */
-static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
-  if (!one_request(o)) return mpi_op_no_memory(o, f);
-  if (o->kind == MPI_REDUCE && o->rank == o->peer && o->scratch == NULL) {
-    o->scratch = malloc(piece_bytes(o, 0) + 1);
-    if (o->scratch == NULL) return mpi_op_no_memory(o, f);
+/* Post a piece of a broadcast or of a reduction; those of all ranks, in an
+   order, come to `all`. */
+static int piece_post(const mpi_Op *o, char *x, char *all, size_t bytes,
+                      mpi_Handle *r) {
+  if (o->kind == MPI_BCAST)
+    return o->m->Ibcast(x, (int)bytes, o->m->c.byte, o->peer, o->comm, r);
+  return o->by_rank ? op_collect(o, x, all, bytes, r)
+                    : op_reduce(o, x, bytes, r);
+}
+
+/* What pieces of so many bytes need: with an order those of all ranks, else a
+   copy at the root (op_reduce). */
+static bool has_scratch(mpi_Op *o, size_t bytes, lze_WorkFailure *f) {
+  bool root = o->kind == MPI_REDUCE && o->rank == o->peer;
+  if (o->scratch != NULL || !(o->by_rank ? root || o->kind != MPI_REDUCE
+                                         : root && op_meets(o)))
+    return true;
+  o->scratch = malloc(bytes * (o->by_rank ? (size_t)o->size : 1) + 1);
+  if (o->scratch == NULL) mpi_op_no_memory(o, f);
+  return o->scratch != NULL;
+}
+
+/* One request for each piece, all at once: the next collective of the
+   communicator must come after them on each rank. */
+static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
+  size_t pieces = piece_count(o), size = (size_t)o->size;
+  if (!has_scratch(o, o->bytes, f)) return LZE_WORK_FAILED;
+  o->requests = calloc(pieces, sizeof *o->requests);
+  if (o->requests == NULL) return mpi_op_no_memory(o, f);
+  for (size_t at = 0; o->request_count < pieces; at += MPI_PIECE) {
+    char *all = o->scratch != NULL ? o->scratch + at * size : NULL;
+    int error = piece_post(o, o->out + at, all, piece_bytes(o, at),
+                           &o->requests[o->request_count]);
+    if (error != 0) {
+      mpi_op_error(o, error, f);
+      return o->request_count > 0 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
+    }
+    o->request_count++;
   }
+  return LZE_WORK_PENDING;
+}
+
+/* One piece after the other: begin it, and end it once its request is over. */
+static int piece_begin(const mpi_Op *o, char *x, size_t bytes, mpi_Handle *r) {
+  if (op_meets(o) && bytes >= MEETING) return o->m->Ibarrier(o->comm, r);
+  return piece_post(o, x, o->scratch, bytes, r);
+}
+
+static int piece_end(const mpi_Op *o, char *x, size_t bytes) {
+  if (op_meets(o) && bytes >= MEETING) return op_reduce(o, x, bytes, NULL);
+  if (o->by_rank) finish_by_rank(o, x, o->scratch, bytes);
+  return 0;
+}
+
+/* Post the one request of a phase, as `error` says that it was. */
+static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
+  if (error != 0) return mpi_op_error(o, error, f);
+  o->request_count = 1;
+  return LZE_WORK_PENDING;
+}
+
+static bool one_request(mpi_Op *o) {
+  if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
+  return o->requests != NULL;
+}
+
+static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
   size_t at = o->phase * MPI_PIECE;
+  if (!one_request(o)) return mpi_op_no_memory(o, f);
+  if (!has_scratch(o, piece_bytes(o, 0), f)) return LZE_WORK_FAILED;
   if (o->phase > 0) {
-    size_t before = at - MPI_PIECE, n = piece_bytes(o, before);
-    int error = n < MEETING ? 0 : op_reduce(o, before, n, NULL);
+    size_t before = at - MPI_PIECE;
+    int error = piece_end(o, o->out + before, piece_bytes(o, before));
     if (error != 0) return mpi_op_error(o, error, f);
     if (at >= o->bytes) return LZE_WORK_DONE;
   }
-  size_t n = piece_bytes(o, at);
-  return posted(o, n < MEETING ? op_reduce(o, at, n, o->requests)
-                               : o->m->Ibarrier(o->comm, o->requests), f);
+  return posted(o, piece_begin(o, o->out + at, piece_bytes(o, at), o->requests),
+                f);
 }
 
 static int post_bytes(mpi_Op *o, mpi_Handle *r) {
@@ -430,20 +473,6 @@ static int post(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- looking ------------------------------------------------------------ */
 
-/* Rank 0's block, and so on to the last that counts, into the result. */
-static void finish_by_rank(mpi_Op *o) {
-  int last = o->kind == MPI_SCAN ? o->rank : o->size - 1;
-  if (o->kind == MPI_REDUCE && o->rank != o->peer) return;
-  for (size_t at = 0; at < o->bytes; at += MPI_PIECE) {
-    size_t n = piece_bytes(o, at);
-    const char *all = o->scratch + at * (size_t)o->size;
-    memcpy(o->out + at, all, n);
-    for (int i = 1; i <= last; i++)
-      mpi_combine(o->op, o->scalar, n / scalar_bytes(o), o->out + at,
-                  all + (size_t)i * n);
-  }
-}
-
 static uint64_t now_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -506,7 +535,9 @@ static int look(mpi_Op *o, lze_WorkFailure *f) {
     if (!flag) return LZE_WORK_PENDING;
     o->request_count--;
   }
-  if (o->by_rank) finish_by_rank(o);
+  for (size_t at = 0; o->by_rank && at < o->bytes; at += MPI_PIECE)
+    finish_by_rank(o, o->out + at, o->scratch + at * (size_t)o->size,
+                   piece_bytes(o, at));
   return LZE_WORK_DONE;
 }
 
@@ -524,6 +555,109 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
   }
 }
 
+/* --- memory of a device -------------------------------------------------- */
+
+/* Copy a piece between its place and the stage, unless all has failed; whether
+   that goes on. */
+static bool staged_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
+                          size_t bytes, lze_WorkFailure *f) {
+  lze_WorkFailure later;
+  if (o->failed && p->copy == NULL) return false;
+  int status = o->api->copy(o->copies, &p->copy, to, from, bytes,
+                            o->failed ? &later : f);
+  if (status == LZE_WORK_FAILED) o->failed = true;
+  return status == LZE_WORK_PENDING;
+}
+
+/* Whether a call for a piece has failed, which ends all that have not begun. */
+static bool staged_fails(mpi_Op *o, mpi_Piece *p, int error,
+                         lze_WorkFailure *f) {
+  if (error == 0) return false;
+  if (!o->failed) mpi_op_error(o, error, f);
+  o->failed = true;
+  p->state = PIECE_OVER;
+  return true;
+}
+
+/* Go on with the k-th piece; whether it is over. */
+static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
+  mpi_Piece *p = &o->flight[k % MPI_STAGED];
+  size_t n = piece_bytes(o, k * MPI_PIECE);
+  char *place = o->out + k * MPI_PIECE;
+  char *x = o->stage + k % MPI_STAGED * MPI_PIECE;
+  bool reads = o->kind != MPI_BCAST || o->rank == o->peer;
+  mpi_Status status;
+  int error, flag = 0;
+  switch (p->state) {
+    case PIECE_READY:
+      if (reads && staged_copies(o, p, x, place, n, f)) return false;
+      p->state = PIECE_COPIED;
+      /* fallthrough */
+    case PIECE_COPIED:
+      if (o->failed) return true;
+      if (k != o->moving) return false;
+      error = piece_begin(o, x, n, &p->request);
+      if (staged_fails(o, p, error, f)) return true;
+      p->state = PIECE_MOVES;
+      /* fallthrough */
+    case PIECE_MOVES:
+      error = o->m->Test(&p->request, &flag, &status);
+      if (error == 0 && !flag) return false;
+      if (error == 0) error = piece_end(o, x, n);
+      if (staged_fails(o, p, error, f)) return true;
+      o->moving++;
+      o->idle_ns = 0;
+      p->state = PIECE_MOVED;
+      /* fallthrough */
+    case PIECE_MOVED:
+      if (o->writes && staged_copies(o, p, place, x, n, f)) return false;
+      p->state = PIECE_OVER;
+      /* fallthrough */
+    default: return true;
+  }
+}
+
+/* Through the stage, where one piece is copied while another travels.  The
+   other ranks may have none of such memory. */
+static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
+  size_t count = piece_count(o);
+  if (!has_scratch(o, piece_bytes(o, 0), f)) return LZE_WORK_FAILED;
+  for (size_t k = o->ended; k < count && k < o->ended + MPI_STAGED; k++) {
+    if (k == o->begun) {
+      o->flight[k % MPI_STAGED] = (mpi_Piece){0};
+      o->begun++;
+    }
+    if (staged_piece(o, k, f) && k == o->ended) o->ended++;
+  }
+  if (o->ended < count) return LZE_WORK_PENDING;
+  return o->failed ? LZE_WORK_FAILED : LZE_WORK_DONE;
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+/* Whether it posts one call after the other. */
+static bool op_posts_later(const mpi_Op *o) {
+  return o->value || o->stage != NULL || op_meets(o);
+}
+
+/* All ranks post the collectives of a communicator in the same order.  So the
+   next one waits for one that posts later, whose wait may have been ended. */
+static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
+  if (o->kind <= MPI_RECV || o->has_turn) return LZE_WORK_DONE;
+  pthread_mutex_lock(&used_lock);
+  Used *u = *used_find(o->comm);
+  const mpi_Op *other = u != NULL ? u->turn : NULL;
+  o->has_turn = other == NULL;
+  if (u != NULL && other == NULL && op_posts_later(o)) u->turn = o;
+  pthread_mutex_unlock(&used_lock);
+  if (other == NULL) return LZE_WORK_DONE;
+  if (!other->left) return LZE_WORK_PENDING;
+  op_say(o, f, "GIVEN_UP",
+         "an earlier collective was given up before this rank had done all of "
+         "it: the communicator cannot be used any more");
+  return LZE_WORK_FAILED;
+}
+
 /* What has come is copied by the operation itself: a command that the device
    keeps until then would hold up others there. */
 int mpi_op_step(void *op, lze_WorkFailure *f) {
@@ -531,7 +665,11 @@ int mpi_op_step(void *op, lze_WorkFailure *f) {
   if (!o->posted) {
     if (mpi_ended(o->m, f)) return op_ended(o, f);
     bool message = o->kind <= MPI_RECV && !o->value;
-    int status = message ? mpi_message_step(o, f) : exchange(o, f);
+    int status = take_turn(o, f);
+    if (status == LZE_WORK_DONE)
+      status = message            ? mpi_message_step(o, f)
+               : o->stage != NULL ? staged_step(o, f)
+                                  : exchange(o, f);
     if (status != LZE_WORK_DONE) return status;
     o->posted = true;
   }

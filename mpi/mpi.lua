@@ -247,37 +247,34 @@ local function host_buffer(x, kind, count)
     {usage = "host", zero = false, device = x.device, context = x.context})
 end
 
--- What serves copies of device memory, by context and device: a queue, as on
--- the default one they would wait for what came before, and, once asked for,
--- two host buffers, through which such memory goes in pieces.
-local before = setmetatable({}, {__mode = "k"})
+-- Queues for copies of device memory, by context and device: on the default one
+-- they would wait for what came before.
+local queues = setmetatable({}, {__mode = "k"})
 
-local function copies_of(x)
+local function queue_of(x)
   local context, device = x.context, x.device
-  local devices = before[context] or {}
-  before[context] = devices
+  local devices = queues[context] or {}
+  queues[context] = devices
   local handle = device.handle
-  if not devices[handle] then
-    devices[handle] = {
-      queue = lze.queue(device, {order = "out", context = context})
-    }
-  end
+  devices[handle] = devices[handle] or
+    lze.queue(device, {order = "out", context = context})
   return devices[handle]
-end
-
--- Host memory for two pieces, which nobody else has until it is given back.
-local function take_halves(x, copies)
-  local halves = copies.halves or {host_buffer(x, "uchar", C.piece),
-    host_buffer(x, "uchar", C.piece)}
-  copies.halves = nil
-  return halves
 end
 
 -- A copy in host memory, which MPI is given in place of x.
 local function stage_of(x, reads)
   local copy = host_buffer(x, x.type, #x)
-  if reads then copies_of(x).queue:copy(copy, x) end
+  if reads then queue_of(x):copy(copy, x) end
   return copy
+end
+
+-- Host memory through which x goes in pieces.
+local function pieces_of(x)
+  local bytes = math.max(x.bytes, C.head)
+  if bytes > C.piece then
+    bytes = math.min((bytes - 1) // C.piece + 1, C.staged) * C.piece
+  end
+  return host_buffer(x, "uchar", bytes)
 end
 
 -- Do f(x, y, into), which posts an operation, with memory that MPI can use for
@@ -303,11 +300,7 @@ local function post_message(c, name, wait, comm, peer, tag, x)
     x = stage_of(x, true)
     whole = x
   elseif not is_given(x) then
-    local bytes = math.max(x.bytes, C.head)
-    if bytes > C.piece then
-      bytes = math.min((bytes - 1) // C.piece + 1, C.staged) * C.piece
-    end
-    stage = host_buffer(x, "uchar", bytes)
+    stage = pieces_of(x)
   end
   local a, b, d = C.post(name, wait, c, comm, peer, tag, nil,
     false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
@@ -317,48 +310,21 @@ local function post_message(c, name, wait, comm, peer, tag, x)
   return a, b, d
 end
 
--- Do f(part) for each piece of device memory, with host memory that has its
--- elements if they are read, and goes back if they are written: f posts an
--- operation and returns its event. One piece is copied while another travels;
--- the other ranks may have none of it, and post one piece after the other. What
--- has failed may use the host's memory for ever.
-local function by_pieces(x, kind, reads, writes, f)
-  local copies = copies_of(x)
-  local q, hosts = copies.queue, take_halves(x, copies)
-  local all, number, event = x:view(1, #x, "uchar"), 0, nil
-  for first = 1, math.max(1, x.bytes), C.piece do
-    local last = math.min(first + C.piece - 1, x.bytes)
-    local part = all:view(first, last)
-    local host = hosts[number % 2 + 1]:view(1, #part)
-    if reads then q:copy(host, part) end
-    if event then event:wait() end
-    event = f(kind and host:view(1, #part, kind) or host)
-    if writes then q:copy(part, host) end
-    number = number + 1
-  end
-  event:wait()
-  copies.halves = hosts
-end
-
 -- Post a broadcast or, with an operator, a reduction of x, which this rank
 -- reads, writes, or both. MPI computes with the host's memory only: what one
 -- rank can try beforehand shows nothing of that.
 local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
-  local function post(how, part, into)
-    return C.post(name, how, c, "handle", root, nil, op, by_rank,
-      not writes and part or nil, writes and part or nil, nil, nil, nil, into)
+  local function post(part, into, stage)
+    return C.post(name, wait, c, "handle", root, nil, op, by_rank,
+      not writes and part or nil, writes and part or nil, nil, nil, nil, into,
+      nil, stage)
   end
-  if x.usage ~= "device" or (not op and is_given(x)) then
-    return post(wait, x)
-  end
-  if wait then
-    return by_pieces(x, op and x.type, reads, writes, function(part)
-      return post("later", part)
-    end)
-  end
-  local copy = stage_of(x, reads)
-  local event = post(false, copy, writes and x or nil)
-  copy:close()
+  if x.usage ~= "device" or (not op and is_given(x)) then return post(x) end
+  local copy = wait and pieces_of(x) or stage_of(x, reads)
+  local event
+  if wait then post(x, nil, copy)
+  else event = post(copy, writes and x or nil) end
+  copy:close()                                -- once it is used no more
   return event
 end
 

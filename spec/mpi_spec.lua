@@ -333,7 +333,7 @@ describe("lze.mpi without a launcher", function()
   end)
 
   it("takes little of the host's memory for a device's", function()
-    assert.equal("true\t8\nallreduce\t4194304\t8\ntrue\t8\t3\nfalse\t8\n",
+    assert.equal("true\t0\nallreduce\t33554432\t1\ntrue\t0\t3\nfalse\t0\n",
       process.output [[
       local lze, world = require "lze", require "lze.mpi".world()
       collectgarbage "stop"
@@ -887,6 +887,29 @@ describe("a library of MPI", function()
       with_fake(script, {LZE_MPI_TIMEOUT = "9"}))
   end)
 
+  it("has no later collective where one was given up in the middle", function()
+    assert.equal("bcast TIMEOUT\nallreduce GIVEN_UP\nsplit GIVEN_UP\n" ..
+      "bcast TIMEOUT\nbcast GIVEN_UP\ntrue\n", with_fake([[
+      local x = lze.buffer("int", 2 << 20, {usage = "device"})
+      local y = lze.buffer("int", 1)
+      local function try(name, ...)
+        local ok, err = pcall(world[name], world, ...)
+        assert(not ok)
+        print(name .. " " .. err.code)
+      end
+      control "delay 1000000000"
+      try("bcast", x, 0)
+      control "none 0"
+      try("allreduce", y, "sum")
+      try("split", 0)
+      control "delay 1000000000"
+      try("bcast", {1}, 0)
+      control "none 0"
+      try("bcast", {1}, 0)
+      world:isend(y, 0)                            -- messages go on
+      print(world:irecv(y, 0):wait())]], {LZE_MPI_TIMEOUT = "0.05"}))
+  end)
+
   -- How often messages in memory of a device are copied, what becomes of them,
   -- and what lze.info says; the library does what `line` says until it is known
   -- whether it is given such memory.
@@ -903,7 +926,7 @@ describe("a library of MPI", function()
       local u = device {0, 5, 0}
       local halo = cart:halo(u, {shape = {3}})
       local list = {
-        {"bcast", function() world:bcast(x, 0) end},
+        {"ibcast", function() world:ibcast(x, 0):wait() end},
         {"send", function()
           local sent = world:isend(x, 0, {first = 2})
           world:recv(y, 0)
@@ -946,13 +969,13 @@ describe("a library of MPI", function()
   end
 
   -- With copies through host memory, and without.
-  local HOSTED = "bcast\t1\t0 0 0\nsend\t1\t2 3 0\nlong\t1\t2 3 0\n" ..
+  local HOSTED = "ibcast\t1\t0 0 0\nsend\t1\t2 3 0\nlong\t1\t2 3 0\n" ..
     "announced\t3\t2 3 0\nallgather\t1\t1 2 3\n" ..
-    "halo\t6\t1 2 3\nallreduce\t2\t1 2 3\nin order\t1\t1 2 3\n" ..
+    "halo\t6\t1 2 3\nallreduce\t0\t1 2 3\nin order\t1\t1 2 3\n" ..
     "1 2 3\t5 5 5\n"
-  local GIVEN = "bcast\t0\t0 0 0\nsend\t0\t2 3 0\nlong\t1\t2 3 0\n" ..
+  local GIVEN = "ibcast\t0\t0 0 0\nsend\t0\t2 3 0\nlong\t1\t2 3 0\n" ..
     "announced\t2\t2 3 0\nallgather\t0\t1 2 3\n" ..
-    "halo\t4\t1 2 3\nallreduce\t2\t1 2 3\nin order\t1\t1 2 3\n" ..
+    "halo\t4\t1 2 3\nallreduce\t0\t1 2 3\nin order\t1\t1 2 3\n" ..
     "1 2 3\t5 5 5\n"
 
   it("is given memory of devices only with LZE_MPI_GPU=1", function()

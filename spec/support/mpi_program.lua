@@ -440,8 +440,56 @@ function tests.pieces()
   check(1, size - 1, "iallreduce")
 end
 
--- Blocks whose lengths differ, some of them empty, against a model; what
--- stands behind them stays.
+-- A collective whose wait a debug hook has ended on one rank goes on in the
+-- later ones, which come after all of it.
+function tests.interrupted()
+  local last = size - 1
+  if size == 1 or size > 3 then return end
+  local function interrupted(f, ...)
+    local calls = 0
+    debug.sethook(function()
+      calls = calls + 1
+      if calls > 20 then
+        debug.sethook()
+        error("interrupted!", 0)
+      end
+    end, "", 1000)
+    local ok, err = pcall(f, ...)
+    debug.sethook()
+    assert(not ok and err == "interrupted!", err)
+  end
+  local n = (2 << 20) + 5                    -- three pieces
+  local sum = size * (size + 1) // 2
+  local calls = {
+    {function(x) world:bcast(x, 0) end, 1},
+    {function(x) world:reduce(x, "sum", last) end, sum},
+    {function(x) world:allreduce(x, "sum") end, sum},
+    {function(x) world:scan(x, "sum") end, sum},
+    {function(x) world:allreduce(x, "sum", {order = "rank"}) end, sum},
+    {function() world:bcast({1, 2}, 0) end, size}}
+  for _, usage in ipairs(usages) do
+    for i, call in ipairs(calls) do
+      local f, expected = table.unpack(call)
+      local x = lze.buffer("int", n, {usage = usage}):fill(rank + 1)
+      local y = lze.buffer("int", {rank})
+      if rank == last then                   -- the others have not come
+        interrupted(f, x)
+        for to = 0, last - 1 do world:isend("come", to) end
+      else
+        assert(world:recv(nil, last) == "come")
+        f(x)
+      end
+      world:allreduce(y, "max")
+      assert(y[1] == last)
+      assert(world:bcast({i, usage}, 0)[1] == i)
+      if rank == last then
+        same({expected, expected, expected},
+          {x:read(1)[1], x:read(n // 2)[1], x:read(n)[1]}, usage .. i)
+      end
+    end
+  end
+end
+
 -- Messages that are announced, among others; what there is no room for.
 function tests.lengths()
   local piece = 1 << 22
@@ -494,6 +542,8 @@ function tests.lengths()
   end
 end
 
+-- Blocks whose lengths differ, some of them empty, against a model; what
+-- stands behind them stays.
 function tests.counts()
   local spare = 3
   for round = 0, 2 do
