@@ -55,6 +55,7 @@ typedef void *mpi_Out;
   F(Type_free, (mpi_Handle *))                                                 \
   F(Test, (mpi_Handle *, int *, mpi_Status *))                                 \
   F(Cancel, (mpi_Handle *))                                                    \
+  F(Test_cancelled, (const mpi_Status *, int *))                               \
   F(Get_elements_x, (const mpi_Status *, mpi_Handle, int64_t *))               \
   F(Isend, (mpi_In, int, mpi_Handle, int, int, mpi_Handle, mpi_Handle *))      \
   F(Irecv, (mpi_Out, int, mpi_Handle, int, int, mpi_Handle, mpi_Handle *))     \
@@ -226,6 +227,9 @@ typedef struct mpi_Op {
   uint64_t length, looked_ns, idle_ns;
   /* Of a message. */
   char *first;                  /* what the first message of MPI goes into */
+  bool came;                    /* it has, with this status, before it was
+                                   cancelled */
+  mpi_Status status;
   bool announced;               /* it comes in pieces, with this number */
   uint32_t number;
   bool failed;                  /* since then: what is left is empty, or is

@@ -83,16 +83,15 @@ static int post_first(mpi_Op *o, lze_WorkFailure *f) {
 
 static int look_first(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
-  mpi_Status status;
   int flag = 0;
   int64_t bytes = 0;
-  int error = m->Test(o->requests, &flag, &status);
-  if (error == 0 && !flag) return LZE_WORK_PENDING;
+  int error = o->came ? 0 : m->Test(o->requests, &flag, &o->status);
+  if (error == 0 && !flag && !o->came) return LZE_WORK_PENDING;
   o->request_count = 0;
   if (error == 0 && !sends(o)) {
-    o->source = status.words[m->c.source_at];
-    o->got_tag = status.words[m->c.tag_at];
-    error = m->Get_elements_x(&status, m->c.byte, &bytes);
+    o->source = o->status.words[m->c.source_at];
+    o->got_tag = o->status.words[m->c.tag_at];
+    error = m->Get_elements_x(&o->status, m->c.byte, &bytes);
     o->got = (size_t)bytes;
   }
   if (error == 0) return LZE_WORK_DONE;

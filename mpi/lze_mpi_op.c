@@ -517,7 +517,10 @@ static int op_late(mpi_Op *o, lze_WorkFailure *f) {
            "%s%s: rank %d of %d has waited for %g s (LZE_MPI_TIMEOUT)",
            mpi_kind_names[o->kind], between, o->rank, o->size, o->m->timeout);
   op_say(o, f, "TIMEOUT", text);
-  return mpi_op_cancel(o) ? LZE_WORK_FAILED : LZE_WORK_LEFT;
+  if (mpi_op_cancel(o)) return LZE_WORK_FAILED;
+  if (!o->came) return LZE_WORK_LEFT;
+  o->idle_ns = 0;
+  return LZE_WORK_PENDING; /* the next step takes it */
 }
 
 /* Look at what is posted: LZE_WORK_DONE when all of it is. */
@@ -683,17 +686,22 @@ int mpi_op_awaited(void *op, lze_WorkFailure *f) {
   return op_late(o, f);
 }
 
+/* Only what nobody has sent yet is cancelled: else it would be lost. */
 int mpi_op_cancel(void *op) {
   mpi_Op *o = op;
-  if (o->kind != MPI_RECV || o->announced || o->copy != NULL) return 0;
+  if (o->kind != MPI_RECV || o->came || o->announced || o->copy != NULL)
+    return 0;
   if (o->request_count == 0) return 1; /* nothing was posted */
-  mpi_Status status;
   lze_WorkFailure f;
   if (mpi_ended(o->m, &f)) return 1;
-  if (o->m->Cancel(o->requests) != 0) return 0;
+  if (o->value || o->m->Cancel(o->requests) != 0) return 0;
   for (int i = 0; i < 1000; i++) {
-    int flag = 0;
-    if (o->m->Test(o->requests, &flag, &status) != 0 || flag) return 1;
+    int flag = 0, cancelled = 0;
+    if (o->m->Test(o->requests, &flag, &o->status) != 0) return 1;
+    if (flag && o->m->Test_cancelled(&o->status, &cancelled) == 0) {
+      o->came = !cancelled;
+      return cancelled;
+    }
     const struct timespec t = {.tv_nsec = 100000};
     nanosleep(&t, NULL);
   }

@@ -28,7 +28,7 @@ typedef struct Comm {
 /* A message that has been sent, or is waited for. */
 typedef struct Request {
   struct Request *next;         /* of those without the other side */
-  bool send, done;
+  bool send, done, cancelled;
   uintptr_t comm;               /* number of the communicator */
   int tag, source, got_tag, error;
   const char *from;
@@ -300,10 +300,12 @@ static int self_Irecv(mpi_Out to, int count, mpi_Handle type, int peer, int tag,
   return 0;
 }
 
-/* A status: source, tag, then the bytes in two words. */
+/* A status: source, tag, whether it was cancelled, then the bytes in two
+   words. */
 static void status_set(mpi_Status *status, const Request *r) {
   status->words[0] = r->source;
   status->words[1] = r->got_tag;
+  status->words[2] = r->cancelled;
   memcpy(&status->words[4], &r->got, sizeof r->got);
 }
 
@@ -323,9 +325,14 @@ static int self_Cancel(mpi_Handle *request) {
   for (Request **link = &unmatched; *link != NULL; link = &(*link)->next) {
     if (*link != r) continue;
     *link = r->next;
-    r->done = true;
+    r->done = r->cancelled = true;
     break;
   }
+  return 0;
+}
+
+static int self_Test_cancelled(const mpi_Status *status, int *flag) {
+  *flag = status->words[2];
   return 0;
 }
 

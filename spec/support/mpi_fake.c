@@ -7,7 +7,7 @@
  * and may be changed while it is used, which starts the counting again:
  *   N fail K      the K-th call from now on fails, once
  *   N break K     and so do all from there on
- *   N delay K     each request is done at the K-th look
+ *   N delay K     each request is done at the K-th look, until one is cancelled
  *   N halve K     of the K-th message half is sent
  *   N end 0       MPI has been ended: a call ends the process
  * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
@@ -112,10 +112,10 @@ F1(Initialized, int *)
 F1(Query_thread, int *)
 F1(Type_commit, R)
 F1(Type_free, R)
-F1(Cancel, R)
 F2(Abort, M, int)
 F2(Get_library_version, char *, int *)
 F2(Comm_rank, M, int *)
+F2(Test_cancelled, const mpi_Status *, int *)
 F2(Comm_size, M, int *)
 F2(Comm_set_errhandler, M, M)
 F2(Ibarrier, M, R)
@@ -176,6 +176,13 @@ API int MPI_Imrecv(mpi_Out, int, M, R, R);
 API int MPI_Imrecv(mpi_Out to, int n, M type, R message, R request) {
   if (fails()) return ERR_INTERN;
   return made(self_Imrecv(to, n, type, message, request), request);
+}
+
+API int MPI_Cancel(R);
+API int MPI_Cancel(R request) {
+  if (fails()) return ERR_INTERN;
+  delay = 0;
+  return self_Cancel(request);
 }
 
 API int MPI_Finalize(void);
