@@ -337,9 +337,9 @@ static void post_comm(lua_State *L, mpi_Op *o) {
 }
 
 /* post(kind, wait, communicator, name, peer, tag, operator, by_rank, x, y,
-   payload, counts, received, into, pieces, stage) -> event or, after waiting:
-   source, tag, bytes of a receive; source, tag, payload of that of a value;
-   nil, nil, payload of a bcast of one.
+   payload, counts, received, into, pieces, stage) -> event and, of a receive,
+   what came() takes; or, after waiting: source, tag, bytes of a receive;
+   source, tag, payload of that of a value; nil, nil, payload of a bcast of one.
    The communicator is mpi.lua's table, and `name` that of one of its handles.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
@@ -414,6 +414,10 @@ static int mpi_lua_post(lua_State *L) {
     o->by_rank = true; /* lze's own: their order does not matter */
   api_of(L)->work(L, &spec, wait);
   int results = 1;
+  if (!wait && kind == MPI_RECV) {
+    lua_pushvalue(L, POST_TOP);
+    return 2;
+  }
   if (wait) {
     lua_pushinteger(L, o->source);
     lua_pushinteger(L, o->got_tag);
@@ -423,6 +427,16 @@ static int mpi_lua_post(lua_State *L) {
   }
   op_drop(lua_touserdata(L, POST_TOP)); /* not only when it is collected */
   return results;
+}
+
+/* came(receive) -> source, tag, bytes; nothing unless it has succeeded */
+static int mpi_lua_came(lua_State *L) {
+  mpi_Op *const *box = lua_touserdata(L, 1);
+  if (!(*box)->posted) return 0;
+  lua_pushinteger(L, (*box)->source);
+  lua_pushinteger(L, (*box)->got_tag);
+  lua_pushinteger(L, (lua_Integer)(*box)->got);
+  return 3;
 }
 
 /* --- memory of devices --------------------------------------------------- */
@@ -530,6 +544,7 @@ static const luaL_Reg primitives[] = {
     {"coords", mpi_lua_coords}, {"shift", mpi_lua_shift},
     {"rank", mpi_lua_rank},
     {"buffer", mpi_lua_buffer}, {"post", mpi_lua_post},
+    {"came", mpi_lua_came},
     {"gpu", mpi_lua_gpu},       {"try", mpi_lua_try},
     {"note", mpi_lua_note},
     {"object", mpi_lua_object}, {"state", mpi_lua_state},

@@ -244,7 +244,7 @@ typedef struct mpi_Op {
 
 mpi_Op *mpi_op_new(const mpi_Library *m); /* NULL without memory */
 void mpi_op_disown(mpi_Op *o);
-/* It uses these communicators, 0 for none, until it is no more. */
+/* It uses these communicators, 0 for none, until it is over. */
 void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
 /* For lze_WorkSpec. */
 void mpi_op_hold(void *op);

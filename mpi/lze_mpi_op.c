@@ -111,6 +111,17 @@ void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces) {
   comm_use(pieces);
 }
 
+/* It uses none any more. */
+static void op_leave(mpi_Op *o) {
+  pthread_mutex_lock(&used_lock);
+  Used *u = *used_find(o->comm);
+  if (u != NULL && u->turn == o) u->turn = NULL;
+  pthread_mutex_unlock(&used_lock);
+  comm_leave(o->m, o->comm);
+  comm_leave(o->m, o->pieces);
+  o->comm = o->pieces = 0;
+}
+
 void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
 
 /* What goes on is never freed, and has its turn for ever. */
@@ -118,18 +129,14 @@ void mpi_op_release(void *op, int left) {
   mpi_Op *o = op;
   o->left = left != 0;
   if (left) return;
-  pthread_mutex_lock(&used_lock);
-  Used *u = *used_find(o->comm);
-  if (u != NULL && u->turn == o) u->turn = NULL;
-  pthread_mutex_unlock(&used_lock);
+  op_leave(o);
   mpi_op_disown(o);
 }
 
 void mpi_op_disown(mpi_Op *o) {
   lze_WorkFailure f;
   if (--o->owners > 0) return;
-  comm_leave(o->m, o->comm);
-  comm_leave(o->m, o->pieces);
+  op_leave(o);
   if (o->type != 0 && !mpi_ended(o->m, &f)) o->m->Type_free(&o->type);
   free(o->requests);
   free(o->scratch);

@@ -405,6 +405,18 @@ end
 define_send("send", true)
 define_send("isend", false)
 
+-- What irecv has posted, by its event.
+local receives = setmetatable({}, {__mode = "k"})
+
+-- How many elements the bytes from a rank are.
+local function elements_of(length, element, source, fname)
+  if length % element ~= 0 then
+    fail("%s: %d bytes came from rank %d, not a number of elements of %d " ..
+      "bytes", fname, length, source, element)
+  end
+  return length // element
+end
+
 local function define_recv(fname, wait)
   methods[fname] = function(self, y, rank, options)
     local c = open(self, fname)
@@ -420,16 +432,27 @@ local function define_recv(fname, wait)
     local part, tag = message(b, count, options, fname)
     local source, got, length = post_message(c, "recv", wait, "handle", from,
       tag, part)
-    if not wait then return source end
-    if length % element ~= 0 then
-      fail("%s: %d bytes came from rank %d, not a number of elements of %d " ..
-        "bytes", fname, length, source, element)
+    if not wait then
+      receives[source] = {got, element}
+      return source
     end
-    return source, got, length // element
+    return source, got, elements_of(length, element, source, fname)
   end
 end
 define_recv("recv", true)
 define_recv("irecv", false)
+
+-- mpi.status(ev) -> source, tag, count; nil unless it has succeeded
+local function status(ev)
+  local receive = receives[ev]
+  if not receive then
+    argument(1, "status", "the event of a world:irecv expected, got %s",
+      describe(ev))
+  end
+  local source, tag, length = C.came(receive[1])
+  if not source then return nil end
+  return source, tag, elements_of(length, receive[2], source, "status")
+end
 
 local function define_barrier(fname, wait)
   methods[fname] = function(self)
@@ -1197,7 +1220,7 @@ meta.__close = methods.close
 meta.__name = "communicator"
 meta.__metatable = "an object of lze.mpi"
 
-local mpi, world = {slice = slice}, nil
+local mpi, world = {slice = slice, status = status}, nil
 
 -- mpi.world() -> the communicator of all ranks, the same each time
 function mpi.world()

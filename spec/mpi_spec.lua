@@ -85,6 +85,38 @@ describe("lze.mpi without a launcher", function()
     for _, event in ipairs(events) do assert.is_true(event:wait()) end
   end)
 
+  it("says what an irecv has got, once it is over", function()
+    local x, y = lze.buffer("short", {1, 2, 3}), lze.buffer("short", 5)
+    local ev = world:irecv(y)
+    assert.is_nil(mpi.status(ev))
+    world:send(x, 0, {tag = 7, first = 2})
+    assert.is_true(ev:wait())
+    assert.same({0, 7, 2}, {mpi.status(ev)})
+    assert.same({0, 7, 2}, {mpi.status(ev)})
+    ev = world:irecv(lze.buffer("short", 1))
+    world:send(x, 0)
+    assert.is_false(pcall(ev.wait, ev))
+    assert.is_nil(mpi.status(ev))
+    ev = world:irecv(lze.buffer("int", 2))
+    world:send(x, 0)
+    assert.is_true(ev:wait())
+    assert.error_matches(function() mpi.status(ev) end, "status: 6 bytes " ..
+      "came from rank 0, not a number of elements of 4 bytes$")
+    for _, v in ipairs {world:isend(x, 0), y, 3} do
+      assert.error_matches(function() mpi.status(v) end, "bad argument #1 " ..
+        "to 'status' %(the event of a world:irecv expected, got ")
+    end
+    world:recv(y, 0)
+    assert.error_matches(function() mpi.status(nil) end, "got nil")
+    -- It keeps no communicator.
+    local part <close> = world:split(0)
+    ev = part:irecv(y)
+    part:send(x, 0)
+    part:close()
+    ev:wait()
+    assert.same({0, 0, 3}, {mpi.status(ev)})
+  end)
+
   it("says what has failed, be it at once or later", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 2)
     local where = debug.getinfo(1, "S").short_src .. ":%d+: "
