@@ -132,7 +132,7 @@ local function array_over(base, from, shape, strides, mask, owner)
   local size = count_of(shape)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
     from = size > 0 and from or 0, size = size, mask = mask, op = false,
-    owner = owner, depth = 0, nodes = 1, seen = 0, store = false}
+    owner = owner, nodes = 1, seen = 0, store = false}
   if size == 0 or is_packed(shape, strides) then
     a.flat = a.from == 0 and size == #base and base or
       base:view(a.from + 1, a.from + size)
@@ -322,7 +322,7 @@ C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
-local node, operation_of = X.node, X.operation_of
+local operation_of = X.operation_of
 local alike, same_shape = X.alike, X.same_shape
 
 -- The shape that two broadcast to.
@@ -463,10 +463,12 @@ local logical = {band = true, bor = true, bxor = true, least = true,
 local function binary(name, what, rule, fname)
   local known, both = {}, logical[name]
   return function(x, y)
-    local first = getmetatable(x) == mark and x.kind or
-      number_keys[mathtype(x)]
-    local second = getmetatable(y) == mark and y.kind or
-      number_keys[mathtype(y)]
+    if fname and not is(x) and not is(y) then
+      check_operands(fname, pair, x, y)
+      check(x, 1, "a", what)
+    end
+    local first = type(x) == "table" and x.kind or number_keys[mathtype(x)]
+    local second = type(y) == "table" and y.kind or number_keys[mathtype(y)]
     local by_second = known[first]
     local op = by_second and by_second[second]
     if not op then
@@ -483,12 +485,13 @@ local function binary(name, what, rule, fname)
       fitting(what, op.reals, number)
     end
     local shape = (op.x and y or x).dims
-    if not (op.x or op.y) and shape ~= y.dims and not alike(x, y) then
-      shape = broadcast(what, shape, y.dims)
+    if not (op.x or op.y) and shape ~= y.dims then
+      check_operands(what, pair, x, y) -- a table may have a field `kind`
+      shape = alike(x, y) and shape or broadcast(what, shape, y.dims)
     end
     local mask = rule == "mask" or
       both and not (op.x or op.y) and x.mask and y.mask
-    return node(op, shape, mask, x, y)
+    return op.make(shape, mask, x, y)
   end
 end
 
@@ -516,7 +519,7 @@ local function unary(name, what, rule)
       op, all = new_unary(name, what, rule, x)
       if all then known[x.kind] = op end
     end
-    return node(op, x.dims, rule == "mask", x)
+    return op.make(x.dims, rule == "mask", x)
   end
 end
 

@@ -4,13 +4,14 @@
 -- An expression is an array whose elements are not there yet.  In place of
 -- base, from, strides and flat it has the operation op, which is false in other
 -- arrays, and its operands x, y and z (arrays, expressions, numbers), and of
--- the tree of these its depth and its nodes, operands included.  What an
--- expression lacks is computed when it is asked for, after which it is an array
--- like any other.
+-- the tree of these its nodes, operands included.  What an expression lacks is
+-- computed when it is asked for, after which it is an array like any other.
 --
 -- Expressions are evaluated one operation after the other, or by one kernel of
 -- them all.  Either way each result is rounded to the type of its operation, so
--- the bits are the same.
+-- the bits are the same.  A walk through the tree finds the kernel, and its
+-- arguments; of a tree that was evaluated twice the operation at its root has a
+-- function that takes the arguments out of any that is like it.
 --
 -- Each storage has a list of the expressions that read it.  It is weak; those
 -- that are alive are evaluated before the storage is written.
@@ -24,12 +25,12 @@ local tostring, type = tostring, type
 local concat, format, max, unpack = table.concat, string.format, math.max,
   table.unpack
 
-local DEPTH <const> = 16         -- of a tree of operations
-local NODES <const> = 48         -- of it, the operands among them
+local NODES <const> = 48         -- of a tree of operations, operands included
 local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
 local LANES <const> = 60         -- those that a reduction needs besides
 local LARGE <const> = 1 << 28    -- elements times operations
 local FRESH <const> = 3          -- fused kernels, before one of its own
+local MOST_LAUNCHES <const> = 8  -- that an operation remembers
 local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
 local MOST <const> = (1 << 32) - 1 -- elements of a launch
 
@@ -152,9 +153,12 @@ end
 -- rounded by nothing but a store, arity =, x =, y =, z = of each operand that
 -- is a number what math.type says, nodes = 1 and one for each of these, trial =
 -- {left = how many kernels of several operations it may still be in before it
--- is taken to have one of its own}}.  There is one table for each; those that
--- differ in which operands are numbers share a trial.
+-- is taken to have one of its own}, make = a function for its expressions,
+-- launches = what `remember` notes, last = which it noted last}.  There is one
+-- table for each; those that differ in which operands are numbers share a trial.
 local operations = {}
+
+local maker
 
 local function operation(name, kind, width, x, y, z)
   local at = step(step(step(operations, name), kind), width or "none")
@@ -169,6 +173,7 @@ local function operation(name, kind, width, x, y, z)
     op.apart = kind == "half" or kind == "bfloat16"
     op.arity, op.x, op.y, op.z = arity, x, y, z
     op.nodes = 1 + (x and 1 or 0) + (y and 1 or 0) + (z and 1 or 0)
+    op.make, op.launches, op.last = maker(op), {}, 0
   end
   return op
 end
@@ -504,8 +509,8 @@ local function arguments(w, out)
 end
 
 local mode = C.fuse()
-local counts = {operations = 0, evaluations = 0, fused = 0, hits = 0,
-  builds = 0, build_ms = 0.0}
+local counts = {evaluations = 0, fused = 0, hits = 0, builds = 0,
+  build_ms = 0.0}
 
 local function check_count(shape, size)
   if size > MOST then
@@ -615,42 +620,40 @@ local function evaluate_operands(x, y, z)
   if type(z) == "table" then evaluate(z) end
 end
 
--- The depth and nodes of a tree with an operand more.
-local function with_operand(depth, nodes, v)
-  local own = v.depth
-  return own > depth and own or depth, nodes + v.nodes
-end
+-- Expressions that were made.
+local made = 0
 
--- An operation on arrays, expressions and numbers, whose results have a shape:
--- an expression.  Its depth and nodes are those of its tree.
-local function node(op, shape, mask, x, y, z)
-  local depth, nodes = 0, op.nodes
-  if not op.x then depth, nodes = x.depth, nodes + x.nodes end
-  if y ~= nil and not op.y then
-    depth, nodes = with_operand(depth, nodes, y)
+-- A function for expressions of an operation: of a shape, on arrays,
+-- expressions and numbers.
+function maker(op)
+  local kind, arity, own = op.type, op.arity, op.nodes
+  local has_x, has_y, has_z = not op.x, arity > 1 and not op.y,
+    arity > 2 and not op.z -- arrays
+  local function make(shape, mask, x, y, z)
+    local nodes = own
+    if has_x then nodes = nodes + x.nodes end
+    if has_y then nodes = nodes + y.nodes end
+    if has_z then nodes = nodes + z.nodes end
+    if nodes > NODES then
+      evaluate_operands(x, y, z)
+      return make(shape, mask, x, y, z)
+    end
+    -- At most eight fields, which is what a table of that size has.
+    local a = {kind = kind, dims = shape, op = op, x = x, y = y, z = z,
+      nodes = nodes, seen = 0}
+    if mask then a.mask = true end
+    setmetatable(a, meta)
+    if has_x then reads(a, x) end
+    if has_y and x ~= y then reads(a, y) end
+    if has_z then reads(a, z) end
+    made = made + 1
+    return a
   end
-  if z ~= nil and not op.z then
-    depth, nodes = with_operand(depth, nodes, z)
-  end
-  if depth >= DEPTH or nodes > NODES then
-    evaluate_operands(x, y, z)
-    return node(op, shape, mask, x, y, z)
-  end
-  -- Eight fields, which is what a table of that size has.
-  local a = {kind = op.type, dims = shape, op = op, x = x, y = y,
-    depth = depth + 1, nodes = nodes, seen = 0}
-  if mask then a.mask = true end
-  if z ~= nil then a.z = z end
-  setmetatable(a, meta)
-  if not op.x then reads(a, x) end
-  if y ~= nil and y ~= x and not op.y then reads(a, y) end
-  if z ~= nil and not op.z then reads(a, z) end
-  counts.operations = counts.operations + 1
-  return a
+  return make
 end
 
 local function express(name, kind, shape, mask, x, y, z)
-  return node(operation_of(name, kind, x, y, z), shape, mask, x, y, z)
+  return operation_of(name, kind, x, y, z).make(shape, mask, x, y, z)
 end
 
 -- Forget how an expression is computed, and what it reads.
@@ -666,17 +669,17 @@ local function detach(a)
       a.z = false
     end
   end
-  a.op, a.x, a.depth, a.nodes = false, false, 0, 1
+  a.op, a.x, a.nodes = false, false, 1
 end
 
 -- Say how an array that has no elements is computed.
-local function attach(a, op, x, y, z, depth, nodes)
+local function attach(a, op, x, y, z, nodes)
   rawset(a, "y", y)
   rawset(a, "z", z)
   if not op.x then reads(a, x) end
   if y ~= nil and not op.y then reads(a, y) end
   if z ~= nil and not op.z then reads(a, z) end
-  a.op, a.x, a.depth, a.nodes = op, x, depth, nodes
+  a.op, a.x, a.nodes = op, x, nodes
 end
 
 -- Put what an operand is into a list behind place n, without the expressions
@@ -805,6 +808,81 @@ function plan(a, into, base, how)
   return planned(w, entry, a, into, base, how)
 end
 
+-- --- trees that come again ---------------------------------------------------
+
+-- A function that launches a kernel for an expression whose tree is like that
+-- of an operation on operands, and is false where it is not.  It has read all
+-- of them before it makes anything, so that no finalizer runs in between.
+local function write_relaunch(kernel, shape, ...)
+  local lines, names, operations, passed = {}, {}, {}, {}
+  local function add(...) lines[#lines + 1] = format(...) end
+  local read_operands
+  local function read(place, v, above)
+    if mathtype(v) then
+      passed[#passed + 1] = place
+      return
+    elseif names[v] then
+      add("if %s ~= %s then return false end", place, names[v])
+      return
+    end
+    local name, own, x, y, z = "v" .. #lines, parts_of(v)
+    names[v] = name
+    add("local %s = %s", name, place)
+    local same = format("(%s.dims == dims or alike(a, %s))", name, name)
+    if own and joins(v, own, above, shape) then
+      operations[#operations + 1] = own
+      add("if %s.op ~= o%d or not %s then return false end", name, #operations,
+        same)
+      read_operands(name, own, x, y, z)
+    else
+      add("if %s.op or %s.kind ~= %q or not %s or not %s.flat then "
+        .. "return false end", name, name, v.kind, same, name)
+      passed[#passed + 1] = name .. ".flat"
+    end
+  end
+  function read_operands(name, op, x, y, z)
+    read(name .. ".x", x, op)
+    if y ~= nil then read(name .. ".y", y, op) end
+    if z ~= nil then read(name .. ".z", z, op) end
+  end
+  read_operands("a", ...)
+  local given = {"alike", "kernel"}
+  for k = 1, #operations do given[k + 2] = "o" .. k end
+  local text = format("local %s = ...\nreturn function(a, dims, size, out)\n"
+    .. "  %s\n  kernel(size, out, %s)\n  return true\nend",
+    concat(given, ", "), concat(lines, "\n  "), concat(passed, ", "))
+  return C.text(text, "relaunch")(alike, kernel, unpack(operations))
+end
+
+-- Remember how an expression was launched by a walk, which was left.  Of each
+-- operation so many are remembered.
+local function remember(a, w, entry)
+  if entry.remembered or w.strided > 0 then return end
+  local id, several, op, x, y, z = w.id, w.steps > 1, parts_of(a)
+  local f = write_relaunch(entry.kernel, a.dims, op, x, y, z)
+  if walks ~= id then return end
+  entry.remembered = true
+  op.last = op.last % MOST_LAUNCHES + 1
+  op.launches[op.last] = {run = f, fused = several and 1 or 0}
+end
+
+-- Launch the kernel of an expression into a buffer as one like it was launched
+-- before.  Returns the number of this walk; nil where nothing like it was.
+local function relaunch(a, size, out)
+  local op = a.op
+  if not op then return nil end
+  local launches, dims, id = op.launches, a.dims, walks + NEXT_WALK
+  walks = id
+  for k = 1, #launches do
+    local l = launches[k]
+    if l.run(a, dims, size, out) then
+      counts.fused, counts.hits = counts.fused + l.fused, counts.hits + 1
+      return id
+    end
+  end
+  return nil
+end
+
 local function first_array(a)
   local op = a.op
   return op.x and (op.y and a.z or a.y) or a.x
@@ -820,10 +898,15 @@ function evaluate(a, how)
   check_count(a.dims, size)
   local base = beside(leaf.base, a.kind, size)
   if size > 0 then
-    local w, entry = plan(a, nil, base, how)
-    if not w then return a end
-    local id = w.id
-    run(w, entry, size, w.args, w.kept)
+    local id = relaunch(a, size, base)
+    if not id then
+      local w, entry = plan(a, nil, base, how)
+      if not w then return a end
+      local again = entry.runs
+      id = w.id
+      run(w, entry, size, w.args, w.kept)
+      if again and walks == id then remember(a, w, entry) end
+    end
     if walks ~= id then return evaluate(a, how) end
     counts.evaluations = counts.evaluations + 1
   end
@@ -962,10 +1045,10 @@ local function replace(into, a, w, entry)
   if not ok then
     local e = noted(tree, 0)
     local x, y, z = operands(e)
-    attach(a, e.op, x, y, z, e.depth, e.nodes)
+    attach(a, e.op, x, y, z, e.nodes)
     C.raise(err)
   end
-  a.op, a.x, a.depth, a.nodes = copy, into, 1, 2
+  a.op, a.x, a.nodes = copy, into, 2
   add_reader(into, a)
   return true
 end
@@ -1226,12 +1309,12 @@ end
 -- launches of kernels that were there (hits), first launches of others
 -- (builds), and what these took (build_ms).
 function core.A.stats()
-  local t = {}
+  local t = {operations = made}
   for key, v in next, counts do t[key] = v end
   return t
 end
 
-return {compute = compute, express = express, node = node,
+return {compute = compute, express = express,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
   record = record, settle = settle, aside = aside, back = back,
