@@ -275,7 +275,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   spec->writes[spec->count++] = write;
   o->bytes = info.bytes / parts;
   if (write) o->written = info.bytes;
-  o->of_device = strcmp(info.usage, "device") == 0;
+  o->of_device = o->of_device || strcmp(info.usage, "device") == 0;
   if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
   op_set_scalar(o, &info);
@@ -404,7 +404,7 @@ static int mpi_lua_post(lua_State *L) {
   o->into = op_use_more(L, &spec, POST_INTO);
   o->stage = op_use_more(L, &spec, POST_STAGE);
   if (o->into != NULL) o->copies = o->api->find_copies(L, POST_INTO);
-  if (o->of_device && (o->pieces != 0 || o->stage != NULL))
+  if (o->of_device && o->copies == NULL)
     o->copies = o->api->find_copies(L, spec.buffers[0]);
   o->writes = !lua_isnil(L, POST_Y);
   /* Those that only read it are given the same as those that write. */

@@ -199,7 +199,7 @@ typedef struct mpi_Op {
      then where each begins.  NULL where all are `bytes` long. */
   int *counts, *received;       /* the latter in an alltoall, what comes */
   size_t element;               /* its bytes, 0 where there is none */
-  bool of_device;               /* the memory of the last one */
+  bool of_device;               /* memory of one that MPI is given */
   size_t written;               /* bytes of the buffer at `out` */
   size_t most;                  /* of the larger buffer */
   const lze_Api *api;

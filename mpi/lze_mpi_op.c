@@ -242,7 +242,8 @@ static int op_collect(const mpi_Op *o, char *x, char *all, size_t bytes,
   mpi_Handle t = m->c.byte;
   if (o->kind == MPI_REDUCE)
     return m->Igather(x, n, t, all, n, t, o->peer, o->comm, r);
-  return m->Iallgather(x, n, t, all, n, t, o->comm, r);
+  memcpy(all + (size_t)o->rank * bytes, x, bytes);
+  return m->Iallgather((mpi_In)m->c.in_place, n, t, all, n, t, o->comm, r);
 }
 
 /* Rank 0's block, and so on to the last that counts, into the result. */
@@ -353,6 +354,21 @@ static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
                 f);
 }
 
+/* In an allgather all ranks give MPI_IN_PLACE, or none may.  So each one's
+   block goes to its place first. */
+static int place_own(mpi_Op *o, lze_WorkFailure *f) {
+  size_t n = o->bytes, at = (size_t)o->rank * n;
+  if (o->counts != NULL) {
+    n = (size_t)o->counts[o->rank] * o->element;
+    at = (size_t)o->counts[o->size + o->rank] * o->element;
+  }
+  if (n == 0 || o->in == o->out + at) return LZE_WORK_DONE;
+  if (o->of_device)
+    return o->api->copy(o->copies, &o->copy, o->out + at, o->in, n, f);
+  memcpy(o->out + at, o->in, n);
+  return LZE_WORK_DONE;
+}
+
 static int post_bytes(mpi_Op *o, mpi_Handle *r) {
   const mpi_Library *m = o->m;
   int n;
@@ -374,8 +390,7 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
                            o->peer, o->comm, r);
       return m->Iscatter(in, n, type, o->out, n, type, o->peer, o->comm, r);
     case MPI_ALLGATHER:
-      if (o->bytes > 0 && o->in == o->out + own) in = same;
-      return m->Iallgather(in, n, type, o->out, n, type, o->comm, r);
+      return m->Iallgather(same, n, type, o->out, n, type, o->comm, r);
     default: return m->Ialltoall(in, n, type, o->out, n, type, o->comm, r);
   }
 }
@@ -403,8 +418,8 @@ static int post_counted(mpi_Op *o, mpi_Handle *r) {
       return m->Iscatterv(in, counts, places, t, out, n, t, o->peer, o->comm,
                           r);
     case MPI_ALLGATHER:
-      if (n > 0 && o->in == o->out + own) in = (mpi_In)m->c.in_place;
-      return m->Iallgatherv(in, n, t, out, counts, places, t, o->comm, r);
+      return m->Iallgatherv((mpi_In)m->c.in_place, n, t, out, counts, places, t,
+                            o->comm, r);
     default:
       return m->Ialltoallv(in, counts, places, t, out, o->received,
                            o->received + o->size, t, o->comm, r);
@@ -474,6 +489,8 @@ static int post(mpi_Op *o, lze_WorkFailure *f) {
   if (o->phase > 0) return LZE_WORK_DONE;
   if (is_reduction(o) || o->kind == MPI_BCAST) return post_pieces(o, f);
   if (!one_request(o)) return mpi_op_no_memory(o, f);
+  int status = o->kind == MPI_ALLGATHER ? place_own(o, f) : LZE_WORK_DONE;
+  if (status != LZE_WORK_DONE) return status;
   return posted(o, o->counts != NULL ? post_counted(o, o->requests)
                                      : post_bytes(o, o->requests), f);
 }

@@ -133,17 +133,28 @@ F7(Iallreduce, mpi_In, mpi_Out, int, M, M, M, R)
 F7(Iscan, mpi_In, mpi_Out, int, M, M, M, R)
 F7(Reduce, mpi_In, mpi_Out, int, M, M, int, M)
 F8(Ireduce, mpi_In, mpi_Out, int, M, M, int, M, R)
-F8(Iallgather, mpi_In, int, M, mpi_Out, int, M, M, R)
 F8(Ialltoall, mpi_In, int, M, mpi_Out, int, M, M, R)
 F9(Igather, mpi_In, int, M, mpi_Out, int, M, int, M, R)
 F9(Iscatter, mpi_In, int, M, mpi_Out, int, M, int, M, R)
-F9(Iallgatherv, mpi_In, int, M, mpi_Out, N, N, M, M, R)
 F10(Igatherv, mpi_In, int, M, mpi_Out, N, N, M, int, M, R)
 F10(Iscatterv, mpi_In, N, N, M, mpi_Out, int, M, int, M, R)
 F10(Ialltoallv, mpi_In, N, N, M, mpi_Out, N, N, M, M, R)
 
 FC(Comm_dup, (M of, R comm), (of, comm))
 FC(Comm_split, (M of, int color, int key, R comm), (of, color, key, comm))
+/* The ranks could not know that all give MPI_IN_PLACE unless they always do. */
+#define FA(name, parameters, arguments)                                        \
+  API int MPI_##name parameters;                                               \
+  API int MPI_##name parameters {                                              \
+    bool failed = fails() || in != (mpi_In)1;                                  \
+    return failed ? ERR_INTERN : self_##name arguments;                        \
+  }
+FA(Iallgather, (mpi_In in, int n, M type, mpi_Out out, int got, M of, M comm,
+                R request), (in, n, type, out, got, of, comm, request))
+FA(Iallgatherv, (mpi_In in, int n, M type, mpi_Out out, N got, N places, M of,
+                 M comm, R request),
+   (in, n, type, out, got, places, of, comm, request))
+
 FC(Comm_split_type, (M of, int type, int key, M info, R comm),
    (of, type, key, info, comm))
 FC(Cart_create, (M of, int n, N dims, N periodic, int reorder, R comm),
