@@ -94,9 +94,11 @@ static int mpi_lua_node(lua_State *L) {
   return 2;
 }
 
-/* What every communicator of lze's has. */
+/* What every communicator of lze's has; returns none where there is none for
+   this rank. */
 static int comm_made(lua_State *L, mpi_Handle comm) {
   const mpi_Library *m = library();
+  if (comm == m->c.comm_null) return 0;
   m->Comm_set_errhandler(comm, m->c.errors_return);
   push_handle(L, comm);
   return 1;
@@ -113,12 +115,11 @@ static int mpi_lua_dup(lua_State *L) {
 static int mpi_lua_split(lua_State *L) {
   const mpi_Library *m = library();
   mpi_Handle part = 0;
-  bool none = lua_isnil(L, 2);
-  int color = none ? m->c.undefined : (int)luaL_checkinteger(L, 2);
+  int color = lua_isnil(L, 2) ? m->c.undefined : (int)luaL_checkinteger(L, 2);
   check(L, m->Comm_split(handle_at(L, 1), color, (int)luaL_checkinteger(L, 3),
                          &part),
         "MPI_Comm_split");
-  return none ? 0 : comm_made(L, part);
+  return comm_made(L, part);
 }
 
 /* free(comm), once it is used no more */
@@ -130,8 +131,8 @@ static int mpi_lua_free(lua_State *L) {
 
 enum { MAX_DIMENSIONS = 8 };
 
-/* cart(comm, dims, periodic, reorder, belongs) -> communicator, or nil where
-   this rank does not belong to it */
+/* cart(comm, dims, periodic, reorder) -> communicator, or nil where this rank
+   does not belong to it */
 static int mpi_lua_cart(lua_State *L) {
   const mpi_Library *m = library();
   int dims[MAX_DIMENSIONS], periodic[MAX_DIMENSIONS];
@@ -147,7 +148,7 @@ static int mpi_lua_cart(lua_State *L) {
   check(L, m->Cart_create(handle_at(L, 1), n, dims, periodic,
                           lua_toboolean(L, 4), &cart),
         "MPI_Cart_create");
-  return lua_toboolean(L, 5) ? comm_made(L, cart) : 0;
+  return comm_made(L, cart);
 }
 
 /* coords(cart, rank, n) -> table, from 0 */

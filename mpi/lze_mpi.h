@@ -125,7 +125,7 @@ typedef enum mpi_Operator {
 /* What differs between the ABIs. */
 typedef struct mpi_Constants {
   const char *abi;
-  mpi_Handle world, self, byte, info_null, errors_return;
+  mpi_Handle world, self, comm_null, byte, info_null, errors_return;
   mpi_Handle scalars[MPI_SCALARS], operators[MPI_OPERATORS];
   intptr_t in_place;
   int any_source, any_tag, proc_null, undefined, shared, funneled, multiple;

@@ -31,8 +31,8 @@ static const char *const classes_standard[] = {
 
 static const mpi_Constants constants_mpich = {
     .abi = "MPICH",
-    .world = 0x44000000, .self = 0x44000001, .byte = 0x4c00010d,
-    .info_null = 0x1c000000, .errors_return = 0x54000001,
+    .world = 0x44000000, .self = 0x44000001, .comm_null = 0x04000000,
+    .byte = 0x4c00010d, .info_null = 0x1c000000, .errors_return = 0x54000001,
     .scalars = {0x4c000137, 0x4c00013b, 0x4c000238, 0x4c00023c, 0x4c000439,
                 0x4c00043d, 0x4c00083a, 0x4c00083e, 0x4c00040a, 0x4c00080b},
     .operators = {0x58000003, 0x58000004, 0x58000002, 0x58000001, 0x58000006,
@@ -45,8 +45,8 @@ static const mpi_Constants constants_mpich = {
 
 static const mpi_Constants constants_standard = {
     .abi = "MPI 5",
-    .world = 0x101, .self = 0x102, .byte = 0x247, .info_null = 0x130,
-    .errors_return = 0x143,
+    .world = 0x101, .self = 0x102, .comm_null = 0x100, .byte = 0x247,
+    .info_null = 0x130, .errors_return = 0x143,
     .scalars = {0x240, 0x241, 0x248, 0x249, 0x250, 0x251, 0x258, 0x259, 0x210,
                 0x214},
     .operators = {0x21, 0x24, 0x22, 0x23, 0x28, 0x29, 0x2a},
@@ -176,6 +176,7 @@ static const char *find_constants(mpi_Library *m, void *handle) {
     const char *name;
   } others[] = {{&m->c.world, "ompi_mpi_comm_world"},
                 {&m->c.self, "ompi_mpi_comm_self"},
+                {&m->c.comm_null, "ompi_mpi_comm_null"},
                 {&m->c.byte, "ompi_mpi_byte"},
                 {&m->c.info_null, "ompi_mpi_info_null"},
                 {&m->c.errors_return, "ompi_mpi_errors_return"}};

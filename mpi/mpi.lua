@@ -828,10 +828,8 @@ function methods.cart(self, dims, options)
     argument(2, "cart", "reorder: boolean expected, got %s", describe(reorder))
   end
   meet(c)
-  local belongs = c.rank < product
   return new(c, function(cart)
-    cart.handle = C.cart(c.handle, copy, periodic, reorder or false, belongs)
-      or false
+    cart.handle = C.cart(c.handle, copy, periodic, reorder or false) or false
     if not cart.handle then return end
     cart.values = C.dup(cart.handle)
     cart.pieces = C.dup(cart.handle)

@@ -793,6 +793,14 @@ describe("a library of MPI", function()
     assert.matches("^true\t%d+\n$", output)
   end)
 
+  it("says itself which ranks belong to a grid", function()
+    assert.equal("nil\t{1}\n", with_fake [[
+      control "apart 0"
+      local none = world:cart({1}, {reorder = true})
+      control "none 0"
+      print(none, "{" .. world:cart({1}, {reorder = true}).dims[1] .. "}")]])
+  end)
+
   it("has what communicators have back when making one fails", function()
     -- Left are those of mpi.world.
     assert.equal("true\ntrue\nover\n3 communicators left\n", with_fake([[

@@ -9,6 +9,7 @@
  *   N break K     and so do all from there on
  *   N delay K     each request is done at the K-th look, until one is cancelled
  *   N halve K     of the K-th message half is sent
+ *   N apart 0     this rank belongs to no grid
  *   N end 0       MPI has been ended: a call ends the process
  * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
  * that it can use memory of devices.  At its end it says how many requests are
@@ -28,7 +29,7 @@ enum { ERR_INTERN = 17 };
 
 static int serial, fail_at, break_at, delay, halve_at;
 static int calls, looks, sent, under_way, communicators;
-static bool ended;
+static bool ended, apart;
 
 static void control_read(void) {
   const char *path = getenv("MPI_FAKE_CONTROL");
@@ -44,6 +45,7 @@ static void control_read(void) {
     delay = strcmp(word, "delay") == 0 ? k : 0;
     halve_at = strcmp(word, "halve") == 0 ? k : 0;
     ended = strcmp(word, "end") == 0;
+    apart = strcmp(word, "apart") == 0;
   }
   fclose(file);
 }
@@ -140,8 +142,6 @@ F10(Igatherv, mpi_In, int, M, mpi_Out, N, N, M, int, M, R)
 F10(Iscatterv, mpi_In, N, N, M, mpi_Out, int, M, int, M, R)
 F10(Ialltoallv, mpi_In, N, N, M, mpi_Out, N, N, M, M, R)
 
-FC(Comm_dup, (M of, R comm), (of, comm))
-FC(Comm_split, (M of, int color, int key, R comm), (of, color, key, comm))
 /* The ranks could not know that all give MPI_IN_PLACE unless they always do. */
 #define FA(name, parameters, arguments)                                        \
   API int MPI_##name parameters;                                               \
@@ -155,10 +155,19 @@ FA(Iallgatherv, (mpi_In in, int n, M type, mpi_Out out, N got, N places, M of,
                  M comm, R request),
    (in, n, type, out, got, places, of, comm, request))
 
+FC(Comm_dup, (M of, R comm), (of, comm))
+FC(Comm_split, (M of, int color, int key, R comm), (of, color, key, comm))
 FC(Comm_split_type, (M of, int type, int key, M info, R comm),
    (of, type, key, info, comm))
-FC(Cart_create, (M of, int n, N dims, N periodic, int reorder, R comm),
-   (of, n, dims, periodic, reorder, comm))
+
+API int MPI_Cart_create(M, int, N, N, int, R);
+API int MPI_Cart_create(M of, int n, N dims, N periodic, int reorder, R comm) {
+  if (fails()) return ERR_INTERN;
+  *comm = COMM_NULL;
+  if (apart) return 0;
+  return made_comm(self_Cart_create(of, n, dims, periodic, reorder, comm),
+                   comm);
+}
 
 API int MPI_Comm_free(mpi_Handle *comm);
 API int MPI_Comm_free(mpi_Handle *comm) {
