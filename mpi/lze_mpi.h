@@ -32,6 +32,7 @@ typedef void *mpi_Out;
   F(Finalized, (int *))                                                        \
   F(Finalize, (void))                                                          \
   F(Query_thread, (int *))                                                     \
+  F(Is_thread_main, (int *))                                                   \
   F(Abort, (mpi_Handle, int))                                                  \
   F(Get_library_version, (char *, int *))                                      \
   F(Error_class, (int, int *))                                                 \

@@ -252,7 +252,7 @@ static bool begin_call(int code, const char *call, lze_WorkFailure *f) {
 /* MPI_Init, unless the host has called it, and the communicators. */
 static bool begin(bool alone, lze_WorkFailure *f) {
   mpi_Library *m = &library;
-  int begun = 0, level = 0, length = 0;
+  int begun = 0, level = 0, first = 1, length = 0;
   char version[8192] = "";
   if (!begin_call(m->Initialized(&begun), "MPI_Initialized", f)) return false;
   if (begun && mpi_ended(m, f)) return false;
@@ -264,7 +264,13 @@ static bool begin(bool alone, lze_WorkFailure *f) {
     if (!alone) on_exit(finish, NULL);
     ours = true;
     process = getpid();
-  } else if (!begin_call(m->Query_thread(&level), "MPI_Query_thread", f)) {
+  } else if (!begin_call(m->Query_thread(&level), "MPI_Query_thread", f) ||
+             !begin_call(m->Is_thread_main(&first), "MPI_Is_thread_main", f)) {
+    return false;
+  }
+  if (!first && level <= m->c.funneled) {
+    open_fail(f, "MPI_Is_thread_main", "WRONG_THREAD",
+              "MPI was begun on another thread, and for that one only", NULL);
     return false;
   }
   m->threads = level >= m->c.multiple;

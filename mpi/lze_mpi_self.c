@@ -80,6 +80,11 @@ static int self_Query_thread(int *given) {
   return 0;
 }
 
+static int self_Is_thread_main(int *flag) {
+  *flag = 1;
+  return 0;
+}
+
 static int self_Abort(mpi_Handle comm, int code) {
   (void)comm;
   (void)code;

@@ -661,6 +661,23 @@ describe("a library of MPI", function()
   local fake = (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/mpi_fake.so"
   if not fake:find "^/" then fake = "./" .. fake end
 
+  it("is used on the thread for which the program has begun it", function()
+    local function world(host)
+      return process.output([[
+        local ok, err = pcall(require "lze.mpi".world)
+        print(ok and err.size or err.code .. ": " .. err.message)]],
+        {env = {LZE_MPI = fake, MPI_FAKE_HOST = host}})
+    end
+    local wrong = "WRONG_THREAD: MPI was begun on another thread, and for " ..
+      "that one only\n"
+    assert.equal("1\n", world "0 1")
+    assert.equal(wrong, world "0 0")             -- MPI_THREAD_SINGLE
+    assert.equal("1\n", world "1024 1")
+    assert.equal(wrong, world "1024 0")          -- MPI_THREAD_FUNNELED
+    assert.equal("1\n", world "2048 0")
+    assert.equal("1\n", world "4096 0")
+  end)
+
   -- Run a script with control(line) of what the library does.
   local function with_fake(script, env)
     env = env or {}

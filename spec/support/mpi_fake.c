@@ -12,9 +12,10 @@
  *   N apart 0     this rank belongs to no grid
  *   N end 0       MPI has been ended: a call ends the process
  * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
- * that it can use memory of devices.  At its end it says how many requests are
- * still under way and, with MPI_FAKE_COMMUNICATORS=1, how many communicators
- * have not been freed.
+ * that it can use memory of devices; with MPI_FAKE_HOST="LEVEL FIRST" that the
+ * program has begun it for threads of this level, on this one or not.  At its
+ * end it says how many requests are still under way and, with
+ * MPI_FAKE_COMMUNICATORS=1, how many communicators have not been freed.
  */
 #include "../../mpi/lze_mpi_self.c"
 
@@ -110,8 +111,6 @@ typedef const int *N;
 typedef mpi_Handle M;
 typedef mpi_Handle *R;
 
-F1(Initialized, int *)
-F1(Query_thread, int *)
 F1(Type_commit, R)
 F1(Type_free, R)
 F2(Abort, M, int)
@@ -196,6 +195,34 @@ API int MPI_Imrecv(mpi_Out, int, M, R, R);
 API int MPI_Imrecv(mpi_Out to, int n, M type, R message, R request) {
   if (fails()) return ERR_INTERN;
   return made(self_Imrecv(to, n, type, message, request), request);
+}
+
+/* What MPI_FAKE_HOST says, or nothing. */
+static int host(int number, int otherwise) {
+  const char *says = getenv("MPI_FAKE_HOST");
+  int numbers[2] = {0, 0};
+  bool good = says != NULL &&
+              sscanf(says, "%d %d", &numbers[0], &numbers[1]) == 2;
+  return good ? numbers[number] : otherwise;
+}
+
+API int MPI_Initialized(int *);
+API int MPI_Initialized(int *flag) {
+  int error = fails() ? ERR_INTERN : self_Initialized(flag);
+  if (getenv("MPI_FAKE_HOST") != NULL) *flag = 1;
+  return error;
+}
+
+API int MPI_Query_thread(int *);
+API int MPI_Query_thread(int *level) {
+  *level = host(0, 0);
+  return fails() ? ERR_INTERN : 0;
+}
+
+API int MPI_Is_thread_main(int *);
+API int MPI_Is_thread_main(int *flag) {
+  *flag = host(1, 1);
+  return fails() ? ERR_INTERN : 0;
 }
 
 API int MPI_Cancel(R);
