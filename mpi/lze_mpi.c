@@ -414,17 +414,17 @@ static int mpi_lua_post(lua_State *L) {
   if (!lua_isnil(L, POST_OPERATOR) && (m->wrong[o->scalar] >> op & 1) != 0)
     o->by_rank = true; /* lze's own: their order does not matter */
   api_of(L)->work(L, &spec, wait);
-  int results = 1;
+  int results = !wait;
   if (!wait && kind == MPI_RECV) {
     lua_pushvalue(L, POST_TOP);
     return 2;
   }
-  if (wait) {
+  if (wait && (kind == MPI_RECV || (kind == MPI_BCAST && o->value))) {
     lua_pushinteger(L, o->source);
     lua_pushinteger(L, o->got_tag);
     if (o->value) lua_pushlstring(L, o->payload, o->payload_bytes);
     else lua_pushinteger(L, (lua_Integer)o->got);
-    results = kind == MPI_RECV || (kind == MPI_BCAST && o->value) ? 3 : 0;
+    results = 3;
   }
   op_drop(lua_touserdata(L, POST_TOP)); /* not only when it is collected */
   return results;
