@@ -124,13 +124,24 @@ static bool is_entry(const char *name) {
          strchr(name + 33, '.') == NULL;
 }
 
+/* Whether it is what a process that was killed was writing: that takes seconds.
+ */
+static bool is_left(const char *name, const struct stat *st) {
+  enum { HOUR = 3600 };
+  size_t length = strlen(name);
+  return length > 4 && strcmp(name + length - 4, ".tmp") == 0 &&
+         strspn(name, "0123456789abcdef") == 32 &&
+         st->st_mtime < time(NULL) - HOUR;
+}
+
 typedef struct entry {
   char name[NAME_SIZE];
   uint64_t bytes;
   struct timespec used;
 } entry;
 
-/* All entries, malloc'ed; NULL when there are none. */
+/* All entries, malloc'ed; NULL when there are none.  What killed processes left
+   is removed. */
 static entry *directory_list(int directory, size_t *count) {
   entry *entries = NULL;
   size_t capacity = 0;
@@ -145,10 +156,11 @@ static entry *directory_list(int directory, size_t *count) {
   while ((e = readdir(d)) != NULL) {
     struct stat st;
     size_t length = strlen(e->d_name);
-    if (!is_entry(e->d_name) || length >= NAME_SIZE ||
-        fstatat(directory, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (fstatat(directory, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(st.st_mode))
       continue;
+    if (is_left(e->d_name, &st)) unlinkat(directory, e->d_name, 0);
+    if (!is_entry(e->d_name) || length >= NAME_SIZE) continue;
     if (*count == capacity) {
       size_t wanted = capacity == 0 ? 64 : 2 * capacity;
       entry *more = realloc(entries, wanted * sizeof *more);

@@ -542,6 +542,20 @@ describe("the cache", function()
     end)
   end)
 
+  it("loses what processes that were killed were writing", function()
+    process.with_directory(function(dir)
+      local name = "/lze/" .. ("0"):rep(32) .. ".spv."
+      assert(os.execute(("mkdir -m 700 %s/lze; touch -d '2 hours ago' %s; " ..
+        "touch %s"):format(dir, dir .. name .. "1.0.tmp", dir .. name ..
+        "2.0.tmp")))
+      local script = [[require "lze".cache()]]
+      process.output(script, {env = {XDG_CACHE_HOME = dir}})
+      local pipe = assert(io.popen("ls " .. dir .. "/lze"))
+      assert.equal(name:match "%x+%.spv%." .. "2.0.tmp\n", pipe:read "a")
+      pipe:close()
+    end)
+  end)
+
   it("that others can enter is not used", function()
     for _, mode in ipairs {"755", "770", "701"} do
       process.with_directory(function(dir)
