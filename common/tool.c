@@ -142,16 +142,18 @@ static void signals_reset(void) {
 /* No other descriptor than these, from 0 on, whatever the numbers they have
    now.  dup3 itself, because ThreadSanitizer believes that this process has the
    descriptors which other threads of its parent have made since. */
-static void descriptors_set(const int *files, int count) {
+static bool descriptors_set(const int *files, int count) {
   int high[4];
   /* Above the last first, so that none is overwritten by another. */
   for (int i = 0; i < count; i++)
-    high[i] = fcntl(files[i], F_DUPFD_CLOEXEC, count);
-  for (int i = 0; i < count; i++) syscall(SYS_dup3, high[i], i, 0);
+    if ((high[i] = fcntl(files[i], F_DUPFD_CLOEXEC, count)) < 0) return false;
+  for (int i = 0; i < count; i++)
+    if (syscall(SYS_dup3, high[i], i, 0) < 0) return false;
 #ifdef SYS_close_range
   syscall(SYS_close_range, (unsigned)count, ~0u,
           1u << 2 /* CLOSE_RANGE_CLOEXEC */);
 #endif
+  return true;
 }
 
 /* In the forked process: run the program with these files as 0, 1 and 2, wait
@@ -182,8 +184,8 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
     sigprocmask(SIG_SETMASK, &none, NULL);
     tool_limit(seconds);
     int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 100);
-    descriptors_set((const int[]){in, out, err}, 3);
-    execve(arguments[0], arguments, environ);
+    if (descriptors_set((const int[]){in, out, err}, 3))
+      execve(arguments[0], arguments, environ);
     int error = errno;
     io_write_all(high, &error, sizeof error);
     leave(127);
@@ -345,8 +347,8 @@ static _Noreturn void start_between(char *const *arguments, int socket,
     setrlimit(RLIMIT_CORE, &no_core);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0) leave(127);
-    descriptors_set((const int[]){null, null, null, socket}, 4);
-    execve(arguments[0], arguments, environ);
+    if (descriptors_set((const int[]){null, null, null, socket}, 4))
+      execve(arguments[0], arguments, environ);
     leave(127);
   }
   io_write_all(report, &child, sizeof child);
