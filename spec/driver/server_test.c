@@ -345,7 +345,8 @@ static void case_orphaned(void)
   left(0, "--serve");
 }
 
-/* Kill servers, wherever they are in their work. */
+/* Kill servers, wherever they are in their work: the two processes of one, which
+   are older than those in which it builds. */
 static volatile bool killing;
 
 static void *kill_servers(void *unused)
@@ -353,7 +354,7 @@ static void *kill_servers(void *unused)
   (void)unused;
   for (unsigned i = 0; killing; i++) {
     int pids[16], n = processes(pids, 16, "--serve");
-    if (n > 0) kill(pids[i % (unsigned)n], SIGKILL);
+    if (n > 0) kill(pids[i % (n > 1 ? 2 : 1)], SIGKILL);
     usleep(1000 * (1 + i * 7919 % 400));
   }
   return NULL;
