@@ -22,6 +22,7 @@ local BLOCK <const> = 512  -- elements that become LANES results
 local CHUNK <const> = 4096 -- elements of a row
 local ROWS <const> = 64    -- elements of a column
 local STEPS <const> = 8    -- elements of a scan
+local RUN <const> = 4      -- of these that wait for each other
 local AHEAD <const> = 64   -- elements of an expression that are computed before
                            -- they are put together: compilers vectorise that
 
@@ -621,7 +622,12 @@ local function scan_row_text(op)
     add("while j + %d <= last do", STEPS)
     each_lane(add, "local a@ = x[j + @]", STEPS)
     for l = 2, STEPS do
-      add("a%d = %s", l, merge(op, "a" .. l - 1, "a" .. l))
+      if l % RUN ~= 1 then
+        add("a%d = %s", l, merge(op, "a" .. l - 1, "a" .. l))
+      end
+    end
+    for l = RUN + 1, STEPS do
+      add("a%d = %s", l, merge(op, "a" .. (l - 1) // RUN * RUN, "a" .. l))
     end
     each_lane(add, "out[j + @] = " .. merge(op, "v", "a@"), STEPS)
     add("w = %s", merge(op, "w", "a" .. STEPS))
