@@ -382,9 +382,11 @@ static void check_known(void) {
   EXPECT(in, 1, 7, 5, 3, NULL);
   in.features |= SPIRV_HAS_LOOPS;
   EXPECT(in, 1, 7, 1, 1, NULL);
-  /* A group's rows lie one behind the other. */
+  /* A group's rows lie one behind the other, and one of a plane is left. */
   in = input(true, 17, 1021, 129);
-  EXPECT(in, 2, 17, 64, 3, NULL);
+  EXPECT(in, 2, 17, 102, 1, NULL);
+  in = input(true, 211, 127, 103);
+  EXPECT(in, 2, 211, 14, 1, NULL);
 
   /* What a work-item keeps for itself is kept again by the next one. */
   in = input(true, 16777216, 0, 0);

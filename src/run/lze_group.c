@@ -463,10 +463,14 @@ static void add_cut(const Rule *r, CutList *l, int d, uint32_t g) {
 static void list_cuts(const Rule *r, CutList *l, int d) {
   uint32_t n = r->n[d], most = least(least(n, r->size[d]), r->most);
   uint32_t fewest = smallest_size(n, r->count[d]), best = 0, whole = 0;
-  /* Groups that are to be wide in two dimensions are worth a compilation of
-     their own where that leaves less. */
-  bool leaves = r->splits && r->in->software && r->tiles && !r->again;
-  uint32_t spare = leaves ? n / REST_PART : 0, rest = spare + 1;
+  /* A size that leaves little is worth a compilation of its own where groups
+     are to be wide in two dimensions, and where it leaves whole rows, which are
+     as fast by themselves: one of them is little in any range. */
+  bool leaves = r->splits && r->in->software && !r->again;
+  uint32_t spare = 0, rest;
+  if (leaves && r->tiles) spare = n / REST_PART;
+  if (leaves && !r->tiles && d > 0) spare = n / REST_PART + 1;
+  rest = spare + 1;
   l->n = 0;
   if (n <= most) add_cut(r, l, d, n);
   for (uint32_t g = least(most, MOST_SEARCHED); g >= 1; g--) {
