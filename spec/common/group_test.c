@@ -387,6 +387,9 @@ static void check_known(void) {
   EXPECT(in, 2, 17, 102, 1, NULL);
   in = input(true, 211, 127, 103);
   EXPECT(in, 2, 211, 14, 1, NULL);
+  /* To wake many cores again takes longer. */
+  in.units = 16;
+  EXPECT(in, 1, 211, 1, 1, NULL);
 
   /* What a work-item keeps for itself is kept again by the next one. */
   in = input(true, 16777216, 0, 0);

@@ -57,8 +57,8 @@ static const Load light[] = {{1, true}}, heavy[] = {{10, true}, {100, false}};
 
 /* A launch: to wake the cores, or to start and drain the device. */
 static const double LAUNCH_COST = 5000;
-/* A second core of a CPU begins so much later than the first.  Where there are
-   loops, which may be long, that does not count. */
+/* To wake another core of a CPU. Where there are loops, which may be long, that
+   does not count. */
 static const double WAKE_COST = 2000;
 /* To enter a group on a CPU: a call, its ids, the set-up of its loop. */
 static const double GROUP_COST = 6;
@@ -420,7 +420,8 @@ static double part_cost(const Rule *r, const uint32_t g[3],
      group on average where work-items differ in length. */
   if (groups == 1) return cpu_group(r, g, load);
   double turns = round_up(groups, r->units) / r->units + 0.5;
-  double wake = r->in->features & SPIRV_HAS_LOOPS ? 0 : WAKE_COST;
+  bool may_be_long = r->in->features & SPIRV_HAS_LOOPS;
+  double wake = may_be_long ? 0 : WAKE_COST * (r->units - 1);
   return wake + turns * cpu_group(r, g, load);
 }
 
