@@ -49,7 +49,6 @@ struct lze_Storage {
   lze_Memory *memory;           /* where it is shared, or somebody is to be
                                    told of its end; else NULL */
   uint64_t serial;              /* unlike its address, never used again */
-  uint64_t version;             /* writes of commands that were recorded */
   lze_Touch touched[2][LZE_TOUCHES]; /* read, written: the newest first */
   lze_Use *uses;                /* what commands in flight touch */
   lze_Command *failed;          /* an unreported failure */

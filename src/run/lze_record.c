@@ -139,7 +139,7 @@ const char *lze_name(const lze_Names *names, uint32_t number) {
 typedef struct Copied {
   uint64_t place;               /* which bytes of which storage */
   uint64_t what;                /* a hash of the bytes, or whence they are */
-  uint64_t version;             /* of the storage after that copy */
+  uint64_t written;             /* the storage, last, after that copy */
 } Copied;
 
 /* A device that was used, and its energy when it was last asked. */
@@ -419,32 +419,37 @@ void lze_record_flops(lze_Record *record, const spirv_flops *flops,
   record->flops[2] = items * flops->of_double;
 }
 
+/* The newest recorded command that has written a storage. */
+static uint64_t written_last(const lze_Storage *s) {
+  return s->touched[true][0].record;
+}
+
 /* What identifies bytes of a storage: a hash of them, where the host sees them
    and nothing is about to write them; else who wrote them. */
 static uint64_t contents_of(const lze_Storage *s, size_t first, size_t bytes,
                             bool settled) {
   if (s->usage != LZE_DEVICE && settled)
     return bytes_hash(s->pointer + first, bytes);
-  return mix(mix(s->serial, s->version), first);
+  return mix(mix(s->serial, written_last(s)), first);
 }
 
 /* Whether these bytes are those that were last copied to that place, and are
    surely still there.  A read is into a buffer that is new each time: there,
    whether they were read before and have not changed since. */
-static bool copied_again(struct lze_Recorder *r, const lze_Copy *copy,
+static bool copied_again(const lze_Command *c, const lze_Copy *copy,
                          bool from_settled, bool to_settled, bool read) {
   const lze_Storage *s = read ? copy->from : copy->to;
   size_t first = read ? copy->from_offset : copy->to_offset;
   uint64_t place = mix(mix(mix(s->serial, first), copy->bytes), read);
   uint64_t what = contents_of(copy->from, copy->from_offset, copy->bytes,
                               from_settled);
-  Copied *last = &r->copies[place % COPIES];
+  Copied *last = &c->state->recorder->copies[place % COPIES];
   bool again = last->place == place && last->what == what &&
-               last->version == s->version;
+               last->written == written_last(s);
   if (again && !read && s->usage != LZE_DEVICE && to_settled)
     again = copy->from->usage != LZE_DEVICE &&
             bytes_hash(s->pointer + first, copy->bytes) == what;
-  *last = (Copied){place, what, s->version + !read};
+  *last = (Copied){place, what, read ? written_last(s) : c->record};
   return again;
 }
 
@@ -456,8 +461,7 @@ void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
   record->bytes = copy->bytes;
   bool read = strcmp(c->name, "read") == 0;
   record->storage = read ? copy->from->serial : copy->to->serial;
-  record->again = copied_again(c->state->recorder, copy, from_settled,
-                               to_settled, read);
+  record->again = copied_again(c, copy, from_settled, to_settled, read);
 }
 
 lze_Transfer lze_record_transfer(const lze_State *S) {
@@ -516,11 +520,7 @@ void lze_record_end(const lze_Command *c) {
     record->after = depends_on(c);
     record->call_ns = lze_now_ns() - record->queued_ns;
   }
-  for (uint32_t i = 0; i < c->use_count; i++) {
-    const lze_Use *u = &c->uses[i];
-    touch(c->record, u);
-    if (u->write) u->storage->version++;
-  }
+  for (uint32_t i = 0; i < c->use_count; i++) touch(c->record, &c->uses[i]);
 }
 
 void lze_record_abort(const lze_Command *c) {
