@@ -158,9 +158,8 @@ enum { COPIES = 1024, METERS = 8 };
 /* Records are numbered from 1 on, through all recorders of a state. */
 struct lze_Recorder {
   lze_Record *ring;
-  size_t most;                  /* how many the ring has room for */
+  size_t most;                  /* room for so many, a power of two */
   uint64_t oldest;              /* number of the oldest that is there */
-  uint64_t lap;                 /* of that at 0; older ones are at the end */
   lze_Profile *profiles;
   lze_Names *names;
   Copied copies[COPIES];
@@ -168,28 +167,26 @@ struct lze_Recorder {
   uint64_t metered_ns;          /* when they were last asked */
 };
 
-/* A division would take longer than the rest of this. */
 static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
-  return &r->ring[number - r->lap + (number < r->lap ? r->most : 0)];
+  return &r->ring[number & (r->most - 1)];
 }
 
-/* Room for so many records.  Memory that was never used comes in large pages,
-   the first of them now: making small ones takes longer than the records. */
-static bool recorder_resize(lze_State *S, size_t most) {
+/* Room for at least so many records.  Memory that was never used comes in large
+   pages, the first of them now: making small ones takes longer than the
+   records. */
+static bool recorder_resize(lze_State *S, size_t least) {
   struct lze_Recorder *r = S->recorder;
+  size_t most = 1;
+  while (most < least) most *= 2;
   size_t bytes = (most * sizeof *r->ring + LZE_LARGE_PAGE - 1) &
                  ~(size_t)(LZE_LARGE_PAGE - 1);
   lze_Record *ring = aligned_alloc(LZE_LARGE_PAGE, bytes);
   if (ring == NULL) return false;
   lze_pages_advise(ring, bytes);
   memset(ring, 0, LZE_LARGE_PAGE);
-  if (r->ring != NULL) {
-    size_t before = (size_t)(r->lap - r->oldest);
-    memcpy(ring, r->ring, (size_t)(S->records + 1 - r->lap) * sizeof *ring);
-    memcpy(ring + most - before, r->ring + r->most - before,
-           before * sizeof *ring);
-    free(r->ring);
-  }
+  for (uint64_t i = r->oldest; i <= S->records; i++)
+    ring[i & (most - 1)] = *recorder_at(r, i);
+  free(r->ring);
   r->ring = ring;
   r->most = most;
   return true;
@@ -199,7 +196,6 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   struct lze_Recorder *r = S->recorder;
   uint64_t number = ++S->records;
   if (number - r->oldest == r->most) r->oldest++;
-  if (number - r->lap == r->most) r->lap = number;
   lze_Record *record = recorder_at(r, number);
   *record = (lze_Record){.kind = (uint8_t)kind};
   return record;
@@ -252,7 +248,7 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
     r = S->recorder = calloc(1, sizeof *r);
     if (r == NULL) return false;
     r->names = names_new();
-    r->oldest = r->lap = S->records + 1;
+    r->oldest = S->records + 1;
   }
   if (r->names == NULL || (most > r->most && !recorder_resize(S, most))) {
     if (r->profiles == NULL) recorder_free(S);
