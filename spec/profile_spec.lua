@@ -90,6 +90,31 @@ describe("lze.profile", function()
     p:close()
   end)
 
+  it("has of each launch how that is cut, in each profile", function()
+    local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
+    local function cut(n)
+      local group, _, _, why = m.square:group(n)
+      return {{n}, group, why}
+    end
+    local all, few = cut(1000), cut(10)
+    local given = {{1000}, 8, "the given group"}
+    for _ = 1, 2 do
+      local p <close> = lze.profile()
+      m.square(1000, x, y)
+      m.square(1000, x, y)
+      m.square(10, x, y)
+      m.square({1000, group = 8}, x, y)
+      m.square({1000, group = 8}, x, y)
+      m.square(1000, x, y)
+      p:stop()
+      local seen = {}
+      for i, e in ipairs(of(p, "kernel")) do
+        seen[i] = {e.global, e.group[1], e.why:match "the given group" or e.why}
+      end
+      assert.same({all, all, few, given, given, all}, seen)
+    end
+  end)
+
   it("finds the script's line through whatever is called on the way", function()
     local x = lze.buffer("int", 16)
     local text = "local add, x = ...\n\nadd(16, x, 1)\nreturn nil"

@@ -95,6 +95,7 @@ static const char *event_name(const lze_Names *names, const lze_Record *r) {
 static void push_event(lua_State *L, const lze_Names *names,
                        const lze_DeviceNumber *numbers, const lze_Record *r,
                        uint32_t after, uint32_t parent) {
+  const lze_Shape *shape = &r->shape;
   lua_createtable(L, 0, 12);
   set_string(L, "kind", kind_names[r->kind]);
   set_string(L, "name", event_name(names, r));
@@ -104,7 +105,7 @@ static void push_event(lua_State *L, const lze_Names *names,
     if (n->number != 0) set_integer(L, "device_number", n->number);
     if (n->tile != 0) set_integer(L, "tile", n->tile);
   }
-  set_string(L, "why", lze_name(names, r->why));
+  set_string(L, "why", lze_name(names, shape->why));
   set_string(L, "untimed", lze_name(names, r->untimed));
   if (r->line != 0) {
     lua_pushfstring(L, "%s:%d", lze_name(names, r->source), (int)r->line);
@@ -120,19 +121,19 @@ static void push_event(lua_State *L, const lze_Names *names,
   if (after != 0) set_integer(L, "after", after);
   if (parent != 0) set_integer(L, "parent", parent);
   if (r->bytes != 0) set_integer(L, "bytes", r->bytes);
-  if (r->counted) set_integer(L, "float_flops", r->flops[1]);
-  if (r->flops[0] != 0) set_integer(L, "half_flops", r->flops[0]);
-  if (r->flops[2] != 0) set_integer(L, "double_flops", r->flops[2]);
-  set_true(L, "more_flops", r->more);
+  if (shape->counted) set_integer(L, "float_flops", shape->flops[1]);
+  if (shape->flops[0] != 0) set_integer(L, "half_flops", shape->flops[0]);
+  if (shape->flops[2] != 0) set_integer(L, "double_flops", shape->flops[2]);
+  set_true(L, "more_flops", shape->more);
   if (r->storage != 0) set_integer(L, "storage", r->storage);
   if (r->kind == LZE_RECORD_POWER) {
     lua_pushnumber(L, r->watts);
     lua_setfield(L, -2, "watts");
   }
-  set_size(L, "global", r->dims, r->global);
-  set_size(L, "group", r->dims,
-           (uint64_t[]){r->group[0], r->group[1], r->group[2]});
-  set_true(L, "provisional", r->provisional);
+  set_size(L, "global", shape->dims, shape->global);
+  set_size(L, "group", shape->dims,
+           (uint64_t[]){shape->group[0], shape->group[1], shape->group[2]});
+  set_true(L, "provisional", shape->provisional);
   set_true(L, "failed", r->failed);
   set_true(L, "again", r->again);
   set_true(L, "collected", r->collected);

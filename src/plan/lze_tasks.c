@@ -73,9 +73,9 @@ void lze_tasks_begin(lze_Plan *p, lze_Command *c) {
     r->bytes = s->bytes;
     if (s->why != NULL) {
       r->bytes = s->moved;
-      memcpy(r->group, s->group, sizeof r->group);
-      r->dims = r->group[2] > 1 ? 3 : r->group[1] > 1 ? 2 : 1;
-      lze_record_flops(r, lze_kernel_flops(s->kernel), s->items);
+      memcpy(r->shape.group, s->group, sizeof s->group);
+      r->shape.dims = s->group[2] > 1 ? 3 : s->group[1] > 1 ? 2 : 1;
+      lze_shape_flops(&r->shape, lze_kernel_flops(s->kernel), s->items);
     }
     for (uint32_t d = 0; d < n->deps.count; d++) {
       uint64_t before = p->steps[n->deps.items[d]].record;

@@ -183,7 +183,7 @@ lze_Command *lze_begin(lua_State *L, lze_Queue *q, const char *name,
   command_attach(c, q, name);
   c->timed = timed;
   if (timed) c->queued_ns = lze_now_ns(); /* it may start before lze_end */
-  if (S->recorder != NULL) lze_record_begin(L, c);
+  if (S->recorder != NULL) lze_record_begin(L, c, name);
   return c;
 }
 

@@ -284,6 +284,7 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
                       lze_learn_again(c, k, launch_ahead))))
     return &c->choice;
   c->valid = false;
+  c->record = 0;
   for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
     k->arguments[i].reach = launch_reach(l, &k->info->args[i].reach);
   in->given_by = l->given_by;

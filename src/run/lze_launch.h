@@ -46,6 +46,7 @@ typedef struct lze_Cut {
   lze_GroupChoice choice;
   lze_Learn *learn;         /* NULL until it is needed */
   double loss, cost, price; /* of the frugal choice, and to do better */
+  uint64_t record;          /* number of a launch that was cut so, or 0 */
 } lze_Cut;
 
 /* A launch as a script asked for it. */

@@ -29,9 +29,14 @@ typedef enum Role {
   ROLE_COMMAND, ROLE_DEVICE, ROLE_SOURCE, ROLE_WHY, ROLES
 } Role;
 
+typedef struct Name {
+  const char *string;
+  uint32_t number;
+} Name;
+
 struct lze_Names {
+  Name last[ROLES];             /* what names_number() found last */
   uint32_t owners;
-  uint32_t last[ROLES];         /* what names_number() found last */
   uint32_t count, capacity;     /* of strings; slots are twice as many */
   char **strings;
   uint32_t *slots;              /* numbers by hash, 0: free */
@@ -111,9 +116,12 @@ static uint32_t names_add(lze_Names *n, const char *s) {
 
 /* The same, quicker for the string that this was last called with. */
 static uint32_t names_number(lze_Names *n, Role role, const char *s) {
-  const char *last = n->strings[n->last[role]];
-  if (last == NULL || strcmp(last, s) != 0) n->last[role] = names_add(n, s);
-  return n->last[role];
+  Name *last = &n->last[role];
+  if (strcmp(last->string, s) != 0) {
+    last->number = names_add(n, s);
+    last->string = n->strings[last->number];
+  }
+  return last->number;
 }
 
 static lze_Names *names_new(void) {
@@ -122,8 +130,9 @@ static lze_Names *names_new(void) {
   n->owners = 1;
   if (names_grow(n)) {
     n->strings[n->count++] = NULL; /* 0 is none */
-    if (names_add(n, "(further names)") == MANY_NAMES && n->count == 2)
-      return n;
+    Name many = {"(further names)", names_add(n, "(further names)")};
+    for (int i = 0; i < ROLES; i++) n->last[i] = many;
+    if (n->count == 2) return n;
   }
   names_disown(n);
   return NULL;
@@ -160,11 +169,13 @@ struct lze_Recorder {
   lze_Record *ring;
   size_t most;                  /* room for so many, a power of two */
   uint64_t oldest;              /* number of the oldest that is there */
-  lze_Profile *profiles;
   lze_Names *names;
-  Copied copies[COPIES];
   Meter meters[METERS];         /* of the first devices that were used */
   uint64_t metered_ns;          /* when they were last asked */
+  lze_Record none;              /* zeros: compilers copy a record faster than
+                                   they clear one, which is a loop */
+  lze_Profile *profiles;
+  Copied copies[COPIES];
 };
 
 static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
@@ -197,7 +208,8 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   uint64_t number = ++S->records;
   if (number - r->oldest == r->most) r->oldest++;
   lze_Record *record = recorder_at(r, number);
-  *record = (lze_Record){.kind = (uint8_t)kind};
+  *record = r->none;
+  record->kind = (uint8_t)kind;
   return record;
 }
 
@@ -370,12 +382,12 @@ void lze_record_power(lua_State *L, lze_State *S) {
 
 /* --- commands ------------------------------------------------------------- */
 
-void lze_record_begin(lua_State *L, lze_Command *c) {
+void lze_record_begin(lua_State *L, lze_Command *c, const char *name) {
   lze_State *S = c->state;
   lze_Record *record = record_new(S, LZE_RECORD_COMMAND);
   c->record = S->records;
   record->queued_ns = c->queued_ns;
-  record->name = names_number(S->recorder->names, ROLE_COMMAND, c->name);
+  record->name = names_number(S->recorder->names, ROLE_COMMAND, name);
   record_device(record, c->device, meter_use(S->recorder, c->device));
   record->queue = c->queue->number;
   record_where(L, S, record);
@@ -389,30 +401,37 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
   record->bytes = bytes;
 }
 
-void lze_record_launch(const lze_Command *c, const lze_Cut *cut,
-                       uint64_t bytes, const spirv_flops *flops) {
+static void shape_cut(lze_Shape *shape, lze_Names *names, const lze_Cut *cut,
+                      const spirv_flops *flops) {
   const uint64_t *global = cut->in.global;
+  shape->why = names_number(names, ROLE_WHY, cut->choice.why);
+  shape->provisional = cut->frugal;
+  shape->dims = (uint8_t)cut->in.dims;
+  memcpy(shape->global, global, sizeof shape->global);
+  memcpy(shape->group, cut->choice.parts[0].group, sizeof shape->group);
+  lze_shape_flops(shape, flops, global[0] * global[1] * global[2]);
+}
+
+void lze_record_launch(const lze_Command *c, lze_Cut *cut, uint64_t bytes,
+                       const spirv_flops *flops) {
   lze_Record *record = record_of(c);
   if (record == NULL) return;
   record->kind = LZE_RECORD_KERNEL;
-  record->why =
-      names_number(c->state->recorder->names, ROLE_WHY, cut->choice.why);
-  record->provisional = cut->frugal;
-  record->dims = (uint32_t)cut->in.dims;
   record->bytes = bytes;
-  memcpy(record->global, global, sizeof record->global);
-  memcpy(record->group, cut->choice.parts[0].group, sizeof record->group);
-  lze_record_flops(record, flops, global[0] * global[1] * global[2]);
+  const lze_Record *before = record_find(c->state, cut->record);
+  if (before != NULL) record->shape = before->shape;
+  else shape_cut(&record->shape, c->state->recorder->names, cut, flops);
+  cut->record = c->record;
 }
 
-void lze_record_flops(lze_Record *record, const spirv_flops *flops,
-                      uint64_t items) {
+void lze_shape_flops(lze_Shape *shape, const spirv_flops *flops,
+                     uint64_t items) {
   if (flops == NULL) return;
-  record->counted = true;
-  record->more = !flops->whole;
-  record->flops[0] = items * flops->of_half;
-  record->flops[1] = items * flops->of_float;
-  record->flops[2] = items * flops->of_double;
+  shape->counted = true;
+  shape->more = !flops->whole;
+  shape->flops[0] = items * flops->of_half;
+  shape->flops[1] = items * flops->of_float;
+  shape->flops[2] = items * flops->of_double;
 }
 
 /* The newest recorded command that has written a storage. */
@@ -551,7 +570,7 @@ lze_Record *lze_record_task(const lze_Command *c, const char *name,
   record->name = names_add(names, name);
   record_device(record, device,
                 names_number(names, ROLE_DEVICE, device->props.name));
-  if (why != NULL) record->why = names_number(names, ROLE_WHY, why);
+  if (why != NULL) record->shape.why = names_number(names, ROLE_WHY, why);
   *number = S->records;
   return record;
 }

@@ -32,32 +32,37 @@ typedef enum lze_RecordKind {
   LZE_RECORD_POWER              /* of a device, in that time */
 } lze_RecordKind;
 
+/* How a launch is cut, and what its work-items compute in all. */
+typedef struct lze_Shape {
+  uint64_t global[3];
+  uint64_t flops[3];            /* of half, float and double */
+  uint32_t group[3];
+  uint32_t why;                 /* of the group: a string, 0 for none */
+  uint8_t dims;
+  bool counted;                 /* these flops are known; */
+  bool more;                    /* but there may be more */
+  bool provisional;             /* its group is one that is compiled already */
+} lze_Shape;
+
 typedef struct lze_Record {
   uint64_t queued_ns;           /* the call, of what the device does */
   uint64_t call_ns;             /* how long that call was busy with it */
   uint64_t start_ns, end_ns;    /* 0 before it is over */
-  uint64_t bytes;
-  uint64_t storage;             /* its serial, of memory and copies into it; of
-                                   a build a hash of what and for what */
   uint64_t after;               /* number of what it depends on, 0: nothing */
-  uint64_t parent;              /* of a task: number of its run; else 0 */
-  double watts;                 /* of power */
-  uint64_t global[3];
-  uint64_t flops[3];            /* of half, float and double, of all items */
-  uint32_t group[3];
-  uint32_t dims;
-  uint32_t name, source, line;  /* strings by number; line 0: not known */
-  uint32_t device, why;         /* strings, 0 for none */
-  uint32_t place;               /* of the device: its index + 1, 0 for none */
-  uint32_t untimed;             /* likewise: why a run has not all its tasks */
-  uint32_t queue;
+  uint64_t bytes;
   uint8_t kind;
-  bool counted;                 /* these flops are known; */
-  bool more;                    /* but there may be more */
   bool failed;
-  bool provisional;             /* its group is one that is compiled already */
   bool again;                   /* a copy: these bytes were there already */
   bool collected;               /* memory: freed by the collector */
+  uint32_t name, source, line;  /* strings by number; line 0: not known */
+  uint32_t device, place;       /* a string, and its index + 1; 0 for none */
+  uint32_t queue;
+  uint32_t untimed;             /* a string: why a run has not all its tasks */
+  lze_Shape shape;              /* of a launch */
+  uint64_t storage;             /* its serial, of memory and copies into it; of
+                                   a build a hash of what and for what */
+  uint64_t parent;              /* of a task: number of its run; else 0 */
+  double watts;                 /* of power */
 } lze_Record;
 
 /* The strings of records, shared by those who read them. */
@@ -91,13 +96,14 @@ void lze_profile_free(lze_Profile *p);
 
 struct lze_Cut;
 
-/* A command begins; its record gets more from what knows what it is. */
-void lze_record_begin(lua_State *L, lze_Command *c);
-void lze_record_launch(const lze_Command *c, const struct lze_Cut *cut,
+/* A command of that name begins; its record gets more from what knows what it
+   is. */
+void lze_record_begin(lua_State *L, lze_Command *c, const char *name);
+void lze_record_launch(const lze_Command *c, struct lze_Cut *cut,
                        uint64_t bytes, const spirv_flops *flops);
 /* So many work-items each compute that; NULL where it is not known. */
-void lze_record_flops(lze_Record *record, const spirv_flops *flops,
-                      uint64_t items);
+void lze_shape_flops(lze_Shape *shape, const spirv_flops *flops,
+                     uint64_t items);
 /* Settled are bytes that no pending command writes. */
 void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
                      bool from_settled, bool to_settled);
