@@ -12,10 +12,14 @@
  * A round is LAUNCHES launches of saxpy over 64 floats, its three arguments
  * given anew each time, and one wait at its end; "set once" gives them at the
  * first launch of a round only.  Results are checked: y counts the launches.
+ * Each way has a round that is not measured before each one that is: what ran
+ * before it has left nothing of it in the processor's caches.  Lua's collector
+ * works between them.
  * "Recorded" is while a profile records, which is started and stopped outside
- * the round.  Then the device times every launch, as it does those with events:
- * beside these, recorded or not, stands what the recorder itself takes.  What
- * recorded launches leave in Lua is counted, too.
+ * the rounds.  The device then times all launches, as those with events; what
+ * the recorder itself takes is beside these, recorded or not, and is the
+ * median of that in each round.  What recorded launches leave in Lua is
+ * counted, too.
  * Level Zero's are those of the first device of the first driver, OpenCL's of
  * the first platform.
  */
@@ -39,7 +43,7 @@ enum {
   MAX_ROUNDS = 1000
 };
 
-static int launches = 2000;
+static int launches = 500;
 
 _Noreturn static void die(const char *format, ...) {
   va_list list;
@@ -526,6 +530,14 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* The median of what one way takes beyond another in a round. */
+static double beyond(const double *one, const double *other, int rounds) {
+  static double more[MAX_ROUNDS];
+  for (int r = 0; r < rounds; r++) more[r] = one[r] - other[r];
+  qsort(more, (size_t)rounds, sizeof *more, compare);
+  return more[rounds / 2];
+}
+
 static int number(const char *text) {
   char *end;
   long n = strtol(text, &end, 10);
@@ -560,9 +572,9 @@ int main(int argc, char **argv) {
       launches = number(argv[2]);
       return run_once(w);
     }
-  int rounds = argc > 1 ? number(argv[1]) : 51;
+  int rounds = argc > 1 ? number(argv[1]) : 201;
   if (argc > 2) launches = number(argv[2]);
-  if (rounds > MAX_ROUNDS || (rounds + WARM_UP) * launches >= 1 << 23)
+  if (rounds > MAX_ROUNDS || (rounds + WARM_UP) * launches >= 1 << 21)
     die("too many rounds: a float must count every launch");
 
   static double us[WAYS][MAX_ROUNDS];
@@ -573,18 +585,22 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; i++) {
       int w = (i + r + WARM_UP) % count;  /* each goes first in its turn */
       const bool recorded = w == RECORDED || w == TIMED_RECORDED;
+      lua_gc(L, LUA_GCCOLLECT);
+      lua_gc(L, LUA_GCSTOP);
       if (recorded) recorded_before();
+      ways[w].round();
       double start = now_us(CLOCK_MONOTONIC);
       double own_start = now_us(CLOCK_THREAD_CPUTIME_ID);
       ways[w].round();
       double own_end = now_us(CLOCK_THREAD_CPUTIME_ID);
       double end = now_us(CLOCK_MONOTONIC);
+      lua_gc(L, LUA_GCRESTART);
       if (recorded) recorded_after();
       if (r >= 0) us[w][r] = (end - start) / launches;
       if (r >= 0) own[w][r] = (own_end - own_start) / launches;
     }
   double garbage = recorded_garbage();
-  for (int w = count - 1; w >= 0; w--) ways[w].finish(rounds + WARM_UP);
+  for (int w = count - 1; w >= 0; w--) ways[w].finish(2 * (rounds + WARM_UP));
 
   printf("%d rounds of %d launches and a wait, groups of %u; us a launch\n",
          rounds, launches, group);
@@ -592,7 +608,6 @@ int main(int argc, char **argv) {
   double median[WAYS] = {0};
   for (int w = 0; w < count; w++) {
     qsort(us[w], (size_t)rounds, sizeof **us, compare);
-    qsort(own[w], (size_t)rounds, sizeof **own, compare);
     median[w] = us[w][rounds / 2];
     printf("%-16s %8.2f %8.2f %8.2f\n", ways[w].name, us[w][rounds / 4],
            median[w], us[w][3 * rounds / 4]);
@@ -605,12 +620,11 @@ int main(int argc, char **argv) {
          median[RECORDED] / median[LUA]);
   printf("recorded / not, with events   %.2f\n",
          median[TIMED_RECORDED] / median[TIMED]);
-  const int middle = rounds / 2;
   puts("of the calling thread's processor, ns a launch:");
   printf("  the recorder itself         %.0f\n",
-         (own[TIMED_RECORDED][middle] - own[TIMED][middle]) * 1e3);
+         beyond(own[TIMED_RECORDED], own[TIMED], rounds) * 1e3);
   printf("  that and the device's times %.0f\n",
-         (own[RECORDED][middle] - own[LUA][middle]) * 1e3);
+         beyond(own[RECORDED], own[LUA], rounds) * 1e3);
   printf("garbage of %d recorded      %.0f bytes\n", launches, garbage);
   if (count > MOONCL)
     printf("Lua / Lua, MoonCL             %.2f\n",
