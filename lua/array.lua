@@ -169,9 +169,7 @@ local function placed(base)
 end
 
 -- A buffer of any contents in the context and on the device of another.
-local function beside(home, kind, size)
-  return made(C.beside, home, kind, size)
-end
+local beside = C.beside
 
 -- A buffer of n zeros, or of the numbers of a list, there; without a home, on
 -- the default device.
