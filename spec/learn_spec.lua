@@ -105,7 +105,7 @@ describe("a range that is new to a kernel", function()
   end)
 
   it("is the first, and runs in what is soon compiled", function()
-    assert.equal("1000\t1\n64\t1\n64\t1\n1\n64\n3367\n1\n", with_caches [==[
+    assert.equal("1000\t1\n64\t1\n64\t1\n1\n64\n3367\n1\n", with_caches([==[
       local source = [[
         kernel void f(global float *a) {
           size_t x = get_global_id(0), y = get_global_id(1);
@@ -126,7 +126,7 @@ describe("a range that is new to a kernel", function()
       for i, n in ipairs {100, 600011, 777777, 101} do
         if i % 2 == 1 then f = lze.compile(source).f end
         shown(n, (f:group(n)))
-      end]==], {POCL_MAX_PTHREAD_COUNT = "2"})
+      end]==], {POCL_MAX_PTHREAD_COUNT = "2"}))
   end)
 
   it("compiles nothing that serves only behind the first one's rows", function()
