@@ -17,8 +17,8 @@
  *
  * As a server it is two processes.  The first one, without any OpenCL, ends
  * the second when the driver's process has ended; the second one loads OpenCL
- * and its library of built-ins, the latter once nobody waits, and forks for
- * each module, while it has one thread only.  Where a device is no CPU there is no server: what the OpenCL
+ * and its library of built-ins and forks for each module, while it has one
+ * thread only.  Where a device is no CPU there is no server: what the OpenCL
  * has there is not a fork's, though it may have no thread.
  */
 #include "device/zocl_driver.h"
@@ -226,20 +226,13 @@ static int64_t now_ms(void)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static zocl_driver *drivers[16];
-static uint32_t driver_count;
-
-/* Load OpenCL. False where this process may not fork: all devices are to be
-   CPUs. */
-static bool drivers_load(void)
+/* Whether these drivers have no other devices than CPUs. */
+static bool are_cpus(zocl_driver *const *drivers, uint32_t count)
 {
-  uint32_t count = sizeof drivers / sizeof *drivers;
-  if (zocl_drivers(&count, drivers) != ZE_RESULT_SUCCESS) return true;
-  driver_count = count;
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t j = 0; j < drivers[i]->root_count; j++)
       if (!(drivers[i]->roots[j]->type & CL_DEVICE_TYPE_CPU)) return false;
-  return is_single();
+  return true;
 }
 
 /* Have PoCL load its library of built-ins, with a program that cannot be
@@ -271,11 +264,15 @@ static bool warm_up(void)
     "%c = OpFunctionCall %void %absent\n"
     "OpReturn\n"
     "OpFunctionEnd\n";
+  zocl_driver *drivers[16];
+  uint32_t count = 16;
+  if (zocl_drivers(&count, drivers) != ZE_RESULT_SUCCESS) return true;
+  if (!are_cpus(drivers, count)) return false;
   spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_0);
   spv_binary binary = NULL;
   if (spvTextToBinary(context, text, sizeof text - 1, &binary, NULL) ==
       SPV_SUCCESS)
-    for (uint32_t i = 0; i < driver_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
       tool_text log = {0};
       if (drivers[i]->pocl != 0 && drivers[i]->device_count > 0)
         zocl_module_warm(drivers[i]->devices[0], binary->code,
@@ -401,10 +398,9 @@ static void jobs_reap(void)
 static _Noreturn void serve(void)
 {
   sigset_t awaited;
-  bool warm = false;
   serving = true;
   volunteer();
-  if (!drivers_load()) _exit(1);
+  if (!warm_up()) _exit(1);
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
   sigaddset(&awaited, SIGTERM);
@@ -427,11 +423,9 @@ static _Noreturn void serve(void)
     }
     polled[0] = (struct pollfd){signals, POLLIN, 0};
     polled[1] = (struct pollfd){SOCKET, idle != NULL ? POLLIN : 0, 0};
-    int ready =
-        poll(polled, count,
-             next > now && (warm || count > 2) ? (int)(next - now) : 0);
+    int ready = poll(polled, count, next > now ? (int)(next - now) : 0);
     if (ready < 0 && errno != EINTR) leave();
-    if (ready == 0 && count == 2 && warm) leave();
+    if (ready == 0 && count == 2) leave();
     if (ready < 0) continue;
     now = now_ms();
     for (nfds_t i = 2; i < count; i++)
@@ -448,11 +442,6 @@ static _Noreturn void serve(void)
       job_receive(idle, signals);
     else if (polled[1].revents & (POLLHUP | POLLERR))
       leave();
-    /* The first module comes before that, which takes longer than it. */
-    if (!warm && ready == 0 && count == 2) {
-      if (!warm_up()) leave();
-      warm = true;
-    }
   }
 }
 
