@@ -1229,8 +1229,9 @@ local fields = {
   device = function(a) return a.home.device end,
   -- The buffer whose context and device are its own.
   home = function(a)
-    while a.op do a = X.first_array(a) end
-    return a.base
+    local leaf = a
+    while leaf and leaf.op do leaf = X.first_array(leaf) end
+    return (leaf or evaluate(a)).base
   end,
   buffer = function(a) return a.flat or a.base end
 }

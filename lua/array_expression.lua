@@ -154,8 +154,8 @@ end
 -- is a number what math.type says, nodes = 1 and one for each of these, trial =
 -- {left = how many kernels of several operations it may still be in before it
 -- is taken to have one of its own}, make = a function for its expressions,
--- launches = what `remember` notes, last = which it noted last}.  There is one
--- table for each; those that differ in which operands are numbers share a trial.
+-- launches = what `remember` notes}.  There is one table for each; those that
+-- differ in which operands are numbers share a trial.
 local operations = {}
 
 local maker
@@ -173,7 +173,7 @@ local function operation(name, kind, width, x, y, z)
     op.apart = kind == "half" or kind == "bfloat16"
     op.arity, op.x, op.y, op.z = arity, x, y, z
     op.nodes = 1 + (x and 1 or 0) + (y and 1 or 0) + (z and 1 or 0)
-    op.make, op.launches, op.last = maker(op), {}, 0
+    op.make, op.launches = maker(op), {}
   end
   return op
 end
@@ -812,22 +812,25 @@ end
 
 -- A function that launches a kernel for an expression whose tree is like that
 -- of an operation on operands, and is false where it is not.  It has read all
--- of them before it makes anything, so that no finalizer runs in between.
+-- of them before it makes anything, so that no finalizer runs in between; a
+-- debug hook may, and what it has evaluated has no operands.
 local function write_relaunch(kernel, shape, ...)
   local lines, names, operations, passed = {}, {}, {}, {}
   local function add(...) lines[#lines + 1] = format(...) end
   local read_operands
   local function read(place, v, above)
-    if mathtype(v) then
-      passed[#passed + 1] = place
-      return
-    elseif names[v] then
+    if names[v] then
       add("if %s ~= %s then return false end", place, names[v])
       return
     end
-    local name, own, x, y, z = "v" .. #lines, parts_of(v)
+    local name = "v" .. #lines
+    add("local %s = %s; if not %s then return false end", name, place, name)
+    if mathtype(v) then
+      passed[#passed + 1] = name
+      return
+    end
+    local own, x, y, z = parts_of(v)
     names[v] = name
-    add("local %s = %s", name, place)
     local same = format("(%s.dims == dims or alike(a, %s))", name, name)
     if own and joins(v, own, above, shape) then
       operations[#operations + 1] = own
@@ -854,16 +857,19 @@ local function write_relaunch(kernel, shape, ...)
   return C.text(text, "relaunch")(alike, kernel, unpack(operations))
 end
 
--- Remember how an expression was launched by a walk, which was left.  Of each
--- operation so many are remembered.
-local function remember(a, w, entry)
-  if entry.remembered or w.strided > 0 then return end
-  local id, several, op, x, y, z = w.id, w.steps > 1, parts_of(a)
-  local f = write_relaunch(entry.kernel, a.dims, op, x, y, z)
+-- Remember how an expression was launched by the walk of an id, which was left.
+-- Of each operation the first few trees are remembered.
+local function remember(a, w, entry, id)
+  local op, x, y, z = parts_of(a)
+  if not op or entry.remembered or w.strided > 0 or
+      #op.launches == MOST_LAUNCHES then
+    return
+  end
+  local launch = {fused = w.steps > 1 and 1 or 0,
+    run = write_relaunch(entry.kernel, a.dims, op, x, y, z)}
   if walks ~= id then return end
   entry.remembered = true
-  op.last = op.last % MOST_LAUNCHES + 1
-  op.launches[op.last] = {run = f, fused = several and 1 or 0}
+  op.launches[#op.launches + 1] = launch
 end
 
 -- Launch the kernel of an expression into a buffer as one like it was launched
@@ -883,9 +889,10 @@ local function relaunch(a, size, out)
   return nil
 end
 
+-- False where a debug hook has evaluated a meanwhile.
 local function first_array(a)
   local op = a.op
-  return op.x and (op.y and a.z or a.y) or a.x
+  return op and (op.x and (op.y and a.z or a.y) or a.x)
 end
 
 -- Compute the elements of an array, if it is an expression; how is "fuse" or
@@ -893,7 +900,8 @@ end
 function evaluate(a, how)
   if not a.op then return a end
   local leaf = a
-  repeat leaf = first_array(leaf) until not leaf.op
+  repeat leaf = first_array(leaf) until not leaf or not leaf.op
+  if not leaf then return evaluate(a, how) end
   local size = leaf.dims == a.dims and leaf.size or a.size
   check_count(a.dims, size)
   local base = beside(leaf.base, a.kind, size)
@@ -905,7 +913,7 @@ function evaluate(a, how)
       local again = entry.runs
       id = w.id
       run(w, entry, size, w.args, w.kept)
-      if again and walks == id then remember(a, w, entry) end
+      if again and walks == id then remember(a, w, entry, id) end
     end
     if walks ~= id then return evaluate(a, how) end
     counts.evaluations = counts.evaluations + 1

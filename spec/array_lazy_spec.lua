@@ -209,6 +209,26 @@ describe("an expression", function()
     ]])
   end)
 
+  it("is right where a debug hook evaluates a part of it meanwhile", function()
+    local x, y = floats {1, 2}, floats {3, 4}
+    local function make()
+      local t = x + y
+      return ((t * x) - t):abs(), t
+    end
+    for _ = 1, 5 do make():eval() end
+    for k = 1, 450 do
+      local a, t = make()
+      debug.sethook(function()
+        debug.sethook()
+        t:eval()
+      end, "", k)
+      a:eval()
+      debug.sethook()
+      assert.same({0, 6}, a:read())
+    end
+    assert.same({0, 6}, make():read())
+  end)
+
   it("is right where a finalizer writes an operand meanwhile", function()
     assert.equal("0 wrong\n", process.output [[
       local A = require "lze".array
