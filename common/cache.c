@@ -124,7 +124,7 @@ static bool is_entry(const char *name) {
          strchr(name + 33, '.') == NULL;
 }
 
-/* Whether it is what a process that was killed was writing: that takes seconds.
+/* Whether it is a temporary file whose writer was killed: writing takes seconds.
  */
 static bool is_left(const char *name, const struct stat *st) {
   enum { HOUR = 3600 };

@@ -183,7 +183,7 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
     if (!outlive_not(own, SIGKILL)) leave(127);
     sigprocmask(SIG_SETMASK, &none, NULL);
     tool_limit(seconds);
-    int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 100);
+    int high = fcntl(failed[1], F_DUPFD_CLOEXEC, 3);
     if (descriptors_set((const int[]){in, out, err}, 3))
       execve(arguments[0], arguments, environ);
     int error = errno;

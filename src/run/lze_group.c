@@ -985,8 +985,8 @@ static double price_unknown(const lze_Variants *known,
   return price;
 }
 
-/* Whether a tail lacks a size of more than 1, which would serve only behind
-   bodies such as this one. */
+/* Whether a tail lacks a size of more than 1 along x, which would serve only
+   behind bodies such as this one. */
 static bool lacks_tail(const lze_Variants *known,
                        const lze_GroupChoice *choice) {
   for (int i = 1; i < choice->count; i++) {

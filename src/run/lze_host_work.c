@@ -133,8 +133,8 @@ static bool work_is_needed(const struct lze_HostWork *w, const lze_Command *c) {
 }
 
 /* Tell those that have begun that a wait needs them: for `c` or, with NULL, for
-   the one that has no command.  What has not begun needs what the first such
-   one waits for. */
+   the one that has no command.  What has not begun begins in turn: where such a
+   one is needed, what the first of them waits for is needed, too. */
 static void works_tell(lze_State *S, const lze_Command *c) {
   struct lze_HostWork **link = &S->works, *w, *first = S->works;
   bool asked = false;
