@@ -216,7 +216,7 @@ typedef struct mpi_Op {
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
-  bool has_turn, left;          /* it may post; what goes on is forgotten */
+  bool has_turn;                /* it may post */
   size_t phase;
   mpi_Handle *requests;
   size_t request_count;

@@ -52,6 +52,7 @@ typedef struct Used {
   bool closed;
   const mpi_Op *turn;           /* a collective that has still to post calls, or
                                    NULL */
+  bool given_up;                /* one that had has been left */
 } Used;
 
 static Used *used;
@@ -124,11 +125,23 @@ static void op_leave(mpi_Op *o) {
 
 void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
 
-/* What goes on is never freed, and has its turn for ever. */
+/* Other ranks may post what it has still to post: so no later collective of
+   the communicator would meet its like. */
+static void op_give_up(const mpi_Op *o) {
+  pthread_mutex_lock(&used_lock);
+  Used *u = *used_find(o->comm);
+  if (u != NULL && o->kind > MPI_RECV && (!o->has_turn || u->turn == o))
+    u->given_up = true;
+  pthread_mutex_unlock(&used_lock);
+}
+
+/* What goes on is never freed. */
 void mpi_op_release(void *op, int left) {
   mpi_Op *o = op;
-  o->left = left != 0;
-  if (left) return;
+  if (left) {
+    op_give_up(o);
+    return;
+  }
   op_leave(o);
   mpi_op_disown(o);
 }
@@ -673,12 +686,12 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   if (o->kind <= MPI_RECV || o->has_turn) return LZE_WORK_DONE;
   pthread_mutex_lock(&used_lock);
   Used *u = *used_find(o->comm);
-  const mpi_Op *other = u != NULL ? u->turn : NULL;
-  o->has_turn = other == NULL;
-  if (u != NULL && other == NULL && op_posts_later(o)) u->turn = o;
+  bool given_up = u != NULL && u->given_up;
+  o->has_turn = u == NULL || (u->turn == NULL && !given_up);
+  if (u != NULL && o->has_turn && op_posts_later(o)) u->turn = o;
   pthread_mutex_unlock(&used_lock);
-  if (other == NULL) return LZE_WORK_DONE;
-  if (!other->left) return LZE_WORK_PENDING;
+  if (o->has_turn) return LZE_WORK_DONE;
+  if (!given_up) return LZE_WORK_PENDING;
   op_say(o, f, "GIVEN_UP",
          "an earlier collective was given up before this rank had done all of "
          "it: the communicator cannot be used any more");

@@ -984,6 +984,25 @@ describe("a library of MPI", function()
       print(world:irecv(y, 0):wait())]], {LZE_MPI_TIMEOUT = "0.05"}))
   end)
 
+  it("has no later collective where one was given up before it began",
+      function()
+    assert.equal("ended\nTIMEOUT\nGIVEN_UP\n", with_fake([[
+      local x = lze.buffer("int", 2 << 20, {usage = "device"})
+      local y = lze.buffer("int", 1)
+      control "delay 1000000000"
+      debug.sethook(function()
+        if debug.getinfo(2, "S").source == "=lze" then error("ended", 0) end
+      end, "", 1)
+      local ended = select(2, pcall(world.bcast, world, x, 0))
+      debug.sethook()
+      print(ended)
+      print(select(2, pcall(world.allreduce, world, y, "sum")).code)
+      control "none 0"
+      lze.wait()
+      local good, err = pcall(world.allreduce, world, y, "sum")
+      print(good or err.code)]], {LZE_MPI_TIMEOUT = "0.05"}))
+  end)
+
   -- How often messages in memory of a device are copied, what becomes of them,
   -- and what lze.info says; the library does what `line` says until it is known
   -- whether it is given such memory.
