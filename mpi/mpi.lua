@@ -710,9 +710,10 @@ end
 
 -- --- new communicators -------------------------------------------------------
 
--- Ranks that come later are waited for as in any wait, not inside MPI.
-local function meet(c)
-  C.post("barrier", true, c, "handle", nil, nil, nil, false)
+-- Ranks that come later are waited for as in any wait, not inside MPI, and so
+-- are earlier collectives of the handle.
+local function meet(c, name)
+  C.post("barrier", true, c, name, nil, nil, nil, false)
   if c.closed then fail("the communicator was closed during the wait") end
 end
 
@@ -724,7 +725,7 @@ local of_world = {}
 local function inner(c)
   if c.world then c.inner = of_world.inner or false end
   if not c.inner then
-    meet(c)
+    meet(c, "handle")
     c.inner = C.dup(c.handle)
     if c.world then of_world.inner = c.inner end
   end
@@ -782,7 +783,8 @@ function methods.split(self, color, key)
   if key < -MOST_BYTES or key > MOST_BYTES then
     argument(2, "split", "key: %d does not fit 32 bits", key)
   end
-  meet(c)
+  meet(c, "handle")
+  meet(c, "values")
   return new(c, function(part)
     for i = 1, 3 do
       part[handles[i]] = C.split(c[handles[i]], color, key) or false
@@ -827,7 +829,7 @@ function methods.cart(self, dims, options)
   if reorder ~= nil and type(reorder) ~= "boolean" then
     argument(2, "cart", "reorder: boolean expected, got %s", describe(reorder))
   end
-  meet(c)
+  meet(c, "handle")
   return new(c, function(cart)
     cart.handle = C.cart(c.handle, copy, periodic, reorder or false) or false
     if not cart.handle then return end

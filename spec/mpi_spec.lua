@@ -963,25 +963,28 @@ describe("a library of MPI", function()
 
   it("has no later collective where one was given up in the middle", function()
     assert.equal("bcast TIMEOUT\nallreduce GIVEN_UP\nsplit GIVEN_UP\n" ..
-      "bcast TIMEOUT\nbcast GIVEN_UP\ntrue\n", with_fake([[
+      "bcast TIMEOUT\nbcast GIVEN_UP\ntrue\nsplit GIVEN_UP\n", with_fake([[
       local x = lze.buffer("int", 2 << 20, {usage = "device"})
       local y = lze.buffer("int", 1)
-      local function try(name, ...)
-        local ok, err = pcall(world[name], world, ...)
+      local part = world:split(0)
+      local function try(comm, name, ...)
+        local ok, err = pcall(comm[name], comm, ...)
         assert(not ok)
         print(name .. " " .. err.code)
       end
       control "delay 1000000000"
-      try("bcast", x, 0)
+      try(world, "bcast", x, 0)
       control "none 0"
-      try("allreduce", y, "sum")
-      try("split", 0)
+      try(world, "allreduce", y, "sum")
+      try(world, "split", 0)
       control "delay 1000000000"
-      try("bcast", {1}, 0)
+      try(part, "bcast", {1}, 0)
       control "none 0"
-      try("bcast", {1}, 0)
-      world:isend(y, 0)                            -- messages go on
-      print(world:irecv(y, 0):wait())]], {LZE_MPI_TIMEOUT = "0.05"}))
+      try(part, "bcast", {1}, 0)
+      part:isend(y, 0)                             -- messages go on,
+      print(part:irecv(y, 0):wait())
+      part:allreduce(y, "sum")                     -- and those of buffers
+      try(part, "split", 0)]], {LZE_MPI_TIMEOUT = "0.05"}))
   end)
 
   it("has no later collective where one was given up before it began",
