@@ -433,7 +433,7 @@ static int mpi_lua_post(lua_State *L) {
 /* came(receive) -> source, tag, bytes; nothing unless it has succeeded */
 static int mpi_lua_came(lua_State *L) {
   mpi_Op *const *box = lua_touserdata(L, 1);
-  if (!(*box)->posted) return 0;
+  if (*box == NULL || !(*box)->posted) return 0; /* NULL once collected */
   lua_pushinteger(L, (*box)->source);
   lua_pushinteger(L, (*box)->got_tag);
   lua_pushinteger(L, (lua_Integer)(*box)->got);

@@ -117,6 +117,26 @@ describe("lze.mpi without a launcher", function()
     assert.same({0, 0, 3}, {mpi.status(ev)})
   end)
 
+  it("does not know in a finalizer what an irecv has got", function()
+    assert.equal("0 0 1\nnil\n0 0 1\nover\nnil\n", process.output([[
+      local lze, mpi = require "lze", require "lze.mpi"
+      local world, y = mpi.world(), lze.buffer("int", 1)
+      local function make()
+        local t = setmetatable({}, {__gc = function(t)
+          print(mpi.status(t.event))
+        end})
+        t.event = world:irecv(y, 0)
+        world:send(lze.buffer("int", 1), 0)
+        t.event:wait()
+        print(table.concat({mpi.status(t.event)}, " "))
+        return t
+      end
+      make()
+      collectgarbage()
+      kept = make()                              -- until the state is closed
+      print "over"]]))
+  end)
+
   it("says what has failed, be it at once or later", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 2)
     local where = debug.getinfo(1, "S").short_src .. ":%d+: "
