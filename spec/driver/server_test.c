@@ -345,8 +345,8 @@ static void case_orphaned(void)
   left(0, "--serve");
 }
 
-/* Kill servers, wherever they are in their work: the two processes of one, which
-   are older than those in which it builds. */
+/* Kill servers, wherever they are in their work: the two processes of one,
+   which are older than those in which it builds. */
 static volatile bool killing;
 
 static void *kill_servers(void *unused)
