@@ -124,8 +124,8 @@ static bool is_entry(const char *name) {
          strchr(name + 33, '.') == NULL;
 }
 
-/* Whether it is a temporary file whose writer was killed: writing takes seconds.
- */
+/* Whether it is a temporary file whose writer was killed: writing one takes
+   seconds. */
 static bool is_left(const char *name, const struct stat *st) {
   enum { HOUR = 3600 };
   size_t length = strlen(name);

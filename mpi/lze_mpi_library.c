@@ -376,8 +376,8 @@ static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {
 
 /* Open MPI 4.1.4 copies a message that is too long for the receiver behind its
    memory, where it reads from the memory of the sender: of more than 960 bytes
-   in one process, 4000 between two.  Then it says MPI_ERR_TRUNCATE.  It is known
-   by its ABI, whatever one made from it calls itself, or by its name. */
+   in one process, 4000 between two.  Then it says MPI_ERR_TRUNCATE.  It is
+   known by its ABI, whatever one made from it calls itself, or by its name. */
 static size_t find_most_whole(const mpi_Library *m) {
   bool is_open = strcmp(m->c.abi, "Open MPI") == 0 ||
                  strstr(m->version, "Open MPI") != NULL;
