@@ -675,9 +675,10 @@ static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- steps --------------------------------------------------------------- */
 
-/* Whether it posts one call after the other. */
+/* Whether it posts one call after the other, or first copies (place_own). */
 static bool op_posts_later(const mpi_Op *o) {
-  return o->value || o->stage != NULL || op_meets(o);
+  return o->value || o->stage != NULL || op_meets(o) ||
+         (o->kind == MPI_ALLGATHER && o->of_device);
 }
 
 /* All ranks post the collectives of a communicator in the same order.  So the

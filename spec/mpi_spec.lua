@@ -1103,6 +1103,19 @@ describe("a library of MPI", function()
       "as it is\n$", said)
   end)
 
+  it("is given collectives in their order, with it, too", function()
+    -- An allgather copies its own block first, which takes a while.
+    assert.equal("MPI_Iallgather\n", with_fake([[
+      local x = lze.buffer("int", 16 << 20, {usage = "device"})
+      local y = lze.buffer("int", 16 << 20, {usage = "device"})
+      world:bcast(x, 0)
+      control "fail 1"
+      for _, ev in ipairs {world:iallgather(x, y), world:ibarrier()} do
+        local good, err = pcall(ev.wait, ev)
+        if not good then print(err.call) end
+      end]], {LZE_MPI_GPU = "1", MPI_FAKE_GPU = "1"}))
+  end)
+
   it("is not given it where it says that it cannot use it", function()
     local said = device_memory {ZOCL_DEVICE_MEMORY_PRIVATE = "1"}
     assert.equal(HOSTED, said:match "^(.*)note: ")
