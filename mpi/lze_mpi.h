@@ -228,8 +228,8 @@ typedef struct mpi_Op {
   uint64_t length, looked_ns, idle_ns;
   /* Of a message. */
   char *first;                  /* what the first message of MPI goes into */
-  bool came;                    /* it has, with this status, before it was
-                                   cancelled */
+  bool came;                    /* it has, with these, before it was cancelled */
+  int error;
   mpi_Status status;
   bool announced;               /* it comes in pieces, with this number */
   uint32_t number;

@@ -85,7 +85,7 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   int flag = 0;
   int64_t bytes = 0;
-  int error = o->came ? 0 : m->Test(o->requests, &flag, &o->status);
+  int error = o->came ? o->error : m->Test(o->requests, &flag, &o->status);
   if (error == 0 && !flag && !o->came) return LZE_WORK_PENDING;
   o->request_count = 0;
   if (error == 0 && !sends(o)) {

@@ -735,8 +735,10 @@ int mpi_op_cancel(void *op) {
   if (o->value || o->m->Cancel(o->requests) != 0) return 0;
   for (int i = 0; i < 1000; i++) {
     int flag = 0, cancelled = 0;
-    if (o->m->Test(o->requests, &flag, &o->status) != 0) return 1;
-    if (flag && o->m->Test_cancelled(&o->status, &cancelled) == 0) {
+    o->error = o->m->Test(o->requests, &flag, &o->status);
+    if (o->error == 0 && flag)
+      o->error = o->m->Test_cancelled(&o->status, &cancelled);
+    if (o->error != 0 || flag) {
       o->came = !cancelled;
       return cancelled;
     }
