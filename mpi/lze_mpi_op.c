@@ -695,7 +695,8 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   if (!given_up) return LZE_WORK_PENDING;
   op_say(o, f, "GIVEN_UP",
          "an earlier collective was given up before this rank had done all of "
-         "it: the communicator cannot be used any more");
+         "it: the communicator can have no more of the same kind, be it those "
+         "of buffers or those of values");
   return LZE_WORK_FAILED;
 }
 
