@@ -62,7 +62,7 @@ describe("an expression", function()
     for _ = 1, 3 do assert.same({2, 3}, make(x, y, z):read()) end
     -- The same array twice, and then again two.
     local square = floats {0, 5}
-    for _ = 1, 3 do assert.same({1, 3}, make(x, y, square + 1):eval():read()) end
+    for _ = 1, 3 do assert.same({1, 3}, make(x, y, square + 1):read()) end
     for _ = 1, 3 do assert.same({0, 3}, make(x, x, floats {0, 12}):read()) end
     assert.same({2, 3}, make(x, y, z):read())
     assert.same({0, 3}, make(x, x, floats {0, 12}):read())
