@@ -815,7 +815,7 @@ end
 -- of them before it makes anything, so that no finalizer runs in between; a
 -- debug hook may, and what it has evaluated has no operands.
 local function write_relaunch(kernel, shape, ...)
-  local lines, names, operations, passed = {}, {}, {}, {}
+  local lines, names, inner, passed = {}, {}, {}, {}
   local function add(...) lines[#lines + 1] = format(...) end
   local read_operands
   local function read(place, v, above)
@@ -833,8 +833,8 @@ local function write_relaunch(kernel, shape, ...)
     names[v] = name
     local same = format("(%s.dims == dims or alike(a, %s))", name, name)
     if own and joins(v, own, above, shape) then
-      operations[#operations + 1] = own
-      add("if %s.op ~= o%d or not %s then return false end", name, #operations,
+      inner[#inner + 1] = own
+      add("if %s.op ~= o%d or not %s then return false end", name, #inner,
         same)
       read_operands(name, own, x, y, z)
     else
@@ -850,11 +850,11 @@ local function write_relaunch(kernel, shape, ...)
   end
   read_operands("a", ...)
   local given = {"alike", "kernel"}
-  for k = 1, #operations do given[k + 2] = "o" .. k end
+  for k = 1, #inner do given[k + 2] = "o" .. k end
   local text = format("local %s = ...\nreturn function(a, dims, size, out)\n"
     .. "  %s\n  kernel(size, out, %s)\n  return true\nend",
     concat(given, ", "), concat(lines, "\n  "), concat(passed, ", "))
-  return C.text(text, "relaunch")(alike, kernel, unpack(operations))
+  return C.text(text, "relaunch")(alike, kernel, unpack(inner))
 end
 
 -- Remember how an expression was launched by the walk of an id, which was left.
@@ -865,11 +865,11 @@ local function remember(a, w, entry, id)
       #op.launches == MOST_LAUNCHES then
     return
   end
-  local launch = {fused = w.steps > 1 and 1 or 0,
+  local like = {fused = w.steps > 1 and 1 or 0,
     run = write_relaunch(entry.kernel, a.dims, op, x, y, z)}
   if walks ~= id then return end
   entry.remembered = true
-  op.launches[#op.launches + 1] = launch
+  op.launches[#op.launches + 1] = like
 end
 
 -- Launch the kernel of an expression into a buffer as one like it was launched
