@@ -128,8 +128,9 @@ typedef struct lze_WorkSpec {
      name in the profile, such as " to rank 1", and how many bytes it moved. */
   void (*describe)(void *userdata, char *text, size_t size, size_t *bytes);
   /* NULL, or called after a step that has left it pending, in a wait that
-     cannot end before it is over; answers as a step does. */
-  int (*awaited)(void *userdata, lze_WorkFailure *failure);
+     cannot end before it is over and has lasted since then, by
+     CLOCK_MONOTONIC; answers as a step does. */
+  int (*awaited)(void *userdata, uint64_t since_ns, lze_WorkFailure *failure);
 } lze_WorkSpec;
 
 /* A list of a device to which steps append copies, and a copy on it. */

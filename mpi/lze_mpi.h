@@ -225,10 +225,14 @@ typedef struct mpi_Op {
   bool posted;                  /* all of it is over for MPI */
   lze_OneCopy *copy;
   char *scratch;
-  uint64_t length, looked_ns, idle_ns;
+  uint64_t length;
+  /* For LZE_MPI_TIMEOUT: it has got on since a wait last looked at it, when that
+     was, and how long waits have seen nothing happen. */
+  bool moved;
+  uint64_t looked_ns, idle_ns;
   /* Of a message. */
   char *first;                  /* what the first message of MPI goes into */
-  bool came;                    /* it has, with these, before it was cancelled */
+  bool came;                    /* before it was cancelled, with these */
   int error;
   mpi_Status status;
   bool announced;               /* it comes in pieces, with this number */
@@ -252,7 +256,8 @@ void mpi_op_hold(void *op);
 void mpi_op_release(void *op, int left);
 int mpi_op_step(void *op, lze_WorkFailure *failure);
 int mpi_op_cancel(void *op);
-int mpi_op_awaited(void *op, lze_WorkFailure *failure); /* has a timeout */
+/* With a timeout. */
+int mpi_op_awaited(void *op, uint64_t since_ns, lze_WorkFailure *failure);
 void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
 
 /* What op says of a failure; both return LZE_WORK_FAILED. */

@@ -221,7 +221,7 @@ static int pieces_step(mpi_Op *o, lze_WorkFailure *f) {
     piece_step(o, k, f);
     if (p->state == PIECE_OVER && k == o->ended) {
       o->ended++;
-      o->idle_ns = 0;
+      o->moved = true;
     }
   }
   if (o->ended < count) return LZE_WORK_PENDING;
@@ -235,6 +235,7 @@ int mpi_message_step(mpi_Op *o, lze_WorkFailure *f) {
     int status = first[o->phase](o, f);
     if (status != LZE_WORK_DONE) return status;
     o->phase++;
+    o->moved = true;
   }
   return o->announced ? pieces_step(o, f) : LZE_WORK_DONE;
 }

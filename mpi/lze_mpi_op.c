@@ -20,10 +20,6 @@
 /* From so many bytes on, all ranks come first to an allreduce that waits. */
 #define MEETING ((size_t)1 << 15)
 
-/* A look that comes later than this after the one before shows a script that
-   did something else, not a wait. */
-#define LOOK_NS 100000000u
-
 const char *const mpi_kind_names[] = {
     "send",   "recv",    "barrier",   "bcast",    "reduce", "allreduce", "scan",
     "gather", "scatter", "allgather", "alltoall", NULL};
@@ -40,6 +36,7 @@ mpi_Op *mpi_op_new(const mpi_Library *m) {
   mpi_Op *o = calloc(1, sizeof *o);
   if (o == NULL) return NULL;
   o->owners = 1;
+  o->moved = true; /* it begins */
   o->m = m;
   return o;
 }
@@ -516,12 +513,14 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* LZE_MPI_TIMEOUT: whether it has been waited for so long.  Asked in waits for
-   it only. */
-static bool op_is_late(mpi_Op *o) {
-  uint64_t now = now_ns(), since = now - o->looked_ns;
-  if (o->looked_ns != 0 && since < LOOK_NS) o->idle_ns += since;
+/* LZE_MPI_TIMEOUT: whether it has been waited for so long, by this wait and by
+   earlier ones. */
+static bool op_is_late(mpi_Op *o, uint64_t since) {
+  uint64_t now = now_ns();
+  o->idle_ns += now - (o->looked_ns > since ? o->looked_ns : since);
   o->looked_ns = now;
+  if (o->moved) o->idle_ns = 0;
+  o->moved = false;
   return (double)o->idle_ns > o->m->timeout * 1e9;
 }
 
@@ -556,7 +555,7 @@ static int op_late(mpi_Op *o, lze_WorkFailure *f) {
   op_say(o, f, "TIMEOUT", text);
   if (mpi_op_cancel(o)) return LZE_WORK_FAILED;
   if (!o->came) return LZE_WORK_LEFT;
-  o->idle_ns = 0;
+  o->moved = true;
   return LZE_WORK_PENDING; /* the next step takes it */
 }
 
@@ -592,6 +591,7 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
     int status = look(o, f);
     if (status != LZE_WORK_DONE) return status;
     o->phase++;
+    o->moved = true;
   }
 }
 
@@ -646,7 +646,7 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       if (error == 0) error = piece_end(o, x, n);
       if (staged_fails(o, p, error, f)) return true;
       o->moving++;
-      o->idle_ns = 0;
+      o->moved = true;
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
@@ -719,9 +719,9 @@ int mpi_op_step(void *op, lze_WorkFailure *f) {
   return o->api->copy(o->copies, &o->copy, o->into, o->out, o->written, f);
 }
 
-int mpi_op_awaited(void *op, lze_WorkFailure *f) {
+int mpi_op_awaited(void *op, uint64_t since_ns, lze_WorkFailure *f) {
   mpi_Op *o = op;
-  if (o->posted || !op_is_late(o)) return LZE_WORK_PENDING;
+  if (o->posted || !op_is_late(o, since_ns)) return LZE_WORK_PENDING;
   return op_late(o, f);
 }
 

@@ -656,6 +656,26 @@ describe("lze.mpi without a launcher", function()
         print(a[1], b[1])]], {env = {LZE_MPI_TIMEOUT = "0.05"}}))
   end)
 
+  it("counts for LZE_MPI_TIMEOUT how long waits last, nothing else", function()
+    assert.equal("false\nTIMEOUT\n", process.output([[
+      local lze, world = require "lze", require "lze.mpi".world()
+      local got = world:irecv(lze.buffer("int", 1), 0)
+      local function work(seconds)
+        local from = os.clock()
+        while os.clock() - from < seconds do end
+      end
+      local over
+      for _ = 1, 12 do
+        over = got:wait(0)
+        work(0.05)
+      end
+      print(over)
+      local await = coroutine.wrap(function() got:await() end)
+      await()
+      work(0.5)
+      print(select(2, pcall(await)).code)]], {env = {LZE_MPI_TIMEOUT = "0.5"}}))
+  end)
+
   it("can be seen in lze.info(), and so can affinity", function()
     local list = io.open("/proc/self/status"):read "a"
       :match "Cpus_allowed_list:%s*(%S+)"
@@ -984,6 +1004,19 @@ describe("a library of MPI", function()
       world:isend(lze.buffer("int", 9), 0)
       print(select(2, pcall(world.recv, world, lze.buffer("int", 4), 0)).code)
       ]], {LZE_MPI_TIMEOUT = "0.05"}))
+  end)
+
+  it("is waited for, by LZE_MPI_TIMEOUT, once a call has begun", function()
+    assert.equal("true\n", with_fake([[
+      local k = lze.compile [=[kernel void slow(global uint *x) {
+        uint v = x[0];
+        for (int i = 0; i < 100000000; i++) v = (v ^ v >> 7) * 5 + 3;
+        x[0] = v;
+      }]=]
+      local x = lze.buffer("uint", 1)
+      control "delay 3"
+      k.slow:launch(1, x)
+      print(world:iallreduce(x, "sum"):wait())]], {LZE_MPI_TIMEOUT = "0.1"}))
   end)
 
   it("has no later collective where one was given up in the middle", function()

@@ -37,11 +37,12 @@ typedef struct lze_HostedRuns {
    Neither raises or runs Lua code; both may retire commands. */
 typedef struct lze_WorkSteps {
   /* Take a step of all that has begun, and begin what can; `awaited` is what is
-     waited for, or NULL. */
-  void (*advance)(lze_State *S, const lze_Command *awaited);
+     waited for, since `began` (lze_now_ns), or NULL. */
+  void (*advance)(lze_State *S, const lze_Command *awaited, uint64_t began);
   /* The same in a wait, for which *since is 0 at first: how long the host may
      do without another, in ns. */
-  uint64_t (*pause)(lze_State *S, const lze_Command *awaited, uint64_t *since);
+  uint64_t (*pause)(lze_State *S, const lze_Command *awaited, uint64_t began,
+                    uint64_t *since);
 } lze_WorkSteps;
 
 /* What contexts ask of the storeys above. */

@@ -136,7 +136,7 @@ static void begin_reap(lze_Queue *q) {
   lze_State *S = q->o.context->state;
   if (S->works != NULL && S->advance_in-- == 0) {
     S->advance_in = PROBE_EVERY;
-    S->steps->advance(S, NULL);
+    S->steps->advance(S, NULL, 0);
   }
   if (q->probe == NULL || ++q->since_probe < PROBE_EVERY) return;
   q->since_probe = 0;

@@ -101,10 +101,12 @@ static lze_Command *event_submitted(lua_State *L) {
   return c;
 }
 
-/* Go on with what has parts on the host; `awaited` as for the steps. */
-static void event_advance(lua_State *L, const lze_Command *awaited) {
+/* Go on with what has parts on the host; `awaited` and `began` as for the
+   steps. */
+static void event_advance(lua_State *L, const lze_Command *awaited,
+                          uint64_t began) {
   lze_State *S = lze_state(L);
-  if (S->works != NULL) S->steps->advance(S, awaited);
+  if (S->works != NULL) S->steps->advance(S, awaited, began);
   if (S->runs != NULL) S->hosted->advance(L);
 }
 
@@ -112,7 +114,7 @@ static void event_advance(lua_State *L, const lze_Command *awaited) {
    the driver says when it does not tell. */
 static int event_done(lua_State *L) {
   lze_Command *c = event_submitted(L);
-  event_advance(L, NULL);
+  event_advance(L, NULL, 0);
   c = event_check(L);
   lua_pushboolean(L, lze_command_check(L, c));
   return 1;
@@ -154,15 +156,15 @@ static int event_fd(lua_State *L) {
   return 1;
 }
 
-/* Stack: the event, the function to yield with. */
+/* Stack: the event, the function to yield with.  The context is when it
+   began. */
 static int event_await_more(lua_State *L, int status, lua_KContext context) {
   (void)status;
-  (void)context;
   lua_settop(L, 2);
   lze_Command *c;
   event_submitted(L);
   for (;;) {
-    event_advance(L, event_check(L));
+    event_advance(L, event_check(L), (uint64_t)context);
     c = event_check(L);
     if (lze_command_check(L, c)) break;
     /* A hook of this coroutine's own runs in the call. */
@@ -170,7 +172,7 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
       return lua_error(L);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 1);
-    lua_callk(L, 1, 0, 0, event_await_more);
+    lua_callk(L, 1, 0, context, event_await_more);
   }
   lze_command_wait(L, c, 0); /* raises its failure */
   lua_pushboolean(L, true);
@@ -205,7 +207,7 @@ static int event_await(lua_State *L) {
     lua_replace(L, 2);
     lua_settop(L, 2);
   }
-  return event_await_more(L, LUA_OK, 0);
+  return event_await_more(L, LUA_OK, (lua_KContext)lze_now_ns());
 }
 
 static int event_close(lua_State *L) {

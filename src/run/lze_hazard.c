@@ -179,7 +179,7 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
                          size_t last, bool write) {
   lze_Command *c;
   lze_State *S = s->o.context->state;
-  if (S->works != NULL) S->steps->advance(S, NULL);
+  if (S->works != NULL) S->steps->advance(S, NULL, 0);
   while ((c = lze_storage_conflict(s, first, last, write)) != NULL) {
     if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay so */
     if (!(L != NULL ? lze_command_check(L, c) : lze_command_poll(c)))

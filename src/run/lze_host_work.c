@@ -135,7 +135,7 @@ static bool work_is_needed(const struct lze_HostWork *w, const lze_Command *c) {
 /* Tell those that have begun that a wait needs them: for `c` or, with NULL, for
    the one that has no command.  What has not begun begins in turn: where such a
    one is needed, what the first of them waits for is needed, too. */
-static void works_tell(lze_State *S, const lze_Command *c) {
+static void works_tell(lze_State *S, const lze_Command *c, uint64_t began) {
   struct lze_HostWork **link = &S->works, *w, *first = S->works;
   bool asked = false;
   for (; first != NULL && first->begun; first = first->next)
@@ -148,7 +148,7 @@ static void works_tell(lze_State *S, const lze_Command *c) {
     if (w->spec.awaited != NULL &&
         (work_is_needed(w, c) ||
          (before != NULL && work_is_needed(w, before))))
-      w->status = w->spec.awaited(w->spec.userdata, &w->failure);
+      w->status = w->spec.awaited(w->spec.userdata, began, &w->failure);
     if (w->status == LZE_WORK_PENDING) {
       link = &w->next;
     } else {
@@ -158,15 +158,16 @@ static void works_tell(lze_State *S, const lze_Command *c) {
   }
 }
 
-static void works_look(lze_State *S, const lze_Command *awaited) {
+static void works_look(lze_State *S, const lze_Command *awaited,
+                       uint64_t began) {
   works_advance(S);
-  if (awaited != NULL) works_tell(S, awaited);
+  if (awaited != NULL) works_tell(S, awaited, began);
 }
 
 static uint64_t works_pause(lze_State *S, const lze_Command *awaited,
-                            uint64_t *since) {
+                            uint64_t began, uint64_t *since) {
   bool moved = works_advance(S);
-  works_tell(S, awaited);
+  works_tell(S, awaited, began);
   uint64_t now = lze_now_ns();
   if (moved || *since == 0) *since = now;
   uint64_t idle = now - *since;
@@ -183,7 +184,7 @@ static void works_sleep(uint64_t ns) {
 }
 
 void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
-  uint64_t since = 0;
+  uint64_t since = 0, began = lze_now_ns();
   for (struct lze_HostWork **link = &S->works, *w; (w = *link) != NULL;) {
     if (w->spec.cancel == NULL ||
         (w->begun && !w->spec.cancel(w->spec.userdata))) {
@@ -195,7 +196,7 @@ void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
     work_end(w);
   }
   while (S->works != NULL && lze_now_ns() < deadline)
-    works_sleep(works_pause(S, NULL, &since));
+    works_sleep(works_pause(S, NULL, began, &since));
   while (S->works != NULL) {
     struct lze_HostWork *w = S->works;
     S->works = w->next;
@@ -243,11 +244,11 @@ int lze_host_copy(lze_Queue *q, lze_EventSlot **slot, void *to,
 
 /* Wait for one without a command. */
 static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
-  uint64_t since = 0;
+  uint64_t since = 0, began = lze_now_ns();
   int status = LUA_OK;
   w->awaited = true;
   while (w->status == LZE_WORK_PENDING && status == LUA_OK) {
-    uint64_t pause = works_pause(S, NULL, &since);
+    uint64_t pause = works_pause(S, NULL, began, &since);
     if (w->status != LZE_WORK_PENDING) break;
     works_sleep(pause);
     status = lze_run_hook(L);

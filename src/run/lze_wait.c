@@ -61,13 +61,14 @@ static int await_raise(lua_State *L) {
 /* Wait; raises nothing.  -1 when something raised an error, which is then on
    the stack, else whether it is done. */
 static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
-  uint64_t since = 0;
+  uint64_t since = 0, began = 0;
   while (c->status == LZE_PENDING) {
     if (!c->submitted) {
       lze_queue_flush(c->queue);
       continue; /* that may have failed */
     }
     uint64_t now = lze_now_ns();
+    if (began == 0) began = now;
     uint64_t slice = now >= deadline ? 0 : deadline - now;
     if (slice > LZE_SLICE_NS) slice = LZE_SLICE_NS;
     if (c->state->runs != NULL) {
@@ -78,7 +79,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
     }
     bool last = slice == 0; /* the deadline has come */
     if (c->state->works != NULL) {
-      uint64_t pause = c->state->steps->pause(c->state, c, &since);
+      uint64_t pause = c->state->steps->pause(c->state, c, began, &since);
       if (c->status != LZE_PENDING) continue;
       if (slice > pause) slice = pause;
     }
