@@ -226,8 +226,8 @@ typedef struct mpi_Op {
   lze_OneCopy *copy;
   char *scratch;
   uint64_t length;
-  /* For LZE_MPI_TIMEOUT: it has got on since a wait last looked at it, when that
-     was, and how long waits have seen nothing happen. */
+  /* For LZE_MPI_TIMEOUT: it has got on since a wait last looked at it, when
+     that was, and how long waits have seen nothing happen. */
   bool moved;
   uint64_t looked_ns, idle_ns;
   /* Of a message. */
