@@ -10,8 +10,8 @@
 -- Expressions are evaluated one operation after the other, or by one kernel of
 -- them all.  Either way each result is rounded to the type of its operation, so
 -- the bits are the same.  A walk through the tree finds the kernel, and its
--- arguments; of a tree that was evaluated twice the operation at its root has a
--- function that takes the arguments out of any that is like it.
+-- arguments; of the first trees that are evaluated twice the operation at the
+-- root has functions that take the arguments out of others like them.
 --
 -- Each storage has a list of the expressions that read it.  It is weak; those
 -- that are alive are evaluated before the storage is written.
@@ -179,12 +179,15 @@ local function operation(name, kind, width, x, y, z)
 end
 
 -- The operation of an array, or false, and its operands.  Any call may run a
--- finalizer, which may evaluate it: so these are read together.
+-- finalizer, and anything a debug hook, which may evaluate it: so these are
+-- read together.
 local function parts_of(a)
   local op = a.op
   if not op then return false end
   local arity = op.arity
-  return op, a.x, arity > 1 and a.y or nil, arity > 2 and a.z or nil
+  local x, y, z = a.x, arity > 1 and a.y or nil, arity > 2 and a.z or nil
+  if a.op ~= op then return parts_of(a) end
+  return op, x, y, z
 end
 
 -- The operands of an expression.
@@ -658,18 +661,15 @@ end
 
 -- Forget how an expression is computed, and what it reads.
 local function detach(a)
-  local op = a.op
-  local arity = op.arity
-  if not op.x then remove_reader(a.x, a) end
-  if arity > 1 then
-    if not op.y then remove_reader(a.y, a) end
-    a.y = false
-    if arity > 2 then
-      if not op.z then remove_reader(a.z, a) end
-      a.z = false
-    end
-  end
-  a.op, a.x, a.nodes = false, false, 1
+  local op, x, y, z = parts_of(a)
+  if not op then return end
+  a.op = false
+  if not op.x then remove_reader(x, a) end
+  if y ~= nil and not op.y then remove_reader(y, a) end
+  if z ~= nil and not op.z then remove_reader(z, a) end
+  a.x, a.nodes = false, 1
+  if y ~= nil then a.y = false end
+  if z ~= nil then a.z = false end
 end
 
 -- Say how an array that has no elements is computed.
@@ -925,7 +925,7 @@ function evaluate(a, how)
   rawset(a, "size", size)
   rawset(a, "store", false)
   each_parent(a, add_reader)
-  if a.op then detach(a) end
+  detach(a)
   return a
 end
 
