@@ -217,9 +217,10 @@ typedef struct mpi_Op {
   size_t payload_bytes;
   /* While it goes on. */
   bool has_turn;                /* it may post */
+  uint64_t asked;               /* its number among those that asked to, or 0 */
   size_t phase;
   mpi_Handle *requests;
-  size_t request_count;
+  size_t request_count, tested; /* and how many of these are over */
   mpi_Handle type;              /* made for this operation, or 0 */
   mpi_Handle message;           /* probed */
   bool posted;                  /* all of it is over for MPI */

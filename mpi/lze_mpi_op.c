@@ -49,7 +49,8 @@ typedef struct Used {
   bool closed;
   const mpi_Op *turn;           /* a collective that has still to post calls, or
                                    NULL */
-  bool given_up;                /* one that had has been left */
+  uint64_t asked;               /* how many have asked for the turn */
+  uint64_t given_up;            /* the first of these that was left, or 0 */
 } Used;
 
 static Used *used;
@@ -127,8 +128,10 @@ void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
 static void op_give_up(const mpi_Op *o) {
   pthread_mutex_lock(&used_lock);
   Used *u = *used_find(o->comm);
-  if (u != NULL && o->kind > MPI_RECV && (!o->has_turn || u->turn == o))
-    u->given_up = true;
+  if (u != NULL && o->kind > MPI_RECV && (!o->has_turn || u->turn == o)) {
+    uint64_t number = o->asked != 0 ? o->asked : ++u->asked;
+    if (u->given_up == 0 || number < u->given_up) u->given_up = number;
+  }
   pthread_mutex_unlock(&used_lock);
 }
 
@@ -563,17 +566,17 @@ static int op_late(mpi_Op *o, lze_WorkFailure *f) {
 static int look(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   mpi_Status status;
-  while (o->request_count > 0) {
+  for (; o->tested < o->request_count; o->tested++) {
     int flag = 0;
-    mpi_Handle *r = &o->requests[o->request_count - 1];
-    int error = m->Test(r, &flag, &status);
+    int error = m->Test(&o->requests[o->tested], &flag, &status);
     if (error != 0) {
       mpi_op_error(o, error, f);
-      return o->request_count > 1 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
+      return o->request_count - o->tested > 1 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
     }
     if (!flag) return LZE_WORK_PENDING;
-    o->request_count--;
+    o->moved = true;
   }
+  o->request_count = o->tested = 0;
   for (size_t at = 0; o->by_rank && at < o->bytes; at += MPI_PIECE)
     finish_by_rank(o, o->out + at, o->scratch + at * (size_t)o->size,
                    piece_bytes(o, at));
@@ -687,10 +690,12 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   if (o->kind <= MPI_RECV || o->has_turn) return LZE_WORK_DONE;
   pthread_mutex_lock(&used_lock);
   Used *u = *used_find(o->comm);
-  bool given_up = u != NULL && u->given_up;
+  if (u != NULL && o->asked == 0) o->asked = ++u->asked;
+  bool given_up = u != NULL && u->given_up != 0 && o->asked > u->given_up;
   o->has_turn = u == NULL || (u->turn == NULL && !given_up);
   if (u != NULL && o->has_turn && op_posts_later(o)) u->turn = o;
   pthread_mutex_unlock(&used_lock);
+  o->moved = o->has_turn;
   if (o->has_turn) return LZE_WORK_DONE;
   if (!given_up) return LZE_WORK_PENDING;
   op_say(o, f, "GIVEN_UP",

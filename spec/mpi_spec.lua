@@ -1010,13 +1010,13 @@ describe("a library of MPI", function()
     assert.equal("true\n", with_fake([[
       local k = lze.compile [=[kernel void slow(global uint *x) {
         uint v = x[0];
-        for (int i = 0; i < 100000000; i++) v = (v ^ v >> 7) * 5 + 3;
+        for (int i = 0; i < 1000000000; i++) v = (v ^ v >> 7) * 5 + 3;
         x[0] = v;
       }]=]
       local x = lze.buffer("uint", 1)
       control "delay 3"
       k.slow:launch(1, x)
-      print(world:iallreduce(x, "sum"):wait())]], {LZE_MPI_TIMEOUT = "0.1"}))
+      print(world:iallreduce(x, "sum"):wait())]], {LZE_MPI_TIMEOUT = "0.5"}))
   end)
 
   it("has no later collective where one was given up in the middle", function()
