@@ -391,6 +391,12 @@ static void check_known(void) {
   in.units = 16;
   EXPECT(in, 1, 211, 1, 1, NULL);
 
+  /* But not so long that one of very many would do it all. */
+  in = input(true, 4096, 0, 0);
+  in.features |= SPIRV_HAS_LONG_MATHS;
+  in.units = 64;
+  EXPECT(in, 1, 8, 1, 1, NULL);
+
   /* What a work-item keeps for itself is kept again by the next one. */
   in = input(true, 16777216, 0, 0);
   in.private_bytes = 1024;
