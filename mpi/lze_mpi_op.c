@@ -695,8 +695,10 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   o->has_turn = u == NULL || (u->turn == NULL && !given_up);
   if (u != NULL && o->has_turn && op_posts_later(o)) u->turn = o;
   pthread_mutex_unlock(&used_lock);
-  o->moved = o->has_turn;
-  if (o->has_turn) return LZE_WORK_DONE;
+  if (o->has_turn) {
+    o->moved = true;
+    return LZE_WORK_DONE;
+  }
   if (!given_up) return LZE_WORK_PENDING;
   op_say(o, f, "GIVEN_UP",
          "an earlier collective was given up before this rank had done all of "
