@@ -265,6 +265,11 @@ void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
 int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *failure);
 int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *failure);
 
+/* Copy a piece between its place and the stage, unless all has failed; whether
+   that goes on. */
+bool mpi_op_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
+                   size_t bytes, lze_WorkFailure *failure);
+
 /* Free a communicator, once no operation that lze has taken over uses it: such
    may be posted later. */
 int mpi_comm_free(const mpi_Library *m, mpi_Handle comm);

@@ -143,18 +143,6 @@ static int piece_post(mpi_Op *o, mpi_Piece *p, char *at, size_t bytes) {
                              o->pieces, &p->request);
 }
 
-/* Copy it between its place and the stage, if its bytes are still wanted;
-   whether that goes on. */
-static bool piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
-                         size_t bytes, lze_WorkFailure *f) {
-  lze_WorkFailure later;
-  if (o->failed && p->copy == NULL) return false;
-  int status = o->api->copy(o->copies, &p->copy, to, from, bytes,
-                            o->failed ? &later : f);
-  if (status == LZE_WORK_FAILED) o->failed = true;
-  return status == LZE_WORK_PENDING;
-}
-
 /* A piece that has not come whole is an error. */
 static void piece_check(mpi_Op *o, const mpi_Status *status, size_t bytes,
                         lze_WorkFailure *f) {
@@ -177,7 +165,7 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   int error = 0, flag = 0;
   switch (p->state) {
     case PIECE_READY:
-      if (sends(o) && staged && piece_copies(o, p, at, place, bytes, f)) return;
+      if (sends(o) && staged && mpi_op_copies(o, p, at, place, bytes, f)) return;
       p->state = PIECE_COPIED;
       /* fallthrough */
     case PIECE_COPIED:
@@ -199,7 +187,7 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
-      if (!sends(o) && staged && piece_copies(o, p, place, at, bytes, f))
+      if (!sends(o) && staged && mpi_op_copies(o, p, place, at, bytes, f))
         return;
       p->state = PIECE_OVER;
       /* fallthrough */

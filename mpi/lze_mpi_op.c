@@ -600,10 +600,8 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- memory of a device -------------------------------------------------- */
 
-/* Copy a piece between its place and the stage, unless all has failed; whether
-   that goes on. */
-static bool staged_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
-                          size_t bytes, lze_WorkFailure *f) {
+bool mpi_op_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
+                   size_t bytes, lze_WorkFailure *f) {
   lze_WorkFailure later;
   if (o->failed && p->copy == NULL) return false;
   int status = o->api->copy(o->copies, &p->copy, to, from, bytes,
@@ -633,7 +631,7 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   int error, flag = 0;
   switch (p->state) {
     case PIECE_READY:
-      if (reads && staged_copies(o, p, x, place, n, f)) return false;
+      if (reads && mpi_op_copies(o, p, x, place, n, f)) return false;
       p->state = PIECE_COPIED;
       /* fallthrough */
     case PIECE_COPIED:
@@ -653,7 +651,7 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
-      if (o->writes && staged_copies(o, p, place, x, n, f)) return false;
+      if (o->writes && mpi_op_copies(o, p, place, x, n, f)) return false;
       p->state = PIECE_OVER;
       /* fallthrough */
     default: return true;
