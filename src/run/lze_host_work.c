@@ -106,6 +106,15 @@ static void work_end(struct lze_HostWork *w) {
   if (!w->awaited) free(w);
 }
 
+/* The link to what comes after a work, which is ended if it is over. */
+static struct lze_HostWork **work_pass(struct lze_HostWork **link) {
+  struct lze_HostWork *w = *link;
+  if (w->status == LZE_WORK_PENDING) return &w->next;
+  *link = w->next;
+  work_end(w);
+  return link;
+}
+
 /* Take a step of all that has begun, and begin what can; whether anything
    happened. */
 static bool works_advance(lze_State *S) {
@@ -116,12 +125,7 @@ static bool works_advance(lze_State *S) {
     work_step(w);
     moved = moved || w->status != LZE_WORK_PENDING ||
             lze_now_ns() - before > LOOK_NS;
-    if (w->status == LZE_WORK_PENDING) {
-      link = &w->next;
-    } else {
-      *link = w->next;
-      work_end(w);
-    }
+    link = work_pass(link);
   }
   return moved;
 }
@@ -149,12 +153,7 @@ static void works_tell(lze_State *S, const lze_Command *c, uint64_t began) {
         (work_is_needed(w, c) ||
          (before != NULL && work_is_needed(w, before))))
       w->status = w->spec.awaited(w->spec.userdata, began, &w->failure);
-    if (w->status == LZE_WORK_PENDING) {
-      link = &w->next;
-    } else {
-      *link = w->next;
-      work_end(w);
-    }
+    link = work_pass(link);
   }
 }
 
@@ -186,14 +185,10 @@ static void works_sleep(uint64_t ns) {
 void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
   uint64_t since = 0, began = lze_now_ns();
   for (struct lze_HostWork **link = &S->works, *w; (w = *link) != NULL;) {
-    if (w->spec.cancel == NULL ||
-        (w->begun && !w->spec.cancel(w->spec.userdata))) {
-      link = &w->next;
-      continue;
-    }
-    *link = w->next;
-    w->status = LZE_WORK_FAILED;
-    work_end(w);
+    if (w->spec.cancel != NULL &&
+        (!w->begun || w->spec.cancel(w->spec.userdata)))
+      w->status = LZE_WORK_FAILED;
+    link = work_pass(link);
   }
   while (S->works != NULL && lze_now_ns() < deadline)
     works_sleep(works_pause(S, NULL, began, &since));
