@@ -4,6 +4,7 @@
 local lze = require "lze"
 local mpi = require "lze.mpi"
 local json = require "bench.lib.json"
+local interrupted = require "spec.support.interrupted"
 local process = require "spec.support.process"
 
 -- Many processes on few cores.
@@ -208,36 +209,19 @@ describe("lze.mpi without a launcher", function()
 
   it("lets a debug hook end a wait, after which the work goes on", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
-    local ending
-    local function interrupted(f, ...)
-      local calls = 0
-      debug.sethook(function()
-        calls = calls + 1
-        if calls > 20 then
-          debug.sethook()
-          if ending then ending() end
-          error("interrupted!", 0)
-        end
-      end, "", 1000)
-      local ok, err = pcall(f, ...)
-      debug.sethook()
-      assert.is_false(ok)
-      assert.equal("interrupted!", err)
-    end
-    interrupted(world.recv, world, y, 0)
+    interrupted(nil, world.recv, world, y, 0)
     assert.is_true(y:pending())
     world:send(x, 0)
     assert.same({1, 2, 3}, y:read())
-    interrupted(world.recv, world, nil, 0) -- which takes the next value
+    interrupted(nil, world.recv, world, nil, 0) -- it takes the next value
     world:send("lost", 0)
     local ev = world:isend("kept", 0)
     assert.equal("kept", (world:recv(nil, 0)))
     assert.is_true(ev:wait())
-    ending = function()                    -- it has come, and is lost
+    interrupted(function()                 -- it has come, and is lost
       ev = world:isend("lost", 0)
       assert.is_true(ev:wait())
-    end
-    interrupted(world.recv, world, nil, 0)
+    end, world.recv, world, nil, 0)
     world:isend("kept", 0)
     assert.equal("kept", (world:recv(nil, 0)))
   end)

@@ -6,6 +6,7 @@
 -- Every rank prints one line when all of it is right.
 
 local lze, mpi = require "lze", require "lze.mpi"
+local interrupted = require "spec.support.interrupted"
 local world = mpi.world()
 local rank, size = world.rank, world.size
 assert(size == tonumber(arg[1] or 1), "the number of ranks")
@@ -446,19 +447,6 @@ end
 function tests.interrupted()
   local last = size - 1
   if size == 1 or size > 3 then return end
-  local function interrupted(f, ...)
-    local calls = 0
-    debug.sethook(function()
-      calls = calls + 1
-      if calls > 20 then
-        debug.sethook()
-        error("interrupted!", 0)
-      end
-    end, "", 1000)
-    local ok, err = pcall(f, ...)
-    debug.sethook()
-    assert(not ok and err == "interrupted!", err)
-  end
   local n = (2 << 20) + 5                    -- three pieces
   local sum = size * (size + 1) // 2
   local calls = {
@@ -474,7 +462,7 @@ function tests.interrupted()
       local x = lze.buffer("int", n, {usage = usage}):fill(rank + 1)
       local y = lze.buffer("int", {rank})
       if rank == last then                   -- the others have not come
-        interrupted(f, x)
+        interrupted(nil, f, x)
         for to = 0, last - 1 do world:isend("come", to) end
       else
         assert(world:recv(nil, last) == "come")
