@@ -165,7 +165,8 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   int error = 0, flag = 0;
   switch (p->state) {
     case PIECE_READY:
-      if (sends(o) && staged && mpi_op_copies(o, p, at, place, bytes, f)) return;
+      if (sends(o) && staged && mpi_op_copies(o, p, at, place, bytes, f))
+        return;
       p->state = PIECE_COPIED;
       /* fallthrough */
     case PIECE_COPIED:
