@@ -81,13 +81,18 @@ static int error_take(lua_State *L, int status, lze_ErrorInfo *e) {
   return code;
 }
 
+/* Whether no value is at an index of the caller's. */
+static bool is_none(lua_State *L, int index) {
+  int top = lua_gettop(L);
+  return index > top ||
+         (index < 0 && index > LUA_REGISTRYINDEX && -index > top);
+}
+
 /* Call f protected with the arguments structure at 1 and the value at `index`
    (0: nil) at 2, where there is one; `results` values stay on the stack. */
 static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
                     int results, lze_ErrorInfo *e) {
-  int top = lua_gettop(L);
-  bool none = index > top ||
-              (index < 0 && index > LUA_REGISTRYINDEX && -index > top);
+  bool none = is_none(L, index);
   if (index != 0 && !none) index = lua_absindex(L, index);
   if (!lua_checkstack(L, LUA_MINSTACK))
     return error_set(e, LZE_EMEMORY, "no room on the Lua stack");
@@ -278,12 +283,8 @@ static int api_make_buffer(lua_State *L, const char *type, size_t count,
   return api_call(L, make_buffer_body, &m, device, 1, e);
 }
 
-static int get_buffer_body(lua_State *L) {
+static void buffer_inform(const lze_Buffer *b, lze_BufferInfo *info) {
   static const char *const usages[] = {"shared", "device", "host"};
-  lze_BufferInfo *info = lua_touserdata(L, 1);
-  if (info == NULL || info->size < sizeof *info)
-    luaL_error(L, "the size of the structure is not set");
-  const lze_Buffer *b = body_buffer(L);
   const lze_Storage *s = b->storage;
   info->pointer = s->pointer != NULL ? s->pointer + b->offset : NULL;
   info->count = (size_t)b->count;
@@ -294,12 +295,32 @@ static int get_buffer_body(lua_State *L) {
   info->driver = s->device->driver->handle;
   info->device = s->device->handle;
   info->context = s->o.context->handle;
+}
+
+static bool info_is_good(const lze_BufferInfo *info) {
+  return info != NULL && info->size >= sizeof *info;
+}
+
+static int get_buffer_body(lua_State *L) {
+  lze_BufferInfo *info = lua_touserdata(L, 1);
+  if (!info_is_good(info))
+    luaL_error(L, "the size of the structure is not set");
+  buffer_inform(body_buffer(L), info);
   return 0;
 }
 
+/* An array may have to be evaluated, and what is wrong needs a message; nothing
+   about an open buffer can raise. */
 static int api_get_buffer(lua_State *L, int index, lze_BufferInfo *info,
                           lze_ErrorInfo *e) {
-  return api_call(L, get_buffer_body, info, index, 0, e);
+  const lze_Buffer *b =
+      index == 0 || is_none(L, index)
+          ? NULL
+          : lze_test_box(L, index, lze_buffer_kind);
+  if (b == NULL || !lze_buffer_is_open(b) || !info_is_good(info))
+    return api_call(L, get_buffer_body, info, index, 0, e);
+  buffer_inform(b, info);
+  return error_none(e);
 }
 
 static int wait_buffer_body(lua_State *L) {
