@@ -74,6 +74,8 @@ uint64_t lze_check_deadline(lua_State *L, int arg);
    for a coroutine that has none.  Returns LUA_OK, or the status of an error
    that is then on the stack, to be raised with lua_error after cleaning up. */
 int lze_run_hook(lua_State *L);
+/* The same for who has the state, as waits do that look again at once. */
+int lze_run_hook_of(lua_State *L, lze_State *S);
 
 /* The metatable of error objects. [-0, +0] */
 void lze_open_error(lua_State *L);

@@ -48,9 +48,12 @@ static void guard_release(lua_State *L, lze_State *S, const lze_Guard *g,
 }
 
 lze_Pause lze_guard_pause(lua_State *L) {
-  lze_State *S = lze_find_state(L);
-  if (S == NULL) return (lze_Pause){NULL, NULL};
-  lze_Pause pause = {S->guard, S->protection};
+  return lze_guard_pause_of(L, lze_find_state(L));
+}
+
+lze_Pause lze_guard_pause_of(lua_State *L, lze_State *S) {
+  if (S == NULL) return (lze_Pause){NULL, NULL, NULL};
+  lze_Pause pause = {S, S->guard, S->protection};
   S->guard = NULL;
   S->protection = NULL;
   if (pause.guard != NULL) {
@@ -61,7 +64,7 @@ lze_Pause lze_guard_pause(lua_State *L) {
 }
 
 void lze_guard_resume(lua_State *L, lze_Pause pause) {
-  lze_State *S = lze_find_state(L);
+  lze_State *S = pause.state;
   if (S == NULL) return;
   if (pause.guard != NULL) {
     guard_hold(L, pause.guard);
@@ -85,7 +88,7 @@ int lze_protected_guarded(lua_State *L, int arguments, int results,
   if (outer != NULL) { /* it holds; what raised in a pause left it paused */
     int inner = lze_protected(L, arguments, results, arg);
     if (outer->paused)
-      lze_guard_resume(L, (lze_Pause){outer, S->protection});
+      lze_guard_resume(L, (lze_Pause){S, outer, S->protection});
     return inner;
   }
   guard_hold(L, &g);

@@ -40,10 +40,12 @@ void lze_call_guarded(lua_State *L, int arguments, int results);
 /* Between these two Lua code may run, as outside of any guard, if there is one
    at all.  Where it raises, the guard is not to be resumed. */
 typedef struct lze_Pause {
+  lze_State *state;             /* NULL before there is any */
   struct lze_Guard *guard;
   struct lze_Protection *protection;
 } lze_Pause;
 lze_Pause lze_guard_pause(lua_State *L);
+lze_Pause lze_guard_pause_of(lua_State *L, lze_State *S); /* who has it */
 void lze_guard_resume(lua_State *L, lze_Pause pause);
 
 /* Whether the collector runs, or will when the guard is paused: not where a

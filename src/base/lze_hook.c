@@ -9,8 +9,8 @@
 /* As many instructions as a slice of a wait counts for. */
 enum { HOOK_LOOPS = 10000 };
 
-static int run_hook(lua_State *L) {
-  lze_State *S = lze_state(L);
+static int run_hook(lua_State *L, lze_State *S) {
+  if (S == NULL || S->closed) return LUA_OK;
   /* A signal's handler sets that of the main thread, whichever runs: a
      coroutine without one runs it in its place, and a hook that removes itself
      does so from there. */
@@ -36,8 +36,12 @@ static int run_hook(lua_State *L) {
 }
 
 int lze_run_hook(lua_State *L) {
-  lze_Pause pause = lze_guard_pause(L);
-  int status = run_hook(L);
+  return lze_run_hook_of(L, lze_find_state(L));
+}
+
+int lze_run_hook_of(lua_State *L, lze_State *S) {
+  lze_Pause pause = lze_guard_pause_of(L, S);
+  int status = run_hook(L, S);
   lze_guard_resume(L, pause);
   if (status != LUA_OK) lze_keep_error(L);
   return status;

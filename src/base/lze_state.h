@@ -33,16 +33,22 @@ typedef struct lze_HostedRuns {
   void (*over)(lze_Command *c);
 } lze_HostedRuns;
 
+/* A wait's clock, of lze_now_ns: when it began, what it is now, and when the
+   work of the host's last got on. */
+typedef struct lze_WaitTimes {
+  uint64_t began_ns, now_ns, moved_ns;
+} lze_WaitTimes;
+
 /* The same of work of the host's (run/lze_host_work.h), while there is any.
    Neither raises or runs Lua code; both may retire commands. */
 typedef struct lze_WorkSteps {
   /* Take a step of all that has begun, and begin what can; `awaited` is what is
      waited for, since `began` (lze_now_ns), or NULL. */
   void (*advance)(lze_State *S, const lze_Command *awaited, uint64_t began);
-  /* The same in a wait, for which *since is 0 at first: how long the host may
-     do without another, in ns. */
-  uint64_t (*pause)(lze_State *S, const lze_Command *awaited, uint64_t began,
-                    uint64_t *since);
+  /* The same in a wait, whose clock goes on: how long the host may do without
+     another, in ns. */
+  uint64_t (*pause)(lze_State *S, const lze_Command *awaited,
+                    lze_WaitTimes *times);
 } lze_WorkSteps;
 
 /* What contexts ask of the storeys above. */

@@ -52,10 +52,10 @@ static bool work_is_free(const struct lze_HostWork *w) {
   return true;
 }
 
-static void work_step(struct lze_HostWork *w) {
+static void work_step(struct lze_HostWork *w, uint64_t now) {
   if (!w->begun) {
-    w->start_ns = lze_now_ns();
-    if (w->command != NULL) w->command->start_ns = w->start_ns;
+    w->start_ns = now;
+    if (w->command != NULL) w->command->start_ns = now;
   }
   w->begun = true;
   w->status = w->spec.step(w->spec.userdata, &w->failure);
@@ -116,15 +116,15 @@ static struct lze_HostWork **work_pass(struct lze_HostWork **link) {
 }
 
 /* Take a step of all that has begun, and begin what can; whether anything
-   happened. */
-static bool works_advance(lze_State *S) {
+   happened.  The clock goes on. */
+static bool works_advance(lze_State *S, uint64_t *now) {
   bool moved = false;
   struct lze_HostWork **link = &S->works, *w;
   while ((w = *link) != NULL && (w->begun || work_is_free(w))) {
-    uint64_t before = lze_now_ns();
-    work_step(w);
-    moved = moved || w->status != LZE_WORK_PENDING ||
-            lze_now_ns() - before > LOOK_NS;
+    uint64_t before = *now;
+    work_step(w, before);
+    *now = lze_now_ns();
+    moved = moved || w->status != LZE_WORK_PENDING || *now - before > LOOK_NS;
     link = work_pass(link);
   }
   return moved;
@@ -159,22 +159,27 @@ static void works_tell(lze_State *S, const lze_Command *c, uint64_t began) {
 
 static void works_look(lze_State *S, const lze_Command *awaited,
                        uint64_t began) {
-  works_advance(S);
+  uint64_t now = lze_now_ns();
+  works_advance(S, &now);
   if (awaited != NULL) works_tell(S, awaited, began);
 }
 
 static uint64_t works_pause(lze_State *S, const lze_Command *awaited,
-                            uint64_t began, uint64_t *since) {
-  bool moved = works_advance(S);
-  works_tell(S, awaited, began);
-  uint64_t now = lze_now_ns();
-  if (moved || *since == 0) *since = now;
-  uint64_t idle = now - *since;
+                            lze_WaitTimes *times) {
+  bool moved = works_advance(S, &times->now_ns);
+  works_tell(S, awaited, times->began_ns);
+  if (moved) times->moved_ns = times->now_ns;
+  uint64_t idle = times->now_ns - times->moved_ns;
   if (idle < SPIN_NS) {
     if (idle > ALONE_NS) sched_yield(); /* who is waited for may have no core */
     return 0;
   }
   return idle / SLEEP_PART < SLEEP_MOST_NS ? idle / SLEEP_PART : SLEEP_MOST_NS;
+}
+
+static lze_WaitTimes times_begin(void) {
+  uint64_t now = lze_now_ns();
+  return (lze_WaitTimes){now, now, now};
 }
 
 static void works_sleep(uint64_t ns) {
@@ -183,15 +188,17 @@ static void works_sleep(uint64_t ns) {
 }
 
 void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
-  uint64_t since = 0, began = lze_now_ns();
   for (struct lze_HostWork **link = &S->works, *w; (w = *link) != NULL;) {
     if (w->spec.cancel != NULL &&
         (!w->begun || w->spec.cancel(w->spec.userdata)))
       w->status = LZE_WORK_FAILED;
     link = work_pass(link);
   }
-  while (S->works != NULL && lze_now_ns() < deadline)
-    works_sleep(works_pause(S, NULL, began, &since));
+  lze_WaitTimes times = times_begin();
+  while (S->works != NULL && times.now_ns < deadline) {
+    works_sleep(works_pause(S, NULL, &times));
+    times.now_ns = lze_now_ns();
+  }
   while (S->works != NULL) {
     struct lze_HostWork *w = S->works;
     S->works = w->next;
@@ -239,22 +246,26 @@ int lze_host_copy(lze_Queue *q, lze_EventSlot **slot, void *to,
 
 /* Wait for one without a command. */
 static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
-  uint64_t since = 0, began = lze_now_ns();
+  lze_WaitTimes times = times_begin();
   int status = LUA_OK;
   w->awaited = true;
   while (w->status == LZE_WORK_PENDING && status == LUA_OK) {
-    uint64_t pause = works_pause(S, NULL, began, &since);
+    uint64_t pause = works_pause(S, NULL, &times);
     if (w->status != LZE_WORK_PENDING) break;
     works_sleep(pause);
-    status = lze_run_hook(L);
+    status = lze_run_hook_of(L, S);
+    times.now_ns = lze_now_ns();
   }
   w->awaited = false;
-  int over = w->status;
-  const char *name = w->spec.name;
-  lze_WorkFailure failure = w->failure;
-  if (over != LZE_WORK_PENDING) free(w);
-  if (status != LUA_OK) lua_error(L); /* what is pending goes on without */
-  if (over != LZE_WORK_DONE) lze_raise_work(L, &failure, name);
+  if (w->status == LZE_WORK_PENDING) lua_error(L); /* it goes on without */
+  if (w->status != LZE_WORK_DONE && status == LUA_OK) {
+    lze_WorkFailure failure = w->failure;
+    const char *name = w->spec.name;
+    free(w);
+    lze_raise_work(L, &failure, name);
+  }
+  free(w);
+  if (status != LUA_OK) lua_error(L);
 }
 
 /* The open buffers that the work uses, all of one context; raises. */
@@ -275,9 +286,23 @@ static lze_Context *work_buffers(lua_State *L, const lze_WorkSpec *spec,
   return context;
 }
 
+/* What failed is set by the step that says so. */
+static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
+  struct lze_HostWork *w = malloc(sizeof *w);
+  if (w == NULL) return NULL;
+  w->next = NULL;
+  w->command = NULL;
+  w->state = S;
+  w->record = w->start_ns = 0;
+  w->begun = w->awaited = false;
+  w->status = LZE_WORK_PENDING;
+  w->spec = *spec;
+  return w;
+}
+
 /* What a command of the work needs; false with the outcome. */
 static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
-                       const lze_Buffer **b, lze_Outcome *out) {
+                       const lze_Buffer **b, uint64_t now, lze_Outcome *out) {
   *out = LZE_NO_MEMORY;
   lze_Command *c = lze_reserve(q->o.context->state, (uint32_t)w->spec.count, 0);
   if (c == NULL) return false;
@@ -288,7 +313,7 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   }
   lze_begin_reserved(c, q, w->spec.name, slot);
   c->hosted = c->work = true;
-  c->queued_ns = lze_now_ns();
+  c->queued_ns = now;
   for (int i = 0; i < w->spec.count; i++) {
     size_t bytes = (size_t)b[i]->count * b[i]->type->bytes;
     lze_command_use(NULL, c, b[i]->storage, b[i]->offset, b[i]->offset + bytes,
@@ -330,29 +355,33 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
     context = lze_push_device_context(L, device);
   }
   if (context != NULL) q = lze_host_queue(L, context, device);
-  struct lze_HostWork *w = calloc(1, sizeof *w);
+  struct lze_HostWork *w = work_new(S, spec);
   lze_check_memory(L, w != NULL);
-  w->spec = *spec;
-  w->state = S;
+  uint64_t now = lze_now_ns();
   lze_Outcome out;
-  if (q != NULL && !work_begin(w, q, b, &out)) {
+  if (q != NULL && !work_begin(w, q, b, now, &out)) {
     free(w);
     lze_fail(L, device->driver, out.result, spec->name, out.call, NULL, NULL);
   }
   lua_settop(L, top);
   spec->hold(spec->userdata);
-  if (S->recorder != NULL) w->record = lze_record_work(L, S, spec->name);
-  works_advance(S);
+  if (S->recorder != NULL) {
+    w->record = lze_record_work(L, S, spec->name);
+    now = lze_now_ns(); /* it begins after that */
+  }
+  works_advance(S, &now);
   struct lze_HostWork **end = &S->works;
   bool first = true; /* nothing before it has still to begin */
   for (; *end != NULL; end = &(*end)->next) first = first && (*end)->begun;
-  if (first && work_is_free(w)) work_step(w);
+  if (first && work_is_free(w)) work_step(w, now);
   if (w->status == LZE_WORK_DONE || (w->status != LZE_WORK_PENDING && wait)) {
     work_forget(w);
-    int status = w->status;
-    lze_WorkFailure failure = w->failure;
+    if (w->status != LZE_WORK_DONE) {
+      lze_WorkFailure failure = w->failure;
+      free(w);
+      lze_raise_work(L, &failure, spec->name);
+    }
     free(w);
-    if (status != LZE_WORK_DONE) lze_raise_work(L, &failure, spec->name);
     if (e != NULL) e->command = lze_command_done(L, device, spec->name);
     return;
   }

@@ -61,25 +61,27 @@ static int await_raise(lua_State *L) {
 /* Wait; raises nothing.  -1 when something raised an error, which is then on
    the stack, else whether it is done. */
 static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
-  uint64_t since = 0, began = 0;
+  lze_WaitTimes times = {0};
   while (c->status == LZE_PENDING) {
     if (!c->submitted) {
       lze_queue_flush(c->queue);
       continue; /* that may have failed */
     }
     uint64_t now = lze_now_ns();
-    if (began == 0) began = now;
+    times.now_ns = now;
+    if (times.began_ns == 0) times.began_ns = times.moved_ns = now;
     uint64_t slice = now >= deadline ? 0 : deadline - now;
     if (slice > LZE_SLICE_NS) slice = LZE_SLICE_NS;
     if (c->state->runs != NULL) {
       int wait = c->state->hosted->wait(L, c, slice);
       if (wait == -1) return -1;
       if (wait == 1) continue;
+      times.now_ns = lze_now_ns();
       if (slice > RUNS_SLICE_NS) slice = RUNS_SLICE_NS;
     }
     bool last = slice == 0; /* the deadline has come */
     if (c->state->works != NULL) {
-      uint64_t pause = c->state->steps->pause(c->state, c, began, &since);
+      uint64_t pause = c->state->steps->pause(c->state, c, &times);
       if (c->status != LZE_PENDING) continue;
       if (slice > pause) slice = pause;
     }
@@ -87,7 +89,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
       const struct timespec t = {.tv_nsec = (long)slice};
       if (last) return 0;
       if (slice > 0) nanosleep(&t, NULL);
-      if (lze_run_hook(L) != LUA_OK) return -1;
+      if (lze_run_hook_of(L, c->state) != LUA_OK) return -1;
       continue;
     }
     lze_Outcome out;
@@ -106,7 +108,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
       return -1;
     } else if (last) {
       return 0;
-    } else if (lze_run_hook(L) != LUA_OK) {
+    } else if (lze_run_hook_of(L, c->state) != LUA_OK) {
       return -1;
     }
   }
