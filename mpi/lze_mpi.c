@@ -12,13 +12,9 @@
 
 #define API __attribute__((visibility("default")))
 
-static const char state_key; /* the registry has this state's lze_Api */
-
+/* This state's, of which each of these functions has a pointer. */
 static const lze_Api *api_of(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
-  const lze_Api *api = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  return api;
+  return lua_touserdata(L, lua_upvalueindex(1));
 }
 
 /* This state has opened it, or could not have called what asks. */
@@ -222,19 +218,23 @@ static int op_gc(lua_State *L) {
   return 0;
 }
 
-static mpi_Op *op_push(lua_State *L) {
-  static const char op_key;
-  mpi_Op **box = lua_newuserdatauv(L, sizeof *box, 0);
-  *box = NULL;
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &op_key) != LUA_TTABLE) {
+/* Besides the lze_Api, what post() has: the metatable of operations, and the
+   userdata of one that it has waited for, for the next of these, or nil. */
+enum { OP_METATABLE = 2, OP_SPARE = 3 };
+
+static mpi_Op *op_push(lua_State *L, bool wait) {
+  lua_pushvalue(L, lua_upvalueindex(OP_SPARE));
+  mpi_Op **box = lua_touserdata(L, -1);
+  if (wait && box != NULL) {
+    lua_pushnil(L);
+    lua_replace(L, lua_upvalueindex(OP_SPARE));
+  } else {
     lua_pop(L, 1);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, op_gc);
-    lua_setfield(L, -2, "__gc");
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &op_key);
+    box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    lua_pushvalue(L, lua_upvalueindex(OP_METATABLE));
+    lua_setmetatable(L, -2);
   }
-  lua_setmetatable(L, -2);
   *box = mpi_op_new(library());
   if (*box == NULL) luaL_error(L, "not enough memory");
   return *box;
@@ -260,7 +260,7 @@ static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
 }
 
 enum {
-  POST_KIND = 1, POST_WAIT, POST_COMM, POST_NAME, POST_PEER, POST_TAG,
+  POST_KIND = 1, POST_WAIT, POST_COMM, POST_HANDLE, POST_PEER, POST_TAG,
   POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
   POST_COUNTS, POST_RECEIVED, POST_INTO, POST_PIECES, POST_STAGE, POST_TOP
 };
@@ -270,7 +270,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
                     bool write, size_t parts) {
   lze_BufferInfo info = {.size = sizeof info};
   if (lua_isnil(L, index)) return NULL;
-  if (api_of(L)->get_buffer(L, index, &info, NULL) != LZE_OK)
+  if (o->api->get_buffer(L, index, &info, NULL) != LZE_OK)
     luaL_error(L, "%s: not a buffer", spec->name);
   spec->buffers[spec->count] = index;
   spec->writes[spec->count++] = write;
@@ -279,7 +279,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   o->of_device = o->of_device || strcmp(info.usage, "device") == 0;
   if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
-  op_set_scalar(o, &info);
+  if (!lua_isnil(L, POST_OPERATOR)) op_set_scalar(o, &info);
   return info.pointer;
 }
 
@@ -308,10 +308,10 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
 }
 
 /* An integer of the communicator at POST_COMM. */
-static lua_Integer post_field(lua_State *L, const char *name) {
+static int post_field(lua_State *L, const char *name) {
   lua_pushstring(L, name);
   lua_rawget(L, POST_COMM);
-  lua_Integer n = lua_tointeger(L, -1);
+  int n = (int)lua_tointeger(L, -1);
   lua_pop(L, 1);
   return n;
 }
@@ -330,23 +330,23 @@ static void post_comm(lua_State *L, mpi_Op *o) {
   }
   lua_pop(L, 1);
   if (mpi_ended(library(), &f)) api_of(L)->raise(L, &f);
-  o->rank = (int)post_field(L, "rank");
-  o->size = (int)post_field(L, "size");
-  mpi_Handle pieces = (mpi_Handle)post_field(L, "pieces");
-  mpi_op_use(o, (mpi_Handle)post_field(L, luaL_checkstring(L, POST_NAME)),
-             lua_toboolean(L, POST_PIECES) ? pieces : 0);
+  o->rank = post_field(L, "rank");
+  o->size = post_field(L, "size");
+  if (!mpi_op_use(o, (mpi_Handle)luaL_checkinteger(L, POST_HANDLE),
+                  (mpi_Handle)luaL_optinteger(L, POST_PIECES, 0)))
+    luaL_error(L, "not enough memory");
 }
 
-/* post(kind, wait, communicator, name, peer, tag, operator, by_rank, x, y,
+/* post(kind, wait, communicator, handle, peer, tag, operator, by_rank, x, y,
    payload, counts, received, into, pieces, stage) -> event and, of a receive,
    what came() takes; or, after waiting: source, tag, bytes of a receive;
    source, tag, payload of that of a value; nil, nil, payload of a bcast of one.
-   The communicator is mpi.lua's table, and `name` that of one of its handles.
+   The communicator is mpi.lua's table, and the handle one of its handles.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
    those that come in an alltoall.  y is copied into `into`, memory of a device,
-   once it has all.  `pieces` is true for a message, which may have some, and
-   `stage` what memory of a device goes through, or nil. */
+   once it has all.  `pieces` is the handle for those of a message, and `stage`
+   what memory of a device goes through, or nil. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
@@ -364,7 +364,7 @@ static int mpi_lua_post(lua_State *L) {
   bool wait = lua_toboolean(L, POST_WAIT) != 0;
   mpi_Operator op = (mpi_Operator)luaL_checkoption(L, POST_OPERATOR, "sum",
                                                    operators);
-  mpi_Op *o = op_push(L);
+  mpi_Op *o = op_push(L, wait);
   lze_WorkSpec spec = {.size = sizeof spec,
                        .name = names[kind][wait],
                        .step = mpi_op_step,
@@ -374,6 +374,7 @@ static int mpi_lua_post(lua_State *L) {
                        .userdata = o};
   if (kind == MPI_RECV) spec.cancel = mpi_op_cancel;
   if (m->timeout > 0) spec.awaited = mpi_op_awaited;
+  o->api = api_of(L);
   o->kind = kind;
   o->wait = wait;
   o->op = op;
@@ -401,7 +402,6 @@ static int mpi_lua_post(lua_State *L) {
                  kind == MPI_SCATTER || kind == MPI_ALLTOALL ? size : 1);
   if (!gathers) o->out = op_use(L, o, &spec, POST_Y, true,
                                 kind == MPI_ALLTOALL ? size : 1);
-  o->api = api_of(L);
   o->into = op_use_more(L, &spec, POST_INTO);
   o->stage = op_use_more(L, &spec, POST_STAGE);
   if (o->into != NULL) o->copies = o->api->find_copies(L, POST_INTO);
@@ -413,7 +413,7 @@ static int mpi_lua_post(lua_State *L) {
     o->out = (char *)o->in;
   if (!lua_isnil(L, POST_OPERATOR) && (m->wrong[o->scalar] >> op & 1) != 0)
     o->by_rank = true; /* lze's own: their order does not matter */
-  api_of(L)->work(L, &spec, wait);
+  o->api->work(L, &spec, wait);
   int results = !wait;
   if (!wait && kind == MPI_RECV) {
     lua_pushvalue(L, POST_TOP);
@@ -427,7 +427,17 @@ static int mpi_lua_post(lua_State *L) {
     results = 3;
   }
   op_drop(lua_touserdata(L, POST_TOP)); /* not only when it is collected */
+  if (wait) lua_copy(L, POST_TOP, lua_upvalueindex(OP_SPARE));
   return results;
+}
+
+static void push_post(lua_State *L, const lze_Api *api) {
+  lua_pushlightuserdata(L, (void *)api);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, op_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushnil(L);
+  lua_pushcclosure(L, mpi_lua_post, 3);
 }
 
 /* came(receive) -> source, tag, bytes; nothing unless it has succeeded */
@@ -544,8 +554,7 @@ static const luaL_Reg primitives[] = {
     {"free", mpi_lua_free},     {"cart", mpi_lua_cart},
     {"coords", mpi_lua_coords}, {"shift", mpi_lua_shift},
     {"rank", mpi_lua_rank},
-    {"buffer", mpi_lua_buffer}, {"post", mpi_lua_post},
-    {"came", mpi_lua_came},
+    {"buffer", mpi_lua_buffer}, {"came", mpi_lua_came},
     {"gpu", mpi_lua_gpu},       {"try", mpi_lua_try},
     {"note", mpi_lua_note},
     {"object", mpi_lua_object}, {"state", mpi_lua_state},
@@ -582,14 +591,16 @@ API int luaopen_lze_mpi(lua_State *L) {
   const lze_Api *api = lze_find_api(L);
   if (api == NULL || !LZE_API_HAS(api, copy))
     return luaL_error(L, "lze.mpi: lze is of another version");
-  lua_pushlightuserdata(L, (void *)api);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
   if (luaL_loadbufferx(L, (const char *)text, sizeof text, "=lze mpi.lua",
                        "t") != LUA_OK)
     return lua_error(L);
   push_globals(L);
   lua_setupvalue(L, -2, 1);
-  luaL_newlib(L, primitives);
+  luaL_newlibtable(L, primitives);
+  lua_pushlightuserdata(L, (void *)api);
+  luaL_setfuncs(L, primitives, 1);
+  push_post(L, api);
+  lua_setfield(L, -2, "post");
   lua_pushinteger(L, (lua_Integer)MPI_PIECE);
   lua_setfield(L, -2, "piece");
   lua_pushinteger(L, MPI_STAGED);

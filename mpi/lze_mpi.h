@@ -180,6 +180,8 @@ typedef enum mpi_Kind {
 } mpi_Kind;
 extern const char *const mpi_kind_names[]; /* "send", ... NULL */
 
+typedef struct mpi_Used mpi_Used;
+
 typedef struct mpi_Op {
   int owners;
   const mpi_Library *m;
@@ -188,6 +190,7 @@ typedef struct mpi_Op {
   bool value;                   /* a message of any length, in `payload` */
   bool by_rank;                 /* a reduction in the order of the ranks */
   mpi_Handle comm;
+  mpi_Used *used[2];            /* this one and that of pieces, or NULL */
   int rank, size;               /* of the communicator */
   int peer, tag;                /* peer: the other rank, or the root */
   mpi_Operator op;
@@ -219,7 +222,8 @@ typedef struct mpi_Op {
   bool has_turn;                /* it may post */
   uint64_t asked;               /* its number among those that asked to, or 0 */
   size_t phase;
-  mpi_Handle *requests;
+  mpi_Handle request;           /* where there is one at a time */
+  mpi_Handle *requests;         /* that one, or malloc'ed */
   size_t request_count, tested; /* and how many of these are over */
   mpi_Handle type;              /* made for this operation, or 0 */
   mpi_Handle message;           /* probed */
@@ -250,8 +254,9 @@ typedef struct mpi_Op {
 
 mpi_Op *mpi_op_new(const mpi_Library *m); /* NULL without memory */
 void mpi_op_disown(mpi_Op *o);
-/* It uses these communicators, 0 for none, until it is over. */
-void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
+/* It uses these communicators until it is over; `pieces` 0 for none.  False
+   without memory. */
+bool mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
 /* For lze_WorkSpec. */
 void mpi_op_hold(void *op);
 void mpi_op_release(void *op, int left);

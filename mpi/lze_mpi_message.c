@@ -59,8 +59,6 @@ static void announce(mpi_Op *o) {
 static int post_first(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   int error;
-  if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
-  if (o->requests == NULL) return mpi_op_no_memory(o, f);
   if (sends(o)) {
     if (o->bytes > m->most_whole || o->bytes == MPI_HEAD) announce(o);
     error = m->Isend(o->announced ? o->head : o->in,

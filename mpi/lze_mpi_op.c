@@ -33,17 +33,19 @@ static const char *const calls[][2] = {
     {"MPI_Ialltoall", "MPI_Alltoall"}};
 
 mpi_Op *mpi_op_new(const mpi_Library *m) {
-  mpi_Op *o = calloc(1, sizeof *o);
+  mpi_Op *o = malloc(sizeof *o); /* glibc's calloc reuses none at once */
   if (o == NULL) return NULL;
+  memset(o, 0, sizeof *o);
+  o->requests = &o->request;
   o->owners = 1;
   o->moved = true; /* it begins */
   o->m = m;
   return o;
 }
 
-/* A communicator that operations use. */
-typedef struct Used {
-  struct Used *next;
+/* A communicator that operations have used, until it is freed. */
+struct mpi_Used {
+  mpi_Used *next;
   mpi_Handle comm;
   size_t uses;
   bool closed;
@@ -51,28 +53,35 @@ typedef struct Used {
                                    NULL */
   uint64_t asked;               /* how many have asked for the turn */
   uint64_t given_up;            /* the first of these that was left, or 0 */
-} Used;
+};
 
-static Used *used;
+static mpi_Used *used;
 static pthread_mutex_t used_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static Used **used_find(mpi_Handle comm) {
-  Used **link = &used;
+static mpi_Used **used_find(mpi_Handle comm) {
+  mpi_Used **link = &used;
   while (*link != NULL && (*link)->comm != comm) link = &(*link)->next;
   return link;
 }
 
-/* Without memory for it, it may be freed too early. */
-static void comm_use(mpi_Handle comm) {
-  if (comm == 0) return;
-  pthread_mutex_lock(&used_lock);
-  Used **link = used_find(comm);
-  if (*link == NULL) *link = calloc(1, sizeof **link);
-  if (*link != NULL) {
-    (*link)->comm = comm;
-    (*link)->uses++;
+/* With the lock: one more use of it; NULL without memory. */
+static mpi_Used *used_take(mpi_Handle comm) {
+  mpi_Used **link = used_find(comm), *u = *link;
+  if (u == NULL) {
+    u = calloc(1, sizeof *u);
+    if (u == NULL) return NULL;
+    u->comm = comm;
+    *link = u;
   }
-  pthread_mutex_unlock(&used_lock);
+  u->uses++;
+  return u;
+}
+
+/* With the lock. */
+static void used_forget(mpi_Used **link) {
+  mpi_Used *u = *link;
+  *link = u->next;
+  free(u);
 }
 
 /* What MPI has at its end is no longer there. */
@@ -81,44 +90,44 @@ static int comm_free(const mpi_Library *m, mpi_Handle comm) {
   return mpi_ended(m, &f) ? 0 : m->Comm_free(&comm);
 }
 
-static void comm_leave(const mpi_Library *m, mpi_Handle comm) {
-  if (comm == 0) return;
-  pthread_mutex_lock(&used_lock);
-  Used **link = used_find(comm), *u = *link;
-  bool last = u != NULL && --u->uses == 0;
-  bool closed = last && u->closed;
-  if (last) {
-    *link = u->next;
-    free(u);
-  }
-  pthread_mutex_unlock(&used_lock);
-  if (closed) comm_free(m, comm);
-}
-
 int mpi_comm_free(const mpi_Library *m, mpi_Handle comm) {
   pthread_mutex_lock(&used_lock);
-  Used *u = *used_find(comm);
-  if (u != NULL) u->closed = true;
+  mpi_Used **link = used_find(comm);
+  bool later = *link != NULL && (*link)->uses > 0;
+  if (later) (*link)->closed = true;
+  else if (*link != NULL) used_forget(link);
   pthread_mutex_unlock(&used_lock);
-  return u != NULL ? 0 : comm_free(m, comm);
+  return later ? 0 : comm_free(m, comm);
 }
 
-void mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces) {
+bool mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces) {
+  pthread_mutex_lock(&used_lock);
+  o->used[0] = used_take(comm);
+  if (pieces != 0) o->used[1] = used_take(pieces);
+  pthread_mutex_unlock(&used_lock);
+  if (o->used[0] == NULL || (pieces != 0 && o->used[1] == NULL)) return false;
   o->comm = comm;
   o->pieces = pieces;
-  comm_use(comm);
-  comm_use(pieces);
+  return true;
 }
 
 /* It uses none any more. */
 static void op_leave(mpi_Op *o) {
+  mpi_Handle closed[2] = {0, 0};
+  if (o->used[0] == NULL && o->used[1] == NULL) return;
   pthread_mutex_lock(&used_lock);
-  Used *u = *used_find(o->comm);
-  if (u != NULL && u->turn == o) u->turn = NULL;
+  for (int i = 0; i < 2; i++) {
+    mpi_Used *u = o->used[i];
+    o->used[i] = NULL;
+    if (u == NULL) continue;
+    if (u->turn == o) u->turn = NULL;
+    if (--u->uses > 0 || !u->closed) continue;
+    closed[i] = u->comm;
+    used_forget(used_find(u->comm));
+  }
   pthread_mutex_unlock(&used_lock);
-  comm_leave(o->m, o->comm);
-  comm_leave(o->m, o->pieces);
-  o->comm = o->pieces = 0;
+  for (int i = 0; i < 2; i++)
+    if (closed[i] != 0) comm_free(o->m, closed[i]);
 }
 
 void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
@@ -127,8 +136,8 @@ void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
    the communicator would meet its like. */
 static void op_give_up(const mpi_Op *o) {
   pthread_mutex_lock(&used_lock);
-  Used *u = *used_find(o->comm);
-  if (u != NULL && o->kind > MPI_RECV && (!o->has_turn || u->turn == o)) {
+  mpi_Used *u = o->used[0];
+  if (o->kind > MPI_RECV && (!o->has_turn || u->turn == o)) {
     uint64_t number = o->asked != 0 ? o->asked : ++u->asked;
     if (u->given_up == 0 || number < u->given_up) u->given_up = number;
   }
@@ -151,7 +160,7 @@ void mpi_op_disown(mpi_Op *o) {
   if (--o->owners > 0) return;
   op_leave(o);
   if (o->type != 0 && !mpi_ended(o->m, &f)) o->m->Type_free(&o->type);
-  free(o->requests);
+  if (o->requests != &o->request) free(o->requests);
   free(o->scratch);
   free(o->payload);
   free(o->counts);
@@ -348,14 +357,8 @@ static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
   return LZE_WORK_PENDING;
 }
 
-static bool one_request(mpi_Op *o) {
-  if (o->requests == NULL) o->requests = calloc(1, sizeof *o->requests);
-  return o->requests != NULL;
-}
-
 static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
   size_t at = o->phase * MPI_PIECE;
-  if (!one_request(o)) return mpi_op_no_memory(o, f);
   if (!has_scratch(o, piece_bytes(o, 0), f)) return LZE_WORK_FAILED;
   if (o->phase > 0) {
     size_t before = at - MPI_PIECE;
@@ -496,12 +499,10 @@ static int post_value(mpi_Op *o, lze_WorkFailure *f) {
 /* What comes next; LZE_WORK_DONE where nothing does. */
 static int post(mpi_Op *o, lze_WorkFailure *f) {
   o->request_count = 0;
-  if (o->value)
-    return one_request(o) ? post_value(o, f) : mpi_op_no_memory(o, f);
+  if (o->value) return post_value(o, f);
   if (op_meets(o)) return post_meeting(o, f);
   if (o->phase > 0) return LZE_WORK_DONE;
   if (is_reduction(o) || o->kind == MPI_BCAST) return post_pieces(o, f);
-  if (!one_request(o)) return mpi_op_no_memory(o, f);
   int status = o->kind == MPI_ALLGATHER ? place_own(o, f) : LZE_WORK_DONE;
   if (status != LZE_WORK_DONE) return status;
   return posted(o, o->counts != NULL ? post_counted(o, o->requests)
@@ -687,11 +688,11 @@ static bool op_posts_later(const mpi_Op *o) {
 static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   if (o->kind <= MPI_RECV || o->has_turn) return LZE_WORK_DONE;
   pthread_mutex_lock(&used_lock);
-  Used *u = *used_find(o->comm);
-  if (u != NULL && o->asked == 0) o->asked = ++u->asked;
-  bool given_up = u != NULL && u->given_up != 0 && o->asked > u->given_up;
-  o->has_turn = u == NULL || (u->turn == NULL && !given_up);
-  if (u != NULL && o->has_turn && op_posts_later(o)) u->turn = o;
+  mpi_Used *u = o->used[0];
+  if (o->asked == 0) o->asked = ++u->asked;
+  bool given_up = u->given_up != 0 && o->asked > u->given_up;
+  o->has_turn = u->turn == NULL && !given_up;
+  if (o->has_turn && op_posts_later(o)) u->turn = o;
   pthread_mutex_unlock(&used_lock);
   if (o->has_turn) {
     o->moved = true;

@@ -291,10 +291,10 @@ local function with_host_memory(x, y, keeps, f)
   return a, b, c
 end
 
--- Post a message of x to or from a rank, on the communicator that c has under
--- the name `comm`. Memory of a device goes through a few pieces of the host's;
--- what is no longer than one is there when it is sent.
-local function post_message(c, name, wait, comm, peer, tag, x)
+-- Post a message of x to or from a rank, on one of c's handles. Memory of a
+-- device goes through a few pieces of the host's; what is no longer than one is
+-- there when it is sent.
+local function post_message(c, name, wait, handle, peer, tag, x)
   local sends, stage, whole = name == "send", nil, nil
   if sends and x.bytes <= C.piece and not is_given(x) then
     x = stage_of(x, true)
@@ -302,9 +302,9 @@ local function post_message(c, name, wait, comm, peer, tag, x)
   elseif not is_given(x) then
     stage = pieces_of(x)
   end
-  local a, b, d = C.post(name, wait, c, comm, peer, tag, nil,
+  local a, b, d = C.post(name, wait, c, handle, peer, tag, nil,
     false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
-    true, stage)
+    c.pieces, stage)
   if stage then stage:close() end             -- once it is used no more
   if whole then whole:close() end
   return a, b, d
@@ -315,7 +315,7 @@ end
 -- rank can try beforehand shows nothing of that.
 local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
   local function post(part, into, stage)
-    return C.post(name, wait, c, "handle", root, nil, op, by_rank,
+    return C.post(name, wait, c, c.handle, root, nil, op, by_rank,
       not writes and part or nil, writes and part or nil, nil, nil, nil, into,
       nil, stage)
   end
@@ -393,12 +393,12 @@ local function define_send(fname, wait)
     local to = check_rank(c, rank, 2, fname, "rank")
     if not is_buffer[lze.type(x)] then
       local _, tag = message(nil, 0, options, fname)
-      return C.post("send", wait, c, "values", to, tag or 0, nil,
+      return C.post("send", wait, c, c.values, to, tag or 0, nil,
         false, nil, nil, to_bytes(x, fname))
     end
     local b, _, count = buffer(x, 1, fname)
     local part, tag = message(b, count, options, fname)
-    local event = post_message(c, "send", wait, "handle", to, tag or 0, part)
+    local event = post_message(c, "send", wait, c.handle, to, tag or 0, part)
     if not wait then return event end
   end
 end
@@ -423,14 +423,14 @@ local function define_recv(fname, wait)
     local from = rank ~= nil and check_rank(c, rank, 2, fname, "rank") or nil
     if y == nil and wait then
       local _, tag = message(nil, 0, options, fname)
-      local source, got, bytes = C.post("recv", true, c, "values",
+      local source, got, bytes = C.post("recv", true, c, c.values,
         from, tag, nil, false, nil, nil, true)
       return from_bytes(bytes), source, got
     end
     local b, _, count, bytes = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
     local part, tag = message(b, count, options, fname)
-    local source, got, length = post_message(c, "recv", wait, "handle", from,
+    local source, got, length = post_message(c, "recv", wait, c.handle, from,
       tag, part)
     if not wait then
       receives[source] = {got, element}
@@ -457,7 +457,7 @@ end
 local function define_barrier(fname, wait)
   methods[fname] = function(self)
     local c = open(self, fname)
-    return C.post("barrier", wait, c, "handle", nil, nil, nil,
+    return C.post("barrier", wait, c, c.handle, nil, nil, nil,
       false)
   end
 end
@@ -479,7 +479,7 @@ local function define_bcast(fname, wait)
         describe(x))
     end
     local mine = c.rank == root and to_bytes(x, fname)
-    local _, _, bytes = C.post("bcast", true, c, "values", root,
+    local _, _, bytes = C.post("bcast", true, c, c.values, root,
       nil, nil, false, nil, nil, mine or true)
     return from_bytes(bytes)
   end
@@ -697,7 +697,7 @@ local function define_exchange(name, fname, wait)
     if x and y then check_blocks(c, e, x, y, fname, counts) end
     local event = with_host_memory(x, y, counts ~= nil,
       function(from, to, behind_it)
-        return C.post(name, wait, c, "handle", root, nil, nil,
+        return C.post(name, wait, c, c.handle, root, nil, nil,
           false, from, to, nil, counts, received, behind_it)
       end)
     return event or y and into
@@ -712,8 +712,8 @@ end
 
 -- Ranks that come later are waited for as in any wait, not inside MPI, and so
 -- are earlier collectives of the handle.
-local function meet(c, name)
-  C.post("barrier", true, c, name, nil, nil, nil, false)
+local function meet(c, handle)
+  C.post("barrier", true, c, handle, nil, nil, nil, false)
   if c.closed then fail("the communicator was closed during the wait") end
 end
 
@@ -725,7 +725,7 @@ local of_world = {}
 local function inner(c)
   if c.world then c.inner = of_world.inner or false end
   if not c.inner then
-    meet(c, "handle")
+    meet(c, c.handle)
     c.inner = C.dup(c.handle)
     if c.world then of_world.inner = c.inner end
   end
@@ -783,8 +783,8 @@ function methods.split(self, color, key)
   if key < -MOST_BYTES or key > MOST_BYTES then
     argument(2, "split", "key: %d does not fit 32 bits", key)
   end
-  meet(c, "handle")
-  meet(c, "values")
+  meet(c, c.handle)
+  meet(c, c.values)
   return new(c, function(part)
     for i = 1, 3 do
       part[handles[i]] = C.split(c[handles[i]], color, key) or false
@@ -829,7 +829,7 @@ function methods.cart(self, dims, options)
   if reorder ~= nil and type(reorder) ~= "boolean" then
     argument(2, "cart", "reorder: boolean expected, got %s", describe(reorder))
   end
-  meet(c, "handle")
+  meet(c, c.handle)
   return new(c, function(cart)
     cart.handle = C.cart(c.handle, copy, periodic, reorder or false) or false
     if not cart.handle then return end
@@ -991,11 +991,11 @@ function halo_methods.start(self)
   for _, part in ipairs(parts) do part.out:copy_box(u, part.pack) end
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(parts) do
-    h.arrived[i] = post_message(h.of, "recv", false, "inner", part.rank,
+    h.arrived[i] = post_message(h.of, "recv", false, h.of.inner, part.rank,
       part.back, part.into)
   end
   for i, part in ipairs(parts) do
-    h.sent[i] = post_message(h.of, "send", false, "inner", part.rank,
+    h.sent[i] = post_message(h.of, "send", false, h.of.inner, part.rank,
       part.tag, part.out)
   end
   h.started = true
@@ -1097,7 +1097,7 @@ local function spread(c, s, n, events)
     first, last = math.max(first, low), math.min(last, high)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
-    events[#events + 1] = post_message(c, name, false, "inner",
+    events[#events + 1] = post_message(c, name, false, c.inner,
       name == "send" and to or from, SLICE_TAG, x)
   end
   for rank = 0, c.size - 1 do
