@@ -6,6 +6,7 @@ local C, lze = ...
 local concat, format = table.concat, string.format
 local pack, unpack = string.pack, string.unpack
 local mathtype, tointeger = math.type, math.tointeger
+local lzetype, type = lze.type, type
 
 -- --- errors ------------------------------------------------------------------
 
@@ -17,7 +18,7 @@ local function argument(n, fname, ...)
 end
 
 local function describe(v)
-  local kind = lze.type(v) or type(v)
+  local kind = lzetype(v) or type(v)
   if kind == "string" then
     return #v <= 24 and format("string '%s'", v) or
       format("a string of %d bytes", #v)
@@ -29,6 +30,7 @@ local function describe(v)
 end
 
 local function integer(v, n, fname, name)
+  if mathtype(v) == "integer" then return v end
   local i = type(v) == "number" and tointeger(v)
   if not i then
     argument(n, fname, "%s: integer expected, got %s", name, describe(v))
@@ -107,7 +109,7 @@ local function to_bytes(whole, fname)
         pack("<c1d", "d", v)
     elseif kind == "string" then
       out[#out + 1] = pack("<c1s8", "s", v)
-    elseif kind == "table" and not lze.type(v) then
+    elseif kind == "table" and not lzetype(v) then
       local number = numbers[v]
       if not number then
         number = #tables + 1
@@ -185,7 +187,7 @@ local is_buffer = {buffer = true, array = true}
 -- The buffer at argument n, or of the array there, with its type, count, bytes,
 -- usage and context.
 local function buffer(x, n, fname)
-  local is_array = lze.type(x) == "array"
+  local is_array = type(x) == "table" and lzetype(x) == "array"
   if is_array then x = x:eval() end
   local kind, count, bytes, usage, context = C.buffer(x)
   if kind then
@@ -291,16 +293,18 @@ local function with_host_memory(x, y, keeps, f)
   return a, b, c
 end
 
--- Post a message of x to or from a rank, on one of c's handles. Memory of a
--- device goes through a few pieces of the host's; what is no longer than one is
--- there when it is sent.
-local function post_message(c, name, wait, handle, peer, tag, x)
+-- Post a message of x, whose usage is given, too, to or from a rank, on one of
+-- c's handles. Memory of a device goes through a few pieces of the host's; what
+-- is no longer than one is there when it is sent.
+local function post_message(c, name, wait, handle, peer, tag, x, usage)
   local sends, stage, whole = name == "send", nil, nil
-  if sends and x.bytes <= C.piece and not is_given(x) then
-    x = stage_of(x, true)
-    whole = x
-  elseif not is_given(x) then
-    stage = pieces_of(x)
+  if usage == "device" and not is_given(x) then
+    if sends and x.bytes <= C.piece then
+      x = stage_of(x, true)
+      whole = x
+    else
+      stage = pieces_of(x)
+    end
   end
   local a, b, d = C.post(name, wait, c, handle, peer, tag, nil,
     false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
@@ -391,14 +395,15 @@ local function define_send(fname, wait)
   methods[fname] = function(self, x, rank, options)
     local c = open(self, fname)
     local to = check_rank(c, rank, 2, fname, "rank")
-    if not is_buffer[lze.type(x)] then
+    if not is_buffer[lzetype(x)] then
       local _, tag = message(nil, 0, options, fname)
       return C.post("send", wait, c, c.values, to, tag or 0, nil,
         false, nil, nil, to_bytes(x, fname))
     end
-    local b, _, count = buffer(x, 1, fname)
+    local b, _, count, _, usage = buffer(x, 1, fname)
     local part, tag = message(b, count, options, fname)
-    local event = post_message(c, "send", wait, c.handle, to, tag or 0, part)
+    local event = post_message(c, "send", wait, c.handle, to, tag or 0, part,
+      usage)
     if not wait then return event end
   end
 end
@@ -427,11 +432,11 @@ local function define_recv(fname, wait)
         from, tag, nil, false, nil, nil, true)
       return from_bytes(bytes), source, got
     end
-    local b, _, count, bytes = buffer(y, 1, fname)
+    local b, _, count, bytes, usage = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
     local part, tag = message(b, count, options, fname)
     local source, got, length = post_message(c, "recv", wait, c.handle, from,
-      tag, part)
+      tag, part, usage)
     if not wait then
       receives[source] = {got, element}
       return source
@@ -468,7 +473,7 @@ local function define_bcast(fname, wait)
   methods[fname] = function(self, x, root)
     local c = open(self, fname)
     root = root_of(c, root, 2, fname)
-    if is_buffer[lze.type(x)] then
+    if is_buffer[lzetype(x)] then
       local b = buffer(x, 1, fname)
       local gives = c.rank == root
       return post_combined(c, "bcast", wait, root, nil, false, b, gives,
@@ -587,7 +592,7 @@ local function counts_of_rows(c, rows, x, n, fname)
   rows = integer(rows, n, fname, "rows")
   if rows < 0 or rows > MOST_COUNTED then
     argument(n, fname, "rows: %d is outside 0..%d", rows, MOST_COUNTED)
-  elseif lze.type(x) ~= "array" then
+  elseif lzetype(x) ~= "array" then
     argument(n, fname, "rows: they are those of arrays, got %s", describe(x))
   end
   local elements, counts, shape = 1, {}, x.shape
@@ -947,7 +952,7 @@ function methods.halo(self, u, options)
   local width = options.width
   width = width == nil and 1 or positive(width, 2, "halo", "width")
   local shape = options.shape
-  if shape == nil and lze.type(u) == "array" then shape = u.shape end
+  if shape == nil and lzetype(u) == "array" then shape = u.shape end
   if type(shape) ~= "table" then
     argument(2, "halo", "shape: the sizes of the buffer's dimensions " ..
       "expected, got %s", describe(shape))
@@ -992,11 +997,11 @@ function halo_methods.start(self)
   h.arrived, h.sent = {}, {}
   for i, part in ipairs(parts) do
     h.arrived[i] = post_message(h.of, "recv", false, h.of.inner, part.rank,
-      part.back, part.into)
+      part.back, part.into, part.into.usage)
   end
   for i, part in ipairs(parts) do
     h.sent[i] = post_message(h.of, "send", false, h.of.inner, part.rank,
-      part.tag, part.out)
+      part.tag, part.out, part.out.usage)
   end
   h.started = true
   return self
@@ -1098,7 +1103,7 @@ local function spread(c, s, n, events)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
     events[#events + 1] = post_message(c, name, false, c.inner,
-      name == "send" and to or from, SLICE_TAG, x)
+      name == "send" and to or from, SLICE_TAG, x, x.usage)
   end
   for rank = 0, c.size - 1 do
     if rank ~= c.rank then post("recv", rank, c.rank) end
@@ -1112,7 +1117,7 @@ end
 function methods.parallel(self, n, k, ...)
   local c = open(self, "parallel")
   n = range_of(n, "parallel")
-  if lze.type(k) ~= "kernel" then
+  if lzetype(k) ~= "kernel" then
     argument(2, "parallel", "k: kernel expected, got %s", describe(k))
   end
   local arguments = {n = select("#", ...), ...}
@@ -1135,7 +1140,7 @@ function methods.parallel(self, n, k, ...)
   end
   local known = k:variant(n, table.unpack(arguments, 1, arguments.n)).args
   for i = 1, arguments.n do
-    if not is_sliced[i] and is_buffer[lze.type(arguments[i])] and known[i] and
+    if not is_sliced[i] and is_buffer[lzetype(arguments[i])] and known[i] and
         known[i].access ~= "read" then
       argument(i + 2, "parallel", "the kernel writes to it: mpi.slice says " ..
         "which elements belong to which work-item")
@@ -1185,8 +1190,9 @@ local function copied(v)
 end
 
 function meta.__index(self, key)
+  local method = methods[key]
+  if method then return method end
   local c = C.state(self, meta)
-  if methods[key] then return methods[key] end
   if fields[key] then return c[key] end
   if cart_fields[key] and c.dims then return copied(c[key]) end
   local known = {}
