@@ -739,6 +739,16 @@ end
 
 local handles = {"handle", "values", "pieces", "inner"}
 
+-- What all ranks do on it together has a running number, for tags of its own: a
+-- message that is left of one is not taken for that of another.
+local NUMBERS, DIRECTIONS = 1000, 27
+
+local function next_number(c)
+  local owner = c.world and of_world or c
+  owner.number = ((owner.number or -1) + 1) % NUMBERS
+  return owner.number
+end
+
 -- Free what MPI has for a communicator, all of it; the first error, or nil.
 local function free(c)
   local why
@@ -923,14 +933,15 @@ local function halo_part(h, c, direction)
     coords[i] = at
   end
   -- Ranks and tags: what goes in one direction comes from the opposite one.
-  local tag, back = 0, 0
+  local tag, back = 0, 0                    -- below DIRECTIONS
   for i = 1, #c.dims do
     tag = tag * 3 + direction[i] + 1
     back = back * 3 - direction[i] + 1
   end
   local options = {zero = false, device = h.u.device, context = h.u.context,
     usage = h.u.usage == "device" and "device" or nil}
-  return {rank = C.rank(c.handle, coords), tag = tag, back = back,
+  local base = h.number * DIRECTIONS
+  return {rank = C.rank(c.handle, coords), tag = base + tag, back = base + back,
     out = lze.buffer(h.u.type, elements, options),
     into = lze.buffer(h.u.type, elements, options),
     pack = box_of(h.shape, from, size, "src"),
@@ -943,6 +954,7 @@ local halo_keys = keys("width", "shape")
 function methods.halo(self, u, options)
   local c = open(self, "halo")
   if not c.dims then fail("halo: a Cartesian communicator expected") end
+  local number = next_number(c)
   if #c.dims > 3 then
     fail("halo: a grid of 1 to 3 dimensions expected, got one of %d", #c.dims)
   end
@@ -972,7 +984,8 @@ function methods.halo(self, u, options)
         "%d on both sides and as much between", i, sizes[i], width)
     end
   end
-  local h = {u = memory, shape = sizes, width = width, parts = {}, of = c}
+  local h = {u = memory, shape = sizes, width = width, parts = {}, of = c,
+    number = number}
   inner(c)
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
@@ -994,7 +1007,7 @@ function halo_methods.start(self)
   if h.started then fail("start: the halo has been started, wait first") end
   if h.of.closed then fail("start: the communicator is closed") end
   for _, part in ipairs(parts) do part.out:copy_box(u, part.pack) end
-  h.arrived, h.sent = {}, {}
+  h.arrived, h.sent, h.failed = {}, {}, true
   for i, part in ipairs(parts) do
     h.arrived[i] = post_message(h.of, "recv", false, h.of.inner, part.rank,
       part.back, part.into, part.into.usage)
@@ -1004,6 +1017,7 @@ function halo_methods.start(self)
       part.tag, part.out, part.out.usage)
   end
   h.started = true
+  h.failed = nil
   return self
 end
 

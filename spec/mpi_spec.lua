@@ -468,6 +468,49 @@ describe("lze.mpi without a launcher", function()
     end
   end)
 
+  it("has the right borders after a hook has ended halo:start", function()
+    assert.equal("true\ttrue\ttrue\n", process.output([[
+      local lze, world = require "lze", require "lze.mpi".world()
+      local cart = world:cart({1}, {periodic = true})
+      local function exchange(halo, u, v)
+        u:write {0, v, 0}
+        halo:start():wait()
+        assert(u[1] == v and u[3] == v)
+      end
+      local function try(n)
+        local u = lze.buffer("int", {0, 1, 0})
+        local halo, ended = cart:halo(u, {shape = {3}}), false
+        local ok, err = pcall(function()
+          debug.sethook(function()
+            debug.sethook()
+            ended = true
+            error("ended", 0)
+          end, "", n)
+          halo:start()
+          debug.sethook()
+        end)
+        if not ended then return "over" end
+        assert(not ok and err == "ended", err)
+        ok, err = pcall(function()
+          exchange(halo, u, 2)
+          exchange(halo, u, 3)
+        end)
+        if ok then return "as before" end
+        local other = lze.buffer("int", 3)
+        exchange(cart:halo(other, {shape = {3}}), other, 4)
+        return tostring(err):match(": start: (.*)$")
+      end
+      local n, seen = 0, {}
+      repeat
+        n = n + 1
+        local became = try(n)
+        seen[became] = true
+      until became == "over"
+      print(n > 50, seen["as before"],
+        seen["an exchange of the halo has failed, make another"])]],
+      {env = {LZE_MPI_TIMEOUT = "1"}}))
+  end)
+
   it("may be closed by a hook in the middle of a halo", function()
     local sethook, pcall = debug.sethook, pcall -- busted looks up globals
     local function try(n, name)
