@@ -51,9 +51,9 @@ local texts = {
   log1p = "log1p(X)", expm1 = "expm1(X)", sin = "math.sin(X)",
   cos = "math.cos(X)", tan = "math.tan(X)", asin = "math.asin(X)",
   acos = "math.acos(X)", atan = "math.atan(X)", atan2 = "math.atan(X, Y)",
-  sinh = "sinh(X)", cosh = "(math.exp(X) + math.exp(-X)) / 2",
-  tanh = "tanh(X)", floor = "X // 1", ceil = "-(-X // 1)", round = "round(X)",
-  trunc = "X < 0 and -(-X // 1) or X // 1", sigmoid = "1 / (1 + math.exp(-X))",
+  sinh = "sinh(X)", cosh = "cosh(X)", tanh = "tanh(X)", sigmoid = "sigmoid(X)",
+  floor = "X // 1", ceil = "-(-X // 1)", round = "round(X)",
+  trunc = "X < 0 and -(-X // 1) or X // 1",
   least = "X ~= X and X or (Y ~= Y and Y or math.min(X, Y))",
   greatest = "X ~= X and X or (Y ~= Y and Y or math.max(X, Y))",
   clamp = "X ~= X and X or math.min(math.max(X, Y), Z)",
@@ -83,24 +83,45 @@ local math, fma = ...
 local function log1p(x)
   local u = 1.0 + x
   if u == 1.0 or u == math.huge then return x * 1.0 end
-  return math.log(u) * x / (u - 1.0)
+  return math.log(u) * (x / (u - 1.0))
 end
 local function expm1(x)
   local u = math.exp(x)
   if u == 1.0 or u == math.huge then return u == 1.0 and x * 1.0 or u end
   local v = u - 1.0
   if v == -1.0 then return -1.0 end
-  return v * x / math.log(u)
+  return v * (x / math.log(u))
+end
+-- exp(x) / 2, which is a number where exp(x) is too large for one.
+local function half_exp(x)
+  local e = math.exp(x / 2.0)
+  return e / 2.0 * e
+end
+local function cosh(x)
+  local a = math.abs(x * 1.0)
+  if a > 20.0 then return half_exp(a) end
+  local e = math.exp(a)
+  return (e + 1.0 / e) / 2.0
 end
 local function sinh(x)
-  if math.abs(x) > 20.0 then return (math.exp(x) - math.exp(-x)) / 2.0 end
-  local e = expm1(x)
-  return (e + e / (e + 1.0)) / 2.0
+  if x == 0 then return x * 1.0 end
+  local a, s = math.abs(x * 1.0)
+  if a > 20.0 then
+    s = half_exp(a)
+  else
+    local e = expm1(a)
+    s = (e + e / (e + 1.0)) / 2.0
+  end
+  return x < 0 and -s or s
 end
 local function tanh(x)
   if x > 20.0 then return 1.0 elseif x < -20.0 then return -1.0 end
   local e = expm1(x + x)
   return e / (e + 2.0)
+end
+local function sigmoid(x)
+  local e = math.exp(-math.abs(x * 1.0))
+  return (x < 0 and e or 1.0) / (1.0 + e)
 end
 local function round(x)
   local f = x // 1

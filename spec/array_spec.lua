@@ -231,6 +231,90 @@ describe("lze.array", function()
     assert.is_true(nan:min(0)[1] ~= nan:min(0)[1])
   end)
 
+  -- Computed in double from terms that do not cancel.
+  local exact = {}
+  local function series(x, first, step)
+    local term, sum = first, first
+    for k = step == 1 and 2 or first == x and 3 or 2, 40, step do
+      term = term * x / k
+      if step == 2 then term = term * x / (k - 1) end
+      sum = sum + term
+    end
+    return sum
+  end
+  function exact.expm1(x)
+    return math.abs(x) < 0.5 and series(x, x, 1) or math.exp(x) - 1
+  end
+  function exact.log1p(x)
+    local u = 1 + x
+    return math.log(u) + (x - (u - 1)) / u
+  end
+  -- exp(|x|) / 2, where exp(|x|) may be too much.
+  local function half_exp(x) return math.exp(math.abs(x) - 1) * math.exp(1) / 2
+  end
+  function exact.sinh(x)
+    if math.abs(x) < 1 then return series(x, x, 2) end
+    local y = half_exp(x) - math.exp(-math.abs(x)) / 2
+    return x < 0 and -y or y
+  end
+  function exact.cosh(x)
+    if math.abs(x) < 1 then return series(x, 1, 2) end
+    return half_exp(x) + math.exp(-math.abs(x)) / 2
+  end
+  function exact.tanh(x)
+    if math.abs(x) > 30 then return x < 0 and -1 or 1 end
+    local e = exact.expm1(2 * x)
+    return e / (e + 2)
+  end
+  function exact.sigmoid(x)
+    local e = math.exp(-math.abs(x))
+    return (x < 0 and e or 1) / (1 + e)
+  end
+
+  it("computes exponentials and their kin over all of a type", function()
+    local types = {half = {0x1p-10, 0x1p-24, 65504, 13},
+      float = {0x1p-20, 0x1p-126, 0x1.fffffep127, 91}}
+    if fp64 then
+      types.double = {0x1p-48, 0x1p-1022, 0x1.fffffffffffffp1023, 713}
+    end
+    for kind, t in next, types do
+      local tolerance, least, largest, far = table.unpack(t)
+      local list = {0, 85, 88.8, 709.9, 1e37, -0.99, largest}
+      local size = least
+      while size < largest / 1.7 do
+        list[#list + 1], size = size, size * 1.7
+      end
+      for k = 1, 600 do list[#list + 1] = k * far / 600 end
+      for k = 1, #list do
+        list[k] = math.min(list[k], largest)
+        list[#list + 1] = -list[k]
+      end
+      local x = A(kind, list)
+      local points = x:read()
+      for name, f in next, exact do
+        local values = x[name](x):read()
+        for i, v in ipairs(points) do
+          local w, g = f(v), values[i]
+          local same = g == w or w ~= w and g ~= g or
+            math.abs(g - w) <= tolerance * math.abs(w) + least or
+            math.abs(w) > largest * (1 - tolerance) and
+            g == (w < 0 and -1 or 1) * math.huge
+          assert(same, ("%s of %s %.17g: %.17g, not %.17g"):format(name, kind,
+            v, g, w))
+        end
+      end
+    end
+  end)
+
+  it("computes exponentials of the least integer", function()
+    local x = A("long", {math.mininteger, math.maxinteger})
+    assert.same({-math.huge, math.huge}, x:sinh():read())
+    assert.same({math.huge, math.huge}, x:cosh():read())
+    assert.same({-1, 1}, x:tanh():read())
+    assert.same({0, 1}, x:sigmoid():read())
+    assert.same({-1, math.huge}, x:expm1():read())
+  end)
+
   it("converts between types", function()
     assert.same({-2, 2}, A("float", {-2.7, 2.7}):to "int":read())
     assert.same({-1}, A("int", {255}):to "char":read())
@@ -516,6 +600,7 @@ describe("lze.array", function()
     assert.equal(least, signs(x:log1p())[1])
     assert.equal(least, signs(x:expm1())[1])
     assert.equal(least, signs(x:tanh())[1])
+    assert.equal(least, signs(x:sinh())[1])
   end)
 
   it("writes with set, fill and copy only", function()
