@@ -151,9 +151,35 @@ val load(compiler *c, known *k, uint32_t offset) {
   return v;
 }
 
-/* The upper half of a float, rounded to even; a NaN stays one. */
-static uint32_t to_bfloat16(compiler *c, uint32_t f) {
+/* The bits of a float on either side of a number: those that are odd, or the
+   number's own.  They round as all of it would. */
+static uint32_t odd_bits(compiler *c, val v, uint32_t f) {
   uint32_t t = t_int(c, 32), b = op1(c, SpvOpBitcast, t, f);
+  bool is_int = KIND(v.type) == T_INT;
+  if (!is_int && real_bits(c) == 32) return b;
+  uint32_t near = is_int ? whole(c, f)
+                         : op1(c, SpvOpFConvert, t_of(c, T_REAL), f);
+  uint32_t none = k_int(c, 32, 0), one = k_int(c, 32, 1);
+  unsigned less = is_int ? SpvOpSLessThan : SpvOpFOrdLessThan;
+  uint32_t step = op3(c, SpvOpSelect, t, logical(c, less, v.id, near),
+                      k_int(c, 32, -1), none);
+  step = op3(c, SpvOpSelect, t, logical(c, less, near, v.id), one, step);
+  uint32_t zero = is_int ? k_int(c, c->int_bits, 0) : k_real(c, 0);
+  step = op3(c, SpvOpSelect, t, logical(c, less, v.id, zero),
+             op1(c, SpvOpSNegate, t, step), step);
+  uint32_t odd = op2(c, SpvOpBitwiseAnd, t, b, one);
+  step = op3(c, SpvOpSelect, t, logical(c, SpvOpIEqual, odd, one), none, step);
+  return op2(c, SpvOpIAdd, t, b, step);
+}
+
+/* The upper half of a number as a float, rounded to even; a NaN stays one. */
+static uint32_t to_bfloat16(compiler *c, val v) {
+  uint32_t t = t_int(c, 32), f = v.id;
+  if (KIND(v.type) == T_INT)
+    f = op1(c, SpvOpConvertSToF, t_float(c, 32), v.id);
+  else if (real_bits(c) != 32)
+    f = op1(c, SpvOpFConvert, t_float(c, 32), v.id);
+  uint32_t b = odd_bits(c, v, f);
   uint32_t odd = op2(c, SpvOpShiftRightLogical, t, b, k_int(c, 32, 16));
   odd = op2(c, SpvOpBitwiseAnd, t, odd, k_int(c, 32, 1));
   uint32_t r = op2(c, SpvOpIAdd, t, b, k_int(c, 32, 0x7fff));
@@ -176,7 +202,9 @@ void store(compiler *c, known *k, uint32_t offset, val v) {
   }
   if (!c->emit) return;
   unsigned bits = lzc_element_bytes(e) * 8;
-  if (is_real(e)) {
+  if (e == LZC_BFLOAT16) {
+    v.id = to_bfloat16(c, KIND(v.type) == T_INT ? v : to_real(c, v));
+  } else if (is_real(e)) {
     v = to_real(c, v);
     if (e == LZC_HALF) {
       uint32_t to = half_at(c, k, &offset), id = writer_id(&c->w);
@@ -184,9 +212,8 @@ void store(compiler *c, known *k, uint32_t offset, val v) {
             OpenCLstd_Vstore_half, v.id, offset, to);
       return;
     }
-    unsigned to = e == LZC_BFLOAT16 ? 32 : bits;
-    if (to != real_bits(c)) v.id = op1(c, SpvOpFConvert, t_float(c, to), v.id);
-    if (e == LZC_BFLOAT16) v.id = to_bfloat16(c, v.id);
+    if (bits != real_bits(c))
+      v.id = op1(c, SpvOpFConvert, t_float(c, bits), v.id);
   } else {
     if (KIND(v.type) == T_REAL) v.id = whole(c, v.id);
     if (bits != c->int_bits)

@@ -1320,6 +1320,10 @@ local function set(a, v, fname)
     if a.flat and a.size > 0 then a.flat:fill(v)
     else
       made(C.storage, a.base) -- It is open.
+      local t = types[a.kind]
+      if t.real and t.bits == 16 then -- A kernel would take it for a float.
+        v = filled(new(a.kind, {}, nil, a.home), v)
+      end
       compute("copy", a, v)
     end
     return a

@@ -147,6 +147,14 @@ end
 local function low(x) return x >= 0 and x or x >> 1 | x & 1 end
 local function scale(x) return x >= 0 and 1.0 or 0.5 end
 local function real(x) return x >= 0 and x + 0.0 or low(x) * 2.0 end
+-- A float that rounds to bfloat16 as an integer from 0 would.
+local function odd(x)
+  local s = 1.0
+  while x >= 0x1000000 do
+    x, s = x >> 8 | (x & 255 ~= 0 and 1 or 0), s * 256.0
+  end
+  return x * s
+end
 ]]
 
 -- The reals that a type is computed in.
@@ -383,7 +391,10 @@ local function is_ulong(v) return type(v) == "table" and v.kind == "ulong" end
 -- The text of an operation on x, y and z, whose names are X, Y and Z.
 local function fill_in(op, x, y, z, X, Y, Z)
   local name, text = op.name, texts[op.name]
-  if comparisons[name] then
+  if name == "copy" and op.type == "bfloat16" and not is_real(x) then
+    -- The store rounds integers once, and takes those of ulong for signed.
+    return is_ulong(x) and format("odd(low(%s)) / scale(%s)", X, X) or X
+  elseif comparisons[name] then
     if is_real(x) or is_real(y) then -- exact, as Lua's are
       if is_ulong(x) then
         X, Y = format("low(%s)", X), format("(%s * scale(%s))", Y, X)

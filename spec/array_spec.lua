@@ -321,6 +321,63 @@ describe("lze.array", function()
     assert.same({1.5}, A(wide, {1.5}):to "half":read())
   end)
 
+  it("rounds to bfloat16 once", function()
+    local function check(kind, list)
+      local expected = lze.buffer("bfloat16", list):read()
+      assert.same(expected, A(kind, list):to "bfloat16":read(), kind)
+      local x = A.zeros({#list}, {type = "bfloat16"})
+      assert.same(expected, x:set(A(kind, list)):read(), kind)
+      local b = lze.buffer("bfloat16", #list)
+      local copy = lze.kernel(function(i, to, from) to[i] = from[i] end)
+      if kind ~= "ulong" then -- a kernel takes it for signed
+        copy(#list, b, lze.buffer(kind, list))
+        assert.same(expected, b:read(), kind)
+      end
+    end
+    local reals, longs, ulongs = {}, {}, {}
+    for _, tie in ipairs {0x1.01p0, 0x1.03p0, 0x1.fdp0, 0x1.ffp0} do
+      for _, off in ipairs {0, 0x1p-40, -0x1p-40, 0x1p-24, -0x1p-24} do
+        for _, by in ipairs {1, 0x1p20, -1, -0x1p-60} do
+          reals[#reals + 1] = (tie + off) * by
+        end
+      end
+      for bits = 24, 63 do
+        local n = math.tointeger(tie * 0x1p20) << bits - 20
+        for off = -1, 1 do
+          ulongs[#ulongs + 1] = n + off
+          if bits < 63 then
+            longs[#longs + 1], longs[#longs + 2] = n + off, -n - off
+          end
+        end
+      end
+    end
+    if fp64 then check("double", reals) end
+    table.insert(longs, math.maxinteger)
+    table.insert(longs, math.mininteger)
+    check("long", longs)
+    check("int", {(1 << 30) + (1 << 22) + 1, -(1 << 30) - (1 << 22) - 1})
+    -- A buffer takes numbers from 2^63 on in bits, not as integers.
+    local x = A("ulong", ulongs):to "bfloat16":read()
+    for i, n in ipairs(ulongs) do
+      local half = n >= 0 and n or n >> 1 | n & 1
+      local y = lze.buffer("bfloat16", {half})[1]
+      assert.equal(n >= 0 and y or 2 * y, x[i])
+    end
+  end)
+
+  it("rounds a number for some elements as for all", function()
+    for kind, v in next, {bfloat16 = 1 + 0x1p-8 + 0x1p-40,
+      half = 1 + 0x1p-11 + 0x1p-40}
+    do
+      local x = A.zeros({4}, {type = kind})
+      local y = x[{{1, 4, 2}}]:fill(v)
+      assert.equal(lze.buffer(kind, {v})[1], x:fill(v)[1])
+      assert.same({x[1], x[1]}, y:read())
+      x[{{2, 4, 2}}] = v
+      assert.same({y[1], y[1]}, x[{{2, 4, 2}}]:read())
+    end
+  end)
+
   it("compares to masks, for which & | ~ are logical", function()
     local x = A("float", {1, 5, 3})
     local m = x:gt(2)
