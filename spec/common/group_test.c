@@ -613,6 +613,19 @@ static void check_memory(void) {
   in.beside[1] = 2;
   in.apart[0] = 2;
   EXPECT(in, 1, 1, 256, 1, NULL);
+  /* Rows of a few, many of which are in one line, are as good as one long row,
+     unless another array has them apart. */
+  in = input(true, 3, 16384, 0);
+  in.beside[0] = in.apart[1] = 2;
+  in.spacing[0] = 4;
+  EXPECT(in, 1, 3, 512, 1, NULL);
+  in = with_range(in, 3, 1024, 573);
+  in.dims = 3;
+  in.apart[2] = 2;
+  EXPECT(in, 1, 3, 1024, 1, NULL);
+  in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
+  in.spacing[1] = 4;
+  EXPECT(in, 1, 3, 512, 1, NULL);
   /* Both, as in a transposition: wide in both, but no more rows than stay in
      the cache where they are a page apart. */
   in = input(true, 1024, 1024, 0);

@@ -287,6 +287,8 @@ static void rule_lines(Rule *r, int d) {
   uint64_t apart = spacing;
   r->lines[d].items = spacing < LINE_BYTES ? LINE_BYTES / spacing : 1;
   for (int e = other; e != d; e += other < d ? 1 : -1) apart *= r->n[e];
+  /* Of rows that short many are in one line, if no array has them apart. */
+  if (!r->tiles && apart < LINE_BYTES) return;
   r->lines[d].other = other;
   r->lines[d].kept = lines_kept(apart);
   r->lines[d].wait = LINE_COST * least(in->apart[d], r->beside[other]);
