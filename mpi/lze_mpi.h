@@ -151,7 +151,6 @@ typedef struct mpi_Library {
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
   bool threads;                 /* may be called by all */
   int32_t wrong[MPI_SCALARS];   /* a bit for each operator that is wrong */
-  bool meets;                   /* c.meets, unless a rank has a timeout */
   bool gpu;                     /* LZE_MPI_GPU: it shall have device memory */
   const char *gpu_lacks;        /* why it cannot, as far as it says; or NULL */
 } mpi_Library;
@@ -219,8 +218,12 @@ typedef struct mpi_Op {
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
   /* While it goes on. */
-  bool has_turn;                /* it may post */
+  bool has_turn, has_passed;    /* it may post; the next one may */
   uint64_t asked;               /* its number among those that asked to, or 0 */
+  bool asks, agreed;            /* whether all call the same; they do */
+  bool lacks;                   /* memory, of which the others are told */
+  bool all_meet;                /* each has a reduction that waits */
+  uint64_t called[3];           /* what they have called, added up */
   size_t phase;
   mpi_Handle request;           /* where there is one at a time */
   mpi_Handle *requests;         /* that one, or malloc'ed */

@@ -350,20 +350,12 @@ static void find_wrong(mpi_Library *m, void *handle) {
   }
 }
 
-/* What all ranks have to do alike, though their processors and variables may
-   differ. */
+/* What all ranks have to do alike, though their processors may differ. */
 static bool agree(mpi_Library *m, lze_WorkFailure *f) {
-  int32_t all[MPI_SCALARS + 1];
-  memcpy(all, m->wrong, sizeof m->wrong);
-  all[MPI_SCALARS] = m->timeout > 0;
-  if (!begin_call(m->Allreduce((mpi_In)m->c.in_place, all, MPI_SCALARS + 1,
-                               m->c.scalars[MPI_I32],
-                               m->c.operators[MPI_OP_BOR], m->world),
-                  "MPI_Allreduce", f))
-    return false;
-  memcpy(m->wrong, all, sizeof m->wrong);
-  m->meets = m->c.meets && all[MPI_SCALARS] == 0;
-  return true;
+  return begin_call(m->Allreduce((mpi_In)m->c.in_place, m->wrong, MPI_SCALARS,
+                                 m->c.scalars[MPI_I32],
+                                 m->c.operators[MPI_OP_BOR], m->world),
+                    "MPI_Allreduce", f);
 }
 
 static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {

@@ -286,14 +286,15 @@ static bool is_reduction(const mpi_Op *o) {
 
 /* Open MPI's MPI_Iallreduce takes 2.2 times as long as its MPI_Allreduce, and
    MPI_Ireduce 3 times as long as MPI_Reduce: of 4 MiB, two processes, 4.1.4
-   (bench/README.md).  Who waits anyhow has no need of the former: a barrier is
-   posted in its place, and when all ranks have come the latter waits for none:
-   but for one whose wait a debug hook has ended since then, which nothing can
-   end.  So there is none of it with LZE_MPI_TIMEOUT.  MPICH's take the same
-   time, and those that wait let nobody else run. */
+   (bench/README.md).  Where all ranks wait anyhow, none has need of the former:
+   once they have come, to the agreement and to a barrier before each later
+   piece, the latter waits for none: but for one whose wait a debug hook has
+   ended since then, which nothing can end.  So there is none of it with
+   LZE_MPI_TIMEOUT.  MPICH's take the same time, and those that wait let nobody
+   else run. */
 static bool op_meets(const mpi_Op *o) {
   return (o->kind == MPI_ALLREDUCE || o->kind == MPI_REDUCE) && o->wait &&
-         !o->by_rank && o->m->meets;
+         !o->by_rank && o->m->c.meets && o->m->timeout == 0;
 }
 
 /* Post a piece of a broadcast or of a reduction; those of all ranks, in an
@@ -306,25 +307,32 @@ static int piece_post(const mpi_Op *o, char *x, char *all, size_t bytes,
                     : op_reduce(o, x, bytes, r);
 }
 
-/* What pieces of so many bytes need: with an order those of all ranks, else a
-   copy at the root (op_reduce). */
-static bool has_scratch(mpi_Op *o, size_t bytes, lze_WorkFailure *f) {
+/* Whether it is made in pieces of which one comes after the other. */
+static bool op_takes_turns(const mpi_Op *o) {
+  return o->stage != NULL || op_meets(o);
+}
+
+/* Have what the pieces need: with an order those of all ranks, else a copy at
+   the root (op_reduce), and a request for each where all are posted at once. */
+static bool op_prepare(mpi_Op *o) {
+  size_t pieces = piece_count(o);
+  size_t bytes = op_takes_turns(o) ? piece_bytes(o, 0) : o->bytes;
   bool root = o->kind == MPI_REDUCE && o->rank == o->peer;
-  if (o->scratch != NULL || !(o->by_rank ? root || o->kind != MPI_REDUCE
-                                         : root && op_meets(o)))
-    return true;
-  o->scratch = malloc(bytes * (o->by_rank ? (size_t)o->size : 1) + 1);
-  if (o->scratch == NULL) mpi_op_no_memory(o, f);
-  return o->scratch != NULL;
+  if (o->value || !(is_reduction(o) || o->kind == MPI_BCAST)) return true;
+  if (o->by_rank ? root || o->kind != MPI_REDUCE : root && op_meets(o)) {
+    o->scratch = malloc(bytes * (o->by_rank ? (size_t)o->size : 1) + 1);
+    if (o->scratch == NULL) return false;
+  }
+  if (op_takes_turns(o) || pieces == 1) return true;
+  o->requests = calloc(pieces, sizeof *o->requests);
+  if (o->requests == NULL) o->requests = &o->request;
+  return o->requests != &o->request;
 }
 
 /* One request for each piece, all at once: the next collective of the
    communicator must come after them on each rank. */
 static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
   size_t pieces = piece_count(o), size = (size_t)o->size;
-  if (!has_scratch(o, o->bytes, f)) return LZE_WORK_FAILED;
-  o->requests = calloc(pieces, sizeof *o->requests);
-  if (o->requests == NULL) return mpi_op_no_memory(o, f);
   for (size_t at = 0; o->request_count < pieces; at += MPI_PIECE) {
     char *all = o->scratch != NULL ? o->scratch + at * size : NULL;
     int error = piece_post(o, o->out + at, all, piece_bytes(o, at),
@@ -338,14 +346,18 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_PENDING;
 }
 
-/* One piece after the other: begin it, and end it once its request is over. */
-static int piece_begin(const mpi_Op *o, char *x, size_t bytes, mpi_Handle *r) {
-  if (op_meets(o) && bytes >= MEETING) return o->m->Ibarrier(o->comm, r);
+/* One piece after the other: begin the k-th, and end it once its request is
+   over, which is 0 where there is none: for the first piece they have met. */
+static int piece_begin(const mpi_Op *o, size_t k, char *x, size_t bytes,
+                       mpi_Handle *r) {
+  *r = 0;
+  if (o->all_meet && bytes >= MEETING)
+    return k > 0 ? o->m->Ibarrier(o->comm, r) : 0;
   return piece_post(o, x, o->scratch, bytes, r);
 }
 
 static int piece_end(const mpi_Op *o, char *x, size_t bytes) {
-  if (op_meets(o) && bytes >= MEETING) return op_reduce(o, x, bytes, NULL);
+  if (o->all_meet && bytes >= MEETING) return op_reduce(o, x, bytes, NULL);
   if (o->by_rank) finish_by_rank(o, x, o->scratch, bytes);
   return 0;
 }
@@ -359,15 +371,14 @@ static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
 
 static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
   size_t at = o->phase * MPI_PIECE;
-  if (!has_scratch(o, piece_bytes(o, 0), f)) return LZE_WORK_FAILED;
   if (o->phase > 0) {
     size_t before = at - MPI_PIECE;
     int error = piece_end(o, o->out + before, piece_bytes(o, before));
     if (error != 0) return mpi_op_error(o, error, f);
     if (at >= o->bytes) return LZE_WORK_DONE;
   }
-  return posted(o, piece_begin(o, o->out + at, piece_bytes(o, at), o->requests),
-                f);
+  return posted(o, piece_begin(o, o->phase, o->out + at, piece_bytes(o, at),
+                               o->requests), f);
 }
 
 /* In an allgather all ranks give MPI_IN_PLACE, or none may.  So each one's
@@ -563,13 +574,19 @@ static int op_late(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_PENDING; /* the next step takes it */
 }
 
+/* Whether a request of a piece is over. */
+static int op_test(const mpi_Op *o, mpi_Handle *r, int *flag,
+                   mpi_Status *status) {
+  *flag = 1;
+  return *r != 0 ? o->m->Test(r, flag, status) : 0;
+}
+
 /* Look at what is posted: LZE_WORK_DONE when all of it is. */
 static int look(mpi_Op *o, lze_WorkFailure *f) {
-  const mpi_Library *m = o->m;
   mpi_Status status;
   for (; o->tested < o->request_count; o->tested++) {
     int flag = 0;
-    int error = m->Test(&o->requests[o->tested], &flag, &status);
+    int error = op_test(o, &o->requests[o->tested], &flag, &status);
     if (error != 0) {
       mpi_op_error(o, error, f);
       return o->request_count - o->tested > 1 ? LZE_WORK_LEFT : LZE_WORK_FAILED;
@@ -638,12 +655,12 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
     case PIECE_COPIED:
       if (o->failed) return true;
       if (k != o->moving) return false;
-      error = piece_begin(o, x, n, &p->request);
+      error = piece_begin(o, k, x, n, &p->request);
       if (staged_fails(o, p, error, f)) return true;
       p->state = PIECE_MOVES;
       /* fallthrough */
     case PIECE_MOVES:
-      error = o->m->Test(&p->request, &flag, &status);
+      error = op_test(o, &p->request, &flag, &status);
       if (error == 0 && !flag) return false;
       if (error == 0) error = piece_end(o, x, n);
       if (staged_fails(o, p, error, f)) return true;
@@ -663,7 +680,6 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
    other ranks may have none of such memory. */
 static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
   size_t count = piece_count(o);
-  if (!has_scratch(o, piece_bytes(o, 0), f)) return LZE_WORK_FAILED;
   for (size_t k = o->ended; k < count && k < o->ended + MPI_STAGED; k++) {
     if (k == o->begun) {
       o->flight[k % MPI_STAGED] = (mpi_Piece){0};
@@ -675,11 +691,96 @@ static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
   return o->failed ? LZE_WORK_FAILED : LZE_WORK_DONE;
 }
 
+/* --- agreement ------------------------------------------------------------ */
+
+/* Lengths that differ are errors that MPI need not find: the libraries write
+   behind the shorter buffer.  So the ranks first add up a number each that is
+   made of what they call.  It is the same on all where the sum is `size` times
+   a rank's own, but for a chance of 2^-60.  A rank that lacks memory adds
+   another one: none of them goes on then. */
+
+static uint64_t mixed(uint64_t h, uint64_t word) {
+  h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+  return h ^ h >> 29;
+}
+
+static uint64_t op_called(const mpi_Op *o) {
+  const uint64_t words[] = {(uint64_t)o->kind, o->value, o->by_rank,
+                            (uint64_t)o->op, (uint64_t)o->scalar,
+                            (uint64_t)o->peer, o->counts != NULL};
+  uint64_t h = 1;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    h = mixed(h, words[i]);
+  if (o->counts == NULL) return mixed(h, o->bytes);
+  for (int i = 0; i < o->size && o->received == NULL; i++)
+    h = mixed(h, (uint64_t)o->counts[i]);
+  return h;
+}
+
+/* What is to come in an alltoall less what is sent, as a number that adds up to
+   0 where they are the same. */
+static uint64_t op_open(const mpi_Op *o) {
+  uint64_t open = 0;
+  for (int i = 0; i < o->size && o->received != NULL; i++) {
+    uint64_t sent = mixed((uint64_t)o->rank << 32 | (uint32_t)i,
+                          (uint64_t)o->counts[i]);
+    uint64_t comes = mixed((uint64_t)i << 32 | (uint32_t)o->rank,
+                           (uint64_t)o->received[i]);
+    open += comes - sent;
+  }
+  return open;
+}
+
+static int op_differs(mpi_Op *o, lze_WorkFailure *f) {
+  char text[256], between[96];
+  size_t bytes;
+  mpi_op_describe(o, between, sizeof between, &bytes);
+  snprintf(text, sizeof text,
+           "%s%s, %zu bytes at rank %d of %d: the ranks' calls differ, in the "
+           "operation, its root, the type, the length or an option",
+           mpi_kind_names[o->kind], between, bytes, o->rank, o->size);
+  return op_say(o, f, "DIFFERS", text);
+}
+
+/* LZE_WORK_DONE once all ranks have called the same, and have what it takes. */
+static int agree(mpi_Op *o, lze_WorkFailure *f) {
+  const mpi_Library *m = o->m;
+  if (o->agreed || o->kind <= MPI_BARRIER) return LZE_WORK_DONE;
+  if (!o->asks) {
+    o->lacks = !op_prepare(o);
+    o->called[0] = op_called(o) + o->lacks;
+    o->called[1] = op_open(o);
+    o->called[2] = !op_meets(o);
+    if (o->size > 1) {
+      int error = m->Iallreduce((mpi_In)m->c.in_place, o->called, 3,
+                                m->c.scalars[MPI_U64],
+                                m->c.operators[MPI_OP_SUM], o->comm,
+                                &o->request);
+      if (error != 0) return mpi_op_error(o, error, f);
+    }
+    o->asks = true;
+  }
+  if (o->size > 1) {
+    int flag = 0;
+    mpi_Status status;
+    int error = m->Test(&o->request, &flag, &status);
+    if (error != 0) return mpi_op_error(o, error, f);
+    if (!flag) return LZE_WORK_PENDING;
+    o->moved = true;
+  }
+  o->agreed = o->called[0] == (uint64_t)o->size * op_called(o) &&
+              o->called[1] == 0;
+  o->all_meet = o->called[2] == 0;
+  if (o->lacks) return mpi_op_no_memory(o, f);
+  return o->agreed ? LZE_WORK_DONE : op_differs(o, f);
+}
+
 /* --- steps --------------------------------------------------------------- */
 
-/* Whether it posts one call after the other, or first copies (place_own). */
+/* Whether it posts one call after the other, or first copies (place_own), once
+   the ranks have agreed. */
 static bool op_posts_later(const mpi_Op *o) {
-  return o->value || o->stage != NULL || op_meets(o) ||
+  return o->value || op_takes_turns(o) ||
          (o->kind == MPI_ALLGATHER && o->of_device);
 }
 
@@ -692,7 +793,7 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   if (o->asked == 0) o->asked = ++u->asked;
   bool given_up = u->given_up != 0 && o->asked > u->given_up;
   o->has_turn = u->turn == NULL && !given_up;
-  if (o->has_turn && op_posts_later(o)) u->turn = o;
+  if (o->has_turn) u->turn = o;
   pthread_mutex_unlock(&used_lock);
   if (o->has_turn) {
     o->moved = true;
@@ -706,6 +807,15 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_FAILED;
 }
 
+/* The next one may post, once this one has posted all. */
+static void pass_turn(mpi_Op *o) {
+  if (o->kind <= MPI_RECV || o->has_passed || op_posts_later(o)) return;
+  pthread_mutex_lock(&used_lock);
+  if (o->used[0]->turn == o) o->used[0]->turn = NULL;
+  pthread_mutex_unlock(&used_lock);
+  o->has_passed = true;
+}
+
 /* What has come is copied by the operation itself: a command that the device
    keeps until then would hold up others there. */
 int mpi_op_step(void *op, lze_WorkFailure *f) {
@@ -714,10 +824,12 @@ int mpi_op_step(void *op, lze_WorkFailure *f) {
     if (mpi_ended(o->m, f)) return op_ended(o, f);
     bool message = o->kind <= MPI_RECV && !o->value;
     int status = take_turn(o, f);
-    if (status == LZE_WORK_DONE)
-      status = message            ? mpi_message_step(o, f)
-               : o->stage != NULL ? staged_step(o, f)
-                                  : exchange(o, f);
+    if (status == LZE_WORK_DONE) status = agree(o, f);
+    if (status != LZE_WORK_DONE) return status;
+    status = message            ? mpi_message_step(o, f)
+             : o->stage != NULL ? staged_step(o, f)
+                                : exchange(o, f);
+    pass_turn(o);
     if (status != LZE_WORK_DONE) return status;
     o->posted = true;
   }

@@ -984,8 +984,9 @@ describe("a library of MPI", function()
       end]])
   end)
 
-  it("has all ranks come before a long reduction that waits", function()
-    -- How many calls of the library each makes: one more when they come first.
+  it("takes the faster reduction where one waits for a long one", function()
+    -- How many calls of the library each makes: of the faster one there is one
+    -- a piece, and from the second piece on two of a barrier before it.
     -- LZE_MPI_TIMEOUT could not end what they do then.
     local script = [[
       local function calls(bytes, f)
@@ -1006,7 +1007,7 @@ describe("a library of MPI", function()
       print(calls(long - 1, wait), calls(long, later), calls(long, wait),
         calls(long, in_order), calls(long, root), calls(piece + 8, wait),
         calls(piece + long, wait))]]
-    assert.equal("2\t2\t3\t2\t3\t5\t6\n", with_fake(script))
+    assert.equal("2\t2\t1\t2\t1\t3\t4\n", with_fake(script))
     assert.equal("2\t2\t2\t2\t2\t4\t4\n",
       with_fake(script, {LZE_MPI_TIMEOUT = "9"}))
   end)
@@ -1274,6 +1275,60 @@ for _, launcher in ipairs(once and launchers or {}) do
         assert.equal("exit 0", how .. " " .. code)
       end)
     end
+
+    it("has no collective where the ranks' calls differ", function()
+      local output = run(2, [[-e '
+        local lze, world = require "lze", require "lze.mpi".world()
+        local first = world.rank == 0
+        local function ints(n) return lze.buffer("int", n):fill(1) end
+        local function sum(name, n) world[name](world, ints(n), "sum") end
+        local counts = first and {2, 1} or {2, 2}
+        local calls = {
+          function() world:bcast(ints(first and 9 or 8), 0) end,
+          function() world:bcast(ints(9), world.rank) end,
+          function() world:ibcast(ints(first and 8 or 9), 0):wait() end,
+          function() sum("allreduce", first and 2000000 or 1000) end,
+          function() sum(first and "allreduce" or "scan", 3) end,
+          function() world:reduce(ints(1), first and "sum" or "max", 0) end,
+          function()
+            world:allreduce(lze.buffer(first and "int" or "float", 3), "sum")
+          end,
+          function()
+            world:allreduce(ints(3), "sum", first and {order = "rank"} or nil)
+          end,
+          function()
+            local n = first and 2 or 3
+            world:gather(ints(n), ints(2 * n), 0)
+          end,
+          function() world:scatter(ints(6), ints(first and 3 or 1), 0) end,
+          function()
+            local n = first and 3 or 2
+            world:allgather(ints(n), ints(2 * n))
+          end,
+          function() local n = first and 2 or 4 world:alltoall(ints(n), ints(n))
+          end,
+          function()
+            world:alltoall(ints(4), ints(4), {counts = counts,
+              received = {2, 2}})
+          end,
+          function() world:allgather(ints(2), ints(4), {counts = counts}) end
+        }
+        for i, call in ipairs(calls) do
+          local ok, err = pcall(call)
+          assert(not ok and err.code == "DIFFERS", i .. ": " .. tostring(err))
+        end
+        -- Both forms go together, also where one is the faster reduction.
+        local x = ints(20000)
+        if first then world:reduce(x, "sum", 0)
+        else world:ireduce(x, "sum", 0):wait() end
+        assert(not first or x[20000] == 2)
+        local y = ints(1 << 21)
+        if first then world:iallreduce(y, "sum"):wait()
+        else world:allreduce(y, "sum") end
+        assert(y[1] == 2 and y[1 << 21] == 2)
+        print(("rank %d saw them all"):format(world.rank))']])
+      assert.equal(2, count(output, "rank %d saw them all"), output)
+    end)
 
     it("gives back what closed communicators had", function()
       local output = run(1, [[-e '
