@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Names of the error classes, from 1 on. */
@@ -230,6 +231,19 @@ static void *find_library(bool *none, lze_WorkFailure *f) {
 
 /* --- begin and end ------------------------------------------------------ */
 
+/* Until all ranks are at their end.  MPICH's MPI_Finalize may hang where a rank
+   comes later and has not received what another one sent. */
+static void meet_at_end(const mpi_Library *m) {
+  mpi_Handle request;
+  mpi_Status status;
+  int over = 0;
+  if (world_size == 1 || m->Ibarrier(m->pieces, &request) != 0) return;
+  while (m->Test(&request, &over, &status) == 0 && !over) {
+    const struct timespec t = {.tv_nsec = 100000};
+    nanosleep(&t, NULL);
+  }
+}
+
 /* At the end of the process: all ranks end together.  A child that was forked
    is not a rank. */
 static void finish(int status, void *unused) {
@@ -237,6 +251,8 @@ static void finish(int status, void *unused) {
   (void)unused;
   if (getpid() != process || mpi_ended(&library, &f)) return;
   if (status == 0) {
+    fflush(NULL);
+    meet_at_end(&library);
     library.Finalize();
     return;
   }

@@ -1330,6 +1330,16 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal(2, count(output, "rank %d saw them all"), output)
     end)
 
+    it("ends though nobody receives what was sent", function()
+      local output, how, code = run(2, [[-e '
+        local lze, world = require "lze", require "lze.mpi".world()
+        lze.gc {close_seconds = 0.1}
+        if world.rank == 0 then world:isend(lze.buffer("int", 4000000), 1) end
+        print(("rank %d is over"):format(world.rank))']])
+      assert.equal(2, count(output, "rank %d is over"), output)
+      assert.equal("exit 0", how .. " " .. code)
+    end)
+
     it("gives back what closed communicators had", function()
       local output = run(1, [[-e '
         local world = require "lze.mpi".world()
