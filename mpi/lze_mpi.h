@@ -248,11 +248,11 @@ typedef struct mpi_Op {
   bool failed;                  /* since then: what is left is empty, or is
                                    not posted */
   size_t begun, moving, ended;  /* how many pieces are */
-  mpi_Piece flight[MPI_FLIGHT];
   char head[MPI_HEAD];
   /* What a receive got. */
   int source, got_tag;
   size_t got;
+  mpi_Piece flight[MPI_FLIGHT]; /* last: each is set when it begins */
 } mpi_Op;
 
 mpi_Op *mpi_op_new(const mpi_Library *m); /* NULL without memory */

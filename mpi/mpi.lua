@@ -30,7 +30,6 @@ local function describe(v)
 end
 
 local function integer(v, n, fname, name)
-  if mathtype(v) == "integer" then return v end
   local i = type(v) == "number" and tointeger(v)
   if not i then
     argument(n, fname, "%s: integer expected, got %s", name, describe(v))
@@ -347,7 +346,8 @@ local function open(self, fname)
 end
 
 local function check_rank(c, rank, n, fname, name)
-  local r = integer(rank, n, fname, name)
+  local r = mathtype(rank) == "integer" and rank or
+    integer(rank, n, fname, name)
   if r < 0 or r >= c.size then
     argument(n, fname, "%s: %d is outside 0..%d", name, r, c.size - 1)
   end
