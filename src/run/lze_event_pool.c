@@ -65,12 +65,16 @@ lze_EventSlot *lze_event_take(lze_Context *context, bool timed,
   return slot;
 }
 
+void lze_event_untake(lze_Context *context, lze_EventSlot *slot) {
+  slot->next = context->free_events[slot->timed];
+  context->free_events[slot->timed] = slot;
+}
+
 /* One that stays signalled would end the next command before its time, so it
    is not used again; its pool destroys it. */
 void lze_event_give(lze_Context *context, lze_EventSlot *slot) {
-  if (ZE(zeEventHostReset, slot->handle) != ZE_RESULT_SUCCESS) return;
-  slot->next = context->free_events[slot->timed];
-  context->free_events[slot->timed] = slot;
+  if (ZE(zeEventHostReset, slot->handle) == ZE_RESULT_SUCCESS)
+    lze_event_untake(context, slot);
 }
 
 void lze_events_destroy(lze_Context *context) {

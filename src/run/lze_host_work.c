@@ -32,6 +32,7 @@
 struct lze_HostWork {
   struct lze_HostWork *next;
   lze_Command *command;         /* owned; NULL if it uses nothing of lze's */
+  lze_EventSlot *event;         /* kept for it, until it is left pending */
   lze_State *state;
   uint64_t record;              /* of a profile; 0: none records */
   uint64_t start_ns;            /* 0 until it has begun */
@@ -83,12 +84,12 @@ static void work_leave(const struct lze_HostWork *w) {
 }
 
 /* It is over, and on no list any more. */
-static void work_end(struct lze_HostWork *w) {
+static void work_end(struct lze_HostWork *w, uint64_t now) {
   lze_Command *c = w->command;
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
   if (w->status == LZE_WORK_LEFT) work_leave(w);
   if (c != NULL && c->status == LZE_PENDING) {
-    c->end_ns = lze_now_ns();
+    c->end_ns = now;
     c->kernel_ns = c->end_ns - c->start_ns;
     if (w->status == LZE_WORK_DONE) {
       ZE_TRY(&out, zeEventHostSignal, c->event->handle);
@@ -107,11 +108,12 @@ static void work_end(struct lze_HostWork *w) {
 }
 
 /* The link to what comes after a work, which is ended if it is over. */
-static struct lze_HostWork **work_pass(struct lze_HostWork **link) {
+static struct lze_HostWork **work_pass(struct lze_HostWork **link,
+                                       uint64_t now) {
   struct lze_HostWork *w = *link;
   if (w->status == LZE_WORK_PENDING) return &w->next;
   *link = w->next;
-  work_end(w);
+  work_end(w, now);
   return link;
 }
 
@@ -125,7 +127,7 @@ static bool works_advance(lze_State *S, uint64_t *now) {
     work_step(w, before);
     *now = lze_now_ns();
     moved = moved || w->status != LZE_WORK_PENDING || *now - before > LOOK_NS;
-    link = work_pass(link);
+    link = work_pass(link, *now);
   }
   return moved;
 }
@@ -139,7 +141,8 @@ static bool work_is_needed(const struct lze_HostWork *w, const lze_Command *c) {
 /* Tell those that have begun that a wait needs them: for `c` or, with NULL, for
    the one that has no command.  What has not begun begins in turn: where such a
    one is needed, what the first of them waits for is needed, too. */
-static void works_tell(lze_State *S, const lze_Command *c, uint64_t began) {
+static void works_tell(lze_State *S, const lze_Command *c, uint64_t began,
+                       uint64_t now) {
   struct lze_HostWork **link = &S->works, *w, *first = S->works;
   bool asked = false;
   for (; first != NULL && first->begun; first = first->next)
@@ -153,7 +156,7 @@ static void works_tell(lze_State *S, const lze_Command *c, uint64_t began) {
         (work_is_needed(w, c) ||
          (before != NULL && work_is_needed(w, before))))
       w->status = w->spec.awaited(w->spec.userdata, began, &w->failure);
-    link = work_pass(link);
+    link = work_pass(link, now);
   }
 }
 
@@ -161,13 +164,13 @@ static void works_look(lze_State *S, const lze_Command *awaited,
                        uint64_t began) {
   uint64_t now = lze_now_ns();
   works_advance(S, &now);
-  if (awaited != NULL) works_tell(S, awaited, began);
+  if (awaited != NULL) works_tell(S, awaited, began, now);
 }
 
 static uint64_t works_pause(lze_State *S, const lze_Command *awaited,
                             lze_WaitTimes *times) {
   bool moved = works_advance(S, &times->now_ns);
-  works_tell(S, awaited, times->began_ns);
+  works_tell(S, awaited, times->began_ns, times->now_ns);
   if (moved) times->moved_ns = times->now_ns;
   uint64_t idle = times->now_ns - times->moved_ns;
   if (idle < SPIN_NS) {
@@ -188,13 +191,13 @@ static void works_sleep(uint64_t ns) {
 }
 
 void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
+  lze_WaitTimes times = times_begin();
   for (struct lze_HostWork **link = &S->works, *w; (w = *link) != NULL;) {
     if (w->spec.cancel != NULL &&
         (!w->begun || w->spec.cancel(w->spec.userdata)))
       w->status = LZE_WORK_FAILED;
-    link = work_pass(link);
+    link = work_pass(link, times.now_ns);
   }
-  lze_WaitTimes times = times_begin();
   while (S->works != NULL && times.now_ns < deadline) {
     works_sleep(works_pause(S, NULL, &times));
     times.now_ns = lze_now_ns();
@@ -203,7 +206,7 @@ void lze_host_work_abandon(lze_State *S, uint64_t deadline) {
     struct lze_HostWork *w = S->works;
     S->works = w->next;
     w->status = w->begun ? LZE_WORK_LEFT : LZE_WORK_FAILED;
-    work_end(w);
+    work_end(w, times.now_ns);
   }
 }
 
@@ -292,6 +295,7 @@ static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
   if (w == NULL) return NULL;
   w->next = NULL;
   w->command = NULL;
+  w->event = NULL;
   w->state = S;
   w->record = w->start_ns = 0;
   w->begun = w->awaited = false;
@@ -300,18 +304,25 @@ static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
   return w;
 }
 
+/* Nothing has seen its command. */
+static void work_abort(struct lze_HostWork *w) {
+  lze_event_untake(w->command->context, w->event);
+  lze_abort(w->command);
+  w->command = NULL;
+}
+
 /* What a command of the work needs; false with the outcome. */
 static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
                        const lze_Buffer **b, uint64_t now, lze_Outcome *out) {
   *out = LZE_NO_MEMORY;
   lze_Command *c = lze_reserve(q->o.context->state, (uint32_t)w->spec.count, 0);
   if (c == NULL) return false;
-  lze_EventSlot *slot = lze_event_take(q->o.context, false, out);
-  if (slot == NULL) {
+  w->event = lze_event_take(q->o.context, false, out);
+  if (w->event == NULL) {
     lze_unreserve(c);
     return false;
   }
-  lze_begin_reserved(c, q, w->spec.name, slot);
+  lze_begin_reserved(c, q, w->spec.name, NULL);
   c->hosted = c->work = true;
   c->queued_ns = now;
   for (int i = 0; i < w->spec.count; i++) {
@@ -321,15 +332,14 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   }
   w->command = c;
   if (lze_command_meet(c, out)) return true;
-  lze_abort(c);
+  work_abort(w);
   return false;
 }
 
 /* What was done at once needs no command. */
 static void work_forget(struct lze_HostWork *w) {
   if (w->status == LZE_WORK_LEFT) work_leave(w);
-  if (w->command != NULL) lze_abort(w->command);
-  w->command = NULL;
+  if (w->command != NULL) work_abort(w);
   if (w->record != 0) work_record(w);
   w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
 }
@@ -357,7 +367,9 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   if (context != NULL) q = lze_host_queue(L, context, device);
   struct lze_HostWork *w = work_new(S, spec);
   lze_check_memory(L, w != NULL);
-  uint64_t now = lze_now_ns();
+  /* What has no event shows its times in a profile only. */
+  bool timed = e != NULL || S->works != NULL || S->recorder != NULL;
+  uint64_t now = timed ? lze_now_ns() : 0;
   lze_Outcome out;
   if (q != NULL && !work_begin(w, q, b, now, &out)) {
     free(w);
@@ -387,6 +399,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   }
   lze_Command *c = w->command;
   if (c != NULL) {
+    c->event = w->event;
     lze_command_own(c); /* the work does */
     lze_end(c);
   }
@@ -395,7 +408,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
     lze_command_own(c);
   }
   if (w->status != LZE_WORK_PENDING) { /* waiting for it tells why */
-    work_end(w);
+    work_end(w, lze_now_ns());
     return;
   }
   static const lze_WorkSteps steps = {works_look, works_pause};

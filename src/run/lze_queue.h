@@ -72,6 +72,8 @@ lze_Command *lze_event_command(const lze_Event *e);
 lze_EventSlot *lze_event_take(lze_Context *context, bool timed,
                               lze_Outcome *out);
 void lze_event_give(lze_Context *context, lze_EventSlot *slot);
+/* The same for one that nothing has signalled or waited for. */
+void lze_event_untake(lze_Context *context, lze_EventSlot *slot);
 /* Destroy every event and pool of a context. */
 void lze_events_destroy(lze_Context *context);
 
