@@ -191,10 +191,16 @@ static int mpi_lua_shift(lua_State *L) {
 
 /* --- operations --------------------------------------------------------- */
 
-/* buffer(x) -> type, count, bytes, usage, context; or nil, what it is */
+static bool is_of_device(const lze_BufferInfo *info) {
+  return strcmp(info->usage, "device") == 0;
+}
+
+/* buffer(x, evaluated) -> type, count, bytes, whether it is memory of a device,
+   context; or nil, what it is.  An array is one once it has been evaluated. */
 static int mpi_lua_buffer(lua_State *L) {
   lze_BufferInfo info = {.size = sizeof info};
   lze_ErrorInfo e;
+  if (!lua_isuserdata(L, 1) && !lua_toboolean(L, 2)) return 0;
   if (api_of(L)->get_buffer(L, 1, &info, &e) != LZE_OK) {
     lua_pushnil(L);
     lua_pushstring(L, e.message);
@@ -203,7 +209,7 @@ static int mpi_lua_buffer(lua_State *L) {
   lua_pushstring(L, info.type);
   lua_pushinteger(L, (lua_Integer)info.count);
   lua_pushinteger(L, (lua_Integer)info.bytes);
-  lua_pushstring(L, info.usage);
+  lua_pushboolean(L, is_of_device(&info));
   lua_pushlightuserdata(L, info.context);
   return 5;
 }
@@ -276,7 +282,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   spec->writes[spec->count++] = write;
   o->bytes = info.bytes / parts;
   if (write) o->written = info.bytes;
-  o->of_device = o->of_device || strcmp(info.usage, "device") == 0;
+  o->of_device = o->of_device || is_of_device(&info);
   if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
   if (!lua_isnil(L, POST_OPERATOR)) op_set_scalar(o, &info);
@@ -330,8 +336,11 @@ static void post_comm(lua_State *L, mpi_Op *o) {
   }
   lua_pop(L, 1);
   if (mpi_ended(library(), &f)) api_of(L)->raise(L, &f);
-  o->rank = post_field(L, "rank");
-  o->size = post_field(L, "size");
+  /* A message needs its place only to say that it is late. */
+  if (o->kind > MPI_RECV || o->m->timeout > 0) {
+    o->rank = post_field(L, "rank");
+    o->size = post_field(L, "size");
+  }
   if (!mpi_op_use(o, (mpi_Handle)luaL_checkinteger(L, POST_HANDLE),
                   (mpi_Handle)luaL_optinteger(L, POST_PIECES, 0)))
     luaL_error(L, "not enough memory");
@@ -359,11 +368,12 @@ static int mpi_lua_post(lua_State *L) {
       {"iscan", "scan"},           {"igather", "gather"},
       {"iscatter", "scatter"},     {"iallgather", "allgather"},
       {"ialltoall", "alltoall"}};
-  mpi_Kind kind = (mpi_Kind)luaL_checkoption(L, POST_KIND, NULL,
-                                             mpi_kind_names);
+  mpi_Kind kind = (mpi_Kind)luaL_checkinteger(L, POST_KIND);
   bool wait = lua_toboolean(L, POST_WAIT) != 0;
-  mpi_Operator op = (mpi_Operator)luaL_checkoption(L, POST_OPERATOR, "sum",
-                                                   operators);
+  bool reduces = !lua_isnil(L, POST_OPERATOR);
+  mpi_Operator op = reduces ? (mpi_Operator)luaL_checkoption(L, POST_OPERATOR,
+                                                             NULL, operators)
+                            : MPI_OP_SUM;
   mpi_Op *o = op_push(L, wait);
   lze_WorkSpec spec = {.size = sizeof spec,
                        .name = names[kind][wait],
@@ -411,7 +421,7 @@ static int mpi_lua_post(lua_State *L) {
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;
-  if (!lua_isnil(L, POST_OPERATOR) && (m->wrong[o->scalar] >> op & 1) != 0)
+  if (reduces && (m->wrong[o->scalar] >> op & 1) != 0)
     o->by_rank = true; /* lze's own: their order does not matter */
   o->api->work(L, &spec, wait);
   int results = !wait;
@@ -601,6 +611,12 @@ API int luaopen_lze_mpi(lua_State *L) {
   luaL_setfuncs(L, primitives, 1);
   push_post(L, api);
   lua_setfield(L, -2, "post");
+  lua_createtable(L, 0, MPI_KINDS);
+  for (int i = 0; i < MPI_KINDS; i++) {
+    lua_pushinteger(L, i);
+    lua_setfield(L, -2, mpi_kind_names[i]);
+  }
+  lua_setfield(L, -2, "kinds");
   lua_pushinteger(L, (lua_Integer)MPI_PIECE);
   lua_setfield(L, -2, "piece");
   lua_pushinteger(L, MPI_STAGED);

@@ -7,6 +7,7 @@ local concat, format = table.concat, string.format
 local pack, unpack = string.pack, string.unpack
 local mathtype, tointeger = math.type, math.tointeger
 local lzetype, type = lze.type, type
+local kinds = C.kinds                       -- of operations
 
 -- --- errors ------------------------------------------------------------------
 
@@ -183,19 +184,19 @@ end
 
 local is_buffer = {buffer = true, array = true}
 
--- The buffer at argument n, or of the array there, with its type, count, bytes,
--- usage and context.
-local function buffer(x, n, fname)
-  local is_array = type(x) == "table" and lzetype(x) == "array"
-  if is_array then x = x:eval() end
-  local kind, count, bytes, usage, context = C.buffer(x)
-  if kind then
-    return is_array and x.buffer or x, kind, count, bytes, usage, context
-  end
-  if is_array then
-    argument(n, fname, "an array that is not contiguous; x:clone() is")
-  end
-  argument(n, fname, "%s", count)
+-- The buffer at argument n, or of the array there, with its type, count and
+-- bytes, whether it is memory of a device, and its context. Of what is neither
+-- nil, where it may be a value.
+local function buffer(x, n, fname, may_be_value)
+  local kind, count, bytes, of_device, context = C.buffer(x)
+  if kind then return x, kind, count, bytes, of_device, context end
+  local what = lzetype(x)
+  if may_be_value and not is_buffer[what] then return nil end
+  if what == "array" then x = x:eval() end
+  kind, count, bytes, of_device, context = C.buffer(x, true)
+  if kind then return x.buffer, kind, count, bytes, of_device, context end
+  argument(n, fname, "%s", what == "array" and
+    "an array that is not contiguous; x:clone() is" or count)
 end
 
 -- Whether MPI is given the memory of a device, by its handle.
@@ -292,12 +293,12 @@ local function with_host_memory(x, y, keeps, f)
   return a, b, c
 end
 
--- Post a message of x, whose usage is given, too, to or from a rank, on one of
--- c's handles. Memory of a device goes through a few pieces of the host's; what
--- is no longer than one is there when it is sent.
-local function post_message(c, name, wait, handle, peer, tag, x, usage)
+-- Post a message of x to or from a rank, on one of c's handles. Memory of a
+-- device, which x is not where `of_device` is false, goes through a few pieces
+-- of the host's; what is no longer than one is there when it is sent.
+local function post_message(c, name, wait, handle, peer, tag, x, of_device)
   local sends, stage, whole = name == "send", nil, nil
-  if usage == "device" and not is_given(x) then
+  if of_device and not is_given(x) then
     if sends and x.bytes <= C.piece then
       x = stage_of(x, true)
       whole = x
@@ -305,7 +306,7 @@ local function post_message(c, name, wait, handle, peer, tag, x, usage)
       stage = pieces_of(x)
     end
   end
-  local a, b, d = C.post(name, wait, c, handle, peer, tag, nil,
+  local a, b, d = C.post(kinds[name], wait, c, handle, peer, tag, nil,
     false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
     c.pieces, stage)
   if stage then stage:close() end             -- once it is used no more
@@ -318,7 +319,7 @@ end
 -- rank can try beforehand shows nothing of that.
 local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
   local function post(part, into, stage)
-    return C.post(name, wait, c, c.handle, root, nil, op, by_rank,
+    return C.post(kinds[name], wait, c, c.handle, root, nil, op, by_rank,
       not writes and part or nil, writes and part or nil, nil, nil, nil, into,
       nil, stage)
   end
@@ -395,15 +396,16 @@ local function define_send(fname, wait)
   methods[fname] = function(self, x, rank, options)
     local c = open(self, fname)
     local to = check_rank(c, rank, 2, fname, "rank")
-    if not is_buffer[lzetype(x)] then
+    local b, _, count, _, of_device = buffer(x, 1, fname, true)
+    if not b then
       local _, tag = message(nil, 0, options, fname)
-      return C.post("send", wait, c, c.values, to, tag or 0, nil,
+      return C.post(kinds.send, wait, c, c.values, to, tag or 0, nil,
         false, nil, nil, to_bytes(x, fname))
     end
-    local b, _, count, _, usage = buffer(x, 1, fname)
-    local part, tag = message(b, count, options, fname)
+    local part, tag = b, nil
+    if options ~= nil then part, tag = message(b, count, options, fname) end
     local event = post_message(c, "send", wait, c.handle, to, tag or 0, part,
-      usage)
+      of_device)
     if not wait then return event end
   end
 end
@@ -428,15 +430,16 @@ local function define_recv(fname, wait)
     local from = rank ~= nil and check_rank(c, rank, 2, fname, "rank") or nil
     if y == nil and wait then
       local _, tag = message(nil, 0, options, fname)
-      local source, got, bytes = C.post("recv", true, c, c.values,
+      local source, got, bytes = C.post(kinds.recv, true, c, c.values,
         from, tag, nil, false, nil, nil, true)
       return from_bytes(bytes), source, got
     end
-    local b, _, count, bytes, usage = buffer(y, 1, fname)
+    local b, _, count, bytes, of_device = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
-    local part, tag = message(b, count, options, fname)
+    local part, tag = b, nil
+    if options ~= nil then part, tag = message(b, count, options, fname) end
     local source, got, length = post_message(c, "recv", wait, c.handle, from,
-      tag, part, usage)
+      tag, part, of_device)
     if not wait then
       receives[source] = {got, element}
       return source
@@ -462,7 +465,7 @@ end
 local function define_barrier(fname, wait)
   methods[fname] = function(self)
     local c = open(self, fname)
-    return C.post("barrier", wait, c, c.handle, nil, nil, nil,
+    return C.post(kinds.barrier, wait, c, c.handle, nil, nil, nil,
       false)
   end
 end
@@ -484,7 +487,7 @@ local function define_bcast(fname, wait)
         describe(x))
     end
     local mine = c.rank == root and to_bytes(x, fname)
-    local _, _, bytes = C.post("bcast", true, c, c.values, root,
+    local _, _, bytes = C.post(kinds.bcast, true, c, c.values, root,
       nil, nil, false, nil, nil, mine or true)
     return from_bytes(bytes)
   end
@@ -702,7 +705,7 @@ local function define_exchange(name, fname, wait)
     if x and y then check_blocks(c, e, x, y, fname, counts) end
     local event = with_host_memory(x, y, counts ~= nil,
       function(from, to, behind_it)
-        return C.post(name, wait, c, c.handle, root, nil, nil,
+        return C.post(kinds[name], wait, c, c.handle, root, nil, nil,
           false, from, to, nil, counts, received, behind_it)
       end)
     return event or y and into
@@ -718,7 +721,7 @@ end
 -- Ranks that come later are waited for as in any wait, not inside MPI, and so
 -- are earlier collectives of the handle.
 local function meet(c, handle)
-  C.post("barrier", true, c, handle, nil, nil, nil, false)
+  C.post(kinds.barrier, true, c, handle, nil, nil, nil, false)
   if c.closed then fail("the communicator was closed during the wait") end
 end
 
@@ -1010,11 +1013,11 @@ function halo_methods.start(self)
   h.arrived, h.sent, h.failed = {}, {}, true
   for i, part in ipairs(parts) do
     h.arrived[i] = post_message(h.of, "recv", false, h.of.inner, part.rank,
-      part.back, part.into, part.into.usage)
+      part.back, part.into, true)
   end
   for i, part in ipairs(parts) do
     h.sent[i] = post_message(h.of, "send", false, h.of.inner, part.rank,
-      part.tag, part.out, part.out.usage)
+      part.tag, part.out, true)
   end
   h.started = true
   h.failed = nil
@@ -1117,7 +1120,7 @@ local function spread(c, s, n, events)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
     events[#events + 1] = post_message(c, name, false, c.inner,
-      name == "send" and to or from, SLICE_TAG, x, x.usage)
+      name == "send" and to or from, SLICE_TAG, x, true)
   end
   for rank = 0, c.size - 1 do
     if rank ~= c.rank then post("recv", rank, c.rank) end

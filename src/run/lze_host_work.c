@@ -345,7 +345,6 @@ static void work_forget(struct lze_HostWork *w) {
 }
 
 void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
-  lze_State *S = lze_state(L);
   const lze_Buffer *b[LZE_WORK_BUFFERS];
   lze_WorkSpec own = *spec;
   for (int i = 0; i < own.count; i++)
@@ -356,6 +355,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   for (int i = 0; i < spec->count; i++)
     if (spec->writes[i]) lze_buffer_settle(L, spec->buffers[i]);
   lze_Context *context = work_buffers(L, spec, b);
+  lze_State *S = context != NULL ? context->state : lze_state(L);
   const lze_DeviceInfo *device = NULL;
   lze_Queue *q = NULL;
   if (context != NULL) {
