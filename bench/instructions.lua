@@ -1,14 +1,15 @@
 -- instructions.lua - which of a callgrind profile's instructions are our own.
 -- SPDX-License-Identifier: MIT
 --
---   lua5.4 bench/instructions.lua own|beyond|records|ratio COUNT TITLE FILE \
---     [TITLE FILE]...
+--   lua5.4 bench/instructions.lua own|beyond|records|ratio|more COUNT TITLE \
+--     FILE [TITLE FILE]...
 --
 -- A library's own instructions are those of its functions and of what they
 -- call elsewhere (libc, liblua), without what lies below it: the driver under
 -- lze.so, OpenCL under the driver.  Beyond the driver is all that the thread
 -- does but for the calls of the driver: the host's program and Lua, too.
--- Records are the recorder's functions with all that they call.
+-- Records are the recorder's functions with all that they call.  "more" is what
+-- a program takes in all beyond what it takes for COUNT fewer.
 
 local ours = {
   { name = "lze.so", below = { "libze_loader", "libze_opencl" } },
@@ -89,6 +90,13 @@ if arg[1] == "ratio" then
 end
 
 local count = math.tointeger(arg[2])
+if arg[1] == "more" then
+  local _, all = read(arg[4])
+  local _, fewer = read(arg[6])
+  print(("instructions of %s: %d"):format(arg[3], (all - fewer) // count))
+  return
+end
+
 for i = 3, #arg, 2 do
   local own, total, beyond, records = read(arg[i + 1])
   local parts = {}
