@@ -718,10 +718,17 @@ describe("a local argument", function()
     assert.equal("local_bytes: 32", tostring(lze.local_bytes(32)))
   end)
 
-  it("wants a group", function()
-    assert.equal("kernel reverse: a kernel with local memory for an " ..
-      "argument needs `group` in the launch table",
-      expect.misuse(function() reversed(16, nil, 8) end))
+  it("wants a group, also where nothing is launched", function()
+    for _, call in ipairs {
+      function() reversed(16, nil, 8) end,
+      function() mod.reverse:group(16) end,
+      function() mod.reverse:group {16} end,
+      function() mod.reverse:prepare(16) end,
+    } do
+      assert.equal("kernel reverse: a kernel with local memory for an " ..
+        "argument needs `group` in the launch table", expect.misuse(call))
+    end
+    assert.equal(8, (mod.reverse:group {16, group = 8}))
   end)
 
   it("is checked", function()

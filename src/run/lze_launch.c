@@ -180,6 +180,17 @@ static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
   return n > 0;
 }
 
+/* Take the group that was tuned where none is given. */
+static inline void launch_take_group(lua_State *L, const lze_Kernel *k,
+                                     lze_Launch *l) {
+  l->given_by = l->group[0] != 0 ? "the given group"
+                                 : lze_pinned_group(k, l->task, l->group);
+  if (k->local_arguments && l->group[0] == 0 &&
+      k->info->required_group[0] == 0)
+    luaL_error(L, "%s: a kernel with local memory for an argument needs "
+                  "`group` in the launch table", k->name);
+}
+
 /* Read the range, or launch table, at stack index `index`, without running
    anything of the script. [-0, +4] keep what a hook may take out of it. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
@@ -191,7 +202,7 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
         (uint64_t)range_number(L, k->name, index, "global size", 0);
     l->global[1] = l->global[2] = 1;
     l->empty = l->global[0] == 0;
-    l->given_by = lze_pinned_group(k, l->task, l->group);
+    launch_take_group(L, k, l);
     return;
   }
   l->dims = lze_range_triple(L, k->name, index, "global size", 0, global);
@@ -213,8 +224,7 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                  k->name, lze_describe(L, -2));
     launch_option(L, k, key, l, kept);
   }
-  l->given_by = l->group[0] != 0 ? "the given group"
-                                 : lze_pinned_group(k, l->task, l->group);
+  launch_take_group(L, k, l);
 }
 
 /* The bytes of an argument that a launch is proved to reach, or 0. */
@@ -329,10 +339,6 @@ const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
   for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
     if (k->info->args[i].cls == SPIRV_ARG_LOCAL)
       local += k->arguments[i].bytes;
-  if (k->local_arguments && l->group[0] == 0 &&
-      k->info->required_group[0] == 0)
-    luaL_error(L, "%s: a kernel with local memory for an argument needs "
-                  "`group` in the launch table", k->name);
   if (l->empty) return NULL;
   const lze_GroupChoice *choice = lze_launch_cut(L, k, l, local);
   if (k->reaches) launch_check_reach(L, k, l);
