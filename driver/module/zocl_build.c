@@ -178,6 +178,7 @@ static cache_key good_key(const zocl_module *module)
   device->driver->cl->clGetDeviceInfo(device->id, CL_DRIVER_VERSION,
                                       sizeof driver_version - 1,
                                       driver_version, NULL);
+  cache_key_add(&key, LZE_VERSION, sizeof LZE_VERSION);
   cache_key_add(&key, module->flags, strlen(module->flags));
   cache_key_add(&key, device->driver->version,
                 strlen(device->driver->version));
