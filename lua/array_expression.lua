@@ -1133,7 +1133,7 @@ end
 
 -- --- writes ------------------------------------------------------------------
 
--- Elements that the readers of a storage have.
+-- Elements that the readers of a storage have which have yet to read it.
 local function work_of(s)
   local work = 0
   for reader in next, s.readers do
@@ -1151,7 +1151,8 @@ local function evaluate_readers(s)
 end
 
 -- Before a storage is written: evaluate what reads it.  Where that is much, the
--- collector first says what of it is needed.
+-- collector first says what of it is needed.  A reader that is added behind the
+-- last look at them says that again; till then all writes come here.
 local function settle(number)
   local s = stores[number]
   if not s then return end
@@ -1160,6 +1161,7 @@ local function settle(number)
   if work == 0 then return end
   if work > DOUBTFUL * C.heap() then C.collect() end
   evaluate_readers(s)
+  return settle(number)
 end
 
 -- While a callback of a run is running: what was to read a storage after the

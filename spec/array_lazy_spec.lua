@@ -17,6 +17,28 @@ end
 
 local function floats(list) return A("float", list) end
 
+-- Call f(...) once for each instruction of it, before which act(...) is called
+-- by a debug hook; `...` is what make gives, and check is called with k and it.
+local function at_each_instruction(make, f, act, check)
+  local k, ran = 0
+  repeat
+    k = k + 1
+    ran = false
+    local given, n = table.pack(make()), 0
+    debug.sethook(function()
+      n = n + 1
+      if n ~= k then return end
+      debug.sethook()
+      ran = true
+      act(table.unpack(given))
+    end, "", 1)
+    local ok, err = pcall(f, table.unpack(given))
+    debug.sethook()
+    if ran then check(k, ok, err, table.unpack(given)) end
+  until not ran
+  assert(k > 20)
+end
+
 local never = os.getenv "LZE_FUSE" == "never"
 
 describe("an expression", function()
@@ -233,6 +255,19 @@ describe("an expression", function()
         end
       end
     end
+  end)
+
+  it("is right where its operand is written while it is computed for that",
+  function()
+    at_each_instruction(function()
+      local x, z = floats {1, 2, 3}, floats {4, 5, 6}
+      return x, z, x * z + x, (x - z) * z
+    end, function(_, z) z:fill(0) end, function(_, z) z[2] = 100 end,
+    function(k, ok, err, _, _, e, other)
+      assert(ok, err)
+      assert.same({5, 12, 21}, e:read(), k)
+      assert.same({-12, -15, -18}, other:read(), k)
+    end)
   end)
 
   it("is right where a finalizer writes an operand meanwhile", function()

@@ -170,7 +170,9 @@ static int array_beside(lua_State *L) {
 
 /* await(b): meta.settle is to be called before its storage is written */
 static int array_await(lua_State *L) {
-  lze_check_buffer(L, 1)->storage->awaited = true;
+  lze_Storage *s = lze_check_buffer(L, 1)->storage;
+  s->awaited = true;
+  s->asked++;
   return 0;
 }
 

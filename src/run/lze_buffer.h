@@ -45,6 +45,7 @@ struct lze_Storage {
   bool borrowed;                /* not ours to free: see lze_push_borrowed */
   uint64_t id;                  /* the driver's, of a borrowed one */
   bool awaited;                 /* expressions of arrays have yet to read it */
+  uint64_t asked;               /* how often that was said */
   uint32_t imports;             /* buffers of its own state that import it */
   lze_Memory *memory;           /* where it is shared, or somebody is to be
                                    told of its end; else NULL */

@@ -55,26 +55,31 @@ void lze_arrays_evaluate(lua_State *L, int first, int last) {
   }
 }
 
+/* A write that Lua code makes meanwhile settles what is left, too.  Readers
+   that are added after the last look at them ask again. */
 static int storage_settle(lua_State *L) {
-  const lze_Storage *s = lua_touserdata(L, 1);
-  array_push_function(L, "settle");
-  lua_pushinteger(L, (lua_Integer)s->serial);
-  lua_call(L, 1, 0);
+  lze_Storage *s = lua_touserdata(L, 1);
+  uint64_t asked;
+  do {
+    asked = s->asked;
+    array_push_function(L, "settle");
+    lua_pushinteger(L, (lua_Integer)s->serial);
+    lua_call(L, 1, 0);
+  } while (s->asked != asked);
+  s->awaited = false;
   return 0;
 }
 
-/* Evaluation is asked for once; where it raises, the storage is awaited as
-   before.  Anything that takes memory may run a finaliser that closes it. */
+/* Where evaluation raises, the storage is awaited as before.  Anything that
+   takes memory may run a finaliser that closes it. */
 int lze_storage_try_settle(lua_State *L, lze_Storage *s) {
   if (!s->awaited) return LUA_OK;
   luaL_checkstack(L, 3, NULL);
   lze_own(&s->o);
-  s->awaited = false;
   lua_pushcfunction(L, storage_settle);
   lua_pushlightuserdata(L, s);
   lze_Pause pause = lze_guard_pause(L);
   int status = lua_pcall(L, 1, 0, 0);
-  if (status != LUA_OK) s->awaited = true;
   lze_disown(&s->o);
   if (status == LUA_OK) lze_guard_resume(L, pause);
   return status;
