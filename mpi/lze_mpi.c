@@ -6,6 +6,7 @@
 
 #include "lua_where.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -557,6 +558,16 @@ static int mpi_lua_state(lua_State *L) {
   return 1;
 }
 
+/* raise(call, code, message) */
+static int mpi_lua_raise(lua_State *L) {
+  lze_WorkFailure f;
+  snprintf(f.call, sizeof f.call, "%s", luaL_checkstring(L, 1));
+  snprintf(f.code, sizeof f.code, "%s", luaL_checkstring(L, 2));
+  snprintf(f.message, sizeof f.message, "%s", luaL_checkstring(L, 3));
+  api_of(L)->raise(L, &f);
+  return 0;
+}
+
 static const luaL_Reg primitives[] = {
     {"open", mpi_lua_open},     {"thread", mpi_lua_thread},
     {"place", mpi_lua_place},   {"node", mpi_lua_node},
@@ -566,7 +577,7 @@ static const luaL_Reg primitives[] = {
     {"rank", mpi_lua_rank},
     {"buffer", mpi_lua_buffer}, {"came", mpi_lua_came},
     {"gpu", mpi_lua_gpu},       {"try", mpi_lua_try},
-    {"note", mpi_lua_note},
+    {"note", mpi_lua_note},     {"raise", mpi_lua_raise},
     {"object", mpi_lua_object}, {"state", mpi_lua_state},
     {"where", lua_where},   {NULL, NULL}};
 

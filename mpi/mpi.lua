@@ -718,22 +718,46 @@ end
 
 -- --- new communicators -------------------------------------------------------
 
--- Ranks that come later are waited for as in any wait, not inside MPI, and so
--- are earlier collectives of the handle.
-local function meet(c, handle)
-  C.post(kinds.barrier, true, c, handle, nil, nil, nil, false)
-  if c.closed then fail("the communicator was closed during the wait") end
-end
-
 -- What the communicator of all ranks has, whose ranks and messages are the same
--- each time that it is made: its place in its node, and `inner`.
+-- each time that it is made: its place in its node, and so on.
 local of_world = {}
 
+local GIVEN_UP = "this rank has left an earlier call that makes " ..
+  "communicators: this one can have no more of them"
+
+-- Before a call of MPI that cannot be ended: all ranks come, and so do earlier
+-- collectives of the handles, in waits that can be ended. A rank that has left
+-- one round is missed in the next, by all others: so nobody comes to the call.
+-- The last round is on a communicator that has messages only, where what was
+-- left meets no other collective; and who has left comes to no round again.
+local function meet(c, fname, ...)
+  local owner = c.world and of_world or c
+  local good, err = pcall(function(...)
+    for _, handle in ipairs {...} do
+      if owner.left then C.raise("MPI_Barrier", "GIVEN_UP", GIVEN_UP) end
+      owner.left = true
+      C.post(kinds.barrier, true, c, handle, nil, nil, nil, false)
+      owner.left = false
+    end
+  end, c.handle, ...)
+  if not good then
+    if type(err) == "table" then
+      if err.code:find "^MPI_" then owner.left = false end -- not even begun
+      err.object = fname
+      err.message = err.message:gsub("^barrier", fname)
+    end
+    error(err, 0)
+  end
+  if c.closed then
+    fail("%s: the communicator was closed during the wait", fname)
+  end
+end
+
 -- A communicator of the same ranks for messages that are not the program's.
-local function inner(c)
+local function inner(c, fname)
   if c.world then c.inner = of_world.inner or false end
   if not c.inner then
-    meet(c, c.handle)
+    meet(c, fname, c.pieces)
     c.inner = C.dup(c.handle)
     if c.world then of_world.inner = c.inner end
   end
@@ -801,8 +825,7 @@ function methods.split(self, color, key)
   if key < -MOST_BYTES or key > MOST_BYTES then
     argument(2, "split", "key: %d does not fit 32 bits", key)
   end
-  meet(c, c.handle)
-  meet(c, c.values)
+  meet(c, "split", c.values, c.pieces)
   return new(c, function(part)
     for i = 1, 3 do
       part[handles[i]] = C.split(c[handles[i]], color, key) or false
@@ -847,7 +870,7 @@ function methods.cart(self, dims, options)
   if reorder ~= nil and type(reorder) ~= "boolean" then
     argument(2, "cart", "reorder: boolean expected, got %s", describe(reorder))
   end
-  meet(c, c.handle)
+  meet(c, "cart", c.pieces)
   return new(c, function(cart)
     cart.handle = C.cart(c.handle, copy, periodic, reorder or false) or false
     if not cart.handle then return end
@@ -989,7 +1012,7 @@ function methods.halo(self, u, options)
   end
   local h = {u = memory, shape = sizes, width = width, parts = {}, of = c,
     number = number}
-  inner(c)
+  inner(c, "halo")
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
     local rest, other = code, false
@@ -1165,7 +1188,7 @@ function methods.parallel(self, n, k, ...)
   end
   local first, last = part_of(n, c.rank, c.size)
   local done = {}
-  inner(c)                                  -- all ranks have it from here on
+  inner(c, "parallel")                      -- all ranks have it from here on
   if last >= first then
     done = lze.parallel({slices[1].x.device},
       {last - first + 1, offset = first - 1}, k,

@@ -1351,6 +1351,44 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal("over\n", output)
     end)
 
+    it("keeps no rank in a call for which another has not waited", function()
+      local output = run(2, [[-e '
+        local lze, mpi = require "lze", require "lze.mpi"
+        local world = mpi.world()
+        local k = lze.kernel(function(i, v) v[i] = i end)
+        local v = lze.buffer("int", 4)
+        local calls = {
+          {"split", function(c) c:split(0) end},
+          {"cart", function(c) c:cart {2} end},
+          {"parallel", function(c) c:parallel(4, k, mpi.slice(v)) end}}
+        local function comes()
+          repeat until pcall(world.recv, world, nil, 1 - world.rank)
+        end
+        for _, item in ipairs(calls) do
+          local name, f = table.unpack(item)
+          local c = world:split(0)
+          local function try()
+            local ok, err = pcall(f, c)
+            return ok or tostring(err):match(": (" .. name .. ": [^\n]*)")
+          end
+          -- This one comes when the other has left.
+          if world.rank == 1 then comes() end
+          local first = try()
+          world:send(1, 1 - world.rank)
+          if world.rank == 0 then comes() end
+          local x = lze.buffer("int", {1})
+          print(c:allreduce(x, "sum")[1], first .. "; " .. try())
+        end']], "LZE_MPI_TIMEOUT=1")
+      for _, name in ipairs {"split", "cart", "parallel"} do
+        for rank = 0, 1 do
+          local line = ("2\t%s: MPI_Barrier: TIMEOUT: %s: rank %d of 2 has " ..
+            "waited for 1 s (LZE_MPI_TIMEOUT); %s: MPI_Barrier: GIVEN_UP: " ..
+            "this rank has left an earlier call"):format(name, name, rank, name)
+          assert.is_truthy(output:find(line, 1, true), output)
+        end
+      end
+    end)
+
     it("exchanges blocks that are longer than its counts", function()
       local output = run(1, [[-e '
         local lze, world = require "lze", require "lze.mpi".world()
