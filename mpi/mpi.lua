@@ -1095,7 +1095,7 @@ halo_meta.__metatable = "an object of lze.mpi"
 
 local slice_meta = {__name = "slice", __metatable = "an object of lze.mpi"}
 local MOST_ITEMS = (1 << 32) - 1
-local SLICE_TAG = 32 -- above those of halos
+local SLICE_TAG = DIRECTIONS // 2           -- no halo has this direction
 
 function slice_meta.__tostring(self)
   local s = C.state(self, slice_meta)
@@ -1128,7 +1128,7 @@ end
 
 -- Post the messages after which each rank has what it needs of a slice: of
 -- `width` work-items on both sides of its own, or of all.
-local function spread(c, s, n, events)
+local function spread(c, s, n, tag, events)
   local function needed(rank)
     local first, last = part_of(n, rank, c.size)
     if not s.width then return 1, n end
@@ -1143,7 +1143,7 @@ local function spread(c, s, n, events)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
     events[#events + 1] = post_message(c, name, false, c.inner,
-      name == "send" and to or from, SLICE_TAG, x, true)
+      name == "send" and to or from, tag, x, true)
   end
   for rank = 0, c.size - 1 do
     if rank ~= c.rank then post("recv", rank, c.rank) end
@@ -1156,6 +1156,7 @@ end
 -- world:parallel(n, k, ...) -> what lze.parallel returns for this rank's part
 function methods.parallel(self, n, k, ...)
   local c = open(self, "parallel")
+  local tag = next_number(c) * DIRECTIONS + SLICE_TAG
   n = range_of(n, "parallel")
   if lzetype(k) ~= "kernel" then
     argument(2, "parallel", "k: kernel expected, got %s", describe(k))
@@ -1189,13 +1190,20 @@ function methods.parallel(self, n, k, ...)
   local first, last = part_of(n, c.rank, c.size)
   local done = {}
   inner(c, "parallel")                      -- all ranks have it from here on
+  local devices = {slices[1].x.device}
+  -- Only some ranks have an offset, or anything to launch: all of them are to
+  -- find what the kernel or its arguments lack.
+  if c.size > 1 then
+    lze.parallel(devices, {0, offset = 1}, k,
+      table.unpack(arguments, 1, arguments.n))
+  end
   if last >= first then
-    done = lze.parallel({slices[1].x.device},
+    done = lze.parallel(devices,
       {last - first + 1, offset = first - 1}, k,
       table.unpack(arguments, 1, arguments.n))
   end
   local events = {}
-  for _, s in ipairs(slices) do spread(c, s, n, events) end
+  for _, s in ipairs(slices) do spread(c, s, n, tag, events) end
   for _, event in ipairs(events) do event:wait() end
   return done
 end

@@ -1389,6 +1389,28 @@ for _, launcher in ipairs(once and launchers or {}) do
       end
     end)
 
+    it("takes nothing of a world:parallel that another rank has not done",
+      function()
+      local output = run(2, [[-e '
+        local lze, mpi = require "lze", require "lze.mpi"
+        local world = mpi.world()
+        local k = lze.kernel(function(i, v, a) v[i] = a end)
+        local v = lze.buffer("int", 2)
+        local function parallel(a)
+          return pcall(world.parallel, world, 2, k, mpi.slice(v), a)
+        end
+        assert(parallel(0))
+        local ok, err = parallel(world.rank == 0 and 1 or "a")
+        assert(not ok and (world.rank == 1 or err.code == "TIMEOUT"))
+        local sent = world:isend(1, 1 - world.rank)
+        repeat until pcall(world.recv, world, nil, 1 - world.rank)
+        assert(parallel(2))
+        print(table.concat(v:read(), " "))
+        sent:wait()
+        os.exit(0, false)']], "LZE_MPI_TIMEOUT=1")
+      assert.equal(2, count(output, "2 2\n"), output)
+    end)
+
     it("exchanges blocks that are longer than its counts", function()
       local output = run(1, [[-e '
         local lze, world = require "lze", require "lze.mpi".world()

@@ -878,6 +878,16 @@ function tests.parallel()
   local k = m.square
   raises("argument #4 to 'parallel' %(the kernel writes to it: mpi.slice",
     world.parallel, world, 4, k, mpi.slice(x), x)
+  -- All ranks see it, those with nothing to do as well.
+  if size > 1 then
+    local sized = lze.compile [[kernel void sized(global int *v) {
+      v[get_global_id(0)] = get_global_size(0);
+    }]]
+    raises("it uses more than its global id", world.parallel, world, 1,
+      sized.sized, mpi.slice(x))
+  end
+  raises("square: 2 arguments %(.*%) expected, got 1", world.parallel, world, 1,
+    k, mpi.slice(x))
   raises("none of the arguments is a slice", world.parallel, world, 4, k, x, x)
   raises("argument #3 to 'parallel' %(5 work%-items of 1 elements each",
     world.parallel, world, 5, k, mpi.slice(x), mpi.slice(x))
