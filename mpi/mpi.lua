@@ -1107,7 +1107,8 @@ local function slice(x, size, width)
   local b, _, count = buffer(x, 1, "slice")
   return C.object(slice_meta, {x = b, count = count,
     size = size == nil and 1 or positive(size, 2, "slice", "size"),
-    width = width ~= nil and positive(width, 3, "slice", "width") or nil})
+    width = width ~= nil and
+      math.min(positive(width, 3, "slice", "width"), MOST_ITEMS) or nil})
 end
 
 local function range_of(n, fname)

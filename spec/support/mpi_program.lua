@@ -845,6 +845,13 @@ function tests.parallel()
         return i % 2 == 1 and 10 * i or 10 * (i - 1) + i // 2
       end), z:read(), "pairs")
     end
+    -- A width of whatever size is that of the whole, for ranks that have a part.
+    local some = 2 * size
+    local w = lze.buffer("int", list(some, function(i) return i end), options)
+    local all = lze.buffer("int", some, options)
+    world:parallel(some, twice, w, mpi.slice(all, 1, math.maxinteger), w)
+    same(list(some, function(i) return 3 * i + some end), all:read(),
+      "the largest width")
     local n, expected = 50, list(50, function(i) return i * i end)
     local u = lze.buffer("int", expected, options)
     local v = lze.buffer("int", n, options)
