@@ -590,14 +590,35 @@ local function part_of(n, rank, size)
   return n * rank // size + 1, n * (rank + 1) // size
 end
 
+-- This rank's part has as many rows of the array as are its, and the whole, if
+-- it is on this rank, rows of the same shape. `at` is the argument of the part.
+local function check_rows(c, rows, x, whole, at, fname)
+  local shape, first, last = x.shape, part_of(rows, c.rank, c.size)
+  if shape[1] ~= last - first + 1 then
+    argument(at, fname, "an array of %d row%s expected for rank %d by rows, " ..
+      "got one of {%s}", last - first + 1, last == first and "" or "s", c.rank,
+      concat(shape, ", "))
+  end
+  if lzetype(whole) ~= "array" then return end
+  local other = whole.shape
+  local same = #other == #shape
+  for i = 2, #shape do same = same and other[i] == shape[i] end
+  if not same then
+    argument(3 - at, fname, "an array expected whose rows are like those of " ..
+      "the part of {%s}, got one of {%s}", concat(shape, ", "),
+      concat(other, ", "))
+  end
+end
+
 -- The counts of so many rows, divided as world:part divides work-items.
-local function counts_of_rows(c, rows, x, n, fname)
+local function counts_of_rows(c, rows, x, whole, at, n, fname)
   rows = integer(rows, n, fname, "rows")
   if rows < 0 or rows > MOST_COUNTED then
     argument(n, fname, "rows: %d is outside 0..%d", rows, MOST_COUNTED)
   elseif lzetype(x) ~= "array" then
     argument(n, fname, "rows: they are those of arrays, got %s", describe(x))
   end
+  check_rows(c, rows, x, whole, at, fname)
   local elements, counts, shape = 1, {}, x.shape
   for i = 2, #shape do elements = elements * shape[i] end
   for rank = 0, c.size - 1 do
@@ -608,14 +629,14 @@ local function counts_of_rows(c, rows, x, n, fname)
 end
 
 -- The counts of what is sent and of what comes that the options say; `x` is
--- this rank's block.
-local function exchange_counts(c, name, options, x, n, fname)
+-- this rank's block, the argument `at`, and `whole` what has those of all.
+local function exchange_counts(c, name, options, x, whole, at, n, fname)
   if options == nil then return nil end
   check_keys(options, exchange_keys[name], n, fname, "options")
   local counts, received = options.counts, options.received
   if options.rows ~= nil then
     if counts ~= nil then argument(n, fname, "rows: not with counts") end
-    return counts_of_rows(c, options.rows, x, n, fname)
+    return counts_of_rows(c, options.rows, x, whole, at, n, fname)
   elseif counts == nil and received == nil then
     return nil
   end
@@ -688,7 +709,10 @@ local function define_exchange(name, fname, wait)
     local c = open(self, fname)
     if not rooted then root, options = nil, root end
     root = rooted and root_of(c, root, 3, fname) or 0
-    local block, into = e.x == 1 and x or y, y
+    local at, into = e.x == 1 and 1 or 2, y
+    local block, whole = x, y
+    if at == 2 then block, whole = y, x end
+    if rooted and c.rank ~= root then whole = nil end
     if e.x_on_root and c.rank ~= root then
       x, y = nil, buffer(y, 2, fname)
     elseif e.y_on_root and c.rank ~= root then
@@ -697,7 +721,7 @@ local function define_exchange(name, fname, wait)
       x, y = buffer(x, 1, fname), buffer(y, 2, fname)
     end
     local counts, received = exchange_counts(c, name, options, block,
-      rooted and 4 or 3, fname)
+      whole, at, rooted and 4 or 3, fname)
     if counts and x then check_counted(c, x, 1, fname, e.x, counts) end
     if counts and y then
       check_counted(c, y, 2, fname, e.y, received or counts)

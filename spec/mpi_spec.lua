@@ -202,9 +202,21 @@ describe("lze.mpi without a launcher", function()
       "allgather", a, a, {rows = 1, counts = {2}})
     raises("bad argument #3 to 'allgather' (rows: -1 is outside " ..
       "0..2147483647)", "allgather", a, a, {rows = -1})
-    raises("bad argument #1 to 'allgather' (a buffer of 4 elements expected " ..
-      "for rank 0 by rows, got one of 2)", "allgather", a,
-      lze.array("int", {{1, 2}, {3, 4}}), {rows = 2})
+    local two = lze.array("int", {{1, 2}, {3, 4}})
+    raises("bad argument #1 to 'allgather' (an array of 2 rows expected for " ..
+      "rank 0 by rows, got one of {1, 2})", "allgather", a, two, {rows = 2})
+    raises("bad argument #2 to 'scatter' (an array of 1 row expected for " ..
+      "rank 0 by rows, got one of {})", "scatter", a,
+      lze.array.zeros({}, {type = "int"}), 0, {rows = 1})
+    -- Whatever the number of elements: rows of another length come apart.
+    local wide, narrow = lze.array.zeros({4, 3}, {type = "int"}),
+      lze.array.zeros({2, 2}, {type = "int"})
+    raises("bad argument #2 to 'igather' (an array expected whose rows are " ..
+      "like those of the part of {2, 2}, got one of {4, 3})", "igather", narrow,
+      wide, 0, {rows = 2})
+    raises("bad argument #1 to 'scatter' (an array expected whose rows are " ..
+      "like those of the part of {2, 2}, got one of {4})", "scatter",
+      lze.array("int", {1, 2, 3, 4}), narrow, 0, {rows = 2})
   end)
 
   it("lets a debug hook end a wait, after which the work goes on", function()
