@@ -1178,6 +1178,15 @@ local function spread(c, s, n, tag, events)
   end
 end
 
+-- f(...), a function of lze: what it refuses, world:parallel does.
+local function call(f, ...)
+  local good, result = pcall(f, ...)
+  if good then return result end
+  if type(result) ~= "string" then error(result, 0) end
+  fail("parallel: %s", (result:gsub("^lze%.parallel: ", "")
+    :gsub(": use lze%.slice$", "")))
+end
+
 -- world:parallel(n, k, ...) -> what lze.parallel returns for this rank's part
 function methods.parallel(self, n, k, ...)
   local c = open(self, "parallel")
@@ -1191,6 +1200,7 @@ function methods.parallel(self, n, k, ...)
   for i = 1, arguments.n do
     local s = C.state(arguments[i], slice_meta)
     if s then
+      buffer(s.x, i + 2, "parallel")        -- which is open
       if n > s.count // s.size then
         argument(i + 2, "parallel", "%d work-items of %d elements each are " ..
           "more than the %d of the slice", n, s.size, s.count)
@@ -1204,7 +1214,8 @@ function methods.parallel(self, n, k, ...)
     fail("parallel: none of the arguments is a slice, so what the kernel " ..
       "computes would stay on its rank")
   end
-  local known = k:variant(n, table.unpack(arguments, 1, arguments.n)).args
+  local known = call(k.variant, k, n,
+    table.unpack(arguments, 1, arguments.n)).args
   for i = 1, arguments.n do
     if not is_sliced[i] and is_buffer[lzetype(arguments[i])] and known[i] and
         known[i].access ~= "read" then
@@ -1219,11 +1230,11 @@ function methods.parallel(self, n, k, ...)
   -- Only some ranks have an offset, or anything to launch: all of them are to
   -- find what the kernel or its arguments lack.
   if c.size > 1 then
-    lze.parallel(devices, {0, offset = 1}, k,
+    call(lze.parallel, devices, {0, offset = 1}, k,
       table.unpack(arguments, 1, arguments.n))
   end
   if last >= first then
-    done = lze.parallel(devices,
+    done = call(lze.parallel, devices,
       {last - first + 1, offset = first - 1}, k,
       table.unpack(arguments, 1, arguments.n))
   end

@@ -219,6 +219,28 @@ describe("lze.mpi without a launcher", function()
       lze.array("int", {1, 2, 3, 4}), narrow, 0, {rows = 2})
   end)
 
+  it("says what is wrong with a launch over all ranks", function()
+    local x = lze.buffer("int", 4)
+    local k = lze.kernel(function(i, x) x[i] = i end)
+    local gone = lze.kernel(function(i, x) x[i] = i end)
+    local s = mpi.slice(x)
+    local file = debug.getinfo(1, "S").short_src
+    local function raises(message, ...)
+      local line = debug.getinfo(1, "l").currentline + 1
+      local ok, err = pcall(function(...) world:parallel(...) end, ...)
+      assert.is_false(ok)
+      assert.equal(("%s:%d: %s"):format(file, line, message), tostring(err))
+    end
+    gone:close()
+    raises("parallel: " .. tostring(gone):match "^kernel [%w_]+" ..
+      " is closed", 4, gone, s)
+    raises("parallel: " .. tostring(k):match "^kernel [%w_]+" .. ": a range " ..
+      "of 1 dimension and 3 arguments, but the function has 2 parameters " ..
+      "(i, x): 4 (indices first) or 3 (no indices) expected", 4, k, s, 1, 2)
+    x:close()
+    raises("bad argument #3 to 'parallel' (the buffer is closed)", 4, k, s)
+  end)
+
   it("lets a debug hook end a wait, after which the work goes on", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
     interrupted(nil, world.recv, world, y, 0)

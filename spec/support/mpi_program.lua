@@ -890,10 +890,11 @@ function tests.parallel()
     local sized = lze.compile [[kernel void sized(global int *v) {
       v[get_global_id(0)] = get_global_size(0);
     }]]
-    raises("it uses more than its global id", world.parallel, world, 1,
+    raises("parallel: kernel sized%(.*%): it uses more than its global id, " ..
+      ".* so its range cannot be split$", world.parallel, world, 1,
       sized.sized, mpi.slice(x))
   end
-  raises("square: 2 arguments %(.*%) expected, got 1", world.parallel, world, 1,
+  raises("parallel: kernel square: 2 arguments %(.*%) expected, got 1", world.parallel, world, 1,
     k, mpi.slice(x))
   raises("none of the arguments is a slice", world.parallel, world, 4, k, x, x)
   raises("argument #3 to 'parallel' %(5 work%-items of 1 elements each",
