@@ -18,6 +18,9 @@ local receivers = {
   sampler = "sampler",
 }
 
+-- Likewise of lze.mpi, by the names of their metatables.
+local of_mpi = {communicator = "world", halo = "halo"}
+
 -- The chapters on what has one of another name.
 local chapters = {
   array = "arrays", ["lze.array"] = "arrays", mpi = "several processes",
@@ -229,10 +232,15 @@ local function near(word)
   return names
 end
 
+-- A name as it is compared: a cart is a communicator, as the world is.
+local function by_kind(name)
+  return (gsub(gsub(name, ":", "."), "^cart%.", "world."))
+end
+
 -- Whether a name in the manual is what a word stands for: "k:group", "group".
 local function is_called(name, word)
   name = lower(name)
-  return gsub(name, ":", ".") == gsub(word, ":", ".") or
+  return by_kind(name) == by_kind(word) or
     last_part(name) == word
 end
 
@@ -340,12 +348,12 @@ end
 
 -- The beginning of the chapter on a kind of object, and what it has.
 local function of_object(kind)
-  local receiver = receivers[kind]
+  local receiver = receivers[kind] or of_mpi[kind]
   if not receiver then return of_word(chapters[kind] or kind) end
   local own, chapter = {}, nil
   for _, s in ipairs(sections) do
     for _, name in ipairs(s.names) do
-      if match(name, "^(.-)[.:]") == receiver then
+      if match(by_kind(name), "^(.-)%.") == receiver then
         own[#own + 1] = s
         chapter = chapter or s.chapter
         break
@@ -407,6 +415,9 @@ local function help(x, kind)
       return of_object(word), true -- no function of lze makes one
     end
     return of_word(x)
+  end
+  if not kind and type(x) == "userdata" and of_mpi[C.name(x)] then
+    kind = C.name(x)
   end
   if kind then return of_object(kind) end
   local name = (type(x) == "function" or type(x) == "table") and name_of(x)

@@ -55,6 +55,19 @@ describe("lze.help", function()
     assert.matches("^lze%.buffer%(", lze.help "buffer")
   end)
 
+  it("has what there is of a communicator and a halo", function()
+    local cart <close> = require "lze.mpi".world():cart {1}
+    local text = lze.help(cart)
+    assert.matches("^a communicator, world in the manual:\n", text)
+    assert.matches("\n  world:send%(", text)
+    assert.matches("\n  cart:shift%(", text)
+    assert.matches("\n21%. Several processes\n", text)
+    assert.matches("^a halo, halo in the manual:\n  halo:start%(",
+      lze.help(cart:halo(lze.buffer("int", 3), {shape = {3}})))
+    assert.equal(lze.help "cart:halo", lze.help "world:halo")
+    assert.matches("^cart:halo%(", lze.help "world:halo")
+  end)
+
   it("lists the chapters, and shows one by its title", function()
     assert.matches("\n  3%. Buffers\n", lze.help())
     assert.equal(lze.help(), lze.help(lze))
@@ -105,7 +118,7 @@ describe("lze.help", function()
   end)
 
   it("takes nothing else", function()
-    for _, v in ipairs {3, print, {}, false} do
+    for _, v in ipairs {3, print, {}, false, io.stdout} do
       local ok, err = pcall(lze.help, v)
       assert.is_false(ok)
       assert.matches("bad argument #1 to '[%w.]+' %(x: a function or an " ..

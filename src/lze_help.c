@@ -27,7 +27,13 @@ static int help_kinds(lua_State *L) {
   return 1;
 }
 
+/* name(v) -> what its metatable says that it is, or nothing */
+static int help_name(lua_State *L) {
+  return luaL_getmetafield(L, 1, "__name") != LUA_TNIL;
+}
+
 static const lze_Method primitives[] = {{"manual", help_manual, LZE_HOT},
+                                        {"name", help_name, LZE_HOT},
                                         {"kinds", help_kinds, LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};
 
