@@ -540,7 +540,7 @@ describe("lze.mpi without a launcher", function()
         local became = try(n)
         seen[became] = true
       until became == "over"
-      print(n > 50, seen["as before"],
+      print(n > 20, seen["as before"],
         seen["an exchange of the halo has failed, make another"])]],
       {env = {LZE_MPI_TIMEOUT = "1"}}))
   end)
