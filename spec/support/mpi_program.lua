@@ -845,7 +845,7 @@ function tests.parallel()
         return i % 2 == 1 and 10 * i or 10 * (i - 1) + i // 2
       end), z:read(), "pairs")
     end
-    -- A width of whatever size is that of the whole, for ranks that have a part.
+    -- A width of whatever size is that of the whole, where ranks have a part.
     local some = 2 * size
     local w = lze.buffer("int", list(some, function(i) return i end), options)
     local all = lze.buffer("int", some, options)
@@ -894,8 +894,8 @@ function tests.parallel()
       ".* so its range cannot be split$", world.parallel, world, 1,
       sized.sized, mpi.slice(x))
   end
-  raises("parallel: kernel square: 2 arguments %(.*%) expected, got 1", world.parallel, world, 1,
-    k, mpi.slice(x))
+  raises("parallel: kernel square: 2 arguments %(.*%) expected, got 1",
+    world.parallel, world, 1, k, mpi.slice(x))
   raises("none of the arguments is a slice", world.parallel, world, 4, k, x, x)
   raises("argument #3 to 'parallel' %(5 work%-items of 1 elements each",
     world.parallel, world, 5, k, mpi.slice(x), mpi.slice(x))
