@@ -765,7 +765,7 @@ local function meet(c, fname, ...)
     end
   end, c.handle, ...)
   if not good then
-    if type(err) == "table" then
+    if type(err) == "table" and err.call == "MPI_Barrier" then
       if err.code:find "^MPI_" then owner.left = false end -- not even begun
       err.object = fname
       err.message = err.message:gsub("^barrier", fname)
