@@ -230,6 +230,12 @@ local function check_size(v, fname, n, word)
   return size
 end
 
+local function check_number(v, fname, n, word)
+  if type(v) == "number" then return end
+  fail("%s: argument %d (%s): a number expected, got %s", fname, n, word,
+    C.describe(v))
+end
+
 -- A copy of the shape of a result, or of one that is argument n.
 local function check_shape(shape, fname, n, word)
   if mathtype(shape) == "integer" then shape = {shape} end
@@ -664,10 +670,7 @@ function A.ones(shape, o)
 end
 
 function A.full(shape, value, o)
-  if type(value) ~= "number" then
-    fail("full: argument 2 (value): a number expected, got %s",
-      C.describe(value))
-  end
+  check_number(value, "full", 2, "value")
   local kind, device = option_type(o, "full", 3, "float")
   value = fitting("full", kind, value)
   return filled(new_on(device, kind, check_shape(shape, "full", 1)), value)
@@ -749,10 +752,8 @@ end
 
 -- A.linspace(first, last, n [, options]): n numbers, both ends among them.
 function A.linspace(first, last, n, o)
-  if type(first) ~= "number" or type(last) ~= "number" then
-    fail("linspace: two numbers expected, got %s and %s", C.describe(first),
-      C.describe(last))
-  end
+  check_number(first, "linspace", 1, "first")
+  check_number(last, "linspace", 2, "last")
   local kind, device = option_type(o, "linspace", 4, "float")
   n = check_size(n, "linspace", 3, "n")
   check_shape({n}, "linspace")
@@ -797,7 +798,10 @@ local function flatten(source, what)
       list[#list + 1] = t
       return
     end
-    if type(t) ~= "table" or #t ~= shape[d] then
+    if type(t) == "table" and #t == 0 and next(t) ~= nil then
+      fail("%s: %s: a list expected, got a table with the key %s", what,
+        where == "" and "source" or "element " .. where, C.describe(next(t)))
+    elseif type(t) ~= "table" or #t ~= shape[d] then
       fail("%s: %s: %d elements expected, got %s", what,
         where == "" and "source" or "element " .. where, shape[d],
         type(t) == "table" and tostring(#t) or C.describe(t))
@@ -1033,7 +1037,7 @@ end)
 -- The list of A.cat and A.stack, whose first element is returned.
 local function first_of(list, fname)
   if type(list) ~= "table" or is(list) or #list == 0 then
-    fail("%s: a table of arrays expected, got %s", fname,
+    fail("%s: argument 1 (list): a table of arrays expected, got %s", fname,
       type(list) == "table" and not is(list) and "an empty one" or
       C.describe(list))
   end
@@ -1049,15 +1053,16 @@ end
 local function join(list, d, fname)
   local first, total = list[1], 0
   local kind, mask = first.kind, first.mask
-  for _, a in ipairs(list) do
+  for i, a in ipairs(list) do
     local t, why = promote(kind, a.kind)
-    if not t then fail("%s: %s", fname, why) end
+    if not t then fail("%s: element %d: %s", fname, i, why) end
     kind, mask = t, mask and a.mask
     for e = 1, max(#first.dims, #a.dims) do
       if e ~= d and first.dims[e] ~= a.dims[e] or #a.dims ~= #first.dims
       then
-        fail("cat: shapes %s and %s differ in more than dimension %d",
-          shape_text(first.dims), shape_text(a.dims), d)
+        fail("%s: element %d: shapes %s and %s differ in more than " ..
+          "dimension %d", fname, i, shape_text(first.dims), shape_text(a.dims),
+          d)
       end
     end
     total = total + a.dims[d]
@@ -1397,9 +1402,7 @@ define("set", function(a, v)
 end)
 define("fill", function(a, v)
   check(a, 1, "a", "fill")
-  if type(v) ~= "number" then
-    fail("fill: argument 2 (value): a number expected, got %s", C.describe(v))
-  end
+  check_number(v, "fill", 2, "value")
   return set(a, v, "fill")
 end)
 define("copy", function(a, v)

@@ -56,7 +56,8 @@ local texts = {
   trunc = "X < 0 and -(-X // 1) or X // 1",
   least = "X ~= X and X or (Y ~= Y and Y or math.min(X, Y))",
   greatest = "X ~= X and X or (Y ~= Y and Y or math.max(X, Y))",
-  clamp = "X ~= X and X or math.min(math.max(X, Y), Z)",
+  clamp = "X ~= X and X or (Y ~= Y and Y or (Z ~= Z and Z or " ..
+    "math.min(math.max(X, Y), Z)))",
   fma = "fma(X, Y, Z)", lerp = "X + (Y - X) * Z",
   isnan = "X ~= X and 1 or 0", isfinite = "X - X == 0 and 1 or 0",
   where = "X ~= 0 and Y or Z",

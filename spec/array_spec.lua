@@ -764,21 +764,46 @@ describe("lze.array", function()
     assert.matches("reshape: argument 2 %(shape%): dimensions 1 and 3 are " ..
       "both %-1",
       said(A.reshape, A.zeros {6}, {-1, 2, -1}))
-    assert.matches("differ in more than dimension 1",
-      said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
+    assert.equal("cat: element 2: shapes {2, 2} and {2, 3} differ in more " ..
+      "than dimension 1", said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
     assert.same({{1, 1}, {2, 2}},
       A.stack({A.arange(2), A.arange(2)}, -1):table())
     assert.equal("stack: element 2: shape {2} expected, got {3}",
       said(A.stack, {A.zeros {2}, A.zeros {3}}))
     assert.equal("stack: dim: a dimension of 1 to 2 expected, got 3",
       said(A.stack, {A.zeros {2}}, 3))
-    assert.equal("cat: a table of arrays expected, got an empty one",
-      said(A.cat, {}))
-    assert.matches("^stack: a table of arrays expected, got array of float",
+    assert.equal("cat: argument 1 (list): a table of arrays expected, got " ..
+      "an empty one", said(A.cat, {}))
+    assert.matches("^stack: argument 1 %(list%): a table of arrays " ..
+      "expected, got array of float",
       said(A.stack, A.zeros {2}))
     local most = A.zeros {1, 1, 1, 1, 1, 1, 1, 1}
     assert.equal("stack: 9 dimensions; arrays have at most 8",
       said(A.stack, {most, most}))
+  end)
+
+  it("refuses tables that are no lists", function()
+    assert.equal("array: source: a list expected, got a table with the key " ..
+      "string 'n'", said(A, "long", {n = 1}))
+    assert.equal("array: element 2: a list expected, got a table with the " ..
+      "key string 'n'", said(A, "long", {{}, {n = 1}}))
+    assert.matches("^take: indices: source: a list expected",
+      said(A.take, A.arange(3), {n = 1}))
+    assert.equal("linspace: argument 2 (last): a number expected, got nil",
+      said(A.linspace, 1))
+  end)
+
+  it("clamps to bounds that are numbers, as min and max do", function()
+    local nan = 0 / 0
+    for _, bounds in ipairs {{nan, 1}, {0, nan}, {nan, nan}} do
+      local x = A("float", {-1, 0.5, 2}):clamp(bounds[1], bounds[2])
+      for i = 1, 3 do assert.is_true(x[i] ~= x[i]) end
+    end
+    local low = A("float", {0, nan, 0})
+    local x = A("float", {-1, 0.5, 2}):clamp(low, 1)
+    assert.equal(0, x[1])
+    assert.is_true(x[2] ~= x[2])
+    assert.equal(1, x[3])
   end)
 
   it("has views without elements, wherever they begin", function()
