@@ -145,7 +145,8 @@ typedef struct mpi_Library {
 #undef FIELD
   mpi_Constants c;
   char version[128];            /* what it says it is */
-  mpi_Handle world, values, pieces; /* copies of MPI_COMM_WORLD for lze alone */
+  /* Copies of MPI_COMM_WORLD for lze alone. */
+  mpi_Handle world, values, pieces, end;
   size_t most_whole;            /* longer messages are announced, */
   unsigned most_tag;            /* with numbers up to this */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */

@@ -237,7 +237,7 @@ static void meet_at_end(const mpi_Library *m) {
   mpi_Handle request;
   mpi_Status status;
   int over = 0;
-  if (world_size == 1 || m->Ibarrier(m->pieces, &request) != 0) return;
+  if (world_size == 1 || m->Ibarrier(m->end, &request) != 0) return;
   while (m->Test(&request, &over, &status) == 0 && !over) {
     const struct timespec t = {.tv_nsec = 100000};
     nanosleep(&t, NULL);
@@ -296,12 +296,14 @@ static bool begin(bool alone, lze_WorkFailure *f) {
   if (!begin_call(m->Comm_dup(m->c.world, &m->world), "MPI_Comm_dup", f) ||
       !begin_call(m->Comm_dup(m->c.world, &m->values), "MPI_Comm_dup", f) ||
       !begin_call(m->Comm_dup(m->c.world, &m->pieces), "MPI_Comm_dup", f) ||
+      !begin_call(m->Comm_dup(m->c.world, &m->end), "MPI_Comm_dup", f) ||
       !begin_call(m->Comm_rank(m->world, &world_rank), "MPI_Comm_rank", f) ||
       !begin_call(m->Comm_size(m->world, &world_size), "MPI_Comm_size", f))
     return false;
   m->Comm_set_errhandler(m->world, m->c.errors_return);
   m->Comm_set_errhandler(m->values, m->c.errors_return);
   m->Comm_set_errhandler(m->pieces, m->c.errors_return);
+  m->Comm_set_errhandler(m->end, m->c.errors_return);
   /* Errors of what is over belong to one of these. */
   if (ours) m->Comm_set_errhandler(m->c.world, m->c.errors_return);
   if (ours) m->Comm_set_errhandler(m->c.self, m->c.errors_return);
