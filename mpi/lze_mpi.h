@@ -182,6 +182,8 @@ extern const char *const mpi_kind_names[]; /* "send", ... NULL */
 
 typedef struct mpi_Used mpi_Used;
 
+enum { MPI_CALLED = 7 }; /* numbers by which ranks agree */
+
 typedef struct mpi_Op {
   int owners;
   const mpi_Library *m;
@@ -223,8 +225,9 @@ typedef struct mpi_Op {
   uint64_t asked;               /* its number among those that asked to, or 0 */
   bool asks, agreed;            /* whether all call the same; they do */
   bool lacks;                   /* memory, of which the others are told */
-  bool all_meet;                /* each has a reduction that waits */
-  uint64_t called[3];           /* what they have called, added up */
+  bool all_meet, copied;        /* each has a reduction that waits; one of them
+                                   first copies */
+  uint64_t called[MPI_CALLED];  /* what they have called, added up */
   size_t phase;
   mpi_Handle request;           /* where there is one at a time */
   mpi_Handle *requests;         /* that one, or malloc'ed */

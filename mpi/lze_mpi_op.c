@@ -17,7 +17,7 @@
    of so many bytes and the rest. */
 #define UNIT ((size_t)1 << 30)
 
-/* From so many bytes on, all ranks come first to an allreduce that waits. */
+/* From so many bytes on, an allreduce that waits is the faster one (op_meets). */
 #define MEETING ((size_t)1 << 15)
 
 const char *const mpi_kind_names[] = {
@@ -347,12 +347,13 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
 }
 
 /* One piece after the other: begin the k-th, and end it once its request is
-   over, which is 0 where there is none: for the first piece they have met. */
+   over, which is 0 where there is none: for the first piece they have met, unless
+   a rank first copies it. */
 static int piece_begin(const mpi_Op *o, size_t k, char *x, size_t bytes,
                        mpi_Handle *r) {
   *r = 0;
   if (o->all_meet && bytes >= MEETING)
-    return k > 0 ? o->m->Ibarrier(o->comm, r) : 0;
+    return k > 0 || o->copied ? o->m->Ibarrier(o->comm, r) : 0;
   return piece_post(o, x, o->scratch, bytes, r);
 }
 
@@ -407,7 +408,6 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
   bool root = o->rank == o->peer;
   size_t own = (size_t)o->rank * o->bytes;
   switch (o->kind) {
-    case MPI_BARRIER: return m->Ibarrier(o->comm, r);
     case MPI_GATHER:
       if (root && o->bytes > 0 && o->in == o->out + own) in = same;
       return m->Igather(in, n, type, o->out, n, type, o->peer, o->comm, r);
@@ -510,6 +510,7 @@ static int post_value(mpi_Op *o, lze_WorkFailure *f) {
 /* What comes next; LZE_WORK_DONE where nothing does. */
 static int post(mpi_Op *o, lze_WorkFailure *f) {
   o->request_count = 0;
+  if (o->kind == MPI_BARRIER) return LZE_WORK_DONE; /* they have agreed */
   if (o->value) return post_value(o, f);
   if (op_meets(o)) return post_meeting(o, f);
   if (o->phase > 0) return LZE_WORK_DONE;
@@ -722,13 +723,42 @@ static uint64_t op_called(const mpi_Op *o) {
 static uint64_t op_open(const mpi_Op *o) {
   uint64_t open = 0;
   for (int i = 0; i < o->size && o->received != NULL; i++) {
-    uint64_t sent = mixed((uint64_t)o->rank << 32 | (uint32_t)i,
-                          (uint64_t)o->counts[i]);
-    uint64_t comes = mixed((uint64_t)i << 32 | (uint32_t)o->rank,
-                           (uint64_t)o->received[i]);
-    open += comes - sent;
+    uint64_t sent = mixed(1, (uint64_t)o->rank << 32 | (uint32_t)i);
+    uint64_t comes = mixed(1, (uint64_t)i << 32 | (uint32_t)o->rank);
+    open += mixed(comes, (uint64_t)o->received[i]) -
+            mixed(sent, (uint64_t)o->counts[i]);
   }
   return open;
+}
+
+/* What is added up. */
+enum {
+  CALLED_LIKE, CALLED_OPEN,
+  CALLED_POSTS,  /* ranks whose reduction is not one that meets, */
+  CALLED_COPIES, /* that copy a piece first, */
+  CALLED_SIZED,  /* whose elements have a size, by counts: these, and their */
+  CALLED_SIZES, CALLED_SQUARES
+};
+
+static void op_call(mpi_Op *o) {
+  uint64_t element = o->counts != NULL ? o->element : 0;
+  o->called[CALLED_LIKE] = op_called(o) + o->lacks;
+  o->called[CALLED_OPEN] = op_open(o);
+  o->called[CALLED_POSTS] = !op_meets(o);
+  o->called[CALLED_COPIES] = o->stage != NULL;
+  o->called[CALLED_SIZED] = element > 0;
+  o->called[CALLED_SIZES] = element;
+  o->called[CALLED_SQUARES] = element * element;
+}
+
+/* Numbers are the same where the mean of their squares is that of their mean:
+   so it is seen without one of them, too. */
+static bool op_is_same(const mpi_Op *o) {
+  const uint64_t *sum = o->called;
+  return sum[CALLED_LIKE] == (uint64_t)o->size * op_called(o) &&
+         sum[CALLED_OPEN] == 0 &&
+         sum[CALLED_SIZED] * sum[CALLED_SQUARES] ==
+             sum[CALLED_SIZES] * sum[CALLED_SIZES];
 }
 
 static int op_differs(mpi_Op *o, lze_WorkFailure *f) {
@@ -745,14 +775,12 @@ static int op_differs(mpi_Op *o, lze_WorkFailure *f) {
 /* LZE_WORK_DONE once all ranks have called the same, and have what it takes. */
 static int agree(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
-  if (o->agreed || o->kind <= MPI_BARRIER) return LZE_WORK_DONE;
+  if (o->agreed || o->kind <= MPI_RECV) return LZE_WORK_DONE;
   if (!o->asks) {
     o->lacks = !op_prepare(o);
-    o->called[0] = op_called(o) + o->lacks;
-    o->called[1] = op_open(o);
-    o->called[2] = !op_meets(o);
+    op_call(o);
     if (o->size > 1) {
-      int error = m->Iallreduce((mpi_In)m->c.in_place, o->called, 3,
+      int error = m->Iallreduce((mpi_In)m->c.in_place, o->called, MPI_CALLED,
                                 m->c.scalars[MPI_U64],
                                 m->c.operators[MPI_OP_SUM], o->comm,
                                 &o->request);
@@ -768,9 +796,9 @@ static int agree(mpi_Op *o, lze_WorkFailure *f) {
     if (!flag) return LZE_WORK_PENDING;
     o->moved = true;
   }
-  o->agreed = o->called[0] == (uint64_t)o->size * op_called(o) &&
-              o->called[1] == 0;
-  o->all_meet = o->called[2] == 0;
+  o->agreed = op_is_same(o);
+  o->all_meet = o->called[CALLED_POSTS] == 0;
+  o->copied = o->called[CALLED_COPIES] > 0;
   if (o->lacks) return mpi_op_no_memory(o, f);
   return o->agreed ? LZE_WORK_DONE : op_differs(o, f);
 }
@@ -809,7 +837,9 @@ static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
 
 /* The next one may post, once this one has posted all. */
 static void pass_turn(mpi_Op *o) {
-  if (o->kind <= MPI_RECV || o->has_passed || op_posts_later(o)) return;
+  bool all = o->kind == MPI_BARRIER ? o->asks
+                                    : o->agreed && !op_posts_later(o);
+  if (o->kind <= MPI_RECV || o->has_passed || !all) return;
   pthread_mutex_lock(&used_lock);
   if (o->used[0]->turn == o) o->used[0]->turn = NULL;
   pthread_mutex_unlock(&used_lock);
@@ -825,10 +855,10 @@ int mpi_op_step(void *op, lze_WorkFailure *f) {
     bool message = o->kind <= MPI_RECV && !o->value;
     int status = take_turn(o, f);
     if (status == LZE_WORK_DONE) status = agree(o, f);
-    if (status != LZE_WORK_DONE) return status;
-    status = message            ? mpi_message_step(o, f)
-             : o->stage != NULL ? staged_step(o, f)
-                                : exchange(o, f);
+    if (status == LZE_WORK_DONE)
+      status = message            ? mpi_message_step(o, f)
+               : o->stage != NULL ? staged_step(o, f)
+                                  : exchange(o, f);
     pass_turn(o);
     if (status != LZE_WORK_DONE) return status;
     o->posted = true;

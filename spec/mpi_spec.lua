@@ -1366,7 +1366,15 @@ for _, launcher in ipairs(once and launchers or {}) do
             world:alltoall(ints(4), ints(4), {counts = counts,
               received = {2, 2}})
           end,
-          function() world:allgather(ints(2), ints(4), {counts = counts}) end
+          function() world:allgather(ints(2), ints(4), {counts = counts}) end,
+          function()                           -- elements of another size
+            local kind = first and "int" or "double"
+            world:allgather(lze.buffer(kind, 2), lze.buffer(kind, 4),
+              {counts = {2, 2}})
+          end,
+          function() if first then sum("allreduce", 8) else world:barrier() end
+          end,
+          function() if first then world:barrier() else sum("scan", 8) end end
         }
         for i, call in ipairs(calls) do
           local ok, err = pcall(call)
@@ -1419,8 +1427,15 @@ for _, launcher in ipairs(once and launchers or {}) do
         local function comes()
           repeat until pcall(world.recv, world, nil, 1 - world.rank)
         end
+        local function together()
+          local sent = world:isend(1, 1 - world.rank)
+          comes()
+          sent:wait()
+        end
+        k(4, v)                                -- built, which may take long
         for _, item in ipairs(calls) do
           local name, f = table.unpack(item)
+          together()
           local c = world:split(0)
           local function try()
             local ok, err = pcall(f, c)
@@ -1456,14 +1471,19 @@ for _, launcher in ipairs(once and launchers or {}) do
         local function parallel(a)
           return pcall(world.parallel, world, 2, k, mpi.slice(v), a)
         end
+        local function together()
+          local sent = world:isend(1, 1 - world.rank)
+          repeat until pcall(world.recv, world, nil, 1 - world.rank)
+          sent:wait()
+        end
+        k(2, v, 0)                             -- built, which may take long
+        together()
         assert(parallel(0))
         local ok, err = parallel(world.rank == 0 and 1 or "a")
         assert(not ok and (world.rank == 1 or err.code == "TIMEOUT"))
-        local sent = world:isend(1, 1 - world.rank)
-        repeat until pcall(world.recv, world, nil, 1 - world.rank)
+        together()
         assert(parallel(2))
         io.write(table.concat(v:read(), " ") .. "\n")
-        sent:wait()
         os.exit(0, false)']], "LZE_MPI_TIMEOUT=1")
       assert.equal(2, count(output, "2 2\n"), output)
     end)
