@@ -750,22 +750,31 @@ local GIVEN_UP = "this rank has left an earlier call that makes " ..
   "communicators: this one can have no more of them"
 
 -- Before a call of MPI that cannot be ended: all ranks come, and so do earlier
--- collectives of the handles, in waits that can be ended. A rank that has left
--- one round is missed in the next, by all others: so nobody comes to the call.
--- The last round is on a communicator that has messages only, where what was
--- left meets no other collective; and who has left comes to no round again.
-local function meet(c, fname, ...)
+-- collectives of the handle, and with `values` those of values, in waits that can
+-- be ended. A rank that leaves the first round is missed in the second, by all
+-- others: so nobody comes to the call. The second is on a communicator that has
+-- messages only, where what was left meets no other collective; and who has left
+-- comes to no round again. Only a rank that leaves the second one after all have
+-- come to it is missed in the call itself.
+local function meet(c, fname, values)
   local owner = c.world and of_world or c
-  local good, err = pcall(function(...)
-    for _, handle in ipairs {...} do
-      if owner.left then C.raise("MPI_Barrier", "GIVEN_UP", GIVEN_UP) end
-      owner.left = true
-      C.post(kinds.barrier, true, c, handle, nil, nil, nil, false)
-      owner.left = false
-    end
-  end, c.handle, ...)
+  local function barrier(handle, wait)
+    return C.post(kinds.barrier, wait, c, handle, nil, nil, nil, false)
+  end
+  local good, err = pcall(function()
+    if owner.left then C.raise("MPI_Barrier", "GIVEN_UP", GIVEN_UP) end
+    owner.left = true
+    -- Both are begun, so that none is left out on a rank that leaves.
+    local other = values and barrier(c.values, false)
+    barrier(c.handle, true)
+    if other then other:wait() end
+    barrier(c.pieces, true)
+    owner.left = false
+  end)
   if not good then
-    if type(err) == "table" and err.call == "MPI_Barrier" then
+    if type(err) == "table" and type(err.call) == "string" and
+        err.call:find "^MPI_I?[bB]arrier$" then
+      err.call = "MPI_Barrier"
       if err.code:find "^MPI_" then owner.left = false end -- not even begun
       err.object = fname
       err.message = err.message:gsub("^barrier", fname)
@@ -781,7 +790,7 @@ end
 local function inner(c, fname)
   if c.world then c.inner = of_world.inner or false end
   if not c.inner then
-    meet(c, fname, c.pieces)
+    meet(c, fname)
     c.inner = C.dup(c.handle)
     if c.world then of_world.inner = c.inner end
   end
@@ -849,7 +858,7 @@ function methods.split(self, color, key)
   if key < -MOST_BYTES or key > MOST_BYTES then
     argument(2, "split", "key: %d does not fit 32 bits", key)
   end
-  meet(c, "split", c.values, c.pieces)
+  meet(c, "split", true)
   return new(c, function(part)
     for i = 1, 3 do
       part[handles[i]] = C.split(c[handles[i]], color, key) or false
@@ -894,7 +903,7 @@ function methods.cart(self, dims, options)
   if reorder ~= nil and type(reorder) ~= "boolean" then
     argument(2, "cart", "reorder: boolean expected, got %s", describe(reorder))
   end
-  meet(c, "cart", c.pieces)
+  meet(c, "cart")
   return new(c, function(cart)
     cart.handle = C.cart(c.handle, copy, periodic, reorder or false) or false
     if not cart.handle then return end
@@ -1182,7 +1191,10 @@ end
 local function call(f, ...)
   local good, result = pcall(f, ...)
   if good then return result end
-  if type(result) ~= "string" then error(result, 0) end
+  if type(result) ~= "string" or not (result:find "^lze%.parallel: " or
+      result:find "^kernel ") then
+    error(result, 0)                        -- a hook's, too
+  end
   fail("parallel: %s", (result:gsub("^lze%.parallel: ", "")
     :gsub(": use lze%.slice$", "")))
 end
