@@ -1134,7 +1134,7 @@ end
 
 -- --- writes ------------------------------------------------------------------
 
--- Elements that the readers of a storage have which have yet to read it.
+-- Elements of those readers of a storage that have still to be computed.
 local function work_of(s)
   local work = 0
   for reader in next, s.readers do

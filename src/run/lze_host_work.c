@@ -289,7 +289,6 @@ static lze_Context *work_buffers(lua_State *L, const lze_WorkSpec *spec,
   return context;
 }
 
-/* What failed is set by the step that says so. */
 static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
   struct lze_HostWork *w = malloc(sizeof *w);
   if (w == NULL) return NULL;
@@ -300,6 +299,7 @@ static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
   w->record = w->start_ns = 0;
   w->begun = w->awaited = false;
   w->status = LZE_WORK_PENDING;
+  w->failure.call[0] = w->failure.code[0] = w->failure.message[0] = '\0';
   w->spec = *spec;
   return w;
 }
