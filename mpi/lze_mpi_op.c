@@ -17,7 +17,7 @@
    of so many bytes and the rest. */
 #define UNIT ((size_t)1 << 30)
 
-/* From so many bytes on, an allreduce that waits is the faster one (op_meets). */
+/* From so many bytes on, one that waits is the faster reduction (op_meets). */
 #define MEETING ((size_t)1 << 15)
 
 const char *const mpi_kind_names[] = {
@@ -347,8 +347,8 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
 }
 
 /* One piece after the other: begin the k-th, and end it once its request is
-   over, which is 0 where there is none: for the first piece they have met, unless
-   a rank first copies it. */
+   over, which is 0 where there is none: for the first piece they have met,
+   unless a rank first copies it. */
 static int piece_begin(const mpi_Op *o, size_t k, char *x, size_t bytes,
                        mpi_Handle *r) {
   *r = 0;

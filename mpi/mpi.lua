@@ -750,12 +750,12 @@ local GIVEN_UP = "this rank has left an earlier call that makes " ..
   "communicators: this one can have no more of them"
 
 -- Before a call of MPI that cannot be ended: all ranks come, and so do earlier
--- collectives of the handle, and with `values` those of values, in waits that can
--- be ended. A rank that leaves the first round is missed in the second, by all
--- others: so nobody comes to the call. The second is on a communicator that has
--- messages only, where what was left meets no other collective; and who has left
--- comes to no round again. Only a rank that leaves the second one after all have
--- come to it is missed in the call itself.
+-- collectives of the handle, and those of values if `values`, in waits that
+-- can be ended. A rank that leaves the first round is missed in the second, by
+-- all others: so nobody comes to the call. The second is on a communicator that
+-- has messages only, where what was left meets no other collective; and who has
+-- left comes to no round again. Only a rank that leaves the second one when all
+-- have come to it is missed in the call itself.
 local function meet(c, fname, values)
   local owner = c.world and of_world or c
   local function barrier(handle, wait)
