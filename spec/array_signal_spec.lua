@@ -258,8 +258,8 @@ describe("complex arrays", function()
       said(z.fill, z, 1))
     assert.equal("set: elements of int expected, got float2",
       said(A.set, A("int", 1), z))
-    assert.equal("cat: float2 with float has no type for its results",
-      said(A.cat, {z, A.ones{1}}))
+    assert.equal("cat: element 2: float2 with float has no type for its " ..
+      "results", said(A.cat, {z, A.ones{1}}))
     assert.equal("array: float2: a last dimension of 2, the real and the "
       .. "imaginary parts, expected, got shape {3}",
       said(A, "float2", {1, 2, 3}))

@@ -121,7 +121,7 @@ describe("messages", function()
   it("call an array one", function()
     assert.matches("got array of float", said(A.fill, A.ones {2}, A.ones {2}),
       1, true)
-    assert.matches("cat: a table of arrays expected, got array of float",
+    assert.matches("a table of arrays expected, got array of float",
       said(A.cat, A.ones {2}, A.ones {2}), 1, true)
     assert.matches("number or string expected, got array of int",
       said(lze.devices, A("int", {1})), 1, true)

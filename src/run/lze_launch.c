@@ -180,17 +180,6 @@ static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
   return n > 0;
 }
 
-/* Take the group that was tuned where none is given. */
-static inline void launch_take_group(lua_State *L, const lze_Kernel *k,
-                                     lze_Launch *l) {
-  l->given_by = l->group[0] != 0 ? "the given group"
-                                 : lze_pinned_group(k, l->task, l->group);
-  if (k->local_arguments && l->group[0] == 0 &&
-      k->info->required_group[0] == 0)
-    luaL_error(L, "%s: a kernel with local memory for an argument needs "
-                  "`group` in the launch table", k->name);
-}
-
 /* Read the range, or launch table, at stack index `index`, without running
    anything of the script. [-0, +4] keep what a hook may take out of it. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
@@ -202,7 +191,7 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
         (uint64_t)range_number(L, k->name, index, "global size", 0);
     l->global[1] = l->global[2] = 1;
     l->empty = l->global[0] == 0;
-    launch_take_group(L, k, l);
+    l->given_by = lze_pinned_group(k, l->task, l->group);
     return;
   }
   l->dims = lze_range_triple(L, k->name, index, "global size", 0, global);
@@ -224,7 +213,8 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                  k->name, lze_describe(L, -2));
     launch_option(L, k, key, l, kept);
   }
-  launch_take_group(L, k, l);
+  l->given_by = l->group[0] != 0 ? "the given group"
+                                 : lze_pinned_group(k, l->task, l->group);
 }
 
 /* The bytes of an argument that a launch is proved to reach, or 0. */
@@ -277,6 +267,15 @@ static bool launch_ahead(const lze_Kernel *k, const lze_GroupChoice *choice) {
          ZE_RESULT_NOT_READY;
 }
 
+/* Raise where a group is needed and there is none. */
+static void launch_need_group(lua_State *L, const lze_Kernel *k,
+                              const lze_Launch *l) {
+  if (k->local_arguments && l->group[0] == 0 &&
+      k->info->required_group[0] == 0)
+    luaL_error(L, "%s: a kernel with local memory for an argument needs "
+                  "`group` in the launch table", k->name);
+}
+
 /* How the range is to be cut, the same as last time where it comes again.
    Raises where a given or required group cannot be met. */
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
@@ -293,6 +292,7 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
       (c->settled || (c->frugal && l->learning == LZE_LEARN_RUN &&
                       lze_learn_again(c, k, launch_ahead))))
     return &c->choice;
+  launch_need_group(L, k, l);
   c->valid = false;
   c->record = 0;
   for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
@@ -339,7 +339,10 @@ const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
   for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
     if (k->info->args[i].cls == SPIRV_ARG_LOCAL)
       local += k->arguments[i].bytes;
-  if (l->empty) return NULL;
+  if (l->empty) {
+    launch_need_group(L, k, l);
+    return NULL;
+  }
   const lze_GroupChoice *choice = lze_launch_cut(L, k, l, local);
   if (k->reaches) launch_check_reach(L, k, l);
   return choice;
