@@ -282,6 +282,7 @@ THREADED := spec/states/states_test $(patsubst %,spec/driver/%_test,module \
   append asking counter event graph hierarchy ipc kernel list memory mutable \
   pointer) spec/embed/capi_test
 check-tsan: ## the C tests in which threads meet, under TSan
+	TSAN_OPTIONS="suppressions=$(CURDIR)/spec/support/tsan.supp" \
 	LZE_TEST_C="$(THREADED)" \
 	$(MAKE) check-c BUILD=build/tsan SANITIZE=thread CFLAGS="-O1 -g"
 
