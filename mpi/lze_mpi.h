@@ -182,7 +182,16 @@ extern const char *const mpi_kind_names[]; /* "send", ... NULL */
 
 typedef struct mpi_Used mpi_Used;
 
-enum { MPI_CALLED = 7 }; /* numbers by which ranks agree */
+/* The numbers by which ranks agree on a collective: each adds its own. */
+enum {
+  CALLED_LIKE,   /* made of what they call */
+  CALLED_OPEN,   /* of what is to come in an alltoall, less what is sent */
+  CALLED_POSTS,  /* ranks whose reduction is not one that meets, */
+  CALLED_COPIES, /* that copy a piece first, */
+  CALLED_SIZED,  /* whose elements have a size, by counts: these, and their */
+  CALLED_SIZES, CALLED_SQUARES,
+  CALLED_NUMBERS
+};
 
 typedef struct mpi_Op {
   int owners;
@@ -227,7 +236,7 @@ typedef struct mpi_Op {
   bool lacks;                   /* memory, of which the others are told */
   bool all_meet, copied;        /* each has a reduction that waits; one of them
                                    first copies */
-  uint64_t called[MPI_CALLED];  /* what they have called, added up */
+  uint64_t called[CALLED_NUMBERS]; /* added up */
   size_t phase;
   mpi_Handle request;           /* where there is one at a time */
   mpi_Handle *requests;         /* that one, or malloc'ed */

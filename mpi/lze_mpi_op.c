@@ -731,15 +731,6 @@ static uint64_t op_open(const mpi_Op *o) {
   return open;
 }
 
-/* What is added up. */
-enum {
-  CALLED_LIKE, CALLED_OPEN,
-  CALLED_POSTS,  /* ranks whose reduction is not one that meets, */
-  CALLED_COPIES, /* that copy a piece first, */
-  CALLED_SIZED,  /* whose elements have a size, by counts: these, and their */
-  CALLED_SIZES, CALLED_SQUARES
-};
-
 static void op_call(mpi_Op *o) {
   uint64_t element = o->counts != NULL ? o->element : 0;
   o->called[CALLED_LIKE] = op_called(o) + o->lacks;
@@ -780,8 +771,8 @@ static int agree(mpi_Op *o, lze_WorkFailure *f) {
     o->lacks = !op_prepare(o);
     op_call(o);
     if (o->size > 1) {
-      int error = m->Iallreduce((mpi_In)m->c.in_place, o->called, MPI_CALLED,
-                                m->c.scalars[MPI_U64],
+      int error = m->Iallreduce((mpi_In)m->c.in_place, o->called,
+                                CALLED_NUMBERS, m->c.scalars[MPI_U64],
                                 m->c.operators[MPI_OP_SUM], o->comm,
                                 &o->request);
       if (error != 0) return mpi_op_error(o, error, f);
