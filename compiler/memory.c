@@ -151,8 +151,9 @@ val load(compiler *c, known *k, uint32_t offset) {
   return v;
 }
 
-/* The bits of a float on either side of a number: those that are odd, or the
-   number's own.  They round as all of it would. */
+/* The bits of `f`, the float next to a number.  Where they are not exactly the
+   number, those of its two neighbours that are odd: rounded to fewer bits, they
+   give what the number itself would (round to odd, Boldo and Melquiond 2008). */
 static uint32_t odd_bits(compiler *c, val v, uint32_t f) {
   uint32_t t = t_int(c, 32), b = op1(c, SpvOpBitcast, t, f);
   bool is_int = KIND(v.type) == T_INT;
