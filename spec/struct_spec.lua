@@ -176,6 +176,46 @@ describe("a buffer of structs", function()
       tostring(x:view(1, 1)))
   end)
 
+  it("has elements that are values of their struct everywhere", function()
+    local y = lze.buffer(body, {one, two})
+    assert.equal(body(two), body(y[2]))
+    for _, usage in ipairs {"shared", "device"} do
+      local x = lze.buffer(body, {y[2], y[1], two}, {usage = usage})
+      assert.same({two, one, two}, x:read())
+      assert.same({two, one, one}, x:write({y[1]}, 3):read())
+      assert.same({one, one, one}, x:fill(y[1]):read())
+    end
+    local pair = lze.struct("char c; " .. body.name .. " a; " .. body.name ..
+      " b[2]")
+    local z = lze.buffer(pair, {{c = 1, a = y[1], b = {y[2], one}}})
+    local all = {c = 1, a = one, b = {two, one}}
+    assert.same({all}, z:read())
+    assert.same(all, pair:unpack(pair {c = 1, a = z[1].a, b = {two, y[1]}}))
+    z[1].b = {y[1], y[2]}
+    y:write({z[1].a}, 2)
+    assert.same({c = 1, a = one, b = {one, two}}, z:read()[1])
+    assert.same({one, one}, y:read())
+    lze.compile(source).shift(1, y, body(y[2]))
+    assert.same({3.0, 1.5}, {body:unpack(body(y[1])).mass, y[2].mass})
+  end)
+
+  it("refuses elements of another struct, and of closed buffers", function()
+    local x, y = lze.buffer(body, {one}), lze.buffer(lze.struct "int a", 1)
+    local got = body.name .. " expected (a table of its fields), got " ..
+      "element of struct {int a;}"
+    assert.equal("bad argument #1 to 'write' (index 1: " .. got .. ")",
+      expect.misuse(function() x:write {y[1]} end))
+    assert.equal("bad argument #1 to 'fill' (" .. got .. ")",
+      expect.misuse(function() x:fill(y[1]) end))
+    assert.equal(got, expect.misuse(function() body(y[1]) end))
+    local z = lze.buffer(body, {two})
+    local e = z[1]
+    z:close()
+    assert.equal("the buffer of this element is closed",
+      expect.misuse(function() x:write {e} end))
+    assert.same({one}, x:read())
+  end)
+
   it("refuses what its elements do not have", function()
     local x, y = lze.buffer(body, {one}), lze.buffer(lze.struct "int a", 1)
     local known = " in an element (known: mass, kind, pos)"

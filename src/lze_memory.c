@@ -111,7 +111,7 @@ static void buffer_fill_structs(lua_State *L, const lze_Buffer *b) {
   size_t first, n, bytes = b->type->bytes;
   lze_buffer_range(L, b, 3, &first, &n);
   char element[LZE_ELEMENT_BYTES];
-  if (!lze_element_store(L, b->type, 2, element))
+  if (!lze_type_store(L, b->type, 2, element))
     lze_argerror(L, 2, lua_tostring(L, -1));
   size_t step = LZE_STAGING_BYTES / bytes;
   if (step > n) step = n;
@@ -400,9 +400,7 @@ static int buffer_newindex(lua_State *L) {
                       (LUAI_UACINT)lua_tointeger(L, 2),
                       (LUAI_UACINT)b->count);
   char element[LZE_ELEMENT_BYTES];
-  if (!(b->type->fields == NULL
-            ? lze_type_store(L, b->type, 3, element)
-            : lze_element_store(L, b->type, 3, element)))
+  if (!lze_type_store(L, b->type, 3, element))
     return luaL_error(L, "index %I: %s", (LUAI_UACINT)position + 1,
                       lua_tostring(L, -1));
   if (b->type->fields != NULL) lze_check_buffer(L, 1); /* that may wait */

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_struct.h"
-#include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 
@@ -340,7 +339,7 @@ bool lze_struct_store_field(lua_State *L, const lze_StructField *f, int index,
   return field_fails(L, f->name);
 }
 
-/* A string of its bytes, or a table with all of its fields. */
+/* A string of its bytes, a table with all of its fields, or an element. */
 bool lze_struct_store(lua_State *L, const lze_Type *t, int index, void *p) {
   const int top = lua_gettop(L);
   index = lua_absindex(L, index);
@@ -354,6 +353,11 @@ bool lze_struct_store(lua_State *L, const lze_Type *t, int index, void *p) {
     lua_pushfstring(L, "%s (%d bytes) expected, got a string of %I", t->name,
                     (int)t->bytes, (LUAI_UACINT)length);
     return false;
+  }
+  const lze_Element *e = lze_test_box(L, index, lze_element_kind);
+  if (e != NULL && e->type == t) {
+    e->read(L, index, p);
+    return true;
   }
   if (!lua_istable(L, index)) {
     lua_pushfstring(L, "%s expected (a table of its fields), got %s", t->name,

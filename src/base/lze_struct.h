@@ -5,6 +5,7 @@
 #ifndef LZE_STRUCT_H
 #define LZE_STRUCT_H
 
+#include "base/lze_box.h"
 #include "base/lze_types.h"
 
 /* How large and how long a struct may be. */
@@ -21,6 +22,15 @@ struct lze_Struct {
   uint32_t count, align;
   lze_StructField fields[];
 };
+
+/* A struct that lies somewhere, of lze_element_kind: what a storey above makes
+   begins with one.  `read` copies its bytes, after the work that they wait for:
+   it may raise, and hooks may run. */
+typedef struct lze_Element {
+  lze_Box box;
+  const lze_Type *type;
+  void (*read)(lua_State *L, int index, void *p);
+} lze_Element;
 
 /* The type of "struct {float mass; int kind;}", or of what stands between the
    braces.  The same text, but for spaces and aliases, gives the same type, in

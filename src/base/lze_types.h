@@ -42,7 +42,8 @@ void lze_type_push(lua_State *L, const lze_Type *t, const void *p);
    of Lua's runs. */
 bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p);
 /* Store the value at `index` into p.  False when it does not fit, with what
-   is wrong pushed as a string ("expected ..., got ..."); p is untouched. */
+   is wrong pushed as a string ("expected ..., got ..."); p is untouched.  For a
+   struct that may wait, and run hooks. */
 bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p);
 /* Store `n` elements of the table at `t`, from `from` on.  Returns n, or how
    many were stored before one did not fit, with what is wrong pushed. */

@@ -288,8 +288,6 @@ extern const char *const lze_usage_names[];
    at `buffer`, as a place in it. [-0, +1] */
 void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
                       size_t offset);
-/* As lze_type_store, and from an element of that type. */
-bool lze_element_store(lua_State *L, const lze_Type *type, int index, void *p);
 /* Add the text of the value at p. [-0, +0] but for the buffer's */
 void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                   const void *p);

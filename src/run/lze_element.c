@@ -14,8 +14,7 @@
 
 /* The buffer is user value 1. */
 typedef struct Element {
-  lze_Box box;
-  const lze_Type *type;
+  lze_Element base;
   size_t offset;          /* bytes into the storage */
 } Element;
 
@@ -25,6 +24,7 @@ static Element *check_element(lua_State *L) {
 
 /* The buffer of the element at `index`, which is open. [-0, +1] */
 static lze_Buffer *element_buffer(lua_State *L, int index) {
+  luaL_checkstack(L, 2, NULL);
   lua_getiuservalue(L, index, 1);
   lze_Buffer *b = lze_test_buffer(L, -1);
   if (b == NULL || !lze_buffer_is_open(b))
@@ -46,35 +46,32 @@ static char *element_bytes(lua_State *L, int index, size_t offset,
   return s->pointer + offset;
 }
 
+static void element_read(lua_State *L, int index, void *p) {
+  const Element *e = lua_touserdata(L, index);
+  memcpy(p, element_bytes(L, index, e->offset, e->base.type->bytes, false),
+         e->base.type->bytes);
+  lua_pop(L, 1);
+}
+
 void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
                       size_t offset) {
   buffer = lua_absindex(L, buffer);
   Element *e = lze_push_box(L, lze_element_kind, sizeof *e);
-  e->type = type;
+  e->base.type = type;
+  e->base.read = element_read;
   e->offset = offset;
   lua_pushvalue(L, buffer);
   lua_setiuservalue(L, -2, 1);
-}
-
-bool lze_element_store(lua_State *L, const lze_Type *type, int index,
-                       void *p) {
-  const Element *e = lze_test_box(L, index, lze_element_kind);
-  if (e == NULL || e->type != type)
-    return lze_type_store(L, type, index, p);
-  memcpy(p, element_bytes(L, index, e->offset, type->bytes, false),
-         type->bytes);
-  lua_pop(L, 1);
-  return true;
 }
 
 /* The field that the key at 2 names, or raise. */
 static const lze_StructField *check_field(lua_State *L, const Element *e) {
   const lze_StructField *f =
       lua_type(L, 2) == LUA_TSTRING
-          ? lze_struct_field(e->type, lua_tostring(L, 2)) : NULL;
+          ? lze_struct_field(e->base.type, lua_tostring(L, 2)) : NULL;
   if (f == NULL)
     luaL_error(L, "no field %s in an element (known: %s)", lze_describe(L, 2),
-               lze_struct_names(L, e->type));
+               lze_struct_names(L, e->base.type));
   return f;
 }
 
@@ -108,12 +105,8 @@ static int element_newindex(lua_State *L) {
   const Element *e = check_element(L);
   const lze_StructField *f = check_field(L, e);
   char bytes[LZE_ELEMENT_BYTES];
-  if (f->count > 0 || f->type->fields == NULL) {
-    if (!lze_struct_store_field(L, f, 3, bytes))
-      return luaL_error(L, "%s", lua_tostring(L, -1));
-  } else if (!lze_element_store(L, f->type, 3, bytes)) {
-    return luaL_error(L, "field %s: %s", f->name, lua_tostring(L, -1));
-  }
+  if (!lze_struct_store_field(L, f, 3, bytes))
+    return luaL_error(L, "%s", lua_tostring(L, -1));
   memcpy(element_bytes(L, 1, e->offset + f->offset, field_bytes(f), true),
          bytes, field_bytes(f));
   return 0;
@@ -124,9 +117,9 @@ static int element_next(lua_State *L) {
   const Element *e = check_element(L);
   uint32_t i = 0;
   if (!lua_isnil(L, 2))
-    i = (uint32_t)(check_field(L, e) - e->type->fields->fields) + 1;
-  if (i == e->type->fields->count) return 0;
-  const lze_StructField *f = &e->type->fields->fields[i];
+    i = (uint32_t)(check_field(L, e) - e->base.type->fields->fields) + 1;
+  if (i == e->base.type->fields->count) return 0;
+  const lze_StructField *f = &e->base.type->fields->fields[i];
   lua_pushstring(L, f->name);
   element_push_field(L, e, f);
   lua_pushstring(L, f->name);
@@ -191,23 +184,24 @@ static int element_tostring(lua_State *L) {
   const lze_Buffer *buffer = lze_test_buffer(L, -1);
   const char *why = buffer == NULL || !lze_buffer_is_open(buffer) ? " (closed)"
                     : lze_storage_pending(NULL, buffer->storage, e->offset,
-                                          e->offset + e->type->bytes, false)
+                                          e->offset + e->base.type->bytes,
+                                          false)
                         ? " (busy)"
                         : NULL;
   if (why == NULL)
-    memcpy(bytes, buffer->storage->pointer + e->offset, e->type->bytes);
+    memcpy(bytes, buffer->storage->pointer + e->offset, e->base.type->bytes);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   luaL_addstring(&b, "element: ");
-  if (why == NULL) lze_type_add(L, &b, e->type, bytes);
-  else luaL_addstring(&b, e->type->name);
+  if (why == NULL) lze_type_add(L, &b, e->base.type, bytes);
+  else luaL_addstring(&b, e->base.type->name);
   if (why != NULL) luaL_addstring(&b, why);
   luaL_pushresult(&b);
   return 1;
 }
 
 static int element_describe(lua_State *L) {
-  lua_pushfstring(L, "element of %s", check_element(L)->type->name);
+  lua_pushfstring(L, "element of %s", check_element(L)->base.type->name);
   return 1;
 }
 
