@@ -173,12 +173,11 @@ bool mpi_failed(const mpi_Library *m, int code, const char *call,
    ABI. */
 void mpi_open_self(mpi_Library *m);
 
-/* lze_mpi_op.c: one operation, from its issue to its end. */
+/* One operation, from its issue to its end. */
 typedef enum mpi_Kind {
   MPI_SEND, MPI_RECV, MPI_BARRIER, MPI_BCAST, MPI_REDUCE, MPI_ALLREDUCE,
   MPI_SCAN, MPI_GATHER, MPI_SCATTER, MPI_ALLGATHER, MPI_ALLTOALL, MPI_KINDS
 } mpi_Kind;
-extern const char *const mpi_kind_names[]; /* "send", ... NULL */
 
 typedef struct mpi_Used mpi_Used;
 
@@ -268,11 +267,52 @@ typedef struct mpi_Op {
   mpi_Piece flight[MPI_FLIGHT]; /* last: each is set when it begins */
 } mpi_Op;
 
+/* lze_mpi_error.c: what is said of an operation, and of why it failed. */
+extern const char *const mpi_kind_names[]; /* "send", ... NULL */
+/* Between whom it is, ", root 1" and so on, "" where it is between all; and how
+   many bytes.  For lze_WorkSpec. */
+void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
+/* An error code of MPI's; a failure of lze's own; both return LZE_WORK_FAILED,
+   and so does the next. */
+int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *failure);
+int mpi_op_say(const mpi_Op *o, lze_WorkFailure *failure, const char *code,
+               const char *message);
+int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *failure);
+/* It was to call MPI after mpi_ended, which has set the rest of the failure;
+   returns LZE_WORK_LEFT where its memory may still be copied. */
+int mpi_op_ended(const mpi_Op *o, lze_WorkFailure *failure);
+
+/* lze_mpi_turn.c: the communicators that operations use, and whose turn it is
+   to post a collective. */
+/* It uses these until it leaves them; `pieces` 0 for none.  False without
+   memory. */
+bool mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
+void mpi_op_leave(mpi_Op *o);
+/* Free a communicator, once no operation that lze has taken over uses it: such
+   may be posted later. */
+int mpi_comm_free(const mpi_Library *m, mpi_Handle comm);
+/* LZE_WORK_DONE once a collective may post, as all other operations may. */
+int mpi_turn_take(mpi_Op *o, lze_WorkFailure *failure);
+/* It has posted all: the next one may. */
+void mpi_turn_pass(mpi_Op *o);
+/* It is left: unless it has passed its turn, no later one gets any. */
+void mpi_turn_give_up(const mpi_Op *o);
+
+/* lze_mpi_agree.c: whether all ranks have called the same collective.
+   LZE_WORK_DONE once they have, and none lacks what it takes (`lacks`, set
+   before).  `meets`: this rank's is a reduction that waits. */
+int mpi_agree(mpi_Op *o, bool meets, lze_WorkFailure *failure);
+
+/* lze_mpi_message.c: a step of what sends or receives a buffer. */
+int mpi_message_step(mpi_Op *o, lze_WorkFailure *failure);
+/* Copy a piece between its place and the stage, unless all has failed; whether
+   that goes on. */
+bool mpi_piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
+                      size_t bytes, lze_WorkFailure *failure);
+
+/* lze_mpi_op.c: an operation's steps. */
 mpi_Op *mpi_op_new(const mpi_Library *m); /* NULL without memory */
 void mpi_op_disown(mpi_Op *o);
-/* It uses these communicators until it is over; `pieces` 0 for none.  False
-   without memory. */
-bool mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
 /* For lze_WorkSpec. */
 void mpi_op_hold(void *op);
 void mpi_op_release(void *op, int left);
@@ -280,24 +320,6 @@ int mpi_op_step(void *op, lze_WorkFailure *failure);
 int mpi_op_cancel(void *op);
 /* With a timeout. */
 int mpi_op_awaited(void *op, uint64_t since_ns, lze_WorkFailure *failure);
-void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
-
-/* What op says of a failure; both return LZE_WORK_FAILED. */
-int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *failure);
-int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *failure);
-
-/* Copy a piece between its place and the stage, unless all has failed; whether
-   that goes on. */
-bool mpi_op_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
-                   size_t bytes, lze_WorkFailure *failure);
-
-/* Free a communicator, once no operation that lze has taken over uses it: such
-   may be posted later. */
-int mpi_comm_free(const mpi_Library *m, mpi_Handle comm);
-
-/* lze_mpi_message.c: a step of what sends or receives a buffer. */
-int mpi_message_step(mpi_Op *o, lze_WorkFailure *failure);
-
 /* lze_mpi_combine.c: accumulate n scalars: to = to `op` from. */
 void mpi_combine(mpi_Operator op, mpi_Scalar scalar, size_t n, void *to,
                  const void *from);

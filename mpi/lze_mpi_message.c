@@ -129,6 +129,16 @@ static int take_first(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- pieces -------------------------------------------------------------- */
 
+bool mpi_piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
+                      size_t bytes, lze_WorkFailure *f) {
+  lze_WorkFailure later;
+  if (o->failed && p->copy == NULL) return false;
+  int status = o->api->copy(o->copies, &p->copy, to, from, bytes,
+                            o->failed ? &later : f);
+  if (status == LZE_WORK_FAILED) o->failed = true;
+  return status == LZE_WORK_PENDING;
+}
+
 /* It is not received with less room: Open MPI 4.1.4 ignores that where it reads
    from the other process. */
 static int piece_post(mpi_Op *o, mpi_Piece *p, char *at, size_t bytes) {
@@ -163,7 +173,7 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   int error = 0, flag = 0;
   switch (p->state) {
     case PIECE_READY:
-      if (sends(o) && staged && mpi_op_copies(o, p, at, place, bytes, f))
+      if (sends(o) && staged && mpi_piece_copies(o, p, at, place, bytes, f))
         return;
       p->state = PIECE_COPIED;
       /* fallthrough */
@@ -186,7 +196,7 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
-      if (!sends(o) && staged && mpi_op_copies(o, p, place, at, bytes, f))
+      if (!sends(o) && staged && mpi_piece_copies(o, p, place, at, bytes, f))
         return;
       p->state = PIECE_OVER;
       /* fallthrough */

@@ -7,7 +7,6 @@
 #include "lze_mpi.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +19,6 @@
 /* From so many bytes on, one that waits is the faster reduction (op_meets). */
 #define MEETING ((size_t)1 << 15)
 
-const char *const mpi_kind_names[] = {
-    "send",   "recv",    "barrier",   "bcast",    "reduce", "allreduce", "scan",
-    "gather", "scatter", "allgather", "alltoall", NULL};
-
-static const char *const calls[][2] = {
-    {"MPI_Isend", "MPI_Send"},           {"MPI_Irecv", "MPI_Recv"},
-    {"MPI_Ibarrier", "MPI_Barrier"},     {"MPI_Ibcast", "MPI_Bcast"},
-    {"MPI_Ireduce", "MPI_Reduce"},       {"MPI_Iallreduce", "MPI_Allreduce"},
-    {"MPI_Iscan", "MPI_Scan"},           {"MPI_Igather", "MPI_Gather"},
-    {"MPI_Iscatter", "MPI_Scatter"},     {"MPI_Iallgather", "MPI_Allgather"},
-    {"MPI_Ialltoall", "MPI_Alltoall"}};
-
 mpi_Op *mpi_op_new(const mpi_Library *m) {
   mpi_Op *o = malloc(sizeof *o);
   if (o == NULL) return NULL;
@@ -43,122 +30,23 @@ mpi_Op *mpi_op_new(const mpi_Library *m) {
   return o;
 }
 
-/* A communicator that operations have used, until it is freed. */
-struct mpi_Used {
-  mpi_Used *next;
-  mpi_Handle comm;
-  size_t uses;
-  bool closed;
-  const mpi_Op *turn;           /* a collective that has still to post calls, or
-                                   NULL */
-  uint64_t asked;               /* how many have asked for the turn */
-  uint64_t given_up;            /* the first of these that was left, or 0 */
-};
-
-static mpi_Used *used;
-static pthread_mutex_t used_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static mpi_Used **used_find(mpi_Handle comm) {
-  mpi_Used **link = &used;
-  while (*link != NULL && (*link)->comm != comm) link = &(*link)->next;
-  return link;
-}
-
-/* With the lock: one more use of it; NULL without memory. */
-static mpi_Used *used_take(mpi_Handle comm) {
-  mpi_Used **link = used_find(comm), *u = *link;
-  if (u == NULL) {
-    u = calloc(1, sizeof *u);
-    if (u == NULL) return NULL;
-    u->comm = comm;
-    *link = u;
-  }
-  u->uses++;
-  return u;
-}
-
-/* With the lock. */
-static void used_forget(mpi_Used **link) {
-  mpi_Used *u = *link;
-  *link = u->next;
-  free(u);
-}
-
-/* What MPI has at its end is no longer there. */
-static int comm_free(const mpi_Library *m, mpi_Handle comm) {
-  lze_WorkFailure f;
-  return mpi_ended(m, &f) ? 0 : m->Comm_free(&comm);
-}
-
-int mpi_comm_free(const mpi_Library *m, mpi_Handle comm) {
-  pthread_mutex_lock(&used_lock);
-  mpi_Used **link = used_find(comm);
-  bool later = *link != NULL && (*link)->uses > 0;
-  if (later) (*link)->closed = true;
-  else if (*link != NULL) used_forget(link);
-  pthread_mutex_unlock(&used_lock);
-  return later ? 0 : comm_free(m, comm);
-}
-
-bool mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces) {
-  pthread_mutex_lock(&used_lock);
-  o->used[0] = used_take(comm);
-  if (pieces != 0) o->used[1] = used_take(pieces);
-  pthread_mutex_unlock(&used_lock);
-  if (o->used[0] == NULL || (pieces != 0 && o->used[1] == NULL)) return false;
-  o->comm = comm;
-  o->pieces = pieces;
-  return true;
-}
-
-/* It uses none any more. */
-static void op_leave(mpi_Op *o) {
-  mpi_Handle closed[2] = {0, 0};
-  if (o->used[0] == NULL && o->used[1] == NULL) return;
-  pthread_mutex_lock(&used_lock);
-  for (int i = 0; i < 2; i++) {
-    mpi_Used *u = o->used[i];
-    o->used[i] = NULL;
-    if (u == NULL) continue;
-    if (u->turn == o) u->turn = NULL;
-    if (--u->uses > 0 || !u->closed) continue;
-    closed[i] = u->comm;
-    used_forget(used_find(u->comm));
-  }
-  pthread_mutex_unlock(&used_lock);
-  for (int i = 0; i < 2; i++)
-    if (closed[i] != 0) comm_free(o->m, closed[i]);
-}
-
 void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
-
-/* Other ranks may post what it has still to post: so no later collective of
-   the communicator would meet its like. */
-static void op_give_up(const mpi_Op *o) {
-  pthread_mutex_lock(&used_lock);
-  mpi_Used *u = o->used[0];
-  if (o->kind > MPI_RECV && (!o->has_turn || u->turn == o)) {
-    uint64_t number = o->asked != 0 ? o->asked : ++u->asked;
-    if (u->given_up == 0 || number < u->given_up) u->given_up = number;
-  }
-  pthread_mutex_unlock(&used_lock);
-}
 
 /* What goes on is never freed. */
 void mpi_op_release(void *op, int left) {
   mpi_Op *o = op;
   if (left) {
-    op_give_up(o);
+    mpi_turn_give_up(o);
     return;
   }
-  op_leave(o);
+  mpi_op_leave(o);
   mpi_op_disown(o);
 }
 
 void mpi_op_disown(mpi_Op *o) {
   lze_WorkFailure f;
   if (--o->owners > 0) return;
-  op_leave(o);
+  mpi_op_leave(o);
   if (o->type != 0 && !mpi_ended(o->m, &f)) o->m->Type_free(&o->type);
   if (o->requests != &o->request) free(o->requests);
   free(o->scratch);
@@ -166,32 +54,6 @@ void mpi_op_disown(mpi_Op *o) {
   free(o->counts);
   free(o->received);
   free(o);
-}
-
-int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *f) {
-  char call[32];
-  snprintf(call, sizeof call, "%s%s", calls[o->kind][o->wait],
-           o->counts != NULL ? "v" : "");
-  mpi_failed(o->m, code, call, f);
-  return LZE_WORK_FAILED;
-}
-
-static int op_say(const mpi_Op *o, lze_WorkFailure *f, const char *code,
-                  const char *message) {
-  snprintf(f->call, sizeof f->call, "%s", calls[o->kind][o->wait]);
-  snprintf(f->code, sizeof f->code, "%s", code);
-  snprintf(f->message, sizeof f->message, "%s", message);
-  return LZE_WORK_FAILED;
-}
-
-/* Its memory may still be copied. */
-static int op_ended(const mpi_Op *o, lze_WorkFailure *f) {
-  snprintf(f->call, sizeof f->call, "%s", calls[o->kind][o->wait]);
-  return o->copies != NULL ? LZE_WORK_LEFT : LZE_WORK_FAILED;
-}
-
-int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *f) {
-  return op_say(o, f, "ENOMEM", "not enough memory");
 }
 
 /* --- posting ------------------------------------------------------------ */
@@ -540,27 +402,6 @@ static bool op_is_late(mpi_Op *o, uint64_t since) {
   return (double)o->idle_ns > o->m->timeout * 1e9;
 }
 
-/* Between whom it is: ", root 1" and so on; "" where it is between all. */
-void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes) {
-  const mpi_Op *o = op;
-  const mpi_Constants *k = &o->m->c;
-  char peer[48] = "", tag[32] = "";
-  bool receives = o->kind == MPI_RECV;
-  int number = receives ? o->got_tag : o->tag;
-  if (o->kind == MPI_SEND) snprintf(peer, sizeof peer, " to rank %d", o->peer);
-  if (receives && o->source != k->any_source)
-    snprintf(peer, sizeof peer, " from rank %d", o->source);
-  if (receives && o->source == k->any_source) strcpy(peer, " from any rank");
-  if (o->kind > MPI_RECV && o->kind != MPI_BARRIER &&
-      o->kind != MPI_ALLREDUCE && o->kind < MPI_ALLGATHER &&
-      o->kind != MPI_SCAN)
-    snprintf(peer, sizeof peer, ", root %d", o->peer);
-  if (o->kind <= MPI_RECV && number != k->any_tag)
-    snprintf(tag, sizeof tag, ", tag %d", number);
-  snprintf(text, size, "%s%s", peer, tag);
-  *bytes = o->value ? o->payload_bytes : receives ? o->got : o->most;
-}
-
 static int op_late(mpi_Op *o, lze_WorkFailure *f) {
   char text[200], between[96];
   size_t unused;
@@ -568,7 +409,7 @@ static int op_late(mpi_Op *o, lze_WorkFailure *f) {
   snprintf(text, sizeof text,
            "%s%s: rank %d of %d has waited for %g s (LZE_MPI_TIMEOUT)",
            mpi_kind_names[o->kind], between, o->rank, o->size, o->m->timeout);
-  op_say(o, f, "TIMEOUT", text);
+  mpi_op_say(o, f, "TIMEOUT", text);
   if (mpi_op_cancel(o)) return LZE_WORK_FAILED;
   if (!o->came) return LZE_WORK_LEFT;
   o->moved = true;
@@ -619,16 +460,6 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- memory of a device -------------------------------------------------- */
 
-bool mpi_op_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
-                   size_t bytes, lze_WorkFailure *f) {
-  lze_WorkFailure later;
-  if (o->failed && p->copy == NULL) return false;
-  int status = o->api->copy(o->copies, &p->copy, to, from, bytes,
-                            o->failed ? &later : f);
-  if (status == LZE_WORK_FAILED) o->failed = true;
-  return status == LZE_WORK_PENDING;
-}
-
 /* Whether a call for a piece has failed, which ends all that have not begun. */
 static bool staged_fails(mpi_Op *o, mpi_Piece *p, int error,
                          lze_WorkFailure *f) {
@@ -650,7 +481,7 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   int error, flag = 0;
   switch (p->state) {
     case PIECE_READY:
-      if (reads && mpi_op_copies(o, p, x, place, n, f)) return false;
+      if (reads && mpi_piece_copies(o, p, x, place, n, f)) return false;
       p->state = PIECE_COPIED;
       /* fallthrough */
     case PIECE_COPIED:
@@ -670,7 +501,7 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       p->state = PIECE_MOVED;
       /* fallthrough */
     case PIECE_MOVED:
-      if (o->writes && mpi_op_copies(o, p, place, x, n, f)) return false;
+      if (o->writes && mpi_piece_copies(o, p, place, x, n, f)) return false;
       p->state = PIECE_OVER;
       /* fallthrough */
     default: return true;
@@ -692,108 +523,6 @@ static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
   return o->failed ? LZE_WORK_FAILED : LZE_WORK_DONE;
 }
 
-/* --- agreement ------------------------------------------------------------ */
-
-/* Lengths that differ are errors that MPI need not find: the libraries write
-   behind the shorter buffer.  So the ranks first add up a number each that is
-   made of what they call.  It is the same on all where the sum is `size` times
-   a rank's own, but for a chance of 2^-60.  A rank that lacks memory adds
-   another one: none of them goes on then. */
-
-static uint64_t mixed(uint64_t h, uint64_t word) {
-  h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-  return h ^ h >> 29;
-}
-
-static uint64_t op_called(const mpi_Op *o) {
-  const uint64_t words[] = {(uint64_t)o->kind, o->value, o->by_rank,
-                            (uint64_t)o->op, (uint64_t)o->scalar,
-                            (uint64_t)o->peer, o->counts != NULL};
-  uint64_t h = 1;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    h = mixed(h, words[i]);
-  if (o->counts == NULL) return mixed(h, o->bytes);
-  for (int i = 0; i < o->size && o->received == NULL; i++)
-    h = mixed(h, (uint64_t)o->counts[i]);
-  return h;
-}
-
-/* What is to come in an alltoall less what is sent, as a number that adds up to
-   0 where they are the same. */
-static uint64_t op_open(const mpi_Op *o) {
-  uint64_t open = 0;
-  for (int i = 0; i < o->size && o->received != NULL; i++) {
-    uint64_t sent = mixed(1, (uint64_t)o->rank << 32 | (uint32_t)i);
-    uint64_t comes = mixed(1, (uint64_t)i << 32 | (uint32_t)o->rank);
-    open += mixed(comes, (uint64_t)o->received[i]) -
-            mixed(sent, (uint64_t)o->counts[i]);
-  }
-  return open;
-}
-
-static void op_call(mpi_Op *o) {
-  uint64_t element = o->counts != NULL ? o->element : 0;
-  o->called[CALLED_LIKE] = op_called(o) + o->lacks;
-  o->called[CALLED_OPEN] = op_open(o);
-  o->called[CALLED_POSTS] = !op_meets(o);
-  o->called[CALLED_COPIES] = o->stage != NULL;
-  o->called[CALLED_SIZED] = element > 0;
-  o->called[CALLED_SIZES] = element;
-  o->called[CALLED_SQUARES] = element * element;
-}
-
-/* Numbers are the same where the mean of their squares is that of their mean:
-   so it is seen without one of them, too. */
-static bool op_is_same(const mpi_Op *o) {
-  const uint64_t *sum = o->called;
-  return sum[CALLED_LIKE] == (uint64_t)o->size * op_called(o) &&
-         sum[CALLED_OPEN] == 0 &&
-         sum[CALLED_SIZED] * sum[CALLED_SQUARES] ==
-             sum[CALLED_SIZES] * sum[CALLED_SIZES];
-}
-
-static int op_differs(mpi_Op *o, lze_WorkFailure *f) {
-  char text[256], between[96];
-  size_t bytes;
-  mpi_op_describe(o, between, sizeof between, &bytes);
-  snprintf(text, sizeof text,
-           "%s%s, %zu bytes at rank %d of %d: the ranks' calls differ, in the "
-           "operation, its root, the type, the length or an option",
-           mpi_kind_names[o->kind], between, bytes, o->rank, o->size);
-  return op_say(o, f, "DIFFERS", text);
-}
-
-/* LZE_WORK_DONE once all ranks have called the same, and have what it takes. */
-static int agree(mpi_Op *o, lze_WorkFailure *f) {
-  const mpi_Library *m = o->m;
-  if (o->agreed || o->kind <= MPI_RECV) return LZE_WORK_DONE;
-  if (!o->asks) {
-    o->lacks = !op_prepare(o);
-    op_call(o);
-    if (o->size > 1) {
-      int error = m->Iallreduce((mpi_In)m->c.in_place, o->called,
-                                CALLED_NUMBERS, m->c.scalars[MPI_U64],
-                                m->c.operators[MPI_OP_SUM], o->comm,
-                                &o->request);
-      if (error != 0) return mpi_op_error(o, error, f);
-    }
-    o->asks = true;
-  }
-  if (o->size > 1) {
-    int flag = 0;
-    mpi_Status status;
-    int error = m->Test(&o->request, &flag, &status);
-    if (error != 0) return mpi_op_error(o, error, f);
-    if (!flag) return LZE_WORK_PENDING;
-    o->moved = true;
-  }
-  o->agreed = op_is_same(o);
-  o->all_meet = o->called[CALLED_POSTS] == 0;
-  o->copied = o->called[CALLED_COPIES] > 0;
-  if (o->lacks) return mpi_op_no_memory(o, f);
-  return o->agreed ? LZE_WORK_DONE : op_differs(o, f);
-}
-
 /* --- steps --------------------------------------------------------------- */
 
 /* Whether it posts one call after the other, or first copies (place_own), once
@@ -803,38 +532,16 @@ static bool op_posts_later(const mpi_Op *o) {
          (o->kind == MPI_ALLGATHER && o->of_device);
 }
 
-/* All ranks post the collectives of a communicator in the same order.  So the
-   next one waits for one that posts later, whose wait may have been ended. */
-static int take_turn(mpi_Op *o, lze_WorkFailure *f) {
-  if (o->kind <= MPI_RECV || o->has_turn) return LZE_WORK_DONE;
-  pthread_mutex_lock(&used_lock);
-  mpi_Used *u = o->used[0];
-  if (o->asked == 0) o->asked = ++u->asked;
-  bool given_up = u->given_up != 0 && o->asked > u->given_up;
-  o->has_turn = u->turn == NULL && !given_up;
-  if (o->has_turn) u->turn = o;
-  pthread_mutex_unlock(&used_lock);
-  if (o->has_turn) {
-    o->moved = true;
-    return LZE_WORK_DONE;
-  }
-  if (!given_up) return LZE_WORK_PENDING;
-  op_say(o, f, "GIVEN_UP",
-         "an earlier collective was given up before this rank had done all of "
-         "it: the communicator can have no more of the same kind, be it those "
-         "of buffers or those of values");
-  return LZE_WORK_FAILED;
+/* The ranks agree on a collective once each has what it takes, or lacks it. */
+static int op_agree(mpi_Op *o, lze_WorkFailure *f) {
+  if (o->agreed || o->kind <= MPI_RECV) return LZE_WORK_DONE;
+  if (!o->asks) o->lacks = !op_prepare(o);
+  return mpi_agree(o, op_meets(o), f);
 }
 
-/* The next one may post, once this one has posted all. */
-static void pass_turn(mpi_Op *o) {
-  bool all = o->kind == MPI_BARRIER ? o->asks
-                                    : o->agreed && !op_posts_later(o);
-  if (o->kind <= MPI_RECV || o->has_passed || !all) return;
-  pthread_mutex_lock(&used_lock);
-  if (o->used[0]->turn == o) o->used[0]->turn = NULL;
-  pthread_mutex_unlock(&used_lock);
-  o->has_passed = true;
+/* Whether the next collective may post. */
+static bool op_has_posted(const mpi_Op *o) {
+  return o->kind == MPI_BARRIER ? o->asks : o->agreed && !op_posts_later(o);
 }
 
 /* What has come is copied by the operation itself: a command that the device
@@ -842,15 +549,15 @@ static void pass_turn(mpi_Op *o) {
 int mpi_op_step(void *op, lze_WorkFailure *f) {
   mpi_Op *o = op;
   if (!o->posted) {
-    if (mpi_ended(o->m, f)) return op_ended(o, f);
+    if (mpi_ended(o->m, f)) return mpi_op_ended(o, f);
     bool message = o->kind <= MPI_RECV && !o->value;
-    int status = take_turn(o, f);
-    if (status == LZE_WORK_DONE) status = agree(o, f);
+    int status = mpi_turn_take(o, f);
+    if (status == LZE_WORK_DONE) status = op_agree(o, f);
     if (status == LZE_WORK_DONE)
       status = message            ? mpi_message_step(o, f)
                : o->stage != NULL ? staged_step(o, f)
                                   : exchange(o, f);
-    pass_turn(o);
+    if (op_has_posted(o)) mpi_turn_pass(o);
     if (status != LZE_WORK_DONE) return status;
     o->posted = true;
   }
