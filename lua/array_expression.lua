@@ -198,12 +198,13 @@ local function operation(name, kind, width, x, y, z)
   x, y, z = mathtype(x), y ~= nil and mathtype(y), z ~= nil and mathtype(z)
   local op = step(step(step(step(at, arity), x or "array"), y or "array"),
     z or "array")
-  if not op.name then
+  if not op.make then                       -- set last: a hook may raise before
     op.name, op.type, op.reals, op.trial = name, kind, width, trial
     op.apart = kind == "half" or kind == "bfloat16"
     op.arity, op.x, op.y, op.z = arity, x, y, z
     op.nodes = 1 + (x and 1 or 0) + (y and 1 or 0) + (z and 1 or 0)
-    op.make, op.launches = maker(op), {}
+    op.launches = {}
+    op.make = maker(op)
   end
   return op
 end

@@ -826,6 +826,35 @@ describe("builds:", function()
   end)
 end)
 
+describe("an operation", function()
+  it("is there after a hook has ended its first use", function()
+    assert.equal("true\n", process.output [[
+      local A = require "lze".array
+      local n, broken = 0, nil
+      for _, kind in ipairs {"char", "uchar", "short", "ushort", "int", "uint",
+                             "long", "ulong", "half", "float", "double"} do
+        local x = A(kind, {1, 2})
+        for _, f in ipairs {
+          function() return x + x end, function() return x - x end,
+          function() return x * x end, function() return x + 1 end,
+          function() return x - 1 end, function() return x * 1 end,
+          function() return 1 + x end, function() return 1 - x end,
+          function() return x:eq(x) end, function() return x:lt(x) end,
+          function() return x:eq(1) end, function() return x:lt(1) end} do
+          n = n + 3
+          pcall(function()
+            debug.sethook(function() debug.sethook() error "stop" end, "", n)
+            f()
+          end)
+          debug.sethook()
+          local ok, why = pcall(f)
+          broken = broken or not ok and why
+        end
+      end
+      print(broken or n > 300)]])
+  end)
+end)
+
 describe("LZE_FUSE", function()
   local script = [[
     local A = require "lze".array
