@@ -18,15 +18,16 @@ local MOST_ITEMS = (1 << 32) - 1
 -- Work-items per nanosecond, by kernel and device.
 local speeds = setmetatable({}, {__mode = "k"})
 
-local function fail(...) error(format(...), 0) end
+local function fail(...) error("lze.parallel: " .. format(...), 0) end
 
 -- The device that what is called `name` is or selects.
 local function device_of(v, name)
   local ok, device = C.pcall(C.device, v)
   if ok then return device end
-  if type(device) ~= "string" then error(device, 0) end
-  fail("%s: %s", name, device:match "%((selector: .*)%)$" or
-    device:gsub("^devices: ", ""))
+  local why = type(device) == "string" and
+    (device:match "%((selector: .*)%)$" or device:match "^devices: (.*)")
+  if not why then C.raise(device) end
+  fail("%s: %s", name, why)
 end
 
 -- A device, which stands for its tiles if it has any, or an array of devices
@@ -214,7 +215,11 @@ local function range_read(n)
   return count, whole(offset, "n.offset", MOST_ITEMS - count)
 end
 
-local function run(devices, n, k, ...)
+local functions = {}
+
+-- lze.parallel(devices, n, k, ...).  What has begun when an error is raised
+-- goes on, as after any failed launch.
+function functions.parallel(devices, n, k, ...)
   devices = devices_of(devices)
   local offset
   n, offset = range_read(n)
@@ -249,17 +254,6 @@ local function run(devices, n, k, ...)
   for i, part in ipairs(parts) do results[i] = finish(job, part, speed) end
   for _, ev in ipairs(copied) do C.call(ev, "wait") end
   return results
-end
-
-local functions = {}
-
--- lze.parallel(devices, n, k, ...).  What has begun when an error is raised
--- goes on, as after any failed launch.
-function functions.parallel(...)
-  local ok, result = C.pcall(run, ...)
-  if ok then return result end
-  if type(result) == "string" then result = "lze.parallel: " .. result end
-  error(result, 0)
 end
 
 return functions

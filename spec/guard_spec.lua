@@ -238,6 +238,25 @@ describe("an error of a guarded function", function()
       :format(here + 3), err)
   end)
 
+  it("leaves alone what a metamethod of an argument raises", function()
+    local x = lze.buffer("int", 3)
+    for _, raised in ipairs {"spec.lua:1: mine", "mine", {}} do
+      local list = setmetatable({}, {__len = function() error(raised, 0) end})
+      local function same(f, ...)
+        local ok, err = pcall(f, ...)
+        assert.is_false(ok)
+        assert.equal(raised, err)
+      end
+      same(x.write, x, list)
+      same(lze.buffer, "int", list)
+      local image = lze.image("rgba8uint", 2)
+      same(image.write, image, list)
+      local plan = lze.graph "inputs":input(x, "every", list)
+        :fill("fill", x, 1):compile()
+      same(plan.run, plan)
+    end
+  end)
+
   it("says where failures come from, too", function()
     local here = debug.getinfo(1, "l").currentline
     local ok, err = pcall(function()

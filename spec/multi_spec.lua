@@ -273,7 +273,7 @@ describe("memory that a device does not reach", function()
 
   it("is refused by lze.parallel before any part runs", function()
     local function refused(what)
-      return "false\tlze.parallel: kernel add: argument 1 (x): " .. what ..
+      return "false\tkernel add: argument 1 (x): " .. what ..
         "\t1 1\n"
     end
     assert.equal(
@@ -459,6 +459,27 @@ describe("lze.parallel", function()
       print(table.concat(x:read(), " "))]]))
   end)
 
+  it("leaves alone what a debug hook raises", function()
+    local k = lze.kernel(function(i, x) x[i] = i end)
+    local x = lze.buffer("int", 100)
+    local sethook, pcall = debug.sethook, pcall -- busted looks up globals
+    for _, raised in ipairs {"stop", {where = "here"}} do
+      local times, ok = 0
+      repeat
+        local err
+        times = times + 1
+        ok, err = pcall(function()
+          sethook(function() sethook() error(raised, 0) end, "", times)
+          lze.parallel(1, 100, k, lze.slice(x))
+          sethook()
+        end)
+        if not ok then assert.equal(raised, err) end
+      until ok
+      assert.is_true(times > 100)
+      if type(raised) == "table" then assert.same({where = "here"}, raised) end
+    end
+  end)
+
   it("says what is wrong, and where", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)
@@ -494,10 +515,9 @@ describe("lze.parallel", function()
     assert.equal("lze.parallel: devices: unknown key string 'first'",
       misuse({1, first = 1}, 1, add, x, 1))
     for n = 0, 1 do
-      assert.matches(
-        "^lze.parallel: kernel add: 2 arguments %(.*%) expected, got 1$",
+      assert.matches("^kernel add: 2 arguments %(.*%) expected, got 1$",
         misuse({1}, n, add, x))
-      assert.matches("^lze.parallel: kernel add: argument 2 %(%w+%): ",
+      assert.matches("^kernel add: argument 2 %(%w+%): ",
         misuse({1}, n, add, x, "y"))
     end
     assert.matches("argument 1: 4 work%-items of 1 elements each are more " ..

@@ -10,6 +10,14 @@
 
 #include <lualib.h>
 
+/* error(e, 0): Lua's, but for the mark by which lze_script_call tells what a
+   script means to raise from what a debug hook raises in the midst of it. */
+static int embed_error(lua_State *L) {
+  lua_settop(L, 1);
+  lze_own_error(L);
+  return lua_error(L);
+}
+
 /* argument(n, message) */
 static int embed_argument(lua_State *L) {
   lze_argerror(L, (int)luaL_checkinteger(L, 1), luaL_checkstring(L, 2));
@@ -26,13 +34,23 @@ static int embed_pcall(lua_State *L) {
   return lua_gettop(L);
 }
 
+/* Call the function at 1 with what follows: what it raises is about the call
+   that the user made, not about the line of the script. */
+static int embed_protected(lua_State *L) {
+  int arg;
+  int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
+  if (status == LUA_OK) return lua_gettop(L);
+  if (arg != 0 && arg != LZE_OWN) lze_raise_again(L, status, arg);
+  lze_own_error(L);
+  return lua_error(L);
+}
+
 /* call(v, method, ...) -> what v:method(...) returns */
 static int embed_call(lua_State *L) {
   lua_getfield(L, 1, luaL_checkstring(L, 2));
   lua_insert(L, 1);
   lua_remove(L, 3);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+  return embed_protected(L);
 }
 
 /* raise(e) */
@@ -55,16 +73,11 @@ static int embed_describe(lua_State *L) {
   return 1;
 }
 
-/* A primitive, the function at upvalue 1: what it raises is about the call that
-   the user made, not about the line of the script. */
+/* A primitive, the function at upvalue 1. */
 static int embed_primitive(lua_State *L) {
-  int arg;
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
-  int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
-  if (status == LUA_OK) return lua_gettop(L);
-  if (arg != 0) lze_raise_again(L, status, arg);
-  return lua_error(L);
+  return embed_protected(L);
 }
 
 /* A program that is linked with less of Lua may lack them. */
@@ -107,9 +120,9 @@ static void embed_push_globals(lua_State *L) {
                                 {"table", luaopen_table},
                                 {"math", luaopen_math}};
   static const char *const basic[] = {
-      "error",  "getmetatable", "ipairs", "next",     "pairs",    "rawequal",
-      "rawget", "rawlen", "rawset", "select", "setmetatable", "tonumber",
-      "tostring", "type"};
+      "getmetatable", "ipairs", "next",   "pairs",        "rawequal",
+      "rawget",       "rawlen", "rawset", "select",       "setmetatable",
+      "tonumber",     "tostring", "type"};
   lua_newtable(L);
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
     embed_push_library(L, libraries[i].name, libraries[i].func);
@@ -122,6 +135,8 @@ static void embed_push_globals(lua_State *L) {
     lua_setfield(L, -3, basic[i]);
   }
   lua_pop(L, 1);
+  lua_pushcfunction(L, embed_error);
+  lua_setfield(L, -2, "error");
 }
 
 /* Push a script's chunk as a function. [-0, +1] */
@@ -176,5 +191,6 @@ void lze_script_call(lua_State *L, const lze_Script *s, const char *function,
   lua_replace(L, -2);
   lua_insert(L, -arguments - 1);
   int status = lze_protected(L, arguments, results, &arg);
-  if (status != LUA_OK) lze_raise_again(L, status, arg);
+  if (status == LUA_OK) return;
+  lze_raise_again(L, status, arg == 0 ? LZE_AS_IT_IS : arg);
 }

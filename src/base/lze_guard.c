@@ -17,8 +17,9 @@ typedef struct lze_Guard {
 
 /* A call that catches errors. */
 typedef struct lze_Protection {
-  int argument;                 /* the one that an error is about, 0, or
-                                   LZE_AS_IT_IS */
+  int argument;                 /* the one that an error is about, 0,
+                                   LZE_AS_IT_IS or LZE_OWN */
+  bool paused;                  /* what runs is not lze's */
 } lze_Protection;
 
 /* A stopped collector stays as it is; in a finaliser it cannot run anyway. */
@@ -56,6 +57,7 @@ lze_Pause lze_guard_pause_of(lua_State *L, lze_State *S) {
   lze_Pause pause = {S, S->guard, S->protection};
   S->guard = NULL;
   S->protection = NULL;
+  if (pause.protection != NULL) pause.protection->paused = true;
   if (pause.guard != NULL) {
     pause.guard->paused = true;
     guard_release(L, S, pause.guard, false);
@@ -72,6 +74,7 @@ void lze_guard_resume(lua_State *L, lze_Pause pause) {
   }
   S->guard = pause.guard;
   S->protection = pause.protection;
+  if (pause.protection != NULL) pause.protection->paused = false;
 }
 
 bool lze_collector_runs(lua_State *L) {
@@ -152,10 +155,11 @@ void lze_argexpected(lua_State *L, bool good, int arg, const char *expected) {
 
 int lze_protected(lua_State *L, int arguments, int results, int *arg) {
   lze_State *S = lze_find_state(L); /* it may be closed, or not there yet */
-  lze_Protection p = {0}, *outer = S != NULL ? S->protection : NULL;
+  lze_Protection p = {.argument = 0}, *outer = S != NULL ? S->protection : NULL;
   if (S != NULL) S->protection = &p;
   int status = lua_pcall(L, arguments, results, 0);
   if (S != NULL) S->protection = outer;
+  if (p.paused) p.argument = LZE_AS_IT_IS;
   *arg = status == LUA_ERRRUN ? p.argument : 0;
   return status;
 }
@@ -171,6 +175,11 @@ void lze_keep_error(lua_State *L) {
   lze_State *S = lze_find_state(L);
   if (S != NULL && S->protection != NULL)
     S->protection->argument = LZE_AS_IT_IS;
+}
+
+void lze_own_error(lua_State *L) {
+  lze_State *S = lze_find_state(L);
+  if (S != NULL && S->protection != NULL) S->protection->argument = LZE_OWN;
 }
 
 int lze_raise_again(lua_State *L, int status, int arg) {

@@ -38,7 +38,8 @@ void lze_set_methods(lua_State *L, const lze_Method *methods, int upvalues);
 void lze_call_guarded(lua_State *L, int arguments, int results);
 
 /* Between these two Lua code may run, as outside of any guard, if there is one
-   at all.  Where it raises, the guard is not to be resumed. */
+   at all.  Where it raises, the guard is not to be resumed, and the error stays
+   as it is. */
 typedef struct lze_Pause {
   lze_State *state;             /* NULL before there is any */
   struct lze_Guard *guard;
@@ -67,13 +68,15 @@ int lze_call_back(lua_State *L, int arguments, int results);
 /* As lua_pcall without a message handler.  Where an argument error was raised
    inside, *arg is its number and the message is what was said of it, without
    the function's name.  It is LZE_AS_IT_IS for an error that must not be
-   changed, else 0. */
-enum { LZE_AS_IT_IS = -1 };
+   changed, LZE_OWN for one that Lua code of lze's means to raise, else 0. */
+enum { LZE_AS_IT_IS = -1, LZE_OWN = -2 };
 int lze_protected(lua_State *L, int arguments, int results, int *arg);
 /* The same inside a guard. */
 int lze_protected_guarded(lua_State *L, int arguments, int results, int *arg);
 /* The error that is raised next is to stay as it is. */
 void lze_keep_error(lua_State *L);
+/* It is one of lze's, which Lua code of lze's means to raise. */
+void lze_own_error(lua_State *L);
 /* Raise the error on the top of the stack, which such a call has returned, as
    one of the function that calls this: an argument error with that function's
    name, another message, unless it is to stay as it is, with the position of
