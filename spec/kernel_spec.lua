@@ -1114,6 +1114,27 @@ describe("k:group", function()
       "'a'", expect.misuse(function() mod.count:group "a" end))
     assert.equal(1, (mod.count:group(0)))
   end)
+
+  it("and k:prepare refuse what a launch would", function()
+    local k, x = mod.add, lze.buffer("int", 64)
+    local gone = k:launch(64, x, 1)
+    gone:close()
+    for _, n in ipairs {64, 0} do
+      for _, bad in ipairs {{"after", 5}, {"after", {1}}, {"after", {a = 1}},
+          {"after", gone}, {"uses", x.pointer}, {"uses", {x, 2}},
+          {"uses", {a = x}}, {"signal", 3}, {"signal", k:launch(64, x, 1)},
+          {"queue", 1}, {"policy", "good"}, {"group", "a"}} do
+        local launch = {n, [bad[1]] = bad[2]}
+        local expected = expect.misuse(function() k(launch, x, 1) end)
+        assert.matches("^kernel add: ", expected)
+        assert.equal(expected, expect.misuse(function() k:group(launch) end))
+        assert.equal(expected, expect.misuse(function() k:prepare(launch) end))
+        assert.equal(expected, expect.misuse(function()
+          k:prepare(launch, x, 1)
+        end))
+      end
+    end
+  end)
 end)
 
 describe("uses", function()

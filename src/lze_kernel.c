@@ -110,6 +110,7 @@ static int kernel_group(lua_State *L) {
   }
   lua_settop(L, 2);
   lze_launch_read(L, k, 2, &l);
+  lze_launch_check_table(L, k, &l);
   if (l.empty) {
     for (int i = 0; i < 3; i++) lua_pushinteger(L, 1);
     lua_pushliteral(L, "an empty range runs nothing");
@@ -153,6 +154,7 @@ static int kernel_prepare(lua_State *L) {
   if (below != 0) lua_remove(L, 1);
   lze_Launch l = {.policy = k->o.context->state->policy};
   lze_launch_read(L, k, 2, &l);
+  lze_launch_check_table(L, k, &l);
   const lze_GroupChoice *choice =
       count > 0   ? lze_launch_check(L, k, &l, 3, count)
       : !l.empty ? lze_launch_cut(L, k, &l, lze_kernel_local_bytes(k))

@@ -112,9 +112,9 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object);
 void lze_command_after(lua_State *L, lze_Command *c, lze_Command *other);
 /* For an `after` value at stack index `index`: an event, or an array of them.
-   The first raises unless all are events that a command on queue q can wait
-   for, with `what` in front; the second makes c wait for them. */
-void lze_check_after(lua_State *L, int index, const lze_Queue *q,
+   The first raises unless all are events that a command of the context can
+   wait for, with `what` in front; the second makes c wait for them. */
+void lze_check_after(lua_State *L, int index, const lze_Context *context,
                      const char *what);
 void lze_command_after_all(lua_State *L, lze_Command *c, int index);
 void lze_command_order(lua_State *L, lze_Command *c);
@@ -149,10 +149,11 @@ lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
 /* Append to c's list, after all that is c, a signal of the native event. */
 bool lze_command_signal(const lze_Command *c, ze_event_handle_t event,
                         lze_Outcome *out);
-/* The wrapped event at `index`, which a command on queue q can signal; raises
-   for anything else with `what` in front. */
+/* The wrapped event at `index`, which a command of the context can signal;
+   raises for anything else with `what` in front. */
 ze_event_handle_t lze_check_signal(lua_State *L, int index,
-                                   const lze_Queue *q, const char *what);
+                                   const lze_Context *context,
+                                   const char *what);
 
 /* A command that is done from the start and was never on a device, with one
    owner. */

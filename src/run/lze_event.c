@@ -26,24 +26,24 @@ lze_Command *lze_event_command(const lze_Event *e) {
   return c != NULL && c->foreign && c->context->o.closed ? NULL : c;
 }
 
-static void after_check(lua_State *L, int index, const lze_Queue *q,
+static void after_check(lua_State *L, int index, const lze_Context *context,
                         const char *what) {
   const lze_Event *e = lze_test_event(L, index);
   if (e == NULL)
     luaL_error(L, "%s: event expected, got %s", what, lze_describe(L, index));
   const lze_Command *c = lze_event_command(e);
   if (c == NULL) luaL_error(L, "%s: the event is closed", what);
-  if (c->status == LZE_PENDING && c->context != q->o.context)
+  if (c->status == LZE_PENDING && c->context != context)
     luaL_error(L, "%s: an event of another context", what);
   if (lze_command_is_later(c))
     luaL_error(L, "%s: an event that waits for the run that the callback is "
                   "part of", what);
 }
 
-void lze_check_after(lua_State *L, int index, const lze_Queue *q,
+void lze_check_after(lua_State *L, int index, const lze_Context *context,
                      const char *what) {
   if (!lua_istable(L, index)) {
-    after_check(L, index, q, what);
+    after_check(L, index, context, what);
     return;
   }
   lua_Integer n = lze_list_length(L, index);
@@ -52,7 +52,7 @@ void lze_check_after(lua_State *L, int index, const lze_Queue *q,
                lze_describe(L, -1));
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, index, i);
-    after_check(L, -1, q, what);
+    after_check(L, -1, context, what);
     lua_pop(L, 1);
   }
 }
@@ -73,7 +73,8 @@ void lze_command_after_all(lua_State *L, lze_Command *c, int index) {
 }
 
 ze_event_handle_t lze_check_signal(lua_State *L, int index,
-                                   const lze_Queue *q, const char *what) {
+                                   const lze_Context *context,
+                                   const char *what) {
   const lze_Event *e = lze_test_event(L, index);
   if (e == NULL)
     luaL_error(L, "%s: event expected, got %s", what, lze_describe(L, index));
@@ -82,7 +83,7 @@ ze_event_handle_t lze_check_signal(lua_State *L, int index,
   if (!c->foreign)
     luaL_error(L, "%s: an event of lze's own, which only its command signals; "
                   "one of lze.wrap expected", what);
-  if (c->context != q->o.context)
+  if (c->context != context)
     luaL_error(L, "%s: an event of another context", what);
   return c->event->handle;
 }

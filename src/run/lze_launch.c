@@ -217,6 +217,18 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                                  : lze_pinned_group(k, l->task, l->group);
 }
 
+void lze_launch_check_table(lua_State *L, const lze_Kernel *k,
+                            const lze_Launch *l) {
+  const lze_Context *context = k->o.context;
+  if (l->after != 0)
+    lze_check_after(L, l->after, context,
+                    lua_pushfstring(L, "%s: after", k->name));
+  if (l->signal != 0)
+    lze_check_signal(L, l->signal, context,
+                     lua_pushfstring(L, "%s: signal", k->name));
+  if (l->uses != 0) launch_check_uses(L, k, l->uses);
+}
+
 /* The bytes of an argument that a launch is proved to reach, or 0. */
 static uint64_t launch_reach(const lze_Launch *l, const spirv_extent *reach) {
   /* Arithmetic of 32 bits does not wrap below; constants are below 2^20. */
@@ -692,9 +704,10 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     l.queue = launch_queue(L, k, given); /* that may have waited */
   }
   /* From here on nothing of Lua's runs. */
-  if (l.after != 0) lze_check_after(L, l.after, l.queue, after);
+  if (l.after != 0) lze_check_after(L, l.after, k->o.context, after);
   ze_event_handle_t signal = NULL;
-  if (l.signal != 0) signal = lze_check_signal(L, l.signal, l.queue, signals);
+  if (l.signal != 0)
+    signal = lze_check_signal(L, l.signal, k->o.context, signals);
   const lze_GroupChoice *choice = lze_launch_check(L, k, &l, range + 1, count);
   if (l.empty && signal != NULL) {
     launch_nothing(L, k, &l, signal, event);

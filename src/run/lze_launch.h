@@ -108,6 +108,10 @@ void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
    anything of the script. [-0, +4] keep what a hook may take out of it. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                      lze_Launch *l);
+/* Raise what a launch would of what it is to come after, use and signal.
+   [-0, +2] */
+void lze_launch_check_table(lua_State *L, const lze_Kernel *k,
+                            const lze_Launch *l);
 /* How the range is to be cut, the same as last time where it comes again.
    Raises where a given or required group cannot be met. */
 const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,

@@ -140,7 +140,7 @@ static int queue_barrier(lua_State *L) {
   lua_settop(L, 2);
   lze_Event *e = lze_push_event(L);
   lze_Queue *q = queue_ready(L);
-  if (!lua_isnil(L, 2)) lze_check_after(L, 2, q, "q:barrier");
+  if (!lua_isnil(L, 2)) lze_check_after(L, 2, q->o.context, "q:barrier");
   lze_Command *c = lze_begin(L, q, "barrier", true, NULL);
   if (!lua_isnil(L, 2)) lze_command_after_all(L, c, 2);
   lze_command_order(L, c);
@@ -163,7 +163,7 @@ static int queue_signal(lua_State *L) {
   lua_settop(L, 2);
   lze_Event *e = lze_push_event(L);
   lze_Queue *q = queue_ready(L);
-  ze_event_handle_t event = lze_check_signal(L, 2, q, "q:signal");
+  ze_event_handle_t event = lze_check_signal(L, 2, q->o.context, "q:signal");
   lze_Command *c = lze_begin(L, q, "signal", true, NULL);
   lze_command_order(L, c);
   lze_Outcome out;
