@@ -389,6 +389,11 @@ describe("a wrapped buffer", function()
         misuse {buffer = p, type = "int", device = d})
       assert.matches("option event: of no use where a buffer is wrapped",
         misuse {buffer = p, type = "int", count = 1, event = p})
+      assert.matches("not unified shared memory %(USM%) of this context",
+        misuse {buffer = p, type = "int", count = 1, device = dev})
+      assert.matches("not unified shared memory %(USM%) of this context",
+        misuse {buffer = lze.buffer("int", 1).handle, type = "int", count = 1,
+          device = d})
       native.free(context, p)
       assert.matches("not unified shared memory",
         misuse {buffer = p, type = "int", count = 1, device = d})

@@ -6,6 +6,7 @@
  * refuses what cannot be had and remembers the rest.
  */
 #include "base/zocl_device.h"
+#include "memory/zocl_memory.h"
 
 #include <stdlib.h>
 
@@ -32,16 +33,6 @@ static struct {
   size_t count, room;
 } wishes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static ze_memory_allocation_properties_t properties_of(
-    const zocl_device *device, const void *pointer)
-{
-  ze_memory_allocation_properties_t p = {
-    .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
-  zocl_MemGetAllocProperties(device->driver->default_context, pointer, &p,
-                             NULL);
-  return p;
-}
-
 /* The memory that a wish is about, or the error.  The wish's own range and
    allocation are filled in. */
 static ze_result_t wish_find(wish *w, zocl_device *device,
@@ -50,14 +41,16 @@ static ze_result_t wish_find(wish *w, zocl_device *device,
 {
   ze_device_memory_access_properties_t access = {
     .stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES};
-  ze_memory_allocation_properties_t p = properties_of(device, pointer);
+  ze_memory_type_t type = ZE_MEMORY_TYPE_UNKNOWN;
+  zocl_memory_find(pointer, &type);
   zocl_DeviceGetMemoryAccessProperties(device, &access);
-  *can = p.type == ZE_MEMORY_TYPE_SHARED
+  *can = type == ZE_MEMORY_TYPE_SHARED
              ? access.sharedSingleDeviceAllocCapabilities
-         : p.type == ZE_MEMORY_TYPE_UNKNOWN
+         : type == ZE_MEMORY_TYPE_UNKNOWN
              ? access.sharedSystemAllocCapabilities
              : 0;
-  *w = (wish){device, p.id, pointer, (const char *)pointer + size, 0};
+  *w = (wish){device, zocl_memory_id(pointer), pointer,
+              (const char *)pointer + size, 0};
   if (*can == 0 || size == 0)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "%zu bytes at %p are not shared memory", size, pointer);
@@ -73,7 +66,7 @@ static void wishes_prune(const wish *new)
     const wish *w = &wishes.list[i];
     bool covered = w->device == new->device && w->begin >= new->begin &&
                    w->end <= new->end;
-    if (!covered && properties_of(w->device, w->begin).id == w->id)
+    if (!covered && zocl_memory_id(w->begin) == w->id)
       wishes.list[kept++] = *w;
   }
   wishes.count = kept;

@@ -29,6 +29,7 @@ static ze_result_t file_allocate(zocl_context *context, zocl_device *device,
                               .type = type,
                               .origin = origin,
                               .driver = context->driver,
+                              .context = context,
                               .device = type == ZE_MEMORY_TYPE_HOST ? NULL
                                                                     : device,
                               .file = file,

@@ -83,6 +83,12 @@ bool zocl_memory_find(const void *pointer, ze_memory_type_t *type)
   return true;
 }
 
+uint64_t zocl_memory_id(const void *pointer)
+{
+  allocation found;
+  return allocation_find(pointer, &found) ? found.id : 0;
+}
+
 uint64_t zocl_memory_generation(void)
 {
   return atomic_load_explicit(&live.generation, memory_order_acquire);
@@ -453,6 +459,7 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
                        .size = size,
                        .type = type,
                        .driver = driver,
+                       .context = context,
                        .device = device};
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (!zocl_memory_take(device, size))
@@ -624,8 +631,7 @@ ze_result_t zocl_MemGetAllocProperties(ze_context_handle_t context,
   ZOCL_NEED_POINTER(pointer);
   ZOCL_NEED_POINTER(p);
   allocation found = {.type = ZE_MEMORY_TYPE_UNKNOWN};
-  if (allocation_find(pointer, &found) &&
-      found.driver != context->driver)
+  if (allocation_find(pointer, &found) && found.context != context)
     found = (allocation){.type = ZE_MEMORY_TYPE_UNKNOWN};
   p->type = found.type;
   p->id = found.id;

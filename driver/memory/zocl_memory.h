@@ -69,6 +69,7 @@ typedef struct zocl_allocation {
   ze_memory_type_t type;
   zocl_origin origin;
   zocl_driver *driver;
+  const zocl_context *context; /* which alone knows it; to be compared only */
   zocl_device *device;  /* NULL for host memory */
   zocl_file *file;      /* whose pages it has, or NULL */
   uint64_t file_offset; /* of the first */
@@ -104,6 +105,8 @@ ze_result_t zocl_memory_close(void *pointer);
 
 /* Whether `pointer` is in an allocation, and of which type. */
 bool zocl_memory_find(const void *pointer, ze_memory_type_t *type);
+/* The id of that allocation, whatever its context; 0 for none. */
+uint64_t zocl_memory_id(const void *pointer);
 
 /* Whether commands of `device` may touch what `pointer` points to, and whether
    its kernels may.  False with the reason in zocl_last_error. */

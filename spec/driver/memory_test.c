@@ -46,6 +46,16 @@ static void test_allocation(void)
   MUST(zeMemGetAllocProperties(s.context, &here, &p, &device));
   EQUAL(p.type, ZE_MEMORY_TYPE_UNKNOWN);
   CHECK(device == NULL);
+  /* Another context does not know it. */
+  const ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+  ze_context_handle_t other;
+  MUST(zeContextCreate(s.driver, &desc, &other));
+  for (int i = 0; i < 3; i++) {
+    MUST(zeMemGetAllocProperties(other, memory[i], &p, &device));
+    EQUAL(p.type, ZE_MEMORY_TYPE_UNKNOWN);
+    CHECK(p.id == 0 && device == NULL);
+  }
+  MUST(zeContextDestroy(other));
   CHECK(zeMemFree(s.context, (char *)memory[2] + 64) != ZE_RESULT_SUCCESS);
   CHECK(zeMemFree(s.context, &here) != ZE_RESULT_SUCCESS);
   for (int i = 0; i < 3; i++) MUST(zeMemFree(s.context, memory[i]));
