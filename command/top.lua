@@ -36,7 +36,14 @@ local function start_of(process)
   end
 end
 
--- What a page says, or nil where it is not one, or is being written.
+-- What else a page has a number for.
+local known_counts <const> = {started = true, shared = true, device = true,
+  host = true, in_flight = true}
+
+local function integer(text) return text and math.tointeger(tonumber(text)) end
+
+-- What a page says, or nil where it is not one, or is being written. One of
+-- another version of lze may lack some of it, and have what is not known here.
 local function parse(page)
   if not page or #page < 4096 then return nil end
   local launches, bytes, peak, updated, version =
@@ -45,14 +52,17 @@ local function parse(page)
   local p = {launches = launches, bytes = bytes, peak_bytes = peak,
     updated_ns = updated, version = version, devices = {}, kernels = {}}
   for line in page:sub(41):match "^[^\0]*":gmatch "[^\n]+" do
-    local key, value = line:match "^(%S+) (.*)$"
-    if key == "on" then
+    local key, value = line:gsub("%c", " "):match "^(%S+) (.*)$"
+    local n = integer(key)
+    if key == "lze" then
+      p.lze = value
+    elseif key == "on" then
       p.devices[#p.devices + 1] = value
-    elseif key and key:find "^%d+$" then
+    elseif n then
       p.kernels[#p.kernels + 1] = {name = value:gsub("^kernel ", ""),
-        launches = math.tointeger(tonumber(key))}
-    elseif key then
-      p[key] = math.tointeger(tonumber(value)) or value
+        launches = n}
+    elseif known_counts[key] then
+      p[key] = integer(value)
     end
   end
   return p.lze and p.started and p or nil
@@ -265,8 +275,9 @@ function top.lines(now, view)
   add("%8s %10s %10s %9s %10s  %s", "process", "memory", "peak", "in flight",
     "launches/s", "program")
   for _, p in ipairs(in_order(now.programs, order[2])) do
-    add("%8d %10s %10s %9d %10s  %s", p.process, size(p.bytes),
-      size(p.peak_bytes), p.in_flight, rate(p.launches_per_second), p.name)
+    add("%8d %10s %10s %9s %10s  %s", p.process, size(p.bytes),
+      size(p.peak_bytes), p.in_flight or "-", rate(p.launches_per_second),
+      p.name)
     local past = view.history and view.history[p.process]
     if past and #past > 1 then add("%51s  %s", "", graph(past)) end
     if view.kernels then

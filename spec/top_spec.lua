@@ -135,6 +135,38 @@ describe("lze top", function()
     end)
   end)
 
+  it("sees what it can of pages of other versions", function()
+    process.with_directory(function(dir)
+      local text = process.output(work .. [[
+        io.stdout:setvbuf "no"
+        local own = os.getenv "XDG_RUNTIME_DIR" .. "/lze/" ..
+          io.open "/proc/self/stat":read "n"
+        local page = io.open(own, "rb"):read "a"
+        local started = page:match "\nstarted %d+\n"
+        local function odd(i, numbers, text)
+          io.open(own .. "." .. i, "wb"):write(numbers ..
+            ("lze 9" .. started .. text .. ("\0"):rep(4096)):sub(1, 4056))
+            :close()
+        end
+        local zeros = ("\0"):rep(40)
+        odd(7, zeros, "")
+        odd(8, ("\255"):rep(32) .. zeros:sub(1, 8), "in_flight x\nbytes x\n" ..
+          "devices 1\nkernels\non\nlze\n99999999999999999999 big\n" ..
+          "3 k\27[2J\n\n \nprocess 5\n")]] ..
+        command "--once" .. command "--json" ..
+        "os.remove(own .. '.7') os.remove(own .. '.8')",
+        {env = {XDG_RUNTIME_DIR = dir}})
+      local id = text:match "\n *(%d+) +4%.9 KiB +4%.9 KiB +0 "
+      assert.matches("\n *" .. id .. " +0 B +0 B +%- ", text)
+      assert.matches("\n +0  k %[2J, 3 in all\n", text)
+      local programs = json.decode(text:match "\n({[^\n]+)").programs
+      assert.equal(3, #programs)
+      for _, p in ipairs(programs) do
+        assert.equal(math.tointeger(tonumber(id)), p.process)
+      end
+    end)
+  end)
+
   it("ends well where there is nothing to see", function()
     process.with_directory(function(dir)
       local text = process.output(command "", {env = {XDG_RUNTIME_DIR = dir}})
