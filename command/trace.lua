@@ -2,23 +2,50 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Both kinds of file are those that lua/profile.lua writes, a line each event.
--- Clocks: all processes of one run of a machine have the same, so that times
--- are exact; else the time since 1970 at the beginning of each is what is
--- known.
+-- Clocks: all processes of one run of a machine have the same, so that their
+-- times are exact; of several machines the time since 1970 at the beginning is
+-- what is known.
+--
+-- A file has parts, a process each: {process, boot, start, epoch}.
 
 local prompt = require "lze.prompt"
 
 local trace = {}
 
--- How many nanoseconds after the first each one began; each has boot, start
--- and epoch.
-local function shifts(files)
-  local key, first = "start", nil
-  for _, f in ipairs(files) do
-    if f.boot == "" or f.boot ~= files[1].boot then key = "epoch" end
+-- Move the epochs of parts so that those of one machine differ as their starts
+-- do. They are in lists, of which each is moved as a whole.
+local function align(lists)
+  local offsets = {} -- from the clock of a machine to the time since 1970
+  for _, parts in ipairs(lists) do
+    local move = 0
+    for _, p in ipairs(parts) do
+      local offset = offsets[p.boot]
+      if offset then
+        move = offset - (p.epoch - p.start)
+        break
+      end
+    end
+    for _, p in ipairs(parts) do
+      p.epoch = p.epoch + move
+      if p.boot ~= "" and not offsets[p.boot] then
+        offsets[p.boot] = p.epoch - p.start
+      end
+    end
   end
-  for _, f in ipairs(files) do first = math.min(first or f[key], f[key]) end
-  for _, f in ipairs(files) do f.shift = f[key] - first end
+end
+
+-- Why files are not merged: one has a process that is in another, too.
+local function find_twice(files)
+  local seen = {}
+  for _, f in ipairs(files) do
+    for _, p in ipairs(f.parts) do
+      local key = ("%s %s %d"):format(p.boot, p.process, p.start)
+      if seen[key] then
+        return ("%s: its %s is in %s, too"):format(f.path, p.process, seen[key])
+      end
+      seen[key] = f.path
+    end
+  end
 end
 
 -- --- what files hold -------------------------------------------------------
@@ -108,8 +135,14 @@ local function parse_json(text)
   local at = text:match '^{"displayTimeUnit":"ns","otherData":(){'
   if not at then wrong(nil, "not a profile that lze has written") end
   local about, stop = decode(text, at)
-  check(about, at, {process = "string", boot = "string", start_ns = "integer",
-    epoch_ns = "integer"})
+  local parts, listed = {}, about.processes or {about}
+  if type(listed) ~= "table" or #listed == 0 then wrong(at, "processes") end
+  for i, p in ipairs(listed) do
+    check(p, at, {process = "string", boot = "string", start_ns = "integer",
+      epoch_ns = "integer"})
+    parts[i] = {process = p.process, boot = p.boot, start = p.start_ns,
+      epoch = p.epoch_ns}
+  end
   at = text:match('^,"traceEvents":%[\n()', stop) or wrong(stop, "traceEvents")
   local lines = {}
   while true do
@@ -122,15 +155,30 @@ local function parse_json(text)
     if not at then break end
   end
   if not text:find("^\n%]}%s*$", stop) then wrong(stop, "a comma or ]") end
-  return {lines = lines, process = about.process, boot = about.boot,
-    start = about.start_ns, epoch = about.epoch_ns}
+  return {lines = lines, parts = parts}
+end
+
+-- The part that began first, with which the times of a trace begin.
+local function first_of(parts)
+  local first = parts[1]
+  for _, p in ipairs(parts) do if p.epoch < first.epoch then first = p end end
+  return first
 end
 
 -- One trace: numbers of processes and arrows are made unlike, times are moved.
 local function merge_json(files)
   local json = prompt.json()
-  local lines, pids, ids = {}, 0, 0
+  local lines, pids, ids, parts = {}, 0, 0, {}
+  local lists = {}
+  for i, f in ipairs(files) do
+    lists[i] = f.parts
+    table.move(f.parts, 1, #f.parts, #parts + 1, parts)
+  end
+  align(lists)
+  local first = first_of(parts)
   for _, f in ipairs(files) do
+    local shift = first_of(f.parts).epoch - first.epoch
+    local process = #f.parts == 1 and f.parts[1].process
     local most_pid, most_id = 0, 0
     for _, event in ipairs(f.lines) do
       local line = event:gsub('"pid":(%d+)', function(n)
@@ -142,31 +190,29 @@ local function merge_json(files)
         return ('"id":%d'):format(ids + n)
       end, 1)
       line = line:gsub('"ts":(%d+)%.(%d+)', function(micros, ns)
-        return '"ts":' .. json.micro(micros * 1000 + ns + f.shift)
+        return '"ts":' .. json.micro(micros * 1000 + ns + shift)
       end, 1)
       line = line:gsub('"sort_index":(%d+)', function(n)
         return ('"sort_index":%d'):format(pids + n)
       end, 1)
       -- A device is one for each of them.
-      if line:find('"name":"process_name"', 1, true) and
-        not line:find('"name":"' .. f.process, 1, true)
+      if process and line:find('"name":"process_name"', 1, true) and
+        not line:find('"name":"' .. process, 1, true)
       then
         line = line:gsub('"args":{"name":"', function(s)
-          return s .. f.process .. ": "
+          return s .. process .. ": "
         end, 1)
       end
       lines[#lines + 1] = line
     end
     pids, ids = pids + most_pid, ids + most_id
   end
-  local first = files[1]
-  for _, f in ipairs(files) do if f.shift == 0 then first = f end end
-  local same = true
-  for _, f in ipairs(files) do same = same and f.boot == first.boot end
+  for i, p in ipairs(parts) do
+    parts[i] = {process = p.process, boot = p.boot, start_ns = p.start,
+      epoch_ns = p.epoch}
+  end
   return ('{"displayTimeUnit":"ns","otherData":%s,"traceEvents":[\n%s\n]}\n')
-    :format(json.json {process = "", boot = same and first.boot or "",
-      start_ns = first.start, epoch_ns = first.epoch},
-      table.concat(lines, ",\n"))
+    :format(json.json {processes = parts}, table.concat(lines, ",\n"))
 end
 
 -- --- pages -----------------------------------------------------------------
@@ -221,7 +267,13 @@ local function parse_html(text)
   local shown = own and head:match "<pre>(.*)</pre>"
   if not shown then wrong(#text + 1, "data") end
   local sets, stop = decode(text, at)
-  for _, set in ipairs(sets) do check_set(set, at) end
+  local parts = {}
+  for i, set in ipairs(sets) do
+    check_set(set, at)
+    parts[i] = {process = set.process, boot = set.boot,
+      start = math.tointeger(tonumber(set.start)) or wrong(at, "start"),
+      epoch = math.tointeger(tonumber(set.epoch)) or wrong(at, "epoch")}
+  end
   local rest = text:sub(stop)
   if not rest:find "^</script>" then
     wrong(#rest < #"</script>" and #text + 1 or stop, "</script>")
@@ -229,19 +281,26 @@ local function parse_html(text)
   if not rest:find "</html>%s*$" then wrong(#text + 1, "</html>") end
   if #sets == 0 then wrong(at, "a process") end
   return {head = head .. "[", data = text:sub(at + 1, stop - 2),
-    rest = "]" .. rest, sets = sets, text = shown}
+    rest = "]" .. rest, parts = parts, text = shown}
 end
 
 -- One page: it puts the data of all processes beside each other itself.
 local function merge_html(files)
-  local data, texts, count = {}, {}, 0
-  for i, f in ipairs(files) do
-    data[i] = f.data
-    count = count + #f.sets
-    -- A page that was merged already has several.
-    texts[i] = (#f.sets == 1 and f.sets[1].process .. "\n\n" or "") .. f.text
+  local data, texts, lists = {}, {}, {}
+  for _, f in ipairs(files) do
+    for _, p in ipairs(f.parts) do lists[#lists + 1] = {p} end
   end
-  return put_all(files[1].head, ("lze: %d processes"):format(count),
+  align(lists)
+  for i, f in ipairs(files) do
+    local n = 0
+    data[i] = f.data:gsub('"epoch":"%d+"', function()
+      n = n + 1
+      return ('"epoch":"%d"'):format(f.parts[n].epoch)
+    end, #f.parts)
+    -- A page that was merged already has several.
+    texts[i] = (#f.parts == 1 and f.parts[1].process .. "\n\n" or "") .. f.text
+  end
+  return put_all(files[1].head, ("lze: %d processes"):format(#lists),
     table.concat(texts, "\n\n")) .. table.concat(data, ",\n") .. files[1].rest
 end
 
@@ -296,13 +355,9 @@ function trace.merge(paths, read)
     file.path = path
     files[i] = file
   end
-  if ending == "html" then
-    local unlike = check_alike(files)
-    if unlike then return nil, unlike end
-    return merge_html(files)
-  end
-  shifts(files)
-  return merge_json(files)
+  local refused = ending == "html" and check_alike(files) or find_twice(files)
+  if refused then return nil, refused end
+  return (ending == "html" and merge_html or merge_json)(files)
 end
 
 return trace

@@ -49,7 +49,9 @@ describe("lze trace merge", function()
         starts[i] = one[i].otherData.start_ns
         assert.equal("rank " .. i - 1, one[i].otherData.process)
       end
-      assert.equal(starts[1], all.otherData.start_ns)
+      for i, about in ipairs(all.otherData.processes) do
+        assert.equal(starts[i], about.start_ns)
+      end
       assert.equal(#one[1].traceEvents + #one[2].traceEvents, #all.traceEvents)
       local names, ids = {}, {}
       local function ns(micros) return math.floor(micros * 1000 + .5) end
@@ -71,26 +73,76 @@ describe("lze trace merge", function()
       assert.same({"rank 0", "rank 0: " .. device, "rank 1",
         "rank 1: " .. device}, names)
       assert.is_true(#ids == 2 and ids[1] ~= ids[2])
-      -- What was merged can be merged again.
-      output, code = run(("'merge', %q, %q"):format(dir .. "/all.json",
-        paths[1]))
-      assert.equal(0, code)
-      assert.equal(#all.traceEvents + #one[1].traceEvents,
-        #json.decode(output).traceEvents)
     end)
   end)
 
+  -- A trace with one event, which has the name of its process.
+  local function trace_of(name, boot, start, epoch)
+    return ('{"displayTimeUnit":"ns","otherData":{"process":"%s",' ..
+      '"boot":"%s","start_ns":%d,"epoch_ns":%d},"traceEvents":[\n' ..
+      '{"ph":"X","pid":2,"tid":1,"name":"%s","ts":1.500,"dur":2.000}\n]}\n')
+      :format(name, boot, start, epoch, name)
+  end
+
+  -- The trace of those files of a table, and when each event begins in it.
+  local function merged(files, ...)
+    local text, reason = dofile "command/trace.lua".merge({...},
+      function(path) return files[path] end)
+    local at = {}
+    for _, e in ipairs(json.decode(assert(text, reason)).traceEvents) do
+      at[e.name] = e.ts
+    end
+    return text, at
+  end
+
   it("takes the time of day for those of several machines", function()
+    -- Those that do not say which machine it was are of several, too.
+    for boot, other in pairs {one = "two", [""] = ""} do
+      local _, at = merged({["a.json"] = trace_of("a", boot, 999, 5000),
+        ["b.json"] = trace_of("b", other, 1, 7250)}, "a.json", "b.json")
+      assert.same({a = 1.5, b = 3.75}, at)
+    end
+  end)
+
+  it("keeps those of each machine on one clock beside another's", function()
+    -- The time of day of one was set by a second between its two.
+    local files = {["a.json"] = trace_of("a", "one", 1000, 5000),
+      ["b.json"] = trace_of("b", "one", 3000, 1000005000),
+      ["c.json"] = trace_of("c", "two", 1, 6000)}
+    local wanted = {a = 1.5, b = 3.5, c = 2.5}
+    local _, at = merged(files, "a.json", "b.json", "c.json")
+    assert.same(wanted, at)
+    files["all.json"], at = merged(files, "a.json", "c.json")
+    assert.same({a = 1.5, c = 2.5}, at)
+    -- What was merged can be merged again, and that is no other result.
+    files["whole.json"], at = merged(files, "all.json", "b.json")
+    assert.same(wanted, at)
+    files["d.json"] = trace_of("d", "two", 11001, 5)
+    wanted.d = 13.5
+    _, at = merged(files, "d.json", "whole.json")
+    assert.same(wanted, at)
+  end)
+
+  it("refuses a process that it has already", function()
+    local trace = dofile "command/trace.lua"
+    local files = {["a.json"] = trace_of("rank 0", "one", 1000, 5000),
+      ["b.json"] = trace_of("rank 1", "one", 1000, 5000),
+      ["c.json"] = trace_of("rank 0", "one", 1001, 5000)}
+    files["all.json"] = merged(files, "a.json", "b.json", "c.json")
+    for reason, paths in pairs {
+      ["a.json: its rank 0 is in a.json, too"] = {"a.json", "b.json", "a.json"},
+      ["b.json: its rank 1 is in all.json, too"] = {"all.json", "b.json"},
+    } do
+      assert.same({nil, reason}, {trace.merge(paths, function(path)
+        return files[path]
+      end)})
+    end
     process.with_directory(function(dir)
-      local form = '{"displayTimeUnit":"ns","otherData":{"process":"%s",' ..
-        '"boot":"%s","start_ns":%d,"epoch_ns":%d},"traceEvents":[\n' ..
-        '{"ph":"X","pid":2,"tid":1,"name":"k","ts":1.500,"dur":2.000}\n]}\n'
-      process.write(dir .. "/a.json", form:format("a", "one", 999, 5000))
-      process.write(dir .. "/b.json", form:format("b", "two", 1, 7250))
-      local output = run(("'merge', %q, %q"):format(dir .. "/a.json",
-        dir .. "/b.json"))
-      local events = json.decode(output).traceEvents
-      assert.same({1.5, 3.75}, {events[1].ts, events[2].ts})
+      local paths = profiles(dir, ".html")
+      local all = dir .. "/all.html"
+      process.write(all, (assert(trace.merge(paths, read))))
+      assert.same({nil, all .. ": its rank 1 is in " .. paths[2] .. ", too"},
+        {trace.merge({paths[2], all}, read)})
     end)
   end)
 
@@ -105,6 +157,12 @@ describe("lze trace merge", function()
       assert.equal(data[1].boot, data[2].boot)
       assert.is_true(math.tointeger(tonumber(data[1].start)) <
         math.tointeger(tonumber(data[2].start)))
+      -- Whatever the time of day was set to between them.
+      local function since(key)
+        return math.tointeger(tonumber(data[2][key])) -
+          math.tointeger(tonumber(data[1][key]))
+      end
+      assert.equal(since "start", since "epoch")
       assert.matches("<title>lze: 2 processes</title>", output)
       assert.matches("<pre>rank 0\n\nprofile: .*\n\nrank 1\n\nprofile: ",
         output)
