@@ -480,6 +480,24 @@ describe("lze.parallel", function()
     end
   end)
 
+  it("refuses at every offset what cannot be a part of a range", function()
+    local sized = lze.compile [[kernel void sized(global int *v) {
+      v[get_global_id(0)] = get_global_size(0);
+    }]].sized
+    local x = lze.buffer("int", 2)
+    lze.parallel({1}, 2, sized, x)
+    assert.same({2, 2}, x:read())
+    for offset = 0, 1 do
+      assert.matches("^lze.parallel: kernel sized%(.*%): it uses more than " ..
+        "its global id, .* so its range cannot be split: use lze.slice$",
+        expect.misuse(function()
+          lze.parallel({1}, {1, offset = offset}, sized, x)
+        end))
+    end
+    lze.parallel({1}, {1, offset = 0}, sized, lze.slice(x))
+    assert.same({1, 2}, x:read())
+  end)
+
   it("says what is wrong, and where", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)
