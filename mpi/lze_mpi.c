@@ -45,7 +45,7 @@ static void push_handle(lua_State *L, mpi_Handle h) {
 /* --- communicators ------------------------------------------------------ */
 
 /* open() -> what the library says it is, communicator, that of values, that of
-   pieces */
+   pieces, the greatest tag */
 static int mpi_lua_open(lua_State *L) {
   lze_WorkFailure f;
   const mpi_Library *m = mpi_open(&f);
@@ -54,7 +54,8 @@ static int mpi_lua_open(lua_State *L) {
   push_handle(L, m->world);
   push_handle(L, m->values);
   push_handle(L, m->pieces);
-  return 4;
+  lua_pushinteger(L, (lua_Integer)m->most_tag);
+  return 5;
 }
 
 /* thread() -> whether this thread may call MPI */

@@ -746,6 +746,26 @@ end
 -- each time that it is made: its place in its node, and so on.
 local of_world = {}
 
+-- Whether what was raised is an error of MPI, as a hook's is not.
+local function is_of_mpi(err)
+  return type(err) == "table" and type(err.call) == "string" and
+    err.call:find "^MPI_"
+end
+
+-- Wait for messages of `fname`, whose errors are its. Those that come no more
+-- are all to be seen as late: later launches would wait for them.
+local function wait_for(events, fname)
+  local first
+  for _, event in ipairs(events) do
+    local good, err = pcall(event.wait, event)
+    local ours = not good and is_of_mpi(err)
+    if ours then err.object = fname end
+    if not good then first = first or err end
+    if not good and not (ours and err.code == "TIMEOUT") then break end
+  end
+  if first ~= nil then error(first, 0) end
+end
+
 local GIVEN_UP = "this rank has left an earlier call that makes " ..
   "communicators: this one can have no more of them"
 
@@ -805,8 +825,16 @@ local NUMBERS, DIRECTIONS = 1000, 27
 
 local function next_number(c)
   local owner = c.world and of_world or c
-  owner.number = ((owner.number or -1) + 1) % NUMBERS
+  owner.number = (owner.number or -1) + 1
   return owner.number
+end
+
+-- A tag of a launch over all ranks, which no halo has: it is another where the
+-- launch is, but for a chance of one in as many as there are.
+local function tag_of(c, launch)
+  local first, h = NUMBERS * DIRECTIONS, 0
+  for i = 1, #launch do h = (h ~ launch:byte(i)) * 0x100000001b3 end
+  return first + (h >> 16) % (c.most_tag - first + 1)
 end
 
 -- Free what MPI has for a communicator, all of it; the first error, or nil.
@@ -835,7 +863,7 @@ end
 local function new(of, make)
   -- The fields are there, so that setting them needs no memory.
   local c = {handle = false, values = false, pieces = false, inner = false,
-    library = of.library}
+    library = of.library, most_tag = of.most_tag}
   local good, made = pcall(function()
     make(c)
     return c.handle and object(c) or nil
@@ -1044,7 +1072,7 @@ function methods.halo(self, u, options)
     end
   end
   local h = {u = memory, shape = sizes, width = width, parts = {}, of = c,
-    number = number}
+    number = number % NUMBERS}
   inner(c, "halo")
   local direction = {}
   for code = 0, 3 ^ #c.dims - 1 do
@@ -1128,7 +1156,6 @@ halo_meta.__metatable = "an object of lze.mpi"
 
 local slice_meta = {__name = "slice", __metatable = "an object of lze.mpi"}
 local MOST_ITEMS = (1 << 32) - 1
-local SLICE_TAG = DIRECTIONS // 2           -- no halo has this direction
 
 function slice_meta.__tostring(self)
   local s = C.state(self, slice_meta)
@@ -1202,13 +1229,14 @@ end
 -- world:parallel(n, k, ...) -> what lze.parallel returns for this rank's part
 function methods.parallel(self, n, k, ...)
   local c = open(self, "parallel")
-  local tag = next_number(c) * DIRECTIONS + SLICE_TAG
+  local number = next_number(c)
   n = range_of(n, "parallel")
   if lzetype(k) ~= "kernel" then
     argument(2, "parallel", "k: kernel expected, got %s", describe(k))
   end
   local arguments = {n = select("#", ...), ...}
   local slices, is_sliced = {}, {}
+  local launch = {number, n}                  -- what is the same on all ranks
   for i = 1, arguments.n do
     local s = C.state(arguments[i], slice_meta)
     if s then
@@ -1220,6 +1248,10 @@ function methods.parallel(self, n, k, ...)
       slices[#slices + 1] = s
       arguments[i] = s.x
       is_sliced[i] = true
+      launch[#launch + 1] = format("%d %s %d %d", i, s.x.type, s.size,
+        s.width or 0)
+    elseif mathtype(arguments[i]) == "integer" then
+      launch[#launch + 1] = format("%d %d", i, arguments[i])
     end
   end
   if #slices == 0 then
@@ -1228,6 +1260,7 @@ function methods.parallel(self, n, k, ...)
   end
   local known = call(k.variant, k, n,
     table.unpack(arguments, 1, arguments.n)).args
+  launch[#launch + 1] = k.name
   for i = 1, arguments.n do
     if not is_sliced[i] and is_buffer[lzetype(arguments[i])] and known[i] and
         known[i].access ~= "read" then
@@ -1236,24 +1269,16 @@ function methods.parallel(self, n, k, ...)
     end
   end
   local first, last = part_of(n, c.rank, c.size)
-  local done = {}
   inner(c, "parallel")                      -- all ranks have it from here on
-  local devices = {slices[1].x.device}
-  -- Only some ranks have an offset, or anything to launch: all of them are to
-  -- find what the kernel or its arguments lack.
-  if c.size > 1 then
-    call(lze.parallel, devices, {0, offset = 1}, k,
-      table.unpack(arguments, 1, arguments.n))
-  end
-  if last >= first then
-    done = call(lze.parallel, devices,
-      {last - first + 1, offset = first - 1}, k,
-      table.unpack(arguments, 1, arguments.n))
-  end
-  local events = {}
+  -- With an offset it is a part: so all ranks find what the kernel lacks, those
+  -- that have none of it, too.
+  local range = {last - first + 1, offset = c.size > 1 and first - 1 or nil}
+  local parts = call(lze.parallel, {slices[1].x.device}, range, k,
+    table.unpack(arguments, 1, arguments.n))
+  local events, tag = {}, tag_of(c, concat(launch, ","))
   for _, s in ipairs(slices) do spread(c, s, n, tag, events) end
-  for _, event in ipairs(events) do event:wait() end
-  return done
+  wait_for(events, "parallel")
+  return last >= first and parts or {}
 end
 
 -- --- the end of communicators ------------------------------------------------
@@ -1329,12 +1354,12 @@ function mpi.world()
   if world and not C.state(world, meta).closed then return world end
   -- A loader that MPI opens first would not be set up as lze does it.
   pcall(lze.devices)
-  local library, handle, values, pieces = C.open()
+  local library, handle, values, pieces, most_tag = C.open()
   if not C.thread() then
     fail("world: MPI was begun on another thread, and for one thread only")
   end
   world = object {handle = handle, values = values, pieces = pieces,
-    inner = false, world = true, library = library}
+    inner = false, world = true, library = library, most_tag = most_tag}
   return world
 end
 

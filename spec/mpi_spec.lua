@@ -1488,6 +1488,50 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal(2, count(output, "2 2\n"), output)
     end)
 
+    it("takes one world:parallel for no other that another rank calls",
+      function()
+      local output = run(3, [[-e '
+        local lze, mpi = require "lze", require "lze.mpi"
+        local world = mpi.world()
+        local last = world.rank == world.size - 1
+        local k = lze.kernel(function(i, v, a) v[i] = a end)
+        local other = lze.kernel(function(i, v, a) v[i] = a + 1 end)
+        local v = lze.buffer("int", 12)
+        local function together()
+          for rank = 0, 2 do world:isend(1, rank) end
+          for rank = 0, 2 do
+            repeat until pcall(world.recv, world, nil, rank)
+          end
+        end
+        local function parallel(n, k, ...)
+          together()
+          local ok, err = pcall(world.parallel, world, n, k, ...)
+          return not ok and err.code == "TIMEOUT" and tostring(err)
+        end
+        k(12, v, 0)                            -- built, which may take long
+        other(12, v, 0)
+        local s = mpi.slice(v)
+        together()
+        world:parallel(12, k, s, -1)
+        local calls = {
+          {{12, k, s, 1}, {12, k, s, 2}},
+          {{12, k, s, 1}, {12, other, s, 1}},
+          {{12, k, s, 1}, {11, k, s, 1}},
+          {{6, k, mpi.slice(v, 2), 1}, {6, k, s, 1}},
+          {{12, k, mpi.slice(v, 1, 1), 1}, {12, k, s, 1}}}
+        for i, both in ipairs(calls) do
+          local err = parallel(table.unpack(both[last and 1 or 2]))
+          assert(err and err:find "^%(command line%):%d+: parallel: MPI_I", err)
+          assert(i > 1 or v[last and 1 or 12] == -1)
+        end
+        local real = lze.kernel(function(i, v, a) v[i] = a // 1 end)
+        assert(not parallel(12, real, s, 5.0 + world.rank / 8))
+        assert(v[1] == 5 and v[12] == 5)       -- real numbers may differ
+        print("right")
+        os.exit(0, false)']], "LZE_MPI_TIMEOUT=1")
+      assert.equal(3, count(output, "right\n"), output)
+    end)
+
     it("exchanges blocks that are longer than its counts", function()
       local output = run(1, [[-e '
         local lze, world = require "lze", require "lze.mpi".world()
