@@ -52,11 +52,12 @@ local signed = {[8] = "char", [16] = "short", [32] = "int", [64] = "long"}
 local names = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "bfloat16", "float", "double"}
 
-local function type_of(name, fname)
+-- where is which argument of fname it is, as in "argument 2 (type)".
+local function type_of(name, fname, where)
   name = aliases[name] or name
   if not types[name] then
-    fail("%s: type: one of %s expected, got %s", fname, concat(names, ", "),
-      type(name) == "string" and name or C.describe(name))
+    fail("%s: %s: one of %s expected, got %s", fname, where,
+      concat(names, ", "), C.describe(name))
   end
   return name
 end
@@ -148,7 +149,11 @@ local function passed(ok, ...)
     if e:sub(1, #where) == where then error(e, 0) end -- by `fail`
     fail("%s", (e:gsub("^lze %S+:%d+: ", "")))
   end
-  if type(e) == "table" then e.where = where:match "^(.*): $" end
+  if type(e) == "table" then
+    e.where = where:match "^(.*): $"
+    -- Lines of kernels that call a function of the script's.
+    if e.log then e.log = e.log:gsub("%f[^\n\0]lze array %S+:%d+: ", where) end
+  end
   C.raise(e)
 end
 
@@ -199,8 +204,12 @@ local function together(what, words, ...)
   for i = 1, select("#", ...) do
     local v = select(i, ...)
     if is(v) then
-      first, where = first or i, where or v.home.context
-      if v.home.context ~= where then
+      local base = v.home
+      if not C.storage(base) then
+        fail("%s: the array is closed", C.core.label(what, words, i))
+      end
+      first, where = first or i, where or base.context
+      if base.context ~= where then
         local numbered = type(words) == "string"
         fail("%s: %s and %s are in different contexts", what,
           numbered and format(words, first) or words[first],
@@ -210,14 +219,29 @@ local function together(what, words, ...)
   end
 end
 
+-- The integer that a float is, or what v is.
+local function whole(v)
+  return mathtype(v) == "float" and math.tointeger(v) or v
+end
+
 -- A size, or nil where v is not one.
 local function size_of(v)
-  if mathtype(v) == "float" then v = math.tointeger(v) end
+  v = whole(v)
   return mathtype(v) == "integer" and v >= 0 and v or nil
 end
 
 local function number_text(v)
   return type(v) == "number" and tostring(v) or C.describe(v)
+end
+
+-- An argument of fname as an integer, within bounds if there are any; where
+-- says which it is, expected what it has to be.
+local function check_integer(v, fname, where, expected, least, most)
+  local i = whole(v)
+  if mathtype(i) ~= "integer" or least and i < least or most and i > most then
+    fail("%s: %s: %s expected, got %s", fname, where, expected, number_text(v))
+  end
+  return i
 end
 
 -- Argument n of a function as a size; word is its name.
@@ -238,7 +262,7 @@ end
 
 -- A copy of the shape of a result, or of one that is argument n.
 local function check_shape(shape, fname, n, word)
-  if mathtype(shape) == "integer" then shape = {shape} end
+  if size_of(shape) then shape = {shape} end
   local what = fname
   if n then what = format("%s: argument %d (%s)", fname, n, word or "shape") end
   if type(shape) ~= "table" or is(shape) then
@@ -263,17 +287,35 @@ local function check_shape(shape, fname, n, word)
     end
   end
   if is_too_large(copy) then
-    fail("%s: shape %s has too many elements", fname, shape_text(copy))
+    fail("%s: shape %s has too many elements", what, shape_text(copy))
   end
   return copy
 end
 
-local function check(v, n, name, fname)
+local function check_array(v, n, name, fname)
   if not is(v) then
     fail("%s: argument %d (%s): array expected, got %s", fname, n, name,
       C.describe(v))
   end
   return v
+end
+
+local function is_closed(v) return not v.op and not C.storage(v.base) end
+
+-- An array that is open, or an expression.
+local function check(v, n, name, fname)
+  check_array(v, n, name, fname)
+  if is_closed(v) then
+    fail("%s: argument %d (%s): the array is closed", fname, n, name)
+  end
+  return v
+end
+
+-- Those of an operator.
+local function check_open(what, a, b)
+  for name, v in next, {a = a, m = b} do
+    if is_closed(v) then fail("%s: %s: the array is closed", what, name) end
+  end
 end
 
 -- The options that are argument n.
@@ -287,7 +329,8 @@ local function options(t, allowed, fname, n)
     local known = false
     for _, name in ipairs(allowed) do known = known or name == key end
     if not known then
-      fail("%s: unknown option %s; there are %s", fname, tostring(key),
+      fail("%s: argument %d (options): unknown option %s; there are %s",
+        fname, n, tostring(key),
         #allowed > 0 and concat(allowed, ", ") or "none")
     end
   end
@@ -302,14 +345,16 @@ local function no_more(fname, n, ...)
   end
 end
 
--- A dimension of so many, from the end where it is negative.
-local function dimension(rank, d, fname)
+-- A dimension of so many, from the end where it is negative; where says which
+-- argument it is.
+local function dimension(rank, v, fname, where)
   if rank == 0 then
-    fail("%s: dim: an array of shape {} has no dimensions", fname)
+    fail("%s: %s: an array of shape {} has no dimensions", fname, where)
   end
+  local d = whole(v)
   if mathtype(d) ~= "integer" or d == 0 or d > rank or d < -rank then
-    fail("%s: dim: a dimension of 1 to %d expected, got %s", fname, rank,
-      type(d) == "number" and tostring(d) or C.describe(d))
+    fail("%s: %s: a dimension of 1 to %d expected, got %s", fname, where, rank,
+      number_text(v))
   end
   return d < 0 and d + rank + 1 or d
 end
@@ -320,8 +365,8 @@ end
 local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
-  fail = fail, is = is, meta = meta, new = new, new_on = new_on,
-  shape_text = shape_text, types = types}
+  check_array = check_array, fail = fail, is = is, meta = meta, new = new,
+  new_on = new_on, shape_text = shape_text, types = types}
 C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X
@@ -360,6 +405,17 @@ end
 
 -- --- operators ---------------------------------------------------------------
 
+-- Operand i of a call, for errors; words are the names of all, or what makes
+-- one of a number.
+local function label(what, words, i)
+  if type(words) == "string" then
+    return format("%s: %s", what, format(words, i))
+  elseif what:find "^%l[%l%d]*$" then
+    return format("%s: argument %d (%s)", what, i, words[i])
+  end
+  return format("%s: %s", what, words[i])
+end
+
 local function kind_of(v, what)
   if is(v) then return v.kind end
   if type(v) == "number" then return mathtype(v) end
@@ -393,14 +449,22 @@ local function needs_numbers(what, a)
   end
 end
 
+local function check_numbers(v, n, name, fname)
+  check(v, n, name, fname)
+  if not types[v.kind] then
+    needs_numbers(format("%s: argument %d (%s)", fname, n, name), v)
+  end
+  return v
+end
+
 -- Types of operands that may be numbers: of arrays, then whether a number that
 -- is not an integer is among them.
-local function result_type(what, ...)
+local function result_type(what, words, ...)
   local kind, real
   for i = 1, select("#", ...) do
     local v = select(i, ...)
     if is(v) then
-      needs_numbers(what, v)
+      if not types[v.kind] then needs_numbers(label(what, words, i), v) end
       local t, why = v.kind, nil
       if kind then t, why = promote(kind, t) end
       if not t then fail("%s: %s", what, why) end
@@ -415,8 +479,10 @@ local function result_type(what, ...)
 end
 
 local function needs_double(what, kind, a)
-  if kind == "double" and not a.device.fp64 then
-    fail("%s: %s does not compute in double", what, a.device.name)
+  if kind ~= "double" then return end
+  local base = a.home
+  if C.storage(base) and not base.device.fp64 then
+    fail("%s: %s does not compute in double", what, base.device.name)
   end
 end
 
@@ -445,8 +511,8 @@ local function new_binary(name, what, rule, fname, x, y)
     kind_of(x, what)
     kind_of(y, what)
   end
-  if not is(y) then check(x, 1, "a", what) end
-  local kind = result_type(what, x, y)
+  if not is(y) then check_array(x, 1, "a", what) end
+  local kind = result_type(what, pair, x, y)
   if rule == "real" and not types[kind].real then kind = "float" end
   if rule == "bits" and types[kind].real then
     fail("%s: integers expected, got %s", what, kind)
@@ -469,7 +535,7 @@ local function binary(name, what, rule, fname)
   return function(x, y)
     if fname and not is(x) and not is(y) then
       check_operands(fname, pair, x, y)
-      check(x, 1, "a", what)
+      check_array(x, 1, "a", what)
     end
     local first = type(x) == "table" and x.kind or number_keys[mathtype(x)]
     local second = type(y) == "table" and y.kind or number_keys[mathtype(y)]
@@ -486,7 +552,7 @@ local function binary(name, what, rule, fname)
     if several then together(what, pair, x, y) end
     local number = op.x and x or op.y and y
     if number and (number >= TOO_LARGE or number <= -TOO_LARGE) then
-      fitting(what, op.reals, number)
+      fitting(label(what, pair, op.x and 1 or 2), op.reals, number)
     end
     local shape = (op.x and y or x).dims
     if not (op.x or op.y) and shape ~= y.dims then
@@ -503,7 +569,7 @@ end
 -- type.
 local function new_unary(name, what, rule, x)
   local kind = x.kind
-  needs_numbers(what, x)
+  needs_numbers(label(what, pair, 1), x)
   needs_double(what, kind, x)
   local asks, real = kind == "double", types[kind].real
   if rule == "whole" and not real then name = "copy" end
@@ -542,7 +608,7 @@ end
 meta.__unm = unary("neg", "-a")
 
 function meta.__bnot(x)
-  needs_numbers("~a", x)
+  needs_numbers("~a: a", x)
   if types[x.kind].real then fail("~a: integers expected, got %s", x.kind) end
   return express(x.mask and "lnot" or "bnot", x.kind, x.dims, x.mask, x)
 end
@@ -571,7 +637,8 @@ for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   atan = "real", sinh = "real", cosh = "real", tanh = "real", sigmoid = "real",
   floor = "whole", ceil = "whole", round = "whole", trunc = "whole"} do
   local f = unary(name, name, rule)
-  define(name, function(x) return f(check(x, 1, "a", name)) end)
+  local check_it = rule == "whole" and check or check_array
+  define(name, function(x) return f(check_it(x, 1, "a", name)) end)
 end
 
 define("atan2", binary("atan2", "atan2", "real", "atan2"))
@@ -592,23 +659,24 @@ local function ternary(op, words, x, y, z, kind, as_real, mask)
   local a, what = first_array(x, y, z), op
   if not is(a) then fail("%s: no array among the arguments", what) end
   together(what, words, x, y, z)
-  kind = kind or result_type(what, x, y, z)
+  kind = kind or result_type(what, words, x, y, z)
   if as_real and not types[kind].real then kind = "float" end
   needs_double(what, kind, a)
   local shape = {}
-  for _, v in ipairs {x, y, z} do
+  local width = kind == "double" and kind or "float"
+  for i, v in ipairs {x, y, z} do
     if is(v) then
-      needs_numbers(what, v)
+      if not types[v.kind] then needs_numbers(label(what, words, i), v) end
       shape = broadcast(what, shape, v.dims)
-    elseif types[kind].real then
-      fitting(what, kind == "double" and kind or "float", v)
+    elseif types[kind].real and C.misfit(width, v) then
+      fitting(label(what, words, i), width, v)
     end
   end
   return express(op, kind, shape, mask, x, y, z)
 end
 
 define("clamp", function(x, low, high)
-  check(x, 1, "a", "clamp")
+  check_array(x, 1, "a", "clamp")
   local words = {"a", "low", "high"}
   check_operands("clamp", words, x, low, high)
   return ternary("clamp", words, x, low, high)
@@ -622,12 +690,12 @@ end
 
 -- where(c, a, b): a where c is not 0, else b.
 define("where", function(c, x, y)
-  check(c, 1, "c", "where")
+  check_array(c, 1, "c", "where")
   local words = {"c", "a", "b"}
   check_operands("where", words, c, x, y)
   local kind
   if is(x) or is(y) then
-    kind = result_type("where", is(x) and x or y, is(x) and y or x)
+    kind = result_type("where", words, 1, x, y) -- c says nothing of the type
   else
     kind = mathtype(x) == "integer" and mathtype(y) == "integer" and "long" or
       "float"
@@ -638,9 +706,9 @@ end)
 
 -- a:to(type): reals to integers by cutting off what is behind the point.
 define("to", function(x, kind)
-  check(x, 1, "a", "to")
-  needs_numbers("to", x)
-  kind = type_of(kind, "to")
+  check_array(x, 1, "a", "to")
+  if not types[x.kind] then needs_numbers("to: argument 1 (a)", x) end
+  kind = type_of(kind, "to", "argument 2 (type)")
   needs_double("to", kind, x)
   local cuts = types[x.kind].real and not types[kind].real
   return express(cuts and "to_integer" or "copy", kind, x.dims, nil, x)
@@ -650,8 +718,21 @@ end)
 
 local function option_type(t, fname, n, otherwise)
   local o = options(t, {"type", "device"}, fname, n)
-  local kind = o.type and type_of(o.type, fname) or otherwise
-  return kind, o.device
+  local kind = otherwise
+  if o.type ~= nil then
+    kind = type_of(o.type, fname, format("argument %d (options): type", n))
+  end
+  if o.device == nil or C.type(o.device) == "device" then
+    return kind, o.device
+  end
+  local ok, device = C.pcall(lze.device, o.device)
+  if not ok and type(device) == "string" then
+    fail("%s: argument %d (options): device: %s", fname, n,
+      device:match "%(selector: (.*)%)$" or device:gsub("^%S+:%d+: ", ""))
+  elseif not ok then
+    C.raise(device)
+  end
+  return kind, device
 end
 
 local function filled(a, value)
@@ -672,7 +753,7 @@ end
 function A.full(shape, value, o)
   check_number(value, "full", 2, "value")
   local kind, device = option_type(o, "full", 3, "float")
-  value = fitting("full", kind, value)
+  value = fitting("full: argument 2 (value)", kind, value)
   return filled(new_on(device, kind, check_shape(shape, "full", 1)), value)
 end
 
@@ -683,8 +764,9 @@ end
 
 -- A.arange(n | first, last [, step] [, options]): ends included.
 function A.arange(first, last, step, o)
-  if type(last) == "table" then last, o = nil, last end
-  if type(step) == "table" then step, o = nil, step end
+  local place = 4 -- of the options
+  if type(last) == "table" then last, o, place = nil, last, 2 end
+  if type(step) == "table" then step, o, place = nil, step, 3 end
   local words = last == nil and step == nil and {"n"} or
     {"first", "last", "step"}
   for i, word in ipairs(words) do
@@ -696,25 +778,32 @@ function A.arange(first, last, step, o)
   end
   if last == nil then first, last = 1, first end
   step = step or 1
-  if step == 0 then fail("arange: step is 0") end
-  local whole = mathtype(first) == "integer" and mathtype(last) == "integer" and
+  if step == 0 then
+    fail("arange: argument 3 (step): a number other than 0 expected, got %s",
+      step)
+  end
+  local exact = mathtype(first) == "integer" and mathtype(last) == "integer" and
     mathtype(step) == "integer"
-  local kind, device = option_type(o, "arange", 4,
-    whole and "long" or "float")
+  local kind, device = option_type(o, "arange", place,
+    exact and "long" or "float")
   local n = 0
   if last == first or (last < first) == (step < 0) then
     if (last - first < 0) ~= (last < first) then
       fail("arange: from %d to %d is further than integers reach", first, last)
     end
-    n = (whole and (last - first) // step or (last - first) / step // 1) + 1
+    n = (exact and (last - first) // step or (last - first) / step // 1) + 1
     n = size_of(n) or
       fail("arange: from %s to %s by %s are too many", first, last, step)
   end
   check_shape({n}, "arange")
-  first, step = counted("arange", kind, first), counted("arange", kind, step)
+  local function argument(i)
+    return format("arange: argument %d (%s)", i, words[i] or words[1])
+  end
+  first = counted(argument(1), kind, first)
+  step = counted(argument(3), kind, step)
   if n > 0 then
-    fitting("arange", kind, first)
-    fitting("arange", kind, first + (n - 1) * step)
+    fitting(argument(1), kind, first)
+    fitting(argument(#words > 1 and 2 or 1), kind, first + (n - 1) * step)
   end
   local a = new_on(device, kind, {n})
   return compute("range", a, first, step)
@@ -757,17 +846,18 @@ function A.linspace(first, last, n, o)
   local kind, device = option_type(o, "linspace", 4, "float")
   n = check_size(n, "linspace", 3, "n")
   check_shape({n}, "linspace")
-  first, last = fitting("linspace", kind, first), fitting("linspace", kind,
-    last)
+  first = fitting("linspace: argument 1 (first)", kind, first)
+  last = fitting("linspace: argument 2 (last)", kind, last)
   return spaced(new_on(device, kind, {n}), first, last)
 end
 
 -- A.eye(n [, m] [, options]): 1 on the diagonal, else 0.
 function A.eye(n, m, o)
-  if type(m) == "table" then m, o = nil, m end
+  local place = 3 -- of the options
+  if type(m) == "table" then m, o, place = nil, m, 2 end
   n = check_size(n, "eye", 1, "n")
   m = m == nil and n or check_size(m, "eye", 2, "m")
-  local kind, device = option_type(o, "eye", 3, "float")
+  local kind, device = option_type(o, "eye", place, "float")
   local a = filled(new_on(device, kind, check_shape({n, m}, "eye")), 0)
   local least = math.min(a.dims[1], a.dims[2])
   if least > 0 then
@@ -790,20 +880,22 @@ local function flatten(source, what)
       MOST_DIMENSIONS)
   end
   local function walk(t, d, where)
+    local function refuse(...)
+      fail("%s%s: " .. format(...), what,
+        where == "" and "" or ": element " .. where)
+    end
     if d > #shape then
       if type(t) ~= "number" then
-        fail("%s: element %s: a number expected, got %s", what, where,
-          C.describe(t))
+        refuse("a number expected, got %s", C.describe(t))
       end
       list[#list + 1] = t
       return
     end
     if type(t) == "table" and #t == 0 and next(t) ~= nil then
-      fail("%s: %s: a list expected, got a table with the key %s", what,
-        where == "" and "source" or "element " .. where, C.describe(next(t)))
+      refuse("a list expected, got a table with the key %s",
+        C.describe(next(t)))
     elseif type(t) ~= "table" or #t ~= shape[d] then
-      fail("%s: %s: %d elements expected, got %s", what,
-        where == "" and "source" or "element " .. where, shape[d],
+      refuse("%d elements expected, got %s", shape[d],
         type(t) == "table" and tostring(#t) or C.describe(t))
     end
     for i = 1, shape[d] do
@@ -822,7 +914,7 @@ end
 
 -- A shape in which one size may be -1: what is left.
 local function resolve_shape(a, shape, fname, n)
-  if mathtype(shape) == "integer" then shape = {shape} end
+  if mathtype(whole(shape)) == "integer" then shape = {shape} end
   if type(shape) ~= "table" or is(shape) then check_shape(shape, fname, n) end
   local copy, open = {}, nil
   for d, size in next, shape do
@@ -838,14 +930,15 @@ local function resolve_shape(a, shape, fname, n)
   copy = check_shape(copy, fname, n)
   local known = count_of(copy)
   if open and known == 0 then
-    fail("%s: shape %s: dimension %d, beside one of no elements, can have any "
-      .. "size", fname, shape_text(shape), open)
+    fail("%s: argument %d (shape): %s: dimension %d, beside one of no " ..
+      "elements, can have any size", fname, n, shape_text(shape), open)
   elseif open then
     copy[open] = a.size // known
   end
   if count_of(copy) ~= a.size then
-    fail("%s: shape %s has %s%d elements, the array has %d", fname,
-      shape_text(shape), open and "a multiple of " or "", known, a.size)
+    fail("%s: argument %d (shape): %s has %s%d elements, the array has %d",
+      fname, n, shape_text(shape), open and "a multiple of " or "", known,
+      a.size)
   end
   return copy
 end
@@ -889,53 +982,75 @@ end
 setmetatable(A, {__call = function(_, kind, source, shape, ...)
   no_more("array", 3, ...)
   local scalar = C.core.scalars[kind]
-  if not scalar then kind = type_of(kind, "array") end
+  if not scalar then kind = type_of(kind, "array", "argument 1 (type)") end
   local a
-  if mathtype(source) == "integer" then
+  if mathtype(whole(source)) == "integer" then
     local n = check_size(source, "array", 2, "source")
-    a = filled(new_on(nil, kind, check_shape({n}, "array")),
+    a = filled(new_on(nil, kind, check_shape({n}, "array", 2, "source")),
       scalar and {0, 0} or 0)
   elseif type(source) == "table" and not is(source) then
-    a = from_tables(kind, source, "array")
+    a = from_tables(kind, source, "array: argument 2 (source)")
   elseif is(source) then
+    check(source, 2, "source", "array")
     a = (types[source.type] and source or C.core.parts(source)):to(
       scalar or kind)
   elseif C.type(source) == "buffer" then
-    if source.type ~= kind then
-      fail("array: a buffer of %s expected, got one of %s", kind, source.type)
+    if not C.storage(source) then
+      fail("array: argument 2 (source): the buffer is closed")
+    elseif source.type ~= kind then
+      fail("array: argument 2 (source): a buffer of %s expected, got one of %s",
+        kind, source.type)
     end
     a = array_over(placed(source), 0, {#source}, {1})
   else
     fail("array: argument 2 (source): numbers in tables, a count or a buffer "
       .. "expected, got %s", C.describe(source))
   end
-  if scalar and types[a.kind] then a = C.core.join(a) end
-  return shape and reshaped(a, shape, "array", 3) or a
+  if scalar and types[a.kind] then
+    a = C.core.join(a, "array: argument 2 (source)")
+  end
+  if shape == nil then return a end
+  return reshaped(a, shape, "array", 3)
 end})
 
 define("view", function(a, shape)
   check(a, 1, "a", "view")
-  if not a.flat then fail("view: the array is not contiguous; use reshape") end
+  if not a.flat then
+    fail("view: argument 1 (a): the array is not contiguous; use reshape")
+  end
   shape = resolve_shape(a, shape, "view", 2)
   return view(a, a.from, shape, packed_strides(shape))
 end)
 
+-- Those of permute and flip, for errors.
+local order_arguments, flip_arguments = {}, {}
+for i = 1, MOST_DIMENSIONS do
+  order_arguments[i] = format("argument %d (order)", i + 1)
+  flip_arguments[i] = format("argument %d (dim)", i + 1)
+end
+
 define("permute", function(a, ...)
   check(a, 1, "a", "permute")
-  local order = ...
-  if type(order) == "table" then
+  local rank, order, count = #a.dims, ..., select("#", ...)
+  local listed = type(order) == "table" and not is(order)
+  if listed then
     no_more("permute", 2, select(2, ...))
+    count = #order
   else
     order = {...}
   end
-  if #order ~= #a.dims then
-    fail("permute: the order of %d dimensions expected, got %d", #a.dims,
-      #order)
+  if count ~= rank then
+    fail("permute: argument 2 (order): the order of %d dimensions expected, "
+      .. "got %s", rank, count > 0 and count or listed and "an empty table" or
+      "nothing")
   end
   local shape, strides, seen = {}, {}, {}
-  for i = 1, #a.dims do
-    local d = dimension(#a.dims, order[i], "permute")
-    if seen[d] then fail("permute: dimension %d is named twice", d) end
+  for i = 1, rank do
+    local where = listed and "argument 2 (order)" or order_arguments[i]
+    local d = dimension(rank, order[i], "permute", where)
+    if seen[d] then
+      fail("permute: %s: dimension %d is named twice", where, d)
+    end
     seen[d] = true
     shape[i], strides[i] = a.dims[d], a.stride[d]
   end
@@ -945,7 +1060,8 @@ end)
 define("t", function(a)
   check(a, 1, "a", "t")
   if #a.dims > 2 then
-    fail("t: an array of 2 dimensions expected, got %d; use permute", #a.dims)
+    fail("t: argument 1 (a): 2 dimensions expected, got %d; use permute",
+      #a.dims)
   end
   if #a.dims < 2 then return a end
   return a:permute(2, 1)
@@ -956,14 +1072,15 @@ define("expand", function(a, shape)
   shape = check_shape(shape, "expand", 2)
   local strides = {}
   if #shape < #a.dims then
-    fail("expand: shape %s has fewer dimensions than %s", shape_text(shape),
-      shape_text(a.dims))
+    fail("expand: argument 2 (shape): %s has fewer dimensions than %s",
+      shape_text(shape), shape_text(a.dims))
   end
   for d = 1, #shape do
     local e = d - #shape + #a.dims
     local s = e >= 1 and a.dims[e] or 1
     if s ~= 1 and s ~= shape[d] then
-      fail("expand: dimension %d: %d cannot become %d", d, s, shape[d])
+      fail("expand: argument 2 (shape): dimension %d: %d cannot become %d", d,
+        s, shape[d])
     end
     strides[d] = s ~= 1 and a.stride[e] or 0
   end
@@ -973,9 +1090,10 @@ end)
 define("squeeze", function(a, d)
   check(a, 1, "a", "squeeze")
   if d ~= nil then
-    d = dimension(#a.dims, d, "squeeze")
+    d = dimension(#a.dims, d, "squeeze", "argument 2 (dim)")
     if a.dims[d] ~= 1 then
-      fail("squeeze: dimension %d has %d elements, not 1", d, a.dims[d])
+      fail("squeeze: argument 2 (dim): dimension %d has %d elements, not 1", d,
+        a.dims[d])
     end
   end
   local shape, strides = {}, {}
@@ -993,7 +1111,8 @@ define("flip", function(a, ...)
   local strides, from = {unpack(a.stride)}, a.from
   local chosen = {}
   for i = 1, select("#", ...) do
-    chosen[dimension(#a.dims, (select(i, ...)), "flip")] = true
+    chosen[dimension(#a.dims, (select(i, ...)), "flip", flip_arguments[i] or
+      format("argument %d (dim)", i + 1))] = true
   end
   for d = 1, #a.dims do
     if chosen[d] or not given then
@@ -1015,13 +1134,11 @@ end
 
 define("roll", function(a, n, d)
   check(a, 1, "a", "roll")
-  if mathtype(n) ~= "integer" then
-    fail("roll: argument 2 (n): an integer expected, got %s", C.describe(n))
-  end
-  if not d and #a.dims ~= 1 then
+  n = check_integer(n, "roll", "argument 2 (n)", "an integer")
+  if d == nil and #a.dims ~= 1 then
     return a:reshape {a.size}:roll(n, 1):reshape(a.dims)
   end
-  d = dimension(#a.dims, d or 1, "roll")
+  d = dimension(#a.dims, d == nil and 1 or d, "roll", "argument 3 (dim)")
   local size = a.dims[d]
   local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
   if into.size == 0 then return into end
@@ -1041,9 +1158,13 @@ local function first_of(list, fname)
       type(list) == "table" and not is(list) and "an empty one" or
       C.describe(list))
   end
-  for i, a in ipairs(list) do
+  for i = 1, #list do
+    local a = list[i]
     if not is(a) then
-      fail("%s: element %d: array expected, got %s", fname, i, C.describe(a))
+      fail("%s: argument 1 (list): element %d: array expected, got %s", fname,
+        i, C.describe(a))
+    elseif is_closed(a) then
+      fail("%s: argument 1 (list): element %d: the array is closed", fname, i)
     end
   end
   if several then together(fname, "element %d", unpack(list)) end
@@ -1055,14 +1176,16 @@ local function join(list, d, fname)
   local kind, mask = first.kind, first.mask
   for i, a in ipairs(list) do
     local t, why = promote(kind, a.kind)
-    if not t then fail("%s: element %d: %s", fname, i, why) end
+    if not t then
+      fail("%s: argument 1 (list): element %d: %s", fname, i, why)
+    end
     kind, mask = t, mask and a.mask
     for e = 1, max(#first.dims, #a.dims) do
       if e ~= d and first.dims[e] ~= a.dims[e] or #a.dims ~= #first.dims
       then
-        fail("%s: element %d: shapes %s and %s differ in more than " ..
-          "dimension %d", fname, i, shape_text(first.dims), shape_text(a.dims),
-          d)
+        fail("%s: argument 1 (list): element %d: shapes %s and %s differ in "
+          .. "more than dimension %d", fname, i, shape_text(first.dims),
+          shape_text(a.dims), d)
       end
     end
     total = total + a.dims[d]
@@ -1081,21 +1204,22 @@ end
 -- A.cat(list [, dim]): arrays one behind the other.
 function A.cat(list, d)
   local first = first_of(list, "cat")
-  return join(list, dimension(#first.dims, d or 1, "cat"), "cat")
+  d = dimension(#first.dims, d == nil and 1 or d, "cat", "argument 2 (dim)")
+  return join(list, d, "cat")
 end
 
 -- A.stack(list [, dim]): arrays of one shape as rows of a new dimension.
 function A.stack(list, d)
   local first, rows = first_of(list, "stack"), {}
   local rank = #first.dims + 1
-  d = dimension(rank, d or 1, "stack")
+  d = dimension(rank, d == nil and 1 or d, "stack", "argument 2 (dim)")
   if rank > MOST_DIMENSIONS then
     fail("stack: %d dimensions; arrays have at most %d", rank, MOST_DIMENSIONS)
   end
   for i, a in ipairs(list) do
     if not same_shape(a.dims, first.dims) then
-      fail("stack: element %d: shape %s expected, got %s", i,
-        shape_text(first.dims), shape_text(a.dims))
+      fail("stack: argument 1 (list): element %d: shape %s expected, got %s",
+        i, shape_text(first.dims), shape_text(a.dims))
     end
     local shape = {unpack(a.dims)}
     table.insert(shape, d, 1)
@@ -1133,7 +1257,7 @@ end)
 -- dimension stays.
 local function range_of(r, d, size)
   local function place(i)
-    if mathtype(i) == "float" then i = math.tointeger(i) or i end
+    i = whole(i)
     if mathtype(i) ~= "integer" then
       fail("index %d: integers expected, got %s", d, C.describe(i))
     end
@@ -1157,7 +1281,7 @@ local function range_of(r, d, size)
   if #r > 3 or #r < 2 then
     fail("index %d: {first, last [, step]} expected, got %d numbers", d, #r)
   end
-  local first, last, step = place(r[1]), place(r[2]), r[3] or 1
+  local first, last, step = place(r[1]), place(r[2]), whole(r[3] or 1)
   if mathtype(step) ~= "integer" or step == 0 then
     fail("index %d: step: an integer other than 0 expected, got %s", d,
       tostring(step))
@@ -1276,6 +1400,7 @@ function meta.__index(a, key)
     return view(a, a.from + (i - 1) * a.stride[1], {unpack(a.dims, 2)},
       {unpack(a.stride, 2)})
   elseif is(key) then
+    check_open("a[m]", a, key)
     return C.core.compact(a, key)
   elseif kind == "table" then
     local v, place = at(a, key)
@@ -1304,27 +1429,28 @@ end
 
 local ends <const> = {"the array", "what is put into it"}
 
--- Write a number, a table or an array into the elements of a view.
-local function set(a, v, fname)
+-- Write a number, a table or an array into the elements of a view; what is the
+-- value for errors, where that is not the call fname.
+local function set(a, v, fname, what)
+  what = what or fname
   evaluate(a)
   if type(v) == "table" and not is(v) then
-    v = from_tables(a.kind, v, fname, a.home)
-    if not types[a.kind] then v = C.core.join(v) end
+    v = from_tables(a.kind, v, what, a.home)
+    if not types[a.kind] then v = C.core.join(v, what) end
   end
-  local kind = kind_of(v, fname)
+  local kind = kind_of(v, what)
   if not types[a.kind] or not types[kind] and is(v) then
     if kind ~= a.kind then
-      fail("%s: elements of %s expected, got %s", fname, a.kind, kind)
+      fail("%s: elements of %s expected, got %s", what, a.kind, kind)
     end
   elseif is(v) and types[kind].real and not types[a.kind].real then
-    fail("%s: a real cannot go into elements of %s; use :to", fname, a.kind)
+    fail("%s: a real cannot go into elements of %s; use :to", what, a.kind)
   end
   if not is(v) then
-    v = fitting(fname, a.kind, v)
+    v = fitting(what, a.kind, v)
     if a.mask then v = truth(v) end
     if a.flat and a.size > 0 then a.flat:fill(v)
     else
-      made(C.storage, a.base) -- It is open.
       local t = types[a.kind]
       if t.real and t.bits == 16 then -- A kernel would take it for a float.
         v = filled(new(a.kind, {}, nil, a.home), v)
@@ -1335,8 +1461,8 @@ local function set(a, v, fname)
   end
   together(fname, ends, a, v)
   if not alike(a, v) and
-      not same_shape(a.dims, broadcast(fname, a.dims, v.dims)) then
-    fail("%s: shape %s does not go into %s", fname, shape_text(v.dims),
+      not same_shape(a.dims, broadcast(what, a.dims, v.dims)) then
+    fail("%s: shape %s does not go into %s", what, shape_text(v.dims),
       shape_text(a.dims))
   end
   if a.size == 0 then return a end
@@ -1364,6 +1490,7 @@ function meta.__newindex(a, key, v)
     end
     set(meta.__index(a, i), v, "a[i] = v")
   elseif is(key) then
+    check_open("a[m] = v", a, key)
     if not same_shape(a.dims, key.dims) or not key.mask then
       fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
         shape_text(a.dims), key.mask and "a mask" or key.kind,
@@ -1398,19 +1525,26 @@ define("set", function(a, v)
     fail("set: argument 2 (v): an array, a number or tables of numbers "
       .. "expected, got %s", C.describe(v))
   end
-  return set(a, v, "set")
+  if is(v) then check(v, 2, "v", "set") end
+  return set(a, v, "set", "set: argument 2 (v)")
 end)
 define("fill", function(a, v)
   check(a, 1, "a", "fill")
   check_number(v, "fill", 2, "value")
-  return set(a, v, "fill")
+  return set(a, v, "fill", "fill: argument 2 (value)")
 end)
 define("copy", function(a, v)
   check(a, 1, "a", "copy")
   if C.type(v) == "buffer" then
-    v = reshaped(A(v.type, v), a.dims, "copy", 2)
+    if not C.storage(v) then
+      fail("copy: argument 2 (src): the buffer is closed")
+    elseif #v ~= a.size then
+      fail("copy: argument 2 (src): a buffer of %d elements expected, got %d",
+        a.size, #v)
+    end
+    v = array_over(placed(v), 0, a.dims, packed_strides(a.dims))
   end
-  return set(a, check(v, 2, "src", "copy"), "copy")
+  return set(a, check(v, 2, "src", "copy"), "copy", "copy: argument 2 (src)")
 end)
 define("clone", function(a)
   check(a, 1, "a", "clone")
@@ -1422,8 +1556,8 @@ end)
 -- What is still to be computed from the elements is computed before.
 local function close(a)
   evaluate(a)
-  local open, storage = C.pcall(C.storage, a.base)
-  if not open then return end
+  local storage = C.storage(a.base)
+  if not storage then return end
   if a.owner then return a.base:close() end
   X.settle(storage)
   local gone = a.base:view(1, 0)
@@ -1432,7 +1566,7 @@ local function close(a)
   if a.flat then a.flat = gone end
 end
 
-define("close", function(a) close(check(a, 1, "a", "close")) end)
+define("close", function(a) close(check_array(a, 1, "a", "close")) end)
 
 -- --- reads -------------------------------------------------------------------
 
@@ -1452,8 +1586,8 @@ end)
 define("item", function(a)
   check(a, 1, "a", "item")
   if a.size ~= 1 then
-    fail("item: an array of one element expected, got shape %s",
-      shape_text(a.dims))
+    fail("item: argument 1 (a): an array of one element expected, got shape "
+      .. "%s", shape_text(a.dims))
   end
   return element(a, a.from + 1)
 end)
@@ -1474,16 +1608,17 @@ define("table", function(a)
 end)
 
 -- What the other files of arrays use.
-for key, v in next, {methods = methods, ready = ready, contiguous = contiguous,
-  promote = promote, options = options,
+for key, v in next, {label = label, methods = methods, ready = ready,
+  contiguous = contiguous,
+  promote = promote, options = options, option_type = option_type,
   dimension = dimension, type_of = type_of, check_shape = check_shape,
   array_over = array_over, from_tables = from_tables, together = together,
   filled = filled, filled_beside = filled_beside, spaced = spaced,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   check_places = check_places, fitting = fitting,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  element = element, operand_in = operand_in, needs_numbers = needs_numbers,
-  result_type = result_type,
+  element = element, operand_in = operand_in, check_numbers = check_numbers,
+  result_type = result_type, check_integer = check_integer, whole = whole,
   made = made} do
   core[key] = v
 end

@@ -581,12 +581,28 @@ end
 
 local stores = setmetatable({}, {__mode = "v"}) -- by the storage's number
 
+-- How scripts write operations, and their operands.
+local calls = {add = "a + b", sub = "a - b", mul = "a * b", div = "a / b",
+  idiv = "a // b", mod = "a % b", pow = "a ^ b", band = "a & b", bor = "a | b",
+  bxor = "a ~ b", shl = "a << b", shr = "a >> b", neg = "-a", bnot = "~a",
+  lnot = "~a", copy = "to", to_integer = "to", least = "min", greatest = "max"}
+local operand_names = {clamp = {"a", "low", "high"}, lerp = {"a", "b", "t"},
+  where = {"c", "a", "b"}}
+
+local function refuse_closed(v, reader)
+  local op = reader.op
+  local call = calls[op.name] or op.name
+  local n = reader.x == v and 1 or reader.y == v and 2 or 3
+  core.fail("%s: the array is closed", core.label(call,
+    operand_names[op.name] or {"a", "b", "c"}, n))
+end
+
 -- What is known of the storage that an array lies in: its readers, and whether
 -- lze is to ask for them before it is written.
-local function store_of(a)
+local function store_of(a, reader)
   local s = a.store
   if s then return s end
-  local number = C.storage(a.base)
+  local number = C.storage(a.base) or refuse_closed(a, reader)
   s = stores[number]
   if not s then
     s = {readers = setmetatable({}, {__mode = "kv"}), awaited = false}
@@ -597,10 +613,10 @@ local function store_of(a)
 end
 
 local function add_reader(v, reader)
-  local s = store_of(v)
+  local s = store_of(v, reader)
   s.readers[reader] = true
   if not s.awaited then
-    C.await(v.base)
+    if not C.await(v.base) then refuse_closed(v, reader) end
     s.awaited = true
   end
 end
@@ -1071,7 +1087,7 @@ local function replace(into, a, w, entry)
   local tree, list, n = {}, w.args, w.kept
   note(tree, 0, a)
   local copy = operation("copy", a.kind, reals[a.kind], into)
-  local s = store_of(into)
+  local s = store_of(into, a)
   -- The launch evaluates what else reads the array, and is to find out what of
   -- that is still needed.  Behind it nothing may fail.
   local function launch_detached()
@@ -1186,7 +1202,7 @@ local function back(list)
     for reader in next, readers do
       for _, v in next, reader.op and {operands(reader)} or {} do
         if type(v) == "table" and v.store == s then
-          s.awaited = C.pcall(C.await, v.base) or s.awaited
+          s.awaited = C.await(v.base) or s.awaited
         end
       end
     end
@@ -1323,7 +1339,9 @@ core.define("explain", function(a, name)
   local lines = {}
   core.check(a, 1, "a", "explain")
   explain(a, lines)
-  if name ~= nil then explain_reduction(a, name, lines) end
+  if name ~= nil then
+    explain_reduction(core.check_numbers(a, 1, "a", "explain"), name, lines)
+  end
   return concat(lines, "\n")
 end)
 

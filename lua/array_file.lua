@@ -224,7 +224,8 @@ end
 local function save(a, path)
   local descr = a.mask and "|b1" or kinds[a.kind]
   if not descr then
-    fail("save: elements of %s have no dtype in .npy files%s", a.kind,
+    fail("save: argument 1 (a): elements of %s have no dtype in .npy files%s",
+      a.kind,
       a.kind == "bfloat16" and '; a:to "float" has one' or "")
   end
   local buffer = core.ready(a)
@@ -245,12 +246,13 @@ local function picture(a, path, compress)
   local channels = #shape == 2 and 1 or shape[3]
   if a.kind ~= "uchar" or #shape < 2 or #shape > 3 or
       #shape == 3 and channels ~= 3 and channels ~= 4 then
-    fail("save: a picture is of uchar and of shape {h, w}, {h, w, 3} or "
-      .. "{h, w, 4}; this is %s %s", a.kind, core.shape_text(shape))
+    fail("save: argument 1 (a): a picture is of uchar and of shape {h, w}, "
+      .. "{h, w, 3} or {h, w, 4}; this is %s %s", a.kind,
+      core.shape_text(shape))
   end
   local height, width = shape[1], shape[2]
   if height < 1 or width < 1 or height > 0x7fffffff or width > 0x7fffffff then
-    fail("save: a picture of %d by %d pixels", width, height)
+    fail("save: argument 1 (a): a picture of %d by %d pixels", width, height)
   end
   local buffer = core.ready(a)
   local file <close> = C.create(path)
@@ -280,7 +282,7 @@ core.define("save", function(a, path, o)
   if path:lower():match "%.png$" then
     o = core.options(o, {"compress"}, "save", 3)
     if o.compress ~= nil and type(o.compress) ~= "boolean" then
-      fail("save: option compress: boolean expected, got %s",
+      fail("save: argument 3 (options): compress: boolean expected, got %s",
         core.C.describe(o.compress))
     end
     core.made(picture, a, path, o.compress ~= false)

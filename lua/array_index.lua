@@ -59,20 +59,21 @@ end
 
 -- Integers as an array for a: an array, a number, or tables of them.
 local function indices(a, v, fname)
+  local what = fname .. ": argument 2 (indices)"
   if type(v) == "number" then
     return core.filled(new("long", {}, nil, a.home),
-      core.fitting(fname .. ": indices", "long", v))
+      core.fitting(what, "long", v))
   end
   if type(v) == "table" and not is(v) then
-    return core.from_tables("long", v, fname .. ": indices", a.home)
+    return core.from_tables("long", v, what, a.home)
   end
   if not is(v) then
-    fail("%s: argument 2 (indices): integers expected, got %s", fname,
-      C.describe(v))
+    fail("%s: integers expected, got %s", what, C.describe(v))
   end
-  if v.mask then fail("%s: integers expected, got a mask; use a[m]", fname) end
+  check(v, 2, "indices", fname)
+  if v.mask then fail("%s: integers expected, got a mask; use a[m]", what) end
   if not types[v.kind] or types[v.kind].real then
-    fail("%s: indices: integers expected, got %s", fname, v.kind)
+    fail("%s: integers expected, got %s", what, v.kind)
   end
   core.together(fname, {"a", "the indices"}, a, v)
   return v
@@ -112,8 +113,8 @@ end
 local function raise_outside(bad, index, size, fname)
   local place = bad[1]
   if place <= index.size then
-    fail("%s: index %d: %d is outside 1..%d", fname, place,
-      index:reshape {-1}[place], size)
+    fail("%s: argument 2 (indices): index %d: %d is outside 1..%d", fname,
+      place, index:reshape {-1}[place], size)
   end
 end
 
@@ -130,7 +131,9 @@ local function nothing_bad(index) return places(index, {index.size + 1}) end
 local function choose(a, index, into, d, along, fname)
   if into.size == 0 then return into end
   local outer, size, inner = around(a.dims, d)
-  if size == 0 then fail("%s: dimension %d has no elements", fname, d) end
+  if size == 0 then
+    fail("%s: argument 1 (a): dimension %d has no elements", fname, d)
+  end
   local m = into.size // (outer * inner)
   local so, sj, si = 0, 1, 0
   if along then so, sj, si = m * inner, inner, 1 end
@@ -150,7 +153,7 @@ define("take", function(a, index, d)
     return choose(a:reshape {a.size}, index,
       new(a.kind, {unpack(index.dims)}, a.mask, a.home), 1, false, "take")
   end
-  d = core.dimension(#a.dims, d, "take")
+  d = core.dimension(#a.dims, d, "take", "argument 3 (dim)")
   local shape = {unpack(a.dims, 1, d - 1)}
   for _, s in ipairs(index.dims) do shape[#shape + 1] = s end
   for e = d + 1, #a.dims do shape[#shape + 1] = a.dims[e] end
@@ -160,16 +163,16 @@ define("take", function(a, index, d)
 end)
 
 -- The indices and the dimension of a call, whose shapes agree but for it.
-local function along(a, index, d, fname)
+local function along(a, index, d, fname, where)
   check(a, 1, "a", fname)
   index = indices(a, index, fname)
-  d = core.dimension(#a.dims, d or -1, fname)
+  d = core.dimension(#a.dims, d == nil and -1 or d, fname, where)
   for e = 1, max(#a.dims, #index.dims) do
     if #a.dims ~= #index.dims or
       e ~= d and a.dims[e] ~= index.dims[e]
     then
-      fail("%s: indices of shape %s do not go with shape %s along dimension %d",
-        fname, shape_text(index.dims), shape_text(a.dims), d)
+      fail("%s: argument 2 (indices): shape %s does not go with shape %s along "
+        .. "dimension %d", fname, shape_text(index.dims), shape_text(a.dims), d)
     end
   end
   return index, d
@@ -178,7 +181,7 @@ end
 -- gather(a, indices [, dim]): for each index the element that lies there along
 -- a dimension, the last if none is given.
 define("gather", function(a, index, d)
-  index, d = along(a, index, d, "gather")
+  index, d = along(a, index, d, "gather", "argument 3 (dim)")
   return choose(a, index,
     new(a.kind, {unpack(index.dims)}, a.mask, a.home), d, true, "gather")
 end)
@@ -204,12 +207,15 @@ end
 -- scatter(a, indices, values [, dim]): a copy in which values (an array that
 -- broadcasts to the indices, a table, or a number) are at the indices.
 define("scatter", function(a, index, values, d)
-  index, d = along(a, index, d, "scatter")
+  index, d = along(a, index, d, "scatter", "argument 4 (dim)")
+  if is(values) then check(values, 3, "values", "scatter") end
   values = core.set(new(a.kind, {unpack(index.dims)}, a.mask, a.home),
-    values, "scatter")
+    values, "scatter", "scatter: argument 3 (values)")
   local outer, size, inner = around(a.dims, d)
   if index.size == 0 then return a:clone() end
-  if size == 0 then fail("scatter: dimension %d has no elements", d) end
+  if size == 0 then
+    fail("scatter: argument 1 (a): dimension %d has no elements", d)
+  end
   local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
   local owner = places(index, a.size)
   local bad = nothing_bad(index)
@@ -296,7 +302,7 @@ end
 -- nonzero(a): the indices of what is not 0: a list of them, with a row for each
 -- element where the array has not one dimension.
 define("nonzero", function(a)
-  core.needs_numbers("nonzero", check(a, 1, "a", "nonzero"))
+  core.check_numbers(a, 1, "a", "nonzero")
   local rank = #a.dims
   local function result(count)
     return new("long", rank == 1 and {count} or {count, rank}, nil, a.home)

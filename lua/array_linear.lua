@@ -12,7 +12,7 @@ local core = ...
 local fail, types = core.fail, core.types
 local C, new, define = core.C, core.new, core.define
 local shape_text = core.shape_text
-local ipairs, mathtype, tostring = ipairs, math.type, tostring
+local ipairs = ipairs
 local concat, format, unpack = table.concat, string.format, table.unpack
 
 local ROWS <const>, COLUMNS <const> = 4, 16
@@ -29,7 +29,7 @@ local function kernel_for(name, text, ...)
 end
 
 local function check_rank(a, n, name, fname, rank)
-  core.needs_numbers(fname, core.check(a, n, name, fname))
+  core.check_numbers(a, n, name, fname)
   if #a.dims ~= rank then
     fail("%s: argument %d (%s): %d dimension%s expected, got shape %s", fname,
       n, name, rank, rank == 1 and "" or "s", shape_text(a.dims))
@@ -38,7 +38,7 @@ local function check_rank(a, n, name, fname, rank)
 end
 
 local function check_matrices(a, n, name, fname)
-  core.needs_numbers(fname, core.check(a, n, name, fname))
+  core.check_numbers(a, n, name, fname)
   if #a.dims < 2 then
     fail("%s: argument %d (%s): 2 dimensions or more expected, got shape %s",
       fname, n, name, shape_text(a.dims))
@@ -261,9 +261,8 @@ end
 for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
   define(name, function(a, k)
     local rank = #check_matrices(a, 1, "a", name).dims
-    if k ~= nil and mathtype(k) ~= "integer" then
-      fail("%s: argument 2 (k): an integer expected, got %s", name,
-        mathtype(k) and tostring(k) or C.describe(k))
+    if k ~= nil then
+      k = core.check_integer(k, name, "argument 2 (k)", "an integer")
     end
     core.needs_double(name, a.kind, a)
     local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)

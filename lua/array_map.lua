@@ -72,24 +72,22 @@ function A.map(f, ...)
   for k = 1, n do
     local x = given[k]
     if is(x) then
-      if not core.types[x.kind] then
-        fail("map: argument %d: %s has no arithmetic", k + 1, x.kind)
-      end
+      core.check_numbers(x, k + 1, "x", "map")
       shape = core.broadcast("map", shape, x.dims)
       first = first or x
     elseif type(x) ~= "number" then
-      fail("map: argument %d: an array or a number expected, got %s", k + 1,
+      fail("map: argument %d (x): an array or a number expected, got %s", k + 1,
         C.describe(x))
     end
   end
   core.together("map", "argument %d", f, ...)
   if not first then fail("map: no array among the arguments") end
-  kind = core.result_type("map", unpack(given))
+  kind = core.result_type("map", "argument %d (x)", unpack(given))
   core.needs_double("map", kind, first)
   for k, x in ipairs(given) do
     local array = is(x)
     if mathtype(x) == "float" then
-      core.fitting(format("map: argument %d", k + 1),
+      core.fitting(format("map: argument %d (x)", k + 1),
         kind == "double" and kind or "float", x)
     end
     letters[k] = array and "c" or "n"

@@ -10,7 +10,8 @@
 local core = ...
 local C, A, fail, is = core.C, core.A, core.fail, core.is
 local new, ready, types = core.new, core.ready, core.types
-local define, check, dimension = core.define, core.check, core.dimension
+local define, check, dimension = core.define, core.check_numbers,
+  core.dimension
 local bits, program, items, cut = core.bits, core.program, core.items, core.cut
 local ipairs, math, setmetatable, tostring, type =
   ipairs, math, setmetatable, tostring, type
@@ -344,16 +345,11 @@ end
 
 -- --- sort, argsort, topk -----------------------------------------------------
 
-local function check_type(a, fname)
-  if not types[a.kind] then
-    fail("%s: numbers expected, got %s", fname, a.kind)
-  end
-end
-
-local function check_flag(o, name, fname)
+-- An option of argument n that is true or false.
+local function check_flag(o, name, fname, n)
   if o[name] ~= nil and type(o[name]) ~= "boolean" then
-    fail("%s: option %s: true or false expected, got %s", fname, name,
-      C.describe(o[name]))
+    fail("%s: argument %d (options): %s: true or false expected, got %s", fname,
+      n, name, C.describe(o[name]))
   end
   return o[name]
 end
@@ -401,24 +397,31 @@ local function sorted_rows(rows, by, descending, as_indices)
   return sort_by_digits(rows, n, descending, as_indices)
 end
 
+-- A dimension; the last if none is given.
+local function last_or(a, d, fname, where)
+  return dimension(#a.dims, d == nil and -1 or d, fname, where)
+end
+
 local function sort_with(fname, as_indices)
   define(fname, function(a, o)
     check(a, 1, "a", fname)
-    check_type(a, fname)
     o = core.options(o, {"dim", "descending", "by"}, fname, 2)
-    local descending = check_flag(o, "descending", fname)
+    local descending = check_flag(o, "descending", fname, 2)
     local by = o.by
     if by ~= nil then
-      check_function(by, fname .. ": option by")
+      local what = fname .. ": argument 2 (options): by"
+      check_function(by, what)
       if descending ~= nil then
-        fail("%s: options by and descending: by says the order", fname)
+        fail("%s: argument 2 (options): by and descending: by says the order",
+          fname)
       end
-      check_says(by, fname .. ": option by", fname, a, a.kind, a.kind)
+      check_says(by, what, fname, a, a.kind, a.kind)
     end
     if #a.dims == 0 and o.dim == nil then
       return sorted_rows(a:reshape {1}, by, descending, as_indices):reshape {}
     end
-    local rows, back = as_rows(a, dimension(#a.dims, o.dim or -1, fname))
+    local rows, back = as_rows(a, last_or(a, o.dim, fname,
+      "argument 2 (options): dim"))
     return back(sorted_rows(rows, by, descending, as_indices))
   end)
 end
@@ -431,14 +434,11 @@ sort_with("argsort", true)
 -- topk(a, k [, options]) -> the k largest along a dimension, their indices.
 define("topk", function(a, k, o)
   check(a, 1, "a", "topk")
-  check_type(a, "topk")
   o = core.options(o, {"dim", "largest"}, "topk", 3)
-  local largest = check_flag(o, "largest", "topk") ~= false
-  local d = dimension(#a.dims, o.dim or -1, "topk")
-  if mathtype(k) ~= "integer" or k < 0 or k > a.dims[d] then
-    fail("topk: argument 2 (k): an integer of 0 to %d expected, got %s",
-      a.dims[d], type(k) == "number" and tostring(k) or C.describe(k))
-  end
+  local largest = check_flag(o, "largest", "topk", 3) ~= false
+  local d = last_or(a, o.dim, "topk", "argument 3 (options): dim")
+  k = core.check_integer(k, "topk", "argument 2 (k)",
+    "an integer of 0 to " .. a.dims[d], 0, a.dims[d])
   local rows, back = as_rows(a, d)
   local part = {}
   for e = 1, #a.dims do part[e] = {} end
@@ -463,9 +463,8 @@ end
 -- also how often each is there.
 define("unique", function(a, o)
   check(a, 1, "a", "unique")
-  check_type(a, "unique")
   o = core.options(o, {"counts"}, "unique", 2)
-  local count = check_flag(o, "counts", "unique")
+  local count = check_flag(o, "counts", "unique", 2)
   local sorted = sorted_rows(core.contiguous(a):reshape {a.size})
   if a.size == 0 then
     if count then return sorted, new("long", {0}, nil, a.home) end
@@ -520,9 +519,8 @@ end
 -- stays sorted: before its equals, or behind them with right = true.
 define("searchsorted", function(a, values, o)
   check(a, 1, "a", "searchsorted")
-  check_type(a, "searchsorted")
   o = core.options(o, {"right"}, "searchsorted", 3)
-  local right = check_flag(o, "right", "searchsorted")
+  local right = check_flag(o, "right", "searchsorted", 3)
   if #a.dims ~= 1 then
     fail("searchsorted: argument 1 (a): one dimension expected, got %d",
       #a.dims)
@@ -532,13 +530,12 @@ define("searchsorted", function(a, values, o)
       (types[a.kind].real and a.kind or a.device.fp64 and "double" or "float")
       or a.kind == "ulong" and "ulong" or "long"
     values = core.filled(new(kind, {}, nil, a.home),
-      core.fitting("searchsorted", kind, values))
+      core.fitting("searchsorted: argument 2 (values)", kind, values))
   elseif type(values) == "table" and not is(values) then
-    values = core.from_tables(a.kind, values, "searchsorted: values",
-      a.home)
+    values = core.from_tables(a.kind, values,
+      "searchsorted: argument 2 (values)", a.home)
   end
   check(values, 2, "values", "searchsorted")
-  check_type(values, "searchsorted")
   core.together("searchsorted", {"a", "values"}, a, values)
   local kind = common_type(a, values.kind, "searchsorted")
   local into = new("long", {unpack(values.dims)}, nil, a.home)
@@ -657,17 +654,14 @@ end
 -- low and high, of which the last has its upper edge, too.
 define("histogram", function(a, bins, o)
   check(a, 1, "a", "histogram")
-  check_type(a, "histogram")
-  if mathtype(bins) ~= "integer" or bins < 1 or bins >= 1 << 31 then
-    fail("histogram: argument 2 (bins): a positive integer expected, got %s",
-      type(bins) == "number" and tostring(bins) or C.describe(bins))
-  end
+  bins = core.check_integer(bins, "histogram", "argument 2 (bins)",
+    "a positive integer", 1, (1 << 31) - 1)
   o = core.options(o, {"low", "high"}, "histogram", 3)
   for _, name in ipairs {"low", "high"} do
     local v = o[name]
     if v ~= nil and (type(v) ~= "number" or not finite(v)) then
-      fail("histogram: option %s: a finite number expected, got %s", name,
-        type(v) == "number" and tostring(v) or C.describe(v))
+      fail("histogram: argument 3 (options): %s: a finite number expected, " ..
+        "got %s", name, type(v) == "number" and tostring(v) or C.describe(v))
     end
   end
   local low, high = o.low, o.high
@@ -676,7 +670,8 @@ define("histogram", function(a, bins, o)
     low, high = low or least, high or most
   end
   if low >= high or not finite(high - low) then
-    fail("histogram: low below high expected, got %s and %s", low, high)
+    fail("histogram: argument 3 (options): low below high expected, got %s "
+      .. "and %s", low, high)
   end
   local kind = edge_type(a, bins, low, high)
   -- Elements are compared with edges as these are returned.
@@ -713,7 +708,6 @@ local filters = setmetatable({}, {__mode = "k"})
 function A.filter(f, x)
   check_function(f, "filter: argument 1 (f)")
   check(x, 2, "x", "filter")
-  check_type(x, "filter")
   check_says(f, "filter: argument 1 (f)", "filter", x, x.kind)
   local k = filters[f]
   if not k then

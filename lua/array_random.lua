@@ -20,9 +20,7 @@ local seed, counter = FIRST_SEED, 0
 
 -- A.seed(n): what comes is what came after the last A.seed(n).
 function A.seed(n)
-  if mathtype(n) ~= "integer" then
-    fail("seed: argument 1 (n): an integer expected, got %s", C.describe(n))
-  end
+  n = core.check_integer(n, "seed", "argument 1 (n)", "an integer")
   seed, counter = n, 0
 end
 
@@ -102,13 +100,12 @@ end
 
 local function reals(op, shape, o)
   shape = core.check_shape(shape, op, 1)
-  o = core.options(o, {"type", "device"}, op, 2)
-  local kind = o.type and core.type_of(o.type, op) or "float"
+  local kind, device = core.option_type(o, op, 2, "float")
   if not types[kind].real then
-    fail("%s: type: half, bfloat16, float or double expected, got %s; randint "
-      .. "gives integers", op, kind)
+    fail("%s: argument 2 (options): type: half, bfloat16, float or double "
+      .. "expected, got %s; randint gives integers", op, kind)
   end
-  local a = core.new_on(o.device, kind, shape)
+  local a = core.new_on(device, kind, shape)
   core.needs_double(op, kind, a)
   return a, kind == "double" and "wide" or "narrow"
 end
@@ -141,8 +138,7 @@ end
 -- A.randint(shape, low, high [, options]): integers, both ends among them.
 function A.randint(shape, low, high, o)
   shape = core.check_shape(shape, "randint", 1)
-  o = core.options(o, {"type", "device"}, "randint", 4)
-  local kind = o.type and core.type_of(o.type, "randint") or "long"
+  local kind, device = core.option_type(o, "randint", 4, "long")
   local least, most = range_of(kind)
   local function bound(v, n, name)
     local i = mathtype(v) and math.tointeger(v)
@@ -157,9 +153,9 @@ function A.randint(shape, low, high, o)
   end
   low, high = bound(low, 2, "low"), bound(high, 3, "high")
   if low > high then
-    fail("randint: low, %d, is greater than high, %d", low, high)
+    fail("randint: argument 2 (low): %d is greater than high, %d", low, high)
   end
-  local a = core.new_on(o.device, kind, shape)
+  local a = core.new_on(device, kind, shape)
   core.needs_double("randint", kind, a)
   return draw("randint", "wide", a, low, high - low + 1)
 end

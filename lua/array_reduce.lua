@@ -26,10 +26,7 @@ local RUN <const> = 4      -- of these that wait for each other
 local AHEAD <const> = 64   -- elements of an expression that are computed before
                            -- they are put together: compilers vectorise that
 
-local function check(a, n, name, fname)
-  core.needs_numbers(fname, core.check(a, n, name, fname))
-  return a
-end
+local check = core.check_numbers
 
 -- --- kernels -----------------------------------------------------------------
 
@@ -281,17 +278,19 @@ end
 
 -- What a reduction is over: the sizes before, of and behind the dimension, and
 -- the shape of the result.  Its options are argument 2, if no place is given.
-local function extent(a, o, name, place)
+local function extent(a, o, name, place, where)
   o = options(o, {"dim", "keep"}, name, place or 2)
   if o.keep ~= nil and type(o.keep) ~= "boolean" then
-    fail("%s: keep: boolean expected, got %s", name, C.describe(o.keep))
+    fail("%s: argument %d (options): keep: boolean expected, got %s", name,
+      place or 2, C.describe(o.keep))
   end
   if o.dim == nil then
     local shape = {}
     if o.keep then for d = 1, #a.dims do shape[d] = 1 end end
     return 1, a.size, 1, shape
   end
-  local dim = core.dimension(#a.dims, o.dim, name)
+  local dim = core.dimension(#a.dims, o.dim, name,
+    where or "argument 2 (options): dim")
   local outer, inner, shape = 1, 1, {}
   for d, s in ipairs(a.dims) do
     if d < dim then outer = outer * s elseif d > dim then inner = inner * s end
@@ -304,7 +303,7 @@ end
 -- The result of no elements, where there is one.
 local function nothing(into, value, name, a)
   if value == nil and into.size > 0 then
-    fail("%s: shape %s has no elements to choose from", name,
+    fail("%s: argument 1 (a): shape %s has no elements to choose from", name,
       shape_text(a.dims))
   end
   if into.size > 0 then into.flat:fill(value) end
@@ -328,7 +327,11 @@ local middle_types = {}
 function core.first_type(a, name)
   local middle = middle_types[name]
   if not middle then
-    fail("explain: no reduction %s", C.describe(name))
+    local known = {}
+    for word in next, middle_types do known[#known + 1] = word end
+    table.sort(known)
+    fail("explain: argument 2 (reduction): one of %s expected, got %s",
+      concat(known, ", "), C.describe(name))
   end
   return middle(a.kind, a)
 end
@@ -592,9 +595,15 @@ middle_types.dot = wide
 define("dot", function(a, b)
   check(a, 1, "a", "dot")
   check(b, 2, "b", "dot")
-  if #a.dims ~= 1 or #b.dims ~= 1 or a.size ~= b.size then
-    fail("dot: two arrays of one dimension and size expected, got shapes %s "
-      .. "and %s", shape_text(a.dims), shape_text(b.dims))
+  for n, v in ipairs {a, b} do
+    if #v.dims ~= 1 then
+      fail("dot: argument %d (%s): 1 dimension expected, got shape %s", n,
+        n == 1 and "a" or "b", shape_text(v.dims))
+    end
+  end
+  if a.size ~= b.size then
+    fail("dot: argument 2 (b): shape %s expected, got %s", shape_text(a.dims),
+      shape_text(b.dims))
   end
   core.together("dot", {"a", "b"}, a, b)
   local kind, why = core.promote(a.kind, b.kind)
@@ -744,12 +753,13 @@ local function scan(op, x, outer, n, inner, into, kind)
 end
 
 local function scan_of(name, op, a, o, result, kind, mask)
-  if mathtype(o) == "integer" then o = {dim = o} end
+  local where
+  if type(o) == "number" then o, where = {dim = o}, "argument 2 (dim)" end
   o = options(o, {"dim"}, name, 2)
   core.needs_double(name, a.kind, a)
   local outer, n, inner, shape = 1, a.size, 1, {a.size}
   if o.dim ~= nil then
-    outer, n, inner = extent(a, o, name)
+    outer, n, inner = extent(a, o, name, 2, where)
     shape = {unpack(a.dims)}
   end
   local into = new(result, shape, mask, a.home)
@@ -811,7 +821,8 @@ end
 -- A.reduce(f, init, x [, options]): f(a, b) is associative.
 function A.reduce(f, init, x, o)
   local op, result, kind = own_operation("reduce", f, init, x)
-  local outer, n, inner, shape = extent(x, o, "reduce", 4)
+  local outer, n, inner, shape = extent(x, o, "reduce", 4,
+    "argument 4 (options): dim")
   local into = new(result, shape, nil, x.home)
   if n == 0 or into.size == 0 then return nothing(into, init, "reduce", x) end
   local from, chunks = ready(x), chunks_of(n, inner)

@@ -76,22 +76,23 @@ local function pair(v, least, otherwise, name, fname, rank)
   if v == nil then v = otherwise end
   local given = type(v) == "table" and v or
     rank == 1 and {otherwise, v} or {v, v}
-  for d = 1, 2 do
-    if mathtype(given[d]) ~= "integer" or given[d] < least or #given > 2 or
+  local first, second = core.whole(given[1]), core.whole(given[2])
+  for _, n in ipairs {first or false, second or false} do
+    if mathtype(n) ~= "integer" or n < least or #given > 2 or
         type(v) == "table" and rank == 1 then
-      fail("%s: %s: an integer of %d or more%s expected, got %s", fname, name,
-        least, rank == 2 and " or two of them" or "",
+      fail("%s: argument 3 (options): %s: an integer of %d or more%s expected, "
+        .. "got %s", fname, name, least, rank == 2 and " or two of them" or "",
         mathtype(v) and tostring(v) or C.describe(v))
-    elseif given[d] > 1 << 31 then
-      fail("%s: %s: %d is too much", fname, name, given[d])
+    elseif n > 1 << 31 then
+      fail("%s: argument 3 (options): %s: %d is too much", fname, name, n)
     end
   end
-  return given[1], given[2]
+  return first, second
 end
 
 local function convolve(a, k, o, fname, rank)
-  for n, v in ipairs {core.check(a, 1, "a", fname),
-                      core.check(k, 2, "kernel", fname)} do
+  for n, v in ipairs {core.check_numbers(a, 1, "a", fname),
+                      core.check_numbers(k, 2, "kernel", fname)} do
     if #v.dims < rank or n == 2 and #v.dims > rank then
       fail("%s: argument %d (%s): %d dimension%s%s expected, got shape %s",
         fname, n, n == 1 and "a" or "kernel", rank, rank > 1 and "s" or "",
@@ -102,8 +103,6 @@ local function convolve(a, k, o, fname, rank)
   o = core.options(o, {"stride", "padding"}, fname, 3)
   local down, step = pair(o.stride, 1, 1, "stride", fname, rank)
   local above, before = pair(o.padding, 0, 0, "padding", fname, rank)
-  core.needs_numbers(fname, a)
-  core.needs_numbers(fname, k)
   local kind, why = core.promote(a.kind, k.kind)
   if not kind then fail("%s: %s", fname, why) end
   core.needs_double(fname, kind, a)
@@ -117,8 +116,9 @@ local function convolve(a, k, o, fname, rank)
   if k.size == 0 then
     fail("%s: argument 2 (kernel): has no elements", fname)
   elseif krows > height + 2 * above or kcolumns > width + 2 * before then
-    fail("%s: a kernel of shape %s does not fit into shape %s with its padding",
-      fname, shape_text(k.dims), shape_text {unpack(a.dims, last - rank + 1)})
+    fail("%s: argument 2 (kernel): shape %s does not fit into shape %s with "
+      .. "its padding", fname, shape_text(k.dims),
+      shape_text {unpack(a.dims, last - rank + 1)})
   end
   local rows = (height + 2 * above - krows) // down + 1
   local columns = (width + 2 * before - kcolumns) // step + 1
@@ -169,12 +169,13 @@ local function parts(z)
     strides)
 end
 
--- A new array whose last dimension holds the parts as a complex one.
-local function join(x)
+-- A new array whose last dimension holds the parts as a complex one,
+-- which is what in errors.
+local function join(x, what)
   local kind = x.kind .. "2"
   if x.dims[#x.dims] ~= 2 then
-    fail("array: %s: a last dimension of 2, the real and the imaginary parts, "
-      .. "expected, got shape %s", kind, shape_text(x.dims))
+    fail("%s: %s: a last dimension of 2, the real and the imaginary parts, "
+      .. "expected, got shape %s", what, kind, shape_text(x.dims))
   end
   local shape = {unpack(x.dims, 1, #x.dims - 1)}
   if x.size == 0 then return new(kind, shape, nil, x.home) end
@@ -408,9 +409,11 @@ end
 local function turned(a, o, fname)
   local rank = #core.check(a, 1, "a", fname).dims
   if rank == 0 then
-    fail("%s: an array with dimensions expected, got shape {}", fname)
+    fail("%s: argument 1 (a): an array with dimensions expected, got shape {}",
+      fname)
   end
-  local d = core.dimension(#a.dims, o.dim or -1, fname)
+  local d = core.dimension(#a.dims, o.dim == nil and -1 or o.dim, fname,
+    "argument 2 (options): dim")
   if d == rank then return a, d end
   local order = {}
   for e = 1, rank do order[e] = e end
@@ -432,7 +435,8 @@ end
 local function pairs_of(a, fname)
   local kind = scalars[a.kind]
   if not kind and not types[a.kind] then
-    fail("%s: numbers or float2 expected, got %s", fname, a.kind)
+    fail("%s: argument 1 (a): numbers or float2 expected, got %s", fname,
+      a.kind)
   end
   if not kind then kind = a.kind == "double" and "double" or "float" end
   core.needs_double(fname, kind, a)
@@ -453,7 +457,9 @@ local function input(a, o, fname)
   local d
   a, d = turned(a, o, fname)
   local n = a.dims[#a.dims]
-  if n == 0 then fail("%s: dimension %d has no elements", fname, d) end
+  if n == 0 then
+    fail("%s: argument 1 (a): dimension %d has no elements", fname, d)
+  end
   return a, n, d
 end
 
@@ -493,7 +499,8 @@ define("rfft", function(a, o)
   local n, d, x, kind
   a, n, d = input(a, o, "rfft")
   if not types[a.kind] then
-    fail("rfft: numbers expected, got %s; fft takes them", a.kind)
+    fail("rfft: argument 1 (a): numbers expected, got %s; fft takes them",
+      a.kind)
   end
   x, kind = pairs_of(a, "rfft")
   local y = fourier(x, kind, {unpack(a.dims)}, n, 1)
@@ -505,11 +512,11 @@ define("irfft", function(a, o)
   o = core.options(o, {"dim", "n"}, "irfft", 2)
   local half, d, x, kind
   a, half, d = input(a, o, "irfft")
-  local n = o.n or max(half * 2 - 2, 1)
-  if mathtype(n) ~= "integer" or n < 1 or n // 2 + 1 ~= half then
-    fail("irfft: n: %d%s expected for %d elements, got %s",
-      max(half * 2 - 2, 1), half > 1 and " or " .. half * 2 - 1 or "", half,
-      mathtype(n) and tostring(n) or C.describe(n))
+  local n = max(half * 2 - 2, 1)
+  if o.n ~= nil then
+    n = core.check_integer(o.n, "irfft", "argument 2 (options): n",
+      format("%d%s for %d elements", n, half > 1 and " or " .. n + 1 or "",
+        half), n, half > 1 and n + 1 or n)
   end
   x, kind = pairs_of(a, "irfft")
   local shape, lines = {unpack(a.dims)}, a.size // half

@@ -83,33 +83,37 @@ describe("lze.array", function()
 
   it("names the index that is outside", function()
     local x = A("float", {{1, 2, 3}, {4, 5, 6}})
-    assert.equal("take: index 2: 7 is outside 1..6", said(x.take, x, {1, 7, 8}))
-    assert.equal("take: index 1: 0 is outside 1..2", said(x.take, x, {0}, 1))
-    assert.equal("take: index 3: -4 is outside 1..3",
+    assert.equal("take: argument 2 (indices): index 2: 7 is outside 1..6",
+      said(x.take, x, {1, 7, 8}))
+    assert.equal("take: argument 2 (indices): index 1: 0 is outside 1..2",
+      said(x.take, x, {0}, 1))
+    assert.equal("take: argument 2 (indices): index 3: -4 is outside 1..3",
       said(x.take, x, {1, -3, -4}, 2))
-    assert.equal("gather: index 4: 4 is outside 1..3",
+    assert.equal("gather: argument 2 (indices): index 4: 4 is outside 1..3",
       said(x.gather, x, {{1, 2}, {3, 4}}))
-    assert.equal("scatter: index 1: 3 is outside 1..2",
+    assert.equal("scatter: argument 2 (indices): index 1: 3 is outside 1..2",
       said(x.scatter, x, {{3, 2, 1}}, 0, 1))
-    assert.equal("take: dimension 1 has no elements",
+    assert.equal("take: argument 1 (a): dimension 1 has no elements",
       said(A.take, A.zeros {0}, {1}))
-    assert.equal("scatter: dimension 2 has no elements",
+    assert.equal("scatter: argument 1 (a): dimension 2 has no elements",
       said(A.scatter, A.zeros {1, 0}, {{1}}, 1))
-    assert.equal("take: indices: integers expected, got float",
+    assert.equal("take: argument 2 (indices): integers expected, got float",
       said(x.take, x, x))
-    assert.equal("take: integers expected, got a mask; use a[m]",
+    assert.equal("take: argument 2 (indices): integers expected, got a mask; "
+      .. "use a[m]",
       said(x.take, x, x:gt(1)))
     assert.equal("take: argument 2 (indices): integers expected, got nil",
       said(x.take, x))
     assert.equal(x[{1, 3}], x:take(3.0):item())
     assert.equal("gather: argument 1 (a): array expected, got nil",
       said(A.gather))
-    assert.equal("take: dim: a dimension of 1 to 2 expected, got 3",
+    assert.equal("take: argument 3 (dim): a dimension of 1 to 2 expected, " ..
+      "got 3",
       said(x.take, x, {1}, 3))
-    assert.equal("gather: indices of shape {2} do not go with shape {2, 3} "
-      .. "along dimension 2", said(x.gather, x, {1, 2}))
-    assert.equal("scatter: shapes {2, 2} and {3} do not broadcast "
-      .. "(dimension 2: 2 and 3)",
+    assert.equal("gather: argument 2 (indices): shape {2} does not go with "
+      .. "shape {2, 3} along dimension 2", said(x.gather, x, {1, 2}))
+    assert.equal("scatter: argument 3 (values): shapes {2, 2} and {3} do "
+      .. "not broadcast (dimension 2: 2 and 3)",
       said(x.scatter, x, {{1, 2}, {1, 2}}, {1, 2, 3}))
     assert.matches("a real cannot go into elements of int",
       said(A.scatter, A("int", {1, 2}), {1}, A("float", {0.5})))
@@ -119,9 +123,9 @@ describe("lze.array", function()
     assert.equal([[
 false	true
 4	1
-false	stdin:6: take: index 2: -5 is outside 1..4
+false	stdin:6: take: argument 2 (indices): index 2: -5 is outside 1..4
 1	2	3	9
-false	stdin:8: scatter: index 1: 5 is outside 1..4
+false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
 ]], process.output([[
       local lze = require "lze"
       local x = lze.array("int", {1, 2, 3, 4})
@@ -281,9 +285,11 @@ false	stdin:8: scatter: index 1: 5 is outside 1..4
           ["a[i] = v"] = function() a[2] = v end,
           ["a[{...}] = v"] = function() a[{{1, 4, 2}}] = v end,
           ["a[m] = v"] = function() a[a:gt(1)] = v end,
-          fill = function() a:fill(v) end,
-          set = function() a:flip():set(v) end,
-          full = function() A.full({2}, v, {type = kind}) end
+          ["fill: argument 2 (value)"] = function() a:fill(v) end,
+          ["set: argument 2 (v)"] = function() a:flip():set(v) end,
+          ["full: argument 2 (value)"] = function()
+            A.full({2}, v, {type = kind})
+          end
         } do
           assert.equal(what .. ": " .. problem, said(write))
         end

@@ -134,11 +134,12 @@ describe("an expression", function()
       "and {5} do not broadcast %(dimension 2: 4 and 5%)$", err)
     local problem = ": number 1e+300 does not fit float"
     for what, f in pairs {
-      ["a * b"] = function() return x * 1e300 end,
-      ["a - b"] = function() return 1e300 - A("half", 1) end,
-      ["a:lt(b)"] = function() return A("int", 1):lt(1e300) end,
-      clamp = function() return x:clamp(0, 1e300) end,
-      where = function() return A.where(A("double", 1), 1e300, x) end
+      ["a * b: b"] = function() return x * 1e300 end,
+      ["a - b: a"] = function() return 1e300 - A("half", 1) end,
+      ["a:lt(b): b"] = function() return A("int", 1):lt(1e300) end,
+      ["clamp: argument 3 (high)"] = function() return x:clamp(0, 1e300) end,
+      ["where: argument 2 (a)"] =
+        function() return A.where(A("double", 1), 1e300, x) end
     } do
       ok, err = pcall(f)
       assert.is_false(ok)

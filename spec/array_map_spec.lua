@@ -73,8 +73,8 @@ describe("A.map", function()
     assert.matches("array_map_spec.lua:" .. line, said, 1, true)
     assert.matches("map: argument 1 (f): function expected, got integer 3",
       message(A.map, 3, x), 1, true)
-    assert.matches("map: argument 3: an array or a number expected, got " ..
-      "string 'y'", message(A.map, math.abs, x, "y"), 1, true)
+    assert.matches("map: argument 3 (x): an array or a number expected, " ..
+      "got string 'y'", message(A.map, math.abs, x, "y"), 1, true)
     for given, f in next, {
       ["nil"] = function(a) local _ = a * 2 end,
       ["a number or nil"] = function(a) if a > 1 then return a end end,

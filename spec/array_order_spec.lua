@@ -206,17 +206,19 @@ describe("lze.array", function()
     target = 1
     assert.same({{1, 9, 12}, {3, 10, 30}}, x:sort {by = near}:table())
     assert.same({{1, 2, 2}, {2, 1, 1}}, x:argsort {by = near, dim = 1}:table())
-    assert.equal("sort: option by: function expected, got boolean",
+    assert.equal("sort: argument 2 (options): by: function expected, got " ..
+      "boolean",
       said(x.sort, x, {by = true}))
-    assert.equal("sort: options by and descending: by says the order",
+    assert.equal("sort: argument 2 (options): by and descending: by says the "
+      .. "order",
       said(x.sort, x, {by = near, descending = true}))
     assert.matches("a table is made here", said(x.sort, x,
       {by = function(p, q) return {p} < {q} end}))
   end)
 
   it("refuses functions that do not say which comes first", function()
-    local expected = ": option by: a function that gives true or false "
-      .. "expected, it gives "
+    local expected = ": argument 2 (options): by: a function that gives true "
+      .. "or false expected, it gives "
     for what, by in pairs {
       ["a number"] = function(x, y) return x - y end,
       ["nil"] = function() end,
@@ -273,7 +275,8 @@ describe("lze.array", function()
       said(x.topk, x, 4))
     assert.equal("topk: argument 2 (k): an integer of 0 to 3 expected, got nil",
       said(x.topk, x))
-    assert.equal("topk: option largest: true or false expected, got integer 1",
+    assert.equal("topk: argument 3 (options): largest: true or false " ..
+      "expected, got integer 1",
       said(x.topk, x, 1, {largest = 1}))
   end)
 
@@ -303,7 +306,8 @@ describe("lze.array", function()
     local none, often = A.zeros({0, 2}):unique {counts = true}
     assert.same({0}, none.shape)
     assert.same({0}, often.shape)
-    assert.equal("unique: unknown option count; there are counts",
+    assert.equal("unique: argument 2 (options): unknown option count; there " ..
+      "are counts",
       said(x.unique, x, {count = true}))
   end)
 
@@ -410,11 +414,13 @@ describe("lze.array", function()
     local x = A("float", {1, 2, nan})
     assert.equal("histogram: there are elements that are not finite; give low "
       .. "and high", said(x.histogram, x, 2))
-    assert.equal("histogram: low below high expected, got 2 and 1",
+    assert.equal("histogram: argument 3 (options): low below high expected, "
+      .. "got 2 and 1",
       said(x.histogram, x, 2, {low = 2, high = 1}))
     assert.equal("histogram: argument 2 (bins): a positive integer expected, "
       .. "got 0", said(x.histogram, x, 0))
-    assert.equal("histogram: option low: a finite number expected, got nan",
+    assert.equal("histogram: argument 3 (options): low: a finite number " ..
+      "expected, got nan",
       said(x.histogram, x, 2, {low = nan}):gsub("%-nan", "nan"), nil)
     assert.matches("are too narrow$", said(x.histogram, x, 2,
       {low = 0x1p60, high = 0x1p60 + 256}))
@@ -453,17 +459,20 @@ describe("lze.array", function()
   it("names arguments and options that sorting does not have", function()
     local x = A("float", {{1, 2}, {3, 4}})
     assert.equal("sort: argument 1 (a): array expected, got nil", said(A.sort))
-    assert.equal("sort: unknown option reverse; there are dim, descending, by",
+    assert.equal("sort: argument 2 (options): unknown option reverse; there "
+      .. "are dim, descending, by",
       said(x.sort, x, {reverse = true}))
-    assert.equal("sort: dim: a dimension of 1 to 2 expected, got 3",
+    assert.equal("sort: argument 2 (options): dim: a dimension of 1 to 2 " ..
+      "expected, got 3",
       said(x.sort, x, {dim = 3}))
-    assert.equal("argsort: option descending: true or false expected, got "
-      .. "string 'yes'", said(x.argsort, x, {descending = "yes"}))
+    assert.equal("argsort: argument 2 (options): descending: true or false " ..
+      "expected, got string 'yes'", said(x.argsort, x, {descending = "yes"}))
     assert.equal("sort: argument 2 (options): a table expected, got integer 1",
       said(x.sort, x, 1))
     assert.equal("topk: argument 3 (options): a table expected, got integer 2",
       said(x.topk, x, 1, 2))
-    assert.equal("searchsorted: number 1e+300 does not fit float",
+    assert.equal("searchsorted: argument 2 (values): number 1e+300 does not "
+      .. "fit float",
       said(A.searchsorted, A("float", {1, 2}), 1e300))
   end)
 end)

@@ -140,9 +140,11 @@ describe("random arrays", function()
   it("say which argument is wrong", function()
     assert.equal("rand: argument 1 (shape): a table of sizes expected, got nil",
       said(A.rand))
-    assert.equal("randn: type: half, bfloat16, float or double expected, got "
-      .. "int; randint gives integers", said(A.randn, {2}, {type = "int"}))
-    assert.equal("rand: unknown option typ; there are type, device",
+    assert.equal("randn: argument 2 (options): type: half, bfloat16, float or "
+      .. "double expected, got int; randint gives integers",
+      said(A.randn, {2}, {type = "int"}))
+    assert.equal("rand: argument 2 (options): unknown option typ; there are " ..
+      "type, device",
       said(A.rand, {2}, {typ = 1}))
     assert.equal("randint: argument 3 (high): an integer expected, got nil",
       said(A.randint, {2}, 1))
@@ -150,7 +152,7 @@ describe("random arrays", function()
       said(A.randint, {2}, 0.5, 1))
     assert.equal("randint: argument 3 (high): 256 is outside 0..255 of uchar",
       said(A.randint, {2}, 0, 256, {type = "uchar"}))
-    assert.equal("randint: low, 2, is greater than high, 1",
+    assert.equal("randint: argument 2 (low): 2 is greater than high, 1",
       said(A.randint, {2}, 2, 1))
     assert.equal("seed: argument 1 (n): an integer expected, got nil",
       said(A.seed))

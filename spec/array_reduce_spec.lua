@@ -357,10 +357,12 @@ describe("a reduction of an array", function()
       assert.is_true(v ~= v)
     end
     for _, name in ipairs {"min", "max", "argmin", "argmax"} do
-      assert.equal(name .. ": shape {0} has no elements to choose from",
+      assert.equal(name .. ": argument 1 (a): shape {0} has no elements to " ..
+        "choose from",
         said(A[name], x))
     end
-    assert.equal("max: shape {2, 0} has no elements to choose from",
+    assert.equal("max: argument 1 (a): shape {2, 0} has no elements to choose "
+      .. "from",
       said(A.max, A.zeros {2, 0}, {dim = 2}))
     assert.same({2}, A.zeros({2, 0}):sum({dim = 2}).shape)
     assert.same({0, 0}, A.zeros({2, 0}):sum({dim = 2}):read())
@@ -370,21 +372,28 @@ describe("a reduction of an array", function()
 
   it("refuses what it does not know", function()
     local x = A("float", {{1, 2}, {3, 4}})
-    assert.equal("sum: unknown option axis; there are dim, keep",
+    assert.equal("sum: argument 2 (options): unknown option axis; there are " ..
+      "dim, keep",
       said(A.sum, x, {axis = 1}))
-    assert.equal("sum: dim: a dimension of 1 to 2 expected, got 3",
+    assert.equal("sum: argument 2 (options): dim: a dimension of 1 to 2 " ..
+      "expected, got 3",
       said(A.sum, x, {dim = 3}))
-    assert.equal("var: dim: a dimension of 1 to 2 expected, got 0",
+    assert.equal("var: argument 2 (options): dim: a dimension of 1 to 2 " ..
+      "expected, got 0",
       said(A.var, x, {dim = 0}))
-    assert.equal("argmax: dim: a dimension of 1 to 2 expected, got 1.5",
+    assert.equal("argmax: argument 2 (options): dim: a dimension of 1 to 2 " ..
+      "expected, got 1.5",
       said(A.argmax, x, {dim = 1.5}))
-    assert.equal("mean: keep: boolean expected, got integer 1",
+    assert.equal("mean: argument 2 (options): keep: boolean expected, got " ..
+      "integer 1",
       said(A.mean, x, {keep = 1}))
-    assert.matches("^max: unknown option acc", said(A.max, x, {acc = 1}))
+    assert.matches("^max: argument 2 %(options%): unknown option acc",
+      said(A.max, x, {acc = 1}))
     assert.equal("count: argument 2 (options): a table expected, got integer 1",
       said(A.count, x, 1))
     assert.matches("^sum: argument 1 %(a%): array expected", said(A.sum, {1}))
-    assert.equal("sum: dim: an array of shape {} has no dimensions",
+    assert.equal("sum: argument 2 (options): dim: an array of shape {} has " ..
+      "no dimensions",
       said(A.sum, A.zeros {}, {dim = 1}))
   end)
 
@@ -401,9 +410,10 @@ describe("a reduction of an array", function()
     local n = 10007
     local z = A.arange(n)
     assert.equal(n * (n + 1) * (2 * n + 1) // 6, z:dot(z):item())
-    assert.equal("dot: two arrays of one dimension and size expected, got "
-      .. "shapes {3} and {2}", said(A.dot, x, A.zeros {2}))
-    assert.matches("shapes {1, 3} and {3}", said(A.dot, x:reshape {1, 3}, x))
+    assert.equal("dot: argument 2 (b): shape {3} expected, got {2}",
+      said(A.dot, x, A.zeros {2}))
+    assert.equal("dot: argument 1 (a): 1 dimension expected, got shape {1, 3}",
+      said(A.dot, x:reshape {1, 3}, x))
     assert.matches("^dot: argument 2 %(b%): array expected, got integer 2",
       said(A.dot, x, 2))
     assert.matches("^dot: ulong with int has no type",
@@ -530,11 +540,14 @@ describe("a scan of an array", function()
 
   it("refuses what it does not know", function()
     local x = A.zeros {2, 3}
-    assert.equal("cumsum: unknown option keep; there are dim",
+    assert.equal("cumsum: argument 2 (options): unknown option keep; there " ..
+      "are dim",
       said(A.cumsum, x, {keep = true}))
-    assert.equal("cummax: dim: a dimension of 1 to 2 expected, got 3",
+    assert.equal("cummax: argument 2 (dim): a dimension of 1 to 2 expected, " ..
+      "got 3",
       said(A.cummax, x, 3))
-    assert.equal("cumsum: dim: a dimension of 1 to 1 expected, got 0",
+    assert.equal("cumsum: argument 2 (options): dim: a dimension of 1 to 1 "
+      .. "expected, got 0",
       said(A.cumsum, A.zeros {4}, {dim = 0}))
     assert.matches("^cumsum: argument 2 %(options%): a table expected, got",
       said(A.cumsum, x, "x"))
@@ -643,7 +656,8 @@ describe("a reduction or scan by a function", function()
       said(A.scan, add, nil, x))
     assert.matches("^reduce: argument 3 %(x%): array expected, got",
       said(A.reduce, add, 0, {1}))
-    assert.equal("reduce: unknown option d; there are dim, keep",
+    assert.equal("reduce: argument 4 (options): unknown option d; there are " ..
+      "dim, keep",
       said(A.reduce, add, 0, x, {d = 1}))
   end)
 end)
@@ -784,9 +798,11 @@ describe("a reduction of an expression", function()
     assert.equal(3, (launched(function() return e:sum() end)))
     assert.equal(2, (launched(function() return e:sum() end)))
     assert.matches("its elements are there$", e:explain "sum")
-    assert.equal("explain: no reduction string 'plus'", said(A.explain, e,
-      "plus"))
-    assert.equal("explain: no reduction integer 3", said(A.explain, e, 3))
+    local known = "explain: argument 2 (reduction): one of all, any, argmax, "
+      .. "argmin, count, dot, max, mean, min, norm, prod, std, sum, var "
+      .. "expected, got "
+    assert.equal(known .. "string 'plus'", said(A.explain, e, "plus"))
+    assert.equal(known .. "integer 3", said(A.explain, e, 3))
   end)
 
   it("means what its operands were", function()

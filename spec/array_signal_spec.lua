@@ -91,15 +91,18 @@ describe("conv1d", function()
       .. "{1, 1}", said(x.conv1d, x, A.zeros{1, 1}))
     assert.equal("conv1d: argument 1 (a): 1 dimension or more expected, got "
       .. "shape {}", said(A.conv1d, A.zeros {}, x))
-    assert.equal("conv1d: a kernel of shape {6} does not fit into shape {5} "
-      .. "with its padding", said(x.conv1d, x, A.zeros{6}))
+    assert.equal("conv1d: argument 2 (kernel): shape {6} does not fit into "
+      .. "shape {5} with its padding", said(x.conv1d, x, A.zeros{6}))
     assert.equal("conv1d: argument 2 (kernel): has no elements",
       said(x.conv1d, x, A.zeros{0}))
-    assert.equal("conv1d: stride: an integer of 1 or more expected, got 0",
+    assert.equal("conv1d: argument 3 (options): stride: an integer of 1 or "
+      .. "more expected, got 0",
       said(x.conv1d, x, x, {stride = 0}))
-    assert.equal("conv1d: padding: an integer of 0 or more expected, got table",
+    assert.equal("conv1d: argument 3 (options): padding: an integer of 0 or "
+      .. "more expected, got table",
       said(x.conv1d, x, x, {padding = {1}}))
-    assert.equal(("conv1d: padding: %d is too much"):format(math.maxinteger),
+    assert.equal(("conv1d: argument 3 (options): padding: %d is too much")
+      :format(math.maxinteger),
       said(x.conv1d, x, x, {padding = math.maxinteger}))
     assert.same({3.0}, A.ones {10}:conv1d(A.ones {3}, {stride = 1 << 30})
       :read())
@@ -112,7 +115,8 @@ describe("conv1d", function()
     collectgarbage "restart"
     assert.same(A.full({32}, 6.0):read(), sums)
     assert.is_true(bytes < 4 * long.size)
-    assert.equal("conv1d: unknown option pad; there are stride, padding",
+    assert.equal("conv1d: argument 3 (options): unknown option pad; there " ..
+      "are stride, padding",
       said(x.conv1d, x, x, {pad = 0}))
   end)
 end)
@@ -168,12 +172,14 @@ describe("conv2d", function()
           0, 0), x[{i, j}]:t():conv2d(k:t():flip()):table())
       end
     end
-    assert.equal("conv2d: stride: an integer of 1 or more or two of them "
-      .. "expected, got 0", said(A.conv2d, x, k, {stride = 0}))
+    assert.equal("conv2d: argument 3 (options): stride: an integer of 1 or "
+      .. "more or two of them expected, got 0",
+      said(A.conv2d, x, k, {stride = 0}))
     assert.equal("conv2d: argument 1 (a): 2 dimensions or more expected, got "
       .. "shape {3}", said(A.conv2d, A.zeros{3}, k))
-    assert.equal("conv2d: a kernel of shape {3, 2} does not fit into shape "
-      .. "{1, 4} with its padding", said(A.conv2d, A.zeros{2, 1, 4}, k))
+    assert.equal("conv2d: argument 2 (kernel): shape {3, 2} does not fit "
+      .. "into shape {1, 4} with its padding",
+      said(A.conv2d, A.zeros{2, 1, 4}, k))
   end)
 end)
 
@@ -222,23 +228,26 @@ describe("complex arrays", function()
   it("have no arithmetic, and say so", function()
     local z = A("float2", {{1, 2}})
     for what, f in pairs {
-      ["a + b"] = function() return z + z end,
-      ["a * b"] = function() return 2 * z end,
-      ["-a"] = function() return -z end,
-      ["~a"] = function() return ~z end,
-      ["a:eq(b)"] = function() return z:eq(z) end,
-      sqrt = function() return z:sqrt() end,
-      to = function() return z:to "float" end,
-      where = function() return A.where(z, 1, 2) end,
-      clamp = function() return z:clamp(0, 1) end
+      ["a + b: a"] = function() return z + z end,
+      ["a * b: b"] = function() return 2 * z end,
+      ["-a: a"] = function() return -z end,
+      ["~a: a"] = function() return ~z end,
+      ["a:eq(b): a"] = function() return z:eq(z) end,
+      ["sqrt: argument 1 (a)"] = function() return z:sqrt() end,
+      ["to: argument 1 (a)"] = function() return z:to "float" end,
+      ["where: argument 1 (c)"] = function() return A.where(z, 1, 2) end,
+      ["where: argument 3 (b)"] = function()
+        return A.where(A.ones {1}, 1, z)
+      end,
+      ["clamp: argument 1 (a)"] = function() return z:clamp(0, 1) end
     } do
       assert.equal(what .. ': float2 has no arithmetic; lze.array("float", a) '
         .. "has its parts", said(f))
     end
     for _, name in ipairs {"sum", "prod", "mean", "var", "norm", "min",
       "argmax", "count", "all", "cumsum", "cummax", "nonzero"} do
-      assert.equal(name .. ': float2 has no arithmetic; lze.array("float", a) '
-        .. "has its parts", said(z[name], z))
+      assert.equal(name .. ': argument 1 (a): float2 has no arithmetic; '
+        .. 'lze.array("float", a) has its parts', said(z[name], z))
     end
     local m, one = A("float2", {{{1, 2}}}), A("float2", {{1, 2}})
     for name, f in pairs {
@@ -249,18 +258,20 @@ describe("complex arrays", function()
       conv1d = function() return one:conv1d(one) end,
       conv2d = function() return m:conv2d(m) end
     } do
-      assert.equal(name .. ': float2 has no arithmetic; lze.array("float", a) '
-        .. "has its parts", said(f))
+      assert.equal(name .. ': argument 1 (a): float2 has no arithmetic; '
+        .. 'lze.array("float", a) has its parts', said(f))
     end
-    assert.equal("set: elements of float2 expected, got float",
+    assert.equal("set: argument 2 (v): elements of float2 expected, got float",
       said(z.set, z, A.ones{1}))
-    assert.equal("fill: elements of float2 expected, got integer",
+    assert.equal("fill: argument 2 (value): elements of float2 expected, " ..
+      "got integer",
       said(z.fill, z, 1))
-    assert.equal("set: elements of int expected, got float2",
+    assert.equal("set: argument 2 (v): elements of int expected, got float2",
       said(A.set, A("int", 1), z))
-    assert.equal("cat: element 2: float2 with float has no type for its " ..
-      "results", said(A.cat, {z, A.ones{1}}))
-    assert.equal("array: float2: a last dimension of 2, the real and the "
+    assert.equal("cat: argument 1 (list): element 2: float2 with float has " ..
+      "no type for its results", said(A.cat, {z, A.ones{1}}))
+    assert.equal("array: argument 2 (source): float2: a last dimension of " ..
+      "2, the real and the "
       .. "imaginary parts, expected, got shape {3}",
       said(A, "float2", {1, 2, 3}))
   end)
@@ -403,19 +414,24 @@ describe("fft and ifft", function()
     assert.same({0, 4}, A.zeros{0, 4}:fft().shape)
     assert.same({0, 3}, A.zeros{0, 4}:rfft().shape)
     assert.same({0, 4}, A.zeros{0, 3}:irfft().shape)
-    assert.equal("fft: dimension 2 has no elements", said(A.fft, A.zeros{4, 0}))
-    assert.equal("ifft: an array with dimensions expected, got shape {}",
-      said(A.ifft, A.zeros {}))
+    assert.equal("fft: argument 1 (a): dimension 2 has no elements",
+      said(A.fft, A.zeros{4, 0}))
+    assert.equal("ifft: argument 1 (a): an array with dimensions expected, got "
+      .. "shape {}", said(A.ifft, A.zeros {}))
     assert.equal("fft: argument 1 (a): array expected, got nil", said(A.fft))
-    assert.equal("fft: dim: a dimension of 1 to 1 expected, got 2",
+    assert.equal("fft: argument 2 (options): dim: a dimension of 1 to 1 " ..
+      "expected, got 2",
       said(A.fft, A.zeros{4}, {dim = 2}))
-    assert.equal("fft: unknown option n; there are dim",
+    assert.equal("fft: argument 2 (options): unknown option n; there are dim",
       said(A.fft, A.zeros{4}, {n = 2}))
-    assert.equal("rfft: numbers expected, got float2; fft takes them",
+    assert.equal("rfft: argument 1 (a): numbers expected, got float2; fft "
+      .. "takes them",
       said(A.rfft, A("float2", 2)))
-    assert.equal("irfft: n: 4 or 5 expected for 3 elements, got 6",
+    assert.equal("irfft: argument 2 (options): n: 4 or 5 for 3 elements "
+      .. "expected, got 6",
       said(A.irfft, A("float2", 3), {n = 6}))
-    assert.equal("irfft: n: 1 expected for 1 elements, got 2",
+    assert.equal("irfft: argument 2 (options): n: 1 for 1 elements expected, "
+      .. "got 2",
       said(A.irfft, A("float2", 1), {n = 2}))
   end)
 end)

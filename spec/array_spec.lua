@@ -42,10 +42,13 @@ describe("lze.array", function()
     assert.equal(0, #A.zeros({2, 0, 3}):read())
     assert.equal(7, A.full({}, 7, {type = "long"}):item())
     assert.same({1, 1}, A.ones({2}, {type = "i8"}):read())
-    assert.equal("array: element 2: 2 elements expected, got 3",
+    assert.equal("array: argument 2 (source): element 2: 2 elements " ..
+      "expected, got 3",
       said(A, "int", {{1, 2}, {1, 2, 3}}))
-    assert.matches("type: one of char, uchar", said(A, "string", 3))
-    assert.equal("zeros: unknown option typ; there are type, device",
+    assert.matches("^array: argument 1 %(type%): one of char, uchar",
+      said(A, "string", 3))
+    assert.equal("zeros: argument 2 (options): unknown option typ; there " ..
+      "are type, device",
       said(A.zeros, {2}, {typ = "int"}))
     assert.equal("zeros: argument 2 (options): a table expected, got integer 3",
       said(A.zeros, 2, 3))
@@ -445,7 +448,8 @@ describe("lze.array", function()
     assert.equal("atan2: argument 2 (b): an array or a number expected, " ..
       "got nil", said(A.atan2, x))
     assert.equal("fma: no array among the arguments", said(A.fma, 1, 2, 3))
-    assert.equal("copy: shape {2} has 2 elements, the array has 3",
+    assert.equal("copy: argument 2 (src): a buffer of 2 elements expected, "
+      .. "got 3",
       said(x.copy, x, lze.buffer("float", 3)))
   end)
 
@@ -462,9 +466,11 @@ describe("lze.array", function()
         "'a'"] = function() A.arange(1, "a") end,
       ["arange: argument 2 (last): a finite number expected, got number " ..
         "inf"] = function() A.arange(1, math.huge) end,
-      ["arange: uchar expected (an integer from 0 to 255), got integer 256"] =
+      ["arange: argument 2 (last): uchar expected (an integer from 0 to " ..
+        "255), got integer 256"] =
         function() A.arange(250, 256, 1, {type = "uchar"}) end,
-      ["linspace: uchar expected (an integer from 0 to 255), got integer 256"] =
+      ["linspace: argument 2 (last): uchar expected (an integer from 0 to " ..
+        "255), got integer 256"] =
         function() A.linspace(0, 256, 2, {type = "uchar"}) end,
       [("linspace: 3 numbers of long from %d to %d: the step is not whole")
         :format(math.mininteger, math.maxinteger)] = function()
@@ -473,7 +479,8 @@ describe("lze.array", function()
       ["linspace: 3 numbers of long from 0 to 9007199254740993: the step is "
         .. "not whole"] =
         function() A.linspace(0, (1 << 53) + 1, 3, {type = "long"}) end,
-      ["permute: the order of 1 dimensions expected, got 0"] =
+      ["permute: argument 2 (order): the order of 1 dimensions expected, " ..
+        "got nothing"] =
         function() A.zeros(1):permute() end,
       ["arange: argument 2 (last): a finite number expected, got nil"] =
         function() A.arange(3, nil, 2) end,
@@ -484,20 +491,20 @@ describe("lze.array", function()
       ["set: argument 2 (v): an array, a number or tables of numbers " ..
         "expected, got string 'a'"] = function() A.zeros(1):set "a" end,
       ["zeros: argument 1 (shape): sizes expected, got a field string " ..
-        "'type'; options " ..
-        "are a table of their own"] =
+        "'type'; options are a table of their own"] =
         function() A.zeros {2, type = "int"} end,
-      ["reshape: shape {0, -1}: dimension 2, beside one of no elements, can " ..
-        "have any size"] = function() A.zeros {3, 0}:reshape {0, -1} end,
-      ["reshape: shape {4, -1} has a multiple of 4 elements, the array has " ..
-        "6"] = function() A.zeros(6):reshape {4, -1} end,
-      ["flip: dim: a dimension of 1 to 1 expected, got nil"] =
+      ["reshape: argument 2 (shape): {0, -1}: dimension 2, beside one of " ..
+        "no elements, can have any size"] =
+          function() A.zeros {3, 0}:reshape {0, -1} end,
+      ["reshape: argument 2 (shape): {4, -1} has a multiple of 4 elements, " ..
+        "the array has 6"] = function() A.zeros(6):reshape {4, -1} end,
+      ["flip: argument 2 (dim): a dimension of 1 to 1 expected, got nil"] =
         function() A.zeros(6):flip(nil, 1) end,
       ["permute: argument 3: nothing more expected, got integer 1"] =
         function() A.zeros(6):permute({1}, 1) end,
       ["array: argument 4: nothing more expected, got table"] =
         function() A("float", 6, {2, 3}, {}) end,
-      ["save: unknown option type; there are none"] =
+      ["save: argument 3 (options): unknown option type; there are none"] =
         function() A.zeros(1):save("a.npy", {type = "int"}) end,
       ["reshape: argument 3: nothing more expected, got integer 2"] =
         function() A.zeros(6):reshape(6, 2) end,
@@ -517,10 +524,11 @@ describe("lze.array", function()
         function() A.zeros(6)[1] = A.zeros(6) end,
       ["a[i] = v: element 2: a number expected, got string 'a'"] =
         function() A.zeros {1, 2}[1] = {1, "a"} end,
-      ["take: indices: element 1: long expected (an integer from " ..
-        "-9223372036854775808 to 9223372036854775807), got number 1.5"] =
+      ["take: argument 2 (indices): element 1: long expected (an integer " ..
+        "from -9223372036854775808 to 9223372036854775807), got number 1.5"] =
         function() A.zeros(6):take {1.5} end,
-      ["searchsorted: values: element 1: a number expected, got string 'a'"] =
+      ["searchsorted: argument 2 (values): element 1: a number expected, " ..
+        "got string 'a'"] =
         function() A.zeros(6):searchsorted {"a"} end,
       ["clamp: argument 3 (high): an array or a number expected, got nil"] =
         function() A.zeros(6):clamp(1) end,
@@ -538,19 +546,20 @@ describe("lze.array", function()
         .. "'a'"] = function() A.zeros(2):tile {"a"} end,
       ["arange: from 1 to 1e+30 by 1 are too many"] =
         function() A.arange(1, 1e30) end,
-      ["map: argument 3: number 1e+300 does not fit float"] = function()
+      ["map: argument 3 (x): number 1e+300 does not fit float"] = function()
         A.map(function(a, b) return a + b end, A.ones {3}, 1e300)
       end,
       ["linspace: argument 3 (n): a size expected, got nil"] =
         function() A.linspace(0, 1) end,
       ["eye: argument 1 (n): a size expected, got nil"] =
         function() A.eye() end,
-      ["array: element 2: int expected (an integer from -2147483648 to " ..
-        "2147483647), got number 2.5"] =
+      ["array: argument 2 (source): element 2: int expected (an integer " ..
+        "from -2147483648 to 2147483647), got number 2.5"] =
         function() A("int", {1, 2.5}) end,
-      ["array: element 2, 1: char expected (an integer from -128 to 127), " ..
-        "got integer 128"] = function() A("char", {{1, 2}, {128, 3}}) end,
-      ["array: shape {2, 2} has 4 elements, the array has 3"] =
+      ["array: argument 2 (source): element 2, 1: char expected (an " ..
+        "integer from -128 to 127), got integer 128"] =
+          function() A("char", {{1, 2}, {128, 3}}) end,
+      ["array: argument 3 (shape): {2, 2} has 4 elements, the array has 3"] =
         function() A("float", {1, 2, 3}, {2, 2}) end,
     } do
       assert.equal(text, said(f))
@@ -621,15 +630,22 @@ describe("lze.array", function()
     local expected = "int expected %%(an integer from %%-2147483648 to "
       .. "2147483647%%), got number 2.5"
     for name, f in pairs {
-      set = function() x:set(2.5) end,
-      fill = function() x:fill(2.5) end,
+      ["set: argument 2 %(v%)"] = function() x:set(2.5) end,
+      ["fill: argument 2 %(value%)"] = function() x:fill(2.5) end,
       ["a%[i%] = v"] = function() x[1] = 2.5 end,
       ["a%[{%.%.%.}%] = v"] = function() x[{ {}, 1 }] = 2.5 end,
       ["a%[m%] = v"] = function() x[x:eq(1)] = 2.5 end,
-      scatter = function() column:scatter({1}, 2.5) end,
-      arange = function() A.arange(0, 5, 2.5, {type = "int"}) end,
-      linspace = function() A.linspace(0, 2.5, 3, {type = "int"}) end,
-      full = function() A.full({1}, 2.5, {type = "int"}) end
+      ["scatter: argument 3 %(values%)"] = function()
+        column:scatter({1}, 2.5)
+      end,
+      ["arange: argument 3 %(step%)"] = function()
+        A.arange(0, 5, 2.5, {type = "int"})
+      end,
+      ["linspace: argument 2 %(last%)"] = function()
+        A.linspace(0, 2.5, 3, {type = "int"})
+      end,
+      ["full: argument 2 %(value%)"] =
+        function() A.full({1}, 2.5, {type = "int"}) end
     } do
       assert.matches("^" .. name .. ": " .. expected:gsub("%%%%", "%%"),
         said(f))
@@ -683,8 +699,10 @@ describe("lze.array", function()
     column:close()
     column:close()
     assert.equal("array: float {2} (closed)", tostring(column))
-    assert.equal("the buffer is closed", said(column.set, column, 1))
-    assert.equal("the buffer is closed", said(column.read, column))
+    assert.equal("set: argument 1 (a): the array is closed",
+      said(column.set, column, 1))
+    assert.equal("read: argument 1 (a): the array is closed",
+      said(column.read, column))
     assert.same({1, 2}, row:read())
     do
       local y <close> = x
@@ -692,18 +710,20 @@ describe("lze.array", function()
     end
     x:close()
     for _, a in ipairs {x, row} do
-      assert.equal("the buffer is closed", said(a.read, a))
+      assert.equal("read: argument 1 (a): the array is closed", said(a.read, a))
     end
     assert.same({2, 3, 4, 5}, e:read())
     assert.equal(10, sum:item())
     local twice = e * 2
     e:close()
-    assert.equal("the buffer is closed", said(e.read, e))
+    assert.equal("read: argument 1 (a): the array is closed",
+      said(e.read, e))
     assert.same({4, 6, 8, 10}, twice:read())
     local b = lze.buffer("float", {5, 6})
     local over = A("float", b)
     over:close()
-    assert.equal("the buffer is closed", said(over.read, over))
+    assert.equal("read: argument 1 (a): the array is closed",
+      said(over.read, over))
     assert.same({5, 6}, b:read())
     local into = A.zeros(2)
     local what = A.ones(2) + 1
@@ -727,7 +747,8 @@ describe("lze.array", function()
     local x = A.arange(6):reshape {2, 3}
     assert.same({{1, 4}, {2, 5}, {3, 6}}, x:t():table())
     assert.same({1, 4, 2, 5, 3, 6}, x:t():reshape {-1}:read())
-    assert.equal("view: the array is not contiguous; use reshape",
+    assert.equal("view: argument 1 (a): the array is not contiguous; use " ..
+      "reshape",
       said(function() x:t():view {6} end))
     x:view {6}[1] = 100
     assert.equal(100, x[1][1])
@@ -759,18 +780,22 @@ describe("lze.array", function()
     assert.same({{1, 1}, {2, 2}},
       A.stack({A.arange(2), A.arange(2)}, -1):table())
     assert.same({2, 1, 3}, A.stack({A.zeros {2, 3}}, -2).shape)
-    assert.matches("stack: dim: a dimension of 1 to 2 expected, got %-3",
+    assert.matches("stack: argument 2 %(dim%): a dimension of 1 to 2 " ..
+      "expected, got %-3",
       said(A.stack, {A.arange(2)}, -3))
     assert.matches("reshape: argument 2 %(shape%): dimensions 1 and 3 are " ..
       "both %-1",
       said(A.reshape, A.zeros {6}, {-1, 2, -1}))
-    assert.equal("cat: element 2: shapes {2, 2} and {2, 3} differ in more " ..
+    assert.equal("cat: argument 1 (list): element 2: shapes {2, 2} and {2, " ..
+      "3} differ in more " ..
       "than dimension 1", said(A.cat, {A.zeros {2, 2}, A.zeros {2, 3}}))
     assert.same({{1, 1}, {2, 2}},
       A.stack({A.arange(2), A.arange(2)}, -1):table())
-    assert.equal("stack: element 2: shape {2} expected, got {3}",
+    assert.equal("stack: argument 1 (list): element 2: shape {2} expected, " ..
+      "got {3}",
       said(A.stack, {A.zeros {2}, A.zeros {3}}))
-    assert.equal("stack: dim: a dimension of 1 to 2 expected, got 3",
+    assert.equal("stack: argument 2 (dim): a dimension of 1 to 2 expected, " ..
+      "got 3",
       said(A.stack, {A.zeros {2}}, 3))
     assert.equal("cat: argument 1 (list): a table of arrays expected, got " ..
       "an empty one", said(A.cat, {}))
@@ -783,11 +808,11 @@ describe("lze.array", function()
   end)
 
   it("refuses tables that are no lists", function()
-    assert.equal("array: source: a list expected, got a table with the key " ..
-      "string 'n'", said(A, "long", {n = 1}))
-    assert.equal("array: element 2: a list expected, got a table with the " ..
-      "key string 'n'", said(A, "long", {{}, {n = 1}}))
-    assert.matches("^take: indices: source: a list expected",
+    assert.equal("array: argument 2 (source): a list expected, got a table " ..
+      "with the key string 'n'", said(A, "long", {n = 1}))
+    assert.equal("array: argument 2 (source): element 2: a list expected, " ..
+      "got a table with the key string 'n'", said(A, "long", {{}, {n = 1}}))
+    assert.matches("^take: argument 2 %(indices%): a list expected",
       said(A.take, A.arange(3), {n = 1}))
     assert.equal("linspace: argument 2 (last): a number expected, got nil",
       said(A.linspace, 1))

@@ -143,9 +143,12 @@ static int array_printed(lua_State *L) {
   return 1;
 }
 
-/* storage(b) -> the number of a buffer's storage, never used again */
+/* storage(b) -> the number of a buffer's storage, never used again; nil if the
+   buffer is closed */
 static int array_storage(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)lze_check_buffer(L, 1)->storage->serial);
+  const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  if (!lze_buffer_is_open(b)) return 0;
+  lua_pushinteger(L, (lua_Integer)b->storage->serial);
   return 1;
 }
 
@@ -168,12 +171,17 @@ static int array_beside(lua_State *L) {
   return 1;
 }
 
-/* await(b): meta.settle is to be called before its storage is written */
+/* await(b): meta.settle is to be called before its storage is written; false
+   if the buffer is closed */
 static int array_await(lua_State *L) {
-  lze_Storage *s = lze_check_buffer(L, 1)->storage;
-  s->awaited = true;
-  s->asked++;
-  return 0;
+  const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  bool open = lze_buffer_is_open(b);
+  if (open) {
+    b->storage->awaited = true;
+    b->storage->asked++;
+  }
+  lua_pushboolean(L, open);
+  return 1;
 }
 
 /* collect(): a full collection, unless the script has stopped the collector */
