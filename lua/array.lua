@@ -300,7 +300,9 @@ local function check_array(v, n, name, fname)
   return v
 end
 
-local function is_closed(v) return not v.op and not C.storage(v.base) end
+local function is_closed(v)
+  return not v.op and not C.storage(v.flat or v.base)
+end
 
 -- An array that is open, or an expression.
 local function check(v, n, name, fname)
@@ -1625,7 +1627,7 @@ end
 
 meta.__name = "array"
 meta.__close = close
-meta.evaluate, meta.settle = evaluate, X.settle
+meta.evaluate, meta.settle, meta.doubt = evaluate, X.settle, X.doubt
 meta.aside, meta.back = X.aside, X.back
 C.keep(meta)
 C.part("array_file", core)

@@ -602,7 +602,7 @@ end
 local function store_of(a, reader)
   local s = a.store
   if s then return s end
-  local number = C.storage(a.base) or refuse_closed(a, reader)
+  local number = C.storage(a.flat or a.base) or refuse_closed(a, reader)
   s = stores[number]
   if not s then
     s = {readers = setmetatable({}, {__mode = "kv"}), awaited = false}
@@ -612,8 +612,15 @@ local function store_of(a, reader)
   return s
 end
 
+-- Whether a buffer has been closed whose storage others may still have.
+local doubtful = false
+local function doubt() doubtful = true end
+
 local function add_reader(v, reader)
   local s = store_of(v, reader)
+  if doubtful and not C.storage(v.flat or v.base) then
+    refuse_closed(v, reader)
+  end
   s.readers[reader] = true
   if not s.awaited then
     if not C.await(v.base) then refuse_closed(v, reader) end
@@ -662,7 +669,8 @@ local function reads(a, v)
     return
   end
   local s = v.store
-  if s and s.awaited then s.readers[a] = true else add_reader(v, a) end
+  if s and s.awaited and not doubtful then s.readers[a] = true
+  else add_reader(v, a) end
 end
 
 local evaluate
@@ -1379,7 +1387,7 @@ end
 return {compute = compute, express = express,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
-  record = record, settle = settle, aside = aside, back = back,
+  record = record, settle = settle, doubt = doubt, aside = aside, back = back,
   write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
   leave = leave_walk}

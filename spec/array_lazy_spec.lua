@@ -620,6 +620,32 @@ function()
     assert.same({8, 9}, y:read())
   end)
 
+  it("a buffer that is closed, of a part of what others have", function()
+    local x = floats {1, 2, 3}
+    local part = x[{{1, 2}}]
+    local before = part * 2 + x[{{2, 3}}]
+    part.buffer:close()
+    assert.same({4, 7}, before:read())
+    part = x[{{1, 2}}]
+    local set = part * 3
+    part:set(set)
+    part.buffer:close()
+    assert.same({3, 6}, set:eval():read())
+    assert.same({3, 6, 3}, x:read())
+    local waiting = x + 1
+    for what, f in pairs {
+      ["a + b: a"] = function() return (part + floats {1, 2}) * 2 end,
+      ["a * b: b"] = function() return 2 * part end,
+      ["sqrt: argument 1 (a)"] = function() return part:sqrt() end
+    } do
+      local ok, err = pcall(f)
+      assert.is_false(ok)
+      assert.equal(what .. ": the array is closed", (err:gsub("^.-:%d+: ", "")))
+    end
+    x:fill(0)
+    assert.same({4, 7, 4}, waiting:read())
+  end)
+
   it("what it was set to", function()
     local x = floats {1, 2, 3}
     local y = x + 1
