@@ -75,7 +75,7 @@ const pathBox = document.getElementById("path");
 const draw2d = canvas.getContext("2d");
 const START = 0, LENGTH = 1, NAME = 2, WHERE = 3, BYTES = 4, GROUP = 5,
   GLOBAL = 6, WHY = 7, KIND = 8, NUMBER = 9, AFTER = 10,
-  PARENT = 11, FLOPS = 12;
+  PARENT = 11, FLOPS = 12, PLACE = 13; // in which lane: that is found here
 const LANE = 20, GAP = 8, AXIS = 24, PLOT = 44;
 const FONT = "12px system-ui, sans-serif";
 
@@ -126,6 +126,7 @@ for (const set of sets) {
         own.push(lane = {events: [], end: 0, set, name: before + row.name,
           device: set.devices[row.device]});
       lane.events.push(e);
+      e[PLACE] = lane;
       lane.end = e[START] + e[LENGTH];
     }
     if (!own.length) continue;
@@ -152,25 +153,18 @@ const LABEL = labels.reduce((w, l) => Math.max(w,
   Math.min(300, Math.ceil(draw2d.measureText(l.name).width) + 16)), 150);
 const whole = last;
 let from = 0, to = whole, chosen = null, wanted = "", width = 0;
+let followers = []; // what waits for the chosen one
 let selection = null, critical = new Set();
 
-const laneOf = e => lanes.find(l => l.events.includes(e));
-function setOf(e) {
-  return sets.find(s => s.byNumber.get(e[NUMBER]) === e);
-}
 function before(e) {
-  return e[AFTER] ? setOf(e).byNumber.get(e[AFTER]) : undefined;
+  return e[AFTER] ? e[PLACE].set.byNumber.get(e[AFTER]) : undefined;
 }
 function runOf(e) {
-  return e[PARENT] ? setOf(e).byNumber.get(e[PARENT]) : undefined;
+  return e[PARENT] ? e[PLACE].set.byNumber.get(e[PARENT]) : undefined;
 }
 function afterThat(e) {
-  const list = [], set = setOf(e);
-  for (const lane of lanes)
-    if (lane.set === set)
-      for (const o of lane.events)
-        if (o[AFTER] === e[NUMBER]) list.push(o);
-  return list;
+  const set = e[PLACE].set;
+  return [...set.byNumber.values()].filter(o => o[AFTER] === e[NUMBER]);
 }
 const end = e => e[START] + e[LENGTH];
 
@@ -215,8 +209,7 @@ function findPath() {
     lane.events[first(lane.events, o => end(o) > e[START]) - 1];
   while (e && !path.has(e)) {
     path.add(e);
-    const own = laneOf(e);
-    e = later(before(e), ahead(own, e)) ||
+    e = later(before(e), ahead(e[PLACE], e)) ||
       rows.reduce((a, lane) => later(ahead(lane, e), a), undefined);
   }
   return path;
@@ -323,8 +316,8 @@ function drawPlot(plot, style) {
 
 // An arrow from the end of what another event waits for to its beginning.
 function drawArrow(a, b, style) {
-  const x = xOf(end(a)), y = laneOf(a).y + LANE / 2 - 1;
-  const right = xOf(b[START]), bottom = laneOf(b).y + LANE / 2 - 1;
+  const x = xOf(end(a)), y = a[PLACE].y + LANE / 2 - 1;
+  const right = xOf(b[START]), bottom = b[PLACE].y + LANE / 2 - 1;
   const middle = (x + right) / 2;
   draw2d.strokeStyle = draw2d.fillStyle = style.getPropertyValue("--mark");
   draw2d.beginPath();
@@ -338,9 +331,12 @@ function drawArrow(a, b, style) {
   draw2d.fill();
 }
 
+// Browsers draw nothing on a canvas with more pixels than that on a side, so
+// that a great many rows are drawn coarser.
+const MOST_PIXELS = 32000;
 function draw() {
   const style = getComputedStyle(document.documentElement);
-  const scale = devicePixelRatio || 1;
+  const scale = Math.min(devicePixelRatio || 1, MOST_PIXELS / height);
   width = box.clientWidth;
   drawn = 0;
   canvas.width = width * scale;
@@ -363,11 +359,8 @@ function draw() {
     const x = xOf(selection[0]);
     draw2d.fillRect(x, AXIS, xOf(selection[1]) - x, height);
   }
-  if (chosen) {
-    for (let e = chosen, a = before(e); a; e = a, a = before(e))
-      drawArrow(a, e, style);
-    for (const b of afterThat(chosen)) drawArrow(chosen, b, style);
-  }
+  if (chosen && before(chosen)) drawArrow(before(chosen), chosen, style);
+  for (const b of followers) drawArrow(chosen, b, style);
   draw2d.fillStyle = style.getPropertyValue("--back");
   draw2d.fillRect(0, AXIS, LABEL - 4, height);
   draw2d.fillStyle = style.getPropertyValue("--text");
@@ -420,12 +413,13 @@ function showTable(rows) {
 
 function show(e) {
   chosen = e;
+  followers = e ? afterThat(e) : [];
   selection = null;
   if (!e) return showTable([]);
-  const set = setOf(e), waited = before(e), part = runOf(e);
+  const set = e[PLACE].set, waited = before(e), part = runOf(e);
   const rows = [["name", string(e[NAME])], ["what", string(e[KIND])],
     ["process", sets.length > 1 ? set.process : ""],
-    ["device", laneOf(e).device],
+    ["device", e[PLACE].device],
     ["part of", part && string(part[NAME])],
     ["line", string(e[WHERE])], ["source", (lines.get(e[WHERE]) || "").trim()],
     ["start", timeText(e[START])], ["time", timeText(e[LENGTH])],
@@ -456,7 +450,7 @@ function sums(a, b) {
   return [...byName].sort((p, q) => q[1].ns - p[1].ns);
 }
 function select(a, b) {
-  chosen = null;
+  show(null);
   selection = [Math.min(a, b), Math.max(a, b)];
   showTable([["selected", timeText(selection[1] - selection[0])],
     ...sums(...selection).slice(0, 30).map(([name, s]) => [name, s.count,

@@ -141,6 +141,12 @@ describe("the page of a profile", function()
       assert.matches("^40 %(40 bytes", table_of.copycopy.bytes)
       assert.matches("^square, which ended ", table_of.kerneladd.after)
 
+      -- Arrows come from what an event waited for, and go to what waited for
+      -- it, no further.
+      local arrows = {}
+      for _, e in ipairs(seen.events) do arrows[e.name] = e.arrows end
+      assert.same({1, 2, 1, 0}, {arrows.square, arrows.add, arrows.copy,
+        arrows.point})
       assert.equal("square", seen.after)
       for _, what in ipairs {"arrow", "hidden", "wheel", "zoomed", "moved",
         "whole", "dragged", "pinched", "off"} do

@@ -22,6 +22,12 @@ function rgb(text) {
   one.fillRect(0, 0, 1, 1);
   return one.getImageData(0, 0, 1, 1).data;
 }
+let arrows = 0;
+const arrow = drawArrow;
+drawArrow = (...between) => {
+  arrows++;
+  arrow(...between);
+};
 const same = (a, b) => a.every((v, i) => Math.abs(v - b[i]) <= 2);
 try {
   seen.rows = labels.map(l => l.name);
@@ -47,15 +53,15 @@ try {
     const own = rgb(e[LENGTH] ? colour(e) :
       getComputedStyle(document.documentElement).getPropertyValue("--mark"));
     click(middle, lane.y + 5);
+    arrows = 0;
+    draw();
     seen.events.push({name: string(e[NAME]), lane: lanes.indexOf(lane) + 1,
-      placed: same(inside, own),
+      placed: same(inside, own), arrows,
       chosen: chosen === e, table: Object.fromEntries(cells())});
   }
 
   // What it waits for is the end of an arrow.
   const late = all.find(({e}) => before(e));
-  let arrows = [];
-  const arrow = drawArrow;
   look(0, whole);
   if (late) {
     show(late.e);
