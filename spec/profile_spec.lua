@@ -727,6 +727,24 @@ describe("lze.profile", function()
       d:copy(x)
       d:copy(x, 1, 10, 20)
     end))
+    -- All of many bytes are looked at when some are as they were.
+    local many = lze.buffer("int", 1 << 16)
+    local far = lze.buffer("int", 1 << 16, {usage = "device"})
+    assert.equal("copy, copy, copy again, copy, copy again", again(function()
+      for i = 1, 5 do
+        lze.wait()
+        if i == 4 then many[30000] = 7 end
+        far:copy(many)
+      end
+    end))
+    local near = lze.buffer("int", 1 << 16)
+    assert.equal("copy, copy, copy again, copy", again(function()
+      for i = 1, 4 do
+        lze.wait()
+        if i == 4 then near[30001] = 7 end
+        near:copy(many)
+      end
+    end))
   end)
 
   it("has all the time of reads and writes, with what they wait for", function()
@@ -1129,7 +1147,7 @@ describe("findings", function()
     local where = line(3)
     leads_to("copies", "copied 3 more times, 768.0 KiB in all", where,
       function()
-        for _ = 1, 4 do d:write(t) end
+        for _ = 1, 5 do d:write(t) end
         m.add(n, d, 1)
       end)
     where = line(3)
@@ -1141,7 +1159,7 @@ describe("findings", function()
     lze.wait()
     where = line(3)
     leads_to("copies", "copied 5 more times", where, function()
-      for _ = 1, 6 do
+      for _ = 1, 7 do
         d:copy(x)
         m.square(n, d, y)
       end

@@ -103,6 +103,7 @@ struct lze_State {
   void (*shown)(lze_State *S);  /* what brings it up to date; or NULL */
   struct lze_Ending *ending;    /* LZE_PROFILE's, or NULL */
   uint64_t records;             /* made so far */
+  uint64_t looked_ns;           /* that recorders looked at what is copied */
   uint32_t queues;              /* likewise */
   struct lze_Run *runs;         /* of plans, with parts on the host */
   const lze_HostedRuns *hosted; /* set before there are any */

@@ -147,7 +147,8 @@ const char *lze_name(const lze_Names *names, uint32_t number) {
 /* What was last copied to a place, to see when it is copied there again. */
 typedef struct Copied {
   uint64_t place;               /* which bytes of which storage */
-  uint64_t what;                /* a hash of the bytes, or whence they are */
+  uint64_t some;                /* a hash of some of the bytes; */
+  uint64_t all;                 /* of all, or whence they are; 0: not known */
   uint64_t written;             /* the storage, last, after that copy */
 } Copied;
 
@@ -439,13 +440,39 @@ static uint64_t written_last(const lze_Storage *s) {
   return s->touched[true][0].record;
 }
 
-/* What identifies bytes of a storage: a hash of them, where the host sees them
-   and nothing is about to write them; else who wrote them. */
-static uint64_t contents_of(const lze_Storage *s, size_t first, size_t bytes,
-                            bool settled) {
-  if (s->usage != LZE_DEVICE && settled)
-    return bytes_hash(s->pointer + first, bytes);
-  return mix(mix(s->serial, written_last(s)), first);
+/* Whether the host sees a storage's bytes, which nothing is about to write. */
+static bool is_seen(const lze_Storage *s, bool settled) {
+  return s->usage != LZE_DEVICE && settled;
+}
+
+/* Of so many bytes all are looked at, of more these pieces. */
+enum { FEW_BYTES = 1 << 14, PIECES = 32, PIECE = 64 };
+
+static uint64_t pieces_hash(const char *p, size_t bytes) {
+  if (bytes <= FEW_BYTES) return bytes_hash(p, bytes);
+  uint64_t h = bytes;
+  for (size_t i = 0; i < PIECES; i++)
+    h = mix(h, bytes_hash(p + (bytes - PIECE) / (PIECES - 1) * i, PIECE));
+  return h;
+}
+
+/* Whether what a copy is to read is what was last copied to that place; all of
+   many bytes are looked at only if some are, so that what differs each time,
+   as it should, costs little. */
+static bool copied_same(Copied *last, const lze_Copy *copy, bool seen) {
+  const lze_Storage *s = copy->from;
+  const char *bytes = seen ? s->pointer + copy->from_offset : NULL;
+  uint64_t some = seen ? pieces_hash(bytes, copy->bytes)
+                       : mix(mix(s->serial, written_last(s)),
+                             copy->from_offset);
+  bool same = last->some == some;
+  uint64_t all = some;
+  if (seen && copy->bytes > FEW_BYTES)
+    all = same ? bytes_hash(bytes, copy->bytes) : 0;
+  same = same && last->all == all;
+  last->some = some;
+  last->all = all;
+  return same;
 }
 
 /* Whether these bytes are those that were last copied to that place, and are
@@ -456,15 +483,16 @@ static bool copied_again(const lze_Command *c, const lze_Copy *copy,
   const lze_Storage *s = read ? copy->from : copy->to;
   size_t first = read ? copy->from_offset : copy->to_offset;
   uint64_t place = mix(mix(mix(s->serial, first), copy->bytes), read);
-  uint64_t what = contents_of(copy->from, copy->from_offset, copy->bytes,
-                              from_settled);
+  const bool seen = is_seen(copy->from, from_settled);
   Copied *last = &c->state->recorder->copies[place % COPIES];
-  bool again = last->place == place && last->what == what &&
+  bool again = copied_same(last, copy, seen) && last->place == place &&
                last->written == written_last(s);
-  if (again && !read && s->usage != LZE_DEVICE && to_settled)
-    again = copy->from->usage != LZE_DEVICE &&
-            bytes_hash(s->pointer + first, copy->bytes) == what;
-  *last = (Copied){place, what, read ? written_last(s) : c->record};
+  if (again && !read && is_seen(s, to_settled))
+    again = seen &&
+            memcmp(s->pointer + first,
+                   copy->from->pointer + copy->from_offset, copy->bytes) == 0;
+  last->place = place;
+  last->written = read ? written_last(s) : c->record;
   return again;
 }
 
@@ -476,11 +504,16 @@ void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
   record->bytes = copy->bytes;
   bool read = strcmp(c->name, "read") == 0;
   record->storage = read ? copy->from->serial : copy->to->serial;
+  uint64_t start_ns = lze_now_ns();
   record->again = copied_again(c, copy, from_settled, to_settled, read);
+  uint64_t looked_ns = lze_now_ns() - start_ns;
+  record->queued_ns += looked_ns; /* that is the recorder's, not the call's */
+  c->state->looked_ns += looked_ns;
 }
 
 lze_Transfer lze_record_transfer(const lze_State *S) {
-  return (lze_Transfer){S->records, S->recorder != NULL ? lze_now_ns() : 0};
+  if (S->recorder == NULL) return (lze_Transfer){0};
+  return (lze_Transfer){S->records, lze_now_ns(), S->looked_ns};
 }
 
 void lze_record_transferred(const lze_State *S, lze_Transfer t) {
@@ -488,8 +521,8 @@ void lze_record_transferred(const lze_State *S, lze_Transfer t) {
   for (uint64_t i = t.records + 1; i <= S->records; i++) {
     lze_Record *record = record_find(S, i);
     if (record == NULL || record->kind != LZE_RECORD_COPY) continue;
-    record->queued_ns = t.start_ns;
-    record->call_ns = lze_now_ns() - t.start_ns;
+    record->queued_ns = t.start_ns + S->looked_ns - t.looked_ns;
+    record->call_ns = lze_now_ns() - record->queued_ns;
     return;
   }
 }

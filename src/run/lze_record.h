@@ -112,6 +112,7 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind, size_t bytes);
    has all of its time, with the wait and the conversion. */
 typedef struct lze_Transfer {
   uint64_t records, start_ns;   /* 0: nothing records */
+  uint64_t looked_ns;           /* of the state, then */
 } lze_Transfer;
 lze_Transfer lze_record_transfer(const lze_State *S);
 void lze_record_transferred(const lze_State *S, lze_Transfer t);
