@@ -50,7 +50,7 @@ local path = os.tmpname() .. ".html"
 do
   local before = os.clock()
   local text = profile.write("html", events, {start_ns = 0, dropped = 0,
-    end_ns = (count + 10) * 2000})
+    end_ns = (count + 10) * 2000, bytes = 0})
   print(("%d events, %.1f MB, written in %.1f s"):format(count, #text / 1e6,
     os.clock() - before))
   text = text:gsub("</body>", function()

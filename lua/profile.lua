@@ -1,10 +1,11 @@
 -- profile.lua - what a profile says: tables, findings, files.
 -- SPDX-License-Identifier: MIT
 --
--- A profile comes here as the array of its events, in the order of the calls,
--- and a table about all of it: start_ns, end_ns, dropped, recording. Tasks are
--- parts of the runs of plans, whose time they are in: sums and findings are of
--- other events.
+-- A profile comes here as the array of its events, in the order of the records,
+-- and a table about all of it: start_ns, end_ns, dropped, recording, pending
+-- (commands were, when it began), bytes (of memory in use at its end). Tasks
+-- are parts of the runs of plans, whose time they are in: sums and findings are
+-- of other events.
 
 local C = ...
 
@@ -22,6 +23,12 @@ local on_device = {
 -- How long an event took; 0 where it is not over.
 local function length(e)
   return e.end_ns and e.end_ns - e.start_ns or 0
+end
+
+-- How long it did in the time of the profile: what the host does may have begun
+-- before, and what devices do may be over later.
+local function inside(e, about)
+  return max(0, min(e.end_ns, about.end_ns) - max(e.start_ns, about.start_ns))
 end
 
 -- The events that `wanted` returns true for.
@@ -120,6 +127,7 @@ end
 -- --- words -----------------------------------------------------------------
 
 local function time_text(ns)
+  if ns < 1e3 then return format("%.0f ns", ns) end
   if ns < 1e6 then return format("%.1f us", ns / 1e3) end
   if ns < 1e9 then return format("%.1f ms", ns / 1e6) end
   return format("%.2f s", ns / 1e9)
@@ -138,10 +146,13 @@ local function percent(part, whole)
   return format("%.0f %%", 100 * part / whole)
 end
 
--- A chunk may have any name; it is shown on one line.
-local function at(e)
-  return (gsub(e.where or "an unknown line", "%c", " "))
+-- Names may be anything; they are shown on one line, and none steers a
+-- terminal: the codes above 0x7f that do are two bytes in UTF-8.
+local function on_line(text)
+  return (gsub(gsub(text, "%c", " "), "\xC2[\x80-\x9F]", " "))
 end
+
+local function at(e) return on_line(e.where or "an unknown line") end
 
 -- What devices are called; those of one name are told apart.
 local function device_of(e)
@@ -185,9 +196,22 @@ local rules = {}
 -- the device cannot be measured, and is hardly ever less than this.
 local LAUNCH_NS = 5000
 
+-- What is said of many short ones.
+local short_texts = {
+  kernel = "%s was launched %d times for %s each, and a launch costs about " ..
+    "%s: give each more work, or record them in a graph",
+  copy = "%s was called %d times for %s each, and a call costs about %s: " ..
+    "copy more at once",
+  fill = "%s was called %d times for %s each, and a call costs about %s: " ..
+    "fill more at once",
+}
+
 function rules.short_launches(events, about, add)
   local busy = busy_times(events, about)
-  for _, g in ipairs(group_by(of_kind(events, "kernel"), by_line)) do
+  local short = select_events(events, function(e)
+    return short_texts[e.kind]
+  end)
+  for _, g in ipairs(group_by(short, by_line)) do
     local calls = {}
     for i, e in ipairs(g) do
       calls[i] = {start_ns = e.queued_ns, end_ns = e.queued_ns + e.call_ns}
@@ -196,9 +220,8 @@ function rules.short_launches(events, about, add)
     local cost = max((total(calls) - overlap(calls, busy)) / g.n, LAUNCH_NS)
     local share = g.n * cost / about.ns
     if g.n >= 100 and g.ns / g.n < cost and share >= 0.05 then
-      add(at(g.first), share, "%s was launched %d times for %s each, and a " ..
-        "launch costs about %s: give each more work, or record them in a graph",
-        g.first.name, g.n, time_text(g.ns / g.n), time_text(cost))
+      add(at(g.first), share, short_texts[g.first.kind], g.first.name, g.n,
+        time_text(g.ns / g.n), time_text(cost))
     end
   end
 end
@@ -210,9 +233,10 @@ local function is_of_arrays(e) return find(e.name, "^array_") ~= nil end
 local COMPILE_NS = 20000000
 
 -- The launches before which a device waited so long, with no work, from then on
--- that the call began and what they depend on was over; and the runs of plans
--- that took so much longer than any later one. Of a profile that lacks its
--- beginning nobody knows which are the first.
+-- that it was given them and what they depend on was over; and the runs of
+-- plans that took so much longer than any later one. Of a profile that lacks
+-- its beginning nobody knows which are the first, nor, where commands were
+-- pending when it began, how long these went on before the first of a device.
 local function late_launches(events, about)
   local seen, ends, late = {}, {}, {}
   if about.dropped > 0 then return late, ends end
@@ -227,7 +251,8 @@ local function late_launches(events, about)
     if on_device[e.kind] and e.end_ns then
       local device = device_name(e)
       local before = e.after and events[e.after]
-      local free = max(e.queued_ns, ends[device] or 0,
+      local known = ends[device] or not about.pending
+      local free = max(e.submitted_ns or e.queued_ns, ends[device] or 0,
         before and before.end_ns or 0)
       ends[device] = max(e.end_ns, ends[device] or 0)
       local key = device .. " " .. e.name .. " " .. size_of(e.group)
@@ -241,7 +266,7 @@ local function late_launches(events, about)
         end
       elseif e.kind == "kernel" and not seen[key] then
         seen[key] = true
-        add(e, free, e.start_ns)
+        if known then add(e, free, e.start_ns) end
       end
     end
   end
@@ -341,13 +366,18 @@ function rules.groups_of_one(events, about, add)
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
     local e = g.first
-    local given = find(e.why or "", "the given group", 1, true)
+    local why = e.why or ""
+    local advice = "give it a range that small numbers divide, and let the " ..
+      "kernel skip what is beyond the data"
+    if find(why, "the given group", 1, true) then
+      advice = "leave `group` out"
+    elseif find(why, "the required group", 1, true) then
+      advice = "leave reqd_work_group_size out of its source"
+    end
     local share = g.ns / about.ns
     if share >= LEAST then
       add(at(e), share, "%s runs in groups of one work-item (%s): %s", e.name,
-        e.why or size_of(e["global"]), given and "leave `group` out" or
-        "give it a range that small numbers divide, and let the kernel skip " ..
-        "what is beyond the data")
+        e.why or size_of(e["global"]), advice)
     end
   end
 end
@@ -411,6 +441,9 @@ function rules.first_launches(events, about, add)
   end
 end
 
+-- Scripts make buffers, and close them; arrays come and go by themselves.
+local function is_array(e) return e.name == "array" end
+
 -- Less than this, and fewer buffers, none needs to be closed.
 local GARBAGE_BYTES, GARBAGE_BUFFERS = 64 << 20, 4
 
@@ -448,10 +481,13 @@ function rules.garbage(events, _, add)
     if g.most >= GARBAGE_BUFFERS and g.held >= GARBAGE_BYTES and
       g.held >= peak / 2
     then
-      add(at(g.first), min(1, g.held / peak) / 10, "%d buffers that were " ..
-        "made here, %s, were there at once until the collector freed them, " ..
-        "and the most in use was %s: close them, or declare them <close>, " ..
-        "or use one again", g.most, size_text(g.held), size_text(peak))
+      local array = is_array(g.first)
+      add(at(g.first), min(1, g.held / peak) / 10, "%d %s that were made " ..
+        "here, %s, were there at once until the collector freed them, and " ..
+        "the most in use was %s: %s", g.most, array and "arrays" or "buffers",
+        size_text(g.held), size_text(peak), array and
+        "a lower soft_limit_bytes of lze.gc has it do so earlier" or
+        "close them, or declare them <close>, or use one again")
     end
   end
 end
@@ -461,17 +497,25 @@ local MANY_BUFFERS = 3
 
 function rules.buffers(events, about, add)
   local busy = busy_times(events, about)
-  for _, g in ipairs(group_by(of_kind(events, "alloc"), by_line)) do
+  local by_script = select_events(events, function(e)
+    return e.kind == "alloc" and e.name ~= "staging"
+  end)
+  for _, g in ipairs(group_by(by_script, by_line)) do
     local made = intervals(g, about)
     local ns = total(made) - overlap(made, busy)
     if g.n >= MANY_BUFFERS and is_worth(ns, about, 0.1) then
-      add(at(g.first), ns / about.ns, "%d buffers are made here, and the " ..
-        "device has nothing to do meanwhile, %s of the time: make them " ..
-        "once, before the loop, and use them again", g.n, percent(ns,
-        about.ns))
+      local array = is_array(g.first)
+      add(at(g.first), ns / about.ns, "%d %s are made here, and the device " ..
+        "has nothing to do meanwhile, %s of the time: %s", g.n, array and
+        "arrays" or "buffers", percent(ns, about.ns), array and
+        "write into arrays that are there, by x:set" or
+        "make them once, before the loop, and use them again")
     end
   end
 end
+
+-- From one call to the next it may take so long.
+local CALLS_NS = 20000
 
 -- What the host did in calls of lze, or had given the device to do.
 local function is_known(e)
@@ -489,26 +533,58 @@ function rules.idle(events, about, add)
     known[i] = {start_ns = e.queued_ns, where = e.where, end_ns = max(
       e.end_ns or 0, e.queued_ns + (e.call_ns or 0))}
   end
-  local busy = intervals(known, about)
-  local idle = about.ns - total(busy)
-  if not is_worth(idle, about, 0.5) or idle < 10000000 then return end
-  local before, longest, first = about.start_ns, 0, device[1]
-  for _, i in ipairs(busy) do
-    if i[1] - before > longest then
-      longest, first = i[1] - before, i[3]
-    end
+  local idle, longest, first, side = 0, 0, device[1], "before"
+  local before = about.start_ns
+  local function add_idle(ns, next_one, where)
+    if ns < CALLS_NS then return end
+    idle = idle + ns
+    if ns > longest then longest, first, side = ns, next_one, where end
+  end
+  for _, i in ipairs(intervals(known, about)) do
+    add_idle(i[1] - before, i[3], "before")
     before = i[2]
   end
-  local side = "before"
-  if about.end_ns - before > longest then
-    longest, first, side = about.end_ns - before, known[#known], "after"
-  end
+  add_idle(about.end_ns - before, known[#known], "after")
+  if not is_worth(idle, about, 0.5) or idle < 10000000 then return end
   add(at(first), idle / about.ns, "the device had nothing to do for %s, %s " ..
     "of the time, while the script did other work (%s of it %s this line): " ..
     "let kernels do that work, or enqueue theirs first", time_text(idle),
     percent(idle, about.ns), time_text(longest), side)
 end
 
+-- Less of it than that may lie in a batched queue.
+local UNFLUSHED_NS = 10000000
+
+-- Work that lies there while its device has nothing to do.
+function rules.unflushed(events, about, add)
+  local busy = busy_times(events, about)
+  local lying = {}
+  for i, e in ipairs(select_events(events, function(e)
+    return e.submitted_ns
+  end)) do
+    lying[i] = {name = e.name, where = e.where, start_ns = e.queued_ns,
+      end_ns = e.submitted_ns}
+  end
+  local times = intervals(lying, about)
+  local ns = total(times) - overlap(times, busy)
+  if is_worth(ns, about, 0.1) and ns >= UNFLUSHED_NS then
+    local e = group_by(lying, by_line)[1].first
+    add(at(e), ns / about.ns, "%s lay in a batched queue while the device " ..
+      "had nothing to do, %s in all: q:flush hands over what it has", e.name,
+      time_text(ns))
+  end
+end
+
+-- The time from when the first of a list was called until the last was over.
+local function time_of_use(events)
+  local from, to = math.huge, 0
+  for _, e in ipairs(events) do
+    from, to = min(from, e.queued_ns), max(to, e.end_ns)
+  end
+  return {{from, to}}
+end
+
+-- Queues that are used after each other need not work together.
 function rules.queues(events, about, add)
   local device = select_events(events, function(e)
     return on_device[e.kind] and e.end_ns and e.queue
@@ -521,6 +597,7 @@ function rules.queues(events, about, add)
       local b = queues[j]
       local less = min(a.ns, b.ns)
       if a.n >= 2 and b.n >= 2 and less >= about.ns / 10 and
+        overlap(time_of_use(a), time_of_use(b)) >= less and
         overlap(busy, intervals(b, about)) < less / 100
       then
         local one = device_name(a.first) == device_name(b.first)
@@ -561,7 +638,7 @@ local function findings(events, about)
   for name, rule in pairs(rules) do
     rule(events, about, function(where, share, ...)
       list[#list + 1] = {rule = name, where = where, share = min(1, share + .0),
-        text = format(...)}
+        text = on_line(format(...))}
     end)
   end
   sort(list, function(a, b)
@@ -578,16 +655,16 @@ local MOST_ROWS = 20
 -- How many characters a text in UTF-8 has.
 local function width(s) return #s - select(2, gsub(s, "[\x80-\xBF]", "")) end
 
--- A name as a table has it: on one line, nothing in it steers a terminal, and
--- no longer than its column.
+-- A name as a table has it: no longer than its column, without the middle, as
+-- paths differ in their ends.
 local function short(name)
-  name = gsub(name, "%c", " ")
+  name = on_line(name)
   if #name <= 32 then return name end
-  local cut = sub(name, 1, 29)
-  if find(name, "^[\x80-\xBF]", 30) then
-    cut = gsub(cut, "[\xC2-\xF4]?[\x80-\xBF]*$", "")
+  local first, last = sub(name, 1, 12), sub(name, -17)
+  if find(name, "^[\x80-\xBF]", 13) then
+    first = gsub(first, "[\xC2-\xF4]?[\x80-\xBF]*$", "")
   end
-  return cut .. "..."
+  return first .. "..." .. gsub(last, "^[\x80-\xBF]+", "")
 end
 
 -- Lines of a table of columns; those of which the title begins with a blank
@@ -689,6 +766,15 @@ end
 local function milli(ns) return format("%.3f", ns / 1e6) end
 local function micro(ns) return format("%.1f", ns / 1e3) end
 
+-- The group sizes of some launches, as a table has them.
+local function groups_of(g)
+  local text = size_of(g.first.group)
+  for _, e in ipairs(g) do
+    if size_of(e.group) ~= text then return text .. " and others" end
+  end
+  return text
+end
+
 -- tostring(profile)
 local function to_text(events, about)
   local found = findings(events, about)
@@ -738,7 +824,7 @@ local function to_text(events, about)
       tostring(g.n), micro(g.ns / g.n), micro(g.least), micro(g.most),
       rate and format("%.2f", rate) or "-",
       rate and copy and percent(rate, copy) or "-", flops_cell(g),
-      size_of(e.group), short(e.name), at(e)}, device_of(e))
+      groups_of(g), short(e.name), at(e)}, device_of(e))
   end
   add_table(lines, "kernels", group_by(select_events(events, function(e)
     return e.kind == "kernel" or e.kind == "graph"
@@ -774,11 +860,11 @@ local function to_text(events, about)
   add_table(lines, "copies and fills", group_by(select_events(events,
     function(e) return e.kind == "copy" or e.kind == "fill" end), by_device),
     with_device({"      %", "  total ms", "   count", "       bytes",
-    "   GB/s", "name", "line"}, "device"), function(g)
+    "   GB/s", "   host ms", "name", "line"}, "device"), function(g)
     return with_device({format("%.1f", 100 * g.ns / about.ns), milli(g.ns),
       tostring(g.n), tostring(g.bytes),
-      g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-", g.first.name,
-      at(g.first)}, device_of(g.first))
+      g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-", milli(g.call_ns),
+      g.first.name, at(g.first)}, device_of(g.first))
   end)
   add_table(lines, "messages", group_by(of_kind(events, "message"), by_line),
     {"  total ms", "   count", "       bytes", "   mean us", "name", "line"},
@@ -798,7 +884,9 @@ local function to_text(events, about)
         max(1, g.ns) * 1e9), format("%.1f", most), device_name(g.first)}
     end)
   local function host(g)
-    return {format("%.1f", 100 * g.ns / about.ns), milli(g.ns), tostring(g.n),
+    local ns = 0
+    for _, e in ipairs(g) do ns = ns + inside(e, about) end
+    return {format("%.1f", 100 * ns / about.ns), milli(ns), tostring(g.n),
       short(g.first.name), at(g.first)}
   end
   add_table(lines, "waits", group_by(waits, by_line),
@@ -821,7 +909,7 @@ end
 local to = C.json()
 
 local function field(v)
-  v = v == nil and "" or tostring(v)
+  v = v == nil and "" or to.utf(tostring(v))
   if not match(v, '[",\r\n]') then return v end
   return '"' .. gsub(v, '"', '""') .. '"'
 end
@@ -832,7 +920,7 @@ local function to_csv(events)
     "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "why",
     "provisional", "after", "storage", "again", "collected", "failed", "watts",
     "untimed", "device_number", "tile", "half_flops", "float_flops",
-    "double_flops", "more_flops", "parent"}
+    "double_flops", "more_flops", "parent", "submitted_ns"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
     local cells = {}
@@ -908,8 +996,13 @@ local counted = {alloc = true, free = true, power = true}
 -- of a device that of its first event:
 -- the memory in use, and what devices took, which ends where it was last looked
 -- at.
-local function counters(events)
-  local list, by_key, alive = {}, {}, 0
+local function counters(events, about)
+  local list, by_key = {}, {}
+  local alive = about.bytes -- at the end; then before the first event
+  for _, e in ipairs(events) do
+    if e.kind == "alloc" then alive = alive - e.bytes end
+    if e.kind == "free" then alive = alive + e.bytes end
+  end
   local function add(name, unit, first, ns, value)
     local key = name .. (first and device_name(first) or "")
     local c = by_key[key]
@@ -986,7 +1079,7 @@ local function to_json(events, about)
     return pid, tid
   end
   local function ts(ns) return micros(max(0, ns - about.start_ns)) end
-  for _, c in ipairs(counters(events)) do
+  for _, c in ipairs(counters(events, about)) do
     local pid = c.first and process_of(c.first) or 1
     for _, point in ipairs(c.points) do
       add('{"ph":"C","pid":%d,"name":"%s","ts":%s,"args":{"%s":%s}}', pid,
@@ -1024,7 +1117,7 @@ local function to_json(events, about)
       else
         add('{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":"%s","ts":%s,' ..
           '"dur":%s,"args":%s}', pid, tid, quoted(e.name), e.kind,
-          ts(e.start_ns), micros(e.end_ns - e.start_ns), text)
+          ts(e.start_ns), micros(inside(e, about)), text)
       end
     end
   end
@@ -1117,7 +1210,7 @@ local function to_html(events, about)
       if e.kind == "message" then host = select(2, message_lane(e, ends)) end
       local r = host and row(host) or device_row(e)
       r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
-        max(0, e.start_ns - about.start_ns), length(e), number(e.name),
+        max(0, e.start_ns - about.start_ns), inside(e, about), number(e.name),
         line_of(e.where), e.bytes or 0, number(size_of(e.group)),
         number(size_of(e["global"])), number(e.why), number(e.kind), i,
         e.after or 0, e.parent or 0, number(flops_text(e)))
@@ -1132,7 +1225,7 @@ local function to_html(events, about)
       to.quoted(r.name), r.device, concat(r, ",\n"))
   end
   local plots = {}
-  for i, c in ipairs(counters(events)) do
+  for i, c in ipairs(counters(events, about)) do
     local points = {}
     for k, point in ipairs(c.points) do
       points[k] = format("[%d,%s]", max(0, point[1] - about.start_ns),
@@ -1162,7 +1255,9 @@ end
 -- By what the name of a file ends in.
 local writers = {
   csv = to_csv, html = to_html, json = to_json,
-  txt = function(events, about) return to_text(events, about) .. "\n" end,
+  txt = function(events, about)
+    return to.utf(to_text(events, about)) .. "\n"
+  end,
 }
 
 -- The text of a file whose name ends so.

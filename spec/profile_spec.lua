@@ -434,10 +434,10 @@ describe("lze.profile", function()
         for row in read(dir .. "/p.csv"):gmatch "[^\n]+" do
           rows[#rows + 1] = row
           if row:find "^task," then
-            parents[#parents + 1] = row:match "%d*$"
+            parents[#parents + 1] = row:match "(%d*),[^,]*$"
           end
         end
-        assert.matches(",parent$", rows[1])
+        assert.matches(",parent,submitted_ns$", rows[1])
         assert.equal(3, #parents)
         for _, parent in ipairs(parents) do
           assert.matches("^graph,", rows[1 + tonumber(parent)])
@@ -1427,6 +1427,124 @@ describe("findings", function()
     end)
   end)
 
+  it("no queues that are used one after the other", function()
+    local list = {}
+    for i = 0, 9 do
+      list[#list + 1] = launch(i < 5 and 1 or 2, i * 10, i * 10 + 10)
+    end
+    assert.same({}, found(list, 100))
+  end)
+
+  it("short copies and fills, as short launches", function()
+    for _, kind in ipairs {"copy", "fill"} do
+      local list = {}
+      for i = 0, 999 do
+        local e = copy(kind, 0, 0)
+        e.kind, e.queued_ns = kind, i * 10 * us
+        e.start_ns = e.queued_ns + us
+        e.end_ns = e.start_ns + 30
+        list[i + 1] = e
+      end
+      local made = found(list, 10)
+      assert.same({"short_launches", .5, 1}, {made[1].rule, made[1].share,
+        #made})
+      assert.matches("^" .. kind .. " was called 1000 times for 30 ns each, " ..
+        "and a call costs about 5.0 us: " .. kind .. " more at once$",
+        made[1].text)
+    end
+  end)
+
+  it("work that lies in a batched queue", function()
+    local late = launch(1, 900, 950)
+    late.queued_ns, late.submitted_ns = 0, 899 * ms
+    local list = found({late}, 1000)
+    assert.same({"unflushed", .899, 1}, {list[1].rule, list[1].share, #list})
+    assert.matches("^k lay in a batched queue .* 899.0 ms in all: q:flush",
+      list[1].text)
+    -- The device had something else to do.
+    local before = launch(1, 0, 900)
+    assert.same({}, found({before, late}, 1000))
+    local q = lze.queue {mode = "batched"}
+    local p <close> = lze.profile(function()
+      q:launch(m.add, n, x, 1)
+      q:flush()
+      m.add(n, x, 1)
+    end)
+    local e, other = p.events[1], p.events[2]
+    assert.is_true(e.submitted_ns >= e.queued_ns + e.call_ns)
+    assert.is_nil(other.submitted_ns)
+    q:close()
+  end)
+
+  it("no first launches behind work from before", function()
+    local late = launch(1, 0, 150)
+    late.start_ns = 140 * ms
+    assert.equal("first_launches", found({late}, 160)[1].rule)
+    local function pending(list)
+      return rules.findings(list, {start_ns = 0,
+        end_ns = list[#list].end_ns, dropped = 0, pending = true})
+    end
+    assert.same({}, pending {late})
+    -- From then on it is known what the device does.
+    local other = launch(1, 150, 290, "other")
+    other.start_ns = 280 * ms
+    assert.equal("first_launches", pending({late, other})[1].rule)
+    x:fill(1)
+    for _ = 1, 100 do m.square(n, x, y) end
+    local p <close> = lze.profile()
+    m.square(n, x, y)
+    p:stop()
+    for _, f in ipairs(p.findings) do
+      assert.not_equal("first_launches", f.rule)
+    end
+  end)
+
+  it("no group that the source requires", function()
+    local e = launch(1, 0, 10)
+    e.group, e.why = {1}, "1 of 64: the required group"
+    assert.matches("leave reqd_work_group_size out of its source$",
+      found({e}, 10)[1].text)
+  end)
+
+  it("no buffers that a script does not make", function()
+    local d = lze.buffer("int", n, {usage = "device"})
+    local names = {}
+    local p <close> = lze.profile(function()
+      d:write({1, 2, 3})
+      lze.buffer("int", 4):close()
+      lze.array.ones(8):eval()
+    end)
+    for _, e in ipairs(p.events) do
+      if e.kind == "alloc" then names[e.name] = e.where end
+    end
+    assert.is_truthy(names.staging and names.shared and names.array)
+    local list = {}
+    for i = 0, 9 do
+      local from = i * 10 * ms
+      list[#list + 1] = {kind = "alloc", name = "staging", bytes = 4,
+        storage = i, where = "a.lua:3", queued_ns = from, start_ns = from,
+        end_ns = from + 8 * ms}
+      list[#list + 1] = launch(1, i * 10 + 8, i * 10 + 10)
+    end
+    assert.same({}, found(list, 100))
+    for _, e in ipairs(list) do
+      if e.kind == "alloc" then e.name = "array" end
+    end
+    assert.matches("^10 arrays are made here.*: write into arrays that are " ..
+      "there, by x:set$", found(list, 100)[1].text)
+  end)
+
+  it("on one line each, whatever the names are", function()
+    local list = {}
+    for i = 1, 3 do
+      list[i] = {kind = "build", name = "module a\n  2. b\27[2J\u{9B}3m",
+        storage = 1, where = "a.lua:1", queued_ns = i * ms, start_ns = i * ms,
+        end_ns = (i + 1) * ms}
+    end
+    assert.matches("^module a   2. b %[2J 3m is built 3 times",
+      found(list, 4)[1].text)
+  end)
+
   it("queues that never overlap", function()
     local apart = {launch(1, 0, 20), launch(2, 20, 50), launch(1, 50, 80),
       launch(2, 80, 100)}
@@ -1597,6 +1715,51 @@ describe("p:save", function()
     end))
   end
 
+  it("begins and ends with the profile", function()
+    local p
+    local old = lze.buffer("int", 1 << 18)
+    local around <close> = lze.profile()
+    lze.mark("long", function()
+      local before = os.clock()
+      while os.clock() < before + .02 do end
+      p = lze.profile()
+    end)
+    local new = lze.buffer("int", 1 << 16)
+    old:close()
+    p:stop()
+    local ms_in_all = (p.end_ns - p.start_ns) / 1e6
+    local took = tostring(p):match "%d+%.%d +(%d+%.%d+) +1  long "
+    assert.is_true(tonumber(took) <= ms_in_all + .001)
+    process.with_directory(function(dir)
+      p:save(dir .. "/p.json")
+      local trace = json.decode(read(dir .. "/p.json")).traceEvents
+      local memory = {}
+      for _, e in ipairs(trace) do
+        if e.name == "long" then
+          assert.is_true(e.dur <= ms_in_all * 1000 + .001)
+        elseif e.ph == "C" and e.name == "memory" then
+          memory[#memory + 1] = e.args.bytes
+        end
+      end
+      -- What is there from before counts.
+      local now = lze.stats().bytes
+      assert.same({now + (1 << 20), now}, memory)
+    end)
+    new:close()
+    p:close()
+    assert.is_true(around.recording)
+  end)
+
+  it("gives a script events of its own", function()
+    local x = lze.buffer("int", 64)
+    local p <close> = lze.profile(function() m.add(64, x, 1) end)
+    local text, events = tostring(p), p.events
+    assert.equal(events, p.events)
+    table.sort(events, function(a, b) return a.queued_ns > b.queued_ns end)
+    events[1].name = nil
+    assert.equal(text, tostring(p))
+  end)
+
   it("writes a table of all events", function()
     process.with_directory(function(dir)
       local p = profile()
@@ -1741,7 +1904,7 @@ describe("p:save", function()
       lze.mark(("\u{E4}"):rep(20))
       lze.mark "short"
     end)
-    local cut = ("\u{E4}"):rep(14) .. "..."
+    local cut = ("\u{E4}"):rep(6) .. "..." .. ("\u{E4}"):rep(8)
     local text = tostring(p)
     assert.is_truthy(text:find("  " .. cut .. "  " .. here .. ":", 1, true))
     assert.is_truthy(text:find("  short" .. (" "):rep(utf8.len(cut) - 5) ..
@@ -1866,7 +2029,7 @@ describe("p:save", function()
         ZOCL_ROOT_DEVICES = "2"}})
       local head, fill = read(dir .. "/p.csv"):match "^(.-)\n.-\n(fill,.-)\n"
       assert.matches(",untimed,device_number,tile,", head)
-      assert.matches(",2,,[^,]*,[^,]*,[^,]*,[^,]*,$", fill)
+      assert.matches(",2,,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,$", fill)
     end)
   end)
 

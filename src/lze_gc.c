@@ -192,13 +192,11 @@ static int core_gc(lua_State *L) {
 static int core_stats(lua_State *L) {
   lze_State *S = lze_state(L);
   lze_reap(S);
-  lua_Integer pending = 0, in_flight = 0, contexts = 0;
+  lua_Integer pending = 0, contexts = 0;
   lua_createtable(L, 0, 12);
   lua_newtable(L);
   for (lze_Context *c = S->contexts; c != NULL; c = c->next) {
     contexts++;
-    for (lze_Queue *q = c->queues; q != NULL; q = q->next)
-      in_flight += q->in_flight;
     for (lze_Object *o = c->objects; o != NULL; o = o->next) {
       lua_getfield(L, -1, o->cls->name);
       lua_pushinteger(L, lua_tointeger(L, -1) + 1);
@@ -222,7 +220,7 @@ static int core_stats(lua_State *L) {
                  {"pinned", (lua_Integer)storages.pinned},
                  {"pinned_bytes", (lua_Integer)storages.pinned_bytes},
                  {"pending", pending},
-                 {"in_flight", in_flight},
+                 {"in_flight", (lua_Integer)lze_count_in_flight(S)},
                  {"launches", (lua_Integer)S->launches},
                  {"collections", (lua_Integer)S->collections}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

@@ -14,6 +14,7 @@
 #include "run/lze_command.h"
 #include "run/lze_file.h"
 #include "run/lze_limits.h"
+#include "run/lze_queue.h"
 #include "run/lze_record.h"
 
 #include <errno.h>
@@ -112,6 +113,7 @@ static void push_event(lua_State *L, const lze_Names *names,
     lua_setfield(L, -2, "where");
   }
   set_integer(L, "queued_ns", r->queued_ns);
+  if (r->submitted_ns != 0) set_integer(L, "submitted_ns", r->submitted_ns);
   if (r->end_ns != 0) {
     set_integer(L, "start_ns", r->start_ns);
     set_integer(L, "end_ns", r->end_ns);
@@ -147,7 +149,7 @@ static uint32_t place_of(const lze_Profile *p, const uint32_t *places,
   return number >= p->first && i < before ? places[i] : 0;
 }
 
-/* An array of events in the order of the calls. [-0, +1] */
+/* An array of events in the order of the records. [-0, +1] */
 static void push_events(lua_State *L, const lze_Profile *p) {
   luaL_checkstack(L, 6, NULL);
   const lze_DeviceNumber *numbers = NULL;
@@ -183,14 +185,20 @@ static int events_copy(lua_State *L) {
   return 1;
 }
 
-/* p.events: once it is stopped the same table each time. */
+/* [-0, +1] a new table of the events of the profile at 1 */
+static void push_events_of(lua_State *L) {
+  lua_pushcfunction(L, events_copy);
+  lua_pushvalue(L, 1);
+  lze_call_guarded(L, 1, 1);
+}
+
+/* p.events: once it is stopped the same table each time, which is the script's:
+   it may change it, and nothing else reads it. */
 static int field_events(lua_State *L) {
   const ProfileBox *b = profile_check(L);
   if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE) return 1;
   bool stopped = b->profile.state == NULL;
-  lua_pushcfunction(L, events_copy);
-  lua_pushvalue(L, 1);
-  lze_call_guarded(L, 1, 1);
+  push_events_of(L);
   if (stopped) {
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, 1);
@@ -326,16 +334,15 @@ static void push_about(lua_State *L, const lze_Profile *p) {
   set_integer(L, "start_ns", p->start_ns);
   set_integer(L, "end_ns", p->state != NULL ? lze_now_ns() : p->end_ns);
   set_integer(L, "dropped", lze_profile_dropped(p));
+  set_integer(L, "bytes", p->state != NULL ? p->state->bytes : p->bytes);
   set_true(L, "recording", p->state != NULL);
+  set_true(L, "pending", p->pending);
 }
 
 /* The same for the profile at 1, after its events, whatever of Lua's runs
    meanwhile. [-0, +2] */
 static void push_all(lua_State *L) {
-  int top = lua_gettop(L);
-  field_events(L);
-  lua_copy(L, -1, top + 1);
-  lua_settop(L, top + 1);
+  push_events_of(L);
   push_about(L, &profile_check(L)->profile);
 }
 
@@ -477,7 +484,9 @@ static int profile_called(lua_State *L, int status, lua_KContext context) {
 
 static ProfileBox *profile_new(lua_State *L, size_t most) {
   ProfileBox *b = lze_push_box(L, lze_profile_kind, sizeof *b);
-  lze_check_memory(L, lze_profile_start(&b->profile, lze_state(L), most));
+  lze_State *S = lze_state(L);
+  bool pending = lze_count_in_flight(S) > 0;
+  lze_check_memory(L, lze_profile_start(&b->profile, S, most, pending));
   b->open = true;
   return b;
 }
@@ -742,7 +751,7 @@ static void ending_open(lua_State *L, lze_State *S) {
     free(e);
     luaL_error(L, "LZE_PROFILE=%s: %s: %s", name, path, strerror(error));
   }
-  if (!lze_profile_start(&e->profile, S, MOST_RECORDS)) {
+  if (!lze_profile_start(&e->profile, S, MOST_RECORDS, false)) {
     ending_free(e);
     lze_no_memory(L);
   }

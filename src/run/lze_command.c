@@ -593,6 +593,7 @@ void lze_queue_submitted(lze_Queue *q, const lze_Outcome *out) {
     next = c->next;
     if (c->submitted) continue;
     c->submitted = true;
+    if (c->record != 0) lze_record_submitted(c);
     if (out->result != ZE_RESULT_SUCCESS) command_retire(c, out);
   }
   lze_queue_release(q);

@@ -258,6 +258,14 @@ lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
              : own;
 }
 
+uint64_t lze_count_in_flight(const lze_State *S) {
+  uint64_t n = 0;
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (const lze_Queue *q = c->queues; q != NULL; q = q->next)
+      n += q->in_flight;
+  return n;
+}
+
 void lze_set_default_queue(lze_State *S, lze_Queue *q) {
   lze_Queue *old = S->queue;
   if (q != NULL) lze_queue_own(q);

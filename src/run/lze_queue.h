@@ -117,6 +117,8 @@ lze_Queue *lze_host_queue(lua_State *L, lze_Context *context,
 /* One owner more, or less; may destroy it. */
 void lze_queue_own(lze_Queue *q);
 void lze_queue_disown(lze_Queue *q);
+/* Of all queues: launches and other commands that are not known to be over. */
+uint64_t lze_count_in_flight(const lze_State *S);
 /* Make a queue lze.default's, or NULL: none. */
 void lze_set_default_queue(lze_State *S, lze_Queue *q);
 /* [-0, +1] the default queue of a context on a device: its userdata, or a new

@@ -255,7 +255,8 @@ static void recorder_free(lze_State *S) {
   free(r);
 }
 
-bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
+bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most,
+                       bool pending) {
   struct lze_Recorder *r = S->recorder;
   if (r == NULL) {
     r = S->recorder = calloc(1, sizeof *r);
@@ -268,7 +269,8 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most) {
     return false;
   }
   *p = (lze_Profile){.next = r->profiles, .state = S, .most = most,
-                     .first = S->records + 1, .start_ns = lze_now_ns()};
+                     .first = S->records + 1, .start_ns = lze_now_ns(),
+                     .pending = pending};
   r->profiles = p;
   return true;
 }
@@ -293,6 +295,7 @@ bool lze_profile_copy(const lze_Profile *p, lze_Profile *copy) {
   uint64_t oldest = 0;
   if (S != NULL) {
     copy->end_ns = lze_now_ns();
+    copy->bytes = S->bytes;
     copy->names = S->recorder->names;
     oldest = profile_oldest(p);
     copy->count = (size_t)(S->records + 1 - oldest);
@@ -571,6 +574,11 @@ void lze_record_end(const lze_Command *c) {
   for (uint32_t i = 0; i < c->use_count; i++) touch(c->record, &c->uses[i]);
 }
 
+void lze_record_submitted(const lze_Command *c) {
+  lze_Record *record = record_of(c);
+  if (record != NULL) record->submitted_ns = lze_now_ns();
+}
+
 void lze_record_abort(const lze_Command *c) {
   lze_Record *record = record_of(c);
   if (record != NULL) record->kind = LZE_RECORD_NONE;
@@ -658,9 +666,22 @@ void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
   record->name = names_add(S->recorder->names, name);
 }
 
+/* What memory is called: of arrays, which make and drop it by themselves, or as
+   the script asked for it. */
+static const char *memory_name(lua_State *L, const lze_Storage *s) {
+  static const char *const names[] = {"shared", "device", "host"};
+  lua_Debug ar;
+  for (int level = 1; L != NULL && lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline < 0) continue;
+    if (strncmp(ar.source, "=lze array", 10) == 0) return "array";
+    break;
+  }
+  return names[s->usage];
+}
+
 void lze_record_memory(lua_State *L, const lze_Storage *s,
                        uint64_t start_ns) {
-  static const char *const names[] = {"shared", "device", "host"};
   lze_State *S = s->o.context->state;
   lze_Record *record =
       record_new(S, L != NULL ? LZE_RECORD_ALLOC : LZE_RECORD_FREE);
@@ -669,17 +690,30 @@ void lze_record_memory(lua_State *L, const lze_Storage *s,
                                                        : record->end_ns;
   record->bytes = s->bytes;
   record->storage = s->serial;
-  record->name = names_add(S->recorder->names, names[s->usage]);
+  record->name = names_add(S->recorder->names, memory_name(L, s));
   record_device(record, s->device,
                 names_add(S->recorder->names, s->device->props.name));
   record->collected = L == NULL && !s->o.closed;
   if (L != NULL) record_where(L, S, record);
 }
 
-void lze_record_zeroed(const lze_Storage *s) {
-  lze_State *S = s->o.context->state;
+/* The record of a storage that was just made, or NULL. */
+static lze_Record *record_of_new(const lze_Storage *s) {
+  const lze_State *S = s->o.context->state;
   lze_Record *record = record_find(S, S->records);
-  if (record != NULL && record->kind == LZE_RECORD_ALLOC &&
-      record->storage == s->serial)
-    record->end_ns = lze_now_ns();
+  bool is = record != NULL && record->kind == LZE_RECORD_ALLOC &&
+            record->storage == s->serial;
+  return is ? record : NULL;
+}
+
+void lze_record_zeroed(const lze_Storage *s) {
+  lze_Record *record = record_of_new(s);
+  if (record != NULL) record->end_ns = lze_now_ns();
+}
+
+void lze_record_staging(const lze_Storage *s) {
+  lze_Record *record = record_of_new(s);
+  if (record == NULL) return;
+  lze_Names *names = s->o.context->state->recorder->names;
+  record->name = names_add(names, "staging");
 }

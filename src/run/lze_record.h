@@ -47,6 +47,7 @@ typedef struct lze_Shape {
 typedef struct lze_Record {
   uint64_t queued_ns;           /* the call, of what the device does */
   uint64_t call_ns;             /* how long that call was busy with it */
+  uint64_t submitted_ns;        /* of a batched queue: given to the device */
   uint64_t start_ns, end_ns;    /* 0 before it is over */
   uint64_t after;               /* number of what it depends on, 0: nothing */
   uint64_t bytes;
@@ -76,14 +77,18 @@ typedef struct lze_Profile {
   lze_State *state;             /* NULL once stopped */
   uint64_t first, most;         /* the number of the first; of a copy, too */
   uint64_t start_ns, end_ns;
+  bool pending;                 /* commands were, when it began */
+  size_t bytes;                 /* of memory in use when it ended */
   lze_Record *records;          /* the copy, in the order of the calls */
   size_t count;
   uint64_t dropped;             /* older ones that the ring had no room for */
   lze_Names *names;
 } lze_Profile;
 
-/* Begin to record, `most` records at most.  False without memory. */
-bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most);
+/* Begin to record, `most` records at most; commands may be pending.  False
+   without memory. */
+bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most,
+                       bool pending);
 /* How many older records there was no room for, so far. */
 uint64_t lze_profile_dropped(const lze_Profile *p);
 /* Copy what a profile has recorded so far, to be freed by lze_profile_free;
@@ -116,8 +121,10 @@ typedef struct lze_Transfer {
 } lze_Transfer;
 lze_Transfer lze_record_transfer(const lze_State *S);
 void lze_record_transferred(const lze_State *S, lze_Transfer t);
-/* It is enqueued, it never will be, it is over and its times are known. */
+/* It is enqueued, it is given to the device, which is later in a batched queue,
+   it never will be, it is over and its times are known. */
 void lze_record_end(const lze_Command *c);
+void lze_record_submitted(const lze_Command *c);
 void lze_record_abort(const lze_Command *c);
 void lze_record_over(lze_Command *c);
 /* A task of the run c, which begins: its record, of which the caller sets what
@@ -153,5 +160,7 @@ void lze_record_power(lua_State *L, lze_State *S);
 void lze_record_memory(lua_State *L, const lze_Storage *s, uint64_t start_ns);
 /* One that has just been allocated is filled with zeros. */
 void lze_record_zeroed(const lze_Storage *s);
+/* One that has just been allocated is lze's own, for a copy. */
+void lze_record_staging(const lze_Storage *s);
 
 #endif

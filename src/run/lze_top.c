@@ -143,11 +143,9 @@ static void page_write(const lze_State *S, unsigned long long start,
   const lze_Kernel *top[MOST_KERNELS] = {NULL};
   const lze_DeviceInfo *devices[MOST_DEVICES];
   size_t device_count = 0;
-  uint64_t in_flight = 0;
   Text t = {shown->text, sizeof shown->text};
   for (const lze_Context *c = S->contexts; c != NULL; c = c->next) {
     for (const lze_Queue *q = c->queues; q != NULL; q = q->next) {
-      in_flight += q->in_flight;
       size_t i = 0;
       while (i < device_count && devices[i] != q->device) i++;
       if (i == device_count && i < MOST_DEVICES)
@@ -162,7 +160,7 @@ static void page_write(const lze_State *S, unsigned long long start,
   add(&t, "lze " LZE_VERSION "\nstarted %llu\n", start);
   add(&t, "shared %zu\ndevice %zu\nhost %zu\n", n.bytes[LZE_SHARED],
       n.bytes[LZE_DEVICE], n.bytes[LZE_HOST]);
-  add(&t, "in_flight %llu\n", (unsigned long long)in_flight);
+  add(&t, "in_flight %llu\n", (unsigned long long)lze_count_in_flight(S));
   for (size_t i = 0; i < device_count; i++)
     add(&t, "on %s\n", devices[i]->props.name);
   for (int i = 0; i < MOST_KERNELS && top[i] != NULL; i++)
