@@ -282,10 +282,11 @@ function repl.run(read, show, complain, remember)
     elseif name == "quit" then
       break
     elseif name then
-      local f = directive[name]
-      local ok, said = pcall(f or function()
-        return "unknown: :" .. name .. "; :help lists what there is"
-      end, rest, last)
+      local ok, said = prompt.call(function()
+        local f = directive[name]
+        return f and f(rest, last) or
+          "unknown: :" .. name .. "; :help lists what there is"
+      end, tostring)
       if ok then show(said) else complain(tostring(said)) end
     else
       text = text and text .. "\n" .. line or line

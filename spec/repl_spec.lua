@@ -101,6 +101,34 @@ for]], function(path)
     end)
   end)
 
+  it("ends what runs at Ctrl-C, a directive too", function()
+    with_lines([[
+interrupt = function() while true do io.popen("kill -INT $PPID"):close() end end
+interrupt()
+"after one"
+interrupt()
+require "lze.prompt".kinds().profile.stop = interrupt
+:time
+:time
+"after directives"
+]], function(path)
+      assert.matches("^interrupted!\nstack traceback:\n.*\nafter one\n" ..
+        "interrupted!\n.*\ninterrupted!\ninterrupted!\nafter directives\n$",
+        typed(path))
+    end)
+  end)
+
+  it("ends at a second one where the first cannot end what runs", function()
+    with_lines([[
+interrupt = function() io.popen("kill -INT $PPID"):close() end
+coroutine.wrap(function() for _ = 1, 1000 do interrupt() end end)()
+"not reached"
+]], function(path)
+      local r = run(path)
+      assert.same({"signal", 2, ""}, {r.how, r.code, r.output})
+    end)
+  end)
+
   it("says what the last line took, and where its time went", function()
     with_lines([[
 :time

@@ -207,7 +207,8 @@ static lua_State *calling;
 static void call_stop(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook(L, NULL, 0, 0);
-  luaL_error(L, "interrupted!");
+  lua_pushliteral(L, "interrupted!");
+  lua_error(L);
 }
 
 static void call_interrupt(int signal) {
@@ -217,9 +218,12 @@ static void call_interrupt(int signal) {
 }
 
 /* call(f, handler) -> true, results | false, what the handler made of the
-   error; Ctrl-C is an error of f. */
+   error; Ctrl-C is an error of f.  Where no hook runs, in coroutines and long
+   functions of C, it is none: a second one ends the process. */
 static int prompt_call(lua_State *L) {
-  struct sigaction action = {.sa_handler = call_interrupt}, before;
+  struct sigaction action = {.sa_handler = call_interrupt,
+                             .sa_flags = (int)SA_RESETHAND};
+  struct sigaction before;
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
   lua_insert(L, 1);
@@ -228,6 +232,7 @@ static int prompt_call(lua_State *L) {
   sigaction(SIGINT, &action, &before);
   int status = lua_pcall(L, 0, LUA_MULTRET, 1);
   sigaction(SIGINT, &before, NULL);
+  if (lua_gethook(L) == call_stop) lua_sethook(L, NULL, 0, 0); /* too late */
   lua_pushboolean(L, status == LUA_OK);
   lua_replace(L, 1);
   return lua_gettop(L);
