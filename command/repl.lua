@@ -316,6 +316,35 @@ local function history_path()
     directory .. "/history" or nil
 end
 
+local MOST_ENTRIES <const> = 2000
+
+local function line_of(entry)
+  return entry:gsub("^%s+", ""):gsub("\n", "\n\t") .. "\n"
+end
+
+-- Give the prompt the entries of a history, and shorten it when it is long. A
+-- file has lines; those of an entry after its first begin with a tab.
+local function load_history(path)
+  local file <close> = io.open(path, "rb")
+  local entries = {}
+  for line in (file and file:read "a" or ""):gmatch "[^\n]+" do
+    local last = line:find "^\t" and entries[#entries]
+    if last then
+      entries[#entries] = last .. "\n" .. line:sub(2)
+    else
+      entries[#entries + 1] = line
+    end
+  end
+  for _, text in ipairs(entries) do prompt.remember(text) end
+  if #entries < 2 * MOST_ENTRIES then return end
+  local last, new = {}, path .. ".new"
+  for i = #entries - MOST_ENTRIES + 1, #entries do
+    last[#last + 1] = line_of(entries[i])
+  end
+  os.remove(new)
+  if prompt.append(new, table.concat(last)) then os.rename(new, path) end
+end
+
 -- The command: the words are a file to run first, and its arguments. Returns
 -- why that cannot be run or, at the end, what it says not be written; or nil.
 function repl.main(words)
@@ -338,13 +367,14 @@ function repl.main(words)
   local function remember() end
   if terminal then
     local path = history_path()
-    if path then prompt.history(path) end
+    if path then load_history(path) end
     function read(first)
       return prompt.read(first and "> " or ">> ", repl.complete)
     end
     function remember(text) -- at once: the terminal may go, or the process
-      prompt.remember(text)
-      if path then prompt.history(path, true) end
+      if prompt.remember(text) and path then
+        prompt.append(path, line_of(text))
+      end
     end
     show(lze._VERSION .. "  :help lists what there is, Ctrl-D ends")
   end

@@ -266,6 +266,48 @@ x = lze.buffer("int", 1)
     end)
   end)
 
+  it("adds to the history, which others may have added to", function()
+    if process.hosted or not os.execute "command -v script >/dev/null" then
+      pending "needs script, and an interpreter of its own"
+      return
+    end
+    process.with_directory(function(dir)
+      local path = dir .. "/lze/history"
+      typed(dir, "for i = 1, 2 do\\n\\nprint(i * 21)\\nend\\n" ..
+        "io.open(\"" .. path .. "\", \"a\"):write(\"other = 1\\\\n\")" ..
+        ":close()\\nlate = 1\\n\\004")
+      local file <close> = io.open(path)
+      if not file then return end -- there is no editor of lines
+      local text = file:read "a"
+      assert.matches("^for i = 1, 2 do\n\t\n\tprint%(i %* 21%)\n\tend\nio" ..
+        "[^\n]+\nother = 1\nlate = 1\n$", text)
+      -- Three lines up is the loop, as one entry.
+      text = typed(dir, "\\020\\020\\020\\020\\n\\004")
+      assert.matches("\n21\r?\n42\r?\n", text)
+    end)
+  end)
+
+  it("keeps the last entries of a long history", function()
+    if process.hosted or not os.execute "command -v script >/dev/null" then
+      pending "needs script, and an interpreter of its own"
+      return
+    end
+    process.with_directory(function(dir)
+      assert(os.execute(("mkdir -m 700 '%s/lze'"):format(dir)))
+      local lines = {}
+      for i = 1, 4000 do lines[i] = ("x = %d +\n\t1\n"):format(i) end
+      local path = dir .. "/lze/history"
+      process.write(path, table.concat(lines))
+      typed(dir, "late = 1\\n\\004")
+      local file <close> = io.open(path)
+      local text = file:read "a"
+      if not text:find "late" then return end -- there is no editor of lines
+      assert.is_true(text == table.concat(lines, "", 2001) .. "late = 1\n")
+      local pipe <close> = io.popen(("stat -c %%a '%s'"):format(path))
+      assert.equal("600\n", pipe:read "a")
+    end)
+  end)
+
   -- Debian's lua5.4 needs readline itself, the host program does not.
   it("does so with libedit where there is no readline", function()
     local build = os.getenv "LZE_TEST_BUILD"

@@ -28,8 +28,6 @@ typedef struct Editor {
   bool asked, gnu;
   char *(*readline)(const char *prompt);
   void (*add_history)(const char *line);
-  int (*read_history)(const char *path);
-  int (*write_history)(const char *path);
   int (*initialize)(void);
   void (*stifle_history)(int most);
   void (*clean_up)(void);
@@ -64,8 +62,6 @@ static const Editor *editor_open(void) {
   if (library == NULL) return e;
   find(library, "readline", &e->readline);
   find(library, "add_history", &e->add_history);
-  find(library, "read_history", &e->read_history);
-  find(library, "write_history", &e->write_history);
   find(library, "rl_initialize", &e->initialize);
   find(library, "stifle_history", &e->stifle_history);
   find(library, "rl_cleanup_after_signal", &e->clean_up);
@@ -167,24 +163,26 @@ static int prompt_read(lua_State *L) {
   return 1;
 }
 
-/* remember(text): a line of the history */
+/* remember(text) -> whether there is a history, which it is added to */
 static int prompt_remember(lua_State *L) {
   const char *text = luaL_checkstring(L, 1);
   const Editor *e = editor_open();
   if (e->add_history != NULL) e->add_history(text);
-  return 0;
+  lua_pushboolean(L, e->add_history != NULL);
+  return 1;
 }
 
-/* history(path [, true]): read the file, or write it */
-static int prompt_history(lua_State *L) {
+/* append(path, text) -> whether it was: at once, so that those of several
+   processes are not mixed, to a file of this user's alone */
+static int prompt_append(lua_State *L) {
+  size_t size;
   const char *path = luaL_checkstring(L, 1);
-  const Editor *e = editor_open();
-  if (!lua_toboolean(L, 2)) {
-    if (e->read_history != NULL) e->read_history(path);
-  } else if (e->write_history != NULL) {
-    e->write_history(path);
-  }
-  return 0;
+  const char *text = luaL_checklstring(L, 2, &size);
+  int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  bool written = fd >= 0 && write(fd, text, size) == (ssize_t)size;
+  if (fd >= 0) close(fd);
+  lua_pushboolean(L, written);
+  return 1;
 }
 
 /* written() -> whether all that was said on stdout is; why an earlier write
@@ -274,7 +272,7 @@ static int prompt_page(lua_State *L) {
    help(word) -> what lze.help says of it, whether the manual has it */
 static const luaL_Reg functions[] = {
     {"read", prompt_read},         {"remember", prompt_remember},
-    {"history", prompt_history},   {"terminal", prompt_terminal},
+    {"append", prompt_append},     {"terminal", prompt_terminal},
     {"call", prompt_call},         {"kinds", prompt_kinds},
     {"json", lze_push_json},       {"limits", prompt_limits},
     {"page", prompt_page},         {"help", lze_push_help},
