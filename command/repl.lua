@@ -19,6 +19,13 @@ local keywords = {
   "true", "until", "while",
 }
 
+local array_fields <const> = {"buffer", "device", "shape", "strides", "type"}
+
+local function field_of(value, name)
+  local ok, v = pcall(function() return value[name] end)
+  return ok and v or nil
+end
+
 -- Set names[name] = true for what a value can be asked for. Where `methods`,
 -- only for functions.
 local function add_names(names, value, methods)
@@ -41,7 +48,16 @@ local function add_names(names, value, methods)
     end
     return
   end
-  if kind == "array" then add(lze.array) end
+  if kind == "array" then
+    for name in next, lze.array do -- constructors are not an array's
+      if field_of(value, name) then names[name] = true end
+    end
+    for _, name in ipairs(methods and {} or array_fields) do
+      names[name] = true
+    end
+    return
+  end
+  if value == lze then local _ = lze.array end -- its first use loads it
   for _ = 1, 8 do
     if type(value) == "table" then add(value) end
     local meta = debug.getmetatable(value)
@@ -57,8 +73,7 @@ local function value_of(chain, env)
   for name in chain:gmatch "[^.:]+" do
     local ok = lze.type(value) or value == lze or type(value) == "string"
     if ok then
-      local called, v = pcall(function() return value[name] end)
-      value = called and v or nil
+      value = field_of(value, name)
     elseif type(value) == "table" then
       value = rawget(value, name)
     else
@@ -98,11 +113,16 @@ end
 local function suiting(a, env)
   local list = {}
   local pointee = a.type:match "^(.*)%*$"
+  local object = a.type:match "^image" or a.type:match "^(sampler)_t$"
   for name, value in next, env do
     if type(name) == "string" and name:find "^[%a_][%w_]*$" then
       local kind = lze.type(value)
       local good
-      if pointee then
+      if a.space == "local" then
+        good = kind == "local_bytes" or math.type(value) == "integer"
+      elseif object then
+        good = kind == object
+      elseif pointee then
         good = (kind == "buffer" or kind == "array") and
           (pointee == "void" or value.type == pointee)
       else
@@ -111,6 +131,7 @@ local function suiting(a, env)
       if good then list[#list + 1] = name end
     end
   end
+  if a.space == "local" then list[#list + 1] = "lze.local_bytes" end
   table.sort(list)
   return list
 end
@@ -135,8 +156,8 @@ function repl.complete(line, start, env)
       list = suiting(a, env)
       -- Never the only one, and none begins as it does: so it is shown, and
       -- nothing of it is put in.
-      table.insert(list, 1, ("[%d: %s %s]"):format(number, a.type, a.name or
-        "?"))
+      table.insert(list, 1, ("[%d: %s%s %s]"):format(number, a.space ==
+        "local" and "local " or "", a.type, a.name or "?"))
       if #list == 1 then list[2] = tostring(k) end
       return list
     end
@@ -166,7 +187,7 @@ local here = debug.getinfo(1, "S").short_src:gsub("%p", "%%%0")
 
 -- The error as it is shown, with the part of the stack that is not of here.
 local function traced(err)
-  if type(err) ~= "string" then
+  if type(err) ~= "string" and type(err) ~= "number" then
     local meta = debug.getmetatable(err)
     if type(meta) == "table" and meta.__tostring then return tostring(err) end
     err = ("(error object is a %s value)"):format(type(err))

@@ -410,11 +410,12 @@ local function help(x, kind)
   if type(x) == "string" then
     local word = lower(trim(x))
     if word == "" then return contents(), true end
+    word = gsub(word, "^lze%.array%.", "a.") -- as the manual has them
     if chapters[word] then return of_word(chapters[word]) end
     if receivers[word] and not C.lze()[word] then
       return of_object(word), true -- no function of lze makes one
     end
-    return of_word(x)
+    return of_word(word)
   end
   if not kind and type(x) == "userdata" and of_mpi[C.name(x)] then
     kind = C.name(x)

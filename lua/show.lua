@@ -39,6 +39,7 @@ end
 -- The module: its version, and the names in it.
 function functions.module(t)
   local lines, width = {tostring(rawget(t, "_VERSION")) .. ":"}, 80
+  local _ = t.array -- its first use loads it
   for _, key in next, keys(t) do
     if key ~= "_VERSION" and key ~= "version" then
       if width + #key + 1 > 76 then

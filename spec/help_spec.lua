@@ -24,6 +24,9 @@ describe("lze.help", function()
     assert.equal(text, lze.help " X:pending() ")
     assert.matches("`lze.work.lane%(%)`", lze.help(lze.work.lane))
     assert.matches("`a:cumsum%(%[dim%]%)`", lze.help(lze.array.cumsum))
+    for _, name in ipairs {"sum", "zeros", "fuse"} do
+      assert.equal(lze.help(lze.array[name]), lze.help("lze.array." .. name))
+    end
     -- The names of many are those of other functions, too.
     for name, f in pairs(lze.array) do
       if type(f) == "function" then

@@ -76,6 +76,7 @@ _G, select, require = nil
   it("goes on after errors, which it shows with lines", function()
     with_lines([[
 error "boom"
+error(5)
 local function f()
   error {1} end f()
 lze.buffer("int", -1)
@@ -89,6 +90,7 @@ for]], function(path)
       local text = typed(path)
       assert.matches("^stdin:1: boom\nstack traceback:\n\t%[C%]: in " ..
         "%l+ 'error'\n\tstdin:1: in main chunk\n", text)
+      assert.matches("\n5\nstack traceback:\n", text)
       assert.matches("\n%(error object is a table value%)\n", text)
       assert.matches("\nstdin:1: bad argument #2 to 'buffer' ", text)
       assert.matches("\nstdin:1: lze.load: ENOENT: nowhere.spv: ", text)
@@ -220,10 +222,11 @@ x = lze.buffer("int", 1)
   end)
 
   -- What the prompt says on a terminal where that, for printf, is typed; its
-  -- history is in dir.
+  -- history is in dir. A Ctrl-D that comes before readline is ready is lost.
   local function typed(dir, lines)
     local pipe <close> = assert(io.popen(("printf '%s' | " ..
-      "XDG_STATE_HOME='%s' TERM=dumb script -qec '%s bin/lze repl' " ..
+      "XDG_STATE_HOME='%s' TERM=dumb timeout 60 script -qec " ..
+      "'%s bin/lze repl' " ..
       "/dev/null"):format(lines, dir, process.lua)))
     return pipe:read "a"
   end
@@ -235,7 +238,7 @@ x = lze.buffer("int", 1)
     end
     process.with_directory(function(dir)
       local text = typed(dir, "x = lze.buffer(\"int\", 2)\\nx:fil\\t(5)\\n" ..
-        "x[1] * 11\\n\\004")
+        "x[1] * 11\\n:quit\\n")
       assert.matches("lze [%d.]+  :help lists", text)
       assert.matches("\n55\r?\n", text)
       local file = io.open(dir .. "/lze/history")
@@ -258,7 +261,7 @@ x = lze.buffer("int", 1)
         local file <close> = io.open(dir .. "/lze/history")
         return file and file:read "a"
       end
-      if not history "first = 1\\n\\004" then return end
+      if not history "first = 1\\n:quit\\n" then return end
       local text = history("second = 2\\nos.execute(\"kill -HUP \" .. " ..
         "io.open(\"/proc/self/stat\"):read \"n\")\\nlate = 1\\n")
       assert.matches("first = 1\n.*second = 2\n.*kill %-HUP", text)
@@ -275,14 +278,14 @@ x = lze.buffer("int", 1)
       local path = dir .. "/lze/history"
       typed(dir, "for i = 1, 2 do\\n\\nprint(i * 21)\\nend\\n" ..
         "io.open(\"" .. path .. "\", \"a\"):write(\"other = 1\\\\n\")" ..
-        ":close()\\nlate = 1\\n\\004")
+        ":close()\\nlate = 1\\n:quit\\n")
       local file <close> = io.open(path)
       if not file then return end -- there is no editor of lines
       local text = file:read "a"
       assert.matches("^for i = 1, 2 do\n\t\n\tprint%(i %* 21%)\n\tend\nio" ..
         "[^\n]+\nother = 1\nlate = 1\n$", text)
       -- Three lines up is the loop, as one entry.
-      text = typed(dir, "\\020\\020\\020\\020\\n\\004")
+      text = typed(dir, "\\020\\020\\020\\020\\n:quit\\n")
       assert.matches("\n21\r?\n42\r?\n", text)
     end)
   end)
@@ -298,7 +301,7 @@ x = lze.buffer("int", 1)
       for i = 1, 4000 do lines[i] = ("x = %d +\n\t1\n"):format(i) end
       local path = dir .. "/lze/history"
       process.write(path, table.concat(lines))
-      typed(dir, "late = 1\\n\\004")
+      typed(dir, "late = 1\\n:quit\\n")
       local file <close> = io.open(path)
       local text = file:read "a"
       if not text:find "late" then return end -- there is no editor of lines
@@ -338,6 +341,7 @@ describe("completion", function()
     lze = lze, t = {alpha = 1, also = {beta = 2}, ["not a name"] = 3},
     x = lze.buffer("float", 4), n = lze.buffer("int", 4), count = 4,
     m = lze.load "kernels/saxpy.spv", s = "text",
+    a = lze.array.zeros({2}, {type = "char"}), bytes = lze.local_bytes(64),
     late = setmetatable({}, {__index = function() error "called" end}),
   }
   env.k = env.m.saxpy
@@ -356,6 +360,14 @@ describe("completion", function()
     assert.equal("", complete "x:ty")
     assert.equal("x.device.compute_units", complete "x.device.comp")
     assert.equal("m.saxpy", complete "m.sa")
+    assert.equal("a.shape", complete "a.sha")
+    assert.equal("a.type", complete "a.typ")
+    assert.equal("a:sum", complete "a:sum")
+    local _, err = pcall(function() return env.a.nothing end)
+    for name in tostring(err):match "known: (.-) and":gmatch "%w+" do
+      assert.equal("a." .. name, complete("a." .. name))
+    end
+    assert.equal("", complete "a:zer")
     assert.equal("s:byte", complete "s:by")
     assert.equal("lze.profile", complete "lze.prof")
     assert.equal("", complete "late.")
@@ -366,11 +378,22 @@ describe("completion", function()
     assert.equal(":help", complete ":h")
   end)
 
+  it("has arrays before they are used", function()
+    assert.equal("lze.array\n", process.output [[
+      local repl = dofile "command/repl.lua"
+      local env = {lze = require "lze"}
+      print(table.concat(repl.complete("lze.ar", 1, env), " "))]])
+  end)
+
   it("has what suits an argument of a kernel", function()
     assert.equal("[1: float a] count", complete "k(#x, ")
     assert.equal("[2: float* x] x", complete "k({4, group = 2}, f(1, 2), ")
     assert.equal("[3: float* y] x", complete "k:launch(4, 2, x, ")
     assert.equal("x", complete "k(4, 2, x")
+    -- A buffer of its type is not what local memory takes.
+    env.f = lze.load "kernels/spec.spv".reverse
+    assert.equal("[2: local int* scratch] bytes count lze.local_bytes",
+      complete "f(1, n, ")
     env.count = nil
     assert.equal("[1: float a] " .. tostring(env.k), complete "k(4, ")
   end)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local process = require "spec.support.process"
 
 describe("at a prompt", function()
   it("the module says its version and its names", function()
@@ -14,6 +15,10 @@ describe("at a prompt", function()
       end
     end
     for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 80, line) end
+  end)
+
+  it("the module has what only its use loads", function()
+    assert.matches(":\n  array ", process.output "print(require 'lze')")
   end)
 
   it("devices and drivers are a numbered list", function()
