@@ -313,12 +313,15 @@ end
 
 -- --- on a terminal ---------------------------------------------------------
 
+-- The terminal's own screen, without a cursor and with lines that end at its
+-- edge, also those with characters of two columns; and what was there.
+local ENTER <const>, LEAVE <const> = "\27[?1049h\27[?25l\27[?7l",
+  "\27[?7h\27[?25h\27[?1049l"
+
 -- A file; once it is closed, also by the end of this process, whatever ends it,
 -- the terminal is what it was.
-local function restoring()
-  return io.popen(("trap '' HUP INT TERM TSTP TTOU; read -r _; " ..
-    "printf '\\033[?25h\\033[?1049l'; stty %s <&1"):format(
-    lines_of "stty -g"[1]), "w")
+local function restoring(leave)
+  return io.popen("trap '' HUP INT TERM TSTP TTOU; read -r _; " .. leave, "w")
 end
 
 -- As much of a line as there is room for.
@@ -329,7 +332,9 @@ local function cut(line, columns)
 end
 
 local function watch(take)
-  local terminal <close> = restoring() -- luacheck: ignore
+  local leave = ("printf %%s %s; stty %s <&1"):format(quoted(LEAVE),
+    lines_of "stty -g"[1])
+  local terminal <close> = restoring(leave) -- luacheck: ignore
   local view = {order = 1, kernels = true, history = {}}
   local sample = take()
   local function draw()
@@ -348,9 +353,12 @@ local function watch(take)
     io.write(table.concat(text))
     io.flush()
   end
-  -- A read ends after a second.
-  os.execute "stty -icanon -echo min 0 time 10"
-  io.write "\27[?1049h\27[?25l"
+  -- A read ends after a second; Ctrl-Z is a key.
+  local function enter()
+    os.execute "stty -icanon -echo susp undef min 0 time 10"
+    io.write(ENTER)
+  end
+  enter()
   local ok, err = pcall(function()
     local started = os.time()
     while true do
@@ -358,6 +366,10 @@ local function watch(take)
       local key = io.read(1)
       if key == "q" then return end
       if key == "s" then view.order = view.order % #orders + 1 end
+      if key == "\26" then
+        os.execute(leave .. "; kill -TSTP 0") -- until it is continued
+        enter()
+      end
       if key == "k" then view.kernels = not view.kernels end
       local now = os.time()
       if now > started then
@@ -387,8 +399,9 @@ function top.main(how)
     now.directory = directory
     return now
   end
-  local terminal = prompt.terminal(0) and prompt.terminal(1) and
-    os.getenv "TERM" ~= "dumb"
+  local term = os.getenv "TERM" or ""
+  local terminal = prompt.terminal(0) and prompt.terminal(1) and term ~= "" and
+    term ~= "dumb"
   if not how and terminal then
     watch(take)
     return nil

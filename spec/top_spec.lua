@@ -218,22 +218,63 @@ describe("lze top", function()
           "</dev/null >/dev/null 2>&1"):format(dir, dir, dir, dir))))
         local seen = read(dir .. "/seen")
         assert.matches("\27%[%?1049h.*\27%[%?25h\27%[%?1049l.*restored", seen)
+        -- Nor with characters of two columns.
+        assert.matches("^.-\27%[%?7l.*\27%[%?7h", seen)
         assert.matches("\27%[24;1Hq: quit  s: sort %(la", seen)
         assert.not_matches("sort %(lau", seen)
       end)
     end)
+
+  it("gives the terminal back while it is stopped", function()
+    if not os.execute "command -v script >/dev/null" then
+      pending "needs script"
+      return
+    end
+    process.with_directory(function(dir)
+      process.write(dir .. "/watch", ([[
+        set -m
+        "%s" bin/lze top
+        stty -a && echo suspended
+        fg
+        stty -a && echo ended
+      ]]):format(process.lua))
+      -- Ctrl-Z once it has drawn, and q for when it goes on.
+      process.write(dir .. "/keys", [[
+        until grep -q "q: quit" "$1"; do sleep 0.02; done
+        printf "\032"
+        until grep -q suspended "$1"; do sleep 0.02; done
+        printf q
+        until grep -q ended "$1"; do sleep 0.02; done]])
+      process.write(dir .. "/seen", "")
+      assert.is_true((os.execute(("timeout 50 sh '%s/keys' '%s/seen' | " ..
+        "XDG_RUNTIME_DIR='%s' TERM=vt100 timeout 60 script -qfc " ..
+        "'sh %s/watch' '%s/seen' >/dev/null 2>&1"):format(dir, dir, dir, dir,
+        dir))))
+      local before, after = read(dir .. "/seen"):match
+        "^(.-\nsuspended)(.-\nended)"
+      assert.is_truthy(after)
+      for _, seen in ipairs {before, after} do
+        assert.matches("\27%[%?1049h.*\27%[%?25h\27%[%?1049l.* icanon ",
+          (seen:gsub("%-icanon", "")))
+      end
+    end)
+  end)
 
   it("draws nothing on a terminal that cannot", function()
     if not os.execute "command -v script >/dev/null" then
       pending "needs script"
       return
     end
-    local pipe = io.popen(("printf q | XDG_RUNTIME_DIR= TERM=dumb " ..
-      "timeout 60 script -qec '%s bin/lze top' /dev/null"):format(process.lua))
-    local text = pipe:read "a"
-    assert.is_true((pipe:close()))
-    assert.matches("device 1: .-\nprograms are not seen", (text:gsub("\r", "")))
-    assert.is_nil(text:find("\27", 1, true))
+    for _, term in ipairs {"TERM=dumb", "TERM=", "env -u TERM"} do
+      local pipe <close> = io.popen(("printf q | XDG_RUNTIME_DIR= %s " ..
+        "timeout 60 script -qec '%s bin/lze top' /dev/null"):format(term,
+        process.lua))
+      local text = pipe:read "a"
+      assert.is_true((pipe:close()))
+      assert.matches("device 1: .-\nprograms are not seen",
+        (text:gsub("\r", "")))
+      assert.is_nil(text:find("\27", 1, true))
+    end
   end)
 end)
 
