@@ -11,11 +11,17 @@
 
 local C = ...
 local lze = C.lze()
-C.kernel, C.work, C.buffer, C.type = lze.kernel, lze.work, lze.buffer, lze.type
+C.work, C.buffer, C.type = lze.work, lze.buffer, lze.type
 local error, getmetatable, ipairs, select, setmetatable, tostring, type =
   error, getmetatable, ipairs, select, setmetatable, tostring, type
 local concat, unpack = table.concat, table.unpack
 local format, max, mathtype = string.format, math.max, math.type
+
+-- Kernels with a function of the script's in them are checked as the script's
+-- are.  Those of these files alone are not: what they compute is meant, as that
+-- integers wrap.
+C.script_kernel = lze.kernel
+function C.kernel(f, o) return C.meant(lze.kernel(f, o)) end
 
 local MOST_DIMENSIONS <const> = 8
 local MOST_ELEMENTS <const> = 1 << 48

@@ -13,7 +13,7 @@ local function cache(text)
     local own = kernels[f] or {}
     kernels[f] = own
     if not own[key] then
-      own[key] = C.kernel(C.text(text(key, ...), name)(f),
+      own[key] = C.script_kernel(C.text(text(key, ...), name)(f),
         {name = "array_" .. name})
     end
     return own[key]

@@ -43,7 +43,7 @@ static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
     return b->kernel;
   }
   lze_configure(L); /* reads LZE_CHECK */
-  if (b->checked || b->state->check) {
+  if (lze_lua_kernel_checks(b) != LZE_SETTING_OFF) {
     lua_pushvalue(L, arg);
     lua_insert(L, 1);
     *below = 1;

@@ -80,6 +80,12 @@ bool lze_is_lua_kernel(lua_State *L, int index) {
   return lua_kernel_test(L, index) != NULL;
 }
 
+lze_Setting lze_lua_kernel_checks(const lze_KernelBox *b) {
+  lze_Setting all = b->state->check;
+  if (b->meant) return LZE_SETTING_OFF;
+  return b->checked && all == LZE_SETTING_OFF ? LZE_SETTING_ON : all;
+}
+
 bool lze_adds_arguments(lua_State *L, int index) {
   const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
   if (b == NULL || b->is_lua) return b != NULL;
@@ -823,9 +829,8 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
    the length of an argument. */
 static bool variant_is_plain(const LuaKernel *k, const Variant *v) {
   const lzc_result *r = v->result;
-  const lze_State *state = k->head.state;
-  bool plain = k->declared_count < 0 && !v->checked &&
-               state->check != LZE_SETTING_WORD &&
+  bool plain = k->declared_count < 0 &&
+               lze_lua_kernel_checks(&k->head) == LZE_SETTING_OFF &&
                v->dims < 2 && v->check_count == 0 && r->hidden_count <= 4;
   bool placed = false;
   for (int i = 0; i < v->count; i++) {
@@ -936,7 +941,7 @@ static NOINLINE lze_Kernel *resolve_any(lua_State *L, LuaKernel *k, int kernel,
                                         const lze_Place *place, bool checked,
                                         int range, int *count) {
   if (k->head.closed) luaL_error(L, "%s is closed", k->head.name);
-  if (k->head.state->check == LZE_SETTING_WORD &&
+  if (lze_lua_kernel_checks(&k->head) == LZE_SETTING_WORD &&
       k->head.state->lua_checks == 0)
     lze_lua_check_launch(L, kernel, range, *count);
   int own = range + *count + 1;

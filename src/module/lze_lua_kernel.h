@@ -37,6 +37,9 @@ void lze_push_sizes(lua_State *L, const lze_Kernel *k, int range, int *count);
 lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
                                    int kernel, const lze_Place *place,
                                    bool checked, int range, int *count);
+/* How launches of a Lua kernel are checked: by its option, by LZE_CHECK, or
+   never, where it is lze's own and what it computes is meant. */
+lze_Setting lze_lua_kernel_checks(const lze_KernelBox *b);
 /* After a checked launch of `run`, a variant of the Lua kernel at `kernel`,
    with the range at `range`: waits for it, and raises what it reports. */
 void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,

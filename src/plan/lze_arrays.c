@@ -216,6 +216,13 @@ static int array_fuse(lua_State *L) {
   return luaL_error(L, "LZE_FUSE=%s: auto, always or never expected", value);
 }
 
+/* meant(kernel) -> kernel, of lze's own, whose launches are not checked */
+static int array_meant(lua_State *L) {
+  lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
+  b->meant = true;
+  return 1;
+}
+
 /* misfit(type, v) -> why elements of a type of numbers do not hold v, or nil */
 static int array_misfit(lua_State *L) {
   uint64_t element;
@@ -230,6 +237,7 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"collect", array_collect, LZE_HOT},
                                         {"heap", array_heap, LZE_HOT},
                                         {"json", lze_push_json, LZE_HOT},
+                                        {"meant", array_meant, LZE_HOT},
                                         {"misfit", array_misfit, LZE_HOT},
                                         {"now", array_now, LZE_HOT},
                                         {"fuse", array_fuse, LZE_HOT},

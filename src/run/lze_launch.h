@@ -70,6 +70,8 @@ typedef struct lze_KernelBox {
   bool is_lua, closed;          /* begins one of module/lze_lua_kernel.c, which
                                    is closed */
   bool checked;                 /* its launches: by option */
+  bool meant;                   /* what it computes, whatever that is: its
+                                   launches are never checked */
   char name[64];
 } lze_KernelBox;
 
