@@ -765,6 +765,53 @@ function A.full(shape, value, o)
   return filled(new_on(device, kind, check_shape(shape, "full", 1)), value)
 end
 
+-- Fill an array with numbers from first on.  Reals are rounded once where the
+-- device has double.
+local function range(a, first, step)
+  local wide = types[a.kind].real and a.device.fp64 and "double" or nil
+  return compute("range", a, first, step, nil, wide)
+end
+
+-- The step of n integers from first to last, ends included.  How far these are
+-- from each other has 64 bits and no sign.
+local function whole_step(kind, first, last, n)
+  local down = last < first
+  if kind == "ulong" then down = math.ult(last, first) end
+  local far, steps = down and first - last or last - first, n - 1
+  local step = (far >> 1) // steps << 1
+  if not math.ult(far - step * steps, steps) then step = step + 1 end
+  if step * steps ~= far then
+    fail("linspace: %d numbers of %s from %d to %d: the step is not whole", n,
+      kind, first, last)
+  end
+  return down and -step or step
+end
+
+-- Fill an array of one dimension with numbers of equal steps.
+local function spaced(a, first, last)
+  local kind, n, step = a.kind, a.size, 0
+  if not types[kind].real then
+    step = n > 1 and whole_step(kind, first, last, n) or 0
+  elseif n > 2 then
+    -- A half of how far the ends are from each other, which may be too far.
+    step = (last / 2 - first / 2) / (n - 1) * 2
+  end
+  local back = n // 2
+  range(array_over(a.base, 0, {n - back}, {1}), first, step)
+  range(array_over(a.base, n - 1, {back}, {-1}), last, -step)
+  return a
+end
+
+-- How many steps lead from first to last, and whether they end there but for
+-- what rounding the three, their difference and the quotient may have changed.
+local function count_steps(first, last, step)
+  local n = (last - first) / step
+  local slack = (math.abs(first) + math.abs(last)) / math.abs(step) * 0x1p-51
+  local nearest = (n + 0.5) // 1
+  local ends = math.abs(n - nearest) <= math.min(slack, 0.25)
+  return ends and nearest or n // 1, ends
+end
+
 -- What elements of kind are counted from, or by: whole where they are.
 local function counted(what, kind, v)
   return not types[kind].real and math.tointeger(v) or fitting(what, kind, v)
@@ -794,13 +841,17 @@ function A.arange(first, last, step, o)
     mathtype(step) == "integer"
   local kind, device = option_type(o, "arange", place,
     exact and "long" or "float")
-  local n = 0
+  local n, ends = 0, false
   if last == first or (last < first) == (step < 0) then
     if (last - first < 0) ~= (last < first) then
       fail("arange: from %d to %d is further than integers reach", first, last)
     end
-    n = (exact and (last - first) // step or (last - first) / step // 1) + 1
-    n = size_of(n) or
+    if exact then
+      n = (last - first) // step
+    else
+      n, ends = count_steps(first, last, step)
+    end
+    n = size_of(n + 1) or
       fail("arange: from %s to %s by %s are too many", first, last, step)
   end
   check_shape({n}, "arange")
@@ -814,37 +865,8 @@ function A.arange(first, last, step, o)
     fitting(argument(#words > 1 and 2 or 1), kind, first + (n - 1) * step)
   end
   local a = new_on(device, kind, {n})
-  return compute("range", a, first, step)
-end
-
--- The step of n integers from first to last, ends included.  How far these are
--- from each other has 64 bits and no sign.
-local function whole_step(kind, first, last, n)
-  local down = last < first
-  if kind == "ulong" then down = math.ult(last, first) end
-  local far, steps = down and first - last or last - first, n - 1
-  local step = (far >> 1) // steps << 1
-  if not math.ult(far - step * steps, steps) then step = step + 1 end
-  if step * steps ~= far then
-    fail("linspace: %d numbers of %s from %d to %d: the step is not whole", n,
-      kind, first, last)
-  end
-  return down and -step or step
-end
-
--- Fill an array of one dimension with numbers of equal steps.
-local function spaced(a, first, last)
-  local kind, n, step = a.kind, a.size, 0
-  if not types[kind].real then
-    step = n > 1 and whole_step(kind, first, last, n) or 0
-  elseif n > 2 then
-    -- A half of how far the ends are from each other, which may be too far.
-    step = (last / 2 - first / 2) / (n - 1) * 2
-  end
-  local back = n // 2
-  compute("range", array_over(a.base, 0, {n - back}, {1}), first, step)
-  compute("range", array_over(a.base, n - 1, {back}, {-1}), last, -step)
-  return a
+  if ends and types[kind].real then return spaced(a, first, last) end
+  return range(a, first, step)
 end
 
 -- A.linspace(first, last, n [, options]): n numbers, both ends among them.

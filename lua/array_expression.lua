@@ -1143,15 +1143,17 @@ local function write(into, a)
   return true
 end
 
--- An operation of operands, computed now, into an array.
-local function compute(name, into, x, y, z)
+-- An operation of operands, computed now, into an array: in reals of a width,
+-- if one is given.
+local function compute(name, into, x, y, z, width)
   if into.size == 0 then return into end
   if not types[into.kind] then -- complex numbers, which are only copied
     compute(name, core.parts(into), core.parts(x))
     return into
   end
   evaluate_operands(x, y, z)
-  local op = operation_of(name, into.kind, x, y, z)
+  local op = width and operation(name, into.kind, width, x, y, z) or
+    operation_of(name, into.kind, x, y, z)
   local w, entry = walk(into, op, x, y, z)
   launch(w, entry, into.size, op, x, y, z)
   return into

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
-local math = math
+local math, unpack = math, table.unpack
 local A = lze.array
 local fp64 = lze.device().fp64
 local wide = fp64 and "double" or "float"
@@ -79,12 +79,34 @@ describe("lze.array", function()
     assert.same({}, A.arange(3, 1):read())
     assert.same({}, A.arange(math.maxinteger, math.mininteger):read())
     assert.same({0, 0.25, 0.5, 0.75, 1}, A.arange(0, 1, 0.25):read())
+    for k = 1, 100 do -- the end, whatever is rounded
+      for _, case in ipairs {{0, k / 10, 0.1}, {k / 10, 0, -0.1},
+          {1000, 1000 + k / 10, 0.1}, {0, k * 0.4, 0.4}} do
+        local first, last, step = unpack(case)
+        local t = A.arange(first, last, step):read()
+        assert.equal(k + 1, #t)
+        assert.same(A("float", {first, last}):read(), {t[1], t[k + 1]})
+      end
+    end
+    assert.equal(3, #A.arange(0, 0.29, 0.1))
+    assert.equal(3, #A.arange(0, 0.2999999, 0.1))
+    assert.equal(1, #A.arange(0.5, 1, 0.75))
+    assert.same({1, 3, 5}, A.arange(1, 6, 2, {type = "float"}):read())
+    assert.same({0, 1, 2}, A.arange(0, 2.75, 1, {type = "int"}):read())
     assert.same({0, 0.5, 1}, A.linspace(0, 1, 3):read())
     assert.same({}, A.linspace(0, 1, 0):read())
     assert.same({2}, A.linspace(2, 5, 1):read())
     for n = 2, 9 do -- both ends as they are given
       local t = A.linspace(0.1, -0.7, n, {type = "float"}):read()
       assert.same(A("float", {0.1, -0.7}):read(), {t[1], t[n]})
+    end
+    if fp64 then -- the floats that are nearest, in double as Lua computes
+      for _, n in ipairs {7, 101, 1001} do
+        local t = A.linspace(0, 1, n):read()
+        for i = 1, n do
+          assert.equal(("f"):unpack(("f"):pack((i - 1) / (n - 1))), t[i])
+        end
+      end
     end
     -- The ends may be further from each other than reals reach.
     for kind, most in pairs {float = 0x1.8p127,
