@@ -56,6 +56,48 @@ end
 
 local worked = {"result\t11 12 13", "result\t11 12 13", "buffer\t4 5"}
 
+-- What is wrong with a variable is said at the script's line, whatever comes
+-- first, and again by what comes next.
+describe("a variable", function()
+  local said = {
+    LZE_CHECK = "=x: 0, 1 or lua expected", LZE_SYNC = "=x: 0 or 1 expected",
+    LZE_GROUP_LEARN = "=x: 0, 1 or never expected",
+    LZE_GROUP_POLICY = ": unknown policy 'x'", LZE_LOG = ": unknown word 'x'",
+    LZE_USE_IMMEDIATE_COMMANDLISTS = "=x: 0 or 1 expected",
+  }
+  local first = {"lze.array.zeros {3}", "lze.array('int', {1}) + 1",
+    "lze.buffer('int', 1)", "lze.queue()", "lze.graph():compile()",
+    "lze.default()", "lze.module ''"}
+  for name, what in pairs(said) do
+    it(name .. " says what is wrong with it", function()
+      local script = {"local lze = require 'lze'"}
+      for _, call in ipairs(first) do
+        script[#script + 1] = ("print(pcall(function() local v = %s end))")
+          :format(call)
+      end
+      local lines = process.output(table.concat(script, "\n"),
+        {env = {[name] = "x"}})
+      local n = 0
+      for line in lines:gmatch "[^\n]+" do
+        n = n + 1
+        local start = ("false\tstdin:%d: %s%s"):format(n + 1, name, what)
+        assert.equal(start, line:sub(1, #start))
+      end
+      assert.equal(#first, n)
+    end)
+  end
+
+  it("is named where there is no call to name", function()
+    local function ends(script, name, value)
+      return process.run(script, {env = {[name] = value}}).output
+    end
+    assert.matches("^lua5?%.?%d*: stdin:2: LZE_PROFILE=x: %-, or a name",
+      ends("\nrequire 'lze'", "LZE_PROFILE", "x"):gsub("^.*/", ""))
+    assert.matches("stdin:3: LZE_FUSE=x: auto, always or never expected",
+      ends("\nlocal lze = require 'lze'\nprint(lze.array)", "LZE_FUSE", "x"))
+  end)
+end)
+
 describe("lze", function()
   it("works in ordinary surroundings", function()
     assert.same(worked, surrounded {})

@@ -17,6 +17,8 @@
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
+#include "lua_where.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -733,9 +735,11 @@ static void ending_open(lua_State *L, lze_State *S) {
   for (size_t i = 0; i < 4 && ending != NULL; i++)
     if (strcmp(ending + 1, formats[i]) == 0) format = formats[i];
   if (shown) format = "txt";
-  if (format == NULL)
-    luaL_error(L, "LZE_PROFILE=%s: -, or a name that ends in .csv, .html, "
-                  ".json or .txt expected", name);
+  if (format == NULL) {
+    lua_where(L);
+    luaL_error(L, "%sLZE_PROFILE=%s: -, or a name that ends in .csv, .html, "
+                  ".json or .txt expected", lua_tostring(L, -1), name);
+  }
   int top = lua_gettop(L);
   pthread_once(&once, endings_register);
   pthread_mutex_lock(&ending_lock);

@@ -81,6 +81,8 @@ struct lze_State {
   char *groups;                 /* LZE_GROUP, malloc'ed, or NULL */
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
+  lze_Setting lists;            /* LZE_USE_IMMEDIATE_COMMANDLISTS; the word is
+                                   that it is not set */
   lze_Setting learn;            /* LZE_GROUP_LEARN; never: no own sizes */
   lze_Setting check;            /* LZE_CHECK: canaries round storages; lua:
                                    k:check before launches, too */

@@ -17,6 +17,8 @@
 #include "run/lze_command.h"
 #include "run/lze_file.h"
 
+#include "lua_where.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +215,9 @@ static int array_fuse(lua_State *L) {
     lua_pushstring(L, words[i]);
     return 1;
   }
-  return luaL_error(L, "LZE_FUSE=%s: auto, always or never expected", value);
+  lua_where(L);
+  return luaL_error(L, "%sLZE_FUSE=%s: auto, always or never expected",
+                    lua_tostring(L, -1), value);
 }
 
 /* meant(kernel) -> kernel, of lze's own, whose launches are not checked */

@@ -176,11 +176,9 @@ lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
    for an event of the one before, and is handed over alone. */
 bool lze_queue_batched_by_default(lua_State *L,
                                   const lze_DeviceInfo *device) {
-  const char *v = getenv("LZE_USE_IMMEDIATE_COMMANDLISTS");
-  if (v == NULL || *v == '\0') return device->driver->api < API_IN_ORDER;
-  if (strcmp(v, "0") != 0 && strcmp(v, "1") != 0)
-    luaL_error(L, "LZE_USE_IMMEDIATE_COMMANDLISTS=%s: 0 or 1 expected", v);
-  return *v == '0';
+  const lze_State *S = lze_state(L);
+  return S->lists == LZE_SETTING_WORD ? device->driver->api < API_IN_ORDER
+                                      : S->lists == LZE_SETTING_OFF;
 }
 
 void lze_queue_own(lze_Queue *q) {
