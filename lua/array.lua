@@ -149,8 +149,11 @@ end
 
 local function passed(ok, ...)
   if ok then return ... end
-  local e = ...
+  local e, own = ...
   local where = C.where()
+  if not own and not (type(e) == "string" and e:find "^lze %S+:%d+: ") then
+    C.raise(e)                              -- a debug hook's
+  end
   if type(e) == "string" then
     if e:sub(1, #where) == where then error(e, 0) end -- by `fail`
     fail("%s", (e:gsub("^lze %S+:%d+: ", "")))
@@ -986,12 +989,12 @@ end)
 
 -- A buffer of the numbers of nested tables of that shape.
 local function from_list(kind, list, shape, what, home)
-  local ok, base = C.pcall(filled_beside, home, kind, list)
+  local ok, base, own = C.pcall(filled_beside, home, kind, list)
   local place, why
   if type(base) == "string" then
     place, why = base:match "%(index (%d+): (.*)%)$"
   end
-  if not place then return placed(passed(ok, base)) end
+  if not place then return placed(passed(ok, base, own)) end
   local index, n = {}, place - 1
   for d = #shape, 1, -1 do
     index[d], n = n % shape[d] + 1, n // shape[d]

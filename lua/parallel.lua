@@ -22,12 +22,11 @@ local function fail(...) error("lze.parallel: " .. format(...), 0) end
 
 -- The device that what is called `name` is or selects.
 local function device_of(v, name)
-  local ok, device = C.pcall(C.device, v)
+  local ok, device, own = C.pcall(C.device, v)
   if ok then return device end
-  local why = type(device) == "string" and
-    (device:match "%((selector: .*)%)$" or device:match "^devices: (.*)")
-  if not why then C.raise(device) end
-  fail("%s: %s", name, why)
+  if not own or type(device) ~= "string" then C.raise(device) end
+  fail("%s: %s", name, device:match "%((selector: .*)%)$" or
+    device:gsub("^devices: ", ""))
 end
 
 -- A device, which stands for its tiles if it has any, or an array of devices

@@ -257,6 +257,26 @@ describe("an error of a guarded function", function()
     end
   end)
 
+  it("leaves alone what a debug hook raises in Lua code of lze's", function()
+    local sethook, pcall = debug.sethook, pcall -- busted looks up globals
+    local A = lze.array
+    for _, raised in ipairs {"mine", {where = "here"}} do
+      local times, ok = 0
+      repeat
+        local err
+        times = times + 1
+        ok, err = pcall(function()
+          sethook(function() sethook() error(raised, 0) end, "", times)
+          A("float", {1, 2, 3})
+          sethook()
+        end)
+        if not ok then assert.equal(raised, err) end
+      until ok
+      assert.is_true(times > 50)
+      if type(raised) == "table" then assert.same({where = "here"}, raised) end
+    end
+  end)
+
   it("says where failures come from, too", function()
     local here = debug.getinfo(1, "l").currentline
     local ok, err = pcall(function()

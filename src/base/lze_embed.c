@@ -23,13 +23,16 @@ static int embed_argument(lua_State *L) {
   lze_argerror(L, (int)luaL_checkinteger(L, 1), luaL_checkstring(L, 2));
 }
 
-/* pcall(f, ...) -> true, what f returns | false, what it raised */
+/* pcall(f, ...) -> true, what f returns | false, what it raised, whether that
+   is an error of lze's */
 static int embed_pcall(lua_State *L) {
+  bool own;
   lua_pushboolean(L, true);
   lua_insert(L, 1);
-  if (lze_call_back(L, lua_gettop(L) - 2, LUA_MULTRET) != LUA_OK) {
+  if (lze_call_back(L, lua_gettop(L) - 2, LUA_MULTRET, &own) != LUA_OK) {
     lua_pushboolean(L, false);
     lua_replace(L, 1);
+    lua_pushboolean(L, own);
   }
   return lua_gettop(L);
 }
@@ -41,7 +44,7 @@ static int embed_protected(lua_State *L) {
   int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
   if (status == LUA_OK) return lua_gettop(L);
   if (arg != 0 && arg != LZE_OWN) lze_raise_again(L, status, arg);
-  lze_own_error(L);
+  lze_own_error(L); /* its position is added at the end */
   return lua_error(L);
 }
 

@@ -11,7 +11,8 @@
  * and of these:
  *   argument(n, message)  raises an error about argument n of the function
  *                         that the user called, as lze_argerror
- *   pcall(f, ...)         calls a function of the user's, outside of any guard
+ *   pcall(f, ...)         calls a function of the user's, outside of any guard;
+ *                         behind an error, whether it is one of lze's
  *   call(v, method, ...)  what v:method(...) returns; the position of what that
  *                         raises is not the script's
  *   lze()                 what require "lze" returns

@@ -20,6 +20,7 @@ typedef struct lze_Protection {
   int argument;                 /* the one that an error is about, 0,
                                    LZE_AS_IT_IS or LZE_OWN */
   bool paused;                  /* what runs is not lze's */
+  bool named;                   /* argument errors name their function */
 } lze_Protection;
 
 /* A stopped collector stays as it is; in a finaliser it cannot run anyway. */
@@ -138,6 +139,10 @@ void lze_set_methods(lua_State *L, const lze_Method *m, int upvalues) {
 int lze_argerror(lua_State *L, int arg, const char *message) {
   lze_State *S = lze_find_state(L);
   if (S == NULL || S->protection == NULL) luaL_argerror(L, arg, message);
+  if (S->protection->named) {
+    lze_own_error(L);
+    luaL_argerror(L, arg, message);
+  }
   S->protection->argument = arg;
   lua_pushstring(L, message);
   lua_error(L);
@@ -153,9 +158,11 @@ void lze_argexpected(lua_State *L, bool good, int arg, const char *expected) {
                lua_pushfstring(L, "%s expected, got %s", expected, got));
 }
 
-int lze_protected(lua_State *L, int arguments, int results, int *arg) {
+static int protect(lua_State *L, int arguments, int results, bool named,
+                   int *arg) {
   lze_State *S = lze_find_state(L); /* it may be closed, or not there yet */
-  lze_Protection p = {.argument = 0}, *outer = S != NULL ? S->protection : NULL;
+  lze_Protection p = {.named = named};
+  lze_Protection *outer = S != NULL ? S->protection : NULL;
   if (S != NULL) S->protection = &p;
   int status = lua_pcall(L, arguments, results, 0);
   if (S != NULL) S->protection = outer;
@@ -164,10 +171,16 @@ int lze_protected(lua_State *L, int arguments, int results, int *arg) {
   return status;
 }
 
-int lze_call_back(lua_State *L, int arguments, int results) {
+int lze_protected(lua_State *L, int arguments, int results, int *arg) {
+  return protect(L, arguments, results, false, arg);
+}
+
+int lze_call_back(lua_State *L, int arguments, int results, bool *own) {
+  int arg;
   lze_Pause pause = lze_guard_pause(L);
-  int status = lua_pcall(L, arguments, results, 0);
+  int status = protect(L, arguments, results, true, &arg);
   lze_guard_resume(L, pause);
+  *own = arg == LZE_OWN;
   return status;
 }
 
@@ -188,6 +201,7 @@ int lze_raise_again(lua_State *L, int status, int arg) {
     lze_keep_error(L);
     lua_error(L);
   }
+  lze_own_error(L);
   if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING) {
     luaL_where(L, 1);
     lua_insert(L, -2);

@@ -62,8 +62,9 @@ int lze_argerror(lua_State *L, int arg, const char *message)
 void lze_argexpected(lua_State *L, bool good, int arg, const char *expected);
 
 /* Call a function of the user's, which may do anything: as lua_pcall without a
-   message handler, outside of any guard. */
-int lze_call_back(lua_State *L, int arguments, int results);
+   message handler, outside of any guard.  *own says whether it raised what Lua
+   code of lze's means to raise (lze_own_error). */
+int lze_call_back(lua_State *L, int arguments, int results, bool *own);
 
 /* As lua_pcall without a message handler.  Where an argument error was raised
    inside, *arg is its number and the message is what was said of it, without

@@ -141,7 +141,8 @@ static bool run_call_back(lua_State *L, struct lze_Run *r) {
   lua_pushcfunction(L, run_call);
   lua_pushlightuserdata(L, r);
   lua_rawgeti(L, LUA_REGISTRYINDEX, r->table);
-  int status = lze_call_back(L, 2, 0);
+  bool own;
+  int status = lze_call_back(L, 2, 0, &own);
   S->calling = outer;
   r->calling = false;
   lze_Outcome out = failed;
