@@ -160,6 +160,34 @@ describe("lze", function()
     end)
   end)
 
+  it("with another translator than the one that was tried", function()
+    if process.hosted or not os.execute [[
+        ls /usr/bin/llvm-spirv-* >/dev/null 2>&1 &&
+        unshare -rm mount -t tmpfs none /mnt 2>/dev/null]] then
+      pending "no translator can be put in the other's place here"
+    end
+    process.with_directory(function(dir)
+      process.write(dir .. "/script.lua", [[require "lze".load "saxpy"]])
+      -- How many modules are known to be good after a run.
+      local function good(before)
+        assert(os.execute(([[XDG_CACHE_HOME=%s unshare -rm sh -c '%s
+          exec %s %s/script.lua']]):format(dir, before, process.lua, dir)))
+        local pipe = assert(io.popen("find " .. dir .. " -name '*.ok' | wc -l"))
+        local n = pipe:read "n"
+        pipe:close()
+        return n
+      end
+      local first = good ""
+      if first == 0 then pending "nothing is translated here" end
+      assert.equal(first, good "")
+      assert.equal(2 * first, good(([[
+        for tool in /usr/bin/llvm-spirv-*; do
+          cp "$tool" %s/other && mount --bind %s/other "$tool" || exit 1
+          mv %s/other %s/${tool##*/}
+        done;]]):gsub("%%s", dir)))
+    end)
+  end)
+
   it("with other signals ignored or blocked", function()
     assert.same(worked, surrounded {before = "trap '' PIPE HUP ALRM USR1"})
   end)

@@ -14,7 +14,6 @@
 #include "device/zocl_opencl.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +173,7 @@ static cache_key good_key(const zocl_module *module)
 {
   const zocl_device *device = module->device;
   cache_key key = module->origin;
-  char driver_version[256] = "";
+  char driver_version[256] = "", translator[PATH_MAX];
   device->driver->cl->clGetDeviceInfo(device->id, CL_DRIVER_VERSION,
                                       sizeof driver_version - 1,
                                       driver_version, NULL);
@@ -184,6 +183,8 @@ static cache_key good_key(const zocl_module *module)
                 strlen(device->driver->version));
   cache_key_add(&key, driver_version, strlen(driver_version));
   cache_key_add(&key, device->name, strlen(device->name));
+  if (zocl_translator_find(module, translator))
+    cache_key_add_file(&key, translator);
   return key;
 }
 

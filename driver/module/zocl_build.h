@@ -7,6 +7,8 @@
 
 #include "module/zocl_module.h"
 
+#include <limits.h>
+
 /* ------------------------------------------------------------------------
  * zocl_link.c: the code of one module made of several.
  */
@@ -66,6 +68,8 @@ ze_result_t zocl_build_shapes_start(const zocl_module *module,
  * zocl_translate.c: SPIR-V to the bitcode that an OpenCL without SPIR-V takes.
  */
 
+/* The llvm-spirv that translates the module, if its OpenCL needs that. */
+bool zocl_translator_find(const zocl_module *module, char path[PATH_MAX]);
 /* Have module->bitcode: translate module->code with llvm-spirv, of the OpenCL's
    version of LLVM where that is installed, or take what was translated before
    from the cache.  False with the reason in log. */

@@ -11,21 +11,26 @@
 #include <string.h>
 
 enum {
-  PATH_SIZE = 4096,
   /* Translations take milliseconds; one that hangs was seen. */
   TIME_LIMIT = 30
 };
 
+bool zocl_translator_find(const zocl_module *module, char path[PATH_MAX])
+{
+  return !module->source && !module->device->takes_il &&
+         tool_find("llvm-spirv", module->device->driver->llvm, path,
+                   PATH_MAX) != 0;
+}
+
 bool zocl_translate(zocl_module *module, tool_text *log)
 {
   if (module->bitcode != NULL) return true;
-  const unsigned llvm = module->device->driver->llvm;
-  char path[PATH_SIZE];
-  if (tool_find("llvm-spirv", llvm, path, sizeof path) == 0) {
+  char path[PATH_MAX];
+  if (!zocl_translator_find(module, path)) {
     tool_text_add(log,
                   "this OpenCL takes SPIR-V only as translated by llvm-spirv, "
                   "which is not installed: the package is llvm-spirv-%u\n",
-                  llvm);
+                  module->device->driver->llvm);
     return false;
   }
   cache_key key = CACHE_KEY_INIT;
