@@ -188,6 +188,29 @@ describe("lze", function()
     end)
   end)
 
+  it("in another directory, loaded by a relative path", function()
+    local lfs = package.searchpath("lfs", package.cpath)
+    if process.hosted or not lfs then
+      pending "a script cannot change its directory here"
+    end
+    for _, driver in ipairs {"./libze_opencl.so", false} do
+      local lines = surrounded({
+        before = "cd " .. os.getenv "LZE_TEST_BUILD",
+        env = {ZE_ENABLE_ALT_DRIVERS = driver,
+          LUA_CPATH = "./?.so;" .. lfs:gsub("lfs%.so$", "?.so")},
+      }, ([[
+        local lze, lfs = require "lze", require "lfs"
+        local given = %s and lze.device() -- the loader opens it
+        lfs.chdir "/"
+        local saxpy = lze.load "saxpy".saxpy
+        local x = lze.buffer("float", {1})
+        saxpy:prepare(1, {background = true})
+        saxpy(1, 2, x, x)
+        print(x[1])]]):format(driver and true))
+      assert.same({"3.0"}, lines)
+    end
+  end)
+
   it("with other signals ignored or blocked", function()
     assert.same(worked, surrounded {before = "trap '' PIPE HUP ALRM USR1"})
   end)

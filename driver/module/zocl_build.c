@@ -224,17 +224,28 @@ enum {
   MAX_LIMIT = 86400
 };
 
+/* The path of this library, found while it is loaded: it may be relative, and
+   the program go to another directory. */
+static char library[PATH_MAX];
+
+__attribute__((constructor)) static void library_find(void)
+{
+  Dl_info info;
+  if (dladdr((void *)&zocl_build_here, &info) == 0 ||
+      realpath(info.dli_fname, library) == NULL)
+    *library = '\0';
+}
+
 /* Where lze-build is: below the directory of this library, or of one or two
    above, as they are installed. */
 static bool helper_find(char path[PATH_MAX], tool_text *log)
 {
-  Dl_info info;
   char directory[PATH_MAX];
-  if (dladdr((void *)&zocl_build_here, &info) == 0 ||
-      realpath(info.dli_fname, directory) == NULL) {
+  if (*library == '\0') {
     tool_text_add(log, "the driver does not know where its file is\n");
     return false;
   }
+  memcpy(directory, library, sizeof directory);
   for (int up = 0; up < 3; up++) {
     char *slash = strrchr(directory, '/');
     if (slash == NULL) break;
@@ -245,7 +256,7 @@ static bool helper_find(char path[PATH_MAX], tool_text *log)
   tool_text_add(log,
                 "libexec/lze/lze-build, which builds modules in a process of "
                 "its own, is not installed beside or above %s\n",
-                info.dli_fname);
+                library);
   return false;
 }
 

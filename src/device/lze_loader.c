@@ -104,6 +104,15 @@ void lze_note(lua_State *L, const char *text) {
   lua_pop(L, 1);
 }
 
+char lze_library[PATH_MAX];
+
+__attribute__((constructor)) static void library_find(void) {
+  Dl_info info;
+  if (dladdr((void *)&loader_system, &info) == 0 || info.dli_fname == NULL ||
+      realpath(info.dli_fname, lze_library) == NULL)
+    *lze_library = '\0';
+}
+
 /* The path of the software driver: where the host says; beside this module, as
    in a build tree or LuaRocks; where `make install` puts it, two directories up
    (lib/ seen from lib/lua/5.4/); or in ../lib/, for a program in bin/ that is
@@ -114,11 +123,8 @@ static bool loader_software_near(char *path, size_t size) {
     if (n > 0 && (size_t)n < size && access(path, R_OK) == 0) return true;
   }
   static const char *const places[] = {"", "../../", "../lib/"};
-  Dl_info info;
   char here[PATH_MAX];
-  if (dladdr((void *)&loader_system, &info) == 0 || info.dli_fname == NULL ||
-      realpath(info.dli_fname, here) == NULL)
-    return false;
+  memcpy(here, lze_library, sizeof here);
   char *slash = strrchr(here, '/');
   if (slash == NULL) return false;
   *slash = '\0';

@@ -3,10 +3,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "module/lze_module.h"
+#include "device/lze_loader.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +25,13 @@ static bool path_is(char *path, const char *directory, const char *below) {
    the checkout in which it was built, or where the system has things. */
 static bool shipped_directory(char *path) {
   char here[PATH_MAX];
-  Dl_info info;
-  if (dladdr((void *)&shipped_directory, &info) != 0 &&
-      info.dli_fname != NULL && realpath(info.dli_fname, here) != NULL) {
-    char *slash;
-    while ((slash = strrchr(here, '/')) != NULL && slash != here) {
-      *slash = '\0';
-      if (path_is(path, here, "share/lze/kernels")) return true;
-      if (path_is(path, here, "lze.pc.in"))
-        return path_is(path, here, "kernels");
-    }
+  memcpy(here, lze_library, sizeof here);
+  char *slash;
+  while ((slash = strrchr(here, '/')) != NULL && slash != here) {
+    *slash = '\0';
+    if (path_is(path, here, "share/lze/kernels")) return true;
+    if (path_is(path, here, "lze.pc.in"))
+      return path_is(path, here, "kernels");
   }
   return path_is(path, "/usr/local", "share/lze/kernels") ||
          path_is(path, "/usr", "share/lze/kernels");
