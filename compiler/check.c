@@ -52,8 +52,23 @@ static void fault(compiler *c, const char *name, const char *element,
   label(c, after);
 }
 
+static bool checks(const compiler *c) {
+  return c->emit && c->input->options.bounds;
+}
+
+/* Code for a mistake that is made where `wrong` holds. */
+static void mistake(compiler *c, uint32_t wrong, const char *name,
+                    const char *element, const spot *at) {
+  uint32_t yes = writer_id(&c->w), after = writer_id(&c->w);
+  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, wrong, yes, after);
+  label(c, yes);
+  fault(c, name, element, at);
+  branch(c, after);
+  label(c, after);
+}
+
 uint32_t check_begin(compiler *c, known *k, const spot *at) {
-  if (!c->emit || !c->input->options.bounds) return 0;
+  if (!checks(c)) return 0;
   uint32_t yes = writer_id(&c->w), no = writer_id(&c->w);
   uint32_t after = writer_id(&c->w);
   WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional, at->there, yes, no);
@@ -70,38 +85,41 @@ void check_end(compiler *c, uint32_t after) {
   label(c, after);
 }
 
-void check_divisor(compiler *c, val divisor) {
+static void check_zero(compiler *c, val v, const char *says) {
   int64_t n = 0;
-  if (!c->emit || !c->input->options.bounds ||
-      (constant_of(c, divisor.type, &n) && n != 0))
-    return;
-  uint32_t no = writer_id(&c->w), after = writer_id(&c->w);
-  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional,
-        logical(c, SpvOpIEqual, divisor.id, k_int(c, c->int_bits, 0)), no,
-        after);
-  label(c, no);
-  fault(c, "an integer is divided by zero", NULL, NULL);
-  branch(c, after);
-  label(c, after);
+  if (!checks(c) || (constant_of(c, v.type, &n) && n != 0)) return;
+  mistake(c, compare(c, OP_EQ, v, v_int(c, 0)), says, NULL, NULL);
+}
+
+void check_divisor(compiler *c, val divisor) {
+  check_zero(c, divisor, "an integer is divided by zero");
+}
+
+void check_step(compiler *c, val step) {
+  check_zero(c, step, "'for' step is zero");
+}
+
+void check_whole(compiler *c, val v) {
+  static const char says[] = "number has no integer representation";
+  if (KIND(v.type) != T_REAL) return;
+  if (DATA(v.type) == NO_INTEGER) finding(c, NULL, says);
+  if (!checks(c)) return;
+  uint32_t same = compare(c, OP_EQ, (val){T_INT, whole(c, v.id), 0}, v);
+  mistake(c, op1(c, SpvOpLogicalNot, t_bool(c), same), says, NULL, NULL);
 }
 
 void check_fit(compiler *c, known *k, const spot *at, val v) {
   lzc_element e = k->value.element;
   unsigned bits = lzc_element_bytes(e) * 8;
-  if (!c->emit || !c->input->options.bounds || is_real(e) ||
-      bits >= c->int_bits)
-    return;
+  if (!checks(c) || is_real(e)) return;
+  check_whole(c, v);
+  if (bits >= c->int_bits) return;
   if (KIND(v.type) == T_REAL) v.id = whole(c, v.id);
   uint32_t kept = op1(c, SpvOpSConvert, t_int(c, bits), v.id);
   kept = op1(c, is_unsigned(e) ? SpvOpUConvert : SpvOpSConvert,
              t_of(c, T_INT), kept);
-  uint32_t no = writer_id(&c->w), after = writer_id(&c->w);
-  WRITE(&c->w, WRITER_BODY, SpvOpBranchConditional,
-        logical(c, SpvOpIEqual, kept, v.id), after, no);
-  label(c, no);
   spot stored = *at;
   stored.size[0] = to_index(c, (val){T_INT, v.id, 0});
-  fault(c, known_label(c, k), lzc_element_name(e), &stored);
-  branch(c, after);
-  label(c, after);
+  mistake(c, logical(c, SpvOpINotEqual, kept, v.id), known_label(c, k),
+          lzc_element_name(e), &stored);
 }

@@ -25,7 +25,7 @@ enum {
   T_BOOL,       /* a constant's value plus 1, or 0 */
   T_INT,        /* the number of its range plus 1, CAPTURED and the index of a
                    captured value, or 0 */
-  T_REAL,       /* 1 above it: whole */
+  T_REAL,       /* WHOLE or NO_INTEGER, or 0 */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_TUPLE,      /* index of a tuple */
@@ -37,6 +37,9 @@ enum {
 #define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
+/* Of a real: whole, if it is finite; a constant that is no integer's value. */
+#define WHOLE 1
+#define NO_INTEGER 2
 #define KIND(t) ((t) & 0xff)
 #define DATA(t) ((t) >> 8)
 #define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
@@ -277,8 +280,12 @@ typedef struct spot {
    elsewhere this is reported. */
 uint32_t check_begin(compiler *c, known *k, const spot *at);
 void check_end(compiler *c, uint32_t after);
-/* In checked kernels a divisor that is zero is reported. */
+/* In checked kernels a divisor that is zero is reported, */
 void check_divisor(compiler *c, val divisor);
+/* a loop's step that is, */
+void check_step(compiler *c, val step);
+/* and a real where an integer is needed, if it is not one's value. */
+void check_whole(compiler *c, val v);
 /* Likewise an integer that is stored and does not fit into the element. */
 void check_fit(compiler *c, known *k, const spot *at, val v);
 

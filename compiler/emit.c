@@ -81,6 +81,10 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
   val i = loop_number(c, a), limit = loop_number(c, a + 1);
   val by = loop_number(c, a + 2);
   int64_t n = 0;
+  bool fixed = constant_of(c, by.type, &n), upwards = fixed && n > 0;
+  bool one = fixed && n == 1;
+  if (fixed && n == 0) finding(c, NULL, "`for` has the step 0");
+  check_step(c, by);
   if (KIND(i.type) != T_INT || KIND(by.type) != T_INT) {
     i = to_real(c, i);
     limit = to_real(c, limit);
@@ -90,10 +94,7 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     set_index(c, a, i);
     return c->emit ? real_runs(c, true, i.id, limit.id, by.id) : 0;
   }
-  bool fixed = constant_of(c, by.type, &n), upwards = fixed && n > 0;
-  bool one = fixed && n == 1;
   if (!fixed) by.type = T_INT;
-  if (fixed && n == 0) finding(c, NULL, "`for` has the step 0");
   i.type = upwards ? index_type(c, i.type, one ? limit.type : T_INT) : T_INT;
   type last = one && KIND(limit.type) == T_INT ? limit.type : T_INT;
   if (!c->emit) {

@@ -123,8 +123,8 @@ typedef struct lzc_options {
                                  the contract's rule */
   bool int32;                 /* integers of 32 bits rather than 64 */
   bool fast;                  /* contraction and native functions */
-  bool bounds;                /* checked accesses and divisions of integers,
-                                 see LZC_HIDDEN_REPORT */
+  bool bounds;                /* checked accesses, divisions of integers, steps
+                                 and conversions, see LZC_HIDDEN_REPORT */
 } lzc_options;
 
 typedef struct lzc_input {
@@ -151,7 +151,7 @@ typedef enum lzc_hidden_kind {
 
 /* What is where in a report: 1 where there was a fault, the index into
    .accesses, the three global ids of the work-item (from 0), how many indices
-   these are, 0 of a division, and they and what each must not exceed; or, in
+   these are, 0 where there is no access, and they and what each must not exceed; or, in
    place of the first limit, the integer that does not fit. */
 enum { LZC_REPORT_DONE, LZC_REPORT_ACCESS, LZC_REPORT_ID,
        LZC_REPORT_COUNT = LZC_REPORT_ID + 3, LZC_REPORT_INDEX,
@@ -159,7 +159,8 @@ enum { LZC_REPORT_DONE, LZC_REPORT_ACCESS, LZC_REPORT_ID,
        LZC_REPORT_ROOM = LZC_REPORT_SIZE + LZC_MOST_RANK };
 
 /* Where something may go wrong: in an access, whose buffer has a name, in a
-   store of an integer, whose element has one, or in a division of integers. */
+   store of an integer, whose element has one, or elsewhere: the name then says
+   what is wrong. */
 typedef struct lzc_access {
   const char *file;           /* NULL when stripped */
   int line;

@@ -113,8 +113,9 @@ val v_int(compiler *c, int64_t n) {
   return (val){type_range(c, n, n), c->emit ? k_int(c, c->int_bits, n) : 0, 0};
 }
 val v_real(compiler *c, double n) {
-  bool is_whole = n == floor(n) && fabs(n) < 0x1p63;
-  return (val){TYPE(T_REAL, is_whole), c->emit ? k_real(c, n) : 0, 0};
+  bool fits = fabs(n) < 0x1p63 || n == -0x1p63;
+  return (val){TYPE(T_REAL, fits && n == floor(n) ? WHOLE : NO_INTEGER),
+               c->emit ? k_real(c, n) : 0, 0};
 }
 val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
 
@@ -328,8 +329,9 @@ val negate(compiler *c, val a) {
   if (constant_of(c, a.type, &n))
     return v_int(c, (int64_t)(0 - (uint64_t)n));
   bool real = KIND(a.type) == T_REAL;
-  return (val){real ? a.type
-                    : range_result(c, OP_SUB, type_range(c, 0, 0), a.type),
+  type t = real ? TYPE(T_REAL, DATA(a.type) == WHOLE ? WHOLE : 0)
+                : range_result(c, OP_SUB, type_range(c, 0, 0), a.type);
+  return (val){t,
                c->emit ? op1(c, real ? SpvOpFNegate : SpvOpSNegate,
                              t_of(c, a.type), a.id) : 0, 0};
 }

@@ -424,7 +424,7 @@ static void set_element(compiler *c, unsigned into, val index, val v) {
     return;
   }
   uint32_t after = check_begin(c, k, &at);
-  if (KIND(v.type) == T_INT || DATA(v.type) != 0) check_fit(c, k, &at, v);
+  if (KIND(v.type) == T_INT || DATA(v.type) == WHOLE) check_fit(c, k, &at, v);
   store(c, k, at.offset, v);
   check_end(c, after);
 }
@@ -462,8 +462,12 @@ static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
   if ((op == OP_IDIV || op == OP_MOD) && KIND(a.type) == T_INT &&
       KIND(b.type) == T_INT)
     check_divisor(c, b);
+  if (op >= OP_BAND && op <= OP_SHR) {
+    check_whole(c, a);
+    check_whole(c, b);
+  }
   val v = arithmetic(c, op, a, b);
-  if (op == OP_IDIV && KIND(v.type) == T_REAL) v.type = TYPE(T_REAL, 1);
+  if (op == OP_IDIV && KIND(v.type) == T_REAL) v.type = TYPE(T_REAL, WHOLE);
   if (op == OP_DIV) {
     /* OP_MMBIN is between. */
     bool integers = KIND(a.type) == T_INT && KIND(b.type) == T_INT;

@@ -288,6 +288,8 @@ local function died(run, who, message)
   elseif text:find("by zero", 1, true) or text:find("(zero)", 1, true) or
          text:find("'n[/%%]") then
     text = "an integer is divided by zero"
+  elseif text:find("no integer representation", 1, true) then
+    text = "number has no integer representation"
   end
   find(run, where, kind or text, text, who)
 end

@@ -78,6 +78,52 @@ describe("option bounds of a Lua kernel", function()
     end
   end)
 
+  it("finds reals that are not whole where Lua needs an integer", function()
+    local x, y = lze.buffer("int", 3), lze.buffer("float", {1, -2, 2.5})
+    for _, f in ipairs {
+      function(i, x, y) x[i] = y[i] | 0 end,
+      function(i, x, y) x[i] = i & y[i] end,
+      function(i, x, y) x[i] = ~y[i] end,
+      function(i, x, y) x[i] = y[i] << 1 end,
+      function(i, x, y) x[i] = 1 >> y[i] end
+    } do
+      x:fill(9)
+      assert.matches("kernel k: number has no integer representation "
+        .. "%(work%-item 3%)", said(checked(f), 3, x, y))
+      for i = 1, 2 do
+        local one = {}
+        f(i, one, y)
+        assert.equal(one[i], x[i])
+      end
+    end
+    -- Whole, and no integer all the same.
+    local long, beyond = lze.buffer("long", 3), lze.buffer("float", {1, -1, 0})
+    y:write {0x1p62, -0x1p63, 0x1p63}
+    for _, f in ipairs {
+      function(i, x, y) x[i] = y[i] | 0 end,
+      function(i, x, y) x[i] = y[i] // 1 end
+    } do
+      assert.matches("representation %(work%-item 3%)",
+        said(checked(f), 3, long, y))
+      assert.same({1 << 62, math.mininteger}, long:read(1, 2))
+    end
+    assert.matches("representation %(work%-item 3%)", said(checked(
+      function(i, x, y) if i == 3 then x[i] = y[i] // y[i] end end),
+      3, x, beyond))
+  end)
+
+  it("finds loops whose step is zero", function()
+    local x = lze.buffer("int", 3)
+    for _, f in ipairs {
+      function(i, x) for n = 1, 3, i - 2 do x[i] = n end end,
+      function(i, x) for n = 3.0, 1, i - 2 do x[i] = n | 0 end end,
+      function(i, x) for n = 1, 3, (2 - i) / 2 do x[i] = n // 1 end end
+    } do
+      assert.matches("kernel k: 'for' step is zero %(work%-item 2%)",
+        said(checked(f), 3, x))
+    end
+  end)
+
   it("finds integers that wrap in their elements", function()
     local x, a = lze.buffer("uchar", 3), A.zeros({2, 2}, {type = "short"})
     assert.matches("kernel k: x%[3%] = %-1 does not fit uchar "

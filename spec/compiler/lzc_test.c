@@ -129,6 +129,8 @@ static const char *const good[][2] = {
   {"return function(i, x) local v = x[i] if v == nil then v = 1 end "
    "x[i] = not (v > 2) and 1 or v end", "id bfloat16*"},
   {"return function(i, x) x[i] = math.floor(x[i] / 3) | 0 end", "id uchar*"},
+  {"return function(i, x) local r = 0x1p63 x[i] = 2.0 | -0x1p63 | -r end",
+   "id long*"},
   {"return function(i, x, n) x[i] = w.atomic_add(n, x[i] % 4 + 1, 1) + "
    "w.atomic_max(n, 5, i) end", "id int* uint*"},
   {"return function(i, x) local t = w.private_array('float', 9) t[i % 9 + 1] = "
@@ -188,6 +190,14 @@ static const struct {
   {"return function(i, ...) end", "id", "not ..."},
   {"return function(i, x) for j = 1, i, 0 do x[j] = j end end", "id int*",
    "step 0"},
+  {"return function(i, x) for j = 0.5, i, 0 do x[i] = 1 end end", "id int*",
+   "step 0"},
+  {"return function(i, x) x[i] = 2.5 | 0 end", "id int*",
+   "no integer representation"},
+  {"return function(i, x) local r = -0.5 x[i] = i << r end", "id int*",
+   "no integer representation"},
+  {"return function(i, x) x[i] = ~0x1p63 end", "id int*",
+   "no integer representation"},
   {"return function(i, a) a[{i, 1}] = 1 end", "id int*3",
    "is an array of 3 dimensions; 2 indices stand here"},
   {"return function(i, a) a[i] = 1 end", "id int*2",

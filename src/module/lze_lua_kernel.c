@@ -1271,9 +1271,9 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
    signature ("float *y, const float *x, float a": the arguments' types, which
    else are those of each launch), name (default FILE_LINE), real ("float" or
    "double"), int ("long" or "int"), fast (contraction), bounds (accesses
-   outside and integers divided by zero raise, at the launch).  Raises an error
-   object for what no kernel can have, all findings in its log; without a
-   signature that is at the first launch. */
+   outside and other mistakes raise, at the launch).  Raises an error object for
+   what no kernel can have, all findings in its log; without a signature that is
+   at the first launch. */
 static int core_kernel(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TFUNCTION)
