@@ -199,6 +199,23 @@ static void tell_result(compiler *c, const instance *in, lzc_result *r) {
                                  : LZC_OTHER;
 }
 
+/* What is wrong may follow from a launch with one argument too many: it has no
+   indices then, and a buffer stands where the index was meant. */
+static void ask_of_indices(compiler *c) {
+  unsigned n = (unsigned)c->input->argument_count;
+  if (c->finding_count == 0 || c->input->dimensions > 0 || n == 0) return;
+  lzc_kind first = c->input->arguments[0].kind;
+  bool asks = first != LZC_BUFFER && first != LZC_ARRAY;
+  for (size_t i = 0; i < c->known_count && !asks; i++) {
+    const lzc_value *v = &c->knowns[i]->value;
+    asks = v->kind == LZC_BUILTIN &&
+           strncmp(lzc_builtin_name(v->builtin), "work.", 5) == 0;
+  }
+  if (!asks)
+    finding(c, NULL, "%u arguments and %u parameters: no indices; was one "
+            "argument too many?", n, n);
+}
+
 static void compile(compiler *c, lzc_element *types, lzc_result *result) {
   const lzc_input *input = c->input;
   const char *message;
@@ -237,6 +254,7 @@ static void compile(compiler *c, lzc_element *types, lzc_result *result) {
   c->entry = arena_text(c->a, SPIRV_LUA_ENTRY "%s",
                         name != NULL ? name : "kernel");
   if (c->entry != NULL) write_module(c, in, types);
+  ask_of_indices(c);
 }
 
 lzc_result *lzc_compile(const lzc_input *input) {

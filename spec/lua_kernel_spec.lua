@@ -145,6 +145,30 @@ describe("lze.kernel", function()
       said(none, {4, 6}))
   end)
 
+  it("asks if an argument is too many where a buffer stands for the index",
+    function()
+      local x, y = floats(1, 2), floats(3, 4)
+      local function log(f, ...)
+        local ok, err = pcall(lze.kernel(f, {name = "k"}), 2, ...)
+        assert.is_false(ok)
+        return err.log
+      end
+      for _, text in ipairs {
+        log(function(i, x, a) x[i] = a end, x, 1, 2),
+        log(function(i, x, y) x[i] = y[i] end, x, y, y)
+      } do
+        assert.matches("\n[^\n]*:%d+: kernel k: 3 arguments and 3 "
+          .. "parameters: no indices; was one argument too many%?$", text)
+      end
+      for _, text in ipairs {
+        log(function(x, y) x[w.global_id()] = y[1.5] end, x, y),
+        log(function(i, x) x[i] = x[1.5] end, x),
+        log(function(n, x) x[1] = n[1] end, 1, x)
+      } do
+        assert.is_nil(text:find("too many", 1, true), text)
+      end
+    end)
+
   it("counts indices from the launch's offset on", function()
     local z = lze.buffer("int", 8)
     lze.kernel(function(i, z) z[i] = i end)({3, offset = 5}, z)
