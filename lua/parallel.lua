@@ -117,7 +117,9 @@ local function range_of(job, part)
 end
 
 -- Check what a part launches, before any part runs: as a launch does, with the
--- buffers themselves where the part would have copies of its own.
+-- buffers themselves where the part would have copies of its own.  Of a range
+-- with one set of buffers all is looked at before, so that an error has its
+-- size.
 local function check(job, part)
   local kernel, _, queue = C.place(job.kernel, job.variant, part.device)
   local arguments = {}
@@ -128,6 +130,10 @@ local function check(job, part)
       arguments[i] = C.stub(queue, part.device, slice.buffer,
         part.count * slice.size)
     end
+  end
+  if not next(job.slices) then
+    local all = range_of(job, {first = 0, count = job.total})
+    C.check(kernel, queue, all, unpack(arguments, 1, job.n))
   end
   C.check(kernel, queue, range_of(job, part), unpack(arguments, 1, job.n))
 end

@@ -498,6 +498,14 @@ describe("lze.parallel", function()
     assert.same({1, 2}, x:read())
   end)
 
+  it("names the whole range where a buffer is too small", function()
+    assert.matches("^false\t[^\n]*: global size 1004: argument 1 %([^\n]*%) " ..
+      "has 1003 elements, and element 1004 is accessed\n$", run(two, [[
+      local add = lze.load "kernels/spec.spv".add
+      print(pcall(lze.parallel, lze.devices(), 1004, add,
+        lze.buffer("int", 1003), 1))]]))
+  end)
+
   it("says what is wrong, and where", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)
