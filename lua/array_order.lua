@@ -572,10 +572,13 @@ local function find_bounds(i, lows, highs, from, n, length, wraps)
   lows[i], highs[i] = low, high
 end
 
--- Rounding leads at most to the bin beside the right one.  A piece has two bins
--- more: for what is at the last edge, and for what is outside.
+-- Rounding leads at most to the bin beside the right one, and only within
+-- `doubt` of an edge: there, of which -1 - bin takes note, the edges decide.  A
+-- piece has two bins more: for what is at the last edge, and for what is
+-- outside.
 local function bin_counter(value)
-  return function(i, counts, from, n, length, bins, low, high, scale, step)
+  return function(i, counts, from, n, length, bins, low, high, scale, doubt,
+                  edges)
     local block = (i - 1) * (bins + 2) + 1
     local found = private_array("int", 256)
     local p, last = (i - 1) * length, min(i * length, n)
@@ -583,15 +586,22 @@ local function bin_counter(value)
       local m = min(256, last - p)
       for q = 1, m do
         local x = value(from[p + q])
-        local b = floor((x - low) * scale)
-        local bin = b
-        if x < low + b * step then bin = b - 1 end
-        if x >= low + (b + 1) * step then bin = b + 1 end
+        local place = (x - low) * scale
+        local bin = floor(max(0.0, min(bins - 1.0, place)))
+        local above = place - bin
+        if above < doubt or above > 1.0 - doubt then bin = -1 - bin end
         if not (x >= low and x <= high) then bin = bins + 1 end
         found[q] = bin
       end
       for q = 1, m do
-        local at = block + found[q]
+        local bin = found[q]
+        if bin < 0 then
+          local x = value(from[p + q])
+          bin = -1 - bin
+          if x < edges[bin + 1] then bin = bin - 1 end
+          if x >= edges[bin + 2] then bin = bin + 1 end
+        end
+        local at = block + bin
         counts[at] = counts[at] + 1
       end
       p = p + m
@@ -691,10 +701,12 @@ define("histogram", function(a, bins, o)
   local t = types[a.kind]
   local int = max(n, pieces * (bins + 2)) < 1 << 30 and
     (t.real or t.bits < 32 or a.kind == "int") and "int" or "long"
+  local scale = bins / (high - low)
   program(a.kind == "ulong" and count_unsigned or count_bins, "histogram",
     kind .. int .. a.kind, {real = kind, int = int})(items(pieces, a.device),
-    private, from, n, length, bins, low, high, bins / (high - low),
-    (high - low) / bins)
+    private, from, n, length, bins, low, high, scale,
+    max(-low, high) * scale * (kind == "float" and 0x1p-20 or 0x1p-49),
+    edges.buffer)
   program(add_pieces, "histogram_sum")(bins, counts.buffer, private, pieces,
     bins)
   return counts, edges

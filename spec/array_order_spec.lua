@@ -12,6 +12,7 @@ local fp64 = lze.device().fp64
 if fp64 then kinds[#kinds + 1] = "double" end
 -- Kernels that are compiled for each type are tried with some.
 local some = {"char", "uint", "ulong", "half", "bfloat16", "float"}
+local wide = fp64 and "double" or "float"
 if fp64 then some[#some + 1] = "double" end
 local reals = {half = true, bfloat16 = true, float = true, double = true}
 local nan, inf = 0 / 0, math.huge
@@ -392,6 +393,16 @@ describe("lze.array", function()
     check(A("float", list), 13)
     check(A("float", list), 10, {low = 0.1})
     check(A("float", list), 10, {high = 0.7})
+    for bins = 1, 40 do -- of which many have elements at their edges
+      for _, kind in ipairs {"float", wide} do
+        local x = A.linspace(0, 1, 61, {type = kind})
+        check(x, bins)
+        check(x, bins, {low = 0.1, high = 0.7})
+      end
+    end
+    check(A.linspace(0, 0.9, 10), 10, {low = 0, high = 1})
+    check(A("float", {-0x1p127, 0x1p127, inf, -inf, nan}), 3,
+      {low = 0, high = 1})
     local counts, edges = A("float", {1, 2, 3, 4, 4}):histogram(3)
     same_numbers({1, 1, 3}, counts:read())
     same_numbers({1, 2, 3, 4}, edges:read())
