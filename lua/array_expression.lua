@@ -286,11 +286,19 @@ local walks = 0
 local STEPS <const> = 1 << 8
 local NEXT_WALK <const> = 1 << 10
 
+local newest = {id = 0}
+
 local function take_walk(shape)
-  local w = spare or {slots = {}, args = {}, ops = {}}
+  local w, last, id = spare or {slots = {}, args = {}, ops = {}}
   spare = nil
-  walks = walks + NEXT_WALK
-  w.id, w.dims, w.count, w.steps, w.strided, w.kept = walks, shape, 0, 0, 0, 0
+  repeat -- again where a debug hook has walked since the number was read
+    last, id = newest, walks
+    if id < last.id then id = last.id end
+    id = id + NEXT_WALK
+    walks = id
+  until newest == last
+  w.id, newest = id, w
+  w.dims, w.count, w.steps, w.strided, w.kept = shape, 0, 0, 0, 0
   w.pending = false
   return w
 end
@@ -766,12 +774,10 @@ local function noted(list, n)
   return express(v.name, v.type, shape, mask, x, y, z), n
 end
 
--- An expression's result as a walk takes it: contiguous, in a buffer.
-local result = {}
-
+-- An expression's result as a walk takes it: contiguous, in a buffer.  Each has
+-- its own, as a debug hook may evaluate others between any two instructions.
 local function flat_result(a, base)
-  result.kind, result.dims, result.flat = a.kind, a.dims, base
-  return result
+  return {kind = a.kind, dims = a.dims, flat = base}
 end
 
 -- Evaluate the expressions among the leaves of a walk, which is left.

@@ -271,6 +271,23 @@ describe("an expression", function()
     end)
   end)
 
+  it("is right where others are computed meanwhile", function()
+    -- Such as are walked through each time.
+    local function make(x, j) return x:expand {2, #x} * j + x end
+    at_each_instruction(function()
+      local x, g = floats {1, 2, 3}, floats {5, 6}
+      return make(x, 3), make(g, 2), make(x, 5)
+    end, function(e) e:eval() end, function(_, other, third)
+      other:eval()
+      third:eval()
+    end, function(k, ok, err, e, other, third)
+      assert(ok, err)
+      assert.same({4, 8, 12, 4, 8, 12}, e:read(), k)
+      assert.same({15, 18, 15, 18}, other:read(), k)
+      assert.same({6, 12, 18, 6, 12, 18}, third:read(), k)
+    end)
+  end)
+
   it("is right where a finalizer writes an operand meanwhile", function()
     assert.equal("0 wrong\n", process.output [[
       local A = require "lze".array
