@@ -809,6 +809,16 @@ describe("format = \"source\"", function()
       expect.failure(function() wrong.h(1, i, "1234") end).message)
   end)
 
+  it("takes long names", function()
+    local name = ("n"):rep(200)
+    local mod <close> = lze.compile("kernel void " .. name ..
+      "(global int *out) { out[0] = 5; } //", {format = "source",
+      signature = name .. "(int *out)"})
+    local i = lze.buffer("int", 1)
+    mod[name](1, i)
+    assert.equal(5, i[1])
+  end)
+
   it("takes images and samplers", function()
     if #lze.device():image_formats() == 0 then return pending "no images" end
     local f = "f(read_only image2d_t from, write_only image2d_t to, " ..

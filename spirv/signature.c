@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = 128, MOST_PARAMETERS = 255 /* SPIR-V's limit */ };
+enum { NAME_SIZE = 1024, MOST_PARAMETERS = 255 /* SPIR-V's limit */ };
 
 typedef struct stub {
   const char *at;            /* what is still to be read */

@@ -33,8 +33,6 @@ typedef struct helper {
   uint32_t pointer_type, from_type, id; /* from_type: of copies */
 } helper;
 
-enum { MAX_HELPERS = 64 };
-
 /* Functions of the library, called by the names that they have in it. */
 enum { MEM_FENCE, LOCAL_ID, LOCAL_SIZE, IMPORTS };
 
@@ -45,7 +43,7 @@ typedef struct lowering {
   words capabilities, head, decorations, types, declarations, prototypes, body,
       functions;
   uint32_t bound, imports[IMPORTS];
-  helper helpers[MAX_HELPERS];
+  helper *helpers;
   unsigned helper_count;
   bool changed, failed;  /* failed: out of memory */
 } lowering;
@@ -640,10 +638,12 @@ static uint32_t helper_for(lowering *l, unsigned opcode, uint32_t pointer_type,
         l->helpers[i].pointer_type == pointer_type &&
         l->helpers[i].from_type == from_type)
       return l->helpers[i].id;
-  if (l->helper_count == MAX_HELPERS) {
+  helper *more = realloc(l->helpers, (l->helper_count + 1) * sizeof *more);
+  if (more == NULL) {
     l->failed = true;
     return 0;
   }
+  l->helpers = more;
   uint32_t id = opcode == SpvOpGroupAsyncCopy
                     ? copy_new(l, pointer_type, from_type)
                     : helper_new(l, opcode, pointer_type);
@@ -893,6 +893,7 @@ done:
   free(l.prototypes.at);
   free(l.body.at);
   free(l.functions.at);
+  free(l.helpers);
   spirv_free(parsed);
   return !l.failed;
 }
