@@ -151,12 +151,12 @@ local function passed(ok, ...)
   if ok then return ... end
   local e, own = ...
   local where = C.where()
-  if not own and not (type(e) == "string" and e:find "^lze %S+:%d+: ") then
+  if not own and not (type(e) == "string" and e:find "^lze [^:]+:%d+: ") then
     C.raise(e)                              -- a debug hook's
   end
   if type(e) == "string" then
     if e:sub(1, #where) == where then error(e, 0) end -- by `fail`
-    fail("%s", (e:gsub("^lze %S+:%d+: ", "")))
+    fail("%s", (e:gsub("^lze [^:]+:%d+: ", "")))
   end
   if type(e) == "table" then
     e.where = where:match "^(.*): $"
@@ -1034,7 +1034,7 @@ setmetatable(A, {__call = function(_, kind, source, shape, ...)
       fail("array: argument 2 (source): a buffer of %s expected, got one of %s",
         kind, source.type)
     end
-    a = array_over(placed(source), 0, {#source}, {1})
+    a = array_over(placed(C.lend(source)), 0, {#source}, {1})
   else
     fail("array: argument 2 (source): numbers in tables, a count or a buffer "
       .. "expected, got %s", C.describe(source))
@@ -1395,7 +1395,7 @@ local fields = {
     while leaf and leaf.op do leaf = X.first_array(leaf) end
     return (leaf or evaluate(a)).base
   end,
-  buffer = function(a) return a.flat or a.base end
+  buffer = function(a) return C.lend(a.flat or a.base) end
 }
 -- What an expression has not got yet.
 for _, name in ipairs {"base", "from", "flat"} do

@@ -702,7 +702,7 @@ local function checked(...)
   if ok then return result end
   if type(result) == "string" then
     -- What a call of this file's raised is about the script's line.
-    local text, own = result:gsub("^lze %S+:%d+: ", "")
+    local text, own = result:gsub("^lze [^:]+:%d+: ", "")
     if own > 0 then result = C.where() .. text end
   end
   C.raise(result)

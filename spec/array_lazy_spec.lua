@@ -620,6 +620,18 @@ function()
     assert.same({11, 12}, after:read())
   end)
 
+  it("a view that is closed, if arrays may read by it", function()
+    local b = lze.buffer("float", 8)
+    local v, w = b:view(2, 3), b:view(2, 3)
+    local e, f = A("float", b) + 1, A("float", v) + 1
+    local before = lze.stats().launches
+    w:close()
+    assert.equal(before, lze.stats().launches)
+    v:close()
+    assert.is_true(lze.stats().launches > before)
+    assert.same({1, 1}, {e[2], f[1]})
+  end)
+
   it("a buffer that is closed", function()
     local x, y = floats {1, 2, 3}, floats {4, 5, 6}
     local z, w = x + y, (x * 2):sqrt() * 2

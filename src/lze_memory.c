@@ -306,14 +306,14 @@ static bool buffer_ends(const lze_Buffer *b) {
   return b->storage != NULL && !b->view && b->storage->imports == 0;
 }
 
-/* Expressions that have yet to read the storage are evaluated first, as some
-   may read it by this buffer; that runs Lua code, which may close the buffer,
-   or import it. */
+/* Expressions that have yet to read what ends, or that may read by this buffer,
+   are evaluated first; that runs Lua code, which may close the buffer, or
+   import it. */
 static int buffer_close(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
-  lze_buffer_settle(L, 1);
+  if (buffer_ends(b) || b->lent) lze_buffer_settle(L, 1);
   if (buffer_ends(b)) lze_close(&b->storage->o);
-  else if (lze_buffer_is_open(b)) lze_arrays_doubt(L);
+  else if (b->lent && lze_buffer_is_open(b)) lze_arrays_doubt(L);
   return buffer_gc(L);
 }
 

@@ -186,6 +186,14 @@ static int array_await(lua_State *L) {
   return 1;
 }
 
+/* lend(buffer) -> buffer, which scripts and arrays have */
+static int array_lend(lua_State *L) {
+  lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
+  b->lent = true;
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* collect(): a full collection, unless the script has stopped the collector */
 static int array_collect(lua_State *L) {
   lua_settop(L, 0);
@@ -237,6 +245,7 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"storage", array_storage, LZE_HOT},
                                         {"address", array_address, LZE_HOT},
                                         {"await", array_await, LZE_HOT},
+                                        {"lend", array_lend, LZE_HOT},
                                         {"beside", array_beside, LZE_HOT},
                                         {"collect", array_collect, LZE_HOT},
                                         {"heap", array_heap, LZE_HOT},

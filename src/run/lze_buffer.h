@@ -60,6 +60,7 @@ typedef struct lze_Buffer {
   lze_Box box;
   bool view;
   bool imported;                /* one of storage->imports */
+  bool lent;                    /* arrays may read by it */
   lze_Storage *storage;         /* NULL once closed */
   const lze_Type *type;
   size_t offset;                /* bytes into the storage */
