@@ -206,10 +206,15 @@ local short_texts = {
     "fill more at once",
 }
 
+-- Copies of so many bytes are short ones. The calls of others take longer the
+-- more there is to copy, or to turn into values.
+local SHORT_BYTES = 4096
+
 function rules.short_launches(events, about, add)
   local busy = busy_times(events, about)
   local short = select_events(events, function(e)
-    return short_texts[e.kind]
+    return short_texts[e.kind] and (e.kind ~= "copy" or
+      e.bytes <= SHORT_BYTES)
   end)
   for _, g in ipairs(group_by(short, by_line)) do
     local calls = {}
@@ -515,7 +520,7 @@ function rules.buffers(events, about, add)
 end
 
 -- From one call to the next it may take so long.
-local CALLS_NS = 20000
+local CALLS_NS = 10000
 
 -- What the host did in calls of lze, or had given the device to do.
 local function is_known(e)
@@ -597,7 +602,7 @@ function rules.queues(events, about, add)
       local b = queues[j]
       local less = min(a.ns, b.ns)
       if a.n >= 2 and b.n >= 2 and less >= about.ns / 10 and
-        overlap(time_of_use(a), time_of_use(b)) >= less and
+        overlap(time_of_use(a), time_of_use(b)) >= less / 2 and
         overlap(busy, intervals(b, about)) < less / 100
       then
         local one = device_name(a.first) == device_name(b.first)

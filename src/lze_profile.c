@@ -187,24 +187,27 @@ static int events_copy(lua_State *L) {
   return 1;
 }
 
-/* [-0, +1] a new table of the events of the profile at 1 */
-static void push_events_of(lua_State *L) {
+/* Tables of a profile's events, once it is stopped: the script's, which it may
+   change, and one that nobody else sees. */
+enum { EVENTS_GIVEN = 1, EVENTS_OWN };
+
+/* [-0, +1] one of these of the profile at 1; a new one as long as it records */
+static void push_events_of(lua_State *L, int which) {
+  const ProfileBox *b = profile_check(L);
+  if (lua_getiuservalue(L, 1, which) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  bool stopped = b->profile.state == NULL;
   lua_pushcfunction(L, events_copy);
   lua_pushvalue(L, 1);
   lze_call_guarded(L, 1, 1);
+  if (!stopped) return;
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, which);
 }
 
-/* p.events: once it is stopped the same table each time, which is the script's:
-   it may change it, and nothing else reads it. */
+/* p.events: once it is stopped the same table each time. */
 static int field_events(lua_State *L) {
-  const ProfileBox *b = profile_check(L);
-  if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE) return 1;
-  bool stopped = b->profile.state == NULL;
-  push_events_of(L);
-  if (stopped) {
-    lua_pushvalue(L, -1);
-    lua_setiuservalue(L, 1, 1);
-  }
+  push_events_of(L, EVENTS_GIVEN);
   return 1;
 }
 
@@ -344,7 +347,7 @@ static void push_about(lua_State *L, const lze_Profile *p) {
 /* The same for the profile at 1, after its events, whatever of Lua's runs
    meanwhile. [-0, +2] */
 static void push_all(lua_State *L) {
-  push_events_of(L);
+  push_events_of(L, EVENTS_OWN);
   push_about(L, &profile_check(L)->profile);
 }
 
@@ -411,7 +414,9 @@ static int profile_close(lua_State *L) {
   b->open = false;
   lze_profile_free(&b->profile);
   lua_pushnil(L);
-  lua_setiuservalue(L, 1, 1);
+  lua_setiuservalue(L, 1, EVENTS_GIVEN);
+  lua_pushnil(L);
+  lua_setiuservalue(L, 1, EVENTS_OWN);
   return 0;
 }
 
@@ -485,8 +490,9 @@ static int profile_called(lua_State *L, int status, lua_KContext context) {
 }
 
 static ProfileBox *profile_new(lua_State *L, size_t most) {
-  ProfileBox *b = lze_push_box(L, lze_profile_kind, sizeof *b);
+  ProfileBox *b = lze_push_box_with(L, lze_profile_kind, sizeof *b, 2);
   lze_State *S = lze_state(L);
+  lze_reap(S);
   bool pending = lze_count_in_flight(S) > 0;
   lze_check_memory(L, lze_profile_start(&b->profile, S, most, pending));
   b->open = true;

@@ -587,13 +587,13 @@ bool lze_command_check(lua_State *L, lze_Command *c) {
   return false;
 }
 
-void lze_queue_submitted(lze_Queue *q, const lze_Outcome *out) {
+void lze_queue_submitted(lze_Queue *q, uint64_t ns, const lze_Outcome *out) {
   lze_queue_hold(q);
   for (lze_Command *c = q->head, *next; c != NULL; c = next) {
     next = c->next;
     if (c->submitted) continue;
     c->submitted = true;
-    if (c->record != 0) lze_record_submitted(c);
+    if (c->record != 0) lze_record_submitted(c, ns);
     if (out->result != ZE_RESULT_SUCCESS) command_retire(c, out);
   }
   lze_queue_release(q);

@@ -249,7 +249,7 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
 
 /* The commands of a queue that were not submitted have been, or could not be,
    and have failed with that outcome. */
-void lze_queue_submitted(lze_Queue *q, const lze_Outcome *out);
+void lze_queue_submitted(lze_Queue *q, uint64_t ns, const lze_Outcome *out);
 
 /* Whether a queue has work in flight that the copy would come after for no
    other reason than the order of the queue.  Asks the device, does not wait. */

@@ -115,6 +115,7 @@ void lze_queue_flush(lze_Queue *q) {
   if (!q->batched || !q->dirty) return;
   lze_Batch *b = q->open;
   lze_Outcome out;
+  uint64_t ns = lze_now_ns(); /* drivers may compile or run it now */
   if (ZE_TRY(&out, zeCommandListClose, b->list))
     ZE_TRY(&out, zeCommandQueueExecuteCommandLists, q->native, 1, &b->list,
            NULL);
@@ -124,7 +125,7 @@ void lze_queue_flush(lze_Queue *q) {
   lze_Batch **end = &q->batches;
   while (*end != NULL) end = &(*end)->next;
   *end = b;
-  lze_queue_submitted(q, &out);
+  lze_queue_submitted(q, ns, &out);
 }
 
 /* Make the native side of a queue from its fields. */

@@ -574,9 +574,9 @@ void lze_record_end(const lze_Command *c) {
   for (uint32_t i = 0; i < c->use_count; i++) touch(c->record, &c->uses[i]);
 }
 
-void lze_record_submitted(const lze_Command *c) {
+void lze_record_submitted(const lze_Command *c, uint64_t ns) {
   lze_Record *record = record_of(c);
-  if (record != NULL) record->submitted_ns = lze_now_ns();
+  if (record != NULL) record->submitted_ns = ns;
 }
 
 void lze_record_abort(const lze_Command *c) {

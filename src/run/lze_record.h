@@ -124,7 +124,7 @@ void lze_record_transferred(const lze_State *S, lze_Transfer t);
 /* It is enqueued, it is given to the device, which is later in a batched queue,
    it never will be, it is over and its times are known. */
 void lze_record_end(const lze_Command *c);
-void lze_record_submitted(const lze_Command *c);
+void lze_record_submitted(const lze_Command *c, uint64_t ns);
 void lze_record_abort(const lze_Command *c);
 void lze_record_over(lze_Command *c);
 /* A task of the run c, which begins: its record, of which the caller sets what
