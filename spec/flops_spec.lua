@@ -208,7 +208,7 @@ describe("arithmetic in a profile", function()
         end
       end
       assert.same({"2000 of float", "none"}, {texts.saxpy, texts.fill})
-      assert.matches("\nkernel,saxpy,.*,,2000,,,\n", read "csv")
+      assert.matches("\nkernel,saxpy,.*,,2000,,,,\n", read "csv")
       for _, e in ipairs(json.decode(read "json").traceEvents) do
         if e.cat == "kernel" then assert.equal(2000, e.args.float_flops) end
         if e.cat == "fill" then assert.is_nil(e.args.float_flops) end

@@ -610,7 +610,7 @@ static void pass_over(walk *w, uint32_t end, uint32_t meet)
         continue;
       w->seen[label] = w->round;
       uint32_t at = label;
-      while (goes_on(w, at)) {
+      while (at + 1 < w->m->instruction_count) {
         const spirv_instruction *i = &w->m->instructions[++at];
         if (w->steps > 0)
           w->steps--;
@@ -619,6 +619,7 @@ static void pass_over(walk *w, uint32_t end, uint32_t meet)
         if (i->opcode == SpvOpFunctionCall ||
             operations(w, i, &bits, &more) > 0 || more)
           w->flops->whole = false;
+        if (!goes_on(w, at)) break;
       }
       w->todo[waiting++] = at;
     }
