@@ -206,10 +206,9 @@ local function whole(v, name, most)
   return n
 end
 
--- How many work-items, and where they begin in a greater range: nil where they
--- are all of it.
+-- How many work-items, and before which there are none.
 local function range_read(n)
-  if type(n) ~= "table" then return whole(n, "n", MOST_ITEMS) end
+  if type(n) ~= "table" then return whole(n, "n", MOST_ITEMS), 0 end
   for key in next, n do
     if key ~= 1 and key ~= "offset" then
       fail("n: unknown key %s (known: 1, offset)", C.describe(key))
@@ -217,7 +216,7 @@ local function range_read(n)
   end
   local count = whole(rawget(n, 1), "n[1]", MOST_ITEMS)
   local offset = rawget(n, "offset")
-  if offset == nil then return count end
+  if offset == nil then return count, 0 end
   return count, whole(offset, "n.offset", MOST_ITEMS - count)
 end
 
@@ -232,15 +231,15 @@ function functions.parallel(devices, n, k, ...)
   if not C.is_open(k) then
     fail("k: an open kernel expected, got %s", C.describe(k))
   end
-  local job = {kernel = k, total = n, offset = offset or 0,
-    n = select("#", ...), arguments = {...}}
+  local job = {kernel = k, total = n, offset = offset, n = select("#", ...),
+    arguments = {...}}
   if C.is_lua(k) then
     job.variant = C.variant(k, n, ...)
   else
     job.variant = k
   end
   job.slices = slices_of(job)
-  if not next(job.slices) and (#devices > 1 or offset) and
+  if not next(job.slices) and (#devices > 1 or offset > 0) and
       not C.splits(job.variant) then
     fail("%s: it uses more than its global id, or the driver has no global " ..
       "offsets, so its range cannot be split: use lze.slice", tostring(k))

@@ -1270,11 +1270,14 @@ function methods.parallel(self, n, k, ...)
   end
   local first, last = part_of(n, c.rank, c.size)
   inner(c, "parallel")                      -- all ranks have it from here on
-  -- With an offset it is a part: so all ranks find what the kernel lacks, those
-  -- that have none of it, too.
-  local range = {last - first + 1, offset = c.size > 1 and first - 1 or nil}
-  local parts = call(lze.parallel, {slices[1].x.device}, range, k,
-    table.unpack(arguments, 1, arguments.n))
+  local function launch_on_device(count, offset)
+    return call(lze.parallel, {slices[1].x.device}, {count, offset = offset}, k,
+      table.unpack(arguments, 1, arguments.n))
+  end
+  -- What cannot be a part of a range is refused from offset 1 on: ranks without
+  -- one ask, so that all of them find it.
+  if c.size > 1 and first == 1 then launch_on_device(0, 1) end
+  local parts = launch_on_device(last - first + 1, first - 1)
   local events, tag = {}, tag_of(c, concat(launch, ","))
   for _, s in ipairs(slices) do spread(c, s, n, tag, events) end
   wait_for(events, "parallel")
