@@ -829,8 +829,8 @@ local function next_number(c)
   return owner.number
 end
 
--- A tag of a launch over all ranks, which no halo has: it is another where the
--- launch is, but for a chance of one in as many as there are.
+-- A tag of a launch over all ranks, which no halo has: it is another where what
+-- is the same on all ranks is, but for a chance of one in as many as there are.
 local function tag_of(c, launch)
   local first, h = NUMBERS * DIRECTIONS, 0
   for i = 1, #launch do h = (h ~ launch:byte(i)) * 0x100000001b3 end
@@ -1250,8 +1250,6 @@ function methods.parallel(self, n, k, ...)
       is_sliced[i] = true
       launch[#launch + 1] = format("%d %s %d %d", i, s.x.type, s.size,
         s.width or 0)
-    elseif mathtype(arguments[i]) == "integer" then
-      launch[#launch + 1] = format("%d %d", i, arguments[i])
     end
   end
   if #slices == 0 then
@@ -1260,7 +1258,6 @@ function methods.parallel(self, n, k, ...)
   end
   local known = call(k.variant, k, n,
     table.unpack(arguments, 1, arguments.n)).args
-  launch[#launch + 1] = k.name
   for i = 1, arguments.n do
     if not is_sliced[i] and is_buffer[lzetype(arguments[i])] and known[i] and
         known[i].access ~= "read" then
