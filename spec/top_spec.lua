@@ -189,8 +189,8 @@ describe("lze top", function()
     end
     process.with_directory(function(dir)
       local pipe = io.popen(("printf ksq | XDG_RUNTIME_DIR='%s' TERM=vt100 " ..
-        "timeout 60 script -qec '%s bin/lze top; stty -a' /dev/null"):format(dir,
-        process.lua))
+        "timeout 60 script -qec '%s bin/lze top; stty -a' /dev/null"):format(
+        dir, process.lua))
       local text = pipe:read "a"
       assert.is_true((pipe:close()))
       assert.matches("^.-\27%[%?1049h.*\27%[%?1049l", text)

@@ -34,8 +34,9 @@ describe("an array whose buffer is closed", function()
       local ok, message = pcall(f)
       assert.is_false(ok)
       local line = debug.getinfo(f, "S").linedefined
-      assert.equal(("spec/regress/closed_under_array_spec.lua:%d: the " ..
-        "buffer is closed"):format(line), message, name)
+      local what = message:match("^spec/regress/closed_under_array_spec.lua:" ..
+        line .. ": (.*)$")
+      assert.matches("the %a+ is closed$", what, name)
     end
     assert.equal("array: float {2} (closed)", tostring(x))
   end)
