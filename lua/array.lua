@@ -736,6 +736,11 @@ local function option_type(t, fname, n, otherwise)
   if o.device == nil or C.type(o.device) == "device" then
     return kind, o.device
   end
+  local given = type(o.device)
+  if given ~= "number" and given ~= "string" then
+    fail("%s: argument %d (options): device: device or selector expected, " ..
+      "got %s", fname, n, C.describe(o.device))
+  end
   local ok, device = C.pcall(lze.device, o.device)
   if not ok and type(device) == "string" then
     fail("%s: argument %d (options): device: %s", fname, n,
@@ -796,8 +801,10 @@ local function spaced(a, first, last)
   if not types[kind].real then
     step = n > 1 and whole_step(kind, first, last, n) or 0
   elseif n > 2 then
-    -- A half of how far the ends are from each other, which may be too far.
-    step = (last / 2 - first / 2) / (n - 1) * 2
+    step = (last - (first + 0.0)) / (n - 1) -- integers would wrap
+    if step - step ~= 0 then -- that is too far: by halves
+      step = (last / 2 - first / 2) / (n - 1) * 2
+    end
   end
   local back = n // 2
   range(array_over(a.base, 0, {n - back}, {1}), first, step)
@@ -811,7 +818,7 @@ local function count_steps(first, last, step)
   local n = (last - first) / step
   local slack = (math.abs(first) + math.abs(last)) / math.abs(step) * 0x1p-51
   local nearest = (n + 0.5) // 1
-  local ends = math.abs(n - nearest) <= math.min(slack, 0.25)
+  local ends = math.abs(n - nearest) <= math.min(slack, 0x1p-10)
   return ends and nearest or n // 1, ends
 end
 
@@ -842,15 +849,18 @@ function A.arange(first, last, step, o)
   end
   local exact = mathtype(first) == "integer" and mathtype(last) == "integer" and
     mathtype(step) == "integer"
+  local from, to, by = math.tointeger(first), math.tointeger(last),
+    math.tointeger(step)
+  local reach = from and to and by and (to - from < 0) == (to < from)
   local kind, device = option_type(o, "arange", place,
     exact and "long" or "float")
   local n, ends = 0, false
   if last == first or (last < first) == (step < 0) then
-    if (last - first < 0) ~= (last < first) then
+    if exact and not reach then
       fail("arange: from %d to %d is further than integers reach", first, last)
     end
-    if exact then
-      n = (last - first) // step
+    if reach then
+      n = (to - from) // by
     else
       n, ends = count_steps(first, last, step)
     end
@@ -1529,6 +1539,7 @@ function meta.__newindex(a, key, v)
         shape_text(a.dims), key.mask and "a mask" or key.kind,
         shape_text(key.dims))
     end
+    if is(v) and is_closed(v) then fail "a[m] = v: v: the array is closed" end
     together("a[m] = v", {"a", "m", "v"}, a, key, v)
     if type(v) == "number" and types[a.kind] then
       v = fitting("a[m] = v", a.kind, v)

@@ -655,8 +655,13 @@ local function edge_type(a, bins, low, high)
   local t = types[a.kind]
   local wide = a.device.fp64 and (a.kind == "double" or
     not t.real and t.bits >= 32 or high - low > 0x1p127)
-  if not wide and far <= (high - low) * 0x1p20 then return "float" end
-  if a.device.fp64 and far <= (high - low) * 0x1p49 then return "double" end
+  local scale = bins / (high - low) -- it is a number of that type, too
+  if not wide and far <= (high - low) * 0x1p20 and scale < 0x1p127 then
+    return "float"
+  end
+  if a.device.fp64 and far <= (high - low) * 0x1p49 and finite(scale) then
+    return "double"
+  end
   fail("histogram: %d bins between %s and %s are too narrow", bins, low, high)
 end
 

@@ -227,8 +227,8 @@ describe("an argument of lze.array", function()
       ["arange: argument 3"] = function(d) A.arange(1, 2, {device = d}) end,
       ["randn: argument 2"] = function(d) A.randn(1, {device = d}) end
     } do
-      assert.equal(what .. " (options): device: number or string expected, " ..
-        "got boolean", said(f, false))
+      assert.equal(what .. " (options): device: device or selector " ..
+        "expected, got boolean", said(f, false))
       assert.equal(what .. " (options): device: integer expected, got " ..
         "number 1.5", said(f, 1.5))
       assert.matches(" %(options%): device: no device matches string 'none'",

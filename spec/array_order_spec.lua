@@ -435,6 +435,12 @@ describe("lze.array", function()
       said(x.histogram, x, 2, {low = nan}):gsub("%-nan", "nan"), nil)
     assert.matches("are too narrow$", said(x.histogram, x, 2,
       {low = 0x1p60, high = 0x1p60 + 256}))
+    if lze.device().fp64 then
+      assert.same({1, 1, 1, 1}, (A("float", {0, 2.6e-39, 5.1e-39, 1e-38})
+        :histogram(4)):read())
+      local tiny = A("double", {0, 2e-311, 1e-310})
+      assert.matches("are too narrow$", said(tiny.histogram, tiny, 4))
+    end
   end)
 
   it("filters by functions of the program's", function()

@@ -91,6 +91,17 @@ describe("lze.array", function()
     assert.equal(3, #A.arange(0, 0.29, 0.1))
     assert.equal(3, #A.arange(0, 0.2999999, 0.1))
     assert.equal(1, #A.arange(0.5, 1, 0.75))
+    -- Far from 0 a step is no rounding error.
+    assert.same({1700000000000000, 1700000000000004},
+      A.arange(1.7e15, 1.7e15 + 7, 4, {type = "long"}):read())
+    assert.equal(4, #A.arange(2.0 ^ 50, 2.0 ^ 50 + 15, 4, {type = "long"}))
+    if lze.device().fp64 then
+      local t = A.arange(2.0 ^ 49, 2.0 ^ 49 + 10.25, 1, {type = "double"})
+      assert.same({11, 2.0 ^ 49 + 10}, {#t, t[11]})
+      local tiny = 2.0 ^ -1070
+      assert.same({0, tiny, 2 * tiny, 3 * tiny}, A.arange(0, 3 * tiny, tiny,
+        {type = "double"}):read())
+    end
     assert.same({1, 3, 5}, A.arange(1, 6, 2, {type = "float"}):read())
     assert.same({0, 1, 2}, A.arange(0, 2.75, 1, {type = "int"}):read())
     assert.same({0, 0.5, 1}, A.linspace(0, 1, 3):read())
