@@ -57,7 +57,9 @@ local function add_names(names, value, methods)
     end
     return
   end
-  if value == lze then local _ = lze.array end -- its first use loads it
+  if value == lze then -- the first use of arrays loads them
+    pcall(function() return lze.array end)
+  end
   for _ = 1, 8 do
     if type(value) == "table" then add(value) end
     local meta = debug.getmetatable(value)

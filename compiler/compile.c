@@ -203,7 +203,7 @@ static void tell_result(compiler *c, const instance *in, lzc_result *r) {
    indices then, and a buffer stands where the index was meant. */
 static void ask_of_indices(compiler *c) {
   unsigned n = (unsigned)c->input->argument_count;
-  if (c->finding_count == 0 || c->input->dimensions > 0 || n == 0) return;
+  if (c->finding_count == 0 || c->input->dimensions > 0 || n < 2) return;
   lzc_kind first = c->input->arguments[0].kind;
   bool asks = first != LZC_BUFFER && first != LZC_ARRAY;
   for (size_t i = 0; i < c->known_count && !asks; i++) {

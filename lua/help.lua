@@ -415,7 +415,7 @@ local function help(x, kind)
     if receivers[word] and not C.lze()[word] then
       return of_object(word), true -- no function of lze makes one
     end
-    return of_word(word)
+    return of_word(find(word, "^a%.") and word or x)
   end
   if not kind and type(x) == "userdata" and of_mpi[C.name(x)] then
     kind = C.name(x)

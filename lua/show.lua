@@ -39,8 +39,12 @@ end
 -- The module: its version, and the names in it.
 function functions.module(t)
   local lines, width = {tostring(rawget(t, "_VERSION")) .. ":"}, 80
-  local _ = t.array -- its first use loads it
-  for _, key in next, keys(t) do
+  local names = keys(t)
+  if rawget(t, "array") == nil then -- its first use loads it
+    names[#names + 1] = "array"
+    sort(names)
+  end
+  for _, key in next, names do
     if key ~= "_VERSION" and key ~= "version" then
       if width + #key + 1 > 76 then
         lines[#lines + 1] = " "

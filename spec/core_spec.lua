@@ -26,6 +26,10 @@ describe("the module", function()
   it("says its version in two forms", function()
     assert.matches("^%d+%.%d+%.%d+$", lze.version)
     assert.equal("lze " .. lze.version, lze._VERSION)
+    assert.matches(" array ", tostring(lze))
+    -- It raises in no case.
+    assert.matches("^lze %d", process.output("print(require 'lze')",
+      {env = {LZE_FUSE = "never or so"}}))
   end)
 
   it("can be opened twice in a state, which stays one", function()
