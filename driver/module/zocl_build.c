@@ -12,8 +12,8 @@
 #include "module/zocl_build.h"
 #include "module/zocl_server.h"
 #include "device/zocl_opencl.h"
+#include "library.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,28 +224,16 @@ enum {
   MAX_LIMIT = 86400
 };
 
-/* The path of this library, found while it is loaded: it may be relative, and
-   the program go to another directory. */
-static char library[PATH_MAX];
-
-__attribute__((constructor)) static void library_find(void)
-{
-  Dl_info info;
-  if (dladdr((void *)&zocl_build_here, &info) == 0 ||
-      realpath(info.dli_fname, library) == NULL)
-    *library = '\0';
-}
-
 /* Where lze-build is: below the directory of this library, or of one or two
    above, as they are installed. */
 static bool helper_find(char path[PATH_MAX], tool_text *log)
 {
   char directory[PATH_MAX];
-  if (*library == '\0') {
+  if (*library_path == '\0') {
     tool_text_add(log, "the driver does not know where its file is\n");
     return false;
   }
-  memcpy(directory, library, sizeof directory);
+  memcpy(directory, library_path, sizeof directory);
   for (int up = 0; up < 3; up++) {
     char *slash = strrchr(directory, '/');
     if (slash == NULL) break;
@@ -256,7 +244,7 @@ static bool helper_find(char path[PATH_MAX], tool_text *log)
   tool_text_add(log,
                 "libexec/lze/lze-build, which builds modules in a process of "
                 "its own, is not installed beside or above %s\n",
-                library);
+                library_path);
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include "device/lze_loader.h"
 #include "base/lze_error.h"
 #include "base/lze_state.h"
+#include "library.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -104,15 +105,6 @@ void lze_note(lua_State *L, const char *text) {
   lua_pop(L, 1);
 }
 
-char lze_library[PATH_MAX];
-
-__attribute__((constructor)) static void library_find(void) {
-  Dl_info info;
-  if (dladdr((void *)&loader_system, &info) == 0 || info.dli_fname == NULL ||
-      realpath(info.dli_fname, lze_library) == NULL)
-    *lze_library = '\0';
-}
-
 /* The path of the software driver: where the host says; beside this module, as
    in a build tree or LuaRocks; where `make install` puts it, two directories up
    (lib/ seen from lib/lua/5.4/); or in ../lib/, for a program in bin/ that is
@@ -124,7 +116,7 @@ static bool loader_software_near(char *path, size_t size) {
   }
   static const char *const places[] = {"", "../../", "../lib/"};
   char here[PATH_MAX];
-  memcpy(here, lze_library, sizeof here);
+  memcpy(here, library_path, sizeof here);
   char *slash = strrchr(here, '/');
   if (slash == NULL) return false;
   *slash = '\0';

@@ -9,8 +9,6 @@
 #include "device/lze_fail.h"
 #include "prepare.h"
 
-#include <limits.h>
-
 /* lze_loader.c: the Level Zero loader, opened once for the whole process at
  * first use, and what it found.  Nothing of this changes afterwards, so it
  * is shared by all states and threads.
@@ -94,9 +92,6 @@ static inline bool lze_outcome(lze_Outcome *out, const char *call,
   return result == ZE_RESULT_SUCCESS;
 }
 
-/* The path of this library, or of the program that is linked with it, found
-   while it is loaded: the program may go to another directory.  "" if not. */
-extern char lze_library[PATH_MAX];
 extern bool lze_log_calls; /* set once, when the loader is opened */
 extern bool lze_log_builds; /* likewise */
 extern bool lze_log_notes;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "module/lze_module.h"
-#include "device/lze_loader.h"
+#include "library.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static bool path_is(char *path, const char *directory, const char *below) {
    the checkout in which it was built, or where the system has things. */
 static bool shipped_directory(char *path) {
   char here[PATH_MAX];
-  memcpy(here, lze_library, sizeof here);
+  memcpy(here, library_path, sizeof here);
   char *slash;
   while ((slash = strrchr(here, '/')) != NULL && slash != here) {
     *slash = '\0';
