@@ -322,10 +322,12 @@ local function check(v, n, name, fname)
   return v
 end
 
--- Those of an operator.
-local function check_open(what, a, b)
-  for name, v in next, {a = a, m = b} do
-    if is_closed(v) then fail("%s: %s: the array is closed", what, name) end
+-- Those of an index by a mask; v may be a number.
+local function check_open(what, a, m, v)
+  for name, x in next, {a = a, m = m, v = v} do
+    if is(x) and is_closed(x) then
+      fail("%s: %s: the array is closed", what, name)
+    end
   end
 end
 
@@ -1533,13 +1535,12 @@ function meta.__newindex(a, key, v)
     end
     set(meta.__index(a, i), v, "a[i] = v")
   elseif is(key) then
-    check_open("a[m] = v", a, key)
+    check_open("a[m] = v", a, key, v)
     if not same_shape(a.dims, key.dims) or not key.mask then
       fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
         shape_text(a.dims), key.mask and "a mask" or key.kind,
         shape_text(key.dims))
     end
-    if is(v) and is_closed(v) then fail "a[m] = v: v: the array is closed" end
     together("a[m] = v", {"a", "m", "v"}, a, key, v)
     if type(v) == "number" and types[a.kind] then
       v = fitting("a[m] = v", a.kind, v)

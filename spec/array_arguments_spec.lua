@@ -221,6 +221,14 @@ describe("an argument of lze.array", function()
     end
   end)
 
+  it("is named where a mask picks what is closed", function()
+    local o, closed = A("float", {1, 2, 3}), A("float", {1, 2, 3})
+    closed:close()
+    assert.equal("a[m] = v: v: the array is closed", said(function()
+      o[o:gt(1)] = closed
+    end))
+  end)
+
   it("is named where it is a device that there is not", function()
     for what, f in pairs {
       ["zeros: argument 2"] = function(d) A.zeros(1, {device = d}) end,
