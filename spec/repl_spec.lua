@@ -221,6 +221,12 @@ x = lze.buffer("int", 1)
     end)
   end)
 
+  -- Whether a prompt can have one.
+  local function has_a_terminal()
+    if not process.hosted and process.has_terminals() then return true end
+    pending "needs script, and an interpreter of its own"
+  end
+
   -- What the prompt says on a terminal where that, for printf, is typed; its
   -- history is in dir. A Ctrl-D that comes before readline is ready is lost.
   local function typed(dir, lines)
@@ -232,10 +238,7 @@ x = lze.buffer("int", 1)
   end
 
   it("edits lines on a terminal, completes them and outlives Ctrl-C", function()
-    if process.hosted or not os.execute "command -v script >/dev/null" then
-      pending "needs script, and an interpreter of its own"
-      return
-    end
+    if not has_a_terminal() then return end
     process.with_directory(function(dir)
       local text = typed(dir, "x = lze.buffer(\"int\", 2)\\nx:fil\\t(5)\\n" ..
         "x[1] * 11\\n:quit\\n")
@@ -250,10 +253,7 @@ x = lze.buffer("int", 1)
   end)
 
   it("keeps its history when the terminal goes", function()
-    if process.hosted or not os.execute "command -v script >/dev/null" then
-      pending "needs script, and an interpreter of its own"
-      return
-    end
+    if not has_a_terminal() then return end
     process.with_directory(function(dir)
       -- The history after lines that are typed; nil without an editor of lines.
       local function history(lines)
@@ -270,10 +270,7 @@ x = lze.buffer("int", 1)
   end)
 
   it("adds to the history, which others may have added to", function()
-    if process.hosted or not os.execute "command -v script >/dev/null" then
-      pending "needs script, and an interpreter of its own"
-      return
-    end
+    if not has_a_terminal() then return end
     process.with_directory(function(dir)
       local path = dir .. "/lze/history"
       typed(dir, "for i = 1, 2 do\\n\\nprint(i * 21)\\nend\\n" ..
@@ -291,10 +288,7 @@ x = lze.buffer("int", 1)
   end)
 
   it("keeps the last entries of a long history", function()
-    if process.hosted or not os.execute "command -v script >/dev/null" then
-      pending "needs script, and an interpreter of its own"
-      return
-    end
+    if not has_a_terminal() then return end
     process.with_directory(function(dir)
       assert(os.execute(("mkdir -m 700 '%s/lze'"):format(dir)))
       local lines = {}

@@ -183,10 +183,7 @@ describe("lze top", function()
   end)
 
   it("goes on in a terminal until it is told to end", function()
-    if not os.execute "command -v script >/dev/null" then
-      pending "needs script"
-      return
-    end
+    if not process.has_terminals() then return pending "needs script" end
     process.with_directory(function(dir)
       local pipe = io.popen(("printf ksq | XDG_RUNTIME_DIR='%s' TERM=vt100 " ..
         "timeout 60 script -qec '%s bin/lze top; stty -a' /dev/null"):format(
@@ -201,10 +198,7 @@ describe("lze top", function()
 
   it("leaves the terminal as it was, however it ends, and is no wider",
     function()
-      if not os.execute "command -v script >/dev/null" then
-        pending "needs script"
-        return
-      end
+      if not process.has_terminals() then return pending "needs script" end
       process.with_directory(function(dir)
         -- Killed once it has drawn; then the terminal is looked at.
         process.write(dir .. "/watch", ([[
@@ -226,10 +220,7 @@ describe("lze top", function()
     end)
 
   it("gives the terminal back while it is stopped", function()
-    if not os.execute "command -v script >/dev/null" then
-      pending "needs script"
-      return
-    end
+    if not process.has_terminals() then return pending "needs script" end
     process.with_directory(function(dir)
       process.write(dir .. "/watch", ([[
         set -m
@@ -261,10 +252,7 @@ describe("lze top", function()
   end)
 
   it("draws nothing on a terminal that cannot", function()
-    if not os.execute "command -v script >/dev/null" then
-      pending "needs script"
-      return
-    end
+    if not process.has_terminals() then return pending "needs script" end
     for _, term in ipairs {"TERM=dumb", "TERM=", "env -u TERM"} do
       local pipe <close> = io.popen(("printf q | XDG_RUNTIME_DIR= %s " ..
         "timeout 60 script -qec '%s bin/lze top' /dev/null"):format(term,

@@ -17,6 +17,11 @@ process.hosted = lowest == 0
 -- What runs the script in a file whose name follows.
 process.runner = process.lua .. (process.hosted and " --script" or "")
 
+-- Whether script is there, which gives a program a terminal.
+function process.has_terminals()
+  return os.execute "command -v script >/dev/null"
+end
+
 -- Run a script; options: env ({NAME = value, or false to unset}; ASAN_OPTIONS
 -- adds to what is set), before (lines of shell), seconds (the time limit).
 -- Returns {output, how, code}, as io.close says it: the output is that of both

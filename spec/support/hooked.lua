@@ -1,0 +1,28 @@
+-- hooked.lua - calls in which a debug hook raises an error at each instruction.
+-- SPDX-License-Identifier: MIT
+
+local assert = require "luassert"
+local sethook, pcall = debug.sethook, pcall -- busted looks up globals
+
+-- Call f again and again, with an error from a hook at its first instruction of
+-- Lua, its second and so on, until one call goes through. The errors, a string
+-- and a table, must be what comes out. Returns how many calls that took.
+return function(f)
+  local times
+  for _, raised in ipairs {"mine", {where = "here"}} do
+    local ok
+    times = 0
+    repeat
+      local err
+      times = times + 1
+      ok, err = pcall(function()
+        sethook(function() sethook() error(raised, 0) end, "", times)
+        f()
+        sethook()
+      end)
+      if not ok then assert.equal(raised, err) end
+    until ok
+    if type(raised) == "table" then assert.same({where = "here"}, raised) end
+  end
+  return times
+end
