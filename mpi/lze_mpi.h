@@ -320,6 +320,7 @@ int mpi_op_step(void *op, lze_WorkFailure *failure);
 int mpi_op_cancel(void *op);
 /* With a timeout. */
 int mpi_op_awaited(void *op, uint64_t since_ns, lze_WorkFailure *failure);
+
 /* lze_mpi_combine.c: accumulate n scalars: to = to `op` from. */
 void mpi_combine(mpi_Operator op, mpi_Scalar scalar, size_t n, void *to,
                  const void *from);

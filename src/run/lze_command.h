@@ -247,8 +247,8 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
 bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
                          size_t last, bool write);
 
-/* The commands of a queue that were not submitted have been, or could not be,
-   and have failed with that outcome. */
+/* The commands of a queue that were not submitted have been, from that time on,
+   or could not be, and have failed with that outcome. */
 void lze_queue_submitted(lze_Queue *q, uint64_t ns, const lze_Outcome *out);
 
 /* Whether a queue has work in flight that the copy would come after for no
