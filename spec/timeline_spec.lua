@@ -236,14 +236,14 @@ describe("the page of a profile", function()
     if not a_browser() then return end
     process.with_directory(function(dir)
       local p = profile(dir):save(dir .. "/a.html")
-      p:save(dir .. "/b.html")
+      -- The second is the same, but began a second later.
+      process.write(dir .. "/b.html", (read(dir .. "/a.html"):gsub(
+        '"start":"(%d+)"', function(start)
+          return ('"start":"%d"'):format(start + 1000000000)
+        end, 1)))
       local text = assert(dofile "command/trace.lua".merge({dir .. "/a.html",
         dir .. "/b.html"}, read))
-      -- The second began a second later.
-      process.write(dir .. "/all.html", (text:gsub('(.*"start":)"(%d+)"',
-        function(before, start)
-          return ('%s"%d"'):format(before, start + 1000000000)
-        end)))
+      process.write(dir .. "/all.html", text)
       local seen = look(dir .. "/all.html", true)
       assert.same({}, seen.errors)
       assert.is_true(seen.named)
