@@ -22,6 +22,7 @@
  * has there is not a fork's, though it may have no thread.
  */
 #include "device/zocl_driver.h"
+#include "device/zocl_opencl.h"
 #include "module/zocl_module.h"
 #include "module/zocl_server.h"
 
@@ -401,6 +402,7 @@ static _Noreturn void serve(void)
   serving = true;
   volunteer();
   if (!warm_up()) _exit(1);
+  zocl_opencl_tidy();
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
   sigaddset(&awaited, SIGTERM);

@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -162,6 +163,22 @@ bool zocl_opencl_may_compile(const zocl_driver *driver)
     return false;
   }
   return cache_is_usable() && cache_has_room();
+}
+
+void zocl_opencl_tidy(void)
+{
+  enum { HOUR = 3600 };
+  static const char prefix[] = "tempfile";
+  DIR *directory = *cache_path != '\0' ? opendir(cache_path) : NULL;
+  if (directory == NULL) return;
+  for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+    struct stat st;
+    if (strncmp(e->d_name, prefix, sizeof prefix - 1) == 0 &&
+        fstatat(dirfd(directory), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(st.st_mode) && st.st_mtime < time(NULL) - HOUR)
+      unlinkat(dirfd(directory), e->d_name, 0);
+  }
+  closedir(directory);
 }
 
 /* ------------------------------------------------------------------------

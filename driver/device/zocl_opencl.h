@@ -22,6 +22,10 @@ size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap);
    zocl_last_error. */
 bool zocl_opencl_may_compile(const zocl_driver *driver);
 
+/* Remove the temporary files that killed compilations have left in PoCL's
+   cache, an hour old: one takes seconds. */
+void zocl_opencl_tidy(void);
+
 /* To be called where a compilation begins, by the thread that asks for it, and
    where one is known to have ended: at exit, streams are then drained before
    the destructors of the compiler's libraries run. */

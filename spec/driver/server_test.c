@@ -373,6 +373,18 @@ static void case_killed(void)
   built(s);
 }
 
+/* PoCL's temporary files that killed compilations have left go after an hour;
+   younger ones may be another process's. */
+static void case_tidies(void)
+{
+  shell("cd '%s' && mkdir -p cache && cd cache && touch tempfile_new.so && "
+        "touch -d '2 hours ago' tempfile_old.so.o kept.so", directory);
+  setup s = setup_new();
+  built(s);
+  shell("cd '%s/cache' && test -e tempfile_new.so -a -e kept.so -a "
+        "! -e tempfile_old.so.o", directory);
+}
+
 /* Several at a time, from threads. */
 static void case_threads(void)
 {
@@ -779,7 +791,8 @@ static const struct {
   {"children", case_children}, {"closed", case_closed},
   {"inherits", case_inherits}, {"environment", case_environment},
   {"crash", case_crash},       {"orphaned", case_orphaned},
-  {"killed", case_killed},     {"threads", case_threads},
+  {"killed", case_killed},     {"tidies", case_tidies},
+  {"threads", case_threads},
   {"many", case_many},         {"ahead", case_ahead},
   {"expected", case_expected}, {"gpu", case_gpu},
 };
