@@ -132,8 +132,10 @@ enum {
                                        that every built-in is used */
   SPIRV_HAS_LOOPS = 1 << 7,
   SPIRV_HAS_LONG_MATHS = 1 << 8,   /* exp, sin, pow ...: many steps each */
-  SPIRV_SWEEPS_LOCAL = 1 << 9      /* fills local memory in loops: work of the
+  SPIRV_SWEEPS_LOCAL = 1 << 9,     /* fills local memory in loops: work of the
                                       group, whatever its size */
+  SPIRV_HAS_LONG_LOOPS = 1 << 10   /* of more than a few rounds, or of an
+                                      unknown number.  A good guess */
 };
 
 /* What stands before the name of a kernel in Lua in its entry point's: by

@@ -193,6 +193,18 @@ static inline bool constant_of(const reader *r, uint32_t id, uint64_t *value)
   return true;
 }
 
+/* The same with its sign. */
+static inline bool signed_constant(const reader *r, uint32_t id,
+                                   int64_t *value)
+{
+  uint64_t bits;
+  if (!constant_of(r, id, &bits))
+    return false;
+  bool wide = info_of(r, def_of(r, id)->result_type)->bytes == 8;
+  *value = wide ? (int64_t)bits : (int64_t)(int32_t)(uint32_t)bits;
+  return true;
+}
+
 /* The function an id names, or -1. */
 static inline int64_t function_of(const reader *r, uint32_t id)
 {
@@ -225,6 +237,11 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo);
 
 /* Fill in what all functions do through pointers: summary and unknown. */
 bool spirv_follow_pointers(reader *r);
+
+/* Fill in the features of loops, and by instruction how often all loops round
+   it go round, at most, in powers of two; 0 outside of loops.  `octaves` has
+   room for one more and holds zeros. */
+void spirv_find_loops(reader *r, int32_t *octaves);
 
 /* Fill in how functions step through memory: beside, apart, again, local_fit,
    local_items and features. */

@@ -51,7 +51,7 @@ typedef struct strides {
   reader *r;
   stride *of;        /* by instruction; of a variable: of what it holds; of a
                         function: of what it returns */
-  int32_t *depth;    /* of loops, by instruction */
+  int32_t *loops;    /* by instruction: 0 outside of all; spirv_find_loops */
   size_t smallest;   /* bytes of a variable in local memory; 0 without any */
   bool changed;
 } strides;
@@ -140,17 +140,6 @@ static stride stride_of(const strides *s, uint32_t id)
   const stride none = {.root = 0};
   int64_t d = find_def(s->r, id);
   return d < 0 ? none : s->of[d];
-}
-
-/* A constant with its sign. */
-static bool signed_constant(const reader *r, uint32_t id, int64_t *value)
-{
-  uint64_t bits;
-  if (!constant_of(r, id, &bits))
-    return false;
-  bool wide = info_of(r, def_of(r, id)->result_type)->bytes == 8;
-  *value = wide ? (int64_t)bits : (int64_t)(int32_t)(uint32_t)bits;
-  return true;
 }
 
 static stride product(const strides *s, uint32_t a, uint32_t b)
@@ -314,7 +303,7 @@ static void store_stride(strides *s, uint32_t at, uint32_t pointer,
   uint32_t root = stride_of(s, pointer).root;
   if (root == 0)
     return;
-  if (s->depth[at] > 0)
+  if (s->loops[at] > 0)
     value.flags |= STRIDE_LOOPED;
   grow(s, root - 1, value);
 }
@@ -503,37 +492,6 @@ static void step(strides *s, uint32_t at)
   grow(s, at, result);
 }
 
-/* --- loops -------------------------------------------------------------- */
-
-/* A branch back to a label makes a loop of all that stands between. */
-static void take_branch(strides *s, uint32_t at, uint32_t label)
-{
-  int64_t target = find_def(s->r, label);
-  if (target < 0 || target > (int64_t)at ||
-      s->r->ins[target].opcode != SpvOpLabel ||
-      s->r->info[target].owner != s->r->info[at].owner)
-    return;
-  s->depth[target]++;
-  s->depth[at + 1]--;
-}
-
-static void find_loops(strides *s)
-{
-  const reader *r = s->r;
-  for (uint32_t at = 0; at < r->ins_count; at++) {
-    const spirv_instruction *i = &r->ins[at];
-    if (r->info[at].owner == 0)
-      continue;
-    if (i->opcode == SpvOpBranch || i->opcode == SpvOpBranchConditional ||
-        i->opcode == SpvOpSwitch)
-      for (unsigned k = 1; k < i->word_count; k++)
-        if (is_use(r, i, k))
-          take_branch(s, at, i->words[k]);
-  }
-  for (size_t at = 1; at < r->ins_count; at++)
-    s->depth[at] += s->depth[at - 1];
-}
-
 /* --- counting ----------------------------------------------------------- */
 
 /* Whether an instruction is a variable in local memory. */
@@ -610,7 +568,7 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
                          stride p, bool store)
 {
   function_info *more = &s->r->more[s->r->info[at].owner - 1];
-  uint32_t weight = s->depth[at] > 0 ? LOOP_WEIGHT : 1;
+  uint32_t weight = s->loops[at] > 0 ? LOOP_WEIGHT : 1;
   bool beside = false;
   uint32_t space = space_of(s->r, pointer);
   if (space == SpvStorageClassWorkgroup ||
@@ -618,7 +576,7 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
     fit_access(s, more, pointer, p);
   switch (space) {
   case SpvStorageClassWorkgroup:
-    if (store && s->depth[at] > 0 && (p.flags & STRIDE_VARIES))
+    if (store && s->loops[at] > 0 && (p.flags & STRIDE_VARIES))
       more->features |= SPIRV_SWEEPS_LOCAL;
     return;
   case SpvStorageClassCrossWorkgroup:
@@ -635,7 +593,7 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
       beside = beside || (p.by[d] != 0 && near);
     }
     for (int d = 0; d < 3; d++)
-      if (p.by[d] == 0 && beside && s->depth[at] > 0 &&
+      if (p.by[d] == 0 && beside && s->loops[at] > 0 &&
           (p.flags & STRIDE_VARIES))
         more_of(&more->again[d], weight);
   }
@@ -694,8 +652,6 @@ static void count(strides *s, uint32_t at)
   const spirv_instruction *i = &r->ins[at];
   function_info *more = &r->more[r->info[at].owner - 1];
   int64_t lanes;
-  if (s->depth[at] > 0)
-    more->features |= SPIRV_HAS_LOOPS;
   switch (i->opcode) {
   case SpvOpLoad:
     count_access(s, at, word(i, 3), stride_of(s, word(i, 3)), false);
@@ -789,12 +745,12 @@ bool spirv_find_strides(reader *r)
   strides s = {
     .r = r,
     .of = scratch(r, r->ins_count, sizeof *s.of),
-    .depth = scratch(r, r->ins_count + 1, sizeof *s.depth),
+    .loops = scratch(r, r->ins_count + 1, sizeof *s.loops),
     .changed = true
   };
-  if (s.of == NULL || s.depth == NULL)
+  if (s.of == NULL || s.loops == NULL)
     return out_of_memory(r);
-  find_loops(&s);
+  spirv_find_loops(r, s.loops);
   find_arrays(&s);
   for (int pass = 0; s.changed; pass++) {
     if (pass == MOST_PASSES) {

@@ -374,13 +374,15 @@ static void check_known(void) {
   in = input(true, 1, 0, 0);
   EXPECT(in, 1, 1, 1, 1, "1 of 1: all of it in one group");
 
-  /* A second core is not woken for so little, but for loops, which may be
+  /* A second core is not woken for so little, but for loops that may be
      long. */
   in = input(true, 37, 0, 0);
   EXPECT(in, 1, 37, 1, 1, "37 of 37: all of it in one group");
   in = input(true, 7, 5, 3);
   EXPECT(in, 1, 7, 5, 3, NULL);
   in.features |= SPIRV_HAS_LOOPS;
+  EXPECT(in, 1, 7, 5, 3, NULL);
+  in.features |= SPIRV_HAS_LONG_LOOPS;
   EXPECT(in, 1, 7, 1, 1, NULL);
   /* A group's rows lie one behind the other, and one of a plane is left. */
   in = input(true, 17, 1021, 129);
@@ -429,7 +431,7 @@ static void check_known(void) {
          "as it must because the kernel has barriers");
   in = input(true, 8, 0, 0);
   in.builtins |= SPIRV_BUILTIN_GLOBAL_SIZE;
-  in.features |= SPIRV_HAS_LOOPS;
+  in.features |= SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_LOOPS;
   in.units = 8;
   EXPECT(in, 1, 1, 1, 1, "1 of 8: divides it into 8 groups for 8 cores; it "
          "must divide because the kernel reads the range itself");

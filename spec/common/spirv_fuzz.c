@@ -29,6 +29,7 @@ static void *failing_calloc(size_t count, size_t size)
 #include "../../spirv/spirv_decode.c"
 #include "../../spirv/spirv_access.c"
 #include "../../spirv/spirv_kernel.c"
+#include "../../spirv/spirv_loops.c"
 #include "../../spirv/spirv_stride.c"
 #include "../../spirv/spirv_extent.c"
 #include "../../spirv/spirv_defined.c"

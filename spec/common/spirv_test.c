@@ -245,7 +245,7 @@ static void test_histogram(void)
             SPIRV_BUILTIN_LOCAL_ID | SPIRV_BUILTIN_GROUP_SIZE);
   CHECK_INT(k->features,
             SPIRV_USES_BARRIER | SPIRV_USES_LOCAL | SPIRV_USES_ATOMICS |
-            SPIRV_HAS_LOOPS | SPIRV_SWEEPS_LOCAL);
+            SPIRV_HAS_LOOPS | SPIRV_SWEEPS_LOCAL | SPIRV_HAS_LONG_LOOPS);
   CHECK_INT(k->local_bytes, 1024);
   CHECK_INT(k->arg_count, 3);
   CHECK_TEXT(k->args[0].source_type, "uchar*");

@@ -361,7 +361,7 @@ static void push_kernel(lua_State *L, const spirv_module *m,
   static const char *const features[] = {
       "barrier", "local", "atomics", "group operations",
       "sub-group operations", "printf", "unknown call",
-      "loops", "long maths", "sweeps local memory", NULL};
+      "loops", "long maths", "sweeps local memory", "long loops", NULL};
   static const char *const classes[] = {"value", "pointer", "local", "image",
                                         "sampler", "other"};
   lua_createtable(L, 0, 16);

@@ -58,7 +58,7 @@ static const Load light[] = {{1, true}}, heavy[] = {{10, true}, {100, false}};
 /* A launch: to wake the cores, or to start and drain the device. */
 static const double LAUNCH_COST = 5000;
 /* To wake another core of a CPU, up to so many: more were not measured. Where
-   there are loops, which may be long, that does not count. */
+   loops may be long, that does not count. */
 static const double WAKE_COST = 2000;
 static const double MOST_WOKEN = 15;
 /* To enter a group on a CPU: a call, its ids, the set-up of its loop. */
@@ -423,7 +423,7 @@ static double part_cost(const Rule *r, const uint32_t g[3],
      group on average where work-items differ in length. */
   if (groups == 1) return cpu_group(r, g, load);
   double turns = round_up(groups, r->units) / r->units + 0.5;
-  bool may_be_long = r->in->features & SPIRV_HAS_LOOPS;
+  bool may_be_long = r->in->features & SPIRV_HAS_LONG_LOOPS;
   double wake = may_be_long ? 0 : WAKE_COST * fmin(r->units - 1, MOST_WOKEN);
   return wake + turns * cpu_group(r, g, load);
 }
