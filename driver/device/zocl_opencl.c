@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,6 +295,52 @@ static bool machine_is_readable(void)
   return false;
 }
 
+static void *thread_pass(void *lock)
+{
+  pthread_mutex_lock(lock);
+  pthread_mutex_unlock(lock);
+  return NULL;
+}
+
+/* How many threads PoCL will start: this, or more where only this process is
+   kept to some of the processors. */
+static int threads_wanted(int most)
+{
+  static const char *const names[] = {"POCL_MAX_PTHREAD_COUNT",
+                                      "POCL_CPU_MAX_CU_COUNT"};
+  cpu_set_t processors;
+  long count = sched_getaffinity(0, sizeof processors, &processors) == 0
+                   ? CPU_COUNT(&processors)
+                   : 1;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = getenv(names[i]);
+    long n = text != NULL ? strtol(text, NULL, 10) : 0;
+    if (n > 0) count = n;
+  }
+  return count < most ? (int)count : most;
+}
+
+/* PoCL ends the process where it cannot start its threads: see whether as many
+   can be had at a time. */
+static bool threads_are_there(void)
+{
+  enum { MOST = 256 };
+  pthread_t threads[MOST];
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  int wanted = threads_wanted(MOST), count = 0;
+  pthread_mutex_lock(&lock);
+  while (count < wanted &&
+         zocl_thread_start(&threads[count], thread_pass, &lock))
+    count++;
+  pthread_mutex_unlock(&lock);
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+  if (count == wanted) return true;
+  zocl_fail(0, "%d of %d threads can be started: PoCL could not start its own "
+               "and would abort (raise the limit of processes, or set "
+               "POCL_MAX_PTHREAD_COUNT)", count, wanted);
+  return false;
+}
+
 /* The platforms of one library, appended to those there are already. */
 static size_t library_platforms(const char *name, const char *chosen,
                                 zocl_platform *platforms, size_t cap)
@@ -322,7 +369,8 @@ static size_t library_platforms(const char *name, const char *chosen,
   }
   if (strstr(base, "pocl") != NULL) {
     cache_choose();
-    if (!machine_is_readable() || !cache_is_usable()) return 0;
+    if (!machine_is_readable() || !cache_is_usable() || !threads_are_there())
+      return 0;
   }
 
   /* From here on the library stays: OpenCL cannot be shut down. */

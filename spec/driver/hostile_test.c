@@ -153,6 +153,18 @@ static int case_cache(void)
   return check_failed;
 }
 
+/* No thread can be started, as at a limit of processes: no device. */
+static int case_threads(void)
+{
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  EQUAL(pthread_attr_setstacksize(&attributes, (size_t)1 << 50), 0);
+  EQUAL(pthread_setattr_default_np(&attributes), 0);
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, zeInit(0));
+  pthread_attr_destroy(&attributes);
+  return check_failed;
+}
+
 /* llvm-spirv's own cache cannot be written: it works uncached. */
 static int case_own_cache(void)
 {
@@ -288,7 +300,7 @@ static const struct {
   {"cache", case_cache},         {"own_cache", case_own_cache},
   {"damaged", case_damaged},     {"no_opencl", case_no_opencl},
   {"fork", case_fork},           {"module", case_module},
-  {"exit", case_exit},
+  {"exit", case_exit},           {"threads", case_threads},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
