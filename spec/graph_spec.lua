@@ -3,6 +3,7 @@
 
 local lze = require "lze"
 local expect = require "spec.support.expect"
+local interrupted = require "spec.support.interrupted"
 
 local function filled(n, v)
   local t = {}
@@ -483,6 +484,18 @@ describe("task graphs", function()
     while called == 0 do last:done() end
     assert.equal(4, x[1])
     assert.equal(4, called)
+  end)
+
+  it("begin no more iterations once a hook raises an error", function()
+    local x, many = lze.buffer("int", 1), {iterations = 100000}
+    local plan = lze.graph "g":task("add", mod.add, 1, x, 1):compile()
+    interrupted(nil, plan.run, plan, many)
+    assert.is_true(x[1] < 100000)
+    interrupted(nil, plan.start, plan, many)
+    interrupted(function() plan:close() end, plan.run, plan, many)
+    x:fill(0)
+    plan = lze.graph "g":task("add", mod.add, 1, x, 1):compile()
+    assert.equal(1000, plan:run {iterations = 1000} and x[1])
   end)
 
   it("let callbacks enqueue work, but not wait for themselves", function()

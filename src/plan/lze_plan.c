@@ -392,12 +392,19 @@ static lze_Command *plan_begin(lua_State *L, bool joined, bool timed) {
   return lze_plan_start(L, p, 3, joined, timed);
 }
 
+/* So many runs are begun before a debug hook may end that. */
+enum { HOOKED_RUNS = 256 };
+
 /* Begin `n` runs, of which the last may be timed, but none behind one that has
    failed: that one says why.  Returns the last that was begun. */
 static lze_Command *plan_begin_all(lua_State *L, lua_Integer n, bool timed) {
   lze_Command *c = plan_begin(L, false, timed && n == 1);
-  while (--n > 0 && c->status != LZE_FAILED && !lze_check_plan(L)->broken)
+  while (--n > 0) {
+    if (n % HOOKED_RUNS == 0 && lze_run_hook(L) != LUA_OK) lua_error(L);
+    const lze_Plan *p = lze_check_plan(L);
+    if (p->last->status == LZE_FAILED || p->broken) return p->last;
     c = plan_begin(L, true, timed && n == 1);
+  }
   return c;
 }
 
