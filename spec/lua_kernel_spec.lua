@@ -687,6 +687,15 @@ describe("lze.kernel", function()
     assert.equal(1.0, x[1])
     assert.equal(v, v:variant(1, x))           -- an ordinary kernel is its own
     assert.matches("is not made of a Lua function", said(v.spirv, v, 1, x))
+    for _, ask in ipairs {k.variant, k.spirv} do
+      for range, message in pairs {
+          [1.5] = "integer expected, got number 1.5",
+          [-1] = "global size: %-1 is outside 0..4294967295",
+          [{1, zzz = 1}] = "unknown key string 'zzz' in a launch table",
+          [{1, after = 1}] = "after: event expected, got integer 1"} do
+        assert.matches("kernel late: .*" .. message, said(ask, k, range, x))
+      end
+    end
     k:close()
     assert.matches("late is closed", said(k.variant, k, 1, x))
     assert.matches("late is closed", said(function() return k.name end))

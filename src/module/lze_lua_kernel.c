@@ -1331,6 +1331,15 @@ static LuaKernel *check_lua_kernel(lua_State *L) {
   return k;
 }
 
+/* The kernel that the launch from 2 on of the kernel at 1 would run. */
+static const lze_Kernel *launch_variant(lua_State *L, int count) {
+  lze_Launch l = {0};
+  const lze_Kernel *k = lze_kernel_resolve(L, 1, NULL, 2, &count);
+  lze_launch_read(L, k, 2, &l);
+  lze_launch_check_table(L, k, &l);
+  return k;
+}
+
 /* k:variant(range | launch_table, ...) -> the ordinary kernel that a launch of
    these would run, compiled now if it was not; that is itself for one that is
    not made of a Lua function */
@@ -1339,7 +1348,7 @@ static int kernel_variant(lua_State *L) {
   int count = lua_gettop(L) - 2;
   if (!lze_kernel_is_open(L, 1)) return luaL_error(L, "%s is closed", b->name);
   if (count < 0) return luaL_error(L, "%s: no global size", b->name);
-  lze_kernel_resolve(L, 1, NULL, 2, &count);
+  launch_variant(L, count);
   lua_settop(L, 1);
   return 1;
 }
@@ -1371,9 +1380,8 @@ static int kernel_spirv(lua_State *L) {
     return 1;
   }
   int count = lua_gettop(L) - 2;
-  const lze_Kernel *v = count < 0
-                            ? lze_kernel_last(L, 1)
-                            : lze_kernel_resolve(L, 1, NULL, 2, &count);
+  const lze_Kernel *v = count < 0 ? lze_kernel_last(L, 1)
+                                  : launch_variant(L, count);
   const spirv_module *m = v->module->spirv;
   lua_pushlstring(L, (const char *)m->words,
                   m->word_count * sizeof *m->words);
