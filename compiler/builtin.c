@@ -92,6 +92,7 @@ static val id_of(compiler *c, const struct builtin *f, unsigned base,
     fixed = true;
     n = 1;
   }
+  if (!fixed) check_dimension(c, f->name, d);
   bool is_size = f->op == SpvBuiltInGlobalSize ||
                  f->op == SpvBuiltInWorkgroupSize ||
                  f->op == SpvBuiltInNumWorkgroups;

@@ -99,6 +99,15 @@ void check_step(compiler *c, val step) {
   check_zero(c, step, "'for' step is zero");
 }
 
+void check_dimension(compiler *c, const char *name, val d) {
+  if (!checks(c)) return;
+  uint32_t from = op2(c, SpvOpISub, t_of(c, T_INT), d.id,
+                      k_int(c, c->int_bits, 1));
+  mistake(c, logical(c, SpvOpUGreaterThan, from, k_int(c, c->int_bits, 2)),
+          arena_text(c->a, "%s needs 1, 2 or 3 as dimension", name), NULL,
+          NULL);
+}
+
 void check_whole(compiler *c, val v) {
   static const char says[] = "number has no integer representation";
   if (KIND(v.type) != T_REAL) return;

@@ -25,7 +25,7 @@ enum {
   T_BOOL,       /* a constant's value plus 1, or 0 */
   T_INT,        /* the number of its range plus 1, CAPTURED and the index of a
                    captured value, or 0 */
-  T_REAL,       /* WHOLE or NO_INTEGER, or 0 */
+  T_REAL,       /* WHOLE, ZERO or NO_INTEGER, or 0 */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_TUPLE,      /* index of a tuple */
@@ -37,9 +37,11 @@ enum {
 #define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
-/* Of a real: whole, if it is finite; a constant that is no integer's value. */
+/* Bits of a real: whole, if it is finite; a constant that is no integer's
+   value; 0.0 or -0.0. */
 #define WHOLE 1
 #define NO_INTEGER 2
+#define ZERO (WHOLE | 4)
 #define KIND(t) ((t) & 0xff)
 #define DATA(t) ((t) >> 8)
 #define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
@@ -284,6 +286,8 @@ void check_end(compiler *c, uint32_t after);
 void check_divisor(compiler *c, val divisor);
 /* a loop's step that is, */
 void check_step(compiler *c, val step);
+/* a dimension of the range that there is not, for the function of that name, */
+void check_dimension(compiler *c, const char *name, val d);
 /* and a real where an integer is needed, if it is not one's value. */
 void check_whole(compiler *c, val v);
 /* Likewise an integer that is stored and does not fit into the element. */

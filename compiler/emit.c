@@ -83,7 +83,8 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
   int64_t n = 0;
   bool fixed = constant_of(c, by.type, &n), upwards = fixed && n > 0;
   bool one = fixed && n == 1;
-  if (fixed && n == 0) finding(c, NULL, "`for` has the step 0");
+  if ((fixed && n == 0) || by.type == TYPE(T_REAL, ZERO))
+    finding(c, NULL, "`for` has the step 0");
   check_step(c, by);
   if (KIND(i.type) != T_INT || KIND(by.type) != T_INT) {
     i = to_real(c, i);

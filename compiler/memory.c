@@ -195,7 +195,7 @@ void store(compiler *c, known *k, uint32_t offset, val v) {
   lzc_element e = k->value.element;
   if (k->value.is_const)
     finding(c, known_label(c, k), "is a const buffer, and is written here");
-  if (!is_real(e) && KIND(v.type) == T_REAL && DATA(v.type) != WHOLE) {
+  if (!is_real(e) && KIND(v.type) == T_REAL && !(DATA(v.type) & WHOLE)) {
     finding(c, known_label(c, k), "holds %s, and a real is stored; "
             "math.floor, math.ceil, `//` or `| 0` make it whole",
             lzc_element_name(e));

@@ -114,7 +114,8 @@ val v_int(compiler *c, int64_t n) {
 }
 val v_real(compiler *c, double n) {
   bool fits = fabs(n) < 0x1p63 || n == -0x1p63;
-  return (val){TYPE(T_REAL, fits && n == floor(n) ? WHOLE : NO_INTEGER),
+  unsigned is = n == 0 ? ZERO : fits && n == floor(n) ? WHOLE : NO_INTEGER;
+  return (val){TYPE(T_REAL, is),
                c->emit ? k_real(c, n) : 0, 0};
 }
 val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
@@ -329,7 +330,7 @@ val negate(compiler *c, val a) {
   if (constant_of(c, a.type, &n))
     return v_int(c, (int64_t)(0 - (uint64_t)n));
   bool real = KIND(a.type) == T_REAL;
-  type t = real ? TYPE(T_REAL, DATA(a.type) == WHOLE ? WHOLE : 0)
+  type t = real ? TYPE(T_REAL, DATA(a.type) & ZERO)
                 : range_result(c, OP_SUB, type_range(c, 0, 0), a.type);
   return (val){t,
                c->emit ? op1(c, real ? SpvOpFNegate : SpvOpSNegate,

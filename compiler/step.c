@@ -424,7 +424,7 @@ static void set_element(compiler *c, unsigned into, val index, val v) {
     return;
   }
   uint32_t after = check_begin(c, k, &at);
-  if (KIND(v.type) == T_INT || DATA(v.type) == WHOLE) check_fit(c, k, &at, v);
+  if (KIND(v.type) == T_INT || DATA(v.type) & WHOLE) check_fit(c, k, &at, v);
   store(c, k, at.offset, v);
   check_end(c, after);
 }

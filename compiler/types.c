@@ -60,6 +60,7 @@ static bool join_into(compiler *c, type *into, type t) {
   if (x == T_NONE || t == T_TOLD) r = t;
   else if (x == T_NIL && y == T_NIL) r = T_NIL;
   else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
+  else if (x == T_REAL && y == T_REAL) r = TYPE(T_REAL, DATA(a) & DATA(t));
   else if (numbers) r = real ? T_REAL : range_join(c, a, t);
   else if (x == T_BOOL && y == T_BOOL) r = T_BOOL;
   else r = T_CONFLICT;

@@ -658,17 +658,26 @@ end
 
 local work = {}
 
-function work.global_id(_, d) return item.gid[d or 1] end
-function work.local_id(_, d) return item.lid[d or 1] end
-function work.group_id(_, d) return item.group.id[d or 1] + 1 end
-function work.global_size(_, d) return item.run.size[d or 1] end
-function work.num_groups(_, d) return item.run.groups[d or 1] end
-function work.local_size(_, d)
-  d = d or 1
+-- What is asked of a dimension.
+local function ask_of(name, f)
+  work[name] = function(_, d)
+    if d == nil then d = 1 end
+    if d ~= 1 and d ~= 2 and d ~= 3 then
+      error("work." .. name .. " needs 1, 2 or 3 as dimension", 0)
+    end
+    return f(d)
+  end
+end
+ask_of("global_id", function(d) return item.gid[d] end)
+ask_of("local_id", function(d) return item.lid[d] end)
+ask_of("group_id", function(d) return item.group.id[d] + 1 end)
+ask_of("global_size", function(d) return item.run.size[d] end)
+ask_of("num_groups", function(d) return item.run.groups[d] end)
+ask_of("local_size", function(d)
   local g = item.run.group[d]
   local left = item.run.size[d] - item.group.id[d] * g
   return left < g and left or g
-end
+end)
 -- How large sub-groups are is a device's to say: here each item is one.
 function work.sub_group_size() return 1 end
 function work.lane() return 1 end

@@ -251,6 +251,20 @@ describe("k:check", function()
         .. "(work-item 2)"}, found(k:check(3, floats(1, 2.5, 3), z)))
     end)
 
+  it("finds dimensions that a range does not have", function()
+    local x = lze.buffer("int", 3)
+    for _, name in ipairs {"global_id", "local_id", "group_id", "global_size",
+      "local_size", "num_groups"} do
+      local ask = w[name]
+      local k = lze.kernel(function(i, x, d)
+        x[i] = ask(d - i)
+      end, {name = "dim"})
+      assert.same({"kernel dim: work." .. name
+        .. " needs 1, 2 or 3 as dimension (work-item 3)"},
+        found(k:check(3, x, 3)))
+    end
+  end)
+
   it("finds atomics outside, where they are, and steps of zero", function()
     local h = lze.buffer("int", {1, 0, 2})
     local k = lze.kernel(function(i, h) w.atomic_add(h, i + 1, 1) end,

@@ -78,6 +78,22 @@ describe("option bounds of a Lua kernel", function()
     end
   end)
 
+  it("finds dimensions that a range does not have", function()
+    local x = lze.buffer("int", 3)
+    for _, int in ipairs {"long", "int"} do
+      local k = lze.kernel(function(i, x, d)
+        x[i] = lze.work.global_id(d - i)
+      end, {name = "k", bounds = true, int = int})
+      for _, d in ipairs {3, 6} do
+        assert.matches("kernel k: work.global_id needs 1, 2 or 3 as dimension "
+          .. "%(work%-item " .. (d == 3 and 3 or "[12]") .. "%)",
+          said(k, 3, x, d))
+      end
+      k(2, x, 3)
+      assert.same({1, 2}, x:read(1, 2))
+    end
+  end)
+
   it("finds reals that are not whole where Lua needs an integer", function()
     local x, y = lze.buffer("int", 3), lze.buffer("float", {1, -2, 2.5})
     for _, f in ipairs {
