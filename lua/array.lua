@@ -171,6 +171,12 @@ local function made(f, ...) return passed(C.pcall(f, ...)) end
 
 local function buffer(...) return made(C.buffer, ...) end
 
+-- What launches a kernel that calls a function of the script's.
+local function script_kernel(f, o)
+  local k = C.script_kernel(f, o)
+  return function(...) return made(k, ...) end
+end
+
 -- The native context of the first array, and whether there are others.
 local context, several = nil, false
 
@@ -1664,7 +1670,7 @@ for key, v in next, {label = label, methods = methods, ready = ready,
   reductions = reductions, binary = binary, needs_double = needs_double,
   element = element, operand_in = operand_in, check_numbers = check_numbers,
   result_type = result_type, check_integer = check_integer, whole = whole,
-  made = made} do
+  made = made, script_kernel = script_kernel} do
   core[key] = v
 end
 

@@ -302,7 +302,7 @@ local function kernel_of(f, name, own)
   if not own then return program(f, name) end
   local k = own_kernels[f]
   if not k then
-    k = C.script_kernel(f, {name = "array_" .. name})
+    k = core.script_kernel(f, {name = "array_" .. name})
     own_kernels[f] = k
   end
   return k
@@ -728,7 +728,7 @@ function A.filter(f, x)
   check_says(f, "filter: argument 1 (f)", "filter", x, x.kind)
   local k = filters[f]
   if not k then
-    k = C.script_kernel(function(i, mask, from)
+    k = core.script_kernel(function(i, mask, from)
       if f(from[i]) then mask[i] = 1 else mask[i] = 0 end
     end, {name = "array_filter"})
     filters[f] = k

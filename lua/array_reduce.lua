@@ -201,7 +201,7 @@ local function kernel_of(name, key, parameters, make_text, op, x)
   if not k then
     local text = format("%sreturn function(i, %s)\n%s\nend", prelude,
       parameters, make_text(op, x))
-    local make = op.f and C.script_kernel or C.kernel
+    local make = op.f and core.script_kernel or C.kernel
     k = make(C.text(text, name)(math, op.f, entry and entry.element,
       C.work.private_array),
       {name = "array_" .. name, real = entry and entry.real or nil})

@@ -35,8 +35,8 @@ describe("LZE_CHECK", function()
         local a = A("uchar", {250, 7})
         local function raises(f)
           local ok, why = pcall(f)
-          -- A line of the script is in it.
-          print(not ok and not why:find "stdin:%d+: " and why or
+          -- It begins with a line of the script.
+          print(not ok and not why:find "^stdin:%d+: " and why or
             not ok and why:match "%S+ = %d+ does not fit uchar" or
             not ok and why:match "an integer is divided by zero" or ok)
         end
