@@ -557,11 +557,17 @@ describe("a struct argument", function()
       "expected, got one of 0",
       expect.misuse(function() mod.structs(1, out, "") end))
     assert.equal("kernel structs: argument 2 (p): pair expected (a string " ..
-      "of its bytes), got table",
+      "of its bytes, as lze.struct makes), got table",
       expect.misuse(function() mod.structs(1, out, {1, 2}) end))
     assert.equal("kernel structs: argument 2 (p): pair expected (a string " ..
-      "of its bytes), got nil",
+      "of its bytes, as lze.struct makes), got nil",
       expect.misuse(function() mod.structs(1, out, nil) end))
+    local pair = lze.struct "int i; float f"
+    local x = lze.buffer(pair, {{i = 3, f = 1.5}})
+    assert.matches("a string of its bytes, as lze.struct makes%), got element",
+      expect.misuse(function() mod.structs(1, out, x[1]) end))
+    mod.structs(1, out, pair(x[1]))
+    assert.same({3.0, 1.5}, out:read())
   end)
 end)
 

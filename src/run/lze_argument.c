@@ -240,7 +240,8 @@ static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
     argument_problem(L, k, i, "a type that no kernel argument can have");
   size_t length = 0;
   if (lua_type(L, index) != LUA_TSTRING)
-    argument_error(L, k, i, index, " (a string of its bytes)");
+    argument_error(L, k, i, index,
+                   " (a string of its bytes, as lze.struct makes)");
   a->data = lua_tolstring(L, index, &length);
   if (length != a->bytes)
     argument_problem(L, k, i,
