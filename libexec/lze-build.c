@@ -30,6 +30,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -185,6 +186,103 @@ pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
   *(void **)&wait = dlsym(RTLD_NEXT, "pthread_cond_wait");
   return wait(condition, mutex);
 }
+
+/* ------------------------------------------------------------------------
+ * Built-ins.  LLVM takes half a second to read PoCL's library of them, and a
+ * module uses a few.  So in a server the two functions of LLVM below, which
+ * PoCL calls, are found here first: the library is opened only, and a function
+ * read when PoCL looks it up, before it looks into it.  The machine code comes
+ * out the same.  An LLVM whose functions have other names reads it all.
+ */
+#ifdef __x86_64__ /* how objects of C++ are returned */
+
+#define PARSE                                                                \
+  "_ZN4llvm11parseIRFileENS_9StringRefERNS_12SMDiagnosticERNS_11LLVMContext" \
+  "ENS_12function_refIFNS_8OptionalINSt7__cxx1112basic_stringIcSt11char_"    \
+  "traitsIcESaIcEEEEES0_EEE"
+#define GET "_ZNK4llvm6Module11getFunctionENS_9StringRefE"
+#define MATERIALIZE "_ZN4llvm11GlobalValue11materializeEv"
+
+typedef struct function_ref {
+  void *function, *of;
+} function_ref;
+
+typedef void **parse_function(void **module, const char *path, size_t size,
+                              void *diagnostic, void *context, function_ref f);
+typedef void *get_function(const void *module, const char *name, size_t size);
+
+/* The getFunction of an LLVM that has opened a library so, and its
+   materialize. */
+static get_function *lazy_get;
+static void **(*lazy_read)(void **error, void *function);
+
+/* What is called `name` where this address is, or in what that needs: there may
+   be several LLVMs. */
+static void *real_find(const void *caller, const char *name)
+{
+  Dl_info info;
+  void *handle = dladdr(caller, &info) != 0 && info.dli_fname != NULL
+                     ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                     : NULL;
+  void *found = handle != NULL ? dlsym(handle, name) : NULL;
+  if (handle != NULL) dlclose(handle);
+  return found;
+}
+
+/* Open the module in a file; false where that is not to be had. */
+static bool module_open(const void *caller, const char *path, void *context,
+                        void **module)
+{
+  int (*buffer_new)(const char *, void **, char **);
+  int (*open_lazily)(void *, void *, void **);
+  void *buffer;
+  char *why;
+  *(void **)&buffer_new =
+      real_find(caller, "LLVMCreateMemoryBufferWithContentsOfFile");
+  *(void **)&open_lazily = real_find(caller, "LLVMGetBitcodeModuleInContext2");
+  *(void **)&lazy_get = real_find(caller, GET);
+  *(void **)&lazy_read = real_find(caller, MATERIALIZE);
+  return buffer_new != NULL && open_lazily != NULL && lazy_get != NULL &&
+         lazy_read != NULL && buffer_new(path, &buffer, &why) == 0 &&
+         open_lazily(context, buffer, module) == 0;
+}
+
+__attribute__((visibility("default"))) parse_function module_parse
+    __asm__(PARSE);
+void **module_parse(void **module, const char *path, size_t size,
+                    void *diagnostic, void *context, function_ref f)
+{
+  const void *caller = __builtin_return_address(0);
+  char file[PATH_MAX];
+  snprintf(file, sizeof file, "%.*s", (int)size, path);
+  const char *name = strrchr(file, '/');
+  if (serving && name != NULL && strncmp(name, "/kernel-", 8) == 0 &&
+      module_open(caller, file, context, module))
+    return module;
+  parse_function *parse;
+  *(void **)&parse = real_find(caller, PARSE);
+  return parse(module, path, size, diagnostic, context, f);
+}
+
+__attribute__((visibility("default"))) get_function module_get __asm__(GET);
+void *module_get(const void *module, const char *name, size_t size)
+{
+  static _Thread_local const void *base;
+  static _Thread_local get_function *get; /* of what is there */
+  const void *caller = __builtin_return_address(0);
+  Dl_info info = {0};
+  if (dladdr(caller, &info) == 0 || info.dli_fbase != base) {
+    *(void **)&get = real_find(caller, GET);
+    base = info.dli_fbase;
+  }
+  void *found = get(module, name, size), *error = NULL;
+  if (found != NULL && get == lazy_get) lazy_read(&error, found);
+  /* The lowest bit says, in some LLVMs, that it was not looked at. */
+  if ((uintptr_t)error > 1) _exit(1);
+  return found;
+}
+
+#endif
 
 /* Whether this process has one thread; those that end get some time. */
 static bool is_single(void)

@@ -181,4 +181,33 @@ describe("k:prepare", function()
     assert.equal("kernel add is closed",
       expect.misuse(function() k:prepare(3) end))
   end)
+
+  it("comes out the same from the build server and from the program", function()
+    if not compiles then pending "nothing is compiled for a group size" end
+    local codes = {}
+    for _, seconds in ipairs {"60", "0"} do
+      process.with_directory(function(dir)
+        codes[#codes + 1] = process.output(([==[
+          local lze = require "lze"
+          local k = lze.compile([[
+            kernel void f(global float4 *a, global int *n) {
+              size_t i = get_global_id(0);
+              float4 x = a[i];
+              int4 e;
+              x += sin(x) + pow(x, cbrt(x)) + erf(x) + lgamma(fabs(x));
+              x += frexp(x, &e) + normalize(x) * dot(x, x.wzyx);
+              a[i] = mix(x, fmod(x, exp10(x)), smoothstep(x, x + 1, x));
+              n[i] = popcount(n[i]) + mul_hi(n[i], e.x) + rotate(n[i], e.y);
+            }]]).f
+          k:prepare {1024, group = 64}
+          os.execute [[
+            cd '%s/pocl' && find . -path '*/64-1-1*' -name '*.so' |
+              sort | xargs cksum]] ]==]):format(dir),
+          {env = {POCL_CACHE_DIR = dir .. "/pocl", XDG_CACHE_HOME = dir,
+                  LZE_BUILD_SECONDS = seconds}, seconds = 120})
+      end)
+    end
+    assert.matches("64%-1%-1.*%.so", codes[1])
+    assert.equal(codes[2], codes[1])
+  end)
 end)
