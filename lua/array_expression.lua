@@ -1217,7 +1217,7 @@ local function back(list)
     s.readers = readers
     for reader in next, readers do
       for _, v in next, reader.op and {operands(reader)} or {} do
-        if type(v) == "table" and v.store == s then
+        if type(v) == "table" and not v.op and v.store == s then
           s.awaited = C.await(v.base) or s.awaited
         end
       end

@@ -599,10 +599,11 @@ function()
       add(g, "c")
       local plan <close> = g:compile()
       plan:start()
-      local after = x * 1
+      local after, both = x * 1, x * 2 + x
       lze.wait()
       x:fill(0)
       assert.same({110, 110}, after:read())
+      assert.same({330, 330}, both:read())
       assert.same({11, 12}, inside[1]:read())
       assert.same({22, 24}, inside[2]:read())
     end)
