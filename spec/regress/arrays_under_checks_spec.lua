@@ -57,6 +57,21 @@ describe("LZE_CHECK", function()
         ("an integer is divided by zero\n"):rep(4), out)
     end)
 
+    it(word .. " evaluates what reads a buffer with work in flight", function()
+      local out = process.output([[
+        local lze = require "lze"
+        local A = lze.array
+        local x, y = A("int", {1, 2}), A("int", {10, 20})
+        local q <close> = lze.queue {mode = "batched"}
+        q:fill(y.buffer, 3)
+        local other = y * 5
+        print(table.concat((x * 2 + y):read(), " "))
+        q:fill(y.buffer, 4)
+        print(table.concat(y:set(x + y):read(), " "), other)]],
+        {env = {LZE_CHECK = word}})
+      assert.equal("5 7\n5 6\tarray: int {2} [15 15]\n", out)
+    end)
+
     it(word .. " is of launches after k:variant, too", function()
       local out = process.output([[
         local lze = require "lze"

@@ -578,7 +578,7 @@ static void given_wait(lua_State *L, lze_State *S, const lze_Buffer *b,
   (void)S;
   (void)argument;
   lze_Storage *s = b->storage;
-  if (s->uses != NULL) lze_storage_wait(L, s, 0, s->bytes, true);
+  if (s->uses != NULL) lze_storage_wait(L, s, 0, s->bytes, false);
 }
 
 /* Call `each` with the open buffer at `index`, if it is one. */
