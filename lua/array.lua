@@ -328,13 +328,11 @@ local function check(v, n, name, fname)
   return v
 end
 
--- Those of an index by a mask; v may be a number.
+-- Those of an index: an array, its mask, and what is written, if it is one.
 local function check_open(what, a, m, v)
-  for name, x in next, {a = a, m = m, v = v} do
-    if is(x) and is_closed(x) then
-      fail("%s: %s: the array is closed", what, name)
-    end
-  end
+  local name = is_closed(a) and "a" or m and is_closed(m) and "m" or
+    is(v) and is_closed(v) and "v"
+  if name then fail("%s: %s: the array is closed", what, name) end
 end
 
 -- The options that are argument n.
@@ -1377,13 +1375,18 @@ local function at(a, index)
   return view(a, from, shape, strides)
 end
 
-local function element(a, place)
-  if a.base.usage == "device" then return a.base:read(place, place)[1] end
-  return a.base[place]
+-- The element at a place of the buffer, for the call fname.
+local function element(a, place, fname)
+  local base = a.base
+  local open, remote = C.storage(base)
+  if not open then fail("%s: a: the array is closed", fname) end
+  if remote then return base:read(place, place)[1] end
+  return base[place]
 end
 
 local function store(base, place, v)
-  if base.usage == "device" then base:write({v}, place)
+  local _, remote = C.storage(base)
+  if remote then base:write({v}, place)
   else base[place] = v end
 end
 
@@ -1406,7 +1409,10 @@ local function put(a, place, v)
 end
 
 local fields = {
-  device = function(a) return a.home.device end,
+  device = function(a)
+    if is_closed(a) then fail "a.device: the array is closed" end
+    return a.home.device
+  end,
   -- The buffer whose context and device are its own.
   home = function(a)
     local leaf = a
@@ -1446,17 +1452,20 @@ function meta.__index(a, key)
       fail("an array's index is an integer, got %s", C.describe(key))
     end
     if not n or i < 1 or i > n then return nil end
-    if #a.dims == 1 then return element(a, a.from + 1 + (i - 1) * a.stride[1])
+    if #a.dims == 1 then
+      return element(a, a.from + 1 + (i - 1) * a.stride[1], "a[i]")
     end
+    check_open("a[i]", a)
     return view(a, a.from + (i - 1) * a.stride[1], {unpack(a.dims, 2)},
       {unpack(a.stride, 2)})
   elseif is(key) then
     check_open("a[m]", a, key)
     return C.core.compact(a, key)
   elseif kind == "table" then
+    check_open("a[{...}]", a)
     local v, place = at(a, key)
     if v then return v end
-    return element(a, place)
+    return element(a, place, "a[{...}]")
   end
   if kind == "string" and A[key] then
     fail("no function '%s' of an array; lze.array.%s is called with a point",
@@ -1537,6 +1546,7 @@ function meta.__newindex(a, key, v)
     if not i or i < 1 or i > n then
       fail("a[i] = v: %s is outside 1..%d", tostring(key), n)
     end
+    check_open("a[i] = v", a, nil, v)
     if #a.dims == 1 then return put(a, a.from + 1 + (i - 1) * a.stride[1], v)
     end
     set(meta.__index(a, i), v, "a[i] = v")
@@ -1561,6 +1571,7 @@ function meta.__newindex(a, key, v)
     end
     set(a, A.where(key, v, a), "a[m] = v")
   elseif kind == "table" then
+    check_open("a[{...}] = v", a, nil, v)
     local part, place = at(a, key)
     if part then set(part, v, "a[{...}] = v") else put(a, place, v) end
   else
@@ -1630,7 +1641,7 @@ end)
 define("display", function(a)
   check(a, 1, "a", "display")
   ready(a)
-  if a.size > 0 then element(a, a.from + 1) end
+  if a.size > 0 then element(a, a.from + 1, "item") end
   C.display(a)
 end)
 
@@ -1640,7 +1651,7 @@ define("item", function(a)
     fail("item: argument 1 (a): an array of one element expected, got shape "
       .. "%s", shape_text(a.dims))
   end
-  return element(a, a.from + 1)
+  return element(a, a.from + 1, "item")
 end)
 
 define("table", function(a)

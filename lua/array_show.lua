@@ -200,7 +200,9 @@ local function elements(kind, shape, strides, read)
 end
 
 local function text(a)
-  local function read(place) return core.element(a, a.from + place + 1) end
+  local function read(place)
+    return core.element(a, a.from + place + 1, "print")
+  end
   return elements(a.kind, a.dims, a.stride, read)
 end
 

@@ -229,6 +229,32 @@ describe("an argument of lze.array", function()
     end))
   end)
 
+  it("is named where an index or a field is of what is closed", function()
+    local x, y, open = A("int", {1, 2}), A("int", {{1, 2}, {3, 4}}),
+      A("int", {{1, 2}, {3, 4}})
+    x:close()
+    y:close()
+    for what, list in pairs {
+      ["a[i]: a"] = {function() return x[1] end, function() return y[2] end},
+      ["a[{...}]: a"] = {function() return x[{-1}] end,
+        function() return y[{1, 2}] end, function() return y[{{1, 2}, 1}] end},
+      ["a[i] = v: a"] = {function() x[1] = 1 end, function() y[2] = 1 end},
+      ["a[{...}] = v: a"] = {function() x[{1}] = 1 end,
+        function() y[{1, 2}] = 1 end, function() y[{{}, 1}] = 1 end},
+      ["a[i] = v: v"] = {function() open[1] = x end},
+      ["a[{...}] = v: v"] = {function() open[{{}, 1}] = x end,
+        function() open[{1, 1}] = x end},
+      ["set: argument 2 (v)"] = {function() open:set(x) end},
+      ["a.device"] = {function() return x.device end}
+    } do
+      for _, f in ipairs(list) do
+        assert.equal(what .. ": the array is closed", said(f))
+      end
+    end
+    assert.is_nil(x[3])
+    assert.same({1, 2, 3, 4}, open:read())
+  end)
+
   it("is named where it is a device that there is not", function()
     for what, f in pairs {
       ["zeros: argument 2"] = function(d) A.zeros(1, {device = d}) end,

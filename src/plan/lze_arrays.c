@@ -145,13 +145,14 @@ static int array_printed(lua_State *L) {
   return 1;
 }
 
-/* storage(b) -> the number of a buffer's storage, never used again; nil if the
-   buffer is closed */
+/* storage(b) -> the number of a buffer's storage, never used again, and whether
+   only the device can read it; nil if the buffer is closed */
 static int array_storage(lua_State *L) {
   const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
   if (!lze_buffer_is_open(b)) return 0;
   lua_pushinteger(L, (lua_Integer)b->storage->serial);
-  return 1;
+  lua_pushboolean(L, b->storage->usage == LZE_DEVICE);
+  return 2;
 }
 
 /* address(b) -> where its elements begin, as a number */
