@@ -188,6 +188,7 @@ local function elements(kind, shape, strides, read)
     for j, i in ipairs(lists[d]) do
       local s = i == 0 and "..." or lay(d + 1)
       if j > 1 and column + 1 + #s + rank > width then
+        out[#out] = out[#out]:match "^(.-) *$"
         out[#out + 1], column = indent, d
       elseif j > 1 then
         out[#out + 1], column = " ", column + 1

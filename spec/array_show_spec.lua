@@ -53,6 +53,11 @@ describe("tostring of an array", function()
     for line in tostring(list):gmatch "[^\n]+" do
       assert.is_true(#line <= 75, line)
     end
+    -- Nor do lines end in blanks, where numbers differ in length.
+    local values = {}
+    for i = 1, 40 do values[i] = 1 / 3 + i end
+    list = A("float", values)
+    assert.not_matches(" \n", tostring(list), 1, true)
     -- What is shown of many dimensions is bounded.
     local many = A.zeros {7, 7, 7, 7, 7, 7}
     lze.wait()
