@@ -540,13 +540,14 @@ static bool behind_goes_on(const cache_key *key, bool *failed)
   *failed = false;
   for (int i = behind.count; i-- > 0;) {
     struct behind *job = &behind.jobs[i];
-    bool fine, same = memcmp(&job->key, key, sizeof *key) == 0;
-    if (!zocl_server_is_done(&job->answer, &fine)) {
+    zocl_served served;
+    bool same = memcmp(&job->key, key, sizeof *key) == 0;
+    if (!zocl_server_is_done(&job->answer, &served)) {
       goes_on = goes_on || same;
       continue;
     }
-    if (fine) good_add(&job->key);
-    *failed = *failed || (same && !fine);
+    if (served == ZOCL_SERVED_FINE) good_add(&job->key);
+    *failed = *failed || (same && served == ZOCL_SERVED_BADLY);
     *job = behind.jobs[--behind.count];
   }
   return goes_on;

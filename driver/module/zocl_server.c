@@ -271,14 +271,17 @@ bool zocl_server_start(const char *path, const void *task, size_t size,
   return end_set(answer, socket);
 }
 
-bool zocl_server_is_done(zocl_end *end, bool *fine)
+bool zocl_server_is_done(zocl_end *end, zocl_served *served)
 {
   zocl_answer answer = {ZOCL_ANSWER_REFUSED, 0};
   ssize_t n = 0;
   if (end_is_ours(end)) n = recv(end->fd, &answer, sizeof answer, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  *fine = n == sizeof answer && answer.what == ZOCL_ANSWER_ENDED &&
-          answer.status == 0;
+  *served = n != sizeof answer || answer.what == ZOCL_ANSWER_REFUSED
+                ? ZOCL_NOT_SERVED
+            : answer.what == ZOCL_ANSWER_ENDED && answer.status == 0
+                ? ZOCL_SERVED_FINE
+                : ZOCL_SERVED_BADLY;
   end_close(end);
   return true;
 }

@@ -66,9 +66,9 @@ typedef struct zocl_end {
 /* The same without waiting for the answer; false where no work was begun. */
 bool zocl_server_start(const char *path, const void *task, size_t size,
                        int seconds, zocl_end *answer);
-/* Whether that is over; then *fine says whether it went well, and the end is
-   closed. */
-bool zocl_server_is_done(zocl_end *answer, bool *fine);
+/* Whether that is over; then *served says how it went, ZOCL_NOT_SERVED where
+   the server has ended meanwhile, and the end is closed. */
+bool zocl_server_is_done(zocl_end *answer, zocl_served *served);
 /* Whether a server has answered this process and is still there. */
 bool zocl_server_is_up(void);
 
