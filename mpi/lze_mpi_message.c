@@ -16,6 +16,7 @@
 #include "lze_mpi.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,10 +40,28 @@ static int truncated(const mpi_Op *o) {
   return class;
 }
 
+static bool is_truncation(const mpi_Op *o, int error) {
+  int class = 0;
+  return o->m->Error_class(error, &class) == 0 && class == truncated(o);
+}
+
 /* An error after the announcement: the message fails with the first one. */
 static void fail(mpi_Op *o, int error, lze_WorkFailure *f) {
   if (!o->failed) mpi_op_error(o, error, f);
   o->failed = true;
+}
+
+/* More has come than there is room for: what libraries say of that names
+   neither the sender nor a length. */
+static int too_long(const mpi_Op *o, lze_WorkFailure *f) {
+  char from[80];
+  size_t bytes;
+  mpi_op_describe((void *)o, from, sizeof from, &bytes);
+  mpi_op_error(o, truncated(o), f);
+  snprintf(f->message, sizeof f->message,
+           "the message%s is longer than the buffer of %zu bytes", from,
+           o->bytes);
+  return LZE_WORK_FAILED;
 }
 
 /* --- the first message of MPI -------------------------------------------- */
@@ -83,12 +102,14 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   int flag = 0;
   int64_t bytes = 0;
+  if (!o->came) o->status.words[m->c.source_at] = m->c.any_source;
   int error = o->came ? o->error : m->Test(o->requests, &flag, &o->status);
   if (error == 0 && !flag && !o->came) return LZE_WORK_PENDING;
   o->request_count = 0;
-  if (error == 0 && !sends(o)) {
+  if (!sends(o) && (error == 0 || is_truncation(o, error))) {
     o->source = o->status.words[m->c.source_at];
     o->got_tag = o->status.words[m->c.tag_at];
+    if (error != 0) return too_long(o, f);
     error = m->Get_elements_x(&o->status, m->c.byte, &bytes);
     o->got = (size_t)bytes;
   }
@@ -102,7 +123,7 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
 static int take_first(mpi_Op *o, lze_WorkFailure *f) {
   if (sends(o)) return LZE_WORK_DONE;
   if (o->got != MPI_HEAD) {
-    if (o->got > o->bytes) return mpi_op_error(o, truncated(o), f);
+    if (o->got > o->bytes) return too_long(o, f);
     if (o->first == o->out) return LZE_WORK_DONE;
     if (is_of_device(o))
       return o->api->copy(o->copies, &o->copy, o->out, o->first, o->got, f);
@@ -121,7 +142,8 @@ static int take_first(mpi_Op *o, lze_WorkFailure *f) {
   o->announced = true;
   o->got = (size_t)o->length;
   if (is_too_long(o)) {
-    fail(o, truncated(o), f);
+    if (!o->failed) too_long(o, f);
+    o->failed = true;
     o->scratch = malloc(MPI_PIECE);
   }
   return LZE_WORK_DONE;

@@ -141,7 +141,8 @@ describe("lze.mpi without a launcher", function()
   it("says what has failed, be it at once or later", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 2)
     local where = debug.getinfo(1, "S").short_src .. ":%d+: "
-    local said = "MPI_ERR_TRUNCATE: the message is longer than the buffer$"
+    local said = "MPI_ERR_TRUNCATE: the message from rank 0, tag 0 is " ..
+      "longer than the buffer of 8 bytes$"
     world:isend(x, 0)
     local _, err = pcall(function() world:recv(y, 0) end)
     assert.matches("^" .. where .. "recv: MPI_Recv: " .. said, tostring(err))
