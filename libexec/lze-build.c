@@ -189,17 +189,22 @@ pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 
 /* ------------------------------------------------------------------------
  * Built-ins.  LLVM takes half a second to read PoCL's library of them, and a
- * module uses a few.  So in a server the two functions of LLVM below, which
- * PoCL calls, are found here first: the library is opened only, and a function
- * read when PoCL looks it up, before it looks into it.  The machine code comes
- * out the same.  An LLVM whose functions have other names reads it all.
+ * module uses a few.  So in a server the functions of LLVM below, which PoCL
+ * calls, are found here first: the library is opened only, and a function read
+ * when PoCL looks it up, before it looks into it.  The machine code comes out
+ * the same.  An LLVM whose functions have other names reads it all.
  */
 #ifdef __x86_64__ /* how objects of C++ are returned */
 
+/* parseIRFile, whose last argument is a function up to LLVM 15 and an object
+   from 16 on. */
 #define PARSE                                                                \
   "_ZN4llvm11parseIRFileENS_9StringRefERNS_12SMDiagnosticERNS_11LLVMContext" \
-  "ENS_12function_refIFNS_8OptionalINSt7__cxx1112basic_stringIcSt11char_"    \
-  "traitsIcESaIcEEEEES0_EEE"
+  "ENS_"
+#define PARSE_15                                                         \
+  PARSE "12function_refIFNS_8OptionalINSt7__cxx1112basic_stringIcSt11char" \
+        "_traitsIcESaIcEEEEES0_EEE"
+#define PARSE_16 PARSE "15ParserCallbacksE"
 #define GET "_ZNK4llvm6Module11getFunctionENS_9StringRefE"
 #define MATERIALIZE "_ZN4llvm11GlobalValue11materializeEv"
 
@@ -207,8 +212,10 @@ typedef struct function_ref {
   void *function, *of;
 } function_ref;
 
-typedef void **parse_function(void **module, const char *path, size_t size,
-                              void *diagnostic, void *context, function_ref f);
+typedef void **parse_15(void **module, const char *path, size_t size,
+                        void *diagnostic, void *context, function_ref f);
+typedef void **parse_16(void **module, const char *path, size_t size,
+                        void *diagnostic, void *context, void *callbacks);
 typedef void *get_function(const void *module, const char *name, size_t size);
 
 /* The getFunction of an LLVM that has opened a library so, and its
@@ -229,39 +236,51 @@ static void *real_find(const void *caller, const char *name)
   return found;
 }
 
-/* Open the module in a file; false where that is not to be had. */
-static bool module_open(const void *caller, const char *path, void *context,
-                        void **module)
+/* Open the module in a file, if that is PoCL's library; false where it is not,
+   or cannot be had so. */
+static bool library_open(const void *caller, const char *path, size_t size,
+                         void *context, void **module)
 {
   int (*buffer_new)(const char *, void **, char **);
   int (*open_lazily)(void *, void *, void **);
   void *buffer;
-  char *why;
+  char *why, file[PATH_MAX];
+  snprintf(file, sizeof file, "%.*s", (int)size, path);
+  const char *name = strrchr(file, '/');
+  if (!serving || name == NULL || strncmp(name, "/kernel-", 8) != 0)
+    return false;
   *(void **)&buffer_new =
       real_find(caller, "LLVMCreateMemoryBufferWithContentsOfFile");
   *(void **)&open_lazily = real_find(caller, "LLVMGetBitcodeModuleInContext2");
   *(void **)&lazy_get = real_find(caller, GET);
   *(void **)&lazy_read = real_find(caller, MATERIALIZE);
   return buffer_new != NULL && open_lazily != NULL && lazy_get != NULL &&
-         lazy_read != NULL && buffer_new(path, &buffer, &why) == 0 &&
+         lazy_read != NULL && buffer_new(file, &buffer, &why) == 0 &&
          open_lazily(context, buffer, module) == 0;
 }
 
-__attribute__((visibility("default"))) parse_function module_parse
-    __asm__(PARSE);
-void **module_parse(void **module, const char *path, size_t size,
-                    void *diagnostic, void *context, function_ref f)
+__attribute__((visibility("default"))) parse_15 module_parse_15
+    __asm__(PARSE_15);
+void **module_parse_15(void **module, const char *path, size_t size,
+                       void *diagnostic, void *context, function_ref f)
 {
   const void *caller = __builtin_return_address(0);
-  char file[PATH_MAX];
-  snprintf(file, sizeof file, "%.*s", (int)size, path);
-  const char *name = strrchr(file, '/');
-  if (serving && name != NULL && strncmp(name, "/kernel-", 8) == 0 &&
-      module_open(caller, file, context, module))
-    return module;
-  parse_function *parse;
-  *(void **)&parse = real_find(caller, PARSE);
+  parse_15 *parse;
+  if (library_open(caller, path, size, context, module)) return module;
+  *(void **)&parse = real_find(caller, PARSE_15);
   return parse(module, path, size, diagnostic, context, f);
+}
+
+__attribute__((visibility("default"))) parse_16 module_parse_16
+    __asm__(PARSE_16);
+void **module_parse_16(void **module, const char *path, size_t size,
+                       void *diagnostic, void *context, void *callbacks)
+{
+  const void *caller = __builtin_return_address(0);
+  parse_16 *parse;
+  if (library_open(caller, path, size, context, module)) return module;
+  *(void **)&parse = real_find(caller, PARSE_16);
+  return parse(module, path, size, diagnostic, context, callbacks);
 }
 
 __attribute__((visibility("default"))) get_function module_get __asm__(GET);
