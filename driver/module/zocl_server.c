@@ -268,17 +268,25 @@ bool zocl_server_start(const char *path, const void *task, size_t size,
   for (int i = 0; i < ZOCL_JOB_ANSWER; i++)
     if (files[i] >= 0) close(files[i]);
   free(ignored.text);
-  return end_set(answer, socket);
+  bool begun = end_set(answer, socket);
+  if (begun) answer->server = pid;
+  return begun;
 }
 
 bool zocl_server_is_done(zocl_end *end, zocl_served *served)
 {
   zocl_answer answer = {ZOCL_ANSWER_REFUSED, 0};
-  ssize_t n = 0;
+  ssize_t n = -1;
+  errno = EBADF;
   if (end_is_ours(end)) n = recv(end->fd, &answer, sizeof answer, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  *served = n != sizeof answer || answer.what == ZOCL_ANSWER_REFUSED
-                ? ZOCL_NOT_SERVED
+  pthread_mutex_lock(&server.lock);
+  if (server.pid == end->server && n == sizeof answer)
+    server.has_answered = true;
+  else if (server.pid == end->server && n == 0)
+    server.is_broken = !server.has_answered;
+  pthread_mutex_unlock(&server.lock);
+  *served = n != sizeof answer ? ZOCL_NOT_SERVED
             : answer.what == ZOCL_ANSWER_ENDED && answer.status == 0
                 ? ZOCL_SERVED_FINE
                 : ZOCL_SERVED_BADLY;

@@ -58,6 +58,7 @@ zocl_served zocl_server_build(const char *path, const void *task, size_t size,
    belongs to. */
 typedef struct zocl_end {
   int fd;                /* -1: there is none */
+  pid_t server;          /* whose answer comes there */
   pid_t owner;
   dev_t device;
   ino_t inode;
@@ -67,7 +68,7 @@ typedef struct zocl_end {
 bool zocl_server_start(const char *path, const void *task, size_t size,
                        int seconds, zocl_end *answer);
 /* Whether that is over; then *served says how it went, ZOCL_NOT_SERVED where
-   the server has ended meanwhile, and the end is closed. */
+   the server, or the program's end, is gone, and the end is closed. */
 bool zocl_server_is_done(zocl_end *answer, zocl_served *served);
 /* Whether a server has answered this process and is still there. */
 bool zocl_server_is_up(void);
