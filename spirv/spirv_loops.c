@@ -12,13 +12,11 @@
  */
 #include "spirv_reader.h"
 
-#include <stdlib.h>
-
 enum {
   MOST_BODY = 256,   /* instructions of a short loop */
   MOST_BEFORE = 32,  /* and between its counter's first value and it */
   SHORT_OCTAVES = 4, /* rounds, of all loops round an instruction: 2^4 */
-  MANY_OCTAVES = 64
+  MANY_OCTAVES = SHORT_OCTAVES + 1
 };
 
 typedef struct loop {
@@ -46,7 +44,7 @@ static bool added(const reader *r, const spirv_instruction *i, int64_t *by)
   if ((i->opcode != SpvOpIAdd && i->opcode != SpvOpISub) ||
       !signed_constant(r, word(i, 4), by))
     return false;
-  if (i->opcode == SpvOpISub)
+  if (i->opcode == SpvOpISub && *by != INT64_MIN)
     *by = -*by;
   return true;
 }
@@ -103,7 +101,7 @@ static bool variable_counts(const reader *r, loop l,
   return false;
 }
 
-/* How many rounds the loop goes at most where that branch ends it, in powers of
+/* About how many rounds the loop goes where that branch ends it, in powers of
    two. */
 static int32_t octaves_by(const reader *r, loop l, uint32_t at)
 {
@@ -124,13 +122,28 @@ static int32_t octaves_by(const reader *r, loop l, uint32_t at)
             variable_counts(r, l, counter, &begins, &grows)))
     return MANY_OCTAVES;
   const int64_t most = (int64_t)1 << 31;
-  if (grows == 0 || llabs(ends) > most || llabs(begins) > most ||
-      (ends - begins) / grows < 0)
+  if (grows == 0 || ends > most || ends < -most || begins > most ||
+      begins < -most || (ends - begins) / grows < 0)
     return MANY_OCTAVES;
   int32_t octaves = 1;
   for (int64_t rounds = (ends - begins) / grows; rounds > 2; octaves++)
     rounds = (rounds + 1) / 2;
   return octaves;
+}
+
+static bool is_end(uint16_t opcode)
+{
+  switch (opcode) {
+  case SpvOpBranch:
+  case SpvOpBranchConditional:
+  case SpvOpSwitch:
+  case SpvOpReturn:
+  case SpvOpReturnValue:
+  case SpvOpUnreachable:
+    return true;
+  default:
+    return false;
+  }
 }
 
 /* A loop's rounds: what ends it is its first block or the branch back. */
@@ -139,8 +152,7 @@ static int32_t octaves_of(const reader *r, loop l)
   uint32_t at = l.first;
   if (l.last - l.first > MOST_BODY)
     return MANY_OCTAVES;
-  while (at < l.last && r->ins[at].opcode != SpvOpBranch &&
-         r->ins[at].opcode != SpvOpBranchConditional)
+  while (at < l.last && !is_end(r->ins[at].opcode))
     at++;
   int32_t by_first = octaves_by(r, l, at);
   return by_first < MANY_OCTAVES ? by_first : octaves_by(r, l, l.last);
@@ -155,7 +167,9 @@ static void take_branch(reader *r, uint32_t at, uint32_t label,
       r->ins[target].opcode != SpvOpLabel ||
       r->info[target].owner != r->info[at].owner)
     return;
-  int32_t n = octaves_of(r, (loop){(uint32_t)target, at});
+  int32_t n = r->ins[at].opcode == SpvOpSwitch
+                ? MANY_OCTAVES
+                : octaves_of(r, (loop){(uint32_t)target, at});
   octaves[target] += n;
   octaves[at + 1] -= n;
 }

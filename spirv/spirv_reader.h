@@ -238,8 +238,8 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo);
 /* Fill in what all functions do through pointers: summary and unknown. */
 bool spirv_follow_pointers(reader *r);
 
-/* Fill in the features of loops, and by instruction how often all loops round
-   it go round, at most, in powers of two; 0 outside of loops.  `octaves` has
+/* Fill in the features of loops, and by instruction about how often all loops
+   round it go round, in powers of two; 0 outside of loops.  `octaves` has
    room for one more and holds zeros. */
 void spirv_find_loops(reader *r, int32_t *octaves);
 
