@@ -190,9 +190,9 @@ pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 /* ------------------------------------------------------------------------
  * Built-ins.  LLVM takes half a second to read PoCL's library of them, and a
  * module uses a few.  So in a server the functions of LLVM below, which PoCL
- * calls, are found here first: the library is opened only, and a function read
- * when PoCL looks it up, before it looks into it.  The machine code comes out
- * the same.  An LLVM whose functions have other names reads it all.
+ * calls, are found here first: the library is opened only, and a function is
+ * read when PoCL looks it up.  The machine code comes out the same.  An LLVM
+ * whose functions have other names reads it all.
  */
 #ifdef __x86_64__ /* how objects of C++ are returned */
 
@@ -233,7 +233,7 @@ static void *real_find(const void *caller, const char *name)
                      : NULL;
   void *found = handle != NULL ? dlsym(handle, name) : NULL;
   if (handle != NULL) dlclose(handle);
-  return found;
+  return found != NULL ? found : dlsym(RTLD_NEXT, name);
 }
 
 /* Open the module in a file, if that is PoCL's library; false where it is not,
@@ -297,7 +297,10 @@ void *module_get(const void *module, const char *name, size_t size)
   void *found = get(module, name, size), *error = NULL;
   if (found != NULL && get == lazy_get) lazy_read(&error, found);
   /* The lowest bit says, in some LLVMs, that it was not looked at. */
-  if ((uintptr_t)error > 1) _exit(1);
+  if ((uintptr_t)error > 1) {
+    fprintf(stderr, "PoCL's %.*s cannot be read\n", (int)size, name);
+    _exit(1);
+  }
   return found;
 }
 

@@ -169,7 +169,7 @@ bool zocl_opencl_may_compile(const zocl_driver *driver)
 void zocl_opencl_tidy(void)
 {
   enum { HOUR = 3600 };
-  static const char prefix[] = "tempfile";
+  static const char prefix[] = "tempfile_";
   DIR *directory = *cache_path != '\0' ? opendir(cache_path) : NULL;
   if (directory == NULL) return;
   for (struct dirent *e; (e = readdir(directory)) != NULL;) {

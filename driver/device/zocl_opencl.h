@@ -23,7 +23,7 @@ size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap);
 bool zocl_opencl_may_compile(const zocl_driver *driver);
 
 /* Remove the temporary files that killed compilations have left in PoCL's
-   cache, an hour old: one takes seconds. */
+   cache: those older than an hour, as a compilation takes seconds. */
 void zocl_opencl_tidy(void);
 
 /* To be called where a compilation begins, by the thread that asks for it, and
