@@ -102,7 +102,10 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   int flag = 0;
   int64_t bytes = 0;
-  if (!o->came) o->status.words[m->c.source_at] = m->c.any_source;
+  if (!o->came) {
+    o->status.words[m->c.source_at] = m->c.any_source;
+    o->status.words[m->c.tag_at] = o->tag;
+  }
   int error = o->came ? o->error : m->Test(o->requests, &flag, &o->status);
   if (error == 0 && !flag && !o->came) return LZE_WORK_PENDING;
   o->request_count = 0;
