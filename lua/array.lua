@@ -1641,7 +1641,7 @@ end)
 define("display", function(a)
   check(a, 1, "a", "display")
   ready(a)
-  if a.size > 0 then element(a, a.from + 1, "item") end
+  if a.size > 0 then element(a, a.from + 1, "display") end
   C.display(a)
 end)
 
