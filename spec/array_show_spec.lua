@@ -57,6 +57,8 @@ describe("tostring of an array", function()
     local values = {}
     for i = 1, 40 do values[i] = 1 / 3 + i end
     list = A("float", values)
+    lze.wait()
+    assert.matches("%d\n", tostring(list))
     assert.not_matches(" \n", tostring(list), 1, true)
     -- What is shown of many dimensions is bounded.
     local many = A.zeros {7, 7, 7, 7, 7, 7}

@@ -392,7 +392,7 @@ static lze_Command *plan_begin(lua_State *L, bool joined, bool timed) {
   return lze_plan_start(L, p, 3, joined, timed);
 }
 
-/* So many runs are begun before a debug hook may end that. */
+/* Runs begun between two calls of a debug hook, which may end it. */
 enum { HOOKED_RUNS = 256 };
 
 /* Begin `n` runs, of which the last may be timed, but none behind one that has
