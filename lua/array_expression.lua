@@ -19,8 +19,9 @@
 local core = ...
 local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
   core.types
-local ipairs, mathtype, next, rawget = ipairs, math.type, next, rawget
-local rawset, select, setmetatable = rawset, select, setmetatable
+local abs, ipairs, mathtype, next = math.abs, ipairs, math.type, next
+local rawget, rawset, select, setmetatable = rawget, rawset, select,
+  setmetatable
 local tostring, type = tostring, type
 local concat, format, max, unpack = table.concat, string.format, math.max,
   table.unpack
@@ -1066,6 +1067,11 @@ local function operand_arguments(w, out, ...)
   return list, n + more
 end
 
+-- The bytes of an element of an array.
+local function width_of(a)
+  return a.base.bytes // max(#a.base, 1)
+end
+
 -- The addresses of the first byte of an array and of that behind its last.
 local function extent(a)
   local first, last = a.from, a.from
@@ -1073,24 +1079,39 @@ local function extent(a)
     local span = (a.dims[d] - 1) * a.stride[d]
     if span < 0 then first = first + span else last = last + span end
   end
-  local base = a.base
-  local width = base.bytes // max(#base, 1)
-  local address = C.address(base)
+  local address, width = C.address(a.base), width_of(a)
   return address + first * width, address + (last + 1) * width
 end
 
+-- The greatest common divisor of a number and the strides of an array.
+local function divisor(n, a)
+  for d = 1, #a.dims do
+    local m = a.dims[d] > 1 and a.stride[d] or 0
+    while m ~= 0 do n, m = m, n % m end
+  end
+  return abs(n)
+end
+
+-- Whether two arrays may have an element in common.  Those of both come in
+-- steps of what divides all their strides, so that columns of one array, or its
+-- even and odd elements, are told apart.
 local function overlap(a, b)
   if a.size == 0 or b.size == 0 then return false end
   local first, last = extent(a)
-  local other_first, other_last = extent(b)
-  return first < other_last and other_first < last
+  local other, other_last = extent(b)
+  if first >= other_last or other >= last then return false end
+  local width = width_of(a)
+  local stride = width * divisor(divisor(0, a), b)
+  if stride == 0 or width ~= width_of(b) then return true end
+  local apart = (first - other) % stride
+  return apart < width or stride - apart < width
 end
 
 -- Whether each element of two arrays of one shape is in the same place.
 local function same_places(a, b)
   return a.kind == b.kind and same_shape(a.dims, b.dims) and
-    C.address(a.base) + a.from * (a.base.bytes // #a.base) ==
-    C.address(b.base) + b.from * (b.base.bytes // #b.base) and
+    C.address(a.base) + a.from * width_of(a) ==
+    C.address(b.base) + b.from * width_of(b) and
     same_shape(a.stride, b.stride)
 end
 
@@ -1273,8 +1294,8 @@ local function record(g, name, dst, e)
         v.kind, core.shape_text(v.dims), e.kind)
     elseif type(v) == "table" and overlap(v, dst) and
         not same_places(v, dst) then
-      problem = "the expression reads elements of dst in other places than it "
-        .. "writes"
+      problem = "the expression may read elements of dst in other places than "
+        .. "it writes"
     end
   end
   if problem then
