@@ -14,8 +14,15 @@ local places = 8   -- behind the point, at most
 -- Bits of a mantissa, by the scalar type.
 local mantissa = {half = 11, bfloat16 = 8, float = 24, double = 53}
 
+-- The least positive number of such types.
+local least = {[11] = 2 ^ -24, [8] = 2 ^ -133, [24] = 2 ^ -149}
+
 local function rounded(v, bits)
   if bits == 53 then return v end
+  if v < least[bits] * 2 ^ (bits - 1) then
+    local c = least[bits] * (3 << 51)
+    return v + c - c
+  end
   local c = v * ((1 << 53 - bits) + 1)
   return c - (c - v)
 end

@@ -40,6 +40,8 @@ describe("tostring of an array", function()
       A("float", {{1, 2.5, -3}, {0 / 0, 1 / 0, 1234.1}}))
     shows("float {2} [1.0e+00 2.5e-07]", A("float", {1, 2.5e-7}))
     shows("double {2} [ 1.0e+000 -1.0e+300]", A("double", {1, -1e300}))
+    shows("half {2} [1.0e-05 6.0e-08]", A("half", {1e-5, 2 ^ -24}))
+    shows("float {2} [1.0e-40 1.0e-45]", A("float", {1e-40, 2 ^ -149}))
   end)
 
   it("shortens what has more than 1000 elements, and breaks lines", function()
