@@ -1057,8 +1057,8 @@ function methods.halo(self, u, options)
       "expected, got %s", describe(shape))
   end
   if #shape > 3 or #shape < #c.dims then
-    argument(2, "halo", "shape: %d to 3 dimensions expected, got %d", #c.dims,
-      #shape)
+    argument(2, "halo", "shape: %s dimensions expected, got %d",
+      #c.dims == 3 and "3" or #c.dims .. " to 3", #shape)
   end
   local sizes, product = sizes_of(shape, 2, "halo", "shape")
   if product ~= count then
