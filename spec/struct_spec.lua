@@ -296,7 +296,7 @@ describe("a buffer of structs", function()
                  {mass = 3.5, kind = -6, pos = {15.0, 26.0, 37.0, 48.0}}},
       x:read())
     assert.equal("kernel shift: argument 2 (by): body expected (a string of " ..
-      "its bytes), got table",
+      "its bytes, as lze.struct makes), got table",
       expect.misuse(function() mod.shift(2, x, one) end))
     local add = lze.compile
       "kernel void add(global float *x) { x[get_global_id(0)] += 1; }"
