@@ -98,24 +98,6 @@ static bool is_builtin(const walk *w, const spirv_function *f)
 
 /* --- ways --------------------------------------------------------------- */
 
-static bool ends_block(uint16_t opcode)
-{
-  switch (opcode) {
-  case SpvOpBranch:
-  case SpvOpBranchConditional:
-  case SpvOpSwitch:
-  case SpvOpReturn:
-  case SpvOpReturnValue:
-  case SpvOpUnreachable:
-  case SpvOpKill:
-  case SpvOpFunctionEnd:
-  case SpvOpLabel: /* of what is no function */
-    return true;
-  default:
-    return false;
-  }
-}
-
 static bool returns(const spirv_instruction *i)
 {
   return i->opcode == SpvOpReturn || i->opcode == SpvOpReturnValue;

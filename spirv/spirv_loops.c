@@ -131,28 +131,13 @@ static int32_t octaves_by(const reader *r, loop l, uint32_t at)
   return octaves;
 }
 
-static bool is_end(uint16_t opcode)
-{
-  switch (opcode) {
-  case SpvOpBranch:
-  case SpvOpBranchConditional:
-  case SpvOpSwitch:
-  case SpvOpReturn:
-  case SpvOpReturnValue:
-  case SpvOpUnreachable:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* A loop's rounds: what ends it is its first block or the branch back. */
 static int32_t octaves_of(const reader *r, loop l)
 {
-  uint32_t at = l.first;
+  uint32_t at = l.first + 1;
   if (l.last - l.first > MOST_BODY)
     return MANY_OCTAVES;
-  while (at < l.last && !is_end(r->ins[at].opcode))
+  while (at < l.last && !ends_block(r->ins[at].opcode))
     at++;
   int32_t by_first = octaves_by(r, l, at);
   return by_first < MANY_OCTAVES ? by_first : octaves_by(r, l, l.last);

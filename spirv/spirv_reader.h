@@ -179,6 +179,25 @@ static inline bool is_variable_in(const spirv_instruction *i,
          word(i, 3) == (uint32_t)storage;
 }
 
+/* Whether an instruction ends the block that it is in, or the function. */
+static inline bool ends_block(uint16_t opcode)
+{
+  switch (opcode) {
+  case SpvOpBranch:
+  case SpvOpBranchConditional:
+  case SpvOpSwitch:
+  case SpvOpReturn:
+  case SpvOpReturnValue:
+  case SpvOpUnreachable:
+  case SpvOpKill:
+  case SpvOpFunctionEnd:
+  case SpvOpLabel: /* of what is no function */
+    return true;
+  default:
+    return false;
+  }
+}
+
 /* The value of an integer constant; a spec constant's default. */
 static inline bool constant_of(const reader *r, uint32_t id, uint64_t *value)
 {
