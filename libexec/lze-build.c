@@ -236,6 +236,17 @@ static void *real_find(const void *caller, const char *name)
   return found != NULL ? found : dlsym(RTLD_NEXT, name);
 }
 
+/* The same of what has to be there, as it was called. */
+static void *real_need(const void *caller, const char *name)
+{
+  void *found = real_find(caller, name);
+  if (found == NULL) {
+    fprintf(stderr, "LLVM's %s cannot be found\n", name);
+    _exit(1);
+  }
+  return found;
+}
+
 /* Open the module in a file, if that is PoCL's library; false where it is not,
    or cannot be had so. */
 static bool library_open(const void *caller, const char *path, size_t size,
@@ -267,7 +278,7 @@ void **module_parse_15(void **module, const char *path, size_t size,
   const void *caller = __builtin_return_address(0);
   parse_15 *parse;
   if (library_open(caller, path, size, context, module)) return module;
-  *(void **)&parse = real_find(caller, PARSE_15);
+  *(void **)&parse = real_need(caller, PARSE_15);
   return parse(module, path, size, diagnostic, context, f);
 }
 
@@ -279,7 +290,7 @@ void **module_parse_16(void **module, const char *path, size_t size,
   const void *caller = __builtin_return_address(0);
   parse_16 *parse;
   if (library_open(caller, path, size, context, module)) return module;
-  *(void **)&parse = real_find(caller, PARSE_16);
+  *(void **)&parse = real_need(caller, PARSE_16);
   return parse(module, path, size, diagnostic, context, callbacks);
 }
 
@@ -291,7 +302,7 @@ void *module_get(const void *module, const char *name, size_t size)
   const void *caller = __builtin_return_address(0);
   Dl_info info = {0};
   if (dladdr(caller, &info) == 0 || info.dli_fbase != base) {
-    *(void **)&get = real_find(caller, GET);
+    *(void **)&get = real_need(caller, GET);
     base = info.dli_fbase;
   }
   void *found = get(module, name, size), *error = NULL;
