@@ -88,6 +88,10 @@ describe("A.map", function()
         .. "a boolean expected, it gives " .. given .. "\n",
         message(A.map, f, x) .. "\n", 1, true)
     end
+    local large = 1e300
+    assert.matches("^[^ ]*array_map_spec.lua:%d+: kernel array_map: argument 3 "
+      .. "%(large%): number 1e%+300 does not fit float$", message(A.map,
+        function(a) return a + large end, A.ones(1)))
     assert.matches("map: no array among the arguments",
       message(A.map, math.abs, 1), 1, true)
     assert.matches("map: shapes {2} and {3} do not broadcast",

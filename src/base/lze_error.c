@@ -81,6 +81,7 @@ void lze_push_text(lua_State *L, const char *format, va_list arguments) {
 
 int lze_misuse(lua_State *L, const char *format, ...) {
   lua_Debug ar;
+  lze_own_error(L);
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) &&
       lua_is_embedded(&ar))
     lua_where(L);
