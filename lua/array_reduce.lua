@@ -806,6 +806,7 @@ local function own_operation(name, f, init, x)
     if mathtype(init) == "float" then kind = "float" end
     result = kind
   end
+  core.fitting(name .. ": argument 2 (init)", kind, init)
   local gives, words = core.gives(name, f, x.device, kind, x.kind)
   if gives ~= "integer" and gives ~= "real" then
     fail("%s: argument 1 (f): a function that gives a number expected, it "
@@ -825,7 +826,9 @@ function A.reduce(f, init, x, o)
   local outer, n, inner, shape = extent(x, o, "reduce", 4,
     "argument 4 (options): dim")
   local into = new(result, shape, nil, x.home)
-  if n == 0 or into.size == 0 then return nothing(into, init, "reduce", x) end
+  if n == 0 or into.size == 0 then
+    return into:set(new(kind, {}, nil, x.home):fill(init))
+  end
   local from, chunks = ready(x), chunks_of(n, inner)
   while chunks > 1 do
     local out = beside(x.home, kind, outer * chunks * inner)

@@ -597,6 +597,11 @@ describe("a reduction or scan by a function", function()
     assert.same({1, 3, 6, 10, 15, 21}, A.scan(add, 0,
       A.arange(6):reshape {2, 3}):read())
     assert.equal(9, A.reduce(add, 9, A.zeros {0}):item())
+    -- Those of half are float in between.
+    for _, n in ipairs {0, 1} do
+      local none = A.zeros({n}, {type = "half"})
+      assert.equal(math.huge, A.reduce(add, 1e6, none):item())
+    end
     assert.same({9, 9}, A.reduce(add, 9, A.zeros {2, 0}, {dim = 2}):read())
     assert.same({0}, A.scan(add, 9, A.zeros {0}).shape)
   end)
@@ -654,6 +659,12 @@ describe("a reduction or scan by a function", function()
       said(A.reduce, 3, 0, x))
     assert.equal("scan: argument 2 (init): a number expected, got nil",
       said(A.scan, add, nil, x))
+    for name, f in next, {reduce = A.reduce, scan = A.scan} do
+      for _, of in ipairs {x, A.zeros {0}, A("int", {1, 2})} do
+        assert.equal(name .. ": argument 2 (init): number 1e+300 does not fit "
+          .. "float", said(f, add, 1e300, of))
+      end
+    end
     assert.matches("^reduce: argument 3 %(x%): array expected, got",
       said(A.reduce, add, 0, {1}))
     assert.equal("reduce: argument 4 (options): unknown option d; there are " ..
