@@ -15,7 +15,12 @@ local GRAIN = 64
 local MOST_DEVICES = 64
 local MOST_ITEMS = (1 << 32) - 1
 
--- Work-items per nanosecond, by kernel and device.
+-- What a launch takes by itself, about: a part that is not much longer says
+-- little of its device's speed.
+local LAUNCH_NS = 20000
+
+-- Work-items per nanosecond, by kernel and device; and as `shortest` how long
+-- the shortest part of the last launch took.
 local speeds = setmetatable({}, {__mode = "k"})
 
 local function fail(...) error("lze.parallel: " .. format(...), 0) end
@@ -61,23 +66,35 @@ local function devices_of(given)
   return devices
 end
 
--- The parts of a range, by how fast each device is taken to be: as measured or,
--- where one was not yet, by the number of its units.
-local function split(total, devices, speed)
-  local all, sum = true, 0
+-- What part of a range each of some devices gets: by the speeds that were
+-- measured and, the less the shorter these parts were, by the numbers of units.
+-- Else a device whose part is short would be taken for a slow one, get a
+-- shorter one, and so on.
+local function shares_of(devices, speed)
+  local units, fast, all = 0, 0, true
   for _, device in ipairs(devices) do
-    all = all and (speed[device] or 0) > 0
+    local own = speed[device] or 0
+    units, fast = units + device.compute_units, fast + own
+    all = all and own > 0
   end
-  local function weight(device)
-    return all and speed[device] or device.compute_units
-  end
-  for _, device in ipairs(devices) do sum = sum + weight(device) end
-  local parts, first, before = {}, 0, 0
+  local shortest, shares = all and speed.shortest or 0, {}
+  local trust = shortest / (shortest + LAUNCH_NS)
   for i, device in ipairs(devices) do
-    before = before + weight(device)
+    local share = device.compute_units / units
+    if all then share = share + trust * (speed[device] / fast - share) end
+    shares[i] = share
+  end
+  return shares
+end
+
+local function split(total, devices, speed)
+  local parts, first, before = {}, 0, 0
+  local shares = shares_of(devices, speed)
+  for i, device in ipairs(devices) do
+    before = before + shares[i]
     local last = total
     if i < #devices then
-      last = math.floor(total * before / sum)
+      last = math.min(math.floor(total * before + 0.5), total)
       if total >= GRAIN * #devices then last = last - last % GRAIN end
       last = math.max(last, first)
     end
@@ -256,7 +273,12 @@ function functions.parallel(devices, n, k, ...)
   for _, part in ipairs(parts) do
     if part.count > 0 then bring_back(job, part, copied) end
   end
-  for i, part in ipairs(parts) do results[i] = finish(job, part, speed) end
+  local shortest = math.huge
+  for i, part in ipairs(parts) do
+    results[i] = finish(job, part, speed)
+    shortest = math.min(shortest, results[i].kernel_ns)
+  end
+  speed.shortest = shortest
   for _, ev in ipairs(copied) do C.call(ev, "wait") end
   return results
 end

@@ -379,6 +379,49 @@ describe("lze.parallel", function()
       print(wrong == 0)]]))
   end)
 
+  -- Devices of the model run so many work-items a nanosecond, and a launch of
+  -- any takes 5 us more.
+  local function parts_of(devices, n, launches, disturbed)
+    local core = {is_open = function() return true end,
+      is_lua = function() end, slice = function() end,
+      splits = function() return true end, check = function() end,
+      pcall = pcall, device = function(device) return device end}
+    function core.place(kernel, _, device) return kernel, nil, device end
+    local launch = 0
+    function core.call(object, method, _, range)
+      if method ~= "launch" then return object end
+      local ns = 5000 + range[1] // object.speed
+      if launch == disturbed and object == devices[1] then ns = ns + 1e9 end
+      return {kernel_ns = ns}
+    end
+    local parallel = assert(loadfile "lua/parallel.lua")(core).parallel
+    local kernel, parts = {}, nil
+    for k = 1, launches do
+      launch = k
+      parts = parallel(devices, n, kernel)
+    end
+    return parts
+  end
+
+  it("gives equal devices the same, after what disturbed one", function()
+    local devices = {{speed = 1, compute_units = 8},
+      {speed = 1, compute_units = 8}}
+    for _, n in ipairs {6400, 64000, 6400000, 640000000} do
+      local parts = parts_of(devices, n, 40, 3)
+      assert.is_true(math.abs(parts[1].count / n - 0.5) < 0.02, parts[1].count)
+    end
+  end)
+
+  it("has the parts of long kernels end together", function()
+    local devices = {{speed = 8, compute_units = 8},
+      {speed = 1, compute_units = 8}, {speed = 2, compute_units = 1}}
+    local parts = parts_of(devices, 110000000, 40)
+    for i = 2, 3 do
+      local ratio = parts[i].kernel_ns / parts[1].kernel_ns
+      assert.is_true(ratio > 0.95 and ratio < 1.05, ratio)
+    end
+  end)
+
   it("splits by measured speed", function()
     local out = run({ZOCL_SUB_DEVICES = 2}, [[
       local k = lze.compile([=[
