@@ -216,6 +216,21 @@ static uint32_t to_cell(compiler *c, lzc_element e, val v) {
                              : op1(c, SpvOpSConvert, t_int(c, bits), v.id);
 }
 
+/* What an atomic of integers makes of the old value and v, before the element
+   wraps it; of the smaller and the greater one, v. */
+static uint32_t before_wrap(compiler *c, unsigned op, uint32_t old,
+                            uint32_t v) {
+  uint32_t t = t_of(c, T_INT);
+  switch (op) {
+    case SpvOpAtomicIAdd: return op2(c, SpvOpIAdd, t, old, v);
+    case SpvOpAtomicISub: return op2(c, SpvOpISub, t, old, v);
+    case SpvOpAtomicAnd: return op2(c, SpvOpBitwiseAnd, t, old, v);
+    case SpvOpAtomicOr: return op2(c, SpvOpBitwiseOr, t, old, v);
+    case SpvOpAtomicXor: return op2(c, SpvOpBitwiseXor, t, old, v);
+    default: return v;
+  }
+}
+
 /* x, i and v, or for compare-exchange x, i, what is expected and v, stand
    behind the function; the old value is returned. */
 static val atomic(compiler *c, const struct builtin *f, unsigned base,
@@ -296,12 +311,18 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
       }
       if (real) old.id = op1(c, SpvOpBitcast, t_float(c, bits), old.id);
     }
+    uint32_t swapped = swap && after != 0 && !real
+                           ? logical(c, SpvOpIEqual, old.id, wanted) : 0;
     if (real && bits != real_bits(c))
       old.id = op1(c, SpvOpFConvert, t_of(c, T_REAL), old.id);
     if (!real && bits != c->int_bits)
       old.id = op1(c, e == LZC_UINT ? SpvOpUConvert : SpvOpSConvert,
                    t_of(c, T_INT), old.id);
     if (after != 0) {
+      uint32_t stored = real ? 0 : before_wrap(c, op, old.id, v.id);
+      if (swapped != 0)
+        stored = op3(c, SpvOpSelect, t_of(c, T_INT), swapped, stored, old.id);
+      check_fit(c, k, &where, (val){T_INT, stored, 0});
       WRITE(&c->w, WRITER_BODY, SpvOpStore, kept, old.id);
       check_end(c, after);
       old.id = op1(c, SpvOpLoad, t_of(c, old.type), kept);

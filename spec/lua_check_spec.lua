@@ -285,6 +285,18 @@ describe("k:check", function()
     assert.same({"kernel wide: x[3] = 300 does not fit uchar (work-item 3)"},
       found(k:check(3, x)))
     assert.same({}, found(k:check(2, x)))
+    x = lze.buffer("uint", {0, 9, 9})
+    k = lze.kernel(function(i, x) w.atomic_add(x, i, -i) end, {name = "count"})
+    assert.same({"kernel count: x[1] = -1 does not fit uint (work-item 1)"},
+      found(k:check(3, x)))
+    k = lze.kernel(function(i, x)
+      w.atomic_compare_exchange(x, i, 9, -1)
+      w.atomic_max(x, 1, -1)
+    end, {name = "swap"})
+    assert.same({"kernel swap: x[2] = -1 does not fit uint (work-item 2)"},
+      found(k:check(3, x)))
+    assert.same({"kernel swap: x[1] = -1 does not fit uint (work-item 1)"},
+      found(k:check(1, x)))
   end)
 
   it("finds reals that are infinite in their elements", function()

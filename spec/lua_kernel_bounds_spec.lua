@@ -155,6 +155,40 @@ describe("option bounds of a Lua kernel", function()
     assert.equal(-32768, a[{1, 1}])
   end)
 
+  it("finds integers that wrap in what atomics store", function()
+    local m = math.mininteger
+    local stored = {add = 1 << 32, sub = -1 << 33, ["and"] = m, ["or"] = -2,
+      xor = -1, min = -1, max = 1 << 32, exchange = 1 << 32}
+    for name, value in pairs(stored) do
+      local f, x = w["atomic_" .. name], lze.buffer("int", {-5, -5, -5})
+      local u = lze.buffer("uint", {5, 5, 5})
+      local k = checked(function(i, x, v)
+        if i == 2 then f(x, i, v) else f(x, i, 1) end
+      end)
+      if name == "or" or name == "xor" or name == "min" then x = u end
+      assert.matches("kernel k: x%[2%] = %-?%d+ does not fit u?int "
+        .. "%(work%-item 2%)", said(k, 3, x, value), name)
+      k(3, x, 2)
+    end
+    -- What is stored matters, not what it is made of.
+    local u = lze.buffer("uint", {5, 5, 5, 5})
+    checked(function(_, u)
+      w.atomic_add(u, 1, -5)
+      w.atomic_and(u, 2, ~4)
+      w.atomic_compare_exchange(u, 3, 4, -1)
+      w.atomic_compare_exchange(u, 4, 5, 0xffffffff)
+    end)(1, u)
+    assert.same({0, 1, 5, 0xffffffff}, u:read())
+    assert.matches("u%[3%] = %-1 does not fit uint", said(checked(function(_, u)
+      w.atomic_compare_exchange(u, 3, 5, -1)
+    end), 1, u))
+    for _, t in ipairs {"long", "ulong", "float"} do
+      local x = lze.buffer(t, 1)
+      checked(function(i, x) w.atomic_sub(x, i, 1 << 40) end)(1, x)
+      assert.equal(-1 << 40, x[1])
+    end
+  end)
+
   it("does not stand in the way of barriers and of what is inside", function()
     local x = lze.buffer("int", 64)
     checked(function(i, x)

@@ -80,9 +80,17 @@ static int work_set(lua_State *L) {
   return 0;
 }
 
+/* is_checked() -> whether k:check runs a work-item */
+static int work_is_checked(lua_State *L) {
+  lua_pushboolean(L, lze_is_work_item(L));
+  return 1;
+}
+
 static const lze_Method primitives[] = {{"type", work_type, LZE_HOT},
                                         {"get", work_get, LZE_HOT},
                                         {"set", work_set, LZE_HOT},
+                                        {"is_checked", work_is_checked,
+                                         LZE_HOT},
                                         {NULL, NULL, LZE_HOT}};
 
 static const unsigned char work_text[] = {
