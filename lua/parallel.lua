@@ -30,8 +30,7 @@ local function device_of(v, name)
   local ok, device, own = C.pcall(C.device, v)
   if ok then return device end
   if not own or type(device) ~= "string" then C.raise(device) end
-  fail("%s: %s", name, device:match "%((selector: .*)%)$" or
-    device:gsub("^devices: ", ""))
+  fail("%s: %s", name, (device:gsub("^devices: ", "")))
 end
 
 -- A device, which stands for its tiles if it has any, or an array of devices

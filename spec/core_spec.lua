@@ -307,6 +307,10 @@ describe("a selector", function()
       "expected, got table)", expect.misuse(function() lze.devices {} end))
     assert.equal("bad argument #1 to 'device' (selector: integer expected, " ..
       "got number 1.5)", expect.misuse(function() lze.device(1.5) end))
+    assert.equal("device: device or selector expected, got number 1.5",
+      expect.misuse(function() lze.context(1.5) end))
+    assert.equal("option device: device or selector expected, got number 0.5",
+      expect.misuse(function() lze.buffer("int", 1, {device = 0.5}) end))
     assert.equal("selector '': an empty term",
       expect.misuse(function() lze.devices "" end))
     assert.equal("selector 'cpu,': an empty term",

@@ -558,10 +558,10 @@ describe("lze.parallel", function()
       misuse({1}, 1, 5))
     assert.equal("lze.parallel: n.offset: integer expected, got boolean",
       misuse({1}, {1, offset = false}, add, x, 1))
-    assert.equal("lze.parallel: devices[2]: selector: integer expected, got " ..
-      "number 1.5", misuse({1, 1.5}, 1, add, x, 1))
-    assert.equal("lze.parallel: devices: selector: integer expected, got " ..
-      "number 1.5", misuse(1.5, 1, add, x, 1))
+    assert.equal("lze.parallel: devices[2]: device or selector expected, " ..
+      "got number 1.5", misuse({1, 1.5}, 1, add, x, 1))
+    assert.equal("lze.parallel: devices: device or selector expected, " ..
+      "got number 1.5", misuse(1.5, 1, add, x, 1))
     assert.equal("lze.parallel: devices: unknown key string 'first'",
       misuse({1, first = 1}, 1, add, x, 1))
     for n = 0, 1 do

@@ -513,8 +513,9 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what) {
   const lze_DeviceInfo *d = lze_test_device(L, index);
   if (d != NULL) return d;
-  int type = lua_type(L, index), top = lua_gettop(L);
-  if (type != LUA_TSTRING && type != LUA_TNUMBER)
+  int type = lua_type(L, index), top = lua_gettop(L), whole = 0;
+  if (type == LUA_TNUMBER) lua_tointegerx(L, index, &whole);
+  if (type != LUA_TSTRING && !whole)
     luaL_error(L, "%s: device or selector expected, got %s", what,
                lze_describe(L, index));
   index = lua_absindex(L, index);
