@@ -184,7 +184,7 @@ static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
 }
 
 /* Room for at least so many records.  Memory that was never used comes in large
-   pages, the first of them now: making small ones takes longer than the
+   pages, that of the next record now: making small ones takes longer than the
    records. */
 static bool recorder_resize(lze_State *S, size_t least) {
   struct lze_Recorder *r = S->recorder;
@@ -195,7 +195,7 @@ static bool recorder_resize(lze_State *S, size_t least) {
   lze_Record *ring = aligned_alloc(LZE_LARGE_PAGE, bytes);
   if (ring == NULL) return false;
   lze_pages_advise(ring, bytes);
-  memset(ring, 0, LZE_LARGE_PAGE);
+  ring[(S->records + 1) & (most - 1)] = r->none;
   for (uint64_t i = r->oldest; i <= S->records; i++)
     ring[i & (most - 1)] = *recorder_at(r, i);
   free(r->ring);
