@@ -11,7 +11,7 @@
 
 local C = ...
 local lze = C.lze()
-C.work, C.buffer, C.type = lze.work, lze.buffer, lze.type
+C.work, C.type = lze.work, lze.type
 local error, getmetatable, ipairs, select, setmetatable, tostring, type =
   error, getmetatable, ipairs, select, setmetatable, tostring, type
 local concat, unpack = table.concat, table.unpack
@@ -22,6 +22,9 @@ local format, max, mathtype = string.format, math.max, math.type
 -- integers wrap.
 C.script_kernel = lze.kernel
 function C.kernel(f, o) return C.meant(lze.kernel(f, o)) end
+
+-- Memory for an array, as profiles have it.
+function C.buffer(...) return C.own(lze.buffer(...)) end
 
 local MOST_DIMENSIONS <const> = 8
 local MOST_ELEMENTS <const> = 1 << 48

@@ -16,6 +16,7 @@
 #include "run/lze_buffer.h"
 #include "run/lze_command.h"
 #include "run/lze_file.h"
+#include "run/lze_record.h"
 
 #include "lua_where.h"
 
@@ -170,7 +171,16 @@ static int array_beside(lua_State *L) {
   lze_Context *context =
       lze_push_context(L, lze_check_buffer(L, 1)->storage->o.context);
   const lze_DeviceInfo *device = lze_check_buffer(L, 1)->storage->device;
-  lze_push_buffer(L, context, device, LZE_SHARED, type, (size_t)n);
+  const lze_Buffer *b =
+      lze_push_buffer(L, context, device, LZE_SHARED, type, (size_t)n);
+  lze_record_use(b->storage, "array");
+  return 1;
+}
+
+/* own(b) -> b, which was just made for an array */
+static int array_own(lua_State *L) {
+  lze_record_use(lze_check_buffer(L, 1)->storage, "array");
+  lua_settop(L, 1);
   return 1;
 }
 
@@ -254,6 +264,7 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"meant", array_meant, LZE_HOT},
                                         {"misfit", array_misfit, LZE_HOT},
                                         {"now", array_now, LZE_HOT},
+                                        {"own", array_own, LZE_HOT},
                                         {"fuse", array_fuse, LZE_HOT},
                                         {"printed", array_printed, LZE_HOT},
                                         {"parameters", array_parameters,

@@ -114,7 +114,7 @@ lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
   const lze_DeviceInfo *device = lze_check_buffer(L, arg)->storage->device;
   lze_Buffer *b =
       lze_push_buffer(L, context, device, usage, lze_type_of(LZE_U8, 1), bytes);
-  lze_record_staging(b->storage);
+  lze_record_use(b->storage, "staging");
   lze_check_buffer(L, arg);
   return b;
 }

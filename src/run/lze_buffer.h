@@ -50,6 +50,7 @@ struct lze_Storage {
   lze_Memory *memory;           /* where it is shared, or somebody is to be
                                    told of its end; else NULL */
   uint64_t serial;              /* unlike its address, never used again */
+  uint64_t record;              /* that it was allocated, or 0 */
   lze_Touch touched[2][LZE_TOUCHES]; /* read, written: the newest first */
   lze_Use *uses;                /* what commands in flight touch */
   lze_Command *failed;          /* an unreported failure */

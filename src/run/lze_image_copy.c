@@ -106,7 +106,7 @@ lze_Buffer *lze_push_beside_image(lua_State *L, int index, size_t bytes) {
       lze_check_image(L, index)->window.storage->device;
   lze_Buffer *b = lze_push_buffer(L, context, device, LZE_HOST,
                                   lze_type_of(LZE_U8, 1), bytes);
-  lze_record_staging(b->storage);
+  lze_record_use(b->storage, "staging");
   lze_check_image(L, index);
   return b;
 }

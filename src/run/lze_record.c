@@ -666,22 +666,8 @@ void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
   record->name = names_add(S->recorder->names, name);
 }
 
-/* What memory is called: of arrays, which make and drop it by themselves, or as
-   the script asked for it. */
-static const char *memory_name(lua_State *L, const lze_Storage *s) {
+void lze_record_memory(lua_State *L, lze_Storage *s, uint64_t start_ns) {
   static const char *const names[] = {"shared", "device", "host"};
-  lua_Debug ar;
-  for (int level = 1; L != NULL && lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline < 0) continue;
-    if (strncmp(ar.source, "=lze array", 10) == 0) return "array";
-    break;
-  }
-  return names[s->usage];
-}
-
-void lze_record_memory(lua_State *L, const lze_Storage *s,
-                       uint64_t start_ns) {
   lze_State *S = s->o.context->state;
   lze_Record *record =
       record_new(S, L != NULL ? LZE_RECORD_ALLOC : LZE_RECORD_FREE);
@@ -690,30 +676,27 @@ void lze_record_memory(lua_State *L, const lze_Storage *s,
                                                        : record->end_ns;
   record->bytes = s->bytes;
   record->storage = s->serial;
-  record->name = names_add(S->recorder->names, memory_name(L, s));
+  record->name = names_add(S->recorder->names, names[s->usage]);
   record_device(record, s->device,
                 names_add(S->recorder->names, s->device->props.name));
   record->collected = L == NULL && !s->o.closed;
-  if (L != NULL) record_where(L, S, record);
+  if (L == NULL) return;
+  s->record = S->records;
+  record_where(L, S, record);
 }
 
-/* The record of a storage that was just made, or NULL. */
-static lze_Record *record_of_new(const lze_Storage *s) {
-  const lze_State *S = s->o.context->state;
-  lze_Record *record = record_find(S, S->records);
-  bool is = record != NULL && record->kind == LZE_RECORD_ALLOC &&
-            record->storage == s->serial;
-  return is ? record : NULL;
+/* The record of how a storage was made, or NULL. */
+static lze_Record *record_of_memory(const lze_Storage *s) {
+  return record_find(s->o.context->state, s->record);
 }
 
 void lze_record_zeroed(const lze_Storage *s) {
-  lze_Record *record = record_of_new(s);
+  lze_Record *record = record_of_memory(s);
   if (record != NULL) record->end_ns = lze_now_ns();
 }
 
-void lze_record_staging(const lze_Storage *s) {
-  lze_Record *record = record_of_new(s);
+void lze_record_use(const lze_Storage *s, const char *name) {
+  lze_Record *record = record_of_memory(s);
   if (record == NULL) return;
-  lze_Names *names = s->o.context->state->recorder->names;
-  record->name = names_add(names, "staging");
+  record->name = names_add(s->o.context->state->recorder->names, name);
 }

@@ -157,10 +157,10 @@ void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
    used take, unless that was a moment ago. */
 void lze_record_power(lua_State *L, lze_State *S);
 /* A storage has been allocated since then (`L` is not NULL) or is freed. */
-void lze_record_memory(lua_State *L, const lze_Storage *s, uint64_t start_ns);
+void lze_record_memory(lua_State *L, lze_Storage *s, uint64_t start_ns);
 /* One that has just been allocated is filled with zeros. */
 void lze_record_zeroed(const lze_Storage *s);
-/* One that has just been allocated is lze's own, for a copy. */
-void lze_record_staging(const lze_Storage *s);
+/* One is not the script's own, but an "array" or, for a copy, "staging". */
+void lze_record_use(const lze_Storage *s, const char *name);
 
 #endif
