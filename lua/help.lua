@@ -271,9 +271,11 @@ local function add_titles(lines, title, list)
   end
 end
 
--- The text of a word, and whether the manual has it.
-local function of_word(asked)
-  local word = lower((gsub(trim(asked), "%(%)$", "")))
+-- The text of a word, in small letters, and whether the manual has it; what
+-- was asked is shown as it was.
+local function of_word(word, asked)
+  asked = asked or word
+  word = gsub(word, "%(%)$", "")
   local named, titled, rows, elsewhere = {}, {}, {}, {}
   local exact = false
   for _, s in ipairs(sections) do
@@ -302,13 +304,13 @@ local function of_word(asked)
   end
   if #named + #titled + #rows + #elsewhere == 0 then
     local names = near(word)
-    return format("the manual has nothing on '%s'; %s", trim(asked),
+    return format("the manual has nothing on '%s'; %s", asked,
       #names > 0 and "near: " .. concat(names, ", ") or
       "lze.help() lists its chapters"), false
   end
   local lines = {}
   if #named > MOST_SHOWN then
-    lines[1] = format("'%s' is the name of", trim(asked))
+    lines[1] = format("'%s' is the name of", asked)
     for _, s in ipairs(named) do lines[#lines + 1] = "  " .. s.title end
   else
     for _, s in ipairs(named) do add_section(lines, s) end
@@ -330,7 +332,7 @@ local function of_word(asked)
     for _, s in ipairs(elsewhere) do add_section(lines, s) end
   elseif not exact then
     add_titles(lines, #lines > 0 and "named in" or format("'%s' is named in",
-      trim(asked)), elsewhere)
+      asked), elsewhere)
   end
   return concat(lines, "\n"), true
 end
@@ -411,11 +413,12 @@ local function help(x, kind)
     local word = lower(trim(x))
     if word == "" then return contents(), true end
     word = gsub(word, "^lze%.array%.", "a.") -- as the manual has them
+    word = gsub(word, "^w%.", "lze.work.")
     if chapters[word] then return of_word(chapters[word]) end
     if receivers[word] and not C.lze()[word] then
       return of_object(word), true -- no function of lze makes one
     end
-    return of_word(find(word, "^a%.") and word or x)
+    return of_word(word, trim(x))
   end
   if not kind and type(x) == "userdata" and of_mpi[C.name(x)] then
     kind = C.name(x)

@@ -23,6 +23,7 @@ describe("lze.help", function()
     assert.equal(text, lze.help "x:pending")
     assert.equal(text, lze.help " X:pending() ")
     assert.matches("`lze.work.lane%(%)`", lze.help(lze.work.lane))
+    assert.equal(lze.help(lze.work.lane), lze.help "w.lane")
     assert.matches("`a:cumsum%(%[dim%]%)`", lze.help(lze.array.cumsum))
     for _, name in ipairs {"sum", "zeros", "fuse"} do
       assert.equal(lze.help(lze.array[name]), lze.help("lze.array." .. name))
@@ -104,6 +105,10 @@ describe("lze.help", function()
     assert.equal("the manual has nothing on 'qwxyzz'; lze.help() lists its " ..
       "chapters", lze.help "qwxyzz")
     assert.matches("^the manual has nothing on '%%d%*'; ", lze.help "%d*")
+    for _, asked in ipairs {"A.Nope", "lze.array.Nope", "Nope"} do
+      assert.equal("the manual has nothing on '" .. asked .. "'; lze.help() " ..
+        "lists its chapters", lze.help(" " .. asked))
+    end
   end)
 
   it("keeps to the width of a terminal, but for code and titles", function()
