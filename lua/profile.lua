@@ -193,8 +193,18 @@ local rules = {}
 
 -- A launch costs the host what its call took, but for what the device did
 -- meanwhile: that may be the kernel itself, on the same cores. What it costs
--- the device cannot be measured, and is hardly ever less than this.
+-- the device cannot be measured, and is hardly ever less than this; at most it
+-- is all of the time from one to the next.
 local LAUNCH_NS = 5000
+
+-- The time from when the first of a list was called until the last was over.
+local function time_of_use(events)
+  local from, to = math.huge, 0
+  for _, e in ipairs(events) do
+    from, to = min(from, e.queued_ns), max(to, e.end_ns or 0)
+  end
+  return {{from, to}}
+end
 
 -- What is said of many short ones.
 local short_texts = {
@@ -222,9 +232,10 @@ function rules.short_launches(events, about, add)
       calls[i] = {start_ns = e.queued_ns, end_ns = e.queued_ns + e.call_ns}
     end
     calls = intervals(calls, about)
-    local cost = max((total(calls) - overlap(calls, busy)) / g.n, LAUNCH_NS)
+    local least = max((total(calls) - overlap(calls, busy)) / g.n, LAUNCH_NS)
+    local cost = min(least, total(time_of_use(g)) / g.n)
     local share = g.n * cost / about.ns
-    if g.n >= 100 and g.ns / g.n < cost and share >= 0.05 then
+    if g.n >= 100 and g.ns / g.n < least and share >= 0.05 then
       add(at(g.first), share, short_texts[g.first.kind], g.first.name, g.n,
         time_text(g.ns / g.n), time_text(cost))
     end
@@ -580,15 +591,6 @@ function rules.unflushed(events, about, add)
   end
 end
 
--- The time from when the first of a list was called until the last was over.
-local function time_of_use(events)
-  local from, to = math.huge, 0
-  for _, e in ipairs(events) do
-    from, to = min(from, e.queued_ns), max(to, e.end_ns)
-  end
-  return {{from, to}}
-end
-
 -- Queues that are used after each other need not work together.
 function rules.queues(events, about, add)
   local device = select_events(events, function(e)
@@ -784,16 +786,18 @@ end
 local function to_text(events, about)
   local found = findings(events, about)
   about = measured(events, about)
+  local count = #events
+  events = select_events(events, function(e) return e.end_ns end)
   local device = select_events(events, function(e) return on_device[e.kind] end)
   local waits, builds = of_kind(events, "wait"), of_kind(events, "build")
   local lines = {format("profile: %s%s, device busy %s, host waiting %s, " ..
-    "building %s, %d events%s", time_text(about.ns),
+    "building %s, %d events%s%s", time_text(about.ns),
     about.recording and " so far" or "",
     percent(total(intervals(device, about)), about.ns),
     percent(total(intervals(waits, about)), about.ns),
-    percent(total(intervals(builds, about)), about.ns), #events,
+    percent(total(intervals(builds, about)), about.ns), count,
     about.dropped > 0 and format(" (%d older ones dropped)", about.dropped) or
-      "")}
+      "", #events < count and format(", %d not over", count - #events) or "")}
 
   -- Rows have their device where there are several.
   local several = false
@@ -1272,12 +1276,13 @@ end
 
 -- p:save(path)
 local function save(path, events, about)
+  if find(path, "\0", 1, true) then
+    C.argument(2, "path: it contains a zero byte")
+  end
   local ending = match(path, "%.(%l+)$")
   if not writers[ending or ""] then
     C.argument(2, format("path: a name that ends in .csv, .html, .json " ..
       "or .txt expected, got \"%s\"", path))
-  elseif find(path, "\0", 1, true) then
-    C.argument(2, "path: it contains a zero byte")
   end
   local text, files = write(ending, events, about), C.files()
   local file <close> = files.create(path)

@@ -1450,6 +1450,12 @@ describe("findings", function()
       assert.matches("^" .. kind .. " was called 1000 times for 30 ns each, " ..
         "and a call costs about 5.0 us: " .. kind .. " more at once$",
         made[1].text)
+      -- It costs no more than there is from one to the next.
+      for i, e in ipairs(list) do
+        e.queued_ns = 2 * i * us
+        e.start_ns, e.end_ns = e.queued_ns + 970, e.queued_ns + us
+      end
+      assert.matches("a call costs about 2.0 us: ", found(list, 2)[1].text)
       -- Of large ones the call is no cost of its own.
       for _, e in ipairs(list) do e.bytes = 1 << 20 end
       assert.same(kind == "fill" and "short_launches" or nil,
@@ -1697,6 +1703,16 @@ describe("tostring of a profile", function()
     m.add(16, x, 1)
     assert.matches("^profile: .* so far, ", tostring(p))
     assert.equal(1, #of(p, "kernel"))
+  end)
+
+  it("says how much is not over, and has no times of that", function()
+    local x = lze.buffer("int", 16)
+    local p <close> = lze.profile()
+    local q <close> = lze.queue {mode = "batched"}
+    q:launch(m.add, 16, x, 1)
+    assert.matches("^[^\n]*, %d+ events, 1 not over\n\nfindings", tostring(p))
+    p:stop()
+    assert.matches("^[^\n]*, %d+ events\n\nkernels", tostring(p))
   end)
 end)
 
