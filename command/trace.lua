@@ -297,8 +297,9 @@ local function merge_html(files)
       n = n + 1
       return ('"epoch":"%d"'):format(f.parts[n].epoch)
     end, #f.parts)
-    -- A page that was merged already has several.
-    texts[i] = (#f.parts == 1 and f.parts[1].process .. "\n\n" or "") .. f.text
+    -- A page that was merged already has the names of its processes.
+    local name = #f.parts == 1 and f.parts[1].process .. "\n\n" or ""
+    texts[i] = (f.text:sub(1, #name) == name and "" or name) .. f.text
   end
   return put_all(files[1].head, ("lze: %d processes"):format(#lists),
     table.concat(texts, "\n\n")) .. table.concat(data, ",\n") .. files[1].rest

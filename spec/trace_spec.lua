@@ -169,6 +169,16 @@ describe("lze trace merge", function()
     end)
   end)
 
+  it("names the process of a page once, however often it is merged", function()
+    local trace = dofile "command/trace.lua"
+    process.with_directory(function(dir)
+      local paths = profiles(dir, ".html")
+      local whole, one = assert(trace.merge(paths, read)), dir .. "/one.html"
+      process.write(one, (assert(trace.merge({paths[1]}, read))))
+      assert.equal(whole, (trace.merge({one, paths[2]}, read)))
+    end)
+  end)
+
   it("refuses what is cut, and says where", function()
     process.with_directory(function(dir)
       for _, ending in ipairs {".json", ".html"} do
