@@ -321,7 +321,8 @@ local ENTER <const>, LEAVE <const> = "\27[?1049h\27[?25l\27[?7l",
 -- A file; once it is closed, also by the end of this process, whatever ends it,
 -- the terminal is what it was.
 local function restoring(leave)
-  return io.popen("trap '' HUP INT TERM TSTP TTOU; read -r _; " .. leave, "w")
+  return io.popen("trap '' HUP INT QUIT TERM TSTP TTOU; read -r _; " .. leave,
+    "w")
 end
 
 -- As much of a line as there is room for.

@@ -200,15 +200,18 @@ describe("lze top", function()
     function()
       if not process.has_terminals() then return pending "needs script" end
       process.with_directory(function(dir)
-        -- Killed once it has drawn; then the terminal is looked at.
+        -- Killed once it has drawn, as Ctrl-\ kills all of its group; then
+        -- the terminal is looked at.
         process.write(dir .. "/watch", ([[
           stty cols 20 rows 24
+          trap : QUIT
           sh -c '{ until grep -q "q: quit" "$0"; do sleep 0.02; done
-            kill -TERM $$; } & exec "%s" bin/lze top' "$1"
+            trap "" QUIT; kill -QUIT 0; kill -TERM $$; } &
+            exec "%s" bin/lze top' "$1"
           until stty -a | grep -q " icanon"; do sleep 0.02; done
           echo restored]]):format(process.lua))
         assert.is_true((os.execute(("XDG_RUNTIME_DIR='%s' TERM=vt100 " ..
-          "timeout 60 script -qefc 'sh %s/watch %s/seen' %s/seen " ..
+          "timeout 60 script -qefc 'exec sh %s/watch %s/seen' %s/seen " ..
           "</dev/null >/dev/null 2>&1"):format(dir, dir, dir, dir))))
         local seen = read(dir .. "/seen")
         assert.matches("\27%[%?1049h.*\27%[%?25h\27%[%?1049l.*restored", seen)
