@@ -282,6 +282,10 @@ function repl.run(read, show, complain, remember)
     last.wall_ns = last.profile.end_ns - start
     last.bytes = lze.stats().bytes - bytes
     last.lua_bytes = math.floor((collectgarbage "count" - lua_bytes) * 1024)
+    -- What is typed next is no part of it; what the line has left to do is.
+    if lze.stats().in_flight == 0 then
+      prompt.call(function() last.profile:stop() end, traced)
+    end
     if not r[1] then
       complain(tostring(r[2]))
     elseif r.n > first then

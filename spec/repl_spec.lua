@@ -165,6 +165,22 @@ plan:run()
     end)
   end)
 
+  it("has no time in it until the next line is typed", function()
+    local x = lze.buffer("int", 8)
+    local said, n = {}, 0
+    local lines = {"x:fill(1) x:read()", ":profile"}
+    _G.x = x -- luacheck: ignore
+    repl.run(function()
+      n = n + 1
+      lze.mark "typing"
+      return lines[n]
+    end, function(text) said[#said + 1] = text end, error, function() end)
+    _G.x = nil -- luacheck: ignore
+    assert.equal(1, #said)
+    assert.matches("\ncopies and fills\n.* fill  stdin:1\n", said[1])
+    assert.not_matches("typing", said[1])
+  end)
+
   it("has the line of what ends an expression", function()
     with_lines([[
 lze.array.ones {4, 2}:sum():item()
