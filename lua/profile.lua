@@ -918,6 +918,7 @@ end
 local to = C.json()
 
 local function field(v)
+  if math.type(v) == "float" then return to.json(v) end
   v = v == nil and "" or to.utf(tostring(v))
   if not match(v, '[",\r\n]') then return v end
   return '"' .. gsub(v, '"', '""') .. '"'
@@ -1042,7 +1043,8 @@ local function counters(events, about)
 end
 
 local function value_text(value)
-  return format(math.type(value) == "integer" and "%d" or "%.3f", value)
+  return math.type(value) == "integer" and format("%d", value) or
+    to.point(format("%.3f", value))
 end
 
 -- For Perfetto: host and devices as processes, their rows as threads, where

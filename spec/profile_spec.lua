@@ -2059,7 +2059,14 @@ describe("p:save", function()
       assert(tostring(0.5) == "0,5")
       local p = lze.profile(lze.mark, "m", function() end)
       p:save(os.getenv "SPEC_DIR" .. "/run.json")
-      p:save(os.getenv "SPEC_DIR" .. "/run.html") ]]
+      p:save(os.getenv "SPEC_DIR" .. "/run.html")
+      local rules = assert(loadfile "lua/profile.lua") {
+        json = assert(loadfile "lua/json.lua")}
+      local events = {{kind = "power", name = "power", device = "d",
+        watts = 12.5, queued_ns = 0, start_ns = 0, end_ns = 9}}
+      local about = {start_ns = 0, end_ns = 9, bytes = 0}
+      assert(rules.write("csv", events, about):find ",12.5,")
+      assert(rules.write("json", events, about):find ":12.500}") ]]
     process.with_directory(function(dir)
       local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
         "-f UTF-8 '%s/de_DE.UTF-8'"):format(dir, dir))
