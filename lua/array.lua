@@ -1561,16 +1561,17 @@ function meta.__newindex(a, key, v)
         shape_text(key.dims))
     end
     together("a[m] = v", {"a", "m", "v"}, a, key, v)
-    if type(v) == "number" and types[a.kind] then
-      v = fitting("a[m] = v", a.kind, v)
-    elseif is(v) then
+    needs_numbers("a[m] = v: a", a)
+    if is(v) then
+      needs_numbers("a[m] = v: v", v)
       broadcast("a[m] = v", a.dims, v.dims)
-      if v.kind ~= a.kind and types[v.kind] and types[a.kind] and
+      if v.kind ~= a.kind and
           (types[a.kind].real or not types[v.kind].real) then
         v = v:to(a.kind)
       end
     else
       kind_of(v, "a[m] = v")
+      v = fitting("a[m] = v", a.kind, v)
     end
     set(a, A.where(key, v, a), "a[m] = v")
   elseif kind == "table" then
@@ -1595,7 +1596,7 @@ define("set", function(a, v)
 end)
 define("fill", function(a, v)
   check(a, 1, "a", "fill")
-  check_number(v, "fill", 2, "value")
+  if types[a.kind] or is(v) then check_number(v, "fill", 2, "value") end
   return set(a, v, "fill", "fill: argument 2 (value)")
 end)
 define("copy", function(a, v)
