@@ -670,7 +670,7 @@ end
 define("histogram", function(a, bins, o)
   check(a, 1, "a", "histogram")
   bins = core.check_integer(bins, "histogram", "argument 2 (bins)",
-    "a positive integer", 1, (1 << 31) - 1)
+    "an integer of 1 to 2147483647", 1, (1 << 31) - 1)
   o = core.options(o, {"low", "high"}, "histogram", 3)
   for _, name in ipairs {"low", "high"} do
     local v = o[name]

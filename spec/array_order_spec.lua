@@ -428,8 +428,10 @@ describe("lze.array", function()
     assert.equal("histogram: argument 3 (options): low below high expected, "
       .. "got 2 and 1",
       said(x.histogram, x, 2, {low = 2, high = 1}))
-    assert.equal("histogram: argument 2 (bins): a positive integer expected, "
-      .. "got 0", said(x.histogram, x, 0))
+    for _, n in ipairs {0, 1 << 31} do
+      assert.equal("histogram: argument 2 (bins): an integer of 1 to " ..
+        "2147483647 expected, got " .. n, said(x.histogram, x, n))
+    end
     assert.equal("histogram: argument 3 (options): low: a finite number " ..
       "expected, got nan",
       said(x.histogram, x, 2, {low = nan}):gsub("%-nan", "nan"), nil)
