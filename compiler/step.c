@@ -311,12 +311,18 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   return false;
 }
 
+/* What is known of a value of that kind, or NULL. */
+static const known *value_of(const compiler *c, type t, lzc_kind kind) {
+  const known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
+  return k != NULL && k->value.kind == kind ? k : NULL;
+}
+
 /* A field of a captured table.  One that is nil is an error, most likely a
    wrong name, unless it is only asked whether it is. */
 static void get_field(compiler *c, unsigned to, type t, const constant *name) {
   const char *field = name->string;
-  known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
-  if (k == NULL || k->value.kind != LZC_TABLE || k->path == NULL) {
+  const known *k = value_of(c, t, LZC_TABLE);
+  if (k == NULL || k->path == NULL) {
     finding(c, NULL, "field '%s' of %s; kernels read fields of captured "
             "tables only", field, what(c, t));
     c->state[to] = T_TOLD;
@@ -577,7 +583,19 @@ void step(compiler *c, size_t pc) {
     case OP_GETFIELD:
       get_field(c, a, get(c, b).type, &ks[GET_C(i)]);
       break;
-    case OP_GETTABLE: get_element(c, pc, a, b, get(c, GET_C(i))); break;
+    case OP_GETTABLE: {
+      /* A field behind a function's 256th constant has its name in a
+         register. */
+      val key = get(c, GET_C(i));
+      const known *k = value_of(c, key.type, LZC_STRING);
+      if (k != NULL && k->path == NULL &&
+          value_of(c, get(c, b).type, LZC_TABLE) != NULL)
+        get_field(c, a, get(c, b).type,
+                  &(constant){.string = k->value.bytes, .size = k->value.size});
+      else
+        get_element(c, pc, a, b, key);
+      break;
+    }
     case OP_GETI: get_element(c, pc, a, b, v_int(c, GET_C(i))); break;
     case OP_SETTABLE: set_element(c, a, get(c, b), rk(c, i)); break;
     case OP_SETI: set_element(c, a, v_int(c, b), rk(c, i)); break;

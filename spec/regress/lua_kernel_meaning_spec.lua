@@ -218,6 +218,17 @@ describe("a kernel in Lua", function()
       refused(function(i, x) x[i] = held["a\0b"] end))
   end)
 
+  it("reads fields behind the function's 256th constant", function()
+    local text = {"local held = ... return function(i, x) local s = 0.0 "}
+    for n = 1, 300 do text[#text + 1] = ("s = s + %d.5 "):format(n) end
+    text[#text + 1] = "x[i] = s + math.floor(i / 2) + held.a + held.b.c end"
+    local f = load(table.concat(text))({a = 3, b = {c = 4}})
+    local x, want = lze.buffer("float", 2), {}
+    lze.kernel(f)(2, x)
+    for i = 1, 2 do f(i, want) end
+    assert.same(want, x:read())
+  end)
+
   it("takes any integer as a dimension", function()
     local x = lze.buffer("int", 1)
     lze.kernel(function(x)
