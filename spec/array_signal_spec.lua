@@ -269,10 +269,11 @@ describe("complex arrays", function()
     assert.same({{5, 6}}, z:clone():fill({5, 6}):read())
     assert.equal("set: argument 2 (v): elements of int expected, got float2",
       said(A.set, A("int", 1), z))
-    local m, none = A.ones{1}:gt(0), ': float2 has no arithmetic; ' ..
+    local mask, none = A.ones{1}:gt(0), ': float2 has no arithmetic; ' ..
       'lze.array("float", a) has its parts'
-    assert.equal("a[m] = v: a" .. none, said(function() z[m] = z end))
-    assert.equal("a[m] = v: v" .. none, said(function() A.ones{1}[m] = z end))
+    assert.equal("a[m] = v: a" .. none, said(function() z[mask] = z end))
+    assert.equal("a[m] = v: v" .. none,
+      said(function() A.ones{1}[mask] = z end))
     assert.equal("cat: argument 1 (list): element 2: float2 with float has " ..
       "no type for its results", said(A.cat, {z, A.ones{1}}))
     assert.equal("array: argument 2 (source): float2: a last dimension of " ..
