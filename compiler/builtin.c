@@ -216,19 +216,22 @@ static uint32_t to_cell(compiler *c, lzc_element e, val v) {
                              : op1(c, SpvOpSConvert, t_int(c, bits), v.id);
 }
 
-/* What an atomic of integers makes of the old value and v, before the element
-   wraps it; of the smaller and the greater one, v. */
-static uint32_t before_wrap(compiler *c, unsigned op, uint32_t old,
-                            uint32_t v) {
-  uint32_t t = t_of(c, T_INT);
+/* Check what an atomic of integers stores: what it makes of the old value and
+   v, before the element wraps it; of the smaller and the greater one, v.
+   `swapped` is whether a compare-exchange stores v, and 0 for the others. */
+static void check_stored(compiler *c, known *k, const spot *at, unsigned op,
+                         uint32_t old, uint32_t v, uint32_t swapped) {
+  uint32_t t = t_of(c, T_INT), stored = v;
   switch (op) {
-    case SpvOpAtomicIAdd: return op2(c, SpvOpIAdd, t, old, v);
-    case SpvOpAtomicISub: return op2(c, SpvOpISub, t, old, v);
-    case SpvOpAtomicAnd: return op2(c, SpvOpBitwiseAnd, t, old, v);
-    case SpvOpAtomicOr: return op2(c, SpvOpBitwiseOr, t, old, v);
-    case SpvOpAtomicXor: return op2(c, SpvOpBitwiseXor, t, old, v);
-    default: return v;
+    case SpvOpAtomicIAdd: stored = op2(c, SpvOpIAdd, t, old, v); break;
+    case SpvOpAtomicISub: stored = op2(c, SpvOpISub, t, old, v); break;
+    case SpvOpAtomicAnd: stored = op2(c, SpvOpBitwiseAnd, t, old, v); break;
+    case SpvOpAtomicOr: stored = op2(c, SpvOpBitwiseOr, t, old, v); break;
+    case SpvOpAtomicXor: stored = op2(c, SpvOpBitwiseXor, t, old, v); break;
+    default: break;
   }
+  if (swapped != 0) stored = op3(c, SpvOpSelect, t, swapped, v, old);
+  check_fit(c, k, at, (val){T_INT, stored, 0});
 }
 
 /* x, i and v, or for compare-exchange x, i, what is expected and v, stand
@@ -319,10 +322,7 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
       old.id = op1(c, e == LZC_UINT ? SpvOpUConvert : SpvOpSConvert,
                    t_of(c, T_INT), old.id);
     if (after != 0) {
-      uint32_t stored = real ? 0 : before_wrap(c, op, old.id, v.id);
-      if (swapped != 0)
-        stored = op3(c, SpvOpSelect, t_of(c, T_INT), swapped, stored, old.id);
-      check_fit(c, k, &where, (val){T_INT, stored, 0});
+      if (!real) check_stored(c, k, &where, op, old.id, v.id, swapped);
       WRITE(&c->w, WRITER_BODY, SpvOpStore, kept, old.id);
       check_end(c, after);
       old.id = op1(c, SpvOpLoad, t_of(c, old.type), kept);
