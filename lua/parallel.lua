@@ -65,27 +65,27 @@ local function devices_of(given)
   return devices
 end
 
--- What part of a range each of some devices gets: by the speeds that were
--- measured and, the less the shorter these parts were, by the numbers of units.
--- Else a device whose part is short would be taken for a slow one, get a
--- shorter one, and so on.
+-- What share of a range each device gets: by the speeds that were measured and,
+-- the less the shorter these parts were, by the numbers of units.  Else a
+-- device whose part is short would be taken for a slow one, get a shorter one,
+-- and so on.
 local function shares_of(devices, speed)
-  local units, fast, all = 0, 0, true
+  local units, sum, shortest = 0, 0, speed.shortest or 0
   for _, device in ipairs(devices) do
     local own = speed[device] or 0
-    units, fast = units + device.compute_units, fast + own
-    all = all and own > 0
+    if own == 0 then shortest = 0 end
+    units, sum = units + device.compute_units, sum + own
   end
-  local shortest, shares = all and speed.shortest or 0, {}
-  local trust = shortest / (shortest + LAUNCH_NS)
+  local trust, shares = shortest / (shortest + LAUNCH_NS), {}
   for i, device in ipairs(devices) do
     local share = device.compute_units / units
-    if all then share = share + trust * (speed[device] / fast - share) end
+    if trust > 0 then share = share + trust * (speed[device] / sum - share) end
     shares[i] = share
   end
   return shares
 end
 
+-- The parts of a range.
 local function split(total, devices, speed)
   local parts, first, before = {}, 0, 0
   local shares = shares_of(devices, speed)
