@@ -318,8 +318,11 @@ local function check_array(v, n, name, fname)
   return v
 end
 
+-- Whether an array is, or, with its context, what an expression is computed
+-- beside.
 local function is_closed(v)
-  return not v.op and not C.storage(v.flat or v.base)
+  if v.op then return C.closes() and not C.storage(v.home) end
+  return not C.storage(v.flat or v.base)
 end
 
 -- An array that is open, or an expression.
@@ -1411,9 +1414,14 @@ local function put(a, place, v)
   store(a.base, place, a.mask and truth(v) or v)
 end
 
+-- Refuse what has no such field any more.
+local function check_field(a, name)
+  if is_closed(a) then fail("a.%s: the array is closed", name) end
+end
+
 local fields = {
   device = function(a)
-    if is_closed(a) then fail "a.device: the array is closed" end
+    check_field(a, "device")
     return a.home.device
   end,
   -- The buffer whose context and device are its own.
@@ -1422,7 +1430,10 @@ local fields = {
     while leaf and leaf.op do leaf = X.first_array(leaf) end
     return (leaf or evaluate(a)).base
   end,
-  buffer = function(a) return C.lend(a.flat or a.base) end
+  buffer = function(a)
+    if a.op then check_field(a, "buffer") end
+    return C.lend(a.flat or a.base)
+  end
 }
 -- What an expression has not got yet.
 for _, name in ipairs {"base", "from", "flat"} do
@@ -1438,7 +1449,10 @@ function fields.stride(a)
 end
 function fields.type(a) return a.kind end
 function fields.shape(a) return {unpack(a.dims)} end
-function fields.strides(a) return {unpack(a.stride)} end
+function fields.strides(a)
+  if a.op then check_field(a, "strides") end
+  return {unpack(a.stride)}
+end
 
 -- What not each array has, and lze asks for.
 local lacking = {mask = true, owner = true}
@@ -1455,10 +1469,10 @@ function meta.__index(a, key)
       fail("an array's index is an integer, got %s", C.describe(key))
     end
     if not n or i < 1 or i > n then return nil end
+    if a.op or #a.dims ~= 1 then check_open("a[i]", a) end
     if #a.dims == 1 then
       return element(a, a.from + 1 + (i - 1) * a.stride[1], "a[i]")
     end
-    check_open("a[i]", a)
     return view(a, a.from + (i - 1) * a.stride[1], {unpack(a.dims, 2)},
       {unpack(a.stride, 2)})
   elseif is(key) then
@@ -1621,6 +1635,7 @@ end)
 -- view, an expression's result and an array over a buffer are closed alone.
 -- What is still to be computed from the elements is computed before.
 local function close(a)
+  if a.op and is_closed(a) then return end
   evaluate(a)
   local storage = C.storage(a.base)
   if not storage then return end
@@ -1683,9 +1698,10 @@ for key, v in next, {label = label, methods = methods, ready = ready,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   check_places = check_places, fitting = fitting,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  element = element, operand_in = operand_in, check_numbers = check_numbers,
-  result_type = result_type, check_integer = check_integer, whole = whole,
-  made = made, script_kernel = script_kernel} do
+  element = element, is_closed = is_closed, operand_in = operand_in,
+  check_numbers = check_numbers, result_type = result_type,
+  check_integer = check_integer, whole = whole, made = made,
+  script_kernel = script_kernel} do
   core[key] = v
 end
 

@@ -221,6 +221,7 @@ core.meta.__tostring = function(a)
     core.shape_text(a.dims))
   local body
   if a.op then
+    if core.is_closed(a) then return head .. " (closed)" end
     if not core.C.printed() then return head .. " (not computed)" end
     a:eval()
   end

@@ -255,6 +255,31 @@ describe("an argument of lze.array", function()
     assert.same({1, 2, 3, 4}, open:read())
   end)
 
+  it("is named where the context of an expression is closed", function()
+    local context = lze.context(lze.device())
+    local e = A("float", lze.buffer("float", 3, {context = context})) + 1
+    local x = A.zeros {3}
+    context:close()
+    for _, name in ipairs {"sum", "clone", "eval", "read", "table"} do
+      assert.equal(name .. ": argument 1 (a): the array is closed",
+        said(e[name], e))
+    end
+    for what, f in pairs {
+      ["set: argument 2 (v)"] = function() x:set(e) end,
+      ["a[i]: a"] = function() return e[1] end,
+      ["a[{...}]: a"] = function() return e[{1}] end,
+      ["a[i] = v: v"] = function() x[1] = e end,
+      ["a.buffer"] = function() return e.buffer end,
+      ["a.strides"] = function() return e.strides end,
+      ["a.device"] = function() return e.device end
+    } do
+      assert.equal(what .. ": the array is closed", said(f))
+    end
+    assert.equal("array: float {3} (closed)", tostring(e))
+    e:close()
+    assert.same({0, 0, 0}, x:read())
+  end)
+
   it("is named where it is a device that there is not", function()
     for what, f in pairs {
       ["zeros: argument 2"] = function(d) A.zeros(1, {device = d}) end,

@@ -156,6 +156,12 @@ static int array_storage(lua_State *L) {
   return 2;
 }
 
+/* closes() -> whether a context may have been closed */
+static int array_closes(lua_State *L) {
+  lua_pushboolean(L, lze_state(L)->closes > 1);
+  return 1;
+}
+
 /* address(b) -> where its elements begin, as a number */
 static int array_address(lua_State *L) {
   const lze_Buffer *b = lze_check_buffer(L, 1);
@@ -254,6 +260,7 @@ static int array_misfit(lua_State *L) {
 
 static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
                                         {"storage", array_storage, LZE_HOT},
+                                        {"closes", array_closes, LZE_HOT},
                                         {"address", array_address, LZE_HOT},
                                         {"await", array_await, LZE_HOT},
                                         {"lend", array_lend, LZE_HOT},
