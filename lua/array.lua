@@ -839,6 +839,12 @@ local function counted(what, kind, v)
   return not types[kind].real and math.tointeger(v) or fitting(what, kind, v)
 end
 
+local function check_finite(v, fname, n, word)
+  if type(v) == "number" and v - v == 0 then return end
+  fail("%s: argument %d (%s): a finite number expected, got %s", fname, n,
+    word, C.describe(v))
+end
+
 -- A.arange(n | first, last [, step] [, options]): ends included.
 function A.arange(first, last, step, o)
   local place = 4 -- of the options
@@ -847,11 +853,7 @@ function A.arange(first, last, step, o)
   local words = last == nil and step == nil and {"n"} or
     {"first", "last", "step"}
   for i, word in ipairs(words) do
-    local v = select(i, first, last, step or 1)
-    if type(v) ~= "number" or v - v ~= 0 then
-      fail("arange: argument %d (%s): a finite number expected, got %s", i,
-        word, C.describe(v))
-    end
+    check_finite(select(i, first, last, step or 1), "arange", i, word)
   end
   if last == nil then first, last = 1, first end
   step = step or 1
@@ -896,8 +898,8 @@ end
 
 -- A.linspace(first, last, n [, options]): n numbers, both ends among them.
 function A.linspace(first, last, n, o)
-  check_number(first, "linspace", 1, "first")
-  check_number(last, "linspace", 2, "last")
+  check_finite(first, "linspace", 1, "first")
+  check_finite(last, "linspace", 2, "last")
   local kind, device = option_type(o, "linspace", 4, "float")
   n = check_size(n, "linspace", 3, "n")
   check_shape({n}, "linspace")

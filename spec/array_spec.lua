@@ -502,6 +502,10 @@ describe("lze.array", function()
       ["arange: argument 2 (last): uchar expected (an integer from 0 to " ..
         "255), got integer 256"] =
         function() A.arange(250, 256, 1, {type = "uchar"}) end,
+      ["linspace: argument 2 (last): a finite number expected, got number " ..
+        "inf"] = function() A.linspace(0, math.huge, 3) end,
+      ["linspace: argument 1 (first): a finite number expected, got number " ..
+        "-inf"] = function() A.linspace(-math.huge, 1, 1) end,
       ["linspace: argument 2 (last): uchar expected (an integer from 0 to " ..
         "255), got integer 256"] =
         function() A.linspace(0, 256, 2, {type = "uchar"}) end,
@@ -847,7 +851,7 @@ describe("lze.array", function()
       "got a table with the key string 'n'", said(A, "long", {{}, {n = 1}}))
     assert.matches("^take: argument 2 %(indices%): a list expected",
       said(A.take, A.arange(3), {n = 1}))
-    assert.equal("linspace: argument 2 (last): a number expected, got nil",
+    assert.equal("linspace: argument 2 (last): a finite number expected, got nil",
       said(A.linspace, 1))
   end)
 
