@@ -1578,6 +1578,9 @@ function meta.__newindex(a, key, v)
     end
     together("a[m] = v", {"a", "m", "v"}, a, key, v)
     needs_numbers("a[m] = v: a", a)
+    if type(v) == "table" and not is(v) then
+      v = from_tables(a.kind, v, "a[m] = v", a.home)
+    end
     if is(v) then
       needs_numbers("a[m] = v: v", v)
       broadcast("a[m] = v", a.dims, v.dims)

@@ -430,8 +430,12 @@ describe("lze.array", function()
       said(function() x[A.zeros {2}] = 1 end))
     assert.equal("a[m] = v: shapes {3} and {2} do not broadcast " ..
       "(dimension 1: 3 and 2)", said(function() x[m] = A.zeros {2} end))
-    assert.equal("a[m] = v: an array or a number expected, got table",
-      said(function() x[m] = {1, 2} end))
+    x[m] = {7, 8, 9}
+    assert.same({1, 8, 9}, x:read())
+    assert.equal("a[m] = v: shapes {3} and {2} do not broadcast " ..
+      "(dimension 1: 3 and 2)", said(function() x[m] = {1, 2} end))
+    assert.equal("a[m] = v: element 2: a number expected, got string 'a'",
+      said(function() x[m] = {1, "a", 2} end))
   end)
 
   it("has masks of what chooses among masks", function()
@@ -851,8 +855,8 @@ describe("lze.array", function()
       "got a table with the key string 'n'", said(A, "long", {{}, {n = 1}}))
     assert.matches("^take: argument 2 %(indices%): a list expected",
       said(A.take, A.arange(3), {n = 1}))
-    assert.equal("linspace: argument 2 (last): a finite number expected, got nil",
-      said(A.linspace, 1))
+    assert.equal("linspace: argument 2 (last): a finite number expected, " ..
+      "got nil", said(A.linspace, 1))
   end)
 
   it("clamps to bounds that are numbers, as min and max do", function()
