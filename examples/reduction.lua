@@ -4,7 +4,8 @@
 --   lua5.4 examples/reduction.lua [n]
 --
 -- The kernel is written in Lua: each group adds up its share in local memory,
--- then one group adds up what the groups found.
+-- then one group adds up what the groups found.  x:sum() of an array does the
+-- same.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
@@ -22,9 +23,13 @@ end
 local numbers = {}
 for i = 1, n do numbers[i] = i * 7919 % 1000003 - 500000 end
 
--- Work-items of a group share local memory, so its size is for us to say: a
--- tree of 8 levels.  Each adds up to 32 numbers first, which keeps trees rare.
-local size = min(256, lze.device().max_group_size)
+-- Work-items of a group share local memory, so its size is for us to say: on a
+-- GPU a tree of 8 levels, and each adds up to 32 numbers first, which keeps
+-- trees rare.  A core of a CPU serves few, which share nothing.
+local device = lze.device()
+local size = device.software and 1 or min(256, device.max_group_size)
+local groups = device.software and 4 * device.compute_units
+  or (n + 32 * size - 1) // (32 * size)
 
 -- Writes to sums[g] what group g adds up of x[1 .. count]: all groups together
 -- add every element once.  Groups take equal shares, side by side.
@@ -48,7 +53,6 @@ local sum = lze.kernel(function(x, count, sums)
   end
   if item == 1 then sums[w.group_id()] = t[1] end
 end)
-local groups = (n + 32 * size - 1) // (32 * size)
 
 local x <close> = lze.buffer("long", numbers)
 local sums <close> = lze.buffer("long", groups)
@@ -79,7 +83,7 @@ if total[1] ~= lua_total then
   error(("the sum is %d, not %d"):format(total[1], lua_total), 0)
 end
 
-print(("reduction of %d numbers on %s"):format(n, lze.device().name))
+print(("reduction of %d numbers on %s"):format(n, device.name))
 print(("  %8.1f ms  two launches (the first time %.1f ms)"):format(ms, first))
 print(("  %8.1f ms  plain Lua: %.1f times as long"):format(lua_ms, lua_ms / ms))
 print(("  group: %d of %d: a tree over %d bytes of local memory")

@@ -22,29 +22,48 @@ local numbers = {}
 for i = 1, n do numbers[i] = i * 7919 % 1009 - 500 end
 
 local module = lze.load "scan"
-local scan_blocks, add_blocks = module.scan_blocks, module.add_blocks
-
--- A block is what a group shares through local memory: for us to say.  More
--- numbers for each work-item mean fewer blocks, fewer mean more parallel work.
-local size, each = math.min(256, scan_blocks.max_group_size), 8
-local function blocks_of(count) return (count - 1) // (size * each) + 1 end
+local device = lze.device()
 
 local x <close> = lze.buffer("long", numbers)
 local out <close> = lze.buffer("long", n)
 
--- Enqueues the scan of from[1 .. count] to `to`, which may be the same buffer,
--- and returns the first and the last event.  The totals of the blocks are
--- scanned in the same way: 4 million numbers make 2048 blocks, those one.
--- `totals` is closed while the device still uses it; lze keeps it until then.
-local function scan(from, count, to)
-  local blocks = blocks_of(count)
-  local range = { blocks * size, group = size }
-  local totals <close> = lze.buffer("long", blocks)
-  local first = scan_blocks:launch(range, from, count, each, to,
-    totals, 2 * size)
-  if blocks == 1 then return first, first end
-  scan(totals, blocks, totals)
-  return first, add_blocks:launch(range, to, count, each, totals)
+-- Each of these enqueues the scan of from[1 .. count] to `to`, which may be the
+-- same buffer, and returns the first and the last event.  `totals` is closed
+-- while the device still uses it; lze keeps it until then.
+local scan, shape
+
+if device.software then
+  -- A core of a CPU serves one work-item, which shares nothing: each has a run,
+  -- and there is one more, so that memory is read little more than once.
+  local items = device.compute_units
+  shape = ("%d runs of about %d"):format(items + 1, n // (items + 1))
+
+  function scan(from, count, to)
+    local totals <close> = lze.buffer("long", items)
+    return module.begin_runs:launch(items, from, count, to, totals),
+      module.end_runs:launch(items, from, count, to, totals)
+  end
+else
+  -- A block is what a group shares through local memory: for us to say.  More
+  -- numbers for each work-item mean fewer blocks, fewer more parallel work.
+  local scan_blocks, add_blocks = module.scan_blocks, module.add_blocks
+  local size, each = math.min(256, scan_blocks.max_group_size), 8
+  local function blocks_of(count) return (count - 1) // (size * each) + 1 end
+  shape = ("%d blocks of %d; a group shares %d bytes of local memory")
+    :format(blocks_of(n), each * size, 16 * size)
+
+  -- The totals of the blocks are scanned in the same way: 4 million numbers
+  -- make 2048 blocks, those one.
+  function scan(from, count, to)
+    local blocks = blocks_of(count)
+    local range = {blocks * size, group = size}
+    local totals <close> = lze.buffer("long", blocks)
+    local first = scan_blocks:launch(range, from, count, each, to, totals,
+      2 * size)
+    if blocks == 1 then return first, first end
+    scan(totals, blocks, totals)
+    return first, add_blocks:launch(range, to, count, each, totals)
+  end
 end
 
 -- From the first call to the end, in milliseconds.
@@ -72,11 +91,10 @@ for i, value in ipairs(out:read()) do
   end
 end
 
-print(("scan of %d numbers on %s"):format(n, lze.device().name))
+print(("scan of %d numbers on %s"):format(n, device.name))
 print(("  %8.1f ms  all launches (the first time %.1f ms)")
   :format(ms, first_ms))
 print(("  %8.1f ms  plain Lua: %.1f times as long"):format(lua_ms, lua_ms / ms))
-print(("  group: %d of %d: a block of %d; shares %d bytes of local memory")
-  :format(size, blocks_of(n) * size, each * size, 16 * size))
+print("  " .. shape)
 print(("  every element is what plain Lua says; the last one is %d")
   :format(sums[n]))

@@ -14,6 +14,8 @@
  * Both run over at least n / each work-items in whole groups, of the same size
  * for both, whatever it is; elements from n on are neither read nor written.
  * A long is Lua's own integer: sums wrap as Lua's do.
+ *
+ * begin_runs and end_runs do it without barriers: below.
  */
 
 /*
@@ -61,4 +63,56 @@ kernel void add_blocks(global long *out, ulong n, uint each,
   ulong begin = get_global_id(0) * each, end = min(begin + each, n);
   for (ulong i = begin; i < end; i++)
     out[i] += before[get_group_id(0)];
+}
+
+/*
+ * The same for few work-items with a cache each, as on a CPU, where memory is
+ * what they wait for: each has a run of the elements, and there is one run more
+ * than there are work-items.  begin_runs scans the first run, and adds up the
+ * others but the last; then end_runs scans all but the first.  Any number of
+ * work-items will do, the same for both; totals has one element for each, out
+ * may be x.
+ */
+static ulong run_begin(ulong run, ulong n)
+{
+  ulong runs = get_global_size(0) + 1;
+  return run * (n / runs) + min(run, n % runs);
+}
+
+/* The sum of a run and of what is before it. */
+static long run_scan(global const long *x, ulong n, ulong run, long sum,
+                     global long *out)
+{
+  for (ulong i = run_begin(run, n), end = run_begin(run + 1, n); i < end; i++) {
+    long value = x[i];
+    out[i] = sum;
+    sum += value;
+  }
+  return sum;
+}
+
+kernel void begin_runs(global const long *x, ulong n, global long *out,
+                       global long *totals)
+{
+  ulong item = get_global_id(0);
+
+  long sum = 0;
+  if (item == 0)
+    sum = run_scan(x, n, 0, 0, out);
+  else
+    for (ulong i = run_begin(item, n), end = run_begin(item + 1, n); i < end;
+         i++)
+      sum += x[i];
+  totals[item] = sum;
+}
+
+kernel void end_runs(global const long *x, ulong n, global long *out,
+                     global const long *totals)
+{
+  ulong item = get_global_id(0);
+
+  long sum = 0;
+  for (ulong k = 0; k <= item; k++)
+    sum += totals[k];
+  run_scan(x, n, item + 1, sum, out);
 }
