@@ -407,6 +407,9 @@ bench-arrays-peers: all $(BUILD)/bench/reductions.so ## NumPy's, pyopencl's
 	PYTHON=$(PYTHON) $(WITH) $(LUA) bench/arrays_peers.lua $(ROUNDS)
 bench-arrays-order: all $(BUILD)/bench/order ## sorting arrays beside C
 	$(WITH) $(BUILD)/bench/order bench/arrays_order.lua $(ROUNDS)
+bench-by-hand: all $(BUILD)/bench/baseline.so $(BUILD)/bench/reductions.so
+bench-by-hand: ## the sum, scan and histogram of kernels/ beside C
+	$(WITH) $(LUA) bench/by_hand.lua $(ROUNDS)
 bench-arrays-linear: all $(BUILD)/bench/clocks ## products of matrices
 	$(WITH) $(BUILD)/bench/clocks bench/arrays_linear.lua $(ROUNDS)
 
@@ -626,7 +629,7 @@ FORCE:
   check-valgrind check-validation check-debian13 check-intel check-testing \
   check-memory check-lifetime check-lua54 check-exports check-docs \
   check-lint conformance bench bench-arrays bench-arrays-linear \
-  bench-arrays-order bench-arrays-peers bench-compile bench-costs \
+  bench-arrays-order bench-arrays-peers bench-by-hand bench-compile bench-costs \
   bench-driver bench-dist bench-first bench-graph bench-instructions \
   bench-lua-kernels bench-mpi bench-mpi-weak bench-page install uninstall \
   clean help FORCE

@@ -61,6 +61,13 @@ static void histogram(const uchar *data, uint n, uint *bins) {
     bins[data[i]]++;
 }
 
+static void sum(const int64_t *x, size_t n, int64_t *total) {
+  uint64_t own = 0;
+  for (size_t i = 0; i < n; i++)
+    own += (uint64_t)x[i];
+  *total = (int64_t)own;
+}
+
 /* Each block from 0, as the kernel does. */
 static void scan_blocks(const int64_t *x, size_t n, size_t block,
                         int64_t *out, int64_t *totals) {
@@ -113,6 +120,11 @@ RUN(reduction) {
 RUN(histogram) {
   (void)nx, (void)ny, (void)nz;
   histogram(ADDRESS(0), INTEGER(uint, 1), ADDRESS(2));
+}
+
+RUN(sum) {
+  (void)nx, (void)ny, (void)nz;
+  sum(ADDRESS(0), INTEGER(size_t, 1), ADDRESS(2));
 }
 
 RUN(scan_blocks) {
@@ -255,8 +267,8 @@ RUN(nbody) {
 }
 
 #define KERNELS(X)                                                           \
-  X(saxpy) X(stencil) X(reduction) X(histogram) X(scan_blocks) X(bitonic)    \
-  X(add_image) X(convolve_array) X(convolve_image) X(blur_filter)            \
+  X(saxpy) X(stencil) X(reduction) X(histogram) X(sum) X(scan_blocks)        \
+  X(bitonic) X(add_image) X(convolve_array) X(convolve_image) X(blur_filter) \
   X(render_track) X(black_scholes) X(monte_carlo) X(euler) X(dft)            \
   X(julia_set) X(mandelbrot) X(matmul) X(dgemm) X(sgemv) X(spmv)             \
   X(transpose) X(hotspot) X(nbody)
