@@ -365,6 +365,20 @@ describe("device memory", function()
     end
   end)
 
+  it("is not held by more and more commands in flight", function()
+    -- 400 MiB and no wait; what is dropped goes when its command is over.
+    local peak = process.output [[
+      local lze = require "lze"
+      local A = lze.array
+      lze.gc {soft_limit_bytes = 16 << 20}
+      for _ = 1, 200 do
+        local a = A.zeros {1 << 18} + 1
+        a:eval()
+      end
+      print(lze.stats().peak_bytes >> 20)]]
+    assert.is_true(tonumber(peak) <= 32, peak)
+  end)
+
   it("does not call the collector in a finaliser", function()
     local limits, ran = lze.gc(), nil
     lze.gc {soft_limit_bytes = 4096}

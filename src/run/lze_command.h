@@ -257,13 +257,18 @@ bool lze_queue_delays(lze_Queue *q, const lze_Copy *copy);
 
 /* Wait for everything on a queue; true when done.  Raises as above. */
 bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline);
+/* The same for all queues of the state. */
+bool lze_state_drain(lua_State *L, uint64_t deadline);
 /* Whether the open queue can take one more command.  If not, wait, as above,
    for its oldest: then a hook may have closed anything, or made another queue
    the default, and the caller finds its queue again and asks once more.  To be
    called before arguments are checked. */
 bool lze_queue_ready(lua_State *L, lze_Queue *q);
-/* The same for all queues of the state. */
-bool lze_state_drain(lua_State *L, uint64_t deadline);
+/* Wait for the oldest command of the state, if its serial is at most `newest`.
+   1 when it is over, 0 when none is waited for, as there is none or it may wait
+   for what the script does next; -1 when something raised an error, which is
+   then on the stack. */
+int lze_state_await_oldest(lua_State *L, lze_State *S, uint64_t newest);
 /* Forget a failure that was kept for the next wait. */
 void lze_failure_drop(lze_Command **slot);
 
@@ -277,9 +282,12 @@ void lze_reap(lze_State *S);
 /* The limits that a state begins with. */
 void lze_gc_init(lze_State *S);
 /* Before `bytes` are allocated: reap, and let the collector work as much as
-   device memory asks for.  After an allocation failed: reap, collect fully,
-   reap.  Both may run Lua finalisers and respect a stopped collector. */
-void lze_pressure(lua_State *L, size_t bytes);
+   device memory asks for; false when a wait has raised an error, which is then
+   on the stack.  `dropped` says how much of it goes when work in flight is
+   over.  After an allocation failed: reap, collect fully, reap.  Both may run
+   Lua finalisers and respect a stopped collector. */
+bool lze_pressure(lua_State *L, size_t bytes,
+                  size_t (*dropped)(const lze_State *S));
 void lze_make_room(lua_State *L);
 
 /* Let go of the queues and events that belong to a context. */

@@ -52,32 +52,54 @@ static void collect_all(lua_State *L, lze_State *S) {
   lze_reap(S);
 }
 
+/* What the limit is where so much is alive. */
+static size_t limit_of(const lze_State *S, size_t bytes) {
+  double next = (double)bytes * S->growth;
+  if (next < (double)S->soft_limit) return S->soft_limit;
+  return next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
+}
+
+/* What was collected is there until the commands that use it are over: a loop
+   that only enqueues would get ahead of the device by any amount of memory.  So
+   the oldest are waited for until that takes at most half of the room which the
+   next limit leaves, and the device has the other half to go on with.  False
+   when something raised an error, which is then on the stack. */
+static bool collect_for(lua_State *L, lze_State *S, size_t bytes,
+                        size_t (*dropped)(const lze_State *S)) {
+  collect_all(L, S);
+  size_t alive = S->bytes + bytes - dropped(S);
+  size_t limit = limit_of(S, alive), most = alive + (limit - alive) / 2;
+  int done = 1;
+  for (uint64_t newest = S->serial; done == 1 && S->bytes + bytes > most;)
+    done = lze_state_await_oldest(L, S, newest);
+  S->limit = limit_of(S, S->bytes + bytes > most ? S->bytes + bytes : alive);
+  return done != -1;
+}
+
 static void collect_some(lua_State *L) {
   lze_Pause pause = lze_guard_pause(L);
   lua_step(L);
   lze_guard_resume(L, pause);
 }
 
-void lze_pressure(lua_State *L, size_t bytes) {
+bool lze_pressure(lua_State *L, size_t bytes,
+                  size_t (*dropped)(const lze_State *S)) {
   lze_State *S = lze_state(L);
+  bool ok = true;
   lze_reap(S);
-  if (!lze_collector_runs(L)) return;
+  if (!lze_collector_runs(L)) return true;
   S->debt += bytes;
   if (S->bytes + bytes > S->limit) {
-    collect_all(L, S);
-    double next = (double)(S->bytes + bytes) * S->growth;
-    if (next < (double)S->soft_limit)
-      S->limit = S->soft_limit;
-    else
-      S->limit = next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
+    ok = collect_for(L, S, bytes, dropped);
   } else if (S->debt >= STEP_BYTES &&
              S->debt >= S->soft_limit / STEP_SOFT_PART &&
              S->debt >= S->bytes / STEP_USED_PART) {
     collect_some(L);
   } else {
-    return;
+    return true;
   }
   S->debt = 0;
+  return ok;
 }
 
 void lze_make_room(lua_State *L) {

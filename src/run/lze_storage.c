@@ -65,6 +65,18 @@ lze_StorageCount lze_count_storages(const lze_State *S) {
   return n;
 }
 
+static size_t dropped_bytes(const lze_State *S) {
+  size_t n = 0;
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
+    for (const lze_Object *o = c->objects; o != NULL; o = o->next) {
+      const lze_Storage *s = (const lze_Storage *)o;
+      if (o->cls == &storage_class && (o->closed || o->owners == 0) &&
+          s->uses != NULL && !s->borrowed)
+        n += s->bytes;
+    }
+  return n;
+}
+
 lze_Storage *lze_any_damaged(lua_State *L, lze_State *S) {
   for (const lze_Context *c = S->contexts; c != NULL; c = c->next)
     for (lze_Object *o = c->objects; o != NULL; o = o->next)
@@ -133,9 +145,10 @@ lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device, lze_Usage usage,
                              size_t bytes) {
   lze_pin(&context->o); /* finalisers may run, and close it */
-  lze_pressure(L, bytes);
-  bool closed = context->o.closed;
+  bool ok = lze_pressure(L, bytes, dropped_bytes),
+       closed = context->o.closed;
   lze_unpin(&context->o);
+  if (!ok) lua_error(L);
   if (closed) luaL_error(L, "the context is closed");
   lze_Storage *s = lze_object_new(&storage_class, sizeof *s, context);
   if (s == NULL) lze_no_memory(L);

@@ -166,16 +166,34 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
   if (failed != NULL) failure_raise(L, failed);
 }
 
-bool lze_queue_ready(lua_State *L, lze_Queue *q) {
-  if (q->in_flight < MAX_IN_FLIGHT) return true;
+/* As command_await; the queue may be gone then. */
+static int queue_await_oldest(lua_State *L, lze_Queue *q) {
   lze_Command *c = q->head;
   lze_queue_hold(q);
   lze_command_own(c);
   int done = command_await(L, c, UINT64_MAX);
   lze_command_disown(c);
-  lze_queue_release(q); /* from here on it may be gone */
-  if (done == -1) lua_error(L);
+  lze_queue_release(q);
+  return done;
+}
+
+bool lze_queue_ready(lua_State *L, lze_Queue *q) {
+  if (q->in_flight < MAX_IN_FLIGHT) return true;
+  if (queue_await_oldest(L, q) == -1) lua_error(L);
   return false;
+}
+
+int lze_state_await_oldest(lua_State *L, lze_State *S, uint64_t newest) {
+  if (S->works != NULL || S->runs != NULL || S->calling != NULL) return 0;
+  lze_Queue *oldest = NULL;
+  for (const lze_Context *c = S->contexts; c != NULL; c = c->next) {
+    if (c->foreign != NULL) return 0;
+    for (lze_Queue *q = c->queues; q != NULL; q = q->next) {
+      if (q->head == NULL || q->foreign || q->head->serial > newest) continue;
+      if (oldest == NULL || q->head->serial < oldest->head->serial) oldest = q;
+    }
+  }
+  return oldest != NULL ? queue_await_oldest(L, oldest) : 0;
 }
 
 /* The newest command that waiting for waits for all; without order, any. */
