@@ -249,6 +249,25 @@ static void recursion(compiler *c, const instance *from, const known *k) {
           "kernels have no recursion, write a loop", called(c, from), cycle);
 }
 
+/* What tells a function from others, or NULL for what is none. */
+static const void *function_of(const compiler *c, type t) {
+  if (KIND(t) != T_VALUE) return NULL;
+  const known *k = c->knowns[DATA(t)];
+  if (k->value.kind == LZC_FUNCTION) return k->value.identity;
+  return k->value.kind == LZC_BUILTIN ? k : NULL;
+}
+
+/* Whether the function of an instance is given the same functions again: only
+   then it calls itself without an end that is known when compiling. */
+static bool same_functions(const compiler *c, const instance *in, unsigned base,
+                           unsigned count) {
+  for (unsigned n = 0; n < in->p->parameters; n++)
+    if (function_of(c, in->arguments[n]) !=
+        function_of(c, n < count ? c->state[base + n] : T_NIL))
+      return false;
+  return true;
+}
+
 /* The function of lze.work of the same name, or NULL. */
 static const char *own_name(compiler *c, const known *k) {
   if (k->path == NULL || k->path->text == NULL) return NULL;
@@ -266,7 +285,8 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
     int depth = 0;
     for (const instance *up = in; up != NULL; up = up->parent, depth++)
       if (k->value.identity == (up->parent == NULL ? c->input->identity
-                                                   : up->function)) {
+                                                   : up->function) &&
+          same_functions(c, up, base, count)) {
         recursion(c, up, k);
         return NULL;
       }

@@ -441,6 +441,21 @@ describe("lze.kernel", function()
       return ... end))
   end)
 
+  it("calls a helper again in a function that the helper calls", function()
+    local function apply(f, x) return f(x) end
+    local function next_of(x) return x + 1 end
+    local function twice(x) return apply(next_of, apply(next_of, x)) end
+    local x = lze.buffer("int", 3)
+    lze.kernel(function(i, x) x[i] = apply(twice, i) end)(3, x)
+    assert.same({3, 4, 5}, x:read())
+    -- With the same functions it would be called for ever.
+    local function fib(n) return n < 2 and n or apply(fib, n - 1) end
+    local ok, err = pcall(lze.kernel(function(i, x) x[i] = fib(i) end), 3, x)
+    assert.is_false(ok)
+    assert.matches("apply: fib calls itself %(fib calls apply calls fib%)",
+      err.log)
+  end)
+
   it("raises all findings of a compilation at once", function()
     local chunk = assert(load([[
       local lze = ...
