@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_INSTANCES = 500, MOST_DEPTH = 32 };
+enum { MOST_CALLS = 500, MOST_DEPTH = 32 };
 
 instance *instance_new(compiler *c, instance *parent, const proto *p,
                        const void *function, const char *name) {
@@ -290,8 +290,15 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
         recursion(c, up, k);
         return NULL;
       }
-    if (depth >= MOST_DEPTH || c->instances >= MOST_INSTANCES) {
-      finding(c, NULL, "too many calls within calls");
+    if (depth > MOST_DEPTH) {
+      finding(c, NULL, "more than %d calls within each other; write a loop, or "
+              "put functions that call each other into one", MOST_DEPTH);
+      return NULL;
+    }
+    if (c->instances > MOST_CALLS) {
+      finding(c, NULL, "more than %d calls, with those in the functions that "
+              "are called, each of which is compiled in its place; call from "
+              "a loop, or make several kernels", MOST_CALLS);
       return NULL;
     }
     const char *message;

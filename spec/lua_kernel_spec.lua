@@ -456,6 +456,26 @@ describe("lze.kernel", function()
       err.log)
   end)
 
+  it("says how many calls there may be", function()
+    local function refused(n, body)
+      local lines = {"local function f0(x) return x + 1 end"}
+      for k = 1, n do
+        lines[k + 1] = ("local function f%d(x) return %s end"):format(k,
+          (body:gsub("f%(", ("f%d("):format(k - 1))))
+      end
+      lines[#lines + 1] = ("return function(i, x) x[i] = f%d(i) end"):format(n)
+      local f = load(table.concat(lines, "\n"))()
+      local x = lze.buffer("int", 1)
+      local ok, err = pcall(lze.kernel(f), 1, x)
+      return not ok and err.log or x[1]
+    end
+    assert.equal(2, refused(31, "f(x)"))
+    assert.matches("more than 32 calls within each other; write a loop",
+      refused(32, "f(x)"))
+    assert.matches("more than 500 calls, with those in the functions that " ..
+      "are called", refused(8, "f(x) + f(x)"))
+  end)
+
   it("raises all findings of a compilation at once", function()
     local chunk = assert(load([[
       local lze = ...
