@@ -139,7 +139,11 @@ static val array(compiler *c, const struct builtin *f, unsigned base,
     v.element = LZC_FLOAT;
   } else if (!size_of(c, c->state[base + 2], &n) || n < 1 || n > 1 << 24) {
     finding(c, f->name, "needs a size that is known when compiling: a "
-            "constant or a captured integer, from 1 to 16777216");
+            "constant or a captured integer, from 1 to 16777216%s",
+            KIND(c->state[base + 2]) == T_REAL
+                ? "; this is a real (math.tointeger, before the kernel, makes "
+                  "a whole one an integer)"
+                : "");
   }
   size_t i = 0;
   while (i < c->known_count && (c->knowns[i]->made_in != c->at ||

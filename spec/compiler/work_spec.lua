@@ -42,6 +42,12 @@ describe("local arrays", function()
     end, {"id", "float*"})
     assert.matches("work.local_array: needs a size", why)
     _, why = lzc.compile(function(i, x)
+      local t = w.private_array("float", 4.0)
+      t[1] = x[i]
+    end, {"id", "float*"})
+    assert.matches("needs a size .* 16777216; this is a real %(math.tointeger",
+      why)
+    _, why = lzc.compile(function(i, x)
       local t = w.private_array("flot", 4)
       t[1] = x[i]
     end, {"id", "float*"})
