@@ -88,12 +88,18 @@ local work = {}
 for name, f in next, change do
   local whole = name == "atomic_and" or name == "atomic_or" or
     name == "atomic_xor"
+  local picks = name == "atomic_min" or name == "atomic_max"
   work[name] = function(x, i, v)
     local kind = cell(name, x, i, v)
     if whole and not bits[kind] then
       error(format("%s needs integers, these are of %s", name, kind), 0)
     end
     local old = held(x, i)
+    -- What is compared is a cell's: k:check finds v itself where it is none.
+    if picks and C.is_checked() and wrap(kind, v) ~= v then
+      C.set(x, i, v)
+      v = wrap(kind, v)
+    end
     C.set(x, i, taken(kind, f(kind, old, taken(kind, v))))
     return old
   end

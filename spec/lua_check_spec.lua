@@ -293,10 +293,15 @@ describe("k:check", function()
       w.atomic_compare_exchange(x, i, 9, -1)
       w.atomic_max(x, 1, -1)
     end, {name = "swap"})
-    assert.same({"kernel swap: x[2] = -1 does not fit uint (work-item 2)"},
+    assert.same({"kernel swap: x[1] = -1 does not fit uint (work-item 1)",
+      "kernel swap: x[2] = -1 does not fit uint (work-item 2)"},
       found(k:check(3, x)))
-    assert.same({"kernel swap: x[1] = -1 does not fit uint (work-item 1)"},
-      found(k:check(1, x)))
+    x = lze.buffer("int", {5, 9, 9})
+    k = lze.kernel(function(i, x)
+      w.atomic_min(x, i, (1 << 32) + i)
+    end, {name = "least"})
+    assert.same({"kernel least: x[1] = 4294967297 does not fit int " ..
+      "(work-item 1)"}, found(k:check(3, x)))
   end)
 
   it("finds reals that are infinite in their elements", function()
