@@ -307,8 +307,17 @@ describe("a selector", function()
       "expected, got table)", expect.misuse(function() lze.devices {} end))
     assert.equal("bad argument #1 to 'device' (selector: integer expected, " ..
       "got number 1.5)", expect.misuse(function() lze.device(1.5) end))
-    assert.equal("device: device or selector expected, got number 1.5",
+    assert.equal("bad argument #1 to 'context' (device: device or selector " ..
+      "expected, got number 1.5)",
       expect.misuse(function() lze.context(1.5) end))
+    assert.equal("bad argument #1 to 'context' (devices: element 1: device " ..
+      "or selector expected, got boolean)",
+      expect.misuse(function() lze.context {true} end))
+    assert.equal("bad argument #1 to 'queue' (device: device or selector " ..
+      "expected, got boolean)", expect.misuse(function() lze.queue(true) end))
+    assert.equal("bad argument #1 to 'default' (device, queue or context: " ..
+      "device or selector expected, got boolean)",
+      expect.misuse(function() lze.default(true) end))
     assert.equal("option device: device or selector expected, got number 0.5",
       expect.misuse(function() lze.buffer("int", 1, {device = 0.5}) end))
     assert.equal("selector '': an empty term",

@@ -143,7 +143,8 @@ static int core_default(lua_State *L) {
     S->device = lze_context_device(L, c)->base;
     lze_set_default_context(S, c);
   } else if (!lua_isnil(L, 1)) {
-    lze_set_default_device(L, lze_device_at(L, 1, "device, queue or context"));
+    lze_set_default_device(
+        L, lze_device_argument(L, 1, 1, "device, queue or context"));
   }
   const lze_DeviceInfo *d = lze_push_default_device(L);
   lze_push_cached_queue(L, lze_push_device_context(L, d), d);

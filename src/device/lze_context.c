@@ -281,9 +281,11 @@ static int core_context(lua_State *L) {
       lua_rawgeti(L, 1, (lua_Integer)i + 1);
     else
       lua_pushvalue(L, 1);
-    devices[i] =
-        lze_device_at(L, -1, several ? "devices" : "device")->base;
-    lua_pop(L, 1);
+    const char *what =
+        several ? lua_pushfstring(L, "devices: element %d", (int)i + 1)
+                : lua_pushliteral(L, "device");
+    devices[i] = lze_device_argument(L, 1, -2, what)->base;
+    lua_pop(L, 2);
     if (devices[i]->driver != devices[0]->driver)
       return lze_argerror(L, 1, "devices: they are of different drivers, "
                                  "which cannot share a context");

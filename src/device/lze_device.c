@@ -305,7 +305,7 @@ bool lze_device_peers(const lze_DeviceInfo *device,
    other device. */
 static int device_reaches(lua_State *L) {
   const lze_DeviceInfo *d = lze_check_device(L);
-  const lze_DeviceInfo *other = lze_device_at(L, 2, "other");
+  const lze_DeviceInfo *other = lze_device_argument(L, 2, 2, "other");
   ze_bool_t reaches = 0;
   if (d->driver == other->driver) {
     ze_result_t r =
@@ -509,21 +509,35 @@ const lze_DeviceInfo *lze_push_default_device(lua_State *L) {
   return d;
 }
 
+static bool is_selector(lua_State *L, int index) {
+  int type = lua_type(L, index), whole = 0;
+  if (type == LUA_TNUMBER) lua_tointegerx(L, index, &whole);
+  return type == LUA_TSTRING || whole;
+}
+
 const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what) {
   const lze_DeviceInfo *d = lze_test_device(L, index);
   if (d != NULL) return d;
-  int type = lua_type(L, index), top = lua_gettop(L), whole = 0;
-  if (type == LUA_TNUMBER) lua_tointegerx(L, index, &whole);
-  if (type != LUA_TSTRING && !whole)
+  if (!is_selector(L, index))
     luaL_error(L, "%s: device or selector expected, got %s", what,
                lze_describe(L, index));
+  int top = lua_gettop(L);
   index = lua_absindex(L, index);
   lze_select(L, index, "selector");
   if (lua_rawgeti(L, -1, 1) == LUA_TNIL) lze_select_none(L, index, "");
   d = lze_test_device(L, -1);
   lua_settop(L, top);
   return d;
+}
+
+const lze_DeviceInfo *lze_device_argument(lua_State *L, int arg, int index,
+                                          const char *what) {
+  if (lze_test_device(L, index) == NULL && !is_selector(L, index))
+    lze_argerror(L, arg, lua_pushfstring(L, "%s: device or selector expected, "
+                                         "got %s", what,
+                                         lze_describe(L, index)));
+  return lze_device_at(L, index, what);
 }
 
 void lze_opt_place(lua_State *L, int told, int t,
@@ -533,7 +547,7 @@ void lze_opt_place(lua_State *L, int told, int t,
   if (b != NULL && (c == NULL || c->o.closed))
     luaL_error(L, "option context: the context is closed");
   if (told != 0 && !lua_isnil(L, told))
-    *device = lze_device_at(L, told, "device");
+    *device = lze_device_argument(L, told, told, "device");
   else if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
     *device = lze_device_at(L, -1, "option device");
   else if (c != NULL)

@@ -58,6 +58,10 @@ void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info);
    `what` in front for anything else, and where nothing matches. */
 const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
                                     const char *what);
+/* The same of an argument, or of what stands at `index` and is part of it; a
+   value of another type is that argument's error. */
+const lze_DeviceInfo *lze_device_argument(lua_State *L, int arg, int index,
+                                          const char *what);
 /* The device and context that are asked for: the device at `told` (0 or nil:
    none), else the option `device` of the table at t (0: no table); the option
    `context`.  What is not asked for is the default one, but a context tells its

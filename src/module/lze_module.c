@@ -536,7 +536,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
 static int module_on(lua_State *L) {
   lua_settop(L, 2);
   lze_Module *m = module_check(L, 1);
-  const lze_DeviceInfo *d = lze_device_at(L, 2, "device");
+  const lze_DeviceInfo *d = lze_device_argument(L, 2, 2, "device");
   lze_push_device(L, d);
   lua_replace(L, 2);
   if (d == m->device) {
