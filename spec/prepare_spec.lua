@@ -56,6 +56,17 @@ describe("k:prepare", function()
       print(check() > before and "more")]])
   end)
 
+  it("is among the builds that LZE_LOG prints", function()
+    if not compiles then pending "nothing is compiled for a group size" end
+    local out = process.output([[
+      local k = require "lze".load "kernels/saxpy.spv".saxpy
+      k:prepare(0)
+      k:prepare {64, group = 32}]], {env = {LZE_LOG = "builds"}})
+    assert.matches(" ms build kernel saxpy for groups of {32, 1, 1}: " ..
+      "prepared\n", out)
+    assert.equal(1, select(2, out:gsub("for groups of", "")))
+  end)
+
   it("of a range with an offset and of two dimensions", function()
     assert.equal("true\ttrue\tnone\n", with_caches [[
       local y = lze.buffer("float", 70000)

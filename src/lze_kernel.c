@@ -175,6 +175,13 @@ static int kernel_prepare(lua_State *L) {
   const bool done = r == ZE_RESULT_SUCCESS || r == ZE_RESULT_NOT_READY;
   if (!done && r != ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
     lze_launch_fail(L, k, r, lze_prepare_name(how));
+  if (lze_log_builds && done && !l.empty) {
+    const uint32_t *g = choice->parts[0].group;
+    lze_log_build(lua_pushfstring(L, "%s for groups of {%d, %d, %d}", k->name,
+                                  (int)g[0], (int)g[1], (int)g[2]),
+                  start, 0,
+                  r == ZE_RESULT_NOT_READY ? "begun" : "prepared");
+  }
   lua_pushboolean(L, done);
   return 1;
 }

@@ -96,7 +96,8 @@ extern bool lze_log_calls; /* set once, when the loader is opened */
 extern bool lze_log_builds; /* likewise */
 extern bool lze_log_notes;
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns);
-/* Something of so many bytes was built; `origin` is how it came. */
+/* Something of so many bytes (0: it has no size) was built; `origin` is how it
+   came. */
 void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
                    const char *origin);
 /* Add a line to what this state's lze.info() says; raises without memory. */
