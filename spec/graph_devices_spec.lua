@@ -151,6 +151,32 @@ describe("a plan on several devices", function()
     assert.matches("^" .. refused:rep(2) .. "1\n$", out)
   end)
 
+  it("keeps a task where the memory is that is swapped into it", function()
+    for _, private in ipairs {"0", "1"} do
+      assert.equal("64 64\n", process.output([[
+        local lze = require "lze"
+        local first, second = table.unpack(lze.devices())
+        local m, g, a = lze.load "kernels/spec.spv", lze.graph(), {}
+        local b = {}
+        for i = 1, 4 do
+          a[i] = lze.buffer("int", 64)
+          b[i] = lze.buffer("int", 64, {usage = "device", device = first})
+          g:task("add" .. i, m.add, 64, a[i], i):swap(a[i], b[i])
+        end
+        local plan = g:compile {devices = {first, second}}
+        for _ = 1, 4 do plan:run() end
+        local n = {0, 0}
+        for i = 1, 4 do
+          for k = 1, 64 do
+            n[1] = n[1] + (a[i][k] == 2 * i and 1 or 0) / 4
+            n[2] = n[2] + (b[i]:read()[k] == 2 * i and 1 or 0) / 4
+          end
+        end
+        print(("%d %d"):format(n[1], n[2]))]], {env = {
+          ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = private}}))
+    end
+  end)
+
   it("runs on tiles", function()
     check(0, 6, "1 1 2",
       {ZOCL_SUB_DEVICES = "2", ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})

@@ -211,9 +211,13 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
                  (i > 0 && p->steps[i - 1].copy == LZE_COPY_IN);
     lua_pop(L, 1);
     const lze_Node *node = &p->nodes[i];
-    for (uint32_t a = 0; a < node->access_count; a++)
-      given = given ||
-              !storage_is_common(node->accesses[a].storage, devices, n);
+    for (uint32_t a = 0; a < node->access_count; a++) {
+      lze_Access at = node->accesses[a];
+      bool split;
+      given = given || !storage_is_common(at.storage, devices, n) ||
+              (lze_swap_access(p, &at, &split) &&
+               !storage_is_common(at.storage, devices, n));
+    }
     if (given) chosen = s->device;
     for (uint32_t d = node->deps.count; d-- > 0 && chosen == NULL;) {
       uint32_t j = node->deps.items[d];
