@@ -50,6 +50,7 @@ static void text_append(tool_text *t, const char *bytes, size_t size) {
 void tool_text_append(tool_text *t, const tool_text *more) {
   if (more->size > 0) text_append(t, more->text, more->size);
   t->lost = t->lost || more->lost;
+  t->unstarted = t->unstarted || more->unstarted;
 }
 
 void tool_text_add(tool_text *t, const char *format, ...) {
@@ -224,13 +225,23 @@ bool tool_ended(const char *name, int status, int seconds, tool_text *log) {
   return status == 0;
 }
 
+/* That the tool has not run, as what is named so failed with that number; 0:
+   for an unknown reason. */
+static void unstarted_add(tool_text *log, const char *what, int error) {
+  if (error != 0)
+    tool_text_add(log, "%s: %s\n", what, strerror(error));
+  else
+    tool_text_add(log, "%s could not be started\n", what);
+  log->unstarted = true;
+}
+
 /* Run it.  False with the reason in log where it did not succeed; what it
    wrote to its error file is for the caller to add. */
 static bool run(char *const *arguments, int in, int out, int err,
                 int seconds, tool_watch *watch, void *of, tool_text *log) {
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) {
-    tool_text_add(log, "pipe: %s\n", strerror(errno));
+    unstarted_add(log, "pipe", errno);
     return false;
   }
   /* In the process between all signals stay blocked. */
@@ -243,7 +254,7 @@ static bool run(char *const *arguments, int in, int out, int err,
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   close(report[1]);
   if (between < 0) {
-    tool_text_add(log, "fork: %s\n", strerror(errno));
+    unstarted_add(log, "fork", errno);
     close(report[0]);
     return false;
   }
@@ -272,10 +283,8 @@ static bool run(char *const *arguments, int in, int out, int err,
     tool_text_add(log, "%s was interrupted\n", arguments[0]);
   else if (ready == 0)
     tool_late(arguments[0], seconds, log);
-  else if (!ended)
-    tool_text_add(log, "%s could not be started\n", arguments[0]);
-  else if (end.exec_error != 0)
-    tool_text_add(log, "%s: %s\n", arguments[0], strerror(end.exec_error));
+  else if (!ended || end.exec_error != 0)
+    unstarted_add(log, arguments[0], ended ? end.exec_error : 0);
   else
     return tool_ended(arguments[0], end.status, seconds, log);
   return false;
@@ -314,8 +323,7 @@ unsigned char *tool_run(char *const *arguments, const void *input,
   int in = tool_file(input, input_size);
   int out = tool_file("", 0), err = tool_file("", 0);
   if (in < 0 || out < 0 || err < 0)
-    tool_text_add(&reason, "files for %s: %s\n", arguments[0],
-                  strerror(errno));
+    unstarted_add(&reason, "memfd_create", errno);
   else if (run(arguments, in, out, err, seconds, watch, of, &reason))
     output = tool_file_read(out, output_size);
   size_t n = 0;

@@ -21,6 +21,7 @@ typedef struct tool_text {
   char *text;
   size_t size;
   bool lost;             /* some of it, for want of memory */
+  bool unstarted;        /* it says why a tool has not run at all */
 } tool_text;
 
 /* Add formatted text; what memory does not suffice for is lost. */
@@ -52,7 +53,8 @@ typedef bool tool_watch(void *of);
  * When `watch`, if it is not NULL, returns false, the tool and all that it has
  * started are ended before.
  * Returns what it wrote to its standard output, malloc'ed, NUL terminated and
- * *output_size long, if it succeeded; NULL with the reason in `log` if not.
+ * *output_size long, if it succeeded; NULL with the reason in `log` if not,
+ * which is marked where the tool could not be started.
  * What it wrote to its standard error is added to `log` in either case.
  */
 unsigned char *tool_run(char *const *arguments, const void *input,

@@ -400,6 +400,20 @@ esac
     end)
   end)
 
+  it("is told from a source that does not compile where it cannot be started",
+    function()
+      process.with_directory(function(dir)
+        local clang = dir .. "/clang"
+        process.write(clang, "#!/bin/sh\n" ..
+          "[ $1 = -print-targets ] && echo spirv64 && chmod a-x $0\n")
+        assert(os.execute("chmod +x " .. clang))
+        local lines = with_compiler(dir, {LZE_COMPILER = "clang",
+          LZE_CLANG = clang}, use)
+        assert.equal("clang\tNOT_STARTED\tthe compiler cannot be started",
+          lines[1])
+      end)
+    end)
+
   it("is ended by a debug hook, with all that it has started", function()
     process.with_directory(function(dir)
       local clang = dir .. "/clang"

@@ -382,6 +382,9 @@ static bool is_cacheable(lua_State *L, const char *source,
 static int compile_fail(lua_State *L, const char *name, const char *tool,
                         Work *w, const char *message) {
   if (w->interrupted) lua_error(L);
+  if (w->log.unstarted)
+    return lze_fail_word(L, name, tool, "NOT_STARTED", w->log.text,
+                         "the compiler cannot be started");
   return lze_fail_word(L, name, tool, "COMPILE_FAILED",
                        w->log.text != NULL ? w->log.text : "", "%s", message);
 }
