@@ -311,6 +311,20 @@ static void work_abort(struct lze_HostWork *w) {
   w->command = NULL;
 }
 
+/* The end of a buffer in its storage. */
+static size_t buffer_end(const lze_Buffer *b) {
+  return b->offset + (size_t)b->count * b->type->bytes;
+}
+
+/* Whether nothing pending must come before a work that uses these. */
+static bool work_meets_none(const lze_WorkSpec *spec, const lze_Buffer **b) {
+  for (int i = 0; i < spec->count; i++)
+    if (lze_storage_conflict(b[i]->storage, b[i]->offset, buffer_end(b[i]),
+                             spec->writes[i] != 0) != NULL)
+      return false;
+  return true;
+}
+
 /* What a command of the work needs; false with the outcome. */
 static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
                        const lze_Buffer **b, uint64_t now, lze_Outcome *out) {
@@ -325,23 +339,40 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   lze_begin_reserved(c, q, w->spec.name, NULL);
   c->hosted = c->work = true;
   c->queued_ns = now;
-  for (int i = 0; i < w->spec.count; i++) {
-    size_t bytes = (size_t)b[i]->count * b[i]->type->bytes;
-    lze_command_use(NULL, c, b[i]->storage, b[i]->offset, b[i]->offset + bytes,
+  c->start_ns = w->start_ns;
+  for (int i = 0; i < w->spec.count; i++)
+    lze_command_use(NULL, c, b[i]->storage, b[i]->offset, buffer_end(b[i]),
                     w->spec.writes[i] != 0);
-  }
   w->command = c;
   if (lze_command_meet(c, out)) return true;
   work_abort(w);
   return false;
 }
 
+/* Steps of a work that comes after nothing and is waited for: most is over
+   before anybody could ask for its command, which is made when it is not. */
+static void work_alone(struct lze_HostWork *w, lze_Queue *q,
+                       const lze_Buffer **b, uint64_t now) {
+  lze_Outcome unused; /* it goes on alone then */
+  work_step(w, now);
+  while (w->status == LZE_WORK_PENDING) {
+    now = lze_now_ns();
+    if (now - w->start_ns > ALONE_NS &&
+        (q == NULL || work_begin(w, q, b, w->start_ns, &unused)))
+      return;
+    works_advance(w->state, &now);
+    work_step(w, now);
+  }
+}
+
 /* What was done at once needs no command. */
 static void work_forget(struct lze_HostWork *w) {
+  lze_State *S = w->state;
   if (w->status == LZE_WORK_LEFT) work_leave(w);
   if (w->command != NULL) work_abort(w);
   if (w->record != 0) work_record(w);
   w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
+  if (S->shown != NULL) S->shown(S);
 }
 
 void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
@@ -367,11 +398,15 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   if (context != NULL) q = lze_host_queue(L, context, device);
   struct lze_HostWork *w = work_new(S, spec);
   lze_check_memory(L, w != NULL);
-  /* What has no event shows its times in a profile only. */
-  bool timed = e != NULL || S->works != NULL || S->recorder != NULL;
-  uint64_t now = timed ? lze_now_ns() : 0;
+  uint64_t now = lze_now_ns();
+  works_advance(S, &now);
+  bool first = true; /* nothing before it has still to begin */
+  for (const struct lze_HostWork *o = S->works; o != NULL; o = o->next)
+    first = first && o->begun;
+  /* A profile shows each wait. */
+  bool alone = wait && first && S->recorder == NULL && work_meets_none(spec, b);
   lze_Outcome out;
-  if (q != NULL && !work_begin(w, q, b, now, &out)) {
+  if (!alone && q != NULL && !work_begin(w, q, b, now, &out)) {
     free(w);
     lze_fail(L, device->driver, out.result, spec->name, out.call, NULL, NULL);
   }
@@ -381,11 +416,8 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
     w->record = lze_record_work(L, S, spec->name);
     now = lze_now_ns(); /* it begins after that */
   }
-  works_advance(S, &now);
-  struct lze_HostWork **end = &S->works;
-  bool first = true; /* nothing before it has still to begin */
-  for (; *end != NULL; end = &(*end)->next) first = first && (*end)->begun;
-  if (first && work_is_free(w)) work_step(w, now);
+  if (alone) work_alone(w, q, b, now);
+  else if (first && work_is_free(w)) work_step(w, now);
   if (w->status == LZE_WORK_DONE || (w->status != LZE_WORK_PENDING && wait)) {
     work_forget(w);
     if (w->status != LZE_WORK_DONE) {
@@ -413,6 +445,8 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   }
   static const lze_WorkSteps steps = {works_look, works_pause};
   S->steps = &steps;
+  struct lze_HostWork **end = &S->works;
+  while (*end != NULL) end = &(*end)->next;
   *end = w;
   if (wait && c != NULL) lze_command_wait(L, c, UINT64_MAX);
   else if (wait) work_await(L, S, w);
