@@ -251,26 +251,42 @@ static mpi_Op *op_push(lua_State *L, bool wait) {
 static const struct {
   const char *name;
   size_t bytes;
-} scalars[] = {{"char", 1},  {"uchar", 1}, {"short", 2}, {"ushort", 2},
-               {"int", 4},   {"uint", 4},  {"long", 8},  {"ulong", 8},
-               {"float", 4}, {"double", 8}};
+} scalars[MPI_SCALARS] = {{"char", 1},  {"uchar", 1}, {"short", 2},
+                          {"ushort", 2}, {"int", 4},  {"uint", 4},
+                          {"long", 8},  {"ulong", 8}, {"float", 4},
+                          {"double", 8}};
 
-/* What a reduction makes of the elements: vectors are so many scalars. */
-static void op_set_scalar(mpi_Op *o, const lze_BufferInfo *info) {
-  size_t letters = strcspn(info->type, "0123456789");
+/* Those from MPI_OP_BAND on are for integers. */
+static const char *const operators[MPI_OPERATORS] = {"sum", "prod", "min",
+                                                     "max", "band", "bor",
+                                                     "bxor"};
+
+/* reductions: by the type of the elements, then the operator, what post()
+   takes.  Vectors are so many scalars. */
+static void push_reductions(lua_State *L) {
+  static const char *const lanes[] = {"", "2", "3", "4", "8", "16"};
+  lua_createtable(L, 0, 6 * MPI_SCALARS);
   for (int i = 0; i < MPI_SCALARS; i++) {
-    if (strlen(scalars[i].name) != letters ||
-        strncmp(scalars[i].name, info->type, letters) != 0)
-      continue;
-    o->scalar = (mpi_Scalar)i;
-    o->count = info->bytes / scalars[i].bytes;
+    int count = i < MPI_F32 ? MPI_OPERATORS : MPI_OP_BAND;
+    lua_createtable(L, 0, count);
+    for (int op = 0; op < count; op++) {
+      lua_pushinteger(L, i * MPI_OPERATORS + op);
+      lua_setfield(L, -2, operators[op]);
+    }
+    for (size_t k = 0; k < sizeof lanes / sizeof *lanes; k++) {
+      lua_pushfstring(L, "%s%s", scalars[i].name, lanes[k]);
+      lua_pushvalue(L, -2);
+      lua_settable(L, -4);
+    }
+    lua_pop(L, 1);
   }
 }
 
 enum {
-  POST_KIND = 1, POST_WAIT, POST_COMM, POST_HANDLE, POST_PEER, POST_TAG,
-  POST_OPERATOR, POST_BY_RANK, POST_X, POST_Y, POST_PAYLOAD,
-  POST_COUNTS, POST_RECEIVED, POST_INTO, POST_PIECES, POST_STAGE, POST_TOP
+  POST_KIND = 1, POST_WAIT, POST_COMM, POST_HANDLE, POST_RANK, POST_SIZE,
+  POST_PEER, POST_TAG, POST_REDUCTION, POST_BY_RANK, POST_X, POST_Y,
+  POST_PAYLOAD, POST_COUNTS, POST_RECEIVED, POST_INTO, POST_PIECES, POST_STAGE,
+  POST_TOP
 };
 
 /* A buffer of the operation at `index`, nil for none. */
@@ -287,7 +303,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   o->of_device = o->of_device || is_of_device(&info);
   if (info.bytes > o->most) o->most = info.bytes;
   if (info.count > 0) o->element = info.bytes / info.count;
-  if (!lua_isnil(L, POST_OPERATOR)) op_set_scalar(o, &info);
+  o->count = info.bytes / scalars[o->scalar].bytes;
   return info.pointer;
 }
 
@@ -315,15 +331,6 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
   return counts;
 }
 
-/* An integer of the communicator at POST_COMM. */
-static int post_field(lua_State *L, const char *name) {
-  lua_pushstring(L, name);
-  lua_rawget(L, POST_COMM);
-  int n = (int)lua_tointeger(L, -1);
-  lua_pop(L, 1);
-  return n;
-}
-
 /* The communicator at POST_COMM, which is used from here on: what runs later
    may close it. */
 static void post_comm(lua_State *L, mpi_Op *o) {
@@ -338,21 +345,17 @@ static void post_comm(lua_State *L, mpi_Op *o) {
   }
   lua_pop(L, 1);
   if (mpi_ended(library(), &f)) api_of(L)->raise(L, &f);
-  /* A message needs its place only to say that it is late. */
-  if (o->kind > MPI_RECV || o->m->timeout > 0) {
-    o->rank = post_field(L, "rank");
-    o->size = post_field(L, "size");
-  }
   if (!mpi_op_use(o, (mpi_Handle)luaL_checkinteger(L, POST_HANDLE),
                   (mpi_Handle)luaL_optinteger(L, POST_PIECES, 0)))
     luaL_error(L, "not enough memory");
 }
 
-/* post(kind, wait, communicator, handle, peer, tag, operator, by_rank, x, y,
-   payload, counts, received, into, pieces, stage) -> event and, of a receive,
-   what came() takes; or, after waiting: source, tag, bytes of a receive;
-   source, tag, payload of that of a value; nil, nil, payload of a bcast of one.
-   The communicator is mpi.lua's table, and the handle one of its handles.
+/* post(kind, wait, communicator, handle, rank, size, peer, tag, reduction,
+   by_rank, x, y, payload, counts, received, into, pieces, stage) -> event and,
+   of a receive, what came() takes; or, after waiting: source, tag, bytes of a
+   receive; source, tag, payload of that of a value; nil, nil, payload of a
+   bcast of one.  The communicator is mpi.lua's table, and the handle one of its
+   handles.
    x is what is read, y what is written; `payload` a string, or true for a
    value that comes.  `counts` are those of blocks that differ, `received` of
    those that come in an alltoall.  y is copied into `into`, memory of a device,
@@ -361,8 +364,6 @@ static void post_comm(lua_State *L, mpi_Op *o) {
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
-  static const char *const operators[] = {"sum", "prod", "min", "max", "band",
-                                          "bor", "bxor", NULL};
   static const char *const names[][2] = {
       {"isend", "send"},           {"irecv", "recv"},
       {"ibarrier", "barrier"},     {"ibcast", "bcast"},
@@ -372,10 +373,8 @@ static int mpi_lua_post(lua_State *L) {
       {"ialltoall", "alltoall"}};
   mpi_Kind kind = (mpi_Kind)luaL_checkinteger(L, POST_KIND);
   bool wait = lua_toboolean(L, POST_WAIT) != 0;
-  bool reduces = !lua_isnil(L, POST_OPERATOR);
-  mpi_Operator op = reduces ? (mpi_Operator)luaL_checkoption(L, POST_OPERATOR,
-                                                             NULL, operators)
-                            : MPI_OP_SUM;
+  bool reduces = !lua_isnil(L, POST_REDUCTION);
+  int reduction = (int)luaL_optinteger(L, POST_REDUCTION, 0);
   mpi_Op *o = op_push(L, wait);
   lze_WorkSpec spec = {.size = sizeof spec,
                        .name = names[kind][wait],
@@ -389,8 +388,11 @@ static int mpi_lua_post(lua_State *L) {
   o->api = api_of(L);
   o->kind = kind;
   o->wait = wait;
-  o->op = op;
+  o->op = (mpi_Operator)(reduction % MPI_OPERATORS);
+  o->scalar = (mpi_Scalar)(reduction / MPI_OPERATORS);
   o->by_rank = lua_toboolean(L, POST_BY_RANK);
+  o->rank = (int)luaL_checkinteger(L, POST_RANK);
+  o->size = (int)luaL_checkinteger(L, POST_SIZE);
   post_comm(L, o);
   o->peer = (int)luaL_optinteger(L, POST_PEER, m->c.any_source);
   o->tag = (int)luaL_optinteger(L, POST_TAG, m->c.any_tag);
@@ -423,7 +425,7 @@ static int mpi_lua_post(lua_State *L) {
   /* Those that only read it are given the same as those that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;
-  if (reduces && (m->wrong[o->scalar] >> op & 1) != 0)
+  if (reduces && (m->wrong[o->scalar] >> o->op & 1) != 0)
     o->by_rank = true; /* lze's own: their order does not matter */
   o->api->work(L, &spec, wait);
   int results = !wait;
@@ -629,6 +631,8 @@ API int luaopen_lze_mpi(lua_State *L) {
     lua_setfield(L, -2, mpi_kind_names[i]);
   }
   lua_setfield(L, -2, "kinds");
+  push_reductions(L);
+  lua_setfield(L, -2, "reductions");
   lua_pushinteger(L, (lua_Integer)MPI_PIECE);
   lua_setfield(L, -2, "piece");
   lua_pushinteger(L, MPI_STAGED);

@@ -7,7 +7,10 @@ local concat, format = table.concat, string.format
 local pack, unpack = string.pack, string.unpack
 local mathtype, tointeger = math.type, math.tointeger
 local lzetype, type = lze.type, type
+-- Issue an operation; the state of an object; what a buffer is.
+local issue, state_of, buffer_of = C.post, C.state, C.buffer
 local kinds = C.kinds                       -- of operations
+local SEND, RECV = kinds.send, kinds.recv
 
 -- --- errors ------------------------------------------------------------------
 
@@ -188,12 +191,12 @@ local is_buffer = {buffer = true, array = true}
 -- bytes, whether it is memory of a device, and its context. Of what is neither
 -- nil, where it may be a value.
 local function buffer(x, n, fname, may_be_value)
-  local kind, count, bytes, of_device, context = C.buffer(x)
+  local kind, count, bytes, of_device, context = buffer_of(x)
   if kind then return x, kind, count, bytes, of_device, context end
   local what = lzetype(x)
   if may_be_value and not is_buffer[what] then return nil end
   if what == "array" then x = x:eval() end
-  kind, count, bytes, of_device, context = C.buffer(x, true)
+  kind, count, bytes, of_device, context = buffer_of(x, true)
   if kind then return x.buffer, kind, count, bytes, of_device, context end
   argument(n, fname, "%s", what == "array" and
     "an array that is not contiguous; x:clone() is" or count)
@@ -296,8 +299,8 @@ end
 -- Post a message of x to or from a rank, on one of c's handles. Memory of a
 -- device, which x is not where `of_device` is false, goes through a few pieces
 -- of the host's; what is no longer than one is there when it is sent.
-local function post_message(c, name, wait, handle, peer, tag, x, of_device)
-  local sends, stage, whole = name == "send", nil, nil
+local function post_message(c, kind, wait, handle, peer, tag, x, of_device)
+  local sends, stage, whole = kind == SEND, nil, nil
   if of_device and not is_given(x) then
     if sends and x.bytes <= C.piece then
       x = stage_of(x, true)
@@ -306,8 +309,8 @@ local function post_message(c, name, wait, handle, peer, tag, x, of_device)
       stage = pieces_of(x)
     end
   end
-  local a, b, d = C.post(kinds[name], wait, c, handle, peer, tag, nil,
-    false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
+  local a, b, d = issue(kind, wait, c, handle, c.rank, c.size, peer, tag,
+    nil, false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
     c.pieces, stage)
   if stage then stage:close() end             -- once it is used no more
   if whole then whole:close() end
@@ -317,18 +320,21 @@ end
 -- Post a broadcast or, with an operator, a reduction of x, which this rank
 -- reads, writes, or both. MPI computes with the host's memory only: what one
 -- rank can try beforehand shows nothing of that.
-local function post_combined(c, name, wait, root, op, by_rank, x, reads, writes)
-  local function post(part, into, stage)
-    return C.post(kinds[name], wait, c, c.handle, root, nil, op, by_rank,
-      not writes and part or nil, writes and part or nil, nil, nil, nil, into,
-      nil, stage)
+local function post_combined(c, kind, wait, root, op, by_rank, x, of_device,
+    reads, writes)
+  local part, into, stage = x, nil, nil
+  if of_device and (op or not is_given(x)) then
+    if wait then
+      stage = pieces_of(x)
+    else
+      part, into = stage_of(x, reads), writes and x or nil
+    end
   end
-  if x.usage ~= "device" or (not op and is_given(x)) then return post(x) end
-  local copy = wait and pieces_of(x) or stage_of(x, reads)
-  local event
-  if wait then post(x, nil, copy)
-  else event = post(copy, writes and x or nil) end
-  copy:close()                                -- once it is used no more
+  local event = issue(kind, wait, c, c.handle, c.rank, c.size, root, nil, op,
+    by_rank, not writes and part or nil, writes and part or nil, nil, nil, nil,
+    into, nil, stage)
+  if stage then stage:close() end             -- once it is used no more
+  if part ~= x then part:close() end
   return event
 end
 
@@ -337,7 +343,7 @@ end
 local methods, fields, meta = {}, {}, {}
 
 local function open(self, fname)
-  local c = C.state(self, meta)
+  local c = state_of(self, meta)
   if not c then
     fail("calling '%s' on bad self (communicator expected, got %s)", fname,
       describe(self))
@@ -399,12 +405,12 @@ local function define_send(fname, wait)
     local b, _, count, _, of_device = buffer(x, 1, fname, true)
     if not b then
       local _, tag = message(nil, 0, options, fname)
-      return C.post(kinds.send, wait, c, c.values, to, tag or 0, nil,
-        false, nil, nil, to_bytes(x, fname))
+      return issue(SEND, wait, c, c.values, c.rank, c.size, to, tag or 0,
+        nil, false, nil, nil, to_bytes(x, fname))
     end
     local part, tag = b, nil
     if options ~= nil then part, tag = message(b, count, options, fname) end
-    local event = post_message(c, "send", wait, c.handle, to, tag or 0, part,
+    local event = post_message(c, SEND, wait, c.handle, to, tag or 0, part,
       of_device)
     if not wait then return event end
   end
@@ -430,15 +436,15 @@ local function define_recv(fname, wait)
     local from = rank ~= nil and check_rank(c, rank, 2, fname, "rank") or nil
     if y == nil and wait then
       local _, tag = message(nil, 0, options, fname)
-      local source, got, bytes = C.post(kinds.recv, true, c, c.values,
-        from, tag, nil, false, nil, nil, true)
+      local source, got, bytes = issue(RECV, true, c, c.values, c.rank,
+        c.size, from, tag, nil, false, nil, nil, true)
       return from_bytes(bytes), source, got
     end
     local b, _, count, bytes, of_device = buffer(y, 1, fname)
     local element = count > 0 and bytes // count or 1
     local part, tag = b, nil
     if options ~= nil then part, tag = message(b, count, options, fname) end
-    local source, got, length = post_message(c, "recv", wait, c.handle, from,
+    local source, got, length = post_message(c, RECV, wait, c.handle, from,
       tag, part, of_device)
     if not wait then
       receives[source] = {got, element}
@@ -465,8 +471,8 @@ end
 local function define_barrier(fname, wait)
   methods[fname] = function(self)
     local c = open(self, fname)
-    return C.post(kinds.barrier, wait, c, c.handle, nil, nil, nil,
-      false)
+    return issue(kinds.barrier, wait, c, c.handle, c.rank, c.size, nil, nil,
+      nil, false)
   end
 end
 define_barrier("barrier", true)
@@ -476,67 +482,71 @@ local function define_bcast(fname, wait)
   methods[fname] = function(self, x, root)
     local c = open(self, fname)
     root = root_of(c, root, 2, fname)
-    if is_buffer[lzetype(x)] then
-      local b = buffer(x, 1, fname)
-      local gives = c.rank == root
-      return post_combined(c, "bcast", wait, root, nil, false, b, gives,
-        not gives) or x
+    local gives = c.rank == root
+    local b, _, _, _, of_device = buffer(x, 1, fname, true)
+    if b then
+      return post_combined(c, kinds.bcast, wait, root, nil, false, b, of_device,
+        gives, not gives) or x
     end
     if not wait then
       argument(1, fname, "buffer expected, got %s; bcast takes values",
         describe(x))
     end
-    local mine = c.rank == root and to_bytes(x, fname)
-    local _, _, bytes = C.post(kinds.bcast, true, c, c.values, root,
-      nil, nil, false, nil, nil, mine or true)
+    local mine = gives and to_bytes(x, fname)
+    local _, _, bytes = issue(kinds.bcast, true, c, c.values, c.rank, c.size,
+      root, nil, nil, false, nil, nil, mine or true)
     return from_bytes(bytes)
   end
 end
 define_bcast("bcast", true)
 define_bcast("ibcast", false)
 
--- Operators, and whether they take reals.
-local operators = {sum = true, prod = true, min = true, max = true,
-  band = false, bor = false, bxor = false}
+-- What the core takes for a reduction, by the type of the elements, then the
+-- operator.
+local reductions = C.reductions
 local OPERATORS = "sum, prod, min, max, band, bor or bxor"
-
-local scalars = {char = true, uchar = true, short = true, ushort = true,
-  int = true, uint = true, long = true, ulong = true, float = false,
-  double = false}                               -- whether it is whole
 
 local reduce_keys = keys("order")
 
-local function check_reduction(kind, op, options, n, fname)
-  if operators[op] == nil then
+local function refuse_reduction(kind, op, fname)
+  if reductions.int[op] == nil then
     argument(2, fname, "operator: %s expected, got %s", OPERATORS, describe(op))
   end
   local scalar = kind:match "^%l+%f[%d\0]" or kind
   if scalar == "half" or scalar == "bfloat" then
     argument(1, fname, "%s: MPI has no such numbers; copy them into a " ..
       "buffer of float, reduce that, and copy back", kind)
-  elseif scalars[scalar] == nil then
+  elseif reductions[kind] == nil then
     argument(1, fname, "a buffer of numbers expected, got buffer of %s", kind)
-  elseif not scalars[scalar] and not operators[op] then
-    argument(2, fname, "operator: %s is for integers, not for %s", op, kind)
   end
-  if options == nil then return false end
+  argument(2, fname, "operator: %s is for integers, not for %s", op, kind)
+end
+
+-- What the core takes for it, and whether it is in the order of the ranks.
+local function check_reduction(kind, op, options, n, fname)
+  local known = reductions[kind]
+  local reduction = known and known[op]
+  if not reduction then refuse_reduction(kind, op, fname) end
+  if options == nil then return reduction, false end
   check_keys(options, reduce_keys, n, fname, "options")
   if options.order ~= nil and options.order ~= "rank" then
     argument(n, fname, "order: 'rank' expected, got %s",
       describe(options.order))
   end
-  return options.order == "rank"
+  return reduction, options.order == "rank"
 end
 
 local function define_reduction(name, fname, wait, rooted)
+  local kind = kinds[name]
   methods[fname] = function(self, x, op, root, options)
     local c = open(self, fname)
     if not rooted then root, options = nil, root end
     root = rooted and root_of(c, root, 3, fname) or 0
-    local b, kind = buffer(x, 1, fname)
-    local by_rank = check_reduction(kind, op, options, rooted and 4 or 3, fname)
-    return post_combined(c, name, wait, root, op, by_rank, b, true,
-      not rooted or c.rank == root) or x
+    local b, elements, _, _, of_device = buffer(x, 1, fname)
+    local reduction, by_rank = check_reduction(elements, op, options,
+      rooted and 4 or 3, fname)
+    return post_combined(c, kind, wait, root, reduction, by_rank, b, of_device,
+      true, not rooted or c.rank == root) or x
   end
 end
 for _, name in ipairs {"allreduce", "scan"} do
@@ -729,8 +739,8 @@ local function define_exchange(name, fname, wait)
     if x and y then check_blocks(c, e, x, y, fname, counts) end
     local event = with_host_memory(x, y, counts ~= nil,
       function(from, to, behind_it)
-        return C.post(kinds[name], wait, c, c.handle, root, nil, nil,
-          false, from, to, nil, counts, received, behind_it)
+        return issue(kinds[name], wait, c, c.handle, c.rank, c.size, root,
+          nil, nil, false, from, to, nil, counts, received, behind_it)
       end)
     return event or y and into
   end
@@ -779,7 +789,8 @@ local GIVEN_UP = "this rank has left an earlier call that makes " ..
 local function meet(c, fname, values)
   local owner = c.world and of_world or c
   local function barrier(handle, wait)
-    return C.post(kinds.barrier, wait, c, handle, nil, nil, nil, false)
+    return issue(kinds.barrier, wait, c, handle, c.rank, c.size, nil, nil, nil,
+      false)
   end
   local good, err = pcall(function()
     if owner.left then C.raise("MPI_Barrier", "GIVEN_UP", GIVEN_UP) end
@@ -968,7 +979,7 @@ end
 local halo_methods, halo_meta = {}, {}
 
 local function open_halo(self, fname)
-  local h = C.state(self, halo_meta)
+  local h = state_of(self, halo_meta)
   if not h then
     fail("calling '%s' on bad self (halo expected, got %s)", fname,
       describe(self))
@@ -1096,11 +1107,11 @@ function halo_methods.start(self)
   for _, part in ipairs(parts) do part.out:copy_box(u, part.pack) end
   h.arrived, h.sent, h.failed = {}, {}, true
   for i, part in ipairs(parts) do
-    h.arrived[i] = post_message(h.of, "recv", false, h.of.inner, part.rank,
+    h.arrived[i] = post_message(h.of, RECV, false, h.of.inner, part.rank,
       part.back, part.into, true)
   end
   for i, part in ipairs(parts) do
-    h.sent[i] = post_message(h.of, "send", false, h.of.inner, part.rank,
+    h.sent[i] = post_message(h.of, SEND, false, h.of.inner, part.rank,
       part.tag, part.out, true)
   end
   h.started = true
@@ -1124,7 +1135,7 @@ function halo_methods.wait(self)
 end
 
 function halo_methods.close(self)
-  local h = C.state(self, halo_meta)
+  local h = state_of(self, halo_meta)
   if not h then
     fail("calling 'close' on bad self (halo expected, got %s)", describe(self))
   end
@@ -1142,7 +1153,7 @@ function halo_meta.__newindex(_, key)
 end
 
 function halo_meta.__tostring(self)
-  local h = C.state(self, halo_meta)
+  local h = state_of(self, halo_meta)
   if h.closed then return "halo (closed)" end
   return format("halo: {%s}, width %d, %d neighbour%s", concat(h.shape, ", "),
     h.width, #h.parts, #h.parts == 1 and "" or "s")
@@ -1158,7 +1169,7 @@ local slice_meta = {__name = "slice", __metatable = "an object of lze.mpi"}
 local MOST_ITEMS = (1 << 32) - 1
 
 function slice_meta.__tostring(self)
-  local s = C.state(self, slice_meta)
+  local s = state_of(self, slice_meta)
   return format("slice of %d: %s", s.size, tostring(s.x))
 end
 
@@ -1197,20 +1208,20 @@ local function spread(c, s, n, tag, events)
     return math.max(1, first - s.width), math.min(n, last + s.width)
   end
   -- What `to` needs of what `from` has.
-  local function post(name, from, to)
+  local function post(kind, from, to)
     local first, last = part_of(n, from, c.size)
     local low, high = needed(to)
     first, last = math.max(first, low), math.min(last, high)
     if first > last then return end
     local x = s.x:view((first - 1) * s.size + 1, last * s.size)
-    events[#events + 1] = post_message(c, name, false, c.inner,
-      name == "send" and to or from, tag, x, true)
+    events[#events + 1] = post_message(c, kind, false, c.inner,
+      kind == SEND and to or from, tag, x, true)
   end
   for rank = 0, c.size - 1 do
-    if rank ~= c.rank then post("recv", rank, c.rank) end
+    if rank ~= c.rank then post(RECV, rank, c.rank) end
   end
   for rank = 0, c.size - 1 do
-    if rank ~= c.rank then post("send", c.rank, rank) end
+    if rank ~= c.rank then post(SEND, c.rank, rank) end
   end
 end
 
@@ -1238,7 +1249,7 @@ function methods.parallel(self, n, k, ...)
   local slices, is_sliced = {}, {}
   local launch = {number, n}                  -- what is the same on all ranks
   for i = 1, arguments.n do
-    local s = C.state(arguments[i], slice_meta)
+    local s = state_of(arguments[i], slice_meta)
     if s then
       buffer(s.x, i + 2, "parallel")        -- which is open
       if n > s.count // s.size then
@@ -1284,7 +1295,7 @@ end
 -- --- the end of communicators ------------------------------------------------
 
 function methods.close(self)
-  local c = C.state(self, meta)
+  local c = state_of(self, meta)
   if not c then
     fail("calling 'close' on bad self (communicator expected, got %s)",
       describe(self))
@@ -1313,7 +1324,7 @@ end
 function meta.__index(self, key)
   local method = methods[key]
   if method then return method end
-  local c = C.state(self, meta)
+  local c = state_of(self, meta)
   if fields[key] then return c[key] end
   if cart_fields[key] and c.dims then return copied(c[key]) end
   local known = {}
@@ -1333,7 +1344,7 @@ function meta.__newindex(_, key)
 end
 
 function meta.__tostring(self)
-  local c = C.state(self, meta)
+  local c = state_of(self, meta)
   if c.closed then return "communicator (closed)" end
   local what = format("communicator: rank %d of %d", c.rank, c.size)
   if c.dims then
@@ -1351,7 +1362,7 @@ local mpi, world = {slice = slice, status = status}, nil
 
 -- mpi.world() -> the communicator of all ranks, the same each time
 function mpi.world()
-  if world and not C.state(world, meta).closed then return world end
+  if world and not state_of(world, meta).closed then return world end
   -- A loader that MPI opens first would not be set up as lze does it.
   pcall(lze.devices)
   local library, handle, values, pieces, most_tag = C.open()
