@@ -242,9 +242,9 @@ typedef struct lze_Api {
      context of the device at `device` (0: the default one).  It is on the
      tensor's memory where that is USM of this context, packed and writable: the
      deleter is called once this state needs the memory no more, as a release
-     callback is.  Else it is a copy if the host can read the elements (kDLCPU),
-     and the deleter is called at once.  On an error the tensor stays the
-     caller's. */
+     callback is, or at once where lze keeps what it exported there.  Else it is
+     a copy if the host can read the elements (kDLCPU), and the deleter is
+     called at once.  On an error the tensor stays the caller's. */
   int (*import_dlpack)(lua_State *L, struct DLManagedTensorVersioned *tensor,
                        int device, lze_ErrorInfo *error);
 

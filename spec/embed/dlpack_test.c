@@ -240,6 +240,63 @@ static void test_usm(void) {
   lua_close(L);
 }
 
+static Tensor *kept;
+
+static void delete_both(Tensor *t) {
+  delete(t);
+  kept->deleter(kept);
+}
+
+/* What lze was given goes out and, in a tensor of somebody else's that keeps
+   lze's, comes back: nothing is left over. */
+static void test_returned(void) {
+  lua_State *L = state_open(), *first = L, *other = state_open();
+  lze_BufferInfo info = {.size = sizeof info};
+  CODE(LZE_OK, lze->make_buffer(L, "int", 1, "shared", 0, &error));
+  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
+  lua_settop(L, 0);
+  ze_device_mem_alloc_desc_t d = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
+  ze_host_mem_alloc_desc_t h = {.stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+  void *p;
+  MUST(zeMemAllocShared(info.context, &d, &h, 64, 64, info.device, &p));
+  memcpy(p, numbers, sizeof numbers);
+  Tensor given = tensor(p);
+  deleted = 0;
+  CODE(LZE_OK, IMPORT(&given));
+  lua_setglobal(L, "a");
+  kept = exported(L, "return a");
+  Tensor back = *kept;
+  back.deleter = delete_both;
+  CODE(LZE_OK, IMPORT(&back));
+  EQUAL(deleted, 1);
+  lua_setglobal(L, "b");
+  /* By way of another state. */
+  kept = exported(L, "return b");
+  back = *kept;
+  back.deleter = delete_both;
+  L = other;
+  CODE(LZE_OK, IMPORT(&back));
+  EQUAL(deleted, 1);
+  lua_setglobal(L, "c");
+  /* Another part of the allocation is somebody else's. */
+  Tensor beside = tensor((char *)p + 32);
+  L = first;
+  CODE(LZE_OK, IMPORT(&beside));
+  EQUAL(deleted, 1);
+  lua_settop(L, 0);
+  script(L, "a = nil collectgarbage() collectgarbage() return b[6]");
+  EQUAL(lua_tointeger(L, 1), 6);
+  EQUAL(deleted, 1);
+  lua_close(L);
+  EQUAL(deleted, 1);
+  L = other;
+  script(L, "return c[6]");
+  EQUAL(lua_tointeger(L, 1), 6);
+  lua_close(L);
+  EQUAL(deleted, 4);
+}
+
 /* Out of one state and into it and another. */
 static void test_round(void) {
   lua_State *L = state_open();
@@ -324,6 +381,7 @@ int main(void) {
   test_export();
   test_copies();
   test_usm();
+  test_returned();
   test_round();
   test_refused();
   CHECK_DONE();

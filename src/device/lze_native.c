@@ -134,6 +134,7 @@ struct lze_Memory {
   lze_Origin origin;
   unsigned references;
   Lease *leases;
+  lze_Exported *parts;
   lze_Memory *next;             /* of those that were opened */
 };
 
@@ -238,6 +239,31 @@ bool lze_memory_tell(lze_Memory *memory,
   }
   pthread_mutex_unlock(&share_lock);
   return done;
+}
+
+void lze_memory_list(lze_Memory *memory, lze_Exported *part) {
+  pthread_mutex_lock(&share_lock);
+  part->next = memory->parts;
+  memory->parts = part;
+  pthread_mutex_unlock(&share_lock);
+}
+
+void lze_memory_unlist(lze_Memory *memory, lze_Exported *part) {
+  pthread_mutex_lock(&share_lock);
+  lze_Exported **link = &memory->parts;
+  while (*link != part) link = &(*link)->next;
+  *link = part->next;
+  pthread_mutex_unlock(&share_lock);
+}
+
+bool lze_memory_lists(lze_Memory *memory, const char *from, size_t bytes) {
+  pthread_mutex_lock(&share_lock);
+  const lze_Exported *p = memory->parts;
+  while (p != NULL && !(from >= p->from && bytes <= p->bytes &&
+                        (size_t)(from - p->from) <= p->bytes - bytes))
+    p = p->next;
+  pthread_mutex_unlock(&share_lock);
+  return p != NULL;
 }
 
 ze_context_handle_t lze_memory_context(const lze_Memory *memory) {

@@ -60,5 +60,16 @@ void lze_memory_unref(lze_Memory *memory);
 bool lze_memory_tell(lze_Memory *memory,
                      void (*release)(void *userdata, void *pointer),
                      void *userdata, void *pointer);
+/* A part of an allocation that C code has, and that is there for as long as
+   the allocation is needed.  It is listed from the first call to the second. */
+typedef struct lze_Exported {
+  const char *from;
+  size_t bytes;
+  struct lze_Exported *next;
+} lze_Exported;
+void lze_memory_list(lze_Memory *memory, lze_Exported *part);
+void lze_memory_unlist(lze_Memory *memory, lze_Exported *part);
+/* Whether these bytes are in a part that is listed. */
+bool lze_memory_lists(lze_Memory *memory, const char *from, size_t bytes);
 
 #endif

@@ -68,6 +68,7 @@ static size_t shape_count(lua_State *L, const char *what, const int64_t *shape,
 typedef struct Export {
   Tensor tensor;
   lze_Storage like;             /* its `memory` is a reference, or NULL */
+  lze_Exported part;            /* listed there */
   const lze_Type *type;
   size_t offset;
   lua_Integer count;
@@ -76,7 +77,10 @@ typedef struct Export {
 
 static void export_delete(Tensor *t) {
   Export *e = t->manager;
-  if (e->like.memory != NULL) lze_memory_unref(e->like.memory);
+  if (e->like.memory != NULL) {
+    lze_memory_unlist(e->like.memory, &e->part);
+    lze_memory_unref(e->like.memory);
+  }
   free(e);
 }
 
@@ -132,7 +136,11 @@ void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
                           .pointer = s->pointer, .bytes = s->bytes,
                           .borrowed = s->borrowed, .id = s->id,
                           .memory = bytes > 0 ? s->memory : NULL};
-  if (bytes > 0) lze_memory_ref(s->memory);
+  if (bytes > 0) {
+    e->part = (lze_Exported){.from = lze_buffer_data(b), .bytes = bytes};
+    lze_memory_ref(s->memory);
+    lze_memory_list(s->memory, &e->part);
+  }
   e->tensor = (Tensor){
       .major = 1, .minor = 0, .manager = e, .deleter = export_delete,
       .data = bytes > 0 ? lze_buffer_data(b) : NULL,
@@ -261,8 +269,13 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     return true;
   }
   lze_push_usm(L, c, d, data, type, (lua_Integer)count, NULL, NULL);
-  /* A storage of this state's own that came back keeps its memory itself. */
-  if (!lze_check_buffer(L, -1)->storage->borrowed) return true;
+  /* A storage of this state's own that came back keeps its memory itself.  So
+     does one whose part was exported: the tensor may keep lze's, which keeps
+     that memory, and then neither would ever be released. */
+  const lze_Storage *s = lze_check_buffer(L, -1)->storage;
+  if (!s->borrowed || (s->memory != NULL && lze_memory_lists(
+                           s->memory, data, count * type->bytes)))
+    return true;
   /* Last, as nothing may fail once the tensor is to be released here. */
   lze_push_usm(L, c, d, data, type, (lua_Integer)count, import_release, t);
   lua_pop(L, 1);
