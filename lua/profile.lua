@@ -400,18 +400,21 @@ end
 
 function rules.builds(events, about, add)
   local builds = of_kind(events, "build")
-  local repeated = {}
+  local repeated, again = {}, {}
   -- Of the same, for the same device: kernels in Lua are built for each type.
   for _, g in ipairs(group_by(builds, function(e)
     return by_line(e) .. "\0" .. (e.storage or "")
   end)) do
     if g.n >= 3 and g.first.storage then
       repeated[g.first.name] = true
-      local share = g.ns / about.ns
-      if share >= LEAST then
-        add(at(g.first), share, "%s is built %d times: build it once, " ..
-          "outside the loop, and keep it", g.first.name, g.n)
-      end
+      table.move(g, 1, g.n, #again + 1, again)
+    end
+  end
+  for _, g in ipairs(group_by(again, by_line)) do
+    local share = g.ns / about.ns
+    if share >= LEAST then
+      add(at(g.first), share, "%s is built %d times: build it once, " ..
+        "outside the loop, and keep it", g.first.name, g.n)
     end
   end
   local once = select_events(builds, function(e)

@@ -1239,6 +1239,17 @@ describe("findings", function()
         k(8, x)
       end
     end, {build = 1})
+    -- For two devices, say: one mistake.
+    local events = {}
+    for i = 1, 8 do
+      events[i] = {kind = "build", name = "module k", where = "a.lua:1",
+        storage = i % 2, queued_ns = i * ms, start_ns = i * ms,
+        end_ns = (i + 1) * ms}
+    end
+    local list = rules.findings(events,
+      {start_ns = 0, end_ns = 10 * ms, dropped = 0})
+    assert.equal(1, #list)
+    assert.matches("^module k is built 8 times", list[1].text)
     -- Not the same each time, or not built again.
     assert.same({}, findings(function()
       local double <close> = lze.kernel(function(i, a) a[i] = a[i] + a[i] end)
