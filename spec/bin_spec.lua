@@ -91,6 +91,7 @@ describe("lze", function()
     end
     assert.matches("\n      %-%-target TARGET ", select(2,
       run("validate", "--help")))
+    assert.same({run("trace", "--help")}, {run("trace", "merge", "--help")})
   end)
 
   it("help has commands, and words of the manual, or neither", function()
