@@ -61,6 +61,13 @@ local signed = {[8] = "char", [16] = "short", [32] = "int", [64] = "long"}
 local names = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "bfloat16", "float", "double"}
 
+-- Whether kernels whose integers have 32 bits compute with all elements of a
+-- type.
+local function is_narrow(kind)
+  local t = types[kind]
+  return t.real or t.bits < 32 or kind == "int"
+end
+
 -- where is which argument of fname it is, as in "argument 2 (type)".
 local function type_of(name, fname, where)
   name = aliases[name] or name
@@ -388,8 +395,9 @@ end
 local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
-  check_array = check_array, fail = fail, is = is, meta = meta, new = new,
-  new_on = new_on, shape_text = shape_text, types = types}
+  check_array = check_array, fail = fail, is = is, is_narrow = is_narrow,
+  meta = meta, new = new, new_on = new_on, shape_text = shape_text,
+  types = types}
 C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X

@@ -1,21 +1,28 @@
 -- array_linear.lua - products of matrices and vectors, and parts of matrices.
 -- SPDX-License-Identifier: MIT
 --
--- A product is computed in tiles of ROWS x COLUMNS, one a work-item, whose sums
--- stay in registers; there are no barriers and no local memory.  Both operands
--- are first laid out in panels: for each index of the sum the ROWS or COLUMNS
--- elements that a tile needs lie side by side, filled up with zeros.  Where the
--- result's sizes are not multiples of a tile's, it is cut from a larger one.
--- Every element sums in the order of the indices.
+-- A product is computed in tiles whose sums stay in registers.  On a CPU each
+-- work-item has one of ROWS x COLUMNS.  There both operands are first laid out
+-- in panels: for each index of the sum the elements that a tile needs lie side
+-- by side, filled up with zeros; where the result's sizes are not multiples of
+-- a tile's, it is cut from a larger one.  On a GPU a group has a tile of TILE x
+-- TILE, each of its work-items ITEM x ITEM elements of that, and local memory
+-- what the next DEPTH indices need.  Every element sums in the order of the
+-- indices.
 
 local core = ...
 local fail, types = core.fail, core.types
 local C, new, define = core.C, core.new, core.define
 local shape_text = core.shape_text
 local ipairs = ipairs
-local concat, format, unpack = table.concat, string.format, table.unpack
+local concat, format, max, unpack = table.concat, string.format, math.max,
+  table.unpack
 
 local ROWS <const>, COLUMNS <const> = 4, 16
+local TILE <const>, ITEM <const>, DEPTH <const> = 64, 4, 16
+local GROUP <const> = TILE // ITEM -- work-items, in each direction
+local TURNS <const> = TILE * DEPTH // (GROUP * GROUP)
+local LONGER <const> = TILE + 4
 
 local kernels = {}
 
@@ -98,8 +105,90 @@ local function tile_text(zero, sum)
   return concat(lines, "\n")
 end
 
-local function whole_tile() return tile_text("0", "cR_S + aR * bS") end
-local function real_tile() return tile_text("0.0", "fma(aR, bS, cR_S)") end
+-- Work-items of a group have every GROUPth row and column of its tile, so that
+-- those side by side read local memory, and write the result, side by side.
+-- Each brings TURNS elements of a and of b.  Rows of a's part are longer there,
+-- for the banks of that memory.
+local function group_text(kind, zero, sum)
+  local lines = {"local fma, w = ...", "return function(c, a, b, afrom, abatch,"
+    .. " arow, acolumn, bfrom, bbatch, brow, bcolumn, rows, columns, depth)"}
+  local function add(...) lines[#lines + 1] = format(...) end
+  local function each(line)
+    for r = 1, ITEM do
+      for s = 1, ITEM do
+        lines[#lines + 1] = line:gsub("R", r):gsub("S", s)
+      end
+    end
+  end
+  add('  local x = w.local_array("%s", %d)', kind, LONGER * DEPTH)
+  add('  local y = w.local_array("%s", %d)', kind, TILE * DEPTH)
+  add "  local column, row = w.local_id(1), w.local_id(2)"
+  add("  local item = (row - 1) * %d + column - 1", GROUP)
+  add("  local i, j = (w.group_id(2) - 1) * %d, (w.group_id(1) - 1) * %d", TILE,
+    TILE)
+  add "  local z = w.group_id(3) - 1"
+  add("  local l, r = item %% %d, item // %d", DEPTH, DEPTH)
+  add("  local m, s = item // %d, item %% %d", TILE, TILE)
+  add "  local p = afrom + z * abatch + (i + r) * arow + l * acolumn"
+  add "  local q = bfrom + z * bbatch + m * brow + (j + s) * bcolumn"
+  add("  local to = l * %d + r + 1", LONGER)
+  each("  local cR_S = " .. zero)
+  local function add_sums(last)
+    add("      for k = 0, %s do", last)
+    for n = 1, ITEM do
+      add("        local a%d = x[k * %d + row + %d]", n, LONGER,
+        (n - 1) * GROUP)
+      add("        local b%d = y[k * %d + column + %d]", n, TILE,
+        (n - 1) * GROUP)
+    end
+    each("        cR_S = " .. sum)
+    add "      end"
+  end
+  add("  for before = 0, depth - 1, %d do", DEPTH)
+  add "    local v"
+  for t = 0, TURNS - 1 do
+    local down, further = t * GROUP * GROUP // DEPTH,
+      t * GROUP * GROUP // TILE
+    add("    v = %s", zero)
+    add("    if before + l < depth and i + r + %d < rows then", down)
+    add("      v = a[p + %d * arow]", down)
+    add "    end"
+    add("    x[to + %d] = v", down)
+    add("    v = %s", zero)
+    add("    if before + m + %d < depth and j + s < columns then", further)
+    add("      v = b[q + %d * brow]", further)
+    add "    end"
+    add("    y[item + %d] = v", t * GROUP * GROUP + 1)
+  end
+  add "    w.barrier()"
+  add("    if depth - before >= %d then", DEPTH)
+  add_sums(DEPTH - 1) -- so many that compilers unroll it
+  add "    else"
+  add_sums "depth - before - 1"
+  add "    end"
+  add "    w.barrier()"
+  add("    p, q = p + %d * acolumn, q + %d * brow", DEPTH, DEPTH)
+  add "  end"
+  for r = 1, ITEM do
+    local own = format("i + row + %d", (r - 1) * GROUP)
+    add("  if %s <= rows then", own)
+    add("    local at = (z * rows + %s - 1) * columns", own)
+    for s = 1, ITEM do
+      local place = format("j + column + %d", (s - 1) * GROUP)
+      add("    if %s <= columns then c[at + %s] = c%d_%d end", place, place, r,
+        s)
+    end
+    add "  end"
+  end
+  add "end"
+  return concat(lines, "\n")
+end
+
+-- How a product starts and goes on whose sums are of a type.
+local function sums_of(kind)
+  if kind == "long" then return "0", "cR_S + aR * bS" end
+  return "0.0", "fma(aR, bS, cR_S)"
+end
 
 -- An array of matrices as one of rank 3; a single one serves every batch.
 local function matrices(a, batch)
@@ -129,6 +218,45 @@ end
 
 local function up(n, step) return (n + step - 1) // step * step end
 
+-- The product of arrays of matrices, on a CPU.
+local function product_by_tiles(kind, shape, sums, a, b)
+  local count, m, k, n = a.dims[1], a.dims[2], a.dims[3], b.dims[3]
+  local rows, columns = up(m, ROWS), up(n, COLUMNS)
+  local padded = {unpack(shape)}
+  padded[#shape - 1], padded[#shape] = rows, columns
+  local into = new(kind, padded, nil, a.home)
+  local x, xbatch = pack(a, 2, ROWS, sums)
+  local y, ybatch = pack(b, 3, COLUMNS, sums)
+  kernel_for(sums == "long" and "mm_long" or "mm", function()
+    return tile_text(sums_of(sums))
+  end, C.work.fma)({rows // ROWS, columns // COLUMNS, max(count, b.dims[1])},
+    into.flat, x, y, xbatch, ybatch, rows, columns, k)
+  if rows == m and columns == n then return into end
+  return core.contiguous(core.array_over(into.base, 0, shape, into.stride))
+end
+
+-- The same on a GPU.  Integers of 32 bits are faster, where places fit.
+local groups = {}
+
+local function product_by_groups(kind, shape, sums, a, b)
+  local m, k, n = a.dims[2], a.dims[3], b.dims[3]
+  local into = new(kind, shape, nil, a.home)
+  local int = sums ~= "long" and core.is_narrow(a.kind) and
+    core.is_narrow(b.kind) and max(into.size, #a.base, #b.base) < 1 << 30 and
+    "int" or "long"
+  local key = sums .. int
+  if not groups[key] then
+    groups[key] = C.kernel(C.text(group_text(sums, sums_of(sums)), "mm_group")(
+      C.work.fma, C.work), {name = "array_mm_group", int = int})
+  end
+  local range = {up(n, TILE) // ITEM, up(m, TILE) // ITEM,
+    max(a.dims[1], b.dims[1]), group = {GROUP, GROUP, 1}}
+  groups[key](range, into.flat, a.base, b.base, a.from + 1,
+    a.dims[1] > 1 and a.stride[1] or 0, a.stride[2], a.stride[3], b.from + 1,
+    b.dims[1] > 1 and b.stride[1] or 0, b.stride[2], b.stride[3], m, n, k)
+  return into
+end
+
 -- a:mm(b): the product of matrices; dimensions before the last two broadcast.
 define("mm", function(a, b)
   check_matrices(a, 1, "a", "mm")
@@ -144,26 +272,17 @@ define("mm", function(a, b)
   core.together("mm", {"a", "b"}, a, b)
   local sums, kind = product_types("mm", a, b)
   a, b = core.operand_in(a, sums), core.operand_in(b, sums)
-  local shape, padded, count = {unpack(batch)}, {unpack(batch)}, 1
-  for _, size in ipairs(batch) do count = count * size end
+  local shape = {unpack(batch)}
   shape[#shape + 1], shape[#shape + 2] = m, n
   core.check_shape(shape, "mm")
-  local rows, columns = up(m, ROWS), up(n, COLUMNS)
-  padded[#padded + 1], padded[#padded + 2] = rows, columns
-  if count * m * n == 0 then return new(kind, shape, nil, a.home) end
-  local into = new(kind, padded, nil, a.home)
-  if k == 0 then
-    into:fill(0)
-  else
-    local x, xbatch = pack(matrices(a, batch), 2, ROWS, sums)
-    local y, ybatch = pack(matrices(b, batch), 3, COLUMNS, sums)
-    local whole = sums == "long"
-    kernel_for(whole and "mm_long" or "mm", whole and whole_tile or real_tile,
-      C.work.fma)({rows // ROWS, columns // COLUMNS, count}, into.flat, x, y,
-      xbatch, ybatch, rows, columns, k)
-  end
-  if rows == m and columns == n then return into end
-  return core.contiguous(core.array_over(into.base, 0, shape, into.stride))
+  local empty = k == 0
+  for _, size in ipairs(shape) do empty = empty or size == 0 end
+  if empty then return new(kind, shape, nil, a.home):fill(0) end
+  local device = a.device
+  local grouped = not device.software and
+    device.max_group_size >= GROUP * GROUP
+  local product = grouped and product_by_groups or product_by_tiles
+  return product(kind, shape, sums, matrices(a, batch), matrices(b, batch))
 end)
 
 -- --- mv, outer, trace --------------------------------------------------------

@@ -703,9 +703,8 @@ define("histogram", function(a, bins, o)
   local private = core.filled_beside(a.home,
     n < 1 << 31 and "int" or "long", pieces * (bins + 2))
   -- Integers of 32 bits are faster, where elements and places fit.
-  local t = types[a.kind]
   local int = max(n, pieces * (bins + 2)) < 1 << 30 and
-    (t.real or t.bits < 32 or a.kind == "int") and "int" or "long"
+    core.is_narrow(a.kind) and "int" or "long"
   local scale = bins / (high - low)
   program(a.kind == "ulong" and count_unsigned or count_bins, "histogram",
     kind .. int .. a.kind, {real = kind, int = int})(items(pieces, a.device),

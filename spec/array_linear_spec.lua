@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local process = require "spec.support.process"
 local A = lze.array
 
 local function said(f, ...)
@@ -52,6 +53,44 @@ describe("mm", function()
     assert.equal("float", half:mm(A.ones{2, 1}).type)
     assert.equal(widest,
       A.ones({1, 2}, {type = "int"}):mm(A.ones({2, 1}, {type = widest})).type)
+  end)
+
+  it("has the same bits by groups on a GPU", function()
+    -- Around a tile of 64 x 64 and 16 indices; operands in any order, and one
+    -- for all matrices of the other.
+    local script = [[
+      local lze = require "lze"
+      local A = lze.array
+      local function sum_of(z)
+        local sum = 0
+        for i, v in ipairs(z:reshape{-1}:table()) do
+          sum = sum * 31 + string.unpack("<I8", string.pack(
+            math.type(v) == "float" and "<d" or "<i8", v)) + i
+        end
+        return sum
+      end
+      local function numbers(kind, ...)
+        local shape, n = {...}, 1
+        for _, size in ipairs(shape) do n = n * size end
+        local x = A.arange(n) * 7919 % 101 - 50
+        if kind ~= "int" then x = x:to "float" * 0.37 end
+        return x:to(kind):reshape(shape)
+      end
+      for _, kind in ipairs {"float", "int"} do
+        for _, s in ipairs {{1, 1, 1}, {64, 16, 64}, {65, 17, 63},
+                            {63, 15, 65}, {3, 33, 130}, {129, 5, 2}} do
+          local x, y = numbers(kind, s[1], s[2]), numbers(kind, s[2], s[3])
+          print(kind, sum_of(x:mm(y)), sum_of(y:t():mm(x:t())))
+        end
+        local x, y = numbers(kind, 2, 3, 20, 70), numbers(kind, 70, 66)
+        print(kind, sum_of(x:mm(y)), sum_of(y:t():mm(x[1]:permute{1, 3, 2})))
+      end
+      print(A("uint", {{(1 << 32) - 1}}):mm(A("float", {{0.5}})))
+    ]]
+    local function bits(gpu)
+      return process.output(script, {env = {ZOCL_GPU = gpu}})
+    end
+    assert.equal(bits(false), bits "1")
   end)
 
   it("multiplies around the sizes of a tile", function()
