@@ -98,7 +98,8 @@ static void test_versions(void) {
 static void test_not_opened(void) {
   lua_State *L = luaL_newstate();
   lua_atpanic(L, panic);
-  REFUSED(LZE_EMISUSE, "lze", lze->push_device(L, NULL, &error));
+  REFUSED(LZE_EMISUSE, "lze is not open in this state",
+          lze->push_device(L, NULL, &error));
   EQUAL(lua_gettop(L), 0);
   lua_close(L);
 }
@@ -620,7 +621,7 @@ static void test_plans(void) {
   script(L, "x:close()");
   REFUSED(LZE_EMISUSE, "graph squares: a buffer that it uses is closed",
           lze->run_plan(L, plan, &error));
-  REFUSED(LZE_EMISUSE, "closed", lze->run_plan(L, NULL, &error));
+  REFUSED(LZE_EMISUSE, "the plan is null", lze->run_plan(L, NULL, &error));
   CODE(LZE_OK, lze->close(L, &error));
   REFUSED(LZE_EMISUSE, "closed", lze->run_plan(NULL, plan, &error));
   lze->drop_plan(plan);

@@ -18,7 +18,8 @@ lze_State *lze_find_state(lua_State *L) {
 
 lze_State *lze_state(lua_State *L) {
   lze_State *S = lze_find_state(L);
-  if (S == NULL || S->closed) luaL_error(L, "lze is closed in this state");
+  if (S == NULL) luaL_error(L, "lze is not open in this state");
+  if (S->closed) luaL_error(L, "lze is closed in this state");
   return S;
 }
 

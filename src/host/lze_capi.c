@@ -542,7 +542,8 @@ static void api_drop_plan(lze_PlanRef *p) {
 
 /* Report that a plan is not to be run by a state, or LZE_OK. */
 static int plan_check(lua_State *L, const lze_PlanRef *p, lze_ErrorInfo *e) {
-  if (p == NULL || p->state == NULL)
+  if (p == NULL) return error_set(e, LZE_EMISUSE, "the plan is null");
+  if (p->state == NULL)
     return error_set(e, LZE_EMISUSE, "the state of the plan is closed");
   if (lua_topointer(L, LUA_REGISTRYINDEX) !=
       lua_topointer(p->main, LUA_REGISTRYINDEX))
