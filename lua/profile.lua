@@ -1192,14 +1192,15 @@ local function to_html(events, about)
     return n
   end
   local rows, by_name = {}, {}
-  local function row(name, device)
+  -- Rows are sorted by their places.
+  local function row(place, name, device)
     if not by_name[name] then
-      by_name[name] = {name = name, device = device or -1}
+      by_name[name] = {place = place, name = name, device = device or -1}
       rows[#rows + 1] = by_name[name]
     end
     return by_name[name]
   end
-  for _, name in ipairs(host_rows) do row(name) end
+  for i, name in ipairs(host_rows) do row(i, name) end
   local devices, places = {}, {}
   for _, e in ipairs(events) do
     local device = (e.queue or e.watts) and device_name(e)
@@ -1214,15 +1215,21 @@ local function to_html(events, about)
   end
   local function device_row(e)
     local copies = e.kind == "copy" or e.kind == "fill"
-    return row(of_device(e, format("queue %d%s", e.queue,
-      copies and " copies" or "")), places[device_name(e)])
+    local device = places[device_name(e)]
+    return row((device + 1) * LANE_ROWS + 2 * e.queue + (copies and 1 or 0),
+      of_device(e, format("queue %d%s", e.queue, copies and " copies" or "")),
+      device)
   end
   local ends = {}
   for i, e in ipairs(events) do
     if e.end_ns and not counted[e.kind] then
-      local host = host_rows[row_of[e.kind]]
-      if e.kind == "message" then host = select(2, message_lane(e, ends)) end
-      local r = host and row(host) or device_row(e)
+      local place = row_of[e.kind]
+      local host = host_rows[place]
+      if e.kind == "message" then
+        place, host = message_lane(e, ends)
+        place = place + MESSAGES
+      end
+      local r = host and row(place, host) or device_row(e)
       r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
         max(0, e.start_ns - about.start_ns), inside(e, about), number(e.name),
         line_of(e.where), e.bytes or 0, number(size_of(e.group)),
@@ -1234,6 +1241,7 @@ local function to_html(events, about)
   for n = 0, #strings - 1 do
     if sources[n] then texts[#texts + 1] = sources[n] end
   end
+  sort(rows, function(a, b) return a.place < b.place end)
   for i, r in ipairs(rows) do
     rows[i] = format('{"name":%s,"device":%d,"events":[%s]}',
       to.quoted(r.name), r.device, concat(r, ",\n"))
