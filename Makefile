@@ -560,7 +560,8 @@ HEADERS := $(wildcard include/*.h)
 SHARED := $(wildcard command/*.lua) \
   $(filter-out kernels/spec.%,$(wildcard kernels/*.cl kernels/*.spv)) \
   $(wildcard examples/*.lua examples/*/*.lua examples/embed/*.c)
-DOCS := doc/manual.md doc/timeline.png README.md CHANGELOG.md LICENSE
+DOCS := doc/manual.md doc/timeline.png doc/halo.png README.md CHANGELOG.md \
+  LICENSE
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LUA_CMOD) \
