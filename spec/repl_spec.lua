@@ -285,6 +285,47 @@ x = lze.buffer("int", 1)
     end)
   end)
 
+  it("is ended by Ctrl-\\, whatever a driver has made of it", function()
+    if not has_a_terminal() then return end
+    process.with_directory(function(dir)
+      -- The signal comes while readline reads, which then catches SIGTERM.
+      process.write(dir .. "/quit", ([[
+        trap "" HUP
+        ended() { ! kill -0 $1 2>/dev/null; }
+        reads() {
+          caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' /proc/$1/status)
+          [ $((0x$caught >> 14 & 1)) = 1 ]
+        }
+        for wanted in reads ended; do
+          n=0
+          until $wanted $1; do
+            n=$((n + 1))
+            [ $n = 200 ] && echo "never $wanted" >DIR/said && exit
+            sleep .05
+          done
+          [ $wanted = reads ] && kill -QUIT $1
+        done
+        echo over >DIR/said]]):gsub("DIR", dir))
+      local pipe <close> = assert(io.popen(([[
+        { printf '%%s\n' 'print(lze.array.zeros {3} + 1)' \
+            'p = io.open("/proc/self/stat"):read "n"' \
+            'os.execute("sh DIR/quit " .. p .. " >/dev/null 2>&1 &")'
+          n=0
+          until [ -e DIR/said ] || [ $n = 600 ]; do
+            n=$((n + 1))
+            sleep .05
+          done
+        } | XDG_STATE_HOME=DIR TERM=dumb timeout 60 script -qec \
+          '%s bin/lze repl' /dev/null]]):format(process.lua)
+        :gsub("DIR", dir), "r"))
+      local text = pipe:read "a"
+      assert.matches("%[1%.0 1%.0 1%.0%]", text)
+      local file <close> = io.open(dir .. "/said")
+      local said = file:read "l"
+      if said ~= "never reads" then assert.equal("over", said) end
+    end)
+  end)
+
   it("adds to the history, which others may have added to", function()
     if not has_a_terminal() then return end
     process.with_directory(function(dir)

@@ -146,6 +146,11 @@ static int prompt_read(lua_State *L) {
   struct sigaction before;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before);
+  /* LLVM, which is in some drivers, would take the first Ctrl-\ for itself. */
+  struct sigaction quit = {.sa_handler = SIG_DFL}, quit_before;
+  sigemptyset(&quit.sa_mask);
+  sigaction(SIGQUIT, NULL, &quit_before);
+  if (quit_before.sa_handler != SIG_IGN) sigaction(SIGQUIT, &quit, NULL);
   reading = L;
   char *volatile line = NULL;
   bool ended = sigsetjmp(interrupted, 1) == 0;
@@ -153,6 +158,7 @@ static int prompt_read(lua_State *L) {
   else if (e->clean_up != NULL) e->clean_up();
   reading = NULL;
   sigaction(SIGINT, &before, NULL);
+  sigaction(SIGQUIT, &quit_before, NULL);
   if (!ended) {
     putchar('\n');
     lua_pushboolean(L, false);
