@@ -441,6 +441,30 @@ describe("lze.kernel", function()
       return ... end))
   end)
 
+  it("is not given the sizes of buffers", function()
+    local c = 3
+    local k = lze.kernel(function(i, x, y) y[i] = #x + c end)
+    local x, y = lze.buffer("int", 5), lze.buffer("int", 2)
+    local v = k:variant(2, x, y)
+    local wrong = "3 arguments %(x, y, c%) expected, got 4; its function " ..
+      "captures c"
+    assert.matches(wrong, said(v, 2, x, y, c, 5))
+    assert.matches(wrong, said(function()
+      lze.graph():task("a", v, 2, x, y, c, 5):compile()
+    end))
+    v(2, x, y, c)
+    assert.same({8, 8}, y:read())
+    for _, args in ipairs {{k, 2, x, y}, {v, 2, x, y, c}} do
+      local plan = lze.graph():task("a", table.unpack(args)):compile()
+      assert.matches("task graph.a: x.length is a size, which follows its " ..
+        "buffer", said(plan.set, plan, "a", "x.length", 2))
+      assert.matches("task graph.a: argument 4 is outside 0..3",
+        said(plan.set, plan, "a", 4, 2))
+      plan:set("a", "x", lze.buffer("int", 7)):run()
+      assert.same({10, 10}, y:read())
+    end
+  end)
+
   it("calls a helper again in a function that the helper calls", function()
     local function apply(f, x) return f(x) end
     local function next_of(x) return x + 1 end

@@ -976,6 +976,7 @@ lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
 void lze_push_sizes(lua_State *L, const lze_Kernel *k, int range, int *count) {
   const spirv_kernel *s = k->info;
   uint32_t given = s->arg_count - s->size_count;
+  if (*count > (int)given) lze_arguments_refuse(L, k, *count);
   if (*count < 0 || (uint32_t)*count != given) return;
   luaL_checkstack(L, (int)s->size_count + 8, NULL);
   for (uint32_t i = given; i < s->arg_count; i++) {

@@ -586,9 +586,15 @@ static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
 static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
                                  lua_Integer count) {
   lua_Integer before = s->kind == LZE_STEP_TASK ? 2 : 0;
+  /* The sizes of buffers, the last arguments, follow these. */
+  if (s->kernel != NULL) count -= s->kernel->info->size_count;
   if (lua_type(L, arg) == LUA_TSTRING && s->kernel != NULL) {
     const char *name = lua_tostring(L, arg);
     int number = lze_named_argument(s->kernel, name);
+    if (number > count - before)
+      lze_argerror(L, arg, lua_pushfstring(L, "task %s: %s is a size, which "
+                                              "follows its buffer", s->name,
+                                           name));
     if (number > 0) return before + number;
     lze_argerror(L, arg, lua_pushfstring(L, "task %s: %s has %s argument '%s'",
                                           s->name, s->kernel->name,

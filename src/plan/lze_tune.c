@@ -57,6 +57,7 @@ static int tune_check(lua_State *L) {
   for (int i = AT_LAUNCH; i <= last; i++) lua_pushvalue(L, i);
   bool empty = lze_task_check(L, k, NULL, last + 1, last - AT_LAUNCH,
                               lze_use_nothing, NULL) == NULL;
+  last -= (int)k->info->size_count; /* which each launch finds by itself */
   lua_settop(L, last);
   lua_createtable(L, count, 6);
   for (int i = AT_ARGUMENTS; i <= last; i++) {

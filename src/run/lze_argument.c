@@ -265,32 +265,35 @@ void lze_arguments_reach(lua_State *L, const lze_Kernel *k) {
   }
 }
 
+int lze_arguments_refuse(lua_State *L, const lze_Kernel *k, int count) {
+  uint32_t expected = k->info->arg_count - k->info->size_count;
+  luaL_Buffer b;
+  const char *captures = "", *between = "; its function captures ";
+  for (uint32_t i = 0; i < expected; i++)
+    if (k->info->args[i].is_capture && k->info->args[i].name != NULL) {
+      captures = lua_pushfstring(L, "%s%s%s", captures, between,
+                                 k->info->args[i].name);
+      between = ", ";
+    }
+  luaL_buffinit(L, &b);
+  for (uint32_t i = 0; i < expected; i++) {
+    luaL_addstring(&b, i > 0 ? ", " : " (");
+    luaL_addstring(&b, k->info->args[i].name != NULL
+                           ? k->info->args[i].name : "?");
+  }
+  if (expected > 0) luaL_addchar(&b, ')');
+  luaL_pushresult(&b);
+  return luaL_error(L, "%s: %d argument%s%s expected, got %d%s", k->name,
+                    (int)expected, expected == 1 ? "" : "s",
+                    lua_tostring(L, -1), count, captures);
+}
+
 /* Take all arguments, the first at `index`. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                         int count) {
-  uint32_t expected = k->info->arg_count;
-  if (count < 0 || (uint32_t)count != expected) {
-    luaL_Buffer b;
-    expected -= k->info->size_count;
-    const char *captures = "", *between = "; its function captures ";
-    for (uint32_t i = 0; i < expected; i++)
-      if (k->info->args[i].is_capture && k->info->args[i].name != NULL) {
-        captures = lua_pushfstring(L, "%s%s%s", captures, between,
-                                   k->info->args[i].name);
-        between = ", ";
-      }
-    luaL_buffinit(L, &b);
-    for (uint32_t i = 0; i < expected; i++) {
-      luaL_addstring(&b, i > 0 ? ", " : " (");
-      luaL_addstring(&b, k->info->args[i].name != NULL
-                             ? k->info->args[i].name : "?");
-    }
-    if (expected > 0) luaL_addchar(&b, ')');
-    luaL_pushresult(&b);
-    luaL_error(L, "%s: %d argument%s%s expected, got %d%s", k->name,
-               (int)expected, expected == 1 ? "" : "s", lua_tostring(L, -1),
-               count, captures);
-  }
+  const uint32_t expected = k->info->arg_count;
+  if (count < 0 || (uint32_t)count != expected)
+    lze_arguments_refuse(L, k, count);
   for (uint32_t i = 0; i < expected; i++)
     argument_take(L, k, i, index + (int)i);
 }

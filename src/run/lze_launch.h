@@ -95,6 +95,8 @@ const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
 const char *lze_argument_type_name(lua_State *L, const spirv_arg *a);
 /* Raise where one is memory that the device does not reach. */
 void lze_arguments_reach(lua_State *L, const lze_Kernel *k);
+/* Raise that so many arguments are not what the kernel is launched with. */
+int lze_arguments_refuse(lua_State *L, const lze_Kernel *k, int count);
 /* Take all arguments, the first at `index`; raises. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                         int count);
