@@ -54,6 +54,16 @@ describe("make install", function()
         assert.equal("1\n", process.output(
           "print(require 'lze.mpi'.world().size)", {env = env,
           before = "cd /"}))
+        -- One that is linked with lze may be anywhere: the driver tells.
+        process.with_directory(function(elsewhere)
+          os.rename(root .. "/lib/lua/5.4/lze.so", elsewhere .. "/lze.so")
+          assert.equal("module saxpy: saxpy\n", process.output(
+            "print(require 'lze'.load 'saxpy')", {before = "cd /", env = {
+            LUA_CPATH = elsewhere .. "/?.so",
+            LD_LIBRARY_PATH = root .. "/lib:" ..
+              (os.getenv "LD_LIBRARY_PATH" or "")}}))
+          os.rename(elsewhere .. "/lze.so", root .. "/lib/lua/5.4/lze.so")
+        end)
         local said = lines(("cd / && LUA_CPATH='%s' %s " ..
           "%s/share/lze/examples/vector_add.lua"):format(env.LUA_CPATH,
           process.lua, root))

@@ -128,9 +128,9 @@ static bool loader_software_near(char *path, size_t size) {
   return false;
 }
 
-/* The same, or where a library is looked for: a program that is linked with lze
-   as lze.pc says knows where that was installed.  `path` has PATH_MAX bytes. */
-static bool loader_software_path(char *path) {
+/* Or where a library is looked for: a program that is linked with lze as lze.pc
+   says knows where that was installed. */
+bool lze_software_path(char *path) {
   if (loader_software_near(path, PATH_MAX)) return true;
   void *driver = dlopen(software_name, RTLD_LAZY | RTLD_LOCAL);
   if (driver == NULL) return false;
@@ -197,7 +197,7 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
     return ZE(zeInit, 0);
   }
   char path[PATH_MAX], list[6 * PATH_MAX];
-  if (!loader_software_path(path)) {
+  if (!lze_software_path(path)) {
     loader_note(s, "the software driver %s is not near lze nor where the "
                    "system looks for libraries", software_name);
     return ZE(zeInit, 0);

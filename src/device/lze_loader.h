@@ -185,6 +185,9 @@ bool lze_set_environment(bool keep);
    error object when there is no loader or no driver initialises. */
 const lze_System *lze_system(lua_State *L);
 
+/* Find the software driver; its path, which has room for PATH_MAX bytes. */
+bool lze_software_path(char *path);
+
 /* Append closed lists to an immediate one, where d->append_lists is there. */
 ze_result_t lze_append_lists(const lze_Driver *d,
                              ze_command_list_handle_t list, uint32_t count,

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "module/lze_module.h"
+#include "device/lze_loader.h"
 #include "library.h"
 
 #include <dirent.h>
@@ -21,11 +22,10 @@ static bool path_is(char *path, const char *directory, const char *below) {
 }
 
 /* The directory of the kernels: share/lze/kernels/ of the prefix below which
-   this module, or the program that is linked with it, is installed, kernels/ of
-   the checkout in which it was built, or where the system has things. */
-static bool shipped_directory(char *path) {
+   `file` is installed, or kernels/ of the checkout in which it was built. */
+static bool directory_above(char *path, const char *file) {
   char here[PATH_MAX];
-  memcpy(here, library_path, sizeof here);
+  if (memccpy(here, file, '\0', sizeof here) == NULL) return false;
   char *slash;
   while ((slash = strrchr(here, '/')) != NULL && slash != here) {
     *slash = '\0';
@@ -33,7 +33,17 @@ static bool shipped_directory(char *path) {
     if (path_is(path, here, "lze.pc.in"))
       return path_is(path, here, "kernels");
   }
-  return path_is(path, "/usr/local", "share/lze/kernels") ||
+  return false;
+}
+
+/* That of this module, or of the program that is linked with it; of our driver,
+   which such a program finds wherever it is itself; or where the system has
+   things. */
+static bool shipped_directory(char *path) {
+  char driver[PATH_MAX];
+  return directory_above(path, library_path) ||
+         (lze_software_path(driver) && directory_above(path, driver)) ||
+         path_is(path, "/usr/local", "share/lze/kernels") ||
          path_is(path, "/usr", "share/lze/kernels");
 }
 
