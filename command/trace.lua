@@ -230,9 +230,9 @@ local function put_all(head, title, text)
   return put(head, "(<pre>).*(</pre>)", text)
 end
 
-local EVENT_FIELDS <const> = 13
+local EVENT_FIELDS <const> = 14
 -- Which of them are numbers of strings, from 0 on.
-local string_fields <const> = {3, 4, 6, 7, 8, 9, 13}
+local string_fields <const> = {3, 4, 6, 7, 8, 9, 13, 14}
 
 -- What the page of a process is given; lua/timeline.lua says what.
 local function check_set(set, at)

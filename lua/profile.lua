@@ -930,9 +930,9 @@ end
 -- A table of all events, a line each.
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
-    "start_ns", "end_ns", "call_ns", "bytes", "global", "group", "why",
-    "provisional", "after", "storage", "again", "collected", "failed", "watts",
-    "untimed", "device_number", "tile", "half_flops", "float_flops",
+    "start_ns", "end_ns", "call_ns", "bytes", "arguments", "global", "group",
+    "why", "provisional", "after", "storage", "again", "collected", "failed",
+    "watts", "untimed", "device_number", "tile", "half_flops", "float_flops",
     "double_flops", "more_flops", "parent", "submitted_ns"}
   local lines = {concat(names, ",")}
   for _, e in ipairs(events) do
@@ -1123,7 +1123,7 @@ local function to_json(events, about)
         group = e.group and size_of(e.group), again = e.again,
         untimed = e.untimed, half_flops = e.half_flops,
         float_flops = e.float_flops, double_flops = e.double_flops,
-        more_flops = e.more_flops}
+        more_flops = e.more_flops, arguments = e.arguments}
       local text = next(args) and to.json(args) or "{}"
       if e.kind == "mark" and e.start_ns == e.end_ns then
         add('{"ph":"i","s":"g","pid":%d,"tid":%d,"name":%s,"cat":"mark",' ..
@@ -1230,11 +1230,12 @@ local function to_html(events, about)
         place = place + MESSAGES
       end
       local r = host and row(place, host) or device_row(e)
-      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
+      r[#r + 1] = format("[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]",
         max(0, e.start_ns - about.start_ns), inside(e, about), number(e.name),
         line_of(e.where), e.bytes or 0, number(size_of(e.group)),
         number(size_of(e["global"])), number(e.why), number(e.kind), i,
-        e.after or 0, e.parent or 0, number(flops_text(e)))
+        e.after or 0, e.parent or 0, number(flops_text(e)),
+        number(e.arguments))
     end
   end
   local texts = {}

@@ -5,11 +5,12 @@
 -- Data is {process, boot, start, epoch, end, devices, strings, lines, plots:
 -- [{name, unit, points: [[time, value], ...]}], rows: [{name, device, events:
 -- [[start, length, name, where, bytes, group, global, why, kind, number, after,
--- parent, flops], ...]}]}, times in nanoseconds from the beginning; device
--- counts from 0 in devices, and name, where, group, global, why, kind and flops
--- in strings, -1 for none; lines has the text of the line of the script by the
--- number of a where; after and parent are numbers of events, or 0. Start is the
--- machine's clock at the beginning, epoch the time since 1970, as text.
+-- parent, flops, arguments], ...]}]}, times in nanoseconds from the beginning;
+-- device counts from 0 in devices, and name, where, group, global, why, kind,
+-- flops and arguments in strings, -1 for none; lines has the text of the line
+-- of the script by the number of a where; after and parent are numbers of
+-- events, or 0. Start is the machine's clock at the beginning, epoch the time
+-- since 1970, as text.
 -- `lze trace merge` puts in the data of several processes, with commas between.
 
 return [==[
@@ -75,7 +76,8 @@ const pathBox = document.getElementById("path");
 const draw2d = canvas.getContext("2d");
 const START = 0, LENGTH = 1, NAME = 2, WHERE = 3, BYTES = 4, GROUP = 5,
   GLOBAL = 6, WHY = 7, KIND = 8, NUMBER = 9, AFTER = 10,
-  PARENT = 11, FLOPS = 12, PLACE = 13; // in which lane: that is found here
+  PARENT = 11, FLOPS = 12, ARGUMENTS = 13,
+  PLACE = 14; // in which lane: that is found here
 const LANE = 20, GAP = 8, AXIS = 24, PLOT = 44;
 const FONT = "12px system-ui, sans-serif";
 
@@ -114,7 +116,8 @@ for (const set of sets) {
     const own = [];
     for (const e of row.events) {
       e[START] += shift;
-      for (const field of [NAME, WHERE, GROUP, GLOBAL, WHY, KIND, FLOPS])
+      for (const field of [NAME, WHERE, GROUP, GLOBAL, WHY, KIND, FLOPS,
+        ARGUMENTS])
         e[field] = of(e[field]);
       set.byNumber.set(e[NUMBER], e);
     }
@@ -423,6 +426,7 @@ function show(e) {
     ["part of", part && string(part[NAME])],
     ["line", string(e[WHERE])], ["source", (lines.get(e[WHERE]) || "").trim()],
     ["start", timeText(e[START])], ["time", timeText(e[LENGTH])],
+    ["arguments", string(e[ARGUMENTS])],
     ["range", string(e[GLOBAL])], ["group", string(e[GROUP])],
     ["why", string(e[WHY])],
     ["bytes", e[BYTES] && `${e[BYTES]} (${sizeText(e[BYTES])}` +

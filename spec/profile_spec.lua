@@ -115,6 +115,52 @@ describe("lze.profile", function()
     end
   end)
 
+  it("has the arguments of launches", function()
+    local function given(f)
+      local p = lze.profile()
+      f()
+      p:stop()
+      local list = {}
+      for _, e in ipairs(p.events) do
+        if e.kind == "kernel" then list[#list + 1] = e.arguments end
+      end
+      return list
+    end
+    local x, y = lze.buffer("float", 64), lze.buffer("int", 8)
+    local three = 3
+    local add = lze.kernel(function(i, a, t, n) t[i] = a * t[i] + n * three end)
+    local sum = lze.load("kernels/reduction.spv").sum
+    local many = lze.kernel(function(i, t, a, b, c, d, e, f)
+      t[i] = a + b + c + d + e + f
+    end)
+    local none = lze.kernel(function(_) end)
+    local both = {
+      "a = -1.5, t = float[64], n = -7, three = 3",
+      "a = 0.25, t = float[4], n = 1099511627776, three = 3",
+      "x = long[2], n = 2, sums = long[1], scratch = 16 bytes of local memory",
+      "t = int[8], a = 1, b = 2, c = 3, d = 4, e = 5, ..."
+    }
+    local function launch()
+      add(4, -1.5, x, -7)
+      add(4, 0.25, x:view(1, 4), 1 << 40)
+      sum({1, group = 1}, lze.buffer("long", 2), 2, lze.buffer("long", 1), 2)
+      many(8, y, 1, 2, 3, 4, 5, 6)
+      none(1)
+    end
+    assert.same(both, given(launch))
+    assert.same(both, given(launch)) -- by another recorder
+    local p = lze.profile()
+    launch()
+    p:stop()
+    process.with_directory(function(dir)
+      for _, ending in ipairs {".html", ".json", ".csv"} do
+        p:save(dir .. "/p" .. ending)
+        local file <close> = assert(io.open(dir .. "/p" .. ending))
+        assert.truthy(file:read "a":find(both[1], 1, true), ending)
+      end
+    end)
+  end)
+
   it("finds the script's line through whatever is called on the way", function()
     local x = lze.buffer("int", 16)
     local text = "local add, x = ...\n\nadd(16, x, 1)\nreturn nil"

@@ -133,6 +133,8 @@ describe("the page of a profile", function()
       end
       local square = table_of.kernelsquare
       assert.equal('m.square(#x, x, y) -- <first> & "this"', square.source)
+      assert.equal(by_name.kernelsquare.arguments, square.arguments)
+      assert.matches("= int%[1000%], .*= int%[1000%]$", square.arguments)
       assert.equal("1000", square.range)
       assert.equal("device 1: " .. lze.device().name, square.device)
       assert.is_nil(table_of["marka mark"].device)

@@ -110,6 +110,8 @@ static void push_event(lua_State *L, const lze_Names *names,
   }
   set_string(L, "why", lze_name(names, shape->why));
   set_string(L, "untimed", lze_name(names, r->untimed));
+  lze_given_push(L, names, r);
+  lua_setfield(L, -2, "arguments");
   if (r->line != 0) {
     lua_pushfstring(L, "%s:%d", lze_name(names, r->source), (int)r->line);
     lua_setfield(L, -2, "where");

@@ -36,6 +36,8 @@ struct lze_Kernel {
   uint64_t launches;            /* so far */
   struct lze_Argument *arguments;
   struct lze_Cut *cut;          /* the last range and how it was cut */
+  uint64_t recorded;            /* by a recorder that began with this record: */
+  uint32_t form;                /* there a string with what its arguments are */
   bool reaches;                 /* some argument has a reach that is proved */
   bool local_arguments;         /* has some */
   bool lazy;                    /* its launches may begin without an event */

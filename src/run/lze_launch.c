@@ -727,7 +727,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
                              event != 0 ? NULL : &k->lazy);
   if (recorded)
-    lze_record_launch(c, k->cut, lze_kernel_bytes(k, l.global),
+    lze_record_launch(c, k, lze_kernel_bytes(k, l.global),
                       lze_kernel_flops(k));
   lze_command_pin(L, c, &k->o);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {

@@ -10,6 +10,7 @@
 #include "run/lze_command.h"
 #include "run/lze_launch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,7 @@ struct lze_Recorder {
   lze_Record *ring;
   size_t most;                  /* room for so many, a power of two */
   uint64_t oldest;              /* number of the oldest that is there */
+  uint64_t first;               /* of all that there ever were in it */
   lze_Names *names;
   Meter meters[METERS];         /* of the first devices that were used */
   uint64_t metered_ns;          /* when they were last asked */
@@ -262,7 +264,7 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most,
     r = S->recorder = calloc(1, sizeof *r);
     if (r == NULL) return false;
     r->names = names_new();
-    r->oldest = S->records + 1;
+    r->first = r->oldest = S->records + 1;
   }
   if (r->names == NULL || (most > r->most && !recorder_resize(S, most))) {
     if (r->profiles == NULL) recorder_free(S);
@@ -416,10 +418,129 @@ static void shape_cut(lze_Shape *shape, lze_Names *names, const lze_Cut *cut,
   lze_shape_flops(shape, flops, global[0] * global[1] * global[2]);
 }
 
-void lze_record_launch(const lze_Command *c, lze_Cut *cut, uint64_t bytes,
+/* --- arguments of launches ------------------------------------------------ */
+
+/* What is recorded of an argument: of a value of one number its type, and its
+   bits are the number; else one of these. */
+static const char *given_word(const lze_Argument *a) {
+  switch (a->info->cls) {
+    case SPIRV_ARG_POINTER: return "*";     /* GIVEN_COUNT and so on, or 0 */
+    case SPIRV_ARG_LOCAL: return "local";   /* bytes */
+    case SPIRV_ARG_IMAGE: return "image";
+    case SPIRV_ARG_SAMPLER: return "sampler";
+    default: return a->type != NULL ? a->type->name : "struct";
+  }
+}
+
+/* Elements of a buffer, and what its type is. */
+#define GIVEN_LANES 52
+#define GIVEN_SCALAR 60
+#define GIVEN_COUNT ((UINT64_C(1) << GIVEN_LANES) - 1)
+
+static uint64_t given_value(const lze_Argument *a) {
+  uint64_t v = 0;
+  if (a->info->cls == SPIRV_ARG_LOCAL) return a->bytes;
+  if (a->info->cls == SPIRV_ARG_POINTER) {
+    if (a->buffer == NULL) return 0;
+    const lze_Type *t = a->buffer->type;
+    return (uint64_t)t->scalar << GIVEN_SCALAR |
+           (uint64_t)t->lanes << GIVEN_LANES |
+           ((uint64_t)a->buffer->count & GIVEN_COUNT);
+  }
+  memcpy(&v, a->value, sizeof v); /* of one number that is all */
+  return v;
+}
+
+/* A line for each argument that the script gives: its name, and its word. */
+static uint32_t given_form(lze_Names *names, const lze_Kernel *k) {
+  char text[512] = "";
+  size_t used = 0, whole = 0;
+  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+    const lze_Argument *a = &k->arguments[i];
+    if (a->info->size_of != 0) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s\t%s\n",
+                             a->info->name != NULL ? a->info->name : "",
+                             given_word(a));
+    if (used >= sizeof text) break;
+    whole = used;
+  }
+  text[whole] = '\0';
+  return names_add(names, text);
+}
+
+static void record_given(lze_Record *record, const struct lze_Recorder *r,
+                         lze_Kernel *k) {
+  if (k->recorded != r->first) {
+    k->form = given_form(r->names, k);
+    k->recorded = r->first;
+  }
+  record->form = k->form;
+  uint32_t count = k->info->arg_count, n = 0;
+  for (uint32_t i = 0; i < count && n < LZE_GIVEN; i++)
+    if (k->arguments[i].info->size_of == 0)
+      record->given[n++] = given_value(&k->arguments[i]);
+}
+
+static void push_given(lua_State *L, const char *word, uint64_t v) {
+  if (strcmp(word, "*") == 0) {
+    const lze_Type *t = lze_type_of((lze_Scalar)(v >> GIVEN_SCALAR),
+                                    (unsigned)(v >> GIVEN_LANES & 0xff));
+    if (v == 0) lua_pushliteral(L, "nil");
+    else lua_pushfstring(L, "%s[%I]", t != NULL ? t->name : "struct",
+                         (LUAI_UACINT)(v & GIVEN_COUNT));
+  } else if (strcmp(word, "local") == 0) {
+    lua_pushfstring(L, "%I bytes of local memory", (LUAI_UACINT)v);
+  } else {
+    const lze_Type *t = lze_type_find(word);
+    if (t == NULL || t->lanes != 1) {
+      lua_pushstring(L, word);
+    } else {
+      lze_type_push(L, t, &v);
+      luaL_tolstring(L, -1, NULL);
+      lua_remove(L, -2);
+    }
+  }
+}
+
+void lze_given_push(lua_State *L, const lze_Names *names,
+                    const lze_Record *r) {
+  const char *line = lze_name(names, r->form);
+  luaL_Buffer b;
+  if (line == NULL || *line == '\0') {
+    lua_pushnil(L);
+    return;
+  }
+  luaL_buffinit(L, &b);
+  for (int i = 0; *line != '\0'; i++) {
+    if (i > 0) luaL_addstring(&b, ", ");
+    if (i == LZE_GIVEN) {
+      luaL_addstring(&b, "...");
+      break;
+    }
+    char word[32] = "";
+    size_t name = strcspn(line, "\t\n");
+    if (name > 0) {
+      luaL_addlstring(&b, line, name);
+      luaL_addstring(&b, " = ");
+    }
+    line += name;
+    line += *line == '\t';
+    size_t n = strcspn(line, "\n");
+    if (n < sizeof word) memcpy(word, line, n);
+    push_given(L, word, r->given[i]);
+    luaL_addvalue(&b);
+    line += n;
+    line += *line == '\n';
+  }
+  luaL_pushresult(&b);
+}
+
+void lze_record_launch(const lze_Command *c, lze_Kernel *k, uint64_t bytes,
                        const spirv_flops *flops) {
   lze_Record *record = record_of(c);
   if (record == NULL) return;
+  lze_Cut *cut = k->cut;
+  record_given(record, c->state->recorder, k);
   record->kind = LZE_RECORD_KERNEL;
   record->bytes = bytes;
   const lze_Record *before = record_find(c->state, cut->record);

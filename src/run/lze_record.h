@@ -44,6 +44,9 @@ typedef struct lze_Shape {
   bool provisional;             /* its group is one that is compiled already */
 } lze_Shape;
 
+/* So many of a launch's arguments are recorded. */
+enum { LZE_GIVEN = 6 };
+
 typedef struct lze_Record {
   uint64_t queued_ns;           /* the call, of what the device does */
   uint64_t call_ns;             /* how long that call was busy with it */
@@ -60,6 +63,8 @@ typedef struct lze_Record {
   uint32_t queue;
   uint32_t untimed;             /* a string: why a run has not all its tasks */
   lze_Shape shape;              /* of a launch */
+  uint32_t form;                /* of a launch: a string, see lze_given_push */
+  uint64_t given[LZE_GIVEN];
   uint64_t storage;             /* its serial, of memory and copies into it; of
                                    a build a hash of what and for what */
   uint64_t parent;              /* of a task: number of its run; else 0 */
@@ -99,13 +104,14 @@ bool lze_profile_stop(lze_Profile *p);
 /* Stop where need be, and free what it has. */
 void lze_profile_free(lze_Profile *p);
 
-struct lze_Cut;
-
 /* A command of that name begins; its record gets more from what knows what it
    is. */
 void lze_record_begin(lua_State *L, lze_Command *c, const char *name);
-void lze_record_launch(const lze_Command *c, struct lze_Cut *cut,
+void lze_record_launch(const lze_Command *c, struct lze_Kernel *k,
                        uint64_t bytes, const spirv_flops *flops);
+/* [-0, +1] the arguments of a launch, as "a = 2.0, x = float[64]"; the last
+   that were not recorded as "..."; nil where there are none. */
+void lze_given_push(lua_State *L, const lze_Names *names, const lze_Record *r);
 /* So many work-items each compute that; NULL where it is not known. */
 void lze_shape_flops(lze_Shape *shape, const spirv_flops *flops,
                      uint64_t items);
