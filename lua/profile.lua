@@ -539,7 +539,7 @@ local CALLS_NS = 10000
 -- What the host did in calls of lze, or had given the device to do.
 local function is_known(e)
   return on_device[e.kind] or e.kind == "wait" or e.kind == "build" or
-    e.kind == "alloc" or e.kind == "message"
+    e.kind == "alloc" or e.kind == "collection" or e.kind == "message"
 end
 
 function rules.idle(events, about, add)
@@ -905,6 +905,13 @@ local function to_text(events, about)
     {"      %", "  total ms", "   count", "for", "line"}, host)
   add_table(lines, "builds", group_by(builds, by_line),
     {"      %", "  total ms", "   count", "of", "line"}, host)
+  add_table(lines, "collections", group_by(of_kind(events, "collection"),
+    by_line), {"      %", "  total ms", "   count", "bytes freed", "line"},
+    function(g)
+      local cells = host(g)
+      cells[4] = tostring(g.bytes)
+      return cells
+    end)
   add_table(lines, "marks", group_by(of_kind(events, "mark"), by_line),
     {"      %", "  total ms", "   count", "name", "line"}, host)
 
@@ -948,8 +955,8 @@ local function to_csv(events)
 end
 
 -- Rows of the host, which is process 1 of a trace; the devices' are queues.
-local host_rows = {"script", "waits", "builds"}
-local row_of = {mark = 1, wait = 2, build = 3}
+local host_rows = {"script", "waits", "builds", "collections"}
+local row_of = {mark = 1, wait = 2, build = 3, collection = 4}
 local MESSAGES = #host_rows + 1 -- the first row of theirs
 local LANE_ROWS = 1000000 -- from a lane of tasks or marks to the next
 

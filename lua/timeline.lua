@@ -96,7 +96,7 @@ function intern(s) {
   return numbers.get(s);
 }
 const string = i => i < 0 ? "" : strings[i];
-const isHost = new Set(["wait", "build", "mark", "message"]);
+const isHost = new Set(["wait", "build", "collection", "mark", "message"]);
 
 // Events of one row that overlap go to lanes below each other, so that in a
 // lane both the starts and the ends rise. So tasks are below the run that they

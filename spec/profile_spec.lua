@@ -367,6 +367,26 @@ describe("lze.profile", function()
     assert.is_not_nil(mod)
   end)
 
+  it("knows the collections that memory has forced", function()
+    local before = lze.gc()
+    local kept, collections = {}, lze.stats().collections
+    local p = lze.profile()
+    lze.gc {soft_limit_bytes = lze.stats().bytes + (4 << 20)}
+    for i = 1, 8 do kept[i] = lze.buffer("uchar", 1 << 20, {zero = false}) end
+    lze.gc {soft_limit_bytes = before.soft_limit_bytes}
+    p:stop()
+    local forced = lze.stats().collections - collections
+    assert.is_true(#kept == 8 and forced > 0)
+    local events = of(p, "collection")
+    assert.equal(forced, #events)
+    for _, e in ipairs(events) do
+      assert.matches("profile_spec.lua:%d+$", e.where)
+      assert.is_true(e.end_ns >= e.start_ns)
+    end
+    assert.matches("\ncollections\n +%% +total ms +count +bytes freed +line\n",
+      tostring(p))
+  end)
+
   describe("of a plan whose tasks are measured", function()
     local n = 4096
     local sizes = {["sums.zero"] = 4 * n, ["sums.one"] = 8 * n,
@@ -2030,10 +2050,11 @@ describe("p:save", function()
           found.processes[#found.processes + 1] = e.args.name
         end
       end
-      for i = 4, #data.rows do
-        local row = data.rows[i]
-        found.rows[#found.rows + 1] = row.name:gsub(" %d+$", "")
-        found[#found + 1] = data.devices[row.device + 1]
+      for _, row in ipairs(data.rows) do
+        if row.device >= 0 then
+          found.rows[#found.rows + 1] = row.name:gsub(" %d+$", "")
+          found[#found + 1] = data.devices[row.device + 1]
+        end
       end
     end)
     return found

@@ -53,7 +53,7 @@ static const char *const kind_names[] = {
     [LZE_RECORD_WAIT] = "wait",     [LZE_RECORD_BUILD] = "build",
     [LZE_RECORD_ALLOC] = "alloc",   [LZE_RECORD_FREE] = "free",
     [LZE_RECORD_MARK] = "mark",     [LZE_RECORD_MESSAGE] = "message",
-    [LZE_RECORD_POWER] = "power"};
+    [LZE_RECORD_POWER] = "power",   [LZE_RECORD_COLLECTION] = "collection"};
 
 static void set_integer(lua_State *L, const char *key, uint64_t value) {
   lua_pushinteger(L, (lua_Integer)value);

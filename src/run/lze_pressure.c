@@ -7,6 +7,7 @@
 #include "base/lze_state.h"
 #include "device/lze_object.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 #include "lua_versions.h"
 
 bool lze_each_queue(lze_State *S, bool (*f)(lze_Queue *q, uint64_t number),
@@ -45,11 +46,16 @@ void lze_reap(lze_State *S) { lze_each_queue(S, queue_reap, 0); }
 
 /* Finalisers may run here. */
 static void collect_all(lua_State *L, lze_State *S) {
+  uint64_t start = S->recorder != NULL ? lze_now_ns() : 0;
+  size_t before = S->bytes;
   lze_Pause pause = lze_guard_pause(L);
   lua_gc(L, LUA_GCCOLLECT);
   lze_guard_resume(L, pause);
   S->collections++;
   lze_reap(S);
+  if (S->recorder == NULL || start == 0) return; /* they may have made one */
+  lze_record_host(L, S, LZE_RECORD_COLLECTION, "collection", start,
+                  before > S->bytes ? before - S->bytes : 0);
 }
 
 /* What the limit is where so much is alive. */

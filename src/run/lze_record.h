@@ -27,6 +27,7 @@ typedef enum lze_RecordKind {
   LZE_RECORD_BUILD,
   LZE_RECORD_ALLOC,
   LZE_RECORD_FREE,
+  LZE_RECORD_COLLECTION,        /* of Lua's garbage, which lze has forced */
   LZE_RECORD_MARK,
   LZE_RECORD_MESSAGE,           /* work of the host's, as lze.mpi's */
   LZE_RECORD_POWER              /* of a device, in that time */
