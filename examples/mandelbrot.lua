@@ -10,7 +10,6 @@
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
-local png = dofile(here .. "lib/png.lua")
 local progress = dofile(here .. "lib/progress.lua")
 
 local path = arg[1] or "mandelbrot.png"
@@ -90,16 +89,18 @@ progress()
 
 -- Pixels are entries of a palette: 0 is the set, black, the rest a circle of
 -- colours that deep blue begins.
-local palette = { "\0\0\0" }
+local palette = { { 0, 0, 0 } }
 for i = 0, 254 do
   local function wave(times, phase)
     local angle = 2 * math.pi * (times * i / 255 + phase)
     return math.floor(127.5 - 127.5 * math.cos(angle))
   end
-  palette[i + 2] = string.char(wave(7, 0), wave(9, 0.03), wave(11, 0.15))
+  palette[i + 2] = { wave(7, 0), wave(9, 0.03), wave(11, 0.15) }
 end
 
-png.write(path, width, height, pixels:string(), table.concat(palette))
+local A = lze.array
+local entries = A("uchar", pixels, { height, width }):to "short" + 1
+A("uchar", palette):take(entries, 1):save(path)
 
 -- A preview of up to 64 x 21 characters, which are twice as high as wide.
 local scale = math.max(1, width / 64, height / 42)

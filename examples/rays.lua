@@ -10,7 +10,6 @@
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
 local lze = require "lze"
-local png = dofile(here .. "lib/png.lua")
 
 local path = arg[1] or "rays.png"
 local width = math.tointeger(tonumber(arg[2] or 640))
@@ -130,7 +129,7 @@ for i = 0, checked - 1 do
 end
 local lua_ms = (os.clock() - start) * 1e3 * height / checked
 
-png.write(path, width, height, picture:string())
+lze.array("uchar", picture, { height, width, 3 }):save(path)
 print(("rays: %dx%d pixels in %s on %s")
   :format(width, height, real, lze.device().name))
 print(("  %8.1f ms  the kernel"):format(ms))

@@ -2,8 +2,7 @@
 -- written, for the other examples.
 -- SPDX-License-Identifier: MIT
 
-local here = debug.getinfo(1, "S").source:match "^@(.-)[^/]*$"
-local png = dofile(here .. "png.lua")
+local lze = require "lze"
 
 local pnm = {}
 
@@ -52,18 +51,13 @@ end
 -- By its name the file is a PNG or, else, what pnm.read takes.
 function pnm.write(path, p)
   if path:find "%.png$" then
-    local bytes, palette = p.bytes, nil
+    local shape = { p.height, p.width, p.channels == 3 and 3 or nil }
+    local pixels = lze.array("uchar", lze.buffer("uchar", p.bytes), shape)
     if p.most < 255 then
-      bytes = bytes:gsub(".", function(c)
-        return string.char(c:byte() * 255 // p.most)
-      end)
+      pixels = (pixels:to "int" * 255 // p.most):to "uchar"
     end
-    if p.channels == 1 then
-      palette = {}
-      for i = 0, 255 do palette[i + 1] = string.char(i):rep(3) end
-      palette = table.concat(palette)
-    end
-    return png.write(path, p.width, p.height, bytes, palette)
+    pixels:save(path)
+    return
   end
   local file <close> = assert(io.open(path, "wb"))
   assert(file:write(("%s\n%d %d\n%d\n")
