@@ -8,10 +8,10 @@
 -- compared.  lze's time is from the call until its result is there, allocation
 -- included.  Then z:set(a * x + y) beside a kernel in Lua that does the same,
 -- and what it costs to write and launch an expression of five operations on few
--- elements whose kernel is there, beside a launch and a buffer: as they come,
--- and behind a kernel that keeps the device busy.  There no thread is woken,
--- which may take longer than either: PoCL's threads sleep where launches come
--- slower than they end.
+-- elements whose kernel is there, and one of five nodes with its operands,
+-- beside a launch and a buffer: as they come, and behind a kernel that keeps
+-- the device busy.  There no thread is woken, which may take longer than
+-- either: PoCL's threads sleep where launches come slower than they end.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
@@ -35,16 +35,17 @@ lze.wait()
 local other = A.ones {n}
 local function lengths() return (x * x + other * other):sqrt():sum():item() end
 
+-- How often elements are read or written: memcpy does either once.
 local cases = {
-  {"sum", function() return x:sum():item() end,
+  {"sum", 1, function() return x:sum():item() end,
     function() return c.sum(from, n) end},
-  {"min", function() return x:min():item() end,
+  {"min", 1, function() return x:min():item() end,
     function() return c.min(from, n) end},
-  {"argmax", function() return x:argmax():item() end,
+  {"argmax", 1, function() return x:argmax():item() end,
     function() return c.argmax(from, n) end},
-  {"lengths", lengths,
+  {"lengths", 2, lengths,
     function() return c.lengths(from, other.buffer.pointer, n) end, 1e-3},
-  {"cumsum", function() return x:cumsum()[n] end,
+  {"cumsum", 3, function() return x:cumsum()[n] end,
     function()
       c.cumsum(to.pointer, from, n)
       return to[n]
@@ -59,10 +60,10 @@ end
 
 local function median(t) return stats.median(t) * 1e3 end
 
-print(("%-8s %8s %8s %8s %12s %8s"):format("", "lze ms", "memcpy", "C",
-  "memcpy/lze", "C/lze"))
+print(("%-8s %8s %8s %8s %12s %8s %8s"):format("", "lze ms", "memcpy", "C",
+  "memcpy/lze", "of rate", "C/lze"))
 for _, case in ipairs(cases) do
-  local name, ours, theirs, near = table.unpack(case)
+  local name, moves, ours, theirs, near = table.unpack(case)
   local a, b, m = {}, {}, {}
   for _ = 1, 2 do ours() end -- the second fuses
   for r = 1, rounds do
@@ -76,8 +77,8 @@ for _, case in ipairs(cases) do
     end
   end
   local t, copy, plain = median(a), median(m), median(b)
-  print(("%-8s %8.2f %8.2f %8.2f %12.2f %8.2f"):format(name, t, copy, plain,
-    copy / t, plain / t))
+  print(("%-8s %8.2f %8.2f %8.2f %12.2f %8.2f %8.2f"):format(name, t, copy,
+    plain, copy / t, moves / 2 * copy / t, plain / t))
 end
 
 -- z:set(a * x + y) and a kernel -----------------------------------------------
@@ -103,17 +104,23 @@ local ours, theirs = median(a), median(b)
 print(("%-20s %8.2f ms, the kernel %8.2f ms: %.2f"):format("z:set(a * x + y)",
   ours, theirs, ours / theirs))
 
--- Five operations -------------------------------------------------------------
+-- Five operations, and five nodes, of which two are operations ----------------
 
 local few <const>, times <const> = 16, 1000
 local u, v = A.ones {few}, A.ones {few}
 local five = lze.kernel(function(i, t, p, q)
   t[i] = math.sqrt(p[i] * p[i] + q[i] * q[i]) - 1
 end)
-local function expression() return ((u * u + v * v):sqrt() - 1):eval() end
-local function plain()
+local function operations() return ((u * u + v * v):sqrt() - 1):eval() end
+local function launched()
   local t = lze.buffer("float", few, {zero = false})
   five(few, t, u, v)
+  return t
+end
+local function nodes() return (0.5 * u + v):eval() end
+local function saxpy_launched()
+  local t = lze.buffer("float", few, {zero = false})
+  saxpy(few, t, 0.5, u, v)
   return t
 end
 local holding = lze.kernel(function(i, t, count)
@@ -127,7 +134,7 @@ local function hold()
   holding(1, held, holds)
   lze.wait()
 end
-for _ = 1, 3 do expression() plain() hold() end
+for _ = 1, 3 do operations() launched() nodes() saxpy_launched() hold() end
 repeat holds = holds * 2 until timed(hold) > 0.02
 
 local function cost(f, count, behind)
@@ -150,7 +157,7 @@ local function bytes_of(f)
   return bytes
 end
 
-local function compare(what, count, behind)
+local function compare(what, expression, plain, count, behind)
   local e, p, more = {}, {}, {}
   for r = 1, rounds do
     e[r], p[r] = cost(expression, count, behind), cost(plain, count, behind)
@@ -161,7 +168,8 @@ local function compare(what, count, behind)
     .. "%.2f"):format(what, median(e) * 1e3, median(p) * 1e3, between,
     math.min(table.unpack(e)) * 1e6, math.min(table.unpack(p)) * 1e6))
 end
-compare("five operations", times, false)
-compare("behind a busy device", times // 5, true)
+compare("five operations", operations, launched, times, false)
+compare("behind a busy device", operations, launched, times // 5, true)
+compare("a * x + y, likewise", nodes, saxpy_launched, times // 5, true)
 print(("bytes of Lua: %.0f, launch and buffer %.0f"):format(
-  bytes_of(expression), bytes_of(plain)))
+  bytes_of(operations), bytes_of(launched)))
