@@ -852,6 +852,20 @@ describe("a library of MPI", function()
       "ended\n.*over\n$", output)
   end)
 
+  it("keeps what a collective that has failed may still write", function()
+    local output = with_fake [[
+      local y, failures = lze.buffer("int", 2 << 20), 0  -- of two pieces
+      for k = 1, 8 do
+        control("fail " .. k)
+        if not pcall(world.bcast, world, y, 0) then failures = failures + 1 end
+      end
+      control "none 0"
+      y:close()
+      collectgarbage()
+      print(failures > 2, lze.stats().bytes >= 8 << 20)]]
+    assert.equal("true\ttrue\n", output)
+  end)
+
   it("may fail in any call, and works again", function()
     local output = with_fake [[
       local function buffer(t) return lze.buffer("int", t) end

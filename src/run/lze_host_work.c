@@ -349,6 +349,17 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   return false;
 }
 
+/* What a work without a command uses is used for ever. */
+static void work_leave_buffers(const struct lze_HostWork *w,
+                               const lze_Buffer **b) {
+  for (int i = 0; i < w->spec.count; i++) {
+    lze_Context *context = b[i]->storage->o.context;
+    context->state->stranded = true;
+    lze_pin(&context->o);
+    lze_pin(&b[i]->storage->o);
+  }
+}
+
 /* Steps of a work that comes after nothing and is waited for: most is over
    before anybody could ask for its command, which is made when it is not. */
 static void work_alone(struct lze_HostWork *w, lze_Queue *q,
@@ -363,6 +374,7 @@ static void work_alone(struct lze_HostWork *w, lze_Queue *q,
     works_advance(w->state, &now);
     work_step(w, now);
   }
+  if (w->status == LZE_WORK_LEFT) work_leave_buffers(w, b);
 }
 
 /* What was done at once needs no command. */
