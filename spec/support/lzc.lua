@@ -5,7 +5,7 @@ local lze = require "lze"
 local build = assert(os.getenv "LZE_TEST_BUILD")
 local lzc = assert(package.loadlib(build .. "/spec/lzc.so", "luaopen_lzc"))()
 
--- The device's kernel of `f`, and a call of it that adds hidden arguments.
+-- The device's kernel of `f`, in a call that adds what f captures.
 function lzc.kernel(f, types, options)
   local spirv, hidden = lzc.compile(f, types, options)
   assert(spirv, hidden)
@@ -18,20 +18,19 @@ function lzc.kernel(f, types, options)
   return function(range, ...)
     local arguments = {...}
     local n = #types - indices
-    for i, h in ipairs(hidden) do
-      if h.kind == "length" then
-        arguments[n + i] = #arguments[h.argument]
-      else
-        local name, value = h.name, nil
+    for _, h in ipairs(hidden) do
+      if h.kind ~= "length" then        -- those lze finds by itself
+        local value
         for u = 1, 255 do
           local at, v = debug.getupvalue(f, u)
-          if at == name then value = v break end
+          if at == h.name then value = v break end
           if not at then break end
         end
-        arguments[n + i] = value
+        n = n + 1
+        arguments[n] = value
       end
     end
-    k(range, table.unpack(arguments, 1, n + #hidden))
+    k(range, table.unpack(arguments, 1, n))
   end
 end
 
