@@ -13,7 +13,7 @@
 local core = ...
 local fail, types = core.fail, core.types
 local C, new, define = core.C, core.new, core.define
-local shape_text = core.shape_text
+local shape_text, writer = core.shape_text, core.writer
 local ipairs = ipairs
 local concat, format, max, unpack = table.concat, string.format, math.max,
   table.unpack
@@ -26,11 +26,14 @@ local LONGER <const> = TILE + 4
 
 local kernels = {}
 
-local function kernel_for(name, text, ...)
-  local k = kernels[name]
+-- The kernel of a name, with integers of a type or, by nil, of 64 bits.
+local function kernel_for(name, int, text, ...)
+  local key = name .. (int or "")
+  local k = kernels[key]
   if not k then
-    k = C.kernel(C.text(text(), name)(...), {name = "array_" .. name})
-    kernels[name] = k
+    k = C.kernel(C.text(text(), name)(...), {name = "array_" .. name,
+      int = int})
+    kernels[key] = k
   end
   return k
 end
@@ -78,19 +81,23 @@ return function(l, p, z, out, x, from, batch, row, column, rows, width, panels,
 end]]
 end
 
-local function tile_text(zero, sum)
-  local lines = {"local fma = ...",
-    "return function(i, j, z, c, a, b, abatch, bbatch, rows, columns, depth)",
-    format("  local p = (z - 1) * abatch + (i - 1) * depth * %d", ROWS),
-    format("  local q = (z - 1) * bbatch + (j - 1) * depth * %d", COLUMNS)}
-  local function add(...) lines[#lines + 1] = format(...) end
-  local function each(line)
-    for r = 1, ROWS do
-      for s = 1, COLUMNS do
-        lines[#lines + 1] = line:gsub("R", r):gsub("S", s)
-      end
+-- A function that adds a line for each element of a tile, whose row is R there
+-- and whose column S.
+local function each_of(add, rows, columns)
+  return function(line)
+    for r = 1, rows do
+      for s = 1, columns do add("%s", (line:gsub("R", r):gsub("S", s))) end
     end
   end
+end
+
+local function tile_text(zero, sum)
+  local lines, add = writer()
+  local each = each_of(add, ROWS, COLUMNS)
+  add "local fma = ..."
+  add "return function(i, j, z, c, a, b, abatch, bbatch, rows, columns, depth)"
+  add("  local p = (z - 1) * abatch + (i - 1) * depth * %d", ROWS)
+  add("  local q = (z - 1) * bbatch + (j - 1) * depth * %d", COLUMNS)
   each("  local cR_S = " .. zero)
   add "  for _ = 1, depth do"
   for s = 1, COLUMNS do add("    local b%d = b[q + %d]", s, s) end
@@ -110,16 +117,11 @@ end
 -- Each brings TURNS elements of a and of b.  Rows of a's part are longer there,
 -- for the banks of that memory.
 local function group_text(kind, zero, sum)
-  local lines = {"local fma, w = ...", "return function(c, a, b, afrom, abatch,"
-    .. " arow, acolumn, bfrom, bbatch, brow, bcolumn, rows, columns, depth)"}
-  local function add(...) lines[#lines + 1] = format(...) end
-  local function each(line)
-    for r = 1, ITEM do
-      for s = 1, ITEM do
-        lines[#lines + 1] = line:gsub("R", r):gsub("S", s)
-      end
-    end
-  end
+  local lines, add = writer()
+  local each = each_of(add, ITEM, ITEM)
+  add "local fma, w = ..."
+  add("return function(c, a, b, afrom, abatch, arow, acolumn, bfrom, bbatch, "
+    .. "brow, bcolumn, rows, columns, depth)")
   add('  local x = w.local_array("%s", %d)', kind, LONGER * DEPTH)
   add('  local y = w.local_array("%s", %d)', kind, TILE * DEPTH)
   add "  local column, row = w.local_id(1), w.local_id(2)"
@@ -210,7 +212,7 @@ local function pack(a, d, width, kind)
   local rows, depth = a.dims[d], a.dims[along]
   local panels = (rows + width - 1) // width
   local out = new(kind, {a.dims[1], panels, depth, width}, nil, a.home)
-  kernel_for("pack", pack_text, math)({depth, panels, a.dims[1]}, out.flat,
+  kernel_for("pack", nil, pack_text, math)({depth, panels, a.dims[1]}, out.flat,
     a.base, a.from + 1, a.stride[1], a.stride[d], a.stride[along], rows,
     width, panels, depth)
   return out.flat, a.dims[1] > 1 and panels * depth * width or 0
@@ -227,7 +229,7 @@ local function product_by_tiles(kind, shape, sums, a, b)
   local into = new(kind, padded, nil, a.home)
   local x, xbatch = pack(a, 2, ROWS, sums)
   local y, ybatch = pack(b, 3, COLUMNS, sums)
-  kernel_for(sums == "long" and "mm_long" or "mm", function()
+  kernel_for(sums == "long" and "mm_long" or "mm", nil, function()
     return tile_text(sums_of(sums))
   end, C.work.fma)({rows // ROWS, columns // COLUMNS, max(count, b.dims[1])},
     into.flat, x, y, xbatch, ybatch, rows, columns, k)
@@ -236,22 +238,17 @@ local function product_by_tiles(kind, shape, sums, a, b)
 end
 
 -- The same on a GPU.  Integers of 32 bits are faster, where places fit.
-local groups = {}
-
 local function product_by_groups(kind, shape, sums, a, b)
   local m, k, n = a.dims[2], a.dims[3], b.dims[3]
   local into = new(kind, shape, nil, a.home)
   local int = sums ~= "long" and core.is_narrow(a.kind) and
     core.is_narrow(b.kind) and max(into.size, #a.base, #b.base) < 1 << 30 and
     "int" or "long"
-  local key = sums .. int
-  if not groups[key] then
-    groups[key] = C.kernel(C.text(group_text(sums, sums_of(sums)), "mm_group")(
-      C.work.fma, C.work), {name = "array_mm_group", int = int})
-  end
   local range = {up(n, TILE) // ITEM, up(m, TILE) // ITEM,
     max(a.dims[1], b.dims[1]), group = {GROUP, GROUP, 1}}
-  groups[key](range, into.flat, a.base, b.base, a.from + 1,
+  kernel_for("mm_group_" .. sums, int, function()
+    return group_text(sums, sums_of(sums))
+  end, C.work.fma, C.work)(range, into.flat, a.base, b.base, a.from + 1,
     a.dims[1] > 1 and a.stride[1] or 0, a.stride[2], a.stride[3], b.from + 1,
     b.dims[1] > 1 and b.stride[1] or 0, b.stride[2], b.stride[3], m, n, k)
   return into
@@ -289,9 +286,10 @@ end)
 
 -- Sums of every eighth product, then of these in pairs.
 local function rows_text(zero, sum)
-  local lines = {"local fma = ...", "return function(i, r, a, b, depth)",
-    "  local p = (i - 1) * depth"}
-  local function add(...) lines[#lines + 1] = format(...) end
+  local lines, add = writer()
+  add "local fma = ..."
+  add "return function(i, r, a, b, depth)"
+  add "  local p = (i - 1) * depth"
   local function step(s, at)
     add("    c%d = %s", s, (sum:gsub("%u", {C = "c" .. s,
       A = "a[p + " .. at .. "]", B = "b[" .. at .. "]"})))
@@ -327,7 +325,8 @@ define("mv", function(a, x)
   if rows == 0 then return into end
   if depth == 0 then return into:fill(0) end
   local whole = sums == "long"
-  kernel_for(whole and "mv_long" or "mv", whole and whole_rows or real_rows,
+  kernel_for(whole and "mv_long" or "mv", nil,
+    whole and whole_rows or real_rows,
     C.work.fma)(rows, into.flat, core.contiguous(a).flat,
     core.contiguous(x).flat, depth)
   return into
@@ -359,7 +358,7 @@ define("trace", function(a)
   local into = new(kind, {}, nil, a.home)
   local n = math.min(a.dims[1], a.dims[2])
   if n == 0 then return into:fill(0) end
-  kernel_for("trace", trace_text)(1, into.flat, a.base, a.from + 1,
+  kernel_for("trace", nil, trace_text)(1, into.flat, a.base, a.from + 1,
     a.stride[1] + a.stride[2], n)
   return into
 end)
@@ -387,7 +386,7 @@ for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
     local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
     if a.size == 0 then return into end
     local rows, columns = a.dims[rank - 1], a.dims[rank]
-    kernel_for(name, function() return triangle_text(condition) end)(
+    kernel_for(name, nil, function() return triangle_text(condition) end)(
       {columns, rows, a.size // (rows * columns)}, into.flat,
       core.contiguous(a).flat, rows, columns, k or 0)
     return into

@@ -67,10 +67,11 @@ local function merge(op, a, b)
   return fill_in(op.merge, {A = a, B = b})
 end
 
-local function writer()
+function core.writer()
   local lines = {}
   return lines, function(...) lines[#lines + 1] = format(...) end
 end
+local writer = core.writer
 
 local function each_lane(add, text, lanes)
   for l = 1, lanes do add("%s", (text:gsub("@", l))) end
