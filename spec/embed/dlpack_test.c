@@ -201,9 +201,8 @@ static void test_copies(void) {
   lua_close(L);
 }
 
-/* USM is used where it lies, until nothing needs it. */
-static void test_usm(void) {
-  lua_State *L = state_open();
+/* 64 bytes of the host's own, in the context of the state. */
+static void *shared_memory(lua_State *L, ze_context_handle_t *context) {
   lze_BufferInfo info = {.size = sizeof info};
   CODE(LZE_OK, lze->make_buffer(L, "int", 1, "shared", 0, &error));
   CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
@@ -213,6 +212,15 @@ static void test_usm(void) {
   ze_host_mem_alloc_desc_t h = {.stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
   void *p;
   MUST(zeMemAllocShared(info.context, &d, &h, 64, 64, info.device, &p));
+  *context = info.context;
+  return p;
+}
+
+/* USM is used where it lies, until nothing needs it. */
+static void test_usm(void) {
+  lua_State *L = state_open();
+  ze_context_handle_t context;
+  void *p = shared_memory(L, &context);
   memcpy((char *)p + 8, numbers, sizeof numbers);
   Tensor t = tensor(p);
   t.byte_offset = 8;
@@ -236,7 +244,7 @@ static void test_usm(void) {
   lua_settop(L, 0);
   script(L, "collectgarbage() collectgarbage()");
   EQUAL(deleted, 3);
-  MUST(zeMemFree(info.context, p));
+  MUST(zeMemFree(context, p));
   lua_close(L);
 }
 
@@ -251,15 +259,8 @@ static void delete_both(Tensor *t) {
    lze's, comes back: nothing is left over. */
 static void test_returned(void) {
   lua_State *L = state_open(), *first = L, *other = state_open();
-  lze_BufferInfo info = {.size = sizeof info};
-  CODE(LZE_OK, lze->make_buffer(L, "int", 1, "shared", 0, &error));
-  CODE(LZE_OK, lze->get_buffer(L, 1, &info, &error));
-  lua_settop(L, 0);
-  ze_device_mem_alloc_desc_t d = {
-      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
-  ze_host_mem_alloc_desc_t h = {.stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
-  void *p;
-  MUST(zeMemAllocShared(info.context, &d, &h, 64, 64, info.device, &p));
+  ze_context_handle_t context;
+  void *p = shared_memory(L, &context);
   memcpy(p, numbers, sizeof numbers);
   Tensor given = tensor(p);
   deleted = 0;
