@@ -73,6 +73,13 @@ static void work_record(const struct lze_HostWork *w) {
                        w->status != LZE_WORK_DONE);
 }
 
+/* It is used for ever. */
+static void storage_leave(lze_Storage *s) {
+  s->o.context->state->stranded = true;
+  lze_pin(&s->o.context->o);
+  lze_pin(&s->o);
+}
+
 /* What it uses is used for ever. */
 static void work_leave(const struct lze_HostWork *w) {
   const lze_Command *c = w->command;
@@ -80,7 +87,7 @@ static void work_leave(const struct lze_HostWork *w) {
   if (c == NULL) return;
   c->state->stranded = true;
   lze_pin(&c->context->o);
-  for (uint32_t i = 0; i < c->use_count; i++) lze_pin(&c->uses[i].storage->o);
+  for (uint32_t i = 0; i < c->use_count; i++) storage_leave(c->uses[i].storage);
 }
 
 /* It is over, and on no list any more. */
@@ -349,17 +356,6 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   return false;
 }
 
-/* What a work without a command uses is used for ever. */
-static void work_leave_buffers(const struct lze_HostWork *w,
-                               const lze_Buffer **b) {
-  for (int i = 0; i < w->spec.count; i++) {
-    lze_Context *context = b[i]->storage->o.context;
-    context->state->stranded = true;
-    lze_pin(&context->o);
-    lze_pin(&b[i]->storage->o);
-  }
-}
-
 /* Steps of a work that comes after nothing and is waited for: most is over
    before anybody could ask for its command, which is made when it is not. */
 static void work_alone(struct lze_HostWork *w, lze_Queue *q,
@@ -374,7 +370,8 @@ static void work_alone(struct lze_HostWork *w, lze_Queue *q,
     works_advance(w->state, &now);
     work_step(w, now);
   }
-  if (w->status == LZE_WORK_LEFT) work_leave_buffers(w, b);
+  if (w->status != LZE_WORK_LEFT) return;
+  for (int i = 0; i < w->spec.count; i++) storage_leave(b[i]->storage);
 }
 
 /* What was done at once needs no command. */
