@@ -386,38 +386,6 @@ void lze_record_power(lua_State *L, lze_State *S) {
   r->metered_ns = now;
 }
 
-/* --- commands ------------------------------------------------------------- */
-
-void lze_record_begin(lua_State *L, lze_Command *c, const char *name) {
-  lze_State *S = c->state;
-  lze_Record *record = record_new(S, LZE_RECORD_COMMAND);
-  c->record = S->records;
-  record->queued_ns = c->queued_ns;
-  record->name = names_number(S->recorder->names, ROLE_COMMAND, name);
-  record_device(record, c->device, meter_use(S->recorder, c->device));
-  record->queue = c->queue->number;
-  record_where(L, S, record);
-}
-
-void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
-                     size_t bytes) {
-  lze_Record *record = record_of(c);
-  if (record == NULL) return;
-  record->kind = (uint8_t)kind;
-  record->bytes = bytes;
-}
-
-static void shape_cut(lze_Shape *shape, lze_Names *names, const lze_Cut *cut,
-                      const spirv_flops *flops) {
-  const uint64_t *global = cut->in.global;
-  shape->why = names_number(names, ROLE_WHY, cut->choice.why);
-  shape->provisional = cut->frugal;
-  shape->dims = (uint8_t)cut->in.dims;
-  memcpy(shape->global, global, sizeof shape->global);
-  memcpy(shape->group, cut->choice.parts[0].group, sizeof shape->group);
-  lze_shape_flops(shape, flops, global[0] * global[1] * global[2]);
-}
-
 /* --- arguments of launches ------------------------------------------------ */
 
 /* What is recorded of an argument: of a value of one number its type, and its
@@ -533,6 +501,38 @@ void lze_given_push(lua_State *L, const lze_Names *names,
     line += *line == '\n';
   }
   luaL_pushresult(&b);
+}
+
+/* --- commands ------------------------------------------------------------- */
+
+void lze_record_begin(lua_State *L, lze_Command *c, const char *name) {
+  lze_State *S = c->state;
+  lze_Record *record = record_new(S, LZE_RECORD_COMMAND);
+  c->record = S->records;
+  record->queued_ns = c->queued_ns;
+  record->name = names_number(S->recorder->names, ROLE_COMMAND, name);
+  record_device(record, c->device, meter_use(S->recorder, c->device));
+  record->queue = c->queue->number;
+  record_where(L, S, record);
+}
+
+void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
+                     size_t bytes) {
+  lze_Record *record = record_of(c);
+  if (record == NULL) return;
+  record->kind = (uint8_t)kind;
+  record->bytes = bytes;
+}
+
+static void shape_cut(lze_Shape *shape, lze_Names *names, const lze_Cut *cut,
+                      const spirv_flops *flops) {
+  const uint64_t *global = cut->in.global;
+  shape->why = names_number(names, ROLE_WHY, cut->choice.why);
+  shape->provisional = cut->frugal;
+  shape->dims = (uint8_t)cut->in.dims;
+  memcpy(shape->global, global, sizeof shape->global);
+  memcpy(shape->group, cut->choice.parts[0].group, sizeof shape->group);
+  lze_shape_flops(shape, flops, global[0] * global[1] * global[2]);
 }
 
 void lze_record_launch(const lze_Command *c, lze_Kernel *k, uint64_t bytes,
