@@ -96,7 +96,7 @@ static bool step_take(lze_Step *s, const lze_Checked *check) {
   s->parts = (uint32_t)check->choice->count;
   const uint64_t *global = lze_kernel_input(s->kernel)->global;
   s->items = global[0] * global[1] * global[2];
-  s->moved = lze_kernel_bytes(s->kernel, global);
+  s->moved = lze_kernel_bytes(s->kernel);
   memcpy(s->group, check->choice->parts[0].group, sizeof s->group);
   return s->why != NULL;
 }

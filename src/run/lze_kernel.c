@@ -105,6 +105,7 @@ static void argument_init(lze_Argument *a, const spirv_arg *info) {
                  ? lze_argument_type(&info->type, true)
                  : NULL;
   a->write = (info->access & SPIRV_ACCESS_WRITE) != 0;
+  a->moves = (uint8_t)(((info->access & SPIRV_ACCESS_READ) != 0) + a->write);
   a->bytes = info->bytes;
 }
 
@@ -217,6 +218,19 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
                (int)info->arg_count, (int)k->props.numKernelArgs);
   kernel_init_cut(k);
   return 1;
+}
+
+uint64_t lze_kernel_bytes(const lze_Kernel *k) {
+  const uint64_t *global = k->cut->in.global;
+  uint64_t items = global[0] * global[1] * global[2], bytes = 0;
+  const lze_Argument *a = k->arguments;
+  for (const lze_Argument *end = a + k->info->arg_count; a < end; a++) {
+    const lze_Buffer *b = a->buffer;
+    if (b == NULL) continue;
+    uint64_t count = (uint64_t)b->count < items ? (uint64_t)b->count : items;
+    bytes += count * b->type->bytes * a->moves;
+  }
+  return bytes;
 }
 
 const lze_GroupInput *lze_kernel_input(const lze_Kernel *k) {

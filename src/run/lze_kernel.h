@@ -68,10 +68,10 @@ typedef void lze_TaskUse(void *data, int argument, const lze_Access *access);
 const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
                                       const char *name, int range, int count,
                                       lze_TaskUse *use, void *data);
-/* What a launch of these work-items on the arguments that the kernel has reads
-   and writes if each does so with an element of each buffer, and no element is
-   read or written twice. */
-uint64_t lze_kernel_bytes(const lze_Kernel *k, const uint64_t global[3]);
+/* What the launch that was checked last reads and writes if each work-item does
+   so with an element of each buffer, and no element is read or written twice.
+*/
+uint64_t lze_kernel_bytes(const lze_Kernel *k);
 /* Have the driver compile what that needs beside the program, where it is
    cheap. */
 void lze_task_prepare(const lze_Kernel *k, const lze_GroupChoice *choice);

@@ -484,21 +484,6 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
   return failed;
 }
 
-uint64_t lze_kernel_bytes(const lze_Kernel *k, const uint64_t global[3]) {
-  uint64_t items = global[0] * global[1] * global[2], bytes = 0;
-  for (uint32_t i = 0; i < k->info->arg_count; i++) {
-    const lze_Buffer *b = k->arguments[i].buffer;
-    if (b == NULL || b->type == NULL ||
-        k->info->args[i].access == SPIRV_ACCESS_NONE)
-      continue;
-    uint64_t count = (uint64_t)b->count < items ? (uint64_t)b->count : items;
-    bool both = k->arguments[i].write &&
-                k->info->args[i].access == SPIRV_ACCESS_BOTH;
-    bytes += count * b->type->bytes * (both ? 2 : 1);
-  }
-  return bytes;
-}
-
 /* Where the newest command of the queue is a launch of the same kernel on the
    same buffers that has no event, let it stand for this launch too: a loop of
    launches then costs little more than the driver's part of it. */
@@ -727,8 +712,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
                              event != 0 ? NULL : &k->lazy);
   if (recorded)
-    lze_record_launch(c, k, lze_kernel_bytes(k, l.global),
-                      lze_kernel_flops(k));
+    lze_record_launch(c, k, lze_kernel_bytes(k), lze_kernel_flops(k));
   lze_command_pin(L, c, &k->o);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Argument *a = &k->arguments[i];

@@ -21,6 +21,8 @@ typedef struct lze_Argument {
   const lze_Type *type;     /* of a value that is a scalar or vector */
   const lze_Type *other;    /* its unsigned twin where the sign is unknown */
   bool write;
+  uint8_t moves;            /* of an element of its buffer: 1 if it is read,
+                               and 1 if it is written */
   size_t bytes;
   uint64_t reach;           /* bytes that a buffer must have for the range that
                                was cut last, or 0 */
