@@ -306,7 +306,7 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
     return &c->choice;
   launch_need_group(L, k, l);
   c->valid = false;
-  c->record = 0;
+  c->recorded = 0;
   for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
     k->arguments[i].reach = launch_reach(l, &k->info->args[i].reach);
   in->given_by = l->given_by;
@@ -711,8 +711,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     return;
   lze_Command *c = lze_begin(L, l.queue, k->name, event != 0,
                              event != 0 ? NULL : &k->lazy);
-  if (recorded)
-    lze_record_launch(c, k, lze_kernel_bytes(k), lze_kernel_flops(k));
+  if (recorded) lze_record_launch(c, k);
   lze_command_pin(L, c, &k->o);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Argument *a = &k->arguments[i];

@@ -10,6 +10,7 @@
 #include "run/lze_kernel.h"
 #include "run/lze_learn.h"
 #include "run/lze_queue.h"
+#include "run/lze_record.h"
 
 /* The most lanes a value has, 8 bytes each. */
 enum { VALUE_BYTES = 16 * 8 };
@@ -48,7 +49,8 @@ typedef struct lze_Cut {
   lze_GroupChoice choice;
   lze_Learn *learn;         /* NULL until it is needed */
   double loss, cost, price; /* of the frugal choice, and to do better */
-  uint64_t record;          /* number of a launch that was cut so, or 0 */
+  uint64_t recorded;        /* by a recorder that began with this record, as: */
+  lze_Shape shape;
 } lze_Cut;
 
 /* A launch as a script asked for it. */

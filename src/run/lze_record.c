@@ -524,29 +524,32 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
   record->bytes = bytes;
 }
 
-static void shape_cut(lze_Shape *shape, lze_Names *names, const lze_Cut *cut,
-                      const spirv_flops *flops) {
+static lze_Shape cut_shape(lze_Names *names, const lze_Cut *cut,
+                           const spirv_flops *flops) {
   const uint64_t *global = cut->in.global;
-  shape->why = names_number(names, ROLE_WHY, cut->choice.why);
-  shape->provisional = cut->frugal;
-  shape->dims = (uint8_t)cut->in.dims;
-  memcpy(shape->global, global, sizeof shape->global);
-  memcpy(shape->group, cut->choice.parts[0].group, sizeof shape->group);
-  lze_shape_flops(shape, flops, global[0] * global[1] * global[2]);
+  lze_Shape shape = {
+      .why = names_number(names, ROLE_WHY, cut->choice.why),
+      .dims = (uint8_t)cut->in.dims,
+      .provisional = cut->frugal};
+  memcpy(shape.global, global, sizeof shape.global);
+  memcpy(shape.group, cut->choice.parts[0].group, sizeof shape.group);
+  lze_shape_flops(&shape, flops, global[0] * global[1] * global[2]);
+  return shape;
 }
 
-void lze_record_launch(const lze_Command *c, lze_Kernel *k, uint64_t bytes,
-                       const spirv_flops *flops) {
+void lze_record_launch(const lze_Command *c, lze_Kernel *k) {
   lze_Record *record = record_of(c);
   if (record == NULL) return;
+  const struct lze_Recorder *r = c->state->recorder;
   lze_Cut *cut = k->cut;
-  record_given(record, c->state->recorder, k);
+  if (cut->recorded != r->first) {
+    cut->shape = cut_shape(r->names, cut, lze_kernel_flops(k));
+    cut->recorded = r->first;
+  }
   record->kind = LZE_RECORD_KERNEL;
-  record->bytes = bytes;
-  const lze_Record *before = record_find(c->state, cut->record);
-  if (before != NULL) record->shape = before->shape;
-  else shape_cut(&record->shape, c->state->recorder->names, cut, flops);
-  cut->record = c->record;
+  record->bytes = lze_kernel_bytes(k);
+  record->shape = cut->shape;
+  record_given(record, r, k);
 }
 
 void lze_shape_flops(lze_Shape *shape, const spirv_flops *flops,

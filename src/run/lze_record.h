@@ -108,8 +108,7 @@ void lze_profile_free(lze_Profile *p);
 /* A command of that name begins; its record gets more from what knows what it
    is. */
 void lze_record_begin(lua_State *L, lze_Command *c, const char *name);
-void lze_record_launch(const lze_Command *c, struct lze_Kernel *k,
-                       uint64_t bytes, const spirv_flops *flops);
+void lze_record_launch(const lze_Command *c, struct lze_Kernel *k);
 /* [-0, +1] the arguments of a launch, as "a = 2.0, x = float[64]"; the last
    that were not recorded as "..."; nil where there are none. */
 void lze_given_push(lua_State *L, const lze_Names *names, const lze_Record *r);
