@@ -419,13 +419,17 @@ static uint64_t given_value(const lze_Argument *a) {
   return v;
 }
 
-/* A line for each argument that the script gives: its name, and its word. */
+/* How many arguments the script gives: the first. */
+static uint32_t kernel_given(const lze_Kernel *k) {
+  return k->info->arg_count - k->info->size_count;
+}
+
+/* A line for each of them: its name, and its word. */
 static uint32_t given_form(lze_Names *names, const lze_Kernel *k) {
   char text[512] = "";
   size_t used = 0, whole = 0;
-  for (uint32_t i = 0; i < k->info->arg_count; i++) {
+  for (uint32_t i = 0; i < kernel_given(k); i++) {
     const lze_Argument *a = &k->arguments[i];
-    if (a->info->size_of != 0) continue;
     used += (size_t)snprintf(text + used, sizeof text - used, "%s\t%s\n",
                              a->info->name != NULL ? a->info->name : "",
                              given_word(a));
@@ -443,10 +447,9 @@ static void record_given(lze_Record *record, const struct lze_Recorder *r,
     k->recorded = r->first;
   }
   record->form = k->form;
-  uint32_t count = k->info->arg_count, n = 0;
-  for (uint32_t i = 0; i < count && n < LZE_GIVEN; i++)
-    if (k->arguments[i].info->size_of == 0)
-      record->given[n++] = given_value(&k->arguments[i]);
+  const uint32_t given = kernel_given(k);
+  for (uint32_t i = 0; i < given && i < LZE_GIVEN; i++)
+    record->given[i] = given_value(&k->arguments[i]);
 }
 
 static void push_given(lua_State *L, const char *word, uint64_t v) {
