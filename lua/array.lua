@@ -149,7 +149,7 @@ local function array_over(base, from, shape, strides, mask, owner)
   local size = count_of(shape)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
     from = size > 0 and from or 0, size = size, mask = mask, op = false,
-    owner = owner, nodes = 1, seen = 0, store = false}
+    owner = owner}
   if size == 0 or is_packed(shape, strides) then
     a.flat = a.from == 0 and size == #base and base or
       base:view(a.from + 1, a.from + size)
@@ -194,7 +194,10 @@ local context, several = nil, false
 local function placed(base)
   local handle = base.context.handle
   context = context or handle
-  several = several or handle ~= context
+  if handle ~= context and not several then
+    several = true
+    C.core.X.forget_trees()
+  end
   return base
 end
 
@@ -402,7 +405,8 @@ C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
-local operation_of = X.operation_of
+local operation_of, tree, make = X.operation_of, X.tree, X.make
+local key_of, learn = X.key_of, X.learn
 local alike, same_shape = X.alike, X.same_shape
 
 -- The shape that two broadcast to.
@@ -509,12 +513,25 @@ local function result_type(what, words, ...)
   return kind
 end
 
+-- Refuse to compute in double where the device of an array does not.
 local function needs_double(what, kind, a)
   if kind ~= "double" then return end
   local base = a.home
   if C.storage(base) and not base.device.fp64 then
     fail("%s: %s does not compute in double", what, base.device.name)
   end
+end
+
+-- Whether each device computes in a type.
+local devices, all_double = lze.devices, nil
+local function is_everywhere(kind)
+  if kind ~= "double" then return true end
+  if all_double == nil then
+    local all = true
+    for _, d in ipairs(devices()) do all = all and d.fp64 end
+    all_double = all
+  end
+  return all_double
 end
 
 -- An array for a kernel that computes in a type: those of reals would take what
@@ -526,15 +543,12 @@ end
 
 local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
 
--- Keys of what operands are: the type of an array, or of a number one of these.
-local number_keys = {integer = 1, float = 2}
-
 local pair <const> = {"a", "b"} -- names of two operands
 
 local TOO_LARGE <const> = 0x1.ffffffp127 -- for a float
 
--- The operation that name is on two operands, and whether it is on all of their
--- types.
+-- The operation that name is on two operands, and whether it is on all that are
+-- known by the same keys.
 local function new_binary(name, what, rule, fname, x, y)
   if fname then
     check_operands(fname, pair, x, y)
@@ -549,10 +563,9 @@ local function new_binary(name, what, rule, fname, x, y)
     fail("%s: integers expected, got %s", what, kind)
   end
   needs_double(what, kind, first_array(x, y))
-  local asks = kind == "double"
+  local all = is_everywhere(kind)
   if rule == "mask" then kind = "uchar" end
-  local op, follows = operation_of(name, kind, x, y)
-  return op, follows and not asks
+  return operation_of(name, kind, x, y), all
 end
 
 -- Results that are masks where both operands are.
@@ -562,24 +575,15 @@ local logical = {band = true, bor = true, bxor = true, least = true,
 -- A function for operations on two operands, elementwise; fname is its name
 -- where it is not an operator.
 local function binary(name, what, rule, fname)
-  local known, both = {}, logical[name]
-  return function(x, y)
+  local known, both = nil, logical[name]
+  local function other(x, y, ...)
+    if fname and select("#", ...) > 0 then no_more(fname, 2, ...) end
     if fname and not is(x) and not is(y) then
       check_operands(fname, pair, x, y)
       check_array(x, 1, "a", what)
     end
-    local first = type(x) == "table" and x.kind or number_keys[mathtype(x)]
-    local second = type(y) == "table" and y.kind or number_keys[mathtype(y)]
-    local by_second = known[first]
-    local op = by_second and by_second[second]
-    if not op then
-      local all
-      op, all = new_binary(name, what, rule, fname, x, y)
-      if all then
-        known[first] = by_second or {}
-        known[first][second] = op
-      end
-    end
+    local first, second = key_of(x), key_of(y)
+    local op, all = new_binary(name, what, rule, fname, x, y)
     if several then together(what, pair, x, y) end
     local number = op.x and x or op.y and y
     if number and (number >= TOO_LARGE or number <= -TOO_LARGE) then
@@ -587,41 +591,49 @@ local function binary(name, what, rule, fname)
     end
     local shape = (op.x and y or x).dims
     if not (op.x or op.y) and shape ~= y.dims then
-      check_operands(what, pair, x, y) -- a table may have a field `kind`
       shape = alike(x, y) and shape or broadcast(what, shape, y.dims)
     end
     local mask = rule == "mask" or
       both and not (op.x or op.y) and x.mask and y.mask
-    return op.make(shape, mask, x, y)
+    local t = tree(op, mask, first, second)
+    if all and not several then learn(known, t, x, first, y, second) end
+    return make(t, shape, x, y)
   end
+  local f
+  f, known = X.operator(2, function(a, b) return broadcast(what, a, b) end,
+    other)
+  return f
 end
 
--- The operation that name is on one operand, and whether it is on all of its
--- type.
+-- The operation that name is on one operand, and whether it is on all that are
+-- known by the same key.
 local function new_unary(name, what, rule, x)
   local kind = x.kind
   needs_numbers(label(what, pair, 1), x)
   needs_double(what, kind, x)
-  local asks, real = kind == "double", types[kind].real
+  local all, real = is_everywhere(kind), types[kind].real
   if rule == "whole" and not real then name = "copy" end
   if rule == "real" and not real then kind = "float" end
   if rule == "mask" then kind = "uchar" end
-  local op, follows = operation_of(name, kind, x)
-  return op, follows and not asks
+  return operation_of(name, kind, x), all
 end
 
--- A function for operations on one.
-local function unary(name, what, rule)
-  local known = {}
-  return function(x)
-    local op = known[x.kind]
-    if not op then
-      local all
-      op, all = new_unary(name, what, rule, x)
-      if all then known[x.kind] = op end
-    end
-    return op.make(x.dims, rule == "mask", x)
+-- A function for operations on one; fname is its name where it is no operator,
+-- and check_it checks what it is called with then.
+local function unary(name, what, rule, fname, check_it)
+  local known
+  local function other(x, ...)
+    if fname and select("#", ...) > 0 then no_more(fname, 1, ...) end
+    if fname then check_it(x, 1, "a", fname) end
+    local key = key_of(x)
+    local op, all = new_unary(name, what, rule, x)
+    local t = tree(op, rule == "mask", key)
+    if all then learn(known, t, x, key) end
+    return make(t, x.dims, x)
   end
+  local f
+  f, known = X.operator(1, nil, other)
+  return f
 end
 
 local operators = {
@@ -636,7 +648,8 @@ for event, o in next, operators do
   meta[event] = binary(o[1], o[2], o[3])
 end
 
-meta.__unm = unary("neg", "-a")
+local negated = unary("neg", "-a")
+function meta.__unm(x) return negated(x) end
 
 function meta.__bnot(x)
   needs_numbers("~a: a", x)
@@ -667,9 +680,8 @@ for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   sin = "real", cos = "real", tan = "real", asin = "real", acos = "real",
   atan = "real", sinh = "real", cosh = "real", tanh = "real", sigmoid = "real",
   floor = "whole", ceil = "whole", round = "whole", trunc = "whole"} do
-  local f = unary(name, name, rule)
-  local check_it = rule == "whole" and check or check_array
-  define(name, function(x) return f(check_it(x, 1, "a", name)) end)
+  define(name, unary(name, name, rule, name,
+    rule == "whole" and check or check_array))
 end
 
 define("atan2", binary("atan2", "atan2", "real", "atan2"))
@@ -1464,15 +1476,13 @@ function fields.strides(a)
   return {unpack(a.stride)}
 end
 
--- What not each array has, and lze asks for.
-local lacking = {mask = true, owner = true}
-
-function meta.__index(a, key)
+-- What is neither a method nor an expression's type or mask.
+local function further(a, key)
   local kind = type(key)
   if kind == "string" then
     local f = fields[key]
     if f then return f(a) end
-    if methods[key] or lacking[key] then return methods[key] end
+    if key == "owner" or key == "store" then return nil end
   elseif kind == "number" then
     local n, i = a.dims[1], math.tointeger(key)
     if not i then
@@ -1576,7 +1586,7 @@ function meta.__newindex(a, key, v)
     check_open("a[i] = v", a, nil, v)
     if #a.dims == 1 then return put(a, a.from + 1 + (i - 1) * a.stride[1], v)
     end
-    set(meta.__index(a, i), v, "a[i] = v")
+    set(further(a, i), v, "a[i] = v")
   elseif is(key) then
     check_open("a[m] = v", a, key, v)
     if not same_shape(a.dims, key.dims) or not key.mask then
@@ -1656,7 +1666,8 @@ local function close(a)
   X.settle(storage)
   local gone = a.base:view(1, 0)
   gone:close()
-  a.base, a.store = gone, false
+  a.base = gone
+  rawset(a, "store", nil)
   if a.flat then a.flat = gone end
 end
 
@@ -1720,7 +1731,8 @@ end
 
 meta.__name = "array"
 meta.__close = close
-meta.evaluate, meta.settle, meta.doubt = evaluate, X.settle, X.doubt
+meta.__index = X.index(methods, further)
+meta.evaluate, meta.settle = evaluate, X.settle
 meta.aside, meta.back = X.aside, X.back
 C.keep(meta)
 C.part("array_file", core)

@@ -2,19 +2,21 @@
 -- SPDX-License-Identifier: MIT
 --
 -- An expression is an array whose elements are not there yet.  In place of
--- base, from, strides and flat it has the operation op, which is false in other
--- arrays, and its operands x, y and z (arrays, expressions, numbers), and of
--- the tree of these its nodes, operands included.  What an expression lacks is
--- computed when it is asked for, after which it is an array like any other.
+-- kind, base, from, strides and flat it has op, which is false in other arrays,
+-- and its operands x, y and z (arrays, expressions, numbers); op says of it and
+-- of the tree below it which operations these are, on operands of which types.
+-- What an expression lacks is computed when it is asked for, after which it is
+-- an array like any other.
 --
 -- Expressions are evaluated one operation after the other, or by one kernel of
 -- them all.  Either way each result is rounded to the type of its operation, so
 -- the bits are the same.  A walk through the tree finds the kernel, and its
--- arguments; of the first trees that are evaluated twice the operation at the
--- root has functions that take the arguments out of others like them.
+-- arguments; where trees like it come again, a function takes the arguments out
+-- of it.
 --
--- Each storage has a list of the expressions that read it.  It is weak; those
--- that are alive are evaluated before the storage is written.
+-- Expressions are noted where they are made (lze_node.c).  Before a storage is
+-- written those that are left are sorted by what they read, into a list of each
+-- storage, which is weak; those that are alive and read it are evaluated.
 
 local core = ...
 local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
@@ -22,6 +24,7 @@ local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
 local abs, ipairs, mathtype, next = math.abs, ipairs, math.type, next
 local rawget, rawset, select, setmetatable = rawget, rawset, select,
   setmetatable
+local nodes = C.nodes(meta)
 local tostring, type = tostring, type
 local concat, format, max, unpack = table.concat, string.format, math.max,
   table.unpack
@@ -30,8 +33,9 @@ local NODES <const> = 48         -- of a tree of operations, operands included
 local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
 local LANES <const> = 60         -- those that a reduction needs besides
 local LARGE <const> = 1 << 28    -- elements times operations
+local MOST_TREES <const> = 1024  -- that are known
 local FRESH <const> = 3          -- fused kernels, before one of its own
-local MOST_LAUNCHES <const> = 8  -- that an operation remembers
+local MOST_LAUNCHES <const> = 8  -- that a tree remembers
 local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
 local MOST <const> = (1 << 32) - 1 -- elements of a launch
 
@@ -182,14 +186,11 @@ end
 
 -- Operations: {name =, type = of results, reals =, apart = whether results are
 -- rounded by nothing but a store, arity =, x =, y =, z = of each operand that
--- is a number what math.type says, nodes = 1 and one for each of these, trial =
--- {left = how many kernels of several operations it may still be in before it
--- is taken to have one of its own}, make = a function for its expressions,
--- launches = what `remember` notes}.  There is one table for each; those that
--- differ in which operands are numbers share a trial.
+-- is a number what math.type says, trial = {left = how many kernels of several
+-- operations it may still be in before it is taken to have one of its own},
+-- operation = itself}.  There is one table for each; those that differ in which
+-- operands are numbers share a trial.
 local operations = {}
-
-local maker
 
 local function operation(name, kind, width, x, y, z)
   local at = step(step(step(operations, name), kind), width or "none")
@@ -199,15 +200,71 @@ local function operation(name, kind, width, x, y, z)
   x, y, z = mathtype(x), y ~= nil and mathtype(y), z ~= nil and mathtype(z)
   local op = step(step(step(step(at, arity), x or "array"), y or "array"),
     z or "array")
-  if not op.make then                       -- set last: a hook may raise before
+  if not op.operation then                  -- set last: a hook may raise before
     op.name, op.type, op.reals, op.trial = name, kind, width, trial
     op.apart = kind == "half" or kind == "bfloat16"
     op.arity, op.x, op.y, op.z = arity, x, y, z
-    op.nodes = 1 + (x and 1 or 0) + (y and 1 or 0) + (z and 1 or 0)
-    op.launches = {}
-    op.make = maker(op)
+    op.operation = op
   end
   return op
+end
+
+-- What an operand is known by: see lze_node.c.
+local number_keys = {integer = 1, float = 2}
+
+local function key_of(v)
+  if type(v) == "number" then return number_keys[mathtype(v)] end
+  return type(v) == "table" and (v.op or v.mask and "mask" or v.kind) or nil
+end
+
+-- Trees by their operations, and what operators know, which is trees, too, by
+-- the keys of their operands.  All are forgotten where they become too many.
+local trees, tree_count, operators = {}, 0, {}
+
+local function forget_trees()
+  trees, tree_count = {}, 0
+  for _, known in next, operators do
+    for key in next, known do known[key] = nil end
+  end
+end
+
+local function nodes_of(key)
+  return type(key) == "table" and key.nodes or key and 1 or 0
+end
+
+-- The tree of an operation on operands of these keys: a copy of the operation
+-- with mask = whether results are a mask, nodes = of it, operands included, and
+-- launches = what `remember` notes.  There is one table for each.
+local function tree(op, mask, x, y, z)
+  op = op.operation
+  local at = step(step(step(trees, op), mask and "mask" or "none"), x)
+  if y then at = step(at, y) end
+  if z then at = step(at, z) end
+  if not at.tree then
+    local t = {mask = mask and true or nil, launches = {},
+      nodes = 1 + nodes_of(x) + nodes_of(y) + nodes_of(z)}
+    for key, v in next, op do t[key] = v end
+    if tree_count == MOST_TREES then forget_trees() end
+    at.tree, tree_count = t, tree_count + 1
+  end
+  return at.tree
+end
+
+-- A function for an operation on so many operands; `other` makes its expression
+-- where their like is not known, `broadcast` gives the shape of two.  Returns
+-- what it knows, too.
+local function operator(arity, broadcast, other)
+  local known = {}
+  operators[#operators + 1] = known
+  return nodes.operator(known, arity, broadcast, other), known
+end
+
+-- Let an operator know the tree of operands, if these are still what they were
+-- when their keys were found.
+local function learn(known, t, x, first, y, second)
+  if t.nodes > NODES then return end
+  if key_of(x) ~= first or key_of(y) ~= second then return end
+  if second then step(known, first)[second] = t else known[first] = t end
 end
 
 -- The operation of an array, or false, and its operands.  Any call may run a
@@ -236,13 +293,13 @@ local function inherited(v)
   return op and op.reals
 end
 
--- The operation of a name whose results are of a type, on operands, and whether
--- it follows from their types alone.  Where these have no reals it computes in
--- those of the operations that its operands come from.
+-- The operation of a name whose results are of a type, on operands.  Where
+-- these have no reals, it computes in those of the operations that they come
+-- from.
 local function operation_of(name, kind, x, y, z)
   local width = wider(wider(wider(reals[kind], x), y), z)
   return operation(name, kind, width or inherited(x) or inherited(y) or
-    inherited(z) or nil, x, y, z), width ~= nil and width ~= false
+    inherited(z) or nil, x, y, z)
 end
 
 -- --- kernels -----------------------------------------------------------------
@@ -277,38 +334,37 @@ end
 
 -- What a walk through a tree notes: the array that the results are for (into),
 -- its buffer if they lie in their order there (out), the leaves and numbers in
--- their order (slots), the kernel's arguments (args), its operations (ops), and
--- whether some leaf is an expression (pending).  It marks what it has seen of
--- the tree: `seen` of a leaf is the walk's id and the number of its slot, of an
--- expression the id, STEPS and the number of its step.  One is kept for the
--- next walk.
+-- their order (slots), the kernel's arguments (args), its operations (ops),
+-- whether some leaf is an expression (pending), and what it has seen of the
+-- tree: of a leaf the number of its slot, of an expression STEPS and the number
+-- of its step.  One is kept for the next walk.
 local spare
 local walks = 0
 local STEPS <const> = 1 << 8
 local NEXT_WALK <const> = 1 << 10
 
-local newest = {id = 0}
-
-local function take_walk(shape)
-  local w, last, id = spare or {slots = {}, args = {}, ops = {}}
+local function take_walk()
+  local w = spare or {slots = {}, args = {}, ops = {}, seen = {}}
   spare = nil
-  repeat -- again where a debug hook has walked since the number was read
-    last, id = newest, walks
-    if id < last.id then id = last.id end
-    id = id + NEXT_WALK
-    walks = id
-  until newest == last
-  w.id, newest = id, w
-  w.dims, w.count, w.steps, w.strided, w.kept = shape, 0, 0, 0, 0
-  w.pending = false
   return w
+end
+
+-- Nothing here or in a visit may make Lua collect garbage again and again: no
+-- function of C's is called, and what is made is found the next time.
+local function begin_walk(w, into, real)
+  local id = walks + NEXT_WALK
+  walks, w.id = id, id
+  w.into, w.out, w.dims, w.real = into, into.flat, into.dims, real
+  w.count, w.steps, w.strided, w.kept = 0, 0, into.flat and 0 or 1, 0
+  w.pending = false
 end
 
 -- Whether nothing else has walked since is returned.
 local function leave_walk(w)
-  local slots, args, count = w.slots, w.args, w.count
-  for k = 1, count do slots[k], args[k] = nil, nil end
-  for k = count + 1, max(count + 1, w.kept) do args[k] = nil end
+  local slots, args, seen = w.slots, w.args, w.seen
+  for k in next, slots do slots[k] = nil end
+  for k in next, args do args[k] = nil end
+  for v in next, seen do seen[v] = nil end
   w.into, w.out, w.dims, w.entry = nil, nil, nil, nil
   spare = w
   return walks == w.id
@@ -325,7 +381,7 @@ end
 local function visit_operation(w, at, op, x, y, z)
   local steps = w.steps + 1
   w.steps, w.ops[steps] = steps, op
-  at = at[op] or step(at, op)
+  at = step(at, op.operation)
   if op.x then visit_number(w, x) else at = visit(w, at, x, op) end
   if op.y then visit_number(w, y)
   elseif y ~= nil then at = visit(w, at, y, op) end
@@ -350,38 +406,37 @@ end
 
 -- v is an operand of an operation, above.
 function visit(w, at, v, above)
-  local id, op, x, y, z = w.id, v.op, nil, nil, nil
-  local ref = v.seen - id
-  if ref > 0 then return at[ref] or step(at, ref) end
+  local id, seen, op, x, y, z = w.id, w.seen, v.op, nil, nil, nil
+  local ref = (seen[v] or 0) - id
+  if ref > 0 then return step(at, ref) end
   if op then op, x, y, z = parts_of(v) end
   if op and joins(v, op, above, w.dims) then
-    v.seen = id + STEPS + w.steps + 1
+    seen[v] = id + STEPS + w.steps + 1
     return visit_operation(w, at, op, x, y, z)
   end
-  local n, key, data = w.count + 1, v.kind, is_flat(w, v)
+  local n, key, data = w.count + 1, op and op.type or v.kind, is_flat(w, v)
   if not data then
     w.strided, key = w.strided + 1, strided_keys[key]
     data = op or v.base
   end
   if op then w.pending = true end
-  w.count, w.slots[n], w.args[n + 1], v.seen = n, v, data, id + n
-  return at[key] or step(at, key)
+  w.count, w.slots[n], w.args[n + 1], seen[v] = n, v, data, id + n
+  return step(at, key)
 end
 
 -- What is known of an operation on operands into an array; real is whether its
 -- numbers are taken as reals, root what it is for besides.
 local function walk(into, op, x, y, z, real, root)
-  local shape, flat, kind = into.dims, into.flat, into.kind
-  local w, at
-  repeat -- again where a finalizer has walked, and marked what is its own
-    w = take_walk(shape)
-    w.into, w.out, w.real = into, flat, real
-    if not flat then w.strided = 1 end
+  local kind, rank = into.kind, max(#into.dims, 1)
+  local w = take_walk()
+  local at
+  repeat -- again where a finalizer has walked, and may have evaluated some
+    begin_walk(w, into, real)
     if known_count > MOST_KNOWN then known, known_count = {}, 0 end
-    at = step(known, root or flat and kind or strided_keys[kind])
+    at = step(known, root or w.out and kind or strided_keys[kind])
     if real then at = step(at, "real") end
     at = visit_operation(w, at, op, x, y, z)
-    if w.strided > 0 then at = step(at, max(#shape, 1)) end
+    if w.strided > 0 then at = step(at, rank) end
   until walks == w.id
   local entry = at[0]
   if not entry then
@@ -598,48 +653,34 @@ local calls = {add = "a + b", sub = "a - b", mul = "a * b", div = "a / b",
 local operand_names = {clamp = {"a", "low", "high"}, lerp = {"a", "b", "t"},
   where = {"c", "a", "b"}}
 
-local function refuse_closed(v, reader)
-  local op = reader.op
+local function refuse_closed(op, n)
   local call = calls[op.name] or op.name
-  local n = reader.x == v and 1 or reader.y == v and 2 or 3
   core.fail("%s: the array is closed", core.label(call,
     operand_names[op.name] or {"a", "b", "c"}, n))
 end
 
--- What is known of the storage that an array lies in: its readers, and whether
--- lze is to ask for them before it is written.
-local function store_of(a, reader)
+-- What is known of the storage that an array lies in: its readers.  Nil where
+-- it is closed.
+local function store_of(a)
   local s = a.store
   if s then return s end
-  local number = C.storage(a.flat or a.base) or refuse_closed(a, reader)
+  local number = C.storage(a.flat or a.base)
+  if not number then return nil end
   s = stores[number]
   if not s then
-    s = {readers = setmetatable({}, {__mode = "kv"}), awaited = false}
+    s = {readers = setmetatable({}, {__mode = "kv"})}
     stores[number] = s
   end
-  a.store = s
+  rawset(a, "store", s)
   return s
 end
 
--- Whether a buffer has been closed whose storage others may still have.
-local doubtful = false
-local function doubt() doubtful = true end
-
 local function add_reader(v, reader)
-  local s = store_of(v, reader)
-  if doubtful and not C.storage(v.flat or v.base) then
-    refuse_closed(v, reader)
+  local s = store_of(v)
+  if s then
+    s.readers[reader] = true
+    C.await(v.base)
   end
-  s.readers[reader] = true
-  if not s.awaited then
-    if not C.await(v.base) then refuse_closed(v, reader) end
-    s.awaited = true
-  end
-end
-
-local function remove_reader(v, reader)
-  local s = not v.op and v.store
-  if s then s.readers[reader] = nil end
 end
 
 -- Expressions by an operand of theirs that is one: the first of them, and those
@@ -660,7 +701,8 @@ local function add_parent(v, parent)
   others[parent] = true
 end
 
--- Call f with an operand and each expression that has yet to read it.
+-- Call f with an operand and each expression that is known to have yet to read
+-- it.
 local function each_parent(v, f)
   local parent, others = parents[v], families[v]
   if parent and parent.op then f(v, parent) end
@@ -673,13 +715,24 @@ end
 
 -- Note that an expression is to read an operand.
 local function reads(a, v)
-  if v.op then
-    add_parent(v, a)
-    return
+  if v.op then add_parent(v, a) else add_reader(v, a) end
+end
+
+local function reads_all(a, op, x, y, z)
+  if not op.x then reads(a, x) end
+  if y ~= nil and not op.y then reads(a, y) end
+  if z ~= nil and not op.z then reads(a, z) end
+end
+
+-- Sort the expressions that are left by what they read.
+local function sort_young()
+  local a = nodes.young()
+  while a do
+    local op, x, y, z = parts_of(a)
+    if op then reads_all(a, op, x, y, z) end
+    nodes.grown(a)
+    a = nodes.young()
   end
-  local s = v.store
-  if s and s.awaited and not doubtful then s.readers[a] = true
-  else add_reader(v, a) end
 end
 
 local evaluate
@@ -690,63 +743,29 @@ local function evaluate_operands(x, y, z)
   if type(z) == "table" then evaluate(z) end
 end
 
--- Expressions that were made.
-local made = 0
-
--- A function for expressions of an operation: of a shape, on arrays,
--- expressions and numbers.
-function maker(op)
-  local kind, arity, own = op.type, op.arity, op.nodes
-  local has_x, has_y, has_z = not op.x, arity > 1 and not op.y,
-    arity > 2 and not op.z -- arrays
-  local function make(shape, mask, x, y, z)
-    local nodes = own
-    if has_x then nodes = nodes + x.nodes end
-    if has_y then nodes = nodes + y.nodes end
-    if has_z then nodes = nodes + z.nodes end
-    if nodes > NODES then
-      evaluate_operands(x, y, z)
-      return make(shape, mask, x, y, z)
-    end
-    -- At most eight fields, which is what a table of that size has.
-    local a = {kind = kind, dims = shape, op = op, x = x, y = y, z = z,
-      nodes = nodes, seen = 0}
-    if mask then a.mask = true end
-    setmetatable(a, meta)
-    if has_x then reads(a, x) end
-    if has_y and x ~= y then reads(a, y) end
-    if has_z then reads(a, z) end
-    made = made + 1
-    return a
+-- An expression that is computed as a tree says, of a shape.
+local function make(t, shape, x, y, z)
+  if t.nodes > NODES then
+    evaluate_operands(x, y, z)
+    t = tree(t, t.mask, key_of(x), key_of(y), key_of(z))
   end
-  return make
+  local a = {op = t, dims = shape, x = x, y = y, z = z}
+  local closed = nodes.note(a)
+  if closed then refuse_closed(t, closed) end
+  return a
 end
 
 local function express(name, kind, shape, mask, x, y, z)
-  return operation_of(name, kind, x, y, z).make(shape, mask, x, y, z)
-end
-
--- Forget how an expression is computed, and what it reads.
-local function detach(a)
-  local op, x, y, z = parts_of(a)
-  if not op then return end
-  a.op = false
-  if not op.x then remove_reader(x, a) end
-  if y ~= nil and not op.y then remove_reader(y, a) end
-  if z ~= nil and not op.z then remove_reader(z, a) end
-  a.x, a.nodes = false, 1
-  if y ~= nil then a.y = false end
-  if z ~= nil then a.z = false end
+  return make(tree(operation_of(name, kind, x, y, z), mask, key_of(x),
+    key_of(y), key_of(z)), shape, x, y, z)
 end
 
 -- Say how an array that has no elements is computed.
-local function attach(a, op, x, y, z, nodes)
+local function attach(a, op, x, y, z)
   rawset(a, "y", y)
   rawset(a, "z", z)
-  if not op.x then reads(a, x) end
-  if y ~= nil and not op.y then reads(a, y) end
-  if z ~= nil and not op.z then reads(a, z) end
-  a.op, a.x, a.nodes = op, x, nodes
+  a.op, a.x = op, x
+  nodes.note(a)
 end
 
 -- Put what an operand is into a list behind place n, without the expressions
@@ -757,9 +776,9 @@ local function note(list, n, v)
     list[n + 1] = v == nil and false or v
     return n + 1
   end
-  list[n + 1], list[n + 2], list[n + 3] = op, v.dims, rawget(v, "mask")
+  list[n + 1], list[n + 2] = op, v.dims
   local x, y, z = operands(v)
-  n = note(list, n + 3, x)
+  n = note(list, n + 2, x)
   n = note(list, n, y)
   return note(list, n, z)
 end
@@ -768,11 +787,11 @@ end
 local function noted(list, n)
   local v = list[n + 1]
   if type(v) ~= "table" or is(v) then return v or nil, n + 1 end
-  local shape, mask, x, y, z = list[n + 2], list[n + 3]
-  x, n = noted(list, n + 3)
+  local shape, x, y, z = list[n + 2]
+  x, n = noted(list, n + 2)
   y, n = noted(list, n)
   z, n = noted(list, n)
-  return express(v.name, v.type, shape, mask, x, y, z), n
+  return express(v.name, v.type, shape, v.mask, x, y, z), n
 end
 
 -- An expression's result as a walk takes it: contiguous, in a buffer.  Each has
@@ -875,12 +894,15 @@ end
 
 -- --- trees that come again ---------------------------------------------------
 
--- A function that launches a kernel for an expression whose tree is like that
--- of an operation on operands, and is false where it is not.  It has read all
--- of them before it makes anything, so that no finalizer runs in between; a
--- debug hook may, and what it has evaluated has no operands.
-local function write_relaunch(kernel, shape, ...)
-  local lines, names, inner, passed = {}, {}, {}, {}
+local function has_walked(id) return walks ~= id end
+
+-- A function that computes an expression, if its tree is like that of an
+-- operation on operands, into a buffer, which it returns; else false.  Making
+-- the buffer may run a finalizer: where that walks, the function returns nil
+-- and the buffer, with which it is called again.  A debug hook may evaluate
+-- some operand while it reads them; what has been evaluated has none itself.
+local function write_relaunch(kernel, shape, kind, ...)
+  local lines, names, inner, passed, leaf = {}, {}, {}, {}, nil
   local function add(...) lines[#lines + 1] = format(...) end
   local read_operands
   local function read(place, v, above)
@@ -906,6 +928,7 @@ local function write_relaunch(kernel, shape, ...)
       add("if %s.op or %s.kind ~= %q or not %s or not %s.flat then "
         .. "return false end", name, name, v.kind, same, name)
       passed[#passed + 1] = name .. ".flat"
+      leaf = leaf or name
     end
   end
   function read_operands(name, op, x, y, z)
@@ -914,41 +937,49 @@ local function write_relaunch(kernel, shape, ...)
     if z ~= nil then read(name .. ".z", z, op) end
   end
   read_operands("a", ...)
-  local given = {"alike", "kernel"}
-  for k = 1, #inner do given[k + 2] = "o" .. k end
-  local text = format("local %s = ...\nreturn function(a, dims, size, out)\n"
-    .. "  %s\n  kernel(size, out, %s)\n  return true\nend",
-    concat(given, ", "), concat(lines, "\n  "), concat(passed, ", "))
-  return C.text(text, "relaunch")(alike, kernel, unpack(inner))
+  local given = {"alike", "beside", "has_walked", "kernel"}
+  for k = 1, #inner do given[k + 4] = "o" .. k end
+  local text = format("local %s = ...\nreturn function(a, dims, id, out)\n"
+    .. "  %s\n  local size = %s.size\n"
+    .. "  if size < 1 or size > %d then return false end\n"
+    .. "  if not out then\n    out = beside(%s.flat, %q, size)\n"
+    .. "    if has_walked(id) then return nil, out end\n  end\n"
+    .. "  kernel(size, out, %s)\n  return out\nend", concat(given, ", "),
+    concat(lines, "\n  "), leaf, MOST, leaf, kind, concat(passed, ", "))
+  return C.text(text, "relaunch")(alike, beside, has_walked, kernel,
+    unpack(inner))
 end
 
--- Remember how an expression was launched by the walk of an id, which was left.
--- Of each operation the first few trees are remembered.
+-- Remember how an expression was launched by the walk of an id, which was left,
+-- if nothing walks meanwhile.  Of each tree a few ways are remembered: operands
+-- may be the same array, or have been computed.
 local function remember(a, w, entry, id)
   local op, x, y, z = parts_of(a)
-  if not op or entry.remembered or w.strided > 0 or
-      #op.launches == MOST_LAUNCHES then
-    return
-  end
+  if not op or w.strided > 0 or #op.launches == MOST_LAUNCHES then return end
   local like = {fused = w.steps > 1 and 1 or 0,
-    run = write_relaunch(entry.kernel, a.dims, op, x, y, z)}
+    run = write_relaunch(entry.kernel, a.dims, op.type, op, x, y, z)}
   if walks ~= id then return end
-  entry.remembered = true
   op.launches[#op.launches + 1] = like
 end
 
--- Launch the kernel of an expression into a buffer as one like it was launched
--- before.  Returns the number of this walk; nil where nothing like it was.
-local function relaunch(a, size, out)
+-- Compute an expression as one like it was computed before.  Returns the buffer
+-- and the number of this walk; nil where nothing like it was.
+local function relaunch(a)
   local op = a.op
   if not op then return nil end
   local launches, dims, id = op.launches, a.dims, walks + NEXT_WALK
   walks = id
   for k = 1, #launches do
     local l = launches[k]
-    if l.run(a, dims, size, out) then
+    local base, made = l.run(a, dims, id)
+    if made then
+      id = walks + NEXT_WALK
+      walks = id
+      base = l.run(a, dims, id, made)
+    end
+    if base then
       counts.fused, counts.hits = counts.fused + l.fused, counts.hits + 1
-      return id
+      return base, id
     end
   end
   return nil
@@ -964,33 +995,29 @@ end
 -- "apart" where that does not follow from what it is.
 function evaluate(a, how)
   if not a.op then return a end
-  local leaf = a
-  repeat leaf = first_array(leaf) until not leaf or not leaf.op
-  if not leaf then return evaluate(a, how) end
-  local size = leaf.dims == a.dims and leaf.size or a.size
-  check_count(a.dims, size)
-  local base = beside(leaf.base, a.kind, size)
-  if size > 0 then
-    local id = relaunch(a, size, base)
-    if not id then
-      local w, entry = plan(a, nil, base, how)
+  local base, id = relaunch(a)
+  local again, w, entry = false, nil, nil
+  if not base then
+    local leaf = a
+    repeat leaf = first_array(leaf) until not leaf or not leaf.op
+    if not leaf then return evaluate(a, how) end
+    local size = leaf.dims == a.dims and leaf.size or a.size
+    check_count(a.dims, size)
+    base, id = beside(leaf.base, a.kind, size), walks
+    if size > 0 then
+      w, entry = plan(a, nil, base, how)
       if not w then return a end
-      local again = entry.runs
-      id = w.id
+      again, id = entry.runs, w.id
       run(w, entry, size, w.args, w.kept)
-      if again and walks == id then remember(a, w, entry, id) end
     end
-    if walks ~= id then return evaluate(a, how) end
-    counts.evaluations = counts.evaluations + 1
   end
+  if walks ~= id then return evaluate(a, how) end
+  if #base > 0 then counts.evaluations = counts.evaluations + 1 end
+  if again then remember(a, w, entry, id) end
   -- It is an expression until all of this is done: memory may run out.
-  rawset(a, "base", base)
-  rawset(a, "from", 0)
-  rawset(a, "flat", base)
-  rawset(a, "size", size)
-  rawset(a, "store", false)
-  each_parent(a, add_reader)
-  detach(a)
+  nodes.computed(a, base)
+  if parents[a] then each_parent(a, add_reader) end
+  nodes.detach(a)
   return a
 end
 
@@ -1119,15 +1146,15 @@ end
 -- let it be a copy of that, which is made when it is needed.  False where a
 -- finalizer has walked meanwhile.
 local function replace(into, a, w, entry)
-  local tree, list, n = {}, w.args, w.kept
-  note(tree, 0, a)
-  local copy = operation("copy", a.kind, reals[a.kind], into)
-  local s = store_of(into, a)
+  local kept, list, n = {}, w.args, w.kept
+  note(kept, 0, a)
+  local copy = tree(operation("copy", a.kind, reals[a.kind], into), a.mask,
+    key_of(into))
   -- The launch evaluates what else reads the array, and is to find out what of
-  -- that is still needed.  Behind it nothing may fail.
+  -- that is still needed.
   local function launch_detached()
-    detach(a)
-    s.readers[a] = true
+    rawset(a, "kind", into.kind)
+    nodes.detach(a)
     run(w, entry, a.size, list, n)
   end
   if walks ~= w.id then
@@ -1136,13 +1163,12 @@ local function replace(into, a, w, entry)
   end
   local ok, err = C.pcall(launch_detached)
   if not ok then
-    local e = noted(tree, 0)
+    local e = noted(kept, 0)
     local x, y, z = operands(e)
-    attach(a, e.op, x, y, z, e.nodes)
+    attach(a, e.op, x, y, z)
     C.raise(err)
   end
-  a.op, a.x, a.nodes = copy, into, 2
-  add_reader(into, a)
+  attach(a, copy, into)
   return true
 end
 
@@ -1159,7 +1185,10 @@ local function write(into, a)
       own, apart = true, apart and same_places(v, into)
     end
   end
-  if own then each_parent(a, function() apart = false end) end
+  if own then
+    sort_young()
+    each_parent(a, function() apart = false end)
+  end
   if not apart or walks ~= w.id then
     leave_walk(w)
     return false
@@ -1188,11 +1217,13 @@ end
 
 -- --- writes ------------------------------------------------------------------
 
--- Elements of those readers of a storage that have still to be computed.
+-- Elements of those readers of a storage that have still to be computed; it
+-- forgets the others.
 local function work_of(s)
-  local work = 0
-  for reader in next, s.readers do
-    if reader.op then work = work + max(reader.size, 1) end
+  local work, readers = 0, s.readers
+  for reader in next, readers do
+    if reader.op then work = work + max(reader.size, 1)
+    else readers[reader] = nil end
   end
   return work
 end
@@ -1206,12 +1237,11 @@ local function evaluate_readers(s)
 end
 
 -- Before a storage is written: evaluate what reads it.  Where that is much, the
--- collector first says what of it is needed.  A reader that is added behind the
--- last look at them says that again; till then all writes come here.
+-- collector first says what of it is needed.
 local function settle(number)
+  sort_young()
   local s = stores[number]
   if not s then return end
-  s.awaited = false
   local work = work_of(s)
   if work == 0 then return end
   if work > DOUBTFUL * C.heap() then C.collect() end
@@ -1222,11 +1252,12 @@ end
 -- While a callback of a run is running: what was to read a storage after the
 -- run is put aside, into a list, and is back after the callback.
 local function aside(number, list)
+  sort_young()
   local s = stores[number]
   if not s then return end
   local fresh, n = setmetatable({}, {__mode = "kv"}), #list
   list[n + 1], list[n + 2] = s, s.readers
-  s.readers, s.awaited = fresh, false
+  s.readers = fresh
 end
 
 local function back(list)
@@ -1238,8 +1269,8 @@ local function back(list)
     s.readers = readers
     for reader in next, readers do
       for _, v in next, reader.op and {operands(reader)} or {} do
-        if type(v) == "table" and not v.op and v.store == s then
-          s.awaited = C.await(v.base) or s.awaited
+        if type(v) == "table" and not v.op and rawget(v, "store") == s then
+          C.await(v.base)
         end
       end
     end
@@ -1408,15 +1439,18 @@ end
 -- launches of kernels that were there (hits), first launches of others
 -- (builds), and what these took (build_ms).
 function core.A.stats()
-  local t = {operations = made}
+  local t = {operations = nodes.made()}
   for key, v in next, counts do t[key] = v end
   return t
 end
 
-return {compute = compute, express = express,
+return {compute = compute, express = express, make = make, tree = tree,
+  operator = operator, learn = learn, key_of = key_of,
+  forget_trees = forget_trees,
+  index = nodes.index,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
-  record = record, settle = settle, doubt = doubt, aside = aside, back = back,
+  record = record, settle = settle, aside = aside, back = back,
   write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
   leave = leave_walk}

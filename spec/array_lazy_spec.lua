@@ -173,13 +173,111 @@ describe("an expression", function()
 
   it("does not pile up", function()
     local x = floats {0, 0}
-    for _ = 1, 200 do x = x + 0.5 end
-    assert.is_true(x.nodes <= 48)
-    assert.same({100, 100}, x:read())
+    for _ = 1, 3 do
+      for _ = 1, 200 do
+        x = x + 0.5
+        assert.is_true(x.op.nodes <= 48)
+      end
+    end
+    assert.same({300, 300}, x:read())
     local sum = floats {1}
     for _ = 1, 6 do sum = sum + sum end
-    assert.is_true(sum.nodes <= 64)
+    assert.is_true(sum.op.nodes <= 64)
     assert.equal(64, sum:item())
+  end)
+
+  it("means the same once its operation is known", function()
+    local u, m = A("uchar", {7, 3, 0}), floats {0, 2, 2}:gt(1):eval()
+    local n = m:eq(0)
+    for _ = 1, 2 do
+      assert.is_nil((u & u).mask)
+      assert.same({7, 3, 0}, (u & u):read())
+      assert.is_true((m & m).mask)
+      assert.is_true((m & n).mask)
+      assert.is_nil((u & m).mask)
+      assert.same({0, 1, 0}, (u & m):read())
+      assert.is_nil((m + m).mask)
+      assert.same({0, 2, 2}, (m + m):read())
+      assert.is_true((~n).mask)
+      assert.equal("uchar", (m & n).type)
+    end
+    local x = floats {1, 2, 3}
+    for _ = 1, 2 do
+      assert.same({3}, (x - x:mean()).shape)
+      assert.same({-1, 0, 1}, (x - x:mean()):read())
+      assert.same({3, 3}, (x + x:reshape {3, 1}).shape)
+      assert.has_error(function() return x + floats {1, 2} end,
+        "a + b: shapes {3} and {2} do not broadcast (dimension 1: 3 and 2)")
+      assert.same({2, 4, 6}, (x + floats {1, 2, 3}):read())
+      assert.same({2, 3, 4}, (x + 1):read())
+      assert.same({1.5, 2.5, 3.5}, (x + 0.5):read())
+      assert.error_matches(function() return x + 1e39 end,
+        "^a %+ b: b: number 1e%+39 does not fit float")
+      assert.error_matches(function() return x + "1" end,
+        "^a %+ b: an array or a number expected, got ")
+      assert.error_matches(function() return x:sqrt(2) end,
+        "^sqrt: argument 2: nothing more expected, got integer 2")
+      assert.error_matches(function() return x:gt(2, nil) end,
+        "^gt: argument 3: nothing more expected, got nil")
+      assert.error_matches(function() return A.sqrt() end,
+        "^sqrt: argument 1 %(a%): array expected, got nil")
+    end
+    local closed = floats {1, 2, 3}
+    closed:close()
+    assert.has_error(function() return x + closed end,
+      "a + b: b: the array is closed")
+    assert.has_error(function() return closed:sqrt() end,
+      "sqrt: argument 1 (a): the array is closed")
+  end)
+
+  -- More trees than are known at once, none of which comes again before all
+  -- are forgotten.
+  it("is right where there are many trees", function()
+    local x, y = floats {1, 2}, floats {3, 4}
+    local function add(a, b) return a + b end
+    local function sub(a, b) return a - b end
+    local first = (x + y).op
+    for _ = 1, 2 do
+      for i = 0, 1100 do
+        local e, expected, rest = x, 1, i
+        for _ = 1, 11 do
+          local f = rest % 2 == 0 and add or sub
+          e, expected, rest = f(e, y), f(expected, 3), rest // 2
+        end
+        if i % 100 == 0 or i > 1090 then assert.equal(expected, e[1]) end
+      end
+    end
+    assert.not_equal(first, (x + y).op)
+  end)
+
+  it("is forgotten where nothing refers to it", function()
+    local x = floats {1, 2}
+    local kept = x * 2
+    local function bytes_after(rounds)
+      for _ = 1, rounds do
+        for _ = 1, 1000 do local _ = (x + 1) * 3 end
+        collectgarbage()
+      end
+      return collectgarbage "count" * 1024
+    end
+    local before = bytes_after(3)
+    assert.is_true(bytes_after(10) < before + 100000)
+    x:fill(5)
+    assert.same({2, 4}, kept:read())
+  end)
+
+  it("reads what was there among many that read something else", function()
+    local x, list = floats {1, 2}, {}
+    for i = 1, 300 do list[i] = (i % 3 == 0 and floats {i, i} or x) + i end
+    local y = list[300] * 2
+    assert.equal(0, launched(function() list[1].device.name:len() end))
+    x:fill(0)
+    list[300]:eval():fill(7)
+    for i = 1, 299 do
+      assert.equal((i % 3 == 0 and i or 1) + i, list[i][1])
+    end
+    assert.same({7, 7}, list[300]:read())
+    assert.same({1200, 1200}, y:read())
   end)
 
   it("is fused on request", function()

@@ -313,7 +313,6 @@ static int buffer_close(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
   if (buffer_ends(b) || b->lent) lze_buffer_settle(L, 1);
   if (buffer_ends(b)) lze_close(&b->storage->o);
-  else if (b->lent && lze_buffer_is_open(b)) lze_arrays_doubt(L);
   return buffer_gc(L);
 }
 

@@ -161,9 +161,10 @@ static const char *describe_array(lua_State *L, int index) {
   bool apart = lua_rawget(L, index) == LUA_TNIL;
   lua_pushliteral(L, "op");
   lua_rawget(L, index);
-  apart &= !lua_toboolean(L, -1);
-  lua_pushliteral(L, "kind");
-  lua_rawget(L, index);
+  bool expression = lua_toboolean(L, -1);
+  apart &= !expression;
+  lua_pushstring(L, expression ? "type" : "kind");
+  lua_rawget(L, expression ? -2 : index);
   if (apart)
     lua_pushliteral(L, "an array that is not contiguous (a:clone() is)");
   else

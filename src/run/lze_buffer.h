@@ -106,9 +106,11 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
    Of an array whose elements are not computed yet, the expression, it has a
    function `evaluate(array)`, and `settle(serial)`, which evaluates those that
    read the storage with that serial number; `aside(serial, list)` puts these
-   into a list, and `back(list)` undoes that; `doubt()` is for
-   lze_arrays_doubt. [-1, +0] */
+   into a list, and `back(list)` undoes that. [-1, +0] */
 void lze_keep_array_metatable(lua_State *L);
+/* nodes(meta) -> functions for expressions, by name; arrays have that
+   metatable.  lze_node.c says what each does. */
+int lze_array_nodes(lua_State *L);
 /* Compute the elements of the expression at `index`, if it is one.  Runs what
    a launch does. */
 void lze_array_evaluate(lua_State *L, int index);
@@ -120,9 +122,6 @@ void lze_arrays_evaluate(lua_State *L, int first, int last);
 void lze_storage_settle(lua_State *L, lze_Storage *s);
 /* The same; returns LUA_OK, or another status with the error on the stack. */
 int lze_storage_try_settle(lua_State *L, lze_Storage *s);
-/* Before a buffer is closed whose storage stays: arrays look from now on
-   whether theirs are open. */
-void lze_arrays_doubt(lua_State *L);
 /* Put expressions that have yet to read a storage into the list at `index`, as
    what comes now is before them; and all of a list back where they were. */
 void lze_storage_aside(lua_State *L, lze_Storage *s, int index);

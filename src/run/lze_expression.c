@@ -89,14 +89,6 @@ void lze_storage_settle(lua_State *L, lze_Storage *s) {
   if (lze_storage_try_settle(L, s) != LUA_OK) lua_error(L);
 }
 
-void lze_arrays_doubt(lua_State *L) {
-  if (!lze_state(L)->arrays) return;
-  array_push_function(L, "doubt");
-  lze_Pause pause = lze_guard_pause(L);
-  lua_call(L, 0, 0);
-  lze_guard_resume(L, pause);
-}
-
 void lze_storage_aside(lua_State *L, lze_Storage *s, int index) {
   if (!s->awaited) return;
   index = lua_absindex(L, index);

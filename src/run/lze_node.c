@@ -1,0 +1,352 @@
+/*
+ * lze_node.c - expressions of arrays: how they are made, and noted.
+ * SPDX-License-Identifier: MIT
+ *
+ * An expression is a table of what lua/array_expression.lua says.  Making one
+ * is most of what an operation costs, and nothing of the script's may run
+ * meanwhile, so that happens here.  Each is noted in a list, which is weak, of
+ * the young: only where a storage is written that expressions read does Lua
+ * code sort those that are left by what they read.
+ */
+#include "base/lze_error.h"
+#include "run/lze_buffer.h"
+
+/* Upvalues of the functions here, and of operators besides. */
+enum {
+  META = 1, YOUNG, NOTES,
+  OP, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, /* as in keys */
+  SHARED = MASK,
+  KNOWN, ARITY, BROADCAST, OTHER,       /* of an operator */
+  METHODS = SHARED + 1, FURTHER         /* of the index */
+};
+
+static const char *const keys[] = {"op",   "dims", "x",    "y",    "z",
+                                   "kind", "type", "base", "flat", "from",
+                                   "size", "mask"};
+
+enum { KEYS = sizeof keys / sizeof *keys, LEAST = 64 };
+
+/* Numbers that are beyond what a float holds are looked at elsewhere. */
+#define TOO_LARGE 0x1.ffffffp127
+
+typedef struct Notes {
+  lua_Integer made;             /* expressions */
+  lua_Integer count, most;      /* of the young, with those that are gone */
+} Notes;
+
+static Notes *notes_of(lua_State *L) {
+  return lua_touserdata(L, lua_upvalueindex(NOTES));
+}
+
+/* Push a field of the array at index t. [-0, +1] */
+static int get(lua_State *L, int t, int key) {
+  lua_pushvalue(L, lua_upvalueindex(key));
+  return lua_rawget(L, t);
+}
+
+static void set(lua_State *L, int t, int key, int value) {
+  lua_pushvalue(L, lua_upvalueindex(key));
+  lua_pushvalue(L, value);
+  lua_rawset(L, t);
+}
+
+static bool is_expression(lua_State *L, int t) {
+  if (!lua_istable(L, t)) return false;
+  bool is = get(L, t, OP) == LUA_TTABLE;
+  lua_pop(L, 1);
+  return is;
+}
+
+static bool is_array(lua_State *L, int i) {
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
+  bool is = lua_rawequal(L, -1, lua_upvalueindex(META));
+  lua_pop(L, 1);
+  return is;
+}
+
+/* Lze is to ask before the elements of an array are written; false where it is
+   closed. */
+static bool await(lua_State *L, int array) {
+  if (get(L, array, FLAT) != LUA_TUSERDATA) {
+    lua_pop(L, 1);
+    get(L, array, BASE);
+  }
+  const lze_Buffer *b = lze_test_box(L, -1, lze_buffer_kind);
+  lua_pop(L, 1);
+  if (b == NULL || !lze_buffer_is_open(b)) return false;
+  b->storage->awaited = true;
+  b->storage->asked++;
+  return true;
+}
+
+/* Forget what is no expression any more, or not referred to. */
+static void young_sweep(lua_State *L, Notes *n) {
+  const int young = lua_upvalueindex(YOUNG);
+  lua_Integer kept = 0;
+  for (lua_Integer i = 1; i <= n->count; i++) {
+    lua_rawgeti(L, young, i);
+    if (is_expression(L, lua_gettop(L))) lua_rawseti(L, young, ++kept);
+    else lua_pop(L, 1);
+  }
+  for (lua_Integer i = kept + 1; i <= n->count; i++) {
+    lua_pushnil(L);
+    lua_rawseti(L, young, i);
+  }
+  n->count = kept;
+  n->most = 2 * kept < LEAST ? LEAST : 2 * kept;
+}
+
+static void node_note(lua_State *L, int node) {
+  Notes *n = notes_of(L);
+  lua_pushvalue(L, lua_upvalueindex(META));
+  lua_setmetatable(L, node);
+  if (n->count >= n->most) young_sweep(L, n);
+  lua_pushvalue(L, node);
+  lua_rawseti(L, lua_upvalueindex(YOUNG), ++n->count);
+  n->made++;
+}
+
+/* Push what an operand is known by: the operation of an expression, the type of
+   an array, "mask" of a mask, 1 of an integer and 2 of another number.  False
+   where it is none of these, or closed. */
+static bool push_key(lua_State *L, int i) {
+  if (lua_type(L, i) == LUA_TNUMBER) {
+    lua_Number v = lua_tonumber(L, i);
+    lua_pushinteger(L, lua_isinteger(L, i) ? 1 : 2);
+    return v < TOO_LARGE && v > -TOO_LARGE;
+  }
+  if (!is_array(L, i)) return false;
+  if (get(L, i, OP) == LUA_TTABLE) return true;
+  lua_pop(L, 1);
+  if (!await(L, i)) return false;
+  get(L, i, MASK);
+  bool mask = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  if (mask) lua_pushvalue(L, lua_upvalueindex(MASK));
+  else get(L, i, KIND);
+  return true;
+}
+
+/* Whether the shapes at two indices are the same. */
+static bool is_same(lua_State *L, int a, int b) {
+  if (lua_rawequal(L, a, b)) return true;
+  if (!lua_istable(L, a) || !lua_istable(L, b)) return false;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, a);
+  bool same = n == (lua_Integer)lua_rawlen(L, b);
+  for (lua_Integer d = 1; same && d <= n; d++) {
+    lua_rawgeti(L, a, d);
+    lua_rawgeti(L, b, d);
+    same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  return same;
+}
+
+/* Push the shape of one operand, or of two that have the same; false where
+   they have not, and both are pushed. */
+static bool push_shape(lua_State *L, int arity) {
+  bool first = lua_istable(L, 1), second = arity == 2 && lua_istable(L, 2);
+  if (first) get(L, 1, DIMS);
+  if (second) get(L, 2, DIMS);
+  if (!first || !second) return true;
+  return is_same(L, lua_gettop(L) - 1, lua_gettop(L));
+}
+
+/* Push the tree of operands, the first at index 1, and what comes before it;
+   false where it is not known. */
+static bool push_tree(lua_State *L, int arity) {
+  lua_pushvalue(L, lua_upvalueindex(KNOWN));
+  for (int i = 1; i <= arity; i++) {
+    const int known = lua_gettop(L);
+    if (!push_key(L, i) || lua_rawget(L, known) != LUA_TTABLE) return false;
+  }
+  return true;
+}
+
+/* operator(...) -> the expression of an operation on operands whose like are
+   known; what else there is `other` does.  From the first look at an operand
+   to the note nothing can run that changes it: where Lua's memory is collected
+   is before. */
+static int node_operator(lua_State *L) {
+  const int arity = (int)lua_tointeger(L, lua_upvalueindex(ARITY));
+  const int given = lua_gettop(L), shape = given + 1, node = given + 2;
+  if (given == arity) lua_pushnil(L);
+  while (given == arity) {
+    lua_createtable(L, 0, 4);
+    if (!push_tree(L, arity)) break;
+    const int tree = lua_gettop(L);
+    if (lua_isnil(L, shape) && !push_shape(L, arity)) {
+      lua_pushvalue(L, lua_upvalueindex(BROADCAST));
+      lua_insert(L, tree + 1);
+      lua_call(L, 2, 1);
+      lua_replace(L, shape);
+      lua_settop(L, shape);
+      continue;
+    }
+    set(L, node, OP, tree);
+    set(L, node, DIMS, lua_gettop(L) > tree ? tree + 1 : shape);
+    set(L, node, X, 1);
+    if (arity == 2) set(L, node, Y, 2);
+    node_note(L, node);
+    lua_settop(L, node);
+    return 1;
+  }
+  lua_settop(L, given);
+  lua_pushvalue(L, lua_upvalueindex(OTHER));
+  lua_insert(L, 1);
+  lua_call(L, given, 1);
+  return 1;
+}
+
+/* note(a) -> nil: a has all that an expression has, and is one from now on; or
+   which of its operands is a closed array */
+static int node_enter(lua_State *L) {
+  static const int operands[] = {X, Y, Z};
+  for (int i = 0; i < 3; i++) {
+    lua_settop(L, 1);
+    get(L, 1, operands[i]);
+    if (!lua_istable(L, 2) || is_expression(L, 2) || await(L, 2)) continue;
+    lua_pushinteger(L, i + 1);
+    return 1;
+  }
+  node_note(L, 1);
+  return 0;
+}
+
+/* young() -> one of the young expressions, or nil where there is none */
+static int young_last(lua_State *L) {
+  Notes *n = notes_of(L);
+  for (; n->count > 0; n->count--) {
+    lua_settop(L, 0);
+    lua_rawgeti(L, lua_upvalueindex(YOUNG), n->count);
+    if (is_expression(L, 1)) return 1;
+    lua_pushnil(L);
+    lua_rawseti(L, lua_upvalueindex(YOUNG), n->count);
+  }
+  return 0;
+}
+
+/* grown(a): it is not young any more */
+static int young_grown(lua_State *L) {
+  const Notes *n = notes_of(L);
+  lua_settop(L, 1);
+  for (lua_Integer i = n->count; i > 0; i--) {
+    lua_rawgeti(L, lua_upvalueindex(YOUNG), i);
+    bool found = lua_rawequal(L, 1, 2);
+    lua_settop(L, 1);
+    if (!found) continue;
+    lua_pushnil(L);
+    lua_rawseti(L, lua_upvalueindex(YOUNG), i);
+    return 0;
+  }
+  return 0;
+}
+
+/* computed(a, b): the elements of an expression are those of a buffer of its
+   own, which expressions may have yet to read */
+static int node_computed(lua_State *L) {
+  const lze_Buffer *b = lze_check_box(L, 2, lze_buffer_kind);
+  lua_settop(L, 2);
+  if (get(L, 1, OP) != LUA_TTABLE) return 0;
+  lua_pushinteger(L, b->count);
+  lua_pushinteger(L, 0);
+  get(L, 3, TYPE);
+  get(L, 3, MASK);
+  set(L, 1, BASE, 2);
+  set(L, 1, FLAT, 2);
+  set(L, 1, SIZE, 4);
+  set(L, 1, FROM, 5);
+  set(L, 1, KIND, 6);
+  if (lua_toboolean(L, 7)) set(L, 1, MASK, 7);
+  await(L, 1);
+  return 0;
+}
+
+/* detach(a): forget how an expression is computed */
+static int node_detach(lua_State *L) {
+  static const int fields[] = {OP, X, Y, Z};
+  lua_settop(L, 1);
+  lua_pushboolean(L, false);
+  for (int i = 0; i < 4; i++)
+    if (get(L, 1, fields[i]) != LUA_TNIL) set(L, 1, fields[i], 2);
+  return 0;
+}
+
+/* made() -> how many expressions were made */
+static int node_made(lua_State *L) {
+  lua_pushinteger(L, notes_of(L)->made);
+  return 1;
+}
+
+/* index(a, key) -> a method, or the type of an expression's elements, or
+   whether it is a mask; what else there is `further` does */
+static int node_index(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(METHODS)) != LUA_TNIL) return 1;
+    lua_pop(L, 1);
+    bool kind = lua_rawequal(L, 2, lua_upvalueindex(KIND));
+    if (kind || lua_rawequal(L, 2, lua_upvalueindex(MASK))) {
+      luaL_checktype(L, 1, LUA_TTABLE);
+      if (get(L, 1, OP) != LUA_TTABLE) return 0;
+      get(L, 3, kind ? TYPE : MASK);
+      return 1;
+    }
+  }
+  lua_settop(L, 2);
+  lua_pushvalue(L, lua_upvalueindex(FURTHER));
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+/* A closure of the shared upvalues, which are those of the function that runs,
+   and of `count` values on the stack. [-count, +1] */
+static void push_further(lua_State *L, lua_CFunction f, int count) {
+  const int first = lua_gettop(L) - count + 1;
+  for (int i = 1; i <= SHARED; i++) {
+    lua_pushvalue(L, lua_upvalueindex(i));
+    lua_insert(L, first + i - 1);
+  }
+  lua_pushcclosure(L, f, SHARED + count);
+}
+
+/* operator(known, arity, broadcast, other) -> a function of so many operands;
+   known[key of x][key of y] is the operation on them, `other` is called with
+   them where it is not, `broadcast` with shapes that are not the same */
+static int new_operator(lua_State *L) {
+  lua_settop(L, 4);
+  push_further(L, node_operator, 4);
+  return 1;
+}
+
+/* index(methods, further) -> what arrays' metatable has as __index */
+static int new_index(lua_State *L) {
+  lua_settop(L, 2);
+  push_further(L, node_index, 2);
+  return 1;
+}
+
+int lze_array_nodes(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"operator", new_operator}, {"index", new_index}, {"note", node_enter},
+      {"young", young_last},      {"grown", young_grown},
+      {"computed", node_computed}, {"detach", node_detach},
+      {"made", node_made}};
+  lua_settop(L, 1);
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  Notes *n = lua_newuserdatauv(L, sizeof *n, 0);
+  *n = (Notes){.most = LEAST};
+  for (int i = 0; i < KEYS; i++) lua_pushstring(L, keys[i]);
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    for (int u = 1; u <= SHARED; u++) lua_pushvalue(L, u);
+    lua_pushcclosure(L, functions[i].func, SHARED);
+    lua_setfield(L, -2, functions[i].name);
+  }
+  return 1;
+}
