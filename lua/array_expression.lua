@@ -683,33 +683,24 @@ local function add_reader(v, reader)
   end
 end
 
--- Expressions by an operand of theirs that is one: the first of them, and those
--- that follow.  Once the operand is computed they read its storage.
-local parents = setmetatable({}, {__mode = "kv"})
-local families = setmetatable({}, {__mode = "k"})
+-- Expressions by an operand of theirs that is one.  Once that is computed
+-- they read its storage.
+local parents = setmetatable({}, {__mode = "k"})
 
 local function add_parent(v, parent)
-  if not parents[v] then
-    parents[v] = parent
-    return
+  local list = parents[v]
+  if not list then
+    list = setmetatable({}, {__mode = "kv"})
+    parents[v] = list
   end
-  local others = families[v]
-  if not others then
-    others = setmetatable({}, {__mode = "kv"})
-    families[v] = others
-  end
-  others[parent] = true
+  list[parent] = true
 end
 
 -- Call f with an operand and each expression that is known to have yet to read
 -- it.
 local function each_parent(v, f)
-  local parent, others = parents[v], families[v]
-  if parent and parent.op then f(v, parent) end
-  if others then
-    for other in next, others do
-      if other.op then f(v, other) end
-    end
+  for parent in next, parents[v] or {} do
+    if parent.op then f(v, parent) end
   end
 end
 
@@ -726,12 +717,14 @@ end
 
 -- Sort the expressions that are left by what they read.
 local function sort_young()
-  local a = nodes.young()
-  while a do
-    local op, x, y, z = parts_of(a)
-    if op then reads_all(a, op, x, y, z) end
-    nodes.grown(a)
-    a = nodes.young()
+  local young = nodes.young()
+  while young do
+    for a in next, young do
+      local op, x, y, z = parts_of(a)
+      if op then reads_all(a, op, x, y, z) end
+    end
+    nodes.grown(young)
+    young = nodes.young()
   end
 end
 

@@ -266,6 +266,40 @@ describe("an expression", function()
     assert.same({2, 4}, kept:read())
   end)
 
+  it("is right where a finalizer has it back", function()
+    local function dropped(make)
+      local x, kept = floats {1, 2, 3}, {}
+      local function drop()
+        setmetatable({make(x)}, {__gc = function(t)
+          kept[1] = t[1]
+        end})
+      end
+      drop()
+      collectgarbage()
+      collectgarbage()
+      return x, kept[1]
+    end
+    local x, e = dropped(function(x) return x + 1 end)
+    x:fill(100)
+    assert.same({2, 3, 4}, e:read())
+    x, e = dropped(function(x) return (x + 1) * 2 end)
+    x:fill(100)
+    assert.same({4, 6, 8}, e:read())
+    x, e = dropped(function(x) return x - 1 end)
+    x:close()
+    assert.same({0, 1, 2}, e:read())
+    local v = floats {1, 2} * 2
+    setmetatable({v + 1}, {__gc = function(t) e = t[1] end})
+    local w = floats {1}
+    local sorts = w + 1
+    w:fill(2)
+    assert.same({2}, sorts:read())
+    collectgarbage()
+    collectgarbage()
+    v:eval():fill(9)
+    assert.same({3, 5}, e:read())
+  end)
+
   it("reads what was there among many that read something else", function()
     local x, list = floats {1, 2}, {}
     for i = 1, 300 do list[i] = (i % 3 == 0 and floats {i, i} or x) + i end

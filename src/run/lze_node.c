@@ -4,16 +4,16 @@
  *
  * An expression is a table of what lua/array_expression.lua says.  Making one
  * is most of what an operation costs, and nothing of the script's may run
- * meanwhile, so that happens here.  Each is noted in a list, which is weak, of
- * the young: only where a storage is written that expressions read does Lua
- * code sort those that are left by what they read.
+ * meanwhile, so that happens here.  Each is noted among the young, which that
+ * does not keep alive: only where a storage is written that expressions read
+ * does Lua code sort those that are left by what they read.
  */
 #include "base/lze_error.h"
 #include "run/lze_buffer.h"
 
 /* Upvalues of the functions here, and of operators besides. */
 enum {
-  META = 1, YOUNG, NOTES,
+  META = 1, NOTES,
   OP, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, /* as in keys */
   SHARED = MASK,
   KNOWN, ARITY, BROADCAST, OTHER,       /* of an operator */
@@ -26,12 +26,15 @@ static const char *const keys[] = {"op",   "dims", "x",    "y",    "z",
 
 enum { KEYS = sizeof keys / sizeof *keys, LEAST = 64 };
 
+/* User values of the notes: tables of young expressions. */
+enum { NEW = 1, TAKEN };
+
 /* Numbers that are beyond what a float holds are looked at elsewhere. */
 #define TOO_LARGE 0x1.ffffffp127
 
 typedef struct Notes {
   lua_Integer made;             /* expressions */
-  lua_Integer count, most;      /* of the young, with those that are gone */
+  lua_Integer count, most;      /* of the new, with those that are gone */
 } Notes;
 
 static Notes *notes_of(lua_State *L) {
@@ -79,30 +82,34 @@ static bool await(lua_State *L, int array) {
   return true;
 }
 
-/* Forget what is no expression any more, or not referred to. */
-static void young_sweep(lua_State *L, Notes *n) {
-  const int young = lua_upvalueindex(YOUNG);
-  lua_Integer kept = 0;
-  for (lua_Integer i = 1; i <= n->count; i++) {
-    lua_rawgeti(L, young, i);
-    if (is_expression(L, lua_gettop(L))) lua_rawseti(L, young, ++kept);
-    else lua_pop(L, 1);
-  }
-  for (lua_Integer i = kept + 1; i <= n->count; i++) {
+/* Forget young ones that are no expressions any more. */
+static void young_sweep(lua_State *L, Notes *n, int young) {
+  n->count = 0;
+  lua_pushnil(L);
+  while (lua_next(L, young) != 0) {
+    lua_pop(L, 1);
+    if (is_expression(L, young + 1)) {
+      n->count++;
+      continue;
+    }
+    lua_pushvalue(L, -1);
     lua_pushnil(L);
-    lua_rawseti(L, young, i);
+    lua_rawset(L, young);
   }
-  n->count = kept;
-  n->most = 2 * kept < LEAST ? LEAST : 2 * kept;
+  n->most = 2 * n->count < LEAST ? LEAST : 2 * n->count;
 }
 
 static void node_note(lua_State *L, int node) {
   Notes *n = notes_of(L);
+  const int young = lua_gettop(L) + 1;
   lua_pushvalue(L, lua_upvalueindex(META));
   lua_setmetatable(L, node);
-  if (n->count >= n->most) young_sweep(L, n);
+  lua_getiuservalue(L, lua_upvalueindex(NOTES), NEW);
+  if (n->count >= n->most) young_sweep(L, n, young);
   lua_pushvalue(L, node);
-  lua_rawseti(L, lua_upvalueindex(YOUNG), ++n->count);
+  lua_pushboolean(L, true);
+  lua_rawset(L, young);
+  n->count++;
   n->made++;
 }
 
@@ -213,32 +220,42 @@ static int node_enter(lua_State *L) {
   return 0;
 }
 
-/* young() -> one of the young expressions, or nil where there is none */
-static int young_last(lua_State *L) {
-  Notes *n = notes_of(L);
-  for (; n->count > 0; n->count--) {
-    lua_settop(L, 0);
-    lua_rawgeti(L, lua_upvalueindex(YOUNG), n->count);
-    if (is_expression(L, 1)) return 1;
-    lua_pushnil(L);
-    lua_rawseti(L, lua_upvalueindex(YOUNG), n->count);
-  }
-  return 0;
+/* A table whose keys are weak: values would be lost before a finalizer could
+   have them back. [-0, +1] */
+static void push_weak(lua_State *L) {
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "kv");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
 }
 
-/* grown(a): it is not young any more */
+/* young() -> a table with the young expressions for keys, where there may be
+   some, into which no more come; the same till grown(it) */
+static int young_taken(lua_State *L) {
+  const int notes = lua_upvalueindex(NOTES);
+  if (lua_getiuservalue(L, notes, TAKEN) == LUA_TTABLE) return 1;
+  if (notes_of(L)->count == 0) return 0;
+  push_weak(L);
+  Notes *n = notes_of(L);
+  n->count = 0;
+  n->most = LEAST;
+  lua_getiuservalue(L, notes, NEW);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, notes, TAKEN);
+  lua_pushvalue(L, -2);
+  lua_setiuservalue(L, notes, NEW);
+  return 1;
+}
+
+/* grown(t): those in a table that young() gave are sorted by what they read */
 static int young_grown(lua_State *L) {
-  const Notes *n = notes_of(L);
+  const int notes = lua_upvalueindex(NOTES);
   lua_settop(L, 1);
-  for (lua_Integer i = n->count; i > 0; i--) {
-    lua_rawgeti(L, lua_upvalueindex(YOUNG), i);
-    bool found = lua_rawequal(L, 1, 2);
-    lua_settop(L, 1);
-    if (!found) continue;
-    lua_pushnil(L);
-    lua_rawseti(L, lua_upvalueindex(YOUNG), i);
-    return 0;
-  }
+  lua_getiuservalue(L, notes, TAKEN);
+  if (!lua_rawequal(L, 1, 2)) return 0;
+  lua_pushnil(L);
+  lua_setiuservalue(L, notes, TAKEN);
   return 0;
 }
 
@@ -330,17 +347,14 @@ static int new_index(lua_State *L) {
 int lze_array_nodes(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"operator", new_operator}, {"index", new_index}, {"note", node_enter},
-      {"young", young_last},      {"grown", young_grown},
+      {"young", young_taken},     {"grown", young_grown},
       {"computed", node_computed}, {"detach", node_detach},
       {"made", node_made}};
   lua_settop(L, 1);
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "v");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  Notes *n = lua_newuserdatauv(L, sizeof *n, 0);
+  Notes *n = lua_newuserdatauv(L, sizeof *n, 2);
   *n = (Notes){.most = LEAST};
+  push_weak(L);
+  lua_setiuservalue(L, 2, NEW);
   for (int i = 0; i < KEYS; i++) lua_pushstring(L, keys[i]);
   lua_newtable(L);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
