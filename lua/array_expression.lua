@@ -704,9 +704,11 @@ local function each_parent(v, f)
   end
 end
 
--- Note that an expression is to read an operand.
+-- Note that an expression is to read an operand, which a debug hook may have
+-- computed meanwhile.
 local function reads(a, v)
-  if v.op then add_parent(v, a) else add_reader(v, a) end
+  if v.op then add_parent(v, a) end
+  if not v.op then add_reader(v, a) end
 end
 
 local function reads_all(a, op, x, y, z)
@@ -751,14 +753,6 @@ end
 local function express(name, kind, shape, mask, x, y, z)
   return make(tree(operation_of(name, kind, x, y, z), mask, key_of(x),
     key_of(y), key_of(z)), shape, x, y, z)
-end
-
--- Say how an array that has no elements is computed.
-local function attach(a, op, x, y, z)
-  rawset(a, "y", y)
-  rawset(a, "z", z)
-  a.op, a.x = op, x
-  nodes.note(a)
 end
 
 -- Put what an operand is into a list behind place n, without the expressions
@@ -1011,6 +1005,8 @@ function evaluate(a, how)
   nodes.computed(a, base)
   if parents[a] then each_parent(a, add_reader) end
   nodes.detach(a)
+  -- A debug hook may have sorted others meanwhile.
+  if parents[a] then each_parent(a, add_reader) end
   return a
 end
 
@@ -1158,10 +1154,10 @@ local function replace(into, a, w, entry)
   if not ok then
     local e = noted(kept, 0)
     local x, y, z = operands(e)
-    attach(a, e.op, x, y, z)
+    nodes.attach(a, e.op, x, y, z)
     C.raise(err)
   end
-  attach(a, copy, into)
+  nodes.attach(a, copy, into)
   return true
 end
 

@@ -14,15 +14,15 @@
 /* Upvalues of the functions here, and of operators besides. */
 enum {
   META = 1, NOTES,
-  OP, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, /* as in keys */
-  SHARED = MASK,
+  OP, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, STORE, /* keys */
+  SHARED = STORE,
   KNOWN, ARITY, BROADCAST, OTHER,       /* of an operator */
   METHODS = SHARED + 1, FURTHER         /* of the index */
 };
 
 static const char *const keys[] = {"op",   "dims", "x",    "y",    "z",
                                    "kind", "type", "base", "flat", "from",
-                                   "size", "mask"};
+                                   "size", "mask", "store"};
 
 enum { KEYS = sizeof keys / sizeof *keys, LEAST = 64 };
 
@@ -274,9 +274,19 @@ static int node_computed(lua_State *L) {
   set(L, 1, SIZE, 4);
   set(L, 1, FROM, 5);
   set(L, 1, KIND, 6);
+  lua_pushnil(L);
+  set(L, 1, STORE, 8); /* of a buffer that it had before */
   if (lua_toboolean(L, 7)) set(L, 1, MASK, 7);
   await(L, 1);
   return 0;
+}
+
+/* attach(a, op, x, y, z): as note(a), where a is to be computed so */
+static int node_attach(lua_State *L) {
+  static const int fields[] = {OP, X, Y, Z};
+  lua_settop(L, 5);
+  for (int i = 0; i < 4; i++) set(L, 1, fields[i], i + 2);
+  return node_enter(L);
 }
 
 /* detach(a): forget how an expression is computed */
@@ -348,8 +358,8 @@ int lze_array_nodes(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"operator", new_operator}, {"index", new_index}, {"note", node_enter},
       {"young", young_taken},     {"grown", young_grown},
-      {"computed", node_computed}, {"detach", node_detach},
-      {"made", node_made}};
+      {"computed", node_computed}, {"attach", node_attach},
+      {"detach", node_detach},    {"made", node_made}};
   lua_settop(L, 1);
   Notes *n = lua_newuserdatauv(L, sizeof *n, 2);
   *n = (Notes){.most = LEAST};
