@@ -623,6 +623,26 @@ local function add_pieces(i, out, counts, pieces, bins)
   out[i] = sum
 end
 
+-- Elements of 8 bits are counted by what they are, and these counts by bins.
+local function count_bytes(i, counts, from, n, length)
+  local block = (i - 1) * 256 + 1
+  for p = (i - 1) * length + 1, min(i * length, n) do
+    local at = block + from[p]
+    counts[at] = counts[at] + 1
+  end
+end
+
+local function add_bytes(i, out, counts, pieces, bins, edges, least)
+  local low, high, sum = edges[i], edges[i + 1], 0
+  local v = max(least + 0.0, -(-low // 1))
+  while v < least + 256.0 and (v < high or i == bins and v == high) do
+    local at = floor(v) & 255
+    for p = 0, pieces - 1 do sum = sum + counts[p * 256 + at + 1] end
+    v = v + 1.0
+  end
+  out[i] = sum
+end
+
 local function finite(v) return v - v == 0 end
 
 -- The lowest and the highest element.  Waits.
@@ -699,9 +719,19 @@ define("histogram", function(a, bins, o)
     counts:fill(0)
     return counts, edges
   end
-  local pieces, length = cut(n, a.device, max(4096, bins))
-  local private = core.filled_beside(a.home,
-    n < 1 << 31 and "int" or "long", pieces * (bins + 2))
+  local bytes = types[a.kind].bits == 8
+  local pieces, length = cut(n, a.device, bytes and 4096 or max(4096, bins))
+  local private = core.filled_beside(a.home, n < 1 << 31 and "int" or "long",
+    pieces * (bytes and 256 or bins + 2))
+  if bytes then
+    local int = n < 1 << 30 and "int" or "long"
+    program(count_bytes, "histogram_bytes", int, {int = int})(
+      items(pieces, a.device), private, from:view(1, n, "uchar"), n, length)
+    program(add_bytes, "histogram_values", kind, {real = kind})(bins,
+      counts.buffer, private, pieces, bins, edges.buffer,
+      types[a.kind].signed and -128 or 0)
+    return counts, edges
+  end
   -- Integers of 32 bits are faster, where elements and places fit.
   local int = max(n, pieces * (bins + 2)) < 1 << 30 and
     core.is_narrow(a.kind) and "int" or "long"

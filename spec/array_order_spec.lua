@@ -388,6 +388,19 @@ describe("lze.array", function()
       assert.equal(90, edges[8])
       assert.is_true(counts:read()[1] > 0)
     end
+    local bytes = {}
+    for i = 1, 20000 do bytes[i] = math.random(-128, 127) end
+    for kind, least in pairs {char = -128, uchar = 0} do
+      local a = A("char", bytes):to(kind)
+      for _, bins in ipairs {1, 5, 255, 256, 300} do
+        check(a, bins)
+        check(a, bins, {low = least, high = least + 256})
+        check(a, bins, {low = least + 0.5, high = least + 99.5})
+      end
+      check(a, 4, {low = -1e9, high = 1e9})
+      check(a, 4, {low = 1e3, high = 1e9})
+      check(a[{{-1, 1, -3}}], 7)
+    end
     local list = {}
     for i = 1, 20000 do list[i] = math.random() end
     check(A("float", list), 13)
