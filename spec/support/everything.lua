@@ -330,7 +330,9 @@ part("kernels in Lua", function()
   k(3, x)
   same({6, 6, 9}, x:read())
   assert(k:variant(3, x):group(3) and #k:spirv "int *x" > 0 and tostring(k))
-  assert(k:check(3, x).ok and not k:check(4, x).ok)
+  local r = k:check(3, x)
+  assert(r.ok, table.concat(r.findings, "\n"))
+  assert(not k:check(4, x).ok)
   for _, name in ipairs {"add", "sub", "min", "max", "and", "or", "xor",
                          "exchange"} do
     assert(math.type(w["atomic_" .. name](x, 1, 3)) == "integer")
