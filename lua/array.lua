@@ -405,8 +405,7 @@ C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
-local operation_of, tree, make = X.operation_of, X.tree, X.make
-local key_of, learn = X.key_of, X.learn
+local operation_of = X.operation_of
 local alike, same_shape = X.alike, X.same_shape
 
 -- The shape that two broadcast to.
@@ -575,14 +574,14 @@ local logical = {band = true, bor = true, bxor = true, least = true,
 -- A function for operations on two operands, elementwise; fname is its name
 -- where it is not an operator.
 local function binary(name, what, rule, fname)
-  local known, both = nil, logical[name]
-  local function other(x, y, ...)
+  local both = logical[name]
+  local function shape_of(a, b) return broadcast(what, a, b) end
+  local function check_it(x, y, ...)
     if fname and select("#", ...) > 0 then no_more(fname, 2, ...) end
     if fname and not is(x) and not is(y) then
       check_operands(fname, pair, x, y)
       check_array(x, 1, "a", what)
     end
-    local first, second = key_of(x), key_of(y)
     local op, all = new_binary(name, what, rule, fname, x, y)
     if several then together(what, pair, x, y) end
     local number = op.x and x or op.y and y
@@ -595,14 +594,9 @@ local function binary(name, what, rule, fname)
     end
     local mask = rule == "mask" or
       both and not (op.x or op.y) and x.mask and y.mask
-    local t = tree(op, mask, first, second)
-    if all and not several then learn(known, t, x, first, y, second) end
-    return make(t, shape, x, y)
+    return op, mask, shape, all and not several
   end
-  local f
-  f, known = X.operator(2, function(a, b) return broadcast(what, a, b) end,
-    other)
-  return f
+  return X.operator(2, shape_of, check_it)
 end
 
 -- The operation that name is on one operand, and whether it is on all that are
@@ -619,21 +613,15 @@ local function new_unary(name, what, rule, x)
 end
 
 -- A function for operations on one; fname is its name where it is no operator,
--- and check_it checks what it is called with then.
-local function unary(name, what, rule, fname, check_it)
-  local known
-  local function other(x, ...)
+-- and check_operand checks what it is called with then.
+local function unary(name, what, rule, fname, check_operand)
+  local function check_it(x, ...)
     if fname and select("#", ...) > 0 then no_more(fname, 1, ...) end
-    if fname then check_it(x, 1, "a", fname) end
-    local key = key_of(x)
+    if fname then check_operand(x, 1, "a", fname) end
     local op, all = new_unary(name, what, rule, x)
-    local t = tree(op, rule == "mask", key)
-    if all then learn(known, t, x, key) end
-    return make(t, x.dims, x)
+    return op, rule == "mask", x.dims, all
   end
-  local f
-  f, known = X.operator(1, nil, other)
-  return f
+  return X.operator(1, nil, check_it)
 end
 
 local operators = {

@@ -250,23 +250,6 @@ local function tree(op, mask, x, y, z)
   return at.tree
 end
 
--- A function for an operation on so many operands; `other` makes its expression
--- where their like is not known, `broadcast` gives the shape of two.  Returns
--- what it knows, too.
-local function operator(arity, broadcast, other)
-  local known = {}
-  operators[#operators + 1] = known
-  return nodes.operator(known, arity, broadcast, other), known
-end
-
--- Let an operator know the tree of operands, if these are still what they were
--- when their keys were found.
-local function learn(known, t, x, first, y, second)
-  if t.nodes > NODES then return end
-  if key_of(x) ~= first or key_of(y) ~= second then return end
-  if second then step(known, first)[second] = t else known[first] = t end
-end
-
 -- The operation of an array, or false, and its operands.  Any call may run a
 -- finalizer, and anything a debug hook, which may evaluate it: so these are
 -- read together.
@@ -753,6 +736,28 @@ end
 local function express(name, kind, shape, mask, x, y, z)
   return make(tree(operation_of(name, kind, x, y, z), mask, key_of(x),
     key_of(y), key_of(z)), shape, x, y, z)
+end
+
+-- A function for an operation on so many operands; broadcast gives the shape of
+-- two, and check of what it is called with, where the like is not known, the
+-- operation, whether results are a mask, their shape, and whether all that have
+-- the same keys have that operation.
+local function operator(arity, broadcast, check)
+  local own = {}
+  operators[#operators + 1] = own
+  local function other(...)
+    local x, y = ...
+    local first, second = key_of(x), key_of(y)
+    local op, mask, shape, all = check(...)
+    local t = tree(op, mask, first, second)
+    -- The keys may have changed, as a finalizer has evaluated an operand.
+    if all and t.nodes <= NODES and key_of(x) == first and key_of(y) == second
+    then
+      if second then step(own, first)[second] = t else own[first] = t end
+    end
+    return make(t, shape, x, y)
+  end
+  return nodes.operator(own, arity, broadcast, other)
 end
 
 -- Put what an operand is into a list behind place n, without the expressions
@@ -1433,10 +1438,8 @@ function core.A.stats()
   return t
 end
 
-return {compute = compute, express = express, make = make, tree = tree,
-  operator = operator, learn = learn, key_of = key_of,
-  forget_trees = forget_trees,
-  index = nodes.index,
+return {compute = compute, express = express, operator = operator,
+  forget_trees = forget_trees, index = nodes.index,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
   record = record, settle = settle, aside = aside, back = back,
