@@ -193,13 +193,7 @@ static int array_own(lua_State *L) {
 /* await(b): meta.settle is to be called before its storage is written; false
    if the buffer is closed */
 static int array_await(lua_State *L) {
-  const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
-  bool open = lze_buffer_is_open(b);
-  if (open) {
-    b->storage->awaited = true;
-    b->storage->asked++;
-  }
-  lua_pushboolean(L, open);
+  lua_pushboolean(L, lze_buffer_await(lze_check_box(L, 1, lze_buffer_kind)));
   return 1;
 }
 

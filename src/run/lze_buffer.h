@@ -146,6 +146,14 @@ lze_Buffer *lze_test_buffer(lua_State *L, int index);
 static inline bool lze_buffer_is_open(const lze_Buffer *b) {
   return b->storage != NULL && !b->storage->o.closed;
 }
+/* Expressions have yet to read it: its storage is settled before it is written;
+   false where it is closed. */
+static inline bool lze_buffer_await(const lze_Buffer *b) {
+  if (!lze_buffer_is_open(b)) return false;
+  b->storage->awaited = true;
+  b->storage->asked++;
+  return true;
+}
 /* Where its elements begin. */
 static inline char *lze_buffer_data(const lze_Buffer *b) {
   return b->storage->pointer + b->offset;

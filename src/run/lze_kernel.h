@@ -69,8 +69,7 @@ const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
                                       const char *name, int range, int count,
                                       lze_TaskUse *use, void *data);
 /* What the launch that was checked last reads and writes if each work-item does
-   so with an element of each buffer, and no element is read or written twice.
-*/
+   so with an element of each buffer, none of them twice. */
 uint64_t lze_kernel_bytes(const lze_Kernel *k);
 /* Have the driver compile what that needs beside the program, where it is
    cheap. */

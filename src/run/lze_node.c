@@ -60,13 +60,6 @@ static bool is_expression(lua_State *L, int t) {
   return is;
 }
 
-static bool is_array(lua_State *L, int i) {
-  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
-  bool is = lua_rawequal(L, -1, lua_upvalueindex(META));
-  lua_pop(L, 1);
-  return is;
-}
-
 /* Lze is to ask before the elements of an array are written; false where it is
    closed. */
 static bool await(lua_State *L, int array) {
@@ -76,10 +69,7 @@ static bool await(lua_State *L, int array) {
   }
   const lze_Buffer *b = lze_test_box(L, -1, lze_buffer_kind);
   lua_pop(L, 1);
-  if (b == NULL || !lze_buffer_is_open(b)) return false;
-  b->storage->awaited = true;
-  b->storage->asked++;
-  return true;
+  return b != NULL && lze_buffer_await(b);
 }
 
 /* Forget young ones that are no expressions any more. */
@@ -122,7 +112,7 @@ static bool push_key(lua_State *L, int i) {
     lua_pushinteger(L, lua_isinteger(L, i) ? 1 : 2);
     return v < TOO_LARGE && v > -TOO_LARGE;
   }
-  if (!is_array(L, i)) return false;
+  if (!lze_is_array(L, i)) return false;
   if (get(L, i, OP) == LUA_TTABLE) return true;
   lua_pop(L, 1);
   if (!await(L, i)) return false;
