@@ -1,5 +1,6 @@
 /*
- * environment_test.c - what a host decides before lze looks for drivers.
+ * environment_test.c - what a host decides before lze looks for drivers, and
+ * what a process that shares its standard error writes there.
  * SPDX-License-Identifier: MIT
  *
  * Each case has a process of its own, because it is decided once for each.
@@ -10,20 +11,24 @@
 
 #include <lualib.h>
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const char variable[] = "ZE_ENABLE_ALT_DRIVERS";
 
-/* What lze.info() says in this process. */
-static const char *info(void) {
+/* What an expression of Lua is in this process. */
+static const char *value(const char *expression) {
   lua_State *L = luaL_newstate(); /* for as long as the process */
   luaL_openlibs(L);
   luaL_requiref(L, "lze", luaopen_lze, 1);
-  if (luaL_dostring(L, "return lze.info()") != LUA_OK)
+  lua_pushfstring(L, "return %s", expression);
+  if (luaL_dostring(L, lua_tostring(L, -1)) != LUA_OK)
     printf("not ok - %s\n", lua_tostring(L, -1));
   return lua_tostring(L, -1);
 }
+
+static const char *info(void) { return value("lze.info()"); }
 
 static bool plain(void) {
   return strstr(info(), "device 1:") != NULL && getenv(variable) == NULL;
@@ -64,6 +69,25 @@ static bool nowhere(void) {
   return lze_set_driver_path("/nowhere") == LZE_OK && plain();
 }
 
+/* A line of the log is one write: processes that share a standard error, as
+   those of MPI do, cannot write into it. */
+static bool logs_lines(void) {
+  int ends[2];
+  char text[512];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return false;
+  int before = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  close(ends[1]);
+  setenv("LZE_LOG", "builds", 1);
+  value("lze.kernel(function(x) x[1] = 7 end)(1, lze.buffer('int', 1))");
+  dup2(before, STDERR_FILENO);
+  int lines = 0;
+  for (ssize_t n; (n = read(ends[0], text, sizeof text)) > 0; lines++) {
+    if (memchr(text, '\n', (size_t)n) != text + n - 1) return false;
+  }
+  return lines > 0;
+}
+
 int main(void) {
   static const struct {
     const char *name;
@@ -72,7 +96,8 @@ int main(void) {
                {"kept", kept},
                {"kept_own", kept_own},
                {"elsewhere", elsewhere},
-               {"nowhere", nowhere}};
+               {"nowhere", nowhere},
+               {"logs_lines", logs_lines}};
   unsetenv(variable);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     fflush(stdout);

@@ -37,10 +37,12 @@ void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns) {
 
 void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
                    const char *origin) {
-  fprintf(stderr, "lze: %12.6f %9.3f ms build %s", (double)start_ns / 1e9,
-          (double)(lze_now_ns() - start_ns) / 1e6, name);
-  if (bytes > 0) fprintf(stderr, ", %zu bytes", bytes);
-  fprintf(stderr, ": %s\n", origin);
+  char size[32] = "";
+  if (bytes > 0) snprintf(size, sizeof size, ", %zu bytes", bytes);
+  /* In one write: other processes may have the same standard error. */
+  fprintf(stderr, "lze: %12.6f %9.3f ms build %s%s: %s\n",
+          (double)start_ns / 1e9, (double)(lze_now_ns() - start_ns) / 1e6, name,
+          size, origin);
 }
 
 /* Kept open for entry points that are looked up later. */
