@@ -83,42 +83,60 @@ local function meets(other, epoch)
     (other.group ~= item.group or epoch == item.group.epoch)
 end
 
--- Who used what last: tables by element or, where buffers overlap, by address.
-local function track_new()
-  return {writer = {}, wrote = {}, reader = {}, read = {}, also = {},
-    also_read = {}, atomic = {}}
+-- Who used an element, and before how many barriers of its group: the last one
+-- and another one, so that none hides behind its own use.  One of another group
+-- stays, as no barrier is between it and any use to come.
+local function users_new()
+  return {who = {}, when = {}, other = {}, other_when = {}}
 end
 
+local function note(users, k)
+  local last, epoch = users.who[k], item.group.epoch
+  if last and last.group ~= item.group then
+    users.other[k], users.other_when[k] = item, epoch
+    return
+  end
+  if last and last ~= item then
+    users.other[k], users.other_when[k] = last, users.when[k]
+  end
+  users.who[k], users.when[k] = item, epoch
+end
+
+-- One of them that no barrier is between and what runs.
+local function met(users, k)
+  local last, other = users.who[k], users.other[k]
+  return meets(last, users.when[k]) and last or
+    meets(other, users.other_when[k]) and other or nil
+end
+
+-- Who used what, by element or, where buffers overlap, by address.  Of those
+-- that write an element the last one is enough: one before it wrote the same
+-- value, or that was a race.
+local function track_new()
+  return {writer = {}, wrote = {}, readers = users_new(), atomics = users_new()}
+end
+
+local function met_writer(t, k)
+  local w = t.writer[k]
+  return meets(w, t.wrote[k]) and w or nil
+end
+
+-- Atomics are no race with each other, but with all else.
 local function touch_read(cells, i)
   local t, k = cells.track, cells.base + i * cells.step
-  local w = t.writer[k]
-  if meets(w, t.wrote[k]) and not (item.atomic and t.atomic[k]) then
-    race(cells, i, C.where(), w)
-  end
-  local r = t.reader[k]
-  local epoch = item.group.epoch
-  if not r or r.group == item.group then
-    if r and r ~= item then t.also[k], t.also_read[k] = r, t.read[k] end
-    t.reader[k], t.read[k] = item, epoch
-  else
-    t.also[k], t.also_read[k] = item, epoch
-  end
+  local other = met_writer(t, k) or
+    (item.atomic and met(t.readers, k) or not item.atomic and met(t.atomics, k))
+  if other then race(cells, i, C.where(), other) end
+  note(item.atomic and t.atomics or t.readers, k)
 end
 
 local function touch_write(cells, i, same)
+  if item.atomic then return end -- it has read, too
   local t, k = cells.track, cells.base + i * cells.step
-  local epoch = item.group.epoch
-  local w, r, also = t.writer[k], t.reader[k], t.also[k]
-  if not (item.atomic and t.atomic[k]) then
-    if meets(w, t.wrote[k]) and not same then
-      race(cells, i, C.where(), w)
-    elseif not item.atomic and meets(r, t.read[k]) then
-      race(cells, i, C.where(), r)
-    elseif not item.atomic and meets(also, t.also_read[k]) then
-      race(cells, i, C.where(), also)
-    end
-  end
-  t.writer[k], t.wrote[k], t.atomic[k] = item, epoch, item.atomic
+  local other = not same and met_writer(t, k) or met(t.atomics, k) or
+    met(t.readers, k)
+  if other then race(cells, i, C.where(), other) end
+  t.writer[k], t.wrote[k] = item, item.group.epoch
 end
 
 local function outside(cells, i)

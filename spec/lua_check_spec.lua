@@ -174,6 +174,59 @@ describe("k:check", function()
       found(other:check({8, group = 2}, out))[1])
   end)
 
+  it("finds races of atomics with other uses", function()
+    local x, out = lze.buffer("int", 2), lze.buffer("int", 64)
+    local function race(range, f)
+      local list = found(lze.kernel(f, {name = "k"}):check(range, x, out))
+      return (table.concat(list, "; "):gsub("kernel k: race: ", "")
+        :gsub(" is used by work%-items", ":")
+        :gsub(", one writes, and no barrier is between", ""))
+    end
+    -- An atomic of one's own hides no other use, before it or behind it.
+    assert.equal("x[1]: 1 and 2", race({2, group = 1}, function(i, x, out)
+      if i == 1 then x[1] = 5 end
+      out[i] = w.atomic_add(x, 1, 1)
+    end))
+    assert.equal("x[1]: 1 and 2", race(2, function(i, x, out)
+      out[i] = w.atomic_add(x, 1, 1)
+      if i == 2 then x[1] = 5 end
+    end))
+    assert.equal("x[1]: 1 and 2", race(2, function(i, x, out)
+      w.atomic_add(x, 1, 1)
+      if i == 2 then out[1] = x[1] end
+    end))
+    assert.equal("x[1]: 1 and 2", race(2, function(i, x, out)
+      if i == 1 then out[1] = x[1] else w.atomic_add(x, 1, 1) end
+    end))
+    assert.equal("x[1]: 1 and 3", race({3, group = 1}, function(i, x, out)
+      if i < 3 then w.atomic_add(x, 1, 1) end
+      if i > 1 then out[i] = x[i == 2 and 2 or 1] end
+    end))
+    -- Of three groups the first one is remembered.
+    assert.equal("x[1]: 1 and 4", race({6, group = 2}, function(i, x, out)
+      local l = w.local_id()
+      if l == 1 and i < 5 then w.atomic_max(x, 1, 0) end
+      w.barrier()
+      if i == 4 then out[4] = x[1] end
+    end))
+    -- One's own are none, nor are those before a barrier.
+    assert.equal("", race(64, function(i, x, out)
+      w.atomic_add(out, i, 1)
+      out[i] = out[i] + 1
+      w.atomic_add(out, i, 1)
+      w.atomic_add(x, 1, 1)
+    end))
+    assert.equal("", race({64, group = 8}, function(i, x, out)
+      local t, l = w.local_array("int", 1), w.local_id()
+      if l == 8 then t[1] = 0 end
+      w.barrier()
+      w.atomic_add(t, 1, i)
+      w.barrier()
+      if l == 1 then w.atomic_add(x, 1, t[1]) end
+      out[i] = t[1]
+    end))
+  end)
+
   it("takes what was read before a barrier for no race", function()
     -- Each cell is read by its neighbour, then by its own work-item.
     local scan = lze.kernel(function(i, x)
