@@ -322,13 +322,13 @@ end)
 
 part("kernels in Lua", function()
   local w, a = lze.work, 2
-  local x = lze.buffer("int", {1, 2, 3})
+  local x = lze.buffer("int", {1, 2, 3, 0})
   local k = lze.kernel(function(i, x)
     x[i] = x[i] + a * i
-    w.atomic_add(x, 1, 1)
+    w.atomic_add(x, 4, 1)
   end)
   k(3, x)
-  same({6, 6, 9}, x:read())
+  same({3, 6, 9, 3}, x:read())
   assert(k:variant(3, x):group(3) and #k:spirv "int *x" > 0 and tostring(k))
   local r = k:check(3, x)
   assert(r.ok, table.concat(r.findings, "\n"))
