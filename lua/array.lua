@@ -456,15 +456,9 @@ local function kind_of(v, what)
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
 end
 
--- The operands of a function, by their names.
-local function check_operands(fname, list, ...)
-  for i, name in ipairs(list) do
-    local v = select(i, ...)
-    if not is(v) and type(v) ~= "number" then
-      fail("%s: argument %d (%s): an array or a number expected, got %s",
-        fname, i, name, C.describe(v))
-    end
-  end
+-- The operands of a call, by their names.
+local function check_operands(what, names, ...)
+  for i = 1, #names do kind_of((select(i, ...)), label(what, names, i)) end
 end
 
 -- The number v as elements of kind hold it, by the rule of buffers: a float
@@ -504,7 +498,7 @@ local function result_type(what, words, ...)
       if not t then fail("%s: %s", what, why) end
       kind = t
     else
-      kind_of(v, what)
+      kind_of(v, label(what, words, i))
       real = real or mathtype(v) == "float"
     end
   end
@@ -549,12 +543,7 @@ local TOO_LARGE <const> = 0x1.ffffffp127 -- for a float
 -- The operation that name is on two operands, and whether it is on all that are
 -- known by the same keys.
 local function new_binary(name, what, rule, fname, x, y)
-  if fname then
-    check_operands(fname, pair, x, y)
-  else
-    kind_of(x, what)
-    kind_of(y, what)
-  end
+  check_operands(fname or what, pair, x, y)
   if not is(y) then check_array(x, 1, "a", what) end
   local kind = result_type(what, pair, x, y)
   if rule == "real" and not types[kind].real then kind = "float" end
@@ -1367,7 +1356,8 @@ end
 local function at(a, index)
   local n = #index
   if n > #a.dims then
-    fail("%d indices for an array of %d dimensions", n, #a.dims)
+    fail("a[{...}]: one index for each dimension of %s at most, got %d",
+      shape_text(a.dims), n)
   end
   for key in next, index do
     if mathtype(key) ~= "integer" or key < 1 or key > n then
@@ -1464,6 +1454,11 @@ function fields.strides(a)
   return {unpack(a.stride)}
 end
 
+local function integer_index(key)
+  return math.tointeger(key) or
+    fail("an array's index is an integer, got %s", C.describe(key))
+end
+
 -- What is neither a method nor an expression's type or mask.
 local function further(a, key)
   local kind = type(key)
@@ -1472,10 +1467,7 @@ local function further(a, key)
     if f then return f(a) end
     if key == "owner" or key == "store" then return nil end
   elseif kind == "number" then
-    local n, i = a.dims[1], math.tointeger(key)
-    if not i then
-      fail("an array's index is an integer, got %s", C.describe(key))
-    end
+    local n, i = a.dims[1], integer_index(key)
     if not n or i < 1 or i > n then return nil end
     if a.op or #a.dims ~= 1 then check_open("a[i]", a) end
     if #a.dims == 1 then
@@ -1567,10 +1559,8 @@ end
 function meta.__newindex(a, key, v)
   local kind = type(key)
   if kind == "number" then
-    local n, i = a.dims[1] or 0, math.tointeger(key)
-    if not i or i < 1 or i > n then
-      fail("a[i] = v: %s is outside 1..%d", tostring(key), n)
-    end
+    local n, i = a.dims[1] or 0, integer_index(key)
+    if i < 1 or i > n then fail("a[i] = v: %d is outside 1..%d", i, n) end
     check_open("a[i] = v", a, nil, v)
     if #a.dims == 1 then return put(a, a.from + 1 + (i - 1) * a.stride[1], v)
     end

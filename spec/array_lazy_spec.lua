@@ -214,7 +214,7 @@ describe("an expression", function()
       assert.error_matches(function() return x + 1e39 end,
         "^a %+ b: b: number 1e%+39 does not fit float")
       assert.error_matches(function() return x + "1" end,
-        "^a %+ b: an array or a number expected, got ")
+        "^a %+ b: b: an array or a number expected, got ")
       assert.error_matches(function() return x:sqrt(2) end,
         "^sqrt: argument 2: nothing more expected, got integer 2")
       assert.error_matches(function() return x:gt(2, nil) end,

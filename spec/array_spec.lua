@@ -157,8 +157,10 @@ describe("lze.array", function()
       .. "element", said(function() return x < x end))
     assert.is_true(x == x)
     assert.is_false(x == x:clone())
-    assert.equal("a * b: an array or a number expected, got boolean",
+    assert.equal("a * b: b: an array or a number expected, got boolean",
       said(function() return x * true end))
+    assert.equal("a - b: a: an array or a number expected, got table",
+      said(function() return {} - x end))
   end)
 
   it("refuses results of more elements than an array has", function()
@@ -647,7 +649,13 @@ describe("lze.array", function()
     y[2] = 20
     y[{ {2, 5} }] = y[{ {1, 4} }]
     assert.same({1, 1, 20, 3, 4}, y:read())
-    assert.matches("6 is outside 1..5", said(function() y[6] = 1 end))
+    assert.equal("a[i] = v: 6 is outside 1..5",
+      said(function() y[6] = 1 end))
+    assert.equal("an array's index is an integer, got number 1.5",
+      said(function() y[1.5] = 1 end))
+    local text = "a[{...}]: one index for each dimension of {5} at most, got 2"
+    assert.equal(text, said(function() return y[{1, 2}] end))
+    assert.equal(text, said(function() y[{1, 2}] = 1 end))
     assert.matches("a real cannot go into elements of long",
       said(function() y:set(A.ones {5}) end))
   end)
