@@ -20,7 +20,7 @@ describe("a kernel in Lua", function()
   local function two(v) if v > 1 then return v, 7 end return v end
   local function some(v) if v ~= 2 then return v end end
   local function chain(f)
-    return function(i, x) if f then f(i, x) end x[1] = x[1] + i end
+    return function(i, x) if f then f(i, x) end x[i] = x[i] + i end
   end
 
   it("means what the function means in Lua", function()
@@ -66,10 +66,8 @@ describe("a kernel in Lua", function()
       local k = lze.kernel(function(i, a, _) f(i, a, a) end)
       k({1}, x, z)
       f(1, y, y)
-      if n ~= 5 then
-        k({2, offset = 1}, x, z)
-        for i = 2, 3 do f(i, y, y) end
-      end
+      k({2, offset = 1}, x, z)
+      for i = 2, 3 do f(i, y, y) end
       assert.same(y, x:read(), "case " .. n)
     end
   end)
