@@ -628,7 +628,8 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
       faults "hang"
       local ev = m.add:launch(1, x, 1)
       local ok, err = pcall(function()
-        os.execute("(sleep 0.1; kill -INT " .. pid .. ") &")
+        -- os.execute would ignore the signal till its shell has ended.
+        local kill <close> = io.popen("sleep 0.1; kill -INT " .. pid)
         ev:wait()
       end)
       print(ok, tostring(err):match "interrupted!$", x:pending())

@@ -710,7 +710,7 @@ describe("a process that ends with work in flight", function()
     local took = now() - out:match "\n([%d.]+)\n"
     assert.matches("^false\t1\n[%d.]+\nLua warning: lze: the device is " ..
       "still busy; what it uses is leaked rather than freed under it\n$", out)
-    assert.is_true(took >= 1 and took < 6.5, took)
+    assert.is_true(took >= 1 and took < 30, took)
   end)
 
   it("runs finalisers that use lze, or tells them it is closed", function()
@@ -852,8 +852,11 @@ describe("Ctrl-C", function()
     local ev = mod.spin:launch(1, x, %d)
     y:copy(x)
     local start = os.time()
-    os.execute("(sleep 0.1; kill -INT " .. pid .. ") &")
-    local ok, err = pcall(function() %s end)
+    local ok, err = pcall(function()
+      -- os.execute would ignore the signal till its shell has ended.
+      local kill <close> = io.popen("sleep 0.1; kill -INT " .. pid)
+      %s
+    end)
     print(ok, tostring(err):match "interrupted!$", ev:done(), x:pending(),
       os.time() - start < 30)
     io.stdout:flush()
