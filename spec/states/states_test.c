@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { THREADS = 4 };
@@ -286,6 +287,9 @@ static void test_mpi(void) {
 
 int main(int argc, char **argv) {
   int states = argc > 1 ? atoi(argv[1]) : DEFAULT_STATES;
+  /* The kernel would make freed memory resident again, in huge pages, some
+     seconds after it was advised to. */
+  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   /* First, so that the threads meet where the drivers are opened. */
   at_once("states open the drivers at once", little, 1);
   at_once("states do everything at once", everything, 1);
