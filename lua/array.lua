@@ -457,8 +457,8 @@ local function kind_of(v, what)
 end
 
 -- The operands of a call, by their names.
-local function check_operands(what, names, ...)
-  for i = 1, #names do kind_of((select(i, ...)), label(what, names, i)) end
+local function check_operands(what, words, ...)
+  for i = 1, #words do kind_of((select(i, ...)), label(what, words, i)) end
 end
 
 -- The number v as elements of kind hold it, by the rule of buffers: a float
