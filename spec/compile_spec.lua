@@ -440,7 +440,8 @@ wait
         local before = open_files()
         local function running(process)
           local file <close> = io.open(("/proc/%d/stat"):format(process))
-          return file and not file:read "a":find "%) Z"
+          local state = file and file:read "a" -- nil once it is reaped
+          return state and not state:find "%) Z"
         end
         local first, second
         debug.sethook(function()

@@ -1491,7 +1491,7 @@ for _, launcher in ipairs(once and launchers or {}) do
           repeat until pcall(world.recv, world, nil, 1 - world.rank)
           sent:wait()
         end
-        k(2, v, 0)                             -- built, which may take long
+        k(1, v, 0)                             -- built, which may take long
         together()
         assert(parallel(0))
         local ok, err = parallel(world.rank == 0 and 1 or "a")
@@ -1522,7 +1522,7 @@ for _, launcher in ipairs(once and launchers or {}) do
           local ok, err = pcall(world.parallel, world, n, k, ...)
           return not ok and err.code == "TIMEOUT" and tostring(err)
         end
-        k(12, v, 0)                            -- built, which may take long
+        k(4, v, 0)                             -- built, which may take long
         local s = mpi.slice(v)
         together()
         world:parallel(12, k, s, -1)

@@ -59,7 +59,8 @@ local function expressions(ints, reals)
   local text = {names .. "return function(i, A, B, U, V, P, Q) " ..
     "local a, b, u, v = A[i], B[i], U[i], V[i]\n"}
   local host = {}
-  for out, list in pairs {P = ints, Q = reals} do
+  for k, list in ipairs {ints, reals} do
+    local out = k == 1 and "P" or "Q"
     for n, e in ipairs(list) do
       local truth = not e:find " and " and not e:find " or " and
         (e:find "[<>=~]=" or e:find "[^<]<[^<]" or e:find "[^>]>[^>]" or

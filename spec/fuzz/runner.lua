@@ -133,6 +133,7 @@ function runner.main(options)
         print("failed")
         return false
       end
+      if not reached then break end -- its time was over as it began
       seed = reached + 1
     end
     print(("seeds %d to %d: %d in %d s"):format(first, seed - 1, seed - first,

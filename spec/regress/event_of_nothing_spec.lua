@@ -11,7 +11,7 @@ describe("the event of an empty range", function()
     for _ = 1, 3 do
       local empty = mod.add:launch(0, x, 1)
       assert.is_true(empty:wait())
-      local ev = mod.spin:launch(4, x, 20000000)
+      local ev = mod.spin:launch(1, x, 100000000)
       assert.equal("kernel add", empty.command)
       assert.equal("kernel spin", ev.command)
       assert.is_true(empty:done())

@@ -12,7 +12,7 @@ describe("reading", function()
     mod.spin(1, a, 1)
     for _ = 1, 3 do
       mod.spin(1, a, 1000)
-      mod.spin(1, b, 20000000)
+      mod.spin(1, b, 100000000)
       assert.is_true(a[1] > 0)
       assert.is_true(b:pending())
       assert.is_true(lze.wait(60))
