@@ -72,7 +72,9 @@ end
 -- and whether it is a file.
 local function page_of(path)
   local first
-  for _ = 1, 20 do
+  for try = 1, 20 do
+    -- Its program may wait for a core meanwhile.
+    if try > 10 then os.execute "sleep 0.01" end
     first = prompt.page(path)
     local p = parse(first)
     local again = p and prompt.page(path)
