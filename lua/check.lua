@@ -124,10 +124,11 @@ end
 -- Atomics are no race with each other, but with all else.
 local function touch_read(cells, i)
   local t, k = cells.track, cells.base + i * cells.step
-  local other = met_writer(t, k) or
-    (item.atomic and met(t.readers, k) or not item.atomic and met(t.atomics, k))
+  local own, others = t.readers, t.atomics
+  if item.atomic then own, others = others, own end
+  local other = met_writer(t, k) or met(others, k)
   if other then race(cells, i, C.where(), other) end
-  note(item.atomic and t.atomics or t.readers, k)
+  note(own, k)
 end
 
 local function touch_write(cells, i, same)
