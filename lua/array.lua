@@ -538,7 +538,7 @@ local function first_array(x, y, z) return is(x) and x or is(y) and y or z end
 
 local pair <const> = {"a", "b"} -- names of two operands
 
-local TOO_LARGE <const> = 0x1.ffffffp127 -- for a float
+local TOO_LARGE = X.too_large -- for a float
 
 -- The operation that name is on two operands, and whether it is on all that are
 -- known by the same keys.
@@ -567,10 +567,6 @@ local function binary(name, what, rule, fname)
   local function shape_of(a, b) return broadcast(what, a, b) end
   local function check_it(x, y, ...)
     if fname and select("#", ...) > 0 then no_more(fname, 2, ...) end
-    if fname and not is(x) and not is(y) then
-      check_operands(fname, pair, x, y)
-      check_array(x, 1, "a", what)
-    end
     local op, all = new_binary(name, what, rule, fname, x, y)
     if several then together(what, pair, x, y) end
     local number = op.x and x or op.y and y

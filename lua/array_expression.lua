@@ -1439,7 +1439,7 @@ function core.A.stats()
 end
 
 return {compute = compute, express = express, operator = operator,
-  forget_trees = forget_trees, index = nodes.index,
+  forget_trees = forget_trees, index = nodes.index, too_large = nodes.too_large,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
   record = record, settle = settle, aside = aside, back = back,

@@ -362,5 +362,7 @@ int lze_array_nodes(lua_State *L) {
     lua_pushcclosure(L, functions[i].func, SHARED);
     lua_setfield(L, -2, functions[i].name);
   }
+  lua_pushnumber(L, TOO_LARGE);
+  lua_setfield(L, -2, "too_large");
   return 1;
 }
