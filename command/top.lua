@@ -72,9 +72,7 @@ end
 -- and whether it is a file.
 local function page_of(path)
   local first
-  for try = 1, 20 do
-    -- Its program may wait for a core meanwhile.
-    if try > 10 then os.execute "sleep 0.01" end
+  for _ = 1, 10 do
     first = prompt.page(path)
     local p = parse(first)
     local again = p and prompt.page(path)
@@ -82,6 +80,7 @@ local function page_of(path)
       return p, true
     end
     if not first then break end
+    os.execute "sleep 0.01" -- its program may wait for a core meanwhile
   end
   return nil, first ~= nil
 end
