@@ -461,9 +461,9 @@ $(BUILD)/spec/%_test: $(BUILD)/obj/spec/%_test.o $(PURE)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-# It asks the validator, too.
-$(BUILD)/spec/driver/mutant_test: $(BUILD)/obj/spec/driver/mutant_test.o \
-    $(COMMON)
+# They ask the validator, or write modules.
+READING := $(patsubst %,$(BUILD)/spec/driver/%_test,guard mutant)
+$(READING): $(BUILD)/spec/driver/%: $(BUILD)/obj/spec/driver/%.o $(COMMON)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ -lze_loader $(LIBS)

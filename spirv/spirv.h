@@ -148,6 +148,9 @@ typedef struct spirv_kernel {
   uint32_t function;         /* index into spirv_module.functions */
   uint32_t arg_count;
   const spirv_arg *args;
+  /* The lists that args have their source types and qualifiers from,
+     "float,float*,"; NULL if the module has none, or for a second name. */
+  const char *type_list, *qualifier_list;
   uint32_t size_count;       /* the last arguments that are sizes of others */
   uint32_t required_group[3];   /* LocalSize; zeros when there is none */
   uint32_t group_hint[3];       /* LocalSizeHint; zeros likewise */

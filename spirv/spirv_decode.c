@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest id bound SPIR-V promises to support (its universal limits); the
-   table of ids is a direct one, so this bounds it to 16 MiB. */
-#define MAX_BOUND 0x3fffffu
-
 /* Far above any type OpenCL C can declare, and small enough that sums and
    products of two sizes never overflow a 64-bit size. */
 #define MAX_BYTES ((size_t)1 << 31)

@@ -385,6 +385,8 @@ static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
     if (qual != NULL)
       apply_qualifiers(arg, qual[k]);
   }
+  kernel->type_list = type != NULL ? list : NULL;
+  kernel->qualifier_list = qual != NULL ? quals : NULL;
   spirv_take_access(r, kernel->function, args);
   kernel->args = args;
   kernel->arg_count = f->param_count;
@@ -461,6 +463,7 @@ bool spirv_read_kernels(reader *r)
          cost no more than they take in the module. */
       *kernel = kernels[more->kernel - 1];
       kernel->name = name;
+      kernel->type_list = kernel->qualifier_list = NULL;
     } else {
       kernel->name = name;
       kernel->function = (uint32_t)n;

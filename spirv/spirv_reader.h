@@ -6,7 +6,8 @@
  * follows pointers; spirv_stride.c tells how addresses depend on the place of a
  * work-item; spirv_extent.c proves what all of them access; spirv_kernel.c sums
  * up kernels; spirv_defined.c leaves out what calls undefined functions;
- * spirv_flops.c counts arithmetic.  Every step is linear in the size of the
+ * spirv_flops.c counts arithmetic; spirv_guard.c adds entry points for any
+ * range.  Every step is linear in the size of the
  * module, nothing recurses, and no table is larger than the module warrants,
  * because the bytes may be anybody's.
  */
@@ -34,6 +35,10 @@ enum {
   OP_GROUP_IMUL = 6401,
   OP_GROUP_LOGICAL_XOR = 6408
 };
+
+/* The largest id bound SPIR-V promises to support (its universal limits); the
+   table of ids is a direct one, so this bounds it to 16 MiB. */
+#define MAX_BOUND 0x3fffffu
 
 /* Blocks of memory in a list, all released together. */
 typedef struct spirv_block spirv_block;

@@ -101,8 +101,11 @@ static void grow(spirv_writer *w) {
   w->index_size = size;
 }
 
-uint32_t writer_once(spirv_writer *w, unsigned opcode, unsigned result,
-                     size_t count, const uint32_t *operands) {
+/* The id of an instruction, which is added with the id `given`, or a new one
+   for 0, unless it is there. */
+static uint32_t find_or_add(spirv_writer *w, unsigned opcode, unsigned result,
+                            size_t count, const uint32_t *operands,
+                            uint32_t given) {
   if (w->index_count * 2 >= w->index_size) grow(w);
   if (w->failed) return 1;
   writer_words *s = &w->section[WRITER_GLOBAL];
@@ -115,7 +118,7 @@ uint32_t writer_once(spirv_writer *w, unsigned opcode, unsigned result,
   uint32_t offset = (uint32_t)s->count;
   uint32_t *at = more(w, WRITER_GLOBAL, count + 2);
   if (at == NULL) return 1;
-  uint32_t id = writer_id(w);
+  uint32_t id = given != 0 ? given : writer_id(w);
   at[0] = (uint32_t)(count + 2) << 16 | opcode;
   for (size_t i = 0; i < count; i++) at[1 + i + (i >= result)] = operands[i];
   at[1 + result] = id;
@@ -123,6 +126,20 @@ uint32_t writer_once(spirv_writer *w, unsigned opcode, unsigned result,
   w->index[2 * slot + 1] = h;
   w->index_count++;
   return id;
+}
+
+uint32_t writer_once(spirv_writer *w, unsigned opcode, unsigned result,
+                     size_t count, const uint32_t *operands) {
+  return find_or_add(w, opcode, result, count, operands, 0);
+}
+
+void writer_type(spirv_writer *w, const uint32_t *instruction) {
+  unsigned opcode = instruction[0] & 0xffff;
+  size_t count = (instruction[0] >> 16) - 2;
+  uint32_t id = instruction[1];
+  /* A module may have the same pointer or structure twice. */
+  if (find_or_add(w, opcode, 0, count, instruction + 2, id) != id)
+    writer_op(w, WRITER_GLOBAL, opcode, count + 1, instruction + 1);
 }
 
 void writer_capability(spirv_writer *w, uint32_t capability) {

@@ -51,6 +51,9 @@ void writer_string(spirv_writer *w, int section, unsigned opcode,
    types, 1 for constants). */
 uint32_t writer_once(spirv_writer *w, unsigned opcode, unsigned result,
                      size_t count, const uint32_t *operands);
+/* An instruction OpType... of another module with the id it has there;
+   writer_once then finds it. */
+void writer_type(spirv_writer *w, const uint32_t *instruction);
 void writer_capability(spirv_writer *w, uint32_t capability);
 /* The whole module, to be freed by the caller; NULL when memory ran out. */
 uint32_t *writer_finish(spirv_writer *w, uint32_t version, size_t *count);

@@ -1,0 +1,462 @@
+/*
+ * guard_test.c - modules with guarded entry points, as the reader sees them.
+ * SPDX-License-Identifier: MIT
+ *
+ * Runs in the top directory.  What guards do is in spec/driver/guard_test.c.
+ */
+#include "spirv.h"
+#include "spirv_guard.h"
+#include "spirv_tools.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <spirv/unified1/spirv.h>
+
+static int failures, checks;
+
+#define CHECK(condition) \
+  (checks++, (condition) ? (void)0 : \
+   (failures++, (void)fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, \
+                              module_name, #condition)))
+
+#define CHECK_INT(got, expected) \
+  check_int((long long)(got), (long long)(expected), #got, __LINE__)
+
+static const char *module_name = "";
+
+static void check_int(long long got, long long expected, const char *what,
+                      int line)
+{
+  checks++;
+  if (got == expected) return;
+  failures++;
+  fprintf(stderr, "%s:%d: %s: %s is %lld, not %lld\n", __FILE__, line,
+          module_name, what, got, expected);
+}
+
+#define CHECK_TEXT(got, expected) \
+  check_text((got), (expected), #got, __LINE__)
+
+static void check_text(const char *got, const char *expected,
+                       const char *what, int line)
+{
+  checks++;
+  if (got == expected ||
+      (got != NULL && expected != NULL && strcmp(got, expected) == 0))
+    return;
+  failures++;
+  fprintf(stderr, "%s:%d: %s: %s is %s, not %s\n", __FILE__, line,
+          module_name, what, got ? got : "NULL", expected ? expected : "NULL");
+}
+
+/* ------------------------------------------------------------------------
+ * Modules.
+ */
+
+static spirv_module *parse(const void *words, size_t size)
+{
+  char message[200];
+  spirv_module *m = spirv_parse(words, size, message, sizeof message);
+  if (m == NULL) {
+    fprintf(stderr, "%s: %s\n", module_name, message);
+    exit(2);
+  }
+  return m;
+}
+
+static spirv_module *assemble(const char *text)
+{
+  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
+  spv_binary binary = NULL;
+  spv_diagnostic diagnostic = NULL;
+  if (spvTextToBinary(context, text, strlen(text), &binary, &diagnostic) !=
+      SPV_SUCCESS) {
+    fprintf(stderr, "assemble: line %lu: %s\n",
+            (unsigned long)diagnostic->position.line + 1, diagnostic->error);
+    exit(2);
+  }
+  /* Debian's assembler says 1.6 of every module; each here is of 1.2. */
+  if (binary->code[1] > 0x10200 && strstr(text, "; 1.4") == NULL)
+    binary->code[1] = 0x10200;
+  else if (binary->code[1] > 0x10400)
+    binary->code[1] = 0x10400;
+  spirv_module *m = parse(binary->code, binary->wordCount * 4);
+  spvBinaryDestroy(binary);
+  spvDiagnosticDestroy(diagnostic);
+  spvContextDestroy(context);
+  return m;
+}
+
+/* The module as text, for the caller to free. */
+static char *disassemble(const spirv_module *m)
+{
+  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
+  spv_text text = NULL;
+  if (spvBinaryToText(context, m->words, m->word_count,
+                      SPV_BINARY_TO_TEXT_OPTION_NO_HEADER, &text, NULL) !=
+      SPV_SUCCESS)
+    exit(2);
+  char *copy = strdup(text->str);
+  spvTextDestroy(text);
+  spvContextDestroy(context);
+  return copy;
+}
+
+/* How often a text is in another. */
+static int count_text(const char *text, const char *part)
+{
+  int n = 0;
+  for (; (text = strstr(text, part)) != NULL; text++) n++;
+  return n;
+}
+
+/* The module with guards, which must be valid if it was. */
+static spirv_module *guard(const spirv_module *m, bool keep)
+{
+  char message[300];
+  bool was = spirv_validate(m->words, m->word_count * 4, message,
+                            sizeof message);
+  size_t count = 0;
+  uint32_t *words = spirv_guard(m, keep, &count);
+  if (words == NULL) exit(2);
+  if (was && !spirv_validate(words, count * 4, message, sizeof message)) {
+    failures++;
+    fprintf(stderr, "%s, keep = %d: %s\n", module_name, keep, message);
+  }
+  checks++;
+  CHECK_INT(words[1], m->version);
+  CHECK_INT(words[2], m->generator);
+  spirv_module *g = parse(words, count * 4);
+  free(words);
+  return g;
+}
+
+static const spirv_kernel *guarded(const spirv_module *m, const char *name)
+{
+  char full[300];
+  snprintf(full, sizeof full, SPIRV_GUARD_ENTRY "%s", name);
+  return spirv_find(m, full);
+}
+
+/* An argument is as in the module without guards.  What lies further away than
+   the entry point itself, the reader need not see through a call. */
+static void check_argument(const spirv_arg *a, const spirv_arg *b)
+{
+  CHECK_TEXT(a->name, b->name);
+  CHECK_TEXT(a->source_type, b->source_type);
+  CHECK_INT(a->cls, b->cls);
+  CHECK_INT(a->space, b->space);
+  CHECK_INT(a->type.kind, b->type.kind);
+  CHECK_INT(a->type.sign, b->type.sign);
+  CHECK_INT(a->bytes, b->bytes);
+  CHECK_INT(a->is_const, b->is_const);
+  CHECK_INT(a->is_volatile, b->is_volatile);
+  CHECK_INT(a->is_restrict, b->is_restrict);
+  CHECK_INT(a->is_capture, b->is_capture);
+  CHECK_INT(a->access, b->access);
+}
+
+static void check_kernel(const spirv_module *m, const spirv_kernel *a,
+                         const spirv_kernel *b, bool has_guard)
+{
+  uint32_t more = has_guard ? SPIRV_GUARD_ARGUMENTS : 0;
+  CHECK_INT(a->arg_count, b->arg_count + more);
+  for (uint32_t i = 0; i < b->arg_count; i++)
+    check_argument(&a->args[i], &b->args[i]);
+  for (uint32_t i = b->arg_count; i < a->arg_count; i++) {
+    CHECK_INT(a->args[i].cls, SPIRV_ARG_VALUE);
+    CHECK_INT(a->args[i].type.kind, SPIRV_KIND_INT);
+    CHECK_INT(a->args[i].bytes, m->address_bits / 8);
+    CHECK(a->args[i].name == NULL);
+    CHECK_INT(a->args[i].source_type != NULL, b->type_list != NULL);
+  }
+  for (int d = 0; d < 3; d++) {
+    CHECK_INT(a->required_group[d], b->required_group[d]);
+    CHECK_INT(a->group_hint[d], b->group_hint[d]);
+  }
+  CHECK_INT(a->required_subgroup, b->required_subgroup);
+  CHECK_INT(a->features, b->features);
+  CHECK_INT(a->local_bytes, b->local_bytes);
+  CHECK_INT(a->builtins,
+            b->builtins |
+                (has_guard ? SPIRV_BUILTIN_GLOBAL_ID |
+                                 SPIRV_BUILTIN_GROUP_ID |
+                                 SPIRV_BUILTIN_GROUP_SIZE |
+                                 SPIRV_BUILTIN_GLOBAL_OFFSET
+                           : 0));
+}
+
+/* What holds of every module; returns how many kernels are guarded. */
+static size_t check_module(const spirv_module *m)
+{
+  size_t count = 0;
+  for (size_t i = 0; i < m->kernel_count; i++)
+    count += spirv_can_guard(m, &m->kernels[i]);
+  for (int keep = 0; keep <= 1; keep++) {
+    spirv_module *g = guard(m, keep);
+    CHECK_INT(g->kernel_count, count + (keep ? m->kernel_count : 0));
+    CHECK_INT(g->spec_constant_count, m->spec_constant_count);
+    CHECK_INT(g->has_globals, m->has_globals);
+    for (size_t i = 0; i < m->kernel_count; i++) {
+      const spirv_kernel *k = &m->kernels[i];
+      const spirv_kernel *plain = spirv_find(g, k->name);
+      const spirv_kernel *with = guarded(g, k->name);
+      CHECK_INT(with != NULL, spirv_can_guard(m, k));
+      CHECK_INT(plain != NULL, keep);
+      if (plain != NULL) check_kernel(m, plain, k, false);
+      if (with == NULL) continue;
+      check_kernel(m, with, k, true);
+      CHECK(!spirv_can_guard(g, with));
+      /* No function is called as the kernel is. */
+      for (size_t f = 0; f < g->function_count; f++)
+        CHECK(g->functions[f].name == NULL ||
+              strcmp(g->functions[f].name, k->name) != 0);
+    }
+    spirv_free(g);
+  }
+  return count;
+}
+
+/* ------------------------------------------------------------------------
+ * The project's own.
+ */
+
+static size_t check_directory(const char *path)
+{
+  DIR *dir = opendir(path);
+  size_t count = 0;
+  if (dir == NULL) {
+    perror(path);
+    exit(2);
+  }
+  for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+    char name[400];
+    if (strstr(e->d_name, ".spv") == NULL ||
+        strstr(e->d_name, ".spvasm") != NULL)
+      continue;
+    snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+    static char bytes[1 << 20];
+    FILE *file = fopen(name, "rb");
+    if (file == NULL) {
+      perror(name);
+      exit(2);
+    }
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    module_name = name;
+    spirv_module *m = parse(bytes, size);
+    count += check_module(m);
+    spirv_free(m);
+    module_name = "";
+  }
+  closedir(dir);
+  return count;
+}
+
+/* ------------------------------------------------------------------------
+ * By hand.
+ */
+
+#define HEAD(capabilities) \
+  "OpCapability Addresses\n" \
+  "OpCapability Kernel\n" \
+  "OpCapability Linkage\n" \
+  "OpCapability Int64\n" \
+  capabilities \
+  "%std = OpExtInstImport \"OpenCL.std\"\n" \
+  "OpMemoryModel Physical64 OpenCL\n"
+
+#define TYPES \
+  "%void = OpTypeVoid\n" \
+  "%bool = OpTypeBool\n" \
+  "%uint = OpTypeInt 32 0\n" \
+  "%ulong = OpTypeInt 64 0\n" \
+  "%float = OpTypeFloat 32\n" \
+  "%v3ulong = OpTypeVector %ulong 3\n" \
+  "%inp = OpTypePointer Input %v3ulong\n" \
+  "%c2 = OpConstant %uint 2\n" \
+  "%c3 = OpConstant %uint 3\n" \
+  "%c272 = OpConstant %uint 272\n" \
+  "%fn = OpTypeFunction %void\n"
+
+/* A kernel that does nothing but what `body` does. */
+#define FUNCTION(name, body) \
+  "%" name " = OpFunction %void None %fn\n" \
+  "%l_" name " = OpLabel\n" body \
+  "OpReturn\n" \
+  "OpFunctionEnd\n"
+
+/* Kernels that notice how they are grouped, behind helper functions. */
+static void test_refused(void)
+{
+  static const struct {
+    const char *head, *body;
+    bool can;
+  } cases[] = {
+    {"", "", true},
+    {"OpDecorate %v BuiltIn GlobalInvocationId\n",
+     "%x = OpLoad %v3ulong %v\n", true},
+    {"OpDecorate %v BuiltIn WorkgroupId\n", "%x = OpLoad %v3ulong %v\n",
+     false},
+    {"OpDecorate %v BuiltIn WorkgroupSize\n", "%x = OpLoad %v3ulong %v\n",
+     false},
+    {"OpDecorate %v BuiltIn EnqueuedWorkgroupSize\n",
+     "%x = OpLoad %v3ulong %v\n", false},
+    {"OpDecorate %v BuiltIn LocalInvocationId\n", "%x = OpLoad %v3ulong %v\n",
+     false},
+    {"OpDecorate %v BuiltIn NumWorkgroups\n", "%x = OpLoad %v3ulong %v\n",
+     false},
+    {"OpDecorate %v BuiltIn GlobalSize\n", "%x = OpLoad %v3ulong %v\n", false},
+    {"OpDecorate %v BuiltIn GlobalOffset\n", "%x = OpLoad %v3ulong %v\n",
+     false},
+    {"OpDecorate %v BuiltIn GlobalInvocationId\n",
+     "OpControlBarrier %c2 %c2 %c272\n", false},
+    {"OpDecorate %v BuiltIn GlobalInvocationId\n",
+     "OpControlBarrier %c3 %c3 %c272\n", false},
+    {"OpDecorate %v BuiltIn GlobalInvocationId\n",
+     "OpMemoryBarrier %c2 %c272\n", true},
+    {"OpDecorate %v BuiltIn GlobalInvocationId\n",
+     "%x = OpGroupIAdd %uint %c2 Reduce %c2\n", false},
+    {"OpDecorate %v BuiltIn GlobalInvocationId\n",
+     "%x = OpGroupIAdd %uint %c3 Reduce %c2\n", false},
+    {"OpDecorate %far LinkageAttributes \"far\" Import\n",
+     "%x = OpFunctionCall %void %far\n", false},
+    {"OpDecorate %far LinkageAttributes \"_Z12get_group_idj\" Import\n",
+     "%x = OpFunctionCall %void %far\n", false},
+    {"OpDecorate %far LinkageAttributes \"_Z13get_global_idj\" Import\n",
+     "%x = OpFunctionCall %void %far\n", true},
+    {"OpDecorate %far LinkageAttributes \"_Z12get_work_dimv\" Import\n",
+     "%x = OpFunctionCall %void %far\n", true},
+    {"", "OpStore %tile %c2\n", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[4000], name[30];
+    bool far = strstr(cases[i].head, "%far") != NULL;
+    snprintf(name, sizeof name, "case %lu", (unsigned long)i);
+    module_name = name;
+    const char *const parts[] = {
+      HEAD("OpCapability Groups\n")
+      "OpEntryPoint Kernel %k \"k\" %v\n"
+      "OpEntryPoint Kernel %other \"other\"\n"
+      "OpDecorate %v Constant\n",
+      cases[i].head,
+      TYPES
+      "%v = OpVariable %inp Input\n"
+      "%wp = OpTypePointer Workgroup %uint\n"
+      "%tile = OpVariable %wp Workgroup\n",
+      far ? "%far = OpFunction %void None %fn\nOpFunctionEnd\n" : "",
+      "%deep = OpFunction %void None %fn\n"
+      "%l_deep = OpLabel\n",
+      cases[i].body,
+      "OpReturn\n"
+      "OpFunctionEnd\n"
+      FUNCTION("helper", "%call_1 = OpFunctionCall %void %deep\n")
+      FUNCTION("k", "%call_2 = OpFunctionCall %void %helper\n")
+      FUNCTION("other", "")};
+    text[0] = '\0';
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+      strcat(text, parts[k]);
+    spirv_module *m = assemble(text);
+    CHECK_INT(spirv_can_guard(m, spirv_find(m, "k")), cases[i].can);
+    CHECK(spirv_can_guard(m, spirv_find(m, "other")));
+    check_module(m);
+    spirv_free(m);
+  }
+  module_name = "";
+}
+
+static void test_arguments(void)
+{
+  module_name = "arguments";
+  spirv_module *m = assemble(
+    HEAD("OpCapability ImageBasic\n"
+         "OpCapability Float16Buffer\n"
+         "OpCapability Float64\n"
+         "OpCapability Int8\n")
+    "OpEntryPoint Kernel %k \"k\"\n"
+    "OpExecutionMode %k LocalSize 8 4 2\n"
+    "OpExecutionMode %k VecTypeHint 4\n"
+    "OpExecutionMode %k ContractionOff\n"
+    "%types = OpString \"kernel_arg_type.k.struct s,uchar,half,double,"
+    "float*,float*,image2d_t,sampler_t,float4,\"\n"
+    "%quals = OpString \"kernel_arg_type_qual.k.,,,,const,volatile,,,,\"\n"
+    "OpSource OpenCL_C 102000\n"
+    "OpName %k \"k\"\n"
+    "OpName %s \"s\"\n"
+    "OpName %g1 \"g1\"\n"
+    "OpModuleProcessed \"by hand\"\n"
+    "OpDecorate %k LinkageAttributes \"k\" Export\n"
+    "OpDecorate %s FuncParamAttr ByVal\n"
+    "OpDecorate %c FuncParamAttr Zext\n"
+    "OpDecorate %g1 FuncParamAttr NoCapture\n"
+    "OpDecorate %g1 MaxByteOffset 64\n"
+    "OpDecorate %both Restrict\n"
+    "OpDecorate %both Alignment 16\n"
+    "%both = OpDecorationGroup\n"
+    "OpGroupDecorate %both %g1 %g2\n"
+    "OpDecorate %g2 Volatile\n"
+    TYPES
+    "%uchar = OpTypeInt 8 0\n"
+    "%half = OpTypeFloat 16\n"
+    "%double = OpTypeFloat 64\n"
+    "%v4float = OpTypeVector %float 4\n"
+    "%struct = OpTypeStruct %uchar %v4float\n"
+    "%sp = OpTypePointer Function %struct\n"
+    "%gp = OpTypePointer CrossWorkgroup %float\n"
+    "%image = OpTypeImage %void 2D 0 0 0 0 Unknown ReadOnly\n"
+    "%sampler = OpTypeSampler\n"
+    "%all = OpTypeFunction %void %sp %uchar %half %double %gp %gp %image "
+    "%sampler %v4float\n"
+    "%k = OpFunction %void DontInline %all\n"
+    "%s = OpFunctionParameter %sp\n"
+    "%c = OpFunctionParameter %uchar\n"
+    "%h = OpFunctionParameter %half\n"
+    "%d = OpFunctionParameter %double\n"
+    "%g1 = OpFunctionParameter %gp\n"
+    "%g2 = OpFunctionParameter %gp\n"
+    "%i = OpFunctionParameter %image\n"
+    "%p = OpFunctionParameter %sampler\n"
+    "%v = OpFunctionParameter %v4float\n"
+    "%l = OpLabel\n"
+    "%x = OpLoad %float %g1\n"
+    "OpStore %g2 %x\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 1);
+  spirv_module *g = guard(m, true);
+  CHECK_TEXT(guarded(g, "k")->type_list,
+             "struct s,uchar,half,double,float*,float*,image2d_t,sampler_t,"
+             "float4,ulong,ulong,ulong,");
+  CHECK_TEXT(guarded(g, "k")->qualifier_list, ",,,,const,volatile,,,,,,,");
+  CHECK(guarded(g, "k")->args[4].is_restrict);
+  CHECK(guarded(g, "k")->args[5].is_volatile);
+  CHECK_INT(guarded(g, "k")->args[0].space, SPIRV_SPACE_PRIVATE);
+  char *text = disassemble(g);
+  CHECK_INT(count_text(text, "LinkageAttributes"), 0);
+  CHECK_INT(count_text(text, "FuncParamAttr ByVal"), 3);
+  CHECK_INT(count_text(text, "FuncParamAttr NoCapture"), 3);
+  CHECK_INT(count_text(text, "MaxByteOffset 64"), 3);
+  CHECK_INT(count_text(text, "OpGroupDecorate"), 1 + 4);
+  CHECK_INT(count_text(text, "LocalSize 8 4 2"), 2);
+  CHECK_INT(count_text(text, "VecTypeHint 4"), 2);
+  CHECK_INT(count_text(text, "ContractionOff"), 2);
+  CHECK_INT(count_text(text, "DontInline"), 0);
+  CHECK_INT(count_text(text, " Inline %"), 1);
+  free(text);
+  spirv_free(g);
+  spirv_free(m);
+  module_name = "";
+}
+
+int main(void)
+{
+  CHECK(check_directory("kernels") > 10);
+  CHECK(check_directory("bench/kernels") > 20);
+  check_directory("spec/driver/kernels");
+  test_refused();
+  test_arguments();
+  printf("guard: %d checks, %d failed\n", checks, failures);
+  return failures != 0;
+}

@@ -1,0 +1,306 @@
+/*
+ * guard_test.c - guarded entry points run exactly the range they are given.
+ * SPDX-License-Identifier: MIT
+ *
+ * A model counts how often each work-item must have run, in an array with
+ * places for all that are launched.
+ */
+#include "check.h"
+#include "spirv.h"
+#include "spirv_guard.h"
+
+#define KERNELS "spec/driver/kernels/"
+
+static setup s;
+static ze_command_list_handle_t list;
+
+/* A file's module with guards. */
+static ze_module_handle_t guarded_load(const char *path, bool keep)
+{
+  char message[200];
+  size_t size, count;
+  void *bytes = file_read(path, &size);
+  spirv_module *m = spirv_parse(bytes, size, message, sizeof message);
+  uint32_t *words = m != NULL ? spirv_guard(m, keep, &count) : NULL;
+  if (words == NULL) {
+    printf("not ok - %s: %s\n", path, message);
+    exit(1);
+  }
+  ze_module_handle_t module =
+      module_new(s, path, words, count * sizeof *words);
+  free(words);
+  spirv_free(m);
+  free(bytes);
+  return module;
+}
+
+static void launch(ze_kernel_handle_t kernel, const uint32_t *size,
+                   const uint32_t *groups)
+{
+  ze_group_count_t n = {groups[0], groups[1], groups[2]};
+  MUST(zeKernelSetGroupSize(kernel, size[0], size[1], size[2]));
+  MUST(zeCommandListAppendLaunchKernel(list, kernel, &n, NULL, 0, NULL));
+}
+
+static void set_ends(ze_kernel_handle_t kernel, uint32_t first,
+                     const uint64_t *ends)
+{
+  for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++)
+    MUST(zeKernelSetArgumentValue(kernel, first + d, sizeof *ends, &ends[d]));
+}
+
+/* The struct of guard.cl. */
+struct box {
+  uint64_t x, y, z;
+  uint32_t width;
+  int8_t height;
+};
+
+typedef struct range {
+  uint32_t offset[3], size[3], group[3], groups[3];
+} range;
+
+/* Launch so many groups of a kernel that counts where it ran, and compare. */
+static void check_range(ze_module_handle_t module, const char *name,
+                        const range *r, uint32_t times)
+{
+  char full[100];
+  uint32_t places[3];
+  uint64_t ends[3];
+  snprintf(full, sizeof full, SPIRV_GUARD_ENTRY "%s", name);
+  ze_kernel_handle_t k = kernel_new(module, full);
+  for (int d = 0; d < 3; d++) {
+    places[d] = r->group[d] * r->groups[d];
+    ends[d] = (uint64_t)r->offset[d] + r->size[d];
+  }
+  size_t count = (size_t)places[0] * places[1] * places[2];
+  uint32_t *ran = shared_new(s, count * sizeof *ran);
+  memset(ran, 0, count * sizeof *ran);
+  struct box box = {r->offset[0], r->offset[1], r->offset[2], places[0],
+                    (int8_t)places[1]};
+  ze_kernel_properties_t properties = {
+    .stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
+  MUST(zeKernelGetProperties(k, &properties));
+  uint32_t own = properties.numKernelArgs - SPIRV_GUARD_ARGUMENTS;
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof ran, &ran));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof box, &box));
+  uint32_t rounds = 3;
+  if (own == 3) MUST(zeKernelSetArgumentValue(k, 2, sizeof rounds, &rounds));
+  set_ends(k, own, ends);
+  MUST(zeKernelSetGlobalOffsetExp(k, r->offset[0], r->offset[1],
+                                  r->offset[2]));
+  launch(k, r->group, r->groups);
+  size_t wrong = 0, at = 0;
+  for (uint32_t z = 0; z < places[2]; z++)
+    for (uint32_t y = 0; y < places[1]; y++)
+      for (uint32_t x = 0; x < places[0]; x++) {
+        bool inside = x < r->size[0] && y < r->size[1] && z < r->size[2];
+        wrong += ran[at++] != (inside ? times : 0);
+      }
+  check_(__FILE__, __LINE__, wrong == 0,
+         "%s: %ux%ux%u of %ux%ux%u groups of %ux%ux%u at %u,%u,%u: %lu wrong",
+         name, r->size[0], r->size[1], r->size[2], r->groups[0], r->groups[1],
+         r->groups[2], r->group[0], r->group[1], r->group[2], r->offset[0],
+         r->offset[1], r->offset[2], (unsigned long)wrong);
+  MUST(zeMemFree(s.context, ran));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_ranges(ze_module_handle_t module)
+{
+  /* Groups all within, cut in each dimension alone and in all, and beyond. */
+  static const range ranges[] = {
+    {{0, 0, 0}, {16, 8, 4}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {15, 8, 4}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {16, 7, 4}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {16, 8, 3}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {15, 7, 3}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {9, 5, 3}, {8, 4, 2}, {3, 3, 3}},
+    {{0, 0, 0}, {1, 1, 1}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {8, 0, 2}, {8, 4, 2}, {1, 1, 1}},
+    {{5, 6, 7}, {15, 7, 3}, {8, 4, 2}, {3, 2, 2}},
+    {{100, 0, 0}, {16, 8, 4}, {8, 4, 2}, {3, 3, 3}},
+    {{0, 0, 100}, {16, 8, 4}, {8, 4, 2}, {3, 3, 3}},
+    {{0, 99, 0}, {16, 8, 4}, {8, 4, 2}, {3, 3, 3}},
+    {{4294967280u, 0, 0}, {15, 1, 1}, {8, 4, 2}, {2, 1, 1}},
+    {{0, 4294967280u, 4294967200u}, {3, 15, 90}, {8, 4, 2}, {1, 3, 47}}};
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    check_range(module, "count", &ranges[i], 1);
+    check_range(module, "count_in_groups", &ranges[i], 1);
+  }
+  check_range(module, "count_twice", &ranges[4], 2);
+  range long_row = {{0, 0, 0}, {997, 1, 1}, {64, 1, 1}, {17, 1, 1}};
+  check_range(module, "count", &long_row, 1);
+  check_range(module, "count_twice", &long_row, 2);
+  check_range(module, "count_in_loop", &long_row, 2);
+}
+
+/* The kernels themselves, whose module has guards besides. */
+static void test_kept(ze_module_handle_t module)
+{
+  ze_kernel_handle_t k = kernel_new(module, "count");
+  uint32_t *ran = shared_new(s, 64 * sizeof *ran);
+  struct box box = {0, 0, 0, 64, 1};
+  static const uint32_t size[3] = {16, 1, 1}, groups[3] = {3, 1, 1};
+  ze_kernel_properties_t properties = {
+    .stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
+  MUST(zeKernelGetProperties(k, &properties));
+  EQUAL(properties.numKernelArgs, 2);
+  memset(ran, 0, 64 * sizeof *ran);
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof ran, &ran));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof box, &box));
+  launch(k, size, groups);
+  int wrong = 0;
+  for (int i = 0; i < 64; i++) wrong += ran[i] != (i < 48);
+  EQUAL(wrong, 0);
+  MUST(zeMemFree(s.context, ran));
+  MUST(zeKernelDestroy(k));
+
+  uint32_t required = 0;
+  k = kernel_new(module, SPIRV_GUARD_ENTRY "count_in_groups");
+  MUST(zeKernelGetProperties(k, &properties));
+  required = properties.requiredGroupSizeX * 100 +
+             properties.requiredGroupSizeY * 10 + properties.requiredGroupSizeZ;
+  EQUAL(required, 842);
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_names(ze_module_handle_t module, bool keep)
+{
+  static const struct {
+    const char *name;
+    bool with, without; /* the kernels themselves */
+  } names[] = {{"count", false, true},
+               {"group", false, true},
+               {SPIRV_GUARD_ENTRY "count", true, true},
+               {SPIRV_GUARD_ENTRY "group", false, false}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
+                             .pKernelName = names[i].name};
+    ze_kernel_handle_t k;
+    bool wanted = keep ? names[i].without : names[i].with;
+    ze_result_t result = zeKernelCreate(module, &desc, &k);
+    check_(__FILE__, __LINE__,
+           result == (wanted ? ZE_RESULT_SUCCESS
+                             : ZE_RESULT_ERROR_INVALID_KERNEL_NAME),
+           "keep = %d: %s is 0x%x", keep, names[i].name, (unsigned)result);
+    if (result == ZE_RESULT_SUCCESS) MUST(zeKernelDestroy(k));
+  }
+}
+
+static void test_numbers(ze_module_handle_t module)
+{
+  enum { N = 100, M = 77 };
+  ze_kernel_handle_t k = kernel_new(module, SPIRV_GUARD_ENTRY "scale");
+  double *to = shared_new(s, N * sizeof *to), by = 0.5;
+  uint16_t *from = shared_new(s, N * sizeof *from);
+  static const uint64_t ends[3] = {M, 1, 1};
+  static const uint32_t size[3] = {32, 1, 1}, groups[3] = {3, 1, 1};
+  for (int i = 0; i < N; i++) {
+    to[i] = -1;
+    from[i] = (uint16_t)(0x3c00 + i); /* 1 + i / 1024 */
+  }
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof to, &to));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof from, &from));
+  MUST(zeKernelSetArgumentValue(k, 2, sizeof by, &by));
+  set_ends(k, 3, ends);
+  launch(k, size, groups);
+  int wrong = 0;
+  for (int i = 0; i < N; i++)
+    wrong += to[i] != (i < M ? 0.5 * (1 + i / 1024.0) : -1);
+  EQUAL(wrong, 0);
+  MUST(zeMemFree(s.context, to));
+  MUST(zeMemFree(s.context, from));
+  MUST(zeKernelDestroy(k));
+}
+
+static void test_image(ze_module_handle_t module)
+{
+  enum { W = 16, H = 8 };
+  ze_device_image_properties_t images = {
+    .stype = ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES};
+  MUST(zeDeviceGetImageProperties(s.device, &images));
+  if (images.maxImageDims2D == 0) return;
+  ze_image_desc_t desc = {
+    .stype = ZE_STRUCTURE_TYPE_IMAGE_DESC,
+    .flags = ZE_IMAGE_FLAG_KERNEL_WRITE,
+    .type = ZE_IMAGE_TYPE_2D,
+    .format = {ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8, ZE_IMAGE_FORMAT_TYPE_UINT,
+               ZE_IMAGE_FORMAT_SWIZZLE_R, ZE_IMAGE_FORMAT_SWIZZLE_G,
+               ZE_IMAGE_FORMAT_SWIZZLE_B, ZE_IMAGE_FORMAT_SWIZZLE_A},
+    .width = W,
+    .height = H,
+    .depth = 1};
+  ze_image_handle_t image;
+  uint8_t pixels[H][W][4];
+  uint32_t value = 7;
+  static const uint64_t ends[3] = {11, 5, 1};
+  static const uint32_t size[3] = {4, 4, 1}, groups[3] = {4, 2, 1};
+  memset(pixels, 1, sizeof pixels);
+  MUST(zeImageCreate(s.context, s.device, &desc, &image));
+  MUST(zeCommandListAppendImageCopyFromMemory(list, image, pixels, NULL, NULL,
+                                              0, NULL));
+  ze_kernel_handle_t k = kernel_new(module, SPIRV_GUARD_ENTRY "paint");
+  MUST(zeKernelSetArgumentValue(k, 0, sizeof image, &image));
+  MUST(zeKernelSetArgumentValue(k, 1, sizeof value, &value));
+  set_ends(k, 2, ends);
+  launch(k, size, groups);
+  MUST(zeCommandListAppendImageCopyToMemory(list, pixels, image, NULL, NULL, 0,
+                                            NULL));
+  int wrong = 0;
+  for (int y = 0; y < H; y++)
+    for (int x = 0; x < W; x++)
+      wrong += pixels[y][x][2] != (x < 11 && y < 5 ? 7 : 1);
+  EQUAL(wrong, 0);
+  MUST(zeKernelDestroy(k));
+  MUST(zeImageDestroy(image));
+}
+
+/* A kernel and its guarded entry point share variables. */
+static void test_globals(void)
+{
+  ze_module_handle_t module = guarded_load(KERNELS "globals.spv", true);
+  ze_kernel_handle_t set = kernel_new(module, "set");
+  ze_kernel_handle_t get = kernel_new(module, SPIRV_GUARD_ENTRY "set");
+  ze_kernel_handle_t count = kernel_new(module, "count");
+  ze_kernel_handle_t guarded = kernel_new(module, SPIRV_GUARD_ENTRY "count");
+  static const uint64_t ends[3] = {10, 1, 1};
+  static const uint32_t one[3] = {1, 1, 1}, size[3] = {4, 1, 1};
+  static const uint32_t groups[3] = {3, 1, 1};
+  int32_t value = 1000;
+  MUST(zeKernelSetArgumentValue(set, 0, sizeof value, &value));
+  launch(set, one, one);
+  launch(count, size, groups);
+  set_ends(guarded, 0, ends);
+  launch(guarded, size, groups);
+  MUST(zeKernelDestroy(get));
+  get = kernel_new(module, "get");
+  int64_t *out = shared_new(s, 19 * sizeof *out);
+  MUST(zeKernelSetArgumentValue(get, 0, sizeof out, &out));
+  launch(get, one, one);
+  EQUAL(out[0], 1000 + 1 + 12 + 10);
+  MUST(zeMemFree(s.context, out));
+  MUST(zeKernelDestroy(set));
+  MUST(zeKernelDestroy(get));
+  MUST(zeKernelDestroy(count));
+  MUST(zeKernelDestroy(guarded));
+  MUST(zeModuleDestroy(module));
+}
+
+int main(void)
+{
+  s = setup_new();
+  list = immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
+  for (int keep = 0; keep <= 1; keep++) {
+    ze_module_handle_t module = guarded_load(KERNELS "guard.spv", keep);
+    test_names(module, keep);
+    test_ranges(module);
+    test_numbers(module);
+    test_image(module);
+    if (keep) test_kept(module);
+    MUST(zeModuleDestroy(module));
+  }
+  test_globals();
+  MUST(zeCommandListDestroy(list));
+  CHECK_DONE();
+}

@@ -1,0 +1,633 @@
+/*
+ * spirv_guard.c - entry points that any number of work-items may be launched
+ * of: those beyond the range do nothing.
+ * SPDX-License-Identifier: MIT
+ *
+ * Nothing may call an entry point.  So a kernel's function becomes one like any
+ * other, which small functions call: one has the kernel's name, the other is
+ * guarded.  What the module says of the entry point and of its parameters it
+ * says of theirs, too.
+ */
+#include "spirv_guard.h"
+
+#include "spirv_reader.h"
+#include "spirv_writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MOST_PARAMETERS = 255,    /* as many as SPIR-V promises */
+  MOST_NEW_IDS = 2 * MOST_PARAMETERS + 64, /* of a kernel; of all: 64 */
+  /* Newer than some packaged headers. */
+  CAPABILITY_VECTOR_COMPUTE = 5617,
+  CAPABILITY_COOPERATIVE_MATRIX = 6022,
+  CAPABILITY_JOINT_MATRIX = 6118,
+  FUNCTION_CONTROL_OPT_NONE = 0x10000
+};
+
+/* The built-in variables that a guard reads. */
+enum { GROUP_ID, GROUP_SIZE, OFFSET, ITEM_ID, INPUTS };
+
+static const struct {
+  uint32_t builtin;
+  const char *name;
+} inputs[INPUTS] = {
+  {SpvBuiltInWorkgroupId, "__spirv_BuiltInWorkgroupId"},
+  {SpvBuiltInWorkgroupSize, "__spirv_BuiltInWorkgroupSize"},
+  {SpvBuiltInGlobalOffset, "__spirv_BuiltInGlobalOffset"},
+  {SpvBuiltInGlobalInvocationId, "__spirv_BuiltInGlobalInvocationId"}};
+
+/* The functions that call a kernel's: PLAIN only if the kernel stays. */
+enum { PLAIN, GUARDED, COPIES };
+
+/* What the writer knows of an id of the module. */
+typedef struct note {
+  uint32_t copy[COPIES]; /* of an entry point or its parameter; 0: none */
+  uint32_t builtin;      /* 1 + the one it is decorated as, or 0 */
+  bool linked;           /* has linkage */
+  bool nameless;         /* a function that loses its name and its linkage */
+  bool gone;             /* a function that is no entry point any more */
+} note;
+
+typedef struct guard {
+  const spirv_module *m;
+  bool keep;
+  spirv_writer w;
+  note *notes;
+  uint32_t input[INPUTS];    /* variables */
+  uint32_t size, sizes;      /* the type of an id's part, and of an id */
+} guard;
+
+/* ------------------------------------------------------------------------
+ * Reading.
+ */
+
+static const spirv_instruction *definition(const spirv_module *m, uint32_t id)
+{
+  uint32_t at = id < m->bound ? m->definitions[id] : 0;
+  return at > 0 ? &m->instructions[at - 1] : NULL;
+}
+
+/* What is known of an id, or NULL for what the module does not define. */
+static note *note_of(const guard *g, uint32_t id)
+{
+  return definition(g->m, id) != NULL ? &g->notes[id] : NULL;
+}
+
+/* Whether all kernels of a module run as separate work-items, and there is room
+   for guards, and for their names. */
+static bool takes_guards(const spirv_module *m)
+{
+  if (m->address_bits == 0 ||
+      m->kernel_count >= (MAX_BOUND - m->bound) / MOST_NEW_IDS)
+    return false;
+  for (size_t i = 0; i < m->capability_count; i++)
+    if (m->capabilities[i] == CAPABILITY_VECTOR_COMPUTE ||
+        m->capabilities[i] == CAPABILITY_COOPERATIVE_MATRIX ||
+        m->capabilities[i] == CAPABILITY_JOINT_MATRIX)
+      return false;
+  for (size_t i = 0; i < m->kernel_count; i++)
+    if (strncmp(m->kernels[i].name, SPIRV_GUARD_ENTRY,
+                sizeof SPIRV_GUARD_ENTRY - 1) == 0)
+      return false;
+  return true;
+}
+
+static bool kernel_takes_guard(const spirv_module *m, const spirv_kernel *k)
+{
+  const uint32_t notices = SPIRV_USES_BARRIER | SPIRV_USES_LOCAL |
+                           SPIRV_USES_GROUP_OPS | SPIRV_USES_SUBGROUP_OPS |
+                           SPIRV_USES_UNKNOWN_CALL;
+  const uint32_t harmless = SPIRV_BUILTIN_GLOBAL_ID | SPIRV_BUILTIN_WORK_DIM;
+  const spirv_function *f = &m->functions[k->function];
+  const spirv_instruction *in = &m->instructions[f->first];
+  const spirv_instruction *type = definition(m, in->words[4]);
+  const spirv_instruction *gives = definition(m, in->result_type);
+  return (k->features & notices) == 0 && (k->builtins & ~harmless) == 0 &&
+         !f->imported && gives != NULL && gives->opcode == SpvOpTypeVoid &&
+         type != NULL && type->opcode == SpvOpTypeFunction &&
+         f->param_count + SPIRV_GUARD_ARGUMENTS <= MOST_PARAMETERS &&
+         type->word_count == f->param_count + 3;
+}
+
+bool spirv_can_guard(const spirv_module *m, const spirv_kernel *k)
+{
+  return takes_guards(m) && kernel_takes_guard(m, k);
+}
+
+static void note_decorations(guard *g)
+{
+  const spirv_module *m = g->m;
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    note *n = in->opcode == SpvOpDecorate ? note_of(g, in->words[1]) : NULL;
+    if (n == NULL) continue;
+    if (in->words[2] == SpvDecorationLinkageAttributes) n->linked = true;
+    if (in->words[2] == SpvDecorationBuiltIn) n->builtin = in->words[3] + 1;
+  }
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    const note *all =
+        in->opcode == SpvOpGroupDecorate ? note_of(g, in->words[1]) : NULL;
+    for (unsigned k = 2; all != NULL && k < in->word_count; k++) {
+      note *n = note_of(g, in->words[k]);
+      if (n == NULL) continue;
+      n->linked |= all->linked;
+      if (all->builtin != 0) n->builtin = all->builtin;
+    }
+  }
+}
+
+static int compare_names(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Find the kernels that are guarded, and the functions that must not be taken
+   for a kernel or for what every OpenCL has: the kernels' own, and those of the
+   same name. */
+static bool note_kernels(guard *g)
+{
+  const spirv_module *m = g->m;
+  const bool room = takes_guards(m);
+  const char **names = calloc(m->kernel_count + 1, sizeof *names);
+  size_t count = 0;
+  if (names == NULL) return false;
+  for (size_t i = 0; i < m->kernel_count; i++) {
+    const spirv_kernel *k = &m->kernels[i];
+    const spirv_function *f = &m->functions[k->function];
+    note *n = &g->notes[f->id];
+    bool guarded = room && kernel_takes_guard(m, k);
+    if (!guarded && g->keep) continue;
+    n->gone = n->nameless = true;
+    names[count++] = k->name;
+    if (!guarded || n->copy[GUARDED] != 0) continue;
+    for (int c = g->keep ? PLAIN : GUARDED; c < COPIES; c++) {
+      n->copy[c] = writer_id(&g->w);
+      for (uint32_t p = 0; p < f->param_count; p++)
+        g->notes[f->params[p]].copy[c] = writer_id(&g->w);
+    }
+  }
+  qsort(names, count, sizeof *names, compare_names);
+  for (size_t i = 0; i < m->function_count; i++) {
+    const spirv_function *f = &m->functions[i];
+    if (f->name != NULL && !f->imported &&
+        bsearch(&f->name, names, count, sizeof *names, compare_names) != NULL)
+      g->notes[f->id].nameless = true;
+  }
+  free(names);
+  return true;
+}
+
+/* ------------------------------------------------------------------------
+ * What stands before the functions.
+ */
+
+/* The section an instruction belongs in wherever it stands, or -1. */
+static int section_of(uint16_t opcode)
+{
+  switch (opcode) {
+  case SpvOpCapability: return WRITER_CAPABILITY;
+  case SpvOpExtension: return WRITER_EXTENSION;
+  case SpvOpExtInstImport: return WRITER_IMPORT;
+  case SpvOpMemoryModel: return WRITER_MODEL;
+  case SpvOpEntryPoint: return WRITER_ENTRY;
+  case SpvOpExecutionMode:
+  case SpvOpExecutionModeId: return WRITER_MODE;
+  case SpvOpString:
+  case SpvOpSource:
+  case SpvOpSourceContinued:
+  case SpvOpSourceExtension: return WRITER_STRING;
+  case SpvOpName:
+  case SpvOpMemberName:
+  case SpvOpModuleProcessed: return WRITER_NAME;
+  case SpvOpDecorate:
+  case SpvOpDecorateId:
+  case SpvOpDecorateString:
+  case SpvOpMemberDecorate:
+  case SpvOpMemberDecorateString:
+  case SpvOpDecorationGroup:
+  case SpvOpGroupDecorate:
+  case SpvOpGroupMemberDecorate: return WRITER_DECORATION;
+  default: return -1;
+  }
+}
+
+static void copy(guard *g, int section, const spirv_instruction *in)
+{
+  writer_op(&g->w, section, in->opcode, in->word_count - 1u, in->words + 1);
+}
+
+/* An instruction about the id in its first word, said of a copy. */
+static void copy_about(guard *g, int section, const spirv_instruction *in,
+                       uint32_t id)
+{
+  writer_words *w = &g->w.section[section];
+  size_t at = w->count;
+  copy(g, section, in);
+  if (w->count > at) w->at[at + 1] = id;
+}
+
+static void write_about_copies(guard *g, int section,
+                               const spirv_instruction *in, const note *n)
+{
+  for (int c = 0; c < COPIES; c++)
+    if (n->copy[c] != 0) copy_about(g, section, in, n->copy[c]);
+}
+
+static void write_entry(guard *g, const char *prefix, uint32_t function,
+                        const char *name, const uint32_t *words, size_t count)
+{
+  char *full = malloc(strlen(prefix) + strlen(name) + 1);
+  if (full == NULL) {
+    g->w.failed = true;
+    return;
+  }
+  strcpy(full, prefix);
+  strcat(full, name);
+  /* An instruction has 65535 words. */
+  size_t room = 65000 - strlen(full) / 4;
+  if (count > room) count = room;
+  writer_string(&g->w, WRITER_ENTRY, SpvOpEntryPoint, 2,
+                (uint32_t[]){SpvExecutionModelKernel, function}, full, count,
+                words);
+  free(full);
+}
+
+/* The guarded entry point of a kernel: its variables are those of the kernel,
+   from `words` on, and the guard's. */
+static void write_guarded_entry(guard *g, uint32_t function, const char *name,
+                                const uint32_t *words, size_t count)
+{
+  uint32_t *all = malloc((count + INPUTS) * sizeof *all);
+  if (all == NULL) {
+    g->w.failed = true;
+    return;
+  }
+  size_t n = 0;
+  for (; n < INPUTS; n++) all[n] = g->input[n];
+  for (size_t i = 0; i < count; i++) {
+    bool known = false;
+    for (int k = 0; k < INPUTS; k++) known |= words[i] == g->input[k];
+    if (!known) all[n++] = words[i];
+  }
+  write_entry(g, SPIRV_GUARD_ENTRY, function, name, all, n);
+  free(all);
+}
+
+/* "PREFIXlze_guarded_NAME.LIST", where the list goes on for the guard's. */
+static void write_list(guard *g, const char *prefix, const char *name,
+                       const char *list, const char *own)
+{
+  if (list == NULL) return;
+  size_t room = strlen(prefix) + sizeof SPIRV_GUARD_ENTRY + strlen(name) +
+                strlen(list) + SPIRV_GUARD_ARGUMENTS * (strlen(own) + 1) + 2;
+  char *text = malloc(room);
+  if (text == NULL) {
+    g->w.failed = true;
+    return;
+  }
+  int at = snprintf(text, room, "%s" SPIRV_GUARD_ENTRY "%s.%s", prefix, name,
+                    list);
+  for (int i = 0; i < SPIRV_GUARD_ARGUMENTS; i++)
+    at += snprintf(text + at, room - (size_t)at, "%s,", own);
+  uint32_t id = writer_id(&g->w);
+  writer_string(&g->w, WRITER_STRING, SpvOpString, 1, &id, text, 0, NULL);
+  free(text);
+}
+
+/* The entry points of a function that is one no more. */
+static void write_entries(guard *g, const spirv_instruction *in,
+                          const spirv_kernel *k)
+{
+  const note *n = &g->notes[in->words[2]];
+  size_t first = 3 + strlen(k->name) / 4 + 1;
+  const uint32_t *words = in->words + first;
+  size_t count = in->word_count - first;
+  if (n->copy[PLAIN] != 0)
+    write_entry(g, "", n->copy[PLAIN], k->name, words, count);
+  if (n->copy[GUARDED] == 0) return;
+  write_guarded_entry(g, n->copy[GUARDED], k->name, words, count);
+  write_list(g, "kernel_arg_type.", k->name, k->type_list,
+             g->m->address_bits == 64 ? "ulong" : "uint");
+  write_list(g, "kernel_arg_type_qual.", k->name, k->qualifier_list, "");
+}
+
+/* What a group of decorations is about: no linkage for who loses it, and the
+   copies besides. */
+static void write_group_decorate(guard *g, const spirv_instruction *in)
+{
+  const note *all = note_of(g, in->words[1]);
+  bool linked = all != NULL && all->linked;
+  uint32_t *words = malloc(in->word_count * sizeof *words);
+  size_t count = 0;
+  if (words == NULL) {
+    g->w.failed = true;
+    return;
+  }
+  for (unsigned k = 1; k < in->word_count; k++) {
+    const note *n = k > 1 ? note_of(g, in->words[k]) : NULL;
+    if (!linked || n == NULL || !n->nameless) words[count++] = in->words[k];
+  }
+  writer_op(&g->w, WRITER_DECORATION, in->opcode, count, words);
+  free(words);
+  for (unsigned k = 2; k < in->word_count && !linked; k++) {
+    const note *n = note_of(g, in->words[k]);
+    for (int c = 0; n != NULL && c < COPIES; c++)
+      if (n->copy[c] != 0)
+        WRITE(&g->w, WRITER_DECORATION, in->opcode, in->words[1], n->copy[c]);
+  }
+}
+
+/* One that says something of the id in its first word. */
+static void write_statement(guard *g, int section, const spirv_instruction *in)
+{
+  const note *n = note_of(g, in->words[1]);
+  bool mode = section == WRITER_MODE;
+  bool linkage = in->opcode == SpvOpDecorate &&
+                 in->words[2] == SpvDecorationLinkageAttributes;
+  bool names = in->opcode == SpvOpName || linkage;
+  if (n == NULL || !(mode ? n->gone : names && n->nameless))
+    copy(g, section, in);
+  if (n != NULL && !(names && n->nameless))
+    write_about_copies(g, section, in, n);
+}
+
+static void write_function(guard *g, const spirv_instruction *in)
+{
+  uint32_t words[4];
+  memcpy(words, in->words + 1, sizeof words);
+  const note *n = note_of(g, in->result);
+  /* What was a kernel is to be as fast as one. */
+  if (n != NULL && n->nameless && !(words[2] & FUNCTION_CONTROL_OPT_NONE))
+    words[2] = (words[2] & ~(uint32_t)SpvFunctionControlDontInlineMask) |
+               SpvFunctionControlInlineMask;
+  writer_op(&g->w, WRITER_BODY, in->opcode, 4, words);
+}
+
+/* The module but for its entry points. */
+static void write_module(guard *g)
+{
+  int here = WRITER_GLOBAL;
+  for (size_t i = 0; i < g->m->instruction_count; i++) {
+    const spirv_instruction *in = &g->m->instructions[i];
+    int section = section_of(in->opcode);
+    switch (in->opcode) {
+    case SpvOpEntryPoint:
+      break;
+    case SpvOpExecutionMode:
+    case SpvOpExecutionModeId:
+    case SpvOpName:
+    case SpvOpDecorate:
+    case SpvOpDecorateId:
+    case SpvOpDecorateString:
+      write_statement(g, section, in);
+      break;
+    case SpvOpGroupDecorate:
+      write_group_decorate(g, in);
+      break;
+    case SpvOpFunction:
+      here = WRITER_BODY;
+      write_function(g, in);
+      break;
+    default:
+      if (section < 0 && here == WRITER_GLOBAL &&
+          in->opcode >= SpvOpTypeVoid && in->opcode <= SpvOpTypeFunction)
+        writer_type(&g->w, in->words);
+      else
+        copy(g, section < 0 ? here : section, in);
+    }
+  }
+}
+
+static void write_all_entries(guard *g)
+{
+  const spirv_module *m = g->m;
+  const spirv_kernel *next = m->kernels;
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    if (in->opcode != SpvOpEntryPoint) continue;
+    const spirv_kernel *k =
+        in->words[1] == SpvExecutionModelKernel ? next++ : NULL;
+    if (k != NULL && g->notes[in->words[2]].gone)
+      write_entries(g, in, k);
+    else if (g->keep)
+      copy(g, WRITER_ENTRY, in);
+  }
+  if (g->w.section[WRITER_ENTRY].count == 0)
+    writer_capability(&g->w, SpvCapabilityLinkage);
+}
+
+/* ------------------------------------------------------------------------
+ * Guards.
+ */
+
+static uint32_t type_pointer(guard *g)
+{
+  return writer_once(&g->w, SpvOpTypePointer, 0, 2,
+                     (uint32_t[]){SpvStorageClassInput, g->sizes});
+}
+
+/* The module's own variables of those that a guard reads, and whether such
+   variables have linkage in it. */
+static bool find_inputs(guard *g, uint32_t pointer)
+{
+  const spirv_module *m = g->m;
+  bool linked = false;
+  for (size_t i = 0; i < m->instruction_count; i++) {
+    const spirv_instruction *in = &m->instructions[i];
+    if (in->opcode == SpvOpFunction) break;
+    if (!is_variable_in(in, SpvStorageClassInput)) continue;
+    const note *n = &g->notes[in->result];
+    linked |= n->builtin != 0 && n->linked;
+    for (int k = 0; k < INPUTS; k++)
+      if (n->builtin == inputs[k].builtin + 1 && in->result_type == pointer)
+        g->input[k] = in->result;
+  }
+  return linked;
+}
+
+/* Declare what all guards use. */
+static void write_inputs(guard *g)
+{
+  spirv_writer *w = &g->w;
+  if (g->m->address_bits == 64) writer_capability(w, SpvCapabilityInt64);
+  g->size = writer_once(w, SpvOpTypeInt, 0, 2,
+                        (uint32_t[]){g->m->address_bits, 0});
+  g->sizes = writer_once(w, SpvOpTypeVector, 0, 2, (uint32_t[]){g->size, 3});
+  uint32_t pointer = type_pointer(g);
+  bool linked = find_inputs(g, pointer);
+  for (int k = 0; k < INPUTS; k++) {
+    if (g->input[k] != 0) continue;
+    uint32_t id = g->input[k] = writer_id(w);
+    WRITE(w, WRITER_GLOBAL, SpvOpVariable, pointer, id, SpvStorageClassInput);
+    if (linked) {
+      uint32_t import = SpvLinkageTypeImport;
+      writer_string(w, WRITER_DECORATION, SpvOpDecorate, 2,
+                    (uint32_t[]){id, SpvDecorationLinkageAttributes},
+                    inputs[k].name, 1, &import);
+    }
+    WRITE(w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationConstant);
+    WRITE(w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationBuiltIn,
+          inputs[k].builtin);
+  }
+}
+
+/* An instruction with two operands; its result is returned. */
+static uint32_t result(guard *g, unsigned opcode, uint32_t type, uint32_t a,
+                       uint32_t b)
+{
+  uint32_t id = writer_id(&g->w);
+  writer_op(&g->w, WRITER_BODY, opcode, 4, (uint32_t[]){type, id, a, b});
+  return id;
+}
+
+static uint32_t load(guard *g, int which)
+{
+  uint32_t id = writer_id(&g->w);
+  WRITE(&g->w, WRITER_BODY, SpvOpLoad, g->sizes, id, g->input[which]);
+  return id;
+}
+
+static uint32_t part(guard *g, uint32_t vector, uint32_t d)
+{
+  return result(g, SpvOpCompositeExtract, g->size, vector, d);
+}
+
+/* Whether all work-items of the group are within the range. */
+static uint32_t write_full(guard *g, uint32_t bool_type, const uint32_t *ends)
+{
+  uint32_t groups = load(g, GROUP_ID), sizes = load(g, GROUP_SIZE);
+  uint32_t offsets = load(g, OFFSET), full = 0;
+  for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
+    uint32_t size = part(g, sizes, d);
+    uint32_t at = result(g, SpvOpIMul, g->size, part(g, groups, d), size);
+    at = result(g, SpvOpIAdd, g->size, at, part(g, offsets, d));
+    at = result(g, SpvOpIAdd, g->size, at, size);
+    uint32_t fits =
+        result(g, SpvOpULessThanEqual, bool_type, at, ends[d]);
+    full = d == 0 ? fits
+                  : result(g, SpvOpLogicalAnd, bool_type, full, fits);
+  }
+  return full;
+}
+
+/* Whether the work-item is within the range. */
+static uint32_t write_inside(guard *g, uint32_t bool_type, const uint32_t *ends)
+{
+  uint32_t id = load(g, ITEM_ID), inside = 0;
+  for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
+    uint32_t below =
+        result(g, SpvOpULessThan, bool_type, part(g, id, d), ends[d]);
+    inside = d == 0 ? below
+                    : result(g, SpvOpLogicalAnd, bool_type, inside, below);
+  }
+  return inside;
+}
+
+/* The call of a kernel's function with the parameters of a copy. */
+static void write_call(guard *g, const spirv_function *f, int which)
+{
+  uint32_t words[3 + MOST_PARAMETERS] = {
+    g->m->instructions[f->first].result_type, writer_id(&g->w), f->id};
+  for (uint32_t p = 0; p < f->param_count; p++)
+    words[3 + p] = g->notes[f->params[p]].copy[which];
+  writer_op(&g->w, WRITER_BODY, SpvOpFunctionCall, 3 + f->param_count, words);
+}
+
+/* A function that calls a kernel's, up to its first block. */
+static void write_start(guard *g, const spirv_function *f, int which,
+                        uint32_t type)
+{
+  const spirv_instruction *in = &g->m->instructions[f->first];
+  WRITE(&g->w, WRITER_BODY, SpvOpFunction, in->result_type,
+        g->notes[f->id].copy[which], SpvFunctionControlMaskNone, type);
+  for (uint32_t p = 0; p < f->param_count; p++)
+    WRITE(&g->w, WRITER_BODY, SpvOpFunctionParameter, in[1 + p].result_type,
+          g->notes[f->params[p]].copy[which]);
+}
+
+static void write_plain(guard *g, const spirv_function *f)
+{
+  write_start(g, f, PLAIN, g->m->instructions[f->first].words[4]);
+  WRITE(&g->w, WRITER_BODY, SpvOpLabel, writer_id(&g->w));
+  write_call(g, f, PLAIN);
+  writer_op(&g->w, WRITER_BODY, SpvOpReturn, 0, NULL);
+  writer_op(&g->w, WRITER_BODY, SpvOpFunctionEnd, 0, NULL);
+}
+
+/* The type of a guarded function: that of the kernel's, and the ends. */
+static uint32_t guarded_type(guard *g, const spirv_function *f)
+{
+  const spirv_instruction *in = &g->m->instructions[f->first];
+  const spirv_instruction *type = definition(g->m, in->words[4]);
+  uint32_t words[1 + MOST_PARAMETERS];
+  size_t count = type->word_count - 2u;
+  memcpy(words, type->words + 2, count * sizeof *words);
+  for (int d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) words[count++] = g->size;
+  return writer_once(&g->w, SpvOpTypeFunction, 0, count, words);
+}
+
+static void write_guarded(guard *g, const spirv_function *f)
+{
+  spirv_writer *w = &g->w;
+  uint32_t bool_type = writer_once(w, SpvOpTypeBool, 0, 0, NULL);
+  uint32_t ends[SPIRV_GUARD_ARGUMENTS];
+  write_start(g, f, GUARDED, guarded_type(g, f));
+  for (int d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
+    ends[d] = writer_id(w);
+    WRITE(w, WRITER_BODY, SpvOpFunctionParameter, g->size, ends[d]);
+  }
+  uint32_t test = writer_id(w), call = writer_id(w), done = writer_id(w);
+  WRITE(w, WRITER_BODY, SpvOpLabel, writer_id(w));
+  uint32_t full = write_full(g, bool_type, ends);
+  WRITE(w, WRITER_BODY, SpvOpBranchConditional, full, call, test);
+  WRITE(w, WRITER_BODY, SpvOpLabel, test);
+  uint32_t inside = write_inside(g, bool_type, ends);
+  WRITE(w, WRITER_BODY, SpvOpBranchConditional, inside, call, done);
+  WRITE(w, WRITER_BODY, SpvOpLabel, call);
+  write_call(g, f, GUARDED);
+  WRITE(w, WRITER_BODY, SpvOpBranch, done);
+  WRITE(w, WRITER_BODY, SpvOpLabel, done);
+  writer_op(w, WRITER_BODY, SpvOpReturn, 0, NULL);
+  writer_op(w, WRITER_BODY, SpvOpFunctionEnd, 0, NULL);
+}
+
+static void write_guards(guard *g)
+{
+  const spirv_module *m = g->m;
+  for (size_t i = 0; i < m->function_count; i++) {
+    const spirv_function *f = &m->functions[i];
+    const note *n = &g->notes[f->id];
+    if (n->copy[PLAIN] != 0) write_plain(g, f);
+    if (n->copy[GUARDED] != 0) write_guarded(g, f);
+  }
+}
+
+/* ------------------------------------------------------------------------ */
+
+uint32_t *spirv_guard(const spirv_module *m, bool keep, size_t *count)
+{
+  guard g = {.m = m, .keep = keep};
+  uint32_t *words = NULL;
+  writer_init(&g.w);
+  g.w.bound = m->bound;
+  g.notes = calloc((size_t)m->bound + 1, sizeof *g.notes);
+  if (g.notes != NULL && note_kernels(&g)) {
+    note_decorations(&g);
+    write_module(&g);
+    bool any = false;
+    for (size_t i = 0; i < m->kernel_count; i++)
+      any |= g.notes[m->functions[m->kernels[i].function].id].copy[GUARDED];
+    if (any) write_inputs(&g);
+    write_all_entries(&g);
+    write_guards(&g);
+    words = writer_finish(&g.w, m->version, count);
+  }
+  if (words != NULL) words[2] = m->generator;
+  writer_free(&g.w);
+  free(g.notes);
+  return words;
+}

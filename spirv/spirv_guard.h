@@ -1,0 +1,34 @@
+/*
+ * spirv_guard.h - entry points that any number of work-items may be launched
+ * of: those beyond the range do nothing.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_SPIRV_GUARD_H
+#define LZE_SPIRV_GUARD_H
+
+#include "spirv.h"
+
+/* What the name of a guarded entry point starts with; the kernel's follows. */
+#define SPIRV_GUARD_ENTRY "lze_guarded_"
+
+/* Its last arguments: for x, y and z the offset plus the size of the range,
+   unsigned integers of the module's address_bits.  The ids of all work-items
+   that are launched, those beyond the range too, must fit in as many bits. */
+enum { SPIRV_GUARD_ARGUMENTS = 3 };
+
+/* Whether work-items of a kernel may be left out without the others noticing:
+   it asks for nothing but the global id and the number of dimensions, and no
+   work-item of it waits for another. */
+bool spirv_can_guard(const spirv_module *module, const spirv_kernel *kernel);
+
+/*
+ * The module with a guarded entry point for each kernel that can have one, of
+ * its arguments and SPIRV_GUARD_ARGUMENTS more; a function with several names
+ * has as many guarded names.  With `keep` all kernels stay, too, and share
+ * their program-scope variables with the guarded entry points; else these are
+ * the only entry points.  Returns `*count` words for the caller to free, or
+ * NULL if memory has run out.
+ */
+uint32_t *spirv_guard(const spirv_module *module, bool keep, size_t *count);
+
+#endif
