@@ -33,7 +33,7 @@ enum { GROUP_ID, GROUP_SIZE, OFFSET, ITEM_ID, INPUTS };
 static const struct {
   uint32_t builtin;
   const char *name;
-} inputs[INPUTS] = {
+} builtins[INPUTS] = {
   {SpvBuiltInWorkgroupId, "__spirv_BuiltInWorkgroupId"},
   {SpvBuiltInWorkgroupSize, "__spirv_BuiltInWorkgroupSize"},
   {SpvBuiltInGlobalOffset, "__spirv_BuiltInGlobalOffset"},
@@ -443,7 +443,7 @@ static bool find_inputs(guard *g, uint32_t pointer)
     const note *n = &g->notes[in->result];
     linked |= n->builtin != 0 && n->linked;
     for (int k = 0; k < INPUTS; k++)
-      if (n->builtin == inputs[k].builtin + 1 && in->result_type == pointer)
+      if (n->builtin == builtins[k].builtin + 1 && in->result_type == pointer)
         g->input[k] = in->result;
   }
   return linked;
@@ -467,16 +467,16 @@ static void write_inputs(guard *g)
       uint32_t import = SpvLinkageTypeImport;
       writer_string(w, WRITER_DECORATION, SpvOpDecorate, 2,
                     (uint32_t[]){id, SpvDecorationLinkageAttributes},
-                    inputs[k].name, 1, &import);
+                    builtins[k].name, 1, &import);
     }
     WRITE(w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationConstant);
     WRITE(w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationBuiltIn,
-          inputs[k].builtin);
+          builtins[k].builtin);
   }
 }
 
 /* An instruction with two operands; its result is returned. */
-static uint32_t result(guard *g, unsigned opcode, uint32_t type, uint32_t a,
+static uint32_t apply(guard *g, unsigned opcode, uint32_t type, uint32_t a,
                        uint32_t b)
 {
   uint32_t id = writer_id(&g->w);
@@ -484,7 +484,7 @@ static uint32_t result(guard *g, unsigned opcode, uint32_t type, uint32_t a,
   return id;
 }
 
-static uint32_t load(guard *g, int which)
+static uint32_t load_input(guard *g, int which)
 {
   uint32_t id = writer_id(&g->w);
   WRITE(&g->w, WRITER_BODY, SpvOpLoad, g->sizes, id, g->input[which]);
@@ -493,23 +493,23 @@ static uint32_t load(guard *g, int which)
 
 static uint32_t part(guard *g, uint32_t vector, uint32_t d)
 {
-  return result(g, SpvOpCompositeExtract, g->size, vector, d);
+  return apply(g, SpvOpCompositeExtract, g->size, vector, d);
 }
 
 /* Whether all work-items of the group are within the range. */
 static uint32_t write_full(guard *g, uint32_t bool_type, const uint32_t *ends)
 {
-  uint32_t groups = load(g, GROUP_ID), sizes = load(g, GROUP_SIZE);
-  uint32_t offsets = load(g, OFFSET), full = 0;
+  uint32_t groups = load_input(g, GROUP_ID), sizes = load_input(g, GROUP_SIZE);
+  uint32_t offsets = load_input(g, OFFSET), full = 0;
   for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
     uint32_t size = part(g, sizes, d);
-    uint32_t at = result(g, SpvOpIMul, g->size, part(g, groups, d), size);
-    at = result(g, SpvOpIAdd, g->size, at, part(g, offsets, d));
-    at = result(g, SpvOpIAdd, g->size, at, size);
+    uint32_t at = apply(g, SpvOpIMul, g->size, part(g, groups, d), size);
+    at = apply(g, SpvOpIAdd, g->size, at, part(g, offsets, d));
+    at = apply(g, SpvOpIAdd, g->size, at, size);
     uint32_t fits =
-        result(g, SpvOpULessThanEqual, bool_type, at, ends[d]);
+        apply(g, SpvOpULessThanEqual, bool_type, at, ends[d]);
     full = d == 0 ? fits
-                  : result(g, SpvOpLogicalAnd, bool_type, full, fits);
+                  : apply(g, SpvOpLogicalAnd, bool_type, full, fits);
   }
   return full;
 }
@@ -517,12 +517,12 @@ static uint32_t write_full(guard *g, uint32_t bool_type, const uint32_t *ends)
 /* Whether the work-item is within the range. */
 static uint32_t write_inside(guard *g, uint32_t bool_type, const uint32_t *ends)
 {
-  uint32_t id = load(g, ITEM_ID), inside = 0;
+  uint32_t id = load_input(g, ITEM_ID), inside = 0;
   for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
     uint32_t below =
-        result(g, SpvOpULessThan, bool_type, part(g, id, d), ends[d]);
+        apply(g, SpvOpULessThan, bool_type, part(g, id, d), ends[d]);
     inside = d == 0 ? below
-                    : result(g, SpvOpLogicalAnd, bool_type, inside, below);
+                    : apply(g, SpvOpLogicalAnd, bool_type, inside, below);
   }
   return inside;
 }

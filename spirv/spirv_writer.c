@@ -82,7 +82,7 @@ static bool same(const uint32_t *at, unsigned opcode, unsigned result,
 
 /* The hash twice as large; its entries hold the offset of an instruction, and
    are told apart by their operands alone. */
-static void grow(spirv_writer *w) {
+static void grow_index(spirv_writer *w) {
   size_t size = w->index_size == 0 ? 128 : w->index_size * 2;
   uint32_t *index = calloc(size * 2, sizeof *index);
   if (index == NULL) {
@@ -106,7 +106,7 @@ static void grow(spirv_writer *w) {
 static uint32_t find_or_add(spirv_writer *w, unsigned opcode, unsigned result,
                             size_t count, const uint32_t *operands,
                             uint32_t given) {
-  if (w->index_count * 2 >= w->index_size) grow(w);
+  if (w->index_count * 2 >= w->index_size) grow_index(w);
   if (w->failed) return 1;
   writer_words *s = &w->section[WRITER_GLOBAL];
   uint32_t h = hash(opcode, count, operands);

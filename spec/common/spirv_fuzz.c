@@ -5,7 +5,8 @@
  *   spirv_fuzz SEED COUNT FILE.spv...
  *
  * Each round damages one of the files in one to four ways, parses it and walks
- * over everything that comes back; some rounds fail an allocation on the way.
+ * over everything that comes back; it does the same with what the writer of
+ * guards makes of it.  Some rounds fail an allocation on the way.
  * Round N of seed S is always the same.  Nothing is reported but how many were
  * accepted: build it with -fsanitize=address,undefined, which does the rest.
  *
@@ -34,6 +35,8 @@ static void *failing_calloc(size_t count, size_t size)
 #include "../../spirv/spirv_extent.c"
 #include "../../spirv/spirv_defined.c"
 #include "../../spirv/spirv_compare.c"
+#include "../../spirv/spirv_writer.c"
+#include "../../spirv/spirv_guard.c"
 #undef calloc
 
 #include <time.h>
@@ -111,6 +114,36 @@ static void walk(const spirv_module *m)
   free(names);
 }
 
+/* What the writer of guards makes of it must be a module with the kernels that
+   it should have, and valid if it was. */
+static void walk_guarded(const spirv_module *m, bool keep, bool is_valid)
+{
+  char message[100];
+  size_t count, kernels = keep ? m->kernel_count : 0;
+  uint32_t *words = spirv_guard(m, keep, &count);
+  if (words == NULL) {
+    REQUIRE(allocations_left == 0);
+    return;
+  }
+  spirv_module *guarded = spirv_parse(words, count * 4, message,
+                                      sizeof message);
+  if (guarded == NULL) {
+    fprintf(stderr, "guarded: %s\n", message);
+    REQUIRE(allocations_left == 0);
+  } else {
+    for (size_t k = 0; k < m->kernel_count; k++)
+      kernels += spirv_can_guard(m, &m->kernels[k]);
+    REQUIRE(guarded->kernel_count == kernels);
+    walk(guarded);
+  }
+  spirv_free(guarded);
+  if (is_valid && !spirv_validate(words, count * 4, message, sizeof message)) {
+    fprintf(stderr, "guarded, keep = %d: %s\n", keep, message);
+    abort();
+  }
+  free(words);
+}
+
 int main(int argc, char **argv)
 {
   if (argc < 4) {
@@ -156,20 +189,23 @@ int main(int argc, char **argv)
       accepted++;
       walk(parsed);
     }
+    bool is_valid = draw(16) == 0 && spirv_validate(copy, m.count * (size_t)4,
+                                                    message, sizeof message);
+    valid += is_valid;
+    if (parsed != NULL && (is_valid || draw(2) == 0))
+      walk_guarded(parsed, draw(2) == 0, is_valid);
     spirv_free(parsed);
     if (parsed != NULL && draw(8) == 0) {
       allocations_left = (long)draw(40);
       parsed = spirv_parse(copy, m.count * (size_t)4, message, sizeof message);
-      if (parsed != NULL)
+      if (parsed != NULL) {
         walk(parsed);
-      else
+        walk_guarded(parsed, draw(2) == 0, false);
+      } else
         REQUIRE(strcmp(message, "out of memory") == 0);
       spirv_free(parsed);
       allocations_left = -1;
     }
-    if (draw(16) == 0)
-      valid += spirv_validate(copy, m.count * (size_t)4, message,
-                              sizeof message);
     free(copy);
   }
   printf("seed %llu: %lu rounds, %lu accepted, %lu of 1 in 16 valid\n",
