@@ -25,6 +25,7 @@ package.path = here .. "/lib/?.lua;" .. package.path
 local lze = require "lze"
 local json, stats = require "json", require "stats"
 local search, svg = require "search", require "svg"
+local tiled = require "tiled"
 
 -- Options ---------------------------------------------------------------------
 
@@ -70,31 +71,8 @@ local policies = {"lze", "driver", "largest", "tornado", "oneapi.jl"}
 -- Cases -----------------------------------------------------------------------
 
 local cases = {}
-local b = {buffer = lze.buffer}
-
--- Data repeat after so many elements: a prime, so that no kernel's stride
--- meets the same ones again, and few enough to be made in Lua at once.
-local PERIOD <const> = 65521
-
--- A buffer of n elements that f gives, and f as the buffer has it: both count
--- from 0.  Of vectors f gives lane after lane, and what is returned takes the
--- element and the lane.
-function b.tiled(type, n, f)
-  local base, lanes = type:match "^(%a+)(%d+)$"
-  lanes = math.tointeger(tonumber(lanes)) or 1
-  local values, count = {}, math.min(n, PERIOD) * lanes
-  for i = 1, count do values[i] = f(i - 1) end
-  local block <close> = lze.buffer(base or type, values)
-  local x = lze.buffer(type, n)
-  local all = x:view(1, n, base or type)
-  for at = 1, #all, #block do
-    all:copy(block, 1, math.min(#block, #all - at + 1), at)
-  end
-  if lanes == 1 then
-    return x, function(i) return f(i % PERIOD) end, PERIOD
-  end
-  return x, function(i, lane) return f(i % PERIOD * lanes + lane) end, PERIOD
-end
+local b = {buffer = lze.buffer, tiled = tiled.buffer}
+local PERIOD <const> = tiled.PERIOD
 
 -- The slice for x of n elements: up to m of its first and last ones, f(i)
 -- counting from 0.
