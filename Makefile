@@ -384,7 +384,11 @@ check-lint: ## luacheck, cppcheck, shellcheck, the storeys of src/ and driver/
 	sh scripts/check-layers $(BUILD)
 
 bench: all $(BUILD)/bench/baseline.so ## group sizes; BENCH="--quick" and so on
-	LZE_GROUP_LEARN=0 $(WITH) $(LUA) bench/suite.lua $(BENCH)
+	$(WITH) $(LUA) bench/suite.lua $(BENCH)
+
+HALF ?= tuned
+bench-ranges: all ## the group rule beside a search; HALF=tuned, held-out, all
+	$(WITH) $(LUA) bench/ranges.lua $(HALF) $(ROUNDS)
 
 bench-dist: all $(BUILD)/bench/baseline.so ## that as a tarball for elsewhere
 	sh scripts/bench-dist $(BUILD)
@@ -423,8 +427,9 @@ bench-mpi-weak: all $(BUILD)/bench/clocks ## more ranks, by a model of messages
 bench-compile: all $(BUILD)/bench/clocks ## what getting a kernel ready costs
 	$(WITH) $(BUILD)/bench/clocks bench/compile.lua $(ROUNDS)
 
-bench-first: all $(BUILD)/bench/clocks ## how long one waits at first
-	$(WITH) $(BUILD)/bench/clocks bench/first.lua $(ROUNDS)
+bench-first: all $(BUILD)/bench/clocks ## how long one waits at first; BASE=dir
+	BASE='$(BASE)' BASE_ENV='$(BASE_ENV)' \
+	  $(WITH) $(BUILD)/bench/clocks bench/first.lua $(ROUNDS)
 
 bench-page: ## a page of a million events; BROWSER=chromium
 	$(LUA) bench/page.lua 1000000 $(BROWSER)
@@ -632,5 +637,5 @@ FORCE:
   check-lint conformance bench bench-arrays bench-arrays-linear \
   bench-arrays-order bench-arrays-peers bench-by-hand bench-compile bench-costs \
   bench-driver bench-dist bench-first bench-graph bench-instructions \
-  bench-lua-kernels bench-mpi bench-mpi-weak bench-page install uninstall \
-  clean help FORCE
+  bench-lua-kernels bench-mpi bench-mpi-weak bench-page bench-ranges install \
+  uninstall clean help FORCE

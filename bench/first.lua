@@ -3,9 +3,11 @@
 --
 -- Run by bench/clocks.c, which has the clock.  Each round of modules and each
 -- trace of ranges is a process with empty caches; what a second process finds
--- there is timed as well.  Medians and totals are shown, in milliseconds; the
--- traces with LZE_GROUP_LEARN=0, too, which always compiles a range's own size,
--- with `never`, and over the better of these two.
+-- there is timed as well.  Medians and totals are shown, in milliseconds.
+--
+-- For each trace it also shows how many forms of the kernel PoCL compiled.  If
+-- BASE names the build directory of another lze, that lze runs the same traces
+-- in turns with this one; BASE_ENV has settings for it, as in NAME=VALUE.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local stats = require "stats"
@@ -98,6 +100,16 @@ local traces = {
   {"a graph, then launches", function(i) return 4096 * (i % 5 + 1) end},
 }
 
+-- How many forms of kernels are in PoCL's cache; other drivers compile none for
+-- a range.
+local function compiled()
+  local pipe = assert(io.popen("find \"$POCL_CACHE_DIR\" -name '*.so' " ..
+    "! -name 'tempfile*' | wc -l"))
+  local count = pipe:read "n"
+  pipe:close()
+  return count
+end
+
 -- 100 launches, each waited for.
 local function ranges(index)
   local lze = require "lze"
@@ -109,6 +121,7 @@ local function ranges(index)
   local a = lze.buffer("float", 1 << 21):fill(0)
   lze.wait()
   math.randomseed(20)
+  local before_all = compiled() -- the fill is a kernel, too
   local first, worst = now(), 0
   for i = 1, 100 do
     local range, before = traces[index][2](i), now()
@@ -124,6 +137,7 @@ local function ranges(index)
   end
   print("total", (now() - first) / 1e3)
   print("worst", worst / 1e3)
+  print("compiled", compiled() - before_all)
 end
 
 if what == "modules" then
@@ -167,7 +181,7 @@ local function with_directory(f)
   if not ok then error(message, 0) end
 end
 
--- A trace takes up to half a minute where every range is compiled.
+-- Traces differ by whole compilations, which few rounds show.
 local trace_rounds = math.min(rounds, 3)
 
 local all = {first = {}, second = {}, warm = {}, again = {}, known = {},
@@ -206,26 +220,46 @@ show("\nto the first element of a result", {
   {"a known function of Lua, the same", "lua_known"},
 })
 
-local ways = {"1", "0", "never"}
-print(("\n%-34s %12s %12s %12s %8s"):format("100 launches: medians, and worst",
-  "learned", "always", "never", "factor"))
+-- Each way to run the traces: a title and what `env` is given for it.
+local ways = {{"lze", ""}}
+do
+  local base, settings = os.getenv "BASE" or "", os.getenv "BASE_ENV" or ""
+  if base ~= "" then
+    local module <close> = io.open(base .. "/lze.so") or
+      error("BASE: there is no lze.so in " .. base, 0)
+    assert(module)
+    ways[2] = {"base", "LUA_CPATH=" .. quoted(base .. "/?.so") .. " " ..
+      settings}
+  end
+end
+
+local header = ("%-37s"):format "100 launches: median (longest launch)"
+for _, way in ipairs(ways) do
+  header = header .. ("%14s %9s"):format(way[1], "compiled")
+end
+print("\n" .. header .. (ways[2] and "   lze / base" or ""))
 for i, trace in ipairs(traces) do
-  local totals, worst = {}, {}
+  local totals, worst, count = {}, {}, {}
+  for w in ipairs(ways) do totals[w], worst[w], count[w] = {}, 0, 0 end
   for round = 1, trace_rounds do
     for w, way in ipairs(ways) do
       with_directory(function(directory)
-        local times = run(directory, "ranges " .. i, "LZE_GROUP_LEARN=" .. way)
-        totals[w] = totals[w] or {}
+        local times = run(directory, "ranges " .. i, way[2])
         totals[w][round] = times.total[1]
-        worst[w] = math.max(worst[w] or 0, times.worst[1])
+        worst[w] = math.max(worst[w], times.worst[1])
+        count[w] = math.max(count[w], times.compiled[1])
       end)
     end
   end
-  local row = {}
-  for w = 1, #ways do
+  local line = ("%-37s"):format(trace[1])
+  for w in ipairs(ways) do
     totals[w] = stats.median(totals[w])
-    row[w] = ("%.0f (%.0f)"):format(totals[w], worst[w])
+    line = line .. ("%14s %9d"):format(
+      ("%.0f (%.0f)"):format(totals[w], worst[w]), count[w])
   end
-  print(("%-34s %12s %12s %12s %8.2f"):format(trace[1], row[1], row[2], row[3],
-    totals[1] / math.min(totals[2], totals[3])))
+  if ways[2] then
+    line = line .. ("%13.2f"):format(totals[1] / totals[2])
+  end
+  print(line)
+  io.stdout:flush()
 end

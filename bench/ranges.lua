@@ -3,10 +3,11 @@
 --
 --   lua5.4 bench/ranges.lua HALF [ROUNDS [PATTERN]]
 --
--- HALF is "tuned", the kernels on which lze's rule may be developed; "held-out",
--- those that only judge it; "all"; or "list", which names the cases.  ROUNDS
--- (9) is the least number of rounds in which two groups are compared.  PATTERN
--- is a Lua pattern for the names of kernels.
+-- HALF is "tuned", the kernels on which lze's rule may be developed;
+-- "held-out", the kernels that only judge it; "all"; or "list", which names the
+-- cases.  ROUNDS (9) is the least number of rounds in which two groups are
+-- compared.  With PATTERN, a Lua pattern, only cases run whose kernel and shape,
+-- as in "grey 13x3", match it.
 --
 -- Each kernel has three ranges.  lze first launches all of them in its own
 -- groups, one after the other, as a program with several shapes does.  Then,
@@ -38,7 +39,7 @@ local function usage(message)
   os.exit(2, true)
 end
 
-local half, rounds, pattern = arg[1], tonumber(arg[2] or 9), arg[3] or ""
+local half, rounds, pattern = arg[1], tonumber(arg[2] or "9"), arg[3] or ""
 local known = {tuned = true, ["held-out"] = true, all = true, list = true}
 if not known[half] then
   usage "which half? tuned, held-out, all or list expected"
@@ -57,7 +58,9 @@ function b.float(low, high)
   return function(i) return low + i * 7919 % 10007 / 10007 * (high - low) end
 end
 
-function b.floats(n, low, high) return b.tiled("float", n, b.float(low, high)) end
+function b.floats(n, low, high)
+  return b.tiled("float", n, b.float(low, high))
+end
 
 function b.doubles(n, low, high)
   return b.tiled("double", n, b.float(low, high))
@@ -175,13 +178,17 @@ local function with_group(work, group)
 end
 
 -- Returns the groups by which a search found the kernel fastest, best first.
-local function search(k, case, work)
+-- It launches k; which groups are legal, `own` says, the same kernel.
+local function search(own, k, case, work)
   local tried, found = {}, {}
-  local splits = pcall(k.group, k, {2 * work.range[1] + 1, group = 2})
+  local splits = pcall(own.group, own, {2 * work.range[1] + 1, group = 2})
+  local sizes = {properties.max_group_size_x, properties.max_group_size_y,
+    properties.max_group_size_z}
+  for d, size in ipairs(case.sizes or {}) do
+    sizes[d] = math.min(sizes[d], size)
+  end
   local space = neighbourhood.new(work.range, {
-    most = k.max_group_size, divide = not splits,
-    sizes = {properties.max_group_size_x, properties.max_group_size_y,
-      properties.max_group_size_z},
+    most = own.max_group_size, divide = not splits, sizes = sizes,
   })
   local stop = os.time() + SEARCH_SECONDS
 
@@ -190,7 +197,7 @@ local function search(k, case, work)
     if tried[key] then return end
     tried[key] = true
     local launch = with_group(work, group)
-    if not pcall(k.group, k, launch) then return end
+    if not pcall(own.group, own, launch) then return end
     first_launch(k, launch, work, case.name .. " in groups of " .. key)
     local seconds = sample(k, launch, work.arguments, 1)
     if not found[1] or seconds < 2 * found[1].seconds then
@@ -243,7 +250,7 @@ local function compete(list, arguments)
 end
 
 local function measure(case, own, k, work)
-  local found = search(k, case, work)
+  local found = search(own, k, case, work)
   local finalists = {}
   for i = 1, math.min(4, #found) do
     found[i].k = k
@@ -283,35 +290,46 @@ print(format:format("kernel", "shape", "best ms", "lze ms", "ratio",
   "best group", "lze's group", "tried"))
 
 local results, failures, begun = {}, 0, os.time()
-for _, case in ipairs(cases) do
-  if (half == "all" or half == case.half) and case.name:find(pattern) then
-    local own, k = kernel_of(case), kernel_of(case)
-    local works = {}
-    for i, shape in ipairs(case.ranges) do works[i] = make(case, shape) end
-    for _ = 1, 2 do
-      for _, work in ipairs(works) do
-        first_launch(own, work.range, work, case.name)
-      end
+
+local function wanted(case)
+  local works = {}
+  for _, shape in ipairs(case.ranges) do
+    if (half == "all" or half == case.half) and
+      (case.name .. " " .. label(shape)):find(pattern) then
+      works[#works + 1] = make(case, shape)
     end
-    for _, work in ipairs(works) do
-      local ok, r = pcall(measure, case, own, k, work)
-      if ok then
-        results[#results + 1] = r
-        print(format:format(r.name, r.shape, ("%.4f"):format(1e3 * r.best),
-          ("%.4f"):format(1e3 * r.own), ("%.2f"):format(r.ratio), r.best_group,
-          r.own_group, r.tried))
-      else
-        failures = failures + 1
-        print(("%-17s %-11s failed: %s"):format(case.name, work.shape, r))
-      end
-      io.stdout:flush()
-    end
-    works = nil -- luacheck: ignore
-    collectgarbage()
-    collectgarbage()
   end
+  return works
 end
-if #results + failures == 0 then usage "no kernel has such a name" end
+
+local function show(case, work, ok, r)
+  if ok then
+    results[#results + 1] = r
+    print(format:format(r.name, r.shape, ("%.4f"):format(1e3 * r.best),
+      ("%.4f"):format(1e3 * r.own), ("%.2f"):format(r.ratio), r.best_group,
+      r.own_group, r.tried))
+  else
+    failures = failures + 1
+    print(("%-17s %-11s failed: %s"):format(case.name, work.shape, r))
+  end
+  io.stdout:flush()
+end
+
+for _, case in ipairs(cases) do
+  local own, k, works = kernel_of(case), kernel_of(case), wanted(case)
+  for _ = 1, 2 do
+    for _, work in ipairs(works) do
+      first_launch(own, work.range, work, case.name)
+    end
+  end
+  for _, work in ipairs(works) do
+    show(case, work, pcall(measure, case, own, k, work))
+  end
+  works = nil -- luacheck: ignore
+  collectgarbage()
+  collectgarbage()
+end
+if #results + failures == 0 then usage "no case matches PATTERN" end
 
 -- Of the results that `keep` wants: how many, the geometric mean, the worst.
 local function summary(title, keep)

@@ -55,6 +55,36 @@ describe("bench/lib", function()
       {1 << 20, 1, 1}, false))
     assert.equal(48, #search.groups({720, 720}, 1024, {1024, 1024, 64}, true))
   end)
+
+  -- Groups as words, "64x1 8x8".
+  local function words(groups)
+    local list = {}
+    for i, g in ipairs(groups) do list[i] = table.concat(g, "x") end
+    return table.concat(list, " ")
+  end
+
+  it("begins a search by a coarse grid and goes on by neighbours", function()
+    local neighbourhood = library "neighbourhood"
+    local limits = {most = 8, sizes = {8, 8, 8}}
+    assert.equal("1 2 3 4 6 8", words(neighbourhood.new({100}, limits)
+      :coarse()))
+    local space = neighbourhood.new({100, 3}, limits)
+    assert.equal("1x1 1x3 4x1", words(space:coarse()))
+    assert.equal("8x1 2x1 2x2 4x2", words(space:near {4, 1}))
+    -- A range is a size, and half of it; divisors alone where they must be.
+    assert.equal("1 2 3 4 6 7", words(neighbourhood.new({7}, limits):coarse()))
+    limits.divide = true
+    assert.equal("1 2 3 4 6", words(neighbourhood.new({12}, limits):coarse()))
+  end)
+
+  it("gives the group that oneAPI.jl would", function()
+    local rule = library("oneapi_jl").group
+    local limits = {most = 1024, sizes = {1024, 1024, 64}, spill = 0}
+    assert.equal("1024x1x1 100x10x1 7x5x3", words {rule({5000}, limits),
+      rule({100, 100}, limits), rule({7, 5, 3}, limits)})
+    limits.spill = 3000 -- 256 of these are less than 1 MiB, 512 are more
+    assert.equal("256x1x1", words {rule({5000}, limits)})
+  end)
 end)
 
 describe("bench/suite.lua", function()
@@ -125,6 +155,54 @@ describe("bench/suite.lua", function()
       ["no case matches --filter"] = {"--filter", "no such case"},
     } do
       local code, output = suite(table.unpack(arguments))
+      assert.equal(2, code)
+      assert.is_truthy(output:find(said, 1, true), output)
+    end
+  end)
+end)
+
+describe("bench/ranges.lua", function()
+  local function ranges(...)
+    local words = {}
+    for i, word in ipairs {...} do words[i] = ("%q"):format(word) end
+    local r = process.run(
+      ("arg = {[0] = 'bench/ranges.lua', %s}\ndofile 'bench/ranges.lua'")
+      :format(table.concat(words, ", ")))
+    assert.equal("exit", r.how, r.output)
+    return r.code, r.output
+  end
+
+  it("has three ranges of each kernel, and halves", function()
+    local code, output = ranges "list"
+    assert.equal(0, code, output)
+    local count = {tuned = 0, ["held-out"] = 0}
+    for half, rest in output:gmatch "(%S+) +%S+ +(.-)\n" do
+      count[half] = count[half] + 1
+      local _, shapes = rest:gsub("%S+", "")
+      assert.equal(3, shapes, rest)
+    end
+    assert.is_true(count.tuned >= 15)
+    assert.near(count.tuned, count["held-out"], 1)
+  end)
+
+  it("compares lze's choice with a search", function()
+    local code, output = ranges("all", "2", "^grey 13x3$")
+    assert.equal(0, code, output)
+    local best, own, ratio, group = output:match
+      "\ngrey +13x3 +(%S+) +(%S+) +(%S+) +(%S+)"
+    assert.is_true(tonumber(best) <= tonumber(own), output)
+    assert.near(best / own, tonumber(ratio), 0.2)
+    assert.matches("^%d+x%d+$", group)
+    assert.matches("\n%S+ +1 +[%d.]+ +[%d.]+ grey 13x3\n", output)
+  end)
+
+  it("says what is wrong with its arguments", function()
+    for said, arguments in pairs {
+      ["tuned, held-out, all or list expected"] = {"most"},
+      ["ROUNDS needs a positive integer"] = {"all", "many"},
+      ["no case matches PATTERN"] = {"all", "3", "no such case"},
+    } do
+      local code, output = ranges(table.unpack(arguments))
       assert.equal(2, code)
       assert.is_truthy(output:find(said, 1, true), output)
     end

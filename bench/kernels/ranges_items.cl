@@ -2,7 +2,7 @@
  * ranges_items.cl - benchmark kernels over lists of items.
  * SPDX-License-Identifier: MIT
  *
- * All but the last two use only the global id.
+ * All but the last two, which have barriers, use only the global id.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -181,10 +181,10 @@ kernel void sum_groups(global const int *in, global int *total)
   if (i == 0) atomic_add(total, part[0]);
 }
 
-/* The mean of 33 neighbours through local memory, groups of at most 512. */
+/* The mean of 33 neighbours through local memory, groups of at most 4096. */
 kernel void smooth_groups(global const float *in, global float *out)
 {
-  local float part[544];
+  local float part[4096 + 32];
   int i = get_local_id(0), n = get_local_size(0);
   int first = get_group_id(0) * n;
   for (int k = i; k < n + 32; k += n) part[k] = in[first + k];

@@ -2,8 +2,8 @@
  * ranges_matrix.cl - benchmark kernels over matrices.
  * SPDX-License-Identifier: MIT
  *
- * All of them use only the global id.  A matrix is rows of `columns` elements
- * with nothing between them.
+ * All but the last one, which has barriers, use only the global id.  A matrix is
+ * rows of `columns` elements with nothing between them.
  */
 #pragma OPENCL FP_CONTRACT OFF
 

@@ -49,20 +49,23 @@ function neighbourhood.new(range, limits)
     space.sizes[d] = limits.divide and divisors(n, most)
       or sizes(n, most, #range == 1)
   end
-  space.least = math.max(1, items // MOST_GROUPS)
+  if not limits.divide then
+    space.least = math.max(1, math.min(items // MOST_GROUPS, limits.most))
+  end
   return setmetatable(space, Space)
 end
 
 function Space:legal(group)
   local items = 1
   for _, size in ipairs(group) do items = items * size end
-  return items <= self.most and items >= math.min(self.least, self.most)
+  return items <= self.most and items >= self.least
 end
 
--- Returns every second size of each dimension, combined.  Three dimensions
--- leave out what is longer than 64 along the second and third.
+-- Returns a coarse grid: all sizes of one dimension, or every second size of
+-- each of several, combined.  Three dimensions leave out what is longer than 64
+-- along the second and third.
 function Space:coarse()
-  local groups = {}
+  local groups, step = {}, #self.sizes == 1 and 1 or 2
   local function extend(group, d)
     if d > #self.sizes then
       if self:legal(group) then
@@ -70,7 +73,7 @@ function Space:coarse()
       end
       return
     end
-    for i = 1, #self.sizes[d], 2 do
+    for i = 1, #self.sizes[d], step do
       local size = self.sizes[d][i]
       if #self.sizes < 3 or d == 1 or size <= 64 then
         group[d] = size
@@ -103,8 +106,8 @@ function Space:near(group)
     for _, step in ipairs {1, -1} do
       local to = moved(group, d, step)
       add(to)
-      for e = 1, #group do
-        if to and e ~= d then add(moved(to, e, -step)) end
+      for e = d + 1, #group do
+        if to then add(moved(to, e, -step)) end
       end
     end
   end

@@ -4,9 +4,10 @@
 return function(case, b)
   local module = "bench/kernels/ranges_items.spv"
 
-  local function add(kernel, ranges, make)
+  -- sizes: the largest group, for a kernel that has room for no larger one.
+  local function add(kernel, ranges, make, sizes)
     case {name = kernel, module = module, kernel = kernel, ranges = ranges,
-      make = make}
+      make = make, sizes = sizes}
   end
 
   -- Where each of n lists starts that has from 0 to 2 * mean - 1 elements, and
@@ -57,7 +58,7 @@ return function(case, b)
     return n, {spread(4 * n, n), b.floats(4 * n, 1, 2), out, n}, {out}
   end)
 
-  add("waves", {{16384, 128}, {10007, 256}, {31, 2048}}, function(n, count)
+  add("waves", {{4096, 64}, {2003, 101}, {31, 2048}}, function(n, count)
     local out = b.buffer("float2", n)
     return n, {b.floats(n, -1, 1), b.floats(n, -1, 1),
       b.tiled("float4", count, b.float(-3, 3)), out, count}, {out}
@@ -66,7 +67,7 @@ return function(case, b)
   add("potential", {{48, 48, 48}, {31, 37, 41}, {509, 5, 3}},
     function(w, h, d)
       local out = b.buffer("float", w * h * d)
-      return {w, h, d}, {b.tiled("float4", 64, b.float(0, 48)), out, 64, w, h},
+      return {w, h, d}, {b.tiled("float4", 32, b.float(0, 48)), out, 32, w, h},
         {out}
     end)
 
@@ -105,10 +106,10 @@ return function(case, b)
   add("sum_groups", {{1 << 20}, {1000000}, {960}}, function(n)
     local total = b.buffer("int", 1)
     return n, {b.ints(n, 0, 100), total}, {}
-  end)
+  end, {256})
 
   add("smooth_groups", {{1 << 20}, {999000}, {600}}, function(n)
     local out = b.buffer("float", n)
     return n, {b.floats(n + 32, 0, 1), out}, {out}
-  end)
+  end, {4096})
 end

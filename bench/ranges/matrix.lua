@@ -4,9 +4,10 @@
 return function(case, b)
   local module = "bench/kernels/ranges_matrix.spv"
 
-  local function add(kernel, ranges, make)
+  -- sizes: the largest group, for a kernel that has room for no larger one.
+  local function add(kernel, ranges, make, sizes)
     case {name = kernel, module = module, kernel = kernel, ranges = ranges,
-      make = make}
+      make = make, sizes = sizes}
   end
 
   add("transposed", {{2048, 1024}, {1021, 997}, {64, 20011}}, function(w, h)
@@ -40,7 +41,7 @@ return function(case, b)
 
   add("correlation", {{256, 256}, {251, 241}, {19, 23}}, function(w, h)
     local out = b.buffer("float", w * h)
-    return {w, h}, {b.floats(100 * w, 0, 1), out, 100, w}, {out}
+    return {w, h}, {b.floats(50 * w, 0, 1), out, 50, w}, {out}
   end)
 
   add("floyd", {{1024, 1024}, {509, 509}, {37, 37}}, function(n)
@@ -68,5 +69,5 @@ return function(case, b)
     function(w, h)
       local out = b.buffer("float", w * h)
       return {w, h}, {b.floats(w * h, 0, 1), out, h, w}, {out}
-    end)
+    end, {16, 16})
 end
