@@ -268,6 +268,7 @@ check-fuzz: ## damaged SPIR-V, random calls; SECONDS, SEED
 	$(FUZZ) $(SEED) 10000 kernels/*.spv
 	$(WITH) $(HOST) --script spec/fuzz/modules.lua $$(($(SECONDS) / 3)) $(SEED)
 	$(WITH) $(HOST) --script spec/fuzz/calls.lua $$(($(SECONDS) / 3)) $(SEED)
+	$(WITH) $(HOST) --script spec/fuzz/ranges.lua $$(($(SECONDS) / 3)) $(SEED)
 	: >$(RULES)
 	ZE_ENABLE_ALT_DRIVERS=$(abspath $(BUILD))/spec/ze_fault.so \
 	  ZE_FAULT_DRIVER=$(abspath $(BUILD))/libze_opencl.so \

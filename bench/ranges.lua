@@ -4,10 +4,10 @@
 --   lua5.4 bench/ranges.lua HALF [ROUNDS [PATTERN]]
 --
 -- HALF is "tuned", the kernels on which lze's rule may be developed;
--- "held-out", the kernels that only judge it; "all"; or "list", which names the
--- cases.  ROUNDS (9) is the least number of rounds in which two groups are
--- compared.  With PATTERN, a Lua pattern, only cases run whose kernel and shape,
--- as in "grey 13x3", match it.
+-- "held-out", the kernels that only judge it; "all"; or "list", which names
+-- the cases.  ROUNDS (9) is the least number of rounds in which two groups are
+-- compared.  With PATTERN, a Lua pattern, only cases run whose kernel and
+-- shape, as in "grey 13x3", match it.
 --
 -- Each kernel has three ranges.  lze first launches all of them in its own
 -- groups, one after the other, as a program with several shapes does.  Then,
