@@ -9,7 +9,8 @@ local lze = require "lze"
 local process = require "spec.support.process"
 local random_range = require "spec.support.random_range"
 
-local COUNT <const> = tonumber(os.getenv "LZE_TEST_RANGES" or "12")
+local COUNT <const> = tonumber(os.getenv "LZE_TEST_RANGES" or
+  random_range.kinds)
 local SEED <const> = tonumber(os.getenv "LZE_TEST_SEED" or "1")
 local LARGE <const> = os.getenv "LZE_TEST_LARGE" == "1"
 
@@ -17,9 +18,11 @@ local LARGE <const> = os.getenv "LZE_TEST_LARGE" == "1"
 local coming = {
   -- A kernel with a required group size takes any range.
   required = false,
+  -- A module with debug information, as from clang -g, takes any range.
+  debug = false,
 }
 
-local options = {whole = not coming.required}
+local whole <const> = not coming.required
 
 -- The range over which each of these launches, and the group of each.
 local odd = {
@@ -41,13 +44,30 @@ local function launch(range, group)
 end
 
 describe("a random range", function()
-  it("runs each work-item exactly once", function()
-    local world = random_range.world()
-    for seed = SEED, SEED + COUNT - 1 do
-      random_range.try(world, seed, options)
+  local function run(way, seed, launches)
+    local world = random_range.world(way)
+    for s = seed, seed + COUNT - 1 do
+      random_range.try(world, s, {whole = whole, launches = launches})
     end
+  end
+
+  it("runs each work-item exactly once", function()
+    run("plain", SEED, 4)
     assert.is_true(COUNT > 0)
   end)
+
+  it("runs each work-item of an optimised module exactly once", function()
+    if not os.execute "command -v spirv-opt >/dev/null" then
+      pending "spirv-opt is missing"
+    end
+    run("optimized", SEED + COUNT, 2)
+  end)
+
+  it("runs each work-item of a module with debug information exactly once",
+    function()
+      if not coming.debug then pending "not yet" end
+      run("debug", SEED + 2 * COUNT, 2)
+    end)
 
   it("runs each work-item exactly once with LZE_CHECK=1", function()
     assert.equal("done\n", process.output(([[
@@ -56,7 +76,7 @@ describe("a random range", function()
       for seed = %d, %d do
         random_range.try(world, seed, {whole = %s, launches = 2})
       end
-      print "done"]]):format(SEED, SEED + COUNT // 2, options.whole),
+      print "done"]]):format(SEED, SEED + COUNT - 1, whole),
       {env = {LZE_CHECK = "1"}, seconds = 600}))
   end)
 end)

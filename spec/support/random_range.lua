@@ -167,10 +167,20 @@ local function shape_of(form, range, offset)
   return size, from
 end
 
+-- How the module of a world is made: as the compiler writes it, optimised, in
+-- which values come from several blocks, or with debug information.
+local ways = {
+  plain = function() return lze.compile(source) end,
+  optimized = function()
+    return lze.module(lze.spirv.optimize(lze.compile(source):spirv()))
+  end,
+  debug = function() return lze.compile(source, {flags = {"-g"}}) end,
+}
+
 -- A world has the kernels and the two buffers.
-function random_range.world()
-  local mod = lze.compile(source)
-  local world = {kernels = {["in Lua"] = in_lua()}, mod = mod,
+function random_range.world(way)
+  local mod = ways[way or "plain"]()
+  local world = {kernels = {["in Lua"] = in_lua()},
     count = lze.buffer("uint", 1 + MOST + BEHIND),
     trace = lze.buffer("uint", 1 + MOST + BEHIND),
     queues = {lze.queue(), lze.queue {mode = "batched"},
@@ -242,11 +252,14 @@ local function random_offset(range)
   return offset
 end
 
--- Draws the kind of kernel and how many dimensions a seed has.
+-- Returns the kind of kernel, in turns, and how many dimensions a seed has.
 local function begin(seed)
   math.randomseed(seed)
-  return pick(names), math.random(3)
+  return names[seed % #names + 1], math.random(3)
 end
+
+-- So many seeds in a row have each kind of kernel once.
+random_range.kinds = #names
 
 random_range.form = begin
 
