@@ -16,7 +16,7 @@
 --
 -- For each case every policy's group and those of a search are launched in
 -- interleaved rounds; the time is the device's own, from the first work-item
--- to the last, tails included.  The first launch of each is not timed.  Every
+-- to the last, edges included.  The first launch of each is not timed.  Every
 -- configuration's whole result is compared with the first one's, and that one,
 -- on a slice, with plain Lua.
 

@@ -56,7 +56,7 @@ return function(case, b)
         b.floats(27, -1, 1), w, h}, {out}
     end)
 
-  add("sad", {{480, 270}, {64, 5003}, {97, 89}}, function(w, h)
+  add("sad", {{480, 270}, {64, 2503}, {97, 89}}, function(w, h)
     local out = b.buffer("ushort", w * h)
     local n = (w + 16) * (h + 16)
     return {w, h}, {b.bytes(n), b.tiled("uchar", n,

@@ -64,7 +64,7 @@ return function(case, b)
       b.tiled("float4", count, b.float(-3, 3)), out, count}, {out}
   end)
 
-  add("potential", {{48, 48, 48}, {31, 37, 41}, {509, 5, 3}},
+  add("potential", {{32, 32, 32}, {31, 37, 41}, {509, 5, 3}},
     function(w, h, d)
       local out = b.buffer("float", w * h * d)
       return {w, h, d}, {b.tiled("float4", 32, b.float(0, 48)), out, 32, w, h},
@@ -78,19 +78,19 @@ return function(case, b)
     end)
 
   -- Work-items, and how far apart the two of a pair are.
-  add("butterfly", {{1 << 19, 1024}, {300007, 64}, {32, 8}},
+  add("butterfly", {{1 << 18, 1024}, {100003, 64}, {32, 8}},
     function(n, stride)
       local room = 2 * (n + stride)
       local out = b.buffer("float2", room)
       return n, {b.tiled("float2", room, b.float(-1, 1)), out, stride}, {out}
     end)
 
-  add("gravity", {{2048}, {1009}, {61}}, function(n)
+  add("gravity", {{1024}, {1009}, {61}}, function(n)
     local out = b.buffer("float4", n)
     return n, {b.tiled("float4", n, b.float(-1, 1)), out, n}, {out}
   end)
 
-  add("match_bytes", {{1 << 22}, {4000037}, {40}}, function(n)
+  add("match_bytes", {{1 << 21}, {2000003}, {40}}, function(n)
     local out = b.buffer("uchar", n)
     local function letter(i) return i % 5 == 4 and i % 11 or i % 5 end
     return n, {b.tiled("uchar", n + 16, letter), b.tiled("uchar", 16,

@@ -8,7 +8,7 @@ return function(case, b)
     case {name = name, f = f, ranges = ranges, make = make}
   end
 
-  add("black_scholes", {{1 << 19}, {300007}, {53}},
+  add("black_scholes", {{1 << 18}, {100003}, {53}},
     function(i, price, strike, years, call, put)
       local s, x, t = price[i], strike[i], years[i]
       local root = 0.3 * sqrt(t)
@@ -26,11 +26,11 @@ return function(case, b)
         call, put}, {call, put}
     end)
 
-  add("mandelbrot", {{640, 480}, {64, 5003}, {1021, 31}},
+  add("mandelbrot", {{320, 240}, {64, 2503}, {1021, 31}},
     function(x, y, out, w, h)
       local cr, ci = 3.0 * x / w - 2.25, 2.5 * y / h - 1.25
       local zr, zi, k = 0.0, 0.0, 0
-      while k < 100 and zr * zr + zi * zi <= 4.0 do
+      while k < 60 and zr * zr + zi * zi <= 4.0 do
         zr, zi, k = zr * zr - zi * zi + cr, 2.0 * zr * zi + ci, k + 1
       end
       out[(y - 1) * w + x] = k
@@ -61,7 +61,7 @@ return function(case, b)
       return n, {b.doubles(n + 2, 0, 1), b.doubles(n, -1, 1), out}, {out}
     end)
 
-  add("monte_carlo", {{32768, 128}, {20011, 128}, {24, 4096}},
+  add("monte_carlo", {{16384, 64}, {10007, 101}, {24, 4096}},
     function(i, hits, steps)
       local s, inside = i * 2654435761 & 0xffffffff | 1, 0
       for _ = 1, steps do
