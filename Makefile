@@ -365,6 +365,8 @@ check-long: ## what takes hours: MANY times what is random, from SEED on
 	  $(WITH) $(BUSTED) spec/numpy.lua
 	LZE_TEST_GRAPHS=$$(($(MANY) * 100)) LZE_TEST_SEED=$(SEED) \
 	  $(WITH) $(BUSTED) spec/graph_random_spec.lua
+	LZE_TEST_RANGES=$$(($(MANY) * 10)) LZE_TEST_SEED=$(SEED) \
+	  LZE_TEST_LARGE=1 $(WITH) $(BUSTED) spec/range_spec.lua
 	LZE_SWEEP=full $(WITH) $(BUSTED) spec/fault_spec.lua
 	$(WITH) $(BUILD)/spec/states/memory_test 0
 	sh scripts/check-debian13

@@ -77,7 +77,7 @@ describe("a random range", function()
         random_range.try(world, seed, {whole = %s, launches = 2})
       end
       print "done"]]):format(SEED, SEED + COUNT - 1, whole),
-      {env = {LZE_CHECK = "1"}, seconds = 600}))
+      {env = {LZE_CHECK = "1"}, seconds = 60 + 30 * COUNT}))
   end)
 end)
 
