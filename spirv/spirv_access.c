@@ -214,13 +214,7 @@ static void flow_ext_inst(flow *w, const spirv_instruction *i)
 {
   const reader *r = w->r;
   if (word(i, 3) != r->std_set || r->std_set == 0) {
-    const spirv_instruction *set = def_of(r, word(i, 3));
-    char start[13] = "";
-    for (unsigned b = 0; set != NULL && b < 12; b++)
-      start[b] = (char)(word(set, 2 + b / 4) >> (b % 4 * 8) & 0xff);
-    /* Debug information only mentions things. */
-    if (strcmp(start, "NonSemantic.") != 0 && strcmp(start, "OpenCL.Debug") != 0
-        && strncmp(start, "DebugInfo", 9) != 0)
+    if (!is_debug(r, i))
       flow_give_up(w, i);
     return;
   }

@@ -341,6 +341,15 @@ static bool publish_layouts(reader *r)
   return true;
 }
 
+/* Whether the extended instructions of a set with that name are debug
+   information. */
+static bool is_debug_set(const char *name)
+{
+  return strncmp(name, "NonSemantic.", 12) == 0 ||
+         strncmp(name, "OpenCL.Debug", 12) == 0 ||
+         strncmp(name, "DebugInfo", 9) == 0;
+}
+
 /* Everything that stands in the module's head, and where its functions are. */
 bool spirv_survey(reader *r)
 {
@@ -392,6 +401,8 @@ bool spirv_survey(reader *r)
         return out_of_memory(r);
       if (strcmp(name, "OpenCL.std") == 0)
         r->std_set = i->result;
+      if (is_debug_set(name))
+        r->info[k].flags |= ID_DEBUG;
       break;
     }
     case SpvOpName:
@@ -664,7 +675,7 @@ bool spirv_study_functions(reader *r)
       more->features |= spirv_features_of(r, i);
       if (is_private_array(r, i))
         more->private_bytes += variable_size(r, i);
-      for (unsigned w = 1; w < i->word_count; w++) {
+      for (unsigned w = 1; w < i->word_count && !is_debug(r, i); w++) {
         if (!is_use(r, i, w))
           continue;
         int64_t d = find_def(r, i->words[w]);

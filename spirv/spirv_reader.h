@@ -60,7 +60,8 @@ enum {
   ID_EXPORT = 1 << 8,
   ID_BUILTIN = 1 << 9,
   ID_SPEC = 1 << 10,
-  ID_PACKED = 1 << 11
+  ID_PACKED = 1 << 11,
+  ID_DEBUG = 1 << 12 /* a set of instructions that are debug information */
 };
 
 typedef struct id_info {
@@ -174,6 +175,14 @@ static inline bool is_use(const reader *r, const spirv_instruction *i,
 static inline uint32_t word(const spirv_instruction *i, unsigned k)
 {
   return k < i->word_count ? i->words[k] : 0;
+}
+
+/* Whether it is debug information, which only mentions what it names. */
+static inline bool is_debug(const reader *r, const spirv_instruction *i)
+{
+  const id_info *set =
+    i->opcode == SpvOpExtInst ? info_of(r, word(i, 3)) : NULL;
+  return set != NULL && (set->flags & ID_DEBUG) != 0;
 }
 
 /* Whether it is a variable of that storage class. */

@@ -877,6 +877,43 @@ static void test_recursion(void)
   spirv_free(m);
 }
 
+/* Debug information mentions functions and variables, and uses none. */
+static void test_debug(void)
+{
+  spirv_module *m = parse(
+    HEAD
+    "OpExtension \"SPV_KHR_non_semantic_info\"\n"
+    "%debug = OpExtInstImport \"OpenCL.DebugInfo.100\"\n"
+    "%more = OpExtInstImport \"NonSemantic.Mine\"\n"
+    "OpEntryPoint Kernel %k \"k\"\n"
+    "%name = OpString \"k\"\n"
+    "OpDecorate %gid BuiltIn WorkgroupId\n"
+    TYPES
+    "%gid = OpVariable %inp Input\n"
+    "%fn = OpTypeFunction %void\n"
+    "%none = OpExtInst %void %debug DebugInfoNone\n"
+    "%file = OpExtInst %void %debug DebugSource %name\n"
+    "%unit = OpExtInst %void %debug DebugCompilationUnit 65536 5 %file "
+    "OpenCL_C\n"
+    "%type = OpExtInst %void %debug DebugTypeFunction FlagIsPublic %void\n"
+    "%func = OpExtInst %void %debug DebugFunction %name %type %file 1 1 %unit "
+    "%name FlagIsPublic 1 %k\n"
+    "%var = OpExtInst %void %debug DebugGlobalVariable %name %type %file 1 1 "
+    "%unit %name %gid FlagIsPublic\n"
+    "%k = OpFunction %void None %fn\n"
+    "%kl = OpLabel\n"
+    "%k1 = OpExtInst %void %debug DebugScope %func\n"
+    "%k2 = OpExtInst %void %debug DebugScope %var\n"
+    "%k3 = OpExtInst %void %more 1 %k\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  if (m == NULL)
+    return;
+  CHECK_INT(m->kernels[0].features, 0);
+  CHECK_INT(m->kernels[0].builtins, 0);
+  spirv_free(m);
+}
+
 /* Where addresses have 32 bits, so have the pointers in structs; an argument
    is a pointer of the host all the same. */
 static void test_physical32(void)
@@ -1042,6 +1079,7 @@ int main(void)
   test_access();
   test_call_graph();
   test_recursion();
+  test_debug();
   test_physical32();
   test_spec_constants();
   test_refusals();
