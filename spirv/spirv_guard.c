@@ -20,6 +20,10 @@
 enum {
   MOST_PARAMETERS = 255,    /* as many as SPIR-V promises */
   MOST_NEW_IDS = 2 * MOST_PARAMETERS + 64, /* of a kernel; of all: 64 */
+  /* An instruction has 65535 words: of an entry point's name, 4 bytes each, and
+     of the variables that it uses. */
+  MOST_NAME = 60000,
+  MOST_VARIABLES = 45000,
   /* Newer than some packaged headers. */
   CAPABILITY_VECTOR_COMPUTE = 5617,
   CAPABILITY_COOPERATIVE_MATRIX = 6022,
@@ -89,7 +93,8 @@ static bool takes_guards(const spirv_module *m)
         m->capabilities[i] == CAPABILITY_JOINT_MATRIX)
       return false;
   for (size_t i = 0; i < m->kernel_count; i++)
-    if (strncmp(m->kernels[i].name, SPIRV_GUARD_ENTRY,
+    if (strlen(m->kernels[i].name) > MOST_NAME ||
+        strncmp(m->kernels[i].name, SPIRV_GUARD_ENTRY,
                 sizeof SPIRV_GUARD_ENTRY - 1) == 0)
       return false;
   return true;
@@ -247,9 +252,7 @@ static void write_entry(guard *g, const char *prefix, uint32_t function,
   }
   strcpy(full, prefix);
   strcat(full, name);
-  /* An instruction has 65535 words. */
-  size_t room = 65000 - strlen(full) / 4;
-  if (count > room) count = room;
+  if (count > MOST_VARIABLES) count = MOST_VARIABLES;
   writer_string(&g->w, WRITER_ENTRY, SpvOpEntryPoint, 2,
                 (uint32_t[]){SpvExecutionModelKernel, function}, full, count,
                 words);

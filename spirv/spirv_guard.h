@@ -12,8 +12,8 @@
 #define SPIRV_GUARD_ENTRY "lze_guarded_"
 
 /* Its last arguments: for x, y and z the offset plus the size of the range,
-   unsigned integers of the module's address_bits.  The ids of all work-items
-   that are launched, those beyond the range too, must fit in as many bits. */
+   unsigned integers of the module's address_bits, into which the offset plus
+   the size of all groups that are launched must fit, too. */
 enum { SPIRV_GUARD_ARGUMENTS = 3 };
 
 /* Whether work-items of a kernel may be left out without the others noticing:

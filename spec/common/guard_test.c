@@ -2,7 +2,8 @@
  * guard_test.c - modules with guarded entry points, as the reader sees them.
  * SPDX-License-Identifier: MIT
  *
- * Runs in the top directory.  What guards do is in spec/driver/guard_test.c.
+ * Runs in the top directory; other directories whose modules are to be checked
+ * may be named.  What guards do is in spec/driver/guard_test.c.
  */
 #include "spirv.h"
 #include "spirv_guard.h"
@@ -26,6 +27,7 @@ static int failures, checks;
   check_int((long long)(got), (long long)(expected), #got, __LINE__)
 
 static const char *module_name = "";
+static bool may_be_invalid; /* the module at hand */
 
 static void check_int(long long got, long long expected, const char *what,
                       int line)
@@ -122,6 +124,7 @@ static spirv_module *guard(const spirv_module *m, bool keep)
   size_t count = 0;
   uint32_t *words = spirv_guard(m, keep, &count);
   if (words == NULL) exit(2);
+  CHECK_INT(was || may_be_invalid, true);
   if (was && !spirv_validate(words, count * 4, message, sizeof message)) {
     failures++;
     fprintf(stderr, "%s, keep = %d: %s\n", module_name, keep, message);
@@ -171,7 +174,9 @@ static void check_kernel(const spirv_module *m, const spirv_kernel *a,
     CHECK_INT(a->args[i].type.kind, SPIRV_KIND_INT);
     CHECK_INT(a->args[i].bytes, m->address_bits / 8);
     CHECK(a->args[i].name == NULL);
-    CHECK_INT(a->args[i].source_type != NULL, b->type_list != NULL);
+    if (b->type_list != NULL)
+      CHECK_TEXT(a->args[i].source_type,
+                 m->address_bits == 64 ? "ulong" : "uint");
   }
   for (int d = 0; d < 3; d++) {
     CHECK_INT(a->required_group[d], b->required_group[d]);
@@ -367,10 +372,13 @@ static void test_refused(void)
   module_name = "";
 }
 
-static void test_arguments(void)
+/* Old releases of llvm-spirv give entry points linkage. */
+static void test_arguments(bool linked)
 {
-  module_name = "arguments";
-  spirv_module *m = assemble(
+  module_name = linked ? "exported" : "arguments";
+  may_be_invalid = linked;
+  static char text_of[6000];
+  snprintf(text_of, sizeof text_of, "%s%s%s",
     HEAD("OpCapability ImageBasic\n"
          "OpCapability Float16Buffer\n"
          "OpCapability Float64\n"
@@ -387,7 +395,7 @@ static void test_arguments(void)
     "OpName %s \"s\"\n"
     "OpName %g1 \"g1\"\n"
     "OpModuleProcessed \"by hand\"\n"
-    "OpDecorate %k LinkageAttributes \"k\" Export\n"
+    , linked ? "OpDecorate %k LinkageAttributes \"k\" Export\n" : "",
     "OpDecorate %s FuncParamAttr ByVal\n"
     "OpDecorate %c FuncParamAttr Zext\n"
     "OpDecorate %g1 FuncParamAttr NoCapture\n"
@@ -424,6 +432,7 @@ static void test_arguments(void)
     "OpStore %g2 %x\n"
     "OpReturn\n"
     "OpFunctionEnd\n");
+  spirv_module *m = assemble(text_of);
   CHECK_INT(check_module(m), 1);
   spirv_module *g = guard(m, true);
   CHECK_TEXT(guarded(g, "k")->type_list,
@@ -448,15 +457,418 @@ static void test_arguments(void)
   spirv_free(g);
   spirv_free(m);
   module_name = "";
+  may_be_invalid = false;
 }
 
-int main(void)
+/* How often a text is in the module with guards. */
+static int count_in(const spirv_module *m, bool keep, const char *part)
 {
+  spirv_module *g = guard(m, keep);
+  char *text = disassemble(g);
+  int n = count_text(text, part);
+  free(text);
+  spirv_free(g);
+  return n;
+}
+
+/* Line numbers, debug information and specialization constants stay. */
+static void test_debug(void)
+{
+  module_name = "debug";
+  spirv_module *m = assemble(
+    "OpCapability Addresses\n"
+    "OpCapability Kernel\n"
+    "OpCapability Int64\n"
+    "%debug = OpExtInstImport \"OpenCL.DebugInfo.100\"\n"
+    "OpMemoryModel Physical64 OpenCL\n"
+    "OpEntryPoint Kernel %k \"k\"\n"
+    "%name = OpString \"k\"\n"
+    "%path = OpString \"k.cl\"\n"
+    "OpSource OpenCL_C 102000 %path\n"
+    "OpName %n \"n\"\n"
+    "OpDecorate %n SpecId 7\n"
+    TYPES
+    "OpLine %path 1 1\n"
+    "%n = OpSpecConstant %uint 42\n"
+    "OpNoLine\n"
+    "%none = OpExtInst %void %debug DebugInfoNone\n"
+    "%file = OpExtInst %void %debug DebugSource %path\n"
+    "%unit = OpExtInst %void %debug DebugCompilationUnit 65536 5 %file "
+    "OpenCL_C\n"
+    "%type = OpExtInst %void %debug DebugTypeFunction FlagIsPublic %void\n"
+    "%func = OpExtInst %void %debug DebugFunction %name %type %file 1 1 %unit "
+    "%name FlagIsPublic 1 %k\n"
+    "OpLine %path 2 1\n"
+    "%k = OpFunction %void None %fn\n"
+    "%l = OpLabel\n"
+    "OpLine %path 3 1\n"
+    "%scope = OpExtInst %void %debug DebugScope %func\n"
+    "%x = OpIAdd %uint %n %n\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 1);
+  CHECK_INT(count_in(m, true, "OpLine"), 3);
+  CHECK_INT(count_in(m, true, "SpecId 7"), 1);
+  CHECK_INT(count_in(m, true, "DebugScope"), 1);
+  spirv_free(m);
+  module_name = "";
+}
+
+/* Several names of a function, functions with the same arguments, one of them
+   those of another's guarded entry point, and a kernel that calls another. */
+static void test_several(void)
+{
+  module_name = "several";
+  spirv_module *m = assemble(
+    HEAD("")
+    "OpEntryPoint Kernel %a \"a\"\n"
+    "OpEntryPoint Kernel %a \"also\"\n"
+    "OpEntryPoint Kernel %b \"b\"\n"
+    "OpEntryPoint Kernel %c \"c\"\n"
+    "OpExecutionModeId %a LocalSizeId %c2 %c3 %c2\n"
+    "OpExecutionMode %c LocalSizeHint 7 1 1\n"
+    "%types = OpString \"kernel_arg_type.a.float*,\"\n"
+    "%others = OpString \"kernel_arg_type.also.float*,\"\n"
+    "OpName %named \"a\"\n"
+    "OpName %x \"x\"\n"
+    "OpDecorate %named LinkageAttributes \"a\" Export\n"
+    "OpDecorate %other LinkageAttributes \"other\" Export\n"
+    TYPES
+    "%gp = OpTypePointer CrossWorkgroup %float\n"
+    "%one = OpTypeFunction %void %gp\n"
+    "%four = OpTypeFunction %void %gp %ulong %ulong %ulong\n"
+    "%named = OpFunction %void DontInline %one\n"
+    "%n1 = OpFunctionParameter %gp\n"
+    "%nl = OpLabel\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n"
+    "%other = OpFunction %void DontInline %one\n"
+    "%o1 = OpFunctionParameter %gp\n"
+    "%ol = OpLabel\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n"
+    "%a = OpFunction %void None %one\n"
+    "%x = OpFunctionParameter %gp\n"
+    "%al = OpLabel\n"
+    "%a1 = OpFunctionCall %void %named %x\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n"
+    "%b = OpFunction %void None %one\n"
+    "%b1 = OpFunctionParameter %gp\n"
+    "%bl = OpLabel\n"
+    "%b2 = OpFunctionCall %void %other %b1\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n"
+    "%c = OpFunction %void None %four\n"
+    "%c4 = OpFunctionParameter %gp\n"
+    "%c5 = OpFunctionParameter %ulong\n"
+    "%c6 = OpFunctionParameter %ulong\n"
+    "%c7 = OpFunctionParameter %ulong\n"
+    "%cl = OpLabel\n"
+    "%c8 = OpFunctionCall %void %named %c4\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 4);
+  spirv_module *g = guard(m, true);
+  CHECK_INT(guarded(g, "a")->function, guarded(g, "also")->function);
+  CHECK_INT(spirv_find(g, "a")->function, spirv_find(g, "also")->function);
+  CHECK_TEXT(guarded(g, "a")->type_list, "float*,ulong,ulong,ulong,");
+  CHECK_INT(guarded(g, "also")->required_group[1], 3);
+  CHECK_INT(g->function_count, 5 + 6);
+  CHECK_INT(g->has_exports, true);
+  spirv_free(g);
+  CHECK_INT(count_in(m, true, "LocalSizeId"), 2);
+  CHECK_INT(count_in(m, true, "OpTypeFunction"), 4);
+  CHECK_INT(count_in(m, true, "LinkageAttributes"), 1);
+  CHECK_INT(count_in(m, true, " Inline"), 4);
+  CHECK_INT(count_in(m, true, "DontInline"), 1);
+  CHECK_INT(count_in(m, false, "LocalSizeHint"), 1);
+  CHECK_INT(count_in(m, false, "OpFunction "), 5 + 3);
+  CHECK_INT(count_in(m, false, "OpULessThanEqual"), 9);
+  CHECK_INT(count_in(m, false, "OpULessThan "), 9);
+  spirv_free(m);
+
+  /* A kernel that is not guarded stays as it is, or is none any more. */
+  module_name = "other kernels";
+  may_be_invalid = true;
+  m = assemble(
+    HEAD("")
+    "OpEntryPoint Kernel %a \"a\" %v\n"
+    "OpEntryPoint GLCompute %b \"b\"\n"
+    "OpExecutionMode %a LocalSize 4 1 1\n"
+    "OpName %a \"a\"\n"
+    "OpName %b \"b\"\n"
+    "OpDecorate %v BuiltIn WorkgroupId\n"
+    TYPES
+    "%v = OpVariable %inp Input\n"
+    FUNCTION("a", "%x = OpLoad %v3ulong %v\n")
+    FUNCTION("b", ""));
+  CHECK_INT(check_module(m), 0);
+  CHECK_INT(count_in(m, true, "OpEntryPoint"), 2);
+  CHECK_INT(count_in(m, true, "LocalSize"), 1);
+  CHECK_INT(count_in(m, true, "OpName"), 2);
+  CHECK_INT(count_in(m, true, "OpFunction "), 2);
+  CHECK_INT(count_in(m, false, "OpEntryPoint"), 0);
+  CHECK_INT(count_in(m, false, "LocalSize"), 0);
+  CHECK_INT(count_in(m, false, "OpName"), 1);
+  CHECK_INT(count_in(m, false, "OpFunction "), 2);
+  spirv_free(m);
+
+  /* What must not be optimised may not be inlined. */
+  module_name = "slow";
+  m = assemble(
+    HEAD("")
+    "OpEntryPoint Kernel %k \"k\"\n"
+    TYPES
+    "%k = OpFunction %void OptNoneINTEL|DontInline %fn\n"
+    "%l = OpLabel\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(count_in(m, false, "DontInline"), 1);
+  spirv_free(m);
+  may_be_invalid = false;
+  module_name = "";
+}
+
+/* A module whose only kernel can have no guard has no kernel without it. */
+static void test_nothing_left(void)
+{
+  module_name = "nothing left";
+  spirv_module *m = assemble(
+    "OpCapability Addresses\n"
+    "OpCapability Kernel\n"
+    "OpCapability Int64\n"
+    "OpMemoryModel Physical64 OpenCL\n"
+    "OpEntryPoint Kernel %k \"k\"\n"
+    TYPES
+    FUNCTION("k", "OpControlBarrier %c2 %c2 %c272\n"));
+  CHECK_INT(check_module(m), 0);
+  CHECK_INT(count_in(m, true, "OpCapability Linkage"), 0);
+  CHECK_INT(count_in(m, false, "OpCapability Linkage"), 1);
+  spirv_free(m);
+  module_name = "";
+}
+
+/* The module's own variables of built-ins are used. */
+static void test_inputs(void)
+{
+  static const struct {
+    const char *name, *head, *type;
+    int ids, groups, linked; /* variables of the global and the group id */
+  } cases[] = {
+    {"plain", "OpDecorate %v BuiltIn WorkgroupId\n"
+              "OpDecorate %w BuiltIn GlobalInvocationId\n", "%inp", 1, 1, 0},
+    {"linked",
+     "OpDecorate %v LinkageAttributes \"__spirv_BuiltInWorkgroupId\" Import\n"
+     "OpDecorate %v BuiltIn WorkgroupId\n"
+     "OpDecorate %w LinkageAttributes \"w\" Import\n"
+     "OpDecorate %w BuiltIn GlobalInvocationId\n", "%inp", 1, 1, 4},
+    {"in a group", "OpDecorate %all BuiltIn GlobalInvocationId\n"
+                   "OpDecorate %all Constant\n"
+                   "%all = OpDecorationGroup\n"
+                   "OpGroupDecorate %all %w\n"
+                   "OpDecorate %v BuiltIn WorkgroupId\n", "%inp", 1, 1, 0},
+    {"of another type", "OpDecorate %v BuiltIn WorkgroupId\n"
+                        "OpDecorate %w BuiltIn GlobalInvocationId\n",
+     "%inw", 1, 2, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[4000] = "";
+    const char *const parts[] = {
+      HEAD("")
+      "OpEntryPoint Kernel %k \"k\" %w\n"
+      "OpEntryPoint Kernel %j \"j\" %v\n",
+      cases[i].head,
+      TYPES
+      "%v3uint = OpTypeVector %uint 3\n"
+      "%inw = OpTypePointer Input %v3uint\n"
+      "%v = OpVariable ", cases[i].type, " Input\n"
+      "%w = OpVariable %inp Input\n"
+      FUNCTION("k", "%x = OpLoad %v3ulong %w\n"),
+      i == 3 ? FUNCTION("j", "%y = OpLoad %v3uint %v\n")
+             : FUNCTION("j", "%y = OpLoad %v3ulong %v\n")};
+    module_name = cases[i].name;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+      strcat(text, parts[k]);
+    spirv_module *m = assemble(text);
+    CHECK_INT(check_module(m), 1);
+    CHECK_INT(count_in(m, true, "BuiltIn GlobalInvocationId"), cases[i].ids);
+    CHECK_INT(count_in(m, true, "BuiltIn WorkgroupId"), cases[i].groups);
+    CHECK_INT(count_in(m, true, "BuiltIn GlobalOffset"), 1);
+    CHECK_INT(count_in(m, true, "BuiltIn WorkgroupSize"), 1);
+    CHECK_INT(count_in(m, true, "LinkageAttributes"), cases[i].linked);
+    spirv_free(m);
+  }
+  module_name = "";
+}
+
+/* Where the module has no types for a guard, or addresses of 32 bits, or lists
+   all variables of an entry point. */
+static void test_kinds(void)
+{
+  module_name = "without types";
+  spirv_module *m = assemble(
+    "OpCapability Addresses\n"
+    "OpCapability Kernel\n"
+    "OpMemoryModel Physical64 OpenCL\n"
+    "OpEntryPoint Kernel %k \"k\"\n"
+    "%types = OpString \"kernel_arg_type.k.uint,\"\n"
+    "%void = OpTypeVoid\n"
+    "%uint = OpTypeInt 32 0\n"
+    "%fn = OpTypeFunction %void %uint\n"
+    "%k = OpFunction %void None %fn\n"
+    "%n = OpFunctionParameter %uint\n"
+    "%l = OpLabel\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 1);
+  CHECK_INT(count_in(m, false, "OpCapability Int64"), 1);
+  CHECK_INT(count_in(m, false, "LinkageAttributes"), 0);
+  spirv_free(m);
+
+  module_name = "32 bits";
+  m = assemble(
+    "OpCapability Addresses\n"
+    "OpCapability Kernel\n"
+    "OpMemoryModel Physical32 OpenCL\n"
+    "OpEntryPoint Kernel %k \"k\" %v\n"
+    "%types = OpString \"kernel_arg_type.k.uint,\"\n"
+    "OpDecorate %v BuiltIn GlobalInvocationId\n"
+    "%void = OpTypeVoid\n"
+    "%uint = OpTypeInt 32 0\n"
+    "%v3uint = OpTypeVector %uint 3\n"
+    "%inp = OpTypePointer Input %v3uint\n"
+    "%v = OpVariable %inp Input\n"
+    "%fn = OpTypeFunction %void %uint\n"
+    "%k = OpFunction %void None %fn\n"
+    "%n = OpFunctionParameter %uint\n"
+    "%l = OpLabel\n"
+    "%x = OpLoad %v3uint %v\n"
+    "OpReturn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 1);
+  CHECK_INT(count_in(m, false, "OpCapability Int64"), 0);
+  CHECK_INT(count_in(m, false, "BuiltIn GlobalInvocationId"), 1);
+  spirv_module *g = guard(m, false);
+  CHECK_TEXT(guarded(g, "k")->type_list, "uint,uint,uint,uint,");
+  CHECK_INT(guarded(g, "k")->args[3].bytes, 4);
+  spirv_free(g);
+  spirv_free(m);
+
+  module_name = "1.4";
+  m = assemble(
+    "; 1.4\n"
+    HEAD("")
+    "OpEntryPoint Kernel %k \"k\" %v %global\n"
+    "OpDecorate %v BuiltIn GlobalInvocationId\n"
+    TYPES
+    "%gp = OpTypePointer CrossWorkgroup %uint\n"
+    "%global = OpVariable %gp CrossWorkgroup %c2\n"
+    "%v = OpVariable %inp Input\n"
+    FUNCTION("k", "%x = OpLoad %v3ulong %v\n"
+                  "OpStore %global %c3\n"));
+  CHECK_INT(m->version, 0x10400);
+  CHECK_INT(check_module(m), 1);
+  spirv_free(m);
+  module_name = "";
+}
+
+/* Modules in which no kernel can have a guard. */
+static void test_hopeless(void)
+{
+  may_be_invalid = true;
+  static const struct {
+    const char *name, *start, *model, *entry, *other;
+  } cases[] = {
+    {"logical", "", "Logical", "k", ""},
+    {"VectorComputeINTEL", "OpCapability VectorComputeINTEL\n", "Physical64",
+     "k", ""},
+    {"guarded", "", "Physical64", "lze_guarded_k", ""},
+    {"guarded by somebody", "", "Physical64", "k",
+     "OpEntryPoint Kernel %k \"lze_guarded_k\"\n"}};
+  for (size_t i = 0; i <= sizeof cases / sizeof *cases; i++) {
+    bool last = i == sizeof cases / sizeof *cases; /* this one has one */
+    char text[4000] = "";
+    const char *const parts[] = {
+      "OpCapability Addresses\n"
+      "OpCapability Kernel\n"
+      "OpCapability Linkage\n"
+      "OpCapability Int64\n",
+      last ? "" : cases[i].start,
+      "OpMemoryModel ", last ? "Physical64" : cases[i].model, " OpenCL\n"
+      "OpEntryPoint Kernel %k \"", last ? "k" : cases[i].entry, "\"\n",
+      last ? "" : cases[i].other,
+      TYPES
+      FUNCTION("k", "")};
+    module_name = last ? "hopeful" : cases[i].name;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+      strcat(text, parts[k]);
+    spirv_module *m = assemble(text);
+    CHECK_INT(spirv_can_guard(m, &m->kernels[0]), last);
+    for (int keep = 0; keep <= 1; keep++) {
+      spirv_module *g = guard(m, keep);
+      CHECK_INT(g->kernel_count,
+                (keep ? m->kernel_count : 0) + (last ? 1 : 0));
+      spirv_free(g);
+    }
+    spirv_free(m);
+  }
+  module_name = "";
+  may_be_invalid = false;
+}
+
+/* As many parameters as SPIR-V promises, and one more; a name that is long. */
+static void test_limits(void)
+{
+  for (int n = 252; n <= 253; n++) {
+    static char text[40000], name[30];
+    snprintf(name, sizeof name, "%d parameters", n);
+    module_name = name;
+    strcpy(text, HEAD("") "OpEntryPoint Kernel %k \"k\"\n" TYPES
+                 "%t = OpTypeFunction %void");
+    for (int i = 0; i < n; i++) strcat(text, " %uint");
+    strcat(text, "\n%k = OpFunction %void None %t\n");
+    for (int i = 0; i < n; i++)
+      sprintf(text + strlen(text), "%%p%d = OpFunctionParameter %%uint\n", i);
+    strcat(text, "%l = OpLabel\nOpReturn\nOpFunctionEnd\n");
+    spirv_module *m = assemble(text);
+    CHECK_INT(check_module(m), n == 252);
+    spirv_free(m);
+  }
+  for (int n = 60000; n <= 60001; n++) {
+    static char text[70000];
+    module_name = n == 60000 ? "long name" : "longer name";
+    strcpy(text, HEAD("") "OpEntryPoint Kernel %k \"");
+    size_t at = strlen(text);
+    memset(text + at, 'k', (size_t)n);
+    strcpy(text + at + n, "\"\n" TYPES FUNCTION("k", ""));
+    spirv_module *m = assemble(text);
+    CHECK_INT(spirv_can_guard(m, &m->kernels[0]), n == 60000);
+    spirv_module *g = guard(m, false);
+    CHECK_INT(g->kernel_count, n == 60000);
+    spirv_free(g);
+    spirv_free(m);
+  }
+  module_name = "";
+}
+
+int main(int argc, char **argv)
+{
+  may_be_invalid = true;
+  for (int i = 1; i < argc; i++) check_directory(argv[i]);
+  may_be_invalid = false;
   CHECK(check_directory("kernels") > 10);
   CHECK(check_directory("bench/kernels") > 20);
   check_directory("spec/driver/kernels");
   test_refused();
-  test_arguments();
+  test_arguments(false);
+  test_arguments(true);
+  test_debug();
+  test_several();
+  test_nothing_left();
+  test_inputs();
+  test_kinds();
+  test_hopeless();
+  test_limits();
   printf("guard: %d checks, %d failed\n", checks, failures);
   return failures != 0;
 }
