@@ -194,6 +194,22 @@ static void check_kernel(const spirv_module *m, const spirv_kernel *a,
                            : 0));
 }
 
+/* A guarded entry point tests each work-item only if its group is not full. */
+static void check_branches(const spirv_module *m, const spirv_kernel *k)
+{
+  const spirv_function *f = &m->functions[k->function];
+  const uint32_t *branches[3] = {NULL, NULL, NULL};
+  int count = 0;
+  for (uint32_t i = f->first; i < f->first + f->count && count < 3; i++)
+    if (m->instructions[i].opcode == SpvOpBranchConditional)
+      branches[count++] = m->instructions[i].words;
+  CHECK_INT(count, 2);
+  if (count != 2) return;
+  CHECK_INT(branches[0][2], branches[1][2]);
+  CHECK(branches[0][3] != branches[1][3]);
+  CHECK(branches[0][3] != branches[0][2]);
+}
+
 /* What holds of every module; returns how many kernels are guarded. */
 static size_t check_module(const spirv_module *m)
 {
@@ -214,6 +230,7 @@ static size_t check_module(const spirv_module *m)
       if (plain != NULL) check_kernel(m, plain, k, false);
       if (with == NULL) continue;
       check_kernel(m, with, k, true);
+      check_branches(g, with);
       CHECK(!spirv_can_guard(g, with));
       /* No function is called as the kernel is. */
       for (size_t f = 0; f < g->function_count; f++)
@@ -696,6 +713,7 @@ static void test_inputs(void)
     CHECK_INT(count_in(m, true, "BuiltIn GlobalOffset"), 1);
     CHECK_INT(count_in(m, true, "BuiltIn WorkgroupSize"), 1);
     CHECK_INT(count_in(m, true, "LinkageAttributes"), cases[i].linked);
+    if (i == 0) CHECK_INT(count_in(m, true, " Constant\n"), 2);
     spirv_free(m);
   }
   module_name = "";
@@ -816,6 +834,59 @@ static void test_hopeless(void)
   may_be_invalid = false;
 }
 
+/* Kernels that are none, and names that are another's. */
+static void test_odd(void)
+{
+  may_be_invalid = true;
+  module_name = "without a body";
+  spirv_module *m = assemble(
+    HEAD("")
+    "OpEntryPoint Kernel %k \"k\"\n"
+    "OpName %k \"mem_fence\"\n"
+    TYPES
+    "%k = OpFunction %void None %fn\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 0);
+  spirv_free(m);
+
+  module_name = "with a result";
+  m = assemble(
+    HEAD("")
+    "OpEntryPoint Kernel %k \"k\"\n"
+    TYPES
+    "%number = OpTypeFunction %uint\n"
+    "%k = OpFunction %uint None %number\n"
+    "%l = OpLabel\n"
+    "OpReturnValue %c2\n"
+    "OpFunctionEnd\n");
+  CHECK_INT(check_module(m), 0);
+  spirv_free(m);
+
+  module_name = "linkage in a group";
+  m = assemble(
+    HEAD("")
+    "OpEntryPoint Kernel %k \"k\"\n"
+    "OpEntryPoint Kernel %j \"j\"\n"
+    "OpDecorate %exported LinkageAttributes \"k\" Export\n"
+    "%exported = OpDecorationGroup\n"
+    "OpGroupDecorate %exported %k %j\n"
+    "OpDecorate %import LinkageAttributes \"j\" Import\n"
+    TYPES
+    "%import = OpFunction %void None %fn\n"
+    "OpFunctionEnd\n"
+    FUNCTION("k", "")
+    FUNCTION("j", "%x = OpFunctionCall %void %import\n"));
+  CHECK_INT(spirv_can_guard(m, spirv_find(m, "k")), true);
+  CHECK_INT(spirv_can_guard(m, spirv_find(m, "j")), false);
+  spirv_module *g = guard(m, false);
+  for (size_t i = 0; i < g->function_count; i++)
+    CHECK_TEXT(g->functions[i].name, i == 0 ? "j" : NULL);
+  spirv_free(g);
+  spirv_free(m);
+  module_name = "";
+  may_be_invalid = false;
+}
+
 /* As many parameters as SPIR-V promises, and one more; a name that is long. */
 static void test_limits(void)
 {
@@ -868,6 +939,7 @@ int main(int argc, char **argv)
   test_inputs();
   test_kinds();
   test_hopeless();
+  test_odd();
   test_limits();
   printf("guard: %d checks, %d failed\n", checks, failures);
   return failures != 0;
