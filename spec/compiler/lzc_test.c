@@ -9,6 +9,7 @@
  */
 #include "lzc.h"
 #include "spirv.h"
+#include "spirv_guard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,23 @@ static unsigned char *bytes_of(const char *digits, size_t *size) {
   return bytes;
 }
 
+/* A module stays valid if its kernel gets a guard, and that must be as long as
+   the kernel does not look at its group. */
+static void check_guarded(const char *what, const lzc_result *r) {
+  char message[400] = "out of memory";
+  spirv_module *m =
+      spirv_parse(r->words, r->word_count * 4, message, sizeof message);
+  size_t count;
+  uint32_t *words = m != NULL ? spirv_guard(m, true, &count) : NULL;
+  check(words != NULL && spirv_validate(words, count * 4, message,
+                                        sizeof message), what, message);
+  if (m != NULL && m->kernels[0].builtins == SPIRV_BUILTIN_GLOBAL_ID &&
+      m->kernels[0].local_bytes == 0)
+    check(spirv_can_guard(m, &m->kernels[0]), what, "cannot be guarded");
+  free(words);
+  spirv_free(m);
+}
+
 /* A stripped chunk is little but code: what is damaged there gets further.
    What is compiled none the less must be valid. */
 static void damage(long count) {
@@ -252,6 +270,7 @@ static void damage(long count) {
         compiled++;
         check(spirv_validate(r->words, r->word_count * 4, message,
                              sizeof message), row[0], message);
+        if (n % 4 == 0) check_guarded(row[0], r);
       }
       lzc_result_free(r);
     }
@@ -300,6 +319,7 @@ static void is_kernel(const char *what, const void *bytes, size_t size,
       check(m->kernels[0].builtins == SPIRV_BUILTIN_GLOBAL_ID, what,
             "uses more than the global id");
     spirv_free(m);
+    check_guarded(what, r);
   }
   lzc_result_free(r);
 }
