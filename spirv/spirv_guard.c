@@ -1,6 +1,6 @@
 /*
- * spirv_guard.c - entry points that any number of work-items may be launched
- * of: those beyond the range do nothing.
+ * spirv_guard.c - entry points that may be launched with more work-items
+ * than their range has: those beyond it do nothing.
  * SPDX-License-Identifier: MIT
  *
  * Nothing may call an entry point.  So a kernel's function becomes one like any
@@ -74,14 +74,14 @@ static const spirv_instruction *definition(const spirv_module *m, uint32_t id)
   return at > 0 ? &m->instructions[at - 1] : NULL;
 }
 
-/* What is known of an id, or NULL for what the module does not define. */
+/* What is known of an id, or NULL if the module does not define it. */
 static note *note_of(const guard *g, uint32_t id)
 {
   return definition(g->m, id) != NULL ? &g->notes[id] : NULL;
 }
 
-/* Whether all kernels of a module run as separate work-items, and there is room
-   for guards, and for their names. */
+/* Returns true if all kernels of a module run as separate work-items and there
+   is room for guards, and for their names. */
 static bool takes_guards(const spirv_module *m)
 {
   if (m->address_bits == 0 ||
@@ -150,9 +150,9 @@ static int compare_names(const void *a, const void *b)
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Find the kernels that are guarded, and the functions that must not be taken
-   for a kernel or for what every OpenCL has: the kernels' own, and those of the
-   same name. */
+/* Find the kernels that get a guard, and the functions that no compiler may take
+   for a kernel or for a function of OpenCL's: the kernels' own, and those with
+   the same name. */
 static bool note_kernels(guard *g)
 {
   const spirv_module *m = g->m;

@@ -1,6 +1,6 @@
 /*
- * spirv_guard.h - entry points that any number of work-items may be launched
- * of: those beyond the range do nothing.
+ * spirv_guard.h - entry points that may be launched with more work-items
+ * than their range has: those beyond it do nothing.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_SPIRV_GUARD_H
@@ -16,9 +16,10 @@
    the size of all groups that are launched must fit, too. */
 enum { SPIRV_GUARD_ARGUMENTS = 3 };
 
-/* Whether work-items of a kernel may be left out without the others noticing:
-   it asks for nothing but the global id and the number of dimensions, and no
-   work-item of it waits for another. */
+/* Returns true if more work-items of a kernel may be launched than its range has
+   without the others noticing: it asks for nothing but the global id and the
+   number of dimensions, and its work-items share neither barriers nor local
+   memory. */
 bool spirv_can_guard(const spirv_module *module, const spirv_kernel *kernel);
 
 /*
