@@ -108,7 +108,7 @@ static void helper_wait(void)
   helper_set(script);
 }
 
-/* Whether both of them have been started. */
+/* Returns true if both of them have been started. */
 static bool started(int pids[2])
 {
   char path[8192];
@@ -120,23 +120,10 @@ static bool started(int pids[2])
   return n == 2;
 }
 
-/* Gone, or what nobody has waited for yet. */
+/* Waits until the process has ended; its parent need not have noticed. */
 static void ended(int pid)
 {
-  char path[64], state = 'X';
-  for (int i = 0; i < 600; i++) {
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "r");
-    state = 'X';
-    if (f != NULL) {
-      if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 'X';
-      fclose(f);
-    }
-    if (state == 'X' || state == 'Z') break;
-    usleep(50000);
-  }
-  check_(__FILE__, __LINE__, state == 'X' || state == 'Z',
-         "process %d is in state %c", pid, state);
+  AWAIT(strchr("XZ", state_of(pid)) != NULL);
 }
 
 /* What takes too long is stopped, and all that it has started. */
@@ -149,7 +136,7 @@ static void case_hang(void)
   double start = seconds();
   refused(s, "took longer than 4 s");
   double spent = seconds() - start;
-  check_(__FILE__, __LINE__, spent >= 4 && spent < 300, "took %.1f s", spent);
+  check_(__FILE__, __LINE__, spent >= 4, "took %.1f s", spent);
   CHECK(started(pids) && pids[0] > 1);
   ended(pids[0]);
   ended(pids[1]);
@@ -168,7 +155,7 @@ static void case_orphaned(void)
       refused(setup_new(), "is never reached");
       exit(1);
     }
-    for (int n = 0; n < 600 && !started(pids); n++) usleep(50000);
+    AWAIT(started(pids));
     kill(child, signals[i]);
     waitpid(child, &status, 0);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);

@@ -278,6 +278,33 @@ __attribute__((unused)) static bool takes_host_pointers(setup s)
   return p.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW;
 }
 
+/* Waits for an event, however slow the machine is; scripts/run-tests ends a
+   test that waits too long, and shows what it waits for. */
+#define AWAIT(condition)                                           \
+  do {                                                             \
+    if (condition) break;                                          \
+    printf("# %s:%d awaits %s\n", __FILE__, __LINE__, #condition); \
+    fflush(stdout);                                                \
+    while (!(condition)) pause_shortly();                          \
+  } while (0)
+
+__attribute__((unused)) static void pause_shortly(void)
+{
+  nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
+/* The state of a process or thread as /proc shows it; X if there is none. */
+__attribute__((unused)) static char state_of(int thread)
+{
+  char path[64], state = 'X';
+  snprintf(path, sizeof path, "/proc/%d/stat", thread);
+  FILE *f = fopen(path, "r");
+  if (f == NULL) return state;
+  if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 'X';
+  fclose(f);
+  return state;
+}
+
 /* Seconds of a monotonic clock. */
 __attribute__((unused)) static double seconds(void)
 {

@@ -40,7 +40,7 @@ static void test_host(void)
   double start = seconds();
   RETURNS(ZE_RESULT_NOT_READY, zeEventHostSynchronize(e[0], 30000000));
   double took = seconds() - start;
-  check_(__FILE__, __LINE__, took >= 0.03 && took < 5,
+  check_(__FILE__, __LINE__, took >= 0.03,
          "a wait of 30 ms took %.1f ms", 1e3 * took);
   MUST(zeEventHostSignal(e[0]));
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(e[0]));
@@ -53,9 +53,9 @@ static void test_host(void)
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[0]));
 }
 
-static void *signal_later(void *event)
+static void *signal_sleeping_host(void *event)
 {
-  usleep(20000);
+  AWAIT(state_of(getpid()) == 'S');
   zeEventHostSignal(event);
   return NULL;
 }
@@ -63,7 +63,7 @@ static void *signal_later(void *event)
 static void test_host_wakes_host(void)
 {
   pthread_t thread;
-  pthread_create(&thread, NULL, signal_later, e[0]);
+  pthread_create(&thread, NULL, signal_sleeping_host, e[0]);
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[0], UINT64_MAX));
   pthread_join(thread, NULL);
   reset_all();

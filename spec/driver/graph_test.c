@@ -220,13 +220,13 @@ static void test_replay(void)
   MUST(zeCommandListDestroy(b));
 }
 
-static atomic_int stepping, together;
+static atomic_int stepping, together, submitted;
 
 static void step(void *unused)
 {
   (void)unused;
   if (atomic_fetch_add(&stepping, 1) > 0) atomic_store(&together, 1);
-  usleep(1000);
+  AWAIT(atomic_load(&submitted));
   atomic_fetch_sub(&stepping, 1);
 }
 
@@ -246,6 +246,7 @@ static void test_order(void)
     RETURNS(ZE_RESULT_SUCCESS, append(a, x, NULL, NULL, 0, NULL));
     RETURNS(ZE_RESULT_SUCCESS, append(b, x, NULL, NULL, 0, NULL));
   }
+  atomic_store(&submitted, 1);
   MUST(synchronize(a, UINT64_MAX));
   MUST(synchronize(b, UINT64_MAX));
   EQUAL(atomic_load(&together), 0);

@@ -502,7 +502,7 @@ static void test_events(setup s)
   int socket = other_start("events", &process);
   tell(socket, &handle, sizeof handle, -1);
   EQUAL(listen_for(socket), 1);
-  usleep(20000);
+  AWAIT(state_of(process) == 'S');
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   /* Nobody here asks whether this is done. */

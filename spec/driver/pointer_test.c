@@ -101,7 +101,7 @@ static void test_polling(void)
     argument(poll, 0, flag);
     argument(poll, 1, out);
     launch(a, poll);
-    usleep(2000);
+    AWAIT(__atomic_load_n(out, __ATOMIC_SEQ_CST) == UINT32_MAX);
     if (turn % 3 == 0)
       MUST(zeCommandListAppendMemoryFill(b, flag, &seven, 4, 4, NULL, 0, NULL));
     else if (turn % 3 == 1) {

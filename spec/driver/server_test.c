@@ -82,30 +82,20 @@ static int processes(int *pids, int cap, const char *words)
   return n;
 }
 
-/* The server's two processes, and no more. */
+/* Waits until there are the server's two processes, and no more. */
 static void servers(int pids[2])
 {
-  int found[16], n = 0;
-  for (int i = 0; i < 100; i++) {
-    n = processes(found, 16, "--serve");
-    if (n == 2) break;
-    usleep(50000);
-  }
-  EQUAL(n, 2);
+  int found[16];
+  AWAIT(processes(found, 16, "--serve") == 2);
   pids[0] = found[0];
   pids[1] = found[1];
 }
 
-/* So many processes are left, after a while. */
+/* Waits until `count` processes are left. */
 static void left(int count, const char *words)
 {
-  int found[16], n = -1;
-  for (int i = 0; i < 600; i++) {
-    n = processes(found, 16, words);
-    if (n == count) break;
-    usleep(50000);
-  }
-  EQUAL(n, count);
+  int found[16];
+  AWAIT(processes(found, 16, words) == count);
 }
 
 /* What PoCL runs as its linker; PATH is set at the start of the process. */
@@ -155,19 +145,19 @@ static void build_and_die(void)
   kill(getpid(), SIGKILL);
 }
 
-/* It has a copy of the socket, and outlives the one that has started the
-   server. */
+static int gate[2]; /* a pipe: case_ends closes its end for writing */
+
+/* The child has a copy of the socket, and outlives the process that has
+   started the server. */
 static void build_and_fork(void)
 {
   built(setup_new());
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    char path[8192];
-    snprintf(path, sizeof path, "%s/done", directory);
-    while (access(path, F_OK) != 0 && access(directory, F_OK) == 0)
-      usleep(100000);
-    _exit(0);
+    char byte;
+    close(gate[1]);
+    _exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
   }
 }
 
@@ -177,9 +167,10 @@ static void case_ends(void)
   left(0, "--serve");
   EQUAL(in_child(build_and_die), SIGKILL);
   left(0, "--serve");
+  EQUAL(pipe(gate), 0);
   EQUAL(in_child(build_and_fork), 0);
   left(0, "--serve");
-  shell("touch '%s/done'", directory);
+  close(gate[1]);
 }
 
 /* A command whose output is read to its end is done when the host is. */
@@ -204,15 +195,24 @@ static void *build_in_thread(void *s)
   return NULL;
 }
 
+static pid_t builder;
+
+static void *build_first(void *s)
+{
+  builder = (pid_t)syscall(SYS_gettid);
+  return build_in_thread(s);
+}
+
+/* The server stays when the thread that has started it ends. */
 static void case_thread(void)
 {
   int first[2], second[2];
   pthread_t thread;
   setup s = setup_new();
-  EQUAL(pthread_create(&thread, NULL, build_in_thread, &s), 0);
+  EQUAL(pthread_create(&thread, NULL, build_first, &s), 0);
   pthread_join(thread, NULL);
   servers(first);
-  usleep(200000);
+  AWAIT(state_of(builder) == 'X');
   built(s);
   servers(second);
   EQUAL(second[0], first[0]);
@@ -345,8 +345,10 @@ static void case_orphaned(void)
   left(0, "--serve");
 }
 
-/* Kill servers, wherever they are in their work: the two processes of one,
-   which are older than those in which it builds. */
+/* Kills servers, wherever they are in their work: the two processes of one,
+   which are older than those in which it builds.  The pauses spread the kills
+   over that work; builds succeed at any speed, since the third try is made
+   without a server. */
 static volatile bool killing;
 
 static void *kill_servers(void *unused)
@@ -420,19 +422,6 @@ static int count_descriptors(int pid)
   return n;
 }
 
-/* No more of them, once those of the last answer are closed. */
-static void descriptors_at_most(int pid, int count)
-{
-  int n = -1;
-  for (int i = 0; i < 600; i++) {
-    n = count_descriptors(pid);
-    if (n <= count) break;
-    usleep(50000);
-  }
-  check_(__FILE__, __LINE__, n <= count,
-         "process %d has %d descriptors, had %d", pid, n, count);
-}
-
 /* KB that are not growth: ASan keeps what is freed for a while. */
 #ifdef __SANITIZE_ADDRESS__
 enum { MOST_GROWTH = 1 << 16 };
@@ -454,7 +443,8 @@ static void case_many(void)
   servers(later);
   for (int i = 0; i < 2; i++) {
     EQUAL(later[i], pids[i]);
-    descriptors_at_most(pids[i], files[i]);
+    /* Those of the last answer are closed after it was received. */
+    AWAIT(count_descriptors(pids[i]) <= files[i]);
     check_(__FILE__, __LINE__, memory_kb(pids[i]) - kb[i] < MOST_GROWTH,
            "process %d of the server grew from %ld to %ld KB", i, kb[i],
            memory_kb(pids[i]));
@@ -478,13 +468,11 @@ static void case_ahead(void)
   ze_kernel_handle_t kernel = kernel_new(module, "saxpy");
   ze_result_t result = start(kernel, 1, &launch, true);
   EQUAL(result, ZE_RESULT_NOT_READY);
-  while ((result = start(kernel, 1, &launch, true)) == ZE_RESULT_NOT_READY)
-    usleep(1000);
+  AWAIT((result = start(kernel, 1, &launch, true)) != ZE_RESULT_NOT_READY);
   EQUAL(result, ZE_RESULT_SUCCESS);
   RETURNS(ZE_RESULT_SUCCESS, start(kernel, 1, &launch, false));
   linker_set("kill -ABRT $PPID");
-  while ((result = start(kernel, 1, &other, true)) == ZE_RESULT_NOT_READY)
-    usleep(1000);
+  AWAIT((result = start(kernel, 1, &other, true)) != ZE_RESULT_NOT_READY);
   EQUAL(result, ZE_RESULT_ERROR_MODULE_BUILD_FAILURE);
   linker_set("sleep 600");
   RETURNS(ZE_RESULT_NOT_READY, start(kernel, 1, &third, false));
@@ -547,7 +535,7 @@ static void queues_serve_again(setup s, const int *made)
   MUST(zeMemAllocDevice(s.context, &memory, 4096, 64, s.device, &x));
   MUST(zeEventPoolCreate(s.context, &pool_desc, 1, &s.device, &pool));
   MUST(zeEventCreate(pool, &event_desc, &event));
-  for (int i = 0; i < 1000 && !again; i++) {
+  for (int i = 0; !again; i++) {
     ze_command_list_handle_t list;
     const int before = *made;
     MUST(zeCommandListCreateImmediate(s.context, s.device, &desc, &list));
@@ -558,9 +546,8 @@ static void queues_serve_again(setup s, const int *made)
     MUST(zeCommandListDestroy(list));
     CHECK(i > 0 || *made > before);
     again = *made == before;
-    if (!again) nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    if (!again) pause_shortly();
   }
-  CHECK(again);
   MUST(zeEventDestroy(event));
   MUST(zeEventPoolDestroy(pool));
   MUST(zeMemFree(s.context, x));
