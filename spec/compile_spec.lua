@@ -455,10 +455,7 @@ wait
         print(pcall(lze.compile, "kernel void f() {}"))
         collectgarbage()
         print("files", open_files() - before)
-        local last = os.time() + 30
-        while running(first) or running(second) do
-          assert(os.time() < last, "it goes on")
-        end
+        while running(first) or running(second) do end
         local children = io.open("/proc/self/task/" .. pid .. "/children")
         print("children", children and children:read "a" or "")]])
         :gsub("DIR", dir))

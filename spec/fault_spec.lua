@@ -721,10 +721,7 @@ event: kernel add, failed	device 1
       print(pcall(lze.wait))
       print(lze.wait(20))
       -- The real device goes on with the task: its memory goes after that.
-      local limit = os.time() + 60
-      repeat
-        os.execute "sleep 0.02"
-      until x[1] == 2 or os.time() > limit]])
+      repeat os.execute "sleep 0.02" until x[1] == 2]])
     assert.matches("^false\t%S+ graph g: zeEventQueryStatus: " ..
       "ERROR_DEVICE_LOST[^\n]*\ntrue\n$", result.output)
     assert.is_nil(unclean(result, report))

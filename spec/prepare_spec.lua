@@ -2,39 +2,29 @@
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
+local linker = require "spec.support.linker"
 local lze = require "lze"
 local process = require "spec.support.process"
 
 local compiles = lze.load "kernels/saxpy.spv".saxpy:prepare(64)
 
--- Runs a script in a process with caches of its own: `check` counts what is
--- compiled when it is called.
+-- Runs a script in a process with its own caches. There compiled() returns the
+-- number of kernels compiled so far, and await(n, between) waits until that is
+-- n, calling `between` again and again if given.
 local function with_caches(script)
   if not compiles then pending "nothing is compiled for a group size" end
   local output
   process.with_directory(function(dir)
-    output = process.output(([[
+    output = process.output(linker.counter(dir) .. [[
       local lze = require "lze"
       local saxpy = lze.load "kernels/saxpy.spv".saxpy
-      local function check()
-        local pipe = assert(io.popen
-          "find '%s' -name '*.so' ! -name 'tempfile*' | wc -l")
-        local n = pipe:read "n"
-        pipe:close()
-        return n
-      end
-      -- Wait until so many have been compiled.
-      local function await(n, meanwhile)
-        local limit = os.time() + 60
-        while check() < n do
-          assert(os.time() < limit, "still not compiled")
-          if meanwhile then meanwhile() end
-          os.execute "sleep 0.1"
+      local function await(n, between)
+        while compiled() < n do
+          if between then between() else os.execute "sleep 0.02" end
         end
       end
-    ]]):format(dir .. "/pocl") .. script,
-      {env = {POCL_CACHE_DIR = dir .. "/pocl", XDG_CACHE_HOME = dir},
-       seconds = 120})
+    ]] .. script, {env = {POCL_CACHE_DIR = dir .. "/pocl",
+      XDG_CACHE_HOME = dir, PATH = linker.install(dir)}, seconds = 600})
   end)
   return output
 end
@@ -45,16 +35,16 @@ describe("k:prepare", function()
       local n = 100003 -- a body of groups of 64, and a tail
       local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
       lze.wait()
-      local before = check()
+      local before = compiled()
       local launch = {n, group = 64}
-      print(saxpy:prepare(launch, 5, x, y), check() > before and "more")
-      before = check()
+      print(saxpy:prepare(launch, 5, x, y), compiled() > before and "more")
+      before = compiled()
       saxpy(launch, 5, x, y)
       lze.wait()
-      print(check() == before and "none", y[n])
+      print(compiled() == before and "none", y[n])
       saxpy({n, group = 32}, 5, x, y)
       lze.wait()
-      print(check() > before and "more")]])
+      print(compiled() > before and "more")]])
   end)
 
   it("is among the builds that LZE_LOG prints", function()
@@ -74,11 +64,11 @@ describe("k:prepare", function()
       local one = {100, group = 16, offset = 7}
       local two = {70000, 1, group = {8, 1}}
       local a, b = saxpy:prepare(one), saxpy:prepare(two)
-      local before = check()
+      local before = compiled()
       saxpy(one, 1, y, y)
       saxpy(two, 1, y, y)
       lze.wait()
-      print(a, b, check() == before and "none")]])
+      print(a, b, compiled() == before and "none")]])
   end)
 
   it("in the background, while launches go on", function()
@@ -88,7 +78,7 @@ describe("k:prepare", function()
       saxpy({n, group = 64}, 5, x, y)
       lze.wait()
       local launch, options = {n, group = 32}, {background = true}
-      local before = check()
+      local before = compiled()
       local begun = saxpy:prepare(launch, options, 6, x, y)
       await(before + 1, function()
         saxpy({n, group = 64}, 0, x, y)
@@ -96,10 +86,10 @@ describe("k:prepare", function()
       end)
       local five = y[n]
       saxpy:prepare(launch)
-      before = check()
+      before = compiled()
       saxpy(launch, 1, x, y)
       lze.wait()
-      print(begun, five, check() == before and "none", y[n],
+      print(begun, five, compiled() == before and "none", y[n],
         saxpy:prepare(launch, options))]])
   end)
 
@@ -110,12 +100,13 @@ describe("k:prepare", function()
       lze.wait()
       local g = lze.graph "ahead"
       g:task("saxpy", saxpy, {4096, group = 16}, 2, x, y)
-      local before = check()
+      local before = compiled()
       local plan = g:compile()
       await(before + 1)
-      local now = check()
+      saxpy:prepare {4096, group = 16} -- which waits until that is over
+      local now = compiled()
       plan:run()
-      print(now > before and check() == now and "compiled", y[4096])]])
+      print(now > before and compiled() == now and "compiled", y[4096])]])
   end)
 
   it("runs nothing", function()
