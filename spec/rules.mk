@@ -40,7 +40,7 @@ $(BUILD)/spec/%_test: $(BUILD)/obj/spec/%_test.o $(PURE)
 	$(call link,,$(LIBS))
 $(BUILD)/spec/driver/%_test: $(BUILD)/obj/spec/driver/%_test.o
 	$(call link,,-lze_loader -ldl -lpthread -lm)
-# This one calls the SPIR-V validator, too.
+# These call the SPIR-V validator, or write modules.
 READING := $(patsubst %,$(BUILD)/spec/driver/%_test,guard mutant)
 $(READING): $(BUILD)/spec/driver/%: $(BUILD)/obj/spec/driver/%.o $(COMMON)
 	$(call link,,-lze_loader $(LIBS))
