@@ -1,5 +1,5 @@
 /*
- * cache.c - what is expensive to make, kept on disk for the next process.
+ * cache.c - results that are expensive to make, kept on disk.
  * SPDX-License-Identifier: MIT
  */
 #include "cache.h"
@@ -18,11 +18,11 @@
 
 enum { PATH_SIZE = 4096, NAME_SIZE = 96 };
 
-/* All entries together may take this much: some hundred modules of the sizes
-   seen, and too little for anybody to miss the space. */
+/* The limit of all entries together: about a hundred modules of the sizes seen,
+   and too little for users to miss the space. */
 #define LIMIT_BYTES ((uint64_t)512 << 20)
 
-/* Before each entry in its file. */
+/* Precedes each entry in its file. */
 typedef struct header {
   char magic[8];
   cache_key key;
@@ -33,7 +33,7 @@ static const char magic[8] = "lzecac1";
 
 /* --- keys --------------------------------------------------------------- */
 
-/* FNV-1a, 64 bits, and a last mixing so that the last bytes reach all bits. */
+/* FNV-1a, 64 bits, and a final mix so that the last bytes affect all bits. */
 static uint64_t hash(uint64_t seed, const void *bytes, size_t size) {
   const unsigned char *p = bytes;
   uint64_t h = seed ^ 14695981039346656037u;
@@ -76,7 +76,8 @@ static bool directory_path(char *path, size_t size) {
   return n > 0 && (size_t)n < size;
 }
 
-/* Open it, made if need be and wanted; -1 where there is none to be had. */
+/* Opens the directory, and makes it first if `make` is set; returns -1 if
+   nothing can be cached. */
 static int directory_open(bool make) {
   char path[PATH_SIZE];
   if (!directory_path(path, sizeof path)) return -1;
@@ -118,14 +119,14 @@ bool cache_problem(char *text, size_t size) {
   return true;
 }
 
-/* Whether a file's name is that of an entry: two hashes, a dot, a kind. */
+/* Returns true if the file name is an entry's: two hashes, a dot, a kind. */
 static bool is_entry(const char *name) {
   return strspn(name, "0123456789abcdef") == 32 && name[32] == '.' &&
          strchr(name + 33, '.') == NULL;
 }
 
-/* Whether it is a temporary file whose writer was killed: writing one takes
-   seconds. */
+/* Returns true for the temporary file of a writer that was killed: writing one
+   takes seconds. */
 static bool is_left(const char *name, const struct stat *st) {
   enum { HOUR = 3600 };
   size_t length = strlen(name);
@@ -140,8 +141,8 @@ typedef struct entry {
   struct timespec used;
 } entry;
 
-/* All entries, malloc'ed; NULL when there are none.  What killed processes left
-   is removed. */
+/* Returns all entries, malloc'ed, or NULL if there are no entries. Removes the
+   files of killed processes. */
 static entry *directory_list(int directory, size_t *count) {
   entry *entries = NULL;
   size_t capacity = 0;
@@ -184,7 +185,8 @@ static int by_age(const void *a, const void *b) {
   return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-/* Remove the least recently used entries until the rest fits the limit. */
+/* Removes the least recently used entries until the rest is within the
+   limit. */
 static void directory_trim(int directory) {
   size_t count;
   uint64_t total = 0;
@@ -252,7 +254,7 @@ unsigned char *cache_read(const char *kind, const cache_key *key,
   }
   if (bytes != NULL) {
     *size = h.size;
-    futimens(fd, NULL); /* it is in use; fails where that may not be noted */
+    futimens(fd, NULL); /* marks it as used; fails on a read-only file system */
   }
   close(fd);
   return bytes;
@@ -284,8 +286,8 @@ void cache_write(const char *kind, const cache_key *key, const void *bytes,
 
 /* --- locks -------------------------------------------------------------- */
 
-/* One byte of one file for each key, so that no files are left; a lock ends
-   with its process, however that ends. */
+/* A lock is one byte of one file for each key, so that no files remain; it ends
+   with its process, even if that is killed. */
 int cache_lock(const cache_key *key, int seconds, bool (*watch)(void *of),
                void *of) {
   struct flock byte = {.l_type = F_WRLCK,
@@ -313,7 +315,7 @@ int cache_lock(const cache_key *key, int seconds, bool (*watch)(void *of),
 
 void cache_unlock(int fd) {
   if (fd < 0) return;
-  /* Closing is not enough where a fork has made a copy of it. */
+  /* Closing alone does not unlock if a fork has copied the descriptor. */
   struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
   fcntl(fd, F_OFD_SETLK, &all);
   close(fd);

@@ -1,5 +1,5 @@
 /*
- * io.h - reading and writing all of something, interruptions and all.
+ * io.h - reading and writing all bytes despite interruptions.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_IO_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Exactly `size` bytes; false at an error or an early end. */
+/* Reads exactly `size` bytes; returns false on an error or an early end. */
 static inline bool io_read_all(int fd, void *bytes, size_t size) {
   char *p = bytes;
   while (size > 0) {

@@ -1,5 +1,5 @@
 /*
- * library.c - where the library that this is a part of lies.
+ * library.c - the path of the library that contains this file.
  * SPDX-License-Identifier: MIT
  */
 #include "library.h"

@@ -1,5 +1,5 @@
 /*
- * library.h - where the library that this is a part of lies.
+ * library.h - the path of the library that contains this file.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_LIBRARY_H
@@ -7,9 +7,9 @@
 
 #include <limits.h>
 
-/* The path of this library, or of the program that is linked with it, without
-   links; "" if it is not known.  It is found while the library is loaded: the
-   path given may be relative, and the program go to another directory. */
+/* The path of this library, or of the program that it is linked into, without
+   links; "" if unknown. It is found when the library is loaded, since the path
+   may be relative and the program may change its directory. */
 extern char library_path[PATH_MAX];
 
 #endif

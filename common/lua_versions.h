@@ -1,5 +1,5 @@
 /*
- * lua_versions.h - what Lua's versions do differently, in one place.
+ * lua_versions.h - the differences between Lua's versions, in one place.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LUA_VERSIONS_H
@@ -7,15 +7,15 @@
 
 #include <lua.h>
 
-/* How the collector is held back: what it has to know of before it is let go
-   again, and in *owed of all that went before. */
+/* The collector's state before it was paused, which lua_let_go restores; *owed
+   collects the debt of earlier pauses. */
 typedef struct lua_Held {
   size_t used;                  /* bytes, at the start */
 } lua_Held;
 
 #if LUA_VERSION_NUM >= 505
 
-/* One step of the collector. */
+/* Makes one step of the collector. */
 static inline void lua_step(lua_State *L) {
   lua_gc(L, LUA_GCSTEP, (size_t)0);
 }
@@ -25,16 +25,17 @@ static inline size_t lua_used(lua_State *L) {
          (size_t)lua_gc(L, LUA_GCCOUNTB);
 }
 
-/* The collector makes no step until it is let go. */
+/* Pauses the collector until lua_let_go. */
 static inline void lua_hold(lua_State *L, lua_Held *held) {
   held->used = lua_used(L);
   lua_gc(L, LUA_GCSTOP);
 }
 
-/* A step is for so many bytes, by default. */
+/* The default number of bytes for a step. */
 enum { LUA_STEP_BYTES = 10 << 10 };
 
-/* It forgets what was allocated meanwhile, so a step is made for that here. */
+/* The collector does not count what was allocated during the pause, so this
+   makes a step for it. */
 static inline void lua_let_go(lua_State *L, const lua_Held *held,
                               size_t *owed) {
   size_t used = lua_used(L);
@@ -49,17 +50,18 @@ static inline lua_State *lua_state_of(lua_Alloc f, void *data) {
   return lua_newstate(f, data, 0);
 }
 
-/* Where memory runs out in luaL_error, it raises another string than that. */
+/* If memory runs out in luaL_error, it raises another string instead of the
+   message. */
 enum { LUA_LOSES_MESSAGES = 1 };
 
 #else
 
 static inline void lua_step(lua_State *L) { lua_gc(L, LUA_GCSTEP, 0); }
 
-/* So many KB the collector believes to have in reserve: it makes no step, and
-   what is allocated meanwhile still counts afterwards.  LUA_GCSTOP and
-   LUA_GCRESTART would forget the debt instead: a program whose allocations all
-   are made meanwhile would never collect. */
+/* Makes the collector believe that it has this reserve: it makes no step, and
+   allocations during the pause still count afterwards. LUA_GCSTOP and
+   LUA_GCRESTART would forget that debt: a program that allocates only during
+   pauses would never collect. */
 enum { LUA_RESERVE_KB = 1 << 30 };
 
 static inline void lua_hold(lua_State *L, lua_Held *held) {

@@ -1,5 +1,5 @@
 /*
- * lua_where.h - where a script calls the Lua code that lze embeds.
+ * lua_where.h - the place where a script calls Lua code embedded in lze.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LUA_WHERE_H
@@ -10,15 +10,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether a function whose source was asked for ("S") is embedded in lze. */
+/* Returns true if the function, whose source ("S") is in *ar, is embedded in
+   lze. */
 static inline bool lua_is_embedded(const lua_Debug *ar) {
   return *ar->source == '=' && strncmp(ar->source, "=lze ", 5) == 0;
 }
 
-/* The function written in Lua, not of lze, that was called last from a level
-   on, with its source and line; false where there is none.  Those in C have no
-   line, nor have those without debug information.  Level 0 is the one in C that
-   asks. */
+/* Finds the innermost Lua function at `level` or above that does not belong to
+   lze, with its source and line; returns false if not found. C functions have
+   no line, nor have functions without debug information. Level 0 is the C
+   function that calls this. */
 static inline bool lua_caller(lua_State *L, lua_Debug *ar, int level) {
   for (; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -27,7 +28,7 @@ static inline bool lua_caller(lua_State *L, lua_Debug *ar, int level) {
   return false;
 }
 
-/* where() -> "file:line: " of that function; "" where there is none */
+/* where() -> "file:line: " of that function; "" if not found */
 static inline int lua_where(lua_State *L) {
   lua_Debug ar;
   if (lua_caller(L, &ar, 1))

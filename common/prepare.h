@@ -1,17 +1,16 @@
 /*
- * prepare.h - what lze asks of its driver beyond Level Zero.
+ * prepare.h - functions of the driver beyond Level Zero.
  * SPDX-License-Identifier: MIT
  *
- * zeDriverGetExtensionFunctionAddress gives these under the names
+ * zeDriverGetExtensionFunctionAddress returns them under the names
  * "zoclKernelPrepare", "zoclKernelPrepareStart", "zoclKernelSetDimensions",
- * "zoclModuleGetOrigin" and "zoclDriverExpectModule", to be called with the
- * driver's own handle of a kernel, module or driver, not one that a loader has
- * wrapped.
+ * "zoclModuleGetOrigin" and "zoclDriverExpectModule". They take the driver's
+ * own handles of kernels, modules and drivers, without a loader's wrapper.
  *
- * A driver that has the extension PREPARE_COMPILES_NAME compiles a kernel, in
- * some 40 ms, at the first launch of each group size, apart for launches with
- * and without an offset and for ranges of PREPARE_LARGE work-items along some
- * dimension.
+ * A driver with the extension PREPARE_COMPILES_NAME compiles a kernel at the
+ * first launch of each group size, in some 40 ms. It compiles separately for
+ * launches with and without an offset, and for ranges of PREPARE_LARGE or more
+ * work-items along a dimension.
  */
 #ifndef LZE_PREPARE_H
 #define LZE_PREPARE_H
@@ -23,47 +22,47 @@
 #define PREPARE_COMPILES_NAME "ZOCL_group_size_compilation"
 enum { PREPARE_LARGE = 65535 };
 
-/* A launch: groups of that size, so many, from that offset on. */
+/* A launch: the group size, the number of groups and the offset. */
 typedef struct prepare_launch {
   uint32_t group[3], count[3], offset[3];
 } prepare_launch;
 
-/* Have compiled what the first launches of these shapes would compile, without
-   running anything.  SUCCESS where nothing is left to compile for them;
-   UNSUPPORTED_FEATURE where the OpenCL cannot do it;
-   MODULE_BUILD_FAILURE where its compiler fails. */
+/* Compiles everything that the first launches of these shapes would compile,
+   and runs nothing. Returns SUCCESS if nothing is left to compile,
+   UNSUPPORTED_FEATURE if the OpenCL cannot do it, MODULE_BUILD_FAILURE if its
+   compiler fails. */
 typedef ze_result_t (*prepare_function)(ze_kernel_handle_t kernel,
                                         uint32_t count,
                                         const prepare_launch *launches);
 
-/* The same without waiting: NOT_READY while it is being compiled, so that
-   whoever wants to know asks again; NOT_AVAILABLE where too much is under way.
-   With `cheaply` nothing is begun, and NOT_AVAILABLE returned, where that costs
-   much more than the launch's own compilation would: of a module with many
-   kernels, which are all compiled, or with a new process. */
+/* The same without waiting: returns NOT_READY while it compiles, so call it
+   again for the result, and NOT_AVAILABLE if too many compilations are in
+   progress. With `cheaply` it also returns NOT_AVAILABLE if preparing costs
+   much more than the launch's own compilation: for a module with many kernels,
+   which are all compiled, or if it needs a new process. */
 typedef ze_result_t (*prepare_start_function)(ze_kernel_handle_t kernel,
                                               uint32_t count,
                                               const prepare_launch *launches,
                                               ze_bool_t cheaply);
 
-/* How many dimensions get_work_dim() tells the launches that are appended from
-   now on of, at least: Level Zero has always three, of which those behind the
-   last that is larger than 1 are not counted. */
+/* Sets the least number of dimensions that get_work_dim() returns in launches
+   appended from now on: Level Zero always has three, and dimensions of size 1
+   at the end do not count otherwise. */
 typedef ze_result_t (*dimensions_function)(ze_kernel_handle_t kernel,
                                            uint32_t dimensions);
 
-/* Where the code of a module came from. */
+/* The origin of a module's code. */
 typedef enum prepare_origin {
   PREPARE_COMPILED, /* it was new to the machine */
-  PREPARE_CACHED,   /* it had been built before, and was found on disk */
+  PREPARE_CACHED,   /* an earlier build was found on disk */
   PREPARE_PRESENT   /* this process had built it */
 } prepare_origin;
 
 typedef ze_result_t (*origin_function)(ze_module_handle_t module,
                                        prepare_origin *origin);
 
-/* A module that is new to the machine will be created soon: start the process
-   that builds it, without waiting. */
+/* Announces a module that is new to the machine: starts the process that builds
+   it, without waiting. */
 typedef ze_result_t (*expect_function)(ze_driver_handle_t driver);
 
 #endif

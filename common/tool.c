@@ -1,5 +1,5 @@
 /*
- * tool.c - running a compiler or translator as a process of its own.
+ * tool.c - running a compiler or translator in its own process.
  * SPDX-License-Identifier: MIT
  */
 #include "tool.h"
@@ -28,9 +28,9 @@
 
 enum {
   MAX_MESSAGE = 16384,
-  /* The watcher of a tool is called this often: below what a person notices. */
+  /* The watcher's interval while a tool runs, too short to be noticed. */
   SLICE_MS = 50,
-  /* LLVM's versions, which is what tools have in their names. */
+  /* LLVM's versions, which are part of the tools' names. */
   OLDEST_VERSION = 11,
   NEWEST_VERSION = 40
 };
@@ -99,20 +99,20 @@ static uint64_t now_ms(void) {
   return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
-/* How the tool ended, from the process that waits for it. */
+/* How the tool ended, as reported by the process that waits for it. */
 typedef struct ending {
   int exec_error; /* errno of execve, or 0 */
-  int status;     /* of waitpid */
+  int status;     /* from waitpid */
 } ending;
 
-/* End a forked process.  Not by _exit, before which sanitizers take locks that
+/* Ends a forked process. _exit would run sanitizer code that takes locks, which
    another thread may have held at the fork. */
 static _Noreturn void leave(int status) {
   for (;;) syscall(SYS_exit_group, status);
 }
 
-/* Have this process sent a signal when the thread that forked it ends; false
-   where that was over before. */
+/* Makes the kernel send this process a signal when the thread that forked it
+   ends; returns false if the thread has ended already. */
 static bool outlive_not(pid_t parent, int signal) {
   return prctl(PR_SET_PDEATHSIG, signal) == 0 && getppid() == parent;
 }
@@ -120,7 +120,7 @@ static bool outlive_not(pid_t parent, int signal) {
 void tool_limit(int seconds) {
   struct rlimit no_core = {0, 0}, time;
   setrlimit(RLIMIT_CORE, &no_core);
-  /* SIGXCPU at the limit, SIGKILL behind it. */
+  /* SIGXCPU at the limit, SIGKILL after it. */
   rlim_t most = (rlim_t)seconds;
   if (getrlimit(RLIMIT_CPU, &time) == 0 && time.rlim_cur > most) {
     time.rlim_cur = most;
@@ -129,9 +129,9 @@ void tool_limit(int seconds) {
   }
 }
 
-/* What a handler was for belongs to our parent.  Not SIGABRT, for which newer
-   C libraries take a lock that another thread of our parent may have held;
-   being ignored does not keep it from ending a process that calls abort. */
+/* Removes the parent's signal handlers. Not SIGABRT's, for which newer C
+   libraries take a lock that another thread of the parent may have held; even
+   if it is ignored, abort ends the process. */
 static void signals_reset(void) {
   struct sigaction plain;
   memset(&plain, 0, sizeof plain);
@@ -140,12 +140,14 @@ static void signals_reset(void) {
     if (s != SIGABRT) sigaction(s, &plain, NULL);
 }
 
-/* No other descriptor than these, from 0 on, whatever the numbers they have
-   now.  dup3 itself, because ThreadSanitizer believes that this process has the
-   descriptors which other threads of its parent have made since. */
+/* Leaves these descriptors only, numbered from 0 on; their present numbers do
+   not matter. Calls dup3 directly, because ThreadSanitizer assumes that this
+   process also has the descriptors that other threads of its parent have opened
+   since. */
 static bool descriptors_set(const int *files, int count) {
   int high[4];
-  /* Above the last first, so that none is overwritten by another. */
+  /* Moves them above the last first, so that they do not overwrite each
+     other. */
   for (int i = 0; i < count; i++)
     if ((high[i] = fcntl(files[i], F_DUPFD_CLOEXEC, count)) < 0) return false;
   for (int i = 0; i < count; i++)
@@ -157,13 +159,13 @@ static bool descriptors_set(const int *files, int count) {
   return true;
 }
 
-/* In the forked process: run the program with these files as 0, 1 and 2, wait
-   for it and say how it ended; SIGTERM, which comes too when our parent ends,
-   ends the program and all that it has started.  Only what is safe after fork
-   in a threaded process is used; so pipe2 itself, for which ThreadSanitizer
-   takes a lock that another thread of our parent may have held.  It is a
-   process between because our own may ignore SIGCHLD or wait for anybody's
-   children, and then never learns the status. */
+/* Runs the program in the forked process with these files as 0, 1 and 2, waits
+   for it and reports how it ended. SIGTERM, which also comes when our parent
+   ends, ends the program and everything it has started. Calls only functions
+   that are safe after a fork in a threaded process; therefore pipe2 itself, for
+   which ThreadSanitizer takes a lock that another thread of our parent may have
+   held. An intermediate process is needed because our own may ignore SIGCHLD or
+   wait for any child, and would then never get the status. */
 static _Noreturn void run_between(char *const *arguments, int in, int out,
                                   int err, int seconds, int report,
                                   pid_t parent) {
@@ -196,7 +198,7 @@ static _Noreturn void run_between(char *const *arguments, int in, int out,
     end.exec_error = errno;
   else {
     int signal;
-    setpgid(child, child); /* here and there: before either goes on */
+    setpgid(child, child); /* in both processes, before either continues */
     while (waitpid(child, &end.status, WNOHANG) == 0)
       if (sigwait(&awaited, &signal) == 0 && signal == SIGTERM)
         kill(-child, SIGKILL);
@@ -225,8 +227,8 @@ bool tool_ended(const char *name, int status, int seconds, tool_text *log) {
   return status == 0;
 }
 
-/* That the tool has not run, as what is named so failed with that number; 0:
-   for an unknown reason. */
+/* Adds that the tool has not run because `what` failed with this errno; 0 for
+   an unknown reason. */
 static void unstarted_add(tool_text *log, const char *what, int error) {
   if (error != 0)
     tool_text_add(log, "%s: %s\n", what, strerror(error));
@@ -235,8 +237,8 @@ static void unstarted_add(tool_text *log, const char *what, int error) {
   log->unstarted = true;
 }
 
-/* Run it.  False with the reason in log where it did not succeed; what it
-   wrote to its error file is for the caller to add. */
+/* Runs it. Returns false with the reason in log if it did not succeed; the
+   caller adds the tool's error output. */
 static bool run(char *const *arguments, int in, int out, int err,
                 int seconds, tool_watch *watch, void *of, tool_text *log) {
   int report[2];
@@ -244,7 +246,7 @@ static bool run(char *const *arguments, int in, int out, int err,
     unstarted_add(log, "pipe", errno);
     return false;
   }
-  /* In the process between all signals stay blocked. */
+  /* All signals stay blocked in the intermediate process. */
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -272,7 +274,7 @@ static bool run(char *const *arguments, int in, int out, int err,
     if (ready == 0 && watch != NULL) wanted = watch(of);
     now = now_ms();
   }
-  /* It may have ended while somebody else was asked for long. */
+  /* It may have ended while `watch` took long. */
   if (ready == 0 && wanted && poll(&wait, 1, 0) > 0) ready = 1;
   bool ended = ready > 0 && io_read_all(report[0], &end, sizeof end);
   close(report[0]);
@@ -319,7 +321,7 @@ unsigned char *tool_run(char *const *arguments, const void *input,
                         size_t input_size, int seconds, tool_watch *watch,
                         void *of, size_t *output_size, tool_text *log) {
   unsigned char *output = NULL;
-  tool_text reason = {0}; /* the tool's own words come first */
+  tool_text reason = {0}; /* the tool's own output comes first */
   int in = tool_file(input, input_size);
   int out = tool_file("", 0), err = tool_file("", 0);
   if (in < 0 || out < 0 || err < 0)
@@ -341,7 +343,8 @@ unsigned char *tool_run(char *const *arguments, const void *input,
 
 /* --- starting ----------------------------------------------------------- */
 
-/* In a process between, which ends at once and leaves the program to init. */
+/* The intermediate process, which ends at once and leaves the program to
+   init. */
 static _Noreturn void start_between(char *const *arguments, int socket,
                                     int report) {
   signals_reset();
