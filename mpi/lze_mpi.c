@@ -1,5 +1,5 @@
 /*
- * lze_mpi.c - require "lze.mpi": what mpi.lua is made of.
+ * lze_mpi.c - require "lze.mpi": the functions that mpi.lua is built on.
  * SPDX-License-Identifier: MIT
  */
 #include "lze_mpi.h"
@@ -13,25 +13,27 @@
 
 #define API __attribute__((visibility("default")))
 
-/* This state's, of which each of these functions has a pointer. */
+/* Returns this state's table of lze; each of these functions has a pointer to
+   it. */
 static const lze_Api *api_of(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(1));
 }
 
-/* This state has opened it, or could not have called what asks. */
+/* Returns the library, which this state has opened before it can call anything
+   else. */
 static const mpi_Library *library(void) {
   lze_WorkFailure unused;
   return mpi_open(&unused);
 }
 
-/* Raise unless a call has returned 0. */
+/* Raises an error unless a call has returned 0. */
 static void check(lua_State *L, int code, const char *call) {
   lze_WorkFailure f;
   if (code != 0 && !mpi_failed(library(), code, call, &f))
     api_of(L)->raise(L, &f);
 }
 
-/* What a call is about; raises once MPI has been ended. */
+/* Returns the handle at `index`; raises an error if MPI has ended. */
 static mpi_Handle handle_at(lua_State *L, int index) {
   lze_WorkFailure f;
   if (mpi_ended(library(), &f)) api_of(L)->raise(L, &f);
@@ -44,8 +46,8 @@ static void push_handle(lua_State *L, mpi_Handle h) {
 
 /* --- communicators ------------------------------------------------------ */
 
-/* open() -> what the library says it is, communicator, that of values, that of
-   pieces, the greatest tag */
+/* open() -> the library's name for itself, and handles: the communicator, the
+   one for values, the one for pieces, the greatest tag */
 static int mpi_lua_open(lua_State *L) {
   lze_WorkFailure f;
   const mpi_Library *m = mpi_open(&f);
@@ -58,7 +60,7 @@ static int mpi_lua_open(lua_State *L) {
   return 5;
 }
 
-/* thread() -> whether this thread may call MPI */
+/* thread() -> true if this thread may call MPI */
 static int mpi_lua_thread(lua_State *L) {
   lua_pushboolean(L, mpi_thread_is_good(library()));
   return 1;
@@ -75,7 +77,7 @@ static int mpi_lua_place(lua_State *L) {
   return 2;
 }
 
-/* node(comm) -> rank, size among those of the same node */
+/* node(comm) -> rank, size among the ranks of the same node */
 static int mpi_lua_node(lua_State *L) {
   const mpi_Library *m = library();
   mpi_Handle node = 0;
@@ -92,8 +94,8 @@ static int mpi_lua_node(lua_State *L) {
   return 2;
 }
 
-/* What every communicator of lze's has; returns none where there is none for
-   this rank. */
+/* Sets up a new communicator of lze and returns it, or nothing if this rank is
+   not a member. */
 static int comm_made(lua_State *L, mpi_Handle comm) {
   const mpi_Library *m = library();
   if (comm == m->c.comm_null) return 0;
@@ -109,7 +111,7 @@ static int mpi_lua_dup(lua_State *L) {
   return comm_made(L, copy);
 }
 
-/* split(comm, color | nil, key) -> one of those with the color, or nil */
+/* split(comm, color | nil, key) -> the communicator of that color, or nil */
 static int mpi_lua_split(lua_State *L) {
   const mpi_Library *m = library();
   mpi_Handle part = 0;
@@ -120,7 +122,7 @@ static int mpi_lua_split(lua_State *L) {
   return comm_made(L, part);
 }
 
-/* free(comm), once it is used no more */
+/* free(comm), when it is no longer used */
 static int mpi_lua_free(lua_State *L) {
   mpi_Handle comm = (mpi_Handle)luaL_checkinteger(L, 1);
   check(L, mpi_comm_free(library(), comm), "MPI_Comm_free");
@@ -129,8 +131,8 @@ static int mpi_lua_free(lua_State *L) {
 
 enum { MAX_DIMENSIONS = 8 };
 
-/* cart(comm, dims, periodic, reorder) -> communicator, or nil where this rank
-   does not belong to it */
+/* cart(comm, dims, periodic, reorder) -> communicator, or nil if this rank does
+   not belong to it */
 static int mpi_lua_cart(lua_State *L) {
   const mpi_Library *m = library();
   int dims[MAX_DIMENSIONS], periodic[MAX_DIMENSIONS];
@@ -163,7 +165,7 @@ static int mpi_lua_coords(lua_State *L) {
   return 1;
 }
 
-/* rank(cart, coords) -> the rank that stands there */
+/* rank(cart, coords) -> the rank at these coordinates */
 static int mpi_lua_rank(lua_State *L) {
   int coords[MAX_DIMENSIONS] = {0}, rank = 0, n = (int)luaL_len(L, 2);
   for (int i = 0; i < n && i < MAX_DIMENSIONS; i++) {
@@ -177,7 +179,7 @@ static int mpi_lua_rank(lua_State *L) {
   return 1;
 }
 
-/* shift(cart, dimension from 0, by) -> rank before, rank behind; or nil */
+/* shift(cart, dimension from 0, by) -> rank before, rank after; or nil */
 static int mpi_lua_shift(lua_State *L) {
   const mpi_Library *m = library();
   int ranks[2] = {0, 0};
@@ -197,8 +199,8 @@ static bool is_of_device(const lze_BufferInfo *info) {
   return strcmp(info->usage, "device") == 0;
 }
 
-/* buffer(x, evaluated) -> type, count, bytes, whether it is memory of a device,
-   context; or nil, what it is.  An array is one once it has been evaluated. */
+/* buffer(x, evaluated) -> type, count, bytes, true if device memory, context;
+   or nil and a description of x. An array counts once it has been evaluated. */
 static int mpi_lua_buffer(lua_State *L) {
   lze_BufferInfo info = {.size = sizeof info};
   lze_ErrorInfo e;
@@ -226,8 +228,8 @@ static int op_gc(lua_State *L) {
   return 0;
 }
 
-/* Besides the lze_Api, what post() has: the metatable of operations, and the
-   userdata of one that it has waited for, for the next of these, or nil. */
+/* The upvalues of post() in addition to the lze_Api: the metatable of
+   operations, and the userdata of a finished operation to use again, or nil. */
 enum { OP_METATABLE = 2, OP_SPARE = 3 };
 
 static mpi_Op *op_push(lua_State *L, bool wait) {
@@ -256,13 +258,13 @@ static const struct {
                           {"long", 8},  {"ulong", 8}, {"float", 4},
                           {"double", 8}};
 
-/* Those from MPI_OP_BAND on are for integers. */
+/* The operators from MPI_OP_BAND on are for integers. */
 static const char *const operators[MPI_OPERATORS] = {"sum", "prod", "min",
                                                      "max", "band", "bor",
                                                      "bxor"};
 
-/* reductions: by the type of the elements, then the operator, what post()
-   takes.  Vectors are so many scalars. */
+/* Pushes the argument `reduction` of post() by the type of the elements and the
+   operator. A vector counts as its scalars. */
 static void push_reductions(lua_State *L) {
   static const char *const lanes[] = {"", "2", "3", "4", "8", "16"};
   lua_createtable(L, 0, 6 * MPI_SCALARS);
@@ -289,7 +291,7 @@ enum {
   POST_TOP
 };
 
-/* A buffer of the operation at `index`, nil for none. */
+/* Adds the buffer at `index` to the operation; returns NULL for nil. */
 static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
                     bool write, size_t parts) {
   lze_BufferInfo info = {.size = sizeof info};
@@ -307,7 +309,7 @@ static void *op_use(lua_State *L, mpi_Op *o, lze_WorkSpec *spec, int index,
   return info.pointer;
 }
 
-/* One more that it writes, nil for none. */
+/* Adds another buffer that it writes, unless nil. */
 static void *op_use_more(lua_State *L, lze_WorkSpec *spec, int index) {
   lze_BufferInfo info = {.size = sizeof info};
   if (lua_isnil(L, index)) return NULL;
@@ -317,7 +319,8 @@ static void *op_use_more(lua_State *L, lze_WorkSpec *spec, int index) {
   return info.pointer;
 }
 
-/* The counts at `index`, one for each rank, and where each block begins. */
+/* Reads the counts at `index`, one for each rank, and computes where each block
+   begins. */
 static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
   int *counts = malloc(2 * (size_t)o->size * sizeof *counts), place = 0;
   if (counts == NULL) luaL_error(L, "not enough memory");
@@ -331,8 +334,8 @@ static int *op_counts(lua_State *L, const mpi_Op *o, int index) {
   return counts;
 }
 
-/* The communicator at POST_COMM, which is used from here on: what runs later
-   may close it. */
+/* Marks the communicator at POST_COMM as used, since code that runs later may
+   close it. */
 static void post_comm(lua_State *L, mpi_Op *o) {
   lze_WorkFailure f;
   lua_pushliteral(L, "closed");
@@ -352,15 +355,14 @@ static void post_comm(lua_State *L, mpi_Op *o) {
 
 /* post(kind, wait, communicator, handle, rank, size, peer, tag, reduction,
    by_rank, x, y, payload, counts, received, into, pieces, stage) -> event and,
-   of a receive, what came() takes; or, after waiting: source, tag, bytes of a
-   receive; source, tag, payload of that of a value; nil, nil, payload of a
-   bcast of one.  The communicator is mpi.lua's table, and the handle one of its
-   handles.
-   x is what is read, y what is written; `payload` a string, or true for a
-   value that comes.  `counts` are those of blocks that differ, `received` of
-   those that come in an alltoall.  y is copied into `into`, memory of a device,
-   once it has all.  `pieces` is the handle for those of a message, and `stage`
-   what memory of a device goes through, or nil. */
+   for a receive, the argument of came(); or, after waiting: source, tag, bytes
+   of a receive; source, tag, payload of a received value; nil, nil, payload of
+   a broadcast value. The communicator is mpi.lua's table, and the handle one of
+   its handles. x is read, y is written; `payload` is a string, or true to
+   receive a value. `counts` are the lengths of blocks that differ, `received`
+   the lengths that an alltoall receives. y is copied into `into`, device
+   memory, when it is complete. `pieces` is the handle for a message's pieces,
+   and `stage` the host memory through which device memory is sent, or nil. */
 static int mpi_lua_post(lua_State *L) {
   lua_settop(L, POST_TOP - 1);
   const mpi_Library *m = library();
@@ -396,7 +398,7 @@ static int mpi_lua_post(lua_State *L) {
   post_comm(L, o);
   o->peer = (int)luaL_optinteger(L, POST_PEER, m->c.any_source);
   o->tag = (int)luaL_optinteger(L, POST_TAG, m->c.any_tag);
-  o->source = o->peer; /* until one is known */
+  o->source = o->peer; /* until the sender is known */
   o->got_tag = o->tag;
   o->value = !lua_isnil(L, POST_PAYLOAD);
   if (lua_isstring(L, POST_PAYLOAD)) {
@@ -408,7 +410,7 @@ static int mpi_lua_post(lua_State *L) {
   if (!lua_isnil(L, POST_COUNTS)) o->counts = op_counts(L, o, POST_COUNTS);
   if (!lua_isnil(L, POST_RECEIVED))
     o->received = op_counts(L, o, POST_RECEIVED);
-  /* The last one says how long a block is: that of one rank. */
+  /* The last call of op_use sets the length of a block: one rank's. */
   size_t size = (size_t)o->size;
   bool gathers = kind == MPI_GATHER || kind == MPI_ALLGATHER;
   if (gathers) o->out = op_use(L, o, &spec, POST_Y, true, size);
@@ -422,11 +424,12 @@ static int mpi_lua_post(lua_State *L) {
   if (o->of_device && o->copies == NULL)
     o->copies = o->api->find_copies(L, spec.buffers[0]);
   o->writes = !lua_isnil(L, POST_Y);
-  /* Those that only read it are given the same as those that write. */
+  /* Ranks that only read pass the same buffer as ranks that write. */
   if (o->out == NULL && (kind == MPI_BCAST || kind == MPI_REDUCE))
     o->out = (char *)o->in;
   if (reduces && (m->wrong[o->scalar] >> o->op & 1) != 0)
-    o->by_rank = true; /* lze's own: their order does not matter */
+    o->by_rank = true; /* lze's own operators: the order of ranks does not
+                          matter */
   o->api->work(L, &spec, wait);
   int results = !wait;
   if (!wait && kind == MPI_RECV) {
@@ -440,7 +443,7 @@ static int mpi_lua_post(lua_State *L) {
     else lua_pushinteger(L, (lua_Integer)o->got);
     results = 3;
   }
-  op_drop(lua_touserdata(L, POST_TOP)); /* not only when it is collected */
+  op_drop(lua_touserdata(L, POST_TOP)); /* now, not when it is collected */
   if (wait) lua_copy(L, POST_TOP, lua_upvalueindex(OP_SPARE));
   return results;
 }
@@ -466,14 +469,14 @@ static int mpi_lua_came(lua_State *L) {
 
 /* --- memory of devices --------------------------------------------------- */
 
-/* gpu() -> whether MPI shall have device memory, and why it cannot, or nil */
+/* gpu() -> true if MPI gets device memory, and why it cannot, or nil */
 static int mpi_lua_gpu(lua_State *L) {
   lua_pushboolean(L, library()->gpu);
   lua_pushstring(L, library()->gpu_lacks);
   return 2;
 }
 
-/* Send x to y on a communicator of this rank alone, and wait. */
+/* Sends x to y on a communicator of this rank alone, and waits. */
 static int exchange(const mpi_Library *m, mpi_Handle comm,
                     const lze_BufferInfo *x, const lze_BufferInfo *y,
                     const char **call, bool *over) {
@@ -501,8 +504,8 @@ static int exchange(const mpi_Library *m, mpi_Handle comm,
   return error;
 }
 
-/* try(x, y) -> nil once MPI has sent x to y, both memory of a device; or why it
-   could not: it may use both for ever then */
+/* try(x, y) -> nil once MPI has sent x to y, both device memory; otherwise the
+   reason for the failure, after which MPI may use both for ever */
 static int mpi_lua_try(lua_State *L) {
   const mpi_Library *m = library();
   const lze_Api *api = api_of(L);
@@ -552,7 +555,8 @@ static int mpi_lua_object(lua_State *L) {
   return 1;
 }
 
-/* state(v, metatable) -> that of an object with this metatable, else nil */
+/* state(v, metatable) -> the state of an object with this metatable, else
+   nil */
 static int mpi_lua_state(lua_State *L) {
   if (lua_type(L, 1) != LUA_TUSERDATA || !lua_getmetatable(L, 1) ||
       !lua_rawequal(L, -1, 2))
@@ -588,7 +592,7 @@ static const unsigned char text[] = {
 #include "mpi/mpi.h"
 };
 
-/* What the Lua part sees for globals: a program may change its own. */
+/* Pushes the globals of the Lua part: a program may change its own. */
 static void push_globals(lua_State *L) {
   static const char *const names[] = {
       "string", "table", "math", "error", "getmetatable", "ipairs", "next",

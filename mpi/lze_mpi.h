@@ -2,7 +2,7 @@
  * lze_mpi.h - lze.mpi: the library, its operations, the module.
  * SPDX-License-Identifier: MIT
  *
- * A handle of MPI is an int in one ABI and a pointer in the others.  Here it is
+ * A handle of MPI is an int in one ABI and a pointer in the others. Here it is
  * an integer as wide as a pointer, which every ABI of Linux takes and returns
  * in the same place.
  */
@@ -17,7 +17,7 @@
 
 typedef uintptr_t mpi_Handle;
 
-/* As large as any ABI's, whose fields are at other places. */
+/* As large as in any ABI; the fields' places differ. */
 typedef struct mpi_Status {
   int words[16];
 } mpi_Status;
@@ -25,7 +25,7 @@ typedef struct mpi_Status {
 typedef const void *mpi_In;
 typedef void *mpi_Out;
 
-/* What is used of MPI: name, parameters.  All return int. */
+/* The functions of MPI that lze calls: name, parameters. All return int. */
 #define MPI_FUNCTIONS(F)                                                       \
   F(Init_thread, (int *, char ***, int, int *))                                \
   F(Initialized, (int *))                                                      \
@@ -90,17 +90,16 @@ typedef void *mpi_Out;
                  const int *, const int *, mpi_Handle, mpi_Handle,             \
                  mpi_Handle *))
 
-/* Broadcasts, reductions and messages are made in pieces of so many bytes,
-   whatever memory a rank has: ranks with memory of a device need no more of the
-   host's. */
+/* The bytes of a piece of a broadcast, reduction or message, for any kind of
+   memory: device memory needs no more host memory than this. */
 #define MPI_PIECE ((size_t)1 << 22)
 
-/* So many of a message are under way at once, and so many of memory of a
-   device, which take as much of the host's. */
+/* The number of a message's pieces that travel at once, and of pieces of device
+   memory, each of which takes as much host memory. */
 enum { MPI_FLIGHT = 16, MPI_STAGED = 2 };
 
-/* A message of so many bytes announces one in pieces.  One of data that is as
-   long is announced, too, and all that are longer than the library's limit. */
+/* A message of this length announces a message in pieces. Data of the same
+   length is announced, too, and so is data beyond the library's limit. */
 enum { MPI_HEAD = 13 };
 
 /* A piece of a message. */
@@ -123,49 +122,52 @@ typedef enum mpi_Operator {
   MPI_OP_BXOR, MPI_OPERATORS
 } mpi_Operator;
 
-/* What differs between the ABIs. */
+/* The differences between the ABIs. */
 typedef struct mpi_Constants {
   const char *abi;
   mpi_Handle world, self, comm_null, byte, info_null, errors_return;
   mpi_Handle scalars[MPI_SCALARS], operators[MPI_OPERATORS];
   intptr_t in_place;
   int any_source, any_tag, proc_null, undefined, shared, funneled, multiple;
-  int source_at, tag_at;        /* in the words of a status */
+  int source_at, tag_at;        /* indices of a status's words */
   int tag_ub;                   /* MPI_TAG_UB */
-  bool meets;                   /* reductions that wait are the faster ones */
-  bool ints;                    /* handles are, which arrays of them show */
+  bool meets;                   /* blocking reductions are faster */
+  bool ints;                    /* handles are ints, which matters for arrays of
+                                   handles */
   const char *const *classes;   /* names of the error classes from 1 on */
   int class_count;
 } mpi_Constants;
 
-/* The MPI of this process. */
+/* The process's MPI. */
 typedef struct mpi_Library {
 #define FIELD(name, parameters) int (*name) parameters;
   MPI_FUNCTIONS(FIELD)
 #undef FIELD
   mpi_Constants c;
-  char version[128];            /* what it says it is */
+  char version[128];            /* its name for itself */
   /* Copies of MPI_COMM_WORLD for lze alone. */
   mpi_Handle world, values, pieces, end;
-  size_t most_whole;            /* longer messages are announced, */
+  size_t most_whole;            /* longer messages are announced */
   unsigned most_tag;            /* with numbers up to this */
   double timeout;               /* LZE_MPI_TIMEOUT in seconds, or 0 */
-  bool threads;                 /* may be called by all */
-  int32_t wrong[MPI_SCALARS];   /* a bit for each operator that is wrong */
-  bool gpu;                     /* LZE_MPI_GPU: it shall have device memory */
-  const char *gpu_lacks;        /* why it cannot, as far as it says; or NULL */
+  bool threads;                 /* all threads may call it */
+  int32_t wrong[MPI_SCALARS];   /* a bit for each operator that computes wrong
+                                   results */
+  bool gpu;                     /* LZE_MPI_GPU: pass it device memory */
+  const char *gpu_lacks;        /* why it cannot take it, if it reports that; or
+                                   NULL */
 } mpi_Library;
 
-/* lze_mpi_library.c: open MPI and begin it, at the first call; NULL with the
-   failure.  Where no launcher has started the process it is one rank, and no
-   library is needed. */
+/* lze_mpi_library.c: opens MPI and begins it at the first call; returns NULL
+   with the failure. Without a launcher the process is one rank and needs no
+   library. */
 const mpi_Library *mpi_open(lze_WorkFailure *failure);
-/* Whether the running thread may call MPI. */
+/* Returns true if the running thread may call MPI. */
 bool mpi_thread_is_good(const mpi_Library *m);
-/* Whether it has been ended, by the program that began it or with the process,
-   and the failure: but for this question, a call would end the process. */
+/* Returns true with the failure if MPI has ended, by the program that began it
+   or with the process: a call would then end the process. */
 bool mpi_ended(const mpi_Library *m, lze_WorkFailure *failure);
-/* Say what an error code of a call means; returns false. */
+/* Sets the failure for a call's error code; returns false. */
 bool mpi_failed(const mpi_Library *m, int code, const char *call,
                 lze_WorkFailure *failure);
 
@@ -183,11 +185,11 @@ typedef struct mpi_Used mpi_Used;
 
 /* The numbers by which ranks agree on a collective: each adds its own. */
 enum {
-  CALLED_LIKE,   /* made of what they call */
-  CALLED_OPEN,   /* of what is to come in an alltoall, less what is sent */
-  CALLED_POSTS,  /* ranks whose reduction is not one that meets, */
+  CALLED_LIKE,   /* computed from the call */
+  CALLED_OPEN,   /* what an alltoall will receive, minus what it sends */
+  CALLED_POSTS,  /* ranks whose reduction does not block, */
   CALLED_COPIES, /* that copy a piece first, */
-  CALLED_SIZED,  /* whose elements have a size, by counts: these, and their */
+  CALLED_SIZED,  /* whose elements have a size, with counts: these, and their */
   CALLED_SIZES, CALLED_SQUARES,
   CALLED_NUMBERS
 };
@@ -196,11 +198,12 @@ typedef struct mpi_Op {
   int owners;
   const mpi_Library *m;
   mpi_Kind kind;
-  bool wait;                    /* issued by the form that blocks */
+  bool wait;                    /* issued by the blocking form */
   bool value;                   /* a message of any length, in `payload` */
   bool by_rank;                 /* a reduction in the order of the ranks */
   mpi_Handle comm;
-  mpi_Used *used[2];            /* this one and that of pieces, or NULL */
+  mpi_Used *used[2];            /* the communicator and the one for pieces, or
+                                   NULL */
   int rank, size;               /* of the communicator */
   int peer, tag;                /* peer: the other rank, or the root */
   mpi_Operator op;
@@ -208,105 +211,108 @@ typedef struct mpi_Op {
   size_t count;                 /* scalars of a reduction */
   const char *in;
   char *out;
-  size_t bytes;                 /* of a rank's block */
-  /* Of blocks that differ, in elements: for each rank how long its block is,
-     then where each begins.  NULL where all are `bytes` long. */
-  int *counts, *received;       /* the latter in an alltoall, what comes */
-  size_t element;               /* its bytes, 0 where there is none */
-  bool of_device;               /* memory of one that MPI is given */
+  size_t bytes;                 /* of one rank's block */
+  /* For blocks that differ, in elements: the length of each rank's block, then
+     where each begins. NULL if all have `bytes` bytes. */
+  int *counts, *received;       /* `received`: the blocks that an alltoall
+                                   receives */
+  size_t element;               /* its bytes, or 0 */
+  bool of_device;               /* MPI gets device memory */
   size_t written;               /* bytes of the buffer at `out` */
   size_t most;                  /* of the larger buffer */
   const lze_Api *api;
-  lze_Copies *copies;           /* of memory of a device, or NULL */
-  /* Where `out` of a collective is a copy in host memory of memory of a device:
-     of this, into which it is copied at the end.  Else NULL. */
+  lze_Copies *copies;           /* for device memory, or NULL */
+  /* If `out` of a collective is a host copy of device memory, the device memory
+     into which it is copied at the end; else NULL. */
   char *into;
-  /* Memory of the host's through which that of a device goes in pieces, or
-     NULL. */
+  /* Host memory through which device memory is sent in pieces, or NULL. */
   char *stage;
   bool writes;                  /* a broadcast or a reduction, to `out` */
-  mpi_Handle pieces;            /* of a message: the communicator of pieces */
+  mpi_Handle pieces;            /* of a message: the communicator for pieces */
   char *payload;                /* malloc'ed */
   size_t payload_bytes;
-  /* While it goes on. */
+  /* While it runs. */
   bool has_turn, has_passed;    /* it may post; the next one may */
-  uint64_t asked;               /* its number among those that asked to, or 0 */
-  bool asks, agreed;            /* whether all call the same; they do */
-  bool lacks;                   /* memory, of which the others are told */
-  bool all_meet, copied;        /* each has a reduction that waits; one of them
-                                   first copies */
+  uint64_t asked;               /* its number among the operations waiting to
+                                   post, or 0 */
+  bool asks, agreed;            /* the ranks must agree; they have */
+  bool lacks;                   /* memory; the other ranks are notified */
+  bool all_meet, copied;        /* every rank has a blocking reduction; one of
+                                   them copies first */
   uint64_t called[CALLED_NUMBERS]; /* added up */
   size_t phase;
-  mpi_Handle request;           /* where there is one at a time */
+  mpi_Handle request;           /* if it has one at a time */
   mpi_Handle *requests;         /* that one, or malloc'ed */
-  size_t request_count, tested; /* and how many of these are over */
+  size_t request_count, tested; /* and how many of these have ended */
   mpi_Handle type;              /* made for this operation, or 0 */
   mpi_Handle message;           /* probed */
-  bool posted;                  /* all of it is over for MPI */
+  bool posted;                  /* MPI has finished all of it */
   lze_OneCopy *copy;
   char *scratch;
   uint64_t length;
-  /* For LZE_MPI_TIMEOUT: it has got on since a wait last looked at it, when
-     that was, and how long waits have seen nothing happen. */
+  /* For LZE_MPI_TIMEOUT: true if it has progressed since a wait last looked,
+     the time of that look, and how long waits have seen no progress. */
   bool moved;
   uint64_t looked_ns, idle_ns;
   /* Of a message. */
-  char *first;                  /* what the first message of MPI goes into */
+  char *first;                  /* receives the first message of MPI */
   bool came;                    /* before it was cancelled, with these */
   int error;
   mpi_Status status;
   bool announced;               /* it comes in pieces, with this number */
   uint32_t number;
-  bool failed;                  /* since then: what is left is empty, or is
-                                   not posted */
-  size_t begun, moving, ended;  /* how many pieces are */
+  bool failed;                  /* since then: the remaining pieces are empty,
+                                   or not posted */
+  size_t begun, moving, ended;  /* numbers of pieces */
   char head[MPI_HEAD];
-  /* What a receive got. */
+  /* The result of a receive. */
   int source, got_tag;
   size_t got;
   mpi_Piece flight[MPI_FLIGHT]; /* last: each is set when it begins */
 } mpi_Op;
 
-/* lze_mpi_error.c: what is said of an operation, and of why it failed. */
+/* lze_mpi_error.c: descriptions of operations and of their failures. */
 extern const char *const mpi_kind_names[]; /* "send", ... NULL */
-/* Between whom it is, ", root 1" and so on, "" where it is between all; and how
-   many bytes.  For lze_WorkSpec. */
+/* Describes the ranks of an operation, ", root 1" and so on, "" if it has all
+   ranks, and sets its bytes. For lze_WorkSpec. */
 void mpi_op_describe(void *op, char *text, size_t size, size_t *bytes);
-/* An error code of MPI's; a failure of lze's own; both return LZE_WORK_FAILED,
-   and so does the next. */
+/* Set the failure from MPI's error code, or one of lze's own. They return
+   LZE_WORK_FAILED, and so does the next. */
 int mpi_op_error(const mpi_Op *o, int code, lze_WorkFailure *failure);
 int mpi_op_say(const mpi_Op *o, lze_WorkFailure *failure, const char *code,
                const char *message);
 int mpi_op_no_memory(const mpi_Op *o, lze_WorkFailure *failure);
-/* It was to call MPI after mpi_ended, which has set the rest of the failure;
-   returns LZE_WORK_LEFT where its memory may still be copied. */
+/* Completes the failure that mpi_ended has set; returns LZE_WORK_LEFT if its
+   memory may still be copied. */
 int mpi_op_ended(const mpi_Op *o, lze_WorkFailure *failure);
 
-/* lze_mpi_turn.c: the communicators that operations use, and whose turn it is
-   to post a collective. */
-/* It uses these until it leaves them; `pieces` 0 for none.  False without
-   memory. */
+/* lze_mpi_turn.c: the communicators that operations use, and the order in which
+   collectives post. */
+/* Marks the communicators as used until the operation leaves them; `pieces` may
+   be 0. Returns false without memory. */
 bool mpi_op_use(mpi_Op *o, mpi_Handle comm, mpi_Handle pieces);
 void mpi_op_leave(mpi_Op *o);
-/* Free a communicator, once no operation that lze has taken over uses it: such
-   may be posted later. */
+/* Frees a communicator when no operation of lze uses it any more: one may still
+   have to post. */
 int mpi_comm_free(const mpi_Library *m, mpi_Handle comm);
-/* LZE_WORK_DONE once a collective may post, as all other operations may. */
+/* Returns LZE_WORK_DONE when a collective may post; other operations always
+   may. */
 int mpi_turn_take(mpi_Op *o, lze_WorkFailure *failure);
-/* It has posted all: the next one may. */
+/* Reports that it has posted all: the next one may post. */
 void mpi_turn_pass(mpi_Op *o);
-/* It is left: unless it has passed its turn, no later one gets any. */
+/* Abandons it: unless it has passed its turn, later collectives never get
+   one. */
 void mpi_turn_give_up(const mpi_Op *o);
 
-/* lze_mpi_agree.c: whether all ranks have called the same collective.
-   LZE_WORK_DONE once they have, and none lacks what it takes (`lacks`, set
-   before).  `meets`: this rank's is a reduction that waits. */
+/* lze_mpi_agree.c: returns LZE_WORK_DONE when all ranks have called the same
+   collective and no rank lacks memory (`lacks`, set before). `meets`: this rank
+   has a blocking reduction. */
 int mpi_agree(mpi_Op *o, bool meets, lze_WorkFailure *failure);
 
-/* lze_mpi_message.c: a step of what sends or receives a buffer. */
+/* lze_mpi_message.c: makes a step of a message of a buffer. */
 int mpi_message_step(mpi_Op *o, lze_WorkFailure *failure);
-/* Copy a piece between its place and the stage, unless all has failed; whether
-   that goes on. */
+/* Copies a piece between its place and the stage, unless the message has
+   failed; returns true while the copy runs. */
 bool mpi_piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
                       size_t bytes, lze_WorkFailure *failure);
 
@@ -321,7 +327,7 @@ int mpi_op_cancel(void *op);
 /* With a timeout. */
 int mpi_op_awaited(void *op, uint64_t since_ns, lze_WorkFailure *failure);
 
-/* lze_mpi_combine.c: accumulate n scalars: to = to `op` from. */
+/* lze_mpi_combine.c: accumulates n scalars: to = to `op` from. */
 void mpi_combine(mpi_Operator op, mpi_Scalar scalar, size_t n, void *to,
                  const void *from);
 

@@ -1,12 +1,12 @@
 /*
- * lze_mpi_agree.c - whether all ranks have called the same collective.
+ * lze_mpi_agree.c - agreement of all ranks on the same collective.
  * SPDX-License-Identifier: MIT
  *
- * Lengths that differ are errors that MPI need not find: the libraries write
- * behind the shorter buffer.  So the ranks first add up a number each that is
- * made of what they call.  It is the same on all where the sum is `size` times
- * a rank's own, but for a chance of 2^-60.  A rank that lacks memory adds
- * another one: none of them goes on then.
+ * MPI need not detect lengths that differ: the libraries write past the
+ * shorter buffer. Therefore the ranks first add up one number each, which is
+ * computed from the call. If the sum is `size` times a rank's own number, all
+ * numbers are the same, except with a chance of 2^-60. A rank that lacks
+ * memory adds another number: then no rank continues.
  */
 #include "lze_mpi.h"
 
@@ -30,8 +30,8 @@ static uint64_t op_called(const mpi_Op *o) {
   return h;
 }
 
-/* What is to come in an alltoall less what is sent, as a number that adds up to
-   0 where they are the same. */
+/* Returns a number that adds up to 0 over all ranks if an alltoall receives
+   what is sent. */
 static uint64_t op_open(const mpi_Op *o) {
   uint64_t open = 0;
   for (int i = 0; i < o->size && o->received != NULL; i++) {
@@ -54,8 +54,8 @@ static void op_call(mpi_Op *o, bool meets) {
   o->called[CALLED_SQUARES] = element * element;
 }
 
-/* Numbers are the same where the mean of their squares is that of their mean:
-   so it is seen without one of them, too. */
+/* Returns true if all numbers are the same: the mean of their squares is then
+   the square of their mean. A rank without a number can check this, too. */
 static bool op_is_same(const mpi_Op *o) {
   const uint64_t *sum = o->called;
   return sum[CALLED_LIKE] == (uint64_t)o->size * op_called(o) &&

@@ -1,5 +1,5 @@
 /*
- * lze_mpi_combine.c - reductions on the host, for those in order of the ranks.
+ * lze_mpi_combine.c - reductions on the host, in the order of the ranks.
  * SPDX-License-Identifier: MIT
  */
 #include "lze_mpi.h"

@@ -1,5 +1,5 @@
 /*
- * lze_mpi_error.c - what is said of an operation, and of why it failed.
+ * lze_mpi_error.c - descriptions of operations and of their failures.
  * SPDX-License-Identifier: MIT
  */
 #include "lze_mpi.h"

@@ -2,8 +2,8 @@
  * lze_mpi_library.c - the MPI of the process: found, begun and ended.
  * SPDX-License-Identifier: MIT
  *
- * It belongs to the process, as MPI itself does, however many Lua states use
- * it.  Where the host has begun it, the host ends it.
+ * All Lua states share it, since MPI belongs to the process. If the embedding
+ * program has begun it, that program ends it.
  */
 #include "lze_mpi.h"
 
@@ -58,7 +58,7 @@ static const mpi_Constants constants_standard = {
     .source_at = 0, .tag_at = 1, .tag_ub = 501, .meets = true,
     .classes = classes_standard, .class_count = 19};
 
-/* Handles of Open MPI are addresses of its variables. */
+/* Open MPI's handles are addresses of its variables. */
 static const mpi_Constants constants_open = {
     .abi = "Open MPI",
     .in_place = 1,
@@ -114,7 +114,7 @@ bool mpi_thread_is_good(const mpi_Library *m) {
 
 /* --- finding it --------------------------------------------------------- */
 
-/* A launcher, the variable by which it is known, and what it needs. */
+/* A launcher, the variable that identifies it, and the library it needs. */
 typedef struct Launcher {
   const char *variable, *size, *name, *libraries[4], *packages;
 } Launcher;
@@ -136,12 +136,12 @@ static const Launcher *find_launcher(void) {
   return NULL;
 }
 
-/* Its plugins look for the library's own names among all. */
+/* Its plugins look up the library's names globally. */
 static void *open_file(const char *name) {
   return dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* The functions of a library; the name of one that it lacks, or NULL. */
+/* Finds the library's functions; returns the name of a missing one, or NULL. */
 static const char *find_functions(mpi_Library *m, void *handle) {
 #define FIND(name, parameters)                                                 \
   *(void **)&m->name = dlsym(handle, "MPI_" #name);                            \
@@ -151,7 +151,8 @@ static const char *find_functions(mpi_Library *m, void *handle) {
   return NULL;
 }
 
-/* Which ABI it has: only a library of the standard's says that it does. */
+/* Finds the library's ABI: only a library with the standard's ABI reports
+   one. */
 static const char *find_constants(mpi_Library *m, void *handle) {
   int (*version)(int *, int *);
   int major = -1, minor = -1;
@@ -198,8 +199,8 @@ static const char *find_constants(mpi_Library *m, void *handle) {
   return NULL;
 }
 
-/* The library that is to be used; `none` where one rank needs none.  NULL with
-   the failure. */
+/* Opens the library to use; sets `none` if one rank needs no library. Returns
+   NULL with the failure. */
 static void *find_library(bool *none, lze_WorkFailure *f) {
   const char *name = getenv("LZE_MPI");
   *none = false;
@@ -209,7 +210,7 @@ static void *find_library(bool *none, lze_WorkFailure *f) {
       open_fail(f, "dlopen", "LIBRARY_NOT_FOUND", "LZE_MPI", dlerror());
     return handle;
   }
-  /* The host's own. */
+  /* The embedding program's own. */
   if (dlsym(RTLD_DEFAULT, "MPI_Initialized") != NULL) return RTLD_DEFAULT;
   const Launcher *l = find_launcher();
   *none = l == NULL;
@@ -231,8 +232,8 @@ static void *find_library(bool *none, lze_WorkFailure *f) {
 
 /* --- begin and end ------------------------------------------------------ */
 
-/* Until all ranks are at their end.  MPICH's MPI_Finalize may hang where a rank
-   comes later and has not received what another one sent. */
+/* Waits until all ranks are at their end. MPICH's MPI_Finalize may hang if a
+   rank comes later and has not received a message. */
 static void meet_at_end(const mpi_Library *m) {
   mpi_Handle request;
   mpi_Status status;
@@ -244,8 +245,8 @@ static void meet_at_end(const mpi_Library *m) {
   }
 }
 
-/* At the end of the process: all ranks end together.  A child that was forked
-   is not a rank. */
+/* At the end of the process: all ranks end together. A forked child is not a
+   rank. */
 static void finish(int status, void *unused) {
   lze_WorkFailure f;
   (void)unused;
@@ -260,7 +261,7 @@ static void finish(int status, void *unused) {
   fprintf(stderr, "lze.mpi: rank %d of %d ended with status %d, so all end\n",
           world_rank, world_size, status);
   fflush(stderr);
-  /* What MPICH's launcher has not read when a rank aborts, nobody sees. */
+  /* Output that MPICH's launcher has not read when a rank aborts is lost. */
   nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
   library.Abort(library.c.world, status & 0xff);
 }
@@ -269,7 +270,8 @@ static bool begin_call(int code, const char *call, lze_WorkFailure *f) {
   return code == 0 || mpi_failed(&library, code, call, f);
 }
 
-/* MPI_Init, unless the host has called it, and the communicators. */
+/* Calls MPI_Init, unless the embedding program has, and makes the
+   communicators. */
 static bool begin(bool alone, lze_WorkFailure *f) {
   mpi_Library *m = &library;
   int begun = 0, level = 0, first = 1, length = 0;
@@ -280,7 +282,8 @@ static bool begin(bool alone, lze_WorkFailure *f) {
     if (!begin_call(m->Init_thread(NULL, NULL, m->c.funneled, &level),
                     "MPI_Init_thread", f))
       return false;
-    /* After MPI_Init, so that it comes before what that has registered. */
+    /* After MPI_Init, so that it runs before the functions that MPI_Init
+       registers. */
     if (!alone) on_exit(finish, NULL);
     ours = true;
     process = getpid();
@@ -306,7 +309,7 @@ static bool begin(bool alone, lze_WorkFailure *f) {
   m->Comm_set_errhandler(m->values, m->c.errors_return);
   m->Comm_set_errhandler(m->pieces, m->c.errors_return);
   m->Comm_set_errhandler(m->end, m->c.errors_return);
-  /* Errors of what is over belong to one of these. */
+  /* Errors of finished requests go to one of these. */
   if (ours) m->Comm_set_errhandler(m->c.world, m->c.errors_return);
   if (ours) m->Comm_set_errhandler(m->c.self, m->c.errors_return);
   if (m->Get_library_version(version, &length) != 0) length = 0;
@@ -328,9 +331,9 @@ static bool check_size(lze_WorkFailure *f) {
   return false;
 }
 
-/* Why the library cannot use memory of Level Zero's devices, by what it says
-   itself; NULL where it can.  What it does not know it would touch as the
-   host's, which ends the process. */
+/* Returns why the library cannot use Level Zero device memory, by its own
+   report; NULL if it can. It would read unknown device memory as host memory,
+   which ends the process. */
 static const char *find_gpu(const mpi_Library *m, void *handle, bool none) {
   int (*query)(void);
   if (none) return "there is one rank, without a library of MPI";
@@ -345,9 +348,9 @@ static const char *find_gpu(const mpi_Library *m, void *handle, bool none) {
                        : "the library does not say that it can use it";
 }
 
-/* Which reductions of integers are wrong: MPICH 4.0 compares unsigned numbers
-   as signed ones; sums of 8 and 16 bits end at the greatest number instead of
-   wrapping in Open MPI 4.1, on processors with AVX. */
+/* Finds the reductions of integers with wrong results: MPICH 4.0 compares
+   unsigned numbers as signed ones; in Open MPI 4.1, on processors with AVX,
+   sums of 8 and 16 bits stop at the greatest number instead of wrapping. */
 static void find_wrong(mpi_Library *m, void *handle) {
   enum { WORDS = 50 };
   int (*reduce)(mpi_In, mpi_Out, int, mpi_Handle, mpi_Handle);
@@ -370,7 +373,7 @@ static void find_wrong(mpi_Library *m, void *handle) {
   }
 }
 
-/* What all ranks have to do alike, though their processors may differ. */
+/* Makes all ranks use the same settings, though their processors may differ. */
 static bool agree(mpi_Library *m, lze_WorkFailure *f) {
   return begin_call(m->Allreduce((mpi_In)m->c.in_place, m->wrong, MPI_SCALARS,
                                  m->c.scalars[MPI_I32],
@@ -388,17 +391,17 @@ static bool read_gpu(mpi_Library *m, lze_WorkFailure *f) {
   return m->gpu;
 }
 
-/* Open MPI 4.1.4 copies a message that is too long for the receiver behind its
-   memory, where it reads from the memory of the sender: of more than 960 bytes
-   in one process, 4000 between two.  Then it says MPI_ERR_TRUNCATE.  It is
-   known by its ABI, whatever one made from it calls itself, or by its name. */
+/* Open MPI 4.1.4 copies a message that is too long for the receiver past the
+   end of its memory when it reads from the sender's memory: above 960 bytes
+   within a process, and 4000 between two. Then it reports MPI_ERR_TRUNCATE. It
+   is identified by its ABI, even under another name, or by its name. */
 static size_t find_most_whole(const mpi_Library *m) {
   bool is_open = strcmp(m->c.abi, "Open MPI") == 0 ||
                  strstr(m->version, "Open MPI") != NULL;
   return is_open ? 512 : MPI_PIECE;
 }
 
-/* The greatest tag that there may be; every MPI has those of 15 bits. */
+/* Returns the greatest valid tag; every MPI has tags of 15 bits. */
 static unsigned find_most_tag(const mpi_Library *m, void *handle) {
   int (*get)(mpi_Handle, int, void *, int *), *most = NULL, found = 0;
   if (handle == NULL) return INT_MAX;

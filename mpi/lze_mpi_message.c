@@ -1,17 +1,17 @@
 /*
- * lze_mpi_message.c - messages of buffers: in one, or announced and in pieces.
+ * lze_mpi_message.c - messages of buffers: whole, or announced and in pieces.
  * SPDX-License-Identifier: MIT
  *
- * A short one is one message of MPI.  Else that, which has its place among
- * those with its tag, only announces how long it is, and a number; the pieces
- * follow on a communicator of their own, with the number for their tag.  So
- * memory of a device needs two pieces of the host's, and one is copied while
- * another travels.  The receiver need not know beforehand: an announcement has
- * a length that no other message has.
+ * A short message is one message of MPI. For a longer one, the MPI message,
+ * which has its place among the messages with its tag, only announces the
+ * length and a number. The pieces follow on another communicator, with the
+ * number as their tag. So device memory needs two pieces of host memory, and
+ * one is copied while another travels. The receiver need not be prepared: an
+ * announcement has a length that no other message has.
  *
- * Where one side fails after that, both come to the end all the same: what is
- * left is sent empty, by which the receiver learns of it, or received and
- * dropped.
+ * If one side fails after that, both finish anyway: the sender sends the
+ * remaining pieces empty, which notifies the receiver, or the receiver drops
+ * them.
  */
 #include "lze_mpi.h"
 
@@ -22,15 +22,15 @@
 
 static bool sends(const mpi_Op *o) { return o->kind == MPI_SEND; }
 
-/* Whether MPI cannot be told to use it as the host's. */
+/* Returns true if MPI cannot use its memory as host memory. */
 static bool is_of_device(const mpi_Op *o) { return o->copies != NULL; }
 
-/* Whether more comes than there is room for. */
+/* Returns true if more comes than fits. */
 static bool is_too_long(const mpi_Op *o) {
   return !sends(o) && o->length > o->bytes;
 }
 
-/* The error that a message has whose length is not what was expected. */
+/* Returns the error of a message with an unexpected length. */
 static int truncated(const mpi_Op *o) {
   const mpi_Constants *k = &o->m->c;
   int class = 1;
@@ -45,14 +45,15 @@ static bool is_truncation(const mpi_Op *o, int error) {
   return o->m->Error_class(error, &class) == 0 && class == truncated(o);
 }
 
-/* An error after the announcement: the message fails with the first one. */
+/* Records an error after the announcement: the message fails with the first
+   error. */
 static void fail(mpi_Op *o, int error, lze_WorkFailure *f) {
   if (!o->failed) mpi_op_error(o, error, f);
   o->failed = true;
 }
 
-/* More has come than there is room for: what libraries say of that names
-   neither the sender nor a length. */
+/* Reports that more has come than fits: the libraries' own errors name neither
+   the sender nor a length. */
 static int too_long(const mpi_Op *o, lze_WorkFailure *f) {
   char from[80];
   size_t bytes;
@@ -122,7 +123,8 @@ static int look_first(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_DONE;
 }
 
-/* What has come: all of it, which goes to its place, or an announcement. */
+/* Handles the first message: the whole data, which is moved into its place, or
+   an announcement. */
 static int take_first(mpi_Op *o, lze_WorkFailure *f) {
   if (sends(o)) return LZE_WORK_DONE;
   if (o->got != MPI_HEAD) {
@@ -164,8 +166,8 @@ bool mpi_piece_copies(mpi_Op *o, mpi_Piece *p, char *to, const char *from,
   return status == LZE_WORK_PENDING;
 }
 
-/* It is not received with less room: Open MPI 4.1.4 ignores that where it reads
-   from the other process. */
+/* Posts a piece. It is never received with less room: Open MPI 4.1.4 ignores
+   the limit when it reads from the other process. */
 static int piece_post(mpi_Op *o, mpi_Piece *p, char *at, size_t bytes) {
   const mpi_Library *m = o->m;
   int tag = (int)o->number;
@@ -176,7 +178,7 @@ static int piece_post(mpi_Op *o, mpi_Piece *p, char *at, size_t bytes) {
                              o->pieces, &p->request);
 }
 
-/* A piece that has not come whole is an error. */
+/* A piece that is not complete is an error. */
 static void piece_check(mpi_Op *o, const mpi_Status *status, size_t bytes,
                         lze_WorkFailure *f) {
   int64_t came = 0;
@@ -185,7 +187,7 @@ static void piece_check(mpi_Op *o, const mpi_Status *status, size_t bytes,
   if (error != 0) fail(o, error, f);
 }
 
-/* Go on with the k-th piece. */
+/* Continues the k-th piece. */
 static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   mpi_Piece *p = &o->flight[k % MPI_FLIGHT];
   size_t offset = k * MPI_PIECE, left = (size_t)o->length - offset;
@@ -203,7 +205,7 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
       p->state = PIECE_COPIED;
       /* fallthrough */
     case PIECE_COPIED:
-      if (k != o->moving) return; /* they stay in order */
+      if (k != o->moving) return; /* pieces stay in order */
       o->moving++;
       error = piece_post(o, p, at, bytes);
       if (error != 0) {
@@ -229,7 +231,7 @@ static void piece_step(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   }
 }
 
-/* Go on with those that have begun, and begin as many as may. */
+/* Continues the pieces that have begun, and begins as many as possible. */
 static int pieces_step(mpi_Op *o, lze_WorkFailure *f) {
   size_t count = ((size_t)o->length + MPI_PIECE - 1) / MPI_PIECE;
   size_t most = is_too_long(o) ? 1 : o->stage != NULL ? MPI_STAGED : MPI_FLIGHT;

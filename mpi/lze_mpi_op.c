@@ -1,8 +1,8 @@
 /*
- * lze_mpi_op.c - one operation of MPI: posted, looked at, ended.
+ * lze_mpi_op.c - one operation of MPI: posted, polled, ended.
  * SPDX-License-Identifier: MIT
  *
- * All are posted without waiting, so that lze's waits can go on with them.
+ * All are posted without waiting, so that lze's waits can continue them.
  */
 #include "lze_mpi.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Counts of MPI are ints.  A longer block is one element of a type made for it,
-   of so many bytes and the rest. */
+/* MPI's counts are ints. A longer block is one element of a type made for it,
+   of units of this size and the rest. */
 #define UNIT ((size_t)1 << 30)
 
-/* From so many bytes on, one that waits is the faster reduction (op_meets). */
+/* From this size on, blocking reductions are faster (op_meets). */
 #define MEETING ((size_t)1 << 15)
 
 mpi_Op *mpi_op_new(const mpi_Library *m) {
@@ -32,7 +32,7 @@ mpi_Op *mpi_op_new(const mpi_Library *m) {
 
 void mpi_op_hold(void *op) { ((mpi_Op *)op)->owners++; }
 
-/* What goes on is never freed. */
+/* A running operation is never freed. */
 void mpi_op_release(void *op, int left) {
   mpi_Op *o = op;
   if (left) {
@@ -58,7 +58,8 @@ void mpi_op_disown(mpi_Op *o) {
 
 /* --- posting ------------------------------------------------------------ */
 
-/* How `bytes` bytes are given to MPI; an error code of its. */
+/* Sets the count and type with which MPI gets `bytes` bytes; returns MPI's
+   error code. */
 static int op_type(mpi_Op *o, size_t bytes, int *count, mpi_Handle *type) {
   const mpi_Library *m = o->m;
   *count = (int)bytes;
@@ -83,12 +84,12 @@ static int op_type(mpi_Op *o, size_t bytes, int *count, mpi_Handle *type) {
   return error;
 }
 
-/* The bytes of a scalar of a reduction. */
+/* Returns the bytes of a scalar of a reduction. */
 static size_t scalar_bytes(const mpi_Op *o) {
   return o->count > 0 ? o->bytes / o->count : 1;
 }
 
-/* The bytes of the piece that begins there. */
+/* Returns the bytes of the piece that begins at `at`. */
 static size_t piece_bytes(const mpi_Op *o, size_t at) {
   return o->bytes - at < MPI_PIECE ? o->bytes - at : MPI_PIECE;
 }
@@ -97,9 +98,9 @@ static size_t piece_count(const mpi_Op *o) {
   return o->bytes > 0 ? (o->bytes - 1) / MPI_PIECE + 1 : 1;
 }
 
-/* A piece of a reduction, with `r` NULL over on return.  Then the root gives a
-   copy: in place, MPICH 4.0.2's MPI_Reduce ends the process at another root
-   than rank 0. */
+/* Posts a piece of a reduction; with `r` NULL it has ended on return. The root
+   passes a copy: MPICH 4.0.2's MPI_Reduce in place ends the process unless rank
+   0 is the root. */
 static int op_reduce(const mpi_Op *o, char *x, size_t bytes, mpi_Handle *r) {
   const mpi_Library *m = o->m;
   int n = (int)(bytes / scalar_bytes(o));
@@ -118,7 +119,8 @@ static int op_reduce(const mpi_Op *o, char *x, size_t bytes, mpi_Handle *r) {
                    o->comm);
 }
 
-/* The same piece of all ranks, of which finish_by_rank makes the result. */
+/* Collects the same piece of all ranks, from which finish_by_rank computes the
+   result. */
 static int op_collect(const mpi_Op *o, char *x, char *all, size_t bytes,
                       mpi_Handle *r) {
   const mpi_Library *m = o->m;
@@ -130,7 +132,7 @@ static int op_collect(const mpi_Op *o, char *x, char *all, size_t bytes,
   return m->Iallgather((mpi_In)m->c.in_place, n, t, all, n, t, o->comm, r);
 }
 
-/* Rank 0's block, and so on to the last that counts, into the result. */
+/* Combines the blocks of rank 0, 1 and so on into the result. */
 static void finish_by_rank(const mpi_Op *o, char *x, const char *all,
                            size_t bytes) {
   int last = o->kind == MPI_SCAN ? o->rank : o->size - 1;
@@ -146,21 +148,21 @@ static bool is_reduction(const mpi_Op *o) {
          o->kind == MPI_SCAN;
 }
 
-/* Open MPI's MPI_Iallreduce takes 2.2 times as long as its MPI_Allreduce, and
-   MPI_Ireduce 3 times as long as MPI_Reduce: of 4 MiB, two processes, 4.1.4
-   (bench/README.md).  Where all ranks wait anyhow, none has need of the former:
-   once they have come, to the agreement and to a barrier before each later
-   piece, the latter waits for none: but for one whose wait a debug hook has
-   ended since then, which nothing can end.  So there is none of it with
-   LZE_MPI_TIMEOUT.  MPICH's MPI_Iallreduce takes 1.0 to 1.13 times as long, and
-   its calls that wait let nobody else run. */
+/* Returns true if a reduction blocks. Open MPI 4.1.4's MPI_Iallreduce takes 2.2
+   times as long as its MPI_Allreduce, and MPI_Ireduce 3 times as long as
+   MPI_Reduce, for 4 MiB and two processes. If all ranks block, lze uses the
+   faster blocking call: once they have arrived, at the agreement and at a
+   barrier before each later piece, it waits for no other rank, unless a debug
+   hook has ended that rank's wait, which then blocks for ever. Therefore it is
+   not used with LZE_MPI_TIMEOUT. MPICH's MPI_Iallreduce takes 1.0 to 1.13 times
+   as long, and its blocking calls keep the core. */
 static bool op_meets(const mpi_Op *o) {
   return (o->kind == MPI_ALLREDUCE || o->kind == MPI_REDUCE) && o->wait &&
          !o->by_rank && o->m->c.meets && o->m->timeout == 0;
 }
 
-/* Post a piece of a broadcast or of a reduction; those of all ranks, in an
-   order, come to `all`. */
+/* Posts a piece of a broadcast or of a reduction; if the order matters, the
+   pieces of all ranks go to `all`. */
 static int piece_post(const mpi_Op *o, char *x, char *all, size_t bytes,
                       mpi_Handle *r) {
   if (o->kind == MPI_BCAST)
@@ -169,13 +171,14 @@ static int piece_post(const mpi_Op *o, char *x, char *all, size_t bytes,
                     : op_reduce(o, x, bytes, r);
 }
 
-/* Whether it is made in pieces of which one comes after the other. */
+/* Returns true if its pieces are posted one after the other. */
 static bool op_takes_turns(const mpi_Op *o) {
   return o->stage != NULL || op_meets(o);
 }
 
-/* Have what the pieces need: with an order those of all ranks, else a copy at
-   the root (op_reduce), and a request for each where all are posted at once. */
+/* Allocates what the pieces need: room for the pieces of all ranks if the order
+   matters, else a copy at the root (op_reduce), and a request for each if all
+   are posted at once. */
 static bool op_prepare(mpi_Op *o) {
   size_t pieces = piece_count(o);
   size_t bytes = op_takes_turns(o) ? piece_bytes(o, 0) : o->bytes;
@@ -191,8 +194,8 @@ static bool op_prepare(mpi_Op *o) {
   return o->requests != &o->request;
 }
 
-/* One request for each piece, all at once: the next collective of the
-   communicator must come after them on each rank. */
+/* Posts one request for each piece, all at once: the communicator's next
+   collective must come after them on each rank. */
 static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
   size_t pieces = piece_count(o), size = (size_t)o->size;
   for (size_t at = 0; o->request_count < pieces; at += MPI_PIECE) {
@@ -208,9 +211,9 @@ static int post_pieces(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_PENDING;
 }
 
-/* One piece after the other: begin the k-th, and end it once its request is
-   over, which is 0 where there is none: for the first piece they have met,
-   unless a rank first copies it. */
+/* Pieces one after the other: begins the k-th, which ends with its request, or
+   at once if that is 0. For the first piece the ranks have met, unless one of
+   them copies it first. */
 static int piece_begin(const mpi_Op *o, size_t k, char *x, size_t bytes,
                        mpi_Handle *r) {
   *r = 0;
@@ -225,7 +228,7 @@ static int piece_end(const mpi_Op *o, char *x, size_t bytes) {
   return 0;
 }
 
-/* Post the one request of a phase, as `error` says that it was. */
+/* Records the one request of a phase, or its error. */
 static int posted(mpi_Op *o, int error, lze_WorkFailure *f) {
   if (error != 0) return mpi_op_error(o, error, f);
   o->request_count = 1;
@@ -244,8 +247,8 @@ static int post_meeting(mpi_Op *o, lze_WorkFailure *f) {
                                o->requests), f);
 }
 
-/* In an allgather all ranks give MPI_IN_PLACE, or none may.  So each one's
-   block goes to its place first. */
+/* All ranks of an allgather must pass MPI_IN_PLACE, or no rank. So each rank
+   first copies its block into its place. */
 static int place_own(mpi_Op *o, lze_WorkFailure *f) {
   size_t n = o->bytes, at = (size_t)o->rank * n;
   if (o->counts != NULL) {
@@ -266,7 +269,7 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
   int error = op_type(o, o->bytes, &n, &type);
   if (error != 0) return error;
   mpi_In in = o->in, same = (mpi_In)m->c.in_place;
-  /* A block that lies where it is to go. */
+  /* The block is already in its place. */
   bool root = o->rank == o->peer;
   size_t own = (size_t)o->rank * o->bytes;
   switch (o->kind) {
@@ -284,7 +287,7 @@ static int post_bytes(mpi_Op *o, mpi_Handle *r) {
   }
 }
 
-/* Blocks whose lengths differ: counted in elements. */
+/* Posts blocks whose lengths differ, counted in elements. */
 static int post_counted(mpi_Op *o, mpi_Handle *r) {
   const mpi_Library *m = o->m;
   const int *counts = o->counts, *places = counts + o->size;
@@ -315,7 +318,7 @@ static int post_counted(mpi_Op *o, mpi_Handle *r) {
   }
 }
 
-/* Room for a value that comes. */
+/* Allocates room for a value to receive. */
 static bool value_room(mpi_Op *o, lze_WorkFailure *f) {
   o->payload = malloc(o->length + 1);
   o->payload_bytes = o->length;
@@ -329,7 +332,7 @@ static int post_sent_value(mpi_Op *o, lze_WorkFailure *f) {
                                o->peer, o->tag, o->comm, o->requests), f);
 }
 
-/* Its length, then its bytes. */
+/* Broadcasts its length, then its bytes. */
 static int post_bcast_value(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   if (o->phase > 1) return LZE_WORK_DONE;
@@ -343,7 +346,7 @@ static int post_bcast_value(mpi_Op *o, lze_WorkFailure *f) {
                              o->comm, o->requests), f);
 }
 
-/* Once there is a message, of whatever length. */
+/* Receives a value of any length when a message has come. */
 static int post_received_value(mpi_Op *o, lze_WorkFailure *f) {
   const mpi_Library *m = o->m;
   mpi_Status status;
@@ -369,10 +372,11 @@ static int post_value(mpi_Op *o, lze_WorkFailure *f) {
                                : post_bcast_value(o, f);
 }
 
-/* What comes next; LZE_WORK_DONE where nothing does. */
+/* Posts the next call; returns LZE_WORK_DONE after the last. */
 static int post(mpi_Op *o, lze_WorkFailure *f) {
   o->request_count = 0;
-  if (o->kind == MPI_BARRIER) return LZE_WORK_DONE; /* they have agreed */
+  if (o->kind == MPI_BARRIER) return LZE_WORK_DONE; /* the agreement is
+                                                       enough */
   if (o->value) return post_value(o, f);
   if (op_meets(o)) return post_meeting(o, f);
   if (o->phase > 0) return LZE_WORK_DONE;
@@ -391,8 +395,8 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* LZE_MPI_TIMEOUT: whether it has been waited for so long, by this wait and by
-   earlier ones. */
+/* LZE_MPI_TIMEOUT: returns true if this wait and earlier ones have waited that
+   long. */
 static bool op_is_late(mpi_Op *o, uint64_t since) {
   uint64_t now = now_ns();
   o->idle_ns += now - (o->looked_ns > since ? o->looked_ns : since);
@@ -416,14 +420,14 @@ static int op_late(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_PENDING; /* the next step takes it */
 }
 
-/* Whether a request of a piece is over. */
+/* Tests the request of a piece. */
 static int op_test(const mpi_Op *o, mpi_Handle *r, int *flag,
                    mpi_Status *status) {
   *flag = 1;
   return *r != 0 ? o->m->Test(r, flag, status) : 0;
 }
 
-/* Look at what is posted: LZE_WORK_DONE when all of it is. */
+/* Polls the posted calls; returns LZE_WORK_DONE when all have ended. */
 static int look(mpi_Op *o, lze_WorkFailure *f) {
   mpi_Status status;
   for (; o->tested < o->request_count; o->tested++) {
@@ -443,7 +447,7 @@ static int look(mpi_Op *o, lze_WorkFailure *f) {
   return LZE_WORK_DONE;
 }
 
-/* Post what is to be posted, until all of it is over. */
+/* Posts the remaining calls until all have ended. */
 static int exchange(mpi_Op *o, lze_WorkFailure *f) {
   for (;;) {
     if (o->request_count == 0) {
@@ -460,7 +464,8 @@ static int exchange(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- memory of a device -------------------------------------------------- */
 
-/* Whether a call for a piece has failed, which ends all that have not begun. */
+/* Returns true if a call for a piece has failed, which ends all pieces that
+   have not begun. */
 static bool staged_fails(mpi_Op *o, mpi_Piece *p, int error,
                          lze_WorkFailure *f) {
   if (error == 0) return false;
@@ -470,7 +475,7 @@ static bool staged_fails(mpi_Op *o, mpi_Piece *p, int error,
   return true;
 }
 
-/* Go on with the k-th piece; whether it is over. */
+/* Continues the k-th piece; returns true if it has ended. */
 static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   mpi_Piece *p = &o->flight[k % MPI_STAGED];
   size_t n = piece_bytes(o, k * MPI_PIECE);
@@ -508,8 +513,8 @@ static bool staged_piece(mpi_Op *o, size_t k, lze_WorkFailure *f) {
   }
 }
 
-/* Through the stage, where one piece is copied while another travels.  The
-   other ranks may have none of such memory. */
+/* Sends device memory through the stage: one piece is copied while another
+   travels. The other ranks may have host memory. */
 static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
   size_t count = piece_count(o);
   for (size_t k = o->ended; k < count && k < o->ended + MPI_STAGED; k++) {
@@ -525,27 +530,27 @@ static int staged_step(mpi_Op *o, lze_WorkFailure *f) {
 
 /* --- steps --------------------------------------------------------------- */
 
-/* Whether it posts one call after the other, or first copies (place_own), once
+/* Returns true if it posts several calls, or first copies (place_own), after
    the ranks have agreed. */
 static bool op_posts_later(const mpi_Op *o) {
   return o->value || op_takes_turns(o) ||
          (o->kind == MPI_ALLGATHER && o->of_device);
 }
 
-/* The ranks agree on a collective once each has what it takes, or lacks it. */
+/* The ranks agree on a collective when each has its memory, or lacks it. */
 static int op_agree(mpi_Op *o, lze_WorkFailure *f) {
   if (o->agreed || o->kind <= MPI_RECV) return LZE_WORK_DONE;
   if (!o->asks) o->lacks = !op_prepare(o);
   return mpi_agree(o, op_meets(o), f);
 }
 
-/* Whether the next collective may post. */
+/* Returns true if the next collective may post. */
 static bool op_has_posted(const mpi_Op *o) {
   return o->kind == MPI_BARRIER ? o->asks : o->agreed && !op_posts_later(o);
 }
 
-/* What has come is copied by the operation itself: a command that the device
-   keeps until then would hold up others there. */
+/* The operation itself copies received data to the device: a command that the
+   device holds until then would block others there. */
 int mpi_op_step(void *op, lze_WorkFailure *f) {
   mpi_Op *o = op;
   if (!o->posted) {
@@ -571,7 +576,8 @@ int mpi_op_awaited(void *op, uint64_t since_ns, lze_WorkFailure *f) {
   return op_late(o, f);
 }
 
-/* Only what nobody has sent yet is cancelled: else it would be lost. */
+/* Cancels only what no rank has sent yet: otherwise the message would be
+   lost. */
 int mpi_op_cancel(void *op) {
   mpi_Op *o = op;
   if (o->kind != MPI_RECV || o->came || o->announced || o->copy != NULL)

@@ -2,7 +2,7 @@
  * lze_mpi_self.c - one rank that needs no library.
  * SPDX-License-Identifier: MIT
  *
- * The functions of MPI that are used, for a world of one process, with the
+ * The functions of MPI that lze calls, for a world of one process, with the
  * constants of MPI 5's ABI; spec/support/mpi_fake.c makes a library of them.
  */
 #include "lze_mpi.h"
@@ -15,25 +15,25 @@ enum { MAX_DIMENSIONS = 8 };
 
 enum { ANY_SOURCE = -1, ANY_TAG = -2, PROC_NULL = -3, UNDEFINED = -32766 };
 
-/* Classes of errors. */
+/* Error classes. */
 enum { ERR_RANK = 6, ERR_ROOT = 8, ERR_TRUNCATE = 15, ERR_NO_MEM = 39 };
 
-/* A communicator: what is not one of the constants is a pointer to it. Messages
-   remember its number, as its address may be used again. */
+/* A communicator: a handle that is not a constant is a pointer to it. Messages
+   store its number, since its address may be used again. */
 typedef struct Comm {
   uintptr_t number;
   int dimensions, periodic[MAX_DIMENSIONS];
 } Comm;
 
-/* A message that has been sent, or is waited for. */
+/* A message that has been sent, or that a receive waits for. */
 typedef struct Request {
-  struct Request *next;         /* of those without the other side */
+  struct Request *next;         /* in the list of requests without a match */
   bool send, done, cancelled;
   uintptr_t comm;               /* number of the communicator */
   int tag, source, got_tag, error;
   const char *from;
-  char *copy;                   /* of what is sent before anybody receives it:
-                                   such a request is over */
+  char *copy;                   /* data sent before a receive exists: its
+                                   request has ended */
   char *to;
   size_t bytes, got;
 } Request;
@@ -41,7 +41,8 @@ typedef struct Request {
 #define REQUEST_NULL ((mpi_Handle)0x180)
 #define COMM_NULL ((mpi_Handle)0x100)
 
-/* Those of others are made of bytes, and their handle says how many. */
+/* Other types are made of bytes, and their handle contains the number of
+   bytes. */
 #define DERIVED 0x1000u
 
 static Request *unmatched;      /* oldest first */
@@ -238,7 +239,8 @@ static void request_queue(Request *r) {
   *end = r;
 }
 
-/* Take the oldest one of the other side off the list; NULL without. */
+/* Removes the oldest matching request of the other side from the list; returns
+   NULL if not found. */
 static Request *request_match(bool send, int tag, mpi_Handle comm) {
   for (Request **link = &unmatched, *r; (r = *link) != NULL; link = &r->next) {
     if (r->send != send || r->comm != ((const Comm *)comm)->number ||
@@ -305,7 +307,7 @@ static int self_Irecv(mpi_Out to, int count, mpi_Handle type, int peer, int tag,
   return 0;
 }
 
-/* A status: source, tag, whether it was cancelled, then the bytes in two
+/* Sets a status: source, tag, the cancelled flag, then the bytes in two
    words. */
 static void status_set(mpi_Status *status, const Request *r) {
   status->words[0] = r->source;
@@ -376,13 +378,13 @@ static int self_Imrecv(mpi_Out to, int count, mpi_Handle type,
 
 /* --- collectives -------------------------------------------------------- */
 
-/* One rank needs neither the communicator nor the operation, nor both of two
-   counts. */
+/* One rank needs neither the communicator nor the operation, and only one of
+   two counts. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* What one rank's collective does at once: copy its block, if it is not there
-   already. */
+/* Does one rank's collective at once: copies its block, unless it is already in
+   place. */
 static int collect(mpi_In from, mpi_Out to, int count, mpi_Handle type,
                    int root, mpi_Handle *request) {
   if (root != 0) return ERR_ROOT;

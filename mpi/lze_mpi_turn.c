@@ -1,5 +1,5 @@
 /*
- * lze_mpi_turn.c - communicators in use: whose turn it is, when one is freed.
+ * lze_mpi_turn.c - communicators in use: whose turn it is, when to free one.
  * SPDX-License-Identifier: MIT
  */
 #include "lze_mpi.h"
@@ -13,10 +13,10 @@ struct mpi_Used {
   mpi_Handle comm;
   size_t uses;
   bool closed;
-  const mpi_Op *turn;           /* a collective that has still to post calls, or
+  const mpi_Op *turn;           /* a collective that must still post calls, or
                                    NULL */
-  uint64_t asked;               /* how many have asked for the turn */
-  uint64_t given_up;            /* the first of these that was left, or 0 */
+  uint64_t asked;               /* the number of requests for the turn */
+  uint64_t given_up;            /* the first request that was abandoned, or 0 */
 };
 
 static mpi_Used *used;
@@ -28,7 +28,8 @@ static mpi_Used **used_find(mpi_Handle comm) {
   return link;
 }
 
-/* With the lock: one more use of it; NULL without memory. */
+/* Adds a use of the communicator; returns NULL without memory. Caller holds the
+   lock. */
 static mpi_Used *used_take(mpi_Handle comm) {
   mpi_Used **link = used_find(comm), *u = *link;
   if (u == NULL) {
@@ -41,14 +42,14 @@ static mpi_Used *used_take(mpi_Handle comm) {
   return u;
 }
 
-/* With the lock. */
+/* Caller holds the lock. */
 static void used_forget(mpi_Used **link) {
   mpi_Used *u = *link;
   *link = u->next;
   free(u);
 }
 
-/* What MPI has at its end is no longer there. */
+/* After MPI's end its communicators no longer exist. */
 static int comm_free(const mpi_Library *m, mpi_Handle comm) {
   lze_WorkFailure f;
   return mpi_ended(m, &f) ? 0 : m->Comm_free(&comm);
@@ -93,8 +94,8 @@ void mpi_op_leave(mpi_Op *o) {
     if (closed[i] != 0) comm_free(o->m, closed[i]);
 }
 
-/* Other ranks may post what it has still to post: so no later collective of
-   the communicator would meet its like. */
+/* Other ranks may post the calls that this one has not posted: later
+   collectives of the communicator would not match. */
 void mpi_turn_give_up(const mpi_Op *o) {
   pthread_mutex_lock(&used_lock);
   mpi_Used *u = o->used[0];
@@ -105,8 +106,8 @@ void mpi_turn_give_up(const mpi_Op *o) {
   pthread_mutex_unlock(&used_lock);
 }
 
-/* All ranks post the collectives of a communicator in the same order.  So the
-   next one waits for one that posts later, whose wait may have been ended. */
+/* All ranks post a communicator's collectives in the same order. So the next
+   one waits for one that posts later, even if its wait was interrupted. */
 int mpi_turn_take(mpi_Op *o, lze_WorkFailure *f) {
   if (o->kind <= MPI_RECV || o->has_turn) return LZE_WORK_DONE;
   pthread_mutex_lock(&used_lock);
